@@ -252,6 +252,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	defer a.pages.Leader.Store(nil)
 	defer l.actor.Actuator.Wait()
 	defer l.actor.Soft.Wait()
+	defer l.actor.Costs.Wait()
 	_ = a.cluster.View.Drop(ctx) // what an engine that lives on remembers of another leader
 	a.planner.Recall(ctx)
 	ticker := time.NewTicker(a.config.ScanInterval.Duration)

@@ -129,7 +129,7 @@ func (b *bench) addNode(name string) {
 
 // addPod adds a pod of a ReplicaSet that may be moved, unless the annotation forbids it.
 func (b *bench) addPod(name, node, cpu string, annotations map[string]string) {
-	rs := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicationController", Name: "rc", UID: "rc",
+	rs := metav1.OwnerReference{APIVersion: "v1", Kind: "ReplicationController", Name: "rc", UID: "rc",
 		Controller: new(true)}
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name),
 		Annotations: annotations, OwnerReferences: []metav1.OwnerReference{rs}},

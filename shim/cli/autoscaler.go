@@ -13,8 +13,8 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler"
-	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/unknownfields"
 )

@@ -73,7 +73,7 @@ func (a *sweepAnswer) configuration(s *sweep.Summary) string {
 		return ""
 	}
 	root := map[string]any{"apiVersion": config.APIVersion, "kind": config.Kind}
-	var others []string
+	var others, more []string // more decisions than by default
 	settingsOf(request.GetScenario().GetSettings().ProtoReflect(), "",
 		func(name string, field protoreflect.FieldDescriptor, value protoreflect.Value) {
 			if s.Input == sweep.Everything && a.plan.Points[s.Best.Point].Get("settings."+name) == "" {
@@ -87,14 +87,19 @@ func (a *sweepAnswer) configuration(s *sweep.Summary) string {
 			case name == "noScaleDown":
 				root["decisions"] = []string{config.ScaleUpDecision, config.SlackDecision}
 			case name == "replace":
-				root["decisions"] = []string{config.ScaleUpDecision, config.SlackDecision, config.ScaleDownDecision,
-					config.ReplaceDecision}
+				more = append(more, config.ReplaceDecision)
+			case name == "downscaleOrder":
+				more = append(more, config.DownscaleOrderDecision)
 			case name == "score":
 				others = append(others, scoreNote(string(field.Enum().Values().ByNumber(value.Enum()).Name())))
 			default:
 				others = append(others, fmt.Sprintf("settings.%s: %v", name, value))
 			}
 		})
+	if len(more) > 0 && root["decisions"] == nil {
+		slices.Sort(more)
+		root["decisions"] = slices.Concat(config.Default().Decisions, more)
+	}
 	for _, v := range a.plan.Points[s.Best.Point] {
 		if !strings.HasPrefix(v.Path, "settings.") {
 			others = append(others, fmt.Sprintf("%s: %v, where it belongs", v.Path, v.Value))

@@ -85,9 +85,20 @@ func (k *Keeper) pod(pod *v1.Pod) *v1.Pod {
 	return out
 }
 
-// PodAnnotations returns those of a pod's annotations that are read.
+// PodAnnotations returns those of a pod's annotations that are read: by planners, and to tell deletion costs of ours
+// from others.
 func PodAnnotations(annotations map[string]string) map[string]string {
-	return planningAnnotations(annotations)
+	out := PlanningAnnotations(annotations)
+	if mark, marked := annotations[DeletionCostMark]; marked {
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[DeletionCostMark] = mark
+		if cost, stated := annotations[v1.PodDeletionCost]; stated {
+			out[v1.PodDeletionCost] = cost
+		}
+	}
+	return out
 }
 
 // once returns an object of the same content that was seen before, or this one if there is none.

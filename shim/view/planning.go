@@ -38,7 +38,6 @@ const (
 	autoscalerAnnotations  = "cluster-autoscaler.kubernetes.io/"
 	annotationConfigFile   = "kubernetes.io/config.source"
 	annotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
-	annotationDeletionCost = "controller.kubernetes.io/pod-deletion-cost"
 	slackAnnotations       = "loadline.dev/slack"
 )
 
@@ -73,7 +72,7 @@ func appendPlanningMeta(b []byte, pod *v1.Pod) []byte {
 	if pod.Namespace == metav1.NamespaceSystem && !pod.CreationTimestamp.IsZero() {
 		b = appendObject(b, metaCreationTimestamp, &pod.CreationTimestamp)
 	}
-	b = appendLabels(b, metaAnnotations, planningAnnotations(pod.Annotations))
+	b = appendLabels(b, metaAnnotations, PlanningAnnotations(pod.Annotations))
 	for i := range pod.OwnerReferences {
 		if o := &pod.OwnerReferences[i]; o.Controller != nil && *o.Controller {
 			// An API server takes any text here. What exists has shorter names.
@@ -87,13 +86,25 @@ func appendPlanningMeta(b []byte, pod *v1.Pod) []byte {
 	return b
 }
 
-func planningAnnotations(annotations map[string]string) map[string]string {
+// DeletionCostMark is the annotation that holds the pod-deletion-cost which an autoscaler of ours has written to a pod.
+const DeletionCostMark = "loadline.dev/pod-deletion-cost"
+
+// HasOurDeletionCost says whether a pod states a pod-deletion-cost, and an autoscaler of ours has written it.
+func HasOurDeletionCost(annotations map[string]string) bool {
+	mark, marked := annotations[DeletionCostMark]
+	cost, stated := annotations[v1.PodDeletionCost]
+	return marked && stated && mark == cost
+}
+
+// PlanningAnnotations returns those of an object's annotations that planners read. They do not read what they have had
+// written themselves: no plan follows from itself, and pods of one template stay alike.
+func PlanningAnnotations(annotations map[string]string) map[string]string {
 	var out map[string]string
 	for key, value := range annotations {
 		switch {
 		case strings.HasPrefix(key, autoscalerAnnotations), strings.HasPrefix(key, slackAnnotations),
 			key == v1.MirrorPodAnnotationKey, key == annotationConfigFile, key == annotationDoNotDisrupt,
-			key == annotationDeletionCost, key == unknownfields.Annotation:
+			key == v1.PodDeletionCost && !HasOurDeletionCost(annotations), key == unknownfields.Annotation:
 			if out == nil {
 				out = map[string]string{}
 			}
@@ -252,7 +263,7 @@ func trimJob(job *batchv1.Job) *batchv1.Job {
 
 func trimMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, Generation: meta.Generation,
-		Annotations: planningAnnotations(meta.Annotations)}
+		Annotations: PlanningAnnotations(meta.Annotations)}
 }
 
 // trimTemplate returns the pod template of a workload that says something about slack; else nil: nothing else is read

@@ -29,6 +29,12 @@ var planningChanges = []struct {
 		p.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{}}}}
 	}},
 	{"RestartAlways", false, func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyAlways }},
+	{"OurDeletionCost", false, func(p *v1.Pod) {
+		p.Annotations = map[string]string{v1.PodDeletionCost: "-9", DeletionCostMark: "-9"}
+	}},
+	{"DeletionCost", true, func(p *v1.Pod) {
+		p.Annotations = map[string]string{v1.PodDeletionCost: "5", DeletionCostMark: "-9"}
+	}},
 	{"Ready", true, func(p *v1.Pod) { p.Status.Conditions[0].Status = v1.ConditionFalse }},
 	{"SafeToEvict", true, func(p *v1.Pod) {
 		p.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}

@@ -27,6 +27,7 @@ type Actor struct {
 	planner  *plan.Planner
 	Actuator *drain.Actuator
 	Soft     *drain.SoftTaints
+	Costs    *drain.DeletionCosts
 	sizes    *drain.SizeTaints
 	Keeper   keeper // of slack; nil: it is reported only
 	teller   *tell.Teller
@@ -40,6 +41,7 @@ func New(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, asked clo
 	return &Actor{config: p.Config, cluster: c, cloud: asked, planner: p, teller: t,
 		Actuator: drain.New(options, client, asked, t.Events, t.Term, t.Metrics.Hooks()),
 		Soft:     drain.NewSoftTaints(client, t.Term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
+		Costs:    drain.NewDeletionCosts(client, t.Metrics.WroteDeletionCost),
 		sizes:    drain.NewSizeTaints(client, t.Term)}
 }
 
@@ -58,6 +60,7 @@ func (a *Actor) Act(ctx context.Context, o *plan.Loop) (part string, err error) 
 		a.teller.Metrics.Failed("sizeTaints")
 		klog.ErrorS(err, "Taints of groups that are sized cannot be written")
 	}
+	a.orderDownscale(ctx, o)
 	return a.shrink(ctx, o)
 }
 

@@ -3,6 +3,7 @@ package act
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/tell"
 )
@@ -56,6 +58,25 @@ func (a *Actor) soften(ctx context.Context, o *plan.Loop) {
 		if err != nil && ctx.Err() == nil {
 			a.teller.Metrics.Failed("softTaints")
 			klog.ErrorS(err, "Soft taints cannot be written")
+		}
+	})
+}
+
+// orderDownscale has pods state what their deletion costs, out of the loop's way.
+func (a *Actor) orderDownscale(ctx context.Context, o *plan.Loop) {
+	if !a.config.Decides(config.DownscaleOrderDecision) {
+		return
+	}
+	costs := map[string]int32{}
+	for _, node := range o.Plan.Answer.GetDeletionCosts() {
+		costs[o.Plan.NameOf[node.GetSlot()]] = node.GetCost()
+	}
+	delete(costs, "") // of a slot that is none: pods without a node are not meant
+	a.Costs.Begin(ctx, maps.Values(a.cluster.Pods), costs, func(took time.Duration, err error) {
+		a.teller.Metrics.Took(tell.FunctionDeletionCosts, took)
+		if err != nil && ctx.Err() == nil {
+			a.teller.Metrics.Failed("deletionCosts")
+			klog.ErrorS(plan.Bounded(err), "Deletion costs of pods cannot be written")
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,14 +39,19 @@ const (
 	ScaleUpDecision   = "scale-up"
 	SlackDecision     = "slack"
 	ScaleDownDecision = "scale-down"
-	ReplaceDecision   = "replace" // only if it is named
+	// Only if they are named.
+	ReplaceDecision        = "replace"
+	DownscaleOrderDecision = "downscale-order"
 )
+
+// allDecisions are those above.
+var allDecisions = []string{ScaleUpDecision, SlackDecision, ScaleDownDecision, ReplaceDecision, DownscaleOrderDecision}
 
 // Configuration of the autoscaler. The tag `flag` is the name of a flag where it is not that of the key.
 type Configuration struct {
 	metav1.TypeMeta  `json:",inline"`
 	Mode             string         `json:"mode" help:"observe: plan, and write nothing but the status and the lease; or act"`
-	Decisions        []string       `json:"decisions" help:"what to decide: scale-up, slack, scale-down, and, only if it is named, replace; another autoscaler does the rest"`
+	Decisions        []string       `json:"decisions" help:"what to decide: scale-up, slack, scale-down, and, only if they are named, replace and downscale-order; another autoscaler does the rest"`
 	Engine           string         `json:"engine" help:"engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket"`
 	MaxQuestionBytes int            `json:"maxQuestionBytes" help:"memory that one question may take in an engine in this process; 0: its default, 256 MiB. loadlined has a flag of that name"`
 	View             string         `json:"view" help:"name of the view in the engine; clients that share a loadlined need different ones"`
@@ -218,9 +224,8 @@ func (f *Filters) check() error {
 
 func (c *Configuration) checkDecisions() error {
 	for i, decision := range c.Decisions {
-		if !slices.Contains([]string{ScaleUpDecision, SlackDecision, ScaleDownDecision, ReplaceDecision}, decision) {
-			return fmt.Errorf("decisions: %q must be %s, %s, %s or %s", decision, ScaleUpDecision, SlackDecision,
-				ScaleDownDecision, ReplaceDecision)
+		if !slices.Contains(allDecisions, decision) {
+			return fmt.Errorf("decisions: %q must be one of %s", decision, strings.Join(allDecisions, ", "))
 		}
 		if slices.Contains(c.Decisions[:i], decision) {
 			return fmt.Errorf("decisions: %q is there twice", decision)
@@ -228,6 +233,9 @@ func (c *Configuration) checkDecisions() error {
 	}
 	if len(c.Decisions) == 0 {
 		return errors.New("decisions: must name at least one")
+	}
+	if c.Decides(DownscaleOrderDecision) && !c.Decides(ScaleDownDecision) {
+		return errors.New("decisions: downscale-order needs scale-down, which has the nodes go that it empties")
 	}
 	return c.checkReplacement()
 }

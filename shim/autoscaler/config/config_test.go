@@ -87,6 +87,7 @@ func TestRefusals(t *testing.T) {
 		{"", head + "mode: act\nmode: act\n", "already set"},
 		{"--mode=maybe", "", `mode "maybe"`},
 		{"--decisions=scale-sideways", "", "decisions: \"scale-sideways\" must be"},
+		{"--decisions=scale-up,downscale-order", "", "decisions: downscale-order needs scale-down"},
 		{"--decisions=slack,slack", "", "decisions: \"slack\" is there twice"},
 		{"", head + "decisions: []\n", "decisions: must name at least one"},
 		{"", head + "scaleUp: {maxNodes: 1}\n", `unknown field "scaleUp.maxNodes"`},
@@ -194,6 +195,11 @@ func TestSharesAndDecisions(t *testing.T) {
 	c, _, err := parse(t, "--decisions=scale-down,scale-up", "")
 	if err != nil || !c.Decides(ScaleUpDecision) || !c.Decides(ScaleDownDecision) || c.Decides(SlackDecision) {
 		t.Errorf("decisions %v, error %v", c.Decisions, err)
+	}
+	c, _, err = parse(t, "--decisions=scale-down,downscale-order", "")
+	if byDefault := Default(); err != nil || !c.Decides(DownscaleOrderDecision) ||
+		byDefault.Decides(DownscaleOrderDecision) {
+		t.Errorf("decisions %v, error %v; by default %v", c.Decisions, err, byDefault.Decisions)
 	}
 }
 

@@ -53,10 +53,11 @@ type Planner struct {
 
 // decisions of a configuration, as the engine has them.
 var decisions = map[string]loadlinev1.PlanLoopRequest_Decision{
-	config.ScaleUpDecision:   loadlinev1.PlanLoopRequest_SCALE_UP,
-	config.SlackDecision:     loadlinev1.PlanLoopRequest_SLACK,
-	config.ScaleDownDecision: loadlinev1.PlanLoopRequest_SCALE_DOWN,
-	config.ReplaceDecision:   loadlinev1.PlanLoopRequest_REPLACE}
+	config.ScaleUpDecision:        loadlinev1.PlanLoopRequest_SCALE_UP,
+	config.SlackDecision:          loadlinev1.PlanLoopRequest_SLACK,
+	config.ScaleDownDecision:      loadlinev1.PlanLoopRequest_SCALE_DOWN,
+	config.ReplaceDecision:        loadlinev1.PlanLoopRequest_REPLACE,
+	config.DownscaleOrderDecision: loadlinev1.PlanLoopRequest_DOWNSCALE_ORDER}
 
 // NewPlanner returns a planner for a configuration that has been checked, with the files that it names.
 func NewPlanner(client loadlinev1.AutoscalerClient, c *watch.Cluster, options *config.Configuration,

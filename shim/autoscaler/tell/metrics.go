@@ -13,14 +13,15 @@ import (
 
 // Functions whose duration is measured.
 const (
-	FunctionMain       = "main"
-	FunctionRefresh    = "cloudProviderRefresh"
-	FunctionUpdate     = "updateClusterState"
-	FunctionPlan       = "plan"
-	FunctionScaleUp    = "scaleUp"
-	FunctionSlack      = "slack"
-	FunctionStart      = "scaleDown"
-	FunctionSoftTaints = "scaleDown:softTaintUnneeded"
+	FunctionMain          = "main"
+	FunctionRefresh       = "cloudProviderRefresh"
+	FunctionUpdate        = "updateClusterState"
+	FunctionPlan          = "plan"
+	FunctionScaleUp       = "scaleUp"
+	FunctionSlack         = "slack"
+	FunctionStart         = "scaleDown"
+	FunctionSoftTaints    = "scaleDown:softTaintUnneeded"
+	FunctionDeletionCosts = "scaleDown:deletionCosts"
 )
 
 // prefix is that of all metrics of the autoscaler. The gateway counts some of the same things under names of its own.
@@ -63,6 +64,7 @@ type drainMetrics struct {
 	cooldown    prometheus.Gauge
 	brake       *prometheus.GaugeVec
 	longestSkip prometheus.Gauge
+	costWrites  *prometheus.CounterVec
 }
 
 // growthMetrics are those of groups that grow.
@@ -157,6 +159,8 @@ func newDrainMetrics(r maker) drainMetrics {
 		brake:    r.gauges("scale_down_brake", "1 for what holds all removals back.", "brake"),
 		longestSkip: r.gauge("max_node_skip_eval_duration_seconds",
 			"How long the planner has not come to look at some node."),
+		costWrites: r.counter("pod_deletion_cost_writes_total", "Writes of the annotation pod-deletion-cost to pods: "+
+			"set, removed, stale (the pod has changed, or is gone) or failed.", "result"),
 	}
 }
 
@@ -213,6 +217,9 @@ func (m *Metrics) Time(function string) func() {
 func (m *Metrics) Took(function string, took time.Duration) {
 	m.duration.WithLabelValues(function).Observe(took.Seconds())
 }
+
+// WroteDeletionCost counts a write of what a pod's deletion costs.
+func (m *Metrics) WroteDeletionCost(result string) { m.costWrites.WithLabelValues(result).Inc() }
 
 func kindOf(empty bool) string {
 	if empty {

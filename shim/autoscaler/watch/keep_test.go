@@ -45,6 +45,9 @@ func podReaders() map[string]func(*v1.Pod) any {
 		"grace":       func(pod *v1.Pod) any { return pod.Spec.TerminationGracePeriodSeconds },
 		"controller":  func(pod *v1.Pod) any { return metav1.GetControllerOf(pod) },
 		"annotations": func(pod *v1.Pod) any { return view.PodAnnotations(pod.Annotations) },
+		"deletion cost": func(pod *v1.Pod) any {
+			return fmt.Sprint(pod.Annotations[view.DeletionCostMark], view.HasOurDeletionCost(pod.Annotations))
+		},
 		"placeholder": func(pod *v1.Pod) any { return slack.IsPlaceholder(pod, pod.Namespace) },
 		"reference": func(pod *v1.Pod) any {
 			of, err := reference.GetReference(scheme.Scheme, pod)

@@ -16,7 +16,7 @@ var annotations = []string{"cluster-autoscaler.kubernetes.io/safe-to-evict",
 	"cluster-autoscaler.kubernetes.io/pod-scale-up-delay", "loadline.dev/slack-copies", "loadline.dev/slack",
 	"kubernetes.io/config.mirror", "kubernetes.io/config.source", "kubectl.kubernetes.io/last-applied-configuration",
 	"volume.beta.kubernetes.io/storage-class", "pv.kubernetes.io/bind-completed", "karpenter.sh/do-not-disrupt",
-	"controller.kubernetes.io/pod-deletion-cost", "loadline.dev/unknown-fields"}
+	"controller.kubernetes.io/pod-deletion-cost", "loadline.dev/pod-deletion-cost", "loadline.dev/unknown-fields"}
 
 // Filler returns what fills any object of Kubernetes: most of its fields, with valid values where the values matter. A
 // field that some code begins to read is filled as well.

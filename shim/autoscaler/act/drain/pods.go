@@ -139,7 +139,7 @@ func (r *Removal) unexpected(pods []*v1.Pod, kinds podKinds) error {
 		case kinds.leavesByItself(pod), kinds.isPlaceholder(pod):
 		case !known:
 			return fmt.Errorf("pod %s has come to the node since the plan was made", nameOf(pod))
-		case !maps.Equal(view.PodAnnotations(before.Annotations), view.PodAnnotations(pod.Annotations)),
+		case !maps.Equal(view.PlanningAnnotations(before.Annotations), view.PlanningAnnotations(pod.Annotations)),
 			!reflect.DeepEqual(metav1.GetControllerOf(before), metav1.GetControllerOf(pod)):
 			return fmt.Errorf("pod %s has changed since the plan was made", nameOf(pod))
 		case !r.Moves[pod.UID]:

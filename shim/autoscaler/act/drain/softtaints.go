@@ -2,11 +2,8 @@ package drain
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,37 +13,22 @@ import (
 // SoftTaints puts soft taints on nodes that may go and takes them off others, so much at a time.
 type SoftTaints struct {
 	nodes nodeClient
-	// count and duration bound the writes of one loop.
-	count    int
-	duration time.Duration
-
-	writing sync.WaitGroup
-	busy    atomic.Bool
+	background
 }
 
 // NewSoftTaints returns what writes at most `count` times a loop and begins no write after `duration`. A count of 0
 // writes nothing.
 func NewSoftTaints(client kubernetes.Interface, term int64, count int, duration time.Duration) *SoftTaints {
-	return &SoftTaints{nodes: nodeClient{client: client, term: term}, count: count, duration: duration}
+	return &SoftTaints{nodes: nodeClient{client: client, term: term},
+		background: background{count: count, duration: duration}}
 }
 
 // Begin is Update in the background, so that no loop waits for the API server; `done` hears how it ended. While the
 // writes of a loop before go on, nothing begins: they end in their time, and the next loop sees what they have left.
 func (s *SoftTaints) Begin(ctx context.Context, nodes []*v1.Node, unneeded map[string]time.Time,
 	done func(took time.Duration, err error)) {
-	if !s.busy.CompareAndSwap(false, true) {
-		return
-	}
-	s.writing.Go(func() {
-		defer s.busy.Store(false)
-		began := time.Now()
-		err := s.Update(ctx, nodes, unneeded)
-		done(time.Since(began), err)
-	})
+	s.begin(func() error { return s.Update(ctx, nodes, unneeded) }, done)
 }
-
-// Wait returns when nothing is being written.
-func (s *SoftTaints) Wait() { s.writing.Wait() }
 
 // Update brings the soft taints of nodes into line with since when each is not needed, as far as the bounds of one loop
 // allow: first those that are to lose theirs, then those that are to get one, both in the order of their names. Nodes
@@ -66,21 +48,14 @@ func (s *SoftTaints) Update(ctx context.Context, nodes []*v1.Node, unneeded map[
 	byName := func(a, b *v1.Node) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(off, byName)
 	slices.SortFunc(on, byName)
-	until := time.Now().Add(s.duration)
-	var errs []error
-	for i, node := range slices.Concat(off, on) {
-		if i == s.count || !time.Now().Before(until) {
-			break
-		}
+	return writeSome(&s.background, slices.Concat(off, on), func(node *v1.Node) error {
 		since, wanted := unneeded[node.Name]
-		err := s.nodes.changeIfThere(ctx, identityOf(node), func(node *v1.Node) error {
+		return s.nodes.changeIfThere(ctx, identityOf(node), func(node *v1.Node) error {
 			dropTaint(node, SoftTaint)
 			if wanted && !HasTaint(node, HardTaint) {
 				node.Spec.Taints = append(node.Spec.Taints, softTaint(since.Unix()))
 			}
 			return nil
 		})
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	})
 }
