@@ -67,6 +67,8 @@ func plain(t *testing.T, o *unstructured.Unstructured) map[string]any {
 // In the namespace that manifests/ name, and with nothing set, a component is what its folders hold.
 func TestChartEqualsManifests(t *testing.T) {
 	act := setter{on("autoscaler")}.with("autoscaler.mode", "act")
+	ordering := setter{on("autoscaler")}.with("autoscaler.mode", "act").
+		with("autoscaler.config.decisions", []any{"scale-down", "downscale-order"})
 	for _, c := range []struct {
 		name, namespace string
 		values          values
@@ -80,6 +82,9 @@ func TestChartEqualsManifests(t *testing.T) {
 			[]string{"Secret kube-system/loadline-expander", "ConfigMap kube-system/loadline-prices"}},
 		{"autoscaler", "kube-system", on("autoscaler"), []string{"autoscaler"}, nil},
 		{"autoscaler that acts", "kube-system", act.values, []string{"autoscaler", "autoscaler/act", "autoscaler/slack"},
+			[]string{"ConfigMap kube-system/loadline-autoscaler"}},
+		{"autoscaler that orders pods", "kube-system", ordering.values,
+			[]string{"autoscaler", "autoscaler/act", "autoscaler/act-downscale-order"},
 			[]string{"ConfigMap kube-system/loadline-autoscaler"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -150,6 +155,7 @@ func TestCombinations(t *testing.T) {
 					"ResourceQuota loadline-slack/loadline-slack":                   has("autoscaler") && mode == "act" && keep == "deployments",
 					"Role loadline-slack/loadline-autoscaler:slack-capacitybuffers": has("autoscaler") && mode == "act" && keep == "capacitybuffers",
 					"ClusterRole /loadline-autoscaler:act-despite-budgets":          false,
+					"ClusterRole /loadline-autoscaler:act-downscale-order":          false,
 					"ServiceMonitor anywhere/loadline-autoscaler":                   has("autoscaler"),
 					"PrometheusRule anywhere/loadline-autoscaler":                   has("autoscaler"),
 				} {

@@ -25,6 +25,7 @@ var (
 	// What is applied beside a folder to let it do more.
 	moreRights   = "autoscaler/act"
 	unsafeRights = "autoscaler/act-despite-budgets"
+	orderRights  = "autoscaler/act-downscale-order"
 	slackRights  = []string{"autoscaler/slack", "autoscaler/slack-capacitybuffers"}
 )
 
@@ -118,7 +119,7 @@ func TestManifestsApply(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
-	for _, folder := range slices.Concat(appliedFolders, []string{moreRights, unsafeRights}, slackRights) {
+	for _, folder := range slices.Concat(appliedFolders, []string{moreRights, unsafeRights, orderRights}, slackRights) {
 		apply(t, ctx, cluster, folder)
 		apply(t, ctx, cluster, folder)
 	}
@@ -367,8 +368,9 @@ func TestRightsOfTheAutoscaler(t *testing.T) {
 			"kube-system update configmaps loadline-autoscaler-status"},
 		moreRights: {"cluster create pods/eviction", "cluster create,patch events", "cluster get pods",
 			"cluster get,patch nodes", "kube-system get,update configmaps loadline-autoscaler-state"},
-		"autoscaler/act-despite-budgets": {"cluster delete pods"},
-		slackRights[0]:                   {"loadline-slack list,create,patch,delete apps/deployments"},
+		unsafeRights:   {"cluster delete pods"},
+		orderRights:    {"cluster patch pods"},
+		slackRights[0]: {"loadline-slack list,create,patch,delete apps/deployments"},
 		slackRights[1]: {"loadline-slack list,create,delete podtemplates",
 			"loadline-slack list,create,patch,delete autoscaling.x-k8s.io/capacitybuffers"},
 	} {
