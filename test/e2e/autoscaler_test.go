@@ -96,6 +96,9 @@ func (s *scaled) rights(act bool) {
 	if act {
 		apply(s.t, s.ctx, s.cluster, moreRights)
 		apply(s.t, s.ctx, s.cluster, slackRights[0])
+		if strings.Contains(strings.Join(s.args, " "), "downscale-order") {
+			apply(s.t, s.ctx, s.cluster, orderRights)
+		}
 	}
 	if err := s.cluster.Client.AppsV1().Deployments("kube-system").Delete(s.ctx, "loadline-autoscaler",
 		metav1.DeleteOptions{}); err != nil {
