@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	v1 "k8s.io/api/core/v1"
@@ -62,12 +63,15 @@ func TestPodsStateTheDeletionCostsOfAPlan(t *testing.T) {
 	}
 }
 
+func (b *bench) podWrites() int {
+	return len(slices.DeleteFunc(b.writes(), func(write string) bool { return write != "patch pods " }))
+}
+
 // expectCostWrites expects a cost to be written and removed, or nothing to be written.
 func (b *bench) expectCostWrites(some bool) {
 	b.t.Helper()
-	patches := slices.DeleteFunc(b.writes(), func(write string) bool { return write != "patch pods " })
-	if want := map[bool]int{true: 2}[some]; len(patches) != want {
-		b.t.Errorf("pods were written %d times, want %d", len(patches), want)
+	if got, want := b.podWrites(), map[bool]int{true: 2}[some]; got != want {
+		b.t.Errorf("pods were written %d times, want %d", got, want)
 	}
 	const name = "loadline_autoscaler_pod_deletion_cost_writes_total"
 	want := ""
@@ -79,4 +83,21 @@ func (b *bench) expectCostWrites(some bool) {
 	if err := testutil.GatherAndCompare(b.teller.Metrics.Registry, strings.NewReader(want), name); err != nil {
 		b.t.Error(err)
 	}
+}
+
+// The engine chooses nodes, and their pods are written; at constant load nothing is written again, and nothing evicted.
+func TestNodesThatAreToBeEmptyFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, func(c *config.Configuration) {
+			c.Decisions = append(c.Decisions, config.DownscaleOrderDecision)
+			c.ScaleDown.ScaleDownUnneededTime.Duration = 24 * time.Hour
+		})
+		b.run(30 * time.Second)
+		first := b.podWrites()
+		b.run(5 * time.Minute)
+		if first == 0 || b.podWrites() != first || slices.Contains(b.writes(), "create pods eviction") {
+			t.Errorf("%d writes of pods, then %d; all: %q", first, b.podWrites(), b.writes())
+		}
+		b.end()
+	})
 }
