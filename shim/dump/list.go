@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"loadline.dev/shim/internal/text"
 )
 
 // readJSON reads top-level JSON values one after the other.
@@ -159,24 +162,32 @@ func (d *reader) readYAML(in io.Reader) error {
 	bounded := &boundedReader{r: in, left: MaxDocumentBytes, bound: "a YAML document", limit: MaxDocumentBytes}
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bounded))
 	for n := 0; ; n++ {
-		text, err := documents.Read()
+		read, err := documents.Read()
 		bounded.renew()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("document %d: %w", n, err)
+			return fmt.Errorf("document %d: %w", n, printable(err))
 		}
-		if err := d.readYAMLDocument(text, n); err != nil {
+		if err := d.readYAMLDocument(read, n); err != nil {
 			return err
 		}
 	}
 }
 
-func (d *reader) readYAMLDocument(text []byte, document int) error {
-	asJSON, err := yaml.YAMLToJSON(text)
+// printable returns an error that can be shown: YAML's errors quote bytes as they were read.
+func printable(err error) error {
+	if utf8.ValidString(err.Error()) {
+		return err
+	}
+	return errors.New(text.Valid(err.Error()))
+}
+
+func (d *reader) readYAMLDocument(read []byte, document int) error {
+	asJSON, err := yaml.YAMLToJSON(read)
 	if err != nil {
-		return fmt.Errorf("document %d is not YAML: %w", document, err)
+		return fmt.Errorf("document %d is not YAML: %w", document, printable(err))
 	}
 	if string(asJSON) == "null" {
 		return nil // nothing but comments, or the space between two separators
