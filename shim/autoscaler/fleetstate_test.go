@@ -175,7 +175,7 @@ func TestForeignState(t *testing.T) {
 		if got := b.sky.requests(); !slices.Equal(got, []string{"g+1"}) {
 			t.Errorf("asked for %v", got)
 		}
-		if got := b.state().BinaryData["loop"]; !strings.HasPrefix(string(got), "LLLM\x03") {
+		if got := b.state().BinaryData["loop"]; !strings.HasPrefix(string(got), "LLLM\x04") {
 			t.Errorf("the state is %q", got)
 		}
 		b.end()
