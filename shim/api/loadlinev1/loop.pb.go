@@ -954,7 +954,8 @@ func (x *PlanLoopResponse) GetFleet() *LoopFleetAnswer {
 // controller.kubernetes.io/pod-deletion-cost, unless somebody else has stated one.
 type NodeDeletionCost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Slot  int32                  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// The node.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	// Negative.
 	Cost          int32 `protobuf:"varint,2,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
