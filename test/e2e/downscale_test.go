@@ -121,8 +121,8 @@ func (s *scaled) settledCosts(app string) map[string]int {
 	return costs
 }
 
-// costsOf returns the costs of nodes by the marks of ours on the pods of a Deployment; whole says that all pods of a node
-// state the same.
+// costsOf returns the costs of nodes by the marks of ours on the pods of a Deployment; whole says that all pods of a
+// node state the same.
 func (s *scaled) costsOf(app string) (costs map[string]int, whole bool) {
 	s.t.Helper()
 	costs, stated := map[string]int{}, map[string]string{}

@@ -19,6 +19,7 @@ import (
 	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/watch"
+	"loadline.dev/shim/internal/share"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
@@ -44,7 +45,7 @@ type Planner struct {
 	// priorities are those of node groups, where they are ranked.
 	priorities ranking.Priorities
 	// turns say whose pods come first while a question does not hold all of them.
-	turns watch.Turns
+	turns share.Turns
 	Fleet fleet
 	// Sized are groups that grow and shrink by how full they are, and by nothing else.
 	Sized []nodegroup.NodeGroup
@@ -211,7 +212,7 @@ func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 	for i, entry := range pending {
 		p.Cluster.TellAges(o.Pods.Entry(i), o.Now, entry)
 	}
-	var after watch.Turns
+	var after share.Turns
 	ctx, cancel := context.WithTimeout(ctx, p.Config.ScaleDown.ScaleDownSimulationTimeout.Duration+AnswerTime)
 	defer cancel()
 	err := p.Cluster.View.Ask(ctx, func(at *loadlinev1.Changes) error {
@@ -274,11 +275,11 @@ func (p *Plan) Staying() (nodes int) {
 const mostBytes = 4<<20 - 64<<10
 
 // itemsOfQuestion returns what entries want of a question: their bytes.
-func itemsOfQuestion(pods *scaleup.Pods, entries []*loadlinev1.PendingPods) []watch.Item {
-	items := make([]watch.Item, len(entries))
+func itemsOfQuestion(pods *scaleup.Pods, entries []*loadlinev1.PendingPods) []share.Item {
+	items := make([]share.Item, len(entries))
 	for i, entry := range entries {
 		pod := pods.Entry(i)[0]
-		items[i] = watch.Item{Priority: corev1helpers.PodPriority(pod), Namespace: pod.Namespace,
+		items[i] = share.Item{Priority: corev1helpers.PodPriority(pod), Namespace: pod.Namespace,
 			Cost: proto.Size(entry) + 8} // tag and length
 	}
 	return items

@@ -17,6 +17,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/internal/share"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/sizing"
 )
@@ -30,12 +31,15 @@ const mostPending = 100_000
 // sharePods is how many pods of a namespace are taken before those of the next one, while there are more.
 const sharePods = 100
 
+// ShareCost is what a namespace may take of the bytes of a question before the next one takes its turn.
+const ShareCost = 64 << 10
+
 // demand is what is remembered of pods that wait from one loop to the next.
 type demand struct {
 	batch batch
 	// turns say which namespaces come first while more pods wait than are planned for in one loop; sizeTurns, while a
 	// question does not hold all that groups that are sized count.
-	turns, sizeTurns Turns
+	turns, sizeTurns share.Turns
 }
 
 // Waiting gathers the pods that wait for a node, those of higher priority first, and what each new node carries.
@@ -51,9 +55,9 @@ func (c *Cluster) Waiting(now time.Time) *scaleup.Pods {
 	slices.SortFunc(pods, func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(b), corev1helpers.PodPriority(a)), byName(a, b))
 	})
-	items := make([]Item, len(pods))
+	items := make([]share.Item, len(pods))
 	for i, pod := range pods {
-		items[i] = Item{corev1helpers.PodPriority(pod), pod.Namespace, 1}
+		items[i] = share.Item{Priority: corev1helpers.PodPriority(pod), Namespace: pod.Namespace, Cost: 1}
 	}
 	var taken []int
 	taken, c.demand.turns = c.demand.turns.Take(items, mostPending, sharePods)
@@ -153,10 +157,10 @@ func (c *Cluster) SizePods(starting bool) (gathered *sizing.Gatherer, warning st
 		gathered.AddPod(pod)
 	}
 	pods := gathered.Pods()
-	items := make([]Item, len(pods))
+	items := make([]share.Item, len(pods))
 	for i, entry := range pods {
 		namespace, _, _ := strings.Cut(gathered.Name(int32(i)), "/")
-		items[i] = Item{0, namespace, proto.Size(entry) + 8} // tag and length
+		items[i] = share.Item{Namespace: namespace, Cost: proto.Size(entry) + 8} // tag and length
 	}
 	var taken []int
 	taken, c.demand.sizeTurns = c.demand.sizeTurns.Take(items, mostSizeBytes, ShareCost)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"loadline.dev/shim/internal/share"
 	"loadline.dev/shim/view"
 )
 
@@ -39,6 +41,7 @@ const (
 type DeletionCosts struct {
 	client kubernetes.Interface
 	wrote  func(result string)
+	turns  share.Turns // of namespaces, where there is more to write
 	background
 }
 
@@ -49,13 +52,28 @@ func NewDeletionCosts(client kubernetes.Interface, wrote func(result string)) *D
 }
 
 // Begin brings pods into line with the costs of their nodes, as far as the bounds of one loop allow, and in the
-// background; `done` hears how it ended. First come those that are to lose what is ours, then those that are to get
-// some, the lowest cost first. While the writes of a loop before go on, nothing begins.
+// background; `done` hears how it ended. Where that is too much for a loop namespaces take turns: pods that fail, or
+// that somebody changes again and again, keep no others waiting. Of a namespace those come first that are to lose what
+// is ours, then those that are to get some, the lowest cost first. While the writes of a loop before go on, nothing
+// begins. Only one loop may call it at a time.
 func (d *DeletionCosts) Begin(ctx context.Context, pods iter.Seq[*v1.Pod], costs map[string]int32,
 	done func(took time.Duration, err error)) {
-	writes := costWrites(pods, costs)
-	if len(writes) == 0 {
+	if d.busy.Load() {
 		return
+	}
+	due := costWrites(pods, costs)
+	if len(due) == 0 {
+		return
+	}
+	items := make([]share.Item, len(due))
+	for i := range due {
+		items[i] = share.Item{Namespace: due[i].pod.Namespace, Cost: 1}
+	}
+	var taken []int
+	taken, d.turns = d.turns.Take(items, d.count, 1)
+	var writes []costWrite
+	for _, at := range taken {
+		writes = append(writes, due[at])
 	}
 	d.begin(func() error {
 		return writeSome(&d.background, writes, func(w costWrite) error { return d.write(ctx, w) })
@@ -68,14 +86,16 @@ type costWrite struct {
 	cost *int32
 }
 
-// costWrites returns what is to be written, in its order.
+// costWrites returns what is to be written, by namespace and in its order.
 func costWrites(pods iter.Seq[*v1.Pod], costs map[string]int32) (writes []costWrite) {
 	for pod := range pods {
-		if pod.DeletionTimestamp != nil || !isReplica(pod) {
-			continue
+		cost, goes := costs[pod.Spec.NodeName]
+		_, marked := pod.Annotations[view.DeletionCostMark]
+		if !goes && !marked || pod.DeletionTimestamp != nil || !isReplica(pod) {
+			continue // most pods have nothing to do with it
 		}
 		write := costWrite{pod: pod}
-		if cost, ok := costs[pod.Spec.NodeName]; ok {
+		if goes {
 			write.cost = &cost
 		}
 		if write.isDue() {
@@ -83,19 +103,18 @@ func costWrites(pods iter.Seq[*v1.Pod], costs map[string]int32) (writes []costWr
 		}
 	}
 	slices.SortFunc(writes, func(a, b costWrite) int {
-		if (a.cost == nil) != (b.cost == nil) {
-			if a.cost == nil {
-				return -1
-			}
-			return 1
-		}
-		order := 0
-		if a.cost != nil {
-			order = cmp.Compare(*a.cost, *b.cost)
-		}
-		return cmp.Or(order, strings.Compare(a.pod.Namespace, b.pod.Namespace), strings.Compare(a.pod.Name, b.pod.Name))
+		return cmp.Or(strings.Compare(a.pod.Namespace, b.pod.Namespace), cmp.Compare(a.rank(), b.rank()),
+			strings.Compare(a.pod.Name, b.pod.Name))
 	})
 	return writes
+}
+
+// rank is below that of any cost where the pod is to lose what is ours.
+func (w *costWrite) rank() int64 {
+	if w.cost == nil {
+		return math.MinInt64
+	}
+	return int64(*w.cost)
 }
 
 // isDue says whether the pod does not state it yet. Where somebody else states a cost, only a mark of ours goes.

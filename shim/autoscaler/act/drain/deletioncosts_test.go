@@ -48,7 +48,7 @@ func newCostWorld(t *testing.T, pods ...*v1.Pod) *costWorld {
 	return w
 }
 
-// replica is a pod of a ReplicaSet, with annotations KEY=VALUE, where "cost" and "mark" stand for those of deletion costs.
+// replica is a pod of a ReplicaSet, with annotations KEY=VALUE: "cost" and "mark" stand for those of deletion costs.
 func replica(name, node string, annotations ...string) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name),
 		ResourceVersion: "7", Annotations: map[string]string{"other": "x"},
@@ -75,7 +75,7 @@ func ending(pod *v1.Pod) *v1.Pod {
 // pods returns those of the cluster, by name.
 func (w *costWorld) pods() map[string]*v1.Pod {
 	w.t.Helper()
-	list, err := w.client.CoreV1().Pods("shop").List(w.t.Context(), metav1.ListOptions{})
+	list, err := w.client.CoreV1().Pods("").List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -167,6 +167,26 @@ func TestDeletionCostsAreWrittenInOrder(t *testing.T) {
 	}
 }
 
+// A namespace whose pods cannot be written, or are changed again each time, keeps no other one waiting.
+func TestDeletionCostsOfOneNamespaceKeepNoOthersWaiting(t *testing.T) {
+	var pods []*v1.Pod
+	for i := range 3 * mostCostWrites {
+		pods = append(pods, replica(fmt.Sprintf("bad-%02d", i), "low"))
+	}
+	good := replica("good", "high")
+	good.Namespace = "team"
+	w := newCostWorld(t, append(pods, good)...)
+	for _, pod := range pods {
+		w.fails[pod.Name] = apierrors.NewConflict(podResource.GroupResource(), pod.Name, errors.New("it has changed"))
+	}
+	if err := w.follow(map[string]int32{"low": -1_000_000_000, "high": -999_999_999}); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]int{CostStale: mostCostWrites - 1, CostSet: 1}; !maps.Equal(w.results, want) {
+		t.Errorf("results %v, want %v", w.results, want)
+	}
+}
+
 // Each write names the very pod in the state in which it was seen. One that is gone or has changed is no error.
 func TestDeletionCostsOfPodsThatChange(t *testing.T) {
 	w := newCostWorld(t, replica("changed", "goes"), replica("forbidden", "goes"), replica("gone", "goes"))
@@ -216,4 +236,25 @@ func TestDeletionCostsInTheBackground(t *testing.T) {
 			t.Errorf("%d writes took %v, want 3 in %v", len(w.written()), ended, mostCostTime)
 		}
 	})
+}
+
+// A loop looks at each pod, and most have what they are to have.
+func BenchmarkCostWrites(b *testing.B) {
+	costs, pods := map[string]int32{}, make([]*v1.Pod, 80_000)
+	for i := range 100 {
+		costs[fmt.Sprint("node-", i)] = int32(-1_000_000_000 + i)
+	}
+	for i := range pods {
+		node := fmt.Sprint("node-", i%2_000)
+		pods[i] = replica(fmt.Sprint("pod-", i), node)
+		if cost, ok := costs[node]; ok {
+			text := fmt.Sprint(cost)
+			pods[i].Annotations[v1.PodDeletionCost], pods[i].Annotations[view.DeletionCostMark] = text, text
+		}
+	}
+	for b.Loop() {
+		if writes := costWrites(slices.Values(pods), costs); len(writes) > 0 {
+			b.Fatalf("%d pods are to be written", len(writes))
+		}
+	}
 }

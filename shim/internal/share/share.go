@@ -1,17 +1,16 @@
-package watch
+// Package share shares out what there is for one loop among namespaces, so that none keeps the others waiting.
+package share
 
-import (
-	"slices"
-)
+import "slices"
 
-// Item is something that wants a part of a question.
+// Item is something that wants a part.
 type Item struct {
 	Priority  int32
 	Namespace string
 	Cost      int
 }
 
-// Turns share out what a question holds: those of a higher priority come first, and among equals the namespaces take
+// Turns share out what there is: those of a higher priority come first, and among equals the namespaces take
 // turns, so that no namespace keeps others waiting, however much it asks for. What had to wait comes first in the next
 // loop.
 type Turns struct {
@@ -26,11 +25,9 @@ type turn struct {
 	namespace string
 }
 
-// ShareCost is what a namespace may take before the next one takes its turn.
-const ShareCost = 64 << 10
-
 // Take returns the positions of the items that are taken, in order, within a limit of their costs; and the turns of the
-// next loop. Items come by priority, the highest first, and then by namespace. If all fit, all are taken.
+// next loop. A share is what a namespace may take before it is the turn of the next one. Items come by priority, the
+// highest first, and then by namespace. If all fit, all are taken.
 func (t Turns) Take(items []Item, limit, share int) (taken []int, after Turns) {
 	sum := 0
 	for i := range items {
