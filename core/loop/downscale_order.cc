@@ -29,13 +29,14 @@ bool RunsReplicas(const ClusterState& cluster, Slot slot) {
 }
 
 // Nodes that moves bring, fill or have filled are to be full.
-bool IsFilledByMove(const ReplacementPlan& plan, uint64_t key) {
-  const auto has = [key](const std::vector<uint64_t>& nodes) {
-    return std::find(nodes.begin(), nodes.end(), key) != nodes.end();
-  };
-  return plan.resting_since_ms.contains(key) ||
-         std::any_of(plan.moves.begin(), plan.moves.end(),
-                     [&](const MoveUnderWay& move) { return has(move.came) || has(move.onto); });
+absl::flat_hash_set<uint64_t> FilledByMoves(const ReplacementPlan& plan) {
+  absl::flat_hash_set<uint64_t> filled;
+  for (const auto& [node, since_ms] : plan.resting_since_ms) filled.insert(node);
+  for (const MoveUnderWay& move : plan.moves) {
+    filled.insert(move.came.begin(), move.came.end());
+    filled.insert(move.onto.begin(), move.onto.end());
+  }
+  return filled;
 }
 
 // Nodes that may go, the emptiest first; of each group as many as it has above its minimum.
@@ -44,6 +45,7 @@ std::vector<NodeToEmpty> NodesByLoad(const LoopProblem& problem, std::span<const
   const ClusterState& cluster = *problem.drain.cluster;
   const std::vector<Slot> deleting = NodesBeingDeleted(cluster, problem.deleting, problem.drain.now_s);
   const absl::flat_hash_set<Slot> goes(deleting.begin(), deleting.end());
+  const absl::flat_hash_set<uint64_t> filled = FilledByMoves(plan.replacement);
   std::vector<NodeToEmpty> nodes;
   for (size_t i = 0; i < problem.drain.group_of.size(); ++i) {
     const Slot slot{static_cast<int32_t>(i)};
@@ -53,7 +55,7 @@ std::vector<NodeToEmpty> NodesByLoad(const LoopProblem& problem, std::span<const
     if (of.atomic || of.sized || DeletionForbidden(cluster.traits(slot))) continue;
     const std::optional<NodeIndex> at = snapshot.FindSlot(slot);
     if (!at.has_value() || !RunsReplicas(cluster, slot)) continue;
-    if (IsFilledByMove(plan.replacement, KeyOfNode(cluster, slot))) continue;
+    if (filled.contains(KeyOfNode(cluster, slot))) continue;
     nodes.push_back({slot, LoadOf(snapshot, *at)});
   }
   std::stable_sort(nodes.begin(), nodes.end(),

@@ -207,6 +207,7 @@ bool TestedLoop::Decide(WorkBudget* budget) {
 }
 
 void TestedLoop::StateDeletionCosts() {
+  if (!problem_.decisions.downscale_order) return;
   for (const int32_t node : world_.nodes()) world_.SetDeletionCost(node, 0);
   for (const NodeDeletionCost& of : plan_.deletion_costs)
     world_.SetDeletionCost(seen_.NodeIn(of.slot), of.cost);
