@@ -27,8 +27,8 @@ class Rounds {
   void Run(bool compete);
   // Candidates that the work did not suffice for.
   std::vector<Candidate> Unevaluated() const;
-  // Timers of nodes that only a budget keeps, of which others have used up what was left.
-  std::vector<FormerNode> TimersBehindBudgets() const;
+  // Nodes that only a budget keeps, of which others have used up what was left, and since when.
+  std::vector<TimedNode> BehindBudgets() const;
   const std::string& resume_at() const { return resume_at_; }
 
  private:
@@ -216,24 +216,21 @@ std::vector<Candidate> Rounds::Unevaluated() const {
 
 // They are not needed as the others are not, and go as soon as those have gone: their time runs. One whose
 // budget had nothing left from the beginning goes on with the timer that it has, and gets none.
-std::vector<FormerNode> Rounds::TimersBehindBudgets() const {
-  std::vector<FormerNode> timers;
+std::vector<TimedNode> Rounds::BehindBudgets() const {
+  std::vector<TimedNode> nodes;
   for (const Candidate& candidate : candidates_) {
     const JudgedNode& node = call_.judged(candidate.slot);
     if (node.reason != NodeReason::kBlockedByPod || node.budget != BudgetRefusal::kExhausted) continue;
     if (candidate.displaced >= 0) {
       const FormerNode& former = displaced_[static_cast<size_t>(candidate.displaced)];
-      timers.push_back({former.node, former.uid, TimerStart(former.since_s, call_.now_s()), {}});
+      nodes.push_back({candidate.slot, TimerStart(former.since_s, call_.now_s())});
       continue;
     }
     const int32_t shape = call_.cluster().pods(candidate.slot).pods()[node.pod->position()].shape;
-    if (!call_.budgets.WouldBeLeft(call_.budgets.UseOf(shape))) continue;
-    timers.push_back({std::string(call_.name(candidate.slot)),
-                      call_.cluster().traits(candidate.slot).uid,
-                      call_.now_s(),
-                      {}});
+    if (call_.budgets.WouldBeLeft(call_.budgets.UseOf(shape)))
+      nodes.push_back({candidate.slot, call_.now_s()});
   }
-  return timers;
+  return nodes;
 }
 
 }  // namespace
@@ -247,7 +244,9 @@ std::string PlanCandidates(std::span<const FormerNode> displaced, bool anew, Dra
     ++call->skipped;
     if (candidate.displaced >= 0) memory->KeepTimer(displaced[static_cast<size_t>(candidate.displaced)]);
   }
-  for (FormerNode& timer : rounds.TimersBehindBudgets()) memory->KeepTimer(std::move(timer));
+  call->behind_budgets = rounds.BehindBudgets();
+  for (const auto& [slot, since_s] : call->behind_budgets)
+    memory->KeepTimer({std::string(call->name(slot)), call->cluster().traits(slot).uid, since_s, {}});
   return rounds.resume_at();
 }
 

@@ -99,6 +99,8 @@ class DrainCall {
   bool MayStop() const { return evaluated >= options_.min_evaluated_nodes; }
   int64_t evaluated = 0;
   int64_t skipped = 0;
+  // See DrainPlan::behind_budgets.
+  std::vector<TimedNode> behind_budgets;
 
   // Pods of nodes being deleted and replacements of evicted pods find places before any of the plan.
   bool expects_pods_first() const { return !deleting.empty() || has_recent_evictions_; }

@@ -39,15 +39,15 @@ void NoteFailed(absl::string_view node, DrainState* state) {
 }
 
 DrainState StateFromTimers(const ClusterState& cluster, const TimerOptions& options, int64_t now_s,
-                           std::span<const TaintedNode> known) {
-  std::vector<TaintedNode> nodes(known.begin(), known.end());
+                           std::span<const TimedNode> known) {
+  std::vector<TimedNode> nodes(known.begin(), known.end());
   absl::flat_hash_set<Slot> slots;
-  for (const TaintedNode& node : nodes) slots.insert(node.slot);
-  for (const TaintedNode& node : RestoreTimers(cluster, options, now_s).unneeded) {
+  for (const TimedNode& node : nodes) slots.insert(node.slot);
+  for (const TimedNode& node : RestoreTimers(cluster, options, now_s).unneeded) {
     if (!slots.contains(node.slot)) nodes.push_back(node);
   }
   DrainState state;
-  for (const TaintedNode& node : nodes) {
+  for (const TimedNode& node : nodes) {
     state.unneeded.push_back(
         {std::string(cluster.name(node.slot)), cluster.traits(node.slot).uid, node.since_s, {}});
   }

@@ -25,7 +25,7 @@ void NoteFailed(absl::string_view node, DrainState* state);
 // What is known where nothing is remembered: since when nodes are not needed. `known` holds before what soft
 // taints say, which are written some time later.
 DrainState StateFromTimers(const ClusterState& cluster, const TimerOptions& options, int64_t now_s,
-                           std::span<const TaintedNode> known);
+                           std::span<const TimedNode> known);
 
 }  // namespace loadline
 

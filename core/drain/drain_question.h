@@ -25,6 +25,7 @@
 #include "core/drain/pod_ref.h"
 #include "core/drain/rules.h"
 #include "core/drain/size_limits.h"
+#include "core/drain/timers.h"
 #include "core/fit/node_filter.h"
 
 namespace loadline {
@@ -187,6 +188,8 @@ struct DrainPlan {
   std::vector<DrainRemoval> remove;
   // All other nodes, in name order.
   std::vector<DrainKeep> keep;
+  // Of these, those that are not needed, and wait for a budget that others use up.
+  std::vector<TimedNode> behind_budgets;
   DrainBrake brake = DrainBrake::kNone;
   std::string brake_text;  // what exactly; empty without a brake
   DrainStatus status = DrainStatus::kNotTried;

@@ -128,6 +128,7 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   plan_.cut_short_by = budget->end();
   plan_.evaluated = call_->evaluated;
   plan_.skipped = call_->skipped;
+  plan_.behind_budgets = call_->behind_budgets;
   TellRemovals();
   memory_.Remember(*call_, follower_.board(), std::move(resume_at), std::move(pods), &plan_);
   return plan_;

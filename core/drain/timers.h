@@ -33,17 +33,18 @@ bool HasWaited(int64_t since_s, int64_t wait_s, int64_t now_s);
 // The first second at which it goes.
 int64_t ReadyAt(int64_t since_s, int64_t wait_s);
 
-// What the taints of nodes tell a process that knows nothing of the time before.
-struct TaintedNode {
+// A node that is not needed, or being deleted, and since when.
+struct TimedNode {
   Slot slot;
   int64_t since_s = 0;
-  friend bool operator==(const TaintedNode&, const TaintedNode&) = default;
+  friend bool operator==(const TimedNode&, const TimedNode&) = default;
 };
+// What the taints of nodes tell a process that knows nothing of the time before.
 struct RestoredTimers {
   // By DeletionCandidateOfClusterAutoscaler, at most candidate_ttl_s old.
-  std::vector<TaintedNode> unneeded;
+  std::vector<TimedNode> unneeded;
   // By ToBeDeletedByClusterAutoscaler, see IsBeingDeleted().
-  std::vector<TaintedNode> deleting;
+  std::vector<TimedNode> deleting;
 };
 // In slot order. Values that are no number, or lie in the future, say nothing about timers.
 RestoredTimers RestoreTimers(const ClusterState& state, const TimerOptions& options, int64_t now_s);

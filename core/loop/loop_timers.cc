@@ -2,9 +2,9 @@
 
 namespace loadline {
 
-std::vector<TaintedNode> KnownTimers(const LoopMemory& memory, const ClusterState& cluster, int64_t now_s,
-                                     int64_t ttl_s) {
-  std::vector<TaintedNode> timers;
+std::vector<TimedNode> KnownTimers(const LoopMemory& memory, const ClusterState& cluster, int64_t now_s,
+                                   int64_t ttl_s) {
+  std::vector<TimedNode> timers;
   for (int32_t i = 0; i < cluster.slot_end() && !memory.unneeded_since_s.empty(); ++i) {
     if (!cluster.Occupied(Slot{i})) continue;
     const auto found = memory.unneeded_since_s.find(KeyOfNode(cluster, Slot{i}));
@@ -22,6 +22,8 @@ void NoteTimers(const LoopPlan& plan, const ClusterState& cluster, LoopMemory* m
   for (const DrainRemoval& removal : plan.scale_down.remove) {
     memory->unneeded_since_s.emplace(KeyOfNode(cluster, removal.slot), removal.since_s);
   }
+  for (const auto& [slot, since_s] : plan.scale_down.behind_budgets)
+    memory->unneeded_since_s.emplace(KeyOfNode(cluster, slot), since_s);
 }
 
 }  // namespace loadline

@@ -288,6 +288,11 @@ v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem&
   v1::PlanDrainResponse response;
   for (const DrainRemoval& removal : plan.remove) encoder.Encode(removal, response.add_remove());
   encoder.EncodeKeeps(plan, &response);
+  for (const auto& [slot, since_s] : plan.behind_budgets) {
+    v1::UnneededBehindBudget* const node = response.add_behind_budgets();
+    node->set_slot(static_cast<int32_t>(slot));
+    node->set_since_s(since_s);
+  }
   encoder.EncodeBudgets(plan, &response);
   response.set_brake(NameUnlessNone(plan.brake));
   response.set_brake_text(plan.brake_text);

@@ -17,7 +17,7 @@ namespace {
 // What is known where nothing is remembered.
 DrainState FirstState(const ClusterState& cluster, const TimerOptions& options, int64_t now_s,
                       const DrainTurn::Timers& timers) {
-  std::vector<TaintedNode> known;
+  std::vector<TimedNode> known;
   if (timers != nullptr) known = timers(now_s, options.candidate_ttl_s);
   return StateFromTimers(cluster, options, now_s, known);
 }

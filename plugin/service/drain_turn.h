@@ -26,7 +26,7 @@ class DrainTurn {
  public:
   // Since when nodes are not needed where nothing else is remembered; by the time of the question, and for
   // how long such a time counts.
-  using Timers = std::function<std::vector<TaintedNode>(int64_t now_s, int64_t ttl_s)>;
+  using Timers = std::function<std::vector<TimedNode>(int64_t now_s, int64_t ttl_s)>;
 
   // Readies the planner for a question, whose cluster is not read: that of `undo` is. Errors name the field;
   // `options` is what the options are called there. `timers` may be null.

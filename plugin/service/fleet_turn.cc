@@ -53,7 +53,7 @@ void FleetTurn::AddProgress(v1::PlanDrainRequest* drain) const {
   }
 }
 
-std::vector<TaintedNode> FleetTurn::Timers(int64_t now_s, int64_t ttl_s) const {
+std::vector<TimedNode> FleetTurn::Timers(int64_t now_s, int64_t ttl_s) const {
   return KnownTimers(memory_, view_.cluster(), now_s, ttl_s);
 }
 

@@ -28,7 +28,7 @@ class FleetTurn {
   // Nodes that the drain planner is to forget as being deleted.
   void AddProgress(v1::PlanDrainRequest* drain) const;
   // Since when nodes are not needed, as an earlier process knew.
-  std::vector<TaintedNode> Timers(int64_t now_s, int64_t ttl_s) const;
+  std::vector<TimedNode> Timers(int64_t now_s, int64_t ttl_s) const;
   // Fills in what the plan reads of machines and groups, and of the batch.
   void Use(LoopProblem* problem) const;
   // The answer, with what the next loop goes out from.

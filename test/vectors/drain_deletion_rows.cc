@@ -204,7 +204,7 @@ void LoadFromTaints(const Json& in, Answers* answers) {
   TimerOptions options;
   options.candidate_ttl_s = in.at("ttl_s");
   Json unneeded = Json::array();
-  for (const TaintedNode& node : RestoreTimers(cluster.state(), options, kRowNow).unneeded) {
+  for (const TimedNode& node : RestoreTimers(cluster.state(), options, kRowNow).unneeded) {
     unneeded.push_back(std::string(cluster.state().name(node.slot)));
   }
   answers->Equal("unneeded", unneeded);

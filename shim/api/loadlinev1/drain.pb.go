@@ -1531,7 +1531,10 @@ type PlanDrainResponse struct {
 	// nothing did. What starts to go was looked at in any case.
 	CutShortBy string `protobuf:"bytes,14,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
 	// In a compact answer: why all other nodes stay, in the order of the first node of each reason.
-	Stay          []*StayReason `protobuf:"bytes,15,rep,name=stay,proto3" json:"stay,omitempty"`
+	Stay []*StayReason `protobuf:"bytes,15,rep,name=stay,proto3" json:"stay,omitempty"`
+	// Nodes that stay although they are not needed, since only a budget keeps them that others use up: their
+	// time runs with that of the others.
+	BehindBudgets []*UnneededBehindBudget `protobuf:"bytes,16,rep,name=behind_budgets,json=behindBudgets,proto3" json:"behind_budgets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1671,6 +1674,68 @@ func (x *PlanDrainResponse) GetStay() []*StayReason {
 	return nil
 }
 
+func (x *PlanDrainResponse) GetBehindBudgets() []*UnneededBehindBudget {
+	if x != nil {
+		return x.BehindBudgets
+	}
+	return nil
+}
+
+// A node that waits for a budget.
+type UnneededBehindBudget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As numbered by the client.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Not needed without a break since then.
+	SinceS        int64 `protobuf:"varint,2,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnneededBehindBudget) Reset() {
+	*x = UnneededBehindBudget{}
+	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnneededBehindBudget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnneededBehindBudget) ProtoMessage() {}
+
+func (x *UnneededBehindBudget) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnneededBehindBudget.ProtoReflect.Descriptor instead.
+func (*UnneededBehindBudget) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *UnneededBehindBudget) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *UnneededBehindBudget) GetSinceS() int64 {
+	if x != nil {
+		return x.SinceS
+	}
+	return 0
+}
+
 // Nodes that stay for the same reason.
 type StayReason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1684,7 +1749,7 @@ type StayReason struct {
 
 func (x *StayReason) Reset() {
 	*x = StayReason{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +1761,7 @@ func (x *StayReason) String() string {
 func (*StayReason) ProtoMessage() {}
 
 func (x *StayReason) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,7 +1774,7 @@ func (x *StayReason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StayReason.ProtoReflect.Descriptor instead.
 func (*StayReason) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *StayReason) GetFirst() *NodeKeep {
@@ -1740,7 +1805,7 @@ type BudgetLeft struct {
 
 func (x *BudgetLeft) Reset() {
 	*x = BudgetLeft{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[16]
+	mi := &file_loadline_v1_drain_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1752,7 +1817,7 @@ func (x *BudgetLeft) String() string {
 func (*BudgetLeft) ProtoMessage() {}
 
 func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[16]
+	mi := &file_loadline_v1_drain_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1765,7 +1830,7 @@ func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetLeft.ProtoReflect.Descriptor instead.
 func (*BudgetLeft) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BudgetLeft) GetNamespace() string {
@@ -1823,7 +1888,7 @@ type NodeRemoval struct {
 
 func (x *NodeRemoval) Reset() {
 	*x = NodeRemoval{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[17]
+	mi := &file_loadline_v1_drain_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1835,7 +1900,7 @@ func (x *NodeRemoval) String() string {
 func (*NodeRemoval) ProtoMessage() {}
 
 func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[17]
+	mi := &file_loadline_v1_drain_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1848,7 +1913,7 @@ func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRemoval.ProtoReflect.Descriptor instead.
 func (*NodeRemoval) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{17}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NodeRemoval) GetSlot() int32 {
@@ -1970,7 +2035,7 @@ type PodMove struct {
 
 func (x *PodMove) Reset() {
 	*x = PodMove{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[18]
+	mi := &file_loadline_v1_drain_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +2047,7 @@ func (x *PodMove) String() string {
 func (*PodMove) ProtoMessage() {}
 
 func (x *PodMove) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[18]
+	mi := &file_loadline_v1_drain_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +2060,7 @@ func (x *PodMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodMove.ProtoReflect.Descriptor instead.
 func (*PodMove) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{18}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PodMove) GetPod() int32 {
@@ -2076,7 +2141,7 @@ type NodeKeep struct {
 
 func (x *NodeKeep) Reset() {
 	*x = NodeKeep{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[19]
+	mi := &file_loadline_v1_drain_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2153,7 @@ func (x *NodeKeep) String() string {
 func (*NodeKeep) ProtoMessage() {}
 
 func (x *NodeKeep) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[19]
+	mi := &file_loadline_v1_drain_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2166,7 @@ func (x *NodeKeep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeKeep.ProtoReflect.Descriptor instead.
 func (*NodeKeep) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{19}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NodeKeep) GetSlot() int32 {
@@ -2348,7 +2413,7 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\rDrainProgress\x12\x18\n" +
 	"\astarted\x18\x01 \x03(\tR\astarted\x12\x16\n" +
 	"\x06failed\x18\x02 \x03(\tR\x06failed\x121\n" +
-	"\aevicted\x18\x03 \x03(\v2\x17.loadline.v1.EvictedPodR\aevicted\"\xc0\x04\n" +
+	"\aevicted\x18\x03 \x03(\v2\x17.loadline.v1.EvictedPodR\aevicted\"\x8a\x05\n" +
 	"\x11PlanDrainResponse\x120\n" +
 	"\x06remove\x18\x01 \x03(\v2\x18.loadline.v1.NodeRemovalR\x06remove\x12)\n" +
 	"\x04keep\x18\x02 \x03(\v2\x15.loadline.v1.NodeKeepR\x04keep\x12\x14\n" +
@@ -2367,7 +2432,11 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\x0eleft_out_total\x18\r \x01(\x03R\fleftOutTotal\x12 \n" +
 	"\fcut_short_by\x18\x0e \x01(\tR\n" +
 	"cutShortBy\x12+\n" +
-	"\x04stay\x18\x0f \x03(\v2\x17.loadline.v1.StayReasonR\x04stay\"O\n" +
+	"\x04stay\x18\x0f \x03(\v2\x17.loadline.v1.StayReasonR\x04stay\x12H\n" +
+	"\x0ebehind_budgets\x18\x10 \x03(\v2!.loadline.v1.UnneededBehindBudgetR\rbehindBudgets\"C\n" +
+	"\x14UnneededBehindBudget\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x17\n" +
+	"\asince_s\x18\x02 \x01(\x03R\x06sinceS\"O\n" +
 	"\n" +
 	"StayReason\x12+\n" +
 	"\x05first\x18\x01 \x01(\v2\x15.loadline.v1.NodeKeepR\x05first\x12\x14\n" +
@@ -2434,69 +2503,71 @@ func file_loadline_v1_drain_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_drain_proto_rawDescData
 }
 
-var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_loadline_v1_drain_proto_goTypes = []any{
-	(*PlanDrainRequest)(nil),  // 0: loadline.v1.PlanDrainRequest
-	(*DrainGroup)(nil),        // 1: loadline.v1.DrainGroup
-	(*DrainPlaceholder)(nil),  // 2: loadline.v1.DrainPlaceholder
-	(*DrainDevicePool)(nil),   // 3: loadline.v1.DrainDevicePool
-	(*DrainOptions)(nil),      // 4: loadline.v1.DrainOptions
-	(*GpuCount)(nil),          // 5: loadline.v1.GpuCount
-	(*DrainState)(nil),        // 6: loadline.v1.DrainState
-	(*OwnerPods)(nil),         // 7: loadline.v1.OwnerPods
-	(*DestinationHint)(nil),   // 8: loadline.v1.DestinationHint
-	(*UnneededNode)(nil),      // 9: loadline.v1.UnneededNode
-	(*DeletingNode)(nil),      // 10: loadline.v1.DeletingNode
-	(*FailedNode)(nil),        // 11: loadline.v1.FailedNode
-	(*EvictedPod)(nil),        // 12: loadline.v1.EvictedPod
-	(*DrainProgress)(nil),     // 13: loadline.v1.DrainProgress
-	(*PlanDrainResponse)(nil), // 14: loadline.v1.PlanDrainResponse
-	(*StayReason)(nil),        // 15: loadline.v1.StayReason
-	(*BudgetLeft)(nil),        // 16: loadline.v1.BudgetLeft
-	(*NodeRemoval)(nil),       // 17: loadline.v1.NodeRemoval
-	(*PodMove)(nil),           // 18: loadline.v1.PodMove
-	(*NodeKeep)(nil),          // 19: loadline.v1.NodeKeep
-	(*Changes)(nil),           // 20: loadline.v1.Changes
-	(*FitOptions)(nil),        // 21: loadline.v1.FitOptions
-	(ObjectKind)(0),           // 22: loadline.v1.ObjectKind
-	(*NodeBudget)(nil),        // 23: loadline.v1.NodeBudget
-	(*LeftOut)(nil),           // 24: loadline.v1.LeftOut
+	(*PlanDrainRequest)(nil),     // 0: loadline.v1.PlanDrainRequest
+	(*DrainGroup)(nil),           // 1: loadline.v1.DrainGroup
+	(*DrainPlaceholder)(nil),     // 2: loadline.v1.DrainPlaceholder
+	(*DrainDevicePool)(nil),      // 3: loadline.v1.DrainDevicePool
+	(*DrainOptions)(nil),         // 4: loadline.v1.DrainOptions
+	(*GpuCount)(nil),             // 5: loadline.v1.GpuCount
+	(*DrainState)(nil),           // 6: loadline.v1.DrainState
+	(*OwnerPods)(nil),            // 7: loadline.v1.OwnerPods
+	(*DestinationHint)(nil),      // 8: loadline.v1.DestinationHint
+	(*UnneededNode)(nil),         // 9: loadline.v1.UnneededNode
+	(*DeletingNode)(nil),         // 10: loadline.v1.DeletingNode
+	(*FailedNode)(nil),           // 11: loadline.v1.FailedNode
+	(*EvictedPod)(nil),           // 12: loadline.v1.EvictedPod
+	(*DrainProgress)(nil),        // 13: loadline.v1.DrainProgress
+	(*PlanDrainResponse)(nil),    // 14: loadline.v1.PlanDrainResponse
+	(*UnneededBehindBudget)(nil), // 15: loadline.v1.UnneededBehindBudget
+	(*StayReason)(nil),           // 16: loadline.v1.StayReason
+	(*BudgetLeft)(nil),           // 17: loadline.v1.BudgetLeft
+	(*NodeRemoval)(nil),          // 18: loadline.v1.NodeRemoval
+	(*PodMove)(nil),              // 19: loadline.v1.PodMove
+	(*NodeKeep)(nil),             // 20: loadline.v1.NodeKeep
+	(*Changes)(nil),              // 21: loadline.v1.Changes
+	(*FitOptions)(nil),           // 22: loadline.v1.FitOptions
+	(ObjectKind)(0),              // 23: loadline.v1.ObjectKind
+	(*NodeBudget)(nil),           // 24: loadline.v1.NodeBudget
+	(*LeftOut)(nil),              // 25: loadline.v1.LeftOut
 }
 var file_loadline_v1_drain_proto_depIdxs = []int32{
-	20, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
-	20, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
+	21, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
+	21, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
 	1,  // 2: loadline.v1.PlanDrainRequest.groups:type_name -> loadline.v1.DrainGroup
 	2,  // 3: loadline.v1.PlanDrainRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
 	3,  // 4: loadline.v1.PlanDrainRequest.pools:type_name -> loadline.v1.DrainDevicePool
 	4,  // 5: loadline.v1.PlanDrainRequest.options:type_name -> loadline.v1.DrainOptions
-	21, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
+	22, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
 	6,  // 7: loadline.v1.PlanDrainRequest.state:type_name -> loadline.v1.DrainState
 	13, // 8: loadline.v1.PlanDrainRequest.progress:type_name -> loadline.v1.DrainProgress
-	22, // 9: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
+	23, // 9: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
 	5,  // 10: loadline.v1.DrainOptions.min_gpus_total:type_name -> loadline.v1.GpuCount
-	23, // 11: loadline.v1.DrainOptions.node_budgets:type_name -> loadline.v1.NodeBudget
+	24, // 11: loadline.v1.DrainOptions.node_budgets:type_name -> loadline.v1.NodeBudget
 	9,  // 12: loadline.v1.DrainState.unneeded:type_name -> loadline.v1.UnneededNode
 	10, // 13: loadline.v1.DrainState.deleting:type_name -> loadline.v1.DeletingNode
 	11, // 14: loadline.v1.DrainState.failed:type_name -> loadline.v1.FailedNode
 	12, // 15: loadline.v1.DrainState.recent_evictions:type_name -> loadline.v1.EvictedPod
 	7,  // 16: loadline.v1.DrainState.pods:type_name -> loadline.v1.OwnerPods
-	22, // 17: loadline.v1.OwnerPods.kind:type_name -> loadline.v1.ObjectKind
+	23, // 17: loadline.v1.OwnerPods.kind:type_name -> loadline.v1.ObjectKind
 	8,  // 18: loadline.v1.UnneededNode.hints:type_name -> loadline.v1.DestinationHint
 	8,  // 19: loadline.v1.DeletingNode.hints:type_name -> loadline.v1.DestinationHint
 	12, // 20: loadline.v1.DrainProgress.evicted:type_name -> loadline.v1.EvictedPod
-	17, // 21: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
-	19, // 22: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
+	18, // 21: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
+	20, // 22: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
 	6,  // 23: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
-	16, // 24: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
-	24, // 25: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
-	15, // 26: loadline.v1.PlanDrainResponse.stay:type_name -> loadline.v1.StayReason
-	19, // 27: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
-	18, // 28: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	17, // 24: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
+	25, // 25: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
+	16, // 26: loadline.v1.PlanDrainResponse.stay:type_name -> loadline.v1.StayReason
+	15, // 27: loadline.v1.PlanDrainResponse.behind_budgets:type_name -> loadline.v1.UnneededBehindBudget
+	20, // 28: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
+	19, // 29: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_drain_proto_init() }
@@ -2514,14 +2585,14 @@ func file_loadline_v1_drain_proto_init() {
 	file_loadline_v1_drain_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_drain_proto_msgTypes[4].OneofWrappers = []any{}
 	file_loadline_v1_drain_proto_msgTypes[6].OneofWrappers = []any{}
-	file_loadline_v1_drain_proto_msgTypes[19].OneofWrappers = []any{}
+	file_loadline_v1_drain_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_drain_proto_rawDesc), len(file_loadline_v1_drain_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -81,11 +81,14 @@ func (a *Actor) orderDownscale(ctx context.Context, o *plan.Loop) {
 	})
 }
 
-// unneededOf returns since when nodes are not needed.
+// unneededOf returns since when nodes are not needed, those among them that wait for budgets of others.
 func unneededOf(o *plan.Loop) map[string]time.Time {
 	unneeded := map[string]time.Time{}
 	for _, removal := range o.Plan.GetRemove() {
 		unneeded[o.Plan.NameOf[removal.GetSlot()]] = time.Unix(removal.GetSinceS(), 0)
+	}
+	for _, node := range o.Plan.GetBehindBudgets() {
+		unneeded[o.Plan.NameOf[node.GetSlot()]] = time.Unix(node.GetSinceS(), 0)
 	}
 	return unneeded
 }

@@ -149,7 +149,7 @@ TEST(TimersTest, TaintsOfTheFutureOrWithoutANumberSayNothing) {
   }
   const RestoredTimers restored =
       RestoreTimers(cluster.state(), {}, kEligibilityTime);  // at most an hour old
-  EXPECT_EQ(restored.unneeded, (std::vector<TaintedNode>{{Slot{0}, 9000}, {Slot{4}, 6400}}));
+  EXPECT_EQ(restored.unneeded, (std::vector<TimedNode>{{Slot{0}, 9000}, {Slot{4}, 6400}}));
 }
 
 TEST(BrakesTest, AnUnhealthyClusterHasMoreNodesNotReadyThanBothLimits) {

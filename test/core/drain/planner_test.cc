@@ -199,7 +199,9 @@ TEST(DrainPlannerTest, TimersRunBehindABudgetThatOthersUseUp) {
   const DrainOptions options;
   DrainPlanner planner;
   WorkBudget budget;
-  ASSERT_THAT(planner.Plan(model.problem(), options, &budget).remove, ::testing::SizeIs(2));
+  const DrainPlan& first = planner.Plan(model.problem(), options, &budget);
+  ASSERT_THAT(first.remove, ::testing::SizeIs(2));
+  EXPECT_THAT(first.behind_budgets, ElementsAre(TimedNode{Slot{2}, kDrainNow}));
   // Two are gone, and their pods run elsewhere: what the budget lets go is as before. While they went nothing
   // was left of it.
   const auto allow = [&](int32_t pods) {
@@ -238,7 +240,9 @@ TEST(DrainPlannerTest, NoTimerStartsBehindABudgetWithoutAnythingLeft) {
   DrainModel model(cluster);
   DrainPlanner planner;
   WorkBudget budget;
-  ASSERT_THAT(planner.Plan(model.problem(), {}, &budget).remove, ElementsAre());
+  const DrainPlan& plan = planner.Plan(model.problem(), {}, &budget);
+  ASSERT_THAT(plan.remove, ElementsAre());
+  EXPECT_THAT(plan.behind_budgets, ElementsAre());
   EXPECT_THAT(planner.state().unneeded, ElementsAre());
 }
 

@@ -37,7 +37,7 @@ TEST(LoopTimersTest, KnowsNodesByTheirUidsAndElseByTheirNames) {
                              {FleetKey("c"), kTimersNowS - 30},
                              {FleetKey("uid-gone"), kTimersNowS - 40}};
   EXPECT_THAT(KnownTimers(memory, cluster.state(), kTimersNowS, kTimersTtlS),
-              ElementsAre(TaintedNode{Slot{0}, kTimersNowS - 10}, TaintedNode{Slot{2}, kTimersNowS - 30}));
+              ElementsAre(TimedNode{Slot{0}, kTimersNowS - 10}, TimedNode{Slot{2}, kTimersNowS - 30}));
 }
 
 TEST(LoopTimersTest, TimesOfTheFutureAndOldOnesSayNothing) {
@@ -47,7 +47,7 @@ TEST(LoopTimersTest, TimesOfTheFutureAndOldOnesSayNothing) {
                              {FleetKey("uid-b"), kTimersNowS - kTimersTtlS - 1},
                              {FleetKey("c"), kTimersNowS - kTimersTtlS}};
   EXPECT_THAT(KnownTimers(memory, cluster.state(), kTimersNowS, kTimersTtlS),
-              ElementsAre(TaintedNode{Slot{2}, kTimersNowS - kTimersTtlS}));
+              ElementsAre(TimedNode{Slot{2}, kTimersNowS - kTimersTtlS}));
 }
 
 TEST(LoopTimersTest, ALoopThatPlansNoDrainsLeavesTimersAsTheyAre) {
@@ -64,13 +64,17 @@ TEST(LoopTimersTest, ALoopThatPlansNoDrainsLeavesTimersAsTheyAre) {
   NoteTimers(plan, cluster.state(), &memory);
   EXPECT_THAT(memory.unneeded_since_s,
               ElementsAre(std::pair<const uint64_t, int64_t>(FleetKey("uid-b"), kTimersNowS - 5)));
+  plan.scale_down.behind_budgets = {{Slot{0}, kTimersNowS - 3}};
+  NoteTimers(plan, cluster.state(), &memory);
+  EXPECT_EQ(memory.unneeded_since_s.size(), 2);
+  EXPECT_EQ(memory.unneeded_since_s[FleetKey("uid-a")], kTimersNowS - 3);
 }
 
 TEST(DrainProgressTest, ANodeThatStartsTakesItsPlaceAmongThoseThatGo) {
   FitCluster cluster = TimedNodes();
   DrainState state = StateFromTimers(cluster.state(), {}, kTimersNowS, {});
   EXPECT_THAT(state.unneeded, IsEmpty());
-  const TaintedNode known{Slot{1}, kTimersNowS - 7};
+  const TimedNode known{Slot{1}, kTimersNowS - 7};
   state = StateFromTimers(cluster.state(), {}, kTimersNowS, {&known, 1});
   ASSERT_EQ(state.unneeded.size(), 1);
   EXPECT_EQ(state.unneeded[0].node, "b");
