@@ -214,21 +214,22 @@ std::vector<Candidate> Rounds::Unevaluated() const {
   return unevaluated;
 }
 
-// They are not needed as the others are not, and go as soon as those have gone: their time runs. One whose
-// budget had nothing left from the beginning goes on with the timer that it has, and gets none.
+// They are not needed as the others are not, and go as soon as those have gone: their time runs. It goes on
+// while pods of others start, when nothing is left of a budget, but does not start then; and where a budget
+// never lets a pod go, it ends.
 std::vector<TimedNode> Rounds::BehindBudgets() const {
   std::vector<TimedNode> nodes;
   for (const Candidate& candidate : candidates_) {
     const JudgedNode& node = call_.judged(candidate.slot);
     if (node.reason != NodeReason::kBlockedByPod || node.budget != BudgetRefusal::kExhausted) continue;
-    if (candidate.displaced >= 0) {
+    const int32_t shape = call_.cluster().pods(candidate.slot).pods()[node.pod->position()].shape;
+    const BudgetUse use = call_.budgets.UseOf(shape);
+    if (candidate.displaced >= 0 && call_.budgets.MayBeLeftLater(use)) {
       const FormerNode& former = displaced_[static_cast<size_t>(candidate.displaced)];
       nodes.push_back({candidate.slot, TimerStart(former.since_s, call_.now_s())});
-      continue;
-    }
-    const int32_t shape = call_.cluster().pods(candidate.slot).pods()[node.pod->position()].shape;
-    if (call_.budgets.WouldBeLeft(call_.budgets.UseOf(shape)))
+    } else if (candidate.displaced < 0 && call_.budgets.WouldBeLeft(use)) {
       nodes.push_back({candidate.slot, call_.now_s()});
+    }
   }
   return nodes;
 }

@@ -181,6 +181,12 @@ bool DisruptionBudgets::WouldBeLeft(const BudgetUse& use) const {
   return use.takes && left(use.budget) + budgets_[static_cast<size_t>(use.budget)].taken > 0;
 }
 
+bool DisruptionBudgets::MayBeLeftLater(const BudgetUse& use) const {
+  if (!use.takes) return false;
+  const DisruptionBudget& budget = *budgets_[static_cast<size_t>(use.budget)].object;
+  return budget.expected_pods > budget.desired_healthy;
+}
+
 DisruptionBudgets::Answer DisruptionBudgets::Ask(std::span<const BudgetUse> uses) const {
   Answer answer;
   absl::flat_hash_map<int32_t, int64_t> taken;

@@ -84,6 +84,8 @@ class DisruptionBudgets {
   BudgetRefusal Refuses(const BudgetUse& use) const;
   // Whether it might, had Take() taken nothing.
   bool WouldBeLeft(const BudgetUse& use) const;
+  // Whether it may once all pods of its budget are healthy. A budget that wants all of them lets none go.
+  bool MayBeLeftLater(const BudgetUse& use) const;
 
   // Whether pods may move together.
   struct Answer {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,8 @@ func TestAutoscalerReplacesNodes(t *testing.T) {
 	groups := []simcloud.Group{pool("dear", 0, 2, 8, 100), pool("cheap", 0, 8, 4, 1)}
 	s := startGrowing(t, 6*time.Second, groups, "--decisions=scale-up,scale-down,replace",
 		"--scale-down-delay-after-add=2s", "--replacement-rest=5s", "--pod-disruption-cost=0.0005", "--payback-hours=1")
-	if err := s.cloud.Grow("dear", 1); err != nil {
+	// Meanwhile nobody takes the dear node for an empty one.
+	if err := errors.Join(s.autoscaler.Stop(), s.cloud.Grow("dear", 1)); err != nil {
 		t.Fatal(err)
 	}
 	s.wait("the dear node", func() bool { return len(s.nodes()) == 2 })
@@ -34,6 +36,9 @@ func TestAutoscalerReplacesNodes(t *testing.T) {
 	s.wait("healthy pods", func() bool { return s.budgets.ready() == 3 })
 	s.budgets.begin()
 	dear := s.nodeOf("dear")
+	if err := s.autoscaler.Restart(s.ctx); err != nil {
+		t.Fatal(err)
+	}
 
 	s.wait("new nodes to be ordered", func() bool { return s.cloud.Target("cheap") > 0 })
 	if s.nodeOf("dear") != dear {

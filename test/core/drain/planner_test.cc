@@ -193,7 +193,7 @@ TEST(DrainPlannerTest, TimersRunBehindABudgetThatOthersUseUp) {
   entry.budget.selector = {false, {{"app", SelectorOperator::kIn, {"app"}}}};
   entry.budget.disruptions_allowed = 2;
   entry.budget.desired_healthy = 1;
-  entry.budget.current_healthy = 3;
+  entry.budget.current_healthy = entry.budget.expected_pods = 3;
   cluster.budgets = {entry};
   DrainModel model(cluster);
   const DrainOptions options;
@@ -226,6 +226,29 @@ TEST(DrainPlannerTest, TimersRunBehindABudgetThatOthersUseUp) {
     ASSERT_THAT(plan.remove, ::testing::SizeIs(3));
     for (const DrainRemoval& removal : plan.remove) EXPECT_EQ(removal.since_s, kDrainNow);
   }
+}
+
+// A budget that comes to want all pods keeps a node like any other reason: its time ends.
+TEST(DrainPlannerTest, TimersEndBehindABudgetThatLetsNothingGo) {
+  DrainCluster cluster;
+  cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 100)}),
+                   Node("b", 1000, {ReplicaPod("q", 600, 0, "other")})};
+  DrainModel model(cluster);
+  DrainPlanner planner;
+  WorkBudget budget;
+  ASSERT_THAT(planner.Plan(model.problem(), {}, &budget).remove, ::testing::SizeIs(1));
+  ClusterObject object;
+  object.key = {ObjectKind::kDisruptionBudget, "default", "budget"};
+  DisruptionBudget closed;
+  closed.selector = {false, {{"app", SelectorOperator::kIn, {"app"}}}};
+  closed.desired_healthy = closed.current_healthy = closed.expected_pods = 1;
+  object.content = closed;
+  model.cluster().state().objects().Set(std::move(object));
+  model.problem().now_s += 10;
+  const DrainPlan& plan = planner.Plan(model.problem(), {}, &budget);
+  EXPECT_THAT(plan.remove, ElementsAre());
+  EXPECT_THAT(plan.behind_budgets, ElementsAre());
+  EXPECT_THAT(planner.state().unneeded, ElementsAre());
 }
 
 // A budget that never had anything left keeps a node like any other reason.

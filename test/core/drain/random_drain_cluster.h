@@ -248,6 +248,7 @@ class RandomDrainCluster {
     budget.selector = Select("app", std::string(1, static_cast<char>('a' + Draw("budget.app", 0, 3))));
     budget.disruptions_allowed = static_cast<int32_t>(Draw("budget.allowed", -1, 6));
     budget.desired_healthy = static_cast<int32_t>(Draw("budget.desired", -1, 3));
+    budget.expected_pods = budget.desired_healthy + static_cast<int32_t>(Draw("budget.spare", -1, 4));
     budget.current_healthy = static_cast<int32_t>(Draw("budget.healthy", 0, 5));
     budget.generation = 2;
     budget.observed_generation = Percent("budget.stale", 8) ? 1 : 2;
