@@ -51,7 +51,7 @@ std::vector<BoardFollower::SeenPlaceholder> BoardFollower::Seen(
   std::vector<SeenPlaceholder> seen;
   seen.reserve(placeholders.size());
   for (const DrainPlaceholder& placeholder : placeholders) {
-    seen.push_back({placeholder.node, placeholder.name, placeholder.pod.shape.fingerprint});
+    seen.push_back({placeholder.node, placeholder.name, placeholder.pod->shape.fingerprint});
   }
   return seen;
 }
@@ -174,7 +174,7 @@ void BoardFollower::Prepare(const DrainCall& call, std::span<const Slot> slots) 
     if (!call.cluster().Occupied(slot)) continue;
     const NodeIndex node = NodeIn(slot);
     for (const PodRef placeholder : call.PlaceholdersOn(slot)) {
-      board_->AddPlaceholder(node, board_->KindOf(call.placeholder(placeholder).pod));
+      board_->AddPlaceholder(node, board_->KindOf(*call.placeholder(placeholder).pod));
     }
     if (call.cluster().node_shape(slot).unschedulable || !IsReady(call.cluster(), slot)) {
       board_->snapshot().MakeGhost(node);
@@ -207,7 +207,7 @@ void BoardFollower::CheckConsistent(std::span<const PlannedNode> planned) const 
 }
 
 int32_t BoardFollower::KindOf(const DrainCall& call, Slot slot, PodRef pod) {
-  if (pod.is_placeholder()) return board_->KindOf(call.placeholder(pod).pod);
+  if (pod.is_placeholder()) return board_->KindOf(*call.placeholder(pod).pod);
   return board_->KindOf(call.cluster().pods(slot).pods()[pod.position()].shape);
 }
 

@@ -54,7 +54,8 @@ DrainCall::DrainCall(const DrainProblem& problem, const DrainOptions& options, c
       has_recent_evictions_(!state.recent_evictions.empty()),
       placeholders_on_(PlaceholdersBySlot(problem)) {}
 
-void DrainCall::SetNodes(const Snapshot& snapshot, std::span<const FormerEntry> formers) {
+void DrainCall::SetNodes(const Snapshot& snapshot, std::span<const FormerEntry> formers,
+                         std::span<const Slot> order) {
   nodes_.clear();
   judged_.assign(static_cast<size_t>(cluster().slot_end()), {});
   for (int32_t i = 0; i < snapshot.node_end(); ++i) {
@@ -67,15 +68,34 @@ void DrainCall::SetNodes(const Snapshot& snapshot, std::span<const FormerEntry> 
     if (static_cast<size_t>(node.group) >= problem_.groups.size()) node.group = -1;
   }
   for (const Slot slot : deleting) judged(slot).being_deleted = true;
-  const auto by_name = [&](Slot a, Slot b) { return name(a) < name(b); };
-  if (!std::is_sorted(nodes_.begin(), nodes_.end(), by_name)) {
-    std::sort(nodes_.begin(), nodes_.end(), by_name);
-  }
+  SortNodes(order);
   for (const FormerEntry& entry : formers) {
     const std::optional<Slot> slot =
         entry.intact.has_value() ? entry.intact->slot : cluster().Find(entry.former.node);
     if (slot.has_value()) judged(*slot).former = true;
   }
+}
+
+// Those that were there before have their order, unless slots have other nodes now.
+void DrainCall::SortNodes(std::span<const Slot> order) {
+  std::vector<bool> left(static_cast<size_t>(cluster().slot_end()), false);
+  for (const Slot slot : nodes_) left[IndexOf(slot)] = true;
+  std::vector<Slot> sorted;
+  sorted.reserve(nodes_.size());
+  const auto take = [&](Slot slot) {
+    if (IndexOf(slot) >= left.size() || !left[IndexOf(slot)]) return;
+    left[IndexOf(slot)] = false;
+    sorted.push_back(slot);
+  };
+  for (const Slot slot : order) take(slot);
+  const auto known = static_cast<std::ptrdiff_t>(sorted.size());
+  for (const Slot slot : nodes_) take(slot);
+  const auto by_name = [&](Slot a, Slot b) { return name(a) < name(b); };
+  const auto middle = std::is_sorted(sorted.begin(), sorted.begin() + known, by_name) ? sorted.begin() + known
+                                                                                      : sorted.begin();
+  if (!std::is_sorted(middle, sorted.end(), by_name)) std::sort(middle, sorted.end(), by_name);
+  std::inplace_merge(sorted.begin(), middle, sorted.end(), by_name);
+  nodes_ = std::move(sorted);
 }
 
 void DrainCall::Note(Slot slot, NodeReason reason, std::optional<PodRef> pod) {
@@ -92,8 +112,10 @@ CpuMemory DrainCall::AllocatableOf(Slot slot) const {
 }
 
 NodeOffer DrainCall::OfferOf(Slot slot) const {
+  const ClusterMinimum& minimum = options_.minimum;
+  if (minimum.amounts.cpu <= 0 && minimum.amounts.memory <= 0 && minimum.gpus.empty()) return {};
   const NodeShape& shape = cluster().node_shape(slot);
-  if (options_.minimum.gpus.empty()) return {shape.allocatable.Get(kCpu), shape.allocatable.Get(kMemory)};
+  if (minimum.gpus.empty()) return {shape.allocatable.Get(kCpu), shape.allocatable.Get(kMemory)};
   return loadline::OfferOf(shape, cluster().resource_names(), options_.eligibility.utilization.gpu_labels);
 }
 

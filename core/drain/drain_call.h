@@ -51,8 +51,9 @@ class DrainCall {
   DrainCall(const DrainCall&) = delete;
   DrainCall& operator=(const DrainCall&) = delete;
 
-  // Takes the nodes of the board, in name order, and marks those of the former plan.
-  void SetNodes(const Snapshot& snapshot, std::span<const FormerEntry> formers);
+  // Takes the nodes of the board, in name order, and marks those of the former plan. `order`: nodes() of the
+  // last call, or any others. Cost: O(nodes) where most nodes are those of it, else O(nodes log nodes).
+  void SetNodes(const Snapshot& snapshot, std::span<const FormerEntry> formers, std::span<const Slot> order);
 
   const DrainProblem& problem() const { return problem_; }
   const DrainOptions& options() const { return options_; }
@@ -62,6 +63,7 @@ class DrainCall {
 
   // In name order.
   std::span<const Slot> nodes() const { return nodes_; }
+  std::vector<Slot> TakeNodes() { return std::move(nodes_); }
   JudgedNode& judged(Slot slot) { return judged_[CheckedIndex("slot", IndexOf(slot), judged_.size())]; }
   const JudgedNode& judged(Slot slot) const {
     return judged_[CheckedIndex("slot", IndexOf(slot), judged_.size())];
@@ -111,6 +113,8 @@ class DrainCall {
   SizeLimits limits;  // of groups and cluster, as the plan goes on
 
  private:
+  void SortNodes(std::span<const Slot> order);
+
   const DrainProblem& problem_;
   const DrainOptions& options_;
   WorkBudget* const work_;

@@ -38,14 +38,18 @@ enum class NodeReason;  // see node_reason.h
 // node goes only if its placeholders fit elsewhere too. A node that holds nothing else to move is empty.
 struct DrainPlaceholder {
   // A shape means nothing without the names that its resource ids refer to: there is no placeholder without.
-  DrainPlaceholder(std::string placeholder_name, std::string on_node, IncomingPod as_pod)
+  DrainPlaceholder(std::string placeholder_name, std::string on_node,
+                   std::shared_ptr<const IncomingPod> as_pod)
       : name(std::move(placeholder_name)), node(std::move(on_node)), pod(std::move(as_pod)) {}
+  DrainPlaceholder(std::string placeholder_name, std::string on_node, IncomingPod as_pod)
+      : DrainPlaceholder(std::move(placeholder_name), std::move(on_node),
+                         std::make_shared<const IncomingPod>(std::move(as_pod))) {}
 
   std::string name;  // unique
   std::string node;  // where it is; on an unknown node it plays no part
   // Shape and names, which may be other ones than the cluster's: resources are matched by name. What the
   // cluster does not have is left out: it was taken where it is, so it asks for none of it, or none counts.
-  IncomingPod pod;
+  std::shared_ptr<const IncomingPod> pod;  // never null; equal placeholders share one
 };
 
 // Equal pods that wait for nodes on their way.

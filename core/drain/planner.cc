@@ -104,6 +104,7 @@ class DrainPlanner::Impl {
 const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const DrainOptions& options,
                                           WorkBudget* budget) {
   memory_.ForgetOldEvictions(problem.now_s, options.recent_eviction_s);
+  const std::vector<Slot> order = call_.has_value() ? call_->TakeNodes() : std::vector<Slot>();
   call_.emplace(problem, options, memory_.state(), budget);
   const bool same_rules = memory_.SawSameRules(*call_);
   auto [formers, changes] = follower_.Follow(*call_, memory_.TakePlanned());
@@ -112,7 +113,7 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   counter_.Follow(*problem.cluster, changes);
   std::vector<OwnerPods> pods = counter_.counts();
 
-  call_->SetNodes(follower_.board().snapshot(), formers);
+  call_->SetNodes(follower_.board().snapshot(), formers, order);
   eligible_.Judge(changes, &*call_);
   BrakeFound brake = FindBrake(*call_, memory_.state(), pods);
   if (brake.brake == DrainBrake::kNone) brake = PlacePodsUnderWay(memory_.state(), &*call_, &follower_);

@@ -22,7 +22,7 @@ KeepingPod PodOf(const DrainProblem& problem, const DrainKeep& keep) {
   const size_t i = keep.pod->position();
   if (keep.pod->is_placeholder()) {
     const DrainPlaceholder& placeholder = problem.placeholders[i];
-    return {absl::StrCat("placeholder ", placeholder.name), "", &placeholder.pod.shape};
+    return {absl::StrCat("placeholder ", placeholder.name), "", &placeholder.pod->shape};
   }
   const NodePods& pods = problem.cluster->pods(keep.slot);
   const PodShape& shape = problem.cluster->pod_shapes()[pods.pods()[i].shape];

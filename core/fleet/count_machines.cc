@@ -32,8 +32,8 @@ bool IsStarting(const FleetNode& node, const std::vector<uint64_t>& devices, int
   return (!node.ready || LacksDevices(node, devices)) && IsYoung(node, startup_ms, now_ms);
 }
 
-FleetGroupView CountMachines(const FleetGroup& group, const FleetOptions& options, int64_t now_ms,
-                             FleetState* state) {
+FleetGroupView CountMachines(const FleetGroup& group, std::span<const MachineMemory> known,
+                             const FleetOptions& options, int64_t now_ms, FleetState* state) {
   FleetGroupView view;
   view.name = group.name;
   GroupMemory& memory = state->groups[FleetKey(group.name)];
@@ -50,15 +50,13 @@ FleetGroupView CountMachines(const FleetGroup& group, const FleetOptions& option
     if (machine.node.has_value() && LacksDevices(*machine.node, memory.devices)) {
       view.lacking.push_back(position);
     }
-    const auto found = state->machines.find(FleetKey(machine.id));
-    const MachineMemory known = found == state->machines.end() ? MachineMemory() : found->second;
-    if (IsBeingDeleted(machine, known, options, now_ms)) {
+    if (IsBeingDeleted(machine, known[i], options, now_ms)) {
       undecided += machine.state == MachineState::kDeleting ? 0 : 1;
       continue;
     }
     ++view.live;
     if (!machine.node.has_value()) {
-      CountMissing(machine, position, known, provision_ms, now_ms, &view);
+      CountMissing(machine, position, known[i], provision_ms, now_ms, &view);
     } else if (machine.node->leaving) {
       continue;
     } else if (starting) {

@@ -47,15 +47,10 @@ MachineMemory Followed(const FleetMachine& machine, const MachineMemory& before,
 
 using KeyedMemory = std::pair<uint64_t, MachineMemory>;
 
-// Puts what is known of machines in place of what was; from one look to the next most often nothing changes.
-// Of a machine that is told twice the last one counts.
-void Remember(std::vector<KeyedMemory> machines, bool changed,
-              absl::btree_map<uint64_t, MachineMemory>* all) {
+// Puts what is known of machines in place of what was. Of a machine that is told twice the last one counts.
+void Remember(std::vector<KeyedMemory> machines, absl::btree_map<uint64_t, MachineMemory>* all) {
   std::stable_sort(machines.begin(), machines.end(),
                    [](const KeyedMemory& a, const KeyedMemory& b) { return a.first < b.first; });
-  const bool same = !changed && std::equal(machines.begin(), machines.end(), all->begin(), all->end(),
-                                           [](const auto& a, const auto& b) { return a.first == b.first; });
-  if (same) return;
   absl::btree_map<uint64_t, MachineMemory> now;
   for (const auto& [key, memory] : machines) {
     if (!now.empty() && now.rbegin()->first == key) {
@@ -94,8 +89,10 @@ bool IsBeingDeleted(const FleetMachine& machine, const MachineMemory& memory, co
          (memory.given_up_ms.has_value() && now_ms - *memory.given_up_ms < options.deletion_patience_ms);
 }
 
-void FollowMachines(const FleetObservation& observation, const FleetOptions& options, int64_t now_ms,
-                    FleetState* state, FleetView* view) {
+std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& observation,
+                                                       const FleetOptions& options, int64_t now_ms,
+                                                       FleetState* state, FleetView* view) {
+  std::vector<std::vector<MachineMemory>> followed;
   std::vector<KeyedMemory> machines;
   machines.reserve(state->machines.size());
   bool changed = false;
@@ -103,8 +100,13 @@ void FollowMachines(const FleetObservation& observation, const FleetOptions& opt
     GroupMemory& memory = state->groups[FleetKey(group.name)];
     int64_t live = 0;
     std::vector<FaultCount> faults;
+    std::vector<MachineMemory>& known_of = followed.emplace_back();
+    known_of.reserve(group.machines.size());
     for (const FleetMachine& machine : group.machines) {
-      if (machine.state == MachineState::kDeleting && !machine.node.has_value()) continue;
+      if (machine.state == MachineState::kDeleting && !machine.node.has_value()) {
+        known_of.emplace_back();
+        continue;
+      }
       const uint64_t key = FleetKey(machine.id);
       const auto known = state->machines.find(key);
       const bool is_known = known != state->machines.end();
@@ -115,6 +117,7 @@ void FollowMachines(const FleetObservation& observation, const FleetOptions& opt
       if (!IsBeingDeleted(machine, after, options, now_ms)) ++live;
       changed |= !is_known || after != before;
       machines.emplace_back(key, after);
+      known_of.push_back(after);
     }
     if (live >= group.target) {
       memory.short_since_ms.reset();
@@ -126,7 +129,9 @@ void FollowMachines(const FleetObservation& observation, const FleetOptions& opt
     }
   }
   state->looked = true;
-  Remember(std::move(machines), changed, &state->machines);
+  // From one look to the next most often nothing changes: all were known, and there are no others.
+  if (changed || machines.size() != state->machines.size()) Remember(std::move(machines), &state->machines);
+  return followed;
 }
 
 }  // namespace loadline

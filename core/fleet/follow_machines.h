@@ -3,6 +3,7 @@
 #define LOADLINE_CORE_FLEET_FOLLOW_MACHINES_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "core/fleet/fleet.h"
 #include "core/fleet/fleet_state.h"
@@ -10,9 +11,12 @@
 namespace loadline {
 
 // Brings the memory of all machines and groups up to date before they are counted: what is not listed any
-// more is forgotten, but for failures. Groups with new faults back off, as `view` says.
-void FollowMachines(const FleetObservation& observation, const FleetOptions& options, int64_t now_ms,
-                    FleetState* state, FleetView* view);
+// more is forgotten, but for failures. Groups with new faults back off, as `view` says. Returns what is known
+// of each machine, by group and position. Cost: O(machines log machines) where they changed, else
+// O(machines) look-ups.
+std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& observation,
+                                                       const FleetOptions& options, int64_t now_ms,
+                                                       FleetState* state, FleetView* view);
 
 // Whether a machine is being deleted: the cloud says so, or was asked to a short time ago. What it lists may
 // be old.

@@ -1,6 +1,7 @@
 #include "core/fleet/look.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/container/btree_set.h"
 #include "absl/strings/str_cat.h"
@@ -50,10 +51,12 @@ void AddBackOff(const FleetState& state, int64_t now_ms, FleetGroupView* view) {
 void Observe(const FleetObservation& observation, const FleetOptions& options, int64_t now_ms,
              FleetState* state, FleetView* view) {
   NoteGrowth(observation, now_ms, state);
-  FollowMachines(observation, options, now_ms, state, view);
+  const std::vector<std::vector<MachineMemory>> machines =
+      FollowMachines(observation, options, now_ms, state, view);
   ForgetGroups(observation, options, now_ms, state);
-  for (const FleetGroup& group : observation.groups) {
-    view->groups.push_back(CountMachines(group, options, now_ms, state));
+  for (size_t i = 0; i < observation.groups.size(); ++i) {
+    const FleetGroup& group = observation.groups[i];
+    view->groups.push_back(CountMachines(group, machines[i], options, now_ms, state));
     SettleRequest(group, view->groups.back(), options, now_ms, &state->groups[FleetKey(group.name)], view);
   }
   GiveUpMachines(observation.groups, options, *state, &view->groups);

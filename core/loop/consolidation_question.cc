@@ -121,7 +121,7 @@ class QuestionMaker {
   void AddPlaceholders() {
     for (size_t i = 0; i < drain_.placeholders.size(); ++i) {
       const DrainPlaceholder& placeholder = drain_.placeholders[i];
-      problem_.placeholders.push_back({placeholder.name, placeholder.pod});
+      problem_.placeholders.push_back({placeholder.name, *placeholder.pod});
       const std::optional<Slot> slot = state_.Find(placeholder.node);
       if (!slot.has_value()) continue;
       LeavingPod pod;

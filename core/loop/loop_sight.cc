@@ -108,7 +108,7 @@ LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, 
   NoteAcknowledged(cluster, outcomes.acknowledged, memory);
   LoopSight sight;
   sight.marked =
-      JudgeMarks(cluster, seen, ListedNodes(seen), options.fleet.deletion_patience_ms, now_ms, *memory);
+      JudgeMarks(cluster, seen, MachinesOfMarks(seen), options.fleet.deletion_patience_ms, now_ms, *memory);
   const SeenFleet fleet = SeeFleet(cluster, seen, sight.marked.going);
   const FleetOutcomes ended = TakeActionOutcomes(outcomes, seen, memory);
   sight.fleet = LookAtFleet(&fleet.told, ended, options.fleet, now_ms, &memory->fleet);

@@ -1,5 +1,6 @@
 #include "core/loop/placeholder_pods.h"
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -33,26 +34,28 @@ std::vector<DrainPlaceholder> PlaceholderPods(const SlackState& state, const Sla
                                               const ResourceNames& names) {
   absl::btree_map<std::string, const PodRules*> rules;
   for (const ClassSlack& slack : plan.classes) rules.emplace(slack.key.name, &slack.rules);
-  absl::btree_map<PlaceholderGroup, PodShape> shapes;
+  const auto incoming = [&](PodShape shape) {
+    auto pod = std::make_shared<IncomingPod>();
+    pod->shape = std::move(shape);
+    pod->names = names;
+    return pod;
+  };
+  absl::btree_map<PlaceholderGroup, std::shared_ptr<const IncomingPod>> kinds;
   for (const MirroredSlack& mirrored : plan.mirrored) {
-    shapes.emplace(PlaceholderGroup{PlaceholderKind::kMirrored, mirrored.pod.key, mirrored.pod.size},
-                   mirrored.pod.shape);
+    kinds.emplace(PlaceholderGroup{PlaceholderKind::kMirrored, mirrored.pod.key, mirrored.pod.size},
+                  incoming(mirrored.pod.shape));
   }
   std::vector<DrainPlaceholder> pods;
   pods.reserve(state.placeholders.size());
   for (const Placeholder& placeholder : state.placeholders) {
     if (placeholder.node.empty()) continue;
-    const PlaceholderGroup group{placeholder.kind, placeholder.owner, placeholder.size};
-    auto shape = shapes.find(group);
-    if (shape == shapes.end()) {
+    std::shared_ptr<const IncomingPod>& pod =
+        kinds[PlaceholderGroup{placeholder.kind, placeholder.owner, placeholder.size}];
+    if (pod == nullptr) {
       const auto of = rules.find(placeholder.owner);
-      shape = shapes.emplace(group, ShapeOf(placeholder.size, of == rules.end() ? PodRules() : *of->second))
-                  .first;
+      pod = incoming(ShapeOf(placeholder.size, of == rules.end() ? PodRules() : *of->second));
     }
-    IncomingPod pod;
-    pod.shape = shape->second;
-    pod.names = names;
-    pods.emplace_back(absl::StrCat(kPrefix, placeholder.id), placeholder.node, std::move(pod));
+    pods.emplace_back(absl::StrCat(kPrefix, placeholder.id), placeholder.node, pod);
   }
   return pods;
 }

@@ -1,6 +1,7 @@
 #include "core/loop/see_fleet.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -46,19 +47,25 @@ bool HasStarted(const ClusterState& cluster, Slot slot) {
 std::vector<uint64_t> DevicesOf(const ResourceAmounts& amounts, const ResourceNames& names) {
   std::vector<uint64_t> devices;
   for (const auto& [resource, amount] : amounts) {
+    if (amount <= 0 || resource <= kEphemeralStorage) continue;
     const absl::string_view name = names.name(resource);
     const bool native = !absl::StrContains(name, "/") || absl::StrContains(name, "kubernetes.io/");
-    if (!native && amount > 0) devices.push_back(FleetKey(name));
+    if (!native) devices.push_back(FleetKey(name));
   }
   std::sort(devices.begin(), devices.end());
   return devices;
 }
 
-absl::flat_hash_map<Slot, MachineState> ListedNodes(const LoopObservation& seen) {
+absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& seen) {
   absl::flat_hash_map<Slot, MachineState> listed;
+  absl::flat_hash_set<Slot> marked;
+  for (const NodeMark& mark : seen.marks) marked.insert(mark.slot);
+  if (marked.empty()) return listed;
   for (const CloudGroup& group : seen.groups) {
     for (const CloudMachine& machine : group.machines) {
-      if (machine.node.has_value()) listed.emplace(*machine.node, machine.state);
+      if (machine.node.has_value() && marked.contains(*machine.node)) {
+        listed.emplace(*machine.node, machine.state);
+      }
     }
   }
   return listed;
@@ -69,11 +76,16 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std
   fleet.told.first = seen.first;
   absl::flat_hash_set<absl::string_view> listed, shrinking;
   for (const RemovalUnderWay& removal : seen.under_way) shrinking.insert(removal.group);
-  absl::flat_hash_set<Slot> placed;
+  std::vector<bool> placed(static_cast<size_t>(cluster.slot_end()), false);
+  listed.reserve(std::accumulate(seen.groups.begin(), seen.groups.end(), size_t{0},
+                                 [](size_t sum, const CloudGroup& of) { return sum + of.machines.size(); }));
   for (const CloudGroup& group : seen.groups) {
     FleetGroup told = SeenGroup(group, shrinking.contains(group.name));
     std::vector<int32_t> machines;
     std::vector<Slot> nodes;
+    told.machines.reserve(group.machines.size());
+    machines.reserve(group.machines.size());
+    nodes.reserve(group.machines.size());
     for (size_t i = 0; i < group.machines.size(); ++i) {
       const CloudMachine& machine = group.machines[i];
       if (machine.id.empty()) continue;
@@ -86,7 +98,7 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std
       const bool has_node = machine.node.has_value() && cluster.Occupied(*machine.node);
       if (has_node) {
         const Slot slot = *machine.node;
-        placed.insert(slot);
+        placed[IndexOf(slot)] = true;
         as.node = SeenNode(cluster, slot, std::binary_search(going.begin(), going.end(), slot));
       }
       machines.push_back(static_cast<int32_t>(i));
@@ -98,7 +110,7 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std
   }
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     const Slot slot{i};
-    if (!cluster.Occupied(slot) || placed.contains(slot)) continue;
+    if (!cluster.Occupied(slot) || placed[IndexOf(slot)]) continue;
     fleet.told.other_nodes.push_back(SeenNode(cluster, slot, /*leaving=*/false));
     fleet.others.push_back(slot);
   }

@@ -25,8 +25,8 @@ struct SeenFleet {
 // `going`: nodes that are being deleted, sorted. Cost: O(nodes * their resources + machines).
 SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std::span<const Slot> going);
 
-// The state of the machine of each node that has one which is listed.
-absl::flat_hash_map<Slot, MachineState> ListedNodes(const LoopObservation& seen);
+// The state of the machine of each marked node that has one which is listed.
+absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& seen);
 
 // Whether pods may go to a node: it is ready, and carries no taint that goes when it has started.
 bool HasStarted(const ClusterState& cluster, Slot slot);

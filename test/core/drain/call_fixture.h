@@ -38,7 +38,7 @@ class CallFixture {
     formers_ = std::move(followed.formers);
     for (FormerNode& former : memory_.TakeTimers()) formers_.push_back({std::nullopt, std::move(former)});
     follower_.CheckConsistent({});
-    call_->SetNodes(follower_.board().snapshot(), formers_);
+    call_->SetNodes(follower_.board().snapshot(), formers_, {});
     eligible_.Judge(followed.changes, &*call_);
   }
 

@@ -37,14 +37,14 @@ TEST(PlaceholderPodsTest, ThoseOnNodesArePodsOfTheirSizeWithTheRulesOfTheirClass
   ASSERT_THAT(pods, SizeIs(2)) << "one has no node";
   EXPECT_EQ(pods[0].name, "slack/3");
   EXPECT_EQ(pods[0].node, "n1");
-  const PodShape& shape = pods[0].pod.shape;
+  const PodShape& shape = pods[0].pod->shape;
   EXPECT_EQ(shape.requests.Get(kCpu), 500);
   EXPECT_EQ(shape.requests.Get(kMemory), 64);
   EXPECT_TRUE(TraitsOf(shape).placeholder);
   ASSERT_NE(shape.rules, nullptr);
   EXPECT_EQ(*shape.rules->node_selector.Find(kZone), "a");
   EXPECT_EQ(pods[1].name, "slack/5");
-  EXPECT_EQ(pods[1].pod.shape.rules, nullptr) << "its class is gone";
+  EXPECT_EQ(pods[1].pod->shape.rules, nullptr) << "its class is gone";
 }
 
 TEST(PlaceholderPodsTest, ACopyIsLikeItsPod) {
@@ -60,10 +60,10 @@ TEST(PlaceholderPodsTest, ACopyIsLikeItsPod) {
   state.placeholders = {PlaceholderOn(1, PlaceholderKind::kMirrored, "pod-1", "n1")};
   const std::vector<DrainPlaceholder> pods = PlaceholderPods(state, plan, cluster.names());
   ASSERT_THAT(pods, SizeIs(1));
-  EXPECT_EQ(pods[0].pod.shape.fingerprint, mirrored.pod.shape.fingerprint);
-  const std::optional<ResourceId> card = pods[0].pod.names.Find("example.com/card");
+  EXPECT_EQ(pods[0].pod->shape.fingerprint, mirrored.pod.shape.fingerprint);
+  const std::optional<ResourceId> card = pods[0].pod->names.Find("example.com/card");
   ASSERT_TRUE(card.has_value());
-  EXPECT_EQ(pods[0].pod.shape.requests.Get(*card), 2);
+  EXPECT_EQ(pods[0].pod->shape.requests.Get(*card), 2);
 }
 
 TEST(PlaceholderPodsTest, NamesTellTheIdAndNothingElseDoes) {
