@@ -74,6 +74,8 @@ struct DrainProblem {
   std::vector<int32_t> group_of;
   // The same of nodes that are being deleted, where `group_of` is without them: for budgets of groups alone.
   std::vector<int32_t> going_group_of;
+  // Nodes that the cloud deletes, or was asked to: their drains are over. Sorted.
+  std::vector<Slot> drained;
   std::vector<DrainPlaceholder> placeholders;
   // Nodes of groups that are `sized` which are to go, in any order: only these of them are candidates.
   std::vector<Slot> chosen;

@@ -30,7 +30,8 @@ DeletionsUnderWay CountDeletions(const DrainCall& call, const DrainState& state)
         state.deleting, [&](const DeletingNode& node) { return node.node == call.name(slot); });
     const bool is_known = known != state.deleting.end();
     // If only the taint tells that a node is being deleted, we assume a drain, which has the smaller limit.
-    ++(!is_known || known->drain ? under_way.drain : under_way.empty);
+    const bool drains = (!is_known || known->drain) && !absl::c_binary_search(call.problem().drained, slot);
+    ++(drains ? under_way.drain : under_way.empty);
     under_way.risky = under_way.risky || (is_known && known->risky);
   }
   return under_way;

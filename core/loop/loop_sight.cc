@@ -165,6 +165,7 @@ std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopSig
 void UseSight(const LoopSight& sight, const std::vector<bool>& cloud_template, const ClusterState& cluster,
               LoopProblem* problem) {
   std::vector<int32_t>& group_of = problem->drain.group_of;
+  problem->drain.drained = sight.marked.going;
   std::vector<int32_t>& going_group_of = problem->drain.going_group_of;
   for (std::vector<int32_t>* const by_slot : {&group_of, &going_group_of})
     by_slot->assign(static_cast<size_t>(cluster.slot_end()), -1);

@@ -288,7 +288,7 @@ void InvariantChecker::CheckParallelism() {
     if (!IsUnderWay(going)) continue;
     ++all;
     ++of_group[static_cast<size_t>(world_.node(going.node).group)];
-    drains += going.drain ? 1 : 0;
+    drains += going.drain && going.deleted_ms < 0 ? 1 : 0;
     replaced += going.drain && going.of_move ? 1 : 0;
   }
   if (replaced > settings.replacement.options.max_nodes_at_once) {

@@ -436,5 +436,29 @@ TEST(DrainLoopsTest, ARiskyDrainThatIsUnderWayKeepsOthersFromStarting) {
   }
 }
 
+// The drain of a node is over once the cloud deletes it, though the node may be there for minutes; it still
+// counts as one that goes.
+TEST(DrainLoopsTest, ANodeThatTheCloudDeletesIsNoDrain) {
+  DrainCluster cluster;
+  cluster.nodes = {LoopNode("a", {ReplicaPod("p", 10)}), LoopNode("b", {ReplicaPod("q", 20)}),
+                   LoopNode("c", {ReplicaPod("r", 600)})};
+  DrainOptions options;
+  options.deletion.timers.unneeded_time_s = 0;
+  options.deletion.max_drain_parallelism = 1;
+  const auto starts = [&](std::vector<Slot> drained) {
+    DrainModel model(cluster);
+    model.problem().drained = std::move(drained);
+    DrainPlanner planner;
+    planner.SetState({.deleting = {{.node = "a", .since_s = kDrainNow, .drain = true}}});
+    WorkBudget work;
+    const DrainPlan& plan = planner.Plan(model.problem(), options, &work);
+    return plan.remove.size() == 1 && plan.remove[0].start;
+  };
+  EXPECT_FALSE(starts({}));
+  EXPECT_TRUE(starts({Slot{0}}));
+  options.deletion.max_scale_down_parallelism = 1;
+  EXPECT_FALSE(starts({Slot{0}}));
+}
+
 }  // namespace
 }  // namespace loadline

@@ -235,6 +235,17 @@ TEST_F(LoopSightTest, PlansUseIt) {
   }
 }
 
+TEST_F(LoopSightTest, PlansKnowWhichNodesTheCloudDeletes) {
+  AddNode("a", 60);
+  const Slot going = AddNode("going", 60);
+  seen_.marks.push_back({.slot = going, .deleting_s = FleetWorld::At(0) / 1000, .acknowledged = true});
+  LoopProblem problem;
+  problem.names = cluster_.names();
+  problem.groups.emplace_back();
+  UseSight(Observe(), {false}, cluster_.state(), &problem);
+  EXPECT_THAT(problem.drain.drained, ElementsAre(going));
+}
+
 TEST_F(LoopSightTest, WarnsOfWhatPeopleMustMend) {
   AddNode("n", 60);
   Observe(0);
