@@ -40,6 +40,8 @@ type Settings struct {
 	Threshold float64
 	// Replace nodes by cheaper ones.
 	Replace bool
+	// DownscaleOrder has Deployments that shrink empty nodes.
+	DownscaleOrder bool
 }
 
 // LoadlineWith returns Loadline with these settings.
@@ -51,12 +53,16 @@ func LoadlineWith(name string, s Settings) *Contestant {
 	if s.Replace {
 		decisions += ",replace"
 	}
+	if s.DownscaleOrder {
+		decisions += ",downscale-order"
+	}
 	c := Loadline(name, decisions, fmt.Sprintf("--extra-capacity-min-rate=%d%%", s.SlackPercent),
 		fmt.Sprintf("--scale-down-utilization-threshold=%v", s.Threshold))
 	ten := int64(10)
 	c.Simulated = &loadlinev1.SimulatedSettings{ScanSeconds: 1, UtilizationThreshold: &s.Threshold,
 		EvictionRetryMilliseconds: new(int64(1000)), PollMilliseconds: new(int64(500)),
 		UnneededSeconds: &ten, DelayAfterAddSeconds: &ten, SlackPercent: &s.SlackPercent, Replace: s.Replace,
+		DownscaleOrder: s.DownscaleOrder,
 		Consolidation: &loadlinev1.ConsolidationPolicy{RestSeconds: new(int32(30)),
 			UsdPerDisturbedPod: new(podDisruptionCost), PaybackHours: new(paybackHours)}}
 	return c
@@ -76,7 +82,11 @@ func (c *contest) startLoadline(ctx context.Context, flags []string) error {
 		return err
 	}
 	c.closers = append(c.closers, cloud.Close)
-	for _, folder := range []string{"autoscaler", "autoscaler/act"} {
+	folders := []string{"autoscaler", "autoscaler/act"}
+	if strings.Contains(strings.Join(flags, " "), "downscale-order") {
+		folders = append(folders, "autoscaler/act-downscale-order")
+	}
+	for _, folder := range folders {
 		objects, err := harness.ManifestObjects(folder)
 		if err != nil {
 			return err

@@ -61,6 +61,7 @@ var known = map[string]race.Settings{
 	"loadline-no-slack": {Threshold: 0.5},
 	"loadline-tight":    {Threshold: 0.99},
 	"loadline-replace":  {Threshold: 0.5, Replace: true},
+	"loadline-order":    {Threshold: 0.5, Replace: true, DownscaleOrder: true},
 }
 
 func names() []string { return append(slices.Sorted(maps.Keys(known)), karpenter) }
