@@ -31,7 +31,7 @@ struct MarkedNodes {
   std::vector<NodeMark> stuck;
 };
 
-// `listed`: the state of the machine of a node, by slot; those that are not there are not listed.
+// `listed`: MachinesOfMarks().
 // `patience_ms`: how long the cloud may take from being asked to delete a node to saying that it does.
 MarkedNodes JudgeMarks(const ClusterState& cluster, const LoopObservation& seen,
                        const absl::flat_hash_map<Slot, MachineState>& listed, int64_t patience_ms,
