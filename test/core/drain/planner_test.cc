@@ -181,6 +181,29 @@ TEST(DrainPlannerTest, GroupsKeepTheirMinimum) {
                                                               {"c", "NodeGroupMinSizeReached"}}));
 }
 
+// The order of the last call is gone on with: nodes come, and a slot has another node.
+TEST(DrainPlannerTest, NodesAreInNameOrderInEachCall) {
+  DrainCluster cluster;
+  cluster.groups = {{.name = "group", .min_nodes = 9, .target = 9}};
+  cluster.nodes = {Node("m", 1000), Node("c", 1000), Node("x", 1000)};
+  DrainModel model(cluster);
+  DrainPlanner planner;
+  const auto kept = [&] {
+    model.Update(cluster);
+    WorkBudget budget;
+    std::vector<std::string> names;
+    for (const DrainKeep& keep : planner.Plan(model.problem(), {}, &budget).keep)
+      names.push_back(model.name(keep.slot));
+    return names;
+  };
+  EXPECT_THAT(kept(), ElementsAre("c", "m", "x"));
+  cluster.nodes.push_back(Node("k", 1000));
+  cluster.nodes.push_back(Node("a", 1000));
+  EXPECT_THAT(kept(), ElementsAre("a", "c", "k", "m", "x"));
+  cluster.nodes[2] = Node("b", 1000);
+  EXPECT_THAT(kept(), ElementsAre("a", "b", "c", "k", "m"));
+}
+
 // Three nodes with a pod each, of which a budget lets two go: the third one waits for others only, so that
 // its time runs with theirs.
 TEST(DrainPlannerTest, TimersRunBehindABudgetThatOthersUseUp) {
