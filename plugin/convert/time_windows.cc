@@ -8,7 +8,7 @@
 namespace loadline {
 
 absl::StatusOr<TimeWindows> DecodeTimeWindows(const v1::TimeWindows& message) {
-  constexpr int kMostWindows = 64;
+  constexpr int kMostWindows = 16'384;
   constexpr int64_t kLatestS = int64_t{1} << 40;
   Fields fields;
   fields.Keep(CheckSize("windows", message.windows_size(), kMostWindows));

@@ -83,6 +83,10 @@ func ParseWith(document []byte, readTrace func(string) ([]byte, error)) (name st
 	if err != nil {
 		return "", nil, err
 	}
+	spec, windows, err := takeWindows(spec)
+	if err != nil {
+		return "", nil, err
+	}
 	scenario = &loadlinev1.Scenario{}
 	if err := protojson.Unmarshal(spec, scenario); err != nil {
 		// Behind the library's prefix is a space that differs from build to build, and a position in text that nobody
@@ -94,5 +98,8 @@ func ParseWith(document []byte, readTrace func(string) ([]byte, error)) (name st
 		return "", nil, fmt.Errorf("spec: %s", strings.TrimSpace(strings.ReplaceAll(text, "\u00a0", " ")))
 	}
 	scenario.Workloads = append(scenario.Workloads, traced...)
+	if windows != nil {
+		scenario.Settings.Consolidation.Windows = windows
+	}
 	return read.Metadata.Name, scenario, nil
 }

@@ -5,7 +5,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"loadline.dev/shim/timewindow"
+)
+
+const (
+	mostWindows = 64
+	mostCosts   = 64
 )
 
 // Consolidation says which moves make the cluster cheaper enough: the decision ReplaceDecision.
@@ -68,4 +77,47 @@ func (c *Configuration) checkReplacement() error {
 		return errors.New("decisions: replace needs scale-up and scale-down, which carry it out")
 	}
 	return nil
+}
+
+// Windows returns those in which moves begin; none: at any time.
+func (s *Consolidation) Windows() (windows []timewindow.Window, err error) {
+	if len(s.ReplacementWindows) > mostWindows {
+		return nil, fmt.Errorf("consolidation.replacementWindows: %d are more than %d", len(s.ReplacementWindows),
+			mostWindows)
+	}
+	for _, text := range s.ReplacementWindows {
+		window, err := timewindow.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("consolidation.replacementWindows: %w", err)
+		}
+		windows = append(windows, window)
+	}
+	return windows, nil
+}
+
+// PriorityCost is what it costs to disturb a pod from some priority on, in US dollars.
+type PriorityCost struct {
+	FromPriority int32
+	USD          float64
+}
+
+// CostsByPriority returns what disturbed pods cost that have a priority of at least some value.
+func (s *Consolidation) CostsByPriority() (costs []PriorityCost, err error) {
+	if len(s.PodDisruptionCosts) > mostCosts {
+		return nil, fmt.Errorf("consolidation.podDisruptionCosts: %d are more than %d", len(s.PodDisruptionCosts), mostCosts)
+	}
+	for _, text := range s.PodDisruptionCosts {
+		from, usd, _ := strings.Cut(text, "=")
+		priority, notPriority := strconv.ParseInt(strings.TrimSpace(from), 10, 32)
+		cost, notCost := strconv.ParseFloat(strings.TrimSpace(usd), 64)
+		if notPriority != nil || notCost != nil || !(cost >= 0 && cost <= 1e6) {
+			return nil, fmt.Errorf("consolidation.podDisruptionCosts: %q must be PRIORITY=USD with 0 to 1000000 US "+
+				"dollars, such as 1000=0.01", text)
+		}
+		if slices.ContainsFunc(costs, func(c PriorityCost) bool { return c.FromPriority == int32(priority) }) {
+			return nil, fmt.Errorf("consolidation.podDisruptionCosts: priority %d is there twice", priority)
+		}
+		costs = append(costs, PriorityCost{int32(priority), cost})
+	}
+	return costs, nil
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"loadline.dev/shim/timewindow"
 )
 
 const mostBudgets = 64 // as the engine takes
@@ -24,7 +26,7 @@ type NodeBudget struct {
 	// Groups that it holds for, each for itself, and reasons; none: all.
 	Groups, Reasons []string
 	// Window is when it holds; nil: at any time.
-	Window *Window
+	Window *timewindow.Window
 }
 
 // parseNodeBudget reads "10% of=spot for=replaced in=0 9 * * 1-5 8h Europe/Berlin": a number of nodes or a percentage,
@@ -32,7 +34,7 @@ type NodeBudget struct {
 func parseNodeBudget(text string) (b NodeBudget, err error) {
 	rest, window, hasWindow := strings.Cut(text, " in=")
 	if hasWindow {
-		parsed, err := parseWindow(window)
+		parsed, err := timewindow.Parse(window)
 		if err != nil {
 			return b, fmt.Errorf("%q: %w", text, err)
 		}

@@ -23,6 +23,7 @@ import (
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
+	"loadline.dev/shim/timewindow"
 	"loadline.dev/shim/view"
 )
 
@@ -37,7 +38,7 @@ type Planner struct {
 	// Settings is the part of each question that stays the same.
 	Settings *loadlinev1.PlanLoopRequest
 	// windows are those in which moves begin; none: at any time.
-	windows []config.Window
+	windows []timewindow.Window
 	// budgets bound how many nodes of single groups go at once.
 	budgets []config.NodeBudget
 	// progress is what the engine has not been told yet.

@@ -66,6 +66,23 @@ TEST(MovesSimulationTest, ReplacesNothingUnlessItIsSet) {
   EXPECT_THAT(result.moves.bills, IsEmpty());
 }
 
+TEST(MovesSimulationTest, MovesBeginInWindows) {
+  Scenario scenario = EightSmallNodes();
+  constexpr int64_t kFromS = 7'200;
+  constexpr int64_t kForS = 600;
+  ASSERT_LT(SimulateMoves(scenario).moves.log.front().at_ms, kFromS * 1'000) << "at any time";
+  scenario.settings.replacement.windows.emplace(1,
+                                                TimeWindow{kSimEpochS + kFromS, kSimEpochS + kFromS + kForS});
+  const SimResult result = SimulateMoves(scenario);
+  ASSERT_FALSE(result.moves.log.empty());
+  for (const SimMove& move : result.moves.log) {
+    EXPECT_GE(move.at_ms, kFromS * 1'000);
+    EXPECT_LT(move.at_ms, (kFromS + kForS) * 1'000);
+  }
+  EXPECT_LE(result.moves.log.front().at_ms, (kFromS + scenario.settings.scan_interval_s) * 1'000);
+  EXPECT_NEAR(result.moves.bills.back().now, 1.6, 1e-9);
+}
+
 // Machines that never become nodes: the move is given up, and tried again when its nodes have rested.
 TEST(MovesSimulationTest, GivesUpWhereMachinesDoNotCome) {
   Scenario scenario = EightSmallNodes();

@@ -1,0 +1,74 @@
+package scenario
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/timewindow"
+)
+
+// What the engine simulates: from when on, for how long at most, and with how many windows.
+const (
+	begins      = 1_699_833_600 // a Monday, 00:00 UTC
+	longest     = 400 * 24 * time.Hour
+	mostWindows = 16_384
+)
+
+const replacementWindows = "replacementWindows"
+
+// takeWindows takes spec.settings.consolidation.replacementWindows out of a spec, which the message does not know, and
+// returns the windows that they are while the engine simulates; nil: at any time.
+func takeWindows(spec json.RawMessage) (json.RawMessage, *loadlinev1.TimeWindows, error) {
+	var fields, settings, policy map[string]json.RawMessage
+	if json.Unmarshal(spec, &fields) != nil || json.Unmarshal(fields["settings"], &settings) != nil ||
+		json.Unmarshal(settings["consolidation"], &policy) != nil || policy[replacementWindows] == nil {
+		return spec, nil, nil // what is wrong with it is told with its field
+	}
+	windows, err := expand(policy[replacementWindows])
+	if err == nil && policy["windows"] != nil {
+		err = errors.New("has windows beside it: only one of them can be stated")
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("spec.settings.consolidation.%s: %w", replacementWindows, err)
+	}
+	delete(policy, replacementWindows)
+	for _, of := range []struct {
+		outer map[string]json.RawMessage
+		name  string
+		inner map[string]json.RawMessage
+	}{{settings, "consolidation", policy}, {fields, "settings", settings}} {
+		if of.outer[of.name], err = json.Marshal(of.inner); err != nil {
+			return nil, nil, err
+		}
+	}
+	rest, err := json.Marshal(fields)
+	return rest, windows, err
+}
+
+// expand returns the windows of a list of cron schedules.
+func expand(list json.RawMessage) (*loadlinev1.TimeWindows, error) {
+	var texts []string
+	if json.Unmarshal(list, &texts) != nil {
+		return nil, errors.New("must be a list of texts such as \"0 22 * * 1-5 6h Europe/Berlin\"")
+	}
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	windows := &loadlinev1.TimeWindows{}
+	for _, text := range texts {
+		window, err := timewindow.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		begin := time.Unix(begins, 0)
+		of, err := window.Between(begin, begin.Add(longest), mostWindows-len(windows.Windows))
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", text, err)
+		}
+		windows.Windows = append(windows.Windows, of...)
+	}
+	return windows, nil
+}
