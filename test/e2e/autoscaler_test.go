@@ -217,7 +217,12 @@ func (s *scaled) startPods() {
 
 func (s *scaled) wait(what string, holds func() bool) {
 	s.t.Helper()
-	for until := time.Now().Add(4 * time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
+	s.waitWithin(4*time.Minute, what, holds)
+}
+
+func (s *scaled) waitWithin(atMost time.Duration, what string, holds func() bool) {
+	s.t.Helper()
+	for until := time.Now().Add(atMost); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(until) || s.ctx.Err() != nil {
 			s.t.Fatalf("waited in vain for %s; nodes %v, autoscaler: %s", what, s.describe(), s.status())
 		}
@@ -283,7 +288,9 @@ func (s *scaled) latestTerm() (term int64) {
 func (s *scaled) waitSettled() {
 	s.t.Helper()
 	calm := 0
-	s.wait("the cluster to settle", func() bool {
+	// A process that is killed after it has noted that it asks the cloud, and before it has asked, leaves a node that the
+	// next one holds to be on its way for 5 minutes.
+	s.waitWithin(10*time.Minute, "the cluster to settle", func() bool {
 		text := s.status()
 		running := 0
 		for _, pod := range s.pods() {
