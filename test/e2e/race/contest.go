@@ -24,6 +24,9 @@ type Contestant struct {
 	// Simulated is how the simulator is set to be it; nil: it cannot be.
 	Simulated *loadlinev1.SimulatedSettings
 	start     func(context.Context, *contest) error
+	// memoryLine is up to which share of a node's memory limits may come: our scheduler's load line; 0: the stock
+	// scheduler, which has none.
+	memoryLine float64
 }
 
 // contest is one contestant on its way through a scenario.
@@ -53,7 +56,7 @@ func Compete(ctx context.Context, s *Scenario, who *Contestant, log harness.Logf
 	}
 	c := &contest{Cluster: cluster, scenario: s, log: log, closers: []func() error{cluster.Close}}
 	defer func() { err = errors.Join(err, c.close()) }()
-	if err := c.prepare(ctx); err != nil {
+	if err := c.prepare(ctx, who.memoryLine); err != nil {
 		return nil, err
 	}
 	if err := who.start(ctx, c); err != nil {
@@ -76,11 +79,32 @@ func Compete(ctx context.Context, s *Scenario, who *Contestant, log harness.Logf
 	return run, err
 }
 
+// startScheduler starts the stock scheduler, or with a load line ours.
+func (c *contest) startScheduler(ctx context.Context, memoryLine float64) error {
+	options := harness.SchedulerOptions{Name: "scheduler", Config: []byte(stockScheduler),
+		Site: harness.Site{QPS: 5000, NoLeaderElection: true}}
+	if memoryLine > 0 {
+		engine, err := c.StartEngine(ctx, "loadlined-of-scheduler")
+		if err != nil {
+			return err
+		}
+		if options.Executable, err = harness.LoadlineScheduler.Path(); err != nil {
+			return err
+		}
+		if options.Config, err = harness.ManifestConfig(harness.ReplacementConfig); err != nil {
+			return err
+		}
+		options.Site.EngineAddress = engine.Address
+		options.Site.MaxLimitsOverAllocatable = map[string]float64{string(v1.ResourceMemory): memoryLine}
+	}
+	_, err := c.StartScheduler(ctx, options)
+	return err
+}
+
 // prepare starts the scheduler, and makes one node that runs what every cluster runs: no contestant has made it, and no
 // pod of the load goes there.
-func (c *contest) prepare(ctx context.Context) error {
-	if _, err := c.StartScheduler(ctx, harness.SchedulerOptions{Name: "scheduler", Config: []byte(stockScheduler),
-		Site: harness.Site{QPS: 5000, NoLeaderElection: true}}); err != nil {
+func (c *contest) prepare(ctx context.Context, memoryLine float64) error {
+	if err := c.startScheduler(ctx, memoryLine); err != nil {
 		return err
 	}
 	size := v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("4Gi"),

@@ -12,11 +12,12 @@ const (
 	Services = "services"
 	Day      = "day"
 	Batch    = "batch"
+	Limits   = "limits"
 	Smoke    = "smoke"
 )
 
 // Names are the scenarios that there are.
-func Names() []string { return []string{Services, Day, Batch, Smoke} }
+func Names() []string { return []string{Services, Day, Batch, Limits, Smoke} }
 
 const second = time.Second
 
@@ -34,6 +35,9 @@ func Draw(name string, seed uint64) (*Scenario, error) {
 	case Batch:
 		types = append(types, "g4dn.xlarge", "g4dn.2xlarge", "g4dn.4xlarge")
 		d.batch()
+	case Limits:
+		d.services()
+		d.limits()
 	case Smoke:
 		d.smoke()
 	default:
@@ -94,6 +98,20 @@ func (d *drawn) services() {
 	for _, m := range []Mark{{0, "load"}, {70 * second, "batch"}, {160 * second, "batch gone"}, {230 * second, "burst"},
 		{310 * second, "evening"}} {
 		d.mark(m.At, m.Name)
+	}
+}
+
+// limits gives all pods a limit of memory: half of them their request, the others one and a half times or twice that.
+func (d *drawn) limits() {
+	draw := func(r *Request) {
+		percent := []int64{100, 100, 150, 200}
+		r.LimitMemoryMiB = r.MemoryMiB * percent[d.rand.IntN(len(percent))] / 100
+	}
+	for i := range d.Services {
+		draw(&d.Services[i].Request)
+	}
+	for i := range d.Jobs {
+		draw(&d.Jobs[i].Request)
 	}
 }
 

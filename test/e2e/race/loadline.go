@@ -42,6 +42,8 @@ type Settings struct {
 	Replace bool
 	// DownscaleOrder has Deployments that shrink empty nodes.
 	DownscaleOrder bool
+	// MemoryLine is the load line for memory; 0: there is none.
+	MemoryLine float64
 }
 
 // LoadlineWith returns Loadline with these settings.
@@ -56,8 +58,15 @@ func LoadlineWith(name string, s Settings) *Contestant {
 	if s.DownscaleOrder {
 		decisions += ",downscale-order"
 	}
-	c := Loadline(name, decisions, fmt.Sprintf("--extra-capacity-min-rate=%d%%", s.SlackPercent),
-		fmt.Sprintf("--scale-down-utilization-threshold=%v", s.Threshold))
+	flags := []string{decisions, fmt.Sprintf("--extra-capacity-min-rate=%d%%", s.SlackPercent),
+		fmt.Sprintf("--scale-down-utilization-threshold=%v", s.Threshold)}
+	if s.MemoryLine > 0 {
+		flags = append(flags, fmt.Sprintf("--max-limits-over-allocatable=memory=%v", s.MemoryLine))
+	}
+	c := Loadline(name, flags...)
+	if c.memoryLine = s.MemoryLine; c.memoryLine > 0 {
+		return c // the simulator's scheduler has no line
+	}
 	ten := int64(10)
 	c.Simulated = &loadlinev1.SimulatedSettings{ScanSeconds: 1, UtilizationThreshold: &s.Threshold,
 		EvictionRetryMilliseconds: new(int64(1000)), PollMilliseconds: new(int64(500)),

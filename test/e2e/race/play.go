@@ -107,6 +107,9 @@ func podSpec(r *Request) v1.PodSpec {
 	}
 	spec := v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "load",
 		Resources: v1.ResourceRequirements{Requests: list, Limits: limits}}}}
+	if r.LimitMemoryMiB > 0 {
+		limits[v1.ResourceMemory] = *resource.NewQuantity(r.LimitMemoryMiB<<20, resource.BinarySI)
+	}
 	if r.OnDemand {
 		spec.NodeSelector = map[string]string{capacityTypeLabel: "on-demand"}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -135,7 +136,7 @@ func TestTheSimulatorPlaysTheSameLoad(t *testing.T) {
 func TestWatcherMeasures(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	w := &watcher{bound: bound{twoTypes}, prices: map[string]float64{"cpu/on-demand": 1}, nodeStart: 36 * time.Second,
-		requests: map[string]amounts{"a": {1000, 1024}}, nodes: map[string]float64{}, pods: map[types.UID]*seenPod{},
+		requests: map[string]amounts{"a": {1000, 1024}}, nodes: map[string]seenNode{}, pods: map[types.UID]*seenPod{},
 		stop: func() {}, now: func() time.Time { return now }, clock: now}
 	w.begin()
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n",
@@ -168,6 +169,34 @@ func TestWatcherMeasures(t *testing.T) {
 	near("seconds", m.Series[0].Seconds, 7200)
 	if m.Evictions != 1 || m.NodesAdded != 1 || m.NodesRemoved != 1 || m.LeftWaiting != 1 || m.Waits.Pods != 1 {
 		t.Errorf("measured %+v", m)
+	}
+}
+
+// A node of 8 GiB: a pod that may use 6 GiB is seen before it, one of 12 GiB counts as all of it, and one of 4 GiB has
+// ended before that comes.
+func TestWatcherSeesLimitsOverMemory(t *testing.T) {
+	w := &watcher{bound: bound{twoTypes}, prices: map[string]float64{"cpu/on-demand": 1},
+		requests: map[string]amounts{"a": {1000, 1024}}, nodes: map[string]seenNode{}, pods: map[types.UID]*seenPod{},
+		stop: func() {}, now: time.Now}
+	pod := func(uid types.UID, limit string) *v1.Pod {
+		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Labels: map[string]string{"app": "a"}},
+			Spec: v1.PodSpec{NodeName: "n", Containers: []v1.Container{{Resources: v1.ResourceRequirements{
+				Limits: v1.ResourceList{v1.ResourceMemory: resource.MustParse(limit)}}}}}}
+	}
+	w.setPod(pod("first", "6Gi"))
+	w.setNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n",
+		Labels: map[string]string{v1.LabelInstanceTypeStable: "cpu", capacityTypeLabel: "on-demand"}},
+		Status: v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourceMemory: resource.MustParse("8Gi")}}})
+	ended := pod("ended", "4Gi")
+	w.setPod(ended)
+	if got := w.loaded; got != 1.25 {
+		t.Errorf("two pods load it to %v, want 1.25", got)
+	}
+	ended.Status.Phase = v1.PodSucceeded
+	w.setPod(ended)
+	w.setPod(pod("large", "12Gi"))
+	if got := w.end().MemoryLimitsMost; got != 1.75 {
+		t.Errorf("at most %v, want 1.75", got)
 	}
 }
 

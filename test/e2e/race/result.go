@@ -18,15 +18,17 @@ type Waits struct {
 type Measured struct {
 	// USD is what all nodes have cost for as long as there were nodes; USDWithStarts also counts the time from the order
 	// of a machine to its node, as clouds do. BoundUSD is what nodes for the pods that had one cost at least.
-	USD           float64  `json:"usd"`
-	USDWithStarts float64  `json:"usdWithStarts"`
-	BoundUSD      float64  `json:"boundUsd"`
-	Waits         Waits    `json:"podWaitSeconds"`
-	LeftWaiting   int      `json:"leftWaiting"`
-	Evictions     int      `json:"evictions"`
-	NodesAdded    int      `json:"nodesAdded"`
-	NodesRemoved  int      `json:"nodesRemoved"`
-	Series        []Moment `json:"series"`
+	USD           float64 `json:"usd"`
+	USDWithStarts float64 `json:"usdWithStarts"`
+	BoundUSD      float64 `json:"boundUsd"`
+	Waits         Waits   `json:"podWaitSeconds"`
+	LeftWaiting   int     `json:"leftWaiting"`
+	Evictions     int     `json:"evictions"`
+	NodesAdded    int     `json:"nodesAdded"`
+	NodesRemoved  int     `json:"nodesRemoved"`
+	// MemoryLimitsMost is the most that limits of memory were at any time of what a node has.
+	MemoryLimitsMost float64  `json:"memoryLimitsMost,omitempty"`
+	Series           []Moment `json:"series"`
 }
 
 // Run is one contestant in one scenario.

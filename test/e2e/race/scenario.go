@@ -52,6 +52,8 @@ func (t *Type) CapacityType() string {
 // Request is what one pod asks for.
 type Request struct {
 	MilliCPU, MemoryMiB, GPUs int64
+	// LimitMemoryMiB is its limit of memory; 0: it has none.
+	LimitMemoryMiB int64
 	// OnDemand: not on spot machines.
 	OnDemand bool
 }
@@ -102,6 +104,9 @@ func (s *Scenario) Check() error {
 			return fmt.Errorf("workload %q: is there twice, or has no name", name)
 		}
 		names[name] = true
+		if request.LimitMemoryMiB != 0 && request.LimitMemoryMiB < request.MemoryMiB {
+			return fmt.Errorf("workload %s: its limit of memory is below its request", name)
+		}
 		if request.MilliCPU < 1 || request.MemoryMiB < 1 || !slices.ContainsFunc(s.Types, request.fits) {
 			return fmt.Errorf("workload %s: no type of machines has room for one of its pods", name)
 		}

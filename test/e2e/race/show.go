@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"loadline.dev/shim/report"
@@ -46,12 +47,12 @@ func align(column int) texttable.Align {
 	return texttable.Right
 }
 
-// rest is the cost over the bound at rest, where that is known.
-func rest(run *Run) string {
-	if run.AtRest() == 0 {
+// ratio is a number, where it is known.
+func ratio(value float64, decimals int) string {
+	if value == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2f", run.AtRest())
+	return strconv.FormatFloat(value, 'f', decimals, 64)
 }
 
 // usd is an amount, where there is one.
@@ -90,9 +91,12 @@ func (h *Heat) grid() report.Grid {
 			return fmt.Sprintf("%.2f", r.At(end).USDPerHour)
 		})
 	}
-	row("at rest, over the bound", rest)
+	row("at rest, over the bound", func(r *Run) string { return ratio(r.AtRest(), 2) })
 	row("evictions", func(r *Run) string { return fmt.Sprint(r.Evictions) })
 	row("nodes that came / went", func(r *Run) string { return fmt.Sprintf("%d / %d", r.NodesAdded, r.NodesRemoved) })
+	if slices.ContainsFunc(h.Runs, func(r *Run) bool { return r.MemoryLimitsMost > 0 }) {
+		row("limits over memory of a node, at most", func(r *Run) string { return ratio(r.MemoryLimitsMost, 3) })
+	}
 	row("wait of a pod, s: mean", func(r *Run) string { return fmt.Sprintf("%.1f", r.Waits.Mean) })
 	row("p50", func(r *Run) string { return fmt.Sprintf("%.1f", r.Waits.P50) })
 	row("p95", func(r *Run) string { return fmt.Sprintf("%.1f", r.Waits.P95) })

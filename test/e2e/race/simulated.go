@@ -63,7 +63,7 @@ func workload(name string, r *Request) *loadlinev1.SimulatedWorkload {
 		return nil
 	}
 	return &loadlinev1.SimulatedWorkload{Name: name, MilliCpu: r.MilliCPU, MemoryMib: r.MemoryMiB, Gpus: r.GPUs,
-		GraceSeconds: new(int64), PodStartSeconds: &loadlinev1.SecondsRange{}}
+		LimitMemoryMib: r.LimitMemoryMiB, GraceSeconds: new(int64), PodStartSeconds: &loadlinev1.SecondsRange{}}
 }
 
 // simulatedService has its steps as bursts, one after the other.

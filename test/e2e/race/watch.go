@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // Namespace is where the load is.
@@ -47,9 +48,10 @@ type watcher struct {
 	mu     sync.Mutex // guards all below
 	began  time.Time
 	clock  time.Time // up to when amounts are summed
-	nodes  map[string]float64
+	nodes  map[string]seenNode
 	pods   map[types.UID]*seenPod
 	asked  amounts // of pods on nodes
+	loaded float64 // the most that limits of memory on a node were of what it has
 	usd    float64 // what nodes have cost
 	least  float64 // what they cost at least
 	waited []time.Duration
@@ -62,8 +64,16 @@ type counts struct {
 	startUSD                  float64 // of the time from their order to their nodes
 }
 
+// seenNode is a node that is there.
+type seenNode struct {
+	usdPerHour float64
+	memory     float64 // bytes that its pods may use
+}
+
 // seenPod is a pod that is there.
 type seenPod struct {
+	node             string
+	memoryLimit      float64 // bytes
 	app              string
 	came             time.Time
 	onNode, finished bool
@@ -75,7 +85,7 @@ func priceKey(instanceType, capacityType string) string { return instanceType + 
 // watchCluster begins to watch; sums begin with begin.
 func watchCluster(ctx context.Context, client kubernetes.Interface, s *Scenario) (*watcher, error) {
 	w := &watcher{bound: bound{s.Types}, prices: map[string]float64{}, requests: map[string]amounts{},
-		now: time.Now, nodeStart: s.NodeStart, nodes: map[string]float64{}, pods: map[types.UID]*seenPod{}}
+		now: time.Now, nodeStart: s.NodeStart, nodes: map[string]seenNode{}, pods: map[types.UID]*seenPod{}}
 	for _, t := range s.Types {
 		w.prices[priceKey(t.Name, t.CapacityType())] = t.USDPerHour
 	}
@@ -131,8 +141,8 @@ func (w *watcher) advance() time.Time {
 }
 
 func (w *watcher) usdPerHour() (usd float64) {
-	for _, price := range w.nodes {
-		usd += price
+	for _, node := range w.nodes {
+		usd += node.usdPerHour
 	}
 	return usd
 }
@@ -145,7 +155,8 @@ func (w *watcher) setNode(node *v1.Node) {
 		return
 	}
 	w.advance()
-	w.nodes[node.Name] = price
+	w.nodes[node.Name] = seenNode{price, node.Status.Allocatable.Memory().AsApproximateFloat64()}
+	w.noteLoad(node.Name)
 	w.counts.added++
 	w.counts.startUSD += price * w.nodeStart.Hours()
 }
@@ -176,7 +187,10 @@ func (w *watcher) setPod(pod *v1.Pod) {
 	}
 	w.noteEviction(seen, pod)
 	if !seen.onNode && pod.Spec.NodeName != "" {
-		seen.onNode = true
+		seen.onNode, seen.node = true, pod.Spec.NodeName
+		limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{})
+		seen.memoryLimit = limits.Memory().AsApproximateFloat64()
+		w.noteLoad(seen.node)
 		w.waited = append(w.waited, now.Sub(seen.came))
 		w.ask(request, 1)
 	}
@@ -186,6 +200,22 @@ func (w *watcher) setPod(pod *v1.Pod) {
 			w.ask(request, -1)
 		}
 	}
+}
+
+// noteLoad takes note of the limits of memory on a node, of which a pod's counts at most as all that the node has, as
+// it does for a load line. Pods may be seen before their node.
+func (w *watcher) noteLoad(name string) {
+	node, known := w.nodes[name]
+	if !known || node.memory == 0 {
+		return
+	}
+	limits := 0.0
+	for _, pod := range w.pods {
+		if pod.node == name && !pod.finished {
+			limits += min(pod.memoryLimit, node.memory)
+		}
+	}
+	w.loaded = max(w.loaded, limits/node.memory)
 }
 
 // noteEviction counts a pod whose status says that the eviction API has ended it.
@@ -224,6 +254,7 @@ func (w *watcher) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.began = w.advance()
+	w.loaded = 0
 	w.usd, w.least, w.counts, w.waited, w.series = 0, 0, counts{}, nil, nil
 }
 
@@ -254,7 +285,8 @@ func (w *watcher) end() Measured {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := Measured{USD: w.usd, USDWithStarts: w.usd + w.counts.startUSD, BoundUSD: w.least, Waits: waitsOf(w.waited),
-		Evictions: w.counts.evictions, NodesAdded: w.counts.added, NodesRemoved: w.counts.removed, Series: w.series}
+		Evictions: w.counts.evictions, NodesAdded: w.counts.added, NodesRemoved: w.counts.removed,
+		MemoryLimitsMost: w.loaded, Series: w.series}
 	last := w.series[len(w.series)-1]
 	m.LeftWaiting = last.Waiting
 	return m

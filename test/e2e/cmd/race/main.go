@@ -39,8 +39,9 @@ func parse() (o options, err error) {
 		return o, err
 	}
 	scenarios := flag.String("scenario", race.Services, "scenarios, by comma: "+strings.Join(race.Names(), ", "))
-	contestants := flag.String("contestants", strings.Join(names(), ";"),
-		"who runs, by semicolon; NAME:FLAG FLAG is Loadline with further flags")
+	contestants := flag.String("contestants", "loadline;loadline-no-slack;loadline-replace;loadline-order;"+karpenter,
+		"who runs, by semicolon, of "+strings.Join(names(), ", ")+
+			"; NAME:FLAG FLAG is Loadline with further flags")
 	flag.Uint64Var(&o.seeds, "seeds", 1, "loads of each scenario, each of a seed of its own")
 	flag.Uint64Var(&o.first, "first-seed", 1, "the first seed")
 	flag.StringVar(&o.folder, "out", filepath.Join(root, "build", "race"), "where to write data and pages")
@@ -62,6 +63,7 @@ var known = map[string]race.Settings{
 	"loadline-tight":    {Threshold: 0.99},
 	"loadline-replace":  {Threshold: 0.5, Replace: true},
 	"loadline-order":    {Threshold: 0.5, Replace: true, DownscaleOrder: true},
+	"loadline-line":     {Threshold: 0.5, Replace: true, MemoryLine: 1.5},
 }
 
 func names() []string { return append(slices.Sorted(maps.Keys(known)), karpenter) }
