@@ -59,9 +59,8 @@ class ReturnOrders {
 };
 
 bool PlaceInOrder(Board* board, std::span<const int32_t> movers, std::vector<size_t> waiting,
-                  const std::vector<bool>& leaves, std::vector<NodeIndex>* places) {
+                  SharesLeft shares, std::vector<NodeIndex>* places) {
   Snapshot& snapshot = board->snapshot();
-  SharesLeft shares(snapshot, leaves);
   while (!waiting.empty()) {
     std::vector<size_t> later;
     for (const size_t i : waiting) {
@@ -90,9 +89,10 @@ bool PlaceAsScheduled(Board* board, std::span<const int32_t> movers, const std::
                       std::vector<NodeIndex>* places) {
   places->assign(movers.size(), kNoTarget);
   ReturnOrders orders(*board, movers);
+  const SharesLeft shares(board->snapshot(), leaves);
   for (int64_t i = 0; i < orders.count(); ++i) {
     board->snapshot().Fork();
-    const bool all = PlaceInOrder(board, movers, orders.Order(i), leaves, places);
+    const bool all = PlaceInOrder(board, movers, orders.Order(i), shares, places);
     if (all && i + 1 == orders.count()) {
       board->snapshot().Commit();
     } else {

@@ -12,31 +12,49 @@
 
 namespace loadline {
 
-// What is left of CPU and memory on each node, side by side, so that shares of many are computed at once.
-// LeastAllocated, the default of kube-scheduler, takes the node that a pod leaves most of. Holds its own
-// amounts: what is placed otherwise in the snapshot is not seen.
+// What is left of CPU and memory on each node. LeastAllocated, the default of kube-scheduler, takes the node
+// that a pod leaves most of, as a share of what the node has. Nodes of about the same size stand in the order
+// of what is left of them, which a pod hardly changes: so few have to be looked at. Holds its own amounts:
+// what is placed otherwise in the snapshot is not seen.
 class SharesLeft {
  public:
   // Nodes that take no pods, or leave, are not among them. `leaves`: by node; those beyond its end stay.
+  // Cost: O(nodes * log nodes).
   SharesLeft(const Snapshot& snapshot, const std::vector<bool>& leaves);
 
   // The first of those that a pod leaves most of, if it fits there, and takes its amounts off; nullopt: it
-  // fits nowhere. Cost: O(nodes), and the filters of few of them.
+  // fits nowhere. Cost: O(sizes of nodes + nodes that are looked at), the filters of few of them, and O(nodes
+  // of a size) to keep their order. Nodes are looked at that have more left than the answer.
   std::optional<NodeIndex> Take(const PodShape& shape, PodFit* fit);
 
  private:
-  static constexpr size_t kWidth = 64;
-
-  struct Block {
-    double cpu[kWidth] = {}, memory[kWidth] = {};          // free
-    double per_cpu[kWidth] = {}, per_memory[kWidth] = {};  // 1 / allocatable; 0: nothing is
-    std::vector<NodeIndex> nodes;
-    double Left(size_t i, double of_cpu, double of_memory) const;
+  struct Amounts {
+    double cpu = 0, memory = 0;          // free
+    double per_cpu = 0, per_memory = 0;  // 1 / allocatable; 0: nothing is
+    bool Lack(double of_cpu, double of_memory) const;
+    double Left(double of_cpu, double of_memory) const;
+  };
+  struct Place {
+    double left = 0;  // of both together, before a pod comes
+    NodeIndex node{-1};
+    bool operator<(const Place& other) const;
+  };
+  // Nodes of about the same size.
+  struct Alike {
+    double least_per_cpu = 0, least_per_memory = 0;
+    std::vector<Place> places;  // what has most left first
+  };
+  struct Best {
+    Alike* alike = nullptr;
+    size_t at = 0;
+    double left = -1;
+    NodeIndex node{-1};
   };
 
-  void Add(NodeIndex node, const NodeAmount& cpu, const NodeAmount& memory);
+  void LookAt(Alike* alike, double cpu, double memory, PodFit* fit, Best* best) const;
 
-  std::vector<Block> blocks_;
+  std::vector<Amounts> amounts_;  // by node
+  std::vector<Alike> alike_;
 };
 
 }  // namespace loadline

@@ -43,9 +43,8 @@ std::vector<size_t> OrderOf(const std::vector<PendingPods>& pods, int64_t number
 }
 
 // How many find no place; the budget may end before.
-int64_t PlaceInOrder(const std::vector<size_t>& order, Estimator* estimator, Snapshot* snapshot,
-                     WorkBudget* budget) {
-  SharesLeft shares(*snapshot, /*leaves=*/{});
+int64_t PlaceInOrder(const std::vector<size_t>& order, SharesLeft shares, Estimator* estimator,
+                     Snapshot* snapshot, WorkBudget* budget) {
   TrialMemory memory(budget);
   int64_t left = 0;
   for (const size_t pods : order) {
@@ -85,10 +84,11 @@ int64_t LeftAsScheduled(const std::vector<PendingPods>& pods, const std::vector<
       for (int64_t i = 0; i < entry.nodes && memory.Node(*snapshot); ++i)
         estimator.AddCopy(entry.node, &memory);
     }
+    const SharesLeft shares(*snapshot, /*leaves=*/{});
     Shuffler shuffler;
     for (int64_t i = 0; i < orders; ++i) {
       snapshot->Fork();
-      most = std::max(most, PlaceInOrder(OrderOf(pods, i, &shuffler), &estimator, snapshot, budget));
+      most = std::max(most, PlaceInOrder(OrderOf(pods, i, &shuffler), shares, &estimator, snapshot, budget));
       snapshot->Revert();
     }
   }
