@@ -19,8 +19,8 @@ namespace loadline {
 //
 // False: in one of these some pod has no place, or the budget ended; the snapshot is as before. Else the
 // places of the order in which they are numbered hold, and are in `places`, by position in `movers`.
-// `leaves`: by node; those beyond its end stay. The kinds are prepared. Cost: for each order O(movers *
-// nodes), and the filters of few nodes for each.
+// `leaves`: by node; those beyond its end stay. The kinds are prepared. Cost: O(nodes * log nodes) and for
+// each order and mover that of SharesLeft::Take().
 bool PlaceAsScheduled(Board* board, std::span<const int32_t> movers, const std::vector<bool>& leaves,
                       std::vector<NodeIndex>* places);
 
