@@ -80,7 +80,8 @@ TEST(MovesSimulationTest, MovesBeginInWindows) {
     EXPECT_LT(move.at_ms, (kFromS + kForS) * 1'000);
   }
   EXPECT_LE(result.moves.log.front().at_ms, (kFromS + scenario.settings.scan_interval_s) * 1'000);
-  EXPECT_NEAR(result.moves.bills.back().now, 1.6, 1e-9);
+  EXPECT_EQ(result.moves.done, result.moves.begun) << "what has begun goes on after the window";
+  EXPECT_GT(result.nodes_removed, 0);
 }
 
 // Machines that never become nodes: the move is given up, and tried again when its nodes have rested.
