@@ -28,7 +28,6 @@ uint64_t SizeOf(const NodeAmount& amount) {
 
 }  // namespace
 
-// A node never takes such a pod, so that its share is of no interest.
 bool SharesLeft::Amounts::Lack(double of_cpu, double of_memory) const {
   return (of_cpu > 0 && cpu < of_cpu) || (of_memory > 0 && memory < of_memory);
 }

@@ -14,8 +14,9 @@ namespace loadline {
 
 // What is left of CPU and memory on each node. LeastAllocated, the default of kube-scheduler, takes the node
 // that a pod leaves most of, as a share of what the node has. Nodes of about the same size stand in the order
-// of what is left of them, which a pod hardly changes: so few have to be looked at. Holds its own amounts:
-// what is placed otherwise in the snapshot is not seen.
+// of what is left of them, which a pod hardly changes: so few have to be looked at. A node that has less CPU
+// or memory than a pod requests takes it never, as a kubelet would not, also where NodeResourcesFit is
+// disabled. Holds its own amounts: what is placed otherwise in the snapshot is not seen.
 class SharesLeft {
  public:
   // Nodes that take no pods, or leave, are not among them. `leaves`: by node; those beyond its end stay.

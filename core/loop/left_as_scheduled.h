@@ -24,7 +24,8 @@ struct ComingNodes {
 // much to find out: where pods times nodes are more than ten million, or half of what is left of the budget
 // does not suffice. The budget has not ended by this call.
 //
-// The snapshot is as before when the call returns. Cost: O(orders * pods * nodes), and the filters of few.
+// The snapshot is as before when the call returns. Cost: O(nodes * log nodes), and for each order and
+// pod that of SharesLeft::Take().
 int64_t LeftAsScheduled(const std::vector<PendingPods>& pods, const std::vector<IncomingPod>& daemons,
                         const std::vector<ComingNodes>& coming, const FitOptions& fit, Snapshot* snapshot,
                         WorkBudget* budget);

@@ -172,7 +172,7 @@ absl::Status DecodeTimes(const v1::ConsolidationPolicy& message, DecodedConsolid
     decoded->rest_s = message.rest_seconds();
   }
   if (!message.has_windows()) return absl::OkStatus();
-  absl::StatusOr<TimeWindows> windows = DecodeTimeWindows(message.windows());
+  absl::StatusOr<TimeWindows> windows = DecodeTimeWindows(message.windows(), /*most=*/16'384);
   if (!windows.ok()) return Annotate(windows.status(), "windows", ".");
   decoded->windows = *std::move(windows);
   return absl::OkStatus();

@@ -45,7 +45,7 @@ absl::StatusOr<NodeBudget> DecodeNodeBudget(const v1::NodeBudget& message) {
   budget.nodes = budget.percent ? message.percent() : message.nodes();
   if (!fields.status().ok()) return fields.status();
   if (!message.has_windows()) return budget;
-  absl::StatusOr<TimeWindows> windows = DecodeTimeWindows(message.windows());
+  absl::StatusOr<TimeWindows> windows = DecodeTimeWindows(message.windows(), /*most=*/64);
   if (!windows.ok()) return Annotate(windows.status(), "windows", ".");
   budget.windows = *std::move(windows);
   return budget;

@@ -7,11 +7,10 @@
 
 namespace loadline {
 
-absl::StatusOr<TimeWindows> DecodeTimeWindows(const v1::TimeWindows& message) {
-  constexpr int kMostWindows = 16'384;
+absl::StatusOr<TimeWindows> DecodeTimeWindows(const v1::TimeWindows& message, int most) {
   constexpr int64_t kLatestS = int64_t{1} << 40;
   Fields fields;
-  fields.Keep(CheckSize("windows", message.windows_size(), kMostWindows));
+  fields.Keep(CheckSize("windows", message.windows_size(), most));
   TimeWindows windows(std::in_place);
   for (const v1::TimeWindow& window : message.windows()) {
     fields.Range("from_s", window.from_s(), 0, kLatestS);

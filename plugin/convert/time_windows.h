@@ -8,8 +8,8 @@
 
 namespace loadline {
 
-// Errors: kInvalidArgument  names the field in the message; kResourceExhausted  too many windows
-absl::StatusOr<TimeWindows> DecodeTimeWindows(const v1::TimeWindows& message);
+// Errors: kInvalidArgument  names the field in the message; kResourceExhausted  more windows than `most`
+absl::StatusOr<TimeWindows> DecodeTimeWindows(const v1::TimeWindows& message, int most);
 
 }  // namespace loadline
 

@@ -15,6 +15,7 @@ const (
 	begins      = 1_699_833_600 // a Monday, 00:00 UTC
 	longest     = 400 * 24 * time.Hour
 	mostWindows = 16_384
+	mostLines   = 64
 )
 
 const replacementWindows = "replacementWindows"
@@ -57,6 +58,9 @@ func expand(list json.RawMessage) (*loadlinev1.TimeWindows, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
+	if len(texts) > mostLines {
+		return nil, fmt.Errorf("%d are more than %d", len(texts), mostLines)
+	}
 	windows := &loadlinev1.TimeWindows{}
 	for _, text := range texts {
 		window, err := timewindow.Parse(text)
@@ -64,11 +68,11 @@ func expand(list json.RawMessage) (*loadlinev1.TimeWindows, error) {
 			return nil, err
 		}
 		begin := time.Unix(begins, 0)
-		of, err := window.Between(begin, begin.Add(longest), mostWindows-len(windows.Windows))
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", text, err)
+		windows.Windows = append(windows.Windows, window.Between(begin, begin.Add(longest))...)
+		if len(windows.Windows) > mostWindows {
+			return nil, fmt.Errorf("%q: with those before it, it begins more than %d times within %d days", text, mostWindows,
+				longest/(24*time.Hour))
 		}
-		windows.Windows = append(windows.Windows, of...)
 	}
 	return windows, nil
 }

@@ -2,6 +2,7 @@
 package timewindow
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,6 +40,9 @@ func Parse(text string) (Window, error) {
 		return Window{}, fmt.Errorf("%q: it must last for 1s to %v", text, longest)
 	}
 	zone, err := time.LoadLocation(fields[6])
+	if err == nil && zone == time.Local {
+		err = errors.New("a time zone must be named, such as Europe/Berlin, and not that of the machine")
+	}
 	if err != nil {
 		return Window{}, fmt.Errorf("%q: %w", text, err)
 	}
@@ -55,14 +59,10 @@ func (w Window) At(now time.Time) (from, until time.Time, ok bool) {
 	return from, from.Add(w.lasts), !from.IsZero()
 }
 
-// Between returns the windows that hold at some time of a span, in order; at most so many, or an error.
-func (w Window) Between(from, until time.Time, most int) (windows []*loadlinev1.TimeWindow, err error) {
+// Between returns the windows that hold at some time of a span, in order: one for each minute of it at most.
+func (w Window) Between(from, until time.Time) (windows []*loadlinev1.TimeWindow) {
 	for begin := w.schedule.Next(from.Add(-w.lasts)); !begin.IsZero() && begin.Before(until); begin = w.schedule.Next(begin) {
-		if len(windows) == most {
-			return nil, fmt.Errorf("it begins more than %d times from %s until %s", most, from.UTC().Format(time.DateOnly),
-				until.UTC().Format(time.DateOnly))
-		}
 		windows = append(windows, &loadlinev1.TimeWindow{FromS: begin.Unix(), UntilS: begin.Add(w.lasts).Unix()})
 	}
-	return windows, nil
+	return windows
 }

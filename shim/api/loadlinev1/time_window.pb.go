@@ -26,7 +26,7 @@ const (
 // Several of them.
 type TimeWindows struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 16384; none: never.
+	// At most 64, or 16384 of a ConsolidationPolicy; none: never.
 	Windows       []*TimeWindow `protobuf:"bytes,1,rep,name=windows,proto3" json:"windows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -28,8 +28,8 @@ class SharesLeftTest : public ::testing::TestWithParam<unsigned> {
   // Nodes of few sizes, of which some differ a little, and some are overfull.
   FitNode Node(int i) {
     FitNode node{.name = "node-" + std::to_string(1000 + i)};
-    const int64_t cores = int64_t{2} << Pick(3), memory = cores * (2 + 2 * Pick(2)) + Pick(2);
-    node.allocatable = {{"cpu", cores * 1000}, {"memory", memory}, {"pods", 12}};
+    const int64_t cores = int64_t{2} << Pick(3), memory = cores * (200 + 200 * Pick(2)) + Pick(60);
+    node.allocatable = {{"cpu", cores * 1000 - 20 * Pick(5)}, {"memory", memory}, {"pods", 12}};
     if (Pick(20) == 0) node.allocatable = {{"cpu", 1000}, {"pods", 12}};
     if (Pick(4) == 0) node.labels = {{kZone, "zone-1"}};
     return node;
@@ -37,7 +37,7 @@ class SharesLeftTest : public ::testing::TestWithParam<unsigned> {
   FitPod Pod() {
     FitPod pod;
     const int kind = Pick(12);
-    pod.requests = {{"cpu", 250 * (kind % 4)}, {"memory", kind % 3}};
+    pod.requests = {{"cpu", 250 * (kind % 4)}, {"memory", 100 * (kind % 3)}};
     pod.labels = {{"app", "app-" + std::to_string(kind)}};
     if (kind == 3) pod.rules.node_selector = MakeLabels({{kZone, "zone-1"}});
     if (kind == 5) pod.rules.anti_affinity = {Term(Select("app", "app-5"), kHostnameLabel)};

@@ -105,11 +105,11 @@ func podSpec(r *Request) v1.PodSpec {
 		list[gpu] = *resource.NewQuantity(r.GPUs, resource.DecimalSI)
 		limits[gpu] = list[gpu]
 	}
-	spec := v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "load",
-		Resources: v1.ResourceRequirements{Requests: list, Limits: limits}}}}
 	if r.LimitMemoryMiB > 0 {
 		limits[v1.ResourceMemory] = *resource.NewQuantity(r.LimitMemoryMiB<<20, resource.BinarySI)
 	}
+	spec := v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "load",
+		Resources: v1.ResourceRequirements{Requests: list, Limits: limits}}}}
 	if r.OnDemand {
 		spec.NodeSelector = map[string]string{capacityTypeLabel: "on-demand"}
 	}

@@ -151,12 +151,16 @@ func (w *watcher) setNode(node *v1.Node) {
 	price, ours := w.prices[priceKey(node.Labels[v1.LabelInstanceTypeStable], node.Labels[capacityTypeLabel])]
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, known := w.nodes[node.Name]; known || !ours {
+	if !ours {
 		return
 	}
 	w.advance()
+	_, known := w.nodes[node.Name]
 	w.nodes[node.Name] = seenNode{price, node.Status.Allocatable.Memory().AsApproximateFloat64()}
 	w.noteLoad(node.Name)
+	if known {
+		return
+	}
 	w.counts.added++
 	w.counts.startUSD += price * w.nodeStart.Hours()
 }
@@ -190,7 +194,6 @@ func (w *watcher) setPod(pod *v1.Pod) {
 		seen.onNode, seen.node = true, pod.Spec.NodeName
 		limits := resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{})
 		seen.memoryLimit = limits.Memory().AsApproximateFloat64()
-		w.noteLoad(seen.node)
 		w.waited = append(w.waited, now.Sub(seen.came))
 		w.ask(request, 1)
 	}
@@ -200,10 +203,11 @@ func (w *watcher) setPod(pod *v1.Pod) {
 			w.ask(request, -1)
 		}
 	}
+	w.noteLoad(seen.node)
 }
 
-// noteLoad takes note of the limits of memory on a node, of which a pod's counts at most as all that the node has, as
-// it does for a load line. Pods may be seen before their node.
+// noteLoad takes note of the limits of memory on a node. A pod's limit counts at most as all that the node has, as it
+// does for a load line, and none as nothing. Pods may be seen before their node.
 func (w *watcher) noteLoad(name string) {
 	node, known := w.nodes[name]
 	if !known || node.memory == 0 {
