@@ -61,7 +61,8 @@ func (w Window) At(now time.Time) (from, until time.Time, ok bool) {
 
 // Between returns the windows that hold at some time of a span, in order: one for each minute of it at most.
 func (w Window) Between(from, until time.Time) (windows []*loadlinev1.TimeWindow) {
-	for begin := w.schedule.Next(from.Add(-w.lasts)); !begin.IsZero() && begin.Before(until); begin = w.schedule.Next(begin) {
+	next := w.schedule.Next
+	for begin := next(from.Add(-w.lasts)); !begin.IsZero() && begin.Before(until); begin = next(begin) {
 		windows = append(windows, &loadlinev1.TimeWindow{FromS: begin.Unix(), UntilS: begin.Add(w.lasts).Unix()})
 	}
 	return windows
