@@ -125,7 +125,7 @@ demo: build ## place pods on a real control plane, with and without us, and auto
 	@cd test/e2e && go run ./cmd/demo $(if $(TRACE),--trace='$(abspath $(TRACE))') $(if $(SEED),--seed='$(SEED)')
 
 RACE_SEEDS := $(if $(filter command environment,$(origin SEEDS)),$(SEEDS),1)
-race: build ## Loadline and Karpenter through the same load, minutes each; SEEDS=N, SCENARIO=day|batch|limits, CONTESTANTS=...
+race: build ## Loadline and Karpenter through the same load; SEEDS=N, SCENARIO=day|batch|limits, CONTESTANTS, RACE_ARGS
 	@cd test/e2e && go run ./cmd/race --seeds=$(RACE_SEEDS) $(if $(SCENARIO),--scenario='$(SCENARIO)') \
 	  $(if $(CONTESTANTS),--contestants='$(CONTESTANTS)') $(RACE_ARGS)
 

@@ -36,14 +36,11 @@ func takeWindows(spec json.RawMessage) (json.RawMessage, *loadlinev1.TimeWindows
 		return nil, nil, fmt.Errorf("spec.settings.consolidation.%s: %w", replacementWindows, err)
 	}
 	delete(policy, replacementWindows)
-	for _, of := range []struct {
-		outer map[string]json.RawMessage
-		name  string
-		inner map[string]json.RawMessage
-	}{{settings, "consolidation", policy}, {fields, "settings", settings}} {
-		if of.outer[of.name], err = json.Marshal(of.inner); err != nil {
-			return nil, nil, err
-		}
+	if settings["consolidation"], err = json.Marshal(policy); err != nil {
+		return nil, nil, err
+	}
+	if fields["settings"], err = json.Marshal(settings); err != nil {
+		return nil, nil, err
 	}
 	rest, err := json.Marshal(fields)
 	return rest, windows, err

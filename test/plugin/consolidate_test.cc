@@ -135,6 +135,14 @@ TEST_F(ConsolidateTest, RefusesAPolicyThatNamesNothing) {
   EXPECT_THAT(std::string(Bill().status().message()), HasSubstr("policy: windows.until_s"));
 }
 
+TEST_F(ConsolidateTest, TakesTheWindowsOfAYearAndNoMore) {
+  for (int i = 0; i < 16'384; ++i) policy_.mutable_windows()->add_windows();
+  EXPECT_TRUE(Bill().ok()) << Bill().status();
+  policy_.mutable_windows()->add_windows();
+  EXPECT_EQ(Bill().status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(Bill().status().message()), HasSubstr("windows"));
+}
+
 TEST_F(ConsolidateTest, ALoopBuysTheNewNodeAndRemembersTheMove) {
   absl::StatusOr<v1::PlanLoopResponse> plan = engine_.PlanLoop(loop_);
   ASSERT_TRUE(plan.ok()) << plan.status();

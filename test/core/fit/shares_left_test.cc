@@ -12,7 +12,7 @@
 namespace loadline {
 namespace {
 
-// What is left of CPU and memory together, after a pod; below 0 where it does not fit.
+// What is left of CPU and memory together, after a pod.
 double ShareAfter(const Snapshot& snapshot, NodeIndex node, int64_t cpu, int64_t memory) {
   const auto share = [&](ResourceId resource, int64_t request) {
     const NodeAmount amount = snapshot.amount(node, resource);
