@@ -24,6 +24,14 @@ void ForgetFutureTimes(int64_t now_ms, LoopMemory* memory) {
   for (MoveUnderWay& move : memory->moves) move.at_ms = std::min(move.at_ms, now_ms);
   for (auto& [node, since_ms] : memory->resting_since_ms) since_ms = std::min(since_ms, now_ms);
   for (auto& [uid, since_s] : memory->unneeded_since_s) since_s = std::min(since_s, now_ms / 1000);
+  for (auto& [group, size] : memory->sizes) {
+    if (size.locked_ms.has_value()) size.locked_ms = std::min(*size.locked_ms, now_ms);
+    if (size.asked.has_value()) size.asked->ms = std::min(size.asked->ms, now_ms);
+  }
+  if (!memory->slack.has_value()) return;
+  for (SlackState::Excess& excess : memory->slack->excesses) {
+    excess.since_s = std::min(excess.since_s, now_ms / 1000);
+  }
 }
 
 }  // namespace loadline

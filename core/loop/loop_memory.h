@@ -12,6 +12,8 @@
 #include "absl/container/btree_set.h"
 #include "core/cluster/cluster_state.h"
 #include "core/fleet/fleet_state.h"
+#include "core/size/size_group.h"
+#include "core/slack/slack_plan.h"
 
 namespace loadline {
 
@@ -75,6 +77,10 @@ inline constexpr size_t kMostDeletions = 2'000;
 inline constexpr size_t kMostTimers = 20'000;
 // Groups of which it is remembered that they took no nodes back.
 inline constexpr size_t kMostSwapRefusals = 1'000;
+// What the next process is told of sizes and slack takes at most so many bytes each. Of sizes the last groups
+// by name are left out then, slack as a whole.
+inline constexpr size_t kMostSizeBytes = size_t{96} << 10;
+inline constexpr size_t kMostSlackBytes = size_t{64} << 10;
 
 struct LoopMemory {
   FleetState fleet;
@@ -99,6 +105,10 @@ struct LoopMemory {
   std::optional<int64_t> drains_took_ms;
   // By key of a node that is to be empty when workloads shrink: its number, from 1 on, the lowest first.
   absl::btree_map<uint64_t, int64_t> downscale_order;
+  // By name of a group that is sized by how full it is.
+  absl::btree_map<std::string, GroupState> sizes;
+  // Room that is kept free; nullopt: none is.
+  std::optional<KeptSlack> slack;
   friend bool operator==(const LoopMemory&, const LoopMemory&) = default;
 };
 

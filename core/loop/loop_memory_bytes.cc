@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/fleet/state_bytes.h"
 #include "core/fleet/state_coder.h"
+#include "core/loop/kept_bytes.h"
 
 namespace loadline {
 namespace {
@@ -133,6 +134,8 @@ std::string Payload(const LoopMemory& memory) {
   out.Optional(memory.nodes_took_ms);
   out.Optional(memory.drains_took_ms);
   WriteTimes(memory.downscale_order, kMostNodesToEmpty, &out);
+  WriteSizes(memory.sizes, kMostSizeBytes, &out);
+  WriteSlack(memory.slack, kMostSlackBytes, &out);
   constexpr size_t kBytesOfTimer = 8 + 6;  // a key, and seconds below 2^42
   const size_t left = kMostLoopMemoryBytes - kMemoryHeaderBytes -
                       std::min(out.bytes().size() + 8, kMostLoopMemoryBytes - kMemoryHeaderBytes);
@@ -157,8 +160,9 @@ absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes) {
     return refused("is no state of a loop");
   }
   const int version = static_cast<unsigned char>(bytes[kMemoryMagic.size()]);
-  if (version != kLoopMemoryVersion) {
-    return refused(absl::StrCat("has version ", version, ", and version ", kLoopMemoryVersion, " is read"));
+  if (version < kOldestLoopMemoryVersion || version > kLoopMemoryVersion) {
+    return refused(absl::StrCat("has version ", version, ", and ", kOldestLoopMemoryVersion, " to ",
+                                kLoopMemoryVersion, " are read"));
   }
   const absl::string_view payload = bytes.substr(kMemoryHeaderBytes);
   if (StateReader(bytes.substr(kMemoryMagic.size() + 1)).Key() != FleetKey(payload)) {
@@ -186,6 +190,10 @@ absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes) {
   memory.nodes_took_ms = in.Optional();
   memory.drains_took_ms = in.Optional();
   ReadTimes(kMostNodesToEmpty, &in, &memory.downscale_order);
+  if (version >= 5) {
+    memory.sizes = ReadSizes(&in);
+    memory.slack = ReadSlack(&in);
+  }
   ReadTimes(kMostTimers, &in, &memory.unneeded_since_s);
   if (!in.ok() || !in.AtEnd()) return refused("is made up: it holds what no state holds");
   return memory;

@@ -12,7 +12,9 @@
 namespace loadline {
 
 // 4 bytes "LLLM", the version, a checksum of what follows, and that: keys of 8 bytes, numbers as varints.
-inline constexpr int kLoopMemoryVersion = 4;
+inline constexpr int kLoopMemoryVersion = 5;
+// Up to this one older bytes are read: a new version of the program goes on from them.
+inline constexpr int kOldestLoopMemoryVersion = 4;  // knows nothing of sizes and slack
 // What no memory outgrows: so much a ConfigMap holds, with its names.
 inline constexpr size_t kMostLoopMemoryBytes = (1 << 20) - (16 << 10);
 inline constexpr size_t kMostGroupNameBytes = 512;
@@ -21,7 +23,7 @@ inline constexpr size_t kMostGroupNameBytes = 512;
 // timers of nodes, where all else needs the room. Equal memories make equal bytes.
 std::string EncodeLoopMemory(const LoopMemory& memory);
 
-// Errors: kInvalidArgument  is not what EncodeLoopMemory() makes, or of another version; says which
+// Errors: kInvalidArgument  is not what EncodeLoopMemory() makes, or of a version that is not read; says which
 absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes);
 
 }  // namespace loadline

@@ -78,8 +78,10 @@ struct GroupState {
   struct Asked {
     int64_t ms = 0;
     int64_t target = 0;
+    friend bool operator==(const Asked&, const Asked&) = default;
   };
   std::optional<Asked> asked;
+  friend bool operator==(const GroupState&, const GroupState&) = default;
 };
 
 // How long nodes that were asked for may take: as long as Cluster Autoscaler waits by default, or as long as

@@ -117,6 +117,21 @@ struct SlackState {
   friend bool operator==(const SlackState&, const SlackState&) = default;
 };
 
+// Of a state what the next process is to know: how many placeholders of each owner, kind and size, and not
+// where they are.
+struct KeptSlack {
+  struct Group {
+    PlaceholderGroup of;
+    int64_t count = 0;
+    friend bool operator==(const Group&, const Group&) = default;
+  };
+  std::vector<Group> groups;  // in their order
+  LabelKeys class_labels;     // these three as in SlackState
+  LabelKeys selected_labels;
+  std::vector<SlackState::Excess> excesses;
+  friend bool operator==(const KeptSlack&, const KeptSlack&) = default;
+};
+
 }  // namespace loadline
 
 #endif  // LOADLINE_CORE_SLACK_SLACK_PLAN_H_

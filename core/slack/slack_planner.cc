@@ -25,6 +25,32 @@ SlackState SlackPlanner::State() const {
   return state;
 }
 
+KeptSlack SlackPlanner::Kept() const {
+  KeptSlack kept;
+  kept.class_labels = set_labels_;
+  kept.selected_labels = selected_labels_;
+  for (const auto& [group, members] : set_.groups()) {
+    kept.groups.push_back({group, static_cast<int64_t>(members.ids.size())});
+  }
+  for (const auto& [name, since_s] : excess_since_s_) kept.excesses.push_back({name, since_s});
+  return kept;
+}
+
+void SlackPlanner::Restore(const KeptSlack& kept) {
+  if (restored_.has_value() || !set_.groups().empty()) return;
+  SlackState state;
+  state.class_labels = kept.class_labels;
+  state.selected_labels = kept.selected_labels;
+  state.excesses = kept.excesses;
+  for (const KeptSlack::Group& group : kept.groups) {
+    for (int64_t i = 0; i < group.count; ++i) {
+      state.placeholders.push_back(
+          {.id = state.next_id++, .kind = group.of.kind, .owner = group.of.owner, .size = group.of.size});
+    }
+  }
+  restored_ = std::move(state);
+}
+
 int32_t SlackPlanner::ClassId(const std::string& name) {
   return class_ids_.try_emplace(name, static_cast<int32_t>(class_ids_.size())).first->second;
 }

@@ -57,6 +57,10 @@ class SlackPlanner {
   // Takes over a state in place of its own. Placeholders of nodes that are not there lose them.
   void Restore(const SlackState& state);
   SlackState State() const;
+  // The same without places. Cost: O(groups of placeholders)
+  KeptSlack Kept() const;
+  // Takes over what another process kept, unless this planner keeps something itself.
+  void Restore(const KeptSlack& kept);
   // Since when classes have more than they want, in seconds; by class. Of the last plan.
   const absl::btree_map<std::string, int64_t>& excess_since_s() const { return excess_since_s_; }
 

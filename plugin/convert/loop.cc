@@ -322,7 +322,7 @@ absl::Status DecodeSized(const v1::PlanLoopRequest& request, const v1::SizeState
 v1::SizeState EncodeSizes(const LoopPlan& plan, const LoopProblem& problem) {
   v1::SizeState state;
   for (size_t i = 0; i < problem.sized.size(); ++i) {
-    *state.add_groups() = EncodeState(problem.sized[i].of, plan.sizes[i].next);
+    *state.add_groups() = EncodeState(problem.sized[i].of.name, plan.sizes[i].next);
   }
   return state;
 }

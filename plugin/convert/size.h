@@ -52,7 +52,7 @@ absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& 
 // The answer about one group.
 v1::GroupSize EncodeSize(const std::vector<SizedGroup>& groups, size_t group, const GatheredGroup& gathered,
                          const SizeDecision& decision);
-v1::GroupSizeState EncodeState(const SizedGroup& group, const GroupState& state);
+v1::GroupSizeState EncodeState(const std::string& group, const GroupState& state);
 
 }  // namespace loadline
 

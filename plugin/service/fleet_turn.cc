@@ -4,9 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/loop/downscale_order.h"
+#include "core/loop/kept.h"
 #include "core/loop/loop_memory_bytes.h"
 #include "core/loop/loop_timers.h"
 #include "core/loop/replacement.h"
+#include "plugin/convert/size.h"
 
 namespace loadline {
 
@@ -57,6 +59,16 @@ std::vector<TimedNode> FleetTurn::Timers(int64_t now_s, int64_t ttl_s) const {
   return KnownTimers(memory_, view_.cluster(), now_s, ttl_s);
 }
 
+v1::SizeState FleetTurn::Sizes() const {
+  v1::SizeState sizes;
+  for (const auto& [group, size] : memory_.sizes) *sizes.add_groups() = EncodeState(group, size);
+  return sizes;
+}
+
+void FleetTurn::UseSlack(const LoopProblem& problem, SlackPlanner* slack) const {
+  UseKeptSlack(memory_, problem.decisions, slack);
+}
+
 void FleetTurn::Use(LoopProblem* problem) const {
   UseSight(sight_, fleet_.cloud_template, view_.cluster(), problem);
   UseRememberedMoves(memory_, fleet_.options.fleet.after_add_ms, fleet_.now_ms, &problem->replacement);
@@ -64,12 +76,14 @@ void FleetTurn::Use(LoopProblem* problem) const {
   BeginBatch(memory_, fleet_.now_ms, &problem->batch);
 }
 
-v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan& plan) {
+v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan& plan,
+                                      const SlackPlanner& slack) {
   const ClusterState& cluster = view_.cluster();
   NoteBatch(plan, fleet_.now_ms, &memory_);
   NoteTimers(plan, cluster, &memory_);
   if (fleet_.options.acts) NoteMoves(plan, &memory_);
   NoteDownscaleOrder(plan, cluster, &memory_);
+  NoteKept(problem, plan, slack, &memory_);
   const std::vector<LoopAction> actions =
       ActionsOf(fleet_.seen, sight_, plan, cluster, fleet_.options, fleet_.now_ms, &memory_);
   v1::LoopFleetAnswer answer = EncodeLoopFleet(fleet_.seen, sight_, problem, plan, actions);

@@ -29,10 +29,14 @@ class FleetTurn {
   void AddProgress(v1::PlanDrainRequest* drain) const;
   // Since when nodes are not needed, as an earlier process knew.
   std::vector<TimedNode> Timers(int64_t now_s, int64_t ttl_s) const;
+  // What groups that are sized left, as requests have it.
+  v1::SizeState Sizes() const;
+  // A planner that is new goes on from the slack of an earlier process.
+  void UseSlack(const LoopProblem& problem, SlackPlanner* slack) const;
   // Fills in what the plan reads of machines and groups, and of the batch.
   void Use(LoopProblem* problem) const;
   // The answer, with what the next loop goes out from.
-  v1::LoopFleetAnswer Finish(const LoopProblem& problem, const LoopPlan& plan);
+  v1::LoopFleetAnswer Finish(const LoopProblem& problem, const LoopPlan& plan, const SlackPlanner& slack);
 
  private:
   explicit FleetTurn(View* view) : view_(*view) {}

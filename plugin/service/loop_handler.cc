@@ -134,7 +134,8 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
     problem->turn = shared.growth_turn;
     problem->held_nodes = shared.held_nodes;
   }
-  return DecodeSized(request, shared.size_state, shared.view.label_keys(), shared.limits.slack_namespace,
+  // The memory of the loop holds what the view does, and outlives it.
+  return DecodeSized(request, fleet != nullptr ? fleet->Sizes() : shared.size_state, shared.view.label_keys(), shared.limits.slack_namespace,
                      problem, &decoded->left_out);
 }
 
@@ -183,6 +184,8 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
     absl::StatusOr<SlackState> state = DecodeSlackState(request.state().slack());
     if (!state.ok()) return Annotate(state.status(), "state.slack");
     slack->Restore(*state);
+  } else if (fleet_turn != nullptr) {
+    fleet_turn->UseSlack(problem, slack);
   }
   WorkBudget budget = BudgetOf(request, kLoopWork, shared.limits.question_bytes, deadline);
   const LoopPlan plan = PlanLoop(problem, {slack, undo.drain(), &shared.consolidator}, snapshot, &budget);
@@ -190,7 +193,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   v1::PlanLoopResponse response =
       EncodeLoopPlan(plan, problem, *snapshot, request, std::move(decoded->entries));
   if (problem.decisions.replace) *response.mutable_replacement() = EncodeReplacement(plan, problem);
-  if (fleet_turn != nullptr) *response.mutable_fleet() = fleet_turn->Finish(problem, plan);
+  if (fleet_turn != nullptr) *response.mutable_fleet() = fleet_turn->Finish(problem, plan, *slack);
   drain_turn->Finish(/*planned=*/plan.scale_down_problem != nullptr);
   v1::SizeState size_state = EncodeSizes(plan, problem);
   if (!request.compact()) {

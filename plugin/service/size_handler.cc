@@ -48,7 +48,7 @@ absl::StatusOr<v1::MeasureUtilizationResponse> AnswerMeasureUtilization(
         SizeGroup(group.options, (*gathered)[i].facts, decoded->states[i], decoded->now_ms);
     v1::GroupSize* const answer = response.add_groups();
     *answer = EncodeSize(decoded->groups, i, (*gathered)[i], decision);
-    *response.mutable_state()->add_groups() = EncodeState(group, decision.next);
+    *response.mutable_state()->add_groups() = EncodeState(group.name, decision.next);
     bytes += answer->ByteSizeLong();
     if (bytes > kMaxMessageBytes) break;
   }

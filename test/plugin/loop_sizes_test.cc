@@ -102,6 +102,41 @@ TEST_F(LoopSizesTest, AGroupGrowsByUtilizationOnceAndThenWaits) {
   EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::ABOVE_SCALE_UP);
 }
 
+// An engine with a new view goes on from what the old one left.
+TEST_F(LoopSizesTest, ACoolDownOutlivesTheProcess) {
+  v1::FleetOptions* const options = request_.mutable_fleet()->mutable_options();
+  options->set_max_node_provision_milliseconds(900'000);
+  options->set_initial_back_off_milliseconds(1);
+  options->set_max_back_off_milliseconds(1);
+  request_.mutable_fleet()->set_now_milliseconds(kNowMs);
+  v1::LoopGroup* const group = request_.mutable_groups(0);
+  group->mutable_growth()->clear_current_nodes();
+  group->mutable_scale_down()->clear_slots();
+  group->mutable_cloud()->set_target(2);
+  for (const int32_t slot : {0, 1}) {
+    v1::CloudMachine* const machine = group->mutable_cloud()->add_machines();
+    machine->set_id(slot == 0 ? "a" : "b");
+    machine->set_slot(slot);
+  }
+  v1::PlanLoopResponse plan = Plan();
+  EXPECT_EQ(plan.size().groups(0).ask_cloud(), 1);
+  request_.mutable_fleet()->set_state(plan.fleet().state());
+  group->mutable_cloud()->set_target(3);
+  plan = Plan();
+  EXPECT_EQ(plan.size().groups(0).reason(), v1::GroupSize::LOCKED);
+  const std::string state = plan.fleet().state();
+
+  group->mutable_cloud()->set_target(2);  // the node was taken back meanwhile
+  ASSERT_TRUE(engine_.Drop("test").ok());
+  Load(PoolNode("a"), PoolNode("b"), "800m");
+  request_.mutable_fleet()->set_state(state);
+  EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::LOCKED);
+  ASSERT_TRUE(engine_.Drop("test").ok());
+  Load(PoolNode("a"), PoolNode("b"), "800m");
+  request_.mutable_fleet()->clear_state();
+  EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::ABOVE_SCALE_UP);
+}
+
 TEST_F(LoopSizesTest, WithoutGroupsThatAreSizedNothingIsSaidOfThem) {
   Plan();
   request_.mutable_groups(0)->mutable_growth()->set_current_nodes(3);

@@ -49,10 +49,14 @@ class LoopHandlerTest : public ::testing::Test {
       request_.mutable_drain()->add_may_be_incomplete(kind);
     }
     request_.mutable_drain()->set_scale_down_unneeded_time_s(0);
+    LoadCluster();
+    *request_.mutable_changes() = ChangesBuilder::At(1, 1).changes();
+  }
+
+  void LoadCluster() {
     ChangesBuilder builder = ChangesBuilder::FullList(1, 1);
     builder.Shape(0, OneCore()).Node(0, TwoCores("a"), {{0, "web-0", "u0"}}).Node(1, TwoCores("b"));
     EXPECT_TRUE(engine_.Sync(builder).ok());
-    *request_.mutable_changes() = ChangesBuilder::At(1, 1).changes();
   }
 
   void Pending(int32_t count) {
@@ -84,6 +88,44 @@ TEST_F(LoopHandlerTest, WithoutPodsThatWaitTheEmptyNodeGoes) {
   ASSERT_THAT(plan.slack().shapes(), SizeIs(1));
   EXPECT_EQ(plan.slack().shapes(0).size().milli_cpu(), 100);
   EXPECT_EQ(plan.slack().shapes(0).placed(), 1);
+}
+
+// Twice what pods request is kept, then none is wanted any more: it stays for as long as slack is kept at
+// least, also where another process asks meanwhile, of an engine that knows nothing.
+TEST_F(LoopHandlerTest, SlackOutlivesTheProcess) {
+  v1::FleetOptions* const options = request_.mutable_fleet()->mutable_options();
+  options->set_max_node_provision_milliseconds(900'000);
+  options->set_initial_back_off_milliseconds(1);
+  options->set_max_back_off_milliseconds(1);
+  v1::LoopGroup* const group = request_.mutable_groups(0);
+  group->mutable_growth()->clear_current_nodes();
+  group->mutable_scale_down()->clear_slots();
+  group->mutable_cloud()->set_target(2);
+  for (const int32_t slot : {0, 1}) {
+    v1::CloudMachine* const machine = group->mutable_cloud()->add_machines();
+    machine->set_id(slot == 0 ? "a" : "b");
+    machine->set_slot(slot);
+  }
+  const auto plan_at = [&](int64_t seconds) {
+    request_.set_now_s(kNow + seconds);
+    request_.mutable_fleet()->set_now_milliseconds((kNow + seconds) * 1000);
+    v1::PlanLoopResponse plan = Plan();
+    request_.mutable_fleet()->set_state(plan.fleet().state());
+    int64_t placeholders = 0;
+    for (const v1::ShapeSlack& shape : plan.slack().shapes()) placeholders += shape.count();
+    return placeholders;
+  };
+  request_.mutable_slack()->set_extra_capacity_min_rate(2);
+  request_.mutable_slack()->set_removal_delay_seconds(600);
+  const int64_t most = plan_at(0);
+  EXPECT_GT(most, 1);
+  request_.mutable_slack()->set_extra_capacity_min_rate(0);
+  EXPECT_EQ(plan_at(1), most);
+
+  ASSERT_TRUE(engine_.Drop("test").ok());
+  LoadCluster();
+  EXPECT_EQ(plan_at(600), most);
+  EXPECT_EQ(plan_at(601), 0);
 }
 
 TEST_F(LoopHandlerTest, PodsThatWaitTakeRoomThenNodes) {

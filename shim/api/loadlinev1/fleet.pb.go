@@ -1077,7 +1077,8 @@ type LoopFleet struct {
 	// What counts as late, and more. Required.
 	Options *FleetOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
 	// What the last answer left, whichever engine gave it. Empty: nothing is remembered. What cannot be read is
-	// put aside, as state_problem says.
+	// put aside, as state_problem says. How much slack is kept, and what groups that are sized left, is part of
+	// it: a view that is new goes on from there.
 	State []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	// The first question of this client, whose provider may call machines by other ids than before: those that
 	// run without a node, and that nothing is remembered of, are never late.

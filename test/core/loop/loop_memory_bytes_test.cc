@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/str_format.h"
+#include "core/fleet/state_coder.h"
+#include "core/slack/slack_options.h"
+
 namespace loadline {
 namespace {
 
@@ -49,8 +53,29 @@ LoopMemory EverythingRemembered() {
   memory.nodes_took_ms = 90'000;
   memory.downscale_order = {{7, 1}, {3, 2}};
   memory.drains_took_ms = 600'000;
+  memory.sizes["g"] = {.cached_node = CpuMemory{4'000, int64_t{1} << 62},
+                       .locked_ms = kNowMs - 7,
+                       .requested = 3,
+                       .expected = 12,
+                       .asked = GroupState::Asked{.ms = kNowMs - 8, .target = 9}};
+  memory.sizes["h"] = {};
+  memory.slack = KeptSlack{.groups = {{{PlaceholderKind::kStandard, "zone=a", {500, 1 << 30}}, 30},
+                                      {{PlaceholderKind::kMirrored, "ns/pod", {0, 1}}, 1}},
+                           .class_labels = {"zone"},
+                           .selected_labels = {"disk", "gpu"},
+                           .excesses = {{"zone=a", kNowMs / 1000 - 9}}};
   return memory;
 }
+
+// Bytes of another version, or with other content.
+std::string WithVersion(int version, const std::string& payload) {
+  StateWriter sum;
+  sum.Key(FleetKey(payload));
+  return std::string("LLLM") + static_cast<char>(version) + sum.bytes() + payload;
+}
+
+// What follows the version and the sum.
+std::string PayloadOf(const LoopMemory& memory) { return EncodeLoopMemory(memory).substr(4 + 1 + 8); }
 
 TEST(LoopMemoryBytesTest, WhatIsWrittenIsRead) {
   for (const LoopMemory& memory : {EverythingRemembered(), LoopMemory()}) {
@@ -71,8 +96,51 @@ TEST(LoopMemoryBytesTest, WhatIsDamagedIsRefused) {
   EXPECT_FALSE(DecodeLoopMemory(bytes + '\0').ok());
   std::string later = bytes;
   later[4] = 9;
-  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and version 4 is read"));
+  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and 4 to 5 are read"));
   EXPECT_THAT(DecodeLoopMemory("LLFS").status().message(), HasSubstr("is no state of a loop"));
+}
+
+// A program that is renewed goes on from what the one before remembered, which knew nothing of sizes and
+// slack.
+TEST(LoopMemoryBytesTest, TheVersionBeforeIsRead) {
+  LoopMemory memory = EverythingRemembered();
+  memory.sizes.clear();
+  memory.slack.reset();
+  memory.unneeded_since_s.clear();  // the last one that is written: a 0 for none
+  std::string payload = PayloadOf(memory);
+  payload.resize(payload.size() - 2);
+  const absl::StatusOr<LoopMemory> read = DecodeLoopMemory(WithVersion(4, payload));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(*read == memory);
+  EXPECT_FALSE(DecodeLoopMemory(WithVersion(3, payload)).ok());
+  EXPECT_FALSE(DecodeLoopMemory(WithVersion(5, payload)).ok());
+}
+
+// Of groups that are sized the last ones are left out, of slack all: half of it would say that there was
+// less.
+TEST(LoopMemoryBytesTest, SizesAndSlackHaveBounds) {
+  LoopMemory memory;
+  for (int i = 0; i < 1'000; ++i) memory.sizes[absl::StrFormat("%0500d", i)].requested = i;
+  KeptSlack& slack = memory.slack.emplace();
+  for (int i = 0; i < 10'000; ++i) {
+    slack.groups.push_back({{PlaceholderKind::kStandard, absl::StrFormat("class %d", i), {1, 1}}, 1});
+  }
+  const absl::StatusOr<LoopMemory> read = DecodeLoopMemory(EncodeLoopMemory(memory));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_FALSE(read->slack.has_value());
+  EXPECT_GT(read->sizes.size(), 150u);
+  EXPECT_LT(read->sizes.size(), 200u);
+  EXPECT_EQ(read->sizes.rbegin()->second.requested, static_cast<int64_t>(read->sizes.size()) - 1);
+}
+
+// Somebody who may write the ConfigMap must not have the next leader run out of memory.
+TEST(LoopMemoryBytesTest, MorePlaceholdersThanThereMayBeAreRefused) {
+  LoopMemory memory;
+  memory.slack = KeptSlack{.groups = {{{PlaceholderKind::kStandard, "a", {1, 1}}, kMostPlaceholders},
+                                      {{PlaceholderKind::kStandard, "b", {1, 1}}, 1}}};
+  EXPECT_FALSE(DecodeLoopMemory(EncodeLoopMemory(memory)).ok());
+  memory.slack->groups.pop_back();
+  EXPECT_TRUE(DecodeLoopMemory(EncodeLoopMemory(memory)).ok());
 }
 
 // A ConfigMap holds it, whatever there is to remember; what is read is what there was room for.
@@ -123,6 +191,9 @@ TEST(LoopMemoryTest, NoTimeLiesInTheFuture) {
   EXPECT_EQ(memory.swap_refused_ms[7], kNowMs - 10'000);
   EXPECT_EQ(memory.moves[0].at_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.resting_since_ms[8], kNowMs - 10'000);
+  EXPECT_EQ(memory.sizes["g"].locked_ms, kNowMs - 10'000);
+  EXPECT_EQ(memory.sizes["g"].asked->ms, kNowMs - 10'000);
+  EXPECT_EQ(memory.slack->excesses[0].since_s, kNowMs / 1000 - 10);
 }
 
 // Else groups that come and go would fill the list, and no refusal would be remembered any more.

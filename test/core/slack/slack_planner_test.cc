@@ -165,6 +165,26 @@ TEST_F(SlackPlannerTest, OnlyRemovalIsDelayed) {
   EXPECT_EQ(Plan(1500).removed, 0);
 }
 
+// The next process knows how much is kept, and since when it is more than wanted.
+TEST_F(SlackPlannerTest, TheDelayOfRemovalOutlivesTheProcess) {
+  AddNodes(2, {{{2000, 2000}, "x"}});
+  options_.rate = kWholeRate;
+  Plan(0);
+  options_.rate = kWholeRate / 5;
+  EXPECT_EQ(Plan(100).removed, 0);
+  const KeptSlack kept = planner_.Kept();
+  planner_ = SlackPlanner();
+  planner_.Restore(kept);
+  const SlackPlan plan = Plan(699);
+  EXPECT_EQ(plan.added + plan.removed, 0);
+  EXPECT_EQ(plan.classes[0].count, 5);
+  EXPECT_EQ(plan.classes[0].placed, 4);  // two of 800 fit into what each node has left
+  EXPECT_EQ(planner_.Kept(), kept);
+  EXPECT_EQ(Plan(700).removed, 4);
+  planner_.Restore(kept);  // who keeps something itself knows best
+  EXPECT_EQ(Plan(701).classes[0].count, 1);
+}
+
 // Five of 800 and 800 as before are too much memory where 400 are wanted: 4000, of which 400 would be made
 // anew, 800 are one placeholder, and 2800, which is 7 times what is wanted, are tolerated or not.
 TEST_F(SlackPlannerTest, PlaceholdersGetANewSizeWhereTheOldOneExceedsTheTolerance) {
