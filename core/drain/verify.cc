@@ -6,30 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "core/drain/being_deleted.h"
 #include "core/drain/candidate_rounds.h"
+#include "core/drain/missing_replicas.h"
 #include "core/drain/node_trial.h"
 
 namespace loadline {
 namespace {
-
-// How many replacements an owner has yet to create; nullopt: it is not known, and each eviction counts.
-std::optional<int64_t> MissingReplicas(const ClusterObjects& objects, const PodShape& shape) {
-  const std::optional<PodOwner>& owner = TraitsOf(shape).owner;
-  if (!owner.has_value()) return std::nullopt;
-  for (const auto& [name, kind] : {std::pair{"StatefulSet", ObjectKind::kStatefulSet},
-                                   {"Job", ObjectKind::kJob},
-                                   {"ReplicaSet", ObjectKind::kReplicaSet},
-                                   {"ReplicationController", ObjectKind::kReplicationController}}) {
-    if (owner->kind != name) continue;
-    const Workload* const workload = objects.FindOwner(kind, shape.namespace_name, *owner);
-    if (workload == nullptr) return std::nullopt;
-    return std::max<int64_t>(0, workload->target_replicas - workload->current_replicas);
-  }
-  return std::nullopt;
-}
 
 // Whether nobody creates another one.
 bool IsNotReplaced(const PodShape& shape, const ClusterObjects& objects) {
@@ -134,15 +118,10 @@ std::vector<const RecentEviction*> EvictionsToReplace(const DrainState& state,
 DrainBoard::Outcome PlaceReplacements(const DrainState& state, DrainCall* call, DrainBoard* board,
                                       std::string* text) {
   const ClusterObjects& objects = call->cluster().objects();
-  absl::flat_hash_map<std::string, int64_t> placed;  // by owner
-  for (const RecentEviction* eviction : EvictionsToReplace(state, objects)) {
-    if (const auto missing = MissingReplicas(objects, eviction->shape)) {
-      const PodOwner& owner = *TraitsOf(eviction->shape).owner;
-      int64_t& count = placed[absl::StrCat(owner.uid, "/", eviction->shape.namespace_name, "/", owner.kind,
-                                           "/", owner.name)];
-      if (count >= *missing) continue;
-      ++count;
-    }
+  const std::vector<const RecentEviction*> evictions = EvictionsToReplace(state, objects);
+  MissingReplicas missing(call->cluster(), evictions);
+  for (const RecentEviction* eviction : evictions) {
+    if (!missing.Take(*eviction)) continue;
     IncomingPod replacement;
     replacement.shape = eviction->shape;
     replacement.names = eviction->names;

@@ -6,10 +6,11 @@
 namespace loadline {
 namespace {
 
-// How long evictions that are refused are tried again, and pods that end are waited for.
+// The defaults of the autoscaler: from taint to drain; how long evictions are tried; and how long pods may
+// take to end, with what they may take beyond their grace period.
+constexpr int64_t kDelayAfterTaintMs = 5'000;
 constexpr int64_t kGiveUpEvictionsMs = 120'000;
-constexpr int64_t kGiveUpPodsMs = 900'000;
-constexpr int64_t kMostRefusedDeletions = 5;
+constexpr int64_t kGiveUpPodsMs = 630'000;
 
 }  // namespace
 
@@ -58,7 +59,7 @@ bool Actuation::Start(int32_t node, std::vector<int32_t> pods, bool of_move) {
   under_way_.push_back(node);
   progress_.started.push_back(node);
   world_.SetTainted(node, true);
-  Again(&going_.back(), 0);
+  Again(&going_.back(), kDelayAfterTaintMs);
   return true;
 }
 
@@ -105,13 +106,39 @@ void Actuation::DeleteMachine(Going* going) {
     case CloudAnswer::kNoCapacity:
     case CloudAnswer::kThrottled:
     case CloudAnswer::kFailed:
-      break;
+      world_.SetAsked(node, -1);
+      GiveBack(node);
+      return;
   }
-  world_.SetAsked(node, -1);
-  if (++going->refused_deletions > kMostRefusedDeletions) {
-    GiveBack(node);
-  } else {
-    Again(going, world_.scenario().settings.eviction_retry_ms);
+}
+
+bool Actuation::LookAgain(Going* going) const {
+  going->looked_ms = world_.now_ms();
+  for (const int32_t pod : world_.node(going->node).pods) {
+    if (world_.IsDaemon(pod)) continue;
+    // Pods that came since it was planned have no place elsewhere.
+    if (!world_.IsTerminating(pod) &&
+        !std::binary_search(going->planned.begin(), going->planned.end(), pod)) {
+      return false;
+    }
+    going->leaving.push_back(pod);
+  }
+  return true;
+}
+
+void Actuation::Evict(Going* going, bool* refused, bool* ending) {
+  const auto& there = world_.node(going->node).pods;
+  std::erase_if(going->leaving,
+                [&](int32_t pod) { return std::find(there.begin(), there.end(), pod) == there.end(); });
+  for (const int32_t pod : going->leaving) {
+    if (!world_.IsTerminating(pod)) {
+      if (world_.Evict(pod) != SimEviction::kDone) {
+        *refused = true;
+        continue;
+      }
+      progress_.evicted.push_back({pod, world_.now_ms()});
+    }
+    *ending = true;
   }
 }
 
@@ -123,42 +150,37 @@ void Actuation::Step(int32_t node) {
     End(node);
     return;
   }
-  std::vector<int32_t> to_evict;
-  bool ending = false;
-  for (const int32_t pod : world_.node(node).pods) {
-    if (world_.IsDaemon(pod)) continue;
-    const bool terminating = world_.pod(pod).phase == SimPodPhase::kTerminating;
-    ending = ending || terminating;
-    if (!terminating) to_evict.push_back(pod);
-  }
-  // Pods that came since it was planned have no place elsewhere.
-  const auto planned = [&](int32_t pod) {
-    return std::binary_search(going->planned.begin(), going->planned.end(), pod);
-  };
-  if (!std::exchange(going->looked, true) && !std::all_of(to_evict.begin(), to_evict.end(), planned)) {
-    GiveBack(node);
-    return;
-  }
-  bool refused = false;
-  for (const int32_t pod : to_evict) {
-    if (world_.Evict(pod) == SimEviction::kDone) {
-      progress_.evicted.push_back({pod, world_.now_ms()});
-      ending = true;
-    } else {
-      refused = true;
-    }
-  }
-  if (!refused && !ending) {
-    DeleteMachine(going);
-    return;
-  }
-  const int64_t waited_ms = world_.now_ms() - going->since_ms;
-  if (waited_ms > (refused ? kGiveUpEvictionsMs : kGiveUpPodsMs)) {
+  if (going->looked_ms < 0 && !LookAgain(going)) {
     GiveBack(node);
     return;
   }
   const SimSettings& settings = world_.scenario().settings;
-  Again(going, refused ? settings.eviction_retry_ms : settings.poll_ms);
+  bool refused = false;
+  bool ending = false;
+  Evict(going, &refused, &ending);
+  if (refused) {
+    if (world_.now_ms() + settings.eviction_retry_ms >= going->looked_ms + kGiveUpEvictionsMs) {
+      GiveBack(node);
+    } else {
+      Again(going, settings.eviction_retry_ms);
+    }
+    return;
+  }
+  if (going->accepted_ms < 0) going->accepted_ms = world_.now_ms();
+  if (ending) {
+    if (world_.now_ms() >= going->accepted_ms + kGiveUpPodsMs) {
+      GiveBack(node);
+    } else {
+      Again(going, settings.poll_ms);
+    }
+    return;
+  }
+  const auto& there = world_.node(node).pods;
+  if (std::all_of(there.begin(), there.end(), [&](int32_t pod) { return world_.IsDaemon(pod); })) {
+    DeleteMachine(going);
+  } else {  // pods that tolerate all taints came meanwhile
+    GiveBack(node);
+  }
 }
 
 }  // namespace loadline

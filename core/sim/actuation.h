@@ -31,8 +31,9 @@ class ActObserver {
 };
 
 // A node that goes: tainted, its pods evicted, then deleted at the cloud. It looks at the pods as they are,
-// as a client of the API server does. Where pods stay for two minutes, or the cloud does not take the
-// deletion, the node is given back; never once the cloud deletes it.
+// as a client of the API server does. Where pods come that were not planned with, stay for too long, or the
+// cloud refuses the deletion, the node is given back; never once the cloud deletes it. All by the rules of
+// shim/autoscaler/act/drain with its defaults, which does the same for a cluster.
 class Actuation {
  public:
   struct EvictedPod {
@@ -55,6 +56,8 @@ class Actuation {
   CloudAnswer DeleteLate(int32_t machine);
   // `pods`: those that are to be evicted. False: it could not be tainted, and stays.
   bool Start(int32_t node, std::vector<int32_t> pods, bool of_move);
+  // The removal of a node ends without its going.
+  void GiveBack(int32_t node);
   // Takes the taint off a node whose removal somebody else has begun, if the API server does.
   void Release(int32_t node);
   // Upon kActuate.
@@ -76,15 +79,21 @@ class Actuation {
     int64_t since_ms = 0;
     int64_t next_ms = 0;           // when it is looked at again
     std::vector<int32_t> planned;  // pods, sorted
-    int64_t refused_deletions = 0;
-    bool looked = false;
+    // Pods that are to end, of those that were there at looked_ms; and when all evictions were accepted. -1:
+    // not yet.
+    std::vector<int32_t> leaving;
+    int64_t looked_ms = -1;
+    int64_t accepted_ms = -1;
   };
   const Going* Find(int32_t node) const;
   void Again(Going* going, int64_t after_ms);
   void End(int32_t node);
+  // Whether all pods are those of the plan, or end; takes note of them.
+  bool LookAgain(Going* going) const;
+  // Evicts those that are left, and tells whether some were refused, and some have yet to end.
+  void Evict(Going* going, bool* refused, bool* ending);
   // Its removal has failed; the mark stays.
   void Fail(int32_t node);
-  void GiveBack(int32_t node);
   void DeleteMachine(Going* going);
 
   World& world_;

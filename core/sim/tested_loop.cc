@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "core/drain/brakes.h"
 #include "core/drain/drain_progress.h"
+#include "core/loop/kept.h"
 #include "core/loop/loop_memory_bytes.h"
 #include "core/loop/loop_timers.h"
 #include "core/loop/replacement.h"
@@ -181,6 +182,7 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   problem_.drain.unhealthy = WhatIsUnhealthy(seen_.state(), brakes);
   UseRememberedMoves(leader_->memory, options_.fleet.after_add_ms, NowMs(), &problem_.replacement);
   problem_.downscale_order = leader_->memory.downscale_order;
+  UseKeptSlack(leader_->memory, problem_.decisions, &leader_->slack);
   plan_ = PlanLoop(problem_, {&leader_->slack, &leader_->drain, &leader_->consolidator}, seen_.snapshot(),
                    budget);
   NoteInLog(plan_.replacement, world_.now_ms(), &moves_);
@@ -191,6 +193,7 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   NoteTimers(plan_, seen_.state(), &leader_->memory);
   NoteMoves(plan_, &leader_->memory);
   NoteDownscaleOrder(plan_, seen_.state(), &leader_->memory);
+  NoteKept(problem_, plan_, leader_->slack, &leader_->memory);
   StateDeletionCosts();
   const std::vector<LoopAction> actions =
       ActionsOf(view_.observation(), sight_, plan_, seen_.state(), options_, NowMs(), &leader_->memory);

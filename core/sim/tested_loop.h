@@ -85,7 +85,8 @@ class TestedLoop {
   bool ActOn(const LoopAction& action);
   void Grow(const LoopAction& action);
   void DeleteMachines(const LoopAction& action);
-  void Remove(const LoopAction& action);
+  bool Begin(const std::vector<const DrainRemoval*>& removals);
+  bool Remove(const DrainRemoval& removal);
   void NoteOutcome(const LoopAction& action, CloudAnswer answer);
 
   void NoteNextTime();

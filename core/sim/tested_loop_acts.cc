@@ -8,10 +8,33 @@
 namespace loadline {
 
 bool TestedLoop::Act(const std::vector<LoopAction>& actions) {
+  std::vector<const DrainRemoval*> empty;
+  std::vector<const DrainRemoval*> drained;
   for (const LoopAction& action : actions) {
-    // Where a node could not be tainted, no other one starts to go in this loop.
-    if (action.kind == LoopAction::Kind::kRemove && leader_->outcomes.tainting_failed) break;
-    if (!ActOn(action)) return false;
+    if (action.kind != LoopAction::Kind::kRemove) {
+      if (!ActOn(action)) return false;
+      continue;
+    }
+    const DrainRemoval& removal =
+        *std::find_if(plan_.scale_down.remove.begin(), plan_.scale_down.remove.end(),
+                      [&](const DrainRemoval& planned) { return planned.slot == action.slot; });
+    (removal.empty ? empty : drained).push_back(&removal);
+  }
+  // Where an empty node cannot be tainted, no other one starts to go in this loop.
+  return Begin(empty) && (leader_->outcomes.tainting_failed || Begin(drained));
+}
+
+// All of them, or none.
+bool TestedLoop::Begin(const std::vector<const DrainRemoval*>& removals) {
+  for (size_t i = 0; i < removals.size(); ++i) {
+    if (!Remove(*removals[i])) {
+      leader_->outcomes.tainting_failed = true;
+      for (size_t begun = 0; begun < i; ++begun) {
+        actuation_.GiveBack(seen_.NodeIn(removals[begun]->slot));
+      }
+      return true;
+    }
+    if (Ends()) return false;
   }
   return true;
 }
@@ -28,8 +51,7 @@ bool TestedLoop::ActOn(const LoopAction& action) {
       actuation_.Release(seen_.NodeIn(action.slot));
       break;
     case LoopAction::Kind::kRemove:
-      Remove(action);
-      break;
+      break;  // see Act()
     case LoopAction::Kind::kTakeBack:
     case LoopAction::Kind::kSwap:
       // This cloud begins at once with all that it is to make, and swaps are off.
@@ -56,20 +78,17 @@ void TestedLoop::DeleteMachines(const LoopAction& action) {
   NoteOutcome(action, answer);
 }
 
-void TestedLoop::Remove(const LoopAction& action) {
-  const auto removal = std::find_if(plan_.scale_down.remove.begin(), plan_.scale_down.remove.end(),
-                                    [&](const DrainRemoval& planned) { return planned.slot == action.slot; });
+bool TestedLoop::Remove(const DrainRemoval& removal) {
   const ClusterState& cluster = *plan_.scale_down_problem->cluster;
   std::vector<int32_t> pods;
-  for (const DrainMove& move : removal->moves()) {
+  for (const DrainMove& move : removal.moves()) {
     if (move.pod.is_placeholder()) continue;  // it goes without a word
-    pods.push_back(ObservedCluster::PodNamed(cluster.pods(action.slot).name(move.pod.position())));
+    pods.push_back(ObservedCluster::PodNamed(cluster.pods(removal.slot).name(move.pod.position())));
   }
   const std::vector<ReplacedNode>& replaced = plan_.scale_down_problem->replaced;
   const bool of_move = std::any_of(replaced.begin(), replaced.end(),
-                                   [&](const ReplacedNode& node) { return node.slot == action.slot; });
-  if (!actuation_.Start(seen_.NodeIn(action.slot), std::move(pods), of_move))
-    leader_->outcomes.tainting_failed = true;
+                                   [&](const ReplacedNode& node) { return node.slot == removal.slot; });
+  return actuation_.Start(seen_.NodeIn(removal.slot), std::move(pods), of_move);
 }
 
 void TestedLoop::NoteOutcome(const LoopAction& action, CloudAnswer answer) {

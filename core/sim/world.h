@@ -143,6 +143,7 @@ class World {
   bool IsDaemon(int32_t pod) const {
     return workload(this->pod(pod).workload).kind == SimWorkloadKind::kDaemon;
   }
+  bool IsTerminating(int32_t pod) const { return this->pod(pod).phase == SimPodPhase::kTerminating; }
 
   // --- what happens -------------------------------------------------------------------------------------
 

@@ -84,5 +84,39 @@ TEST(PlacePodsUnderWayTest, AReplacementIsWaitedForAsLongAsItsOwnerLacksIt) {
       << "it has all that it wants";
 }
 
+// Its owner has created the replacement, which waits for the scheduler: the room on b is kept as long as
+// nobody sees where it goes.
+TEST(PlacePodsUnderWayTest, AReplacementThatIsCreatedAndHasNoNodeIsWaitedForWhileTheEvictedPodEnds) {
+  DrainCluster cluster = OneGoes(300);
+  cluster.nodes[0].pods[0].traits.deleted_s = kDrainNow;
+  DrainModel model(cluster);
+  Workload owner;
+  owner.uid = "uid-app";
+  owner.target_replicas = owner.current_replicas = 2;
+  ClusterObject object;
+  object.key = {ObjectKind::kReplicaSet, "default", "app"};
+  object.content = owner;
+  model.cluster().state().objects().Set(std::move(object));
+  DrainState state = ABeingDeleted();
+  RecentEviction& eviction = state.recent_evictions.emplace_back();
+  eviction.shape = model.cluster().Shape(ReplicaPod("p", 300));
+  eviction.names = model.cluster().names();
+  eviction.name = "p";
+  eviction.node = "a";
+  eviction.at_s = kDrainNow;
+  {
+    CallFixture fixture(&model, state);
+    EXPECT_EQ(PlacePodsUnderWay(fixture.memory().state(), &fixture.call(), &fixture.follower()).brake,
+              DrainBrake::kNone);
+    EXPECT_EQ(fixture.follower().board().received(fixture.judged(1).node), 1);
+  }
+  cluster.nodes[1].pods.push_back(ReplicaPod("p2", 300));  // there it is
+  model.Update(cluster);
+  CallFixture fixture(&model, state);
+  EXPECT_EQ(PlacePodsUnderWay(fixture.memory().state(), &fixture.call(), &fixture.follower()).brake,
+            DrainBrake::kNone);
+  EXPECT_EQ(fixture.follower().board().received(fixture.judged(1).node), 0);
+}
+
 }  // namespace
 }  // namespace loadline
