@@ -32,8 +32,9 @@ const mostCommonBytes = 4 << 20
 // NewKeeper returns a Keeper that holds nothing yet.
 func NewKeeper() *Keeper { return &Keeper{common: map[contentKey]any{}} }
 
-// Reduce returns an object with only what is read of it. It is a transform of an informer; what it has reduced it
-// leaves as it is.
+// Reduce returns an object with only what is read of it. It is a transform of an informer, which hands it objects that
+// nobody else has. A pod is reduced in its place: a copy beside each would leave holes in memory as large as all that is
+// kept. What it has reduced it leaves as it is.
 func (k *Keeper) Reduce(object any) (any, error) {
 	switch o := object.(type) {
 	case *v1.Pod:
@@ -73,16 +74,16 @@ func keepSelector(object, kept any) {
 }
 
 func (k *Keeper) pod(pod *v1.Pod) *v1.Pod {
-	named := once(k, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels, OwnerReferences: pod.OwnerReferences}})
-	alike := &v1.Pod{Spec: keptSpec(&pod.Spec), Status: keptStatus(&pod.Status)}
-	alike.Spec.NodeName, alike.Status.NominatedNodeName = "", ""
-	alike = once(k, alike)
-	out := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+	meta := once(k, &metav1.ObjectMeta{Labels: pod.Labels, OwnerReferences: pod.OwnerReferences})
+	spec, status := keptSpec(&pod.Spec), keptStatus(&pod.Status)
+	spec.NodeName, status.NominatedNodeName = "", ""
+	kept := v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
 		ResourceVersion: pod.ResourceVersion, CreationTimestamp: pod.CreationTimestamp,
 		DeletionTimestamp: pod.DeletionTimestamp, Annotations: PodAnnotations(pod.Annotations),
-		Labels: named.Labels, OwnerReferences: named.OwnerReferences}, Spec: alike.Spec, Status: alike.Status}
-	out.Spec.NodeName, out.Status.NominatedNodeName = pod.Spec.NodeName, pod.Status.NominatedNodeName
-	return out
+		Labels: meta.Labels, OwnerReferences: meta.OwnerReferences}, Spec: *once(k, &spec), Status: *once(k, &status)}
+	kept.Spec.NodeName, kept.Status.NominatedNodeName = pod.Spec.NodeName, pod.Status.NominatedNodeName
+	*pod = kept
+	return pod
 }
 
 // PodAnnotations returns those of a pod's annotations that are read: by planners, and to tell deletion costs of ours
