@@ -40,16 +40,22 @@ func (s *still) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOption
 	return s.groups, nil
 }
 
-// One loop in mode observe, from the events of the API server to the status, but for the API server itself: 5,000 nodes
-// in ten groups with 100,000 pods of 200 workloads, of which 1 % have been replaced since the last loop. With the
-// engine in this process, and with loadlined behind a socket, as manifests have it.
+// One loop in mode observe, from the events of the API server to the status, but for the API server itself: 2,000 nodes
+// with 80,000 pods, and 5,000 with 100,000, in ten groups, the pods of 200 workloads, of which 1 % have been replaced
+// since the last loop. With the engine in this process, and with loadlined behind a socket, as manifests have it.
 func BenchmarkLoop(b *testing.B) {
-	b.Run("inprocess", func(b *testing.B) { benchmarkLoop(b, enginetest.Open(b)) })
-	b.Run("unix", func(b *testing.B) { benchmarkLoop(b, enginetest.StartDaemon(b).Open()) })
+	for _, size := range []struct{ nodes, podsPerNode int }{{2000, 40}, {5000, 20}} {
+		b.Run(fmt.Sprintf("%d/inprocess", size.nodes), func(b *testing.B) {
+			benchmarkLoop(b, enginetest.Open(b), size.nodes, size.podsPerNode)
+		})
+		b.Run(fmt.Sprintf("%d/unix", size.nodes), func(b *testing.B) {
+			benchmarkLoop(b, enginetest.StartDaemon(b).Open(), size.nodes, size.podsPerNode)
+		})
+	}
 }
 
-func benchmarkLoop(b *testing.B, conn engine.Conn) {
-	const nodes, podsPerNode, groups, workloads = 5000, 20, 10, 200
+func benchmarkLoop(b *testing.B, conn engine.Conn, nodes, podsPerNode int) {
+	const groups, workloads = 10, 200
 	klog.SetOutput(io.Discard)
 	klog.LogToStderr(false)
 	options := config.Default()
@@ -95,8 +101,8 @@ func benchmarkLoop(b *testing.B, conn engine.Conn) {
 		name := fmt.Sprintf("rs-%03d", i)
 		rc := &v1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
 			UID: types.UID(name)},
-			Spec:   v1.ReplicationControllerSpec{Replicas: new(int32(500))},
-			Status: v1.ReplicationControllerStatus{Replicas: 500}}
+			Spec:   v1.ReplicationControllerSpec{Replicas: new(int32(nodes * podsPerNode / workloads))},
+			Status: v1.ReplicationControllerStatus{Replicas: int32(nodes * podsPerNode / workloads)}}
 		c.Handler("ReplicationController").OnAdd(rc, false)
 	}
 	generation := make([]int, nodes*podsPerNode)

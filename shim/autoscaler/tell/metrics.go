@@ -127,7 +127,7 @@ func NewMetrics(version string) *Metrics {
 
 func newLoopMetrics(r maker) loopMetrics {
 	return loopMetrics{
-		duration:  r.histogram("function_duration_seconds", "Time that parts of a loop take.", 1e-3, "function"),
+		duration:  r.histogram("function_duration_seconds", "Time that parts of a loop take.", 0.1/64, "function"),
 		decisions: r.counter("decision_total", "Loops by what came of them.", "kind", "outcome"),
 		errors:    r.counter("errors_total", "Loops that could not be finished, by what failed.", "type"),
 		cutShort: r.counter("plans_cut_short_total",
