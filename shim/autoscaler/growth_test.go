@@ -298,7 +298,8 @@ func TestAnotherGroupGrows(t *testing.T) {
 				b.addPending("web", 2, "3")
 				b.run(30 * time.Second)
 				got := b.sky.requests()
-				if len(got) < 2 || got[0] != "cheap+2" || got[len(got)-1] != "dear+2" || groups["cheap"].target != 0 ||
+				// Machines of the one group may be given up before the other one is asked, or after that.
+				if got[0] != "cheap+2" || !slices.Contains(got, "dear+2") || groups["cheap"].target != 0 ||
 					len(groups["cheap"].machines) != 0 {
 					t.Fatalf("asked for %v, target %d", got, groups["cheap"].target)
 				}

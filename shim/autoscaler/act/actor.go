@@ -47,9 +47,10 @@ func New(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, asked clo
 
 // Act carries out the plan.
 func (a *Actor) Act(ctx context.Context, o *plan.Loop) (part string, err error) {
-	a.giveUp(ctx, o)
-	if a.config.Decides(config.ScaleUpDecision) {
-		a.grow(ctx, o)
+	todo := a.actionsOf(o)
+	a.askCloud(ctx, o, todo)
+	for _, slot := range todo.giveBack {
+		a.giveBack(ctx, o.Plan.NameOf[slot])
 	}
 	// It must not keep nodes from going.
 	if o.SlackProblem = a.keepSlack(ctx, o); o.SlackProblem != nil && ctx.Err() == nil {
@@ -61,7 +62,7 @@ func (a *Actor) Act(ctx context.Context, o *plan.Loop) (part string, err error) 
 		klog.ErrorS(err, "Taints of groups that are sized cannot be written")
 	}
 	a.orderDownscale(ctx, o)
-	return a.shrink(ctx, o)
+	return a.shrink(ctx, o, todo.remove)
 }
 
 // TakeResults takes note of what has happened since the last loop.

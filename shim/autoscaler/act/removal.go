@@ -14,18 +14,12 @@ import (
 	"loadline.dev/shim/autoscaler/watch"
 )
 
-// removals returns the nodes that are to go now. What the plan says is held against the objects that it was made
-// from: an answer that does not match them is an error.
-func removals(c *watch.Cluster, o *plan.Loop) (drain.Plan, error) {
+// removals returns the nodes of these slots, which are to go now. What the plan says is held against the objects that
+// it was made from: an answer that does not match them is an error.
+func removals(c *watch.Cluster, o *plan.Loop, remove map[int32]bool) (drain.Plan, error) {
 	out := drain.Plan{Atomic: map[string]bool{}}
-	goes := map[int32]bool{}
-	for _, action := range o.Fleet().GetActions() {
-		if remove, is := action.GetAction().(*loadlinev1.LoopAction_RemoveSlot); is {
-			goes[remove.RemoveSlot] = true
-		}
-	}
 	for _, removal := range o.Plan.GetRemove() {
-		if !goes[removal.GetSlot()] {
+		if !remove[removal.GetSlot()] {
 			continue
 		}
 		r, err := removalOf(c, o, removal)

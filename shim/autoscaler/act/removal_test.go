@@ -26,8 +26,6 @@ func TestPlansThatCannotBe(t *testing.T) {
 		o := plan.NewLoop(time.Now())
 		o.See([]cloud.Group{{ID: "g"}})
 		o.Plan = &plan.Plan{PlanDrainResponse: &loadlinev1.PlanDrainResponse{Remove: []*loadlinev1.NodeRemoval{r}},
-			Answer: &loadlinev1.PlanLoopResponse{Fleet: &loadlinev1.LoopFleetAnswer{Actions: []*loadlinev1.LoopAction{
-				{Action: &loadlinev1.LoopAction_RemoveSlot{RemoveSlot: r.Slot}}}}},
 			NameOf: map[int32]string{3: "n"}}
 		return o
 	}
@@ -40,7 +38,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 		"moves pod 0, default/p": {Slot: 3, NodeGroup: "g",
 			Moves: []*loadlinev1.PodMove{{Namespace: "default", Name: "p"}}},
 	} {
-		got, err := removals(c, loopOf(r))
+		got, err := removals(c, loopOf(r), map[int32]bool{r.Slot: true})
 		if want == "" && (err != nil || len(got.Removals) != 1) ||
 			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v: removals %v, error %v, want %q in it", r, got, err, want)

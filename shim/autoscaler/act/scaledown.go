@@ -18,14 +18,14 @@ import (
 	"loadline.dev/shim/autoscaler/tell"
 )
 
-// shrink carries out what a plan says of nodes that go. Where somebody else decides, all stays as it is; while groups
-// grow, the plan starts nothing and its timers go on.
-func (a *Actor) shrink(ctx context.Context, o *plan.Loop) (part string, err error) {
+// shrink removes the nodes of these slots, and has soft taints follow the plan. Where somebody else decides, all stays
+// as it is; while groups grow, the plan starts nothing and its timers go on.
+func (a *Actor) shrink(ctx context.Context, o *plan.Loop, remove map[int32]bool) (part string, err error) {
 	if o.Plan.Answer.GetScaleDown() == nil {
 		return "", nil
 	}
 	defer func() { a.soften(ctx, o) }()
-	wanted, err := removals(a.cluster, o)
+	wanted, err := removals(a.cluster, o, remove)
 	if err != nil {
 		o.Outcome = plan.OutcomeNotTried
 		return "plan", err
@@ -60,6 +60,18 @@ func (a *Actor) soften(ctx context.Context, o *plan.Loop) {
 			klog.ErrorS(err, "Soft taints cannot be written")
 		}
 	})
+}
+
+// giveBack leaves a node as it was before its removal began.
+func (a *Actor) giveBack(ctx context.Context, name string) {
+	node := a.cluster.Nodes[name]
+	if node == nil {
+		return
+	}
+	klog.V(2).InfoS("Node is given back: it is not to go any more", "node", klog.KRef("", name))
+	if err := a.Actuator.Release(ctx, node); err != nil && ctx.Err() == nil {
+		klog.ErrorS(err, "Node cannot be given back", "node", klog.KRef("", name))
+	}
 }
 
 // orderDownscale has pods state what their deletion costs, out of the loop's way.
