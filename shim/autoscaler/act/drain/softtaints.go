@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ import (
 // SoftTaints puts soft taints on nodes that may go and takes them off others, so much at a time.
 type SoftTaints struct {
 	nodes nodeClient
+	// tried says in which update a node was tried last, since it is to change; 0: in none. By name.
+	tried   map[string]int
+	updates int
 	background
 }
 
@@ -32,7 +36,8 @@ func (s *SoftTaints) Begin(ctx context.Context, nodes []*v1.Node, unneeded map[s
 
 // Update brings the soft taints of nodes into line with since when each is not needed, as far as the bounds of one loop
 // allow: first those that are to lose theirs, then those that are to get one, both in the order of their names. Nodes
-// that carry a hard taint are left alone.
+// that were tried before and are still to change come after all others, and take turns. Nodes that carry a hard taint
+// are left alone. Only one loop at a time may call it.
 func (s *SoftTaints) Update(ctx context.Context, nodes []*v1.Node, unneeded map[string]time.Time) error {
 	var off, on []*v1.Node
 	for _, node := range nodes {
@@ -48,7 +53,15 @@ func (s *SoftTaints) Update(ctx context.Context, nodes []*v1.Node, unneeded map[
 	byName := func(a, b *v1.Node) int { return strings.Compare(a.Name, b.Name) }
 	slices.SortFunc(off, byName)
 	slices.SortFunc(on, byName)
-	return writeSome(&s.background, slices.Concat(off, on), func(node *v1.Node) error {
+	due, tried := slices.Concat(off, on), map[string]int{}
+	for _, node := range due {
+		tried[node.Name] = s.tried[node.Name]
+	}
+	slices.SortStableFunc(due, func(a, b *v1.Node) int { return cmp.Compare(tried[a.Name], tried[b.Name]) })
+	s.tried = tried // without nodes that have changed or are gone
+	s.updates++
+	return writeSome(&s.background, due, func(node *v1.Node) error {
+		tried[node.Name] = s.updates
 		since, wanted := unneeded[node.Name]
 		return s.nodes.changeIfThere(ctx, identityOf(node), func(node *v1.Node) error {
 			dropTaint(node, SoftTaint)
