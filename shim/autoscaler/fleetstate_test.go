@@ -116,11 +116,12 @@ func TestANewLeaderGoesOnWithCoolDowns(t *testing.T) {
 		b.run(time.Minute)
 		b.restart()
 		b.run(time.Minute)
-		if !b.planner.Fleet.CoolsDown {
+		coolsDown := func() bool { return gaugeOf(t, b, "loadline_autoscaler_scale_down_in_cooldown", "") == 1 }
+		if !coolsDown() {
 			t.Error("no cool-down two minutes after a group has grown")
 		}
 		b.run(9 * time.Minute)
-		if b.planner.Fleet.CoolsDown {
+		if coolsDown() {
 			t.Error("a cool-down eleven minutes after a group has grown")
 		}
 		b.end()

@@ -779,7 +779,7 @@ func gaugeOf(t *testing.T, b *bench, name, label string) float64 {
 	}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == name && metric.GetLabel()[0].GetValue() == label {
+			if family.GetName() == name && (label == "" || metric.GetLabel()[0].GetValue() == label) {
 				return metric.GetGauge().GetValue()
 			}
 		}

@@ -43,7 +43,6 @@ func (l *leader) once(ctx context.Context) error {
 	defer l.teller.Metrics.Time(tell.FunctionMain)()
 	l.batchWait = 0
 	o := plan.NewLoop(l.clock.now())
-	o.CoolsDown = l.planner.Fleet.CoolsDown // as the last plan said
 	failed, err := l.decide(ctx, o)
 	if err != nil {
 		o.Problem = err

@@ -32,7 +32,7 @@ func (a *Actor) shrink(ctx context.Context, o *plan.Loop, remove map[int32]bool)
 	}
 	if len(wanted.Removals) == 0 {
 		starts := func(r *loadlinev1.NodeRemoval) bool { return r.GetStart() }
-		if o.CoolsDown && slices.ContainsFunc(o.Plan.GetRemove(), starts) {
+		if o.Fleet().GetCoolsDown() && slices.ContainsFunc(o.Plan.GetRemove(), starts) {
 			o.Outcome = plan.OutcomeInCooldown
 		}
 		return "", nil

@@ -19,8 +19,6 @@ type fleet struct {
 	looked bool
 	// Outcomes are those of what was done since the last answer.
 	Outcomes loadlinev1.LoopFleet
-	// CoolsDown says that no node goes for now.
-	CoolsDown bool
 }
 
 // deletionPatience is how long the cloud may take from being asked to delete a node to saying that it does.
@@ -56,7 +54,7 @@ func (f *fleet) question(settings *loadlinev1.LoopFleet, now time.Time) *loadlin
 
 // take takes over an answer.
 func (f *fleet) take(answer *loadlinev1.LoopFleetAnswer) {
-	f.State, f.looked, f.CoolsDown = answer.GetState(), true, answer.GetCoolsDown()
+	f.State, f.looked = answer.GetState(), true
 	f.Outcomes.Reset()
 }
 

@@ -40,7 +40,6 @@ type Loop struct {
 	Outcome, GrowthOutcome string
 	Problem                error
 	SlackProblem           error // why slack is not kept as planned
-	CoolsDown              bool  // no node goes for now
 	LeftOut                leftout.List
 }
 

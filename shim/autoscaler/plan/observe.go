@@ -99,7 +99,7 @@ func markMessages(c *watch.Cluster, slot slotOf, acknowledged func(*v1.Node) boo
 			continue
 		}
 		marks = append(marks, &loadlinev1.NodeMark{Slot: *at, SinceS: max(0, mark.Since), Cordoned: mark.Cordoned,
-			DeletingS: max(0, mark.Deleting), Acknowledged: mark.Acknowledged || acknowledged(node)})
+			DeletingS: max(0, mark.Deleting), Acknowledged: acknowledged(node)})
 	}
 	return marks
 }

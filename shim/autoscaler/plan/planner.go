@@ -186,7 +186,6 @@ func (p *Planner) Plan(ctx context.Context, o *Loop) error {
 	o.noteSizes()
 	o.Warnings = append(o.Warnings, answer.GetWarnings()...)
 	p.Fleet.take(answer)
-	o.CoolsDown = p.Fleet.CoolsDown
 	o.Outcome, o.GrowthOutcome = cmp.Or(plan.GetStatus(), OutcomeNotTried), p.wouldGrow(o)
 	return nil
 }

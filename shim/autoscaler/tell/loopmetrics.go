@@ -23,7 +23,6 @@ func (t *Teller) updateMetrics(o *plan.Loop) {
 	for _, kind := range []string{"empty", "drain"} {
 		m.underWay.WithLabelValues(kind).Set(float64(counts[kind]))
 	}
-	set(m.cooldown, o.CoolsDown)
 	t.reportGrowth(o)
 	m.sizes.update(o.Sized)
 	m.brake.Reset()
@@ -31,6 +30,7 @@ func (t *Teller) updateMetrics(o *plan.Loop) {
 		m.brake.WithLabelValues("NoPlan").Set(1)
 		return
 	}
+	set(m.cooldown, o.Fleet().GetCoolsDown())
 	if brake := o.Plan.GetBrake(); brake != "" {
 		m.brake.WithLabelValues(brake).Set(1)
 	}

@@ -22,7 +22,7 @@ import (
 	"loadline.dev/shim/autoscaler/cloud"
 )
 
-// Hooks hear of what happens, for metrics. They must not block; each may be nil.
+// Hooks hear of what happens, for metrics. They must not block.
 type Hooks struct {
 	// Evicted hears of each answer to an eviction: "accepted", or why not; and "deleted_despite_budget" of a deletion
 	// that took its place.
@@ -53,9 +53,6 @@ func New(options Options, client kubernetes.Interface, asked cloud.Deleter, even
 	a := &Actuator{options: options, nodes: nodeClient{client: client, term: term}, cloud: asked, events: events,
 		hooks: hooks, tracker: tracker{underWay: map[string]*deletion{}, acknowledged: map[types.UID]bool{}},
 		evicting: make(chan struct{}, evictionsAtOnce), freed: make(chan struct{}, 1)}
-	if options.Now == nil {
-		a.options.Now = time.Now
-	}
 	a.batcher = newBatcher(options.NodeDeletionBatcherInterval.Duration, a.send,
 		func(nodes []*deletion) { a.giveBackAll(nodes, errAnotherFailed) })
 	return a
@@ -72,12 +69,6 @@ type deletion struct {
 	err     error
 }
 
-func (h *Hooks) count(eviction string) {
-	if h.Evicted != nil {
-		h.Evicted(eviction)
-	}
-}
-
 // Begin taints the nodes of a plan and removes them in the background, so that no loop waits for the API server. The
 // removals are under way when it returns; TakeFailure tells whether nodes could not be tainted. It all ends with the
 // context: nodes that are left then keep their marks.
@@ -90,7 +81,7 @@ func (a *Actuator) Begin(ctx context.Context, plan Plan) Outcome {
 		return NoNodeDeleted
 	}
 	a.running.Go(func() {
-		if _, err := a.start(ctx, empty, drain); err != nil && ctx.Err() == nil {
+		if err := a.start(ctx, empty, drain); err != nil && ctx.Err() == nil {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.failure = errors.Join(a.failure, err)
@@ -100,10 +91,7 @@ func (a *Actuator) Begin(ctx context.Context, plan Plan) Outcome {
 }
 
 // start removes nodes that were admitted.
-func (a *Actuator) start(ctx context.Context, empty, drain []*deletion) (Outcome, error) {
-	if len(empty)+len(drain) == 0 {
-		return NoNodeDeleted, nil
-	}
+func (a *Actuator) start(ctx context.Context, empty, drain []*deletion) error {
 	for _, d := range append(empty[:len(empty):len(empty)], drain...) {
 		if d.atomic {
 			a.batcher.expect(d.removal.Group, 1)
@@ -118,13 +106,13 @@ func (a *Actuator) start(ctx context.Context, empty, drain []*deletion) (Outcome
 			for _, d := range failed {
 				a.batcher.abort(d)
 			}
-			return Failed, err
+			return err
 		}
 		for _, d := range part {
 			a.running.Go(func() { a.remove(ctx, d) })
 		}
 	}
-	return NodeDeleteStarted, nil
+	return nil
 }
 
 // admit takes the nodes of a plan on, but for those that are on their way already or in the hands of somebody else; of
@@ -202,9 +190,7 @@ func (a *Actuator) end(d *deletion, result Result, err error) {
 	case a.freed <- struct{}{}:
 	default:
 	}
-	if a.hooks.Removed != nil {
-		a.hooks.Removed(d.removal, result, time.Since(d.began))
-	}
+	a.hooks.Removed(d.removal, result, time.Since(d.began))
 }
 
 func (a *Actuator) event(d *deletion, kind, reason, text string) {

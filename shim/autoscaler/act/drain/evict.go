@@ -97,14 +97,14 @@ func (a *Actuator) evict(ctx context.Context, pod *v1.Pod, grace, patience time.
 		err = a.evictOnce(ctx, pod, grace)
 		release()
 		if err == nil {
-			a.hooks.count("accepted")
+			a.hooks.Evicted("accepted")
 			return nil
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		why := refusalOf(err)
-		a.hooks.count(string(why))
+		a.hooks.Evicted(string(why))
 		if why == refusedConflict && a.replaced(ctx, pod) {
 			return nil
 		}
@@ -191,7 +191,7 @@ func (a *Actuator) deleteDespiteBudget(ctx context.Context, pod *v1.Pod, grace t
 		"refused", refused)
 	a.events.Eventf(pod, v1.EventTypeWarning, "DeletedDespiteBudget",
 		"deleted for scale-down although its disruption budgets refuse it: %v", refused)
-	a.hooks.count(deletedDespiteBudget)
+	a.hooks.Evicted(deletedDespiteBudget)
 	return nil
 }
 

@@ -42,24 +42,22 @@ type Plan struct {
 type Options struct {
 	config.ScaleDown
 	// IsPlaceholder says whether a pod only keeps room free. Such a pod goes with its node, and its controller makes
-	// another one. nil: no pod does.
+	// another one.
 	IsPlaceholder func(*v1.Pod) bool
 	// IsOfDaemonSet says whether the DaemonSet that a pod names as its owner exists. Such a pod ends with its node.
-	// nil: none does.
 	IsOfDaemonSet func(*v1.Pod) bool
 	// Now returns the time that is written on nodes, and that decides whether a pod should have ended: the time of the
-	// plans. nil: the wall clock.
+	// plans.
 	Now func() time.Time
 }
 
-// Outcome says how a call of Start ended.
+// Outcome says how a call of Begin ended.
 type Outcome string
 
 // Outcomes, under the names of Cluster Autoscaler.
 const (
 	NoNodeDeleted     Outcome = "ScaleDownNoNodeDeleted"
 	NodeDeleteStarted Outcome = "ScaleDownNodeDeleteStarted"
-	Failed            Outcome = "ScaleDownError"
 )
 
 // Result says how the removal of a node ended.

@@ -79,15 +79,10 @@ type podKinds struct {
 
 func (a *Actuator) podKinds() podKinds { return podKinds{&a.options, a.options.Now()} }
 
-func (k podKinds) isPlaceholder(pod *v1.Pod) bool {
-	return k.options.IsPlaceholder != nil && k.options.IsPlaceholder(pod)
-}
-
 // isDaemonSetPod says whether a pod ends with its node. Anybody can write an owner into a pod. If the DaemonSet that it
 // names does not exist, it is a pod like any other, for the plan too.
 func (k podKinds) isDaemonSetPod(pod *v1.Pod) bool {
-	return pod.Annotations[annotationDaemonSetPod] == "true" ||
-		k.options.IsOfDaemonSet != nil && k.options.IsOfDaemonSet(pod)
+	return pod.Annotations[annotationDaemonSetPod] == "true" || k.options.IsOfDaemonSet(pod)
 }
 
 // leavesByItself says whether a node may be deleted with a pod on it.
@@ -117,7 +112,7 @@ func (k podKinds) toEvict(pods []*v1.Pod, moves map[types.UID]bool, daemonSets b
 			if !ends && evictsDaemonSetPod(pod, daemonSets) {
 				daemonSet = append(daemonSet, pod)
 			}
-		case moves[pod.UID] || ends || k.isPlaceholder(pod) && !isFinished(pod):
+		case moves[pod.UID] || ends || k.options.IsPlaceholder(pod) && !isFinished(pod):
 			full = append(full, pod)
 		}
 	}
@@ -136,7 +131,7 @@ func (r *Removal) unexpected(pods []*v1.Pod, kinds podKinds) error {
 	for _, pod := range pods {
 		before, known := planned[pod.UID]
 		switch {
-		case kinds.leavesByItself(pod), kinds.isPlaceholder(pod):
+		case kinds.leavesByItself(pod), kinds.options.IsPlaceholder(pod):
 		case !known:
 			return fmt.Errorf("pod %s has come to the node since the plan was made", nameOf(pod))
 		case !maps.Equal(view.PlanningAnnotations(before.Annotations), view.PlanningAnnotations(pod.Annotations)),

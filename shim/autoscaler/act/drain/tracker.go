@@ -115,7 +115,7 @@ func (t *tracker) TakeEnded() []Ended { return take(t, &t.ended) }
 // TakeFailure returns why nodes could not be tainted since the last call; nil: they could.
 func (t *tracker) TakeFailure() error { return take(t, &t.failure) }
 
-// Wait returns when no removal is under way: with the context of each Start, they all end soon.
+// Wait returns when no removal is under way: with the context of each Begin, they all end soon.
 func (a *Actuator) Wait() { a.running.Wait() }
 
 func (a *Actuator) noteEviction(pod *v1.Pod) {

@@ -183,13 +183,23 @@ func (w *world) Deleting(context.Context, string) (map[string]bool, error) {
 }
 
 func testOptions() Options {
-	return Options{ScaleDown: config.Default().ScaleDown, IsOfDaemonSet: isOfTheDaemonSet}
+	return Options{ScaleDown: config.Default().ScaleDown, IsOfDaemonSet: isOfTheDaemonSet,
+		IsPlaceholder: func(*v1.Pod) bool { return false }, Now: time.Now}
 }
+
+// Failed is Cluster Autoscaler's outcome of nodes that cannot be tainted.
+const Failed Outcome = "ScaleDownError"
 
 // Start is Begin, but returns when all nodes are tainted.
 func (a *Actuator) Start(ctx context.Context, plan Plan) (Outcome, error) {
 	empty, drain := a.admit(plan)
-	return a.start(ctx, empty, drain)
+	if len(empty)+len(drain) == 0 {
+		return NoNodeDeleted, nil
+	}
+	if err := a.start(ctx, empty, drain); err != nil {
+		return Failed, err
+	}
+	return NodeDeleteStarted, nil
 }
 
 // isOfTheDaemonSet knows the one DaemonSet that there is.
@@ -199,7 +209,8 @@ func isOfTheDaemonSet(pod *v1.Pod) bool {
 }
 
 func (w *world) actuator(options Options) *Actuator {
-	return New(options, w.client, w, w.events, w.term, Hooks{})
+	return New(options, w.client, w, w.events, w.term,
+		Hooks{Evicted: func(string) {}, Removed: func(*Removal, Result, time.Duration) {}})
 }
 
 func (w *world) addNode(name string) *v1.Node {
