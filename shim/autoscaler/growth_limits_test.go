@@ -11,6 +11,7 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/nodegroup"
+	"loadline.dev/shim/slack"
 )
 
 // The engine holds all limits: over random fleets, pods, slack, groups that are sized and groups of all nodes or none,
@@ -38,7 +39,7 @@ func TestPlansStayWithinAllLimits(t *testing.T) {
 			}
 			b := growing(t, groups, func(c *config.Configuration) {
 				c.Decisions = []string{config.ScaleUpDecision, config.SlackDecision}
-				c.Slack.ExtraCapacityMinRate = []config.Share{"0%", "50%", "300%"}[r.IntN(3)]
+				c.Slack.ExtraCapacityMinRate = []slack.Share{"0%", "50%", "300%"}[r.IntN(3)]
 				c.ScaleUp.MaxNodesTotal = []int{0, 1 + r.IntN(30)}[r.IntN(2)]
 				c.ScaleUp.MaxNodesPerScaleUp = 1 + r.IntN(10)
 				c.ScaleUp.Strategies = [][]string{nil, {"least-waste"}}[r.IntN(2)]

@@ -211,7 +211,8 @@ func (f *planFlags) split(l *loopPlan, g *gatheredLoop, sized []*loadlinev1.Size
 	l.leftOut.Add(g.growing.LeftOut()...)
 	g.sized.NameLeftOut(sizing.FieldOfLoop, l.PlanLoopResponse.GetLeftOut())
 	l.leftOut.AddAnswer(l.PlanLoopResponse)
-	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: f.Rate, basis: f.Basis, pending: g.growing.Waiting()}
+	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: string(f.ExtraCapacityMinRate),
+		basis: f.Basis, pending: g.growing.Waiting()}
 	l.warnings = append(l.warnings, l.slack.wrong()...)
 	l.drain.PlanDrainResponse = l.GetScaleDown()
 	if len(sized) > 0 {

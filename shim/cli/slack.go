@@ -155,8 +155,8 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 		Pods:        problem.GetPods(),
 		GroupsKnown: f.groups != "", Groups: problem.GetGroups(), DaemonPods: problem.GetDaemonPods(),
 		NowSeconds: time.Now().Unix(), Literal: f.literal}
-	plan := &slackPlan{rate: f.Rate, basis: f.Basis, namespace: f.engine.slackNamespace, pending: g.waiting.Waiting(),
-		known: g.known, warnings: file.Warnings}
+	plan := &slackPlan{rate: string(f.ExtraCapacityMinRate), basis: f.Basis, namespace: f.engine.slackNamespace,
+		pending: g.waiting.Waiting(), known: g.known, warnings: file.Warnings}
 	request.Fit = fit
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Changes = at

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -15,69 +16,56 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-// Policy says how much room is kept free, as people write it.
+// Policy says how much room is kept free, as people write it. The tag `json` is the key of a field in the autoscaler's
+// configuration. ParseClassRule and ParseGroupRule read Classes and Groups.
 type Policy struct {
-	// Rate is the share to keep free: "10%" or "0.1".
-	Rate string
-	// Basis is what that is a share of: requested or capacity.
-	Basis string
-	// Version is what is kept beside equal pieces: 1, 2a, 2b or pareto.
-	Version string
-	// Granularity: a piece is at most one part in so many of a node.
-	Granularity int
-	// MaxPlaceholders of a class, and copies of a pod.
-	MaxPlaceholders int
-	// BoundByPods: pieces are no larger than pods of their class: true, false, or auto where room is kept for the
-	// biggest.
-	BoundByPods string
-	// MaxExtraCPU and MaxExtraMemory bound the room of a class, such as 64 and 256Gi; empty: they do not.
-	MaxExtraCPU, MaxExtraMemory string
-	// SizeTolerance is the share by which pieces may exceed what is wanted before they get a new size.
-	SizeTolerance string
-	// ClassLabels tell classes apart; none: architecture, operating system, instance type and zone.
-	ClassLabels []string
-	// Classes and Groups are rules, see ParseClassRule and ParseGroupRule.
-	Classes, Groups []string
-	// BuyExtendedResources: nodes with GPUs and the like come also for pieces that need none of them.
-	BuyExtendedResources bool
-	// CommonResources are names, or prefixes of names, of extended resources that do not count as such; none: the
-	// engine's defaults.
-	CommonResources []string
-	// MaxCopies of all pods together, and of those of one namespace.
-	MaxCopies, MaxCopiesPerNamespace int
-	// MaxCopiesCPU and MaxCopiesMemory bound what the copies of one namespace request together.
-	MaxCopiesCPU, MaxCopiesMemory string
+	ExtraCapacityMinRate  Share    `json:"extraCapacityMinRate" flag:"extra-capacity-min-rate" help:"room to keep free at least, such as 10% or 0.1"`
+	Basis                 string   `json:"basis" flag:"slack-basis" help:"what that is a share of: requested, capacity"`
+	Version               string   `json:"version" flag:"slack-version" help:"what is kept free beside equal pieces: 1 (nothing), 2a, 2b, pareto"`
+	Granularity           int      `json:"granularity" flag:"slack-granularity" help:"a piece is at most one part in so many of a node, 1 to 1000"`
+	MaxPlaceholders       int      `json:"maxPlaceholders" flag:"max-placeholders" help:"pieces of a class, and copies of a pod, at most"`
+	BoundByPods           string   `json:"boundByPods" flag:"slack-bound-by-pods" help:"pieces are no larger than the largest requests of pods of their class: true, false, or auto (where room is kept for the biggest)"`
+	MaxExtraCPU           string   `json:"maxExtraCPU" flag:"slack-max-extra-cpu" help:"cpu of a class that is kept free at most, such as 64 (default: no limit)"`
+	MaxExtraMemory        string   `json:"maxExtraMemory" flag:"slack-max-extra-memory" help:"memory of a class that is kept free at most, such as 256Gi (default: no limit)"`
+	SizeTolerance         Share    `json:"sizeTolerance" flag:"slack-size-tolerance" help:"pieces get a new size when they exceed what is wanted by this share"`
+	ClassLabels           []string `json:"classLabels" flag:"slack-class-labels" help:"labels of nodes that tell classes apart (default: architecture, operating system, instance type and zone)"`
+	Classes               []string `json:"classes" flag:"slack-class" help:"what holds for some nodes, first match first: labels, then off, max-cpu or max-memory, such as \"disk=ssd;off\" or \"disk=ssd;max-cpu=64\""`
+	Groups                []string `json:"groups" flag:"slack-group" help:"what holds for a node group: \"GROUP;off\", or \"GROUP;max-nodes=5\" for nodes that it has at most when it grows for slack"`
+	BuyExtendedResources  bool     `json:"buyExtendedResources" flag:"slack-buy-extended-resources" help:"nodes with GPUs and other extended resources come also for pieces that need none of them"`
+	CommonResources       []string `json:"commonResources" flag:"slack-common-resources" help:"names of extended resources that nodes of any kind have, or what they begin with (default: those of some network and device plugins)"`
+	MaxCopies             int      `json:"maxCopies" flag:"slack-max-copies" help:"copies of all pods together at most"`
+	MaxCopiesPerNamespace int      `json:"maxCopiesPerNamespace" flag:"slack-max-copies-per-namespace" help:"copies of the pods of one namespace at most"`
+	MaxCopiesCPU          string   `json:"maxCopiesCPU" flag:"slack-max-copies-cpu" help:"cpu that the copies of one namespace request at most"`
+	MaxCopiesMemory       string   `json:"maxCopiesMemory" flag:"slack-max-copies-memory" help:"memory that the copies of one namespace request at most"`
 }
+
+// Share is a number or a percentage: in a file 0.1, "0.1" or 10%.
+type Share string
+
+// UnmarshalJSON reads a number or a text.
+func (s *Share) UnmarshalJSON(data []byte) error {
+	if len(data) > 1 && data[0] == '"' {
+		data = data[1 : len(data)-1]
+	}
+	*s = Share(data)
+	return nil
+}
+
+// Set, String and Type make it a flag.
+func (s *Share) Set(text string) error { *s = Share(text); return nil }
+
+// String returns it as it was written.
+func (s *Share) String() string { return string(*s) }
+
+// Type names what the flag takes.
+func (s *Share) Type() string { return "share" }
 
 // DefaultPolicy is version 1 of the proposal with a tenth of what pods request.
 func DefaultPolicy() Policy {
-	return Policy{Rate: "10%", Basis: "requested", Version: "1", Granularity: 5, MaxPlaceholders: 10000,
+	return Policy{ExtraCapacityMinRate: "10%", Basis: "requested", Version: "1", Granularity: 5, MaxPlaceholders: 10000,
 		BoundByPods: "auto", SizeTolerance: "25%",
 		MaxCopies: 10000, MaxCopiesPerNamespace: 1000, MaxCopiesCPU: "64", MaxCopiesMemory: "256Gi"}
 }
-
-// Help of the flags.
-const (
-	BoundByPodsHelp = "pieces are no larger than the largest requests of pods of their class: true, false, " +
-		"or auto (where room is kept for the biggest)"
-	MaxExtraCPUHelp    = "cpu of a class that is kept free at most, such as 64 (default: no limit)"
-	MaxExtraMemoryHelp = "memory of a class that is kept free at most, such as 256Gi (default: no limit)"
-	SizeToleranceHelp  = "pieces get a new size when they exceed what is wanted by this share"
-	ClassLabelsHelp    = "labels of nodes that tell classes apart (default: architecture, operating system, " +
-		"instance type and zone)"
-	ClassHelp = `what holds for some nodes, first match first: labels, then off, max-cpu or max-memory, ` +
-		`such as "disk=ssd;off" or "disk=ssd;max-cpu=64"`
-	GroupHelp = `what holds for a node group: "GROUP;off", or "GROUP;max-nodes=5" for nodes that it has at most ` +
-		`when it grows for slack`
-	BuyExtendedResourcesHelp = "nodes with GPUs and other extended resources come also for pieces that need none " +
-		"of them"
-	CommonResourcesHelp = "names of extended resources that nodes of any kind have, or what they begin with " +
-		"(default: those of some network and device plugins)"
-	MaxCopiesHelp             = "copies of all pods together at most"
-	MaxCopiesPerNamespaceHelp = "copies of the pods of one namespace at most"
-	MaxCopiesCPUHelp          = "cpu that the copies of one namespace request at most"
-	MaxCopiesMemoryHelp       = "memory that the copies of one namespace request at most"
-)
 
 var (
 	bases = map[string]loadlinev1.SlackPolicy_Basis{"requested": loadlinev1.SlackPolicy_REQUESTED,
@@ -89,10 +77,10 @@ var (
 
 // Proto returns the policy as the engine takes it, which knows how large numbers may be. An error names the flag.
 func (p *Policy) Proto() (*loadlinev1.SlackPolicy, error) {
-	rate, err := parseShare(p.Rate)
+	rate, err := parseShare(p.ExtraCapacityMinRate)
 	if err != nil {
 		return nil, fmt.Errorf("--extra-capacity-min-rate %q: must be a number such as 0.1, or a percentage such "+
-			"as 10%%", p.Rate)
+			"as 10%%", p.ExtraCapacityMinRate)
 	}
 	policy := &loadlinev1.SlackPolicy{ExtraCapacityMinRate: proto.Float64(rate), Granularity: int32(p.Granularity),
 		MaxPlaceholders: int32(p.MaxPlaceholders)}
@@ -237,34 +225,28 @@ func ParseGroupRule(text string) (*loadlinev1.SlackGroupRule, error) {
 
 // AddFlags adds a flag for each field.
 func (p *Policy) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&p.Rate, "extra-capacity-min-rate", p.Rate, "room to keep free at least, such as 10% or 0.1")
-	flags.StringVar(&p.Basis, "slack-basis", p.Basis, "what that is a share of: requested, capacity")
-	flags.StringVar(&p.Version, "slack-version", p.Version,
-		"what is kept free beside equal pieces: 1 (nothing), 2a, 2b, pareto")
-	flags.IntVar(&p.Granularity, "slack-granularity", p.Granularity,
-		"a piece is at most one part in so many of a node, 1 to 1000")
-	flags.IntVar(&p.MaxPlaceholders, "max-placeholders", p.MaxPlaceholders,
-		"pieces of a class, and copies of a pod, at most")
-	flags.StringVar(&p.BoundByPods, "slack-bound-by-pods", p.BoundByPods, BoundByPodsHelp)
-	flags.StringVar(&p.MaxExtraCPU, "slack-max-extra-cpu", p.MaxExtraCPU, MaxExtraCPUHelp)
-	flags.StringVar(&p.MaxExtraMemory, "slack-max-extra-memory", p.MaxExtraMemory, MaxExtraMemoryHelp)
-	flags.StringVar(&p.SizeTolerance, "slack-size-tolerance", p.SizeTolerance, SizeToleranceHelp)
-	flags.StringSliceVar(&p.ClassLabels, "slack-class-labels", p.ClassLabels, ClassLabelsHelp)
-	flags.StringSliceVar(&p.Classes, "slack-class", p.Classes, ClassHelp)
-	flags.StringSliceVar(&p.Groups, "slack-group", p.Groups, GroupHelp)
-	flags.BoolVar(&p.BuyExtendedResources, "slack-buy-extended-resources",
-		p.BuyExtendedResources, BuyExtendedResourcesHelp)
-	flags.StringSliceVar(&p.CommonResources, "slack-common-resources", p.CommonResources, CommonResourcesHelp)
-	flags.IntVar(&p.MaxCopies, "slack-max-copies", p.MaxCopies, MaxCopiesHelp)
-	flags.IntVar(&p.MaxCopiesPerNamespace, "slack-max-copies-per-namespace", p.MaxCopiesPerNamespace,
-		MaxCopiesPerNamespaceHelp)
-	flags.StringVar(&p.MaxCopiesCPU, "slack-max-copies-cpu", p.MaxCopiesCPU, MaxCopiesCPUHelp)
-	flags.StringVar(&p.MaxCopiesMemory, "slack-max-copies-memory", p.MaxCopiesMemory, MaxCopiesMemoryHelp)
+	fields := reflect.ValueOf(p).Elem()
+	for i := range fields.NumField() {
+		tag := fields.Type().Field(i).Tag
+		name, help := tag.Get("flag"), tag.Get("help")
+		switch v := fields.Field(i).Addr().Interface().(type) {
+		case *Share:
+			flags.StringVar((*string)(v), name, string(*v), help)
+		case *string:
+			flags.StringVar(v, name, *v, help)
+		case *[]string:
+			flags.StringSliceVar(v, name, *v, help)
+		case *int:
+			flags.IntVar(v, name, *v, help)
+		case *bool:
+			flags.BoolVar(v, name, *v, help)
+		}
+	}
 }
 
 // parseShare reads 0.1 or 10%.
-func parseShare(text string) (float64, error) {
-	percent, isPercent := strings.CutSuffix(text, "%")
+func parseShare(share Share) (float64, error) {
+	percent, isPercent := strings.CutSuffix(string(share), "%")
 	value, err := strconv.ParseFloat(percent, 64)
 	if isPercent {
 		value /= 100

@@ -187,8 +187,7 @@ func TestSharesAndDecisions(t *testing.T) {
 		if err != nil {
 			t.Fatal(file, err)
 		}
-		policy := c.Slack.Policy()
-		if p, err := policy.Proto(); err != nil || p.GetExtraCapacityMinRate() != want {
+		if p, err := c.Slack.Proto(); err != nil || p.GetExtraCapacityMinRate() != want {
 			t.Errorf("%s: rate %v, error %v, want %v", file, p.GetExtraCapacityMinRate(), err, want)
 		}
 	}

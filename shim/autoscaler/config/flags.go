@@ -9,6 +9,9 @@ import (
 	"unicode"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/slack"
 )
 
 // Flags override what a file says.
@@ -36,7 +39,7 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 			set.IntVar(v, flag, *v, help)
 		case *float64:
 			set.Float64Var(v, flag, *v, help)
-		case *Share:
+		case *slack.Share:
 			set.Var(v, flag, help)
 		case *Duration:
 			set.DurationVar(&v.Duration, flag, v.Duration, help)
@@ -97,7 +100,7 @@ func eachField(of any, f func(key, flag, help string, value any) error) error {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		key := field.Tag.Get("json")
-		if field.Anonymous {
+		if field.Type == reflect.TypeFor[metav1.TypeMeta]() {
 			continue
 		}
 		address := v.Field(i).Addr().Interface()

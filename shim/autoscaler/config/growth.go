@@ -174,54 +174,19 @@ const (
 
 // Slack says how much room is kept free for pods to come, and how.
 type Slack struct {
-	ExtraCapacityMinRate  Share    `json:"extraCapacityMinRate" help:"room to keep free at least, such as 10% or 0.1"`
-	Basis                 string   `json:"basis" flag:"slack-basis" help:"what that is a share of: requested, capacity"`
-	Version               string   `json:"version" flag:"slack-version" help:"what is kept free beside equal pieces: 1 (nothing), 2a, 2b, pareto"`
-	Granularity           int      `json:"granularity" flag:"slack-granularity" help:"a piece is at most one part in so many of a node, 1 to 1000"`
-	MaxPlaceholders       int      `json:"maxPlaceholders" help:"pieces of a class, and copies of a pod, at most"`
-	BoundByPods           string   `json:"boundByPods" flag:"slack-bound-by-pods" help:"pieces are no larger than the largest requests of pods of their class: true, false, or auto (where room is kept for the biggest)"`
-	MaxExtraCPU           string   `json:"maxExtraCPU" flag:"slack-max-extra-cpu" help:"cpu of a class that is kept free at most, such as 64 (default: no limit)"`
-	MaxExtraMemory        string   `json:"maxExtraMemory" flag:"slack-max-extra-memory" help:"memory of a class that is kept free at most, such as 256Gi (default: no limit)"`
-	SizeTolerance         Share    `json:"sizeTolerance" flag:"slack-size-tolerance" help:"pieces get a new size when they exceed what is wanted by this share"`
-	ClassLabels           []string `json:"classLabels" flag:"slack-class-labels" help:"labels of nodes that tell classes apart (default: architecture, operating system, instance type and zone)"`
-	Classes               []string `json:"classes" flag:"slack-class" help:"what holds for some nodes, first match first: labels, then off, max-cpu or max-memory, such as \"disk=ssd;off\" or \"disk=ssd;max-cpu=64\""`
-	Groups                []string `json:"groups" flag:"slack-group" help:"what holds for a node group: \"GROUP;off\", or \"GROUP;max-nodes=5\" for nodes that it has at most when it grows for slack"`
-	BuyExtendedResources  bool     `json:"buyExtendedResources" flag:"slack-buy-extended-resources" help:"nodes with GPUs and other extended resources come also for pieces that need none of them"`
-	CommonResources       []string `json:"commonResources" flag:"slack-common-resources" help:"names of extended resources that nodes of any kind have, or what they begin with (default: those of some network and device plugins)"`
-	MaxCopies             int      `json:"maxCopies" flag:"slack-max-copies" help:"copies of all pods together at most"`
-	MaxCopiesPerNamespace int      `json:"maxCopiesPerNamespace" flag:"slack-max-copies-per-namespace" help:"copies of the pods of one namespace at most"`
-	MaxCopiesCPU          string   `json:"maxCopiesCPU" flag:"slack-max-copies-cpu" help:"cpu that the copies of one namespace request at most"`
-	MaxCopiesMemory       string   `json:"maxCopiesMemory" flag:"slack-max-copies-memory" help:"memory that the copies of one namespace request at most"`
-	RemovalDelay          Duration `json:"removalDelay" flag:"slack-removal-delay" help:"how long pieces that are no longer wanted stay"`
-	Keep                  string   `json:"keep" flag:"slack-keep" help:"in mode act: deployments of pods that give way to all others, capacitybuffers for an autoscaler that knows them, or report: nothing is written"`
-	Namespace             string   `json:"namespace" flag:"slack-namespace" help:"namespace of these objects; it must be there, and loadlined must be told of another one than the default"`
+	slack.Policy `json:",inline"`
+	RemovalDelay Duration `json:"removalDelay" flag:"slack-removal-delay" help:"how long pieces that are no longer wanted stay"`
+	Keep         string   `json:"keep" flag:"slack-keep" help:"in mode act: deployments of pods that give way to all others, capacitybuffers for an autoscaler that knows them, or report: nothing is written"`
+	Namespace    string   `json:"namespace" flag:"slack-namespace" help:"namespace of these objects; it must be there, and loadlined must be told of another one than the default"`
 }
 
 func defaultSlack() Slack {
-	p := slack.DefaultPolicy()
-	return Slack{ExtraCapacityMinRate: Share(p.Rate), Basis: p.Basis, Version: p.Version, Granularity: p.Granularity,
-		MaxPlaceholders: p.MaxPlaceholders,
-		BoundByPods:     p.BoundByPods, SizeTolerance: Share(p.SizeTolerance), MaxCopies: p.MaxCopies,
-		MaxCopiesPerNamespace: p.MaxCopiesPerNamespace,
-		MaxCopiesCPU:          p.MaxCopiesCPU, MaxCopiesMemory: p.MaxCopiesMemory,
-		RemovalDelay: duration(10 * time.Minute), Keep: SlackDeployments, Namespace: slack.DefaultNamespace}
-}
-
-// Policy returns how much is kept.
-func (s *Slack) Policy() slack.Policy {
-	return slack.Policy{Rate: string(s.ExtraCapacityMinRate), Basis: s.Basis, Version: s.Version,
-		Granularity: s.Granularity, MaxPlaceholders: s.MaxPlaceholders,
-		BoundByPods: s.BoundByPods, MaxExtraCPU: s.MaxExtraCPU, MaxExtraMemory: s.MaxExtraMemory,
-		SizeTolerance: string(s.SizeTolerance),
-		ClassLabels:   s.ClassLabels, Classes: s.Classes, Groups: s.Groups,
-		BuyExtendedResources: s.BuyExtendedResources, CommonResources: s.CommonResources,
-		MaxCopies: s.MaxCopies, MaxCopiesPerNamespace: s.MaxCopiesPerNamespace, MaxCopiesCPU: s.MaxCopiesCPU,
-		MaxCopiesMemory: s.MaxCopiesMemory}
+	return Slack{Policy: slack.DefaultPolicy(), RemovalDelay: duration(10 * time.Minute), Keep: SlackDeployments,
+		Namespace: slack.DefaultNamespace}
 }
 
 func (s *Slack) check() error {
-	policy := s.Policy()
-	proto, err := policy.Proto()
+	proto, err := s.Proto()
 	if err != nil {
 		return fmt.Errorf("slack: %w", err)
 	}
@@ -249,24 +214,3 @@ func (s *Slack) check() error {
 	}
 	return checkDurations("slack", s)
 }
-
-// Share is a number or a percentage: in a file 0.1, "0.1" or 10%.
-type Share string
-
-// UnmarshalJSON reads a number or a text.
-func (s *Share) UnmarshalJSON(data []byte) error {
-	if len(data) > 1 && data[0] == '"' {
-		data = data[1 : len(data)-1]
-	}
-	*s = Share(data)
-	return nil
-}
-
-// Set, String and Type make it a flag.
-func (s *Share) Set(text string) error { *s = Share(text); return nil }
-
-// String returns it as it was written.
-func (s *Share) String() string { return string(*s) }
-
-// Type names what the flag takes.
-func (s *Share) Type() string { return "share" }

@@ -79,8 +79,7 @@ func NewPlanner(client loadlinev1.AutoscalerClient, c *watch.Cluster, options *c
 	settings.BatchIdleMilliseconds = int32(options.ScaleUp.BatchIdle.Milliseconds())
 	settings.BatchMaxMilliseconds = int32(options.ScaleUp.BatchMax.Milliseconds())
 	settings.Fleet = fleetSettings(options)
-	policy := options.Slack.Policy()
-	settings.Slack, _ = policy.Proto()
+	settings.Slack, _ = options.Slack.Proto()
 	settings.Slack.RemovalDelaySeconds = new(int32(options.Slack.RemovalDelay.Duration / time.Second))
 	settings.Consolidation = consolidationOf(&options.Consolidation)
 	for _, decision := range options.Decisions {
