@@ -103,7 +103,9 @@ func (b *bench) start(options *config.Configuration, term int64) {
 	p := plan.NewPlanner(loadlinev1.NewAutoscalerClient(conn), c, options, files, b.client)
 	var asked cloud.Provider = b
 	if b.sky != nil {
-		asked = b.sky
+		if asked = b.sky; b.sky.client != nil {
+			asked = b.sky.client
+		}
 	}
 	b.recorder = record.NewFakeRecorder(1000)
 	t := tell.New(c, options, b.client, b.recorder, tell.NewMetrics("test"), term)

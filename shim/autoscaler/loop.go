@@ -122,7 +122,7 @@ func (l *leader) makePlan(ctx context.Context, o *plan.Loop) error {
 	return nil
 }
 
-// noteProblems takes note of groups that are left as they are, since the provider cannot tell their options.
+// noteProblems takes note of groups that are left as they are, since the provider cannot tell all of them.
 func (l *leader) noteProblems(o *plan.Loop) {
 	var texts []string
 	for _, g := range o.Groups {

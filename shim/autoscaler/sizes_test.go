@@ -1,6 +1,7 @@
 package autoscaler
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -270,7 +271,8 @@ func TestStraySizeTaints(t *testing.T) {
 			"nodes of no sized group that carry the taint atlassian.com/escalator: 2, one is n1;"},
 		"CannotBeSized": {func(b *bench) { b.leader.planner.Sized[0].Spec.Size.CloudGroup = "other" },
 			"nodes of no sized group that carry the taint atlassian.com/escalator: 1, one is n1;"},
-		"Goes": {edit: func(b *bench) { b.leader.planner.Sized = nil; b.addTaints("n1", taint(drain.HardTaint)) }},
+		"HasAProblem": {edit: func(b *bench) { b.sky.groups["n"].problem = errors.New("told to fail") }},
+		"Goes":        {edit: func(b *bench) { b.leader.planner.Sized = nil; b.addTaints("n1", taint(drain.HardTaint)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -29,8 +29,9 @@ type sky struct {
 
 	mu     sync.Mutex
 	groups map[string]*skyGroup
-	keeps  bool     // it takes no node back
-	asked  []string // requests that change something, in order
+	client cloud.Provider // asks it for the leader; nil: the leader asks itself
+	keeps  bool           // it takes no node back
+	asked  []string       // requests that change something, in order
 }
 
 type skyGroup struct {
@@ -223,7 +224,12 @@ func (s *sky) requests() []string {
 
 // growing is a cluster of one node of 4 cpu without a group, on which one pod runs, and a cloud.
 func growing(t *testing.T, groups map[string]*skyGroup, change func(*config.Configuration)) *bench {
-	s := &sky{groups: groups, delay: 40 * time.Second}
+	return growingUnder(t, &sky{groups: groups, delay: 40 * time.Second}, change)
+}
+
+// growingUnder has a cloud of its own.
+func growingUnder(t *testing.T, s *sky, change func(*config.Configuration)) *bench {
+	groups := s.groups
 	b := newBenchWith(t, s, 0, func(c *config.Configuration) {
 		c.Decisions = []string{config.ScaleUpDecision, config.ScaleDownDecision}
 		c.ScaleUp.BatchIdle.Duration = 0 // see TestArrivalsAreBoughtTogether

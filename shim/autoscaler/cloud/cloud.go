@@ -3,6 +3,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -32,6 +33,9 @@ const (
 	MaxGroups = 1000
 	// atOnce is how many groups are asked about at once.
 	atOnce = 8
+	// askTime bounds what asking about all groups takes in one loop, well below the time after which a loop counts as
+	// stuck. Groups that are left are taken for ones that do not answer.
+	askTime = 5 * time.Minute
 	// maxAnswerBytes of one call.
 	maxAnswerBytes = 64 << 20
 )
@@ -91,11 +95,12 @@ func isLocal(address string) bool {
 type Client struct {
 	conn    *grpc.ClientConn
 	client  externalgrpc.CloudProviderClient
-	timeout time.Duration
+	timeout time.Duration // of one call
+	askTime time.Duration // for all groups of one loop
 
-	mu     sync.Mutex
-	bounds map[string]Group       // as last listed; guarded by mu
-	turns  map[string]*sync.Mutex // by group: one change of its size at a time; guarded by mu
+	mu    sync.Mutex
+	last  map[string]Group       // what is known of each group that is listed; guarded by mu
+	turns map[string]*sync.Mutex // by group: one change of its size at a time; guarded by mu
 }
 
 // Open returns a client. The connection is made when it is first needed.
@@ -112,11 +117,15 @@ func Open(options Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.Timeout == 0 {
-		options.Timeout = DefaultTimeout
-	}
-	return &Client{conn: conn, client: externalgrpc.NewCloudProviderClient(conn), timeout: options.Timeout,
-		bounds: map[string]Group{}, turns: map[string]*sync.Mutex{}}, nil
+	client := New(conn, cmp.Or(options.Timeout, DefaultTimeout))
+	client.conn = conn
+	return client, nil
+}
+
+// New returns a client that asks over a connection, which stays the caller's. The timeout is that of one call.
+func New(conn grpc.ClientConnInterface, timeout time.Duration) *Client {
+	return &Client{client: externalgrpc.NewCloudProviderClient(conn), timeout: timeout, askTime: askTime,
+		last: map[string]Group{}, turns: map[string]*sync.Mutex{}}
 }
 
 func (o *Options) credentials() (credentials.TransportCredentials, error) {
@@ -160,7 +169,7 @@ func (c *Client) Refresh(ctx context.Context) error {
 
 // DeleteNodes deletes nodes of one group, unless it would get smaller than it may: by its target size as it is now.
 func (c *Client) DeleteNodes(ctx context.Context, group string, nodes []*v1.Node) error {
-	return c.inTurn(ctx, group, func(bounds Group, target int) error {
+	return c.inTurn(ctx, group, -len(nodes), nodes, func(bounds Group, target int) error {
 		if target-len(nodes) < bounds.Min {
 			return fmt.Errorf("node group %s has a target of %d nodes and may not have fewer than %d",
 				group, target, bounds.Min)
@@ -176,8 +185,10 @@ func (c *Client) DeleteNodes(ctx context.Context, group string, nodes []*v1.Node
 	})
 }
 
-// inTurn makes one change of a group at a time, which sees the target size as it is then.
-func (c *Client) inTurn(ctx context.Context, group string, change func(bounds Group, target int) error) error {
+// inTurn makes one change of a group at a time, which sees the target size as it is then. The change makes the group
+// larger by `delta` nodes and has the cloud delete `deleted`, if any.
+func (c *Client) inTurn(ctx context.Context, group string, delta int, deleted []*v1.Node,
+	change func(bounds Group, target int) error) error {
 	bounds, turn, err := c.of(group)
 	if err != nil {
 		return err
@@ -188,20 +199,24 @@ func (c *Client) inTurn(ctx context.Context, group string, change func(bounds Gr
 	if err != nil {
 		return fmt.Errorf("nothing was asked for: %v", err) // without the status of a request that changes something
 	}
-	return change(bounds, target)
+	err = change(bounds, target)
+	if err == nil || deleted != nil && OutcomeUnknown(err) { // what may be on its way out is not to be used again
+		c.note(group, target+delta, deleted)
+	}
+	return err
 }
 
 func (c *Client) of(group string) (Group, *sync.Mutex, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	bounds, ok := c.bounds[group]
+	last, ok := c.last[group]
 	if !ok {
 		return Group{}, nil, fmt.Errorf("the cloud provider has no node group %s", group)
 	}
 	if c.turns[group] == nil {
 		c.turns[group] = &sync.Mutex{}
 	}
-	return bounds, c.turns[group], nil
+	return last, c.turns[group], nil
 }
 
 func toNode(node *v1.Node) *externalgrpc.ExternalGrpcNode {

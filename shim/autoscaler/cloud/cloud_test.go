@@ -34,9 +34,35 @@ type cloud struct {
 	defaults *externalgrpc.NodeGroupAutoscalingOptions
 	price    float64
 	fault    *externalgrpc.InstanceErrorInfo
-	broken   string // group
-	silent   string // group, about its options
+	running  bool // machines are not being deleted
 	mu       sync.Mutex
+	fails    map[string]codes.Code // by method and group: the answer, for DeadlineExceeded after the time-out
+	asked    []string              // methods and groups
+}
+
+// enter begins a call about a group.
+func (c *cloud) enter(ctx context.Context, method, group string) error {
+	c.mu.Lock()
+	c.asked = append(c.asked, method+" "+group)
+	code := c.fails[method+" "+group]
+	c.mu.Unlock()
+	switch code {
+	case codes.OK:
+		return nil
+	case codes.DeadlineExceeded:
+		<-ctx.Done()
+	}
+	return status.Error(code, "told to fail")
+}
+
+// fail has calls about groups fail, and no others.
+func (c *cloud) fail(code codes.Code, calls ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fails = map[string]codes.Code{}
+	for _, call := range calls {
+		c.fails[call] = code
+	}
 }
 
 func (c *cloud) Refresh(ctx context.Context, _ *externalgrpc.RefreshRequest) (*externalgrpc.RefreshResponse, error) {
@@ -50,26 +76,32 @@ func (c *cloud) NodeGroups(context.Context, *externalgrpc.NodeGroupsRequest) (*e
 	return &externalgrpc.NodeGroupsResponse{NodeGroups: c.groups}, nil
 }
 
-func (c *cloud) NodeGroupTargetSize(context.Context,
-	*externalgrpc.NodeGroupTargetSizeRequest) (*externalgrpc.NodeGroupTargetSizeResponse, error) {
+func (c *cloud) NodeGroupTargetSize(ctx context.Context,
+	r *externalgrpc.NodeGroupTargetSizeRequest) (*externalgrpc.NodeGroupTargetSizeResponse, error) {
+	if err := c.enter(ctx, "NodeGroupTargetSize", r.GetId()); err != nil {
+		return nil, err
+	}
 	return &externalgrpc.NodeGroupTargetSizeResponse{TargetSize: c.target}, nil
 }
 
-func (c *cloud) NodeGroupNodes(_ context.Context,
+func (c *cloud) NodeGroupNodes(ctx context.Context,
 	r *externalgrpc.NodeGroupNodesRequest) (*externalgrpc.NodeGroupNodesResponse, error) {
-	if r.GetId() == c.broken {
-		return nil, status.Error(codes.Internal, "told to fail")
+	if err := c.enter(ctx, "NodeGroupNodes", r.GetId()); err != nil {
+		return nil, err
+	}
+	state := externalgrpc.InstanceState_INSTANCE_DELETING
+	if c.running {
+		state = externalgrpc.InstanceState_INSTANCE_RUNNING
 	}
 	return &externalgrpc.NodeGroupNodesResponse{Instances: []*externalgrpc.Instance{
 		{Id: "sim://" + r.GetId(),
-			Status: &externalgrpc.InstanceStatus{InstanceState: externalgrpc.InstanceState_INSTANCE_DELETING,
-				ErrorInfo: c.fault}}}}, nil
+			Status: &externalgrpc.InstanceStatus{InstanceState: state, ErrorInfo: c.fault}}}}, nil
 }
 
-func (c *cloud) NodeGroupGetOptions(_ context.Context,
+func (c *cloud) NodeGroupGetOptions(ctx context.Context,
 	r *externalgrpc.NodeGroupGetOptionsRequest) (*externalgrpc.NodeGroupGetOptionsResponse, error) {
-	if r.GetId() == c.silent {
-		return nil, status.Error(codes.Internal, "told to fail")
+	if err := c.enter(ctx, "NodeGroupGetOptions", r.GetId()); err != nil {
+		return nil, err
 	}
 	if !c.options {
 		return nil, status.Error(codes.Unimplemented, "no options")
@@ -82,8 +114,11 @@ func (c *cloud) NodeGroupGetOptions(_ context.Context,
 			ZeroOrMaxNodeScaling: true, ScaleDownUnneededDuration: durationpb.New(7 * time.Second)}}, nil
 }
 
-func (c *cloud) NodeGroupDeleteNodes(_ context.Context,
+func (c *cloud) NodeGroupDeleteNodes(ctx context.Context,
 	r *externalgrpc.NodeGroupDeleteNodesRequest) (*externalgrpc.NodeGroupDeleteNodesResponse, error) {
+	if err := c.enter(ctx, "NodeGroupDeleteNodes", r.GetId()); err != nil {
+		return nil, err
+	}
 	c.deletion = r
 	c.target -= int32(len(r.GetNodes()))
 	return &externalgrpc.NodeGroupDeleteNodesResponse{}, nil
@@ -139,8 +174,11 @@ func TestDeleteNodes(t *testing.T) {
 	}
 }
 
-func (c *cloud) NodeGroupIncreaseSize(_ context.Context,
+func (c *cloud) NodeGroupIncreaseSize(ctx context.Context,
 	r *externalgrpc.NodeGroupIncreaseSizeRequest) (*externalgrpc.NodeGroupIncreaseSizeResponse, error) {
+	if err := c.enter(ctx, "NodeGroupIncreaseSize", r.GetId()); err != nil {
+		return nil, err
+	}
 	c.target += r.GetDelta()
 	return &externalgrpc.NodeGroupIncreaseSizeResponse{}, nil
 }

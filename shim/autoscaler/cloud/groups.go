@@ -1,14 +1,19 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/externalgrpc"
 )
@@ -23,7 +28,8 @@ type Group struct {
 	Instances []Instance
 	// Options are all that hold for the group; nil: the defaults do.
 	Options *externalgrpc.NodeGroupAutoscalingOptions
-	// Problem says why the provider cannot tell the options; nil: it can. Until it can, the group is left as it is.
+	// Problem says what the provider cannot tell of the group; nil: it tells all. Until it does, the group is left as it
+	// is, and what was told last stands here.
 	Problem error
 }
 
@@ -47,8 +53,8 @@ type Fault struct {
 const outOfResources = 1
 
 // Groups returns all node groups, by id, with their target sizes, instances and options. The defaults are what holds
-// where a group states nothing: providers fill in the rest. A group whose options cannot be told has a Problem: it
-// alone is left as it is.
+// where a group states nothing: providers fill in the rest. A group of which the provider cannot tell all has a
+// Problem: it alone is left as it is. It is an error if no group can be read.
 func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAutoscalingOptions) ([]Group, error) {
 	var listed *externalgrpc.NodeGroupsResponse
 	err := c.call(ctx, "NodeGroups", func(ctx context.Context) (err error) {
@@ -58,89 +64,139 @@ func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAut
 	if err != nil {
 		return nil, err
 	}
-	if len(listed.GetNodeGroups()) > MaxGroups {
-		return nil, fmt.Errorf("the cloud provider has %d node groups, the limit is %d",
-			len(listed.GetNodeGroups()), MaxGroups)
+	groups, err := groupsOf(listed.GetNodeGroups())
+	if err != nil {
+		return nil, err
 	}
-	groups := make([]Group, 0, len(listed.GetNodeGroups()))
-	for _, g := range listed.GetNodeGroups() {
+	return groups, c.fillAll(ctx, groups, defaults)
+}
+
+// groupsOf returns groups as they are listed, by id. One with bounds that cannot be has a Problem. So has one that is
+// listed twice: every call names a group by its id, so both are one group, and only its bounds are in doubt.
+func groupsOf(listed []*externalgrpc.NodeGroup) ([]Group, error) {
+	if len(listed) > MaxGroups {
+		return nil, fmt.Errorf("the cloud provider has %d node groups, the limit is %d", len(listed), MaxGroups)
+	}
+	groups := make([]Group, 0, len(listed))
+	slices.SortFunc(listed, func(a, b *externalgrpc.NodeGroup) int { return strings.Compare(a.GetId(), b.GetId()) })
+	for i, g := range listed {
 		group := Group{ID: g.GetId(), Min: int(g.GetMinSize()), Max: int(g.GetMaxSize())}
-		if group.ID == "" || group.Min < 0 || group.Max < group.Min {
-			return nil, fmt.Errorf("the cloud provider has a node group %q of %d to %d nodes",
+		switch {
+		case group.ID == "": // nothing can be asked or told about it
+			return nil, errors.New("the cloud provider has a node group without an id")
+		case i > 0 && group.ID == listed[i-1].GetId():
+			groups[len(groups)-1].Problem = fmt.Errorf("the cloud provider has node group %q twice", group.ID)
+			continue
+		case group.Min < 0 || group.Max < group.Min:
+			group.Problem = fmt.Errorf("the cloud provider has node group %q of %d to %d nodes",
 				group.ID, group.Min, group.Max)
 		}
 		groups = append(groups, group)
 	}
-	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.ID, b.ID) })
-	for i := 1; i < len(groups); i++ {
-		if groups[i].ID == groups[i-1].ID {
-			return nil, fmt.Errorf("the cloud provider has node group %q twice", groups[i].ID)
-		}
-	}
-	if err := c.fillAll(ctx, groups, defaults); err != nil {
-		return nil, err
-	}
-	c.remember(groups)
 	return groups, nil
 }
 
-// fillAll asks about groups, some at once: a provider that is slow must not make the loop slow. After an error no
-// further one is asked about.
+// fillAll asks about groups, some at once: a provider that is slow must not make the loop slow. All others are
+// forgotten. It fails if none can be read.
 func (c *Client) fillAll(ctx context.Context, groups []Group,
 	defaults *externalgrpc.NodeGroupAutoscalingOptions) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	c.mu.Lock()
+	maps.DeleteFunc(c.last, func(id string, _ Group) bool {
+		return !slices.ContainsFunc(groups, func(g Group) bool { return g.ID == id })
+	})
+	c.mu.Unlock()
+	inTime, cancel := context.WithTimeout(ctx, c.askTime)
+	defer cancel()
 	var work sync.WaitGroup
+	var unread atomic.Int32
 	next := make(chan *Group)
 	for range min(atOnce, len(groups)) {
 		work.Go(func() {
 			for group := range next {
-				if err := c.fill(ctx, group, defaults); err != nil {
-					cancel(err) // the first one counts
+				if !c.fill(inTime, group, defaults) {
+					unread.Add(1)
 				}
 			}
 		})
 	}
 	for i := range groups {
-		if ctx.Err() != nil {
-			break
-		}
 		next <- &groups[i]
 	}
 	close(next)
 	work.Wait()
-	return context.Cause(ctx)
+	if err := ctx.Err(); err != nil || len(groups) == 0 || int(unread.Load()) < len(groups) {
+		return err
+	}
+	return fmt.Errorf("no node group can be read: %w", groups[0].Problem)
 }
 
-func (c *Client) remember(groups []Group) {
+// fill asks for what NodeGroups does not tell. It returns false if anything but the options is not known.
+//
+// What the cloud said last stands in for what it does not say now, however old that is: machines do not vanish because
+// a call fails. If they were forgotten, nodes on their way would be bought again in another group, and later the same
+// machines would be taken for new ones. The group itself is not changed meanwhile, since it has a Problem.
+func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.NodeGroupAutoscalingOptions) bool {
+	target, noTarget := c.target(ctx, group.ID)
+	var instances []Instance
+	noInstances := noTarget
+	if status.Code(noTarget) != codes.DeadlineExceeded { // one that hangs makes the loop wait once, and not three times
+		instances, noInstances = c.instances(ctx, group.ID)
+	}
+	var options *externalgrpc.NodeGroupAutoscalingOptions
+	noOptions := cmp.Or(noTarget, noInstances)
+	if noOptions == nil {
+		options, noOptions = c.options(ctx, group.ID, defaults)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clear(c.bounds)
-	for _, g := range groups {
-		c.bounds[g.ID] = g
+	now := c.last[group.ID]
+	now.ID, now.Problem = group.ID, cmp.Or(group.Problem, noOptions)
+	if group.Problem == nil {
+		now.Min, now.Max = group.Min, group.Max
 	}
+	if noTarget == nil {
+		now.Target = target
+	}
+	if noInstances == nil {
+		now.Instances = instances
+	}
+	if noOptions == nil {
+		now.Options = options
+	}
+	read := cmp.Or(group.Problem, noTarget, noInstances) == nil
+	*group, c.last[group.ID] = now, now
+	return read
 }
 
-// fill asks for what NodeGroups does not tell.
-func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.NodeGroupAutoscalingOptions) error {
-	target, err := c.target(ctx, group.ID)
-	if err != nil {
-		return err
+// note takes over how a change of ours leaves a group: until the cloud tells of it again, this is what it said last.
+func (c *Client) note(group string, target int, deleted []*v1.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, known := c.last[group]
+	if !known {
+		return
 	}
-	group.Target = target
-	if group.Instances, err = c.instances(ctx, group.ID); err != nil {
-		return err
+	last.Target, last.Instances = target, slices.Clone(last.Instances)
+	for i, machine := range last.Instances {
+		if slices.ContainsFunc(deleted, func(n *v1.Node) bool { return n.Spec.ProviderID == machine.ProviderID }) {
+			last.Instances[i].State = externalgrpc.InstanceState_INSTANCE_DELETING
+		}
 	}
-	group.Problem = c.call(ctx, "NodeGroupGetOptions of "+group.ID, func(ctx context.Context) error {
+	c.last[group] = last
+}
+
+func (c *Client) options(ctx context.Context, group string, defaults *externalgrpc.NodeGroupAutoscalingOptions) (
+	options *externalgrpc.NodeGroupAutoscalingOptions, err error) {
+	err = c.call(ctx, "NodeGroupGetOptions of "+group, func(ctx context.Context) error {
 		answer, err := c.client.NodeGroupGetOptions(ctx,
-			&externalgrpc.NodeGroupGetOptionsRequest{Id: group.ID, Defaults: defaults})
+			&externalgrpc.NodeGroupGetOptionsRequest{Id: group, Defaults: defaults})
 		if status.Code(err) == codes.Unimplemented {
 			return nil
 		}
-		group.Options = answer.GetNodeGroupAutoscalingOptions()
+		options = answer.GetNodeGroupAutoscalingOptions()
 		return err
 	})
-	return ctx.Err()
+	return options, err
 }
 
 func (c *Client) instances(ctx context.Context, group string) (instances []Instance, err error) {

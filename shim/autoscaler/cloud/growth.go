@@ -56,7 +56,7 @@ func OutcomeUnknown(err error) bool {
 // IncreaseSize asks for more nodes in a group, provided that its target is still the one of the plan and that its
 // maximum allows so many.
 func (c *Client) IncreaseSize(ctx context.Context, group string, from, delta int) error {
-	return c.inTurn(ctx, group, func(bounds Group, target int) error {
+	return c.inTurn(ctx, group, delta, nil, func(bounds Group, target int) error {
 		switch {
 		case target != from:
 			return fmt.Errorf("node group %s: %w: it is %d and not %d", group, ErrChanged, target, from)
@@ -74,7 +74,7 @@ func (c *Client) IncreaseSize(ctx context.Context, group string, from, delta int
 
 // DecreaseTargetSize takes back the request for nodes that did not come, unless the group would fall below its minimum.
 func (c *Client) DecreaseTargetSize(ctx context.Context, group string, from, delta int) error {
-	return c.inTurn(ctx, group, func(bounds Group, target int) error {
+	return c.inTurn(ctx, group, -delta, nil, func(bounds Group, target int) error {
 		switch {
 		case target != from:
 			return fmt.Errorf("node group %s: %w: it is %d and not %d", group, ErrChanged, target, from)

@@ -65,8 +65,11 @@ func (p *Planner) sizePods(o *Loop, groups []*loadlinev1.SizedGroup) []*loadline
 }
 
 // straySizeTaints returns the nodes that carry the taint of sizing, do not go, and are in no group that is sized: by
-// name.
+// name. While a group has a problem nobody knows for sure: its nodes keep their taints until it is sized again.
 func (p *Planner) straySizeTaints(o *Loop) []string {
+	if slices.ContainsFunc(o.Groups, func(g *Group) bool { return g.Problem != nil }) {
+		return nil
+	}
 	var stray []string
 	for _, node := range p.Cluster.SortedNodes() {
 		if drain.HasTaint(node, drain.SizeTaint) && !drain.HasTaint(node, drain.HardTaint) &&

@@ -129,7 +129,7 @@ func newLoopMetrics(r maker) loopMetrics {
 	return loopMetrics{
 		duration:  r.histogram("function_duration_seconds", "Time that parts of a loop take.", 0.1/64, "function"),
 		decisions: r.counter("decision_total", "Loops by what came of them.", "kind", "outcome"),
-		errors:    r.counter("errors_total", "Loops that could not be finished, by what failed.", "type"),
+		errors:    r.counter("errors_total", "What could not be done in loops, by what failed.", "type"),
 		cutShort: r.counter("plans_cut_short_total",
 			"Plans that a budget of work, time or memory ended early, by part: scaleUp, slack or drain.", "part"),
 		Leader:   r.gauge("leader", "Whether this process leads."),
