@@ -23,6 +23,7 @@ std::string WhyUnhealthy(const FleetObservation& observation, const FleetOptions
 
 void NoteGrowth(const FleetObservation& observation, int64_t now_ms, FleetState* state) {
   for (const FleetGroup& group : observation.groups) {
+    if (!group.readable) continue;
     std::optional<int64_t>& target = state->groups[FleetKey(group.name)].target;
     if (target.has_value() && group.target > *target) state->grown_ms = now_ms;
     target = group.target;

@@ -48,7 +48,9 @@ MachineMemory Followed(const FleetMachine& machine, const MachineMemory& before,
 using KeyedMemory = std::pair<uint64_t, MachineMemory>;
 
 // Puts what is known of machines in place of what was. Of a machine that is told twice the last one counts.
-void Remember(std::vector<KeyedMemory> machines, absl::btree_map<uint64_t, MachineMemory>* all) {
+// `all_told`: else what is not told may be there all the same.
+void Remember(std::vector<KeyedMemory> machines, bool all_told,
+              absl::btree_map<uint64_t, MachineMemory>* all) {
   std::stable_sort(machines.begin(), machines.end(),
                    [](const KeyedMemory& a, const KeyedMemory& b) { return a.first < b.first; });
   absl::btree_map<uint64_t, MachineMemory> now;
@@ -61,7 +63,11 @@ void Remember(std::vector<KeyedMemory> machines, absl::btree_map<uint64_t, Machi
   }
   // A cloud may leave a machine out of one answer.
   for (const auto& [key, memory] : *all) {
-    if (memory.inherited) now.emplace(key, MachineMemory{.inherited = true});
+    if (!all_told) {
+      now.emplace(key, memory);
+    } else if (memory.inherited) {
+      now.emplace(key, MachineMemory{.inherited = true});
+    }
   }
   *all = std::move(now);
 }
@@ -96,6 +102,7 @@ std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& o
   std::vector<KeyedMemory> machines;
   machines.reserve(state->machines.size());
   bool changed = false;
+  bool all_told = true;
   for (const FleetGroup& group : observation.groups) {
     GroupMemory& memory = state->groups[FleetKey(group.name)];
     int64_t live = 0;
@@ -119,7 +126,9 @@ std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& o
       machines.emplace_back(key, after);
       known_of.push_back(after);
     }
-    if (live >= group.target) {
+    if (!group.readable) {
+      all_told = false;
+    } else if (live >= group.target) {
       memory.short_since_ms.reset();
     } else if (!memory.short_since_ms.has_value()) {
       memory.short_since_ms = now_ms;
@@ -130,7 +139,9 @@ std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& o
   }
   state->looked = true;
   // From one look to the next most often nothing changes: all were known, and there are no others.
-  if (changed || machines.size() != state->machines.size()) Remember(std::move(machines), &state->machines);
+  if (changed || machines.size() != state->machines.size()) {
+    Remember(std::move(machines), all_told, &state->machines);
+  }
   return followed;
 }
 

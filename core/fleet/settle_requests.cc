@@ -8,6 +8,7 @@ namespace loadline {
 
 void SettleRequest(const FleetGroup& group, const FleetGroupView& counted, const FleetOptions& options,
                    int64_t now_ms, GroupMemory* memory, FleetView* view) {
+  if (!group.readable) return;  // what it shows is old
   const bool backs_off = BacksOff(memory->back_off, now_ms);
   const bool late = !counted.late.empty() || counted.not_begun > 0;
   const int64_t upcoming = counted.starting + counted.coming;

@@ -45,7 +45,8 @@ void TakeUntoldIncrease(const OpenAction& action, const LoopObservation& seen, L
   const auto group = std::find_if(seen.groups.begin(), seen.groups.end(),
                                   [&](const CloudGroup& of) { return of.name == action.group; });
   if (group == seen.groups.end()) return;
-  const bool grown = group->target >= action.from + action.nodes;
+  // Of a group that cannot be read nobody knows: its nodes are waited for, so that no others are bought.
+  const bool grown = !group->problem.empty() || group->target >= action.from + action.nodes;
   TakeIncreaseOutcome(action,
                       {action.id, grown ? Result::kDone : Result::kUnknown,
                        "another process has asked for nodes, and ended before it told of an answer"},

@@ -27,7 +27,7 @@ struct CloudGroup {
   int64_t max_nodes = 0;
   int64_t target = 0;   // nodes that the cloud is to hold
   bool atomic = false;  // it has all of its nodes or none
-  // Why its options are not known: it is left as it is. Empty: they are.
+  // What the cloud does not tell of it, so that it is left as it is. Empty: it tells all.
   std::string problem;
   std::optional<int64_t> provision_ms;
   std::optional<int64_t> startup_ms;

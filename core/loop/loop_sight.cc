@@ -66,7 +66,7 @@ std::string WhyHeld(const CloudGroup& group, const GroupSight& sight, const Flee
                     const LoopSight& loop) {
   constexpr size_t kMostText = 512;
   if (!group.problem.empty()) {
-    return CutText(absl::StrCat("its options are not known: ", group.problem), kMostText);
+    return CutText(absl::StrCat("it cannot be read: ", group.problem), kMostText);
   }
   if (view.back_off.has_value()) return CutText(view.held, kMostText);
   if (group.atomic && sight.room > loop.max_new_nodes.value_or(sight.room)) {

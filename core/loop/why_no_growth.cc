@@ -20,7 +20,7 @@ const GroupAtMaximum* AtMaximumOfCluster(const LoopPlan& plan, size_t group) {
 absl::string_view TextOf(GrowthHold hold) {
   switch (hold) {
     case GrowthHold::kOptionsUnknown:
-      return "their options are not known";
+      return "cannot be read";
     case GrowthHold::kBacksOff:
       return "backs off after failed scale-up";
     case GrowthHold::kSized:

@@ -191,6 +191,11 @@ void InvariantChecker::StartsToGo(int32_t node, bool empty, bool of_move) {
   CheckMinimum(node);
   going_.push_back({node, !empty, of_move});
   CheckParallelism();
+  // Where writes fail, nodes that could be marked are given back for those that could not, or that fails too; to
+  // try again is progress.
+  if (world_.scenario().faults.failed_write > 0) {
+    nodes_[static_cast<size_t>(node)].tainted_since_ms = world_.now_ms();
+  }
 }
 
 // Nodes that may still be starting are none of the cluster.

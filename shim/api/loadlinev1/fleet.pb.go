@@ -193,7 +193,7 @@ type GroupSight_Hold int32
 
 const (
 	GroupSight_HOLD_UNSPECIFIED GroupSight_Hold = 0 // nothing does
-	GroupSight_OPTIONS_UNKNOWN  GroupSight_Hold = 1 // nobody knows its options
+	GroupSight_OPTIONS_UNKNOWN  GroupSight_Hold = 1 // it cannot be read
 	GroupSight_BACKS_OFF        GroupSight_Hold = 2 // it has failed to grow
 	GroupSight_SIZED            GroupSight_Hold = 3 // it grows by nothing but how full it is
 	GroupSight_HELD             GroupSight_Hold = 4 // what `held` says

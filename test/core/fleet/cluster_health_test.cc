@@ -60,5 +60,18 @@ TEST(ClusterHealthTest, NoNodeGoesAfterOursHaveGrownFailedOrGone) {
   EXPECT_FALSE(world.LookAtAll(6).cools_down);
 }
 
+// Nothing was known of it for a time, and then it has the nodes that it always had.
+TEST(ClusterHealthTest, AGroupThatCanBeReadAgainHasNotGrown) {
+  FleetWorld world;
+  world.group = GroupOf("g", {MachineWithNode("a")});
+  world.Look(0);
+  world.group.target = 0;
+  world.group.readable = false;
+  world.Look(20);
+  world.group.target = 1;
+  world.group.readable = true;
+  EXPECT_FALSE(world.LookAtAll(21).cools_down);
+}
+
 }  // namespace
 }  // namespace loadline

@@ -73,6 +73,24 @@ TEST(GiveUpTest, AMachineThatOnceHadANodeIsLostAndNotLate) {
   EXPECT_FALSE(view.back_off.has_value());
 }
 
+// A new process cannot read the group, and is told of no machine: what an earlier one knew is not forgotten.
+TEST(GiveUpTest, AMachineOfAGroupThatCannotBeReadForSomeTimeIsLostAndNotLate) {
+  FleetWorld world;
+  world.group = GroupOf("g", {MachineWithNode("a"), MachineWithNode("b")});
+  world.Look(0);
+  const FleetGroup well = world.group;
+  world.group = GroupOf("g", {});
+  world.group.readable = false;
+  world.Look(1);
+  world.group = well;
+  for (FleetMachine& machine : world.group.machines) machine.node.reset();
+  world.Look(2);
+  const FleetGroupView view = world.Look(17);
+  EXPECT_EQ(view.lost, 2);
+  EXPECT_THAT(view.late, IsEmpty());
+  EXPECT_THAT(view.delete_late, IsEmpty());
+}
+
 TEST(GiveUpTest, AFaultOfAMachineThatOnceHadANodeDeletesNothing) {
   FleetWorld world;
   world.group = GroupOf("g", {MachineWithNode("a"), MachineWithNode("b")});

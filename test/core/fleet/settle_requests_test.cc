@@ -133,5 +133,17 @@ TEST(SettleRequestsTest, AGroupThatIsRefusedForNobodysFaultDoesNotBackOff) {
   EXPECT_FALSE(world.LookAtAll(1).cools_down);
 }
 
+// The cloud does not tell how far its machines are: what it told last becomes neither late nor taken back.
+TEST(SettleRequestsTest, AGroupThatCannotBeReadDoesNotBackOff) {
+  FleetWorld world;
+  world.group = GroupOf("g", Machines("g", 1));
+  world.Look(0);
+  world.Grow(1, 2);
+  world.group.readable = false;
+  EXPECT_FALSE(world.Look(17).back_off.has_value());
+  world.group.target = 0;
+  EXPECT_FALSE(world.Look(18).back_off.has_value());
+}
+
 }  // namespace
 }  // namespace loadline

@@ -136,7 +136,7 @@ TEST_F(LoopSightTest, WhyAGroupMayNotGrow) {
   LoopSight sight = Observe();
   EXPECT_EQ(sight.groups[0].held, "");
   EXPECT_EQ(sight.groups[1].held, "grows by all of its 5 nodes or none, and 4 may be added");
-  EXPECT_EQ(sight.groups[2].held, "its options are not known: no answer");
+  EXPECT_EQ(sight.groups[2].held, "it cannot be read: no answer");
   EXPECT_EQ(sight.max_new_nodes, NodeLimit(4));
 
   AddNode("n", 60);
@@ -399,6 +399,17 @@ TEST_F(GrowthOutcomeTest, AnotherProcessAsked) {
     EXPECT_EQ(sight.fleet.groups[0].back_off.has_value(), !grown);
     EXPECT_EQ(memory_.fleet.groups[FleetKey("g")].request.has_value(), grown);
   }
+}
+
+// Its target of 0 says nothing: the nodes are waited for.
+TEST_F(GrowthOutcomeTest, AnotherProcessAskedAGroupThatCannotBeRead) {
+  group().target = 0;
+  Grow();
+  group().target = 0;
+  group().problem = "no answer";
+  seen_.first = true;
+  EXPECT_FALSE(Observe(1).fleet.groups[0].back_off.has_value());
+  EXPECT_TRUE(memory_.fleet.groups[FleetKey("g")].request.has_value());
 }
 
 TEST_F(GrowthOutcomeTest, IdsOfNobodyArePassedOver) {

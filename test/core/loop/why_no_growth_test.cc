@@ -63,7 +63,7 @@ TEST_F(WhyNoGrowthTest, SaysItInASentence) {
       WhyNoGrowth(seen_, sight_, problem_, plan_),
       "1 new nodes do not take it, 1 backs off after failed scale-up, 1 grows by all of its nodes or none, "
       "and so many may not be added, 1 max node group size reached, 1 no price or template known, 1 sized "
-      "by utilization, 1 their options are not known, 1 max cluster cpu, memory limit reached");
+      "by utilization, 1 cannot be read, 1 max cluster cpu, memory limit reached");
   sight_.held = "the cluster may have 3 nodes in all";
   EXPECT_EQ(WhyNoGrowth(seen_, sight_, problem_, plan_), sight_.held);
   EXPECT_EQ(WhyNoGrowth({}, {}, {}, {}), "there is no node group");
