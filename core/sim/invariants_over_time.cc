@@ -25,6 +25,7 @@ void InvariantChecker::CheckProgress() {
   harmless.late_devices_s = faults.late_devices_s;
   harmless.stuck_deletion_s = faults.stuck_deletion_s;
   harmless.stuck_pod_s = faults.stuck_pod_s;
+  harmless.unread_group_s = faults.unread_group_s;
   harmless.api_down_s = faults.api_down_s;
   if (faults != harmless) return;
   CheckWaiting();

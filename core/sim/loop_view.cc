@@ -95,32 +95,85 @@ LoopView::LoopView(const World* world, const Cloud* cloud, const ObservedCluster
     if (of.gpus > 0) group.template_devices.push_back(FleetKey(ShapesOf::kGpuName));
   }
   told_.first = true;
+  RandomStream unread(world->scenario().seed, SimPurpose::kUnreadGroup);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    std::vector<bool>& hours = unread_hours_.emplace_back();
+    for (int64_t hour = 0; hour < world->scenario().days * 24; ++hour) {
+      hours.push_back(unread.Chance(world->scenario().faults.unread_group));
+    }
+  }
 }
 
 std::string LoopView::MachineId(int32_t machine) { return absl::StrCat("m", machine); }
 
+bool LoopView::NoteUnread(int32_t group) {
+  constexpr int64_t kHourMs = 60 * kMsOfMinute;
+  const std::vector<bool>& hours = unread_hours_[static_cast<size_t>(group)];
+  const auto hour = static_cast<size_t>(world_.now_ms() / kHourMs);
+  const bool unread = hour < hours.size() && hours[hour] &&
+                      world_.now_ms() % kHourMs < world_.scenario().faults.unread_group_s * 1000;
+  std::string& problem = told_.groups[static_cast<size_t>(group)].problem;
+  if (unread == !problem.empty()) return false;
+  problem = unread ? "no answer" : "";
+  return true;
+}
+
+void LoopView::NoteDeletions(int32_t group) {
+  CloudGroup& told = told_.groups[static_cast<size_t>(group)];
+  for (size_t i = 0; i < told.machines.size(); ++i) {
+    const int32_t node = world_.machine(machines_[static_cast<size_t>(group)][i]).node;
+    if (told.machines[i].state == MachineState::kDeleting || node < 0 || !actuation_.Acknowledged(node))
+      continue;
+    told.machines[i].state = MachineState::kDeleting;
+    --told.target;
+  }
+}
+
+void LoopView::List(int32_t group) {
+  CloudGroup& told = told_.groups[static_cast<size_t>(group)];
+  told.target = cloud_.target(group);
+  machines_[static_cast<size_t>(group)] = cloud_.machines(group);
+  told.machines.clear();
+  for (const int32_t machine : cloud_.machines(group)) {
+    CloudMachine& entry = told.machines.emplace_back();
+    entry.id = MachineId(machine);
+    entry.state = StateOf(world_.machine(machine));
+    if (world_.machine(machine).faulty) entry.fault = MachineFault{"no-such-image", "", false};
+  }
+}
+
 bool LoopView::ListMachines() {
-  listed_now_ = !list_.Chance(world_.scenario().faults.failed_list);
-  if (!listed_now_ || version_ == cloud_.version()) return false;
+  const auto groups = static_cast<int32_t>(machines_.size());
+  bool changed = false;
+  for (int32_t i = 0; i < groups; ++i) changed |= NoteUnread(i);
+  const bool any_read = std::any_of(told_.groups.begin(), told_.groups.end(),
+                                    [](const CloudGroup& group) { return group.problem.empty(); });
+  listed_now_ = !list_.Chance(world_.scenario().faults.failed_list) && any_read;
+  if (!listed_now_) {
+    if (changed) version_ = -1;
+    return false;
+  }
+  if (!changed && version_ == cloud_.version()) return false;
   version_ = cloud_.version();
-  for (int32_t i = 0; i < static_cast<int32_t>(machines_.size()); ++i) {
-    CloudGroup& group = told_.groups[static_cast<size_t>(i)];
-    group.target = cloud_.target(i);
-    machines_[static_cast<size_t>(i)] = cloud_.machines(i);
-    group.machines.clear();
-    for (const int32_t machine : cloud_.machines(i)) {
-      CloudMachine& entry = group.machines.emplace_back();
-      entry.id = MachineId(machine);
-      entry.state = StateOf(world_.machine(machine));
-      if (world_.machine(machine).faulty) entry.fault = MachineFault{"no-such-image", "", false};
+  for (int32_t i = 0; i < groups; ++i) {
+    if (told_.groups[static_cast<size_t>(i)].problem.empty()) {
+      List(i);
+    } else {
+      NoteDeletions(i);
     }
   }
   return true;
 }
 
+// Of a group that cannot be read now it knows nothing.
 void LoopView::Restart() {
   told_.first = true;
   version_ = -1;
+  for (size_t i = 0; i < machines_.size(); ++i) {
+    machines_[i].clear();
+    told_.groups[i].machines.clear();
+    told_.groups[i].target = 0;
+  }
 }
 
 const LoopObservation& LoopView::Observe() {

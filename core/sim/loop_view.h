@@ -45,6 +45,13 @@ class LoopView {
   static std::string MachineId(int32_t machine);
 
  private:
+  // Takes note of whether the cloud tells of a group now. False: as before.
+  bool NoteUnread(int32_t group);
+  // Of a group that cannot be read what was told last stays, but for nodes of which the cloud has said that
+  // it deletes them.
+  void NoteDeletions(int32_t group);
+  void List(int32_t group);
+
   const World& world_;
   const Cloud& cloud_;
   const ObservedCluster& seen_;
@@ -54,6 +61,8 @@ class LoopView {
   int64_t version_ = -1;
   bool listed_now_ = true;
   RandomStream list_;
+  // By group, for each hour: whether the cloud stops to tell of it.
+  std::vector<std::vector<bool>> unread_hours_;
 };
 
 // When a look at what was told may find out something else although nothing changes, by the clock of the

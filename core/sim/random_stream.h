@@ -21,6 +21,7 @@ enum class SimPurpose : uint64_t {
   kCloudList,
   kHand,
   kPodEnd,
+  kUnreadGroup,
 };
 
 // Numbers that follow from a seed and a purpose, the same on every machine. Source: SplitMix64.

@@ -194,6 +194,8 @@ constexpr SimFaultField kFaultFields[] = {
     {"nodeLost", &SimFaults::node_lost},
     {"lostAnswer", &SimFaults::lost_answer},
     {"failedList", &SimFaults::failed_list},
+    {"unreadGroup", &SimFaults::unread_group},
+    {"unreadGroupSeconds", &SimFaults::unread_group_s, 1, 3600},
     {"failedMachine", &SimFaults::failed_machine},
     {"takenBack", &SimFaults::taken_back},
     {"stuckDeletion", &SimFaults::stuck_deletion},

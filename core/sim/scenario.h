@@ -169,6 +169,9 @@ struct SimFaults {
   int64_t failed_call = 0;
   int64_t lost_answer = 0;
   int64_t failed_list = 0;
+  // In an hour: the cloud tells nothing of a group for so long, though it lists the others.
+  int64_t unread_group = 0;
+  int64_t unread_group_s = 1200;
   // A machine that cannot be created, as the cloud says later; an order that the cloud takes back later; a
   // deletion that takes so long although the cloud has acknowledged it.
   int64_t failed_machine = 0;

@@ -142,6 +142,8 @@ SimSettings DecodeSimSettings(const v1::SimulatedSettings& message) {
 void DecodeFurtherFaults(const v1::SimulatedFaults& message, SimFaults* faults) {
   faults->lost_answer = message.lost_answer();
   faults->failed_list = message.failed_list();
+  faults->unread_group = message.unread_group();
+  faults->unread_group_s = OrDefault(message.unread_group_seconds(), faults->unread_group_s);
   faults->failed_machine = message.failed_machine();
   faults->taken_back = message.taken_back();
   faults->stuck_deletion = message.stuck_deletion();

@@ -13,6 +13,7 @@ namespace {
 constexpr int64_t kSimGiB = int64_t{1} << 30;
 // Beyond those of the simulator.
 constexpr SimPurpose kScenarioPurpose{1000};
+constexpr SimPurpose kUnreadPurpose{1001};
 
 SimGroup RandomGroup(int index, RandomStream* random) {
   SimGroup group;
@@ -198,6 +199,11 @@ Scenario RandomScenario(uint64_t seed) {
   if (seed % 4 != 0) scenario.faults = RandomFaults(&random);
   DrawReplacement(&random, &settings);
   if (random.Chance(300'000)) settings.node_budget = random.Between(1, 4);
+  RandomStream unread(seed, kUnreadPurpose);
+  if (seed % 4 != 0 && unread.Chance(160'000)) {
+    scenario.faults.unread_group = unread.Between(10'000, 500'000);
+    scenario.faults.unread_group_s = unread.Between(60, 3'600);
+  }
   return scenario;
 }
 

@@ -1168,8 +1168,11 @@ type SimulatedFaults struct {
 	LeaderEndsActing        int64 `protobuf:"varint,33,opt,name=leader_ends_acting,json=leaderEndsActing,proto3" json:"leader_ends_acting,omitempty"`
 	FailedStateWrite        int64 `protobuf:"varint,34,opt,name=failed_state_write,json=failedStateWrite,proto3" json:"failed_state_write,omitempty"`
 	LeaderClockMilliseconds int64 `protobuf:"varint,35,opt,name=leader_clock_milliseconds,json=leaderClockMilliseconds,proto3" json:"leader_clock_milliseconds,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	// In an hour: the cloud tells nothing of a node group, for so long [1200].
+	UnreadGroup        int64 `protobuf:"varint,36,opt,name=unread_group,json=unreadGroup,proto3" json:"unread_group,omitempty"`
+	UnreadGroupSeconds int64 `protobuf:"varint,37,opt,name=unread_group_seconds,json=unreadGroupSeconds,proto3" json:"unread_group_seconds,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *SimulatedFaults) Reset() {
@@ -1443,6 +1446,20 @@ func (x *SimulatedFaults) GetFailedStateWrite() int64 {
 func (x *SimulatedFaults) GetLeaderClockMilliseconds() int64 {
 	if x != nil {
 		return x.LeaderClockMilliseconds
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetUnreadGroup() int64 {
+	if x != nil {
+		return x.UnreadGroup
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetUnreadGroupSeconds() int64 {
+	if x != nil {
+		return x.UnreadGroupSeconds
 	}
 	return 0
 }
@@ -2149,8 +2166,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x17_batch_max_millisecondsB\x10\n" +
 	"\x0e_slack_percentB\x1e\n" +
 	"\x1c_eviction_retry_millisecondsB\x14\n" +
-	"\x12_poll_milliseconds\"\xe9\n" +
-	"\n" +
+	"\x12_poll_milliseconds\"\xbe\v\n" +
 	"\x0fSimulatedFaults\x12;\n" +
 	"\x1awatch_lag_milliseconds_min\x18\x01 \x01(\x03R\x17watchLagMillisecondsMin\x12;\n" +
 	"\x1awatch_lag_milliseconds_max\x18\x02 \x01(\x03R\x17watchLagMillisecondsMax\x12\x1d\n" +
@@ -2196,7 +2212,9 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"leaderEnds\x12,\n" +
 	"\x12leader_ends_acting\x18! \x01(\x03R\x10leaderEndsActing\x12,\n" +
 	"\x12failed_state_write\x18\" \x01(\x03R\x10failedStateWrite\x12:\n" +
-	"\x19leader_clock_milliseconds\x18# \x01(\x03R\x17leaderClockMilliseconds\"\xa9\x04\n" +
+	"\x19leader_clock_milliseconds\x18# \x01(\x03R\x17leaderClockMilliseconds\x12!\n" +
+	"\funread_group\x18$ \x01(\x03R\vunreadGroup\x120\n" +
+	"\x14unread_group_seconds\x18% \x01(\x03R\x12unreadGroupSeconds\"\xa9\x04\n" +
 	"\x10SimulateResponse\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\x06R\x06digest\x12\x14\n" +
 	"\x05loops\x18\x02 \x01(\x03R\x05loops\x12\x10\n" +
