@@ -56,6 +56,28 @@ TEST(SimulationTest, PodsThatKeepApartHaveANodeEach) {
   EXPECT_EQ(result.left_waiting, 0);
 }
 
+// The cheap group cannot be read: it is left as it is, and the dear one grows.
+TEST(SimulationTest, AGroupOfWhichTheCloudTellsNothingKeepsNoOtherFromGrowing) {
+  Scenario scenario = SmallScenario(10);
+  scenario.groups.push_back(scenario.groups[0]);
+  scenario.groups[1].name = "dear";
+  scenario.groups[1].usd_per_hour = 1;
+  EXPECT_NEAR(SimulateAll(scenario).usd, 3 * 0.5 * 24, 0.1);
+  scenario.faults.unread_group = 1'000'000;
+  scenario.faults.unread_group_s = 3'600;
+  EXPECT_EQ(SimulateAll(scenario).left_waiting, 10) << "none can be read";
+  // For some seeds that holds for the cheap group alone in the first hour, in which the pods come.
+  scenario.faults.unread_group = 500'000;
+  bool dear_alone = false;
+  for (scenario.seed = 1; scenario.seed <= 20; ++scenario.seed) {
+    const SimResult result = SimulateAll(scenario);
+    EXPECT_THAT(result.violations, IsEmpty());
+    EXPECT_EQ(result.left_waiting, 0);
+    dear_alone = dear_alone || result.usd > 3 * 0.9 * 24;
+  }
+  EXPECT_TRUE(dear_alone);
+}
+
 TEST(SimulationTest, EndsAfterItsDuration) {
   Scenario scenario = SmallScenario(10);
   scenario.duration_s = 400;
