@@ -108,7 +108,8 @@ class InvariantChecker : public SimObserver, public ActObserver {
   void CheckWaiting();
   void CheckEmptyNodes();
   void NoteWhetherFull(int32_t group);
-  bool WouldHaveNode(const SimWorkload& workload, int64_t since_ms) const;
+  bool MaySpreadTo(int32_t workload, const std::string& zone) const;
+  bool WouldHaveNode(int32_t number, int64_t since_ms) const;
 
   const World& world_;
   const Cloud& cloud_;

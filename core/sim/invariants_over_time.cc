@@ -1,5 +1,7 @@
 // What must happen within some time, and what holds whenever somebody looks.
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "core/sim/invariant_checker.h"
@@ -62,14 +64,35 @@ void InvariantChecker::NoteWhetherFull(int32_t group) {
   note.full = full;
 }
 
+// Whether one more pod may come to a zone, as the constraint of its workload has it: nodes count whose group
+// it may name, whatever their taints.
+bool InvariantChecker::MaySpreadTo(int32_t workload, const std::string& zone) const {
+  const SimWorkload& of = world_.workload(workload);
+  if (of.max_zone_skew == 0) return true;
+  if (zone.empty()) return false;
+  std::map<std::string, int64_t> pods = {{zone, 0}};
+  for (const int32_t node : world_.nodes()) {
+    const SimGroup& group = world_.group(world_.node(node).group);
+    if (group.zone.empty() || (!of.group.empty() && of.group != group.name)) continue;
+    int64_t& in_zone = pods[group.zone];
+    for (const int32_t pod : world_.node(node).pods) {
+      if (world_.pod(pod).workload == workload && !world_.IsTerminating(pod)) ++in_zone;
+    }
+  }
+  const auto fewest = std::min_element(pods.begin(), pods.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return pods[zone] + 1 - fewest->second <= of.max_zone_skew;
+}
+
 // Whether a new node of some group, which could grow all the time since then, takes it, with room to spare
 // for what DaemonSets put there.
-bool InvariantChecker::WouldHaveNode(const SimWorkload& workload, int64_t since_ms) const {
+bool InvariantChecker::WouldHaveNode(int32_t number, int64_t since_ms) const {
+  const SimWorkload& workload = world_.workload(number);
   const std::vector<SimGroup>& groups = world_.scenario().groups;
   for (int32_t i = 0; i < static_cast<int32_t>(groups.size()); ++i) {
     const SimGroup& group = groups[static_cast<size_t>(i)];
     if (workload.group.empty() ? group.tainted : workload.group != group.name) continue;
-    if (groups_[static_cast<size_t>(i)].full_ms > since_ms) continue;
+    if (groups_[static_cast<size_t>(i)].full_ms > since_ms || !MaySpreadTo(number, group.zone)) continue;
     if (2 * workload.request.cpu <= group.allocatable.cpu && workload.gpus <= group.gpus &&
         2 * workload.request.memory <= group.allocatable.memory) {
       return true;
@@ -87,7 +110,7 @@ void InvariantChecker::CheckWaiting() {
     for (const int32_t pod : world_.replicas(workload).alive) {
       const SimPod& of = world_.pod(pod);
       if (of.phase != SimPodPhase::kWaiting || of.created_ms > before_ms) continue;
-      if (!WouldHaveNode(world_.workload(workload), before_ms)) break;
+      if (!WouldHaveNode(workload, before_ms)) break;
       Violation("E3", absl::StrCat("pod ", pod, " of ", world_.workload(workload).name,
                                    " has waited for an hour, and all the time a group could grow for it"));
       break;

@@ -107,6 +107,7 @@ absl::Status CheckLoad(const std::string& of, const SimWorkload& workload) {
                           {"everySeconds", workload.every_s, waves ? 10 : 0, kMostSimSeconds},
                           {"runSeconds.min", workload.run_s_min, 1, kMostSimSeconds},
                           {"runSeconds.max", workload.run_s_max, workload.run_s_min, kMostSimSeconds},
+                          {"maxZoneSkew", workload.max_zone_skew, 0, kMostSimPods},
                           {"graceSeconds", workload.grace_s, 0, 3600},
                           {"podStartSeconds.min", workload.start_s_min, 0, 3600},
                           {"podStartSeconds.max", workload.start_s_max, workload.start_s_min, 3600}});

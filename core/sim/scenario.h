@@ -44,6 +44,8 @@ struct SimGroup {
   bool spot = false;
   // Only pods that name the group go there.
   bool tainted = false;
+  // Empty: its nodes have none.
+  std::string zone;
 };
 
 enum class SimWorkloadKind {
@@ -85,6 +87,8 @@ struct SimWorkload {
   bool forged_owner = false;
   // No two of its pods are on one node: required anti-affinity by hostname.
   bool apart = false;
+  // Zones differ by at most so many of its pods: a required spread constraint. 0: there is none.
+  int64_t max_zone_skew = 0;
   // From the node to Ready, drawn evenly.
   int64_t start_s_min = 2;
   int64_t start_s_max = 10;

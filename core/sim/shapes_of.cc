@@ -10,6 +10,7 @@ namespace loadline {
 namespace {
 
 constexpr char kSimGroupLabel[] = "loadline.dev/node-group";
+constexpr char kSimZoneLabel[] = "topology.kubernetes.io/zone";
 
 void AddSimAmounts(const CpuMemory& amounts, ResourceList* list) {
   if (amounts.cpu > 0) (*list)[kCpu] = Quantity::FromMilli(amounts.cpu);
@@ -80,6 +81,13 @@ PodShape ShapesOf::Make(int32_t workload, PodTraits traits) const {
     term.namespaces = {kSimNamespace};
     term.namespace_selector.nothing = true;
   }
+  if (of.max_zone_skew > 0) {
+    rules.has_spread = true;
+    SpreadConstraint& spread = rules.spread.emplace_back();
+    spread.max_skew = static_cast<int32_t>(of.max_zone_skew);
+    spread.topology_key = kSimZoneLabel;
+    spread.selector.requirements.push_back({kSimAppLabel, SelectorOperator::kIn, {of.name}});
+  }
   PodShape shape = MakePodShape(kSimNamespace, /*finished=*/false, resources, names_, PodRole::kIncoming,
                                 std::move(rules), std::move(traits));
   SetLabels(Labels({{kSimAppLabel, of.name}}), &shape);
@@ -109,8 +117,9 @@ NodeShape ShapesOf::Node(int32_t group, bool devices) const {
   if (of.gpus > 0) allocatable[gpus_] = devices ? of.gpus : 0;
   std::vector<Taint> taints;
   if (of.tainted) taints.push_back({kSimGroupLabel, of.name, "NoSchedule"});
-  return MakeNodeShape(std::move(allocatable), names_, Labels({{kSimGroupLabel, of.name}}),
-                       std::move(taints));
+  std::vector<Label> labels = {{kSimGroupLabel, of.name}};
+  if (!of.zone.empty()) labels.push_back({kSimZoneLabel, of.zone});
+  return MakeNodeShape(std::move(allocatable), names_, Labels(labels), std::move(taints));
 }
 
 }  // namespace loadline

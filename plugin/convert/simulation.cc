@@ -42,6 +42,7 @@ SimGroup DecodeSimGroup(const v1::SimulatedGroup& message) {
   }
   group.spot = message.spot();
   group.tainted = message.tainted();
+  group.zone = message.zone();
   return group;
 }
 
@@ -92,6 +93,7 @@ SimWorkload DecodeSimWorkload(const v1::SimulatedWorkload& message) {
   workload.two_budgets = message.two_budgets();
   workload.forged_owner = message.forged_owner();
   workload.apart = message.apart();
+  workload.max_zone_skew = message.max_zone_skew();
   if (message.has_pod_start_seconds()) {
     ReadRange(message.pod_start_seconds(), &workload.start_s_min, &workload.start_s_max);
   }

@@ -14,6 +14,7 @@ constexpr int64_t kSimGiB = int64_t{1} << 30;
 // Beyond those of the simulator.
 constexpr SimPurpose kScenarioPurpose{1000};
 constexpr SimPurpose kUnreadPurpose{1001};
+constexpr SimPurpose kZonePurpose{1002};
 
 SimGroup RandomGroup(int index, RandomStream* random) {
   SimGroup group;
@@ -199,6 +200,14 @@ Scenario RandomScenario(uint64_t seed) {
   if (seed % 4 != 0) scenario.faults = RandomFaults(&random);
   DrawReplacement(&random, &settings);
   if (random.Chance(300'000)) settings.node_budget = random.Between(1, 4);
+  RandomStream zones(seed, kZonePurpose);
+  if (zones.Chance(300'000)) {
+    for (SimGroup& group : scenario.groups)
+      group.zone = std::string(1, static_cast<char>('a' + zones.Between(0, 2)));
+    for (SimWorkload& workload : scenario.workloads) {
+      if (zones.Chance(300'000)) workload.max_zone_skew = zones.Between(1, 3);
+    }
+  }
   RandomStream unread(seed, kUnreadPurpose);
   if (seed % 4 != 0 && unread.Chance(160'000)) {
     scenario.faults.unread_group = unread.Between(10'000, 500'000);

@@ -322,8 +322,10 @@ type SimulatedGroup struct {
 	Tainted bool `protobuf:"varint,12,opt,name=tainted,proto3" json:"tainted,omitempty"`
 	// From its node to a node that is ready [10], and from a deletion that the cloud has taken to its end,
 	// until when it costs [30].
-	ReadySeconds  *int64 `protobuf:"varint,13,opt,name=ready_seconds,json=readySeconds,proto3,oneof" json:"ready_seconds,omitempty"`
-	StopSeconds   *int64 `protobuf:"varint,14,opt,name=stop_seconds,json=stopSeconds,proto3,oneof" json:"stop_seconds,omitempty"`
+	ReadySeconds *int64 `protobuf:"varint,13,opt,name=ready_seconds,json=readySeconds,proto3,oneof" json:"ready_seconds,omitempty"`
+	StopSeconds  *int64 `protobuf:"varint,14,opt,name=stop_seconds,json=stopSeconds,proto3,oneof" json:"stop_seconds,omitempty"`
+	// Its zone: the label topology.kubernetes.io/zone of its nodes. Empty: they have none.
+	Zone          string `protobuf:"bytes,15,opt,name=zone,proto3" json:"zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -456,6 +458,13 @@ func (x *SimulatedGroup) GetStopSeconds() int64 {
 	return 0
 }
 
+func (x *SimulatedGroup) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
 // A time that is drawn evenly between both.
 type SecondsRange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -560,8 +569,11 @@ type SimulatedWorkload struct {
 	Apart bool `protobuf:"varint,25,opt,name=apart,proto3" json:"apart,omitempty"`
 	// From a pod's node until it runs, drawn evenly [2 to 10].
 	PodStartSeconds *SecondsRange `protobuf:"bytes,26,opt,name=pod_start_seconds,json=podStartSeconds,proto3" json:"pod_start_seconds,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Zones differ by at most so many of its pods, as a topology spread constraint with DoNotSchedule has it.
+	// 0: by any number.
+	MaxZoneSkew   int64 `protobuf:"varint,27,opt,name=max_zone_skew,json=maxZoneSkew,proto3" json:"max_zone_skew,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SimulatedWorkload) Reset() {
@@ -774,6 +786,13 @@ func (x *SimulatedWorkload) GetPodStartSeconds() *SecondsRange {
 		return x.PodStartSeconds
 	}
 	return nil
+}
+
+func (x *SimulatedWorkload) GetMaxZoneSkew() int64 {
+	if x != nil {
+		return x.MaxZoneSkew
+	}
+	return 0
 }
 
 // A time of more replicas.
@@ -2049,7 +2068,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\bsettings\x18\x03 \x01(\v2\x1e.loadline.v1.SimulatedSettingsR\bsettings\x124\n" +
 	"\x06faults\x18\x04 \x01(\v2\x1c.loadline.v1.SimulatedFaultsR\x06faults\x12*\n" +
 	"\x11load_step_seconds\x18\x05 \x01(\x03R\x0floadStepSeconds\x12)\n" +
-	"\x10duration_seconds\x18\x06 \x01(\x03R\x0fdurationSeconds\"\xc7\x03\n" +
+	"\x10duration_seconds\x18\x06 \x01(\x03R\x0fdurationSeconds\"\xdb\x03\n" +
 	"\x0eSimulatedGroup\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03min\x18\x02 \x01(\x03R\x03min\x12\x10\n" +
@@ -2067,12 +2086,13 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x04spot\x18\v \x01(\bR\x04spot\x12\x18\n" +
 	"\atainted\x18\f \x01(\bR\atainted\x12(\n" +
 	"\rready_seconds\x18\r \x01(\x03H\x00R\freadySeconds\x88\x01\x01\x12&\n" +
-	"\fstop_seconds\x18\x0e \x01(\x03H\x01R\vstopSeconds\x88\x01\x01B\x10\n" +
+	"\fstop_seconds\x18\x0e \x01(\x03H\x01R\vstopSeconds\x88\x01\x01\x12\x12\n" +
+	"\x04zone\x18\x0f \x01(\tR\x04zoneB\x10\n" +
 	"\x0e_ready_secondsB\x0f\n" +
 	"\r_stop_seconds\"2\n" +
 	"\fSecondsRange\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\x03R\x03min\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x03R\x03max\"\x8c\t\n" +
+	"\x03max\x18\x02 \x01(\x03R\x03max\"\xb0\t\n" +
 	"\x11SimulatedWorkload\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\x04kind\x18\x02 \x01(\x0e2#.loadline.v1.SimulatedWorkload.KindR\x04kind\x12\x1a\n" +
@@ -2103,7 +2123,8 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"twoBudgets\x12!\n" +
 	"\fforged_owner\x18\x18 \x01(\bR\vforgedOwner\x12\x14\n" +
 	"\x05apart\x18\x19 \x01(\bR\x05apart\x12E\n" +
-	"\x11pod_start_seconds\x18\x1a \x01(\v2\x19.loadline.v1.SecondsRangeR\x0fpodStartSeconds\"N\n" +
+	"\x11pod_start_seconds\x18\x1a \x01(\v2\x19.loadline.v1.SecondsRangeR\x0fpodStartSeconds\x12\"\n" +
+	"\rmax_zone_skew\x18\x1b \x01(\x03R\vmaxZoneSkew\"N\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +

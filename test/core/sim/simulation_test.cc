@@ -56,6 +56,27 @@ TEST(SimulationTest, PodsThatKeepApartHaveANodeEach) {
   EXPECT_EQ(result.left_waiting, 0);
 }
 
+// 20 pods on nodes of four in three zones, each with a node at first: 7, 7 and 6 pods need two nodes in each
+// zone. Free to go anywhere, they need five nodes, two new ones of the cheapest group.
+TEST(SimulationTest, PodsThatSpreadOverZonesBuyNodesInEach) {
+  Scenario scenario = SmallScenario(20);
+  scenario.settings.slack_percent = 0;
+  for (const std::string zone : {"b", "c"}) {
+    SimGroup& group = scenario.groups.emplace_back(scenario.groups[0]);
+    group.name = group.zone = zone;
+    group.usd_per_hour = 0.6;
+  }
+  scenario.groups[0].zone = "a";
+  for (SimGroup& group : scenario.groups) group.nodes = group.min_nodes = 1;
+  EXPECT_EQ(SimulateAll(scenario).nodes_added, 3 + 2) << "with those of the start";
+  scenario.workloads[0].max_zone_skew = 1;
+  const SimResult spread = SimulateAll(scenario);
+  EXPECT_THAT(spread.violations, IsEmpty());
+  EXPECT_EQ(spread.left_waiting, 0);
+  EXPECT_EQ(spread.nodes_added, 3 + 3);
+  EXPECT_NEAR(spread.usd, 2 * (0.5 + 0.6 + 0.6) * 24, 0.2);
+}
+
 // The cheap group cannot be read: it is left as it is, and the dear one grows.
 TEST(SimulationTest, AGroupOfWhichTheCloudTellsNothingKeepsNoOtherFromGrowing) {
   Scenario scenario = SmallScenario(10);
