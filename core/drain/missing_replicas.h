@@ -18,7 +18,7 @@ namespace loadline {
 // ends, those count that are on nodes and do not end.
 class MissingReplicas {
  public:
-  // Cost: O(evictions * log), and O(pods) where evicted pods are still there.
+  // Cost: O(evictions + pods of their nodes), and O(pods) where evicted pods are still there.
   MissingReplicas(const ClusterState& cluster, std::span<const RecentEviction* const> evictions);
 
   // Whether the replacement of an evicted pod is missing: true as often as replicas of its owner are. Of an

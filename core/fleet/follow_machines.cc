@@ -126,9 +126,9 @@ std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& o
       machines.emplace_back(key, after);
       known_of.push_back(after);
     }
-    if (!group.readable) {
-      all_told = false;
-    } else if (live >= group.target) {
+    // A new process is told of none of its machines, though they are there.
+    if (!group.readable && group.machines.empty()) all_told = false;
+    if (live >= group.target) {
       memory.short_since_ms.reset();
     } else if (!memory.short_since_ms.has_value()) {
       memory.short_since_ms = now_ms;

@@ -1,5 +1,6 @@
 #include "core/loop/kept_bytes.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -31,21 +32,22 @@ void WriteSize(const GroupState& size, StateWriter* out) {
   out->Number(size.cached_node.has_value() ? 1 : 0);
   if (size.cached_node.has_value()) WriteAmounts(*size.cached_node, out);
   out->Optional(size.locked_ms);
-  out->Number(static_cast<uint64_t>(size.requested));
-  out->Optional(size.expected);
+  out->Number(static_cast<uint64_t>(std::min(size.requested, kMostNodes)));
+  out->Number(size.expected.has_value() ? 1 : 0);
+  if (size.expected.has_value()) out->Number(static_cast<uint64_t>(std::min(*size.expected, kMostNodes)));
   out->Number(size.asked.has_value() ? 1 : 0);
   if (!size.asked.has_value()) return;
   out->Number(static_cast<uint64_t>(size.asked->ms));
-  out->Number(static_cast<uint64_t>(size.asked->target));
+  out->Number(static_cast<uint64_t>(std::min(size.asked->target, kMostNodes)));
 }
 
 GroupState ReadSize(StateReader* in) {
-  constexpr uint64_t kEndOfNodes = uint64_t{1} << 31;
+  constexpr uint64_t kEndOfNodes = uint64_t{kMostNodes} + 1;
   GroupState size;
   if (in->Below(2) == 1) size.cached_node = ReadAmounts(in);
   size.locked_ms = in->Optional();
   size.requested = static_cast<int64_t>(in->Below(kEndOfNodes));
-  size.expected = in->Optional();
+  if (in->Below(2) == 1) size.expected = static_cast<int64_t>(in->Below(kEndOfNodes));
   if (in->Below(2) == 1) {
     GroupState::Asked& asked = size.asked.emplace();
     asked.ms = in->Time();
@@ -101,6 +103,7 @@ absl::btree_map<std::string, GroupState> ReadSizes(StateReader* in) {
   const std::string bytes = in->Text(kMostSizeBytes);
   StateReader entries(bytes);
   while (entries.ok() && !entries.AtEnd()) {
+    if (sizes.size() == kMostSizedGroups) entries.Fail();
     std::string group = entries.Text(kMostGroupNameBytes);
     if (!sizes.emplace(std::move(group), ReadSize(&entries)).second) entries.Fail();
   }

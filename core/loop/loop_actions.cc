@@ -45,7 +45,7 @@ void TakeUntoldIncrease(const OpenAction& action, const LoopObservation& seen, L
   const auto group = std::find_if(seen.groups.begin(), seen.groups.end(),
                                   [&](const CloudGroup& of) { return of.name == action.group; });
   if (group == seen.groups.end()) return;
-  // Of a group that cannot be read nobody knows: its nodes are waited for, so that no others are bought.
+  // Of a group that cannot be read nobody knows, and it must not back off for that.
   const bool grown = !group->problem.empty() || group->target >= action.from + action.nodes;
   TakeIncreaseOutcome(action,
                       {action.id, grown ? Result::kDone : Result::kUnknown,

@@ -80,6 +80,7 @@ inline constexpr size_t kMostSwapRefusals = 1'000;
 // What the next process is told of sizes and slack takes at most so many bytes each. Of sizes the last groups
 // by name are left out then, slack as a whole.
 inline constexpr size_t kMostSizeBytes = size_t{96} << 10;
+inline constexpr size_t kMostSizedGroups = 1'000;
 inline constexpr size_t kMostSlackBytes = size_t{64} << 10;
 
 struct LoopMemory {

@@ -23,7 +23,8 @@ inline constexpr size_t kMostGroupNameBytes = 512;
 // timers of nodes, where all else needs the room. Equal memories make equal bytes.
 std::string EncodeLoopMemory(const LoopMemory& memory);
 
-// Errors: kInvalidArgument  is not what EncodeLoopMemory() makes, or of a version that is not read; says which
+// Errors: kInvalidArgument  is not what EncodeLoopMemory() makes, or of a version that is not read; says
+// which
 absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes);
 
 }  // namespace loadline

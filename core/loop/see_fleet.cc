@@ -62,8 +62,9 @@ absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& s
   for (const NodeMark& mark : seen.marks) marked.insert(mark.slot);
   if (marked.empty()) return listed;
   for (const CloudGroup& group : seen.groups) {
-    if (!group.problem.empty()) continue;  // nobody knows what has become of its machines
     for (const CloudMachine& machine : group.machines) {
+      // Of a group that cannot be read nobody knows whether the others are being deleted by now.
+      if (!group.problem.empty() && machine.state != MachineState::kDeleting) continue;
       if (machine.node.has_value() && marked.contains(*machine.node)) {
         listed.emplace(*machine.node, machine.state);
       }

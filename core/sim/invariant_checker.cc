@@ -114,7 +114,10 @@ void InvariantChecker::NodeChanged(int32_t node) {
   if (number >= nodes_.size()) nodes_.resize(number + 1);
   const SimNode& of = world_.node(node);
   if (nodes_[number].pods == 0) nodes_[number].empty_since_ms = world_.now_ms();
-  if (of.tainted && !nodes_[number].tainted) nodes_[number].tainted_since_ms = world_.now_ms();
+  if (of.tainted && !nodes_[number].tainted) {
+    nodes_[number].tainted_since_ms = world_.now_ms();
+    nodes_[number].tries = 0;
+  }
   nodes_[number].tainted = of.tainted;
   nodes_[number].started = nodes_[number].started || of.ready;
   NoteWhetherFull(of.group);
@@ -191,10 +194,12 @@ void InvariantChecker::StartsToGo(int32_t node, bool empty, bool of_move) {
   CheckMinimum(node);
   going_.push_back({node, !empty, of_move});
   CheckParallelism();
-  // Where writes fail, nodes that could be marked are given back for those that could not, or that fails too; to
-  // try again is progress.
-  if (world_.scenario().faults.failed_write > 0) {
-    nodes_[static_cast<size_t>(node)].tainted_since_ms = world_.now_ms();
+  // Where writes fail, nodes that could be marked are given back for those that could not, or that fails too:
+  // a few more tries are progress.
+  constexpr int64_t kMostTries = 100;
+  NodeNote& note = nodes_[static_cast<size_t>(node)];
+  if (world_.scenario().faults.failed_write > 0 && ++note.tries <= kMostTries) {
+    note.tainted_since_ms = world_.now_ms();
   }
 }
 

@@ -75,6 +75,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
     int64_t to_move = 0;  // pods that are not of DaemonSets
     int64_t empty_since_ms = 0;
     int64_t tainted_since_ms = 0;  // while it is
+    int64_t tries = 0;             // to remove it meanwhile
     bool tainted = false;
     bool started = false;  // it was ready once
   };

@@ -37,8 +37,10 @@ KeptSlack SlackPlanner::Kept() const {
 }
 
 void SlackPlanner::Restore(const KeptSlack& kept) {
-  if (restored_.has_value() || !set_.groups().empty()) return;
+  const bool keeps = restored_.has_value() ? !restored_->placeholders.empty() : !set_.groups().empty();
+  if (keeps || kept.groups.empty()) return;
   SlackState state;
+  state.next_id = next_id_;
   state.class_labels = kept.class_labels;
   state.selected_labels = kept.selected_labels;
   state.excesses = kept.excesses;
@@ -49,6 +51,7 @@ void SlackPlanner::Restore(const KeptSlack& kept) {
     }
   }
   restored_ = std::move(state);
+  restored_without_places_ = true;
 }
 
 int32_t SlackPlanner::ClassId(const std::string& name) {
@@ -220,6 +223,16 @@ void SlackPlanner::Place(Turn* turn) {
 
 // --- the whole
 
+// The next plan adds what is wanted all the same. Copies of pods are as their pods wish.
+void SlackPlanner::RemoveUnplaced(Turn* turn) {
+  std::vector<std::pair<PlaceholderGroup, int64_t>> unplaced;
+  for (const auto& [group, members] : set_.groups()) {
+    if (group.kind == PlaceholderKind::kMirrored || members.unplaced.empty()) continue;
+    unplaced.emplace_back(group, static_cast<int64_t>(members.unplaced.size()));
+  }
+  for (const auto& [group, count] : unplaced) Shrink(group, count, turn->plan);
+}
+
 SlackPlan SlackPlanner::Plan(const SlackQuestion& question, WorkBudget* budget) {
   SlackPlan plan;
   const int64_t lost = set_.lost();
@@ -248,6 +261,7 @@ SlackPlan SlackPlanner::Plan(const SlackQuestion& question, WorkBudget* budget) 
   }
   for (const SlackClassView& of : turn.views) SizeClass(of, &plan.classes.emplace_back(), &turn);
   Place(&turn);
+  if (std::exchange(restored_without_places_, false)) RemoveUnplaced(&turn);
   for (size_t i = 0; i < turn.views.size(); ++i) {
     AskForClass(turn.views[i], &plan.classes[i], &turn);
     SumUp(turn.views[i], &plan.classes[i]);

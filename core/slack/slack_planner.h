@@ -59,7 +59,8 @@ class SlackPlanner {
   SlackState State() const;
   // The same without places. Cost: O(groups of placeholders)
   KeptSlack Kept() const;
-  // Takes over what another process kept, unless this planner keeps something itself.
+  // Takes over what another process kept, unless this planner keeps something itself. No node is asked for
+  // what finds no room at first: it held none.
   void Restore(const KeptSlack& kept);
   // Since when classes have more than they want, in seconds; by class. Of the last plan.
   const absl::btree_map<std::string, int64_t>& excess_since_s() const { return excess_since_s_; }
@@ -102,6 +103,7 @@ class SlackPlanner {
   void AddComing(Turn* turn) const;
   void RemoveOrphans(const SlackWishes& wishes, Turn* turn);
   void Place(Turn* turn);
+  void RemoveUnplaced(Turn* turn);
   void PlaceClass(const std::string& owner, const std::vector<int32_t>& classes, Turn* turn);
 
   // slack_copies.cc: copies of pods, and pods that wait.
@@ -139,6 +141,7 @@ class SlackPlanner {
   LabelKeys set_labels_;                // by which the owners of its placeholders are named
   LabelKeys selected_labels_;           // see SlackState
   std::optional<SlackState> restored_;  // to be taken over by the next plan
+  bool restored_without_places_ = false;
   absl::btree_map<std::string, int32_t> class_ids_;
   const ClusterState* cluster_ = nullptr;  // of the plan under way
   LoadLine line_;                          // of the last plan

@@ -379,9 +379,9 @@ v1::GroupSize EncodeSize(const std::vector<SizedGroup>& groups, size_t group, co
   return message;
 }
 
-v1::GroupSizeState EncodeState(const std::string& group, const GroupState& state) {
+v1::GroupSizeState EncodeState(const std::string& group_name, const GroupState& state) {
   v1::GroupSizeState message;
-  message.set_node_group(group);
+  message.set_node_group(group_name);
   if (state.cached_node.has_value()) {
     message.mutable_cached_node()->set_milli_cpu(state.cached_node->cpu);
     message.mutable_cached_node()->set_memory_bytes(state.cached_node->memory);

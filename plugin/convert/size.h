@@ -17,7 +17,7 @@
 
 namespace loadline {
 
-inline constexpr int kMaxSizedGroups = 1'000;
+inline constexpr int kMaxSizedGroups = 1'000;  // kMostSizedGroups
 inline constexpr int kMaxWaitingPods = 100'000;
 inline constexpr int kMaxSizeDaemons = 10'000;
 
@@ -52,7 +52,7 @@ absl::StatusOr<DecodedSizing> DecodeSizing(const v1::MeasureUtilizationRequest& 
 // The answer about one group.
 v1::GroupSize EncodeSize(const std::vector<SizedGroup>& groups, size_t group, const GatheredGroup& gathered,
                          const SizeDecision& decision);
-v1::GroupSizeState EncodeState(const std::string& group, const GroupState& state);
+v1::GroupSizeState EncodeState(const std::string& group_name, const GroupState& state);
 
 }  // namespace loadline
 

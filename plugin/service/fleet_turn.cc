@@ -59,8 +59,11 @@ std::vector<TimedNode> FleetTurn::Timers(int64_t now_s, int64_t ttl_s) const {
   return KnownTimers(memory_, view_.cluster(), now_s, ttl_s);
 }
 
-v1::SizeState FleetTurn::Sizes() const {
+v1::SizeState FleetTurn::Sizes(const v1::SizeState& of_view) const {
   v1::SizeState sizes;
+  for (const v1::GroupSizeState& size : of_view.groups()) {
+    if (!memory_.sizes.contains(size.node_group())) *sizes.add_groups() = size;
+  }
   for (const auto& [group, size] : memory_.sizes) *sizes.add_groups() = EncodeState(group, size);
   return sizes;
 }

@@ -29,8 +29,8 @@ class FleetTurn {
   void AddProgress(v1::PlanDrainRequest* drain) const;
   // Since when nodes are not needed, as an earlier process knew.
   std::vector<TimedNode> Timers(int64_t now_s, int64_t ttl_s) const;
-  // What groups that are sized left, as requests have it.
-  v1::SizeState Sizes() const;
+  // What groups that are sized left, as requests have it; `of_view`: what there is no room for in the memory.
+  v1::SizeState Sizes(const v1::SizeState& of_view) const;
   // A planner that is new goes on from the slack of an earlier process.
   void UseSlack(const LoopProblem& problem, SlackPlanner* slack) const;
   // Fills in what the plan reads of machines and groups, and of the batch.

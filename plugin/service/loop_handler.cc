@@ -135,8 +135,9 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
     problem->held_nodes = shared.held_nodes;
   }
   // The memory of the loop holds what the view does, and outlives it.
-  return DecodeSized(request, fleet != nullptr ? fleet->Sizes() : shared.size_state, shared.view.label_keys(), shared.limits.slack_namespace,
-                     problem, &decoded->left_out);
+  const v1::SizeState sizes = fleet != nullptr ? fleet->Sizes(shared.size_state) : shared.size_state;
+  return DecodeSized(request, sizes, shared.view.label_keys(), shared.limits.slack_namespace, problem,
+                     &decoded->left_out);
 }
 
 }  // namespace

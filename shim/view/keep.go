@@ -33,8 +33,8 @@ const mostCommonBytes = 4 << 20
 func NewKeeper() *Keeper { return &Keeper{common: map[contentKey]any{}} }
 
 // Reduce returns an object with only what is read of it. It is a transform of an informer, which hands it objects that
-// nobody else has. A pod is reduced in its place: a copy beside each would leave holes in memory as large as all that is
-// kept. What it has reduced it leaves as it is.
+// nobody else has. A pod is reduced in its place: a copy beside each would leave holes in memory as large as all that
+// is kept. What it has reduced it leaves as it is.
 func (k *Keeper) Reduce(object any) (any, error) {
 	switch o := object.(type) {
 	case *v1.Pod:

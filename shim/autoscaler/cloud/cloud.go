@@ -1,4 +1,4 @@
-// Package provider is a client of the external cloud providers of Cluster Autoscaler: any server of
+// Package cloud is a client of the external cloud providers of Cluster Autoscaler: any server of
 // clusterautoscaler.cloudprovider.v1.externalgrpc will do.
 package cloud
 

@@ -65,17 +65,19 @@ func (p *Planner) sizePods(o *Loop, groups []*loadlinev1.SizedGroup) []*loadline
 }
 
 // straySizeTaints returns the nodes that carry the taint of sizing, do not go, and are in no group that is sized: by
-// name. While a group has a problem nobody knows for sure: its nodes keep their taints until it is sized again.
+// name. While a group has a problem a node of no group may be one of its nodes.
 func (p *Planner) straySizeTaints(o *Loop) []string {
-	if slices.ContainsFunc(o.Groups, func(g *Group) bool { return g.Problem != nil }) {
-		return nil
-	}
+	unread := slices.ContainsFunc(o.Groups, func(g *Group) bool { return g.Problem != nil })
 	var stray []string
 	for _, node := range p.Cluster.SortedNodes() {
-		if drain.HasTaint(node, drain.SizeTaint) && !drain.HasTaint(node, drain.HardTaint) &&
-			o.Sized[o.groupOf[node.Spec.ProviderID]] == nil {
-			stray = append(stray, node.Name)
+		if !drain.HasTaint(node, drain.SizeTaint) || drain.HasTaint(node, drain.HardTaint) {
+			continue
 		}
+		id, known := o.groupOf[node.Spec.ProviderID]
+		if o.Sized[id] != nil || unread && (!known || o.Group(id).Problem != nil) {
+			continue
+		}
+		stray = append(stray, node.Name)
 	}
 	return stray
 }

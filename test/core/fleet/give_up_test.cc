@@ -91,6 +91,17 @@ TEST(GiveUpTest, AMachineOfAGroupThatCannotBeReadForSomeTimeIsLostAndNotLate) {
   EXPECT_THAT(view.delete_late, IsEmpty());
 }
 
+// Nodes that the cloud does not begin are waited for as long as any others, also where it does not tell of
+// them.
+TEST(GiveUpTest, NodesOfAGroupThatCannotBeReadAreNotWaitedForForEver) {
+  FleetWorld world;
+  world.Look(0);
+  world.Grow(1, 2);
+  world.group.readable = false;
+  EXPECT_EQ(world.Look(2).coming, 2);
+  EXPECT_EQ(world.Look(18).coming, 0);
+}
+
 TEST(GiveUpTest, AFaultOfAMachineThatOnceHadANodeDeletesNothing) {
   FleetWorld world;
   world.group = GroupOf("g", {MachineWithNode("a"), MachineWithNode("b")});

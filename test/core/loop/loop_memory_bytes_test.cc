@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/fleet/state_coder.h"
 #include "core/slack/slack_options.h"
@@ -131,6 +132,20 @@ TEST(LoopMemoryBytesTest, SizesAndSlackHaveBounds) {
   EXPECT_GT(read->sizes.size(), 150u);
   EXPECT_LT(read->sizes.size(), 200u);
   EXPECT_EQ(read->sizes.rbegin()->second.requested, static_cast<int64_t>(read->sizes.size()) - 1);
+}
+
+// The loop would refuse them each time.
+TEST(LoopMemoryBytesTest, SizesThatCannotBeAreRefused) {
+  LoopMemory memory;
+  for (int i = 0; i < 1'000; ++i) memory.sizes[absl::StrCat(i)] = {};
+  EXPECT_TRUE(DecodeLoopMemory(EncodeLoopMemory(memory)).ok());
+  memory.sizes["one more"] = {};
+  EXPECT_FALSE(DecodeLoopMemory(EncodeLoopMemory(memory)).ok());
+  memory.sizes.clear();
+  memory.sizes["g"].expected = kMostNodes + 1;
+  const absl::StatusOr<LoopMemory> read = DecodeLoopMemory(EncodeLoopMemory(memory));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->sizes.at("g").expected, kMostNodes);
 }
 
 // Somebody who may write the ConfigMap must not have the next leader run out of memory.

@@ -168,21 +168,39 @@ TEST_F(SlackPlannerTest, OnlyRemovalIsDelayed) {
 // The next process knows how much is kept, and since when it is more than wanted.
 TEST_F(SlackPlannerTest, TheDelayOfRemovalOutlivesTheProcess) {
   AddNodes(2, {{{2000, 2000}, "x"}});
+  AddNodes(1);
   options_.rate = kWholeRate;
   Plan(0);
   options_.rate = kWholeRate / 5;
   EXPECT_EQ(Plan(100).removed, 0);
   const KeptSlack kept = planner_.Kept();
   planner_ = SlackPlanner();
+  planner_.Restore(SlackState());  // a loop that failed was undone
   planner_.Restore(kept);
   const SlackPlan plan = Plan(699);
   EXPECT_EQ(plan.added + plan.removed, 0);
   EXPECT_EQ(plan.classes[0].count, 5);
-  EXPECT_EQ(plan.classes[0].placed, 4);  // two of 800 fit into what each node has left
+  EXPECT_EQ(plan.classes[0].placed, 5);
   EXPECT_EQ(planner_.Kept(), kept);
   EXPECT_EQ(Plan(700).removed, 4);
   planner_.Restore(kept);  // who keeps something itself knows best
   EXPECT_EQ(Plan(701).classes[0].count, 1);
+}
+
+// What a process kept that has not led for long must not buy nodes: a node with 2000 left takes two of 800.
+TEST_F(SlackPlannerTest, WhatAnotherProcessKeptBuysNoNodes) {
+  AddNodes(1, {{{2000, 2000}, "x"}});
+  options_.rate = kWholeRate / 5;  // 400 are wanted
+  Plan(0);
+  KeptSlack kept = planner_.Kept();
+  kept.groups[0].of.size = {800, 800};
+  kept.groups[0].count = 1'000;
+  planner_ = SlackPlanner();
+  planner_.Restore(kept);
+  const SlackPlan plan = Plan(100);
+  EXPECT_TRUE(plan.demands.empty());
+  EXPECT_LE(plan.classes[0].count, 2);
+  EXPECT_EQ(plan.classes[0].count, plan.classes[0].placed);
 }
 
 // Five of 800 and 800 as before are too much memory where 400 are wanted: 4000, of which 400 would be made
