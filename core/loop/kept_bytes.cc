@@ -49,9 +49,10 @@ GroupState ReadSize(StateReader* in) {
   size.requested = static_cast<int64_t>(in->Below(kEndOfNodes));
   if (in->Below(2) == 1) size.expected = static_cast<int64_t>(in->Below(kEndOfNodes));
   if (in->Below(2) == 1) {
-    GroupState::Asked& asked = size.asked.emplace();
+    GroupState::Asked asked;
     asked.ms = in->Time();
     asked.target = static_cast<int64_t>(in->Below(kEndOfNodes));
+    size.asked = asked;
   }
   return size;
 }

@@ -50,11 +50,10 @@ bool TestedLoop::ActOn(const LoopAction& action) {
     case LoopAction::Kind::kGiveBack:
       actuation_.Release(seen_.NodeIn(action.slot));
       break;
-    case LoopAction::Kind::kRemove:
-      break;  // see Act()
     case LoopAction::Kind::kTakeBack:
     case LoopAction::Kind::kSwap:
       // This cloud begins at once with all that it is to make, and swaps are off.
+    case LoopAction::Kind::kRemove:  // see Act()
       break;
   }
   return !Ends();

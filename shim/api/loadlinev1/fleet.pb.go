@@ -707,8 +707,8 @@ type CloudGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Nodes that the cloud is to hold. [0, 2^31).
 	Target int32 `protobuf:"varint,1,opt,name=target,proto3" json:"target,omitempty"`
-	// What is not known of it now: it is left as it is, and what was known last is told. Empty: all is known. At most
-	// 4096 bytes.
+	// What is not known of it now: it is left as it is, and what was known last is told. Empty: all is known.
+	// At most 4096 bytes.
 	Problem string `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
 	// See FleetOptions. Unset, or 0: as there.
 	MaxNodeProvisionMilliseconds int64 `protobuf:"varint,3,opt,name=max_node_provision_milliseconds,json=maxNodeProvisionMilliseconds,proto3" json:"max_node_provision_milliseconds,omitempty"`
