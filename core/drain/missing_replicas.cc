@@ -58,8 +58,9 @@ MissingReplicas::MissingReplicas(const ClusterState& cluster,
     Owner& owner = owners_[KeyOfOwner(eviction->shape)];
     owner.wanted = workload->target_replicas;
     owner.missing = std::max<int64_t>(0, workload->target_replicas - workload->current_replicas);
-    owner.is_job = TraitsOf(eviction->shape).owner->kind == "Job";
-    if (owner.is_job || !StillEnds(cluster, *eviction)) continue;
+    // A job wants fewer pods the more of them are done: its status alone tells.
+    const bool is_job = TraitsOf(eviction->shape).owner->kind == "Job";
+    if (is_job || !StillEnds(cluster, *eviction)) continue;
     ++owner.ending;
     any_ends = true;
   }

@@ -31,7 +31,6 @@ class MissingReplicas {
     int64_t missing = 0;
     int64_t ending = 0;    // evicted pods that are still there
     int64_t on_nodes = 0;  // pods that do not end
-    bool is_job = false;   // which wants fewer pods the more of them are done
   };
   void CountPodsOnNodes(const ClusterState& cluster);
 

@@ -12,7 +12,10 @@ namespace loadline {
 
 // --- state
 
-void SlackPlanner::Restore(const SlackState& state) { restored_ = state; }
+void SlackPlanner::Restore(const SlackState& state) {
+  restored_ = state;
+  restored_without_places_ = false;
+}
 
 SlackState SlackPlanner::State() const {
   if (restored_.has_value()) return *restored_;

@@ -12,6 +12,9 @@
 
 namespace loadline {
 
+// What a memory holds the next question takes.
+static_assert(size_t{kMaxSizedGroups} == kMostSizedGroups);
+
 absl::StatusOr<std::unique_ptr<FleetTurn>> FleetTurn::Begin(const v1::PlanLoopRequest& request,
                                                             const DecodedProblem& growth,
                                                             const LoopDecisions& decisions, View* view) {

@@ -187,6 +187,22 @@ TEST_F(SlackPlannerTest, TheDelayOfRemovalOutlivesTheProcess) {
   EXPECT_EQ(Plan(701).classes[0].count, 1);
 }
 
+// A loop that took over what another process kept, and failed, leaves no trace in a state that is put back:
+// the fifth placeholder, for which two nodes have no room, stays.
+TEST_F(SlackPlannerTest, AStateThatIsPutBackKeepsWhatHasNoRoom) {
+  AddNodes(2, {{{2000, 2000}, "x"}});
+  options_.rate = kWholeRate;
+  Plan(0);
+  const SlackState state = planner_.State();
+  const KeptSlack kept = planner_.Kept();
+  planner_ = SlackPlanner();
+  planner_.Restore(kept);
+  planner_.Restore(state);
+  const SlackPlan plan = Plan(100);
+  EXPECT_EQ(plan.added + plan.removed, 0);
+  EXPECT_EQ(plan.classes[0].count, 5);
+}
+
 // What a process kept that has not led for long must not buy nodes: a node with 2000 left takes two of 800.
 TEST_F(SlackPlannerTest, WhatAnotherProcessKeptBuysNoNodes) {
   AddNodes(1, {{{2000, 2000}, "x"}});
