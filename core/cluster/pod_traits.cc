@@ -6,6 +6,9 @@
 namespace loadline {
 namespace {
 
+constexpr int64_t kDefaultGraceS = 30;
+constexpr int64_t kTerminatingHeadroomS = 30;
+
 void AddText(const std::string& text, FingerprintBuilder* builder) { builder->Add(absl::string_view(text)); }
 
 template <typename Number>
@@ -62,6 +65,14 @@ void NodeTraits::AddTo(FingerprintBuilder* builder) const {
     builder->Add(int64_t{States(*this, entry.annotation)});
   }
   if (!unreadable.empty()) AddText(unreadable, builder);
+}
+
+bool IsLongTerminating(std::optional<int64_t> deleted_s, std::optional<int64_t> grace_s, int64_t now_s) {
+  if (!deleted_s.has_value()) return false;
+  // In double: any time and any grace period may be stated, and seconds are exact where it matters.
+  const double end = static_cast<double>(*deleted_s) + static_cast<double>(grace_s.value_or(kDefaultGraceS)) +
+                     kTerminatingHeadroomS;
+  return end < static_cast<double>(now_s);
 }
 
 }  // namespace loadline

@@ -86,6 +86,13 @@ struct PodTraits {
 // OfKnownDaemonSet().
 bool IsDaemonPod(const PodTraits& traits);
 
+// Whether a pod has been terminating for so long that it counts as gone: 30 s beyond its grace period, which
+// is 30 s where it states none.
+bool IsLongTerminating(std::optional<int64_t> deleted_s, std::optional<int64_t> grace_s, int64_t now_s);
+inline bool IsLongTerminating(const PodTraits& traits, int64_t now_s) {
+  return IsLongTerminating(traits.deleted_s, traits.grace_s, now_s);
+}
+
 // What planners read of one node.
 struct NodeTraits {
   std::string uid;

@@ -9,9 +9,6 @@
 namespace loadline {
 namespace {
 
-constexpr int64_t kDefaultGraceS = 30;
-constexpr int64_t kTerminatingHeadroomS = 30;
-
 RuleAnswer Undefined() { return {}; }
 RuleAnswer Outcome(PodOutcome outcome) { return {.outcome = outcome}; }
 RuleAnswer Block(PodReason reason) { return {.outcome = PodOutcome::kBlock, .reason = reason}; }
@@ -205,14 +202,6 @@ RuleAnswer JudgePod(const PodQuestion& question, std::span<const DrainRule> rule
     if (!chain.Add(rule.judge(question))) break;
   }
   return chain.answer();
-}
-
-bool IsLongTerminating(const PodTraits& traits, int64_t now_s) {
-  if (!traits.deleted_s.has_value()) return false;
-  // In double: any time and any grace period may be stated, and seconds are exact where it matters.
-  const double end = static_cast<double>(*traits.deleted_s) +
-                     static_cast<double>(traits.grace_s.value_or(kDefaultGraceS)) + kTerminatingHeadroomS;
-  return end < static_cast<double>(now_s);
 }
 
 PodJudge::PodJudge(const ClusterState& state, const DisruptionBudgets& budgets,

@@ -145,10 +145,6 @@ class PodJudge {
   std::vector<std::optional<RuleAnswer>> by_shape_;
 };
 
-// Whether a pod has been terminating for so long that it counts as gone: 30 s beyond its grace period, which
-// is 30 s where it states none.
-bool IsLongTerminating(const PodTraits& traits, int64_t now_s);
-
 }  // namespace loadline
 
 #endif  // LOADLINE_CORE_DRAIN_RULES_H_

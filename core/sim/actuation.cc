@@ -3,19 +3,53 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/removal/step_removal.h"
+#include "core/sim/observed_cluster.h"
+
 namespace loadline {
 namespace {
 
-// The defaults of the autoscaler: from taint to drain; how long evictions are tried; and how long pods may
-// take to end, with what they may take beyond their grace period.
-constexpr int64_t kDelayAfterTaintMs = 5'000;
-constexpr int64_t kGiveUpEvictionsMs = 120'000;
-constexpr int64_t kGiveUpPodsMs = 630'000;
+RemovalRules RulesOf(const SimSettings& settings) {
+  RemovalRules rules;
+  rules.eviction_retry_ms = settings.eviction_retry_ms;
+  rules.poll_ms = settings.poll_ms;
+  return rules;
+}
+
+EvictionAnswer AnswerOf(SimEviction eviction) {
+  switch (eviction) {
+    case SimEviction::kDone:
+      return {.code = 201};
+    case SimEviction::kRefused:
+      return {.code = 429, .cause = EvictionAnswer::Cause::kBudget, .error = "the budget has nothing left"};
+    case SimEviction::kTwoBudgets:
+      return {.code = 500, .error = "the pod has more than one PodDisruptionBudget"};
+    case SimEviction::kFailed:
+      return {.code = 500, .error = "the API server failed"};
+  }
+  return {};
+}
+
+AskOutcome OutcomeOf(CloudAnswer answer) {
+  using Result = AskOutcome::Result;
+  switch (answer) {
+    case CloudAnswer::kDone:
+    case CloudAnswer::kRefused:  // it is on its way out already: the node goes without us
+      return {};
+    case CloudAnswer::kUnknown:
+      return {.result = Result::kUnknown, .error = "the answer was lost"};
+    case CloudAnswer::kNoCapacity:
+    case CloudAnswer::kThrottled:
+    case CloudAnswer::kFailed:
+      break;
+  }
+  return {.result = Result::kRefused, .error = "the call failed"};
+}
 
 }  // namespace
 
 Actuation::Actuation(World* world, Cloud* cloud, ActObserver* observer)
-    : world_(*world), cloud_(*cloud), observer_(*observer) {}
+    : world_(*world), cloud_(*cloud), observer_(*observer), rules_(RulesOf(world->scenario().settings)) {}
 
 CloudAnswer Actuation::Grow(int32_t group, int64_t machines, int64_t for_slack, int64_t for_moves) {
   observer_.Grows(group, machines, for_slack, for_moves);
@@ -40,26 +74,25 @@ void Actuation::Forget(int64_t clock_ms) {
   progress_ = {};
 }
 
-const Actuation::Going* Actuation::Find(int32_t node) const {
+Actuation::Going* Actuation::Find(int32_t node) {
   const auto found =
       std::find_if(going_.begin(), going_.end(), [&](const Going& going) { return going.node == node; });
   return found == going_.end() ? nullptr : &*found;
 }
 
-void Actuation::Again(Going* going, int64_t after_ms) {
-  going->next_ms = world_.now_ms() + after_ms;
-  world_.After(after_ms, SimEventKind::kActuate, going->node);
-}
-
 bool Actuation::Start(int32_t node, std::vector<int32_t> pods, bool of_move) {
   if (world_.WriteFails()) return false;
   observer_.StartsToGo(node, pods.empty(), of_move);
-  std::sort(pods.begin(), pods.end());
-  going_.push_back({.node = node, .since_ms = world_.now_ms(), .planned = std::move(pods)});
+  Going& going = going_.emplace_back();
+  going.node = node;
+  going.removal.empty = pods.empty();
+  going.removal.since_ms = world_.now_ms();
+  going.planned = std::move(pods);
+  std::sort(going.planned.begin(), going.planned.end());
   under_way_.push_back(node);
   progress_.started.push_back(node);
   world_.SetTainted(node, true);
-  Again(&going_.back(), kDelayAfterTaintMs);
+  Advance(&going, {});
   return true;
 }
 
@@ -87,100 +120,94 @@ void Actuation::GiveBack(int32_t node) {
   if (world_.machine(world_.node(node).machine).state != SimMachine::State::kDeleting) Release(node);
 }
 
-void Actuation::DeleteMachine(Going* going) {
-  const int32_t node = going->node;
-  const int32_t machine = world_.node(node).machine;
-  observer_.Deletes(machine, /*late=*/false);
-  world_.SetAsked(node, std::max<int64_t>(0, world_.now_ms() + clock_ms_));
-  switch (cloud_.Delete(machine)) {
-    case CloudAnswer::kDone:
-    case CloudAnswer::kRefused:  // it is on its way out already: the node goes without us
-      acknowledged_.insert(node);
-      progress_.removed.push_back(node);
-      End(node);
-      return;
-    case CloudAnswer::kUnknown:
-      // It may have been taken: the mark stays on the node, and nobody takes the taint off for some time.
-      Fail(node);
-      return;
-    case CloudAnswer::kNoCapacity:
-    case CloudAnswer::kThrottled:
-    case CloudAnswer::kFailed:
-      world_.SetAsked(node, -1);
-      GiveBack(node);
-      return;
+void Actuation::Finish(int32_t node, const RemovalEnd& end) {
+  if (end.result == RemovalResult::kDeleted) {
+    acknowledged_.insert(node);
+    progress_.removed.push_back(node);
+    End(node);
+  } else if (end.give_back) {
+    GiveBack(node);
+  } else {
+    Fail(node);
   }
 }
 
-bool Actuation::LookAgain(Going* going) const {
-  going->looked_ms = world_.now_ms();
-  for (const int32_t pod : world_.node(going->node).pods) {
-    if (world_.IsDaemon(pod)) continue;
-    // Pods that came since it was planned have no place elsewhere.
-    if (!world_.IsTerminating(pod) &&
-        !std::binary_search(going->planned.begin(), going->planned.end(), pod)) {
-      return false;
+void Actuation::Look(const Going& going, RemovalSight* seen) const {
+  const SimNode& node = world_.node(going.node);
+  if (going.look_at_node) {
+    seen->node.emplace();
+    if (!node.present) seen->node = {.standing = NodeStanding::kGone, .error = "the node is gone"};
+    if (node.present && !node.tainted) {
+      seen->node = {.standing = NodeStanding::kNotOurs, .error = "somebody has taken the taint away"};
     }
-    going->leaving.push_back(pod);
   }
-  return true;
+  if (!going.look_at_pods) return;
+  seen->pods.emplace();
+  for (const int32_t pod : node.pods) {
+    RemovalPod& to = seen->pods->pods.emplace_back();
+    to.uid = ObservedCluster::PodName(pod);
+    to.name = to.uid;
+    to.planned = std::binary_search(going.planned.begin(), going.planned.end(), pod) ? PlannedPod::kMoves
+                                                                                     : PlannedPod::kNew;
+    to.grace_s = world_.workload(world_.pod(pod).workload).grace_s;
+    if (world_.IsTerminating(pod)) to.deleted_s = world_.now_ms() / 1000;
+    to.daemon_set = world_.IsDaemon(pod);
+    to.evict_daemon_set = false;  // they end with their node
+  }
 }
 
-void Actuation::Evict(Going* going, bool* refused, bool* ending) {
-  const auto& there = world_.node(going->node).pods;
-  std::erase_if(going->leaving,
-                [&](int32_t pod) { return std::find(there.begin(), there.end(), pod) == there.end(); });
-  for (const int32_t pod : going->leaving) {
-    if (!world_.IsTerminating(pod)) {
-      if (world_.Evict(pod) != SimEviction::kDone) {
-        *refused = true;
-        continue;
-      }
-      progress_.evicted.push_back({pod, world_.now_ms()});
+RemovalSight Actuation::CarryOut(const RemovalOrders& orders, int32_t node) {
+  RemovalSight seen;
+  for (const EvictionOrder& order : orders.evictions) {
+    const int32_t pod = ObservedCluster::PodNamed(order.uid);
+    const SimEviction eviction = world_.Evict(pod);
+    if (eviction == SimEviction::kDone) progress_.evicted.push_back({pod, world_.now_ms()});
+    seen.evictions.push_back(AnswerOf(eviction));
+    seen.evictions.back().uid = order.uid;
+  }
+  if (orders.mark) {
+    seen.marked.emplace();
+    if (world_.WriteFails()) {
+      seen.marked = {.standing = NodeStanding::kUnreadable, .error = "the API server failed"};
+    } else {
+      world_.SetAsked(node, std::max<int64_t>(0, world_.now_ms() + clock_ms_));
     }
-    *ending = true;
+  }
+  if (orders.ask) {
+    const int32_t machine = world_.node(node).machine;
+    observer_.Deletes(machine, /*late=*/false);
+    seen.asked = OutcomeOf(cloud_.Delete(machine));
+  }
+  return seen;
+}
+
+void Actuation::Advance(Going* going, RemovalSight seen) {
+  for (;;) {
+    const RemovalOrders orders = StepRemoval(rules_, seen, world_.now_ms(), &going->removal);
+    if (orders.end.has_value()) return Finish(going->node, *orders.end);
+    seen = CarryOut(orders, going->node);
+    going->look_at_node = orders.look_at_node;
+    going->look_at_pods = orders.look_at_pods;
+    if (orders.due_ms > world_.now_ms()) {
+      going->next_ms = orders.due_ms;
+      world_.After(orders.due_ms - world_.now_ms(), SimEventKind::kActuate, going->node);
+      return;
+    }
+    Look(*going, &seen);
   }
 }
 
 void Actuation::Step(int32_t node) {
-  Going* const going = const_cast<Going*>(Find(node));
+  Going* const going = Find(node);
   // Another process may have begun it again, at another time.
   if (going == nullptr || going->next_ms != world_.now_ms()) return;
   if (!world_.node(node).present) {
     End(node);
     return;
   }
-  if (going->looked_ms < 0 && !LookAgain(going)) {
-    GiveBack(node);
-    return;
-  }
-  const SimSettings& settings = world_.scenario().settings;
-  bool refused = false;
-  bool ending = false;
-  Evict(going, &refused, &ending);
-  if (refused) {
-    if (world_.now_ms() + settings.eviction_retry_ms >= going->looked_ms + kGiveUpEvictionsMs) {
-      GiveBack(node);
-    } else {
-      Again(going, settings.eviction_retry_ms);
-    }
-    return;
-  }
-  if (going->accepted_ms < 0) going->accepted_ms = world_.now_ms();
-  if (ending) {
-    if (world_.now_ms() >= going->accepted_ms + kGiveUpPodsMs) {
-      GiveBack(node);
-    } else {
-      Again(going, settings.poll_ms);
-    }
-    return;
-  }
-  const auto& there = world_.node(node).pods;
-  if (std::all_of(there.begin(), there.end(), [&](int32_t pod) { return world_.IsDaemon(pod); })) {
-    DeleteMachine(going);
-  } else {  // pods that tolerate all taints came meanwhile
-    GiveBack(node);
-  }
+  RemovalSight seen;
+  Look(*going, &seen);
+  Advance(going, std::move(seen));
 }
 
 }  // namespace loadline

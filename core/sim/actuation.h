@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
+#include "core/removal/removal.h"
+#include "core/removal/removal_rules.h"
 #include "core/sim/cloud.h"
 #include "core/sim/world.h"
 
@@ -30,10 +33,8 @@ class ActObserver {
   virtual void LeaderChanges() = 0;
 };
 
-// A node that goes: tainted, its pods evicted, then deleted at the cloud. It looks at the pods as they are,
-// as a client of the API server does. Where pods come that were not planned with, stay for too long, or the
-// cloud refuses the deletion, the node is given back; never once the cloud deletes it. All by the rules of
-// shim/autoscaler/act/drain with its defaults, which does the same for a cluster.
+// Nodes that go: tainted, then by the steps of core/removal, which act on clusters too. It looks at nodes and
+// pods as they are, as a client of the API server does.
 class Actuation {
  public:
   struct EvictedPod {
@@ -67,7 +68,7 @@ class Actuation {
 
   // Nodes go, and have not been taken by the cloud yet.
   const std::vector<int32_t>& under_way() const { return under_way_; }
-  bool UnderWay(int32_t node) const { return Find(node) != nullptr; }
+  bool UnderWay(int32_t node) const { return absl::c_linear_search(under_way_, node); }
   // The cloud has said to this process that it deletes it.
   bool Acknowledged(int32_t node) const { return acknowledged_.contains(node); }
   bool HasProgress() const { return !progress_.empty(); }
@@ -76,29 +77,28 @@ class Actuation {
  private:
   struct Going {
     int32_t node = 0;
-    int64_t since_ms = 0;
-    int64_t next_ms = 0;           // when it is looked at again
     std::vector<int32_t> planned;  // pods, sorted
-    // Pods that are to end, of those that were there at looked_ms; and when all evictions were accepted. -1:
-    // not yet.
-    std::vector<int32_t> leaving;
-    int64_t looked_ms = -1;
-    int64_t accepted_ms = -1;
+    Removal removal;
+    int64_t next_ms = 0;  // when it is looked at again, and at what
+    bool look_at_node = false;
+    bool look_at_pods = false;
   };
-  const Going* Find(int32_t node) const;
-  void Again(Going* going, int64_t after_ms);
+  Going* Find(int32_t node);
+  // Adds what is to be looked at.
+  void Look(const Going& going, RemovalSight* seen) const;
+  // Does what was ordered, and tells what became of it.
+  RemovalSight CarryOut(const RemovalOrders& orders, int32_t node);
+  // Takes steps until something is to be waited for.
+  void Advance(Going* going, RemovalSight seen);
   void End(int32_t node);
-  // Whether all pods are those of the plan, or end; takes note of them.
-  bool LookAgain(Going* going) const;
-  // Evicts those that are left, and tells whether some were refused, and some have yet to end.
-  void Evict(Going* going, bool* refused, bool* ending);
+  void Finish(int32_t node, const RemovalEnd& end);
   // Its removal has failed; the mark stays.
   void Fail(int32_t node);
-  void DeleteMachine(Going* going);
 
   World& world_;
   Cloud& cloud_;
   ActObserver& observer_;
+  const RemovalRules rules_;
   std::vector<Going> going_;
   std::vector<int32_t> under_way_;  // the nodes of going_
   absl::flat_hash_set<int32_t> acknowledged_;

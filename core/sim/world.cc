@@ -168,7 +168,7 @@ SimEviction World::Evict(int32_t pod) {
   const SimPod& of = At(pod);
   if (WriteFails()) return SimEviction::kFailed;
   if (of.phase == SimPodPhase::kTerminating || of.phase == SimPodPhase::kGone) return SimEviction::kDone;
-  if (workload(of.workload).two_budgets) return SimEviction::kFailed;
+  if (workload(of.workload).two_budgets) return SimEviction::kTwoBudgets;
   // A pod that is not ready is not among the healthy ones; it goes while they are enough.
   if (workload(of.workload).max_unavailable >= 0) {
     const SimBudget budget = BudgetOf(of.workload);

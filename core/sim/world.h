@@ -64,8 +64,9 @@ struct SimMachine {
 // How an eviction ended.
 enum class SimEviction {
   kDone,
-  kRefused,  // the budget has nothing left (429)
-  kFailed,   // for another reason
+  kRefused,     // the budget has nothing left (429)
+  kTwoBudgets,  // more than one selects it (500)
+  kFailed,      // for another reason
 };
 
 // What a budget's status says.

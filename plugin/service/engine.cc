@@ -11,6 +11,7 @@
 #include "loadline/v1/fit.pb.h"
 #include "loadline/v1/load_line.pb.h"
 #include "loadline/v1/loop.pb.h"
+#include "loadline/v1/removal.pb.h"
 #include "loadline/v1/scale_up.pb.h"
 #include "loadline/v1/scale_up_plan.pb.h"
 #include "loadline/v1/score.pb.h"
@@ -74,6 +75,8 @@ constexpr Method kMethods[] = {
      Handle<v1::MeasureUtilizationRequest, v1::MeasureUtilizationResponse, AnswerMeasureUtilization>},
     {"/loadline.v1.Autoscaler/PlanLoop", Handle<v1::PlanLoopRequest, v1::PlanLoopResponse, AnswerPlanLoop>},
     {"/loadline.v1.Autoscaler/Simulate", Handle<v1::SimulateRequest, v1::SimulateResponse, AnswerSimulate>},
+    {"/loadline.v1.Autoscaler/StepRemoval",
+     Handle<v1::StepRemovalRequest, v1::StepRemovalResponse, AnswerStepRemoval>},
     {"/loadline.v1.Autoscaler/PlanConsolidation",
      Handle<v1::PlanConsolidationRequest, v1::PlanConsolidationResponse, AnswerPlanConsolidation>},
     {"/loadline.v1.Autoscaler/PlanDrain",

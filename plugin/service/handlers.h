@@ -42,6 +42,8 @@ class ScoreRequest;
 class ScoreResponse;
 class SimulateRequest;
 class SimulateResponse;
+class StepRemovalRequest;
+class StepRemovalResponse;
 class SyncRequest;
 class SyncResponse;
 }  // namespace v1
@@ -85,6 +87,8 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
                                                     const Deadline& deadline, Views* views);
 absl::StatusOr<v1::SimulateResponse> AnswerSimulate(const v1::SimulateRequest& request,
                                                     const Deadline& deadline, Views* views);
+absl::StatusOr<v1::StepRemovalResponse> AnswerStepRemoval(const v1::StepRemovalRequest& request,
+                                                          const Deadline& deadline, Views* views);
 
 absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
     const v1::PlanConsolidationRequest& request, const Deadline& deadline, Views* views);

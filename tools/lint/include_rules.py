@@ -41,6 +41,7 @@ MAY_INCLUDE = {
     "size": FOUNDATION,
     "slack": FOUNDATION,
     "drain": FOUNDATION,
+    "removal": {"base", "cluster"},
     "consolidate": FOUNDATION | {"price", "pack"},
     "fleet": {"base"},
 }

@@ -26,7 +26,7 @@ var File_loadline_v1_autoscaler_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_autoscaler_proto_rawDesc = "" +
 	"\n" +
-	"\x1cloadline/v1/autoscaler.proto\x12\vloadline.v1\x1a\x1dloadline/v1/consolidate.proto\x1a\x17loadline/v1/drain.proto\x1a\x16loadline/v1/loop.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x1cloadline/v1/simulation.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto2\x83\x06\n" +
+	"\x1cloadline/v1/autoscaler.proto\x12\vloadline.v1\x1a\x1dloadline/v1/consolidate.proto\x1a\x17loadline/v1/drain.proto\x1a\x16loadline/v1/loop.proto\x1a\x19loadline/v1/removal.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x1cloadline/v1/simulation.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto2\xd5\x06\n" +
 	"\n" +
 	"Autoscaler\x12\\\n" +
 	"\x0fEstimateScaleUp\x12#.loadline.v1.EstimateScaleUpRequest\x1a$.loadline.v1.EstimateScaleUpResponse\x12P\n" +
@@ -37,7 +37,8 @@ const file_loadline_v1_autoscaler_proto_rawDesc = "" +
 	"\tPlanSlack\x12\x1d.loadline.v1.PlanSlackRequest\x1a\x1e.loadline.v1.PlanSlackResponse\x12G\n" +
 	"\bPlanLoop\x12\x1c.loadline.v1.PlanLoopRequest\x1a\x1d.loadline.v1.PlanLoopResponse\x12G\n" +
 	"\bSimulate\x12\x1c.loadline.v1.SimulateRequest\x1a\x1d.loadline.v1.SimulateResponse\x12b\n" +
-	"\x11PlanConsolidation\x12%.loadline.v1.PlanConsolidationRequest\x1a&.loadline.v1.PlanConsolidationResponseB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x11PlanConsolidation\x12%.loadline.v1.PlanConsolidationRequest\x1a&.loadline.v1.PlanConsolidationResponse\x12P\n" +
+	"\vStepRemoval\x12\x1f.loadline.v1.StepRemovalRequest\x1a .loadline.v1.StepRemovalResponseB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var file_loadline_v1_autoscaler_proto_goTypes = []any{
 	(*EstimateScaleUpRequest)(nil),     // 0: loadline.v1.EstimateScaleUpRequest
@@ -49,15 +50,17 @@ var file_loadline_v1_autoscaler_proto_goTypes = []any{
 	(*PlanLoopRequest)(nil),            // 6: loadline.v1.PlanLoopRequest
 	(*SimulateRequest)(nil),            // 7: loadline.v1.SimulateRequest
 	(*PlanConsolidationRequest)(nil),   // 8: loadline.v1.PlanConsolidationRequest
-	(*EstimateScaleUpResponse)(nil),    // 9: loadline.v1.EstimateScaleUpResponse
-	(*RankOptionsResponse)(nil),        // 10: loadline.v1.RankOptionsResponse
-	(*PlanScaleUpResponse)(nil),        // 11: loadline.v1.PlanScaleUpResponse
-	(*MeasureUtilizationResponse)(nil), // 12: loadline.v1.MeasureUtilizationResponse
-	(*PlanDrainResponse)(nil),          // 13: loadline.v1.PlanDrainResponse
-	(*PlanSlackResponse)(nil),          // 14: loadline.v1.PlanSlackResponse
-	(*PlanLoopResponse)(nil),           // 15: loadline.v1.PlanLoopResponse
-	(*SimulateResponse)(nil),           // 16: loadline.v1.SimulateResponse
-	(*PlanConsolidationResponse)(nil),  // 17: loadline.v1.PlanConsolidationResponse
+	(*StepRemovalRequest)(nil),         // 9: loadline.v1.StepRemovalRequest
+	(*EstimateScaleUpResponse)(nil),    // 10: loadline.v1.EstimateScaleUpResponse
+	(*RankOptionsResponse)(nil),        // 11: loadline.v1.RankOptionsResponse
+	(*PlanScaleUpResponse)(nil),        // 12: loadline.v1.PlanScaleUpResponse
+	(*MeasureUtilizationResponse)(nil), // 13: loadline.v1.MeasureUtilizationResponse
+	(*PlanDrainResponse)(nil),          // 14: loadline.v1.PlanDrainResponse
+	(*PlanSlackResponse)(nil),          // 15: loadline.v1.PlanSlackResponse
+	(*PlanLoopResponse)(nil),           // 16: loadline.v1.PlanLoopResponse
+	(*SimulateResponse)(nil),           // 17: loadline.v1.SimulateResponse
+	(*PlanConsolidationResponse)(nil),  // 18: loadline.v1.PlanConsolidationResponse
+	(*StepRemovalResponse)(nil),        // 19: loadline.v1.StepRemovalResponse
 }
 var file_loadline_v1_autoscaler_proto_depIdxs = []int32{
 	0,  // 0: loadline.v1.Autoscaler.EstimateScaleUp:input_type -> loadline.v1.EstimateScaleUpRequest
@@ -69,17 +72,19 @@ var file_loadline_v1_autoscaler_proto_depIdxs = []int32{
 	6,  // 6: loadline.v1.Autoscaler.PlanLoop:input_type -> loadline.v1.PlanLoopRequest
 	7,  // 7: loadline.v1.Autoscaler.Simulate:input_type -> loadline.v1.SimulateRequest
 	8,  // 8: loadline.v1.Autoscaler.PlanConsolidation:input_type -> loadline.v1.PlanConsolidationRequest
-	9,  // 9: loadline.v1.Autoscaler.EstimateScaleUp:output_type -> loadline.v1.EstimateScaleUpResponse
-	10, // 10: loadline.v1.Autoscaler.RankOptions:output_type -> loadline.v1.RankOptionsResponse
-	11, // 11: loadline.v1.Autoscaler.PlanScaleUp:output_type -> loadline.v1.PlanScaleUpResponse
-	12, // 12: loadline.v1.Autoscaler.MeasureUtilization:output_type -> loadline.v1.MeasureUtilizationResponse
-	13, // 13: loadline.v1.Autoscaler.PlanDrain:output_type -> loadline.v1.PlanDrainResponse
-	14, // 14: loadline.v1.Autoscaler.PlanSlack:output_type -> loadline.v1.PlanSlackResponse
-	15, // 15: loadline.v1.Autoscaler.PlanLoop:output_type -> loadline.v1.PlanLoopResponse
-	16, // 16: loadline.v1.Autoscaler.Simulate:output_type -> loadline.v1.SimulateResponse
-	17, // 17: loadline.v1.Autoscaler.PlanConsolidation:output_type -> loadline.v1.PlanConsolidationResponse
-	9,  // [9:18] is the sub-list for method output_type
-	0,  // [0:9] is the sub-list for method input_type
+	9,  // 9: loadline.v1.Autoscaler.StepRemoval:input_type -> loadline.v1.StepRemovalRequest
+	10, // 10: loadline.v1.Autoscaler.EstimateScaleUp:output_type -> loadline.v1.EstimateScaleUpResponse
+	11, // 11: loadline.v1.Autoscaler.RankOptions:output_type -> loadline.v1.RankOptionsResponse
+	12, // 12: loadline.v1.Autoscaler.PlanScaleUp:output_type -> loadline.v1.PlanScaleUpResponse
+	13, // 13: loadline.v1.Autoscaler.MeasureUtilization:output_type -> loadline.v1.MeasureUtilizationResponse
+	14, // 14: loadline.v1.Autoscaler.PlanDrain:output_type -> loadline.v1.PlanDrainResponse
+	15, // 15: loadline.v1.Autoscaler.PlanSlack:output_type -> loadline.v1.PlanSlackResponse
+	16, // 16: loadline.v1.Autoscaler.PlanLoop:output_type -> loadline.v1.PlanLoopResponse
+	17, // 17: loadline.v1.Autoscaler.Simulate:output_type -> loadline.v1.SimulateResponse
+	18, // 18: loadline.v1.Autoscaler.PlanConsolidation:output_type -> loadline.v1.PlanConsolidationResponse
+	19, // 19: loadline.v1.Autoscaler.StepRemoval:output_type -> loadline.v1.StepRemovalResponse
+	10, // [10:20] is the sub-list for method output_type
+	0,  // [0:10] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -93,6 +98,7 @@ func file_loadline_v1_autoscaler_proto_init() {
 	file_loadline_v1_consolidate_proto_init()
 	file_loadline_v1_drain_proto_init()
 	file_loadline_v1_loop_proto_init()
+	file_loadline_v1_removal_proto_init()
 	file_loadline_v1_scale_up_proto_init()
 	file_loadline_v1_scale_up_plan_proto_init()
 	file_loadline_v1_simulation_proto_init()

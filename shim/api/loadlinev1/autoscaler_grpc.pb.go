@@ -30,6 +30,7 @@ const (
 	Autoscaler_PlanLoop_FullMethodName           = "/loadline.v1.Autoscaler/PlanLoop"
 	Autoscaler_Simulate_FullMethodName           = "/loadline.v1.Autoscaler/Simulate"
 	Autoscaler_PlanConsolidation_FullMethodName  = "/loadline.v1.Autoscaler/PlanConsolidation"
+	Autoscaler_StepRemoval_FullMethodName        = "/loadline.v1.Autoscaler/StepRemoval"
 )
 
 // AutoscalerClient is the client API for Autoscaler service.
@@ -78,6 +79,10 @@ type AutoscalerClient interface {
 	// nothing. INVALID_ARGUMENT: names group, pod, placeholder or field. FAILED_PRECONDITION: the view is not
 	// at that revision. RESOURCE_EXHAUSTED: a limit that the text names.
 	PlanConsolidation(ctx context.Context, in *PlanConsolidationRequest, opts ...grpc.CallOption) (*PlanConsolidationResponse, error)
+	// Tells what is to be done next about a node that goes: see StepRemovalResponse. Reads and keeps nothing
+	// but what the request holds. INVALID_ARGUMENT: names the field. RESOURCE_EXHAUSTED: a limit that the text
+	// names.
+	StepRemoval(ctx context.Context, in *StepRemovalRequest, opts ...grpc.CallOption) (*StepRemovalResponse, error)
 }
 
 type autoscalerClient struct {
@@ -178,6 +183,16 @@ func (c *autoscalerClient) PlanConsolidation(ctx context.Context, in *PlanConsol
 	return out, nil
 }
 
+func (c *autoscalerClient) StepRemoval(ctx context.Context, in *StepRemovalRequest, opts ...grpc.CallOption) (*StepRemovalResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StepRemovalResponse)
+	err := c.cc.Invoke(ctx, Autoscaler_StepRemoval_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AutoscalerServer is the server API for Autoscaler service.
 // All implementations must embed UnimplementedAutoscalerServer
 // for forward compatibility.
@@ -224,6 +239,10 @@ type AutoscalerServer interface {
 	// nothing. INVALID_ARGUMENT: names group, pod, placeholder or field. FAILED_PRECONDITION: the view is not
 	// at that revision. RESOURCE_EXHAUSTED: a limit that the text names.
 	PlanConsolidation(context.Context, *PlanConsolidationRequest) (*PlanConsolidationResponse, error)
+	// Tells what is to be done next about a node that goes: see StepRemovalResponse. Reads and keeps nothing
+	// but what the request holds. INVALID_ARGUMENT: names the field. RESOURCE_EXHAUSTED: a limit that the text
+	// names.
+	StepRemoval(context.Context, *StepRemovalRequest) (*StepRemovalResponse, error)
 	mustEmbedUnimplementedAutoscalerServer()
 }
 
@@ -260,6 +279,9 @@ func (UnimplementedAutoscalerServer) Simulate(context.Context, *SimulateRequest)
 }
 func (UnimplementedAutoscalerServer) PlanConsolidation(context.Context, *PlanConsolidationRequest) (*PlanConsolidationResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PlanConsolidation not implemented")
+}
+func (UnimplementedAutoscalerServer) StepRemoval(context.Context, *StepRemovalRequest) (*StepRemovalResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method StepRemoval not implemented")
 }
 func (UnimplementedAutoscalerServer) mustEmbedUnimplementedAutoscalerServer() {}
 func (UnimplementedAutoscalerServer) testEmbeddedByValue()                    {}
@@ -444,6 +466,24 @@ func _Autoscaler_PlanConsolidation_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Autoscaler_StepRemoval_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StepRemovalRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AutoscalerServer).StepRemoval(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Autoscaler_StepRemoval_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AutoscalerServer).StepRemoval(ctx, req.(*StepRemovalRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Autoscaler_ServiceDesc is the grpc.ServiceDesc for Autoscaler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -486,6 +526,10 @@ var Autoscaler_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PlanConsolidation",
 			Handler:    _Autoscaler_PlanConsolidation_Handler,
+		},
+		{
+			MethodName: "StepRemoval",
+			Handler:    _Autoscaler_StepRemoval_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

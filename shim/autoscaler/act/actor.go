@@ -39,7 +39,7 @@ func New(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, asked clo
 	c, s := p.Cluster, p.Config.ScaleDown
 	options := drain.Options{ScaleDown: s, IsPlaceholder: c.IsPlaceholder, IsOfDaemonSet: c.IsOfDaemonSet, Now: now}
 	return &Actor{config: p.Config, cluster: c, cloud: asked, planner: p, teller: t,
-		Actuator: drain.New(options, client, asked, t.Events, t.Term, t.Metrics.Hooks()),
+		Actuator: drain.New(options, p.Client, client, asked, t.Events, t.Term, t.Metrics.Hooks()),
 		Soft:     drain.NewSoftTaints(client, t.Term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
 		Costs:    drain.NewDeletionCosts(client, t.Metrics.WroteDeletionCost),
 		sizes:    drain.NewSizeTaints(client, t.Term)}

@@ -32,7 +32,7 @@ const AnswerTime = 30 * time.Second
 
 // Planner asks the engine what is to be done.
 type Planner struct {
-	client  loadlinev1.AutoscalerClient
+	Client  loadlinev1.AutoscalerClient
 	Cluster *watch.Cluster
 	Config  *config.Configuration
 	// Settings is the part of each question that stays the same.
@@ -87,7 +87,7 @@ func NewPlanner(client loadlinev1.AutoscalerClient, c *watch.Cluster, options *c
 	}
 	windows, _ := options.Consolidation.Windows()
 	budgets, _ := options.ScaleDown.Budgets()
-	return &Planner{client: client, Cluster: c, Config: options, Settings: settings, windows: windows, budgets: budgets,
+	return &Planner{Client: client, Cluster: c, Config: options, Settings: settings, windows: windows, budgets: budgets,
 		priorities: files.Priorities, store: newStateStore(objects, options)}
 }
 
@@ -229,7 +229,7 @@ func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 			request.Pods = append(request.Pods, pending[entry])
 		}
 		var err error
-		plan.Answer, err = p.client.PlanLoop(ctx, request)
+		plan.Answer, err = p.Client.PlanLoop(ctx, request)
 		return err
 	})
 	if err != nil {

@@ -1,24 +1,26 @@
-// Package actuation removes nodes that a plan has chosen: it taints them, empties them by evictions that the API server
-// grants, and has the cloud delete them. Its only decision is to stop: it looks again before each step, and gives the
-// node back as it was if something is not as planned.
-//
-// Pods are deleted by eviction only, unless UnsafeDeletePodsDespiteDisruptionBudgets is set. Everything else about a
-// removal under way is written on the node, so that another process can finish it or take it back.
+// Package drain removes nodes that a plan has chosen: it taints them, empties them by evictions that the API server
+// grants, and has the cloud delete them. What comes next the engine says, in core/removal: this package does it, and
+// tells what it sees. All that must survive a restart is written on the node, so that another process can finish a
+// removal or take it back.
 package drain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/cloud"
 )
 
@@ -34,11 +36,12 @@ type Hooks struct {
 // Actuator removes nodes. Safe for concurrent use.
 type Actuator struct {
 	options Options
+	rules   *loadlinev1.RemovalRules
+	engine  Engine
 	nodes   nodeClient
 	cloud   cloud.Deleter
 	events  record.EventRecorder
 	hooks   Hooks
-	batcher *batcher
 	running sync.WaitGroup
 	// evicting has an entry for each eviction that waits for an answer.
 	evicting chan struct{}
@@ -47,26 +50,31 @@ type Actuator struct {
 	tracker
 }
 
+// Engine says what comes next about a node that goes: a loadlinev1.AutoscalerClient.
+type Engine interface {
+	StepRemoval(context.Context, *loadlinev1.StepRemovalRequest, ...grpc.CallOption) (*loadlinev1.StepRemovalResponse,
+		error)
+}
+
 // New returns an actuator for the leader of a term.
-func New(options Options, client kubernetes.Interface, asked cloud.Deleter, events record.EventRecorder, term int64,
-	hooks Hooks) *Actuator {
-	a := &Actuator{options: options, nodes: nodeClient{client: client, term: term}, cloud: asked, events: events,
-		hooks: hooks, tracker: tracker{underWay: map[string]*deletion{}, acknowledged: map[types.UID]bool{}},
+func New(options Options, engine Engine, client kubernetes.Interface, asked cloud.Deleter, events record.EventRecorder,
+	term int64, hooks Hooks) *Actuator {
+	return &Actuator{options: options, rules: rulesOf(&options), engine: engine,
+		nodes: nodeClient{client: client, term: term}, cloud: asked, events: events, hooks: hooks,
+		tracker: tracker{underWay: map[string]*deletion{}, gathering: map[string]*batch{},
+			acknowledged: map[types.UID]bool{}},
 		evicting: make(chan struct{}, evictionsAtOnce), freed: make(chan struct{}, 1)}
-	a.batcher = newBatcher(options.NodeDeletionBatcherInterval.Duration, a.send,
-		func(nodes []*deletion) { a.giveBackAll(nodes, errAnotherFailed) })
-	return a
 }
 
 // deletion is a removal under way.
 type deletion struct {
 	removal *Removal
-	atomic  bool // its group goes as a whole
+	batch   *batch // nil: it goes alone; guarded by tracker.mu
 	id      identity
 	began   time.Time
-	stage   Stage // guarded by tracker.mu
-	result  Result
-	err     error
+	told    string                        // how far it is, for people; guarded by tracker.mu
+	reached loadlinev1.RemovalState_Stage // the same for its siblings; guarded by tracker.mu
+	pods    map[string]*v1.Pod            // by UID, as they were last seen
 }
 
 // Begin taints the nodes of a plan and removes them in the background, so that no loop waits for the API server. The
@@ -92,20 +100,13 @@ func (a *Actuator) Begin(ctx context.Context, plan Plan) Outcome {
 
 // start removes nodes that were admitted.
 func (a *Actuator) start(ctx context.Context, empty, drain []*deletion) error {
-	for _, d := range append(empty[:len(empty):len(empty)], drain...) {
-		if d.atomic {
-			a.batcher.expect(d.removal.Group, 1)
-		}
-	}
 	for i, part := range [][]*deletion{empty, drain} {
-		if err := a.taintAll(ctx, part); err != nil {
-			failed := part
+		errs, err := a.taintAll(ctx, part)
+		if err != nil {
 			if i == 0 {
-				failed = append(failed, drain...)
+				part = slices.Concat(part, drain)
 			}
-			for _, d := range failed {
-				a.batcher.abort(d)
-			}
+			a.giveUp(part, errs)
 			return err
 		}
 		for _, d := range part {
@@ -113,6 +114,19 @@ func (a *Actuator) start(ctx context.Context, empty, drain []*deletion) error {
 		}
 	}
 	return nil
+}
+
+// giveUp gives nodes back of which some cannot be tainted, by these errors.
+func (a *Actuator) giveUp(nodes []*deletion, errs map[*deletion]error) {
+	for _, d := range nodes {
+		result, err := ErrorFailedToMark, errs[d]
+		if err == nil {
+			result, err = ErrorFailedDelete, errAnotherFailed
+		}
+		a.note(d, &loadlinev1.StepRemovalResponse{End: &loadlinev1.RemovalEnd{Error: err.Error(), FailsSiblings: true}})
+		a.giveBack(d)
+		a.fail(d, result, err)
+	}
 }
 
 // admit takes the nodes of a plan on, but for those that are on their way already or in the hands of somebody else; of
@@ -125,19 +139,24 @@ func (a *Actuator) admit(plan Plan) (empty, drain []*deletion) {
 		return !ours && HasTaint(r.Node, HardTaint) || a.underWay[r.Node.Name] != nil ||
 			mark.Acknowledged || a.acknowledged[r.Node.UID]
 	}
-	broken := map[string]bool{}
+	broken, batches := map[string]bool{}, map[string]*batch{}
 	for i := range plan.Removals {
-		if r := &plan.Removals[i]; plan.Atomic[r.Group] && taken(r) {
-			broken[r.Group] = true
-		}
+		r := &plan.Removals[i]
+		broken[r.Group] = broken[r.Group] || plan.Atomic[r.Group] && taken(r)
 	}
 	for i := range plan.Removals {
 		r := &plan.Removals[i]
 		if taken(r) || broken[r.Group] {
 			continue
 		}
-		d := &deletion{removal: r, atomic: plan.Atomic[r.Group], id: identityOf(r.Node), began: time.Now(),
-			stage: StageTainted}
+		d := &deletion{removal: r, id: identityOf(r.Node), began: time.Now(), told: "tainted"}
+		if plan.Atomic[r.Group] {
+			if batches[r.Group] == nil {
+				batches[r.Group] = a.newBatch(r.Group, true)
+			}
+			d.batch = batches[r.Group]
+			d.batch.nodes = append(d.batch.nodes, d)
+		}
 		a.underWay[r.Node.Name] = d
 		if r.Empty {
 			empty = append(empty, d)
@@ -151,31 +170,31 @@ func (a *Actuator) admit(plan Plan) (empty, drain []*deletion) {
 // taintsAtOnce bounds the nodes that are tainted at the same time.
 const taintsAtOnce = 5
 
-// taintAll taints all nodes. The error is the first one; the nodes have a result then.
-func (a *Actuator) taintAll(ctx context.Context, nodes []*deletion) error {
+// taintAll taints all nodes, and returns why some cannot be, and the first of these errors.
+func (a *Actuator) taintAll(ctx context.Context, nodes []*deletion) (errs map[*deletion]error, first error) {
 	slots := make(chan struct{}, taintsAtOnce)
-	errs := make([]error, len(nodes))
+	failed := make([]error, len(nodes))
 	var all sync.WaitGroup
 	for i, d := range nodes {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
 			mark := Mark{Since: d.removal.Since.Unix(), Drain: !d.removal.Empty}
-			if errs[i] = a.nodes.mark(ctx, d.id, mark, a.options.CordonNodeBeforeTerminating, a.options.Now()); errs[i] == nil {
+			failed[i] = a.nodes.mark(ctx, d.id, mark, a.options.CordonNodeBeforeTerminating, a.options.Now())
+			if failed[i] == nil {
 				a.event(d, v1.EventTypeNormal, "ScaleDown", "marked the node as toBeDeleted/unschedulable")
-			} else {
-				errs[i] = fmt.Errorf("node %s cannot be tainted: %w", d.id.name, errs[i])
-				d.result, d.err = ErrorFailedToMark, errs[i]
 			}
 		})
 	}
 	all.Wait()
-	for _, err := range errs {
+	errs = map[*deletion]error{}
+	for i, err := range failed {
 		if err != nil {
-			return err
+			errs[nodes[i]] = fmt.Errorf("node %s cannot be tainted: %w", nodes[i].id.name, err)
+			first = cmp.Or(first, errs[nodes[i]])
 		}
 	}
-	return nil
+	return errs, first
 }
 
 func (a *Actuator) end(d *deletion, result Result, err error) {

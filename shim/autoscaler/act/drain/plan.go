@@ -71,14 +71,3 @@ const (
 	ErrorFailedDelete  Result = "NodeDeleteErrorFailedToDelete"
 	ErrorInternal      Result = "NodeDeleteErrorInternal"
 )
-
-// Stage is how far the removal of a node has got.
-type Stage string
-
-// Stages, in their order.
-const (
-	StageTainted  Stage = "tainted"
-	StageDraining Stage = "draining"
-	StageWaiting  Stage = "waiting" // for annotations that delay it, or for others of its group
-	StageDeleting Stage = "deleting"
-)

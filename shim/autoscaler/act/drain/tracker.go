@@ -16,7 +16,7 @@ type UnderWay struct {
 	Group string
 	Since time.Time
 	Drain bool
-	Stage Stage
+	Stage string // for people
 }
 
 // Eviction is one that was accepted.
@@ -39,6 +39,7 @@ type Ended struct {
 type tracker struct {
 	mu        sync.Mutex
 	underWay  map[string]*deletion // by node; guarded by mu
+	gathering map[string]*batch    // of nodes that need not go together, by group; guarded by mu
 	evictions []Eviction           // guarded by mu
 	failure   error                // of tainting; guarded by mu
 	ended     []Ended              // guarded by mu
@@ -47,19 +48,13 @@ type tracker struct {
 	acknowledged map[types.UID]bool
 }
 
-func (t *tracker) stage(d *deletion, stage Stage) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	d.stage = stage
-}
-
 // UnderWay returns the removals under way, by node.
 func (t *tracker) UnderWay() map[string]UnderWay {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := make(map[string]UnderWay, len(t.underWay))
 	for name, d := range t.underWay {
-		all[name] = UnderWay{Group: d.removal.Group, Since: d.removal.Since, Drain: !d.removal.Empty, Stage: d.stage}
+		all[name] = UnderWay{Group: d.removal.Group, Since: d.removal.Since, Drain: !d.removal.Empty, Stage: d.told}
 	}
 	return all
 }

@@ -1,7 +1,6 @@
 package drain
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -137,11 +136,12 @@ func drainNodeRow(t *testing.T, in json.RawMessage) map[string]any {
 		EvictionRetry  int               `json:"eviction_retry_s"`
 		MaxGraceful    int               `json:"max_graceful_termination_s"`
 		Headroom       int               `json:"termination_headroom_s"`
+		ForOccupied    bool              `json:"daemonset_eviction_for_occupied"`
 	}
 	vectortest.Decode(t, in, &q)
 	w := newWorld(t)
 	w.addNode("n")
-	var full, daemonSet []*v1.Pod
+	var moving []*v1.Pod
 	for _, p := range q.Pods {
 		if q.GetAnswer[p.Name] != "not_found" {
 			t.Fatalf("get_answer %q", q.GetAnswer[p.Name])
@@ -150,21 +150,36 @@ func drainNodeRow(t *testing.T, in json.RawMessage) map[string]any {
 			w.answers[p.Name] = tooMany()
 		}
 		if p.DaemonSet {
-			daemonSet = append(daemonSet, w.addDaemonSetPod(p.Name, "n"))
+			w.addDaemonSetPod(p.Name, "n")
 		} else {
-			full = append(full, w.addPod(p.Name, "n"))
+			moving = append(moving, w.addPod(p.Name, "n"))
 		}
 	}
 	options := testOptions()
 	options.MaxPodEvictionTime.Duration = seconds(q.MaxPodEviction)
 	options.EvictionRetryInterval.Duration = seconds(q.EvictionRetry)
 	options.MaxGracefulTerminationSec, options.TerminationHeadroom.Duration = q.MaxGraceful, seconds(q.Headroom)
-	results, err := w.actuator(options).drain(t.Context(), "n", unchanged, full, daemonSet)
+	options.DaemonSetEvictionForOccupiedNodes = q.ForOccupied
+	err := w.drain(options, moving)
 	pods := map[string]any{}
-	for _, r := range results {
-		pods[r.Pod.Name] = map[string]bool{"evicted": r.Evicted, "timed_out": r.TimedOut, "error": r.Err != nil}
+	for _, pod := range moving {
+		evicted := slices.Contains(w.evicted, pod.Name)
+		// Each is asked for once here: one that is refused has no time left.
+		pods[pod.Name] = map[string]bool{"evicted": evicted, "timed_out": !evicted && w.attempts[pod.Name] == 1,
+			"error": !evicted}
 	}
 	return map[string]any{"error": err != nil, "pods": pods}
+}
+
+// drain removes the node n, of which these pods move, and returns why that failed.
+func (w *world) drain(options Options, moving []*v1.Pod) error {
+	w.t.Helper()
+	a := w.actuator(options)
+	if _, err := a.Start(w.t.Context(), drainOf(w.node("n").DeepCopy(), moving...)); err != nil {
+		w.t.Error(err)
+	}
+	a.Wait()
+	return a.TakeEnded()[0].Err
 }
 
 type priorityRow struct {
@@ -198,32 +213,37 @@ func evictionOrderRow(t *testing.T, in json.RawMessage) map[string]any {
 	vectortest.Decode(t, in, &q)
 	w := newWorld(t)
 	w.addNode("n")
-	if _, err := w.actuator(q.options()).drain(t.Context(), "n", unchanged, q.pods(w), nil); err != nil {
+	if err := w.drain(q.options(), q.pods(w)); err != nil {
 		t.Error(err)
 	}
 	return map[string]any{"order": w.evicted}
 }
 
+// priorityGroupsRow tells groups by the grace period that their pods are given.
 func priorityGroupsRow(t *testing.T, in json.RawMessage) map[string]any {
 	var q priorityRow
 	vectortest.Decode(t, in, &q)
-	groups := map[string]any{}
-	options := q.options()
-	configured, err := options.PriorityGroups()
-	if err != nil {
+	w := newWorld(t)
+	w.addNode("n")
+	if err := w.drain(q.options(), q.pods(w)); err != nil {
 		t.Error(err)
 	}
-	for _, step := range stepsOf(configured, q.pods(newWorld(t)), nil) {
+	groups := map[string]any{}
+	for _, group := range q.Groups {
 		names := []string{}
-		for _, pod := range step.pods {
-			names = append(names, pod.Name)
+		for name, grace := range w.grace {
+			if grace == int64(group.Grace) {
+				names = append(names, name)
+			}
 		}
 		slices.Sort(names)
-		groups[strconv.Itoa(int(step.Priority))] = names
+		groups[strconv.Itoa(int(group.Priority))] = names
 	}
 	return map[string]any{"groups": groups}
 }
 
+// deleteBatchRow has nodes fail by a pod that the plan does not know. Whether they are ready before others or after
+// them does not matter: here all are at once.
 func deleteBatchRow(t *testing.T, in json.RawMessage) map[string]any {
 	var q struct {
 		Groups map[string]struct {
@@ -233,30 +253,34 @@ func deleteBatchRow(t *testing.T, in json.RawMessage) map[string]any {
 		Steps [][]any `json:"steps"`
 	}
 	vectortest.Decode(t, in, &q)
-	sent, failed := 0, []string{}
-	b := newBatcher(0, func(_ context.Context, _ string, nodes []*deletion) { sent += len(nodes) },
-		func(nodes []*deletion) {
-			for _, d := range nodes {
-				failed = append(failed, d.id.name)
-			}
-		})
-	for name, g := range q.Groups {
-		if g.Atomic {
-			b.expect(name, g.Size)
-		}
+	w := newWorld(t)
+	plan := Plan{Atomic: map[string]bool{}}
+	for name, group := range q.Groups {
+		plan.Atomic[name] = group.Atomic
 	}
 	for _, step := range q.Steps {
 		group := step[1].(string)
 		for k := int(step[2].(float64)); k < int(step[3].(float64)); k++ {
-			d := &deletion{removal: &Removal{Group: group}, id: identity{name: fmt.Sprintf("%s-%d", group, k)}}
+			name := fmt.Sprintf("%s-%d", group, k)
+			plan.Removals = append(plan.Removals, Removal{Node: w.addNode(name), Group: group, Empty: true})
 			if step[0] == "abort" {
-				b.abort(d)
-			} else {
-				b.schedule(t.Context(), d)
+				w.addPod("on-"+name, name)
 			}
 		}
 	}
-	return map[string]any{"sent": sent, "failed": failed}
+	a := w.actuator(testOptions())
+	if _, err := a.Start(t.Context(), plan); err != nil {
+		t.Error(err)
+	}
+	a.Wait()
+	failed := []string{}
+	for _, ended := range a.TakeEnded() {
+		if ended.Err != nil {
+			failed = append(failed, ended.Node)
+		}
+	}
+	slices.Sort(failed)
+	return map[string]any{"sent": len(w.deleted), "failed": failed}
 }
 
 func softTaintsRow(t *testing.T, in json.RawMessage) map[string]any {

@@ -22,7 +22,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/internal/enginetest"
 )
 
 var (
@@ -209,7 +211,7 @@ func isOfTheDaemonSet(pod *v1.Pod) bool {
 }
 
 func (w *world) actuator(options Options) *Actuator {
-	return New(options, w.client, w, w.events, w.term,
+	return New(options, engineOf(w.t), w.client, w, w.events, w.term,
 		Hooks{Evicted: func(string) {}, Removed: func(*Removal, Result, time.Duration) {}})
 }
 
@@ -327,5 +329,6 @@ func busy() error {
 		"Too many requests, please try again later.", 1, true)
 }
 
-// unchanged is the check of a node that nobody touches.
-func unchanged(context.Context) error { return nil }
+func engineOf(t *testing.T) loadlinev1.AutoscalerClient {
+	return loadlinev1.NewAutoscalerClient(enginetest.Open(t))
+}

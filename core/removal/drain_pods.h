@@ -1,0 +1,56 @@
+// The pods of a node that goes: which are evicted now, which have ended, and when to look again.
+#ifndef LOADLINE_CORE_REMOVAL_DRAIN_PODS_H_
+#define LOADLINE_CORE_REMOVAL_DRAIN_PODS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/removal/removal.h"
+#include "core/removal/removal_rules.h"
+
+namespace loadline {
+
+// One step of a drain. Pods go group by group; the next group begins when the pods of the one before are
+// gone. A pod whose eviction is refused is tried again until its time is up. All outlive it.
+class PodsDrain {
+ public:
+  PodsDrain(const RemovalRules& rules, const RemovalSight& seen, int64_t now_ms, Removal* removal);
+
+  // Takes note of the answers to evictions, and returns how each is counted.
+  std::vector<absl::string_view> Settle();
+  // Forgets pods that have ended, and finds out what is to be done about those that are left.
+  void Advance();
+
+  // Why the node stays; empty: it does not for now.
+  const std::string& failure() const { return failure_; }
+  std::vector<EvictionOrder> TakeEvictions() { return std::move(evictions_); }
+  int64_t due_ms() const { return due_ms_; }
+  bool look_at_node() const { return look_at_node_; }
+
+ private:
+  PodRemoval* Find(absl::string_view uid);
+  void Refused(const EvictionAnswer& answer, bool again, bool by_budget, PodRemoval* pod);
+  void GiveUp(const EvictionAnswer& answer, absl::string_view why, bool by_budget, PodRemoval* pod);
+  void ForgetGone();
+  // The pods of the first group that is left.
+  std::span<PodRemoval> Group();
+  void Evict(std::span<PodRemoval> group);
+  void AwaitEnd(std::span<PodRemoval> group);
+
+  const RemovalRules& rules_;
+  const RemovalSight& seen_;
+  const int64_t now_ms_;
+  Removal& removal_;
+  std::string failure_;
+  std::vector<EvictionOrder> evictions_;
+  int64_t due_ms_ = 0;
+  bool look_at_node_ = false;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_REMOVAL_DRAIN_PODS_H_

@@ -1,0 +1,202 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/internal/text"
+)
+
+// rulesOf returns how patient removals are.
+func rulesOf(s *Options) *loadlinev1.RemovalRules {
+	rules := &loadlinev1.RemovalRules{
+		DelayAfterTaintMilliseconds:     s.NodeDeleteDelayAfterTaint.Milliseconds(),
+		EvictionRetryMilliseconds:       s.EvictionRetryInterval.Milliseconds(),
+		MaxPodEvictionMilliseconds:      s.MaxPodEvictionTime.Milliseconds(),
+		MaxGraceSeconds:                 int64(s.MaxGracefulTerminationSec),
+		TerminationHeadroomMilliseconds: s.TerminationHeadroom.Milliseconds(),
+		PollMilliseconds:                max(1, s.PollInterval.Milliseconds()),
+		BatchIntervalMilliseconds:       s.NodeDeletionBatcherInterval.Milliseconds(),
+		DeletionDelayMilliseconds:       s.NodeDeletionDelayTimeout.Milliseconds(),
+		EvictDaemonSetsOfEmpty:          s.DaemonSetEvictionForEmptyNodes,
+		EvictDaemonSetsOfOccupied:       s.DaemonSetEvictionForOccupiedNodes,
+		DeleteDespiteBudgets:            s.UnsafeDeletePodsDespiteDisruptionBudgets,
+	}
+	groups, _ := s.PriorityGroups() // checked with the configuration
+	for _, group := range groups {
+		rules.PriorityGroups = append(rules.PriorityGroups, &loadlinev1.RemovalPriorityGroup{
+			Priority: group.Priority, GraceSeconds: int64(group.Grace / time.Second)})
+	}
+	return rules
+}
+
+// remove takes a tainted node to its end: it does what the engine orders, and tells what it sees.
+func (a *Actuator) remove(ctx context.Context, d *deletion) {
+	q := &loadlinev1.StepRemovalRequest{State: &loadlinev1.RemovalState{Empty: d.removal.Empty, SinceMs: a.nowMs()}}
+	for {
+		siblings, changed := a.siblings(d)
+		q.Rules, q.NowMs, q.Siblings = a.rules, a.nowMs(), siblings
+		answer, err := a.ask(ctx, q)
+		switch {
+		case ctx.Err() != nil: // the node keeps its mark: the next leader goes on
+			return
+		case err != nil:
+			answer = &loadlinev1.StepRemovalResponse{End: &loadlinev1.RemovalEnd{
+				Result: loadlinev1.RemovalEnd_INTERNAL, Error: textOf(err), GiveBack: true, FailsSiblings: true}}
+		}
+		a.follow(d, answer)
+		if answer.End != nil {
+			a.finish(d, answer.End)
+			return
+		}
+		q = &loadlinev1.StepRemovalRequest{State: answer.State}
+		a.carryOut(ctx, d, answer, q)
+		if wait := time.Duration(answer.DueMs-a.nowMs()) * time.Millisecond; wait > 0 && !sleepUnless(ctx, wait, changed) {
+			continue
+		}
+		a.look(ctx, d, answer, q)
+	}
+}
+
+const (
+	// stepTimeout bounds one call of the engine, and enginePatience how long one that is not there is waited for.
+	stepTimeout    = 10 * time.Second
+	enginePatience = 2 * time.Minute
+)
+
+// ask asks the engine what comes next. One that is being started again is waited for.
+func (a *Actuator) ask(ctx context.Context, q *loadlinev1.StepRemovalRequest) (*loadlinev1.StepRemovalResponse, error) {
+	until := time.Now().Add(enginePatience)
+	for {
+		call, cancel := context.WithTimeout(ctx, stepTimeout)
+		answer, err := a.engine.StepRemoval(call, q)
+		cancel()
+		if err == nil {
+			return answer, nil
+		}
+		if code := status.Code(err); code != codes.Unavailable && code != codes.DeadlineExceeded || time.Now().After(until) {
+			return nil, err
+		}
+		if err := sleep(ctx, a.options.PollInterval.Duration); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// follow takes note of how far a removal is.
+func (a *Actuator) follow(d *deletion, answer *loadlinev1.StepRemovalResponse) {
+	for _, result := range answer.Counted {
+		a.hooks.Evicted(result)
+	}
+	if answer.Note != "" {
+		klog.InfoS("Removal of a node: "+answer.Note, "node", klog.KRef("", d.id.name))
+	}
+	a.note(d, answer)
+}
+
+// carryOut does what was ordered, and puts what became of it into the next question.
+func (a *Actuator) carryOut(ctx context.Context, d *deletion, answer *loadlinev1.StepRemovalResponse,
+	q *loadlinev1.StepRemovalRequest) {
+	q.Evictions = a.evictAll(ctx, d, answer.Evictions)
+	if answer.Mark {
+		standing, why := standingOf(a.nodes.markDeleting(ctx, d.id, a.options.Now()))
+		q.Marked = &loadlinev1.MarkOutcome{Standing: standing, Error: why}
+	}
+	if answer.Ask {
+		q.Asked = a.askCloud(ctx, d)
+	}
+}
+
+// askCloud has the cloud delete a node, together with those that it goes with.
+func (a *Actuator) askCloud(ctx context.Context, d *deletion) *loadlinev1.AskOutcome {
+	err := a.deleteTogether(ctx, d)
+	switch {
+	case err == nil:
+		a.acknowledge(ctx, d)
+		return &loadlinev1.AskOutcome{}
+	case cloud.OutcomeUnknown(err):
+		return &loadlinev1.AskOutcome{Result: loadlinev1.AskOutcome_UNKNOWN, Error: textOf(err)}
+	}
+	return &loadlinev1.AskOutcome{Result: loadlinev1.AskOutcome_REFUSED, Error: textOf(err)}
+}
+
+// look reads what was asked for, as it is now.
+func (a *Actuator) look(ctx context.Context, d *deletion, answer *loadlinev1.StepRemovalResponse,
+	q *loadlinev1.StepRemovalRequest) {
+	if answer.LookAtNode {
+		node, err := a.nodes.confirm(ctx, d.id)
+		standing, why := standingOf(err)
+		q.Node = &loadlinev1.SeenNode{Standing: standing, Error: why}
+		if node != nil {
+			q.Node.Delays = delays(node)
+		}
+	}
+	if answer.LookAtPods {
+		q.Pods = a.seePods(ctx, d)
+	}
+}
+
+func standingOf(err error) (loadlinev1.NodeStanding, string) {
+	switch {
+	case err == nil:
+		return loadlinev1.NodeStanding_NODE_OURS, ""
+	case errors.Is(err, errNodeReplaced):
+		return loadlinev1.NodeStanding_NODE_REPLACED, textOf(err)
+	case errors.Is(err, errNodeGone):
+		return loadlinev1.NodeStanding_NODE_GONE, textOf(err)
+	case errors.Is(err, errNotOurs):
+		return loadlinev1.NodeStanding_NODE_NOT_OURS, textOf(err)
+	}
+	return loadlinev1.NodeStanding_NODE_UNREADABLE, textOf(err)
+}
+
+// results are the engine's, under the names of Cluster Autoscaler.
+var results = map[loadlinev1.RemovalEnd_Result]Result{
+	loadlinev1.RemovalEnd_FAILED_TO_EVICT:  ErrorFailedToEvict,
+	loadlinev1.RemovalEnd_FAILED_TO_DELETE: ErrorFailedDelete,
+	loadlinev1.RemovalEnd_INTERNAL:         ErrorInternal,
+}
+
+// finish ends a removal as the engine says.
+func (a *Actuator) finish(d *deletion, end *loadlinev1.RemovalEnd) {
+	if end.Result == loadlinev1.RemovalEnd_DELETED {
+		a.end(d, NodeDeleteOK, nil)
+		return
+	}
+	if end.GiveBack {
+		a.giveBack(d)
+	}
+	a.fail(d, results[end.Result], errors.New(end.Error))
+}
+
+// fail ends a removal whose node stays, or goes without us.
+func (a *Actuator) fail(d *deletion, result Result, err error) {
+	a.event(d, v1.EventTypeWarning, "ScaleDownFailed", "failed to delete the node: "+err.Error())
+	a.end(d, result, err)
+}
+
+// textOf returns an error as the engine takes it: a cloud may answer anything.
+func textOf(err error) string { return text.Bound(err.Error(), 1<<10) }
+
+func (a *Actuator) nowMs() int64 { return a.options.Now().UnixMilli() }
+
+// sleepUnless waits. It returns false if something has changed before, or the context has ended.
+func sleepUnless(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-changed:
+	case <-ctx.Done():
+	}
+	return false
+}

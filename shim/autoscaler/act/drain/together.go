@@ -1,0 +1,139 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+)
+
+// batch is nodes of a group for which the cloud is asked in one call. All of it is guarded by tracker.mu.
+type batch struct {
+	nodes   []*deletion
+	atomic  bool   // all of them go, or none
+	sinceMs int64  // of others: when the first one was ready
+	failed  string // why one of those that are atomic stays; empty: none does
+	// changed is closed, and made anew, when nodes may wait no longer for each other.
+	changed chan struct{}
+	ready   []*v1.Node    // for the call
+	sent    bool          // nobody else may send it
+	done    chan struct{} // is closed when err is the answer
+	err     error
+	// deleting are the machines of the group that others have deleted. Nodes that stay do so together: they are listed
+	// once.
+	deleting func() (map[string]bool, error)
+}
+
+func (a *Actuator) newBatch(group string, atomic bool) *batch {
+	return &batch{atomic: atomic, sinceMs: a.nowMs(), changed: make(chan struct{}), done: make(chan struct{}),
+		deleting: sync.OnceValues(func() (map[string]bool, error) { return a.deleting(group) })}
+}
+
+// before returns how many nodes other than `d` have yet to reach a stage.
+func (b *batch) before(stage loadlinev1.RemovalState_Stage, d *deletion) (count int64) {
+	for _, other := range b.nodes {
+		if other != d && other.reached < stage {
+			count++
+		}
+	}
+	return count
+}
+
+// siblings tells how far the others are that go with a node, and returns what is closed when that matters to it.
+func (t *tracker) siblings(d *deletion) (*loadlinev1.RemovalSiblings, <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := d.batch
+	switch {
+	case b == nil:
+		return nil, nil
+	case !b.atomic:
+		return &loadlinev1.RemovalSiblings{GatheredSinceMs: &b.sinceMs}, nil
+	}
+	return &loadlinev1.RemovalSiblings{Atomic: true, NotReady: b.before(loadlinev1.RemovalState_READY, d),
+		NotMarked: b.before(loadlinev1.RemovalState_MARKED, d), Failed: b.failed}, b.changed
+}
+
+// note takes note of how far a node is, and wakes its siblings where they may wait for it.
+func (a *Actuator) note(d *deletion, answer *loadlinev1.StepRemovalResponse) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before := d.reached
+	d.told, d.reached = answer.ToldStage, answer.State.GetStage()
+	if answer.End != nil {
+		d.reached = loadlinev1.RemovalState_ENDED
+	}
+	if d.batch == nil && d.reached == loadlinev1.RemovalState_READY && a.rules.BatchIntervalMilliseconds > 0 {
+		a.gather(d)
+	}
+	b := d.batch
+	if b == nil || d.reached == before {
+		return
+	}
+	if a.gathering[d.removal.Group] == b && d.reached > loadlinev1.RemovalState_READY {
+		delete(a.gathering, d.removal.Group) // its time is over
+	}
+	if end := answer.End; b.atomic && end.GetFailsSiblings() && b.failed == "" {
+		b.failed = fmt.Sprintf("node %s cannot go: %s", d.id.name, end.Error)
+	}
+	if answer.End != nil || b.before(loadlinev1.RemovalState_READY, nil) == 0 && before < loadlinev1.RemovalState_READY ||
+		b.before(loadlinev1.RemovalState_MARKED, nil) == 0 && before < loadlinev1.RemovalState_MARKED {
+		close(b.changed)
+		b.changed = make(chan struct{})
+	}
+}
+
+// gather adds a node that is ready to those of its group that are. The caller holds mu.
+func (a *Actuator) gather(d *deletion) {
+	group := d.removal.Group
+	if a.gathering[group] == nil {
+		a.gathering[group] = a.newBatch(group, false)
+	}
+	d.batch = a.gathering[group]
+	d.batch.nodes = append(d.batch.nodes, d)
+}
+
+// deleteTogether has the cloud delete a node, in one call with the others of its batch.
+func (a *Actuator) deleteTogether(ctx context.Context, d *deletion) error {
+	b := d.batch
+	if b == nil {
+		return a.cloud.DeleteNodes(ctx, d.removal.Group, []*v1.Node{d.removal.Node})
+	}
+	a.mu.Lock()
+	b.ready = append(b.ready, d.removal.Node)
+	a.mu.Unlock()
+	for {
+		sends, changed, err := a.turn(b)
+		if err != nil {
+			return err
+		}
+		if sends {
+			b.err = a.cloud.DeleteNodes(ctx, d.removal.Group, b.ready)
+			close(b.done)
+		}
+		select {
+		case <-b.done:
+			return b.err
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// turn says whether the caller is to send the call of a batch, since all that are left are in it; and else returns what
+// is closed when that may be so.
+func (a *Actuator) turn(b *batch) (sends bool, changed <-chan struct{}, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if b.failed != "" && !b.sent {
+		return false, nil, errors.New(b.failed)
+	}
+	sends = !b.sent && int64(len(b.ready)) == b.before(loadlinev1.RemovalState_ENDED, nil)
+	b.sent = b.sent || sends
+	return sends, b.changed, nil
+}
