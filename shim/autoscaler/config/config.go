@@ -49,9 +49,28 @@ var allDecisions = []string{ScaleUpDecision, SlackDecision, ScaleDownDecision, R
 
 // Configuration of the autoscaler. The tag `flag` is the name of a flag where it is not that of the key.
 type Configuration struct {
-	metav1.TypeMeta  `json:",inline"`
-	Mode             string         `json:"mode" help:"observe: plan, and write nothing but the status and the lease; or act"`
-	Decisions        []string       `json:"decisions" help:"what to decide: scale-up, slack, scale-down, and, only if they are named, replace and downscale-order; another autoscaler does the rest"`
+	metav1.TypeMeta `json:",inline"`
+	Loops           `json:",inline"`
+	Process         `json:",inline"`
+	CloudProvider   CloudProvider `json:"cloudProvider"`
+	Filters         Filters       `json:"filters"`
+	ScaleUp         ScaleUp       `json:"scaleUp"`
+	Sizing          Sizing        `json:"sizing"`
+	Slack           Slack         `json:"slack"`
+	ScaleDown       ScaleDown     `json:"scaleDown"`
+	Consolidation   Consolidation `json:"consolidation"`
+}
+
+// Loops says what is decided, how often, and with how much work.
+type Loops struct {
+	Mode         string   `json:"mode" help:"observe: plan, and write nothing but the status and the lease; or act"`
+	Decisions    []string `json:"decisions" help:"what to decide: scale-up, slack, scale-down, and, only if they are named, replace and downscale-order; another autoscaler does the rest"`
+	ScanInterval Duration `json:"scanInterval" help:"from the begin of one loop to that of the next"`
+	MaxWork      int      `json:"maxWork" help:"units of work, about 100 ns each, after which the best plan so far is taken: the same on each machine"`
+}
+
+// Process says where the engine and the API server are, and what is served and written.
+type Process struct {
 	Engine           string         `json:"engine" help:"engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket"`
 	MaxQuestionBytes int            `json:"maxQuestionBytes" help:"memory that one question may take in an engine in this process; 0: its default, 256 MiB. loadlined has a flag of that name"`
 	View             string         `json:"view" help:"name of the view in the engine; clients that share a loadlined need different ones"`
@@ -60,18 +79,9 @@ type Configuration struct {
 	Profiling        bool           `json:"profiling" help:"serve Go profiles at /debug/pprof/, to whom the page is served"`
 	Namespace        string         `json:"namespace" help:"namespace of status and lease"`
 	StatusConfigMap  string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap that tells the state"`
-	ScanInterval     Duration       `json:"scanInterval" help:"from the begin of one loop to that of the next"`
 	KubeClientQPS    float64        `json:"kubeClientQps" flag:"kube-client-qps" help:"requests per second to the API server"`
 	KubeClientBurst  int            `json:"kubeClientBurst" flag:"kube-client-burst" help:"requests to the API server at once"`
 	LeaderElection   LeaderElection `json:"leaderElection"`
-	MaxWork          int            `json:"maxWork" help:"units of work, about 100 ns each, after which the best plan so far is taken: the same on each machine"`
-	CloudProvider    CloudProvider  `json:"cloudProvider"`
-	Filters          Filters        `json:"filters"`
-	ScaleUp          ScaleUp        `json:"scaleUp"`
-	Sizing           Sizing         `json:"sizing"`
-	Slack            Slack          `json:"slack"`
-	ScaleDown        ScaleDown      `json:"scaleDown"`
-	Consolidation    Consolidation  `json:"consolidation"`
 }
 
 // Decides says whether a decision is taken here.
@@ -125,13 +135,13 @@ func duration(d time.Duration) Duration { return Duration{Duration: d} }
 func Default() Configuration {
 	return Configuration{
 		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
-		Mode:     Observe, Decisions: []string{ScaleUpDecision, SlackDecision, ScaleDownDecision}, Engine: "inprocess",
-		View:        "autoscaler",
-		BindAddress: "127.0.0.1:8085", Namespace: "kube-system", StatusConfigMap: "loadline-autoscaler-status",
-		ScanInterval: duration(10 * time.Second), KubeClientQPS: 200, KubeClientBurst: 300, MaxWork: 200_000_000,
-		LeaderElection: LeaderElection{LeaderElect: true, LeaseDuration: duration(15 * time.Second),
-			RenewDeadline: duration(10 * time.Second),
-			RetryPeriod:   duration(2 * time.Second), ResourceName: "loadline-autoscaler"},
+		Loops: Loops{Mode: Observe, Decisions: []string{ScaleUpDecision, SlackDecision, ScaleDownDecision},
+			ScanInterval: duration(10 * time.Second), MaxWork: 200_000_000},
+		Process: Process{Engine: "inprocess", View: "autoscaler", BindAddress: "127.0.0.1:8085",
+			Namespace: "kube-system", StatusConfigMap: "loadline-autoscaler-status", KubeClientQPS: 200,
+			KubeClientBurst: 300, LeaderElection: LeaderElection{LeaderElect: true,
+				LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second),
+				RetryPeriod: duration(2 * time.Second), ResourceName: "loadline-autoscaler"}},
 		CloudProvider: CloudProvider{GRPCTimeout: duration(5 * time.Second)},
 		ScaleUp:       defaultScaleUp(),
 		Slack:         defaultSlack(),

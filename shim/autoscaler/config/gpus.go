@@ -15,7 +15,7 @@ type GPUTotal struct {
 const mostGPUs = mostCores
 
 // GPUTotals returns gpuTotal, in its order.
-func (s *ScaleDown) GPUTotals() ([]GPUTotal, error) {
+func (s *RemovalLimits) GPUTotals() ([]GPUTotal, error) {
 	var totals []GPUTotal
 	known := map[string]bool{}
 	for _, entry := range s.GPUTotal {

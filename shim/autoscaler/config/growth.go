@@ -16,6 +16,17 @@ import (
 
 // ScaleUp says which node groups grow, and what happens when nodes do not come.
 type ScaleUp struct {
+	NewNodes                `json:",inline"`
+	WaitingPods             `json:",inline"`
+	GroupChoice             `json:",inline"`
+	Balancing               `json:",inline"`
+	EnforceNodeGroupMinSize bool    `json:"enforceNodeGroupMinSize" help:"groups with fewer nodes than their minimum grow to it"`
+	SwapNotBegun            bool    `json:"swapNotBegun" help:"nodes that the cloud has not begun to make are taken back where a cheaper mix takes the same pods and those that have come since"`
+	Pricing                 Pricing `json:"pricing"`
+}
+
+// NewNodes says how many nodes come, how long they may take, and what happens when they do not come.
+type NewNodes struct {
 	MaxNodesTotal                   int      `json:"maxNodesTotal" help:"nodes that the cluster may have in all, those on their way included; 0: no limit"`
 	MaxNodesPerScaleUp              int      `json:"maxNodesPerScaleup" help:"nodes that are added in one loop: of groups that are sized first, then for pods, then for slack"`
 	MaxNodeProvisionTime            Duration `json:"maxNodeProvisionTime" help:"how long a node may take to register; then it is given up, and its group backs off"`
@@ -23,25 +34,34 @@ type ScaleUp struct {
 	InitialNodeGroupBackoffDuration Duration `json:"initialNodeGroupBackoffDuration" help:"how long a group does not grow after a failure"`
 	MaxNodeGroupBackoffDuration     Duration `json:"maxNodeGroupBackoffDuration" help:"to which that doubles with each further one"`
 	NodeGroupBackoffResetTimeout    Duration `json:"nodeGroupBackoffResetTimeout" help:"after which failures are forgotten"`
-	NewPodScaleUpDelay              Duration `json:"newPodScaleUpDelay" help:"younger pods make no group grow; a pod's annotation cluster-autoscaler.kubernetes.io/pod-scale-up-delay overrides it"`
-	BatchIdle                       Duration `json:"batchIdle" help:"groups grow when no pod has come for so long that needs a node which is not there yet: pods that come together are planned for together; 0: at once"`
-	BatchMax                        Duration `json:"batchMax" help:"how long growth waits for that at most"`
-	ExpendablePodsPriorityCutoff    int      `json:"expendablePodsPriorityCutoff" help:"pods of a lower priority make no group grow; at least -10"`
-	BypassedSchedulerNames          []string `json:"bypassedSchedulerNames" help:"schedulers whose pods count as waiting before they have been tried"`
-	Prices                          []string `json:"prices" help:"price lists, CSV files, for groups of which the provider tells no price"`
-	BaseRatePrices                  bool     `json:"baseRatePrices" help:"a group that no price list knows is priced by cpu, memory and GPUs; without it, it does not grow"`
-	RankPolicy                      string   `json:"rankPolicy" flag:"rank-policy" help:"file of kind RankPolicy: the one group grows that ranks best by it, as with Cluster Autoscaler's expanders; its prices hold too. Without a policy, a preset and strategies groups grow together, by the cheapest plan"`
-	RankPreset                      string   `json:"rankPreset" flag:"rank-preset" help:"bundle of settings of such a policy: cluster-autoscaler or proposal"`
-	Strategies                      []string `json:"strategies" help:"what decides between node groups, one after the other: price, least-waste, most-pods, least-nodes, priority, joint"`
-	USDPerFurtherType               float64  `json:"usdPerFurtherType" flag:"usd-per-further-type" help:"what each further type of new nodes counts as, in US dollars per hour"`
-	EnforceNodeGroupMinSize         bool     `json:"enforceNodeGroupMinSize" help:"groups with fewer nodes than their minimum grow to it"`
-	BalanceSimilarNodeGroups        bool     `json:"balanceSimilarNodeGroups" help:"groups whose nodes are alike but for their zone share what they grow by for pods, by their size"`
-	BalancingIgnoreLabels           []string `json:"balancingIgnoreLabels" flag:"balancing-ignore-label" help:"a label that may differ too; may be given more than once"`
-	BalancingLabels                 []string `json:"balancingLabels" flag:"balancing-label" help:"a label: groups are alike whose nodes carry all such labels with equal values, whatever else differs; may be given more than once"`
-	MaxAllocatableDifferenceRatio   float64  `json:"maxAllocatableDifferenceRatio" help:"by how much allocatable amounts of groups that are alike differ at most, as a share of the larger one"`
-	MemoryDifferenceRatio           float64  `json:"memoryDifferenceRatio" help:"the same for the capacity of memory"`
-	SwapNotBegun                    bool     `json:"swapNotBegun" help:"nodes that the cloud has not begun to make are taken back where a cheaper mix takes the same pods and those that have come since"`
-	Pricing                         Pricing  `json:"pricing"`
+}
+
+// WaitingPods says which pods make groups grow, and when.
+type WaitingPods struct {
+	NewPodScaleUpDelay           Duration `json:"newPodScaleUpDelay" help:"younger pods make no group grow; a pod's annotation cluster-autoscaler.kubernetes.io/pod-scale-up-delay overrides it"`
+	BatchIdle                    Duration `json:"batchIdle" help:"groups grow when no pod has come for so long that needs a node which is not there yet: pods that come together are planned for together; 0: at once"`
+	BatchMax                     Duration `json:"batchMax" help:"how long growth waits for that at most"`
+	ExpendablePodsPriorityCutoff int      `json:"expendablePodsPriorityCutoff" help:"pods of a lower priority make no group grow; at least -10"`
+	BypassedSchedulerNames       []string `json:"bypassedSchedulerNames" help:"schedulers whose pods count as waiting before they have been tried"`
+}
+
+// GroupChoice says which of the groups grows that could.
+type GroupChoice struct {
+	Prices            []string `json:"prices" help:"price lists, CSV files, for groups of which the provider tells no price"`
+	BaseRatePrices    bool     `json:"baseRatePrices" help:"a group that no price list knows is priced by cpu, memory and GPUs; without it, it does not grow"`
+	RankPolicy        string   `json:"rankPolicy" flag:"rank-policy" help:"file of kind RankPolicy: the one group grows that ranks best by it, as with Cluster Autoscaler's expanders; its prices hold too. Without a policy, a preset and strategies groups grow together, by the cheapest plan"`
+	RankPreset        string   `json:"rankPreset" flag:"rank-preset" help:"bundle of settings of such a policy: cluster-autoscaler or proposal"`
+	Strategies        []string `json:"strategies" help:"what decides between node groups, one after the other: price, least-waste, most-pods, least-nodes, priority, joint"`
+	USDPerFurtherType float64  `json:"usdPerFurtherType" flag:"usd-per-further-type" help:"what each further type of new nodes counts as, in US dollars per hour"`
+}
+
+// Balancing says which groups are alike, and whether they share what they grow by.
+type Balancing struct {
+	BalanceSimilarNodeGroups      bool     `json:"balanceSimilarNodeGroups" help:"groups whose nodes are alike but for their zone share what they grow by for pods, by their size"`
+	BalancingIgnoreLabels         []string `json:"balancingIgnoreLabels" flag:"balancing-ignore-label" help:"a label that may differ too; may be given more than once"`
+	BalancingLabels               []string `json:"balancingLabels" flag:"balancing-label" help:"a label: groups are alike whose nodes carry all such labels with equal values, whatever else differs; may be given more than once"`
+	MaxAllocatableDifferenceRatio float64  `json:"maxAllocatableDifferenceRatio" help:"by how much allocatable amounts of groups that are alike differ at most, as a share of the larger one"`
+	MemoryDifferenceRatio         float64  `json:"memoryDifferenceRatio" help:"the same for the capacity of memory"`
 }
 
 // Sizing says which groups are sized by how full they are, in place of all else.
@@ -86,13 +106,17 @@ func (s *Sizing) Load() (groups []nodegroup.NodeGroup, warnings []string, err er
 }
 
 func defaultScaleUp() ScaleUp {
-	return ScaleUp{MaxNodesPerScaleUp: 1000, MaxNodeProvisionTime: duration(15 * time.Minute),
-		MaxNodeStartupTime:              duration(15 * time.Minute),
-		InitialNodeGroupBackoffDuration: duration(5 * time.Minute),
-		MaxNodeGroupBackoffDuration:     duration(30 * time.Minute),
-		NodeGroupBackoffResetTimeout:    duration(3 * time.Hour), ExpendablePodsPriorityCutoff: expendable,
-		BatchIdle: duration(time.Second), BatchMax: duration(10 * time.Second), BaseRatePrices: true,
-		MaxAllocatableDifferenceRatio: 0.05, MemoryDifferenceRatio: 0.015, SwapNotBegun: true}
+	return ScaleUp{
+		NewNodes: NewNodes{MaxNodesPerScaleUp: 1000, MaxNodeProvisionTime: duration(15 * time.Minute),
+			MaxNodeStartupTime:              duration(15 * time.Minute),
+			InitialNodeGroupBackoffDuration: duration(5 * time.Minute),
+			MaxNodeGroupBackoffDuration:     duration(30 * time.Minute),
+			NodeGroupBackoffResetTimeout:    duration(3 * time.Hour)},
+		WaitingPods: WaitingPods{BatchIdle: duration(time.Second), BatchMax: duration(10 * time.Second),
+			ExpendablePodsPriorityCutoff: expendable},
+		GroupChoice:  GroupChoice{BaseRatePrices: true},
+		Balancing:    Balancing{MaxAllocatableDifferenceRatio: 0.05, MemoryDifferenceRatio: 0.015},
+		SwapNotBegun: true}
 }
 
 // expendable is the priority below which the engine lets pods count for nothing.
@@ -124,7 +148,7 @@ func (s *ScaleUp) check() error {
 		return fmt.Errorf("scaleUp.expendablePodsPriorityCutoff: %d must be at least %d",
 			s.ExpendablePodsPriorityCutoff, expendable)
 	}
-	if err := s.checkBalance(); err != nil {
+	if err := s.Balancing.check(); err != nil {
 		return err
 	}
 	if err := s.Pricing.check(); err != nil {

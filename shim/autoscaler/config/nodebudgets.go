@@ -68,7 +68,7 @@ func parseNodeBudget(text string) (b NodeBudget, err error) {
 }
 
 // Budgets returns how many nodes of single groups go at once.
-func (s *ScaleDown) Budgets() (budgets []NodeBudget, err error) {
+func (s *RemovalLimits) Budgets() (budgets []NodeBudget, err error) {
 	if len(s.NodeBudgets) > mostBudgets {
 		return nil, fmt.Errorf("scaleDown.nodeBudgets: %d are more than %d", len(s.NodeBudgets), mostBudgets)
 	}

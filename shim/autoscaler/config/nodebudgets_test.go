@@ -8,7 +8,7 @@ import (
 )
 
 func TestNodeBudgets(t *testing.T) {
-	s := ScaleDown{NodeBudgets: []string{"10%", "2 of=spot of=main=web for=empty for=replaced",
+	s := RemovalLimits{NodeBudgets: []string{"10%", "2 of=spot of=main=web for=empty for=replaced",
 		"0 for=underutilized in=0 9 * * 1-5 8h Europe/Berlin"}}
 	budgets, err := s.Budgets()
 	if err != nil || len(budgets) != 3 {
@@ -40,7 +40,7 @@ func TestNodeBudgetsAreRefusedWithTheirKey(t *testing.T) {
 		"1 spot":          `"spot" must be of=GROUP`,
 		"1 in=0 9 * * 25": "must have the five fields",
 	} {
-		s := ScaleDown{NodeBudgets: []string{text}}
+		s := RemovalLimits{NodeBudgets: []string{text}}
 		if _, err := s.Budgets(); err == nil || !strings.Contains(err.Error(), "scaleDown.nodeBudgets: ") ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)

@@ -138,7 +138,7 @@ func (p *Pricing) applyTo(policy *ranking.Policy, ranks bool) error {
 // mostBalancingLabels is how many labels the engine takes.
 const mostBalancingLabels = 100
 
-func (s *ScaleUp) checkBalance() error {
+func (s *Balancing) check() error {
 	for key, value := range map[string]float64{"maxAllocatableDifferenceRatio": s.MaxAllocatableDifferenceRatio,
 		"memoryDifferenceRatio": s.MemoryDifferenceRatio} {
 		if !(value >= 0 && value <= 1) {

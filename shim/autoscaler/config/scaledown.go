@@ -12,10 +12,31 @@ import (
 
 // ScaleDown says which nodes go, when and how.
 type ScaleDown struct {
+	RemovalLimits `json:",inline"`
+	Unneeded      `json:",inline"`
+	RemovalSearch `json:",inline"`
+	BlockingPods  `json:",inline"`
+	Brakes        `json:",inline"`
+	Evictions     `json:",inline"`
+	Deletion      `json:",inline"`
+	SoftTaints    `json:",inline"`
+}
+
+// RemovalLimits say how many nodes go at once, and what the cluster keeps.
+type RemovalLimits struct {
 	MaxScaleDownParallelism int      `json:"maxScaleDownParallelism" help:"nodes that go at once"`
 	MaxDrainParallelism     int      `json:"maxDrainParallelism" help:"of these, nodes with pods to move (Cluster Autoscaler: 1)"`
+	ExclusiveDrains         bool     `json:"exclusiveDrains" help:"no drain starts while one is under way"`
 	NodeBudgets             []string `json:"nodeBudgets" help:"nodes of each node group that go at once: a number or a percentage, then of=GROUP and for=empty, underutilized or replaced, each as often as wanted, and in=WINDOW as in replacementWindows; such as '10%' or '0 for=replaced in=0 9 * * 1-5 8h Europe/Berlin'"`
+	CoresTotal              string   `json:"coresTotal" help:"MIN:MAX cores that all nodes together offer to pods: no node goes below the minimum, no group grows beyond the maximum"`
+	MemoryTotal             string   `json:"memoryTotal" help:"MIN:MAX gigabytes of memory, in the same way"`
+	GPUTotal                []string `json:"gpuTotal" flag:"gpu-total" help:"TYPE:MIN:MAX GPUs of one type, in the same way; the type is the value of the node's GPU label; may be given more than once"`
+	GPULabels               []string `json:"gpuLabels" flag:"gpu-labels" help:"labels that tell a node with GPUs; empty: those of Google, Amazon and Azure"`
+	MinNodesTotal           int      `json:"minNodesTotal" help:"nodes that the cluster keeps in all"`
+}
 
+// Unneeded says when a node is unneeded, and how long it stays all the same.
+type Unneeded struct {
 	ScaleDownUnneededTime         Duration `json:"scaleDownUnneededTime" help:"how long a node is unneeded before it goes"`
 	ScaleDownUnreadyTime          Duration `json:"scaleDownUnreadyTime" help:"the same for one that is not ready"`
 	ScaleDownUnreadyEnabled       bool     `json:"scaleDownUnreadyEnabled" help:"nodes that are not ready may go"`
@@ -26,32 +47,35 @@ type ScaleDown struct {
 	ScaleDownDelayAfterAdd        Duration `json:"scaleDownDelayAfterAdd" help:"after a node group has grown"`
 	ScaleDownDelayAfterDelete     Duration `json:"scaleDownDelayAfterDelete" help:"after a node has gone"`
 	ScaleDownDelayAfterFailure    Duration `json:"scaleDownDelayAfterFailure" help:"after nodes could not be tainted"`
-	ScaleDownSimulationTimeout    Duration `json:"scaleDownSimulationTimeout" help:"how long one plan may take; nodes that it had no time for are left for the next loop"`
-	NodeDeletionCandidateTTL      Duration `json:"nodeDeletionCandidateTtl" flag:"node-deletion-candidate-ttl" help:"how old a soft taint may be that tells a new process since when its node is unneeded; 0: none does (Cluster Autoscaler: 0)"`
-	CoresTotal                    string   `json:"coresTotal" help:"MIN:MAX cores that all nodes together offer to pods: no node goes below the minimum, no group grows beyond the maximum"`
-	MemoryTotal                   string   `json:"memoryTotal" help:"MIN:MAX gigabytes of memory, in the same way"`
-	GPUTotal                      []string `json:"gpuTotal" flag:"gpu-total" help:"TYPE:MIN:MAX GPUs of one type, in the same way; the type is the value of the node's GPU label; may be given more than once"`
+}
 
-	MinNodesTotal      int      `json:"minNodesTotal" help:"nodes that the cluster keeps in all"`
-	GPULabels          []string `json:"gpuLabels" flag:"gpu-labels" help:"labels that tell a node with GPUs; empty: those of Google, Amazon and Azure"`
-	ExclusiveDrains    bool     `json:"exclusiveDrains" help:"no drain starts while one is under way"`
-	RecentEvictionTime Duration `json:"recentEvictionTime" help:"how long the replacement of an evicted pod is waited for"`
-	MinEvaluatedNodes  int      `json:"minEvaluatedNodes" help:"nodes that are looked at in each loop, whatever the limits of work"`
-	PlainGreedy        bool     `json:"plainGreedy" help:"nodes are tried in one order only: no better set of nodes is looked for"`
+// RemovalSearch says how nodes that can go are looked for.
+type RemovalSearch struct {
+	ScaleDownSimulationTimeout Duration `json:"scaleDownSimulationTimeout" help:"how long one plan may take; nodes that it had no time for are left for the next loop"`
+	RecentEvictionTime         Duration `json:"recentEvictionTime" help:"how long the replacement of an evicted pod is waited for"`
+	MinEvaluatedNodes          int      `json:"minEvaluatedNodes" help:"nodes that are looked at in each loop, whatever the limits of work"`
+	PlainGreedy                bool     `json:"plainGreedy" help:"nodes are tried in one order only: no better set of nodes is looked for"`
+}
 
+// BlockingPods are pods that keep their nodes.
+type BlockingPods struct {
 	SkipNodesWithSystemPods           bool     `json:"skipNodesWithSystemPods" help:"a kube-system pod without a budget keeps its node"`
 	SkipNodesWithLocalStorage         bool     `json:"skipNodesWithLocalStorage" help:"a pod with local storage keeps its node"`
 	SkipNodesWithCustomControllerPods bool     `json:"skipNodesWithCustomControllerPods" help:"a pod of an unknown controller keeps its node"`
 	MinReplicaCount                   int      `json:"minReplicaCount" help:"a pod of a smaller ReplicaSet keeps its node"`
 	BlockingSystemPodTimeout          Duration `json:"blockingSystemPodDistruptionTimeout" flag:"blocking-system-pod-distruption-timeout" help:"for how long a system pod keeps its node"`
+}
 
+// Brakes hold all nodes back.
+type Brakes struct {
 	OKTotalUnreadyCount       int      `json:"okTotalUnreadyCount" help:"so many nodes may always be not ready"`
 	MaxTotalUnreadyPercentage int      `json:"maxTotalUnreadyPercentage" help:"while more percent of the nodes are not ready, none goes"`
 	MaxViewAge                Duration `json:"maxViewAge" help:"when the cluster was last seen longer ago, none goes"`
 	MostVanishedPercent       int      `json:"mostVanishedPercent" help:"when more percent of pods or nodes vanish from one loop to the next without a reason, none goes; a reason is that we removed the node, or that the pod finished or its owner is gone or wants fewer"`
+}
 
-	NodeDeleteDelayAfterTaint                Duration `json:"nodeDeleteDelayAfterTaint" help:"from taint to drain"`
-	CordonNodeBeforeTerminating              bool     `json:"cordonNodeBeforeTerminating" help:"nodes that go are made unschedulable too"`
+// Evictions say how pods leave a node.
+type Evictions struct {
 	MaxGracefulTerminationSec                int      `json:"maxGracefulTerminationSec" help:"seconds that an evicted pod may take to end, whatever it states"`
 	DrainPriorityConfig                      string   `json:"drainPriorityConfig" help:"PRIORITY:SECONDS,...: pods are evicted group by group, from the lowest priority; in place of max-graceful-termination-sec"`
 	MaxPodEvictionTime                       Duration `json:"maxPodEvictionTime" help:"how long the eviction of a pod is tried"`
@@ -61,30 +85,44 @@ type ScaleDown struct {
 	PollInterval                             Duration `json:"pollInterval" help:"how often it is seen whether pods have ended"`
 	DaemonSetEvictionForEmptyNodes           bool     `json:"daemonsetEvictionForEmptyNodes" flag:"daemonset-eviction-for-empty-nodes" help:"DaemonSet pods are evicted from empty nodes"`
 	DaemonSetEvictionForOccupiedNodes        bool     `json:"daemonsetEvictionForOccupiedNodes" flag:"daemonset-eviction-for-occupied-nodes" help:"and from others"`
-	NodeDeletionDelayTimeout                 Duration `json:"nodeDeletionDelayTimeout" help:"how long annotations may delay the deletion of a node"`
-	NodeDeletionBatcherInterval              Duration `json:"nodeDeletionBatcherInterval" help:"how long nodes of a group are gathered for one deletion"`
-	MaxBulkSoftTaintCount                    int      `json:"maxBulkSoftTaintCount" help:"soft taints written in one loop; 0: none"`
-	MaxBulkSoftTaintTime                     Duration `json:"maxBulkSoftTaintTime" help:"after which no soft taint is written in a loop"`
+}
+
+// Deletion says how a node is taken out of service before its pods leave, and deleted after that.
+type Deletion struct {
+	NodeDeleteDelayAfterTaint   Duration `json:"nodeDeleteDelayAfterTaint" help:"from taint to drain"`
+	CordonNodeBeforeTerminating bool     `json:"cordonNodeBeforeTerminating" help:"nodes that go are made unschedulable too"`
+	NodeDeletionDelayTimeout    Duration `json:"nodeDeletionDelayTimeout" help:"how long annotations may delay the deletion of a node"`
+	NodeDeletionBatcherInterval Duration `json:"nodeDeletionBatcherInterval" help:"how long nodes of a group are gathered for one deletion"`
+}
+
+// SoftTaints mark nodes that are unneeded.
+type SoftTaints struct {
+	MaxBulkSoftTaintCount    int      `json:"maxBulkSoftTaintCount" help:"soft taints written in one loop; 0: none"`
+	MaxBulkSoftTaintTime     Duration `json:"maxBulkSoftTaintTime" help:"after which no soft taint is written in a loop"`
+	NodeDeletionCandidateTTL Duration `json:"nodeDeletionCandidateTtl" flag:"node-deletion-candidate-ttl" help:"how old a soft taint may be that tells a new process since when its node is unneeded; 0: none does (Cluster Autoscaler: 0)"`
 }
 
 func defaultScaleDown() ScaleDown {
 	return ScaleDown{
-		MaxScaleDownParallelism: 10, MaxDrainParallelism: 5,
-		ScaleDownUnneededTime: duration(10 * time.Minute), ScaleDownUnreadyTime: duration(20 * time.Minute),
-		ScaleDownUnreadyEnabled: true, ScaleDownUtilizationThreshold: 0.5, ScaleDownGPUThreshold: 0.5,
-		ScaleDownDelayAfterAdd: duration(10 * time.Minute), ScaleDownDelayAfterFailure: duration(3 * time.Minute),
-		ScaleDownSimulationTimeout: duration(30 * time.Second), NodeDeletionCandidateTTL: duration(time.Hour),
-		CoresTotal: "0:320000", MemoryTotal: "0:6400000",
-		SkipNodesWithSystemPods: true, SkipNodesWithLocalStorage: true, SkipNodesWithCustomControllerPods: true,
-		BlockingSystemPodTimeout: duration(time.Hour),
-		OKTotalUnreadyCount:      3, MaxTotalUnreadyPercentage: 45, MostVanishedPercent: 20,
-		MaxViewAge: duration(time.Minute), RecentEvictionTime: duration(time.Minute), MinEvaluatedNodes: 50,
-		NodeDeleteDelayAfterTaint: duration(5 * time.Second), CordonNodeBeforeTerminating: true,
-		MaxGracefulTerminationSec: 600,
-		MaxPodEvictionTime:        duration(2 * time.Minute), EvictionRetryInterval: duration(10 * time.Second),
-		TerminationHeadroom: duration(30 * time.Second), PollInterval: duration(5 * time.Second),
-		DaemonSetEvictionForOccupiedNodes: true, NodeDeletionDelayTimeout: duration(2 * time.Minute),
-		MaxBulkSoftTaintCount: 10, MaxBulkSoftTaintTime: duration(3 * time.Second),
+		RemovalLimits: RemovalLimits{MaxScaleDownParallelism: 10, MaxDrainParallelism: 5, CoresTotal: "0:320000",
+			MemoryTotal: "0:6400000"},
+		Unneeded: Unneeded{ScaleDownUnneededTime: duration(10 * time.Minute),
+			ScaleDownUnreadyTime: duration(20 * time.Minute), ScaleDownUnreadyEnabled: true,
+			ScaleDownUtilizationThreshold: 0.5, ScaleDownGPUThreshold: 0.5,
+			ScaleDownDelayAfterAdd: duration(10 * time.Minute), ScaleDownDelayAfterFailure: duration(3 * time.Minute)},
+		RemovalSearch: RemovalSearch{ScaleDownSimulationTimeout: duration(30 * time.Second),
+			RecentEvictionTime: duration(time.Minute), MinEvaluatedNodes: 50},
+		BlockingPods: BlockingPods{SkipNodesWithSystemPods: true, SkipNodesWithLocalStorage: true,
+			SkipNodesWithCustomControllerPods: true, BlockingSystemPodTimeout: duration(time.Hour)},
+		Brakes: Brakes{OKTotalUnreadyCount: 3, MaxTotalUnreadyPercentage: 45, MaxViewAge: duration(time.Minute),
+			MostVanishedPercent: 20},
+		Evictions: Evictions{MaxGracefulTerminationSec: 600, MaxPodEvictionTime: duration(2 * time.Minute),
+			EvictionRetryInterval: duration(10 * time.Second), TerminationHeadroom: duration(30 * time.Second),
+			PollInterval: duration(5 * time.Second), DaemonSetEvictionForOccupiedNodes: true},
+		Deletion: Deletion{NodeDeleteDelayAfterTaint: duration(5 * time.Second), CordonNodeBeforeTerminating: true,
+			NodeDeletionDelayTimeout: duration(2 * time.Minute)},
+		SoftTaints: SoftTaints{MaxBulkSoftTaintCount: 10, MaxBulkSoftTaintTime: duration(3 * time.Second),
+			NodeDeletionCandidateTTL: duration(time.Hour)},
 	}
 }
 
@@ -133,7 +171,7 @@ type PriorityGroup struct {
 }
 
 // PriorityGroups returns the groups of drainPriorityConfig, lowest priority first.
-func (s *ScaleDown) PriorityGroups() ([]PriorityGroup, error) {
+func (s *Evictions) PriorityGroups() ([]PriorityGroup, error) {
 	var groups []PriorityGroup
 	for entry := range strings.SplitSeq(s.DrainPriorityConfig, ",") {
 		if entry == "" {
@@ -166,7 +204,7 @@ const (
 )
 
 // Totals returns coresTotal and memoryTotal.
-func (s *ScaleDown) Totals() (t Totals, err error) {
+func (s *RemovalLimits) Totals() (t Totals, err error) {
 	if t.MinCores, t.MaxCores, err = bounds(s.CoresTotal, mostCores); err != nil {
 		return Totals{}, fmt.Errorf("scaleDown.coresTotal: %w", err)
 	}
