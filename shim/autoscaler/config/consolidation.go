@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/timewindow"
 )
 
@@ -95,14 +96,8 @@ func (s *Consolidation) Windows() (windows []timewindow.Window, err error) {
 	return windows, nil
 }
 
-// PriorityCost is what it costs to disturb a pod from some priority on, in US dollars.
-type PriorityCost struct {
-	FromPriority int32
-	USD          float64
-}
-
 // CostsByPriority returns what disturbed pods cost that have a priority of at least some value.
-func (s *Consolidation) CostsByPriority() (costs []PriorityCost, err error) {
+func (s *Consolidation) CostsByPriority() (costs []*loadlinev1.DisturbancePrice, err error) {
 	if len(s.PodDisruptionCosts) > mostCosts {
 		return nil, fmt.Errorf("consolidation.podDisruptionCosts: %d are more than %d", len(s.PodDisruptionCosts), mostCosts)
 	}
@@ -114,10 +109,11 @@ func (s *Consolidation) CostsByPriority() (costs []PriorityCost, err error) {
 			return nil, fmt.Errorf("consolidation.podDisruptionCosts: %q must be PRIORITY=USD with 0 to 1000000 US "+
 				"dollars, such as 1000=0.01", text)
 		}
-		if slices.ContainsFunc(costs, func(c PriorityCost) bool { return c.FromPriority == int32(priority) }) {
+		known := func(c *loadlinev1.DisturbancePrice) bool { return c.GetFromPriority() == int32(priority) }
+		if slices.ContainsFunc(costs, known) {
 			return nil, fmt.Errorf("consolidation.podDisruptionCosts: priority %d is there twice", priority)
 		}
-		costs = append(costs, PriorityCost{int32(priority), cost})
+		costs = append(costs, &loadlinev1.DisturbancePrice{FromPriority: int32(priority), Usd: cost})
 	}
 	return costs, nil
 }

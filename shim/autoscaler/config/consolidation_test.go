@@ -4,6 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"loadline.dev/shim/api/loadlinev1"
 )
 
 func TestWindowsAndCostsAreRefusedWithTheirKey(t *testing.T) {
@@ -35,7 +39,8 @@ func TestCostsByPriority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []PriorityCost{{1000, 0.01}, {-5, 0}}; !slices.Equal(costs, want) {
+	want := []*loadlinev1.DisturbancePrice{{FromPriority: 1000, Usd: 0.01}, {FromPriority: -5}}
+	if !slices.EqualFunc(costs, want, func(a, b *loadlinev1.DisturbancePrice) bool { return proto.Equal(a, b) }) {
 		t.Errorf("got %v, want %v", costs, want)
 	}
 }

@@ -2,36 +2,29 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/timewindow"
 )
 
 const mostBudgets = 64 // as the engine takes
 
-// Reasons for which nodes go, as budgets name them.
-const (
-	Empty         = "empty"         // no pod has to move
-	Underutilized = "underutilized" // its pods fit elsewhere
-	Replaced      = "replaced"      // a move makes the cluster cheaper
-)
+// budgetReasons are the reasons for which nodes go, as budgets name them.
+var budgetReasons = map[string]loadlinev1.NodeBudget_Reason{"empty": loadlinev1.NodeBudget_EMPTY,
+	"underutilized": loadlinev1.NodeBudget_UNDERUTILIZED, "replaced": loadlinev1.NodeBudget_REPLACED}
 
 // NodeBudget bounds how many nodes of a node group go at once.
 type NodeBudget struct {
-	// Nodes of the group, or percent of those that are there, rounded up.
-	Nodes   int32
-	Percent bool
-	// Groups that it holds for, each for itself, and reasons; none: all.
-	Groups, Reasons []string
-	// Window is when it holds; nil: at any time.
-	Window *timewindow.Window
+	*loadlinev1.NodeBudget
+	Window *timewindow.Window // when it holds; nil: at any time
 }
 
 // parseNodeBudget reads "10% of=spot for=replaced in=0 9 * * 1-5 8h Europe/Berlin": a number of nodes or a percentage,
 // and what it holds for; of= and for= may be there more than once, and in= takes what follows.
 func parseNodeBudget(text string) (b NodeBudget, err error) {
+	b.NodeBudget = &loadlinev1.NodeBudget{}
 	rest, window, hasWindow := strings.Cut(text, " in=")
 	if hasWindow {
 		parsed, err := timewindow.Parse(window)
@@ -49,17 +42,21 @@ func parseNodeBudget(text string) (b NodeBudget, err error) {
 	if err != nil || nodes < 0 || (percent && nodes > 100) {
 		return b, fmt.Errorf("%q must begin with a number of nodes, such as 2, or a percentage, such as 10%%", text)
 	}
-	b.Nodes, b.Percent = int32(nodes), percent
+	b.Limit = &loadlinev1.NodeBudget_Nodes{Nodes: int32(nodes)}
+	if percent {
+		b.Limit = &loadlinev1.NodeBudget_Percent{Percent: int32(nodes)}
+	}
 	for _, field := range fields[1:] {
 		group, ofGroup := strings.CutPrefix(field, "of=")
-		reason, forReason := strings.CutPrefix(field, "for=")
+		name, forReason := strings.CutPrefix(field, "for=")
+		reason, known := budgetReasons[name]
 		switch {
 		case ofGroup && group != "":
-			b.Groups = append(b.Groups, group)
-		case forReason && slices.Contains([]string{Empty, Underutilized, Replaced}, reason):
+			b.NodeGroups = append(b.NodeGroups, group)
+		case forReason && known:
 			b.Reasons = append(b.Reasons, reason)
 		case forReason:
-			return b, fmt.Errorf("%q: reason %q must be %s, %s or %s", text, reason, Empty, Underutilized, Replaced)
+			return b, fmt.Errorf("%q: reason %q must be empty, underutilized or replaced", text, name)
 		default:
 			return b, fmt.Errorf("%q: %q must be of=GROUP, for=REASON or in=WINDOW", text, field)
 		}

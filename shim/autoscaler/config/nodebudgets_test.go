@@ -1,10 +1,13 @@
 package config
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"loadline.dev/shim/api/loadlinev1"
 )
 
 func TestNodeBudgets(t *testing.T) {
@@ -14,12 +17,15 @@ func TestNodeBudgets(t *testing.T) {
 	if err != nil || len(budgets) != 3 {
 		t.Fatalf("%d budgets, error %v", len(budgets), err)
 	}
-	if b := budgets[0]; b.Nodes != 10 || !b.Percent || b.Groups != nil || b.Reasons != nil || b.Window != nil {
-		t.Errorf("%+v", b)
-	}
-	if b := budgets[1]; b.Nodes != 2 || b.Percent || !slices.Equal(b.Groups, []string{"spot", "main=web"}) ||
-		!slices.Equal(b.Reasons, []string{Empty, Replaced}) {
-		t.Errorf("%+v", b)
+	want := []*loadlinev1.NodeBudget{{Limit: &loadlinev1.NodeBudget_Percent{Percent: 10}},
+		{Limit: &loadlinev1.NodeBudget_Nodes{Nodes: 2}, NodeGroups: []string{"spot", "main=web"},
+			Reasons: []loadlinev1.NodeBudget_Reason{loadlinev1.NodeBudget_EMPTY, loadlinev1.NodeBudget_REPLACED}},
+		{Limit: &loadlinev1.NodeBudget_Nodes{}, Reasons: []loadlinev1.NodeBudget_Reason{
+			loadlinev1.NodeBudget_UNDERUTILIZED}}}
+	for i, b := range budgets {
+		if !proto.Equal(b.NodeBudget, want[i]) || (b.Window != nil) != (i == 2) {
+			t.Errorf("%+v, want %v", b, want[i])
+		}
 	}
 	// A Thursday in winter: from eight in the morning, UTC.
 	from, until, ok := budgets[2].Window.At(time.Date(2026, time.November, 26, 7, 0, 0, 0, time.UTC))

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"loadline.dev/shim/api/loadlinev1"
 )
 
 // ScaleDown says which nodes go, when and how.
@@ -154,7 +156,7 @@ func (s *ScaleDown) check() error {
 	if _, err := s.PriorityGroups(); err != nil {
 		return err
 	}
-	if _, err := s.GPUTotals(); err != nil {
+	if _, _, err := s.GPUTotals(); err != nil {
 		return err
 	}
 	if _, err := s.Budgets(); err != nil {
@@ -197,7 +199,7 @@ func (s *Evictions) PriorityGroups() ([]PriorityGroup, error) {
 // Totals bound what all nodes together offer.
 type Totals struct{ MinCores, MaxCores, MinBytes, MaxBytes int64 }
 
-// The engine takes no more cores, and no more than 2^62 bytes.
+// The engine takes no more cores or GPUs, and no more than 2^62 bytes.
 const (
 	mostCores     = math.MaxInt32
 	mostGigabytes = 1 << 32
@@ -224,4 +226,23 @@ func bounds(text string, most int64) (low, high int64, err error) {
 		return 0, 0, fmt.Errorf("%q: must be MIN:MAX, at most %d", text, most)
 	}
 	return low, min(high, most), nil
+}
+
+// GPUTotals returns how many GPUs of each type all nodes together offer at least and at most, in the order of gpuTotal.
+func (s *RemovalLimits) GPUTotals() (least, most []*loadlinev1.GpuCount, err error) {
+	for _, entry := range s.GPUTotal {
+		kind, rest, _ := strings.Cut(entry, ":")
+		low, high, err := bounds(rest, mostCores)
+		if kind == "" || err != nil {
+			return nil, nil, fmt.Errorf("scaleDown.gpuTotal: %q: must be TYPE:MIN:MAX, at most %d", entry, mostCores)
+		}
+		if slices.ContainsFunc(most, func(other *loadlinev1.GpuCount) bool { return other.GetGpuType() == kind }) {
+			return nil, nil, fmt.Errorf("scaleDown.gpuTotal: %q: type %s is there twice", entry, kind)
+		}
+		if low > 0 {
+			least = append(least, &loadlinev1.GpuCount{GpuType: kind, Gpus: low})
+		}
+		most = append(most, &loadlinev1.GpuCount{GpuType: kind, Gpus: high})
+	}
+	return least, most, nil
 }

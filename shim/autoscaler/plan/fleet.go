@@ -2,7 +2,6 @@ package plan
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -34,9 +33,9 @@ func fleetSettings(c *config.Configuration) *loadlinev1.LoopFleet {
 		MaxBackOffMilliseconds:        max(1, up.MaxNodeGroupBackoffDuration.Milliseconds()),
 		BackOffResetMilliseconds:      up.NodeGroupBackoffResetTimeout.Milliseconds(),
 		DeletionPatienceMilliseconds:  deletionPatience.Milliseconds(),
-		MaxDeletions:                  int32(min(max(1, down.MaxScaleDownParallelism), math.MaxInt32)),
-		OkUnreadyNodes:                int32(min(max(0, down.OKTotalUnreadyCount), math.MaxInt32)),
-		MaxUnreadyPercent:             int32(min(max(0, down.MaxTotalUnreadyPercentage), 100)),
+		MaxDeletions:                  int32(max(1, down.MaxScaleDownParallelism)),
+		OkUnreadyNodes:                int32(down.OKTotalUnreadyCount),
+		MaxUnreadyPercent:             int32(down.MaxTotalUnreadyPercentage),
 		DelayAfterAddMilliseconds:     down.ScaleDownDelayAfterAdd.Milliseconds(),
 		DelayAfterDeleteMilliseconds:  down.ScaleDownDelayAfterDelete.Milliseconds(),
 		DelayAfterFailureMilliseconds: down.ScaleDownDelayAfterFailure.Milliseconds(),

@@ -10,22 +10,22 @@ import (
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/timewindow"
 )
+
+// What the engine takes as optional 32-bit numbers.
+func number(n int) *int32              { return new(int32(n)) }
+func seconds(d config.Duration) *int32 { return number(int(d.Duration / time.Second)) }
 
 // consolidationOf returns which moves are wanted.
 func consolidationOf(s *config.Consolidation) *loadlinev1.ConsolidationPolicy {
-	number := func(n int) *int32 { return new(int32(n)) }
 	policy := &loadlinev1.ConsolidationPolicy{LeastSavingUsdPerHour: &s.LeastSaving,
 		LeastSavingPercent: &s.LeastSavingPercent, UsdPerDisturbedPod: &s.PodDisruptionCost,
 		PaybackHours: &s.PaybackHours, MaxNodesPerMove: number(s.MaxNodesPerMove),
 		MaxNodesAtOnce: number(s.MaxNodesAtOnce), MaxPodsAtOnce: number(s.MaxPodsAtOnce),
 		LeastSpotGroups: number(s.LeastSpotGroups),
-		RestSeconds:     number(int(s.ReplacementRest.Duration / time.Second))}
-	costs, _ := s.CostsByPriority()
-	for _, cost := range costs {
-		policy.UsdByPriority = append(policy.UsdByPriority,
-			&loadlinev1.DisturbancePrice{FromPriority: cost.FromPriority, Usd: cost.USD})
-	}
+		RestSeconds:     seconds(s.ReplacementRest)}
+	policy.UsdByPriority, _ = s.CostsByPriority()
 	return policy
 }
 
@@ -35,23 +35,20 @@ func (p *Planner) consolidation(now time.Time) *loadlinev1.ConsolidationPolicy {
 		return p.Settings.Consolidation
 	}
 	policy := proto.CloneOf(p.Settings.Consolidation)
-	policy.Windows = &loadlinev1.TimeWindows{}
-	for _, window := range p.windows {
-		addWindow(policy.Windows, window.At, now)
-	}
+	policy.Windows = windowsAt(now, p.windows...)
 	return policy
 }
 
-// addWindow adds the window that a time is in, or the next one, if there is any.
-func addWindow(to *loadlinev1.TimeWindows, at func(time.Time) (from, until time.Time, ok bool), now time.Time) {
-	if from, until, ok := at(now); ok {
-		to.Windows = append(to.Windows, &loadlinev1.TimeWindow{FromS: from.Unix(), UntilS: until.Unix()})
+// windowsAt returns the windows that a time is in, or else those that come next, without those that never come.
+func windowsAt(now time.Time, windows ...timewindow.Window) *loadlinev1.TimeWindows {
+	out := &loadlinev1.TimeWindows{}
+	for _, window := range windows {
+		if from, until, ok := window.At(now); ok {
+			out.Windows = append(out.Windows, &loadlinev1.TimeWindow{FromS: from.Unix(), UntilS: until.Unix()})
+		}
 	}
+	return out
 }
-
-// reasons for which nodes go, as the engine has them.
-var reasons = map[string]loadlinev1.NodeBudget_Reason{config.Empty: loadlinev1.NodeBudget_EMPTY,
-	config.Underutilized: loadlinev1.NodeBudget_UNDERUTILIZED, config.Replaced: loadlinev1.NodeBudget_REPLACED}
 
 // drain returns how nodes go now.
 func (p *Planner) drain(now time.Time) *loadlinev1.DrainOptions {
@@ -60,17 +57,9 @@ func (p *Planner) drain(now time.Time) *loadlinev1.DrainOptions {
 	}
 	options := proto.CloneOf(p.Settings.Drain)
 	for _, budget := range p.budgets {
-		message := &loadlinev1.NodeBudget{NodeGroups: budget.Groups}
-		message.Limit = &loadlinev1.NodeBudget_Nodes{Nodes: budget.Nodes}
-		if budget.Percent {
-			message.Limit = &loadlinev1.NodeBudget_Percent{Percent: budget.Nodes}
-		}
-		for _, reason := range budget.Reasons {
-			message.Reasons = append(message.Reasons, reasons[reason])
-		}
+		message := proto.CloneOf(budget.NodeBudget)
 		if budget.Window != nil {
-			message.Windows = &loadlinev1.TimeWindows{}
-			addWindow(message.Windows, budget.Window.At, now)
+			message.Windows = windowsAt(now, *budget.Window)
 		}
 		options.NodeBudgets = append(options.NodeBudgets, message)
 	}
@@ -78,7 +67,7 @@ func (p *Planner) drain(now time.Time) *loadlinev1.DrainOptions {
 }
 
 // balanceOf returns when groups share what they grow by; nil: they do not.
-func balanceOf(s *config.ScaleUp) *loadlinev1.GroupSimilarity {
+func balanceOf(s *config.Balancing) *loadlinev1.GroupSimilarity {
 	if !s.BalanceSimilarNodeGroups {
 		return nil
 	}
@@ -88,16 +77,8 @@ func balanceOf(s *config.ScaleUp) *loadlinev1.GroupSimilarity {
 
 // optionsOf returns the options of a configuration as the engine has them. It has been checked.
 func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
-	seconds := func(d config.Duration) *int32 { return new(int32(d.Duration / time.Second)) }
-	number := func(n int) *int32 { return new(int32(n)) }
 	totals, _ := s.Totals()
-	gpus, _ := s.GPUTotals()
-	var minGPUs []*loadlinev1.GpuCount
-	for _, total := range gpus {
-		if total.Min > 0 {
-			minGPUs = append(minGPUs, &loadlinev1.GpuCount{GpuType: total.Type, Gpus: total.Min})
-		}
-	}
+	minGPUs, _, _ := s.GPUTotals()
 	return &loadlinev1.DrainOptions{
 		SkipNodesWithSystemPods: &s.SkipNodesWithSystemPods, SkipNodesWithLocalStorage: &s.SkipNodesWithLocalStorage,
 		SkipNodesWithCustomControllerPods:   &s.SkipNodesWithCustomControllerPods,

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -64,24 +63,19 @@ var decisions = map[string]loadlinev1.PlanLoopRequest_Decision{
 // NewPlanner returns a planner for a configuration that has been checked, with the files that it names.
 func NewPlanner(client loadlinev1.AutoscalerClient, c *watch.Cluster, options *config.Configuration,
 	files *config.Loaded, objects kubernetes.Interface) *Planner {
-	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(&options.ScaleDown), Prices: files.Prices,
-		Ranking: files.Ranking, Fit: files.Fit, UsdPerFurtherType: options.ScaleUp.USDPerFurtherType,
-		MaxWork: int64(options.MaxWork), MaxMilliseconds: int32(options.ScaleDown.ScaleDownSimulationTimeout.Milliseconds())}
-	totals, _ := options.ScaleDown.Totals()
-	settings.MaxCoresTotal, settings.MaxMemoryTotal = &totals.MaxCores, &totals.MaxBytes
-	settings.EnforceMinSizes, settings.Balance = options.ScaleUp.EnforceNodeGroupMinSize, balanceOf(&options.ScaleUp)
-	gpus, _ := options.ScaleDown.GPUTotals()
-	for _, total := range gpus {
-		settings.MaxGpusTotal = append(settings.MaxGpusTotal, &loadlinev1.GpuCount{GpuType: total.Type, Gpus: total.Max})
-	}
-	settings.MaxNewNodes = int32(min(options.ScaleUp.MaxNodesPerScaleUp, math.MaxInt32))
-	settings.MaxNodesTotal = int32(min(options.ScaleUp.MaxNodesTotal, math.MaxInt32))
-	settings.BatchIdleMilliseconds = int32(options.ScaleUp.BatchIdle.Milliseconds())
-	settings.BatchMaxMilliseconds = int32(options.ScaleUp.BatchMax.Milliseconds())
-	settings.Fleet = fleetSettings(options)
+	up, down := &options.ScaleUp, &options.ScaleDown
+	totals, _ := down.Totals()
+	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(down), Prices: files.Prices, Ranking: files.Ranking,
+		Fit: files.Fit, UsdPerFurtherType: up.USDPerFurtherType, MaxWork: int64(options.MaxWork),
+		MaxMilliseconds: int32(down.ScaleDownSimulationTimeout.Milliseconds()), MaxCoresTotal: &totals.MaxCores,
+		MaxMemoryTotal: &totals.MaxBytes, EnforceMinSizes: up.EnforceNodeGroupMinSize, Balance: balanceOf(&up.Balancing),
+		MaxNewNodes: int32(up.MaxNodesPerScaleUp), MaxNodesTotal: int32(up.MaxNodesTotal),
+		BatchIdleMilliseconds: int32(up.BatchIdle.Milliseconds()),
+		BatchMaxMilliseconds:  int32(up.BatchMax.Milliseconds()), Fleet: fleetSettings(options),
+		Consolidation: consolidationOf(&options.Consolidation)}
+	_, settings.MaxGpusTotal, _ = down.GPUTotals()
 	settings.Slack, _ = options.Slack.Proto()
-	settings.Slack.RemovalDelaySeconds = new(int32(options.Slack.RemovalDelay.Duration / time.Second))
-	settings.Consolidation = consolidationOf(&options.Consolidation)
+	settings.Slack.RemovalDelaySeconds = seconds(options.Slack.RemovalDelay)
 	for _, decision := range options.Decisions {
 		settings.Decisions = append(settings.Decisions, decisions[decision])
 	}
