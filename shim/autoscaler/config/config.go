@@ -112,14 +112,22 @@ type Filters struct {
 }
 
 // Options returns them as the engine has them; nil: as kube-scheduler's defaults.
-func (f *Filters) Options() (*loadlinev1.FitOptions, error) {
-	scheduler, err := filterconfig.Read(filterconfig.Request{File: f.SchedulerConfig, Defects: f.UpstreamDefects,
+func (f *Filters) Options() (*loadlinev1.FitOptions, error) { return f.read(f.SchedulerConfig) }
+
+// check finds what is wrong without the scheduler's file.
+func (f *Filters) check() error {
+	_, err := f.read("")
+	return err
+}
+
+func (f *Filters) read(file string) (*loadlinev1.FitOptions, error) {
+	scheduler, err := filterconfig.Read(filterconfig.Request{File: file, Defects: f.UpstreamDefects,
 		Version: f.KubernetesVersion})
 	if err != nil {
 		return nil, fmt.Errorf("filters: %w", err)
 	}
 	for _, warning := range scheduler.Warnings {
-		klog.InfoS("The scheduler's configuration has what plans do not see", "file", f.SchedulerConfig, "what", warning)
+		klog.InfoS("The scheduler's configuration has what plans do not see", "file", file, "what", warning)
 	}
 	options, err := filterconfig.WithLine(scheduler.Fit, f.MaxLimitsOverAllocatable, f.LineNodeLabelPrefix,
 		f.LineExemptNamespaces)
@@ -216,18 +224,6 @@ func (c *Configuration) Check() error {
 		if err := check(); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (f *Filters) check() error {
-	if _, err := filterconfig.Read(filterconfig.Request{Defects: f.UpstreamDefects,
-		Version: f.KubernetesVersion}); err != nil {
-		return fmt.Errorf("filters: %w", err)
-	}
-	if _, err := filterconfig.WithLine(nil, f.MaxLimitsOverAllocatable, f.LineNodeLabelPrefix,
-		f.LineExemptNamespaces); err != nil {
-		return fmt.Errorf("filters: %w", err)
 	}
 	return nil
 }
