@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"k8s.io/client-go/kubernetes"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
@@ -72,7 +73,7 @@ func NewPlanner(client loadlinev1.AutoscalerClient, c *watch.Cluster, options *c
 		MaxNewNodes: int32(up.MaxNodesPerScaleUp), MaxNodesTotal: int32(up.MaxNodesTotal),
 		BatchIdleMilliseconds: int32(up.BatchIdle.Milliseconds()),
 		BatchMaxMilliseconds:  int32(up.BatchMax.Milliseconds()), Fleet: fleetSettings(options),
-		Consolidation: consolidationOf(&options.Consolidation)}
+		Consolidation: consolidationOf(&options.Consolidation), Compact: true}
 	_, settings.MaxGpusTotal, _ = down.GPUTotals()
 	settings.Slack, _ = options.Slack.Proto()
 	settings.Slack.RemovalDelaySeconds = seconds(options.Slack.RemovalDelay)
@@ -127,16 +128,18 @@ func (p *Plan) CutShort() []cutShort {
 // request is the part of a question that is the same at whatever state of the view it is answered.
 func (p *Planner) request(o *Loop) *loadlinev1.PlanLoopRequest {
 	p.progress.Started = slices.Sorted(maps.Keys(o.UnderWay))
-	s, sized := p.Settings, p.sizings(o)
-	return &loadlinev1.PlanLoopRequest{NowS: o.Now.Unix(), SeenS: o.Now.Add(-p.Cluster.Age).Unix(),
-		Decisions: s.Decisions, Prices: s.Prices, Slack: s.Slack, Ranking: s.Ranking, Fit: s.Fit, Drain: p.drain(o.Now),
-		UsdPerFurtherType: s.UsdPerFurtherType, MaxWork: s.MaxWork, MaxMilliseconds: s.MaxMilliseconds,
-		MaxNewNodes: s.MaxNewNodes, MaxNodesTotal: s.MaxNodesTotal, MaxCoresTotal: s.MaxCoresTotal,
-		MaxMemoryTotal: s.MaxMemoryTotal, MaxGpusTotal: s.MaxGpusTotal, EnforceMinSizes: s.EnforceMinSizes,
-		Balance: s.Balance, BatchIdleMilliseconds: s.BatchIdleMilliseconds,
-		BatchMaxMilliseconds: s.BatchMaxMilliseconds, Progress: &p.progress, DaemonPods: o.Pods.DaemonPods(),
-		Consolidation: p.consolidation(o.Now), Fleet: p.Fleet.question(s.Fleet, o.Now),
-		Sized: sized, SizePods: p.sizePods(o, sized), Compact: true}
+	request := &loadlinev1.PlanLoopRequest{}
+	p.Settings.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		request.ProtoReflect().Set(field, value) // messages are shared: price lists are large
+		return true
+	})
+	request.NowS, request.SeenS = o.Now.Unix(), o.Now.Add(-p.Cluster.Age).Unix()
+	request.Drain, request.Consolidation = p.drain(o.Now), p.consolidation(o.Now)
+	request.Fleet = p.Fleet.question(p.Settings.Fleet, o.Now)
+	request.Progress, request.DaemonPods = &p.progress, o.Pods.DaemonPods()
+	request.Sized = p.sizings(o)
+	request.SizePods = p.sizePods(o, request.Sized)
+	return request
 }
 
 // see fills in what the cloud and the cluster show, with the slots that nodes have now.
