@@ -137,9 +137,7 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 		return err
 	}
 	defer conn.Close()
-	p := &settings.CloudProvider
-	cloud, err := cloud.Open(cloud.Options{Address: p.Address, Cert: p.Cert, Key: p.Key, CA: p.CA,
-		Insecure: p.Insecure, Timeout: p.GRPCTimeout.Duration})
+	cloud, err := cloud.Open(settings.CloudProvider)
 	if err != nil {
 		return err
 	}

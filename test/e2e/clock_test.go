@@ -58,8 +58,7 @@ func (s *scaled) runHere(clock autoscaler.Clock) {
 	must(err)
 	conn, err := engine.Open(options.Engine)
 	must(err)
-	cloud, err := cloud.Open(cloud.Options{Address: options.CloudProvider.Address,
-		Timeout: options.CloudProvider.GRPCTimeout.Duration})
+	cloud, err := cloud.Open(options.CloudProvider)
 	must(err)
 	a := autoscaler.New(&options, &config.Loaded{}, conn, client, objects, cloud, "test")
 	a.Clock = clock

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/externalgrpc"
 )
@@ -40,18 +41,15 @@ const (
 	maxAnswerBytes = 64 << 20
 )
 
-// Options say where the provider is.
+// Options say where the provider is, a server of Cluster Autoscaler's externalgrpc protocol. The tags are those of the
+// autoscaler's configuration. With any certificate the connection is encrypted.
 type Options struct {
-	// Address is HOST:PORT, or unix:///path/to/socket.
-	Address string
-	// Cert and Key are PEM files with the client's certificate and its key. CA is a PEM file with the authorities of
-	// the provider's certificate; empty: those of the system. With any of them the connection is encrypted.
-	Cert, Key, CA string
-	// Insecure lets the connection to another machine be unencrypted, as Cluster Autoscaler has it: whoever is on the
-	// way can have nodes deleted. A socket, or a provider on this machine, needs neither.
-	Insecure bool
-	// Timeout of one call; 0: DefaultTimeout.
-	Timeout time.Duration
+	Address     string          `json:"address" flag:"cloud-address" help:"cloud provider of the externalgrpc protocol: HOST:PORT or unix:///path/to/socket"`
+	Cert        string          `json:"cert" flag:"cloud-cert" help:"our certificate for it, PEM; empty: it asks for none"`
+	Key         string          `json:"key" flag:"cloud-key" help:"its private key, PEM"`
+	CA          string          `json:"cacert" flag:"cloud-cacert" help:"authority of the provider's certificate, PEM; needed, or a certificate, where the provider is on another machine"`
+	Insecure    bool            `json:"insecure" flag:"cloud-insecure" help:"the connection to a provider on another machine is not encrypted, as Cluster Autoscaler has it: whoever is on the way can have nodes deleted"`
+	GRPCTimeout metav1.Duration `json:"grpcTimeout" flag:"cloud-grpc-timeout" help:"how long one call may take"`
 }
 
 // Check returns an error for options that contradict each other or are not safe.
@@ -70,8 +68,8 @@ func (o *Options) Check() error {
 	if o.encrypted() && o.Insecure {
 		return errors.New("--cloud-insecure and certificates exclude each other")
 	}
-	if o.Timeout < 0 {
-		return fmt.Errorf("timeout %v: must not be negative", o.Timeout)
+	if o.GRPCTimeout.Duration < 0 {
+		return fmt.Errorf("timeout %v: must not be negative", o.GRPCTimeout.Duration)
 	}
 	return nil
 }
@@ -117,7 +115,7 @@ func Open(options Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := New(conn, cmp.Or(options.Timeout, DefaultTimeout))
+	client := New(conn, cmp.Or(options.GRPCTimeout.Duration, DefaultTimeout))
 	client.conn = conn
 	return client, nil
 }

@@ -135,7 +135,7 @@ func serve(t *testing.T, c *cloud) *Client {
 	externalgrpc.RegisterCloudProviderServer(server, c)
 	go server.Serve(listener)
 	t.Cleanup(server.Stop)
-	client, err := Open(Options{Address: "unix://" + path, Timeout: 300 * time.Millisecond})
+	client, err := Open(Options{Address: "unix://" + path, GRPCTimeout: metav1.Duration{Duration: 300 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func TestOptions(t *testing.T) {
 		"another machine's":    {Address: "dns:///a:1"},
 		"10.0.0.1:1":           {Address: "10.0.0.1:1"},
 		"exclude each other":   {Address: "a:1", CA: "c", Insecure: true},
-		"must not be negative": {Address: "localhost:1", Timeout: -1},
+		"must not be negative": {Address: "localhost:1", GRPCTimeout: metav1.Duration{Duration: -1}},
 		"no such file":         {Address: "a:1", Cert: "/none", Key: "/none"},
 	} {
 		if _, err := Open(options); err == nil || !strings.Contains(err.Error(), text) {

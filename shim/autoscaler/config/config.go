@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/view"
@@ -52,7 +53,7 @@ type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 	Loops           `json:",inline"`
 	Process         `json:",inline"`
-	CloudProvider   CloudProvider `json:"cloudProvider"`
+	CloudProvider   cloud.Options `json:"cloudProvider"`
 	Filters         Filters       `json:"filters"`
 	ScaleUp         ScaleUp       `json:"scaleUp"`
 	Sizing          Sizing        `json:"sizing"`
@@ -89,16 +90,6 @@ func (c *Configuration) Decides(decision string) bool { return slices.Contains(c
 
 // Duration reads as "1m30s".
 type Duration = metav1.Duration
-
-// CloudProvider is a server of Cluster Autoscaler's externalgrpc protocol.
-type CloudProvider struct {
-	Address     string   `json:"address" flag:"cloud-address" help:"cloud provider of the externalgrpc protocol: HOST:PORT or unix:///path/to/socket"`
-	Cert        string   `json:"cert" flag:"cloud-cert" help:"our certificate for it, PEM; empty: it asks for none"`
-	Key         string   `json:"key" flag:"cloud-key" help:"its private key, PEM"`
-	CA          string   `json:"cacert" flag:"cloud-cacert" help:"authority of the provider's certificate, PEM; needed, or a certificate, where the provider is on another machine"`
-	Insecure    bool     `json:"insecure" flag:"cloud-insecure" help:"the connection to a provider on another machine is not encrypted, as Cluster Autoscaler has it: whoever is on the way can have nodes deleted"`
-	GRPCTimeout Duration `json:"grpcTimeout" flag:"cloud-grpc-timeout" help:"how long one call may take"`
-}
 
 // Filters says how the filters of the cluster's scheduler are configured.
 type Filters struct {
@@ -150,7 +141,7 @@ func Default() Configuration {
 			KubeClientBurst: 300, LeaderElection: LeaderElection{LeaderElect: true,
 				LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second),
 				RetryPeriod: duration(2 * time.Second), ResourceName: "loadline-autoscaler"}},
-		CloudProvider: CloudProvider{GRPCTimeout: duration(5 * time.Second)},
+		CloudProvider: cloud.Options{GRPCTimeout: duration(cloud.DefaultTimeout)},
 		ScaleUp:       defaultScaleUp(),
 		Slack:         defaultSlack(),
 		Consolidation: defaultConsolidation(),
