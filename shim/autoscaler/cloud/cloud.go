@@ -159,10 +159,8 @@ func (c *Client) Close() error { return c.conn.Close() }
 
 // Refresh has the provider look at its cloud again.
 func (c *Client) Refresh(ctx context.Context) error {
-	return c.call(ctx, "Refresh", func(ctx context.Context) error {
-		_, err := c.client.Refresh(ctx, &externalgrpc.RefreshRequest{})
-		return err
-	})
+	_, err := ask(ctx, c, "Refresh", c.client.Refresh, &externalgrpc.RefreshRequest{})
+	return err
 }
 
 // DeleteNodes deletes nodes of one group, unless it would get smaller than it may: by its target size as it is now.
@@ -176,10 +174,8 @@ func (c *Client) DeleteNodes(ctx context.Context, group string, nodes []*v1.Node
 		for _, node := range nodes {
 			request.Nodes = append(request.Nodes, toNode(node))
 		}
-		return c.call(ctx, "NodeGroupDeleteNodes of "+group, func(ctx context.Context) error {
-			_, err := c.client.NodeGroupDeleteNodes(ctx, request)
-			return err
-		})
+		_, err := ask(ctx, c, "NodeGroupDeleteNodes of "+group, c.client.NodeGroupDeleteNodes, request)
+		return err
 	})
 }
 
@@ -231,12 +227,14 @@ func entries(m map[string]string) []*externalgrpc.StringEntry {
 	return all
 }
 
-// call makes one call within the time that it may take. An error says which call it was.
-func (c *Client) call(ctx context.Context, what string, call func(context.Context) error) error {
+// ask makes one call within the time that it may take. An error says which call it was.
+func ask[Q, A any](ctx context.Context, c *Client, what string,
+	method func(context.Context, Q, ...grpc.CallOption) (A, error), question Q) (A, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	if err := call(ctx); err != nil {
-		return fmt.Errorf("cloud provider: %s: %w", what, err)
+	answer, err := method(ctx, question)
+	if err != nil {
+		err = fmt.Errorf("cloud provider: %s: %w", what, err)
 	}
-	return nil
+	return answer, err
 }

@@ -56,11 +56,7 @@ const outOfResources = 1
 // where a group states nothing: providers fill in the rest. A group of which the provider cannot tell all has a
 // Problem: it alone is left as it is. It is an error if no group can be read.
 func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAutoscalingOptions) ([]Group, error) {
-	var listed *externalgrpc.NodeGroupsResponse
-	err := c.call(ctx, "NodeGroups", func(ctx context.Context) (err error) {
-		listed, err = c.client.NodeGroups(ctx, &externalgrpc.NodeGroupsRequest{})
-		return err
-	})
+	listed, err := ask(ctx, c, "NodeGroups", c.client.NodeGroups, &externalgrpc.NodeGroupsRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -186,30 +182,24 @@ func (c *Client) note(group string, target int, deleted []*v1.Node) {
 }
 
 func (c *Client) options(ctx context.Context, group string, defaults *externalgrpc.NodeGroupAutoscalingOptions) (
-	options *externalgrpc.NodeGroupAutoscalingOptions, err error) {
-	err = c.call(ctx, "NodeGroupGetOptions of "+group, func(ctx context.Context) error {
-		answer, err := c.client.NodeGroupGetOptions(ctx,
-			&externalgrpc.NodeGroupGetOptionsRequest{Id: group, Defaults: defaults})
-		if status.Code(err) == codes.Unimplemented {
-			return nil
-		}
-		options = answer.GetNodeGroupAutoscalingOptions()
-		return err
-	})
-	return options, err
+	*externalgrpc.NodeGroupAutoscalingOptions, error) {
+	answer, err := ask(ctx, c, "NodeGroupGetOptions of "+group, c.client.NodeGroupGetOptions,
+		&externalgrpc.NodeGroupGetOptionsRequest{Id: group, Defaults: defaults})
+	if status.Code(err) == codes.Unimplemented {
+		return nil, nil
+	}
+	return answer.GetNodeGroupAutoscalingOptions(), err
 }
 
 func (c *Client) instances(ctx context.Context, group string) (instances []Instance, err error) {
-	err = c.call(ctx, "NodeGroupNodes of "+group, func(ctx context.Context) error {
-		answer, err := c.client.NodeGroupNodes(ctx, &externalgrpc.NodeGroupNodesRequest{Id: group})
-		for _, i := range answer.GetInstances() {
-			fault := i.GetStatus().GetErrorInfo()
-			instances = append(instances, Instance{ProviderID: i.GetId(), State: i.GetStatus().GetInstanceState(),
-				Fault: Fault{fault.GetErrorCode(), fault.GetErrorMessage(),
-					fault.GetInstanceErrorClass() == outOfResources}})
-		}
-		return err
-	})
+	answer, err := ask(ctx, c, "NodeGroupNodes of "+group, c.client.NodeGroupNodes,
+		&externalgrpc.NodeGroupNodesRequest{Id: group})
+	for _, i := range answer.GetInstances() {
+		fault := i.GetStatus().GetErrorInfo()
+		instances = append(instances, Instance{ProviderID: i.GetId(), State: i.GetStatus().GetInstanceState(),
+			Fault: Fault{fault.GetErrorCode(), fault.GetErrorMessage(),
+				fault.GetInstanceErrorClass() == outOfResources}})
+	}
 	return instances, err
 }
 
@@ -226,11 +216,9 @@ func (c *Client) Deleting(ctx context.Context, group string) (map[string]bool, e
 }
 
 func (c *Client) target(ctx context.Context, group string) (target int, err error) {
-	err = c.call(ctx, "NodeGroupTargetSize of "+group, func(ctx context.Context) error {
-		answer, err := c.client.NodeGroupTargetSize(ctx, &externalgrpc.NodeGroupTargetSizeRequest{Id: group})
-		target = int(answer.GetTargetSize())
-		return err
-	})
+	answer, err := ask(ctx, c, "NodeGroupTargetSize of "+group, c.client.NodeGroupTargetSize,
+		&externalgrpc.NodeGroupTargetSizeRequest{Id: group})
+	target = int(answer.GetTargetSize())
 	if err == nil && target < 0 {
 		return 0, fmt.Errorf("node group %s has a target size of %d", group, target)
 	}

@@ -64,11 +64,9 @@ func (c *Client) IncreaseSize(ctx context.Context, group string, from, delta int
 			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d more: its maximum is %d",
 				group, target, delta, bounds.Max)
 		}
-		return c.call(ctx, "NodeGroupIncreaseSize of "+group, func(ctx context.Context) error {
-			_, err := c.client.NodeGroupIncreaseSize(ctx,
-				&externalgrpc.NodeGroupIncreaseSizeRequest{Id: group, Delta: int32(delta)})
-			return err
-		})
+		_, err := ask(ctx, c, "NodeGroupIncreaseSize of "+group, c.client.NodeGroupIncreaseSize,
+			&externalgrpc.NodeGroupIncreaseSizeRequest{Id: group, Delta: int32(delta)})
+		return err
 	})
 }
 
@@ -82,31 +80,26 @@ func (c *Client) DecreaseTargetSize(ctx context.Context, group string, from, del
 			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d fewer: its minimum is %d",
 				group, target, delta, bounds.Min)
 		}
-		return c.call(ctx, "NodeGroupDecreaseTargetSize of "+group, func(ctx context.Context) error {
-			_, err := c.client.NodeGroupDecreaseTargetSize(ctx,
-				&externalgrpc.NodeGroupDecreaseTargetSizeRequest{Id: group, Delta: int32(-delta)})
-			return err
-		})
+		_, err := ask(ctx, c, "NodeGroupDecreaseTargetSize of "+group, c.client.NodeGroupDecreaseTargetSize,
+			&externalgrpc.NodeGroupDecreaseTargetSizeRequest{Id: group, Delta: int32(-delta)})
+		return err
 	})
 }
 
 // TemplateNode returns a node as a group would make it; nil: the provider does not tell.
 func (c *Client) TemplateNode(ctx context.Context, group string) (*v1.Node, error) {
-	var node *v1.Node
-	err := c.call(ctx, "NodeGroupTemplateNodeInfo of "+group, func(ctx context.Context) error {
-		answer, err := c.client.NodeGroupTemplateNodeInfo(ctx,
-			&externalgrpc.NodeGroupTemplateNodeInfoRequest{Id: group})
-		if status.Code(err) == codes.Unimplemented || err == nil && len(answer.GetNodeBytes()) == 0 {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		node = &v1.Node{}
-		return node.Unmarshal(answer.GetNodeBytes())
-	})
+	what := "NodeGroupTemplateNodeInfo of " + group
+	answer, err := ask(ctx, c, what, c.client.NodeGroupTemplateNodeInfo,
+		&externalgrpc.NodeGroupTemplateNodeInfoRequest{Id: group})
+	if status.Code(err) == codes.Unimplemented || err == nil && len(answer.GetNodeBytes()) == 0 {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
+	}
+	node := &v1.Node{}
+	if err := node.Unmarshal(answer.GetNodeBytes()); err != nil {
+		return nil, fmt.Errorf("cloud provider: %s: %w", what, err)
 	}
 	return node, nil
 }
@@ -116,19 +109,16 @@ func (c *Client) NodePrice(ctx context.Context, node *v1.Node) (*float64, error)
 	now := time.Now()
 	request := &externalgrpc.PricingNodePriceRequest{Node: toNode(node), StartTimestamp: timestamppb.New(now),
 		EndTimestamp: timestamppb.New(now.Add(time.Hour))}
-	var price *float64
-	err := c.call(ctx, "PricingNodePrice of "+node.Name, func(ctx context.Context) error {
-		answer, err := c.client.PricingNodePrice(ctx, request)
-		switch {
-		case status.Code(err) == codes.Unimplemented:
-			return nil
-		case err != nil:
-			return err
-		case math.IsNaN(answer.GetPrice()) || math.IsInf(answer.GetPrice(), 0) || answer.GetPrice() < 0:
-			return fmt.Errorf("%v is not a price", answer.GetPrice())
-		}
-		price = new(answer.GetPrice())
-		return nil
-	})
-	return price, err
+	what := "PricingNodePrice of " + node.Name
+	answer, err := ask(ctx, c, what, c.client.PricingNodePrice, request)
+	price := answer.GetPrice()
+	switch {
+	case status.Code(err) == codes.Unimplemented:
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case math.IsNaN(price) || math.IsInf(price, 0) || price < 0:
+		return nil, fmt.Errorf("cloud provider: %s: %v is not a price", what, price)
+	}
+	return &price, nil
 }
