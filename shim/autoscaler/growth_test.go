@@ -285,9 +285,12 @@ func TestAnotherGroupGrows(t *testing.T) {
 	for name, fail := range map[string]func(*skyGroup){
 		"Refused": func(g *skyGroup) { g.fails = errors.New("told to fail") },
 		"OutOfStock": func(g *skyGroup) {
-			g.fault = cloud.Fault{Code: "STOCK_OUT", Message: "none left", OutOfResources: true}
+			g.fault = &externalgrpc.InstanceErrorInfo{ErrorCode: "STOCK_OUT", ErrorMessage: "none left",
+				InstanceErrorClass: 1}
 		},
-		"NotCreated": func(g *skyGroup) { g.fault = cloud.Fault{Code: "BROKEN", Message: "no such image"} },
+		"NotCreated": func(g *skyGroup) {
+			g.fault = &externalgrpc.InstanceErrorInfo{ErrorCode: "BROKEN", ErrorMessage: "no such image"}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -311,7 +314,7 @@ func TestAnotherGroupGrows(t *testing.T) {
 				b.run(time.Minute) // the nodes of the other one are there
 				b.bind("web-0", "dear1")
 				b.bind("web-1", "dear2")
-				groups["cheap"].fails, groups["cheap"].fault = nil, cloud.Fault{}
+				groups["cheap"].fails, groups["cheap"].fault = nil, nil
 				before := len(b.sky.requests())
 				b.addPending("more", 1, "3")
 				b.run(30 * time.Second)
@@ -479,7 +482,7 @@ func TestMorePodsThanAQuestionHolds(t *testing.T) {
 func TestMinimumOfMachinesThatDoNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &skyGroup{min: 1, max: 10, cpu: "4", price: 0.1,
-			fault: cloud.Fault{Code: "STOCK_OUT", OutOfResources: true}}
+			fault: &externalgrpc.InstanceErrorInfo{ErrorCode: "STOCK_OUT", InstanceErrorClass: 1}}
 		b := growing(t, map[string]*skyGroup{"g": g}, nil)
 		b.sky.mu.Lock()
 		b.sky.make("g")

@@ -41,10 +41,10 @@ type skyGroup struct {
 	atomic           bool
 	problem          error // that its options cannot be told
 	delay            time.Duration
-	fault            cloud.Fault // of new machines
-	fails            error       // of requests to grow
-	unborn           bool        // machines are not listed before they are nodes
-	lists            bool        // machines that were deleted stay listed as they were
+	fault            *externalgrpc.InstanceErrorInfo // of new machines
+	fails            error                           // of requests to grow
+	unborn           bool                            // machines are not listed before they are nodes
+	lists            bool                            // machines that were deleted stay listed as they were
 	machines         map[string]cloud.Instance
 	named            int
 	gpus             string        // of each node; empty: none
@@ -136,7 +136,7 @@ func (s *sky) make(id string) {
 	if !g.unborn {
 		g.machines[providerID] = machine
 	}
-	if delay == 0 || g.fault.Code != "" {
+	if delay == 0 || g.fault != nil {
 		return
 	}
 	go func() {

@@ -38,19 +38,9 @@ type Instance struct {
 	// ProviderID is what its node has.
 	ProviderID string
 	State      externalgrpc.InstanceState
-	// Fault says why it cannot be created; its code is empty where it can.
-	Fault Fault
+	// Fault says why it cannot be created; nil, or its code is empty, where it can.
+	Fault *externalgrpc.InstanceErrorInfo
 }
-
-// Fault is what is wrong with a machine.
-type Fault struct {
-	Code, Message string
-	// OutOfResources: the cloud has no such machines left, or a quota is used up.
-	OutOfResources bool
-}
-
-// outOfResources is the class of such faults in the protocol.
-const outOfResources = 1
 
 // Groups returns all node groups, by id, with their target sizes, instances and options. The defaults are what holds
 // where a group states nothing: providers fill in the rest. A group of which the provider cannot tell all has a
@@ -195,10 +185,8 @@ func (c *Client) instances(ctx context.Context, group string) (instances []Insta
 	answer, err := ask(ctx, c, "NodeGroupNodes of "+group, c.client.NodeGroupNodes,
 		&externalgrpc.NodeGroupNodesRequest{Id: group})
 	for _, i := range answer.GetInstances() {
-		fault := i.GetStatus().GetErrorInfo()
 		instances = append(instances, Instance{ProviderID: i.GetId(), State: i.GetStatus().GetInstanceState(),
-			Fault: Fault{fault.GetErrorCode(), fault.GetErrorMessage(),
-				fault.GetInstanceErrorClass() == outOfResources}})
+			Fault: i.GetStatus().GetErrorInfo()})
 	}
 	return instances, err
 }

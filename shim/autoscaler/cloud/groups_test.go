@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/externalgrpc"
@@ -78,33 +79,16 @@ func TestGroupsThatCannotBe(t *testing.T) {
 	}
 }
 
-// Faults of machines are told apart: the cloud has none left, or something else is wrong.
-func TestFaults(t *testing.T) {
-	server := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "a", MaxSize: 5}},
-		fault: &externalgrpc.InstanceErrorInfo{ErrorCode: "STOCK_OUT", ErrorMessage: "none", InstanceErrorClass: 1}}
-	client := serve(t, server)
-	for _, class := range []int32{1, 99} {
-		server.fault.InstanceErrorClass = class
-		groups, err := client.Groups(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := groups[0].Instances[0].Fault, (Fault{"STOCK_OUT", "none", class == 1}); got != want {
-			t.Errorf("class %d: %+v, want %+v", class, got, want)
-		}
-	}
-}
-
 // Many groups are asked about. One that does not answer is left as it is, and the others are read.
 func TestManyGroups(t *testing.T) {
-	server := &cloud{}
+	server := &cloud{fault: &externalgrpc.InstanceErrorInfo{ErrorCode: "STOCK_OUT", InstanceErrorClass: 1}}
 	for i := range 100 {
 		server.groups = append(server.groups, &externalgrpc.NodeGroup{Id: fmt.Sprintf("g%02d", i), MaxSize: int32(i)})
 	}
 	client := serve(t, server)
 	groups, err := client.Groups(t.Context(), nil)
 	if err != nil || len(groups) != 100 || groups[42].ID != "g42" || groups[42].Max != 42 ||
-		groups[42].Instances[0].ProviderID != "sim://g42" {
+		groups[42].Instances[0].ProviderID != "sim://g42" || !proto.Equal(groups[42].Instances[0].Fault, server.fault) {
 		t.Fatalf("%d groups, error %v", len(groups), err)
 	}
 	if deleting, err := client.Deleting(t.Context(), "g3"); err != nil || len(deleting) != 1 || !deleting["sim://g3"] {

@@ -70,6 +70,10 @@ func drainMessage(g *cloud.Group) *loadlinev1.DrainGroup {
 	return message
 }
 
+// outOfResources is the class of faults, in the cloud's protocol, that say that it has no such machines left, or that a
+// quota is used up.
+const outOfResources = 1
+
 func machineMessage(instance cloud.Instance) *loadlinev1.CloudMachine {
 	m := &loadlinev1.CloudMachine{}
 	if instance.ProviderID != "" {
@@ -83,9 +87,9 @@ func machineMessage(instance cloud.Instance) *loadlinev1.CloudMachine {
 	case externalgrpc.InstanceState_INSTANCE_DELETING:
 		m.State = loadlinev1.CloudMachine_DELETING
 	}
-	if fault := instance.Fault; fault.Code != "" {
-		m.Fault = &loadlinev1.MachineFault{Code: text.Bound(fault.Code, 64), // thousands may fail at once
-			Message: text.Bound(fault.Message, 160), OutOfResources: fault.OutOfResources}
+	if fault := instance.Fault; fault.GetErrorCode() != "" {
+		m.Fault = &loadlinev1.MachineFault{Code: text.Bound(fault.GetErrorCode(), 64), // thousands may fail at once
+			Message: text.Bound(fault.GetErrorMessage(), 160), OutOfResources: fault.GetInstanceErrorClass() == outOfResources}
 	}
 	return m
 }

@@ -17,7 +17,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
 )
 
@@ -36,6 +38,21 @@ func TestToldID(t *testing.T) {
 			t.Errorf("%q is told as %q, %q too", id, got, seen[got])
 		}
 		seen[got] = id
+	}
+}
+
+// Faults of machines are told apart: the cloud has none left, or something else is wrong.
+func TestFaults(t *testing.T) {
+	for _, class := range []int32{1, 99} {
+		want := &loadlinev1.MachineFault{Code: "STOCK_OUT", Message: "none", OutOfResources: class == 1}
+		got := machineMessage(cloud.Instance{Fault: &externalgrpc.InstanceErrorInfo{ErrorCode: "STOCK_OUT",
+			ErrorMessage: "none", InstanceErrorClass: class}}).GetFault()
+		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+			t.Errorf("class %d: %s", class, diff)
+		}
+	}
+	if got := machineMessage(cloud.Instance{Fault: &externalgrpc.InstanceErrorInfo{}}).GetFault(); got != nil {
+		t.Errorf("without a code: %v", got)
 	}
 }
 
