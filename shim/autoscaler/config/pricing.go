@@ -32,17 +32,10 @@ func (p *Pricing) check() error {
 	if !(p.InterruptionRisk >= 0 && p.InterruptionRisk < 1) {
 		return fmt.Errorf("scaleUp.pricing.interruptionRisk: %v is out of range", p.InterruptionRisk)
 	}
-	if _, err := p.interruptionRisks(); err != nil {
-		return err
-	}
 	if !(p.NodeSurcharge >= 0) || math.IsInf(p.NodeSurcharge, 0) {
 		return fmt.Errorf("scaleUp.pricing.nodeSurcharge: %v is out of range", p.NodeSurcharge)
 	}
-	if _, err := p.commitments(); err != nil {
-		return err
-	}
-	_, err := p.preferredNode()
-	return err
+	return p.applyTo(ranking.Default(), true)
 }
 
 func (p *Pricing) interruptionRisks() (map[string]float64, error) {
