@@ -35,12 +35,30 @@ type Models struct {
 	priceless time.Time // until when the cloud is not asked for prices: it tells none
 }
 
-// known is what the cloud has said of one group, and until when it holds.
+// known is what the cloud has said of one group.
 type known struct {
-	template      *v1.Node
-	price         *float64
-	templateUntil time.Time
-	priceUntil    time.Time
+	template answered[*v1.Node]
+	price    answered[*float64]
+}
+
+// answered is what the cloud has said to a question, and until when it holds.
+type answered[A any] struct {
+	answer A
+	until  time.Time
+}
+
+// renew asks again once the answer does not hold any more. If the cloud does not say, what it said before still holds.
+func (a *answered[A]) renew(ctx context.Context, now time.Time, problem, group string, ask func() (A, error)) {
+	if now.Before(a.until) || ctx.Err() != nil {
+		return
+	}
+	answer, err := ask()
+	if err != nil {
+		a.until = now.Add(modelRetry)
+		klog.ErrorS(err, problem, "group", group)
+		return
+	}
+	a.answer, a.until = answer, now.Add(modelAge)
 }
 
 // NewModels returns what asks a cloud.
@@ -60,18 +78,27 @@ func (m *Models) Fill(ctx context.Context, groups []Group, byID map[string]*v1.N
 			k = &known{}
 		}
 		m.known[g.ID] = k
-		m.askTemplate(ctx, g.ID, k, now)
+		k.template.renew(ctx, now, "The cloud does not say what new nodes are like", g.ID,
+			func() (*v1.Node, error) { return m.cloud.TemplateNode(ctx, g.ID) })
 		example := exampleOf(g, byID)
 		switch {
-		case k.template != nil:
-			g.Model = Model{Node: withNotesOf(scaleup.Complete(k.template, g.ID), example), ByCloud: true}
+		case k.template.answer != nil:
+			g.Model = Model{Node: withNotesOf(scaleup.Complete(k.template.answer, g.ID), example), ByCloud: true}
 		case example != nil:
 			g.Model.Node = scaleup.LikeNew(example)
 		default:
 			continue
 		}
-		m.askPrice(ctx, g.ID, g.Model.Node, k, now)
-		g.Model.Price = k.price
+		if !now.Before(m.priceless) {
+			k.price.renew(ctx, now, "The cloud does not say what nodes cost", g.ID, func() (*float64, error) {
+				price, err := m.cloud.NodePrice(ctx, g.Model.Node)
+				if err == nil && price == nil {
+					m.priceless = now.Add(modelAge)
+				}
+				return price, err
+			})
+		}
+		g.Model.Price = k.price.answer
 	}
 }
 
@@ -99,35 +126,6 @@ func withNotesOf(template, example *v1.Node) *v1.Node {
 		}
 	}
 	return template
-}
-
-func (m *Models) askTemplate(ctx context.Context, group string, k *known, now time.Time) {
-	if now.Before(k.templateUntil) || ctx.Err() != nil {
-		return
-	}
-	template, err := m.cloud.TemplateNode(ctx, group)
-	if err != nil {
-		k.templateUntil = now.Add(modelRetry)
-		klog.ErrorS(err, "The cloud does not say what new nodes are like", "group", group)
-		return // what it said before still holds
-	}
-	k.template, k.templateUntil = template, now.Add(modelAge)
-}
-
-func (m *Models) askPrice(ctx context.Context, group string, node *v1.Node, k *known, now time.Time) {
-	if now.Before(k.priceUntil) || now.Before(m.priceless) || ctx.Err() != nil {
-		return
-	}
-	price, err := m.cloud.NodePrice(ctx, node)
-	if err != nil {
-		k.priceUntil = now.Add(modelRetry)
-		klog.ErrorS(err, "The cloud does not say what nodes cost", "group", group)
-		return
-	}
-	if price == nil {
-		m.priceless = now.Add(modelAge)
-	}
-	k.price, k.priceUntil = price, now.Add(modelAge)
 }
 
 // WithoutNotes returns a template node without the annotations that tell nothing of prices: there may be many, and
