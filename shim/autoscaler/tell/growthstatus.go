@@ -86,24 +86,27 @@ func (t *Teller) scaleUpStatus(o *plan.Loop) ScaleUpStatus {
 	if s.Unplaced > 0 {
 		s.Why = o.Fleet().GetWhyNoGrowth()
 	}
-	for _, growth := range o.Plan.Answer.GetGrowth() {
-		byUse := ""
-		if nodes := growth.GetNodesForUtilization(); nodes > 0 {
-			byUse = fmt.Sprintf(", %d for utilization", nodes)
-		}
-		if nodes := growth.GetNodesForMinimum(); nodes > 0 {
-			byUse += fmt.Sprintf(", %d for the minimum", nodes)
-		}
-		if nodes := growth.GetNodesForReplacement(); nodes > 0 {
-			byUse += fmt.Sprintf(", %d to replace others", nodes)
-		}
-		s.Growth = append(s.Growth, fmt.Sprintf("%s: %d for pods, %d for slack%s, %.4f USD per hour",
-			growth.GetNodeGroup(), growth.GetNodesForPods(), growth.GetNodesForSlack(), byUse, growth.GetUsdPerHour()))
-		if len(s.Growth) == topEntries {
-			break
-		}
+	all := o.Plan.Answer.GetGrowth()
+	for _, growth := range all[:min(len(all), topEntries)] {
+		s.Growth = append(s.Growth, growthText(growth))
 	}
 	return s
+}
+
+// growthText tells what a group is to grow by, and for what.
+func growthText(growth *loadlinev1.LoopGrowth) string {
+	text := fmt.Sprintf("%s: %d for pods, %d for slack", growth.GetNodeGroup(), growth.GetNodesForPods(),
+		growth.GetNodesForSlack())
+	for _, use := range []struct {
+		nodes int64
+		what  string
+	}{{growth.GetNodesForUtilization(), "for utilization"}, {growth.GetNodesForMinimum(), "for the minimum"},
+		{growth.GetNodesForReplacement(), "to replace others"}} {
+		if use.nodes > 0 {
+			text += fmt.Sprintf(", %d %s", use.nodes, use.what)
+		}
+	}
+	return fmt.Sprintf("%s, %.4f USD per hour", text, growth.GetUsdPerHour())
 }
 
 // holds are the labels of a metric.
@@ -124,11 +127,9 @@ func (t *Teller) reportGrowth(o *plan.Loop) {
 		return
 	}
 	counts := t.nodeCounts(o)
-	for state, count := range map[string]int{"ready": counts.Registered.Ready, "unready": counts.Registered.Unready,
-		"notStarted":   counts.Registered.NotStarted,
-		"unregistered": counts.Unregistered, "longUnregistered": counts.LongUnregistered} {
-		m.nodes.WithLabelValues(state).Set(float64(count))
-	}
+	setEach(m.nodes, map[string]int{"ready": counts.Registered.Ready, "unready": counts.Registered.Unready,
+		"notStarted": counts.Registered.NotStarted, "unregistered": counts.Unregistered,
+		"longUnregistered": counts.LongUnregistered})
 	set(m.safe, o.Fleet().GetUnhealthy() == "")
 	if !t.config.Decides(config.ScaleUpDecision) {
 		return // somebody else knows what holds groups
@@ -137,7 +138,5 @@ func (t *Teller) reportGrowth(o *plan.Loop) {
 	for _, g := range o.Groups {
 		groups[holds[g.Found.GetHold()]]++
 	}
-	for held, count := range groups {
-		m.nodeGroups.WithLabelValues(held).Set(float64(count))
-	}
+	setEach(m.nodeGroups, groups)
 }

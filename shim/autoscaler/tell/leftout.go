@@ -1,6 +1,8 @@
 package tell
 
 import (
+	"cmp"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -34,9 +36,7 @@ func (t *Teller) gatherLeftOut(o *plan.Loop) {
 // tellLeftOut tells of objects that take no part: by a metric, in the log, and in mode act by an event on each. Each is
 // told again after some time only, and not all at once: users can make many.
 func (t *Teller) tellLeftOut(o *plan.Loop) {
-	for kind, count := range o.LeftOut.Kinds() {
-		t.Metrics.leftOut.WithLabelValues(kind).Set(float64(count))
-	}
+	setEach(t.Metrics.leftOut, o.LeftOut.Kinds())
 	line := o.LeftOut.Line(topEntries)
 	if line != t.said.leftOutLog && line != "" {
 		klog.InfoS("Warning: " + line)
@@ -63,11 +63,8 @@ var apiVersions = map[string]string{"CSIDriver": "storage.k8s.io/v1", "CSINode":
 
 // referenceTo returns what an event about an object names. People see it beside the object if the UID is known.
 func (t *Teller) referenceTo(o leftout.Object) *v1.ObjectReference {
-	reference := &v1.ObjectReference{Kind: o.Kind, APIVersion: apiVersions[o.Kind], Namespace: o.Namespace,
-		Name: o.Name}
-	if reference.APIVersion == "" {
-		reference.APIVersion = "v1"
-	}
+	reference := &v1.ObjectReference{Kind: o.Kind, APIVersion: cmp.Or(apiVersions[o.Kind], "v1"),
+		Namespace: o.Namespace, Name: o.Name}
 	name := types.NamespacedName{Namespace: o.Namespace, Name: o.Name}
 	if pod := t.cluster.Pods[name]; o.Kind == watch.KindPod && pod != nil {
 		reference.UID = pod.UID
@@ -88,10 +85,8 @@ func leftOutStatus(o *plan.Loop) *LeftOutStatus {
 		return nil
 	}
 	s := &LeftOutStatus{Total: total}
-	for _, object := range o.LeftOut.Objects() {
-		if len(s.Objects) == topEntries {
-			break
-		}
+	objects := o.LeftOut.Objects()
+	for _, object := range objects[:min(len(objects), topEntries)] {
 		s.Objects = append(s.Objects, object.String())
 	}
 	return s

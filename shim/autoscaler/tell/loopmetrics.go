@@ -14,15 +14,13 @@ import (
 // updateMetrics brings the metrics up to date.
 func (t *Teller) updateMetrics(o *plan.Loop) {
 	m := t.Metrics
-	m.limits.WithLabelValues("all").Set(float64(t.config.ScaleDown.MaxScaleDownParallelism))
-	m.limits.WithLabelValues("drain").Set(float64(t.config.ScaleDown.MaxDrainParallelism))
-	counts := map[string]int{}
+	setEach(m.limits, map[string]int{"all": t.config.ScaleDown.MaxScaleDownParallelism,
+		"drain": t.config.ScaleDown.MaxDrainParallelism})
+	underWay := map[string]int{"empty": 0, "drain": 0}
 	for _, d := range o.UnderWay {
-		counts[kindOf(!d.Drain)]++
+		underWay[kindOf(!d.Drain)]++
 	}
-	for _, kind := range []string{"empty", "drain"} {
-		m.underWay.WithLabelValues(kind).Set(float64(counts[kind]))
-	}
+	setEach(m.underWay, underWay)
 	t.reportGrowth(o)
 	m.sizes.update(o.Sized)
 	m.brake.Reset()

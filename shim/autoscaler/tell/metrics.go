@@ -256,6 +256,13 @@ func gpuResource(node *v1.Node) string {
 	return ""
 }
 
+// setEach sets the gauge of each label.
+func setEach[N int | int64 | float64](gauges *prometheus.GaugeVec, values map[string]N) {
+	for label, value := range values {
+		gauges.WithLabelValues(label).Set(float64(value))
+	}
+}
+
 func set(gauge prometheus.Gauge, yes bool) {
 	if yes {
 		gauge.Set(1)

@@ -84,9 +84,7 @@ func (r *replacements) count(plan *loadlinev1.LoopReplacement) {
 	if bill := plan.GetBill(); bill != nil {
 		r.last = &BillStatus{Now: bill.GetNow(), Bound: bill.GetBound(), Reachable: bill.GetReachable(),
 			Proven: bill.GetProven()}
-		r.bill.WithLabelValues("now").Set(bill.GetNow())
-		r.bill.WithLabelValues("bound").Set(bill.GetBound())
-		r.bill.WithLabelValues("reachable").Set(bill.GetReachable())
+		setEach(r.bill, map[string]float64{"now": r.last.Now, "bound": r.last.Bound, "reachable": r.last.Reachable})
 	}
 }
 

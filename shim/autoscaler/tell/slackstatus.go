@@ -104,7 +104,5 @@ func (t *Teller) reportSlack(o *plan.Loop) {
 	m.slackTargetBytes.Set(float64(wanted.MemoryBytes))
 	m.slackCurrentBytes.Set(float64(ready.MemoryBytes))
 	s := t.slackStatus(o)
-	for state, count := range map[string]int{"wanted": s.Wanted, "placed": s.Placed, "running": s.Running} {
-		m.placeholders.WithLabelValues(state).Set(float64(count))
-	}
+	setEach(m.placeholders, map[string]int{"wanted": s.Wanted, "placed": s.Placed, "running": s.Running})
 }

@@ -103,7 +103,7 @@ func shownSlack(slack *loadlinev1.PlanSlackResponse) []report.SlackClass {
 	}
 	var shown []report.SlackClass
 	for _, c := range classes[:min(len(classes), mostShownRows)] {
-		reason := cmp.Or(c.GetReason(), strings.ToLower(strings.TrimPrefix(c.GetStatus().String(), "SLACK_")))
+		reason := cmp.Or(c.GetReason(), slackWords[c.GetStatus()])
 		if more := nodes[c.GetName()]; more > 0 {
 			reason += "; asks for " + counted(int(more), "more node")
 		}

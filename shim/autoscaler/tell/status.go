@@ -1,6 +1,7 @@
 package tell
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -223,10 +224,7 @@ func (t *Teller) planStatus(o *plan.Loop, s *Status, candidates map[string]int) 
 		down.TopBlockers = append(down.TopBlockers, Blocker{reason, nodes})
 	}
 	slices.SortFunc(down.TopBlockers, func(a, b Blocker) int {
-		if a.Nodes != b.Nodes {
-			return b.Nodes - a.Nodes
-		}
-		return strings.Compare(a.Reason, b.Reason)
+		return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), strings.Compare(a.Reason, b.Reason))
 	})
 	down.TopBlockers = down.TopBlockers[:min(len(down.TopBlockers), topEntries)]
 }
