@@ -234,13 +234,16 @@ func (c *Configuration) checkDecisions() error {
 	if c.Decides(DownscaleOrderDecision) && !c.Decides(ScaleDownDecision) {
 		return errors.New("decisions: downscale-order needs scale-down, which has the nodes go that it empties")
 	}
-	return c.checkReplacement()
+	if c.Decides(ReplaceDecision) && !(c.Decides(ScaleUpDecision) && c.Decides(ScaleDownDecision)) {
+		return errors.New("decisions: replace needs scale-up and scale-down, which carry it out")
+	}
+	return nil
 }
 
 func checkDurations(section string, of any) error {
-	return eachDuration(of, func(key string, d time.Duration) error {
-		if d < 0 || d > 1000*time.Hour {
-			return fmt.Errorf("%s.%s: %v is out of range", section, key, d)
+	return eachField(of, func(key, _, _ string, value any) error {
+		if d, ok := value.(*Duration); ok && (d.Duration < 0 || d.Duration > 1000*time.Hour) {
+			return fmt.Errorf("%s.%s: %v is out of range", section, key, d.Duration)
 		}
 		return nil
 	})

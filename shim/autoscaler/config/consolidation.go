@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -69,15 +68,6 @@ func (s *Consolidation) check() error {
 		return err
 	}
 	return checkDurations("consolidation", s)
-}
-
-// checkReplacement says whether the decisions carry out what ReplaceDecision decides.
-func (c *Configuration) checkReplacement() error {
-	if slices.Contains(c.Decisions, ReplaceDecision) &&
-		!(slices.Contains(c.Decisions, ScaleUpDecision) && slices.Contains(c.Decisions, ScaleDownDecision)) {
-		return errors.New("decisions: replace needs scale-up and scale-down, which carry it out")
-	}
-	return nil
 }
 
 // Windows returns those in which moves begin; none: at any time.

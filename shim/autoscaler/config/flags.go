@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/spf13/pflag"
@@ -119,15 +118,6 @@ func eachField(of any, f func(key, flag, help string, value any) error) error {
 		}
 	}
 	return nil
-}
-
-func eachDuration(of any, f func(key string, d time.Duration) error) error {
-	return eachField(of, func(key, _, _ string, value any) error {
-		if d, ok := value.(*Duration); ok {
-			return f(key, d.Duration)
-		}
-		return nil
-	})
 }
 
 // strategiesOf returns the strategies that Cluster Autoscaler's --expander names.
