@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"loadline.dev/shim/api/loadlinev1"
 )
 
 // parse returns the configuration of a command line and a file.
@@ -74,8 +76,8 @@ func TestWriteAndLoad(t *testing.T) {
 		t.Errorf("read %+v, written %+v, error %v", read, c, err)
 	}
 	groups, err := c.ScaleDown.PriorityGroups()
-	if want := []PriorityGroup{{0, 5 * time.Second}, {10, 20 * time.Second}}; err != nil ||
-		!reflect.DeepEqual(groups, want) {
+	want := []*loadlinev1.RemovalPriorityGroup{{Priority: 0, GraceSeconds: 5}, {Priority: 10, GraceSeconds: 20}}
+	if err != nil || !reflect.DeepEqual(groups, want) {
 		t.Errorf("groups %v, error %v", groups, err)
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -166,15 +167,10 @@ func (s *ScaleDown) check() error {
 	return err
 }
 
-// PriorityGroup is one entry of drainPriorityConfig.
-type PriorityGroup struct {
-	Priority int32
-	Grace    time.Duration
-}
+const mostPriorityGroups = 1000 // as the engine takes
 
 // PriorityGroups returns the groups of drainPriorityConfig, lowest priority first.
-func (s *Evictions) PriorityGroups() ([]PriorityGroup, error) {
-	var groups []PriorityGroup
+func (s *Evictions) PriorityGroups() (groups []*loadlinev1.RemovalPriorityGroup, err error) {
 	for entry := range strings.SplitSeq(s.DrainPriorityConfig, ",") {
 		if entry == "" {
 			continue
@@ -185,9 +181,15 @@ func (s *Evictions) PriorityGroups() ([]PriorityGroup, error) {
 		if !ok || err1 != nil || err2 != nil || grace < 0 {
 			return nil, fmt.Errorf("scaleDown.drainPriorityConfig: %q must be PRIORITY:SECONDS", entry)
 		}
-		groups = append(groups, PriorityGroup{int32(priority), time.Duration(grace) * time.Second})
+		groups = append(groups, &loadlinev1.RemovalPriorityGroup{Priority: int32(priority), GraceSeconds: grace})
 	}
-	slices.SortStableFunc(groups, func(a, b PriorityGroup) int { return int(int64(a.Priority) - int64(b.Priority)) })
+	if len(groups) > mostPriorityGroups {
+		return nil, fmt.Errorf("scaleDown.drainPriorityConfig: has %d groups, at most %d are allowed", len(groups),
+			mostPriorityGroups)
+	}
+	slices.SortStableFunc(groups, func(a, b *loadlinev1.RemovalPriorityGroup) int {
+		return cmp.Compare(a.Priority, b.Priority)
+	})
 	for i := 1; i < len(groups); i++ {
 		if groups[i].Priority == groups[i-1].Priority {
 			return nil, fmt.Errorf("scaleDown.drainPriorityConfig: priority %d is there twice", groups[i].Priority)

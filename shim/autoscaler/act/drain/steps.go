@@ -17,7 +17,8 @@ import (
 
 // rulesOf returns how patient removals are.
 func rulesOf(s *Options) *loadlinev1.RemovalRules {
-	rules := &loadlinev1.RemovalRules{
+	groups, _ := s.PriorityGroups() // checked with the configuration
+	return &loadlinev1.RemovalRules{
 		DelayAfterTaintMilliseconds:     s.NodeDeleteDelayAfterTaint.Milliseconds(),
 		EvictionRetryMilliseconds:       s.EvictionRetryInterval.Milliseconds(),
 		MaxPodEvictionMilliseconds:      s.MaxPodEvictionTime.Milliseconds(),
@@ -29,13 +30,8 @@ func rulesOf(s *Options) *loadlinev1.RemovalRules {
 		EvictDaemonSetsOfEmpty:          s.DaemonSetEvictionForEmptyNodes,
 		EvictDaemonSetsOfOccupied:       s.DaemonSetEvictionForOccupiedNodes,
 		DeleteDespiteBudgets:            s.UnsafeDeletePodsDespiteDisruptionBudgets,
+		PriorityGroups:                  groups,
 	}
-	groups, _ := s.PriorityGroups() // checked with the configuration
-	for _, group := range groups {
-		rules.PriorityGroups = append(rules.PriorityGroups, &loadlinev1.RemovalPriorityGroup{
-			Priority: group.Priority, GraceSeconds: int64(group.Grace / time.Second)})
-	}
-	return rules
 }
 
 // remove takes a tainted node to its end: it does what the engine orders, and tells what it sees.
