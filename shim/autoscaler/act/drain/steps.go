@@ -39,14 +39,15 @@ func (a *Actuator) remove(ctx context.Context, d *deletion) {
 	q := &loadlinev1.StepRemovalRequest{State: &loadlinev1.RemovalState{Empty: d.removal.Empty, SinceMs: a.nowMs()}}
 	for {
 		siblings, changed := a.siblings(d)
-		q.Rules, q.NowMs, q.Siblings = a.rules, a.nowMs(), siblings
+		q.Rules, q.Siblings = a.rules, siblings
 		answer, err := a.ask(ctx, q)
 		switch {
 		case ctx.Err() != nil: // the node keeps its mark: the next leader goes on
 			return
 		case err != nil:
-			answer = &loadlinev1.StepRemovalResponse{End: &loadlinev1.RemovalEnd{
-				Result: loadlinev1.RemovalEnd_INTERNAL, Error: textOf(err), GiveBack: true, FailsSiblings: true}}
+			// Once the cloud was asked, the next loop finds out what it has made of it.
+			answer = &loadlinev1.StepRemovalResponse{End: &loadlinev1.RemovalEnd{Error: textOf(err),
+				Result: loadlinev1.RemovalEnd_INTERNAL, GiveBack: q.Asked == nil, FailsSiblings: true}}
 		}
 		a.follow(d, answer)
 		if answer.End != nil {
@@ -72,6 +73,7 @@ const (
 func (a *Actuator) ask(ctx context.Context, q *loadlinev1.StepRemovalRequest) (*loadlinev1.StepRemovalResponse, error) {
 	until := time.Now().Add(enginePatience)
 	for {
+		q.NowMs = a.nowMs()
 		call, cancel := context.WithTimeout(ctx, stepTimeout)
 		answer, err := a.engine.StepRemoval(call, q)
 		cancel()
