@@ -1,5 +1,6 @@
 #include "core/loop/waiting.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -11,6 +12,19 @@ namespace loadline {
 
 bool IsExpendable(const PodTraits& traits) {
   return traits.placeholder || traits.priority < kExpendablePriority;
+}
+
+std::optional<NotWaiting> WhyNotWaiting(const PodTraits& traits, const PendingFacts& facts,
+                                        const WaitingRules& rules) {
+  if (IsExpendable(traits) || traits.priority < rules.expendable_priority) return NotWaiting::kExpendable;
+  // Its controller has made the pod for a node that is there.
+  if (traits.owner.has_value() && traits.owner->kind == "DaemonSet") return NotWaiting::kOfDaemonSet;
+  const auto& bypassed = rules.bypassed_schedulers;
+  const bool tried =
+      facts.unschedulable || std::find(bypassed.begin(), bypassed.end(), facts.scheduler) != bypassed.end();
+  if (!tried) return NotWaiting::kNotTried;
+  if (facts.youngest_age_ms < facts.delay_ms.value_or(rules.scale_up_delay_ms)) return NotWaiting::kTooYoung;
+  return std::nullopt;
 }
 
 void RemoveExpendablePods(Snapshot* snapshot) {

@@ -1,16 +1,19 @@
-// Tells which pods wait for a node, and which running pods are expendable: as good as not there.
+// Tells which pods without a node wait for one, and which running pods are expendable: as good as not there.
 #ifndef LOADLINE_CORE_LOOP_WAITING_H_
 #define LOADLINE_CORE_LOOP_WAITING_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/snapshot.h"
 #include "core/drain/drain_state.h"
 #include "core/expand/estimate.h"
+#include "core/loop/growth_batch.h"
 
 namespace loadline {
 
@@ -21,6 +24,38 @@ inline constexpr int32_t kExpendablePriority = -10;
 // Whether a pod leaves its room to any other: a placeholder of slack, or a pod with a priority below the
 // cutoff.
 bool IsExpendable(const PodTraits& traits);
+
+// Which pods without a node wait for one.
+struct WaitingRules {
+  // Pods of a lower priority do not.
+  int32_t expendable_priority = kExpendablePriority;
+  // Pods of these schedulers do so before they have been tried.
+  std::vector<std::string> bypassed_schedulers;
+  // Younger pods do not wait yet.
+  int64_t scale_up_delay_ms = 0;
+};
+
+// What a cluster says of equal pods without a node, beside what they are.
+struct PendingFacts {
+  // A scheduler has tried them, and found no node.
+  bool unschedulable = false;
+  // That they name.
+  absl::string_view scheduler;
+  // In place of WaitingRules::scale_up_delay_ms; nullopt: they state none.
+  std::optional<int64_t> delay_ms;
+  // How long ago the youngest of them was created. >= 0.
+  int64_t youngest_age_ms = kLongAgoMs;
+};
+
+// Why pods without a node do not wait for one.
+enum class NotWaiting { kExpendable, kOfDaemonSet, kNotTried, kTooYoung };
+
+// Returns the first reason why the pods do not wait; nullopt: they wait. Without a delay, or with one below
+// 0, their age says nothing: the clock that told it may be wrong. Pure: any thread. Source: Cluster
+// Autoscaler's --expendable-pods-priority-cutoff, --bypassed-scheduler-names, --new-pod-scale-up-delay, and
+// the annotation cluster-autoscaler.kubernetes.io/pod-scale-up-delay.
+std::optional<NotWaiting> WhyNotWaiting(const PodTraits& traits, const PendingFacts& facts,
+                                        const WaitingRules& rules);
 
 // Takes the expendable pods off all nodes. Cost: O(pods).
 void RemoveExpendablePods(Snapshot* snapshot);

@@ -185,6 +185,7 @@ absl::StatusOr<DecodedPod> DecodeIncomingPod(const v1::IncomingPod& message, con
   decoded.pod.name = decoder->name();
   decoded.pod.uid = decoder->uid();
   decoded.labels = decoder->labels();
+  decoded.scheduler = Printable(decoder->message().spec().scheduler_name());
   absl::Status status = ReadDefaultSpread(message, options, decoder->message().spec().scheduler_name(),
                                           decoded.labels, &decoded.pod);
   if (!status.ok()) return status;

@@ -30,6 +30,7 @@ inline constexpr int kMaxMoves = 100'000;
 struct DecodedPod {
   IncomingPod pod;
   Labels labels;
+  std::string scheduler = {};   // that it names; empty: the default one
   std::string unreadable = {};  // why the pod cannot be judged; empty: it can be
 };
 // With `decoder`, which tells more of the pod until it decodes the next one.

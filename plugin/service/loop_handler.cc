@@ -18,6 +18,7 @@
 #include "plugin/convert/replacement.h"
 #include "plugin/convert/slack.h"
 #include "plugin/convert/text.h"
+#include "plugin/convert/waiting.h"
 #include "plugin/service/drain_turn.h"
 #include "plugin/service/fleet_turn.h"
 #include "plugin/service/handlers.h"
@@ -55,6 +56,7 @@ int64_t NodesToBe(const LoopProblem& problem) {
 struct LoopPolicy {
   LoopDecisions decisions;
   PriceModel prices;
+  std::optional<WaitingRules> waiting;
   ClusterMaximum maximum;
   std::optional<SimilarityRules> balance;
   std::optional<LoopRanking> ranking;
@@ -73,6 +75,8 @@ absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) 
   if (!decisions.ok()) return decisions.status();
   absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
   if (!prices.ok()) return Annotate(prices.status(), "prices");
+  absl::StatusOr<std::optional<WaitingRules>> waiting = DecodeWaitingRules(request);
+  if (!waiting.ok()) return waiting.status();
   const absl::StatusOr<ClusterMaximum> maximum = DecodeMaximum(request);
   if (!maximum.ok()) return maximum.status();
   if (absl::Status status = CheckNotBegun(request); !status.ok()) return status;
@@ -87,8 +91,9 @@ absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) 
   absl::StatusOr<DecodedConsolidationPolicy> consolidation =
       DecodeConsolidationPolicy(request.consolidation());
   if (!consolidation.ok()) return Annotate(consolidation.status(), "consolidation");
-  return LoopPolicy{*decisions,          *std::move(prices), *maximum,          *std::move(balance),
-                    *std::move(ranking), *std::move(slack),  *std::move(drain), *std::move(consolidation)};
+  return LoopPolicy{*decisions,        *std::move(prices),  *std::move(waiting),
+                    *maximum,          *std::move(balance), *std::move(ranking),
+                    *std::move(slack), *std::move(drain),   *std::move(consolidation)};
 }
 
 // `decoded` keeps the entries and what is left out. `problem` stays where it is: its ranking refers to it.
@@ -155,6 +160,10 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
       DecodeProblem(growth, request.pods(), PodGrouping::kShape, view.cluster().resource_names(),
                     shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
+  NotWaitingList not_waiting;
+  if (policy->waiting.has_value()) {
+    not_waiting = RemoveNotWaiting(request.pods(), *policy->waiting, &*decoded);
+  }
   std::unique_ptr<FleetTurn> fleet_turn;
   DrainTurn::Timers timers;
   if (request.has_fleet()) {
@@ -193,6 +202,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
 
   v1::PlanLoopResponse response =
       EncodeLoopPlan(plan, problem, *snapshot, request, std::move(decoded->entries));
+  *response.mutable_not_waiting() = std::move(not_waiting);
   if (problem.decisions.replace) *response.mutable_replacement() = EncodeReplacement(plan, problem);
   if (fleet_turn != nullptr) *response.mutable_fleet() = fleet_turn->Finish(problem, plan, *slack);
   drain_turn->Finish(/*planned=*/plan.scale_down_problem != nullptr);

@@ -131,7 +131,19 @@ class Session {
     for (int kind = 1; kind <= 12; ++kind) {
       loop.mutable_drain()->add_may_be_incomplete(static_cast<v1::ObjectKind>(kind));
     }
+    if (choices_.OneIn(4)) WhoWaits(&loop);
     return loop;
+  }
+  void WhoWaits(v1::PlanLoopRequest* loop) {
+    v1::WaitingRules* const rules = loop->mutable_waiting();
+    rules->set_expendable_priority_cutoff(choices_.Small());
+    rules->set_scale_up_delay_milliseconds(choices_.Small());
+    if (choices_.Yes()) rules->add_bypassed_schedulers("default-scheduler");
+    for (v1::PendingPods& pods : *loop->mutable_pods()) {
+      pods.set_unschedulable(choices_.Yes());
+      if (choices_.OneIn(4)) pods.set_scale_up_delay_milliseconds(choices_.Number());
+      if (choices_.OneIn(4)) pods.set_youngest_age_milliseconds(choices_.Number());
+    }
   }
   void Slack(v1::SlackPolicy* policy) {
     policy->set_extra_capacity_min_rate(choices_.Byte() / 100.0);

@@ -86,6 +86,66 @@ func (PlanLoopRequest_Decision) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{0, 0}
 }
 
+// Why they do not. The first that holds counts.
+type NotWaitingPods_Reason int32
+
+const (
+	NotWaitingPods_REASON_UNSPECIFIED NotWaitingPods_Reason = 0 // never sent
+	// They give way to any pod: placeholders, and pods of a low priority.
+	NotWaitingPods_EXPENDABLE NotWaitingPods_Reason = 1
+	// Their DaemonSet wants them on one node, which is there.
+	NotWaitingPods_OF_DAEMON_SET NotWaitingPods_Reason = 2
+	// No scheduler has said yet that it finds no node for them.
+	NotWaitingPods_NOT_TRIED NotWaitingPods_Reason = 3
+	// They are younger than the delay.
+	NotWaitingPods_TOO_YOUNG NotWaitingPods_Reason = 4
+)
+
+// Enum value maps for NotWaitingPods_Reason.
+var (
+	NotWaitingPods_Reason_name = map[int32]string{
+		0: "REASON_UNSPECIFIED",
+		1: "EXPENDABLE",
+		2: "OF_DAEMON_SET",
+		3: "NOT_TRIED",
+		4: "TOO_YOUNG",
+	}
+	NotWaitingPods_Reason_value = map[string]int32{
+		"REASON_UNSPECIFIED": 0,
+		"EXPENDABLE":         1,
+		"OF_DAEMON_SET":      2,
+		"NOT_TRIED":          3,
+		"TOO_YOUNG":          4,
+	}
+)
+
+func (x NotWaitingPods_Reason) Enum() *NotWaitingPods_Reason {
+	p := new(NotWaitingPods_Reason)
+	*p = x
+	return p
+}
+
+func (x NotWaitingPods_Reason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NotWaitingPods_Reason) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_loop_proto_enumTypes[1].Descriptor()
+}
+
+func (NotWaitingPods_Reason) Type() protoreflect.EnumType {
+	return &file_loadline_v1_loop_proto_enumTypes[1]
+}
+
+func (x NotWaitingPods_Reason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NotWaitingPods_Reason.Descriptor instead.
+func (NotWaitingPods_Reason) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6, 0}
+}
+
 // What is to be decided. Times are in seconds since 1970.
 type PlanLoopRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -104,8 +164,8 @@ type PlanLoopRequest struct {
 	Decisions []PlanLoopRequest_Decision `protobuf:"varint,5,rep,packed,name=decisions,proto3,enum=loadline.v1.PlanLoopRequest_Decision" json:"decisions,omitempty"`
 	// Node groups, at most 1000. Names are unique.
 	Groups []*LoopGroup `protobuf:"bytes,6,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Pods that wait. Pods that differ in name only should come as one. Of more than 100000 entries some are
-	// left out; namespaces take turns.
+	// Pods that wait; with `waiting`, pods without a node. Pods that differ in name only should come as one. Of
+	// more than 100000 entries some are left out; namespaces take turns.
 	Pods []*PendingPods `protobuf:"bytes,7,rep,name=pods,proto3" json:"pods,omitempty"`
 	// Plain protobufs k8s.io.api.core.v1.Pod: DaemonSet and static pods. Each new node carries those that fit
 	// it, in this order. Of more than 1000 some are left out; namespaces take turns.
@@ -181,6 +241,9 @@ type PlanLoopRequest struct {
 	Balance *GroupSimilarity `protobuf:"bytes,32,opt,name=balance,proto3" json:"balance,omitempty"`
 	// With REPLACE: which moves are wanted.
 	Consolidation *ConsolidationPolicy `protobuf:"bytes,33,opt,name=consolidation,proto3" json:"consolidation,omitempty"`
+	// Set: of `pods` those wait that do so by these rules. Unset: all of them, but for placeholders and those
+	// of a priority below -10.
+	Waiting *WaitingRules `protobuf:"bytes,34,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// Set: groups are told as the cloud shows them, each with `cloud`; of its nodes, those on their way, and
 	// whether it may grow, the engine judges itself. current_nodes, scale_down.slots and held are left unset
 	// then, max_nodes is the maximum of the group, and since_growth_milliseconds is known already.
@@ -461,6 +524,13 @@ func (x *PlanLoopRequest) GetConsolidation() *ConsolidationPolicy {
 	return nil
 }
 
+func (x *PlanLoopRequest) GetWaiting() *WaitingRules {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
 func (x *PlanLoopRequest) GetFleet() *LoopFleet {
 	if x != nil {
 		return x.Fleet
@@ -487,6 +557,71 @@ func (*PlanLoopRequest_Changes) isPlanLoopRequest_Cluster() {}
 
 func (*PlanLoopRequest_Own) isPlanLoopRequest_Cluster() {}
 
+// Which pods without a node wait for one, by Cluster Autoscaler's rules: those that a scheduler has tried to
+// place, or that need not be tried, and that are old enough. Placeholders and pods of DaemonSets never do.
+type WaitingRules struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Pods of a lower priority do not wait. [-10, 2^31); unset: -10.
+	ExpendablePriorityCutoff *int32 `protobuf:"varint,1,opt,name=expendable_priority_cutoff,json=expendablePriorityCutoff,proto3,oneof" json:"expendable_priority_cutoff,omitempty"`
+	// Pods of these schedulers need not be tried. At most 1000.
+	BypassedSchedulers []string `protobuf:"bytes,2,rep,name=bypassed_schedulers,json=bypassedSchedulers,proto3" json:"bypassed_schedulers,omitempty"`
+	// Younger pods do not wait yet, unless they state a delay themselves. >= 0.
+	ScaleUpDelayMilliseconds int64 `protobuf:"varint,3,opt,name=scale_up_delay_milliseconds,json=scaleUpDelayMilliseconds,proto3" json:"scale_up_delay_milliseconds,omitempty"`
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
+}
+
+func (x *WaitingRules) Reset() {
+	*x = WaitingRules{}
+	mi := &file_loadline_v1_loop_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitingRules) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitingRules) ProtoMessage() {}
+
+func (x *WaitingRules) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_loop_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitingRules.ProtoReflect.Descriptor instead.
+func (*WaitingRules) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *WaitingRules) GetExpendablePriorityCutoff() int32 {
+	if x != nil && x.ExpendablePriorityCutoff != nil {
+		return *x.ExpendablePriorityCutoff
+	}
+	return 0
+}
+
+func (x *WaitingRules) GetBypassedSchedulers() []string {
+	if x != nil {
+		return x.BypassedSchedulers
+	}
+	return nil
+}
+
+func (x *WaitingRules) GetScaleUpDelayMilliseconds() int64 {
+	if x != nil {
+		return x.ScaleUpDelayMilliseconds
+	}
+	return 0
+}
+
 // When two groups are similar: what a new node of each is like, by Cluster Autoscaler's rules. Groups that
 // have all of their nodes or none, or are sized, are similar to none.
 type GroupSimilarity struct {
@@ -506,7 +641,7 @@ type GroupSimilarity struct {
 
 func (x *GroupSimilarity) Reset() {
 	*x = GroupSimilarity{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[1]
+	mi := &file_loadline_v1_loop_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -518,7 +653,7 @@ func (x *GroupSimilarity) String() string {
 func (*GroupSimilarity) ProtoMessage() {}
 
 func (x *GroupSimilarity) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[1]
+	mi := &file_loadline_v1_loop_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -531,7 +666,7 @@ func (x *GroupSimilarity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSimilarity.ProtoReflect.Descriptor instead.
 func (*GroupSimilarity) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{1}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GroupSimilarity) GetLabels() []string {
@@ -586,7 +721,7 @@ type LoopGroup struct {
 
 func (x *LoopGroup) Reset() {
 	*x = LoopGroup{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[2]
+	mi := &file_loadline_v1_loop_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +733,7 @@ func (x *LoopGroup) String() string {
 func (*LoopGroup) ProtoMessage() {}
 
 func (x *LoopGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[2]
+	mi := &file_loadline_v1_loop_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +746,7 @@ func (x *LoopGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopGroup.ProtoReflect.Descriptor instead.
 func (*LoopGroup) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{2}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *LoopGroup) GetGrowth() *ScalableGroup {
@@ -671,7 +806,7 @@ type LoopState struct {
 
 func (x *LoopState) Reset() {
 	*x = LoopState{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[3]
+	mi := &file_loadline_v1_loop_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -683,7 +818,7 @@ func (x *LoopState) String() string {
 func (*LoopState) ProtoMessage() {}
 
 func (x *LoopState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[3]
+	mi := &file_loadline_v1_loop_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -696,7 +831,7 @@ func (x *LoopState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopState.ProtoReflect.Descriptor instead.
 func (*LoopState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *LoopState) GetSlack() *SlackState {
@@ -774,6 +909,8 @@ type PlanLoopResponse struct {
 	// With DOWNSCALE_ORDER: nodes whose pods of ReplicaSets are to go first, the lowest cost first, 100 at
 	// most.
 	DeletionCosts []*NodeDeletionCost `protobuf:"bytes,19,rep,name=deletion_costs,json=deletionCosts,proto3" json:"deletion_costs,omitempty"`
+	// With PlanLoopRequest.waiting: entries of the request whose pods do not wait, in their order.
+	NotWaiting []*NotWaitingPods `protobuf:"bytes,20,rep,name=not_waiting,json=notWaiting,proto3" json:"not_waiting,omitempty"`
 	// With PlanLoopRequest.fleet: what was found out, and what is to be done.
 	Fleet         *LoopFleetAnswer `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -782,7 +919,7 @@ type PlanLoopResponse struct {
 
 func (x *PlanLoopResponse) Reset() {
 	*x = PlanLoopResponse{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[4]
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +931,7 @@ func (x *PlanLoopResponse) String() string {
 func (*PlanLoopResponse) ProtoMessage() {}
 
 func (x *PlanLoopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[4]
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +944,7 @@ func (x *PlanLoopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanLoopResponse.ProtoReflect.Descriptor instead.
 func (*PlanLoopResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlanLoopResponse) GetDrained() []*DrainedPods {
@@ -943,11 +1080,73 @@ func (x *PlanLoopResponse) GetDeletionCosts() []*NodeDeletionCost {
 	return nil
 }
 
+func (x *PlanLoopResponse) GetNotWaiting() []*NotWaitingPods {
+	if x != nil {
+		return x.NotWaiting
+	}
+	return nil
+}
+
 func (x *PlanLoopResponse) GetFleet() *LoopFleetAnswer {
 	if x != nil {
 		return x.Fleet
 	}
 	return nil
+}
+
+// An entry of pods that have no node and do not wait for one.
+type NotWaitingPods struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position in the request.
+	Pod int32 `protobuf:"varint,1,opt,name=pod,proto3" json:"pod,omitempty"`
+	// Why.
+	Reason        NotWaitingPods_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=loadline.v1.NotWaitingPods_Reason" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NotWaitingPods) Reset() {
+	*x = NotWaitingPods{}
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NotWaitingPods) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NotWaitingPods) ProtoMessage() {}
+
+func (x *NotWaitingPods) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NotWaitingPods.ProtoReflect.Descriptor instead.
+func (*NotWaitingPods) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *NotWaitingPods) GetPod() int32 {
+	if x != nil {
+		return x.Pod
+	}
+	return 0
+}
+
+func (x *NotWaitingPods) GetReason() NotWaitingPods_Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return NotWaitingPods_REASON_UNSPECIFIED
 }
 
 // What pods of ReplicaSets and ReplicationControllers on a node are to state as
@@ -964,7 +1163,7 @@ type NodeDeletionCost struct {
 
 func (x *NodeDeletionCost) Reset() {
 	*x = NodeDeletionCost{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1175,7 @@ func (x *NodeDeletionCost) String() string {
 func (*NodeDeletionCost) ProtoMessage() {}
 
 func (x *NodeDeletionCost) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1188,7 @@ func (x *NodeDeletionCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDeletionCost.ProtoReflect.Descriptor instead.
 func (*NodeDeletionCost) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NodeDeletionCost) GetSlot() int32 {
@@ -1025,7 +1224,7 @@ type LoopReplacement struct {
 
 func (x *LoopReplacement) Reset() {
 	*x = LoopReplacement{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1037,7 +1236,7 @@ func (x *LoopReplacement) String() string {
 func (*LoopReplacement) ProtoMessage() {}
 
 func (x *LoopReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1050,7 +1249,7 @@ func (x *LoopReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopReplacement.ProtoReflect.Descriptor instead.
 func (*LoopReplacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LoopReplacement) GetMoves() []*MoveUnderWay {
@@ -1114,7 +1313,7 @@ type MoveUnderWay struct {
 
 func (x *MoveUnderWay) Reset() {
 	*x = MoveUnderWay{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1325,7 @@ func (x *MoveUnderWay) String() string {
 func (*MoveUnderWay) ProtoMessage() {}
 
 func (x *MoveUnderWay) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1338,7 @@ func (x *MoveUnderWay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveUnderWay.ProtoReflect.Descriptor instead.
 func (*MoveUnderWay) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MoveUnderWay) GetPhase() string {
@@ -1191,7 +1390,7 @@ type EndedMove struct {
 
 func (x *EndedMove) Reset() {
 	*x = EndedMove{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1203,7 +1402,7 @@ func (x *EndedMove) String() string {
 func (*EndedMove) ProtoMessage() {}
 
 func (x *EndedMove) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1216,7 +1415,7 @@ func (x *EndedMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndedMove.ProtoReflect.Descriptor instead.
 func (*EndedMove) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EndedMove) GetWhy() string {
@@ -1255,7 +1454,7 @@ type TakeBack struct {
 
 func (x *TakeBack) Reset() {
 	*x = TakeBack{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[9]
+	mi := &file_loadline_v1_loop_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1466,7 @@ func (x *TakeBack) String() string {
 func (*TakeBack) ProtoMessage() {}
 
 func (x *TakeBack) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[9]
+	mi := &file_loadline_v1_loop_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1479,7 @@ func (x *TakeBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeBack.ProtoReflect.Descriptor instead.
 func (*TakeBack) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TakeBack) GetNodeGroup() string {
@@ -1317,7 +1516,7 @@ type GroupAtMaximum struct {
 
 func (x *GroupAtMaximum) Reset() {
 	*x = GroupAtMaximum{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[10]
+	mi := &file_loadline_v1_loop_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1528,7 @@ func (x *GroupAtMaximum) String() string {
 func (*GroupAtMaximum) ProtoMessage() {}
 
 func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[10]
+	mi := &file_loadline_v1_loop_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1541,7 @@ func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAtMaximum.ProtoReflect.Descriptor instead.
 func (*GroupAtMaximum) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GroupAtMaximum) GetNodeGroup() string {
@@ -1376,7 +1575,7 @@ type DrainedPods struct {
 
 func (x *DrainedPods) Reset() {
 	*x = DrainedPods{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[11]
+	mi := &file_loadline_v1_loop_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1587,7 @@ func (x *DrainedPods) String() string {
 func (*DrainedPods) ProtoMessage() {}
 
 func (x *DrainedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[11]
+	mi := &file_loadline_v1_loop_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1600,7 @@ func (x *DrainedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedPods.ProtoReflect.Descriptor instead.
 func (*DrainedPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DrainedPods) GetNamespace() string {
@@ -1445,7 +1644,7 @@ type UpcomingPlacement struct {
 
 func (x *UpcomingPlacement) Reset() {
 	*x = UpcomingPlacement{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[12]
+	mi := &file_loadline_v1_loop_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1457,7 +1656,7 @@ func (x *UpcomingPlacement) String() string {
 func (*UpcomingPlacement) ProtoMessage() {}
 
 func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[12]
+	mi := &file_loadline_v1_loop_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1470,7 +1669,7 @@ func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpcomingPlacement.ProtoReflect.Descriptor instead.
 func (*UpcomingPlacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UpcomingPlacement) GetNodeGroup() string {
@@ -1510,7 +1709,7 @@ type LoopGrowth struct {
 
 func (x *LoopGrowth) Reset() {
 	*x = LoopGrowth{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[13]
+	mi := &file_loadline_v1_loop_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1721,7 @@ func (x *LoopGrowth) String() string {
 func (*LoopGrowth) ProtoMessage() {}
 
 func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[13]
+	mi := &file_loadline_v1_loop_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1734,7 @@ func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopGrowth.ProtoReflect.Descriptor instead.
 func (*LoopGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LoopGrowth) GetNodeGroup() string {
@@ -1604,7 +1803,7 @@ type RecordedCall struct {
 
 func (x *RecordedCall) Reset() {
 	*x = RecordedCall{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[14]
+	mi := &file_loadline_v1_loop_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1616,7 +1815,7 @@ func (x *RecordedCall) String() string {
 func (*RecordedCall) ProtoMessage() {}
 
 func (x *RecordedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[14]
+	mi := &file_loadline_v1_loop_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1629,7 +1828,7 @@ func (x *RecordedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedCall.ProtoReflect.Descriptor instead.
 func (*RecordedCall) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RecordedCall) GetMethod() string {
@@ -1664,7 +1863,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\x8f\x0e\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xc4\x0e\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1700,7 +1899,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x0emax_gpus_total\x18\x1e \x03(\v2\x15.loadline.v1.GpuCountR\fmaxGpusTotal\x12*\n" +
 	"\x11enforce_min_sizes\x18\x1f \x01(\bR\x0fenforceMinSizes\x126\n" +
 	"\abalance\x18  \x01(\v2\x1c.loadline.v1.GroupSimilarityR\abalance\x12F\n" +
-	"\rconsolidation\x18! \x01(\v2 .loadline.v1.ConsolidationPolicyR\rconsolidation\x12,\n" +
+	"\rconsolidation\x18! \x01(\v2 .loadline.v1.ConsolidationPolicyR\rconsolidation\x123\n" +
+	"\awaiting\x18\" \x01(\v2\x19.loadline.v1.WaitingRulesR\awaiting\x12,\n" +
 	"\x05fleet\x18( \x01(\v2\x16.loadline.v1.LoopFleetR\x05fleet\"o\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
@@ -1713,7 +1913,12 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\aclusterB\x12\n" +
 	"\x10_max_cores_totalB\x13\n" +
 	"\x11_max_memory_totalB\x1c\n" +
-	"\x1a_since_growth_milliseconds\"\x85\x02\n" +
+	"\x1a_since_growth_milliseconds\"\xe0\x01\n" +
+	"\fWaitingRules\x12A\n" +
+	"\x1aexpendable_priority_cutoff\x18\x01 \x01(\x05H\x00R\x18expendablePriorityCutoff\x88\x01\x01\x12/\n" +
+	"\x13bypassed_schedulers\x18\x02 \x03(\tR\x12bypassedSchedulers\x12=\n" +
+	"\x1bscale_up_delay_milliseconds\x18\x03 \x01(\x03R\x18scaleUpDelayMillisecondsB\x1d\n" +
+	"\x1b_expendable_priority_cutoff\"\x85\x02\n" +
 	"\x0fGroupSimilarity\x12\x16\n" +
 	"\x06labels\x18\x01 \x03(\tR\x06labels\x12%\n" +
 	"\x0eignored_labels\x18\x02 \x03(\tR\rignoredLabels\x12A\n" +
@@ -1733,7 +1938,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
 	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\x12*\n" +
-	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xce\b\n" +
+	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\x8c\t\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -1756,8 +1961,20 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x17batch_wait_milliseconds\x18\x10 \x01(\x03R\x15batchWaitMilliseconds\x122\n" +
 	"\ttake_back\x18\x11 \x03(\v2\x15.loadline.v1.TakeBackR\btakeBack\x12>\n" +
 	"\vreplacement\x18\x12 \x01(\v2\x1c.loadline.v1.LoopReplacementR\vreplacement\x12D\n" +
-	"\x0edeletion_costs\x18\x13 \x03(\v2\x1d.loadline.v1.NodeDeletionCostR\rdeletionCosts\x122\n" +
-	"\x05fleet\x18( \x01(\v2\x1c.loadline.v1.LoopFleetAnswerR\x05fleet\":\n" +
+	"\x0edeletion_costs\x18\x13 \x03(\v2\x1d.loadline.v1.NodeDeletionCostR\rdeletionCosts\x12<\n" +
+	"\vnot_waiting\x18\x14 \x03(\v2\x1b.loadline.v1.NotWaitingPodsR\n" +
+	"notWaiting\x122\n" +
+	"\x05fleet\x18( \x01(\v2\x1c.loadline.v1.LoopFleetAnswerR\x05fleet\"\xc1\x01\n" +
+	"\x0eNotWaitingPods\x12\x10\n" +
+	"\x03pod\x18\x01 \x01(\x05R\x03pod\x12:\n" +
+	"\x06reason\x18\x02 \x01(\x0e2\".loadline.v1.NotWaitingPods.ReasonR\x06reason\"a\n" +
+	"\x06Reason\x12\x16\n" +
+	"\x12REASON_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"EXPENDABLE\x10\x01\x12\x11\n" +
+	"\rOF_DAEMON_SET\x10\x02\x12\r\n" +
+	"\tNOT_TRIED\x10\x03\x12\r\n" +
+	"\tTOO_YOUNG\x10\x04\":\n" +
 	"\x10NodeDeletionCost\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04cost\x18\x02 \x01(\x05R\x04cost\"\xee\x01\n" +
@@ -1828,107 +2045,113 @@ func file_loadline_v1_loop_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_loop_proto_rawDescData
 }
 
-var file_loadline_v1_loop_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_loadline_v1_loop_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_loadline_v1_loop_proto_goTypes = []any{
 	(PlanLoopRequest_Decision)(0),      // 0: loadline.v1.PlanLoopRequest.Decision
-	(*PlanLoopRequest)(nil),            // 1: loadline.v1.PlanLoopRequest
-	(*GroupSimilarity)(nil),            // 2: loadline.v1.GroupSimilarity
-	(*LoopGroup)(nil),                  // 3: loadline.v1.LoopGroup
-	(*LoopState)(nil),                  // 4: loadline.v1.LoopState
-	(*PlanLoopResponse)(nil),           // 5: loadline.v1.PlanLoopResponse
-	(*NodeDeletionCost)(nil),           // 6: loadline.v1.NodeDeletionCost
-	(*LoopReplacement)(nil),            // 7: loadline.v1.LoopReplacement
-	(*MoveUnderWay)(nil),               // 8: loadline.v1.MoveUnderWay
-	(*EndedMove)(nil),                  // 9: loadline.v1.EndedMove
-	(*TakeBack)(nil),                   // 10: loadline.v1.TakeBack
-	(*GroupAtMaximum)(nil),             // 11: loadline.v1.GroupAtMaximum
-	(*DrainedPods)(nil),                // 12: loadline.v1.DrainedPods
-	(*UpcomingPlacement)(nil),          // 13: loadline.v1.UpcomingPlacement
-	(*LoopGrowth)(nil),                 // 14: loadline.v1.LoopGrowth
-	(*RecordedCall)(nil),               // 15: loadline.v1.RecordedCall
-	(*Changes)(nil),                    // 16: loadline.v1.Changes
-	(*PendingPods)(nil),                // 17: loadline.v1.PendingPods
-	(*PriceModel)(nil),                 // 18: loadline.v1.PriceModel
-	(*SlackPolicy)(nil),                // 19: loadline.v1.SlackPolicy
-	(*DrainOptions)(nil),               // 20: loadline.v1.DrainOptions
-	(*DrainDevicePool)(nil),            // 21: loadline.v1.DrainDevicePool
-	(*FitOptions)(nil),                 // 22: loadline.v1.FitOptions
-	(*DrainProgress)(nil),              // 23: loadline.v1.DrainProgress
-	(*RankPolicy)(nil),                 // 24: loadline.v1.RankPolicy
-	(*SizedGroup)(nil),                 // 25: loadline.v1.SizedGroup
-	(*WaitingPods)(nil),                // 26: loadline.v1.WaitingPods
-	(*GpuCount)(nil),                   // 27: loadline.v1.GpuCount
-	(*ConsolidationPolicy)(nil),        // 28: loadline.v1.ConsolidationPolicy
-	(*LoopFleet)(nil),                  // 29: loadline.v1.LoopFleet
-	(*ScalableGroup)(nil),              // 30: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),                 // 31: loadline.v1.DrainGroup
-	(*CloudGroup)(nil),                 // 32: loadline.v1.CloudGroup
-	(*SlackState)(nil),                 // 33: loadline.v1.SlackState
-	(*DrainState)(nil),                 // 34: loadline.v1.DrainState
-	(*SizeState)(nil),                  // 35: loadline.v1.SizeState
-	(*ExistingPlacement)(nil),          // 36: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),        // 37: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),          // 38: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),          // 39: loadline.v1.PlanDrainResponse
-	(*RankOptionsResponse)(nil),        // 40: loadline.v1.RankOptionsResponse
-	(*MeasureUtilizationResponse)(nil), // 41: loadline.v1.MeasureUtilizationResponse
-	(*LeftOut)(nil),                    // 42: loadline.v1.LeftOut
-	(*LoopFleetAnswer)(nil),            // 43: loadline.v1.LoopFleetAnswer
-	(*ConsolidationBill)(nil),          // 44: loadline.v1.ConsolidationBill
-	(*PodRun)(nil),                     // 45: loadline.v1.PodRun
+	(NotWaitingPods_Reason)(0),         // 1: loadline.v1.NotWaitingPods.Reason
+	(*PlanLoopRequest)(nil),            // 2: loadline.v1.PlanLoopRequest
+	(*WaitingRules)(nil),               // 3: loadline.v1.WaitingRules
+	(*GroupSimilarity)(nil),            // 4: loadline.v1.GroupSimilarity
+	(*LoopGroup)(nil),                  // 5: loadline.v1.LoopGroup
+	(*LoopState)(nil),                  // 6: loadline.v1.LoopState
+	(*PlanLoopResponse)(nil),           // 7: loadline.v1.PlanLoopResponse
+	(*NotWaitingPods)(nil),             // 8: loadline.v1.NotWaitingPods
+	(*NodeDeletionCost)(nil),           // 9: loadline.v1.NodeDeletionCost
+	(*LoopReplacement)(nil),            // 10: loadline.v1.LoopReplacement
+	(*MoveUnderWay)(nil),               // 11: loadline.v1.MoveUnderWay
+	(*EndedMove)(nil),                  // 12: loadline.v1.EndedMove
+	(*TakeBack)(nil),                   // 13: loadline.v1.TakeBack
+	(*GroupAtMaximum)(nil),             // 14: loadline.v1.GroupAtMaximum
+	(*DrainedPods)(nil),                // 15: loadline.v1.DrainedPods
+	(*UpcomingPlacement)(nil),          // 16: loadline.v1.UpcomingPlacement
+	(*LoopGrowth)(nil),                 // 17: loadline.v1.LoopGrowth
+	(*RecordedCall)(nil),               // 18: loadline.v1.RecordedCall
+	(*Changes)(nil),                    // 19: loadline.v1.Changes
+	(*PendingPods)(nil),                // 20: loadline.v1.PendingPods
+	(*PriceModel)(nil),                 // 21: loadline.v1.PriceModel
+	(*SlackPolicy)(nil),                // 22: loadline.v1.SlackPolicy
+	(*DrainOptions)(nil),               // 23: loadline.v1.DrainOptions
+	(*DrainDevicePool)(nil),            // 24: loadline.v1.DrainDevicePool
+	(*FitOptions)(nil),                 // 25: loadline.v1.FitOptions
+	(*DrainProgress)(nil),              // 26: loadline.v1.DrainProgress
+	(*RankPolicy)(nil),                 // 27: loadline.v1.RankPolicy
+	(*SizedGroup)(nil),                 // 28: loadline.v1.SizedGroup
+	(*WaitingPods)(nil),                // 29: loadline.v1.WaitingPods
+	(*GpuCount)(nil),                   // 30: loadline.v1.GpuCount
+	(*ConsolidationPolicy)(nil),        // 31: loadline.v1.ConsolidationPolicy
+	(*LoopFleet)(nil),                  // 32: loadline.v1.LoopFleet
+	(*ScalableGroup)(nil),              // 33: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),                 // 34: loadline.v1.DrainGroup
+	(*CloudGroup)(nil),                 // 35: loadline.v1.CloudGroup
+	(*SlackState)(nil),                 // 36: loadline.v1.SlackState
+	(*DrainState)(nil),                 // 37: loadline.v1.DrainState
+	(*SizeState)(nil),                  // 38: loadline.v1.SizeState
+	(*ExistingPlacement)(nil),          // 39: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),        // 40: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),          // 41: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),          // 42: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),        // 43: loadline.v1.RankOptionsResponse
+	(*MeasureUtilizationResponse)(nil), // 44: loadline.v1.MeasureUtilizationResponse
+	(*LeftOut)(nil),                    // 45: loadline.v1.LeftOut
+	(*LoopFleetAnswer)(nil),            // 46: loadline.v1.LoopFleetAnswer
+	(*ConsolidationBill)(nil),          // 47: loadline.v1.ConsolidationBill
+	(*PodRun)(nil),                     // 48: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
-	16, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
-	16, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
+	19, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
+	19, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
 	0,  // 2: loadline.v1.PlanLoopRequest.decisions:type_name -> loadline.v1.PlanLoopRequest.Decision
-	3,  // 3: loadline.v1.PlanLoopRequest.groups:type_name -> loadline.v1.LoopGroup
-	17, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
-	18, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
-	19, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
-	20, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
-	21, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
-	22, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
-	4,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
-	23, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
-	24, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
-	25, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
-	26, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
-	27, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
-	2,  // 16: loadline.v1.PlanLoopRequest.balance:type_name -> loadline.v1.GroupSimilarity
-	28, // 17: loadline.v1.PlanLoopRequest.consolidation:type_name -> loadline.v1.ConsolidationPolicy
-	29, // 18: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
-	30, // 19: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	31, // 20: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	32, // 21: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
-	33, // 22: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	34, // 23: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	35, // 24: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
-	12, // 25: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	36, // 26: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	13, // 27: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	37, // 28: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	14, // 29: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	38, // 30: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	39, // 31: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
-	4,  // 32: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	40, // 33: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
-	41, // 34: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
-	42, // 35: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
-	11, // 36: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
-	10, // 37: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
-	7,  // 38: loadline.v1.PlanLoopResponse.replacement:type_name -> loadline.v1.LoopReplacement
-	6,  // 39: loadline.v1.PlanLoopResponse.deletion_costs:type_name -> loadline.v1.NodeDeletionCost
-	43, // 40: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
-	8,  // 41: loadline.v1.LoopReplacement.moves:type_name -> loadline.v1.MoveUnderWay
-	9,  // 42: loadline.v1.LoopReplacement.ended:type_name -> loadline.v1.EndedMove
-	44, // 43: loadline.v1.LoopReplacement.bill:type_name -> loadline.v1.ConsolidationBill
-	45, // 44: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	5,  // 3: loadline.v1.PlanLoopRequest.groups:type_name -> loadline.v1.LoopGroup
+	20, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
+	21, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
+	22, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
+	23, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
+	24, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
+	25, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
+	6,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
+	26, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
+	27, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
+	28, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
+	29, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
+	30, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
+	4,  // 16: loadline.v1.PlanLoopRequest.balance:type_name -> loadline.v1.GroupSimilarity
+	31, // 17: loadline.v1.PlanLoopRequest.consolidation:type_name -> loadline.v1.ConsolidationPolicy
+	3,  // 18: loadline.v1.PlanLoopRequest.waiting:type_name -> loadline.v1.WaitingRules
+	32, // 19: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
+	33, // 20: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	34, // 21: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	35, // 22: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
+	36, // 23: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	37, // 24: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	38, // 25: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
+	15, // 26: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	39, // 27: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	16, // 28: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	40, // 29: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	17, // 30: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	41, // 31: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	42, // 32: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	6,  // 33: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
+	43, // 34: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	44, // 35: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
+	45, // 36: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
+	14, // 37: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
+	13, // 38: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
+	10, // 39: loadline.v1.PlanLoopResponse.replacement:type_name -> loadline.v1.LoopReplacement
+	9,  // 40: loadline.v1.PlanLoopResponse.deletion_costs:type_name -> loadline.v1.NodeDeletionCost
+	8,  // 41: loadline.v1.PlanLoopResponse.not_waiting:type_name -> loadline.v1.NotWaitingPods
+	46, // 42: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
+	1,  // 43: loadline.v1.NotWaitingPods.reason:type_name -> loadline.v1.NotWaitingPods.Reason
+	11, // 44: loadline.v1.LoopReplacement.moves:type_name -> loadline.v1.MoveUnderWay
+	12, // 45: loadline.v1.LoopReplacement.ended:type_name -> loadline.v1.EndedMove
+	47, // 46: loadline.v1.LoopReplacement.bill:type_name -> loadline.v1.ConsolidationBill
+	48, // 47: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -1952,13 +2175,14 @@ func file_loadline_v1_loop_proto_init() {
 	}
 	file_loadline_v1_loop_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_loop_proto_msgTypes[2].OneofWrappers = []any{}
+	file_loadline_v1_loop_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_loop_proto_rawDesc), len(file_loadline_v1_loop_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   15,
+			NumEnums:      2,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

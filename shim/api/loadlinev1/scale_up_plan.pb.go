@@ -301,7 +301,7 @@ func (*ScaleUpProblem_Changes) isScaleUpProblem_Cluster() {}
 
 func (*ScaleUpProblem_Own) isScaleUpProblem_Cluster() {}
 
-// Pods that wait and differ in name and UID only.
+// Pods that wait, or may do so, and differ in name and UID only.
 type PendingPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One of them.
@@ -314,9 +314,17 @@ type PendingPods struct {
 	LastAgeMilliseconds *int64 `protobuf:"varint,4,opt,name=last_age_milliseconds,json=lastAgeMilliseconds,proto3,oneof" json:"last_age_milliseconds,omitempty"`
 	// Of these pods, those for which the scheduler makes room on a node by preempting others. Only PlanLoop
 	// reads it. Together at most `count`; further ones do not count.
-	Nominated     []*NominatedPods `protobuf:"bytes,5,rep,name=nominated,proto3" json:"nominated,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Nominated []*NominatedPods `protobuf:"bytes,5,rep,name=nominated,proto3" json:"nominated,omitempty"`
+	// Whether a scheduler has found no node for them. PlanLoop reads this and what follows only with
+	// PlanLoopRequest.waiting.
+	Unschedulable bool `protobuf:"varint,6,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
+	// The delay that they state themselves, in place of WaitingRules.scale_up_delay_milliseconds. Up to 0: they
+	// wait at once; unset: they state none.
+	ScaleUpDelayMilliseconds *int64 `protobuf:"varint,7,opt,name=scale_up_delay_milliseconds,json=scaleUpDelayMilliseconds,proto3,oneof" json:"scale_up_delay_milliseconds,omitempty"`
+	// How long ago the youngest of them was created, in milliseconds. >= 0; unset: long ago.
+	YoungestAgeMilliseconds *int64 `protobuf:"varint,8,opt,name=youngest_age_milliseconds,json=youngestAgeMilliseconds,proto3,oneof" json:"youngest_age_milliseconds,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *PendingPods) Reset() {
@@ -382,6 +390,27 @@ func (x *PendingPods) GetNominated() []*NominatedPods {
 		return x.Nominated
 	}
 	return nil
+}
+
+func (x *PendingPods) GetUnschedulable() bool {
+	if x != nil {
+		return x.Unschedulable
+	}
+	return false
+}
+
+func (x *PendingPods) GetScaleUpDelayMilliseconds() int64 {
+	if x != nil && x.ScaleUpDelayMilliseconds != nil {
+		return *x.ScaleUpDelayMilliseconds
+	}
+	return 0
+}
+
+func (x *PendingPods) GetYoungestAgeMilliseconds() int64 {
+	if x != nil && x.YoungestAgeMilliseconds != nil {
+		return *x.YoungestAgeMilliseconds
+	}
+	return 0
 }
 
 // Pods that are nominated to run on one node.
@@ -1275,15 +1304,20 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\bmax_work\x18\t \x01(\x03R\amaxWork\x12)\n" +
 	"\x10max_milliseconds\x18\n" +
 	" \x01(\x05R\x0fmaxMillisecondsB\t\n" +
-	"\acluster\"\xb2\x02\n" +
+	"\acluster\"\x9b\x04\n" +
 	"\vPendingPods\x12*\n" +
 	"\x03pod\x18\x01 \x01(\v2\x18.loadline.v1.IncomingPodR\x03pod\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x129\n" +
 	"\x16first_age_milliseconds\x18\x03 \x01(\x03H\x00R\x14firstAgeMilliseconds\x88\x01\x01\x127\n" +
 	"\x15last_age_milliseconds\x18\x04 \x01(\x03H\x01R\x13lastAgeMilliseconds\x88\x01\x01\x128\n" +
-	"\tnominated\x18\x05 \x03(\v2\x1a.loadline.v1.NominatedPodsR\tnominatedB\x19\n" +
+	"\tnominated\x18\x05 \x03(\v2\x1a.loadline.v1.NominatedPodsR\tnominated\x12$\n" +
+	"\runschedulable\x18\x06 \x01(\bR\runschedulable\x12B\n" +
+	"\x1bscale_up_delay_milliseconds\x18\a \x01(\x03H\x02R\x18scaleUpDelayMilliseconds\x88\x01\x01\x12?\n" +
+	"\x19youngest_age_milliseconds\x18\b \x01(\x03H\x03R\x17youngestAgeMilliseconds\x88\x01\x01B\x19\n" +
 	"\x17_first_age_millisecondsB\x18\n" +
-	"\x16_last_age_milliseconds\"9\n" +
+	"\x16_last_age_millisecondsB\x1e\n" +
+	"\x1c_scale_up_delay_millisecondsB\x1c\n" +
+	"\x1a_youngest_age_milliseconds\"9\n" +
 	"\rNominatedPods\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\"\xa2\x02\n" +

@@ -1,0 +1,28 @@
+// Which pods without a node wait for one: message to core types, and back.
+#ifndef LOADLINE_PLUGIN_CONVERT_WAITING_H_
+#define LOADLINE_PLUGIN_CONVERT_WAITING_H_
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "core/loop/waiting.h"
+#include "google/protobuf/repeated_field.h"
+#include "loadline/v1/loop.pb.h"
+#include "plugin/convert/scale_up_problem.h"
+
+namespace loadline {
+
+// nullopt: all pods of the question wait. Also checks what the question says of its pods.
+// Errors: kInvalidArgument  names the field, and the entry. kResourceExhausted  there are too many schedulers
+absl::StatusOr<std::optional<WaitingRules>> DecodeWaitingRules(const v1::PlanLoopRequest& request);
+
+using NotWaitingList = google::protobuf::RepeatedPtrField<v1::NotWaitingPods>;
+
+// Takes the entries of `pods` whose pods do not wait out of `problem`, which was decoded from them by
+// kShape and is not Complete() yet. What is left decides as if they had not been asked about. Returns them.
+NotWaitingList RemoveNotWaiting(const PendingPodsList& pods, const WaitingRules& rules,
+                                DecodedProblem* problem);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_WAITING_H_
