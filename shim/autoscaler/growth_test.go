@@ -163,6 +163,13 @@ func TestLateMachinesGoInSteps(t *testing.T) {
 	})
 }
 
+// waitFor has a pod state how long it is given.
+func waitFor(delay string) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/pod-scale-up-delay": delay}
+	}
+}
+
 // Which pods make groups grow, and how far.
 func TestWhatGrows(t *testing.T) {
 	group := func(max int) map[string]*skyGroup {
@@ -175,6 +182,7 @@ func TestWhatGrows(t *testing.T) {
 		ends   time.Duration // until a pod on the fixed node has ended; 0: it goes on
 		want   []string
 		why    string // part of the status
+		idle   int    // how many pods do not wait
 	}{
 		"AllOfThem":      {groups: group(10), want: []string{"g+4"}},
 		"UpToTheMaximum": {groups: group(3), want: []string{"g+3"}, why: "1 max node group size reached"},
@@ -209,21 +217,39 @@ func TestWhatGrows(t *testing.T) {
 		"DecidedElsewhere": {groups: group(10),
 			config: func(c *config.Configuration) { c.Decisions = []string{config.ScaleDownDecision} }},
 		"Observed":    {groups: group(10), config: func(c *config.Configuration) { c.Mode = config.Observe }},
-		"NotTriedYet": {groups: group(10), edit: func(p *v1.Pod) { p.Status.Conditions = nil }},
+		"NotTriedYet": {groups: group(10), idle: 4, edit: func(p *v1.Pod) { p.Status.Conditions = nil }},
 		"SchedulerBypassed": {groups: group(10), edit: func(p *v1.Pod) { p.Status.Conditions = nil },
 			config: func(c *config.Configuration) { c.ScaleUp.BypassedSchedulerNames = []string{"default-scheduler"} },
 			want:   []string{"g+4"}},
-		"TooYoung": {groups: group(10),
+		"TooYoung": {groups: group(10), idle: 4,
 			config: func(c *config.Configuration) { c.ScaleUp.NewPodScaleUpDelay.Duration = time.Hour }},
-		"TooYoungItself": {groups: group(10),
+		"TooYoungItself":   {groups: group(10), idle: 4, edit: waitFor("1h")},
+		"TooYoungForAYear": {groups: group(10), idle: 4, edit: waitFor("8760h")},
+		"OneTooYoungItself": {groups: group(10), idle: 1, want: []string{"g+3"}, edit: func(p *v1.Pod) {
+			if p.Name == "web-2" {
+				waitFor("1h")(p)
+			}
+		}},
+		"OneOldEnough": {groups: group(10), idle: 3, want: []string{"g+1"},
+			config: func(c *config.Configuration) { c.ScaleUp.NewPodScaleUpDelay.Duration = time.Hour },
 			edit: func(p *v1.Pod) {
-				p.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/pod-scale-up-delay": "1h"}
+				if p.Name == "web-2" {
+					p.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
+				}
 			}},
-		"Expendable": {groups: group(10), edit: func(p *v1.Pod) { p.Spec.Priority = new(int32(-11)) }},
+		"NoDelayOfItsOwn": {groups: group(10), want: []string{"g+4"}, edit: waitFor("0s"),
+			config: func(c *config.Configuration) { c.ScaleUp.NewPodScaleUpDelay.Duration = time.Hour }},
+		"ADelayBelow0":         {groups: group(10), want: []string{"g+4"}, edit: waitFor("-1h")},
+		"ADelayThatIsNone":     {groups: group(10), want: []string{"g+4"}, edit: waitFor("an hour")},
+		"ADelayThatIsTooLarge": {groups: group(10), want: []string{"g+4"}, edit: waitFor("9999999h")},
+		"ASchedulerWithoutText": {groups: group(10), idle: 4, edit: func(p *v1.Pod) {
+			p.Spec.SchedulerName, p.Status.Conditions = "\xff\x00", nil
+		}},
+		"Expendable": {groups: group(10), idle: 4, edit: func(p *v1.Pod) { p.Spec.Priority = new(int32(-11)) }},
 		"WithoutDelayAClockMayDiffer": {groups: group(10), edit: func(p *v1.Pod) {
 			p.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour))
 		}, want: []string{"g+4"}},
-		"Gated": {groups: group(10),
+		"Gated": {groups: group(10), idle: 4,
 			edit: func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "g"}} }},
 		"NominatedForOneOfFour":    {groups: group(10), ends: time.Minute, edit: nominate, want: []string{"g+3"}},
 		"NominatedForTomorrow":     {groups: group(10), ends: 24 * time.Hour, edit: nominate, want: []string{"g+4"}},
@@ -236,7 +262,7 @@ func TestWhatGrows(t *testing.T) {
 			config: func(c *config.Configuration) {
 				c.ScaleDown.GPULabels, c.ScaleDown.GPUTotal = []string{"group"}, []string{"other:0:0", "g:0:3"}
 			}, want: []string{"g+1"}, why: "1 max cluster g limit reached"},
-		"OfADaemonSet": {groups: group(10), edit: func(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }},
+		"OfADaemonSet": {groups: group(10), idle: 4, edit: func(p *v1.Pod) { p.OwnerReferences[0].Kind = "DaemonSet" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -267,7 +293,7 @@ func TestWhatGrows(t *testing.T) {
 				if got := b.sky.requests(); !slices.Equal(got, c.want) {
 					t.Errorf("asked for %v, want %v", got, c.want)
 				}
-				if up := b.readStatus().ClusterWide.ScaleUp; !strings.Contains(up.Why, c.why) ||
+				if up := b.readStatus().ClusterWide.ScaleUp; up.PendingPods != 4-c.idle || !strings.Contains(up.Why, c.why) ||
 					c.why == "" && up.Why != "" && c.want == nil && name != "DecidedElsewhere" {
 					t.Errorf("status %+v, want %q in it", up, c.why)
 				}

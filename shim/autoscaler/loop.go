@@ -70,7 +70,7 @@ func (l *leader) decide(ctx context.Context, o *plan.Loop) (part string, err err
 	return l.actor.Act(ctx, o)
 }
 
-// look finds out what a plan is made from: the groups of the provider, the cluster, and the pods that wait.
+// look finds out what a plan is made from: the groups of the provider, the cluster, and the pods without a node.
 func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error) {
 	l.actor.TakeResults()
 	l.reload(o)
@@ -95,7 +95,7 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 		return "cluster", err
 	}
 	l.models.Fill(ctx, groups, l.cluster.NodesByID(), o.Now)
-	o.Pods = l.cluster.Waiting(o.Now)
+	o.Pods = l.cluster.WithoutNode(o.Now)
 	return "", nil
 }
 

@@ -23,6 +23,9 @@ type Pods struct {
 	// Selectors deduces what default spread constraints count pods by; nil: there are no such constraints. It is told
 	// objects by AddObject, or by whoever sets it.
 	Selectors *filterconfig.Selectors
+	// Apart tells pods apart that are equal where they are placed; nil: nothing does. No result is the beginning of
+	// another one.
+	Apart func(*v1.Pod) string
 
 	trim func(*v1.Pod) []byte
 	sign func(*v1.Pod) string // equal for pods that are equal
@@ -95,6 +98,9 @@ func (p *Pods) AddPod(pod *v1.Pod) {
 		p.bySign = map[string]int{}
 	}
 	key := p.sign(pod)
+	if p.Apart != nil {
+		key = p.Apart(pod) + key
+	}
 	if at, known := p.bySign[key]; known && !namesClaims(pod) {
 		p.waiting[at] = append(p.waiting[at], pod)
 		return
@@ -132,7 +138,7 @@ func (p *Pods) AddObject(object any) {
 	p.sets[IdentityOf(set)] = true
 }
 
-// Waiting returns how many pods wait.
+// Waiting returns how many pods were gathered that wait, or may do so.
 func (p *Pods) Waiting() int { return p.pods }
 
 // Entry returns the pods that stand at a position of Pending; none behind its end.

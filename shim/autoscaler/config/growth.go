@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -122,6 +123,9 @@ func defaultScaleUp() ScaleUp {
 // expendable is the priority below which the engine lets pods count for nothing.
 const expendable = -10
 
+// mostSchedulers is how many schedulers the engine takes that are not waited for.
+const mostSchedulers = 1000
+
 // mostBatch bounds for how long pods are left waiting for others.
 const mostBatch = time.Hour
 
@@ -147,6 +151,15 @@ func (s *ScaleUp) check() error {
 	if s.ExpendablePodsPriorityCutoff < expendable || s.ExpendablePodsPriorityCutoff > math.MaxInt32 {
 		return fmt.Errorf("scaleUp.expendablePodsPriorityCutoff: %d must be at least %d",
 			s.ExpendablePodsPriorityCutoff, expendable)
+	}
+	if len(s.BypassedSchedulerNames) > mostSchedulers {
+		return fmt.Errorf("scaleUp.bypassedSchedulerNames: %d are more than %d", len(s.BypassedSchedulerNames),
+			mostSchedulers)
+	}
+	for _, name := range s.BypassedSchedulerNames {
+		if name == "" || len(name) > 253 || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' }) {
+			return fmt.Errorf("scaleUp.bypassedSchedulerNames: %q is not a name", name)
+		}
 	}
 	if err := s.Balancing.check(); err != nil {
 		return err

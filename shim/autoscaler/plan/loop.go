@@ -19,7 +19,7 @@ type seen struct {
 	Groups []*Group
 	// groupOf are the groups of machines, by provider id.
 	groupOf  map[string]string
-	Pods     *scaleup.Pods // that wait
+	Pods     *scaleup.Pods // without a node
 	UnderWay map[string]drain.UnderWay
 	// Acknowledged says whether the cloud has said that it deletes a node.
 	Acknowledged func(*v1.Node) bool
@@ -96,6 +96,14 @@ func (o *Loop) Group(id string) *Group {
 		}
 	}
 	return nil
+}
+
+// Waiting returns how many pods wait for a node. Without a plan none is known to.
+func (o *Loop) Waiting() int {
+	if o.Plan == nil {
+		return 0
+	}
+	return o.Plan.waiting
 }
 
 // Entry returns the pods at a position of the question; none where they are on nodes that are being deleted.

@@ -66,6 +66,13 @@ func (p *Planner) drain(now time.Time) *loadlinev1.DrainOptions {
 	return options
 }
 
+// waitingOf returns which pods without a node wait for one.
+func waitingOf(s *config.ScaleUp) *loadlinev1.WaitingRules {
+	return &loadlinev1.WaitingRules{ExpendablePriorityCutoff: new(int32(s.ExpendablePodsPriorityCutoff)),
+		BypassedSchedulers:       s.BypassedSchedulerNames,
+		ScaleUpDelayMilliseconds: s.NewPodScaleUpDelay.Milliseconds()}
+}
+
 // balanceOf returns when groups share what they grow by; nil: they do not.
 func balanceOf(s *config.Balancing) *loadlinev1.GroupSimilarity {
 	if !s.BalanceSimilarNodeGroups {

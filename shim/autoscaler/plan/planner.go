@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
@@ -73,7 +74,7 @@ func NewPlanner(client loadlinev1.AutoscalerClient, c *watch.Cluster, options *c
 		MaxNewNodes: int32(up.MaxNodesPerScaleUp), MaxNodesTotal: int32(up.MaxNodesTotal),
 		BatchIdleMilliseconds: int32(up.BatchIdle.Milliseconds()),
 		BatchMaxMilliseconds:  int32(up.BatchMax.Milliseconds()), Fleet: fleetSettings(options),
-		Consolidation: consolidationOf(&options.Consolidation), Compact: true}
+		Consolidation: consolidationOf(&options.Consolidation), Waiting: waitingOf(&options.ScaleUp), Compact: true}
 	_, settings.MaxGpusTotal, _ = down.GPUTotals()
 	settings.Slack, _ = options.Slack.Proto()
 	settings.Slack.RemovalDelaySeconds = seconds(options.Slack.RemovalDelay)
@@ -92,10 +93,12 @@ type Plan struct {
 	Answer *loadlinev1.PlanLoopResponse
 	// NameOf are the names of the nodes by their slots.
 	NameOf map[int32]string
-	// entries are the positions, among all pods that wait, of those that the question held; Deferred is how many pods
-	// it did not hold.
+	// entries are the positions, among all pods without a node, of those that the question held; Deferred is how many
+	// pods it did not hold.
 	entries  []int
 	Deferred int
+	// waiting is how many pods wait for a node: all that the answer does not say it of that they do not.
+	waiting int
 }
 
 // The parts of a plan. Each is a label of a metric.
@@ -206,7 +209,7 @@ func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 	request := p.request(o)
 	pending := o.Pods.Pending()
 	for i, entry := range pending {
-		p.Cluster.TellAges(o.Pods.Entry(i), o.Now, entry)
+		p.Cluster.Tell(o.Pods.Entry(i), o.Now, entry)
 	}
 	var after share.Turns
 	ctx, cancel := context.WithTimeout(ctx, p.Config.ScaleDown.ScaleDownSimulationTimeout.Duration+AnswerTime)
@@ -233,6 +236,7 @@ func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 		return nil, err
 	}
 	p.turns = after
+	p.noteWaiting(o, plan)
 	if left := len(pending) - len(request.Pods); left > 0 {
 		plan.Deferred = podsIn(pending) - podsIn(request.Pods)
 		klog.InfoS("Pods wait for the next loops: the question holds no more kinds of them",
@@ -247,6 +251,27 @@ func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 	})
 	p.progress.Reset()
 	return plan, nil
+}
+
+// noteWaiting takes note of the pods that wait for a node.
+func (p *Planner) noteWaiting(o *Loop, plan *Plan) {
+	plan.waiting = o.Pods.Waiting()
+	others := map[int]bool{}
+	for _, entry := range plan.Answer.GetNotWaiting() {
+		if at := int(entry.GetPod()); at >= 0 && at < len(plan.entries) {
+			others[plan.entries[at]] = true
+			plan.waiting -= len(o.Pods.Entry(plan.entries[at]))
+		}
+	}
+	p.Cluster.Follow(func(yield func(*v1.Pod) bool) {
+		for i := 0; o.Pods.Entry(i) != nil; i++ {
+			if !others[i] {
+				for _, pod := range o.Pods.Entry(i) {
+					yield(pod)
+				}
+			}
+		}
+	}, o.Now)
 }
 
 // name gives nodes that can go the names and groups that the answer leaves out.

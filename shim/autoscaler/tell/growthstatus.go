@@ -72,12 +72,10 @@ func (t *Teller) scaleUpStatus(o *plan.Loop) ScaleUpStatus {
 	case held > 0 && held == len(o.Groups):
 		s.Status = inBackoff
 	}
-	if o.Pods != nil {
-		s.PendingPods = o.Pods.Waiting()
-	}
 	if o.Plan == nil {
 		return s
 	}
+	s.PendingPods = o.Waiting()
 	for _, run := range o.Plan.Answer.GetScaleUp().GetUnplaced() {
 		s.Unplaced += min(int(run.GetCount()), len(o.Entry(run.GetPod())))
 	}
@@ -120,12 +118,10 @@ var holds = map[loadlinev1.GroupSight_Hold]string{loadlinev1.GroupSight_HOLD_UNS
 func (t *Teller) reportGrowth(o *plan.Loop) {
 	m := t.Metrics
 	t.reportSlack(o)
-	if o.Pods != nil {
-		m.unschedulable.Set(float64(o.Pods.Waiting()))
-	}
 	if o.Plan == nil {
 		return
 	}
+	m.unschedulable.Set(float64(o.Waiting()))
 	counts := t.nodeCounts(o)
 	setEach(m.nodes, map[string]int{"ready": counts.Registered.Ready, "unready": counts.Registered.Unready,
 		"notStarted": counts.Registered.NotStarted, "unregistered": counts.Unregistered,

@@ -54,7 +54,7 @@ func (t *Teller) updateMetrics(o *plan.Loop) {
 func (t *Teller) logPlan(o *plan.Loop) {
 	values := []any{"outcome", o.Outcome, "canGo", len(o.Plan.GetRemove()), "stay", o.Plan.Staying(),
 		"underWay", len(o.UnderWay), "brake", o.Plan.GetBrake(), "limit", o.Plan.GetLimit(),
-		"growth", o.GrowthOutcome, "waiting", o.Pods.Waiting()}
+		"growth", o.GrowthOutcome, "waiting", o.Waiting()}
 	level, text := klog.Level(4), fmt.Sprint(values...)
 	if text != t.said.plan {
 		level, t.said.plan = 2, text

@@ -21,7 +21,6 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
-	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/internal/randompod"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/sizing"
@@ -31,12 +30,9 @@ import (
 
 // podReaders is what Go code reads of pods, beside what the engine is told.
 func podReaders() map[string]func(*v1.Pod) any {
-	options := config.Default()
-	options.ScaleUp.BypassedSchedulerNames = []string{"other"}
 	now := time.Unix(1_500_000_000, 0)
 	return map[string]func(*v1.Pod) any{
-		"waits":       func(pod *v1.Pod) any { return waits(pod, &options.ScaleUp) },
-		"tooYoung":    func(pod *v1.Pod) any { return tooYoung(pod, &options.ScaleUp, now) },
+		"facts":       func(pod *v1.Pod) any { return fmt.Sprint(factsOf(pod, now)) },
 		"priority":    func(pod *v1.Pod) any { return corev1helpers.PodPriority(pod) },
 		"since":       func(pod *v1.Pod) any { return pod.CreationTimestamp },
 		"nominated":   func(pod *v1.Pod) any { return pod.Status.NominatedNodeName },

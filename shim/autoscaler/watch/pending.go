@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -16,7 +17,6 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/internal/share"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/sizing"
@@ -25,7 +25,7 @@ import (
 // scaleUpDelay is the annotation by which a pod overrides newPodScaleUpDelay.
 const scaleUpDelay = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
 
-// mostPending is how many pods that wait are planned for in one loop: the engine takes no more kinds of them.
+// mostPending is how many pods without a node are planned for in one loop: the engine takes no more kinds of them.
 const mostPending = 100_000
 
 // sharePods is how many pods of a namespace are taken before those of the next one, while there are more.
@@ -34,25 +34,20 @@ const sharePods = 100
 // ShareCost is what a namespace may take of the bytes of a question before the next one takes its turn.
 const ShareCost = 64 << 10
 
-// demand is what is remembered of pods that wait from one loop to the next.
+// demand is what is remembered of pods without a node from one loop to the next.
 type demand struct {
 	batch batch
-	// turns say which namespaces come first while more pods wait than are planned for in one loop; sizeTurns, while a
-	// question does not hold all that groups that are sized count.
+	// turns say which namespaces come first while there are more pods than are planned for in one loop; sizeTurns, while
+	// a question does not hold all that groups that are sized count.
 	turns, sizeTurns share.Turns
 }
 
-// Waiting gathers the pods that wait for a node, those of higher priority first, and what each new node carries.
-func (c *Cluster) Waiting(now time.Time) *scaleup.Pods {
-	s := &c.options.ScaleUp
-	var pods []*v1.Pod
-	for _, pod := range c.Unbound {
-		if !c.IsPlaceholder(pod) && waits(pod, s) &&
-			corev1helpers.PodPriority(pod) >= int32(s.ExpendablePodsPriorityCutoff) && !tooYoung(pod, s, now) {
-			pods = append(pods, pod)
-		}
-	}
-	slices.SortFunc(pods, func(a, b *v1.Pod) int {
+// WithoutNode gathers the pods without a node, those of higher priority first, and what each new node carries. The
+// engine decides which of them wait for one. Here is decided only what bounds the bytes of a question: of too many pods
+// the engine sees some, those that do not wait among them, and namespaces take turns. Pods of DaemonSets stand for what
+// their set puts on each new node.
+func (c *Cluster) WithoutNode(now time.Time) *scaleup.Pods {
+	pods := slices.SortedFunc(maps.Values(c.Unbound), func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(b), corev1helpers.PodPriority(a)), byName(a, b))
 	})
 	items := make([]share.Item, len(pods))
@@ -63,6 +58,9 @@ func (c *Cluster) Waiting(now time.Time) *scaleup.Pods {
 	taken, c.demand.turns = c.demand.turns.Take(items, mostPending, sharePods)
 	gathered := scaleup.NewPodsForPlanning()
 	gathered.Selectors = c.selectors
+	gathered.Apart = func(pod *v1.Pod) string {
+		return apart(factsOf(pod, now), c.options.ScaleUp.NewPodScaleUpDelay.Duration)
+	}
 	for _, i := range taken {
 		gathered.AddPod(pods[i])
 	}
@@ -76,34 +74,31 @@ func (c *Cluster) Waiting(now time.Time) *scaleup.Pods {
 			gathered.AddPod(pod)
 		}
 	}
-	c.demand.batch.follow(gathered, now)
 	return gathered
 }
 
-// waits says whether a scheduler has found no node for a pod, or is not waited for.
-func waits(pod *v1.Pod, s *config.ScaleUp) bool {
-	if _, claims := scaleup.DaemonSetOf(pod); claims {
-		return false
-	}
-	refused := slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
-		return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
-	})
-	return refused || slices.Contains(s.BypassedSchedulerNames, pod.Spec.SchedulerName)
-}
-
-// tooYoung says whether a pod is still given time. Without a delay clocks that differ must not matter.
-func tooYoung(pod *v1.Pod, s *config.ScaleUp, now time.Time) bool {
-	delay := delayOf(pod, s)
-	return delay > 0 && now.Sub(pod.CreationTimestamp.Time) < delay
-}
-
-func delayOf(pod *v1.Pod, s *config.ScaleUp) time.Duration {
-	if text, ok := pod.Annotations[scaleUpDelay]; ok {
-		if delay, err := time.ParseDuration(text); err == nil {
-			return delay
+// factsOf returns what the engine goes by when it decides whether a pod without a node waits for one, beside what the
+// pod says to schedulers.
+func factsOf(pod *v1.Pod, now time.Time) *loadlinev1.PendingPods {
+	age := max(0, now.Sub(pod.CreationTimestamp.Time)) // another clock may be ahead
+	facts := &loadlinev1.PendingPods{YoungestAgeMilliseconds: new(age.Milliseconds()),
+		Unschedulable: slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+			return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
+		})}
+	if stated, ok := pod.Annotations[scaleUpDelay]; ok {
+		if delay, err := time.ParseDuration(stated); err == nil {
+			facts.ScaleUpDelayMilliseconds = new(delay.Milliseconds())
 		}
 	}
-	return s.NewPodScaleUpDelay.Duration
+	return facts
+}
+
+// apart returns a text that is equal for pods with equal facts. Of ages it says only which of the stated delays they
+// have reached, so that there are few kinds of pods: whichever delay holds, it holds for all of a kind alike.
+func apart(facts *loadlinev1.PendingPods, delay time.Duration) string {
+	age, own := facts.GetYoungestAgeMilliseconds(), facts.GetScaleUpDelayMilliseconds()
+	return fmt.Sprintf("%t %t %d %t %t ", facts.Unschedulable, facts.ScaleUpDelayMilliseconds != nil, own, age < own,
+		age < delay.Milliseconds())
 }
 
 // podOf returns a pod as a DaemonSet would make it, of which there is none to look at.
@@ -176,16 +171,14 @@ type batch struct {
 	seen map[types.UID]time.Time // since when pods are known to wait
 }
 
-// follow takes note of the pods that wait in this loop, and forgets the others.
-func (b *batch) follow(pods *scaleup.Pods, now time.Time) {
-	seen := make(map[types.UID]time.Time, pods.Waiting())
-	for i := 0; pods.Entry(i) != nil; i++ {
-		for _, pod := range pods.Entry(i) {
-			if at, known := b.seen[pod.UID]; known {
-				seen[pod.UID] = at
-			} else {
-				seen[pod.UID] = now
-			}
+// Follow takes note of the pods that wait in this loop, and forgets the others.
+func (c *Cluster) Follow(waiting iter.Seq[*v1.Pod], now time.Time) {
+	b, seen := &c.demand.batch, map[types.UID]time.Time{}
+	for pod := range waiting {
+		if at, known := b.seen[pod.UID]; known {
+			seen[pod.UID] = at
+		} else {
+			seen[pod.UID] = now
 		}
 	}
 	b.seen = seen
@@ -210,8 +203,12 @@ func (b *batch) cameAt(pod *v1.Pod, now time.Time) time.Time {
 	return came
 }
 
-// TellAges says of equal pods how long ago the first and the last of them came.
-func (c *Cluster) TellAges(pods []*v1.Pod, now time.Time, entry *loadlinev1.PendingPods) {
+// Tell says of equal pods what the engine goes by when it decides whether they wait for a node, and how long ago the
+// first and the last of them came.
+func (c *Cluster) Tell(pods []*v1.Pod, now time.Time, entry *loadlinev1.PendingPods) {
+	proto.Merge(entry, factsOf(slices.MaxFunc(pods, func(a, b *v1.Pod) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	}), now))
 	first, last := time.Duration(0), time.Duration(1<<63-1)
 	for _, pod := range pods {
 		age := now.Sub(c.demand.batch.cameAt(pod, now))
