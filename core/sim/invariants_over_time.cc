@@ -103,10 +103,13 @@ bool InvariantChecker::WouldHaveNode(int32_t number, int64_t since_ms) const {
 
 void InvariantChecker::CheckWaiting() {
   if (world_.waiting() == 0) return;
-  const int64_t before_ms = world_.now_ms() - kProgressMs;
+  const int64_t before_ms =
+      world_.now_ms() - kProgressMs - world_.scenario().settings.new_pod_scale_up_delay_s * 1000;
   for (int32_t group = 0; group < static_cast<int32_t>(groups_.size()); ++group) NoteWhetherFull(group);
   const int32_t workloads = static_cast<int32_t>(ready_.size());
   for (int32_t workload = 0; workload < workloads; ++workload) {
+    // Whoever says to be of a DaemonSet waits for no new node.
+    if (world_.workload(workload).forged_owner) continue;
     for (const int32_t pod : world_.replicas(workload).alive) {
       const SimPod& of = world_.pod(pod);
       if (of.phase != SimPodPhase::kWaiting || of.created_ms > before_ms) continue;

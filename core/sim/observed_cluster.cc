@@ -45,13 +45,8 @@ PodShape ObservedCluster::EvictedShape(int32_t pod) const {
   return shapes_.OnNode(world_.pod(pod).workload, /*ready=*/true);
 }
 
-std::pair<int64_t, int64_t> ObservedCluster::CameMs(int32_t workload) const {
-  const absl::btree_set<int32_t>& pods = unschedulable_[static_cast<size_t>(workload)];
-  const auto came = [this](int32_t pod) {
-    return std::min(world_.pod(pod).created_ms / 1000 * 1000 + 1000,
-                    pods_[static_cast<size_t>(pod)].waits_since_ms);
-  };
-  return {came(*pods.begin()), came(*pods.rbegin())};  // by number is by time
+int64_t ObservedCluster::CameMs(int32_t pod) const {
+  return std::min(CreatedMs(pod) + 1000, pods_[static_cast<size_t>(pod)].waits_since_ms);
 }
 
 int64_t ObservedCluster::ToldEndS(int32_t terminating_s) {

@@ -69,13 +69,14 @@ class ObservedCluster : public SimObserver {
   bool Tainted(int32_t node) const { return Has(node, kTainted); }
   // The last slot that was ever used, and one.
   size_t slot_end() const { return node_in_.size(); }
-  // Pods of a workload that the scheduler could not place.
-  int64_t unschedulable(int32_t workload) const {
-    return Hides(workload) ? 0 : static_cast<int64_t>(unschedulable_[static_cast<size_t>(workload)].size());
+  // Pods of a workload that the scheduler could not place; by number is by time.
+  const absl::btree_set<int32_t>& unschedulable(int32_t workload) const {
+    return Hides(workload) ? no_pods_ : unschedulable_[static_cast<size_t>(workload)];
   }
-  // When the first and the last of them came, in milliseconds since the start; there is one. As clients find
-  // out, who know full seconds only, or when they first saw it.
-  std::pair<int64_t, int64_t> CameMs(int32_t workload) const;
+  // When one of them was created, and when it came, in milliseconds since the start. As clients find out, who
+  // know full seconds only, or when they first saw it.
+  int64_t CreatedMs(int32_t pod) const { return world_.pod(pod).created_ms / 1000 * 1000; }
+  int64_t CameMs(int32_t pod) const;
   static std::string PodName(int32_t pod);
   // The pod of that name.
   static int32_t PodNamed(absl::string_view name);
@@ -174,6 +175,7 @@ class ObservedCluster : public SimObserver {
   std::vector<int32_t> node_in_;    // by slot
   std::vector<int32_t> free_slots_;
   std::vector<absl::btree_set<int32_t>> unschedulable_;  // by workload
+  absl::btree_set<int32_t> no_pods_;
   std::vector<int32_t> released_;  // shapes of pods that are gone, until their nodes are written
   // Of each workload: shapes that are not ready and ready, and when its status was to be told.
   std::vector<int32_t> shape_;

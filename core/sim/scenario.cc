@@ -173,6 +173,7 @@ absl::Status CheckSettings(const SimSettings& settings) {
                       {"evictionRetryMilliseconds", settings.eviction_retry_ms, 100, 3'600'000},
                       {"pollMilliseconds", settings.poll_ms, 100, 3'600'000},
                       {"slackPercent", settings.slack_percent, 0, 1'000},
+                      {"newPodScaleUpDelaySeconds", settings.new_pod_scale_up_delay_s, 0, 1800},
                       {"batchMaxMilliseconds", settings.batch_max_ms, 0, 3'600'000},
                       {"batchIdleMilliseconds", settings.batch_idle_ms, 0, settings.batch_max_ms}});
 }

@@ -133,6 +133,8 @@ struct SimSettings {
   // Until an eviction that was refused is tried again, and until it is seen whether pods have ended.
   int64_t eviction_retry_ms = 10'000;
   int64_t poll_ms = 5'000;
+  // Younger pods do not wait for a node yet: see WaitingRules.
+  int64_t new_pod_scale_up_delay_s = 0;
   // Growth waits for further pods, see GrowthBatch.
   int64_t batch_idle_ms = 1'000;
   int64_t batch_max_ms = 10'000;

@@ -61,6 +61,7 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
   static_cast<ReplacementPolicy&>(problem_.replacement) = settings.replacement;
   problem_.slack.rate = kWholeRate / 100 * settings.slack_percent;
   problem_.batch.max_ms = settings.batch_max_ms;
+  rules_.scale_up_delay_ms = settings.new_pod_scale_up_delay_s * 1000;
   problem_.scale_down.eligibility.utilization_threshold = settings.utilization_threshold;
   problem_.scale_down.eligibility.gpu_utilization_threshold = settings.utilization_threshold;
   problem_.scale_down.deletion.max_scale_down_parallelism = settings.max_scale_down_parallelism;
@@ -235,11 +236,29 @@ void TestedLoop::Observe() {
 void TestedLoop::WritePending() {
   problem_.pending.clear();
   asked_about_.clear();
-  for (int32_t i = 0; i < static_cast<int32_t>(pods_.size()); ++i) {
-    const int64_t count = seen_.unschedulable(i);
-    if (count == 0) continue;
-    problem_.pending.push_back({pods_[static_cast<size_t>(i)], count});
-    asked_about_.push_back(i);
+  old_enough_ms_.reset();
+  for (int32_t i = 0; i < static_cast<int32_t>(pods_.size()); ++i) WritePending(i);
+}
+
+// The youngest pods come last: those that are too young leave the others.
+void TestedLoop::WritePending(int32_t workload) {
+  const absl::btree_set<int32_t>& pods = seen_.unschedulable(workload);
+  const IncomingPod& pod = pods_[static_cast<size_t>(workload)];
+  int64_t count = static_cast<int64_t>(pods.size());
+  for (auto last = pods.rbegin(); last != pods.rend(); ++last, --count) {
+    const int64_t created_ms = kSimEpochS * 1000 + seen_.CreatedMs(*last);
+    const PendingFacts facts{.unschedulable = true,
+                             .youngest_age_ms = std::max<int64_t>(0, NowMs() - created_ms)};
+    const std::optional<NotWaiting> why = WhyNotWaiting(TraitsOf(pod.shape), facts, rules_);
+    if (why == NotWaiting::kTooYoung) {
+      const int64_t old_ms = created_ms + rules_.scale_up_delay_ms;
+      old_enough_ms_ = std::min(old_enough_ms_.value_or(old_ms), old_ms);
+      continue;
+    }
+    if (why.has_value()) return;
+    problem_.pending.push_back({pod, count});
+    asked_about_.emplace_back(*pods.begin(), *last);
+    return;
   }
 }
 
@@ -249,10 +268,9 @@ void TestedLoop::WriteBatch() {
   batch.since_growth_ms.reset();
   BeginBatch(leader_->memory, NowMs(), &batch);
   batch.ages.clear();
-  for (const int32_t workload : asked_about_) {
-    const auto [first_ms, last_ms] = seen_.CameMs(workload);
-    const int64_t last_age_ms = std::max<int64_t>(0, world_.now_ms() - last_ms);
-    batch.ages.push_back({std::max(last_age_ms, world_.now_ms() - first_ms), last_age_ms});
+  for (const auto& [first, last] : asked_about_) {
+    const int64_t last_age_ms = std::max<int64_t>(0, world_.now_ms() - seen_.CameMs(last));
+    batch.ages.push_back({std::max(last_age_ms, world_.now_ms() - seen_.CameMs(first)), last_age_ms});
   }
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/consolidate/consolidator.h"
@@ -16,6 +17,7 @@
 #include "core/loop/loop_memory.h"
 #include "core/loop/loop_sight.h"
 #include "core/loop/plan_loop.h"
+#include "core/loop/waiting.h"
 #include "core/sim/actuation.h"
 #include "core/sim/cloud.h"
 #include "core/sim/loop_view.h"
@@ -74,6 +76,7 @@ class TestedLoop {
   // What is found out.
   void Observe();
   void WritePending();
+  void WritePending(int32_t workload);
   void WriteBatch();
   void TakeProgress();
   void TellProgress();
@@ -103,8 +106,12 @@ class TestedLoop {
   std::vector<NodeShape> templates_;  // by group
   Actuation::Progress progress_;
   LoopProblem problem_;
-  std::vector<int32_t> asked_about_;  // workloads, by position in problem_.pending
-  LoopPlan plan_;                     // of the last loop: the drain planner refers to it
+  // The first and the last of the pods that wait, by position in problem_.pending.
+  std::vector<std::pair<int32_t, int32_t>> asked_about_;
+  WaitingRules rules_;
+  // When the next pod is old enough to wait, by the clock of the leader; nullopt: all are.
+  std::optional<int64_t> old_enough_ms_;
+  LoopPlan plan_;  // of the last loop: the drain planner refers to it
   std::unique_ptr<Leader> leader_;
   RandomStream chance_;
   std::string kept_;  // the memory, as bytes

@@ -135,6 +135,7 @@ void TestedLoop::NoteNextTime() {
   }
   // Until then replacements have their places.
   note_ms((leader_->evicted_s + problem_.scale_down.recent_eviction_s) * 1000);
+  if (old_enough_ms_.has_value()) note_ms(*old_enough_ms_);
   if (plan_.batch_wait_ms.has_value()) note_ms(NowMs() + *plan_.batch_wait_ms);
   if (!problem_.decisions.replace) return;
   NoteTimesOfMoves(problem_.replacement, leader_->memory, note_ms);

@@ -127,6 +127,7 @@ SimSettings DecodeSimSettings(const v1::SimulatedSettings& message) {
   if (message.has_poll_milliseconds()) settings.poll_ms = message.poll_milliseconds();
   settings.scale_down = !message.no_scale_down();
   settings.downscale_order = message.downscale_order();
+  settings.new_pod_scale_up_delay_s = message.new_pod_scale_up_delay_seconds();
   settings.max_node_provision_s =
       OrDefault(message.max_node_provision_seconds(), settings.max_node_provision_s);
   if (message.has_delay_after_add_seconds()) settings.after_add_s = message.delay_after_add_seconds();

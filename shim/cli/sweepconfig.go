@@ -30,6 +30,8 @@ var configured = map[string]struct {
 	"delayAfterDeleteSeconds": {"scaleDown", "scaleDownDelayAfterDelete", time.Second},
 	"delayAfterFailureSeconds": {"scaleDown", "scaleDownDelayAfterFailure",
 		time.Second},
+	"newPodScaleUpDelaySeconds": {"scaleUp", "newPodScaleUpDelay",
+		time.Second},
 	"batchIdleMilliseconds": {"scaleUp", "batchIdle", time.Millisecond},
 	"batchMaxMilliseconds":  {"scaleUp", "batchMax", time.Millisecond},
 

@@ -15,6 +15,7 @@ constexpr int64_t kSimGiB = int64_t{1} << 30;
 constexpr SimPurpose kScenarioPurpose{1000};
 constexpr SimPurpose kUnreadPurpose{1001};
 constexpr SimPurpose kZonePurpose{1002};
+constexpr SimPurpose kDelayPurpose{1003};
 
 SimGroup RandomGroup(int index, RandomStream* random) {
   SimGroup group;
@@ -208,6 +209,8 @@ Scenario RandomScenario(uint64_t seed) {
       if (zones.Chance(300'000)) workload.max_zone_skew = zones.Between(1, 3);
     }
   }
+  RandomStream delay(seed, kDelayPurpose);
+  if (delay.Chance(200'000)) settings.new_pod_scale_up_delay_s = delay.Between(1, 600);
   RandomStream unread(seed, kUnreadPurpose);
   if (seed % 4 != 0 && unread.Chance(160'000)) {
     scenario.faults.unread_group = unread.Between(10'000, 500'000);
@@ -252,6 +255,7 @@ Scenario Shrink(Scenario scenario, const std::function<bool(const Scenario&)>& f
   };
   try_one([](Scenario* s) { s->days = 1; });
   try_one([](Scenario* s) { s->settings.replace = false; });
+  try_one([](Scenario* s) { s->settings.new_pod_scale_up_delay_s = 0; });
   for (size_t i = scenario.workloads.size(); i-- > 0;) {
     const auto at = static_cast<std::ptrdiff_t>(i);
     if (try_one([&](Scenario* s) { s->workloads.erase(s->workloads.begin() + at); })) continue;
@@ -298,6 +302,7 @@ std::string Describe(const Scenario& scenario) {
       settings.max_scale_down_parallelism, " and ", settings.max_drain_parallelism, ", of a group ",
       settings.node_budget, ", after add ", settings.after_add_s, " delete ", settings.after_delete_s,
       ", slack ", settings.slack_percent, ", batch ", settings.batch_idle_ms, " to ", settings.batch_max_ms,
+      ", delay ", settings.new_pod_scale_up_delay_s,
       settings.replace ? absl::StrCat("\n", DescribeMoves(settings.replacement)) : "", "\nfaults:");
   const SimFaults none;
   for (const SimFaultField& field : SimFaultFields()) {

@@ -953,8 +953,10 @@ type SimulatedSettings struct {
 	// Decision DOWNSCALE_ORDER: Deployments that shrink give up the pods of nodes first that could go. It needs
 	// nodes that go.
 	DownscaleOrder bool `protobuf:"varint,21,opt,name=downscale_order,json=downscaleOrder,proto3" json:"downscale_order,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Younger pods make no group grow.
+	NewPodScaleUpDelaySeconds int64 `protobuf:"varint,22,opt,name=new_pod_scale_up_delay_seconds,json=newPodScaleUpDelaySeconds,proto3" json:"new_pod_scale_up_delay_seconds,omitempty"`
+	unknownFields             protoimpl.UnknownFields
+	sizeCache                 protoimpl.SizeCache
 }
 
 func (x *SimulatedSettings) Reset() {
@@ -1132,6 +1134,13 @@ func (x *SimulatedSettings) GetDownscaleOrder() bool {
 		return x.DownscaleOrder
 	}
 	return false
+}
+
+func (x *SimulatedSettings) GetNewPodScaleUpDelaySeconds() int64 {
+	if x != nil {
+		return x.NewPodScaleUpDelaySeconds
+	}
+	return 0
 }
 
 // What goes wrong, and how often: chances in a million.
@@ -2146,7 +2155,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x10SimulatedArrival\x12\x1d\n" +
 	"\n" +
 	"at_seconds\x18\x01 \x01(\x03R\tatSeconds\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count\"\xda\v\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\x9d\f\n" +
 	"\x11SimulatedSettings\x12:\n" +
 	"\x05score\x18\x01 \x01(\x0e2$.loadline.v1.SimulatedSettings.ScoreR\x05score\x12!\n" +
 	"\fscan_seconds\x18\x02 \x01(\x03R\vscanSeconds\x128\n" +
@@ -2171,7 +2180,8 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x1beviction_retry_milliseconds\x18\x13 \x01(\x03H\tR\x19evictionRetryMilliseconds\x88\x01\x01\x120\n" +
 	"\x11poll_milliseconds\x18\x14 \x01(\x03H\n" +
 	"R\x10pollMilliseconds\x88\x01\x01\x12'\n" +
-	"\x0fdownscale_order\x18\x15 \x01(\bR\x0edownscaleOrder\"X\n" +
+	"\x0fdownscale_order\x18\x15 \x01(\bR\x0edownscaleOrder\x12A\n" +
+	"\x1enew_pod_scale_up_delay_seconds\x18\x16 \x01(\x03R\x19newPodScaleUpDelaySeconds\"X\n" +
 	"\x05Score\x12\x15\n" +
 	"\x11SCORE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fLEAST_ALLOCATED\x10\x01\x12\x12\n" +

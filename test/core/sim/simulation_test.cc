@@ -46,6 +46,22 @@ TEST(SimulationTest, BuysWhatConstantLoadNeedsAndNoMore) {
   EXPECT_LT(result.loops, 30) << "constant load needs no loops";
 }
 
+// All come at once: their nodes come by so much later, however seldom the loop runs.
+TEST(SimulationTest, YoungPodsMakeNoGroupGrow) {
+  Scenario scenario = SmallScenario(10);
+  const SimResult at_once = SimulateAll(scenario);
+  scenario.settings.new_pod_scale_up_delay_s = 900;
+  const SimResult later = SimulateAll(scenario);
+  EXPECT_THAT(later.violations, IsEmpty());
+  EXPECT_EQ(later.nodes_added, at_once.nodes_added);
+  EXPECT_GE(later.waits.p50, 900 + 60);
+  EXPECT_LE(later.waits.max, 900 + 120);
+  EXPECT_LT(later.loops, 30) << "none while all are too young";
+  scenario.settings.new_pod_scale_up_delay_s = 1801;
+  EXPECT_THAT(std::string(CheckScenario(scenario).message()),
+              HasSubstr("settings.newPodScaleUpDelaySeconds"));
+}
+
 // Ten pods have room on three nodes, and need ten: no two are on one of them.
 TEST(SimulationTest, PodsThatKeepApartHaveANodeEach) {
   Scenario scenario = SmallScenario(10);
