@@ -36,27 +36,34 @@ int64_t Jitter(int64_t interval_ms, const PodRemoval& pod) {
 PodsDrain::PodsDrain(const RemovalRules& rules, const RemovalSight& seen, int64_t now_ms, Removal* removal)
     : rules_(rules), seen_(seen), now_ms_(now_ms), removal_(*removal) {}
 
-PodRemoval* PodsDrain::Find(absl::string_view uid) {
-  const auto found = std::find_if(removal_.pods.begin(), removal_.pods.end(),
-                                  [&](const PodRemoval& pod) { return pod.uid == uid; });
-  return found == removal_.pods.end() ? nullptr : &*found;
+absl::flat_hash_map<absl::string_view, PodRemoval*> PodsDrain::Left() {
+  absl::flat_hash_map<absl::string_view, PodRemoval*> left;
+  for (PodRemoval& pod : removal_.pods) left.emplace(pod.uid, &pod);
+  return left;
 }
 
 std::vector<absl::string_view> PodsDrain::Settle() {
   std::vector<absl::string_view> counted;
+  // Those that are refused together are tried again together: each attempt takes a look at node and pods.
+  if (!removal_.pods.empty()) retry_ms_ = Jitter(rules_.eviction_retry_ms, removal_.pods.front());
+  const absl::flat_hash_map<absl::string_view, PodRemoval*> before = Left();
   for (const EvictionAnswer& answer : seen_.evictions) {
-    PodRemoval* const pod = Find(answer.uid);
     const EvictionResult result = ResultOf(answer);
-    const bool accepted = result == EvictionResult::kAccepted;
-    counted.push_back(accepted && pod != nullptr && pod->despite_budget ? "deleted_despite_budget"
-                                                                        : Name(result));
-    if (pod == nullptr) continue;
-    if (accepted) {
-      pod->accepted = true;
-    } else {
-      Refused(answer, MayBeTriedAgain(result),
-              result == EvictionResult::kBudget || result == EvictionResult::kSeveralBudgets, pod);
-    }
+    counted.push_back(Name(result));
+    const auto found = before.find(answer.uid);
+    if (found == before.end() || result != EvictionResult::kAccepted) continue;
+    found->second->accepted = true;
+    if (found->second->despite_budget) counted.back() = "deleted_despite_budget";
+  }
+  ForgetGone();
+  // Whatever the answer was, a pod that is gone by now does not matter.
+  const absl::flat_hash_map<absl::string_view, PodRemoval*> left = Left();
+  for (const EvictionAnswer& answer : seen_.evictions) {
+    const EvictionResult result = ResultOf(answer);
+    const auto found = left.find(answer.uid);
+    if (found == left.end() || found->second->accepted) continue;
+    Refused(answer, MayBeTriedAgain(result),
+            result == EvictionResult::kBudget || result == EvictionResult::kSeveralBudgets, found->second);
   }
   std::erase_if(removal_.pods, [](const PodRemoval& pod) { return pod.best_effort && pod.accepted; });
   return counted;
@@ -71,7 +78,7 @@ void PodsDrain::Refused(const EvictionAnswer& answer, bool again, bool by_budget
     GiveUp(answer, "not evicted: ", by_budget, pod);
     return;
   }
-  pod->next_ms = now_ms_ + std::max(Jitter(rules_.eviction_retry_ms, *pod), 1000 * answer.retry_after_s);
+  pod->next_ms = now_ms_ + std::max(retry_ms_, 1000 * answer.retry_after_s);
   if (pod->next_ms >= pod->until_ms) GiveUp(answer, "not evicted in time: ", by_budget, pod);
 }
 
@@ -91,11 +98,12 @@ void PodsDrain::ForgetGone() {
   if (!seen_.pods.has_value() || !seen_.pods->error.empty()) return;
   absl::flat_hash_map<absl::string_view, const RemovalPod*> there;
   for (const RemovalPod& pod : seen_.pods->pods) there.emplace(pod.uid, &pod);
+  const int32_t group_before = removal_.pods.empty() ? 0 : removal_.pods.front().group;
   std::erase_if(removal_.pods, [&](const PodRemoval& pod) { return !there.contains(pod.uid); });
+  if (!removal_.pods.empty() && removal_.pods.front().group != group_before) removal_.accepted_ms = -1;
   for (PodRemoval& pod : removal_.pods) {
     if (there[pod.uid]->deleted_s.has_value()) pod.accepted = true;
   }
-  std::erase_if(removal_.pods, [](const PodRemoval& pod) { return pod.best_effort && pod.accepted; });
 }
 
 std::span<PodRemoval> PodsDrain::Group() {
@@ -106,11 +114,7 @@ std::span<PodRemoval> PodsDrain::Group() {
 }
 
 void PodsDrain::Advance() {
-  const int32_t group_before = removal_.pods.empty() ? 0 : removal_.pods.front().group;
-  ForgetGone();
-  if (removal_.pods.empty()) return;
   const std::span<PodRemoval> group = Group();
-  if (group.front().group != group_before) removal_.accepted_ms = -1;
   if (std::all_of(group.begin(), group.end(), [](const PodRemoval& pod) { return pod.accepted; })) {
     AwaitEnd(group);
   } else {
@@ -131,8 +135,11 @@ void PodsDrain::Evict(std::span<PodRemoval> group) {
     if (pod.accepted || pod.next_ms > now_ms_) continue;
     const bool first = pod.attempts++ == 0;
     if (first) pod.until_ms = now_ms_ + rules_.max_pod_eviction_ms;
-    evictions_.push_back(
-        {.uid = pod.uid, .grace_s = pod.grace_s, .first = first, .despite_budget = pod.despite_budget});
+    evictions_.push_back({.uid = pod.uid,
+                          .grace_s = pod.grace_s,
+                          .first = first,
+                          .best_effort = pod.best_effort,
+                          .despite_budget = pod.despite_budget});
   }
 }
 

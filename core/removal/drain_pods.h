@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "core/removal/removal.h"
 #include "core/removal/removal_rules.h"
@@ -20,9 +21,10 @@ class PodsDrain {
  public:
   PodsDrain(const RemovalRules& rules, const RemovalSight& seen, int64_t now_ms, Removal* removal);
 
-  // Takes note of the answers to evictions, and returns how each is counted.
+  // Takes note of the answers to evictions, forgets pods that have ended, and returns how each answer is
+  // counted.
   std::vector<absl::string_view> Settle();
-  // Forgets pods that have ended, and finds out what is to be done about those that are left.
+  // Finds out what is to be done about the pods that are left. They were looked at in this step.
   void Advance();
 
   // Why the node stays; empty: it does not for now.
@@ -32,7 +34,8 @@ class PodsDrain {
   bool look_at_node() const { return look_at_node_; }
 
  private:
-  PodRemoval* Find(absl::string_view uid);
+  // Pods that are left, by UID.
+  absl::flat_hash_map<absl::string_view, PodRemoval*> Left();
   void Refused(const EvictionAnswer& answer, bool again, bool by_budget, PodRemoval* pod);
   void GiveUp(const EvictionAnswer& answer, absl::string_view why, bool by_budget, PodRemoval* pod);
   void ForgetGone();
@@ -45,6 +48,7 @@ class PodsDrain {
   const RemovalSight& seen_;
   const int64_t now_ms_;
   Removal& removal_;
+  int64_t retry_ms_ = 0;  // for all that are refused in this step
   std::string failure_;
   std::vector<EvictionOrder> evictions_;
   int64_t due_ms_ = 0;

@@ -65,13 +65,14 @@ class RemovalStep {
     PodsDrain drain(rules_, seen_, now_ms_, &removal_);
     orders_.counted = drain.Settle();
     if (!drain.failure().empty()) return Fail(RemovalResult::kFailedToEvict, drain.failure());
-    drain.Advance();
-    if (!drain.failure().empty()) return Fail(RemovalResult::kFailedToEvict, drain.failure());
     if (removal_.pods.empty()) {
       removal_.stage = RemovalStage::kDelayed;
       removal_.since_ms = now_ms_;
       return Look(now_ms_, /*node=*/true, /*pods=*/false);
     }
+    if (!seen_.pods.has_value()) return Look(now_ms_, /*node=*/false, /*pods=*/true);
+    drain.Advance();
+    if (!drain.failure().empty()) return Fail(RemovalResult::kFailedToEvict, drain.failure());
     orders_.evictions = drain.TakeEvictions();
     return Look(drain.due_ms(), drain.look_at_node(), /*pods=*/true);
   }

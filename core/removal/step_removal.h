@@ -17,7 +17,7 @@ namespace loadline {
 // before the cloud is asked for all of them.
 //
 // `seen`: all that the orders of the step before asked for, once each. `now_ms` never goes back.
-// Cost: O(pods * log). Pure: any thread.
+// Cost: O(pods * log(pods) + pods * priority groups). Pure: any thread.
 RemovalOrders StepRemoval(const RemovalRules& rules, const RemovalSight& seen, int64_t now_ms,
                           Removal* removal);
 

@@ -116,6 +116,7 @@ RemovalSight DecodeSight(const v1::StepRemovalRequest& message, Fields* fields) 
   RemovalSight seen;
   if (message.has_node()) {
     const v1::SeenNode& node = message.node();
+    fields->Keep(CheckSize("node.delays", node.delays_size(), kMaxRemovalDelays));
     seen.node = {.standing = Decode("node.standing", node.standing(), NodeStanding::kUnreadable, fields),
                  .error = node.error(),
                  .delays = {node.delays().begin(), node.delays().end()}};
@@ -199,6 +200,7 @@ v1::StepRemovalResponse EncodeRemovalStep(const RemovalOrders& orders, const Rem
     to.set_grace_seconds(order.grace_s);
     to.set_first(order.first);
     to.set_despite_budget(order.despite_budget);
+    to.set_best_effort(order.best_effort);
   }
   message.set_mark(orders.mark);
   message.set_ask(orders.ask);

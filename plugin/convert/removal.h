@@ -12,6 +12,7 @@
 namespace loadline {
 
 inline constexpr int kMaxRemovalPods = 5'000;
+inline constexpr int kMaxRemovalDelays = 1'000;
 inline constexpr int kMaxRemovalGroups = 1'000;
 inline constexpr int64_t kMaxRemovalTimeMs = int64_t{1} << 50;
 inline constexpr int64_t kMaxRemovalPatience = int64_t{1} << 40;

@@ -8,7 +8,7 @@
 
 namespace loadline {
 
-// Reads no view, so that no other question waits for it.
+// Reads no view.
 absl::StatusOr<v1::StepRemovalResponse> AnswerStepRemoval(const v1::StepRemovalRequest& request,
                                                           const Deadline& /*deadline*/, Views* /*views*/) {
   absl::StatusOr<RemovalQuestion> question = DecodeRemovalQuestion(request);

@@ -894,7 +894,7 @@ type SeenNode struct {
 	Standing NodeStanding `protobuf:"varint,1,opt,name=standing,proto3,enum=loadline.v1.NodeStanding" json:"standing,omitempty"`
 	// Why it is not NODE_OURS.
 	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
-	// Annotations that ask to wait before it is deleted.
+	// Annotations that ask to wait before it is deleted. At most 1000.
 	Delays        []string `protobuf:"bytes,3,rep,name=delays,proto3" json:"delays,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1564,6 +1564,8 @@ type EvictionOrder struct {
 	First bool `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
 	// To be deleted in place of being evicted.
 	DespiteBudget bool `protobuf:"varint,4,opt,name=despite_budget,json=despiteBudget,proto3" json:"despite_budget,omitempty"`
+	// Of a DaemonSet: nothing takes its place elsewhere.
+	BestEffort    bool `protobuf:"varint,5,opt,name=best_effort,json=bestEffort,proto3" json:"best_effort,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1622,6 +1624,13 @@ func (x *EvictionOrder) GetFirst() bool {
 func (x *EvictionOrder) GetDespiteBudget() bool {
 	if x != nil {
 		return x.DespiteBudget
+	}
+	return false
+}
+
+func (x *EvictionOrder) GetBestEffort() bool {
+	if x != nil {
+		return x.BestEffort
 	}
 	return false
 }
@@ -1841,12 +1850,14 @@ const file_loadline_v1_removal_proto_rawDesc = "" +
 	"\x04note\x18\n" +
 	" \x01(\tR\x04note\x12\x1d\n" +
 	"\n" +
-	"told_stage\x18\v \x01(\tR\ttoldStage\"\x83\x01\n" +
+	"told_stage\x18\v \x01(\tR\ttoldStage\"\xa4\x01\n" +
 	"\rEvictionOrder\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12#\n" +
 	"\rgrace_seconds\x18\x02 \x01(\x03R\fgraceSeconds\x12\x14\n" +
 	"\x05first\x18\x03 \x01(\bR\x05first\x12%\n" +
-	"\x0edespite_budget\x18\x04 \x01(\bR\rdespiteBudget\"\xee\x01\n" +
+	"\x0edespite_budget\x18\x04 \x01(\bR\rdespiteBudget\x12\x1f\n" +
+	"\vbest_effort\x18\x05 \x01(\bR\n" +
+	"bestEffort\"\xee\x01\n" +
 	"\n" +
 	"RemovalEnd\x126\n" +
 	"\x06result\x18\x01 \x01(\x0e2\x1e.loadline.v1.RemovalEnd.ResultR\x06result\x12\x14\n" +

@@ -121,6 +121,7 @@ TEST_F(StepRemovalTest, ARefusedEvictionIsTriedAgainUntilItsTimeIsUp) {
     const int64_t wait_ms = orders.due_ms - now_ms_;
     EXPECT_TRUE(wait_ms >= 8'000 && wait_ms <= 12'000) << wait_ms;
     EXPECT_THAT(Step(false, true).evictions, IsEmpty()) << "before its time";
+    EXPECT_THAT(Step(true, true).evictions, IsEmpty()) << "before its time";
     now_ms_ = orders.due_ms;
     orders = Step(true, true);
   }
@@ -153,6 +154,55 @@ TEST_F(StepRemovalTest, APodThatWasReplacedByOneOfItsNameIsGone) {
   const RemovalOrders orders = Step(false, true, 409);
   EXPECT_EQ(removal_.stage, RemovalStage::kDelayed);
   EXPECT_THAT(orders.evictions, IsEmpty());
+}
+
+// Even where there is no time for another attempt.
+TEST_F(StepRemovalTest, ThatAPodIsGoneCountsForMoreThanTheAnswer) {
+  rules_.max_pod_eviction_ms = 0;
+  pods_.pods = {Pod("p")};
+  LookAgain();
+  pods_.pods.clear();
+  EXPECT_FALSE(Step(false, true, 409).end.has_value());
+  EXPECT_EQ(removal_.stage, RemovalStage::kDelayed);
+}
+
+// Each attempt takes a look at node and pods, so that the number of looks must not grow with that of pods.
+TEST_F(StepRemovalTest, PodsThatAreRefusedTogetherAreTriedAgainTogether) {
+  for (int i = 0; i < 50; ++i) pods_.pods.push_back(Pod(std::to_string(i)));
+  EXPECT_EQ(LookAgain().evictions.size(), 50);
+  now_ms_ = Step(false, true, 429).due_ms;
+  EXPECT_EQ(Step(true, true).evictions.size(), 50);
+}
+
+// Something else than its time may have brought the step about.
+TEST_F(StepRemovalTest, NobodyGivesUpWithoutALook) {
+  pods_.pods = {Pod("p")};
+  LookAgain();
+  Step(false, true, 201);
+  now_ms_ = 700'000;
+  RemovalOrders orders = Step(false, false);
+  EXPECT_TRUE(!orders.end.has_value() && orders.look_at_pods && orders.due_ms == now_ms_);
+  pods_.pods.clear();
+  Step(false, true);
+  EXPECT_EQ(removal_.stage, RemovalStage::kDelayed);
+}
+
+TEST_F(StepRemovalTest, APodWithAllTimeLeftIsInTheNextGroup) {
+  rules_.priority_groups = {{.priority = 0, .grace_s = 100}, {.priority = 10, .grace_s = 100}};
+  RemovalPod ends = Pod("ends");
+  ends.priority = 10;
+  ends.deleted_s = 0;
+  ends.grace_s = 10'000;
+  pods_.pods = {Pod("p"), ends};
+  LookAgain();
+  Step(false, true, 201);
+  now_ms_ = 125'000;
+  pods_.pods = {ends};
+  Step(false, true);
+  now_ms_ = 254'999;  // 100 s and 30 s of headroom after that
+  EXPECT_FALSE(Step(false, true).end.has_value());
+  now_ms_ = 255'000;
+  EXPECT_TRUE(Step(false, true).end.has_value());
 }
 
 TEST_F(StepRemovalTest, OnlyBudgetsAreOverruledAndOnlyIfThatIsAllowed) {

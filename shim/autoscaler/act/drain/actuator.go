@@ -74,6 +74,7 @@ type deletion struct {
 	began   time.Time
 	told    string                        // how far it is, for people; guarded by tracker.mu
 	reached loadlinev1.RemovalState_Stage // the same for its siblings; guarded by tracker.mu
+	refused map[string]string             // why budgets refuse its pods, by UID
 	pods    map[string]*v1.Pod            // by UID, as they were last seen
 }
 
@@ -100,6 +101,15 @@ func (a *Actuator) Begin(ctx context.Context, plan Plan) Outcome {
 
 // start removes nodes that were admitted.
 func (a *Actuator) start(ctx context.Context, empty, drain []*deletion) error {
+	// Asked before anything is written: an engine of another version may not know the question.
+	call, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	if _, err := a.engine.StepRemoval(call, &loadlinev1.StepRemovalRequest{Rules: a.rules, NowMs: a.nowMs()}); err != nil {
+		for _, d := range slices.Concat(empty, drain) {
+			a.fail(d, ErrorInternal, err)
+		}
+		return err
+	}
 	for i, part := range [][]*deletion{empty, drain} {
 		errs, err := a.taintAll(ctx, part)
 		if err != nil {
@@ -149,10 +159,10 @@ func (a *Actuator) admit(plan Plan) (empty, drain []*deletion) {
 		if taken(r) || broken[r.Group] {
 			continue
 		}
-		d := &deletion{removal: r, id: identityOf(r.Node), began: time.Now(), told: "tainted"}
+		d := &deletion{removal: r, id: identityOf(r.Node), began: time.Now(), told: "tainted", refused: map[string]string{}}
 		if plan.Atomic[r.Group] {
 			if batches[r.Group] == nil {
-				batches[r.Group] = a.newBatch(r.Group, true)
+				batches[r.Group] = a.newBatch(true)
 			}
 			d.batch = batches[r.Group]
 			d.batch.nodes = append(d.batch.nodes, d)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/text"
 )
 
 // evictAll evicts pods, all at once, and returns the answers in the order of the orders.
@@ -24,13 +25,18 @@ func (a *Actuator) evictAll(ctx context.Context, d *deletion,
 		all.Go(func() {
 			pod := d.pods[order.Uid]
 			err := a.evict(ctx, d, pod, order)
-			if err == nil || apierrors.IsNotFound(err) {
+			if (err == nil || apierrors.IsNotFound(err)) && !order.BestEffort {
 				a.noteEviction(pod)
 			}
 			answers[i] = answerOf(order.Uid, err)
 		})
 	}
 	all.Wait()
+	for _, answer := range answers {
+		if answer.Cause == loadlinev1.EvictionAnswer_BUDGET || answer.Code == 500 {
+			d.refused[answer.Uid] = answer.Error
+		}
+	}
 	return answers
 }
 
@@ -53,7 +59,7 @@ func (a *Actuator) evict(ctx context.Context, d *deletion, pod *v1.Pod, order *l
 	if err = a.nodes.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options); err == nil {
 		klog.InfoS("Pod is deleted despite its disruption budgets", "pod", klog.KObj(pod), "node", d.id.name)
 		a.events.Event(pod, v1.EventTypeWarning, "DeletedDespiteBudget",
-			"deleted for scale-down although its disruption budgets refuse it")
+			"deleted for scale-down although its disruption budgets refuse it: "+d.refused[order.Uid])
 	}
 	return err
 }
@@ -76,11 +82,13 @@ func (a *Actuator) takeTurn(ctx context.Context, d *deletion) (release func(), e
 	}
 	release = func() { <-a.evicting }
 	if time.Since(began) > longTurn {
-		if _, err = a.nodes.confirm(ctx, d.id); err != nil {
-			release()
-		}
+		_, err = a.nodes.confirm(ctx, d.id)
 	}
-	return release, err
+	if errors.Is(err, errNodeGone) || errors.Is(err, errNotOurs) { // the eviction meets all other errors too
+		release()
+		return nil, err
+	}
+	return release, nil
 }
 
 // answerOf tells what the API server has answered about a pod.
@@ -90,7 +98,7 @@ func answerOf(uid string, err error) *loadlinev1.EvictionAnswer {
 		answer.Code = 200
 		return answer
 	}
-	answer.Error = textOf(err)
+	answer.Error = text.Bound(err.Error(), 1<<8) // a node may have thousands of pods
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		answer.Code = status.Status().Code

@@ -20,11 +20,7 @@ const giveBackTimeout = 10 * time.Second
 // Where that cannot be found out it keeps its mark until the next loop, which decides.
 func (a *Actuator) giveBack(d *deletion) {
 	node := klog.KRef("", d.id.name)
-	list := func() (map[string]bool, error) { return a.deleting(d.removal.Group) }
-	if d.batch != nil {
-		list = d.batch.deleting
-	}
-	deleting, err := list()
+	deleting, err := a.deleting(d)
 	switch {
 	case err != nil:
 	case deleting[d.id.providerID]:
@@ -39,11 +35,27 @@ func (a *Actuator) giveBack(d *deletion) {
 	}
 }
 
-// deleting returns the machines of a group that the cloud deletes.
-func (a *Actuator) deleting(group string) (map[string]bool, error) {
+// sharedList is for how long nodes that stay because of each other share a list of the group's machines.
+const sharedList = 5 * time.Second
+
+// deleting returns the machines of a node's group that the cloud deletes.
+func (a *Actuator) deleting(d *deletion) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), giveBackTimeout)
 	defer cancel()
-	return a.cloud.Deleting(ctx, group)
+	b := d.batch
+	if b == nil || !b.atomic || a.wasSent(b) {
+		return a.cloud.Deleting(ctx, d.removal.Group)
+	}
+	b.listing.Lock()
+	defer b.listing.Unlock()
+	if time.Since(b.listedAt) > sharedList {
+		listed, err := a.cloud.Deleting(ctx, d.removal.Group)
+		if err != nil {
+			return nil, err
+		}
+		b.listed, b.listedAt = listed, time.Now()
+	}
+	return b.listed, nil
 }
 
 // Release gives back a node whose removal an earlier leader began, and that is not to go any more.

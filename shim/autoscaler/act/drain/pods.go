@@ -55,9 +55,13 @@ func (a *Actuator) seePods(ctx context.Context, d *deletion) *loadlinev1.SeenPod
 	seen := &loadlinev1.SeenPods{}
 	d.pods = map[string]*v1.Pod{}
 	for _, pod := range pods {
-		d.pods[string(pod.UID)] = pod
 		told := a.tell(pod)
-		told.Planned = plannedAs(planned[pod.UID], pod, d.removal.Moves[pod.UID])
+		moves := d.removal.Moves[pod.UID]
+		if told.Mirror || told.Finished && !moves && told.DeletedS == nil {
+			continue // there may be any number of them, and they go with the node
+		}
+		d.pods[told.Uid] = pod
+		told.Planned = plannedAs(planned[pod.UID], pod, moves)
 		seen.Pods = append(seen.Pods, told)
 	}
 	return seen

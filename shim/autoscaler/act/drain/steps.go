@@ -20,7 +20,7 @@ func rulesOf(s *Options) *loadlinev1.RemovalRules {
 	groups, _ := s.PriorityGroups() // checked with the configuration
 	return &loadlinev1.RemovalRules{
 		DelayAfterTaintMilliseconds:     s.NodeDeleteDelayAfterTaint.Milliseconds(),
-		EvictionRetryMilliseconds:       s.EvictionRetryInterval.Milliseconds(),
+		EvictionRetryMilliseconds:       max(1, s.EvictionRetryInterval.Milliseconds()),
 		MaxPodEvictionMilliseconds:      s.MaxPodEvictionTime.Milliseconds(),
 		MaxGraceSeconds:                 int64(s.MaxGracefulTerminationSec),
 		TerminationHeadroomMilliseconds: s.TerminationHeadroom.Milliseconds(),
@@ -45,9 +45,7 @@ func (a *Actuator) remove(ctx context.Context, d *deletion) {
 		case ctx.Err() != nil: // the node keeps its mark: the next leader goes on
 			return
 		case err != nil:
-			// Once the cloud was asked, the next loop finds out what it has made of it.
-			answer = &loadlinev1.StepRemovalResponse{End: &loadlinev1.RemovalEnd{Error: textOf(err),
-				Result: loadlinev1.RemovalEnd_INTERNAL, GiveBack: q.Asked == nil, FailsSiblings: true}}
+			answer = &loadlinev1.StepRemovalResponse{End: endWithout(q.Asked, err)}
 		}
 		a.follow(d, answer)
 		if answer.End != nil {
@@ -62,6 +60,9 @@ func (a *Actuator) remove(ctx context.Context, d *deletion) {
 		a.look(ctx, d, answer, q)
 	}
 }
+
+// mostDelays is of how many annotations that delay a deletion the engine is told: one is enough.
+const mostDelays = 20
 
 const (
 	// stepTimeout bounds one call of the engine, and enginePatience how long one that is not there is waited for.
@@ -80,13 +81,33 @@ func (a *Actuator) ask(ctx context.Context, q *loadlinev1.StepRemovalRequest) (*
 		if err == nil {
 			return answer, nil
 		}
-		if code := status.Code(err); code != codes.Unavailable && code != codes.DeadlineExceeded || time.Now().After(until) {
+		switch status.Code(err) {
+		case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted: // the last one of an engine that is busy
+		default:
 			return nil, err
 		}
+		if q.Asked != nil || time.Now().After(until) {
+			return nil, err
+		}
+		q.Node, q.Pods = nil, nil // they may change meanwhile: the engine has us look again
 		if err := sleep(ctx, a.options.PollInterval.Duration); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// endWithout is how a removal ends of which the engine cannot say what comes next: once the cloud was asked its answer
+// counts, and else the node is given back.
+func endWithout(asked *loadlinev1.AskOutcome, err error) *loadlinev1.RemovalEnd {
+	end := &loadlinev1.RemovalEnd{Result: loadlinev1.RemovalEnd_INTERNAL, Error: textOf(err), FailsSiblings: true,
+		GiveBack: asked == nil || asked.Result == loadlinev1.AskOutcome_REFUSED}
+	if asked != nil {
+		end.Result, end.Error = loadlinev1.RemovalEnd_FAILED_TO_DELETE, asked.Error
+	}
+	if asked != nil && asked.Result == loadlinev1.AskOutcome_TAKEN {
+		end.Result = loadlinev1.RemovalEnd_DELETED
+	}
+	return end
 }
 
 // follow takes note of how far a removal is.
@@ -118,7 +139,6 @@ func (a *Actuator) askCloud(ctx context.Context, d *deletion) *loadlinev1.AskOut
 	err := a.deleteTogether(ctx, d)
 	switch {
 	case err == nil:
-		a.acknowledge(ctx, d)
 		return &loadlinev1.AskOutcome{}
 	case cloud.OutcomeUnknown(err):
 		return &loadlinev1.AskOutcome{Result: loadlinev1.AskOutcome_UNKNOWN, Error: textOf(err)}
@@ -134,7 +154,8 @@ func (a *Actuator) look(ctx context.Context, d *deletion, answer *loadlinev1.Ste
 		standing, why := standingOf(err)
 		q.Node = &loadlinev1.SeenNode{Standing: standing, Error: why}
 		if node != nil {
-			q.Node.Delays = delays(node)
+			names := delays(node)
+			q.Node.Delays = names[:min(len(names), mostDelays)]
 		}
 	}
 	if answer.LookAtPods {

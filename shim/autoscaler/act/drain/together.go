@@ -1,17 +1,19 @@
 package drain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-// batch is nodes of a group for which the cloud is asked in one call. All of it is guarded by tracker.mu.
+// batch is nodes of a group for which the cloud is asked in one call. Guarded by tracker.mu, unless it says else.
 type batch struct {
 	nodes   []*deletion
 	atomic  bool   // all of them go, or none
@@ -19,18 +21,18 @@ type batch struct {
 	failed  string // why one of those that are atomic stays; empty: none does
 	// changed is closed, and made anew, when nodes may wait no longer for each other.
 	changed chan struct{}
-	ready   []*v1.Node    // for the call
+	ready   []*deletion   // for the call
 	sent    bool          // nobody else may send it
 	done    chan struct{} // is closed when err is the answer
 	err     error
-	// deleting are the machines of the group that others have deleted. Nodes that stay do so together: they are listed
-	// once.
-	deleting func() (map[string]bool, error)
+
+	listing  sync.Mutex
+	listed   map[string]bool // machines of the group that the cloud deletes; guarded by listing
+	listedAt time.Time       // guarded by listing
 }
 
-func (a *Actuator) newBatch(group string, atomic bool) *batch {
-	return &batch{atomic: atomic, sinceMs: a.nowMs(), changed: make(chan struct{}), done: make(chan struct{}),
-		deleting: sync.OnceValues(func() (map[string]bool, error) { return a.deleting(group) })}
+func (a *Actuator) newBatch(atomic bool) *batch {
+	return &batch{atomic: atomic, sinceMs: a.nowMs(), changed: make(chan struct{}), done: make(chan struct{})}
 }
 
 // before returns how many nodes other than `d` have yet to reach a stage.
@@ -63,7 +65,7 @@ func (a *Actuator) note(d *deletion, answer *loadlinev1.StepRemovalResponse) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before := d.reached
-	d.told, d.reached = answer.ToldStage, answer.State.GetStage()
+	d.told, d.reached = cmp.Or(answer.ToldStage, d.told), answer.State.GetStage()
 	if answer.End != nil {
 		d.reached = loadlinev1.RemovalState_ENDED
 	}
@@ -91,7 +93,7 @@ func (a *Actuator) note(d *deletion, answer *loadlinev1.StepRemovalResponse) {
 func (a *Actuator) gather(d *deletion) {
 	group := d.removal.Group
 	if a.gathering[group] == nil {
-		a.gathering[group] = a.newBatch(group, false)
+		a.gathering[group] = a.newBatch(false)
 	}
 	d.batch = a.gathering[group]
 	d.batch.nodes = append(d.batch.nodes, d)
@@ -101,10 +103,10 @@ func (a *Actuator) gather(d *deletion) {
 func (a *Actuator) deleteTogether(ctx context.Context, d *deletion) error {
 	b := d.batch
 	if b == nil {
-		return a.cloud.DeleteNodes(ctx, d.removal.Group, []*v1.Node{d.removal.Node})
+		return a.delete(ctx, d.removal.Group, []*deletion{d})
 	}
 	a.mu.Lock()
-	b.ready = append(b.ready, d.removal.Node)
+	b.ready = append(b.ready, d)
 	a.mu.Unlock()
 	for {
 		sends, changed, err := a.turn(b)
@@ -112,7 +114,7 @@ func (a *Actuator) deleteTogether(ctx context.Context, d *deletion) error {
 			return err
 		}
 		if sends {
-			b.err = a.cloud.DeleteNodes(ctx, d.removal.Group, b.ready)
+			b.err = a.delete(ctx, d.removal.Group, b.ready)
 			close(b.done)
 		}
 		select {
@@ -123,6 +125,28 @@ func (a *Actuator) deleteTogether(ctx context.Context, d *deletion) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// delete has the cloud delete nodes of a group, and notes where it has said so: also of nodes of which nobody waits for
+// the answer any more, since the process ends.
+func (a *Actuator) delete(ctx context.Context, group string, nodes []*deletion) error {
+	var objects []*v1.Node
+	for _, d := range nodes {
+		objects = append(objects, d.removal.Node)
+	}
+	err := a.cloud.DeleteNodes(ctx, group, objects)
+	for _, d := range nodes {
+		if err == nil {
+			a.acknowledge(ctx, d)
+		}
+	}
+	return err
+}
+
+func (a *Actuator) wasSent(b *batch) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return b.sent
 }
 
 // turn says whether the caller is to send the call of a batch, since all that are left are in it; and else returns what
