@@ -5,6 +5,7 @@
 
 #include "core/fleet/fleet_state.h"
 #include "core/loop/replacement.h"
+#include "core/loop/soft_taints.h"
 
 namespace loadline {
 namespace {
@@ -99,6 +100,13 @@ class ActionMaker {
 
   void OfNode(LoopAction::Kind kind, Slot slot) { Add(kind, 0).slot = slot; }
 
+  void SoftTaint(const SoftTaintChange& change) {
+    const bool gets = change.since_s.has_value();
+    LoopAction& action = Add(gets ? LoopAction::Kind::kSoftTaint : LoopAction::Kind::kTakeSoftTaint, 0);
+    action.slot = change.slot;
+    action.since_s = change.since_s.value_or(0);
+  }
+
   void Grow(const LoopGrowth& growth, int64_t target) {
     LoopAction& action = Add(LoopAction::Kind::kGrow, static_cast<size_t>(growth.group));
     action.nodes = growth.nodes();
@@ -119,6 +127,7 @@ class ActionMaker {
     open.nodes = nodes;
   }
 
+  const std::vector<LoopAction>& actions() const { return actions_; }
   std::vector<LoopAction> Take() { return std::move(actions_); }
 
  private:
@@ -144,6 +153,20 @@ class ActionMaker {
   LoopMemory& memory_;
   std::vector<LoopAction> actions_;
 };
+
+// Nodes that go, and those whose removal somebody has begun.
+absl::flat_hash_set<Slot> NodesOnTheirWayOut(const LoopObservation& seen, const LoopSight& sight,
+                                             const std::vector<LoopAction>& actions) {
+  absl::flat_hash_set<Slot> slots(sight.marked.going.begin(), sight.marked.going.end());
+  for (const NodeMark& mark : seen.marks) slots.insert(mark.slot);
+  for (const RemovalUnderWay& removal : seen.under_way) {
+    if (removal.slot.has_value()) slots.insert(*removal.slot);
+  }
+  for (const LoopAction& action : actions) {
+    if (action.kind == LoopAction::Kind::kRemove) slots.insert(action.slot);
+  }
+  return slots;
+}
 
 }  // namespace
 
@@ -201,6 +224,12 @@ std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& 
     int64_t target = sight.groups[static_cast<size_t>(back.group)].target;
     for (const LoopGrowth& growth : plan.growth) target += growth.group == back.group ? growth.nodes() : 0;
     actions.Swap(static_cast<size_t>(back.group), back.nodes, target);
+  }
+  if (drains == nullptr) return actions.Take();
+  const absl::flat_hash_set<Slot> left_alone = NodesOnTheirWayOut(seen, sight, actions.actions());
+  for (const SoftTaintChange& change :
+       SoftTaintChanges(cluster, *drains, left_alone, options.max_soft_taints, memory)) {
+    actions.SoftTaint(change);
   }
   return actions.Take();
 }

@@ -21,7 +21,9 @@ struct LoopAction {
     kSwap,            // nodes that it has not begun to make, if all groups have grown as planned
     kGiveBack,        // a node whose removal was abandoned
     kGrow,
-    kRemove,  // a node that the plan removes
+    kRemove,         // a node that the plan removes
+    kSoftTaint,      // a node that may go, so that schedulers spare it
+    kTakeSoftTaint,  // off a node that stays
   };
   int64_t id = 0;
   Kind kind = Kind::kGrow;
@@ -31,7 +33,8 @@ struct LoopAction {
   int64_t target = 0;
   std::vector<int32_t> machines;  // of kDeleteMachines: positions in CloudGroup::machines
   bool late = false;              // of kDeleteMachines: they did not register in time; else they have failed
-  Slot slot{-1};                  // of kGiveBack and kRemove
+  Slot slot{-1};                  // of kGiveBack, kRemove, kSoftTaint and kTakeSoftTaint
+  int64_t since_s = 0;            // of kSoftTaint: since when the node is not needed
 };
 
 // How actions ended, as a look at the fleet takes note of them. What nobody tells of was not tried, unless
@@ -40,11 +43,11 @@ struct LoopAction {
 FleetOutcomes TakeActionOutcomes(const LoopOutcomes& outcomes, const LoopObservation& seen,
                                  LoopMemory* memory);
 
-// Everything that the plan of a loop comes to but for taints, which the plan tells itself: machines that are
-// given up, in the order of the groups; nodes that are given back; growth, and what is taken back for it; and
-// nodes that start to go, unless the fleet cools down. Takes note of it in `memory` before it is done: a
-// client that keeps these first tells the next process of it whatever happens. Without options.acts nothing
-// is done.
+// Everything that the plan of a loop comes to but for taints of groups that are sized, which the plan tells
+// itself: machines that are given up, in the order of the groups; nodes that are given back; growth, and what
+// is taken back for it; nodes that start to go, unless the fleet cools down; and soft taints of others, where
+// drains are planned. Takes note of it in `memory` before it is done: a client that keeps these first tells
+// the next process of it whatever happens. Without options.acts nothing is done.
 std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& sight, const LoopPlan& plan,
                                   const ClusterState& cluster, const ObserveOptions& options, int64_t now_ms,
                                   LoopMemory* memory);

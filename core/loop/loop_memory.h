@@ -77,6 +77,8 @@ inline constexpr size_t kMostDeletions = 2'000;
 inline constexpr size_t kMostTimers = 20'000;
 // Groups of which it is remembered that they took no nodes back.
 inline constexpr size_t kMostSwapRefusals = 1'000;
+// Nodes whose soft taint was tried in vain.
+inline constexpr size_t kMostSoftTaintsTried = 5'000;
 // What the next process is told of sizes and slack takes at most so many bytes each. Of sizes the last groups
 // by name are left out then, slack as a whole.
 inline constexpr size_t kMostSizeBytes = size_t{96} << 10;
@@ -110,6 +112,8 @@ struct LoopMemory {
   absl::btree_map<std::string, GroupState> sizes;
   // Room that is kept free; nullopt: none is.
   std::optional<KeptSlack> slack;
+  // By key of a node whose soft taint is still to change: when a loop last heard that this was tried.
+  absl::btree_map<uint64_t, int64_t> soft_taint_tried_ms;
   friend bool operator==(const LoopMemory&, const LoopMemory&) = default;
 };
 

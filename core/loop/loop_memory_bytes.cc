@@ -136,6 +136,7 @@ std::string Payload(const LoopMemory& memory) {
   WriteTimes(memory.downscale_order, kMostNodesToEmpty, &out);
   WriteSizes(memory.sizes, kMostSizeBytes, &out);
   WriteSlack(memory.slack, kMostSlackBytes, &out);
+  WriteTimes(memory.soft_taint_tried_ms, kMostSoftTaintsTried, &out);
   constexpr size_t kBytesOfTimer = 8 + 6;  // a key, and seconds below 2^42
   const size_t left = kMostLoopMemoryBytes - kMemoryHeaderBytes -
                       std::min(out.bytes().size() + 8, kMostLoopMemoryBytes - kMemoryHeaderBytes);
@@ -194,6 +195,7 @@ absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes) {
     memory.sizes = ReadSizes(&in);
     memory.slack = ReadSlack(&in);
   }
+  if (version >= 6) ReadTimes(kMostSoftTaintsTried, &in, &memory.soft_taint_tried_ms);
   ReadTimes(kMostTimers, &in, &memory.unneeded_since_s);
   if (!in.ok() || !in.AtEnd()) return refused("is made up: it holds what no state holds");
   return memory;

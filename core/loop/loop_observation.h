@@ -76,6 +76,7 @@ struct LoopOutcomes {
   std::vector<RemovalOutcome> removals;
   std::vector<std::string> acknowledged;  // UIDs of nodes that the cloud has said it deletes
   bool tainting_failed = false;
+  std::vector<std::string> soft_taints_tried;  // UIDs of nodes, written or not
 };
 
 // What holds for all groups.
@@ -87,6 +88,7 @@ struct ObserveOptions {
   bool swaps = false;           // nodes that are not begun may be taken back for a cheaper mix
   int64_t max_new_nodes = 0;    // in one loop; 0: any number
   int64_t max_nodes_total = 0;  // of the cluster; 0: any number
+  int64_t max_soft_taints = 0;  // that change in one loop; 0: none
 };
 
 }  // namespace loadline

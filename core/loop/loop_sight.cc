@@ -10,6 +10,7 @@
 #include "core/fleet/texts.h"
 #include "core/loop/loop_actions.h"
 #include "core/loop/see_fleet.h"
+#include "core/loop/soft_taints.h"
 
 namespace loadline {
 namespace {
@@ -106,6 +107,7 @@ LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, 
                       const ObserveOptions& options, int64_t now_ms, LoopMemory* memory) {
   ForgetFutureTimes(now_ms, memory);
   NoteAcknowledged(cluster, outcomes.acknowledged, memory);
+  NoteSoftTaintsTried(outcomes.soft_taints_tried, now_ms, memory);
   LoopSight sight;
   sight.marked =
       JudgeMarks(cluster, seen, MachinesOfMarks(seen), options.fleet.deletion_patience_ms, now_ms, *memory);

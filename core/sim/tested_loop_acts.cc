@@ -54,6 +54,8 @@ bool TestedLoop::ActOn(const LoopAction& action) {
     case LoopAction::Kind::kSwap:
       // This cloud begins at once with all that it is to make, and swaps are off.
     case LoopAction::Kind::kRemove:  // see Act()
+    case LoopAction::Kind::kSoftTaint:
+    case LoopAction::Kind::kTakeSoftTaint:  // none may change
       break;
   }
   return !Ends();

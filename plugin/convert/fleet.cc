@@ -53,6 +53,7 @@ absl::StatusOr<FleetOptions> DecodeFleetOptions(const v1::FleetOptions& message)
   CheckPeriod("delay_after_add_milliseconds", message.delay_after_add_milliseconds(), &fields);
   CheckPeriod("delay_after_delete_milliseconds", message.delay_after_delete_milliseconds(), &fields);
   CheckPeriod("delay_after_failure_milliseconds", message.delay_after_failure_milliseconds(), &fields);
+  fields.Keep(CheckNotNegative("max_soft_taints", message.max_soft_taints()));  // see DecodeLoopFleet()
   if (!fields.status().ok()) return fields.status();
   FleetOptions options;
   options.provision_ms = message.max_node_provision_milliseconds();

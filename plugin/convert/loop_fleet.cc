@@ -117,10 +117,23 @@ absl::StatusOr<ActionOutcome> DecodeActionOutcome(const v1::ActionOutcome& messa
   }
 }
 
+absl::Status DecodeUids(absl::string_view field, const google::protobuf::RepeatedPtrField<std::string>& uids,
+                        std::vector<std::string>* out) {
+  for (int i = 0; i < uids.size(); ++i) {
+    absl::Status status = CheckLength(absl::StrCat(field, "[", i, "]"), uids.Get(i), kMaxUidBytes);
+    if (!status.ok()) return status;
+    out->push_back(uids.Get(i));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<LoopOutcomes> DecodeLoopOutcomes(const v1::LoopFleet& message) {
   absl::Status status = CheckSize("outcomes", message.outcomes_size(), kMaxActionOutcomes);
   if (status.ok()) status = CheckSize("removals", message.removals_size(), kMaxFleetMachines);
   if (status.ok()) status = CheckSize("acknowledged", message.acknowledged_size(), kMaxFleetMachines);
+  if (status.ok()) {
+    status = CheckSize("soft_taints_tried", message.soft_taints_tried_size(), kMaxFleetMachines);
+  }
   if (!status.ok()) return status;
   LoopOutcomes outcomes;
   outcomes.tainting_failed = message.tainting_failed();
@@ -134,11 +147,11 @@ absl::StatusOr<LoopOutcomes> DecodeLoopOutcomes(const v1::LoopFleet& message) {
     if (!removal.ok()) return Annotate(removal.status(), absl::StrCat("removals[", i, "]"));
     outcomes.removals.push_back(*std::move(removal));
   }
-  for (int i = 0; i < message.acknowledged_size(); ++i) {
-    status = CheckLength(absl::StrCat("acknowledged[", i, "]"), message.acknowledged(i), kMaxUidBytes);
-    if (!status.ok()) return status;
-    outcomes.acknowledged.push_back(message.acknowledged(i));
+  status = DecodeUids("acknowledged", message.acknowledged(), &outcomes.acknowledged);
+  if (status.ok()) {
+    status = DecodeUids("soft_taints_tried", message.soft_taints_tried(), &outcomes.soft_taints_tried);
   }
+  if (!status.ok()) return status;
   return outcomes;
 }
 
@@ -247,6 +260,13 @@ v1::LoopAction EncodeAction(const LoopAction& action, const LoopObservation& see
     case LoopAction::Kind::kGrow:
       EncodeTarget(action, group, message.mutable_grow());
       break;
+    case LoopAction::Kind::kSoftTaint:
+      message.mutable_soft_taint()->set_slot(static_cast<int32_t>(action.slot));
+      message.mutable_soft_taint()->set_since_s(action.since_s);
+      break;
+    case LoopAction::Kind::kTakeSoftTaint:
+      message.set_take_soft_taint_slot(static_cast<int32_t>(action.slot));
+      break;
   }
   return message;
 }
@@ -270,8 +290,13 @@ absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& requ
   fleet.now_ms = message.now_milliseconds();
   absl::StatusOr<FleetOptions> options = DecodeFleetOptions(message.options());
   if (!options.ok()) return Annotate(options.status(), "fleet.options");
-  fleet.options = {*options,        message.acts(),          decisions.scale_up,
-                   message.swaps(), request.max_new_nodes(), request.max_nodes_total()};
+  fleet.options = {*options,
+                   message.acts(),
+                   decisions.scale_up,
+                   message.swaps(),
+                   request.max_new_nodes(),
+                   request.max_nodes_total(),
+                   message.options().max_soft_taints()};
   absl::StatusOr<LoopOutcomes> outcomes = DecodeLoopOutcomes(message);
   if (!outcomes.ok()) return Annotate(outcomes.status(), "fleet");
   fleet.outcomes = *std::move(outcomes);

@@ -155,7 +155,9 @@ void CheckLoop(const v1::PlanLoopRequest& request, const v1::PlanLoopResponse& r
 void CheckFleet(const v1::PlanLoopRequest& request, const v1::LoopFleetAnswer& answer) {
   Require(answer.groups_size() == request.groups_size(), "every group is answered");
   int64_t deletions = 0;
+  int64_t soft_taints = 0;
   for (const v1::LoopAction& action : answer.actions()) {
+    soft_taints += action.has_soft_taint() || action.has_take_soft_taint_slot() ? 1 : 0;
     const std::string& name = action.delete_machines().node_group();
     for (const v1::LoopGroup& group : request.groups()) {
       if (!action.has_delete_machines() || group.growth().node_group() != name) continue;
@@ -171,6 +173,7 @@ void CheckFleet(const v1::PlanLoopRequest& request, const v1::LoopFleetAnswer& a
     }
   }
   Require(deletions <= request.fleet().options().max_deletions(), "so many machines go at most");
+  Require(soft_taints <= request.fleet().options().max_soft_taints(), "so many soft taints change at most");
   Require(request.fleet().acts() || answer.actions().empty(), "who does not act is told of no action");
 }
 

@@ -312,6 +312,7 @@ v1::PlanLoopRequest FleetLoop() {
   options->set_initial_back_off_milliseconds(300'000);
   options->set_max_back_off_milliseconds(1'800'000);
   options->set_max_deletions(3);
+  options->set_max_soft_taints(2);
   v1::LoopGroup* const group = request.mutable_groups(0);
   group->mutable_growth()->clear_current_nodes();
   group->clear_held();

@@ -250,7 +250,7 @@ func (x GroupSight_Hold) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GroupSight_Hold.Descriptor instead.
 func (GroupSight_Hold) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{15, 0}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{16, 0}
 }
 
 // What holds for all groups.
@@ -282,8 +282,10 @@ type FleetOptions struct {
 	DelayAfterDeleteMilliseconds int64 `protobuf:"varint,11,opt,name=delay_after_delete_milliseconds,json=delayAfterDeleteMilliseconds,proto3" json:"delay_after_delete_milliseconds,omitempty"`
 	// The same after tainting has failed.
 	DelayAfterFailureMilliseconds int64 `protobuf:"varint,12,opt,name=delay_after_failure_milliseconds,json=delayAfterFailureMilliseconds,proto3" json:"delay_after_failure_milliseconds,omitempty"`
-	unknownFields                 protoimpl.UnknownFields
-	sizeCache                     protoimpl.SizeCache
+	// Soft taints that change in one loop; 0: none. [0, 2^31).
+	MaxSoftTaints int32 `protobuf:"varint,13,opt,name=max_soft_taints,json=maxSoftTaints,proto3" json:"max_soft_taints,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FleetOptions) Reset() {
@@ -396,6 +398,13 @@ func (x *FleetOptions) GetDelayAfterDeleteMilliseconds() int64 {
 func (x *FleetOptions) GetDelayAfterFailureMilliseconds() int64 {
 	if x != nil {
 		return x.DelayAfterFailureMilliseconds
+	}
+	return 0
+}
+
+func (x *FleetOptions) GetMaxSoftTaints() int32 {
+	if x != nil {
+		return x.MaxSoftTaints
 	}
 	return 0
 }
@@ -1099,9 +1108,12 @@ type LoopFleet struct {
 	// Removals that go on.
 	UnderWay []*RemovalUnderWay `protobuf:"bytes,11,rep,name=under_way,json=underWay,proto3" json:"under_way,omitempty"`
 	// Nodes that the cloud has not begun to make may be taken back for a cheaper mix.
-	Swaps         bool `protobuf:"varint,12,opt,name=swaps,proto3" json:"swaps,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Swaps bool `protobuf:"varint,12,opt,name=swaps,proto3" json:"swaps,omitempty"`
+	// UIDs of nodes whose soft taint was written, or could not be; at most 100000, of at most 256 bytes. Those
+	// that are still to change come after others: what cannot be written keeps no others waiting.
+	SoftTaintsTried []string `protobuf:"bytes,13,rep,name=soft_taints_tried,json=softTaintsTried,proto3" json:"soft_taints_tried,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *LoopFleet) Reset() {
@@ -1218,6 +1230,13 @@ func (x *LoopFleet) GetSwaps() bool {
 	return false
 }
 
+func (x *LoopFleet) GetSoftTaintsTried() []string {
+	if x != nil {
+		return x.SoftTaintsTried
+	}
+	return nil
+}
+
 // Something to be done. The order is that of the answer.
 type LoopAction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1232,6 +1251,8 @@ type LoopAction struct {
 	//	*LoopAction_GiveBackSlot
 	//	*LoopAction_Grow
 	//	*LoopAction_RemoveSlot
+	//	*LoopAction_SoftTaint
+	//	*LoopAction_TakeSoftTaintSlot
 	Action isLoopAction_Action `protobuf_oneof:"action"`
 	// It is done only if all that the answer lets groups grow by was granted: a take_back of nodes in the place
 	// of which others come. Else it is not tried, and has no outcome.
@@ -1329,6 +1350,24 @@ func (x *LoopAction) GetRemoveSlot() int32 {
 	return 0
 }
 
+func (x *LoopAction) GetSoftTaint() *SoftTaint {
+	if x != nil {
+		if x, ok := x.Action.(*LoopAction_SoftTaint); ok {
+			return x.SoftTaint
+		}
+	}
+	return nil
+}
+
+func (x *LoopAction) GetTakeSoftTaintSlot() int32 {
+	if x != nil {
+		if x, ok := x.Action.(*LoopAction_TakeSoftTaintSlot); ok {
+			return x.TakeSoftTaintSlot
+		}
+	}
+	return 0
+}
+
 func (x *LoopAction) GetAfterGrowth() bool {
 	if x != nil {
 		return x.AfterGrowth
@@ -1366,6 +1405,16 @@ type LoopAction_RemoveSlot struct {
 	RemoveSlot int32 `protobuf:"varint,6,opt,name=remove_slot,json=removeSlot,proto3,oneof"`
 }
 
+type LoopAction_SoftTaint struct {
+	// Put the soft taint on a node that may go, so that schedulers spare it.
+	SoftTaint *SoftTaint `protobuf:"bytes,8,opt,name=soft_taint,json=softTaint,proto3,oneof"`
+}
+
+type LoopAction_TakeSoftTaintSlot struct {
+	// Take the soft taint off a node that stays: its slot.
+	TakeSoftTaintSlot int32 `protobuf:"varint,9,opt,name=take_soft_taint_slot,json=takeSoftTaintSlot,proto3,oneof"`
+}
+
 func (*LoopAction_DeleteMachines) isLoopAction_Action() {}
 
 func (*LoopAction_TakeBack) isLoopAction_Action() {}
@@ -1375,6 +1424,65 @@ func (*LoopAction_GiveBackSlot) isLoopAction_Action() {}
 func (*LoopAction_Grow) isLoopAction_Action() {}
 
 func (*LoopAction_RemoveSlot) isLoopAction_Action() {}
+
+func (*LoopAction_SoftTaint) isLoopAction_Action() {}
+
+func (*LoopAction_TakeSoftTaintSlot) isLoopAction_Action() {}
+
+// The taint DeletionCandidateOfClusterAutoscaler, with the effect PreferNoSchedule.
+type SoftTaint struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Slot of the node.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Its value: since when the node is not needed, in seconds since 1970.
+	SinceS        int64 `protobuf:"varint,2,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SoftTaint) Reset() {
+	*x = SoftTaint{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SoftTaint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SoftTaint) ProtoMessage() {}
+
+func (x *SoftTaint) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SoftTaint.ProtoReflect.Descriptor instead.
+func (*SoftTaint) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *SoftTaint) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *SoftTaint) GetSinceS() int64 {
+	if x != nil {
+		return x.SinceS
+	}
+	return 0
+}
 
 // Machines to delete.
 type DeleteMachines struct {
@@ -1391,7 +1499,7 @@ type DeleteMachines struct {
 
 func (x *DeleteMachines) Reset() {
 	*x = DeleteMachines{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[13]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1403,7 +1511,7 @@ func (x *DeleteMachines) String() string {
 func (*DeleteMachines) ProtoMessage() {}
 
 func (x *DeleteMachines) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[13]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1416,7 +1524,7 @@ func (x *DeleteMachines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteMachines.ProtoReflect.Descriptor instead.
 func (*DeleteMachines) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DeleteMachines) GetNodeGroup() string {
@@ -1455,7 +1563,7 @@ type ChangeTarget struct {
 
 func (x *ChangeTarget) Reset() {
 	*x = ChangeTarget{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[14]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1575,7 @@ func (x *ChangeTarget) String() string {
 func (*ChangeTarget) ProtoMessage() {}
 
 func (x *ChangeTarget) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[14]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1588,7 @@ func (x *ChangeTarget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeTarget.ProtoReflect.Descriptor instead.
 func (*ChangeTarget) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ChangeTarget) GetNodeGroup() string {
@@ -1543,7 +1651,7 @@ type GroupSight struct {
 
 func (x *GroupSight) Reset() {
 	*x = GroupSight{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[15]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +1663,7 @@ func (x *GroupSight) String() string {
 func (*GroupSight) ProtoMessage() {}
 
 func (x *GroupSight) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[15]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +1676,7 @@ func (x *GroupSight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSight.ProtoReflect.Descriptor instead.
 func (*GroupSight) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GroupSight) GetNodeGroup() string {
@@ -1712,7 +1820,7 @@ type LoopFleetAnswer struct {
 
 func (x *LoopFleetAnswer) Reset() {
 	*x = LoopFleetAnswer{}
-	mi := &file_loadline_v1_fleet_proto_msgTypes[16]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1724,7 +1832,7 @@ func (x *LoopFleetAnswer) String() string {
 func (*LoopFleetAnswer) ProtoMessage() {}
 
 func (x *LoopFleetAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_fleet_proto_msgTypes[16]
+	mi := &file_loadline_v1_fleet_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1737,7 +1845,7 @@ func (x *LoopFleetAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopFleetAnswer.ProtoReflect.Descriptor instead.
 func (*LoopFleetAnswer) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LoopFleetAnswer) GetState() []byte {
@@ -1856,7 +1964,7 @@ var File_loadline_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/fleet.proto\x12\vloadline.v1\"\xeb\x05\n" +
+	"\x17loadline/v1/fleet.proto\x12\vloadline.v1\"\x93\x06\n" +
 	"\fFleetOptions\x12E\n" +
 	"\x1fmax_node_provision_milliseconds\x18\x01 \x01(\x03R\x1cmaxNodeProvisionMilliseconds\x12A\n" +
 	"\x1dmax_node_startup_milliseconds\x18\x02 \x01(\x03R\x1amaxNodeStartupMilliseconds\x12A\n" +
@@ -1870,7 +1978,8 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\x1cdelay_after_add_milliseconds\x18\n" +
 	" \x01(\x03R\x19delayAfterAddMilliseconds\x12E\n" +
 	"\x1fdelay_after_delete_milliseconds\x18\v \x01(\x03R\x1cdelayAfterDeleteMilliseconds\x12G\n" +
-	" delay_after_failure_milliseconds\x18\f \x01(\x03R\x1ddelayAfterFailureMilliseconds\"f\n" +
+	" delay_after_failure_milliseconds\x18\f \x01(\x03R\x1ddelayAfterFailureMilliseconds\x12&\n" +
+	"\x0fmax_soft_taints\x18\r \x01(\x05R\rmaxSoftTaints\"f\n" +
 	"\fMachineFault\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12(\n" +
@@ -1939,7 +2048,7 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\aCHANGED\x10\x02\x12\n" +
 	"\n" +
 	"\x06FAILED\x10\x03\x12\v\n" +
-	"\aUNKNOWN\x10\x04\"\xe5\x03\n" +
+	"\aUNKNOWN\x10\x04\"\x91\x04\n" +
 	"\tLoopFleet\x12)\n" +
 	"\x10now_milliseconds\x18\x01 \x01(\x03R\x0fnowMilliseconds\x123\n" +
 	"\aoptions\x18\x02 \x01(\v2\x19.loadline.v1.FleetOptionsR\aoptions\x12\x14\n" +
@@ -1953,7 +2062,8 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\x05marks\x18\n" +
 	" \x03(\v2\x15.loadline.v1.NodeMarkR\x05marks\x129\n" +
 	"\tunder_way\x18\v \x03(\v2\x1c.loadline.v1.RemovalUnderWayR\bunderWay\x12\x14\n" +
-	"\x05swaps\x18\f \x01(\bR\x05swaps\"\xc7\x02\n" +
+	"\x05swaps\x18\f \x01(\bR\x05swaps\x12*\n" +
+	"\x11soft_taints_tried\x18\r \x03(\tR\x0fsoftTaintsTried\"\xb3\x03\n" +
 	"\n" +
 	"LoopAction\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12F\n" +
@@ -1962,9 +2072,15 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\x0egive_back_slot\x18\x04 \x01(\x05H\x00R\fgiveBackSlot\x12/\n" +
 	"\x04grow\x18\x05 \x01(\v2\x19.loadline.v1.ChangeTargetH\x00R\x04grow\x12!\n" +
 	"\vremove_slot\x18\x06 \x01(\x05H\x00R\n" +
-	"removeSlot\x12!\n" +
+	"removeSlot\x127\n" +
+	"\n" +
+	"soft_taint\x18\b \x01(\v2\x16.loadline.v1.SoftTaintH\x00R\tsoftTaint\x121\n" +
+	"\x14take_soft_taint_slot\x18\t \x01(\x05H\x00R\x11takeSoftTaintSlot\x12!\n" +
 	"\fafter_growth\x18\a \x01(\bR\vafterGrowthB\b\n" +
-	"\x06action\"_\n" +
+	"\x06action\"8\n" +
+	"\tSoftTaint\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x17\n" +
+	"\asince_s\x18\x02 \x01(\x03R\x06sinceS\"_\n" +
 	"\x0eDeleteMachines\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1a\n" +
@@ -2038,7 +2154,7 @@ func file_loadline_v1_fleet_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_fleet_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_loadline_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_loadline_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_loadline_v1_fleet_proto_goTypes = []any{
 	(GroupBackOff_Reason)(0),  // 0: loadline.v1.GroupBackOff.Reason
 	(CloudMachine_State)(0),   // 1: loadline.v1.CloudMachine.State
@@ -2057,10 +2173,11 @@ var file_loadline_v1_fleet_proto_goTypes = []any{
 	(*ActionOutcome)(nil),     // 14: loadline.v1.ActionOutcome
 	(*LoopFleet)(nil),         // 15: loadline.v1.LoopFleet
 	(*LoopAction)(nil),        // 16: loadline.v1.LoopAction
-	(*DeleteMachines)(nil),    // 17: loadline.v1.DeleteMachines
-	(*ChangeTarget)(nil),      // 18: loadline.v1.ChangeTarget
-	(*GroupSight)(nil),        // 19: loadline.v1.GroupSight
-	(*LoopFleetAnswer)(nil),   // 20: loadline.v1.LoopFleetAnswer
+	(*SoftTaint)(nil),         // 17: loadline.v1.SoftTaint
+	(*DeleteMachines)(nil),    // 18: loadline.v1.DeleteMachines
+	(*ChangeTarget)(nil),      // 19: loadline.v1.ChangeTarget
+	(*GroupSight)(nil),        // 20: loadline.v1.GroupSight
+	(*LoopFleetAnswer)(nil),   // 21: loadline.v1.LoopFleetAnswer
 }
 var file_loadline_v1_fleet_proto_depIdxs = []int32{
 	0,  // 0: loadline.v1.GroupBackOff.reason:type_name -> loadline.v1.GroupBackOff.Reason
@@ -2075,20 +2192,21 @@ var file_loadline_v1_fleet_proto_depIdxs = []int32{
 	6,  // 9: loadline.v1.LoopFleet.removals:type_name -> loadline.v1.FleetRemoval
 	12, // 10: loadline.v1.LoopFleet.marks:type_name -> loadline.v1.NodeMark
 	13, // 11: loadline.v1.LoopFleet.under_way:type_name -> loadline.v1.RemovalUnderWay
-	17, // 12: loadline.v1.LoopAction.delete_machines:type_name -> loadline.v1.DeleteMachines
-	18, // 13: loadline.v1.LoopAction.take_back:type_name -> loadline.v1.ChangeTarget
-	18, // 14: loadline.v1.LoopAction.grow:type_name -> loadline.v1.ChangeTarget
-	7,  // 15: loadline.v1.GroupSight.back_off:type_name -> loadline.v1.GroupBackOff
-	3,  // 16: loadline.v1.GroupSight.hold:type_name -> loadline.v1.GroupSight.Hold
-	19, // 17: loadline.v1.LoopFleetAnswer.groups:type_name -> loadline.v1.GroupSight
-	8,  // 18: loadline.v1.LoopFleetAnswer.failures:type_name -> loadline.v1.FleetFailure
-	9,  // 19: loadline.v1.LoopFleetAnswer.failed_creations:type_name -> loadline.v1.FailedCreations
-	16, // 20: loadline.v1.LoopFleetAnswer.actions:type_name -> loadline.v1.LoopAction
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	18, // 12: loadline.v1.LoopAction.delete_machines:type_name -> loadline.v1.DeleteMachines
+	19, // 13: loadline.v1.LoopAction.take_back:type_name -> loadline.v1.ChangeTarget
+	19, // 14: loadline.v1.LoopAction.grow:type_name -> loadline.v1.ChangeTarget
+	17, // 15: loadline.v1.LoopAction.soft_taint:type_name -> loadline.v1.SoftTaint
+	7,  // 16: loadline.v1.GroupSight.back_off:type_name -> loadline.v1.GroupBackOff
+	3,  // 17: loadline.v1.GroupSight.hold:type_name -> loadline.v1.GroupSight.Hold
+	20, // 18: loadline.v1.LoopFleetAnswer.groups:type_name -> loadline.v1.GroupSight
+	8,  // 19: loadline.v1.LoopFleetAnswer.failures:type_name -> loadline.v1.FleetFailure
+	9,  // 20: loadline.v1.LoopFleetAnswer.failed_creations:type_name -> loadline.v1.FailedCreations
+	16, // 21: loadline.v1.LoopFleetAnswer.actions:type_name -> loadline.v1.LoopAction
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_fleet_proto_init() }
@@ -2104,6 +2222,8 @@ func file_loadline_v1_fleet_proto_init() {
 		(*LoopAction_GiveBackSlot)(nil),
 		(*LoopAction_Grow)(nil),
 		(*LoopAction_RemoveSlot)(nil),
+		(*LoopAction_SoftTaint)(nil),
+		(*LoopAction_TakeSoftTaintSlot)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2111,7 +2231,7 @@ func file_loadline_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_fleet_proto_rawDesc), len(file_loadline_v1_fleet_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -39,6 +39,7 @@ func fleetSettings(c *config.Configuration) *loadlinev1.LoopFleet {
 		DelayAfterAddMilliseconds:     down.ScaleDownDelayAfterAdd.Milliseconds(),
 		DelayAfterDeleteMilliseconds:  down.ScaleDownDelayAfterDelete.Milliseconds(),
 		DelayAfterFailureMilliseconds: down.ScaleDownDelayAfterFailure.Milliseconds(),
+		MaxSoftTaints:                 int32(min(max(0, down.MaxBulkSoftTaintCount), math.MaxInt32)),
 	}}
 }
 
@@ -48,7 +49,7 @@ func (f *fleet) question(settings *loadlinev1.LoopFleet, now time.Time) *loadlin
 	return &loadlinev1.LoopFleet{NowMilliseconds: now.UnixMilli(), Options: settings.Options, Acts: settings.Acts,
 		Swaps: settings.Swaps,
 		State: f.State, First: !f.looked, Outcomes: o.Outcomes, Removals: o.Removals, Acknowledged: o.Acknowledged,
-		TaintingFailed: o.TaintingFailed}
+		TaintingFailed: o.TaintingFailed, SoftTaintsTried: o.SoftTaintsTried}
 }
 
 // take takes over an answer.

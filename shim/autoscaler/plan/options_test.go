@@ -44,6 +44,7 @@ var notOptions = map[string]string{
 	"LoopFleet.removals":                          "what was done",
 	"LoopFleet.acknowledged":                      "what was done",
 	"LoopFleet.tainting_failed":                   "what was done",
+	"LoopFleet.soft_taints_tried":                 "what was done",
 	"LoopFleet.marks":                             "the cluster",
 	"LoopFleet.under_way":                         "what is being done",
 	"FleetOptions.deletion_patience_milliseconds": "the same for all",

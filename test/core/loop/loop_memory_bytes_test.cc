@@ -65,6 +65,7 @@ LoopMemory EverythingRemembered() {
                            .class_labels = {"zone"},
                            .selected_labels = {"disk", "gpu"},
                            .excesses = {{"zone=a", kNowMs / 1000 - 9}}};
+  memory.soft_taint_tried_ms = {{9, kNowMs - 10}};
   return memory;
 }
 
@@ -97,24 +98,30 @@ TEST(LoopMemoryBytesTest, WhatIsDamagedIsRefused) {
   EXPECT_FALSE(DecodeLoopMemory(bytes + '\0').ok());
   std::string later = bytes;
   later[4] = 9;
-  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and 4 to 5 are read"));
+  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and 4 to 6 are read"));
   EXPECT_THAT(DecodeLoopMemory("LLFS").status().message(), HasSubstr("is no state of a loop"));
 }
 
-// A program that is renewed goes on from what the one before remembered, which knew nothing of sizes and
-// slack.
-TEST(LoopMemoryBytesTest, TheVersionBeforeIsRead) {
+// A program that is renewed goes on from what the one before remembered. Version 5 knew nothing of soft
+// taints, version 4 nothing of sizes and slack either. Behind them comes only what is not needed any more: a
+// 0 for none.
+TEST(LoopMemoryBytesTest, VersionsBeforeAreRead) {
   LoopMemory memory = EverythingRemembered();
-  memory.sizes.clear();
-  memory.slack.reset();
-  memory.unneeded_since_s.clear();  // the last one that is written: a 0 for none
-  std::string payload = PayloadOf(memory);
-  payload.resize(payload.size() - 2);
-  const absl::StatusOr<LoopMemory> read = DecodeLoopMemory(WithVersion(4, payload));
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_TRUE(*read == memory);
-  EXPECT_FALSE(DecodeLoopMemory(WithVersion(3, payload)).ok());
-  EXPECT_FALSE(DecodeLoopMemory(WithVersion(5, payload)).ok());
+  memory.soft_taint_tried_ms.clear();
+  memory.unneeded_since_s.clear();
+  for (const int version : {5, 4}) {
+    if (version == 4) {
+      memory.sizes.clear();
+      memory.slack.reset();
+    }
+    std::string payload = PayloadOf(memory);
+    payload.resize(payload.size() - (version == 5 ? 1 : 3));
+    const absl::StatusOr<LoopMemory> read = DecodeLoopMemory(WithVersion(version, payload));
+    ASSERT_TRUE(read.ok()) << "version " << version << ": " << read.status();
+    EXPECT_TRUE(*read == memory);
+    EXPECT_FALSE(DecodeLoopMemory(WithVersion(version + 1, payload)).ok());
+    EXPECT_FALSE(DecodeLoopMemory(WithVersion(3, payload)).ok());
+  }
 }
 
 // Of groups that are sized the last ones are left out, of slack all: half of it would say that there was
@@ -167,6 +174,7 @@ TEST(LoopMemoryBytesTest, ItHasABound) {
     memory.unneeded_since_s[i << 20] = kNowMs / 1000;
     memory.acknowledged.insert(i << 20);
     memory.abandoned_since_ms[i << 20] = kNowMs;
+    memory.soft_taint_tried_ms[i << 20] = kNowMs;
     memory.open.push_back({.id = static_cast<int64_t>(i), .group = "a group", .at_ms = kNowMs});
   }
   const std::string bytes = EncodeLoopMemory(memory);
@@ -176,6 +184,7 @@ TEST(LoopMemoryBytesTest, ItHasABound) {
   EXPECT_EQ(read->open.size(), kMostOpenActions);
   EXPECT_EQ(read->open.back().id, 99'999);
   EXPECT_EQ(read->acknowledged.size(), kMostDeletions);
+  EXPECT_EQ(read->soft_taint_tried_ms.size(), kMostSoftTaintsTried);
   EXPECT_GT(read->unneeded_since_s.size(), 1'000u);
 }
 
@@ -204,6 +213,7 @@ TEST(LoopMemoryTest, NoTimeLiesInTheFuture) {
   EXPECT_EQ(memory.abandoned_since_ms[4], kNowMs - 10'000);
   EXPECT_EQ(memory.unneeded_since_s[5], kNowMs / 1000 - 60);
   EXPECT_EQ(memory.swap_refused_ms[7], kNowMs - 10'000);
+  EXPECT_EQ(memory.soft_taint_tried_ms[9], kNowMs - 10'000);
   EXPECT_EQ(memory.moves[0].at_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.resting_since_ms[8], kNowMs - 10'000);
   EXPECT_EQ(memory.sizes["g"].locked_ms, kNowMs - 10'000);

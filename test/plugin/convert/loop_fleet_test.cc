@@ -216,6 +216,29 @@ TEST_F(LoopFleetTest, TimersGoToTheNextEngine) {
   EXPECT_EQ(later->scale_down().remove(0).since_s(), kLoopFleetNowS);
 }
 
+// It is the client that writes, and tells when it has tried.
+TEST_F(LoopFleetTest, SoftTaintsAreActions) {
+  request_.mutable_fleet()->mutable_options()->set_max_soft_taints(1);
+  v1::PlanLoopResponse plan = Plan();
+  ASSERT_THAT(plan.fleet().actions(), SizeIs(1));
+  EXPECT_EQ(plan.fleet().actions(0).soft_taint().slot(), 1);
+  EXPECT_EQ(plan.fleet().actions(0).soft_taint().since_s(), kLoopFleetNowS);
+  k8s::v1::Node tainted = Cores("a");
+  tainted.mutable_spec()->add_taints()->set_key("DeletionCandidateOfClusterAutoscaler");
+  ChangesBuilder builder = ChangesBuilder::Delta(1, 1, 2);
+  builder.Node(0, tainted, {{0, "web-0", "u0"}});
+  ASSERT_TRUE(engine_.Sync(builder).ok());
+  *request_.mutable_changes() = ChangesBuilder::At(1, 2).changes();
+  plan = Plan();
+  ASSERT_THAT(plan.fleet().actions(), SizeIs(1));
+  ASSERT_TRUE(plan.fleet().actions(0).has_take_soft_taint_slot());
+  EXPECT_EQ(plan.fleet().actions(0).take_soft_taint_slot(), 0);
+  request_.mutable_fleet()->add_soft_taints_tried("uid-a");
+  plan = Plan();
+  ASSERT_THAT(plan.fleet().actions(), SizeIs(1));
+  EXPECT_EQ(plan.fleet().actions(0).soft_taint().slot(), 1);
+}
+
 TEST_F(LoopFleetTest, AStateThatCannotBeReadIsPutAside) {
   request_.mutable_fleet()->set_state("LLLM\x07 of a later version");
   const v1::PlanLoopResponse plan = Plan();
@@ -250,6 +273,10 @@ TEST_F(LoopFleetTest, WhatIsWrongIsNamed) {
       {[&](v1::PlanLoopRequest* t) { fleet(t)->add_removals(); }, "fleet: removals[0]: node_group"},
       {[&](v1::PlanLoopRequest* t) { fleet(t)->add_acknowledged(std::string(257, 'x')); },
        "fleet: acknowledged[0]: has 257 bytes"},
+      {[&](v1::PlanLoopRequest* t) { fleet(t)->add_soft_taints_tried(std::string(257, 'x')); },
+       "fleet: soft_taints_tried[0]: has 257 bytes"},
+      {[&](v1::PlanLoopRequest* t) { fleet(t)->mutable_options()->set_max_soft_taints(-1); },
+       "fleet.options: max_soft_taints"},
       {[&](v1::PlanLoopRequest* t) { fleet(t)->add_marks()->set_slot(9); }, "fleet: marks[0]: slot"},
       {[&](v1::PlanLoopRequest* t) {
          fleet(t)->add_marks();
