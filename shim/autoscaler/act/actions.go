@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/tell"
@@ -26,6 +27,8 @@ type actions struct {
 	swaps    []*request     // once the cloud has agreed to all growth
 	giveBack []int32        // slots of nodes whose removal goes on no more
 	remove   map[int32]bool // slots of nodes whose removal begins
+
+	softTaints []drain.SoftTaintChange
 }
 
 // request has the cloud change one group.
@@ -60,6 +63,10 @@ func (a *Actor) actionsOf(o *plan.Loop) *actions {
 			out.giveBack = append(out.giveBack, kind.GiveBackSlot)
 		case *loadlinev1.LoopAction_RemoveSlot:
 			out.remove[kind.RemoveSlot] = true
+		case *loadlinev1.LoopAction_SoftTaint:
+			out.softTaints = a.addSoftTaint(out.softTaints, o, kind.SoftTaint.GetSlot(), &kind.SoftTaint.SinceS)
+		case *loadlinev1.LoopAction_TakeSoftTaintSlot:
+			out.softTaints = a.addSoftTaint(out.softTaints, o, kind.TakeSoftTaintSlot, nil)
 		}
 		if r != nil {
 			r.id = action.GetId()
@@ -67,6 +74,15 @@ func (a *Actor) actionsOf(o *plan.Loop) *actions {
 		}
 	}
 	return out
+}
+
+// addSoftTaint adds a change of the node in a slot, if it is there. `since`: see drain.SoftTaintChange.
+func (a *Actor) addSoftTaint(to []drain.SoftTaintChange, o *plan.Loop, slot int32,
+	since *int64) []drain.SoftTaintChange {
+	if node := a.cluster.Nodes[o.Plan.NameOf[slot]]; node != nil {
+		to = append(to, drain.SoftTaintChange{Node: node, Since: since})
+	}
+	return to
 }
 
 // askCloud has the cloud change groups as a plan says, and tells of it.

@@ -40,7 +40,7 @@ func New(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, asked clo
 	options := drain.Options{ScaleDown: s, IsPlaceholder: c.IsPlaceholder, IsOfDaemonSet: c.IsOfDaemonSet, Now: now}
 	return &Actor{config: p.Config, cluster: c, cloud: asked, planner: p, teller: t,
 		Actuator: drain.New(options, p.Client, client, asked, t.Events, t.Term, t.Metrics.Hooks()),
-		Soft:     drain.NewSoftTaints(client, t.Term, s.MaxBulkSoftTaintCount, s.MaxBulkSoftTaintTime.Duration),
+		Soft:     drain.NewSoftTaints(client, t.Term, s.MaxBulkSoftTaintTime.Duration),
 		Costs:    drain.NewDeletionCosts(client, t.Metrics.WroteDeletionCost),
 		sizes:    drain.NewSizeTaints(client, t.Term)}
 }
@@ -62,7 +62,7 @@ func (a *Actor) Act(ctx context.Context, o *plan.Loop) (part string, err error) 
 		klog.ErrorS(err, "Taints of groups that are sized cannot be written")
 	}
 	a.orderDownscale(ctx, o)
-	return a.shrink(ctx, o, todo.remove)
+	return a.shrink(ctx, o, todo)
 }
 
 // TakeResults takes note of what has happened since the last loop.
@@ -85,6 +85,8 @@ func (a *Actor) TakeResults() {
 		a.teller.Metrics.Failed("taint")
 		klog.ErrorS(plan.Bounded(err), "Nodes that were to go are given back")
 	}
+	tried := &a.planner.Fleet.Outcomes.SoftTaintsTried
+	*tried = append(*tried, a.Soft.TakeTried()...)
 	uids := sync.OnceValue(a.cluster.NodeUIDs)
 	a.Actuator.ForgetGone(func(uid types.UID) bool { return uids()[uid] })
 }

@@ -18,14 +18,14 @@ import (
 	"loadline.dev/shim/autoscaler/tell"
 )
 
-// shrink removes the nodes of these slots, and has soft taints follow the plan. Where somebody else decides, all stays
-// as it is; while groups grow, the plan starts nothing and its timers go on.
-func (a *Actor) shrink(ctx context.Context, o *plan.Loop, remove map[int32]bool) (part string, err error) {
+// shrink removes nodes, and has soft taints follow the plan. Where somebody else decides, all stays as it is; while
+// groups grow, the plan starts nothing and its timers go on.
+func (a *Actor) shrink(ctx context.Context, o *plan.Loop, todo *actions) (part string, err error) {
 	if o.Plan.Answer.GetScaleDown() == nil {
 		return "", nil
 	}
-	defer func() { a.soften(ctx, o) }()
-	wanted, err := removals(a.cluster, o, remove)
+	defer a.writeSoftTaints(ctx, todo.softTaints)
+	wanted, err := removals(a.cluster, o, todo.remove)
 	if err != nil {
 		o.Outcome = plan.OutcomeNotTried
 		return "plan", err
@@ -47,13 +47,9 @@ func (a *Actor) shrink(ctx context.Context, o *plan.Loop, remove map[int32]bool)
 	return "", nil
 }
 
-// soften has soft taints follow the plan, out of the loop's way.
-func (a *Actor) soften(ctx context.Context, o *plan.Loop) {
-	nodes := slices.DeleteFunc(a.cluster.SortedNodes(), func(node *v1.Node) bool {
-		_, goes := o.UnderWay[node.Name]
-		return goes
-	})
-	a.Soft.Begin(ctx, nodes, unneededOf(o), func(took time.Duration, err error) {
+// writeSoftTaints has soft taints follow the plan, out of the loop's way.
+func (a *Actor) writeSoftTaints(ctx context.Context, changes []drain.SoftTaintChange) {
+	a.Soft.Begin(ctx, changes, func(took time.Duration, err error) {
 		a.teller.Metrics.Took(tell.FunctionSoftTaints, took)
 		if err != nil && ctx.Err() == nil {
 			a.teller.Metrics.Failed("softTaints")
@@ -91,18 +87,6 @@ func (a *Actor) orderDownscale(ctx context.Context, o *plan.Loop) {
 			klog.ErrorS(plan.Bounded(err), "Deletion costs of pods cannot be written")
 		}
 	})
-}
-
-// unneededOf returns since when nodes are not needed, those among them that wait for budgets of others.
-func unneededOf(o *plan.Loop) map[string]time.Time {
-	unneeded := map[string]time.Time{}
-	for _, removal := range o.Plan.GetRemove() {
-		unneeded[o.Plan.NameOf[removal.GetSlot()]] = time.Unix(removal.GetSinceS(), 0)
-	}
-	for _, node := range o.Plan.GetBehindBudgets() {
-		unneeded[o.Plan.NameOf[node.GetSlot()]] = time.Unix(node.GetSinceS(), 0)
-	}
-	return unneeded
 }
 
 // announce tells that a node is about to be removed.

@@ -39,7 +39,7 @@ func fleetSettings(c *config.Configuration) *loadlinev1.LoopFleet {
 		DelayAfterAddMilliseconds:     down.ScaleDownDelayAfterAdd.Milliseconds(),
 		DelayAfterDeleteMilliseconds:  down.ScaleDownDelayAfterDelete.Milliseconds(),
 		DelayAfterFailureMilliseconds: down.ScaleDownDelayAfterFailure.Milliseconds(),
-		MaxSoftTaints:                 int32(min(max(0, down.MaxBulkSoftTaintCount), math.MaxInt32)),
+		MaxSoftTaints:                 int32(down.MaxBulkSoftTaintCount),
 	}}
 }
 

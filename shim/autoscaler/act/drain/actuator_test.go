@@ -779,35 +779,6 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// Soft taints carry since when, go before they come, and spare nodes that go.
-func TestSoftTaints(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		stays, goes, begun := w.addNode("stays"), w.addNode("goes"), w.addNode("begun")
-		stays.Spec.Taints = []v1.Taint{{Key: SoftTaint, Value: "5", Effect: v1.TaintEffectPreferNoSchedule}}
-		w.updateNode(stays)
-		begun.Spec.Taints = []v1.Taint{{Key: HardTaint, Value: "5", Effect: v1.TaintEffectNoSchedule}}
-		w.updateNode(begun)
-		unneeded := map[string]time.Time{"goes": time.Unix(77, 0), "begun": time.Unix(7, 0)}
-		soft := NewSoftTaints(w.client, 1, 1, time.Second)
-		if err := soft.Update(t.Context(), w.nodes(), unneeded); err != nil {
-			t.Fatal(err)
-		}
-		if !clean(w.node("stays")) || !clean(w.node(goes.Name)) {
-			t.Errorf("after one write: %v, %v", w.node("stays").Spec, w.node("goes").Spec)
-		}
-		if err := soft.Update(t.Context(), w.nodes(), unneeded); err != nil {
-			t.Fatal(err)
-		}
-		if taints := w.node("goes").Spec.Taints; !slices.Contains(taints, softTaint(77)) {
-			t.Errorf("taints %v", taints)
-		}
-		if w.tried["begun"] {
-			t.Error("a node that goes was changed")
-		}
-	})
-}
-
 // Removals begin while the loop goes on: they are under way at once, and what cannot be tainted is told later.
 func TestRemovalsBeginInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -835,48 +806,6 @@ func TestRemovalsBeginInTheBackground(t *testing.T) {
 		}
 		if err := a.TakeFailure(); err != nil || !slices.Equal(w.deleted, []string{"good"}) {
 			t.Errorf("failure %v, deleted %v", err, w.deleted)
-		}
-	})
-}
-
-// Soft taints are written while the loop goes on, one loop's after the other's.
-func TestSoftTaintsInTheBackground(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		w.addNode("n1")
-		w.addNode("n2")
-		w.patchCost = time.Second
-		soft := NewSoftTaints(w.client, 1, 10, 3*time.Second)
-		var ended []time.Duration
-		begin := func(names ...string) {
-			unneeded := map[string]time.Time{}
-			for _, name := range names {
-				unneeded[name] = time.Unix(77, 0)
-			}
-			soft.Begin(t.Context(), w.nodes(), unneeded, func(took time.Duration, err error) {
-				if err != nil {
-					t.Error(err)
-				}
-				ended = append(ended, took)
-			})
-		}
-		began := time.Now()
-		begin("n1", "n2")
-		begin() // the first one still writes
-		if time.Since(began) != 0 {
-			t.Errorf("the loop waited for %v", time.Since(began))
-		}
-		soft.Wait()
-		if !HasTaint(w.node("n1"), SoftTaint) || !HasTaint(w.node("n2"), SoftTaint) {
-			t.Error("nodes were not tainted")
-		}
-		begin("n1")
-		soft.Wait()
-		if !HasTaint(w.node("n1"), SoftTaint) || HasTaint(w.node("n2"), SoftTaint) {
-			t.Error("a later loop is not followed")
-		}
-		if want := []time.Duration{2 * time.Second, time.Second}; !slices.Equal(ended, want) {
-			t.Errorf("writes took %v, want %v", ended, want)
 		}
 	})
 }

@@ -9,8 +9,9 @@ import (
 
 // background writes some objects of a loop while the loop goes on.
 type background struct {
-	// count and duration bound the writes of one loop.
-	count    int
+	// count is how many objects are chosen for one loop, where that is not the engine's choice.
+	count int
+	// duration is after which no write of a loop begins.
 	duration time.Duration
 
 	writing sync.WaitGroup
@@ -33,12 +34,12 @@ func (b *background) begin(write func() error, done func(took time.Duration, err
 // Wait returns when nothing is being written.
 func (b *background) Wait() { b.writing.Wait() }
 
-// writeSome writes objects in their order, as far as the bounds of one loop allow.
+// writeSome writes objects in their order, as far as the time of one loop allows.
 func writeSome[T any](b *background, objects []T, write func(T) error) error {
 	until := time.Now().Add(b.duration)
 	var errs []error
-	for i, object := range objects {
-		if i == b.count || !time.Now().Before(until) {
+	for _, object := range objects {
+		if !time.Now().Before(until) {
 			break
 		}
 		errs = append(errs, write(object))

@@ -294,17 +294,18 @@ func softTaintsRow(t *testing.T, in json.RawMessage) map[string]any {
 	vectortest.Decode(t, in, &q)
 	w := newWorld(t)
 	w.patchCost = seconds(q.Cost)
-	unneeded := map[string]time.Time{}
-	for _, name := range q.Unneeded {
+	for _, name := range q.Unneeded { // empty nodes
 		w.addNode(name)
-		unneeded[name] = time.Now()
 	}
-	soft := NewSoftTaints(w.client, 1, q.MaxCount, seconds(q.MaxTime))
+	soft := NewSoftTaints(w.client, 1, seconds(q.MaxTime))
 	var counts []int
 	for range q.Loops {
-		if err := soft.Update(t.Context(), w.nodes(), unneeded); err != nil {
-			t.Error(err)
-		}
+		soft.Begin(t.Context(), softTaintsOf(t, w.nodes(), q.MaxCount), func(_ time.Duration, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		soft.Wait()
 		count := 0
 		for _, node := range w.nodes() {
 			if HasTaint(node, SoftTaint) {
