@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kMsOfMinute = 60'000;
 constexpr int64_t kMostNewNodes = 1'000;  // of one loop
+constexpr int64_t kMostSoftTaints = 10;   // likewise
 
 MachineState StateOf(const SimMachine& machine) {
   switch (machine.state) {
@@ -64,6 +65,7 @@ void NoteFleet(const FleetState& state, const FleetOptions& options, Earliest* n
 ObserveOptions ObserveOptionsOf(const SimSettings& settings) {
   ObserveOptions options;
   options.max_new_nodes = kMostNewNodes;
+  options.max_soft_taints = kMostSoftTaints;
   FleetOptions& fleet = options.fleet;
   fleet.provision_ms = settings.max_node_provision_s * 1000;
   fleet.startup_ms = 15 * kMsOfMinute;

@@ -12,6 +12,7 @@ ObservedCluster::ObservedCluster(World* world, const ShapesOf* shapes)
     : world_(*world),
       shapes_(*shapes),
       chance_(world->scenario().seed, SimPurpose::kWatch),
+      soft_taint_chance_(world->scenario().seed, SimPurpose::kSoftTaintWatch),
       unschedulable_(world->scenario().workloads.size()),
       status_since_ms_(world->scenario().workloads.size(), -1),
       node_shapes_(world->scenario().groups.size() * kEveryBit) {
@@ -84,15 +85,15 @@ std::optional<int64_t> ObservedCluster::NextLateEndS(int64_t now_s) {
 // --- what happens ------------------------------------------------------------------------------------------
 
 // News keep their order, as on one connection: pods have one, and nodes.
-void ObservedCluster::Send(News news, NewsQueue* queue) {
+void ObservedCluster::Send(News news, RandomStream* chance, NewsQueue* queue) {
   const SimFaults& faults = world_.scenario().faults;
-  news.due_ms = world_.now_ms() + chance_.Between(faults.watch_lag_ms_min, faults.watch_lag_ms_max);
+  news.due_ms = world_.now_ms() + chance->Between(faults.watch_lag_ms_min, faults.watch_lag_ms_max);
   if (!queue->empty()) news.due_ms = std::max(news.due_ms, queue->back().due_ms);
-  if (chance_.Chance(faults.lost_event)) {
+  if (chance->Chance(faults.lost_event)) {
     lost_.push_back(news);
   } else {
     queue->push_back(news);
-    if (chance_.Chance(faults.doubled_event)) queue->push_back(news);
+    if (chance->Chance(faults.doubled_event)) queue->push_back(news);
   }
 }
 
@@ -115,15 +116,20 @@ ObservedCluster::News ObservedCluster::NewsOfNode(int32_t node) const {
   news.bits =
       static_cast<uint8_t>(bit(of.present, kPresent) | bit(of.ready, kReady) | bit(of.devices, kDevices) |
                            bit(of.tainted, kTainted) | bit(of.reclaimed, kReclaimed));
+  news.soft_tainted_s = of.soft_tainted_s;
   return news;
 }
 
 void ObservedCluster::PodChanged(int32_t pod) {
-  Send(NewsOfPod(pod), &pod_news_);
+  Send(NewsOfPod(pod), &chance_, &pod_news_);
   StatusChanged(world_.pod(pod).workload);
 }
 
-void ObservedCluster::NodeChanged(int32_t node) { Send(NewsOfNode(node), &node_news_); }
+void ObservedCluster::NodeChanged(int32_t node) { Send(NewsOfNode(node), &chance_, &node_news_); }
+
+void ObservedCluster::SoftTaintChanged(int32_t node) {
+  Send(NewsOfNode(node), &soft_taint_chance_, &node_news_);
+}
 
 void ObservedCluster::WorkloadChanged(int32_t workload) { StatusChanged(workload); }
 
@@ -253,6 +259,7 @@ void ObservedCluster::ApplyNode(const News& news) {
   if (last > news.node) return;
   if (last >= 0 && last < news.node) SetBits(last, 0);
   last = news.node;
+  nodes_[static_cast<size_t>(news.node)].soft_tainted_s = news.soft_tainted_s;
   SetBits(news.node, news.bits);
 }
 

@@ -30,6 +30,7 @@ class ObservedCluster : public SimObserver {
 
   void PodChanged(int32_t pod) override;
   void NodeChanged(int32_t node) override;
+  void SoftTaintChanged(int32_t node) override;
   void WorkloadChanged(int32_t workload) override;
 
   // Takes what the watch has told by now. False: there was nothing. Cost: O(news).
@@ -97,6 +98,7 @@ class ObservedCluster : public SimObserver {
     SimPodPhase phase = SimPodPhase::kWaiting;
     // Of a pod that waits: unschedulable; of a node: bits of NodeSeen.
     uint8_t bits = 0;
+    int64_t soft_tainted_s = -1;  // of a node
   };
   struct PodSeen {
     int32_t on = -1;
@@ -110,6 +112,7 @@ class ObservedCluster : public SimObserver {
   enum NodeBit : uint8_t { kPresent = 1, kReady = 2, kDevices = 4, kTainted = 8, kReclaimed = 16 };
   struct NodeSeen {
     uint8_t bits = 0;
+    int64_t soft_tainted_s = -1;
     Slot slot = Slot{-1};
     int32_t place = -1;  // among registered_
     bool dirty = false;
@@ -128,7 +131,7 @@ class ObservedCluster : public SimObserver {
     const size_t number = static_cast<size_t>(node);
     return node >= 0 && number < nodes_.size() && (nodes_[number].bits & bit) != 0;
   }
-  void Send(News news, NewsQueue* queue);
+  void Send(News news, RandomStream* chance, NewsQueue* queue);
   News NewsOfPod(int32_t pod) const;
   News NewsOfNode(int32_t node) const;
   void Apply(const News& news);
@@ -149,10 +152,12 @@ class ObservedCluster : public SimObserver {
   void WriteSnapshot();
   int32_t ShapeIn(int32_t pod);
   const NodeShape& ShapeOfNode(int32_t group, uint8_t bits);
+  NodeShape WithSoftTaint(const NodeShape& shape, int64_t since_s) const;
 
   World& world_;
   const ShapesOf& shapes_;
   RandomStream chance_;
+  RandomStream soft_taint_chance_;
   ClusterState state_;
   std::unique_ptr<Snapshot> snapshot_;
   int64_t snapshot_read_ = 0;  // in the journal of the state

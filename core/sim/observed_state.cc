@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/drain/eligibility.h"
 #include "core/sim/observed_cluster.h"
 
 namespace loadline {
@@ -25,7 +26,13 @@ void ObservedCluster::WriteNodes() {
   for (const int32_t node : dirty_) {
     NodeSeen& seen = nodes_[static_cast<size_t>(node)];
     seen.dirty = false;
-    if (seen.shown()) WriteNode(node, ShapeOfNode(world_.node(node).group, seen.bits));
+    if (!seen.shown()) continue;
+    const NodeShape& shape = ShapeOfNode(world_.node(node).group, seen.bits);
+    if (seen.soft_tainted_s < 0) {
+      WriteNode(node, shape);
+    } else {
+      WriteNode(node, WithSoftTaint(shape, seen.soft_tainted_s));
+    }
   }
   dirty_.clear();
   for (const int32_t shape : released_) state_.pod_shapes().Release(shape);
@@ -91,6 +98,13 @@ const NodeShape& ObservedCluster::ShapeOfNode(int32_t group, uint8_t bits) {
   *shape = MakeNodeShape(shape->allocatable, shapes_.names(), shape->labels, std::move(taints),
                          /*unschedulable=*/(bits & kReclaimed) != 0);
   return *shape;
+}
+
+NodeShape ObservedCluster::WithSoftTaint(const NodeShape& shape, int64_t since_s) const {
+  std::vector<Taint> taints = shape.taints;
+  taints.push_back({kDeletionCandidateTaint, absl::StrCat(since_s), "PreferNoSchedule"});
+  return MakeNodeShape(shape.allocatable, shapes_.names(), shape.labels, std::move(taints),
+                       shape.unschedulable);
 }
 
 bool ObservedCluster::WriteStatuses() {

@@ -22,6 +22,7 @@ enum class SimPurpose : uint64_t {
   kHand,
   kPodEnd,
   kUnreadGroup,
+  kSoftTaintWatch,
 };
 
 // Numbers that follow from a seed and a purpose, the same on every machine. Source: SplitMix64.

@@ -88,6 +88,7 @@ class TestedLoop {
   bool ActOn(const LoopAction& action);
   void Grow(const LoopAction& action);
   void DeleteMachines(const LoopAction& action);
+  void WriteSoftTaint(const LoopAction& action);
   bool Begin(const std::vector<const DrainRemoval*>& removals);
   bool Remove(const DrainRemoval& removal);
   void NoteOutcome(const LoopAction& action, CloudAnswer answer);

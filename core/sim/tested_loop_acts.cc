@@ -50,12 +50,14 @@ bool TestedLoop::ActOn(const LoopAction& action) {
     case LoopAction::Kind::kGiveBack:
       actuation_.Release(seen_.NodeIn(action.slot));
       break;
+    case LoopAction::Kind::kSoftTaint:
+    case LoopAction::Kind::kTakeSoftTaint:
+      WriteSoftTaint(action);
+      return true;  // in the background: another process finds what is written
     case LoopAction::Kind::kTakeBack:
     case LoopAction::Kind::kSwap:
       // This cloud begins at once with all that it is to make, and swaps are off.
     case LoopAction::Kind::kRemove:  // see Act()
-    case LoopAction::Kind::kSoftTaint:
-    case LoopAction::Kind::kTakeSoftTaint:  // none may change
       break;
   }
   return !Ends();
@@ -77,6 +79,13 @@ void TestedLoop::DeleteMachines(const LoopAction& action) {
     if (of_one == CloudAnswer::kDone || of_one == CloudAnswer::kUnknown) answer = of_one;
   }
   NoteOutcome(action, answer);
+}
+
+void TestedLoop::WriteSoftTaint(const LoopAction& action) {
+  const int32_t node = seen_.NodeIn(action.slot);
+  leader_->outcomes.soft_taints_tried.push_back(ObservedCluster::NodeUid(node));
+  if (world_.WriteFails()) return;
+  world_.SetSoftTaint(node, action.kind == LoopAction::Kind::kSoftTaint ? action.since_s : -1);
 }
 
 bool TestedLoop::Remove(const DrainRemoval& removal) {

@@ -241,7 +241,15 @@ void World::SetTainted(int32_t node, bool tainted) {
   if (!of.present || of.tainted == tainted) return;
   of.tainted = tainted;
   of.asked_ms = -1;
+  of.soft_tainted_s = -1;
   TellNode(node);
+}
+
+void World::SetSoftTaint(int32_t node, int64_t since_s) {
+  SimNode& of = nodes_[static_cast<size_t>(node)];
+  if (!of.present || of.tainted || of.soft_tainted_s == since_s) return;
+  of.soft_tainted_s = since_s;
+  for (SimObserver* const observer : observers_) observer->SoftTaintChanged(node);
 }
 
 void World::SetReclaimed(int32_t node) {

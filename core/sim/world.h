@@ -38,9 +38,11 @@ struct SimNode {
   int64_t joined_ms = 0;
   bool present = true;
   bool ready = false;
-  bool devices = true;        // they are offered
-  bool tainted = false;       // to be deleted
-  int64_t asked_ms = -1;      // when the cloud was asked for that, as its mark says; -1: it was not
+  bool devices = true;    // they are offered
+  bool tainted = false;   // to be deleted
+  int64_t asked_ms = -1;  // when the cloud was asked for that, as its mark says; -1: it was not
+  // Since when it is not needed, as its soft taint says, in seconds since 1970; -1: it has none.
+  int64_t soft_tainted_s = -1;
   bool reclaimed = false;     // the cloud has said that it takes it back
   int32_t deletion_cost = 0;  // of its pods that have an owner which shrinks
   int32_t flaps = 0;          // how often it still becomes ready, or not
@@ -92,6 +94,8 @@ class SimObserver {
   virtual ~SimObserver() = default;
   virtual void PodChanged(int32_t pod) = 0;
   virtual void NodeChanged(int32_t node) = 0;
+  // Apart from that: schedulers of this simulation do not look at soft taints.
+  virtual void SoftTaintChanged(int32_t /*node*/) {}
   virtual void WorkloadChanged(int32_t workload) = 0;
 };
 
@@ -173,7 +177,10 @@ class World {
   void SetFlaps(int32_t node, int32_t flaps) { nodes_[static_cast<size_t>(node)].flaps = flaps; }
   void SetDeletionCost(int32_t node, int32_t cost) { nodes_[static_cast<size_t>(node)].deletion_cost = cost; }
   void OfferDevices(int32_t node);
+  // To be deleted: a soft taint goes with that.
   void SetTainted(int32_t node, bool tainted);
+  // `since_s`: as SimNode::soft_tainted_s. Not on a node that is to be deleted.
+  void SetSoftTaint(int32_t node, int64_t since_s);
   void SetAsked(int32_t node, int64_t at_ms) { nodes_[static_cast<size_t>(node)].asked_ms = at_ms; }
   void SetReclaimed(int32_t node);
   // Takes the node away, and all pods that are still on it.

@@ -233,7 +233,7 @@ TEST(SimulationTest, ANewLeaderGoesOnWithTheTimersOfNodes) {
   EXPECT_EQ(result.nodes_added, 10);
   EXPECT_GE(result.nodes_removed, 5);
   scenario.faults.failed_state_write = 1'000'000;
-  EXPECT_EQ(SimulateAll(scenario).nodes_removed, 0) << "nothing is remembered, and each timer begins anew";
+  EXPECT_GE(SimulateAll(scenario).nodes_removed, 5) << "nothing is remembered, and soft taints tell it";
 }
 
 TEST(SimulationTest, ANodeWhoseRemovalIsLeftBehindIsGivenBackOrGoes) {
