@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+
+	"loadline.dev/shim/api/loadlinev1"
 )
 
 // drainOf plans to drain a node with these pods.
@@ -786,6 +788,10 @@ func TestRemovalsBeginInTheBackground(t *testing.T) {
 		good, bad := w.addNode("good"), w.addNode("bad")
 		w.taintFails = []string{"bad"}
 		a := w.actuator(testOptions())
+		a.engine = brokenEngine{Engine: a.engine, fail: func(*loadlinev1.StepRemovalRequest) error {
+			time.Sleep(time.Second)
+			return nil
+		}}
 		began := time.Now()
 		for _, node := range []*v1.Node{good, bad} {
 			plan := Plan{Removals: []Removal{{Node: node, Group: "g", Empty: true}}}
