@@ -12,14 +12,14 @@
 namespace loadline {
 namespace {
 
-// Values of an enum are those of the message, in the same order.
+// Values of an enum are those of the message, in the same order, behind its unspecified one.
 template <typename Enum>
 Enum Decode(absl::string_view field, int value, Enum last, Fields* fields) {
-  if (value < 0 || value > static_cast<int>(last)) {
+  if (value < 1 || value > static_cast<int>(last) + 1) {
     fields->Keep(NoSuchValue(field, value));
     return last;
   }
-  return static_cast<Enum>(value);
+  return static_cast<Enum>(value - 1);
 }
 
 RemovalRules DecodeRules(const v1::RemovalRules& message, Fields* fields) {
@@ -62,7 +62,9 @@ Removal DecodeState(const v1::RemovalState& message, size_t groups, Fields* fiel
     fields->Range(field, value, 0, kMaxRemovalTimeMs);
     return value;
   };
-  removal.stage = Decode("state.stage", message.stage(), RemovalStage::kEnded, fields);
+  if (message.stage() != v1::RemovalState::STAGE_UNSPECIFIED) {
+    removal.stage = Decode("state.stage", message.stage(), RemovalStage::kEnded, fields);
+  }
   removal.empty = message.empty();
   removal.since_ms = time("state.since_ms", message.since_ms());
   if (message.has_accepted_ms()) removal.accepted_ms = time("state.accepted_ms", message.accepted_ms());
@@ -125,12 +127,14 @@ RemovalSight DecodeSight(const v1::StepRemovalRequest& message, Fields* fields) 
   fields->Keep(CheckSize("evictions", message.evictions_size(), kMaxRemovalPods));
   for (const v1::EvictionAnswer& answer : message.evictions()) {
     fields->Range("evictions.retry_after_seconds", answer.retry_after_seconds(), 0, INT32_MAX);
-    seen.evictions.push_back(
-        {.uid = answer.uid(),
-         .code = answer.code(),
-         .cause = Decode("evictions.cause", answer.cause(), EvictionAnswer::Cause::kNamespaceEnds, fields),
-         .retry_after_s = answer.retry_after_seconds(),
-         .error = answer.error()});
+    EvictionAnswer& to = seen.evictions.emplace_back();
+    to.uid = answer.uid();
+    to.code = answer.code();
+    if (answer.cause() != v1::EvictionAnswer::CAUSE_UNSPECIFIED) {
+      to.cause = Decode("evictions.cause", answer.cause() + 1, EvictionAnswer::Cause::kNamespaceEnds, fields);
+    }
+    to.retry_after_s = answer.retry_after_seconds();
+    to.error = answer.error();
   }
   if (message.has_marked()) {
     seen.marked = {
@@ -157,7 +161,7 @@ RemovalSight DecodeSight(const v1::StepRemovalRequest& message, Fields* fields) 
 }
 
 void EncodeState(const Removal& removal, v1::RemovalState* message) {
-  message->set_stage(static_cast<v1::RemovalState::Stage>(removal.stage));
+  message->set_stage(static_cast<v1::RemovalState::Stage>(static_cast<int>(removal.stage) + 1));
   message->set_empty(removal.empty);
   message->set_since_ms(removal.since_ms);
   if (removal.accepted_ms >= 0) message->set_accepted_ms(removal.accepted_ms);
@@ -209,7 +213,7 @@ v1::StepRemovalResponse EncodeRemovalStep(const RemovalOrders& orders, const Rem
   message.set_look_at_pods(orders.look_at_pods);
   if (orders.end.has_value()) {
     v1::RemovalEnd& end = *message.mutable_end();
-    end.set_result(static_cast<v1::RemovalEnd::Result>(orders.end->result));
+    end.set_result(static_cast<v1::RemovalEnd::Result>(static_cast<int>(orders.end->result) + 1));
     end.set_error(orders.end->error);
     end.set_give_back(orders.end->give_back);
     end.set_fails_siblings(orders.end->fails_siblings);

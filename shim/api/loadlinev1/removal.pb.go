@@ -27,28 +27,31 @@ const (
 type NodeStanding int32
 
 const (
-	NodeStanding_NODE_OURS       NodeStanding = 0
-	NodeStanding_NODE_GONE       NodeStanding = 1 // there is none of its name any more
-	NodeStanding_NODE_REPLACED   NodeStanding = 2 // there is another one of its name
-	NodeStanding_NODE_NOT_OURS   NodeStanding = 3 // somebody else has taken it over, or the taint away
-	NodeStanding_NODE_UNREADABLE NodeStanding = 4 // nobody knows
+	NodeStanding_NODE_STANDING_UNSPECIFIED NodeStanding = 0 // refused
+	NodeStanding_NODE_OURS                 NodeStanding = 1
+	NodeStanding_NODE_GONE                 NodeStanding = 2 // there is none of its name any more
+	NodeStanding_NODE_REPLACED             NodeStanding = 3 // there is another one of its name
+	NodeStanding_NODE_NOT_OURS             NodeStanding = 4 // somebody else has taken it over, or the taint away
+	NodeStanding_NODE_UNREADABLE           NodeStanding = 5 // nobody knows
 )
 
 // Enum value maps for NodeStanding.
 var (
 	NodeStanding_name = map[int32]string{
-		0: "NODE_OURS",
-		1: "NODE_GONE",
-		2: "NODE_REPLACED",
-		3: "NODE_NOT_OURS",
-		4: "NODE_UNREADABLE",
+		0: "NODE_STANDING_UNSPECIFIED",
+		1: "NODE_OURS",
+		2: "NODE_GONE",
+		3: "NODE_REPLACED",
+		4: "NODE_NOT_OURS",
+		5: "NODE_UNREADABLE",
 	}
 	NodeStanding_value = map[string]int32{
-		"NODE_OURS":       0,
-		"NODE_GONE":       1,
-		"NODE_REPLACED":   2,
-		"NODE_NOT_OURS":   3,
-		"NODE_UNREADABLE": 4,
+		"NODE_STANDING_UNSPECIFIED": 0,
+		"NODE_OURS":                 1,
+		"NODE_GONE":                 2,
+		"NODE_REPLACED":             3,
+		"NODE_NOT_OURS":             4,
+		"NODE_UNREADABLE":           5,
 	}
 )
 
@@ -83,37 +86,40 @@ func (NodeStanding) EnumDescriptor() ([]byte, []int) {
 type RemovalState_Stage int32
 
 const (
-	RemovalState_TAINTED  RemovalState_Stage = 0 // until it is looked at again
-	RemovalState_DRAINING RemovalState_Stage = 1 // its pods are evicted, and end
-	RemovalState_DELAYED  RemovalState_Stage = 2 // others ask to wait
-	RemovalState_READY    RemovalState_Stage = 3 // others that go with it are not as far
-	RemovalState_MARKING  RemovalState_Stage = 4 // it is noted on the node that the cloud is asked
-	RemovalState_MARKED   RemovalState_Stage = 5 // that has yet to be noted on others
-	RemovalState_ASKING   RemovalState_Stage = 6 // the cloud is asked
-	RemovalState_ENDED    RemovalState_Stage = 7
+	RemovalState_STAGE_UNSPECIFIED RemovalState_Stage = 0 // before the first step: as TAINTED
+	RemovalState_TAINTED           RemovalState_Stage = 1 // until it is looked at again
+	RemovalState_DRAINING          RemovalState_Stage = 2 // its pods are evicted, and end
+	RemovalState_DELAYED           RemovalState_Stage = 3 // others ask to wait
+	RemovalState_READY             RemovalState_Stage = 4 // others that go with it are not as far
+	RemovalState_MARKING           RemovalState_Stage = 5 // it is noted on the node that the cloud is asked
+	RemovalState_MARKED            RemovalState_Stage = 6 // that has yet to be noted on others
+	RemovalState_ASKING            RemovalState_Stage = 7 // the cloud is asked
+	RemovalState_ENDED             RemovalState_Stage = 8
 )
 
 // Enum value maps for RemovalState_Stage.
 var (
 	RemovalState_Stage_name = map[int32]string{
-		0: "TAINTED",
-		1: "DRAINING",
-		2: "DELAYED",
-		3: "READY",
-		4: "MARKING",
-		5: "MARKED",
-		6: "ASKING",
-		7: "ENDED",
+		0: "STAGE_UNSPECIFIED",
+		1: "TAINTED",
+		2: "DRAINING",
+		3: "DELAYED",
+		4: "READY",
+		5: "MARKING",
+		6: "MARKED",
+		7: "ASKING",
+		8: "ENDED",
 	}
 	RemovalState_Stage_value = map[string]int32{
-		"TAINTED":  0,
-		"DRAINING": 1,
-		"DELAYED":  2,
-		"READY":    3,
-		"MARKING":  4,
-		"MARKED":   5,
-		"ASKING":   6,
-		"ENDED":    7,
+		"STAGE_UNSPECIFIED": 0,
+		"TAINTED":           1,
+		"DRAINING":          2,
+		"DELAYED":           3,
+		"READY":             4,
+		"MARKING":           5,
+		"MARKED":            6,
+		"ASKING":            7,
+		"ENDED":             8,
 	}
 )
 
@@ -148,25 +154,28 @@ func (RemovalState_Stage) EnumDescriptor() ([]byte, []int) {
 type RemovalPod_Planned int32
 
 const (
-	RemovalPod_MOVES   RemovalPod_Planned = 0
-	RemovalPod_STAYS   RemovalPod_Planned = 1
-	RemovalPod_NEW     RemovalPod_Planned = 2 // it has come since then
-	RemovalPod_CHANGED RemovalPod_Planned = 3 // what plans read of it has changed since then
+	RemovalPod_PLANNED_UNSPECIFIED RemovalPod_Planned = 0 // refused
+	RemovalPod_MOVES               RemovalPod_Planned = 1
+	RemovalPod_STAYS               RemovalPod_Planned = 2
+	RemovalPod_NEW                 RemovalPod_Planned = 3 // it has come since then
+	RemovalPod_CHANGED             RemovalPod_Planned = 4 // what plans read of it has changed since then
 )
 
 // Enum value maps for RemovalPod_Planned.
 var (
 	RemovalPod_Planned_name = map[int32]string{
-		0: "MOVES",
-		1: "STAYS",
-		2: "NEW",
-		3: "CHANGED",
+		0: "PLANNED_UNSPECIFIED",
+		1: "MOVES",
+		2: "STAYS",
+		3: "NEW",
+		4: "CHANGED",
 	}
 	RemovalPod_Planned_value = map[string]int32{
-		"MOVES":   0,
-		"STAYS":   1,
-		"NEW":     2,
-		"CHANGED": 3,
+		"PLANNED_UNSPECIFIED": 0,
+		"MOVES":               1,
+		"STAYS":               2,
+		"NEW":                 3,
+		"CHANGED":             4,
 	}
 )
 
@@ -201,22 +210,22 @@ func (RemovalPod_Planned) EnumDescriptor() ([]byte, []int) {
 type EvictionAnswer_Cause int32
 
 const (
-	EvictionAnswer_OTHER          EvictionAnswer_Cause = 0
-	EvictionAnswer_BUDGET         EvictionAnswer_Cause = 1 // DisruptionBudget
-	EvictionAnswer_NAMESPACE_ENDS EvictionAnswer_Cause = 2 // NamespaceTerminating
+	EvictionAnswer_CAUSE_UNSPECIFIED EvictionAnswer_Cause = 0 // another one, or none
+	EvictionAnswer_BUDGET            EvictionAnswer_Cause = 1 // DisruptionBudget
+	EvictionAnswer_NAMESPACE_ENDS    EvictionAnswer_Cause = 2 // NamespaceTerminating
 )
 
 // Enum value maps for EvictionAnswer_Cause.
 var (
 	EvictionAnswer_Cause_name = map[int32]string{
-		0: "OTHER",
+		0: "CAUSE_UNSPECIFIED",
 		1: "BUDGET",
 		2: "NAMESPACE_ENDS",
 	}
 	EvictionAnswer_Cause_value = map[string]int32{
-		"OTHER":          0,
-		"BUDGET":         1,
-		"NAMESPACE_ENDS": 2,
+		"CAUSE_UNSPECIFIED": 0,
+		"BUDGET":            1,
+		"NAMESPACE_ENDS":    2,
 	}
 )
 
@@ -251,22 +260,25 @@ func (EvictionAnswer_Cause) EnumDescriptor() ([]byte, []int) {
 type AskOutcome_Result int32
 
 const (
-	AskOutcome_TAKEN   AskOutcome_Result = 0 // it deletes the node
-	AskOutcome_REFUSED AskOutcome_Result = 1 // it does not
-	AskOutcome_UNKNOWN AskOutcome_Result = 2 // nobody knows
+	AskOutcome_RESULT_UNSPECIFIED AskOutcome_Result = 0 // refused
+	AskOutcome_TAKEN              AskOutcome_Result = 1 // it deletes the node
+	AskOutcome_REFUSED            AskOutcome_Result = 2 // it does not
+	AskOutcome_UNKNOWN            AskOutcome_Result = 3 // nobody knows
 )
 
 // Enum value maps for AskOutcome_Result.
 var (
 	AskOutcome_Result_name = map[int32]string{
-		0: "TAKEN",
-		1: "REFUSED",
-		2: "UNKNOWN",
+		0: "RESULT_UNSPECIFIED",
+		1: "TAKEN",
+		2: "REFUSED",
+		3: "UNKNOWN",
 	}
 	AskOutcome_Result_value = map[string]int32{
-		"TAKEN":   0,
-		"REFUSED": 1,
-		"UNKNOWN": 2,
+		"RESULT_UNSPECIFIED": 0,
+		"TAKEN":              1,
+		"REFUSED":            2,
+		"UNKNOWN":            3,
 	}
 )
 
@@ -301,25 +313,28 @@ func (AskOutcome_Result) EnumDescriptor() ([]byte, []int) {
 type RemovalEnd_Result int32
 
 const (
-	RemovalEnd_DELETED          RemovalEnd_Result = 0 // NodeDeleteOk
-	RemovalEnd_FAILED_TO_EVICT  RemovalEnd_Result = 1 // NodeDeleteErrorFailedToEvictPods
-	RemovalEnd_FAILED_TO_DELETE RemovalEnd_Result = 2 // NodeDeleteErrorFailedToDelete
-	RemovalEnd_INTERNAL         RemovalEnd_Result = 3 // NodeDeleteErrorInternal
+	RemovalEnd_RESULT_UNSPECIFIED RemovalEnd_Result = 0 // never
+	RemovalEnd_DELETED            RemovalEnd_Result = 1 // NodeDeleteOk
+	RemovalEnd_FAILED_TO_EVICT    RemovalEnd_Result = 2 // NodeDeleteErrorFailedToEvictPods
+	RemovalEnd_FAILED_TO_DELETE   RemovalEnd_Result = 3 // NodeDeleteErrorFailedToDelete
+	RemovalEnd_INTERNAL           RemovalEnd_Result = 4 // NodeDeleteErrorInternal
 )
 
 // Enum value maps for RemovalEnd_Result.
 var (
 	RemovalEnd_Result_name = map[int32]string{
-		0: "DELETED",
-		1: "FAILED_TO_EVICT",
-		2: "FAILED_TO_DELETE",
-		3: "INTERNAL",
+		0: "RESULT_UNSPECIFIED",
+		1: "DELETED",
+		2: "FAILED_TO_EVICT",
+		3: "FAILED_TO_DELETE",
+		4: "INTERNAL",
 	}
 	RemovalEnd_Result_value = map[string]int32{
-		"DELETED":          0,
-		"FAILED_TO_EVICT":  1,
-		"FAILED_TO_DELETE": 2,
-		"INTERNAL":         3,
+		"RESULT_UNSPECIFIED": 0,
+		"DELETED":            1,
+		"FAILED_TO_EVICT":    2,
+		"FAILED_TO_DELETE":   3,
+		"INTERNAL":           4,
 	}
 )
 
@@ -722,7 +737,7 @@ func (x *RemovalState) GetStage() RemovalState_Stage {
 	if x != nil {
 		return x.Stage
 	}
-	return RemovalState_TAINTED
+	return RemovalState_STAGE_UNSPECIFIED
 }
 
 func (x *RemovalState) GetEmpty() bool {
@@ -934,7 +949,7 @@ func (x *SeenNode) GetStanding() NodeStanding {
 	if x != nil {
 		return x.Standing
 	}
-	return NodeStanding_NODE_OURS
+	return NodeStanding_NODE_STANDING_UNSPECIFIED
 }
 
 func (x *SeenNode) GetError() string {
@@ -1083,7 +1098,7 @@ func (x *RemovalPod) GetPlanned() RemovalPod_Planned {
 	if x != nil {
 		return x.Planned
 	}
-	return RemovalPod_MOVES
+	return RemovalPod_PLANNED_UNSPECIFIED
 }
 
 func (x *RemovalPod) GetPriority() int32 {
@@ -1207,7 +1222,7 @@ func (x *EvictionAnswer) GetCause() EvictionAnswer_Cause {
 	if x != nil {
 		return x.Cause
 	}
-	return EvictionAnswer_OTHER
+	return EvictionAnswer_CAUSE_UNSPECIFIED
 }
 
 func (x *EvictionAnswer) GetRetryAfterSeconds() int64 {
@@ -1269,7 +1284,7 @@ func (x *MarkOutcome) GetStanding() NodeStanding {
 	if x != nil {
 		return x.Standing
 	}
-	return NodeStanding_NODE_OURS
+	return NodeStanding_NODE_STANDING_UNSPECIFIED
 }
 
 func (x *MarkOutcome) GetError() string {
@@ -1324,7 +1339,7 @@ func (x *AskOutcome) GetResult() AskOutcome_Result {
 	if x != nil {
 		return x.Result
 	}
-	return AskOutcome_TAKEN
+	return AskOutcome_RESULT_UNSPECIFIED
 }
 
 func (x *AskOutcome) GetError() string {
@@ -1684,7 +1699,7 @@ func (x *RemovalEnd) GetResult() RemovalEnd_Result {
 	if x != nil {
 		return x.Result
 	}
-	return RemovalEnd_DELETED
+	return RemovalEnd_RESULT_UNSPECIFIED
 }
 
 func (x *RemovalEnd) GetError() string {
@@ -1739,7 +1754,7 @@ const file_loadline_v1_removal_proto_rawDesc = "" +
 	"\x1bbatch_interval_milliseconds\x18\f \x01(\x03R\x19batchIntervalMilliseconds\"W\n" +
 	"\x14RemovalPriorityGroup\x12\x1a\n" +
 	"\bpriority\x18\x01 \x01(\x05R\bpriority\x12#\n" +
-	"\rgrace_seconds\x18\x02 \x01(\x03R\fgraceSeconds\"\xe2\x02\n" +
+	"\rgrace_seconds\x18\x02 \x01(\x03R\fgraceSeconds\"\xfa\x02\n" +
 	"\fRemovalState\x125\n" +
 	"\x05stage\x18\x01 \x01(\x0e2\x1f.loadline.v1.RemovalState.StageR\x05stage\x12\x14\n" +
 	"\x05empty\x18\x02 \x01(\bR\x05empty\x12\x19\n" +
@@ -1747,18 +1762,19 @@ const file_loadline_v1_removal_proto_rawDesc = "" +
 	"\x04pods\x18\x04 \x03(\v2\x17.loadline.v1.PodRemovalR\x04pods\x12$\n" +
 	"\vaccepted_ms\x18\x05 \x01(\x03H\x00R\n" +
 	"acceptedMs\x88\x01\x01\x12\x1b\n" +
-	"\tlooked_ms\x18\x06 \x01(\x03R\blookedMs\"j\n" +
-	"\x05Stage\x12\v\n" +
-	"\aTAINTED\x10\x00\x12\f\n" +
-	"\bDRAINING\x10\x01\x12\v\n" +
-	"\aDELAYED\x10\x02\x12\t\n" +
-	"\x05READY\x10\x03\x12\v\n" +
-	"\aMARKING\x10\x04\x12\n" +
+	"\tlooked_ms\x18\x06 \x01(\x03R\blookedMs\"\x81\x01\n" +
+	"\x05Stage\x12\x15\n" +
+	"\x11STAGE_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aTAINTED\x10\x01\x12\f\n" +
+	"\bDRAINING\x10\x02\x12\v\n" +
+	"\aDELAYED\x10\x03\x12\t\n" +
+	"\x05READY\x10\x04\x12\v\n" +
+	"\aMARKING\x10\x05\x12\n" +
 	"\n" +
-	"\x06MARKED\x10\x05\x12\n" +
+	"\x06MARKED\x10\x06\x12\n" +
 	"\n" +
-	"\x06ASKING\x10\x06\x12\t\n" +
-	"\x05ENDED\x10\aB\x0e\n" +
+	"\x06ASKING\x10\a\x12\t\n" +
+	"\x05ENDED\x10\bB\x0e\n" +
 	"\f_accepted_ms\"\xa1\x02\n" +
 	"\n" +
 	"PodRemoval\x12\x10\n" +
@@ -1780,7 +1796,7 @@ const file_loadline_v1_removal_proto_rawDesc = "" +
 	"\x06delays\x18\x03 \x03(\tR\x06delays\"M\n" +
 	"\bSeenPods\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12+\n" +
-	"\x04pods\x18\x02 \x03(\v2\x17.loadline.v1.RemovalPodR\x04pods\"\xe5\x03\n" +
+	"\x04pods\x18\x02 \x03(\v2\x17.loadline.v1.RemovalPodR\x04pods\"\xfe\x03\n" +
 	"\n" +
 	"RemovalPod\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
@@ -1795,38 +1811,40 @@ const file_loadline_v1_removal_proto_rawDesc = "" +
 	"\n" +
 	"daemon_set\x18\n" +
 	" \x01(\bR\tdaemonSet\x12-\n" +
-	"\x10evict_daemon_set\x18\v \x01(\bH\x02R\x0eevictDaemonSet\x88\x01\x01\"5\n" +
-	"\aPlanned\x12\t\n" +
-	"\x05MOVES\x10\x00\x12\t\n" +
-	"\x05STAYS\x10\x01\x12\a\n" +
-	"\x03NEW\x10\x02\x12\v\n" +
-	"\aCHANGED\x10\x03B\x10\n" +
+	"\x10evict_daemon_set\x18\v \x01(\bH\x02R\x0eevictDaemonSet\x88\x01\x01\"N\n" +
+	"\aPlanned\x12\x17\n" +
+	"\x13PLANNED_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05MOVES\x10\x01\x12\t\n" +
+	"\x05STAYS\x10\x02\x12\a\n" +
+	"\x03NEW\x10\x03\x12\v\n" +
+	"\aCHANGED\x10\x04B\x10\n" +
 	"\x0e_grace_secondsB\f\n" +
 	"\n" +
 	"_deleted_sB\x13\n" +
-	"\x11_evict_daemon_set\"\xe9\x01\n" +
+	"\x11_evict_daemon_set\"\xf5\x01\n" +
 	"\x0eEvictionAnswer\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\x05R\x04code\x127\n" +
 	"\x05cause\x18\x03 \x01(\x0e2!.loadline.v1.EvictionAnswer.CauseR\x05cause\x12.\n" +
 	"\x13retry_after_seconds\x18\x04 \x01(\x03R\x11retryAfterSeconds\x12\x14\n" +
-	"\x05error\x18\x05 \x01(\tR\x05error\"2\n" +
-	"\x05Cause\x12\t\n" +
-	"\x05OTHER\x10\x00\x12\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error\">\n" +
+	"\x05Cause\x12\x15\n" +
+	"\x11CAUSE_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +
 	"\x06BUDGET\x10\x01\x12\x12\n" +
 	"\x0eNAMESPACE_ENDS\x10\x02\"Z\n" +
 	"\vMarkOutcome\x125\n" +
 	"\bstanding\x18\x01 \x01(\x0e2\x19.loadline.v1.NodeStandingR\bstanding\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"\x89\x01\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"\xa1\x01\n" +
 	"\n" +
 	"AskOutcome\x126\n" +
 	"\x06result\x18\x01 \x01(\x0e2\x1e.loadline.v1.AskOutcome.ResultR\x06result\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"-\n" +
-	"\x06Result\x12\t\n" +
-	"\x05TAKEN\x10\x00\x12\v\n" +
-	"\aREFUSED\x10\x01\x12\v\n" +
-	"\aUNKNOWN\x10\x02\"\xc4\x01\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"E\n" +
+	"\x06Result\x12\x16\n" +
+	"\x12RESULT_UNSPECIFIED\x10\x00\x12\t\n" +
+	"\x05TAKEN\x10\x01\x12\v\n" +
+	"\aREFUSED\x10\x02\x12\v\n" +
+	"\aUNKNOWN\x10\x03\"\xc4\x01\n" +
 	"\x0fRemovalSiblings\x12\x1b\n" +
 	"\tnot_ready\x18\x01 \x01(\x03R\bnotReady\x12\x1d\n" +
 	"\n" +
@@ -1857,24 +1875,26 @@ const file_loadline_v1_removal_proto_rawDesc = "" +
 	"\x05first\x18\x03 \x01(\bR\x05first\x12%\n" +
 	"\x0edespite_budget\x18\x04 \x01(\bR\rdespiteBudget\x12\x1f\n" +
 	"\vbest_effort\x18\x05 \x01(\bR\n" +
-	"bestEffort\"\xee\x01\n" +
+	"bestEffort\"\x86\x02\n" +
 	"\n" +
 	"RemovalEnd\x126\n" +
 	"\x06result\x18\x01 \x01(\x0e2\x1e.loadline.v1.RemovalEnd.ResultR\x06result\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x1b\n" +
 	"\tgive_back\x18\x03 \x01(\bR\bgiveBack\x12%\n" +
-	"\x0efails_siblings\x18\x04 \x01(\bR\rfailsSiblings\"N\n" +
-	"\x06Result\x12\v\n" +
-	"\aDELETED\x10\x00\x12\x13\n" +
-	"\x0fFAILED_TO_EVICT\x10\x01\x12\x14\n" +
-	"\x10FAILED_TO_DELETE\x10\x02\x12\f\n" +
-	"\bINTERNAL\x10\x03*g\n" +
-	"\fNodeStanding\x12\r\n" +
-	"\tNODE_OURS\x10\x00\x12\r\n" +
-	"\tNODE_GONE\x10\x01\x12\x11\n" +
-	"\rNODE_REPLACED\x10\x02\x12\x11\n" +
-	"\rNODE_NOT_OURS\x10\x03\x12\x13\n" +
-	"\x0fNODE_UNREADABLE\x10\x04B/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x0efails_siblings\x18\x04 \x01(\bR\rfailsSiblings\"f\n" +
+	"\x06Result\x12\x16\n" +
+	"\x12RESULT_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aDELETED\x10\x01\x12\x13\n" +
+	"\x0fFAILED_TO_EVICT\x10\x02\x12\x14\n" +
+	"\x10FAILED_TO_DELETE\x10\x03\x12\f\n" +
+	"\bINTERNAL\x10\x04*\x86\x01\n" +
+	"\fNodeStanding\x12\x1d\n" +
+	"\x19NODE_STANDING_UNSPECIFIED\x10\x00\x12\r\n" +
+	"\tNODE_OURS\x10\x01\x12\r\n" +
+	"\tNODE_GONE\x10\x02\x12\x11\n" +
+	"\rNODE_REPLACED\x10\x03\x12\x11\n" +
+	"\rNODE_NOT_OURS\x10\x04\x12\x13\n" +
+	"\x0fNODE_UNREADABLE\x10\x05B/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_removal_proto_rawDescOnce sync.Once

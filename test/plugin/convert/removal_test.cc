@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
          }},
         {"now_ms", [](auto* q) { q->set_now_ms(-1); }},
         {"state.stage",
-         [](auto* q) { q->mutable_state()->set_stage(static_cast<v1::RemovalState::Stage>(8)); }},
+         [](auto* q) { q->mutable_state()->set_stage(static_cast<v1::RemovalState::Stage>(9)); }},
         {"state.accepted_ms", [](auto* q) { q->mutable_state()->set_accepted_ms(-2); }},
         {"state.pods.group", [](auto* q) { q->mutable_state()->add_pods()->set_group(1); }},
         {"state.pods.until_ms", [](auto* q) { q->mutable_state()->add_pods()->set_until_ms(INT64_MAX); }},
@@ -65,18 +65,21 @@ INSTANTIATE_TEST_SUITE_P(
          [](auto* q) {
            for (int i = 0; i <= kMaxRemovalPods; ++i) q->mutable_state()->add_pods();
          }},
-        {"node.standing", [](auto* q) { q->mutable_node()->set_standing(static_cast<v1::NodeStanding>(5)); }},
+        {"node.standing", [](auto* q) { q->mutable_node()->set_standing(static_cast<v1::NodeStanding>(6)); }},
         {"pods.pods.planned",
          [](auto* q) {
-           q->mutable_pods()->add_pods()->set_planned(static_cast<v1::RemovalPod::Planned>(4));
+           q->mutable_pods()->add_pods()->set_planned(static_cast<v1::RemovalPod::Planned>(5));
          }},
         {"evictions.cause",
          [](auto* q) { q->add_evictions()->set_cause(static_cast<v1::EvictionAnswer::Cause>(-1)); }},
         {"evictions.retry_after_seconds", [](auto* q) { q->add_evictions()->set_retry_after_seconds(-1); }},
+        {"node.standing", [](auto* q) { q->mutable_node(); }},
+        {"pods.pods.planned", [](auto* q) { q->mutable_pods()->add_pods(); }},
+        {"asked.result", [](auto* q) { q->mutable_asked(); }},
         {"marked.standing",
          [](auto* q) { q->mutable_marked()->set_standing(static_cast<v1::NodeStanding>(9)); }},
         {"asked.result",
-         [](auto* q) { q->mutable_asked()->set_result(static_cast<v1::AskOutcome::Result>(3)); }},
+         [](auto* q) { q->mutable_asked()->set_result(static_cast<v1::AskOutcome::Result>(4)); }},
         {"siblings.not_ready", [](auto* q) { q->mutable_siblings()->set_not_ready(-1); }},
         {"siblings.gathered_since_ms", [](auto* q) { q->mutable_siblings()->set_gathered_since_ms(-1); }},
     }));
@@ -85,7 +88,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(RemovalTest, AnyGracePeriodIsTaken) {
   for (const auto& [stated, taken] : {std::pair{INT64_MIN, int64_t{0}}, {INT64_MAX, kMaxRemovalPatience}}) {
     v1::StepRemovalRequest request = PlainStep();
-    request.mutable_pods()->add_pods()->set_grace_seconds(stated);
+    v1::RemovalPod* const pod = request.mutable_pods()->add_pods();
+    pod->set_planned(v1::RemovalPod::MOVES);
+    pod->set_grace_seconds(stated);
     const absl::StatusOr<RemovalQuestion> question = DecodeRemovalQuestion(request);
     ASSERT_TRUE(question.ok()) << question.status();
     EXPECT_EQ(question->seen.pods->pods[0].grace_s, taken);

@@ -139,7 +139,7 @@ func (a *Actuator) askCloud(ctx context.Context, d *deletion) *loadlinev1.AskOut
 	err := a.deleteTogether(ctx, d)
 	switch {
 	case err == nil:
-		return &loadlinev1.AskOutcome{}
+		return &loadlinev1.AskOutcome{Result: loadlinev1.AskOutcome_TAKEN}
 	case cloud.OutcomeUnknown(err):
 		return &loadlinev1.AskOutcome{Result: loadlinev1.AskOutcome_UNKNOWN, Error: textOf(err)}
 	}
