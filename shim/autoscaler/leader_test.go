@@ -551,6 +551,7 @@ func TestRestartWithAnotherPlan(t *testing.T) {
 		if err := b.once(b.ctx); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // the node is tainted in the background
 		b.stop()
 		b.actor.Actuator.Wait()
 		if _, ours := drain.MarkOf(b.node("n1")); !ours {

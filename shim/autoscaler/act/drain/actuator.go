@@ -106,7 +106,9 @@ func (a *Actuator) start(ctx context.Context, empty, drain []*deletion) error {
 	defer cancel()
 	if _, err := a.engine.StepRemoval(call, &loadlinev1.StepRemovalRequest{Rules: a.rules, NowMs: a.nowMs()}); err != nil {
 		for _, d := range slices.Concat(empty, drain) {
-			a.fail(d, ErrorInternal, err)
+			if ctx.Err() == nil {
+				a.fail(d, ErrorInternal, err)
+			}
 		}
 		return err
 	}
