@@ -57,7 +57,9 @@ func TestNothingIsDoneByWhatWasSeenLongAgo(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(20 * time.Second)
+				w.mu.Lock()
 				evicted := len(w.evicted)
+				w.mu.Unlock()
 				c.then(w)
 				a.Wait()
 				if len(w.evicted) != evicted || len(w.deleted) != 0 {
