@@ -158,7 +158,7 @@ void PodsDrain::AwaitEnd(std::span<PodRemoval> group) {
     due_ms_ = removal_.accepted_ms + std::min(NextLook(removal_.looked_ms, rules_.poll_ms), patience_ms);
     return;
   }
-  if (seen_.pods.has_value() && !seen_.pods->error.empty()) {
+  if (!seen_.pods->error.empty()) {
     failure_ = absl::StrCat("cannot see whether pods have ended: ", seen_.pods->error);
   } else {
     failure_ = absl::StrCat("pod ", group.front().name, ": still there ", patience_ms / 1000,

@@ -59,7 +59,7 @@ func (c *Cluster) WithoutNode(now time.Time) *scaleup.Pods {
 	gathered := scaleup.NewPodsForPlanning()
 	gathered.Selectors = c.selectors
 	gathered.Apart = func(pod *v1.Pod) string {
-		return apart(factsOf(pod, now), c.options.ScaleUp.NewPodScaleUpDelay.Duration)
+		return factsOf(pod, now).apart(c.options.ScaleUp.NewPodScaleUpDelay.Milliseconds())
 	}
 	for _, i := range taken {
 		gathered.AddPod(pods[i])
@@ -77,28 +77,37 @@ func (c *Cluster) WithoutNode(now time.Time) *scaleup.Pods {
 	return gathered
 }
 
-// factsOf returns what the engine goes by when it decides whether a pod without a node waits for one, beside what the
-// pod says to schedulers.
-func factsOf(pod *v1.Pod, now time.Time) *loadlinev1.PendingPods {
-	age := max(0, now.Sub(pod.CreationTimestamp.Time)) // another clock may be ahead
-	facts := &loadlinev1.PendingPods{YoungestAgeMilliseconds: new(age.Milliseconds()),
-		Unschedulable: slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+// facts are what the engine goes by when it decides whether a pod without a node waits for one, beside what the pod
+// says to schedulers.
+type facts struct {
+	unschedulable  bool
+	ageMs, delayMs int64
+	statesDelay    bool
+}
+
+func factsOf(pod *v1.Pod, now time.Time) facts {
+	f := facts{ageMs: max(0, now.Sub(pod.CreationTimestamp.Time)).Milliseconds(), // another clock may be ahead
+		unschedulable: slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
 			return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
 		})}
 	if stated, ok := pod.Annotations[scaleUpDelay]; ok {
-		if delay, err := time.ParseDuration(stated); err == nil {
-			facts.ScaleUpDelayMilliseconds = new(delay.Milliseconds())
-		}
+		delay, err := time.ParseDuration(stated)
+		f.delayMs, f.statesDelay = delay.Milliseconds(), err == nil
 	}
-	return facts
+	return f
 }
 
 // apart returns a text that is equal for pods with equal facts. Of ages it says only which of the stated delays they
 // have reached, so that there are few kinds of pods: whichever delay holds, it holds for all of a kind alike.
-func apart(facts *loadlinev1.PendingPods, delay time.Duration) string {
-	age, own := facts.GetYoungestAgeMilliseconds(), facts.GetScaleUpDelayMilliseconds()
-	return fmt.Sprintf("%t %t %d %t %t ", facts.Unschedulable, facts.ScaleUpDelayMilliseconds != nil, own, age < own,
-		age < delay.Milliseconds())
+func (f facts) apart(delayMs int64) string {
+	switch {
+	case !f.statesDelay && f.ageMs >= delayMs && f.unschedulable: // as nearly all are
+		return "u "
+	case !f.statesDelay && f.ageMs >= delayMs:
+		return "- "
+	}
+	return fmt.Sprintf("%t %t %d %t %t ", f.unschedulable, f.statesDelay, f.delayMs, f.ageMs < f.delayMs,
+		f.ageMs < delayMs)
 }
 
 // podOf returns a pod as a DaemonSet would make it, of which there is none to look at.
@@ -206,9 +215,13 @@ func (b *batch) cameAt(pod *v1.Pod, now time.Time) time.Time {
 // Tell says of equal pods what the engine goes by when it decides whether they wait for a node, and how long ago the
 // first and the last of them came.
 func (c *Cluster) Tell(pods []*v1.Pod, now time.Time, entry *loadlinev1.PendingPods) {
-	proto.Merge(entry, factsOf(slices.MaxFunc(pods, func(a, b *v1.Pod) int {
+	f := factsOf(slices.MaxFunc(pods, func(a, b *v1.Pod) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
-	}), now))
+	}), now)
+	entry.Unschedulable, entry.YoungestAgeMilliseconds, entry.ScaleUpDelayMilliseconds = f.unschedulable, &f.ageMs, nil
+	if f.statesDelay {
+		entry.ScaleUpDelayMilliseconds = &f.delayMs
+	}
 	first, last := time.Duration(0), time.Duration(1<<63-1)
 	for _, pod := range pods {
 		age := now.Sub(c.demand.batch.cameAt(pod, now))

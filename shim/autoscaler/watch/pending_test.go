@@ -141,3 +141,21 @@ func TestAHundredThousandPodsKeepNobodyOut(t *testing.T) {
 		t.Errorf("the last kind has %d pods", len(last))
 	}
 }
+
+// A loop looks at each pod without a node, most of which no scheduler finds a node for.
+func BenchmarkWithoutNode(b *testing.B) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	options := config.Default()
+	c := &Cluster{options: &options, objects: objects{Unbound: map[types.NamespacedName]*v1.Pod{}}}
+	for i := range mostPending {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprint(i)}}
+		pod.Status.Conditions = []v1.PodCondition{
+			{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}
+		c.Unbound[types.NamespacedName{Namespace: "a", Name: pod.Name}] = pod
+	}
+	for b.Loop() {
+		if kinds := len(c.WithoutNode(now).Pending()); kinds != 1 {
+			b.Fatalf("%d kinds of pods, want 1", kinds)
+		}
+	}
+}

@@ -28,8 +28,8 @@ func (e brokenEngine) StepRemoval(ctx context.Context, q *loadlinev1.StepRemoval
 	return e.Engine.StepRemoval(ctx, q, options...)
 }
 
-// An engine that is away for a minute delays a removal. One that stays away, or refuses a question, ends it: the node is
-// given back. Once the cloud was asked, what it has answered counts.
+// An engine that is away for a minute delays a removal. One that stays away, or refuses a question, ends it: the node
+// is given back. Once the cloud was asked, what it has answered counts.
 func TestEngineIsAway(t *testing.T) {
 	unknown := status.Error(codes.Unavailable, "no")
 	for name, c := range map[string]struct {

@@ -3,6 +3,7 @@ package drain
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -24,6 +25,10 @@ func (a *Actuator) evictAll(ctx context.Context, d *deletion,
 	for i, order := range orders {
 		all.Go(func() {
 			pod := d.pods[order.Uid]
+			if pod == nil { // it is in no list any more, and the engine has not seen the last ones
+				answers[i] = &loadlinev1.EvictionAnswer{Uid: order.Uid, Code: http.StatusNotFound}
+				return
+			}
 			err := a.evict(ctx, d, pod, order)
 			if (err == nil || apierrors.IsNotFound(err)) && !order.BestEffort {
 				a.noteEviction(pod)

@@ -306,12 +306,8 @@ func delays(node *v1.Node) []string {
 
 // sleep waits, unless the context ends first.
 func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+	if sleepUnless(ctx, d, nil) {
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return ctx.Err()
 }
