@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "plugin/convert/slack.h"
 #include "plugin/convert/text.h"
 #include "plugin/convert/waiting.h"
+#include "plugin/report/loop_report.h"
 #include "plugin/service/drain_turn.h"
 #include "plugin/service/fleet_turn.h"
 #include "plugin/service/handlers.h"
@@ -71,6 +73,10 @@ absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) 
       !status.ok()) {
     return status;
   }
+  Fields counts;
+  counts.Range("deferred_pods", request.deferred_pods(), 0, INT32_MAX);
+  counts.Range("left_out_pods", request.left_out_pods(), 0, INT32_MAX);
+  if (!counts.status().ok()) return counts.status();
   const absl::StatusOr<LoopDecisions> decisions = DecodeDecisions(request);
   if (!decisions.ok()) return decisions.status();
   absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
@@ -145,6 +151,12 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
                      &decoded->left_out);
 }
 
+std::function<std::string(int32_t)> NamesOf(const ClusterState& cluster) {
+  return [&cluster](int32_t slot) {
+    return slot >= 0 && cluster.Occupied(Slot{slot}) ? std::string(cluster.name(Slot{slot})) : "";
+  };
+}
+
 }  // namespace
 
 absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& request,
@@ -216,6 +228,8 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   decoded->left_out.Add(shared.LeftOut());
   decoded->left_out.Add(drain_turn->left_out());
   TellLeftOut(decoded->left_out, &response);
+  if (fleet_turn != nullptr)
+    *response.mutable_report() = ReportOf({request, response, NamesOf(view.cluster())});
   absl::StatusOr<v1::PlanLoopResponse> sized =
       Sized(std::move(response), "ask for a compact one, or send equal pods as one entry");
   if (!sized.ok()) return sized;

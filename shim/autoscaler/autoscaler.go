@@ -210,9 +210,9 @@ func (a *Autoscaler) lead(ctx context.Context, term int64) {
 	}
 	klog.InfoS("Leads", "term", term)
 	a.vitals.leads.Store(true)
-	a.metrics.Leader.Set(1)
+	a.metrics.Set(tell.Leader, 1)
 	a.loops(ctx, term)
-	a.metrics.Leader.Set(0)
+	a.metrics.Set(tell.Leader, 0)
 	a.vitals.leads.Store(false)
 }
 

@@ -293,7 +293,7 @@ func TestWhatGrows(t *testing.T) {
 				if got := b.sky.requests(); !slices.Equal(got, c.want) {
 					t.Errorf("asked for %v, want %v", got, c.want)
 				}
-				if up := b.readStatus().ClusterWide.ScaleUp; up.PendingPods != 4-c.idle || !strings.Contains(up.Why, c.why) ||
+				if up := b.readStatus().ClusterWide.ScaleUp; up.PendingPods != int32(4-c.idle) || !strings.Contains(up.Why, c.why) ||
 					c.why == "" && up.Why != "" && c.want == nil && name != "DecidedElsewhere" {
 					t.Errorf("status %+v, want %q in it", up, c.why)
 				}
@@ -402,7 +402,7 @@ func TestNodesThatDoNotCome(t *testing.T) {
 					t.Errorf("asked for %v, want %v", got, c.want)
 				}
 				if s := b.readStatus().NodeGroups[0]; s.ScaleUp.Status != "Backoff" ||
-					s.ScaleUp.BackoffInfo.ErrorCode != "timeout" || s.Health.Target != 0 {
+					s.ScaleUp.BackoffInfo.ErrorCode != "timeout" || s.Health.CloudProviderTarget != 0 {
 					t.Errorf("status %+v", s)
 				}
 				b.end()

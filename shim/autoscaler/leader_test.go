@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -272,14 +274,19 @@ func (b *bench) end() {
 	synctest.Wait()
 }
 
-func (b *bench) readStatus() (s tell.Status) {
+func (b *bench) readStatus() *loadlinev1.AutoscalerStatus {
 	b.t.Helper()
 	object, err := b.client.CoreV1().ConfigMaps("kube-system").Get(b.t.Context(), "loadline-autoscaler-status",
 		metav1.GetOptions{})
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := yaml.UnmarshalStrict([]byte(object.Data["status"]), &s); err != nil {
+	data, err := yaml.YAMLToJSON([]byte(object.Data["status"]))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	s := &loadlinev1.AutoscalerStatus{}
+	if err := protojson.Unmarshal(data, s); err != nil {
 		b.t.Fatal(err)
 	}
 	return s
@@ -333,8 +340,8 @@ func TestDrainsOneNode(t *testing.T) {
 				t.Errorf("%s has a soft taint: %v", name, ok)
 			}
 		}
-		want := []tell.Blocker{{Reason: "NoPlaceToMovePods", Nodes: 1}, {Reason: "NotUnderutilized", Nodes: 1}}
-		if !slices.Equal(s.TopBlockers, want) {
+		want := []*loadlinev1.Blocker{{Reason: "NoPlaceToMovePods", Nodes: 1}, {Reason: "NotUnderutilized", Nodes: 1}}
+		if !slices.EqualFunc(s.TopBlockers, want, func(a, b *loadlinev1.Blocker) bool { return proto.Equal(a, b) }) {
 			t.Errorf("blockers %v, want %v", s.TopBlockers, want)
 		}
 		b.run(40 * time.Second)

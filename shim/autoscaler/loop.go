@@ -2,7 +2,6 @@ package autoscaler
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -14,7 +13,6 @@ import (
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/autoscaler/watch"
-	"loadline.dev/shim/internal/text"
 )
 
 // leader does the work of the one process that leads, loop by loop.
@@ -51,7 +49,7 @@ func (l *leader) once(ctx context.Context) error {
 	l.clock.look(l.timersRun(o))
 	l.teller.Tell(ctx, o, l.clock.wall(), l.clock.now().Sub(o.Now))
 	if err == nil {
-		l.teller.Metrics.LastLoop.Set(float64(l.clock.wall().Unix()))
+		l.teller.Metrics.Set(tell.LastLoop, float64(l.clock.wall().Unix()))
 	}
 	return err
 }
@@ -84,7 +82,11 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 		return "cloudProvider", err
 	}
 	o.See(groups)
-	l.noteProblems(o)
+	for _, g := range o.Groups {
+		if g.Problem != nil {
+			l.teller.Metrics.Failed("cloudProvider")
+		}
+	}
 	done = l.teller.Metrics.Time(tell.FunctionUpdate)
 	o.UnderWay, o.Acknowledged = l.actor.Actuator.UnderWay(), l.actor.Actuator.Acknowledged
 	err = l.cluster.Apply()
@@ -108,7 +110,6 @@ func (l *leader) makePlan(ctx context.Context, o *plan.Loop) error {
 		return err
 	}
 	l.batchWait = time.Duration(o.Plan.Answer.GetBatchWaitMilliseconds()) * time.Millisecond
-	l.teller.TellAnswer(o.Fleet(), o.Now)
 	// A write that fails is no error of the loop: the next one tries again, and a new leader lets the times of what it
 	// does not know begin anew.
 	if err := l.planner.Keep(ctx); err != nil && ctx.Err() == nil {
@@ -117,22 +118,7 @@ func (l *leader) makePlan(ctx context.Context, o *plan.Loop) error {
 			"err", plan.Bounded(err))
 	}
 	l.teller.TellLoadLine(ctx, l.planner.Settings.GetFit().GetLoadLine())
-	l.teller.TellCutShort(o)
-	l.teller.TellMoves(o.Answer().GetReplacement())
 	return nil
-}
-
-// noteProblems takes note of groups that are left as they are, since the provider cannot tell all of them.
-func (l *leader) noteProblems(o *plan.Loop) {
-	var texts []string
-	for _, g := range o.Groups {
-		if g.Problem != nil {
-			l.teller.Metrics.Failed("cloudProvider")
-			texts = append(texts,
-				text.Bound(fmt.Sprintf("node group %s is left as it is: %v", g.ID, g.Problem), plan.MostStatusText))
-		}
-	}
-	o.Warnings = append(o.Warnings, texts...)
 }
 
 // timersRun says whether this loop counted for how long something has been so.

@@ -181,7 +181,7 @@ func TestAGroupThatCannotBeReadIsLeftAsItIs(t *testing.T) {
 					"code = Internal desc = told to fail"; !slices.Equal(s.Warnings, []string{want}) || s.Message != "" {
 					t.Errorf("warnings %q, want %q; message %q", s.Warnings, want, s.Message)
 				}
-				if cheap := s.NodeGroups[0].Health; cheap.Target != 2 || cheap.Status != "Healthy" {
+				if cheap := s.NodeGroups[0].Health; cheap.CloudProviderTarget != 2 || cheap.Status != "Healthy" {
 					t.Errorf("group %+v", cheap)
 				}
 				for _, pod := range []string{"web-0", "web-1", "late-0"} {

@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/nodegroup"
 )
 
@@ -87,15 +87,15 @@ func (b *bench) addTaints(name string, taints ...v1.Taint) {
 	synctest.Wait()
 }
 
-func (b *bench) sizeStatusOf(group string) tell.GroupSizeStatus {
+func (b *bench) sizeStatusOf(group string) *loadlinev1.NodeGroupSizeStatus {
 	b.t.Helper()
 	for _, g := range b.readStatus().NodeGroups {
 		if g.Name == group && g.Size != nil {
-			return *g.Size
+			return g.Size
 		}
 	}
 	b.t.Fatalf("group %s has no size", group)
-	return tell.GroupSizeStatus{}
+	return nil
 }
 
 // expectSizeMetrics compares the metrics of group n.
@@ -121,7 +121,7 @@ func TestSizedGroupGrowsAndShrinks(t *testing.T) {
 		if got := b.sky.requests(); !slices.Equal(got, []string{"n+1"}) {
 			t.Fatalf("asked for %v, want n+1", got)
 		}
-		if s := b.sizeStatusOf("n"); s.CPU != "75.0 %" || s.Memory != "0.0 %" || s.Action != "scale-up" ||
+		if s := b.sizeStatusOf("n"); s.Cpu != "75.0 %" || s.Memory != "0.0 %" || s.Action != "scale-up" ||
 			s.Delta != 1 || s.Reason != "above the scale-up threshold" {
 			t.Errorf("size %+v", s)
 		}
@@ -214,9 +214,8 @@ func TestSizedGroup(t *testing.T) {
 				if _, tainted := b.sizeTaintOf("n2"); tainted {
 					t.Error("n2 is tainted")
 				}
-				status := b.sizeStatusOf("n")
-				if text := status.String(); !strings.Contains(text, c.status) {
-					t.Errorf("status %q, want %q in it", text, c.status)
+				if lines := fmt.Sprint(b.teller.Snapshot.Load().Page.Lines); !strings.Contains(lines, c.status) {
+					t.Errorf("the page says %q, want %q in it", lines, c.status)
 				}
 				b.end()
 			})

@@ -2,7 +2,6 @@ package autoscaler
 
 import (
 	"errors"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -81,32 +79,8 @@ func TestPageOfLeader(t *testing.T) {
 		b.expectPage("/", "What is shown is old: since 1h0m10s ago no loop has ended.")
 		b.fails = errors.New("no <cloud>")
 		_ = b.once(b.ctx)
-		b.expectPage("/", "The last loop has no plan: no &lt;cloud&gt;", "There is no plan that says so.")
+		b.expectPage("/", "The last loop has no plan: no &lt;cloud&gt;")
 		b.end()
-	})
-}
-
-// Nodes hear of a move that begins, and of one that is given up; in mode observe nobody does.
-func TestNodesAreToldOfMoves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, 2, nil)
-		if err := b.cluster.Apply(); err != nil {
-			t.Fatal(err)
-		}
-		plan := &loadlinev1.LoopReplacement{Begun: 1,
-			Moves: []*loadlinev1.MoveUnderWay{{Phase: "draining", Remove: []string{"n2"}},
-				{Phase: "ordered", Remove: []string{"n1"}, ToCome: 1}},
-			Ended: []*loadlinev1.EndedMove{{Why: "a pod has no place", Remove: []string{"n2", "gone"}}}}
-		b.teller.TellMoves(plan)
-		want := map[string]string{"Replacement": "to be replaced, for less: n1 by 1 to come",
-			"ReplacementGivenUp": "stays for now: a pod has no place"}
-		if got := b.eventsSince(); !maps.Equal(got, want) {
-			t.Errorf("events %q, want %q", got, want)
-		}
-		b.config.Mode = "observe"
-		if b.teller.TellMoves(plan); len(b.eventsSince()) > 0 {
-			t.Error("events in mode observe")
-		}
 	})
 }
 
@@ -131,7 +105,7 @@ func TestNodesAboveTheLoadLineAreTold(t *testing.T) {
 			b.run(3 * time.Minute)
 			gone := len(b.deleted) > 0
 			b.end()
-			above := testutil.ToFloat64(b.teller.Metrics.NodesAboveLine)
+			above := gaugeOf(t, b, "loadline_autoscaler_nodes_above_load_line", "")
 			if gone != want.goes || !gone && above != want.above {
 				t.Errorf("line %q: %v nodes above, a node is gone: %v; want %+v", line, above, gone, want)
 			}

@@ -124,7 +124,7 @@ func (g AutoscalerGroup) row() groupRow {
 	end := float64(max(g.Max, g.Target, g.Nodes, 1))
 	x := func(nodes int) float64 { return groupWidth * float64(nodes) / end }
 	stay, coming := max(0, g.Nodes-g.Going), max(0, g.Target-g.Nodes+g.Going)
-	text := count(g.Nodes, "node")
+	text := Counted(g.Nodes, "node")
 	if g.Going > 0 {
 		text += fmt.Sprintf(", %d going", g.Going)
 	}

@@ -175,7 +175,7 @@ func (d *Drain) Write(w io.Writer) error {
 		row := drainRow{Name: texttable.Escape(node.Name), Start: texttable.Escape(node.Start),
 			Until: texttable.Escape(node.Until), Pods: "empty"}
 		if len(node.Moves) > 0 {
-			row.Pods = count(len(node.Moves), "pod")
+			row.Pods = Counted(len(node.Moves), "pod")
 		}
 		for step, s := range rows[i] {
 			if s.Kind != "idle" {
@@ -216,7 +216,8 @@ func newDrainPart(step int, s drainStep) drainPart {
 	return part
 }
 
-func count(n int, word string) string {
+// Counted writes a number with what it counts: "1 node", "2 nodes".
+func Counted(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
 	}

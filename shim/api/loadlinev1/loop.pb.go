@@ -244,6 +244,11 @@ type PlanLoopRequest struct {
 	// Set: of `pods` those wait that do so by these rules. Unset: all of them, but for placeholders and those
 	// of a priority below -10.
 	Waiting *WaitingRules `protobuf:"bytes,34,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Pods without a node that the question has no room for: they are told as deferred. [0, 2^31).
+	DeferredPods int32 `protobuf:"varint,35,opt,name=deferred_pods,json=deferredPods,proto3" json:"deferred_pods,omitempty"`
+	// Pods without a node that no question holds, since they alone cannot be taken: they are told as waiting.
+	// [0, 2^31).
+	LeftOutPods int32 `protobuf:"varint,36,opt,name=left_out_pods,json=leftOutPods,proto3" json:"left_out_pods,omitempty"`
 	// Set: groups are told as the cloud shows them, each with `cloud`; of its nodes, those on their way, and
 	// whether it may grow, the engine judges itself. current_nodes, scale_down.slots and held are left unset
 	// then, max_nodes is the maximum of the group, and since_growth_milliseconds is known already.
@@ -529,6 +534,20 @@ func (x *PlanLoopRequest) GetWaiting() *WaitingRules {
 		return x.Waiting
 	}
 	return nil
+}
+
+func (x *PlanLoopRequest) GetDeferredPods() int32 {
+	if x != nil {
+		return x.DeferredPods
+	}
+	return 0
+}
+
+func (x *PlanLoopRequest) GetLeftOutPods() int32 {
+	if x != nil {
+		return x.LeftOutPods
+	}
+	return 0
 }
 
 func (x *PlanLoopRequest) GetFleet() *LoopFleet {
@@ -912,7 +931,9 @@ type PlanLoopResponse struct {
 	// With PlanLoopRequest.waiting: entries of the request whose pods do not wait, in their order.
 	NotWaiting []*NotWaitingPods `protobuf:"bytes,20,rep,name=not_waiting,json=notWaiting,proto3" json:"not_waiting,omitempty"`
 	// With PlanLoopRequest.fleet: what was found out, and what is to be done.
-	Fleet         *LoopFleetAnswer `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
+	Fleet *LoopFleetAnswer `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
+	// With PlanLoopRequest.fleet: what people are told of it.
+	Report        *LoopReport `protobuf:"bytes,41,opt,name=report,proto3" json:"report,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1090,6 +1111,13 @@ func (x *PlanLoopResponse) GetNotWaiting() []*NotWaitingPods {
 func (x *PlanLoopResponse) GetFleet() *LoopFleetAnswer {
 	if x != nil {
 		return x.Fleet
+	}
+	return nil
+}
+
+func (x *PlanLoopResponse) GetReport() *LoopReport {
+	if x != nil {
+		return x.Report
 	}
 	return nil
 }
@@ -1863,7 +1891,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\xc4\x0e\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x18loadline/v1/report.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\x8d\x0f\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1900,7 +1928,9 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x11enforce_min_sizes\x18\x1f \x01(\bR\x0fenforceMinSizes\x126\n" +
 	"\abalance\x18  \x01(\v2\x1c.loadline.v1.GroupSimilarityR\abalance\x12F\n" +
 	"\rconsolidation\x18! \x01(\v2 .loadline.v1.ConsolidationPolicyR\rconsolidation\x123\n" +
-	"\awaiting\x18\" \x01(\v2\x19.loadline.v1.WaitingRulesR\awaiting\x12,\n" +
+	"\awaiting\x18\" \x01(\v2\x19.loadline.v1.WaitingRulesR\awaiting\x12#\n" +
+	"\rdeferred_pods\x18# \x01(\x05R\fdeferredPods\x12\"\n" +
+	"\rleft_out_pods\x18$ \x01(\x05R\vleftOutPods\x12,\n" +
 	"\x05fleet\x18( \x01(\v2\x16.loadline.v1.LoopFleetR\x05fleet\"o\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
@@ -1938,7 +1968,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
 	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\x12*\n" +
-	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\x8c\t\n" +
+	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xbd\t\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -1964,7 +1994,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x0edeletion_costs\x18\x13 \x03(\v2\x1d.loadline.v1.NodeDeletionCostR\rdeletionCosts\x12<\n" +
 	"\vnot_waiting\x18\x14 \x03(\v2\x1b.loadline.v1.NotWaitingPodsR\n" +
 	"notWaiting\x122\n" +
-	"\x05fleet\x18( \x01(\v2\x1c.loadline.v1.LoopFleetAnswerR\x05fleet\"\xc1\x01\n" +
+	"\x05fleet\x18( \x01(\v2\x1c.loadline.v1.LoopFleetAnswerR\x05fleet\x12/\n" +
+	"\x06report\x18) \x01(\v2\x17.loadline.v1.LoopReportR\x06report\"\xc1\x01\n" +
 	"\x0eNotWaitingPods\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\x05R\x03pod\x12:\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\".loadline.v1.NotWaitingPods.ReasonR\x06reason\"a\n" +
@@ -2095,8 +2126,9 @@ var file_loadline_v1_loop_proto_goTypes = []any{
 	(*MeasureUtilizationResponse)(nil), // 44: loadline.v1.MeasureUtilizationResponse
 	(*LeftOut)(nil),                    // 45: loadline.v1.LeftOut
 	(*LoopFleetAnswer)(nil),            // 46: loadline.v1.LoopFleetAnswer
-	(*ConsolidationBill)(nil),          // 47: loadline.v1.ConsolidationBill
-	(*PodRun)(nil),                     // 48: loadline.v1.PodRun
+	(*LoopReport)(nil),                 // 47: loadline.v1.LoopReport
+	(*ConsolidationBill)(nil),          // 48: loadline.v1.ConsolidationBill
+	(*PodRun)(nil),                     // 49: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
 	19, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
@@ -2142,16 +2174,17 @@ var file_loadline_v1_loop_proto_depIdxs = []int32{
 	9,  // 40: loadline.v1.PlanLoopResponse.deletion_costs:type_name -> loadline.v1.NodeDeletionCost
 	8,  // 41: loadline.v1.PlanLoopResponse.not_waiting:type_name -> loadline.v1.NotWaitingPods
 	46, // 42: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
-	1,  // 43: loadline.v1.NotWaitingPods.reason:type_name -> loadline.v1.NotWaitingPods.Reason
-	11, // 44: loadline.v1.LoopReplacement.moves:type_name -> loadline.v1.MoveUnderWay
-	12, // 45: loadline.v1.LoopReplacement.ended:type_name -> loadline.v1.EndedMove
-	47, // 46: loadline.v1.LoopReplacement.bill:type_name -> loadline.v1.ConsolidationBill
-	48, // 47: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	47, // 43: loadline.v1.PlanLoopResponse.report:type_name -> loadline.v1.LoopReport
+	1,  // 44: loadline.v1.NotWaitingPods.reason:type_name -> loadline.v1.NotWaitingPods.Reason
+	11, // 45: loadline.v1.LoopReplacement.moves:type_name -> loadline.v1.MoveUnderWay
+	12, // 46: loadline.v1.LoopReplacement.ended:type_name -> loadline.v1.EndedMove
+	48, // 47: loadline.v1.LoopReplacement.bill:type_name -> loadline.v1.ConsolidationBill
+	49, // 48: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -2165,6 +2198,7 @@ func file_loadline_v1_loop_proto_init() {
 	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_fleet_proto_init()
 	file_loadline_v1_prices_proto_init()
+	file_loadline_v1_report_proto_init()
 	file_loadline_v1_scale_up_proto_init()
 	file_loadline_v1_scale_up_plan_proto_init()
 	file_loadline_v1_size_proto_init()

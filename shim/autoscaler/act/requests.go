@@ -10,6 +10,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/plan"
+	"loadline.dev/shim/autoscaler/tell"
 )
 
 // increase has a group grow; nil: there is no such group.
@@ -113,5 +114,5 @@ func (a *Actor) countGivenUp(reason string, nodes int, err error) {
 		a.teller.Metrics.Failed("cloudProvider")
 		return
 	}
-	a.teller.Metrics.GaveUp(reason, nodes)
+	a.teller.Metrics.Count(tell.GivenUpNodes, float64(nodes), reason)
 }

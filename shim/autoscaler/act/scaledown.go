@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
-	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
@@ -31,10 +29,6 @@ func (a *Actor) shrink(ctx context.Context, o *plan.Loop, todo *actions) (part s
 		return "plan", err
 	}
 	if len(wanted.Removals) == 0 {
-		starts := func(r *loadlinev1.NodeRemoval) bool { return r.GetStart() }
-		if o.Fleet().GetCoolsDown() && slices.ContainsFunc(o.Plan.GetRemove(), starts) {
-			o.Outcome = plan.OutcomeInCooldown
-		}
 		return "", nil
 	}
 	done := a.teller.Metrics.Time(tell.FunctionStart)

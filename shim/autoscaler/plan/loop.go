@@ -61,19 +61,11 @@ func (s *seen) See(groups []cloud.Group) {
 	}
 }
 
-// Outcomes of scale-down that no plan has.
+// Outcomes under the names of Cluster Autoscaler, where the engine does not tell them.
 const (
 	OutcomeNotTried   = "ScaleDownNotTried"
-	OutcomeInCooldown = "ScaleDownInCooldown"
-)
-
-// Outcomes of scale-up, under the names of Cluster Autoscaler.
-const (
 	scaleUpNotTried   = "ScaleUpNotTried"
-	scaleUpNotNeeded  = "ScaleUpNotNeeded"
-	scaleUpNoOptions  = "ScaleUpNoOptionsAvailable"
 	ScaleUpSuccessful = "ScaleUpSuccessful"
-	scaleUpInCooldown = "ScaleUpInCooldown" // it waits for further pods
 	ScaleUpError      = "ScaleUpError"
 )
 
@@ -88,6 +80,9 @@ func (o *Loop) Answer() *loadlinev1.PlanLoopResponse {
 // Fleet is what the engine has found out about machines, and what is to be done.
 func (o *Loop) Fleet() *loadlinev1.LoopFleetAnswer { return o.Answer().GetFleet() }
 
+// Report is what the engine has people be told; nil: there is no plan.
+func (o *Loop) Report() *loadlinev1.LoopReport { return o.Answer().GetReport() }
+
 // Group returns a node group by its id; nil: there is none.
 func (o *Loop) Group(id string) *Group {
 	for _, g := range o.Groups {
@@ -96,14 +91,6 @@ func (o *Loop) Group(id string) *Group {
 		}
 	}
 	return nil
-}
-
-// Waiting returns how many pods wait for a node. Without a plan none is known to.
-func (o *Loop) Waiting() int {
-	if o.Plan == nil {
-		return 0
-	}
-	return o.Plan.waiting
 }
 
 // Entry returns the pods at a position of the question; none where they are on nodes that are being deleted.
@@ -120,9 +107,3 @@ type Group struct {
 	// Found is what the engine has found out about it; nil: there is no answer.
 	Found *loadlinev1.GroupSight
 }
-
-// Upcoming is how many nodes are on their way.
-func (g *Group) Upcoming() int { return int(g.Found.GetStarting() + g.Found.GetComing()) }
-
-// BacksOff says whether the group may not grow for a time, since it has failed to.
-func (g *Group) BacksOff() bool { return g.Found.GetBackOff() != nil }

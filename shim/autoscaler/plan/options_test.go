@@ -30,6 +30,8 @@ var notOptions = map[string]string{
 	"PlanLoopRequest.groups": "what the provider says; scaleDown, scaleUp and a rank policy have the " +
 		"options of all groups",
 	"PlanLoopRequest.pods":                        "the cluster",
+	"PlanLoopRequest.deferred_pods":               "the cluster",
+	"PlanLoopRequest.left_out_pods":               "the cluster",
 	"PlanLoopRequest.daemon_pods":                 "the cluster",
 	"PlanLoopRequest.size_pods":                   "the cluster",
 	"PlanLoopRequest.pools":                       "the cluster: devices on nodes",

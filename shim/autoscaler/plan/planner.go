@@ -2,7 +2,6 @@
 package plan
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -93,39 +92,8 @@ type Plan struct {
 	Answer *loadlinev1.PlanLoopResponse
 	// NameOf are the names of the nodes by their slots.
 	NameOf map[int32]string
-	// entries are the positions, among all pods without a node, of those that the question held; Deferred is how many
-	// pods it did not hold.
-	entries  []int
-	Deferred int
-	// waiting is how many pods wait for a node: all that the answer does not say it of that they do not.
-	waiting int
-}
-
-// The parts of a plan. Each is a label of a metric.
-const (
-	PartScaleUp = "scaleUp"
-	PartSlack   = "slack"
-	PartDrain   = "drain"
-)
-
-// cutShort is a part of a plan that was cut short.
-type cutShort struct {
-	Part    string // one of those above
-	missing string
-	by      string // what was used up: work, time or memory
-}
-
-func (c cutShort) String() string {
-	return fmt.Sprintf("the plan is cut short by %s: %s", c.by, c.missing)
-}
-
-// CutShort returns the parts of a plan that were cut short: the next loop goes on from there.
-func (p *Plan) CutShort() []cutShort {
-	return slices.DeleteFunc([]cutShort{
-		{PartScaleUp, "more might grow, or at less cost", p.Answer.GetScaleUp().GetCutShortBy()},
-		{PartSlack, "some slack may have no node, and no node is asked for it", p.Answer.GetSlack().GetCutShort()},
-		{PartDrain, "not all nodes were looked at to see whether they can go", p.PlanDrainResponse.GetCutShortBy()},
-	}, func(c cutShort) bool { return c.by == "" })
+	// entries are the positions, among all pods without a node, of those that the question held.
+	entries []int
 }
 
 // request is the part of a question that is the same at whatever state of the view it is answered.
@@ -183,31 +151,17 @@ func (p *Planner) Plan(ctx context.Context, o *Loop) error {
 		g.Found = answer.Groups[i]
 	}
 	o.noteSizes()
-	o.Warnings = append(o.Warnings, answer.GetWarnings()...)
 	p.Fleet.take(answer)
-	o.Outcome, o.GrowthOutcome = cmp.Or(plan.GetStatus(), OutcomeNotTried), p.wouldGrow(o)
+	all := o.Report().GetStatus().GetClusterWide()
+	o.Outcome, o.GrowthOutcome = all.GetScaleDown().GetResult(), all.GetScaleUp().GetResult()
 	return nil
-}
-
-// wouldGrow says what a plan comes to for scale-up, before it is carried out.
-func (p *Planner) wouldGrow(o *Loop) string {
-	switch {
-	case !p.Config.Decides(config.ScaleUpDecision):
-		return scaleUpNotTried
-	case o.Plan.Answer.GetBatchWaitMilliseconds() > 0:
-		return scaleUpInCooldown
-	case len(o.Plan.Answer.GetGrowth()) > 0:
-		return ScaleUpSuccessful
-	case len(o.Plan.Answer.GetScaleUp().GetUnplaced()) > 0:
-		return scaleUpNoOptions
-	}
-	return scaleUpNotNeeded
 }
 
 func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 	plan := &Plan{NameOf: map[int32]string{}}
 	request := p.request(o)
 	pending := o.Pods.Pending()
+	request.LeftOutPods = int32(o.Pods.LeftOutPods())
 	for i, entry := range pending {
 		p.Cluster.Tell(o.Pods.Entry(i), o.Now, entry)
 	}
@@ -228,6 +182,7 @@ func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 		for _, entry := range plan.entries {
 			request.Pods = append(request.Pods, pending[entry])
 		}
+		request.DeferredPods = int32(podsIn(pending) - podsIn(request.Pods))
 		var err error
 		plan.Answer, err = p.Client.PlanLoop(ctx, request)
 		return err
@@ -237,10 +192,9 @@ func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 	}
 	p.turns = after
 	p.noteWaiting(o, plan)
-	if left := len(pending) - len(request.Pods); left > 0 {
-		plan.Deferred = podsIn(pending) - podsIn(request.Pods)
+	if request.DeferredPods > 0 {
 		klog.InfoS("Pods wait for the next loops: the question holds no more kinds of them",
-			"kinds", left, "pods", plan.Deferred)
+			"kinds", len(pending)-len(request.Pods), "pods", request.DeferredPods)
 	}
 	plan.PlanDrainResponse = plan.Answer.GetScaleDown()
 	plan.name(func(node string) string {
@@ -255,12 +209,10 @@ func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 
 // noteWaiting takes note of the pods that wait for a node.
 func (p *Planner) noteWaiting(o *Loop, plan *Plan) {
-	plan.waiting = o.Pods.Waiting()
 	others := map[int]bool{}
 	for _, entry := range plan.Answer.GetNotWaiting() {
 		if at := int(entry.GetPod()); at >= 0 && at < len(plan.entries) {
 			others[plan.entries[at]] = true
-			plan.waiting -= len(o.Pods.Entry(plan.entries[at]))
 		}
 	}
 	p.Cluster.Follow(func(yield func(*v1.Pod) bool) {
@@ -290,6 +242,19 @@ func (p *Plan) Staying() (nodes int) {
 		nodes += len(reason.GetSlots())
 	}
 	return nodes
+}
+
+// NotEvaluated returns the nodes that the planner has not come to look at.
+func (p *Plan) NotEvaluated() (names []string) {
+	for _, stay := range p.GetStay() {
+		if stay.GetFirst().GetReason() != "NotEvaluated" {
+			continue
+		}
+		for _, slot := range stay.GetSlots() {
+			names = append(names, p.NameOf[slot])
+		}
+	}
+	return names
 }
 
 // mostBytes is how large a question may be: the engine takes messages of 4 MiB, and some room is left for its frame.

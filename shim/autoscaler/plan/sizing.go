@@ -1,13 +1,11 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
-	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/sizing"
 )
@@ -15,8 +13,6 @@ import (
 // SizedGroup is a group that is sized by how full it is.
 type SizedGroup struct {
 	Policy *nodegroup.NodeGroup
-	// BlockedReason is why nothing is asked of the cloud for it; empty: it may be.
-	BlockedReason string
 	// Size is what the plan says of it; nil: there is no plan.
 	Size *loadlinev1.GroupSize
 }
@@ -35,9 +31,6 @@ func (p *Planner) sizings(o *Loop) []*loadlinev1.SizedGroup {
 			continue
 		}
 		o.Sized[g.ID] = &SizedGroup{Policy: policy}
-		if !p.Config.Decides(config.ScaleUpDecision) {
-			o.Sized[g.ID].BlockedReason = "growth is decided elsewhere"
-		}
 		out = append(out, sized)
 	}
 	if stray := p.straySizeTaints(o); len(stray) > 0 {
@@ -96,9 +89,6 @@ func sizingOf(policy *nodegroup.NodeGroup, g *Group) (*loadlinev1.SizedGroup, er
 
 // noteSizes takes note of what a plan says of the groups.
 func (o *Loop) noteSizes() {
-	for id, g := range o.Sized {
-		g.BlockedReason = cmp.Or(g.BlockedReason, o.Group(id).Found.GetHeld())
-	}
 	for _, size := range o.Plan.Answer.GetSize().GetGroups() {
 		if g := o.Sized[size.GetNodeGroup()]; g != nil {
 			g.Size = size

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/text"
@@ -68,6 +69,21 @@ func (t *Teller) TellPods(o *plan.Loop, grows map[string]string) {
 			named := &v1.ObjectReference{Kind: watch.KindPod, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 			if t.said.pods.isNews(named, why, o.Now) {
 				t.Events.Event(pod, v1.EventTypeNormal, "NotTriggerScaleUp", why)
+			}
+		}
+	}
+}
+
+// tellNodes records events on nodes.
+func (t *Teller) tellNodes(events []*loadlinev1.NodeEvent) {
+	for _, event := range events {
+		kind := v1.EventTypeNormal
+		if event.Warning {
+			kind = v1.EventTypeWarning
+		}
+		for _, name := range event.Nodes {
+			if node := t.cluster.Nodes[name]; node != nil {
+				t.Events.Event(node, kind, event.Reason, event.Message)
 			}
 		}
 	}

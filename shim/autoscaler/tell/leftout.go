@@ -2,24 +2,19 @@ package tell
 
 import (
 	"cmp"
+	"math"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/sizing"
 )
-
-// LeftOutStatus tells which objects take no part in plans, since they alone cannot be taken.
-type LeftOutStatus struct {
-	Total int64 `json:"total"`
-	// Objects are some of them, with what is wrong with each.
-	Objects []string `json:"objects,omitempty"`
-}
 
 // gatherLeftOut gathers what takes no part in a plan: what the engine was not told, and what it could not take.
 func (t *Teller) gatherLeftOut(o *plan.Loop) {
@@ -36,12 +31,12 @@ func (t *Teller) gatherLeftOut(o *plan.Loop) {
 // tellLeftOut tells of objects that take no part: by a metric, in the log, and in mode act by an event on each. Each is
 // told again after some time only, and not all at once: users can make many.
 func (t *Teller) tellLeftOut(o *plan.Loop) {
-	setEach(t.Metrics.leftOut, o.LeftOut.Kinds())
-	line := o.LeftOut.Line(topEntries)
-	if line != t.said.leftOutLog && line != "" {
+	for kind, count := range o.LeftOut.Kinds() {
+		t.Metrics.Set("left_out_objects", float64(count), kind)
+	}
+	if line := o.LeftOut.Line(topEntries); t.isNew("left out", line) && line != "" {
 		klog.InfoS("Warning: " + line)
 	}
-	t.said.leftOutLog = line
 	if t.config.Mode != config.Act {
 		return
 	}
@@ -79,12 +74,12 @@ func (t *Teller) referenceTo(o leftout.Object) *v1.ObjectReference {
 }
 
 // leftOutStatus returns what there is to be told; nil: nothing was left out.
-func leftOutStatus(o *plan.Loop) *LeftOutStatus {
+func leftOutStatus(o *plan.Loop) *loadlinev1.LeftOutStatus {
 	total := o.LeftOut.Total()
 	if total == 0 {
 		return nil
 	}
-	s := &LeftOutStatus{Total: total}
+	s := &loadlinev1.LeftOutStatus{Total: int32(min(total, math.MaxInt32))}
 	objects := o.LeftOut.Objects()
 	for _, object := range objects[:min(len(objects), topEntries)] {
 		s.Objects = append(s.Objects, object.String())

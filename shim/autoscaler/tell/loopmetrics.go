@@ -2,7 +2,6 @@ package tell
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -10,58 +9,6 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/plan"
 )
-
-// updateMetrics brings the metrics up to date.
-func (t *Teller) updateMetrics(o *plan.Loop) {
-	m := t.Metrics
-	setEach(m.limits, map[string]int{"all": t.config.ScaleDown.MaxScaleDownParallelism,
-		"drain": t.config.ScaleDown.MaxDrainParallelism})
-	underWay := map[string]int{"empty": 0, "drain": 0}
-	for _, d := range o.UnderWay {
-		underWay[kindOf(!d.Drain)]++
-	}
-	setEach(m.underWay, underWay)
-	t.reportGrowth(o)
-	m.sizes.update(o.Sized)
-	m.brake.Reset()
-	if o.Plan == nil {
-		m.brake.WithLabelValues("NoPlan").Set(1)
-		return
-	}
-	set(m.cooldown, o.Fleet().GetCoolsDown())
-	if brake := o.Plan.GetBrake(); brake != "" {
-		m.brake.WithLabelValues(brake).Set(1)
-	}
-	m.replacements.count(o.Answer().GetReplacement())
-	m.unneeded.Set(float64(len(o.Plan.GetRemove())))
-	m.unremovable.Reset()
-	var skipped []string
-	for _, stay := range o.Plan.GetStay() {
-		reason := stay.GetFirst().GetReason()
-		m.unremovable.WithLabelValues(reason).Add(float64(len(stay.GetSlots())))
-		if reason == "NotEvaluated" {
-			for _, slot := range stay.GetSlots() {
-				skipped = append(skipped, o.Plan.NameOf[slot])
-			}
-		}
-	}
-	m.longestSkip.Set(t.skips.update(skipped, o.Now).Seconds())
-	t.logPlan(o)
-}
-
-// logPlan logs what a plan comes to. While that stays the same, it logs only at a level at which each loop is worth a
-// line.
-func (t *Teller) logPlan(o *plan.Loop) {
-	values := []any{"outcome", o.Outcome, "canGo", len(o.Plan.GetRemove()), "stay", o.Plan.Staying(),
-		"underWay", len(o.UnderWay), "brake", o.Plan.GetBrake(), "limit", o.Plan.GetLimit(),
-		"growth", o.GrowthOutcome, "waiting", o.Waiting()}
-	level, text := klog.Level(4), fmt.Sprint(values...)
-	if text != t.said.plan {
-		level, t.said.plan = 2, text
-	}
-	klog.V(level).InfoS("Planned", values...)
-	t.logSizes(o)
-}
 
 // skipTracker tells for how long a planner has not come to look at a node. It follows the nodes that were skipped, loop
 // by loop. The zero value has seen none.
@@ -114,7 +61,7 @@ func (t *Teller) TellLoadLine(ctx context.Context, line *loadlinev1.LoadLine) {
 		klog.ErrorS(err, "It is not known how many nodes are above the load line")
 		return
 	}
-	t.Metrics.NodesAboveLine.Set(float64(above))
+	t.Metrics.Set(NodesAboveLine, float64(above))
 	if above != t.Line.above {
 		klog.InfoS("Nodes are above the load line: they take no more pods", "nodes", above, "before", t.Line.above)
 	}

@@ -15,10 +15,8 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/slack"
 	"loadline.dev/shim/view"
 )
@@ -56,27 +54,23 @@ func placeholderOn(node, name string) *v1.Pod {
 		Spec: v1.PodSpec{NodeName: node, Priority: new(int32(math.MinInt32))}}
 }
 
-// The page tells which groups grow, which pods get no node and why, and how much of the slack is there.
+// The page tells what the engine tells, and on which nodes room is kept.
 func TestPageOfGrowth(t *testing.T) {
 	options := config.Default()
 	options.Slack.Namespace = "slack"
-	slack := &loadlinev1.PlanSlackResponse{
-		Classes: []*loadlinev1.ClassSlack{
-			{Name: "zone=a", Nodes: 3, Status: loadlinev1.SlackStatus_SLACK_READY,
-				Extra: &loadlinev1.CpuAndMemory{MilliCpu: 400}, Sum: &loadlinev1.CpuAndMemory{MilliCpu: 400},
-				Ready: &loadlinev1.CpuAndMemory{MilliCpu: 400}},
-			{Name: "zone=b", Nodes: 1, Status: loadlinev1.SlackStatus_SLACK_MISSING,
-				Extra: &loadlinev1.CpuAndMemory{MilliCpu: 900}, Sum: &loadlinev1.CpuAndMemory{MilliCpu: 1000},
-				Ready: &loadlinev1.CpuAndMemory{MilliCpu: 250}}},
-		Demands: []*loadlinev1.SlackDemand{{ClassName: "zone=b", Nodes: 2}}}
-	s := &snapshot{at: time.Now(), loads: func() (report.Placement, error) {
+	told := &loadlinev1.LoopReport{
+		Lines:    []string{"Grows: g: 3 for pods, 1 for slack, 0.4000 USD per hour."},
+		Warnings: []string{"2 of 5 pods that wait get no node: 2 max node group size reached"},
+		Slack: []*loadlinev1.PageSlack{{Name: "zone=b", Note: "1 node", Reason: "missing; asks for 2 more nodes",
+			Bars: []*loadlinev1.PageSlackBar{{Resource: "cpu", Wanted: 900, Kept: 1000, Ready: 250}}}},
+		Groups: []*loadlinev1.PageGroup{{Name: "g", Note: "1 could go", MaxSize: 100, Target: 3, Nodes: 3, Going: 1}},
+		Tables: []*loadlinev1.PageTable{{Title: "Nodes that go", Header: []string{"NODE"}, RowsTotal: 22, RowsAre: "node",
+			Rows: []*loadlinev1.PageRow{{Cells: []string{"n1"}}}}},
+		Notes: []*loadlinev1.NodeNote{{Node: "n1", Text: "could go"}}}
+	s := &snapshot{at: time.Now(), Page: report.FromLoop(told), loads: func() (report.Placement, error) {
 		cpu := map[string]report.Amounts{"cpu": {Allocatable: 1000, Limits: 10}}
 		return report.Placement{Nodes: []report.Node{{Name: "n1", Resources: cpu}, {Name: "n2", Resources: cpu}}}, nil
 	}}
-	s.addGrowth(&ScaleUpStatus{PendingPods: 5, Unplaced: 2, Why: "2 max node group size reached",
-		Growth: []string{"g: 3 for pods, 1 for slack, 0.4000 USD per hour"}})
-	s.Page.Slack = shownSlack(slack)
-	s.Page.Notes = map[string]string{"n1": "could go"}
 	c := watch.New(view.NewForPlanning(nil, "test"), &options, nil)
 	for i, node := range []string{"n1", "n2", "n2", ""} {
 		pod, in := placeholderOn(node, fmt.Sprint(i)), c.Pods
@@ -93,11 +87,9 @@ func TestPageOfGrowth(t *testing.T) {
 	page := answerOf(t, p, "/")
 	expectSays(t, page, "Grows: g: 3 for pods, 1 for slack, 0.4000 USD per hour.",
 		"2 of 5 pods that wait get no node: 2 max node group size reached",
-		"3 nodes: ready", "1 node: missing; asks for 2 more nodes", "0.4 of 0.4 cpu", "0.25 of 0.9 cpu",
+		"1 node: missing; asks for 2 more nodes", "0.25 of 0.9 cpu", "3 nodes, 1 going, 1 on their way; target 3, 0 to 100",
+		"And 21 other nodes.",
 		"could go; keeps room for 1 placeholder<", ">keeps room for 2 placeholders<")
-	if strings.Index(page, "zone=b") > strings.Index(page, "zone=a") {
-		t.Error("the class that lacks most does not come first")
-	}
 }
 
 // A process that waits says so, and who leads.
@@ -110,29 +102,6 @@ func TestPageOfStandby(t *testing.T) {
 	expectSays(t, answerOf(t, p, "/statusz"), "State: Stands by. other<1> leads")
 	p.Leader.Store(&Teller{Term: 7})
 	expectSays(t, answerOf(t, p, "/"), "Leads, term 7, and is in its first loop.")
-}
-
-// What it costs a loop to leave a snapshot behind, in a cluster of 15,000 nodes that could all go.
-func BenchmarkSnapshot(b *testing.B) {
-	const nodes = 15000
-	options := config.Default()
-	c := watch.New(view.NewForPlanning(nil, "test"), &options, nil)
-	made := &plan.Plan{PlanDrainResponse: &loadlinev1.PlanDrainResponse{}, NameOf: map[int32]string{}}
-	for i := range nodes {
-		name := "node-" + string(rune('a'+i%26)) + time.Duration(i).String()
-		c.Nodes[name] = &v1.Node{}
-		made.NameOf[int32(i)] = name
-		made.Remove = append(made.Remove,
-			&loadlinev1.NodeRemoval{Slot: int32(i), Moves: make([]*loadlinev1.PodMove, 40)})
-	}
-	l := New(c, &options, nil, nil, NewMetrics(""), 1)
-	o := plan.NewLoop(time.Now())
-	made.Answer = &loadlinev1.PlanLoopResponse{ScaleDown: made.PlanDrainResponse}
-	o.Plan, o.Pods = made, scaleup.NewPodsForPlanning()
-	status := l.statusOf(o)
-	for b.Loop() {
-		l.snapshotOf(o, status, o.Now, 0)
-	}
 }
 
 // Pages name what is in all namespaces: another machine does not get them unless that is configured.

@@ -1,8 +1,11 @@
-// Package tell tells people what loops find out and do: by metrics, events, the log, a ConfigMap and pages.
+// Package tell tells people what loops find out and do: by metrics, events, the log, a ConfigMap and pages. What there
+// is to say of a plan the engine says; this package adds what only this process knows.
 package tell
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -32,35 +35,42 @@ type Teller struct {
 	Loads    func() (report.Placement, error)
 	said     said
 	skips    skipTracker
+	bill     *loadlinev1.BillStatus // of the last loop that looked for moves
 	Line     lineWatch
 }
 
 // said is what has been told, so that it is told once.
 type said struct {
 	pods    saidEvents
-	leftOut saidEvents // of objects that plans are made without
-	// leftOutLog is what the log says of them, plan what it says of the last plan, sizes of each group that is sized.
-	leftOutLog, plan string
-	sizes            map[string]string
+	leftOut saidEvents        // of objects that plans are made without
+	lines   map[string]string // of the log, by what they are about
 }
 
 // New returns what tells of the loops of the leader of a term.
 func New(c *watch.Cluster, options *config.Configuration, client kubernetes.Interface,
 	events record.EventRecorder, m *Metrics, term int64) *Teller {
+	down := &options.ScaleDown
+	m.Set("scale_down_limit", float64(down.MaxScaleDownParallelism), "all")
+	m.Set("scale_down_limit", float64(down.MaxDrainParallelism), "drain")
 	return &Teller{config: options, cluster: c, Metrics: m, Events: boundedEvents{events}, Term: term, client: client,
 		About: &v1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: options.Namespace,
 			Name: options.StatusConfigMap},
-		said: said{pods: newSaidEvents(), leftOut: newSaidEvents()}}
+		said: said{pods: newSaidEvents(), leftOut: newSaidEvents(), lines: map[string]string{}}}
 }
 
 // Tell tells of a loop that took so long and ended at that time of the wall clock.
 func (t *Teller) Tell(ctx context.Context, o *plan.Loop, wall time.Time, took time.Duration) {
-	t.Metrics.decisions.WithLabelValues("drain", o.Outcome).Inc()
-	t.Metrics.decisions.WithLabelValues("scaleUp", o.GrowthOutcome).Inc()
+	t.Metrics.Count("decision_total", 1, "drain", o.Outcome)
+	t.Metrics.Count("decision_total", 1, "scaleUp", o.GrowthOutcome)
 	t.gatherLeftOut(o)
-	t.updateMetrics(o)
-	t.tellLeftOut(o)
 	status := t.statusOf(o)
+	t.Metrics.told(o.Report(), len(t.cluster.Standing))
+	if o.Plan != nil {
+		t.Metrics.Set("max_node_skip_eval_duration_seconds", t.skips.update(o.Plan.NotEvaluated(), o.Now).Seconds())
+	}
+	t.tellNodes(o.Report().GetEvents())
+	t.log(o, status)
+	t.tellLeftOut(o)
 	t.Snapshot.Store(t.snapshotOf(o, status, wall, took))
 	if err := t.write(ctx, status); err != nil && ctx.Err() == nil {
 		t.Metrics.Failed("status")
@@ -68,36 +78,42 @@ func (t *Teller) Tell(ctx context.Context, o *plan.Loop, wall time.Time, took ti
 	}
 }
 
-// backOffReasons are the labels of metrics and the codes of the status.
-var backOffReasons = map[loadlinev1.GroupBackOff_Reason]string{
-	loadlinev1.GroupBackOff_TIMEOUT:          "timeout",
-	loadlinev1.GroupBackOff_API_ERROR:        "apiError",
-	loadlinev1.GroupBackOff_OUT_OF_RESOURCES: "outOfResources",
-	loadlinev1.GroupBackOff_CREATION_FAILED:  "creationFailed",
+// log logs what the engine says, and what a loop comes to. What stays the same is logged once, but the last at a level
+// at which each loop is worth a line.
+func (t *Teller) log(o *plan.Loop, status *loadlinev1.AutoscalerStatus) {
+	for _, line := range o.Report().GetLog() {
+		values := make([]any, len(line.Values))
+		for i, value := range line.Values {
+			values[i] = value
+		}
+		if line.Key == "" || t.isNew(line.Key, strings.Join(line.Values, "\n")) {
+			klog.InfoS(line.Message, values...)
+		}
+	}
+	if warnings := strings.Join(status.Warnings, "\n"); t.isNew("warnings", warnings) && warnings != "" {
+		for _, warning := range status.Warnings {
+			klog.InfoS("Warning: " + warning)
+		}
+	}
+	if o.Plan == nil {
+		return
+	}
+	up, down := status.ClusterWide.ScaleUp, status.ClusterWide.ScaleDown
+	values := []any{"outcome", o.Outcome, "canGo", down.Candidates, "stay", o.Plan.Staying(),
+		"underWay", len(o.UnderWay), "brake", down.Brake, "limit", down.Limit, "growth", o.GrowthOutcome,
+		"waiting", up.PendingPods}
+	level := klog.Level(4)
+	if t.isNew("plan", fmt.Sprint(values...)) {
+		level = 2
+	}
+	klog.V(level).InfoS("Planned", values...)
 }
 
-// TellAnswer tells of groups that have failed to grow.
-func (t *Teller) TellAnswer(answer *loadlinev1.LoopFleetAnswer, now time.Time) {
-	if problem := answer.GetStateProblem(); problem != "" {
-		t.Metrics.Failed("state")
-		klog.InfoS("What was remembered of machines and groups cannot be read: all times begin anew", "why", problem)
+// isNew says whether a text differs from the last one about something, and supposes that it is told.
+func (t *Teller) isNew(about, text string) bool {
+	if t.said.lines[about] == text {
+		return false
 	}
-	for _, failed := range answer.GetFailedCreations() {
-		t.Metrics.failedCreations.WithLabelValues(backOffReasons[failed.GetReason()]).Add(float64(failed.GetMachines()))
-	}
-	for _, failure := range answer.GetFailures() {
-		reason := backOffReasons[failure.GetBackOff().GetReason()]
-		t.Metrics.failedScaleUps.WithLabelValues(reason).Inc()
-		klog.InfoS("Node group backs off", "group", failure.GetNodeGroup(), "reason", reason,
-			"text", failure.GetBackOff().GetText(),
-			"for", time.UnixMilli(failure.GetBackOff().GetUntilMilliseconds()).Sub(now).Round(time.Millisecond))
-	}
-}
-
-// TellCutShort warns of the parts of a plan that were cut short, and counts them.
-func (t *Teller) TellCutShort(o *plan.Loop) {
-	for _, c := range o.Plan.CutShort() {
-		o.Warnings = append(o.Warnings, c.String())
-		t.Metrics.cutShort.WithLabelValues(c.Part).Inc()
-	}
+	t.said.lines[about] = text
+	return true
 }

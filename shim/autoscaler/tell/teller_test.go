@@ -2,113 +2,111 @@ package tell
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/plan"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/vectortest"
+	"loadline.dev/shim/view"
 )
 
-// What is missing of a plan that was cut short is a warning, in the log and in the status.
-func TestPlansSayThatTheyWereCutShort(t *testing.T) {
-	planOf := func(growth, slack, drain string) *plan.Plan {
-		return &plan.Plan{PlanDrainResponse: &loadlinev1.PlanDrainResponse{CutShortBy: drain},
-			Answer: &loadlinev1.PlanLoopResponse{
-				ScaleUp: &loadlinev1.PlanScaleUpResponse{CutShortBy: growth},
-				Slack:   &loadlinev1.PlanSlackResponse{CutShort: slack}}}
-	}
-	for want, p := range map[string]*plan.Plan{
-		"[]": planOf("", "", ""),
-		"[the plan is cut short by work: more might grow, or at less cost]": planOf("work", "", ""),
-		"[the plan is cut short by memory: some slack may have no node, and no node is asked for it " +
-			"the plan is cut short by time: not all nodes were looked at to see whether they " +
-			"can go]": planOf("", "memory", "time"),
-	} {
-		l, o := &Teller{Metrics: NewMetrics("test")}, &plan.Loop{Plan: p}
-		l.TellCutShort(o)
-		if got := fmt.Sprint(o.Warnings); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-		for part, by := range map[string]string{"scaleUp": p.Answer.GetScaleUp().GetCutShortBy(),
-			"slack": p.Answer.GetSlack().GetCutShort(), "drain": p.GetCutShortBy()} {
-			if got := testutil.ToFloat64(l.Metrics.cutShort.WithLabelValues(part)); (got == 1) != (by != "") {
-				t.Errorf("%s: %s is counted %v times", want, part, got)
-			}
-		}
-	}
-}
-
-// What an answer holds only the first of is said to be more.
-func TestSlackReasonsTellWhatIsNotShown(t *testing.T) {
-	plan := &loadlinev1.PlanSlackResponse{
-		Classes: []*loadlinev1.ClassSlack{
-			{Name: "small", Status: loadlinev1.SlackStatus_SLACK_MISSING, Reason: "no node"}},
-		Errors: []*loadlinev1.SlackWishError{
-			{Source: "Deployment shop/web", Text: "slack-copies \"x\" is no number"}},
-		ErrorsTotal: 1001, ClassesTotal: 300,
-	}
-	worst, whys := slackReasons(plan)
-	want := []string{"small: no node", "Deployment shop/web: slack-copies \"x\" is no number",
-		"1000 more wishes for copies cannot be met", "the status is that of the first 1 of 300 classes"}
-	if worst != loadlinev1.SlackStatus_SLACK_MISSING || !slices.Equal(whys, want) {
-		t.Errorf("%v %q, want %q", worst, whys, want)
-	}
-	plan.ErrorsTotal, plan.ClassesTotal = 1, 1
-	if _, whys := slackReasons(plan); !slices.Equal(whys, want[:2]) {
-		t.Errorf("%q, want %q", whys, want[:2])
+// The status is written without what is empty, and numbers stay as they are.
+func TestStatusAsYAML(t *testing.T) {
+	got, err := yamlOf(&loadlinev1.AutoscalerStatus{Mode: "act", Warnings: []string{"w"},
+		ClusterWide: &loadlinev1.ClusterWideStatus{Health: &loadlinev1.ClusterHealth{Pods: 2_000_000},
+			ScaleUp: &loadlinev1.ScaleUpStatus{Status: "NoActivity"}},
+		NodeGroups: []*loadlinev1.NodeGroupStatus{{Name: "g",
+			Health: &loadlinev1.NodeGroupHealth{CloudProviderTarget: 3}}}})
+	const want = `clusterWide:
+  health:
+    pods: 2000000
+  scaleUp:
+    deferred: 0
+    pendingPods: 0
+    placed: 0
+    status: NoActivity
+    unplaced: 0
+mode: act
+nodeGroups:
+- health:
+    cloudProviderTarget: 3
+    maxSize: 0
+    minSize: 0
+  name: g
+warnings:
+- w
+`
+	if err != nil || string(got) != want {
+		t.Errorf("got %s, error %v, want %s", got, err, want)
 	}
 }
 
-func TestStatusTellsMoves(t *testing.T) {
+// What the engine tells of a plan is served until the next plan, counters add up, and the bill stays.
+func TestToldMetrics(t *testing.T) {
 	m := NewMetrics("test")
-	plan := &loadlinev1.LoopReplacement{Begun: 1,
-		Bill: &loadlinev1.ConsolidationBill{Now: 3, Bound: 1.5, Reachable: 2, Proven: true},
-		Moves: []*loadlinev1.MoveUnderWay{
-			{Phase: "draining", Seconds: 90, Remove: []string{"a", "b"}, Add: []string{"c"}},
-			{Phase: "ordered", Remove: []string{"d"}, ToCome: 2}},
-		Ended: []*loadlinev1.EndedMove{{Nodes: 1}, {Why: "its saving is gone", Nodes: 2, Remove: []string{"e"}}}}
-	m.replacements.count(plan)
-	m.replacements.count(&loadlinev1.LoopReplacement{Moves: plan.Moves[:1]}) // of a loop that did not look for moves
-
-	s := m.replacements.status(plan)
-	wantMoves := []string{"draining since 1m30s: a, b by c", "ordered since 0s: d by 2 to come"}
-	wantEnded := []string{"done: 1 node replaced", "given up: its saving is gone; nodes that stay: e"}
-	if s.Status != "InProgress" || !slices.Equal(s.Moves, wantMoves) || !slices.Equal(s.Ended, wantEnded) ||
-		*s.Bill != (BillStatus{3, 1.5, 2, true}) {
-		t.Errorf("got %+v with bill %+v, want moves %q, ended %q", s, s.Bill, wantMoves, wantEnded)
+	value := func(name string, value float64, labels ...string) *loadlinev1.MetricValue {
+		return &loadlinev1.MetricValue{Name: name, Labels: labels, Value: value}
 	}
-	if none := m.replacements.status(nil); none.Status != "NoActivity" || none.Bill == nil {
-		t.Errorf("without a plan: %+v", none)
+	slack := &loadlinev1.AutoscalerStatus{ClusterWide: &loadlinev1.ClusterWideStatus{
+		Slack: &loadlinev1.KeptSlackStatus{}}}
+	m.told(&loadlinev1.LoopReport{Status: slack, Metrics: []*loadlinev1.MetricValue{
+		value("unremovable_nodes", 3, "NotUnderutilized"), value("replacement_moves_total", 1, "begun"),
+		value("bill_usd_per_hour", 2.5, "now"), value("of_a_later_engine", 1)}}, 7)
+	m.told(&loadlinev1.LoopReport{Metrics: []*loadlinev1.MetricValue{
+		value("unremovable_nodes", 2, "Unready"), value("replacement_moves_total", 2, "begun")}}, 7)
+	expect := func(want string) {
+		t.Helper()
+		if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), prefix+"unremovable_nodes",
+			prefix+"replacement_moves_total", prefix+"bill_usd_per_hour", prefix+"slack_placeholders",
+			prefix+"scale_down_brake"); err != nil {
+			t.Error(err)
+		}
 	}
-	if rows := movesTable(plan).Rows; len(rows) != 2 || !slices.Equal(rows[1], []string{"d", "", "2", "ordered", "0s"}) {
-		t.Errorf("table %q", rows)
-	}
-	const want = `
+	const plan = `
 # HELP loadline_autoscaler_bill_usd_per_hour What nodes cost when moves were looked for last: now, what nothing costs less than (bound), and what moves reach (reachable).
 # TYPE loadline_autoscaler_bill_usd_per_hour gauge
-loadline_autoscaler_bill_usd_per_hour{kind="bound"} 1.5
-loadline_autoscaler_bill_usd_per_hour{kind="now"} 3
-loadline_autoscaler_bill_usd_per_hour{kind="reachable"} 2
-# HELP loadline_autoscaler_replacement_moves Moves that are carried out, by phase: ordered, draining or giving back.
-# TYPE loadline_autoscaler_replacement_moves gauge
-loadline_autoscaler_replacement_moves{phase="draining"} 1
-loadline_autoscaler_replacement_moves{phase="giving back"} 0
-loadline_autoscaler_replacement_moves{phase="ordered"} 0
+loadline_autoscaler_bill_usd_per_hour{kind="now"} 2.5
 # HELP loadline_autoscaler_replacement_moves_total Moves by what became of them: begun, done or givenUp.
 # TYPE loadline_autoscaler_replacement_moves_total counter
-loadline_autoscaler_replacement_moves_total{result="begun"} 1
-loadline_autoscaler_replacement_moves_total{result="done"} 1
-loadline_autoscaler_replacement_moves_total{result="givenUp"} 1
+loadline_autoscaler_replacement_moves_total{result="begun"} 3
+# HELP loadline_autoscaler_unremovable_nodes Nodes that stay, by reason.
+# TYPE loadline_autoscaler_unremovable_nodes gauge
+loadline_autoscaler_unremovable_nodes{reason="Unready"} 2
 `
-	if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), prefix+"bill_usd_per_hour",
-		prefix+"replacement_moves", prefix+"replacement_moves_total"); err != nil {
-		t.Error(err)
+	expect(plan)
+	m.told(nil, 0)
+	m.told(nil, 0)
+	expect(plan + `# HELP loadline_autoscaler_scale_down_brake 1 for what holds all removals back.
+# TYPE loadline_autoscaler_scale_down_brake gauge
+loadline_autoscaler_scale_down_brake{brake="NoPlan"} 1
+`)
+}
+
+// Events are recorded on the nodes that are there.
+func TestEventsOnNodes(t *testing.T) {
+	options, recorder := config.Default(), record.NewFakeRecorder(10)
+	c := watch.New(view.NewForPlanning(nil, "test"), &options, nil)
+	c.Nodes["n1"] = &v1.Node{}
+	New(c, &options, nil, recorder, NewMetrics(""), 1).tellNodes([]*loadlinev1.NodeEvent{
+		{Nodes: []string{"n1", "gone"}, Reason: "Replacement", Message: "to be replaced, for less: n1 by n2"},
+		{Nodes: []string{"n1"}, Warning: true, Reason: "ReplacementGivenUp", Message: "stays for now: too dear"}})
+	close(recorder.Events)
+	var got []string
+	for event := range recorder.Events {
+		got = append(got, event)
+	}
+	want := []string{"Normal Replacement to be replaced, for less: n1 by n2",
+		"Warning ReplacementGivenUp stays for now: too dear"}
+	if !slices.Equal(got, want) {
+		t.Errorf("events %q, want %q", got, want)
 	}
 }
 

@@ -1,0 +1,117 @@
+#include "plugin/report/facts.h"
+
+#include <algorithm>
+
+#include "plugin/report/words.h"
+
+namespace loadline {
+
+bool Decides(const v1::PlanLoopRequest& question, v1::PlanLoopRequest::Decision decision) {
+  const auto& named = question.decisions();
+  if (named.empty()) {
+    return decision == v1::PlanLoopRequest::SCALE_UP || decision == v1::PlanLoopRequest::SLACK ||
+           decision == v1::PlanLoopRequest::SCALE_DOWN;
+  }
+  return std::find(named.begin(), named.end(), decision) != named.end();
+}
+
+int64_t WaitingPodsOf(const v1::PlanLoopRequest& question, const v1::PlanLoopResponse& answer) {
+  int64_t pods = 0;
+  for (const v1::PendingPods& entry : question.pods()) pods += entry.count();
+  for (const v1::NotWaitingPods& entry : answer.not_waiting()) pods -= question.pods(entry.pod()).count();
+  return pods;
+}
+
+int64_t UnplacedPodsOf(const v1::PlanLoopRequest& question, const v1::PlanLoopResponse& answer) {
+  int64_t pods = 0;
+  for (const v1::PodRun& run : answer.scale_up().unplaced()) {
+    if (run.pod() >= question.pods_size()) continue;  // it is on a node that is being deleted
+    pods += std::min<int64_t>(run.count(), question.pods(run.pod()).count());
+  }
+  return pods;
+}
+
+absl::string_view ReasonName(v1::GroupBackOff::Reason reason) {
+  switch (reason) {
+    case v1::GroupBackOff::TIMEOUT:
+      return "timeout";
+    case v1::GroupBackOff::API_ERROR:
+      return "apiError";
+    case v1::GroupBackOff::OUT_OF_RESOURCES:
+      return "outOfResources";
+    case v1::GroupBackOff::CREATION_FAILED:
+      return "creationFailed";
+    default:
+      return "";
+  }
+}
+
+v1::NodeCounts CountsOf(const v1::GroupSight& group) {
+  v1::NodeCounts counts;
+  v1::RegisteredNodeCounts* const registered = counts.mutable_registered();
+  registered->set_total(Told(group.ready() + group.unready() + group.starting()));
+  registered->set_ready(Told(group.ready()));
+  registered->set_unready(Told(group.unready()));
+  registered->set_not_started(Told(group.starting()));
+  counts.set_unregistered(Told(group.coming()));
+  counts.set_long_unregistered(Told(group.failed() + group.late() + group.lost() + group.not_begun()));
+  return counts;
+}
+
+v1::NodeCounts CountsOfAll(const v1::LoopFleetAnswer& fleet) {
+  v1::NodeCounts all;
+  v1::RegisteredNodeCounts* const registered = all.mutable_registered();
+  for (const v1::GroupSight& group : fleet.groups()) {
+    const v1::NodeCounts counts = CountsOf(group);
+    registered->set_not_started(registered->not_started() + counts.registered().not_started());
+    all.set_unregistered(all.unregistered() + counts.unregistered());
+    all.set_long_unregistered(all.long_unregistered() + counts.long_unregistered());
+  }
+  registered->set_total(Told(fleet.nodes()));
+  registered->set_ready(Told(fleet.ready_nodes()));
+  registered->set_unready(Told(fleet.unready_nodes()));
+  return all;
+}
+
+GroupOfSlot GroupsOfCandidates(const v1::PlanLoopRequest& question, const v1::PlanLoopResponse& answer) {
+  GroupOfSlot none;
+  for (const v1::NodeRemoval& removal : answer.scale_down().remove()) none.emplace(removal.slot(), -1);
+  GroupOfSlot groups;
+  for (int i = 0; i < question.groups_size(); ++i) {
+    for (const v1::CloudMachine& machine : question.groups(i).cloud().machines()) {
+      if (machine.has_slot() && none.contains(machine.slot())) groups.emplace(machine.slot(), i);
+    }
+  }
+  return groups;
+}
+
+std::vector<GoingNode> GoingNodes(const LoopTold& told, const GroupOfSlot& group_of) {
+  absl::flat_hash_map<absl::string_view, int> position;
+  for (int i = 0; i < told.question.groups_size(); ++i) {
+    position.emplace(told.question.groups(i).growth().node_group(), i);
+  }
+  std::vector<GoingNode> nodes;
+  for (const v1::RemovalUnderWay& removal : told.question.fleet().under_way()) {
+    GoingNode& node = nodes.emplace_back(
+        GoingNode{removal.node(), removal.stage(), removal.since_s(), removal.empty(), std::nullopt, -1});
+    if (removal.has_slot()) node.slot = removal.slot();
+    if (const auto at = position.find(removal.node_group()); at != position.end()) node.group = at->second;
+  }
+  absl::flat_hash_map<int32_t, const v1::NodeRemoval*> planned;
+  for (const v1::NodeRemoval& removal : told.answer.scale_down().remove()) {
+    planned.emplace(removal.slot(), &removal);
+  }
+  for (const v1::LoopAction& action : told.answer.fleet().actions()) {
+    const auto removal = planned.find(action.remove_slot());
+    if (!action.has_remove_slot() || removal == planned.end()) continue;
+    const int32_t slot = action.remove_slot();
+    const auto group = group_of.find(slot);
+    nodes.push_back({told.name_of(slot), "tainted", removal->second->since_s(), removal->second->empty(),
+                     slot, group == group_of.end() ? -1 : group->second});
+  }
+  std::sort(nodes.begin(), nodes.end(),
+            [](const GoingNode& a, const GoingNode& b) { return a.name < b.name; });
+  return nodes;
+}
+
+}  // namespace loadline

@@ -1,0 +1,27 @@
+// What people are told of a loop, made of its question and its answer. Nothing is decided here.
+#ifndef LOADLINE_PLUGIN_REPORT_LOOP_REPORT_H_
+#define LOADLINE_PLUGIN_REPORT_LOOP_REPORT_H_
+
+#include <functional>
+#include <string>
+
+#include "loadline/v1/loop.pb.h"
+#include "loadline/v1/report.pb.h"
+
+namespace loadline {
+
+// Of one loop, with PlanLoopRequest.fleet. All of it outlives the call that it is given to.
+struct LoopTold {
+  const v1::PlanLoopRequest& question;
+  const v1::PlanLoopResponse& answer;
+  // The name of the node in a slot that the answer names.
+  std::function<std::string(int32_t)> name_of;
+};
+
+// All but what only the client knows. `answer` is whole but for `report`.
+// Cost: O(size of the question's groups and pods, and of the answer), with logarithms for what is sorted.
+v1::LoopReport ReportOf(const LoopTold& told);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_REPORT_LOOP_REPORT_H_

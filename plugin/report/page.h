@@ -1,0 +1,18 @@
+// What a page shows of a loop, beside slack, sizes and moves.
+#ifndef LOADLINE_PLUGIN_REPORT_PAGE_H_
+#define LOADLINE_PLUGIN_REPORT_PAGE_H_
+
+#include <vector>
+
+#include "plugin/report/facts.h"
+#include "plugin/report/loop_report.h"
+
+namespace loadline {
+
+// Groups, tables of nodes with notes, lines and warnings. report->status is whole.
+void TellPage(const LoopTold& told, const GroupOfSlot& group_of, const std::vector<GoingNode>& going,
+              v1::LoopReport* report);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_REPORT_PAGE_H_

@@ -1,0 +1,20 @@
+// The status that an answer tells.
+#ifndef LOADLINE_PLUGIN_REPORT_STATUS_H_
+#define LOADLINE_PLUGIN_REPORT_STATUS_H_
+
+#include <vector>
+
+#include "plugin/report/facts.h"
+#include "plugin/report/loop_report.h"
+
+namespace loadline {
+
+// All but what only the client knows: left_out, pods, removing, how slack is kept, and what came of actions.
+// `sizes`: see SizeStatuses().
+v1::AutoscalerStatus StatusOf(const LoopTold& told, const GroupOfSlot& group_of,
+                              const std::vector<GoingNode>& going,
+                              const std::vector<v1::NodeGroupSizeStatus>& sizes);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_REPORT_STATUS_H_

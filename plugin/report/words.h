@@ -1,0 +1,32 @@
+// How numbers, times and lists are written for people.
+#ifndef LOADLINE_PLUGIN_REPORT_WORDS_H_
+#define LOADLINE_PLUGIN_REPORT_WORDS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "google/protobuf/repeated_field.h"
+
+namespace loadline {
+
+using Texts = google::protobuf::RepeatedPtrField<std::string>;
+
+// "1 node", "2 nodes".
+std::string Counted(int64_t number, absl::string_view what);
+
+// Seconds since 1970 as "2026-01-02T03:04:05Z".
+std::string TimeText(int64_t seconds);
+
+// "1m30s"; "0s" of what is not positive.
+std::string SecondsText(int64_t seconds);
+
+// Texts behind one another, with commas; `none` if there are none.
+std::string Listed(const Texts& texts, absl::string_view none = "");
+
+// A number where 32 bits are told.
+int32_t Told(int64_t number);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_REPORT_WORDS_H_
