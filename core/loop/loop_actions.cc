@@ -100,6 +100,18 @@ class ActionMaker {
 
   void OfNode(LoopAction::Kind kind, Slot slot) { Add(kind, 0).slot = slot; }
 
+  // Empty nodes are the first wave: they disturb nobody.
+  void Remove(const DrainPlan& plan) {
+    for (const bool empty : {true, false}) {
+      for (const DrainRemoval& removal : plan.remove) {
+        if (!removal.start || removal.empty != empty) continue;
+        LoopAction& action = Add(LoopAction::Kind::kRemove, 0);
+        action.slot = removal.slot;
+        action.wave = empty ? 1 : 2;
+      }
+    }
+  }
+
   void SoftTaint(const SoftTaintChange& change) {
     const bool gets = change.since_s.has_value();
     LoopAction& action = Add(gets ? LoopAction::Kind::kSoftTaint : LoopAction::Kind::kTakeSoftTaint, 0);
@@ -217,9 +229,7 @@ std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& 
   for (const LoopGrowth& growth : plan.growth) {
     if (options.grows) actions.Grow(growth, sight.groups[static_cast<size_t>(growth.group)].target);
   }
-  for (const DrainRemoval& removal : plan.scale_down.remove) {
-    if (removal.start && !sight.fleet.cools_down) actions.OfNode(LoopAction::Kind::kRemove, removal.slot);
-  }
+  if (!sight.fleet.cools_down) actions.Remove(plan.scale_down);
   for (const TakeBack& back : plan.take_back) {
     int64_t target = sight.groups[static_cast<size_t>(back.group)].target;
     for (const LoopGrowth& growth : plan.growth) target += growth.group == back.group ? growth.nodes() : 0;

@@ -35,6 +35,10 @@ struct LoopAction {
   bool late = false;              // of kDeleteMachines: they did not register in time; else they have failed
   Slot slot{-1};                  // of kGiveBack, kRemove, kSoftTaint and kTakeSoftTaint
   int64_t since_s = 0;            // of kSoftTaint: since when the node is not needed
+  // Of kRemove: nodes of one wave are tainted together. Where one cannot be, all of them are given back, and
+  // those of later waves do not begin: the API server fails, or somebody else is at work. Empty nodes go
+  // first.
+  int32_t wave = 0;
 };
 
 // How actions ended, as a look at the fleet takes note of them. What nobody tells of was not tried, unless

@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/btree_map.h"
 #include "core/loop/replacement.h"
 #include "core/sim/tested_loop.h"
 
 namespace loadline {
 
 bool TestedLoop::Act(const std::vector<LoopAction>& actions) {
-  std::vector<const DrainRemoval*> empty;
-  std::vector<const DrainRemoval*> drained;
+  absl::btree_map<int32_t, std::vector<const DrainRemoval*>> waves;
   for (const LoopAction& action : actions) {
     if (action.kind != LoopAction::Kind::kRemove) {
       if (!ActOn(action)) return false;
@@ -18,10 +18,13 @@ bool TestedLoop::Act(const std::vector<LoopAction>& actions) {
     const DrainRemoval& removal =
         *std::find_if(plan_.scale_down.remove.begin(), plan_.scale_down.remove.end(),
                       [&](const DrainRemoval& planned) { return planned.slot == action.slot; });
-    (removal.empty ? empty : drained).push_back(&removal);
+    waves[action.wave].push_back(&removal);
   }
-  // Where an empty node cannot be tainted, no other one starts to go in this loop.
-  return Begin(empty) && (leader_->outcomes.tainting_failed || Begin(drained));
+  for (const auto& [wave, removals] : waves) {
+    if (!Begin(removals)) return false;
+    if (leader_->outcomes.tainting_failed) break;  // and those of later waves do not begin
+  }
+  return true;
 }
 
 // All of them, or none.

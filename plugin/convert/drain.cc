@@ -214,6 +214,7 @@ class Encoder {
     message->set_uid(traits.uid);
     message->set_provider_id(traits.provider_id);
     message->set_node_group(GroupOf(removal.slot));
+    message->set_reason(!traits.ready ? "unready" : removal.empty ? "empty" : "underutilized");
     for (const DrainMove& move : removal.moves()) Encode(removal.slot, move, message->add_moves());
     message->mutable_waits_for()->Add(removal.waits_for.begin(), removal.waits_for.end());
   }

@@ -256,6 +256,7 @@ v1::LoopAction EncodeAction(const LoopAction& action, const LoopObservation& see
       break;
     case LoopAction::Kind::kRemove:
       message.set_remove_slot(static_cast<int32_t>(action.slot));
+      message.set_wave(action.wave);
       break;
     case LoopAction::Kind::kGrow:
       EncodeTarget(action, group, message.mutable_grow());

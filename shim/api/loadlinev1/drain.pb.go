@@ -1881,7 +1881,9 @@ type NodeRemoval struct {
 	// Of the node.
 	NodeGroup string `protobuf:"bytes,13,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// How many pods have to move, placeholders apart.
-	PodsToMove    int64 `protobuf:"varint,14,opt,name=pods_to_move,json=podsToMove,proto3" json:"pods_to_move,omitempty"`
+	PodsToMove int64 `protobuf:"varint,14,opt,name=pods_to_move,json=podsToMove,proto3" json:"pods_to_move,omitempty"`
+	// Why it goes, a label of metrics: "empty", "underutilized" or "unready".
+	Reason        string `protobuf:"bytes,15,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2012,6 +2014,13 @@ func (x *NodeRemoval) GetPodsToMove() int64 {
 		return x.PodsToMove
 	}
 	return 0
+}
+
+func (x *NodeRemoval) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 // One pod, or placeholder, and where it goes.
@@ -2445,7 +2454,7 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"BudgetLeft\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
-	"\x04left\x18\x03 \x01(\x03R\x04left\"\x81\x03\n" +
+	"\x04left\x18\x03 \x01(\x03R\x04left\"\x99\x03\n" +
 	"\vNodeRemoval\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
@@ -2465,7 +2474,8 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\n" +
 	"node_group\x18\r \x01(\tR\tnodeGroup\x12 \n" +
 	"\fpods_to_move\x18\x0e \x01(\x03R\n" +
-	"podsToMove\"\xb0\x01\n" +
+	"podsToMove\x12\x16\n" +
+	"\x06reason\x18\x0f \x01(\tR\x06reason\"\xb0\x01\n" +
 	"\aPodMove\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\x05R\x03pod\x12 \n" +
 	"\vplaceholder\x18\x02 \x01(\bR\vplaceholder\x12\x17\n" +

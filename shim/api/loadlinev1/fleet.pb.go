@@ -1292,7 +1292,10 @@ type LoopAction struct {
 	Action isLoopAction_Action `protobuf_oneof:"action"`
 	// It is done only if all that the answer lets groups grow by was granted: a take_back of nodes in the place
 	// of which others come. Else it is not tried, and has no outcome.
-	AfterGrowth   bool `protobuf:"varint,7,opt,name=after_growth,json=afterGrowth,proto3" json:"after_growth,omitempty"`
+	AfterGrowth bool `protobuf:"varint,7,opt,name=after_growth,json=afterGrowth,proto3" json:"after_growth,omitempty"`
+	// Of remove_slot: the nodes of one wave are tainted together. Where one of them cannot be, all of them are
+	// given back, and those of later waves do not begin. Waves come in order; [1, 2].
+	Wave          int32 `protobuf:"varint,10,opt,name=wave,proto3" json:"wave,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1411,6 +1414,13 @@ func (x *LoopAction) GetAfterGrowth() bool {
 	return false
 }
 
+func (x *LoopAction) GetWave() int32 {
+	if x != nil {
+		return x.Wave
+	}
+	return 0
+}
+
 type isLoopAction_Action interface {
 	isLoopAction_Action()
 }
@@ -1437,7 +1447,7 @@ type LoopAction_Grow struct {
 
 type LoopAction_RemoveSlot struct {
 	// Remove a node, as the entry of scale_down.remove says that has its slot: taint it, move its pods, have
-	// the cloud delete it. All of one answer begin together.
+	// the cloud delete it. See wave.
 	RemoveSlot int32 `protobuf:"varint,6,opt,name=remove_slot,json=removeSlot,proto3,oneof"`
 }
 
@@ -2103,7 +2113,7 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	" \x03(\v2\x15.loadline.v1.NodeMarkR\x05marks\x129\n" +
 	"\tunder_way\x18\v \x03(\v2\x1c.loadline.v1.RemovalUnderWayR\bunderWay\x12\x14\n" +
 	"\x05swaps\x18\f \x01(\bR\x05swaps\x12*\n" +
-	"\x11soft_taints_tried\x18\r \x03(\tR\x0fsoftTaintsTried\"\xb3\x03\n" +
+	"\x11soft_taints_tried\x18\r \x03(\tR\x0fsoftTaintsTried\"\xc7\x03\n" +
 	"\n" +
 	"LoopAction\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12F\n" +
@@ -2116,7 +2126,9 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\n" +
 	"soft_taint\x18\b \x01(\v2\x16.loadline.v1.SoftTaintH\x00R\tsoftTaint\x121\n" +
 	"\x14take_soft_taint_slot\x18\t \x01(\x05H\x00R\x11takeSoftTaintSlot\x12!\n" +
-	"\fafter_growth\x18\a \x01(\bR\vafterGrowthB\b\n" +
+	"\fafter_growth\x18\a \x01(\bR\vafterGrowth\x12\x12\n" +
+	"\x04wave\x18\n" +
+	" \x01(\x05R\x04waveB\b\n" +
 	"\x06action\"8\n" +
 	"\tSoftTaint\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x17\n" +

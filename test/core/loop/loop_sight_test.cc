@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/loop/loop_actions.h"
 #include "core/loop/see_fleet.h"
 #include "test/core/fleet/fleet_world.h"
@@ -19,6 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 // One cluster, one cloud, and loops that look at them.
@@ -336,6 +338,21 @@ TEST_F(LoopSightTest, NodesGoUnlessTheFleetCoolsDown) {
   EXPECT_THAT(Act(Observe(1, {.tainting_failed = true}), 1, plan), IsEmpty());
   EXPECT_THAT(Act(Observe(3), 3, plan), IsEmpty());
   EXPECT_THAT(Act(Observe(4), 4, plan), SizeIs(1));
+}
+
+// Empty nodes are the first wave, whatever the order of the plan.
+TEST_F(LoopSightTest, NodesGoInWaves) {
+  LoopPlan plan;
+  for (const bool empty : {false, true, false}) {
+    DrainRemoval& removal = plan.scale_down.remove.emplace_back();
+    removal.slot = AddNode(absl::StrCat("n", plan.scale_down.remove.size()), 60);
+    removal.start = true;
+    removal.empty = empty;
+  }
+  std::vector<std::pair<Slot, int32_t>> waves;
+  for (const LoopAction& action : Act(Observe(0), 0, plan)) waves.emplace_back(action.slot, action.wave);
+  const auto& remove = plan.scale_down.remove;
+  EXPECT_THAT(waves, ElementsAre(Pair(remove[1].slot, 1), Pair(remove[0].slot, 2), Pair(remove[2].slot, 2)));
 }
 
 class GrowthOutcomeTest : public LoopSightTest {
