@@ -165,8 +165,23 @@ TEST_F(ReportTest, TellsOfGroups) {
   EXPECT_THAT(Rows(report.tables(0)), ElementsAre("n2 | shrinks | draining | 30s | "));
   EXPECT_THAT(report.status().cluster_wide().scale_down().removing(), ElementsAre("n2: draining"));
   EXPECT_THAT(Metrics(report), Contains("node_groups_count{backoff} 1"));
+  question_.add_decisions(v1::PlanLoopRequest::SCALE_DOWN);  // somebody else knows what holds groups
+  EXPECT_THAT(Metrics(Report()), Not(Contains("node_groups_count{backoff} 1")));
   EXPECT_THAT(Metrics(report), Contains("pending_node_deletions{drain} 1"));
   EXPECT_THAT(Metrics(report), Contains("nodes_count{longUnregistered} 1"));
+}
+
+// Nodes that go come by their names, whether their removal is under way or begins now.
+TEST_F(ReportTest, TellsWhatGoesByName) {
+  AddCandidate(5);
+  answer_.mutable_fleet()->add_actions()->set_remove_slot(5);
+  for (const char* const name : {"n7", "n3"}) {
+    v1::RemovalUnderWay* const removal = question_.mutable_fleet()->add_under_way();
+    removal->set_node(name);
+    removal->set_stage("waiting");
+  }
+  EXPECT_THAT(Report().status().cluster_wide().scale_down().removing(),
+              ElementsAre("n3: waiting", "n5: tainted", "n7: waiting"));
 }
 
 // Of three nodes that can go one begins now, and one waits for its timer.
