@@ -17,24 +17,24 @@ import (
 )
 
 // Policy says how much room is kept free, as people write it. The tag `json` is the key of a field in the autoscaler's
-// configuration. ParseClassRule and ParseGroupRule read Classes and Groups.
+// configuration, and `range` what it may be there. ParseClassRule and ParseGroupRule read Classes and Groups.
 type Policy struct {
 	ExtraCapacityMinRate  Share    `json:"extraCapacityMinRate" flag:"extra-capacity-min-rate" help:"room to keep free at least, such as 10% or 0.1"`
 	Basis                 string   `json:"basis" flag:"slack-basis" help:"what that is a share of: requested, capacity"`
 	Version               string   `json:"version" flag:"slack-version" help:"what is kept free beside equal pieces: 1 (nothing), 2a, 2b, pareto"`
-	Granularity           int      `json:"granularity" flag:"slack-granularity" help:"a piece is at most one part in so many of a node, 1 to 1000"`
-	MaxPlaceholders       int      `json:"maxPlaceholders" flag:"max-placeholders" help:"pieces of a class, and copies of a pod, at most"`
+	Granularity           int      `json:"granularity" flag:"slack-granularity" range:"1:1000" help:"a piece is at most one part in so many of a node, 1 to 1000"`
+	MaxPlaceholders       int      `json:"maxPlaceholders" flag:"max-placeholders" range:"1:100000" help:"pieces of a class, and copies of a pod, at most"`
 	BoundByPods           string   `json:"boundByPods" flag:"slack-bound-by-pods" help:"pieces are no larger than the largest requests of pods of their class: true, false, or auto (where room is kept for the biggest)"`
 	MaxExtraCPU           string   `json:"maxExtraCPU" flag:"slack-max-extra-cpu" help:"cpu of a class that is kept free at most, such as 64 (default: no limit)"`
 	MaxExtraMemory        string   `json:"maxExtraMemory" flag:"slack-max-extra-memory" help:"memory of a class that is kept free at most, such as 256Gi (default: no limit)"`
 	SizeTolerance         Share    `json:"sizeTolerance" flag:"slack-size-tolerance" help:"pieces get a new size when they exceed what is wanted by this share"`
 	ClassLabels           []string `json:"classLabels" flag:"slack-class-labels" help:"labels of nodes that tell classes apart (default: architecture, operating system, instance type and zone)"`
-	Classes               []string `json:"classes" flag:"slack-class" help:"what holds for some nodes, first match first: labels, then off, max-cpu or max-memory, such as \"disk=ssd;off\" or \"disk=ssd;max-cpu=64\""`
-	Groups                []string `json:"groups" flag:"slack-group" help:"what holds for a node group: \"GROUP;off\", or \"GROUP;max-nodes=5\" for nodes that it has at most when it grows for slack"`
+	Classes               []string `json:"classes" flag:"slack-class" range:":1000" help:"what holds for some nodes, first match first: labels, then off, max-cpu or max-memory, such as \"disk=ssd;off\" or \"disk=ssd;max-cpu=64\""`
+	Groups                []string `json:"groups" flag:"slack-group" range:":1000" help:"what holds for a node group: \"GROUP;off\", or \"GROUP;max-nodes=5\" for nodes that it has at most when it grows for slack"`
 	BuyExtendedResources  bool     `json:"buyExtendedResources" flag:"slack-buy-extended-resources" help:"nodes with GPUs and other extended resources come also for pieces that need none of them"`
-	CommonResources       []string `json:"commonResources" flag:"slack-common-resources" help:"names of extended resources that nodes of any kind have, or what they begin with (default: those of some network and device plugins)"`
-	MaxCopies             int      `json:"maxCopies" flag:"slack-max-copies" help:"copies of all pods together at most"`
-	MaxCopiesPerNamespace int      `json:"maxCopiesPerNamespace" flag:"slack-max-copies-per-namespace" help:"copies of the pods of one namespace at most"`
+	CommonResources       []string `json:"commonResources" flag:"slack-common-resources" range:":1000" help:"names of extended resources that nodes of any kind have, or what they begin with (default: those of some network and device plugins)"`
+	MaxCopies             int      `json:"maxCopies" flag:"slack-max-copies" range:"1:100000" help:"copies of all pods together at most"`
+	MaxCopiesPerNamespace int      `json:"maxCopiesPerNamespace" flag:"slack-max-copies-per-namespace" range:"1:100000" help:"copies of the pods of one namespace at most"`
 	MaxCopiesCPU          string   `json:"maxCopiesCPU" flag:"slack-max-copies-cpu" help:"cpu that the copies of one namespace request at most"`
 	MaxCopiesMemory       string   `json:"maxCopiesMemory" flag:"slack-max-copies-memory" help:"memory that the copies of one namespace request at most"`
 }

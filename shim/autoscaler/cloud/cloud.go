@@ -49,7 +49,7 @@ type Options struct {
 	Key         string          `json:"key" flag:"cloud-key" help:"its private key, PEM"`
 	CA          string          `json:"cacert" flag:"cloud-cacert" help:"authority of the provider's certificate, PEM; needed, or a certificate, where the provider is on another machine"`
 	Insecure    bool            `json:"insecure" flag:"cloud-insecure" help:"the connection to a provider on another machine is not encrypted, as Cluster Autoscaler has it: whoever is on the way can have nodes deleted"`
-	GRPCTimeout metav1.Duration `json:"grpcTimeout" flag:"cloud-grpc-timeout" help:"how long one call may take"`
+	GRPCTimeout metav1.Duration `json:"grpcTimeout" flag:"cloud-grpc-timeout" range:"0s:" help:"how long one call may take"`
 }
 
 // Check returns an error for options that contradict each other or are not safe.

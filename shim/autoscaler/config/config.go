@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -48,7 +49,8 @@ const (
 // allDecisions are those above.
 var allDecisions = []string{ScaleUpDecision, SlackDecision, ScaleDownDecision, ReplaceDecision, DownscaleOrderDecision}
 
-// Configuration of the autoscaler. The tag `flag` is the name of a flag where it is not that of the key.
+// Configuration of the autoscaler. The tag `flag` is the name of a flag where it is not that of the key; `range` is
+// what a number, a duration or the length of a list may be, see inRange. Large numbers are limits of the engine.
 type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 	Loops           `json:",inline"`
@@ -65,9 +67,9 @@ type Configuration struct {
 // Loops says what is decided, how often, and with how much work.
 type Loops struct {
 	Mode         string   `json:"mode" help:"observe: plan, and write nothing but the status and the lease; or act"`
-	Decisions    []string `json:"decisions" help:"what to decide: scale-up, slack, scale-down, and, only if they are named, replace and downscale-order; another autoscaler does the rest"`
-	ScanInterval Duration `json:"scanInterval" help:"from the begin of one loop to that of the next"`
-	MaxWork      int      `json:"maxWork" help:"units of work, about 100 ns each, after which the best plan so far is taken: the same on each machine"`
+	Decisions    []string `json:"decisions" range:"1:" help:"what to decide: scale-up, slack, scale-down, and, only if they are named, replace and downscale-order; another autoscaler does the rest"`
+	ScanInterval Duration `json:"scanInterval" range:"100ms:" help:"from the begin of one loop to that of the next"`
+	MaxWork      int      `json:"maxWork" range:"1:" help:"units of work, about 100 ns each, after which the best plan so far is taken: the same on each machine"`
 }
 
 // Process says where the engine and the API server are, and what is served and written.
@@ -80,8 +82,8 @@ type Process struct {
 	Profiling        bool           `json:"profiling" help:"serve Go profiles at /debug/pprof/, to whom the page is served"`
 	Namespace        string         `json:"namespace" help:"namespace of status and lease"`
 	StatusConfigMap  string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap that tells the state"`
-	KubeClientQPS    float64        `json:"kubeClientQps" flag:"kube-client-qps" help:"requests per second to the API server"`
-	KubeClientBurst  int            `json:"kubeClientBurst" flag:"kube-client-burst" help:"requests to the API server at once"`
+	KubeClientQPS    float64        `json:"kubeClientQps" flag:"kube-client-qps" range:"1e-9:" help:"requests per second to the API server"`
+	KubeClientBurst  int            `json:"kubeClientBurst" flag:"kube-client-burst" range:"1:" help:"requests to the API server at once"`
 	LeaderElection   LeaderElection `json:"leaderElection"`
 }
 
@@ -184,6 +186,9 @@ func (c *Configuration) Write(file string, stdout interface{ Write([]byte) (int,
 
 // Check returns the first thing that is wrong, with its key.
 func (c *Configuration) Check() error {
+	if err := checkRanges(c); err != nil {
+		return err
+	}
 	if c.Mode != Observe && c.Mode != Act {
 		return fmt.Errorf("mode %q: must be %s or %s", c.Mode, Observe, Act)
 	}
@@ -201,35 +206,15 @@ func (c *Configuration) Check() error {
 	if c.Namespace == "" || c.StatusConfigMap == "" {
 		return errors.New("namespace and statusConfigMapName: must not be empty")
 	}
-	if c.ScanInterval.Duration < 100*time.Millisecond {
-		return fmt.Errorf("scanInterval %v: must be at least 100ms", c.ScanInterval.Duration)
-	}
-	if c.KubeClientQPS <= 0 || c.KubeClientBurst < 1 {
-		return errors.New("kubeClientQps and kubeClientBurst: must be positive")
-	}
-	if c.MaxWork < 1 {
-		return fmt.Errorf("maxWork %d: must be at least 1", c.MaxWork)
-	}
-	for _, check := range []func() error{c.Filters.check, c.LeaderElection.check, c.checkViewAge, c.ScaleUp.check,
-		c.Slack.check, c.Consolidation.check, c.ScaleDown.check} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(c.Filters.check(), c.LeaderElection.check(), c.checkViewAge(), c.ScaleUp.check(), c.Slack.check(),
+		c.Consolidation.check(), c.ScaleDown.check())
 }
 
 func (c *Configuration) checkDecisions() error {
-	for i, decision := range c.Decisions {
+	for _, decision := range c.Decisions {
 		if !slices.Contains(allDecisions, decision) {
 			return fmt.Errorf("decisions: %q must be one of %s", decision, strings.Join(allDecisions, ", "))
 		}
-		if slices.Contains(c.Decisions[:i], decision) {
-			return fmt.Errorf("decisions: %q is there twice", decision)
-		}
-	}
-	if len(c.Decisions) == 0 {
-		return errors.New("decisions: must name at least one")
 	}
 	if c.Decides(DownscaleOrderDecision) && !c.Decides(ScaleDownDecision) {
 		return errors.New("decisions: downscale-order needs scale-down, which has the nodes go that it empties")
@@ -237,14 +222,5 @@ func (c *Configuration) checkDecisions() error {
 	if c.Decides(ReplaceDecision) && !(c.Decides(ScaleUpDecision) && c.Decides(ScaleDownDecision)) {
 		return errors.New("decisions: replace needs scale-up and scale-down, which carry it out")
 	}
-	return nil
-}
-
-func checkDurations(section string, of any) error {
-	return eachField(of, func(key, _, _ string, value any) error {
-		if d, ok := value.(*Duration); ok && (d.Duration < 0 || d.Duration > 1000*time.Hour) {
-			return fmt.Errorf("%s.%s: %v is out of range", section, key, d.Duration)
-		}
-		return nil
-	})
+	return once("decisions", c.Decisions, func(decision string) string { return decision })
 }

@@ -17,13 +17,13 @@ func TestWindowsAndCostsAreRefusedWithTheirKey(t *testing.T) {
 		"it must last for 1s to":                        {ReplacementWindows: []string{"0 22 * * * 0s"}},
 		"unknown time zone Moon/Tycho":                  {ReplacementWindows: []string{"0 22 * * * 6h Moon/Tycho"}},
 		"replacementWindows: \"0 25 * * * 6h\"":         {ReplacementWindows: []string{"0 25 * * * 6h"}},
-		"replacementWindows: 65 are more than 64":       {ReplacementWindows: make([]string, 65)},
+		"replacementWindows: number of entries 65 must": {ReplacementWindows: make([]string, 65)},
 		"podDisruptionCosts: \"high=1\" must be":        {PodDisruptionCosts: []string{"high=1"}},
 		"podDisruptionCosts: \"1000\" must be":          {PodDisruptionCosts: []string{"1000"}},
 		"podDisruptionCosts: \"1000=-1\" must be":       {PodDisruptionCosts: []string{"1000=-1"}},
 		"podDisruptionCosts: \"1000=NaN\" must be":      {PodDisruptionCosts: []string{"1000=NaN"}},
-		"podDisruptionCosts: priority 7 is there twice": {PodDisruptionCosts: []string{"7=1", "7=2"}},
-		"podDisruptionCosts: 65 are more than 64":       {PodDisruptionCosts: make([]string, 65)},
+		"podDisruptionCosts: 7 is there twice":          {PodDisruptionCosts: []string{"7=1", "7=2"}},
+		"podDisruptionCosts: number of entries 65 must": {PodDisruptionCosts: make([]string, 65)},
 	} {
 		c := Default()
 		c.Consolidation.ReplacementWindows, c.Consolidation.PodDisruptionCosts = s.ReplacementWindows, s.PodDisruptionCosts

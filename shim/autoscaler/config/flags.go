@@ -3,12 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/pflag"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/slack"
 )
@@ -26,8 +23,9 @@ type Flags struct {
 // AddFlags adds a flag for each setting.
 func AddFlags(set *pflag.FlagSet) *Flags {
 	f := &Flags{set: set, values: Default()}
-	_ = eachField(&f.values, func(_, flag, help string, value any) error {
-		switch v := value.(type) {
+	for _, s := range settingsOf(&f.values, "") {
+		flag, help := s.flag, s.tag.Get("help")
+		switch v := s.value.Addr().Interface().(type) {
 		case *string:
 			set.StringVar(v, flag, *v, help)
 		case *[]string:
@@ -43,10 +41,9 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 		case *Duration:
 			set.DurationVar(&v.Duration, flag, v.Duration, help)
 		default:
-			panic(fmt.Sprintf("no flag can be a %T", value))
+			panic(fmt.Sprintf("no flag can be a %T", v))
 		}
-		return nil
-	})
+	}
 	set.StringVar(&f.expander, "expander", "", "Cluster Autoscaler's name of --strategies: what decides between node "+
 		"groups, one after the other; without either groups grow together, by the cheapest plan")
 	set.IntVar(&f.empties, "max-empty-bulk-delete", 10, "older name of --max-scale-down-parallelism")
@@ -62,19 +59,12 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 			return c, "", err
 		}
 	}
-	given := map[string]any{}
-	_ = eachField(&f.values, func(_, flag, _ string, value any) error {
-		if f.set.Changed(flag) {
-			given[flag] = value
+	from := settingsOf(&f.values, "")
+	for i, s := range settingsOf(&c, "") {
+		if f.set.Changed(s.flag) {
+			s.value.Set(from[i].value)
 		}
-		return nil
-	})
-	_ = eachField(&c, func(_, flag, _ string, value any) error {
-		if from, ok := given[flag]; ok {
-			reflect.ValueOf(value).Elem().Set(reflect.ValueOf(from).Elem())
-		}
-		return nil
-	})
+	}
 	if f.set.Changed("max-empty-bulk-delete") {
 		warning = "--max-empty-bulk-delete is the older name of --max-scale-down-parallelism, which also bounds " +
 			"nodes with pods to move"
@@ -93,33 +83,6 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 	return c, warning, c.Check()
 }
 
-// eachField calls f with the key, the flag and the address of each setting, at any depth.
-func eachField(of any, f func(key, flag, help string, value any) error) error {
-	v := reflect.ValueOf(of).Elem()
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		key := field.Tag.Get("json")
-		if field.Type == reflect.TypeFor[metav1.TypeMeta]() {
-			continue
-		}
-		address := v.Field(i).Addr().Interface()
-		if _, ok := address.(*Duration); !ok && field.Type.Kind() == reflect.Struct {
-			if err := eachField(address, f); err != nil {
-				return err
-			}
-			continue
-		}
-		flag := field.Tag.Get("flag")
-		if flag == "" {
-			flag = kebab(key)
-		}
-		if err := f(key, flag, field.Tag.Get("help"), address); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // strategiesOf returns the strategies that Cluster Autoscaler's --expander names.
 func strategiesOf(expander string) ([]string, error) {
 	names := strings.Split(expander, ",")
@@ -132,16 +95,4 @@ func strategiesOf(expander string) ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// kebab makes "scan-interval" of "scanInterval".
-func kebab(key string) string {
-	var out strings.Builder
-	for _, r := range key {
-		if unicode.IsUpper(r) {
-			out.WriteByte('-')
-		}
-		out.WriteRune(unicode.ToLower(r))
-	}
-	return out.String()
 }

@@ -1,9 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -28,11 +28,11 @@ type ScaleUp struct {
 
 // NewNodes says how many nodes come, how long they may take, and what happens when they do not come.
 type NewNodes struct {
-	MaxNodesTotal                   int      `json:"maxNodesTotal" help:"nodes that the cluster may have in all, those on their way included; 0: no limit"`
-	MaxNodesPerScaleUp              int      `json:"maxNodesPerScaleup" help:"nodes that are added in one loop: of groups that are sized first, then for pods, then for slack"`
-	MaxNodeProvisionTime            Duration `json:"maxNodeProvisionTime" help:"how long a node may take to register; then it is given up, and its group backs off"`
+	MaxNodesTotal                   int      `json:"maxNodesTotal" range:"0:1073741824" help:"nodes that the cluster may have in all, those on their way included; 0: no limit"`
+	MaxNodesPerScaleUp              int      `json:"maxNodesPerScaleup" range:"0:1073741824" help:"nodes that are added in one loop: of groups that are sized first, then for pods, then for slack"`
+	MaxNodeProvisionTime            Duration `json:"maxNodeProvisionTime" range:"1ns:1000h" help:"how long a node may take to register; then it is given up, and its group backs off"`
 	MaxNodeStartupTime              Duration `json:"maxNodeStartupTime" help:"how long a node that has registered may take to become ready and is on its way"`
-	InitialNodeGroupBackoffDuration Duration `json:"initialNodeGroupBackoffDuration" help:"how long a group does not grow after a failure"`
+	InitialNodeGroupBackoffDuration Duration `json:"initialNodeGroupBackoffDuration" range:"1ns:1000h" help:"how long a group does not grow after a failure"`
 	MaxNodeGroupBackoffDuration     Duration `json:"maxNodeGroupBackoffDuration" help:"to which that doubles with each further one"`
 	NodeGroupBackoffResetTimeout    Duration `json:"nodeGroupBackoffResetTimeout" help:"after which failures are forgotten"`
 }
@@ -41,9 +41,9 @@ type NewNodes struct {
 type WaitingPods struct {
 	NewPodScaleUpDelay           Duration `json:"newPodScaleUpDelay" help:"younger pods make no group grow; a pod's annotation cluster-autoscaler.kubernetes.io/pod-scale-up-delay overrides it"`
 	BatchIdle                    Duration `json:"batchIdle" help:"groups grow when no pod has come for so long that needs a node which is not there yet: pods that come together are planned for together; 0: at once"`
-	BatchMax                     Duration `json:"batchMax" help:"how long growth waits for that at most"`
-	ExpendablePodsPriorityCutoff int      `json:"expendablePodsPriorityCutoff" help:"pods of a lower priority make no group grow; at least -10"`
-	BypassedSchedulerNames       []string `json:"bypassedSchedulerNames" help:"schedulers whose pods count as waiting before they have been tried"`
+	BatchMax                     Duration `json:"batchMax" range:"0s:1h" help:"how long growth waits for that at most"`
+	ExpendablePodsPriorityCutoff int      `json:"expendablePodsPriorityCutoff" range:"-10:2147483647" help:"pods of a lower priority make no group grow; at least -10"`
+	BypassedSchedulerNames       []string `json:"bypassedSchedulerNames" range:":1000" help:"schedulers whose pods count as waiting before they have been tried"`
 }
 
 // GroupChoice says which of the groups grows that could.
@@ -53,16 +53,16 @@ type GroupChoice struct {
 	RankPolicy        string   `json:"rankPolicy" flag:"rank-policy" help:"file of kind RankPolicy: the one group grows that ranks best by it, as with Cluster Autoscaler's expanders; its prices hold too. Without a policy, a preset and strategies groups grow together, by the cheapest plan"`
 	RankPreset        string   `json:"rankPreset" flag:"rank-preset" help:"bundle of settings of such a policy: cluster-autoscaler or proposal"`
 	Strategies        []string `json:"strategies" help:"what decides between node groups, one after the other: price, least-waste, most-pods, least-nodes, priority, joint"`
-	USDPerFurtherType float64  `json:"usdPerFurtherType" flag:"usd-per-further-type" help:"what each further type of new nodes counts as, in US dollars per hour"`
+	USDPerFurtherType float64  `json:"usdPerFurtherType" flag:"usd-per-further-type" range:"0:" help:"what each further type of new nodes counts as, in US dollars per hour"`
 }
 
 // Balancing says which groups are alike, and whether they share what they grow by.
 type Balancing struct {
 	BalanceSimilarNodeGroups      bool     `json:"balanceSimilarNodeGroups" help:"groups whose nodes are alike but for their zone share what they grow by for pods, by their size"`
-	BalancingIgnoreLabels         []string `json:"balancingIgnoreLabels" flag:"balancing-ignore-label" help:"a label that may differ too; may be given more than once"`
-	BalancingLabels               []string `json:"balancingLabels" flag:"balancing-label" help:"a label: groups are alike whose nodes carry all such labels with equal values, whatever else differs; may be given more than once"`
-	MaxAllocatableDifferenceRatio float64  `json:"maxAllocatableDifferenceRatio" help:"by how much allocatable amounts of groups that are alike differ at most, as a share of the larger one"`
-	MemoryDifferenceRatio         float64  `json:"memoryDifferenceRatio" help:"the same for the capacity of memory"`
+	BalancingIgnoreLabels         []string `json:"balancingIgnoreLabels" flag:"balancing-ignore-label" range:":100" help:"a label that may differ too; may be given more than once"`
+	BalancingLabels               []string `json:"balancingLabels" flag:"balancing-label" range:":100" help:"a label: groups are alike whose nodes carry all such labels with equal values, whatever else differs; may be given more than once"`
+	MaxAllocatableDifferenceRatio float64  `json:"maxAllocatableDifferenceRatio" range:"0:1" help:"by how much allocatable amounts of groups that are alike differ at most, as a share of the larger one"`
+	MemoryDifferenceRatio         float64  `json:"memoryDifferenceRatio" range:"0:1" help:"the same for the capacity of memory"`
 }
 
 // Sizing says which groups are sized by how full they are, in place of all else.
@@ -114,63 +114,25 @@ func defaultScaleUp() ScaleUp {
 			MaxNodeGroupBackoffDuration:     duration(30 * time.Minute),
 			NodeGroupBackoffResetTimeout:    duration(3 * time.Hour)},
 		WaitingPods: WaitingPods{BatchIdle: duration(time.Second), BatchMax: duration(10 * time.Second),
-			ExpendablePodsPriorityCutoff: expendable},
+			ExpendablePodsPriorityCutoff: -10},
 		GroupChoice:  GroupChoice{BaseRatePrices: true},
 		Balancing:    Balancing{MaxAllocatableDifferenceRatio: 0.05, MemoryDifferenceRatio: 0.015},
 		SwapNotBegun: true}
 }
 
-// expendable is the priority below which the engine lets pods count for nothing.
-const expendable = -10
-
-// mostSchedulers is how many schedulers the engine takes that are not waited for.
-const mostSchedulers = 1000
-
-// mostBatch bounds for how long pods are left waiting for others.
-const mostBatch = time.Hour
-
 func (s *ScaleUp) check() error {
-	for key, value := range map[string]int{"maxNodesTotal": s.MaxNodesTotal,
-		"maxNodesPerScaleup": s.MaxNodesPerScaleUp} {
-		if value < 0 || value > 1<<30 {
-			return fmt.Errorf("scaleUp.%s: %d is out of range", key, value)
-		}
-	}
-	if err := checkDurations("scaleUp", s); err != nil {
-		return err
-	}
-	if s.MaxNodeProvisionTime.Duration == 0 || s.InitialNodeGroupBackoffDuration.Duration == 0 {
-		return errors.New("scaleUp.maxNodeProvisionTime and initialNodeGroupBackoffDuration: must not be 0")
-	}
-	if s.BatchMax.Duration < s.BatchIdle.Duration || s.BatchMax.Duration > mostBatch {
-		return fmt.Errorf("scaleUp.batchMax: %v is below batchIdle, or above %v", s.BatchMax.Duration, mostBatch)
+	if s.BatchMax.Duration < s.BatchIdle.Duration {
+		return fmt.Errorf("scaleUp.batchMax: %v must not be below batchIdle", s.BatchMax.Duration)
 	}
 	if s.MaxNodeGroupBackoffDuration.Duration < s.InitialNodeGroupBackoffDuration.Duration {
 		return errors.New("scaleUp.maxNodeGroupBackoffDuration: must not be below initialNodeGroupBackoffDuration")
-	}
-	if s.ExpendablePodsPriorityCutoff < expendable || s.ExpendablePodsPriorityCutoff > math.MaxInt32 {
-		return fmt.Errorf("scaleUp.expendablePodsPriorityCutoff: %d must be at least %d",
-			s.ExpendablePodsPriorityCutoff, expendable)
-	}
-	if len(s.BypassedSchedulerNames) > mostSchedulers {
-		return fmt.Errorf("scaleUp.bypassedSchedulerNames: %d are more than %d", len(s.BypassedSchedulerNames),
-			mostSchedulers)
 	}
 	for _, name := range s.BypassedSchedulerNames {
 		if name == "" || len(name) > 253 || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' }) {
 			return fmt.Errorf("scaleUp.bypassedSchedulerNames: %q is not a name", name)
 		}
 	}
-	if err := s.Balancing.check(); err != nil {
-		return err
-	}
-	if err := s.Pricing.check(); err != nil {
-		return err
-	}
-	if !(s.USDPerFurtherType >= 0) || math.IsInf(s.USDPerFurtherType, 0) {
-		return fmt.Errorf("scaleUp.usdPerFurtherType: %v is out of range", s.USDPerFurtherType)
-	}
-	return nil
+	return cmp.Or(s.Balancing.check(), s.Pricing.check())
 }
 
 // Ranking returns the policy by which node groups are ranked, with the price lists, and whether they are ranked at all.
@@ -227,27 +189,20 @@ func (s *Slack) check() error {
 	if err != nil {
 		return fmt.Errorf("slack: %w", err)
 	}
-	rate := proto.GetExtraCapacityMinRate()
+	rate, tolerance := proto.GetExtraCapacityMinRate(), proto.GetSizeTolerance()
+	if err := cmp.Or(inRange("slack.extraCapacityMinRate", rate, "0:1000"),
+		inRange("slack.sizeTolerance", tolerance, "0:1000")); err != nil {
+		return err
+	}
 	switch {
-	case !(rate >= 0 && rate <= 1000):
-		return fmt.Errorf("slack.extraCapacityMinRate %q: is out of range", s.ExtraCapacityMinRate)
 	case s.Basis == "capacity" && rate >= 1:
 		return fmt.Errorf("slack.extraCapacityMinRate %q: of basis capacity it must be below 1, or no cluster is "+
 			"ever large enough", s.ExtraCapacityMinRate)
-	case s.Granularity > 1000 || s.MaxPlaceholders > 100_000:
-		return errors.New("slack.granularity and maxPlaceholders: must be at most 1000 and 100000")
-	case s.MaxCopies > 100_000 || s.MaxCopiesPerNamespace > 100_000:
-		return errors.New("slack.maxCopies and maxCopiesPerNamespace: must be at most 100000")
-	case !(proto.GetSizeTolerance() >= 0 && proto.GetSizeTolerance() <= 1000):
-		return fmt.Errorf("slack.sizeTolerance %q: is out of range", s.SizeTolerance)
-	case len(proto.GetClassRules()) > 1000 || len(proto.GetGroupRules()) > 1000 ||
-		len(proto.GetCommonResources()) > 1000:
-		return errors.New("slack.classes, groups and commonResources: must have at most 1000 entries")
 	case s.Keep != SlackDeployments && s.Keep != SlackCapacityBuffers && s.Keep != SlackReport:
 		return fmt.Errorf("slack.keep %q: must be %s, %s or %s", s.Keep, SlackDeployments, SlackCapacityBuffers,
 			SlackReport)
 	case len(validation.IsDNS1123Label(s.Namespace)) > 0:
 		return fmt.Errorf("slack.namespace %q: is not the name of a namespace", s.Namespace)
 	}
-	return checkDurations("slack", s)
+	return nil
 }

@@ -9,9 +9,9 @@ import (
 // LeaderElection is as in other components of Kubernetes.
 type LeaderElection struct {
 	LeaderElect   bool     `json:"leaderElect" flag:"leader-elect" help:"only one of several acts; without it there must be only one"`
-	LeaseDuration Duration `json:"leaseDuration" flag:"leader-elect-lease-duration" help:"how long others wait for a leader that is gone"`
-	RenewDeadline Duration `json:"renewDeadline" flag:"leader-elect-renew-deadline" help:"how long the leader tries to stay it, before it ends"`
-	RetryPeriod   Duration `json:"retryPeriod" flag:"leader-elect-retry-period" help:"between two attempts"`
+	LeaseDuration Duration `json:"leaseDuration" flag:"leader-elect-lease-duration" range:"0s:" help:"how long others wait for a leader that is gone"`
+	RenewDeadline Duration `json:"renewDeadline" flag:"leader-elect-renew-deadline" range:"0s:" help:"how long the leader tries to stay it, before it ends"`
+	RetryPeriod   Duration `json:"retryPeriod" flag:"leader-elect-retry-period" range:"0s:" help:"between two attempts"`
 	ResourceName  string   `json:"resourceName" flag:"leader-elect-resource-name" help:"name of the lease"`
 }
 

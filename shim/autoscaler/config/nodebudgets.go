@@ -9,8 +9,6 @@ import (
 	"loadline.dev/shim/timewindow"
 )
 
-const mostBudgets = 64 // as the engine takes
-
 // budgetReasons are the reasons for which nodes go, as budgets name them.
 var budgetReasons = map[string]loadlinev1.NodeBudget_Reason{"empty": loadlinev1.NodeBudget_EMPTY,
 	"underutilized": loadlinev1.NodeBudget_UNDERUTILIZED, "replaced": loadlinev1.NodeBudget_REPLACED}
@@ -65,16 +63,6 @@ func parseNodeBudget(text string) (b NodeBudget, err error) {
 }
 
 // Budgets returns how many nodes of single groups go at once.
-func (s *RemovalLimits) Budgets() (budgets []NodeBudget, err error) {
-	if len(s.NodeBudgets) > mostBudgets {
-		return nil, fmt.Errorf("scaleDown.nodeBudgets: %d are more than %d", len(s.NodeBudgets), mostBudgets)
-	}
-	for _, text := range s.NodeBudgets {
-		budget, err := parseNodeBudget(text)
-		if err != nil {
-			return nil, fmt.Errorf("scaleDown.nodeBudgets: %w", err)
-		}
-		budgets = append(budgets, budget)
-	}
-	return budgets, nil
+func (s *RemovalLimits) Budgets() ([]NodeBudget, error) {
+	return readEach("scaleDown.nodeBudgets", s.NodeBudgets, parseNodeBudget)
 }

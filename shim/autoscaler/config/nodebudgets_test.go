@@ -52,9 +52,4 @@ func TestNodeBudgetsAreRefusedWithTheirKey(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
-	s := defaultScaleDown()
-	s.NodeBudgets = make([]string, 65)
-	if err := s.check(); err == nil || !strings.Contains(err.Error(), "65 are more than 64") {
-		t.Errorf("65 budgets: %v", err)
-	}
 }

@@ -1,9 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,27 +16,16 @@ import (
 // Pricing says what nodes cost beside their price lists, and which node suits the cluster; over what a file of kind
 // RankPolicy says.
 type Pricing struct {
-	SpotFactor        float64  `json:"spotFactor" help:"share of the on-demand price that a spot node costs of which no price list has the spot price; 0: as the lists say"`
-	InterruptionRisk  float64  `json:"interruptionRisk" help:"share of an hour's work that a spot node loses"`
+	SpotFactor        float64  `json:"spotFactor" range:"0:1" help:"share of the on-demand price that a spot node costs of which no price list has the spot price; 0: as the lists say"`
+	InterruptionRisk  float64  `json:"interruptionRisk" range:"0:<1" help:"share of an hour's work that a spot node loses"`
 	InterruptionRisks []string `json:"interruptionRisks" help:"INSTANCE=SHARE: other risks for spot nodes of an instance type or a family, such as m5.large=0.1"`
-	NodeSurcharge     float64  `json:"nodeSurcharge" help:"what each node costs on top, in US dollars per hour"`
+	NodeSurcharge     float64  `json:"nodeSurcharge" range:"0:" help:"what each node costs on top, in US dollars per hour"`
 	Commitments       []string `json:"commitments" flag:"commitment" help:"INSTANCE=CPUS that are paid for and no node uses yet: of an instance type, a family, or with nothing before = of any on-demand node; only where groups are ranked"`
 	PreferredTable    string   `json:"preferredTable" help:"how the node that suits the cluster is found: cluster-autoscaler, proposal or learned; only where groups are ranked"`
 	PreferredNode     string   `json:"preferredNode" help:"CPU:MEMORY of that node, such as 8:32Gi, in place of a table; only where groups are ranked"`
 }
 
-func (p *Pricing) check() error {
-	if !(p.SpotFactor >= 0 && p.SpotFactor <= 1) {
-		return fmt.Errorf("scaleUp.pricing.spotFactor: %v is out of range", p.SpotFactor)
-	}
-	if !(p.InterruptionRisk >= 0 && p.InterruptionRisk < 1) {
-		return fmt.Errorf("scaleUp.pricing.interruptionRisk: %v is out of range", p.InterruptionRisk)
-	}
-	if !(p.NodeSurcharge >= 0) || math.IsInf(p.NodeSurcharge, 0) {
-		return fmt.Errorf("scaleUp.pricing.nodeSurcharge: %v is out of range", p.NodeSurcharge)
-	}
-	return p.applyTo(ranking.Default(), true)
-}
+func (p *Pricing) check() error { return p.applyTo(ranking.Default(), true) }
 
 func (p *Pricing) interruptionRisks() (map[string]float64, error) {
 	risks := map[string]float64{}
@@ -55,16 +44,15 @@ func (p *Pricing) interruptionRisks() (map[string]float64, error) {
 	return risks, nil
 }
 
-func (p *Pricing) commitments() (all []ranking.Commitment, err error) {
-	for _, entry := range p.Commitments {
-		instance, cpus, ok := strings.Cut(entry, "=")
+func (p *Pricing) commitments() ([]ranking.Commitment, error) {
+	return readEach("scaleUp.pricing.commitments", p.Commitments, func(entry string) (ranking.Commitment, error) {
+		instance, cpus, _ := strings.Cut(entry, "=")
 		unused, err := resource.ParseQuantity(cpus)
-		if !ok || err != nil || unused.Sign() < 0 {
-			return nil, fmt.Errorf("scaleUp.pricing.commitments: %q: must be INSTANCE=CPUS", entry)
+		if err != nil || unused.Sign() < 0 {
+			return ranking.Commitment{}, fmt.Errorf("%q: must be INSTANCE=CPUS", entry)
 		}
-		all = append(all, ranking.Commitment{Instance: instance, UnusedCPU: unused})
-	}
-	return all, nil
+		return ranking.Commitment{Instance: instance, UnusedCPU: unused}, nil
+	})
 }
 
 func (p *Pricing) preferredNode() (*ranking.Node, error) {
@@ -91,15 +79,17 @@ func (p *Pricing) applyTo(policy *ranking.Policy, ranks bool) error {
 		return errors.New("scaleUp.pricing: commitments, preferredTable and preferredNode have no effect where groups " +
 			"are not ranked: name strategies, a rankPreset or a rankPolicy")
 	}
+	risks, err1 := p.interruptionRisks()
+	commitments, err2 := p.commitments()
+	node, err3 := p.preferredNode()
+	if err := cmp.Or(err1, err2, err3); err != nil {
+		return err
+	}
 	if p.SpotFactor > 0 {
 		policy.Prices.SpotFactor = &p.SpotFactor
 	}
 	if p.InterruptionRisk > 0 {
 		policy.Prices.InterruptionRisk = p.InterruptionRisk
-	}
-	risks, err := p.interruptionRisks()
-	if err != nil {
-		return err
 	}
 	if len(risks) > 0 {
 		policy.Prices.InterruptionRisks = risks
@@ -107,16 +97,8 @@ func (p *Pricing) applyTo(policy *ranking.Policy, ranks bool) error {
 	if p.NodeSurcharge > 0 {
 		policy.Prices.NodeSurcharge = p.NodeSurcharge
 	}
-	commitments, err := p.commitments()
-	if err != nil {
-		return err
-	}
 	if len(commitments) > 0 {
 		policy.Prices.Commitments = commitments
-	}
-	node, err := p.preferredNode()
-	if err != nil {
-		return err
 	}
 	if node != nil {
 		policy.PreferredNode = node
@@ -128,24 +110,12 @@ func (p *Pricing) applyTo(policy *ranking.Policy, ranks bool) error {
 	return nil
 }
 
-// mostBalancingLabels is how many labels the engine takes.
-const mostBalancingLabels = 100
-
 func (s *Balancing) check() error {
-	for key, value := range map[string]float64{"maxAllocatableDifferenceRatio": s.MaxAllocatableDifferenceRatio,
-		"memoryDifferenceRatio": s.MemoryDifferenceRatio} {
-		if !(value >= 0 && value <= 1) {
-			return fmt.Errorf("scaleUp.%s: %v is out of range", key, value)
-		}
-	}
 	if len(s.BalancingLabels) > 0 && len(s.BalancingIgnoreLabels) > 0 {
 		return errors.New("scaleUp.balancingLabels: decide alone, so that balancingIgnoreLabels have no effect")
 	}
-	for key, labels := range map[string][]string{"balancingLabels": s.BalancingLabels,
-		"balancingIgnoreLabels": s.BalancingIgnoreLabels} {
-		if len(labels) > mostBalancingLabels || slices.Contains(labels, "") {
-			return fmt.Errorf("scaleUp.%s: must be at most %d labels, none of them empty", key, mostBalancingLabels)
-		}
+	if slices.Contains(slices.Concat(s.BalancingLabels, s.BalancingIgnoreLabels), "") {
+		return errors.New("scaleUp.balancingLabels and balancingIgnoreLabels: no label may be empty")
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -27,15 +26,15 @@ type ScaleDown struct {
 
 // RemovalLimits say how many nodes go at once, and what the cluster keeps.
 type RemovalLimits struct {
-	MaxScaleDownParallelism int      `json:"maxScaleDownParallelism" help:"nodes that go at once"`
-	MaxDrainParallelism     int      `json:"maxDrainParallelism" help:"of these, nodes with pods to move (Cluster Autoscaler: 1)"`
+	MaxScaleDownParallelism int      `json:"maxScaleDownParallelism" range:"0:1073741824" help:"nodes that go at once"`
+	MaxDrainParallelism     int      `json:"maxDrainParallelism" range:"0:1073741824" help:"of these, nodes with pods to move (Cluster Autoscaler: 1)"`
 	ExclusiveDrains         bool     `json:"exclusiveDrains" help:"no drain starts while one is under way"`
-	NodeBudgets             []string `json:"nodeBudgets" help:"nodes of each node group that go at once: a number or a percentage, then of=GROUP and for=empty, underutilized or replaced, each as often as wanted, and in=WINDOW as in replacementWindows; such as '10%' or '0 for=replaced in=0 9 * * 1-5 8h Europe/Berlin'"`
+	NodeBudgets             []string `json:"nodeBudgets" range:":64" help:"nodes of each node group that go at once: a number or a percentage, then of=GROUP and for=empty, underutilized or replaced, each as often as wanted, and in=WINDOW as in replacementWindows; such as '10%' or '0 for=replaced in=0 9 * * 1-5 8h Europe/Berlin'"`
 	CoresTotal              string   `json:"coresTotal" help:"MIN:MAX cores that all nodes together offer to pods: no node goes below the minimum, no group grows beyond the maximum"`
 	MemoryTotal             string   `json:"memoryTotal" help:"MIN:MAX gigabytes of memory, in the same way"`
 	GPUTotal                []string `json:"gpuTotal" flag:"gpu-total" help:"TYPE:MIN:MAX GPUs of one type, in the same way; the type is the value of the node's GPU label; may be given more than once"`
 	GPULabels               []string `json:"gpuLabels" flag:"gpu-labels" help:"labels that tell a node with GPUs; empty: those of Google, Amazon and Azure"`
-	MinNodesTotal           int      `json:"minNodesTotal" help:"nodes that the cluster keeps in all"`
+	MinNodesTotal           int      `json:"minNodesTotal" range:"0:1073741824" help:"nodes that the cluster keeps in all"`
 }
 
 // Unneeded says when a node is unneeded, and how long it stays all the same.
@@ -43,8 +42,8 @@ type Unneeded struct {
 	ScaleDownUnneededTime         Duration `json:"scaleDownUnneededTime" help:"how long a node is unneeded before it goes"`
 	ScaleDownUnreadyTime          Duration `json:"scaleDownUnreadyTime" help:"the same for one that is not ready"`
 	ScaleDownUnreadyEnabled       bool     `json:"scaleDownUnreadyEnabled" help:"nodes that are not ready may go"`
-	ScaleDownUtilizationThreshold float64  `json:"scaleDownUtilizationThreshold" help:"a node with more requests over allocatable stays"`
-	ScaleDownGPUThreshold         float64  `json:"scaleDownGpuUtilizationThreshold" flag:"scale-down-gpu-utilization-threshold" help:"the same for GPUs"`
+	ScaleDownUtilizationThreshold float64  `json:"scaleDownUtilizationThreshold" range:"0:1" help:"a node with more requests over allocatable stays"`
+	ScaleDownGPUThreshold         float64  `json:"scaleDownGpuUtilizationThreshold" flag:"scale-down-gpu-utilization-threshold" range:"0:1" help:"the same for GPUs"`
 	IgnoreDaemonSets              bool     `json:"ignoreDaemonsetsUtilization" flag:"ignore-daemonsets-utilization" help:"DaemonSet pods do not count as utilization"`
 	IgnoreMirrorPods              bool     `json:"ignoreMirrorPodsUtilization" flag:"ignore-mirror-pods-utilization" help:"mirror pods do not count as utilization"`
 	ScaleDownDelayAfterAdd        Duration `json:"scaleDownDelayAfterAdd" help:"after a node group has grown"`
@@ -56,7 +55,7 @@ type Unneeded struct {
 type RemovalSearch struct {
 	ScaleDownSimulationTimeout Duration `json:"scaleDownSimulationTimeout" help:"how long one plan may take; nodes that it had no time for are left for the next loop"`
 	RecentEvictionTime         Duration `json:"recentEvictionTime" help:"how long the replacement of an evicted pod is waited for"`
-	MinEvaluatedNodes          int      `json:"minEvaluatedNodes" help:"nodes that are looked at in each loop, whatever the limits of work"`
+	MinEvaluatedNodes          int      `json:"minEvaluatedNodes" range:"0:1073741824" help:"nodes that are looked at in each loop, whatever the limits of work"`
 	PlainGreedy                bool     `json:"plainGreedy" help:"nodes are tried in one order only: no better set of nodes is looked for"`
 }
 
@@ -65,27 +64,27 @@ type BlockingPods struct {
 	SkipNodesWithSystemPods           bool     `json:"skipNodesWithSystemPods" help:"a kube-system pod without a budget keeps its node"`
 	SkipNodesWithLocalStorage         bool     `json:"skipNodesWithLocalStorage" help:"a pod with local storage keeps its node"`
 	SkipNodesWithCustomControllerPods bool     `json:"skipNodesWithCustomControllerPods" help:"a pod of an unknown controller keeps its node"`
-	MinReplicaCount                   int      `json:"minReplicaCount" help:"a pod of a smaller ReplicaSet keeps its node"`
+	MinReplicaCount                   int      `json:"minReplicaCount" range:"0:1073741824" help:"a pod of a smaller ReplicaSet keeps its node"`
 	BlockingSystemPodTimeout          Duration `json:"blockingSystemPodDistruptionTimeout" flag:"blocking-system-pod-distruption-timeout" help:"for how long a system pod keeps its node"`
 }
 
 // Brakes hold all nodes back.
 type Brakes struct {
-	OKTotalUnreadyCount       int      `json:"okTotalUnreadyCount" help:"so many nodes may always be not ready"`
-	MaxTotalUnreadyPercentage int      `json:"maxTotalUnreadyPercentage" help:"while more percent of the nodes are not ready, none goes"`
+	OKTotalUnreadyCount       int      `json:"okTotalUnreadyCount" range:"0:1073741824" help:"so many nodes may always be not ready"`
+	MaxTotalUnreadyPercentage int      `json:"maxTotalUnreadyPercentage" range:"0:100" help:"while more percent of the nodes are not ready, none goes"`
 	MaxViewAge                Duration `json:"maxViewAge" help:"when the cluster was last seen longer ago, none goes"`
-	MostVanishedPercent       int      `json:"mostVanishedPercent" help:"when more percent of pods or nodes vanish from one loop to the next without a reason, none goes; a reason is that we removed the node, or that the pod finished or its owner is gone or wants fewer"`
+	MostVanishedPercent       int      `json:"mostVanishedPercent" range:"0:100" help:"when more percent of pods or nodes vanish from one loop to the next without a reason, none goes; a reason is that we removed the node, or that the pod finished or its owner is gone or wants fewer"`
 }
 
 // Evictions say how pods leave a node.
 type Evictions struct {
-	MaxGracefulTerminationSec                int      `json:"maxGracefulTerminationSec" help:"seconds that an evicted pod may take to end, whatever it states"`
+	MaxGracefulTerminationSec                int      `json:"maxGracefulTerminationSec" range:"0:1073741824" help:"seconds that an evicted pod may take to end, whatever it states"`
 	DrainPriorityConfig                      string   `json:"drainPriorityConfig" help:"PRIORITY:SECONDS,...: pods are evicted group by group, from the lowest priority; in place of max-graceful-termination-sec"`
 	MaxPodEvictionTime                       Duration `json:"maxPodEvictionTime" help:"how long the eviction of a pod is tried"`
-	EvictionRetryInterval                    Duration `json:"evictionRetryInterval" help:"between two attempts, give or take a fifth"`
+	EvictionRetryInterval                    Duration `json:"evictionRetryInterval" range:"1ns:1000h" help:"between two attempts, give or take a fifth"`
 	UnsafeDeletePodsDespiteDisruptionBudgets bool     `json:"unsafeDeletePodsDespiteDisruptionBudgets" help:"pods whose eviction their disruption budgets refuse until max-pod-eviction-time has passed are deleted all the same, which violates the budgets"`
 	TerminationHeadroom                      Duration `json:"terminationHeadroom" help:"what pods may take beyond their grace period"`
-	PollInterval                             Duration `json:"pollInterval" help:"how often it is seen whether pods have ended"`
+	PollInterval                             Duration `json:"pollInterval" range:"1ns:1000h" help:"how often it is seen whether pods have ended"`
 	DaemonSetEvictionForEmptyNodes           bool     `json:"daemonsetEvictionForEmptyNodes" flag:"daemonset-eviction-for-empty-nodes" help:"DaemonSet pods are evicted from empty nodes"`
 	DaemonSetEvictionForOccupiedNodes        bool     `json:"daemonsetEvictionForOccupiedNodes" flag:"daemonset-eviction-for-occupied-nodes" help:"and from others"`
 }
@@ -100,7 +99,7 @@ type Deletion struct {
 
 // SoftTaints mark nodes that are unneeded.
 type SoftTaints struct {
-	MaxBulkSoftTaintCount    int      `json:"maxBulkSoftTaintCount" help:"soft taints written in one loop; 0: none"`
+	MaxBulkSoftTaintCount    int      `json:"maxBulkSoftTaintCount" range:"0:1073741824" help:"soft taints written in one loop; 0: none"`
 	MaxBulkSoftTaintTime     Duration `json:"maxBulkSoftTaintTime" help:"after which no soft taint is written in a loop"`
 	NodeDeletionCandidateTTL Duration `json:"nodeDeletionCandidateTtl" flag:"node-deletion-candidate-ttl" help:"how old a soft taint may be that tells a new process since when its node is unneeded; 0: none does (Cluster Autoscaler: 0)"`
 }
@@ -130,72 +129,31 @@ func defaultScaleDown() ScaleDown {
 }
 
 func (s *ScaleDown) check() error {
-	for key, value := range map[string]int{"maxScaleDownParallelism": s.MaxScaleDownParallelism,
-		"maxDrainParallelism": s.MaxDrainParallelism,
-		"minReplicaCount":     s.MinReplicaCount, "okTotalUnreadyCount": s.OKTotalUnreadyCount,
-		"maxBulkSoftTaintCount":     s.MaxBulkSoftTaintCount,
-		"maxGracefulTerminationSec": s.MaxGracefulTerminationSec, "minNodesTotal": s.MinNodesTotal,
-		"minEvaluatedNodes": s.MinEvaluatedNodes} {
-		if value < 0 || value > 1<<30 {
-			return fmt.Errorf("scaleDown.%s: %d is out of range", key, value)
-		}
-	}
-	for key, value := range map[string]float64{"scaleDownUtilizationThreshold": s.ScaleDownUtilizationThreshold,
-		"scaleDownGpuUtilizationThreshold": s.ScaleDownGPUThreshold,
-		"maxTotalUnreadyPercentage":        float64(s.MaxTotalUnreadyPercentage) / 100,
-		"mostVanishedPercent":              float64(s.MostVanishedPercent) / 100} {
-		if !(value >= 0 && value <= 1) {
-			return fmt.Errorf("scaleDown.%s: is out of range", key)
-		}
-	}
-	if err := checkDurations("scaleDown", s); err != nil {
-		return err
-	}
-	if s.EvictionRetryInterval.Duration == 0 || s.PollInterval.Duration == 0 {
-		return errors.New("scaleDown.evictionRetryInterval and pollInterval: must not be 0")
-	}
-	if _, err := s.PriorityGroups(); err != nil {
-		return err
-	}
-	if _, _, err := s.GPUTotals(); err != nil {
-		return err
-	}
-	if _, err := s.Budgets(); err != nil {
-		return err
-	}
-	_, err := s.Totals()
-	return err
+	_, err1 := s.PriorityGroups()
+	_, _, err2 := s.GPUTotals()
+	_, err3 := s.Budgets()
+	_, err4 := s.Totals()
+	return cmp.Or(err1, err2, err3, err4)
 }
 
-const mostPriorityGroups = 1000 // as the engine takes
-
 // PriorityGroups returns the groups of drainPriorityConfig, lowest priority first.
-func (s *Evictions) PriorityGroups() (groups []*loadlinev1.RemovalPriorityGroup, err error) {
-	for entry := range strings.SplitSeq(s.DrainPriorityConfig, ",") {
-		if entry == "" {
-			continue
-		}
-		left, right, ok := strings.Cut(entry, ":")
+func (s *Evictions) PriorityGroups() ([]*loadlinev1.RemovalPriorityGroup, error) {
+	const path = "scaleDown.drainPriorityConfig"
+	entries := strings.FieldsFunc(s.DrainPriorityConfig, func(c rune) bool { return c == ',' })
+	groups, err := readEach(path, entries, func(entry string) (*loadlinev1.RemovalPriorityGroup, error) {
+		left, right, _ := strings.Cut(entry, ":")
 		priority, err1 := strconv.ParseInt(strings.TrimSpace(left), 10, 32)
 		grace, err2 := strconv.ParseInt(strings.TrimSpace(right), 10, 32)
-		if !ok || err1 != nil || err2 != nil || grace < 0 {
-			return nil, fmt.Errorf("scaleDown.drainPriorityConfig: %q must be PRIORITY:SECONDS", entry)
+		if err1 != nil || err2 != nil || grace < 0 {
+			return nil, fmt.Errorf("%q must be PRIORITY:SECONDS", entry)
 		}
-		groups = append(groups, &loadlinev1.RemovalPriorityGroup{Priority: int32(priority), GraceSeconds: grace})
-	}
-	if len(groups) > mostPriorityGroups {
-		return nil, fmt.Errorf("scaleDown.drainPriorityConfig: has %d groups, at most %d are allowed", len(groups),
-			mostPriorityGroups)
-	}
-	slices.SortStableFunc(groups, func(a, b *loadlinev1.RemovalPriorityGroup) int {
+		return &loadlinev1.RemovalPriorityGroup{Priority: int32(priority), GraceSeconds: grace}, nil
+	})
+	slices.SortFunc(groups, func(a, b *loadlinev1.RemovalPriorityGroup) int {
 		return cmp.Compare(a.Priority, b.Priority)
 	})
-	for i := 1; i < len(groups); i++ {
-		if groups[i].Priority == groups[i-1].Priority {
-			return nil, fmt.Errorf("scaleDown.drainPriorityConfig: priority %d is there twice", groups[i].Priority)
-		}
-	}
-	return groups, nil
+	return groups, cmp.Or(err, inRange(path, entries, ":1000"), // as the engine takes
+		once(path, groups, (*loadlinev1.RemovalPriorityGroup).GetPriority))
 }
 
 // Totals bound what all nodes together offer.
@@ -238,13 +196,10 @@ func (s *RemovalLimits) GPUTotals() (least, most []*loadlinev1.GpuCount, err err
 		if kind == "" || err != nil {
 			return nil, nil, fmt.Errorf("scaleDown.gpuTotal: %q: must be TYPE:MIN:MAX, at most %d", entry, mostCores)
 		}
-		if slices.ContainsFunc(most, func(other *loadlinev1.GpuCount) bool { return other.GetGpuType() == kind }) {
-			return nil, nil, fmt.Errorf("scaleDown.gpuTotal: %q: type %s is there twice", entry, kind)
-		}
 		if low > 0 {
 			least = append(least, &loadlinev1.GpuCount{GpuType: kind, Gpus: low})
 		}
 		most = append(most, &loadlinev1.GpuCount{GpuType: kind, Gpus: high})
 	}
-	return least, most, nil
+	return least, most, once("scaleDown.gpuTotal", most, (*loadlinev1.GpuCount).GetGpuType)
 }
