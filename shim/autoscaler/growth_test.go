@@ -423,7 +423,7 @@ func TestMachinesWhoseNodesAreNotKnown(t *testing.T) {
 		{externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := &skyGroup{max: 10, cpu: "4", price: 0.1, machines: map[string]cloud.Instance{}}
+			g := &skyGroup{max: 10, cpu: "4", price: 0.1, machines: map[string]*externalgrpc.Instance{}}
 			if c.matches {
 				g.target = 1
 			}
@@ -432,7 +432,7 @@ func TestMachinesWhoseNodesAreNotKnown(t *testing.T) {
 				c.ScaleUp.MaxNodeProvisionTime.Duration = time.Minute
 			})
 			b.sky.mu.Lock()
-			g.machines["sky://other"] = cloud.Instance{ProviderID: "sky://other", State: c.state}
+			g.machines["sky://other"] = machineIn(c.state, "sky://other", nil)
 			g.target++
 			b.sky.mu.Unlock()
 			b.run(3 * time.Minute)

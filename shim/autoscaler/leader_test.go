@@ -213,7 +213,7 @@ func (b *bench) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOption
 				state = externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED
 			}
 		}
-		g.Instances = append(g.Instances, cloud.Instance{ProviderID: id, State: state})
+		g.Instances = append(g.Instances, machineIn(state, id, nil))
 	}
 	return []cloud.Group{g}, nil
 }

@@ -81,7 +81,7 @@ func benchmarkLoop(b *testing.B, conn engine.Conn, nodes, podsPerNode int) {
 		g := &asked.groups[i%groups]
 		g.ID, g.Max, g.Target = fmt.Sprintf("group-%d", i%groups), nodes, g.Target+1
 		g.Instances = append(g.Instances,
-			cloud.Instance{ProviderID: node.Spec.ProviderID, State: externalgrpc.InstanceState_INSTANCE_RUNNING})
+			machineIn(externalgrpc.InstanceState_INSTANCE_RUNNING, node.Spec.ProviderID, nil))
 	}
 	pod := func(i, generation int) *v1.Pod {
 		workload := fmt.Sprintf("rs-%03d", i%workloads)

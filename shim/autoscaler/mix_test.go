@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"loadline.dev/shim/api/externalgrpc"
-	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
 )
 
@@ -91,8 +90,7 @@ func TestMachinesAreGivenUpOnce(t *testing.T) {
 			c.ScaleUp.MaxNodeProvisionTime.Duration = time.Minute
 		})
 		b.sky.mu.Lock()
-		g.machines["sky://phantom"] = cloud.Instance{ProviderID: "sky://phantom",
-			State: externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED}
+		g.machines["sky://phantom"] = machineIn(externalgrpc.InstanceState_INSTANCE_STATE_UNSPECIFIED, "sky://phantom", nil)
 		g.target++
 		b.sky.mu.Unlock()
 		b.run(5 * time.Minute)

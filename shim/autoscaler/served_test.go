@@ -103,12 +103,7 @@ func (s *served) NodeGroupTargetSize(ctx context.Context,
 func (s *served) NodeGroupNodes(ctx context.Context,
 	r *externalgrpc.NodeGroupNodesRequest) (*externalgrpc.NodeGroupNodesResponse, error) {
 	g, err := s.group(ctx, r.GetId())
-	answer := &externalgrpc.NodeGroupNodesResponse{}
-	for _, i := range g.Instances {
-		answer.Instances = append(answer.Instances, &externalgrpc.Instance{Id: i.ProviderID,
-			Status: &externalgrpc.InstanceStatus{InstanceState: i.State}})
-	}
-	return answer, err
+	return &externalgrpc.NodeGroupNodesResponse{Instances: g.Instances}, err
 }
 
 func (s *served) NodeGroupTemplateNodeInfo(ctx context.Context,

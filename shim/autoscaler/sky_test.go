@@ -45,10 +45,16 @@ type skyGroup struct {
 	fails            error                           // of requests to grow
 	unborn           bool                            // machines are not listed before they are nodes
 	lists            bool                            // machines that were deleted stay listed as they were
-	machines         map[string]cloud.Instance
+	machines         map[string]*externalgrpc.Instance
 	named            int
 	gpus             string        // of each node; empty: none
 	gpuDelay         time.Duration // until a node offers its GPUs
+}
+
+func machineIn(state externalgrpc.InstanceState, providerID string,
+	fault *externalgrpc.InstanceErrorInfo) *externalgrpc.Instance {
+	return &externalgrpc.Instance{Id: providerID,
+		Status: &externalgrpc.InstanceStatus{InstanceState: state, ErrorInfo: fault}}
 }
 
 func (s *sky) Refresh(context.Context) error { return nil }
@@ -128,13 +134,11 @@ func (s *sky) make(id string) {
 	if delay == 0 {
 		delay = s.delay
 	}
-	machine := cloud.Instance{ProviderID: providerID, State: externalgrpc.InstanceState_INSTANCE_CREATING,
-		Fault: g.fault}
 	if g.machines == nil {
-		g.machines = map[string]cloud.Instance{}
+		g.machines = map[string]*externalgrpc.Instance{}
 	}
 	if !g.unborn {
-		g.machines[providerID] = machine
+		g.machines[providerID] = machineIn(externalgrpc.InstanceState_INSTANCE_CREATING, providerID, g.fault)
 	}
 	if delay == 0 || g.fault != nil {
 		return
@@ -150,8 +154,7 @@ func (s *sky) make(id string) {
 		if _, still := g.machines[providerID]; !still && !g.unborn {
 			return
 		}
-		machine.State = externalgrpc.InstanceState_INSTANCE_RUNNING
-		g.machines[providerID] = machine
+		g.machines[providerID] = machineIn(externalgrpc.InstanceState_INSTANCE_RUNNING, providerID, nil)
 		s.register(id, name)
 	}()
 }
@@ -246,10 +249,9 @@ func growingUnder(t *testing.T, s *sky, change func(*config.Configuration)) *ben
 			name := fmt.Sprintf("%s%d", id, i+1)
 			groups[id].named++
 			if groups[id].machines == nil {
-				groups[id].machines = map[string]cloud.Instance{}
+				groups[id].machines = map[string]*externalgrpc.Instance{}
 			}
-			groups[id].machines["sky://"+name] = cloud.Instance{ProviderID: "sky://" + name,
-				State: externalgrpc.InstanceState_INSTANCE_RUNNING}
+			groups[id].machines["sky://"+name] = machineIn(externalgrpc.InstanceState_INSTANCE_RUNNING, "sky://"+name, nil)
 			s.register(id, name)
 		}
 		s.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/record"
 
+	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
@@ -80,7 +81,7 @@ func (c *hangingCloud) act(t *testing.T, actions []*loadlinev1.LoopAction) (outc
 	var groups []cloud.Group
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		groups = append(groups, cloud.Group{ID: name, Max: 10, Model: cloud.Model{Node: &v1.Node{}},
-			Instances: []cloud.Instance{{ProviderID: "cloud://" + name}}})
+			Instances: []*externalgrpc.Instance{{Id: "cloud://" + name}}})
 	}
 	o.See(groups)
 	o.Plan = &plan.Plan{Answer: &loadlinev1.PlanLoopResponse{Fleet: &loadlinev1.LoopFleetAnswer{Actions: actions}}}

@@ -70,7 +70,7 @@ func machinesOf(o *plan.Loop, m *loadlinev1.DeleteMachines) (nodes []*v1.Node, e
 			return nil, fmt.Errorf("machine %d of node group %s is to go, which has %d", position, g.ID, len(g.Instances))
 		}
 		// Of a machine without a node Cluster Autoscaler gives the provider id as name.
-		id := g.Instances[position].ProviderID
+		id := g.Instances[position].GetId()
 		nodes = append(nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: v1.NodeSpec{ProviderID: id}})
 	}
 	return nodes, nil

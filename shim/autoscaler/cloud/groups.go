@@ -25,21 +25,12 @@ type Group struct {
 	Model    Model // of its new nodes
 	// Target is how many nodes the cloud is to hold.
 	Target    int
-	Instances []Instance
+	Instances []*externalgrpc.Instance
 	// Options are all that hold for the group; nil: the defaults do.
 	Options *externalgrpc.NodeGroupAutoscalingOptions
 	// Problem says what the provider cannot tell of the group; nil: it tells all. Until it does, the group is left as it
 	// is, and what was told last stands here.
 	Problem error
-}
-
-// Instance is a machine of a group.
-type Instance struct {
-	// ProviderID is what its node has.
-	ProviderID string
-	State      externalgrpc.InstanceState
-	// Fault says why it cannot be created; nil, or its code is empty, where it can.
-	Fault *externalgrpc.InstanceErrorInfo
 }
 
 // Groups returns all node groups, by id, with their target sizes, instances and options. The defaults are what holds
@@ -123,7 +114,7 @@ func (c *Client) fillAll(ctx context.Context, groups []Group,
 // machines would be taken for new ones. The group itself is not changed meanwhile, since it has a Problem.
 func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.NodeGroupAutoscalingOptions) bool {
 	target, noTarget := c.target(ctx, group.ID)
-	var instances []Instance
+	var instances []*externalgrpc.Instance
 	noInstances := noTarget
 	if status.Code(noTarget) != codes.DeadlineExceeded { // one that hangs makes the loop wait once, and not three times
 		instances, noInstances = c.instances(ctx, group.ID)
@@ -164,8 +155,9 @@ func (c *Client) note(group string, target int, deleted []*v1.Node) {
 	}
 	last.Target, last.Instances = target, slices.Clone(last.Instances)
 	for i, machine := range last.Instances {
-		if slices.ContainsFunc(deleted, func(n *v1.Node) bool { return n.Spec.ProviderID == machine.ProviderID }) {
-			last.Instances[i].State = externalgrpc.InstanceState_INSTANCE_DELETING
+		if slices.ContainsFunc(deleted, func(n *v1.Node) bool { return n.Spec.ProviderID == machine.GetId() }) {
+			last.Instances[i] = &externalgrpc.Instance{Id: machine.GetId(), Status: &externalgrpc.InstanceStatus{
+				InstanceState: externalgrpc.InstanceState_INSTANCE_DELETING, ErrorInfo: machine.GetStatus().GetErrorInfo()}}
 		}
 	}
 	c.last[group] = last
@@ -181,14 +173,10 @@ func (c *Client) options(ctx context.Context, group string, defaults *externalgr
 	return answer.GetNodeGroupAutoscalingOptions(), err
 }
 
-func (c *Client) instances(ctx context.Context, group string) (instances []Instance, err error) {
+func (c *Client) instances(ctx context.Context, group string) ([]*externalgrpc.Instance, error) {
 	answer, err := ask(ctx, c, "NodeGroupNodes of "+group, c.client.NodeGroupNodes,
 		&externalgrpc.NodeGroupNodesRequest{Id: group})
-	for _, i := range answer.GetInstances() {
-		instances = append(instances, Instance{ProviderID: i.GetId(), State: i.GetStatus().GetInstanceState(),
-			Fault: i.GetStatus().GetErrorInfo()})
-	}
-	return instances, err
+	return answer.GetInstances(), err
 }
 
 // Deleting returns the machines of a group that are being deleted, by provider id, as the cloud lists them now.
@@ -196,8 +184,8 @@ func (c *Client) Deleting(ctx context.Context, group string) (map[string]bool, e
 	instances, err := c.instances(ctx, group)
 	deleting := map[string]bool{}
 	for _, i := range instances {
-		if i.State == externalgrpc.InstanceState_INSTANCE_DELETING {
-			deleting[i.ProviderID] = true
+		if i.GetStatus().GetInstanceState() == externalgrpc.InstanceState_INSTANCE_DELETING {
+			deleting[i.GetId()] = true
 		}
 	}
 	return deleting, err

@@ -105,7 +105,7 @@ func (m *Models) Fill(ctx context.Context, groups []Group, byID map[string]*v1.N
 // exampleOf returns a node of a group; nil: it has none.
 func exampleOf(g *Group, byID map[string]*v1.Node) (best *v1.Node) {
 	for _, instance := range g.Instances {
-		if node := byID[instance.ProviderID]; node != nil && (best == nil || scaleup.ModelBefore(node, best)) {
+		if node := byID[instance.GetId()]; node != nil && (best == nil || scaleup.ModelBefore(node, best)) {
 			best = node
 		}
 	}

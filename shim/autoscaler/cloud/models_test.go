@@ -10,6 +10,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/api/externalgrpc"
 )
 
 // teller is a cloud that tells of new nodes.
@@ -68,7 +70,7 @@ func TestModelOfNewNodes(t *testing.T) {
 		g := []Group{{ID: "g"}}
 		byID := map[string]*v1.Node{}
 		for _, node := range c.nodes {
-			g[0].Instances = append(g[0].Instances, Instance{ProviderID: node.Name})
+			g[0].Instances = append(g[0].Instances, &externalgrpc.Instance{Id: node.Name})
 			byID[node.Name] = node
 		}
 		m.Fill(t.Context(), g, byID, time.Now())

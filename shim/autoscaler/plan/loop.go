@@ -54,8 +54,8 @@ func (s *seen) See(groups []cloud.Group) {
 	for i := range groups {
 		s.Groups = append(s.Groups, &Group{Group: &groups[i]})
 		for _, instance := range groups[i].Instances {
-			if instance.ProviderID != "" {
-				s.groupOf[instance.ProviderID] = groups[i].ID
+			if instance.GetId() != "" {
+				s.groupOf[instance.GetId()] = groups[i].ID
 			}
 		}
 	}

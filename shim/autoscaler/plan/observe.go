@@ -41,7 +41,7 @@ func groupMessages(groups []*Group, byID map[string]*v1.Node, slot slotOf) ([]*l
 		}
 		for _, instance := range g.Instances {
 			machine := machineMessage(instance)
-			if node := byID[instance.ProviderID]; node != nil && instance.ProviderID != "" {
+			if node := byID[instance.GetId()]; node != nil && instance.GetId() != "" {
 				machine.Slot = slot(node.Name)
 			}
 			seen.Machines = append(seen.Machines, machine)
@@ -74,12 +74,12 @@ func drainMessage(g *cloud.Group) *loadlinev1.DrainGroup {
 // quota is used up.
 const outOfResources = 1
 
-func machineMessage(instance cloud.Instance) *loadlinev1.CloudMachine {
+func machineMessage(instance *externalgrpc.Instance) *loadlinev1.CloudMachine {
 	m := &loadlinev1.CloudMachine{}
-	if instance.ProviderID != "" {
-		m.Id = ToldID(instance.ProviderID)
+	if instance.GetId() != "" {
+		m.Id = ToldID(instance.GetId())
 	}
-	switch instance.State {
+	switch instance.GetStatus().GetInstanceState() {
 	case externalgrpc.InstanceState_INSTANCE_RUNNING:
 		m.State = loadlinev1.CloudMachine_RUNNING
 	case externalgrpc.InstanceState_INSTANCE_CREATING:
@@ -87,7 +87,7 @@ func machineMessage(instance cloud.Instance) *loadlinev1.CloudMachine {
 	case externalgrpc.InstanceState_INSTANCE_DELETING:
 		m.State = loadlinev1.CloudMachine_DELETING
 	}
-	if fault := instance.Fault; fault.GetErrorCode() != "" {
+	if fault := instance.GetStatus().GetErrorInfo(); fault.GetErrorCode() != "" {
 		m.Fault = &loadlinev1.MachineFault{Code: text.Bound(fault.GetErrorCode(), 64), // thousands may fail at once
 			Message: text.Bound(fault.GetErrorMessage(), 160), OutOfResources: fault.GetInstanceErrorClass() == outOfResources}
 	}

@@ -19,7 +19,6 @@ import (
 
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
 )
 
@@ -45,13 +44,15 @@ func TestToldID(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for _, class := range []int32{1, 99} {
 		want := &loadlinev1.MachineFault{Code: "STOCK_OUT", Message: "none", OutOfResources: class == 1}
-		got := machineMessage(cloud.Instance{Fault: &externalgrpc.InstanceErrorInfo{ErrorCode: "STOCK_OUT",
-			ErrorMessage: "none", InstanceErrorClass: class}}).GetFault()
+		got := machineMessage(&externalgrpc.Instance{Status: &externalgrpc.InstanceStatus{
+			ErrorInfo: &externalgrpc.InstanceErrorInfo{ErrorCode: "STOCK_OUT", ErrorMessage: "none",
+				InstanceErrorClass: class}}}).GetFault()
 		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 			t.Errorf("class %d: %s", class, diff)
 		}
 	}
-	if got := machineMessage(cloud.Instance{Fault: &externalgrpc.InstanceErrorInfo{}}).GetFault(); got != nil {
+	if got := machineMessage(&externalgrpc.Instance{Status: &externalgrpc.InstanceStatus{
+		ErrorInfo: &externalgrpc.InstanceErrorInfo{}}}).GetFault(); got != nil {
 		t.Errorf("without a code: %v", got)
 	}
 }

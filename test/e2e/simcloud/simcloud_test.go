@@ -55,8 +55,11 @@ func TestGrowAndShrink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if groups[0].Target != 2 || groups[1].Instances[0].State != externalgrpc.InstanceState_INSTANCE_RUNNING ||
-		groups[2].Instances[0].State != externalgrpc.InstanceState_INSTANCE_CREATING {
+	state := func(group int) externalgrpc.InstanceState {
+		return groups[group].Instances[0].GetStatus().GetInstanceState()
+	}
+	if groups[0].Target != 2 || state(1) != externalgrpc.InstanceState_INSTANCE_RUNNING ||
+		state(2) != externalgrpc.InstanceState_INSTANCE_CREATING {
 		t.Errorf("groups %+v", groups)
 	}
 	one := nodes()[:1]
