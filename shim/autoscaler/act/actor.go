@@ -74,11 +74,11 @@ func (a *Actor) TakeResults() {
 		if ended.Err == nil {
 			out := &a.planner.Fleet.Outcomes
 			out.Removals = append(out.Removals,
-				&loadlinev1.FleetRemoval{NodeGroup: ended.Group, Machine: plan.ToldID(ended.ProviderID)})
-			out.Acknowledged = append(out.Acknowledged, string(ended.UID))
+				&loadlinev1.FleetRemoval{NodeGroup: ended.Group, Machine: plan.ToldID(ended.Node.Spec.ProviderID)})
+			out.Acknowledged = append(out.Acknowledged, string(ended.Node.UID))
 			continue
 		}
-		a.planner.Ended(ended.Node)
+		a.planner.Ended(ended.Node.Name)
 	}
 	if err := a.Actuator.TakeFailure(); err != nil {
 		a.planner.Fleet.Outcomes.TaintingFailed = true

@@ -68,14 +68,13 @@ func New(options Options, engine Engine, client kubernetes.Interface, asked clou
 
 // deletion is a removal under way.
 type deletion struct {
-	removal *Removal
+	*Removal
 	batch   *batch // nil: it goes alone; guarded by tracker.mu
-	id      identity
 	began   time.Time
 	told    string                        // how far it is, for people; guarded by tracker.mu
 	reached loadlinev1.RemovalState_Stage // the same for its siblings; guarded by tracker.mu
 	refused map[string]string             // why budgets refuse its pods, by UID
-	pods    map[string]*v1.Pod            // by UID, as they were last seen
+	seen    map[string]*v1.Pod            // its pods by UID, as they were last
 }
 
 // Begin taints the nodes of a plan and removes them in the background, so that no loop waits for the API server. The
@@ -161,7 +160,7 @@ func (a *Actuator) admit(plan Plan) (empty, drain []*deletion) {
 		if taken(r) || broken[r.Group] {
 			continue
 		}
-		d := &deletion{removal: r, id: identityOf(r.Node), began: time.Now(), told: "tainted", refused: map[string]string{}}
+		d := &deletion{Removal: r, began: time.Now(), told: "tainted", refused: map[string]string{}}
 		if plan.Atomic[r.Group] {
 			if batches[r.Group] == nil {
 				batches[r.Group] = a.newBatch(true)
@@ -191,10 +190,10 @@ func (a *Actuator) taintAll(ctx context.Context, nodes []*deletion) (errs map[*d
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			mark := Mark{Since: d.removal.Since.Unix(), Drain: !d.removal.Empty}
-			failed[i] = a.nodes.mark(ctx, d.id, mark, a.options.CordonNodeBeforeTerminating, a.options.Now())
+			mark := Mark{Since: d.Since.Unix(), Drain: !d.Empty}
+			failed[i] = a.nodes.mark(ctx, d.Node, mark, a.options.CordonNodeBeforeTerminating, a.options.Now())
 			if failed[i] == nil {
-				a.event(d, v1.EventTypeNormal, "ScaleDown", "marked the node as toBeDeleted/unschedulable")
+				a.events.Event(d.Node, v1.EventTypeNormal, "ScaleDown", "marked the node as toBeDeleted/unschedulable")
 			}
 		})
 	}
@@ -202,7 +201,7 @@ func (a *Actuator) taintAll(ctx context.Context, nodes []*deletion) (errs map[*d
 	errs = map[*deletion]error{}
 	for i, err := range failed {
 		if err != nil {
-			errs[nodes[i]] = fmt.Errorf("node %s cannot be tainted: %w", nodes[i].id.name, err)
+			errs[nodes[i]] = fmt.Errorf("node %s cannot be tainted: %w", nodes[i].Node.Name, err)
 			first = cmp.Or(first, errs[nodes[i]])
 		}
 	}
@@ -210,20 +209,15 @@ func (a *Actuator) taintAll(ctx context.Context, nodes []*deletion) (errs map[*d
 }
 
 func (a *Actuator) end(d *deletion, result Result, err error) {
-	klog.V(2).InfoS("Removal of a node ended", "node", klog.KRef("", d.id.name), "group", d.removal.Group,
+	klog.V(2).InfoS("Removal of a node ended", "node", klog.KRef("", d.Node.Name), "group", d.Group,
 		"result", result, "err", err)
 	a.mu.Lock()
-	delete(a.underWay, d.id.name)
-	a.ended = append(a.ended, Ended{Node: d.id.name, ProviderID: d.id.providerID, UID: d.id.uid,
-		Group: d.removal.Group, Result: result, Err: err})
+	delete(a.underWay, d.Node.Name)
+	a.ended = append(a.ended, Ended{d.Removal, result, err})
 	a.mu.Unlock()
 	select {
 	case a.freed <- struct{}{}:
 	default:
 	}
-	a.hooks.Removed(d.removal, result, time.Since(d.began))
-}
-
-func (a *Actuator) event(d *deletion, kind, reason, text string) {
-	a.events.Event(d.removal.Node, kind, reason, text)
+	a.hooks.Removed(d.Removal, result, time.Since(d.began))
 }

@@ -588,11 +588,11 @@ func TestAtomicGroupIsNotLeftInPart(t *testing.T) {
 					t.Errorf("the group's machines were listed %d times, for nodes that fail together", w.listed)
 				}
 				for _, ended := range a.TakeEnded() {
-					goes := slices.Contains(c.deleted, ended.Node)
-					if goes != (ended.Result == NodeDeleteOK) || !goes && ended.Node != "a" &&
-						(!clean(w.node(ended.Node)) || !strings.Contains(ended.Err.Error(), c.why)) {
-						t.Errorf("node %s ended with %s, %v; it is %v", ended.Node, ended.Result, ended.Err,
-							w.node(ended.Node).Spec)
+					goes := slices.Contains(c.deleted, ended.Node.Name)
+					if goes != (ended.Result == NodeDeleteOK) || !goes && ended.Node.Name != "a" &&
+						(!clean(w.node(ended.Node.Name)) || !strings.Contains(ended.Err.Error(), c.why)) {
+						t.Errorf("node %s ended with %s, %v; it is %v", ended.Node.Name, ended.Result, ended.Err,
+							w.node(ended.Node.Name).Spec)
 					}
 				}
 			})

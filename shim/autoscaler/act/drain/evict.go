@@ -24,7 +24,7 @@ func (a *Actuator) evictAll(ctx context.Context, d *deletion,
 	var all sync.WaitGroup
 	for i, order := range orders {
 		all.Go(func() {
-			pod := d.pods[order.Uid]
+			pod := d.seen[order.Uid]
 			if pod == nil { // it is in no list any more, and the engine has not seen the last ones
 				answers[i] = &loadlinev1.EvictionAnswer{Uid: order.Uid, Code: http.StatusNotFound}
 				return
@@ -62,7 +62,7 @@ func (a *Actuator) evict(ctx context.Context, d *deletion, pod *v1.Pod, order *l
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, DeleteOptions: &options})
 	}
 	if err = a.nodes.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options); err == nil {
-		klog.InfoS("Pod is deleted despite its disruption budgets", "pod", klog.KObj(pod), "node", d.id.name)
+		klog.InfoS("Pod is deleted despite its disruption budgets", "pod", klog.KObj(pod), "node", d.Node.Name)
 		a.events.Event(pod, v1.EventTypeWarning, "DeletedDespiteBudget",
 			"deleted for scale-down although its disruption budgets refuse it: "+d.refused[order.Uid])
 	}
@@ -87,7 +87,7 @@ func (a *Actuator) takeTurn(ctx context.Context, d *deletion) (release func(), e
 	}
 	release = func() { <-a.evicting }
 	if time.Since(began) > longTurn {
-		_, err = a.nodes.confirm(ctx, d.id)
+		_, err = a.nodes.confirm(ctx, d.Node)
 	}
 	if errors.Is(err, errNodeGone) || errors.Is(err, errNotOurs) { // the eviction meets all other errors too
 		release()

@@ -261,7 +261,7 @@ func TestEvictionsThatAreTold(t *testing.T) {
 // A pod that is in no list any more needs no eviction: the engine may go by a list that is older than ours.
 func TestEvictionOfAPodThatIsNotListed(t *testing.T) {
 	w := newWorld(t)
-	answers := w.actuator(testOptions()).evictAll(t.Context(), &deletion{pods: map[string]*v1.Pod{}},
+	answers := w.actuator(testOptions()).evictAll(t.Context(), &deletion{seen: map[string]*v1.Pod{}},
 		[]*loadlinev1.EvictionOrder{{Uid: "uid-p"}})
 	if len(answers) != 1 || answers[0].Code != 404 || len(w.attempts) != 0 {
 		t.Errorf("answers %v, attempts %v", answers, w.attempts)

@@ -19,16 +19,16 @@ const giveBackTimeout = 10 * time.Second
 // giveBack leaves a node as it was before its removal began, unless somebody else has its machine deleted meanwhile.
 // Where that cannot be found out it keeps its mark until the next loop, which decides.
 func (a *Actuator) giveBack(d *deletion) {
-	node := klog.KRef("", d.id.name)
+	node := klog.KRef("", d.Node.Name)
 	deleting, err := a.deleting(d)
 	switch {
 	case err != nil:
-	case deleting[d.id.providerID]:
+	case deleting[d.Node.Spec.ProviderID]:
 		klog.InfoS("Node keeps the taint of a removal that has failed: somebody else has its machine deleted", "node", node)
 	default:
 		ctx, cancel := context.WithTimeout(context.Background(), giveBackTimeout)
 		defer cancel()
-		err = a.nodes.release(ctx, d.id)
+		err = a.nodes.release(ctx, d.Node)
 	}
 	if err != nil && !errors.Is(err, errNotOurs) {
 		klog.ErrorS(err, "Node keeps the taint of a removal that has failed, until the next loop", "node", node)
@@ -44,12 +44,12 @@ func (a *Actuator) deleting(d *deletion) (map[string]bool, error) {
 	defer cancel()
 	b := d.batch
 	if b == nil || !b.atomic || a.wasSent(b) {
-		return a.cloud.Deleting(ctx, d.removal.Group)
+		return a.cloud.Deleting(ctx, d.Group)
 	}
 	b.listing.Lock()
 	defer b.listing.Unlock()
 	if time.Since(b.listedAt) > sharedList {
-		listed, err := a.cloud.Deleting(ctx, d.removal.Group)
+		listed, err := a.cloud.Deleting(ctx, d.Group)
 		if err != nil {
 			return nil, err
 		}
@@ -69,5 +69,5 @@ func (a *Actuator) Release(ctx context.Context, node *v1.Node) error {
 	if a.Acknowledged(node) {
 		return fmt.Errorf("node %s: %w", node.Name, errAcknowledged)
 	}
-	return a.nodes.release(ctx, identityOf(node))
+	return a.nodes.release(ctx, node)
 }

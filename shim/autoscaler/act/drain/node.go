@@ -100,17 +100,6 @@ func setMark(node *v1.Node, mark Mark) error {
 	return nil
 }
 
-// identity tells a node from another one of the same name.
-type identity struct {
-	name       string
-	uid        types.UID
-	providerID string
-}
-
-func identityOf(node *v1.Node) identity {
-	return identity{node.Name, node.UID, node.Spec.ProviderID}
-}
-
 var (
 	// errNodeGone says that there is no such node any more: also when there is another one of the same name.
 	errNodeGone = errors.New("the node is gone")
@@ -122,26 +111,27 @@ var (
 	errNotOurs = errors.New("the node is not ours any more")
 )
 
-// nodeClient reads and changes nodes.
+// nodeClient reads and changes nodes. Each is given as it was once: its UID and provider id tell it from another one of
+// the same name.
 type nodeClient struct {
 	client kubernetes.Interface
 	// term is that of this leader.
 	term int64
 }
 
-// read returns a node as it is now, by its identity.
-func (c *nodeClient) read(ctx context.Context, id identity) (*v1.Node, error) {
-	node, err := c.client.CoreV1().Nodes().Get(ctx, id.name, metav1.GetOptions{})
+// read returns a node as it is now.
+func (c *nodeClient) read(ctx context.Context, of *v1.Node) (*v1.Node, error) {
+	node, err := c.client.CoreV1().Nodes().Get(ctx, of.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, errNodeGone
 	case err != nil:
 		return nil, err
-	case node.UID != id.uid:
-		return nil, fmt.Errorf("%w: it has UID %s and not %s", errNodeReplaced, node.UID, id.uid)
-	case node.Spec.ProviderID != id.providerID:
+	case node.UID != of.UID:
+		return nil, fmt.Errorf("%w: it has UID %s and not %s", errNodeReplaced, node.UID, of.UID)
+	case node.Spec.ProviderID != of.Spec.ProviderID:
 		return nil, fmt.Errorf("%w: its provider id is %q and not %q", errNodeReplaced, node.Spec.ProviderID,
-			id.providerID)
+			of.Spec.ProviderID)
 	}
 	if mark, ok := MarkOf(node); ok && mark.Term > c.term {
 		return nil, fmt.Errorf("%w: the leader of term %d has it, this one is of term %d",
@@ -152,10 +142,10 @@ func (c *nodeClient) read(ctx context.Context, id identity) (*v1.Node, error) {
 
 // change reads a node and writes what edit makes of it, provided that nobody else writes in between: then it begins
 // again, for a few seconds.
-func (c *nodeClient) change(ctx context.Context, id identity, edit func(*v1.Node) error) error {
+func (c *nodeClient) change(ctx context.Context, of *v1.Node, edit func(*v1.Node) error) error {
 	give := time.Now().Add(conflictTimeout)
 	for {
-		err := c.changeOnce(ctx, id, edit)
+		err := c.changeOnce(ctx, of, edit)
 		if !apierrors.IsConflict(err) || time.Now().Add(conflictRetry).After(give) {
 			return err
 		}
@@ -166,15 +156,15 @@ func (c *nodeClient) change(ctx context.Context, id identity, edit func(*v1.Node
 }
 
 // changeIfThere is change, but a node that is gone, or was replaced by one of the same name, needs nothing.
-func (c *nodeClient) changeIfThere(ctx context.Context, id identity, edit func(*v1.Node) error) error {
-	if err := c.change(ctx, id, edit); !errors.Is(err, errNodeGone) {
+func (c *nodeClient) changeIfThere(ctx context.Context, of *v1.Node, edit func(*v1.Node) error) error {
+	if err := c.change(ctx, of, edit); !errors.Is(err, errNodeGone) {
 		return err
 	}
 	return nil
 }
 
-func (c *nodeClient) changeOnce(ctx context.Context, id identity, edit func(*v1.Node) error) error {
-	before, err := c.read(ctx, id)
+func (c *nodeClient) changeOnce(ctx context.Context, of *v1.Node, edit func(*v1.Node) error) error {
+	before, err := c.read(ctx, of)
 	if err != nil {
 		return err
 	}
@@ -186,7 +176,7 @@ func (c *nodeClient) changeOnce(ctx context.Context, id identity, edit func(*v1.
 	if err != nil || patch == nil {
 		return err
 	}
-	_, err = c.client.CoreV1().Nodes().Patch(ctx, id.name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = c.client.CoreV1().Nodes().Patch(ctx, of.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 
@@ -218,9 +208,9 @@ func orNull(text string) any {
 }
 
 // mark puts hard taint, cordon and mark on a node. On one that has them from an earlier leader, it renews the mark.
-func (c *nodeClient) mark(ctx context.Context, id identity, mark Mark, cordon bool, now time.Time) error {
+func (c *nodeClient) mark(ctx context.Context, of *v1.Node, mark Mark, cordon bool, now time.Time) error {
 	mark.Term = c.term
-	return c.change(ctx, id, func(node *v1.Node) error {
+	return c.change(ctx, of, func(node *v1.Node) error {
 		old, adopted := MarkOf(node)
 		if !adopted && HasTaint(node, HardTaint) {
 			return fmt.Errorf("%w: it carries the taint %s of somebody else", errNotOurs, HardTaint)
@@ -238,8 +228,8 @@ func (c *nodeClient) mark(ctx context.Context, id identity, mark Mark, cordon bo
 }
 
 // confirm checks that a node still carries our mark and taint, and returns it.
-func (c *nodeClient) confirm(ctx context.Context, id identity) (*v1.Node, error) {
-	node, err := c.read(ctx, id)
+func (c *nodeClient) confirm(ctx context.Context, of *v1.Node) (*v1.Node, error) {
+	node, err := c.read(ctx, of)
 	if err != nil {
 		return nil, err
 	}
@@ -255,8 +245,8 @@ func (c *nodeClient) confirmed(node *v1.Node) error {
 }
 
 // markDeleting notes on the node that the cloud is about to be asked. It fails when the node has changed hands.
-func (c *nodeClient) markDeleting(ctx context.Context, id identity, now time.Time) error {
-	return c.change(ctx, id, func(node *v1.Node) error {
+func (c *nodeClient) markDeleting(ctx context.Context, of *v1.Node, now time.Time) error {
+	return c.change(ctx, of, func(node *v1.Node) error {
 		if err := c.confirmed(node); err != nil {
 			return err
 		}
@@ -267,8 +257,8 @@ func (c *nodeClient) markDeleting(ctx context.Context, id identity, now time.Tim
 }
 
 // markAcknowledged notes on a node that the cloud deletes it.
-func (c *nodeClient) markAcknowledged(ctx context.Context, id identity) error {
-	return c.changeIfThere(ctx, id, func(node *v1.Node) error {
+func (c *nodeClient) markAcknowledged(ctx context.Context, of *v1.Node) error {
+	return c.changeIfThere(ctx, of, func(node *v1.Node) error {
 		mark, ours := MarkOf(node)
 		if !ours {
 			return errNotOurs
@@ -279,8 +269,8 @@ func (c *nodeClient) markAcknowledged(ctx context.Context, id identity) error {
 }
 
 // release takes mark, hard taint and cordon off a node, as far as they are ours.
-func (c *nodeClient) release(ctx context.Context, id identity) error {
-	return c.changeIfThere(ctx, id, func(node *v1.Node) error {
+func (c *nodeClient) release(ctx context.Context, of *v1.Node) error {
+	return c.changeIfThere(ctx, of, func(node *v1.Node) error {
 		mark, ok := MarkOf(node)
 		if ok && mark.Acknowledged {
 			return errAcknowledged

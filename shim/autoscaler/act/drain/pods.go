@@ -44,23 +44,23 @@ func nameOf(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
 // seePods lists the pods of a node as they are now, with what matters of each to its removal.
 func (a *Actuator) seePods(ctx context.Context, d *deletion) *loadlinev1.SeenPods {
-	pods, err := podsOn(ctx, a.nodes.client, d.id.name)
+	pods, err := podsOn(ctx, a.nodes.client, d.Node.Name)
 	if err != nil {
 		return &loadlinev1.SeenPods{Error: textOf(err)}
 	}
 	planned := map[types.UID]*v1.Pod{}
-	for _, pod := range d.removal.Pods {
+	for _, pod := range d.Pods {
 		planned[pod.UID] = pod
 	}
 	seen := &loadlinev1.SeenPods{}
-	d.pods = map[string]*v1.Pod{}
+	d.seen = map[string]*v1.Pod{}
 	for _, pod := range pods {
 		told := a.tell(pod)
-		moves := d.removal.Moves[pod.UID]
+		moves := d.Moves[pod.UID]
 		if told.Mirror || told.Finished && !moves && told.DeletedS == nil {
 			continue // there may be any number of them, and they go with the node
 		}
-		d.pods[told.Uid] = pod
+		d.seen[told.Uid] = pod
 		told.Planned = plannedAs(planned[pod.UID], pod, moves)
 		seen.Pods = append(seen.Pods, told)
 	}

@@ -40,7 +40,7 @@ func (s *SizeTaints) Take(ctx context.Context, node *v1.Node) error {
 }
 
 func (s *SizeTaints) change(ctx context.Context, node *v1.Node, edit func(*v1.Node)) error {
-	return s.nodes.changeIfThere(ctx, identityOf(node), func(node *v1.Node) error {
+	return s.nodes.changeIfThere(ctx, node, func(node *v1.Node) error {
 		if !HasTaint(node, HardTaint) {
 			edit(node)
 		}

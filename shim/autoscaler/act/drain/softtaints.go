@@ -38,7 +38,7 @@ func (s *SoftTaints) Begin(ctx context.Context, changes []SoftTaintChange,
 	s.begin(func() error {
 		return writeSome(&s.background, changes, func(c SoftTaintChange) error {
 			s.note(c.Node)
-			return s.nodes.changeIfThere(ctx, identityOf(c.Node), func(node *v1.Node) error {
+			return s.nodes.changeIfThere(ctx, c.Node, func(node *v1.Node) error {
 				dropTaint(node, SoftTaint)
 				if c.Since != nil && !HasTaint(node, HardTaint) {
 					node.Spec.Taints = append(node.Spec.Taints, softTaint(*c.Since))

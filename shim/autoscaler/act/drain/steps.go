@@ -36,7 +36,7 @@ func rulesOf(s *Options) *loadlinev1.RemovalRules {
 
 // remove takes a tainted node to its end: it does what the engine orders, and tells what it sees.
 func (a *Actuator) remove(ctx context.Context, d *deletion) {
-	q := &loadlinev1.StepRemovalRequest{State: &loadlinev1.RemovalState{Empty: d.removal.Empty, SinceMs: a.nowMs()}}
+	q := &loadlinev1.StepRemovalRequest{State: &loadlinev1.RemovalState{Empty: d.Empty, SinceMs: a.nowMs()}}
 	for {
 		siblings, changed := a.siblings(d)
 		q.Rules, q.Siblings = a.rules, siblings
@@ -116,7 +116,7 @@ func (a *Actuator) follow(d *deletion, answer *loadlinev1.StepRemovalResponse) {
 		a.hooks.Evicted(result)
 	}
 	if answer.Note != "" {
-		klog.InfoS("Removal of a node: "+answer.Note, "node", klog.KRef("", d.id.name))
+		klog.InfoS("Removal of a node: "+answer.Note, "node", klog.KRef("", d.Node.Name))
 	}
 	a.note(d, answer)
 }
@@ -126,7 +126,7 @@ func (a *Actuator) carryOut(ctx context.Context, d *deletion, answer *loadlinev1
 	q *loadlinev1.StepRemovalRequest) {
 	q.Evictions = a.evictAll(ctx, d, answer.Evictions)
 	if answer.Mark {
-		standing, why := standingOf(a.nodes.markDeleting(ctx, d.id, a.options.Now()))
+		standing, why := standingOf(a.nodes.markDeleting(ctx, d.Node, a.options.Now()))
 		q.Marked = &loadlinev1.MarkOutcome{Standing: standing, Error: why}
 	}
 	if answer.Ask {
@@ -150,7 +150,7 @@ func (a *Actuator) askCloud(ctx context.Context, d *deletion) *loadlinev1.AskOut
 func (a *Actuator) look(ctx context.Context, d *deletion, answer *loadlinev1.StepRemovalResponse,
 	q *loadlinev1.StepRemovalRequest) {
 	if answer.LookAtNode {
-		node, err := a.nodes.confirm(ctx, d.id)
+		node, err := a.nodes.confirm(ctx, d.Node)
 		standing, why := standingOf(err)
 		q.Node = &loadlinev1.SeenNode{Standing: standing, Error: why}
 		if node != nil {
@@ -198,7 +198,7 @@ func (a *Actuator) finish(d *deletion, end *loadlinev1.RemovalEnd) {
 
 // fail ends a removal whose node stays, or goes without us.
 func (a *Actuator) fail(d *deletion, result Result, err error) {
-	a.event(d, v1.EventTypeWarning, "ScaleDownFailed", "failed to delete the node: "+err.Error())
+	a.events.Event(d.Node, v1.EventTypeWarning, "ScaleDownFailed", "failed to delete the node: "+err.Error())
 	a.end(d, result, err)
 }
 

@@ -76,11 +76,11 @@ func (a *Actuator) note(d *deletion, answer *loadlinev1.StepRemovalResponse) {
 	if b == nil || d.reached == before {
 		return
 	}
-	if a.gathering[d.removal.Group] == b && d.reached > loadlinev1.RemovalState_READY {
-		delete(a.gathering, d.removal.Group) // its time is over
+	if a.gathering[d.Group] == b && d.reached > loadlinev1.RemovalState_READY {
+		delete(a.gathering, d.Group) // its time is over
 	}
 	if end := answer.End; b.atomic && end.GetFailsSiblings() && b.failed == "" {
-		b.failed = fmt.Sprintf("node %s cannot go: %s", d.id.name, end.Error)
+		b.failed = fmt.Sprintf("node %s cannot go: %s", d.Node.Name, end.Error)
 	}
 	if answer.End != nil || b.before(loadlinev1.RemovalState_READY, nil) == 0 && before < loadlinev1.RemovalState_READY ||
 		b.before(loadlinev1.RemovalState_MARKED, nil) == 0 && before < loadlinev1.RemovalState_MARKED {
@@ -91,7 +91,7 @@ func (a *Actuator) note(d *deletion, answer *loadlinev1.StepRemovalResponse) {
 
 // gather adds a node that is ready to those of its group that are. The caller holds mu.
 func (a *Actuator) gather(d *deletion) {
-	group := d.removal.Group
+	group := d.Group
 	if a.gathering[group] == nil {
 		a.gathering[group] = a.newBatch(false)
 	}
@@ -103,7 +103,7 @@ func (a *Actuator) gather(d *deletion) {
 func (a *Actuator) deleteTogether(ctx context.Context, d *deletion) error {
 	b := d.batch
 	if b == nil {
-		return a.delete(ctx, d.removal.Group, []*deletion{d})
+		return a.delete(ctx, d.Group, []*deletion{d})
 	}
 	a.mu.Lock()
 	b.ready = append(b.ready, d)
@@ -114,7 +114,7 @@ func (a *Actuator) deleteTogether(ctx context.Context, d *deletion) error {
 			return err
 		}
 		if sends {
-			b.err = a.delete(ctx, d.removal.Group, b.ready)
+			b.err = a.delete(ctx, d.Group, b.ready)
 			close(b.done)
 		}
 		select {
@@ -132,7 +132,7 @@ func (a *Actuator) deleteTogether(ctx context.Context, d *deletion) error {
 func (a *Actuator) delete(ctx context.Context, group string, nodes []*deletion) error {
 	var objects []*v1.Node
 	for _, d := range nodes {
-		objects = append(objects, d.removal.Node)
+		objects = append(objects, d.Node)
 	}
 	err := a.cloud.DeleteNodes(ctx, group, objects)
 	for _, d := range nodes {

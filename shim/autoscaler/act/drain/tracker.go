@@ -27,12 +27,9 @@ type Eviction struct {
 
 // Ended is a removal that has ended.
 type Ended struct {
-	Node       string
-	ProviderID string
-	UID        types.UID
-	Group      string
-	Result     Result
-	Err        error
+	*Removal
+	Result Result
+	Err    error
 }
 
 // tracker knows what is under way, and what has happened since it was last asked. Safe for concurrent use.
@@ -54,7 +51,7 @@ func (t *tracker) UnderWay() map[string]UnderWay {
 	defer t.mu.Unlock()
 	all := make(map[string]UnderWay, len(t.underWay))
 	for name, d := range t.underWay {
-		all[name] = UnderWay{Group: d.removal.Group, Since: d.removal.Since, Drain: !d.removal.Empty, Stage: d.told}
+		all[name] = UnderWay{Group: d.Group, Since: d.Since, Drain: !d.Empty, Stage: d.told}
 	}
 	return all
 }
@@ -79,14 +76,14 @@ func (t *tracker) ForgetGone(there func(types.UID) bool) {
 // acknowledge notes that the cloud deletes a node, here and, for the next leader, on the node.
 func (a *Actuator) acknowledge(ctx context.Context, d *deletion) {
 	a.mu.Lock()
-	a.acknowledged[d.id.uid] = true
+	a.acknowledged[d.Node.UID] = true
 	a.mu.Unlock()
 	// Also while the process ends: the next leader has nothing else to go by.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 	defer cancel()
-	if err := a.nodes.markAcknowledged(ctx, d.id); err != nil {
+	if err := a.nodes.markAcknowledged(ctx, d.Node); err != nil {
 		klog.ErrorS(err, "Node does not say that the cloud deletes it; a next leader may ask a second time",
-			"node", klog.KRef("", d.id.name))
+			"node", klog.KRef("", d.Node.Name))
 	}
 }
 

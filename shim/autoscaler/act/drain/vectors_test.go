@@ -92,7 +92,7 @@ func startDeletionRow(t *testing.T, in json.RawMessage) map[string]any {
 	a.Wait()
 	results := map[string]any{}
 	for _, ended := range a.TakeEnded() {
-		results[ended.Node] = ended.Result
+		results[ended.Node.Name] = ended.Result
 	}
 	return map[string]any{"result": outcome, "deleted": w.deleted, "evicted": w.evicted, "untainted": w.untainted(),
 		"taint_history": w.history, "untouched": w.untouched(), "node_results": results}
@@ -276,7 +276,7 @@ func deleteBatchRow(t *testing.T, in json.RawMessage) map[string]any {
 	failed := []string{}
 	for _, ended := range a.TakeEnded() {
 		if ended.Err != nil {
-			failed = append(failed, ended.Node)
+			failed = append(failed, ended.Node.Name)
 		}
 	}
 	slices.Sort(failed)
