@@ -16,41 +16,37 @@ import (
 
 // removals returns the nodes of these slots, which are to go now. What the plan says is held against the objects that
 // it was made from: an answer that does not match them is an error.
-func removals(c *watch.Cluster, o *plan.Loop, remove map[int32]bool) (drain.Plan, error) {
-	out := drain.Plan{Atomic: map[string]bool{}}
+func removals(c *watch.Cluster, o *plan.Loop, remove map[int32]bool) (out []*drain.Removal, err error) {
 	for _, removal := range o.Plan.GetRemove() {
 		if !remove[removal.GetSlot()] {
 			continue
 		}
 		r, err := removalOf(c, o, removal)
 		if err != nil {
-			return drain.Plan{}, err
+			return nil, err
 		}
-		out.Removals = append(out.Removals, r)
-		if o.Group(r.Group).Options.GetZeroOrMaxNodeScaling() {
-			out.Atomic[r.Group] = true
-		}
+		out = append(out, r)
 	}
 	return out, nil
 }
 
-func removalOf(c *watch.Cluster, o *plan.Loop, removal *loadlinev1.NodeRemoval) (drain.Removal, error) {
+func removalOf(c *watch.Cluster, o *plan.Loop, removal *loadlinev1.NodeRemoval) (*drain.Removal, error) {
 	name := o.Plan.NameOf[removal.GetSlot()]
 	node := c.Nodes[name]
 	if node == nil || removal.GetNode() != "" && removal.GetNode() != name {
-		return drain.Removal{}, fmt.Errorf("the plan removes node %q of slot %d, which is %q",
+		return nil, fmt.Errorf("the plan removes node %q of slot %d, which is %q",
 			removal.GetNode(), removal.GetSlot(), name)
 	}
 	if uid := removal.GetUid(); uid != "" && uid != string(node.UID) {
-		return drain.Removal{}, fmt.Errorf("the plan removes node %s of UID %s, which is %s", name, uid, node.UID)
+		return nil, fmt.Errorf("the plan removes node %s of UID %s, which is %s", name, uid, node.UID)
 	}
 	group := removal.GetNodeGroup()
 	if o.Group(group) == nil {
-		return drain.Removal{}, fmt.Errorf("the plan removes node %s of node group %q, which there is not",
+		return nil, fmt.Errorf("the plan removes node %s of node group %q, which there is not",
 			name, group)
 	}
-	r := drain.Removal{Node: node, Group: group, Empty: removal.GetEmpty(),
-		Since:  time.Unix(removal.GetSinceS(), 0),
+	r := &drain.Removal{Node: node, Group: group, Atomic: o.Group(group).Options.GetZeroOrMaxNodeScaling(),
+		Empty: removal.GetEmpty(), Since: time.Unix(removal.GetSinceS(), 0),
 		Reason: reasonOf(node, removal.GetEmpty()), Pods: c.PodsOf(name), Moves: map[types.UID]bool{}}
 	for _, move := range removal.GetMoves() {
 		if move.GetPlaceholder() {
@@ -59,7 +55,7 @@ func removalOf(c *watch.Cluster, o *plan.Loop, removal *loadlinev1.NodeRemoval) 
 		i := int(move.GetPod())
 		if i < 0 || i >= len(r.Pods) ||
 			move.GetName() != "" && (move.GetName() != r.Pods[i].Name || move.GetNamespace() != r.Pods[i].Namespace) {
-			return drain.Removal{}, fmt.Errorf("the plan moves pod %d, %s/%s, of node %s, which has %d pods",
+			return nil, fmt.Errorf("the plan moves pod %d, %s/%s, of node %s, which has %d pods",
 				i, move.GetNamespace(), move.GetName(), name, len(r.Pods))
 		}
 		if !c.IsPlaceholder(r.Pods[i]) { // placeholders go without a word
@@ -67,7 +63,7 @@ func removalOf(c *watch.Cluster, o *plan.Loop, removal *loadlinev1.NodeRemoval) 
 		}
 	}
 	if r.Empty && len(r.Moves) > 0 {
-		return drain.Removal{}, fmt.Errorf("the plan moves %d pods of node %s, which it calls empty",
+		return nil, fmt.Errorf("the plan moves %d pods of node %s, which it calls empty",
 			len(r.Moves), name)
 	}
 	return r, nil

@@ -28,15 +28,14 @@ func (a *Actor) shrink(ctx context.Context, o *plan.Loop, todo *actions) (part s
 		o.Outcome = plan.OutcomeNotTried
 		return "plan", err
 	}
-	if len(wanted.Removals) == 0 {
+	if len(wanted) == 0 {
 		return "", nil
 	}
-	done := a.teller.Metrics.Time(tell.FunctionStart)
-	defer done()
-	for i := range wanted.Removals {
-		a.announce(&wanted.Removals[i])
+	defer a.teller.Metrics.Time(tell.FunctionStart)()
+	for _, removal := range wanted {
+		a.announce(removal)
 	}
-	o.Outcome = string(a.Actuator.Begin(ctx, wanted))
+	o.Outcome = a.Actuator.Begin(ctx, wanted)
 	o.UnderWay = a.Actuator.UnderWay()
 	return "", nil
 }

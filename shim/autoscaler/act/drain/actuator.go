@@ -83,7 +83,7 @@ type deletion struct {
 //
 // Empty nodes come first. If one of them cannot be tainted, all are given back and nothing else begins; if one of those
 // to be drained cannot, these are given back.
-func (a *Actuator) Begin(ctx context.Context, plan Plan) Outcome {
+func (a *Actuator) Begin(ctx context.Context, plan []*Removal) (outcome string) {
 	empty, drain := a.admit(plan)
 	if len(empty)+len(drain) == 0 {
 		return NoNodeDeleted
@@ -142,7 +142,7 @@ func (a *Actuator) giveUp(nodes []*deletion, errs map[*deletion]error) {
 
 // admit takes the nodes of a plan on, but for those that are on their way already or in the hands of somebody else; of
 // an atomic group all, or none.
-func (a *Actuator) admit(plan Plan) (empty, drain []*deletion) {
+func (a *Actuator) admit(plan []*Removal) (empty, drain []*deletion) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	taken := func(r *Removal) bool {
@@ -151,22 +151,16 @@ func (a *Actuator) admit(plan Plan) (empty, drain []*deletion) {
 			mark.Acknowledged || a.acknowledged[r.Node.UID]
 	}
 	broken, batches := map[string]bool{}, map[string]*batch{}
-	for i := range plan.Removals {
-		r := &plan.Removals[i]
-		broken[r.Group] = broken[r.Group] || plan.Atomic[r.Group] && taken(r)
+	for _, r := range plan {
+		broken[r.Group] = broken[r.Group] || r.Atomic && taken(r)
 	}
-	for i := range plan.Removals {
-		r := &plan.Removals[i]
+	for _, r := range plan {
 		if taken(r) || broken[r.Group] {
 			continue
 		}
 		d := &deletion{Removal: r, began: time.Now(), told: "tainted", refused: map[string]string{}}
-		if plan.Atomic[r.Group] {
-			if batches[r.Group] == nil {
-				batches[r.Group] = a.newBatch(true)
-			}
-			d.batch = batches[r.Group]
-			d.batch.nodes = append(d.batch.nodes, d)
+		if r.Atomic {
+			a.join(batches, d)
 		}
 		a.underWay[r.Node.Name] = d
 		if r.Empty {

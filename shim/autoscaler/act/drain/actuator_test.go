@@ -24,16 +24,16 @@ import (
 )
 
 // drainOf plans to drain a node with these pods.
-func drainOf(node *v1.Node, pods ...*v1.Pod) Plan {
-	r := Removal{Node: node, Group: "g", Since: time.Unix(1000, 0), Pods: pods, Moves: map[types.UID]bool{}}
+func drainOf(node *v1.Node, pods ...*v1.Pod) []*Removal {
+	r := &Removal{Node: node, Group: "g", Since: time.Unix(1000, 0), Pods: pods, Moves: map[types.UID]bool{}}
 	for _, pod := range pods {
 		r.Moves[pod.UID] = true
 	}
-	return Plan{Removals: []Removal{r}}
+	return []*Removal{r}
 }
 
-func emptyOf(node *v1.Node) Plan {
-	return Plan{Removals: []Removal{{Node: node, Group: "g", Empty: true, Since: time.Unix(1000, 0)}}}
+func emptyOf(node *v1.Node) []*Removal {
+	return []*Removal{{Node: node, Group: "g", Empty: true, Since: time.Unix(1000, 0)}}
 }
 
 // TestRemoval has one node n with a pod p that is drained while something happens. Invariants D9, G1, G2, G3.
@@ -263,7 +263,7 @@ func TestDeletionDespiteBudgets(t *testing.T) {
 						Removed: func(_ *Removal, result Result, _ time.Duration) { got = result }})
 				began := time.Now()
 				r := Removal{Node: node, Group: "g", Pods: []*v1.Pod{pod}, Moves: map[types.UID]bool{pod.UID: true}}
-				if _, err := a.Start(t.Context(), Plan{Removals: []Removal{r}}); err != nil {
+				if _, err := a.Start(t.Context(), []*Removal{&r}); err != nil {
 					t.Fatal(err)
 				}
 				a.Wait()
@@ -477,7 +477,7 @@ func TestDrainFailsOfNodeThatOthersDelete(t *testing.T) {
 			w := newWorld(t)
 			node := w.addNode("n")
 			plan := emptyOf(node)
-			plan.Removals[0].Pods = []*v1.Pod{w.addPod("p", "n")} // the plan does not move it
+			plan[0].Pods = []*v1.Pod{w.addPod("p", "n")} // the plan does not move it
 			w.deletedByOthers, w.listError = c.deleted, c.fails
 			a := w.actuator(testOptions())
 			if _, err := a.Start(t.Context(), plan); err != nil {
@@ -566,10 +566,7 @@ func TestAtomicGroupIsNotLeftInPart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
-				plan := Plan{Atomic: map[string]bool{"g": !c.apart}}
-				for _, node := range []string{"a", "b", "c"} {
-					plan.Removals = append(plan.Removals, emptyOf(w.addNode(node)).Removals...)
-				}
+				plan := w.threeNodes(!c.apart)
 				w.delay("c", true)
 				options := testOptions()
 				options.NodeDeletionBatcherInterval.Duration = time.Minute // for those that are not atomic
@@ -605,7 +602,7 @@ func TestPodThatThePlanLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		plan := emptyOf(w.addNode("n"))
-		plan.Removals[0].Pods = []*v1.Pod{w.addPod("p", "n")}
+		plan[0].Pods = []*v1.Pod{w.addPod("p", "n")}
 		a := w.actuator(testOptions())
 		if _, err := a.Start(t.Context(), plan); err != nil {
 			t.Fatal(err)
@@ -646,8 +643,7 @@ func TestForeignTaintIsLeftAlone(t *testing.T) {
 		theirs.Spec.Taints = []v1.Taint{{Key: HardTaint, Value: "1", Effect: v1.TaintEffectNoSchedule}}
 		w.updateNode(theirs)
 		a := w.actuator(testOptions())
-		plan := emptyOf(theirs)
-		plan.Removals = append(plan.Removals, emptyOf(ours).Removals...)
+		plan := append(emptyOf(theirs), emptyOf(ours)...)
 		if outcome, err := a.Start(t.Context(), plan); outcome != NodeDeleteStarted || err != nil {
 			t.Fatal(outcome, err)
 		}
@@ -733,7 +729,7 @@ func TestRelease(t *testing.T) {
 func TestConflicts(t *testing.T) {
 	for _, c := range []struct {
 		conflicts int
-		want      Outcome
+		want      string
 	}{{3, NodeDeleteStarted}, {1000, Failed}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -794,7 +790,7 @@ func TestRemovalsBeginInTheBackground(t *testing.T) {
 		}}
 		began := time.Now()
 		for _, node := range []*v1.Node{good, bad} {
-			plan := Plan{Removals: []Removal{{Node: node, Group: "g", Empty: true}}}
+			plan := []*Removal{{Node: node, Group: "g", Empty: true}}
 			if got := a.Begin(t.Context(), plan); got != NodeDeleteStarted {
 				t.Errorf("%s: %s", node.Name, got)
 			}
@@ -802,7 +798,7 @@ func TestRemovalsBeginInTheBackground(t *testing.T) {
 		if under := a.UnderWay(); len(under) != 2 || time.Since(began) != 0 {
 			t.Errorf("under way %v after %v", under, time.Since(began))
 		}
-		again := Plan{Removals: []Removal{{Node: good, Group: "g", Empty: true}}}
+		again := []*Removal{{Node: good, Group: "g", Empty: true}}
 		if got := a.Begin(t.Context(), again); got != NoNodeDeleted {
 			t.Errorf("a second time: %s", got)
 		}

@@ -126,10 +126,11 @@ func (c *slowCloud) DeleteNodes(ctx context.Context, group string, nodes []*v1.N
 	return c.world.DeleteNodes(ctx, group, nodes)
 }
 
-func (w *world) threeNodes(atomic bool) Plan {
-	plan := Plan{Atomic: map[string]bool{"g": atomic}}
+func (w *world) threeNodes(atomic bool) (plan []*Removal) {
 	for _, name := range []string{"a", "b", "c"} {
-		plan.Removals = append(plan.Removals, emptyOf(w.addNode(name)).Removals...)
+		r := emptyOf(w.addNode(name))[0]
+		r.Atomic = atomic
+		plan = append(plan, r)
 	}
 	return plan
 }

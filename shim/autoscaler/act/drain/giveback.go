@@ -43,7 +43,7 @@ func (a *Actuator) deleting(d *deletion) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), giveBackTimeout)
 	defer cancel()
 	b := d.batch
-	if b == nil || !b.atomic || a.wasSent(b) {
+	if b == nil || !d.Atomic || a.wasSent(b) {
 		return a.cloud.Deleting(ctx, d.Group)
 	}
 	b.listing.Lock()

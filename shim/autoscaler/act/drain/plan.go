@@ -20,6 +20,8 @@ const (
 type Removal struct {
 	Node  *v1.Node
 	Group string
+	// Atomic says that all nodes of the group go, or none.
+	Atomic bool
 	// Empty says that no pod has to move.
 	Empty bool
 	// Since is since when the node was not needed.
@@ -29,13 +31,6 @@ type Removal struct {
 	// Pods are all pods of the node, of which Moves are the UIDs of those that are to be evicted.
 	Pods  []*v1.Pod
 	Moves map[types.UID]bool
-}
-
-// Plan is what is removed together.
-type Plan struct {
-	Removals []Removal
-	// Atomic are the groups of which all nodes go, or none.
-	Atomic map[string]bool
 }
 
 // Options of a scale-down: a section of a configuration that has been checked, and what is known of pods.
@@ -51,13 +46,10 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Outcome says how a call of Begin ended.
-type Outcome string
-
-// Outcomes, under the names of Cluster Autoscaler.
+// Outcomes of Begin, under the names of Cluster Autoscaler.
 const (
-	NoNodeDeleted     Outcome = "ScaleDownNoNodeDeleted"
-	NodeDeleteStarted Outcome = "ScaleDownNodeDeleteStarted"
+	NoNodeDeleted     = "ScaleDownNoNodeDeleted"
+	NodeDeleteStarted = "ScaleDownNodeDeleteStarted"
 )
 
 // Result says how the removal of a node ended.

@@ -16,9 +16,8 @@ import (
 // batch is nodes of a group for which the cloud is asked in one call. Guarded by tracker.mu, unless it says else.
 type batch struct {
 	nodes   []*deletion
-	atomic  bool   // all of them go, or none
-	sinceMs int64  // of others: when the first one was ready
-	failed  string // why one of those that are atomic stays; empty: none does
+	sinceMs int64  // where not all of them need go: when the first one was ready
+	failed  string // where they do: why one of them stays; empty: none does
 	// changed is closed, and made anew, when nodes may wait no longer for each other.
 	changed chan struct{}
 	ready   []*deletion   // for the call
@@ -31,8 +30,13 @@ type batch struct {
 	listedAt time.Time       // guarded by listing
 }
 
-func (a *Actuator) newBatch(atomic bool) *batch {
-	return &batch{atomic: atomic, sinceMs: a.nowMs(), changed: make(chan struct{}), done: make(chan struct{})}
+// join has a node go with the others of its group, in the group's batch. The caller holds mu.
+func (a *Actuator) join(batches map[string]*batch, d *deletion) {
+	if batches[d.Group] == nil {
+		batches[d.Group] = &batch{sinceMs: a.nowMs(), changed: make(chan struct{}), done: make(chan struct{})}
+	}
+	d.batch = batches[d.Group]
+	d.batch.nodes = append(d.batch.nodes, d)
 }
 
 // before returns how many nodes other than `d` have yet to reach a stage.
@@ -53,7 +57,7 @@ func (t *tracker) siblings(d *deletion) (*loadlinev1.RemovalSiblings, <-chan str
 	switch {
 	case b == nil:
 		return nil, nil
-	case !b.atomic:
+	case !d.Atomic:
 		return &loadlinev1.RemovalSiblings{GatheredSinceMs: &b.sinceMs}, nil
 	}
 	return &loadlinev1.RemovalSiblings{Atomic: true, NotReady: b.before(loadlinev1.RemovalState_READY, d),
@@ -70,7 +74,7 @@ func (a *Actuator) note(d *deletion, answer *loadlinev1.StepRemovalResponse) {
 		d.reached = loadlinev1.RemovalState_ENDED
 	}
 	if d.batch == nil && d.reached == loadlinev1.RemovalState_READY && a.rules.BatchIntervalMilliseconds > 0 {
-		a.gather(d)
+		a.join(a.gathering, d)
 	}
 	b := d.batch
 	if b == nil || d.reached == before {
@@ -79,7 +83,7 @@ func (a *Actuator) note(d *deletion, answer *loadlinev1.StepRemovalResponse) {
 	if a.gathering[d.Group] == b && d.reached > loadlinev1.RemovalState_READY {
 		delete(a.gathering, d.Group) // its time is over
 	}
-	if end := answer.End; b.atomic && end.GetFailsSiblings() && b.failed == "" {
+	if end := answer.End; d.Atomic && end.GetFailsSiblings() && b.failed == "" {
 		b.failed = fmt.Sprintf("node %s cannot go: %s", d.Node.Name, end.Error)
 	}
 	if answer.End != nil || b.before(loadlinev1.RemovalState_READY, nil) == 0 && before < loadlinev1.RemovalState_READY ||
@@ -87,16 +91,6 @@ func (a *Actuator) note(d *deletion, answer *loadlinev1.StepRemovalResponse) {
 		close(b.changed)
 		b.changed = make(chan struct{})
 	}
-}
-
-// gather adds a node that is ready to those of its group that are. The caller holds mu.
-func (a *Actuator) gather(d *deletion) {
-	group := d.Group
-	if a.gathering[group] == nil {
-		a.gathering[group] = a.newBatch(false)
-	}
-	d.batch = a.gathering[group]
-	d.batch.nodes = append(d.batch.nodes, d)
 }
 
 // deleteTogether has the cloud delete a node, in one call with the others of its batch.

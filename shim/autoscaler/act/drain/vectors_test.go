@@ -62,12 +62,10 @@ func startDeletionRow(t *testing.T, in json.RawMessage) map[string]any {
 	for _, pod := range q.EvictionFails {
 		w.answers[pod] = tooMany()
 	}
-	plan := Plan{Atomic: map[string]bool{}}
-	for group, g := range q.Groups {
-		plan.Atomic[group] = g.Atomic
-	}
+	var plan []*Removal
 	for i, name := range slices.Concat(q.Empty, q.Drain) {
-		r := Removal{Node: w.addNode(name), Group: strings.TrimRight(name, "0123456789"), Empty: i < len(q.Empty),
+		group := strings.TrimRight(name, "0123456789")
+		r := &Removal{Node: w.addNode(name), Group: group, Atomic: q.Groups[group].Atomic, Empty: i < len(q.Empty),
 			Moves: map[types.UID]bool{}}
 		for k := range q.MovablePods[name] {
 			pod := w.addPod(fmt.Sprintf("%s-%d", name, k), name)
@@ -78,7 +76,7 @@ func startDeletionRow(t *testing.T, in json.RawMessage) map[string]any {
 		for k := range q.DaemonSetPods[name] {
 			w.addDaemonSetPod(fmt.Sprintf("%s-ds-%d", name, k), name)
 		}
-		plan.Removals = append(plan.Removals, r)
+		plan = append(plan, r)
 	}
 	options := testOptions()
 	options.DaemonSetEvictionForEmptyNodes, options.DaemonSetEvictionForOccupiedNodes = q.ForEmpty, q.ForOccupied
@@ -117,7 +115,7 @@ func daemonSetEvictionRow(t *testing.T, in json.RawMessage) map[string]any {
 	options := testOptions()
 	options.DaemonSetEvictionForEmptyNodes = q.ByDefault
 	a := w.actuator(options)
-	if _, err := a.Start(t.Context(), Plan{Removals: []Removal{{Node: node, Group: "g", Empty: true}}}); err != nil {
+	if _, err := a.Start(t.Context(), []*Removal{{Node: node, Group: "g", Empty: true}}); err != nil {
 		t.Error(err)
 	}
 	a.Wait()
@@ -254,15 +252,13 @@ func deleteBatchRow(t *testing.T, in json.RawMessage) map[string]any {
 	}
 	vectortest.Decode(t, in, &q)
 	w := newWorld(t)
-	plan := Plan{Atomic: map[string]bool{}}
-	for name, group := range q.Groups {
-		plan.Atomic[name] = group.Atomic
-	}
+	var plan []*Removal
 	for _, step := range q.Steps {
 		group := step[1].(string)
 		for k := int(step[2].(float64)); k < int(step[3].(float64)); k++ {
 			name := fmt.Sprintf("%s-%d", group, k)
-			plan.Removals = append(plan.Removals, Removal{Node: w.addNode(name), Group: group, Empty: true})
+			plan = append(plan,
+				&Removal{Node: w.addNode(name), Group: group, Atomic: q.Groups[group].Atomic, Empty: true})
 			if step[0] == "abort" {
 				w.addPod("on-"+name, name)
 			}

@@ -190,10 +190,10 @@ func testOptions() Options {
 }
 
 // Failed is Cluster Autoscaler's outcome of nodes that cannot be tainted.
-const Failed Outcome = "ScaleDownError"
+const Failed = "ScaleDownError"
 
 // Start is Begin, but returns when all nodes are tainted.
-func (a *Actuator) Start(ctx context.Context, plan Plan) (Outcome, error) {
+func (a *Actuator) Start(ctx context.Context, plan []*Removal) (string, error) {
 	empty, drain := a.admit(plan)
 	if len(empty)+len(drain) == 0 {
 		return NoNodeDeleted, nil
