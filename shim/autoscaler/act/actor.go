@@ -3,10 +3,8 @@ package act
 
 import (
 	"context"
-	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 
@@ -87,6 +85,5 @@ func (a *Actor) TakeResults() {
 	}
 	tried := &a.planner.Fleet.Outcomes.SoftTaintsTried
 	*tried = append(*tried, a.Soft.TakeTried()...)
-	uids := sync.OnceValue(a.cluster.NodeUIDs)
-	a.Actuator.ForgetGone(func(uid types.UID) bool { return uids()[uid] })
+	a.Actuator.ForgetGone(a.cluster.Nodes)
 }

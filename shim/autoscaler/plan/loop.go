@@ -6,7 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/scaleup"
@@ -20,7 +19,7 @@ type seen struct {
 	// groupOf are the groups of machines, by provider id.
 	groupOf  map[string]string
 	Pods     *scaleup.Pods // without a node
-	UnderWay map[string]drain.UnderWay
+	UnderWay map[string]*loadlinev1.RemovalUnderWay
 	// Acknowledged says whether the cloud has said that it deletes a node.
 	Acknowledged func(*v1.Node) bool
 	// Sized are the groups that are sized by how full they are, by id, and SizePods what they count as demand.

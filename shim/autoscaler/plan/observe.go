@@ -109,10 +109,11 @@ func markMessages(c *watch.Cluster, slot slotOf, acknowledged func(*v1.Node) boo
 }
 
 // underWayMessages are the removals that go on here.
-func underWayMessages(all map[string]drain.UnderWay, slot slotOf) (removals []*loadlinev1.RemovalUnderWay) {
+func underWayMessages(all map[string]*loadlinev1.RemovalUnderWay,
+	slot slotOf) (removals []*loadlinev1.RemovalUnderWay) {
 	for name, removal := range all {
-		removals = append(removals, &loadlinev1.RemovalUnderWay{Slot: slot(name), NodeGroup: removal.Group, Node: name,
-			Stage: removal.Stage, SinceS: removal.Since.Unix(), Empty: !removal.Drain})
+		removal.Slot = slot(name)
+		removals = append(removals, removal)
 	}
 	slices.SortFunc(removals, func(a, b *loadlinev1.RemovalUnderWay) int { return int(a.GetSlot() - b.GetSlot()) })
 	return removals

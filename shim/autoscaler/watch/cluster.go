@@ -223,15 +223,6 @@ func (c *Cluster) NodesByID() map[string]*v1.Node {
 	return byID
 }
 
-// NodeUIDs returns the UIDs of all nodes.
-func (c *Cluster) NodeUIDs() map[types.UID]bool {
-	uids := make(map[types.UID]bool, len(c.Nodes))
-	for _, node := range c.Nodes {
-		uids[node.UID] = true
-	}
-	return uids
-}
-
 // Doubt returns why the cluster cannot be as it was told; nil when it can.
 func (c *Cluster) Doubt() error {
 	switch {

@@ -62,7 +62,7 @@ func New(options Options, engine Engine, client kubernetes.Interface, asked clou
 	return &Actuator{options: options, rules: rulesOf(&options), engine: engine,
 		nodes: nodeClient{client: client, term: term}, cloud: asked, events: events, hooks: hooks,
 		tracker: tracker{underWay: map[string]*deletion{}, gathering: map[string]*batch{},
-			acknowledged: map[types.UID]bool{}},
+			acknowledged: map[types.UID]*v1.Node{}},
 		evicting: make(chan struct{}, evictionsAtOnce), freed: make(chan struct{}, 1)}
 }
 
@@ -148,7 +148,7 @@ func (a *Actuator) admit(plan []*Removal) (empty, drain []*deletion) {
 	taken := func(r *Removal) bool {
 		mark, ours := MarkOf(r.Node)
 		return !ours && HasTaint(r.Node, HardTaint) || a.underWay[r.Node.Name] != nil ||
-			mark.Acknowledged || a.acknowledged[r.Node.UID]
+			mark.Acknowledged || a.acknowledged[r.Node.UID] != nil
 	}
 	broken, batches := map[string]bool{}, map[string]*batch{}
 	for _, r := range plan {

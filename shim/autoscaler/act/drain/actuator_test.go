@@ -521,7 +521,11 @@ func TestAcknowledgedDeletion(t *testing.T) {
 		if len(w.deleted) != 1 || !HasTaint(w.node("n"), HardTaint) {
 			t.Errorf("deleted %v, taints %v", w.deleted, w.node("n").Spec.Taints)
 		}
-		a.ForgetGone(func(types.UID) bool { return false })
+		a.ForgetGone(map[string]*v1.Node{"n": late})
+		if !a.Acknowledged(late) {
+			t.Error("a node that is there is forgotten")
+		}
+		a.ForgetGone(map[string]*v1.Node{"n": {ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "another"}}})
 		if a.Acknowledged(late) {
 			t.Error("a node that is gone is remembered")
 		}

@@ -31,7 +31,9 @@ func (a *Actuator) evictAll(ctx context.Context, d *deletion,
 			}
 			err := a.evict(ctx, d, pod, order)
 			if (err == nil || apierrors.IsNotFound(err)) && !order.BestEffort {
-				a.noteEviction(pod)
+				a.mu.Lock()
+				a.evictions = append(a.evictions, Eviction{Pod: pod, At: a.options.Now()})
+				a.mu.Unlock()
 			}
 			answers[i] = answerOf(order.Uid, err)
 		})

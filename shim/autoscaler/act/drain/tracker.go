@@ -9,15 +9,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
-)
 
-// UnderWay is a removal under way, as it is seen from outside.
-type UnderWay struct {
-	Group string
-	Since time.Time
-	Drain bool
-	Stage string // for people
-}
+	"loadline.dev/shim/api/loadlinev1"
+)
 
 // Eviction is one that was accepted.
 type Eviction struct {
@@ -42,16 +36,17 @@ type tracker struct {
 	ended     []Ended              // guarded by mu
 	// acknowledged are the nodes that the cloud has said it deletes, until they are gone. What a watch tells of them
 	// may be older. Guarded by mu.
-	acknowledged map[types.UID]bool
+	acknowledged map[types.UID]*v1.Node
 }
 
-// UnderWay returns the removals under way, by node.
-func (t *tracker) UnderWay() map[string]UnderWay {
+// UnderWay returns the removals under way, by node, but for the slots of the nodes.
+func (t *tracker) UnderWay() map[string]*loadlinev1.RemovalUnderWay {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := make(map[string]UnderWay, len(t.underWay))
+	all := make(map[string]*loadlinev1.RemovalUnderWay, len(t.underWay))
 	for name, d := range t.underWay {
-		all[name] = UnderWay{Group: d.Group, Since: d.Since, Drain: !d.Empty, Stage: d.told}
+		all[name] = &loadlinev1.RemovalUnderWay{Node: name, NodeGroup: d.Group, SinceS: d.Since.Unix(), Empty: d.Empty,
+			Stage: d.told}
 	}
 	return all
 }
@@ -63,20 +58,23 @@ func (t *tracker) Acknowledged(node *v1.Node) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.acknowledged[node.UID]
+	return t.acknowledged[node.UID] != nil
 }
 
-// ForgetGone forgets acknowledged deletions of nodes that are not there any more.
-func (t *tracker) ForgetGone(there func(types.UID) bool) {
+// ForgetGone forgets acknowledged deletions of nodes that are not there any more. `there`: nodes by name.
+func (t *tracker) ForgetGone(there map[string]*v1.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	maps.DeleteFunc(t.acknowledged, func(uid types.UID, _ bool) bool { return !there(uid) })
+	maps.DeleteFunc(t.acknowledged, func(uid types.UID, node *v1.Node) bool {
+		now := there[node.Name]
+		return now == nil || now.UID != uid
+	})
 }
 
 // acknowledge notes that the cloud deletes a node, here and, for the next leader, on the node.
 func (a *Actuator) acknowledge(ctx context.Context, d *deletion) {
 	a.mu.Lock()
-	a.acknowledged[d.Node.UID] = true
+	a.acknowledged[d.Node.UID] = d.Node
 	a.mu.Unlock()
 	// Also while the process ends: the next leader has nothing else to go by.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
@@ -87,31 +85,25 @@ func (a *Actuator) acknowledge(ctx context.Context, d *deletion) {
 	}
 }
 
-// take takes what has been noted since the last call.
-func take[T any](t *tracker, from *T) (taken T) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// take takes what has been noted since the last call, which mu guards.
+func take[T any](mu *sync.Mutex, from *T) (taken T) {
+	mu.Lock()
+	defer mu.Unlock()
 	taken, *from = *from, taken
 	return taken
 }
 
 // TakeEvictions returns the evictions since the last call.
-func (t *tracker) TakeEvictions() []Eviction { return take(t, &t.evictions) }
+func (t *tracker) TakeEvictions() []Eviction { return take(&t.mu, &t.evictions) }
 
 // Freed tells that a removal has ended since it was last read: there is a place for another one.
 func (a *Actuator) Freed() <-chan struct{} { return a.freed }
 
 // TakeEnded returns the removals that have ended since the last call, in the order in which they ended.
-func (t *tracker) TakeEnded() []Ended { return take(t, &t.ended) }
+func (t *tracker) TakeEnded() []Ended { return take(&t.mu, &t.ended) }
 
 // TakeFailure returns why nodes could not be tainted since the last call; nil: they could.
-func (t *tracker) TakeFailure() error { return take(t, &t.failure) }
+func (t *tracker) TakeFailure() error { return take(&t.mu, &t.failure) }
 
 // Wait returns when no removal is under way: with the context of each Begin, they all end soon.
 func (a *Actuator) Wait() { a.running.Wait() }
-
-func (a *Actuator) noteEviction(pod *v1.Pod) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.evictions = append(a.evictions, Eviction{Pod: pod, At: a.options.Now()})
-}
