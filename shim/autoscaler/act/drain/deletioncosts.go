@@ -47,8 +47,7 @@ type DeletionCosts struct {
 
 // NewDeletionCosts returns what tells `wrote` what became of each write.
 func NewDeletionCosts(client kubernetes.Interface, wrote func(result string)) *DeletionCosts {
-	return &DeletionCosts{client: client, wrote: wrote,
-		background: background{count: mostCostWrites, duration: mostCostTime}}
+	return &DeletionCosts{client: client, wrote: wrote, background: background{duration: mostCostTime}}
 }
 
 // Begin brings pods into line with the costs of their nodes, as far as the bounds of one loop allow, and in the
@@ -70,14 +69,12 @@ func (d *DeletionCosts) Begin(ctx context.Context, pods iter.Seq[*v1.Pod], costs
 		items[i] = share.Item{Namespace: due[i].pod.Namespace, Cost: 1}
 	}
 	var taken []int
-	taken, d.turns = d.turns.Take(items, d.count, 1)
+	taken, d.turns = d.turns.Take(items, mostCostWrites, 1)
 	var writes []costWrite
 	for _, at := range taken {
 		writes = append(writes, due[at])
 	}
-	d.begin(func() error {
-		return writeSome(&d.background, writes, func(w costWrite) error { return d.write(ctx, w) })
-	}, done)
+	writeLater(&d.background, writes, func(w costWrite) error { return d.write(ctx, w) }, done)
 }
 
 // costWrite is what a pod is to state; nil: nothing that is ours.

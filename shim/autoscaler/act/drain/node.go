@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -66,13 +68,18 @@ func MarkOf(node *v1.Node) (Mark, bool) {
 	return mark, true
 }
 
-func softTaint(since int64) v1.Taint {
-	return v1.Taint{Key: SoftTaint, Value: strconv.FormatInt(since, 10), Effect: v1.TaintEffectPreferNoSchedule}
-}
-
 // HasTaint says whether a node carries a taint of this key.
 func HasTaint(node *v1.Node, key string) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == key })
+}
+
+// putTaint puts a taint on a node that states a time, in seconds since 1970. One of its key that is there stays as it
+// is.
+func putTaint(node *v1.Node, key string, at int64, effect v1.TaintEffect) {
+	if !HasTaint(node, key) {
+		taint := v1.Taint{Key: key, Value: strconv.FormatInt(at, 10), Effect: effect}
+		node.Spec.Taints = append(node.Spec.Taints, taint)
+	}
 }
 
 func unmark(node *v1.Node, mark Mark) {
@@ -149,8 +156,8 @@ func (c *nodeClient) change(ctx context.Context, of *v1.Node, edit func(*v1.Node
 		if !apierrors.IsConflict(err) || time.Now().Add(conflictRetry).After(give) {
 			return err
 		}
-		if err := sleep(ctx, conflictRetry); err != nil {
-			return err
+		if !sleep(ctx, conflictRetry, nil) {
+			return ctx.Err()
 		}
 	}
 }
@@ -184,8 +191,12 @@ func (c *nodeClient) changeOnce(ctx context.Context, of *v1.Node, edit func(*v1.
 // meanwhile, or is another one; nil when nothing changes.
 func patchOf(before, after *v1.Node) ([]byte, error) {
 	meta, spec := map[string]any{}, map[string]any{}
-	if old, new := before.Annotations[MarkAnnotation], after.Annotations[MarkAnnotation]; old != new {
-		meta["annotations"] = map[string]any{MarkAnnotation: orNull(new)}
+	if text := after.Annotations[MarkAnnotation]; text != before.Annotations[MarkAnnotation] {
+		mark := map[string]any{MarkAnnotation: nil} // it is taken away
+		if text != "" {
+			mark[MarkAnnotation] = text
+		}
+		meta["annotations"] = mark
 	}
 	if !slices.Equal(before.Spec.Taints, after.Spec.Taints) {
 		spec["taints"] = after.Spec.Taints // nil: there are none any more
@@ -200,13 +211,6 @@ func patchOf(before, after *v1.Node) ([]byte, error) {
 	return json.Marshal(map[string]any{"metadata": meta, "spec": spec})
 }
 
-func orNull(text string) any {
-	if text == "" {
-		return nil
-	}
-	return text
-}
-
 // mark puts hard taint, cordon and mark on a node. On one that has them from an earlier leader, it renews the mark.
 func (c *nodeClient) mark(ctx context.Context, of *v1.Node, mark Mark, cordon bool, now time.Time) error {
 	mark.Term = c.term
@@ -216,10 +220,7 @@ func (c *nodeClient) mark(ctx context.Context, of *v1.Node, mark Mark, cordon bo
 			return fmt.Errorf("%w: it carries the taint %s of somebody else", errNotOurs, HardTaint)
 		}
 		dropTaint(node, SoftTaint)
-		if !HasTaint(node, HardTaint) {
-			node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: HardTaint,
-				Value: strconv.FormatInt(now.Unix(), 10), Effect: v1.TaintEffectNoSchedule})
-		}
+		putTaint(node, HardTaint, now.Unix(), v1.TaintEffectNoSchedule)
 		mark.Cordoned = old.Cordoned || cordon && !node.Spec.Unschedulable
 		mark.Deleting, mark.Acknowledged = old.Deleting, old.Acknowledged
 		node.Spec.Unschedulable = node.Spec.Unschedulable || cordon
@@ -284,20 +285,7 @@ func (c *nodeClient) release(ctx context.Context, of *v1.Node) error {
 
 // delays returns the annotations by which others ask to wait before the node is deleted.
 func delays(node *v1.Node) []string {
-	var names []string
-	for name := range node.Annotations {
-		if len(name) > len(delayDeletionPrefix) && name[:len(delayDeletionPrefix)] == delayDeletionPrefix {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// sleep waits, unless the context ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	if sleepUnless(ctx, d, nil) {
-		return nil
-	}
-	return ctx.Err()
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(node.Annotations)), func(name string) bool {
+		return !strings.HasPrefix(name, delayDeletionPrefix) || name == delayDeletionPrefix
+	})
 }

@@ -3,7 +3,6 @@ package drain
 import (
 	"cmp"
 	"context"
-	"strconv"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,10 +26,7 @@ func NewSizeTaints(client kubernetes.Interface, term int64) *SizeTaints {
 // nothing.
 func (s *SizeTaints) Put(ctx context.Context, node *v1.Node, effect v1.TaintEffect, now time.Time) error {
 	return s.change(ctx, node, func(node *v1.Node) {
-		if !HasTaint(node, SizeTaint) {
-			node.Spec.Taints = append(node.Spec.Taints, v1.Taint{Key: SizeTaint,
-				Value: strconv.FormatInt(now.Unix(), 10), Effect: cmp.Or(effect, v1.TaintEffectNoSchedule)})
-		}
+		putTaint(node, SizeTaint, now.Unix(), cmp.Or(effect, v1.TaintEffectNoSchedule))
 	})
 }
 

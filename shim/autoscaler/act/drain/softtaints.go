@@ -35,31 +35,19 @@ func NewSoftTaints(client kubernetes.Interface, term int64, duration time.Durati
 // next loop sees what they have left. A node that carries a hard taint by now gets no soft one.
 func (s *SoftTaints) Begin(ctx context.Context, changes []SoftTaintChange,
 	done func(took time.Duration, err error)) {
-	s.begin(func() error {
-		return writeSome(&s.background, changes, func(c SoftTaintChange) error {
-			s.note(c.Node)
-			return s.nodes.changeIfThere(ctx, c.Node, func(node *v1.Node) error {
-				dropTaint(node, SoftTaint)
-				if c.Since != nil && !HasTaint(node, HardTaint) {
-					node.Spec.Taints = append(node.Spec.Taints, softTaint(*c.Since))
-				}
-				return nil
-			})
+	writeLater(&s.background, changes, func(c SoftTaintChange) error {
+		s.mu.Lock()
+		s.tried = append(s.tried, string(c.Node.UID))
+		s.mu.Unlock()
+		return s.nodes.changeIfThere(ctx, c.Node, func(node *v1.Node) error {
+			dropTaint(node, SoftTaint)
+			if c.Since != nil && !HasTaint(node, HardTaint) {
+				putTaint(node, SoftTaint, *c.Since, v1.TaintEffectPreferNoSchedule)
+			}
+			return nil
 		})
 	}, done)
 }
 
-func (s *SoftTaints) note(node *v1.Node) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tried = append(s.tried, string(node.UID))
-}
-
 // TakeTried returns the UIDs of the nodes that were written, or could not be, since the last call.
-func (s *SoftTaints) TakeTried() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	tried := s.tried
-	s.tried = nil
-	return tried
-}
+func (s *SoftTaints) TakeTried() []string { return take(&s.mu, &s.tried) }

@@ -47,14 +47,20 @@ func (a *Actuator) remove(ctx context.Context, d *deletion) {
 		case err != nil:
 			answer = &loadlinev1.StepRemovalResponse{End: endWithout(q.Asked, err)}
 		}
-		a.follow(d, answer)
+		for _, result := range answer.Counted {
+			a.hooks.Evicted(result)
+		}
+		if answer.Note != "" {
+			klog.InfoS("Removal of a node: "+answer.Note, "node", klog.KRef("", d.Node.Name))
+		}
+		a.note(d, answer)
 		if answer.End != nil {
 			a.finish(d, answer.End)
 			return
 		}
 		q = &loadlinev1.StepRemovalRequest{State: answer.State}
 		a.carryOut(ctx, d, answer, q)
-		if wait := time.Duration(answer.DueMs-a.nowMs()) * time.Millisecond; wait > 0 && !sleepUnless(ctx, wait, changed) {
+		if wait := time.Duration(answer.DueMs-a.nowMs()) * time.Millisecond; wait > 0 && !sleep(ctx, wait, changed) {
 			continue
 		}
 		a.look(ctx, d, answer, q)
@@ -90,8 +96,8 @@ func (a *Actuator) ask(ctx context.Context, q *loadlinev1.StepRemovalRequest) (*
 			return nil, err
 		}
 		q.Node, q.Pods = nil, nil // they may change meanwhile: the engine has us look again
-		if err := sleep(ctx, a.options.PollInterval.Duration); err != nil {
-			return nil, err
+		if !sleep(ctx, a.options.PollInterval.Duration, nil) {
+			return nil, ctx.Err()
 		}
 	}
 }
@@ -108,17 +114,6 @@ func endWithout(asked *loadlinev1.AskOutcome, err error) *loadlinev1.RemovalEnd 
 		end.Result = loadlinev1.RemovalEnd_DELETED
 	}
 	return end
-}
-
-// follow takes note of how far a removal is.
-func (a *Actuator) follow(d *deletion, answer *loadlinev1.StepRemovalResponse) {
-	for _, result := range answer.Counted {
-		a.hooks.Evicted(result)
-	}
-	if answer.Note != "" {
-		klog.InfoS("Removal of a node: "+answer.Note, "node", klog.KRef("", d.Node.Name))
-	}
-	a.note(d, answer)
 }
 
 // carryOut does what was ordered, and puts what became of it into the next question.
@@ -207,8 +202,8 @@ func textOf(err error) string { return text.Bound(err.Error(), 1<<10) }
 
 func (a *Actuator) nowMs() int64 { return a.options.Now().UnixMilli() }
 
-// sleepUnless waits. It returns false if something has changed before, or the context has ended.
-func sleepUnless(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
+// sleep waits. It returns false if something has changed before, or the context has ended.
+func sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
