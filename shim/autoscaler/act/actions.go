@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"time"
+
+	"k8s.io/client-go/util/workqueue"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
@@ -113,20 +114,15 @@ func (a *Actor) askCloud(ctx context.Context, o *plan.Loop, todo *actions) {
 func (a *Actor) send(ctx context.Context, requests []*request) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	var work sync.WaitGroup
-	turns := make(chan struct{}, askAtOnce)
-	for _, queue := range queuesOf(requests) {
-		turns <- struct{}{}
-		work.Go(func() {
-			defer func() { <-turns }()
-			for _, r := range queue {
-				if r.err = ctx.Err(); r.err == nil {
-					r.sent, r.err = true, r.send(ctx)
-				}
+	queues := queuesOf(requests)
+	// All of them, also when the time is up: then they have an error.
+	workqueue.ParallelizeUntil(context.Background(), askAtOnce, len(queues), func(i int) {
+		for _, r := range queues[i] {
+			if r.err = ctx.Err(); r.err == nil {
+				r.sent, r.err = true, r.send(ctx)
 			}
-		})
-	}
-	work.Wait()
+		}
+	})
 	for _, r := range requests {
 		if r.sent {
 			a.planner.Fleet.Note(r.id, r.err)

@@ -8,12 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
 
 	"loadline.dev/shim/api/externalgrpc"
 )
@@ -84,23 +84,13 @@ func (c *Client) fillAll(ctx context.Context, groups []Group,
 	c.mu.Unlock()
 	inTime, cancel := context.WithTimeout(ctx, c.askTime)
 	defer cancel()
-	var work sync.WaitGroup
 	var unread atomic.Int32
-	next := make(chan *Group)
-	for range min(atOnce, len(groups)) {
-		work.Go(func() {
-			for group := range next {
-				if !c.fill(inTime, group, defaults) {
-					unread.Add(1)
-				}
-			}
-		})
-	}
-	for i := range groups {
-		next <- &groups[i]
-	}
-	close(next)
-	work.Wait()
+	// All of them, also when the time is up: then they have a Problem.
+	workqueue.ParallelizeUntil(context.Background(), atOnce, len(groups), func(i int) {
+		if !c.fill(inTime, &groups[i], defaults) {
+			unread.Add(1)
+		}
+	})
 	if err := ctx.Err(); err != nil || len(groups) == 0 || int(unread.Load()) < len(groups) {
 		return err
 	}

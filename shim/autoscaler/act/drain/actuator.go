@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -177,21 +178,16 @@ const taintsAtOnce = 5
 
 // taintAll taints all nodes, and returns why some cannot be, and the first of these errors.
 func (a *Actuator) taintAll(ctx context.Context, nodes []*deletion) (errs map[*deletion]error, first error) {
-	slots := make(chan struct{}, taintsAtOnce)
 	failed := make([]error, len(nodes))
-	var all sync.WaitGroup
-	for i, d := range nodes {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			mark := Mark{Since: d.Since.Unix(), Drain: !d.Empty}
-			failed[i] = a.nodes.mark(ctx, d.Node, mark, a.options.CordonNodeBeforeTerminating, a.options.Now())
-			if failed[i] == nil {
-				a.events.Event(d.Node, v1.EventTypeNormal, "ScaleDown", "marked the node as toBeDeleted/unschedulable")
-			}
-		})
-	}
-	all.Wait()
+	// All of them, also when the context ends: then they have an error.
+	workqueue.ParallelizeUntil(context.Background(), taintsAtOnce, len(nodes), func(i int) {
+		d := nodes[i]
+		mark := Mark{Since: d.Since.Unix(), Drain: !d.Empty}
+		failed[i] = a.nodes.mark(ctx, d.Node, mark, a.options.CordonNodeBeforeTerminating, a.options.Now())
+		if failed[i] == nil {
+			a.events.Event(d.Node, v1.EventTypeNormal, "ScaleDown", "marked the node as toBeDeleted/unschedulable")
+		}
+	})
 	errs = map[*deletion]error{}
 	for i, err := range failed {
 		if err != nil {
