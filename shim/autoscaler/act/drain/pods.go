@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -25,28 +24,12 @@ const (
 	annotationDaemonSetEviction = "cluster-autoscaler.kubernetes.io/enable-ds-eviction"
 )
 
-// podsOn lists the pods of a node as they are now.
-func podsOn(ctx context.Context, client kubernetes.Interface, node string) ([]*v1.Pod, error) {
-	list, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx,
-		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node).String()})
-	if err != nil {
-		return nil, fmt.Errorf("pods of the node: %w", err)
-	}
-	pods := make([]*v1.Pod, len(list.Items))
-	for i := range list.Items {
-		pods[i] = &list.Items[i]
-	}
-	slices.SortFunc(pods, func(a, b *v1.Pod) int { return strings.Compare(nameOf(a), nameOf(b)) })
-	return pods, nil
-}
-
-func nameOf(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
-
-// seePods lists the pods of a node as they are now, with what matters of each to its removal.
+// seePods lists the pods of a node as they are now, by name, with what matters of each to its removal.
 func (a *Actuator) seePods(ctx context.Context, d *deletion) *loadlinev1.SeenPods {
-	pods, err := podsOn(ctx, a.nodes.client, d.Node.Name)
+	list, err := a.nodes.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx,
+		metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", d.Node.Name).String()})
 	if err != nil {
-		return &loadlinev1.SeenPods{Error: textOf(err)}
+		return &loadlinev1.SeenPods{Error: textOf(fmt.Errorf("pods of the node: %w", err))}
 	}
 	planned := map[types.UID]*v1.Pod{}
 	for _, pod := range d.Pods {
@@ -54,7 +37,8 @@ func (a *Actuator) seePods(ctx context.Context, d *deletion) *loadlinev1.SeenPod
 	}
 	seen := &loadlinev1.SeenPods{}
 	d.seen = map[string]*v1.Pod{}
-	for _, pod := range pods {
+	for i := range list.Items {
+		pod := &list.Items[i]
 		told := a.tell(pod)
 		moves := d.Moves[pod.UID]
 		if told.Mirror || told.Finished && !moves && told.DeletedS == nil {
@@ -64,15 +48,19 @@ func (a *Actuator) seePods(ctx context.Context, d *deletion) *loadlinev1.SeenPod
 		told.Planned = plannedAs(planned[pod.UID], pod, moves)
 		seen.Pods = append(seen.Pods, told)
 	}
+	slices.SortFunc(seen.Pods, func(a, b *loadlinev1.RemovalPod) int { return strings.Compare(a.Name, b.Name) })
 	return seen
 }
 
 func (a *Actuator) tell(pod *v1.Pod) *loadlinev1.RemovalPod {
 	_, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]
-	told := &loadlinev1.RemovalPod{Uid: string(pod.UID), Name: nameOf(pod), Priority: corev1helpers.PodPriority(pod),
-		GraceSeconds: pod.Spec.TerminationGracePeriodSeconds, Mirror: mirror,
+	told := &loadlinev1.RemovalPod{Uid: string(pod.UID), Name: pod.Namespace + "/" + pod.Name,
+		Priority: corev1helpers.PodPriority(pod), GraceSeconds: pod.Spec.TerminationGracePeriodSeconds, Mirror: mirror,
 		Finished:    pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed,
-		Placeholder: a.options.IsPlaceholder(pod), DaemonSet: a.isDaemonSetPod(pod)}
+		Placeholder: a.options.IsPlaceholder(pod),
+		// Anybody can write an owner into a pod. If the DaemonSet that it names does not exist, it is a pod like any
+		// other, for the plan too.
+		DaemonSet: pod.Annotations[annotationDaemonSetPod] == "true" || a.options.IsOfDaemonSet(pod)}
 	if pod.DeletionTimestamp != nil {
 		told.DeletedS = new(pod.DeletionTimestamp.Unix())
 	}
@@ -80,12 +68,6 @@ func (a *Actuator) tell(pod *v1.Pod) *loadlinev1.RemovalPod {
 		told.EvictDaemonSet = new(text == "true")
 	}
 	return told
-}
-
-// isDaemonSetPod says whether a pod ends with its node. Anybody can write an owner into a pod. If the DaemonSet that it
-// names does not exist, it is a pod like any other, for the plan too.
-func (a *Actuator) isDaemonSetPod(pod *v1.Pod) bool {
-	return pod.Annotations[annotationDaemonSetPod] == "true" || a.options.IsOfDaemonSet(pod)
 }
 
 // plannedAs says what the plan is about a pod, which it knew as `before`; nil: not at all. Of annotations only those
