@@ -48,6 +48,11 @@ func (r *request) grows() bool { return r.growth != "" }
 // actionsOf sorts the actions of a plan by kind.
 func (a *Actor) actionsOf(o *plan.Loop) *actions {
 	out := &actions{remove: map[int32]bool{}}
+	softTaint := func(slot int32, since *int64) { // `since`: see drain.SoftTaintChange
+		if node := a.cluster.Nodes[o.Plan.NameOf[slot]]; node != nil {
+			out.softTaints = append(out.softTaints, drain.SoftTaintChange{Node: node, Since: since})
+		}
+	}
 	for _, action := range o.Fleet().GetActions() {
 		var r *request
 		to := &out.requests
@@ -65,9 +70,9 @@ func (a *Actor) actionsOf(o *plan.Loop) *actions {
 		case *loadlinev1.LoopAction_RemoveSlot:
 			out.remove[kind.RemoveSlot] = true
 		case *loadlinev1.LoopAction_SoftTaint:
-			out.softTaints = a.addSoftTaint(out.softTaints, o, kind.SoftTaint.GetSlot(), &kind.SoftTaint.SinceS)
+			softTaint(kind.SoftTaint.GetSlot(), &kind.SoftTaint.SinceS)
 		case *loadlinev1.LoopAction_TakeSoftTaintSlot:
-			out.softTaints = a.addSoftTaint(out.softTaints, o, kind.TakeSoftTaintSlot, nil)
+			softTaint(kind.TakeSoftTaintSlot, nil)
 		}
 		if r != nil {
 			r.id = action.GetId()
@@ -75,15 +80,6 @@ func (a *Actor) actionsOf(o *plan.Loop) *actions {
 		}
 	}
 	return out
-}
-
-// addSoftTaint adds a change of the node in a slot, if it is there. `since`: see drain.SoftTaintChange.
-func (a *Actor) addSoftTaint(to []drain.SoftTaintChange, o *plan.Loop, slot int32,
-	since *int64) []drain.SoftTaintChange {
-	if node := a.cluster.Nodes[o.Plan.NameOf[slot]]; node != nil {
-		to = append(to, drain.SoftTaintChange{Node: node, Since: since})
-	}
-	return to
 }
 
 // askCloud has the cloud change groups as a plan says, and tells of it.

@@ -79,21 +79,18 @@ func machinesOf(o *plan.Loop, m *loadlinev1.DeleteMachines) (nodes []*v1.Node, e
 // decrease takes back nodes that the cloud has not begun to make: they did not come in time, or others replace them.
 func (a *Actor) decrease(change *loadlinev1.ChangeTarget, replaced bool) *request {
 	group, nodes := change.GetNodeGroup(), int(change.GetNodes())
-	tell := a.tellTakenBack
-	if replaced {
-		tell = a.tellSwapped
-	}
 	return &request{group: group,
 		send: func(ctx context.Context) error {
 			return a.cloud.DecreaseTargetSize(ctx, group, int(change.GetExpectedTarget()), nodes)
 		},
-		tell: func(err error) { tell(group, nodes, err) }}
-}
-
-// tellTakenBack tells of nodes that did not come in time.
-func (a *Actor) tellTakenBack(group string, nodes int, err error) {
-	klog.InfoS("Nodes are given up that the cloud has not begun to make", "group", group, "nodes", nodes, "err", err)
-	a.countGivenUp("notBegun", nodes, err)
+		tell: func(err error) {
+			if replaced {
+				a.tellSwapped(group, nodes, err)
+				return
+			}
+			klog.InfoS("Nodes are given up that the cloud has not begun to make", "group", group, "nodes", nodes, "err", err)
+			a.countGivenUp("notBegun", nodes, err)
+		}}
 }
 
 // tellSwapped tells of nodes that others replace.

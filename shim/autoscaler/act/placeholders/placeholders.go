@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -76,29 +77,22 @@ func (k *Keeper) Keep(ctx context.Context, shapes []slack.Shape) error {
 			return err // without knowing what is there nothing is written
 		}
 		for _, object := range wanted[kind] {
-			if left == 0 {
-				break
+			if left > 0 {
+				wrote, err := k.bring(ctx, kind, object, there[object.GetName()])
+				if wrote {
+					left--
+				}
+				errs = append(errs, err)
 			}
-			wrote, err := k.bring(ctx, kind, object, there[object.GetName()])
-			if wrote {
-				left--
-			}
-			errs = append(errs, err)
 			delete(there, object.GetName())
 		}
-		for _, object := range there {
-			if !slices.ContainsFunc(wanted[kind],
-				func(w *unstructured.Unstructured) bool { return w.GetName() == object.GetName() }) {
-				extra[i] = append(extra[i], object)
-			}
-		}
-	}
-	for i := range slices.Backward(k.kinds) {
-		slices.SortFunc(extra[i],
+		extra[i] = slices.SortedFunc(maps.Values(there),
 			func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	}
+	for i, kind := range slices.Backward(k.kinds) {
 		for _, object := range extra[i][:min(left, len(extra[i]))] {
 			left--
-			errs = append(errs, k.remove(ctx, k.kinds[i], object))
+			errs = append(errs, k.remove(ctx, kind, object))
 		}
 	}
 	return errors.Join(errs...)
