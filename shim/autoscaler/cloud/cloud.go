@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -220,10 +221,9 @@ func toNode(node *v1.Node) *externalgrpc.ExternalGrpcNode {
 
 func entries(m map[string]string) []*externalgrpc.StringEntry {
 	all := make([]*externalgrpc.StringEntry, 0, len(m))
-	for key, value := range m {
-		all = append(all, &externalgrpc.StringEntry{Key: key, Value: value})
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		all = append(all, &externalgrpc.StringEntry{Key: key, Value: m[key]})
 	}
-	slices.SortFunc(all, func(a, b *externalgrpc.StringEntry) int { return strings.Compare(a.Key, b.Key) })
 	return all
 }
 

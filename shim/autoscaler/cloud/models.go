@@ -1,12 +1,14 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/scaleup"
@@ -73,10 +75,7 @@ func (m *Models) Fill(ctx context.Context, groups []Group, byID map[string]*v1.N
 	m.known = map[string]*known{}
 	for i := range groups {
 		g := &groups[i]
-		k := before[g.ID]
-		if k == nil {
-			k = &known{}
-		}
+		k := cmp.Or(before[g.ID], &known{})
 		m.known[g.ID] = k
 		k.template.renew(ctx, now, "The cloud does not say what new nodes are like", g.ID,
 			func() (*v1.Node, error) { return m.cloud.TemplateNode(ctx, g.ID) })
@@ -114,16 +113,8 @@ func exampleOf(g *Group, byID map[string]*v1.Node) (best *v1.Node) {
 
 // withNotesOf adds what a node of the group says of prices, and the cloud does not.
 func withNotesOf(template, example *v1.Node) *v1.Node {
-	if example == nil {
-		return template
-	}
-	for key, value := range WithoutNotes(example).Annotations {
-		if _, known := template.Annotations[key]; !known {
-			if template.Annotations == nil {
-				template.Annotations = map[string]string{}
-			}
-			template.Annotations[key] = value
-		}
+	if example != nil {
+		template.Annotations = labels.Merge(WithoutNotes(example).Annotations, template.Annotations)
 	}
 	return template
 }
