@@ -36,7 +36,9 @@ const ShareCost = 64 << 10
 
 // demand is what is remembered of pods without a node from one loop to the next.
 type demand struct {
-	batch batch
+	// seen says since when pods are known to wait. The engine is told how long ago they came: growth waits while further
+	// pods come.
+	seen map[types.UID]time.Time
 	// turns say which namespaces come first while there are more pods than are planned for in one loop; sizeTurns, while
 	// a question does not hold all that groups that are sized count.
 	turns, sizeTurns share.Turns
@@ -140,10 +142,9 @@ func (c *Cluster) TellNominated(pods []*v1.Pod, entry *loadlinev1.PendingPods) {
 		}
 	}
 	entry.Nominated = nil
-	for slot, count := range counts {
-		entry.Nominated = append(entry.Nominated, &loadlinev1.NominatedPods{Slot: slot, Count: count})
+	for _, slot := range slices.Sorted(maps.Keys(counts)) {
+		entry.Nominated = append(entry.Nominated, &loadlinev1.NominatedPods{Slot: slot, Count: counts[slot]})
 	}
-	slices.SortFunc(entry.Nominated, func(a, b *loadlinev1.NominatedPods) int { return int(a.Slot) - int(b.Slot) })
 }
 
 // mostSizeBytes is how much of a question the pods may take that groups that are sized count as demand.
@@ -175,27 +176,22 @@ func (c *Cluster) SizePods(starting bool) (gathered *sizing.Gatherer, warning st
 	return gathered.Only(taken), warning
 }
 
-// batch tells the engine how long ago pods came that wait for a node: growth waits while further pods come.
-type batch struct {
-	seen map[types.UID]time.Time // since when pods are known to wait
-}
-
 // Follow takes note of the pods that wait in this loop, and forgets the others.
 func (c *Cluster) Follow(waiting iter.Seq[*v1.Pod], now time.Time) {
-	b, seen := &c.demand.batch, map[types.UID]time.Time{}
+	seen := map[types.UID]time.Time{}
 	for pod := range waiting {
-		if at, known := b.seen[pod.UID]; known {
-			seen[pod.UID] = at
-		} else {
-			seen[pod.UID] = now
+		at, known := c.demand.seen[pod.UID]
+		if !known {
+			at = now
 		}
+		seen[pod.UID] = at
 	}
-	b.seen = seen
+	c.demand.seen = seen
 }
 
 // cameAt returns when a pod came to wait, or a little later. Loops may be far apart, and the API server counts whole
 // seconds, by another clock than ours.
-func (b *batch) cameAt(pod *v1.Pod, now time.Time) time.Time {
+func (d *demand) cameAt(pod *v1.Pod, now time.Time) time.Time {
 	came := pod.CreationTimestamp.Time
 	for _, c := range pod.Status.Conditions {
 		if c.Type == v1.PodScheduled && c.LastTransitionTime.After(came) {
@@ -203,7 +199,7 @@ func (b *batch) cameAt(pod *v1.Pod, now time.Time) time.Time {
 		}
 	}
 	came = came.Add(time.Second)
-	if seen, known := b.seen[pod.UID]; known && seen.Before(came) {
+	if seen, known := d.seen[pod.UID]; known && seen.Before(came) {
 		came = seen
 	}
 	if came.After(now) {
@@ -224,7 +220,7 @@ func (c *Cluster) Tell(pods []*v1.Pod, now time.Time, entry *loadlinev1.PendingP
 	}
 	first, last := time.Duration(0), time.Duration(1<<63-1)
 	for _, pod := range pods {
-		age := now.Sub(c.demand.batch.cameAt(pod, now))
+		age := now.Sub(c.demand.cameAt(pod, now))
 		first, last = max(first, age), min(last, age)
 	}
 	entry.FirstAgeMilliseconds = new(first.Milliseconds())

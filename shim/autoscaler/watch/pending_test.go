@@ -30,11 +30,11 @@ func TestWhenAPodCame(t *testing.T) {
 	} {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", CreationTimestamp: c.created},
 			Status: v1.PodStatus{Conditions: []v1.PodCondition{{Type: v1.PodScheduled, LastTransitionTime: c.refused}}}}
-		b := &batch{}
+		d := &demand{}
 		if c.seen > 0 {
-			b.seen = map[types.UID]time.Time{"u": now.Add(-c.seen)}
+			d.seen = map[types.UID]time.Time{"u": now.Add(-c.seen)}
 		}
-		if got := now.Sub(b.cameAt(pod, now)); got != c.want {
+		if got := now.Sub(d.cameAt(pod, now)); got != c.want {
 			t.Errorf("%s: came %v ago, want %v", name, got, c.want)
 		}
 	}
