@@ -113,13 +113,13 @@ func (a *Actuator) start(ctx context.Context, empty, drain []*deletion) error {
 		return err
 	}
 	for i, part := range [][]*deletion{empty, drain} {
-		errs, err := a.taintAll(ctx, part)
-		if err != nil {
+		failed := a.taintAll(ctx, part)
+		if first := cmp.Or(failed...); first != nil {
 			if i == 0 {
 				part = slices.Concat(part, drain)
 			}
-			a.giveUp(part, errs)
-			return err
+			a.giveUp(part, failed)
+			return first
 		}
 		for _, d := range part {
 			a.running.Go(func() { a.remove(ctx, d) })
@@ -128,12 +128,12 @@ func (a *Actuator) start(ctx context.Context, empty, drain []*deletion) error {
 	return nil
 }
 
-// giveUp gives nodes back of which some cannot be tainted, by these errors.
-func (a *Actuator) giveUp(nodes []*deletion, errs map[*deletion]error) {
-	for _, d := range nodes {
-		result, err := ErrorFailedToMark, errs[d]
-		if err == nil {
-			result, err = ErrorFailedDelete, errAnotherFailed
+// giveUp gives nodes back of which some of the first cannot be tainted, by these errors.
+func (a *Actuator) giveUp(nodes []*deletion, failed []error) {
+	for i, d := range nodes {
+		result, err := ErrorFailedDelete, errAnotherFailed
+		if i < len(failed) && failed[i] != nil {
+			result, err = ErrorFailedToMark, failed[i]
 		}
 		a.note(d, &loadlinev1.StepRemovalResponse{End: &loadlinev1.RemovalEnd{Error: err.Error(), FailsSiblings: true}})
 		a.giveBack(d)
@@ -176,26 +176,21 @@ func (a *Actuator) admit(plan []*Removal) (empty, drain []*deletion) {
 // taintsAtOnce bounds the nodes that are tainted at the same time.
 const taintsAtOnce = 5
 
-// taintAll taints all nodes, and returns why some cannot be, and the first of these errors.
-func (a *Actuator) taintAll(ctx context.Context, nodes []*deletion) (errs map[*deletion]error, first error) {
+// taintAll taints all nodes, and returns in their order why some cannot be.
+func (a *Actuator) taintAll(ctx context.Context, nodes []*deletion) []error {
 	failed := make([]error, len(nodes))
 	// All of them, also when the context ends: then they have an error.
 	workqueue.ParallelizeUntil(context.Background(), taintsAtOnce, len(nodes), func(i int) {
 		d := nodes[i]
 		mark := Mark{Since: d.Since.Unix(), Drain: !d.Empty}
-		failed[i] = a.nodes.mark(ctx, d.Node, mark, a.options.CordonNodeBeforeTerminating, a.options.Now())
-		if failed[i] == nil {
-			a.events.Event(d.Node, v1.EventTypeNormal, "ScaleDown", "marked the node as toBeDeleted/unschedulable")
-		}
-	})
-	errs = map[*deletion]error{}
-	for i, err := range failed {
+		err := a.nodes.mark(ctx, d.Node, mark, a.options.CordonNodeBeforeTerminating, a.options.Now())
 		if err != nil {
-			errs[nodes[i]] = fmt.Errorf("node %s cannot be tainted: %w", nodes[i].Node.Name, err)
-			first = cmp.Or(first, errs[nodes[i]])
+			failed[i] = fmt.Errorf("node %s cannot be tainted: %w", d.Node.Name, err)
+			return
 		}
-	}
-	return errs, first
+		a.events.Event(d.Node, v1.EventTypeNormal, "ScaleDown", "marked the node as toBeDeleted/unschedulable")
+	})
+	return failed
 }
 
 func (a *Actuator) end(d *deletion, result Result, err error) {
