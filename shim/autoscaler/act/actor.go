@@ -50,17 +50,19 @@ func (a *Actor) Act(ctx context.Context, o *plan.Loop) (part string, err error) 
 	for _, slot := range todo.giveBack {
 		a.giveBack(ctx, o.Plan.NameOf[slot])
 	}
-	// It must not keep nodes from going.
-	if o.SlackProblem = a.keepSlack(ctx, o); o.SlackProblem != nil && ctx.Err() == nil {
-		a.teller.Metrics.Failed("slack")
-		klog.ErrorS(o.SlackProblem, "Slack is not kept as planned")
-	}
-	if err := a.taintSizes(ctx, o); err != nil && ctx.Err() == nil {
-		a.teller.Metrics.Failed("sizeTaints")
-		klog.ErrorS(err, "Taints of groups that are sized cannot be written")
-	}
+	o.SlackProblem = a.keepSlack(ctx, o) // it must not keep nodes from going
+	a.failed(ctx, o.SlackProblem, "slack", "Slack is not kept as planned")
+	a.failed(ctx, a.taintSizes(ctx, o), "sizeTaints", "Taints of groups that are sized cannot be written")
 	a.orderDownscale(ctx, o)
 	return a.shrink(ctx, o, todo)
+}
+
+// failed counts and logs what could not be done, if anything, unless the process ends. `kind` is that of the metric.
+func (a *Actor) failed(ctx context.Context, err error, kind, text string) {
+	if err != nil && ctx.Err() == nil {
+		a.teller.Metrics.Failed(kind)
+		klog.ErrorSDepth(1, err, text)
+	}
 }
 
 // TakeResults takes note of what has happened since the last loop.

@@ -16,13 +16,16 @@ import (
 	"loadline.dev/shim/autoscaler/tell"
 )
 
-// shrink removes nodes, and has soft taints follow the plan. Where somebody else decides, all stays as it is; while
-// groups grow, the plan starts nothing and its timers go on.
+// shrink removes nodes, and has soft taints follow the plan, out of the loop's way. Where somebody else decides, all
+// stays as it is; while groups grow, the plan starts nothing and its timers go on.
 func (a *Actor) shrink(ctx context.Context, o *plan.Loop, todo *actions) (part string, err error) {
 	if o.Plan.Answer.GetScaleDown() == nil {
 		return "", nil
 	}
-	defer a.writeSoftTaints(ctx, todo.softTaints)
+	defer a.Soft.Begin(ctx, todo.softTaints, func(took time.Duration, err error) {
+		a.teller.Metrics.Took(tell.FunctionSoftTaints, took)
+		a.failed(ctx, err, "softTaints", "Soft taints cannot be written")
+	})
 	wanted, err := removals(a.cluster, o, todo.remove)
 	if err != nil {
 		o.Outcome = plan.OutcomeNotTried
@@ -38,17 +41,6 @@ func (a *Actor) shrink(ctx context.Context, o *plan.Loop, todo *actions) (part s
 	o.Outcome = a.Actuator.Begin(ctx, wanted)
 	o.UnderWay = a.Actuator.UnderWay()
 	return "", nil
-}
-
-// writeSoftTaints has soft taints follow the plan, out of the loop's way.
-func (a *Actor) writeSoftTaints(ctx context.Context, changes []drain.SoftTaintChange) {
-	a.Soft.Begin(ctx, changes, func(took time.Duration, err error) {
-		a.teller.Metrics.Took(tell.FunctionSoftTaints, took)
-		if err != nil && ctx.Err() == nil {
-			a.teller.Metrics.Failed("softTaints")
-			klog.ErrorS(err, "Soft taints cannot be written")
-		}
-	})
 }
 
 // giveBack leaves a node as it was before its removal began.
@@ -75,9 +67,8 @@ func (a *Actor) orderDownscale(ctx context.Context, o *plan.Loop) {
 	delete(costs, "") // of a slot that is none: pods without a node are not meant
 	a.Costs.Begin(ctx, maps.Values(a.cluster.Pods), costs, func(took time.Duration, err error) {
 		a.teller.Metrics.Took(tell.FunctionDeletionCosts, took)
-		if err != nil && ctx.Err() == nil {
-			a.teller.Metrics.Failed("deletionCosts")
-			klog.ErrorS(plan.Bounded(err), "Deletion costs of pods cannot be written")
+		if err != nil {
+			a.failed(ctx, plan.Bounded(err), "deletionCosts", "Deletion costs of pods cannot be written")
 		}
 	})
 }
