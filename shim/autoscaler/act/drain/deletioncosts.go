@@ -120,7 +120,6 @@ func (w *costWrite) isDue() bool {
 	_, marked := w.pod.Annotations[view.DeletionCostMark]
 	if states && !view.HasOurDeletionCost(w.pod.Annotations) {
 		w.cost = nil
-		return marked
 	}
 	if w.cost == nil {
 		return marked

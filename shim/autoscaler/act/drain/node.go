@@ -82,15 +82,6 @@ func putTaint(node *v1.Node, key string, at int64, effect v1.TaintEffect) {
 	}
 }
 
-func unmark(node *v1.Node, mark Mark) {
-	dropTaint(node, HardTaint)
-	if mark.Cordoned {
-		node.Spec.Unschedulable = false
-		dropTaint(node, v1.TaintNodeUnschedulable) // the node controller would take it off later
-	}
-	delete(node.Annotations, MarkAnnotation)
-}
-
 func dropTaint(node *v1.Node, key string) {
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == key })
 }
@@ -272,13 +263,19 @@ func (c *nodeClient) markAcknowledged(ctx context.Context, of *v1.Node) error {
 // release takes mark, hard taint and cordon off a node, as far as they are ours.
 func (c *nodeClient) release(ctx context.Context, of *v1.Node) error {
 	return c.changeIfThere(ctx, of, func(node *v1.Node) error {
-		mark, ok := MarkOf(node)
-		if ok && mark.Acknowledged {
+		mark, ours := MarkOf(node)
+		switch {
+		case !ours:
+			return nil
+		case mark.Acknowledged:
 			return errAcknowledged
 		}
-		if ok {
-			unmark(node, mark)
+		dropTaint(node, HardTaint)
+		if mark.Cordoned {
+			node.Spec.Unschedulable = false
+			dropTaint(node, v1.TaintNodeUnschedulable) // the node controller would take it off later
 		}
+		delete(node.Annotations, MarkAnnotation)
 		return nil
 	})
 }
