@@ -25,9 +25,9 @@ const (
 // actions are what a plan has us do, by kind. Each kind has the order of the answer.
 type actions struct {
 	requests []*request
-	swaps    []*request     // once the cloud has agreed to all growth
-	giveBack []int32        // slots of nodes whose removal goes on no more
-	remove   map[int32]bool // slots of nodes whose removal begins
+	swaps    []*request      // once the cloud has agreed to all growth
+	giveBack []int32         // slots of nodes whose removal goes on no more
+	remove   map[int32]int32 // waves of nodes whose removal begins, by slot
 
 	softTaints []drain.SoftTaintChange
 }
@@ -47,7 +47,7 @@ func (r *request) grows() bool { return r.growth != "" }
 
 // actionsOf sorts the actions of a plan by kind.
 func (a *Actor) actionsOf(o *plan.Loop) *actions {
-	out := &actions{remove: map[int32]bool{}}
+	out := &actions{remove: map[int32]int32{}}
 	softTaint := func(slot int32, since *int64) { // `since`: see drain.SoftTaintChange
 		if node := a.cluster.Nodes[o.Plan.NameOf[slot]]; node != nil {
 			out.softTaints = append(out.softTaints, drain.SoftTaintChange{Node: node, Since: since})
@@ -68,7 +68,7 @@ func (a *Actor) actionsOf(o *plan.Loop) *actions {
 		case *loadlinev1.LoopAction_GiveBackSlot:
 			out.giveBack = append(out.giveBack, kind.GiveBackSlot)
 		case *loadlinev1.LoopAction_RemoveSlot:
-			out.remove[kind.RemoveSlot] = true
+			out.remove[kind.RemoveSlot] = action.GetWave()
 		case *loadlinev1.LoopAction_SoftTaint:
 			softTaint(kind.SoftTaint.GetSlot(), &kind.SoftTaint.SinceS)
 		case *loadlinev1.LoopAction_TakeSoftTaintSlot:

@@ -2,10 +2,8 @@ package act
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -14,17 +12,19 @@ import (
 	"loadline.dev/shim/autoscaler/watch"
 )
 
-// removals returns the nodes of these slots, which are to go now. What the plan says is held against the objects that
-// it was made from: an answer that does not match them is an error.
-func removals(c *watch.Cluster, o *plan.Loop, remove map[int32]bool) (out []*drain.Removal, err error) {
+// removals returns the nodes of these slots, which are to go now, each in a wave. What the plan says is held against
+// the objects that it was made from: an answer that does not match them is an error.
+func removals(c *watch.Cluster, o *plan.Loop, remove map[int32]int32) (out []*drain.Removal, err error) {
 	for _, removal := range o.Plan.GetRemove() {
-		if !remove[removal.GetSlot()] {
+		wave, goes := remove[removal.GetSlot()]
+		if !goes {
 			continue
 		}
 		r, err := removalOf(c, o, removal)
 		if err != nil {
 			return nil, err
 		}
+		r.Wave = wave
 		out = append(out, r)
 	}
 	return out, nil
@@ -47,7 +47,7 @@ func removalOf(c *watch.Cluster, o *plan.Loop, removal *loadlinev1.NodeRemoval) 
 	}
 	r := &drain.Removal{Node: node, Group: group, Atomic: o.Group(group).Options.GetZeroOrMaxNodeScaling(),
 		Empty: removal.GetEmpty(), Since: time.Unix(removal.GetSinceS(), 0),
-		Reason: reasonOf(node, removal.GetEmpty()), Pods: c.PodsOf(name), Moves: map[types.UID]bool{}}
+		Reason: removal.GetReason(), Pods: c.PodsOf(name), Moves: map[types.UID]bool{}}
 	for _, move := range removal.GetMoves() {
 		if move.GetPlaceholder() {
 			continue
@@ -67,17 +67,4 @@ func removalOf(c *watch.Cluster, o *plan.Loop, removal *loadlinev1.NodeRemoval) 
 			len(r.Moves), name)
 	}
 	return r, nil
-}
-
-func reasonOf(node *v1.Node, empty bool) string {
-	ready := slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
-		return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
-	})
-	switch {
-	case !ready:
-		return drain.ReasonUnready
-	case empty:
-		return drain.ReasonEmpty
-	}
-	return drain.ReasonUnderutilized
 }

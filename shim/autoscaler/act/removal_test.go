@@ -38,7 +38,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 		"moves pod 0, default/p": {Slot: 3, NodeGroup: "g",
 			Moves: []*loadlinev1.PodMove{{Namespace: "default", Name: "p"}}},
 	} {
-		got, err := removals(c, loopOf(r), map[int32]bool{r.Slot: true})
+		got, err := removals(c, loopOf(r), map[int32]int32{r.Slot: 1})
 		if want == "" && (err != nil || len(got) != 1) ||
 			want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v: removals %v, error %v, want %q in it", r, got, err, want)

@@ -15,8 +15,8 @@ import (
 	"loadline.dev/shim/api/externalgrpc"
 )
 
-// Deleter deletes nodes of one group. An error is one for all of them; after one of the gRPC codes DeadlineExceeded,
-// Unavailable and Canceled nobody knows whether they go.
+// Deleter deletes nodes of one group. An error is one for all of them; OutcomeUnknown says after which of them nobody
+// knows whether they go.
 type Deleter interface {
 	DeleteNodes(ctx context.Context, group string, nodes []*v1.Node) error
 	// Deleting returns the machines of a group that are being deleted, by provider id, as the cloud lists them now.

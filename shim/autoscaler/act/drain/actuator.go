@@ -82,15 +82,14 @@ type deletion struct {
 // removals are under way when it returns; TakeFailure tells whether nodes could not be tainted. It all ends with the
 // context: nodes that are left then keep their marks.
 //
-// Empty nodes come first. If one of them cannot be tainted, all are given back and nothing else begins; if one of those
-// to be drained cannot, these are given back.
+// Waves come in their order. If a node of one cannot be tainted, those of this wave and of later ones are given back.
 func (a *Actuator) Begin(ctx context.Context, plan []*Removal) (outcome string) {
-	empty, drain := a.admit(plan)
-	if len(empty)+len(drain) == 0 {
+	nodes := a.admit(plan)
+	if len(nodes) == 0 {
 		return NoNodeDeleted
 	}
 	a.running.Go(func() {
-		if err := a.start(ctx, empty, drain); err != nil && ctx.Err() == nil {
+		if err := a.start(ctx, nodes); err != nil && ctx.Err() == nil {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.failure = errors.Join(a.failure, err)
@@ -99,31 +98,33 @@ func (a *Actuator) Begin(ctx context.Context, plan []*Removal) (outcome string) 
 	return NodeDeleteStarted
 }
 
-// start removes nodes that were admitted.
-func (a *Actuator) start(ctx context.Context, empty, drain []*deletion) error {
+// start removes nodes that were admitted, by wave.
+func (a *Actuator) start(ctx context.Context, nodes []*deletion) error {
 	// Asked before anything is written: an engine of another version may not know the question.
 	call, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	if _, err := a.engine.StepRemoval(call, &loadlinev1.StepRemovalRequest{Rules: a.rules, NowMs: a.nowMs()}); err != nil {
-		for _, d := range slices.Concat(empty, drain) {
+		for _, d := range nodes {
 			if ctx.Err() == nil {
 				a.fail(d, ErrorInternal, err)
 			}
 		}
 		return err
 	}
-	for i, part := range [][]*deletion{empty, drain} {
-		failed := a.taintAll(ctx, part)
+	for len(nodes) > 0 {
+		wave := nodes
+		if end := slices.IndexFunc(nodes, func(d *deletion) bool { return d.Wave != nodes[0].Wave }); end > 0 {
+			wave = nodes[:end]
+		}
+		failed := a.taintAll(ctx, wave)
 		if first := cmp.Or(failed...); first != nil {
-			if i == 0 {
-				part = slices.Concat(part, drain)
-			}
-			a.giveUp(part, failed)
+			a.giveUp(nodes, failed)
 			return first
 		}
-		for _, d := range part {
+		for _, d := range wave {
 			a.running.Go(func() { a.remove(ctx, d) })
 		}
+		nodes = nodes[len(wave):]
 	}
 	return nil
 }
@@ -142,8 +143,8 @@ func (a *Actuator) giveUp(nodes []*deletion, failed []error) {
 }
 
 // admit takes the nodes of a plan on, but for those that are on their way already or in the hands of somebody else; of
-// an atomic group all, or none.
-func (a *Actuator) admit(plan []*Removal) (empty, drain []*deletion) {
+// an atomic group all, or none. They come by wave.
+func (a *Actuator) admit(plan []*Removal) (nodes []*deletion) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	taken := func(r *Removal) bool {
@@ -164,13 +165,10 @@ func (a *Actuator) admit(plan []*Removal) (empty, drain []*deletion) {
 			a.join(batches, d)
 		}
 		a.underWay[r.Node.Name] = d
-		if r.Empty {
-			empty = append(empty, d)
-		} else {
-			drain = append(drain, d)
-		}
+		nodes = append(nodes, d)
 	}
-	return empty, drain
+	slices.SortStableFunc(nodes, func(a, b *deletion) int { return cmp.Compare(a.Wave, b.Wave) })
+	return nodes
 }
 
 // taintsAtOnce bounds the nodes that are tainted at the same time.

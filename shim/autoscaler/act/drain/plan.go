@@ -9,24 +9,19 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 )
 
-// Reasons for which nodes are removed. Each is a label of a metric.
-const (
-	ReasonEmpty         = "empty"
-	ReasonUnderutilized = "underutilized"
-	ReasonUnready       = "unready"
-)
-
 // Removal is one node of a plan. Its objects are those that the plan was made from.
 type Removal struct {
 	Node  *v1.Node
 	Group string
+	// Wave says which nodes are tainted together.
+	Wave int32
 	// Atomic says that all nodes of the group go, or none.
 	Atomic bool
 	// Empty says that no pod has to move.
 	Empty bool
 	// Since is since when the node was not needed.
 	Since time.Time
-	// Reason is one of those above.
+	// Reason is a label of a metric.
 	Reason string
 	// Pods are all pods of the node, of which Moves are the UIDs of those that are to be evicted.
 	Pods  []*v1.Pod

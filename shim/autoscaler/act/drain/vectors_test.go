@@ -66,7 +66,10 @@ func startDeletionRow(t *testing.T, in json.RawMessage) map[string]any {
 	for i, name := range slices.Concat(q.Empty, q.Drain) {
 		group := strings.TrimRight(name, "0123456789")
 		r := &Removal{Node: w.addNode(name), Group: group, Atomic: q.Groups[group].Atomic, Empty: i < len(q.Empty),
-			Moves: map[types.UID]bool{}}
+			Wave: 2, Moves: map[types.UID]bool{}}
+		if r.Empty {
+			r.Wave = 1 // as the engine has it
+		}
 		for k := range q.MovablePods[name] {
 			pod := w.addPod(fmt.Sprintf("%s-%d", name, k), name)
 			if !r.Empty {

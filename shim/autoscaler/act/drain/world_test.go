@@ -194,11 +194,11 @@ const Failed = "ScaleDownError"
 
 // Start is Begin, but returns when all nodes are tainted.
 func (a *Actuator) Start(ctx context.Context, plan []*Removal) (string, error) {
-	empty, drain := a.admit(plan)
-	if len(empty)+len(drain) == 0 {
+	nodes := a.admit(plan)
+	if len(nodes) == 0 {
 		return NoNodeDeleted, nil
 	}
-	if err := a.start(ctx, empty, drain); err != nil {
+	if err := a.start(ctx, nodes); err != nil {
 		return Failed, err
 	}
 	return NodeDeleteStarted, nil
