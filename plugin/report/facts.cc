@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "plugin/report/words.h"
 
 namespace loadline {
@@ -49,12 +50,12 @@ absl::string_view ReasonName(v1::GroupBackOff::Reason reason) {
 v1::NodeCounts CountsOf(const v1::GroupSight& group) {
   v1::NodeCounts counts;
   v1::RegisteredNodeCounts* const registered = counts.mutable_registered();
-  registered->set_total(Told(group.ready() + group.unready() + group.starting()));
-  registered->set_ready(Told(group.ready()));
-  registered->set_unready(Told(group.unready()));
-  registered->set_not_started(Told(group.starting()));
-  counts.set_unregistered(Told(group.coming()));
-  counts.set_long_unregistered(Told(group.failed() + group.late() + group.lost() + group.not_begun()));
+  registered->set_total(Clamped32(group.ready() + group.unready() + group.starting()));
+  registered->set_ready(Clamped32(group.ready()));
+  registered->set_unready(Clamped32(group.unready()));
+  registered->set_not_started(Clamped32(group.starting()));
+  counts.set_unregistered(Clamped32(group.coming()));
+  counts.set_long_unregistered(Clamped32(group.failed() + group.late() + group.lost() + group.not_begun()));
   return counts;
 }
 
@@ -67,51 +68,22 @@ v1::NodeCounts CountsOfAll(const v1::LoopFleetAnswer& fleet) {
     all.set_unregistered(all.unregistered() + counts.unregistered());
     all.set_long_unregistered(all.long_unregistered() + counts.long_unregistered());
   }
-  registered->set_total(Told(fleet.nodes()));
-  registered->set_ready(Told(fleet.ready_nodes()));
-  registered->set_unready(Told(fleet.unready_nodes()));
+  registered->set_total(Clamped32(fleet.nodes()));
+  registered->set_ready(Clamped32(fleet.ready_nodes()));
+  registered->set_unready(Clamped32(fleet.unready_nodes()));
   return all;
 }
 
 GroupOfSlot GroupsOfCandidates(const v1::PlanLoopRequest& question, const v1::PlanLoopResponse& answer) {
-  GroupOfSlot none;
-  for (const v1::NodeRemoval& removal : answer.scale_down().remove()) none.emplace(removal.slot(), -1);
+  absl::flat_hash_set<int32_t> candidates;
+  for (const v1::NodeRemoval& removal : answer.scale_down().remove()) candidates.insert(removal.slot());
   GroupOfSlot groups;
   for (int i = 0; i < question.groups_size(); ++i) {
     for (const v1::CloudMachine& machine : question.groups(i).cloud().machines()) {
-      if (machine.has_slot() && none.contains(machine.slot())) groups.emplace(machine.slot(), i);
+      if (machine.has_slot() && candidates.contains(machine.slot())) groups.emplace(machine.slot(), i);
     }
   }
   return groups;
-}
-
-std::vector<GoingNode> GoingNodes(const LoopTold& told, const GroupOfSlot& group_of) {
-  absl::flat_hash_map<absl::string_view, int> position;
-  for (int i = 0; i < told.question.groups_size(); ++i) {
-    position.emplace(told.question.groups(i).growth().node_group(), i);
-  }
-  std::vector<GoingNode> nodes;
-  for (const v1::RemovalUnderWay& removal : told.question.fleet().under_way()) {
-    GoingNode& node = nodes.emplace_back(
-        GoingNode{removal.node(), removal.stage(), removal.since_s(), removal.empty(), std::nullopt, -1});
-    if (removal.has_slot()) node.slot = removal.slot();
-    if (const auto at = position.find(removal.node_group()); at != position.end()) node.group = at->second;
-  }
-  absl::flat_hash_map<int32_t, const v1::NodeRemoval*> planned;
-  for (const v1::NodeRemoval& removal : told.answer.scale_down().remove()) {
-    planned.emplace(removal.slot(), &removal);
-  }
-  for (const v1::LoopAction& action : told.answer.fleet().actions()) {
-    const auto removal = planned.find(action.remove_slot());
-    if (!action.has_remove_slot() || removal == planned.end()) continue;
-    const int32_t slot = action.remove_slot();
-    const auto group = group_of.find(slot);
-    nodes.push_back({told.name_of(slot), "tainted", removal->second->since_s(), removal->second->empty(),
-                     slot, group == group_of.end() ? -1 : group->second});
-  }
-  std::sort(nodes.begin(), nodes.end(),
-            [](const GoingNode& a, const GoingNode& b) { return a.name < b.name; });
-  return nodes;
 }
 
 }  // namespace loadline

@@ -2,22 +2,24 @@
 #ifndef LOADLINE_PLUGIN_REPORT_FACTS_H_
 #define LOADLINE_PLUGIN_REPORT_FACTS_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "loadline/v1/loop.pb.h"
 #include "loadline/v1/report.pb.h"
-#include "plugin/report/loop_report.h"
 
 namespace loadline {
 
-// How many entries each list of the status has at most, and rows each table of the page.
+// How many examples the status has of each kind at most, rows each table of the page, groups the page, and
+// warnings and lines the status and the log.
 inline constexpr int kMostStatusEntries = 5;
 inline constexpr int kMostPageRows = 20;
+inline constexpr int kMostPageGroups = 100;
+inline constexpr int kMostLines = 100;
+// Bytes of a text of the cloud: a thousand groups may fail at once.
+inline constexpr size_t kMostCloudText = 256;
 
 // Whether a decision is taken here.
 bool Decides(const v1::PlanLoopRequest& question, v1::PlanLoopRequest::Decision decision);
@@ -40,19 +42,6 @@ inline int64_t Upcoming(const v1::GroupSight& group) { return group.starting() +
 // O(machines).
 using GroupOfSlot = absl::flat_hash_map<int32_t, int>;
 GroupOfSlot GroupsOfCandidates(const v1::PlanLoopRequest& question, const v1::PlanLoopResponse& answer);
-
-// A removal that is under way, or begins with this loop.
-struct GoingNode {
-  std::string name;
-  std::string stage;
-  int64_t since_s = 0;
-  bool empty = false;
-  std::optional<int32_t> slot;
-  int group = -1;  // position in the question; -1: none
-};
-
-// By name. `group_of`: see above.
-std::vector<GoingNode> GoingNodes(const LoopTold& told, const GroupOfSlot& group_of);
 
 }  // namespace loadline
 

@@ -22,6 +22,9 @@ struct LoopTold {
 // Cost: O(size of the question's groups and pods, and of the answer), with logarithms for what is sorted.
 v1::LoopReport ReportOf(const LoopTold& told);
 
+// Leaves the metrics and the status without groups and warnings, for an answer that has no room for more.
+void Shorten(v1::LoopReport* report);
+
 }  // namespace loadline
 
 #endif  // LOADLINE_PLUGIN_REPORT_LOOP_REPORT_H_

@@ -1,6 +1,5 @@
 #include "plugin/report/metrics.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -45,14 +44,19 @@ void TellNodes(const v1::LoopFleetAnswer& fleet, v1::LoopReport* report) {
   AddMetric("nodes_count", {"longUnregistered"}, counts.long_unregistered(), report);
 }
 
+// Thousands may fail at once, for few reasons.
 void TellFailures(const v1::LoopFleetAnswer& fleet, v1::LoopReport* report) {
   if (!fleet.state_problem().empty()) AddMetric("errors_total", {"state"}, 1, report);
+  absl::btree_map<absl::string_view, int64_t> creations, groups;
   for (const v1::FailedCreations& failed : fleet.failed_creations()) {
-    AddMetric("failed_node_creations_total", {ReasonName(failed.reason())},
-              static_cast<double>(failed.machines()), report);
+    creations[ReasonName(failed.reason())] += failed.machines();
   }
-  for (const v1::FleetFailure& failure : fleet.failures()) {
-    AddMetric("failed_scale_ups_total", {ReasonName(failure.back_off().reason())}, 1, report);
+  for (const v1::FleetFailure& failure : fleet.failures()) ++groups[ReasonName(failure.back_off().reason())];
+  for (const auto& [reason, machines] : creations) {
+    AddMetric("failed_node_creations_total", {reason}, static_cast<double>(machines), report);
+  }
+  for (const auto& [reason, count] : groups) {
+    AddMetric("failed_scale_ups_total", {reason}, static_cast<double>(count), report);
   }
 }
 
@@ -88,7 +92,7 @@ void AddMetric(absl::string_view name, std::initializer_list<absl::string_view> 
   metric->set_value(value);
 }
 
-void TellMetrics(const LoopTold& told, const std::vector<GoingNode>& going, v1::LoopReport* report) {
+void TellMetrics(const LoopTold& told, v1::LoopReport* report) {
   const v1::LoopFleetAnswer& fleet = told.answer.fleet();
   AddMetric("unschedulable_pods_count", {}, report->status().cluster_wide().scale_up().pending_pods(),
             report);
@@ -96,11 +100,6 @@ void TellMetrics(const LoopTold& told, const std::vector<GoingNode>& going, v1::
   TellNodes(fleet, report);
   // Else somebody else knows what holds groups.
   if (Decides(told.question, v1::PlanLoopRequest::SCALE_UP)) TellGroups(fleet, report);
-  const auto empty =
-      std::count_if(going.begin(), going.end(), [](const GoingNode& node) { return node.empty; });
-  AddMetric("pending_node_deletions", {"empty"}, static_cast<double>(empty), report);
-  AddMetric("pending_node_deletions", {"drain"},
-            static_cast<double>(going.size()) - static_cast<double>(empty), report);
   TellFailures(fleet, report);
   TellScaleDown(told.answer, report);
   TellCutShort(told.answer, report);

@@ -3,10 +3,8 @@
 #define LOADLINE_PLUGIN_REPORT_METRICS_H_
 
 #include <initializer_list>
-#include <vector>
 
 #include "absl/strings/string_view.h"
-#include "plugin/report/facts.h"
 #include "plugin/report/loop_report.h"
 
 namespace loadline {
@@ -15,7 +13,7 @@ void AddMetric(absl::string_view name, std::initializer_list<absl::string_view> 
                v1::LoopReport* report);
 
 // All but those of slack, of groups that are sized, and of moves.
-void TellMetrics(const LoopTold& told, const std::vector<GoingNode>& going, v1::LoopReport* report);
+void TellMetrics(const LoopTold& told, v1::LoopReport* report);
 
 }  // namespace loadline
 

@@ -78,7 +78,7 @@ void AddEvent(const Texts& nodes, bool warning, absl::string_view reason, std::s
 }
 
 void TellEvents(const v1::LoopReplacement& replacement, v1::LoopReport* report) {
-  const int before = std::max(0, replacement.moves_size() - Told(replacement.begun()));
+  const int before = std::max(0, replacement.moves_size() - Clamped32(replacement.begun()));
   for (int i = before; i < replacement.moves_size(); ++i) {
     const v1::MoveUnderWay& move = replacement.moves(i);
     AddEvent(move.remove(), false, "Replacement", absl::StrCat("to be replaced, for less: ", NodesOf(move)),

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -24,19 +26,14 @@ std::string NoteOf(const v1::NodeGroupStatus& group) {
   return candidates > 0 ? absl::StrCat(candidates, " could go") : "";
 }
 
-int32_t Busy(const v1::PageGroup& group) {
-  return group.going() + std::max(0, group.target() - group.nodes());
+int64_t Busy(const v1::PageGroup& group) {
+  return group.going() + std::max(int64_t{0}, int64_t{group.target()} - group.nodes());
 }
 
-std::string GroupName(const LoopTold& told, int group) {
-  return group < 0 ? "" : told.question.groups(group).growth().node_group();
-}
-
-void AddGroups(const LoopTold& told, const std::vector<GoingNode>& going, v1::LoopReport* report) {
-  std::vector<int64_t> goes;
-  for (const v1::GroupSight& group : told.answer.fleet().groups()) goes.push_back(group.going());
-  for (const GoingNode& node : going) {
-    if (node.group >= 0) ++goes[static_cast<size_t>(node.group)];
+void AddGroups(const LoopTold& told, v1::LoopReport* report) {
+  absl::flat_hash_map<absl::string_view, int64_t> under_way;
+  for (const v1::RemovalUnderWay& removal : told.question.fleet().under_way()) {
+    ++under_way[removal.node_group()];
   }
   std::vector<v1::PageGroup> groups;
   for (int i = 0; i < report->status().node_groups_size(); ++i) {
@@ -48,16 +45,17 @@ void AddGroups(const LoopTold& told, const std::vector<GoingNode>& going, v1::Lo
     group.set_max_size(status.health().max_size());
     group.set_target(status.health().cloud_provider_target());
     group.set_nodes(status.health().node_counts().registered().total());
-    group.set_going(Told(goes[static_cast<size_t>(i)]));
+    group.set_going(Clamped32(told.answer.fleet().groups(i).going() + under_way[status.name()]));
   }
   std::stable_sort(groups.begin(), groups.end(),
                    [](const v1::PageGroup& a, const v1::PageGroup& b) { return Busy(a) > Busy(b); });
+  report->set_groups_total(static_cast<int32_t>(groups.size()));
+  groups.resize(std::min<size_t>(groups.size(), kMostPageGroups));
   for (v1::PageGroup& group : groups) *report->add_groups() = std::move(group);
 }
 
-v1::PageTable* AddTable(absl::string_view title, absl::string_view none, absl::string_view rows_are,
-                        std::initializer_list<absl::string_view> header, v1::LoopReport* report) {
-  v1::PageTable* const table = report->add_tables();
+v1::PageTable* SetTable(absl::string_view title, absl::string_view none, absl::string_view rows_are,
+                        std::initializer_list<absl::string_view> header, v1::PageTable* table) {
   table->set_title(std::string(title));
   table->set_none(std::string(none));
   table->set_rows_are(std::string(rows_are));
@@ -74,38 +72,31 @@ std::string StateOf(const v1::NodeRemoval& removal, int64_t now_s) {
   return state;
 }
 
-void AddNode(const std::string& name, absl::string_view note, std::vector<std::string> cells,
-             v1::PageTable* table, v1::LoopReport* report) {
-  table->set_rows_total(table->rows_total() + 1);
-  if (table->rows_size() == kMostPageRows) return;
-  v1::PageRow* const row = table->add_rows();
-  row->add_cells(name);
-  for (std::string& cell : cells) row->add_cells(std::move(cell));
-  v1::NodeNote* const message = report->add_notes();
-  message->set_node(name);
-  message->set_text(std::string(note));
-}
-
-// Nodes whose removal is under way, then those that could go, in the order of the plan.
-void AddGoing(const LoopTold& told, const GroupOfSlot& group_of, const std::vector<GoingNode>& going,
-              v1::LoopReport* report) {
-  v1::PageTable* const table =
-      AddTable("Nodes that go", "None is going, and none could.", "node",
-               {"NODE", "NODE GROUP", "STATE", "NOT NEEDED FOR", "PODS TO MOVE"}, report);
-  const int64_t now_s = told.question.now_s();
-  absl::flat_hash_set<int32_t> slots;
-  for (const GoingNode& node : going) {
-    if (node.slot.has_value()) slots.insert(*node.slot);
-    AddNode(node.name, absl::StrCat("going: ", node.stage),
-            {GroupName(told, node.group), node.stage, SecondsText(now_s - node.since_s), ""}, table, report);
+// Nodes that could go, in the order of the plan, without those whose removal is under way.
+void AddCandidates(const LoopTold& told, const GroupOfSlot& group_of, v1::LoopReport* report) {
+  v1::PageTable* const table = SetTable("Nodes that go", "None is going, and none could.", "node",
+                                        {"NODE", "NODE GROUP", "STATE", "NOT NEEDED FOR", "PODS TO MOVE"},
+                                        report->mutable_nodes_that_go());
+  absl::flat_hash_set<int32_t> under_way;
+  for (const v1::RemovalUnderWay& removal : told.question.fleet().under_way()) {
+    if (removal.has_slot()) under_way.insert(removal.slot());
   }
+  const int64_t now_s = told.question.now_s();
   for (const v1::NodeRemoval& removal : told.answer.scale_down().remove()) {
-    if (slots.contains(removal.slot())) continue;
+    if (under_way.contains(removal.slot())) continue;
+    table->set_rows_total(table->rows_total() + 1);
+    if (table->rows_size() == kMostPageRows) continue;
+    const std::string name = told.name_of(removal.slot());
     const auto group = group_of.find(removal.slot());
-    AddNode(told.name_of(removal.slot()), "could go",
-            {GroupName(told, group == group_of.end() ? -1 : group->second), StateOf(removal, now_s),
-             SecondsText(now_s - removal.since_s()), absl::StrCat(removal.pods_to_move())},
-            table, report);
+    v1::PageRow* const row = table->add_rows();
+    row->add_cells(name);
+    row->add_cells(group == group_of.end() ? "" : told.question.groups(group->second).growth().node_group());
+    row->add_cells(StateOf(removal, now_s));
+    row->add_cells(SecondsText(now_s - removal.since_s()));
+    row->add_cells(absl::StrCat(removal.pods_to_move()));
+    v1::NodeNote* const note = report->add_notes();
+    note->set_node(name);
+    note->set_text("could go");
   }
 }
 
@@ -120,8 +111,9 @@ std::string StayText(const v1::NodeKeep& keep) {
 
 // The most frequent reasons first.
 void AddReasons(const LoopTold& told, v1::LoopReport* report) {
-  v1::PageTable* const table = AddTable("Why nodes stay", "There is no plan that says so.", "reason",
-                                        {"REASON", "NODES", "SUCH AS", "POD", "WHAT WOULD HELP"}, report);
+  v1::PageTable* const table =
+      SetTable("Why nodes stay", "There is no plan that says so.", "reason",
+               {"REASON", "NODES", "SUCH AS", "POD", "WHAT WOULD HELP"}, report->add_tables());
   std::vector<std::pair<std::string, const v1::StayReason*>> reasons;
   for (const v1::StayReason& stay : told.answer.scale_down().stay()) {
     reasons.emplace_back(StayText(stay.first()), &stay);
@@ -163,11 +155,10 @@ void AddLines(v1::LoopReport* report) {
 
 }  // namespace
 
-void TellPage(const LoopTold& told, const GroupOfSlot& group_of, const std::vector<GoingNode>& going,
-              v1::LoopReport* report) {
+void TellPage(const LoopTold& told, const GroupOfSlot& group_of, v1::LoopReport* report) {
   AddLines(report);
-  AddGroups(told, going, report);
-  AddGoing(told, group_of, going, report);
+  AddGroups(told, report);
+  AddCandidates(told, group_of, report);
   AddReasons(told, report);
 }
 

@@ -2,16 +2,14 @@
 #ifndef LOADLINE_PLUGIN_REPORT_PAGE_H_
 #define LOADLINE_PLUGIN_REPORT_PAGE_H_
 
-#include <vector>
-
 #include "plugin/report/facts.h"
 #include "plugin/report/loop_report.h"
 
 namespace loadline {
 
-// Groups, tables of nodes with notes, lines and warnings. report->status is whole.
-void TellPage(const LoopTold& told, const GroupOfSlot& group_of, const std::vector<GoingNode>& going,
-              v1::LoopReport* report);
+// Groups, tables of nodes with notes, lines and warnings. report->status is whole. The client puts nodes
+// whose removal is under way before those that could go.
+void TellPage(const LoopTold& told, const GroupOfSlot& group_of, v1::LoopReport* report);
 
 }  // namespace loadline
 

@@ -49,31 +49,12 @@ v1::NodeGroupSizeStatus StatusOf(const v1::GroupSize& group, std::string held, b
   status.set_cpu(PercentText(of, of.cpu_percent()));
   status.set_memory(PercentText(of, of.memory_percent()));
   status.set_action(std::string(ActionName(group.action())));
-  status.set_delta(Told(group.delta()));
+  status.set_delta(Clamped32(group.delta()));
   status.set_reason(group.reason_text());
-  status.set_tainted(Told(group.tainted_nodes()));
+  status.set_tainted(Clamped32(group.tainted_nodes()));
   status.set_held(std::move(held));
   status.set_dry_mode(dry_run);
   return status;
-}
-
-void AddLogLine(const v1::GroupSize& group, const v1::NodeGroupSizeStatus& status, v1::LoopReport* report) {
-  v1::LogLine* const line = report->add_log();
-  line->set_message("Sized");
-  line->set_key(absl::StrCat("size of ", group.node_group()));
-  const auto add = [&](absl::string_view key, std::string value) {
-    line->add_values(std::string(key));
-    line->add_values(std::move(value));
-  };
-  add("group", group.node_group());
-  add("cpu", status.cpu());
-  add("memory", status.memory());
-  add("action", status.action());
-  add("delta", absl::StrCat(status.delta()));
-  add("reason", status.reason());
-  add("tainted", absl::StrCat(status.tainted()));
-  add("held", status.held());
-  add("dryMode", status.dry_mode() ? "true" : "false");
 }
 
 void AddMetrics(const v1::GroupSize& group, v1::LoopReport* report) {
@@ -108,7 +89,6 @@ void TellSizes(const LoopTold& told, const std::vector<v1::NodeGroupSizeStatus>&
     const v1::GroupSize& group = told.answer.size().groups(static_cast<int>(i));
     report->add_lines(absl::StrCat("Sized: ", group.node_group(), ": ", SizeText(statuses[i]), "."));
     AddMetrics(group, report);
-    AddLogLine(group, statuses[i], report);
   }
 }
 

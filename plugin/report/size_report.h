@@ -11,7 +11,7 @@ namespace loadline {
 // In the order of the answer; all but the warnings, which name pods that only the client knows.
 std::vector<v1::NodeGroupSizeStatus> SizeStatuses(const LoopTold& told);
 
-// Metrics, lines of the page and of the log. `statuses`: those above.
+// Metrics and lines of the page. `statuses`: those above.
 void TellSizes(const LoopTold& told, const std::vector<v1::NodeGroupSizeStatus>& statuses,
                v1::LoopReport* report);
 

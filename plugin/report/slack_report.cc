@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -110,10 +111,10 @@ v1::KeptSlackStatus SlackStatusOf(const v1::PlanSlackResponse& slack) {
   for (const v1::SlackDemand& demand : slack.demands()) nodes += demand.nodes();
   const Reasons reasons = ReasonsOf(slack);
   status.set_status(std::string(StatusName(wanted > 0 ? reasons.worst() : v1::SLACK_STATUS_UNSPECIFIED)));
-  status.set_wanted(Told(wanted));
-  status.set_placed(Told(placed));
-  status.set_missing(Told(wanted - placed));
-  status.set_nodes(Told(nodes));
+  status.set_wanted(Clamped32(wanted));
+  status.set_placed(Clamped32(placed));
+  status.set_missing(Clamped32(wanted - placed));
+  status.set_nodes(Clamped32(nodes));
   *status.mutable_why() = reasons.told();
   return status;
 }
@@ -130,9 +131,6 @@ void TellSlack(const v1::PlanSlackResponse& slack, v1::LoopReport* report) {
   AddMetric("slack_current_cores", {}, static_cast<double>(ready_cpu) / 1000, report);
   AddMetric("slack_target_bytes", {}, static_cast<double>(wanted_bytes), report);
   AddMetric("slack_current_bytes", {}, static_cast<double>(ready_bytes), report);
-  const v1::KeptSlackStatus status = SlackStatusOf(slack);
-  AddMetric("slack_placeholders", {"wanted"}, status.wanted(), report);
-  AddMetric("slack_placeholders", {"placed"}, status.placed(), report);
   AddClasses(slack, report);
 }
 

@@ -7,10 +7,12 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "core/fleet/texts.h"
 #include "plugin/report/facts.h"
 #include "plugin/report/move_report.h"
 #include "plugin/report/slack_report.h"
@@ -55,9 +57,9 @@ v1::ScaleUpStatus ScaleUpOf(const LoopTold& told) {
   const int64_t waiting = WaitingPodsOf(told.question, told.answer);
   const int64_t unplaced = UnplacedPodsOf(told.question, told.answer);
   status.set_pending_pods(
-      Told(waiting + told.question.deferred_pods() + int64_t{told.question.left_out_pods()}));
-  status.set_placed(Told(waiting - unplaced));
-  status.set_unplaced(Told(unplaced));
+      Clamped32(waiting + told.question.deferred_pods() + int64_t{told.question.left_out_pods()}));
+  status.set_placed(Clamped32(waiting - unplaced));
+  status.set_unplaced(Clamped32(unplaced));
   status.set_deferred(told.question.deferred_pods());
   if (unplaced > 0) status.set_why(told.answer.fleet().why_no_growth());
   for (const v1::LoopGrowth& growth : told.answer.growth()) {
@@ -97,7 +99,7 @@ void AddReasonsToStay(const LoopTold& told, v1::ScaleDownStatus* status) {
     if (status->top_blockers_size() == kMostStatusEntries) break;
     v1::Blocker* const blocker = status->add_top_blockers();
     blocker->set_reason(std::string(reason));
-    blocker->set_nodes(Told(nodes));
+    blocker->set_nodes(Clamped32(nodes));
   }
 }
 
@@ -106,7 +108,8 @@ v1::ScaleDownStatus ScaleDownOf(const LoopTold& told) {
   v1::ScaleDownStatus status;
   status.set_status(drain.remove().empty() ? "NoCandidates" : "CandidatesPresent");
   status.set_result(ScaleDownResult(told));
-  status.set_brake(absl::StrCat(drain.brake(), drain.brake_text().empty() ? "" : " ", drain.brake_text()));
+  status.set_brake(
+      std::string(absl::StripAsciiWhitespace(absl::StrCat(drain.brake(), " ", drain.brake_text()))));
   status.set_limit(drain.limit());
   status.set_candidates(drain.remove_size());
   for (const v1::NodeRemoval& removal : drain.remove()) {
@@ -121,12 +124,9 @@ v1::ScaleDownStatus ScaleDownOf(const LoopTold& told) {
 }
 
 void AddWarnings(const LoopTold& told, v1::AutoscalerStatus* status) {
-  for (const v1::LoopGroup& group : told.question.groups()) {
-    if (group.cloud().problem().empty()) continue;
-    status->add_warnings(absl::StrCat("node group ", group.growth().node_group(),
-                                      " is left as it is: ", group.cloud().problem()));
+  for (const std::string& warning : told.answer.fleet().warnings()) {
+    if (status->warnings_size() < kMostLines) status->add_warnings(warning);
   }
-  status->mutable_warnings()->MergeFrom(told.answer.fleet().warnings());
   const auto cut = [&](absl::string_view by, absl::string_view missing) {
     if (by.empty()) return;
     status->add_warnings(absl::StrCat("the plan is cut short by ", by, ": ", missing));
@@ -151,11 +151,11 @@ v1::NodeGroupStatus GroupStatusOf(const v1::LoopGroup& group, const v1::GroupSig
   if (sight.has_back_off()) {
     up->set_status("Backoff");
     up->mutable_backoff_info()->set_error_code(std::string(ReasonName(sight.back_off().reason())));
-    up->mutable_backoff_info()->set_error_message(sight.back_off().text());
+    up->mutable_backoff_info()->set_error_message(CutText(sight.back_off().text(), kMostCloudText));
     up->mutable_backoff_info()->set_until(TimeText(sight.back_off().until_milliseconds() / 1000));
   }
   status.mutable_scale_down()->set_status(candidates > 0 ? "CandidatesPresent" : "NoCandidates");
-  status.mutable_scale_down()->set_candidates(Told(candidates));
+  status.mutable_scale_down()->set_candidates(Clamped32(candidates));
   return status;
 }
 
@@ -180,7 +180,6 @@ void AddGroups(const LoopTold& told, const GroupOfSlot& group_of,
 }  // namespace
 
 v1::AutoscalerStatus StatusOf(const LoopTold& told, const GroupOfSlot& group_of,
-                              const std::vector<GoingNode>& going,
                               const std::vector<v1::NodeGroupSizeStatus>& sizes) {
   v1::AutoscalerStatus status;
   const bool acts = told.question.fleet().acts();
@@ -194,9 +193,6 @@ v1::AutoscalerStatus StatusOf(const LoopTold& told, const GroupOfSlot& group_of,
   v1::ClusterWideStatus* const all = status.mutable_cluster_wide();
   *all->mutable_scale_up() = ScaleUpOf(told);
   *all->mutable_scale_down() = ScaleDownOf(told);
-  for (const GoingNode& node : going) {
-    all->mutable_scale_down()->add_removing(absl::StrCat(node.name, ": ", node.stage));
-  }
   *all->mutable_health()->mutable_node_counts() = CountsOfAll(told.answer.fleet());
   const bool unhealthy = absl::StartsWith(all->scale_down().brake(), "Cluster");
   all->mutable_health()->set_status(unhealthy ? "Unhealthy" : "Healthy");

@@ -9,10 +9,9 @@
 
 namespace loadline {
 
-// All but what only the client knows: left_out, pods, removing, how slack is kept, and what came of actions.
-// `sizes`: see SizeStatuses().
+// All but what only the client knows: left_out, pods, what is under way, how slack is kept, and what came of
+// actions. `sizes`: see SizeStatuses().
 v1::AutoscalerStatus StatusOf(const LoopTold& told, const GroupOfSlot& group_of,
-                              const std::vector<GoingNode>& going,
                               const std::vector<v1::NodeGroupSizeStatus>& sizes);
 
 }  // namespace loadline

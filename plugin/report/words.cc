@@ -23,7 +23,7 @@ std::string Listed(const Texts& texts, absl::string_view none) {
   return texts.empty() ? std::string(none) : absl::StrJoin(texts, ", ");
 }
 
-int32_t Told(int64_t number) {
+int32_t Clamped32(int64_t number) {
   return static_cast<int32_t>(std::clamp<int64_t>(number, INT32_MIN, INT32_MAX));
 }
 

@@ -25,7 +25,7 @@ std::string SecondsText(int64_t seconds);
 std::string Listed(const Texts& texts, absl::string_view none = "");
 
 // A number where 32 bits are told.
-int32_t Told(int64_t number);
+int32_t Clamped32(int64_t number);
 
 }  // namespace loadline
 

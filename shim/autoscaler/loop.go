@@ -2,6 +2,7 @@ package autoscaler
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -13,6 +14,7 @@ import (
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/autoscaler/watch"
+	"loadline.dev/shim/internal/text"
 )
 
 // leader does the work of the one process that leads, loop by loop.
@@ -85,6 +87,8 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 	for _, g := range o.Groups {
 		if g.Problem != nil {
 			l.teller.Metrics.Failed("cloudProvider")
+			o.Warnings = append(o.Warnings, fmt.Sprintf("node group %s is left as it is: %s", g.ID,
+				text.Bound(g.Problem.Error(), plan.MostStatusText)))
 		}
 	}
 	done = l.teller.Metrics.Time(tell.FunctionUpdate)
@@ -110,6 +114,7 @@ func (l *leader) makePlan(ctx context.Context, o *plan.Loop) error {
 		return err
 	}
 	l.batchWait = time.Duration(o.Plan.Answer.GetBatchWaitMilliseconds()) * time.Millisecond
+	l.teller.TellPlan(o)
 	// A write that fails is no error of the loop: the next one tries again, and a new leader lets the times of what it
 	// does not know begin anew.
 	if err := l.planner.Keep(ctx); err != nil && ctx.Err() == nil {

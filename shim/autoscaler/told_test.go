@@ -1,6 +1,7 @@
 package autoscaler
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -9,11 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/report"
@@ -22,6 +26,9 @@ import (
 // expectPage expects texts in what a process answers whose leader is the bench's.
 func (b *bench) expectPage(path string, wants ...string) string {
 	b.t.Helper()
+	if b.teller.Loads == nil {
+		b.teller.Loads = func() (report.Placement, error) { return report.Placement{}, nil }
+	}
 	p := tell.NewPages(b.config, "v1")
 	p.Started = time.Now().Add(-time.Hour)
 	p.Leader.Store(b.teller)
@@ -111,4 +118,107 @@ func TestNodesAboveTheLoadLineAreTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// going returns what status and metric say of nodes that are drained.
+func (b *bench) going() (removing []string, gauge float64) {
+	return b.readStatus().ClusterWide.ScaleDown.Removing,
+		gaugeOf(b.t, b, "loadline_autoscaler_pending_node_deletions", "drain")
+}
+
+// A node that somebody else removes is not told as one of ours, however often the plan says that it goes.
+func TestWhatDidNotBeginIsNotToldAsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, nil)
+		b.addTaints("n1", v1.Taint{Key: drain.HardTaint, Value: "1", Effect: v1.TaintEffectNoSchedule})
+		b.run(3 * time.Minute)
+		if removing, gauge := b.going(); len(removing) > 0 || gauge != 0 {
+			t.Errorf("removing %q, metric %v", removing, gauge)
+		}
+		b.end()
+	})
+}
+
+// absent is an engine that is away at times.
+type absent struct {
+	loadlinev1.AutoscalerClient
+	away bool
+}
+
+func (a *absent) PlanLoop(ctx context.Context, q *loadlinev1.PlanLoopRequest,
+	options ...grpc.CallOption) (*loadlinev1.PlanLoopResponse, error) {
+	if a.away {
+		return nil, errors.New("the engine is away")
+	}
+	return a.AutoscalerClient.PlanLoop(ctx, q, options...)
+}
+
+// Without a plan people still see what goes on: removals, and node groups with their sizes.
+func TestRemovalsAreToldWithoutAPlan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, nil)
+		engine := &absent{AutoscalerClient: b.planner.Client}
+		b.planner.Client = engine
+		b.mu.Lock()
+		b.refuses = true
+		b.mu.Unlock()
+		b.run(90 * time.Second)
+		engine.away = true
+		_ = b.once(b.ctx)
+		removing, gauge := b.going()
+		s := b.readStatus()
+		if len(removing) != 1 || gauge != 1 || s.Message != "the engine is away" ||
+			s.ClusterWide.Health.Status != "Unknown" || len(s.NodeGroups) != 1 || s.NodeGroups[0].Health.MaxSize != 100 {
+			t.Errorf("metric %v, status %v", gauge, s)
+		}
+		b.expectPage("/", "The last loop has no plan: the engine is away", "target 3, 0 to 100", "n1", "draining")
+		b.mu.Lock()
+		b.refuses = false
+		b.mu.Unlock()
+		time.Sleep(5 * time.Minute)
+		_ = b.once(b.ctx)
+		if removing, gauge := b.going(); len(removing) > 0 || gauge != 0 {
+			t.Errorf("after it has ended: removing %q, metric %v", removing, gauge)
+		}
+		b.end()
+	})
+}
+
+// That a plan is not carried out stands in the status, though there is one; so does an engine that tells too little.
+func TestProblemsAfterThePlanAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, nil)
+		b.run(30 * time.Second)
+		o := plan.NewLoop(b.clock.now())
+		if part, err := b.look(b.ctx, o); err != nil {
+			t.Fatal(part, err)
+		}
+		if err := b.makePlan(b.ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		o.Problem = errors.New("the plan is of another cluster")
+		b.teller.Tell(b.ctx, o, b.clock.wall(), 0)
+		if s := b.readStatus(); s.Message != "the plan is of another cluster" || s.ClusterWide.Health.Status != "Unknown" ||
+			s.ClusterWide.ScaleDown.Candidates != 1 {
+			t.Errorf("status %v", s)
+		}
+		b.expectPage("/", "The last plan is not carried out: the plan is of another cluster")
+		b.planner.Client = silent{b.planner.Client}
+		if err := b.once(b.ctx); err == nil || !strings.Contains(err.Error(), "the engine is of an older version") {
+			t.Errorf("error %v", err)
+		}
+		b.end()
+	})
+}
+
+// silent is an engine that does not say what people are told.
+type silent struct{ loadlinev1.AutoscalerClient }
+
+func (s silent) PlanLoop(ctx context.Context, q *loadlinev1.PlanLoopRequest,
+	options ...grpc.CallOption) (*loadlinev1.PlanLoopResponse, error) {
+	answer, err := s.AutoscalerClient.PlanLoop(ctx, q, options...)
+	if err == nil {
+		answer.Report = nil
+	}
+	return answer, err
 }

@@ -32,6 +32,8 @@ type Autoscaler struct {
 	// Refresh is after how many seconds a browser asks again; 0: it does not.
 	Refresh int
 	Groups  []AutoscalerGroup
+	// MoreGroups are not among them.
+	MoreGroups int
 	// Slack is the room that is kept free for pods to come.
 	Slack []SlackClass
 	// Tables, in this order.
@@ -104,7 +106,7 @@ func AutoscalerPage(w io.Writer, a Autoscaler) error {
 		Style:    template.CSS(pageStyle),
 		Warnings: escaped(a.Warnings), Lines: escaped(a.Lines), Refresh: a.Refresh, Slack: slackRows(a.Slack),
 		Count:   len(a.Nodes.Nodes),
-		Problem: texttable.Escape(a.NodesProblem), MoreGroups: max(0, len(a.Groups)-mostShownGroups)}
+		Problem: texttable.Escape(a.NodesProblem), MoreGroups: max(0, a.MoreGroups) + max(0, len(a.Groups)-mostShownGroups)}
 	for _, g := range a.Groups[:min(len(a.Groups), mostShownGroups)] {
 		p.Groups = append(p.Groups, g.row())
 	}

@@ -2,10 +2,11 @@ package report
 
 import "loadline.dev/shim/api/loadlinev1"
 
-// FromLoop returns what an engine tells of a loop: what must not be missed, what else there is to say, groups, slack
-// and tables. nil: it tells nothing.
+// FromLoop returns what an engine tells of a loop, but for nodes that go: what must not be missed, what else there is
+// to say, groups, slack and tables.
 func FromLoop(told *loadlinev1.LoopReport) Autoscaler {
-	a := Autoscaler{Warnings: told.GetWarnings(), Lines: told.GetLines(), Notes: map[string]string{}}
+	a := Autoscaler{Warnings: told.GetWarnings(), Lines: told.GetLines(), Notes: map[string]string{},
+		MoreGroups: int(told.GetGroupsTotal()) - len(told.GetGroups())}
 	for _, g := range told.GetGroups() {
 		a.Groups = append(a.Groups, AutoscalerGroup{Name: g.Name, Note: g.Note, Min: int(g.MinSize), Max: int(g.MaxSize),
 			Target: int(g.Target), Nodes: int(g.Nodes), Going: int(g.Going)})
@@ -18,17 +19,22 @@ func FromLoop(told *loadlinev1.LoopReport) Autoscaler {
 		a.Slack = append(a.Slack, class)
 	}
 	for _, t := range told.GetTables() {
-		table := TitledGrid{Title: t.Title, None: t.None, Note: Others(int(t.RowsTotal)-len(t.Rows), t.RowsAre),
-			Grid: Grid{Header: t.Header}}
-		for _, row := range t.Rows {
-			table.Rows = append(table.Rows, row.Cells)
-		}
-		a.Tables = append(a.Tables, table)
+		a.Tables = append(a.Tables, FromTable(t))
 	}
 	for _, note := range told.GetNotes() {
 		a.Notes[note.Node] = note.Text
 	}
 	return a
+}
+
+// FromTable returns a table as an engine tells it.
+func FromTable(t *loadlinev1.PageTable) TitledGrid {
+	table := TitledGrid{Title: t.GetTitle(), None: t.GetNone(),
+		Note: Others(int(t.GetRowsTotal())-len(t.GetRows()), t.GetRowsAre()), Grid: Grid{Header: t.GetHeader()}}
+	for _, row := range t.GetRows() {
+		table.Rows = append(table.Rows, row.Cells)
+	}
+	return table
 }
 
 // Others says how many rows of a table are not shown.

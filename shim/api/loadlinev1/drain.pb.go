@@ -1508,11 +1508,9 @@ type PlanDrainResponse struct {
 	// ClockWentBack, NodesBeingDeleted, RecentEvictions, NotVerified; empty: no brake. And what exactly.
 	Brake     string `protobuf:"bytes,3,opt,name=brake,proto3" json:"brake,omitempty"`
 	BrakeText string `protobuf:"bytes,4,opt,name=brake_text,json=brakeText,proto3" json:"brake_text,omitempty"`
-	// ScaleDownNotTried, ScaleDownNoCandidates, ScaleDownNoNodeDeleted, ScaleDownThrottled or
-	// ScaleDownNodeDeleteStarted.
+	// ScaleDown and NotTried, NoCandidates, NoNodeDeleted, Throttled or NodeDeleteStarted.
 	Status string `protobuf:"bytes,5,opt,name=status,proto3" json:"status,omitempty"`
-	// The first limit that held a node back: MaxScaleDownParallelism, MaxDrainParallelism, Exclusive or
-	// NodeBudget; empty: none.
+	// Which limit held a node back first: MaxScaleDownParallelism, MaxDrainParallelism, Exclusive, NodeBudget.
 	Limit string `protobuf:"bytes,6,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Nodes whose drain was tried, and those that were left for the next loop.
 	Evaluated int64 `protobuf:"varint,7,opt,name=evaluated,proto3" json:"evaluated,omitempty"`
@@ -1882,7 +1880,7 @@ type NodeRemoval struct {
 	NodeGroup string `protobuf:"bytes,13,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// How many pods have to move, placeholders apart.
 	PodsToMove int64 `protobuf:"varint,14,opt,name=pods_to_move,json=podsToMove,proto3" json:"pods_to_move,omitempty"`
-	// Why it goes, a label of metrics: "empty", "underutilized" or "unready".
+	// "empty", "underutilized" or "unready". In a compact answer only of nodes that start.
 	Reason        string `protobuf:"bytes,15,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -965,15 +965,7 @@ type RemovalUnderWay struct {
 	// Slot of the node. Unset: it is gone.
 	Slot *int32 `protobuf:"varint,1,opt,name=slot,proto3,oneof" json:"slot,omitempty"`
 	// Id of the group.
-	NodeGroup string `protobuf:"bytes,2,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// For people: name of the node, and how far its removal is.
-	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// See node.
-	Stage string `protobuf:"bytes,4,opt,name=stage,proto3" json:"stage,omitempty"`
-	// Since when the node was not needed, in seconds since 1970.
-	SinceS int64 `protobuf:"varint,5,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
-	// It had no pods to move.
-	Empty         bool `protobuf:"varint,6,opt,name=empty,proto3" json:"empty,omitempty"`
+	NodeGroup     string `protobuf:"bytes,2,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1020,34 +1012,6 @@ func (x *RemovalUnderWay) GetNodeGroup() string {
 		return x.NodeGroup
 	}
 	return ""
-}
-
-func (x *RemovalUnderWay) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *RemovalUnderWay) GetStage() string {
-	if x != nil {
-		return x.Stage
-	}
-	return ""
-}
-
-func (x *RemovalUnderWay) GetSinceS() int64 {
-	if x != nil {
-		return x.SinceS
-	}
-	return 0
-}
-
-func (x *RemovalUnderWay) GetEmpty() bool {
-	if x != nil {
-		return x.Empty
-	}
-	return false
 }
 
 // How an action of an earlier answer ended.
@@ -2078,15 +2042,11 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\bcordoned\x18\x03 \x01(\bR\bcordoned\x12\x1d\n" +
 	"\n" +
 	"deleting_s\x18\x04 \x01(\x03R\tdeletingS\x12\"\n" +
-	"\facknowledged\x18\x05 \x01(\bR\facknowledged\"\xab\x01\n" +
+	"\facknowledged\x18\x05 \x01(\bR\facknowledged\"R\n" +
 	"\x0fRemovalUnderWay\x12\x17\n" +
 	"\x04slot\x18\x01 \x01(\x05H\x00R\x04slot\x88\x01\x01\x12\x1d\n" +
 	"\n" +
-	"node_group\x18\x02 \x01(\tR\tnodeGroup\x12\x12\n" +
-	"\x04node\x18\x03 \x01(\tR\x04node\x12\x14\n" +
-	"\x05stage\x18\x04 \x01(\tR\x05stage\x12\x17\n" +
-	"\asince_s\x18\x05 \x01(\x03R\x06sinceS\x12\x14\n" +
-	"\x05empty\x18\x06 \x01(\bR\x05emptyB\a\n" +
+	"node_group\x18\x02 \x01(\tR\tnodeGroupB\a\n" +
 	"\x05_slot\"\xc2\x01\n" +
 	"\rActionOutcome\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x129\n" +

@@ -36,17 +36,21 @@ type LoopReport struct {
 	Warnings []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// See warnings.
 	Lines []string `protobuf:"bytes,4,rep,name=lines,proto3" json:"lines,omitempty"`
-	// For a page: node groups, those first with which most happens.
+	// For a page: node groups, those first with which most happens; the first 100, and how many there are.
 	Groups []*PageGroup `protobuf:"bytes,5,rep,name=groups,proto3" json:"groups,omitempty"`
+	// See groups.
+	GroupsTotal int32 `protobuf:"varint,11,opt,name=groups_total,json=groupsTotal,proto3" json:"groups_total,omitempty"`
 	// For a page: slack by class of nodes, those first that lack most.
 	Slack []*PageSlack `protobuf:"bytes,6,rep,name=slack,proto3" json:"slack,omitempty"`
-	// For a page: "Nodes that go", "Why nodes stay" and, where nodes are replaced, "Nodes that are replaced".
+	// For a page: nodes that could go. The client puts those before them whose removal is under way.
+	NodesThatGo *PageTable `protobuf:"bytes,12,opt,name=nodes_that_go,json=nodesThatGo,proto3" json:"nodes_that_go,omitempty"`
+	// For a page: why nodes stay, and, where nodes are replaced, which are.
 	Tables []*PageTable `protobuf:"bytes,7,rep,name=tables,proto3" json:"tables,omitempty"`
 	// For a page: more of nodes that its tables name.
 	Notes []*NodeNote `protobuf:"bytes,8,rep,name=notes,proto3" json:"notes,omitempty"`
 	// Events on nodes; none where nothing is carried out.
 	Events []*NodeEvent `protobuf:"bytes,9,rep,name=events,proto3" json:"events,omitempty"`
-	// For a log.
+	// For a log. The first 100 groups that have failed.
 	Log           []*LogLine `protobuf:"bytes,10,rep,name=log,proto3" json:"log,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -117,9 +121,23 @@ func (x *LoopReport) GetGroups() []*PageGroup {
 	return nil
 }
 
+func (x *LoopReport) GetGroupsTotal() int32 {
+	if x != nil {
+		return x.GroupsTotal
+	}
+	return 0
+}
+
 func (x *LoopReport) GetSlack() []*PageSlack {
 	if x != nil {
 		return x.Slack
+	}
+	return nil
+}
+
+func (x *LoopReport) GetNodesThatGo() *PageTable {
+	if x != nil {
+		return x.NodesThatGo
 	}
 	return nil
 }
@@ -733,9 +751,7 @@ type LogLine struct {
 	// What happened.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	// Keys and values, by turns.
-	Values []string `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
-	// Not empty: the line is written only when it differs from the last one of this key.
-	Key           string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	Values        []string `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -784,13 +800,6 @@ func (x *LogLine) GetValues() []string {
 	return nil
 }
 
-func (x *LogLine) GetKey() string {
-	if x != nil {
-		return x.Key
-	}
-	return ""
-}
-
 // What the object tells that says how the autoscaler is, in the shape of Cluster Autoscaler's where that has
 // a word for it. It is written as YAML, without lists and texts that are empty.
 type AutoscalerStatus struct {
@@ -803,7 +812,8 @@ type AutoscalerStatus struct {
 	Mode string `protobuf:"bytes,3,opt,name=mode,proto3" json:"mode,omitempty"`
 	// Why there is no plan, or else what must not be missed.
 	Message string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
-	// About the configuration and what it names, the cloud and the plan. They do not end by themselves.
+	// About the configuration and what it names, the cloud and the plan. They do not end by themselves. The
+	// first 100.
 	Warnings []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Objects that take no part in plans; unset: none.
 	LeftOut *LeftOutStatus `protobuf:"bytes,6,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
@@ -2247,15 +2257,17 @@ var File_loadline_v1_report_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_report_proto_rawDesc = "" +
 	"\n" +
-	"\x18loadline/v1/report.proto\x12\vloadline.v1\"\xbc\x03\n" +
+	"\x18loadline/v1/report.proto\x12\vloadline.v1\"\x9b\x04\n" +
 	"\n" +
 	"LoopReport\x125\n" +
 	"\x06status\x18\x01 \x01(\v2\x1d.loadline.v1.AutoscalerStatusR\x06status\x122\n" +
 	"\ametrics\x18\x02 \x03(\v2\x18.loadline.v1.MetricValueR\ametrics\x12\x1a\n" +
 	"\bwarnings\x18\x03 \x03(\tR\bwarnings\x12\x14\n" +
 	"\x05lines\x18\x04 \x03(\tR\x05lines\x12.\n" +
-	"\x06groups\x18\x05 \x03(\v2\x16.loadline.v1.PageGroupR\x06groups\x12,\n" +
-	"\x05slack\x18\x06 \x03(\v2\x16.loadline.v1.PageSlackR\x05slack\x12.\n" +
+	"\x06groups\x18\x05 \x03(\v2\x16.loadline.v1.PageGroupR\x06groups\x12!\n" +
+	"\fgroups_total\x18\v \x01(\x05R\vgroupsTotal\x12,\n" +
+	"\x05slack\x18\x06 \x03(\v2\x16.loadline.v1.PageSlackR\x05slack\x12:\n" +
+	"\rnodes_that_go\x18\f \x01(\v2\x16.loadline.v1.PageTableR\vnodesThatGo\x12.\n" +
 	"\x06tables\x18\a \x03(\v2\x16.loadline.v1.PageTableR\x06tables\x12+\n" +
 	"\x05notes\x18\b \x03(\v2\x15.loadline.v1.NodeNoteR\x05notes\x12.\n" +
 	"\x06events\x18\t \x03(\v2\x16.loadline.v1.NodeEventR\x06events\x12&\n" +
@@ -2300,11 +2312,10 @@ const file_loadline_v1_report_proto_rawDesc = "" +
 	"\x05nodes\x18\x01 \x03(\tR\x05nodes\x12\x18\n" +
 	"\awarning\x18\x02 \x01(\bR\awarning\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\"M\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\";\n" +
 	"\aLogLine\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x16\n" +
-	"\x06values\x18\x02 \x03(\tR\x06values\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\tR\x03key\"\xd6\x02\n" +
+	"\x06values\x18\x02 \x03(\tR\x06values\"\xd6\x02\n" +
 	"\x10AutoscalerStatus\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\tR\x04time\x12+\n" +
 	"\x11autoscaler_status\x18\x02 \x01(\tR\x10autoscalerStatus\x12\x12\n" +
@@ -2474,35 +2485,36 @@ var file_loadline_v1_report_proto_depIdxs = []int32{
 	1,  // 1: loadline.v1.LoopReport.metrics:type_name -> loadline.v1.MetricValue
 	2,  // 2: loadline.v1.LoopReport.groups:type_name -> loadline.v1.PageGroup
 	3,  // 3: loadline.v1.LoopReport.slack:type_name -> loadline.v1.PageSlack
-	5,  // 4: loadline.v1.LoopReport.tables:type_name -> loadline.v1.PageTable
-	7,  // 5: loadline.v1.LoopReport.notes:type_name -> loadline.v1.NodeNote
-	8,  // 6: loadline.v1.LoopReport.events:type_name -> loadline.v1.NodeEvent
-	9,  // 7: loadline.v1.LoopReport.log:type_name -> loadline.v1.LogLine
-	4,  // 8: loadline.v1.PageSlack.bars:type_name -> loadline.v1.PageSlackBar
-	6,  // 9: loadline.v1.PageTable.rows:type_name -> loadline.v1.PageRow
-	11, // 10: loadline.v1.AutoscalerStatus.left_out:type_name -> loadline.v1.LeftOutStatus
-	12, // 11: loadline.v1.AutoscalerStatus.cluster_wide:type_name -> loadline.v1.ClusterWideStatus
-	22, // 12: loadline.v1.AutoscalerStatus.node_groups:type_name -> loadline.v1.NodeGroupStatus
-	13, // 13: loadline.v1.ClusterWideStatus.health:type_name -> loadline.v1.ClusterHealth
-	16, // 14: loadline.v1.ClusterWideStatus.scale_up:type_name -> loadline.v1.ScaleUpStatus
-	17, // 15: loadline.v1.ClusterWideStatus.scale_down:type_name -> loadline.v1.ScaleDownStatus
-	19, // 16: loadline.v1.ClusterWideStatus.slack:type_name -> loadline.v1.KeptSlackStatus
-	20, // 17: loadline.v1.ClusterWideStatus.replacement:type_name -> loadline.v1.ReplacementStatus
-	14, // 18: loadline.v1.ClusterHealth.node_counts:type_name -> loadline.v1.NodeCounts
-	15, // 19: loadline.v1.NodeCounts.registered:type_name -> loadline.v1.RegisteredNodeCounts
-	18, // 20: loadline.v1.ScaleDownStatus.top_blockers:type_name -> loadline.v1.Blocker
-	21, // 21: loadline.v1.ReplacementStatus.bill:type_name -> loadline.v1.BillStatus
-	23, // 22: loadline.v1.NodeGroupStatus.health:type_name -> loadline.v1.NodeGroupHealth
-	24, // 23: loadline.v1.NodeGroupStatus.scale_up:type_name -> loadline.v1.NodeGroupScaleUpStatus
-	26, // 24: loadline.v1.NodeGroupStatus.scale_down:type_name -> loadline.v1.NodeGroupScaleDownStatus
-	27, // 25: loadline.v1.NodeGroupStatus.size:type_name -> loadline.v1.NodeGroupSizeStatus
-	14, // 26: loadline.v1.NodeGroupHealth.node_counts:type_name -> loadline.v1.NodeCounts
-	25, // 27: loadline.v1.NodeGroupScaleUpStatus.backoff_info:type_name -> loadline.v1.BackoffStatus
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	5,  // 4: loadline.v1.LoopReport.nodes_that_go:type_name -> loadline.v1.PageTable
+	5,  // 5: loadline.v1.LoopReport.tables:type_name -> loadline.v1.PageTable
+	7,  // 6: loadline.v1.LoopReport.notes:type_name -> loadline.v1.NodeNote
+	8,  // 7: loadline.v1.LoopReport.events:type_name -> loadline.v1.NodeEvent
+	9,  // 8: loadline.v1.LoopReport.log:type_name -> loadline.v1.LogLine
+	4,  // 9: loadline.v1.PageSlack.bars:type_name -> loadline.v1.PageSlackBar
+	6,  // 10: loadline.v1.PageTable.rows:type_name -> loadline.v1.PageRow
+	11, // 11: loadline.v1.AutoscalerStatus.left_out:type_name -> loadline.v1.LeftOutStatus
+	12, // 12: loadline.v1.AutoscalerStatus.cluster_wide:type_name -> loadline.v1.ClusterWideStatus
+	22, // 13: loadline.v1.AutoscalerStatus.node_groups:type_name -> loadline.v1.NodeGroupStatus
+	13, // 14: loadline.v1.ClusterWideStatus.health:type_name -> loadline.v1.ClusterHealth
+	16, // 15: loadline.v1.ClusterWideStatus.scale_up:type_name -> loadline.v1.ScaleUpStatus
+	17, // 16: loadline.v1.ClusterWideStatus.scale_down:type_name -> loadline.v1.ScaleDownStatus
+	19, // 17: loadline.v1.ClusterWideStatus.slack:type_name -> loadline.v1.KeptSlackStatus
+	20, // 18: loadline.v1.ClusterWideStatus.replacement:type_name -> loadline.v1.ReplacementStatus
+	14, // 19: loadline.v1.ClusterHealth.node_counts:type_name -> loadline.v1.NodeCounts
+	15, // 20: loadline.v1.NodeCounts.registered:type_name -> loadline.v1.RegisteredNodeCounts
+	18, // 21: loadline.v1.ScaleDownStatus.top_blockers:type_name -> loadline.v1.Blocker
+	21, // 22: loadline.v1.ReplacementStatus.bill:type_name -> loadline.v1.BillStatus
+	23, // 23: loadline.v1.NodeGroupStatus.health:type_name -> loadline.v1.NodeGroupHealth
+	24, // 24: loadline.v1.NodeGroupStatus.scale_up:type_name -> loadline.v1.NodeGroupScaleUpStatus
+	26, // 25: loadline.v1.NodeGroupStatus.scale_down:type_name -> loadline.v1.NodeGroupScaleDownStatus
+	27, // 26: loadline.v1.NodeGroupStatus.size:type_name -> loadline.v1.NodeGroupSizeStatus
+	14, // 27: loadline.v1.NodeGroupHealth.node_counts:type_name -> loadline.v1.NodeCounts
+	25, // 28: loadline.v1.NodeGroupScaleUpStatus.backoff_info:type_name -> loadline.v1.BackoffStatus
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_report_proto_init() }

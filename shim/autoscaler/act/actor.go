@@ -61,7 +61,7 @@ func (a *Actor) Act(ctx context.Context, o *plan.Loop) (part string, err error) 
 func (a *Actor) failed(ctx context.Context, err error, kind, text string) {
 	if err != nil && ctx.Err() == nil {
 		a.teller.Metrics.Failed(kind)
-		klog.ErrorSDepth(1, err, text)
+		klog.ErrorSDepth(1, plan.Bounded(err), text)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/scaleup"
@@ -19,7 +20,7 @@ type seen struct {
 	// groupOf are the groups of machines, by provider id.
 	groupOf  map[string]string
 	Pods     *scaleup.Pods // without a node
-	UnderWay map[string]*loadlinev1.RemovalUnderWay
+	UnderWay map[string]drain.UnderWay
 	// Acknowledged says whether the cloud has said that it deletes a node.
 	Acknowledged func(*v1.Node) bool
 	// Sized are the groups that are sized by how full they are, by id, and SizePods what they count as demand.
@@ -35,7 +36,7 @@ type Loop struct {
 	Warnings []string
 	Plan     *Plan // nil: there is none
 	// Outcome is the status of scale-down under Cluster Autoscaler's names, GrowthOutcome that of scale-up; Problem is
-	// why there is no plan.
+	// why there is no plan, or why it is not carried out.
 	Outcome, GrowthOutcome string
 	Problem                error
 	SlackProblem           error // why slack is not kept as planned

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -109,13 +110,10 @@ func markMessages(c *watch.Cluster, slot slotOf, acknowledged func(*v1.Node) boo
 }
 
 // underWayMessages are the removals that go on here.
-func underWayMessages(all map[string]*loadlinev1.RemovalUnderWay,
-	slot slotOf) (removals []*loadlinev1.RemovalUnderWay) {
-	for name, removal := range all {
-		removal.Slot = slot(name)
-		removals = append(removals, removal)
+func underWayMessages(all map[string]drain.UnderWay, slot slotOf) (removals []*loadlinev1.RemovalUnderWay) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		removals = append(removals, &loadlinev1.RemovalUnderWay{Slot: slot(name), NodeGroup: all[name].Group})
 	}
-	slices.SortFunc(removals, func(a, b *loadlinev1.RemovalUnderWay) int { return int(a.GetSlot() - b.GetSlot()) })
 	return removals
 }
 

@@ -3,6 +3,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -145,6 +146,9 @@ func (p *Planner) Plan(ctx context.Context, o *Loop) error {
 	answer := plan.Answer.GetFleet()
 	if len(answer.GetGroups()) != len(o.Groups) {
 		return fmt.Errorf("the plan tells of %d groups, there are %d", len(answer.GetGroups()), len(o.Groups))
+	}
+	if plan.Answer.GetReport() == nil {
+		return errors.New("the plan does not say what it comes to: the engine is of an older version than this process")
 	}
 	o.Plan = plan
 	for i, g := range o.Groups {

@@ -1,7 +1,9 @@
 package tell
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -72,6 +74,9 @@ var gauges = []family{
 	{"left_out_objects", "Objects that plans are made without, since they alone cannot be taken, by kind.",
 		[]string{"kind"}},
 	{NodesAboveLine, "Nodes whose pods have more limits than the load line allows; 0 where there is no line.", nil},
+	{"pending_node_deletions", "Nodes whose removal is under way; kind is empty or drain.", []string{"kind"}},
+	{"slack_placeholders", "Pieces of the room that is kept free: wanted, placed, and pods running for them.",
+		[]string{"state"}},
 	{"scale_down_limit", "Nodes that may go at once; kind is all or drain.", []string{"kind"}},
 	{"max_node_skip_eval_duration_seconds", "How long the planner has not come to look at some node.", nil},
 	{"bill_usd_per_hour", "What nodes cost when moves were looked for last: now, what nothing costs less than " +
@@ -83,7 +88,6 @@ var gauges = []family{
 var loopGauges = []family{
 	{"unneeded_nodes", "Nodes that can go.", nil},
 	{"unremovable_nodes", "Nodes that stay, by reason.", []string{"reason"}},
-	{"pending_node_deletions", "Nodes whose removal is under way; kind is empty or drain.", []string{"kind"}},
 	{"scale_down_in_cooldown", "Whether no removal begins for some time.", nil},
 	{brake, "1 for what holds all removals back.", []string{"brake"}},
 	{"unschedulable_pods_count", "Pods that wait for a node.", nil},
@@ -95,7 +99,6 @@ var loopGauges = []family{
 	{"slack_current_cores", "Room that is free for it now, in cores.", nil},
 	{"slack_target_bytes", "Room that is to be kept free, in bytes of memory.", nil},
 	{"slack_current_bytes", "Room that is free for it now, in bytes of memory.", nil},
-	{placeholders, "Pieces of that room: wanted, placed, and pods running for them.", []string{"state"}},
 	{"sized_group_utilization_percent", "What is requested of a sized group, of what its untainted nodes offer; " +
 		"resource is cpu or memory. A group without such nodes has none.", []string{"node_group", "resource"}},
 	{"sized_group_delta_nodes", "Nodes that a sized group wins, or if negative loses.", []string{"node_group"}},
@@ -106,10 +109,7 @@ var loopGauges = []family{
 	{"replacement_moves", "Moves that are carried out, by phase: ordered, draining or giving back.", []string{"phase"}},
 }
 
-const (
-	brake        = "scale_down_brake"
-	placeholders = "slack_placeholders"
-)
+const brake = "scale_down_brake"
 
 // Metrics are served on /metrics, from a registry of their own, beside what Kubernetes libraries count. No label holds
 // the name of a node or a pod.
@@ -117,6 +117,7 @@ type Metrics struct {
 	Registry           *prometheus.Registry
 	counters           map[string]*prometheus.CounterVec
 	gauges             map[string]*prometheus.GaugeVec
+	families           map[string]family // those that an engine may tell
 	loop               *loopCollector
 	duration, deletion *prometheus.HistogramVec
 }
@@ -128,7 +129,7 @@ func NewMetrics(version string) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(first, 2, 14)}, labels)
 	}
 	m := &Metrics{Registry: prometheus.NewRegistry(), counters: map[string]*prometheus.CounterVec{},
-		gauges: map[string]*prometheus.GaugeVec{}, loop: newLoopCollector(),
+		gauges: map[string]*prometheus.GaugeVec{}, loop: newLoopCollector(), families: map[string]family{},
 		duration: histogram("function_duration_seconds", "Time that parts of a loop take.", 0.1/64, "function"),
 		deletion: histogram("node_deletion_duration_seconds",
 			"Time from the taint of a node to the end of its removal; kind is empty or drain.", 0.5, "kind", "result")}
@@ -144,8 +145,17 @@ func NewMetrics(version string) *Metrics {
 		m.gauges[f.name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: prefix + f.name, Help: f.help}, f.labels)
 		m.Registry.MustRegister(m.gauges[f.name])
 	}
+	for _, f := range slices.Concat(counters, gauges, loopGauges) {
+		m.families[f.name] = f
+	}
 	for _, name := range []string{Leader, LastLoop, NodesAboveLine} {
 		m.Set(name, 0)
+	}
+	for _, part := range []string{"scaleUp", "slack", "drain"} {
+		m.Count("plans_cut_short_total", 0, part) // so that a rate can be taken before the first one
+	}
+	for _, result := range []string{"begun", "done", "givenUp"} {
+		m.Count("replacement_moves_total", 0, result)
 	}
 	return m
 }
@@ -163,31 +173,30 @@ func (m *Metrics) Set(name string, value float64, labels ...string) {
 // Failed counts what could not be done in a loop.
 func (m *Metrics) Failed(what string) { m.Count(errorsTotal, 1, what) }
 
-// told takes over what the engine tells of a plan, and how many placeholders run; nil: there is no plan, and but for
-// the brake nothing changes.
-func (m *Metrics) told(report *loadlinev1.LoopReport, running int) {
-	if report == nil {
-		isBrake := func(value *loadlinev1.MetricValue) bool { return value.Name == brake }
-		m.loop.tell(append(slices.DeleteFunc(m.loop.told(), isBrake),
-			&loadlinev1.MetricValue{Name: brake, Labels: []string{"NoPlan"}, Value: 1}))
-		return
-	}
-	var values []*loadlinev1.MetricValue
-	for _, value := range report.Metrics {
+// told takes over what the engine tells of a plan. What a later engine tells beyond the metrics here is passed over.
+func (m *Metrics) told(report *loadlinev1.LoopReport) {
+	values := map[string]*loadlinev1.MetricValue{}
+	for _, value := range report.GetMetrics() {
+		if f, known := m.families[value.Name]; !known || len(f.labels) != len(value.Labels) {
+			continue
+		}
 		switch {
 		case m.counters[value.Name] != nil:
-			m.Count(value.Name, value.Value, value.Labels...)
+			m.Count(value.Name, max(0, value.Value), value.Labels...)
 		case m.gauges[value.Name] != nil:
 			m.Set(value.Name, value.Value, value.Labels...)
-		case m.loop.descriptions[value.Name] != nil:
-			values = append(values, value)
+		default:
+			values[value.Name+"\n"+strings.Join(value.Labels, "\n")] = value
 		}
 	}
-	if report.GetStatus().GetClusterWide().GetSlack() != nil {
-		values = append(values, &loadlinev1.MetricValue{Name: placeholders, Labels: []string{"running"},
-			Value: float64(running)})
-	}
-	m.loop.tell(values)
+	m.loop.tell(slices.Collect(maps.Values(values)))
+}
+
+// withoutPlan keeps what the last plan told, but for what holds removals back and for groups that are sized.
+func (m *Metrics) withoutPlan() {
+	m.loop.tell(append(slices.DeleteFunc(m.loop.told(), func(value *loadlinev1.MetricValue) bool {
+		return value.Name == brake || strings.HasPrefix(value.Name, "sized_group_")
+	}), &loadlinev1.MetricValue{Name: brake, Labels: []string{"NoPlan"}, Value: 1}))
 }
 
 // loopCollector collects what the engine told of the last plan, all of it at once.

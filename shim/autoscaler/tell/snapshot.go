@@ -41,18 +41,20 @@ type snapshot struct {
 const describeTime = 3 * time.Second
 
 // snapshotOf returns what there is to be seen of a loop that took so long and ended at that time of the wall clock:
-// what the engine tells of the plan, and what only this process knows.
-func (t *Teller) snapshotOf(o *plan.Loop, status *loadlinev1.AutoscalerStatus, wall time.Time,
-	took time.Duration) *snapshot {
-	s := &snapshot{at: wall.Add(-took), took: took, outcome: o.Outcome, Page: report.FromLoop(o.Report())}
-	page, problem := &s.Page, status.Message
-	if o.Problem != nil {
-		problem = "The last loop has no plan: " + o.Problem.Error()
+// what the report tells, and what only this process knows.
+func (t *Teller) snapshotOf(o *plan.Loop, told *loadlinev1.LoopReport, wall time.Time, took time.Duration) *snapshot {
+	s := &snapshot{at: wall.Add(-took), took: took, outcome: o.Outcome, Page: report.FromLoop(told)}
+	page, status := &s.Page, told.Status
+	problem := status.Message
+	if o.Problem != nil && o.Plan == nil {
+		problem = "The last loop has no plan: " + problem
+	} else if o.Problem != nil {
+		problem = "The last plan is not carried out: " + problem
 	}
 	page.Warnings = slices.DeleteFunc(slices.Concat([]string{problem, o.LeftOut.Line(mostShownRows)}, page.Warnings,
 		status.Warnings), func(warning string) bool { return warning == "" })
 	waiting, pending := waitingPods(t.cluster, o.Now)
-	page.Tables = append([]report.TitledGrid{waiting}, page.Tables...)
+	page.Tables = append([]report.TitledGrid{waiting, goingNodes(o, told.NodesThatGo, page.Notes)}, page.Tables...)
 	page.Lines = slices.Concat(page.Lines, billLine(status.ClusterWide.Replacement.GetBill()), []string{
 		fmt.Sprintf("%s, %s, %d of them waiting for a node.", report.Counted(len(t.cluster.Nodes), "node"),
 			report.Counted(len(t.cluster.Pods), "pod"), pending)})
@@ -65,6 +67,30 @@ func (t *Teller) snapshotOf(o *plan.Loop, status *loadlinev1.AutoscalerStatus, w
 	})
 	return s
 }
+
+// goingNodes returns the nodes whose removal is under way, then those that could go, and notes what the former do.
+func goingNodes(o *plan.Loop, could *loadlinev1.PageTable, notes map[string]string) report.TitledGrid {
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(o.UnderWay)) {
+		d := o.UnderWay[name]
+		notes[name] = "going: " + d.Stage
+		rows = append(rows, []string{name, d.Group, d.Stage, lasted(o.Now, d.Since), ""})
+	}
+	table, total := report.FromTable(could), int(could.RowsTotal)+len(o.UnderWay)
+	for _, row := range table.Rows {
+		if _, goes := o.UnderWay[row[0]]; !goes {
+			rows = append(rows, row)
+		} else {
+			total-- // its removal has begun since the plan
+		}
+	}
+	table.Rows = rows[:min(len(rows), mostShownRows)]
+	table.Note = report.Others(total-len(table.Rows), could.RowsAre)
+	return table
+}
+
+// lasted writes for how long something has been so.
+func lasted(now, since time.Time) string { return max(0, now.Sub(since)).Round(time.Second).String() }
 
 // billLine tells what nodes cost; nil: nobody has looked.
 func billLine(bill *loadlinev1.BillStatus) []string {
@@ -135,8 +161,7 @@ func waitingPods(c *watch.Cluster, now time.Time) (table report.TitledGrid, coun
 		return cmp.Or(a.since.Compare(b.since), strings.Compare(a.name, b.name))
 	})
 	for _, w := range owners[:min(len(owners), mostShownRows)] {
-		table.Rows = append(table.Rows, []string{w.name, strconv.Itoa(w.count),
-			max(0, now.Sub(w.since)).Round(time.Second).String(), w.pod})
+		table.Rows = append(table.Rows, []string{w.name, strconv.Itoa(w.count), lasted(now, w.since), w.pod})
 	}
 	table.Note = report.Others(len(owners)-mostShownRows, "owner")
 	return table, len(c.Unbound)

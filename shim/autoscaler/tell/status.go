@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -24,14 +26,17 @@ import (
 // topEntries is how many objects that are left out the status and the log name.
 const topEntries = 5
 
-// statusOf returns what the ConfigMap tells: what the engine tells of the plan, and what only this process knows.
-func (t *Teller) statusOf(o *plan.Loop) *loadlinev1.AutoscalerStatus {
-	s := o.Report().GetStatus()
-	if s == nil {
-		s = t.statusWithoutPlan(o)
-	}
+// statusOf completes the status of a report with what only this process knows.
+func (t *Teller) statusOf(o *plan.Loop, s *loadlinev1.AutoscalerStatus) *loadlinev1.AutoscalerStatus {
 	all := s.ClusterWide
 	all.Health.Pods, all.ScaleUp.Result, all.ScaleDown.Result = int32(len(t.cluster.Pods)), o.GrowthOutcome, o.Outcome
+	all.Health.NodeCounts.Registered.Total = int32(len(t.cluster.Nodes))
+	for _, name := range slices.Sorted(maps.Keys(o.UnderWay)) {
+		all.ScaleDown.Removing = append(all.ScaleDown.Removing, fmt.Sprintf("%s: %s", name, o.UnderWay[name].Stage))
+	}
+	if o.Problem != nil {
+		s.Message, all.Health.Status = o.Problem.Error(), "Unknown"
+	}
 	if kept := all.Slack; kept != nil {
 		kept.Keep, kept.Running = t.config.Slack.Keep, int32(len(t.cluster.Standing))
 		if t.config.Mode != config.Act {
@@ -55,17 +60,35 @@ func (t *Teller) statusOf(o *plan.Loop) *loadlinev1.AutoscalerStatus {
 	return s
 }
 
-func (t *Teller) statusWithoutPlan(o *plan.Loop) *loadlinev1.AutoscalerStatus {
-	counts := &loadlinev1.NodeCounts{Registered: &loadlinev1.RegisteredNodeCounts{Total: int32(len(t.cluster.Nodes))}}
-	s := &loadlinev1.AutoscalerStatus{Time: o.Now.UTC().Format(time.RFC3339), AutoscalerStatus: "Running",
+// reportOf returns what the engine tells of a loop, or else what is known without a plan.
+func (t *Teller) reportOf(o *plan.Loop) *loadlinev1.LoopReport {
+	if report := o.Report(); report != nil {
+		return report
+	}
+	counts := &loadlinev1.NodeCounts{Registered: &loadlinev1.RegisteredNodeCounts{}}
+	status := &loadlinev1.AutoscalerStatus{Time: o.Now.UTC().Format(time.RFC3339), AutoscalerStatus: "Running",
 		Mode: t.config.Mode, ClusterWide: &loadlinev1.ClusterWideStatus{
 			Health:    &loadlinev1.ClusterHealth{Status: "Unknown", NodeCounts: counts},
 			ScaleUp:   &loadlinev1.ScaleUpStatus{Status: "NoActivity"},
 			ScaleDown: &loadlinev1.ScaleDownStatus{Status: "NoCandidates"}}}
-	if o.Problem != nil {
-		s.Message = o.Problem.Error()
+	if t.config.Decides(config.ReplaceDecision) {
+		status.ClusterWide.Replacement = &loadlinev1.ReplacementStatus{Status: "NoActivity"}
 	}
-	return s
+	going := map[string]int32{}
+	for _, removal := range o.UnderWay {
+		going[removal.Group]++
+	}
+	report := &loadlinev1.LoopReport{Status: status, NodesThatGo: &loadlinev1.PageTable{Title: "Nodes that go",
+		None: "None is going.", RowsAre: "node",
+		Header: []string{"NODE", "NODE GROUP", "STATE", "NOT NEEDED FOR", "PODS TO MOVE"}}}
+	for _, g := range o.Groups {
+		low, high, target := int32(g.Min), int32(g.Max), int32(g.Target)
+		status.NodeGroups = append(status.NodeGroups, &loadlinev1.NodeGroupStatus{Name: g.ID,
+			Health: &loadlinev1.NodeGroupHealth{Status: "Unknown", CloudProviderTarget: target, MinSize: low, MaxSize: high}})
+		report.Groups = append(report.Groups, &loadlinev1.PageGroup{Name: g.ID, MinSize: low, MaxSize: high,
+			Target: target, Nodes: target, Going: going[g.ID]})
+	}
+	return report
 }
 
 // lastUpdated is the annotation of Cluster Autoscaler's ConfigMap.
@@ -119,6 +142,7 @@ func withoutEmpty(of any) any {
 		for i := range v {
 			v[i] = withoutEmpty(v[i])
 		}
+		return slices.DeleteFunc(v, func(entry any) bool { return entry == nil })
 	case string:
 		if v == "" {
 			return nil

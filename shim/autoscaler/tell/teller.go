@@ -58,50 +58,79 @@ func New(c *watch.Cluster, options *config.Configuration, client kubernetes.Inte
 		said: said{pods: newSaidEvents(), leftOut: newSaidEvents(), lines: map[string]string{}}}
 }
 
+// TellPlan tells what the engine says of a plan, before it is carried out: the process may end meanwhile.
+func (t *Teller) TellPlan(o *plan.Loop) {
+	t.Metrics.told(o.Report())
+	t.Metrics.Set("max_node_skip_eval_duration_seconds", t.skips.update(o.Plan.NotEvaluated(), o.Now).Seconds())
+	t.tellNodes(o.Report().GetEvents())
+	for _, line := range o.Report().GetLog() {
+		values := make([]any, len(line.Values))
+		for i, value := range line.Values {
+			values[i] = value
+		}
+		klog.InfoS(line.Message, values...)
+	}
+}
+
 // Tell tells of a loop that took so long and ended at that time of the wall clock.
 func (t *Teller) Tell(ctx context.Context, o *plan.Loop, wall time.Time, took time.Duration) {
 	t.Metrics.Count("decision_total", 1, "drain", o.Outcome)
 	t.Metrics.Count("decision_total", 1, "scaleUp", o.GrowthOutcome)
 	t.gatherLeftOut(o)
-	status := t.statusOf(o)
-	t.Metrics.told(o.Report(), len(t.cluster.Standing))
-	if o.Plan != nil {
-		t.Metrics.Set("max_node_skip_eval_duration_seconds", t.skips.update(o.Plan.NotEvaluated(), o.Now).Seconds())
-	}
-	t.tellNodes(o.Report().GetEvents())
-	t.log(o, status)
+	report := t.reportOf(o)
+	status := t.statusOf(o, report.Status)
+	t.setMetrics(o, status)
 	t.tellLeftOut(o)
-	t.Snapshot.Store(t.snapshotOf(o, status, wall, took))
+	if o.Plan != nil {
+		t.log(o, status)
+	}
+	t.Snapshot.Store(t.snapshotOf(o, report, wall, took))
 	if err := t.write(ctx, status); err != nil && ctx.Err() == nil {
 		t.Metrics.Failed("status")
 		klog.ErrorS(err, "Status cannot be written")
 	}
 }
 
-// log logs what the engine says, and what a loop comes to. What stays the same is logged once, but the last at a level
-// at which each loop is worth a line.
-func (t *Teller) log(o *plan.Loop, status *loadlinev1.AutoscalerStatus) {
-	for _, line := range o.Report().GetLog() {
-		values := make([]any, len(line.Values))
-		for i, value := range line.Values {
-			values[i] = value
-		}
-		if line.Key == "" || t.isNew(line.Key, strings.Join(line.Values, "\n")) {
-			klog.InfoS(line.Message, values...)
+// setMetrics sets the metrics of what only this process knows.
+func (t *Teller) setMetrics(o *plan.Loop, status *loadlinev1.AutoscalerStatus) {
+	if o.Plan == nil {
+		t.Metrics.withoutPlan()
+	}
+	empty := 0
+	for _, d := range o.UnderWay {
+		if d.Empty {
+			empty++
 		}
 	}
-	if warnings := strings.Join(status.Warnings, "\n"); t.isNew("warnings", warnings) && warnings != "" {
+	t.Metrics.Set("pending_node_deletions", float64(empty), "empty")
+	t.Metrics.Set("pending_node_deletions", float64(len(o.UnderWay)-empty), "drain")
+	if kept := status.ClusterWide.Slack; kept != nil {
+		for state, pieces := range map[string]int32{"wanted": kept.Wanted, "placed": kept.Placed, "running": kept.Running} {
+			t.Metrics.Set("slack_placeholders", float64(pieces), state)
+		}
+	}
+}
+
+// log logs what a plan comes to. What stays the same is logged once, but the last at a level at which each loop is
+// worth a line.
+func (t *Teller) log(o *plan.Loop, status *loadlinev1.AutoscalerStatus) {
+	if warnings := strings.Join(status.Warnings, "\n"); t.isNew("warnings", warnings) {
 		for _, warning := range status.Warnings {
 			klog.InfoS("Warning: " + warning)
 		}
 	}
-	if o.Plan == nil {
-		return
+	for _, g := range status.NodeGroups {
+		if s := g.Size; s != nil {
+			values := []any{"group", g.Name, "cpu", s.Cpu, "memory", s.Memory, "action", s.Action, "delta", s.Delta,
+				"reason", s.Reason, "tainted", s.Tainted, "held", s.Held, "dryMode", s.DryMode, "warnings", s.Warnings}
+			if t.isNew("size of "+g.Name, fmt.Sprint(values...)) {
+				klog.V(2).InfoS("Sized", values...)
+			}
+		}
 	}
-	up, down := status.ClusterWide.ScaleUp, status.ClusterWide.ScaleDown
-	values := []any{"outcome", o.Outcome, "canGo", down.Candidates, "stay", o.Plan.Staying(),
-		"underWay", len(o.UnderWay), "brake", down.Brake, "limit", down.Limit, "growth", o.GrowthOutcome,
-		"waiting", up.PendingPods}
+	values := []any{"outcome", o.Outcome, "canGo", len(o.Plan.GetRemove()), "stay", o.Plan.Staying(),
+		"underWay", len(o.UnderWay), "brake", o.Plan.GetBrake(), "limit", o.Plan.GetLimit(),
+		"growth", o.GrowthOutcome, "waiting", status.ClusterWide.ScaleUp.PendingPods}
 	level := klog.Level(4)
 	if t.isNew("plan", fmt.Sprint(values...)) {
 		level = 2

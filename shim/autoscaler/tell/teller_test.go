@@ -49,24 +49,26 @@ warnings:
 	}
 }
 
-// What the engine tells of a plan is served until the next plan, counters add up, and the bill stays.
+// What the engine tells of a plan is served until the next plan, counters add up, and the bill stays. What a later
+// engine tells otherwise, or twice, harms nothing.
 func TestToldMetrics(t *testing.T) {
 	m := NewMetrics("test")
 	value := func(name string, value float64, labels ...string) *loadlinev1.MetricValue {
 		return &loadlinev1.MetricValue{Name: name, Labels: labels, Value: value}
 	}
-	slack := &loadlinev1.AutoscalerStatus{ClusterWide: &loadlinev1.ClusterWideStatus{
-		Slack: &loadlinev1.KeptSlackStatus{}}}
-	m.told(&loadlinev1.LoopReport{Status: slack, Metrics: []*loadlinev1.MetricValue{
-		value("unremovable_nodes", 3, "NotUnderutilized"), value("replacement_moves_total", 1, "begun"),
-		value("bill_usd_per_hour", 2.5, "now"), value("of_a_later_engine", 1)}}, 7)
 	m.told(&loadlinev1.LoopReport{Metrics: []*loadlinev1.MetricValue{
-		value("unremovable_nodes", 2, "Unready"), value("replacement_moves_total", 2, "begun")}}, 7)
+		value("unremovable_nodes", 3, "NotUnderutilized"), value("replacement_moves_total", 1, "begun"),
+		value("bill_usd_per_hour", 2.5, "now")}})
+	m.told(&loadlinev1.LoopReport{Metrics: []*loadlinev1.MetricValue{
+		value("unremovable_nodes", 1, "Unready"), value("unremovable_nodes", 2, "Unready"),
+		value("replacement_moves_total", 2, "begun"), value("sized_group_locked", 1, "g"),
+		value("of_a_later_engine", 1), value("bill_usd_per_hour", 1), value("errors_total", 1, "a", "b"),
+		value("unneeded_nodes", 1, "a"), value("plans_cut_short_total", -1, "drain")}})
 	expect := func(want string) {
 		t.Helper()
 		if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), prefix+"unremovable_nodes",
-			prefix+"replacement_moves_total", prefix+"bill_usd_per_hour", prefix+"slack_placeholders",
-			prefix+"scale_down_brake"); err != nil {
+			prefix+"replacement_moves_total", prefix+"bill_usd_per_hour", prefix+"unneeded_nodes",
+			prefix+"scale_down_brake", prefix+"errors_total", prefix+"sized_group_locked"); err != nil {
 			t.Error(err)
 		}
 	}
@@ -77,13 +79,18 @@ loadline_autoscaler_bill_usd_per_hour{kind="now"} 2.5
 # HELP loadline_autoscaler_replacement_moves_total Moves by what became of them: begun, done or givenUp.
 # TYPE loadline_autoscaler_replacement_moves_total counter
 loadline_autoscaler_replacement_moves_total{result="begun"} 3
+loadline_autoscaler_replacement_moves_total{result="done"} 0
+loadline_autoscaler_replacement_moves_total{result="givenUp"} 0
 # HELP loadline_autoscaler_unremovable_nodes Nodes that stay, by reason.
 # TYPE loadline_autoscaler_unremovable_nodes gauge
 loadline_autoscaler_unremovable_nodes{reason="Unready"} 2
 `
-	expect(plan)
-	m.told(nil, 0)
-	m.told(nil, 0)
+	expect(plan + `# HELP loadline_autoscaler_sized_group_locked Whether a sized group does nothing because it grew a short time ago.
+# TYPE loadline_autoscaler_sized_group_locked gauge
+loadline_autoscaler_sized_group_locked{node_group="g"} 1
+`)
+	m.withoutPlan()
+	m.withoutPlan()
 	expect(plan + `# HELP loadline_autoscaler_scale_down_brake 1 for what holds all removals back.
 # TYPE loadline_autoscaler_scale_down_brake gauge
 loadline_autoscaler_scale_down_brake{brake="NoPlan"} 1

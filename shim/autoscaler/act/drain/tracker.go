@@ -9,9 +9,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
-
-	"loadline.dev/shim/api/loadlinev1"
 )
+
+// UnderWay is a removal under way, as it is seen from outside.
+type UnderWay struct {
+	Group string
+	Since time.Time
+	Empty bool
+	Stage string // for people
+}
 
 // Eviction is one that was accepted.
 type Eviction struct {
@@ -39,14 +45,13 @@ type tracker struct {
 	acknowledged map[types.UID]*v1.Node
 }
 
-// UnderWay returns the removals under way, by node, but for the slots of the nodes.
-func (t *tracker) UnderWay() map[string]*loadlinev1.RemovalUnderWay {
+// UnderWay returns the removals under way, by node.
+func (t *tracker) UnderWay() map[string]UnderWay {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := make(map[string]*loadlinev1.RemovalUnderWay, len(t.underWay))
+	all := make(map[string]UnderWay, len(t.underWay))
 	for name, d := range t.underWay {
-		all[name] = &loadlinev1.RemovalUnderWay{Node: name, NodeGroup: d.Group, SinceS: d.Since.Unix(), Empty: d.Empty,
-			Stage: d.told}
+		all[name] = UnderWay{Group: d.Group, Since: d.Since, Empty: d.Empty, Stage: d.told}
 	}
 	return all
 }
