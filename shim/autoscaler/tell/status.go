@@ -47,8 +47,8 @@ func (t *Teller) statusOf(o *plan.Loop, s *loadlinev1.AutoscalerStatus) *loadlin
 		}
 	}
 	if moves := all.Replacement; moves != nil {
-		moves.Bill = cmp.Or(moves.Bill, t.bill)
-		t.bill = moves.Bill
+		moves.Bill = cmp.Or(moves.Bill, t.said.bill)
+		t.said.bill = moves.Bill
 	}
 	for _, g := range s.NodeGroups {
 		if g.Size != nil {

@@ -35,15 +35,15 @@ type Teller struct {
 	Loads    func() (report.Placement, error)
 	said     said
 	skips    skipTracker
-	bill     *loadlinev1.BillStatus // of the last loop that looked for moves
 	Line     lineWatch
 }
 
 // said is what has been told, so that it is told once.
 type said struct {
 	pods    saidEvents
-	leftOut saidEvents        // of objects that plans are made without
-	lines   map[string]string // of the log, by what they are about
+	leftOut saidEvents             // of objects that plans are made without
+	lines   map[string]string      // of the log, by what they are about
+	bill    *loadlinev1.BillStatus // of the last loop that looked for moves
 }
 
 // New returns what tells of the loops of the leader of a term.
