@@ -60,14 +60,18 @@ v1::NodeCounts CountsOf(const v1::GroupSight& group) {
 }
 
 v1::NodeCounts CountsOfAll(const v1::LoopFleetAnswer& fleet) {
-  v1::NodeCounts all;
-  v1::RegisteredNodeCounts* const registered = all.mutable_registered();
+  int64_t not_started = 0, unregistered = 0, long_unregistered = 0;  // a cloud may tell of any number
   for (const v1::GroupSight& group : fleet.groups()) {
     const v1::NodeCounts counts = CountsOf(group);
-    registered->set_not_started(registered->not_started() + counts.registered().not_started());
-    all.set_unregistered(all.unregistered() + counts.unregistered());
-    all.set_long_unregistered(all.long_unregistered() + counts.long_unregistered());
+    not_started += counts.registered().not_started();
+    unregistered += counts.unregistered();
+    long_unregistered += counts.long_unregistered();
   }
+  v1::NodeCounts all;
+  v1::RegisteredNodeCounts* const registered = all.mutable_registered();
+  registered->set_not_started(Clamped32(not_started));
+  all.set_unregistered(Clamped32(unregistered));
+  all.set_long_unregistered(Clamped32(long_unregistered));
   registered->set_total(Clamped32(fleet.nodes()));
   registered->set_ready(Clamped32(fleet.ready_nodes()));
   registered->set_unready(Clamped32(fleet.unready_nodes()));

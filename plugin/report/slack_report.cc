@@ -120,17 +120,17 @@ v1::KeptSlackStatus SlackStatusOf(const v1::PlanSlackResponse& slack) {
 }
 
 void TellSlack(const v1::PlanSlackResponse& slack, v1::LoopReport* report) {
-  int64_t wanted_cpu = 0, wanted_bytes = 0, ready_cpu = 0, ready_bytes = 0;
+  double wanted_cpu = 0, wanted_bytes = 0, ready_cpu = 0, ready_bytes = 0;  // amounts are up to 2^62 each
   for (const v1::ClassSlack& of : slack.classes()) {
-    wanted_cpu += of.sum().milli_cpu();
-    wanted_bytes += of.sum().memory_bytes();
-    ready_cpu += of.ready().milli_cpu();
-    ready_bytes += of.ready().memory_bytes();
+    wanted_cpu += static_cast<double>(of.sum().milli_cpu());
+    wanted_bytes += static_cast<double>(of.sum().memory_bytes());
+    ready_cpu += static_cast<double>(of.ready().milli_cpu());
+    ready_bytes += static_cast<double>(of.ready().memory_bytes());
   }
-  AddMetric("slack_target_cores", {}, static_cast<double>(wanted_cpu) / 1000, report);
-  AddMetric("slack_current_cores", {}, static_cast<double>(ready_cpu) / 1000, report);
-  AddMetric("slack_target_bytes", {}, static_cast<double>(wanted_bytes), report);
-  AddMetric("slack_current_bytes", {}, static_cast<double>(ready_bytes), report);
+  AddMetric("slack_target_cores", {}, wanted_cpu / 1000, report);
+  AddMetric("slack_current_cores", {}, ready_cpu / 1000, report);
+  AddMetric("slack_target_bytes", {}, wanted_bytes, report);
+  AddMetric("slack_current_bytes", {}, ready_bytes, report);
   AddClasses(slack, report);
 }
 

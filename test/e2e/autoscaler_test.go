@@ -217,8 +217,7 @@ func (s *scaled) startPods() {
 
 func (s *scaled) wait(what string, holds func() bool) {
 	s.t.Helper()
-	// A busy kube-scheduler may miss that a pod fits by now. It looks at all of them again after five minutes.
-	s.waitWithin(6*time.Minute, what, holds)
+	s.waitWithin(4*time.Minute, what, holds)
 }
 
 func (s *scaled) waitWithin(atMost time.Duration, what string, holds func() bool) {

@@ -371,6 +371,23 @@ TEST_F(ReportTest, TellsOfSizes) {
   EXPECT_THAT(Metrics(Report()), Not(Contains("sized_group_utilization_percent{n,cpu} 75.04")));
 }
 
+// Sums are as large as they can be told, whatever the cloud says of single groups.
+TEST_F(ReportTest, SumsDoNotOverflow) {
+  for (int32_t i = 0; i < 3; ++i) {
+    v1::GroupSight* const group = AddGroup(absl::StrCat("g", i), 1, i);
+    group->set_coming(INT32_MAX);
+    group->set_starting(INT32_MAX);
+    group->set_late(INT32_MAX);
+    AddClass(absl::StrCat("c", i), v1::SLACK_READY, int64_t{1} << 62, 0, answer_.mutable_slack());
+  }
+  const v1::LoopReport report = Report();
+  const v1::NodeCounts& counts = report.status().cluster_wide().health().node_counts();
+  EXPECT_EQ(counts.unregistered(), INT32_MAX);
+  EXPECT_EQ(counts.long_unregistered(), INT32_MAX);
+  EXPECT_EQ(counts.registered().not_started(), INT32_MAX);
+  EXPECT_THAT(Metrics(report), Contains(absl::StrCat("slack_target_cores{} ", 3 * 0x1p62 / 1000)));
+}
+
 // A thousand groups that all fail with long texts, a long id and a problem: the report stays below 1 MiB, and
 // in its shorter form below 20 KiB.
 TEST_F(ReportTest, StaysSmall) {

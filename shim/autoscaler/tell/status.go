@@ -51,8 +51,8 @@ func (t *Teller) statusOf(o *plan.Loop, s *loadlinev1.AutoscalerStatus) *loadlin
 		t.said.bill = moves.Bill
 	}
 	for _, g := range s.NodeGroups {
-		if g.Size != nil {
-			g.Size.Warnings = sizing.Warnings(o.Sized[g.Name].Size, o.SizePods)
+		if sized := o.Sized[g.Name]; g.Size != nil && sized != nil {
+			g.Size.Warnings = sizing.Warnings(sized.Size, o.SizePods)
 		}
 	}
 	s.Warnings, s.LeftOut = slices.Concat(o.Warnings, s.Warnings), leftOutStatus(o)
