@@ -1,13 +1,8 @@
 #include "core/cluster/node_offer.h"
 
-#include <optional>
+#include "core/cluster/gpu_resources.h"
 
 namespace loadline {
-namespace {
-
-constexpr char kGpuResource[] = "nvidia.com/gpu";
-
-}  // namespace
 
 NodeOffer OfferOf(const NodeShape& node, const ResourceNames& names,
                   std::span<const std::string> gpu_labels) {
@@ -16,8 +11,7 @@ NodeOffer OfferOf(const NodeShape& node, const ResourceNames& names,
     const std::string* const type = node.labels.Find(label);
     if (type == nullptr) continue;
     offer.gpu_type = *type;
-    const std::optional<ResourceId> gpu = names.Find(kGpuResource);
-    if (gpu.has_value()) offer.gpus = node.allocatable.Get(*gpu);
+    offer.gpus = GpusOf(node.allocatable, names);
     break;
   }
   return offer;

@@ -27,7 +27,7 @@ struct NodeOffer {
 };
 
 // Returns what the node offers. The type of its GPUs is the value of the first of `gpu_labels` that it
-// carries, their number its allocatable nvidia.com/gpu, which is 0 until a device plugin runs there. A node
+// carries, their number what it offers of GpuResources(), which is 0 until a device plugin runs there. A node
 // with devices and none of the labels has no type, and its GPUs count for nothing. Cost: O(labels). Source:
 // processors/customresources/gpu_processor.go of Cluster Autoscaler.
 NodeOffer OfferOf(const NodeShape& node, const ResourceNames& names, std::span<const std::string> gpu_labels);

@@ -5,12 +5,11 @@
 
 #include "absl/algorithm/container.h"
 #include "core/base/amount.h"
+#include "core/cluster/gpu_resources.h"
 #include "core/drain/rules.h"
 
 namespace loadline {
 namespace {
-
-constexpr char kGpu[] = "nvidia.com/gpu";
 
 // The requests for one resource: what counts, and what is ignored.
 struct Requests {
@@ -43,14 +42,16 @@ double Share(const Requests& requests, int64_t allocatable) {
 
 Utilization GpuUtilization(const ClusterState& state, Slot slot, const UtilizationOptions& options,
                            int64_t now_s) {
-  const std::optional<ResourceId> gpu = state.resource_names().Find(kGpu);
-  if (!gpu.has_value()) return {.resource = kGpu};
-  const int64_t allocatable = state.node_shape(slot).allocatable.Get(*gpu);
-  if (allocatable == 0) return {.resource = kGpu};
+  const ResourceNames& names = state.resource_names();
+  const ResourceAmounts& allocatable = state.node_shape(slot).allocatable;
+  const absl::string_view name = GpuResourceOf(allocatable, names);
+  if (name.empty()) return {.resource = kNvidiaGpu};
+  const ResourceId gpu = *names.Find(name);
   // Cluster Autoscaler ignores no pod here.
   UtilizationOptions all = options;
   all.ignore_daemonsets = all.ignore_mirror_pods = false;
-  return {.value = Share(RequestsOf(state, slot, *gpu, all, now_s), allocatable), .resource = kGpu};
+  return {.value = Share(RequestsOf(state, slot, gpu, all, now_s), allocatable.Get(gpu)),
+          .resource = std::string(name)};
 }
 
 std::optional<Utilization> FullestPool(std::span<const DevicePool> pools) {

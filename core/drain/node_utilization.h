@@ -44,7 +44,8 @@ struct Utilization {
 
 // Returns the larger one of cpu and memory, each
 //   requests of the pods that count / (allocatable - requests of the pods that are ignored)
-// On a node with a GPU label only GPUs count, and none where they are not there yet; else, on one with device
+// On a node with a GPU label only GPUs count, those of the first of GpuResources() that it offers, and none
+// where they are not there yet; else, on one with device
 // pools, only the fullest pool. Ties: cpu before memory, pools by name. Pods that have been terminating for
 // long are left out, and finished pods hold nothing. Where ignored pods leave nothing: 0 when no other pod
 // requests any, else infinite; there Cluster Autoscaler divides by 0. nullopt: it cannot be computed, as the

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/gpu_resources.h"
 #include "core/loop/hand_over.h"
 #include "core/loop/see_fleet.h"
 
@@ -94,7 +95,7 @@ LoopView::LoopView(const World* world, const Cloud* cloud, const ObservedCluster
     group.name = of.name;
     group.min_nodes = of.min_nodes;
     group.max_nodes = of.max_nodes;
-    if (of.gpus > 0) group.template_devices.push_back(FleetKey(ShapesOf::kGpuName));
+    if (of.gpus > 0) group.template_devices.push_back(FleetKey(kNvidiaGpu));
   }
   told_.first = true;
   RandomStream unread(world->scenario().seed, SimPurpose::kUnreadGroup);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/gpu_resources.h"
 #include "core/cluster/pod_resources.h"
 
 namespace loadline {
@@ -30,7 +31,7 @@ PodRules RulesOf(const SimWorkload& workload) {
 }  // namespace
 
 ShapesOf::ShapesOf(const Scenario& scenario)
-    : scenario_(scenario), pods_(names_.Intern("pods")), gpus_(names_.Intern(kGpuName)) {}
+    : scenario_(scenario), pods_(names_.Intern("pods")), gpus_(names_.Intern(kNvidiaGpu)) {}
 
 ObjectKind ShapesOf::KindOf(const SimWorkload& workload) {
   switch (workload.kind) {

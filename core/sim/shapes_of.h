@@ -36,8 +36,6 @@ class ShapesOf {
   static ObjectKind KindOf(const SimWorkload& workload);
   // Of the object itself, whatever its pods say.
   static std::string UidOf(int32_t workload);
-  // What devices are called.
-  static constexpr char kGpuName[] = "nvidia.com/gpu";
 
  private:
   const SimWorkload& At(int32_t workload) const { return scenario_.workloads[static_cast<size_t>(workload)]; }

@@ -10,7 +10,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/amount.h"
+#include "core/cluster/gpu_resources.h"
+#include "core/price/capacity_type.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
@@ -20,20 +21,11 @@
 namespace loadline {
 namespace {
 
-// The first one is GCE's own "GPU", of which its prices speak.
-constexpr absl::string_view kGpuResources[] = {"nvidia.com/gpu", "habana.ai/gaudi", "gpu.intel.com/xe",
-                                               "amd.com/gpu", "microsoft.com/directx"};
 constexpr absl::string_view kGceGpuLabel = "cloud.google.com/gke-accelerator";
 constexpr absl::string_view kGpuLabels[] = {kGceGpuLabel, "k8s.amazonaws.com/accelerator",
                                             "kubernetes.azure.com/accelerator"};
 constexpr absl::string_view kInstanceTypeLabels[] = {"node.kubernetes.io/instance-type",
                                                      "beta.kubernetes.io/instance-type"};
-constexpr std::pair<absl::string_view, absl::string_view> kSpotLabels[] = {
-    {"cloud.google.com/gke-spot", "true"},
-    {"cloud.google.com/gke-preemptible", "true"},
-    {"eks.amazonaws.com/capacityType", "SPOT"},
-    {"karpenter.sh/capacity-type", "spot"},
-    {"kubernetes.azure.com/scalesetpriority", "spot"}};
 
 absl::Status SetPrice(absl::string_view field, double value, double* price) {
   if (absl::Status status = CheckNumber(field, value, 0, kMaxPrice); !status.ok()) return status;
@@ -167,10 +159,7 @@ void ReadLabelsOfNode(const Labels& labels, const StringEntries& annotations, De
     const std::string* const type = labels.Find(key);
     if (type != nullptr && node.instance_type.empty()) node.instance_type = *type;
   }
-  for (const auto& [key, value] : kSpotLabels) {
-    const std::string* const label = labels.Find(key);
-    node.spot = node.spot || (label != nullptr && *label == value);
-  }
+  node.spot = CapacityTypeOf(labels) == CapacityType::kSpot;
   for (const absl::string_view key : kGpuLabels) {
     decoded->has_gpu = decoded->has_gpu || labels.Find(key) != nullptr;
   }
@@ -185,13 +174,6 @@ void ReadLabelsOfNode(const Labels& labels, const StringEntries& annotations, De
 int64_t AmountOf(const ResourceAmounts& amounts, const ResourceNames& names, absl::string_view name) {
   const std::optional<ResourceId> id = names.Find(name);
   return id.has_value() ? amounts.Get(*id) : 0;
-}
-
-int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names) {
-  int64_t gpus = 0;
-  for (const absl::string_view name : kGpuResources)
-    gpus = SaturatingAdd(gpus, AmountOf(amounts, names, name));
-  return gpus;
 }
 
 }  // namespace
@@ -265,7 +247,7 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, Resource
   decoded.node.milli_cpu = amounts.Get(kCpu);
   decoded.node.memory_bytes = amounts.Get(kMemory);
   decoded.node.ephemeral_bytes = amounts.Get(kEphemeralStorage);
-  decoded.node.nvidia_gpus = AmountOf(amounts, names, kGpuResources[0]);
+  decoded.node.nvidia_gpus = AmountOf(amounts, names, kNvidiaGpu);
   decoded.node.gpus = GpusOf(amounts, names);
   decoded.has_gpu = GpusOf(allocatable.empty() ? amounts : ToAmounts(allocatable), names) > 0;
   Labels labels = ReadLabels(message.metadata().labels());
@@ -279,7 +261,7 @@ PodRequests PricedRequests(const PodShape& shape, const ResourceNames& names) {
   return {.milli_cpu = shape.requests.Get(kCpu),
           .memory_bytes = shape.requests.Get(kMemory),
           .ephemeral_bytes = shape.requests.Get(kEphemeralStorage),
-          .nvidia_gpus = AmountOf(shape.requests, names, kGpuResources[0]),
+          .nvidia_gpus = AmountOf(shape.requests, names, kNvidiaGpu),
           .gpus = GpusOf(shape.requests, names)};
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/gpu_resources.h"
 #include "loadline/v1/cluster_state.pb.h"
 #include "plugin/convert/changes.h"
 #include "plugin/convert/describe.h"
@@ -107,6 +108,7 @@ absl::StatusOr<v1::DescribeResponse> AnswerDescribe(const v1::DescribeRequest& r
   v1::DescribeResponse response;
   response.set_engine_version(LOADLINE_VERSION);
   response.set_failed_checks(views->failed_checks());
+  for (const absl::string_view name : GpuResources()) response.add_gpu_resources(std::string(name));
   if (request.view().empty()) {
     for (const auto& [name, shared] : views->All()) {
       const absl::StatusOr<LockedView> view = LockedView::Wait(shared, deadline);

@@ -65,8 +65,10 @@ type Autoscaler struct {
 func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, client kubernetes.Interface,
 	objects dynamic.Interface, asked *cloud.Client, version string) *Autoscaler {
 	cluster := watch.New(view.NewForPlanning(conn, options.View), options, files.Fit)
+	metrics := tell.NewMetrics(version)
+	metrics.GPUResources = engine.GPUResources(conn)
 	return &Autoscaler{Clock: systemClock(), Leases: client.CoordinationV1(), config: options, objects: objects,
-		client: client, conn: conn, cloud: asked, metrics: tell.NewMetrics(version), cluster: cluster,
+		client: client, conn: conn, cloud: asked, metrics: metrics, cluster: cluster,
 		planner: plan.NewPlanner(loadlinev1.NewAutoscalerClient(conn), cluster, options, files, client),
 		pages:   tell.NewPages(options, version)}
 }

@@ -16,6 +16,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/dump"
+	"loadline.dev/shim/engine"
 	"loadline.dev/shim/scenario"
 	"loadline.dev/shim/sweep"
 )
@@ -96,6 +97,9 @@ func (s *scenarioSource) derive(ctx context.Context, stdin io.Reader) (*loadline
 		return nil, nil, err
 	}
 	cluster := scenario.Cluster{USDPerHour: map[string]float64{}, Load: s.load}
+	if cluster.GPUResources, err = s.gpuResources(); err != nil {
+		return nil, nil, err
+	}
 	for _, group := range bill.GetGroups() {
 		if group.UsdPerHour != nil && group.GetNodes() > 0 {
 			cluster.USDPerHour[group.GetNodeGroup()] = group.GetUsdPerHour() / float64(group.GetNodes())
@@ -118,6 +122,16 @@ func (s *scenarioSource) derive(ctx context.Context, stdin io.Reader) (*loadline
 		return nil, nil, fmt.Errorf("%s: %w", s.name(), err)
 	}
 	return read, notes, nil
+}
+
+func (s *scenarioSource) gpuResources() ([]string, error) {
+	conn, err := s.engine.open()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	names, err := engine.GPUResources(conn)()
+	return names, engineError(err)
 }
 
 func (s *scenarioSource) bill(ctx context.Context, stdin io.Reader) (*billPlan, error) {

@@ -37,7 +37,9 @@ type Cluster struct {
 	Budgets []*policyv1.PodDisruptionBudget
 	// USDPerHour is what one node costs, by the name of its group; see consolidate.GroupOf.
 	USDPerHour map[string]float64
-	Load       Curve
+	// GPUResources are the resources that are GPUs.
+	GPUResources []string
+	Load         Curve
 }
 
 // What a group may grow to that nobody has told the bounds of.
@@ -114,14 +116,22 @@ func (d *deriver) addNode(node *v1.Node) {
 		if !priced {
 			d.unpriced = append(d.unpriced, key)
 		}
-		gpus := offers["nvidia.com/gpu"]
 		group = &loadlinev1.SimulatedGroup{Name: d.name(key), MilliCpu: offers.Cpu().MilliValue(),
-			MemoryMib: offers.Memory().Value() / mib, Pods: offers.Pods().Value(), Gpus: gpus.Value(), UsdPerHour: price,
+			MemoryMib: offers.Memory().Value() / mib, Pods: offers.Pods().Value(), Gpus: d.gpus(offers), UsdPerHour: price,
 			Spot: spot != nil && *spot, Tainted: keepsAway(node)}
 		d.groups[key] = group
 	}
 	group.Nodes++
 	d.groupOfNode[node.Name] = group.GetName()
+}
+
+// gpus counts the GPUs of every maker.
+func (d *deriver) gpus(amounts v1.ResourceList) (count int64) {
+	for _, name := range d.cluster.GPUResources {
+		amount := amounts[v1.ResourceName(name)]
+		count += amount.Value()
+	}
+	return count
 }
 
 // keepsAway says whether a new node like it takes only pods that tolerate it.
@@ -163,9 +173,8 @@ func (d *deriver) addPod(pod *v1.Pod) {
 	}
 	requests, limits := helpers.PodRequests(pod, helpers.PodResourcesOptions{}),
 		helpers.PodLimits(pod, helpers.PodResourcesOptions{})
-	gpus := requests["nvidia.com/gpu"]
 	like := &loadlinev1.SimulatedWorkload{Kind: kind, MilliCpu: requests.Cpu().MilliValue(),
-		MemoryMib: (requests.Memory().Value() + mib - 1) / mib, Gpus: gpus.Value(), LimitMilliCpu: limits.Cpu().MilliValue(),
+		MemoryMib: (requests.Memory().Value() + mib - 1) / mib, Gpus: d.gpus(requests), LimitMilliCpu: limits.Cpu().MilliValue(),
 		LimitMemoryMib: (limits.Memory().Value() + mib - 1) / mib, NotEvictable: stays(pod)}
 	if pod.Spec.Priority != nil {
 		like.Priority = *pod.Spec.Priority

@@ -145,3 +145,13 @@ func TestDocumentsAreReadAgain(t *testing.T) {
 		t.Errorf("numbers are in quotes, or names are not:\n%s", text)
 	}
 }
+
+func TestDeriveCountsGPUsOfEveryMaker(t *testing.T) {
+	node := clusterNode("a", "g4ad.xlarge")
+	node.Status.Allocatable["amd.com/gpu"] = resource.MustParse("2")
+	node.Status.Allocatable["example.com/fpga"] = resource.MustParse("4")
+	groups, _ := deriveOf(t, &Cluster{Nodes: []*v1.Node{node}, GPUResources: []string{"nvidia.com/gpu", "amd.com/gpu"}})
+	if gpus := groups["g4ad-xlarge"].GetGpus(); gpus != 2 {
+		t.Errorf("%d GPUs, want 2", gpus)
+	}
+}

@@ -34,7 +34,7 @@ MAY_INCLUDE = {
     "base": set(),
     "cluster": {"base"},
     "fit": {"base", "cluster"},
-    "price": {"base"},
+    "price": {"base", "cluster"},
     "pack": {"base"},
     "score": FOUNDATION,
     "expand": FOUNDATION | {"price", "pack"},

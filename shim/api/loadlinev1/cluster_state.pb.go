@@ -917,7 +917,9 @@ type DescribeResponse struct {
 	EngineVersion string `protobuf:"bytes,4,opt,name=engine_version,json=engineVersion,proto3" json:"engine_version,omitempty"`
 	// Calls since the engine started that it answered with INTERNAL because a check of its own invariants
 	// failed: each is a fault of Loadline.
-	FailedChecks  int64 `protobuf:"varint,5,opt,name=failed_checks,json=failedChecks,proto3" json:"failed_checks,omitempty"`
+	FailedChecks int64 `protobuf:"varint,5,opt,name=failed_checks,json=failedChecks,proto3" json:"failed_checks,omitempty"`
+	// Resources of which the engine knows that they are GPUs, NVIDIA's first.
+	GpuResources  []string `protobuf:"bytes,6,rep,name=gpu_resources,json=gpuResources,proto3" json:"gpu_resources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -985,6 +987,13 @@ func (x *DescribeResponse) GetFailedChecks() int64 {
 		return x.FailedChecks
 	}
 	return 0
+}
+
+func (x *DescribeResponse) GetGpuResources() []string {
+	if x != nil {
+		return x.GpuResources
+	}
+	return nil
 }
 
 // One view, counted.
@@ -1610,13 +1619,14 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x05slots\x18\x02 \x03(\x05R\x05slots\x12\x1d\n" +
 	"\n" +
 	"first_slot\x18\x03 \x01(\x05R\tfirstSlot\x12!\n" +
-	"\finclude_pods\x18\x04 \x01(\bR\vincludePods\"\xd7\x01\n" +
+	"\finclude_pods\x18\x04 \x01(\bR\vincludePods\"\xfc\x01\n" +
 	"\x10DescribeResponse\x12,\n" +
 	"\x05views\x18\x01 \x03(\v2\x16.loadline.v1.ViewStateR\x05views\x12,\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x16.loadline.v1.NodeStateR\x05nodes\x12\x1b\n" +
 	"\tnext_slot\x18\x03 \x01(\x05R\bnextSlot\x12%\n" +
 	"\x0eengine_version\x18\x04 \x01(\tR\rengineVersion\x12#\n" +
-	"\rfailed_checks\x18\x05 \x01(\x03R\ffailedChecks\"\x99\x02\n" +
+	"\rfailed_checks\x18\x05 \x01(\x03R\ffailedChecks\x12#\n" +
+	"\rgpu_resources\x18\x06 \x03(\tR\fgpuResources\"\x99\x02\n" +
 	"\tViewState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12\x1a\n" +

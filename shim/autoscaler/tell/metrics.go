@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
@@ -114,7 +115,9 @@ const brake = "scale_down_brake"
 // Metrics are served on /metrics, from a registry of their own, beside what Kubernetes libraries count. No label holds
 // the name of a node or a pod.
 type Metrics struct {
-	Registry           *prometheus.Registry
+	Registry *prometheus.Registry
+	// GPUResources asks the engine which resources are GPUs.
+	GPUResources       func() ([]string, error)
 	counters           map[string]*prometheus.CounterVec
 	gauges             map[string]*prometheus.GaugeVec
 	families           map[string]family // those that an engine may tell
@@ -128,8 +131,9 @@ func NewMetrics(version string) *Metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + name, Help: help,
 			Buckets: prometheus.ExponentialBuckets(first, 2, 14)}, labels)
 	}
-	m := &Metrics{Registry: prometheus.NewRegistry(), counters: map[string]*prometheus.CounterVec{},
-		gauges: map[string]*prometheus.GaugeVec{}, loop: newLoopCollector(), families: map[string]family{},
+	m := &Metrics{Registry: prometheus.NewRegistry(), GPUResources: func() ([]string, error) { return nil, nil },
+		counters: map[string]*prometheus.CounterVec{},
+		gauges:   map[string]*prometheus.GaugeVec{}, loop: newLoopCollector(), families: map[string]family{},
 		duration: histogram("function_duration_seconds", "Time that parts of a loop take.", 0.1/64, "function"),
 		deletion: histogram("node_deletion_duration_seconds",
 			"Time from the taint of a node to the end of its removal; kind is empty or drain.", 0.5, "kind", "result")}
@@ -243,7 +247,7 @@ func (c *loopCollector) Collect(to chan<- prometheus.Metric) {
 
 // Grew counts nodes like a model that the cloud was asked for.
 func (m *Metrics) Grew(model *v1.Node, nodes int64) {
-	m.Count("scaled_up_nodes_total", float64(nodes), gpuResource(model))
+	m.Count("scaled_up_nodes_total", float64(nodes), m.gpuResource(model))
 }
 
 // Time measures a function until the returned one is called.
@@ -271,7 +275,7 @@ func (m *Metrics) Hooks() drain.Hooks {
 			}
 			m.deletion.WithLabelValues(kind, string(result)).Observe(took.Seconds())
 			if result == drain.NodeDeleteOK {
-				m.Count("scaled_down_nodes_total", 1, r.Reason, gpuResource(r.Node))
+				m.Count("scaled_down_nodes_total", 1, r.Reason, m.gpuResource(r.Node))
 			} else {
 				m.Count("scale_down_failed_nodes_total", 1, string(result))
 			}
@@ -279,14 +283,15 @@ func (m *Metrics) Hooks() drain.Hooks {
 	}
 }
 
-// gpuResources are those that Cluster Autoscaler knows.
-var gpuResources = []v1.ResourceName{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"}
-
-// gpuResource returns the name of the GPUs of a node; empty: it has none.
-func gpuResource(node *v1.Node) string {
-	for _, name := range gpuResources {
-		if amount, ok := node.Status.Capacity[name]; ok && !amount.IsZero() {
-			return string(name)
+// gpuResource returns the name of the GPUs of a node; empty: it has none, or the engine cannot be asked.
+func (m *Metrics) gpuResource(node *v1.Node) string {
+	names, err := m.GPUResources()
+	if err != nil {
+		klog.ErrorS(err, "The engine does not say which resources are GPUs", "node", node.Name)
+	}
+	for _, name := range names {
+		if amount, ok := node.Status.Capacity[v1.ResourceName(name)]; ok && !amount.IsZero() {
+			return name
 		}
 	}
 	return ""

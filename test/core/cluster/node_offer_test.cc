@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cluster/gpu_resources.h"
 #include "test/testing/fit_cluster.h"
 
 namespace loadline {
@@ -27,6 +28,17 @@ TEST(NodeOfferTest, TheFirstLabelTellsTheTypeOfGPUs) {
   shape = offer();
   EXPECT_EQ(OfferOf(shape, cluster.names(), kGpuLabels), (NodeOffer{4000, 16, "v100", 0}))
       << "no devices yet";
+}
+
+TEST(NodeOfferTest, GPUsAreThoseOfEveryMaker) {
+  for (const absl::string_view name : GpuResources()) {
+    FitCluster cluster;
+    const NodeShape shape = cluster.Shape(FitNode{.name = "n",
+                                                  .allocatable = {{"cpu", 4000}, {std::string(name), 3}},
+                                                  .labels = {{"accelerator", "x"}}});
+    EXPECT_EQ(OfferOf(shape, cluster.names(), kGpuLabels), (NodeOffer{4000, 0, "x", 3})) << name;
+    EXPECT_EQ(GpuResourceOf(shape.allocatable, cluster.names()), name);
+  }
 }
 
 }  // namespace

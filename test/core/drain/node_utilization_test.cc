@@ -92,6 +92,14 @@ TEST_F(NodeUtilizationTest, PodsThatEndCountUntilTheyAreLongGone) {
   EXPECT_EQ(Of({finished})->value, 0);
 }
 
+TEST_F(NodeUtilizationTest, GpusOfEveryMakerCount) {
+  node_.labels = {{"cloud.google.com/gke-accelerator", "mi300x"}};
+  node_.allocatable.emplace_back("amd.com/gpu", 8);
+  FitPod pod = {.name = "p", .requests = {{"cpu", 4000}}};
+  pod.requests.emplace_back("amd.com/gpu", 6);
+  EXPECT_EQ(Of({pod}), (Utilization{.value = 0.75, .resource = "amd.com/gpu"}));
+}
+
 TEST_F(NodeUtilizationTest, OnANodeWithAGpuLabelOnlyGpusCount) {
   node_.labels = {{"k8s.amazonaws.com/accelerator", ""}};
   FitPod pod = Requesting(4'000, 16);

@@ -1,0 +1,38 @@
+#include "core/cluster/gpu_resources.h"
+
+#include <array>
+
+#include "core/base/amount.h"
+
+namespace loadline {
+namespace {
+
+constexpr std::array<absl::string_view, 6> kGpuResources = {
+    kNvidiaGpu,           "habana.ai/gaudi", "gpu.intel.com/xe",
+    "gpu.intel.com/i915", "amd.com/gpu",     "microsoft.com/directx",
+};
+
+int64_t AmountOf(const ResourceAmounts& amounts, const ResourceNames& names, absl::string_view name) {
+  const std::optional<ResourceId> id = names.Find(name);
+  return id.has_value() ? amounts.Get(*id) : 0;
+}
+
+}  // namespace
+
+std::span<const absl::string_view> GpuResources() { return kGpuResources; }
+
+int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names) {
+  int64_t gpus = 0;
+  for (const absl::string_view name : kGpuResources)
+    gpus = SaturatingAdd(gpus, AmountOf(amounts, names, name));
+  return gpus;
+}
+
+absl::string_view GpuResourceOf(const ResourceAmounts& amounts, const ResourceNames& names) {
+  for (const absl::string_view name : kGpuResources) {
+    if (AmountOf(amounts, names, name) > 0) return name;
+  }
+  return "";
+}
+
+}  // namespace loadline

@@ -1,0 +1,31 @@
+// Resources by which device plugins offer whole GPUs: the one list of them.
+#ifndef LOADLINE_CORE_CLUSTER_GPU_RESOURCES_H_
+#define LOADLINE_CORE_CLUSTER_GPU_RESOURCES_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "absl/strings/string_view.h"
+#include "core/base/resource_list.h"
+#include "core/base/resource_names.h"
+
+namespace loadline {
+
+// NVIDIA's name. It stands for GPUs where none are offered yet, and is what GCE's prices speak of.
+inline constexpr char kNvidiaGpu[] = "nvidia.com/gpu";
+
+// Returns all names, NVIDIA's first. Sources: the device plugins of NVIDIA, AMD, Intel (i915 and xe, by the
+// driver of the card), Habana and Microsoft (DirectX on Windows). Shares and slices of a GPU, such as
+// nvidia.com/mig-1g.5gb, are not in it: how much of a GPU one is depends on the model.
+std::span<const absl::string_view> GpuResources();
+
+// The sum of all of them.
+int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names);
+
+// Returns the first of them that `amounts` has; empty: it has none.
+absl::string_view GpuResourceOf(const ResourceAmounts& amounts, const ResourceNames& names);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CLUSTER_GPU_RESOURCES_H_
