@@ -95,7 +95,7 @@ TEST_F(NodeUtilizationTest, PodsThatEndCountUntilTheyAreLongGone) {
 TEST_F(NodeUtilizationTest, GpusOfEveryMakerCount) {
   node_.labels = {{"cloud.google.com/gke-accelerator", "mi300x"}};
   node_.allocatable.emplace_back("amd.com/gpu", 8);
-  FitPod pod = {.name = "p", .requests = {{"cpu", 4000}}};
+  FitPod pod = Requesting(4'000, 16);
   pod.requests.emplace_back("amd.com/gpu", 6);
   EXPECT_EQ(Of({pod}), (Utilization{.value = 0.75, .resource = "amd.com/gpu"}));
 }
