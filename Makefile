@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate \
-  mutants check-long race race-smoke test-race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint \
+  net mutants check-long race race-smoke test-race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint \
   vulncheck generate reference image-programs image-go arm64 test-arm64 images push test-images release verify-release \
   test-e2e test-e2e-1.37 test-fit-next clean
 
@@ -70,6 +70,12 @@ test-tsan: deps ## run the C++ tests that start threads under the thread sanitiz
 test-hostile: deps build/build.ninja ## put hostile objects into a shared cluster, one by one and all together; HOSTILE_ARGS go to the test
 	@cmake --build --preset release --target hostile_test
 	@build/test/hostile_test --gtest_brief=1 $(HOSTILE_ARGS)
+
+net: build ## hold the answers of build/lib to 20,000 loops and 500 simulated days against those of BASE, another libloadline.so; NET_ARGS
+	@[[ -n '$(BASE)' ]] || { echo 'BASE: a libloadline.so to hold this one against' >&2; exit 2; }
+	@folder=$(CURDIR)/build/net/$$(sha256sum '$(BASE)' | cut -c1-12); cd test/e2e && \
+	  { [[ -d $$folder ]] || go run ./cmd/net record --library '$(abspath $(BASE))' --in "$$folder"; } && \
+	  go run ./cmd/net compare --in "$$folder" $(NET_ARGS)
 
 SEEDS ?= 1000
 simulate: deps build/build.ninja ## simulate SEEDS (1000) drawn clusters with faults; the first broken invariant is shown with a shrunk scenario

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protodelim"
+	"google.golang.org/protobuf/proto"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/engine"
+)
+
+// task is one recording: the questions about one world, or one simulation.
+type task struct {
+	seed uint64
+	days bool
+}
+
+func (t task) file(folder string) string {
+	kind := "loops"
+	if t.days {
+		kind = "days"
+	}
+	return filepath.Join(folder, fmt.Sprintf("%s-%05d.gz", kind, t.seed))
+}
+
+// tasks are the recordings of so many worlds and so many simulations, mixed so that a part of them is like all.
+func tasks(worlds, days uint64) (all []task) {
+	for seed := uint64(1); seed <= max(worlds, days); seed++ {
+		if seed <= worlds {
+			all = append(all, task{seed, false})
+		}
+		if seed <= days {
+			all = append(all, task{seed, true})
+		}
+	}
+	return all
+}
+
+// each runs a function for all tasks, several at a time, and calls done with the results in the order of the tasks.
+func each[T any](all []task, do func(task) (T, error), done func(task, T)) error {
+	type result struct {
+		value T
+		err   error
+	}
+	results := make([]chan result, len(all))
+	for i := range results {
+		results[i] = make(chan result, 1)
+	}
+	next := make(chan int)
+	go func() {
+		defer close(next)
+		for i := range all {
+			next <- i
+		}
+	}()
+	var wait sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for i := range next {
+				value, err := do(all[i])
+				results[i] <- result{value, err}
+			}
+		})
+	}
+	for i, r := range results {
+		got := <-r
+		if got.err != nil {
+			return fmt.Errorf("seed %d: %w", all[i].seed, got.err)
+		}
+		done(all[i], got.value)
+	}
+	wait.Wait()
+	return nil
+}
+
+// mostDays is how long a simulation may take.
+const mostDays = 9 * time.Minute
+
+// record asks an engine of a library, and writes down all questions with its answers.
+func record(ctx context.Context, library, folder string, t task) (err error) {
+	conn, err := open(library)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	file, err := os.Create(t.file(folder))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	packed, err := gzip.NewWriterLevel(file, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, packed.Close()) }()
+	buffer := bufio.NewWriterSize(packed, 1<<16)
+	defer func() { err = errors.Join(err, buffer.Flush()) }()
+	recorder := engine.Record(conn, buffer)
+	if t.days {
+		ctx, cancel := context.WithTimeout(ctx, mostDays)
+		defer cancel()
+		_, _ = loadlinev1.NewAutoscalerClient(recorder).Simulate(ctx, drawDays(t.seed)) // a refusal is an answer
+		return nil
+	}
+	return drive(ctx, t.seed, recorder)
+}
+
+func open(library string) (engine.Conn, error) {
+	path, err := filepath.Abs(library)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Open("inprocess://" + path)
+}
+
+// call is a recorded question with the recorded answer, and what another library says.
+type call struct {
+	*loadlinev1.RecordedCall
+	number int
+	code   int32
+	text   string
+	answer []byte
+}
+
+// replay asks an engine of another library the questions of a recording, and visits each with both answers.
+func replay(ctx context.Context, library, folder string, t task, visit func(*call)) (err error) {
+	conn, err := open(library)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	file, err := os.Open(t.file(folder))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	packed, err := gzip.NewReader(file)
+	if err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(packed, 1<<16)
+	limits := protodelim.UnmarshalOptions{MaxSize: 64 << 20}
+	for i := 0; ; i++ {
+		c := &call{RecordedCall: &loadlinev1.RecordedCall{}, number: i}
+		if err := limits.UnmarshalFrom(in, c.RecordedCall); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("call %d: %w", i, err)
+		}
+		if err := c.again(ctx, conn); err != nil {
+			return fmt.Errorf("call %d: %w", i, err)
+		}
+		visit(c)
+	}
+}
+
+func (c *call) again(ctx context.Context, conn grpc.ClientConnInterface) error {
+	ctx, cancel := context.WithTimeout(ctx, mostDays)
+	defer cancel()
+	request, response, err := messagesOf(c.GetMethod())
+	if err == nil {
+		err = proto.Unmarshal(c.GetRequest(), request)
+	}
+	if err != nil {
+		return err
+	}
+	if err := conn.Invoke(ctx, c.GetMethod(), request, response); err != nil {
+		c.code, c.text = int32(status.Code(err)), status.Convert(err).Message()
+		return nil
+	}
+	c.answer, err = proto.MarshalOptions{Deterministic: true}.Marshal(response)
+	return err
+}
