@@ -7,7 +7,7 @@
 namespace loadline {
 namespace {
 
-constexpr std::array<absl::string_view, 6> kGpuResources = {
+const std::array<absl::string_view, 6> kGpuResources = {
     kNvidiaGpu,           "habana.ai/gaudi", "gpu.intel.com/xe",
     "gpu.intel.com/i915", "amd.com/gpu",     "microsoft.com/directx",
 };
