@@ -13,7 +13,7 @@
 namespace loadline {
 
 // NVIDIA's name. It stands for GPUs where none are offered yet, and is what GCE's prices speak of.
-inline constexpr char kNvidiaGpu[] = "nvidia.com/gpu";
+inline constexpr absl::string_view kNvidiaGpu = "nvidia.com/gpu";
 
 // Returns all names, NVIDIA's first. Sources: the device plugins of NVIDIA, AMD, Intel (i915 and xe, by the
 // driver of the card), Habana and Microsoft (DirectX on Windows). Shares and slices of a GPU, such as

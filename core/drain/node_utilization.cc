@@ -45,7 +45,7 @@ Utilization GpuUtilization(const ClusterState& state, Slot slot, const Utilizati
   const ResourceNames& names = state.resource_names();
   const ResourceAmounts& allocatable = state.node_shape(slot).allocatable;
   const absl::string_view name = GpuResourceOf(allocatable, names);
-  if (name.empty()) return {.resource = kNvidiaGpu};
+  if (name.empty()) return {.resource = std::string(kNvidiaGpu)};
   const ResourceId gpu = *names.Find(name);
   // Cluster Autoscaler ignores no pod here.
   UtilizationOptions all = options;
