@@ -84,7 +84,32 @@ int64_t Swappable(const CloudGroup& group, const FleetGroupView& view, const Obs
   return memory.swap_refused_ms.contains(FleetKey(group.name)) ? 0 : view.unbegun;
 }
 
-void Warn(const ClusterState& cluster, const LoopObservation& seen, int64_t now_ms, LoopSight* sight) {
+std::string MachineText(const LoopObservation& seen, const MachinePlace& place) {
+  constexpr size_t kMostText = 256;
+  const CloudGroup& group = seen.groups[place.group];
+  return absl::StrCat("machine ", CutText(group.machines[place.machine].id, kMostText), " of node group ",
+                      CutText(group.name, kMostText));
+}
+
+// One warning for each group: a cloud may list any number of such machines.
+void WarnOfSharedNodes(const ClusterState& cluster, const LoopObservation& seen,
+                       const std::vector<SharedNode>& shared, std::vector<std::string>* warnings) {
+  for (size_t i = 0; i < shared.size();) {
+    const MachinePlace& first = shared[i].machine;
+    size_t end = i;
+    while (end < shared.size() && shared[end].machine.group == first.group) ++end;
+    const Slot slot = *seen.groups[first.group].machines[first.machine].node;
+    std::string text = absl::StrCat(MachineText(seen, first), " is ignored: its node ", cluster.name(slot),
+                                    " is that of ", MachineText(seen, shared[i].owner));
+    if (end - i > 1) absl::StrAppend(&text, "; so are ", end - i - 1, " other machines of this group");
+    warnings->push_back(std::move(text));
+    i = end;
+  }
+}
+
+void Warn(const ClusterState& cluster, const LoopObservation& seen, const SeenFleet& fleet, int64_t now_ms,
+          LoopSight* sight) {
+  WarnOfSharedNodes(cluster, seen, fleet.shared, &sight->warnings);
   for (size_t i = 0; i < seen.groups.size(); ++i) {
     const int64_t lost = sight->fleet.groups[i].lost;
     if (lost == 0) continue;
@@ -145,7 +170,7 @@ LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, 
   }
   sight.nodes.all = cluster.node_count();
   std::sort(sight.not_started.begin(), sight.not_started.end());
-  Warn(cluster, seen, now_ms, &sight);
+  Warn(cluster, seen, fleet, now_ms, &sight);
   return sight;
 }
 

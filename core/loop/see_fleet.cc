@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -35,6 +36,38 @@ FleetGroup SeenGroup(const CloudGroup& group, bool shrinks) {
   seen.template_devices = group.template_devices;
   return seen;
 }
+
+// The machines that count: those whose id and whose node no machine had that was listed before.
+class ListedOnce {
+ public:
+  ListedOnce(const ClusterState& cluster, const LoopObservation& seen)
+      : cluster_(cluster), seen_(seen), owners_(static_cast<size_t>(cluster.slot_end())) {
+    ids_.reserve(
+        std::accumulate(seen.groups.begin(), seen.groups.end(), size_t{0},
+                        [](size_t sum, const CloudGroup& group) { return sum + group.machines.size(); }));
+  }
+
+  // Returns whether the machine counts. If not because of its node, it is added to `shared`.
+  bool Add(const MachinePlace& place, std::vector<SharedNode>* shared) {
+    const CloudMachine& machine = seen_.groups[place.group].machines[place.machine];
+    if (!ids_.insert(machine.id).second) return false;
+    if (!machine.node.has_value() || !cluster_.Occupied(*machine.node)) return true;
+    std::optional<MachinePlace>& owner = owners_[IndexOf(*machine.node)];
+    if (owner.has_value()) {
+      shared->push_back({place, *owner});
+      return false;
+    }
+    owner = place;
+    return true;
+  }
+  bool HasMachine(Slot slot) const { return owners_[IndexOf(slot)].has_value(); }
+
+ private:
+  const ClusterState& cluster_;
+  const LoopObservation& seen_;
+  absl::flat_hash_set<absl::string_view> ids_;
+  std::vector<std::optional<MachinePlace>> owners_;  // by slot
+};
 
 }  // namespace
 
@@ -76,12 +109,11 @@ absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& s
 SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std::span<const Slot> going) {
   SeenFleet fleet;
   fleet.told.first = seen.first;
-  absl::flat_hash_set<absl::string_view> listed, shrinking;
+  absl::flat_hash_set<absl::string_view> shrinking;
   for (const RemovalUnderWay& removal : seen.under_way) shrinking.insert(removal.group);
-  std::vector<bool> placed(static_cast<size_t>(cluster.slot_end()), false);
-  listed.reserve(std::accumulate(seen.groups.begin(), seen.groups.end(), size_t{0},
-                                 [](size_t sum, const CloudGroup& of) { return sum + of.machines.size(); }));
-  for (const CloudGroup& group : seen.groups) {
+  ListedOnce listed(cluster, seen);
+  for (size_t g = 0; g < seen.groups.size(); ++g) {
+    const CloudGroup& group = seen.groups[g];
     FleetGroup told = SeenGroup(group, shrinking.contains(group.name));
     std::vector<int32_t> machines;
     std::vector<Slot> nodes;
@@ -91,7 +123,7 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std
     for (size_t i = 0; i < group.machines.size(); ++i) {
       const CloudMachine& machine = group.machines[i];
       if (machine.id.empty()) continue;
-      if (!listed.insert(machine.id).second) {
+      if (!listed.Add({g, i}, &fleet.shared)) {
         if (machine.state != MachineState::kDeleting && told.target > 0) --told.target;
         continue;
       }
@@ -100,7 +132,6 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std
       const bool has_node = machine.node.has_value() && cluster.Occupied(*machine.node);
       if (has_node) {
         const Slot slot = *machine.node;
-        placed[IndexOf(slot)] = true;
         as.node = SeenNode(cluster, slot, std::binary_search(going.begin(), going.end(), slot));
       }
       machines.push_back(static_cast<int32_t>(i));
@@ -112,7 +143,7 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std
   }
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     const Slot slot{i};
-    if (!cluster.Occupied(slot) || placed[IndexOf(slot)]) continue;
+    if (!cluster.Occupied(slot) || listed.HasMachine(slot)) continue;
     fleet.told.other_nodes.push_back(SeenNode(cluster, slot, /*leaving=*/false));
     fleet.others.push_back(slot);
   }

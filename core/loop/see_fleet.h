@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_LOOP_SEE_FLEET_H_
 #define LOADLINE_CORE_LOOP_SEE_FLEET_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,13 +14,27 @@
 
 namespace loadline {
 
-// `told` with what its positions mean. Each machine counts once: where it is listed again, less is expected
-// of that group. One without an id counts as one that the cloud has not begun to make.
+// The position of a group in LoopObservation::groups, and that of one of its machines.
+struct MachinePlace {
+  size_t group = 0;
+  size_t machine = 0;
+};
+
+// A machine that names the node of another one, which is listed before it.
+struct SharedNode {
+  MachinePlace machine;
+  MachinePlace owner;
+};
+
+// `told` with what its positions mean. Each machine counts once, and each node is that of one machine: where
+// one is listed again, less is expected of that group. A machine without an id counts as one that the cloud
+// has not begun to make.
 struct SeenFleet {
   FleetObservation told;
   std::vector<std::vector<int32_t>> machines;  // by group: position in CloudGroup::machines, by position told
   std::vector<std::vector<Slot>> nodes;        // likewise; Slot{-1}: it has none
   std::vector<Slot> others;                    // of FleetObservation::other_nodes
+  std::vector<SharedNode> shared;              // in the order of the observation
 };
 
 // `going`: nodes that are being deleted, sorted. Cost: O(nodes * their resources + machines).

@@ -813,7 +813,8 @@ type CloudMachine struct {
 	State CloudMachine_State `protobuf:"varint,2,opt,name=state,proto3,enum=loadline.v1.CloudMachine_State" json:"state,omitempty"`
 	// Set: why it cannot be created.
 	Fault *MachineFault `protobuf:"bytes,3,opt,name=fault,proto3" json:"fault,omitempty"`
-	// The slot of its node. Unset: it has none.
+	// The slot of its node. Unset: it has none. Of machines that name one slot the first one has the node; the
+	// others are left out, with a warning.
 	Slot          *int32 `protobuf:"varint,4,opt,name=slot,proto3,oneof" json:"slot,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

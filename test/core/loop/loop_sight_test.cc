@@ -119,6 +119,44 @@ TEST_F(LoopSightTest, MachinesThatAreListedOddly) {
   EXPECT_EQ(sight.groups[0].target, 3);
 }
 
+// A node is that of one machine. Another one that names it counts for nothing: it is not on its way, since it
+// would be for ever, nor is it deleted, since pods may run there.
+TEST_F(LoopSightTest, MachinesThatNameOneNode) {
+  AddGroup("h", /*target=*/3, /*max_nodes=*/10);
+  const Slot slot = AddNode("n", 60);
+  AddMachine("n-again", slot);
+  CloudMachine again;
+  again.node = slot;
+  for (const char* const id : {"h-0", "h-1"}) {
+    again.id = id;
+    group(1).machines.push_back(again);
+  }
+  CloudMachine own;
+  own.id = "h-2";
+  own.node = AddForeign("m", 60);
+  group(1).machines.push_back(own);
+  for (const int64_t minute : {0, 20, 1'440}) {
+    const LoopSight sight = Observe(minute);
+    EXPECT_THAT(sight.groups[0].nodes, ElementsAre(slot));
+    EXPECT_THAT(sight.groups[1].nodes, ElementsAre(*own.node));
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(sight.groups[i].upcoming, 0);
+      EXPECT_EQ(sight.groups[i].ready, 1);
+      EXPECT_EQ(sight.groups[i].held, "");
+      EXPECT_EQ(sight.groups[i].target, group(i).target);  // the cloud has these machines
+      EXPECT_EQ(sight.groups[i].room, 10 - group(i).target);
+    }
+    EXPECT_EQ(sight.nodes.ready, 2);
+    EXPECT_THAT(Act(sight, minute), IsEmpty());
+    EXPECT_THAT(
+        sight.warnings,
+        ElementsAre(
+            "machine n-again of node group g is ignored: its node n is that of machine n of node group g",
+            "machine h-0 of node group h is ignored: its node n is that of machine n of node group g; "
+            "so are 1 other machines of this group"));
+  }
+}
+
 // A cloud that has more machines than its target has no room for as many.
 TEST_F(LoopSightTest, RoomByTargetAndByMachines) {
   for (int i = 0; i < 7; ++i) AddNode("n" + std::to_string(i), 60);

@@ -16,6 +16,7 @@
 namespace loadline {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -123,6 +124,37 @@ TEST_F(LoopFleetTest, MachinesWithoutNodesAreOnTheirWay) {
   EXPECT_EQ(plan.fleet().actions(0).grow().nodes(), 1);
   EXPECT_EQ(plan.fleet().actions(0).grow().expected_target(), 3);
   EXPECT_TRUE(plan.fleet().timers_run());
+}
+
+// Two machines of two groups name one node: no group waits for a node that never comes, and the loop goes on.
+TEST_F(LoopFleetTest, MachinesThatNameOneNode) {
+  v1::LoopGroup* const other = request_.add_groups();
+  *other = request_.groups(0);
+  other->mutable_growth()->set_node_group("others");
+  other->mutable_growth()->set_node_usd_per_hour(0.4);
+  other->mutable_cloud()->set_target(1);
+  other->mutable_cloud()->clear_machines();
+  v1::CloudMachine* const again = other->mutable_cloud()->add_machines();
+  again->set_id("a-again");
+  again->set_slot(0);
+  Pending(6);  // a takes one, b two, c two, and one needs a node more
+  for (const int64_t seconds : {0, 60, 3'600, 86'400}) {
+    At(seconds);
+    const v1::PlanLoopResponse plan = Plan();
+    ASSERT_THAT(plan.fleet().groups(), SizeIs(2));
+    EXPECT_EQ(plan.fleet().groups(1).coming(), 0);
+    EXPECT_EQ(plan.fleet().groups(1).ready(), 0);
+    EXPECT_EQ(plan.fleet().groups(1).room(), 3);
+    EXPECT_EQ(plan.fleet().ready_nodes(), 2);
+    for (const v1::UpcomingPlacement& upcoming : plan.upcoming()) EXPECT_EQ(upcoming.node_group(), "workers");
+    EXPECT_THAT(
+        plan.fleet().warnings(),
+        Contains("machine a-again of node group others is ignored: its node a is that of machine a of "
+                 "node group workers"));
+    if (seconds > 60) continue;  // then the machine c is late
+    ASSERT_THAT(plan.growth(), SizeIs(1));
+    EXPECT_EQ(plan.growth(0).nodes_for_pods(), 1);
+  }
 }
 
 TEST_F(LoopFleetTest, AFailureToGrowBacksOffInTheNextLoop) {
