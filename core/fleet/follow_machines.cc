@@ -1,29 +1,64 @@
 #include "core/fleet/follow_machines.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "core/fleet/outcomes.h"
 
 namespace loadline {
 namespace {
 
+// Machines with one fault, or with any of the faults that have no count of their own.
 struct FaultCount {
-  MachineFault fault;
+  const MachineFault* first = nullptr;
   int64_t machines = 0;
+  bool others = false;
 };
 
-// By code: clouds put ids of requests into messages. The first message stands for all.
-void CountFault(const MachineFault& fault, std::vector<FaultCount>* faults) {
-  for (FaultCount& count : *faults) {
-    if (count.fault.code != fault.code || count.fault.out_of_resources != fault.out_of_resources) continue;
+// Counts the faults of one group by code, since clouds put ids of requests into messages. A cloud that puts
+// them into codes as well does not get a count for each: beyond `most`, there is one for each kind of fault.
+class FaultCounts {
+ public:
+  explicit FaultCounts(size_t most) : most_(most) {}
+
+  // `fault` stays where it is.
+  void Add(const MachineFault& fault) {
+    const auto key = std::make_pair(absl::string_view(fault.code), fault.out_of_resources);
+    auto found = positions_.find(key);
+    if (found == positions_.end() && counts_.size() < most_) {
+      found = positions_.emplace(key, counts_.size()).first;
+      counts_.push_back({&fault, 0, /*others=*/false});
+    }
+    FaultCount& count =
+        found != positions_.end() ? counts_[found->second] : others_[fault.out_of_resources ? 1 : 0];
+    if (count.machines == 0) count.first = &fault;
     ++count.machines;
-    return;
   }
-  faults->push_back({fault, 1});
-}
+
+  // Those with a code of their own, in the order in which they came, come last: the group tells the last one
+  // for as long as it backs off.
+  std::vector<FaultCount> Counts() const {
+    std::vector<FaultCount> all;
+    for (const FaultCount& count : others_) {
+      if (count.machines > 0) all.push_back(count);
+    }
+    all.insert(all.end(), counts_.begin(), counts_.end());
+    return all;
+  }
+  size_t codes() const { return counts_.size(); }
+
+ private:
+  const size_t most_;
+  absl::flat_hash_map<std::pair<absl::string_view, bool>, size_t> positions_;
+  std::vector<FaultCount> counts_;
+  std::array<FaultCount, 2> others_ = {{{nullptr, 0, true}, {nullptr, 0, true}}};
+};
 
 MachineMemory Followed(const FleetMachine& machine, const MachineMemory& before, bool first_look,
                        int64_t now_ms) {
@@ -76,12 +111,13 @@ void Remember(std::vector<KeyedMemory> machines, bool all_told,
 void FailCreations(const std::string& group, const FaultCount& count, const FleetOptions& options,
                    int64_t now_ms, GroupMemory* memory, FleetView* view) {
   const BackOffReason reason =
-      count.fault.out_of_resources ? BackOffReason::kOutOfResources : BackOffReason::kCreationFailed;
+      count.first->out_of_resources ? BackOffReason::kOutOfResources : BackOffReason::kCreationFailed;
   view->failed_creations.push_back({group, reason, count.machines});
-  FailGroup(group, reason,
-            absl::StrCat(count.machines, " machines could not be created: ", count.fault.code, ": ",
-                         count.fault.message),
-            options.back_off, now_ms, memory, view);
+  FailGroup(
+      group, reason,
+      absl::StrCat(count.machines, " machines could not be created", count.others ? ", such as by " : ": ",
+                   count.first->code, ": ", count.first->message),
+      options.back_off, now_ms, memory, view);
   if (!memory->request.has_value()) return;
   memory->request->nodes -= count.machines;
   if (memory->request->nodes <= 0) memory->request.reset();
@@ -103,10 +139,11 @@ std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& o
   machines.reserve(state->machines.size());
   bool changed = false;
   bool all_told = true;
+  size_t codes = 0;
   for (const FleetGroup& group : observation.groups) {
     GroupMemory& memory = state->groups[FleetKey(group.name)];
     int64_t live = 0;
-    std::vector<FaultCount> faults;
+    FaultCounts faults(std::min(kMostFaultCodes, kMostFaultCodesOfAll - codes));
     std::vector<MachineMemory>& known_of = followed.emplace_back();
     known_of.reserve(group.machines.size());
     for (const FleetMachine& machine : group.machines) {
@@ -120,7 +157,7 @@ std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& o
       const MachineMemory before = is_known ? known->second : MachineMemory();
       const bool first_look = !state->looked || (observation.first && !is_known);
       const MachineMemory after = Followed(machine, before, first_look, now_ms);
-      if (after.faulty && !before.faulty) CountFault(*machine.fault, &faults);
+      if (after.faulty && !before.faulty) faults.Add(*machine.fault);
       if (!IsBeingDeleted(machine, after, options, now_ms)) ++live;
       changed |= !is_known || after != before;
       machines.emplace_back(key, after);
@@ -133,7 +170,8 @@ std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& o
     } else if (!memory.short_since_ms.has_value()) {
       memory.short_since_ms = now_ms;
     }
-    for (const FaultCount& count : faults) {
+    codes += faults.codes();
+    for (const FaultCount& count : faults.Counts()) {
       FailCreations(group.name, count, options, now_ms, &memory, view);
     }
   }

@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_FLEET_FOLLOW_MACHINES_H_
 #define LOADLINE_CORE_FLEET_FOLLOW_MACHINES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -9,6 +10,11 @@
 #include "core/fleet/fleet_state.h"
 
 namespace loadline {
+
+// How many codes of faults one look tells apart: of one group, and of all. Chosen so that what is told of a
+// look stays small against the answer of a loop, which may have 4 MiB.
+inline constexpr size_t kMostFaultCodes = 64;
+inline constexpr size_t kMostFaultCodesOfAll = 1'000;
 
 // Brings the memory of all machines and groups up to date before they are counted: what is not listed any
 // more is forgotten, but for failures. Groups with new faults back off, as `view` says. Returns what is known

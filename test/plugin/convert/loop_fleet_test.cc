@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "loadline/v1/loop.pb.h"
 #include "test/plugin/messages.h"
 
@@ -172,6 +173,25 @@ TEST_F(LoopFleetTest, AFailureToGrowBacksOffInTheNextLoop) {
   EXPECT_EQ(plan.fleet().groups(0).back_off().text(), "out of quota");
   EXPECT_EQ(plan.fleet().groups(0).back_off().until_milliseconds(), (kLoopFleetNowS + 300) * 1000);
   ASSERT_THAT(plan.fleet().failures(), SizeIs(1));
+}
+
+// Codes with ids of requests in them must not make an answer of more than 4 MiB, which no loop would get.
+TEST_F(LoopFleetTest, AFaultOfEachMachineIsNoReasonToRefuseALoop) {
+  request_.mutable_groups(0)->mutable_growth()->set_node_group(std::string(100, 'g'));
+  request_.mutable_groups(0)->mutable_growth()->set_max_nodes(30'000);
+  cloud()->set_target(15'002);
+  for (int i = 0; i < 15'000; ++i) {
+    v1::CloudMachine* const machine = cloud()->add_machines();
+    machine->set_id(absl::StrCat("m", i));
+    machine->set_state(v1::CloudMachine::CREATING);
+    machine->mutable_fault()->set_code(absl::StrCat(std::string(120, 'c'), i));
+  }
+  const v1::PlanLoopResponse plan = Plan();
+  ASSERT_THAT(plan.fleet().groups(), SizeIs(1));
+  EXPECT_EQ(plan.fleet().groups(0).failed(), 15'000);
+  int64_t failed = 0;
+  for (const v1::FailedCreations& creations : plan.fleet().failed_creations()) failed += creations.machines();
+  EXPECT_EQ(failed, 15'000);
 }
 
 // A node that has not started takes no pods, in this plan; the view stays as the client has told it.
