@@ -1,5 +1,7 @@
 #include "plugin/abi/loadline.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -26,10 +28,25 @@ struct loadline_engine {
 
 namespace {
 
-// A NUL-terminated copy of `text`; NULL when there is no memory even for that.
+// Ends the process with a text on stderr. To go on is no choice: the hash tables and messages that the engine
+// is made of are not whole after an allocation that failed. Allocates nothing.
+[[noreturn]] void EndWithoutMemory() {
+  constexpr char kText[] =
+      "loadline: out of memory: the process ends. Raise the memory limit of this container, or lower "
+      "max_question_bytes, max_nodes, max_pods or max_views of the engine's configuration.\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  std::abort();
+}
+
+// A host that has a handler of its own keeps it.
+void InstallNewHandler() {
+  if (std::get_new_handler() == nullptr) std::set_new_handler(EndWithoutMemory);
+}
+
+// A NUL-terminated copy of `text`.
 char* CopyText(absl::string_view text) {
   char* const copy = static_cast<char*>(std::malloc(text.size() + 1));
-  if (copy == nullptr) return nullptr;
+  if (copy == nullptr) EndWithoutMemory();
   std::memcpy(copy, text.data(), text.size());
   copy[text.size()] = '\0';
   return copy;
@@ -46,8 +63,8 @@ template <typename Body>
 int32_t Guard(char** error, const Body& body) {
   try {
     return body();
-  } catch (const std::bad_alloc&) {
-    return Fail(absl::StatusCode::kResourceExhausted, "out of memory", error);
+  } catch (const std::bad_alloc&) {  // the handler of the host has thrown it
+    EndWithoutMemory();
   } catch (const std::exception& e) {
     return Fail(absl::StatusCode::kInternal, e.what(), error);
   } catch (...) {
@@ -63,6 +80,7 @@ int32_t Create(const void* config, size_t config_size, loadline_engine** engine,
   // Protobuf writes a line to stderr for each text that is not UTF-8; whoever sent it gets an error anyway.
   static google::protobuf::LogHandler* const kFormer = google::protobuf::SetLogHandler(nullptr);
   static_cast<void>(kFormer);
+  InstallNewHandler();
   const absl::StatusOr<loadline::EngineLimits> limits = loadline::DecodeConfig(Bytes(config, config_size));
   if (!limits.ok()) return Fail(limits.status().code(), limits.status().message(), error);
   *engine = new loadline_engine(*limits);
@@ -76,7 +94,7 @@ int32_t Call(loadline_engine* engine, const char* method, absl::string_view requ
   if (!answer.ok()) return Fail(answer.status().code(), answer.status().message(), error);
   if (answer->empty()) return 0;
   *response = std::malloc(answer->size());
-  if (*response == nullptr) throw std::bad_alloc();
+  if (*response == nullptr) EndWithoutMemory();
   std::memcpy(*response, answer->data(), answer->size());
   *response_size = answer->size();
   return 0;

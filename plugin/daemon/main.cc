@@ -58,7 +58,7 @@ EnginePtr CreateEngine(const v1::EngineConfig& config) {
   loadline_engine* engine = nullptr;
   char* error = nullptr;
   if (loadline_create(bytes.data(), bytes.size(), &engine, &error) != 0) {
-    LogError(absl::StrCat("cannot create the engine: ", error == nullptr ? "out of memory" : error));
+    LogError(absl::StrCat("cannot create the engine: ", error));
     loadline_free(error);
   }
   return {engine, loadline_destroy};

@@ -21,8 +21,8 @@ class Engine {
   // Result: equal states and requests give equal bytes.
   // Errors: those of the method; kUnimplemented: no such method; kResourceExhausted: the request has
   //         more than kMaxMessageBytes; kInvalidArgument: the bytes are not the method's request; kInternal:
-  //         a check of our own failed, which is counted. What can be thrown is std::bad_alloc. After either,
-  //         the view that was being changed starts over with a full list.
+  //         a check of our own failed, which is counted. The view that was being changed starts over with a
+  //         full list then.
   absl::StatusOr<std::string> Call(absl::string_view method, absl::string_view request,
                                    const Deadline& deadline);
 

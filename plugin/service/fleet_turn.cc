@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/check.h"
 #include "core/loop/downscale_order.h"
 #include "core/loop/kept.h"
 #include "core/loop/loop_memory_bytes.h"
@@ -46,7 +47,7 @@ void FleetTurn::ShowNodes() {
 FleetTurn::~FleetTurn() {
   try {
     for (ShownNode& node : former_) view_.ShowNode(node.slot, std::move(node.shape));
-  } catch (...) {  // without memory the view stays half applied, and is dropped
+  } catch (const CheckFailed&) {  // the view stays half applied, and is dropped
   }
 }
 

@@ -79,7 +79,7 @@ absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const std::shared
   if (!view.ok()) return view.status();
   if ((*view)->view.half_applied()) {
     Forget(name, shared.get());
-    return absl::FailedPreconditionError("was lost when memory ran out or a check failed; send a full list");
+    return absl::FailedPreconditionError("was lost when a check failed; send a full list");
   }
   if (absl::Status status = deadline.Check(); !status.ok()) return status;
   return view;

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <new>
 #include <set>
 #include <string>
 #include <vector>
@@ -49,7 +48,7 @@ ChildEnd RunInChild(const std::function<std::string()>& body) {
     close(ends[0]);
     const rlimit seconds = {600, 600};
     setrlimit(RLIMIT_CPU, &seconds);
-    const rlimit bytes = {rlim_t{3} << 29, rlim_t{3} << 29};  // beyond that, std::bad_alloc
+    const rlimit bytes = {rlim_t{3} << 29, rlim_t{3} << 29};  // beyond that it ends
     if (!kSanitized) setrlimit(RLIMIT_AS, &bytes);
     const std::string text = body();
     for (size_t done = 0; done < text.size();) {
@@ -105,12 +104,8 @@ class SharedEngine {
   }
 
   loadline::Court Court() {
-    return {[this](absl::string_view method, const std::string& request) -> absl::StatusOr<std::string> {
-              try {
-                return engine_.Call(method, request, Deadline());
-              } catch (const std::bad_alloc&) {  // as the C ABI does
-                return absl::ResourceExhaustedError("out of memory");
-              }
+    return {[this](absl::string_view method, const std::string& request) {
+              return engine_.Call(method, request, Deadline());
             },
             CpuMilliseconds};
   }

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -36,9 +35,6 @@ class RowTrial {
     const int64_t spent = court_.cpu_milliseconds() - begin;
     if (spent > kMostMilliseconds) findings_->Add("slow", absl::StrCat(method, ": ", spent, " ms"));
     if (!response.ok()) {
-      if (absl::StrContains(response.status().message(), "out of memory")) {
-        findings_->Add("memory", absl::StrCat(method, ": out of memory"));
-      }
       if (absl::IsUnavailable(response.status())) findings_->Add("died", method);
       if (!may_refuse) findings_->Add("refused", absl::StrCat(method, ": ", response.status().ToString()));
       return std::nullopt;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <new>
 #include <random>
 #include <string>
 #include <vector>
@@ -276,6 +277,23 @@ TEST_F(AbiTest, DamagedRequestsDoNoHarm) {
     Call(kDropMethod, drop.SerializeAsString());
     ExpectWorks();
   }
+}
+
+// What is left without memory is not certain: the process ends, and says why.
+TEST_F(AbiTest, WithoutMemoryTheProcessEndsWithAText) {
+  ASSERT_NE(std::get_new_handler(), nullptr);
+  EXPECT_DEATH(std::get_new_handler()(), "^loadline: out of memory: .*max_question_bytes");
+}
+
+TEST_F(AbiTest, TheHandlerOfAHostStays) {
+  const std::new_handler ours = std::set_new_handler([] { throw std::bad_alloc(); });
+  const std::new_handler of_host = std::get_new_handler();
+  loadline_engine* engine = nullptr;
+  char* error = nullptr;
+  EXPECT_EQ(loadline_create(nullptr, 0, &engine, &error), 0);
+  EXPECT_EQ(std::get_new_handler(), of_host);
+  loadline_destroy(engine);
+  std::set_new_handler(ours);
 }
 
 TEST_F(AbiTest, ATimeoutThatHasPassedIsTold) {
