@@ -3,7 +3,9 @@
 //
 //	go run ./cmd/net record  --library BASE --in FOLDER
 //	go run ./cmd/net compare --library OTHER --in FOLDER [--kinds] [--show TEXT] [--allow REGEXP]
+//	go run ./cmd/net pick    --library BASE --in FOLDER --out ../upgrade
 //
+// pick takes states out of a recording that another release has to go on from: see test/upgrade.
 // A recording is a file for each seed; recordings are made again from the seeds, and are kept by nobody.
 package main
 
@@ -33,6 +35,7 @@ func run(ctx context.Context) (differs bool, err error) {
 	flags := flag.NewFlagSet("net", flag.ContinueOnError)
 	library := flags.String("library", "../../build/lib/libloadline.so", "the engine: a libloadline.so")
 	folder := flags.String("in", "../../build/net", "where recordings are")
+	out := flags.String("out", "../upgrade", "of pick: where states go")
 	worlds := flags.Uint64("worlds", 1000, "how many worlds, of 20 loops each")
 	days := flags.Uint64("simulations", 334, "how many simulations, of one or two days each, 501 in all")
 	o := &options{}
@@ -42,7 +45,7 @@ func run(ctx context.Context) (differs bool, err error) {
 	flags.IntVar(&o.most, "most", 3, "with --show: how many answers")
 	flags.StringVar(&o.allow, "allow", "", "kinds of differences that match this regular expression do not count")
 	if len(os.Args) < 2 {
-		return false, fmt.Errorf("record or compare?")
+		return false, fmt.Errorf("record, compare or pick?")
 	}
 	if err := flags.Parse(os.Args[2:]); err != nil {
 		return false, err
@@ -65,7 +68,9 @@ func run(ctx context.Context) (differs bool, err error) {
 		}, r.add)
 		r.print(os.Stdout)
 		return r.differ > 0, err
+	case "pick":
+		return false, pick(ctx, *library, *folder, *out, *worlds)
 	default:
-		return false, fmt.Errorf("%q: record or compare?", os.Args[1])
+		return false, fmt.Errorf("%q: record, compare or pick?", os.Args[1])
 	}
 }
