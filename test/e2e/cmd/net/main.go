@@ -37,6 +37,7 @@ func run(ctx context.Context) (differs bool, err error) {
 	folder := flags.String("in", "../../build/net", "where recordings are")
 	out := flags.String("out", "../upgrade", "of pick: where states go")
 	worlds := flags.Uint64("worlds", 1000, "how many worlds, of 20 loops each")
+	scenarios := flags.Uint64("scenarios", 2000, "how many clusters with pods of all rules, of three loops each")
 	days := flags.Uint64("simulations", 334, "how many simulations, of one or two days each, 501 in all")
 	o := &options{}
 	flags.BoolVar(&o.kinds, "kinds", false, "list all kinds of differences, not only those from which others follow")
@@ -50,12 +51,13 @@ func run(ctx context.Context) (differs bool, err error) {
 	if err := flags.Parse(os.Args[2:]); err != nil {
 		return false, err
 	}
+	all := tasks(map[string]uint64{ofLoops: *worlds, ofScenarios: *scenarios, ofDays: *days})
 	switch os.Args[1] {
 	case "record":
 		if err := os.MkdirAll(*folder, 0o755); err != nil {
 			return false, err
 		}
-		return false, each(tasks(*worlds, *days), func(t task) (int, error) {
+		return false, each(all, func(t task) (int, error) {
 			return 0, record(ctx, *library, *folder, t)
 		}, func(task, int) {})
 	case "compare":
@@ -63,7 +65,7 @@ func run(ctx context.Context) (differs bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		err = each(tasks(*worlds, *days), func(t task) (*part, error) {
+		err = each(all, func(t task) (*part, error) {
 			return r.compare(ctx, *library, *folder, t)
 		}, r.add)
 		r.print(os.Stdout)

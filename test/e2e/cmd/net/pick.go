@@ -29,7 +29,7 @@ func pick(ctx context.Context, library, folder, out string, worlds uint64) error
 	for seed := uint64(1); seed <= worlds; seed++ {
 		var best *call
 		var parts []string
-		err := replay(ctx, library, folder, task{seed: seed}, func(c *call) {
+		err := replay(ctx, library, folder, task{ofLoops, seed}, func(c *call) {
 			if !strings.HasSuffix(c.GetMethod(), "/PlanLoop") || c.GetCode() != 0 || len(c.GetRequest()) > mostPicked {
 				return
 			}

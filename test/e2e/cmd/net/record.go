@@ -22,31 +22,34 @@ import (
 	"loadline.dev/shim/engine"
 )
 
-// task is one recording: the questions about one world, or one simulation.
+// task is one recording: the questions about one world or one scenario, or one simulation.
 type task struct {
+	kind string
 	seed uint64
-	days bool
 }
 
-func (t task) file(folder string) string {
-	kind := "loops"
-	if t.days {
-		kind = "days"
-	}
-	return filepath.Join(folder, fmt.Sprintf("%s-%05d.gz", kind, t.seed))
-}
+const (
+	ofLoops     = "loops"     // a world with a cloud, whose loops follow from each other
+	ofScenarios = "scenarios" // a cluster with pods of all rules, in three loops
+	ofDays      = "days"      // a simulation
+)
 
-// tasks are the recordings of so many worlds and so many simulations, mixed so that a part of them is like all.
-func tasks(worlds, days uint64) (all []task) {
-	for seed := uint64(1); seed <= max(worlds, days); seed++ {
-		if seed <= worlds {
-			all = append(all, task{seed, false})
+func (t task) name() string              { return fmt.Sprintf("%s-%05d", t.kind, t.seed) }
+func (t task) file(folder string) string { return filepath.Join(folder, t.name()+".gz") }
+
+// tasks are so many recordings of each kind, mixed so that a part of them is like all.
+func tasks(counts map[string]uint64) (all []task) {
+	for seed := uint64(1); ; seed++ {
+		before := len(all)
+		for _, kind := range []string{ofLoops, ofScenarios, ofDays} {
+			if seed <= counts[kind] {
+				all = append(all, task{kind, seed})
+			}
 		}
-		if seed <= days {
-			all = append(all, task{seed, true})
+		if len(all) == before {
+			return all
 		}
 	}
-	return all
 }
 
 // each runs a function for all tasks, several at a time, and calls done with the results in the order of the tasks.
@@ -78,7 +81,7 @@ func each[T any](all []task, do func(task) (T, error), done func(task, T)) error
 	for i, r := range results {
 		got := <-r
 		if got.err != nil {
-			return fmt.Errorf("seed %d: %w", all[i].seed, got.err)
+			return fmt.Errorf("%s: %w", all[i].name(), got.err)
 		}
 		done(all[i], got.value)
 	}
@@ -109,13 +112,17 @@ func record(ctx context.Context, library, folder string, t task) (err error) {
 	buffer := bufio.NewWriterSize(packed, 1<<16)
 	defer func() { err = errors.Join(err, buffer.Flush()) }()
 	recorder := engine.Record(conn, buffer)
-	if t.days {
+	switch t.kind {
+	case ofDays:
 		ctx, cancel := context.WithTimeout(ctx, mostDays)
 		defer cancel()
 		_, _ = loadlinev1.NewAutoscalerClient(recorder).Simulate(ctx, drawDays(t.seed)) // a refusal is an answer
 		return nil
+	case ofScenarios:
+		return driveScenario(ctx, t.seed, recorder)
+	default:
+		return drive(ctx, t.seed, recorder)
 	}
-	return drive(ctx, t.seed, recorder)
 }
 
 func open(library string) (engine.Conn, error) {

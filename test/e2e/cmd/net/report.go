@@ -86,7 +86,7 @@ func (r *report) compare(ctx context.Context, library, folder string, t task) (*
 			all = slices.DeleteFunc(all, func(d difference) bool { return r.allowed.MatchString(d.kind) })
 		}
 		if len(all) > 0 {
-			p.found = append(p.found, found{fmt.Sprintf("%s call %d", strings.TrimSuffix(t.file(""), ".gz"), c.number), all})
+			p.found = append(p.found, found{fmt.Sprintf("%s call %d", t.name(), c.number), all})
 		}
 	})
 	if err == nil {
@@ -104,8 +104,8 @@ func (r *report) add(t task, p *part) {
 	for name, n := range p.covers {
 		r.covers[name] += n
 	}
-	tags := []string{"simulation"}
-	if !t.days {
+	tags := []string{t.kind}
+	if t.kind == ofLoops {
 		tags = newWorld(t.seed).tagsOf()
 	}
 	here := map[*count]bool{}

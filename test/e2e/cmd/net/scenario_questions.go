@@ -7,8 +7,9 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// groups is how many node groups each cluster has: a node is in the group of its number modulo so many, or in none.
-const groups = 3
+// scenarioGroups is how many node groups each cluster has: a node is in the group of its number modulo so many, or in
+// none.
+const scenarioGroups = 3
 
 // secondsPerLoop is more than the time for which a node has to be unneeded.
 const secondsPerLoop = 400
@@ -51,14 +52,14 @@ func (s *scenario) questions(v *view.View, at *loadlinev1.Changes, loop int) *qu
 // groups returns the node groups as drains, growth and a whole loop have them.
 func (s *scenario) groups(v *view.View) (drain []*loadlinev1.DrainGroup, grow []*loadlinev1.ScalableGroup,
 	both []*loadlinev1.LoopGroup) {
-	for g := range groups {
+	for g := range scenarioGroups {
 		name := fmt.Sprintf("group-%d", g)
 		down := &loadlinev1.DrainGroup{MinNodes: int32(s.seed % 3), Atomic: s.seed%7 == uint64(g)}
 		up := &loadlinev1.ScalableGroup{NodeGroup: name, MaxNodes: 12, NodeUsdPerHour: new(0.1 * float64(g+1)),
 			InstanceType: name}
 		for i, node := range s.cluster.Nodes {
 			slot, known := v.Slot(node.Name)
-			if i%(groups+1) != g {
+			if i%(scenarioGroups+1) != g {
 				continue
 			}
 			if up.TemplateNode == nil {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 
+	"google.golang.org/grpc"
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -15,14 +17,6 @@ import (
 	"loadline.dev/shim/view"
 	"loadline.dev/test/e2e/fit"
 )
-
-var allKinds = []loadlinev1.ObjectKind{
-	loadlinev1.ObjectKind_NAMESPACE, loadlinev1.ObjectKind_PERSISTENT_VOLUME,
-	loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM,
-	loadlinev1.ObjectKind_STORAGE_CLASS, loadlinev1.ObjectKind_CSI_NODE, loadlinev1.ObjectKind_POD_DISRUPTION_BUDGET,
-	loadlinev1.ObjectKind_REPLICATION_CONTROLLER, loadlinev1.ObjectKind_REPLICA_SET, loadlinev1.ObjectKind_STATEFUL_SET,
-	loadlinev1.ObjectKind_DAEMON_SET, loadlinev1.ObjectKind_JOB, loadlinev1.ObjectKind_DEPLOYMENT,
-}
 
 // owners is how many ReplicaSets the pods of a cluster belong to.
 const owners = 5
@@ -138,4 +132,56 @@ func (s *scenario) remove(v *view.View, gone []int32) {
 		}
 		v.DeleteNode(name)
 	}
+}
+
+// scenarioLoops is how often each is asked about. Between two loops the nodes that started to go are gone.
+const scenarioLoops = 3
+
+// driveScenario asks all questions about the cluster of a seed. Refusals are answers.
+func driveScenario(ctx context.Context, seed uint64, conn grpc.ClientConnInterface) error {
+	s := newScenario(seed)
+	v := view.NewForPlanning(conn, "net")
+	v.Complete(allKinds...)
+	if err := s.fill(v); err != nil {
+		return err
+	}
+	for loop := range scenarioLoops {
+		if err := v.Sync(ctx); err != nil {
+			return err
+		}
+		var gone []int32
+		if err := v.Ask(ctx, func(at *loadlinev1.Changes) error {
+			gone = s.ask(ctx, conn, s.questions(v, at, loop))
+			return nil
+		}); err != nil {
+			return err
+		}
+		s.remove(v, gone)
+	}
+	return nil
+}
+
+// ask asks all questions of one loop, and returns the slots of nodes that start to go.
+func (s *scenario) ask(ctx context.Context, conn grpc.ClientConnInterface, q *questions) (gone []int32) {
+	planner, scheduler := loadlinev1.NewAutoscalerClient(conn), loadlinev1.NewSchedulerExtenderClient(conn)
+	var removals []*loadlinev1.NodeRemoval
+	// What one of the stateful questions remembers, another one would take for its own.
+	if s.seed%2 == 0 {
+		plan, _ := planner.PlanLoop(ctx, q.loop)
+		removals = plan.GetScaleDown().GetRemove()
+	} else {
+		drain, _ := planner.PlanDrain(ctx, q.drain)
+		removals = drain.GetRemove()
+		_, _ = planner.PlanSlack(ctx, q.slack)
+	}
+	_, _ = planner.PlanScaleUp(ctx, q.grow)
+	_, _ = planner.EstimateScaleUp(ctx, q.estimate)
+	_, _ = scheduler.Fit(ctx, q.fit)
+	_, _ = scheduler.Score(ctx, q.score)
+	for _, removal := range removals {
+		if removal.GetStart() {
+			gone = append(gone, removal.GetSlot())
+		}
+	}
+	return gone
 }
