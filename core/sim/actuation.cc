@@ -51,11 +51,11 @@ AskOutcome OutcomeOf(CloudAnswer answer) {
 Actuation::Actuation(World* world, Cloud* cloud, ActObserver* observer)
     : world_(*world), cloud_(*cloud), observer_(*observer), rules_(RulesOf(world->scenario().settings)) {}
 
-CloudAnswer Actuation::Grow(int32_t group, int64_t machines, int64_t for_slack, int64_t for_moves) {
-  observer_.Grows(group, machines, for_slack, for_moves);
+CloudAnswer Actuation::Grow(const SimGrowth& growth) {
+  observer_.Grows(growth);
   ++world_.counts().growths;
-  const CloudAnswer answer = cloud_.Grow(group, machines);
-  observer_.Grew(group, answer);
+  const CloudAnswer answer = cloud_.Grow(growth.group, growth.machines);
+  observer_.Grew(growth.group, answer);
   return answer;
 }
 

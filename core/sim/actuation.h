@@ -14,12 +14,21 @@
 
 namespace loadline {
 
+// What a group is asked to grow by.
+struct SimGrowth {
+  int32_t group = 0;
+  int64_t machines = 0;
+  int64_t for_slack = 0;  // so many of them for no pod
+  int64_t for_moves = 0;  // and so many for pods of nodes that are replaced
+  // The workloads whose waiting pods the others are for, ascending.
+  std::vector<int32_t> workloads;
+};
+
 // Is told of what the loop under test does, before it happens.
 class ActObserver {
  public:
   virtual ~ActObserver() = default;
-  // `for_slack`: so many of them for no pod; `for_moves`: so many for pods of nodes that are replaced.
-  virtual void Grows(int32_t group, int64_t machines, int64_t for_slack, int64_t for_moves) = 0;
+  virtual void Grows(const SimGrowth& growth) = 0;
   // How that ended.
   virtual void Grew(int32_t group, CloudAnswer answer) = 0;
   // `of_move`: it is replaced, or was bought for that in vain.
@@ -53,7 +62,7 @@ class Actuation {
   // All outlive it.
   Actuation(World* world, Cloud* cloud, ActObserver* observer);
 
-  CloudAnswer Grow(int32_t group, int64_t machines, int64_t for_slack, int64_t for_moves);
+  CloudAnswer Grow(const SimGrowth& growth);
   CloudAnswer DeleteLate(int32_t machine);
   // `pods`: those that are to be evicted. False: it could not be tainted, and stays.
   bool Start(int32_t node, std::vector<int32_t> pods, bool of_move);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/sim/shapes_of.h"
+
 namespace loadline {
 namespace {
 
@@ -22,7 +24,9 @@ Cloud::Cloud(World* world)
       faults_(world->scenario().seed, SimPurpose::kCloudFaults),
       spot_(world->scenario().seed, SimPurpose::kSpot),
       node_faults_(world->scenario().seed, SimPurpose::kNodeFaults),
-      hand_(world->scenario().seed, SimPurpose::kHand) {
+      hand_(world->scenario().seed, SimPurpose::kHand),
+      hand_mark_(world->scenario().seed, SimPurpose::kHandMark),
+      startup_(world->scenario().seed, SimPurpose::kStartupTaint) {
   const size_t groups = world->scenario().groups.size();
   targets_.resize(groups);
   machines_.resize(groups);
@@ -36,7 +40,7 @@ void Cloud::Start() {
     for (int64_t i = 0; i < world_.group(group).nodes; ++i) {
       const int32_t machine = Order(group);
       ++targets_[static_cast<size_t>(group)];
-      MachineUp(machine);
+      Register(machine, kNoStartupTaint);
       world_.SetReady(world_.machine(machine).node, true);
     }
   }
@@ -45,6 +49,7 @@ void Cloud::Start() {
     world_.After(kSimHourMs, SimEventKind::kNodeFaultHour);
   }
   if (faults.hand_scaling > 0) world_.After(kSimHourMs, SimEventKind::kHandHour);
+  if (faults.hand_mark > 0) world_.After(kSimHourMs, SimEventKind::kHandMarkHour);
 }
 
 bool Cloud::Throttled() {
@@ -127,12 +132,24 @@ void Cloud::Deleted(int32_t machine) {
 }
 
 void Cloud::MachineUp(int32_t machine) {
+  if (world_.machine(machine).state != SimMachine::State::kOrdered) return;
+  const SimFaults& faults = world_.scenario().faults;
+  int8_t taint = kNoStartupTaint;
+  if (startup_.Chance(faults.startup_taint)) {
+    taint = static_cast<int8_t>(startup_.Between(0, static_cast<int64_t>(SimStartupTaints().size()) - 1));
+  }
+  Register(machine, taint);
+  if (taint == kNoStartupTaint) return;
+  world_.After(startup_.Between(1, faults.startup_taint_s) * 1000, SimEventKind::kStartupEnds,
+               world_.machine(machine).node);
+}
+
+void Cloud::Register(int32_t machine, int8_t startup_taint) {
   const SimMachine& of = world_.machine(machine);
-  if (of.state != SimMachine::State::kOrdered) return;
   ++version_;
   const SimGroup& group = world_.group(of.group);
   const int64_t late_s = group.gpus > 0 ? world_.scenario().faults.late_devices_s : 0;
-  const int32_t node = world_.AddNode(machine, /*devices=*/late_s == 0);
+  const int32_t node = world_.AddNode(machine, /*devices=*/late_s == 0, startup_taint);
   world_.After(group.ready_s * 1000, SimEventKind::kNodeReady, node);
   if (late_s > 0) world_.After((group.ready_s + late_s) * 1000, SimEventKind::kDevicesReady, node);
   if (group.spot && world_.scenario().faults.spot_interruption > 0) {
@@ -243,6 +260,28 @@ void Cloud::HandHour() {
     world_.machine(machine).deleted_by_hand = true;
     Deleted(machine);
   }
+}
+
+void Cloud::HandMarkHour() {
+  const SimFaults& faults = world_.scenario().faults;
+  world_.After(kSimHourMs, SimEventKind::kHandMarkHour);
+  std::vector<std::vector<int32_t>> nodes(targets_.size());
+  for (const int32_t node : world_.nodes())
+    nodes[static_cast<size_t>(world_.node(node).group)].push_back(node);
+  for (std::vector<int32_t>& of_group : nodes) {
+    if (of_group.empty() || !hand_mark_.Chance(faults.hand_mark)) continue;
+    std::sort(of_group.begin(), of_group.end());
+    const auto last = static_cast<int64_t>(of_group.size()) - 1;
+    const int32_t node = of_group[static_cast<size_t>(hand_mark_.Between(0, last))];
+    const auto mark = static_cast<SimMark>(hand_mark_.Between(0, kSimMarks - 1));
+    world_.SetMark(node, mark, true);
+    world_.After(faults.hand_mark_s * 1000, SimEventKind::kHandMarkEnds,
+                 node * kSimMarks + static_cast<int32_t>(mark));
+  }
+}
+
+void Cloud::HandMarkEnds(int32_t subject) {
+  world_.SetMark(subject / kSimMarks, static_cast<SimMark>(subject % kSimMarks), false);
 }
 
 void Cloud::NodeBack(int32_t node) { world_.SetReady(node, true); }

@@ -59,6 +59,8 @@ class Cloud {
   void NodeReturns(int32_t machine);
   void NodeFlaps(int32_t node);
   void HandHour();
+  void HandMarkHour();
+  void HandMarkEnds(int32_t subject);
 
   // What all machines have cost until now, and cost in an hour.
   double Usd() const;
@@ -68,6 +70,7 @@ class Cloud {
   bool Throttled();
   CloudAnswer Ordered(int32_t group, int64_t machines);
   void Deleted(int32_t machine);
+  void Register(int32_t machine, int8_t startup_taint);
   void FailNode(int32_t node);
   int32_t Order(int32_t group);
   void Lose(int32_t machine);
@@ -78,6 +81,8 @@ class Cloud {
   RandomStream spot_;
   RandomStream node_faults_;
   RandomStream hand_;
+  RandomStream hand_mark_;
+  RandomStream startup_;
   std::vector<int64_t> targets_;
   std::vector<std::vector<int32_t>> machines_;
   std::vector<int64_t> no_capacity_until_ms_;

@@ -27,6 +27,9 @@ enum class SimEventKind : uint8_t {
   kNodeReturns,     // subject: a machine; its node registers again
   kNodeFlaps,       // subject: a node; it is ready, or not any more
   kHandHour,        // once in an hour somebody else may change groups
+  kHandMarkHour,    // once in an hour an operator may mark nodes
+  kHandMarkEnds,    // subject: kSimMarks * a node + a SimMark
+  kStartupEnds,     // subject: a node; its startup taint goes
   kApiHour,         // once in an hour the loop may not reach the API server
   kNodeBack,        // subject: a node; it is ready again
   kPodsOfLostNode,  // subject: a node; pods of one that is not ready for long are deleted

@@ -12,7 +12,6 @@ constexpr int64_t kMostUnready = 3;
 constexpr int64_t kMostUnreadyPercent = 45;
 // A node that registered so lately may still be starting.
 constexpr int64_t kStartupMs = 900'000;
-constexpr int64_t kLeastBackOffMs = 300'000;
 constexpr int64_t kOldestViewMs = 60'000;
 
 }  // namespace
@@ -118,6 +117,15 @@ void InvariantChecker::NodeChanged(int32_t node) {
     nodes_[number].tainted_since_ms = world_.now_ms();
     nodes_[number].tries = 0;
   }
+  NodeNote& note = nodes_[number];
+  const bool offers = of.Offers() && of.devices;
+  if (note.marks != of.marks) note.marked_ms = world_.now_ms();
+  if (!offers) {
+    note.offers_ms = -1;
+  } else if (note.offers_ms < 0 || note.marks != of.marks) {
+    note.offers_ms = world_.now_ms();
+  }
+  note.marks = of.marks;
   nodes_[number].tainted = of.tainted;
   nodes_[number].started = nodes_[number].started || of.ready;
   NoteWhetherFull(of.group);
@@ -126,45 +134,6 @@ void InvariantChecker::NodeChanged(int32_t node) {
 }
 
 // --- what the loop does ------------------------------------------------------------------------------------
-
-void InvariantChecker::Grows(int32_t group, int64_t machines, int64_t for_slack, int64_t for_moves) {
-  const SimGroup& of = world_.group(group);
-  if (machines < 1) Violation("C1", absl::StrCat("group ", of.name, " is asked to grow by ", machines));
-  if (cloud_.target(group) + machines > of.max_nodes) {
-    Violation("C1",
-              absl::StrCat("group ", of.name, " has ", cloud_.target(group), " and is asked to grow by ",
-                           machines, ", with a maximum of ", of.max_nodes));
-  }
-  const int64_t failed_ms = groups_[static_cast<size_t>(group)].failed_ms;
-  if (failed_ms >= 0 &&
-      world_.now_ms() - failed_ms < kLeastBackOffMs - 2 * world_.scenario().faults.leader_clock_ms) {
-    Violation("C4",
-              absl::StrCat("group ", of.name, " is asked to grow, and failed to at ", failed_ms, " ms"));
-  }
-  CheckUnready("C4", absl::StrCat("group ", of.name, " grows"), kStartupMs);
-  if (grew_ms_ != world_.now_ms()) grown_now_ = 0;
-  grew_ms_ = world_.now_ms();
-  grown_now_ += machines - for_slack - for_moves;
-  if (!SeesAll()) return;
-  const auto goes = [&](const Going& going) { return IsUnderWay(going); };
-  if (for_moves > 0 && std::any_of(going_.begin(), going_.end(), goes)) {
-    Violation("D13", absl::StrCat("group ", of.name, " grows for a move while nodes go"));
-  }
-  int64_t need = world_.waiting();
-  for (const Going& going : going_) need += nodes_[static_cast<size_t>(going.node)].to_move;
-  if (grown_now_ > need) {
-    Violation("C2", absl::StrCat(grown_now_, " nodes are asked for, where ", need, " pods need one"));
-  }
-}
-
-void InvariantChecker::Grew(int32_t group, CloudAnswer answer) {
-  if (answer == CloudAnswer::kDone) {
-    granted_ms_ = world_.now_ms();
-  } else if (answer != CloudAnswer::kRefused) {
-    groups_[static_cast<size_t>(group)].failed_ms = world_.now_ms();
-  }
-  NoteWhetherFull(group);
-}
 
 void InvariantChecker::StartsToGo(int32_t node, bool empty, bool of_move) {
   const SimNode& of = world_.node(node);
@@ -187,6 +156,9 @@ void InvariantChecker::StartsToGo(int32_t node, bool empty, bool of_move) {
   const int64_t age_ms = world_.now_ms() - of.joined_ms;
   if (age_ms < least_ms && !of_move) {
     Violation("D7", absl::StrCat("node ", node, " goes ", age_ms, " ms after it came"));
+  }
+  if (of.Has(SimMark::kKeep) && SeesAll()) {
+    Violation("D14", absl::StrCat("node ", node, " goes, and an annotation keeps it"));
   }
   CheckKnown(node, empty);
   CheckMayMove(node);

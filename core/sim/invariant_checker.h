@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "core/sim/actuation.h"
@@ -21,6 +22,9 @@ namespace loadline {
 //   C1   no group is asked to grow beyond its maximum, or by less than one node
 //   C2   not more nodes are asked for at once than pods need one, where the loop sees the cluster as it is
 //   C4   no group is asked to grow that has just failed to, nor any while too many nodes are not ready
+//   C5   no group is asked to grow for the same pods soon after a node that came for them was ready and did
+//   not
+//        take them although it has room, nor while such a node starts that has room for all that waits
 //   D1   an eviction leaves as many ready pods as the budget wants, and none is of a pod with two budgets
 //   D2   no group goes below its minimum, by its target or by its nodes
 //   D3   no node goes with a pod that must not move, or with one that was not evicted
@@ -32,6 +36,7 @@ namespace loadline {
 //   D11  none starts to go while groups grow or have just grown, or while too many nodes are not ready
 //   D13  nodes come for moves only while no node goes, and not more of those that are replaced are drained at
 //        once than may
+//   D14  no node goes that an operator keeps by an annotation
 //   F5   what the loop keeps of a node is the sum of its pods
 //   G3   no node stays marked for deletion for long that nobody deletes
 //   A7   no node has more on it than it offers, and no pod comes to one that is to be deleted
@@ -45,7 +50,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
   void PodChanged(int32_t pod) override;
   void NodeChanged(int32_t node) override;
   void WorkloadChanged(int32_t) override {}
-  void Grows(int32_t group, int64_t machines, int64_t for_slack, int64_t for_moves) override;
+  void Grows(const SimGrowth& growth) override;
   void Grew(int32_t group, CloudAnswer answer) override;
   void StartsToGo(int32_t node, bool empty, bool of_move) override;
   void GivesBack(int32_t node) override;
@@ -78,6 +83,9 @@ class InvariantChecker : public SimObserver, public ActObserver {
     int64_t tries = 0;             // to remove it meanwhile
     bool tainted = false;
     bool started = false;  // it was ready once
+    uint8_t marks = 0;
+    int64_t marked_ms = 0;   // when its marks last changed
+    int64_t offers_ms = -1;  // since when it is as it is now and pods may come; -1: they may not
   };
   struct GroupNote {
     int64_t failed_ms = -1;  // when it last failed to grow, as this process knows; -1: never
@@ -100,6 +108,10 @@ class InvariantChecker : public SimObserver, public ActObserver {
   bool IsLeftBehind(const Going& going) const;
   bool IsUnderWay(const Going& going) const;
   void CheckParallelism();
+  void CheckRefused(const SimGrowth& growth);
+  CpuMemory FreeOn(int32_t node) const;
+  bool HasRoomFor(int32_t workload, int32_t node) const;
+  bool HasRoomForAll(int32_t node) const;
   bool SeesAll() const;
   bool RemembersAll() const;
   void CheckUnready(absl::string_view invariant, const std::string& what, int64_t youngest_ms);
@@ -120,6 +132,8 @@ class InvariantChecker : public SimObserver, public ActObserver {
   std::vector<Going> going_;
   absl::flat_hash_set<int32_t> deleted_;  // machines whose deletion was asked for and may have been taken
   std::vector<GroupNote> groups_;
+  std::vector<int32_t> grows_for_;                                 // SimGrowth::workloads of the last order
+  absl::flat_hash_map<int32_t, std::vector<int32_t>> bought_for_;  // by machine, likewise
   int64_t granted_ms_ = -1;  // when the cloud last agreed that one grows
   int64_t grew_ms_ = -1;
   int64_t removed_ms_ = 0;  // when a node last went

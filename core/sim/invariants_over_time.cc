@@ -25,6 +25,10 @@ void InvariantChecker::CheckProgress() {
   harmless.stock_out_s = faults.stock_out_s;
   harmless.node_unready_s = faults.node_unready_s;
   harmless.late_devices_s = faults.late_devices_s;
+  harmless.hand_mark = faults.hand_mark;
+  harmless.hand_mark_s = faults.hand_mark_s;
+  harmless.startup_taint = faults.startup_taint;
+  harmless.startup_taint_s = faults.startup_taint_s;
   harmless.stuck_deletion_s = faults.stuck_deletion_s;
   harmless.stuck_pod_s = faults.stuck_pod_s;
   harmless.unread_group_s = faults.unread_group_s;
@@ -109,7 +113,7 @@ void InvariantChecker::CheckWaiting() {
   const int32_t workloads = static_cast<int32_t>(ready_.size());
   for (int32_t workload = 0; workload < workloads; ++workload) {
     // Whoever says to be of a DaemonSet waits for no new node.
-    if (world_.workload(workload).forged_owner) continue;
+    if (world_.workload(workload).forged_owner || world_.workload(workload).labelled_nodes_only) continue;
     for (const int32_t pod : world_.replicas(workload).alive) {
       const SimPod& of = world_.pod(pod);
       if (of.phase != SimPodPhase::kWaiting || of.created_ms > before_ms) continue;
@@ -137,6 +141,7 @@ void InvariantChecker::CheckEmptyNodes() {
     const SimNode& of = world_.node(node);
     const NodeNote& note = nodes_[static_cast<size_t>(node)];
     if (note.to_move > 0 || note.empty_since_ms > before_ms || of.joined_ms > before_ms) continue;
+    if (of.Has(SimMark::kKeep) || note.marked_ms > before_ms) continue;
     if (cloud_.target(of.group) <= world_.group(of.group).min_nodes) continue;
     Violation("E3", absl::StrCat("node ", node, " has been empty for more than an hour, and stays"));
     return;

@@ -14,8 +14,7 @@ ObservedCluster::ObservedCluster(World* world, const ShapesOf* shapes)
       chance_(world->scenario().seed, SimPurpose::kWatch),
       soft_taint_chance_(world->scenario().seed, SimPurpose::kSoftTaintWatch),
       unschedulable_(world->scenario().workloads.size()),
-      status_since_ms_(world->scenario().workloads.size(), -1),
-      node_shapes_(world->scenario().groups.size() * kEveryBit) {
+      status_since_ms_(world->scenario().workloads.size(), -1) {
   state_.set_resource_names(shapes->names());
   for (size_t i = 0; i < kObjectKinds; ++i) state_.objects().SetComplete(static_cast<ObjectKind>(i));
   for (int32_t i = 0; i < static_cast<int32_t>(unschedulable_.size()); ++i) {
@@ -116,6 +115,8 @@ ObservedCluster::News ObservedCluster::NewsOfNode(int32_t node) const {
   news.bits =
       static_cast<uint8_t>(bit(of.present, kPresent) | bit(of.ready, kReady) | bit(of.devices, kDevices) |
                            bit(of.tainted, kTainted) | bit(of.reclaimed, kReclaimed));
+  news.marks = of.marks;
+  news.startup_taint = of.startup_taint;
   news.soft_tainted_s = of.soft_tainted_s;
   return news;
 }
@@ -259,7 +260,10 @@ void ObservedCluster::ApplyNode(const News& news) {
   if (last > news.node) return;
   if (last >= 0 && last < news.node) SetBits(last, 0);
   last = news.node;
-  nodes_[static_cast<size_t>(news.node)].soft_tainted_s = news.soft_tainted_s;
+  NodeSeen& seen = nodes_[static_cast<size_t>(news.node)];
+  seen.soft_tainted_s = news.soft_tainted_s;
+  seen.marks = news.marks;
+  seen.startup_taint = news.startup_taint;
   SetBits(news.node, news.bits);
 }
 

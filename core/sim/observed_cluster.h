@@ -7,9 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/snapshot.h"
@@ -98,7 +100,9 @@ class ObservedCluster : public SimObserver {
     SimPodPhase phase = SimPodPhase::kWaiting;
     // Of a pod that waits: unschedulable; of a node: bits of NodeSeen.
     uint8_t bits = 0;
-    int64_t soft_tainted_s = -1;  // of a node
+    uint8_t marks = 0;                       // of a node, as the next one
+    int8_t startup_taint = kNoStartupTaint;  // see SimNode
+    int64_t soft_tainted_s = -1;             // of a node
   };
   struct PodSeen {
     int32_t on = -1;
@@ -112,6 +116,8 @@ class ObservedCluster : public SimObserver {
   enum NodeBit : uint8_t { kPresent = 1, kReady = 2, kDevices = 4, kTainted = 8, kReclaimed = 16 };
   struct NodeSeen {
     uint8_t bits = 0;
+    uint8_t marks = 0;
+    int8_t startup_taint = kNoStartupTaint;
     int64_t soft_tainted_s = -1;
     Slot slot = Slot{-1};
     int32_t place = -1;  // among registered_
@@ -123,7 +129,6 @@ class ObservedCluster : public SimObserver {
   // Which pods a broken list lacks: of workloads with even or odd numbers, or all.
   static constexpr int64_t kNoPods = -1;
   static constexpr int64_t kAllPods = 2;
-  static constexpr size_t kEveryBit = 32;  // values of NodeSeen::bits
 
   // When a pod ends, as it is told of: in steps, so that pods which end together share a shape.
   static int64_t ToldEndS(int32_t terminating_s);
@@ -151,7 +156,7 @@ class ObservedCluster : public SimObserver {
   void WriteNode(int32_t node, const NodeShape& shape);
   void WriteSnapshot();
   int32_t ShapeIn(int32_t pod);
-  const NodeShape& ShapeOfNode(int32_t group, uint8_t bits);
+  const NodeShape& ShapeOfNode(int32_t group, const NodeSeen& seen);
   NodeShape WithSoftTaint(const NodeShape& shape, int64_t since_s) const;
 
   World& world_;
@@ -186,7 +191,9 @@ class ObservedCluster : public SimObserver {
   std::vector<int32_t> shape_;
   std::vector<int64_t> status_since_ms_;
   std::vector<int32_t> statuses_;
-  std::vector<std::optional<NodeShape>> node_shapes_;  // by group and bits
+  // By group, bits, marks and startup taint; they stay where they are.
+  absl::btree_map<std::tuple<int32_t, uint8_t, uint8_t, int8_t>, std::unique_ptr<const NodeShape>>
+      node_shapes_;
   // Room to work in.
   std::vector<PodContent> contents_;
   std::vector<char> text_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/node_annotations.h"
 #include "core/drain/eligibility.h"
 #include "core/sim/observed_cluster.h"
 
@@ -27,7 +28,7 @@ void ObservedCluster::WriteNodes() {
     NodeSeen& seen = nodes_[static_cast<size_t>(node)];
     seen.dirty = false;
     if (!seen.shown()) continue;
-    const NodeShape& shape = ShapeOfNode(world_.node(node).group, seen.bits);
+    const NodeShape& shape = ShapeOfNode(world_.node(node).group, seen);
     if (seen.soft_tainted_s < 0) {
       WriteNode(node, shape);
     } else {
@@ -84,19 +85,30 @@ void ObservedCluster::WriteNode(int32_t node, const NodeShape& shape) {
   traits.provider_id = absl::StrCat("m", of.machine);
   traits.created_s = kSimEpochS + of.joined_ms / 1000;
   traits.ready = (seen.bits & kReady) != 0;
+  if ((seen.marks & BitOf(SimMark::kKeep)) != 0) {
+    traits.annotations = BitOf(NodeAnnotation::kScaleDownDisabled);
+  }
   std::string name = NodeName(node);
   state_.SetNode(seen.slot, name, shape, contents_, name, std::move(traits));
 }
 
-const NodeShape& ObservedCluster::ShapeOfNode(int32_t group, uint8_t bits) {
-  std::optional<NodeShape>& shape = node_shapes_[static_cast<size_t>(group) * kEveryBit + bits];
-  if (shape.has_value()) return *shape;
-  shape = shapes_.Node(group, (bits & kDevices) != 0);
-  std::vector<Taint> taints = shape->taints;
-  if ((bits & kReady) == 0) taints.push_back({"node.kubernetes.io/not-ready", "", "NoSchedule"});
-  if ((bits & kTainted) != 0) taints.push_back({kToBeDeletedTaint, "", "NoSchedule"});
-  *shape = MakeNodeShape(shape->allocatable, shapes_.names(), shape->labels, std::move(taints),
-                         /*unschedulable=*/(bits & kReclaimed) != 0);
+const NodeShape& ObservedCluster::ShapeOfNode(int32_t group, const NodeSeen& seen) {
+  // The annotation is none of the shape.
+  const auto marks = static_cast<uint8_t>(seen.marks & ~BitOf(SimMark::kKeep));
+  std::unique_ptr<const NodeShape>& shape = node_shapes_[{group, seen.bits, marks, seen.startup_taint}];
+  if (shape != nullptr) return *shape;
+  const auto marked = [&](SimMark mark) { return (marks & BitOf(mark)) != 0; };
+  NodeShape made = shapes_.Node(group, (seen.bits & kDevices) != 0, marked(SimMark::kLabel));
+  std::vector<Taint> taints = made.taints;
+  if ((seen.bits & kReady) == 0) taints.push_back({"node.kubernetes.io/not-ready", "", "NoSchedule"});
+  if ((seen.bits & kTainted) != 0) taints.push_back({kToBeDeletedTaint, "", "NoSchedule"});
+  if (marked(SimMark::kTaint)) taints.push_back(SimHandTaint());
+  if (seen.startup_taint != kNoStartupTaint) {
+    taints.push_back(SimStartupTaints()[static_cast<size_t>(seen.startup_taint)]);
+  }
+  const bool unschedulable = (seen.bits & kReclaimed) != 0 || marked(SimMark::kCordon);
+  shape = std::make_unique<const NodeShape>(
+      MakeNodeShape(made.allocatable, shapes_.names(), made.labels, std::move(taints), unschedulable));
   return *shape;
 }
 

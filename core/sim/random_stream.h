@@ -23,6 +23,8 @@ enum class SimPurpose : uint64_t {
   kPodEnd,
   kUnreadGroup,
   kSoftTaintWatch,
+  kHandMark,
+  kStartupTaint,
 };
 
 // Numbers that follow from a seed and a purpose, the same on every machine. Source: SplitMix64.

@@ -89,6 +89,8 @@ struct SimWorkload {
   bool apart = false;
   // Zones differ by at most so many of its pods: a required spread constraint. 0: there is none.
   int64_t max_zone_skew = 0;
+  // Its pods go only to nodes that an operator has labelled: see SimFaults::hand_mark.
+  bool labelled_nodes_only = false;
   // From the node to Ready, drawn evenly.
   int64_t start_s_min = 2;
   int64_t start_s_max = 10;
@@ -186,6 +188,13 @@ struct SimFaults {
   int64_t stuck_deletion_s = 3600;
   // In an hour and for each group: somebody else lets it grow or deletes one of its machines.
   int64_t hand_scaling = 0;
+  // Likewise: an operator labels, taints, cordons or annotates one of its nodes, for so long. The annotation
+  // keeps the node.
+  int64_t hand_mark = 0;
+  int64_t hand_mark_s = 7200;
+  // A node that comes with a startup taint, for so long at most, drawn evenly.
+  int64_t startup_taint = 0;
+  int64_t startup_taint_s = 120;
   // In an hour: a spot machine is taken back two minutes after it was said; a node is not ready for a while;
   // a node is gone.
   int64_t spot_interruption = 0;

@@ -57,10 +57,7 @@ void Scheduler::PodChanged(int32_t pod) {
   }
 }
 
-bool Scheduler::Offers(int32_t node) const {
-  const SimNode& of = world_.node(node);
-  return of.present && of.ready && !of.tainted && !of.reclaimed;
-}
+bool Scheduler::Offers(int32_t node) const { return world_.node(node).Offers(); }
 
 void Scheduler::NodeChanged(int32_t node) {
   const size_t number = static_cast<size_t>(node);
@@ -77,7 +74,7 @@ void Scheduler::Enter(int32_t node) {
   NewNode added;
   added.name = absl::StrCat("n", node);
   added.hostname = added.name;
-  added.shape = shapes_.Node(of.group, of.devices);
+  added.shape = shapes_.Node(of.group, of.devices, of.Has(SimMark::kLabel));
   const NodeIndex index = snapshot_->AddNode(std::move(added));
   index_of_[static_cast<size_t>(node)] = index;
   node_at_.resize(IndexOf(index) + 1, -1);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr char kSimGroupLabel[] = "loadline.dev/node-group";
 constexpr char kSimZoneLabel[] = "topology.kubernetes.io/zone";
+constexpr char kSimHandKey[] = "loadline.dev/by-hand";  // of the label and of the taint
 
 void AddSimAmounts(const CpuMemory& amounts, ResourceList* list) {
   if (amounts.cpu > 0) (*list)[kCpu] = Quantity::FromMilli(amounts.cpu);
@@ -20,15 +21,34 @@ void AddSimAmounts(const CpuMemory& amounts, ResourceList* list) {
 
 PodRules RulesOf(const SimWorkload& workload) {
   PodRules rules;
+  std::vector<Label> selector;
+  if (workload.labelled_nodes_only) selector.push_back({kSimHandKey, "true"});
   if (!workload.group.empty()) {
-    rules.node_selector = Labels({{kSimGroupLabel, workload.group}});
+    selector.push_back({kSimGroupLabel, workload.group});
     rules.tolerations.push_back({kSimGroupLabel, "Equal", workload.group, "NoSchedule"});
   }
+  rules.node_selector = Labels(std::move(selector));
   if (workload.kind == SimWorkloadKind::kDaemon) rules.tolerations.push_back({"", "Exists", "", ""});
   return rules;
 }
 
 }  // namespace
+
+std::span<const Taint> SimStartupTaints() {
+  static const auto* const kTaints = new std::vector<Taint>{
+      {"node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule"},
+      {"startup-taint.cluster-autoscaler.kubernetes.io/agent", "", "NoSchedule"},
+      {"ignore-taint.cluster-autoscaler.kubernetes.io/agent", "", "NoSchedule"},
+      {"status-taint.cluster-autoscaler.kubernetes.io/agent", "", "NoSchedule"},
+      {"readiness.k8s.io/network", "pending", "NoSchedule"},
+      {"node.cilium.io/agent-not-ready", "", "NoExecute"},
+      {"ebs.csi.aws.com/agent-not-ready", "", "NoExecute"},
+      {"karpenter.sh/unregistered", "", "NoExecute"},
+  };
+  return *kTaints;
+}
+
+Taint SimHandTaint() { return {kSimHandKey, "", "NoSchedule"}; }
 
 ShapesOf::ShapesOf(const Scenario& scenario)
     : scenario_(scenario), pods_(names_.Intern("pods")), gpus_(names_.Intern(kNvidiaGpu)) {}
@@ -109,7 +129,7 @@ PodShape ShapesOf::OnNode(int32_t workload, bool ready, std::optional<int64_t> d
   return Make(workload, std::move(traits));
 }
 
-NodeShape ShapesOf::Node(int32_t group, bool devices) const {
+NodeShape ShapesOf::Node(int32_t group, bool devices, bool labelled) const {
   const SimGroup& of = scenario_.groups[static_cast<size_t>(group)];
   ResourceAmounts allocatable;
   allocatable[kCpu] = of.allocatable.cpu;
@@ -119,6 +139,7 @@ NodeShape ShapesOf::Node(int32_t group, bool devices) const {
   std::vector<Taint> taints;
   if (of.tainted) taints.push_back({kSimGroupLabel, of.name, "NoSchedule"});
   std::vector<Label> labels = {{kSimGroupLabel, of.name}};
+  if (labelled) labels.push_back({kSimHandKey, "true"});
   if (!of.zone.empty()) labels.push_back({kSimZoneLabel, of.zone});
   return MakeNodeShape(std::move(allocatable), names_, Labels(labels), std::move(taints));
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "core/base/resource_names.h"
@@ -30,8 +31,8 @@ class ShapesOf {
   IncomingPod Incoming(int32_t workload) const;
   // One on a node. `deleted_s`: it is terminating.
   PodShape OnNode(int32_t workload, bool ready, std::optional<int64_t> deleted_s = std::nullopt) const;
-  // Without devices, where they are not offered yet.
-  NodeShape Node(int32_t group, bool devices) const;
+  // Without devices, where they are not offered yet. `labelled`: by hand.
+  NodeShape Node(int32_t group, bool devices, bool labelled = false) const;
   PodOwner Owner(int32_t workload) const;
   static ObjectKind KindOf(const SimWorkload& workload);
   // Of the object itself, whatever its pods say.
@@ -46,6 +47,11 @@ class ShapesOf {
   ResourceId pods_;
   ResourceId gpus_;
 };
+
+// Taints of several platforms that go when a node has started; each node that comes with one has one of them.
+std::span<const Taint> SimStartupTaints();
+// Of a node that an operator has tainted.
+Taint SimHandTaint();
 
 // Pods of a workload carry it, with the workload's name, so that its budget selects them.
 inline constexpr char kSimAppLabel[] = "app";

@@ -146,6 +146,9 @@ void Simulation::Handle(const SimEvent& event, WorkBudget* budget) {
     case SimEventKind::kNodeReturns:
     case SimEventKind::kNodeFlaps:
     case SimEventKind::kHandHour:
+    case SimEventKind::kHandMarkHour:
+    case SimEventKind::kHandMarkEnds:
+    case SimEventKind::kStartupEnds:
       return HandleOfCloud(event);
     case SimEventKind::kApiHour:
       return world_.ApiHour();
@@ -182,6 +185,12 @@ void Simulation::HandleOfCloud(const SimEvent& event) {
       return cloud_.NodeFlaps(event.subject);
     case SimEventKind::kHandHour:
       return cloud_.HandHour();
+    case SimEventKind::kHandMarkHour:
+      return cloud_.HandMarkHour();
+    case SimEventKind::kHandMarkEnds:
+      return cloud_.HandMarkEnds(event.subject);
+    case SimEventKind::kStartupEnds:
+      return world_.TakeStartupTaint(event.subject);
     default:
       return;
   }

@@ -87,6 +87,8 @@ class TestedLoop {
   bool Act(const std::vector<LoopAction>& actions);
   bool ActOn(const LoopAction& action);
   void Grow(const LoopAction& action);
+  // Those with waiting pods that are planned onto new nodes of a group.
+  std::vector<int32_t> WorkloadsOn(int32_t group) const;
   void DeleteMachines(const LoopAction& action);
   void WriteSoftTaint(const LoopAction& action);
   bool Begin(const std::vector<const DrainRemoval*>& removals);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "core/loop/replacement.h"
 #include "core/sim/tested_loop.h"
 
@@ -69,10 +70,25 @@ bool TestedLoop::ActOn(const LoopAction& action) {
 void TestedLoop::Grow(const LoopAction& action) {
   const auto growth = std::find_if(plan_.growth.begin(), plan_.growth.end(),
                                    [&](const LoopGrowth& of) { return of.group == action.group; });
-  const bool known = growth != plan_.growth.end();
-  const int64_t for_slack = known ? growth->for_slack : 0;
-  const int64_t for_moves = known ? growth->for_replacement : 0;
-  NoteOutcome(action, actuation_.Grow(action.group, action.nodes, for_slack, for_moves));
+  SimGrowth asked{.group = action.group, .machines = action.nodes};
+  if (growth != plan_.growth.end()) {
+    asked.for_slack = growth->for_slack;
+    asked.for_moves = growth->for_replacement;
+    if (growth->for_pods > 0) asked.workloads = WorkloadsOn(action.group);
+  }
+  NoteOutcome(action, actuation_.Grow(asked));
+}
+
+std::vector<int32_t> TestedLoop::WorkloadsOn(int32_t group) const {
+  absl::btree_set<int32_t> workloads;
+  for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
+    if (plan_.grown[static_cast<size_t>(nodes.group)] != group) continue;
+    for (const PodCount& pods : nodes.pods) {
+      const auto at = static_cast<size_t>(pods.pods);
+      if (at < asked_about_.size()) workloads.insert(world_.pod(asked_about_[at].first).workload);
+    }
+  }
+  return {workloads.begin(), workloads.end()};
 }
 
 void TestedLoop::DeleteMachines(const LoopAction& action) {

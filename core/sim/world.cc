@@ -193,7 +193,7 @@ int32_t World::AddMachine(int32_t group) {
   return machine_end() - 1;
 }
 
-int32_t World::AddNode(int32_t machine, bool devices) {
+int32_t World::AddNode(int32_t machine, bool devices, int8_t startup_taint) {
   SimMachine& of = this->machine(machine);
   const int32_t number = node_end();
   SimNode& node = nodes_.emplace_back();
@@ -201,6 +201,7 @@ int32_t World::AddNode(int32_t machine, bool devices) {
   node.machine = machine;
   node.joined_ms = now_ms_;
   node.devices = devices;
+  node.startup_taint = startup_taint;
   of.node = number;
   of.had_node = true;
   of.state = SimMachine::State::kRunning;
@@ -233,6 +234,20 @@ void World::OfferDevices(int32_t node) {
   SimNode& of = nodes_[static_cast<size_t>(node)];
   if (!of.present || of.devices) return;
   of.devices = true;
+  TellNode(node);
+}
+
+void World::TakeStartupTaint(int32_t node) {
+  SimNode& of = nodes_[static_cast<size_t>(node)];
+  if (!of.present || of.startup_taint == kNoStartupTaint) return;
+  of.startup_taint = kNoStartupTaint;
+  TellNode(node);
+}
+
+void World::SetMark(int32_t node, SimMark mark, bool is_set) {
+  SimNode& of = nodes_[static_cast<size_t>(node)];
+  if (!of.present || of.Has(mark) == is_set) return;
+  of.marks ^= BitOf(mark);
   TellNode(node);
 }
 

@@ -32,6 +32,12 @@ struct SimPod {
   bool evicted = false;
 };
 
+// What an operator puts on a single node, and takes off again.
+enum class SimMark : uint8_t { kLabel, kTaint, kCordon, kKeep };
+inline constexpr int32_t kSimMarks = 4;
+constexpr uint8_t BitOf(SimMark mark) { return static_cast<uint8_t>(1 << static_cast<int>(mark)); }
+inline constexpr int8_t kNoStartupTaint = -1;
+
 struct SimNode {
   int32_t group = 0;
   int32_t machine = -1;
@@ -43,11 +49,20 @@ struct SimNode {
   int64_t asked_ms = -1;  // when the cloud was asked for that, as its mark says; -1: it was not
   // Since when it is not needed, as its soft taint says, in seconds since 1970; -1: it has none.
   int64_t soft_tainted_s = -1;
-  bool reclaimed = false;     // the cloud has said that it takes it back
-  int32_t deletion_cost = 0;  // of its pods that have an owner which shrinks
-  int32_t flaps = 0;          // how often it still becomes ready, or not
+  bool reclaimed = false;                  // the cloud has said that it takes it back
+  int32_t deletion_cost = 0;               // of its pods that have an owner which shrinks
+  int32_t flaps = 0;                       // how often it still becomes ready, or not
+  uint8_t marks = 0;                       // bits of SimMark
+  int8_t startup_taint = kNoStartupTaint;  // which of SimStartupTaints() it carries
   std::vector<int32_t> pods;
   CpuMemory requested;
+
+  bool Has(SimMark mark) const { return (marks & BitOf(mark)) != 0; }
+  // Pods that tolerate nothing may come to it; or may, once it has started.
+  bool Offers() const { return WillOffer() && startup_taint == kNoStartupTaint; }
+  bool WillOffer() const {
+    return present && ready && !tainted && !reclaimed && !Has(SimMark::kTaint) && !Has(SimMark::kCordon);
+  }
 };
 
 struct SimMachine {
@@ -172,11 +187,13 @@ class World {
   void ApiHour();
 
   int32_t AddMachine(int32_t group);
-  int32_t AddNode(int32_t machine, bool devices);
+  int32_t AddNode(int32_t machine, bool devices, int8_t startup_taint = kNoStartupTaint);
   void SetReady(int32_t node, bool ready);
   void SetFlaps(int32_t node, int32_t flaps) { nodes_[static_cast<size_t>(node)].flaps = flaps; }
   void SetDeletionCost(int32_t node, int32_t cost) { nodes_[static_cast<size_t>(node)].deletion_cost = cost; }
   void OfferDevices(int32_t node);
+  void TakeStartupTaint(int32_t node);
+  void SetMark(int32_t node, SimMark mark, bool is_set);
   // To be deleted: a soft taint goes with that.
   void SetTainted(int32_t node, bool tainted);
   // `since_s`: as SimNode::soft_tainted_s. Not on a node that is to be deleted.

@@ -94,6 +94,7 @@ SimWorkload DecodeSimWorkload(const v1::SimulatedWorkload& message) {
   workload.forged_owner = message.forged_owner();
   workload.apart = message.apart();
   workload.max_zone_skew = message.max_zone_skew();
+  workload.labelled_nodes_only = message.labelled_nodes_only();
   if (message.has_pod_start_seconds()) {
     ReadRange(message.pod_start_seconds(), &workload.start_s_min, &workload.start_s_max);
   }
@@ -152,6 +153,10 @@ void DecodeFurtherFaults(const v1::SimulatedFaults& message, SimFaults* faults) 
   faults->stuck_deletion = message.stuck_deletion();
   faults->stuck_deletion_s = OrDefault(message.stuck_deletion_seconds(), faults->stuck_deletion_s);
   faults->hand_scaling = message.hand_scaling();
+  faults->hand_mark = message.hand_mark();
+  faults->hand_mark_s = OrDefault(message.hand_mark_seconds(), faults->hand_mark_s);
+  faults->startup_taint = message.startup_taint();
+  faults->startup_taint_s = OrDefault(message.startup_taint_seconds(), faults->startup_taint_s);
   faults->node_flaps = message.node_flaps();
   faults->node_returns = message.node_returns();
   faults->doubled_event = message.doubled_event();

@@ -571,9 +571,11 @@ type SimulatedWorkload struct {
 	PodStartSeconds *SecondsRange `protobuf:"bytes,26,opt,name=pod_start_seconds,json=podStartSeconds,proto3" json:"pod_start_seconds,omitempty"`
 	// Zones differ by at most so many of its pods, as a topology spread constraint with DoNotSchedule has it.
 	// 0: by any number.
-	MaxZoneSkew   int64 `protobuf:"varint,27,opt,name=max_zone_skew,json=maxZoneSkew,proto3" json:"max_zone_skew,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MaxZoneSkew int64 `protobuf:"varint,27,opt,name=max_zone_skew,json=maxZoneSkew,proto3" json:"max_zone_skew,omitempty"`
+	// Its pods go only to nodes that an operator has labelled: see SimulatedFaults.hand_mark.
+	LabelledNodesOnly bool `protobuf:"varint,28,opt,name=labelled_nodes_only,json=labelledNodesOnly,proto3" json:"labelled_nodes_only,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *SimulatedWorkload) Reset() {
@@ -793,6 +795,13 @@ func (x *SimulatedWorkload) GetMaxZoneSkew() int64 {
 		return x.MaxZoneSkew
 	}
 	return 0
+}
+
+func (x *SimulatedWorkload) GetLabelledNodesOnly() bool {
+	if x != nil {
+		return x.LabelledNodesOnly
+	}
+	return false
 }
 
 // A time of more replicas.
@@ -1199,8 +1208,15 @@ type SimulatedFaults struct {
 	// In an hour: the cloud tells nothing of a node group, for so long [1200].
 	UnreadGroup        int64 `protobuf:"varint,36,opt,name=unread_group,json=unreadGroup,proto3" json:"unread_group,omitempty"`
 	UnreadGroupSeconds int64 `protobuf:"varint,37,opt,name=unread_group_seconds,json=unreadGroupSeconds,proto3" json:"unread_group_seconds,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// In an hour and for each group: an operator labels, taints, cordons or annotates one of its nodes, for so
+	// long [7200]. The annotation keeps the node.
+	HandMark        int64 `protobuf:"varint,38,opt,name=hand_mark,json=handMark,proto3" json:"hand_mark,omitempty"`
+	HandMarkSeconds int64 `protobuf:"varint,39,opt,name=hand_mark_seconds,json=handMarkSeconds,proto3" json:"hand_mark_seconds,omitempty"`
+	// A node that comes with a startup taint, which goes after so long [120] at most.
+	StartupTaint        int64 `protobuf:"varint,40,opt,name=startup_taint,json=startupTaint,proto3" json:"startup_taint,omitempty"`
+	StartupTaintSeconds int64 `protobuf:"varint,41,opt,name=startup_taint_seconds,json=startupTaintSeconds,proto3" json:"startup_taint_seconds,omitempty"`
+	unknownFields       protoimpl.UnknownFields
+	sizeCache           protoimpl.SizeCache
 }
 
 func (x *SimulatedFaults) Reset() {
@@ -1488,6 +1504,34 @@ func (x *SimulatedFaults) GetUnreadGroup() int64 {
 func (x *SimulatedFaults) GetUnreadGroupSeconds() int64 {
 	if x != nil {
 		return x.UnreadGroupSeconds
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetHandMark() int64 {
+	if x != nil {
+		return x.HandMark
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetHandMarkSeconds() int64 {
+	if x != nil {
+		return x.HandMarkSeconds
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetStartupTaint() int64 {
+	if x != nil {
+		return x.StartupTaint
+	}
+	return 0
+}
+
+func (x *SimulatedFaults) GetStartupTaintSeconds() int64 {
+	if x != nil {
+		return x.StartupTaintSeconds
 	}
 	return 0
 }
@@ -2101,7 +2145,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\r_stop_seconds\"2\n" +
 	"\fSecondsRange\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\x03R\x03min\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x03R\x03max\"\xb0\t\n" +
+	"\x03max\x18\x02 \x01(\x03R\x03max\"\xe0\t\n" +
 	"\x11SimulatedWorkload\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\x04kind\x18\x02 \x01(\x0e2#.loadline.v1.SimulatedWorkload.KindR\x04kind\x12\x1a\n" +
@@ -2133,7 +2177,8 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\fforged_owner\x18\x18 \x01(\bR\vforgedOwner\x12\x14\n" +
 	"\x05apart\x18\x19 \x01(\bR\x05apart\x12E\n" +
 	"\x11pod_start_seconds\x18\x1a \x01(\v2\x19.loadline.v1.SecondsRangeR\x0fpodStartSeconds\x12\"\n" +
-	"\rmax_zone_skew\x18\x1b \x01(\x03R\vmaxZoneSkew\"N\n" +
+	"\rmax_zone_skew\x18\x1b \x01(\x03R\vmaxZoneSkew\x12.\n" +
+	"\x13labelled_nodes_only\x18\x1c \x01(\bR\x11labelledNodesOnly\"N\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -2197,7 +2242,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x17_batch_max_millisecondsB\x10\n" +
 	"\x0e_slack_percentB\x1e\n" +
 	"\x1c_eviction_retry_millisecondsB\x14\n" +
-	"\x12_poll_milliseconds\"\xbe\v\n" +
+	"\x12_poll_milliseconds\"\xe0\f\n" +
 	"\x0fSimulatedFaults\x12;\n" +
 	"\x1awatch_lag_milliseconds_min\x18\x01 \x01(\x03R\x17watchLagMillisecondsMin\x12;\n" +
 	"\x1awatch_lag_milliseconds_max\x18\x02 \x01(\x03R\x17watchLagMillisecondsMax\x12\x1d\n" +
@@ -2245,7 +2290,11 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x12failed_state_write\x18\" \x01(\x03R\x10failedStateWrite\x12:\n" +
 	"\x19leader_clock_milliseconds\x18# \x01(\x03R\x17leaderClockMilliseconds\x12!\n" +
 	"\funread_group\x18$ \x01(\x03R\vunreadGroup\x120\n" +
-	"\x14unread_group_seconds\x18% \x01(\x03R\x12unreadGroupSeconds\"\xa9\x04\n" +
+	"\x14unread_group_seconds\x18% \x01(\x03R\x12unreadGroupSeconds\x12\x1b\n" +
+	"\thand_mark\x18& \x01(\x03R\bhandMark\x12*\n" +
+	"\x11hand_mark_seconds\x18' \x01(\x03R\x0fhandMarkSeconds\x12#\n" +
+	"\rstartup_taint\x18( \x01(\x03R\fstartupTaint\x122\n" +
+	"\x15startup_taint_seconds\x18) \x01(\x03R\x13startupTaintSeconds\"\xa9\x04\n" +
 	"\x10SimulateResponse\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\x06R\x06digest\x12\x14\n" +
 	"\x05loops\x18\x02 \x01(\x03R\x05loops\x12\x10\n" +

@@ -123,7 +123,7 @@ TEST(MovesSimulationTest, MovesThatBreakTheirLimitsAreSeen) {
   checker.StartsToGo(1, /*empty=*/false, /*of_move=*/true);
   ASSERT_EQ(checker.violations().size(), 1U);
   EXPECT_THAT(checker.violations()[0], HasSubstr("D13 at 0 ms: 2 nodes are replaced at once"));
-  checker.Grows(1, 1, /*for_slack=*/0, /*for_moves=*/1);
+  checker.Grows({.group = 1, .machines = 1, .for_moves = 1});
   ASSERT_EQ(checker.violations().size(), 2U);
   EXPECT_THAT(checker.violations()[1], HasSubstr("D13 at 0 ms: group big grows for a move while nodes go"));
 }

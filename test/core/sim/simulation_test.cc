@@ -255,6 +255,32 @@ TEST(SimulationTest, EndsWithItsBudget) {
   EXPECT_EQ(result.cut_short_by, "work");
 }
 
+// --- what operators and platforms put on nodes
+
+// Ten pods on three nodes. In each hour somebody marks one of them; a mark that keeps it keeps it.
+TEST(SimulationTest, MarksOfOperatorsBreakNothingAtConstantLoad) {
+  Scenario scenario = SmallScenario(10);
+  scenario.faults.hand_mark = 1'000'000;
+  scenario.faults.hand_mark_s = 1'800;
+  for (scenario.seed = 1; scenario.seed <= 5; ++scenario.seed) {
+    const SimResult result = SimulateAll(scenario);
+    EXPECT_THAT(result.violations, IsEmpty());
+    EXPECT_EQ(result.left_waiting, 0);
+  }
+}
+
+// Pods that go to labelled nodes only wait until there is one.
+TEST(SimulationTest, LabelsOfOperatorsLetPodsCome) {
+  Scenario scenario = SmallScenario(2);
+  scenario.groups[0].nodes = scenario.groups[0].min_nodes = 1;
+  scenario.workloads[0].labelled_nodes_only = true;
+  EXPECT_EQ(SimulateAll(scenario).left_waiting, 2);
+  scenario.faults.hand_mark = 1'000'000;
+  const SimResult result = SimulateAll(scenario);
+  EXPECT_EQ(result.left_waiting, 0);
+  EXPECT_GE(result.waits.max, 3'600) << "the first mark comes after an hour";
+}
+
 TEST(ScenarioTest, NamesTheFieldThatIsWrong) {
   Scenario scenario = SmallScenario(10);
   EXPECT_TRUE(CheckScenario(scenario).ok());
@@ -332,6 +358,14 @@ class InvariantTest : public ::testing::Test {
     world_.SetReady(world_.node_end() - 1, true);
     return world_.node_end() - 1;
   }
+  // As the loop under test buys a node for all pods that wait.
+  int32_t Buy(int8_t startup_taint = kNoStartupTaint) {
+    checker_.Grows({.group = 0, .machines = 1, .workloads = {0}});
+    checker_.Grew(0, cloud_.Grow(0, 1));
+    const int32_t node = world_.AddNode(world_.machine_end() - 1, /*devices=*/true, startup_taint);
+    world_.SetReady(node, true);
+    return node;
+  }
   std::string First() const { return checker_.violations().empty() ? "" : checker_.violations().front(); }
 
   const Scenario scenario_ = SmallScenario(1);
@@ -341,17 +375,70 @@ class InvariantTest : public ::testing::Test {
 };
 
 TEST_F(InvariantTest, SeesGrowthBeyondTheMaximumAndWithoutNeed) {
-  checker_.Grows(0, 21, /*for_slack=*/0, /*for_moves=*/0);
+  checker_.Grows({.group = 0, .machines = 21});
   EXPECT_THAT(checker_.violations(), ::testing::ElementsAre(HasSubstr("C1"), HasSubstr("C2")));
 }
 
 TEST_F(InvariantTest, SeesGrowthOfAGroupThatHasJustFailedTo) {
   world_.CreatePod(0);
-  checker_.Grows(0, 1, /*for_slack=*/0, /*for_moves=*/0);
+  checker_.Grows({.group = 0, .machines = 1});
   checker_.Grew(0, CloudAnswer::kNoCapacity);
   world_.set_now_ms(299'000);
-  checker_.Grows(0, 1, /*for_slack=*/0, /*for_moves=*/0);
+  checker_.Grows({.group = 0, .machines = 1});
   EXPECT_THAT(First(), HasSubstr("C4"));
+}
+
+// A node that came for pods is ready and does not take them: another one of its group would not either.
+TEST_F(InvariantTest, SeesGrowthForPodsThatTheLastNodeDidNotTake) {
+  world_.CreatePod(0);
+  const int32_t node = Buy();
+  world_.set_now_ms(3'000);
+  checker_.Grows({.group = 0, .machines = 1, .workloads = {0}});
+  EXPECT_THAT(First(),
+              HasSubstr("C5 at 3000 ms: group g grows for w, and node 0, which came for it, has room"));
+  EXPECT_TRUE(world_.node(node).Offers());
+}
+
+TEST_F(InvariantTest, GrowthIsFineWhereTheLastNodeIsFullOrMarkedOrLongThere) {
+  for (int i = 0; i < 9; ++i) world_.CreatePod(0);
+  const int32_t node = Buy();
+  const auto grow_at = [&](int64_t at_ms) {
+    world_.set_now_ms(at_ms);
+    checker_.Grows({.group = 0, .machines = 1, .workloads = {0}});
+  };
+  grow_at(1'000);  // the scheduler may not have seen it
+  world_.SetMark(node, SimMark::kCordon, true);
+  grow_at(3'000);
+  world_.SetMark(node, SimMark::kCordon, false);
+  grow_at(4'000);
+  for (int32_t pod = 0; pod < 4; ++pod) world_.Bind(pod, node);
+  grow_at(6'000);
+  world_.Terminate(0);
+  world_.Vanish(0);
+  grow_at(303'000);  // the back-off is over
+  EXPECT_THAT(checker_.violations(), IsEmpty());
+}
+
+TEST_F(InvariantTest, SeesGrowthForPodsWhileANodeStartsForThem) {
+  for (int i = 0; i < 4; ++i) world_.CreatePod(0);
+  const int32_t node = Buy(/*startup_taint=*/0);
+  world_.set_now_ms(60'000);
+  checker_.Grows({.group = 0, .machines = 1, .workloads = {0}});
+  EXPECT_THAT(First(), HasSubstr("C5 at 60000 ms"));
+  EXPECT_THAT(First(), HasSubstr("has room and starts since 60000 ms"));
+  world_.CreatePod(0);  // a fifth one has no room on four cores
+  checker_.Grows({.group = 0, .machines = 1, .workloads = {0}});
+  world_.TakeStartupTaint(node);
+  checker_.Grows({.group = 0, .machines = 1, .workloads = {0}});
+  EXPECT_EQ(checker_.violations().size(), 1u);
+}
+
+TEST_F(InvariantTest, SeesANodeThatGoesThoughAnOperatorKeepsIt) {
+  const int32_t node = NodeThere();
+  world_.SetMark(node, SimMark::kKeep, true);
+  world_.set_now_ms(3'600'000);
+  checker_.StartsToGo(node, /*empty=*/true, /*of_move=*/false);
+  EXPECT_THAT(First(), HasSubstr("D14"));
 }
 
 TEST_F(InvariantTest, SeesNodesThatGoWhileGroupsHaveJustGrown) {
