@@ -163,10 +163,11 @@ void DrainMemory::RememberTimers(const DrainCall& call, const DrainBoard& board)
 }
 
 // What the next call holds against what it finds: without nodes whose deletion was started, or starts now.
+// Where nothing goes, pods that vanish from those nodes have vanished without a reason.
 void DrainMemory::RememberCounts(const DrainCall& call, const DrainPlan& plan, std::vector<OwnerPods> pods) {
   std::vector<Slot> leaving = RememberedDeleting(call.cluster(), state_.deleting);
   for (const DrainRemoval& removal : plan.remove) {
-    if (removal.start) leaving.push_back(removal.slot);
+    if (removal.start && !call.problem().nothing_goes) leaving.push_back(removal.slot);
   }
   for (DeletingNode& node : state_.deleting) node.left_out = true;
   state_.nodes = call.cluster().node_count() - static_cast<int64_t>(leaving.size());

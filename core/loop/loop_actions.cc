@@ -229,7 +229,7 @@ std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& 
   for (const LoopGrowth& growth : plan.growth) {
     if (options.grows) actions.Grow(growth, sight.groups[static_cast<size_t>(growth.group)].target);
   }
-  if (!sight.fleet.cools_down) actions.Remove(plan.scale_down);
+  if (!sight.nothing_goes) actions.Remove(plan.scale_down);
   for (const TakeBack& back : plan.take_back) {
     int64_t target = sight.groups[static_cast<size_t>(back.group)].target;
     for (const LoopGrowth& growth : plan.growth) target += growth.group == back.group ? growth.nodes() : 0;

@@ -140,6 +140,7 @@ LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, 
   const FleetOutcomes ended = TakeActionOutcomes(outcomes, seen, memory);
   sight.fleet = LookAtFleet(&fleet.told, ended, options.fleet, now_ms, &memory->fleet);
   sight.max_new_nodes = MostNewNodes(cluster, options, sight.fleet);
+  sight.nothing_goes = sight.fleet.cools_down || !options.acts;
   sight.held = sight.fleet.unhealthy;
   if (sight.held.empty() && sight.max_new_nodes == 0) {
     sight.held = absl::StrCat("the cluster may have ", options.max_nodes_total, " nodes in all");
@@ -193,6 +194,7 @@ void UseSight(const LoopSight& sight, const std::vector<bool>& cloud_template, c
               LoopProblem* problem) {
   std::vector<int32_t>& group_of = problem->drain.group_of;
   problem->drain.drained = sight.marked.going;
+  problem->drain.nothing_goes = sight.nothing_goes;
   std::vector<int32_t>& going_group_of = problem->drain.going_group_of;
   for (std::vector<int32_t>* const by_slot : {&group_of, &going_group_of})
     by_slot->assign(static_cast<size_t>(cluster.slot_end()), -1);

@@ -53,6 +53,7 @@ struct LoopSight {
   std::vector<Slot> not_started;  // nodes on their way; sorted
   NodeLimit max_new_nodes;        // that all groups together may grow by
   std::string held;               // why no group may grow
+  bool nothing_goes = false;      // it cools down, or nothing is carried out
   std::vector<std::string> warnings;
 };
 

@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "core/drain/candidate_rounds.h"
 #include "core/drain/node_reason.h"
+#include "core/drain/vanished_pods.h"
 #include "test/core/drain/call_fixture.h"
 
 namespace loadline {
@@ -60,6 +65,29 @@ TEST(DrainMemoryTest, ADrainThatFailsForTheSameReasonFailedSinceThen) {
     EXPECT_EQ(fixture.memory().state().failed[1].since_s, since_s);
     EXPECT_EQ(fixture.memory().state().failed[1].pod, "default/q");
     EXPECT_EQ(fixture.memory().state().nodes, 2);
+  }
+}
+
+// Of two nodes, a would go with its pod: the next call expects neither, unless nothing goes.
+TEST(DrainMemoryTest, NodesThatDoNotGoStillCount) {
+  for (const bool nothing_goes : {false, true}) {
+    DrainModel model(OneDrains());
+    model.problem().nothing_goes = nothing_goes;
+    CallFixture fixture(&model);
+    DrainPlan plan;
+    std::string resume_at =
+        PlanCandidates({}, /*anew=*/true, &fixture.call(), &fixture.follower(), &fixture.memory());
+    ASSERT_THAT(fixture.Planned(), ElementsAre("a"));
+    DrainRemoval& removal = plan.remove.emplace_back();
+    removal.slot = *model.problem().cluster->Find("a");
+    removal.start = true;
+    std::vector<OwnerPods> pods = CountPods(*model.problem().cluster);
+    fixture.memory().Remember(fixture.call(), fixture.follower().board(), std::move(resume_at),
+                              std::move(pods), &plan);
+    int64_t counted = 0;
+    for (const OwnerPods& owner : fixture.memory().state().pods) counted += owner.pods;
+    EXPECT_EQ(fixture.memory().state().nodes, nothing_goes ? 2 : 1);
+    EXPECT_EQ(counted, nothing_goes ? 2 : 1);
   }
 }
 

@@ -116,7 +116,7 @@ TEST_F(SoftTaintsTest, NodesOnTheirWayOutAreLeftAlone) {
   seen_.under_way = {{Soft("under way"), "g"}, {std::nullopt, "g"}};
   Removes(Add("starts"), 2, /*start=*/true);
   EXPECT_THAT(Actions(), ElementsAre("remove starts"));
-  sight_.fleet.cools_down = true;
+  sight_.nothing_goes = true;
   EXPECT_THAT(Actions(), ElementsAre("+starts 2"));
 }
 
