@@ -122,11 +122,13 @@ NodeIndex AddEmptied(const PlannedNode& planned, const ClusterState& cluster, Sn
   const NodeIndex copy = snapshot->AddNode({absl::StrCat(snapshot->name(planned.node), "/emptied"),
                                             std::move(shape), cluster.hostname(planned.slot)});
   const std::span<const NodePods::Pod> pods = cluster.pods(planned.slot).pods();
+  size_t moving = 0;  // those that move are in order of position, before placeholders
   for (size_t i = 0; i < pods.size(); ++i) {
-    if (cluster.pod_shapes()[pods[i].shape].finished ||
-        absl::c_linear_search(planned.sources, PodRef::Pod(i))) {
+    if (moving < planned.sources.size() && planned.sources[moving] == PodRef::Pod(i)) {
+      ++moving;
       continue;
     }
+    if (cluster.pod_shapes()[pods[i].shape].finished) continue;
     snapshot->PlacePod(copy, snapshot->ShapeOf(pods[i].shape));
   }
   return copy;
