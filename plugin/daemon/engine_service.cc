@@ -56,7 +56,7 @@ class UnaryCall : public grpc::ServerGenericBidiReactor {
       return;
     }
     if (context_->method() == kScore && request_.Length() <= kMaxInlineBytes) return Answer();
-    if (!executor_->Run([this] { Answer(); })) {
+    if (!executor_->Run(request_.Length(), [this] { Answer(); })) {
       Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls are waiting"});
     }
   }

@@ -4,7 +4,7 @@
 
 namespace loadline {
 
-Executor::Executor(size_t threads, size_t max_waiting) : max_waiting_(max_waiting) {
+Executor::Executor(size_t threads, const ExecutorLimits& limits) : limits_(limits) {
   for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -17,11 +17,13 @@ Executor::~Executor() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool Executor::Run(std::function<void()> task) {
+bool Executor::Run(size_t bytes, std::function<void()> task) {
   {
     const MutexLock lock(&mutex_);
-    if (waiting_.size() >= max_waiting_) return false;
-    waiting_.push_back(std::move(task));
+    const bool fits = waiting_.empty() || waiting_bytes_ + bytes <= limits_.bytes;
+    if (waiting_.size() >= limits_.tasks || !fits) return false;
+    waiting_.push_back({bytes, std::move(task)});
+    waiting_bytes_ += bytes;
   }
   changed_.NotifyOne();
   return true;
@@ -29,15 +31,16 @@ bool Executor::Run(std::function<void()> task) {
 
 void Executor::Work() {
   while (true) {
-    std::function<void()> task;
+    Task task;
     {
       const MutexLock lock(&mutex_);
       while (!stopping_ && waiting_.empty()) changed_.Wait(&mutex_);
       if (waiting_.empty()) return;
       task = std::move(waiting_.front());
       waiting_.pop_front();
+      waiting_bytes_ -= task.bytes;
     }
-    task();
+    task.run();
   }
 }
 

@@ -12,26 +12,37 @@
 
 namespace loadline {
 
+// How much may wait beside what runs.
+struct ExecutorLimits {
+  size_t tasks = 0;
+  size_t bytes = 0;  // of all of them together; one task may have more
+};
+
 // Runs tasks in the order in which they come. Thread-safe.
 class Executor {
  public:
-  // `max_waiting`: tasks that wait at most, beside those that run.
-  Executor(size_t threads, size_t max_waiting);
+  Executor(size_t threads, const ExecutorLimits& limits);
   // Runs what waits and joins the threads.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // False when too many tasks wait; `task` is not run then.
-  bool Run(std::function<void()> task);
+  // `bytes`: what the task holds while it waits. False when too much waits; `task` is not run then.
+  bool Run(size_t bytes, std::function<void()> task);
 
  private:
+  struct Task {
+    size_t bytes = 0;
+    std::function<void()> run;
+  };
+
   void Work();
 
-  const size_t max_waiting_;
+  const ExecutorLimits limits_;
   Mutex mutex_;
   Condition changed_;
-  std::deque<std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Task> waiting_ ABSL_GUARDED_BY(mutex_);
+  size_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

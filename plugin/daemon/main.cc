@@ -46,6 +46,8 @@ constexpr char kAutoscaler[] = "loadline.v1.Autoscaler";
 // refuses what is far too large before all of it is in memory.
 constexpr int kMaxReceivedBytes = 8 << 20;
 constexpr int kMaxSentBytes = 4 << 20;
+// Of all calls that wait for a thread. Chosen so that they are an eighth of the 512 MiB of the manifests.
+constexpr size_t kMostWaitingBytes = 64 << 20;
 constexpr int kMaxStreams = 128;
 constexpr int kMinPingIntervalMs = 10'000;
 constexpr std::chrono::seconds kShutdownTime(5);
@@ -111,7 +113,8 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
   const EnginePtr engine = CreateEngine(config);
   if (engine == nullptr) return kCannotStart;
   RunningCalls calls;
-  Executor executor(static_cast<size_t>(options.threads), static_cast<size_t>(options.max_waiting_calls));
+  Executor executor(static_cast<size_t>(options.threads),
+                    {static_cast<size_t>(options.max_waiting_calls), kMostWaitingBytes});
   EngineService service(engine.get(), &executor, &calls);
   const std::unique_ptr<grpc::Server> server = StartServer(options, &service);
   if (server == nullptr) {

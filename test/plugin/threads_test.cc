@@ -174,35 +174,54 @@ TEST(ThreadsTest, AllMethodsTogether) {
 TEST(ExecutorTest, RunsAllTasksBeforeItEnds) {
   std::atomic<int> run = 0;
   {
-    Executor executor(3, 1000);
-    for (int i = 0; i < 500; ++i) ASSERT_TRUE(executor.Run([&] { ++run; }));
+    Executor executor(3, {.tasks = 1000, .bytes = 0});
+    for (int i = 0; i < 500; ++i) ASSERT_TRUE(executor.Run(0, [&] { ++run; }));
   }
   EXPECT_EQ(run, 500);
 }
 
-TEST(ExecutorTest, RefusesWhatWouldWaitTooLong) {
+// Runs `test` while the one thread of an executor is busy, then lets it run what waits.
+void WhileBusy(const ExecutorLimits& limits, const std::function<void(Executor*)>& test) {
   std::mutex mutex;
   std::condition_variable changed;
   bool started = false;
   bool released = false;
-  int run = 0;
-  {
-    Executor executor(1, 2);
-    ASSERT_TRUE(executor.Run([&] {
-      std::unique_lock<std::mutex> lock(mutex);
-      started = true;
-      changed.notify_all();
-      changed.wait(lock, [&] { return released; });
-    }));
+  Executor executor(1, limits);
+  ASSERT_TRUE(executor.Run(0, [&] {
     std::unique_lock<std::mutex> lock(mutex);
-    changed.wait(lock, [&] { return started; });
-    EXPECT_TRUE(executor.Run([&] { ++run; }));
-    EXPECT_TRUE(executor.Run([&] { ++run; }));
-    EXPECT_FALSE(executor.Run([&] { run += 100; }));
-    released = true;
+    started = true;
     changed.notify_all();
-  }
+    changed.wait(lock, [&] { return released; });
+  }));
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return started; });
+  test(&executor);
+  released = true;
+  changed.notify_all();
+}
+
+TEST(ExecutorTest, RefusesWhatWouldWaitTooLong) {
+  int run = 0;
+  WhileBusy({.tasks = 2, .bytes = 0}, [&](Executor* executor) {
+    EXPECT_TRUE(executor->Run(0, [&] { ++run; }));
+    EXPECT_TRUE(executor->Run(0, [&] { ++run; }));
+    EXPECT_FALSE(executor->Run(0, [&] { run += 100; }));
+  });
   EXPECT_EQ(run, 2);
+}
+
+TEST(ExecutorTest, RefusesWhatWouldHoldTooMuch) {
+  int run = 0;
+  WhileBusy({.tasks = 10, .bytes = 100}, [&](Executor* executor) {
+    EXPECT_TRUE(executor->Run(60, [&] { ++run; }));
+    EXPECT_FALSE(executor->Run(41, [&] { run += 100; }));
+    EXPECT_TRUE(executor->Run(40, [&] { ++run; }));
+  });
+  WhileBusy({.tasks = 10, .bytes = 100}, [&](Executor* executor) {
+    EXPECT_TRUE(executor->Run(1'000, [&] { ++run; })) << "one alone may have more";
+    EXPECT_FALSE(executor->Run(0, [&] { run += 100; }));
+  });
+  EXPECT_EQ(run, 3);
 }
 
 }  // namespace
