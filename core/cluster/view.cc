@@ -169,6 +169,7 @@ absl::Status View::ApplyChunk(const Batch& batch) {
     staging_->content.cluster->RestartJournal(cluster().change_count() + 1);
     content_ = std::move(staging_->content);
     ++version_;
+    ++cluster_number_;
     revision_ = target;
     clamped_amounts_ += staging_->clamped_amounts;
     staging_.reset();

@@ -138,8 +138,10 @@ class View {
 
   // Another number each time that slots, shapes or objects of the cluster may have changed their meaning.
   int64_t version() const { return version_; }
+  // Another number each time that a full list has put another cluster in place of the last one.
+  int64_t cluster_number() const { return cluster_number_; }
 
-  // Memory ran out while the view was being changed: it is neither as it was nor as it should be.
+  // A check failed while the view was being changed: it is neither as it was nor as it should be.
   bool half_applied() const { return half_applied_; }
 
   // Checks what the view and its cluster keep against nodes and pods. For tests, of a view that is not half
@@ -193,6 +195,7 @@ class View {
   std::unique_ptr<Staging> staging_;
   int64_t clamped_amounts_ = 0;
   int64_t version_ = 0;
+  int64_t cluster_number_ = 0;
   bool half_applied_ = false;
 };
 

@@ -73,7 +73,7 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   if (!problem.ok()) return problem.status();
   turn.problem_ = std::make_unique<DrainProblem>(*std::move(problem));
   KeptDrain& kept = shared->drain;
-  if (kept.cluster != &view.cluster() || kept.label_keys != view.label_keys().size()) {
+  if (kept.cluster != view.cluster_number() || kept.label_keys != view.label_keys().size()) {
     ReadEvictionsAgain(read, &view, &kept.last);
   }
   absl::StatusOr<std::optional<DecodedDrainState>> state =
@@ -86,8 +86,8 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   const BrakeOptions& brakes = turn.options_.brakes;
   turn.problem_->doubt = WhatIsNotKnown(view.cluster().objects(), brakes, seen_s, request.now_s());
   turn.problem_->unhealthy = WhatIsUnhealthy(view.cluster(), brakes);
-  const bool same_cluster =
-      kept.cluster == &view.cluster() && kept.label_keys == view.label_keys().size() && kept.fit == turn.fit_;
+  const bool same_cluster = kept.cluster == view.cluster_number() &&
+                            kept.label_keys == view.label_keys().size() && kept.fit == turn.fit_;
   DrainPlanner* const planner = undo->drain();
   if (!same_cluster) {
     planner->SetState(turn.state());
@@ -117,7 +117,8 @@ void DrainTurn::Keep() {
   kept.label_keys = shared_->view.label_keys().size();
   kept.fit = std::move(fit_);
   // What was handed in and not planned with yet is handed in again.
-  kept.cluster = planned_ ? &shared_->view.cluster() : nullptr;
+  kept.cluster.reset();
+  if (planned_) kept.cluster = shared_->view.cluster_number();
 }
 
 v1::DrainState DrainTurn::EncodeState() const { return EncodeDrainState(next_.state, next_.evicted); }

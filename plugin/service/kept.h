@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/cluster/snapshot.h"
@@ -53,9 +54,9 @@ class KeptSnapshot {
 struct KeptDrain {
   DrainPlanner planner;
   DecodedDrainState last;
-  // What the planner has worked out is of this cluster, with so many label keys, and these options of
-  // filters. Of another one it starts over from `last`.
-  const ClusterState* cluster = nullptr;
+  // What the planner has worked out is of the cluster with this View::cluster_number(), with so many label
+  // keys, and these options of filters. Of another one it starts over from `last`. nullopt: it is of none.
+  std::optional<int64_t> cluster;
   size_t label_keys = 0;
   std::string fit;
 };

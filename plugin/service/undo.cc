@@ -21,7 +21,7 @@ SlackPlanner* UndoUnlessKept::slack() {
 }
 
 DrainPlanner* UndoUnlessKept::drain() {
-  shared_.drain.cluster = nullptr;  // what it has worked out is of no cluster
+  shared_.drain.cluster.reset();  // what it has worked out is of no cluster
   return &shared_.drain.planner;
 }
 

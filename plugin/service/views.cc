@@ -135,7 +135,7 @@ void SharedView::CheckConsistent() const {
   if (view.half_applied()) return;
   view.CheckConsistent();
   snapshot.CheckConsistent(view);
-  if (drain.cluster != nullptr) drain.planner.CheckConsistent();  // else it may be half done
+  if (drain.cluster.has_value()) drain.planner.CheckConsistent();  // else it may be half done
   slack.CheckConsistent();
 }
 

@@ -41,7 +41,7 @@ TEST_F(UndoTest, AQuestionThatFailsLeavesEverythingAsItWas) {
   SlackState before;
   before.next_id = 3;
   shared->slack.Restore(before);
-  shared->drain.cluster = &shared->view.cluster();
+  shared->drain.cluster = shared->view.cluster_number();
   {
     UndoUnlessKept undo(shared);
     Work(&undo);
@@ -49,7 +49,7 @@ TEST_F(UndoTest, AQuestionThatFailsLeavesEverythingAsItWas) {
   }
   EXPECT_EQ(PodsIn(shared), 0u);
   EXPECT_EQ(shared->slack.State().next_id, 3);
-  EXPECT_EQ(shared->drain.cluster, nullptr) << "the planner begins again from the state that is kept";
+  EXPECT_FALSE(shared->drain.cluster.has_value()) << "the planner begins again from the state that is kept";
 }
 
 TEST_F(UndoTest, AnAnswerKeepsAllButTheTrials) {
