@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/numeric/int128.h"
 #include "core/base/amount.h"
 #include "core/base/check.h"
 
@@ -33,21 +34,6 @@ LineCheck::LineCheck(const LoadLine* line, const LimitColumns* columns, std::vec
       << "columns of " << positions_.size() << " resources";
 }
 
-bool LineCheck::Move(const LineMove& move) {
-  std::vector<absl::int128>& moved = moved_[move.slot];
-  moved.resize(positions_.size());
-  std::vector<absl::int128> after = moved;
-  const Pod pod = MakePod(move.pod);
-  for (size_t r = 0; r < positions_.size(); ++r) {
-    const int64_t allocatable = columns_.terms(move.slot)[positions_[r]].allocatable;
-    const int64_t counted = CountOnNode(line_.sums.max_limit_ratio, pod.limits[r], allocatable).amount;
-    after[r] += move.removed ? -absl::int128(counted) : absl::int128(counted);
-    if (after[r] + columns_.limits(move.slot)[positions_[r]] < 0) return false;
-  }
-  moved = std::move(after);
-  return true;
-}
-
 NodeLoad LineCheck::Load(Slot slot, size_t resource) const {
   NodeLoad load;
   load.line = line_.lines[resource];
@@ -57,11 +43,6 @@ NodeLoad LineCheck::Load(Slot slot, size_t resource) const {
   load.allocatable = columns_.terms(slot)[positions_[resource]].allocatable;
   load.limits = columns_.limits(slot)[positions_[resource]];
   load.ceiling = LimitCeiling(load.line, load.allocatable);
-  if (moved_.empty()) return load;
-  if (const auto moved = moved_.find(slot); moved != moved_.end()) {
-    const absl::int128 most = kMaxAmount;
-    load.limits = static_cast<int64_t>(std::min(most, load.limits + moved->second[resource]));
-  }
   return load;
 }
 
@@ -75,13 +56,17 @@ bool LineCheck::Above(Slot slot) const {
 LineCheck::Pod LineCheck::MakePod(const PodShape& pod) const {
   Pod made;
   made.exempt = line_.exempt_namespaces.contains(pod.namespace_name);
-  const LimitCounting counting{PodLimits::kEffective, MissingLimitScope::kAllPods,
-                               line_.sums.max_limit_ratio};
-  for (const LimitSumsSpec::Resource& resource : line_.sums.resources) {
-    made.limits.push_back(PodLimitOf(counting, resource.rules, resource.id, pod, PodRole::kExisting));
-    made.stated.push_back(pod.limits.Get(resource.id) > 0);
+  for (size_t r = 0; r < positions_.size(); ++r) {
+    made.limits.push_back(LimitOfPod(pod, r));
+    made.stated.push_back(pod.limits.Get(line_.sums.resources[r].id) > 0);
   }
   return made;
+}
+
+PodLimit LineCheck::LimitOfPod(const PodShape& pod, size_t resource) const {
+  const LimitSumsSpec::Resource& entry = line_.sums.resources[resource];
+  return PodLimitOf({PodLimits::kEffective, MissingLimitScope::kAllPods, line_.sums.max_limit_ratio},
+                    entry.rules, entry.id, pod, PodRole::kExisting);
 }
 
 LineOnNode LineCheck::LineOf(const Pod& pod, const NodeLoad& node, size_t resource) const {
@@ -108,11 +93,30 @@ LineVerdict LineCheck::Explain(const Pod& pod, Slot slot) const {
     const NodeLoad node = Load(slot, r);
     const LineOnNode line = LineOf(pod, node, r);
     if (line.Keeps(node.limits)) continue;
-    verdict.reasons.push_back(LineReason(line_.sums.resources[r].id, node.line));
+    verdict.reasons.push_back(Reason(slot, r));
     verdict.unresolvable = verdict.unresolvable || !line.Keeps(0);
   }
   std::sort(verdict.reasons.begin(), verdict.reasons.end());
   return verdict;
+}
+
+int64_t LineCheck::Room(const Pod& pod, Slot slot, size_t resource) const {
+  if (pod.exempt) return kMaxAmount;
+  const NodeLoad node = Load(slot, resource);
+  const LineOnNode line = LineOf(pod, node, resource);
+  if (line.lacking) return -kMaxAmount;
+  if (line.counted == 0) return kMaxAmount;
+  const absl::int128 room = absl::int128(line.ceiling) - node.limits - line.counted;
+  return static_cast<int64_t>(std::max(room, -absl::int128(kMaxAmount)));
+}
+
+std::string LineCheck::Reason(Slot slot, size_t resource) const {
+  return LineReason(line_.sums.resources[resource].id, Load(slot, resource).line);
+}
+
+int64_t LineCheck::Count(const PodShape& pod, Slot slot, size_t resource) const {
+  const int64_t allocatable = columns_.terms(slot)[positions_[resource]].allocatable;
+  return CountOnNode(line_.sums.max_limit_ratio, LimitOfPod(pod, resource), allocatable).amount;
 }
 
 }  // namespace loadline

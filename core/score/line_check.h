@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/numeric/int128.h"
 #include "core/cluster/cluster_state.h"
 #include "core/fit/load_line.h"
 #include "core/score/limit_columns.h"
@@ -19,13 +17,6 @@ namespace loadline {
 // Positions among the resources of `policy` of those of the line; empty: some are not among them, or the
 // policy counts limits by other rules than the line.
 std::vector<size_t> ColumnsOfLine(const LoadLine& line, const LimitPolicy& policy);
-
-// A pod that is supposed to have come to a node, or to have left it.
-struct LineMove {
-  Slot slot{};
-  PodShape pod;
-  bool removed = false;
-};
 
 // How loaded one node is, for one resource.
 struct NodeLoad {
@@ -51,9 +42,6 @@ class LineCheck {
   LineCheck(const LoadLine* line, const LimitColumns* columns, std::vector<size_t> positions,
             const ClusterState* cluster);
 
-  // False: more leaves the node than is there, and nothing is changed.
-  bool Move(const LineMove& move);
-
   NodeLoad Load(Slot slot, size_t resource) const;
   bool Above(Slot slot) const;
   // Whether the node takes the pod; cheap. `pod` is what MakePod() returned.
@@ -65,15 +53,23 @@ class LineCheck {
   Pod MakePod(const PodShape& pod) const;
   bool Keeps(const Pod& pod, Slot slot) const;
   LineVerdict Explain(const Pod& pod, Slot slot) const;
+  // How much may be added to the pods on the node, so that it takes the pod; below 0: so much must leave. In
+  // [-kMaxAmount, kMaxAmount]; kMaxAmount: the pod counts as nothing. Keeps() is Room() >= 0 of all
+  // resources.
+  int64_t Room(const Pod& pod, Slot slot, size_t resource) const;
+  // The reason that Explain() gives where more than that is added.
+  std::string Reason(Slot slot, size_t resource) const;
+  // What a pod counts as on the node.
+  int64_t Count(const PodShape& pod, Slot slot, size_t resource) const;
 
  private:
+  PodLimit LimitOfPod(const PodShape& pod, size_t resource) const;
   LineOnNode LineOf(const Pod& pod, const NodeLoad& node, size_t resource) const;
 
   const LoadLine& line_;
   const LimitColumns& columns_;
   const std::vector<size_t> positions_;
   const ClusterState& cluster_;
-  absl::flat_hash_map<Slot, std::vector<absl::int128>> moved_;  // what comes (or goes), by resource
 };
 
 }  // namespace loadline

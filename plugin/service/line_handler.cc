@@ -5,14 +5,16 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/score/line_check.h"
 #include "loadline/v1/load_line.pb.h"
 #include "plugin/convert/fields.h"
-#include "plugin/convert/fit.h"
 #include "plugin/convert/load_line.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
+#include "plugin/convert/policy.h"
 #include "plugin/convert/resources.h"
 #include "plugin/convert/slots.h"
 #include "plugin/convert/text.h"
@@ -23,28 +25,36 @@
 namespace loadline {
 namespace {
 
-absl::Status MakeMoves(const v1::CheckLoadLineRequest& request, const ClusterState& cluster,
-                       ResourceReader* resources, LineCheck* check) {
-  if (absl::Status status = CheckEntries(request.moves_size(), "moves", kMaxMoves); !status.ok())
+// As many as moves of a Fit.
+constexpr int kMaxArrivals = 100'000;
+
+// The pods that are supposed to come, by the slot of their node, in their order.
+using Arrivals = absl::flat_hash_map<Slot, std::vector<PodShape>>;
+
+absl::StatusOr<Arrivals> DecodeArrivals(const v1::CheckLoadLineRequest& request,
+                                        const std::vector<Slot>& candidates, ResourceReader* resources) {
+  Arrivals arrivals;
+  if (request.arrivals().empty()) return arrivals;
+  if (!request.with_rooms()) return Refused("arrivals: only with_rooms tells of them");
+  if (absl::Status status = CheckEntries(request.arrivals_size(), "arrivals", kMaxArrivals); !status.ok()) {
     return status;
+  }
+  const absl::flat_hash_set<Slot> known(candidates.begin(), candidates.end());
   PodDecoder decoder(resources);
-  for (int i = 0; i < request.moves_size(); ++i) {
-    const v1::LineMove& message = request.moves(i);
+  for (int i = 0; i < request.arrivals_size(); ++i) {
+    const v1::LineArrival& message = request.arrivals(i);
     const auto refuse = [&](const absl::Status& status) {
-      return Annotate(status, absl::StrCat("moves[", i, "]"));
+      return Annotate(status, absl::StrCat("arrivals[", i, "]"));
     };
     const Slot slot{message.slot()};
-    if (message.slot() < 0 || message.slot() >= cluster.slot_end() || !cluster.Occupied(slot)) {
-      return refuse(Refused(absl::StrCat("slot ", message.slot(), " holds no node")));
+    if (!known.contains(slot)) {
+      return refuse(Refused(absl::StrCat("slot ", message.slot(), " is no candidate")));
     }
-    absl::StatusOr<PodShape> pod =
-        decoder.Decode(message.pod(), message.removed() ? PodRole::kExisting : PodRole::kIncoming);
+    absl::StatusOr<PodShape> pod = decoder.Decode(message.pod(), PodRole::kExisting);
     if (!pod.ok()) return refuse(Annotate(pod.status(), "pod", " "));
-    if (!check->Move({slot, *std::move(pod), message.removed()})) {
-      return refuse(Refused(absl::StrCat("more would leave slot ", message.slot(), " than is there")));
-    }
+    arrivals[slot].push_back(*std::move(pod));
   }
-  return absl::OkStatus();
+  return arrivals;
 }
 
 void TellNode(const LineCheck& check, const LoadLine& line, Slot slot, absl::string_view name,
@@ -83,10 +93,57 @@ class Refusals {
   std::map<std::pair<std::vector<std::string>, bool>, int> known_;
 };
 
-absl::Status Answer(const LineCheck& check, const LoadLine& line, const std::optional<LineCheck::Pod>& pod,
-                    const std::vector<Slot>& candidates, const ClusterState& cluster, bool with_nodes,
+// What answers refer to and state once.
+class Rooms {
+ public:
+  Rooms(const LineCheck* check, const LoadLine* line, const ClusterState* cluster, const Arrivals* arrivals,
+        v1::CheckLoadLineResponse* response)
+      : check_(*check), line_(*line), cluster_(*cluster), arrivals_(*arrivals), response_(*response) {}
+
+  // Returns the bytes that it takes.
+  size_t Add(Slot slot, const LineCheck::Pod& pod, bool with_pods) {
+    v1::LineRoom* const room = response_.add_rooms();
+    room->set_slot(static_cast<int32_t>(slot));
+    for (size_t r = 0; r < line_.lines.size(); ++r) {
+      room->add_room(check_.Room(pod, slot, r));
+      room->add_reasons(ReasonOf(check_.Reason(slot, r)));
+    }
+    if (with_pods) {
+      for (const NodePods::Pod& there : cluster_.pods(slot).pods()) {
+        AddPod(cluster_.pod_shapes()[there.shape], slot, room);
+      }
+    }
+    if (const auto arrivals = arrivals_.find(slot); arrivals != arrivals_.end()) {
+      for (const PodShape& arrival : arrivals->second) AddPod(arrival, slot, room);
+    }
+    return room->ByteSizeLong() + kEntryOverhead;
+  }
+
+ private:
+  void AddPod(const PodShape& pod, Slot slot, v1::LineRoom* room) const {
+    for (size_t r = 0; r < line_.lines.size(); ++r) room->add_pods(check_.Count(pod, slot, r));
+  }
+
+  int32_t ReasonOf(const std::string& reason) {
+    const auto [at, is_new] = reasons_.try_emplace(reason, response_.reasons_size());
+    if (is_new) response_.add_reasons(reason);
+    return at->second;
+  }
+
+  const LineCheck& check_;
+  const LoadLine& line_;
+  const ClusterState& cluster_;
+  const Arrivals& arrivals_;
+  v1::CheckLoadLineResponse& response_;
+  absl::flat_hash_map<std::string, int32_t> reasons_;
+};
+
+absl::Status Answer(const v1::CheckLoadLineRequest& request, const LineCheck& check, const LoadLine& line,
+                    const std::optional<LineCheck::Pod>& pod, const std::vector<Slot>& candidates,
+                    const Arrivals& arrivals, const ClusterState& cluster,
                     v1::CheckLoadLineResponse* response) {
   Refusals refusals(response);
+  Rooms rooms(&check, &line, &cluster, &arrivals, response);
   int32_t above = 0;
   size_t bytes = 0;
   for (const Slot slot : candidates) {
@@ -95,11 +152,12 @@ absl::Status Answer(const LineCheck& check, const LoadLine& line, const std::opt
       refusals.Add(check.Explain(*pod, slot), slot);
       bytes += kEntryOverhead;
     }
-    if (with_nodes) {
+    if (request.with_nodes()) {
       v1::LineNode* const node = response->add_nodes();
       TellNode(check, line, slot, cluster.name(slot), node);
       bytes += node->ByteSizeLong() + kEntryOverhead;
     }
+    if (request.with_rooms()) bytes += rooms.Add(slot, *pod, request.with_pods());
     if (bytes > kMaxMessageBytes) {
       return absl::ResourceExhaustedError(absl::StrCat("the answer for ", candidates.size(),
                                                        " nodes outgrows ", kMaxMessageBytes,
@@ -125,11 +183,12 @@ absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoa
   const absl::StatusOr<std::vector<Slot>> candidates = DecodeCandidates(request.slots(), cluster);
   if (!candidates.ok()) return candidates.status();
 
-  LineCheck check(&decoded->line, &(*view)->columns.For(decoded->columns, cluster),
-                  ColumnsOfLine(decoded->line, decoded->columns), &cluster);
+  const LineCheck check(&decoded->line, &(*view)->columns.For(decoded->columns, cluster),
+                        ColumnsOfLine(decoded->line, decoded->columns), &cluster);
   ResourceNames names = cluster.resource_names();
   ResourceReader resources(&names, {.resize_rule = (*view)->view.resize_rule()});
-  if (absl::Status status = MakeMoves(request, cluster, &resources, &check); !status.ok()) return status;
+  const absl::StatusOr<Arrivals> arrivals = DecodeArrivals(request, *candidates, &resources);
+  if (!arrivals.ok()) return arrivals.status();
   std::optional<LineCheck::Pod> pod;
   if (!request.pod().empty()) {
     PodDecoder decoder(&resources);
@@ -137,10 +196,14 @@ absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoa
     if (!shape.ok()) return Annotate(shape.status(), "pod", " ");
     pod = check.MakePod(*shape);
   }
+  if (request.with_rooms() && !pod.has_value()) return Refused("pod: required with_rooms");
   v1::CheckLoadLineResponse response;
   absl::Status status =
-      Answer(check, decoded->line, pod, *candidates, cluster, request.with_nodes(), &response);
+      Answer(request, check, decoded->line, pod, *candidates, *arrivals, cluster, &response);
   if (!status.ok()) return status;
+  if (request.with_counting()) {
+    *response.mutable_counting() = EncodePolicy(decoded->columns, v1::ScorePolicy::STRICT);
+  }
   return response;
 }
 

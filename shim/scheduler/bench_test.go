@@ -94,3 +94,61 @@ func benchPod(i int) *v1.Pod {
 	}
 	return p
 }
+
+// BenchmarkPreemption measures what the plugin adds to the cycle of a pod that preempts others: on 1,000 nodes with 30
+// pods each, none of which has room under the line, kube-scheduler tries 100 nodes. It takes all pods off, and adds one
+// after the other again.
+func BenchmarkPreemption(b *testing.B) {
+	for name, address := range map[string]func() string{
+		"inprocess": func() string { return enginetest.Address(b) },
+		"unix":      func() string { return enginetest.StartDaemon(b).Address() },
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkPreemption(b, address()) })
+	}
+}
+
+func benchmarkPreemption(b *testing.B, address string) {
+	const count, candidates, pods = 1000, 100, 30
+	infos := make([]fwk.NodeInfo, count)
+	for i := range infos {
+		var on []*v1.Pod
+		for j := range pods {
+			on = append(on, uid(limited(fmt.Sprint("pod-", i*pods+j), 1), i*pods+j))
+		}
+		infos[i] = nodeinfo.New(int64(i+1), cores(fmt.Sprint("node-", i), 8), on...)
+	}
+	p, err := newPlugin(b.Context(), &runtime.Unknown{Raw: fmt.Appendf(nil,
+		`{"engineAddress": %q, "timeout": "1s", "maxLimitsOverAllocatable": {"cpu": 3.75, "memory": 100}}`, address)},
+		&fakeHandle{nodes: infos}, &clients{dial: engine.Open, now: time.Now})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	incoming := limited("new", 4)
+	for b.Loop() {
+		state := &cycleState{}
+		if _, status := p.PreFilter(b.Context(), state, incoming, infos); !status.IsSuccess() {
+			b.Fatal(status)
+		}
+		for _, info := range infos {
+			if p.Filter(b.Context(), state, incoming, info).IsSuccess() {
+				b.Fatal("a node has room")
+			}
+		}
+		for _, info := range infos[:candidates] {
+			supposed := state.clone(b)
+			for _, victim := range info.GetPods() {
+				p.RemovePod(b.Context(), supposed, incoming, victim, info)
+			}
+			if status := p.Filter(b.Context(), supposed, incoming, info); !status.IsSuccess() {
+				b.Fatal(status)
+			}
+			for _, victim := range info.GetPods() {
+				p.AddPod(b.Context(), supposed, incoming, victim, info)
+				if !p.Filter(b.Context(), supposed, incoming, info).IsSuccess() {
+					p.RemovePod(b.Context(), supposed, incoming, victim, info)
+				}
+			}
+		}
+	}
+}

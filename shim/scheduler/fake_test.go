@@ -96,6 +96,7 @@ type fixture struct {
 	clock   *fakeClock
 	plugin  *Plugin
 	handle  *fakeHandle
+	conn    *countingConn // of newLineFixture
 	nodes   []fwk.NodeInfo
 	pod     *v1.Pod                // to be placed; nil: one of another kind in each cycle, about which nothing is remembered
 	group   fwk.PodGroupCycleState // of which the cycles are; nil: none
@@ -106,11 +107,16 @@ type fakeClock struct{ time time.Time }
 
 func (c *fakeClock) now() time.Time { return c.time }
 
-// fakeHandle has a snapshot and nothing else.
+// fakeHandle has a snapshot, and pods that are nominated, and nothing else.
 type fakeHandle struct {
 	fwk.Handle
-	nodes  []fwk.NodeInfo
-	lister nodeinfo.Lister
+	nodes     []fwk.NodeInfo
+	lister    nodeinfo.Lister
+	nominated map[string][]*v1.Pod // by name of the node
+}
+
+func (h *fakeHandle) NominatedPodsForNode(node string) []fwk.PodInfo {
+	return nodeinfo.New(0, nil, h.nominated[node]...).GetPods()
 }
 
 func (h *fakeHandle) SnapshotSharedLister() fwk.SharedLister {

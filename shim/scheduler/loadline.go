@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,7 +17,7 @@ import (
 )
 
 // The load line: PreFilter asks the engine once which nodes a pod would lift above it, Filter reads the answer. What
-// preemption and nominated pods suppose of a node is asked of the engine again, for that node alone.
+// preemption and nominated pods suppose of nodes is added and subtracted: lineRooms has the amounts from the engine.
 //
 // It is a promise. Where the engine does not answer, a pod is not placed (onEngineFailure: Refuse), and tried again
 // after a backoff.
@@ -44,23 +45,22 @@ var (
 type loadLine struct {
 	line  *loadlinev1.LoadLine
 	allow bool // on a failure of the engine
-
-	mu sync.Mutex // one supposition at a time: preemption looks at nodes in parallel
+	// counting is how the engine counts limits; nil: it has not answered yet.
+	counting atomic.Pointer[loadlinev1.ScorePolicy]
 }
 
-// lineAnswer is what the engine said for one cycle. The statuses do not change; suppositions come with clones.
+// lineAnswer is what the engine said for one cycle, and what a copy of the cycle's state supposes.
 type lineAnswer struct {
-	refused  map[*v1.Node]*fwk.Status
-	supposed map[string][]*loadlinev1.LineMove // by name of the node
+	refused map[*v1.Node]*fwk.Status
+	rooms   *lineRooms
+	// moved has for each node on which pods are supposed to have come or left what comes less what leaves, by
+	// resource of the line. A slice is replaced and not changed. Nil: it is not known, which is allowed.
+	moved map[string][]int64
 }
 
-// Clone returns a copy to which pods can be added.
+// Clone returns a copy in which other pods can be supposed.
 func (a *lineAnswer) Clone() fwk.StateData {
-	supposed := make(map[string][]*loadlinev1.LineMove, len(a.supposed))
-	for node, moves := range a.supposed {
-		supposed[node] = slices.Clip(moves)
-	}
-	return &lineAnswer{refused: a.refused, supposed: supposed}
+	return &lineAnswer{refused: a.refused, rooms: a.rooms, moved: maps.Clone(a.moved)}
 }
 
 // PreFilter asks the engine which nodes the load line keeps the pod off. Without a line it returns Skip.
@@ -70,87 +70,129 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	defer observeSince(lineSeconds, time.Now())
-	defer func() {
-		if r := recover(); r != nil {
-			p.recovered("PreFilter", r)
-			result = p.lineFailed(reasonPanic, nil, fwk.NewStatus(fwk.Skip))
-		}
-	}()
-	answer, slots, why, err := p.askLine(ctx, pod, p.cycle(state, nodes), nil)
+	defer p.guardLine("PreFilter", &result, fwk.NewStatus(fwk.Skip))
+	answer, slots, why, err := p.askLine(ctx, pod, p.cycle(state, nodes))
 	p.logTrouble(why, err)
 	if why != "" {
 		return nil, p.lineFailed(why, err, fwk.NewStatus(fwk.Skip))
 	}
 	lineCycles.Inc()
 	nodesAbove.WithLabelValues(p.client.key.address, p.client.key.view).Set(float64(answer.GetNodesAbove()))
-	state.Write(lineKey, &lineAnswer{refused: p.refusals(answer, slots, nodes),
-		supposed: map[string][]*loadlinev1.LineMove{}})
+	refused := p.refusals(answer, slots, nodes)
+	state.Write(lineKey, &lineAnswer{refused: refused, moved: map[string][]int64{},
+		rooms: newLineRooms(p, pod, p.cycle(state, nil), refused)})
 	return nil, nil
 }
 
-// PreFilterExtensions returns the plugin: suppositions of preemption change what the line says.
+// askLine asks about all nodes of a cycle.
+func (p *Plugin) askLine(ctx context.Context, pod *v1.Pod,
+	cycle view.Cycle) (*loadlinev1.CheckLoadLineResponse, []int32, reason, error) {
+	question := &loadlinev1.CheckLoadLineRequest{Line: p.loadLine.line, Pod: view.TrimIncomingPod(pod),
+		WithCounting: p.loadLine.counting.Load() == nil}
+	answer, slots, why, err := p.client.checkLine(ctx, p.timeout, question, cycle, func([]int32) {})
+	if answer.GetCounting() != nil {
+		p.loadLine.counting.Store(answer.GetCounting())
+	}
+	return answer, slots, why, err
+}
+
+// PreFilterExtensions returns the plugin: what preemption supposes changes what the line says.
 func (p *Plugin) PreFilterExtensions() fwk.PreFilterExtensions { return p }
 
-// AddPod notes that a pod is supposed to be on a node.
-func (p *Plugin) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, added fwk.PodInfo,
+// AddPod supposes that a pod is on a node.
+func (p *Plugin) AddPod(ctx context.Context, state fwk.CycleState, _ *v1.Pod, added fwk.PodInfo,
 	node fwk.NodeInfo) *fwk.Status {
-	return suppose(state, node, &loadlinev1.LineMove{Pod: view.TrimIncomingPod(added.GetPod())})
+	return p.suppose(ctx, state, added.GetPod(), node, 1)
 }
 
-// RemovePod notes that a pod is supposed to have left a node.
-func (p *Plugin) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod, removed fwk.PodInfo,
+// RemovePod supposes that a pod has left a node.
+func (p *Plugin) RemovePod(ctx context.Context, state fwk.CycleState, _ *v1.Pod, removed fwk.PodInfo,
 	node fwk.NodeInfo) *fwk.Status {
-	return suppose(state, node, &loadlinev1.LineMove{Pod: view.TrimPod(removed.GetPod()), Removed: true})
+	return p.suppose(ctx, state, removed.GetPod(), node, -1)
 }
 
-func suppose(state fwk.CycleState, node fwk.NodeInfo, move *loadlinev1.LineMove) *fwk.Status {
-	data, err := state.Read(lineKey)
-	if err != nil {
-		return nil // the line is off, or the engine failed and its failure is allowed
+// suppose adds what a pod counts as on a node, or with sign -1 takes it off.
+func (p *Plugin) suppose(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo,
+	sign int64) (result *fwk.Status) {
+	defer p.guardLine("AddPod or RemovePod", &result, nil)
+	answer, status := p.readLine(state)
+	if answer == nil {
+		return status
 	}
 	name := node.Node().Name
-	supposed := data.(*lineAnswer).supposed
-	supposed[name] = append(supposed[name], move)
+	moved, again := answer.moved[name]
+	if again && moved == nil {
+		return nil
+	}
+	amounts, why, err := answer.rooms.amounts(ctx, pod, name)
+	if why != "" {
+		answer.moved[name] = nil
+		return p.lineFailed(why, err, nil)
+	}
+	after := make([]int64, len(amounts))
+	for i, amount := range amounts {
+		after[i] = sign * amount
+		if again {
+			after[i] = sumWithin(moved[i], after[i])
+		}
+	}
+	answer.moved[name] = after
 	return nil
 }
 
-// Filter reads what the engine said of the node. Where pods are supposed to have come or gone, it asks again.
-func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
-	node fwk.NodeInfo) (result *fwk.Status) {
-	data, err := state.Read(lineKey)
-	if err != nil {
-		return nil // as above: PreFilter has decided
+// maxAmount is the most that an amount of the engine can be.
+const maxAmount = 1 << 62
+
+// sumWithin adds two amounts of [-maxAmount, maxAmount], and stays there.
+func sumWithin(a, b int64) int64 {
+	switch {
+	case b > 0 && a > maxAmount-b:
+		return maxAmount
+	case b < 0 && a < -maxAmount-b:
+		return -maxAmount
 	}
-	answer := data.(*lineAnswer)
-	moves := answer.supposed[node.Node().Name]
-	if len(moves) == 0 {
-		return answer.refused[node.Node()]
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			p.recovered("Filter", r)
-			result = p.lineFailed(reasonPanic, nil, nil)
-		}
-	}()
-	p.loadLine.mu.Lock()
-	defer p.loadLine.mu.Unlock()
-	known, err := p.handle.SnapshotSharedLister().NodeInfos().Get(node.Node().Name)
-	if err != nil {
-		return p.lineFailed(reasonError, err, nil)
-	}
-	nodes := []fwk.NodeInfo{known} // without what is supposed
-	supposed, slots, why, err := p.askLine(ctx, pod, p.cycle(state, nodes), moves)
-	if why != "" {
-		return p.lineFailed(why, err, nil)
-	}
-	return p.refusals(supposed, slots, nodes)[known.Node()]
+	return a + b
 }
 
-// askLine asks about all nodes of a cycle, or with moves about the only one.
-func (p *Plugin) askLine(ctx context.Context, pod *v1.Pod, cycle view.Cycle,
-	moves []*loadlinev1.LineMove) (*loadlinev1.CheckLoadLineResponse, []int32, reason, error) {
-	question := &loadlinev1.CheckLoadLineRequest{Line: p.loadLine.line, Pod: view.TrimIncomingPod(pod), Moves: moves}
-	return p.client.checkLine(ctx, p.timeout, question, cycle)
+// Filter reads what the engine said of the node. Where pods are supposed to have come or left, it compares what they
+// count as with the room that the engine found.
+func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (result *fwk.Status) {
+	defer p.guardLine("Filter", &result, nil)
+	answer, status := p.readLine(state)
+	if answer == nil {
+		return status
+	}
+	refused := answer.refused[node.Node()]
+	moved, supposed := answer.moved[node.Node().Name]
+	switch {
+	case !supposed || refused.Code() == fwk.UnschedulableAndUnresolvable: // the latter whatever comes or leaves
+		return refused
+	case moved == nil: // allowed
+		return nil
+	}
+	return answer.rooms.check(node.Node().Name, moved)
+}
+
+// readLine returns what PreFilter has written, or else a status. The framework calls nothing of a plugin after Skip, so
+// that a state which is missing is a fault: of the configuration, where only the filter is enabled.
+func (p *Plugin) readLine(state fwk.CycleState) (*lineAnswer, *fwk.Status) {
+	if p.loadLine.line == nil {
+		return nil, nil
+	}
+	data, err := state.Read(lineKey)
+	if err != nil {
+		return nil, p.lineFailed(reasonNoState,
+			fmt.Errorf("PreFilter has not run: is %s enabled at preFilter?: %w", Name, err), nil)
+	}
+	return data.(*lineAnswer), nil
+}
+
+// guardLine recovers from a panic, which is a failure of the engine to the pod.
+func (p *Plugin) guardLine(where string, result **fwk.Status, allowed *fwk.Status) {
+	if r := recover(); r != nil {
+		p.recovered(where, r)
+		*result = p.lineFailed(reasonPanic, nil, allowed)
+	}
 }
 
 // refusals returns the status of each node that refuses the pod.
@@ -197,44 +239,25 @@ func (p *Plugin) lineFailed(why reason, err error, allowed *fwk.Status) *fwk.Sta
 	return fwk.AsStatus(errors.New(text))
 }
 
-// EventsToRegister names what may let in a pod that the line kept off: limits that go or are lowered, and nodes that
-// come or change. Labels of a node may raise its line.
-func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	if p.loadLine.line == nil {
-		return nil, nil
-	}
-	node := fwk.ActionType(fwk.Add | fwk.UpdateNodeAllocatable)
-	if p.loadLine.line.GetNodeLabelPrefix() != "" {
-		node |= fwk.UpdateNodeLabel
-	}
-	return []fwk.ClusterEventWithHint{
-		{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete | fwk.UpdatePodScaleDown},
-			QueueingHintFn: afterPod},
-		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: node}},
-	}, nil
-}
-
-// checkLine asks the line about the nodes of a cycle, in whose order the slots come. It waits for a while for the
-// engine to be brought up to date. Without an answer it returns a reason, and an error where there is one.
+// checkLine asks the line about the nodes of a cycle, in whose order the slots come; fill completes the question by
+// them. It waits for a while for the engine to be brought up to date. Without an answer it returns a reason, and an
+// error where there is one.
 func (c *client) checkLine(ctx context.Context, timeout time.Duration, question *loadlinev1.CheckLoadLineRequest,
-	cycle view.Cycle) (answer *loadlinev1.CheckLoadLineResponse, slots []int32, why reason, err error) {
+	cycle view.Cycle, fill func(slots []int32)) (answer *loadlinev1.CheckLoadLineResponse, slots []int32, why reason,
+	err error) {
 	if !c.breaker.Allow() {
 		return nil, nil, reasonBreakerOpen, nil
 	}
-	deadline := time.Now().Add(linePatience)
+	patience, cancel := context.WithTimeout(ctx, linePatience)
+	defer cancel()
 	for refusals := 0; ; {
 		err = c.cycles.Ask(cycle, func(changes *loadlinev1.Changes, at []int32) (err error) {
 			defer observeSince(engineSeconds, time.Now())
 			ctx, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
 			slots = at
-			question.Changes, question.Slots = changes, nil
-			if len(question.GetMoves()) > 0 { // about one node
-				question.Slots = at
-				for _, move := range question.GetMoves() {
-					move.Slot = at[0]
-				}
-			}
+			question.Changes = changes
+			fill(at)
 			answer, err = c.scorer.CheckLoadLine(ctx, question)
 			return err
 		})
@@ -246,13 +269,12 @@ func (c *client) checkLine(ctx context.Context, timeout time.Duration, question 
 			refusals++
 		}
 		again := syncing || why == reasonRefused && refusals < maxRefusals
-		if !again || ctx.Err() != nil || time.Now().After(deadline) {
+		if !again || !c.cycles.Await(patience) {
 			if syncing {
 				return nil, nil, reasonSyncing, nil
 			}
 			return answer, slots, why, err
 		}
 		why = ""
-		time.Sleep(time.Millisecond)
 	}
 }

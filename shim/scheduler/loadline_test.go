@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -119,9 +119,6 @@ func TestLoadLineRefusesWhereTheEngineDoesNotAnswer(t *testing.T) {
 			if n != 1 {
 				t.Errorf("%v: counted %v times", c.reason, n)
 			}
-			if status := f.plugin.Filter(t.Context(), state, pod(), f.nodes[0]); !status.IsSuccess() {
-				t.Errorf("Filter after a skipped PreFilter: %v", status)
-			}
 		}
 	}
 }
@@ -136,66 +133,45 @@ func TestLoadLineSurvivesAPanic(t *testing.T) {
 	}
 }
 
-// What preemption supposes of a node is asked again, of a copy of the cycle's state.
-func TestLoadLineFollowsPreemption(t *testing.T) {
-	f := newFixture(t, cpuLine)
-	f.engine.lineAnswer = refusing(false, 0, 1)
-	state := &cycleState{}
-	f.filter(state, pod())
-	data, err := state.Read(lineKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	supposed := &cycleState{}
-	supposed.Write(lineKey, data.Clone())
-	f.engine.lineAnswer = refusing(false)
-	extensions := f.plugin.PreFilterExtensions()
-	victim := nodeinfo.New(9, node(1), limited("victim", 1)).GetPods()[0]
-	if status := extensions.RemovePod(t.Context(), supposed, pod(), victim, f.nodes[1]); !status.IsSuccess() {
-		t.Fatal(status)
-	}
-	if status := f.plugin.Filter(t.Context(), supposed, pod(), f.nodes[1]); !status.IsSuccess() {
-		t.Errorf("without the victim: %v", status)
-	}
-	asked := f.engine.lineAsked[len(f.engine.lineAsked)-1]
-	if !slices.Equal(asked.GetSlots(), []int32{1}) || len(asked.GetMoves()) != 1 || !asked.GetMoves()[0].GetRemoved() ||
-		asked.GetMoves()[0].GetSlot() != 1 {
-		t.Errorf("asked %v", asked)
-	}
-	// The other node, and the cycle's own state, are as before.
-	before := len(f.engine.lineAsked)
-	if status := f.plugin.Filter(t.Context(), supposed, pod(), f.nodes[0]); status.IsSuccess() {
-		t.Error("a node that nothing is supposed of takes the pod")
-	}
-	if status := f.plugin.Filter(t.Context(), state, pod(), f.nodes[1]); status.IsSuccess() {
-		t.Error("the cycle's own state has changed")
-	}
-	if len(f.engine.lineAsked) != before {
-		t.Error("asked again")
-	}
-	extensions.AddPod(t.Context(), supposed, pod(), victim, f.nodes[1])
-	f.plugin.Filter(t.Context(), supposed, pod(), f.nodes[1])
-	if moves := f.engine.lineAsked[len(f.engine.lineAsked)-1].GetMoves(); len(moves) != 2 || moves[1].GetRemoved() {
-		t.Errorf("asked with %v", moves)
+// Without what PreFilter writes nothing is known: the framework calls nothing more after Skip.
+func TestLoadLineWithoutItsState(t *testing.T) {
+	for args, want := range map[string]fwk.Code{
+		cpuLine: fwk.Error, strings.Replace(cpuLine, "{", `{"onEngineFailure": "Allow", `, 1): fwk.Success, `{}`: fwk.Success,
+	} {
+		f := newFixture(t, args)
+		state, other := &cycleState{}, nodeinfo.New(9, node(1), pod()).GetPods()[0]
+		failures := 0.0
+		if args != `{}` {
+			failures = 3
+		}
+		n := counted(t, lineFailures.WithLabelValues(string(reasonNoState)), func() {
+			for _, status := range []*fwk.Status{
+				f.plugin.Filter(t.Context(), state, pod(), f.nodes[0]),
+				f.plugin.AddPod(t.Context(), state, pod(), other, f.nodes[0]),
+				f.plugin.RemovePod(t.Context(), state, pod(), other, f.nodes[0]),
+			} {
+				if status.Code() != want || want == fwk.Error && !strings.Contains(status.Message(), "preFilter") {
+					t.Errorf("%s: got %v, want %v", args, status, want)
+				}
+			}
+		})
+		if n != failures {
+			t.Errorf("%s: counted %v failures", args, n)
+		}
 	}
 }
 
-func TestLoadLineHasPodsTriedAgain(t *testing.T) {
-	f := newFixture(t, `{"maxLimitsOverAllocatable": {"cpu": 1}, "lineNodeLabelPrefix": "lines.example.com"}`)
-	events, err := f.plugin.EventsToRegister(t.Context())
-	if err != nil || len(events) != 2 || events[0].Event.Resource != fwk.Pod ||
-		events[1].Event.ActionType != fwk.Add|fwk.UpdateNodeAllocatable|fwk.UpdateNodeLabel {
-		t.Fatalf("got %v, error %v", events, err)
+// A cycle waits for the engine no longer than it lasts itself.
+func TestLoadLineWaitsNoLongerThanTheCycle(t *testing.T) {
+	f := newFixture(t, cpuLine)
+	f.engine.lineAnswer = failingLine(status.Error(codes.FailedPrecondition, ""))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, status := f.plugin.PreFilter(ctx, &cycleState{}, pod(), f.nodes); status.Code() != fwk.Error {
+		t.Errorf("got %v", status)
 	}
-	waits, runs := pod(), pod()
-	runs.Spec.NodeName = "node-0"
-	for _, c := range []struct {
-		before, after any
-		want          fwk.QueueingHint
-	}{{runs, nil, fwk.Queue}, {waits, nil, fwk.QueueSkip}, {runs, runs, fwk.Queue}} {
-		if got, err := events[0].QueueingHintFn(klog.Background(), pod(), c.before, c.after); got != c.want || err != nil {
-			t.Errorf("got %v, error %v, want %v", got, err, c.want)
-		}
+	if len(f.engine.lineAsked) != 1 {
+		t.Errorf("asked %d times", len(f.engine.lineAsked))
 	}
 }
 

@@ -3,11 +3,8 @@ package scheduler
 import (
 	"sync"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 )
 
 var (
@@ -40,12 +37,3 @@ var LineMetricNames = []string{
 var registerLineMetrics = sync.OnceFunc(func() {
 	legacyregistry.MustRegister(lineCycles, lineFailures, lineSeconds, nodesAbove)
 })
-
-// afterPod lets a pod be tried again when another one goes that was on a node, or asks for less.
-func afterPod(_ klog.Logger, _ *v1.Pod, before, after any) (fwk.QueueingHint, error) {
-	if pod, ok := before.(*v1.Pod); ok && after == nil && pod.Spec.NodeName == "" &&
-		pod.Status.NominatedNodeName == "" {
-		return fwk.QueueSkip, nil
-	}
-	return fwk.Queue, nil
-}

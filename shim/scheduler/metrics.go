@@ -21,6 +21,7 @@ const (
 	reasonExhausted   reason = "exhausted"        // a limit of the engine was reached
 	reasonCanceled    reason = "canceled"         // the scheduler gave the cycle up
 	reasonBadAnswer   reason = "bad_answer"       // the engine answered for other nodes than it was asked about
+	reasonNoState     reason = "no_state"         // PreFilter has not run
 	reasonPanic       reason = "panic"            // a bug of ours
 	reasonError       reason = "error"            // any other error
 )

@@ -408,7 +408,7 @@ func TestMetricNamesAreThoseOnMetrics(t *testing.T) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	// One per reason, one breaker per engine and view, one of each other: no label takes names from a cluster.
-	if most := len(MetricNames) + len(LineMetricNames) + 2*len(reasons) + 10; series > most {
+	if most := len(MetricNames) + len(LineMetricNames) + 2*len(reasons) + 20; series > most {
 		t.Errorf("%d series, want at most %d", series, most)
 	}
 }

@@ -49,7 +49,8 @@ type Cycles struct {
 	// group is that of the last cycle, of which tentative have the content. Guarded by feed.mu.
 	group     any
 	tentative []*entry
-	memory    memory // guarded by feed.turn
+	memory    memory        // guarded by feed.turn
+	synced    chan struct{} // closed when the background sync under way ends; nil: there is none. Guarded by feed.mu
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -89,6 +90,26 @@ func NewCycles(conn grpc.ClientConnInterface, name string, events Events) *Cycle
 func (c *Cycles) Close() {
 	c.cancel()
 	c.wg.Wait()
+}
+
+// awaitEvery is how often Await has another look where another question is under way.
+const awaitEvery = time.Millisecond
+
+// Await waits after ErrSyncing until it is worth while to ask again. It returns false where ctx ends first.
+func (c *Cycles) Await(ctx context.Context) bool {
+	c.mu.Lock()
+	synced := c.synced
+	c.mu.Unlock()
+	var later <-chan time.Time
+	if synced == nil {
+		later = time.After(awaitEvery)
+	}
+	select {
+	case <-synced:
+	case <-later:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // Wait waits for what goes on in the background.
@@ -136,7 +157,9 @@ func (c *Cycles) question(cycle Cycle, pick func(slots []int32) []int32, ask Que
 	case work != nil:
 		handedOver = true
 		c.wg.Add(1)
-		go c.syncInBackground(work)
+		synced := make(chan struct{})
+		c.setSynced(synced)
+		go c.syncInBackground(work, synced)
 		return ErrSyncing
 	}
 	err = errUnknownOutcome // holds if ask panics
@@ -223,18 +246,26 @@ func (c *Cycles) tooMuch() bool {
 }
 
 // syncInBackground takes over turn from Ask.
-func (c *Cycles) syncInBackground(work []content) {
+func (c *Cycles) syncInBackground(work []content, synced chan struct{}) {
 	defer c.wg.Done()
+	defer close(synced)
 	err := errUnknownOutcome
 	defer func() {
 		if r := recover(); r != nil { // a panic in a goroutine of ours would end the scheduler
 			err = errPanic(r)
 		}
+		c.setSynced(nil)
 		c.turn.Unlock()
 		c.events.Synced(err)
 	}()
 	c.take(work)
 	err = c.sync(c.ctx, backgroundPatience)
+}
+
+func (c *Cycles) setSynced(synced chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.synced = synced
 }
 
 func errPanic(r any) error { return fmt.Errorf("panic: %v", r) }

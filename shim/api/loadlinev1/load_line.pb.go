@@ -169,10 +169,16 @@ type CheckLoadLineRequest struct {
 	Pod []byte `protobuf:"bytes,3,opt,name=pod,proto3" json:"pod,omitempty"`
 	// Candidates: slots that hold a node, each once. Empty: all nodes of the view.
 	Slots []int32 `protobuf:"varint,4,rep,packed,name=slots,proto3" json:"slots,omitempty"`
-	// What is supposed to happen first. At most 100,000.
-	Moves []*LineMove `protobuf:"bytes,5,rep,name=moves,proto3" json:"moves,omitempty"`
 	// Tells the amounts of the candidates.
-	WithNodes     bool `protobuf:"varint,6,opt,name=with_nodes,json=withNodes,proto3" json:"with_nodes,omitempty"`
+	WithNodes bool `protobuf:"varint,6,opt,name=with_nodes,json=withNodes,proto3" json:"with_nodes,omitempty"`
+	// Tells the rooms of the candidates, for a client that supposes pods to come and to leave.
+	WithRooms bool `protobuf:"varint,7,opt,name=with_rooms,json=withRooms,proto3" json:"with_rooms,omitempty"`
+	// With `with_rooms`: tells also what each pod on the candidates counts as.
+	WithPods bool `protobuf:"varint,8,opt,name=with_pods,json=withPods,proto3" json:"with_pods,omitempty"`
+	// With `with_rooms`: pods that are supposed to arrive at candidates. At most 100,000.
+	Arrivals []*LineArrival `protobuf:"bytes,9,rep,name=arrivals,proto3" json:"arrivals,omitempty"`
+	// Tells the policy by which the line counts limits.
+	WithCounting  bool `protobuf:"varint,10,opt,name=with_counting,json=withCounting,proto3" json:"with_counting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -235,13 +241,6 @@ func (x *CheckLoadLineRequest) GetSlots() []int32 {
 	return nil
 }
 
-func (x *CheckLoadLineRequest) GetMoves() []*LineMove {
-	if x != nil {
-		return x.Moves
-	}
-	return nil
-}
-
 func (x *CheckLoadLineRequest) GetWithNodes() bool {
 	if x != nil {
 		return x.WithNodes
@@ -249,33 +248,59 @@ func (x *CheckLoadLineRequest) GetWithNodes() bool {
 	return false
 }
 
-// A pod that is supposed to come to a node, or to leave it.
-type LineMove struct {
+func (x *CheckLoadLineRequest) GetWithRooms() bool {
+	if x != nil {
+		return x.WithRooms
+	}
+	return false
+}
+
+func (x *CheckLoadLineRequest) GetWithPods() bool {
+	if x != nil {
+		return x.WithPods
+	}
+	return false
+}
+
+func (x *CheckLoadLineRequest) GetArrivals() []*LineArrival {
+	if x != nil {
+		return x.Arrivals
+	}
+	return nil
+}
+
+func (x *CheckLoadLineRequest) GetWithCounting() bool {
+	if x != nil {
+		return x.WithCounting
+	}
+	return false
+}
+
+// A pod that is supposed to arrive at a node.
+type LineArrival struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node.
+	// The node, which is a candidate.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// A plain protobuf k8s.io.api.core.v1.Pod.
-	Pod []byte `protobuf:"bytes,2,opt,name=pod,proto3" json:"pod,omitempty"`
-	// It leaves the node, on which it is. INVALID_ARGUMENT where the node would have less than nothing.
-	Removed       bool `protobuf:"varint,3,opt,name=removed,proto3" json:"removed,omitempty"`
+	// A plain protobuf k8s.io.api.core.v1.Pod. It counts as it would once it is on the node, with its status.
+	Pod           []byte `protobuf:"bytes,2,opt,name=pod,proto3" json:"pod,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *LineMove) Reset() {
-	*x = LineMove{}
+func (x *LineArrival) Reset() {
+	*x = LineArrival{}
 	mi := &file_loadline_v1_load_line_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *LineMove) String() string {
+func (x *LineArrival) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*LineMove) ProtoMessage() {}
+func (*LineArrival) ProtoMessage() {}
 
-func (x *LineMove) ProtoReflect() protoreflect.Message {
+func (x *LineArrival) ProtoReflect() protoreflect.Message {
 	mi := &file_loadline_v1_load_line_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -287,30 +312,23 @@ func (x *LineMove) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LineMove.ProtoReflect.Descriptor instead.
-func (*LineMove) Descriptor() ([]byte, []int) {
+// Deprecated: Use LineArrival.ProtoReflect.Descriptor instead.
+func (*LineArrival) Descriptor() ([]byte, []int) {
 	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *LineMove) GetSlot() int32 {
+func (x *LineArrival) GetSlot() int32 {
 	if x != nil {
 		return x.Slot
 	}
 	return 0
 }
 
-func (x *LineMove) GetPod() []byte {
+func (x *LineArrival) GetPod() []byte {
 	if x != nil {
 		return x.Pod
 	}
 	return nil
-}
-
-func (x *LineMove) GetRemoved() bool {
-	if x != nil {
-		return x.Removed
-	}
-	return false
 }
 
 // What the line says.
@@ -319,10 +337,16 @@ type CheckLoadLineResponse struct {
 	// Candidates that the pod must keep off, those with the same reasons together, in the order of their first
 	// candidate.
 	Refusals []*LineRefusal `protobuf:"bytes,1,rep,name=refusals,proto3" json:"refusals,omitempty"`
-	// How many candidates are above the line as they are, after the moves.
+	// How many candidates are above the line as they are.
 	NodesAbove int32 `protobuf:"varint,2,opt,name=nodes_above,json=nodesAbove,proto3" json:"nodes_above,omitempty"`
 	// With `with_nodes`: the candidates in their order.
-	Nodes         []*LineNode `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []*LineNode `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// With `with_rooms`: the candidates in their order.
+	Rooms []*LineRoom `protobuf:"bytes,4,rep,name=rooms,proto3" json:"rooms,omitempty"`
+	// The reasons that rooms refer to.
+	Reasons []string `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
+	// With `with_counting`: the policy with nothing left UNSPECIFIED or empty.
+	Counting      *ScorePolicy `protobuf:"bytes,6,opt,name=counting,proto3" json:"counting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -378,6 +402,104 @@ func (x *CheckLoadLineResponse) GetNodes() []*LineNode {
 	return nil
 }
 
+func (x *CheckLoadLineResponse) GetRooms() []*LineRoom {
+	if x != nil {
+		return x.Rooms
+	}
+	return nil
+}
+
+func (x *CheckLoadLineResponse) GetReasons() []string {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *CheckLoadLineResponse) GetCounting() *ScorePolicy {
+	if x != nil {
+		return x.Counting
+	}
+	return nil
+}
+
+// How much may come to a node, or must leave it. The node takes the pod of the question if, for each resource
+// of the line, what comes less what leaves is at most the room. Where a refusal is unresolvable, nothing that
+// leaves helps.
+type LineRoom struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As numbered by the client.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// One per resource of the line, in [-2^62, 2^62]; 2^62: the pod of the question counts as nothing. Below 0:
+	// so much must leave.
+	Room []int64 `protobuf:"zigzag64,2,rep,packed,name=room,proto3" json:"room,omitempty"`
+	// The reason of a refusal for each resource of the line: an index into `reasons` of the answer.
+	Reasons []int32 `protobuf:"varint,3,rep,packed,name=reasons,proto3" json:"reasons,omitempty"`
+	// What pods count as on the node: for each pod one amount per resource of the line, [0, 2^62]. With
+	// `with_pods` those on the node in the order of the node's record; then the arrivals there, in their order.
+	Pods          []int64 `protobuf:"varint,4,rep,packed,name=pods,proto3" json:"pods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LineRoom) Reset() {
+	*x = LineRoom{}
+	mi := &file_loadline_v1_load_line_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LineRoom) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LineRoom) ProtoMessage() {}
+
+func (x *LineRoom) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_load_line_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LineRoom.ProtoReflect.Descriptor instead.
+func (*LineRoom) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *LineRoom) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *LineRoom) GetRoom() []int64 {
+	if x != nil {
+		return x.Room
+	}
+	return nil
+}
+
+func (x *LineRoom) GetReasons() []int32 {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *LineRoom) GetPods() []int64 {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
 // Candidates that refuse the pod for the same reasons.
 type LineRefusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -393,7 +515,7 @@ type LineRefusal struct {
 
 func (x *LineRefusal) Reset() {
 	*x = LineRefusal{}
-	mi := &file_loadline_v1_load_line_proto_msgTypes[5]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -405,7 +527,7 @@ func (x *LineRefusal) String() string {
 func (*LineRefusal) ProtoMessage() {}
 
 func (x *LineRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_load_line_proto_msgTypes[5]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -418,7 +540,7 @@ func (x *LineRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineRefusal.ProtoReflect.Descriptor instead.
 func (*LineRefusal) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *LineRefusal) GetReasons() []string {
@@ -456,7 +578,7 @@ type LineNode struct {
 
 func (x *LineNode) Reset() {
 	*x = LineNode{}
-	mi := &file_loadline_v1_load_line_proto_msgTypes[6]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -468,7 +590,7 @@ func (x *LineNode) String() string {
 func (*LineNode) ProtoMessage() {}
 
 func (x *LineNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_load_line_proto_msgTypes[6]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -481,7 +603,7 @@ func (x *LineNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineNode.ProtoReflect.Descriptor instead.
 func (*LineNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LineNode) GetSlot() int32 {
@@ -524,7 +646,7 @@ type LineAmount struct {
 
 func (x *LineAmount) Reset() {
 	*x = LineAmount{}
-	mi := &file_loadline_v1_load_line_proto_msgTypes[7]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -536,7 +658,7 @@ func (x *LineAmount) String() string {
 func (*LineAmount) ProtoMessage() {}
 
 func (x *LineAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_load_line_proto_msgTypes[7]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -549,7 +671,7 @@ func (x *LineAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineAmount.ProtoReflect.Descriptor instead.
 func (*LineAmount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LineAmount) GetResource() string {
@@ -599,24 +721,36 @@ const file_loadline_v1_load_line_proto_rawDesc = "" +
 	"\x11exempt_namespaces\x18\x04 \x03(\tR\x10exemptNamespaces\"i\n" +
 	"\fLineResource\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12=\n" +
-	"\x1bmax_limits_over_allocatable\x18\x02 \x01(\tR\x18maxLimitsOverAllocatable\"\xe5\x01\n" +
+	"\x1bmax_limits_over_allocatable\x18\x02 \x01(\tR\x18maxLimitsOverAllocatable\"\xdc\x02\n" +
 	"\x14CheckLoadLineRequest\x12.\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x12)\n" +
 	"\x04line\x18\x02 \x01(\v2\x15.loadline.v1.LoadLineR\x04line\x12\x10\n" +
 	"\x03pod\x18\x03 \x01(\fR\x03pod\x12\x14\n" +
-	"\x05slots\x18\x04 \x03(\x05R\x05slots\x12+\n" +
-	"\x05moves\x18\x05 \x03(\v2\x15.loadline.v1.LineMoveR\x05moves\x12\x1d\n" +
+	"\x05slots\x18\x04 \x03(\x05R\x05slots\x12\x1d\n" +
 	"\n" +
-	"with_nodes\x18\x06 \x01(\bR\twithNodes\"J\n" +
-	"\bLineMove\x12\x12\n" +
+	"with_nodes\x18\x06 \x01(\bR\twithNodes\x12\x1d\n" +
+	"\n" +
+	"with_rooms\x18\a \x01(\bR\twithRooms\x12\x1b\n" +
+	"\twith_pods\x18\b \x01(\bR\bwithPods\x124\n" +
+	"\barrivals\x18\t \x03(\v2\x18.loadline.v1.LineArrivalR\barrivals\x12#\n" +
+	"\rwith_counting\x18\n" +
+	" \x01(\bR\fwithCountingJ\x04\b\x05\x10\x06R\x05moves\"3\n" +
+	"\vLineArrival\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x10\n" +
-	"\x03pod\x18\x02 \x01(\fR\x03pod\x12\x18\n" +
-	"\aremoved\x18\x03 \x01(\bR\aremoved\"\x9b\x01\n" +
+	"\x03pod\x18\x02 \x01(\fR\x03pod\"\x98\x02\n" +
 	"\x15CheckLoadLineResponse\x124\n" +
 	"\brefusals\x18\x01 \x03(\v2\x18.loadline.v1.LineRefusalR\brefusals\x12\x1f\n" +
 	"\vnodes_above\x18\x02 \x01(\x05R\n" +
 	"nodesAbove\x12+\n" +
-	"\x05nodes\x18\x03 \x03(\v2\x15.loadline.v1.LineNodeR\x05nodes\"a\n" +
+	"\x05nodes\x18\x03 \x03(\v2\x15.loadline.v1.LineNodeR\x05nodes\x12+\n" +
+	"\x05rooms\x18\x04 \x03(\v2\x15.loadline.v1.LineRoomR\x05rooms\x12\x18\n" +
+	"\areasons\x18\x05 \x03(\tR\areasons\x124\n" +
+	"\bcounting\x18\x06 \x01(\v2\x18.loadline.v1.ScorePolicyR\bcounting\"`\n" +
+	"\bLineRoom\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
+	"\x04room\x18\x02 \x03(\x12R\x04room\x12\x18\n" +
+	"\areasons\x18\x03 \x03(\x05R\areasons\x12\x12\n" +
+	"\x04pods\x18\x04 \x03(\x03R\x04pods\"a\n" +
 	"\vLineRefusal\x12\x18\n" +
 	"\areasons\x18\x01 \x03(\tR\areasons\x12\"\n" +
 	"\funresolvable\x18\x02 \x01(\bR\funresolvable\x12\x14\n" +
@@ -645,33 +779,36 @@ func file_loadline_v1_load_line_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_load_line_proto_rawDescData
 }
 
-var file_loadline_v1_load_line_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_loadline_v1_load_line_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_loadline_v1_load_line_proto_goTypes = []any{
 	(*LoadLine)(nil),              // 0: loadline.v1.LoadLine
 	(*LineResource)(nil),          // 1: loadline.v1.LineResource
 	(*CheckLoadLineRequest)(nil),  // 2: loadline.v1.CheckLoadLineRequest
-	(*LineMove)(nil),              // 3: loadline.v1.LineMove
+	(*LineArrival)(nil),           // 3: loadline.v1.LineArrival
 	(*CheckLoadLineResponse)(nil), // 4: loadline.v1.CheckLoadLineResponse
-	(*LineRefusal)(nil),           // 5: loadline.v1.LineRefusal
-	(*LineNode)(nil),              // 6: loadline.v1.LineNode
-	(*LineAmount)(nil),            // 7: loadline.v1.LineAmount
-	(*ScorePolicy)(nil),           // 8: loadline.v1.ScorePolicy
-	(*Changes)(nil),               // 9: loadline.v1.Changes
+	(*LineRoom)(nil),              // 5: loadline.v1.LineRoom
+	(*LineRefusal)(nil),           // 6: loadline.v1.LineRefusal
+	(*LineNode)(nil),              // 7: loadline.v1.LineNode
+	(*LineAmount)(nil),            // 8: loadline.v1.LineAmount
+	(*ScorePolicy)(nil),           // 9: loadline.v1.ScorePolicy
+	(*Changes)(nil),               // 10: loadline.v1.Changes
 }
 var file_loadline_v1_load_line_proto_depIdxs = []int32{
-	1, // 0: loadline.v1.LoadLine.resources:type_name -> loadline.v1.LineResource
-	8, // 1: loadline.v1.LoadLine.counting:type_name -> loadline.v1.ScorePolicy
-	9, // 2: loadline.v1.CheckLoadLineRequest.changes:type_name -> loadline.v1.Changes
-	0, // 3: loadline.v1.CheckLoadLineRequest.line:type_name -> loadline.v1.LoadLine
-	3, // 4: loadline.v1.CheckLoadLineRequest.moves:type_name -> loadline.v1.LineMove
-	5, // 5: loadline.v1.CheckLoadLineResponse.refusals:type_name -> loadline.v1.LineRefusal
-	6, // 6: loadline.v1.CheckLoadLineResponse.nodes:type_name -> loadline.v1.LineNode
-	7, // 7: loadline.v1.LineNode.resources:type_name -> loadline.v1.LineAmount
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	1,  // 0: loadline.v1.LoadLine.resources:type_name -> loadline.v1.LineResource
+	9,  // 1: loadline.v1.LoadLine.counting:type_name -> loadline.v1.ScorePolicy
+	10, // 2: loadline.v1.CheckLoadLineRequest.changes:type_name -> loadline.v1.Changes
+	0,  // 3: loadline.v1.CheckLoadLineRequest.line:type_name -> loadline.v1.LoadLine
+	3,  // 4: loadline.v1.CheckLoadLineRequest.arrivals:type_name -> loadline.v1.LineArrival
+	6,  // 5: loadline.v1.CheckLoadLineResponse.refusals:type_name -> loadline.v1.LineRefusal
+	7,  // 6: loadline.v1.CheckLoadLineResponse.nodes:type_name -> loadline.v1.LineNode
+	5,  // 7: loadline.v1.CheckLoadLineResponse.rooms:type_name -> loadline.v1.LineRoom
+	9,  // 8: loadline.v1.CheckLoadLineResponse.counting:type_name -> loadline.v1.ScorePolicy
+	8,  // 9: loadline.v1.LineNode.resources:type_name -> loadline.v1.LineAmount
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_load_line_proto_init() }
@@ -687,7 +824,7 @@ func file_loadline_v1_load_line_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_load_line_proto_rawDesc), len(file_loadline_v1_load_line_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -51,6 +51,21 @@ profiles:
 // newProfiles makes the frameworks of a configuration as kube-scheduler does, on a snapshot.
 func newProfiles(t *testing.T, config string, pods []*v1.Pod, nodes []*v1.Node) (profile.Map, []fwk.NodeInfo, error) {
 	t.Helper()
+	snapshot := cache.NewSnapshot(pods, nodes)
+	profiles, err := newProfilesOn(t, config, snapshot)
+	if err != nil {
+		return nil, nil, err
+	}
+	infos, err := snapshot.NodeInfos().List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return profiles, infos, nil
+}
+
+func newProfilesOn(t *testing.T, config string, snapshot *cache.Snapshot,
+	more ...frameworkruntime.Option) (profile.Map, error) {
+	t.Helper()
 	metrics.Register()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
@@ -58,31 +73,26 @@ func newProfiles(t *testing.T, config string, pods []*v1.Pod, nodes []*v1.Node) 
 	}
 	decoded, err := options.LoadConfigFromFile(klog.Background(), file)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	registry := plugins.NewInTreeRegistry()
 	if err := registry.Register(scheduler.Name, scheduler.New); err != nil {
 		t.Fatal(err)
 	}
-	snapshot := cache.NewSnapshot(pods, nodes)
 	client := fake.NewClientset()
 	recorder := func(string) events.EventRecorderLogger { return events.NewFakeRecorder(10) }
 	profiles, err := profile.NewMap(t.Context(), decoded.Profiles, registry, recorder,
-		frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithClientSet(client),
-		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(client, 0)))
+		append(more, frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithClientSet(client),
+			frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(client, 0)))...)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	t.Cleanup(func() {
 		if err := profiles.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	infos, err := snapshot.NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return profiles, infos, nil
+	return profiles, nil
 }
 
 func cores(n int64) v1.ResourceList {

@@ -130,12 +130,11 @@ class CheckLoadLineTest : public ::testing::Test {
     EXPECT_TRUE(response.ParseFromString(*bytes));
     return response;
   }
-  v1::LineMove* AddMove(int32_t slot, const k8s::v1::Pod& pod, bool removed) {
-    v1::LineMove* const move = request_.add_moves();
-    move->set_slot(slot);
-    move->set_pod(pod.SerializeAsString());
-    move->set_removed(removed);
-    return move;
+  v1::LineArrival* AddArrival(int32_t slot, const k8s::v1::Pod& pod) {
+    v1::LineArrival* const arrival = request_.add_arrivals();
+    arrival->set_slot(slot);
+    arrival->set_pod(pod.SerializeAsString());
+    return arrival;
   }
 
   TypedEngine engine_;
@@ -165,29 +164,67 @@ TEST_F(CheckLoadLineTest, NamesThoseThatRefuse) {
   EXPECT_EQ(Ask()->refusals_size(), 0);
 }
 
-TEST_F(CheckLoadLineTest, SupposesMoves) {
+// The line is 150. On "a" pods count as 90, on "b" none are.
+TEST_F(CheckLoadLineTest, TellsRooms) {
   request_.set_pod(Limiting("61").SerializeAsString());
-  AddMove(1, Limiting("90"), false);
-  EXPECT_THAT(Ask()->refusals(0).slots(), ElementsAre(0, 1));
-  AddMove(0, Limiting("90"), true);
-  EXPECT_THAT(Ask()->refusals(0).slots(), ElementsAre(1));
-  AddMove(0, Limiting("90"), true);
-  EXPECT_THAT(Ask().status().message(), HasSubstr("moves[2]: more would leave slot 0 than is there"));
-  request_.mutable_moves()->RemoveLast();
-  AddMove(2, Limiting("90"), false);
-  EXPECT_THAT(Ask().status().message(), HasSubstr("moves[2]: slot 2 holds no node"));
-  request_.mutable_moves(2)->set_slot(-1);
-  EXPECT_EQ(Ask().status().code(), absl::StatusCode::kInvalidArgument);
-  request_.mutable_moves(2)->set_slot(0);
-  request_.mutable_moves(2)->set_pod("\xff");
-  EXPECT_THAT(Ask().status().message(), HasSubstr("moves[2]: pod"));
+  request_.set_with_rooms(true);
+  absl::StatusOr<v1::CheckLoadLineResponse> response = Ask();
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->rooms_size(), 2);
+  EXPECT_THAT(response->rooms(0).room(), ElementsAre(150 - 90 - 61));
+  EXPECT_THAT(response->rooms(1).room(), ElementsAre(150 - 61));
+  EXPECT_EQ(response->rooms(1).slot(), 1);
+  EXPECT_THAT(response->rooms(0).pods(), ElementsAre());
+  EXPECT_THAT(response->reasons(), ElementsAre("load line: memory limits would exceed 1.5 x allocatable"));
+  EXPECT_THAT(response->rooms(1).reasons(), ElementsAre(0));
+
+  request_.add_slots(1);
+  request_.add_slots(0);
+  request_.set_with_pods(true);
+  AddArrival(0, Limiting("7"));
+  AddArrival(1, Limiting("200"));  // counts as the node at most
+  AddArrival(0, Limiting("8"));
+  response = Ask();
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->rooms(1).slot(), 0);
+  EXPECT_THAT(response->rooms(1).pods(), ElementsAre(90, 7, 8));
+  EXPECT_THAT(response->rooms(0).pods(), ElementsAre(100));
+  EXPECT_THAT(response->rooms(1).room(), ElementsAre(150 - 90 - 61));
+
+  // A pod that counts as nothing needs no room: a rule says so, or its namespace is exempt.
+  constexpr int64_t kUnbounded = int64_t{1} << 62;
+  request_.mutable_line()->add_exempt_namespaces("default");
+  EXPECT_THAT(Ask()->rooms(0).room(), ElementsAre(kUnbounded));
+}
+
+TEST_F(CheckLoadLineTest, RefusesArrivalsThatCannotCome) {
+  request_.set_pod(Limiting("61").SerializeAsString());
+  v1::LineArrival* const arrival = AddArrival(0, Limiting("7"));
+  EXPECT_THAT(Ask().status().message(), HasSubstr("arrivals: only with_rooms"));
+  request_.set_with_rooms(true);
+  request_.add_slots(1);
+  EXPECT_THAT(Ask().status().message(), HasSubstr("arrivals[0]: slot 0 is no candidate"));
+  arrival->set_slot(1);
+  arrival->set_pod("\xff");
+  EXPECT_THAT(Ask().status().message(), HasSubstr("arrivals[0]: pod"));
+  request_.clear_arrivals();
+  request_.clear_pod();
+  EXPECT_THAT(Ask().status().message(), HasSubstr("pod: required with_rooms"));
+}
+
+TEST_F(CheckLoadLineTest, TellsHowItCounts) {
+  EXPECT_FALSE(Ask()->has_counting());
+  request_.set_with_counting(true);
+  const v1::ScorePolicy counting = Ask()->counting();
+  EXPECT_EQ(counting.max_limit_ratio(), 1);
+  EXPECT_EQ(counting.missing_limits_size(), 4);  // cpu and memory, of two kinds of pods
 }
 
 TEST_F(CheckLoadLineTest, TellsAmounts) {
   request_.set_with_nodes(true);
   request_.add_slots(1);
   request_.add_slots(0);
-  AddMove(0, Limiting("70"), false);
+  *request_.mutable_line() = Line({{"memory", "0.8"}});
   const absl::StatusOr<v1::CheckLoadLineResponse> response = Ask();
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->nodes_above(), 1);
@@ -196,10 +233,10 @@ TEST_F(CheckLoadLineTest, TellsAmounts) {
   const v1::LineAmount& amount = response->nodes(1).resources(0);
   EXPECT_EQ(response->nodes(1).slot(), 0);
   EXPECT_EQ(amount.resource(), "memory");
-  EXPECT_EQ(amount.max_limits_over_allocatable(), "1.5");
+  EXPECT_EQ(amount.max_limits_over_allocatable(), "0.8");
   EXPECT_EQ(amount.allocatable(), 100);
-  EXPECT_EQ(amount.limits(), 160);
-  EXPECT_EQ(amount.ceiling(), 150);
+  EXPECT_EQ(amount.limits(), 90);
+  EXPECT_EQ(amount.ceiling(), 80);
 }
 
 TEST_F(CheckLoadLineTest, NamesTheFieldThatIsWrong) {

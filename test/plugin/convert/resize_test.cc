@@ -62,8 +62,8 @@ TEST(ResizedPodsTest, AnotherRuleTakesAFullList) {
   EXPECT_TRUE(engine.Sync(ChangesBuilder::Delta(1, 1, 2).Minor(38).Remove(0)).ok());
 }
 
-// A pod that a question takes away counts as it did where it was.
-TEST(ResizedPodsTest, LeaveWithWhatTheyCounted) {
+// A pod counts as much where it is as where it is supposed to come.
+TEST(ResizedPodsTest, ComeAsWhatTheyCount) {
   for (const int32_t minor : {36, 37}) {
     TypedEngine engine;
     ASSERT_TRUE(engine.Sync(OneNode(1, minor)).ok());
@@ -73,15 +73,18 @@ TEST(ResizedPodsTest, LeaveWithWhatTheyCounted) {
     line->set_resource("cpu");
     line->set_max_limits_over_allocatable("1");
     request.set_with_nodes(true);
-    v1::LineMove* const move = request.add_moves();
-    move->set_pod(Swapping().SerializeAsString());
-    move->set_removed(true);
+    request.set_with_rooms(true);
+    request.set_with_pods(true);
+    request.set_pod(Swapping().SerializeAsString());
+    request.add_arrivals()->set_pod(Swapping().SerializeAsString());
     const absl::StatusOr<std::string> bytes = engine.CallBytes("/loadline.v1.SchedulerExtender/CheckLoadLine",
                                                                request.SerializeAsString(), Deadline());
     ASSERT_TRUE(bytes.ok()) << bytes.status();
     v1::CheckLoadLineResponse response;
     ASSERT_TRUE(response.ParseFromString(*bytes));
-    EXPECT_EQ(response.nodes(0).resources(0).limits(), 0) << minor;
+    ASSERT_EQ(response.rooms(0).pods_size(), 2) << minor;
+    EXPECT_EQ(response.rooms(0).pods(0), response.nodes(0).resources(0).limits()) << minor;
+    EXPECT_EQ(response.rooms(0).pods(0), response.rooms(0).pods(1)) << minor;
   }
 }
 
