@@ -131,7 +131,6 @@ void SnapshotEstimate::Place(size_t pods, NodeIndex node) {
     AddTo(&contents_[static_cast<size_t>(index - first_new_)].pods, pods);
     return;
   }
-  used_.push_back(node);
   std::vector<ExistingUse>& existing = estimate_.existing;
   const int32_t position = static_cast<int32_t>(pods);
   if (existing.empty() || existing.back().node != node || existing.back().pods.pods != position) {

@@ -54,7 +54,6 @@ class SnapshotEstimate {
   int32_t first_new_;
   NodeEstimate estimate_;
   std::vector<NodeRun> contents_;  // by new node, in the order in which they came
-  std::vector<NodeIndex> used_;    // existing nodes that took a pod
   bool refused_ = false;           // the limiter did
 };
 

@@ -97,7 +97,6 @@ CloudAnswer Cloud::Ordered(int32_t group, int64_t machines) {
     if (faults_.Chance(faults.phantom)) {
       world_.machine(machine).phantom = true;
     } else if (faults_.Chance(faults.failed_machine)) {
-      world_.machine(machine).fails = true;
       world_.After(start_ms, SimEventKind::kMachineFails, machine);
     } else {
       world_.After(start_ms, SimEventKind::kMachineUp, machine);

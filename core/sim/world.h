@@ -71,8 +71,7 @@ struct SimMachine {
   int32_t node = -1;
   State state = State::kOrdered;
   bool phantom = false;
-  bool fails = false;   // it cannot be created
-  bool faulty = false;  // and the cloud says so
+  bool faulty = false;  // it cannot be created, and the cloud says so
   bool had_node = false;
   bool deleted_by_hand = false;
   int64_t ordered_ms = 0;

@@ -66,11 +66,6 @@ absl::string_view Name(SizeReason reason) {
   return "invalid reason";
 }
 
-bool IsError(SizeReason reason) {
-  return reason == SizeReason::kNoCapacity || reason == SizeReason::kFewerThanMinimum ||
-         reason == SizeReason::kNodeTooSmall;
-}
-
 int64_t CloudIncrease(int64_t wanted, int64_t cloud_target, int64_t cloud_max) {
   return std::max<int64_t>(0, std::min(wanted, cloud_max - cloud_target));
 }

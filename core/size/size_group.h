@@ -118,8 +118,6 @@ enum class SizeReason {
 
 absl::string_view Name(SizeAction action);
 absl::string_view Name(SizeReason reason);
-// Whether the pass ended in an error: nothing was changed.
-bool IsError(SizeReason reason);
 
 // What a pass decided. Nodes are positions in GroupFacts::nodes.
 struct SizeDecision {

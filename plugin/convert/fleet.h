@@ -12,7 +12,6 @@ namespace loadline {
 
 inline constexpr int kMaxFleetGroups = 1'000;
 inline constexpr int kMaxFleetMachines = 100'000;  // of all groups, nodes of none, and entries of outcomes
-inline constexpr int kMaxFleetDevices = 64;
 inline constexpr size_t kMaxMachineIdBytes = 1024;
 inline constexpr size_t kMaxFaultBytes = 1024;
 inline constexpr size_t kMaxFleetErrorBytes = 4096;
