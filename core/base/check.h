@@ -5,7 +5,7 @@
 // Data from outside is never the subject of a check: it is refused with a Status. A check that fails is a
 // fault of ours. Tests, fuzz targets and benchmarks end there (see test/testing/abort_on_failed_check.cc).
 // In production it throws CheckFailed, which the engine counts and answers with kInternal, after all that
-// the call had begun is undone as it is when memory runs out.
+// the call had begun is undone by its owner.
 #ifndef LOADLINE_CORE_BASE_CHECK_H_
 #define LOADLINE_CORE_BASE_CHECK_H_
 

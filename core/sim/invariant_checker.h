@@ -22,9 +22,8 @@ namespace loadline {
 //   C1   no group is asked to grow beyond its maximum, or by less than one node
 //   C2   not more nodes are asked for at once than pods need one, where the loop sees the cluster as it is
 //   C4   no group is asked to grow that has just failed to, nor any while too many nodes are not ready
-//   C5   no group is asked to grow for the same pods soon after a node that came for them was ready and did
-//   not
-//        take them although it has room, nor while such a node starts that has room for all that waits
+//   C5   no group is asked to grow for the same pods soon after a node that came for them was ready and took
+//        none of them although it has room, nor while such a node starts that has room for all that waits
 //   D1   an eviction leaves as many ready pods as the budget wants, and none is of a pod with two budgets
 //   D2   no group goes below its minimum, by its target or by its nodes
 //   D3   no node goes with a pod that must not move, or with one that was not evicted
