@@ -123,7 +123,6 @@ RankPolicy ProposalRanking() {
   RankPolicy policy;
   policy.pod_rates.ephemeral_gib = 0;
   policy.pod_rates.ephemeral_flat = 0.01;
-  policy.pod_rates.any_gpu = true;
   policy.damper = ProposalDamper(policy.pod_rates);
   policy.gpu_unfitness = 0;
   policy.creation_factor = 1;

@@ -44,7 +44,8 @@ struct LoopGroup {
   std::optional<NodeShape> node;
   // What one node costs; nullopt: not known, and the group grows by a ranking only.
   std::optional<double> usd_per_hour;
-  // What else a ranking reads of the node.
+  // Where that comes from, and what else a ranking reads of the node.
+  NodePrice price;
   PricedNode priced;
   bool has_gpu = false;
   std::optional<int64_t> priority;

@@ -91,6 +91,7 @@ class TableReader : public LineReader {
 
   absl::Status ReadHeader(const Fields& header) {
     columns_ = header.size();
+    if (absl::Status status = ReadRegions(header); !status.ok()) return status;
     const std::pair<absl::string_view, size_t*> known[] = {{"instance_type", &type_},
                                                            {"on_demand_usd_per_hour", &on_demand_},
                                                            {"spot_usd_per_hour", &spot_},
@@ -119,7 +120,8 @@ class TableReader : public LineReader {
     InstancePrice price;
     if (absl::Status status = ReadOptional(fields, on_demand_, &price.on_demand); !status.ok()) return status;
     if (absl::Status status = ReadOptional(fields, spot_, &price.spot); !status.ok()) return status;
-    if (!price.on_demand.has_value() && !price.spot.has_value()) {
+    if (absl::Status status = ReadElsewhere(fields, &price.elsewhere); !status.ok()) return status;
+    if (!price.on_demand.has_value() && !price.spot.has_value() && price.elsewhere.empty()) {
       return Refused(absl::StrCat(Shown(type), " has no price"));
     }
     if (!catalogue_->types.emplace(type, price).second) {
@@ -127,12 +129,51 @@ class TableReader : public LineReader {
     }
     std::optional<double> cpus;
     if (absl::Status status = ReadOptional(fields, cpus_, &cpus); !status.ok()) return status;
-    if (cpus.value_or(0) > 0) catalogue_->families[FamilyKeyOf(type)].push_back({*cpus, price, type});
+    const bool priced = price.on_demand.has_value() || price.spot.has_value();
+    if (priced && cpus.value_or(0) > 0)
+      catalogue_->families[FamilyKeyOf(type)].push_back({*cpus, price, type});
     return absl::OkStatus();
   }
 
  private:
   static constexpr size_t kNone = static_cast<size_t>(-1);
+
+  // Takes note of the columns `on_demand_usd_per_hour@REGION` and `spot_usd_per_hour@REGION`.
+  absl::Status ReadRegions(const Fields& header) {
+    for (size_t column = 0; column < header.size(); ++column) {
+      const size_t at = header[column].find('@');
+      if (at == std::string::npos) continue;
+      const std::string what = header[column].substr(0, at);
+      const std::string region = header[column].substr(at + 1);
+      const bool spot = what == "spot_usd_per_hour";
+      if (!spot && what != "on_demand_usd_per_hour") continue;
+      absl::Status status = region.empty() ? Refused("a column names no region") : CheckKey(region);
+      if (!status.ok()) return status;
+      const auto [known, is_new] = catalogue_->region_positions.emplace(region, catalogue_->regions.size());
+      if (is_new) {
+        catalogue_->regions.push_back(region);
+        regional_.emplace_back();
+      }
+      size_t& to = spot ? regional_[known->second].spot : regional_[known->second].on_demand;
+      if (to != kNone) return Refused(absl::StrCat("the header has ", Shown(header[column]), " twice"));
+      to = column;
+    }
+    return absl::OkStatus();
+  }
+
+  // Leaves `prices` empty where the row has none.
+  absl::Status ReadElsewhere(const Fields& fields, std::vector<MachinePrice>* prices) const {
+    for (size_t i = 0; i < regional_.size(); ++i) {
+      MachinePrice price;
+      absl::Status status = ReadOptional(fields, regional_[i].on_demand, &price.on_demand);
+      if (status.ok()) status = ReadOptional(fields, regional_[i].spot, &price.spot);
+      if (!status.ok()) return status;
+      if (!price.on_demand.has_value() && !price.spot.has_value()) continue;
+      prices->resize(regional_.size());
+      (*prices)[i] = price;
+    }
+    return absl::OkStatus();
+  }
 
   static absl::Status ReadOptional(const Fields& fields, size_t column, std::optional<double>* out) {
     if (column == kNone || fields[column].empty()) return absl::OkStatus();
@@ -148,6 +189,11 @@ class TableReader : public LineReader {
   size_t on_demand_ = kNone;
   size_t spot_ = kNone;
   size_t cpus_ = kNone;
+  struct RegionColumns {
+    size_t on_demand = kNone;
+    size_t spot = kNone;
+  };
+  std::vector<RegionColumns> regional_;
 };
 
 // kind,key,value: list prices of GCE.
@@ -227,6 +273,25 @@ absl::string_view TakeLine(absl::string_view* text) {
   return line;
 }
 
+// Reads a comment that says what the list is of; any other one says nothing.
+absl::Status ReadAbout(absl::string_view comment, PriceCatalogue* catalogue) {
+  absl::ConsumePrefix(&comment, "#");
+  const size_t colon = comment.find(':');
+  if (colon == absl::string_view::npos) return absl::OkStatus();
+  const absl::string_view key = absl::StripAsciiWhitespace(comment.substr(0, colon));
+  const absl::string_view value = absl::StripAsciiWhitespace(comment.substr(colon + 1));
+  const std::pair<absl::string_view, std::string*> known[] = {{"provider", &catalogue->provider},
+                                                              {"region", &catalogue->region},
+                                                              {"date", &catalogue->date},
+                                                              {"os", &catalogue->os}};
+  for (const auto& [name, to] : known) {
+    if (key != name) continue;
+    if (absl::Status status = CheckKey(value); !status.ok()) return status;
+    *to = std::string(value);
+  }
+  return absl::OkStatus();
+}
+
 void Complete(PriceCatalogue* catalogue) {
   for (auto& [family, members] : catalogue->families) {
     std::sort(members.begin(), members.end(), [](const FamilyMember& a, const FamilyMember& b) {
@@ -259,10 +324,15 @@ absl::StatusOr<PriceCatalogue> ParsePriceCatalogue(absl::string_view name, absl:
   std::unique_ptr<LineReader> reader;
   for (int64_t line = 1; !csv.empty(); ++line) {
     const absl::string_view text = TakeLine(&csv);
-    if (absl::StripAsciiWhitespace(text).empty() || text[0] == '#') continue;
+    if (absl::StripAsciiWhitespace(text).empty()) continue;
+    absl::Status status;
+    if (text[0] == '#') {
+      if (reader == nullptr) status = ReadAbout(text, &catalogue);
+      if (!status.ok()) return AtLine(line, status);
+      continue;
+    }
     const absl::StatusOr<Fields> fields = SplitLine(text);
     if (!fields.ok()) return AtLine(line, fields.status());
-    absl::Status status;
     if (reader != nullptr) {
       status = reader->Read(*fields);
     } else if (GceReader::IsHeader(*fields)) {

@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_PRICE_PRICE_CATALOGUE_H_
 #define LOADLINE_CORE_PRICE_PRICE_CATALOGUE_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,15 +17,21 @@ namespace loadline {
 inline constexpr double kMaxPrice = 1e9;
 bool IsPrice(double value);
 
-struct InstancePrice {
+struct MachinePrice {
   std::optional<double> on_demand;
   std::optional<double> spot;
+};
+
+// What a list says of an instance type.
+struct InstancePrice : MachinePrice {
+  // In the other regions of the list, in the order of PriceCatalogue::regions. Empty: it has none.
+  std::vector<MachinePrice> elsewhere;
 };
 
 // A member of a family in a table.
 struct FamilyMember {
   double cpus;  // > 0
-  InstancePrice price;
+  MachinePrice price;
   std::string type;
 };
 
@@ -57,6 +64,14 @@ struct GcePrices {
 
 struct PriceCatalogue {
   std::string name;
+  // What the list says of itself. Empty: it does not say.
+  std::string provider;  // "aws", "azure", "gce"
+  std::string region;    // of all prices that name none
+  std::string date;      // "2026-07"
+  std::string os;        // "linux": licences of others come on top
+  // The other regions that it has prices of, in the order of its columns, and the position of each.
+  std::vector<std::string> regions;
+  absl::flat_hash_map<std::string, size_t> region_positions;
   absl::flat_hash_map<std::string, InstancePrice> types;
   // Tables that state capacity: by FamilyKeyOf(), members by CPUs and name.
   absl::flat_hash_map<std::string, std::vector<FamilyMember>> families;
@@ -64,7 +79,8 @@ struct PriceCatalogue {
   std::optional<GcePrices> gce;
 };
 
-// Reads a catalogue in one of the two forms of message PriceCatalogue.
+// Reads a catalogue in one of the two forms of message PriceCatalogue. Lines `# key: value` before the
+// header, with the keys provider, region, date and os, say what the list is of.
 //
 // Errors: kInvalidArgument  what is wrong, with the number of the line, from 1: `line 17: "abc" is not a
 //                           price: ...`. Also a key that comes twice, and a header without what it takes.

@@ -3,6 +3,7 @@
 #define LOADLINE_CORE_PRICE_PRICE_MODEL_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,7 +21,6 @@ struct ResourceRates {
   double gpu = 0.70;
   double ephemeral_gib = 0.10 / 720;  // pd-balanced; a month has 720 hours
   double ephemeral_flat = 0;          // for a pod that requests any
-  bool any_gpu = false;               // of a pod, every GPU resource counts, not nvidia.com/gpu alone
   friend bool operator==(const ResourceRates&, const ResourceRates&) = default;
 };
 
@@ -29,17 +29,26 @@ struct PodRequests {
   int64_t milli_cpu = 0;
   int64_t memory_bytes = 0;
   int64_t ephemeral_bytes = 0;
-  int64_t nvidia_gpus = 0;
-  int64_t gpus = 0;  // of all vendors
+  int64_t gpus = 0;  // of every maker
 };
 
 // What the pod would cost on a machine that suits it perfectly.
-// Source: GcePriceModel.PodPrice of Cluster Autoscaler, in its order of additions; the flat price: the
-// proposal.
+// Source: GcePriceModel.PodPrice of Cluster Autoscaler, in its order of additions, which prices GPUs of
+// NVIDIA alone; the flat price: the proposal.
 double PodPrice(const ResourceRates& rates, const PodRequests& pod);
 
 // Where the price of a machine comes from, in the order of asking.
-enum class PriceSource { kNone, kGiven, kNodeAnnotation, kInstanceType, kFamily, kBaseRates };
+enum class PriceSource { kNone, kGiven, kNodeAnnotation, kProvider, kInstanceType, kFamily, kBaseRates };
+
+// What an amount of money is, which is what sums of prices are told apart by.
+enum class PriceBasis {
+  kNone,
+  kGiven,      // somebody stated it: in a file of groups, a question or an annotation
+  kProvider,   // the cloud provider said it
+  kList,       // a price list has it
+  kSpotRatio,  // a price list has the on-demand price, of which a spot node costs a share on average
+  kEstimate,   // worked out from CPU, memory and GPUs, from another type of the family, or a price of others
+};
 
 // What was passed over, assumed or left out on the way to a price: see message NodePrice.
 enum class PriceRemark {
@@ -54,10 +63,15 @@ enum class PriceRemark {
   kBootDiskTypeNotListed,
   kNoTemplate,
   kSourcesExhausted,
+  kProviderPriceTooLow,
+  kRegionNotListed,
+  kSpotRatio,
+  kReserved,
+  kWindowsLicence,
 };
 
 // What a price has parts for.
-enum class PricePartKind { kMachine = 1, kLocalSsd, kBootDisk, kGpu, kInterruptions, kSurcharge };
+enum class PricePartKind { kMachine = 1, kLocalSsd, kBootDisk, kGpu, kInterruptions, kSurcharge, kLicence };
 struct PricePart {
   PricePartKind kind;
   double price;
@@ -78,10 +92,10 @@ struct InterruptionRisk {
 
 // How nodes are priced; see message PriceModel. What is set is a valid price or share.
 struct PriceModel {
-  std::vector<PriceCatalogue> catalogues;
+  std::vector<std::shared_ptr<const PriceCatalogue>> catalogues;
   BaseRates base;  // over those of the catalogues
   PriceSource last_source = PriceSource::kBaseRates;
-  std::optional<double> spot_factor;  // (0, 1]
+  std::optional<double> spot_factor;  // (0, 1]; in place of every factor, where no list has the spot price
   double interruption_risk = 0;       // [0, 1); of spot nodes that `interruption_risks` has no entry for
   std::vector<InterruptionRisk> interruption_risks;
   double surcharge = 0;
@@ -90,20 +104,26 @@ struct PriceModel {
 
 // What of a node its price depends on.
 struct PricedNode {
-  // Given for the node group, and stated on the node. A value that is no price is passed over, and told.
+  // Given for the node group, stated on the node, and said by the cloud provider. A value that is no price is
+  // passed over, and told.
   std::optional<double> given;
   std::optional<double> annotated;
+  std::optional<double> provider;
   bool annotation_invalid = false;
   // There is a template: without one only a given price holds.
   bool has_template = true;
   std::string instance_type;  // empty: not known
+  std::string region;         // empty: not known
+  // Whose machine it is, by its provider id: "aws", "azure", "gce" or another word. Empty: not known.
+  std::string cloud;
   bool spot = false;
+  bool reserved = false;  // paid for in advance
+  bool windows = false;
   // Capacity.
   int64_t milli_cpu = 0;
   int64_t memory_bytes = 0;
   int64_t ephemeral_bytes = 0;
-  int64_t nvidia_gpus = 0;
-  int64_t gpus = 0;  // of all vendors
+  int64_t gpus = 0;  // of every maker
   // GCE.
   std::optional<std::string> gpu_type;
   double local_ssds = 0;       // of 375 GiB each; 0 also where pods do not use them
@@ -117,22 +137,46 @@ struct NodePrice {
   absl::InlinedVector<PricePart, 4> parts;      // that are not 0
   absl::InlinedVector<PriceRemark, 4> remarks;  // in order of their numbers
   std::string catalogue;
-  std::string key;  // the instance type or family in it
+  std::string key;     // the instance type or family in it
+  std::string region;  // of the price, where the list names one
+  std::string date;    // of the list
   bool spot = false;
+  PriceBasis basis = PriceBasis::kNone;
+  double spot_ratio = 0;  // what the on-demand price was multiplied by; 0: by nothing
+  double estimated = 0;   // what of the price is an estimate, whatever the basis of the rest
 };
+
+// Returns what share of the on-demand price a spot node costs on average at a provider of price lists.
+// docs/ranking.md says where each comes from.
+double SpotRatioOf(absl::string_view provider);
+
+// What Windows Server costs per CPU and hour on top of Linux: the list price of AWS, Azure and GCE for all
+// but their smallest machines.
+inline constexpr double kWindowsCpu = 0.046;
 
 // Prices one node. Sources are asked in the order of PriceSource up to `last_source`, catalogues in theirs:
 //
-//   kInstanceType  the type's price. A table without spot price: on-demand * spot factor.
+//   kProvider      what the cloud says. Where that is below a third of what base rates make of the hardware,
+//   a
+//                  list that knows the type or family comes first, and on GCE, whose model prices types that
+//                  it does not know at their disks, base rates do.
+//   kInstanceType  the type's price, in the node's region where the list has it, else in the list's own
+//   region,
+//                  else in the first one that it has. A table without spot price: on-demand * spot factor.
+//                  GPUs that are attached to a machine of GCE's first generation come on top.
 //   kFamily        GCE: CPU * rate + GiB * rate, times the family's spot factor. Table: the member of the
 //                  family that is nearest in CPU (by ratio; ties: the smaller, then by name), times the ratio
 //                  of CPUs.
 //   kBaseRates     CPU, memory and ephemeral storage, and GPUs beside; times the spot factor.
 //
+// The spot factor is the model's own; else that of the list's family, or for base rates of a list of GCE
+// beside a node that may be GCE's; else SpotRatioOf() the list's provider.
+//
 // Where a GCE list gives the price, or base rates hold beside one, local SSDs, boot disk and attached GPUs
-// are added as GCE bills them. A price that is given or annotated includes all that. Cost: O(catalogues),
-// plus the members of a family. Pure: any thread. Source: GcePriceModel.NodePrice of Cluster Autoscaler, in
-// its order of operations.
+// are added as GCE bills them. Windows adds its licence to a price of Linux, kWindowsCpu per CPU. A price
+// that is given, annotated or said by the provider includes all that. Cost: O(catalogues), plus the members
+// of a family. Pure: any thread. Source: GcePriceModel.NodePrice of Cluster Autoscaler, in its order of
+// operations.
 NodePrice PriceNode(const PriceModel& model, const PricedNode& node);
 
 // Returns what commitments pay of `nodes` nodes: machine price * the share of their CPUs that is committed. A

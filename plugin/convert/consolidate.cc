@@ -116,17 +116,8 @@ class ConsolidationEncoder {
   const ClusterState& state_;
 };
 
-void EncodeBill(const ConsolidationBill& bill, v1::ConsolidationBill* message) {
-  message->set_now(bill.now);
-  message->set_bound(bill.bound);
-  message->set_proven(bill.proven);
-  message->set_reachable(bill.reachable);
-  message->set_fixed(bill.fixed);
-  message->set_unpriced_nodes(bill.unpriced_nodes);
-}
-
 void EncodeGroupBills(const ConsolidationQuestion& question, const std::vector<LoopGroup>& groups,
-                      const PriceModel& prices, v1::PlanConsolidationResponse* response) {
+                      v1::PlanConsolidationResponse* response) {
   std::vector<int64_t> nodes(groups.size(), 0);
   for (const ConsolidationNode& node : question.problem.nodes) {
     if (node.group >= 0) ++nodes[static_cast<size_t>(node.group)];
@@ -140,8 +131,7 @@ void EncodeGroupBills(const ConsolidationQuestion& question, const std::vector<L
       continue;
     }
     bill->set_usd_per_hour(*groups[i].usd_per_hour * static_cast<double>(nodes[i]));
-    const v1::NodePrice price = EncodeNodePrice(PriceNode(prices, groups[i].priced));
-    bill->set_price_source(v1::NodePrice::Source_Name(price.source()));
+    *bill->mutable_node_price() = EncodeNodePrice(groups[i].price);
   }
 }
 
@@ -239,11 +229,22 @@ v1::PlanLoopRequest LoopPart(const v1::PlanConsolidationRequest& request) {
   return part;
 }
 
+v1::ConsolidationBill EncodeBill(const ConsolidationBill& bill, const PriceTally& prices) {
+  v1::ConsolidationBill message;
+  message.set_now(bill.now);
+  if (prices.MostlyKnown()) message.set_bound(bill.bound);
+  message.set_proven(bill.proven && prices.MostlyKnown());
+  message.set_reachable(bill.reachable);
+  message.set_fixed(bill.fixed);
+  message.set_unpriced_nodes(bill.unpriced_nodes);
+  return message;
+}
+
 void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuestion& question,
                          const DrainProblem& drain, const std::vector<LoopGroup>& groups,
-                         const PriceModel& prices, v1::PlanConsolidationResponse* response) {
+                         const PriceTally& prices, v1::PlanConsolidationResponse* response) {
   const ConsolidationEncoder encoder(drain, groups);
-  EncodeBill(plan.bill, response->mutable_bill());
+  *response->mutable_bill() = EncodeBill(plan.bill, prices);
   size_t bytes = 0;
   for (const ConsolidationMove& move : plan.moves) {
     v1::ConsolidationMove message = encoder.Encode(move);
@@ -275,7 +276,7 @@ void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuest
     reason.set_reason(name);
     *response->add_reasons() = std::move(reason);
   }
-  EncodeGroupBills(question, groups, prices, response);
+  EncodeGroupBills(question, groups, response);
   EncodeNamespaces(plan.namespaces, response);
   for (const ShadowPrice& price : plan.shadow_prices) {
     v1::ShadowPrice* const message = response->add_shadow_prices();

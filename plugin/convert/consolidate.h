@@ -12,7 +12,7 @@
 #include "core/drain/drain_question.h"
 #include "core/loop/consolidation_question.h"
 #include "core/loop/plan_loop.h"
-#include "core/price/price_model.h"
+#include "core/price/price_tally.h"
 #include "loadline/v1/consolidate.pb.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/scale_up_problem.h"
@@ -33,11 +33,14 @@ absl::StatusOr<DecodedConsolidationPolicy> DecodeConsolidationPolicy(const v1::C
 // The parts that a question about a loop has as well; without a cluster.
 v1::PlanLoopRequest LoopPart(const v1::PlanConsolidationRequest& request);
 
+// `prices`: of the nodes of all groups. Where they are mostly estimated, no bound is told.
+v1::ConsolidationBill EncodeBill(const ConsolidationBill& bill, const PriceTally& prices);
+
 // Fills in all but what was left out. `groups`: as `question` was prepared with. Of moves and of nodes that
 // stay as many are told as go into a bounded answer.
 void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuestion& question,
                          const DrainProblem& drain, const std::vector<LoopGroup>& groups,
-                         const PriceModel& prices, v1::PlanConsolidationResponse* response);
+                         const PriceTally& prices, v1::PlanConsolidationResponse* response);
 
 }  // namespace loadline
 

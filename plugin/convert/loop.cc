@@ -278,9 +278,9 @@ std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const Deco
     group.has_gpu = decoded.has_gpu;
     const v1::LoopGroup& message = request.groups(static_cast<int>(i));
     if (message.has_priority()) group.priority = message.priority();
-    const NodePrice price = PriceNode(prices, decoded.priced);
-    if (price.source == PriceSource::kNone) continue;
-    group.usd_per_hour = group.drain.node_price = price.price;
+    group.price = PriceNode(prices, decoded.priced);
+    if (group.price.source == PriceSource::kNone) continue;
+    group.usd_per_hour = group.drain.node_price = group.price.price;
   }
   return groups;
 }

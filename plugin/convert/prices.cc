@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/cluster/gpu_resources.h"
 #include "core/price/capacity_type.h"
+#include "plugin/convert/catalogue_cache.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/pod.h"
@@ -26,6 +31,23 @@ constexpr absl::string_view kGpuLabels[] = {kGceGpuLabel, "k8s.amazonaws.com/acc
                                             "kubernetes.azure.com/accelerator"};
 constexpr absl::string_view kInstanceTypeLabels[] = {"node.kubernetes.io/instance-type",
                                                      "beta.kubernetes.io/instance-type"};
+
+constexpr absl::string_view kRegionLabels[] = {"topology.kubernetes.io/region",
+                                               "failure-domain.beta.kubernetes.io/region"};
+constexpr std::pair<absl::string_view, absl::string_view> kCloudLabels[] = {
+    {"cloud.google.com/", "gce"},
+    {"eks.amazonaws.com/", "aws"},
+    {"karpenter.k8s.aws/", "aws"},
+    {"kubernetes.azure.com/", "azure"}};
+constexpr absl::string_view kOsLabels[] = {"kubernetes.io/os", "beta.kubernetes.io/os"};
+// In the order of asking.
+constexpr std::pair<PriceSource, v1::NodePrice::Source> kSources[] = {
+    {PriceSource::kGiven, v1::NodePrice::GIVEN},
+    {PriceSource::kNodeAnnotation, v1::NodePrice::NODE_ANNOTATION},
+    {PriceSource::kProvider, v1::NodePrice::PROVIDER},
+    {PriceSource::kInstanceType, v1::NodePrice::INSTANCE_TYPE},
+    {PriceSource::kFamily, v1::NodePrice::FAMILY},
+    {PriceSource::kBaseRates, v1::NodePrice::BASE_RATES}};
 
 absl::Status SetPrice(absl::string_view field, double value, double* price) {
   if (absl::Status status = CheckNumber(field, value, 0, kMaxPrice); !status.ok()) return status;
@@ -63,7 +85,8 @@ absl::Status DecodeCatalogues(const v1::PriceModel& message, PriceModel* model) 
       return absl::InvalidArgumentError(
           absl::StrCat(field, ": name: ", Quoted(catalogue.name()), " is that of a catalogue before"));
     }
-    absl::StatusOr<PriceCatalogue> parsed = ParsePriceCatalogue(catalogue.name(), catalogue.csv());
+    absl::StatusOr<std::shared_ptr<const PriceCatalogue>> parsed =
+        CachedPriceCatalogue(catalogue.name(), catalogue.csv());
     if (!parsed.ok()) {
       return Annotate(parsed.status(), absl::StrCat(field, " ", Quoted(catalogue.name())));
     }
@@ -113,16 +136,14 @@ absl::Status DecodeRisks(const v1::PriceModel& message, PriceModel* model) {
 }
 
 absl::Status DecodeLastSource(v1::NodePrice::Source source, PriceModel* model) {
-  // The values of both enums are in the order of asking.
-  static_assert(static_cast<int>(PriceSource::kGiven) == v1::NodePrice::GIVEN);
-  static_assert(static_cast<int>(PriceSource::kBaseRates) == v1::NodePrice::BASE_RATES);
   if (source == v1::NodePrice::SOURCE_UNSPECIFIED) return absl::OkStatus();
-  if (source < v1::NodePrice::GIVEN || source > v1::NodePrice::BASE_RATES) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("last_source: there is no value ", static_cast<int>(source)));
+  for (const auto& [core, message] : kSources) {
+    if (message != source) continue;
+    model->last_source = core;
+    return absl::OkStatus();
   }
-  model->last_source = static_cast<PriceSource>(source);
-  return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("last_source: there is no value ", static_cast<int>(source)));
 }
 
 // A number in an annotation; 0 where it is none, as Cluster Autoscaler reads it.
@@ -153,13 +174,34 @@ void ReadGce(const Labels& labels, const StringEntries& annotations, PricedNode*
   if (disk != nullptr) node->boot_disk_type = *disk;
 }
 
+// The value of the first label that there is; empty: there is none.
+absl::string_view FirstOf(const Labels& labels, std::span<const absl::string_view> keys) {
+  for (const absl::string_view key : keys) {
+    const std::string* const value = labels.Find(key);
+    if (value != nullptr && !value->empty()) return *value;
+  }
+  return "";
+}
+
+// Whose machine a node is, by labels of its platform; empty: nothing says.
+absl::string_view CloudOf(const Labels& labels) {
+  for (const auto& [prefix, cloud] : kCloudLabels) {
+    const bool has = absl::c_any_of(
+        labels, [prefix = prefix](const Label& label) { return absl::StartsWith(label.key, prefix); });
+    if (has) return cloud;
+  }
+  return "";
+}
+
 void ReadLabelsOfNode(const Labels& labels, const StringEntries& annotations, DecodedTemplate* decoded) {
   PricedNode& node = decoded->node;
-  for (const absl::string_view key : kInstanceTypeLabels) {
-    const std::string* const type = labels.Find(key);
-    if (type != nullptr && node.instance_type.empty()) node.instance_type = *type;
-  }
-  node.spot = CapacityTypeOf(labels) == CapacityType::kSpot;
+  node.instance_type = std::string(FirstOf(labels, kInstanceTypeLabels));
+  node.region = std::string(FirstOf(labels, kRegionLabels));
+  node.cloud = std::string(CloudOf(labels));
+  node.windows = FirstOf(labels, kOsLabels) == "windows";
+  const CapacityType capacity = CapacityTypeOf(labels);
+  node.spot = capacity == CapacityType::kSpot;
+  node.reserved = capacity == CapacityType::kReserved;
   for (const absl::string_view key : kGpuLabels) {
     decoded->has_gpu = decoded->has_gpu || labels.Find(key) != nullptr;
   }
@@ -169,11 +211,6 @@ void ReadLabelsOfNode(const Labels& labels, const StringEntries& annotations, De
   if (price != nullptr && absl::SimpleAtod(*price, &value)) node.annotated = value;
   node.annotation_invalid = price != nullptr && !node.annotated.has_value();
   ReadGce(labels, annotations, &node);
-}
-
-int64_t AmountOf(const ResourceAmounts& amounts, const ResourceNames& names, absl::string_view name) {
-  const std::optional<ResourceId> id = names.Find(name);
-  return id.has_value() ? amounts.Get(*id) : 0;
 }
 
 }  // namespace
@@ -247,11 +284,13 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, Resource
   decoded.node.milli_cpu = amounts.Get(kCpu);
   decoded.node.memory_bytes = amounts.Get(kMemory);
   decoded.node.ephemeral_bytes = amounts.Get(kEphemeralStorage);
-  decoded.node.nvidia_gpus = AmountOf(amounts, names, kNvidiaGpu);
   decoded.node.gpus = GpusOf(amounts, names);
   decoded.has_gpu = GpusOf(allocatable.empty() ? amounts : ToAmounts(allocatable), names) > 0;
   Labels labels = ReadLabels(message.metadata().labels());
   ReadLabelsOfNode(labels, message.metadata().annotations(), &decoded);
+  // A provider id begins with its name.
+  const std::string& id = message.spec().provider_id();
+  if (const size_t end = id.find(':'); end != std::string::npos) decoded.node.cloud = id.substr(0, end);
   decoded.offer =
       MakeNodeShape(allocatable.empty() ? amounts : ToAmounts(allocatable), names, std::move(labels));
   return decoded;
@@ -261,15 +300,18 @@ PodRequests PricedRequests(const PodShape& shape, const ResourceNames& names) {
   return {.milli_cpu = shape.requests.Get(kCpu),
           .memory_bytes = shape.requests.Get(kMemory),
           .ephemeral_bytes = shape.requests.Get(kEphemeralStorage),
-          .nvidia_gpus = AmountOf(shape.requests, names, kNvidiaGpu),
           .gpus = GpusOf(shape.requests, names)};
 }
 
 v1::NodePrice EncodeNodePrice(const NodePrice& price) {
-  static_assert(static_cast<int>(PriceRemark::kSourcesExhausted) == v1::NodePrice::SOURCES_EXHAUSTED);
-  static_assert(static_cast<int>(PricePartKind::kSurcharge) == v1::NodePrice::Part::SURCHARGE);
+  static_assert(static_cast<int>(PriceRemark::kWindowsLicence) == v1::NodePrice::WINDOWS_LICENCE_ESTIMATED);
+  static_assert(static_cast<int>(PricePartKind::kLicence) == v1::NodePrice::Part::LICENCE);
+  static_assert(static_cast<int>(PriceBasis::kEstimate) == v1::NodePrice::ESTIMATE);
   v1::NodePrice message;
-  message.set_source(static_cast<v1::NodePrice::Source>(price.source));
+  for (const auto& [core, source] : kSources) {
+    if (core == price.source) message.set_source(source);
+  }
+  message.set_basis(static_cast<v1::NodePrice::Basis>(price.basis));
   message.set_usd_per_hour(price.price);
   for (const PricePart& part : price.parts) {
     v1::NodePrice::Part* const out = message.add_parts();
@@ -281,7 +323,10 @@ v1::NodePrice EncodeNodePrice(const NodePrice& price) {
   }
   message.set_catalogue(price.catalogue);
   message.set_key(price.key);
+  message.set_region(price.region);
+  message.set_date(price.date);
   message.set_spot(price.spot);
+  message.set_spot_ratio(price.spot_ratio);
   return message;
 }
 

@@ -7,7 +7,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "core/loop/price_sums.h"
 #include "core/loop/replacement.h"
+#include "plugin/convert/consolidate.h"
 
 namespace loadline {
 namespace {
@@ -56,13 +58,8 @@ v1::LoopReplacement EncodeReplacement(const LoopPlan& plan, const LoopProblem& p
   v1::LoopReplacement message;
   const ReplacementPlan& replacement = plan.replacement;
   if (replacement.bill.has_value()) {
-    v1::ConsolidationBill* const bill = message.mutable_bill();
-    bill->set_now(replacement.bill->now);
-    bill->set_bound(replacement.bill->bound);
-    bill->set_proven(replacement.bill->proven);
-    bill->set_reachable(replacement.bill->reachable);
-    bill->set_fixed(replacement.bill->fixed);
-    bill->set_unpriced_nodes(replacement.bill->unpriced_nodes);
+    *message.mutable_bill() =
+        EncodeBill(*replacement.bill, TallyPrices(problem.groups, problem.drain.group_of));
   }
   message.set_begun(static_cast<int64_t>(replacement.begun.size()));
   for (const ConsolidationMove& move : replacement.begun) {

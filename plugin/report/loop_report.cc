@@ -54,6 +54,7 @@ v1::LoopReport ReportOf(const LoopTold& told) {
   if (Decides(told.question, v1::PlanLoopRequest::SLACK)) TellSlack(told.answer.slack(), &report);
   TellSizes(told, sizes, &report);
   if (Decides(told.question, v1::PlanLoopRequest::REPLACE)) TellMoves(told, &report);
+  for (const std::string& note : told.answer.price_sources().notes()) report.add_lines(note);
   LogFailures(told, &report);
   return report;
 }

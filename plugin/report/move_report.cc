@@ -46,7 +46,8 @@ void TellMetricsOf(const v1::LoopReplacement& replacement, v1::LoopReport* repor
             report);
   if (!replacement.has_bill()) return;
   AddMetric("bill_usd_per_hour", {"now"}, replacement.bill().now(), report);
-  AddMetric("bill_usd_per_hour", {"bound"}, replacement.bill().bound(), report);
+  if (replacement.bill().has_bound())
+    AddMetric("bill_usd_per_hour", {"bound"}, replacement.bill().bound(), report);
   AddMetric("bill_usd_per_hour", {"reachable"}, replacement.bill().reachable(), report);
 }
 
@@ -100,7 +101,7 @@ v1::ReplacementStatus ReplacementStatusOf(const v1::LoopReplacement& replacement
   if (replacement.has_bill()) {
     v1::BillStatus* const bill = status.mutable_bill();
     bill->set_now(replacement.bill().now());
-    bill->set_bound(replacement.bill().bound());
+    if (replacement.bill().has_bound()) bill->set_bound(replacement.bill().bound());
     bill->set_reachable(replacement.bill().reachable());
     bill->set_proven(replacement.bill().proven());
   }

@@ -127,6 +127,7 @@ void AddWarnings(const LoopTold& told, v1::AutoscalerStatus* status) {
   for (const std::string& warning : told.answer.fleet().warnings()) {
     if (status->warnings_size() < kMostLines) status->add_warnings(warning);
   }
+  for (const std::string& warning : told.answer.price_sources().warnings()) status->add_warnings(warning);
   const auto cut = [&](absl::string_view by, absl::string_view missing) {
     if (by.empty()) return;
     status->add_warnings(absl::StrCat("the plan is cut short by ", by, ": ", missing));
@@ -190,6 +191,7 @@ v1::AutoscalerStatus StatusOf(const LoopTold& told, const GroupOfSlot& group_of,
     status.set_message(absl::StrCat(left, " nodes carry taints of mode act, which alone takes them off"));
   }
   AddWarnings(told, &status);
+  *status.mutable_prices() = told.answer.price_sources();
   v1::ClusterWideStatus* const all = status.mutable_cluster_wide();
   *all->mutable_scale_up() = ScaleUpOf(told);
   *all->mutable_scale_down() = ScaleDownOf(told);

@@ -3,6 +3,7 @@
 
 #include "core/consolidate/consolidator.h"
 #include "core/loop/consolidation_question.h"
+#include "core/loop/price_sums.h"
 #include "loadline/v1/consolidate.pb.h"
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/loop.pb.h"
@@ -12,6 +13,7 @@
 #include "plugin/convert/loop.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/text.h"
+#include "plugin/report/price_sources.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"
 #include "plugin/service/question_limits.h"
@@ -61,7 +63,9 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
       Consolidator().Plan(undo.snapshot(), question.problem, policy->options, &budget);
 
   v1::PlanConsolidationResponse response;
-  EncodeConsolidation(plan, question, *problem, groups, *prices, &response);
+  const PriceTally tally = TallyPrices(groups, problem->group_of);
+  EncodeConsolidation(plan, question, *problem, groups, tally, &response);
+  *response.mutable_price_sources() = PriceSourcesOf(tally);
   response.set_clamped_amounts(decoded->clamped_amounts);
   left_out.Add(decoded->left_out);
   left_out.Add(shared.LeftOut());

@@ -9,6 +9,7 @@
 #include "core/expand/node_limits.h"
 #include "core/loop/loop_growth.h"
 #include "core/loop/loop_sizes.h"
+#include "core/loop/price_sums.h"
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/fields.h"
@@ -21,6 +22,7 @@
 #include "plugin/convert/text.h"
 #include "plugin/convert/waiting.h"
 #include "plugin/report/loop_report.h"
+#include "plugin/report/price_sources.h"
 #include "plugin/service/drain_turn.h"
 #include "plugin/service/fleet_turn.h"
 #include "plugin/service/handlers.h"
@@ -228,6 +230,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   decoded->left_out.Add(shared.LeftOut());
   decoded->left_out.Add(drain_turn->left_out());
   TellLeftOut(decoded->left_out, &response);
+  *response.mutable_price_sources() = PriceSourcesOf(TallyPrices(problem.groups, problem.drain.group_of));
   if (fleet_turn != nullptr)
     *response.mutable_report() = ReportOf({request, response, NamesOf(view.cluster())});
   absl::StatusOr<v1::PlanLoopResponse> sized =

@@ -16,6 +16,7 @@
 #include "plugin/convert/prices.h"
 #include "plugin/convert/rank.h"
 #include "plugin/convert/text.h"
+#include "plugin/report/price_sources.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"
 #include "plugin/service/views.h"
@@ -82,11 +83,15 @@ std::vector<ExpansionOption> UnderLine(std::vector<OfferedOption> offered, const
 // The order, into the response.
 absl::Status EncodeOrder(const RankQuestion& question, v1::RankOptionsResponse* response) {
   size_t bytes = 0;
+  PriceTally tally;
   for (const RankedOption& ranked : RankOptions(question)) {
+    const ExpansionOption& option = question.options[ranked.option];
+    tally.Add(option.node_group, option.node, ranked.node_price, option.node_count);
     v1::RankedOption* const message = response->add_options();
-    *message = EncodeRankedOption(ranked, question.options[ranked.option], question.policy.damper);
+    *message = EncodeRankedOption(ranked, option, question.policy.damper);
     bytes += message->ByteSizeLong() + kEntryOverhead;
   }
+  *response->mutable_price_sources() = PriceSourcesOf(tally);
   // What is left is small and bounded.
   constexpr size_t kRest = 4096;
   if (bytes + kRest <= kMaxMessageBytes) return absl::OkStatus();

@@ -97,10 +97,9 @@ func NodesAbove(ctx context.Context, conn grpc.ClientConnInterface, viewName str
 	return above, err
 }
 
-// kindsOf returns a group for each kind of node, those that differ in name only together. What one costs is about what
-// clouds take for its cores and memory, so that large nodes are not bought for few pods.
+// kindsOf returns a group for each kind of node, those that differ in name only together. The engine prices them by
+// their size where nodes do not say what they cost, so that large nodes are not bought for few pods.
 func kindsOf(nodes []*v1.Node) (groups []*loadlinev1.ScalableGroup) {
-	const usdPerCore, usdPerGiB = 0.033, 0.0044
 	known := map[string]bool{}
 	sorted := slices.SortedFunc(slices.Values(nodes), func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	for _, node := range sorted {
@@ -117,11 +116,8 @@ func kindsOf(nodes []*v1.Node) (groups []*loadlinev1.ScalableGroup) {
 		}
 		known[key] = true
 		template.Name = node.Name
-		cores := float64(node.Status.Allocatable.Cpu().MilliValue()) / 1000
-		gib := float64(node.Status.Allocatable.Memory().Value()) / (1 << 30)
-		usd := usdPerCore*cores + usdPerGiB*gib
 		groups = append(groups, &loadlinev1.ScalableGroup{NodeGroup: "like-" + node.Name,
-			TemplateNode: view.TrimNodeForFilters(template), MaxNodes: 1 << 20, NodeUsdPerHour: &usd})
+			TemplateNode: view.TrimNodeForFilters(template), MaxNodes: 1 << 20})
 	}
 	return groups
 }

@@ -29,6 +29,7 @@ type billSource struct {
 	maxNodesTotal                               int32
 	systemPods, localStorage, customControllers bool
 	prices                                      []string
+	spotFactor                                  float64
 	filters                                     filterFlags
 }
 
@@ -36,8 +37,9 @@ func (s *billSource) addTo(flags *pflag.FlagSet) {
 	s.filters.addTo(flags)
 	flags.StringVar(&s.groups, "groups", "", "file with node groups, kind "+nodegroup.Kind+
 		"; without it they are derived from instance type, zone and capacity type of the nodes")
-	flags.StringArrayVar(&s.prices, "prices", nil, "price list, CSV; may be repeated (default: those that are built in, "+
-		strings.Join(ranking.DefaultCatalogues, " and ")+")")
+	flags.StringArrayVar(&s.prices, "prices", nil, "price list, CSV or CSV.gz; may be repeated (default: those that are "+
+		"built in, "+strings.Join(ranking.DefaultCatalogues, ", ")+")")
+	addSpotFactorFlag(flags, &s.spotFactor)
 	flags.StringVar(&s.now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
 	flags.StringVar(&s.mode, "mode", "replace", "off: the bill only; remove: nodes go, none come; replace")
 	flags.Float64Var(&s.leastUSD, "least-saving", 0.001, "a move saves at least so many USD per hour")
@@ -75,23 +77,23 @@ func (s *billSource) policy() (*loadlinev1.ConsolidationPolicy, error) {
 	}, nil
 }
 
-// priceModel returns the lists that are asked, and what to say of them.
-func (s *billSource) priceModel() (*loadlinev1.PriceModel, string, error) {
+// priceModel returns the lists that are asked: those that are named, else those that are built in.
+func (s *billSource) priceModel() (*loadlinev1.PriceModel, error) {
 	p := ranking.Default()
+	if err := setSpotFactor(p, s.spotFactor); err != nil {
+		return nil, err
+	}
 	for _, name := range s.prices {
 		if err := p.AddCatalogue(name); err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	}
-	if len(s.prices) > 0 {
-		return p.PriceModel(), "", nil
+	if len(s.prices) == 0 {
+		if err := p.AddDefaultCatalogues(); err != nil {
+			return nil, err
+		}
 	}
-	note := "Prices are list prices that are built in, " + strings.Join(ranking.DefaultCatalogues, " and ") +
-		"; name your own with --prices."
-	if err := p.AddDefaultCatalogues(); err != nil {
-		return nil, "", err
-	}
-	return p.PriceModel(), note, nil
+	return p.PriceModel(), nil
 }
 
 // billPlan is an answer, and what it was asked with.
@@ -186,14 +188,11 @@ func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, 
 // ask has the cluster planned.
 func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engineFlags,
 	stdin io.Reader) (*billPlan, error) {
-	request, note, err := s.request()
+	request, err := s.request()
 	if err != nil {
 		return nil, err
 	}
 	b := &billPlan{}
-	if note != "" {
-		b.notes = append(b.notes, note)
-	}
 	file, err := loadGroups(s.groups)
 	if err != nil {
 		return nil, err
@@ -235,25 +234,23 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 	return b, nil
 }
 
-// request returns what the flags ask for, without the cluster; and what to say of the prices, if anything.
-func (s *billSource) request() (_ *loadlinev1.PlanConsolidationRequest, note string, err error) {
+// request returns what the flags ask for, without the cluster.
+func (s *billSource) request() (*loadlinev1.PlanConsolidationRequest, error) {
 	now, err := (&drainSource{now: s.now}).time()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	request := &loadlinev1.PlanConsolidationRequest{NowS: now.Unix(), MaxNodesTotal: s.maxNodesTotal,
 		Drain: &loadlinev1.DrainOptions{SkipNodesWithSystemPods: &s.systemPods,
 			SkipNodesWithLocalStorage: &s.localStorage, SkipNodesWithCustomControllerPods: &s.customControllers}}
 	if request.Policy, err = s.policy(); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if request.Fit, err = s.filters.fit(); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	if request.Prices, note, err = s.priceModel(); err != nil {
-		return nil, "", err
-	}
-	return request, note, nil
+	request.Prices, err = s.priceModel()
+	return request, err
 }
 
 // gatheredBill is what a bill asks about, as it is gathered from a cluster.
@@ -279,11 +276,6 @@ func (b *billPlan) assume(source *sourceFlags, c *cluster, groups bool, derived 
 		b.notes = append(b.notes, fmt.Sprintf("Without --groups, %s derived from pool, instance type, zone, capacity "+
 			"type and taints of the nodes: each may become empty and may grow without limit, and no other instance type "+
 			"is considered.", plural(derived.Len(), "node group")+areOrIs(derived.Len())))
-		if count := derived.Untyped(); count > 0 {
-			b.notes = append(b.notes, fmt.Sprintf("%s no label %s: priced by CPU and memory at base rates, "+
-				"and what a price list of GCE adds for disks.",
-				plural(count, "node")+haveOrHas(count), v1.LabelInstanceTypeStable))
-		}
 	}
 	if source.file != "" {
 		assumed := &drainPlan{options: &loadlinev1.DrainOptions{}}
@@ -309,11 +301,12 @@ func haveOrHas(count int) string {
 // noteAnswer says what the answer itself leaves open.
 func (b *billPlan) noteAnswer() {
 	bill := b.GetBill()
+	b.notes = append(priceNotes(b.GetPriceSources()), b.notes...)
 	if count := bill.GetUnpricedNodes(); count > 0 {
 		b.notes = append(b.notes, fmt.Sprintf("%s no known price: not counted, and stay.",
 			plural(int(count), "node")+haveOrHas(int(count))))
 	}
-	if !bill.GetProven() {
+	if bill.Bound != nil && !bill.GetProven() {
 		b.notes = append(b.notes, "The bound is not worked out: work or time was used up.")
 	}
 	if what := b.GetCutShortBy(); what != "" {

@@ -26,7 +26,7 @@ type clusterBill struct {
 // fleetAnswer is the answer as data. Amounts are US dollars per hour.
 type fleetAnswer struct {
 	Now       float64        `json:"now"`
-	Bound     float64        `json:"bound"`
+	Bound     *float64       `json:"bound"` // null: that of some cluster is not named
 	Reachable float64        `json:"reachable"`
 	Clusters  []fleetCluster `json:"clusters"`
 	Moves     []fleetMove    `json:"moves"`
@@ -37,7 +37,7 @@ type fleetCluster struct {
 	Name       string   `json:"name"`
 	Nodes      int64    `json:"nodes"`
 	Now        float64  `json:"now"`
-	Bound      float64  `json:"bound"`
+	Bound      *float64 `json:"bound"`
 	Reachable  float64  `json:"reachable"`
 	MovesTotal int64    `json:"movesTotal"`
 	Notes      []string `json:"notes"`
@@ -107,15 +107,16 @@ func perPod(m *loadlinev1.ConsolidationMove) float64 {
 }
 
 func (b *fleetBill) data() *fleetAnswer {
-	out := &fleetAnswer{Clusters: []fleetCluster{}, Moves: b.best(bestMoves)}
+	out := &fleetAnswer{Bound: new(float64), Clusters: []fleetCluster{}, Moves: b.best(bestMoves)}
 	for _, c := range b.clusters {
 		bill := c.GetBill()
-		line := fleetCluster{Name: c.name, Now: bill.GetNow(), Bound: bill.GetBound(), Reachable: bill.GetReachable(),
+		line := fleetCluster{Name: c.name, Now: bill.GetNow(), Bound: bill.Bound, Reachable: bill.GetReachable(),
 			MovesTotal: c.GetMovesTotal(), Notes: append([]string{}, c.notes...)}
 		for _, group := range c.GetGroups() {
 			line.Nodes += group.GetNodes()
 		}
-		out.Now, out.Bound, out.Reachable = out.Now+line.Now, out.Bound+line.Bound, out.Reachable+line.Reachable
+		out.Now, out.Reachable = out.Now+line.Now, out.Reachable+line.Reachable
+		out.Bound = sumOf(out.Bound, line.Bound)
 		out.Clusters = append(out.Clusters, line)
 	}
 	for _, err := range b.failed {
@@ -125,9 +126,29 @@ func (b *fleetBill) data() *fleetAnswer {
 }
 
 func (a *fleetAnswer) verdict() string {
-	return fmt.Sprintf("%s USD/h is paid for %s; no arrangement of their pods costs less than %s; moves reach %s and "+
-		"save %.0f USD a month", usd(a.Now), plural(len(a.Clusters), "cluster"), usd(a.Bound), usd(a.Reachable),
-		(a.Now-a.Reachable)*730)
+	least := noBound
+	if a.Bound != nil {
+		least = "no arrangement of their pods costs less than " + usd(*a.Bound)
+	}
+	return fmt.Sprintf("%s USD/h is paid for %s; %s; moves reach %s and save %.0f USD a month", usd(a.Now),
+		plural(len(a.Clusters), "cluster"), least, usd(a.Reachable), (a.Now-a.Reachable)*730)
+}
+
+// sumOf adds what is known; nil: one of both is not.
+func sumOf(a, b *float64) *float64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	sum := *a + *b
+	return &sum
+}
+
+// boundText is a bound in a table.
+func boundText(bound *float64) string {
+	if bound == nil {
+		return "?"
+	}
+	return usd(*bound)
 }
 
 func (b *fleetBill) forms() answer {
@@ -143,9 +164,10 @@ func (a *fleetAnswer) table(w io.Writer) error {
 	nodes, moves := int64(0), int64(0)
 	for _, c := range a.Clusters {
 		nodes, moves = nodes+c.Nodes, moves+c.MovesTotal
-		clusters.Row(c.Name, fmt.Sprint(c.Nodes), usd(c.Now), usd(c.Bound), usd(c.Reachable), fmt.Sprint(c.MovesTotal))
+		clusters.Row(c.Name, fmt.Sprint(c.Nodes), usd(c.Now), boundText(c.Bound), usd(c.Reachable),
+			fmt.Sprint(c.MovesTotal))
 	}
-	clusters.Row("all", fmt.Sprint(nodes), usd(a.Now), usd(a.Bound), usd(a.Reachable), fmt.Sprint(moves))
+	clusters.Row("all", fmt.Sprint(nodes), usd(a.Now), boundText(a.Bound), usd(a.Reachable), fmt.Sprint(moves))
 	if err := clusters.Write(w); err != nil {
 		return err
 	}
@@ -187,7 +209,7 @@ func (a *fleetAnswer) page(w io.Writer) error {
 		PartsTitle: "By cluster", Now: a.Now, Bound: a.Bound, Reachable: a.Reachable}
 	for _, c := range a.Clusters {
 		page.Groups = append(page.Groups, report.BillPart{Name: fmt.Sprintf("%s (%s; bound %s, after moves %s)", c.Name,
-			plural(int(c.Nodes), "node"), usd(c.Bound), usd(c.Reachable)), USD: c.Now})
+			plural(int(c.Nodes), "node"), boundText(c.Bound), usd(c.Reachable)), USD: c.Now})
 	}
 	page.Moves.Header = []string{"cluster", "goes", "comes", "USD/h saved", "pods"}
 	for _, m := range a.Moves {

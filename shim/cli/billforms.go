@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/report/texttable"
 )
@@ -15,10 +16,11 @@ import (
 // billAnswer is the answer of `bill` as data. Amounts are US dollars per hour.
 type billAnswer struct {
 	Now        float64           `json:"now"`
-	Bound      float64           `json:"bound"`
-	Gap        float64           `json:"gap"`
+	Bound      *float64          `json:"bound"` // null: more than a tenth of Now is an estimate
+	Gap        *float64          `json:"gap"`
 	Reachable  float64           `json:"reachable"`
 	Fixed      float64           `json:"fixed"`
+	Prices     priceSources      `json:"prices"`
 	Groups     []billPart        `json:"groups"`
 	Namespaces []billPart        `json:"namespaces"`
 	Moves      []consolidateMove `json:"moves"`
@@ -32,6 +34,8 @@ type billPart struct {
 	Name  string   `json:"name"`
 	USD   *float64 `json:"usd"`
 	Nodes int64    `json:"nodes,omitempty"`
+	// Price is what one node costs, and where that comes from.
+	Price string `json:"price,omitempty"`
 }
 
 // billStay is a reason for which nodes stay.
@@ -45,9 +49,9 @@ type billStay struct {
 // consolidateAnswer is the answer of `consolidate` as data.
 type consolidateAnswer struct {
 	Bill struct {
-		Now       float64 `json:"now"`
-		Bound     float64 `json:"bound"`
-		Reachable float64 `json:"reachable"`
+		Now       float64  `json:"now"`
+		Bound     *float64 `json:"bound"`
+		Reachable float64  `json:"reachable"`
 	} `json:"bill"`
 	Moves      []consolidateMove `json:"moves"`
 	MovesTotal int64             `json:"movesTotal"`
@@ -120,21 +124,27 @@ func (b *billPlan) advice() map[string]string {
 	return advice
 }
 
-// gap is what is paid above the bound, as a share of it.
-func (b *billPlan) gap() float64 {
-	if bound := b.GetBill().GetBound(); bound > 0 {
-		return b.GetBill().GetNow()/bound - 1
+// gap is what is paid above the bound, as a share of it; nil: no bound is named.
+func (b *billPlan) gap() *float64 {
+	bill := b.GetBill()
+	if bill.Bound == nil {
+		return nil
 	}
-	return 0
+	gap := 0.0
+	if bill.GetBound() > 0 {
+		gap = bill.GetNow()/bill.GetBound() - 1
+	}
+	return &gap
 }
 
 func (b *billPlan) billData() billAnswer {
 	bill := b.GetBill()
-	out := billAnswer{Now: bill.GetNow(), Bound: bill.GetBound(), Gap: b.gap(), Reachable: bill.GetReachable(),
-		Fixed: bill.GetFixed(), Groups: []billPart{}, Namespaces: []billPart{}, Moves: b.moves(firstMoves),
-		MovesTotal: b.GetMovesTotal(), Stay: []billStay{}, Notes: append([]string{}, b.notes...)}
+	out := billAnswer{Now: bill.GetNow(), Bound: bill.Bound, Gap: b.gap(), Reachable: bill.GetReachable(),
+		Fixed: bill.GetFixed(), Prices: newPriceSources(b.GetPriceSources()), Groups: []billPart{},
+		Namespaces: []billPart{}, Moves: b.moves(firstMoves), MovesTotal: b.GetMovesTotal(), Stay: []billStay{}, Notes: append([]string{}, b.notes...)}
 	for _, group := range b.GetGroups() {
-		out.Groups = append(out.Groups, billPart{group.GetNodeGroup(), group.UsdPerHour, group.GetNodes()})
+		out.Groups = append(out.Groups, billPart{group.GetNodeGroup(), group.UsdPerHour, group.GetNodes(),
+			ranking.PriceText(group.GetNodePrice())})
 	}
 	for _, namespace := range b.GetNamespaces() {
 		usd := namespace.GetUsdPerHour()
@@ -150,7 +160,7 @@ func (b *billPlan) billData() billAnswer {
 func (b *billPlan) consolidateData() consolidateAnswer {
 	out := consolidateAnswer{Moves: b.moves(len(b.GetMoves())), MovesTotal: b.GetMovesTotal(),
 		Keep: []consolidateKeep{}, Notes: append([]string{}, b.notes...)}
-	out.Bill.Now, out.Bill.Bound, out.Bill.Reachable = b.GetBill().GetNow(), b.GetBill().GetBound(),
+	out.Bill.Now, out.Bill.Bound, out.Bill.Reachable = b.GetBill().GetNow(), b.GetBill().Bound,
 		b.GetBill().GetReachable()
 	advice := b.advice()
 	for _, k := range b.GetKeep() {
@@ -166,13 +176,20 @@ func newConsolidateKeep(k *loadlinev1.ConsolidationKeep, advice map[string]strin
 		WhatWouldHelp: advice[k.GetReason()]}
 }
 
+// noBound is said in place of one.
+const noBound = "what it must cost at least is not named, as more than a tenth of that is estimated"
+
 func usd(amount float64) string { return fmt.Sprintf("%.3f", amount) }
 
 // verdict is the bill in a line.
 func (b *billPlan) verdict() string {
 	bill := b.GetBill()
-	text := fmt.Sprintf("%s USD/h is paid; no arrangement of these pods costs less than %s", usd(bill.GetNow()),
-		usd(bill.GetBound()))
+	text := fmt.Sprintf("%s USD/h is paid; ", usd(bill.GetNow()))
+	if bill.Bound != nil {
+		text += "no arrangement of these pods costs less than " + usd(bill.GetBound())
+	} else {
+		text += noBound
+	}
 	if b.GetMovesTotal() == 0 {
 		return text + "; no move pays"
 	}

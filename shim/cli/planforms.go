@@ -16,6 +16,8 @@ type planAnswer struct {
 	Growth  []planGrowth `json:"growth"`
 	// GrowthCutShortBy is what was used up before all was looked at: work, time or memory.
 	GrowthCutShortBy string `json:"growthCutShortBy,omitempty"`
+	// Prices says how much of what the nodes that are there cost comes from where.
+	Prices priceSources `json:"prices"`
 	// Ranking holds the options to grow a group for pods, best first, where they were ranked.
 	Ranking []planOption `json:"ranking,omitempty"`
 	Slack   slackAnswer  `json:"slack"`
@@ -102,7 +104,7 @@ func (l *loopPlan) ranking() []planOption {
 
 func (l *loopPlan) data() planAnswer {
 	out := planAnswer{Waiting: l.waiting(), Growth: []planGrowth{}, Slack: l.slack.data(),
-		NoScaleDown: l.GetNoScaleDown(), GrowthCutShortBy: l.GetScaleUp().GetCutShortBy()}
+		NoScaleDown: l.GetNoScaleDown(), Prices: newPriceSources(l.GetPriceSources()), GrowthCutShortBy: l.GetScaleUp().GetCutShortBy()}
 	for _, g := range l.GetGrowth() {
 		out.Growth = append(out.Growth, planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(),
 			g.GetNodesForUtilization(), g.GetUsdPerHour()})
@@ -200,6 +202,9 @@ func (l *loopPlan) table(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
+	for _, note := range priceNotes(l.GetPriceSources()) {
+		fmt.Fprintln(w, texttable.Escape(note))
+	}
 	if why := l.GetNoScaleDown(); why != "" {
 		if _, err := fmt.Fprintf(w, "No node goes now: %s.\n", why); err != nil || l.GetScaleDown() == nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,8 @@ type rankAnswer struct {
 	// ClusterNodes and PreferredNode are what unfitness goes by; null: not known, and unfitness is 1.
 	ClusterNodes  *int32         `json:"clusterNodes"`
 	PreferredNode *preferredNode `json:"preferredNode"`
+	// Prices says how much of what the nodes of all options cost comes from where.
+	Prices priceSources `json:"prices"`
 	// CutShortBy is what was used up before all options were worked out: work, time or memory.
 	CutShortBy string `json:"cutShortBy,omitempty"`
 }
@@ -59,7 +62,7 @@ func finite(value float64) *float64 {
 }
 
 func (r *rank) data() rankAnswer {
-	out := rankAnswer{Options: []rankOption{}, CutShortBy: r.cutShortBy}
+	out := rankAnswer{Options: []rankOption{}, Prices: newPriceSources(r.response.GetPriceSources()), CutShortBy: r.cutShortBy}
 	if best, ok := r.best(); ok {
 		name := best.NodeGroup()
 		out.Best = &name
@@ -120,7 +123,7 @@ func (r *rank) verdict() string {
 
 // basis says what holds for all options, and what became of the rest.
 func (r *rank) basis() string {
-	return strings.Join(append([]string{r.scale()}, r.notes...), " ")
+	return strings.Join(slices.Concat([]string{r.scale()}, r.notes, priceNotes(r.response.GetPriceSources())), " ")
 }
 
 // scale says what scores are measured by.

@@ -162,7 +162,7 @@ func TestBillOfAFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got.Clusters) != 2 || got.Now < 16*drainNodePrice-1e-6 || got.Now > 16*drainNodePrice+1e-6 ||
-		got.Clusters[0].Nodes != 8 || got.Clusters[1].Bound*2 != got.Bound {
+		got.Clusters[0].Nodes != 8 || got.Clusters[1].Bound != nil || got.Bound != nil {
 		t.Errorf("the bill is %+v", got)
 	}
 	if len(got.Moves) < 2 || got.Moves[0].Saves != got.Moves[1].Saves || got.Moves[0].Cluster == got.Moves[1].Cluster {

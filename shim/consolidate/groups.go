@@ -18,8 +18,6 @@ import (
 // of lasting taints.
 type Groups struct {
 	groups map[string]*group
-	// Untyped counts nodes without an instance type.
-	untyped int
 }
 
 type group struct {
@@ -46,9 +44,6 @@ var capacityLabels = slices.Sorted(maps.Keys(spotLabels))
 // AddNode takes note of a node.
 func (g *Groups) AddNode(node *v1.Node) {
 	name, spot := nameOf(node)
-	if instanceType(node) == "" {
-		g.untyped++
-	}
 	found := g.groups[name]
 	if found == nil {
 		found = &group{}
@@ -60,9 +55,6 @@ func (g *Groups) AddNode(node *v1.Node) {
 		found.model = node
 	}
 }
-
-// Untyped is the number of nodes that do not say of which instance type they are.
-func (g *Groups) Untyped() int { return g.untyped }
 
 // Len is the number of groups.
 func (g *Groups) Len() int { return len(g.groups) }

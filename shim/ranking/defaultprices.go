@@ -1,18 +1,23 @@
 package ranking
 
 import (
+	"bytes"
+	"compress/gzip"
 	"embed"
+	"fmt"
+	"io"
+	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
 )
 
 // The lists of manifests/prices; a test holds both against each other.
 //
-//go:embed prices/*.csv
+//go:embed prices/*.csv prices/*.csv.gz
 var defaultPrices embed.FS
 
 // DefaultCatalogues are the price lists that are asked where none is named.
-var DefaultCatalogues = []string{"aws-us-east-1.csv", "gce-us-central1.csv"}
+var DefaultCatalogues = []string{"aws-us-east-1.csv", "azure.csv.gz", "gce-us-central1.csv"}
 
 // AddDefaultCatalogues adds the lists that are built in.
 func (p *Policy) AddDefaultCatalogues() error {
@@ -21,7 +26,37 @@ func (p *Policy) AddDefaultCatalogues() error {
 		if err != nil {
 			return err
 		}
-		p.Prices.lists = append(p.Prices.lists, &loadlinev1.PriceCatalogue{Name: name, Csv: data})
+		if err := p.addList(name, data); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// mostListBytes bounds a price list that is unpacked: that of a whole cloud in all its regions has less than a tenth.
+const mostListBytes = 16 << 20
+
+// addList adds a price list to be asked after those that are there. One that is packed loses the .gz of its name.
+func (p *Policy) addList(name string, data []byte) error {
+	if plain, packed := strings.CutSuffix(name, ".gz"); packed {
+		unpacked, err := unpack(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		name, data = plain, unpacked
+	}
+	p.Prices.lists = append(p.Prices.lists, &loadlinev1.PriceCatalogue{Name: name, Csv: data})
+	return nil
+}
+
+func unpack(data []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	unpacked, err := io.ReadAll(io.LimitReader(reader, mostListBytes+1))
+	if err == nil && len(unpacked) > mostListBytes {
+		err = fmt.Errorf("more than %d bytes when it is unpacked", mostListBytes)
+	}
+	return unpacked, err
 }

@@ -59,8 +59,14 @@ func (r Ranked) Reason() string {
 }
 
 // Price tells what a node costs, and where the price comes from.
-func (r Ranked) Price() string {
-	return number(r.GetNodePrice().GetUsdPerHour()) + " " + sourceOf(r.GetNodePrice())
+func (r Ranked) Price() string { return PriceText(r.GetNodePrice()) }
+
+// PriceText tells what a node costs, and where the price comes from; empty: it has none.
+func PriceText(price *loadlinev1.NodePrice) string {
+	if price.GetSource() == loadlinev1.NodePrice_SOURCE_UNSPECIFIED {
+		return ""
+	}
+	return number(price.GetUsdPerHour()) + " " + sourceOf(price)
 }
 
 // terms are what the score is the product of.
@@ -87,9 +93,17 @@ func sourceOf(price *loadlinev1.NodePrice) string {
 	text := "(" + strings.ReplaceAll(sources.Word(price.GetSource().Number()), "-", " ")
 	if price.GetKey() != "" {
 		text += " " + price.GetKey() + " in " + price.GetCatalogue()
+		for _, about := range []string{price.GetRegion(), price.GetDate()} {
+			if about != "" {
+				text += ", " + about
+			}
+		}
 	}
 	if price.GetSpot() {
 		text += ", spot"
+	}
+	if ratio := price.GetSpotRatio(); ratio > 0 {
+		text += " at " + number(ratio) + " of on demand"
 	}
 	if noted := remarks(price); noted != "" {
 		text += "; " + noted

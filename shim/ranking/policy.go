@@ -99,7 +99,7 @@ type Prices struct {
 	// Default: base-rates.
 	LastSource string `json:"lastSource,omitempty"`
 	// SpotFactor is the share of the on-demand price, (0, 1], that a spot node costs of which no catalogue has the spot
-	// price. Default: 1.
+	// price. Default: the factor of a catalogue of GCE, else 0.4, an average.
 	SpotFactor *float64 `json:"spotFactor,omitempty"`
 	// InterruptionRisk is the share of an hour's work, [0, 1), that a spot node loses. Default: 0.
 	InterruptionRisk float64 `json:"interruptionRisk,omitempty"`
@@ -195,8 +195,7 @@ func (p *Policy) AddCatalogue(file string) error {
 	if err != nil {
 		return err
 	}
-	p.Prices.lists = append(p.Prices.lists, &loadlinev1.PriceCatalogue{Name: filepath.Base(file), Csv: data})
-	return nil
+	return p.addList(filepath.Base(file), data)
 }
 
 // Validate returns an error that names each word that is none and its place. What numbers may be, the engine knows.

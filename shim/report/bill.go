@@ -21,7 +21,9 @@ type Bill struct {
 	// Lines are sentences below the verdict.
 	Lines []string
 	// Fixed is part of all three others.
-	Now, Reachable, Bound, Fixed float64
+	Now, Reachable, Fixed float64
+	// Bound is nil where none is named.
+	Bound *float64
 	// Groups and Namespaces, those that cost most first.
 	Groups, Namespaces []BillPart
 	// PartsTitle stands above Groups; empty: they are node groups.
@@ -69,7 +71,9 @@ func (b *Bill) Write(w io.Writer) error {
 	}
 	total("paid now", b.Now)
 	total("after all moves", b.Reachable)
-	total("lower bound", b.Bound)
+	if b.Bound != nil {
+		total("lower bound", *b.Bound)
+	}
 	p.Groups, p.Namespaces = billBars(b.Groups), billBars(b.Namespaces)
 	return billTemplate.Execute(w, p)
 }

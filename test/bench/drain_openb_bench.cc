@@ -49,7 +49,7 @@ void AddNodes(const std::vector<std::vector<std::string>>& rows, const PriceMode
     const int64_t gpus = Number(row[3]);
     if (is_new) {
       PricedNode node{.milli_cpu = Number(row[1]), .memory_bytes = Number(row[2]) * kMi};
-      node.nvidia_gpus = node.gpus = gpus;
+      node.gpus = gpus;
       cluster->groups.push_back({.name = kind, .node_price = PriceNode(prices, node).price});
     }
     ++cluster->groups[static_cast<size_t>(group->second)].target;
@@ -107,7 +107,7 @@ void BM_PlanDrainOpenb(benchmark::State& state) {
   }
   DrainCluster cluster;
   PriceModel prices;
-  prices.catalogues = {*catalogue};
+  prices.catalogues = {std::make_shared<const PriceCatalogue>(*catalogue)};
   AddNodes(nodes, prices, &cluster);
   AddPods(pods, &cluster);
   DrainModel model(cluster);

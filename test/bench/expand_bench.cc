@@ -43,7 +43,8 @@ struct Question {
       pods.push_back({.milli_cpu = 50 + static_cast<int64_t>(random() % 8000),
                       .memory_bytes = static_cast<int64_t>(random() % 64) * kGib / 4});
     }
-    prices.catalogues.push_back(*ParsePriceCatalogue("table", Catalogue()));
+    prices.catalogues.push_back(
+        std::make_shared<const PriceCatalogue>(*ParsePriceCatalogue("table", Catalogue())));
     for (int64_t i = 0; i < option_count; ++i) {
       ExpansionOption& option = options.emplace_back();
       const int64_t cpus = int64_t{2} << (i % 6);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -260,11 +261,50 @@ TEST_F(RankTest, SpotLabelsOfOtherClouds) {
   for (const auto& [key, value] : Pairs{{"eks.amazonaws.com/capacityType", "SPOT"},
                                         {"karpenter.sh/capacity-type", "spot"},
                                         {"kubernetes.azure.com/scalesetpriority", "spot"},
+                                        {"node.kubernetes.io/lifecycle", "spot"},
+                                        {"node-role.kubernetes.io/spot-worker", "true"},
+                                        {"lifecycle", "Ec2Spot"},
                                         {"cloud.google.com/gke-preemptible", "true"}}) {
     request_.clear_options();
     Add("a", Template({{"cpu", "2"}}, {{key, value}}));
     EXPECT_TRUE(MustAsk().options(0).node_price().spot()) << key;
   }
+}
+
+TEST_F(RankTest, SaysWherePricesComeFrom) {
+  AddCatalogue("azure.csv",
+               "# provider: azure\n# region: eastus\n# date: 2026-06\n# os: linux\n"
+               "instance_type,on_demand_usd_per_hour,on_demand_usd_per_hour@westeurope\nStandard_D2,0.1,0.125\n");
+  const Pairs type = {{"node.kubernetes.io/instance-type", "Standard_D2"}};
+  const auto with = [&](std::pair<std::string, std::string> label) {
+    Pairs labels = type;
+    labels.push_back(std::move(label));
+    return Template({{"cpu", "2"}, {"memory", "8Gi"}}, labels);
+  };
+  Add("a-region", with({"topology.kubernetes.io/region", "westeurope"}));
+  Add("b-spot", with({"kubernetes.azure.com/scalesetpriority", "spot"}));
+  Add("c-reserved", with({"karpenter.sh/capacity-type", "reserved"}));
+  Add("d-windows", with({"kubernetes.io/os", "windows"}));
+  Add("e-given", Template({{"cpu", "2"}}, type))->set_node_usd_per_hour(1);
+  for (v1::ExpansionOption& option : *request_.mutable_options()) option.set_node_count(2);
+  const v1::RankOptionsResponse response = MustAsk();
+  std::map<int, v1::NodePrice> prices;
+  for (const v1::RankedOption& ranked : response.options()) prices[ranked.option()] = ranked.node_price();
+  EXPECT_EQ(prices[0].region(), "westeurope");
+  EXPECT_EQ(prices[0].date(), "2026-06");
+  EXPECT_EQ(prices[0].basis(), v1::NodePrice::LISTED);
+  EXPECT_DOUBLE_EQ(prices[1].usd_per_hour(), 0.1 * 0.4);
+  EXPECT_EQ(prices[1].basis(), v1::NodePrice::SPOT_RATIO);
+  EXPECT_EQ(prices[1].spot_ratio(), 0.4);
+  EXPECT_EQ(prices[2].basis(), v1::NodePrice::ESTIMATE);
+  EXPECT_DOUBLE_EQ(prices[3].usd_per_hour(), 0.1 + 2 * 0.046);
+  EXPECT_EQ(prices[4].basis(), v1::NodePrice::STATED);
+  const v1::PriceSources& sources = response.price_sources();
+  EXPECT_DOUBLE_EQ(sources.list_usd_per_hour(), 2 * 0.125 + 2 * 0.1);
+  EXPECT_DOUBLE_EQ(sources.spot_ratio_usd_per_hour(), 2 * 0.04);
+  EXPECT_DOUBLE_EQ(sources.estimate_usd_per_hour(), 2 * 0.1 + 2 * 2 * 0.046);
+  EXPECT_DOUBLE_EQ(sources.given_usd_per_hour(), 2);
+  EXPECT_FALSE(sources.mostly_known()) << "0.384 of 2.914";
 }
 
 TEST_F(RankTest, PricesThatAreStated) {

@@ -150,7 +150,7 @@ const PriceModel& GceModel() {
     absl::StatusOr<PriceCatalogue> catalogue = ParsePriceCatalogue("gce-us-central1.csv", csv);
     if (!catalogue.ok()) throw std::runtime_error(std::string(catalogue.status().message()));
     auto* model = new PriceModel;
-    model->catalogues.push_back(*std::move(catalogue));
+    model->catalogues.push_back(std::make_shared<const PriceCatalogue>(*std::move(catalogue)));
     return model;
   }();
   return *kModel;
@@ -163,7 +163,7 @@ PricedNode Machine(const Json& in) {
   node.instance_type = in.at("machine_type").get<std::string>();
   node.milli_cpu = in.at("mcpu").get<int64_t>();
   node.memory_bytes = GibBytes(in.at("memory_gib"));
-  node.nvidia_gpus = node.gpus = in.at("gpu_count").get<int64_t>();
+  node.gpus = in.at("gpu_count").get<int64_t>();
   if (!in.at("gpu_type").is_null()) node.gpu_type = in.at("gpu_type").get<std::string>();
   node.spot = in.at("provisioning") != "on-demand";
   node.local_ssds = in.at("local_ssd_count").get<double>();
@@ -190,7 +190,6 @@ void PodPrices(const Json& in, Answers* answers) {
     got.push_back(PodPrice(ResourceRates{}, {.milli_cpu = pod.at("mcpu").get<int64_t>(),
                                              .memory_bytes = pod.at("memory_mib").get<int64_t>() << 20,
                                              .ephemeral_bytes = GibBytes(pod.at("ephemeral_gib")),
-                                             .nvidia_gpus = pod.at("gpus").get<int64_t>(),
                                              .gpus = pod.at("gpus").get<int64_t>()}));
   }
   bool agrees = got.size() == wanted->size();

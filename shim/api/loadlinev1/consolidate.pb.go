@@ -245,7 +245,9 @@ type PlanConsolidationResponse struct {
 	// How many were left out in all.
 	LeftOutTotal int64 `protobuf:"varint,13,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
 	// What was used up before all was tried: "work", "time" or "memory"; empty: nothing was.
-	CutShortBy    string `protobuf:"bytes,14,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
+	CutShortBy string `protobuf:"bytes,14,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
+	// Where the prices of the nodes come from.
+	PriceSources  *PriceSources `protobuf:"bytes,18,opt,name=price_sources,json=priceSources,proto3" json:"price_sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -376,6 +378,13 @@ func (x *PlanConsolidationResponse) GetCutShortBy() string {
 		return x.CutShortBy
 	}
 	return ""
+}
+
+func (x *PlanConsolidationResponse) GetPriceSources() *PriceSources {
+	if x != nil {
+		return x.PriceSources
+	}
+	return nil
 }
 
 // Nodes that go, nodes that come in their place, and where all pods go: complete in itself, once those before
@@ -826,8 +835,8 @@ type GroupBill struct {
 	// Nodes of the cluster, and what they cost per hour; unset: their price is not known.
 	Nodes      int64    `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	UsdPerHour *float64 `protobuf:"fixed64,3,opt,name=usd_per_hour,json=usdPerHour,proto3,oneof" json:"usd_per_hour,omitempty"`
-	// The price of one, and where it comes from, as in NodePrice.
-	PriceSource   string `protobuf:"bytes,4,opt,name=price_source,json=priceSource,proto3" json:"price_source,omitempty"`
+	// The price of one, and where it comes from.
+	NodePrice     *NodePrice `protobuf:"bytes,5,opt,name=node_price,json=nodePrice,proto3" json:"node_price,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -883,11 +892,11 @@ func (x *GroupBill) GetUsdPerHour() float64 {
 	return 0
 }
 
-func (x *GroupBill) GetPriceSource() string {
+func (x *GroupBill) GetNodePrice() *NodePrice {
 	if x != nil {
-		return x.PriceSource
+		return x.NodePrice
 	}
-	return ""
+	return nil
 }
 
 // What the pods of a namespace are worth.
@@ -1021,7 +1030,7 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\x0fmax_nodes_total\x18\v \x01(\x05R\rmaxNodesTotal\x12\x19\n" +
 	"\bmax_work\x18\f \x01(\x03R\amaxWork\x12)\n" +
 	"\x10max_milliseconds\x18\r \x01(\x05R\x0fmaxMillisecondsB\t\n" +
-	"\acluster\"\xaa\x05\n" +
+	"\acluster\"\xea\x05\n" +
 	"\x19PlanConsolidationResponse\x122\n" +
 	"\x04bill\x18\x01 \x01(\v2\x1e.loadline.v1.ConsolidationBillR\x04bill\x124\n" +
 	"\x05moves\x18\x02 \x03(\v2\x1e.loadline.v1.ConsolidationMoveR\x05moves\x12\x1f\n" +
@@ -1042,7 +1051,8 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\bleft_out\x18\f \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
 	"\x0eleft_out_total\x18\r \x01(\x03R\fleftOutTotal\x12 \n" +
 	"\fcut_short_by\x18\x0e \x01(\tR\n" +
-	"cutShortBy\"\x8e\x02\n" +
+	"cutShortBy\x12>\n" +
+	"\rprice_sources\x18\x12 \x01(\v2\x19.loadline.v1.PriceSourcesR\fpriceSources\"\x8e\x02\n" +
 	"\x11ConsolidationMove\x12\x16\n" +
 	"\x06remove\x18\x01 \x03(\tR\x06remove\x12,\n" +
 	"\x03add\x18\x02 \x03(\v2\x1a.loadline.v1.GroupAdditionR\x03add\x12,\n" +
@@ -1081,15 +1091,16 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\x05nodes\x18\x02 \x01(\x03R\x05nodes\x12 \n" +
 	"\fusd_per_hour\x18\x03 \x01(\x01R\n" +
 	"usdPerHour\x12\x16\n" +
-	"\x06advice\x18\x04 \x01(\tR\x06advice\"\x9b\x01\n" +
+	"\x06advice\x18\x04 \x01(\tR\x06advice\"\xb5\x01\n" +
 	"\tGroupBill\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\x03R\x05nodes\x12%\n" +
 	"\fusd_per_hour\x18\x03 \x01(\x01H\x00R\n" +
-	"usdPerHour\x88\x01\x01\x12!\n" +
-	"\fprice_source\x18\x04 \x01(\tR\vpriceSourceB\x0f\n" +
-	"\r_usd_per_hour\"E\n" +
+	"usdPerHour\x88\x01\x01\x125\n" +
+	"\n" +
+	"node_price\x18\x05 \x01(\v2\x16.loadline.v1.NodePriceR\tnodePriceB\x0f\n" +
+	"\r_usd_per_hourJ\x04\b\x04\x10\x05\"E\n" +
 	"\rNamespaceBill\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\fusd_per_hour\x18\x02 \x01(\x01R\n" +
@@ -1132,6 +1143,8 @@ var file_loadline_v1_consolidate_proto_goTypes = []any{
 	(*DrainPlaceholder)(nil),          // 16: loadline.v1.DrainPlaceholder
 	(*ConsolidationBill)(nil),         // 17: loadline.v1.ConsolidationBill
 	(*LeftOut)(nil),                   // 18: loadline.v1.LeftOut
+	(*PriceSources)(nil),              // 19: loadline.v1.PriceSources
+	(*NodePrice)(nil),                 // 20: loadline.v1.NodePrice
 }
 var file_loadline_v1_consolidate_proto_depIdxs = []int32{
 	10, // 0: loadline.v1.PlanConsolidationRequest.changes:type_name -> loadline.v1.Changes
@@ -1150,13 +1163,15 @@ var file_loadline_v1_consolidate_proto_depIdxs = []int32{
 	8,  // 13: loadline.v1.PlanConsolidationResponse.namespaces:type_name -> loadline.v1.NamespaceBill
 	9,  // 14: loadline.v1.PlanConsolidationResponse.shadow_prices:type_name -> loadline.v1.ShadowPrice
 	18, // 15: loadline.v1.PlanConsolidationResponse.left_out:type_name -> loadline.v1.LeftOut
-	3,  // 16: loadline.v1.ConsolidationMove.add:type_name -> loadline.v1.GroupAddition
-	4,  // 17: loadline.v1.ConsolidationMove.pods:type_name -> loadline.v1.PodTransfer
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	19, // 16: loadline.v1.PlanConsolidationResponse.price_sources:type_name -> loadline.v1.PriceSources
+	3,  // 17: loadline.v1.ConsolidationMove.add:type_name -> loadline.v1.GroupAddition
+	4,  // 18: loadline.v1.ConsolidationMove.pods:type_name -> loadline.v1.PodTransfer
+	20, // 19: loadline.v1.GroupBill.node_price:type_name -> loadline.v1.NodePrice
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_consolidate_proto_init() }

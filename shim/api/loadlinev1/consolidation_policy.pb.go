@@ -287,9 +287,9 @@ type ConsolidationBill struct {
 	// What all nodes cost whose prices are known.
 	Now float64 `protobuf:"fixed64,1,opt,name=now,proto3" json:"now,omitempty"`
 	// No arrangement of the pods that may move, on these groups and the room that is there, costs less; nodes
-	// that may not go stay.
-	Bound float64 `protobuf:"fixed64,2,opt,name=bound,proto3" json:"bound,omitempty"`
-	// Work sufficed for the bound. If not, it is what nodes that may not go cost.
+	// that may not go stay. Unset: more than a tenth of what the nodes cost is an estimate.
+	Bound *float64 `protobuf:"fixed64,2,opt,name=bound,proto3,oneof" json:"bound,omitempty"`
+	// There is a bound, and work sufficed for it. If not, it is what nodes that may not go cost.
 	Proven bool `protobuf:"varint,3,opt,name=proven,proto3" json:"proven,omitempty"`
 	// What the moves reach together.
 	Reachable float64 `protobuf:"fixed64,4,opt,name=reachable,proto3" json:"reachable,omitempty"`
@@ -339,8 +339,8 @@ func (x *ConsolidationBill) GetNow() float64 {
 }
 
 func (x *ConsolidationBill) GetBound() float64 {
-	if x != nil {
-		return x.Bound
+	if x != nil && x.Bound != nil {
+		return *x.Bound
 	}
 	return 0
 }
@@ -409,14 +409,15 @@ const file_loadline_v1_consolidation_policy_proto_rawDesc = "" +
 	"\x12_least_spot_groups\"I\n" +
 	"\x10DisturbancePrice\x12#\n" +
 	"\rfrom_priority\x18\x01 \x01(\x05R\ffromPriority\x12\x10\n" +
-	"\x03usd\x18\x02 \x01(\x01R\x03usd\"\xae\x01\n" +
+	"\x03usd\x18\x02 \x01(\x01R\x03usd\"\xbd\x01\n" +
 	"\x11ConsolidationBill\x12\x10\n" +
-	"\x03now\x18\x01 \x01(\x01R\x03now\x12\x14\n" +
-	"\x05bound\x18\x02 \x01(\x01R\x05bound\x12\x16\n" +
+	"\x03now\x18\x01 \x01(\x01R\x03now\x12\x19\n" +
+	"\x05bound\x18\x02 \x01(\x01H\x00R\x05bound\x88\x01\x01\x12\x16\n" +
 	"\x06proven\x18\x03 \x01(\bR\x06proven\x12\x1c\n" +
 	"\treachable\x18\x04 \x01(\x01R\treachable\x12\x14\n" +
 	"\x05fixed\x18\x05 \x01(\x01R\x05fixed\x12%\n" +
-	"\x0eunpriced_nodes\x18\x06 \x01(\x03R\runpricedNodesB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x0eunpriced_nodes\x18\x06 \x01(\x03R\runpricedNodesB\b\n" +
+	"\x06_boundB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_consolidation_policy_proto_rawDescOnce sync.Once
@@ -457,6 +458,7 @@ func file_loadline_v1_consolidation_policy_proto_init() {
 	}
 	file_loadline_v1_time_window_proto_init()
 	file_loadline_v1_consolidation_policy_proto_msgTypes[0].OneofWrappers = []any{}
+	file_loadline_v1_consolidation_policy_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

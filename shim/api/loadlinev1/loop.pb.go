@@ -932,6 +932,8 @@ type PlanLoopResponse struct {
 	NotWaiting []*NotWaitingPods `protobuf:"bytes,20,rep,name=not_waiting,json=notWaiting,proto3" json:"not_waiting,omitempty"`
 	// With PlanLoopRequest.fleet: what was found out, and what is to be done.
 	Fleet *LoopFleetAnswer `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
+	// Where the prices of the nodes of all groups come from.
+	PriceSources *PriceSources `protobuf:"bytes,42,opt,name=price_sources,json=priceSources,proto3" json:"price_sources,omitempty"`
 	// With PlanLoopRequest.fleet: what people are told of it.
 	Report        *LoopReport `protobuf:"bytes,41,opt,name=report,proto3" json:"report,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1111,6 +1113,13 @@ func (x *PlanLoopResponse) GetNotWaiting() []*NotWaitingPods {
 func (x *PlanLoopResponse) GetFleet() *LoopFleetAnswer {
 	if x != nil {
 		return x.Fleet
+	}
+	return nil
+}
+
+func (x *PlanLoopResponse) GetPriceSources() *PriceSources {
+	if x != nil {
+		return x.PriceSources
 	}
 	return nil
 }
@@ -1968,7 +1977,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\tLoopState\x12-\n" +
 	"\x05slack\x18\x01 \x01(\v2\x17.loadline.v1.SlackStateR\x05slack\x12-\n" +
 	"\x05drain\x18\x02 \x01(\v2\x17.loadline.v1.DrainStateR\x05drain\x12*\n" +
-	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xbd\t\n" +
+	"\x04size\x18\x03 \x01(\v2\x16.loadline.v1.SizeStateR\x04size\"\xfd\t\n" +
 	"\x10PlanLoopResponse\x122\n" +
 	"\adrained\x18\x01 \x03(\v2\x18.loadline.v1.DrainedPodsR\adrained\x12:\n" +
 	"\bexisting\x18\x02 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12:\n" +
@@ -1994,7 +2003,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x0edeletion_costs\x18\x13 \x03(\v2\x1d.loadline.v1.NodeDeletionCostR\rdeletionCosts\x12<\n" +
 	"\vnot_waiting\x18\x14 \x03(\v2\x1b.loadline.v1.NotWaitingPodsR\n" +
 	"notWaiting\x122\n" +
-	"\x05fleet\x18( \x01(\v2\x1c.loadline.v1.LoopFleetAnswerR\x05fleet\x12/\n" +
+	"\x05fleet\x18( \x01(\v2\x1c.loadline.v1.LoopFleetAnswerR\x05fleet\x12>\n" +
+	"\rprice_sources\x18* \x01(\v2\x19.loadline.v1.PriceSourcesR\fpriceSources\x12/\n" +
 	"\x06report\x18) \x01(\v2\x17.loadline.v1.LoopReportR\x06report\"\xc1\x01\n" +
 	"\x0eNotWaitingPods\x12\x10\n" +
 	"\x03pod\x18\x01 \x01(\x05R\x03pod\x12:\n" +
@@ -2126,9 +2136,10 @@ var file_loadline_v1_loop_proto_goTypes = []any{
 	(*MeasureUtilizationResponse)(nil), // 44: loadline.v1.MeasureUtilizationResponse
 	(*LeftOut)(nil),                    // 45: loadline.v1.LeftOut
 	(*LoopFleetAnswer)(nil),            // 46: loadline.v1.LoopFleetAnswer
-	(*LoopReport)(nil),                 // 47: loadline.v1.LoopReport
-	(*ConsolidationBill)(nil),          // 48: loadline.v1.ConsolidationBill
-	(*PodRun)(nil),                     // 49: loadline.v1.PodRun
+	(*PriceSources)(nil),               // 47: loadline.v1.PriceSources
+	(*LoopReport)(nil),                 // 48: loadline.v1.LoopReport
+	(*ConsolidationBill)(nil),          // 49: loadline.v1.ConsolidationBill
+	(*PodRun)(nil),                     // 50: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
 	19, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
@@ -2174,17 +2185,18 @@ var file_loadline_v1_loop_proto_depIdxs = []int32{
 	9,  // 40: loadline.v1.PlanLoopResponse.deletion_costs:type_name -> loadline.v1.NodeDeletionCost
 	8,  // 41: loadline.v1.PlanLoopResponse.not_waiting:type_name -> loadline.v1.NotWaitingPods
 	46, // 42: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
-	47, // 43: loadline.v1.PlanLoopResponse.report:type_name -> loadline.v1.LoopReport
-	1,  // 44: loadline.v1.NotWaitingPods.reason:type_name -> loadline.v1.NotWaitingPods.Reason
-	11, // 45: loadline.v1.LoopReplacement.moves:type_name -> loadline.v1.MoveUnderWay
-	12, // 46: loadline.v1.LoopReplacement.ended:type_name -> loadline.v1.EndedMove
-	48, // 47: loadline.v1.LoopReplacement.bill:type_name -> loadline.v1.ConsolidationBill
-	49, // 48: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	47, // 43: loadline.v1.PlanLoopResponse.price_sources:type_name -> loadline.v1.PriceSources
+	48, // 44: loadline.v1.PlanLoopResponse.report:type_name -> loadline.v1.LoopReport
+	1,  // 45: loadline.v1.NotWaitingPods.reason:type_name -> loadline.v1.NotWaitingPods.Reason
+	11, // 46: loadline.v1.LoopReplacement.moves:type_name -> loadline.v1.MoveUnderWay
+	12, // 47: loadline.v1.LoopReplacement.ended:type_name -> loadline.v1.EndedMove
+	49, // 48: loadline.v1.LoopReplacement.bill:type_name -> loadline.v1.ConsolidationBill
+	50, // 49: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }

@@ -39,6 +39,8 @@ const (
 	NodePrice_FAMILY NodePrice_Source = 4
 	// CPU, memory, GPUs and ephemeral storage at base rates.
 	NodePrice_BASE_RATES NodePrice_Source = 5
+	// The cloud provider says it; asked after NODE_ANNOTATION.
+	NodePrice_PROVIDER NodePrice_Source = 6
 )
 
 // Enum value maps for NodePrice_Source.
@@ -50,6 +52,7 @@ var (
 		3: "INSTANCE_TYPE",
 		4: "FAMILY",
 		5: "BASE_RATES",
+		6: "PROVIDER",
 	}
 	NodePrice_Source_value = map[string]int32{
 		"SOURCE_UNSPECIFIED": 0,
@@ -58,6 +61,7 @@ var (
 		"INSTANCE_TYPE":      3,
 		"FAMILY":             4,
 		"BASE_RATES":         5,
+		"PROVIDER":           6,
 	}
 )
 
@@ -88,6 +92,71 @@ func (NodePrice_Source) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{5, 0}
 }
 
+// What the amount is, which is what sums are told apart by.
+type NodePrice_Basis int32
+
+const (
+	NodePrice_BASIS_UNSPECIFIED NodePrice_Basis = 0 // there is no price
+	// Somebody stated it for the group or the node.
+	NodePrice_STATED NodePrice_Basis = 1
+	// The cloud provider said it.
+	NodePrice_SAID_BY_PROVIDER NodePrice_Basis = 2
+	// A price list has it.
+	NodePrice_LISTED NodePrice_Basis = 3
+	// A price list has the on-demand price, of which a spot node costs `spot_ratio` on average.
+	NodePrice_SPOT_RATIO NodePrice_Basis = 4
+	// It is worked out from CPU, memory and GPUs or another type of the family, or stands for a price that
+	// is not known.
+	NodePrice_ESTIMATE NodePrice_Basis = 5
+)
+
+// Enum value maps for NodePrice_Basis.
+var (
+	NodePrice_Basis_name = map[int32]string{
+		0: "BASIS_UNSPECIFIED",
+		1: "STATED",
+		2: "SAID_BY_PROVIDER",
+		3: "LISTED",
+		4: "SPOT_RATIO",
+		5: "ESTIMATE",
+	}
+	NodePrice_Basis_value = map[string]int32{
+		"BASIS_UNSPECIFIED": 0,
+		"STATED":            1,
+		"SAID_BY_PROVIDER":  2,
+		"LISTED":            3,
+		"SPOT_RATIO":        4,
+		"ESTIMATE":          5,
+	}
+)
+
+func (x NodePrice_Basis) Enum() *NodePrice_Basis {
+	p := new(NodePrice_Basis)
+	*p = x
+	return p
+}
+
+func (x NodePrice_Basis) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NodePrice_Basis) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_prices_proto_enumTypes[1].Descriptor()
+}
+
+func (NodePrice_Basis) Type() protoreflect.EnumType {
+	return &file_loadline_v1_prices_proto_enumTypes[1]
+}
+
+func (x NodePrice_Basis) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NodePrice_Basis.Descriptor instead.
+func (NodePrice_Basis) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{5, 1}
+}
+
 // What was passed over, assumed or left out on the way to the price.
 type NodePrice_Remark int32
 
@@ -106,7 +175,7 @@ const (
 	// A spot node, of which no catalogue has the spot price: the factor of its family or the base factor
 	// holds.
 	NodePrice_SPOT_FACTOR_OF_CATALOGUE NodePrice_Remark = 6
-	// As above, and no catalogue has a factor: the model's spot_factor holds.
+	// As above: the model's spot_factor holds.
 	NodePrice_SPOT_FACTOR_OF_MODEL NodePrice_Remark = 7
 	// The type of the GPUs or boot disk is not listed: base rate, or 0 for the disk.
 	NodePrice_GPU_TYPE_NOT_LISTED       NodePrice_Remark = 8
@@ -115,6 +184,17 @@ const (
 	NodePrice_NO_TEMPLATE NodePrice_Remark = 10
 	// A source that the model does not admit would have been next.
 	NodePrice_SOURCES_EXHAUSTED NodePrice_Remark = 11
+	// The provider's price is below a third of what the hardware costs at base rates. It holds only where no
+	// list knows better.
+	NodePrice_PROVIDER_PRICE_TOO_LOW NodePrice_Remark = 12
+	// No price of the node's region: that of `region` holds.
+	NodePrice_REGION_NOT_LISTED NodePrice_Remark = 13
+	// A spot node, of which no catalogue has the spot price or a factor: an average share holds.
+	NodePrice_AVERAGE_SPOT_RATIO NodePrice_Remark = 14
+	// What a reserved node costs is not known: the on-demand price holds.
+	NodePrice_RESERVED_AT_ON_DEMAND NodePrice_Remark = 15
+	// The licence of Windows is added to a price of Linux.
+	NodePrice_WINDOWS_LICENCE_ESTIMATED NodePrice_Remark = 16
 )
 
 // Enum value maps for NodePrice_Remark.
@@ -132,6 +212,11 @@ var (
 		9:  "BOOT_DISK_TYPE_NOT_LISTED",
 		10: "NO_TEMPLATE",
 		11: "SOURCES_EXHAUSTED",
+		12: "PROVIDER_PRICE_TOO_LOW",
+		13: "REGION_NOT_LISTED",
+		14: "AVERAGE_SPOT_RATIO",
+		15: "RESERVED_AT_ON_DEMAND",
+		16: "WINDOWS_LICENCE_ESTIMATED",
 	}
 	NodePrice_Remark_value = map[string]int32{
 		"REMARK_UNSPECIFIED":        0,
@@ -146,6 +231,11 @@ var (
 		"BOOT_DISK_TYPE_NOT_LISTED": 9,
 		"NO_TEMPLATE":               10,
 		"SOURCES_EXHAUSTED":         11,
+		"PROVIDER_PRICE_TOO_LOW":    12,
+		"REGION_NOT_LISTED":         13,
+		"AVERAGE_SPOT_RATIO":        14,
+		"RESERVED_AT_ON_DEMAND":     15,
+		"WINDOWS_LICENCE_ESTIMATED": 16,
 	}
 )
 
@@ -160,11 +250,11 @@ func (x NodePrice_Remark) String() string {
 }
 
 func (NodePrice_Remark) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_prices_proto_enumTypes[1].Descriptor()
+	return file_loadline_v1_prices_proto_enumTypes[2].Descriptor()
 }
 
 func (NodePrice_Remark) Type() protoreflect.EnumType {
-	return &file_loadline_v1_prices_proto_enumTypes[1]
+	return &file_loadline_v1_prices_proto_enumTypes[2]
 }
 
 func (x NodePrice_Remark) Number() protoreflect.EnumNumber {
@@ -173,7 +263,7 @@ func (x NodePrice_Remark) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodePrice_Remark.Descriptor instead.
 func (NodePrice_Remark) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{5, 1}
+	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{5, 2}
 }
 
 // What it pays for.
@@ -191,6 +281,8 @@ const (
 	NodePrice_Part_INTERRUPTIONS NodePrice_Part_Kind = 5
 	// node_surcharge_usd_per_hour.
 	NodePrice_Part_SURCHARGE NodePrice_Part_Kind = 6
+	// Windows, on top of a price of Linux.
+	NodePrice_Part_LICENCE NodePrice_Part_Kind = 7
 )
 
 // Enum value maps for NodePrice_Part_Kind.
@@ -203,6 +295,7 @@ var (
 		4: "GPU",
 		5: "INTERRUPTIONS",
 		6: "SURCHARGE",
+		7: "LICENCE",
 	}
 	NodePrice_Part_Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
@@ -212,6 +305,7 @@ var (
 		"GPU":              4,
 		"INTERRUPTIONS":    5,
 		"SURCHARGE":        6,
+		"LICENCE":          7,
 	}
 )
 
@@ -226,11 +320,11 @@ func (x NodePrice_Part_Kind) String() string {
 }
 
 func (NodePrice_Part_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_prices_proto_enumTypes[2].Descriptor()
+	return file_loadline_v1_prices_proto_enumTypes[3].Descriptor()
 }
 
 func (NodePrice_Part_Kind) Type() protoreflect.EnumType {
-	return &file_loadline_v1_prices_proto_enumTypes[2]
+	return &file_loadline_v1_prices_proto_enumTypes[3]
 }
 
 func (x NodePrice_Part_Kind) Number() protoreflect.EnumNumber {
@@ -253,8 +347,8 @@ type PriceModel struct {
 	BaseRates *ResourceRates `protobuf:"bytes,2,opt,name=base_rates,json=baseRates,proto3" json:"base_rates,omitempty"`
 	// The last source to be asked. UNSPECIFIED: all are.
 	LastSource NodePrice_Source `protobuf:"varint,3,opt,name=last_source,json=lastSource,proto3,enum=loadline.v1.NodePrice_Source" json:"last_source,omitempty"`
-	// A spot node costs this share of the on-demand price where no catalogue has a spot price or factor for it.
-	// (0, 1]; unset: 1, and the answer says so.
+	// A spot node costs this share of the on-demand price where no catalogue has its spot price. (0, 1]; unset:
+	// the factor of a catalogue of GCE, else 0.4, which is an average, and the answer says so.
 	SpotFactor *float64 `protobuf:"fixed64,4,opt,name=spot_factor,json=spotFactor,proto3,oneof" json:"spot_factor,omitempty"`
 	// The share of an hour's work that a spot node loses to interruptions: its price is divided by
 	// 1 - interruption_risk. [0, 1).
@@ -419,9 +513,10 @@ type PriceCatalogue struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Comma-separated values; lines that start with # and empty lines are skipped, and the first other line is
 	// the header. Either a table with the columns instance_type and on_demand_usd_per_hour, and if it likes
-	// spot_usd_per_hour and capacity_vcpu (others are not read); or
-	// kind,key,usd_per_hour_or_factor: GCE list prices, which are also how GCE adds up disks and GPUs. An error
-	// names the line.
+	// spot_usd_per_hour and capacity_vcpu, and on_demand_usd_per_hour@REGION and spot_usd_per_hour@REGION for
+	// other regions (others are not read); or kind,key,usd_per_hour_or_factor: GCE list prices, which are also
+	// how GCE adds up disks and GPUs. Of the comments before the header, `# provider: aws`, `# region: us-east-1`,
+	// `# date: 2026-07` and `# os: linux` say what the prices are of. An error names the line.
 	Csv           []byte `protobuf:"bytes,2,opt,name=csv,proto3" json:"csv,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -478,8 +573,7 @@ type ResourceRates struct {
 	CpuUsdPerHour *float64 `protobuf:"fixed64,1,opt,name=cpu_usd_per_hour,json=cpuUsdPerHour,proto3,oneof" json:"cpu_usd_per_hour,omitempty"`
 	// One GiB of memory [0.004446].
 	MemoryGibUsdPerHour *float64 `protobuf:"fixed64,2,opt,name=memory_gib_usd_per_hour,json=memoryGibUsdPerHour,proto3,oneof" json:"memory_gib_usd_per_hour,omitempty"`
-	// One GPU [0.70]: of a pod what it requests of nvidia.com/gpu, with the preset PROPOSAL of any GPU
-	// resource.
+	// One GPU [0.70], of whatever maker.
 	GpuUsdPerHour *float64 `protobuf:"fixed64,3,opt,name=gpu_usd_per_hour,json=gpuUsdPerHour,proto3,oneof" json:"gpu_usd_per_hour,omitempty"`
 	// One GiB of ephemeral storage [0.10 / 720; preset PROPOSAL: 0].
 	EphemeralGibUsdPerHour *float64 `protobuf:"fixed64,4,opt,name=ephemeral_gib_usd_per_hour,json=ephemeralGibUsdPerHour,proto3,oneof" json:"ephemeral_gib_usd_per_hour,omitempty"`
@@ -624,7 +718,14 @@ type NodePrice struct {
 	Catalogue string `protobuf:"bytes,5,opt,name=catalogue,proto3" json:"catalogue,omitempty"`
 	Key       string `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`
 	// The node is a spot or preemptible one.
-	Spot          bool `protobuf:"varint,7,opt,name=spot,proto3" json:"spot,omitempty"`
+	Spot bool `protobuf:"varint,7,opt,name=spot,proto3" json:"spot,omitempty"`
+	// The region of the price, and the date of the list; empty: the list names none.
+	Region string `protobuf:"bytes,8,opt,name=region,proto3" json:"region,omitempty"`
+	Date   string `protobuf:"bytes,9,opt,name=date,proto3" json:"date,omitempty"`
+	// What the amount is.
+	Basis NodePrice_Basis `protobuf:"varint,10,opt,name=basis,proto3,enum=loadline.v1.NodePrice_Basis" json:"basis,omitempty"`
+	// The share of the on-demand price that was taken; 0: the price is no share.
+	SpotRatio     float64 `protobuf:"fixed64,11,opt,name=spot_ratio,json=spotRatio,proto3" json:"spot_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -708,6 +809,143 @@ func (x *NodePrice) GetSpot() bool {
 	return false
 }
 
+func (x *NodePrice) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *NodePrice) GetDate() string {
+	if x != nil {
+		return x.Date
+	}
+	return ""
+}
+
+func (x *NodePrice) GetBasis() NodePrice_Basis {
+	if x != nil {
+		return x.Basis
+	}
+	return NodePrice_BASIS_UNSPECIFIED
+}
+
+func (x *NodePrice) GetSpotRatio() float64 {
+	if x != nil {
+		return x.SpotRatio
+	}
+	return 0
+}
+
+// How much of a sum of prices comes from where. US dollars per hour.
+type PriceSources struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Stated for groups or nodes, in a file of groups or an annotation.
+	GivenUsdPerHour float64 `protobuf:"fixed64,1,opt,name=given_usd_per_hour,json=givenUsdPerHour,proto3" json:"given_usd_per_hour,omitempty"`
+	// Said by the cloud provider.
+	ProviderUsdPerHour float64 `protobuf:"fixed64,2,opt,name=provider_usd_per_hour,json=providerUsdPerHour,proto3" json:"provider_usd_per_hour,omitempty"`
+	// From price lists.
+	ListUsdPerHour float64 `protobuf:"fixed64,3,opt,name=list_usd_per_hour,json=listUsdPerHour,proto3" json:"list_usd_per_hour,omitempty"`
+	// Spot nodes at a share of the on-demand price of a list.
+	SpotRatioUsdPerHour float64 `protobuf:"fixed64,4,opt,name=spot_ratio_usd_per_hour,json=spotRatioUsdPerHour,proto3" json:"spot_ratio_usd_per_hour,omitempty"`
+	// Worked out from CPU, memory and GPUs, or of others in place of what is not known.
+	EstimateUsdPerHour float64 `protobuf:"fixed64,5,opt,name=estimate_usd_per_hour,json=estimateUsdPerHour,proto3" json:"estimate_usd_per_hour,omitempty"`
+	// At most a tenth of the sum is an estimate.
+	MostlyKnown bool `protobuf:"varint,6,opt,name=mostly_known,json=mostlyKnown,proto3" json:"mostly_known,omitempty"`
+	// Sentences: which lists, regions and shares the prices rest on, and what is not known.
+	Notes []string `protobuf:"bytes,7,rep,name=notes,proto3" json:"notes,omitempty"`
+	// Sentences about prices that were not believed.
+	Warnings      []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PriceSources) Reset() {
+	*x = PriceSources{}
+	mi := &file_loadline_v1_prices_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PriceSources) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PriceSources) ProtoMessage() {}
+
+func (x *PriceSources) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_prices_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PriceSources.ProtoReflect.Descriptor instead.
+func (*PriceSources) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PriceSources) GetGivenUsdPerHour() float64 {
+	if x != nil {
+		return x.GivenUsdPerHour
+	}
+	return 0
+}
+
+func (x *PriceSources) GetProviderUsdPerHour() float64 {
+	if x != nil {
+		return x.ProviderUsdPerHour
+	}
+	return 0
+}
+
+func (x *PriceSources) GetListUsdPerHour() float64 {
+	if x != nil {
+		return x.ListUsdPerHour
+	}
+	return 0
+}
+
+func (x *PriceSources) GetSpotRatioUsdPerHour() float64 {
+	if x != nil {
+		return x.SpotRatioUsdPerHour
+	}
+	return 0
+}
+
+func (x *PriceSources) GetEstimateUsdPerHour() float64 {
+	if x != nil {
+		return x.EstimateUsdPerHour
+	}
+	return 0
+}
+
+func (x *PriceSources) GetMostlyKnown() bool {
+	if x != nil {
+		return x.MostlyKnown
+	}
+	return false
+}
+
+func (x *PriceSources) GetNotes() []string {
+	if x != nil {
+		return x.Notes
+	}
+	return nil
+}
+
+func (x *PriceSources) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 // One addend.
 type NodePrice_Part struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -720,7 +958,7 @@ type NodePrice_Part struct {
 
 func (x *NodePrice_Part) Reset() {
 	*x = NodePrice_Part{}
-	mi := &file_loadline_v1_prices_proto_msgTypes[6]
+	mi := &file_loadline_v1_prices_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -732,7 +970,7 @@ func (x *NodePrice_Part) String() string {
 func (*NodePrice_Part) ProtoMessage() {}
 
 func (x *NodePrice_Part) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_prices_proto_msgTypes[6]
+	mi := &file_loadline_v1_prices_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -803,7 +1041,8 @@ const file_loadline_v1_prices_proto_rawDesc = "" +
 	"\n" +
 	"Commitment\x12\x1a\n" +
 	"\binstance\x18\x01 \x01(\tR\binstance\x12(\n" +
-	"\x10unused_milli_cpu\x18\x02 \x01(\x03R\x0eunusedMilliCpu\"\x91\a\n" +
+	"\x10unused_milli_cpu\x18\x02 \x01(\x03R\x0eunusedMilliCpu\"\x9c\n" +
+	"\n" +
 	"\tNodePrice\x125\n" +
 	"\x06source\x18\x01 \x01(\x0e2\x1d.loadline.v1.NodePrice.SourceR\x06source\x12 \n" +
 	"\fusd_per_hour\x18\x02 \x01(\x01R\n" +
@@ -812,11 +1051,17 @@ const file_loadline_v1_prices_proto_rawDesc = "" +
 	"\aremarks\x18\x04 \x03(\x0e2\x1d.loadline.v1.NodePrice.RemarkR\aremarks\x12\x1c\n" +
 	"\tcatalogue\x18\x05 \x01(\tR\tcatalogue\x12\x10\n" +
 	"\x03key\x18\x06 \x01(\tR\x03key\x12\x12\n" +
-	"\x04spot\x18\a \x01(\bR\x04spot\x1a\xd2\x01\n" +
+	"\x04spot\x18\a \x01(\bR\x04spot\x12\x16\n" +
+	"\x06region\x18\b \x01(\tR\x06region\x12\x12\n" +
+	"\x04date\x18\t \x01(\tR\x04date\x122\n" +
+	"\x05basis\x18\n" +
+	" \x01(\x0e2\x1c.loadline.v1.NodePrice.BasisR\x05basis\x12\x1d\n" +
+	"\n" +
+	"spot_ratio\x18\v \x01(\x01R\tspotRatio\x1a\xdf\x01\n" +
 	"\x04Part\x124\n" +
 	"\x04kind\x18\x01 \x01(\x0e2 .loadline.v1.NodePrice.Part.KindR\x04kind\x12 \n" +
 	"\fusd_per_hour\x18\x02 \x01(\x01R\n" +
-	"usdPerHour\"r\n" +
+	"usdPerHour\"\x7f\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aMACHINE\x10\x01\x12\r\n" +
@@ -824,7 +1069,8 @@ const file_loadline_v1_prices_proto_rawDesc = "" +
 	"\tBOOT_DISK\x10\x03\x12\a\n" +
 	"\x03GPU\x10\x04\x12\x11\n" +
 	"\rINTERRUPTIONS\x10\x05\x12\r\n" +
-	"\tSURCHARGE\x10\x06\"o\n" +
+	"\tSURCHARGE\x10\x06\x12\v\n" +
+	"\aLICENCE\x10\a\"}\n" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05GIVEN\x10\x01\x12\x13\n" +
@@ -833,7 +1079,18 @@ const file_loadline_v1_prices_proto_rawDesc = "" +
 	"\n" +
 	"\x06FAMILY\x10\x04\x12\x0e\n" +
 	"\n" +
-	"BASE_RATES\x10\x05\"\xb4\x02\n" +
+	"BASE_RATES\x10\x05\x12\f\n" +
+	"\bPROVIDER\x10\x06\"j\n" +
+	"\x05Basis\x12\x15\n" +
+	"\x11BASIS_UNSPECIFIED\x10\x00\x12\n" +
+	"\n" +
+	"\x06STATED\x10\x01\x12\x14\n" +
+	"\x10SAID_BY_PROVIDER\x10\x02\x12\n" +
+	"\n" +
+	"\x06LISTED\x10\x03\x12\x0e\n" +
+	"\n" +
+	"SPOT_RATIO\x10\x04\x12\f\n" +
+	"\bESTIMATE\x10\x05\"\xb9\x03\n" +
 	"\x06Remark\x12\x16\n" +
 	"\x12REMARK_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13GIVEN_PRICE_INVALID\x10\x01\x12\x16\n" +
@@ -847,7 +1104,21 @@ const file_loadline_v1_prices_proto_rawDesc = "" +
 	"\x19BOOT_DISK_TYPE_NOT_LISTED\x10\t\x12\x0f\n" +
 	"\vNO_TEMPLATE\x10\n" +
 	"\x12\x15\n" +
-	"\x11SOURCES_EXHAUSTED\x10\vB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x11SOURCES_EXHAUSTED\x10\v\x12\x1a\n" +
+	"\x16PROVIDER_PRICE_TOO_LOW\x10\f\x12\x15\n" +
+	"\x11REGION_NOT_LISTED\x10\r\x12\x16\n" +
+	"\x12AVERAGE_SPOT_RATIO\x10\x0e\x12\x19\n" +
+	"\x15RESERVED_AT_ON_DEMAND\x10\x0f\x12\x1d\n" +
+	"\x19WINDOWS_LICENCE_ESTIMATED\x10\x10\"\xd7\x02\n" +
+	"\fPriceSources\x12+\n" +
+	"\x12given_usd_per_hour\x18\x01 \x01(\x01R\x0fgivenUsdPerHour\x121\n" +
+	"\x15provider_usd_per_hour\x18\x02 \x01(\x01R\x12providerUsdPerHour\x12)\n" +
+	"\x11list_usd_per_hour\x18\x03 \x01(\x01R\x0elistUsdPerHour\x124\n" +
+	"\x17spot_ratio_usd_per_hour\x18\x04 \x01(\x01R\x13spotRatioUsdPerHour\x121\n" +
+	"\x15estimate_usd_per_hour\x18\x05 \x01(\x01R\x12estimateUsdPerHour\x12!\n" +
+	"\fmostly_known\x18\x06 \x01(\bR\vmostlyKnown\x12\x14\n" +
+	"\x05notes\x18\a \x03(\tR\x05notes\x12\x1a\n" +
+	"\bwarnings\x18\b \x03(\tR\bwarningsB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_prices_proto_rawDescOnce sync.Once
@@ -861,35 +1132,38 @@ func file_loadline_v1_prices_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_prices_proto_rawDescData
 }
 
-var file_loadline_v1_prices_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loadline_v1_prices_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_loadline_v1_prices_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_loadline_v1_prices_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_loadline_v1_prices_proto_goTypes = []any{
 	(NodePrice_Source)(0),    // 0: loadline.v1.NodePrice.Source
-	(NodePrice_Remark)(0),    // 1: loadline.v1.NodePrice.Remark
-	(NodePrice_Part_Kind)(0), // 2: loadline.v1.NodePrice.Part.Kind
-	(*PriceModel)(nil),       // 3: loadline.v1.PriceModel
-	(*InterruptionRisk)(nil), // 4: loadline.v1.InterruptionRisk
-	(*PriceCatalogue)(nil),   // 5: loadline.v1.PriceCatalogue
-	(*ResourceRates)(nil),    // 6: loadline.v1.ResourceRates
-	(*Commitment)(nil),       // 7: loadline.v1.Commitment
-	(*NodePrice)(nil),        // 8: loadline.v1.NodePrice
-	(*NodePrice_Part)(nil),   // 9: loadline.v1.NodePrice.Part
+	(NodePrice_Basis)(0),     // 1: loadline.v1.NodePrice.Basis
+	(NodePrice_Remark)(0),    // 2: loadline.v1.NodePrice.Remark
+	(NodePrice_Part_Kind)(0), // 3: loadline.v1.NodePrice.Part.Kind
+	(*PriceModel)(nil),       // 4: loadline.v1.PriceModel
+	(*InterruptionRisk)(nil), // 5: loadline.v1.InterruptionRisk
+	(*PriceCatalogue)(nil),   // 6: loadline.v1.PriceCatalogue
+	(*ResourceRates)(nil),    // 7: loadline.v1.ResourceRates
+	(*Commitment)(nil),       // 8: loadline.v1.Commitment
+	(*NodePrice)(nil),        // 9: loadline.v1.NodePrice
+	(*PriceSources)(nil),     // 10: loadline.v1.PriceSources
+	(*NodePrice_Part)(nil),   // 11: loadline.v1.NodePrice.Part
 }
 var file_loadline_v1_prices_proto_depIdxs = []int32{
-	5, // 0: loadline.v1.PriceModel.catalogues:type_name -> loadline.v1.PriceCatalogue
-	6, // 1: loadline.v1.PriceModel.base_rates:type_name -> loadline.v1.ResourceRates
-	0, // 2: loadline.v1.PriceModel.last_source:type_name -> loadline.v1.NodePrice.Source
-	7, // 3: loadline.v1.PriceModel.commitments:type_name -> loadline.v1.Commitment
-	4, // 4: loadline.v1.PriceModel.interruption_risks:type_name -> loadline.v1.InterruptionRisk
-	0, // 5: loadline.v1.NodePrice.source:type_name -> loadline.v1.NodePrice.Source
-	9, // 6: loadline.v1.NodePrice.parts:type_name -> loadline.v1.NodePrice.Part
-	1, // 7: loadline.v1.NodePrice.remarks:type_name -> loadline.v1.NodePrice.Remark
-	2, // 8: loadline.v1.NodePrice.Part.kind:type_name -> loadline.v1.NodePrice.Part.Kind
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	6,  // 0: loadline.v1.PriceModel.catalogues:type_name -> loadline.v1.PriceCatalogue
+	7,  // 1: loadline.v1.PriceModel.base_rates:type_name -> loadline.v1.ResourceRates
+	0,  // 2: loadline.v1.PriceModel.last_source:type_name -> loadline.v1.NodePrice.Source
+	8,  // 3: loadline.v1.PriceModel.commitments:type_name -> loadline.v1.Commitment
+	5,  // 4: loadline.v1.PriceModel.interruption_risks:type_name -> loadline.v1.InterruptionRisk
+	0,  // 5: loadline.v1.NodePrice.source:type_name -> loadline.v1.NodePrice.Source
+	11, // 6: loadline.v1.NodePrice.parts:type_name -> loadline.v1.NodePrice.Part
+	2,  // 7: loadline.v1.NodePrice.remarks:type_name -> loadline.v1.NodePrice.Remark
+	1,  // 8: loadline.v1.NodePrice.basis:type_name -> loadline.v1.NodePrice.Basis
+	3,  // 9: loadline.v1.NodePrice.Part.kind:type_name -> loadline.v1.NodePrice.Part.Kind
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_prices_proto_init() }
@@ -904,8 +1178,8 @@ func file_loadline_v1_prices_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_prices_proto_rawDesc), len(file_loadline_v1_prices_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   7,
+			NumEnums:      4,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -820,7 +820,9 @@ type AutoscalerStatus struct {
 	// All nodes together.
 	ClusterWide *ClusterWideStatus `protobuf:"bytes,7,opt,name=cluster_wide,json=clusterWide,proto3" json:"cluster_wide,omitempty"`
 	// Each node group; none where there is no plan.
-	NodeGroups    []*NodeGroupStatus `protobuf:"bytes,8,rep,name=node_groups,json=nodeGroups,proto3" json:"node_groups,omitempty"`
+	NodeGroups []*NodeGroupStatus `protobuf:"bytes,8,rep,name=node_groups,json=nodeGroups,proto3" json:"node_groups,omitempty"`
+	// Where the prices of nodes come from.
+	Prices        *PriceSources `protobuf:"bytes,9,opt,name=prices,proto3" json:"prices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -907,6 +909,13 @@ func (x *AutoscalerStatus) GetClusterWide() *ClusterWideStatus {
 func (x *AutoscalerStatus) GetNodeGroups() []*NodeGroupStatus {
 	if x != nil {
 		return x.NodeGroups
+	}
+	return nil
+}
+
+func (x *AutoscalerStatus) GetPrices() *PriceSources {
+	if x != nil {
+		return x.Prices
 	}
 	return nil
 }
@@ -1728,8 +1737,8 @@ type BillStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Now.
 	Now float64 `protobuf:"fixed64,1,opt,name=now,proto3" json:"now,omitempty"`
-	// What nothing costs less than.
-	Bound float64 `protobuf:"fixed64,2,opt,name=bound,proto3" json:"bound,omitempty"`
+	// What nothing costs less than; unset: more than a tenth of what the nodes cost is an estimate.
+	Bound *float64 `protobuf:"fixed64,2,opt,name=bound,proto3,oneof" json:"bound,omitempty"`
 	// What moves reach.
 	Reachable float64 `protobuf:"fixed64,3,opt,name=reachable,proto3" json:"reachable,omitempty"`
 	// There was work enough for the bound.
@@ -1776,8 +1785,8 @@ func (x *BillStatus) GetNow() float64 {
 }
 
 func (x *BillStatus) GetBound() float64 {
-	if x != nil {
-		return x.Bound
+	if x != nil && x.Bound != nil {
+		return *x.Bound
 	}
 	return 0
 }
@@ -2257,7 +2266,7 @@ var File_loadline_v1_report_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_report_proto_rawDesc = "" +
 	"\n" +
-	"\x18loadline/v1/report.proto\x12\vloadline.v1\"\x9b\x04\n" +
+	"\x18loadline/v1/report.proto\x12\vloadline.v1\x1a\x18loadline/v1/prices.proto\"\x9b\x04\n" +
 	"\n" +
 	"LoopReport\x125\n" +
 	"\x06status\x18\x01 \x01(\v2\x1d.loadline.v1.AutoscalerStatusR\x06status\x122\n" +
@@ -2315,7 +2324,7 @@ const file_loadline_v1_report_proto_rawDesc = "" +
 	"\amessage\x18\x04 \x01(\tR\amessage\";\n" +
 	"\aLogLine\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x16\n" +
-	"\x06values\x18\x02 \x03(\tR\x06values\"\xd6\x02\n" +
+	"\x06values\x18\x02 \x03(\tR\x06values\"\x89\x03\n" +
 	"\x10AutoscalerStatus\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\tR\x04time\x12+\n" +
 	"\x11autoscaler_status\x18\x02 \x01(\tR\x10autoscalerStatus\x12\x12\n" +
@@ -2325,7 +2334,8 @@ const file_loadline_v1_report_proto_rawDesc = "" +
 	"\bleft_out\x18\x06 \x01(\v2\x1a.loadline.v1.LeftOutStatusR\aleftOut\x12A\n" +
 	"\fcluster_wide\x18\a \x01(\v2\x1e.loadline.v1.ClusterWideStatusR\vclusterWide\x12=\n" +
 	"\vnode_groups\x18\b \x03(\v2\x1c.loadline.v1.NodeGroupStatusR\n" +
-	"nodeGroups\"?\n" +
+	"nodeGroups\x121\n" +
+	"\x06prices\x18\t \x01(\v2\x19.loadline.v1.PriceSourcesR\x06prices\"?\n" +
 	"\rLeftOutStatus\x12\x14\n" +
 	"\x05total\x18\x01 \x01(\x05R\x05total\x12\x18\n" +
 	"\aobjects\x18\x02 \x03(\tR\aobjects\"\xb1\x02\n" +
@@ -2392,13 +2402,14 @@ const file_loadline_v1_report_proto_rawDesc = "" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x12\x14\n" +
 	"\x05moves\x18\x02 \x03(\tR\x05moves\x12\x14\n" +
 	"\x05ended\x18\x03 \x03(\tR\x05ended\x12+\n" +
-	"\x04bill\x18\x04 \x01(\v2\x17.loadline.v1.BillStatusR\x04bill\"j\n" +
+	"\x04bill\x18\x04 \x01(\v2\x17.loadline.v1.BillStatusR\x04bill\"y\n" +
 	"\n" +
 	"BillStatus\x12\x10\n" +
-	"\x03now\x18\x01 \x01(\x01R\x03now\x12\x14\n" +
-	"\x05bound\x18\x02 \x01(\x01R\x05bound\x12\x1c\n" +
+	"\x03now\x18\x01 \x01(\x01R\x03now\x12\x19\n" +
+	"\x05bound\x18\x02 \x01(\x01H\x00R\x05bound\x88\x01\x01\x12\x1c\n" +
 	"\treachable\x18\x03 \x01(\x01R\treachable\x12\x16\n" +
-	"\x06proven\x18\x04 \x01(\bR\x06proven\"\x97\x02\n" +
+	"\x06proven\x18\x04 \x01(\bR\x06provenB\b\n" +
+	"\x06_bound\"\x97\x02\n" +
 	"\x0fNodeGroupStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x124\n" +
 	"\x06health\x18\x02 \x01(\v2\x1c.loadline.v1.NodeGroupHealthR\x06health\x12>\n" +
@@ -2479,6 +2490,7 @@ var file_loadline_v1_report_proto_goTypes = []any{
 	(*BackoffStatus)(nil),            // 25: loadline.v1.BackoffStatus
 	(*NodeGroupScaleDownStatus)(nil), // 26: loadline.v1.NodeGroupScaleDownStatus
 	(*NodeGroupSizeStatus)(nil),      // 27: loadline.v1.NodeGroupSizeStatus
+	(*PriceSources)(nil),             // 28: loadline.v1.PriceSources
 }
 var file_loadline_v1_report_proto_depIdxs = []int32{
 	10, // 0: loadline.v1.LoopReport.status:type_name -> loadline.v1.AutoscalerStatus
@@ -2495,26 +2507,27 @@ var file_loadline_v1_report_proto_depIdxs = []int32{
 	11, // 11: loadline.v1.AutoscalerStatus.left_out:type_name -> loadline.v1.LeftOutStatus
 	12, // 12: loadline.v1.AutoscalerStatus.cluster_wide:type_name -> loadline.v1.ClusterWideStatus
 	22, // 13: loadline.v1.AutoscalerStatus.node_groups:type_name -> loadline.v1.NodeGroupStatus
-	13, // 14: loadline.v1.ClusterWideStatus.health:type_name -> loadline.v1.ClusterHealth
-	16, // 15: loadline.v1.ClusterWideStatus.scale_up:type_name -> loadline.v1.ScaleUpStatus
-	17, // 16: loadline.v1.ClusterWideStatus.scale_down:type_name -> loadline.v1.ScaleDownStatus
-	19, // 17: loadline.v1.ClusterWideStatus.slack:type_name -> loadline.v1.KeptSlackStatus
-	20, // 18: loadline.v1.ClusterWideStatus.replacement:type_name -> loadline.v1.ReplacementStatus
-	14, // 19: loadline.v1.ClusterHealth.node_counts:type_name -> loadline.v1.NodeCounts
-	15, // 20: loadline.v1.NodeCounts.registered:type_name -> loadline.v1.RegisteredNodeCounts
-	18, // 21: loadline.v1.ScaleDownStatus.top_blockers:type_name -> loadline.v1.Blocker
-	21, // 22: loadline.v1.ReplacementStatus.bill:type_name -> loadline.v1.BillStatus
-	23, // 23: loadline.v1.NodeGroupStatus.health:type_name -> loadline.v1.NodeGroupHealth
-	24, // 24: loadline.v1.NodeGroupStatus.scale_up:type_name -> loadline.v1.NodeGroupScaleUpStatus
-	26, // 25: loadline.v1.NodeGroupStatus.scale_down:type_name -> loadline.v1.NodeGroupScaleDownStatus
-	27, // 26: loadline.v1.NodeGroupStatus.size:type_name -> loadline.v1.NodeGroupSizeStatus
-	14, // 27: loadline.v1.NodeGroupHealth.node_counts:type_name -> loadline.v1.NodeCounts
-	25, // 28: loadline.v1.NodeGroupScaleUpStatus.backoff_info:type_name -> loadline.v1.BackoffStatus
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	28, // 14: loadline.v1.AutoscalerStatus.prices:type_name -> loadline.v1.PriceSources
+	13, // 15: loadline.v1.ClusterWideStatus.health:type_name -> loadline.v1.ClusterHealth
+	16, // 16: loadline.v1.ClusterWideStatus.scale_up:type_name -> loadline.v1.ScaleUpStatus
+	17, // 17: loadline.v1.ClusterWideStatus.scale_down:type_name -> loadline.v1.ScaleDownStatus
+	19, // 18: loadline.v1.ClusterWideStatus.slack:type_name -> loadline.v1.KeptSlackStatus
+	20, // 19: loadline.v1.ClusterWideStatus.replacement:type_name -> loadline.v1.ReplacementStatus
+	14, // 20: loadline.v1.ClusterHealth.node_counts:type_name -> loadline.v1.NodeCounts
+	15, // 21: loadline.v1.NodeCounts.registered:type_name -> loadline.v1.RegisteredNodeCounts
+	18, // 22: loadline.v1.ScaleDownStatus.top_blockers:type_name -> loadline.v1.Blocker
+	21, // 23: loadline.v1.ReplacementStatus.bill:type_name -> loadline.v1.BillStatus
+	23, // 24: loadline.v1.NodeGroupStatus.health:type_name -> loadline.v1.NodeGroupHealth
+	24, // 25: loadline.v1.NodeGroupStatus.scale_up:type_name -> loadline.v1.NodeGroupScaleUpStatus
+	26, // 26: loadline.v1.NodeGroupStatus.scale_down:type_name -> loadline.v1.NodeGroupScaleDownStatus
+	27, // 27: loadline.v1.NodeGroupStatus.size:type_name -> loadline.v1.NodeGroupSizeStatus
+	14, // 28: loadline.v1.NodeGroupHealth.node_counts:type_name -> loadline.v1.NodeCounts
+	25, // 29: loadline.v1.NodeGroupScaleUpStatus.backoff_info:type_name -> loadline.v1.BackoffStatus
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_report_proto_init() }
@@ -2522,6 +2535,8 @@ func file_loadline_v1_report_proto_init() {
 	if File_loadline_v1_report_proto != nil {
 		return
 	}
+	file_loadline_v1_prices_proto_init()
+	file_loadline_v1_report_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

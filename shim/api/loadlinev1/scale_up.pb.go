@@ -895,7 +895,9 @@ type RankOptionsResponse struct {
 	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
 	LeftOut []*LeftOut `protobuf:"bytes,6,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
-	LeftOutTotal  int64 `protobuf:"varint,7,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	LeftOutTotal int64 `protobuf:"varint,7,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
+	// Where the prices of the nodes of all options come from.
+	PriceSources  *PriceSources `protobuf:"bytes,8,opt,name=price_sources,json=priceSources,proto3" json:"price_sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -977,6 +979,13 @@ func (x *RankOptionsResponse) GetLeftOutTotal() int64 {
 		return x.LeftOutTotal
 	}
 	return 0
+}
+
+func (x *RankOptionsResponse) GetPriceSources() *PriceSources {
+	if x != nil {
+		return x.PriceSources
+	}
+	return nil
 }
 
 // Where one option ends up, and why:
@@ -1259,7 +1268,7 @@ const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\x10_creation_factor\"O\n" +
 	"\rPreferredNode\x12\x1b\n" +
 	"\tmilli_cpu\x18\x01 \x01(\x03R\bmilliCpu\x12!\n" +
-	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\"\xe3\x02\n" +
+	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\"\xa3\x03\n" +
 	"\x13RankOptionsResponse\x123\n" +
 	"\aoptions\x18\x01 \x03(\v2\x19.loadline.v1.RankedOptionR\aoptions\x12/\n" +
 	"\x06policy\x18\x02 \x01(\v2\x17.loadline.v1.RankPolicyR\x06policy\x12A\n" +
@@ -1267,7 +1276,8 @@ const file_loadline_v1_scale_up_proto_rawDesc = "" +
 	"\rcluster_nodes\x18\x04 \x01(\x05R\fclusterNodes\x12'\n" +
 	"\x0fclamped_amounts\x18\x05 \x01(\x03R\x0eclampedAmounts\x12/\n" +
 	"\bleft_out\x18\x06 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
-	"\x0eleft_out_total\x18\a \x01(\x03R\fleftOutTotal\"\xe4\x06\n" +
+	"\x0eleft_out_total\x18\a \x01(\x03R\fleftOutTotal\x12>\n" +
+	"\rprice_sources\x18\b \x01(\v2\x19.loadline.v1.PriceSourcesR\fpriceSources\"\xe4\x06\n" +
 	"\fRankedOption\x12\x16\n" +
 	"\x06option\x18\x01 \x01(\x05R\x06option\x12;\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2!.loadline.v1.RankedOption.OutcomeR\aoutcome\x12\x14\n" +
@@ -1334,7 +1344,8 @@ var file_loadline_v1_scale_up_proto_goTypes = []any{
 	(*LoadLine)(nil),                   // 15: loadline.v1.LoadLine
 	(*ResourceRates)(nil),              // 16: loadline.v1.ResourceRates
 	(*LeftOut)(nil),                    // 17: loadline.v1.LeftOut
-	(*NodePrice)(nil),                  // 18: loadline.v1.NodePrice
+	(*PriceSources)(nil),               // 18: loadline.v1.PriceSources
+	(*NodePrice)(nil),                  // 19: loadline.v1.NodePrice
 }
 var file_loadline_v1_scale_up_proto_depIdxs = []int32{
 	13, // 0: loadline.v1.RankOptionsRequest.changes:type_name -> loadline.v1.Changes
@@ -1354,13 +1365,14 @@ var file_loadline_v1_scale_up_proto_depIdxs = []int32{
 	9,  // 14: loadline.v1.RankOptionsResponse.policy:type_name -> loadline.v1.RankPolicy
 	10, // 15: loadline.v1.RankOptionsResponse.preferred_node:type_name -> loadline.v1.PreferredNode
 	17, // 16: loadline.v1.RankOptionsResponse.left_out:type_name -> loadline.v1.LeftOut
-	4,  // 17: loadline.v1.RankedOption.outcome:type_name -> loadline.v1.RankedOption.Outcome
-	18, // 18: loadline.v1.RankedOption.node_price:type_name -> loadline.v1.NodePrice
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	18, // 17: loadline.v1.RankOptionsResponse.price_sources:type_name -> loadline.v1.PriceSources
+	4,  // 18: loadline.v1.RankedOption.outcome:type_name -> loadline.v1.RankedOption.Outcome
+	19, // 19: loadline.v1.RankedOption.node_price:type_name -> loadline.v1.NodePrice
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_scale_up_proto_init() }

@@ -483,8 +483,10 @@ type ScalableGroup struct {
 	NodeUsdPerHour *float64 `protobuf:"fixed64,5,opt,name=node_usd_per_hour,json=nodeUsdPerHour,proto3,oneof" json:"node_usd_per_hour,omitempty"`
 	InstanceType   string   `protobuf:"bytes,6,opt,name=instance_type,json=instanceType,proto3" json:"instance_type,omitempty"`
 	Spot           *bool    `protobuf:"varint,7,opt,name=spot,proto3,oneof" json:"spot,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What the cloud provider says that one node costs; see NodePrice.Source.
+	ProviderUsdPerHour *float64 `protobuf:"fixed64,8,opt,name=provider_usd_per_hour,json=providerUsdPerHour,proto3,oneof" json:"provider_usd_per_hour,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ScalableGroup) Reset() {
@@ -564,6 +566,13 @@ func (x *ScalableGroup) GetSpot() bool {
 		return *x.Spot
 	}
 	return false
+}
+
+func (x *ScalableGroup) GetProviderUsdPerHour() float64 {
+	if x != nil && x.ProviderUsdPerHour != nil {
+		return *x.ProviderUsdPerHour
+	}
+	return 0
 }
 
 // How many nodes of each group the pods need, each group by itself.
@@ -1320,7 +1329,7 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x1a_youngest_age_milliseconds\"9\n" +
 	"\rNominatedPods\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x05R\x05count\"\xa2\x02\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\"\xf4\x02\n" +
 	"\rScalableGroup\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12#\n" +
@@ -1329,9 +1338,11 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\tmax_nodes\x18\x04 \x01(\x05R\bmaxNodes\x12.\n" +
 	"\x11node_usd_per_hour\x18\x05 \x01(\x01H\x00R\x0enodeUsdPerHour\x88\x01\x01\x12#\n" +
 	"\rinstance_type\x18\x06 \x01(\tR\finstanceType\x12\x17\n" +
-	"\x04spot\x18\a \x01(\bH\x01R\x04spot\x88\x01\x01B\x14\n" +
+	"\x04spot\x18\a \x01(\bH\x01R\x04spot\x88\x01\x01\x126\n" +
+	"\x15provider_usd_per_hour\x18\b \x01(\x01H\x02R\x12providerUsdPerHour\x88\x01\x01B\x14\n" +
 	"\x12_node_usd_per_hourB\a\n" +
-	"\x05_spot\"\xce\x01\n" +
+	"\x05_spotB\x18\n" +
+	"\x16_provider_usd_per_hour\"\xce\x01\n" +
 	"\x16EstimateScaleUpRequest\x125\n" +
 	"\aproblem\x18\x01 \x01(\v2\x1b.loadline.v1.ScaleUpProblemR\aproblem\x12<\n" +
 	"\x04mode\x18\x02 \x01(\x0e2(.loadline.v1.EstimateScaleUpRequest.ModeR\x04mode\"?\n" +

@@ -26,7 +26,7 @@ type slotOf func(node string) *int32
 func groupMessages(groups []*Group, byID map[string]*v1.Node, slot slotOf) ([]*loadlinev1.LoopGroup, error) {
 	messages := make([]*loadlinev1.LoopGroup, len(groups))
 	for i, g := range groups {
-		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, MaxNodes: int32(g.Max), NodeUsdPerHour: g.Model.Price}
+		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, MaxNodes: int32(g.Max), ProviderUsdPerHour: g.Model.Price}
 		if g.Model.Node != nil {
 			node, err := cloud.WithoutNotes(g.Model.Node).Marshal()
 			if err != nil {

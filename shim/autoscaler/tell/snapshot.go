@@ -97,8 +97,8 @@ func billLine(bill *loadlinev1.BillStatus) []string {
 	if bill == nil {
 		return nil
 	}
-	least := fmt.Sprintf("nothing costs less than %.4f", bill.Bound)
-	if !bill.Proven {
+	least := fmt.Sprintf("nothing costs less than %.4f", bill.GetBound())
+	if bill.Bound == nil || !bill.Proven {
 		least = "what costs least is not known"
 	}
 	return []string{fmt.Sprintf("When moves were looked for last, nodes cost %.4f USD per hour; moves reach %.4f, %s.",

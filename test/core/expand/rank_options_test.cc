@@ -159,7 +159,7 @@ TEST(RankOptions, LeastWasteLooksAtCpuAndMemory) {
 
 TEST(RankOptions, GpuValue) {
   Options options;
-  options.pods = {{.milli_cpu = 100}, {.milli_cpu = 100, .nvidia_gpus = 1, .gpus = 1}};
+  options.pods = {{.milli_cpu = 100}, {.milli_cpu = 100, .gpus = 1}};
   options.Add("unneeded", 8000, 1).has_gpu = true;
   ExpansionOption& needed = options.Add("needed", 8000, 1);
   needed.has_gpu = true;
@@ -206,7 +206,7 @@ TEST(RankOptions, WithoutClusterSizeUnfitnessIsOne) {
 TEST(RankOptions, AmountsAtTheirBoundsStayFinite) {
   Options options;
   constexpr int64_t kMost = int64_t{1} << 62;
-  options.pods = {{kMost, kMost, kMost, kMost, kMost}};
+  options.pods = {{kMost, kMost, kMost, kMost}};
   ExpansionOption& option = options.Add("a", 0, 1e9, (int64_t{1} << 31) - 1, (int64_t{1} << 31) - 1);
   option.node.milli_cpu = option.node.memory_bytes = kMost;
   option.pods = {option.pods[0], option.pods[0]};
@@ -221,7 +221,6 @@ Options RandomOptions() {
     const int64_t gpus = *rc::gen::element(0, 0, 1);
     options.pods.push_back({.milli_cpu = *rc::gen::inRange(0, 4000),
                             .memory_bytes = *rc::gen::inRange(0, 8) * kGib,
-                            .nvidia_gpus = gpus,
                             .gpus = gpus});
   }
   const auto size = *rc::gen::inRange<size_t>(1, 12);
@@ -323,7 +322,7 @@ RC_GTEST_PROP(RankOptions, HalfASmallPodChangesLittle, ()) {
 // more.
 RC_GTEST_PROP(RankOptions, AnUnneededGpuNeverWins, ()) {
   Options options = RandomOptions();
-  for (PodRequests& pod : options.pods) pod.gpus = pod.nvidia_gpus = 0;
+  for (PodRequests& pod : options.pods) pod.gpus = 0;
   ExpansionOption with = options.options[0];
   with.has_gpu = false;
   // The GPU value of 1000 stands for the worst: no node of a CPU or more is as unfit.

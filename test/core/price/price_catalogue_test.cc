@@ -30,6 +30,36 @@ TEST(ParsePriceCatalogue, Table) {
   EXPECT_EQ(catalogue->families.count("odd,\"x\""), 0u);
 }
 
+TEST(ParsePriceCatalogue, SaysWhatItIsOf) {
+  const auto catalogue = ParsePriceCatalogue("x",
+                                             "# Prices of all: regions.\n# provider: azure\n#region:eastus\n"
+                                             "# date: 2026-06\n# os: linux\n"
+                                             "instance_type,on_demand_usd_per_hour\n# region: later\na,1\n");
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status();
+  EXPECT_EQ(catalogue->provider, "azure");
+  EXPECT_EQ(catalogue->region, "eastus");
+  EXPECT_EQ(catalogue->date, "2026-06");
+  EXPECT_EQ(catalogue->os, "linux");
+}
+
+TEST(ParsePriceCatalogue, HasColumnsForOtherRegions) {
+  const auto catalogue = ParsePriceCatalogue("x",
+                                             "instance_type,on_demand_usd_per_hour@b,on_demand_usd_per_hour,"
+                                             "spot_usd_per_hour@c,on_demand_usd_per_hour@c\n"
+                                             "both,2,1,0.5,3\nhere,,1,,\nelsewhere,2,,,\n");
+  ASSERT_TRUE(catalogue.ok()) << catalogue.status();
+  EXPECT_THAT(catalogue->regions, testing::ElementsAre("b", "c"));
+  const InstancePrice& both = catalogue->types.at("both");
+  EXPECT_EQ(both.on_demand, 1);
+  ASSERT_EQ(both.elsewhere.size(), 2);
+  EXPECT_EQ(both.elsewhere[0].on_demand, 2);
+  EXPECT_EQ(both.elsewhere[0].spot, std::nullopt);
+  EXPECT_EQ(both.elsewhere[1].on_demand, 3);
+  EXPECT_EQ(both.elsewhere[1].spot, 0.5);
+  EXPECT_TRUE(catalogue->types.at("here").elsewhere.empty());
+  EXPECT_EQ(catalogue->types.at("elsewhere").on_demand, std::nullopt);
+}
+
 TEST(ParsePriceCatalogue, Gce) {
   const auto catalogue = ParsePriceCatalogue(
       "g.csv", absl::StrCat(kGce,

@@ -33,7 +33,7 @@ PriceModel ModelOf(std::initializer_list<const char*> catalogues) {
   for (const char* csv : catalogues) {
     auto parsed = ParsePriceCatalogue(csv == kGceList ? "gce" : "aws", csv);
     EXPECT_TRUE(parsed.ok()) << parsed.status();
-    if (parsed.ok()) model.catalogues.push_back(*std::move(parsed));
+    if (parsed.ok()) model.catalogues.push_back(std::make_shared<const PriceCatalogue>(*std::move(parsed)));
   }
   return model;
 }
@@ -58,7 +58,7 @@ TEST(PriceNode, GceAddsDisksAndGpus) {
   node.local_ssds = 2;
   node.boot_disk_gib = 50;
   node.boot_disk_type = "pd-ssd";
-  node.nvidia_gpus = 2;
+  node.gpus = 2;
   node.gpu_type = "t4";
   EXPECT_DOUBLE_EQ(PriceNode(ModelOf({kGceList}), node).price,
                    0.38 + 2 * 375 * 0.0001 + 50 * 0.0002 + 2 * 0.35);
@@ -102,11 +102,13 @@ TEST(PriceNode, TableByType) {
   EXPECT_EQ(PriceNode(model, node).price, 0.04);
   node.instance_type = "m5.2xlarge";
   NodePrice price = PriceNode(model, node);
-  EXPECT_EQ(price.price, 0.4);
-  EXPECT_THAT(price.remarks, ElementsAre(PriceRemark::kSpotFactorOfModel));
+  EXPECT_EQ(price.price, 0.4 * 0.4) << "the average share";
+  EXPECT_THAT(price.remarks, ElementsAre(PriceRemark::kSpotRatio));
+  EXPECT_EQ(price.basis, PriceBasis::kSpotRatio);
   PriceModel with_factor = ModelOf({kInstanceList});
   with_factor.spot_factor = 0.5;
   EXPECT_EQ(PriceNode(with_factor, node).price, 0.2);
+  EXPECT_THAT(PriceNode(with_factor, node).remarks, ElementsAre(PriceRemark::kSpotFactorOfModel));
 }
 
 TEST(PriceNode, TableByFamily) {
@@ -123,6 +125,147 @@ TEST(PriceNode, TableByFamily) {
   EXPECT_EQ(price.source, PriceSource::kBaseRates);
   EXPECT_DOUBLE_EQ(price.price, 2 * 0.033174 + 4 * 0.004446);
   EXPECT_THAT(price.remarks, ElementsAre(PriceRemark::kInstanceTypeNotListed, PriceRemark::kFamilyNotListed));
+}
+
+constexpr char kRegionalList[] =
+    "# provider: azure\n# region: eastus\n# date: 2026-06\n# os: linux\n"
+    "instance_type,on_demand_usd_per_hour,on_demand_usd_per_hour@westeurope\n"
+    "Standard_D8s_v5,0.384,0.46\nStandard_E8s_v5,0.504,\nStandard_Far,,0.7\n";
+
+TEST(PriceNode, TheRegionOfTheNodeChooses) {
+  const PriceModel model = ModelOf({kRegionalList});
+  PricedNode node = InstanceOf("Standard_D8s_v5");
+  struct {
+    const char* type;
+    const char* region;
+    double price;
+    const char* taken;
+    bool other;
+  } const cases[] = {
+      {"Standard_D8s_v5", "", 0.384, "eastus", false},
+      {"Standard_D8s_v5", "eastus", 0.384, "eastus", false},
+      {"Standard_D8s_v5", "westeurope", 0.46, "westeurope", false},
+      {"Standard_D8s_v5", "moon", 0.384, "eastus", true},
+      {"Standard_E8s_v5", "westeurope", 0.504, "eastus", true},
+      {"Standard_Far", "eastus", 0.7, "westeurope", true},
+  };
+  for (const auto& c : cases) {
+    node.instance_type = c.type;
+    node.region = c.region;
+    const NodePrice price = PriceNode(model, node);
+    EXPECT_EQ(price.price, c.price) << c.type << " in " << c.region;
+    EXPECT_EQ(price.region, c.taken) << c.type << " in " << c.region;
+    EXPECT_EQ(price.date, "2026-06");
+    EXPECT_EQ(price.basis, PriceBasis::kList);
+    if (c.other) {
+      EXPECT_THAT(price.remarks, ElementsAre(PriceRemark::kRegionNotListed));
+    } else {
+      EXPECT_THAT(price.remarks, IsEmpty()) << c.type << " in " << c.region;
+    }
+  }
+}
+
+TEST(PriceNode, SpotIsCheaperWithoutAnySetting) {
+  for (const PriceModel& model : {PriceModel{}, ModelOf({kRegionalList}), ModelOf({kInstanceList})}) {
+    for (const char* type : {"Standard_D8s_v5", "m5.2xlarge", "unheard-of", ""}) {
+      PricedNode node = InstanceOf(type);
+      const double on_demand = PriceNode(model, node).price;
+      node.spot = true;
+      const NodePrice spot = PriceNode(model, node);
+      EXPECT_DOUBLE_EQ(spot.price, on_demand * 0.4) << type;
+      EXPECT_EQ(spot.spot_ratio, 0.4);
+      PriceModel other = model;
+      other.spot_factor = 0.25;
+      EXPECT_DOUBLE_EQ(PriceNode(other, node).price, on_demand * 0.25) << type;
+    }
+  }
+  // Over the factor of a list of GCE, but not over a spot price that is listed.
+  PriceModel model = ModelOf({kGceList});
+  model.spot_factor = 0.5;
+  PricedNode node = InstanceOf("n1-unknown");
+  node.spot = true;
+  EXPECT_DOUBLE_EQ(PriceNode(model, node).price, (8 * 0.03 + 30 * 0.004) * 0.5 + 0.01);
+  node.instance_type = "n1-standard-8";
+  EXPECT_DOUBLE_EQ(PriceNode(model, node).price, 0.08 + 0.01);
+}
+
+TEST(PriceNode, ANodeOfAnotherCloudIsNotPricedAsOneOfGce) {
+  PricedNode node = InstanceOf("unheard-of");
+  node.spot = true;
+  for (const char* cloud : {"", "gce"}) {
+    node.cloud = cloud;
+    EXPECT_DOUBLE_EQ(PriceNode(ModelOf({kGceList}), node).price, (8 * 0.033174 + 30 * 0.004446) * 0.2 + 0.01);
+  }
+  node.cloud = "azure";
+  EXPECT_DOUBLE_EQ(PriceNode(ModelOf({kGceList}), node).price, (8 * 0.033174 + 30 * 0.004446) * 0.4);
+}
+
+TEST(PriceNode, GpusOfEveryMakerHaveAPrice) {
+  constexpr char kTable[] = "instance_type,on_demand_usd_per_hour\nn1-standard-8,0.4\ng5.xlarge,1\n";
+  const auto price = [](const PriceModel& model, const char* type, int64_t gpus) {
+    PricedNode node = InstanceOf(type);
+    node.gpus = gpus;
+    node.gpu_type = "t4";
+    return PriceNode(model, node);
+  };
+  // Attached to a machine of GCE's first generation, at the price of their type where a list has it.
+  EXPECT_DOUBLE_EQ(price(ModelOf({kTable}), "n1-standard-8", 2).price, 0.4 + 2 * 0.7);
+  EXPECT_DOUBLE_EQ(price(ModelOf({kTable}), "n1-standard-8", 2).estimated, 2 * 0.7);
+  EXPECT_DOUBLE_EQ(price(ModelOf({kTable, kGceList}), "n1-standard-8", 2).price, 0.4 + 2 * 0.35);
+  // Others include them.
+  EXPECT_DOUBLE_EQ(price(ModelOf({kTable}), "g5.xlarge", 1).price, 1);
+  EXPECT_DOUBLE_EQ(PodPrice(ResourceRates{}, {.gpus = 2}), 1.4);
+}
+
+TEST(PriceNode, ReservedNodesAreEstimates) {
+  PricedNode node = InstanceOf("m5.2xlarge");
+  node.reserved = true;
+  NodePrice price = PriceNode(ModelOf({kInstanceList}), node);
+  EXPECT_EQ(price.price, 0.4);
+  EXPECT_EQ(price.basis, PriceBasis::kEstimate);
+  EXPECT_EQ(price.estimated, 0.4);
+  EXPECT_THAT(price.remarks, ElementsAre(PriceRemark::kReserved));
+  node.given = 0;
+  price = PriceNode(ModelOf({kInstanceList}), node);
+  EXPECT_EQ(price.basis, PriceBasis::kGiven);
+  EXPECT_THAT(price.remarks, IsEmpty());
+}
+
+TEST(PriceNode, WindowsAddsItsLicenceToAPriceOfLinux) {
+  PricedNode node = InstanceOf("Standard_D8s_v5");
+  node.windows = true;
+  NodePrice price = PriceNode(ModelOf({kRegionalList}), node);
+  EXPECT_DOUBLE_EQ(price.price, 0.384 + 8 * 0.046);
+  EXPECT_DOUBLE_EQ(price.estimated, 8 * 0.046);
+  EXPECT_THAT(price.remarks, ElementsAre(PriceRemark::kWindowsLicence));
+  node.instance_type = "m5.2xlarge";
+  EXPECT_EQ(PriceNode(ModelOf({kInstanceList}), node).price, 0.4) << "nothing says that the list is of Linux";
+  node.given = 1;
+  EXPECT_EQ(PriceNode(ModelOf({kRegionalList}), node).price, 1);
+}
+
+TEST(PriceNode, AProviderThatSaysTooLittleIsNotBelievedWhereAListKnowsBetter) {
+  PricedNode node = InstanceOf("n1-standard-8");  // 0.3988 USD/h at base rates
+  node.provider = 0.14;
+  NodePrice price = PriceNode(ModelOf({kGceList}), node);
+  EXPECT_EQ(price.source, PriceSource::kProvider);
+  EXPECT_EQ(price.basis, PriceBasis::kProvider);
+  EXPECT_EQ(price.price, 0.14);
+  node.provider = 0.13;  // below a third
+  price = PriceNode(ModelOf({kGceList}), node);
+  EXPECT_EQ(price.source, PriceSource::kInstanceType);
+  EXPECT_DOUBLE_EQ(price.price, 0.38 + 0.01);
+  EXPECT_THAT(price.remarks, ElementsAre(PriceRemark::kProviderPriceTooLow));
+  // Machines of some clouds are as cheap as that: what no list knows costs what the provider says.
+  node.instance_type = "cpx41";
+  EXPECT_EQ(PriceNode(ModelOf({kGceList}), node).price, 0.13);
+  // GCE's model prices a type that it does not know at its disk.
+  node.instance_type = "c4-standard-8";
+  node.cloud = "gce";
+  node.provider = 0.0137;
+  EXPECT_EQ(PriceNode(ModelOf({kGceList}), node).source, PriceSource::kBaseRates);
+  node.given = 0.0137;
+  EXPECT_EQ(PriceNode(ModelOf({kGceList}), node).source, PriceSource::kGiven);
 }
 
 TEST(PriceNode, CataloguesAreAskedInTheirOrder) {
@@ -239,12 +382,10 @@ TEST(CommittedPrice, PaysForCpusThatAreUnused) {
 TEST(PodPrice, AddsUpResources) {
   const ResourceRates rates;
   EXPECT_NEAR(PodPrice(rates, {.milli_cpu = 1000, .memory_bytes = 4 * kGi}), 0.050958, 1e-12);
-  EXPECT_NEAR(PodPrice(rates, {.milli_cpu = 1000, .memory_bytes = 4 * kGi, .nvidia_gpus = 1, .gpus = 1}),
-              0.750958, 1e-12);
+  EXPECT_NEAR(PodPrice(rates, {.milli_cpu = 1000, .memory_bytes = 4 * kGi, .gpus = 1}), 0.750958, 1e-12);
   EXPECT_NEAR(PodPrice(rates, {.milli_cpu = 500, .memory_bytes = 500 << 20}), 0.018757898, 1e-9);
   EXPECT_NEAR(PodPrice(rates, {.ephemeral_bytes = 50 * kGi}), 50 * 0.10 / 720, 1e-12);
-  EXPECT_EQ(PodPrice(rates, {.gpus = 1}), 0);  // another vendor's
-  const ResourceRates flat = {.ephemeral_gib = 0, .ephemeral_flat = 0.01, .any_gpu = true};
+  const ResourceRates flat = {.ephemeral_gib = 0, .ephemeral_flat = 0.01};
   EXPECT_NEAR(PodPrice(flat, {.ephemeral_bytes = 1, .gpus = 2}), 1.41, 1e-12);
 }
 

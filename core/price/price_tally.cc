@@ -1,0 +1,51 @@
+#include "core/price/price_tally.h"
+
+#include "absl/algorithm/container.h"
+#include "core/base/amount.h"
+
+namespace loadline {
+namespace {
+
+// A larger share of estimates than this makes a bound worthless: a decision for which it is large enough to
+// pass over rounding and a few nodes of a kind that no list has.
+constexpr double kMostEstimated = 0.1;
+
+void AddTo(PricedNodes* sum, int64_t nodes, double usd) {
+  sum->nodes = SaturatingAdd(sum->nodes, nodes);
+  sum->usd += usd;
+}
+
+}  // namespace
+
+void PriceTally::Add(const std::string& group, const PricedNode& node, const NodePrice& price,
+                     int64_t nodes) {
+  if (price.source == PriceSource::kNone || nodes <= 0) return;
+  const double count = static_cast<double>(nodes);
+  const auto has = [&](PriceRemark remark) { return absl::c_linear_search(price.remarks, remark); };
+  sums_[static_cast<size_t>(price.basis)] += (price.price - price.estimated) * count;
+  sums_[static_cast<size_t>(PriceBasis::kEstimate)] += price.estimated * count;
+  if (!price.catalogue.empty()) {
+    AddTo(&lists_[{price.catalogue, price.region, price.date}], nodes, price.price * count);
+  }
+  if (price.spot_ratio > 0) AddTo(&spot_ratios_[price.spot_ratio], nodes, price.price * count);
+  if (price.source == PriceSource::kBaseRates ||
+      (price.source == PriceSource::kFamily && price.basis == PriceBasis::kEstimate && !node.reserved)) {
+    AddTo(&estimated_[node.instance_type], nodes, price.price * count);
+  }
+  if (has(PriceRemark::kRegionNotListed)) other_regions_.emplace(node.region, price.region);
+  if (has(PriceRemark::kReserved)) AddTo(&reserved_, nodes, price.price * count);
+  for (const PricePart& part : price.parts) {
+    if (part.kind == PricePartKind::kLicence) AddTo(&windows_, nodes, part.price * count);
+  }
+  if (has(PriceRemark::kProviderPriceTooLow)) too_low_[group] = node.provider.value_or(0);
+}
+
+double PriceTally::Total() const {
+  double total = 0;
+  for (const double sum : sums_) total += sum;
+  return total;
+}
+
+bool PriceTally::MostlyKnown() const { return Of(PriceBasis::kEstimate) <= kMostEstimated * Total(); }
+
+}  // namespace loadline

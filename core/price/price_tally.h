@@ -1,0 +1,70 @@
+// How much of a sum of prices comes from where.
+#ifndef LOADLINE_CORE_PRICE_PRICE_TALLY_H_
+#define LOADLINE_CORE_PRICE_PRICE_TALLY_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "core/price/price_model.h"
+
+namespace loadline {
+
+// Nodes, and what they cost in US dollars per hour.
+struct PricedNodes {
+  int64_t nodes = 0;
+  double usd = 0;
+};
+
+class PriceTally {
+ public:
+  // Adds `nodes` equal nodes of a group; one without a price adds nothing. Cost: O(log what is known).
+  void Add(const std::string& group, const PricedNode& node, const NodePrice& price, int64_t nodes);
+
+  // What has this basis, US dollars per hour.
+  double Of(PriceBasis basis) const { return sums_[static_cast<size_t>(basis)]; }
+  double Total() const;
+  // Whether at most a tenth of the sum is estimated: a bound on what a cluster must cost is worth something
+  // then.
+  bool MostlyKnown() const;
+
+  // What the sums are made of, in the order of keys. Lists by name, with region and date: what the nodes cost
+  // that they price.
+  struct List {
+    std::string name;
+    std::string region;
+    std::string date;
+    friend auto operator<=>(const List&, const List&) = default;
+  };
+  const absl::btree_map<List, PricedNodes>& lists() const { return lists_; }
+  // Spot nodes whose price is a share of the on-demand price, by that share.
+  const absl::btree_map<double, PricedNodes>& spot_ratios() const { return spot_ratios_; }
+  // Nodes that no list knows, by instance type; empty: they do not name one.
+  const absl::btree_map<std::string, PricedNodes>& estimated() const { return estimated_; }
+  // Regions of nodes that a list does not have, and the region whose price was taken.
+  const absl::btree_set<std::pair<std::string, std::string>>& other_regions() const { return other_regions_; }
+  const PricedNodes& reserved() const { return reserved_; }
+  // Nodes with an estimated licence of Windows, and what the licences cost.
+  const PricedNodes& windows() const { return windows_; }
+  // Groups whose provider said too little, with what it said.
+  const absl::btree_map<std::string, double>& too_low() const { return too_low_; }
+
+ private:
+  std::array<double, static_cast<size_t>(PriceBasis::kEstimate) + 1> sums_ = {};
+  absl::btree_map<List, PricedNodes> lists_;
+  absl::btree_map<double, PricedNodes> spot_ratios_;
+  absl::btree_map<std::string, PricedNodes> estimated_;
+  absl::btree_set<std::pair<std::string, std::string>> other_regions_;
+  PricedNodes reserved_;
+  PricedNodes windows_;
+  absl::btree_map<std::string, double> too_low_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_PRICE_PRICE_TALLY_H_

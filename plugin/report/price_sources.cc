@@ -1,0 +1,134 @@
+#include "plugin/report/price_sources.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "plugin/report/words.h"
+
+namespace loadline {
+namespace {
+
+// How many instance types, groups and regions a sentence names.
+constexpr size_t kMostNamed = 5;
+
+std::string Usd(double amount) { return absl::StrFormat("%.3f", amount); }
+
+// "1 node is", "2 nodes are".
+std::string CountedNodes(int64_t nodes, absl::string_view one, absl::string_view more) {
+  return absl::StrCat(Counted(nodes, "node"), " ", nodes == 1 ? one : more);
+}
+
+std::string Named(std::vector<std::string> names) {
+  if (names.size() <= kMostNamed) return absl::StrJoin(names, ", ");
+  const size_t more = names.size() - kMostNamed;
+  names.resize(kMostNamed);
+  return absl::StrCat(absl::StrJoin(names, ", "), " and ", more, " more");
+}
+
+void TellEstimates(const PriceTally& tally, v1::PriceSources* sources) {
+  const double estimate = tally.Of(PriceBasis::kEstimate);
+  if (estimate <= 0) return;
+  std::vector<std::string> types;
+  PricedNodes nameless;
+  for (const auto& [type, nodes] : tally.estimated()) {
+    if (type.empty()) {
+      nameless = nodes;
+    } else {
+      types.push_back(type);
+    }
+  }
+  std::vector<std::string> why;
+  if (!types.empty()) {
+    why.push_back(absl::StrCat("no list has ", Named(std::move(types))));
+  }
+  if (nameless.nodes > 0) why.push_back(CountedNodes(nameless.nodes, "names", "name") + " no instance type");
+  std::string text = absl::StrCat(Usd(estimate), " of ", Usd(tally.Total()),
+                                  " USD/h is estimated from CPU, memory and GPUs");
+  if (!why.empty()) absl::StrAppend(&text, ": ", absl::StrJoin(why, ", and "));
+  sources->add_notes(
+      absl::StrCat(text,
+                   ". Give prices with --prices, with `price` in a file of groups, or with the "
+                   "annotation loadline.dev/node-usd-per-hour of nodes."));
+}
+
+void TellLists(const PriceTally& tally, v1::PriceSources* sources) {
+  std::vector<std::string> lists;
+  for (const auto& [list, nodes] : tally.lists()) {
+    std::string text = list.name;
+    std::vector<std::string> about;
+    for (const std::string& part : {list.region, list.date}) {
+      if (!part.empty()) about.push_back(part);
+    }
+    if (!about.empty()) absl::StrAppend(&text, " (", absl::StrJoin(about, ", "), ")");
+    lists.push_back(absl::StrCat(text, " for ", Usd(nodes.usd), " USD/h"));
+  }
+  if (!lists.empty()) {
+    sources->add_notes(absl::StrCat("Price lists, without discounts: ", absl::StrJoin(lists, ", "), "."));
+  }
+}
+
+void TellRatios(const PriceTally& tally, v1::PriceSources* sources) {
+  for (const auto& [ratio, nodes] : tally.spot_ratios()) {
+    sources->add_notes(
+        absl::StrFormat("%s USD/h for %s is %g of the on-demand price, as no list has the spot price: it may "
+                        "be far from that "
+                        "of today, and --spot-factor sets another share.",
+                        Usd(nodes.usd), Counted(nodes.nodes, "spot node"), ratio));
+  }
+}
+
+void TellRegions(const PriceTally& tally, v1::PriceSources* sources) {
+  std::vector<std::string> texts;
+  for (const auto& [wanted, taken] : tally.other_regions())
+    texts.push_back(absl::StrCat(taken, " for ", wanted));
+  if (texts.empty()) return;
+  sources->add_notes(
+      absl::StrCat("No price list has all regions of the nodes; prices of another region are taken: ",
+                   Named(std::move(texts)), "."));
+}
+
+void TellUnknown(const PriceTally& tally, v1::PriceSources* sources) {
+  if (const PricedNodes& nodes = tally.reserved(); nodes.nodes > 0) {
+    sources->add_notes(absl::StrCat(CountedNodes(nodes.nodes, "is", "are"),
+                                    " reserved: what the reservation costs is not known, and ",
+                                    Usd(nodes.usd), " USD/h is what such nodes cost on demand."));
+  }
+  if (const PricedNodes& nodes = tally.windows(); nodes.nodes > 0) {
+    sources->add_notes(
+        absl::StrFormat("%s Windows: %s USD/h is its licence at the list price of %g USD per CPU.",
+                        CountedNodes(nodes.nodes, "runs", "run"), Usd(nodes.usd), kWindowsCpu));
+  }
+  std::vector<std::string> groups;
+  for (const auto& [group, usd] : tally.too_low())
+    groups.push_back(absl::StrFormat("%s (%g USD/h)", group, usd));
+  if (!groups.empty()) {
+    sources->add_warnings(
+        absl::StrCat("The cloud provider says less than a third of what the hardware costs, and is "
+                     "not believed where a list knows better: ",
+                     Named(std::move(groups)), "."));
+  }
+}
+
+}  // namespace
+
+v1::PriceSources PriceSourcesOf(const PriceTally& tally) {
+  v1::PriceSources sources;
+  sources.set_given_usd_per_hour(tally.Of(PriceBasis::kGiven));
+  sources.set_provider_usd_per_hour(tally.Of(PriceBasis::kProvider));
+  sources.set_list_usd_per_hour(tally.Of(PriceBasis::kList));
+  sources.set_spot_ratio_usd_per_hour(tally.Of(PriceBasis::kSpotRatio));
+  sources.set_estimate_usd_per_hour(tally.Of(PriceBasis::kEstimate));
+  sources.set_mostly_known(tally.MostlyKnown());
+  TellEstimates(tally, &sources);
+  TellLists(tally, &sources);
+  TellRatios(tally, &sources);
+  TellRegions(tally, &sources);
+  TellUnknown(tally, &sources);
+  return sources;
+}
+
+}  // namespace loadline

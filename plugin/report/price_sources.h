@@ -1,0 +1,15 @@
+// How much of a sum of prices comes from where, and what to say of that.
+#ifndef LOADLINE_PLUGIN_REPORT_PRICE_SOURCES_H_
+#define LOADLINE_PLUGIN_REPORT_PRICE_SOURCES_H_
+
+#include "core/price/price_tally.h"
+#include "loadline/v1/prices.pb.h"
+
+namespace loadline {
+
+// Returns the sums, and in sentences which lists, regions and ratios they rest on, and what is not known.
+v1::PriceSources PriceSourcesOf(const PriceTally& tally);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_REPORT_PRICE_SOURCES_H_

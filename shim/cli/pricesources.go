@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"slices"
+
+	"loadline.dev/shim/api/loadlinev1"
+)
+
+// priceSources says how much of a sum of prices comes from where. Amounts are US dollars per hour.
+type priceSources struct {
+	Given     float64  `json:"given"`
+	Provider  float64  `json:"provider"`
+	List      float64  `json:"list"`
+	SpotRatio float64  `json:"spotRatio"`
+	Estimate  float64  `json:"estimate"`
+	Notes     []string `json:"notes"`
+}
+
+func newPriceSources(s *loadlinev1.PriceSources) priceSources {
+	return priceSources{s.GetGivenUsdPerHour(), s.GetProviderUsdPerHour(), s.GetListUsdPerHour(),
+		s.GetSpotRatioUsdPerHour(), s.GetEstimateUsdPerHour(), priceNotes(s)}
+}
+
+// priceNotes says what prices rest on, and which were not believed.
+func priceNotes(s *loadlinev1.PriceSources) []string {
+	return slices.Concat([]string{}, s.GetWarnings(), s.GetNotes())
+}
