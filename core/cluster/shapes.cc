@@ -39,14 +39,6 @@ void AddPartialLimits(const std::vector<PartialLimit>& limits, const ResourceNam
   }
 }
 
-void AddToFingerprint(absl::string_view what, absl::string_view text, uint64_t* fingerprint) {
-  FingerprintBuilder builder;
-  builder.Add(static_cast<int64_t>(*fingerprint));
-  builder.Add(what);
-  builder.Add(text);
-  *fingerprint = builder.Finish();
-}
-
 template <typename Content>
 bool SameContent(const std::shared_ptr<const Content>& a, const std::shared_ptr<const Content>& b) {
   return a == b || (a != nullptr && b != nullptr && *a == *b);
@@ -140,6 +132,35 @@ void LeaveOutSelectors(const std::string& reason, PodShape* shape) {
   shape->rules = rules.IsPlain() ? nullptr : std::make_shared<const PodRules>(std::move(rules));
 }
 
+namespace {
+
+void SetFingerprint(NodeShape* shape) {
+  FingerprintBuilder builder;
+  builder.Add(static_cast<int64_t>(shape->base_fingerprint));
+  builder.Add(static_cast<int64_t>(shape->taints.size()));
+  for (const Taint& taint : shape->taints) taint.AddTo(&builder);
+  builder.Add(int64_t{shape->unschedulable});
+  builder.Add(absl::string_view(shape->csi_node));
+  shape->fingerprint = builder.Finish();
+}
+
+}  // namespace
+
+NodeShape CompleteNodeShape(NodeShape shape, const ResourceNames& names) {
+  std::vector<std::string>& features = shape.declared_features;
+  std::sort(features.begin(), features.end());
+  features.erase(std::unique(features.begin(), features.end()), features.end());
+  FingerprintBuilder builder;
+  AddAmounts(shape.allocatable, names, &builder);
+  shape.labels.AddTo(&builder);
+  builder.Add(static_cast<int64_t>(features.size()));
+  for (const std::string& feature : features) builder.Add(absl::string_view(feature));
+  builder.Add(absl::string_view(shape.unknown_field));
+  shape.base_fingerprint = builder.Finish();
+  SetFingerprint(&shape);
+  return shape;
+}
+
 NodeShape MakeNodeShape(ResourceAmounts allocatable, const ResourceNames& names, Labels labels,
                         std::vector<Taint> taints, bool unschedulable) {
   NodeShape shape;
@@ -147,34 +168,20 @@ NodeShape MakeNodeShape(ResourceAmounts allocatable, const ResourceNames& names,
   shape.labels = std::move(labels);
   shape.taints = std::move(taints);
   shape.unschedulable = unschedulable;
-  FingerprintBuilder builder;
-  AddAmounts(shape.allocatable, names, &builder);
-  shape.labels.AddTo(&builder);
-  builder.Add(static_cast<int64_t>(shape.taints.size()));
-  for (const Taint& taint : shape.taints) taint.AddTo(&builder);
-  builder.Add(int64_t{shape.unschedulable});
-  shape.fingerprint = builder.Finish();
+  return CompleteNodeShape(std::move(shape), names);
+}
+
+NodeShape Retainted(NodeShape shape, std::vector<Taint> taints, bool unschedulable) {
+  shape.taints = std::move(taints);
+  shape.unschedulable = unschedulable;
+  SetFingerprint(&shape);
   return shape;
 }
 
-void SetDeclaredFeatures(std::vector<std::string> features, NodeShape* shape) {
-  std::sort(features.begin(), features.end());
-  features.erase(std::unique(features.begin(), features.end()), features.end());
-  for (const std::string& feature : features) {
-    AddToFingerprint("declared feature", feature, &shape->fingerprint);
-  }
-  shape->declared_features = std::move(features);
-}
-
-void SetUnknownField(std::string field, NodeShape* shape) {
-  if (field.empty()) return;
-  AddToFingerprint("unknown field", field, &shape->fingerprint);
-  shape->unknown_field = std::move(field);
-}
-
-void SetCsiNode(std::string model, NodeShape* shape) {
-  AddToFingerprint("CSINode", model, &shape->fingerprint);
-  shape->csi_node = std::move(model);
+NodeShape WithCsiNodeOf(NodeShape shape, std::string model) {
+  shape.csi_node = std::move(model);
+  SetFingerprint(&shape);
+  return shape;
 }
 
 }  // namespace loadline

@@ -96,22 +96,28 @@ struct NodeShape {
   std::string csi_node;
   // As PodRules::unknown_field.
   std::string unknown_field;
-  // As in PodShape.
+  // Hash of all of the above but taints, schedulability and CSINode, with resources by name.
+  uint64_t base_fingerprint = 0;
+  // Likewise of all of the above.
   uint64_t fingerprint = 0;
 
   friend bool operator==(const NodeShape&, const NodeShape&) = default;
 };
 
-// Works out the fingerprint. `labels` come without the hostname.
+// Sorts the declared features and works out the fingerprints of a shape of which all else is set. Labels come
+// without the hostname.
+NodeShape CompleteNodeShape(NodeShape shape, const ResourceNames& names);
+
+// Returns the complete shape of a node that has nothing else.
 NodeShape MakeNodeShape(ResourceAmounts allocatable, const ResourceNames& names, Labels labels = {},
                         std::vector<Taint> taints = {}, bool unschedulable = false);
 
-// What few nodes have. Each changes the fingerprint, and is called at most once, in this order, behind
-// MakeNodeShape().
-void SetDeclaredFeatures(std::vector<std::string> features, NodeShape* shape);
-void SetUnknownField(std::string field, NodeShape* shape);
-// Makes it the shape of a planned node that will have what the CSINode of `model` has.
-void SetCsiNode(std::string model, NodeShape* shape);
+// Returns a copy of a complete shape with these taints and this schedulability: the only way to copy a shape
+// in part, so that whatever else a node has goes with it.
+NodeShape Retainted(NodeShape shape, std::vector<Taint> taints, bool unschedulable);
+
+// Returns a copy that is a planned node, which will have what the CSINode of `model` has.
+NodeShape WithCsiNodeOf(NodeShape shape, std::string model);
 
 }  // namespace loadline
 

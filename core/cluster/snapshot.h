@@ -30,9 +30,6 @@
 
 namespace loadline {
 
-// The taint, with effect NoSchedule, of a node that is about to be deleted. Its value is a time.
-inline constexpr char kToBeDeletedTaint[] = "ToBeDeletedByClusterAutoscaler";
-
 // A pod on a node. Text lies in the cluster state or in the snapshot.
 struct SnapshotPod {
   int32_t shape = -1;  // see Snapshot::pod_shape()

@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/cluster/node_annotations.h"
+#include "core/cluster/startup_taints.h"
 #include "core/drain/node_reason.h"
 
 namespace loadline {

@@ -16,9 +16,6 @@ namespace loadline {
 
 enum class NodeReason;  // see node_reason.h
 
-// A taint of Cluster Autoscaler as kToBeDeletedTaint; its value is a time in seconds since 1970.
-inline constexpr char kDeletionCandidateTaint[] = "DeletionCandidateOfClusterAutoscaler";
-
 // Flags of Cluster Autoscaler, with its defaults.
 struct EligibilityOptions {
   double utilization_threshold = 0.5;

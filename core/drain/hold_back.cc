@@ -117,8 +117,7 @@ std::vector<bool> NominatedTo(std::span<const PlannedNode> planned, const DrainP
 
 // A copy of a node that goes, without the pods that move.
 NodeIndex AddEmptied(const PlannedNode& planned, const ClusterState& cluster, Snapshot* snapshot) {
-  NodeShape shape = cluster.node_shape(planned.slot);
-  SetCsiNode(snapshot->name(planned.node), &shape);
+  NodeShape shape = WithCsiNodeOf(cluster.node_shape(planned.slot), snapshot->name(planned.node));
   const NodeIndex copy = snapshot->AddNode({absl::StrCat(snapshot->name(planned.node), "/emptied"),
                                             std::move(shape), cluster.hostname(planned.slot)});
   const std::span<const NodePods::Pod> pods = cluster.pods(planned.slot).pods();

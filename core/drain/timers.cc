@@ -1,5 +1,6 @@
 #include "core/drain/timers.h"
 
+#include "core/cluster/startup_taints.h"
 #include "core/drain/eligibility.h"
 
 namespace loadline {

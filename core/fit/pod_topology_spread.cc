@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/cluster/identity.h"
+#include "core/cluster/startup_taints.h"
 #include "core/fit/filters.h"
 
 namespace loadline {

@@ -24,6 +24,10 @@ void ForgetFutureTimes(int64_t now_ms, LoopMemory* memory) {
   for (MoveUnderWay& move : memory->moves) move.at_ms = std::min(move.at_ms, now_ms);
   for (auto& [node, since_ms] : memory->resting_since_ms) since_ms = std::min(since_ms, now_ms);
   for (auto& [node, tried_ms] : memory->soft_taint_tried_ms) tried_ms = std::min(tried_ms, now_ms);
+  for (auto& [of, purchase] : memory->purchases) {
+    if (purchase.asked_ms.has_value()) purchase.asked_ms = std::min(*purchase.asked_ms, now_ms);
+    purchase.until_ms = std::min(purchase.until_ms, now_ms + kMostVainMs);
+  }
   for (auto& [uid, since_s] : memory->unneeded_since_s) since_s = std::min(since_s, now_ms / 1000);
   for (auto& [group, size] : memory->sizes) {
     if (size.locked_ms.has_value()) size.locked_ms = std::min(*size.locked_ms, now_ms);

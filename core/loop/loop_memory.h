@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -61,6 +62,28 @@ struct MoveUnderWay {
   std::vector<Place> places;  // sorted by pod
   friend bool operator==(const MoveUnderWay&, const MoveUnderWay&) = default;
 };
+// What a group has grown by for pods that are alike.
+struct Purchase {
+  // When it was asked for, as long as no node that has come since was judged; the first time counts.
+  std::optional<int64_t> asked_ms;
+  // How often nodes did not take the pods, and until when the group does not grow for them.
+  int64_t failures = 0;
+  int64_t until_ms = 0;
+  // Fingerprints: of the model of the group when it was asked for, and when a node refused the pods; and of
+  // this node, its key and its shape.
+  uint64_t model_asked = 0;
+  uint64_t model_judged = 0;
+  uint64_t node = 0;
+  uint64_t node_shape = 0;
+  friend bool operator==(const Purchase&, const Purchase&) = default;
+};
+inline constexpr size_t kMostPurchases = 1'000;
+// How long nodes that were asked for may take until they count as not having come.
+inline constexpr int64_t kPurchaseAgeMs = int64_t{2} * 3600 * 1000;
+// A group does not grow for pods in vain for at most so long. Chosen so that a machine a day shows that
+// nothing has changed.
+inline constexpr int64_t kMostVainMs = int64_t{24} * 3600 * 1000;
+
 // Moves with more are not carried out.
 inline constexpr size_t kMostMoves = 100;
 inline constexpr size_t kMostNodesOfMoves = 10'000;  // each of known, came, onto and remove, of all moves
@@ -114,6 +137,8 @@ struct LoopMemory {
   std::optional<KeptSlack> slack;
   // By key of a node whose soft taint is still to change: when a loop last heard that this was tried.
   absl::btree_map<uint64_t, int64_t> soft_taint_tried_ms;
+  // By FleetKey() of the group and fingerprint of the pods' shape.
+  absl::btree_map<std::pair<uint64_t, uint64_t>, Purchase> purchases;
   friend bool operator==(const LoopMemory&, const LoopMemory&) = default;
 };
 

@@ -112,6 +112,38 @@ MoveUnderWay ReadMove(StateReader* in) {
   return move;
 }
 
+void WritePurchases(const LoopMemory& memory, StateWriter* out) {
+  const size_t size = std::min(memory.purchases.size(), kMostPurchases);
+  out->Number(size);
+  auto at = memory.purchases.begin();
+  for (size_t i = 0; i < size; ++i, ++at) {
+    const Purchase& purchase = at->second;
+    for (const uint64_t key : {at->first.first, at->first.second}) out->Key(key);
+    out->Optional(purchase.asked_ms);
+    out->Number(static_cast<uint64_t>(purchase.failures));
+    out->Number(static_cast<uint64_t>(purchase.until_ms));
+    for (const uint64_t key :
+         {purchase.model_asked, purchase.model_judged, purchase.node, purchase.node_shape})
+      out->Key(key);
+  }
+}
+
+void ReadPurchases(StateReader* in, LoopMemory* memory) {
+  const uint64_t size = in->Below(kMostPurchases + 1);
+  for (uint64_t i = 0; i < size && in->ok(); ++i) {
+    const uint64_t group = in->Key();
+    const uint64_t pods = in->Key();
+    Purchase purchase;
+    purchase.asked_ms = in->Optional();
+    purchase.failures = in->Time();
+    purchase.until_ms = in->Time();
+    for (uint64_t* const key :
+         {&purchase.model_asked, &purchase.model_judged, &purchase.node, &purchase.node_shape})
+      *key = in->Key();
+    if (!memory->purchases.emplace(std::pair(group, pods), purchase).second) in->Fail();
+  }
+}
+
 std::string Payload(const LoopMemory& memory) {
   StateWriter out;
   out.Text(EncodeFleetState(memory.fleet));
@@ -137,6 +169,7 @@ std::string Payload(const LoopMemory& memory) {
   WriteSizes(memory.sizes, kMostSizeBytes, &out);
   WriteSlack(memory.slack, kMostSlackBytes, &out);
   WriteTimes(memory.soft_taint_tried_ms, kMostSoftTaintsTried, &out);
+  WritePurchases(memory, &out);
   constexpr size_t kBytesOfTimer = 8 + 6;  // a key, and seconds below 2^42
   const size_t left = kMostLoopMemoryBytes - kMemoryHeaderBytes -
                       std::min(out.bytes().size() + 8, kMostLoopMemoryBytes - kMemoryHeaderBytes);
@@ -196,6 +229,7 @@ absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes) {
     memory.slack = ReadSlack(&in);
   }
   if (version >= 6) ReadTimes(kMostSoftTaintsTried, &in, &memory.soft_taint_tried_ms);
+  if (version >= 7) ReadPurchases(&in, &memory);
   ReadTimes(kMostTimers, &in, &memory.unneeded_since_s);
   if (!in.ok() || !in.AtEnd()) return refused("is made up: it holds what no state holds");
   return memory;

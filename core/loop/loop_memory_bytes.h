@@ -12,9 +12,10 @@
 namespace loadline {
 
 // 4 bytes "LLLM", the version, a checksum of what follows, and that: keys of 8 bytes, numbers as varints.
-inline constexpr int kLoopMemoryVersion = 6;
+inline constexpr int kLoopMemoryVersion = 7;
 // Up to this one older bytes are read: a new version of the program goes on from them.
-inline constexpr int kOldestLoopMemoryVersion = 4;  // knows nothing of sizes, slack and soft taints
+inline constexpr int kOldestLoopMemoryVersion =
+    4;  // knows nothing of sizes, slack, soft taints and purchases
 // What no memory outgrows: so much a ConfigMap holds, with its names.
 inline constexpr size_t kMostLoopMemoryBytes = (1 << 20) - (16 << 10);
 inline constexpr size_t kMostGroupNameBytes = 512;

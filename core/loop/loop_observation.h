@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/startup_taints.h"
 #include "core/fleet/fleet.h"
 
 namespace loadline {
@@ -82,6 +83,7 @@ struct LoopOutcomes {
 // What holds for all groups.
 struct ObserveOptions {
   FleetOptions fleet;
+  StartupTaints startup_taints;
   // Actions are carried out; else they are only told of.
   bool acts = true;
   bool grows = true;            // growth, and what becomes of machines, is decided here

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/fleet/look.h"
 #include "core/fleet/texts.h"
@@ -27,22 +28,27 @@ std::vector<Slot> NodesAt(const std::vector<Slot>& nodes, const std::vector<int3
   return at;
 }
 
-void CountStarted(const ClusterState& cluster, Slot slot, int64_t* ready, int64_t* unready) {
-  ++*(HasStarted(cluster, slot) ? ready : unready);
+void CountStarted(const ClusterState& cluster, Slot slot, const StartupTaints& names, int64_t* ready,
+                  int64_t* unready) {
+  ++*(HasStarted(cluster, slot, names) ? ready : unready);
 }
 
 GroupSight SightOf(const ClusterState& cluster, const CloudGroup& group, const FleetGroupView& view,
-                   const std::vector<int32_t>& machines, const std::vector<Slot>& nodes, bool gives_up) {
+                   const std::vector<int32_t>& machines, const std::vector<Slot>& nodes,
+                   const ObserveOptions& options) {
   GroupSight sight;
   std::vector<Slot> started = NodesAt(nodes, view.started);
-  for (const Slot slot : started) CountStarted(cluster, slot, &sight.ready, &sight.unready);
-  std::vector<Slot> lacking = NodesAt(nodes, view.lacking);
-  std::sort(lacking.begin(), lacking.end());
-  sight.example = BestExample(cluster, started, lacking);
+  for (const Slot slot : started)
+    CountStarted(cluster, slot, options.startup_taints, &sight.ready, &sight.unready);
+  sight.examples = started;
+  for (const Slot slot : NodesAt(nodes, view.not_started)) sight.examples.push_back(slot);
+  sight.lacking = NodesAt(nodes, view.lacking);
+  absl::c_sort(sight.examples);
+  absl::c_sort(sight.lacking);
   if (group.problem.empty()) sight.nodes = std::move(started);
   sight.upcoming = view.starting + view.coming;
   sight.target = group.target;
-  if (gives_up) {
+  if (options.acts && options.grows) {
     sight.delete_failed = MachinesAt(machines, view.delete_failed);
     sight.delete_late = MachinesAt(machines, view.delete_late);
     sight.take_back = view.take_back;
@@ -126,6 +132,19 @@ void Warn(const ClusterState& cluster, const LoopObservation& seen, const SeenFl
   }
 }
 
+// The price stays that of what the cloud says of new nodes: a node tells nothing of its capacity here.
+void SetModel(const ClusterState& cluster, const GroupSight& of, bool cloud_template,
+              const StartupTaints& startup_taints, const ResourceNames& names, LoopGroup* group) {
+  if (!group->node.has_value()) return;
+  const bool is_stated = cloud_template || of.examples.empty();
+  std::optional<NodeModel> model = ModelOfNewNode(
+      cluster, {is_stated ? &*group->node : nullptr, of.examples, of.lacking}, startup_taints, names);
+  group->node = std::move(model->shape);
+  group->model_source = model->source;
+  group->model_nodes = model->nodes;
+  group->model_zones = std::move(model->zones);
+}
+
 }  // namespace
 
 LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, const LoopOutcomes& outcomes,
@@ -136,7 +155,7 @@ LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, 
   LoopSight sight;
   sight.marked =
       JudgeMarks(cluster, seen, MachinesOfMarks(seen), options.fleet.deletion_patience_ms, now_ms, *memory);
-  const SeenFleet fleet = SeeFleet(cluster, seen, sight.marked.going);
+  const SeenFleet fleet = SeeFleet(cluster, seen, options.startup_taints, sight.marked.going);
   const FleetOutcomes ended = TakeActionOutcomes(outcomes, seen, memory);
   sight.fleet = LookAtFleet(&fleet.told, ended, options.fleet, now_ms, &memory->fleet);
   sight.max_new_nodes = MostNewNodes(cluster, options, sight.fleet);
@@ -145,11 +164,10 @@ LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, 
   if (sight.held.empty() && sight.max_new_nodes == 0) {
     sight.held = absl::StrCat("the cluster may have ", options.max_nodes_total, " nodes in all");
   }
-  const bool gives_up = options.acts && options.grows;
   for (size_t i = 0; i < seen.groups.size(); ++i) {
     const FleetGroupView& view = sight.fleet.groups[i];
     GroupSight& group = sight.groups.emplace_back(
-        SightOf(cluster, seen.groups[i], view, fleet.machines[i], fleet.nodes[i], gives_up));
+        SightOf(cluster, seen.groups[i], view, fleet.machines[i], fleet.nodes[i], options));
     group.held = WhyHeld(seen.groups[i], group, view, sight);
     group.swappable = Swappable(seen.groups[i], view, options, *memory);
     std::copy_if(fleet.nodes[i].begin(), fleet.nodes[i].end(), std::back_inserter(group.going),
@@ -167,7 +185,8 @@ LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, 
     sight.not_started.push_back(fleet.others[static_cast<size_t>(position)]);
   }
   for (size_t i = 0; i < fleet.others.size(); ++i) {
-    if (!starts[i]) CountStarted(cluster, fleet.others[i], &sight.nodes.ready, &sight.nodes.unready);
+    if (starts[i]) continue;
+    CountStarted(cluster, fleet.others[i], options.startup_taints, &sight.nodes.ready, &sight.nodes.unready);
   }
   sight.nodes.all = cluster.node_count();
   std::sort(sight.not_started.begin(), sight.not_started.end());
@@ -178,14 +197,13 @@ LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, 
 std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopSight& sight) {
   std::vector<ShownNode> shown;
   std::vector<Slot> abandoned;
-  const ResourceNames& names = cluster.resource_names();
   for (const NodeMark& mark : sight.marked.abandoned) {
     abandoned.push_back(mark.slot);
-    shown.push_back({mark.slot, WithoutMark(cluster.node_shape(mark.slot), mark, names)});
+    shown.push_back({mark.slot, WithoutMark(cluster.node_shape(mark.slot), mark)});
   }
   for (const Slot slot : sight.not_started) {
     if (std::binary_search(abandoned.begin(), abandoned.end(), slot)) continue;
-    shown.push_back({slot, WithoutPlace(cluster.node_shape(slot), names)});
+    shown.push_back({slot, WithoutPlace(cluster.node_shape(slot))});
   }
   return shown;
 }
@@ -207,11 +225,7 @@ void UseSight(const LoopSight& sight, const std::vector<bool>& cloud_template, c
     group.max_nodes = group.drain.target + of.room;
     group.blocked_reason = of.held;
     group.not_begun = of.swappable;
-    // What clouds say of new nodes is less exact than a node that is there; but the price is that of what
-    // they say, since a node tells nothing of its capacity here.
-    if (of.example.has_value() && group.node.has_value() && (of.example->good || !cloud_template[i])) {
-      group.node = LikeNew(cluster.node_shape(of.example->slot), problem->names);
-    }
+    SetModel(cluster, of, cloud_template[i], problem->startup_taints, problem->names, &group);
   }
   problem->growth.max_new_nodes = sight.max_new_nodes;
 }

@@ -28,8 +28,10 @@ struct GroupSight {
   int64_t target = 0;       // of the cloud, once the machines that are given up now are gone
   int64_t room = 0;         // how many nodes it may have more
   std::string held;         // why it may not grow; empty: it may
-  // What shows what new nodes are like. nullopt: it has no node.
-  std::optional<NodeExample> example;
+  // What shows what new nodes will be: nodes that do not leave, whether or not they have started, and those
+  // of them that lack devices of the group; sorted.
+  std::vector<Slot> examples;
+  std::vector<Slot> lacking;
   // Positions in CloudGroup::machines of those to delete now, and by how many nodes to lower the target.
   std::vector<int32_t> delete_failed;
   std::vector<int32_t> delete_late;
@@ -74,8 +76,8 @@ struct ShownNode {
 std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopSight& sight);
 
 // Fills in what a plan reads of machines and groups: groups, their nodes and targets, models of new nodes,
-// and the limit of new nodes. The groups are there already, with what the cloud says of new nodes;
-// `cloud_template`: by group, whether it says so itself. The cluster is as it was observed.
+// and the limit of new nodes. The groups are there already, with a node that shows what new ones are like;
+// `cloud_template`: by group, whether the cloud says so itself. The cluster is as it was observed.
 void UseSight(const LoopSight& sight, const std::vector<bool>& cloud_template, const ClusterState& cluster,
               LoopProblem* problem);
 

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "core/cluster/startup_taints.h"
 #include "core/drain/being_deleted.h"
 #include "core/expand/node_limits.h"
 #include "core/loop/loop_resources.h"
@@ -120,12 +121,8 @@ std::vector<NodeIndex> Untaint(const LoopProblem& problem, const LoopPlan& plan,
       const NodeShape& shape = snapshot->node_shape(node);
       std::vector<Taint> taints = shape.taints;
       std::erase_if(taints, [](const Taint& taint) { return taint.key == kRemovalTaint; });
-      NewNode without{snapshot->name(node),
-                      MakeNodeShape(shape.allocatable, problem.names, shape.labels, std::move(taints),
-                                    shape.unschedulable),
+      NewNode without{snapshot->name(node), Retainted(shape, std::move(taints), shape.unschedulable),
                       problem.drain.cluster->hostname(slot), slot};
-      SetDeclaredFeatures(shape.declared_features, &without.shape);
-      SetUnknownField(shape.unknown_field, &without.shape);
       const std::span<const SnapshotPod> there = snapshot->pods(node);
       const std::vector<SnapshotPod> pods(there.begin(), there.end());
       snapshot->RemoveNode(node);

@@ -13,7 +13,9 @@
 #include "absl/container/btree_map.h"
 #include "absl/strings/string_view.h"
 #include "core/base/work_budget.h"
+#include "core/cluster/node_model.h"
 #include "core/cluster/snapshot.h"
+#include "core/cluster/startup_taints.h"
 #include "core/consolidate/consolidator.h"
 #include "core/drain/drain_group.h"
 #include "core/drain/planner.h"
@@ -42,6 +44,10 @@ struct LoopGroup {
   int64_t max_nodes = 0;
   // nullopt: not known, and the group does not grow.
   std::optional<NodeShape> node;
+  // How it is known: see NodeModel.
+  ModelSource model_source = ModelSource::kStated;
+  int64_t model_nodes = 0;
+  std::vector<std::string> model_zones;
   // What one node costs; nullopt: not known, and the group grows by a ranking only.
   std::optional<double> usd_per_hour;
   // Where that comes from, and what else a ranking reads of the node.
@@ -104,7 +110,12 @@ struct LoopProblem {
   std::vector<WaitingPods> size_pods;
   // Pods that wait, those of one priority in any order.
   std::vector<PendingPods> pending;
+  // Fingerprints of their shapes as they were asked about, and by group of LoopGroup::node: HoldVainGrowth()
+  // fills them in.
+  std::vector<uint64_t> pending_shapes;
+  std::vector<uint64_t> model_keys;
   std::vector<IncomingPod> daemons;  // each new node carries those that fit it
+  StartupTaints startup_taints;      // beside the well-known ones
   // Names that the shapes of groups and pods refer to: those of the cluster, with names added.
   ResourceNames names;
   PlanOptions growth;

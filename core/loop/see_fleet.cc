@@ -10,15 +10,14 @@
 #include "absl/strings/match.h"
 #include "core/drain/eligibility.h"
 #include "core/fleet/fleet_state.h"
-#include "core/loop/planned_nodes.h"
 
 namespace loadline {
 namespace {
 
-FleetNode SeenNode(const ClusterState& cluster, Slot slot, bool leaving) {
+FleetNode SeenNode(const ClusterState& cluster, Slot slot, const StartupTaints& names, bool leaving) {
   FleetNode node;
   node.created_ms = std::max<int64_t>(0, cluster.traits(slot).created_s.value_or(0)) * 1000;
-  node.ready = HasStarted(cluster, slot);
+  node.ready = HasStarted(cluster, slot, names);
   node.leaving = leaving;
   node.devices = DevicesOf(cluster.node_shape(slot).allocatable, cluster.resource_names());
   return node;
@@ -71,10 +70,8 @@ class ListedOnce {
 
 }  // namespace
 
-bool HasStarted(const ClusterState& cluster, Slot slot) {
-  const std::vector<Taint>& taints = cluster.node_shape(slot).taints;
-  return IsReady(cluster, slot) && std::none_of(taints.begin(), taints.end(),
-                                                [](const Taint& taint) { return IsStartupTaint(taint.key); });
+bool HasStarted(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
+  return IsReady(cluster, slot) && !HasTaintOf(TaintKind::kStartup, cluster.node_shape(slot), names);
 }
 
 std::vector<uint64_t> DevicesOf(const ResourceAmounts& amounts, const ResourceNames& names) {
@@ -106,7 +103,8 @@ absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& s
   return listed;
 }
 
-SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std::span<const Slot> going) {
+SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, const StartupTaints& names,
+                   std::span<const Slot> going) {
   SeenFleet fleet;
   fleet.told.first = seen.first;
   absl::flat_hash_set<absl::string_view> shrinking;
@@ -132,7 +130,7 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std
       const bool has_node = machine.node.has_value() && cluster.Occupied(*machine.node);
       if (has_node) {
         const Slot slot = *machine.node;
-        as.node = SeenNode(cluster, slot, std::binary_search(going.begin(), going.end(), slot));
+        as.node = SeenNode(cluster, slot, names, std::binary_search(going.begin(), going.end(), slot));
       }
       machines.push_back(static_cast<int32_t>(i));
       nodes.push_back(has_node ? *machine.node : Slot{-1});
@@ -144,7 +142,7 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     const Slot slot{i};
     if (!cluster.Occupied(slot) || listed.HasMachine(slot)) continue;
-    fleet.told.other_nodes.push_back(SeenNode(cluster, slot, /*leaving=*/false));
+    fleet.told.other_nodes.push_back(SeenNode(cluster, slot, names, /*leaving=*/false));
     fleet.others.push_back(slot);
   }
   return fleet;

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/startup_taints.h"
 #include "core/fleet/fleet.h"
 #include "core/loop/loop_observation.h"
 
@@ -38,13 +39,14 @@ struct SeenFleet {
 };
 
 // `going`: nodes that are being deleted, sorted. Cost: O(nodes * their resources + machines).
-SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, std::span<const Slot> going);
+SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, const StartupTaints& names,
+                   std::span<const Slot> going);
 
 // The state of the machine of each marked node that has one which is listed.
 absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& seen);
 
 // Whether pods may go to a node: it is ready, and carries no taint that goes when it has started.
-bool HasStarted(const ClusterState& cluster, Slot slot);
+bool HasStarted(const ClusterState& cluster, Slot slot, const StartupTaints& names);
 
 // Fingerprints of the names of extended resources of which these are more than 0, in order.
 std::vector<uint64_t> DevicesOf(const ResourceAmounts& amounts, const ResourceNames& names);

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "core/cluster/snapshot.h"
+#include "core/cluster/startup_taints.h"
 #include "core/drain/eligibility.h"
 
 namespace loadline {

@@ -210,6 +210,11 @@ std::optional<int64_t> NextLookMs(const LoopMemory& memory, const LoopObservatio
   NoteFleet(memory.fleet, options, &next);
   for (const auto& [node, since_ms] : memory.abandoned_since_ms) next.Note(since_ms + kHandOverMs);
   for (const auto& [group, refused_ms] : memory.swap_refused_ms) next.Note(refused_ms + kSwapRefusedForMs);
+  for (const auto& [of, purchase] : memory.purchases) {
+    next.Note(purchase.asked_ms, kPurchaseAgeMs);
+    next.Note(purchase.until_ms);
+    next.Note(purchase.until_ms + kMostVainMs);
+  }
   // Until then the cloud may come to say that it deletes them.
   for (const NodeMark& mark : told.marks) {
     if (mark.deleting_s > 0) next.Note(mark.deleting_s * 1000 + options.deletion_patience_ms);
@@ -219,7 +224,7 @@ std::optional<int64_t> NextLookMs(const LoopMemory& memory, const LoopObservatio
   });
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     // What groups with devices come to offer depends on how old their nodes are.
-    if (!cluster.Occupied(Slot{i}) || (!has_devices && HasStarted(cluster, Slot{i}))) continue;
+    if (!cluster.Occupied(Slot{i}) || (!has_devices && HasStarted(cluster, Slot{i}, {}))) continue;
     next.Note(cluster.traits(Slot{i}).created_s.value_or(0) * 1000 + options.startup_ms);
   }
   return next.first_ms();

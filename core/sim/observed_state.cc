@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/cluster/node_annotations.h"
+#include "core/cluster/startup_taints.h"
 #include "core/drain/eligibility.h"
 #include "core/sim/observed_cluster.h"
 
@@ -107,16 +108,14 @@ const NodeShape& ObservedCluster::ShapeOfNode(int32_t group, const NodeSeen& see
     taints.push_back(SimStartupTaints()[static_cast<size_t>(seen.startup_taint)]);
   }
   const bool unschedulable = (seen.bits & kReclaimed) != 0 || marked(SimMark::kCordon);
-  shape = std::make_unique<const NodeShape>(
-      MakeNodeShape(made.allocatable, shapes_.names(), made.labels, std::move(taints), unschedulable));
+  shape = std::make_unique<const NodeShape>(Retainted(std::move(made), std::move(taints), unschedulable));
   return *shape;
 }
 
 NodeShape ObservedCluster::WithSoftTaint(const NodeShape& shape, int64_t since_s) const {
   std::vector<Taint> taints = shape.taints;
   taints.push_back({kDeletionCandidateTaint, absl::StrCat(since_s), "PreferNoSchedule"});
-  return MakeNodeShape(shape.allocatable, shapes_.names(), shape.labels, std::move(taints),
-                       shape.unschedulable);
+  return Retainted(shape, std::move(taints), shape.unschedulable);
 }
 
 bool ObservedCluster::WriteStatuses() {

@@ -11,6 +11,7 @@
 #include "core/loop/loop_memory_bytes.h"
 #include "core/loop/loop_timers.h"
 #include "core/loop/replacement.h"
+#include "core/loop/vain_growth.h"
 
 namespace loadline {
 namespace {
@@ -184,6 +185,7 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   UseRememberedMoves(leader_->memory, options_.fleet.after_add_ms, NowMs(), &problem_.replacement);
   problem_.downscale_order = leader_->memory.downscale_order;
   UseKeptSlack(leader_->memory, problem_.decisions, &leader_->slack);
+  HoldVainGrowth(options_.fleet.back_off, NowMs(), seen_.snapshot(), budget, &problem_, &leader_->memory);
   plan_ = PlanLoop(problem_, {&leader_->slack, &leader_->drain, &leader_->consolidator}, seen_.snapshot(),
                    budget);
   NoteInLog(plan_.replacement, world_.now_ms(), &moves_);
@@ -193,6 +195,7 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   NoteBatch(plan_, NowMs(), &leader_->memory);
   NoteTimers(plan_, seen_.state(), &leader_->memory);
   NoteMoves(plan_, &leader_->memory);
+  NoteGrowthForPods(problem_, plan_, NowMs(), &leader_->memory);
   NoteDownscaleOrder(plan_, seen_.state(), &leader_->memory);
   NoteKept(problem_, plan_, leader_->slack, &leader_->memory);
   StateDeletionCosts();

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/cluster/node_annotations.h"
+#include "core/cluster/startup_taints.h"
 #include "core/size/free_room.h"
 #include "core/size/memberships.h"
 

@@ -16,7 +16,6 @@
 namespace loadline {
 
 // Taints of Escalator. The value of the first is when it was put on, in seconds since 1970.
-inline constexpr char kRemovalTaint[] = "atlassian.com/escalator";
 inline constexpr char kForceRemovalTaint[] = "atlassian.com/escalator-force";
 
 // A node group, and how it is sized. Nodes that carry all of pods.labels are its own.

@@ -114,8 +114,8 @@ class Starving {
 
   bool WouldFit(const PodShape& shape, const SizedGroup& group, NodeIndex newest) {
     const ScopedFork supposed(&snapshot_);
-    NodeShape like = snapshot_.node_shape(newest);  // a copy: the new node may move the shapes
-    SetCsiNode(snapshot_.name(newest), &like);
+    // A copy: the new node may move the shapes.
+    const NodeShape like = WithCsiNodeOf(snapshot_.node_shape(newest), snapshot_.name(newest));
     const NodeIndex node = AddNewNode(group.name, like, &snapshot_);
     const std::span<const SnapshotPod> there = snapshot_.pods(newest);
     const std::vector<SnapshotPod> pods(there.begin(), there.end());

@@ -39,7 +39,7 @@ GrowthSketch::Allowed SlackPlanner::AllowedFor(const SlackClassView* of, const P
   if (!turn->budget->Spend(static_cast<int64_t>(1 + shapes.size()))) return allowed;
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (of != nullptr) {
-      const SlackClassKey key = ClassOf(shapes[i], rooms_.label_keys(), rooms_.selected());
+      const SlackClassKey key = ClassOf(shapes[i], rooms_.rules());
       if (!MayBeOn(of->key, key)) continue;
     }
     const std::string resource = UnneededResource(shapes[i], pod, names, turn->question.options);

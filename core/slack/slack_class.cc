@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/fingerprint.h"
@@ -48,37 +47,26 @@ const LabelKeys& DefaultClassLabels() {
   return *kKeys;
 }
 
-bool IsPassing(const Taint& taint) {
-  for (const absl::string_view prefix :
-       {"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "ToBeDeletedByClusterAutoscaler",
-        "DeletionCandidateOfClusterAutoscaler", "startup-taint.cluster-autoscaler.kubernetes.io/",
-        "status-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/",
-        "karpenter.sh/disrupted", "karpenter.sh/unregistered", "atlassian.com/escalator"}) {
-    if (absl::StartsWith(taint.key, prefix)) return true;
-  }
-  return false;
-}
-
-bool TakesPlaceholders(const NodeShape& node) {
-  return !node.unschedulable && std::none_of(node.taints.begin(), node.taints.end(), [](const Taint& taint) {
-    return taint.Repels() && IsPassing(taint);
+bool TakesPlaceholders(const NodeShape& node, const StartupTaints& names) {
+  return !node.unschedulable && absl::c_none_of(node.taints, [&](const Taint& taint) {
+    return taint.Repels() && KindOfTaint(taint.key, names) != TaintKind::kLasting;
   });
 }
 
-SlackClassKey ClassOf(const NodeShape& node, const LabelKeys& label_keys, const LabelKeys& selected) {
+SlackClassKey ClassOf(const NodeShape& node, const SlackClassRules& rules) {
   SlackClassKey key;
   std::string type;
   for (const Label& label : node.labels) {
-    if (!std::binary_search(label_keys.begin(), label_keys.end(), label.key)) continue;
+    if (!absl::c_binary_search(rules.label_keys, label.key)) continue;
     key.labels.Set(label.key, label.value);
     const bool is_type = absl::c_linear_search(kInstanceTypes, label.key);
-    if (!is_type || std::binary_search(selected.begin(), selected.end(), label.key)) {
+    if (!is_type || absl::c_binary_search(rules.selected, label.key)) {
       key.needs.Set(label.key, label.value);
     }
     absl::StrAppend(is_type ? &type : &key.name, label.key, "=", label.value, ",");
   }
-  for (const Taint& taint : node.taints) {
-    if (taint.Repels() && !IsPassing(taint)) key.taints.push_back(taint);
+  for (const Taint& taint : LastingTaints(node.taints, rules.startup_taints)) {
+    if (taint.Repels()) key.taints.push_back(taint);
   }
   std::sort(key.taints.begin(), key.taints.end(), TaintBefore);
   for (const Taint& taint : key.taints) {

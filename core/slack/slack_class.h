@@ -8,6 +8,7 @@
 
 #include "core/base/cpu_memory.h"
 #include "core/cluster/shapes.h"
+#include "core/cluster/startup_taints.h"
 
 namespace loadline {
 
@@ -23,8 +24,15 @@ struct SlackClassKey {
   friend bool operator==(const SlackClassKey&, const SlackClassKey&) = default;
 };
 
-// `label_keys`: sorted labels that count, each once; `selected`: those among them that pods select nodes by.
-SlackClassKey ClassOf(const NodeShape& node, const LabelKeys& label_keys, const LabelKeys& selected);
+// What tells classes apart.
+struct SlackClassRules {
+  LabelKeys label_keys;          // labels that count, sorted, each once
+  LabelKeys selected;            // those among them that pods select nodes by
+  StartupTaints startup_taints;  // beside the well-known ones
+  friend bool operator==(const SlackClassRules&, const SlackClassRules&) = default;
+};
+
+SlackClassKey ClassOf(const NodeShape& node, const SlackClassRules& rules);
 
 // Where a placeholder may be. A pod of its class may be there as well: it tolerates the taints of its class,
 // and by labels that both lack or share nobody tells the nodes apart. Slack, drains and growth ask this and
@@ -38,12 +46,8 @@ PodRules PlaceholderRules(const SlackClassKey& of, const LabelKeys& absent);
 // Labels that count where pods select by none: architecture, operating system, zone and instance type.
 const LabelKeys& DefaultClassLabels();
 
-// A taint that comes and goes with the state of a node: of Kubernetes itself, of a cloud that still starts
-// the node, or of an autoscaler that is about to take it away. A node that has one takes no placeholders.
-bool IsPassing(const Taint& taint);
-
-// Whether placeholders may be on the node: schedulable, and without a passing taint that repels.
-bool TakesPlaceholders(const NodeShape& node);
+// Whether placeholders may be on the node: schedulable, and without a taint that repels and does not last.
+bool TakesPlaceholders(const NodeShape& node, const StartupTaints& names);
 
 // What a node has of both resources.
 CpuMemory CpuMemoryOf(const ResourceAmounts& amounts);

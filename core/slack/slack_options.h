@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "core/base/cpu_memory.h"
+#include "core/cluster/startup_taints.h"
 #include "core/slack/slack_class.h"
 #include "core/slack/slack_size.h"
 
@@ -58,6 +59,8 @@ struct SlackOptions {
   // Placeholders get a new size when those of the old one exceed what is wanted by this share, in
   // billionths, and by one placeholder. [0, 1000 * kWholeRate]
   int64_t size_tolerance = kWholeRate / 4;
+  // Beside the well-known ones; see startup_taints.h.
+  StartupTaints startup_taints;
   // Labels that tell classes apart, beside those that pods select nodes by. Sorted, each once.
   LabelKeys class_labels = DefaultClassLabels();
   std::vector<SlackClassRule> class_rules;

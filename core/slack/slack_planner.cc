@@ -88,7 +88,7 @@ void SlackPlanner::PutBack(const SlackState& state) {
   set_ = PlaceholderSet(lost);
   class_ids_.clear();
   for (size_t slot = 0; slot < rooms_.node_end(); ++slot) PutNode(slot);
-  set_labels_ = rooms_.label_keys();
+  set_labels_ = rooms_.rules().label_keys;
   next_id_ = state.next_id;
   excess_since_s_.clear();
   for (const SlackState::Excess& excess : state.excesses) excess_since_s_[excess.class_name] = excess.since_s;
@@ -98,7 +98,7 @@ void SlackPlanner::PutBack(const SlackState& state) {
       // Where nodes are classed by other labels than before, a placeholder is of the class that it is on.
       const SlackClass& there = rooms_.classes().at(rooms_.node(node).class_name);
       const auto owner = rooms_.classes().find(placeholder.owner);
-      if (owner == rooms_.classes().end() && state.class_labels != rooms_.label_keys()) {
+      if (owner == rooms_.classes().end() && state.class_labels != rooms_.rules().label_keys) {
         placeholder.owner = there.key.name;
       } else if (owner != rooms_.classes().end() && !MayBeOn(owner->second.key, there.key)) {
         placeholder.last_node = std::exchange(placeholder.node, "");
@@ -111,15 +111,15 @@ void SlackPlanner::PutBack(const SlackState& state) {
 void SlackPlanner::CatchUp(const SlackQuestion& question) {
   std::vector<size_t> changed = std::exchange(filled_, {});
   if (restored_.has_value()) selected_labels_ = restored_->selected_labels;
-  LabelKeys labels = question.options.class_labels;
+  SlackClassRules rules{question.options.class_labels, selected_labels_, question.options.startup_taints};
   for (const SlackClassRule& rule : question.options.class_rules) {
-    for (const Label& label : rule.labels) labels.push_back(label.key);
+    for (const Label& label : rule.labels) rules.label_keys.push_back(label.key);
   }
   cluster_ = question.cluster;
   const LoadLine line = question.fit != nullptr ? question.fit->load_line : LoadLine();
   const bool other_line = !(line == line_);
   line_ = line;
-  const bool all = rooms_.CatchUp(*question.cluster, labels, selected_labels_, &changed);
+  const bool all = rooms_.CatchUp(*question.cluster, rules, &changed);
   if (all || other_line || restored_.has_value()) {
     const SlackState state = State();
     restored_.reset();
@@ -136,7 +136,7 @@ void SlackPlanner::Remember(const std::vector<SlackClassView>& views) {
     for (const Label& label : view.key.labels) on_nodes.insert(label.key);
   }
   selected_labels_.clear();
-  for (const std::string& key : rooms_.selected()) {
+  for (const std::string& key : rooms_.rules().selected) {
     if (selected_labels_.size() < kMostRemembered && on_nodes.contains(key)) selected_labels_.push_back(key);
   }
 }

@@ -84,10 +84,10 @@ void SlackRooms::Clear() {
   daemon_sets_ = daemon_sets;
 }
 
-bool SlackRooms::CatchUp(const ClusterState& cluster, const LabelKeys& labels,
-                         const LabelKeys& selected_before, std::vector<size_t>* changed) {
+bool SlackRooms::CatchUp(const ClusterState& cluster, const SlackClassRules& rules,
+                         std::vector<size_t>* changed) {
   const auto events = cluster.changes(journal_);
-  bool all = !events.has_value();
+  bool all = !events.has_value() || rules.startup_taints != rules_.startup_taints;
   if (all || cluster.objects().version() != objects_version_) {
     const uint64_t daemon_sets = HashOfDaemonSets(cluster.objects());
     all = all || daemon_sets != daemon_sets_;  // which pods come with their node is worked out anew
@@ -98,6 +98,7 @@ bool SlackRooms::CatchUp(const ClusterState& cluster, const LabelKeys& labels,
   if (all) {
     const size_t before = nodes_.size();
     Clear();
+    rules_.startup_taints = rules.startup_taints;
     slots.resize(std::max(before, static_cast<size_t>(cluster.slot_end())));
     for (size_t i = 0; i < slots.size(); ++i) slots[i] = i;
   } else {
@@ -110,7 +111,7 @@ bool SlackRooms::CatchUp(const ClusterState& cluster, const LabelKeys& labels,
   for (const size_t slot : slots) Read(cluster, slot);
   numbers_.clear();
   Release();
-  if (UpdateKeys(labels, selected_before) && !all) {
+  if (UpdateKeys(rules) && !all) {
     all = true;
     slots.resize(nodes_.size());
     for (size_t i = 0; i < slots.size(); ++i) slots[i] = i;
@@ -138,7 +139,7 @@ void SlackRooms::Read(const ClusterState& cluster, size_t slot) {
   Node& node = nodes_[slot];
   node.present = true;
   node.name = std::string(cluster.name(at));
-  node.usable = TakesPlaceholders(shape) && cluster.traits(at).ready;
+  node.usable = TakesPlaceholders(shape, rules_.startup_taints) && cluster.traits(at).ready;
   node.allocatable = CpuMemoryOf(shape.allocatable);
   ReadPods(cluster, slot, &node);
   CountPods(node, 1);
@@ -237,25 +238,25 @@ void SlackRooms::Release() {
   unused_.clear();
 }
 
-bool SlackRooms::UpdateKeys(const LabelKeys& labels, const LabelKeys& selected_before) {
-  LabelKeys selected = selected_before;
+bool SlackRooms::UpdateKeys(const SlackClassRules& rules) {
+  LabelKeys selected = rules.selected;
   for (const auto& [key, count] : selecting_) selected.push_back(key);
   std::sort(selected.begin(), selected.end());
   selected.erase(std::unique(selected.begin(), selected.end()), selected.end());
-  LabelKeys keys = labels;
+  LabelKeys keys = rules.label_keys;
   keys.insert(keys.end(), selected.begin(), selected.end());
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  if (keys == label_keys_ && selected == selected_) return false;
-  label_keys_ = std::move(keys);
-  selected_ = std::move(selected);
+  if (keys == rules_.label_keys && selected == rules_.selected) return false;
+  rules_.label_keys = std::move(keys);
+  rules_.selected = std::move(selected);
   return true;
 }
 
 void SlackRooms::Classify(const ClusterState& cluster, size_t slot) {
   Node& node = nodes_[slot];
   if (!node.present) return;
-  SlackClassKey key = ClassOf(cluster.node_shape(Slot{static_cast<int32_t>(slot)}), label_keys_, selected_);
+  SlackClassKey key = ClassOf(cluster.node_shape(Slot{static_cast<int32_t>(slot)}), rules_);
   node.class_name = key.name;
   SlackClass& of = classes_[node.class_name];
   if (of.nodes++ == 0) of.key = std::move(key);

@@ -94,12 +94,11 @@ class SlackRooms {
   };
 
   // Reads what changed in the cluster, which is the same one each time, and appends the slots whose node may
-  // be another one than before to `changed`, with repeats. `labels`: class labels, sorted; `selected_before`:
-  // labels that count as if pods selected nodes by them. True: nodes may be of another class than before, or
-  // all is new; then all slots are there.
+  // be another one than before to `changed`, with repeats. Of `rules`, `selected` are labels that count as if
+  // pods selected nodes by them. True: nodes may be of another class than before, or all is new; then all
+  // slots are there.
   // Cost: O(pods on changed nodes); O(nodes) where pods select nodes by another set of labels than before.
-  bool CatchUp(const ClusterState& cluster, const LabelKeys& labels, const LabelKeys& selected_before,
-               std::vector<size_t>* changed);
+  bool CatchUp(const ClusterState& cluster, const SlackClassRules& rules, std::vector<size_t>* changed);
 
   const Node& node(size_t slot) const { return nodes_[slot]; }
   size_t node_end() const { return nodes_.size(); }
@@ -108,9 +107,8 @@ class SlackRooms {
   const SlackPod& pod(int32_t number) const { return pods_[static_cast<size_t>(number)]; }
   // Pods of an owner, by its UID, that are on nodes.
   int64_t PodsOf(const std::string& owner_uid) const;
-  // Class labels, with those that pods select nodes by.
-  const LabelKeys& label_keys() const { return label_keys_; }
-  const LabelKeys& selected() const { return selected_; }
+  // What tells classes apart: of labels, also those that pods select nodes by.
+  const SlackClassRules& rules() const { return rules_; }
   // Slots of nodes with pods that are placeholders, or that wish something.
   const absl::btree_set<size_t>& with_placeholders() const { return with_placeholders_; }
   const absl::btree_set<size_t>& with_wishes() const { return with_wishes_; }
@@ -124,7 +122,7 @@ class SlackRooms {
   void Declassify(size_t slot);
   void CountPods(const Node& node, int32_t sign);
   int32_t PodNumber(const PodShape& shape, const ClusterObjects& objects);
-  bool UpdateKeys(const LabelKeys& labels, const LabelKeys& selected_before);
+  bool UpdateKeys(const SlackClassRules& rules);
   void Release();
 
   int64_t journal_ = -1;
@@ -139,8 +137,7 @@ class SlackRooms {
   absl::flat_hash_map<int32_t, int32_t> numbers_;  // by shape of the cluster; within one CatchUp()
   absl::flat_hash_map<std::string, int64_t> pods_of_owner_;
   absl::btree_map<std::string, int64_t> selecting_;  // by label: pods that select by it
-  LabelKeys label_keys_;
-  LabelKeys selected_;
+  SlackClassRules rules_;
   absl::btree_set<size_t> with_placeholders_;
   absl::btree_set<size_t> with_wishes_;
 };

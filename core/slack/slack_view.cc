@@ -57,19 +57,14 @@ void ApplyRules(const SlackOptions& options, const std::vector<SlackGroup>* grou
 
 }  // namespace
 
-NodeShape WithoutPassing(NodeShape shape) {
-  std::erase_if(shape.taints, IsPassing);
-  shape.unschedulable = false;
-  return shape;
-}
-
 std::vector<SlackClassView> MakeViews(const SlackRooms& rooms, const SlackOptions& options,
                                       const std::vector<SlackGroup>* groups) {
   absl::btree_map<std::string, SlackClassView> views;
   for (const auto& [name, of] : rooms.classes()) views[name] = {of.key, &of, of.TypicalEmpty()};
   for (size_t i = 0; groups != nullptr && i < groups->size(); ++i) {
     const SlackGroup& group = (*groups)[i];
-    SlackClassKey key = ClassOf(WithoutPassing(group.shape), rooms.label_keys(), rooms.selected());
+    SlackClassKey key =
+        ClassOf(WithoutPassingTaints(group.shape, rooms.rules().startup_taints), rooms.rules());
     SlackClassView& view = views[key.name];
     view.groups.push_back(static_cast<int32_t>(i));
     if (!view.key.name.empty()) continue;
@@ -113,13 +108,14 @@ std::vector<NodeShape> ShapesOfNew(const ClusterState& cluster, const SlackRooms
     const auto [found, added] = first.try_emplace(node.class_name, slot);
     if (!added && node.name < rooms.node(found->second).name) found->second = slot;
   }
+  const StartupTaints& names = rooms.rules().startup_taints;
   std::vector<NodeShape> shapes;
   for (const GrowableNodes& growable : sketch.growable()) {
     if (growable.group >= 0) {
-      shapes.push_back(WithoutPassing((*groups)[static_cast<size_t>(growable.group)].shape));
+      shapes.push_back(WithoutPassingTaints((*groups)[static_cast<size_t>(growable.group)].shape, names));
     } else {
       const size_t slot = first.at(growable.class_name);
-      shapes.push_back(WithoutPassing(cluster.node_shape(Slot{static_cast<int32_t>(slot)})));
+      shapes.push_back(WithoutPassingTaints(cluster.node_shape(Slot{static_cast<int32_t>(slot)}), names));
     }
   }
   return shapes;

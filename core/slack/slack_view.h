@@ -46,9 +46,6 @@ struct SlackClassView {
   std::vector<int32_t> groups = {};
 };
 
-// The node as it is without what passes.
-NodeShape WithoutPassing(NodeShape shape);
-
 // By name. `groups`: nullptr where they are not known.
 std::vector<SlackClassView> MakeViews(const SlackRooms& rooms, const SlackOptions& options,
                                       const std::vector<SlackGroup>* groups);

@@ -225,6 +225,7 @@ v1::PlanLoopRequest LoopPart(const v1::PlanConsolidationRequest& request) {
   *part.mutable_daemon_pods() = request.daemon_pods();
   *part.mutable_drain() = request.drain();
   *part.mutable_fit() = request.fit();
+  *part.mutable_startup_taints() = request.startup_taints();
   part.set_max_nodes_total(request.max_nodes_total());
   return part;
 }

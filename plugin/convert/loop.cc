@@ -167,9 +167,16 @@ absl::StatusOr<v1::PlanDrainRequest> DrainPart(const v1::PlanLoopRequest& reques
 
 v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request) {
   v1::ScaleUpProblem growth;
-  for (const v1::LoopGroup& group : request.groups()) *growth.add_groups() = group.growth();
+  for (const v1::LoopGroup& group : request.groups()) {
+    v1::ScalableGroup* const message = growth.add_groups();
+    *message = group.growth();
+    // With the cloud's machines the loop finds out itself which nodes count.
+    message->clear_node_slots();
+    if (!request.has_fleet()) *message->mutable_node_slots() = group.scale_down().slots();
+  }
   *growth.mutable_daemon_pods() = request.daemon_pods();
   *growth.mutable_fit() = request.fit();
+  *growth.mutable_startup_taints() = request.startup_taints();
   growth.set_max_new_nodes(request.max_new_nodes());
   growth.set_max_nodes_total(request.max_nodes_total());
   growth.set_max_work(request.max_work());

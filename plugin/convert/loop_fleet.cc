@@ -17,6 +17,8 @@ namespace {
 constexpr int64_t kMaxMarkTimeS = int64_t{1} << 40;
 constexpr size_t kMaxUidBytes = 256;
 constexpr size_t kMostWarningBytes = 1024;
+constexpr int kMostModelZones = 16;
+constexpr size_t kMostZoneBytes = 63;
 
 absl::Status CheckOccupied(int32_t slot, const ClusterState& cluster) {
   if (slot >= 0 && cluster.Occupied(Slot{slot})) return absl::OkStatus();
@@ -227,6 +229,16 @@ v1::GroupSight EncodeGroupSight(const GroupSight& group, const FleetGroupView& v
   return message;
 }
 
+void EncodeModel(const LoopGroup& group, v1::GroupSight* message) {
+  if (!group.node.has_value()) return;
+  message->set_model_source(std::string(Name(group.model_source)));
+  message->set_model_nodes(group.model_nodes);
+  for (const std::string& zone : group.model_zones) {
+    if (message->model_zones_size() < kMostModelZones)
+      message->add_model_zones(Printable(zone, kMostZoneBytes));
+  }
+}
+
 void EncodeTarget(const LoopAction& action, const std::string& group, v1::ChangeTarget* message) {
   message->set_node_group(group);
   message->set_nodes(action.nodes);
@@ -292,6 +304,7 @@ absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& requ
   absl::StatusOr<FleetOptions> options = DecodeFleetOptions(message.options());
   if (!options.ok()) return Annotate(options.status(), "fleet.options");
   fleet.options = {*options,
+                   growth.startup_taints,
                    message.acts(),
                    decisions.scale_up,
                    message.swaps(),
@@ -321,6 +334,7 @@ v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopSight
   for (size_t i = 0; i < sight.groups.size(); ++i) {
     *answer.add_groups() = EncodeGroupSight(sight.groups[i], sight.fleet.groups[i]);
     answer.mutable_groups()->rbegin()->set_hold(EncodeHold(HoldOf(seen, sight, problem, plan, i)));
+    EncodeModel(problem.groups[i], &*answer.mutable_groups()->rbegin());
   }
   answer.set_nodes(sight.nodes.all);
   answer.set_ready_nodes(sight.nodes.ready);

@@ -49,13 +49,15 @@ absl::StatusOr<DecodedNode> NodeDecoder::DecodeBound(absl::string_view bytes) {
   for (const k8s::v1::Taint& taint : message_.spec().taints()) {
     taints.push_back({taint.key(), taint.value(), taint.effect()});
   }
-  DecodedNode node{HeldName(name),
-                   MakeNodeShape(ToAmounts(offered), resources_->names(), std::move(labels),
-                                 std::move(taints), message_.spec().unschedulable()),
+  NodeShape shape;
+  shape.allocatable = ToAmounts(offered);
+  shape.labels = std::move(labels);
+  shape.taints = std::move(taints);
+  shape.unschedulable = message_.spec().unschedulable();
+  shape.declared_features = {node_status.declared_features().begin(), node_status.declared_features().end()};
+  shape.unknown_field = UnknownFieldOf(message_);
+  DecodedNode node{HeldName(name), CompleteNodeShape(std::move(shape), resources_->names()),
                    std::move(hostname), ReadNodeTraits(message_)};
-  SetDeclaredFeatures({node_status.declared_features().begin(), node_status.declared_features().end()},
-                      &node.shape);
-  SetUnknownField(UnknownFieldOf(message_), &node.shape);
   if (!status.ok()) node.traits.unreadable = ReasonOf(status);
   return node;
 }

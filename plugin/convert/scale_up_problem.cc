@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "plugin/convert/pod.h"
 #include "plugin/convert/pod_identity.h"
 #include "plugin/convert/prices.h"
+#include "plugin/convert/startup_taints.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -129,15 +131,16 @@ std::vector<std::vector<size_t>> ByShape(const std::vector<DecodedPod>& read) {
   return groups;
 }
 
-absl::Status ReadTemplate(const v1::ScalableGroup& message, ResourceReader* resources, DecodedGroup* group) {
+absl::Status ReadTemplate(const v1::ScalableGroup& message, const StartupTaints& startup_taints,
+                          ResourceReader* resources, DecodedGroup* group) {
   NodeDecoder nodes(resources);
   absl::StatusOr<DecodedNode> node = nodes.Decode(message.template_node());
   if (!node.ok()) return Annotate(node.status(), "template_node", " ");
   absl::StatusOr<DecodedTemplate> priced = DecodeTemplate(message.template_node(), resources);
   if (!priced.ok()) return Annotate(priced.status(), "template_node", " ");
-  group->group.node.shape = std::move(node->shape);
   // A template that was made from a node of the group still has its name.
-  SetCsiNode(std::move(node->name), &group->group.node.shape);
+  group->group.node.shape =
+      WithCsiNodeOf(WithoutPassingTaints(node->shape, startup_taints), std::move(node->name));
   group->priced = std::move(priced->node);
   group->has_gpu = priced->has_gpu;
   group->has_template = true;
@@ -145,7 +148,8 @@ absl::Status ReadTemplate(const v1::ScalableGroup& message, ResourceReader* reso
 }
 
 // A group whose template cannot be read is left out: it is as one that has none.
-absl::StatusOr<DecodedGroup> DecodeGroup(const v1::ScalableGroup& message, ResourceReader* resources,
+absl::StatusOr<DecodedGroup> DecodeGroup(const v1::ScalableGroup& message,
+                                         const StartupTaints& startup_taints, ResourceReader* resources,
                                          LeftOutList* left_out) {
   absl::Status status = CheckName(message.node_group());
   if (status.ok() && message.node_group().empty()) status = Refused("is empty");
@@ -156,8 +160,10 @@ absl::StatusOr<DecodedGroup> DecodeGroup(const v1::ScalableGroup& message, Resou
   DecodedGroup group;
   group.group.node.name = message.node_group();
   group.group.size = {message.max_nodes(), message.current_nodes()};
+  group.template_is_node = message.template_is_node();
+  group.slots.assign(message.node_slots().begin(), message.node_slots().end());
   if (message.template_node().empty()) return group;
-  if (absl::Status read = ReadTemplate(message, resources, &group); !read.ok()) {
+  if (absl::Status read = ReadTemplate(message, startup_taints, resources, &group); !read.ok()) {
     left_out->Add(kNodeGroupKind, "", message.node_group(), ReasonOf(read));
     return group;
   }
@@ -172,7 +178,8 @@ absl::Status DecodeGroups(const v1::ScaleUpProblem& problem, ResourceReader* res
                           DecodedProblem* decoded) {
   std::set<std::string> names;
   for (int i = 0; i < problem.groups_size(); ++i) {
-    absl::StatusOr<DecodedGroup> group = DecodeGroup(problem.groups(i), resources, &decoded->left_out);
+    absl::StatusOr<DecodedGroup> group =
+        DecodeGroup(problem.groups(i), decoded->startup_taints, resources, &decoded->left_out);
     if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
     if (!names.insert(group->group.node.name).second) {
       return Refused(
@@ -225,6 +232,9 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
   absl::StatusOr<FitOptions> fit = DecodeFitOptions(problem.fit());
   if (!fit.ok()) return Annotate(fit.status(), "fit");
   decoded.fit = *std::move(fit);
+  absl::StatusOr<StartupTaints> startup_taints = DecodeStartupTaints(problem.startup_taints());
+  if (!startup_taints.ok()) return startup_taints.status();
+  decoded.startup_taints = *std::move(startup_taints);
   ResourceReader resources(&names, options);
   // What groups offer, and what is not counted, has its own names, whatever pods ask for.
   for (const std::string& name : decoded.fit.ignored_resources) names.InternForNode(name, options.names);
@@ -235,6 +245,27 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
   decoded.clamped_amounts = resources.clamped_amounts();
   decoded.names = std::move(names);
   return decoded;
+}
+
+absl::Status DeriveModels(const ClusterState& cluster, DecodedProblem* problem) {
+  for (size_t i = 0; i < problem->groups.size(); ++i) {
+    DecodedGroup& group = problem->groups[i];
+    std::vector<Slot> nodes;
+    for (const int32_t slot : group.slots) {
+      if (slot < 0 || !cluster.Occupied(Slot{slot})) {
+        return Refused(absl::StrCat("groups[", i, "]: node_slots: there is no node in ", slot));
+      }
+      nodes.push_back(Slot{slot});
+    }
+    if (!group.template_is_node) continue;  // the template says it all
+    group.model_source = ModelSource::kSingle;
+    if (!group.has_template || nodes.empty()) continue;
+    std::optional<NodeModel> model =
+        ModelOfNewNode(cluster, {nullptr, nodes, {}}, problem->startup_taints, problem->names);
+    group.group.node.shape = std::move(model->shape);
+    group.model_source = model->source;
+  }
+  return absl::OkStatus();
 }
 
 void SelectLabelKeys(View* view, DecodedProblem* problem) {

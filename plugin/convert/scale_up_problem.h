@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/cluster/left_out.h"
+#include "core/cluster/node_model.h"
+#include "core/cluster/startup_taints.h"
 #include "core/cluster/view.h"
 #include "core/expand/equivalence.h"
 #include "core/expand/plan.h"
@@ -25,7 +28,10 @@ inline constexpr int kMaxDaemonPods = 1'000;
 
 struct DecodedGroup {
   bool has_template = false;
-  PlanGroup group;  // without a price
+  bool template_is_node = false;
+  ModelSource model_source = ModelSource::kStated;  // after DeriveModels()
+  std::vector<int32_t> slots;                       // as the message has them
+  PlanGroup group;                                  // without a price
   PricedNode priced;
   bool has_gpu = false;
 };
@@ -39,6 +45,7 @@ struct PodEntry {
 // A question without its cluster.
 struct DecodedProblem {
   FitOptions fit;
+  StartupTaints startup_taints;
   // The pods of the entries that could be taken, in their order. Labels are not selected yet.
   std::vector<DecodedPod> read;
   std::vector<PodIdentity> identities;  // kController only
@@ -70,6 +77,10 @@ using PendingPodsList = google::protobuf::RepeatedPtrField<v1::PendingPods>;
 absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, const PendingPodsList& pods,
                                              PodGrouping grouping, ResourceNames names,
                                              const ReadOptions& options);
+
+// Works out what new nodes will be of groups whose template is one of their nodes. Errors: kInvalidArgument
+// names the group
+absl::Status DeriveModels(const ClusterState& cluster, DecodedProblem* problem);
 
 // Makes the view tell pods apart by what selectors of the question refer to. Pods for whose selectors there
 // is no room are left out.

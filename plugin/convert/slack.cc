@@ -125,10 +125,12 @@ absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, co
   *problem.mutable_groups() = request.groups();
   *problem.mutable_daemon_pods() = request.daemon_pods();
   *problem.mutable_fit() = request.fit();
+  *problem.mutable_startup_taints() = request.startup_taints();
   absl::StatusOr<DecodedProblem> read =
       DecodeProblem(problem, request.pods(), PodGrouping::kShape, names, options_of_pods);
   if (!read.ok()) return read.status();
   decoded.problem = *std::move(read);
+  decoded.options.startup_taints = decoded.problem.startup_taints;
   decoded.groups_known = request.groups_known() || request.groups_size() > 0;
   return decoded;
 }

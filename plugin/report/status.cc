@@ -141,6 +141,7 @@ v1::NodeGroupStatus GroupStatusOf(const v1::LoopGroup& group, const v1::GroupSig
                                   int64_t candidates) {
   v1::NodeGroupStatus status;
   status.set_name(group.growth().node_group());
+  status.set_model_source(sight.model_source());
   v1::NodeGroupHealth* const health = status.mutable_health();
   *health->mutable_node_counts() = CountsOf(sight);
   health->set_status(health->node_counts().long_unregistered() > 0 ? "Unhealthy" : "Healthy");

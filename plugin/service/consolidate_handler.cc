@@ -45,6 +45,7 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
       DecodeProblem(growth, growth.pods(), PodGrouping::kShape, view.cluster().resource_names(),
                     shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
+  if (absl::Status status = DeriveModels(view.cluster(), &*decoded); !status.ok()) return status;
   SelectLabelKeys(&view, &*decoded);
   LeftOutList left_out;
   UndoUnlessKept undo(&shared);

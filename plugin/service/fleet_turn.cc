@@ -9,6 +9,7 @@
 #include "core/loop/loop_memory_bytes.h"
 #include "core/loop/loop_timers.h"
 #include "core/loop/replacement.h"
+#include "core/loop/vain_growth.h"
 #include "plugin/convert/size.h"
 
 namespace loadline {
@@ -83,18 +84,25 @@ void FleetTurn::Use(LoopProblem* problem) const {
   BeginBatch(memory_, fleet_.now_ms, &problem->batch);
 }
 
+void FleetTurn::HoldVainGrowth(Snapshot* snapshot, WorkBudget* budget, LoopProblem* problem) {
+  vain_ = loadline::HoldVainGrowth(fleet_.options.fleet.back_off, fleet_.now_ms, snapshot, budget, problem,
+                                   &memory_);
+}
+
 v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan& plan,
                                       const SlackPlanner& slack) {
   const ClusterState& cluster = view_.cluster();
   NoteBatch(plan, fleet_.now_ms, &memory_);
   NoteTimers(plan, cluster, &memory_);
   if (fleet_.options.acts) NoteMoves(plan, &memory_);
+  if (fleet_.options.acts) NoteGrowthForPods(problem, plan, fleet_.now_ms, &memory_);
+  for (const VainGrowth& vain : vain_) sight_.warnings.push_back(TextOf(vain, problem, fleet_.now_ms));
   NoteDownscaleOrder(plan, cluster, &memory_);
   NoteKept(problem, plan, slack, &memory_);
   const std::vector<LoopAction> actions =
       ActionsOf(fleet_.seen, sight_, plan, cluster, fleet_.options, fleet_.now_ms, &memory_);
   v1::LoopFleetAnswer answer = EncodeLoopFleet(fleet_.seen, sight_, problem, plan, actions);
-  answer.set_timers_run(TimersRun(fleet_.seen, sight_, problem, plan));
+  answer.set_timers_run(!vain_.empty() || TimersRun(fleet_.seen, sight_, problem, plan));
   answer.set_state(EncodeLoopMemory(memory_));
   answer.set_state_problem(state_problem_);
   return answer;

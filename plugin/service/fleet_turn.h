@@ -35,6 +35,8 @@ class FleetTurn {
   void UseSlack(const LoopProblem& problem, SlackPlanner* slack) const;
   // Fills in what the plan reads of machines and groups, and of the batch.
   void Use(LoopProblem* problem) const;
+  // Keeps groups from growing again for pods that nodes which came for them do not take.
+  void HoldVainGrowth(Snapshot* snapshot, WorkBudget* budget, LoopProblem* problem);
   // The answer, with what the next loop goes out from.
   v1::LoopFleetAnswer Finish(const LoopProblem& problem, const LoopPlan& plan, const SlackPlanner& slack);
 
@@ -47,6 +49,7 @@ class FleetTurn {
   LoopMemory memory_;
   std::string state_problem_;
   LoopSight sight_;
+  std::vector<VainGrowth> vain_;
   std::vector<ShownNode> former_;  // nodes that are shown otherwise, as they are
 };
 

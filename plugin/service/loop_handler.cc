@@ -111,6 +111,7 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
   problem->drain = drain_turn.problem();
   problem->groups = LoopGroups(request, *decoded, problem->drain, policy.prices);
   problem->names = decoded->names;
+  problem->startup_taints = decoded->startup_taints;
   absl::StatusOr<GrowthBatch> batch = DecodeBatch(request, decoded->entries, decoded->pods.size());
   if (!batch.ok()) return batch.status();
   problem->batch = *std::move(batch);
@@ -139,6 +140,7 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
     };
   }
   problem->slack = std::move(policy.slack);
+  problem->slack.startup_taints = decoded->startup_taints;
   problem->scale_down = drain_turn.options();
   problem->scale_down.fit = decoded->fit;
   problem->decisions = policy.decisions;
@@ -174,6 +176,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
       DecodeProblem(growth, request.pods(), PodGrouping::kShape, view.cluster().resource_names(),
                     shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
+  if (absl::Status status = DeriveModels(view.cluster(), &*decoded); !status.ok()) return status;
   NotWaitingList not_waiting;
   if (policy->waiting.has_value()) {
     not_waiting = RemoveNotWaiting(request.pods(), *policy->waiting, &*decoded);
@@ -212,6 +215,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
     fleet_turn->UseSlack(problem, slack);
   }
   WorkBudget budget = BudgetOf(request, kLoopWork, shared.limits.question_bytes, deadline);
+  if (fleet_turn != nullptr) fleet_turn->HoldVainGrowth(snapshot, &budget, &problem);
   const LoopPlan plan = PlanLoop(problem, {slack, undo.drain(), &shared.consolidator}, snapshot, &budget);
 
   v1::PlanLoopResponse response =

@@ -26,6 +26,7 @@ absl::StatusOr<DecodedProblem> DecodeGrowth(const v1::ScaleUpProblem& problem, P
   absl::StatusOr<DecodedProblem> decoded = DecodeProblem(
       problem, problem.pods(), grouping, view.cluster().resource_names(), shared->OptionsOfQuestion());
   if (!decoded.ok()) return decoded;
+  if (absl::Status status = DeriveModels(view.cluster(), &*decoded); !status.ok()) return status;
   SelectLabelKeys(&view, &*decoded);
   Complete(view.label_keys(), &*decoded);
   return decoded;
@@ -73,8 +74,10 @@ absl::StatusOr<v1::EstimateScaleUpResponse> AnswerEstimateScaleUp(const v1::Esti
       }
       const NodeThreshold limits[] = {{.max_nodes = GroupNodeLimit(group.group.size, {})},
                                       {.max_nodes = limit}};
-      *response.add_groups() = EncodeEstimate(
-          name, estimator.Estimate(group.group.node, NodeLimiter(limits), &budget), decoded->entries);
+      v1::GroupEstimate* const estimate = response.add_groups();
+      *estimate = EncodeEstimate(name, estimator.Estimate(group.group.node, NodeLimiter(limits), &budget),
+                                 decoded->entries);
+      estimate->set_model_source(std::string(Name(group.model_source)));
     }
   }
   snapshot->Revert();

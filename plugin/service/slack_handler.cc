@@ -22,6 +22,7 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   absl::StatusOr<DecodedSlack> decoded =
       DecodeSlack(request, view.cluster().resource_names(), shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
+  if (absl::Status status = DeriveModels(view.cluster(), &decoded->problem); !status.ok()) return status;
   if (view.cluster().node_count() == 0 && !decoded->groups_known) {
     return absl::FailedPreconditionError("the cluster has no nodes, and no node groups are named");
   }

@@ -29,6 +29,8 @@ type Cluster struct {
 	Complete []loadlinev1.ObjectKind
 	// Selecting are services and owners of pods, by which default spread constraints count pods.
 	Selecting []any
+	// StartupTaints of the cluster, beside the well-known ones.
+	StartupTaints *loadlinev1.StartupTaints
 }
 
 // Split returns which pods of a cluster stay where they are, and which arrive: DaemonSets and static pods do not

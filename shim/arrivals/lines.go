@@ -42,7 +42,7 @@ func UnderLine(ctx context.Context, conn grpc.ClientConnInterface, viewName stri
 		pods.AddPod(arriving(pod))
 	}
 	problem := &loadlinev1.ScaleUpProblem{Pods: pods.Pending(), DaemonPods: pods.DaemonPods(), Groups: kindsOf(c.Nodes),
-		Fit: how}
+		Fit: how, StartupTaints: c.StartupTaints}
 	var plan *loadlinev1.PlanScaleUpResponse
 	err := r.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
 		problem.Cluster = &loadlinev1.ScaleUpProblem_Changes{Changes: at}

@@ -14,17 +14,20 @@ import (
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/report/texttable"
+	"loadline.dev/shim/scaleup"
 )
 
 // linesFlags say which load lines are to be compared.
 type linesFlags struct {
 	ratios   []string
 	resource string
+	taints   scaleup.StartupTaints
 }
 
 func (f *linesFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.ratios, "lines", nil,
 		"load lines to compare, such as 1,1.25,1.5,2,3: what each would cost")
+	f.taints.AddFlags(flags)
 	flags.StringVar(&f.resource, "line-resource", "memory", "with --lines: the resource that they are for")
 }
 
@@ -53,10 +56,14 @@ func (f *linesFlags) compare(ctx context.Context, source *sourceFlags, engine en
 	if err != nil {
 		return nil, err
 	}
+	if err := f.taints.Check(); err != nil {
+		return nil, usageError{err}
+	}
 	arriving, err := source.arrivingPods(ctx, stdin)
 	if err != nil {
 		return nil, err
 	}
+	arriving.StartupTaints = f.taints.Proto()
 	conn, err := engine.open()
 	if err != nil {
 		return nil, err

@@ -10,9 +10,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/drain"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/leftout"
@@ -27,6 +30,7 @@ type planFlags struct {
 	sourceFlags
 	drainSource
 	slackPolicyFlags
+	taints scaleup.StartupTaints
 	rank   rankPolicyFlags
 	engine engineFlags
 	record string
@@ -72,6 +76,7 @@ which 'loadline replay' asks it again.`,
 	addSourceFlags(flags, &f.sourceFlags)
 	f.drainSource.addTo(flags)
 	f.slackPolicyFlags.addTo(flags)
+	f.taints.AddFlags(flags)
 	addRankPolicyFlags(flags, &f.rank, "rank-policy")
 	flags.StringVar(&f.record, "record", "", "file to write down what the engine is told and asked")
 	addEngineFlag(flags, &f.engine)
@@ -128,7 +133,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
 		var err error
-		if request.Groups, err = loopGroups(problem, g.shrinking, c.view.Slot, policy.Matcher()); err != nil {
+		if request.Groups, err = g.groups(problem, c.view.Slot, policy.Matcher()); err != nil {
 			return err
 		}
 		l.PlanLoopResponse, err = loadlinev1.NewAutoscalerClient(c.conn).PlanLoop(ctx, request)
@@ -138,13 +143,20 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		return nil, engineError(err)
 	}
 	c.leaveOut(&l.leftOut)
+	if held := l.GetFleet().GetHeld(); held != "" {
+		l.warnings = append(l.warnings, "no node group grows: "+held)
+	}
 	f.split(l, &g, request.Sized)
 	return l, nil
 }
 
 // request returns what the flags ask for, without the cluster; and the policy, by which groups have priorities.
 func (f *planFlags) request(now time.Time) (_ *loadlinev1.PlanLoopRequest, _ *ranking.Policy, err error) {
-	request := &loadlinev1.PlanLoopRequest{NowS: now.Unix(), Drain: f.options()}
+	request := &loadlinev1.PlanLoopRequest{NowS: now.Unix(), Drain: f.options(), StartupTaints: f.taints.Proto(),
+		Fleet: firstLook(now)}
+	if err := f.taints.Check(); err != nil {
+		return nil, nil, usageError{err}
+	}
 	if request.Slack, err = f.slackPolicyFlags.policy(); err != nil {
 		return nil, nil, err
 	}
@@ -234,6 +246,32 @@ func sizedGroups(groups []nodegroup.NodeGroup) (out []*loadlinev1.SizedGroup, er
 		out = append(out, group)
 	}
 	return out, nil
+}
+
+// firstLook is how an autoscaler with default settings looks at machines for the first time, and does nothing.
+func firstLook(now time.Time) *loadlinev1.LoopFleet {
+	settings := config.Default()
+	settings.Mode = config.Observe
+	look := plan.FleetSettings(&settings)
+	look.NowMilliseconds, look.First, look.Swaps = now.UnixMilli(), true, false
+	return look
+}
+
+// groups returns the groups with their nodes as machines that run.
+func (g *gatheredLoop) groups(problem *loadlinev1.ScaleUpProblem, slot func(string) (int32, bool),
+	priorities ranking.Priorities) ([]*loadlinev1.LoopGroup, error) {
+	groups, err := loopGroups(problem, g.shrinking, slot, priorities)
+	for i, group := range groups {
+		group.Cloud = &loadlinev1.CloudGroup{Target: group.GetGrowth().GetCurrentNodes(),
+			CloudTemplate: g.growing.HasTemplate(i)}
+		for _, slot := range group.GetScaleDown().GetSlots() {
+			group.Cloud.Machines = append(group.Cloud.Machines, &loadlinev1.CloudMachine{Id: fmt.Sprint("slot-", slot),
+				State: loadlinev1.CloudMachine_RUNNING, Slot: &slot})
+		}
+		group.Growth = proto.CloneOf(group.Growth) // the question may be put again
+		group.Growth.CurrentNodes, group.ScaleDown.Slots = 0, nil
+	}
+	return groups, err
 }
 
 // loopGroups joins how groups grow and how they shrink. What both would say, growing says.

@@ -12,6 +12,7 @@ import (
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
+	"loadline.dev/shim/scaleup"
 )
 
 // rankSource says which node groups could grow, and how they are ranked.
@@ -19,6 +20,7 @@ type rankSource struct {
 	groups, question string
 	policy           rankPolicyFlags
 	filters          filterFlags
+	taints           scaleup.StartupTaints
 	clusterNodes     int32
 }
 
@@ -31,6 +33,7 @@ func (s *rankSource) addTo(flags *pflag.FlagSet) {
 		"rank for a cluster of so many nodes (default: as many as there are)")
 	addRankPolicyFlags(flags, &s.policy, "rank-policy")
 	s.filters.addTo(flags)
+	s.taints.AddFlags(flags)
 }
 
 // given says whether the command line names node groups.
@@ -116,6 +119,8 @@ type rank struct {
 	warnings   []string
 	sizes      *sizes // nil: not asked for, or no group says how it is sized
 	leftOut    leftout.List
+	// models say by group how it is known what its new nodes will be.
+	models map[string]string
 }
 
 // ask has node groups ranked; see askCluster for `size`.

@@ -22,6 +22,9 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, err
 	}
+	if err := s.taints.Check(); err != nil {
+		return nil, usageError{err}
+	}
 	file, err := nodegroup.Load(s.groups)
 	if err != nil {
 		return nil, err
@@ -45,10 +48,11 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, err
 	}
-	problem.Fit = fit
+	problem.Fit, problem.StartupTaints = fit, s.taints.Proto()
 	client := loadlinev1.NewAutoscalerClient(c.conn)
 	var r *rank
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
+		gathered.TellNodes(problem, c.view.Slot)
 		r, err = s.askAt(ctx, at, client, problem, policy)
 		return err
 	})
@@ -110,6 +114,10 @@ func (s *rankSource) askAt(ctx context.Context, at *loadlinev1.Changes, client l
 		return nil, err
 	}
 	r.cutShortBy = estimate.GetCutShortBy()
+	r.models = map[string]string{}
+	for _, group := range estimate.GetGroups() {
+		r.models[group.GetNodeGroup()] = group.GetModelSource()
+	}
 	r.notes = append(scaleup.Notes(problem, estimate), cutShortLines(optionsCutShort, r.cutShortBy)...)
 	r.leftOut.AddAnswer(estimate)
 	return r, nil

@@ -31,6 +31,7 @@ type slackFlags struct {
 	groups  string
 	engine  engineFlags
 	filters filterFlags
+	taints  scaleup.StartupTaints
 	literal bool
 	output  outputFlag
 }
@@ -92,6 +93,7 @@ func (a *app) newSlack() *cobra.Command {
 	addSourceFlags(flags, &f.sourceFlags)
 	f.filters.addTo(flags)
 	f.slackPolicyFlags.addTo(flags)
+	f.taints.AddFlags(flags)
 	flags.StringVar(&f.groups, "groups", "",
 		"file with the node groups that may grow, kind "+nodegroup.Kind+" (default: every class with nodes may)")
 	flags.StringVar(&f.engine.slackNamespace, "slack-namespace", slack.DefaultNamespace,
@@ -131,6 +133,9 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := f.taints.Check(); err != nil {
+		return nil, usageError{err}
+	}
 	file, err := loadGroups(f.groups)
 	if err != nil {
 		return nil, err
@@ -157,9 +162,10 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 		NowSeconds: time.Now().Unix(), Literal: f.literal}
 	plan := &slackPlan{rate: string(f.ExtraCapacityMinRate), basis: f.Basis, namespace: f.engine.slackNamespace,
 		pending: g.waiting.Waiting(), known: g.known, warnings: file.Warnings}
-	request.Fit = fit
+	request.Fit, request.StartupTaints = fit, f.taints.Proto()
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Changes = at
+		g.waiting.TellNodes(problem, c.view.Slot)
 		var err error
 		plan.PlanSlackResponse, err = loadlinev1.NewAutoscalerClient(c.conn).PlanSlack(ctx, request)
 		return err

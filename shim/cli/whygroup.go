@@ -19,8 +19,11 @@ type groupAnswer struct {
 	Place int `json:"place"`
 	Of    int `json:"of"`
 	// Verdict is the outcome in one line.
-	Verdict string     `json:"verdict"`
-	Option  rankOption `json:"option"`
+	Verdict string `json:"verdict"`
+	// ModelSource says how it is known what a new node will be: template, shared by most nodes, or one node; absent
+	// where options are ranked as a file states them.
+	ModelSource string     `json:"modelSource,omitempty"`
+	Option      rankOption `json:"option"`
 	// Other is the best option, or of that one the runner-up; null where there is no other.
 	Other *rankOption `json:"other"`
 	// Size is how full the group is; absent where the file does not say how it is sized.
@@ -57,6 +60,7 @@ func (r *rank) whyGroup(group string) (answer, error) {
 		return answer{}, fmt.Errorf("node group %s is not among the %d that could grow", group, len(r.options))
 	}
 	out := groupAnswer{NodeGroup: group, Place: place + 1, Of: len(r.options), Option: newRankOption(r.options[place])}
+	out.ModelSource = r.models[group]
 	shown := []ranking.Ranked{r.options[place]}
 	out.Verdict = fmt.Sprintf("%s: place %d of %d; %s", group, out.Place, out.Of, r.options[place].Reason())
 	if len(r.options) > 1 {
@@ -99,6 +103,13 @@ func (r *rank) termsTable(w io.Writer, verdict string, shown []ranking.Ranked) e
 		columns = append(columns, texttable.Column{Header: o.NodeGroup(), Align: texttable.Right})
 	}
 	table := texttable.New(columns...)
+	if len(r.models) > 0 {
+		row := []string{"new nodes known by"}
+		for _, o := range shown {
+			row = append(row, r.models[o.NodeGroup()])
+		}
+		table.Row(row...)
+	}
 	for _, term := range rankTerms {
 		row := []string{term.name}
 		for _, o := range shown {

@@ -24,7 +24,7 @@ type Gatherer struct {
 
 // member is what is known of a group by its nodes.
 type member struct {
-	count int32
+	names []string
 	// model is the node that stands for the group where it has no template: a usable one before others, then the first
 	// by name.
 	model *v1.Node
@@ -43,12 +43,15 @@ func (g *Gatherer) AddNode(node *v1.Node) {
 			continue
 		}
 		m := &g.members[i]
-		m.count++
+		m.names = append(m.names, node.Name)
 		if g.groups[i].Spec.Template == nil && (m.model == nil || ModelBefore(node, m.model)) {
 			m.model = node
 		}
 	}
 }
+
+// HasTemplate says whether the file says what a new node of a group is like.
+func (g *Gatherer) HasTemplate(group int) bool { return g.groups[group].Spec.Template != nil }
 
 // ModelBefore says whether a node stands better for its group than another.
 func ModelBefore(a, b *v1.Node) bool {
@@ -81,7 +84,7 @@ func (g *Gatherer) Problem() (*loadlinev1.ScaleUpProblem, error) {
 
 func (g *Gatherer) group(i int) (*loadlinev1.ScalableGroup, error) {
 	spec := &g.groups[i].Spec
-	out := &loadlinev1.ScalableGroup{NodeGroup: g.groups[i].Name(), CurrentNodes: g.members[i].count,
+	out := &loadlinev1.ScalableGroup{NodeGroup: g.groups[i].Name(), CurrentNodes: int32(len(g.members[i].names)),
 		MaxNodes: spec.Max, NodeUsdPerHour: spec.Price, InstanceType: spec.InstanceType}
 	if spec.Target != nil {
 		out.CurrentNodes = max(out.CurrentNodes, *spec.Target)
@@ -91,9 +94,22 @@ func (g *Gatherer) group(i int) (*loadlinev1.ScalableGroup, error) {
 	case spec.Template != nil:
 		out.TemplateNode, err = Complete(spec.Template, g.groups[i].Name()).Marshal()
 	case g.members[i].model != nil:
+		out.TemplateIsNode = true
 		out.TemplateNode, err = LikeNew(g.members[i].model).Marshal()
 	}
 	return out, err
+}
+
+// TellNodes tells which nodes the groups of a question have. slot returns the number of a node in the view.
+func (g *Gatherer) TellNodes(problem *loadlinev1.ScaleUpProblem, slot func(node string) (int32, bool)) {
+	for i, group := range problem.GetGroups() {
+		group.NodeSlots = nil
+		for _, name := range g.members[i].names {
+			if number, ok := slot(name); ok {
+				group.NodeSlots = append(group.NodeSlots, number)
+			}
+		}
+	}
 }
 
 // Complete fills in what people leave out of a template: the name, and capacity from allocatable or the other way
@@ -112,7 +128,7 @@ func Complete(template *v1.Node, group string) *v1.Node {
 	return node
 }
 
-// LikeNew returns a node as it was when it joined: without what came to it since.
+// LikeNew returns what is told of a node that stands for its group.
 func LikeNew(node *v1.Node) *v1.Node {
 	out := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations}}
 	out.Status.Capacity, out.Status.Allocatable = node.Status.Capacity, node.Status.Allocatable

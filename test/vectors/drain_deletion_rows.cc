@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/startup_taints.h"
 #include "core/drain/deletion.h"
 #include "core/drain/eligibility.h"
 #include "core/drain/node_reason.h"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/startup_taints.h"
 #include "core/drain/drain_board.h"
 #include "core/drain/node_reason.h"
 #include "core/drain/planner.h"

@@ -59,8 +59,10 @@ type PlanConsolidationRequest struct {
 	// The same in time, which makes an answer that is cut short depend on the machine. [0, 3600000]; 0: no
 	// limit.
 	MaxMilliseconds int32 `protobuf:"varint,13,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Taints that come and go with the life of a node, beside the well-known ones.
+	StartupTaints *StartupTaints `protobuf:"bytes,14,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanConsolidationRequest) Reset() {
@@ -193,6 +195,13 @@ func (x *PlanConsolidationRequest) GetMaxMilliseconds() int32 {
 		return x.MaxMilliseconds
 	}
 	return 0
+}
+
+func (x *PlanConsolidationRequest) GetStartupTaints() *StartupTaints {
+	if x != nil {
+		return x.StartupTaints
+	}
+	return nil
 }
 
 type isPlanConsolidationRequest_Cluster interface {
@@ -1013,7 +1022,7 @@ var File_loadline_v1_consolidate_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\n" +
-	"\x1dloadline/v1/consolidate.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x16loadline/v1/loop.proto\x1a\x18loadline/v1/prices.proto\"\xdf\x04\n" +
+	"\x1dloadline/v1/consolidate.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x16loadline/v1/loop.proto\x1a\x18loadline/v1/prices.proto\x1a loadline/v1/startup_taints.proto\"\xa2\x05\n" +
 	"\x18PlanConsolidationRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1029,7 +1038,8 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	" \x03(\v2\x1d.loadline.v1.DrainPlaceholderR\fplaceholders\x12&\n" +
 	"\x0fmax_nodes_total\x18\v \x01(\x05R\rmaxNodesTotal\x12\x19\n" +
 	"\bmax_work\x18\f \x01(\x03R\amaxWork\x12)\n" +
-	"\x10max_milliseconds\x18\r \x01(\x05R\x0fmaxMillisecondsB\t\n" +
+	"\x10max_milliseconds\x18\r \x01(\x05R\x0fmaxMilliseconds\x12A\n" +
+	"\x0estartup_taints\x18\x0e \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaintsB\t\n" +
 	"\acluster\"\xea\x05\n" +
 	"\x19PlanConsolidationResponse\x122\n" +
 	"\x04bill\x18\x01 \x01(\v2\x1e.loadline.v1.ConsolidationBillR\x04bill\x124\n" +
@@ -1141,10 +1151,11 @@ var file_loadline_v1_consolidate_proto_goTypes = []any{
 	(*FitOptions)(nil),                // 14: loadline.v1.FitOptions
 	(*ConsolidationPolicy)(nil),       // 15: loadline.v1.ConsolidationPolicy
 	(*DrainPlaceholder)(nil),          // 16: loadline.v1.DrainPlaceholder
-	(*ConsolidationBill)(nil),         // 17: loadline.v1.ConsolidationBill
-	(*LeftOut)(nil),                   // 18: loadline.v1.LeftOut
-	(*PriceSources)(nil),              // 19: loadline.v1.PriceSources
-	(*NodePrice)(nil),                 // 20: loadline.v1.NodePrice
+	(*StartupTaints)(nil),             // 17: loadline.v1.StartupTaints
+	(*ConsolidationBill)(nil),         // 18: loadline.v1.ConsolidationBill
+	(*LeftOut)(nil),                   // 19: loadline.v1.LeftOut
+	(*PriceSources)(nil),              // 20: loadline.v1.PriceSources
+	(*NodePrice)(nil),                 // 21: loadline.v1.NodePrice
 }
 var file_loadline_v1_consolidate_proto_depIdxs = []int32{
 	10, // 0: loadline.v1.PlanConsolidationRequest.changes:type_name -> loadline.v1.Changes
@@ -1155,23 +1166,24 @@ var file_loadline_v1_consolidate_proto_depIdxs = []int32{
 	14, // 5: loadline.v1.PlanConsolidationRequest.fit:type_name -> loadline.v1.FitOptions
 	15, // 6: loadline.v1.PlanConsolidationRequest.policy:type_name -> loadline.v1.ConsolidationPolicy
 	16, // 7: loadline.v1.PlanConsolidationRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
-	17, // 8: loadline.v1.PlanConsolidationResponse.bill:type_name -> loadline.v1.ConsolidationBill
-	2,  // 9: loadline.v1.PlanConsolidationResponse.moves:type_name -> loadline.v1.ConsolidationMove
-	5,  // 10: loadline.v1.PlanConsolidationResponse.keep:type_name -> loadline.v1.ConsolidationKeep
-	6,  // 11: loadline.v1.PlanConsolidationResponse.reasons:type_name -> loadline.v1.ConsolidationReason
-	7,  // 12: loadline.v1.PlanConsolidationResponse.groups:type_name -> loadline.v1.GroupBill
-	8,  // 13: loadline.v1.PlanConsolidationResponse.namespaces:type_name -> loadline.v1.NamespaceBill
-	9,  // 14: loadline.v1.PlanConsolidationResponse.shadow_prices:type_name -> loadline.v1.ShadowPrice
-	18, // 15: loadline.v1.PlanConsolidationResponse.left_out:type_name -> loadline.v1.LeftOut
-	19, // 16: loadline.v1.PlanConsolidationResponse.price_sources:type_name -> loadline.v1.PriceSources
-	3,  // 17: loadline.v1.ConsolidationMove.add:type_name -> loadline.v1.GroupAddition
-	4,  // 18: loadline.v1.ConsolidationMove.pods:type_name -> loadline.v1.PodTransfer
-	20, // 19: loadline.v1.GroupBill.node_price:type_name -> loadline.v1.NodePrice
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	17, // 8: loadline.v1.PlanConsolidationRequest.startup_taints:type_name -> loadline.v1.StartupTaints
+	18, // 9: loadline.v1.PlanConsolidationResponse.bill:type_name -> loadline.v1.ConsolidationBill
+	2,  // 10: loadline.v1.PlanConsolidationResponse.moves:type_name -> loadline.v1.ConsolidationMove
+	5,  // 11: loadline.v1.PlanConsolidationResponse.keep:type_name -> loadline.v1.ConsolidationKeep
+	6,  // 12: loadline.v1.PlanConsolidationResponse.reasons:type_name -> loadline.v1.ConsolidationReason
+	7,  // 13: loadline.v1.PlanConsolidationResponse.groups:type_name -> loadline.v1.GroupBill
+	8,  // 14: loadline.v1.PlanConsolidationResponse.namespaces:type_name -> loadline.v1.NamespaceBill
+	9,  // 15: loadline.v1.PlanConsolidationResponse.shadow_prices:type_name -> loadline.v1.ShadowPrice
+	19, // 16: loadline.v1.PlanConsolidationResponse.left_out:type_name -> loadline.v1.LeftOut
+	20, // 17: loadline.v1.PlanConsolidationResponse.price_sources:type_name -> loadline.v1.PriceSources
+	3,  // 18: loadline.v1.ConsolidationMove.add:type_name -> loadline.v1.GroupAddition
+	4,  // 19: loadline.v1.ConsolidationMove.pods:type_name -> loadline.v1.PodTransfer
+	21, // 20: loadline.v1.GroupBill.node_price:type_name -> loadline.v1.NodePrice
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_consolidate_proto_init() }
@@ -1185,6 +1197,7 @@ func file_loadline_v1_consolidate_proto_init() {
 	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_loop_proto_init()
 	file_loadline_v1_prices_proto_init()
+	file_loadline_v1_startup_taints_proto_init()
 	file_loadline_v1_consolidate_proto_msgTypes[0].OneofWrappers = []any{
 		(*PlanConsolidationRequest_Changes)(nil),
 		(*PlanConsolidationRequest_Own)(nil),

@@ -1655,7 +1655,14 @@ type GroupSight struct {
 	// with.
 	Going int64 `protobuf:"varint,13,opt,name=going,proto3" json:"going,omitempty"`
 	// What keeps it from growing.
-	Hold          GroupSight_Hold `protobuf:"varint,14,opt,name=hold,proto3,enum=loadline.v1.GroupSight_Hold" json:"hold,omitempty"`
+	Hold GroupSight_Hold `protobuf:"varint,14,opt,name=hold,proto3,enum=loadline.v1.GroupSight_Hold" json:"hold,omitempty"`
+	// How it is known what a new node of it will be: "template", "shared by most nodes" or "one node"; empty: it
+	// is not known.
+	ModelSource string `protobuf:"bytes,15,opt,name=model_source,json=modelSource,proto3" json:"model_source,omitempty"`
+	// How many of its nodes were looked at for that.
+	ModelNodes int64 `protobuf:"varint,16,opt,name=model_nodes,json=modelNodes,proto3" json:"model_nodes,omitempty"`
+	// The zones of these nodes, where they are in several: the next one is expected in that with the fewest.
+	ModelZones    []string `protobuf:"bytes,17,rep,name=model_zones,json=modelZones,proto3" json:"model_zones,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1786,6 +1793,27 @@ func (x *GroupSight) GetHold() GroupSight_Hold {
 		return x.Hold
 	}
 	return GroupSight_HOLD_UNSPECIFIED
+}
+
+func (x *GroupSight) GetModelSource() string {
+	if x != nil {
+		return x.ModelSource
+	}
+	return ""
+}
+
+func (x *GroupSight) GetModelNodes() int64 {
+	if x != nil {
+		return x.ModelNodes
+	}
+	return 0
+}
+
+func (x *GroupSight) GetModelZones() []string {
+	if x != nil {
+		return x.ModelZones
+	}
+	return nil
 }
 
 // What a loop has found out, and what is to be done.
@@ -2103,7 +2131,7 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\x03R\x05nodes\x12'\n" +
-	"\x0fexpected_target\x18\x03 \x01(\x03R\x0eexpectedTarget\"\x9d\x04\n" +
+	"\x0fexpected_target\x18\x03 \x01(\x03R\x0eexpectedTarget\"\x82\x05\n" +
 	"\n" +
 	"GroupSight\x12\x1d\n" +
 	"\n" +
@@ -2121,7 +2149,12 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\bback_off\x18\v \x01(\v2\x19.loadline.v1.GroupBackOffR\abackOff\x12\x12\n" +
 	"\x04held\x18\f \x01(\tR\x04held\x12\x14\n" +
 	"\x05going\x18\r \x01(\x03R\x05going\x120\n" +
-	"\x04hold\x18\x0e \x01(\x0e2\x1c.loadline.v1.GroupSight.HoldR\x04hold\"\x88\x01\n" +
+	"\x04hold\x18\x0e \x01(\x0e2\x1c.loadline.v1.GroupSight.HoldR\x04hold\x12!\n" +
+	"\fmodel_source\x18\x0f \x01(\tR\vmodelSource\x12\x1f\n" +
+	"\vmodel_nodes\x18\x10 \x01(\x03R\n" +
+	"modelNodes\x12\x1f\n" +
+	"\vmodel_zones\x18\x11 \x03(\tR\n" +
+	"modelZones\"\x88\x01\n" +
 	"\x04Hold\x12\x14\n" +
 	"\x10HOLD_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fOPTIONS_UNKNOWN\x10\x01\x12\r\n" +

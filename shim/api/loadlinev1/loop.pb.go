@@ -249,6 +249,8 @@ type PlanLoopRequest struct {
 	// Pods without a node that no question holds, since they alone cannot be taken: they are told as waiting.
 	// [0, 2^31).
 	LeftOutPods int32 `protobuf:"varint,36,opt,name=left_out_pods,json=leftOutPods,proto3" json:"left_out_pods,omitempty"`
+	// Taints that come and go with the life of a node, beside the well-known ones.
+	StartupTaints *StartupTaints `protobuf:"bytes,37,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
 	// Set: groups are told as the cloud shows them, each with `cloud`; of its nodes, those on their way, and
 	// whether it may grow, the engine judges itself. current_nodes, scale_down.slots and held are left unset
 	// then, max_nodes is the maximum of the group, and since_growth_milliseconds is known already.
@@ -548,6 +550,13 @@ func (x *PlanLoopRequest) GetLeftOutPods() int32 {
 		return x.LeftOutPods
 	}
 	return 0
+}
+
+func (x *PlanLoopRequest) GetStartupTaints() *StartupTaints {
+	if x != nil {
+		return x.StartupTaints
+	}
+	return nil
 }
 
 func (x *PlanLoopRequest) GetFleet() *LoopFleet {
@@ -1900,7 +1909,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x18loadline/v1/report.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\"\x8d\x0f\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x18loadline/v1/report.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\x1a loadline/v1/startup_taints.proto\"\xd0\x0f\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1939,7 +1948,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\rconsolidation\x18! \x01(\v2 .loadline.v1.ConsolidationPolicyR\rconsolidation\x123\n" +
 	"\awaiting\x18\" \x01(\v2\x19.loadline.v1.WaitingRulesR\awaiting\x12#\n" +
 	"\rdeferred_pods\x18# \x01(\x05R\fdeferredPods\x12\"\n" +
-	"\rleft_out_pods\x18$ \x01(\x05R\vleftOutPods\x12,\n" +
+	"\rleft_out_pods\x18$ \x01(\x05R\vleftOutPods\x12A\n" +
+	"\x0estartup_taints\x18% \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaints\x12,\n" +
 	"\x05fleet\x18( \x01(\v2\x16.loadline.v1.LoopFleetR\x05fleet\"o\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
@@ -2121,25 +2131,26 @@ var file_loadline_v1_loop_proto_goTypes = []any{
 	(*WaitingPods)(nil),                // 29: loadline.v1.WaitingPods
 	(*GpuCount)(nil),                   // 30: loadline.v1.GpuCount
 	(*ConsolidationPolicy)(nil),        // 31: loadline.v1.ConsolidationPolicy
-	(*LoopFleet)(nil),                  // 32: loadline.v1.LoopFleet
-	(*ScalableGroup)(nil),              // 33: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),                 // 34: loadline.v1.DrainGroup
-	(*CloudGroup)(nil),                 // 35: loadline.v1.CloudGroup
-	(*SlackState)(nil),                 // 36: loadline.v1.SlackState
-	(*DrainState)(nil),                 // 37: loadline.v1.DrainState
-	(*SizeState)(nil),                  // 38: loadline.v1.SizeState
-	(*ExistingPlacement)(nil),          // 39: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),        // 40: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),          // 41: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),          // 42: loadline.v1.PlanDrainResponse
-	(*RankOptionsResponse)(nil),        // 43: loadline.v1.RankOptionsResponse
-	(*MeasureUtilizationResponse)(nil), // 44: loadline.v1.MeasureUtilizationResponse
-	(*LeftOut)(nil),                    // 45: loadline.v1.LeftOut
-	(*LoopFleetAnswer)(nil),            // 46: loadline.v1.LoopFleetAnswer
-	(*PriceSources)(nil),               // 47: loadline.v1.PriceSources
-	(*LoopReport)(nil),                 // 48: loadline.v1.LoopReport
-	(*ConsolidationBill)(nil),          // 49: loadline.v1.ConsolidationBill
-	(*PodRun)(nil),                     // 50: loadline.v1.PodRun
+	(*StartupTaints)(nil),              // 32: loadline.v1.StartupTaints
+	(*LoopFleet)(nil),                  // 33: loadline.v1.LoopFleet
+	(*ScalableGroup)(nil),              // 34: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),                 // 35: loadline.v1.DrainGroup
+	(*CloudGroup)(nil),                 // 36: loadline.v1.CloudGroup
+	(*SlackState)(nil),                 // 37: loadline.v1.SlackState
+	(*DrainState)(nil),                 // 38: loadline.v1.DrainState
+	(*SizeState)(nil),                  // 39: loadline.v1.SizeState
+	(*ExistingPlacement)(nil),          // 40: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),        // 41: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),          // 42: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),          // 43: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),        // 44: loadline.v1.RankOptionsResponse
+	(*MeasureUtilizationResponse)(nil), // 45: loadline.v1.MeasureUtilizationResponse
+	(*LeftOut)(nil),                    // 46: loadline.v1.LeftOut
+	(*LoopFleetAnswer)(nil),            // 47: loadline.v1.LoopFleetAnswer
+	(*PriceSources)(nil),               // 48: loadline.v1.PriceSources
+	(*LoopReport)(nil),                 // 49: loadline.v1.LoopReport
+	(*ConsolidationBill)(nil),          // 50: loadline.v1.ConsolidationBill
+	(*PodRun)(nil),                     // 51: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
 	19, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
@@ -2161,42 +2172,43 @@ var file_loadline_v1_loop_proto_depIdxs = []int32{
 	4,  // 16: loadline.v1.PlanLoopRequest.balance:type_name -> loadline.v1.GroupSimilarity
 	31, // 17: loadline.v1.PlanLoopRequest.consolidation:type_name -> loadline.v1.ConsolidationPolicy
 	3,  // 18: loadline.v1.PlanLoopRequest.waiting:type_name -> loadline.v1.WaitingRules
-	32, // 19: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
-	33, // 20: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	34, // 21: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	35, // 22: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
-	36, // 23: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	37, // 24: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	38, // 25: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
-	15, // 26: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	39, // 27: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	16, // 28: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	40, // 29: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	17, // 30: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	41, // 31: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	42, // 32: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
-	6,  // 33: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	43, // 34: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
-	44, // 35: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
-	45, // 36: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
-	14, // 37: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
-	13, // 38: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
-	10, // 39: loadline.v1.PlanLoopResponse.replacement:type_name -> loadline.v1.LoopReplacement
-	9,  // 40: loadline.v1.PlanLoopResponse.deletion_costs:type_name -> loadline.v1.NodeDeletionCost
-	8,  // 41: loadline.v1.PlanLoopResponse.not_waiting:type_name -> loadline.v1.NotWaitingPods
-	46, // 42: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
-	47, // 43: loadline.v1.PlanLoopResponse.price_sources:type_name -> loadline.v1.PriceSources
-	48, // 44: loadline.v1.PlanLoopResponse.report:type_name -> loadline.v1.LoopReport
-	1,  // 45: loadline.v1.NotWaitingPods.reason:type_name -> loadline.v1.NotWaitingPods.Reason
-	11, // 46: loadline.v1.LoopReplacement.moves:type_name -> loadline.v1.MoveUnderWay
-	12, // 47: loadline.v1.LoopReplacement.ended:type_name -> loadline.v1.EndedMove
-	49, // 48: loadline.v1.LoopReplacement.bill:type_name -> loadline.v1.ConsolidationBill
-	50, // 49: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	32, // 19: loadline.v1.PlanLoopRequest.startup_taints:type_name -> loadline.v1.StartupTaints
+	33, // 20: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
+	34, // 21: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	35, // 22: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	36, // 23: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
+	37, // 24: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	38, // 25: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	39, // 26: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
+	15, // 27: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	40, // 28: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	16, // 29: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	41, // 30: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	17, // 31: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	42, // 32: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	43, // 33: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	6,  // 34: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
+	44, // 35: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	45, // 36: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
+	46, // 37: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
+	14, // 38: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
+	13, // 39: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
+	10, // 40: loadline.v1.PlanLoopResponse.replacement:type_name -> loadline.v1.LoopReplacement
+	9,  // 41: loadline.v1.PlanLoopResponse.deletion_costs:type_name -> loadline.v1.NodeDeletionCost
+	8,  // 42: loadline.v1.PlanLoopResponse.not_waiting:type_name -> loadline.v1.NotWaitingPods
+	47, // 43: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
+	48, // 44: loadline.v1.PlanLoopResponse.price_sources:type_name -> loadline.v1.PriceSources
+	49, // 45: loadline.v1.PlanLoopResponse.report:type_name -> loadline.v1.LoopReport
+	1,  // 46: loadline.v1.NotWaitingPods.reason:type_name -> loadline.v1.NotWaitingPods.Reason
+	11, // 47: loadline.v1.LoopReplacement.moves:type_name -> loadline.v1.MoveUnderWay
+	12, // 48: loadline.v1.LoopReplacement.ended:type_name -> loadline.v1.EndedMove
+	50, // 49: loadline.v1.LoopReplacement.bill:type_name -> loadline.v1.ConsolidationBill
+	51, // 50: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -2215,6 +2227,7 @@ func file_loadline_v1_loop_proto_init() {
 	file_loadline_v1_scale_up_plan_proto_init()
 	file_loadline_v1_size_proto_init()
 	file_loadline_v1_slack_proto_init()
+	file_loadline_v1_startup_taints_proto_init()
 	file_loadline_v1_loop_proto_msgTypes[0].OneofWrappers = []any{
 		(*PlanLoopRequest_Changes)(nil),
 		(*PlanLoopRequest_Own)(nil),

@@ -1817,7 +1817,10 @@ type NodeGroupStatus struct {
 	// How many of its nodes can go.
 	ScaleDown *NodeGroupScaleDownStatus `protobuf:"bytes,4,opt,name=scale_down,json=scaleDown,proto3" json:"scale_down,omitempty"`
 	// How full it is; unset unless it is sized by that.
-	Size          *NodeGroupSizeStatus `protobuf:"bytes,5,opt,name=size,proto3" json:"size,omitempty"`
+	Size *NodeGroupSizeStatus `protobuf:"bytes,5,opt,name=size,proto3" json:"size,omitempty"`
+	// How it is known what a new node of it will be: "template", "shared by most nodes" or "one node"; empty: it
+	// is not known.
+	ModelSource   string `protobuf:"bytes,6,opt,name=model_source,json=modelSource,proto3" json:"model_source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1885,6 +1888,13 @@ func (x *NodeGroupStatus) GetSize() *NodeGroupSizeStatus {
 		return x.Size
 	}
 	return nil
+}
+
+func (x *NodeGroupStatus) GetModelSource() string {
+	if x != nil {
+		return x.ModelSource
+	}
+	return ""
 }
 
 // How many nodes a group has.
@@ -2409,14 +2419,15 @@ const file_loadline_v1_report_proto_rawDesc = "" +
 	"\x05bound\x18\x02 \x01(\x01H\x00R\x05bound\x88\x01\x01\x12\x1c\n" +
 	"\treachable\x18\x03 \x01(\x01R\treachable\x12\x16\n" +
 	"\x06proven\x18\x04 \x01(\bR\x06provenB\b\n" +
-	"\x06_bound\"\x97\x02\n" +
+	"\x06_bound\"\xba\x02\n" +
 	"\x0fNodeGroupStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x124\n" +
 	"\x06health\x18\x02 \x01(\v2\x1c.loadline.v1.NodeGroupHealthR\x06health\x12>\n" +
 	"\bscale_up\x18\x03 \x01(\v2#.loadline.v1.NodeGroupScaleUpStatusR\ascaleUp\x12D\n" +
 	"\n" +
 	"scale_down\x18\x04 \x01(\v2%.loadline.v1.NodeGroupScaleDownStatusR\tscaleDown\x124\n" +
-	"\x04size\x18\x05 \x01(\v2 .loadline.v1.NodeGroupSizeStatusR\x04size\"\xcd\x01\n" +
+	"\x04size\x18\x05 \x01(\v2 .loadline.v1.NodeGroupSizeStatusR\x04size\x12!\n" +
+	"\fmodel_source\x18\x06 \x01(\tR\vmodelSource\"\xcd\x01\n" +
 	"\x0fNodeGroupHealth\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\tR\x06status\x128\n" +
 	"\vnode_counts\x18\x02 \x01(\v2\x17.loadline.v1.NodeCountsR\n" +

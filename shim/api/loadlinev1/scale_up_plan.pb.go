@@ -167,8 +167,10 @@ type ScaleUpProblem struct {
 	// The same in time, which makes an answer that is cut short depend on the machine. [0, 3600000]; 0: no
 	// limit.
 	MaxMilliseconds int32 `protobuf:"varint,10,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Taints that come and go with the life of a node, beside the well-known ones.
+	StartupTaints *StartupTaints `protobuf:"bytes,11,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ScaleUpProblem) Reset() {
@@ -280,6 +282,13 @@ func (x *ScaleUpProblem) GetMaxMilliseconds() int32 {
 		return x.MaxMilliseconds
 	}
 	return 0
+}
+
+func (x *ScaleUpProblem) GetStartupTaints() *StartupTaints {
+	if x != nil {
+		return x.StartupTaints
+	}
+	return nil
 }
 
 type isScaleUpProblem_Cluster interface {
@@ -485,8 +494,13 @@ type ScalableGroup struct {
 	Spot           *bool    `protobuf:"varint,7,opt,name=spot,proto3,oneof" json:"spot,omitempty"`
 	// What the cloud provider says that one node costs; see NodePrice.Source.
 	ProviderUsdPerHour *float64 `protobuf:"fixed64,8,opt,name=provider_usd_per_hour,json=providerUsdPerHour,proto3,oneof" json:"provider_usd_per_hour,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Slots of its nodes, each of them occupied. Read with template_is_node. PlanLoop and PlanConsolidation know
+	// them from elsewhere, and leave it unset.
+	NodeSlots []int32 `protobuf:"varint,9,rep,packed,name=node_slots,json=nodeSlots,proto3" json:"node_slots,omitempty"`
+	// template_node is one of its nodes, by which it is priced: what a new node will be is what most nodes share.
+	TemplateIsNode bool `protobuf:"varint,10,opt,name=template_is_node,json=templateIsNode,proto3" json:"template_is_node,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ScalableGroup) Reset() {
@@ -573,6 +587,20 @@ func (x *ScalableGroup) GetProviderUsdPerHour() float64 {
 		return *x.ProviderUsdPerHour
 	}
 	return 0
+}
+
+func (x *ScalableGroup) GetNodeSlots() []int32 {
+	if x != nil {
+		return x.NodeSlots
+	}
+	return nil
+}
+
+func (x *ScalableGroup) GetTemplateIsNode() bool {
+	if x != nil {
+		return x.TemplateIsNode
+	}
+	return false
 }
 
 // How many nodes of each group the pods need, each group by itself.
@@ -732,7 +760,9 @@ type GroupEstimate struct {
 	// Pods that they take, by position in the request; existing nodes take part as the mode says.
 	Pods []*PodRun `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
 	// Why it ends there.
-	End           GroupEstimate_End `protobuf:"varint,4,opt,name=end,proto3,enum=loadline.v1.GroupEstimate_End" json:"end,omitempty"`
+	End GroupEstimate_End `protobuf:"varint,4,opt,name=end,proto3,enum=loadline.v1.GroupEstimate_End" json:"end,omitempty"`
+	// How it is known what a new node will be: see GroupSight.model_source.
+	ModelSource   string `protobuf:"bytes,5,opt,name=model_source,json=modelSource,proto3" json:"model_source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -793,6 +823,13 @@ func (x *GroupEstimate) GetEnd() GroupEstimate_End {
 		return x.End
 	}
 	return GroupEstimate_END_UNSPECIFIED
+}
+
+func (x *GroupEstimate) GetModelSource() string {
+	if x != nil {
+		return x.ModelSource
+	}
+	return ""
 }
 
 // Pods that one existing node takes.
@@ -1299,7 +1336,7 @@ var File_loadline_v1_scale_up_plan_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x1floadline/v1/scale_up_plan.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\"\xb7\x03\n" +
+	"\x1floadline/v1/scale_up_plan.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a loadline/v1/startup_taints.proto\"\xfa\x03\n" +
 	"\x0eScaleUpProblem\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12,\n" +
@@ -1312,7 +1349,8 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x0fmax_nodes_total\x18\b \x01(\x05R\rmaxNodesTotal\x12\x19\n" +
 	"\bmax_work\x18\t \x01(\x03R\amaxWork\x12)\n" +
 	"\x10max_milliseconds\x18\n" +
-	" \x01(\x05R\x0fmaxMillisecondsB\t\n" +
+	" \x01(\x05R\x0fmaxMilliseconds\x12A\n" +
+	"\x0estartup_taints\x18\v \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaintsB\t\n" +
 	"\acluster\"\x9b\x04\n" +
 	"\vPendingPods\x12*\n" +
 	"\x03pod\x18\x01 \x01(\v2\x18.loadline.v1.IncomingPodR\x03pod\x12\x14\n" +
@@ -1329,7 +1367,7 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x1a_youngest_age_milliseconds\"9\n" +
 	"\rNominatedPods\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x05R\x05count\"\xf4\x02\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\"\xbd\x03\n" +
 	"\rScalableGroup\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12#\n" +
@@ -1339,7 +1377,11 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x11node_usd_per_hour\x18\x05 \x01(\x01H\x00R\x0enodeUsdPerHour\x88\x01\x01\x12#\n" +
 	"\rinstance_type\x18\x06 \x01(\tR\finstanceType\x12\x17\n" +
 	"\x04spot\x18\a \x01(\bH\x01R\x04spot\x88\x01\x01\x126\n" +
-	"\x15provider_usd_per_hour\x18\b \x01(\x01H\x02R\x12providerUsdPerHour\x88\x01\x01B\x14\n" +
+	"\x15provider_usd_per_hour\x18\b \x01(\x01H\x02R\x12providerUsdPerHour\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"node_slots\x18\t \x03(\x05R\tnodeSlots\x12(\n" +
+	"\x10template_is_node\x18\n" +
+	" \x01(\bR\x0etemplateIsNodeB\x14\n" +
 	"\x12_node_usd_per_hourB\a\n" +
 	"\x05_spotB\x18\n" +
 	"\x16_provider_usd_per_hour\"\xce\x01\n" +
@@ -1357,14 +1399,15 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\bleft_out\x18\x04 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
 	"\x0eleft_out_total\x18\x05 \x01(\x03R\fleftOutTotal\x12 \n" +
 	"\fcut_short_by\x18\x06 \x01(\tR\n" +
-	"cutShortBy\"\x82\x02\n" +
+	"cutShortBy\"\xa5\x02\n" +
 	"\rGroupEstimate\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1d\n" +
 	"\n" +
 	"node_count\x18\x02 \x01(\x05R\tnodeCount\x12'\n" +
 	"\x04pods\x18\x03 \x03(\v2\x13.loadline.v1.PodRunR\x04pods\x120\n" +
-	"\x03end\x18\x04 \x01(\x0e2\x1e.loadline.v1.GroupEstimate.EndR\x03end\"X\n" +
+	"\x03end\x18\x04 \x01(\x0e2\x1e.loadline.v1.GroupEstimate.EndR\x03end\x12!\n" +
+	"\fmodel_source\x18\x05 \x01(\tR\vmodelSource\"X\n" +
 	"\x03End\x12\x13\n" +
 	"\x0fEND_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bCOMPLETE\x10\x01\x12\x0e\n" +
@@ -1452,10 +1495,11 @@ var file_loadline_v1_scale_up_plan_proto_goTypes = []any{
 	(*SingleGrowth)(nil),             // 14: loadline.v1.SingleGrowth
 	(*Changes)(nil),                  // 15: loadline.v1.Changes
 	(*FitOptions)(nil),               // 16: loadline.v1.FitOptions
-	(*IncomingPod)(nil),              // 17: loadline.v1.IncomingPod
-	(*LeftOut)(nil),                  // 18: loadline.v1.LeftOut
-	(*PodRun)(nil),                   // 19: loadline.v1.PodRun
-	(*PriceModel)(nil),               // 20: loadline.v1.PriceModel
+	(*StartupTaints)(nil),            // 17: loadline.v1.StartupTaints
+	(*IncomingPod)(nil),              // 18: loadline.v1.IncomingPod
+	(*LeftOut)(nil),                  // 19: loadline.v1.LeftOut
+	(*PodRun)(nil),                   // 20: loadline.v1.PodRun
+	(*PriceModel)(nil),               // 21: loadline.v1.PriceModel
 }
 var file_loadline_v1_scale_up_plan_proto_depIdxs = []int32{
 	15, // 0: loadline.v1.ScaleUpProblem.changes:type_name -> loadline.v1.Changes
@@ -1463,30 +1507,31 @@ var file_loadline_v1_scale_up_plan_proto_depIdxs = []int32{
 	3,  // 2: loadline.v1.ScaleUpProblem.pods:type_name -> loadline.v1.PendingPods
 	5,  // 3: loadline.v1.ScaleUpProblem.groups:type_name -> loadline.v1.ScalableGroup
 	16, // 4: loadline.v1.ScaleUpProblem.fit:type_name -> loadline.v1.FitOptions
-	17, // 5: loadline.v1.PendingPods.pod:type_name -> loadline.v1.IncomingPod
-	4,  // 6: loadline.v1.PendingPods.nominated:type_name -> loadline.v1.NominatedPods
-	2,  // 7: loadline.v1.EstimateScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
-	0,  // 8: loadline.v1.EstimateScaleUpRequest.mode:type_name -> loadline.v1.EstimateScaleUpRequest.Mode
-	8,  // 9: loadline.v1.EstimateScaleUpResponse.groups:type_name -> loadline.v1.GroupEstimate
-	9,  // 10: loadline.v1.EstimateScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	18, // 11: loadline.v1.EstimateScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
-	19, // 12: loadline.v1.GroupEstimate.pods:type_name -> loadline.v1.PodRun
-	1,  // 13: loadline.v1.GroupEstimate.end:type_name -> loadline.v1.GroupEstimate.End
-	19, // 14: loadline.v1.ExistingPlacement.pods:type_name -> loadline.v1.PodRun
-	2,  // 15: loadline.v1.PlanScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
-	20, // 16: loadline.v1.PlanScaleUpRequest.prices:type_name -> loadline.v1.PriceModel
-	9,  // 17: loadline.v1.PlanScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	12, // 18: loadline.v1.PlanScaleUpResponse.nodes:type_name -> loadline.v1.PlannedNodes
-	13, // 19: loadline.v1.PlanScaleUpResponse.groups:type_name -> loadline.v1.GroupGrowth
-	19, // 20: loadline.v1.PlanScaleUpResponse.unplaced:type_name -> loadline.v1.PodRun
-	14, // 21: loadline.v1.PlanScaleUpResponse.best_single:type_name -> loadline.v1.SingleGrowth
-	18, // 22: loadline.v1.PlanScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
-	19, // 23: loadline.v1.PlannedNodes.pods:type_name -> loadline.v1.PodRun
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	17, // 5: loadline.v1.ScaleUpProblem.startup_taints:type_name -> loadline.v1.StartupTaints
+	18, // 6: loadline.v1.PendingPods.pod:type_name -> loadline.v1.IncomingPod
+	4,  // 7: loadline.v1.PendingPods.nominated:type_name -> loadline.v1.NominatedPods
+	2,  // 8: loadline.v1.EstimateScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
+	0,  // 9: loadline.v1.EstimateScaleUpRequest.mode:type_name -> loadline.v1.EstimateScaleUpRequest.Mode
+	8,  // 10: loadline.v1.EstimateScaleUpResponse.groups:type_name -> loadline.v1.GroupEstimate
+	9,  // 11: loadline.v1.EstimateScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	19, // 12: loadline.v1.EstimateScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
+	20, // 13: loadline.v1.GroupEstimate.pods:type_name -> loadline.v1.PodRun
+	1,  // 14: loadline.v1.GroupEstimate.end:type_name -> loadline.v1.GroupEstimate.End
+	20, // 15: loadline.v1.ExistingPlacement.pods:type_name -> loadline.v1.PodRun
+	2,  // 16: loadline.v1.PlanScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
+	21, // 17: loadline.v1.PlanScaleUpRequest.prices:type_name -> loadline.v1.PriceModel
+	9,  // 18: loadline.v1.PlanScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	12, // 19: loadline.v1.PlanScaleUpResponse.nodes:type_name -> loadline.v1.PlannedNodes
+	13, // 20: loadline.v1.PlanScaleUpResponse.groups:type_name -> loadline.v1.GroupGrowth
+	20, // 21: loadline.v1.PlanScaleUpResponse.unplaced:type_name -> loadline.v1.PodRun
+	14, // 22: loadline.v1.PlanScaleUpResponse.best_single:type_name -> loadline.v1.SingleGrowth
+	19, // 23: loadline.v1.PlanScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
+	20, // 24: loadline.v1.PlannedNodes.pods:type_name -> loadline.v1.PodRun
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_scale_up_plan_proto_init() }
@@ -1498,6 +1543,7 @@ func file_loadline_v1_scale_up_plan_proto_init() {
 	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_prices_proto_init()
 	file_loadline_v1_scale_up_proto_init()
+	file_loadline_v1_startup_taints_proto_init()
 	file_loadline_v1_scale_up_plan_proto_msgTypes[0].OneofWrappers = []any{
 		(*ScaleUpProblem_Changes)(nil),
 		(*ScaleUpProblem_Own)(nil),

@@ -849,8 +849,10 @@ type PlanSlackRequest struct {
 	MaxWork int64 `protobuf:"varint,12,opt,name=max_work,json=maxWork,proto3" json:"max_work,omitempty"`
 	// Milliseconds that it may take at most. [0, 3600000]; 0: as long as the call.
 	MaxMilliseconds int32 `protobuf:"varint,13,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Taints that come and go with the life of a node, beside the well-known ones.
+	StartupTaints *StartupTaints `protobuf:"bytes,14,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanSlackRequest) Reset() {
@@ -972,6 +974,13 @@ func (x *PlanSlackRequest) GetMaxMilliseconds() int32 {
 		return x.MaxMilliseconds
 	}
 	return 0
+}
+
+func (x *PlanSlackRequest) GetStartupTaints() *StartupTaints {
+	if x != nil {
+		return x.StartupTaints
+	}
+	return nil
 }
 
 // Amounts of both resources.
@@ -2044,7 +2053,7 @@ var File_loadline_v1_slack_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/slack.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x1floadline/v1/scale_up_plan.proto\"\xef\n" +
+	"\x17loadline/v1/slack.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a loadline/v1/startup_taints.proto\"\xef\n" +
 	"\n" +
 	"\vSlackPolicy\x12:\n" +
 	"\x17extra_capacity_min_rate\x18\x01 \x01(\x01H\x00R\x14extraCapacityMinRate\x88\x01\x01\x124\n" +
@@ -2134,7 +2143,7 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\x06Excess\x12\x1d\n" +
 	"\n" +
 	"class_name\x18\x01 \x01(\tR\tclassName\x12#\n" +
-	"\rsince_seconds\x18\x02 \x01(\x03R\fsinceSeconds\"\x94\x04\n" +
+	"\rsince_seconds\x18\x02 \x01(\x03R\fsinceSeconds\"\xd7\x04\n" +
 	"\x10PlanSlackRequest\x12.\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x120\n" +
 	"\x06policy\x18\x02 \x01(\v2\x18.loadline.v1.SlackPolicyR\x06policy\x12-\n" +
@@ -2152,7 +2161,8 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\n" +
 	"want_state\x18\v \x01(\bR\twantState\x12\x19\n" +
 	"\bmax_work\x18\f \x01(\x03R\amaxWork\x12)\n" +
-	"\x10max_milliseconds\x18\r \x01(\x05R\x0fmaxMilliseconds\"N\n" +
+	"\x10max_milliseconds\x18\r \x01(\x05R\x0fmaxMilliseconds\x12A\n" +
+	"\x0estartup_taints\x18\x0e \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaints\"N\n" +
 	"\fCpuAndMemory\x12\x1b\n" +
 	"\tmilli_cpu\x18\x01 \x01(\x03R\bmilliCpu\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\"\x93\a\n" +
@@ -2290,7 +2300,8 @@ var file_loadline_v1_slack_proto_goTypes = []any{
 	(*PendingPods)(nil),          // 22: loadline.v1.PendingPods
 	(*ScalableGroup)(nil),        // 23: loadline.v1.ScalableGroup
 	(*FitOptions)(nil),           // 24: loadline.v1.FitOptions
-	(*LeftOut)(nil),              // 25: loadline.v1.LeftOut
+	(*StartupTaints)(nil),        // 25: loadline.v1.StartupTaints
+	(*LeftOut)(nil),              // 26: loadline.v1.LeftOut
 }
 var file_loadline_v1_slack_proto_depIdxs = []int32{
 	1,  // 0: loadline.v1.SlackPolicy.basis:type_name -> loadline.v1.SlackPolicy.Basis
@@ -2307,37 +2318,38 @@ var file_loadline_v1_slack_proto_depIdxs = []int32{
 	22, // 11: loadline.v1.PlanSlackRequest.pods:type_name -> loadline.v1.PendingPods
 	23, // 12: loadline.v1.PlanSlackRequest.groups:type_name -> loadline.v1.ScalableGroup
 	24, // 13: loadline.v1.PlanSlackRequest.fit:type_name -> loadline.v1.FitOptions
-	20, // 14: loadline.v1.ClassSlack.labels:type_name -> loadline.v1.ClassSlack.NodeLabel
-	19, // 15: loadline.v1.ClassSlack.taints:type_name -> loadline.v1.ClassSlack.Taint
-	10, // 16: loadline.v1.ClassSlack.empty_node:type_name -> loadline.v1.CpuAndMemory
-	10, // 17: loadline.v1.ClassSlack.basis:type_name -> loadline.v1.CpuAndMemory
-	10, // 18: loadline.v1.ClassSlack.extra:type_name -> loadline.v1.CpuAndMemory
-	10, // 19: loadline.v1.ClassSlack.reserved:type_name -> loadline.v1.CpuAndMemory
-	10, // 20: loadline.v1.ClassSlack.unit:type_name -> loadline.v1.CpuAndMemory
-	10, // 21: loadline.v1.ClassSlack.sum:type_name -> loadline.v1.CpuAndMemory
-	0,  // 22: loadline.v1.ClassSlack.status:type_name -> loadline.v1.SlackStatus
-	10, // 23: loadline.v1.ClassSlack.ready:type_name -> loadline.v1.CpuAndMemory
-	20, // 24: loadline.v1.ClassSlack.needed_labels:type_name -> loadline.v1.ClassSlack.NodeLabel
-	0,  // 25: loadline.v1.MirroredSlack.status:type_name -> loadline.v1.SlackStatus
-	3,  // 26: loadline.v1.ShapeSlack.kind:type_name -> loadline.v1.Placeholder.Kind
-	10, // 27: loadline.v1.ShapeSlack.size:type_name -> loadline.v1.CpuAndMemory
-	13, // 28: loadline.v1.SlackDemand.placeholders:type_name -> loadline.v1.ShapeSlack
-	10, // 29: loadline.v1.LiteralSlack.capacity:type_name -> loadline.v1.CpuAndMemory
-	10, // 30: loadline.v1.LiteralSlack.most_cpu:type_name -> loadline.v1.CpuAndMemory
-	10, // 31: loadline.v1.LiteralSlack.most_memory:type_name -> loadline.v1.CpuAndMemory
-	11, // 32: loadline.v1.PlanSlackResponse.classes:type_name -> loadline.v1.ClassSlack
-	12, // 33: loadline.v1.PlanSlackResponse.mirrored:type_name -> loadline.v1.MirroredSlack
-	13, // 34: loadline.v1.PlanSlackResponse.shapes:type_name -> loadline.v1.ShapeSlack
-	14, // 35: loadline.v1.PlanSlackResponse.demands:type_name -> loadline.v1.SlackDemand
-	16, // 36: loadline.v1.PlanSlackResponse.errors:type_name -> loadline.v1.SlackWishError
-	15, // 37: loadline.v1.PlanSlackResponse.literal:type_name -> loadline.v1.LiteralSlack
-	8,  // 38: loadline.v1.PlanSlackResponse.state:type_name -> loadline.v1.SlackState
-	25, // 39: loadline.v1.PlanSlackResponse.left_out:type_name -> loadline.v1.LeftOut
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	25, // 14: loadline.v1.PlanSlackRequest.startup_taints:type_name -> loadline.v1.StartupTaints
+	20, // 15: loadline.v1.ClassSlack.labels:type_name -> loadline.v1.ClassSlack.NodeLabel
+	19, // 16: loadline.v1.ClassSlack.taints:type_name -> loadline.v1.ClassSlack.Taint
+	10, // 17: loadline.v1.ClassSlack.empty_node:type_name -> loadline.v1.CpuAndMemory
+	10, // 18: loadline.v1.ClassSlack.basis:type_name -> loadline.v1.CpuAndMemory
+	10, // 19: loadline.v1.ClassSlack.extra:type_name -> loadline.v1.CpuAndMemory
+	10, // 20: loadline.v1.ClassSlack.reserved:type_name -> loadline.v1.CpuAndMemory
+	10, // 21: loadline.v1.ClassSlack.unit:type_name -> loadline.v1.CpuAndMemory
+	10, // 22: loadline.v1.ClassSlack.sum:type_name -> loadline.v1.CpuAndMemory
+	0,  // 23: loadline.v1.ClassSlack.status:type_name -> loadline.v1.SlackStatus
+	10, // 24: loadline.v1.ClassSlack.ready:type_name -> loadline.v1.CpuAndMemory
+	20, // 25: loadline.v1.ClassSlack.needed_labels:type_name -> loadline.v1.ClassSlack.NodeLabel
+	0,  // 26: loadline.v1.MirroredSlack.status:type_name -> loadline.v1.SlackStatus
+	3,  // 27: loadline.v1.ShapeSlack.kind:type_name -> loadline.v1.Placeholder.Kind
+	10, // 28: loadline.v1.ShapeSlack.size:type_name -> loadline.v1.CpuAndMemory
+	13, // 29: loadline.v1.SlackDemand.placeholders:type_name -> loadline.v1.ShapeSlack
+	10, // 30: loadline.v1.LiteralSlack.capacity:type_name -> loadline.v1.CpuAndMemory
+	10, // 31: loadline.v1.LiteralSlack.most_cpu:type_name -> loadline.v1.CpuAndMemory
+	10, // 32: loadline.v1.LiteralSlack.most_memory:type_name -> loadline.v1.CpuAndMemory
+	11, // 33: loadline.v1.PlanSlackResponse.classes:type_name -> loadline.v1.ClassSlack
+	12, // 34: loadline.v1.PlanSlackResponse.mirrored:type_name -> loadline.v1.MirroredSlack
+	13, // 35: loadline.v1.PlanSlackResponse.shapes:type_name -> loadline.v1.ShapeSlack
+	14, // 36: loadline.v1.PlanSlackResponse.demands:type_name -> loadline.v1.SlackDemand
+	16, // 37: loadline.v1.PlanSlackResponse.errors:type_name -> loadline.v1.SlackWishError
+	15, // 38: loadline.v1.PlanSlackResponse.literal:type_name -> loadline.v1.LiteralSlack
+	8,  // 39: loadline.v1.PlanSlackResponse.state:type_name -> loadline.v1.SlackState
+	26, // 40: loadline.v1.PlanSlackResponse.left_out:type_name -> loadline.v1.LeftOut
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_slack_proto_init() }
@@ -2348,6 +2360,7 @@ func file_loadline_v1_slack_proto_init() {
 	file_loadline_v1_cluster_state_proto_init()
 	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_scale_up_plan_proto_init()
+	file_loadline_v1_startup_taints_proto_init()
 	file_loadline_v1_slack_proto_msgTypes[0].OneofWrappers = []any{}
 	file_loadline_v1_slack_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_slack_proto_msgTypes[2].OneofWrappers = []any{}

@@ -12,12 +12,14 @@ import (
 
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
+	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/slack"
 )
 
 // ScaleUp says which node groups grow, and what happens when nodes do not come.
 type ScaleUp struct {
 	NewNodes                `json:",inline"`
+	scaleup.StartupTaints   `json:",inline"`
 	WaitingPods             `json:",inline"`
 	GroupChoice             `json:",inline"`
 	Balancing               `json:",inline"`
@@ -132,7 +134,7 @@ func (s *ScaleUp) check() error {
 			return fmt.Errorf("scaleUp.bypassedSchedulerNames: %q is not a name", name)
 		}
 	}
-	return cmp.Or(s.Balancing.check(), s.Pricing.check())
+	return cmp.Or(s.StartupTaints.Check(), s.Balancing.check(), s.Pricing.check())
 }
 
 // Ranking returns the policy by which node groups are ranked, with the price lists, and whether they are ranked at all.

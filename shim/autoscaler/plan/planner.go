@@ -68,12 +68,13 @@ func NewPlanner(client loadlinev1.AutoscalerClient, c *watch.Cluster, options *c
 	up, down := &options.ScaleUp, &options.ScaleDown
 	totals, _ := down.Totals()
 	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(down), Prices: files.Prices, Ranking: files.Ranking,
-		Fit: files.Fit, UsdPerFurtherType: up.USDPerFurtherType, MaxWork: int64(options.MaxWork),
+		Fit: files.Fit, StartupTaints: up.StartupTaints.Proto(), UsdPerFurtherType: up.USDPerFurtherType,
+		MaxWork:         int64(options.MaxWork),
 		MaxMilliseconds: int32(down.ScaleDownSimulationTimeout.Milliseconds()), MaxCoresTotal: &totals.MaxCores,
 		MaxMemoryTotal: &totals.MaxBytes, EnforceMinSizes: up.EnforceNodeGroupMinSize, Balance: balanceOf(&up.Balancing),
 		MaxNewNodes: int32(up.MaxNodesPerScaleUp), MaxNodesTotal: int32(up.MaxNodesTotal),
 		BatchIdleMilliseconds: int32(up.BatchIdle.Milliseconds()),
-		BatchMaxMilliseconds:  int32(up.BatchMax.Milliseconds()), Fleet: fleetSettings(options),
+		BatchMaxMilliseconds:  int32(up.BatchMax.Milliseconds()), Fleet: FleetSettings(options),
 		Consolidation: consolidationOf(&options.Consolidation), Waiting: waitingOf(&options.ScaleUp), Compact: true}
 	_, settings.MaxGpusTotal, _ = down.GPUTotals()
 	settings.Slack, _ = options.Slack.Proto()

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/cluster/node_annotations.h"
+#include "core/cluster/startup_taints.h"
 #include "core/drain/brakes.h"
 #include "core/drain/node_reason.h"
 #include "core/drain/timers.h"

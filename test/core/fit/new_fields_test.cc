@@ -37,6 +37,7 @@ class NewFieldsTest : public ::testing::Test {
     NodeShape shape = cluster_.Shape(node);
     change(&shape);
     cluster_.state().set_resource_names(cluster_.names());
+    shape = CompleteNodeShape(std::move(shape), cluster_.names());
     cluster_.state().SetNode(Slot{slots_++}, name, std::move(shape), {}, name);
   }
 
@@ -65,8 +66,8 @@ class NewFieldsTest : public ::testing::Test {
 
 TEST_F(NewFieldsTest, ANodeHasToDeclareWhatAPodRequires) {
   AddNode("a-none", [](NodeShape*) {});
-  AddNode("b-one", [](NodeShape* shape) { SetDeclaredFeatures({"B", "C", "B"}, shape); });
-  AddNode("c-all", [](NodeShape* shape) { SetDeclaredFeatures({"C", "A", "B"}, shape); });
+  AddNode("b-one", [](NodeShape* shape) { shape->declared_features = {"B", "C", "B"}; });
+  AddNode("c-all", [](NodeShape* shape) { shape->declared_features = {"C", "A", "B"}; });
   FitPod pod;
   pod.rules.required_features = {"A", "B"};
   const Verdict no = Refusal(FilterName::kNodeDeclaredFeatures, StatusClass::kUnschedulableAndUnresolvable,
@@ -79,7 +80,7 @@ TEST_F(NewFieldsTest, ANodeHasToDeclareWhatAPodRequires) {
 
 TEST_F(NewFieldsTest, WhatStatesAFieldThatNobodyKnowsIsNotJudged) {
   AddNode("a-plain", [](NodeShape*) {});
-  AddNode("b-newer", [](NodeShape* shape) { SetUnknownField("spec.quota", shape); });
+  AddNode("b-newer", [](NodeShape* shape) { shape->unknown_field = "spec.quota"; });
   EXPECT_EQ(Judge(FitPod(), 0), Verdict());
   EXPECT_EQ(
       Judge(FitPod(), 1),
@@ -135,7 +136,7 @@ TEST_F(NewFieldsTest, DevicesThatAClassServesAreNeverInsufficient) {
 TEST_F(NewFieldsTest, DriversMayAskForNodesThatHaveThem) {
   AddNode("has", [](NodeShape*) {});
   AddNode("lacks", [](NodeShape*) {});
-  AddNode("planned", [](NodeShape* shape) { SetCsiNode("template-node-for-g", shape); });
+  AddNode("planned", [](NodeShape* shape) { shape->csi_node = "template-node-for-g"; });
   const FitPod pod = WithVolume();
   Set(ObjectKind::kCsiNode, "has", CsiNode{{{"disk.example.com", std::nullopt}}, {}});
   Set(ObjectKind::kCsiNode, "lacks", CsiNode{{{"other.example.com", 1}}, {}});
@@ -156,7 +157,7 @@ TEST_F(NewFieldsTest, DriversMayAskForNodesThatHaveThem) {
 
 TEST_F(NewFieldsTest, APlannedNodeAttachesWhatItsModelDoes) {
   AddNode("a-model", [](NodeShape*) {});
-  AddNode("b/new-1", [](NodeShape* shape) { SetCsiNode("a-model", shape); });
+  AddNode("b/new-1", [](NodeShape* shape) { shape->csi_node = "a-model"; });
   AddNode("c-other", [](NodeShape*) {});
   const FitPod pod = WithVolume();
   Set(ObjectKind::kCsiNode, "a-model", CsiNode{{{"disk.example.com", 0}}, {}});

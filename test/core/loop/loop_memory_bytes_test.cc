@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -66,6 +67,13 @@ LoopMemory EverythingRemembered() {
                            .selected_labels = {"disk", "gpu"},
                            .excesses = {{"zone=a", kNowMs / 1000 - 9}}};
   memory.soft_taint_tried_ms = {{9, kNowMs - 10}};
+  memory.purchases[{1, 2}] = {.asked_ms = kNowMs - 11};
+  memory.purchases[{1, 3}] = {.failures = 4,
+                              .until_ms = kNowMs + 12,
+                              .model_asked = 4,
+                              .model_judged = 5,
+                              .node = 6,
+                              .node_shape = uint64_t{1} << 63};
   return memory;
 }
 
@@ -98,24 +106,25 @@ TEST(LoopMemoryBytesTest, WhatIsDamagedIsRefused) {
   EXPECT_FALSE(DecodeLoopMemory(bytes + '\0').ok());
   std::string later = bytes;
   later[4] = 9;
-  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and 4 to 6 are read"));
+  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and 4 to 7 are read"));
   EXPECT_THAT(DecodeLoopMemory("LLFS").status().message(), HasSubstr("is no state of a loop"));
 }
 
-// A program that is renewed goes on from what the one before remembered. Version 5 knew nothing of soft
-// taints, version 4 nothing of sizes and slack either. Behind them comes only what is not needed any more: a
-// 0 for none.
+// A program that is renewed goes on from what the one before remembered. Version 6 knew nothing of purchases,
+// version 5 nothing of soft taints, version 4 nothing of sizes and slack either. Behind them comes only what
+// is not needed any more: a 0 for none.
 TEST(LoopMemoryBytesTest, VersionsBeforeAreRead) {
   LoopMemory memory = EverythingRemembered();
-  memory.soft_taint_tried_ms.clear();
+  memory.purchases.clear();
   memory.unneeded_since_s.clear();
-  for (const int version : {5, 4}) {
+  for (const auto& [version, zeros] : {std::pair(6, 1), std::pair(5, 2), std::pair(4, 4)}) {
+    if (version == 5) memory.soft_taint_tried_ms.clear();
     if (version == 4) {
       memory.sizes.clear();
       memory.slack.reset();
     }
     std::string payload = PayloadOf(memory);
-    payload.resize(payload.size() - (version == 5 ? 1 : 3));
+    payload.resize(payload.size() - zeros);
     const absl::StatusOr<LoopMemory> read = DecodeLoopMemory(WithVersion(version, payload));
     ASSERT_TRUE(read.ok()) << "version " << version << ": " << read.status();
     EXPECT_TRUE(*read == memory);
@@ -175,6 +184,7 @@ TEST(LoopMemoryBytesTest, ItHasABound) {
     memory.acknowledged.insert(i << 20);
     memory.abandoned_since_ms[i << 20] = kNowMs;
     memory.soft_taint_tried_ms[i << 20] = kNowMs;
+    memory.purchases[{i << 20, i << 20}] = {.failures = 1, .until_ms = kNowMs};
     memory.open.push_back({.id = static_cast<int64_t>(i), .group = "a group", .at_ms = kNowMs});
   }
   const std::string bytes = EncodeLoopMemory(memory);
@@ -185,6 +195,7 @@ TEST(LoopMemoryBytesTest, ItHasABound) {
   EXPECT_EQ(read->open.back().id, 99'999);
   EXPECT_EQ(read->acknowledged.size(), kMostDeletions);
   EXPECT_EQ(read->soft_taint_tried_ms.size(), kMostSoftTaintsTried);
+  EXPECT_EQ(read->purchases.size(), kMostPurchases);
   EXPECT_GT(read->unneeded_since_s.size(), 1'000u);
 }
 
@@ -214,6 +225,7 @@ TEST(LoopMemoryTest, NoTimeLiesInTheFuture) {
   EXPECT_EQ(memory.unneeded_since_s[5], kNowMs / 1000 - 60);
   EXPECT_EQ(memory.swap_refused_ms[7], kNowMs - 10'000);
   EXPECT_EQ(memory.soft_taint_tried_ms[9], kNowMs - 10'000);
+  EXPECT_EQ((memory.purchases[{1, 2}].asked_ms), kNowMs - 10'000);
   EXPECT_EQ(memory.moves[0].at_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.resting_since_ms[8], kNowMs - 10'000);
   EXPECT_EQ(memory.sizes["g"].locked_ms, kNowMs - 10'000);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/startup_taints.h"
 #include "core/loop/loop_actions.h"
 #include "core/loop/see_fleet.h"
 #include "test/core/fleet/fleet_world.h"
@@ -229,13 +230,13 @@ TEST_F(LoopSightTest, ANodeWithoutItsDevicesIsOnItsWay) {
   const Slot slot = AddNode("n", 1);
   LoopSight sight = Observe();
   EXPECT_THAT(sight.not_started, ElementsAre(slot));
-  EXPECT_FALSE(sight.groups[0].example.has_value());
+  EXPECT_THAT(sight.groups[0].lacking, ElementsAre(slot));
   allocatable_.emplace_back("nvidia.com/gpu", 1);
   const Slot whole = AddNode("whole", 1);
   sight = Observe();
   EXPECT_THAT(sight.groups[0].nodes, ElementsAre(whole));
-  EXPECT_EQ(sight.groups[0].example->slot, whole);
-  EXPECT_TRUE(sight.groups[0].example->good);
+  EXPECT_THAT(sight.groups[0].examples, ElementsAre(slot, whole));
+  EXPECT_THAT(sight.groups[0].lacking, ElementsAre(slot));
 }
 
 TEST_F(LoopSightTest, DevicesAreExtendedResources) {
@@ -269,8 +270,11 @@ TEST_F(LoopSightTest, PlansUseIt) {
       EXPECT_EQ(problem.groups[0].drain.target, 2);
       EXPECT_EQ(problem.groups[0].max_nodes, 10);
       EXPECT_EQ(problem.growth.max_new_nodes, NodeLimit(3));
-      EXPECT_EQ(*problem.groups[0].node == LikeNew(cluster_.state().node_shape(a), cluster_.names()), true)
-          << "an old node shows that there are no such devices";
+      const LoopGroup& of = problem.groups[0];
+      EXPECT_EQ(of.model_source, by_cloud ? ModelSource::kStated : ModelSource::kSingle);
+      EXPECT_EQ(of.model_nodes, 1) << "an old node shows that there are no such devices";
+      EXPECT_EQ(of.node->allocatable.Get(kCpu), by_cloud ? 1 : 4000);
+      EXPECT_EQ(*of.node == WithCsiNodeOf(cluster_.state().node_shape(a), "a"), !by_cloud);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cluster/startup_taints.h"
 #include "core/drain/node_reason.h"
 #include "test/core/loop/loop_fixture.h"
 

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/cluster/startup_taints.h"
 #include "core/drain/eligibility.h"
 #include "core/loop/loop_actions.h"
 #include "test/testing/fit_cluster.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cluster/startup_taints.h"
 #include "test/core/size/pass_time.h"
 
 namespace loadline {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cluster/startup_taints.h"
 #include "test/core/size/pass_time.h"
 #include "test/testing/fit_cluster.h"
 

@@ -18,7 +18,7 @@ constexpr char kType[] = "node.kubernetes.io/instance-type";
 class SlackClassTest : public ::testing::Test {
  protected:
   SlackClassKey Class(const FitNode& node, const LabelKeys& selected = {}) {
-    return ClassOf(cluster_.Shape(node), DefaultClassLabels(), selected);
+    return ClassOf(cluster_.Shape(node), {DefaultClassLabels(), selected, {}});
   }
   static FitNode Sized(int64_t milli_cpu, int64_t memory) {
     return {.name = "n", .allocatable = {{"cpu", milli_cpu}, {"memory", memory}, {"pods", 110}}};
@@ -72,13 +72,13 @@ TEST_F(SlackClassTest, TaintsThatStayAndRepelTellClassesApart) {
         "ignore-taint.cluster-autoscaler.kubernetes.io/x", "karpenter.sh/disrupted",
         "karpenter.sh/unregistered", "atlassian.com/escalator"}) {
     EXPECT_EQ(Class(Tainted(passing)).name, plain) << passing;
-    EXPECT_FALSE(TakesPlaceholders(cluster_.Shape(Tainted(passing)))) << passing;
-    EXPECT_TRUE(TakesPlaceholders(cluster_.Shape(Tainted(passing, "PreferNoSchedule")))) << passing;
+    EXPECT_FALSE(TakesPlaceholders(cluster_.Shape(Tainted(passing)), {})) << passing;
+    EXPECT_TRUE(TakesPlaceholders(cluster_.Shape(Tainted(passing, "PreferNoSchedule")), {})) << passing;
   }
-  EXPECT_TRUE(TakesPlaceholders(cluster_.Shape(Tainted("dedicated"))));
+  EXPECT_TRUE(TakesPlaceholders(cluster_.Shape(Tainted("dedicated")), {}));
   FitNode cordoned = Sized(4'000, 64);
   cordoned.unschedulable = true;
-  EXPECT_FALSE(TakesPlaceholders(cluster_.Shape(cordoned)));
+  EXPECT_FALSE(TakesPlaceholders(cluster_.Shape(cordoned), {}));
 }
 
 TEST_F(SlackClassTest, APlaceholderMayBeWhereItsLabelsAreAndItsTaintsAreTolerated) {

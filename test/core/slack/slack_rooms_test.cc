@@ -34,7 +34,7 @@ class SlackRoomsTest : public ::testing::Test {
 
   bool CatchUp() {
     changed_.clear();
-    return rooms_.CatchUp(cluster_.state(), DefaultClassLabels(), {}, &changed_);
+    return rooms_.CatchUp(cluster_.state(), {.label_keys = DefaultClassLabels()}, &changed_);
   }
   const SlackClass& OnlyClass() const { return rooms_.classes().begin()->second; }
 
@@ -122,7 +122,7 @@ TEST_F(SlackRoomsTest, ALabelThatAPodSelectsByTellsClassesApart) {
   selects.rules.node_selector = MakeLabels({{"disk", "slow"}});
   cluster_.Put(Slot{1}, other, {selects});
   EXPECT_TRUE(CatchUp());
-  EXPECT_THAT(rooms_.selected(), ElementsAre("disk"));
+  EXPECT_THAT(rooms_.rules().selected, ElementsAre("disk"));
   EXPECT_THAT(rooms_.classes(), SizeIs(2));
   cluster_.Put(Slot{1}, other, {});
   EXPECT_TRUE(CatchUp());
@@ -143,7 +143,7 @@ void ExpectSame(const SlackRooms& a, const SlackRooms& b) {
   }
   EXPECT_EQ(a.with_placeholders(), b.with_placeholders());
   EXPECT_EQ(a.with_wishes(), b.with_wishes());
-  EXPECT_EQ(a.label_keys(), b.label_keys());
+  EXPECT_EQ(a.rules(), b.rules());
   for (int owner = 1; owner <= 6; ++owner) {
     EXPECT_EQ(a.PodsOf("owner-" + std::to_string(owner)), b.PodsOf("owner-" + std::to_string(owner)));
   }
@@ -156,9 +156,9 @@ TEST(SlackRoomsPropertyTest, FollowingAClusterIsAsGoodAsReadingItAnew) {
     SlackRooms follows;
     for (int step = 0; step < 8; ++step) {
       std::vector<size_t> changed;
-      follows.CatchUp(world->cluster().state(), DefaultClassLabels(), {}, &changed);
+      follows.CatchUp(world->cluster().state(), {.label_keys = DefaultClassLabels()}, &changed);
       SlackRooms anew;
-      anew.CatchUp(world->cluster().state(), DefaultClassLabels(), {}, &changed);
+      anew.CatchUp(world->cluster().state(), {.label_keys = DefaultClassLabels()}, &changed);
       ExpectSame(follows, anew);
       if (testing::Test::HasFailure()) FAIL() << "seed " << seed << " step " << step;
       auto node = world->nodes.begin();

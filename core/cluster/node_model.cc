@@ -1,0 +1,304 @@
+#include "core/cluster/node_model.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+
+namespace loadline {
+namespace {
+
+constexpr absl::string_view kZoneKeys[] = {"topology.kubernetes.io/zone",
+                                           "failure-domain.beta.kubernetes.io/zone"};
+
+// Nodes of one shape.
+struct Alike {
+  const NodeShape* shape;
+  int64_t nodes;
+};
+
+std::vector<Slot> NodesThatCount(const ClusterState& cluster, const GroupNodes& group,
+                                 const StartupTaints& names) {
+  std::vector<Slot> healthy;
+  for (const Slot slot : group.nodes) {
+    if (!absl::c_binary_search(group.lacking, slot) && IsHealthyNode(cluster, slot, names)) {
+      healthy.push_back(slot);
+    }
+  }
+  if (healthy.empty()) healthy.assign(group.nodes.begin(), group.nodes.end());
+  return healthy;
+}
+
+std::vector<Alike> ByShape(const ClusterState& cluster, std::span<const Slot> nodes) {
+  absl::flat_hash_map<uint64_t, size_t> known;
+  std::vector<Alike> alike;
+  for (const Slot slot : nodes) {
+    const NodeShape& shape = cluster.node_shape(slot);
+    const auto [at, is_new] = known.try_emplace(shape.fingerprint, alike.size());
+    if (is_new) alike.push_back({&shape, 0});
+    ++alike[at->second].nodes;
+  }
+  return alike;
+}
+
+int64_t CountNodes(std::span<const Alike> alike) {
+  int64_t nodes = 0;
+  for (const Alike& of : alike) nodes += of.nodes;
+  return nodes;
+}
+
+// Devices come in whole numbers; of all else machines of one type have a little more or less.
+bool IsDevice(absl::string_view resource) {
+  return absl::StrContains(resource, "/") && !absl::StrContains(resource, "kubernetes.io/");
+}
+
+// `offers`: nodes by amount, the largest first.
+int64_t SharedAmount(const std::map<int64_t, int64_t, std::greater<>>& offers, bool device) {
+  int64_t all = 0;
+  for (const auto& [amount, nodes] : offers) all += nodes;
+  int64_t typical = 0, seen = 0;
+  for (const auto& [amount, nodes] : offers) {
+    typical = amount;
+    seen += nodes;
+    if (seen > all / 2) break;
+  }
+  if (device) return typical;
+  int64_t least = typical;
+  for (const auto& [amount, nodes] : offers) {
+    if (amount >= typical - typical / 4) least = std::min(least, amount);
+  }
+  return least;
+}
+
+ResourceAmounts SharedAmounts(std::span<const Alike> alike, const ResourceNames& names) {
+  absl::btree_map<ResourceId, std::map<int64_t, int64_t, std::greater<>>> offers;
+  for (const Alike& of : alike) {
+    for (const auto& [resource, amount] : of.shape->allocatable) {
+      if (amount > 0) offers[resource][amount] += of.nodes;
+    }
+  }
+  const int64_t half = CountNodes(alike) / 2;
+  ResourceAmounts shared;
+  for (const auto& [resource, by_amount] : offers) {
+    int64_t with = 0;
+    for (const auto& [amount, nodes] : by_amount) with += nodes;
+    if (with > half) shared[resource] = SharedAmount(by_amount, IsDevice(names.name(resource)));
+  }
+  return shared;
+}
+
+// What the template says, as nodes show it.
+ResourceAmounts CorrectedAmounts(const ResourceAmounts& stated, const ResourceAmounts& shown) {
+  ResourceAmounts amounts = stated;
+  for (const auto& [resource, amount] : shown) {
+    const int64_t* const said = stated.Find(resource);
+    if (said == nullptr || (amount < *said && amount > *said / 2)) amounts[resource] = amount;
+  }
+  return amounts;
+}
+
+// Returns whether the label is one of those by which a cloud spreads the nodes of a group.
+bool IsPlace(absl::string_view key) { return absl::EndsWith(key, "/zone") || absl::EndsWith(key, "/region"); }
+
+absl::string_view ZoneOf(const NodeShape& shape) {
+  for (const absl::string_view key : kZoneKeys) {
+    if (const std::string* const zone = shape.labels.Find(key); zone != nullptr) return *zone;
+  }
+  return "";
+}
+
+// Counts the nodes with a label of each value.
+class LabelCounts {
+ public:
+  explicit LabelCounts(std::span<const Alike> alike) : all_(CountNodes(alike)) {
+    for (const Alike& of : alike) {
+      for (const Label& label : of.shape->labels) counts_[{label.key, label.value}] += of.nodes;
+    }
+  }
+
+  // The labels that these nodes share, or have one of several values of. Of labels that name a place only
+  // those for which `places` says so.
+  void AddShared(bool places, Labels* labels) const {
+    struct OfKey {
+      int64_t nodes = 0;
+      int64_t most = 0;
+      absl::string_view value;
+    };
+    absl::btree_map<absl::string_view, OfKey> keys;
+    for (const auto& [label, nodes] : counts_) {
+      OfKey& of = keys[label.first];
+      of.nodes += nodes;
+      if (nodes < of.most || (nodes == of.most && label.second > of.value)) continue;
+      of.most = nodes;
+      of.value = label.second;
+    }
+    for (const auto& [key, of] : keys) {
+      if (IsPlace(key) != places || of.nodes <= all_ / 2) continue;
+      if (of.most > all_ / 2 || of.most > 1) labels->Set(key, of.value);
+    }
+  }
+
+ private:
+  int64_t all_;
+  absl::flat_hash_map<std::pair<absl::string_view, absl::string_view>, int64_t> counts_;
+};
+
+// Nodes of the zone that the next node is expected in, and the zones if there are several.
+std::vector<Alike> InNextZone(std::span<const Alike> alike, std::vector<std::string>* zones) {
+  absl::btree_map<absl::string_view, int64_t> nodes;
+  for (const Alike& of : alike) nodes[ZoneOf(*of.shape)] += of.nodes;
+  if (nodes.size() > 1) nodes.erase("");  // a controller has yet to label these
+  const absl::string_view next = absl::c_min_element(nodes, [](const auto& a, const auto& b) {
+                                   return std::tie(a.second, a.first) < std::tie(b.second, b.first);
+                                 })->first;
+  if (nodes.size() > 1) {
+    for (const auto& [zone, count] : nodes) zones->push_back(std::string(zone));
+  }
+  std::vector<Alike> there;
+  absl::c_copy_if(alike, std::back_inserter(there),
+                  [&](const Alike& of) { return ZoneOf(*of.shape) == next; });
+  return there;
+}
+
+std::vector<Taint> SharedTaints(std::span<const Alike> alike, const StartupTaints& names) {
+  absl::btree_map<std::tuple<std::string, std::string, std::string>, int64_t> counts;
+  for (const Alike& of : alike) {
+    for (const Taint& taint : LastingTaints(of.shape->taints, names)) {
+      counts[{taint.key, taint.value, taint.effect}] += of.nodes;
+    }
+  }
+  const int64_t half = CountNodes(alike) / 2;
+  std::vector<Taint> shared;
+  for (const auto& [taint, nodes] : counts) {
+    if (nodes > half) shared.push_back({std::get<0>(taint), std::get<1>(taint), std::get<2>(taint)});
+  }
+  return shared;
+}
+
+// The values that more than half of the nodes have, in order.
+template <typename ValuesOf>
+std::vector<std::string> SharedBy(std::span<const Alike> alike, ValuesOf values_of) {
+  absl::btree_map<std::string, int64_t> counts;
+  for (const Alike& of : alike) {
+    for (const std::string& value : values_of(*of.shape)) counts[value] += of.nodes;
+  }
+  const int64_t half = CountNodes(alike) / 2;
+  std::vector<std::string> shared;
+  for (const auto& [value, nodes] : counts) {
+    if (nodes > half) shared.push_back(value);
+  }
+  return shared;
+}
+
+// What a CSINode says, in an order that does not depend on it.
+std::vector<std::tuple<std::string, bool, int32_t>> ContentOf(const CsiNode* csi_node) {
+  std::vector<std::tuple<std::string, bool, int32_t>> content;
+  if (csi_node == nullptr) return content;
+  for (const CsiNode::Driver& driver : csi_node->drivers) {
+    content.emplace_back(driver.name, driver.count.has_value(), driver.count.value_or(0));
+  }
+  for (const std::string& plugin : csi_node->migrated_plugins) content.emplace_back(plugin, false, -1);
+  absl::c_sort(content);
+  return content;
+}
+
+// The first node by name of those whose CSINode is that of most. Among equally frequent ones one that is
+// there comes before none, and then that of the lowest limits.
+std::string TypicalCsiNode(const ClusterState& cluster, std::span<const Slot> nodes) {
+  struct Found {
+    int64_t nodes = 0;
+    absl::string_view first;
+  };
+  absl::btree_map<std::vector<std::tuple<std::string, bool, int32_t>>, Found> found;
+  for (const Slot slot : nodes) {
+    const absl::string_view name = cluster.name(slot);
+    Found& of = found[ContentOf(cluster.objects().FindCsiNode(name))];
+    if (of.nodes++ == 0 || name < of.first) of.first = name;
+  }
+  const auto most = absl::c_max_element(found, [](const auto& a, const auto& b) {
+    return std::pair(a.second.nodes, !a.first.empty()) < std::pair(b.second.nodes, !b.first.empty());
+  });
+  return std::string(most->second.first);
+}
+
+// Of a node alone nobody knows which labels are its own, but for those that have its name.
+void DropLabelsOf(absl::string_view node, Labels* labels) {
+  std::vector<Label> kept;
+  absl::c_copy_if(*labels, std::back_inserter(kept), [&](const Label& label) { return label.value != node; });
+  *labels = Labels(std::move(kept));
+}
+
+NodeModel FromNodes(const ClusterState& cluster, std::span<const Slot> nodes, std::span<const Alike> alike,
+                    const StartupTaints& names) {
+  NodeModel model;
+  model.source = nodes.size() == 1 ? ModelSource::kSingle : ModelSource::kShared;
+  NodeShape& shape = model.shape;
+  LabelCounts(alike).AddShared(/*places=*/false, &shape.labels);
+  LabelCounts(InNextZone(alike, &model.zones)).AddShared(/*places=*/true, &shape.labels);
+  if (nodes.size() == 1) DropLabelsOf(cluster.name(nodes.front()), &shape.labels);
+  shape.allocatable = SharedAmounts(alike, cluster.resource_names());
+  shape.taints = SharedTaints(alike, names);
+  return model;
+}
+
+}  // namespace
+
+absl::string_view Name(ModelSource source) {
+  switch (source) {
+    case ModelSource::kStated:
+      return "template";
+    case ModelSource::kShared:
+      return "shared by most nodes";
+    case ModelSource::kSingle:
+      return "one node";
+  }
+  return "invalid source";
+}
+
+bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
+  const NodeShape& shape = cluster.node_shape(slot);
+  // The soft taint of a node that is not needed says nothing against it.
+  return cluster.traits(slot).ready && !shape.unschedulable &&
+         absl::c_none_of(shape.taints, [&](const Taint& taint) {
+           const TaintKind kind = KindOfTaint(taint.key, names);
+           return kind == TaintKind::kStartup || (kind == TaintKind::kLeaving && taint.Repels());
+         });
+}
+
+std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const GroupNodes& group,
+                                        const StartupTaints& startup_taints, const ResourceNames& names) {
+  if (group.stated == nullptr && group.nodes.empty()) return std::nullopt;
+  const std::vector<Slot> nodes = NodesThatCount(cluster, group, startup_taints);
+  const std::vector<Alike> alike = ByShape(cluster, nodes);
+  NodeModel model;
+  if (group.stated == nullptr) {
+    model = FromNodes(cluster, nodes, alike, startup_taints);
+  } else {
+    model.shape = WithoutPassingTaints(*group.stated, startup_taints);
+    model.shape.allocatable =
+        CorrectedAmounts(group.stated->allocatable, SharedAmounts(alike, cluster.resource_names()));
+  }
+  model.nodes = static_cast<int64_t>(nodes.size());
+  NodeShape& shape = model.shape;
+  if (shape.declared_features.empty()) {
+    shape.declared_features = SharedBy(alike, [](const NodeShape& of) { return of.declared_features; });
+  }
+  if (shape.unknown_field.empty()) {
+    const std::vector<std::string> fields = SharedBy(alike, [](const NodeShape& of) {
+      return of.unknown_field.empty() ? std::vector<std::string>() : std::vector{of.unknown_field};
+    });
+    if (!fields.empty()) shape.unknown_field = fields.front();
+  }
+  if (!nodes.empty()) shape.csi_node = TypicalCsiNode(cluster, nodes);
+  shape = CompleteNodeShape(std::move(shape), names);
+  return model;
+}
+
+}  // namespace loadline

@@ -1,0 +1,81 @@
+// What a new node of a group will be, and how we know.
+#ifndef LOADLINE_CORE_CLUSTER_NODE_MODEL_H_
+#define LOADLINE_CORE_CLUSTER_NODE_MODEL_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/cluster/cluster_state.h"
+#include "core/cluster/startup_taints.h"
+
+namespace loadline {
+
+enum class ModelSource {
+  kStated,  // the cloud says it, or a file
+  kShared,  // what most of its nodes share
+  kSingle,  // its only node
+};
+// Returns "template", "shared by most nodes" or "one node".
+absl::string_view Name(ModelSource source);
+
+struct NodeModel {
+  NodeShape shape;  // without a cordon, and without taints that come and go
+  ModelSource source = ModelSource::kStated;
+  // How many nodes of the group were looked at.
+  int64_t nodes = 0;
+  // The zones of these nodes, sorted, where they are in several and no template says otherwise. `shape` is of
+  // the first of those with the fewest nodes.
+  std::vector<std::string> zones;
+};
+
+// Returns whether a node is as those of its group are meant to be: ready and schedulable, without a taint of
+// a node that starts or is to go.
+bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& startup_taints);
+
+// What is known of a group.
+struct GroupNodes {
+  // What the cloud or a file says of new nodes; nullptr: nothing.
+  const NodeShape* stated = nullptr;
+  // Its nodes; and those of them, sorted, that do not offer all devices of the group yet.
+  std::span<const Slot> nodes;
+  std::span<const Slot> lacking;
+};
+
+// Works out what a new node of a group will be. nullopt: nobody says it, and there is no node.
+//
+// Nodes count that are ready and schedulable, have all devices, and carry no taint of a node that starts or
+// is to go; where there is none, all do.
+//
+// With a template, labels and taints are those of the template: what people and controllers have put on nodes
+// since says nothing of the next one. Amounts are those of the template, or the lower ones that nodes show,
+// unless these are not more than half of them: clouds do not know what kubelets reserve, and a template with
+// twice the hardware is newer than the nodes. Resources and features of which the template says nothing are
+// those that more than half of the nodes have.
+//
+// Without a template, labels, taints and features are those that more than half of the nodes have. If more
+// than half carry a label with different values, the most frequent one counts where several nodes have it; a
+// value of one node alone, such as its name, is no property of the group. The amount of a resource is the
+// least among the nodes that offer it, where more than half do; nodes that offer less than three quarters of
+// what more than half offer at least are passed over, as limited by hand. Of devices, which come in whole
+// numbers, it is what more than half offer at least.
+//
+// The zone, and what else is named "zone" or "region", is one of several values where nodes are in several
+// zones. A cloud evens them out: the next node is expected in the zone with the fewest nodes, the first by
+// name among equals. A pod that selects another zone gets no node of this group until it is that one's turn.
+//
+// The CSINode is that of most nodes, whether or not there is a template, which never says anything about it.
+//
+// `names`: those of the cluster, and of the resources in `stated`.
+//
+// The result depends on names of nodes only where nothing else tells CSINodes apart.
+// Cost: O(nodes * (labels + resources)). Deterministic; pure.
+std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const GroupNodes& group,
+                                        const StartupTaints& startup_taints, const ResourceNames& names);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CLUSTER_NODE_MODEL_H_

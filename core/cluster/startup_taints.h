@@ -1,0 +1,56 @@
+// What a taint says of a node: that it is what the node is, or that it comes and goes with the node's life.
+#ifndef LOADLINE_CORE_CLUSTER_STARTUP_TAINTS_H_
+#define LOADLINE_CORE_CLUSTER_STARTUP_TAINTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/cluster/shapes.h"
+
+namespace loadline {
+
+// The taint, with effect NoSchedule, of a node that is about to be deleted. Its value is a time in seconds
+// since 1970.
+inline constexpr char kToBeDeletedTaint[] = "ToBeDeletedByClusterAutoscaler";
+// The taint, with effect PreferNoSchedule, of a node that is not needed. Its value is a time as well.
+inline constexpr char kDeletionCandidateTaint[] = "DeletionCandidateOfClusterAutoscaler";
+// The taint of Escalator, with effect NoSchedule, of a node that is to be removed.
+inline constexpr char kRemovalTaint[] = "atlassian.com/escalator";
+
+enum class TaintKind {
+  kLasting,    // every node of its group has it, for all of its life
+  kStartup,    // a new node has it until it can run pods
+  kCondition,  // it says how the node is now
+  kLeaving,    // somebody is about to take the node away
+};
+
+// Names that a cluster uses beside the well-known ones: what Cluster Autoscaler takes by --startup-taint and
+// --ignore-taint, --startup-taint-prefix, and --status-taint.
+struct StartupTaints {
+  std::vector<std::string> startup;
+  std::vector<std::string> startup_prefixes;
+  std::vector<std::string> status;  // kCondition: they do not keep a node from counting as started
+  friend bool operator==(const StartupTaints&, const StartupTaints&) = default;
+};
+
+// Returns what a taint of this key says of its node. Its effect does not count, as for Cluster Autoscaler and
+// Karpenter: who wants pods to stay away until a node has started may say so softly.
+//
+// Cost: O(names). Pure.
+// Source: utils/taints/taints.go of Cluster Autoscaler, pkg/scheduling/taints.go of Karpenter, and the
+//         documentation of Cilium and of the CSI drivers for AWS.
+TaintKind KindOfTaint(absl::string_view key, const StartupTaints& names);
+
+// Returns whether the node carries a taint of this kind.
+bool HasTaintOf(TaintKind kind, const NodeShape& node, const StartupTaints& names);
+
+// Returns those of the taints that a new node of the same group comes to keep, in their order.
+std::vector<Taint> LastingTaints(const std::vector<Taint>& taints, const StartupTaints& names);
+
+// Returns the node without all that comes and goes: passing taints, and a cordon.
+NodeShape WithoutPassingTaints(const NodeShape& node, const StartupTaints& names);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CLUSTER_STARTUP_TAINTS_H_

@@ -1,0 +1,70 @@
+package scaleup
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"loadline.dev/shim/api/loadlinev1"
+)
+
+// StartupTaints names taints that come and go with the life of a node, beside those that the engine knows. The flags
+// are those of Cluster Autoscaler.
+type StartupTaints struct {
+	StartupTaints        []string `json:"startupTaints" flag:"startup-taint" range:":50" help:"key of a taint that a new node has until it can run pods: until then it is on its way, and pods wait for it; may be given more than once"`
+	IgnoreTaints         []string `json:"ignoreTaints" flag:"ignore-taint" range:":50" help:"older name of --startup-taint; may be given more than once"`
+	StartupTaintPrefixes []string `json:"startupTaintPrefixes" flag:"startup-taint-prefix" range:":100" help:"what the keys of such taints begin with; may be given more than once"`
+	StatusTaints         []string `json:"statusTaints" flag:"status-taint" range:":100" help:"key of a taint that says how a node is now, and that no new node has; may be given more than once"`
+}
+
+// taintFlag is a field with its tags.
+type taintFlag struct {
+	keys       *[]string
+	name, help string
+}
+
+func (t *StartupTaints) flags() (all []taintFlag) {
+	fields := reflect.ValueOf(t).Elem()
+	for i := range fields.NumField() {
+		tag := fields.Type().Field(i).Tag
+		all = append(all, taintFlag{fields.Field(i).Addr().Interface().(*[]string), tag.Get("flag"), tag.Get("help")})
+	}
+	return all
+}
+
+// AddFlags adds a flag for each field.
+func (t *StartupTaints) AddFlags(flags *pflag.FlagSet) {
+	for _, flag := range t.flags() {
+		flags.StringSliceVar(flag.keys, flag.name, *flag.keys, flag.help)
+	}
+}
+
+// Check says which of the names cannot be the key of a taint, or the beginning of one.
+func (t *StartupTaints) Check() error {
+	for _, flag := range t.flags() {
+		for _, key := range *flag.keys {
+			whole := key
+			if flag.keys == &t.StartupTaintPrefixes && strings.HasSuffix(key, "/") {
+				whole += "x"
+			}
+			if problems := validation.IsQualifiedName(whole); len(problems) > 0 {
+				return fmt.Errorf("--%s %q: is not the key of a taint: %s", flag.name, key, problems[0])
+			}
+		}
+	}
+	return nil
+}
+
+// Proto returns the names for a question; nil: there are none.
+func (t *StartupTaints) Proto() *loadlinev1.StartupTaints {
+	message := &loadlinev1.StartupTaints{Startup: slices.Concat(t.StartupTaints, t.IgnoreTaints),
+		StartupPrefixes: t.StartupTaintPrefixes, Status: t.StatusTaints}
+	if len(message.Startup)+len(message.StartupPrefixes)+len(message.Status) == 0 {
+		return nil
+	}
+	return message
+}

@@ -1,0 +1,242 @@
+#include "core/cluster/node_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "test/testing/fit_cluster.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kGpu[] = "nvidia.com/gpu";
+
+// Nodes of one group.
+class Group {
+ public:
+  Slot Add(FitNode node) {
+    if (node.name.empty()) node.name = absl::StrCat("n", nodes_.size());
+    cluster_.Add(node);
+    nodes_.push_back(Slot{static_cast<int32_t>(nodes_.size())});
+    return nodes_.back();
+  }
+  NodeModel Model(const NodeShape* stated = nullptr) {
+    const std::optional<NodeModel> model =
+        ModelOfNewNode(cluster_.state(), {stated, nodes_, lacking_}, startup_taints_, cluster_.names());
+    return model.value_or(NodeModel());
+  }
+  std::string LabelOf(const NodeModel& model, const std::string& key) {
+    const std::string* const value = model.shape.labels.Find(key);
+    return value == nullptr ? "" : *value;
+  }
+  int64_t Amount(const NodeModel& model, const std::string& resource) {
+    return model.shape.allocatable.Get(*cluster_.names().Find(resource));
+  }
+
+  FitCluster cluster_;
+  std::vector<Slot> nodes_;
+  std::vector<Slot> lacking_;
+  StartupTaints startup_taints_;
+};
+
+class NodeModelTest : public ::testing::Test, public Group {};
+
+TEST_F(NodeModelTest, NobodyKnows) {
+  EXPECT_FALSE(ModelOfNewNode(cluster_.state(), {}, {}, cluster_.names()).has_value());
+}
+
+TEST_F(NodeModelTest, ALabelOrTaintOfOneNodeOfManyIsItsOwn) {
+  for (int i = 0; i < 5; ++i) Add({.labels = {{"pool", "a"}}, .taints = {{"dedicated", "x", "NoSchedule"}}});
+  Add({.labels = {{"pool", "a"}, {"role", "special"}},
+       .taints = {{"dedicated", "x", "NoSchedule"}, {"maintenance", "disk", "NoSchedule"}}});
+  const NodeModel model = Model();
+  EXPECT_EQ(model.source, ModelSource::kShared);
+  EXPECT_EQ(model.nodes, 6);
+  EXPECT_EQ(model.shape.labels, Labels(std::vector<Label>{{"pool", "a"}}));
+  EXPECT_THAT(model.shape.taints, ElementsAre(Taint{"dedicated", "x", "NoSchedule"}));
+}
+
+TEST_F(NodeModelTest, HalfOfTheNodesAreNotMost) {
+  Add({.labels = {{"role", "special"}}});
+  Add({});
+  EXPECT_EQ(LabelOf(Model(), "role"), "");
+  Add({.labels = {{"role", "special"}}});
+  EXPECT_EQ(LabelOf(Model(), "role"), "special");
+}
+
+TEST_F(NodeModelTest, TheOnlyNodeIsTheModelButForItsName) {
+  Add({.name = "only", .labels = {{"pool", "a"}, {"disk/node", "only"}}, .unschedulable = true});
+  const NodeModel model = Model();
+  EXPECT_EQ(model.source, ModelSource::kSingle);
+  EXPECT_EQ(model.shape.labels, Labels(std::vector<Label>{{"pool", "a"}}));
+  EXPECT_FALSE(model.shape.unschedulable);
+  EXPECT_EQ(model.shape.csi_node, "only");
+}
+
+TEST_F(NodeModelTest, ValuesOfOneNodeEachAreNoProperty) {
+  for (const char* const id : {"i-1", "i-2", "i-3"}) Add({.labels = {{"instance", id}, {"rack", "r1"}}});
+  Add({.labels = {{"instance", "i-4"}, {"rack", "r2"}}});
+  EXPECT_EQ(LabelOf(Model(), "instance"), "");
+  EXPECT_EQ(LabelOf(Model(), "rack"), "r1");
+}
+
+TEST_F(NodeModelTest, OfSeveralValuesTheMostFrequentOneCounts) {
+  for (const char* const type : {"m5", "m5a", "m5a", "m6i", "m5"}) Add({.labels = {{"type", type}}});
+  EXPECT_EQ(LabelOf(Model(), "type"), "m5") << "the first by name among equals";
+  Add({.labels = {{"type", "m5a"}}});
+  EXPECT_EQ(LabelOf(Model(), "type"), "m5a");
+}
+
+TEST_F(NodeModelTest, TheNextNodeComesToTheZoneWithTheFewest) {
+  const auto in = [&](const std::string& zone) {
+    Add({.labels = {{kZone, zone},
+                    {"topology.ebs.csi.aws.com/zone", zone},
+                    {"topology.kubernetes.io/region", "r"}}});
+  };
+  for (const char* const zone : {"a", "b", "c", "a", "b"}) in(zone);
+  NodeModel model = Model();
+  EXPECT_EQ(LabelOf(model, kZone), "c");
+  EXPECT_EQ(LabelOf(model, "topology.ebs.csi.aws.com/zone"), "c");
+  EXPECT_EQ(LabelOf(model, "topology.kubernetes.io/region"), "r");
+  EXPECT_THAT(model.zones, ElementsAre("a", "b", "c"));
+  in("c");
+  EXPECT_EQ(LabelOf(Model(), kZone), "a") << "the first by name among equals";
+}
+
+TEST_F(NodeModelTest, OneZoneIsNoChoice) {
+  for (int i = 0; i < 3; ++i) Add({.labels = {{kZone, "a"}}});
+  Add({});  // not labelled yet
+  const NodeModel model = Model();
+  EXPECT_EQ(LabelOf(model, kZone), "a");
+  EXPECT_THAT(model.zones, IsEmpty());
+}
+
+TEST_F(NodeModelTest, TheLeastAmountOfThoseThatOfferIt) {
+  for (const int64_t memory : {1000, 990, 995}) Add({.allocatable = {{"cpu", 4000}, {"memory", memory}}});
+  EXPECT_EQ(Amount(Model(), "memory"), 990);
+  EXPECT_EQ(Amount(Model(), "cpu"), 4000);
+  Add({.allocatable = {{"cpu", 4000}, {"memory", 750}}});
+  EXPECT_EQ(Amount(Model(), "memory"), 750);  // of 990, three quarters are 743
+}
+
+TEST_F(NodeModelTest, ANodeThatSomebodyHasLimitedDoesNotCount) {
+  for (int i = 0; i < 4; ++i) Add({.allocatable = {{"cpu", 4000}, {kGpu, 8}}});
+  Add({.allocatable = {{"cpu", 1000}, {kGpu, 7}, {"example.com/own", 1}}});
+  const NodeModel model = Model();
+  EXPECT_EQ(Amount(model, "cpu"), 4000);
+  EXPECT_EQ(Amount(model, kGpu), 8);
+  EXPECT_EQ(Amount(model, "example.com/own"), 0);
+}
+
+TEST_F(NodeModelTest, NodesThatStartGoOrLackDevicesDoNotCount) {
+  Add({.labels = {{"pool", "a"}}});
+  FitNode unready{.labels = {{"pool", "b"}}};
+  unready.traits.ready = false;
+  Add(unready);
+  Add({.labels = {{"pool", "b"}}, .unschedulable = true});
+  Add({.labels = {{"pool", "b"}}, .taints = {{"readiness.k8s.io/cni", "", "NoSchedule"}}});
+  Add({.labels = {{"pool", "b"}}, .taints = {{"ToBeDeletedByClusterAutoscaler", "5", "NoSchedule"}}});
+  Add({.labels = {{"pool", "b"}}, .taints = {{"boot", "", "NoSchedule"}}});
+  lacking_ = {Add({.labels = {{"pool", "b"}}})};
+  startup_taints_.startup = {"boot"};
+  NodeModel model = Model();
+  EXPECT_EQ(model.source, ModelSource::kSingle);
+  EXPECT_EQ(LabelOf(model, "pool"), "a");
+  // That it is not needed says nothing of a node.
+  Add({.labels = {{"pool", "a"}},
+       .taints = {{"DeletionCandidateOfClusterAutoscaler", "5", "PreferNoSchedule"}}});
+  model = Model();
+  EXPECT_EQ(model.nodes, 2);
+  EXPECT_THAT(model.shape.taints, IsEmpty());
+}
+
+TEST_F(NodeModelTest, WhereNoNodeIsHealthyAllCount) {
+  for (int i = 0; i < 3; ++i) {
+    Add({.labels = {{"pool", "a"}}, .taints = {{"node.kubernetes.io/not-ready", "", "NoSchedule"}}});
+  }
+  const NodeModel model = Model();
+  EXPECT_EQ(LabelOf(model, "pool"), "a");
+  EXPECT_THAT(model.shape.taints, IsEmpty());
+}
+
+TEST_F(NodeModelTest, ATemplateSaysLabelsAndTaints) {
+  for (int i = 0; i < 3; ++i) {
+    Add({.allocatable = {{"cpu", 3920}, {"memory", 900}, {kGpu, 1}},
+         .labels = {{"pool", "b"}, {"role", "special"}},
+         .taints = {{"maintenance", "", "NoSchedule"}}});
+  }
+  NodeShape stated = cluster_.Shape(FitNode{
+      .name = "t",
+      .allocatable = {{"cpu", 4000}, {"memory", 1800}, {"pods", 110}},
+      .labels = {{"pool", "a"}},
+      .taints = {{"dedicated", "", "NoSchedule"}, {"node.cilium.io/agent-not-ready", "", "NoExecute"}},
+      .unschedulable = true});
+  const NodeModel model = Model(&stated);
+  EXPECT_EQ(model.source, ModelSource::kStated);
+  EXPECT_EQ(model.nodes, 3);
+  EXPECT_EQ(model.shape.labels, Labels(std::vector<Label>{{"pool", "a"}}));
+  EXPECT_THAT(model.shape.taints, ElementsAre(Taint{"dedicated", "", "NoSchedule"}));
+  EXPECT_FALSE(model.shape.unschedulable);
+  EXPECT_EQ(Amount(model, "cpu"), 3920) << "the cloud does not know what is reserved";
+  EXPECT_EQ(Amount(model, "memory"), 1800) << "half of it: these nodes are of another kind";
+  EXPECT_EQ(Amount(model, "pods"), 110);
+  EXPECT_EQ(Amount(model, kGpu), 1) << "the cloud does not know of it";
+}
+
+TEST_F(NodeModelTest, FeaturesAndCsiNodeAreThoseOfMost) {
+  const auto add = [&](const std::string& name, std::vector<std::string> features,
+                       std::optional<int32_t> volumes) {
+    NodeShape shape = cluster_.Shape(FitNode{.name = name});
+    shape.declared_features = std::move(features);
+    const Slot slot{static_cast<int32_t>(nodes_.size())};
+    cluster_.state().SetNode(slot, name, CompleteNodeShape(std::move(shape), cluster_.names()), {}, name);
+    nodes_.push_back(slot);
+    if (!volumes.has_value()) return;
+    cluster_.state().objects().Set({{ObjectKind::kCsiNode, "", name}, CsiNode{{{"ebs", *volumes}}, {}}});
+  };
+  cluster_.state().set_resource_names(cluster_.names());
+  add("a", {"A", "B"}, 1);
+  add("b", {"A"}, 25);
+  add("c", {"A", "C"}, 25);
+  add("d", {}, std::nullopt);
+  const NodeModel model = Model();
+  EXPECT_THAT(model.shape.declared_features, ElementsAre("A"));
+  EXPECT_EQ(model.shape.csi_node, "b");
+}
+
+// Other names, in another order, give the same model.
+TEST_F(NodeModelTest, NamesAndOrderDecideNothing) {
+  std::vector<FitNode> nodes;
+  for (int i = 0; i < 7; ++i) {
+    nodes.push_back({.allocatable = {{"cpu", 4000 - i}, {"memory", 100}},
+                     .labels = {{kZone, std::string(1, static_cast<char>('a' + i % 3))},
+                                {"type", i % 2 == 0 ? "x" : "y"}},
+                     .taints = {{"t", i < 4 ? "1" : "2", "NoSchedule"}}});
+  }
+  std::optional<NodeModel> first;
+  std::vector<int> order(nodes.size());
+  std::iota(order.begin(), order.end(), 0);
+  do {
+    Group other;
+    for (size_t i = 0; i < order.size(); ++i) {
+      nodes[static_cast<size_t>(order[i])].name = absl::StrCat("n", i);
+      other.Add(nodes[static_cast<size_t>(order[i])]);
+    }
+    NodeModel model = other.Model();
+    model.shape = WithCsiNodeOf(model.shape, "");
+    if (!first.has_value()) first = model;
+    EXPECT_EQ(model.shape, first->shape);
+  } while (std::next_permutation(order.begin(), order.end() - 3));
+}
+
+}  // namespace
+}  // namespace loadline

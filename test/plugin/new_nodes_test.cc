@@ -1,0 +1,486 @@
+// What a new node of a group will be, from bytes to bytes: what one node of many carries says nothing of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "loadline/k8s/v1/storage.pb.h"
+#include "loadline/v1/loop.pb.h"
+#include "test/plugin/messages.h"
+
+namespace loadline {
+namespace {
+
+constexpr int64_t kNowS = 1'800'000'000;
+constexpr int64_t kHour = 3600;
+
+using ChangeNode = std::function<void(k8s::v1::Node*)>;
+
+k8s::v1::Node NodeOf(const std::string& name, int64_t age_s = kHour) {
+  k8s::v1::Node node = MakeNode(name, {{"cpu", "2"}, {"memory", "8Gi"}, {"pods", "10"}});
+  node.mutable_metadata()->mutable_creation_timestamp()->set_seconds(kNowS - age_s);
+  k8s::v1::NodeCondition* const ready = node.mutable_status()->add_conditions();
+  ready->set_type("Ready");
+  ready->set_status("True");
+  return node;
+}
+
+k8s::v1::Pod PodOf(const std::string& cpu) {
+  k8s::v1::Pod pod = MakePod({}, {{"cpu", cpu}, {"memory", "1Gi"}});
+  k8s::v1::OwnerReference* const owner = pod.mutable_metadata()->add_owner_references();
+  owner->set_kind("ReplicaSet");
+  owner->set_name("web");
+  owner->set_controller(true);
+  return pod;
+}
+
+void AddLabel(const std::string& key, const std::string& value, k8s::v1::Node* node) {
+  k8s::v1::StringEntry* const label = node->mutable_metadata()->add_labels();
+  label->set_key(key);
+  label->set_value(value);
+}
+
+void AddTaint(const std::string& key, k8s::v1::Node* node) {
+  k8s::v1::Taint* const taint = node->mutable_spec()->add_taints();
+  taint->set_key(key);
+  taint->set_value("x");
+  taint->set_effect("NoSchedule");
+}
+
+void Select(const std::string& key, const std::string& value, k8s::v1::Pod* pod) {
+  k8s::v1::StringEntry* const entry = pod->mutable_spec()->add_node_selector();
+  entry->set_key(key);
+  entry->set_value(value);
+}
+
+// One group "g", and loops that plan for it.
+class NewNodesTest : public ::testing::Test {
+ protected:
+  NewNodesTest() {
+    request_.set_now_s(kNowS);
+    v1::LoopGroup* const group = request_.add_groups();
+    group->mutable_growth()->set_node_group("g");
+    group->mutable_growth()->set_max_nodes(50);
+    group->mutable_growth()->set_node_usd_per_hour(0.5);
+    group->mutable_cloud();
+    for (const v1::ObjectKind kind :
+         {v1::POD_DISRUPTION_BUDGET, v1::REPLICA_SET, v1::STATEFUL_SET, v1::DAEMON_SET, v1::JOB}) {
+      request_.mutable_drain()->add_may_be_incomplete(kind);
+    }
+    v1::FleetOptions* const options = request_.mutable_fleet()->mutable_options();
+    options->set_max_node_provision_milliseconds(900'000);
+    options->set_max_node_startup_milliseconds(900'000);
+    options->set_initial_back_off_milliseconds(300'000);
+    options->set_max_back_off_milliseconds(1'800'000);
+    options->set_back_off_reset_milliseconds(10'800'000);
+    request_.mutable_fleet()->set_now_milliseconds(kNowS * 1000);
+    request_.mutable_fleet()->set_acts(true);
+    request_.add_decisions(v1::PlanLoopRequest::SCALE_UP);
+  }
+
+  void SetTemplate(const k8s::v1::Node& node, bool by_cloud = true) {
+    request_.mutable_groups(0)->mutable_growth()->set_template_node(node.SerializeAsString());
+    request_.mutable_groups(0)->mutable_cloud()->set_cloud_template(by_cloud);
+  }
+
+  // A machine of the group with a node, which runs a pod that fills it unless it is `empty`.
+  void AddNode(const k8s::v1::Node& node, bool empty = false) {
+    v1::CloudGroup* const cloud = request_.mutable_groups(0)->mutable_cloud();
+    v1::CloudMachine* const machine = cloud->add_machines();
+    machine->set_id(absl::StrCat("m", nodes_.size()));
+    machine->set_slot(static_cast<int32_t>(nodes_.size()));
+    cloud->set_target(cloud->machines_size());
+    nodes_.push_back(node);
+    full_.push_back(!empty);
+  }
+  void AddNodes(int count, const ChangeNode& change_first = nullptr) {
+    for (int i = 0; i < count; ++i) {
+      k8s::v1::Node node = NodeOf(absl::StrCat("node-", 10 + nodes_.size()));
+      if (i == 0 && change_first != nullptr) change_first(&node);
+      AddNode(node);
+    }
+  }
+
+  void AddObject(v1::ObjectKind kind, const google::protobuf::MessageLite& object) {
+    auto* const added = objects_.add_objects();
+    added->set_kind(kind);
+    added->set_object(object.SerializeAsString());
+  }
+
+  void Wait(const k8s::v1::Pod& pod, int count = 1) {
+    v1::PendingPods* const pods = request_.add_pods();
+    pods->mutable_pod()->set_pod(pod.SerializeAsString());
+    pods->set_count(count);
+  }
+
+  // One loop, `seconds` after the first one.
+  v1::PlanLoopResponse Loop(int64_t seconds = 0) {
+    ++epoch_;
+    request_.set_now_s(kNowS + seconds);
+    request_.mutable_fleet()->set_now_milliseconds((kNowS + seconds) * 1000);
+    ChangesBuilder changes = ChangesBuilder::FullList(epoch_, 1);
+    changes.Shape(0, PodOf("2"));
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      std::vector<PodOnNode> pods;
+      if (full_[i]) pods.push_back({0, absl::StrCat("p", i), absl::StrCat("u", i)});
+      changes.Node(static_cast<int32_t>(i), nodes_[i], pods);
+    }
+    v1::SyncRequest sync = changes.Sync();
+    sync.mutable_changes()->MergeFrom(objects_);
+    EXPECT_TRUE(engine_.CallBytes(kSyncMethod, sync.SerializeAsString()).ok());
+    *request_.mutable_changes() = ChangesBuilder::At(epoch_, 1).changes();
+    const absl::StatusOr<v1::PlanLoopResponse> answer = engine_.PlanLoop(request_);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    if (!answer.ok()) return {};
+    request_.mutable_fleet()->set_state(answer->fleet().state());
+    return *answer;
+  }
+  static int64_t Bought(const v1::PlanLoopResponse& answer) {
+    return answer.growth_size() == 0 ? 0 : answer.growth(0).nodes_for_pods();
+  }
+
+  TypedEngine engine_;
+  v1::PlanLoopRequest request_;
+  v1::Changes objects_;
+  std::vector<k8s::v1::Node> nodes_;
+  std::vector<bool> full_;
+  int64_t epoch_ = 0;
+};
+
+// --- taints that come and go
+
+class PassingTaintTest : public NewNodesTest, public ::testing::WithParamInterface<std::string> {};
+
+TEST_P(PassingTaintTest, DoesNotKeepAGroupFromGrowingFromZero) {
+  k8s::v1::Node node = NodeOf("template");
+  AddTaint(GetParam(), &node);
+  SetTemplate(node);
+  Wait(PodOf("1"));
+  EXPECT_EQ(Bought(Loop()), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Keys, PassingTaintTest,
+    ::testing::Values("startup-taint.cluster-autoscaler.kubernetes.io/x", "node.cilium.io/agent-not-ready",
+                      "readiness.k8s.io/cni", "ebs.csi.aws.com/agent-not-ready",
+                      "status-taint.cluster-autoscaler.kubernetes.io/x", "node.kubernetes.io/not-ready",
+                      "ignore-taint.cluster-autoscaler.kubernetes.io/x", "karpenter.sh/unregistered",
+                      "node.cloudprovider.kubernetes.io/uninitialized",
+                      "cloud.google.com/impending-node-termination"));
+
+TEST_F(NewNodesTest, ATaintThatLastsKeepsPodsAway) {
+  k8s::v1::Node node = NodeOf("template");
+  AddTaint("dedicated", &node);
+  SetTemplate(node);
+  Wait(PodOf("1"));
+  EXPECT_EQ(Bought(Loop()), 0);
+  request_.mutable_startup_taints()->add_startup("dedicated");
+  EXPECT_EQ(Bought(Loop(1)), 1);
+}
+
+TEST_F(NewNodesTest, NamesOfStartupTaintsAreChecked) {
+  request_.mutable_startup_taints()->add_startup_prefixes("");
+  ASSERT_TRUE(engine_.Sync(ChangesBuilder::FullList(1, 1)).ok());
+  *request_.mutable_changes() = ChangesBuilder::At(1, 1).changes();
+  const absl::StatusOr<v1::PlanLoopResponse> answer = engine_.PlanLoop(request_);
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(answer.status().message()),
+              ::testing::HasSubstr("startup_taints.startup_prefixes[0]"));
+}
+
+class StartupTaintTest : public NewNodesTest, public ::testing::WithParamInterface<std::string> {};
+
+// Pods wait for a node that is ready and still has its startup taint; nothing is bought twice for them.
+TEST_P(StartupTaintTest, ANodeThatHasItIsOnItsWay) {
+  request_.mutable_startup_taints()->add_startup("boot");
+  SetTemplate(NodeOf("template"));
+  k8s::v1::Node node = NodeOf("young", /*age_s=*/60);
+  AddTaint(GetParam(), &node);
+  AddNode(node, /*empty=*/true);
+  Wait(PodOf("1"));
+  const v1::PlanLoopResponse answer = Loop();
+  EXPECT_EQ(Bought(answer), 0);
+  ASSERT_EQ(answer.upcoming_size(), 1);
+  EXPECT_EQ(answer.upcoming(0).node_group(), "g");
+}
+
+INSTANTIATE_TEST_SUITE_P(Keys, StartupTaintTest,
+                         ::testing::Values("node.cilium.io/agent-not-ready", "readiness.k8s.io/cni",
+                                           "ebs.csi.aws.com/agent-not-ready", "boot"));
+
+// A status taint says how a node is: pods do not wait for it.
+TEST_F(NewNodesTest, ANodeWithAStatusTaintIsNotOnItsWay) {
+  request_.mutable_startup_taints()->add_status("flaky");
+  SetTemplate(NodeOf("template"));
+  k8s::v1::Node node = NodeOf("young", /*age_s=*/60);
+  AddTaint("flaky", &node);
+  AddNode(node, /*empty=*/true);
+  Wait(PodOf("1"));
+  EXPECT_EQ(Bought(Loop()), 1);
+}
+
+// --- what a node has beside amounts, labels and taints
+
+class FeaturesTest : public NewNodesTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(FeaturesTest, NewNodesDeclareWhatNodesOfTheGroupDo) {
+  request_.mutable_fit()->set_kubernetes_minor(37);
+  const ChangeNode declare = [](k8s::v1::Node* node) {
+    node->mutable_status()->add_declared_features("UserNamespacesHostNetworkSupport");
+  };
+  k8s::v1::Node node = NodeOf("template");
+  declare(&node);
+  SetTemplate(node);
+  for (int i = 0; i < GetParam(); ++i) AddNodes(1, declare);
+  k8s::v1::Pod pod = PodOf("1");
+  pod.mutable_spec()->set_host_network(true);
+  pod.mutable_spec()->set_host_users(false);
+  Wait(pod, 3);
+  EXPECT_EQ(Bought(Loop()), 2);  // of 2 cores each
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, FeaturesTest, ::testing::Values(0, 1, 3));
+
+struct VolumeCase {
+  std::string name;
+  int nodes;
+  bool prevents;
+};
+
+class VolumesTest : public NewNodesTest, public ::testing::WithParamInterface<VolumeCase> {
+ protected:
+  void AddVolume(int number) {
+    const std::string volume = absl::StrCat("pv", number), claim = absl::StrCat("c", number);
+    k8s::v1::PersistentVolume pv;
+    pv.mutable_metadata()->set_name(volume);
+    auto* const csi = pv.mutable_spec()->mutable_persistent_volume_source()->mutable_csi();
+    csi->set_driver("ebs");
+    csi->set_volume_handle(absl::StrCat("vol", number));
+    pv.mutable_spec()->mutable_claim_ref()->set_namespace_("default");
+    pv.mutable_spec()->mutable_claim_ref()->set_name(claim);
+    pv.mutable_status()->set_phase("Bound");
+    AddObject(v1::PERSISTENT_VOLUME, pv);
+    k8s::v1::PersistentVolumeClaim pvc;
+    pvc.mutable_metadata()->set_name(claim);
+    pvc.mutable_metadata()->set_namespace_("default");
+    Annotate("pv.kubernetes.io/bind-completed", "yes", pvc.mutable_metadata());
+    pvc.mutable_spec()->set_volume_name(volume);
+    pvc.mutable_status()->set_phase("Bound");
+    AddObject(v1::PERSISTENT_VOLUME_CLAIM, pvc);
+    k8s::v1::Pod pod = PodOf("100m");
+    k8s::v1::Volume* const of = pod.mutable_spec()->add_volumes();
+    of->set_name("data");
+    of->mutable_volume_source()->mutable_persistent_volume_claim()->set_claim_name(claim);
+    Wait(pod);
+  }
+  void AddCsiNode(const std::string& node, int32_t volumes) {
+    k8s::v1::CSINode csi;
+    csi.mutable_metadata()->set_name(node);
+    auto* const driver = csi.mutable_spec()->add_drivers();
+    driver->set_name("ebs");
+    driver->mutable_allocatable()->set_count(volumes);
+    AddObject(v1::CSI_NODE, csi);
+  }
+};
+
+// Three pods with a volume each, of which a node takes one.
+TEST_P(VolumesTest, NewNodesTakeAsManyVolumesAsNodesOfTheGroup) {
+  request_.mutable_fit()->set_kubernetes_minor(37);
+  for (int i = 0; i < 3; ++i) AddVolume(i);
+  k8s::v1::CSIDriver driver;
+  driver.mutable_metadata()->set_name("ebs");
+  if (GetParam().prevents) driver.mutable_spec()->set_prevent_pod_scheduling_if_missing(true);
+  AddObject(v1::CSI_DRIVER, driver);
+  SetTemplate(NodeOf("node-10"));
+  AddNodes(GetParam().nodes);
+  for (int i = 0; i < std::max(1, GetParam().nodes); ++i) AddCsiNode(absl::StrCat("node-", 10 + i), 1);
+  for (const v1::ObjectKind kind : {v1::PERSISTENT_VOLUME, v1::PERSISTENT_VOLUME_CLAIM, v1::STORAGE_CLASS,
+                                    v1::CSI_NODE, v1::CSI_DRIVER, v1::NAMESPACE}) {
+    objects_.add_complete_kinds(kind);
+  }
+  EXPECT_EQ(Bought(Loop()), 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(Groups, VolumesTest,
+                         ::testing::ValuesIn(std::vector<VolumeCase>{{"Empty", 0, false},
+                                                                     {"EmptyOfDriver", 0, true},
+                                                                     {"OneNode", 1, false},
+                                                                     {"OneNodeOfDriver", 1, true},
+                                                                     {"ThreeNodes", 3, false},
+                                                                     {"ThreeNodesOfDriver", 3, true}}),
+                         [](const auto& info) { return info.param.name; });
+
+// --- what one node of many has
+
+// A node that an operator has labelled says nothing of the next one: no number of them makes the pod fit.
+TEST_F(NewNodesTest, ALabelOfOneNodeBuysNone) {
+  for (const bool by_cloud : {true, false}) {
+    SetTemplate(NodeOf("template"), by_cloud);
+    if (nodes_.empty()) AddNodes(3, [](k8s::v1::Node* node) { AddLabel("role", "special", node); });
+    request_.clear_pods();
+    k8s::v1::Pod pod = PodOf("1");
+    Select("role", "special", &pod);
+    Wait(pod);
+    EXPECT_EQ(Bought(Loop()), 0) << by_cloud;
+  }
+}
+
+// The taint of one node does not keep the group from growing, whichever node it is.
+TEST_F(NewNodesTest, ATaintOfOneNodeKeepsNobodyAway) {
+  for (const bool by_cloud : {true, false}) {
+    SetTemplate(NodeOf("template"), by_cloud);
+    if (nodes_.empty()) AddNodes(20, [](k8s::v1::Node* node) { AddTaint("maintenance", node); });
+    request_.clear_pods();
+    Wait(PodOf("1"), 6);
+    EXPECT_EQ(Bought(Loop()), 3) << by_cloud;
+  }
+}
+
+TEST_F(NewNodesTest, ALimitOfOneNodeHoldsForNoOther) {
+  AddNodes(5, [](k8s::v1::Node* node) {
+    node->mutable_status()->clear_allocatable();
+    AddEntries({{"cpu", "1"}, {"memory", "2Gi"}, {"pods", "3"}},
+               node->mutable_status()->mutable_allocatable());
+  });
+  SetTemplate(nodes_[1], /*by_cloud=*/false);
+  Wait(PodOf("2"), 2);
+  EXPECT_EQ(Bought(Loop()), 2);
+}
+
+TEST_F(NewNodesTest, AnAnnotationOfOneNodeChangesNothing) {
+  AddNodes(5, [](k8s::v1::Node* node) {
+    Annotate("cluster-autoscaler.kubernetes.io/scale-down-disabled", "true", node->mutable_metadata());
+  });
+  SetTemplate(nodes_[0], /*by_cloud=*/false);
+  Wait(PodOf("1"), 6);
+  EXPECT_EQ(Bought(Loop()), 3);
+}
+
+// Over three zones the next node comes to the one with the fewest: a pod for that one gets it, pods for
+// others wait for their turn, and pods that take any zone of these get theirs.
+TEST_F(NewNodesTest, AGroupOverThreeZones) {
+  for (const char* const zone : {"a", "b", "c", "a", "b"}) {
+    AddNodes(1, [&](k8s::v1::Node* node) { AddLabel("topology.kubernetes.io/zone", zone, node); });
+  }
+  SetTemplate(nodes_[0], /*by_cloud=*/false);
+  for (const auto& [zone, bought] :
+       std::vector<std::pair<std::string, int64_t>>{{"a", 0}, {"b", 0}, {"c", 1}}) {
+    request_.clear_pods();
+    k8s::v1::Pod pod = PodOf("1");
+    Select("topology.kubernetes.io/zone", zone, &pod);
+    Wait(pod);
+    const v1::PlanLoopResponse answer = Loop();
+    EXPECT_EQ(Bought(answer), bought) << zone;
+    EXPECT_EQ(answer.fleet().groups(0).model_source(), "shared by most nodes");
+    EXPECT_THAT(answer.fleet().groups(0).model_zones(), ::testing::ElementsAre("a", "b", "c"));
+    EXPECT_EQ(answer.fleet().groups(0).model_nodes(), 5);
+  }
+}
+
+// --- growth that did not help
+
+// The cloud says that new nodes have a label, and none that comes has it.
+class VainGrowthTest : public NewNodesTest {
+ protected:
+  VainGrowthTest() {
+    k8s::v1::Node node = NodeOf("template");
+    AddLabel("role", "special", &node);
+    SetTemplate(node);
+    Wait(Special());
+  }
+  static k8s::v1::Pod Special() {
+    k8s::v1::Pod pod = PodOf("1");
+    Select("role", "special", &pod);
+    return pod;
+  }
+  // A node that has come so many seconds after the first loop.
+  void Come(int64_t seconds, const ChangeNode& change = nullptr, bool full = false) {
+    k8s::v1::Node node = NodeOf(absl::StrCat("node-", 10 + nodes_.size()), -seconds);
+    if (change != nullptr) change(&node);
+    AddNode(node, /*empty=*/!full);
+  }
+};
+
+TEST_F(VainGrowthTest, IsNotRepeatedWithinABackOffThatDoubles) {
+  EXPECT_EQ(Bought(Loop(0)), 1);
+  Come(60);
+  v1::PlanLoopResponse answer = Loop(70);
+  EXPECT_EQ(Bought(answer), 0);
+  EXPECT_TRUE(answer.fleet().timers_run());
+  EXPECT_THAT(answer.fleet().warnings(),
+              ::testing::ElementsAre(::testing::AllOf(
+                  ::testing::HasSubstr(
+                      "node group g: node node-10 came for pods of default/web and does not take them"),
+                  ::testing::HasSubstr("node affinity"), ::testing::HasSubstr("for 5m"))));
+  EXPECT_EQ(Bought(Loop(369)), 0);
+  EXPECT_EQ(Bought(Loop(370)), 1) << "the first period is over";
+  Come(430);
+  EXPECT_EQ(Bought(Loop(440)), 0);
+  EXPECT_EQ(Bought(Loop(1039)), 0);
+  EXPECT_EQ(Bought(Loop(1040)), 1) << "twice as long";
+  Come(1100);
+  EXPECT_EQ(Bought(Loop(1110)), 0);
+  EXPECT_EQ(Bought(Loop(2309)), 0);
+  EXPECT_EQ(Bought(Loop(2310)), 1);
+}
+
+TEST_F(VainGrowthTest, OtherPodsAreNotHeld) {
+  EXPECT_EQ(Bought(Loop(0)), 1);
+  Come(60, nullptr, /*full=*/true);
+  EXPECT_EQ(Bought(Loop(70)), 0);
+  Wait(PodOf("2"));
+  EXPECT_EQ(Bought(Loop(80)), 1);
+}
+
+// A node that has the label and is full was no growth in vain: others took the room.
+TEST_F(VainGrowthTest, RoomThatOtherPodsTookIsBoughtAgain) {
+  EXPECT_EQ(Bought(Loop(0)), 1);
+  Come(
+      60, [](k8s::v1::Node* node) { AddLabel("role", "special", node); }, /*full=*/true);
+  EXPECT_EQ(Bought(Loop(70)), 1);
+}
+
+TEST_F(VainGrowthTest, EndsWhenTheNodeOrTheModelChanges) {
+  EXPECT_EQ(Bought(Loop(0)), 1);
+  Come(60, nullptr, /*full=*/true);
+  EXPECT_EQ(Bought(Loop(70)), 0);
+  AddLabel("seen", "yes", &nodes_[0]);
+  EXPECT_EQ(Bought(Loop(80)), 1) << "the node is another one";
+  Come(100, nullptr, /*full=*/true);
+  EXPECT_EQ(Bought(Loop(110)), 0);
+  k8s::v1::Node node = NodeOf("template");
+  AddLabel("role", "special", &node);
+  AddLabel("more", "yes", &node);
+  SetTemplate(node);
+  EXPECT_EQ(Bought(Loop(120)), 1) << "new nodes will be others";
+}
+
+// A node that is deleted, since nothing runs there, changes nothing.
+TEST_F(VainGrowthTest, OutlivesTheNode) {
+  EXPECT_EQ(Bought(Loop(0)), 1);
+  Come(60);
+  EXPECT_EQ(Bought(Loop(70)), 0);
+  nodes_.clear();
+  full_.clear();
+  request_.mutable_groups(0)->mutable_cloud()->clear_machines();
+  request_.mutable_groups(0)->mutable_cloud()->set_target(0);
+  EXPECT_EQ(Bought(Loop(80)), 0);
+  EXPECT_EQ(Bought(Loop(369)), 0);
+  EXPECT_EQ(Bought(Loop(370)), 1);
+}
+
+// What one process has learned the next one knows; nothing is held where nobody acts.
+TEST_F(VainGrowthTest, IsNotedWhereSomebodyActs) {
+  request_.mutable_fleet()->set_acts(false);
+  EXPECT_EQ(Bought(Loop(0)), 1);
+  Come(60);
+  EXPECT_EQ(Bought(Loop(70)), 1);
+}
+
+}  // namespace
+}  // namespace loadline
