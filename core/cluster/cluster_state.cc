@@ -159,7 +159,7 @@ uint64_t ClusterState::NodeFingerprint(const Node& node, std::span<const PodCont
   FingerprintBuilder builder;
   builder.Add(absl::string_view(node.name));
   if (node.hostname.has_value()) builder.Add(absl::string_view(*node.hostname));
-  if (node.traits != NodeTraits()) node.traits.AddTo(&builder);
+  if (!node.traits.Plain()) node.traits.AddTo(&builder);
   builder.Add(static_cast<int64_t>(node_shapes_[node.shape].fingerprint));
   builder.Add(static_cast<int64_t>(pods.size()));
   builder.Add(static_cast<int64_t>(sum));

@@ -1,5 +1,6 @@
 #include "core/cluster/pod_rules.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/string_view.h"
@@ -83,6 +84,20 @@ void PodVolume::AddTo(Builder* builder) const {
 }
 
 bool PodRules::IsPlain() const { return *this == PodRules(); }
+
+std::vector<std::string> PodRules::NodeLabelKeys() const {
+  std::vector<std::string> keys;
+  for (const Label& label : node_selector) keys.push_back(label.key);
+  if (node_affinity.has_value()) {
+    for (const NodeSelectorTerm& term : node_affinity->terms) {
+      for (const Requirement& requirement : term.labels) keys.push_back(requirement.key);
+    }
+  }
+  std::erase(keys, kHostnameLabel);
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
 
 void PodRules::AddLabelKeys(std::vector<std::string>* keys) const {
   for (const SpreadConstraint& constraint : spread) AddKeys(constraint.selector, keys);

@@ -122,6 +122,8 @@ struct PodRules {
 
   // True when nothing is stated.
   bool IsPlain() const;
+  // Returns the keys of labels that the pod selects nodes by, but the hostname: sorted, each once.
+  std::vector<std::string> NodeLabelKeys() const;
   // Adds the keys of pod labels that its selectors refer to.
   void AddLabelKeys(std::vector<std::string>* keys) const;
   template <typename Builder>

@@ -2,6 +2,7 @@
 
 #include "absl/strings/string_view.h"
 #include "core/cluster/node_annotations.h"
+#include "core/cluster/node_kind.h"
 
 namespace loadline {
 namespace {
@@ -55,6 +56,12 @@ bool IsDaemonPod(const PodTraits& traits) {
   return traits.daemon_by_annotation || (traits.owner.has_value() && traits.owner->kind == "DaemonSet");
 }
 
+bool NodeTraits::Plain() const {
+  NodeTraits plain;
+  plain.capacity = capacity;
+  return *this == plain;
+}
+
 void NodeTraits::AddTo(FingerprintBuilder* builder) const {
   builder->Add("traits");
   AddText(uid, builder);
@@ -64,6 +71,9 @@ void NodeTraits::AddTo(FingerprintBuilder* builder) const {
   for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
     builder->Add(int64_t{States(*this, entry.annotation)});
   }
+  if (!machine_set.empty()) AddText(machine_set, builder);
+  if (!stated_price.empty()) AddText(stated_price, builder);
+  if (kind != NodeKind::kMachine) builder->Add(static_cast<int64_t>(kind));
   if (!unreadable.empty()) AddText(unreadable, builder);
 }
 

@@ -9,8 +9,11 @@
 
 #include "core/base/cpu_memory.h"
 #include "core/base/fingerprint.h"
+#include "core/base/resource_list.h"
 
 namespace loadline {
+
+enum class NodeKind : int8_t;  // see node_kind.h
 
 // The controller of a pod, as its owner reference names it.
 struct PodOwner {
@@ -102,9 +105,21 @@ struct NodeTraits {
   bool ready = true;
   // One bit for each NodeAnnotation; see node_annotations.h.
   uint32_t annotations = 0;
+  // What it is by itself; see KindForPlan().
+  NodeKind kind{};
+  // What the machine has, reservations included; empty: as what the node offers to pods. Only prices, and the
+  // names of groups that are derived, read it.
+  ResourceAmounts capacity;
+  // The set of machines that made it, where annotations alone state it; empty: none does.
+  std::string machine_set;
+  // Annotation loadline.dev/node-usd-per-hour, as it is; empty: there is none.
+  std::string stated_price;
   // As in PodTraits.
   std::string unreadable;
 
+  // Whether nothing is known that plans of drains read: what scores and filters know of a node.
+  bool Plain() const;
+  // Adds all but the capacity.
   void AddTo(FingerprintBuilder* builder) const;
   friend bool operator==(const NodeTraits&, const NodeTraits&) = default;
 };

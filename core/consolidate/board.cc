@@ -38,6 +38,8 @@ Board::Board(Snapshot* snapshot, const ConsolidationProblem& problem, const Cons
     known.may_go = entry.may_go && entry.group >= 0 && entry.usd_per_hour.has_value();
     known.problem = static_cast<int32_t>(i);
     AddMovers(*node, entry);
+    // Room there is paid for by the pod: a move to it saves nothing that is known.
+    if (entry.kind == NodeKind::kVirtual) snapshot_.MakeGhost(*node);
   }
   for (const ConsolidationGroup& group : problem_.groups) group_nodes_.push_back(group.current_nodes);
   node_count_ = problem_.cluster->node_count();

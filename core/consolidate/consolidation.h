@@ -14,6 +14,7 @@
 #include "core/base/resource_names.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/node_kind.h"
 #include "core/cluster/shapes.h"
 #include "core/fit/node_filter.h"
 
@@ -51,6 +52,8 @@ struct ConsolidationNode {
   int32_t group = -1;  // in ConsolidationProblem::groups; -1: none, and it stays
   // nullopt: not known, and it stays.
   std::optional<double> usd_per_hour;
+  // What is no machine costs nothing that is known, and no pod moves to a virtual node.
+  NodeKind kind = NodeKind::kMachine;
   bool may_go = false;
   // How long it has been there, in hours, >= 0; nullopt: nobody knows. See MoveTerms.
   std::optional<double> age_hours;
@@ -153,10 +156,10 @@ struct ConsolidationBill {
   double now = 0;  // what all nodes cost whose prices are known
   double bound =
       0;  // no arrangement costs less: of the pods that may move, on the groups and the room that is there
-  bool proven = false;   // the budget sufficed for the bound; else it is 0 beside what is fixed
-  double reachable = 0;  // after all moves
-  double fixed = 0;      // what nodes that may not go cost: part of all three
-  int64_t unpriced_nodes = 0;
+  bool proven = false;         // the budget sufficed for the bound; else it is 0 beside what is fixed
+  double reachable = 0;        // after all moves
+  double fixed = 0;            // what nodes that may not go cost: part of all three
+  int64_t unpriced_nodes = 0;  // machines
 };
 
 // New nodes of one group.

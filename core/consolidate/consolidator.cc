@@ -61,7 +61,7 @@ ConsolidationBill BillOf(const ConsolidationProblem& problem, const CostBound& b
   ConsolidationBill bill;
   for (const ConsolidationNode& node : problem.nodes) {
     if (!node.usd_per_hour.has_value()) {
-      ++bill.unpriced_nodes;
+      if (node.kind == NodeKind::kMachine) ++bill.unpriced_nodes;
       continue;
     }
     bill.now += *node.usd_per_hour;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/cluster/node_kind.h"
 #include "core/drain/eligibility.h"
 
 namespace loadline {
@@ -176,7 +177,9 @@ void BoardFollower::Prepare(const DrainCall& call, std::span<const Slot> slots) 
     for (const PodRef placeholder : call.PlaceholdersOn(slot)) {
       board_->AddPlaceholder(node, board_->KindOf(*call.placeholder(placeholder).pod));
     }
-    if (call.cluster().node_shape(slot).unschedulable || !IsReady(call.cluster(), slot)) {
+    // Room on a virtual node is paid for by the pod: a move there saves nothing that is known.
+    if (call.cluster().node_shape(slot).unschedulable || !IsReady(call.cluster(), slot) ||
+        call.cluster().traits(slot).kind == NodeKind::kVirtual) {
       board_->snapshot().MakeGhost(node);
     }
   }

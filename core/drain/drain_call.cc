@@ -5,6 +5,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
+#include "core/cluster/node_kind.h"
 #include "core/drain/being_deleted.h"
 
 namespace loadline {
@@ -117,6 +118,10 @@ NodeOffer DrainCall::OfferOf(Slot slot) const {
   const NodeShape& shape = cluster().node_shape(slot);
   if (minimum.gpus.empty()) return {shape.allocatable.Get(kCpu), shape.allocatable.Get(kMemory)};
   return loadline::OfferOf(shape, cluster().resource_names(), options_.eligibility.utilization.gpu_labels);
+}
+
+bool DrainCall::CountsForMinimum(Slot slot) const {
+  return judged(slot).group >= 0 || cluster().traits(slot).kind != NodeKind::kVirtual;
 }
 
 const DrainGroup* DrainCall::GroupOf(Slot slot) const {

@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/cluster/node_annotations.h"
+#include "core/cluster/node_kind.h"
 #include "core/cluster/startup_taints.h"
 #include "core/drain/node_reason.h"
 
@@ -20,6 +21,18 @@ double ThresholdFor(const ClusterState& state, const NodeQuestion& question,
     return group.gpu_utilization_threshold.value_or(options.gpu_utilization_threshold);
   }
   return group.utilization_threshold.value_or(options.utilization_threshold);
+}
+
+NodeReason ReasonOutsideGroups(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kMachine:
+      break;
+    case NodeKind::kControlPlane:
+      return NodeReason::kControlPlane;
+    case NodeKind::kVirtual:
+      return NodeReason::kVirtualNode;
+  }
+  return NodeReason::kNotAutoscaled;
 }
 
 // Why a node stays about which people say something.
@@ -43,7 +56,7 @@ Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& ques
                              const EligibilityOptions& options, int64_t now_s) {
   const auto stays = [](NodeReason reason) { return Eligibility{reason, std::nullopt}; };
   const DrainGroup* const group = question.group;
-  if (group == nullptr) return stays(NodeReason::kNotAutoscaled);
+  if (group == nullptr) return stays(ReasonOutsideGroups(state.traits(question.slot).kind));
   const bool left_alone = group->sized && !question.chosen;
   if (!left_alone && group->target <= group->min_nodes) return stays(NodeReason::kNodeGroupMinSizeReached);
   if (question.being_deleted || IsBeingDeleted(state, question.slot, now_s)) {

@@ -63,7 +63,9 @@ void EligibleNodes::Judge(const BoardFollower::Changes& changes, DrainCall* call
   for (const Slot slot : problem.takes_replaced_pods) takes[IndexOf(slot)] = true;
   for (const Slot slot : call->nodes()) {
     JudgedNode& node = call->judged(slot);
-    call->limits.AddNode(node.group, call->OfferOf(slot), node.being_deleted);
+    if (call->CountsForMinimum(slot)) {
+      call->limits.AddNode(node.group, call->OfferOf(slot), node.being_deleted);
+    }
     NodeQuestion question{.slot = slot,
                           .group = call->GroupOf(slot),
                           .being_deleted = node.being_deleted,

@@ -69,6 +69,7 @@ NodeAllowance AllowanceBeside(const DrainCall& call, const DrainState& state,
 SizeLimits LimitsBeforePlan(const DrainCall& call) {
   SizeLimits limits(call.problem().groups, call.options().minimum);
   for (const Slot slot : call.nodes()) {
+    if (!call.CountsForMinimum(slot)) continue;
     const JudgedNode& node = call.judged(slot);
     limits.AddNode(node.group, call.OfferOf(slot), node.being_deleted);
   }

@@ -95,6 +95,12 @@ NodeReasonEntry EntryOf(NodeReason reason) {
     case NodeReason::kNotWorthDisturbing:
       return {"NotWorthDisturbing", "to disturb its pods costs more than it saves",
               "let it get older, or lower --pod-disruption-cost or raise --payback-hours"};
+    case NodeReason::kControlPlane:
+      return {"ControlPlane", "it is a node of the control plane, which is nobody's to remove",
+              "name a node group that has it, if it is to be treated as a machine"};
+    case NodeReason::kVirtualNode:
+      return {"VirtualNode", "it is a virtual node, and no machine",
+              "remove it where it is configured: what is paid for are its pods"};
   }
   return {};
 }

@@ -45,6 +45,8 @@ enum class NodeReason {
   kHoldsRoomForNominatedPods,
   kPartOfReplacement,
   kNotWorthDisturbing,
+  kControlPlane,
+  kVirtualNode,
 };
 
 // What holds for a reason on every node.

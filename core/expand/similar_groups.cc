@@ -3,20 +3,10 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "core/cluster/platform_labels.h"
 
 namespace loadline {
 namespace {
-
-// Labels that say where a node is, or which group it is of.
-constexpr const char* kLabelsOfPlaces[] = {
-    kHostnameLabel,
-    "failure-domain.beta.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
-    "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-    "beta.kubernetes.io/fluentd-ds-ready",
-    "kops.k8s.io/instancegroup",
-};
 
 bool Near(int64_t a, int64_t b, double most_difference) {
   const double larger = static_cast<double>(std::max(a, b));
@@ -42,10 +32,7 @@ bool HaveNearAllocatable(const ResourceAmounts& a, const ResourceAmounts& b, con
 std::vector<const Label*> LabelsThatCount(const Labels& labels, const SimilarityRules& rules) {
   std::vector<const Label*> counted;
   for (const Label& label : labels) {
-    if (absl::c_linear_search(kLabelsOfPlaces, label.key) ||
-        absl::c_linear_search(rules.ignored_labels, label.key)) {
-      continue;
-    }
+    if (IsPlaceLabel(label.key) || absl::c_linear_search(rules.ignored_labels, label.key)) continue;
     counted.push_back(&label);
   }
   return counted;

@@ -17,7 +17,7 @@ struct SimilarityRules {
   // Not empty: groups whose nodes carry all of these labels with the same values are similar, whatever else
   // differs.
   std::vector<std::string> labels;
-  // Labels that may differ, beside hostname, zone, region and those of some installers.
+  // Labels that may differ, beside those that say where a node is and of which pool: see IsPlaceLabel().
   std::vector<std::string> ignored_labels;
   // By how much allocatable amounts, and the capacity of memory, may differ: shares of the larger one, [0,
   // 1].

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/cluster/node_kind.h"
 #include "core/drain/eligibility.h"
 #include "core/drain/node_reason.h"
 #include "core/drain/rules.h"
@@ -63,6 +64,7 @@ class QuestionMaker {
     node.slot = slot;
     if (IndexOf(slot) < drain_.group_of.size()) node.group = drain_.group_of[IndexOf(slot)];
     if (node.group >= 0) node.usd_per_hour = groups[static_cast<size_t>(node.group)].usd_per_hour;
+    node.kind = KindForPlan(state_, slot, drain_.group_of);
     FixedNode fixed{slot};
     fixed.reason = ReasonOf(slot, node.group);
     if (fixed.reason == NodeReason::kNone && AddPods(&node, &fixed)) {

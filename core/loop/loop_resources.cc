@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/cluster/node_kind.h"
+
 namespace loadline {
 namespace {
 
@@ -33,7 +35,10 @@ ResourceRoom RoomOfCluster(const LoopProblem& problem, std::span<const GroupCoun
   const ClusterState& cluster = *problem.drain.cluster;
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     const Slot slot{i};
-    if (cluster.Occupied(slot)) room.Take(OfferThere(problem, slot), 1);
+    if (!cluster.Occupied(slot)) continue;
+    // What a virtual node says that it offers is nobody's machine.
+    if (KindForPlan(cluster, slot, problem.drain.group_of) == NodeKind::kVirtual) continue;
+    room.Take(OfferThere(problem, slot), 1);
   }
   for (size_t group = 0; group < counts.size(); ++group) {
     const LoopGroup& of = problem.groups[group];

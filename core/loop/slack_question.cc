@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/cluster/node_kind.h"
 #include "core/loop/placeholder_pods.h"
 
 namespace loadline {
@@ -88,6 +89,7 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, std::span<const Grou
   question.fit = &problem.scale_down.fit;
   question.now_s = problem.drain.now_s;
   question.snapshot = [snapshot] { return snapshot; };
+  question.named_machines = NamedAsMachines(*problem.drain.cluster, problem.drain.group_of);
   question.max_new_nodes = NewNodesLeft(problem, plan);
   question.groups.emplace();
   for (size_t group = 0; group < problem.groups.size(); ++group) {

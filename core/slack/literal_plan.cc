@@ -12,7 +12,7 @@ LiteralSlackPlan LiteralPlan(const SlackRooms& rooms, const SlackOptions& option
   std::vector<CpuMemory> pods;
   for (size_t slot = 0; slot < rooms.node_end(); ++slot) {
     const SlackRooms::Node& node = rooms.node(slot);
-    if (!node.present) continue;
+    if (!node.machine) continue;
     ++literal.nodes;
     literal.capacity = Plus(literal.capacity, node.allocatable);
     for (const auto& [number, count] : node.pods) pods.push_back(rooms.pod(number).requests);

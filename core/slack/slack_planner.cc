@@ -119,7 +119,7 @@ void SlackPlanner::CatchUp(const SlackQuestion& question) {
   const LoadLine line = question.fit != nullptr ? question.fit->load_line : LoadLine();
   const bool other_line = !(line == line_);
   line_ = line;
-  const bool all = rooms_.CatchUp(*question.cluster, rules, &changed);
+  const bool all = rooms_.CatchUp(*question.cluster, rules, question.named_machines, &changed);
   if (all || other_line || restored_.has_value()) {
     const SlackState state = State();
     restored_.reset();

@@ -35,6 +35,8 @@ struct SlackQuestion {
   // Names that the shapes of groups and of pods that wait refer to: nullopt: those of the cluster.
   std::optional<ResourceNames> names;
   std::vector<SlackPending> waiting;
+  // Nodes of named groups that are machines for that alone, sorted; see NamedAsMachines().
+  std::vector<Slot> named_machines = {};
   const FitOptions* fit = nullptr;
   int64_t now_s = 0;  // seconds since 1970; only differences count
   bool literal = false;

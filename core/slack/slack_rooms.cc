@@ -1,7 +1,10 @@
 #include "core/slack/slack_rooms.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
+
+#include "core/cluster/node_kind.h"
 
 namespace loadline {
 namespace {
@@ -12,21 +15,6 @@ void Change(size_t slot, bool has, absl::btree_set<size_t>* slots) {
   } else {
     slots->erase(slot);
   }
-}
-
-LabelKeys SelectedLabels(const PodShape& shape) {
-  LabelKeys keys;
-  if (shape.rules == nullptr) return keys;
-  for (const Label& label : shape.rules->node_selector) keys.push_back(label.key);
-  if (shape.rules->node_affinity.has_value()) {
-    for (const NodeSelectorTerm& term : shape.rules->node_affinity->terms) {
-      for (const Requirement& requirement : term.labels) keys.push_back(requirement.key);
-    }
-  }
-  std::erase(keys, kHostnameLabel);
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  return keys;
 }
 
 // Hash of all that OfKnownDaemonSet() reads of the objects.
@@ -57,7 +45,7 @@ SlackPod MakePod(const PodShape& shape, const ClusterObjects& objects) {
   pod.placeholder = traits.placeholder;
   pod.overhead = OfKnownDaemonSet(shape, objects) || traits.mirror || traits.static_pod;
   pod.wishes = !pod.placeholder && (traits.slack.copies.has_value() || !traits.slack.error.empty());
-  if (!pod.placeholder && !pod.overhead) pod.selects = SelectedLabels(shape);
+  if (!pod.placeholder && !pod.overhead && shape.rules != nullptr) pod.selects = shape.rules->NodeLabelKeys();
   return pod;
 }
 
@@ -79,15 +67,19 @@ int64_t SlackRooms::PodsOf(const std::string& owner_uid) const {
 void SlackRooms::Clear() {
   const int64_t objects_version = objects_version_;
   const uint64_t daemon_sets = daemon_sets_;
+  std::vector<Slot> named = std::move(named_);
   *this = SlackRooms();
   objects_version_ = objects_version;
   daemon_sets_ = daemon_sets;
+  named_ = std::move(named);
 }
 
 bool SlackRooms::CatchUp(const ClusterState& cluster, const SlackClassRules& rules,
-                         std::vector<size_t>* changed) {
+                         std::span<const Slot> named, std::vector<size_t>* changed) {
   const auto events = cluster.changes(journal_);
-  bool all = !events.has_value() || rules.startup_taints != rules_.startup_taints;
+  bool all = !events.has_value() || rules.startup_taints != rules_.startup_taints ||
+             !std::equal(named.begin(), named.end(), named_.begin(), named_.end());
+  named_.assign(named.begin(), named.end());
   if (all || cluster.objects().version() != objects_version_) {
     const uint64_t daemon_sets = HashOfDaemonSets(cluster.objects());
     all = all || daemon_sets != daemon_sets_;  // which pods come with their node is worked out anew
@@ -139,7 +131,9 @@ void SlackRooms::Read(const ClusterState& cluster, size_t slot) {
   Node& node = nodes_[slot];
   node.present = true;
   node.name = std::string(cluster.name(at));
-  node.usable = TakesPlaceholders(shape, rules_.startup_taints) && cluster.traits(at).ready;
+  node.machine =
+      cluster.traits(at).kind == NodeKind::kMachine || std::binary_search(named_.begin(), named_.end(), at);
+  node.usable = node.machine && TakesPlaceholders(shape, rules_.startup_taints) && cluster.traits(at).ready;
   node.allocatable = CpuMemoryOf(shape.allocatable);
   ReadPods(cluster, slot, &node);
   CountPods(node, 1);
@@ -255,7 +249,7 @@ bool SlackRooms::UpdateKeys(const SlackClassRules& rules) {
 
 void SlackRooms::Classify(const ClusterState& cluster, size_t slot) {
   Node& node = nodes_[slot];
-  if (!node.present) return;
+  if (!node.machine) return;
   SlackClassKey key = ClassOf(cluster.node_shape(Slot{static_cast<int32_t>(slot)}), rules_);
   node.class_name = key.name;
   SlackClass& of = classes_[node.class_name];

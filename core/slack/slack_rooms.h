@@ -80,6 +80,9 @@ class SlackRooms {
  public:
   struct Node {
     bool present = false;
+    // It is of a class. A node of the control plane or a virtual one keeps no slack; its pods count as they
+    // do anywhere.
+    bool machine = false;
     bool usable = false;
     std::string name;
     std::string class_name;
@@ -95,10 +98,11 @@ class SlackRooms {
 
   // Reads what changed in the cluster, which is the same one each time, and appends the slots whose node may
   // be another one than before to `changed`, with repeats. Of `rules`, `selected` are labels that count as if
-  // pods selected nodes by them. True: nodes may be of another class than before, or all is new; then all
-  // slots are there.
+  // pods selected nodes by them; `named`: as SlackQuestion::named_machines. True: nodes may be of another class
+  // than before, or all is new; then all slots are there.
   // Cost: O(pods on changed nodes); O(nodes) where pods select nodes by another set of labels than before.
-  bool CatchUp(const ClusterState& cluster, const SlackClassRules& rules, std::vector<size_t>* changed);
+  bool CatchUp(const ClusterState& cluster, const SlackClassRules& rules, std::span<const Slot> named,
+               std::vector<size_t>* changed);
 
   const Node& node(size_t slot) const { return nodes_[slot]; }
   size_t node_end() const { return nodes_.size(); }
@@ -128,6 +132,7 @@ class SlackRooms {
   int64_t journal_ = -1;
   int64_t objects_version_ = -1;
   uint64_t daemon_sets_ = 0;  // hash of those that pods may belong to
+  std::vector<Slot> named_;   // as given to CatchUp()
   std::vector<Node> nodes_;   // by slot
   absl::btree_map<std::string, SlackClass> classes_;
   std::vector<SlackPod> pods_;

@@ -104,7 +104,7 @@ std::vector<NodeShape> ShapesOfNew(const ClusterState& cluster, const SlackRooms
   absl::btree_map<std::string, size_t> first;
   for (size_t slot = 0; slot < rooms.node_end(); ++slot) {
     const SlackRooms::Node& node = rooms.node(slot);
-    if (!node.present) continue;
+    if (!node.machine) continue;
     const auto [found, added] = first.try_emplace(node.class_name, slot);
     if (!added && node.name < rooms.node(found->second).name) found->second = slot;
   }

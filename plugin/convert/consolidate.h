@@ -35,6 +35,13 @@ v1::PlanLoopRequest LoopPart(const v1::PlanConsolidationRequest& request);
 
 // `prices`: of the nodes of all groups. Where they are mostly estimated, no bound is told.
 v1::ConsolidationBill EncodeBill(const ConsolidationBill& bill, const PriceTally& prices);
+// Returns the groups that `drain` derived from the nodes, with what a new node is and costs by `prices`.
+std::vector<LoopGroup> DerivedLoopGroups(const DrainProblem& drain, const PriceModel& prices);
+
+// Tells of each derived group which nodes it has, and what a new one offers; and how many machines state no
+// type.
+void EncodeDerivedGroups(const DrainProblem& drain, const std::vector<LoopGroup>& groups,
+                         v1::PlanConsolidationResponse* response);
 
 // Fills in all but what was left out. `groups`: as `question` was prepared with. Of moves and of nodes that
 // stay as many are told as go into a bounded answer.

@@ -108,6 +108,30 @@ v1::ViewState EncodeView(absl::string_view name, const View& view) {
   return message;
 }
 
+v1::NodeKind EncodeNodeKind(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kMachine:
+      return v1::MACHINE;
+    case NodeKind::kControlPlane:
+      return v1::CONTROL_PLANE;
+    case NodeKind::kVirtual:
+      return v1::VIRTUAL;
+  }
+  return v1::NODE_KIND_UNSPECIFIED;
+}
+
+v1::OtherNodes EncodeOtherNodes(const OtherNodes& others) {
+  v1::OtherNodes message;
+  message.set_control_plane(others.control_plane);
+  message.set_virtual_(others.virtual_nodes);
+  for (const OtherNodes::Node& node : others.first) {
+    v1::OtherNode* const added = message.add_first();
+    added->set_node(node.name);
+    added->set_kind(EncodeNodeKind(node.kind));
+  }
+  return message;
+}
+
 std::optional<v1::NodeState> EncodeNode(const ClusterState& cluster, Slot slot, bool include_pods,
                                         size_t max_bytes) {
   v1::NodeState message;
@@ -116,6 +140,7 @@ std::optional<v1::NodeState> EncodeNode(const ClusterState& cluster, Slot slot, 
   message.set_fingerprint(cluster.fingerprint(slot));
   EncodeSums(cluster, slot, &message);
   message.set_pod_count(cluster.pod_count(slot));
+  message.set_kind(EncodeNodeKind(cluster.traits(slot).kind));
   size_t bytes = message.ByteSizeLong();
   if (include_pods) {
     const NodePods& pods = cluster.pods(slot);

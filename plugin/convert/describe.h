@@ -9,10 +9,14 @@
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/node_kind.h"
 #include "core/cluster/view.h"
 #include "loadline/v1/cluster_state.pb.h"
 
 namespace loadline {
+
+v1::NodeKind EncodeNodeKind(NodeKind kind);
+v1::OtherNodes EncodeOtherNodes(const OtherNodes& others);
 
 v1::ViewState EncodeView(absl::string_view name, const View& view);
 

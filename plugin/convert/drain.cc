@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/drain/node_reason.h"
+#include "core/observe/derived_groups.h"
 #include "plugin/convert/drain_pod.h"
 #include "plugin/convert/drain_state.h"
 #include "plugin/convert/fields.h"
@@ -54,12 +55,32 @@ absl::StatusOr<DrainGroup> DecodeGroup(const v1::DrainGroup& message) {
   return group;
 }
 
+absl::Status PutIntoDerivedGroups(const ClusterState& cluster, DrainProblem* problem) {
+  DerivedGroups derived = DeriveGroups(cluster);
+  if (derived.groups.size() > static_cast<size_t>(kMaxDrainGroups)) {
+    return absl::ResourceExhaustedError(absl::StrCat("the nodes make ", derived.groups.size(),
+                                                     " node groups, at most ", kMaxDrainGroups,
+                                                     " are taken: name groups"));
+  }
+  problem->group_of = std::move(derived.group_of);
+  for (DerivedGroup& group : derived.groups) {
+    DrainGroup& added = problem->groups.emplace_back();
+    added.name = std::move(group.name);
+    added.target = static_cast<int64_t>(group.nodes.size());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status DecodeGroups(const v1::PlanDrainRequest& request, const ClusterState& cluster,
                           DrainProblem* problem) {
   if (absl::Status status = CheckSize("groups", request.groups_size(), kMaxDrainGroups); !status.ok()) {
     return status;
   }
   problem->group_of.assign(static_cast<size_t>(cluster.slot_end()), -1);
+  if (request.derive_groups()) {
+    if (request.groups_size() > 0) return Refused("groups: are stated, and yet are to be derived");
+    return PutIntoDerivedGroups(cluster, problem);
+  }
   std::set<std::string> names;
   for (int i = 0; i < request.groups_size(); ++i) {
     const v1::DrainGroup& message = request.groups(i);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/node_kind.h"
 #include "plugin/convert/known_fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
@@ -13,6 +14,25 @@
 #include "plugin/convert/traits.h"
 
 namespace loadline {
+namespace {
+
+// Returns what the node has of the resources that it offers; empty: just that. An amount that cannot be read
+// is as what is offered: only prices read it.
+ResourceAmounts ReadCapacity(const QuantityEntries& entries, const ResourceAmounts& offered,
+                             const ResourceNames& names) {
+  ResourceList capacity;
+  for (const k8s::v1::QuantityEntry& entry : entries) {
+    const std::optional<ResourceId> id = names.Find(entry.key());
+    if (!id.has_value() || offered.Find(*id) == nullptr) continue;
+    const absl::StatusOr<ParsedQuantity> amount = ParseAmount(entry.value().string());
+    if (amount.ok()) capacity[*id] = amount->value;
+  }
+  ResourceAmounts amounts = offered;
+  for (const auto& [id, amount] : ToAmounts(capacity)) amounts[id] = amount;
+  return amounts == offered ? ResourceAmounts() : amounts;
+}
+
+}  // namespace
 
 absl::StatusOr<DecodedNode> NodeDecoder::Decode(absl::string_view bytes) {
   absl::StatusOr<DecodedNode> node = DecodeBound(bytes);
@@ -58,6 +78,9 @@ absl::StatusOr<DecodedNode> NodeDecoder::DecodeBound(absl::string_view bytes) {
   shape.unknown_field = UnknownFieldOf(message_);
   DecodedNode node{HeldName(name), CompleteNodeShape(std::move(shape), resources_->names()),
                    std::move(hostname), ReadNodeTraits(message_)};
+  node.traits.kind = KindOfNode(node.shape.labels, node.shape.taints, message_.spec().provider_id());
+  if (has_allocatable)
+    node.traits.capacity = ReadCapacity(node_status.capacity(), node.shape.allocatable, resources_->names());
   if (!status.ok()) node.traits.unreadable = ReasonOf(status);
   return node;
 }

@@ -213,6 +213,15 @@ void ReadLabelsOfNode(const Labels& labels, const StringEntries& annotations, De
   ReadGce(labels, annotations, &node);
 }
 
+void ReadAmounts(const ResourceAmounts& capacity, const ResourceAmounts& allocatable,
+                 const ResourceNames& names, DecodedTemplate* decoded) {
+  decoded->node.milli_cpu = capacity.Get(kCpu);
+  decoded->node.memory_bytes = capacity.Get(kMemory);
+  decoded->node.ephemeral_bytes = capacity.Get(kEphemeralStorage);
+  decoded->node.gpus = GpusOf(capacity, names);
+  decoded->has_gpu = GpusOf(allocatable, names) > 0;
+}
+
 }  // namespace
 
 absl::Status DecodeRates(const v1::ResourceRates& message, ResourceRates* rates) {
@@ -281,11 +290,7 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, Resource
   const ResourceAmounts amounts = ToAmounts(capacity.empty() ? allocatable : capacity);
   const ResourceNames& names = resources->names();
   DecodedTemplate decoded;
-  decoded.node.milli_cpu = amounts.Get(kCpu);
-  decoded.node.memory_bytes = amounts.Get(kMemory);
-  decoded.node.ephemeral_bytes = amounts.Get(kEphemeralStorage);
-  decoded.node.gpus = GpusOf(amounts, names);
-  decoded.has_gpu = GpusOf(allocatable.empty() ? amounts : ToAmounts(allocatable), names) > 0;
+  ReadAmounts(amounts, allocatable.empty() ? amounts : ToAmounts(allocatable), names, &decoded);
   Labels labels = ReadLabels(message.metadata().labels());
   ReadLabelsOfNode(labels, message.metadata().annotations(), &decoded);
   // A provider id begins with its name.
@@ -293,6 +298,21 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, Resource
   if (const size_t end = id.find(':'); end != std::string::npos) decoded.node.cloud = id.substr(0, end);
   decoded.offer =
       MakeNodeShape(allocatable.empty() ? amounts : ToAmounts(allocatable), names, std::move(labels));
+  return decoded;
+}
+
+DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names) {
+  StringEntries annotations;
+  if (!made.stated_price.empty()) {
+    auto* const entry = annotations.Add();
+    entry->set_key(std::string(kNodePriceKey));
+    entry->set_value(made.stated_price);
+  }
+  DecodedTemplate decoded;
+  ReadAmounts(made.capacity, made.shape.allocatable, names, &decoded);
+  ReadLabelsOfNode(made.shape.labels, annotations, &decoded);
+  if (!made.cloud.empty()) decoded.node.cloud = made.cloud;
+  decoded.offer = made.shape;
   return decoded;
 }
 

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/cluster/shapes.h"
+#include "core/observe/derived_groups.h"
 #include "core/price/price_model.h"
 #include "loadline/v1/prices.pb.h"
 #include "plugin/convert/resources.h"
@@ -36,6 +37,9 @@ struct DecodedTemplate {
 // GPUs and disks by the labels and annotations that cloud providers and Cluster Autoscaler use. Errors:
 // kInvalidArgument  the text continues what the node is about
 absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, ResourceReader* resources);
+
+// Returns what a new node of a derived group is for prices: labels and stated price are read as above.
+DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names);
 
 // What of a pod's effective requests has a price.
 PodRequests PricedRequests(const PodShape& shape, const ResourceNames& names);

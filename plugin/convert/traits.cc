@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/cluster/node_annotations.h"
+#include "plugin/convert/prices.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -133,6 +134,27 @@ PodTraits ReadPodTraits(const k8s::v1::Pod& message, absl::string_view slack_nam
   return traits;
 }
 
+namespace {
+
+// The set of machines that made a node, which OpenShift's Machine API and Cluster API state by annotations
+// alone. OpenShift names the machine: that of its set, "-" and five letters.
+std::string MachineSetOf(const StringEntries& annotations) {
+  constexpr size_t kSuffix = 6;
+  if (const std::string* const machine = FindEntry(annotations, "machine.openshift.io/machine")) {
+    absl::string_view name = *machine;
+    if (const size_t slash = name.rfind('/'); slash != absl::string_view::npos) name.remove_prefix(slash + 1);
+    if (name.size() > kSuffix && name[name.size() - kSuffix] == '-') {
+      name.remove_suffix(kSuffix);
+      return Printable(name);
+    }
+  }
+  if (!Is(annotations, "cluster.x-k8s.io/owner-kind", "MachineSet")) return "";
+  const std::string* const owner = FindEntry(annotations, "cluster.x-k8s.io/owner-name");
+  return owner == nullptr ? "" : Printable(*owner);
+}
+
+}  // namespace
+
 NodeTraits ReadNodeTraits(const k8s::v1::Node& message) {
   const k8s::v1::ObjectMeta& metadata = message.metadata();
   NodeTraits traits;
@@ -146,6 +168,10 @@ NodeTraits ReadNodeTraits(const k8s::v1::Node& message) {
       traits.ready = false;
     }
   }
+  if (const std::string* const price = FindEntry(metadata.annotations(), kNodePriceKey)) {
+    traits.stated_price = Printable(*price);
+  }
+  traits.machine_set = MachineSetOf(metadata.annotations());
   for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
     const std::string* const value = FindEntry(metadata.annotations(), entry.key);
     if (value == nullptr) continue;

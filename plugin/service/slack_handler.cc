@@ -1,8 +1,13 @@
 #include <utility>
+#include <vector>
 
+#include "core/cluster/node_kind.h"
 #include "loadline/v1/slack.pb.h"
+#include "plugin/convert/describe.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/slack.h"
+#include "plugin/convert/slots.h"
+#include "plugin/convert/text.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"
 #include "plugin/service/question_limits.h"
@@ -29,8 +34,15 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   SelectLabelKeys(&view, &decoded->problem);
   Complete(view.label_keys(), &decoded->problem);
 
+  const absl::StatusOr<std::vector<Slot>> grouped =
+      DecodeDescribed(request.grouped_slots(), view.cluster().slot_end());
+  if (!grouped.ok()) return Annotate(grouped.status(), "grouped_slots");
+  std::vector<int32_t> group_of(static_cast<size_t>(view.cluster().slot_end()), -1);
+  for (const Slot slot : *grouped) group_of[IndexOf(slot)] = 0;
+
   SlackQuestion question;
   question.cluster = &view.cluster();
+  question.named_machines = NamedAsMachines(view.cluster(), group_of);
   question.options = std::move(decoded->options);
   if (decoded->groups_known) question.groups = SlackGroups(decoded->problem);
   for (PendingPods& pods : decoded->problem.pods) {
@@ -47,6 +59,7 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   WorkBudget budget = BudgetOf(request, kSlackWork, shared.limits.question_bytes, deadline);
   v1::PlanSlackResponse response = EncodeSlackPlan(planner->Plan(question, &budget));
   response.set_clamped_amounts(decoded->problem.clamped_amounts);
+  *response.mutable_other_nodes() = EncodeOtherNodes(FindOtherNodes(view.cluster(), group_of));
   decoded->problem.left_out.Add(shared.LeftOut());
   TellLeftOut(decoded->problem.left_out, &response);
   if (request.want_state()) *response.mutable_state() = EncodeSlackState(planner->State());

@@ -12,7 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/consolidate"
 	"loadline.dev/shim/drain"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
@@ -36,7 +35,7 @@ type billSource struct {
 func (s *billSource) addTo(flags *pflag.FlagSet) {
 	s.filters.addTo(flags)
 	flags.StringVar(&s.groups, "groups", "", "file with node groups, kind "+nodegroup.Kind+
-		"; without it they are derived from instance type, zone and capacity type of the nodes")
+		"; without it they are derived from the nodes")
 	flags.StringArrayVar(&s.prices, "prices", nil, "price list, CSV or CSV.gz; may be repeated (default: those that are "+
 		"built in, "+strings.Join(ranking.DefaultCatalogues, ", ")+")")
 	addSpotFactorFlag(flags, &s.spotFactor)
@@ -99,7 +98,9 @@ func (s *billSource) priceModel() (*loadlinev1.PriceModel, error) {
 // billPlan is an answer, and what it was asked with.
 type billPlan struct {
 	*loadlinev1.PlanConsolidationResponse
-	notes   []string
+	notes []string
+	// groupOf is the derived group of each node, by names; empty: it is in none.
+	groupOf map[string]string
 	leftOut leftout.List
 }
 
@@ -197,8 +198,7 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 	if err != nil {
 		return nil, err
 	}
-	g := gatheredBill{growing: scaleup.New(file.Groups), shrinking: drain.NewGroups(file.Groups),
-		derived: consolidate.NewGroups()}
+	g := gatheredBill{growing: scaleup.New(file.Groups), shrinking: drain.NewGroups(file.Groups)}
 	c, err := load(ctx, source, engine, stdin, g.options(request.Fit))
 	if err != nil {
 		return nil, err
@@ -209,16 +209,11 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 		return nil, err
 	}
 	request.DaemonPods = problem.GetDaemonPods()
-	b.assume(source, c, s.groups == "", g.derived)
+	request.DeriveGroups = s.groups == ""
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanConsolidationRequest_Changes{Changes: at}
 		var err error
-		if s.groups == "" {
-			request.Groups, err = g.derived.Proto(c.view.Slot)
-		} else {
-			request.Groups, err = loopGroups(problem, g.shrinking, c.view.Slot, nil)
-		}
-		if err != nil {
+		if request.Groups, err = loopGroups(problem, g.shrinking, c.view.Slot, nil); err != nil {
 			return err
 		}
 		b.PlanConsolidationResponse, err = loadlinev1.NewAutoscalerClient(c.conn).PlanConsolidation(ctx, request)
@@ -227,6 +222,8 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 	if err != nil {
 		return nil, engineError(err)
 	}
+	b.groupOf = g.groupOf(b.GetDerivedGroups(), c)
+	b.assume(source, c, request.GetDeriveGroups())
 	c.leaveOut(&b.leftOut)
 	b.leftOut.Add(g.growing.LeftOut()...)
 	b.leftOut.AddAnswer(b.PlanConsolidationResponse)
@@ -257,7 +254,24 @@ func (s *billSource) request() (*loadlinev1.PlanConsolidationRequest, error) {
 type gatheredBill struct {
 	growing   *scaleup.Gatherer
 	shrinking *drain.Groups
-	derived   *consolidate.Groups // from nodes, where no file holds groups
+	nodes     []string // names
+}
+
+// groupOf returns the derived group of each node by names; empty: it is in none.
+func (g *gatheredBill) groupOf(derived []*loadlinev1.DerivedGroup, c *cluster) map[string]string {
+	bySlot := map[int32]string{}
+	for _, group := range derived {
+		for _, slot := range group.GetSlots() {
+			bySlot[slot] = group.GetNodeGroup()
+		}
+	}
+	out := map[string]string{}
+	for _, node := range g.nodes {
+		if slot, ok := c.view.Slot(node); ok {
+			out[node] = bySlot[slot]
+		}
+	}
+	return out
 }
 
 func (g *gatheredBill) options(fit *loadlinev1.FitOptions) loadOptions {
@@ -265,17 +279,19 @@ func (g *gatheredBill) options(fit *loadlinev1.FitOptions) loadOptions {
 		node: func(node *v1.Node) {
 			g.growing.AddNode(node)
 			g.shrinking.AddNode(node)
-			g.derived.AddNode(node)
+			g.nodes = append(g.nodes, node.Name)
 		},
 	}
 }
 
 // assume says what is taken for granted beside the question.
-func (b *billPlan) assume(source *sourceFlags, c *cluster, groups bool, derived *consolidate.Groups) {
-	if groups {
+func (b *billPlan) assume(source *sourceFlags, c *cluster, derived bool) {
+	if derived {
+		count := len(b.GetDerivedGroups())
 		b.notes = append(b.notes, fmt.Sprintf("Without --groups, %s derived from pool, instance type, zone, capacity "+
-			"type and taints of the nodes: each may become empty and may grow without limit, and no other instance type "+
-			"is considered.", plural(derived.Len(), "node group")+areOrIs(derived.Len())))
+			"type, system, roles and taints of the nodes, and from labels that pods select by: each may become empty and "+
+			"may grow without limit, and no other instance type is considered.",
+			plural(count, "node group")+areOrIs(count)))
 	}
 	if source.file != "" {
 		assumed := &drainPlan{options: &loadlinev1.DrainOptions{}}
@@ -300,6 +316,8 @@ func haveOrHas(count int) string {
 
 // noteAnswer says what the answer itself leaves open.
 func (b *billPlan) noteAnswer() {
+	b.notes = append(b.notes, noteOtherNodes(b.GetOtherNodes(), [2]string{"is not counted, and stays",
+		"are not counted, and stay"})...)
 	bill := b.GetBill()
 	b.notes = append(priceNotes(b.GetPriceSources()), b.notes...)
 	if count := bill.GetUnpricedNodes(); count > 0 {

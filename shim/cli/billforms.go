@@ -26,7 +26,9 @@ type billAnswer struct {
 	Moves      []consolidateMove `json:"moves"`
 	MovesTotal int64             `json:"movesTotal"`
 	Stay       []billStay        `json:"stay"`
-	Notes      []string          `json:"notes"`
+	// OtherNodes are not counted: the first 256 that are no machines.
+	OtherNodes []otherNode `json:"otherNodes,omitempty"`
+	Notes      []string    `json:"notes"`
 }
 
 // billPart is what a group or a namespace costs; USD is null where the price is not known.
@@ -141,7 +143,8 @@ func (b *billPlan) billData() billAnswer {
 	bill := b.GetBill()
 	out := billAnswer{Now: bill.GetNow(), Bound: bill.Bound, Gap: b.gap(), Reachable: bill.GetReachable(),
 		Fixed: bill.GetFixed(), Prices: newPriceSources(b.GetPriceSources()), Groups: []billPart{},
-		Namespaces: []billPart{}, Moves: b.moves(firstMoves), MovesTotal: b.GetMovesTotal(), Stay: []billStay{}, Notes: append([]string{}, b.notes...)}
+		Namespaces: []billPart{}, Moves: b.moves(firstMoves), MovesTotal: b.GetMovesTotal(), Stay: []billStay{},
+		OtherNodes: otherNodesOf(b.GetOtherNodes()), Notes: append([]string{}, b.notes...)}
 	for _, group := range b.GetGroups() {
 		out.Groups = append(out.Groups, billPart{group.GetNodeGroup(), group.UsdPerHour, group.GetNodes(),
 			ranking.PriceText(group.GetNodePrice())})
@@ -181,6 +184,14 @@ const noBound = "what it must cost at least is not named, as more than a tenth o
 
 func usd(amount float64) string { return fmt.Sprintf("%.3f", amount) }
 
+// machines is how many nodes the bill counts, or would count with a price.
+func (b *billPlan) machines() (nodes int64) {
+	for _, group := range b.GetGroups() {
+		nodes += group.GetNodes()
+	}
+	return nodes + b.GetBill().GetUnpricedNodes()
+}
+
 // verdict is the bill in a line.
 func (b *billPlan) verdict() string {
 	bill := b.GetBill()
@@ -189,6 +200,9 @@ func (b *billPlan) verdict() string {
 		text += "no arrangement of these pods costs less than " + usd(bill.GetBound())
 	} else {
 		text += noBound
+	}
+	if b.machines() == 0 {
+		text = "no machine is known that is paid for"
 	}
 	if b.GetMovesTotal() == 0 {
 		return text + "; no move pays"

@@ -48,6 +48,7 @@ func (c *cluster) leaveOut(list *leftout.List) {
 type loadOptions struct {
 	asked    *podName                      // the pod asked about, if one is named: it is set apart
 	filters  bool                          // also what filters read and look up
+	nodes    bool                          // also what shows of which kind a node is
 	planning bool                          // and what planners read and look up
 	empty    bool                          // a cluster without nodes will do
 	wrap     func(engine.Conn) engine.Conn // if set, what calls go through
@@ -155,6 +156,8 @@ func (c *cluster) forAnswer(options *loadOptions, name string, handler *dump.Han
 			}
 			return c.view.SetObject(object)
 		}
+	case options.nodes:
+		c.view.TellKinds()
 	case options.filters:
 		c.view = view.NewForFilters(c.conn, name)
 		handler.Object = c.view.SetObject

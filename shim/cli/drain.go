@@ -32,7 +32,7 @@ type drainSource struct {
 func (s *drainSource) addTo(flags *pflag.FlagSet) {
 	s.filters.addTo(flags)
 	flags.StringVar(&s.groups, "groups", "",
-		"file with node groups, kind "+nodegroup.Kind+"; without it all nodes are one group, which may become empty")
+		"file with node groups, kind "+nodegroup.Kind+"; without it they are derived from the nodes, and may become empty")
 	flags.StringVar(&s.now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
 	flags.Float64Var(&s.threshold, "scale-down-utilization-threshold", 0.5, "nodes of which more is requested stay")
 	flags.DurationVar(&s.unneeded, "scale-down-unneeded-time", 10*time.Minute,
@@ -154,7 +154,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	defer c.close()
 	d := &drainPlan{now: now, options: s.options()}
 	if s.groups == "" {
-		d.notes = append(d.notes, "Without --groups all nodes count as one group that may become empty.")
+		d.notes = append(d.notes, "Without --groups, node groups are derived from the nodes, and may become empty.")
 	}
 	if source.file != "" {
 		d.assume(c)
@@ -162,7 +162,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	client := loadlinev1.NewAutoscalerClient(c.conn)
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request := &loadlinev1.PlanDrainRequest{Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: at},
-			NowS: now.Unix(), Options: d.options, Fit: fit}
+			NowS: now.Unix(), Options: d.options, Fit: fit, DeriveGroups: s.groups == ""}
 		var err error
 		if request.Groups, err = groups.Proto(c.view.Slot); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/drain"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/scaleup"
@@ -144,7 +145,8 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	g := gatheredSlack{waiting: scaleup.New(file.Groups), known: slack.NewGatherer()}
+	g := gatheredSlack{waiting: scaleup.New(file.Groups), known: slack.NewGatherer(),
+		named: drain.NewGroups(file.Groups)}
 	g.waiting.Selectors = selectors(fit)
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, g.options(fit, f.engine.slackNamespace))
 	if err != nil {
@@ -166,7 +168,14 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Changes = at
 		g.waiting.TellNodes(problem, c.view.Slot)
-		var err error
+		named, err := g.named.Proto(c.view.Slot)
+		if err != nil {
+			return err
+		}
+		request.GroupedSlots = nil
+		for _, group := range named {
+			request.GroupedSlots = append(request.GroupedSlots, group.GetSlots()...)
+		}
 		plan.PlanSlackResponse, err = loadlinev1.NewAutoscalerClient(c.conn).PlanSlack(ctx, request)
 		return err
 	})
@@ -184,10 +193,15 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 type gatheredSlack struct {
 	waiting *scaleup.Gatherer
 	known   *slack.Gatherer
+	named   *drain.Groups // with their nodes
 }
 
 func (g *gatheredSlack) options(fit *loadlinev1.FitOptions, namespace string) loadOptions {
-	return loadOptions{planning: true, fit: fit, empty: true, node: g.waiting.AddNode,
+	return loadOptions{planning: true, fit: fit, empty: true,
+		node: func(node *v1.Node) {
+			g.waiting.AddNode(node)
+			g.named.AddNode(node)
+		},
 		object: func(object any) {
 			g.waiting.AddObject(object)
 			g.known.AddObject(object)

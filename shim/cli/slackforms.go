@@ -24,6 +24,8 @@ type slackAnswer struct {
 	Errors       []slackError `json:"errors,omitempty"`
 	ErrorsTotal  int64        `json:"errorsTotal,omitempty"`
 	ClassesTotal int64        `json:"classesTotal,omitempty"`
+	// OtherNodes hold no slack.
+	OtherNodes []otherNode `json:"otherNodes,omitempty"`
 	// CutShortBy is what was used up before room was found for all placeholders: work, time or memory.
 	CutShortBy string `json:"cutShortBy,omitempty"`
 }
@@ -157,6 +159,7 @@ func (p *slackPlan) data() slackAnswer {
 	if total := p.GetClassesTotal(); total > int64(len(out.Classes)) {
 		out.ClassesTotal = total
 	}
+	out.OtherNodes = otherNodesOf(p.GetOtherNodes())
 	out.CutShortBy = p.GetCutShort()
 	if l := p.GetLiteral(); l != nil {
 		out.Literal = &slackLiteral{Placeholders: l.GetPlaceholders(), CPUMilli: l.GetMilliCpu(),
@@ -208,6 +211,7 @@ func (p *slackPlan) notes() []string {
 		notes = append(notes,
 			fmt.Sprintf("%s for a node, and come before placeholders.", plural(p.pending, "pod")+waits(p.pending)))
 	}
+	notes = append(notes, noteOtherNodes(p.GetOtherNodes(), [2]string{"holds no slack", "hold no slack"})...)
 	for _, node := range p.GetOvercommittedNodes() {
 		notes = append(notes, "Pods on "+node+" request more than it has.")
 	}

@@ -96,7 +96,8 @@ func (s *scenarioSource) derive(ctx context.Context, stdin io.Reader) (*loadline
 	if err != nil {
 		return nil, nil, err
 	}
-	cluster := scenario.Cluster{USDPerHour: map[string]float64{}, Load: s.load}
+	cluster := scenario.Cluster{Groups: bill.GetDerivedGroups(), GroupOf: bill.groupOf,
+		USDPerHour: map[string]float64{}, Load: s.load}
 	if cluster.GPUResources, err = s.gpuResources(); err != nil {
 		return nil, nil, err
 	}
@@ -106,7 +107,7 @@ func (s *scenarioSource) derive(ctx context.Context, stdin io.Reader) (*loadline
 		}
 	}
 	_, err = s.read(ctx, stdin, dump.Handler{
-		Node: func(node *v1.Node) error { cluster.Nodes = append(cluster.Nodes, node); return nil },
+		Node: func(*v1.Node) error { return nil },
 		Pod:  func(pod *v1.Pod) error { cluster.Pods = append(cluster.Pods, pod); return nil },
 		PlannerObject: func(object any) error {
 			if budget, ok := object.(*policyv1.PodDisruptionBudget); ok {
@@ -121,7 +122,9 @@ func (s *scenarioSource) derive(ctx context.Context, stdin io.Reader) (*loadline
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", s.name(), err)
 	}
-	return read, notes, nil
+	others := noteOtherNodes(bill.GetOtherNodes(), [2]string{"takes no part, nor do its pods",
+		"take no part, nor do their pods"})
+	return read, append(others, notes...), nil
 }
 
 func (s *scenarioSource) gpuResources() ([]string, error) {

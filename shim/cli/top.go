@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/report"
 )
@@ -117,6 +118,9 @@ func (f *topFlags) compareLines(ctx context.Context, stdin io.Reader) (*lineTabl
 // top is the load of a cluster.
 type top struct {
 	placement report.Placement // nodes in the order to show
+	// counted is without virtual nodes: what they say that they offer is nobody's machine.
+	counted   report.Placement
+	kinds     map[string]loadlinev1.NodeKind // of nodes that are no machines, by name
 	resources []string
 	counts    string
 	most      int
@@ -128,7 +132,7 @@ func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{fit: how})
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{fit: how, nodes: true})
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +142,9 @@ func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
 		return nil, err
 	}
 	t := &top{placement: report.FromNodeStates(f.name(), states, c.pending), resources: f.resources, most: f.most}
+	t.kinds, t.counted = kindsOf(states), t.placement
+	t.counted.Nodes = slices.DeleteFunc(slices.Clone(t.placement.Nodes),
+		func(node report.Node) bool { return t.kinds[node.Name] == loadlinev1.NodeKind_VIRTUAL })
 	if len(t.resources) == 0 {
 		t.resources = report.Resources([]report.Placement{t.placement})
 	}
@@ -145,12 +152,26 @@ func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
 		return nil, err
 	}
 	t.counts = countsOf(c)
+	if virtual := len(t.placement.Nodes) - len(t.counted.Nodes); virtual > 0 {
+		t.counts += fmt.Sprintf(" TOTAL and MAX are without %s.", plural(virtual, "virtual node"))
+	}
 	if how.GetLoadLine() != nil {
 		if t.line, err = c.loadLine(ctx, how.GetLoadLine()); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
+}
+
+// kindsOf returns the kinds of nodes that are no machines, by name.
+func kindsOf(states []*loadlinev1.NodeState) map[string]loadlinev1.NodeKind {
+	kinds := map[string]loadlinev1.NodeKind{}
+	for _, state := range states {
+		if kindName(state.GetKind()) != "" {
+			kinds[state.GetName()] = state.GetKind()
+		}
+	}
+	return kinds
 }
 
 // sort orders the nodes, ties by name. A node that lacks the resource comes last.
@@ -218,7 +239,7 @@ func (t *top) forms() answer {
 		data:  t.data(),
 		table: t.table,
 		page: func(w io.Writer) error {
-			return report.Page(w, "Load of "+t.placement.Name, []report.Placement{t.placement})
+			return report.Page(w, "Load of "+t.placement.Name, []report.Placement{t.counted})
 		},
 	}
 }

@@ -12,7 +12,7 @@ import (
 // topAnswer is the answer of `top` as data. Amounts: cpu in millicores, every other resource in its own unit.
 type topAnswer struct {
 	Nodes []topNode `json:"nodes"`
-	// Total sums the nodes that offer a resource.
+	// Total sums the nodes that offer a resource, without virtual ones, as does Max.
 	Total []topResource `json:"total"`
 	// Max is the highest limits ratio of each resource.
 	Max         []topMax `json:"max"`
@@ -22,7 +22,9 @@ type topAnswer struct {
 }
 
 type topNode struct {
-	Node      string        `json:"node"`
+	Node string `json:"node"`
+	// Kind is "control plane" or "virtual" of a node that is no machine.
+	Kind      string        `json:"kind,omitempty"`
 	Resources []topResource `json:"resources"`
 }
 
@@ -45,14 +47,14 @@ type topMax struct {
 func (t *top) data() topAnswer {
 	out := topAnswer{Nodes: []topNode{}, Total: []topResource{}, Max: []topMax{}, PendingPods: t.placement.PendingPods}
 	for _, node := range t.shown() {
-		line := topNode{Node: node.Name, Resources: []topResource{}}
+		line := topNode{Node: node.Name, Kind: kindName(t.kinds[node.Name]), Resources: []topResource{}}
 		for _, resource := range t.resources {
 			line.Resources = append(line.Resources, newTopResource(resource, node.Resources[resource]))
 		}
 		out.Nodes = append(out.Nodes, line)
 	}
 	for _, resource := range t.resources {
-		out.Total = append(out.Total, newTopResource(resource, report.Summarize(t.placement, resource).Total))
+		out.Total = append(out.Total, newTopResource(resource, report.Summarize(t.counted, resource).Total))
 		if highest, ok := t.highest(resource); ok {
 			out.Max = append(out.Max, highest)
 		}
@@ -73,7 +75,7 @@ func newTopResource(resource string, a report.Amounts) topResource {
 // highest returns the node with the highest limits ratio, of equals the first by name; false without one.
 func (t *top) highest(resource string) (topMax, bool) {
 	best, found := topMax{Resource: resource}, false
-	for _, node := range t.placement.Nodes {
+	for _, node := range t.counted.Nodes {
 		ratio, ok := node.Resources[resource].Ratio()
 		if !ok {
 			continue
@@ -87,6 +89,9 @@ func (t *top) highest(resource string) (topMax, bool) {
 
 func (t *top) table(w io.Writer) error {
 	columns := []texttable.Column{{Header: "NODE"}}
+	if len(t.kinds) > 0 {
+		columns = append(columns, texttable.Column{Header: "KIND"})
+	}
 	for _, resource := range t.resources {
 		name := strings.ToUpper(resource)
 		columns = append(columns, texttable.Column{Header: name + " LIMITS", Align: texttable.Right},
@@ -94,15 +99,15 @@ func (t *top) table(w io.Writer) error {
 	}
 	table := texttable.New(columns...)
 	for _, node := range t.shown() {
-		row := []string{node.Name}
+		row := t.head(node.Name, kindName(t.kinds[node.Name]))
 		for _, resource := range t.resources {
 			row = append(row, shares(resource, node.Resources[resource])...)
 		}
 		table.Row(row...)
 	}
-	total, highest := []string{"TOTAL"}, []string{"MAX"}
+	total, highest := t.head("TOTAL", ""), t.head("MAX", "")
 	for _, resource := range t.resources {
-		total = append(total, shares(resource, report.Summarize(t.placement, resource).Total)...)
+		total = append(total, shares(resource, report.Summarize(t.counted, resource).Total)...)
 		ratio := "-"
 		if most, ok := t.highest(resource); ok {
 			ratio = report.FormatRatio(most.LimitsRatio)
@@ -118,6 +123,14 @@ func (t *top) table(w io.Writer) error {
 		return err
 	}
 	return t.line.of(t.shown()).write(w)
+}
+
+// head begins a row: the kind has a column where any node is no machine.
+func (t *top) head(name, kind string) []string {
+	if len(t.kinds) == 0 {
+		return []string{name}
+	}
+	return []string{name, kind}
 }
 
 // shares writes limits and requests over allocatable, such as "14.0 cpu / 8.0 = 1.75".

@@ -10,9 +10,6 @@ import (
 	"loadline.dev/shim/nodegroup"
 )
 
-// AllNodes is the name of the only group where none are given.
-const AllNodes = "all-nodes"
-
 // Groups finds the nodes of node groups.
 type Groups struct {
 	groups  []nodegroup.NodeGroup
@@ -20,17 +17,13 @@ type Groups struct {
 	clash   error
 }
 
-// NewGroups returns groups without nodes. Without any group all nodes are one group, which may become empty.
+// NewGroups returns groups without nodes.
 func NewGroups(groups []nodegroup.NodeGroup) *Groups {
-	return &Groups{groups: groups, members: make([][]string, max(1, len(groups)))}
+	return &Groups{groups: groups, members: make([][]string, len(groups))}
 }
 
 // AddNode puts a node into its group, if it has one.
 func (g *Groups) AddNode(node *v1.Node) {
-	if len(g.groups) == 0 {
-		g.members[0] = append(g.members[0], node.Name)
-		return
-	}
 	found := -1
 	for i := range g.groups {
 		if !g.groups[i].Spec.Has(node.Labels) {
@@ -54,10 +47,7 @@ func (g *Groups) Proto(slot func(node string) (int32, bool)) ([]*loadlinev1.Drai
 	}
 	var out []*loadlinev1.DrainGroup
 	for i, members := range g.members {
-		group := &loadlinev1.DrainGroup{NodeGroup: AllNodes}
-		if len(g.groups) > 0 {
-			group = newGroup(&g.groups[i])
-		}
+		group := newGroup(&g.groups[i])
 		for _, name := range members {
 			if number, ok := slot(name); ok {
 				group.Slots = append(group.Slots, number)

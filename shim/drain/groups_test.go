@@ -70,16 +70,6 @@ func TestGroupsOfAFile(t *testing.T) {
 	}
 }
 
-func TestWithoutGroupsAllNodesAreOne(t *testing.T) {
-	groups := NewGroups(nil)
-	groups.AddNode(node("n1", nil))
-	groups.AddNode(node("n2", map[string]string{"pool": "a"}))
-	got, err := groups.Proto(slots)
-	if err != nil || len(got) != 1 || got[0].GetNodeGroup() != AllNodes || len(got[0].GetSlots()) != 2 {
-		t.Error(got, err)
-	}
-}
-
 func TestANodeOfTwoGroupsIsAnError(t *testing.T) {
 	file, err := nodegroup.Parse([]byte(twoPools))
 	if err != nil {

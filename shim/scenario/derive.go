@@ -15,8 +15,6 @@ import (
 	helpers "k8s.io/component-helpers/resource"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/consolidate"
-	"loadline.dev/shim/scaleup"
 )
 
 // Curve is what the load of the Deployments of a dump follows: what is missing at the quietest hour and at weekends,
@@ -32,11 +30,14 @@ type Curve struct {
 
 // Cluster is what a scenario is derived from.
 type Cluster struct {
-	Nodes   []*v1.Node
 	Pods    []*v1.Pod
 	Budgets []*policyv1.PodDisruptionBudget
-	// USDPerHour is what one node costs, by the name of its group; see consolidate.GroupOf.
+	// Groups are the node groups as the engine derives them.
+	Groups []*loadlinev1.DerivedGroup
+	// USDPerHour is what one node costs, by the name of its group.
 	USDPerHour map[string]float64
+	// GroupOf is the group of each node, by names. A node whose group is empty takes no part, nor do its pods.
+	GroupOf map[string]string
 	// GPUResources are the resources that are GPUs.
 	GPUResources []string
 	Load         Curve
@@ -55,12 +56,12 @@ const mib = 1 << 20
 // not as in the cluster.
 func Derive(c *Cluster) (*loadlinev1.Scenario, []string, error) {
 	d := deriver{cluster: c, names: map[string]bool{}, groups: map[string]*loadlinev1.SimulatedGroup{},
-		groupOfNode: map[string]string{}, loads: map[string]*load{}}
-	for _, node := range c.Nodes {
-		d.addNode(node)
+		loads: map[string]*load{}}
+	for _, group := range c.Groups {
+		d.addGroup(group)
 	}
 	if len(d.groups) == 0 {
-		return nil, nil, fmt.Errorf("there is no node")
+		return nil, nil, fmt.Errorf("there is no node that is a machine")
 	}
 	for _, pod := range c.Pods {
 		d.addPod(pod)
@@ -79,12 +80,11 @@ func Derive(c *Cluster) (*loadlinev1.Scenario, []string, error) {
 }
 
 type deriver struct {
-	cluster     *Cluster
-	names       map[string]bool // that are taken
-	groups      map[string]*loadlinev1.SimulatedGroup
-	groupOfNode map[string]string // its name in the scenario
-	loads       map[string]*load
-	unpriced    []string
+	cluster  *Cluster
+	names    map[string]bool // that are taken
+	groups   map[string]*loadlinev1.SimulatedGroup
+	loads    map[string]*load
+	unpriced []string
 }
 
 // name returns a name that a scenario may have, and that no other has.
@@ -104,25 +104,20 @@ func (d *deriver) name(text string) string {
 	return name
 }
 
-func (d *deriver) addNode(node *v1.Node) {
-	key, spot := consolidate.GroupOf(node)
-	group := d.groups[key]
-	if group == nil {
-		offers := node.Status.Allocatable
-		if len(offers) == 0 {
-			offers = node.Status.Capacity
-		}
-		price, priced := d.cluster.USDPerHour[key]
-		if !priced {
-			d.unpriced = append(d.unpriced, key)
-		}
-		group = &loadlinev1.SimulatedGroup{Name: d.name(key), MilliCpu: offers.Cpu().MilliValue(),
-			MemoryMib: offers.Memory().Value() / mib, Pods: offers.Pods().Value(), Gpus: d.gpus(offers), UsdPerHour: price,
-			Spot: spot != nil && *spot, Tainted: keepsAway(node)}
-		d.groups[key] = group
+func (d *deriver) addGroup(of *loadlinev1.DerivedGroup) {
+	key := of.GetNodeGroup()
+	price, priced := d.cluster.USDPerHour[key]
+	if !priced {
+		d.unpriced = append(d.unpriced, key)
 	}
-	group.Nodes++
-	d.groupOfNode[node.Name] = group.GetName()
+	d.groups[key] = &loadlinev1.SimulatedGroup{Name: d.name(key), Nodes: int64(len(of.GetSlots())),
+		MilliCpu: of.GetMilliCpu(), MemoryMib: of.GetMemoryBytes() / mib, Pods: of.GetPods(), Gpus: of.GetGpus(),
+		UsdPerHour: price, Spot: of.GetSpot(), Tainted: of.GetRepels()}
+}
+
+// groupOfNode is the name of the group of a node in the scenario; empty: it is in none.
+func (d *deriver) groupOfNode(node string) string {
+	return d.groups[d.cluster.GroupOf[node]].GetName()
 }
 
 // gpus counts the GPUs of every maker.
@@ -132,13 +127,6 @@ func (d *deriver) gpus(amounts v1.ResourceList) (count int64) {
 		count += amount.Value()
 	}
 	return count
-}
-
-// keepsAway says whether a new node like it takes only pods that tolerate it.
-func keepsAway(node *v1.Node) bool {
-	return slices.ContainsFunc(scaleup.LikeNew(node).Spec.Taints, func(t v1.Taint) bool {
-		return t.Effect == v1.TaintEffectNoSchedule || t.Effect == v1.TaintEffectNoExecute
-	})
 }
 
 // bound keeps what all groups may grow to within what one simulation takes.
@@ -166,6 +154,9 @@ type load struct {
 }
 
 func (d *deriver) addPod(pod *v1.Pod) {
+	if group, known := d.cluster.GroupOf[pod.Spec.NodeName]; known && group == "" {
+		return
+	}
 	owner, kind := ownerOf(pod)
 	ended := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 	if ended && kind != loadlinev1.SimulatedWorkload_BATCH {
@@ -179,7 +170,7 @@ func (d *deriver) addPod(pod *v1.Pod) {
 	if pod.Spec.Priority != nil {
 		like.Priority = *pod.Spec.Priority
 	}
-	group := d.groupOfNode[pod.Spec.NodeName]
+	group := d.groupOfNode(pod.Spec.NodeName)
 	if kind == loadlinev1.SimulatedWorkload_DAEMON {
 		group = ""
 	}

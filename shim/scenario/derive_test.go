@@ -15,11 +15,10 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-func clusterNode(name, instance string, taints ...v1.Taint) *v1.Node {
-	offers := v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi"),
-		"pods": resource.MustParse("58")}
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelInstanceTypeStable: instance}},
-		Spec: v1.NodeSpec{Taints: taints}, Status: v1.NodeStatus{Capacity: offers, Allocatable: offers}}
+// derivedGroup is a group of nodes of 4 cores, 16 GiB and 58 pods.
+func derivedGroup(name string, repels bool, nodes int) *loadlinev1.DerivedGroup {
+	return &loadlinev1.DerivedGroup{NodeGroup: name, Slots: make([]int32, nodes), MilliCpu: 4000, MemoryBytes: 16 << 30,
+		Pods: 58, Repels: repels}
 }
 
 func clusterPod(name, node, ownerKind, owner string) *v1.Pod {
@@ -50,8 +49,8 @@ func deriveOf(t *testing.T, c *Cluster) (map[string]*loadlinev1.SimulatedGroup, 
 }
 
 func TestDeriveReadsGroupsFromNodes(t *testing.T) {
-	groups, _ := deriveOf(t, &Cluster{Nodes: []*v1.Node{clusterNode("a", "m5.xlarge"), clusterNode("b", "m5.xlarge"),
-		clusterNode("c", "g5.xlarge", v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoSchedule})},
+	groups, _ := deriveOf(t, &Cluster{Groups: []*loadlinev1.DerivedGroup{derivedGroup("m5.xlarge", false, 2),
+		derivedGroup("g5.xlarge/gpu=:NoSchedule", true, 1)},
 		USDPerHour: map[string]float64{"m5.xlarge": 0.192}})
 	m5 := groups["m5-xlarge"]
 	if m5.GetNodes() != 2 || m5.GetMax() != 10 || m5.GetMin() != 0 || m5.GetMilliCpu() != 4000 || m5.GetMemoryMib() != 16384 ||
@@ -69,9 +68,9 @@ func TestDeriveReadsGroupsFromNodes(t *testing.T) {
 }
 
 func TestDeriveReadsLoadFromOwners(t *testing.T) {
-	c := &Cluster{Nodes: []*v1.Node{clusterNode("a", "m"), clusterNode("b", "m"),
-		clusterNode("g", "g", v1.Taint{Key: "gpu", Effect: v1.TaintEffectNoSchedule})},
-		Load: Curve{DailyPercent: 40}, Budgets: []*policyv1.PodDisruptionBudget{{
+	c := &Cluster{Groups: []*loadlinev1.DerivedGroup{derivedGroup("m", false, 2), derivedGroup("g/gpu=:NoSchedule", true, 1)},
+		GroupOf: map[string]string{"a": "m", "b": "m", "g": "g/gpu=:NoSchedule", "cp": ""},
+		Load:    Curve{DailyPercent: 40}, Budgets: []*policyv1.PodDisruptionBudget{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}, Spec: policyv1.PodDisruptionBudgetSpec{
 				MinAvailable: new(intstr.FromString("50%")),
 				Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "web"}}}}}}
@@ -84,6 +83,8 @@ func TestDeriveReadsLoadFromOwners(t *testing.T) {
 		c.Pods = append(c.Pods, clusterPod("agent-"+node, node, "DaemonSet", "agent"),
 			clusterPod("proxy-"+node, node, "Node", node))
 	}
+	// A node of the control plane takes no part, nor does what runs there alone.
+	c.Pods = append(c.Pods, clusterPod("etcd-cp", "cp", "Node", "cp"), clusterPod("dns", "cp", "ReplicaSet", "dns"))
 	train := clusterPod("train-0", "g", "StatefulSet", "train")
 	ended := clusterPod("old", "a", "ReplicaSet", "web-5d9c")
 	ended.Status.Phase = v1.PodFailed
@@ -127,7 +128,7 @@ func TestDeriveReadsLoadFromOwners(t *testing.T) {
 }
 
 func TestDocumentsAreReadAgain(t *testing.T) {
-	scenario, _, err := Derive(&Cluster{Nodes: []*v1.Node{clusterNode("a", "m")},
+	scenario, _, err := Derive(&Cluster{Groups: []*loadlinev1.DerivedGroup{derivedGroup("m", false, 1)},
 		Pods: []*v1.Pod{clusterPod("web", "a", "ReplicaSet", "web"), clusterPod("123", "a", "", "")}})
 	if err != nil {
 		t.Fatal(err)
@@ -147,11 +148,17 @@ func TestDocumentsAreReadAgain(t *testing.T) {
 }
 
 func TestDeriveCountsGPUsOfEveryMaker(t *testing.T) {
-	node := clusterNode("a", "g4ad.xlarge")
-	node.Status.Allocatable["amd.com/gpu"] = resource.MustParse("2")
-	node.Status.Allocatable["example.com/fpga"] = resource.MustParse("4")
-	groups, _ := deriveOf(t, &Cluster{Nodes: []*v1.Node{node}, GPUResources: []string{"nvidia.com/gpu", "amd.com/gpu"}})
+	pod := clusterPod("train-0", "a", "StatefulSet", "train")
+	requests := pod.Spec.Containers[0].Resources.Requests
+	requests["amd.com/gpu"], requests["example.com/fpga"] = resource.MustParse("2"), resource.MustParse("4")
+	group := derivedGroup("g4ad.xlarge", false, 1)
+	group.Gpus = 2
+	groups, workloads := deriveOf(t, &Cluster{Groups: []*loadlinev1.DerivedGroup{group}, Pods: []*v1.Pod{pod},
+		GroupOf: map[string]string{"a": "g4ad.xlarge"}, GPUResources: []string{"nvidia.com/gpu", "amd.com/gpu"}})
 	if gpus := groups["g4ad-xlarge"].GetGpus(); gpus != 2 {
 		t.Errorf("%d GPUs, want 2", gpus)
+	}
+	if gpus := workloads["shop-train"].GetGpus(); gpus != 2 {
+		t.Errorf("a pod has %d GPUs, want 2", gpus)
 	}
 }

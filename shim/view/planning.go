@@ -159,8 +159,9 @@ func appendReady(b []byte, status *v1.PodStatus) []byte {
 }
 
 // nodeAnnotations are the beginnings of the annotations that planners read of nodes: those of Cluster Autoscaler,
-// Escalator and Karpenter.
-var nodeAnnotations = []string{autoscalerAnnotations, "atlassian.com/", "karpenter.sh/"}
+// Escalator and Karpenter, our own, and those that name the set of machines of a node.
+var nodeAnnotations = []string{autoscalerAnnotations, "atlassian.com/", "karpenter.sh/", "loadline.dev/",
+	"machine.openshift.io/machine", "cluster.x-k8s.io/owner-"}
 
 func appendPlanningNodeMeta(b []byte, node *v1.Node) []byte {
 	if !node.CreationTimestamp.IsZero() {

@@ -57,6 +57,9 @@ func NewForFilters(conn grpc.ClientConnInterface, name string) *View {
 	return v
 }
 
+// TellKinds has the engine told what shows of which kind a node is. To be called before the first node.
+func (v *View) TellKinds() { v.trimNode = TrimNodeForPlanning }
+
 // CountAs has pods that are being resized count as the scheduler of Kubernetes 1.<minor> counts them; 0: the engine's
 // default, 1.36. To be called before the first Sync.
 func (v *View) CountAs(minor int32) {

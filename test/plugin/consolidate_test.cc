@@ -97,6 +97,7 @@ class ConsolidateTest : public ::testing::Test {
     }
     *request.mutable_drain() = loop_.drain();
     *request.mutable_policy() = policy_;
+    request.set_derive_groups(derive_groups_);
     const absl::StatusOr<std::string> bytes =
         engine_.CallBytes(kPlanConsolidationMethod, request.SerializeAsString());
     if (!bytes.ok()) return bytes.status();
@@ -109,6 +110,7 @@ class ConsolidateTest : public ::testing::Test {
   TypedEngine engine_;
   v1::PlanLoopRequest loop_;
   v1::ConsolidationPolicy policy_;
+  bool derive_groups_ = false;
 };
 
 TEST_F(ConsolidateTest, TellsTheBillAndTheMove) {
@@ -123,6 +125,36 @@ TEST_F(ConsolidateTest, TellsTheBillAndTheMove) {
   EXPECT_EQ(plan->moves(0).add(0).node_group(), "big");
   EXPECT_EQ(plan->moves(0).disrupted(), 4);
   EXPECT_EQ(plan->moves(0).pods(0).to(), "big#1");
+}
+
+// Two nodes of two cores and 16 GiB are one group, at base rates; a node of the control plane is in none.
+TEST_F(ConsolidateTest, DerivesGroupsFromNodes) {
+  k8s::v1::Node server = NodeOfCores("cp", "8");
+  k8s::v1::StringEntry* const label = server.mutable_metadata()->add_labels();
+  label->set_key("node-role.kubernetes.io/control-plane");
+  label->set_value("true");
+  builder_ = ChangesBuilder::FullList(1, 2);
+  builder_.Node(0, NodeOfCores("a", "2"), {}).Node(1, NodeOfCores("b", "2"), {}).Node(2, server, {});
+  ASSERT_TRUE(engine_.Sync(builder_).ok());
+  *loop_.mutable_changes() = ChangesBuilder::At(1, 2).changes();
+  loop_.clear_groups();
+  derive_groups_ = true;
+  const absl::StatusOr<v1::PlanConsolidationResponse> plan = Bill();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_THAT(plan->derived_groups(), SizeIs(1));
+  const v1::DerivedGroup& group = plan->derived_groups(0);
+  EXPECT_EQ(group.node_group(), "2-cpu-16Gi");
+  EXPECT_THAT(group.slots(), ElementsAre(0, 1));
+  EXPECT_EQ(group.milli_cpu(), 2'000);
+  EXPECT_EQ(group.memory_bytes(), int64_t{16} << 30);
+  EXPECT_EQ(group.pods(), 20);
+  EXPECT_EQ(plan->untyped_nodes(), 2);
+  EXPECT_EQ(plan->other_nodes().control_plane(), 1);
+  ASSERT_THAT(plan->other_nodes().first(), SizeIs(1));
+  EXPECT_EQ(plan->other_nodes().first(0).node(), "cp");
+  EXPECT_EQ(plan->bill().unpriced_nodes(), 0);
+  ASSERT_THAT(plan->groups(), SizeIs(1));
+  EXPECT_NEAR(plan->groups(0).usd_per_hour(), plan->bill().now(), 1e-9);
 }
 
 TEST_F(ConsolidateTest, RefusesAPolicyThatNamesNothing) {

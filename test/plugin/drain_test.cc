@@ -519,6 +519,17 @@ TEST_F(DrainHandlerTest, NodesWithoutGroupStay) {
   EXPECT_EQ(response.keep(2).reason(), "NotAutoscaled");
 }
 
+TEST_F(DrainHandlerTest, GroupsAreDerivedWhereNobodyNamesAny) {
+  request_.clear_groups();
+  request_.set_derive_groups(true);
+  Sync();
+  const v1::PlanDrainResponse response = Plan();
+  ASSERT_GT(response.remove_size(), 0);
+  EXPECT_FALSE(response.remove(0).node_group().empty());
+  request_.add_groups()->set_node_group("g");
+  EXPECT_EQ(Ask().status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST_F(DrainHandlerTest, RefusesGroupsThatMakeNoSense) {
   Sync();
   request_.mutable_groups(0)->set_min_nodes(5);

@@ -43,6 +43,7 @@ MAY_INCLUDE = {
     "drain": FOUNDATION,
     "removal": {"base", "cluster"},
     "consolidate": FOUNDATION | {"price", "pack"},
+    "observe": {"base", "cluster", "price"},
     "fleet": {"base"},
 }
 MAY_INCLUDE["loop"] = set(MAY_INCLUDE)

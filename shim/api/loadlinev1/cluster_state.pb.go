@@ -109,6 +109,59 @@ func (ObjectKind) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{0}
 }
 
+// What a node is.
+type NodeKind int32
+
+const (
+	NodeKind_NODE_KIND_UNSPECIFIED NodeKind = 0 // never sent
+	NodeKind_MACHINE               NodeKind = 1 // a machine, of a node group or of none
+	NodeKind_CONTROL_PLANE         NodeKind = 2 // it runs what the cluster consists of; by its role
+	NodeKind_VIRTUAL               NodeKind = 3 // a cloud or another cluster runs its pods: virtual-kubelet, Fargate, Liqo and others
+)
+
+// Enum value maps for NodeKind.
+var (
+	NodeKind_name = map[int32]string{
+		0: "NODE_KIND_UNSPECIFIED",
+		1: "MACHINE",
+		2: "CONTROL_PLANE",
+		3: "VIRTUAL",
+	}
+	NodeKind_value = map[string]int32{
+		"NODE_KIND_UNSPECIFIED": 0,
+		"MACHINE":               1,
+		"CONTROL_PLANE":         2,
+		"VIRTUAL":               3,
+	}
+)
+
+func (x NodeKind) Enum() *NodeKind {
+	p := new(NodeKind)
+	*p = x
+	return p
+}
+
+func (x NodeKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NodeKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_cluster_state_proto_enumTypes[1].Descriptor()
+}
+
+func (NodeKind) Type() protoreflect.EnumType {
+	return &file_loadline_v1_cluster_state_proto_enumTypes[1]
+}
+
+func (x NodeKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NodeKind.Descriptor instead.
+func (NodeKind) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{1}
+}
+
 // One step of a view from `base_revision` to `revision`. A record states the whole content of a node and
 // replaces what its slot held, so a repeat does no harm and a sum cannot drift. A batch holds all that
 // changed since `base_revision`. The engine applies it when it stands in the same epoch at a revision in
@@ -1187,7 +1240,9 @@ type NodeState struct {
 	// Pods that are not finished.
 	PodCount int64 `protobuf:"varint,5,opt,name=pod_count,json=podCount,proto3" json:"pod_count,omitempty"`
 	// With include_pods: all pods, by name and UID.
-	Pods          []*PodState `protobuf:"bytes,6,rep,name=pods,proto3" json:"pods,omitempty"`
+	Pods []*PodState `protobuf:"bytes,6,rep,name=pods,proto3" json:"pods,omitempty"`
+	// What it is by its labels, taints and provider ID, as far as the view was told of them.
+	Kind          NodeKind `protobuf:"varint,7,opt,name=kind,proto3,enum=loadline.v1.NodeKind" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1264,6 +1319,132 @@ func (x *NodeState) GetPods() []*PodState {
 	return nil
 }
 
+func (x *NodeState) GetKind() NodeKind {
+	if x != nil {
+		return x.Kind
+	}
+	return NodeKind_NODE_KIND_UNSPECIFIED
+}
+
+// Nodes that are no machines, unless a node group of the question names them: they are never removed, are in
+// no bill, form no node group and hold no slack.
+type OtherNodes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many there are of each kind.
+	ControlPlane int64 `protobuf:"varint,1,opt,name=control_plane,json=controlPlane,proto3" json:"control_plane,omitempty"`
+	Virtual      int64 `protobuf:"varint,2,opt,name=virtual,proto3" json:"virtual,omitempty"`
+	// The first 256 by name.
+	First         []*OtherNode `protobuf:"bytes,3,rep,name=first,proto3" json:"first,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OtherNodes) Reset() {
+	*x = OtherNodes{}
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OtherNodes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OtherNodes) ProtoMessage() {}
+
+func (x *OtherNodes) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OtherNodes.ProtoReflect.Descriptor instead.
+func (*OtherNodes) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *OtherNodes) GetControlPlane() int64 {
+	if x != nil {
+		return x.ControlPlane
+	}
+	return 0
+}
+
+func (x *OtherNodes) GetVirtual() int64 {
+	if x != nil {
+		return x.Virtual
+	}
+	return 0
+}
+
+func (x *OtherNodes) GetFirst() []*OtherNode {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+// A node that is no machine.
+type OtherNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// CONTROL_PLANE or VIRTUAL.
+	Kind          NodeKind `protobuf:"varint,2,opt,name=kind,proto3,enum=loadline.v1.NodeKind" json:"kind,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OtherNode) Reset() {
+	*x = OtherNode{}
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OtherNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OtherNode) ProtoMessage() {}
+
+func (x *OtherNode) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OtherNode.ProtoReflect.Descriptor instead.
+func (*OtherNode) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *OtherNode) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *OtherNode) GetKind() NodeKind {
+	if x != nil {
+		return x.Kind
+	}
+	return NodeKind_NODE_KIND_UNSPECIFIED
+}
+
 // Sums of one resource on one node. CPU in millicores, every other resource in its own unit.
 type ResourceSums struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1280,7 +1461,7 @@ type ResourceSums struct {
 
 func (x *ResourceSums) Reset() {
 	*x = ResourceSums{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1473,7 @@ func (x *ResourceSums) String() string {
 func (*ResourceSums) ProtoMessage() {}
 
 func (x *ResourceSums) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1486,7 @@ func (x *ResourceSums) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceSums.ProtoReflect.Descriptor instead.
 func (*ResourceSums) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ResourceSums) GetResource() string {
@@ -1354,7 +1535,7 @@ type PodState struct {
 
 func (x *PodState) Reset() {
 	*x = PodState{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1547,7 @@ func (x *PodState) String() string {
 func (*PodState) ProtoMessage() {}
 
 func (x *PodState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1560,7 @@ func (x *PodState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodState.ProtoReflect.Descriptor instead.
 func (*PodState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PodState) GetNamespace() string {
@@ -1436,7 +1617,7 @@ type ResourceAmount struct {
 
 func (x *ResourceAmount) Reset() {
 	*x = ResourceAmount{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1448,7 +1629,7 @@ func (x *ResourceAmount) String() string {
 func (*ResourceAmount) ProtoMessage() {}
 
 func (x *ResourceAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1461,7 +1642,7 @@ func (x *ResourceAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceAmount.ProtoReflect.Descriptor instead.
 func (*ResourceAmount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{17}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ResourceAmount) GetResource() string {
@@ -1488,7 +1669,7 @@ type DropRequest struct {
 
 func (x *DropRequest) Reset() {
 	*x = DropRequest{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1500,7 +1681,7 @@ func (x *DropRequest) String() string {
 func (*DropRequest) ProtoMessage() {}
 
 func (x *DropRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1513,7 +1694,7 @@ func (x *DropRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropRequest.ProtoReflect.Descriptor instead.
 func (*DropRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{18}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DropRequest) GetView() string {
@@ -1531,7 +1712,7 @@ type DropResponse struct {
 
 func (x *DropResponse) Reset() {
 	*x = DropResponse{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[19]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1724,7 @@ func (x *DropResponse) String() string {
 func (*DropResponse) ProtoMessage() {}
 
 func (x *DropResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[19]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1737,7 @@ func (x *DropResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropResponse.ProtoReflect.Descriptor instead.
 func (*DropResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{19}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{21}
 }
 
 var File_loadline_v1_cluster_state_proto protoreflect.FileDescriptor
@@ -1641,14 +1822,23 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\vObjectCount\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.loadline.v1.ObjectKindR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x1a\n" +
-	"\bcomplete\x18\x03 \x01(\bR\bcomplete\"\xd6\x01\n" +
+	"\bcomplete\x18\x03 \x01(\bR\bcomplete\"\x81\x02\n" +
 	"\tNodeState\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
 	"\vfingerprint\x18\x03 \x01(\x06R\vfingerprint\x127\n" +
 	"\tresources\x18\x04 \x03(\v2\x19.loadline.v1.ResourceSumsR\tresources\x12\x1b\n" +
 	"\tpod_count\x18\x05 \x01(\x03R\bpodCount\x12)\n" +
-	"\x04pods\x18\x06 \x03(\v2\x15.loadline.v1.PodStateR\x04pods\"\x82\x01\n" +
+	"\x04pods\x18\x06 \x03(\v2\x15.loadline.v1.PodStateR\x04pods\x12)\n" +
+	"\x04kind\x18\a \x01(\x0e2\x15.loadline.v1.NodeKindR\x04kind\"y\n" +
+	"\n" +
+	"OtherNodes\x12#\n" +
+	"\rcontrol_plane\x18\x01 \x01(\x03R\fcontrolPlane\x12\x18\n" +
+	"\avirtual\x18\x02 \x01(\x03R\avirtual\x12,\n" +
+	"\x05first\x18\x03 \x03(\v2\x16.loadline.v1.OtherNodeR\x05first\"J\n" +
+	"\tOtherNode\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12)\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x15.loadline.v1.NodeKindR\x04kind\"\x82\x01\n" +
 	"\fResourceSums\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12 \n" +
 	"\vallocatable\x18\x02 \x01(\x03R\vallocatable\x12\x1c\n" +
@@ -1687,7 +1877,12 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"DEPLOYMENT\x10\f\x12\x0e\n" +
 	"\n" +
 	"CSI_DRIVER\x10\r\x12\x10\n" +
-	"\fDEVICE_CLASS\x10\x0e2\xd1\x01\n" +
+	"\fDEVICE_CLASS\x10\x0e*R\n" +
+	"\bNodeKind\x12\x19\n" +
+	"\x15NODE_KIND_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aMACHINE\x10\x01\x12\x11\n" +
+	"\rCONTROL_PLANE\x10\x02\x12\v\n" +
+	"\aVIRTUAL\x10\x032\xd1\x01\n" +
 	"\fClusterState\x12;\n" +
 	"\x04Sync\x12\x18.loadline.v1.SyncRequest\x1a\x19.loadline.v1.SyncResponse\x12G\n" +
 	"\bDescribe\x12\x1c.loadline.v1.DescribeRequest\x1a\x1d.loadline.v1.DescribeResponse\x12;\n" +
@@ -1705,62 +1900,68 @@ func file_loadline_v1_cluster_state_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_cluster_state_proto_rawDescData
 }
 
-var file_loadline_v1_cluster_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_loadline_v1_cluster_state_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_loadline_v1_cluster_state_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_loadline_v1_cluster_state_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_loadline_v1_cluster_state_proto_goTypes = []any{
 	(ObjectKind)(0),          // 0: loadline.v1.ObjectKind
-	(*Changes)(nil),          // 1: loadline.v1.Changes
-	(*ClusterObject)(nil),    // 2: loadline.v1.ClusterObject
-	(*ObjectKey)(nil),        // 3: loadline.v1.ObjectKey
-	(*FullListChunk)(nil),    // 4: loadline.v1.FullListChunk
-	(*PodShape)(nil),         // 5: loadline.v1.PodShape
-	(*NodeRecord)(nil),       // 6: loadline.v1.NodeRecord
-	(*PodRecord)(nil),        // 7: loadline.v1.PodRecord
-	(*SyncRequest)(nil),      // 8: loadline.v1.SyncRequest
-	(*LeftOut)(nil),          // 9: loadline.v1.LeftOut
-	(*SyncResponse)(nil),     // 10: loadline.v1.SyncResponse
-	(*DescribeRequest)(nil),  // 11: loadline.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 12: loadline.v1.DescribeResponse
-	(*ViewState)(nil),        // 13: loadline.v1.ViewState
-	(*ObjectCount)(nil),      // 14: loadline.v1.ObjectCount
-	(*NodeState)(nil),        // 15: loadline.v1.NodeState
-	(*ResourceSums)(nil),     // 16: loadline.v1.ResourceSums
-	(*PodState)(nil),         // 17: loadline.v1.PodState
-	(*ResourceAmount)(nil),   // 18: loadline.v1.ResourceAmount
-	(*DropRequest)(nil),      // 19: loadline.v1.DropRequest
-	(*DropResponse)(nil),     // 20: loadline.v1.DropResponse
+	(NodeKind)(0),            // 1: loadline.v1.NodeKind
+	(*Changes)(nil),          // 2: loadline.v1.Changes
+	(*ClusterObject)(nil),    // 3: loadline.v1.ClusterObject
+	(*ObjectKey)(nil),        // 4: loadline.v1.ObjectKey
+	(*FullListChunk)(nil),    // 5: loadline.v1.FullListChunk
+	(*PodShape)(nil),         // 6: loadline.v1.PodShape
+	(*NodeRecord)(nil),       // 7: loadline.v1.NodeRecord
+	(*PodRecord)(nil),        // 8: loadline.v1.PodRecord
+	(*SyncRequest)(nil),      // 9: loadline.v1.SyncRequest
+	(*LeftOut)(nil),          // 10: loadline.v1.LeftOut
+	(*SyncResponse)(nil),     // 11: loadline.v1.SyncResponse
+	(*DescribeRequest)(nil),  // 12: loadline.v1.DescribeRequest
+	(*DescribeResponse)(nil), // 13: loadline.v1.DescribeResponse
+	(*ViewState)(nil),        // 14: loadline.v1.ViewState
+	(*ObjectCount)(nil),      // 15: loadline.v1.ObjectCount
+	(*NodeState)(nil),        // 16: loadline.v1.NodeState
+	(*OtherNodes)(nil),       // 17: loadline.v1.OtherNodes
+	(*OtherNode)(nil),        // 18: loadline.v1.OtherNode
+	(*ResourceSums)(nil),     // 19: loadline.v1.ResourceSums
+	(*PodState)(nil),         // 20: loadline.v1.PodState
+	(*ResourceAmount)(nil),   // 21: loadline.v1.ResourceAmount
+	(*DropRequest)(nil),      // 22: loadline.v1.DropRequest
+	(*DropResponse)(nil),     // 23: loadline.v1.DropResponse
 }
 var file_loadline_v1_cluster_state_proto_depIdxs = []int32{
-	4,  // 0: loadline.v1.Changes.full_list:type_name -> loadline.v1.FullListChunk
-	5,  // 1: loadline.v1.Changes.pod_shapes:type_name -> loadline.v1.PodShape
-	6,  // 2: loadline.v1.Changes.nodes:type_name -> loadline.v1.NodeRecord
-	2,  // 3: loadline.v1.Changes.objects:type_name -> loadline.v1.ClusterObject
-	3,  // 4: loadline.v1.Changes.removed_objects:type_name -> loadline.v1.ObjectKey
+	5,  // 0: loadline.v1.Changes.full_list:type_name -> loadline.v1.FullListChunk
+	6,  // 1: loadline.v1.Changes.pod_shapes:type_name -> loadline.v1.PodShape
+	7,  // 2: loadline.v1.Changes.nodes:type_name -> loadline.v1.NodeRecord
+	3,  // 3: loadline.v1.Changes.objects:type_name -> loadline.v1.ClusterObject
+	4,  // 4: loadline.v1.Changes.removed_objects:type_name -> loadline.v1.ObjectKey
 	0,  // 5: loadline.v1.Changes.complete_kinds:type_name -> loadline.v1.ObjectKind
 	0,  // 6: loadline.v1.ClusterObject.kind:type_name -> loadline.v1.ObjectKind
 	0,  // 7: loadline.v1.ObjectKey.kind:type_name -> loadline.v1.ObjectKind
-	7,  // 8: loadline.v1.NodeRecord.pods:type_name -> loadline.v1.PodRecord
-	1,  // 9: loadline.v1.SyncRequest.changes:type_name -> loadline.v1.Changes
-	9,  // 10: loadline.v1.SyncResponse.left_out:type_name -> loadline.v1.LeftOut
-	13, // 11: loadline.v1.DescribeResponse.views:type_name -> loadline.v1.ViewState
-	15, // 12: loadline.v1.DescribeResponse.nodes:type_name -> loadline.v1.NodeState
-	14, // 13: loadline.v1.ViewState.objects:type_name -> loadline.v1.ObjectCount
+	8,  // 8: loadline.v1.NodeRecord.pods:type_name -> loadline.v1.PodRecord
+	2,  // 9: loadline.v1.SyncRequest.changes:type_name -> loadline.v1.Changes
+	10, // 10: loadline.v1.SyncResponse.left_out:type_name -> loadline.v1.LeftOut
+	14, // 11: loadline.v1.DescribeResponse.views:type_name -> loadline.v1.ViewState
+	16, // 12: loadline.v1.DescribeResponse.nodes:type_name -> loadline.v1.NodeState
+	15, // 13: loadline.v1.ViewState.objects:type_name -> loadline.v1.ObjectCount
 	0,  // 14: loadline.v1.ObjectCount.kind:type_name -> loadline.v1.ObjectKind
-	16, // 15: loadline.v1.NodeState.resources:type_name -> loadline.v1.ResourceSums
-	17, // 16: loadline.v1.NodeState.pods:type_name -> loadline.v1.PodState
-	18, // 17: loadline.v1.PodState.requests:type_name -> loadline.v1.ResourceAmount
-	18, // 18: loadline.v1.PodState.limits:type_name -> loadline.v1.ResourceAmount
-	8,  // 19: loadline.v1.ClusterState.Sync:input_type -> loadline.v1.SyncRequest
-	11, // 20: loadline.v1.ClusterState.Describe:input_type -> loadline.v1.DescribeRequest
-	19, // 21: loadline.v1.ClusterState.Drop:input_type -> loadline.v1.DropRequest
-	10, // 22: loadline.v1.ClusterState.Sync:output_type -> loadline.v1.SyncResponse
-	12, // 23: loadline.v1.ClusterState.Describe:output_type -> loadline.v1.DescribeResponse
-	20, // 24: loadline.v1.ClusterState.Drop:output_type -> loadline.v1.DropResponse
-	22, // [22:25] is the sub-list for method output_type
-	19, // [19:22] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	19, // 15: loadline.v1.NodeState.resources:type_name -> loadline.v1.ResourceSums
+	20, // 16: loadline.v1.NodeState.pods:type_name -> loadline.v1.PodState
+	1,  // 17: loadline.v1.NodeState.kind:type_name -> loadline.v1.NodeKind
+	18, // 18: loadline.v1.OtherNodes.first:type_name -> loadline.v1.OtherNode
+	1,  // 19: loadline.v1.OtherNode.kind:type_name -> loadline.v1.NodeKind
+	21, // 20: loadline.v1.PodState.requests:type_name -> loadline.v1.ResourceAmount
+	21, // 21: loadline.v1.PodState.limits:type_name -> loadline.v1.ResourceAmount
+	9,  // 22: loadline.v1.ClusterState.Sync:input_type -> loadline.v1.SyncRequest
+	12, // 23: loadline.v1.ClusterState.Describe:input_type -> loadline.v1.DescribeRequest
+	22, // 24: loadline.v1.ClusterState.Drop:input_type -> loadline.v1.DropRequest
+	11, // 25: loadline.v1.ClusterState.Sync:output_type -> loadline.v1.SyncResponse
+	13, // 26: loadline.v1.ClusterState.Describe:output_type -> loadline.v1.DescribeResponse
+	23, // 27: loadline.v1.ClusterState.Drop:output_type -> loadline.v1.DropResponse
+	25, // [25:28] is the sub-list for method output_type
+	22, // [22:25] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_cluster_state_proto_init() }
@@ -1773,8 +1974,8 @@ func file_loadline_v1_cluster_state_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_cluster_state_proto_rawDesc), len(file_loadline_v1_cluster_state_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   20,
+			NumEnums:      2,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -61,6 +61,9 @@ type PlanConsolidationRequest struct {
 	MaxMilliseconds int32 `protobuf:"varint,13,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
 	// Taints that come and go with the life of a node, beside the well-known ones.
 	StartupTaints *StartupTaints `protobuf:"bytes,14,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
+	// No groups are named, and `groups` is empty: they are derived from the nodes, as in
+	// PlanDrainRequest.derive_groups. Each may become empty and may grow without limit.
+	DeriveGroups  bool `protobuf:"varint,15,opt,name=derive_groups,json=deriveGroups,proto3" json:"derive_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -204,6 +207,13 @@ func (x *PlanConsolidationRequest) GetStartupTaints() *StartupTaints {
 	return nil
 }
 
+func (x *PlanConsolidationRequest) GetDeriveGroups() bool {
+	if x != nil {
+		return x.DeriveGroups
+	}
+	return false
+}
+
 type isPlanConsolidationRequest_Cluster interface {
 	isPlanConsolidationRequest_Cluster()
 }
@@ -255,6 +265,12 @@ type PlanConsolidationResponse struct {
 	LeftOutTotal int64 `protobuf:"varint,13,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
 	// What was used up before all was tried: "work", "time" or "memory"; empty: nothing was.
 	CutShortBy string `protobuf:"bytes,14,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
+	// Nodes that are not counted in the bill, since they are no machines.
+	OtherNodes *OtherNodes `protobuf:"bytes,15,opt,name=other_nodes,json=otherNodes,proto3" json:"other_nodes,omitempty"`
+	// With derive_groups: as in `groups`, what they are.
+	DerivedGroups []*DerivedGroup `protobuf:"bytes,16,rep,name=derived_groups,json=derivedGroups,proto3" json:"derived_groups,omitempty"`
+	// With derive_groups: machines without a label that states their instance type.
+	UntypedNodes int64 `protobuf:"varint,17,opt,name=untyped_nodes,json=untypedNodes,proto3" json:"untyped_nodes,omitempty"`
 	// Where the prices of the nodes come from.
 	PriceSources  *PriceSources `protobuf:"bytes,18,opt,name=price_sources,json=priceSources,proto3" json:"price_sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -389,11 +405,138 @@ func (x *PlanConsolidationResponse) GetCutShortBy() string {
 	return ""
 }
 
+func (x *PlanConsolidationResponse) GetOtherNodes() *OtherNodes {
+	if x != nil {
+		return x.OtherNodes
+	}
+	return nil
+}
+
+func (x *PlanConsolidationResponse) GetDerivedGroups() []*DerivedGroup {
+	if x != nil {
+		return x.DerivedGroups
+	}
+	return nil
+}
+
+func (x *PlanConsolidationResponse) GetUntypedNodes() int64 {
+	if x != nil {
+		return x.UntypedNodes
+	}
+	return 0
+}
+
 func (x *PlanConsolidationResponse) GetPriceSources() *PriceSources {
 	if x != nil {
 		return x.PriceSources
 	}
 	return nil
+}
+
+// A node group that was derived from nodes.
+type DerivedGroup struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name.
+	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	// Its nodes, as numbered by the client, in name order.
+	Slots []int32 `protobuf:"varint,2,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	// What a new node of it offers to pods.
+	MilliCpu    int64 `protobuf:"varint,3,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
+	MemoryBytes int64 `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	Pods        int64 `protobuf:"varint,5,opt,name=pods,proto3" json:"pods,omitempty"`
+	Gpus        int64 `protobuf:"varint,6,opt,name=gpus,proto3" json:"gpus,omitempty"`
+	// It may be taken away.
+	Spot bool `protobuf:"varint,7,opt,name=spot,proto3" json:"spot,omitempty"`
+	// It takes only pods that tolerate its taints.
+	Repels        bool `protobuf:"varint,8,opt,name=repels,proto3" json:"repels,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DerivedGroup) Reset() {
+	*x = DerivedGroup{}
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DerivedGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DerivedGroup) ProtoMessage() {}
+
+func (x *DerivedGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DerivedGroup.ProtoReflect.Descriptor instead.
+func (*DerivedGroup) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *DerivedGroup) GetNodeGroup() string {
+	if x != nil {
+		return x.NodeGroup
+	}
+	return ""
+}
+
+func (x *DerivedGroup) GetSlots() []int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
+func (x *DerivedGroup) GetMilliCpu() int64 {
+	if x != nil {
+		return x.MilliCpu
+	}
+	return 0
+}
+
+func (x *DerivedGroup) GetMemoryBytes() int64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *DerivedGroup) GetPods() int64 {
+	if x != nil {
+		return x.Pods
+	}
+	return 0
+}
+
+func (x *DerivedGroup) GetGpus() int64 {
+	if x != nil {
+		return x.Gpus
+	}
+	return 0
+}
+
+func (x *DerivedGroup) GetSpot() bool {
+	if x != nil {
+		return x.Spot
+	}
+	return false
+}
+
+func (x *DerivedGroup) GetRepels() bool {
+	if x != nil {
+		return x.Repels
+	}
+	return false
 }
 
 // Nodes that go, nodes that come in their place, and where all pods go: complete in itself, once those before
@@ -422,7 +565,7 @@ type ConsolidationMove struct {
 
 func (x *ConsolidationMove) Reset() {
 	*x = ConsolidationMove{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[2]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -434,7 +577,7 @@ func (x *ConsolidationMove) String() string {
 func (*ConsolidationMove) ProtoMessage() {}
 
 func (x *ConsolidationMove) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[2]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -447,7 +590,7 @@ func (x *ConsolidationMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsolidationMove.ProtoReflect.Descriptor instead.
 func (*ConsolidationMove) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{2}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ConsolidationMove) GetRemove() []string {
@@ -520,7 +663,7 @@ type GroupAddition struct {
 
 func (x *GroupAddition) Reset() {
 	*x = GroupAddition{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[3]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -532,7 +675,7 @@ func (x *GroupAddition) String() string {
 func (*GroupAddition) ProtoMessage() {}
 
 func (x *GroupAddition) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[3]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -545,7 +688,7 @@ func (x *GroupAddition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAddition.ProtoReflect.Descriptor instead.
 func (*GroupAddition) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GroupAddition) GetNodeGroup() string {
@@ -587,7 +730,7 @@ type PodTransfer struct {
 
 func (x *PodTransfer) Reset() {
 	*x = PodTransfer{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[4]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +742,7 @@ func (x *PodTransfer) String() string {
 func (*PodTransfer) ProtoMessage() {}
 
 func (x *PodTransfer) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[4]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +755,7 @@ func (x *PodTransfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodTransfer.ProtoReflect.Descriptor instead.
 func (*PodTransfer) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PodTransfer) GetNamespace() string {
@@ -673,7 +816,7 @@ type ConsolidationKeep struct {
 
 func (x *ConsolidationKeep) Reset() {
 	*x = ConsolidationKeep{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[5]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +828,7 @@ func (x *ConsolidationKeep) String() string {
 func (*ConsolidationKeep) ProtoMessage() {}
 
 func (x *ConsolidationKeep) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[5]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +841,7 @@ func (x *ConsolidationKeep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsolidationKeep.ProtoReflect.Descriptor instead.
 func (*ConsolidationKeep) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ConsolidationKeep) GetNode() string {
@@ -780,7 +923,7 @@ type ConsolidationReason struct {
 
 func (x *ConsolidationReason) Reset() {
 	*x = ConsolidationReason{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[6]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -792,7 +935,7 @@ func (x *ConsolidationReason) String() string {
 func (*ConsolidationReason) ProtoMessage() {}
 
 func (x *ConsolidationReason) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[6]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -805,7 +948,7 @@ func (x *ConsolidationReason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConsolidationReason.ProtoReflect.Descriptor instead.
 func (*ConsolidationReason) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ConsolidationReason) GetReason() string {
@@ -852,7 +995,7 @@ type GroupBill struct {
 
 func (x *GroupBill) Reset() {
 	*x = GroupBill{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[7]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -864,7 +1007,7 @@ func (x *GroupBill) String() string {
 func (*GroupBill) ProtoMessage() {}
 
 func (x *GroupBill) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[7]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -877,7 +1020,7 @@ func (x *GroupBill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupBill.ProtoReflect.Descriptor instead.
 func (*GroupBill) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GroupBill) GetNodeGroup() string {
@@ -921,7 +1064,7 @@ type NamespaceBill struct {
 
 func (x *NamespaceBill) Reset() {
 	*x = NamespaceBill{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[8]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +1076,7 @@ func (x *NamespaceBill) String() string {
 func (*NamespaceBill) ProtoMessage() {}
 
 func (x *NamespaceBill) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[8]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +1089,7 @@ func (x *NamespaceBill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NamespaceBill.ProtoReflect.Descriptor instead.
 func (*NamespaceBill) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *NamespaceBill) GetName() string {
@@ -976,7 +1119,7 @@ type ShadowPrice struct {
 
 func (x *ShadowPrice) Reset() {
 	*x = ShadowPrice{}
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[9]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +1131,7 @@ func (x *ShadowPrice) String() string {
 func (*ShadowPrice) ProtoMessage() {}
 
 func (x *ShadowPrice) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_consolidate_proto_msgTypes[9]
+	mi := &file_loadline_v1_consolidate_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +1144,7 @@ func (x *ShadowPrice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShadowPrice.ProtoReflect.Descriptor instead.
 func (*ShadowPrice) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_consolidate_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ShadowPrice) GetResource() string {
@@ -1022,7 +1165,7 @@ var File_loadline_v1_consolidate_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\n" +
-	"\x1dloadline/v1/consolidate.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x16loadline/v1/loop.proto\x1a\x18loadline/v1/prices.proto\x1a loadline/v1/startup_taints.proto\"\xa2\x05\n" +
+	"\x1dloadline/v1/consolidate.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x16loadline/v1/loop.proto\x1a\x18loadline/v1/prices.proto\x1a loadline/v1/startup_taints.proto\"\xc7\x05\n" +
 	"\x18PlanConsolidationRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1039,8 +1182,9 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\x0fmax_nodes_total\x18\v \x01(\x05R\rmaxNodesTotal\x12\x19\n" +
 	"\bmax_work\x18\f \x01(\x03R\amaxWork\x12)\n" +
 	"\x10max_milliseconds\x18\r \x01(\x05R\x0fmaxMilliseconds\x12A\n" +
-	"\x0estartup_taints\x18\x0e \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaintsB\t\n" +
-	"\acluster\"\xea\x05\n" +
+	"\x0estartup_taints\x18\x0e \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaints\x12#\n" +
+	"\rderive_groups\x18\x0f \x01(\bR\fderiveGroupsB\t\n" +
+	"\acluster\"\x8b\a\n" +
 	"\x19PlanConsolidationResponse\x122\n" +
 	"\x04bill\x18\x01 \x01(\v2\x1e.loadline.v1.ConsolidationBillR\x04bill\x124\n" +
 	"\x05moves\x18\x02 \x03(\v2\x1e.loadline.v1.ConsolidationMoveR\x05moves\x12\x1f\n" +
@@ -1061,8 +1205,22 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\bleft_out\x18\f \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
 	"\x0eleft_out_total\x18\r \x01(\x03R\fleftOutTotal\x12 \n" +
 	"\fcut_short_by\x18\x0e \x01(\tR\n" +
-	"cutShortBy\x12>\n" +
-	"\rprice_sources\x18\x12 \x01(\v2\x19.loadline.v1.PriceSourcesR\fpriceSources\"\x8e\x02\n" +
+	"cutShortBy\x128\n" +
+	"\vother_nodes\x18\x0f \x01(\v2\x17.loadline.v1.OtherNodesR\n" +
+	"otherNodes\x12@\n" +
+	"\x0ederived_groups\x18\x10 \x03(\v2\x19.loadline.v1.DerivedGroupR\rderivedGroups\x12#\n" +
+	"\runtyped_nodes\x18\x11 \x01(\x03R\funtypedNodes\x12>\n" +
+	"\rprice_sources\x18\x12 \x01(\v2\x19.loadline.v1.PriceSourcesR\fpriceSources\"\xd7\x01\n" +
+	"\fDerivedGroup\x12\x1d\n" +
+	"\n" +
+	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
+	"\x05slots\x18\x02 \x03(\x05R\x05slots\x12\x1b\n" +
+	"\tmilli_cpu\x18\x03 \x01(\x03R\bmilliCpu\x12!\n" +
+	"\fmemory_bytes\x18\x04 \x01(\x03R\vmemoryBytes\x12\x12\n" +
+	"\x04pods\x18\x05 \x01(\x03R\x04pods\x12\x12\n" +
+	"\x04gpus\x18\x06 \x01(\x03R\x04gpus\x12\x12\n" +
+	"\x04spot\x18\a \x01(\bR\x04spot\x12\x16\n" +
+	"\x06repels\x18\b \x01(\bR\x06repels\"\x8e\x02\n" +
 	"\x11ConsolidationMove\x12\x16\n" +
 	"\x06remove\x18\x01 \x03(\tR\x06remove\x12,\n" +
 	"\x03add\x18\x02 \x03(\v2\x1a.loadline.v1.GroupAdditionR\x03add\x12,\n" +
@@ -1132,58 +1290,62 @@ func file_loadline_v1_consolidate_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_consolidate_proto_rawDescData
 }
 
-var file_loadline_v1_consolidate_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_loadline_v1_consolidate_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_loadline_v1_consolidate_proto_goTypes = []any{
 	(*PlanConsolidationRequest)(nil),  // 0: loadline.v1.PlanConsolidationRequest
 	(*PlanConsolidationResponse)(nil), // 1: loadline.v1.PlanConsolidationResponse
-	(*ConsolidationMove)(nil),         // 2: loadline.v1.ConsolidationMove
-	(*GroupAddition)(nil),             // 3: loadline.v1.GroupAddition
-	(*PodTransfer)(nil),               // 4: loadline.v1.PodTransfer
-	(*ConsolidationKeep)(nil),         // 5: loadline.v1.ConsolidationKeep
-	(*ConsolidationReason)(nil),       // 6: loadline.v1.ConsolidationReason
-	(*GroupBill)(nil),                 // 7: loadline.v1.GroupBill
-	(*NamespaceBill)(nil),             // 8: loadline.v1.NamespaceBill
-	(*ShadowPrice)(nil),               // 9: loadline.v1.ShadowPrice
-	(*Changes)(nil),                   // 10: loadline.v1.Changes
-	(*LoopGroup)(nil),                 // 11: loadline.v1.LoopGroup
-	(*PriceModel)(nil),                // 12: loadline.v1.PriceModel
-	(*DrainOptions)(nil),              // 13: loadline.v1.DrainOptions
-	(*FitOptions)(nil),                // 14: loadline.v1.FitOptions
-	(*ConsolidationPolicy)(nil),       // 15: loadline.v1.ConsolidationPolicy
-	(*DrainPlaceholder)(nil),          // 16: loadline.v1.DrainPlaceholder
-	(*StartupTaints)(nil),             // 17: loadline.v1.StartupTaints
-	(*ConsolidationBill)(nil),         // 18: loadline.v1.ConsolidationBill
-	(*LeftOut)(nil),                   // 19: loadline.v1.LeftOut
-	(*PriceSources)(nil),              // 20: loadline.v1.PriceSources
-	(*NodePrice)(nil),                 // 21: loadline.v1.NodePrice
+	(*DerivedGroup)(nil),              // 2: loadline.v1.DerivedGroup
+	(*ConsolidationMove)(nil),         // 3: loadline.v1.ConsolidationMove
+	(*GroupAddition)(nil),             // 4: loadline.v1.GroupAddition
+	(*PodTransfer)(nil),               // 5: loadline.v1.PodTransfer
+	(*ConsolidationKeep)(nil),         // 6: loadline.v1.ConsolidationKeep
+	(*ConsolidationReason)(nil),       // 7: loadline.v1.ConsolidationReason
+	(*GroupBill)(nil),                 // 8: loadline.v1.GroupBill
+	(*NamespaceBill)(nil),             // 9: loadline.v1.NamespaceBill
+	(*ShadowPrice)(nil),               // 10: loadline.v1.ShadowPrice
+	(*Changes)(nil),                   // 11: loadline.v1.Changes
+	(*LoopGroup)(nil),                 // 12: loadline.v1.LoopGroup
+	(*PriceModel)(nil),                // 13: loadline.v1.PriceModel
+	(*DrainOptions)(nil),              // 14: loadline.v1.DrainOptions
+	(*FitOptions)(nil),                // 15: loadline.v1.FitOptions
+	(*ConsolidationPolicy)(nil),       // 16: loadline.v1.ConsolidationPolicy
+	(*DrainPlaceholder)(nil),          // 17: loadline.v1.DrainPlaceholder
+	(*StartupTaints)(nil),             // 18: loadline.v1.StartupTaints
+	(*ConsolidationBill)(nil),         // 19: loadline.v1.ConsolidationBill
+	(*LeftOut)(nil),                   // 20: loadline.v1.LeftOut
+	(*OtherNodes)(nil),                // 21: loadline.v1.OtherNodes
+	(*PriceSources)(nil),              // 22: loadline.v1.PriceSources
+	(*NodePrice)(nil),                 // 23: loadline.v1.NodePrice
 }
 var file_loadline_v1_consolidate_proto_depIdxs = []int32{
-	10, // 0: loadline.v1.PlanConsolidationRequest.changes:type_name -> loadline.v1.Changes
-	10, // 1: loadline.v1.PlanConsolidationRequest.own:type_name -> loadline.v1.Changes
-	11, // 2: loadline.v1.PlanConsolidationRequest.groups:type_name -> loadline.v1.LoopGroup
-	12, // 3: loadline.v1.PlanConsolidationRequest.prices:type_name -> loadline.v1.PriceModel
-	13, // 4: loadline.v1.PlanConsolidationRequest.drain:type_name -> loadline.v1.DrainOptions
-	14, // 5: loadline.v1.PlanConsolidationRequest.fit:type_name -> loadline.v1.FitOptions
-	15, // 6: loadline.v1.PlanConsolidationRequest.policy:type_name -> loadline.v1.ConsolidationPolicy
-	16, // 7: loadline.v1.PlanConsolidationRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
-	17, // 8: loadline.v1.PlanConsolidationRequest.startup_taints:type_name -> loadline.v1.StartupTaints
-	18, // 9: loadline.v1.PlanConsolidationResponse.bill:type_name -> loadline.v1.ConsolidationBill
-	2,  // 10: loadline.v1.PlanConsolidationResponse.moves:type_name -> loadline.v1.ConsolidationMove
-	5,  // 11: loadline.v1.PlanConsolidationResponse.keep:type_name -> loadline.v1.ConsolidationKeep
-	6,  // 12: loadline.v1.PlanConsolidationResponse.reasons:type_name -> loadline.v1.ConsolidationReason
-	7,  // 13: loadline.v1.PlanConsolidationResponse.groups:type_name -> loadline.v1.GroupBill
-	8,  // 14: loadline.v1.PlanConsolidationResponse.namespaces:type_name -> loadline.v1.NamespaceBill
-	9,  // 15: loadline.v1.PlanConsolidationResponse.shadow_prices:type_name -> loadline.v1.ShadowPrice
-	19, // 16: loadline.v1.PlanConsolidationResponse.left_out:type_name -> loadline.v1.LeftOut
-	20, // 17: loadline.v1.PlanConsolidationResponse.price_sources:type_name -> loadline.v1.PriceSources
-	3,  // 18: loadline.v1.ConsolidationMove.add:type_name -> loadline.v1.GroupAddition
-	4,  // 19: loadline.v1.ConsolidationMove.pods:type_name -> loadline.v1.PodTransfer
-	21, // 20: loadline.v1.GroupBill.node_price:type_name -> loadline.v1.NodePrice
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	11, // 0: loadline.v1.PlanConsolidationRequest.changes:type_name -> loadline.v1.Changes
+	11, // 1: loadline.v1.PlanConsolidationRequest.own:type_name -> loadline.v1.Changes
+	12, // 2: loadline.v1.PlanConsolidationRequest.groups:type_name -> loadline.v1.LoopGroup
+	13, // 3: loadline.v1.PlanConsolidationRequest.prices:type_name -> loadline.v1.PriceModel
+	14, // 4: loadline.v1.PlanConsolidationRequest.drain:type_name -> loadline.v1.DrainOptions
+	15, // 5: loadline.v1.PlanConsolidationRequest.fit:type_name -> loadline.v1.FitOptions
+	16, // 6: loadline.v1.PlanConsolidationRequest.policy:type_name -> loadline.v1.ConsolidationPolicy
+	17, // 7: loadline.v1.PlanConsolidationRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
+	18, // 8: loadline.v1.PlanConsolidationRequest.startup_taints:type_name -> loadline.v1.StartupTaints
+	19, // 9: loadline.v1.PlanConsolidationResponse.bill:type_name -> loadline.v1.ConsolidationBill
+	3,  // 10: loadline.v1.PlanConsolidationResponse.moves:type_name -> loadline.v1.ConsolidationMove
+	6,  // 11: loadline.v1.PlanConsolidationResponse.keep:type_name -> loadline.v1.ConsolidationKeep
+	7,  // 12: loadline.v1.PlanConsolidationResponse.reasons:type_name -> loadline.v1.ConsolidationReason
+	8,  // 13: loadline.v1.PlanConsolidationResponse.groups:type_name -> loadline.v1.GroupBill
+	9,  // 14: loadline.v1.PlanConsolidationResponse.namespaces:type_name -> loadline.v1.NamespaceBill
+	10, // 15: loadline.v1.PlanConsolidationResponse.shadow_prices:type_name -> loadline.v1.ShadowPrice
+	20, // 16: loadline.v1.PlanConsolidationResponse.left_out:type_name -> loadline.v1.LeftOut
+	21, // 17: loadline.v1.PlanConsolidationResponse.other_nodes:type_name -> loadline.v1.OtherNodes
+	2,  // 18: loadline.v1.PlanConsolidationResponse.derived_groups:type_name -> loadline.v1.DerivedGroup
+	22, // 19: loadline.v1.PlanConsolidationResponse.price_sources:type_name -> loadline.v1.PriceSources
+	4,  // 20: loadline.v1.ConsolidationMove.add:type_name -> loadline.v1.GroupAddition
+	5,  // 21: loadline.v1.ConsolidationMove.pods:type_name -> loadline.v1.PodTransfer
+	23, // 22: loadline.v1.GroupBill.node_price:type_name -> loadline.v1.NodePrice
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_consolidate_proto_init() }
@@ -1202,14 +1364,14 @@ func file_loadline_v1_consolidate_proto_init() {
 		(*PlanConsolidationRequest_Changes)(nil),
 		(*PlanConsolidationRequest_Own)(nil),
 	}
-	file_loadline_v1_consolidate_proto_msgTypes[7].OneofWrappers = []any{}
+	file_loadline_v1_consolidate_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_consolidate_proto_rawDesc), len(file_loadline_v1_consolidate_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

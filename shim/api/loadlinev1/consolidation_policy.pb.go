@@ -295,7 +295,7 @@ type ConsolidationBill struct {
 	Reachable float64 `protobuf:"fixed64,4,opt,name=reachable,proto3" json:"reachable,omitempty"`
 	// What nodes cost that may not go: part of all three.
 	Fixed float64 `protobuf:"fixed64,5,opt,name=fixed,proto3" json:"fixed,omitempty"`
-	// Nodes whose price is not known.
+	// Machines whose price is not known.
 	UnpricedNodes int64 `protobuf:"varint,6,opt,name=unpriced_nodes,json=unpricedNodes,proto3" json:"unpriced_nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -63,7 +63,12 @@ type PlanDrainRequest struct {
 	// 15000 nodes has less than 1 MiB. Names, UIDs, groups and moves are those of nodes that start to go only,
 	// and moves are without names; nodes that stay are told by reason, in `stay`; there are no budgets, and no
 	// state.
-	Compact       bool `protobuf:"varint,14,opt,name=compact,proto3" json:"compact,omitempty"`
+	Compact bool `protobuf:"varint,14,opt,name=compact,proto3" json:"compact,omitempty"`
+	// No groups are named, and `groups` is empty: they are derived from the nodes, and each may become empty.
+	// Nodes are of one group where they have the same pool, instance type or size, zone, capacity type,
+	// operating system, architecture, roles and lasting taints, and labels that pods select nodes by. Nodes of
+	// the control plane and virtual ones are in none.
+	DeriveGroups  bool `protobuf:"varint,15,opt,name=derive_groups,json=deriveGroups,proto3" json:"derive_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -203,6 +208,13 @@ func (x *PlanDrainRequest) GetMaxMilliseconds() int32 {
 func (x *PlanDrainRequest) GetCompact() bool {
 	if x != nil {
 		return x.Compact
+	}
+	return false
+}
+
+func (x *PlanDrainRequest) GetDeriveGroups() bool {
+	if x != nil {
+		return x.DeriveGroups
 	}
 	return false
 }
@@ -2126,7 +2138,7 @@ type NodeKeep struct {
 	Slot int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// Under Cluster Autoscaler's names, such as NotUnderutilized, and some of our own, such as
-	// AlreadyADestination.
+	// AlreadyADestination; of a node of no group ControlPlane, VirtualNode or NotAutoscaled.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The pod that keeps it there: position in the record of the node, its name, Cluster Autoscaler's reason,
 	// such as NotReplicated, or Unreadable, and with NotEnoughPdb what the budget says: Exhausted, StaleStatus,
@@ -2257,7 +2269,7 @@ var File_loadline_v1_drain_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/drain.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x1dloadline/v1/node_budget.proto\"\xf4\x04\n" +
+	"\x17loadline/v1/drain.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x1dloadline/v1/node_budget.proto\"\x99\x05\n" +
 	"\x10PlanDrainRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -2273,7 +2285,8 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\bprogress\x18\v \x01(\v2\x1a.loadline.v1.DrainProgressR\bprogress\x12\x19\n" +
 	"\bmax_work\x18\f \x01(\x03R\amaxWork\x12)\n" +
 	"\x10max_milliseconds\x18\r \x01(\x05R\x0fmaxMilliseconds\x12\x18\n" +
-	"\acompact\x18\x0e \x01(\bR\acompactB\t\n" +
+	"\acompact\x18\x0e \x01(\bR\acompact\x12#\n" +
+	"\rderive_groups\x18\x0f \x01(\bR\fderiveGroupsB\t\n" +
 	"\acluster\"\xad\x06\n" +
 	"\n" +
 	"DrainGroup\x12\x1d\n" +

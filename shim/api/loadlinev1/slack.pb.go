@@ -851,6 +851,8 @@ type PlanSlackRequest struct {
 	MaxMilliseconds int32 `protobuf:"varint,13,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
 	// Taints that come and go with the life of a node, beside the well-known ones.
 	StartupTaints *StartupTaints `protobuf:"bytes,14,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
+	// Nodes of the named groups, as numbered by the client: machines, whatever their labels say.
+	GroupedSlots  []int32 `protobuf:"varint,15,rep,packed,name=grouped_slots,json=groupedSlots,proto3" json:"grouped_slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -979,6 +981,13 @@ func (x *PlanSlackRequest) GetMaxMilliseconds() int32 {
 func (x *PlanSlackRequest) GetStartupTaints() *StartupTaints {
 	if x != nil {
 		return x.StartupTaints
+	}
+	return nil
+}
+
+func (x *PlanSlackRequest) GetGroupedSlots() []int32 {
+	if x != nil {
+		return x.GroupedSlots
 	}
 	return nil
 }
@@ -1714,7 +1723,9 @@ type PlanSlackResponse struct {
 	ClassesTotal int64 `protobuf:"varint,17,opt,name=classes_total,json=classesTotal,proto3" json:"classes_total,omitempty"`
 	// What cut the plan short: "work", "time" or "memory". Some placeholders may have no node, and no node is
 	// asked for them, until the next plan. Empty: nothing did.
-	CutShort      string `protobuf:"bytes,18,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
+	CutShort string `protobuf:"bytes,18,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
+	// Nodes that hold no slack, since they are no machines.
+	OtherNodes    *OtherNodes `protobuf:"bytes,19,opt,name=other_nodes,json=otherNodes,proto3" json:"other_nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1873,6 +1884,13 @@ func (x *PlanSlackResponse) GetCutShort() string {
 		return x.CutShort
 	}
 	return ""
+}
+
+func (x *PlanSlackResponse) GetOtherNodes() *OtherNodes {
+	if x != nil {
+		return x.OtherNodes
+	}
+	return nil
 }
 
 // A class that has more than it wants.
@@ -2143,7 +2161,7 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\x06Excess\x12\x1d\n" +
 	"\n" +
 	"class_name\x18\x01 \x01(\tR\tclassName\x12#\n" +
-	"\rsince_seconds\x18\x02 \x01(\x03R\fsinceSeconds\"\xd7\x04\n" +
+	"\rsince_seconds\x18\x02 \x01(\x03R\fsinceSeconds\"\xfc\x04\n" +
 	"\x10PlanSlackRequest\x12.\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x120\n" +
 	"\x06policy\x18\x02 \x01(\v2\x18.loadline.v1.SlackPolicyR\x06policy\x12-\n" +
@@ -2162,7 +2180,8 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"want_state\x18\v \x01(\bR\twantState\x12\x19\n" +
 	"\bmax_work\x18\f \x01(\x03R\amaxWork\x12)\n" +
 	"\x10max_milliseconds\x18\r \x01(\x05R\x0fmaxMilliseconds\x12A\n" +
-	"\x0estartup_taints\x18\x0e \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaints\"N\n" +
+	"\x0estartup_taints\x18\x0e \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaints\x12#\n" +
+	"\rgrouped_slots\x18\x0f \x03(\x05R\fgroupedSlots\"N\n" +
 	"\fCpuAndMemory\x12\x1b\n" +
 	"\tmilli_cpu\x18\x01 \x01(\x03R\bmilliCpu\x12!\n" +
 	"\fmemory_bytes\x18\x02 \x01(\x03R\vmemoryBytes\"\x93\a\n" +
@@ -2231,7 +2250,7 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\x17after_hull_memory_bytes\x18\v \x01(\x01R\x14afterHullMemoryBytes\"<\n" +
 	"\x0eSlackWishError\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xf9\x05\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xb3\x06\n" +
 	"\x11PlanSlackResponse\x121\n" +
 	"\aclasses\x18\x01 \x03(\v2\x17.loadline.v1.ClassSlackR\aclasses\x126\n" +
 	"\bmirrored\x18\x02 \x03(\v2\x1a.loadline.v1.MirroredSlackR\bmirrored\x12/\n" +
@@ -2252,7 +2271,9 @@ const file_loadline_v1_slack_proto_rawDesc = "" +
 	"\x0eleft_out_total\x18\x0f \x01(\x03R\fleftOutTotal\x12!\n" +
 	"\ferrors_total\x18\x10 \x01(\x03R\verrorsTotal\x12#\n" +
 	"\rclasses_total\x18\x11 \x01(\x03R\fclassesTotal\x12\x1b\n" +
-	"\tcut_short\x18\x12 \x01(\tR\bcutShort*y\n" +
+	"\tcut_short\x18\x12 \x01(\tR\bcutShort\x128\n" +
+	"\vother_nodes\x18\x13 \x01(\v2\x17.loadline.v1.OtherNodesR\n" +
+	"otherNodes*y\n" +
 	"\vSlackStatus\x12\x1c\n" +
 	"\x18SLACK_STATUS_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSLACK_READY\x10\x01\x12\x11\n" +
@@ -2302,6 +2323,7 @@ var file_loadline_v1_slack_proto_goTypes = []any{
 	(*FitOptions)(nil),           // 24: loadline.v1.FitOptions
 	(*StartupTaints)(nil),        // 25: loadline.v1.StartupTaints
 	(*LeftOut)(nil),              // 26: loadline.v1.LeftOut
+	(*OtherNodes)(nil),           // 27: loadline.v1.OtherNodes
 }
 var file_loadline_v1_slack_proto_depIdxs = []int32{
 	1,  // 0: loadline.v1.SlackPolicy.basis:type_name -> loadline.v1.SlackPolicy.Basis
@@ -2345,11 +2367,12 @@ var file_loadline_v1_slack_proto_depIdxs = []int32{
 	15, // 38: loadline.v1.PlanSlackResponse.literal:type_name -> loadline.v1.LiteralSlack
 	8,  // 39: loadline.v1.PlanSlackResponse.state:type_name -> loadline.v1.SlackState
 	26, // 40: loadline.v1.PlanSlackResponse.left_out:type_name -> loadline.v1.LeftOut
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	27, // 41: loadline.v1.PlanSlackResponse.other_nodes:type_name -> loadline.v1.OtherNodes
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_slack_proto_init() }

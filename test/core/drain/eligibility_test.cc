@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/cluster/node_annotations.h"
+#include "core/cluster/node_kind.h"
 #include "core/cluster/startup_taints.h"
 #include "core/drain/brakes.h"
 #include "core/drain/node_reason.h"
@@ -74,6 +75,15 @@ TEST_F(EligibilityTest, GroupsKeepTheirMinimum) {
   EXPECT_EQ(Reason(), NodeReason::kNodeGroupMinSizeReached);
   in_group_ = false;
   EXPECT_EQ(Reason(), NodeReason::kNotAutoscaled);
+}
+
+TEST_F(EligibilityTest, OnlyWhoNamesAGroupMakesTheControlPlaneAMachine) {
+  node_.traits.kind = NodeKind::kControlPlane;
+  EXPECT_EQ(Reason(), NodeReason::kNone);
+  in_group_ = false;
+  EXPECT_EQ(Reason(), NodeReason::kControlPlane);
+  node_.traits.kind = NodeKind::kVirtual;
+  EXPECT_EQ(Reason(), NodeReason::kVirtualNode);
 }
 
 TEST_F(EligibilityTest, ATaintOfFiveMinutesIsOver) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cluster/node_kind.h"
 #include "test/core/drain/drain_cluster.h"
 
 namespace loadline {
@@ -114,6 +115,22 @@ TEST(DrainPlannerTest, RoomIsUsedOnce) {
   EXPECT_EQ(outcome.moves, (std::map<std::string, std::string>{{"p", "c"}}));
   EXPECT_EQ(outcome.kept,
             (std::map<std::string, std::string>{{"b", "NoPlaceToMovePods"}, {"c", "NotAutoscaled"}}));
+}
+
+TEST(DrainPlannerTest, AVirtualNodeStaysAndTakesNoPods) {
+  DrainCluster cluster;
+  cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 100)}), Node("b", 100'000, {})};
+  cluster.nodes[1].group = -1;
+  cluster.nodes[1].node.traits.kind = NodeKind::kVirtual;
+  Outcome outcome = PlanOnce(cluster);
+  EXPECT_THAT(outcome.removed, ElementsAre());
+  EXPECT_EQ(outcome.kept,
+            (std::map<std::string, std::string>{{"a", "NoPlaceToMovePods"}, {"b", "VirtualNode"}}));
+  // A server of k3s takes pods like any other node, but does not go.
+  cluster.nodes[1].node.traits.kind = NodeKind::kControlPlane;
+  outcome = PlanOnce(cluster);
+  EXPECT_THAT(outcome.removed, ElementsAre("a"));
+  EXPECT_EQ(outcome.kept, (std::map<std::string, std::string>{{"b", "ControlPlane"}}));
 }
 
 TEST(DrainPlannerTest, DearerNodesGoWhereAsManyGo) {

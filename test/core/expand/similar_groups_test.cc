@@ -47,7 +47,10 @@ TEST_F(SimilarGroupsTest, PlacesMayDiffer) {
   for (const char* key :
        {"topology.kubernetes.io/zone", "topology.kubernetes.io/region",
         "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
-        "kubernetes.io/hostname", "beta.kubernetes.io/fluentd-ds-ready", "kops.k8s.io/instancegroup"}) {
+        "kubernetes.io/hostname", "beta.kubernetes.io/fluentd-ds-ready", "kops.k8s.io/instancegroup",
+        "topology.ebs.csi.aws.com/zone", "topology.gke.io/zone", "topology.disk.csi.azure.com/zone",
+        "eks.amazonaws.com/nodegroup", "cloud.google.com/gke-nodepool", "agentpool",
+        "kubernetes.azure.com/agentpool", "karpenter.sh/nodepool"}) {
     second_.labels = {{"disk", "ssd"}, {key, "b"}};
     EXPECT_TRUE(Similar()) << key;
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cluster/node_kind.h"
 #include "test/core/slack/slack_world.h"
 
 namespace loadline {
@@ -34,7 +35,7 @@ class SlackRoomsTest : public ::testing::Test {
 
   bool CatchUp() {
     changed_.clear();
-    return rooms_.CatchUp(cluster_.state(), {.label_keys = DefaultClassLabels()}, &changed_);
+    return rooms_.CatchUp(cluster_.state(), {.label_keys = DefaultClassLabels()}, {}, &changed_);
   }
   const SlackClass& OnlyClass() const { return rooms_.classes().begin()->second; }
 
@@ -156,9 +157,9 @@ TEST(SlackRoomsPropertyTest, FollowingAClusterIsAsGoodAsReadingItAnew) {
     SlackRooms follows;
     for (int step = 0; step < 8; ++step) {
       std::vector<size_t> changed;
-      follows.CatchUp(world->cluster().state(), {.label_keys = DefaultClassLabels()}, &changed);
+      follows.CatchUp(world->cluster().state(), {.label_keys = DefaultClassLabels()}, {}, &changed);
       SlackRooms anew;
-      anew.CatchUp(world->cluster().state(), {.label_keys = DefaultClassLabels()}, &changed);
+      anew.CatchUp(world->cluster().state(), {.label_keys = DefaultClassLabels()}, {}, &changed);
       ExpectSame(follows, anew);
       if (testing::Test::HasFailure()) FAIL() << "seed " << seed << " step " << step;
       auto node = world->nodes.begin();
@@ -172,6 +173,24 @@ TEST(SlackRoomsPropertyTest, FollowingAClusterIsAsGoodAsReadingItAnew) {
       if (dice.OneIn(4)) world->AddNode(0);
     }
   }
+}
+
+TEST_F(SlackRoomsTest, OnlyMachinesAreOfAClass) {
+  cluster_.Add(node_, pods_);
+  node_.name = "cp";
+  node_.traits.kind = NodeKind::kControlPlane;
+  cluster_.Add(node_, pods_);
+  CatchUp();
+  ASSERT_THAT(rooms_.classes(), SizeIs(1));
+  EXPECT_EQ(OnlyClass().nodes, 1);
+  EXPECT_FALSE(rooms_.node(1).usable);
+  // Who names a group of it makes it a machine, and that may change without a change of the cluster.
+  changed_.clear();
+  const std::vector<Slot> named = {Slot{1}};
+  EXPECT_TRUE(rooms_.CatchUp(cluster_.state(), DefaultClassLabels(), {}, named, &changed_));
+  EXPECT_EQ(OnlyClass().nodes, 2);
+  EXPECT_TRUE(CatchUp());
+  EXPECT_EQ(OnlyClass().nodes, 1);
 }
 
 }  // namespace

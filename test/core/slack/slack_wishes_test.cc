@@ -69,7 +69,7 @@ class SlackWishesTest : public ::testing::Test {
   SlackWishes Wishes() {
     SlackRooms rooms;
     std::vector<size_t> changed;
-    rooms.CatchUp(world_.cluster().state(), {.label_keys = DefaultClassLabels()}, &changed);
+    rooms.CatchUp(world_.cluster().state(), {.label_keys = DefaultClassLabels()}, {}, &changed);
     return CollectWishes(world_.cluster().state(), rooms);
   }
   // How many copies there are in all.

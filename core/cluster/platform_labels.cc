@@ -1,0 +1,150 @@
+#include "core/cluster/platform_labels.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+
+namespace loadline {
+namespace {
+
+// Where a node has several, the first one counts: names before numbers, and what divides more finely first.
+constexpr absl::string_view kPoolLabels[] = {
+    "karpenter.sh/nodepool",
+    "karpenter.sh/provisioner-name",
+    "eks.amazonaws.com/nodegroup",
+    "alpha.eksctl.io/nodegroup-name",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "agentpool",
+    "hypershift.openshift.io/nodePool",
+    "machine.openshift.io/cluster-api-machineset",
+    "oke.oraclecloud.com/pool.name",
+    "oke.oraclecloud.com/pool.id",
+    "oci.oraclecloud.com/oke-nodepool-id",
+    "oci.oraclecloud.com/node-pool-id",
+    "doks.digitalocean.com/node-pool",
+    "doks.digitalocean.com/node-pool-id",
+    "worker.gardener.cloud/pool",
+    "worker.garden.sapcloud.io/group",
+    "hcloud/node-group",
+    "k8s.scaleway.com/pool-name",
+    "k8s.scaleway.com/pool",
+    "topology.cluster.x-k8s.io/deployment-name",
+    "cluster.x-k8s.io/deployment-name",
+    "cluster.x-k8s.io/set-name",
+    "node.cluster.x-k8s.io/nodepool",
+    "kops.k8s.io/instancegroup",
+    "kubernetes.civo.com/civo-node-pool",
+    "lke.linode.com/pool-id",
+    "vke.vultr.com/node-pool",
+    "node.exoscale.net/nodepool-id",
+    "ibm-cloud.kubernetes.io/worker-pool-name",
+    "ibm-cloud.kubernetes.io/worker-pool-id",
+    "alibabacloud.com/nodepool-id",
+    "cce.cloud.com/cce-nodepool",
+    "yandex.cloud/node-group-id",
+    "spotinst.io/ocean-vng-id",
+    "scheduling.cast.ai/node-template",
+};
+
+// The last words of labels for pools that nobody listed, in lower case and without punctuation.
+constexpr absl::string_view kPoolWords[] = {
+    "nodepool",       "nodepoolname",  "nodepoolid",        "nodegroup",      "nodegroupname", "nodegroupid",
+    "agentpool",      "workerpool",    "workergroup",       "workerpoolname", "machinepool",   "machineset",
+    "machinesetname", "instancegroup", "machinedeployment", "pool",           "poolname",      "poolid",
+};
+
+// Beside the hostname, labels of pools and those of domains that begin with "topology.".
+constexpr absl::string_view kPlaceLabels[] = {
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "beta.kubernetes.io/fluentd-ds-ready",
+    "alpha.eksctl.io/instance-id",
+    "eks.amazonaws.com/sourceLaunchTemplateId",
+    "eks.amazonaws.com/sourceLaunchTemplateVersion",
+    "k8s.amazonaws.com/eniConfig",
+    "csi.hetzner.cloud/location",
+    "instance.hetzner.cloud/provided-by",
+    "failure-domain.kubernetes.io/zone",
+    "failure-domain.kubernetes.io/region",
+    "oci.oraclecloud.com/fault-domain",
+    "ibm-cloud.kubernetes.io/zone",
+    "ibm-cloud.kubernetes.io/worker-id",
+    "ibm-cloud.kubernetes.io/external-ip",
+    "ibm-cloud.kubernetes.io/internal-ip",
+    "k8s.scaleway.com/node",
+    "doks.digitalocean.com/node-id",
+};
+
+constexpr absl::string_view kPlainRoles[] = {
+    "worker", "node", "agent", "compute", "spot-worker", "spot", "on-demand-worker", "on-demand"};
+
+template <typename List>
+bool Has(const List& list, absl::string_view text) {
+  return std::find(std::begin(list), std::end(list), text) != std::end(list);
+}
+
+// "example.com/Node-Pool" -> "nodepool".
+bool EndsInPoolWord(absl::string_view key) {
+  const size_t slash = key.rfind('/');
+  if (slash != absl::string_view::npos) key.remove_prefix(slash + 1);
+  return Has(kPoolWords, absl::StrReplaceAll(absl::AsciiStrToLower(key), {{"-", ""}, {"_", ""}, {".", ""}}));
+}
+
+absl::string_view FirstOf(const Labels& labels, std::initializer_list<absl::string_view> keys) {
+  for (const absl::string_view key : keys) {
+    const std::string* const value = labels.Find(key);
+    if (value != nullptr && !value->empty()) return *value;
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::string_view PoolOf(const Labels& labels) {
+  for (const absl::string_view key : kPoolLabels) {
+    const std::string* const value = labels.Find(key);
+    if (value != nullptr && !value->empty()) return *value;
+  }
+  for (const Label& label : labels) {
+    if (!label.value.empty() && EndsInPoolWord(label.key)) return label.value;
+  }
+  return "";
+}
+
+absl::string_view InstanceTypeOf(const Labels& labels) {
+  return FirstOf(labels, {"node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"});
+}
+
+absl::string_view ZoneOf(const Labels& labels) {
+  return FirstOf(labels, {"topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"});
+}
+
+absl::string_view OperatingSystemOf(const Labels& labels) {
+  return FirstOf(labels, {"kubernetes.io/os", "beta.kubernetes.io/os"});
+}
+
+absl::string_view ArchitectureOf(const Labels& labels) {
+  return FirstOf(labels, {"kubernetes.io/arch", "beta.kubernetes.io/arch"});
+}
+
+std::vector<absl::string_view> RolesOf(const Labels& labels) {
+  std::vector<absl::string_view> roles;
+  for (const Label& label : labels) {  // in the order of keys
+    absl::string_view role = label.key;
+    if (!absl::ConsumePrefix(&role, kNodeRolePrefix) || role.empty() || Has(kPlainRoles, role)) continue;
+    if (!absl::EqualsIgnoreCase(label.value, "false")) roles.push_back(role);
+  }
+  return roles;
+}
+
+bool IsPlaceLabel(absl::string_view key) {
+  return key == kHostnameLabel || absl::StartsWith(key, "topology.") || Has(kPlaceLabels, key) ||
+         Has(kPoolLabels, key) || EndsInPoolWord(key);
+}
+
+}  // namespace loadline

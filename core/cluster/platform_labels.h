@@ -1,0 +1,41 @@
+// Labels by which platforms state where a node is and which pool it is of: the one list of them.
+#ifndef LOADLINE_CORE_CLUSTER_PLATFORM_LABELS_H_
+#define LOADLINE_CORE_CLUSTER_PLATFORM_LABELS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "core/cluster/labels.h"
+
+namespace loadline {
+
+// Labels of roles, and taints that keep pods off them, begin so; the role follows.
+inline constexpr absl::string_view kNodeRolePrefix = "node-role.kubernetes.io/";
+
+// Returns the pool, group or set of machines that made the node, as a label states it: those of platforms
+// first, in the order of the list, then any label whose name ends in a word for a pool, such as
+// "example.com/node-pool", by key. Empty: no label states one. Cost: O(labels * known labels).
+//
+// Sources: the documentation of Karpenter, EKS, eksctl, GKE, AKS, OpenShift, OKE, DOKS, Gardener, Hetzner's
+// provider of Cluster Autoscaler, Scaleway, Cluster API, kOps, Civo, LKE, Vultr, Exoscale, IBM, ACK, CCE,
+// Yandex, Spot Ocean and CAST AI.
+absl::string_view PoolOf(const Labels& labels);
+
+// Returns the first value of the label for it, or of the one that Kubernetes had before; empty: none.
+absl::string_view InstanceTypeOf(const Labels& labels);
+absl::string_view ZoneOf(const Labels& labels);
+absl::string_view OperatingSystemOf(const Labels& labels);
+absl::string_view ArchitectureOf(const Labels& labels);
+
+// Returns the roles of a node as their labels name them, in order, without those that say nothing: "worker",
+// "node", "agent", and how its capacity is bought.
+std::vector<absl::string_view> RolesOf(const Labels& labels);
+
+// Whether nodes that are the same in all else differ by the label: it says where a node is, of which pool it
+// is, or which machine it is.
+bool IsPlaceLabel(absl::string_view key);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CLUSTER_PLATFORM_LABELS_H_

@@ -1,0 +1,55 @@
+// The node groups of a cluster whose owner named none, as its nodes show them.
+#ifndef LOADLINE_CORE_OBSERVE_DERIVED_GROUPS_H_
+#define LOADLINE_CORE_OBSERVE_DERIVED_GROUPS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/cluster/cluster_state.h"
+
+namespace loadline {
+
+struct DerivedGroup {
+  // Unique. Pool, instance type or size, zone, and what else is not as it is on most nodes anywhere: capacity
+  // type, operating system, architecture, roles, taints; behind them labels that divide nodes which are
+  // equal in all of that.
+  std::string name;
+  // In name order of the nodes, at least one.
+  std::vector<Slot> nodes;
+};
+
+struct DerivedGroups {
+  std::vector<DerivedGroup> groups;  // by name
+  std::vector<int32_t> group_of;     // by slot, up to the last one: position in `groups`; -1: in none
+};
+
+// Puts each machine into one group: nodes are of one group where no pod of the cluster can tell them apart
+// and a platform made them alike. They have the same pool, instance type (where none is stated: capacity),
+// zone, capacity type, operating system, architecture, roles, lasting taints, and labels that pods of the
+// cluster select nodes by. Nodes of the control plane and virtual ones are in none.
+//
+// Names of nodes decide nothing. A pod that comes or goes renames no group: labels that it selects by are in
+// a name only where they divide nodes that are equal in all else, and of the parts that with the first value
+// (none, then in the order of bytes) keeps the name.
+//
+// Cost: O(nodes * labels + shapes of pods). Pure.
+DerivedGroups DeriveGroups(const ClusterState& cluster);
+
+// A node that is to come.
+struct NodeToCome {
+  NodeShape shape;
+  ResourceAmounts capacity;  // as NodeTraits::capacity, but never empty
+  std::string stated_price;  // as in NodeTraits
+  std::string cloud;         // the scheme of its provider id, such as "aws"; empty: none is known
+};
+
+// Returns what a new node of the group is: the shape as ModelOfNewNode() has it, with what prices read beside
+// it: a stated price and a cloud that more than half of the healthy nodes share, and of each resource that more
+// than half have the least capacity of these. Where no node is healthy, all count.
+// Precondition: `nodes` has at least one node. Cost: O(nodes * labels).
+NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_OBSERVE_DERIVED_GROUPS_H_

@@ -1,0 +1,208 @@
+#include "core/observe/derived_groups.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/cluster/node_kind.h"
+#include "test/testing/fit_cluster.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+constexpr char kType[] = "node.kubernetes.io/instance-type";
+constexpr char kZone[] = "topology.kubernetes.io/zone";
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+class DerivedGroupsTest : public ::testing::Test {
+ protected:
+  FitNode Node(const std::string& name, std::vector<Label> labels) {
+    FitNode node{.name = name, .allocatable = {{"cpu", 3'900}, {"memory", 15 * kGiB}, {"pods", 58}}};
+    node.labels = std::move(labels);
+    return node;
+  }
+  void Add(const std::string& name, std::vector<Label> labels, std::vector<Taint> taints = {}) {
+    FitNode node = Node(name, std::move(labels));
+    node.taints = std::move(taints);
+    cluster_.Add(node);
+  }
+  // A node with a pod that selects nodes by this label.
+  void AddWithSelector(const std::string& name, std::vector<Label> labels, const std::string& key,
+                       const std::string& value) {
+    FitPod pod{.requests = {{"cpu", 100}}};
+    pod.rules.node_selector.Set(key, value);
+    cluster_.Add(Node(name, std::move(labels)), {pod});
+  }
+  // Names of the nodes by group.
+  std::map<std::string, std::vector<std::string>> Groups() {
+    std::map<std::string, std::vector<std::string>> groups;
+    const DerivedGroups derived = DeriveGroups(cluster_.state());
+    for (size_t i = 0; i < derived.groups.size(); ++i) {
+      for (const Slot slot : derived.groups[i].nodes) {
+        groups[derived.groups[i].name].push_back(std::string(cluster_.state().name(slot)));
+        EXPECT_EQ(derived.group_of[IndexOf(slot)], static_cast<int32_t>(i));
+      }
+    }
+    return groups;
+  }
+  std::set<std::string> Names() {
+    std::set<std::string> names;
+    for (const auto& [name, nodes] : Groups()) names.insert(name);
+    return names;
+  }
+
+  FitCluster cluster_;
+};
+
+TEST_F(DerivedGroupsTest, PoolTypeZoneAndCapacityTellNodesApart) {
+  Add("b", {{kType, "m5.large"}, {kZone, "a"}, {"karpenter.sh/nodepool", "p"}});
+  Add("a", {{kType, "m5.large"}, {kZone, "a"}, {"karpenter.sh/nodepool", "p"}});
+  Add("c", {{kType, "m5.large"}, {kZone, "b"}, {"karpenter.sh/nodepool", "p"}});
+  Add("d", {{kType, "m5.large"}, {kZone, "a"}, {"karpenter.sh/nodepool", "q"}});
+  Add("e", {{kType, "m5.large"}, {kZone, "a"}, {"karpenter.sh/capacity-type", "spot"}});
+  Add("f", {{kType, "m5.large"}, {kZone, "a"}, {"karpenter.sh/capacity-type", "reserved"}});
+  EXPECT_THAT(
+      Groups(),
+      ElementsAre(Pair("m5.large/a/reserved", ElementsAre("f")), Pair("m5.large/a/spot", ElementsAre("e")),
+                  Pair("p/m5.large/a", ElementsAre("a", "b")), Pair("p/m5.large/b", ElementsAre("c")),
+                  Pair("q/m5.large/a", ElementsAre("d"))));
+}
+
+TEST_F(DerivedGroupsTest, SystemArchitectureRolesAndTaintsTellNodesApart) {
+  Add("a", {{kType, "m"}, {"kubernetes.io/os", "linux"}, {"kubernetes.io/arch", "amd64"}});
+  Add("b", {{kType, "m"}, {"kubernetes.io/os", "windows"}, {"kubernetes.io/arch", "amd64"}});
+  Add("c", {{kType, "m"}, {"kubernetes.io/os", "linux"}, {"kubernetes.io/arch", "arm64"}});
+  Add("d", {{kType, "m"},
+            {"kubernetes.io/os", "linux"},
+            {"kubernetes.io/arch", "amd64"},
+            {"node-role.kubernetes.io/infra", ""}});
+  Add("e", {{kType, "m"}, {"kubernetes.io/os", "linux"}, {"kubernetes.io/arch", "amd64"}},
+      {{"gpu", "", "NoSchedule"}, {"node.kubernetes.io/not-ready", "", "NoExecute"}});
+  EXPECT_THAT(Groups(), ElementsAre(Pair("m", ElementsAre("a")), Pair("m/arm64", ElementsAre("c")),
+                                    Pair("m/gpu=:NoSchedule", ElementsAre("e")),
+                                    Pair("m/infra", ElementsAre("d")), Pair("m/windows", ElementsAre("b"))));
+}
+
+TEST_F(DerivedGroupsTest, ANodeWithoutATypeIsToldByItsRoundedSize) {
+  for (const auto& [name, memory] : {std::pair("a", 16 * kGiB - 5'000'000), std::pair("b", 16 * kGiB)}) {
+    FitNode node = Node(name, {});
+    node.traits.capacity[kCpu] = 4'000;
+    node.traits.capacity[kMemory] = memory;
+    cluster_.Add(node);
+  }
+  Add("c", {});
+  EXPECT_THAT(Groups(), ElementsAre(Pair("3900m-cpu-15Gi", ElementsAre("c")),
+                                    Pair("4-cpu-16Gi", ElementsAre("a", "b"))));
+}
+
+TEST_F(DerivedGroupsTest, TheControlPlaneAndVirtualNodesAreInNone) {
+  FitNode node = Node("cp", {{kType, "m"}});
+  node.traits.kind = NodeKind::kControlPlane;
+  cluster_.Add(node);
+  node.name = "vk";
+  node.traits.kind = NodeKind::kVirtual;
+  cluster_.Add(node);
+  Add("w", {{kType, "m"}});
+  EXPECT_THAT(Groups(), ElementsAre(Pair("m", ElementsAre("w"))));
+  EXPECT_THAT(DeriveGroups(cluster_.state()).group_of, ElementsAre(-1, -1, 0));
+}
+
+TEST_F(DerivedGroupsTest, LabelsThatPodsSelectByDivide) {
+  Add("a", {{kType, "m"}, {"disk", "hdd"}});
+  Add("b", {{kType, "m"}, {"disk", "ssd"}});
+  Add("c", {{kType, "m"}});
+  EXPECT_THAT(Names(), ElementsAre("m"));
+  AddWithSelector("d", {{kType, "m"}, {"disk", "ssd"}}, "disk", "ssd");
+  EXPECT_THAT(Groups(), ElementsAre(Pair("m", ElementsAre("c")), Pair("m/disk=hdd", ElementsAre("a")),
+                                    Pair("m/disk=ssd", ElementsAre("b", "d"))));
+}
+
+TEST_F(DerivedGroupsTest, ANewPodKeepsTheNames) {
+  Add("a", {{kType, "m"}, {"disk", "ssd"}, {"tier", "1"}});
+  Add("b", {{kType, "m"}, {"disk", "ssd"}, {"tier", "2"}});
+  Add("n", {{kType, "n"}, {"disk", "ssd"}, {"tier", "1"}});
+  const std::set<std::string> before = Names();
+  EXPECT_THAT(before, ElementsAre("m", "n"));
+  // All have the label: it divides nothing.
+  AddWithSelector("x", {{kType, "n"}, {"disk", "ssd"}, {"tier", "1"}}, "disk", "ssd");
+  EXPECT_EQ(Names(), before);
+  // It divides one group: what was there keeps its name, and a part of it gets one of its own.
+  AddWithSelector("y", {{kType, "n"}, {"disk", "ssd"}, {"tier", "1"}}, "tier", "1");
+  EXPECT_THAT(Groups(), ElementsAre(Pair("m", ElementsAre("a")), Pair("m/tier=2", ElementsAre("b")),
+                                    Pair("n", ElementsAre("n", "x", "y"))));
+}
+
+TEST_F(DerivedGroupsTest, LabelsThatDivideAlikeAreNamedOnce) {
+  AddWithSelector("a", {{kType, "m"}, {"disk", "ssd"}, {"tier", "1"}}, "disk", "ssd");
+  AddWithSelector("b", {{kType, "m"}, {"disk", "hdd"}, {"tier", "2"}}, "tier", "2");
+  EXPECT_THAT(Names(), ElementsAre("m", "m/disk=ssd"));
+}
+
+TEST_F(DerivedGroupsTest, NamesOfNodesDecideNothing) {
+  const std::vector<std::vector<Label>> nodes = {{{kType, "m"}, {"disk", "ssd"}},
+                                                 {{kType, "m"}, {"disk", "hdd"}},
+                                                 {{kType, "m"}},
+                                                 {{kType, "m"}, {"kubernetes.io/os", "windows"}},
+                                                 {{"pool", "m"}},
+                                                 {{kType, "m"}, {"disk", "ssd"}}};
+  std::set<std::string> names;
+  for (const bool reversed : {false, true}) {
+    cluster_ = FitCluster();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const std::string name = "n" + std::to_string(reversed ? nodes.size() - i : i);
+      AddWithSelector(name, nodes[i], "disk", "ssd");
+    }
+    if (!reversed) names = Names();
+  }
+  EXPECT_EQ(Names(), names);
+  EXPECT_THAT(names, UnorderedElementsAre("m", "m/disk=hdd", "m/disk=ssd", "m/windows", "m/3900m-cpu-15Gi"));
+}
+
+TEST_F(DerivedGroupsTest, GroupsOfTheSameNameAreNumbered) {
+  Add("a", {{"pool", "m"}, {kType, "n"}});
+  Add("b", {{kType, "m"}, {kZone, "n"}});
+  EXPECT_THAT(Names(), ElementsAre("m/n", "m/n/2"));
+}
+
+TEST_F(DerivedGroupsTest, ANewNodeHasWhatMostShare) {
+  Add("a", {{kType, "m"}, {"team", "x"}, {"image", "1"}}, {{"odd", "", "NoSchedule"}});
+  Add("b", {{kType, "m"}, {"image", "2"}});
+  Add("c", {{kType, "m"}, {"image", "2"}});
+  FitNode small = Node("d", {{kType, "m"}, {"image", "3"}});
+  small.allocatable = {{"cpu", 3'800}, {"memory", 15 * kGiB}, {"pods", 58}, {"x.io/fpga", 1}};
+  small.traits.stated_price = "0.5";
+  cluster_.Add(small);
+  const NodeToCome made = NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}, Slot{3}});
+  EXPECT_EQ(made.shape.labels, Labels(std::vector<Label>{{kType, "m"}}));
+  EXPECT_TRUE(made.shape.taints.empty());
+  EXPECT_EQ(made.shape.allocatable.Get(kCpu), 3'800) << "the least";
+  EXPECT_EQ(made.shape.allocatable.size(), 3u) << "one of four has an FPGA";
+  EXPECT_EQ(made.capacity, made.shape.allocatable);
+  EXPECT_EQ(made.stated_price, "");
+}
+
+TEST_F(DerivedGroupsTest, NodesThatTakePodsShowWhatANewOneIs) {
+  FitNode broken = Node("a", {{kType, "m"}, {"broken", "yes"}});
+  broken.traits.ready = false;
+  cluster_.Add(broken);
+  FitNode cordoned = Node("b", {{kType, "m"}, {"broken", "yes"}});
+  cordoned.unschedulable = true;
+  cluster_.Add(cordoned);
+  EXPECT_EQ(NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}}).shape.labels,
+            Labels(std::vector<Label>{{"broken", "yes"}, {kType, "m"}}));
+  Add("c", {{kType, "m"}});
+  EXPECT_EQ(NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}}).shape.labels,
+            Labels(std::vector<Label>{{kType, "m"}}));
+}
+
+}  // namespace
+}  // namespace loadline
