@@ -19,6 +19,7 @@
 #include "loadline/v1/size.pb.h"
 #include "loadline/v1/slack.pb.h"
 #include "plugin/convert/parse.h"
+#include "plugin/convert/schema.h"
 #include "plugin/convert/text.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/views.h"
@@ -31,6 +32,15 @@ constexpr size_t kMostBlockBytes = size_t{64} << 10;
 template <typename Request, typename Response>
 using Handler = absl::StatusOr<Response> (*)(const Request&, const Deadline&, Views*);
 
+// Fields that this engine does not know would ask for what it does not do.
+absl::Status RefuseUnknownField(absl::string_view type, absl::string_view bytes) {
+  const std::string field = Schema::OfThisEngine().UnknownField(type, bytes);
+  if (field.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("request: ", field,
+                                                 " is not known to this engine, which is of version ",
+                                                 LOADLINE_VERSION));
+}
+
 // Bytes to bytes around a handler.
 template <typename Request, typename Response, Handler<Request, Response> kHandler>
 absl::StatusOr<std::string> Handle(absl::string_view bytes, const Deadline& deadline, Views* views) {
@@ -42,6 +52,7 @@ absl::StatusOr<std::string> Handle(absl::string_view bytes, const Deadline& dead
   if (absl::Status status = Parse(bytes, request->GetTypeName(), request); !status.ok()) {
     return Annotate(status, "request", " ");
   }
+  if (absl::Status status = RefuseUnknownField(request->GetTypeName(), bytes); !status.ok()) return status;
   const absl::StatusOr<Response> response = kHandler(*request, deadline, views);
   if (!response.ok()) return response.status();
   std::string out;

@@ -15,8 +15,11 @@ func refused(err error) bool {
 	return code == codes.FailedPrecondition || code == codes.NotFound
 }
 
-// invalid says whether a request is wrong in any state.
-func invalid(err error) bool { return status.Code(err) == codes.InvalidArgument }
+// invalid says whether the content of a request is wrong in any state. A request that the engine cannot read, such as
+// one of a newer client, says nothing of it.
+func invalid(err error) bool {
+	return status.Code(err) == codes.InvalidArgument && !strings.HasPrefix(status.Convert(err).Message(), "request")
+}
 
 // exhausted says whether a request is beyond a limit: of a message, or of what the engine or the view may hold.
 func exhausted(err error) bool { return status.Code(err) == codes.ResourceExhausted }
