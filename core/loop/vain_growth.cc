@@ -157,7 +157,7 @@ class PurchaseJudge {
 };
 
 // Takes pods off the new nodes of groups, by a requirement that only these fail.
-PodShape KeptOff(PodShape shape, std::vector<std::string> groups) {
+PodShape KeptOff(PodShape shape, const std::vector<std::string>& groups) {
   PodRules rules = shape.rules == nullptr ? PodRules() : *shape.rules;
   if (!rules.node_affinity.has_value()) rules.node_affinity.emplace().terms.emplace_back();
   FingerprintBuilder builder;
@@ -185,7 +185,7 @@ void KeepOff(const std::vector<VainGrowth>& vain, LoopProblem* problem) {
   for (auto& [pods, groups] : groups_by_pods) {
     std::sort(groups.begin(), groups.end());
     IncomingPod& pod = problem->pending[pods].pod;
-    pod.shape = KeptOff(std::move(pod.shape), std::move(groups));
+    pod.shape = KeptOff(std::move(pod.shape), groups);
   }
 }
 

@@ -165,7 +165,7 @@ template <typename TextOf>
 std::string TextOfMost(const std::vector<Slot>& nodes, const TextOf& text_of) {
   std::map<std::string, size_t> counts;
   for (const Slot slot : nodes) {
-    const std::string text = text_of(slot);
+    std::string text = text_of(slot);
     if (2 * ++counts[text] > nodes.size()) return text;
   }
   return "";
@@ -229,6 +229,8 @@ NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes
   made.shape =
       ModelOfNewNode(cluster, {.nodes = nodes}, StartupTaints(), cluster.resource_names()).value().shape;
   made.capacity = LeastCapacity(cluster, examples);
+  // Labels of several conventions may say it, none of them on most nodes.
+  made.capacity_type = CapacityTypeOf(cluster.node_shape(examples.front()).labels);
   made.stated_price = TextOfMost(examples, [&](Slot slot) { return cluster.traits(slot).stated_price; });
   made.cloud = TextOfMost(examples, [&](Slot slot) { return CloudOfId(cluster.traits(slot).provider_id); });
   return made;

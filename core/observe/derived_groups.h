@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/cluster/cluster_state.h"
+#include "core/price/capacity_type.h"
 
 namespace loadline {
 
@@ -39,15 +40,16 @@ DerivedGroups DeriveGroups(const ClusterState& cluster);
 // A node that is to come.
 struct NodeToCome {
   NodeShape shape;
-  ResourceAmounts capacity;  // as NodeTraits::capacity, but never empty
-  std::string stated_price;  // as in NodeTraits
-  std::string cloud;         // the scheme of its provider id, such as "aws"; empty: none is known
+  ResourceAmounts capacity;                             // as NodeTraits::capacity, but never empty
+  std::string stated_price;                             // as in NodeTraits
+  CapacityType capacity_type = CapacityType::kUnknown;  // of all nodes of the group
+  std::string cloud;  // the scheme of its provider id, such as "aws"; empty: none is known
 };
 
 // Returns what a new node of the group is: the shape as ModelOfNewNode() has it, with what prices read beside
-// it: a stated price and a cloud that more than half of the healthy nodes share, and of each resource that more
-// than half have the least capacity of these. Where no node is healthy, all count.
-// Precondition: `nodes` has at least one node. Cost: O(nodes * labels).
+// it: a stated price and a cloud that more than half of the healthy nodes share, and of each resource that
+// more than half have the least capacity of these. Where no node is healthy, all count. Precondition: `nodes`
+// has at least one node. Cost: O(nodes * labels).
 NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes);
 
 }  // namespace loadline

@@ -18,15 +18,6 @@ constexpr double kLeastShareOfHardware = 1.0 / 3;
 // GCE's base factor: spot nodes are judged by the deepest discount that holds for whole families.
 constexpr double kDeepSpotShare = 0.21;
 
-struct SpotRatio {
-  absl::string_view provider;
-  double ratio;
-};
-// AWS: its Spot Instance Advisor shows savings of 50 % to 70 % in the median of a region. Azure and GCE
-// publish "up to 90 %" and "60 to 91 %": the lower end. See docs/ranking.md.
-constexpr SpotRatio kSpotRatios[] = {{"aws", 0.4}, {"azure", 0.4}, {kGce, 0.4}};
-constexpr double kOtherSpotRatio = 0.4;
-
 double Cpus(int64_t milli_cpu) { return static_cast<double>(milli_cpu) / 1000.0; }
 double Gib(int64_t bytes) { return static_cast<double>(bytes) / kGiB; }
 
@@ -388,19 +379,7 @@ class Pricing {
   NodePrice price_;
 };
 
-bool Covers(const Commitment& commitment, const PricedNode& node) {
-  return commitment.instance.empty() || commitment.instance == node.instance_type ||
-         commitment.instance == FamilyOf(node.instance_type);
-}
-
 }  // namespace
-
-double SpotRatioOf(absl::string_view provider) {
-  for (const SpotRatio& known : kSpotRatios) {
-    if (known.provider == provider) return known.ratio;
-  }
-  return kOtherSpotRatio;
-}
 
 double PodPrice(const ResourceRates& rates, const PodRequests& pod) {
   double price = Cpus(pod.milli_cpu) * rates.cpu;
@@ -412,17 +391,5 @@ double PodPrice(const ResourceRates& rates, const PodRequests& pod) {
 }
 
 NodePrice PriceNode(const PriceModel& model, const PricedNode& node) { return Pricing(model, node).Run(); }
-
-double CommittedPrice(const PriceModel& model, const PricedNode& node, const NodePrice& price,
-                      int64_t nodes) {
-  if (node.spot || price.parts.empty() || price.parts[0].kind != PricePartKind::kMachine) return 0;
-  const double all = static_cast<double>(nodes) * Cpus(node.milli_cpu);
-  double left = all;
-  for (const Commitment& commitment : model.commitments) {
-    if (Covers(commitment, node)) left -= std::min(left, Cpus(commitment.unused_milli_cpu));
-  }
-  if (left == all) return 0;  // also without CPUs
-  return static_cast<double>(nodes) * price.parts[0].price * ((all - left) / all);
-}
 
 }  // namespace loadline

@@ -156,13 +156,12 @@ inline constexpr double kWindowsCpu = 0.046;
 
 // Prices one node. Sources are asked in the order of PriceSource up to `last_source`, catalogues in theirs:
 //
-//   kProvider      what the cloud says. Where that is below a third of what base rates make of the hardware,
+//   kProvider      what the cloud says. A list that knows the type or family comes first where that is below
 //   a
-//                  list that knows the type or family comes first, and on GCE, whose model prices types that
-//                  it does not know at their disks, base rates do.
-//   kInstanceType  the type's price, in the node's region where the list has it, else in the list's own
-//   region,
-//                  else in the first one that it has. A table without spot price: on-demand * spot factor.
+//                  third of what base rates make of the hardware; on GCE, whose model prices types that it
+//                  does not know at their disks, base rates do as well.
+//   kInstanceType  the type's price in the node's region where the list has it, else in the list's own, else
+//                  in the first one that it has. A table without spot price: on-demand * spot factor.
 //                  GPUs that are attached to a machine of GCE's first generation come on top.
 //   kFamily        GCE: CPU * rate + GiB * rate, times the family's spot factor. Table: the member of the
 //                  family that is nearest in CPU (by ratio; ties: the smaller, then by name), times the ratio

@@ -98,9 +98,9 @@ class SlackRooms {
 
   // Reads what changed in the cluster, which is the same one each time, and appends the slots whose node may
   // be another one than before to `changed`, with repeats. Of `rules`, `selected` are labels that count as if
-  // pods selected nodes by them; `named`: as SlackQuestion::named_machines. True: nodes may be of another class
-  // than before, or all is new; then all slots are there.
-  // Cost: O(pods on changed nodes); O(nodes) where pods select nodes by another set of labels than before.
+  // pods selected nodes by them; `named`: as SlackQuestion::named_machines. True: nodes may be of another
+  // class than before, or all is new; then all slots are there. Cost: O(pods on changed nodes); O(nodes)
+  // where pods select nodes by another set of labels than before.
   bool CatchUp(const ClusterState& cluster, const SlackClassRules& rules, std::span<const Slot> named,
                std::vector<size_t>* changed);
 

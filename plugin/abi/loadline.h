@@ -3,8 +3,8 @@
  * Methods are those of proto/loadline/v1, by their full gRPC names, such as
  * "/loadline.v1.SchedulerExtender/Score"; requests and responses are the serialized messages of that method.
  * All functions may be called from any thread; none throws, and none ends the process on bad bytes. What a
- * question may take is bounded (EngineConfig.max_question_bytes). Where the process has no memory left all the
- * same, it ends with a text on stderr: loadline_create() sets a std::new_handler, unless there is one. */
+ * question may take is bounded (EngineConfig.max_question_bytes). Where the process has no memory left all
+ * the same, it ends with a text on stderr: loadline_create() sets a std::new_handler, unless there is one. */
 #ifndef LOADLINE_PLUGIN_ABI_LOADLINE_H_
 #define LOADLINE_PLUGIN_ABI_LOADLINE_H_
 

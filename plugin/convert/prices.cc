@@ -312,6 +312,8 @@ DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names) {
   ReadAmounts(made.capacity, made.shape.allocatable, names, &decoded);
   ReadLabelsOfNode(made.shape.labels, annotations, &decoded);
   if (!made.cloud.empty()) decoded.node.cloud = made.cloud;
+  decoded.node.spot = made.capacity_type == CapacityType::kSpot;
+  decoded.node.reserved = made.capacity_type == CapacityType::kReserved;
   decoded.offer = made.shape;
   return decoded;
 }

@@ -250,6 +250,7 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
 absl::Status DeriveModels(const ClusterState& cluster, DecodedProblem* problem) {
   for (size_t i = 0; i < problem->groups.size(); ++i) {
     DecodedGroup& group = problem->groups[i];
+    if (!group.template_is_node) continue;  // the template says it all
     std::vector<Slot> nodes;
     for (const int32_t slot : group.slots) {
       if (slot < 0 || !cluster.Occupied(Slot{slot})) {
@@ -257,7 +258,6 @@ absl::Status DeriveModels(const ClusterState& cluster, DecodedProblem* problem) 
       }
       nodes.push_back(Slot{slot});
     }
-    if (!group.template_is_node) continue;  // the template says it all
     group.model_source = ModelSource::kSingle;
     if (!group.has_template || nodes.empty()) continue;
     std::optional<NodeModel> model =

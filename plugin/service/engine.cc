@@ -36,9 +36,8 @@ using Handler = absl::StatusOr<Response> (*)(const Request&, const Deadline&, Vi
 absl::Status RefuseUnknownField(absl::string_view type, absl::string_view bytes) {
   const std::string field = Schema::OfThisEngine().UnknownField(type, bytes);
   if (field.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("request: ", field,
-                                                 " is not known to this engine, which is of version ",
-                                                 LOADLINE_VERSION));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "request: ", field, " is not known to this engine, which is of version ", LOADLINE_VERSION));
 }
 
 // Bytes to bytes around a handler.

@@ -9,7 +9,6 @@
 #include "core/loop/loop_memory_bytes.h"
 #include "core/loop/loop_timers.h"
 #include "core/loop/replacement.h"
-#include "core/loop/vain_growth.h"
 #include "plugin/convert/size.h"
 
 namespace loadline {

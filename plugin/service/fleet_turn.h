@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "core/drain/timers.h"
 #include "core/loop/loop_sight.h"
+#include "core/loop/vain_growth.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/loop_fleet.h"
 

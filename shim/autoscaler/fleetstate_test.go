@@ -165,7 +165,7 @@ func TestForeignState(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 1}}, nil)
 		b.run(20 * time.Second)
 		foreign := b.state()
-		foreign.BinaryData = map[string][]byte{"loop": []byte("LLFS\x07 of a later version")}
+		foreign.BinaryData = map[string][]byte{"loop": []byte("LLFS\x08 of a later version")}
 		if _, err := b.client.CoreV1().ConfigMaps("kube-system").Update(t.Context(), foreign,
 			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
@@ -176,7 +176,7 @@ func TestForeignState(t *testing.T) {
 		if got := b.sky.requests(); !slices.Equal(got, []string{"g+1"}) {
 			t.Errorf("asked for %v", got)
 		}
-		if got := b.state().BinaryData["loop"]; !strings.HasPrefix(string(got), "LLLM\x06") {
+		if got := b.state().BinaryData["loop"]; !strings.HasPrefix(string(got), "LLLM\x07") {
 			t.Errorf("the state is %q", got)
 		}
 		b.end()

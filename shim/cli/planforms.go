@@ -104,7 +104,8 @@ func (l *loopPlan) ranking() []planOption {
 
 func (l *loopPlan) data() planAnswer {
 	out := planAnswer{Waiting: l.waiting(), Growth: []planGrowth{}, Slack: l.slack.data(),
-		NoScaleDown: l.GetNoScaleDown(), Prices: newPriceSources(l.GetPriceSources()), GrowthCutShortBy: l.GetScaleUp().GetCutShortBy()}
+		NoScaleDown: l.GetNoScaleDown(), Prices: newPriceSources(l.GetPriceSources()),
+		GrowthCutShortBy: l.GetScaleUp().GetCutShortBy()}
 	for _, g := range l.GetGrowth() {
 		out.Growth = append(out.Growth, planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(),
 			g.GetNodesForUtilization(), g.GetUsdPerHour()})

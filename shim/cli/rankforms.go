@@ -62,7 +62,8 @@ func finite(value float64) *float64 {
 }
 
 func (r *rank) data() rankAnswer {
-	out := rankAnswer{Options: []rankOption{}, Prices: newPriceSources(r.response.GetPriceSources()), CutShortBy: r.cutShortBy}
+	out := rankAnswer{Options: []rankOption{}, Prices: newPriceSources(r.response.GetPriceSources()),
+		CutShortBy: r.cutShortBy}
 	if best, ok := r.best(); ok {
 		name := best.NodeGroup()
 		out.Best = &name

@@ -165,8 +165,9 @@ func (d *deriver) addPod(pod *v1.Pod) {
 	requests, limits := helpers.PodRequests(pod, helpers.PodResourcesOptions{}),
 		helpers.PodLimits(pod, helpers.PodResourcesOptions{})
 	like := &loadlinev1.SimulatedWorkload{Kind: kind, MilliCpu: requests.Cpu().MilliValue(),
-		MemoryMib: (requests.Memory().Value() + mib - 1) / mib, Gpus: d.gpus(requests), LimitMilliCpu: limits.Cpu().MilliValue(),
-		LimitMemoryMib: (limits.Memory().Value() + mib - 1) / mib, NotEvictable: stays(pod)}
+		MemoryMib: (requests.Memory().Value() + mib - 1) / mib, Gpus: d.gpus(requests),
+		LimitMilliCpu: limits.Cpu().MilliValue(), LimitMemoryMib: (limits.Memory().Value() + mib - 1) / mib,
+		NotEvictable: stays(pod)}
 	if pod.Spec.Priority != nil {
 		like.Priority = *pod.Spec.Priority
 	}

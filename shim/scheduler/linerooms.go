@@ -14,9 +14,9 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// firstRooms is how many nodes the first question about rooms is about that preemption causes; each further one is
-// about twice as many. Preemption looks at neighbors in the order of the snapshot until it has a tenth of the nodes, and 100
-// at least: a hundred nodes of 30 pods take a question of some 100 microseconds.
+// firstRooms is the number of nodes in the first question about rooms that preemption causes; each further question
+// has about twice as many. Preemption looks at neighbors in the order of the snapshot until it has a tenth of the
+// nodes, and 100 at least: a hundred nodes of 30 pods take a question of some 100 microseconds.
 const firstRooms = 128
 
 // maxRoomAmounts bounds the amounts in an answer about rooms, of at most 10 bytes each, to 2.5 of the 4 MiB that a

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -194,7 +195,9 @@ TEST_P(HostileSocketTest, HarmsNobodyOverTheSocket) {
 INSTANTIATE_TEST_SUITE_P(Rows, HostileSocketTest, ::testing::ValuesIn(Catalogue()),
                          [](const auto& info) { return info.param.name; });
 
-constexpr char kMostSizes[] = "16000WaitingPodsOfDifferentSizes";
+// Rows of many sizes, of which plans hold most. Without memory the daemon ends, so that they are judged by
+// the memory that they take.
+bool TakesMost(const HostileRow& row) { return absl::EndsWith(row.name, "WaitingPodsOfDifferentSizes"); }
 
 void ExpectLife(const HostileRow& row, rlim_t address_space) {
   Mischief mischief;
@@ -211,18 +214,18 @@ void ExpectLife(const HostileRow& row, rlim_t address_space) {
 // space.
 TEST(HostileLimitTest, LivesWith512MebibytesOfAddressSpace) {
   for (const HostileRow& row : Catalogue()) {
-    if (row.name != kMostSizes) ExpectLife(row, rlim_t{512} << 20);
+    if (!TakesMost(row)) ExpectLife(row, rlim_t{512} << 20);
   }
 }
 
 TEST(HostileLimitTest, LivesThroughTheGreediestIn512MebibytesOfMemory) {
   int tried = 0;
   for (const HostileRow& row : Catalogue()) {
-    if (row.name != kMostSizes) continue;
+    if (!TakesMost(row)) continue;
     ExpectLife(row, rlim_t{1} << 30);
     ++tried;
   }
-  EXPECT_EQ(tried, 1) << "the catalogue has no row " << kMostSizes;
+  EXPECT_EQ(tried, 2) << "rows of the catalogue";
   const auto all = [](Mischief* mischief) { BuildAllRows(Effect::kTakesAll, mischief); };
   ExpectLife({"AllWithThoseThatTakeAll", all, {}, Effect::kTakesAll}, rlim_t{1} << 30);
 }

@@ -14,6 +14,7 @@
 #include "test/plugin/messages.h"
 
 namespace loadline {
+namespace new_nodes {
 namespace {
 
 constexpr int64_t kNowS = 1'800'000'000;
@@ -483,4 +484,5 @@ TEST_F(VainGrowthTest, IsNotedWhereSomebodyActs) {
 }
 
 }  // namespace
+}  // namespace new_nodes
 }  // namespace loadline

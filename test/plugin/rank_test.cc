@@ -272,9 +272,10 @@ TEST_F(RankTest, SpotLabelsOfOtherClouds) {
 }
 
 TEST_F(RankTest, SaysWherePricesComeFrom) {
-  AddCatalogue("azure.csv",
-               "# provider: azure\n# region: eastus\n# date: 2026-06\n# os: linux\n"
-               "instance_type,on_demand_usd_per_hour,on_demand_usd_per_hour@westeurope\nStandard_D2,0.1,0.125\n");
+  AddCatalogue(
+      "azure.csv",
+      "# provider: azure\n# region: eastus\n# date: 2026-06\n# os: linux\n"
+      "instance_type,on_demand_usd_per_hour,on_demand_usd_per_hour@westeurope\nStandard_D2,0.1,0.125\n");
   const Pairs type = {{"node.kubernetes.io/instance-type", "Standard_D2"}};
   const auto with = [&](std::pair<std::string, std::string> label) {
     Pairs labels = type;

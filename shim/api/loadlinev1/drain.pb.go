@@ -56,18 +56,14 @@ type PlanDrainRequest struct {
 	// Units of work, about 100 ns each, after which nodes are left for the next loop: the same on each machine.
 	// [0, 2^62]; 0: no limit. See also EngineConfig.max_question_bytes.
 	MaxWork int64 `protobuf:"varint,12,opt,name=max_work,json=maxWork,proto3" json:"max_work,omitempty"`
-	// The same in time, which makes an answer that is cut short depend on the machine. [0, 3600000]; 0: no
-	// limit.
+	// The same in time, so that an answer that is cut short depends on the machine. [0, 3600000]; 0: no limit.
 	MaxMilliseconds int32 `protobuf:"varint,13,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
 	// For who asks in each loop: what the client knows, or does not act on, is left out, so that the answer of
 	// 15000 nodes has less than 1 MiB. Names, UIDs, groups and moves are those of nodes that start to go only,
-	// and moves are without names; nodes that stay are told by reason, in `stay`; there are no budgets, and no
-	// state.
+	// and moves are without names; nodes that stay are told by reason, in `stay`; no budgets and no state are
+	// told.
 	Compact bool `protobuf:"varint,14,opt,name=compact,proto3" json:"compact,omitempty"`
-	// No groups are named, and `groups` is empty: they are derived from the nodes, and each may become empty.
-	// Nodes are of one group where they have the same pool, instance type or size, zone, capacity type,
-	// operating system, architecture, roles and lasting taints, and labels that pods select nodes by. Nodes of
-	// the control plane and virtual ones are in none.
+	// No groups are named: they are derived from the nodes, and may become empty. See docs/consolidation.md.
 	DeriveGroups  bool `protobuf:"varint,15,opt,name=derive_groups,json=deriveGroups,proto3" json:"derive_groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2137,8 +2133,7 @@ type NodeKeep struct {
 	// The node, as numbered by the client.
 	Slot int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Under Cluster Autoscaler's names, such as NotUnderutilized, and some of our own, such as
-	// AlreadyADestination; of a node of no group ControlPlane, VirtualNode or NotAutoscaled.
+	// Under Cluster Autoscaler's names, such as NotUnderutilized, and some of our own, such as ControlPlane.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The pod that keeps it there: position in the record of the node, its name, Cluster Autoscaler's reason,
 	// such as NotReplicated, or Unreadable, and with NotEnoughPdb what the budget says: Exhausted, StaleStatus,

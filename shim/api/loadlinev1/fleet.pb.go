@@ -1656,8 +1656,8 @@ type GroupSight struct {
 	Going int64 `protobuf:"varint,13,opt,name=going,proto3" json:"going,omitempty"`
 	// What keeps it from growing.
 	Hold GroupSight_Hold `protobuf:"varint,14,opt,name=hold,proto3,enum=loadline.v1.GroupSight_Hold" json:"hold,omitempty"`
-	// How it is known what a new node of it will be: "template", "shared by most nodes" or "one node"; empty: it
-	// is not known.
+	// How it is known what a new node of it will be: "template", "shared by most nodes" or "one node"; empty:
+	// it is not known.
 	ModelSource string `protobuf:"bytes,15,opt,name=model_source,json=modelSource,proto3" json:"model_source,omitempty"`
 	// How many of its nodes were looked at for that.
 	ModelNodes int64 `protobuf:"varint,16,opt,name=model_nodes,json=modelNodes,proto3" json:"model_nodes,omitempty"`

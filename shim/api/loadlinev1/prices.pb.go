@@ -515,7 +515,8 @@ type PriceCatalogue struct {
 	// the header. Either a table with the columns instance_type and on_demand_usd_per_hour, and if it likes
 	// spot_usd_per_hour and capacity_vcpu, and on_demand_usd_per_hour@REGION and spot_usd_per_hour@REGION for
 	// other regions (others are not read); or kind,key,usd_per_hour_or_factor: GCE list prices, which are also
-	// how GCE adds up disks and GPUs. Of the comments before the header, `# provider: aws`, `# region: us-east-1`,
+	// how GCE adds up disks and GPUs. Of the comments before the header, `# provider: aws`, `# region:
+	// us-east-1`,
 	// `# date: 2026-07` and `# os: linux` say what the prices are of. An error names the line.
 	Csv           []byte `protobuf:"bytes,2,opt,name=csv,proto3" json:"csv,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -1818,8 +1818,8 @@ type NodeGroupStatus struct {
 	ScaleDown *NodeGroupScaleDownStatus `protobuf:"bytes,4,opt,name=scale_down,json=scaleDown,proto3" json:"scale_down,omitempty"`
 	// How full it is; unset unless it is sized by that.
 	Size *NodeGroupSizeStatus `protobuf:"bytes,5,opt,name=size,proto3" json:"size,omitempty"`
-	// How it is known what a new node of it will be: "template", "shared by most nodes" or "one node"; empty: it
-	// is not known.
+	// How it is known what a new node of it will be: "template", "shared by most nodes" or "one node"; empty:
+	// it is not known.
 	ModelSource   string `protobuf:"bytes,6,opt,name=model_source,json=modelSource,proto3" json:"model_source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -494,10 +494,11 @@ type ScalableGroup struct {
 	Spot           *bool    `protobuf:"varint,7,opt,name=spot,proto3,oneof" json:"spot,omitempty"`
 	// What the cloud provider says that one node costs; see NodePrice.Source.
 	ProviderUsdPerHour *float64 `protobuf:"fixed64,8,opt,name=provider_usd_per_hour,json=providerUsdPerHour,proto3,oneof" json:"provider_usd_per_hour,omitempty"`
-	// Slots of its nodes, each of them occupied. Read with template_is_node. PlanLoop and PlanConsolidation know
-	// them from elsewhere, and leave it unset.
+	// Slots of its nodes, each of them occupied. Read with template_is_node. PlanLoop and PlanConsolidation
+	// know them from elsewhere, and leave it unset.
 	NodeSlots []int32 `protobuf:"varint,9,rep,packed,name=node_slots,json=nodeSlots,proto3" json:"node_slots,omitempty"`
-	// template_node is one of its nodes, by which it is priced: what a new node will be is what most nodes share.
+	// template_node is one of its nodes, by which it is priced: what a new node will be is what most nodes
+	// share.
 	TemplateIsNode bool `protobuf:"varint,10,opt,name=template_is_node,json=templateIsNode,proto3" json:"template_is_node,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache

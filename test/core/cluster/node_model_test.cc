@@ -196,6 +196,7 @@ TEST_F(NodeModelTest, FeaturesAndCsiNodeAreThoseOfMost) {
   const auto add = [&](const std::string& name, std::vector<std::string> features,
                        std::optional<int32_t> volumes) {
     NodeShape shape = cluster_.Shape(FitNode{.name = name});
+    cluster_.state().set_resource_names(cluster_.names());
     shape.declared_features = std::move(features);
     const Slot slot{static_cast<int32_t>(nodes_.size())};
     cluster_.state().SetNode(slot, name, CompleteNodeShape(std::move(shape), cluster_.names()), {}, name);
@@ -203,7 +204,6 @@ TEST_F(NodeModelTest, FeaturesAndCsiNodeAreThoseOfMost) {
     if (!volumes.has_value()) return;
     cluster_.state().objects().Set({{ObjectKind::kCsiNode, "", name}, CsiNode{{{"ebs", *volumes}}, {}}});
   };
-  cluster_.state().set_resource_names(cluster_.names());
   add("a", {"A", "B"}, 1);
   add("b", {"A"}, 25);
   add("c", {"A", "C"}, 25);

@@ -182,7 +182,8 @@ TEST_F(DerivedGroupsTest, ANewNodeHasWhatMostShare) {
   small.traits.stated_price = "0.5";
   cluster_.Add(small);
   const NodeToCome made = NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}, Slot{3}});
-  EXPECT_EQ(made.shape.labels, Labels(std::vector<Label>{{kType, "m"}}));
+  EXPECT_EQ(made.shape.labels, Labels(std::vector<Label>{{"image", "2"}, {kType, "m"}}))
+      << "of a label with several values the most frequent one; one of four has a team";
   EXPECT_TRUE(made.shape.taints.empty());
   EXPECT_EQ(made.shape.allocatable.Get(kCpu), 3'800) << "the least";
   EXPECT_EQ(made.shape.allocatable.size(), 3u) << "one of four has an FPGA";

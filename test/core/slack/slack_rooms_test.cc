@@ -187,7 +187,7 @@ TEST_F(SlackRoomsTest, OnlyMachinesAreOfAClass) {
   // Who names a group of it makes it a machine, and that may change without a change of the cluster.
   changed_.clear();
   const std::vector<Slot> named = {Slot{1}};
-  EXPECT_TRUE(rooms_.CatchUp(cluster_.state(), DefaultClassLabels(), {}, named, &changed_));
+  EXPECT_TRUE(rooms_.CatchUp(cluster_.state(), {.label_keys = DefaultClassLabels()}, named, &changed_));
   EXPECT_EQ(OnlyClass().nodes, 2);
   EXPECT_TRUE(CatchUp());
   EXPECT_EQ(OnlyClass().nodes, 1);

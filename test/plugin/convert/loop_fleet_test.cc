@@ -292,9 +292,9 @@ TEST_F(LoopFleetTest, SoftTaintsAreActions) {
 }
 
 TEST_F(LoopFleetTest, AStateThatCannotBeReadIsPutAside) {
-  request_.mutable_fleet()->set_state("LLLM\x07 of a later version");
+  request_.mutable_fleet()->set_state("LLLM\x08 of a later version");
   const v1::PlanLoopResponse plan = Plan();
-  EXPECT_THAT(plan.fleet().state_problem(), HasSubstr("state: has version 7"));
+  EXPECT_THAT(plan.fleet().state_problem(), HasSubstr("state: has version 8"));
   EXPECT_EQ(plan.fleet().groups(0).coming(), 1);
 }
 
