@@ -51,12 +51,12 @@ class Cache {
 }  // namespace
 
 absl::StatusOr<Shared> CachedPriceCatalogue(absl::string_view name, absl::string_view csv) {
-  static Cache* const cache = new Cache;  // never destroyed: calls may come until the process ends
-  if (Shared known = cache->Find(name, csv); known != nullptr) return known;
+  static Cache* const kCache = new Cache;  // never destroyed: calls may come until the process ends
+  if (Shared known = kCache->Find(name, csv); known != nullptr) return known;
   absl::StatusOr<PriceCatalogue> parsed = ParsePriceCatalogue(name, csv);
   if (!parsed.ok()) return parsed.status();
   Shared catalogue = std::make_shared<const PriceCatalogue>(*std::move(parsed));
-  cache->Add(csv, catalogue);
+  kCache->Add(csv, catalogue);
   return catalogue;
 }
 

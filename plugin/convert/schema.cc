@@ -195,9 +195,9 @@ class Schema::Reader {
 Schema::Schema(absl::string_view descriptor_set) { Reader(this).ReadFiles(descriptor_set); }
 
 const Schema& Schema::OfThisEngine() {
-  static const Schema* const schema =
+  static const Schema* const kSchema =
       new Schema(ApiDescriptors());  // never destroyed: calls may outlive main()
-  return *schema;
+  return *kSchema;
 }
 
 std::string Schema::UnknownField(absl::string_view type, absl::string_view bytes) const {

@@ -124,7 +124,7 @@ TEST(LoopMemoryBytesTest, VersionsBeforeAreRead) {
       memory.slack.reset();
     }
     std::string payload = PayloadOf(memory);
-    payload.resize(payload.size() - zeros);
+    payload.resize(payload.size() - static_cast<size_t>(zeros));
     const absl::StatusOr<LoopMemory> read = DecodeLoopMemory(WithVersion(version, payload));
     ASSERT_TRUE(read.ok()) << "version " << version << ": " << read.status();
     EXPECT_TRUE(*read == memory);
