@@ -24,15 +24,14 @@ struct Alike {
   int64_t nodes;
 };
 
-std::vector<Slot> NodesThatCount(const ClusterState& cluster, const GroupNodes& group,
-                                 const StartupTaints& names) {
+std::vector<Slot> HealthyNodes(const ClusterState& cluster, const GroupNodes& group,
+                               const StartupTaints& names) {
   std::vector<Slot> healthy;
   for (const Slot slot : group.nodes) {
     if (!absl::c_binary_search(group.lacking, slot) && IsHealthyNode(cluster, slot, names)) {
       healthy.push_back(slot);
     }
   }
-  if (healthy.empty()) healthy.assign(group.nodes.begin(), group.nodes.end());
   return healthy;
 }
 
@@ -94,9 +93,15 @@ ResourceAmounts SharedAmounts(std::span<const Alike> alike, const ResourceNames&
   return shared;
 }
 
-// What the template says, as nodes show it.
-ResourceAmounts CorrectedAmounts(const ResourceAmounts& stated, const ResourceAmounts& shown) {
-  ResourceAmounts amounts = stated;
+// Returns the amounts of the template, corrected by what nodes show. `healthy`: some of them are healthy.
+ResourceAmounts CorrectedAmounts(const ResourceAmounts& stated, const ResourceAmounts& shown, bool healthy,
+                                 const ResourceNames& names) {
+  ResourceAmounts amounts;
+  for (const auto& [resource, amount] : stated) {
+    // The driver of a device that no healthy node has will not come on the next node either.
+    const bool missing = healthy && shown.Find(resource) == nullptr && IsDevice(names.name(resource));
+    if (!missing) amounts[resource] = amount;
+  }
   for (const auto& [resource, amount] : shown) {
     const int64_t* const said = stated.Find(resource);
     if (said == nullptr || (amount < *said && amount > *said / 2)) amounts[resource] = amount;
@@ -197,7 +202,7 @@ std::vector<std::string> SharedBy(std::span<const Alike> alike, ValuesOf values_
   return shared;
 }
 
-// What a CSINode says, in an order that does not depend on it.
+// Returns what a CSINode says, in an order that does not depend on its own.
 std::vector<std::tuple<std::string, bool, int32_t>> ContentOf(const CsiNode* csi_node) {
   std::vector<std::tuple<std::string, bool, int32_t>> content;
   if (csi_node == nullptr) return content;
@@ -228,7 +233,8 @@ std::string TypicalCsiNode(const ClusterState& cluster, std::span<const Slot> no
   return std::string(most->second.first);
 }
 
-// Of a node alone nobody knows which labels are its own, but for those that have its name.
+// Drops labels whose value is the name of the node. Of the other labels of a single node nobody knows which
+// are its own.
 void DropLabelsOf(absl::string_view node, Labels* labels) {
   std::vector<Label> kept;
   absl::c_copy_if(*labels, std::back_inserter(kept), [&](const Label& label) { return label.value != node; });
@@ -275,15 +281,17 @@ bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& 
 std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const GroupNodes& group,
                                         const StartupTaints& startup_taints, const ResourceNames& names) {
   if (group.stated == nullptr && group.nodes.empty()) return std::nullopt;
-  const std::vector<Slot> nodes = NodesThatCount(cluster, group, startup_taints);
+  std::vector<Slot> nodes = HealthyNodes(cluster, group, startup_taints);
+  const bool healthy = !nodes.empty();
+  if (!healthy) nodes.assign(group.nodes.begin(), group.nodes.end());
   const std::vector<Alike> alike = ByShape(cluster, nodes);
   NodeModel model;
   if (group.stated == nullptr) {
     model = FromNodes(cluster, nodes, alike, startup_taints);
   } else {
     model.shape = WithoutPassingTaints(*group.stated, startup_taints);
-    model.shape.allocatable =
-        CorrectedAmounts(group.stated->allocatable, SharedAmounts(alike, cluster.resource_names()));
+    model.shape.allocatable = CorrectedAmounts(
+        group.stated->allocatable, SharedAmounts(alike, cluster.resource_names()), healthy, names);
   }
   model.nodes = static_cast<int64_t>(nodes.size());
   NodeShape& shape = model.shape;

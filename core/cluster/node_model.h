@@ -1,4 +1,4 @@
-// What a new node of a group will be, and how we know.
+// The model of a new node of a group, and its source.
 #ifndef LOADLINE_CORE_CLUSTER_NODE_MODEL_H_
 #define LOADLINE_CORE_CLUSTER_NODE_MODEL_H_
 
@@ -36,9 +36,9 @@ struct NodeModel {
 // a node that starts or is to go.
 bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& startup_taints);
 
-// What is known of a group.
+// The facts about a group from which its model follows.
 struct GroupNodes {
-  // What the cloud or a file says of new nodes; nullptr: nothing.
+  // The template of the cloud or of a file; nullptr: there is none.
   const NodeShape* stated = nullptr;
   // Its nodes; and those of them, sorted, that do not offer all devices of the group yet.
   std::span<const Slot> nodes;
@@ -54,7 +54,8 @@ struct GroupNodes {
 // since says nothing of the next one. Amounts are those of the template, or the lower ones that nodes show,
 // unless these are not more than half of them: clouds do not know what kubelets reserve, and a template with
 // twice the hardware is newer than the nodes. Resources and features of which the template says nothing are
-// those that more than half of the nodes have.
+// those that more than half of the nodes have. Devices that no more than half of the healthy nodes offer are
+// left out, if there is a healthy node: their driver has not come in the time that a start may take.
 //
 // Without a template, labels, taints and features are those that more than half of the nodes have. If more
 // than half carry a label with different values, the most frequent one counts where several nodes have it; a

@@ -106,10 +106,10 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
     LogError(lock.status().message());
     return absl::IsAlreadyExists(lock.status()) ? kAlreadyServed : kCannotStart;
   }
+  const MemoryLimits limits = ReadMemoryLimits();
+  ShareArenas(limits);
   v1::EngineConfig config = options.engine;
-  if (config.max_question_bytes() == 0) {
-    config.set_max_question_bytes(DefaultQuestionBytes(ReadMemoryLimits()));
-  }
+  if (config.max_question_bytes() == 0) config.set_max_question_bytes(DefaultQuestionBytes(limits));
   const EnginePtr engine = CreateEngine(config);
   if (engine == nullptr) return kCannotStart;
   RunningCalls calls;

@@ -1,5 +1,6 @@
 #include "plugin/daemon/memory_limit.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -26,6 +27,10 @@ int64_t DefaultQuestionBytes(const MemoryLimits& limits) {
   if (limits.container > 0) bytes = std::min(bytes, limits.container / 4);
   if (limits.address_space > 0) bytes = std::min(bytes, limits.address_space / 32);
   return std::max(bytes, 16 * kMebibyte);
+}
+
+void ShareArenas(const MemoryLimits& limits) {
+  if (limits.address_space > 0) mallopt(M_ARENA_MAX, 1);
 }
 
 }  // namespace loadline

@@ -67,10 +67,9 @@ func TestDevicesThatComeLate(t *testing.T) {
 	}{
 		"FirstNode":  {delay: 5 * time.Minute, want: []string{"gpu+1"}},
 		"SecondNode": {delay: 5 * time.Minute, nodes: 1, want: []string{"gpu+1"}},
-		// The template of the cloud says what new nodes will be. Where a node's device never comes, the purchase was in
-		// vain once the time for its start is over: 15 minutes, and the next one waits for 5, 10 and 20 minutes more. So
-		// they are 20, 25 and 35 minutes apart, with the time that machines take, and 4 in 90 minutes.
-		"Never": {delay: 3 * time.Hour, want: []string{"gpu+1", "gpu+1", "gpu+1", "gpu+1"}},
+		// A node whose device never comes counts as it is once the time for its start is over, and shows what new ones
+		// are like: there are no further ones, whatever the cloud says of them.
+		"Never": {delay: 3 * time.Hour, want: []string{"gpu+1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -192,6 +192,19 @@ TEST_F(NodeModelTest, ATemplateSaysLabelsAndTaints) {
   EXPECT_EQ(Amount(model, kGpu), 1) << "the cloud does not know of it";
 }
 
+TEST_F(NodeModelTest, ADeviceThatNoHealthyNodeOffersIsNotExpected) {
+  const NodeShape stated = cluster_.Shape(FitNode{.name = "t", .allocatable = {{"cpu", 4'000}, {kGpu, 1}}});
+  EXPECT_EQ(Amount(Model(&stated), kGpu), 1) << "there is no node";
+  const Slot slot = Add({.allocatable = {{"cpu", 4'000}}});
+  lacking_ = {slot};
+  EXPECT_EQ(Amount(Model(&stated), kGpu), 1) << "the device may still come";
+  lacking_.clear();
+  EXPECT_EQ(Amount(Model(&stated), kGpu), 0) << "it did not come";
+  Add({.allocatable = {{"cpu", 4'000}, {kGpu, 1}}});
+  Add({.allocatable = {{"cpu", 4'000}, {kGpu, 1}}});
+  EXPECT_EQ(Amount(Model(&stated), kGpu), 1) << "two of three have it";
+}
+
 TEST_F(NodeModelTest, FeaturesAndCsiNodeAreThoseOfMost) {
   const auto add = [&](const std::string& name, std::vector<std::string> features,
                        std::optional<int32_t> volumes) {
