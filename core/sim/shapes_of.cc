@@ -39,7 +39,6 @@ std::span<const Taint> SimStartupTaints() {
       {"node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule"},
       {"startup-taint.cluster-autoscaler.kubernetes.io/agent", "", "NoSchedule"},
       {"ignore-taint.cluster-autoscaler.kubernetes.io/agent", "", "NoSchedule"},
-      {"status-taint.cluster-autoscaler.kubernetes.io/agent", "", "NoSchedule"},
       {"readiness.k8s.io/network", "pending", "NoSchedule"},
       {"node.cilium.io/agent-not-ready", "", "NoExecute"},
       {"ebs.csi.aws.com/agent-not-ready", "", "NoExecute"},
