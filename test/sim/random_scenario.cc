@@ -16,6 +16,7 @@ constexpr SimPurpose kScenarioPurpose{1000};
 constexpr SimPurpose kUnreadPurpose{1001};
 constexpr SimPurpose kZonePurpose{1002};
 constexpr SimPurpose kDelayPurpose{1003};
+constexpr SimPurpose kMarksPurpose{1004};
 
 SimGroup RandomGroup(int index, RandomStream* random) {
   SimGroup group;
@@ -161,6 +162,22 @@ SimFaults RandomFaults(RandomStream* random) {
   return faults;
 }
 
+// What operators and platforms put on single nodes, and pods that name what operators do.
+void DrawMarks(RandomStream* random, Scenario* scenario) {
+  SimFaults& faults = scenario->faults;
+  if (random->Chance(250'000)) {
+    faults.hand_mark = random->Between(50'000, 1'000'000);
+    faults.hand_mark_s = random->Between(600, 20'000);
+    for (SimWorkload& workload : scenario->workloads) {
+      workload.labelled_nodes_only = random->Chance(200'000) && workload.kind != SimWorkloadKind::kDaemon;
+    }
+  }
+  if (random->Chance(250'000)) {
+    faults.startup_taint = random->Between(100'000, 1'000'000);
+    faults.startup_taint_s = random->Between(10, 1'200);
+  }
+}
+
 std::string DescribeMoves(const ReplacementPolicy& policy) {
   const ConsolidationOptions& options = policy.options;
   return absl::StrCat("replace: saving ", options.least_saving_percent, " percent, payback ",
@@ -211,6 +228,8 @@ Scenario RandomScenario(uint64_t seed) {
   }
   RandomStream delay(seed, kDelayPurpose);
   if (delay.Chance(200'000)) settings.new_pod_scale_up_delay_s = delay.Between(1, 600);
+  RandomStream marks(seed, kMarksPurpose);
+  if (seed % 4 != 0) DrawMarks(&marks, &scenario);
   RandomStream unread(seed, kUnreadPurpose);
   if (seed % 4 != 0 && unread.Chance(160'000)) {
     scenario.faults.unread_group = unread.Between(10'000, 500'000);
@@ -260,6 +279,7 @@ Scenario Shrink(Scenario scenario, const std::function<bool(const Scenario&)>& f
     const auto at = static_cast<std::ptrdiff_t>(i);
     if (try_one([&](Scenario* s) { s->workloads.erase(s->workloads.begin() + at); })) continue;
     try_one([&](Scenario* s) { s->workloads[i].bursts.clear(); });
+    try_one([&](Scenario* s) { s->workloads[i].labelled_nodes_only = false; });
     try_one([&](Scenario* s) { s->workloads[i].rollout_every_s = 0; });
     try_one([&](Scenario* s) { s->workloads[i].daily_percent = s->workloads[i].weekend_percent = 0; });
     while (try_one([&](Scenario* s) { s->workloads[i].replicas /= 2; }) &&
@@ -287,13 +307,14 @@ std::string Describe(const Scenario& scenario) {
                     "\n");
   }
   for (const SimWorkload& workload : scenario.workloads) {
-    absl::StrAppend(&text, "workload ", workload.name, ": kind ", static_cast<int>(workload.kind), ", ",
-                    workload.replicas, " of cpu ", workload.request.cpu, ", memory ", workload.request.memory,
-                    ", gpus ", workload.gpus, ", daily ", workload.daily_percent, ", weekend ",
-                    workload.weekend_percent, ", bursts ", workload.bursts.size(), ", rollout ",
-                    workload.rollout_every_s, ", budget ", workload.max_unavailable,
-                    workload.two_budgets ? " twice" : "", workload.not_evictable ? ", not evictable" : "",
-                    workload.forged_owner ? ", forged owner" : "", ", group ", workload.group, "\n");
+    absl::StrAppend(
+        &text, "workload ", workload.name, ": kind ", static_cast<int>(workload.kind), ", ",
+        workload.replicas, " of cpu ", workload.request.cpu, ", memory ", workload.request.memory, ", gpus ",
+        workload.gpus, ", daily ", workload.daily_percent, ", weekend ", workload.weekend_percent,
+        ", bursts ", workload.bursts.size(), ", rollout ", workload.rollout_every_s, ", budget ",
+        workload.max_unavailable, workload.two_budgets ? " twice" : "",
+        workload.not_evictable ? ", not evictable" : "", workload.forged_owner ? ", forged owner" : "",
+        workload.labelled_nodes_only ? ", labelled nodes only" : "", ", group ", workload.group, "\n");
   }
   const SimSettings& settings = scenario.settings;
   absl::StrAppend(

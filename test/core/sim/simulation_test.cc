@@ -269,6 +269,37 @@ TEST(SimulationTest, MarksOfOperatorsBreakNothingAtConstantLoad) {
   }
 }
 
+// Ten pods need three nodes, however long these start, and whatever taint says that they do.
+TEST(SimulationTest, NodesThatStartWithATaintAreWaitedFor) {
+  Scenario scenario = SmallScenario(10);
+  scenario.settings.slack_percent = 0;
+  scenario.faults.startup_taint = 1'000'000;
+  scenario.faults.startup_taint_s = 600;
+  for (scenario.seed = 1; scenario.seed <= 10; ++scenario.seed) {
+    const SimResult result = SimulateAll(scenario);
+    EXPECT_THAT(result.violations, IsEmpty());
+    EXPECT_EQ(result.nodes_added, 3);
+    EXPECT_EQ(result.left_waiting, 0);
+  }
+}
+
+// A pod that names a label which an operator puts on single nodes has no room there: nodes bought for it
+// would not have the label.
+TEST(SimulationTest, ALabelOfOneNodeMakesNoGroupBuyForEver) {
+  Scenario scenario = SmallScenario(10);
+  scenario.settings.slack_percent = 0;
+  scenario.settings.scale_down = false;
+  scenario.workloads.push_back({.name = "x", .replicas = 1, .request = {3'000, int64_t{1} << 30}});
+  scenario.workloads[1].labelled_nodes_only = true;
+  scenario.faults.hand_mark = 1'000'000;
+  scenario.faults.hand_mark_s = 86'400;
+  for (scenario.seed = 1; scenario.seed <= 10; ++scenario.seed) {
+    const SimResult result = SimulateAll(scenario);
+    EXPECT_THAT(result.violations, IsEmpty());
+    EXPECT_LE(result.nodes_added, 3 + 1) << "one may show that it does not help";
+  }
+}
+
 // Pods that go to labelled nodes only wait until there is one.
 TEST(SimulationTest, LabelsOfOperatorsLetPodsCome) {
   Scenario scenario = SmallScenario(2);
