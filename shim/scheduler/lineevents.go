@@ -16,8 +16,8 @@ import (
 // EventsToRegister names what may let in a pod that the line kept off: limits that go or are lowered, and nodes that
 // come or offer more. Labels of a node may raise its line.
 //
-// Of updates of pods the framework names only those that lower requests, so that all are registered, and the hint
-// compares limits.
+// All updates of pods are registered, and the hint compares limits: the framework has no name for updates that lower
+// limits alone.
 func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	if p.loadLine.line == nil {
 		return nil, nil
@@ -34,16 +34,16 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 
 // afterPod lets a pod be tried again when another one goes that counted under the line, or counts as less, or when it
 // counts as less itself. It is called with the queue of the scheduler locked, so that it does not ask the engine: it
-// compares what the engine's rules go by.
+// compares what the engine's rules read.
+//
+// A pod that was on no node wakes others as well: the framework reports that a pod goes only where it took room, and
+// where it has missed the end of a watch, it does so with an object from before the pod was bound.
 func (p *Plugin) afterPod(_ klog.Logger, waiting *v1.Pod, before, after any) (fwk.QueueingHint, error) {
 	was, isPod := before.(*v1.Pod)
 	if !isPod || was == nil {
 		return fwk.Queue, nil
 	}
 	now, updated := after.(*v1.Pod)
-	if was.UID != waiting.UID && was.Spec.NodeName == "" && was.Status.NominatedNodeName == "" {
-		return fwk.QueueSkip, nil // it held nothing
-	}
 	for _, resource := range p.lineResources() {
 		needs := p.limitsOf(waiting, resource)
 		left := p.limitsOf(was, resource)

@@ -74,7 +74,7 @@ func TestPodsAreTriedAgainWhereItMayHelp(t *testing.T) {
 		want                   fwk.QueueingHint
 	}{
 		"it goes":                    {waiting, spec("a", both("1", "1Gi")), nil, fwk.Queue},
-		"it goes and was on no node": {waiting, unbound, nil, fwk.QueueSkip},
+		"its last object is unbound": {waiting, unbound, nil, fwk.Queue},
 		"its nomination goes":        {waiting, nominated, nil, fwk.Queue},
 		"a limit is lowered":         {waiting, spec("a", both("1", "8Gi")), spec("a", both("1", "1Gi")), fwk.Queue},
 		"a limit is raised":          {waiting, spec("a", both("1", "1Gi")), spec("a", both("1", "8Gi")), fwk.QueueSkip},
@@ -113,7 +113,7 @@ func renamed(p *v1.Pod) *v1.Pod {
 	return p
 }
 
-// Of pods that count as nothing nobody waits for the end; before the engine has said how it counts, all may count.
+// Nobody waits for the end of a pod that counts as nothing; before the engine has said how it counts, all may count.
 func TestPodsThatCountAsNothingWakeNobody(t *testing.T) {
 	f := newLineFixture(t, enginetest.Address(t), `"maxLimitsOverAllocatable": {"memory": 1}, "missingLimits": [
 		{"pods": "BestEffort", "resource": "memory", "rule": "Zero"},
