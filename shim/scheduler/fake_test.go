@@ -98,7 +98,7 @@ type fixture struct {
 	handle  *fakeHandle
 	conn    *countingConn // of newLineFixture
 	nodes   []fwk.NodeInfo
-	pod     *v1.Pod                // to be placed; nil: one of another kind in each cycle, about which nothing is remembered
+	pod     *v1.Pod                // to be placed; nil: one of another kind in each cycle, so that nothing is remembered
 	group   fwk.PodGroupCycleState // of which the cycles are; nil: none
 	cycles  int64
 }

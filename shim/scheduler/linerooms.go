@@ -23,6 +23,10 @@ const firstRooms = 128
 // message may have. One node may have more.
 const maxRoomAmounts = 250_000
 
+// maxArrivalBytes bounds the pods that a question supposes to arrive, to half of the 4 MiB that a message may have. One
+// node may have more.
+const maxArrivalBytes = 2 << 20
+
 // lineRooms has what a cycle must know of the load line to add pods and to subtract them: how much room the pod of the
 // cycle leaves on a node, and what other pods count as there. It asks the engine when a node is first needed, for many
 // nodes at once. All copies of a cycle's state share it. Safe for concurrent use.
@@ -34,7 +38,7 @@ type lineRooms struct {
 
 	byNode sync.Map // from the name of a node to its *nodeRoom, which does not change
 
-	turn chan struct{} // of one element: held to ask
+	turn chan struct{} // of one element, which whoever asks has put in
 	next int           // how many nodes the next question is about; guarded by turn
 	// failed is why a question had no answer: the cycle asks no other one. Guarded by turn.
 	failed    reason
@@ -87,7 +91,11 @@ func (r *lineRooms) amounts(ctx context.Context, pod *v1.Pod, node string) ([]in
 		return amounts, "", nil
 	}
 	if r.failed == "" {
-		r.failed, r.failedFor = r.ask(ctx, pod, node)
+		why, err := r.ask(ctx, pod, node)
+		if why != "" && ctx.Err() != nil { // which says nothing of the engine
+			return nil, reasonCanceled, err
+		}
+		r.failed, r.failedFor = why, err
 	}
 	if r.failed != "" {
 		return nil, r.failed, r.failedFor
@@ -139,34 +147,49 @@ func (r *lineRooms) ask(ctx context.Context, pod *v1.Pod, node string) (reason, 
 			return reasonError, err
 		}
 	case r.of(node) == nil:
-		if err := question.addNominated(node); err != nil {
+		if err := question.addNominated(info, pod); err != nil {
 			return reasonError, err
 		}
-		question.addPod(node, pod)
 	default: // it was nominated since, or somebody supposes a pod that is nowhere
-		question.add(info, []*v1.Pod{pod})
+		question.add(info, []arrival{newArrival(pod)})
 	}
 	return question.ask(ctx)
 }
+
+// arrival is a pod that is supposed to arrive at a node.
+type arrival struct {
+	key podKey
+	pod []byte // trimmed
+}
+
+func newArrival(pod *v1.Pod) arrival { return arrival{keyOf(pod), view.TrimPod(pod)} }
 
 // roomQuestion is a question about the rooms of some nodes.
 type roomQuestion struct {
 	rooms    *lineRooms
 	whole    bool // asks for the pods on the nodes
 	nodes    []fwk.NodeInfo
-	arriving [][]*v1.Pod // on each of the nodes, beside those that are there
+	arriving [][]arrival // on each of the nodes, beside those that are there
+	amounts  int         // in the answer
+	bytes    int         // of what arrives
 }
 
-func (q *roomQuestion) add(node fwk.NodeInfo, arriving []*v1.Pod) {
-	q.nodes, q.arriving = append(q.nodes, node), append(q.arriving, arriving)
-}
-
-// addPod adds a pod to a node of the question, unless it is there.
-func (q *roomQuestion) addPod(node string, pod *v1.Pod) {
-	i := slices.IndexFunc(q.nodes, func(info fwk.NodeInfo) bool { return info.Node().Name == node })
-	if !slices.ContainsFunc(q.arriving[i], func(other *v1.Pod) bool { return keyOf(other) == keyOf(pod) }) {
-		q.arriving[i] = append(q.arriving[i], pod)
+// add adds a node. It returns false where the question or its answer would be too large with it.
+func (q *roomQuestion) add(node fwk.NodeInfo, arriving []arrival) bool {
+	pods, bytes := len(arriving), 0
+	if q.whole {
+		pods += len(node.GetPods())
 	}
+	amounts := pods * len(q.rooms.plugin.loadLine.line.GetResources())
+	for _, a := range arriving {
+		bytes += len(a.pod)
+	}
+	if len(q.nodes) > 0 && (q.amounts+amounts > maxRoomAmounts || q.bytes+bytes > maxArrivalBytes) {
+		return false
+	}
+	q.nodes, q.arriving = append(q.nodes, node), append(q.arriving, arriving)
+	q.amounts, q.bytes = q.amounts+amounts, q.bytes+bytes
+	return true
 }
 
 // addNeighbors adds a node and those that follow it in the snapshot, of which the pods are not known yet and to which
@@ -183,7 +206,7 @@ func (q *roomQuestion) addNeighbors(node string) error {
 	}
 	most := r.next
 	r.next *= 2
-	for i, amounts := 0, 0; i < len(all) && len(q.nodes) < most; i++ {
+	for i := 0; i < len(all) && len(q.nodes) < most; i++ {
 		info := all[(start+i)%len(all)]
 		name := info.Node().Name
 		known := r.of(name)
@@ -192,35 +215,40 @@ func (q *roomQuestion) addNeighbors(node string) error {
 		if i > 0 && needless {
 			continue
 		}
-		amounts += len(info.GetPods()) * len(r.plugin.loadLine.line.GetResources())
-		if i > 0 && amounts > maxRoomAmounts {
+		if !q.add(info, r.nominated(name)) {
 			break
 		}
-		q.add(info, r.nominated(name))
 	}
 	return nil
 }
 
-// addNominated adds a node and those to which pods are nominated.
-func (q *roomQuestion) addNominated(node string) error {
+// addNominated adds a node with a pod that arrives there, and the nodes to which pods are nominated.
+func (q *roomQuestion) addNominated(node fwk.NodeInfo, pod *v1.Pod) error {
 	all, err := q.rooms.cycle.Snapshot.List()
 	if err != nil {
 		return err
 	}
+	arriving := q.rooms.nominated(node.Node().Name)
+	if !slices.ContainsFunc(arriving, func(other arrival) bool { return other.key == keyOf(pod) }) {
+		arriving = append(arriving, newArrival(pod))
+	}
+	q.add(node, arriving)
 	for _, info := range all {
 		name := info.Node().Name
-		pods := q.rooms.nominated(name)
-		if name == node || len(pods) > 0 && q.rooms.of(name) == nil {
-			q.add(info, pods)
+		if name == node.Node().Name || q.rooms.of(name) != nil {
+			continue
+		}
+		if pods := q.rooms.nominated(name); len(pods) > 0 && !q.add(info, pods) {
+			break
 		}
 	}
 	return nil
 }
 
-func (r *lineRooms) nominated(node string) []*v1.Pod {
-	var pods []*v1.Pod
+func (r *lineRooms) nominated(node string) []arrival {
+	var pods []arrival
 	for _, info := range r.plugin.handle.NominatedPodsForNode(node) {
-		pods = append(pods, info.GetPod())
+		pods = append(pods, newArrival(info.GetPod()))
 	}
 	return pods
 }
@@ -229,8 +257,7 @@ func (r *lineRooms) nominated(node string) []*v1.Pod {
 func (q *roomQuestion) ask(ctx context.Context) (reason, error) {
 	p, cycle := q.rooms.plugin, q.rooms.cycle
 	cycle.Feasible = q.nodes
-	question := &loadlinev1.CheckLoadLineRequest{Line: p.loadLine.line, Pod: view.TrimIncomingPod(q.rooms.pod),
-		WithRooms: true, WithPods: q.whole}
+	question := &loadlinev1.CheckLoadLineRequest{Line: p.loadLine.line, Pod: view.TrimIncomingPod(q.rooms.pod)}
 	answer, slots, why, err := p.client.checkLine(ctx, p.timeout, question, cycle, func(slots []int32) {
 		question.Slots, question.Arrivals = nil, nil
 		for i, slot := range slots {
@@ -238,14 +265,12 @@ func (q *roomQuestion) ask(ctx context.Context) (reason, error) {
 				continue
 			}
 			question.Slots = append(question.Slots, slot)
-			for _, pod := range q.arriving[i] {
-				question.Arrivals = append(question.Arrivals,
-					&loadlinev1.LineArrival{Slot: slot, Pod: view.TrimPod(pod)})
+			for _, a := range q.arriving[i] {
+				question.Arrivals = append(question.Arrivals, &loadlinev1.LineArrival{Slot: slot, Pod: a.pod})
 			}
 		}
-		if len(question.GetSlots()) == 0 { // no slot would mean all
-			question.WithRooms, question.WithPods, question.Pod = false, false, nil
-		}
+		question.WithRooms = len(question.GetSlots()) > 0 // no slot would mean all
+		question.WithPods = question.GetWithRooms() && q.whole
 	})
 	if why != "" {
 		return why, err
@@ -278,13 +303,14 @@ func (q *roomQuestion) note(answer *loadlinev1.CheckLoadLineResponse, slots []in
 // read returns what a room says of the node at a position of the question, with what is known of the node already.
 func (q *roomQuestion) read(room *loadlinev1.LineRoom, reasons []string, i int) (*nodeRoom, bool) {
 	width := len(q.rooms.plugin.loadLine.line.GetResources())
-	pods := q.arriving[i]
+	var pods []podKey
 	if q.whole {
-		pods = nil
 		for _, info := range q.nodes[i].GetPods() {
-			pods = append(pods, info.GetPod())
+			pods = append(pods, keyOf(info.GetPod()))
 		}
-		pods = append(pods, q.arriving[i]...)
+	}
+	for _, a := range q.arriving[i] {
+		pods = append(pods, a.key)
 	}
 	if len(room.GetRoom()) != width || len(room.GetReasons()) != width || len(room.GetPods()) != width*len(pods) {
 		return nil, false
@@ -302,8 +328,8 @@ func (q *roomQuestion) read(room *loadlinev1.LineRoom, reasons []string, i int) 
 		}
 		out.whole = out.whole || before.whole
 	}
-	for j, pod := range pods {
-		out.pods[keyOf(pod)] = room.GetPods()[j*width : (j+1)*width]
+	for j, key := range pods {
+		out.pods[key] = room.GetPods()[j*width : (j+1)*width]
 	}
 	return out, true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
@@ -240,6 +242,87 @@ func TestPreemptionWithoutTheEngine(t *testing.T) {
 		if n := len(f.engine.lineAsked) - asked; n != 1 {
 			t.Errorf("%s: asked %d times", args, n)
 		}
+	}
+}
+
+// roomFor answers that each node has a room of -1 and one pod, and that each pod, there or to arrive, counts as 1.
+func roomFor(question *loadlinev1.CheckLoadLineRequest) (*loadlinev1.CheckLoadLineResponse, error) {
+	answer := &loadlinev1.CheckLoadLineResponse{Reasons: []string{"r"}}
+	for _, slot := range question.GetSlots() {
+		room := &loadlinev1.LineRoom{Slot: slot, Room: []int64{-1}, Reasons: []int32{0}}
+		if question.GetWithPods() {
+			room.Pods = append(room.Pods, 1)
+		}
+		for _, arrival := range question.GetArrivals() {
+			if arrival.GetSlot() == slot {
+				room.Pods = append(room.Pods, 1)
+			}
+		}
+		answer.Rooms = append(answer.Rooms, room)
+	}
+	return answer, nil
+}
+
+// A scheduler that has found enough nodes gives up looking at others: that is no failure, and refuses these alone. Who
+// asks afterwards gets an answer.
+func TestACycleThatIsGivenUpDoesNotFail(t *testing.T) {
+	for _, args := range []string{cpuLine, `{"onEngineFailure": "Allow", "maxLimitsOverAllocatable": {"cpu": 1.5}}`} {
+		f := newFixture(t, args)
+		f.nodes = []fwk.NodeInfo{nodeinfo.New(1, node(0), limited("p", 1))}
+		f.handle.nodes = f.nodes
+		f.engine.lineAnswer = refusing(false, 0)
+		state := &cycleState{}
+		f.filter(state, pod())
+		ctx, cancel := context.WithCancel(t.Context())
+		f.engine.lineAnswer = func(*loadlinev1.CheckLoadLineRequest) (*loadlinev1.CheckLoadLineResponse, error) {
+			cancel()
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+		remove := func(ctx context.Context, want fwk.Code) {
+			t.Helper()
+			supposed := state.clone(t)
+			victim := f.nodes[0].GetPods()[0]
+			if status := f.plugin.RemovePod(ctx, supposed, pod(), victim, f.nodes[0]); !status.IsSuccess() {
+				t.Errorf("%s: RemovePod returns %v", args, status)
+			}
+			if status := f.plugin.Filter(ctx, supposed, pod(), f.nodes[0]); status.Code() != want {
+				t.Errorf("%s: Filter returns %v, want %v", args, status, want)
+			}
+		}
+		remove(ctx, fwk.Unschedulable)
+		f.engine.lineAnswer = roomFor
+		remove(t.Context(), fwk.Success)
+	}
+}
+
+// Nominated pods that together are larger than a message come in several questions.
+func TestManyNominatedPodsFitIntoQuestions(t *testing.T) {
+	f := newFixture(t, cpuLine)
+	f.engine.lineAnswer = refusing(false)
+	f.handle.nominated = map[string][]*v1.Pod{}
+	for i := range f.nodes {
+		large := uid(limited("large", 1), i)
+		large.Namespace = strings.Repeat("n", 1500<<10)
+		f.handle.nominated[f.nodes[i].Node().Name] = []*v1.Pod{large}
+	}
+	state := &cycleState{}
+	f.filter(state, pod())
+	asked := len(f.engine.lineAsked)
+	f.engine.lineAnswer = roomFor
+	for _, info := range f.nodes {
+		nominated := f.handle.NominatedPodsForNode(info.Node().Name)[0]
+		if status := f.plugin.AddPod(t.Context(), state, pod(), nominated, info); !status.IsSuccess() {
+			t.Error(status)
+		}
+	}
+	questions := f.engine.lineAsked[asked:]
+	for _, question := range questions {
+		if size := proto.Size(question); size > 4<<20 {
+			t.Errorf("a question has %d bytes", size)
+		}
+	}
+	if len(questions) != len(f.nodes) {
+		t.Errorf("asked %d times, want %d", len(questions), len(f.nodes))
 	}
 }
 

@@ -54,7 +54,7 @@ type lineAnswer struct {
 	refused map[*v1.Node]*fwk.Status
 	rooms   *lineRooms
 	// moved has for each node on which pods are supposed to have come or left what comes less what leaves, by
-	// resource of the line. A slice is replaced and not changed. Nil: it is not known, which is allowed.
+	// resource of the line. A slice is replaced and not changed. Nil: it is not known.
 	moved map[string][]int64
 }
 
@@ -127,6 +127,11 @@ func (p *Plugin) suppose(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	amounts, why, err := answer.rooms.amounts(ctx, pod, name)
 	if why != "" {
 		answer.moved[name] = nil
+		// The scheduler gives up looking at nodes when it has found enough of them, and an error of one at which it still
+		// looks would fail the cycle. Filter refuses that one.
+		if ctx.Err() != nil {
+			return nil
+		}
 		return p.lineFailed(why, err, nil)
 	}
 	after := make([]int64, len(amounts))
@@ -156,7 +161,7 @@ func sumWithin(a, b int64) int64 {
 
 // Filter reads what the engine said of the node. Where pods are supposed to have come or left, it compares what they
 // count as with the room that the engine found.
-func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (result *fwk.Status) {
+func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (result *fwk.Status) {
 	defer p.guardLine("Filter", &result, nil)
 	answer, status := p.readLine(state)
 	if answer == nil {
@@ -167,6 +172,8 @@ func (p *Plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, node
 	switch {
 	case !supposed || refused.Code() == fwk.UnschedulableAndUnresolvable: // the latter whatever comes or leaves
 		return refused
+	case moved == nil && ctx.Err() != nil: // the answer, which nobody waits for any more, may have been a no
+		return fwk.NewStatus(fwk.Unschedulable, "load line: the scheduler has given up looking at nodes")
 	case moved == nil: // allowed
 		return nil
 	}

@@ -206,8 +206,8 @@ func newRealLineFixture(t *testing.T, address, args string) *fixture {
 		nodeinfo.New(2, cores("node2", 8), limited("pod3", 3), limited("pod4", 2)),
 	}
 	f.handle = &fakeHandle{nodes: f.nodes}
-	f.plugin = f.newPlugin(fmt.Sprintf(`{"engineAddress": %q, "timeout": "1s", "maxLimitsOverAllocatable": {"cpu": 1.5}%s}`,
-		address, args))
+	f.plugin = f.newPlugin(fmt.Sprintf(
+		`{"engineAddress": %q, "timeout": "1s", "maxLimitsOverAllocatable": {"cpu": 1.5}%s}`, address, args))
 	return f
 }
 
