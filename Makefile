@@ -71,7 +71,7 @@ test-hostile: deps build/build.ninja ## put hostile objects into a shared cluste
 	@cmake --build --preset release --target hostile_test
 	@build/test/hostile_test --gtest_brief=1 $(HOSTILE_ARGS)
 
-net: build ## hold the answers of build/lib to 26,000 loops and 500 simulated days against those of BASE, another libloadline.so; NET_ARGS
+net: build ## compare the answers of build/lib with those of BASE, another libloadline.so; NET_ARGS
 	@[[ -n '$(BASE)' ]] || { echo 'BASE: a libloadline.so to hold this one against' >&2; exit 2; }
 	@folder=$(CURDIR)/build/net/$$(sha256sum '$(BASE)' | cut -c1-12); cd test/e2e && \
 	  { [[ -d $$folder ]] || go run ./cmd/net record --library '$(abspath $(BASE))' --in "$$folder"; } && \
