@@ -25,14 +25,17 @@
 namespace loadline {
 namespace {
 
-// As many as moves of a Fit.
+// The number of moves of a Fit.
 constexpr int kMaxArrivals = 100'000;
 
-// The pods that are supposed to come, by the slot of their node, in their order.
-using Arrivals = absl::flat_hash_map<Slot, std::vector<PodShape>>;
+// What the pods that are supposed to arrive count as, by the slot of their node: as in LineRoom.pods. Their
+// shapes are not kept: an empty pod has few bytes on the wire, and hundreds as a shape.
+using Arrivals = absl::flat_hash_map<Slot, std::vector<int64_t>>;
 
-absl::StatusOr<Arrivals> DecodeArrivals(const v1::CheckLoadLineRequest& request,
-                                        const std::vector<Slot>& candidates, ResourceReader* resources) {
+// A pod that cannot be read in full counts as it would on the node, and spoils no other one.
+absl::StatusOr<Arrivals> DecodeArrivals(const v1::CheckLoadLineRequest& request, const LineCheck& check,
+                                        const LoadLine& line, const std::vector<Slot>& candidates,
+                                        ResourceReader* resources) {
   Arrivals arrivals;
   if (request.arrivals().empty()) return arrivals;
   if (!request.with_rooms()) return Refused("arrivals: only with_rooms tells of them");
@@ -43,16 +46,14 @@ absl::StatusOr<Arrivals> DecodeArrivals(const v1::CheckLoadLineRequest& request,
   PodDecoder decoder(resources);
   for (int i = 0; i < request.arrivals_size(); ++i) {
     const v1::LineArrival& message = request.arrivals(i);
-    const auto refuse = [&](const absl::Status& status) {
-      return Annotate(status, absl::StrCat("arrivals[", i, "]"));
-    };
     const Slot slot{message.slot()};
     if (!known.contains(slot)) {
-      return refuse(Refused(absl::StrCat("slot ", message.slot(), " is no candidate")));
+      return Annotate(Refused(absl::StrCat("slot ", message.slot(), " is no candidate")),
+                      absl::StrCat("arrivals[", i, "]"));
     }
-    absl::StatusOr<PodShape> pod = decoder.Decode(message.pod(), PodRole::kExisting);
-    if (!pod.ok()) return refuse(Annotate(pod.status(), "pod", " "));
-    arrivals[slot].push_back(*std::move(pod));
+    const PodShape pod = decoder.DecodeBound(message.pod());
+    std::vector<int64_t>& amounts = arrivals[slot];
+    for (size_t r = 0; r < line.lines.size(); ++r) amounts.push_back(check.Count(pod, slot, r));
   }
   return arrivals;
 }
@@ -72,20 +73,24 @@ void TellNode(const LineCheck& check, const LoadLine& line, Slot slot, absl::str
   }
 }
 
-// Those with the same reasons together.
+// The nodes that refuse a pod, those with the same reasons together.
 class Refusals {
  public:
   explicit Refusals(v1::CheckLoadLineResponse* response) : response_(*response) {}
 
-  void Add(LineVerdict verdict, Slot slot) {
+  // Returns the bytes that it takes.
+  size_t Add(LineVerdict verdict, Slot slot) {
+    size_t bytes = kEntryOverhead;
     const auto [at, is_new] =
         known_.try_emplace({std::move(verdict.reasons), verdict.unresolvable}, response_.refusals_size());
     if (is_new) {
       v1::LineRefusal* const refusal = response_.add_refusals();
       for (const std::string& reason : at->first.first) refusal->add_reasons(reason);
       refusal->set_unresolvable(verdict.unresolvable);
+      bytes += refusal->ByteSizeLong() + kEntryOverhead;
     }
     response_.mutable_refusals(at->second)->add_slots(static_cast<int32_t>(slot));
+    return bytes;
   }
 
  private:
@@ -93,7 +98,7 @@ class Refusals {
   std::map<std::pair<std::vector<std::string>, bool>, int> known_;
 };
 
-// What answers refer to and state once.
+// The rooms of nodes, and the reasons that they refer to.
 class Rooms {
  public:
   Rooms(const LineCheck* check, const LoadLine* line, const ClusterState* cluster, const Arrivals* arrivals,
@@ -102,34 +107,32 @@ class Rooms {
 
   // Returns the bytes that it takes.
   size_t Add(Slot slot, const LineCheck::Pod& pod, bool with_pods) {
+    size_t bytes = kEntryOverhead;
     v1::LineRoom* const room = response_.add_rooms();
     room->set_slot(static_cast<int32_t>(slot));
     for (size_t r = 0; r < line_.lines.size(); ++r) {
       room->add_room(check_.Room(pod, slot, r));
-      room->add_reasons(ReasonOf(check_.Reason(slot, r)));
+      const std::string reason = check_.Reason(slot, r);
+      const auto [at, is_new] = reasons_.try_emplace(reason, response_.reasons_size());
+      if (is_new) {
+        response_.add_reasons(reason);
+        bytes += reason.size() + kEntryOverhead;
+      }
+      room->add_reasons(at->second);
     }
     if (with_pods) {
       for (const NodePods::Pod& there : cluster_.pods(slot).pods()) {
-        AddPod(cluster_.pod_shapes()[there.shape], slot, room);
+        const PodShape& shape = cluster_.pod_shapes()[there.shape];
+        for (size_t r = 0; r < line_.lines.size(); ++r) room->add_pods(check_.Count(shape, slot, r));
       }
     }
     if (const auto arrivals = arrivals_.find(slot); arrivals != arrivals_.end()) {
-      for (const PodShape& arrival : arrivals->second) AddPod(arrival, slot, room);
+      room->mutable_pods()->Add(arrivals->second.begin(), arrivals->second.end());
     }
-    return room->ByteSizeLong() + kEntryOverhead;
+    return bytes + room->ByteSizeLong();
   }
 
  private:
-  void AddPod(const PodShape& pod, Slot slot, v1::LineRoom* room) const {
-    for (size_t r = 0; r < line_.lines.size(); ++r) room->add_pods(check_.Count(pod, slot, r));
-  }
-
-  int32_t ReasonOf(const std::string& reason) {
-    const auto [at, is_new] = reasons_.try_emplace(reason, response_.reasons_size());
-    if (is_new) response_.add_reasons(reason);
-    return at->second;
-  }
-
   const LineCheck& check_;
   const LoadLine& line_;
   const ClusterState& cluster_;
@@ -149,8 +152,7 @@ absl::Status Answer(const v1::CheckLoadLineRequest& request, const LineCheck& ch
   for (const Slot slot : candidates) {
     above += check.Above(slot) ? 1 : 0;
     if (pod.has_value() && !check.Keeps(*pod, slot)) {
-      refusals.Add(check.Explain(*pod, slot), slot);
-      bytes += kEntryOverhead;
+      bytes += refusals.Add(check.Explain(*pod, slot), slot);
     }
     if (request.with_nodes()) {
       v1::LineNode* const node = response->add_nodes();
@@ -187,7 +189,8 @@ absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoa
                         ColumnsOfLine(decoded->line, decoded->columns), &cluster);
   ResourceNames names = cluster.resource_names();
   ResourceReader resources(&names, {.resize_rule = (*view)->view.resize_rule()});
-  const absl::StatusOr<Arrivals> arrivals = DecodeArrivals(request, *candidates, &resources);
+  const absl::StatusOr<Arrivals> arrivals =
+      DecodeArrivals(request, check, decoded->line, *candidates, &resources);
   if (!arrivals.ok()) return arrivals.status();
   std::optional<LineCheck::Pod> pod;
   if (!request.pod().empty()) {

@@ -276,7 +276,7 @@ func (x *CheckLoadLineRequest) GetWithCounting() bool {
 	return false
 }
 
-// A pod that is supposed to arrive at a node.
+// A pod that is supposed to arrive at a node. One that cannot be read in full counts by what could be read of it.
 type LineArrival struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node, which is a candidate.
@@ -435,7 +435,7 @@ type LineRoom struct {
 	Room []int64 `protobuf:"zigzag64,2,rep,packed,name=room,proto3" json:"room,omitempty"`
 	// The reason of a refusal for each resource of the line: an index into `reasons` of the answer.
 	Reasons []int32 `protobuf:"varint,3,rep,packed,name=reasons,proto3" json:"reasons,omitempty"`
-	// What pods count as on the node: for each pod one amount per resource of the line, [0, 2^62]. With
+	// The amounts that pods count as on the node: for each pod one per resource of the line, [0, 2^62]. With
 	// `with_pods` those on the node in the order of the node's record; then the arrivals there, in their order.
 	Pods          []int64 `protobuf:"varint,4,rep,packed,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -18,6 +18,7 @@
 namespace loadline {
 namespace {
 
+using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -205,11 +206,23 @@ TEST_F(CheckLoadLineTest, RefusesArrivalsThatCannotCome) {
   request_.add_slots(1);
   EXPECT_THAT(Ask().status().message(), HasSubstr("arrivals[0]: slot 0 is no candidate"));
   arrival->set_slot(1);
-  arrival->set_pod("\xff");
-  EXPECT_THAT(Ask().status().message(), HasSubstr("arrivals[0]: pod"));
-  request_.clear_arrivals();
   request_.clear_pod();
   EXPECT_THAT(Ask().status().message(), HasSubstr("pod: required with_rooms"));
+}
+
+// An arrival that cannot be read in full is no error, since it would be none on the node, and the others
+// count.
+TEST_F(CheckLoadLineTest, TakesArrivalsThatCannotBeRead) {
+  request_.set_pod(Limiting("61").SerializeAsString());
+  request_.set_with_rooms(true);
+  request_.add_slots(0);
+  AddArrival(0, Limiting("7"));
+  AddArrival(0, Limiting("-7"));
+  request_.add_arrivals()->set_pod("\xff");
+  AddArrival(0, Limiting("8"));
+  const absl::StatusOr<v1::CheckLoadLineResponse> response = Ask();
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_THAT(response->rooms(0).pods(), ElementsAre(7, _, _, 8));
 }
 
 TEST_F(CheckLoadLineTest, TellsHowItCounts) {
