@@ -59,7 +59,7 @@ class LineCheck {
   int64_t Room(const Pod& pod, Slot slot, size_t resource) const;
   // The reason that Explain() gives where more than that is added.
   std::string Reason(Slot slot, size_t resource) const;
-  // What a pod counts as on the node.
+  // Returns what a pod counts as on the node.
   int64_t Count(const PodShape& pod, Slot slot, size_t resource) const;
 
  private:

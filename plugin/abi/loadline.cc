@@ -38,7 +38,8 @@ namespace {
   std::abort();
 }
 
-// A host that has a handler of its own keeps it.
+// A host that has a handler of its own keeps it. Ours is set for the whole process, and not only for calls of
+// this library: much of what the engine is made of may not throw, and would end it without a text.
 void InstallNewHandler() {
   if (std::get_new_handler() == nullptr) std::set_new_handler(EndWithoutMemory);
 }

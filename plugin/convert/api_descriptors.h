@@ -1,4 +1,4 @@
-// What protoc says of the files below proto/loadline/v1, as bytes in the program.
+// The descriptors of the files below proto/loadline/v1, as bytes in the program.
 #ifndef LOADLINE_PLUGIN_CONVERT_API_DESCRIPTORS_H_
 #define LOADLINE_PLUGIN_CONVERT_API_DESCRIPTORS_H_
 

@@ -46,7 +46,7 @@ constexpr char kAutoscaler[] = "loadline.v1.Autoscaler";
 // refuses what is far too large before all of it is in memory.
 constexpr int kMaxReceivedBytes = 8 << 20;
 constexpr int kMaxSentBytes = 4 << 20;
-// Of all calls that wait for a thread. Chosen so that they are an eighth of the 512 MiB of the manifests.
+// Bounds the requests of all calls that wait for a thread, to an eighth of the 512 MiB of the manifests.
 constexpr size_t kMostWaitingBytes = 64 << 20;
 constexpr int kMaxStreams = 128;
 constexpr int kMinPingIntervalMs = 10'000;

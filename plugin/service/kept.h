@@ -54,8 +54,8 @@ class KeptSnapshot {
 struct KeptDrain {
   DrainPlanner planner;
   DecodedDrainState last;
-  // What the planner has worked out is of the cluster with this View::cluster_number(), with so many label
-  // keys, and these options of filters. Of another one it starts over from `last`. nullopt: it is of none.
+  // The View::cluster_number() of the cluster that the planner has worked with, and how many label keys and
+  // which options of filters it had. With others it starts over from `last`. nullopt: it is to start over.
   std::optional<int64_t> cluster;
   size_t label_keys = 0;
   std::string fit;

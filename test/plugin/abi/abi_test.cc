@@ -279,7 +279,7 @@ TEST_F(AbiTest, DamagedRequestsDoNoHarm) {
   }
 }
 
-// What is left without memory is not certain: the process ends, and says why.
+// After an allocation that failed nothing is certain to be whole: the process ends, and says why.
 TEST_F(AbiTest, WithoutMemoryTheProcessEndsWithAText) {
   ASSERT_NE(std::get_new_handler(), nullptr);
   EXPECT_DEATH(std::get_new_handler()(), "^loadline: out of memory: .*max_question_bytes");

@@ -73,7 +73,7 @@ func (d *driver) ask(ctx context.Context, v *view.View, of *loadlinev1.PlanLoopR
 			names[slot] = n.name
 		}
 	}
-	// What a stateful question remembers, another one would take for its own.
+	// Stateful questions would take what others remember for their own.
 	if !d.set.remembers {
 		d.askBeside(ctx, request)
 	}

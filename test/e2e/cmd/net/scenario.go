@@ -165,7 +165,7 @@ func driveScenario(ctx context.Context, seed uint64, conn grpc.ClientConnInterfa
 func (s *scenario) ask(ctx context.Context, conn grpc.ClientConnInterface, q *questions) (gone []int32) {
 	planner, scheduler := loadlinev1.NewAutoscalerClient(conn), loadlinev1.NewSchedulerExtenderClient(conn)
 	var removals []*loadlinev1.NodeRemoval
-	// What one of the stateful questions remembers, another one would take for its own.
+	// Stateful questions would take what others remember for their own.
 	if s.seed%2 == 0 {
 		plan, _ := planner.PlanLoop(ctx, q.loop)
 		removals = plan.GetScaleDown().GetRemove()
