@@ -4,10 +4,10 @@
  * "/loadline.v1.SchedulerExtender/Score"; requests and responses are the serialized messages of that method.
  * All functions may be called from any thread; none throws, and none ends the process on bad bytes. What a
  * question may take is bounded (EngineConfig.max_question_bytes). Where the process has no memory left all
- * the same, it ends with a text on stderr. loadline_create() sets a std::new_handler for this, which is that of
- * the whole process: C++ code of the host that runs out of memory ends it as well. A host that wants another
- * handler sets it before; a call of this library that runs out of memory still ends the process. The library
- * cannot be unloaded once an engine was created. */
+ * the same, it ends with a text on stderr. loadline_create() sets a std::new_handler for this, which is that
+ * of the whole process: C++ code of the host that runs out of memory ends it as well. A host that wants
+ * another handler sets it before; a call of this library that runs out of memory still ends the process. The
+ * library cannot be unloaded once an engine was created. */
 #ifndef LOADLINE_PLUGIN_ABI_LOADLINE_H_
 #define LOADLINE_PLUGIN_ABI_LOADLINE_H_
 

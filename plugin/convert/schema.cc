@@ -1,6 +1,5 @@
 #include "plugin/convert/schema.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -100,8 +99,6 @@ class Schema::Reader {
     WireReader in(bytes);
     for (WireField field; in.Next(&field);) {
       if (field.number == 4) ReadMessage(field.content, package, kMaxNesting);
-      if (field.number == 5) ReadEnum(field.content, package);
-      if (field.number == 6) ReadService(field.content, package);
     }
   }
 
@@ -113,7 +110,6 @@ class Schema::Reader {
     for (WireField field; in.Next(&field);) {
       if (field.number == 2) ReadField(field.content, &message);
       if (field.number == 3) ReadMessage(field.content, message.name, nesting - 1);
-      if (field.number == 4) ReadEnum(field.content, message.name);
     }
     schema_.by_name_.emplace(message.name, static_cast<int32_t>(schema_.messages_.size()));
     schema_.messages_.push_back(std::move(message));
@@ -129,7 +125,6 @@ class Schema::Reader {
     field.packable =
         Number(bytes, 4) == kRepeated && field.kind != Kind::kBytes && field.kind != Kind::kMessage;
     if (field.kind == Kind::kMessage) field.type = std::string(Text(bytes, 6));
-    schema_.elements_.insert(absl::StrCat(message->name, ".", Text(bytes, 1), " = ", number));
   }
 
   // From FieldDescriptorProto.Type.
@@ -150,26 +145,6 @@ class Schema::Reader {
         return Kind::kMessage;
       default:
         return Kind::kVarint;
-    }
-  }
-
-  void ReadEnum(absl::string_view bytes, absl::string_view scope) {
-    const absl::string_view name = Text(bytes, 1);
-    WireReader in(bytes);
-    for (WireField field; in.Next(&field);) {
-      if (field.number != 2) continue;
-      schema_.elements_.insert(
-          absl::StrCat(scope, ".", name, ".", Text(field.content, 1), " = ", Number(field.content, 2)));
-    }
-  }
-
-  void ReadService(absl::string_view bytes, absl::string_view scope) {
-    const absl::string_view name = Text(bytes, 1);
-    WireReader in(bytes);
-    for (WireField field; in.Next(&field);) {
-      if (field.number == 2) {
-        schema_.elements_.insert(absl::StrCat(scope, ".", name, "/", Text(field.content, 1)));
-      }
     }
   }
 
@@ -236,15 +211,6 @@ std::string Schema::UnknownField(const Message& message, absl::string_view bytes
     if (!unknown.empty()) return unknown;
   }
   return std::string();
-}
-
-std::vector<std::string> Schema::LackedBy(const Schema& other) const {
-  std::vector<std::string> lacked;
-  for (const std::string& element : elements_) {
-    if (!other.elements_.contains(element)) lacked.push_back(element);
-  }
-  std::sort(lacked.begin(), lacked.end());
-  return lacked;
 }
 
 }  // namespace loadline

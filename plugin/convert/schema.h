@@ -1,4 +1,4 @@
-// The messages of the API, as protoc describes them: which fields a side of a connection knows.
+// The fields of the messages of the API, as protoc describes them.
 #ifndef LOADLINE_PLUGIN_CONVERT_SCHEMA_H_
 #define LOADLINE_PLUGIN_CONVERT_SCHEMA_H_
 
@@ -8,18 +8,16 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 
 namespace loadline {
 
-// Fields of messages, values of enums and methods of services. The lite runtime, which the engine is built
-// with, has no descriptors: it keeps fields that it does not know, and does not say so. Immutable: any
-// thread.
+// The fields of messages. The lite runtime, which the engine is built with, has no descriptors: it keeps
+// fields that it does not know, and does not say so. Immutable: any thread.
 class Schema {
  public:
-  // Reads a serialized google.protobuf.FileDescriptorSet. What is no such message counts as far as it can be
-  // read.
+  // Reads a serialized google.protobuf.FileDescriptorSet, of which the build is the author: what it takes is
+  // not bounded by its size. Damaged bytes count as far as they can be read.
   explicit Schema(absl::string_view descriptor_set);
 
   // The schema that this engine was built with.
@@ -31,19 +29,15 @@ class Schema {
   // objects of Kubernetes, are not looked into. Cost: O(fields in `bytes`), some nanoseconds each.
   std::string UnknownField(absl::string_view type, absl::string_view bytes) const;
 
-  // Names of elements that `other` lacks, sorted: "loadline.v1.ScorePolicy.preset = 1",
-  // "loadline.v1.ScorePolicy.Preset.STRICT = 1", "loadline.v1.ClusterState/Sync".
-  std::vector<std::string> LackedBy(const Schema& other) const;
-
  private:
   class Reader;
   enum class Kind : uint8_t { kUnknown, kVarint, kFixed64, kFixed32, kBytes, kMessage };
   struct Field {
     Kind kind = Kind::kUnknown;
     bool packable = false;  // repeated, and of numbers
-    int32_t message =
-        -1;            // with kMessage: its index; -1: a message of another package, which is not looked into
-    std::string type;  // with kMessage: its name, until all messages are read
+    std::string type;       // with kMessage: its name, until all messages are read
+    // With kMessage: its index; -1: a message of another package, which is not looked into.
+    int32_t message = -1;
   };
   struct Message {
     std::string name;
@@ -54,7 +48,6 @@ class Schema {
 
   std::vector<Message> messages_;
   absl::flat_hash_map<std::string, int32_t> by_name_;
-  absl::flat_hash_set<std::string> elements_;
 };
 
 }  // namespace loadline
