@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -11,7 +12,7 @@
 namespace loadline {
 namespace {
 
-// Where a node has several, the first one counts: names before numbers, and what divides more finely first.
+// The first label that a node has counts: names before numbers, and what divides more finely first.
 constexpr absl::string_view kPoolLabels[] = {
     "karpenter.sh/nodepool",
     "karpenter.sh/provisioner-name",
@@ -83,6 +84,13 @@ constexpr absl::string_view kPlaceLabels[] = {
 constexpr absl::string_view kPlainRoles[] = {
     "worker", "node", "agent", "compute", "spot-worker", "spot", "on-demand-worker", "on-demand"};
 
+// The first part of labels that only one cloud sets.
+constexpr std::pair<absl::string_view, absl::string_view> kCloudPrefixes[] = {
+    {"cloud.google.com/", "gce"},
+    {"eks.amazonaws.com/", "aws"},
+    {"karpenter.k8s.aws/", "aws"},
+    {"kubernetes.azure.com/", "azure"}};
+
 template <typename List>
 bool Has(const List& list, absl::string_view text) {
   return std::find(std::begin(list), std::end(list), text) != std::end(list);
@@ -95,7 +103,8 @@ bool EndsInPoolWord(absl::string_view key) {
   return Has(kPoolWords, absl::StrReplaceAll(absl::AsciiStrToLower(key), {{"-", ""}, {"_", ""}, {".", ""}}));
 }
 
-absl::string_view FirstOf(const Labels& labels, std::initializer_list<absl::string_view> keys) {
+template <typename List = std::initializer_list<absl::string_view>>
+absl::string_view FirstOf(const Labels& labels, const List& keys) {
   for (const absl::string_view key : keys) {
     const std::string* const value = labels.Find(key);
     if (value != nullptr && !value->empty()) return *value;
@@ -106,10 +115,7 @@ absl::string_view FirstOf(const Labels& labels, std::initializer_list<absl::stri
 }  // namespace
 
 absl::string_view PoolOf(const Labels& labels) {
-  for (const absl::string_view key : kPoolLabels) {
-    const std::string* const value = labels.Find(key);
-    if (value != nullptr && !value->empty()) return *value;
-  }
+  if (const absl::string_view pool = FirstOf(labels, kPoolLabels); !pool.empty()) return pool;
   for (const Label& label : labels) {
     if (!label.value.empty() && EndsInPoolWord(label.key)) return label.value;
   }
@@ -124,12 +130,30 @@ absl::string_view ZoneOf(const Labels& labels) {
   return FirstOf(labels, {"topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"});
 }
 
+absl::string_view RegionOf(const Labels& labels) {
+  return FirstOf(labels, {"topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"});
+}
+
 absl::string_view OperatingSystemOf(const Labels& labels) {
   return FirstOf(labels, {"kubernetes.io/os", "beta.kubernetes.io/os"});
 }
 
 absl::string_view ArchitectureOf(const Labels& labels) {
   return FirstOf(labels, {"kubernetes.io/arch", "beta.kubernetes.io/arch"});
+}
+
+absl::string_view CloudOf(const Labels& labels) {
+  for (const auto& [prefix, cloud] : kCloudPrefixes) {
+    for (const Label& label : labels) {
+      if (absl::StartsWith(label.key, prefix)) return cloud;
+    }
+  }
+  return "";
+}
+
+absl::string_view CloudOfProviderId(absl::string_view provider_id) {
+  const size_t end = provider_id.find(':');
+  return end == absl::string_view::npos ? "" : provider_id.substr(0, end);
 }
 
 std::vector<absl::string_view> RolesOf(const Labels& labels) {

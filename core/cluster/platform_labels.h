@@ -1,4 +1,5 @@
-// Labels by which platforms state where a node is and which pool it is of: the one list of them.
+// Labels and provider ids by which platforms state where a node is, whose machine it is and which pool it is
+// of: the one list of them.
 #ifndef LOADLINE_CORE_CLUSTER_PLATFORM_LABELS_H_
 #define LOADLINE_CORE_CLUSTER_PLATFORM_LABELS_H_
 
@@ -25,15 +26,23 @@ absl::string_view PoolOf(const Labels& labels);
 // Returns the first value of the label for it, or of the one that Kubernetes had before; empty: none.
 absl::string_view InstanceTypeOf(const Labels& labels);
 absl::string_view ZoneOf(const Labels& labels);
+absl::string_view RegionOf(const Labels& labels);
 absl::string_view OperatingSystemOf(const Labels& labels);
 absl::string_view ArchitectureOf(const Labels& labels);
+
+// Returns "aws", "azure" or "gce" for a node with a label that only one of these clouds sets; empty: it has
+// none.
+absl::string_view CloudOf(const Labels& labels);
+
+// Returns the cloud that a provider id begins with, such as "aws" of "aws:///us-east-1a/i-1"; empty: none.
+absl::string_view CloudOfProviderId(absl::string_view provider_id);
 
 // Returns the roles of a node as their labels name them, in order, without those that say nothing: "worker",
 // "node", "agent", and how its capacity is bought.
 std::vector<absl::string_view> RolesOf(const Labels& labels);
 
-// Whether nodes that are the same in all else differ by the label: it says where a node is, of which pool it
-// is, or which machine it is.
+// Returns whether nodes that are the same in all else differ by the label: it says where a node is, of which
+// pool it is, or which machine it is.
 bool IsPlaceLabel(absl::string_view key);
 
 }  // namespace loadline

@@ -171,12 +171,6 @@ std::string TextOfMost(const std::vector<Slot>& nodes, const TextOf& text_of) {
   return "";
 }
 
-// Returns the scheme of a provider id, such as "aws" of "aws:///us-east-1a/i-1"; empty: it has none.
-std::string CloudOfId(const std::string& provider_id) {
-  const size_t end = provider_id.find(':');
-  return end == std::string::npos ? "" : provider_id.substr(0, end);
-}
-
 // The nodes that show what a new one is like.
 std::vector<Slot> Examples(const ClusterState& cluster, const std::vector<Slot>& nodes) {
   std::vector<Slot> examples;
@@ -232,7 +226,8 @@ NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes
   // Labels of several conventions may say it, none of them on most nodes.
   made.capacity_type = CapacityTypeOf(cluster.node_shape(examples.front()).labels);
   made.stated_price = TextOfMost(examples, [&](Slot slot) { return cluster.traits(slot).stated_price; });
-  made.cloud = TextOfMost(examples, [&](Slot slot) { return CloudOfId(cluster.traits(slot).provider_id); });
+  made.cloud = TextOfMost(
+      examples, [&](Slot slot) { return std::string(CloudOfProviderId(cluster.traits(slot).provider_id)); });
   return made;
 }
 

@@ -1,20 +1,17 @@
 #include "plugin/convert/prices.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <set>
-#include <span>
 #include <string>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/cluster/gpu_resources.h"
+#include "core/cluster/platform_labels.h"
 #include "core/price/capacity_type.h"
 #include "plugin/convert/catalogue_cache.h"
 #include "plugin/convert/fields.h"
@@ -29,17 +26,6 @@ namespace {
 constexpr absl::string_view kGceGpuLabel = "cloud.google.com/gke-accelerator";
 constexpr absl::string_view kGpuLabels[] = {kGceGpuLabel, "k8s.amazonaws.com/accelerator",
                                             "kubernetes.azure.com/accelerator"};
-constexpr absl::string_view kInstanceTypeLabels[] = {"node.kubernetes.io/instance-type",
-                                                     "beta.kubernetes.io/instance-type"};
-
-constexpr absl::string_view kRegionLabels[] = {"topology.kubernetes.io/region",
-                                               "failure-domain.beta.kubernetes.io/region"};
-constexpr std::pair<absl::string_view, absl::string_view> kCloudLabels[] = {
-    {"cloud.google.com/", "gce"},
-    {"eks.amazonaws.com/", "aws"},
-    {"karpenter.k8s.aws/", "aws"},
-    {"kubernetes.azure.com/", "azure"}};
-constexpr absl::string_view kOsLabels[] = {"kubernetes.io/os", "beta.kubernetes.io/os"};
 // In the order of asking.
 constexpr std::pair<PriceSource, v1::NodePrice::Source> kSources[] = {
     {PriceSource::kGiven, v1::NodePrice::GIVEN},
@@ -174,31 +160,12 @@ void ReadGce(const Labels& labels, const StringEntries& annotations, PricedNode*
   if (disk != nullptr) node->boot_disk_type = *disk;
 }
 
-// The value of the first label that there is; empty: there is none.
-absl::string_view FirstOf(const Labels& labels, std::span<const absl::string_view> keys) {
-  for (const absl::string_view key : keys) {
-    const std::string* const value = labels.Find(key);
-    if (value != nullptr && !value->empty()) return *value;
-  }
-  return "";
-}
-
-// Whose machine a node is, by labels of its platform; empty: nothing says.
-absl::string_view CloudOf(const Labels& labels) {
-  for (const auto& [prefix, cloud] : kCloudLabels) {
-    const bool has = absl::c_any_of(
-        labels, [prefix = prefix](const Label& label) { return absl::StartsWith(label.key, prefix); });
-    if (has) return cloud;
-  }
-  return "";
-}
-
 void ReadLabelsOfNode(const Labels& labels, const StringEntries& annotations, DecodedTemplate* decoded) {
   PricedNode& node = decoded->node;
-  node.instance_type = std::string(FirstOf(labels, kInstanceTypeLabels));
-  node.region = std::string(FirstOf(labels, kRegionLabels));
+  node.instance_type = std::string(InstanceTypeOf(labels));
+  node.region = std::string(RegionOf(labels));
   node.cloud = std::string(CloudOf(labels));
-  node.windows = FirstOf(labels, kOsLabels) == "windows";
+  node.windows = OperatingSystemOf(labels) == "windows";
   const CapacityType capacity = CapacityTypeOf(labels);
   node.spot = capacity == CapacityType::kSpot;
   node.reserved = capacity == CapacityType::kReserved;
@@ -293,9 +260,8 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, Resource
   ReadAmounts(amounts, allocatable.empty() ? amounts : ToAmounts(allocatable), names, &decoded);
   Labels labels = ReadLabels(message.metadata().labels());
   ReadLabelsOfNode(labels, message.metadata().annotations(), &decoded);
-  // A provider id begins with its name.
-  const std::string& id = message.spec().provider_id();
-  if (const size_t end = id.find(':'); end != std::string::npos) decoded.node.cloud = id.substr(0, end);
+  const absl::string_view cloud = CloudOfProviderId(message.spec().provider_id());
+  if (!cloud.empty()) decoded.node.cloud = std::string(cloud);
   decoded.offer =
       MakeNodeShape(allocatable.empty() ? amounts : ToAmounts(allocatable), names, std::move(labels));
   return decoded;
@@ -312,6 +278,7 @@ DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names) {
   ReadAmounts(made.capacity, made.shape.allocatable, names, &decoded);
   ReadLabelsOfNode(made.shape.labels, annotations, &decoded);
   if (!made.cloud.empty()) decoded.node.cloud = made.cloud;
+  // The labels that most nodes share may not say it, see NewNodeOf(); all nodes of the group do.
   decoded.node.spot = made.capacity_type == CapacityType::kSpot;
   decoded.node.reserved = made.capacity_type == CapacityType::kReserved;
   decoded.offer = made.shape;

@@ -59,12 +59,30 @@ TEST(PlatformLabelsTest, RolesThatSayNothingAreLeftAway) {
 TEST(PlatformLabelsTest, OldKeysCountWhereTheNewOneIsMissing) {
   const Labels labels({{"beta.kubernetes.io/instance-type", "old"},
                        {"failure-domain.beta.kubernetes.io/zone", "a"},
+                       {"failure-domain.beta.kubernetes.io/region", "r"},
                        {"kubernetes.io/os", "windows"},
                        {"beta.kubernetes.io/os", "linux"}});
   EXPECT_EQ(InstanceTypeOf(labels), "old");
   EXPECT_EQ(ZoneOf(labels), "a");
+  EXPECT_EQ(RegionOf(labels), "r");
   EXPECT_EQ(OperatingSystemOf(labels), "windows");
   EXPECT_EQ(ArchitectureOf(labels), "");
+}
+
+TEST(PlatformLabelsTest, ACloudShowsInLabelsAndProviderIds) {
+  const auto cloud_of = [](const char* key) {
+    Labels labels;
+    labels.Set("app", "x");
+    labels.Set(key, "p");
+    return CloudOf(labels);
+  };
+  EXPECT_EQ(cloud_of("cloud.google.com/gke-nodepool"), "gce");
+  EXPECT_EQ(cloud_of("eks.amazonaws.com/nodegroup"), "aws");
+  EXPECT_EQ(cloud_of("kubernetes.azure.com/agentpool"), "azure");
+  EXPECT_EQ(cloud_of("agentpool"), "");
+  EXPECT_EQ(CloudOfProviderId("aws:///us-east-1a/i-1"), "aws");
+  EXPECT_EQ(CloudOfProviderId("i-1"), "");
+  EXPECT_EQ(CloudOfProviderId(""), "");
 }
 
 }  // namespace
