@@ -2,7 +2,10 @@
 package chart
 
 import (
+	"encoding/base64"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -344,5 +347,47 @@ func TestConfigurationRollsPods(t *testing.T) {
 	}
 	if len(sums) != 2 || sums[""] {
 		t.Errorf("checksums %v", slices.Collect(maps.Keys(sums)))
+	}
+}
+
+// The gateway reads all price lists of manifests/, and its ConfigMap holds them as they are.
+func TestChartHasAllPriceLists(t *testing.T) {
+	objects := mustRender(t, load(t), "anywhere", on("expander"))
+	lists, err := find(objects, "ConfigMap", "loadline-prices")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gateway, err := find(objects, "Deployment", "loadline-expander")
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, err := yaml.Marshal(gateway.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("../../manifests/prices/*.csv*")
+	if err != nil || len(files) < 3 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Base(file)
+		text, _, _ := unstructured.NestedString(lists.Object, "data", name)
+		if packed, there, _ := unstructured.NestedString(lists.Object, "binaryData", name); there {
+			content, err := base64.StdEncoding.DecodeString(packed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(content)
+		}
+		if text != string(want) {
+			t.Errorf("%s: %d bytes, want %d as in manifests/", name, len(text), len(want))
+		}
+		if !strings.Contains(string(args), "--prices=/etc/loadline/prices/"+name+"\n") {
+			t.Errorf("the gateway does not read %s", name)
+		}
 	}
 }
