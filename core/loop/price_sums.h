@@ -1,4 +1,4 @@
-// What the nodes of groups cost, told apart by where the prices come from.
+// The sum of what the nodes of groups cost, in parts by the sources of the prices.
 #ifndef LOADLINE_CORE_LOOP_PRICE_SUMS_H_
 #define LOADLINE_CORE_LOOP_PRICE_SUMS_H_
 

@@ -22,9 +22,9 @@ struct MachinePrice {
   std::optional<double> spot;
 };
 
-// What a list says of an instance type.
+// The prices of an instance type in a list.
 struct InstancePrice : MachinePrice {
-  // In the other regions of the list, in the order of PriceCatalogue::regions. Empty: it has none.
+  // The prices in the other regions of the list, in the order of PriceCatalogue::regions. Empty: it has none.
   std::vector<MachinePrice> elsewhere;
 };
 
@@ -64,11 +64,10 @@ struct GcePrices {
 
 struct PriceCatalogue {
   std::string name;
-  // What the list says of itself. Empty: it does not say.
-  std::string provider;  // "aws", "azure", "gce"
-  std::string region;    // of all prices that name none
-  std::string date;      // "2026-07"
-  std::string os;        // "linux": licences of others come on top
+  // Comments of the list about itself. Empty: it has none.
+  std::string region;  // of all prices that name none
+  std::string date;    // "2026-07"
+  std::string os;      // "linux": licences of other systems are added
   // The other regions that it has prices of, in the order of its columns, and the position of each.
   std::vector<std::string> regions;
   absl::flat_hash_map<std::string, size_t> region_positions;
@@ -80,7 +79,7 @@ struct PriceCatalogue {
 };
 
 // Reads a catalogue in one of the two forms of message PriceCatalogue. Lines `# key: value` before the
-// header, with the keys provider, region, date and os, say what the list is of.
+// header, with the keys region, date and os, say what the list is of.
 //
 // Errors: kInvalidArgument  what is wrong, with the number of the line, from 1: `line 17: "abc" is not a
 //                           price: ...`. Also a key that comes twice, and a header without what it takes.

@@ -18,7 +18,6 @@ constexpr double kLeastShareOfHardware = 1.0 / 3;
 // GCE's base factor: spot nodes are judged by the deepest discount that holds for whole families.
 constexpr double kDeepSpotShare = 0.21;
 
-double Cpus(int64_t milli_cpu) { return static_cast<double>(milli_cpu) / 1000.0; }
 double Gib(int64_t bytes) { return static_cast<double>(bytes) / kGiB; }
 
 template <typename Map>
@@ -163,7 +162,7 @@ class Pricing {
   void AddLicence(absl::string_view os) {
     if (!node_.windows || os != "linux") return;
     Remark(PriceRemark::kWindowsLicence);
-    AddEstimate(PricePartKind::kLicence, Cpus(node_.milli_cpu) * kWindowsCpu);
+    AddEstimate(PricePartKind::kLicence, CpusOf(node_.milli_cpu) * kWindowsCpu);
   }
 
   bool AskGiven() {
@@ -196,7 +195,7 @@ class Pricing {
   bool TakeType(const PriceCatalogue& catalogue, const InstancePrice& listed) {
     const Regional at = InRegion(catalogue, listed);
     if (at.price == nullptr) return false;
-    const double price = *PriceOf(*at.price, catalogue, /*take=*/true);
+    const double price = PriceOf(*at.price);
     Name(catalogue, node_.instance_type, at.region);
     TakeListed(PriceSource::kInstanceType, price, PriceBasis::kList);
     catalogue.gce.has_value() ? AddGceParts(*catalogue.gce) : AddAttachedGpus();
@@ -210,10 +209,8 @@ class Pricing {
   };
 
   // The node's region where the list has it, else the list's own, else the first one with a price.
-  Regional InRegion(const PriceCatalogue& catalogue, const InstancePrice& listed) {
-    const auto has = [&](const MachinePrice& price) {
-      return PriceOf(price, catalogue, /*take=*/false).has_value();
-    };
+  Regional InRegion(const PriceCatalogue& catalogue, const InstancePrice& listed) const {
+    const auto has = [&](const MachinePrice& price) { return Has(price, catalogue); };
     const size_t* const own = Find(catalogue.region_positions, node_.region);
     if (own != nullptr && *own < listed.elsewhere.size() && has(listed.elsewhere[*own])) {
       return {&listed.elsewhere[*own], catalogue.regions[*own]};
@@ -225,28 +222,28 @@ class Pricing {
     return {nullptr, ""};
   }
 
-  // The price of the machine; nullopt: there is none. A GCE list that has no spot price has a factor for the
-  // family. `take`: it is the one that holds.
-  std::optional<double> PriceOf(const MachinePrice& listed, const PriceCatalogue& catalogue, bool take) {
-    if (!node_.spot) return listed.on_demand;
-    if (listed.spot.has_value() || catalogue.gce.has_value() || !listed.on_demand.has_value())
-      return listed.spot;
-    return *listed.on_demand * (take ? SpotShare(std::nullopt, catalogue.provider) : 1);
+  // Returns whether the machine has a price that suits the node. A GCE list that has no spot price has a
+  // factor for the family.
+  bool Has(const MachinePrice& listed, const PriceCatalogue& catalogue) const {
+    if (!node_.spot) return listed.on_demand.has_value();
+    return listed.spot.has_value() || (listed.on_demand.has_value() && !catalogue.gce.has_value());
   }
 
-  // `factor`: of a list. `provider`: whose list it is.
-  double SpotShare(std::optional<double> factor, absl::string_view provider) {
+  // Precondition: Has().
+  double PriceOf(const MachinePrice& listed) {
+    if (node_.spot && listed.spot.has_value()) return *listed.spot;
+    return *listed.on_demand * SpotShare(std::nullopt);
+  }
+
+  // Returns the share of the on-demand price that the node costs. `factor`: that of a list.
+  double SpotShare(std::optional<double> factor) {
     if (!node_.spot) return 1;
     if (model_.spot_factor.has_value()) {
       Remark(PriceRemark::kSpotFactorOfModel);
-      price_.spot_ratio = *model_.spot_factor;
-    } else if (factor.has_value()) {
-      Remark(PriceRemark::kSpotFactorOfCatalogue);
-      price_.spot_ratio = *factor;
     } else {
-      Remark(PriceRemark::kSpotRatio);
-      price_.spot_ratio = SpotRatioOf(provider);
+      Remark(factor.has_value() ? PriceRemark::kSpotFactorOfCatalogue : PriceRemark::kSpotRatio);
     }
+    price_.spot_ratio = model_.spot_factor.value_or(factor.value_or(kAverageSpotRatio));
     return price_.spot_ratio;
   }
 
@@ -274,7 +271,7 @@ class Pricing {
     const FamilyRates* const rates = FindGceFamily(*catalogue.gce, node_.instance_type);
     if (rates == nullptr || (!rates->cpu.has_value() && !rates->memory_gib.has_value())) return false;
     Name(catalogue, GceFamily(node_.instance_type), catalogue.region);
-    const double price = ByResources(*rates) * SpotShare(OrBaseFactor(rates->spot_factor), kGce);
+    const double price = ByResources(*rates) * SpotShare(OrBaseFactor(rates->spot_factor));
     TakeListed(PriceSource::kFamily, price, PriceBasis::kList);
     AddGceParts(*catalogue.gce);
     AddLicence(catalogue.os);
@@ -284,12 +281,12 @@ class Pricing {
   bool AskTableFamily(const PriceCatalogue& catalogue) {
     const std::vector<FamilyMember>* const members =
         Find(catalogue.families, FamilyKeyOf(node_.instance_type));
-    const double cpus = Cpus(node_.milli_cpu);
+    const double cpus = CpusOf(node_.milli_cpu);
     if (members == nullptr || cpus <= 0) return false;
     const FamilyMember* nearest = nullptr;
     double distance = 0;
     for (const FamilyMember& member : *members) {
-      if (!node_.spot && !member.price.on_demand.has_value()) continue;
+      if (!Has(member.price, catalogue)) continue;
       const double ratio = std::max(member.cpus / cpus, cpus / member.cpus);
       if (nearest != nullptr && ratio >= distance) continue;
       nearest = &member;
@@ -297,7 +294,7 @@ class Pricing {
     }
     if (nearest == nullptr) return false;
     Name(catalogue, nearest->type, catalogue.region);
-    const double price = *PriceOf(nearest->price, catalogue, /*take=*/true) * (cpus / nearest->cpus);
+    const double price = PriceOf(nearest->price) * (cpus / nearest->cpus);
     TakeListed(PriceSource::kFamily, price, PriceBasis::kEstimate);
     AddAttachedGpus();
     AddLicence(catalogue.os);
@@ -308,7 +305,7 @@ class Pricing {
   void AskBaseRates() {
     const bool may_be_gce = node_.cloud.empty() || node_.cloud == kGce;
     const std::optional<double> factor = may_be_gce ? OrBaseFactor(std::nullopt) : std::nullopt;
-    TakeListed(PriceSource::kBaseRates, ByResources(FamilyRates{}) * SpotShare(factor, node_.cloud),
+    TakeListed(PriceSource::kBaseRates, ByResources(FamilyRates{}) * SpotShare(factor),
                PriceBasis::kEstimate);
     const GcePrices* const gce = may_be_gce ? GceList() : nullptr;
     if (gce != nullptr) {
@@ -336,7 +333,7 @@ class Pricing {
   // In the order in which GCE's model adds them.
   double ByResources(const FamilyRates& rates) const {
     double price =
-        Cpus(node_.milli_cpu) * rates.cpu.value_or(BaseRate(model_, &BaseRates::cpu, kDefault.cpu));
+        CpusOf(node_.milli_cpu) * rates.cpu.value_or(BaseRate(model_, &BaseRates::cpu, kDefault.cpu));
     price += Gib(node_.memory_bytes) *
              rates.memory_gib.value_or(BaseRate(model_, &BaseRates::memory_gib, kDefault.memory_gib));
     price += Gib(node_.ephemeral_bytes) * BaseRate(model_, &BaseRates::ephemeral_gib, kDefault.ephemeral_gib);
@@ -382,7 +379,7 @@ class Pricing {
 }  // namespace
 
 double PodPrice(const ResourceRates& rates, const PodRequests& pod) {
-  double price = Cpus(pod.milli_cpu) * rates.cpu;
+  double price = CpusOf(pod.milli_cpu) * rates.cpu;
   price += Gib(pod.memory_bytes) * rates.memory_gib;
   price += Gib(pod.ephemeral_bytes) * rates.ephemeral_gib;
   if (pod.ephemeral_bytes > 0) price += rates.ephemeral_flat;

@@ -1,4 +1,4 @@
-// How much of a sum of prices comes from where.
+// The parts of a sum of prices, by their sources.
 #ifndef LOADLINE_CORE_PRICE_PRICE_TALLY_H_
 #define LOADLINE_CORE_PRICE_PRICE_TALLY_H_
 
@@ -26,15 +26,14 @@ class PriceTally {
   // Adds `nodes` equal nodes of a group; one without a price adds nothing. Cost: O(log what is known).
   void Add(const std::string& group, const PricedNode& node, const NodePrice& price, int64_t nodes);
 
-  // What has this basis, US dollars per hour.
+  // Returns the part of the sum that has this basis, in US dollars per hour.
   double Of(PriceBasis basis) const { return sums_[static_cast<size_t>(basis)]; }
   double Total() const;
-  // Whether at most a tenth of the sum is estimated: a bound on what a cluster must cost is worth something
-  // then.
+  // Returns whether at most a tenth of the sum is estimated. Only then a bound on what a cluster must cost is
+  // worth naming.
   bool MostlyKnown() const;
 
-  // What the sums are made of, in the order of keys. Lists by name, with region and date: what the nodes cost
-  // that they price.
+  // The price lists, in the order of keys: the nodes that each of them prices.
   struct List {
     std::string name;
     std::string region;

@@ -92,7 +92,7 @@ func (NodePrice_Source) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{5, 0}
 }
 
-// What the amount is, which is what sums are told apart by.
+// The kind of the amount. Sums of prices have a part for each.
 type NodePrice_Basis int32
 
 const (
@@ -175,7 +175,7 @@ const (
 	// A spot node, of which no catalogue has the spot price: the factor of its family or the base factor
 	// holds.
 	NodePrice_SPOT_FACTOR_OF_CATALOGUE NodePrice_Remark = 6
-	// As above: the model's spot_factor holds.
+	// A spot node, of which no catalogue has the spot price: the model's spot_factor holds.
 	NodePrice_SPOT_FACTOR_OF_MODEL NodePrice_Remark = 7
 	// The type of the GPUs or boot disk is not listed: base rate, or 0 for the disk.
 	NodePrice_GPU_TYPE_NOT_LISTED       NodePrice_Remark = 8
@@ -191,7 +191,7 @@ const (
 	NodePrice_REGION_NOT_LISTED NodePrice_Remark = 13
 	// A spot node, of which no catalogue has the spot price or a factor: an average share holds.
 	NodePrice_AVERAGE_SPOT_RATIO NodePrice_Remark = 14
-	// What a reserved node costs is not known: the on-demand price holds.
+	// A reserved node, whose cost is not known: the on-demand price holds.
 	NodePrice_RESERVED_AT_ON_DEMAND NodePrice_Remark = 15
 	// The licence of Windows is added to a price of Linux.
 	NodePrice_WINDOWS_LICENCE_ESTIMATED NodePrice_Remark = 16
@@ -515,9 +515,8 @@ type PriceCatalogue struct {
 	// the header. Either a table with the columns instance_type and on_demand_usd_per_hour, and if it likes
 	// spot_usd_per_hour and capacity_vcpu, and on_demand_usd_per_hour@REGION and spot_usd_per_hour@REGION for
 	// other regions (others are not read); or kind,key,usd_per_hour_or_factor: GCE list prices, which are also
-	// how GCE adds up disks and GPUs. Of the comments before the header, `# provider: aws`, `# region:
-	// us-east-1`,
-	// `# date: 2026-07` and `# os: linux` say what the prices are of. An error names the line.
+	// how GCE adds up disks and GPUs. The comments `# region: us-east-1`, `# date: 2026-07` and `# os: linux`
+	// before the header say what the prices are of. An error names the line.
 	Csv           []byte `protobuf:"bytes,2,opt,name=csv,proto3" json:"csv,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -723,7 +722,7 @@ type NodePrice struct {
 	// The region of the price, and the date of the list; empty: the list names none.
 	Region string `protobuf:"bytes,8,opt,name=region,proto3" json:"region,omitempty"`
 	Date   string `protobuf:"bytes,9,opt,name=date,proto3" json:"date,omitempty"`
-	// What the amount is.
+	// The kind of the amount.
 	Basis NodePrice_Basis `protobuf:"varint,10,opt,name=basis,proto3,enum=loadline.v1.NodePrice_Basis" json:"basis,omitempty"`
 	// The share of the on-demand price that was taken; 0: the price is no share.
 	SpotRatio     float64 `protobuf:"fixed64,11,opt,name=spot_ratio,json=spotRatio,proto3" json:"spot_ratio,omitempty"`
@@ -838,7 +837,7 @@ func (x *NodePrice) GetSpotRatio() float64 {
 	return 0
 }
 
-// How much of a sum of prices comes from where. US dollars per hour.
+// The parts of a sum of prices, by their sources. US dollars per hour.
 type PriceSources struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Stated for groups or nodes, in a file of groups or an annotation.

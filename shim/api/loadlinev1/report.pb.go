@@ -821,7 +821,7 @@ type AutoscalerStatus struct {
 	ClusterWide *ClusterWideStatus `protobuf:"bytes,7,opt,name=cluster_wide,json=clusterWide,proto3" json:"cluster_wide,omitempty"`
 	// Each node group; none where there is no plan.
 	NodeGroups []*NodeGroupStatus `protobuf:"bytes,8,rep,name=node_groups,json=nodeGroups,proto3" json:"node_groups,omitempty"`
-	// Where the prices of nodes come from.
+	// The sources of the prices of nodes.
 	Prices        *PriceSources `protobuf:"bytes,9,opt,name=prices,proto3" json:"prices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1737,7 +1737,7 @@ type BillStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Now.
 	Now float64 `protobuf:"fixed64,1,opt,name=now,proto3" json:"now,omitempty"`
-	// What nothing costs less than; unset: more than a tenth of what the nodes cost is an estimate.
+	// The lower bound of the cost; unset: more than a tenth of what the nodes cost is an estimate.
 	Bound *float64 `protobuf:"fixed64,2,opt,name=bound,proto3,oneof" json:"bound,omitempty"`
 	// What moves reach.
 	Reachable float64 `protobuf:"fixed64,3,opt,name=reachable,proto3" json:"reachable,omitempty"`

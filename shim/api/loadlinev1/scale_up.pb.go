@@ -896,7 +896,7 @@ type RankOptionsResponse struct {
 	LeftOut []*LeftOut `protobuf:"bytes,6,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
 	LeftOutTotal int64 `protobuf:"varint,7,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
-	// Where the prices of the nodes of all options come from.
+	// The sources of the prices of the nodes of all options.
 	PriceSources  *PriceSources `protobuf:"bytes,8,opt,name=price_sources,json=priceSources,proto3" json:"price_sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -492,7 +492,7 @@ type ScalableGroup struct {
 	NodeUsdPerHour *float64 `protobuf:"fixed64,5,opt,name=node_usd_per_hour,json=nodeUsdPerHour,proto3,oneof" json:"node_usd_per_hour,omitempty"`
 	InstanceType   string   `protobuf:"bytes,6,opt,name=instance_type,json=instanceType,proto3" json:"instance_type,omitempty"`
 	Spot           *bool    `protobuf:"varint,7,opt,name=spot,proto3,oneof" json:"spot,omitempty"`
-	// What the cloud provider says that one node costs; see NodePrice.Source.
+	// The price of one node as the cloud provider says it; see NodePrice.Source.
 	ProviderUsdPerHour *float64 `protobuf:"fixed64,8,opt,name=provider_usd_per_hour,json=providerUsdPerHour,proto3,oneof" json:"provider_usd_per_hour,omitempty"`
 	// Slots of its nodes, each of them occupied. Read with template_is_node. PlanLoop and PlanConsolidation
 	// know them from elsewhere, and leave it unset.
