@@ -57,8 +57,14 @@ absl::StatusOr<double> ParsePrice(absl::string_view text) {
   return value;
 }
 
-// Answers name what a price is of: what is not printable ASCII would make one that nobody can read.
+// Answers have these names once per price: what is not printable ASCII or very long would make answers that
+// nobody can read. Values of labels have at most 63 characters.
 absl::Status CheckKey(absl::string_view key) {
+  constexpr size_t kMostCharacters = 253;
+  if (key.size() > kMostCharacters) {
+    return Refused(absl::StrCat(Shown(key), "... is not a name: has ", key.size(), " characters, at most ",
+                                kMostCharacters, " are allowed"));
+  }
   if (std::all_of(key.begin(), key.end(),
                   [](char c) { return absl::ascii_isprint(static_cast<unsigned char>(c)); }))
     return absl::OkStatus();
@@ -280,10 +286,8 @@ absl::Status ReadAbout(absl::string_view comment, PriceCatalogue* catalogue) {
   if (colon == absl::string_view::npos) return absl::OkStatus();
   const absl::string_view key = absl::StripAsciiWhitespace(comment.substr(0, colon));
   const absl::string_view value = absl::StripAsciiWhitespace(comment.substr(colon + 1));
-  const std::pair<absl::string_view, std::string*> known[] = {{"provider", &catalogue->provider},
-                                                              {"region", &catalogue->region},
-                                                              {"date", &catalogue->date},
-                                                              {"os", &catalogue->os}};
+  const std::pair<absl::string_view, std::string*> known[] = {
+      {"region", &catalogue->region}, {"date", &catalogue->date}, {"os", &catalogue->os}};
   for (const auto& [name, to] : known) {
     if (key != name) continue;
     if (absl::Status status = CheckKey(value); !status.ok()) return status;
