@@ -10,8 +10,9 @@
 
 namespace loadline {
 
-// Returns what ParsePriceCatalogue() does, which it calls where none of the lists that came last, of 2 MiB in
-// all, has the same name and content. Cost: O(bytes), by a comparison where the list is known. Any thread.
+// Returns what ParsePriceCatalogue() does. The lists that were asked for last are kept, with about 16 MiB of
+// memory in all, and not read again as long as name and content are the same. Cost: O(bytes), by a comparison
+// where the list is known. Any thread.
 absl::StatusOr<std::shared_ptr<const PriceCatalogue>> CachedPriceCatalogue(absl::string_view name,
                                                                            absl::string_view csv);
 
