@@ -1,18 +1,22 @@
 #include "plugin/report/price_sources.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "core/base/amount.h"
+#include "plugin/convert/text.h"
 #include "plugin/report/words.h"
 
 namespace loadline {
 namespace {
 
-// How many instance types, groups and regions a sentence names.
+// How many lists, instance types, groups, regions and shares a sentence names.
 constexpr size_t kMostNamed = 5;
 
 std::string Usd(double amount) { return absl::StrFormat("%.3f", amount); }
@@ -22,6 +26,12 @@ std::string CountedNodes(int64_t nodes, absl::string_view one, absl::string_view
   return absl::StrCat(Counted(nodes, "node"), " ", nodes == 1 ? one : more);
 }
 
+// A part of a sentence, and what the nodes that it is about cost.
+struct Part {
+  std::string text;
+  double usd;
+};
+
 std::string Named(std::vector<std::string> names) {
   if (names.size() <= kMostNamed) return absl::StrJoin(names, ", ");
   const size_t more = names.size() - kMostNamed;
@@ -29,21 +39,31 @@ std::string Named(std::vector<std::string> names) {
   return absl::StrCat(absl::StrJoin(names, ", "), " and ", more, " more");
 }
 
+// Returns all parts in their order, or of many the first ones by cost.
+std::string Costliest(std::vector<Part> parts) {
+  if (parts.size() > kMostNamed) {
+    std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.usd > b.usd; });
+  }
+  std::vector<std::string> texts;
+  for (Part& part : parts) texts.push_back(std::move(part.text));
+  return Named(std::move(texts));
+}
+
 void TellEstimates(const PriceTally& tally, v1::PriceSources* sources) {
   const double estimate = tally.Of(PriceBasis::kEstimate);
   if (estimate <= 0) return;
-  std::vector<std::string> types;
+  std::vector<Part> types;
   PricedNodes nameless;
   for (const auto& [type, nodes] : tally.estimated()) {
     if (type.empty()) {
       nameless = nodes;
     } else {
-      types.push_back(type);
+      types.push_back({Printable(type), nodes.usd});
     }
   }
   std::vector<std::string> why;
   if (!types.empty()) {
-    why.push_back(absl::StrCat("no list has ", Named(std::move(types))));
+    why.push_back(absl::StrCat("no list has ", Costliest(std::move(types))));
   }
   if (nameless.nodes > 0) why.push_back(CountedNodes(nameless.nodes, "names", "name") + " no instance type");
   std::string text = absl::StrCat(Usd(estimate), " of ", Usd(tally.Total()),
@@ -56,7 +76,7 @@ void TellEstimates(const PriceTally& tally, v1::PriceSources* sources) {
 }
 
 void TellLists(const PriceTally& tally, v1::PriceSources* sources) {
-  std::vector<std::string> lists;
+  std::vector<Part> lists;
   for (const auto& [list, nodes] : tally.lists()) {
     std::string text = list.name;
     std::vector<std::string> about;
@@ -64,27 +84,34 @@ void TellLists(const PriceTally& tally, v1::PriceSources* sources) {
       if (!part.empty()) about.push_back(part);
     }
     if (!about.empty()) absl::StrAppend(&text, " (", absl::StrJoin(about, ", "), ")");
-    lists.push_back(absl::StrCat(text, " for ", Usd(nodes.usd), " USD/h"));
+    lists.push_back({absl::StrCat(text, " for ", Usd(nodes.usd), " USD/h"), nodes.usd});
   }
   if (!lists.empty()) {
-    sources->add_notes(absl::StrCat("Price lists, without discounts: ", absl::StrJoin(lists, ", "), "."));
+    sources->add_notes(absl::StrCat("Price lists, without discounts: ", Costliest(std::move(lists)), "."));
   }
 }
 
 void TellRatios(const PriceTally& tally, v1::PriceSources* sources) {
+  const bool several = tally.spot_ratios().size() > 1;
+  PricedNodes all;
+  std::vector<Part> shares;
   for (const auto& [ratio, nodes] : tally.spot_ratios()) {
-    sources->add_notes(
-        absl::StrFormat("%s USD/h for %s is %g of the on-demand price, as no list has the spot price: it may "
-                        "be far from that "
-                        "of today, and --spot-factor sets another share.",
-                        Usd(nodes.usd), Counted(nodes.nodes, "spot node"), ratio));
+    all.nodes = SaturatingAdd(all.nodes, nodes.nodes);
+    all.usd += nodes.usd;
+    const std::string amount = several ? absl::StrCat(" (", Usd(nodes.usd), " USD/h)") : "";
+    shares.push_back({absl::StrFormat("%g%s", ratio, amount), nodes.usd});
   }
+  if (shares.empty()) return;
+  sources->add_notes(absl::StrFormat(
+      "%s USD/h for %s is %s of the on-demand price, as no list has the spot price: it may be "
+      "far from that of today, and --spot-factor sets another share.",
+      Usd(all.usd), Counted(all.nodes, "spot node"), Costliest(std::move(shares))));
 }
 
 void TellRegions(const PriceTally& tally, v1::PriceSources* sources) {
   std::vector<std::string> texts;
   for (const auto& [wanted, taken] : tally.other_regions())
-    texts.push_back(absl::StrCat(taken, " for ", wanted));
+    texts.push_back(absl::StrCat(taken, " for ", Printable(wanted)));
   if (texts.empty()) return;
   sources->add_notes(
       absl::StrCat("No price list has all regions of the nodes; prices of another region are taken: ",
@@ -104,7 +131,7 @@ void TellUnknown(const PriceTally& tally, v1::PriceSources* sources) {
   }
   std::vector<std::string> groups;
   for (const auto& [group, usd] : tally.too_low())
-    groups.push_back(absl::StrFormat("%s (%g USD/h)", group, usd));
+    groups.push_back(absl::StrFormat("%s (%g USD/h)", Printable(group), usd));
   if (!groups.empty()) {
     sources->add_warnings(
         absl::StrCat("The cloud provider says less than a third of what the hardware costs, and is "

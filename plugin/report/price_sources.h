@@ -1,4 +1,4 @@
-// How much of a sum of prices comes from where, and what to say of that.
+// The parts of a sum of prices by their sources, with sentences about them.
 #ifndef LOADLINE_PLUGIN_REPORT_PRICE_SOURCES_H_
 #define LOADLINE_PLUGIN_REPORT_PRICE_SOURCES_H_
 
@@ -8,6 +8,7 @@
 namespace loadline {
 
 // Returns the sums, and in sentences which lists, regions and ratios they rest on, and what is not known.
+// There are at most seven sentences, each of which names at most five things.
 v1::PriceSources PriceSourcesOf(const PriceTally& tally);
 
 }  // namespace loadline

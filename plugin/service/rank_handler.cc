@@ -92,6 +92,7 @@ absl::Status EncodeOrder(const RankQuestion& question, v1::RankOptionsResponse* 
     bytes += message->ByteSizeLong() + kEntryOverhead;
   }
   *response->mutable_price_sources() = PriceSourcesOf(tally);
+  bytes += response->price_sources().ByteSizeLong();
   // What is left is small and bounded.
   constexpr size_t kRest = 4096;
   if (bytes + kRest <= kMaxMessageBytes) return absl::OkStatus();

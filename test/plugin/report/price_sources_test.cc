@@ -1,0 +1,79 @@
+#include "plugin/report/price_sources.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+NodePrice PriceOf(PriceSource source, PriceBasis basis, double usd) {
+  NodePrice price;
+  price.source = source;
+  price.basis = basis;
+  price.price = usd;
+  price.estimated = basis == PriceBasis::kEstimate ? usd : 0;
+  return price;
+}
+
+NodePrice Estimate(double usd) { return PriceOf(PriceSource::kBaseRates, PriceBasis::kEstimate, usd); }
+
+TEST(PriceSources, OfManyInstanceTypesTheCostliestAreNamed) {
+  PriceTally tally;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string type = absl::StrCat("type-", i);
+    tally.Add(absl::StrCat("group-", i), {.instance_type = type}, Estimate(1), 1);
+  }
+  tally.Add("z", {.instance_type = "z-dear"}, Estimate(2), 3);
+  EXPECT_THAT(PriceSourcesOf(tally).notes(),
+              ElementsAre(HasSubstr("no list has z-dear, type-0, type-1, type-10, type-100 and 9996 more.")));
+}
+
+TEST(PriceSources, FewInstanceTypesKeepTheOrderOfTheirNames) {
+  PriceTally tally;
+  tally.Add("a", {.instance_type = "a"}, Estimate(1), 1);
+  tally.Add("b", {.instance_type = "b"}, Estimate(2), 1);
+  EXPECT_THAT(PriceSourcesOf(tally).notes(), ElementsAre(HasSubstr("no list has a, b. ")));
+}
+
+TEST(PriceSources, ALongNameIsCutAndPrintable) {
+  PriceTally tally;
+  tally.Add("a", {.instance_type = std::string(1 << 20, 'a') + "\n"}, Estimate(1), 1);
+  tally.Add("b", {.instance_type = "b\x1b[31m"}, Estimate(1), 1);
+  const v1::PriceSources sources = PriceSourcesOf(tally);
+  ASSERT_EQ(sources.notes_size(), 1);
+  EXPECT_LT(sources.notes(0).size(), 1'000u);
+  EXPECT_THAT(sources.notes(0), AllOf(HasSubstr("b?[31m"), Not(HasSubstr("\x1b"))));
+}
+
+TEST(PriceSources, ManyListsAndSharesAreOneSentenceEach) {
+  PriceTally tally;
+  for (int i = 1; i <= 7; ++i) {
+    NodePrice price = PriceOf(PriceSource::kInstanceType, PriceBasis::kSpotRatio, i);
+    price.catalogue = "list.csv";
+    price.region = absl::StrCat("r", i);
+    price.spot_ratio = 0.125 * i;
+    tally.Add(absl::StrCat("g", i), {.region = price.region}, price, 1);
+  }
+  EXPECT_THAT(
+      PriceSourcesOf(tally).notes(),
+      ElementsAre(
+          "Price lists, without discounts: list.csv (r7) for 7.000 USD/h, list.csv (r6) for 6.000 USD/h, "
+          "list.csv (r5) for 5.000 USD/h, list.csv (r4) for 4.000 USD/h, list.csv (r3) for 3.000 USD/h "
+          "and 2 more.",
+          StartsWith("28.000 USD/h for 7 spot nodes is 0.875 (7.000 USD/h), 0.75 (6.000 USD/h), 0.625 "
+                     "(5.000 USD/h), 0.5 (4.000 USD/h), 0.375 (3.000 USD/h) and 2 more of the on-demand "
+                     "price, as no list has the spot price")));
+}
+
+}  // namespace
+}  // namespace loadline
