@@ -50,7 +50,7 @@ struct LoopGroup {
   std::vector<std::string> model_zones;
   // What one node costs; nullopt: not known, and the group grows by a ranking only.
   std::optional<double> usd_per_hour;
-  // Where that comes from, and what else a ranking reads of the node.
+  // The price with its sources, and what else a ranking reads of the node.
   NodePrice price;
   PricedNode priced;
   bool has_gpu = false;

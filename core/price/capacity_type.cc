@@ -37,7 +37,6 @@ constexpr KnownLabel kLabels[] = {
     {"scheduling.cast.ai/spot", Reading::kFlag},
     {"node-role.kubernetes.io/spot-worker", Reading::kFlag},
     {"node-role.kubernetes.io/spot", Reading::kFlag},
-    {"node-role.kubernetes.io/on-demand-worker", Reading::kWord},
     {"node.kubernetes.io/lifecycle", Reading::kWord},
     {"kubernetes.io/lifecycle", Reading::kWord},
     {"node.kubernetes.io/capacity-type", Reading::kWord},

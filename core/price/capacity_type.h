@@ -1,4 +1,4 @@
-// How the capacity of a node is bought, by its labels: the one list of spot labels.
+// The way in which the capacity of a node is bought, by its labels: the one list of spot labels.
 #ifndef LOADLINE_CORE_PRICE_CAPACITY_TYPE_H_
 #define LOADLINE_CORE_PRICE_CAPACITY_TYPE_H_
 

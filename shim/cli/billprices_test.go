@@ -40,7 +40,7 @@ const (
 	base4 = 4*0.033174 + 16*0.004446
 )
 
-// What a node costs by its labels, which basis that has, and what is said of it.
+// The price of a node follows from its labels, and the answer names its basis.
 func TestBillSaysWherePricesComeFrom(t *testing.T) {
 	const disk = 100 * 0.1 / 720
 	for _, c := range []struct {
@@ -51,7 +51,8 @@ func TestBillSaysWherePricesComeFrom(t *testing.T) {
 		of     func(priceSources) float64
 		says   string
 	}{
-		{"list", []string{m5, east}, nil, 0.192, func(p priceSources) float64 { return p.List }, "aws-us-east-1.csv (us-east-1, 2026-07)"},
+		{"list", []string{m5, east}, nil, 0.192, func(p priceSources) float64 { return p.List },
+			"aws-us-east-1.csv (us-east-1, 2026-07)"},
 		{"region", []string{m5, "topology.kubernetes.io/region=eu-central-1"}, nil, 0.192,
 			func(p priceSources) float64 { return p.List }, "us-east-1 for eu-central-1"},
 		{"spot", []string{m5, "karpenter.sh/capacity-type=spot"}, nil, 0.192 * 0.4,

@@ -16,7 +16,7 @@ type planAnswer struct {
 	Growth  []planGrowth `json:"growth"`
 	// GrowthCutShortBy is what was used up before all was looked at: work, time or memory.
 	GrowthCutShortBy string `json:"growthCutShortBy,omitempty"`
-	// Prices says how much of what the nodes that are there cost comes from where.
+	// Prices are the parts of what the existing nodes cost, by the sources of the prices.
 	Prices priceSources `json:"prices"`
 	// Ranking holds the options to grow a group for pods, best first, where they were ranked.
 	Ranking []planOption `json:"ranking,omitempty"`

@@ -6,7 +6,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-// priceSources says how much of a sum of prices comes from where. Amounts are US dollars per hour.
+// priceSources are the parts of a sum of prices, by their sources. Amounts are US dollars per hour.
 type priceSources struct {
 	Given     float64  `json:"given"`
 	Provider  float64  `json:"provider"`

@@ -22,7 +22,7 @@ type rankAnswer struct {
 	// ClusterNodes and PreferredNode are what unfitness goes by; null: not known, and unfitness is 1.
 	ClusterNodes  *int32         `json:"clusterNodes"`
 	PreferredNode *preferredNode `json:"preferredNode"`
-	// Prices says how much of what the nodes of all options cost comes from where.
+	// Prices are the parts of what the nodes of all options cost, by the sources of the prices.
 	Prices priceSources `json:"prices"`
 	// CutShortBy is what was used up before all options were worked out: work, time or memory.
 	CutShortBy string `json:"cutShortBy,omitempty"`
