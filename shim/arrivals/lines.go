@@ -98,7 +98,7 @@ func NodesAbove(ctx context.Context, conn grpc.ClientConnInterface, viewName str
 }
 
 // kindsOf returns a group for each kind of node, those that differ in name only together. The engine prices them by
-// their size where nodes do not say what they cost, so that large nodes are not bought for few pods.
+// their size where no label states a price, so that large nodes are not bought for few pods.
 func kindsOf(nodes []*v1.Node) (groups []*loadlinev1.ScalableGroup) {
 	known := map[string]bool{}
 	sorted := slices.SortedFunc(slices.Values(nodes), func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })

@@ -70,7 +70,8 @@ func TestBillSaysWherePricesComeFrom(t *testing.T) {
 			"azure.csv (westeurope, 2026-06-18)"},
 		{"unlisted", []string{"node.kubernetes.io/instance-type=cpx41"}, nil, base4 + disk,
 			func(p priceSources) float64 { return p.Estimate }, "no list has cpx41"},
-		{"no type", nil, nil, base4 + disk, func(p priceSources) float64 { return p.Estimate }, "1 node names no instance type"},
+		{"no type", nil, nil, base4 + disk, func(p priceSources) float64 { return p.Estimate },
+			"1 node names no instance type"},
 		{"reserved", []string{m5, "karpenter.sh/capacity-type=reserved"}, nil, 0.192,
 			func(p priceSources) float64 { return p.Estimate }, "1 node is reserved"},
 		{"Windows", []string{m5, "kubernetes.io/os=windows"}, nil, 0.376,
@@ -101,7 +102,8 @@ func TestBillNamesNoBoundOfEstimates(t *testing.T) {
 		t.Errorf("bound %v:\n%s", bill.Bound, table)
 	}
 	bill, table = billOf(t, nil, listed(9)...) // 1.728 and 0.218
-	if bill.Bound != nil || bill.Gap != nil || strings.Contains(table, "costs less") || !strings.Contains(table, "--prices") {
+	if bill.Bound != nil || bill.Gap != nil || strings.Contains(table, "costs less") ||
+		!strings.Contains(table, "--prices") {
 		t.Errorf("bound %v:\n%s", bill.Bound, table)
 	}
 	out, _, _ := run(t, "loadline", `{"apiVersion":"v1","kind":"List","items":[`+strings.Join(listed(1), ",")+`]}`,

@@ -14,7 +14,8 @@ import (
 const startingPod = `
 apiVersion: v1
 kind: Pod
-metadata: {name: a, namespace: default, uid: u1, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r1, controller: true}]}
+metadata: {name: a, namespace: default, uid: u1,
+  ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: r, uid: r1, controller: true}]}
 spec: {containers: [{name: c, image: x, resources: {requests: {cpu: 4, memory: 4Gi, %[1]s}, limits: {%[1]s}}}]}
 status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable}]}
 `
