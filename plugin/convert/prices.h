@@ -43,6 +43,17 @@ struct DecodedTemplate {
 // kInvalidArgument  the text continues what the node is about
 absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, ResourceReader* resources);
 
+// Sets what an option or a group states over its template. A spot node is not a reserved one, whatever labels
+// say.
+template <typename Message>
+void ReadStated(const Message& message, PricedNode* node) {
+  if (message.has_node_usd_per_hour()) node->given = message.node_usd_per_hour();
+  if (!message.instance_type().empty()) node->instance_type = message.instance_type();
+  if (!message.has_spot()) return;
+  node->spot = message.spot();
+  if (node->spot) node->reserved = false;
+}
+
 // Returns what a new node of a derived group is for prices: labels and stated price are read as above.
 DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names);
 

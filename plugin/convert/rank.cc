@@ -140,9 +140,7 @@ absl::StatusOr<OfferedOption> DecodeOption(const v1::ExpansionOption& message, i
     offered.offer = std::move(decoded->offer);
   }
   option.node.has_template = !message.template_node().empty();
-  if (message.has_node_usd_per_hour()) option.node.given = message.node_usd_per_hour();
-  if (!message.instance_type().empty()) option.node.instance_type = message.instance_type();
-  if (message.has_spot()) option.node.spot = message.spot();
+  ReadStated(message, &option.node);
   if (absl::Status status = DecodeRuns(message, pods, &option); !status.ok()) return status;
   return offered;
 }

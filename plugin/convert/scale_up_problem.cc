@@ -167,10 +167,8 @@ absl::StatusOr<DecodedGroup> DecodeGroup(const v1::ScalableGroup& message,
     left_out->Add(kNodeGroupKind, "", message.node_group(), ReasonOf(read));
     return group;
   }
-  if (message.has_node_usd_per_hour()) group.priced.given = message.node_usd_per_hour();
+  ReadStated(message, &group.priced);
   if (message.has_provider_usd_per_hour()) group.priced.provider = message.provider_usd_per_hour();
-  if (!message.instance_type().empty()) group.priced.instance_type = message.instance_type();
-  if (message.has_spot()) group.priced.spot = message.spot();
   return group;
 }
 

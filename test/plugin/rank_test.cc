@@ -257,6 +257,17 @@ TEST_F(RankTest, ReadsNodesAsCloudsMarkThem) {
                    0.38 + 2 * 375 * 0.0001 + 50 * 0.0002 + 2 * 0.35);
 }
 
+TEST_F(RankTest, AStatedSpotNodeIsNotReserved) {
+  AddCatalogue("aws.csv", "instance_type,on_demand_usd_per_hour\nx,0.5\n");
+  Add("a", Template({{"cpu", "2"}},
+                    {{"node.kubernetes.io/instance-type", "x"}, {"karpenter.sh/capacity-type", "reserved"}}));
+  EXPECT_EQ(MustAsk().options(0).node_price().basis(), v1::NodePrice::ESTIMATE);
+  request_.mutable_options(0)->set_spot(true);
+  const v1::NodePrice price = MustAsk().options(0).node_price();
+  EXPECT_EQ(price.basis(), v1::NodePrice::SPOT_RATIO);
+  EXPECT_DOUBLE_EQ(price.usd_per_hour(), 0.5 * 0.4);
+}
+
 TEST_F(RankTest, SpotLabelsOfOtherClouds) {
   for (const auto& [key, value] : Pairs{{"eks.amazonaws.com/capacityType", "SPOT"},
                                         {"karpenter.sh/capacity-type", "spot"},
