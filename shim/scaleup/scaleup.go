@@ -5,7 +5,6 @@ package scaleup
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,7 +94,7 @@ func (g *Gatherer) group(i int) (*loadlinev1.ScalableGroup, error) {
 		out.TemplateNode, err = Complete(spec.Template, g.groups[i].Name()).Marshal()
 	case g.members[i].model != nil:
 		out.TemplateIsNode = true
-		out.TemplateNode, err = LikeNew(g.members[i].model).Marshal()
+		out.TemplateNode, err = TemplateFromNode(g.members[i].model).Marshal()
 	}
 	return out, err
 }
@@ -128,30 +127,14 @@ func Complete(template *v1.Node, group string) *v1.Node {
 	return node
 }
 
-// LikeNew returns what is told of a node that stands for its group.
-func LikeNew(node *v1.Node) *v1.Node {
+// TemplateFromNode returns the part of a node that a template has. The engine drops the taints that no new node has.
+func TemplateFromNode(node *v1.Node) *v1.Node {
 	out := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations}}
+	out.Spec.Taints = node.Spec.Taints
 	out.Status.Capacity, out.Status.Allocatable = node.Status.Capacity, node.Status.Allocatable
 	out.Status.DeclaredFeatures = node.Status.DeclaredFeatures
-	for _, taint := range node.Spec.Taints {
-		if !strings.HasPrefix(taint.Key, "node.kubernetes.io/") && !slices.Contains(passingTaints, taint.Key) &&
-			!IsStartupTaint(taint.Key) {
-			out.Spec.Taints = append(out.Spec.Taints, taint)
-		}
-	}
 	return out
 }
-
-// IsStartupTaint says whether a taint goes when a node has started, under the names that Cluster Autoscaler knows.
-func IsStartupTaint(key string) bool {
-	return strings.HasPrefix(key, "startup-taint.cluster-autoscaler.kubernetes.io/") ||
-		strings.HasPrefix(key, "ignore-taint.cluster-autoscaler.kubernetes.io/") ||
-		key == "node.cloudprovider.kubernetes.io/uninitialized"
-}
-
-// passingTaints are those that autoscalers put on nodes that are to go.
-var passingTaints = []string{"ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler",
-	"atlassian.com/escalator"}
 
 // Options returns the options that estimates come to, to be ranked. Groups that need no node are options as well, so
 // that the ranking says what became of them.

@@ -218,7 +218,7 @@ func TestGroups(t *testing.T) {
 		current, max int32
 		cpu          string // of the template
 		taints       int
-	}{{4, 9, "8", 0}, {4, 5, "4", 1}, {0, 2, "", 0}, {1, 2, "3", 0}}
+	}{{4, 9, "8", 0}, {4, 5, "4", 3}, {0, 2, "", 0}, {1, 2, "3", 0}}
 	for i, w := range want {
 		group := problem.GetGroups()[i]
 		if group.GetCurrentNodes() != w.current || group.GetMaxNodes() != w.max {

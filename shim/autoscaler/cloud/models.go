@@ -84,7 +84,7 @@ func (m *Models) Fill(ctx context.Context, groups []Group, byID map[string]*v1.N
 		case k.template.answer != nil:
 			g.Model = Model{Node: withNotesOf(scaleup.Complete(k.template.answer, g.ID), example), ByCloud: true}
 		case example != nil:
-			g.Model.Node = scaleup.LikeNew(example)
+			g.Model.Node = scaleup.TemplateFromNode(example)
 		default:
 			continue
 		}

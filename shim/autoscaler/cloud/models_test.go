@@ -83,7 +83,7 @@ func TestModelOfNewNodes(t *testing.T) {
 		node := g[0].Model.Node
 		if node == nil || node.Labels["from"] != c.want || node.Spec.ProviderID != "" {
 			t.Errorf("%s: %v, want %s", name, node, c.want)
-		} else if c.want != "cloud" && (len(node.Spec.Taints) != 1 || node.Spec.Taints[0].Key != "dedicated") {
+		} else if c.want != "cloud" && len(node.Spec.Taints) != 3 {
 			t.Errorf("%s: taints %v", name, node.Spec.Taints)
 		}
 		got, byCloud := node.Annotations["loadline.dev/note"], g[0].Model.ByCloud
