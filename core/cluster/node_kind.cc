@@ -35,7 +35,7 @@ bool SaysVirtual(absl::string_view key, absl::string_view value) {
   if (key == "type" || key == "liqo.io/type") return value == "virtual-kubelet" || value == "virtual-node";
   // Other values of it, "auto" and "hybrid", are machines.
   if (key == "eks.amazonaws.com/compute-type") return value == "fargate";
-  if (key == "node.kubernetes.io/instance-type" || key == "beta.kubernetes.io/instance-type") {
+  if (IsInstanceTypeLabel(key)) {
     return value == "eklet" || value == "virtual-kubelet" || value == "virtual-node";
   }
   // Nodes of a virtual cluster stand for those of the cluster that it runs in.

@@ -11,12 +11,10 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
+#include "core/cluster/platform_labels.h"
 
 namespace loadline {
 namespace {
-
-constexpr absl::string_view kZoneKeys[] = {"topology.kubernetes.io/zone",
-                                           "failure-domain.beta.kubernetes.io/zone"};
 
 // Nodes of one shape.
 struct Alike {
@@ -109,16 +107,6 @@ ResourceAmounts CorrectedAmounts(const ResourceAmounts& stated, const ResourceAm
   return amounts;
 }
 
-// Returns whether the label is one of those by which a cloud spreads the nodes of a group.
-bool IsPlace(absl::string_view key) { return absl::EndsWith(key, "/zone") || absl::EndsWith(key, "/region"); }
-
-absl::string_view ZoneOf(const NodeShape& shape) {
-  for (const absl::string_view key : kZoneKeys) {
-    if (const std::string* const zone = shape.labels.Find(key); zone != nullptr) return *zone;
-  }
-  return "";
-}
-
 // Counts the nodes with a label of each value.
 class LabelCounts {
  public:
@@ -128,9 +116,9 @@ class LabelCounts {
     }
   }
 
-  // The labels that these nodes share, or have one of several values of. Of labels that name a place only
-  // those for which `places` says so.
-  void AddShared(bool places, Labels* labels) const {
+  // Adds the labels that these nodes share, with the most frequent value. `zones`: only those that name a
+  // zone or a region, or only the others.
+  void AddShared(bool zones, Labels* labels) const {
     struct OfKey {
       int64_t nodes = 0;
       int64_t most = 0;
@@ -145,7 +133,7 @@ class LabelCounts {
       of.value = label.second;
     }
     for (const auto& [key, of] : keys) {
-      if (IsPlace(key) != places || of.nodes <= all_ / 2) continue;
+      if (IsZoneLabel(key) != zones || of.nodes <= all_ / 2) continue;
       if (of.most > all_ / 2 || of.most > 1) labels->Set(key, of.value);
     }
   }
@@ -158,7 +146,7 @@ class LabelCounts {
 // Nodes of the zone that the next node is expected in, and the zones if there are several.
 std::vector<Alike> InNextZone(std::span<const Alike> alike, std::vector<std::string>* zones) {
   absl::btree_map<absl::string_view, int64_t> nodes;
-  for (const Alike& of : alike) nodes[ZoneOf(*of.shape)] += of.nodes;
+  for (const Alike& of : alike) nodes[ZoneOf(of.shape->labels)] += of.nodes;
   if (nodes.size() > 1) nodes.erase("");  // a controller has yet to label these
   const absl::string_view next = absl::c_min_element(nodes, [](const auto& a, const auto& b) {
                                    return std::tie(a.second, a.first) < std::tie(b.second, b.first);
@@ -168,7 +156,7 @@ std::vector<Alike> InNextZone(std::span<const Alike> alike, std::vector<std::str
   }
   std::vector<Alike> there;
   absl::c_copy_if(alike, std::back_inserter(there),
-                  [&](const Alike& of) { return ZoneOf(*of.shape) == next; });
+                  [&](const Alike& of) { return ZoneOf(of.shape->labels) == next; });
   return there;
 }
 
@@ -246,8 +234,8 @@ NodeModel FromNodes(const ClusterState& cluster, std::span<const Slot> nodes, st
   NodeModel model;
   model.source = nodes.size() == 1 ? ModelSource::kSingle : ModelSource::kShared;
   NodeShape& shape = model.shape;
-  LabelCounts(alike).AddShared(/*places=*/false, &shape.labels);
-  LabelCounts(InNextZone(alike, &model.zones)).AddShared(/*places=*/true, &shape.labels);
+  LabelCounts(alike).AddShared(/*zones=*/false, &shape.labels);
+  LabelCounts(InNextZone(alike, &model.zones)).AddShared(/*zones=*/true, &shape.labels);
   if (nodes.size() == 1) DropLabelsOf(cluster.name(nodes.front()), &shape.labels);
   shape.allocatable = SharedAmounts(alike, cluster.resource_names());
   shape.taints = SharedTaints(alike, names);

@@ -15,8 +15,8 @@
 namespace loadline {
 
 enum class ModelSource {
-  kStated,  // the cloud says it, or a file
-  kShared,  // what most of its nodes share
+  kStated,  // the template of the cloud, or of a file
+  kShared,  // the properties that most of its nodes share
   kSingle,  // its only node
 };
 // Returns "template", "shared by most nodes" or "one node".
@@ -64,9 +64,10 @@ struct GroupNodes {
 // what more than half offer at least are passed over, as limited by hand. Of devices, which come in whole
 // numbers, it is what more than half offer at least.
 //
-// The zone, and what else is named "zone" or "region", is one of several values where nodes are in several
-// zones. A cloud evens them out: the next node is expected in the zone with the fewest nodes, the first by
-// name among equals. A pod that selects another zone gets no node of this group until it is that one's turn.
+// Labels that name a zone or a region, see IsZoneLabel(), have one of several values where nodes are in
+// several zones. A cloud evens them out: the next node is expected in the zone with the fewest nodes, the
+// first by name among equals. A pod that selects another zone gets no node of this group until it is that
+// one's turn.
 //
 // The CSINode is that of most nodes, whether or not there is a template, which never says anything about it.
 //

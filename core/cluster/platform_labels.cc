@@ -1,7 +1,8 @@
 #include "core/cluster/platform_labels.h"
 
 #include <algorithm>
-#include <initializer_list>
+#include <iterator>
+#include <span>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -12,7 +13,7 @@
 namespace loadline {
 namespace {
 
-// The first label that a node has counts: names before numbers, and what divides more finely first.
+// The first label that a node has counts: names come before numbers, and finer divisions before coarser ones.
 constexpr absl::string_view kPoolLabels[] = {
     "karpenter.sh/nodepool",
     "karpenter.sh/provisioner-name",
@@ -59,10 +60,13 @@ constexpr absl::string_view kPoolWords[] = {
     "machinesetname", "instancegroup", "machinedeployment", "pool",           "poolname",      "poolid",
 };
 
-// Beside the hostname, labels of pools and those of domains that begin with "topology.".
+// The names, after the slash, of labels for zones and regions: those of Kubernetes, of CSI drivers
+// ("topology.ebs.csi.aws.com/zone", "topology.csi.vmware.com/k8s-zone") and of AWS
+// ("topology.k8s.aws/zone-id").
+constexpr absl::string_view kZoneWords[] = {"zone", "region", "zone-id", "k8s-zone", "k8s-region"};
+
+// Beside the hostname, labels of zones and pools, and those of domains that begin with "topology.".
 constexpr absl::string_view kPlaceLabels[] = {
-    "failure-domain.beta.kubernetes.io/zone",
-    "failure-domain.beta.kubernetes.io/region",
     "beta.kubernetes.io/fluentd-ds-ready",
     "alpha.eksctl.io/instance-id",
     "eks.amazonaws.com/sourceLaunchTemplateId",
@@ -70,16 +74,22 @@ constexpr absl::string_view kPlaceLabels[] = {
     "k8s.amazonaws.com/eniConfig",
     "csi.hetzner.cloud/location",
     "instance.hetzner.cloud/provided-by",
-    "failure-domain.kubernetes.io/zone",
-    "failure-domain.kubernetes.io/region",
     "oci.oraclecloud.com/fault-domain",
-    "ibm-cloud.kubernetes.io/zone",
     "ibm-cloud.kubernetes.io/worker-id",
     "ibm-cloud.kubernetes.io/external-ip",
     "ibm-cloud.kubernetes.io/internal-ip",
     "k8s.scaleway.com/node",
     "doks.digitalocean.com/node-id",
 };
+
+constexpr absl::string_view kInstanceTypeLabels[] = {"node.kubernetes.io/instance-type",
+                                                     "beta.kubernetes.io/instance-type"};
+constexpr absl::string_view kZoneLabels[] = {"topology.kubernetes.io/zone",
+                                             "failure-domain.beta.kubernetes.io/zone"};
+constexpr absl::string_view kRegionLabels[] = {"topology.kubernetes.io/region",
+                                               "failure-domain.beta.kubernetes.io/region"};
+constexpr absl::string_view kOperatingSystemLabels[] = {"kubernetes.io/os", "beta.kubernetes.io/os"};
+constexpr absl::string_view kArchitectureLabels[] = {"kubernetes.io/arch", "beta.kubernetes.io/arch"};
 
 constexpr absl::string_view kPlainRoles[] = {
     "worker", "node", "agent", "compute", "spot-worker", "spot", "on-demand-worker", "on-demand"};
@@ -103,8 +113,7 @@ bool EndsInPoolWord(absl::string_view key) {
   return Has(kPoolWords, absl::StrReplaceAll(absl::AsciiStrToLower(key), {{"-", ""}, {"_", ""}, {".", ""}}));
 }
 
-template <typename List = std::initializer_list<absl::string_view>>
-absl::string_view FirstOf(const Labels& labels, const List& keys) {
+absl::string_view FirstOf(const Labels& labels, std::span<const absl::string_view> keys) {
   for (const absl::string_view key : keys) {
     const std::string* const value = labels.Find(key);
     if (value != nullptr && !value->empty()) return *value;
@@ -122,25 +131,15 @@ absl::string_view PoolOf(const Labels& labels) {
   return "";
 }
 
-absl::string_view InstanceTypeOf(const Labels& labels) {
-  return FirstOf(labels, {"node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"});
-}
+absl::string_view InstanceTypeOf(const Labels& labels) { return FirstOf(labels, kInstanceTypeLabels); }
 
-absl::string_view ZoneOf(const Labels& labels) {
-  return FirstOf(labels, {"topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"});
-}
+absl::string_view ZoneOf(const Labels& labels) { return FirstOf(labels, kZoneLabels); }
 
-absl::string_view RegionOf(const Labels& labels) {
-  return FirstOf(labels, {"topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"});
-}
+absl::string_view RegionOf(const Labels& labels) { return FirstOf(labels, kRegionLabels); }
 
-absl::string_view OperatingSystemOf(const Labels& labels) {
-  return FirstOf(labels, {"kubernetes.io/os", "beta.kubernetes.io/os"});
-}
+absl::string_view OperatingSystemOf(const Labels& labels) { return FirstOf(labels, kOperatingSystemLabels); }
 
-absl::string_view ArchitectureOf(const Labels& labels) {
-  return FirstOf(labels, {"kubernetes.io/arch", "beta.kubernetes.io/arch"});
-}
+absl::string_view ArchitectureOf(const Labels& labels) { return FirstOf(labels, kArchitectureLabels); }
 
 absl::string_view CloudOf(const Labels& labels) {
   for (const auto& [prefix, cloud] : kCloudPrefixes) {
@@ -166,9 +165,16 @@ std::vector<absl::string_view> RolesOf(const Labels& labels) {
   return roles;
 }
 
-bool IsPlaceLabel(absl::string_view key) {
-  return key == kHostnameLabel || absl::StartsWith(key, "topology.") || Has(kPlaceLabels, key) ||
-         Has(kPoolLabels, key) || EndsInPoolWord(key);
+bool IsZoneLabel(absl::string_view key) {
+  const size_t slash = key.rfind('/');
+  return slash != absl::string_view::npos && Has(kZoneWords, key.substr(slash + 1));
 }
+
+bool IsPlaceLabel(absl::string_view key) {
+  return key == kHostnameLabel || absl::StartsWith(key, "topology.") || IsZoneLabel(key) ||
+         Has(kPlaceLabels, key) || Has(kPoolLabels, key) || EndsInPoolWord(key);
+}
+
+bool IsInstanceTypeLabel(absl::string_view key) { return Has(kInstanceTypeLabels, key); }
 
 }  // namespace loadline

@@ -41,9 +41,16 @@ absl::string_view CloudOfProviderId(absl::string_view provider_id);
 // "node", "agent", and how its capacity is bought.
 std::vector<absl::string_view> RolesOf(const Labels& labels);
 
-// Returns whether nodes that are the same in all else differ by the label: it says where a node is, of which
-// pool it is, or which machine it is.
+// Returns whether the label names a zone or a region, also under the key of a CSI driver. A cloud spreads the
+// nodes of one group over the values of such labels.
+bool IsZoneLabel(absl::string_view key);
+
+// Returns whether nodes that are the same in all else may differ by the label: it names a zone, a region, a
+// pool or a machine.
 bool IsPlaceLabel(absl::string_view key);
+
+// Returns whether the label names the type of a machine.
+bool IsInstanceTypeLabel(absl::string_view key);
 
 }  // namespace loadline
 

@@ -9,12 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/fingerprint.h"
+#include "core/cluster/platform_labels.h"
 
 namespace loadline {
 namespace {
-
-constexpr absl::string_view kInstanceTypes[] = {"node.kubernetes.io/instance-type",
-                                                "beta.kubernetes.io/instance-type"};
 
 // Rounded down to six binary digits.
 int64_t Band(int64_t memory) {
@@ -59,7 +57,7 @@ SlackClassKey ClassOf(const NodeShape& node, const SlackClassRules& rules) {
   for (const Label& label : node.labels) {
     if (!absl::c_binary_search(rules.label_keys, label.key)) continue;
     key.labels.Set(label.key, label.value);
-    const bool is_type = absl::c_linear_search(kInstanceTypes, label.key);
+    const bool is_type = IsInstanceTypeLabel(label.key);
     if (!is_type || absl::c_binary_search(rules.selected, label.key)) {
       key.needs.Set(label.key, label.value);
     }

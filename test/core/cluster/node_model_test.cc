@@ -100,12 +100,14 @@ TEST_F(NodeModelTest, TheNextNodeComesToTheZoneWithTheFewest) {
   const auto in = [&](const std::string& zone) {
     Add({.labels = {{kZone, zone},
                     {"topology.ebs.csi.aws.com/zone", zone},
+                    {"topology.k8s.aws/zone-id", "id-" + zone},
                     {"topology.kubernetes.io/region", "r"}}});
   };
   for (const char* const zone : {"a", "b", "c", "a", "b"}) in(zone);
   NodeModel model = Model();
   EXPECT_EQ(LabelOf(model, kZone), "c");
   EXPECT_EQ(LabelOf(model, "topology.ebs.csi.aws.com/zone"), "c");
+  EXPECT_EQ(LabelOf(model, "topology.k8s.aws/zone-id"), "id-c");
   EXPECT_EQ(LabelOf(model, "topology.kubernetes.io/region"), "r");
   EXPECT_THAT(model.zones, ElementsAre("a", "b", "c"));
   in("c");

@@ -47,6 +47,20 @@ TEST(PlatformLabelsTest, PlacesAreThoseOfTopologies) {
   }
 }
 
+TEST(PlatformLabelsTest, ZonesAreNamedByTheLastPartOfAKey) {
+  for (const char* key :
+       {"topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone", "topology.k8s.aws/zone-id",
+        "topology.csi.vmware.com/k8s-zone", "ibm-cloud.kubernetes.io/region", "disk.csi.example.com/zone"}) {
+    EXPECT_TRUE(IsZoneLabel(key)) << key;
+    EXPECT_TRUE(IsPlaceLabel(key)) << key;
+  }
+  // The last one is the name of a node.
+  for (const char* key : {"zone", "example.com/ozone", "example.com/zones", "topology.hostpath.csi/node"}) {
+    EXPECT_FALSE(IsZoneLabel(key)) << key;
+  }
+}
+
 TEST(PlatformLabelsTest, RolesThatSayNothingAreLeftAway) {
   const Labels labels({{"node-role.kubernetes.io/worker", ""},
                        {"node-role.kubernetes.io/infra", ""},
@@ -63,6 +77,8 @@ TEST(PlatformLabelsTest, OldKeysCountWhereTheNewOneIsMissing) {
                        {"kubernetes.io/os", "windows"},
                        {"beta.kubernetes.io/os", "linux"}});
   EXPECT_EQ(InstanceTypeOf(labels), "old");
+  EXPECT_TRUE(IsInstanceTypeLabel("beta.kubernetes.io/instance-type"));
+  EXPECT_FALSE(IsInstanceTypeLabel("kubernetes.io/os"));
   EXPECT_EQ(ZoneOf(labels), "a");
   EXPECT_EQ(RegionOf(labels), "r");
   EXPECT_EQ(OperatingSystemOf(labels), "windows");
