@@ -94,17 +94,21 @@ std::vector<Slot> NamedAsMachines(const ClusterState& cluster, std::span<const i
 
 OtherNodes FindOtherNodes(const ClusterState& cluster, std::span<const int32_t> group_of) {
   OtherNodes others;
+  std::vector<Slot> slots;
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     const Slot slot{i};
     if (!cluster.Occupied(slot)) continue;
     const NodeKind kind = KindForPlan(cluster, slot, group_of);
     if (kind == NodeKind::kMachine) continue;
     ++(kind == NodeKind::kVirtual ? others.virtual_nodes : others.control_plane);
-    others.first.push_back({std::string(cluster.name(slot)), kind});
+    slots.push_back(slot);
   }
-  const auto by_name = [](const OtherNodes::Node& a, const OtherNodes::Node& b) { return a.name < b.name; };
-  std::sort(others.first.begin(), others.first.end(), by_name);
-  if (others.first.size() > kMostOtherNodes) others.first.resize(kMostOtherNodes);
+  const size_t named = std::min(slots.size(), kMostOtherNodes);
+  std::partial_sort(slots.begin(), slots.begin() + static_cast<ptrdiff_t>(named), slots.end(),
+                    [&](Slot a, Slot b) { return cluster.name(a) < cluster.name(b); });
+  for (const Slot slot : std::span(slots).first(named)) {
+    others.first.push_back({std::string(cluster.name(slot)), KindForPlan(cluster, slot, group_of)});
+  }
   return others;
 }
 

@@ -18,7 +18,7 @@ enum class Slot : int32_t;
 enum class NodeKind : int8_t {
   kMachine,
   kControlPlane,
-  // What it offers is nobody's machine: a cloud, or another cluster, runs its pods.
+  // No machine is behind what it offers: a cloud, or another cluster, runs its pods.
   kVirtual,
 };
 
@@ -33,7 +33,7 @@ NodeKind KindOfNode(const Labels& labels, std::span<const Taint> taints, absl::s
 // "machine", "control plane", "virtual".
 absl::string_view Name(NodeKind kind);
 
-// Returns what the node is for a plan: whoever names a group says that its members are machines. `group_of`:
+// Returns what the node is for a plan: the members of a named group are machines. `group_of`:
 // by slot, negative for a node that is in no group; slots beyond its end are in none.
 NodeKind KindForPlan(const ClusterState& cluster, Slot slot, std::span<const int32_t> group_of);
 

@@ -74,21 +74,10 @@ int64_t SharedAmount(const std::map<int64_t, int64_t, std::greater<>>& offers, b
   return least;
 }
 
-ResourceAmounts SharedAmounts(std::span<const Alike> alike, const ResourceNames& names) {
-  absl::btree_map<ResourceId, std::map<int64_t, int64_t, std::greater<>>> offers;
-  for (const Alike& of : alike) {
-    for (const auto& [resource, amount] : of.shape->allocatable) {
-      if (amount > 0) offers[resource][amount] += of.nodes;
-    }
-  }
-  const int64_t half = CountNodes(alike) / 2;
-  ResourceAmounts shared;
-  for (const auto& [resource, by_amount] : offers) {
-    int64_t with = 0;
-    for (const auto& [amount, nodes] : by_amount) with += nodes;
-    if (with > half) shared[resource] = SharedAmount(by_amount, IsDevice(names.name(resource)));
-  }
-  return shared;
+std::vector<NodeAmounts> AllocatableOf(std::span<const Alike> alike) {
+  std::vector<NodeAmounts> allocatable;
+  for (const Alike& of : alike) allocatable.push_back({&of.shape->allocatable, of.nodes});
+  return allocatable;
 }
 
 // Returns the amounts of the template, corrected by what nodes show. `healthy`: some of them are healthy.
@@ -237,7 +226,7 @@ NodeModel FromNodes(const ClusterState& cluster, std::span<const Slot> nodes, st
   LabelCounts(alike).AddShared(/*zones=*/false, &shape.labels);
   LabelCounts(InNextZone(alike, &model.zones)).AddShared(/*zones=*/true, &shape.labels);
   if (nodes.size() == 1) DropLabelsOf(cluster.name(nodes.front()), &shape.labels);
-  shape.allocatable = SharedAmounts(alike, cluster.resource_names());
+  shape.allocatable = SharedAmounts(AllocatableOf(alike), cluster.resource_names());
   shape.taints = SharedTaints(alike, names);
   return model;
 }
@@ -254,6 +243,24 @@ absl::string_view Name(ModelSource source) {
       return "one node";
   }
   return "invalid source";
+}
+
+ResourceAmounts SharedAmounts(std::span<const NodeAmounts> nodes, const ResourceNames& names) {
+  absl::btree_map<ResourceId, std::map<int64_t, int64_t, std::greater<>>> offers;
+  int64_t all = 0;
+  for (const NodeAmounts& of : nodes) {
+    all += of.nodes;
+    for (const auto& [resource, amount] : *of.amounts) {
+      if (amount > 0) offers[resource][amount] += of.nodes;
+    }
+  }
+  ResourceAmounts shared;
+  for (const auto& [resource, by_amount] : offers) {
+    int64_t with = 0;
+    for (const auto& [amount, count] : by_amount) with += count;
+    if (with > all / 2) shared[resource] = SharedAmount(by_amount, IsDevice(names.name(resource)));
+  }
+  return shared;
 }
 
 bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
@@ -278,8 +285,9 @@ std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const Group
     model = FromNodes(cluster, nodes, alike, startup_taints);
   } else {
     model.shape = WithoutPassingTaints(*group.stated, startup_taints);
-    model.shape.allocatable = CorrectedAmounts(
-        group.stated->allocatable, SharedAmounts(alike, cluster.resource_names()), healthy, names);
+    model.shape.allocatable =
+        CorrectedAmounts(group.stated->allocatable,
+                         SharedAmounts(AllocatableOf(alike), cluster.resource_names()), healthy, names);
   }
   model.nodes = static_cast<int64_t>(nodes.size());
   NodeShape& shape = model.shape;

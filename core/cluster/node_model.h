@@ -36,6 +36,16 @@ struct NodeModel {
 // a node that starts or is to go.
 bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& startup_taints);
 
+// The amounts of nodes that have the same.
+struct NodeAmounts {
+  const ResourceAmounts* amounts;
+  int64_t nodes;
+};
+
+// Returns the amounts that nodes share, as in the model of a group without a template; see ModelOfNewNode().
+// Cost: O(entries * resources).
+ResourceAmounts SharedAmounts(std::span<const NodeAmounts> nodes, const ResourceNames& names);
+
 // The facts about a group from which its model follows.
 struct GroupNodes {
   // The template of the cloud or of a file; nullptr: there is none.

@@ -105,10 +105,10 @@ struct NodeTraits {
   bool ready = true;
   // One bit for each NodeAnnotation; see node_annotations.h.
   uint32_t annotations = 0;
-  // What it is by itself; see KindForPlan().
+  // The kind of the node by its own labels, taints and provider ID; see KindForPlan().
   NodeKind kind{};
-  // What the machine has, reservations included; empty: as what the node offers to pods. Only prices, and the
-  // names of groups that are derived, read it.
+  // The amounts of the machine, reservations included; empty: those that the node offers to pods. Only
+  // prices, and the names of groups that are derived, read it.
   ResourceAmounts capacity;
   // The set of machines that made it, where annotations alone state it; empty: none does.
   std::string machine_set;
@@ -117,7 +117,7 @@ struct NodeTraits {
   // As in PodTraits.
   std::string unreadable;
 
-  // Whether nothing is known that plans of drains read: what scores and filters know of a node.
+  // Returns whether nothing is known but the capacity: scores and filters of a scheduler read no more.
   bool Plain() const;
   // Adds all but the capacity.
   void AddTo(FingerprintBuilder* builder) const;

@@ -52,7 +52,7 @@ struct ConsolidationNode {
   int32_t group = -1;  // in ConsolidationProblem::groups; -1: none, and it stays
   // nullopt: not known, and it stays.
   std::optional<double> usd_per_hour;
-  // What is no machine costs nothing that is known, and no pod moves to a virtual node.
+  // A node that is no machine costs nothing that is known, and no pod moves to a virtual one.
   NodeKind kind = NodeKind::kMachine;
   bool may_go = false;
   // How long it has been there, in hours, >= 0; nullopt: nobody knows. See MoveTerms.

@@ -78,8 +78,7 @@ class DrainCall {
   CpuMemory AllocatableOf(Slot slot) const;
   // What minima of the cluster count of it; its GPUs where they have one.
   NodeOffer OfferOf(Slot slot) const;
-  // Whether minima of the cluster count the node: what a virtual node says that it offers is nobody's
-  // machine.
+  // Returns whether minima of the cluster count the node: no machine is behind what a virtual node offers.
   bool CountsForMinimum(Slot slot) const;
   // nullptr: it is in none.
   const DrainGroup* GroupOf(Slot slot) const;

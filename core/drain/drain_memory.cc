@@ -163,7 +163,7 @@ void DrainMemory::RememberTimers(const DrainCall& call, const DrainBoard& board)
 }
 
 // What the next call holds against what it finds: without nodes whose deletion was started, or starts now.
-// Where nothing goes, pods that vanish from those nodes have vanished without a reason.
+// If no node goes in this loop, nothing explains why pods would vanish from the nodes of the plan.
 void DrainMemory::RememberCounts(const DrainCall& call, const DrainPlan& plan, std::vector<OwnerPods> pods) {
   std::vector<Slot> leaving = RememberedDeleting(call.cluster(), state_.deleting);
   for (const DrainRemoval& removal : plan.remove) {

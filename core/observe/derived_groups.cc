@@ -5,27 +5,28 @@
 #include <set>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/base/bounded_name.h"
 #include "core/cluster/node_kind.h"
 #include "core/cluster/node_model.h"
 #include "core/cluster/platform_labels.h"
-#include "core/cluster/startup_taints.h"
 #include "core/price/capacity_type.h"
 
 namespace loadline {
 namespace {
 
-// What tells groups apart whatever pods there are. The first part is the name.
+// The facts that tell groups apart whatever pods there are.
 struct BaseKey {
-  std::vector<std::string> parts;  // that are stated, in the order of DerivedGroup::name
-  // The same parts with those that are not, so that nodes of other pools are never of one group.
+  std::vector<std::string> parts;  // the stated ones, of which the name is made, in its order
+  // The same with those that are not stated, so that nodes of other pools are never of one group.
   std::vector<std::string> all;
   friend auto operator<=>(const BaseKey&, const BaseKey&) = default;
 };
 
-// "8-cpu-32Gi": a node that does not state its type is told by its size. The memory of machines of one type
-// differs by some pages, so that it is rounded.
+// Returns the size of a node in place of its type, such as "8-cpu-32Gi". Memory is rounded, since that of
+// machines of one type differs by some pages.
 std::string SizeOf(const ResourceAmounts& capacity) {
   constexpr int64_t kMiB = int64_t{1} << 20;
   constexpr int64_t kGiB = int64_t{1} << 30;
@@ -45,7 +46,8 @@ const ResourceAmounts& CapacityOf(const ClusterState& cluster, Slot slot) {
 
 class KeyMaker {
  public:
-  explicit KeyMaker(const ClusterState& cluster) : cluster_(cluster) {}
+  KeyMaker(const ClusterState& cluster, const StartupTaints& startup_taints)
+      : cluster_(cluster), startup_taints_(startup_taints) {}
 
   BaseKey KeyOf(Slot slot) const {
     const NodeShape& shape = cluster_.node_shape(slot);
@@ -67,7 +69,7 @@ class KeyMaker {
     add(arch, arch != "amd64");
     add(absl::StrJoin(RolesOf(shape.labels), "+"));
     std::vector<std::string> taints;
-    for (const Taint& taint : LastingTaints(shape.taints, StartupTaints())) {
+    for (const Taint& taint : LastingTaints(shape.taints, startup_taints_)) {
       taints.push_back(absl::StrCat(taint.key, "=", taint.value, ":", taint.effect));
     }
     std::sort(taints.begin(), taints.end());
@@ -77,90 +79,85 @@ class KeyMaker {
 
  private:
   const ClusterState& cluster_;
+  const StartupTaints& startup_taints_;
 };
 
-// Labels that pods of the cluster select nodes by.
-LabelKeys SelectedLabels(const ClusterState& cluster) {
-  LabelKeys keys;
+// Returns the labels that pods of the cluster select nodes by.
+absl::flat_hash_set<std::string> SelectedLabels(const ClusterState& cluster) {
+  absl::flat_hash_set<std::string> keys;
   const std::span<const int64_t> pods = cluster.pods_of_shape();
   for (size_t shape = 0; shape < pods.size(); ++shape) {
     if (pods[shape] == 0) continue;
     const PodShape& of = cluster.pod_shapes()[static_cast<int32_t>(shape)];
     if (of.rules == nullptr) continue;
-    const LabelKeys of_pod = of.rules->NodeLabelKeys();
-    keys.insert(keys.end(), of_pod.begin(), of_pod.end());
+    for (std::string& key : of.rules->NodeLabelKeys()) keys.insert(std::move(key));
   }
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
 }
 
-// The values of labels of one node, in their order; a label that it does not have comes before all values.
-using Values = std::vector<std::pair<bool, std::string>>;
+// Returns the selected labels that may divide nodes, in the order of bytes.
+LabelKeys DividingLabels(const ClusterState& cluster, const std::vector<Slot>& machines) {
+  // Chosen: small clusters have no more racks, teams and tiers. Above that, a label with more values than
+  // half of its nodes tells machines apart and not kinds of them.
+  constexpr size_t kFewValues = 16;
+  struct Found {
+    size_t nodes = 0;
+    absl::flat_hash_set<absl::string_view> values;
+  };
+  const absl::flat_hash_set<std::string> selected = SelectedLabels(cluster);
+  std::map<absl::string_view, Found> found;
+  for (const Slot slot : machines) {
+    for (const Label& label : cluster.node_shape(slot).labels) {
+      if (!selected.contains(label.key)) continue;
+      Found& of = found[label.key];
+      ++of.nodes;
+      of.values.insert(label.value);
+    }
+  }
+  LabelKeys keys;
+  for (const auto& [key, of] : found) {
+    if (of.values.size() <= kFewValues || 2 * of.values.size() <= of.nodes) keys.emplace_back(key);
+  }
+  return keys;
+}
 
-Values ValuesOf(const NodeShape& shape, const LabelKeys& keys) {
-  Values values;
+struct Part {
+  std::string suffix;  // of the name of the group
+  std::vector<Slot> nodes;
+};
+
+// Divides nodes by one label after the other. The nodes of a part that have the first value of a label, or do
+// not have the label, keep the name of the part, so that another label behind these changes no name.
+std::vector<Part> Divide(const ClusterState& cluster, const LabelKeys& keys, std::vector<Slot> nodes) {
+  std::vector<Part> parts;
+  parts.push_back({"", std::move(nodes)});
   for (const std::string& key : keys) {
-    const std::string* const value = shape.labels.Find(key);
-    values.emplace_back(value != nullptr, value == nullptr ? std::string() : *value);
-  }
-  return values;
-}
-
-// The parts of nodes that are equal but for labels that pods select by, each with what is added to the name.
-std::vector<std::pair<std::string, std::vector<Slot>>> Divide(const ClusterState& cluster,
-                                                              const LabelKeys& selected,
-                                                              const std::vector<Slot>& nodes) {
-  // Labels that divide them, and no more of these than it takes.
-  std::map<Values, std::vector<Slot>> parts;
-  LabelKeys dividing;
-  parts[{}] = nodes;
-  for (const std::string& key : selected) {
-    LabelKeys more = dividing;
-    more.push_back(key);
-    std::map<Values, std::vector<Slot>> divided;
-    for (const Slot slot : nodes) divided[ValuesOf(cluster.node_shape(slot), more)].push_back(slot);
-    if (divided.size() == parts.size()) continue;
+    std::vector<Part> divided;
+    for (const Part& part : parts) {
+      std::map<std::pair<bool, absl::string_view>, std::vector<Slot>> by_value;  // no label comes first
+      for (const Slot slot : part.nodes) {
+        const std::string* const value = cluster.node_shape(slot).labels.Find(key);
+        by_value[{value != nullptr, value == nullptr ? "" : absl::string_view(*value)}].push_back(slot);
+      }
+      bool first = true;
+      for (auto& [value, slots] : by_value) {
+        std::string suffix = part.suffix;
+        if (!std::exchange(first, false)) absl::StrAppend(&suffix, "/", key, "=", value.second);
+        divided.push_back({std::move(suffix), std::move(slots)});
+      }
+    }
     parts = std::move(divided);
-    dividing = std::move(more);
   }
-  std::vector<std::pair<std::string, std::vector<Slot>>> named;
-  const Values first = [&] {
-    Values lowest = parts.begin()->first;
-    for (const auto& [values, slots] : parts) {
-      for (size_t i = 0; i < values.size(); ++i) lowest[i] = std::min(lowest[i], values[i]);
-    }
-    return lowest;
-  }();
-  for (auto& [values, slots] : parts) {
-    std::string suffix;
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (values[i] != first[i]) absl::StrAppend(&suffix, "/", dividing[i], "=", values[i].second);
-    }
-    named.emplace_back(std::move(suffix), std::move(slots));
-  }
-  return named;
+  return parts;
 }
 
-// Of each resource the least among the nodes that have it, where more than half do.
-ResourceAmounts LeastCapacity(const ClusterState& cluster, const std::vector<Slot>& nodes) {
-  std::map<ResourceId, std::pair<int64_t, size_t>> resources;
-  for (const Slot slot : nodes) {
-    for (const auto& [resource, amount] : CapacityOf(cluster, slot)) {
-      if (amount == 0) continue;
-      auto& [least, count] = resources.try_emplace(resource, amount, size_t{0}).first->second;
-      least = std::min(least, amount);
-      ++count;
-    }
-  }
-  ResourceAmounts amounts;
-  for (const auto& [resource, of] : resources) {
-    if (2 * of.second > nodes.size()) amounts[resource] = of.first;
-  }
-  return amounts;
+ResourceAmounts CapacityOfMost(const ClusterState& cluster, const std::vector<Slot>& nodes) {
+  std::vector<NodeAmounts> capacities;
+  for (const Slot slot : nodes) capacities.push_back({&CapacityOf(cluster, slot), 1});
+  return SharedAmounts(capacities, cluster.resource_names());
 }
 
-// What more than half of the nodes state; empty: nothing.
+// Returns the text that more than half of the nodes state; empty: they do not state the same.
 template <typename TextOf>
 std::string TextOfMost(const std::vector<Slot>& nodes, const TextOf& text_of) {
   std::map<std::string, size_t> counts;
@@ -171,18 +168,19 @@ std::string TextOfMost(const std::vector<Slot>& nodes, const TextOf& text_of) {
   return "";
 }
 
-// The nodes that show what a new one is like.
-std::vector<Slot> Examples(const ClusterState& cluster, const std::vector<Slot>& nodes) {
+// Returns the nodes that show what a new one is like.
+std::vector<Slot> Examples(const ClusterState& cluster, const std::vector<Slot>& nodes,
+                           const StartupTaints& startup_taints) {
   std::vector<Slot> examples;
   for (const Slot slot : nodes) {
-    if (IsHealthyNode(cluster, slot, StartupTaints())) examples.push_back(slot);
+    if (IsHealthyNode(cluster, slot, startup_taints)) examples.push_back(slot);
   }
   return examples.empty() ? nodes : examples;
 }
 
 }  // namespace
 
-DerivedGroups DeriveGroups(const ClusterState& cluster) {
+DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& startup_taints) {
   std::vector<Slot> machines;
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     const Slot slot{i};
@@ -190,19 +188,19 @@ DerivedGroups DeriveGroups(const ClusterState& cluster) {
   }
   std::sort(machines.begin(), machines.end(),
             [&](Slot a, Slot b) { return cluster.name(a) < cluster.name(b); });
-  const KeyMaker keys(cluster);
+  const KeyMaker keys(cluster, startup_taints);
   std::map<BaseKey, std::vector<Slot>> bases;
   DerivedGroups derived;
   for (const Slot slot : machines) bases[keys.KeyOf(slot)].push_back(slot);
-  const LabelKeys selected = SelectedLabels(cluster);
+  const LabelKeys dividing = DividingLabels(cluster, machines);
   std::set<std::string> names;
-  for (const auto& [key, nodes] : bases) {
+  for (auto& [key, nodes] : bases) {
     const std::string base = absl::StrJoin(key.parts, "/");
-    for (auto& [suffix, part] : Divide(cluster, selected, nodes)) {
-      std::string name = absl::StrCat(base, suffix);
+    for (auto& [suffix, part] : Divide(cluster, dividing, std::move(nodes))) {
+      const std::string full = BoundedName(absl::StrCat(base, suffix));
+      std::string name = full;
       // A pool may be called as a type, and keys that differ in what is not named are seldom.
-      for (int number = 2; !names.insert(name).second; ++number)
-        name = absl::StrCat(base, suffix, "/", number);
+      for (int number = 2; !names.insert(name).second; ++number) name = absl::StrCat(full, "/", number);
       derived.groups.push_back({std::move(name), std::move(part)});
     }
   }
@@ -217,12 +215,13 @@ DerivedGroups DeriveGroups(const ClusterState& cluster) {
   return derived;
 }
 
-NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes) {
-  const std::vector<Slot> examples = Examples(cluster, nodes);
+NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
+                     const StartupTaints& startup_taints) {
+  const std::vector<Slot> examples = Examples(cluster, nodes, startup_taints);
   NodeToCome made;
   made.shape =
-      ModelOfNewNode(cluster, {.nodes = nodes}, StartupTaints(), cluster.resource_names()).value().shape;
-  made.capacity = LeastCapacity(cluster, examples);
+      ModelOfNewNode(cluster, {.nodes = nodes}, startup_taints, cluster.resource_names()).value().shape;
+  made.capacity = CapacityOfMost(cluster, examples);
   // Labels of several conventions may say it, none of them on most nodes.
   made.capacity_type = CapacityTypeOf(cluster.node_shape(examples.front()).labels);
   made.stated_price = TextOfMost(examples, [&](Slot slot) { return cluster.traits(slot).stated_price; });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/startup_taints.h"
 #include "core/price/capacity_type.h"
 
 namespace loadline {
@@ -14,7 +15,7 @@ namespace loadline {
 struct DerivedGroup {
   // Unique. Pool, instance type or size, zone, and what else is not as it is on most nodes anywhere: capacity
   // type, operating system, architecture, roles, taints; behind them labels that divide nodes which are
-  // equal in all of that.
+  // equal in all of that. A long one ends in its fingerprint; see BoundedName().
   std::string name;
   // In name order of the nodes, at least one.
   std::vector<Slot> nodes;
@@ -30,12 +31,19 @@ struct DerivedGroups {
 // zone, capacity type, operating system, architecture, roles, lasting taints, and labels that pods of the
 // cluster select nodes by. Nodes of the control plane and virtual ones are in none.
 //
-// Names of nodes decide nothing. A pod that comes or goes renames no group: labels that it selects by are in
-// a name only where they divide nodes that are equal in all else, and of the parts that with the first value
-// (none, then in the order of bytes) keeps the name.
+// A selected label that names machines, such as a serial number, divides nothing, as the hostname does not:
+// it has more than 16 values, and more than half as many as nodes have the label. Otherwise one pod could
+// make each node a group.
 //
+// Names of nodes decide nothing. Labels that pods select by divide in the order of their keys, and are in a
+// name only where they divide. The part with the first value (none, then in the order of bytes) keeps the
+// name. A pod that comes or goes thus renames no group that its label does not divide, and none at all if its
+// label comes behind all others. If it comes before another label by which a group is divided already, the
+// parts of that group get new names.
+//
+// `startup_taints`: names of the cluster beside the well-known ones.
 // Cost: O(nodes * labels + shapes of pods). Pure.
-DerivedGroups DeriveGroups(const ClusterState& cluster);
+DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& startup_taints);
 
 // A node that is to come.
 struct NodeToCome {
@@ -47,10 +55,11 @@ struct NodeToCome {
 };
 
 // Returns what a new node of the group is: the shape as ModelOfNewNode() has it, with what prices read beside
-// it: a stated price and a cloud that more than half of the healthy nodes share, and of each resource that
-// more than half have the least capacity of these. Where no node is healthy, all count. Precondition: `nodes`
-// has at least one node. Cost: O(nodes * labels).
-NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes);
+// it: a stated price and a cloud that more than half of the healthy nodes share, and their capacity by the
+// rule for amounts of models. Where no node is healthy, all count. Precondition: `nodes` has at least one
+// node. Cost: O(nodes * labels).
+NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
+                     const StartupTaints& startup_taints);
 
 }  // namespace loadline
 

@@ -8,7 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "core/base/fingerprint.h"
+#include "core/base/bounded_name.h"
 #include "core/cluster/platform_labels.h"
 
 namespace loadline {
@@ -22,16 +22,6 @@ int64_t Band(int64_t memory) {
 
 bool TaintBefore(const Taint& a, const Taint& b) {
   return std::tie(a.key, a.value, a.effect) < std::tie(b.key, b.value, b.effect);
-}
-
-// Labels that count come from whoever may write a pod that selects nodes by them.
-std::string Bounded(std::string name) {
-  constexpr size_t kMostBytes = 512;
-  if (name.size() <= kMostBytes) return name;
-  FingerprintBuilder builder;
-  builder.Add(absl::string_view(name));
-  name.resize(kMostBytes);
-  return absl::StrCat(name, "... ", absl::Hex(builder.Finish(), absl::kZeroPad16));
 }
 
 }  // namespace
@@ -72,7 +62,7 @@ SlackClassKey ClassOf(const NodeShape& node, const SlackClassRules& rules) {
   }
   const CpuMemory size = CpuMemoryOf(node.allocatable);
   absl::StrAppend(&key.name, type, "cpu ", size.cpu, "m,memory ", Band(size.memory));
-  key.name = Bounded(std::move(key.name));
+  key.name = BoundedName(std::move(key.name));  // whoever may write a pod says which labels count
   return key;
 }
 

@@ -24,7 +24,7 @@ struct SlackClassKey {
   friend bool operator==(const SlackClassKey&, const SlackClassKey&) = default;
 };
 
-// What tells classes apart.
+// The rules that tell classes apart.
 struct SlackClassRules {
   LabelKeys label_keys;          // labels that count, sorted, each once
   LabelKeys selected;            // those among them that pods select nodes by
@@ -46,7 +46,7 @@ PodRules PlaceholderRules(const SlackClassKey& of, const LabelKeys& absent);
 // Labels that count where pods select by none: architecture, operating system, zone and instance type.
 const LabelKeys& DefaultClassLabels();
 
-// Whether placeholders may be on the node: schedulable, and without a taint that repels and does not last.
+// Returns whether placeholders may be on the node: it is schedulable, and no taint repels that does not last.
 bool TakesPlaceholders(const NodeShape& node, const StartupTaints& names);
 
 // What a node has of both resources.

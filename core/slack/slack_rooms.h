@@ -111,7 +111,7 @@ class SlackRooms {
   const SlackPod& pod(int32_t number) const { return pods_[static_cast<size_t>(number)]; }
   // Pods of an owner, by its UID, that are on nodes.
   int64_t PodsOf(const std::string& owner_uid) const;
-  // What tells classes apart: of labels, also those that pods select nodes by.
+  // The rules that tell classes apart, with the labels that pods select nodes by.
   const SlackClassRules& rules() const { return rules_; }
   // Slots of nodes with pods that are placeholders, or that wish something.
   const absl::btree_set<size_t>& with_placeholders() const { return with_placeholders_; }

@@ -163,7 +163,7 @@ func TestABillWithoutMachinesSaysSo(t *testing.T) {
 	}
 }
 
-// Who names a group of it has the control plane treated as machines.
+// A named group of it has the control plane treated as machines.
 func TestANamedControlPlaneIsAMachine(t *testing.T) {
 	groups := filepath.Join(t.TempDir(), "groups.yaml")
 	if err := os.WriteFile(groups, []byte("apiVersion: loadline.dev/v1alpha1\nkind: NodeGroup\n"+

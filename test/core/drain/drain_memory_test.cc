@@ -68,7 +68,7 @@ TEST(DrainMemoryTest, ADrainThatFailsForTheSameReasonFailedSinceThen) {
   }
 }
 
-// Of two nodes, a would go with its pod: the next call expects neither, unless nothing goes.
+// Node a of two would go with its pod: the next call expects neither of them, unless nothing goes.
 TEST(DrainMemoryTest, NodesThatDoNotGoStillCount) {
   for (const bool nothing_goes : {false, true}) {
     DrainModel model(OneDrains());

@@ -45,7 +45,7 @@ class DerivedGroupsTest : public ::testing::Test {
   // Names of the nodes by group.
   std::map<std::string, std::vector<std::string>> Groups() {
     std::map<std::string, std::vector<std::string>> groups;
-    const DerivedGroups derived = DeriveGroups(cluster_.state());
+    const DerivedGroups derived = DeriveGroups(cluster_.state(), startup_taints_);
     for (size_t i = 0; i < derived.groups.size(); ++i) {
       for (const Slot slot : derived.groups[i].nodes) {
         groups[derived.groups[i].name].push_back(std::string(cluster_.state().name(slot)));
@@ -61,6 +61,7 @@ class DerivedGroupsTest : public ::testing::Test {
   }
 
   FitCluster cluster_;
+  StartupTaints startup_taints_;
 };
 
 TEST_F(DerivedGroupsTest, PoolTypeZoneAndCapacityTellNodesApart) {
@@ -113,7 +114,7 @@ TEST_F(DerivedGroupsTest, TheControlPlaneAndVirtualNodesAreInNone) {
   cluster_.Add(node);
   Add("w", {{kType, "m"}});
   EXPECT_THAT(Groups(), ElementsAre(Pair("m", ElementsAre("w"))));
-  EXPECT_THAT(DeriveGroups(cluster_.state()).group_of, ElementsAre(-1, -1, 0));
+  EXPECT_THAT(DeriveGroups(cluster_.state(), startup_taints_).group_of, ElementsAre(-1, -1, 0));
 }
 
 TEST_F(DerivedGroupsTest, LabelsThatPodsSelectByDivide) {
@@ -139,6 +140,56 @@ TEST_F(DerivedGroupsTest, ANewPodKeepsTheNames) {
   AddWithSelector("y", {{kType, "n"}, {"disk", "ssd"}, {"tier", "1"}}, "tier", "1");
   EXPECT_THAT(Groups(), ElementsAre(Pair("m", ElementsAre("a")), Pair("m/tier=2", ElementsAre("b")),
                                     Pair("n", ElementsAre("n", "x", "y"))));
+}
+
+// A pod that selects by a label behind those that divide already adds names and takes none away.
+TEST_F(DerivedGroupsTest, ALabelBehindOthersKeepsTheNamesOfParts) {
+  AddWithSelector("a", {{kType, "m"}, {"disk", "hdd"}, {"tier", "2"}}, "disk", "hdd");
+  Add("b", {{kType, "m"}, {"disk", "hdd"}, {"tier", "3"}});
+  Add("c", {{kType, "m"}, {"disk", "ssd"}, {"tier", "1"}});
+  Add("d", {{kType, "m"}, {"disk", "ssd"}, {"tier", "4"}});
+  EXPECT_THAT(Groups(),
+              ElementsAre(Pair("m", ElementsAre("a", "b")), Pair("m/disk=ssd", ElementsAre("c", "d"))));
+  AddWithSelector("e", {{kType, "m"}, {"disk", "ssd"}, {"tier", "1"}}, "tier", "1");
+  EXPECT_THAT(Groups(),
+              ElementsAre(Pair("m", ElementsAre("a")), Pair("m/disk=ssd", ElementsAre("c", "e")),
+                          Pair("m/disk=ssd/tier=4", ElementsAre("d")), Pair("m/tier=3", ElementsAre("b"))));
+}
+
+TEST_F(DerivedGroupsTest, ALabelThatNamesMachinesDividesNothing) {
+  struct Case {
+    int nodes;
+    int values;
+    size_t groups;
+  };
+  for (const Case& c : {Case{16, 16, 16}, Case{17, 17, 1}, Case{33, 17, 1}, Case{34, 17, 17}}) {
+    cluster_ = FitCluster();
+    for (int i = 0; i < c.nodes; ++i) {
+      AddWithSelector("n" + std::to_string(i), {{kType, "m"}, {"serial", std::to_string(i % c.values)}},
+                      "serial", "0");
+    }
+    EXPECT_EQ(Names().size(), c.groups) << c.nodes << " nodes, " << c.values << " values";
+  }
+}
+
+TEST_F(DerivedGroupsTest, ALongNameEndsInItsFingerprint) {
+  const std::string label(300, 'k');
+  Add("a", {{kType, "m"}}, {{label, "", "NoSchedule"}, {label + "2", "", "NoSchedule"}});
+  Add("b", {{kType, "m"}}, {{label, "", "NoSchedule"}, {label + "3", "", "NoSchedule"}});
+  EXPECT_EQ(Names().size(), 2u);
+  for (const std::string& name : Names()) EXPECT_EQ(name.size(), 532u);
+}
+
+TEST_F(DerivedGroupsTest, StartupTaintsOfTheClusterTellNoNodesApart) {
+  Add("a", {{kType, "m"}}, {{"example.com/starting", "", "NoSchedule"}});
+  Add("b", {{kType, "m"}, {"image", "2"}});
+  EXPECT_THAT(Names(), ElementsAre("m", "m/example.com/starting=:NoSchedule"));
+  startup_taints_.startup = {"example.com/starting"};
+  EXPECT_THAT(Groups(), ElementsAre(Pair("m", ElementsAre("a", "b"))));
+  const NodeToCome made = NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}}, startup_taints_);
+  EXPECT_TRUE(made.shape.taints.empty());
+  EXPECT_EQ(made.shape.labels, Labels(std::vector<Label>{{"image", "2"}, {kType, "m"}}))
+      << "the node that starts is no example";
 }
 
 TEST_F(DerivedGroupsTest, LabelsThatDivideAlikeAreNamedOnce) {
@@ -181,7 +232,7 @@ TEST_F(DerivedGroupsTest, ANewNodeHasWhatMostShare) {
   small.allocatable = {{"cpu", 3'800}, {"memory", 15 * kGiB}, {"pods", 58}, {"x.io/fpga", 1}};
   small.traits.stated_price = "0.5";
   cluster_.Add(small);
-  const NodeToCome made = NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}, Slot{3}});
+  const NodeToCome made = NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}, Slot{3}}, startup_taints_);
   EXPECT_EQ(made.shape.labels, Labels(std::vector<Label>{{"image", "2"}, {kType, "m"}}))
       << "of a label with several values the most frequent one; one of four has a team";
   EXPECT_TRUE(made.shape.taints.empty());
@@ -198,10 +249,10 @@ TEST_F(DerivedGroupsTest, NodesThatTakePodsShowWhatANewOneIs) {
   FitNode cordoned = Node("b", {{kType, "m"}, {"broken", "yes"}});
   cordoned.unschedulable = true;
   cluster_.Add(cordoned);
-  EXPECT_EQ(NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}}).shape.labels,
+  EXPECT_EQ(NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}}, startup_taints_).shape.labels,
             Labels(std::vector<Label>{{"broken", "yes"}, {kType, "m"}}));
   Add("c", {{kType, "m"}});
-  EXPECT_EQ(NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}}).shape.labels,
+  EXPECT_EQ(NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}}, startup_taints_).shape.labels,
             Labels(std::vector<Label>{{kType, "m"}}));
 }
 

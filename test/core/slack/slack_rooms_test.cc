@@ -184,7 +184,7 @@ TEST_F(SlackRoomsTest, OnlyMachinesAreOfAClass) {
   ASSERT_THAT(rooms_.classes(), SizeIs(1));
   EXPECT_EQ(OnlyClass().nodes, 1);
   EXPECT_FALSE(rooms_.node(1).usable);
-  // Who names a group of it makes it a machine, and that may change without a change of the cluster.
+  // A named group makes it a machine, and that may change without a change of the cluster.
   changed_.clear();
   const std::vector<Slot> named = {Slot{1}};
   EXPECT_TRUE(rooms_.CatchUp(cluster_.state(), {.label_keys = DefaultClassLabels()}, named, &changed_));
