@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/cluster/gpu_resources.h"
 #include "core/drain/node_reason.h"
-#include "core/observe/derived_groups.h"
 #include "plugin/convert/describe.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/parse.h"
@@ -244,30 +243,12 @@ v1::ConsolidationBill EncodeBill(const ConsolidationBill& bill, const PriceTally
   return message;
 }
 
-namespace {
-
-// Nodes of each group, by name.
-std::vector<std::vector<Slot>> NodesOfGroups(const DrainProblem& drain) {
-  std::vector<std::vector<Slot>> nodes(drain.groups.size());
-  for (size_t i = 0; i < drain.group_of.size(); ++i) {
-    if (drain.group_of[i] < 0) continue;
-    nodes[static_cast<size_t>(drain.group_of[i])].push_back(Slot{static_cast<int32_t>(i)});
-  }
-  for (std::vector<Slot>& of : nodes) {
-    std::sort(of.begin(), of.end(),
-              [&](Slot a, Slot b) { return drain.cluster->name(a) < drain.cluster->name(b); });
-  }
-  return nodes;
-}
-
-}  // namespace
-
-std::vector<LoopGroup> DerivedLoopGroups(const DrainProblem& drain, const PriceModel& prices) {
+std::vector<LoopGroup> DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& drain,
+                                         const StartupTaints& startup_taints, const PriceModel& prices) {
   constexpr int64_t kAnyNumber = 1 << 20;
-  const std::vector<std::vector<Slot>> nodes = NodesOfGroups(drain);
   std::vector<LoopGroup> groups;
   for (size_t i = 0; i < drain.groups.size(); ++i) {
-    NodeToCome made = NewNodeOf(*drain.cluster, nodes[i]);
+    NodeToCome made = NewNodeOf(*drain.cluster, derived.groups[i].nodes, startup_taints);
     const DecodedTemplate priced = TemplateOf(made, drain.cluster->resource_names());
     LoopGroup& group = groups.emplace_back();
     group.drain = drain.groups[i];
@@ -282,24 +263,24 @@ std::vector<LoopGroup> DerivedLoopGroups(const DrainProblem& drain, const PriceM
   return groups;
 }
 
-void EncodeDerivedGroups(const DrainProblem& drain, const std::vector<LoopGroup>& groups,
-                         v1::PlanConsolidationResponse* response) {
-  const std::vector<std::vector<Slot>> nodes = NodesOfGroups(drain);
-  const std::optional<ResourceId> pods = drain.cluster->resource_names().Find("pods");
+void EncodeDerivedGroups(const DerivedGroups& derived, const std::vector<LoopGroup>& groups,
+                         const ResourceNames& names, v1::PlanConsolidationResponse* response) {
+  const std::optional<ResourceId> pods = names.Find("pods");
   int64_t untyped = 0;
   for (size_t i = 0; i < groups.size(); ++i) {
     v1::DerivedGroup* const message = response->add_derived_groups();
-    message->set_node_group(groups[i].drain.name);
-    for (const Slot slot : nodes[i]) message->add_slots(static_cast<int32_t>(slot));
+    message->set_node_group(derived.groups[i].name);
+    const std::vector<Slot>& nodes = derived.groups[i].nodes;
+    for (const Slot slot : nodes) message->add_slots(static_cast<int32_t>(slot));
     const NodeShape& node = *groups[i].node;
     message->set_milli_cpu(node.allocatable.Get(kCpu));
     message->set_memory_bytes(node.allocatable.Get(kMemory));
     if (pods.has_value()) message->set_pods(node.allocatable.Get(*pods));
-    message->set_gpus(GpusOf(node.allocatable, drain.cluster->resource_names()));
+    message->set_gpus(GpusOf(node.allocatable, names));
     message->set_spot(groups[i].priced.spot);
     message->set_repels(std::any_of(node.taints.begin(), node.taints.end(),
                                     [](const Taint& taint) { return taint.Repels(); }));
-    if (groups[i].priced.instance_type.empty()) untyped += static_cast<int64_t>(nodes[i].size());
+    if (groups[i].priced.instance_type.empty()) untyped += static_cast<int64_t>(nodes.size());
   }
   response->set_untyped_nodes(untyped);
 }

@@ -12,6 +12,7 @@
 #include "core/drain/drain_question.h"
 #include "core/loop/consolidation_question.h"
 #include "core/loop/plan_loop.h"
+#include "core/observe/derived_groups.h"
 #include "core/price/price_tally.h"
 #include "loadline/v1/consolidate.pb.h"
 #include "loadline/v1/loop.pb.h"
@@ -33,15 +34,16 @@ absl::StatusOr<DecodedConsolidationPolicy> DecodeConsolidationPolicy(const v1::C
 // The parts that a question about a loop has as well; without a cluster.
 v1::PlanLoopRequest LoopPart(const v1::PlanConsolidationRequest& request);
 
-// `prices`: of the nodes of all groups. Where they are mostly estimated, no bound is told.
+// `prices`: of the nodes of all groups. If they are mostly estimated, the message has no bound.
 v1::ConsolidationBill EncodeBill(const ConsolidationBill& bill, const PriceTally& prices);
-// Returns the groups that `drain` derived from the nodes, with what a new node is and costs by `prices`.
-std::vector<LoopGroup> DerivedLoopGroups(const DrainProblem& drain, const PriceModel& prices);
+// Returns the derived groups, which are those of `drain`, with what a new node is and costs by `prices`.
+std::vector<LoopGroup> DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& drain,
+                                         const StartupTaints& startup_taints, const PriceModel& prices);
 
-// Tells of each derived group which nodes it has, and what a new one offers; and how many machines state no
-// type.
-void EncodeDerivedGroups(const DrainProblem& drain, const std::vector<LoopGroup>& groups,
-                         v1::PlanConsolidationResponse* response);
+// Adds to the response the nodes of each derived group, what a new node of it offers, and how many machines
+// state no type. `groups`: as DerivedLoopGroups() returned them. `names`: of the resources of the cluster.
+void EncodeDerivedGroups(const DerivedGroups& derived, const std::vector<LoopGroup>& groups,
+                         const ResourceNames& names, v1::PlanConsolidationResponse* response);
 
 // Fills in all but what was left out. `groups`: as `question` was prepared with. Of moves and of nodes that
 // stay as many are told as go into a bounded answer.

@@ -10,7 +10,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/drain/node_reason.h"
-#include "core/observe/derived_groups.h"
 #include "plugin/convert/drain_pod.h"
 #include "plugin/convert/drain_state.h"
 #include "plugin/convert/fields.h"
@@ -55,32 +54,12 @@ absl::StatusOr<DrainGroup> DecodeGroup(const v1::DrainGroup& message) {
   return group;
 }
 
-absl::Status PutIntoDerivedGroups(const ClusterState& cluster, DrainProblem* problem) {
-  DerivedGroups derived = DeriveGroups(cluster);
-  if (derived.groups.size() > static_cast<size_t>(kMaxDrainGroups)) {
-    return absl::ResourceExhaustedError(absl::StrCat("the nodes make ", derived.groups.size(),
-                                                     " node groups, at most ", kMaxDrainGroups,
-                                                     " are taken: name groups"));
-  }
-  problem->group_of = std::move(derived.group_of);
-  for (DerivedGroup& group : derived.groups) {
-    DrainGroup& added = problem->groups.emplace_back();
-    added.name = std::move(group.name);
-    added.target = static_cast<int64_t>(group.nodes.size());
-  }
-  return absl::OkStatus();
-}
-
 absl::Status DecodeGroups(const v1::PlanDrainRequest& request, const ClusterState& cluster,
                           DrainProblem* problem) {
   if (absl::Status status = CheckSize("groups", request.groups_size(), kMaxDrainGroups); !status.ok()) {
     return status;
   }
   problem->group_of.assign(static_cast<size_t>(cluster.slot_end()), -1);
-  if (request.derive_groups()) {
-    if (request.groups_size() > 0) return Refused("groups: are stated, and yet are to be derived");
-    return PutIntoDerivedGroups(cluster, problem);
-  }
   std::set<std::string> names;
   for (int i = 0; i < request.groups_size(); ++i) {
     const v1::DrainGroup& message = request.groups(i);
@@ -98,7 +77,8 @@ absl::Status DecodeGroups(const v1::PlanDrainRequest& request, const ClusterStat
     }
     problem->groups.push_back(*std::move(group));
   }
-  return absl::OkStatus();
+  if (!request.derive_groups()) return absl::OkStatus();
+  return PutIntoDerivedGroups(StartupTaints(), kMaxDrainGroups, problem).status();
 }
 
 absl::Status DecodePlaceholders(const v1::PlanDrainRequest& request, const ReadOptions& read, View* view,
@@ -287,6 +267,23 @@ class Encoder {
 };
 
 }  // namespace
+
+absl::StatusOr<DerivedGroups> PutIntoDerivedGroups(const StartupTaints& startup_taints, int most,
+                                                   DrainProblem* problem) {
+  if (!problem->groups.empty()) return Refused("groups: are stated, and yet are to be derived");
+  DerivedGroups derived = DeriveGroups(*problem->cluster, startup_taints);
+  if (derived.groups.size() > static_cast<size_t>(most)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the nodes make ", derived.groups.size(), " node groups, at most ", most, " are taken: name groups"));
+  }
+  problem->group_of = derived.group_of;
+  for (const DerivedGroup& group : derived.groups) {
+    DrainGroup& added = problem->groups.emplace_back();
+    added.name = group.name;
+    added.target = static_cast<int64_t>(group.nodes.size());
+  }
+  return derived;
+}
 
 absl::StatusOr<DrainProblem> DecodeDrainProblem(const v1::PlanDrainRequest& request, const ReadOptions& read,
                                                 View* view, LeftOutList* left_out) {

@@ -4,9 +4,11 @@
 
 #include "absl/status/statusor.h"
 #include "core/cluster/left_out.h"
+#include "core/cluster/startup_taints.h"
 #include "core/cluster/view.h"
 #include "core/drain/brakes.h"
 #include "core/drain/planner.h"
+#include "core/observe/derived_groups.h"
 #include "loadline/v1/drain.pb.h"
 #include "plugin/convert/resources.h"
 
@@ -29,6 +31,11 @@ absl::StatusOr<DecodedDrainOptions> DecodeDrainOptions(const v1::DrainOptions& m
 // Errors: kInvalidArgument  names group, slot, placeholder or field. kResourceExhausted  names the limit
 absl::StatusOr<DrainProblem> DecodeDrainProblem(const v1::PlanDrainRequest& request, const ReadOptions& read,
                                                 View* view, LeftOutList* left_out);
+
+// Derives the groups of a problem that has none yet, and returns them.
+// Errors: kInvalidArgument  groups are stated. kResourceExhausted  the nodes make more than `most` groups
+absl::StatusOr<DerivedGroups> PutIntoDerivedGroups(const StartupTaints& startup_taints, int most,
+                                                   DrainProblem* problem);
 
 v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem& problem, bool compact);
 

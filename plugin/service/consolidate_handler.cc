@@ -1,7 +1,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/consolidate/consolidator.h"
 #include "core/loop/consolidation_question.h"
 #include "core/loop/price_sums.h"
@@ -34,7 +33,6 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   absl::StatusOr<v1::PlanDrainRequest> drain_part = DrainPart(part);
   if (!drain_part.ok()) return drain_part.status();
   *drain_part->mutable_placeholders() = request.placeholders();
-  drain_part->set_derive_groups(request.derive_groups());
   const absl::StatusOr<DecodedDrainOptions> drain = DecodeDrainOptions(request.drain(), request.fit());
   if (!drain.ok()) return Annotate(drain.status(), "drain");
   absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(request, deadline, views);
@@ -51,19 +49,19 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   SelectLabelKeys(&view, &*decoded);
   LeftOutList left_out;
   UndoUnlessKept undo(&shared);
-  const absl::StatusOr<DrainProblem> problem =
+  absl::StatusOr<DrainProblem> problem =
       DecodeDrainProblem(*drain_part, shared.OptionsOfQuestion(), &view, &left_out);
   if (!problem.ok()) return problem.status();
   Complete(view.label_keys(), &*decoded);
 
-  if (problem->groups.size() > static_cast<size_t>(kMaxScalableGroups)) {
-    return absl::ResourceExhaustedError(absl::StrCat("the nodes make ", problem->groups.size(),
-                                                     " node groups, at most ", kMaxScalableGroups,
-                                                     " are taken: name groups"));
+  absl::StatusOr<DerivedGroups> derived;
+  if (request.derive_groups()) {
+    derived = PutIntoDerivedGroups(decoded->startup_taints, kMaxScalableGroups, &*problem);
+    if (!derived.ok()) return derived.status();
   }
-  const std::vector<LoopGroup> groups = request.derive_groups()
-                                            ? DerivedLoopGroups(*problem, *prices)
-                                            : LoopGroups(part, *decoded, *problem, *prices);
+  const std::vector<LoopGroup> groups =
+      request.derive_groups() ? DerivedLoopGroups(*derived, *problem, decoded->startup_taints, *prices)
+                              : LoopGroups(part, *decoded, *problem, *prices);
   ConsolidationQuestion question = PrepareConsolidation(*problem, drain->options, groups, policy->prices);
   question.problem.daemons = std::move(decoded->daemons);
   if (request.max_nodes_total() > 0) question.problem.max_nodes = request.max_nodes_total();
@@ -76,7 +74,9 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   const PriceTally tally = TallyPrices(groups, problem->group_of);
   EncodeConsolidation(plan, question, *problem, groups, tally, &response);
   *response.mutable_price_sources() = PriceSourcesOf(tally);
-  if (request.derive_groups()) EncodeDerivedGroups(*problem, groups, &response);
+  if (request.derive_groups()) {
+    EncodeDerivedGroups(*derived, groups, view.cluster().resource_names(), &response);
+  }
   response.set_clamped_amounts(decoded->clamped_amounts);
   left_out.Add(decoded->left_out);
   left_out.Add(shared.LeftOut());

@@ -98,6 +98,7 @@ class ConsolidateTest : public ::testing::Test {
     *request.mutable_drain() = loop_.drain();
     *request.mutable_policy() = policy_;
     request.set_derive_groups(derive_groups_);
+    *request.mutable_startup_taints() = loop_.startup_taints();
     const absl::StatusOr<std::string> bytes =
         engine_.CallBytes(kPlanConsolidationMethod, request.SerializeAsString());
     if (!bytes.ok()) return bytes.status();
@@ -155,6 +156,26 @@ TEST_F(ConsolidateTest, DerivesGroupsFromNodes) {
   EXPECT_EQ(plan->bill().unpriced_nodes(), 0);
   ASSERT_THAT(plan->groups(), SizeIs(1));
   EXPECT_NEAR(plan->groups(0).usd_per_hour(), plan->bill().now(), 1e-9);
+}
+
+TEST_F(ConsolidateTest, DerivedGroupsKnowTheStartupTaintsOfTheQuestion) {
+  k8s::v1::Node starting = NodeOfCores("b", "2");
+  starting.mutable_spec()->add_taints()->set_key("example.com/starting");
+  starting.mutable_spec()->mutable_taints(0)->set_effect("NoSchedule");
+  builder_ = ChangesBuilder::FullList(1, 2);
+  builder_.Node(0, NodeOfCores("a", "2"), {}).Node(1, starting, {});
+  ASSERT_TRUE(engine_.Sync(builder_).ok());
+  *loop_.mutable_changes() = ChangesBuilder::At(1, 2).changes();
+  loop_.clear_groups();
+  derive_groups_ = true;
+  absl::StatusOr<v1::PlanConsolidationResponse> plan = Bill();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(plan->derived_groups(), SizeIs(2));
+  loop_.mutable_startup_taints()->add_startup("example.com/starting");
+  plan = Bill();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_THAT(plan->derived_groups(), SizeIs(1));
+  EXPECT_THAT(plan->derived_groups(0).slots(), ElementsAre(0, 1));
 }
 
 TEST_F(ConsolidateTest, RefusesAPolicyThatNamesNothing) {
