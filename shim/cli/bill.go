@@ -30,10 +30,12 @@ type billSource struct {
 	prices                                      []string
 	spotFactor                                  float64
 	filters                                     filterFlags
+	taints                                      scaleup.StartupTaints
 }
 
 func (s *billSource) addTo(flags *pflag.FlagSet) {
 	s.filters.addTo(flags)
+	s.taints.AddFlags(flags)
 	flags.StringVar(&s.groups, "groups", "", "file with node groups, kind "+nodegroup.Kind+
 		"; without it they are derived from the nodes")
 	flags.StringArrayVar(&s.prices, "prices", nil, "price list, CSV or CSV.gz; may be repeated (default: those that are "+
@@ -237,7 +239,11 @@ func (s *billSource) request() (*loadlinev1.PlanConsolidationRequest, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.taints.Check(); err != nil {
+		return nil, usageError{err}
+	}
 	request := &loadlinev1.PlanConsolidationRequest{NowS: now.Unix(), MaxNodesTotal: s.maxNodesTotal,
+		StartupTaints: s.taints.Proto(),
 		Drain: &loadlinev1.DrainOptions{SkipNodesWithSystemPods: &s.systemPods,
 			SkipNodesWithLocalStorage: &s.localStorage, SkipNodesWithCustomControllerPods: &s.customControllers}}
 	if request.Policy, err = s.policy(); err != nil {

@@ -47,7 +47,8 @@ func fieldDump(t *testing.T, nodes []fieldNode, pods []fieldPod) string {
 		}
 		fmt.Fprintf(&out, "- {apiVersion: v1, kind: Pod, metadata: {name: %s, namespace: shop, uid: u-%s, "+
 			"labels: {app: %s}, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: %s, uid: rs-%s, "+
-			"controller: true}]}, spec: {nodeName: %s, %s containers: [{name: c, resources: {requests: {cpu: %s, memory: 1Gi}}}]}, "+
+			"controller: true}]}, spec: {nodeName: %s, %s "+
+			"containers: [{name: c, resources: {requests: {cpu: %s, memory: 1Gi}}}]}, "+
 			"status: {phase: Running, conditions: [{type: Ready, status: 'True'}]}}\n",
 			p.name, p.name, app, app, app, p.node, p.spec, p.cpu)
 	}
@@ -167,7 +168,8 @@ func TestABillWithoutMachinesSaysSo(t *testing.T) {
 func TestANamedControlPlaneIsAMachine(t *testing.T) {
 	groups := filepath.Join(t.TempDir(), "groups.yaml")
 	if err := os.WriteFile(groups, []byte("apiVersion: loadline.dev/v1alpha1\nkind: NodeGroup\n"+
-		"metadata: {name: servers}\nspec: {min: 0, max: 5, price: 0.25, nodeSelector: {node-role.kubernetes.io/master: 'true'}}\n"), 0o600); err != nil {
+		"metadata: {name: servers}\nspec: {min: 0, max: 5, price: 0.25, "+
+		"nodeSelector: {node-role.kubernetes.io/master: 'true'}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	server := controlPlanes["k3s"]
@@ -286,5 +288,25 @@ func TestANewPodRenamesNoGroup(t *testing.T) {
 	pods = append(pods, fieldPod{name: "db-0", node: "a", cpu: "1", spec: "nodeSelector: {disk: ssd},"})
 	if got := groupsOf(); !slices.Equal(got, []string{"m5.2xlarge", "m5.2xlarge/disk=ssd"}) {
 		t.Error(got)
+	}
+}
+
+// A node that starts under a taint of the cluster's own is of the group of the others, if the taint is named.
+func TestABillKnowsTheStartupTaintsOfTheCluster(t *testing.T) {
+	file := fieldDump(t, []fieldNode{{name: "a", labels: hybridType},
+		{name: "b", labels: hybridType, spec: "taints: [{key: example.com/starting, effect: NoSchedule}]"}},
+		[]fieldPod{{name: "web-0", node: "a", cpu: "1"}})
+	for _, c := range []struct {
+		flags  []string
+		groups int
+	}{{nil, 2}, {[]string{"--startup-taint", "example.com/starting"}, 1}} {
+		bill := ask[billAnswer](t, file, append([]string{"bill", "--now", drainNow}, c.flags...)...)
+		if len(bill.Groups) != c.groups {
+			t.Errorf("%v: %v", c.flags, bill.Groups)
+		}
+	}
+	_, errs, code := run(t, "loadline", "", "bill", "-f", file, "--startup-taint", "no key")
+	if code != 2 || !strings.Contains(errs, "--startup-taint \"no key\"") {
+		t.Errorf("exit %d: %s", code, errs)
 	}
 }

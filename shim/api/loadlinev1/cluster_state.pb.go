@@ -109,7 +109,7 @@ func (ObjectKind) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{0}
 }
 
-// What a node is.
+// The kind of a node.
 type NodeKind int32
 
 const (
@@ -1241,7 +1241,7 @@ type NodeState struct {
 	PodCount int64 `protobuf:"varint,5,opt,name=pod_count,json=podCount,proto3" json:"pod_count,omitempty"`
 	// With include_pods: all pods, by name and UID.
 	Pods []*PodState `protobuf:"bytes,6,rep,name=pods,proto3" json:"pods,omitempty"`
-	// What it is by its labels, taints and provider ID, as far as the view was told of them.
+	// The kind of the node by its labels, taints and provider ID, as far as the view knows them.
 	Kind          NodeKind `protobuf:"varint,7,opt,name=kind,proto3,enum=loadline.v1.NodeKind" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

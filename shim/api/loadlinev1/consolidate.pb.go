@@ -271,7 +271,7 @@ type PlanConsolidationResponse struct {
 	DerivedGroups []*DerivedGroup `protobuf:"bytes,16,rep,name=derived_groups,json=derivedGroups,proto3" json:"derived_groups,omitempty"`
 	// With derive_groups: machines without a label that states their instance type.
 	UntypedNodes int64 `protobuf:"varint,17,opt,name=untyped_nodes,json=untypedNodes,proto3" json:"untyped_nodes,omitempty"`
-	// Where the prices of the nodes come from.
+	// The sources of the prices of the nodes.
 	PriceSources  *PriceSources `protobuf:"bytes,18,opt,name=price_sources,json=priceSources,proto3" json:"price_sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -440,7 +440,7 @@ type DerivedGroup struct {
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// Its nodes, as numbered by the client, in name order.
 	Slots []int32 `protobuf:"varint,2,rep,packed,name=slots,proto3" json:"slots,omitempty"`
-	// What a new node of it offers to pods.
+	// The amounts that a new node of it offers to pods.
 	MilliCpu    int64 `protobuf:"varint,3,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
 	MemoryBytes int64 `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	Pods        int64 `protobuf:"varint,5,opt,name=pods,proto3" json:"pods,omitempty"`
