@@ -88,6 +88,16 @@ PodShape MakePodShape(std::string namespace_name, bool finished, const PodResour
   return shape;
 }
 
+uint64_t FilterFingerprint(const PodShape& shape, const ResourceNames& names) {
+  FingerprintBuilder builder;
+  builder.Add(absl::string_view(shape.namespace_name));
+  AddAmounts(shape.requests, names, &builder);
+  builder.Add(int64_t{shape.rules != nullptr});
+  if (shape.rules != nullptr) shape.rules->AddTo(&builder);
+  shape.labels.AddTo(&builder);
+  return builder.Finish();
+}
+
 PartialLimit LimitOf(const PodShape& shape, ResourceId resource) {
   if (shape.partial_limits != nullptr) {
     for (const PartialLimit& limit : *shape.partial_limits) {

@@ -64,6 +64,10 @@ PodShape MakePodShape(std::string namespace_name, bool finished, const PodResour
 // Returns how the limits of the pod's containers add up. Cost: O(resources of the pod).
 PartialLimit LimitOf(const PodShape& shape, ResourceId resource);
 
+// Returns a hash of what filters read of a pod: namespace, requests with resources by name, rules and labels.
+// Pods of two owners that fit the same nodes have the same one. `names` has the names of all resources.
+uint64_t FilterFingerprint(const PodShape& shape, const ResourceNames& names);
+
 // What planners read of pods of this shape.
 const PodTraits& TraitsOf(const PodShape& shape);
 

@@ -2,11 +2,11 @@
 #ifndef LOADLINE_CORE_LOOP_LOOP_MEMORY_H_
 #define LOADLINE_CORE_LOOP_LOOP_MEMORY_H_
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -62,7 +62,16 @@ struct MoveUnderWay {
   std::vector<Place> places;  // sorted by pod
   friend bool operator==(const MoveUnderWay&, const MoveUnderWay&) = default;
 };
-// What a group has grown by for pods that are alike.
+// A group, and pods that are alike for filters. The namespace is a part of it, not only of `pods`:
+// fingerprints are no defence against somebody who constructs collisions, and nobody may do so across
+// namespaces.
+struct PurchaseKey {
+  uint64_t group = 0;           // FleetKey() of its name
+  uint64_t namespace_name = 0;  // likewise
+  uint64_t pods = 0;            // FilterFingerprint()
+  friend auto operator<=>(const PurchaseKey&, const PurchaseKey&) = default;
+};
+// The growth of a group for such pods.
 struct Purchase {
   // When it was asked for, as long as no node that has come since was judged; the first time counts.
   std::optional<int64_t> asked_ms;
@@ -70,13 +79,15 @@ struct Purchase {
   int64_t failures = 0;
   int64_t until_ms = 0;
   // Fingerprints: of the model of the group when it was asked for, and when a node refused the pods; and of
-  // this node, its key and its shape.
+  // this node, its key and its shape without passing taints.
   uint64_t model_asked = 0;
   uint64_t model_judged = 0;
   uint64_t node = 0;
   uint64_t node_shape = 0;
   friend bool operator==(const Purchase&, const Purchase&) = default;
 };
+// Beyond that many, namespaces keep equal shares of them, each its newest ones. Chosen so that they take less
+// than a tenth of kMostLoopMemoryBytes.
 inline constexpr size_t kMostPurchases = 1'000;
 // How long nodes that were asked for may take until they count as not having come.
 inline constexpr int64_t kPurchaseAgeMs = int64_t{2} * 3600 * 1000;
@@ -137,8 +148,7 @@ struct LoopMemory {
   std::optional<KeptSlack> slack;
   // By key of a node whose soft taint is still to change: when a loop last heard that this was tried.
   absl::btree_map<uint64_t, int64_t> soft_taint_tried_ms;
-  // By FleetKey() of the group and fingerprint of the pods' shape.
-  absl::btree_map<std::pair<uint64_t, uint64_t>, Purchase> purchases;
+  absl::btree_map<PurchaseKey, Purchase> purchases;
   friend bool operator==(const LoopMemory&, const LoopMemory&) = default;
 };
 

@@ -118,7 +118,7 @@ void WritePurchases(const LoopMemory& memory, StateWriter* out) {
   auto at = memory.purchases.begin();
   for (size_t i = 0; i < size; ++i, ++at) {
     const Purchase& purchase = at->second;
-    for (const uint64_t key : {at->first.first, at->first.second}) out->Key(key);
+    for (const uint64_t key : {at->first.group, at->first.namespace_name, at->first.pods}) out->Key(key);
     out->Optional(purchase.asked_ms);
     out->Number(static_cast<uint64_t>(purchase.failures));
     out->Number(static_cast<uint64_t>(purchase.until_ms));
@@ -131,8 +131,8 @@ void WritePurchases(const LoopMemory& memory, StateWriter* out) {
 void ReadPurchases(StateReader* in, LoopMemory* memory) {
   const uint64_t size = in->Below(kMostPurchases + 1);
   for (uint64_t i = 0; i < size && in->ok(); ++i) {
-    const uint64_t group = in->Key();
-    const uint64_t pods = in->Key();
+    PurchaseKey of;
+    for (uint64_t* const key : {&of.group, &of.namespace_name, &of.pods}) *key = in->Key();
     Purchase purchase;
     purchase.asked_ms = in->Optional();
     purchase.failures = in->Time();
@@ -140,7 +140,7 @@ void ReadPurchases(StateReader* in, LoopMemory* memory) {
     for (uint64_t* const key :
          {&purchase.model_asked, &purchase.model_judged, &purchase.node, &purchase.node_shape})
       *key = in->Key();
-    if (!memory->purchases.emplace(std::pair(group, pods), purchase).second) in->Fail();
+    if (!memory->purchases.emplace(of, purchase).second) in->Fail();
   }
 }
 

@@ -13,9 +13,9 @@ namespace loadline {
 
 // 4 bytes "LLLM", the version, a checksum of what follows, and that: keys of 8 bytes, numbers as varints.
 inline constexpr int kLoopMemoryVersion = 7;
-// Up to this one older bytes are read: a new version of the program goes on from them.
-inline constexpr int kOldestLoopMemoryVersion =
-    4;  // knows nothing of sizes, slack, soft taints and purchases
+// The oldest version that is read, so that a new program goes on from it. It has no sizes, slack, soft taints
+// and purchases.
+inline constexpr int kOldestLoopMemoryVersion = 4;
 // What no memory outgrows: so much a ConfigMap holds, with its names.
 inline constexpr size_t kMostLoopMemoryBytes = (1 << 20) - (16 << 10);
 inline constexpr size_t kMostGroupNameBytes = 512;

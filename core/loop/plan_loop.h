@@ -110,9 +110,9 @@ struct LoopProblem {
   std::vector<WaitingPods> size_pods;
   // Pods that wait, those of one priority in any order.
   std::vector<PendingPods> pending;
-  // Fingerprints of their shapes as they were asked about, and by group of LoopGroup::node: HoldVainGrowth()
-  // fills them in.
-  std::vector<uint64_t> pending_shapes;
+  // FilterFingerprint() of `pending` as they were asked about, and by group the fingerprint of
+  // LoopGroup::node: HoldVainGrowth() fills them in.
+  std::vector<uint64_t> pending_keys;
   std::vector<uint64_t> model_keys;
   std::vector<IncomingPod> daemons;  // each new node carries those that fit it
   StartupTaints startup_taints;      // beside the well-known ones

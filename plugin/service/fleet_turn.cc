@@ -95,7 +95,7 @@ v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan
   NoteTimers(plan, cluster, &memory_);
   if (fleet_.options.acts) NoteMoves(plan, &memory_);
   if (fleet_.options.acts) NoteGrowthForPods(problem, plan, fleet_.now_ms, &memory_);
-  for (const VainGrowth& vain : vain_) sight_.warnings.push_back(TextOf(vain, problem, fleet_.now_ms));
+  for (std::string& text : TextsOf(vain_, problem, fleet_.now_ms)) sight_.warnings.push_back(std::move(text));
   NoteDownscaleOrder(plan, cluster, &memory_);
   NoteKept(problem, plan, slack, &memory_);
   const std::vector<LoopAction> actions =

@@ -67,13 +67,13 @@ LoopMemory EverythingRemembered() {
                            .selected_labels = {"disk", "gpu"},
                            .excesses = {{"zone=a", kNowMs / 1000 - 9}}};
   memory.soft_taint_tried_ms = {{9, kNowMs - 10}};
-  memory.purchases[{1, 2}] = {.asked_ms = kNowMs - 11};
-  memory.purchases[{1, 3}] = {.failures = 4,
-                              .until_ms = kNowMs + 12,
-                              .model_asked = 4,
-                              .model_judged = 5,
-                              .node = 6,
-                              .node_shape = uint64_t{1} << 63};
+  memory.purchases[{1, 7, 2}] = {.asked_ms = kNowMs - 11};
+  memory.purchases[{1, 7, 3}] = {.failures = 4,
+                                 .until_ms = kNowMs + 12,
+                                 .model_asked = 4,
+                                 .model_judged = 5,
+                                 .node = 6,
+                                 .node_shape = uint64_t{1} << 63};
   return memory;
 }
 
@@ -184,7 +184,7 @@ TEST(LoopMemoryBytesTest, ItHasABound) {
     memory.acknowledged.insert(i << 20);
     memory.abandoned_since_ms[i << 20] = kNowMs;
     memory.soft_taint_tried_ms[i << 20] = kNowMs;
-    memory.purchases[{i << 20, i << 20}] = {.failures = 1, .until_ms = kNowMs};
+    memory.purchases[{i << 20, i << 20, i << 20}] = {.failures = 1, .until_ms = kNowMs};
     memory.open.push_back({.id = static_cast<int64_t>(i), .group = "a group", .at_ms = kNowMs});
   }
   const std::string bytes = EncodeLoopMemory(memory);
@@ -225,7 +225,7 @@ TEST(LoopMemoryTest, NoTimeLiesInTheFuture) {
   EXPECT_EQ(memory.unneeded_since_s[5], kNowMs / 1000 - 60);
   EXPECT_EQ(memory.swap_refused_ms[7], kNowMs - 10'000);
   EXPECT_EQ(memory.soft_taint_tried_ms[9], kNowMs - 10'000);
-  EXPECT_EQ((memory.purchases[{1, 2}].asked_ms), kNowMs - 10'000);
+  EXPECT_EQ((memory.purchases[{1, 7, 2}].asked_ms), kNowMs - 10'000);
   EXPECT_EQ(memory.moves[0].at_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.resting_since_ms[8], kNowMs - 10'000);
   EXPECT_EQ(memory.sizes["g"].locked_ms, kNowMs - 10'000);

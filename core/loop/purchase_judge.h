@@ -1,0 +1,91 @@
+// Judges whether the nodes by which a group has grown take the pods that it has grown for.
+#ifndef LOADLINE_CORE_LOOP_PURCHASE_JUDGE_H_
+#define LOADLINE_CORE_LOOP_PURCHASE_JUDGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
+#include "core/fleet/back_off.h"
+#include "core/loop/loop_memory.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+
+// The nodes of groups, each group's sorted by age when it is first asked for.
+class GroupedNodes {
+ public:
+  // Cost: O(nodes). `problem` outlives the object.
+  explicit GroupedNodes(const LoopProblem& problem);
+
+  // Returns the node of the group with this KeyOfNode().
+  std::optional<Slot> Find(int32_t group, uint64_t key) const;
+  // Returns the nodes of the group that have joined since then and are in a state that lasts, the newest
+  // first, at most `most`.
+  std::vector<Slot> JoinedSince(int32_t group, int64_t asked_ms, size_t most);
+
+ private:
+  // A node, and the negative time of its creation, in seconds.
+  using Aged = std::pair<int64_t, Slot>;
+  std::vector<Aged> Newest(int32_t group) const;
+
+  const LoopProblem& problem_;
+  std::vector<std::vector<Slot>> nodes_;                  // by group
+  std::vector<std::optional<std::vector<Aged>>> newest_;  // by group
+  absl::flat_hash_map<std::pair<int32_t, uint64_t>, Slot> by_key_;
+};
+
+// Judges purchases of groups and pods of `problem`, both by position. The arguments of the constructor
+// outlive the object; LoopProblem::model_keys are filled in. Not thread-safe.
+class PurchaseJudge {
+ public:
+  PurchaseJudge(const BackOffOptions& back_off, int64_t now_ms, const LoopProblem& problem,
+                Snapshot* snapshot, WorkBudget* budget)
+      : back_off_(back_off),
+        now_ms_(now_ms),
+        problem_(problem),
+        snapshot_(*snapshot),
+        budget_(*budget),
+        nodes_(problem) {}
+
+  // Judges the nodes that have come, and notes a failure where all of them refuse the pods. Returns whether
+  // the purchase has helped, and is to be forgotten.
+  bool HasHelped(int32_t group, size_t pods, Purchase* purchase);
+
+  // Ends the period of a purchase where the model or the node has changed. A node that is gone is no change:
+  // it was removed since it did not help, and the model is again as it was before the node came. Returns the
+  // node.
+  std::optional<Slot> Compare(int32_t group, Purchase* purchase) const;
+
+  // Returns why the node refuses the pods; empty if it does not, or if that cannot be judged.
+  std::string ReasonOf(size_t pods, Slot node);
+
+ private:
+  enum class Answer { kTakes, kRefuses, kUnknown };
+
+  // Returns whether the node refuses the pods both as it is and without pods that do not belong to it, and
+  // why.
+  Answer Ask(size_t pods, Slot slot, std::string* why);
+  Answer AskAsItIs(size_t pods, NodeIndex node, std::string* why);
+  uint64_t ModelOf(int32_t group) const { return problem_.model_keys[static_cast<size_t>(group)]; }
+  // Returns the fingerprint of the node's shape without passing taints.
+  uint64_t ShapeOf(Slot node) const;
+  void NoteVain(int32_t group, Slot node, Purchase* purchase) const;
+
+  const BackOffOptions& back_off_;
+  int64_t now_ms_;
+  const LoopProblem& problem_;
+  Snapshot& snapshot_;
+  WorkBudget& budget_;
+  GroupedNodes nodes_;
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_PURCHASE_JUDGE_H_
