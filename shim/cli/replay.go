@@ -66,9 +66,9 @@ func (f *replayFlags) replay(ctx context.Context, name string, out io.Writer) er
 		if r.Err != nil {
 			answer += ", " + status.Code(r.Err).String()
 		}
-		table.Row(fmt.Sprint(calls), r.Method, answer)
+		table.Row(fmt.Sprint(calls), r.Recorded.GetMethod(), answer)
 		calls++
-		if !strings.HasPrefix(r.Method, "/loadline.v1.ClusterState/") {
+		if !strings.HasPrefix(r.Recorded.GetMethod(), "/loadline.v1.ClusterState/") {
 			last = r
 		}
 		return nil

@@ -55,7 +55,8 @@ func (r *recorder) Invoke(ctx context.Context, method string, args, reply any, o
 
 // Replayed is one call of a recording, made again.
 type Replayed struct {
-	Method string
+	// Recorded is the call with the answer that it came to then.
+	Recorded *loadlinev1.RecordedCall
 	// Answer is what it came to now; nil where it failed.
 	Answer proto.Message
 	Err    error
@@ -72,8 +73,8 @@ func Replay(ctx context.Context, conn Conn, recording io.Reader, visit func(Repl
 	in := bufio.NewReader(recording)
 	limits := protodelim.UnmarshalOptions{MaxSize: maxRecordedBytes}
 	for i := 0; ; i++ {
-		var call loadlinev1.RecordedCall
-		if err := limits.UnmarshalFrom(in, &call); errors.Is(err, io.EOF) {
+		call := &loadlinev1.RecordedCall{}
+		if err := limits.UnmarshalFrom(in, call); errors.Is(err, io.EOF) {
 			if i == 0 {
 				return errors.New("not a recording: it is empty")
 			}
@@ -88,7 +89,7 @@ func Replay(ctx context.Context, conn Conn, recording io.Reader, visit func(Repl
 		if err != nil {
 			return fmt.Errorf("call %d: %w", i, err)
 		}
-		again := Replayed{Method: call.GetMethod(), Err: conn.Invoke(ctx, call.GetMethod(), request, response)}
+		again := Replayed{Recorded: call, Err: conn.Invoke(ctx, call.GetMethod(), request, response)}
 		again.Same = int32(status.Code(again.Err)) == call.GetCode()
 		if again.Err == nil {
 			bytes, err := deterministic.Marshal(response)

@@ -34,9 +34,9 @@ func recorded(t *testing.T) []byte {
 func TestReplayAsksTheSameAgain(t *testing.T) {
 	var got []string
 	err := engine.Replay(t.Context(), enginetest.Open(t), bytes.NewReader(recorded(t)), func(r engine.Replayed) error {
-		got = append(got, r.Method)
+		got = append(got, r.Recorded.GetMethod())
 		if !r.Same || (r.Answer == nil) != (r.Err != nil) {
-			t.Errorf("%s: same %t, answer %v, error %v", r.Method, r.Same, r.Answer, r.Err)
+			t.Errorf("%s: same %t, answer %v, error %v", r.Recorded.GetMethod(), r.Same, r.Answer, r.Err)
 		}
 		return nil
 	})

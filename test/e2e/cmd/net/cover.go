@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -11,7 +12,7 @@ import (
 // covers names what happens in a recorded answer, so that one sees what a recording can find.
 func (c *call) covers() []string {
 	if c.GetCode() != 0 {
-		return []string{"refused: " + c.text}
+		return []string{"refused: " + status.Convert(c.Err).Message()}
 	}
 	if !strings.HasSuffix(c.GetMethod(), "/PlanLoop") {
 		return nil

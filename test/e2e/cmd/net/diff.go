@@ -1,37 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
 func compare(a, b string) int { return cmp.Compare(a, b) }
-
-// messagesOf returns empty messages of a method, such as "/loadline.v1.Autoscaler/PlanLoop".
-func messagesOf(method string) (request, response proto.Message, err error) {
-	name := protoreflect.FullName(strings.ReplaceAll(strings.TrimPrefix(method, "/"), "/", "."))
-	found, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	descriptor := found.(protoreflect.MethodDescriptor)
-	in, err := protoregistry.GlobalTypes.FindMessageByName(descriptor.Input().FullName())
-	if err != nil {
-		return nil, nil, err
-	}
-	out, err := protoregistry.GlobalTypes.FindMessageByName(descriptor.Output().FullName())
-	if err != nil {
-		return nil, nil, err
-	}
-	return in.New().Interface(), out.New().Interface(), nil
-}
 
 // line is one value of an answer. The kind is its place without names and numbers of elements.
 type line struct{ place, kind, value string }
@@ -129,20 +109,18 @@ type difference struct{ kind, text string }
 // differences compares two answers of a method.
 func (c *call) differences() ([]difference, error) {
 	method := c.GetMethod()[strings.LastIndex(c.GetMethod(), "/")+1:]
-	if c.code != c.GetCode() {
-		return []difference{{method + ": code", fmt.Sprintf("code %d -> %d %s", c.GetCode(), c.code, c.text)}}, nil
+	if now := status.Convert(c.Err); int32(now.Code()) != c.GetCode() {
+		text := fmt.Sprintf("code %d -> %d %s", c.GetCode(), now.Code(), now.Message())
+		return []difference{{method + ": code", text}}, nil
 	}
-	if bytes.Equal(c.answer, c.GetResponse()) {
+	if c.Same {
 		return nil, nil
 	}
-	before, err := lines(c.GetMethod(), c.GetResponse())
-	if err != nil {
+	recorded := c.Answer.ProtoReflect().New()
+	if err := proto.Unmarshal(c.GetResponse(), recorded.Interface()); err != nil {
 		return nil, err
 	}
-	after, err := lines(c.GetMethod(), c.answer)
-	if err != nil {
-		return nil, err
-	}
+	before, after := flatten(recorded, "", "", nil), flatten(c.Answer.ProtoReflect(), "", "", nil)
 	var out []difference
 	add := func(sign string, l line, text string) {
 		out = append(out, difference{method + ": " + sign + " " + l.kind, sign + " " + l.place + " " + text})
@@ -169,17 +147,6 @@ func (c *call) differences() ([]difference, error) {
 		out = append(out, difference{method + ": order of elements", "the same values in another order"})
 	}
 	return out, nil
-}
-
-func lines(method string, answer []byte) ([]line, error) {
-	_, response, err := messagesOf(method)
-	if err == nil {
-		err = proto.Unmarshal(answer, response)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return flatten(response.ProtoReflect(), "", "", nil), nil
 }
 
 // decisions are the parts of answers from which the others follow, the most telling first.

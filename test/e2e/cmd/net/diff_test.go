@@ -1,15 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"reflect"
 	"slices"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/engine"
 )
 
 func bytesOf(t *testing.T, m proto.Message) []byte {
@@ -51,8 +55,15 @@ func TestDifferences(t *testing.T) {
 		{"a refusal", plan(""), nil, 3, []string{"code 0 -> 3 no"}, "PlanLoop: code"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			call := &call{RecordedCall: &loadlinev1.RecordedCall{Method: "/loadline.v1.Autoscaler/PlanLoop",
-				Response: c.before}, answer: c.after, code: c.code, text: "no"}
+			answer := &loadlinev1.PlanLoopResponse{}
+			if err := proto.Unmarshal(c.after, answer); err != nil {
+				t.Fatal(err)
+			}
+			again := engine.Replayed{Answer: answer, Same: bytes.Equal(c.before, c.after)}
+			if c.code != 0 {
+				again = engine.Replayed{Err: status.Error(codes.Code(c.code), "no")}
+			}
+			call := &call{&loadlinev1.RecordedCall{Method: "/loadline.v1.Autoscaler/PlanLoop", Response: c.before}, again, 0}
 			all, err := call.differences()
 			if err != nil {
 				t.Fatal(err)

@@ -6,17 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protodelim"
-	"google.golang.org/protobuf/proto"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
@@ -136,10 +130,8 @@ func open(library string) (engine.Conn, error) {
 // call is a recorded question with the recorded answer, and what another library says.
 type call struct {
 	*loadlinev1.RecordedCall
+	engine.Replayed
 	number int
-	code   int32
-	text   string
-	answer []byte
 }
 
 // replay asks an engine of another library the questions of a recording, and visits each with both answers.
@@ -158,36 +150,10 @@ func replay(ctx context.Context, library, folder string, t task, visit func(*cal
 	if err != nil {
 		return err
 	}
-	in := bufio.NewReaderSize(packed, 1<<16)
-	limits := protodelim.UnmarshalOptions{MaxSize: 64 << 20}
-	for i := 0; ; i++ {
-		c := &call{RecordedCall: &loadlinev1.RecordedCall{}, number: i}
-		if err := limits.UnmarshalFrom(in, c.RecordedCall); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("call %d: %w", i, err)
-		}
-		if err := c.again(ctx, conn); err != nil {
-			return fmt.Errorf("call %d: %w", i, err)
-		}
-		visit(c)
-	}
-}
-
-func (c *call) again(ctx context.Context, conn grpc.ClientConnInterface) error {
-	ctx, cancel := context.WithTimeout(ctx, mostDays)
-	defer cancel()
-	request, response, err := messagesOf(c.GetMethod())
-	if err == nil {
-		err = proto.Unmarshal(c.GetRequest(), request)
-	}
-	if err != nil {
-		return err
-	}
-	if err := conn.Invoke(ctx, c.GetMethod(), request, response); err != nil {
-		c.code, c.text = int32(status.Code(err)), status.Convert(err).Message()
+	number := 0
+	return engine.Replay(ctx, conn, packed, func(again engine.Replayed) error {
+		visit(&call{again.Recorded, again, number})
+		number++
 		return nil
-	}
-	c.answer, err = proto.MarshalOptions{Deterministic: true}.Marshal(response)
-	return err
+	})
 }
