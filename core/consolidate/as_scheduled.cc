@@ -20,15 +20,15 @@ constexpr int64_t kNodesPerUnit = 64;  // of work: a share is compared in some n
 // numbered.
 class ReturnOrders {
  public:
-  ReturnOrders(const Board& board, std::span<const int32_t> movers) : numbered_(movers.size()) {
+  ReturnOrders(const Board& board, std::span<const MoverIndex> movers) : numbered_(movers.size()) {
     std::iota(numbered_.begin(), numbered_.end(), size_t{0});
-    for (const int32_t mover : movers) kinds_.push_back(board.movers()[static_cast<size_t>(mover)].kind);
+    for (const MoverIndex mover : movers) kinds_.push_back(board.movers()[mover].kind);
     largest_ = numbered_;
-    const auto size_of = [&](size_t i) { return board.kinds()[static_cast<size_t>(kinds_[i])].size; };
+    const auto size_of = [&](size_t i) { return board.kinds()[kinds_[i]].size; };
     std::stable_sort(largest_.begin(), largest_.end(),
                      [&](size_t a, size_t b) { return size_of(a) > size_of(b); });
     // Where there are few nodes it matters more, and costs less.
-    const int64_t nodes = board.node_end();
+    const auto nodes = static_cast<int64_t>(board.nodes().size());
     count_ = std::clamp<int64_t>(kOrdersTimesNodesSquared / (nodes * nodes), kFewestOrders, kMostOrders);
   }
 
@@ -41,7 +41,7 @@ class ReturnOrders {
     std::vector<size_t> order = numbered_;
     shuffler_.Shuffle(&order);
     if (number % 2 == 0) {
-      std::map<int32_t, size_t> rank;
+      std::map<MoverKindIndex, size_t> rank;
       for (const size_t i : order) rank.try_emplace(kinds_[i], rank.size());
       std::stable_sort(order.begin(), order.end(),
                        [&](size_t a, size_t b) { return rank[kinds_[a]] < rank[kinds_[b]]; });
@@ -53,19 +53,19 @@ class ReturnOrders {
   static constexpr int64_t kOrdersTimesNodesSquared = 20'000, kFewestOrders = 4, kMostOrders = 32;
 
   std::vector<size_t> numbered_, largest_;
-  std::vector<int32_t> kinds_;  // by position
+  std::vector<MoverKindIndex> kinds_;  // by position
   int64_t count_ = 0;
   Shuffler shuffler_;
 };
 
-bool PlaceInOrder(Board* board, std::span<const int32_t> movers, std::vector<size_t> waiting,
+bool PlaceInOrder(Board* board, std::span<const MoverIndex> movers, std::vector<size_t> waiting,
                   SharesLeft shares, std::vector<NodeIndex>* places) {
   Snapshot& snapshot = board->snapshot();
   while (!waiting.empty()) {
     std::vector<size_t> later;
     for (const size_t i : waiting) {
-      const Mover& mover = board->movers()[static_cast<size_t>(movers[i])];
-      const MoverKind& kind = board->kinds()[static_cast<size_t>(mover.kind)];
+      const Mover& mover = board->movers()[movers[i]];
+      const MoverKind& kind = board->kinds()[mover.kind];
       if (!board->work()->Spend(1 + snapshot.node_end() / kNodesPerUnit)) return false;
       board->fit(mover.kind).Refresh(board->work());
       const std::optional<NodeIndex> node =
@@ -85,7 +85,7 @@ bool PlaceInOrder(Board* board, std::span<const int32_t> movers, std::vector<siz
 
 }  // namespace
 
-bool PlaceAsScheduled(Board* board, std::span<const int32_t> movers, const std::vector<bool>& leaves,
+bool PlaceAsScheduled(Board* board, std::span<const MoverIndex> movers, const std::vector<bool>& leaves,
                       std::vector<NodeIndex>* places) {
   places->assign(movers.size(), kNoTarget);
   ReturnOrders orders(*board, movers);

@@ -21,7 +21,7 @@ namespace loadline {
 // places of the order in which they are numbered hold, and are in `places`, by position in `movers`.
 // `leaves`: by node; those beyond its end stay. The kinds are prepared. Cost: O(nodes * log nodes) and for
 // each order and mover that of SharesLeft::Take().
-bool PlaceAsScheduled(Board* board, std::span<const int32_t> movers, const std::vector<bool>& leaves,
+bool PlaceAsScheduled(Board* board, std::span<const MoverIndex> movers, const std::vector<bool>& leaves,
                       std::vector<NodeIndex>* places);
 
 }  // namespace loadline

@@ -11,8 +11,6 @@
 namespace loadline {
 namespace {
 
-int64_t PairKey(int32_t a, int32_t b) { return static_cast<int64_t>(a) << 32 | static_cast<uint32_t>(b); }
-
 bool HasEphemeralVolume(const PodShape& shape) {
   return shape.rules != nullptr &&
          std::any_of(shape.rules->volumes.begin(), shape.rules->volumes.end(),
@@ -29,19 +27,19 @@ Board::Board(Snapshot* snapshot, const ConsolidationProblem& problem, const Cons
     const ConsolidationNode& entry = problem_.nodes[i];
     const std::optional<NodeIndex> node = snapshot_.FindSlot(entry.slot);
     if (!node.has_value()) continue;
-    BoardNode& known = nodes_[IndexOf(*node)];
+    BoardNode& known = nodes_[*node];
     known.group = entry.group;
     known.usd = entry.usd_per_hour.value_or(0);
-    const bool spot = entry.group >= 0 && problem_.groups[static_cast<size_t>(entry.group)].spot;
+    const bool spot = entry.group.has_value() && problem_.groups[*entry.group].priced.spot;
     if (spot) known.spot_usd = known.usd;
     known.age_hours = entry.age_hours;
-    known.may_go = entry.may_go && entry.group >= 0 && entry.usd_per_hour.has_value();
-    known.problem = static_cast<int32_t>(i);
+    known.may_go = entry.may_go && entry.group.has_value() && entry.usd_per_hour.has_value();
+    known.problem = i;
     AddMovers(*node, entry);
     // Room there is paid for by the pod: a move to it saves nothing that is known.
     if (entry.kind == NodeKind::kVirtual) snapshot_.MakeGhost(*node);
   }
-  for (const ConsolidationGroup& group : problem_.groups) group_nodes_.push_back(group.current_nodes);
+  for (const NodeGroup& group : problem_.groups) group_nodes_.push_back(group.target);
   node_count_ = problem_.cluster->node_count();
   search_ = std::make_unique<FitSearch>(&snapshot_, &options_.fit);
   MakeColumns();
@@ -50,7 +48,7 @@ Board::Board(Snapshot* snapshot, const ConsolidationProblem& problem, const Cons
 
 void Board::AddMovers(NodeIndex node, const ConsolidationNode& entry) {
   const NodePods& pods = problem_.cluster->pods(entry.slot);
-  BoardNode& known = nodes_[IndexOf(node)];
+  BoardNode& known = nodes_[node];
   for (const LeavingPod& pod : entry.pods) {
     if (!known.may_go) {
       // What is kept on a node that stays takes its room.
@@ -59,9 +57,10 @@ void Board::AddMovers(NodeIndex node, const ConsolidationNode& entry) {
       snapshot_.PlacePod(node, snapshot_.InternShape(kept.pod.shape));
       continue;
     }
+    const MoverIndex number = movers_.end_index();
     Mover& mover = movers_.emplace_back();
     const size_t position = static_cast<size_t>(pod.position);
-    int32_t shape = -1;
+    int32_t shape = 0;
     if (pod.placeholder) {
       const KeptRoom& kept = problem_.placeholders[position];
       shape = snapshot_.InternShape(kept.pod.shape);
@@ -75,22 +74,23 @@ void Board::AddMovers(NodeIndex node, const ConsolidationNode& entry) {
     mover.kind = KindOf(shape, HasEphemeralVolume(snapshot_.pod_shape(shape)));
     mover.home = mover.node = node;
     mover.pod = pod;
-    known.movers.push_back(static_cast<int32_t>(movers_.size()) - 1);
-    MoverKind& kind = kinds_[static_cast<size_t>(mover.kind)];
-    if (kind.count++ == 0) kind.first_mover = known.movers.back();
+    known.movers.push_back(number);
+    MoverKind& kind = kinds_[mover.kind];
+    if (kind.count++ == 0) kind.first_mover = number;
   }
 }
 
-int32_t Board::KindOf(int32_t shape, bool by_name) {
+MoverKindIndex Board::KindOf(int32_t shape, bool by_name) {
   if (static_cast<size_t>(shape) >= kind_of_shape_.size()) {
-    kind_of_shape_.resize(static_cast<size_t>(snapshot_.pod_shape_end()), -1);
+    kind_of_shape_.resize(static_cast<size_t>(snapshot_.pod_shape_end()));
   }
-  int32_t& known = kind_of_shape_[static_cast<size_t>(shape)];
-  if (known >= 0 && !by_name) return known;
+  std::optional<MoverKindIndex>& known = kind_of_shape_[static_cast<size_t>(shape)];
+  if (known.has_value() && !by_name) return *known;
+  known = kinds_.end_index();
   MoverKind& kind = kinds_.emplace_back();
   kind.shape = shape;
   kind.by_name = by_name;
-  return known = static_cast<int32_t>(kinds_.size()) - 1;
+  return *known;
 }
 
 IncomingPod Board::PodOf(const MoverKind& kind) const {
@@ -111,15 +111,15 @@ void Board::MakeColumns() {
   }
   std::vector<ResourceId> columns(resources.begin(), resources.end());
   const size_t width = columns.size() + 1;
-  for (size_t k = 0; k < kinds_.size(); ++k) {
+  for (const MoverKindIndex k : kinds_.indices()) {
     MoverKind& kind = kinds_[k];
     kind.request.assign(width, 0);
     kind.request.back() = 1;
-    if (k >= checked.size()) {
+    if (IndexOf(k) >= checked.size()) {
       kind.hopeless = true;
       continue;
     }
-    for (const CheckedRequest& entry : checked[k]) {
+    for (const CheckedRequest& entry : checked[IndexOf(k)]) {
       const auto at = std::lower_bound(columns.begin(), columns.end(), entry.id);
       kind.request[static_cast<size_t>(at - columns.begin())] = entry.value;
     }
@@ -135,13 +135,13 @@ void Board::MakeTemplates() {
     if (!budget_->Spend(10)) break;
     daemons.push_back(std::make_unique<PodFit>(&snapshot_, pod, &options_.fit, budget_));
   }
-  for (size_t group = 0; group < templates_.size(); ++group) {
-    if (!problem_.groups[group].node.has_value()) continue;
+  for (const GroupIndex group : templates_.indices()) {
+    if (!HasNewNodes(problem_.groups[group])) continue;
     if (!budget_->Spend(static_cast<int64_t>(10 + daemons.size()))) return;
     auto made = std::make_unique<BoardTemplate>();
     snapshot_.Fork();
-    const std::string name = absl::StrCat("consolidate-", group);
-    const NodeIndex copy = snapshot_.AddNode({name, *problem_.groups[group].node, name});
+    const std::string name = absl::StrCat("consolidate-", IndexOf(group));
+    const NodeIndex copy = snapshot_.AddNode({name, problem_.groups[group].model->shape, name});
     for (const std::unique_ptr<PodFit>& daemon : daemons) {
       daemon->Refresh(budget_);
       if (daemon->Hopeless() || !daemon->FitsByItself(copy)) continue;
@@ -156,9 +156,7 @@ void Board::MakeTemplates() {
 
 double Board::WorthOf(NodeIndex node) const {
   double worth = 0;
-  for (const int32_t mover : nodes_[IndexOf(node)].movers) {
-    worth += kinds_[static_cast<size_t>(movers_[static_cast<size_t>(mover)].kind)].worth;
-  }
+  for (const MoverIndex mover : nodes_[node].movers) worth += KindOf(mover).worth;
   return worth;
 }
 
@@ -170,24 +168,24 @@ double Board::WorthOfRoom(std::span<const int64_t> free) const {
   return worth;
 }
 
-double Board::EfficiencyOf(size_t group) const {
-  const double usd = problem_.groups[group].usd_per_hour;
+double Board::EfficiencyOf(GroupIndex group) const {
+  const double usd = UsdOf(problem_.groups[group]);
   if (templates_[group] == nullptr) return 0;
   return usd > 0 ? WorthOfRoom(templates_[group]->free) / usd : 1;
 }
 
 double Board::EfficiencyOf(NodeIndex node) const {
-  const double usd = nodes_[IndexOf(node)].usd;
+  const double usd = nodes_[node].usd;
   return usd > 0 ? (WorthOfRoom(room_->FreeOn(node)) + WorthOf(node)) / usd : 1;
 }
 
-bool Board::Prepare(int32_t number) {
-  MoverKind& kind = kinds_[static_cast<size_t>(number)];
+bool Board::Prepare(MoverKindIndex number) {
+  MoverKind& kind = kinds_[number];
   if (kind.hopeless) return false;
   if (!kind.handle.has_value()) {
     IncomingPod pod = PodOf(kind);
     if (kind.by_name) {
-      const Mover& mover = movers_[static_cast<size_t>(kind.first_mover)];
+      const Mover& mover = movers_[kind.first_mover];
       pod.name.assign(mover.name.data(), mover.name.size());
       pod.uid.assign(mover.uid.data(), mover.uid.size());
     }
@@ -200,30 +198,30 @@ bool Board::Prepare(int32_t number) {
   return !kind.hopeless;
 }
 
-NodeIndex Board::AddNode(int32_t group) {
-  const size_t g = static_cast<size_t>(group);
+NodeIndex Board::AddNode(GroupIndex group) {
+  const NodeGroup& of = problem_.groups[group];
   // A node of the cluster may have any name: one that no node can have keeps them apart.
-  const std::string name = absl::StrCat(problem_.groups[g].name, "#", ++added_);
-  const NodeIndex node = snapshot_.AddNode({name, *problem_.groups[g].node, name});
-  for (const int32_t shape : templates_[g]->daemons) snapshot_.PlacePod(node, shape);
+  const std::string name = absl::StrCat(of.name, "#", ++added_);
+  const NodeIndex node = snapshot_.AddNode({name, of.model->shape, name});
+  for (const int32_t shape : templates_[group]->daemons) snapshot_.PlacePod(node, shape);
   BoardNode& known = nodes_.emplace_back();
   known.group = group;
-  known.usd = problem_.groups[g].usd_per_hour;
-  if (problem_.groups[g].spot) known.spot_usd = known.usd;
+  known.usd = UsdOf(of);
+  if (of.priced.spot) known.spot_usd = known.usd;
   known.may_go = true;
   known.is_new = true;
   room_->Read(node);
   return node;
 }
 
-void Board::ForgetNodes(int32_t node_end) {
-  nodes_.resize(static_cast<size_t>(node_end));
+void Board::ForgetNodes(NodeIndex node_end) {
+  nodes_.resize(IndexOf(node_end));
   room_->Forget(node_end);
 }
 
-void Board::Place(int32_t number, NodeIndex node) {
-  const Mover& mover = movers_[static_cast<size_t>(number)];
-  const MoverKind& kind = kinds_[static_cast<size_t>(mover.kind)];
+void Board::Place(MoverIndex number, NodeIndex node) {
+  const Mover& mover = movers_[number];
+  const MoverKind& kind = kinds_[mover.kind];
   if (kind.by_name) {
     snapshot_.PlacePod(node, kind.shape, mover.name, mover.uid);
   } else {
@@ -232,18 +230,18 @@ void Board::Place(int32_t number, NodeIndex node) {
   room_->Read(node);
 }
 
-int64_t Board::MostOn(int32_t number, int32_t group) {
-  const auto [known, is_new] = most_on_.try_emplace(PairKey(number, group), 0);
+int64_t Board::MostOn(MoverKindIndex number, GroupIndex group) {
+  const auto [known, is_new] = most_on_.try_emplace({number, group}, 0);
   if (!is_new) return known->second;
-  const BoardTemplate* const made = templates_[static_cast<size_t>(group)].get();
-  const MoverKind& kind = kinds_[static_cast<size_t>(number)];
+  const BoardTemplate* const made = templates_[group].get();
+  const MoverKind& kind = kinds_[number];
   if (made == nullptr) return 0;
   const int64_t room = CopiesThatFit(made->free, kind.request);
   if (room == 0) return 0;
   PodFit& pod = fit(number);
   snapshot_.Fork();
-  const std::string name = absl::StrCat("consolidate-", group);
-  const NodeIndex copy = snapshot_.AddNode({name, *problem_.groups[static_cast<size_t>(group)].node, name});
+  const std::string name = absl::StrCat("consolidate-", IndexOf(group));
+  const NodeIndex copy = snapshot_.AddNode({name, problem_.groups[group].model->shape, name});
   int64_t most = 0;
   if (pod.FitsByItself(copy)) {
     most = room;
@@ -258,7 +256,7 @@ int64_t Board::MostOn(int32_t number, int32_t group) {
     }
   }
   snapshot_.Revert();
-  return most_on_[PairKey(number, group)] = most;
+  return most_on_[{number, group}] = most;
 }
 
 }  // namespace loadline

@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "core/base/strong_vector.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
 #include "core/consolidate/consolidation.h"
@@ -23,10 +24,14 @@ namespace loadline {
 
 inline constexpr NodeIndex kNoTarget{-1};
 
+// The position of a kind, and of a pod, in the lists that the board keeps.
+enum class MoverKindIndex : int32_t {};
+enum class MoverIndex : int32_t {};
+
 // Pods, or placeholders, that are equal for every decision.
 struct MoverKind {
-  int32_t shape = -1;        // of the snapshot
-  int32_t first_mover = -1;  // one of them
+  int32_t shape = 0;         // of the snapshot
+  MoverIndex first_mover{};  // one of them
   int64_t count = 0;
   std::vector<int64_t> request;  // by column of NodeRoom
   bool by_name = false;          // names decide where it may go: each such pod is a kind of its own
@@ -39,7 +44,7 @@ struct MoverKind {
 
 // One pod or placeholder of a node that may go.
 struct Mover {
-  int32_t kind = -1;
+  MoverKindIndex kind{};
   NodeIndex home = kNoTarget;  // where it was at first, and where it is
   NodeIndex node = kNoTarget;
   LeavingPod pod;
@@ -49,15 +54,16 @@ struct Mover {
 
 // What is known of a node beside the snapshot.
 struct BoardNode {
-  int32_t group = -1;
+  std::optional<GroupIndex> group;
   double usd = 0;  // per hour
   std::optional<double> age_hours;
   // What the cheapest spot node costs of those that it is, or came in the place of; infinity: none.
   double spot_usd = std::numeric_limits<double>::infinity();
   bool may_go = false;
   bool is_new = false;
-  int32_t problem = -1;         // in ConsolidationProblem::nodes; -1: a new one, or the problem has it not
-  std::vector<int32_t> movers;  // that are on it
+  // In ConsolidationProblem::nodes; nullopt: a new one, or the problem does not have it.
+  std::optional<size_t> problem;
+  std::vector<MoverIndex> movers;  // that are on it
 };
 
 // What a new node of a group is.
@@ -84,18 +90,19 @@ class Board {
   NodeRoom& room() { return *room_; }
   const NodeRoom& room() const { return *room_; }
 
-  std::vector<MoverKind>& kinds() { return kinds_; }
-  const std::vector<MoverKind>& kinds() const { return kinds_; }
-  std::vector<Mover>& movers() { return movers_; }
-  const std::vector<Mover>& movers() const { return movers_; }
-  BoardNode& node(NodeIndex node) { return nodes_[IndexOf(node)]; }
-  const BoardNode& node(NodeIndex node) const { return nodes_[IndexOf(node)]; }
-  int32_t node_end() const { return static_cast<int32_t>(nodes_.size()); }
+  StrongVector<MoverKindIndex, MoverKind>& kinds() { return kinds_; }
+  const StrongVector<MoverKindIndex, MoverKind>& kinds() const { return kinds_; }
+  StrongVector<MoverIndex, Mover>& movers() { return movers_; }
+  const StrongVector<MoverIndex, Mover>& movers() const { return movers_; }
+  const MoverKind& KindOf(MoverIndex mover) const { return kinds_[movers_[mover].kind]; }
+  BoardNode& node(NodeIndex node) { return nodes_[node]; }
+  const BoardNode& node(NodeIndex node) const { return nodes_[node]; }
+  const StrongVector<NodeIndex, BoardNode>& nodes() const { return nodes_; }
   // nullptr: it has none.
-  const BoardTemplate* node_template(size_t group) const { return templates_[group].get(); }
+  const BoardTemplate* node_template(GroupIndex group) const { return templates_[group].get(); }
   // Nodes of each group, with those on their way, and of all.
-  std::vector<int64_t>& group_nodes() { return group_nodes_; }
-  const std::vector<int64_t>& group_nodes() const { return group_nodes_; }
+  StrongVector<GroupIndex, int64_t>& group_nodes() { return group_nodes_; }
+  const StrongVector<GroupIndex, int64_t>& group_nodes() const { return group_nodes_; }
   int64_t node_count() const { return node_count_; }
   void set_node_count(int64_t count) { node_count_ = count; }
 
@@ -105,27 +112,27 @@ class Board {
   void SetPrices(std::vector<double> prices) { prices_ = std::move(prices); }
   // What all that a new node of a group, or a node of the cluster, offers to pods that may move would be
   // worth over its price: about 1 for the types that the relaxation chooses, less for others.
-  double EfficiencyOf(size_t group) const;
+  double EfficiencyOf(GroupIndex group) const;
   double EfficiencyOf(NodeIndex node) const;
 
   // Prepares the filters of a kind once; looks again at what may have changed. False: it fits nowhere.
-  bool Prepare(int32_t kind);
+  bool Prepare(MoverKindIndex kind);
   // Of a kind that is prepared.
-  PodFit& fit(int32_t kind) { return search_->fit(*kinds_[static_cast<size_t>(kind)].handle); }
+  PodFit& fit(MoverKindIndex kind) { return search_->fit(*kinds_[kind].handle); }
   FitSearch& search() { return *search_; }
 
   // A new node of a group, with its daemons; it has a template, and the memory of the node is there.
-  NodeIndex AddNode(int32_t group);
+  NodeIndex AddNode(GroupIndex group);
   // Takes the last nodes off what is known, when Revert() has taken them off the snapshot.
-  void ForgetNodes(int32_t node_end);
-  void Place(int32_t mover, NodeIndex node);
+  void ForgetNodes(NodeIndex node_end);
+  void Place(MoverIndex mover, NodeIndex node);
 
   // How many pods of a kind an empty new node of a group takes by itself; 0: it may not go there.
-  int64_t MostOn(int32_t kind, int32_t group);
+  int64_t MostOn(MoverKindIndex kind, GroupIndex group);
 
  private:
   void AddMovers(NodeIndex node, const ConsolidationNode& entry);
-  int32_t KindOf(int32_t shape, bool by_name);
+  MoverKindIndex KindOf(int32_t shape, bool by_name);
   void MakeColumns();
   void MakeTemplates();
   IncomingPod PodOf(const MoverKind& kind) const;
@@ -137,16 +144,16 @@ class Board {
   WorkBudget* budget_;
   std::unique_ptr<FitSearch> search_;
   std::unique_ptr<NodeRoom> room_;
-  std::vector<MoverKind> kinds_;
-  std::vector<int32_t> kind_of_shape_;  // by shape of the snapshot; -1: not known yet
-  std::vector<Mover> movers_;
-  std::vector<BoardNode> nodes_;  // by NodeIndex
-  std::vector<std::unique_ptr<BoardTemplate>> templates_;
+  StrongVector<MoverKindIndex, MoverKind> kinds_;
+  std::vector<std::optional<MoverKindIndex>> kind_of_shape_;  // by shape of the snapshot
+  StrongVector<MoverIndex, Mover> movers_;
+  StrongVector<NodeIndex, BoardNode> nodes_;
+  StrongVector<GroupIndex, std::unique_ptr<BoardTemplate>> templates_;
   std::vector<double> prices_;  // by column
-  std::vector<int64_t> group_nodes_;
+  StrongVector<GroupIndex, int64_t> group_nodes_;
   int64_t node_count_ = 0;
-  int64_t added_ = 0;                              // for names of new nodes
-  absl::flat_hash_map<int64_t, int64_t> most_on_;  // by kind and group
+  int64_t added_ = 0;  // for names of new nodes
+  absl::flat_hash_map<std::pair<MoverKindIndex, GroupIndex>, int64_t> most_on_;
 };
 
 }  // namespace loadline

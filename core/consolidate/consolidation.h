@@ -12,9 +12,11 @@
 
 #include "absl/strings/string_view.h"
 #include "core/base/resource_names.h"
+#include "core/base/strong_vector.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/node_kind.h"
+#include "core/cluster/node_group.h"
 #include "core/cluster/shapes.h"
 #include "core/fit/node_filter.h"
 
@@ -22,18 +24,17 @@ namespace loadline {
 
 // --- the question ----------------------------------------------------------------------------------------
 
-// A node group. Prices are US dollars per hour.
-struct ConsolidationGroup {
-  std::string name;  // unique; names of new nodes are made from it
-  // What a new node of it is; nullopt: not known, and it gets none.
-  std::optional<NodeShape> node;
-  double usd_per_hour = 0;  // of a new node: finite, >= 0
-  bool spot = false;
-  // Nodes that it keeps, may have, and has now, with those on their way.
-  int64_t min_nodes = 0;
-  int64_t max_nodes = 0;
-  int64_t current_nodes = 0;
-};
+// Consolidation reads of a node group its name, its minimum, its target, which is the nodes that it has now
+// with those on their way, and the following. Prices are US dollars per hour.
+//
+// Returns whether the group may get new nodes: their model and their price are known.
+inline bool HasNewNodes(const NodeGroup& group) {
+  return group.model.has_value() && group.usd_per_hour.has_value();
+}
+// Returns how many nodes the group may have.
+inline int64_t MostNodes(const NodeGroup& group) {
+  return group.blocked_reason.empty() ? group.max_nodes : 0;
+}
 
 // A pod that has to find another place before its node goes.
 struct LeavingPod {
@@ -49,7 +50,7 @@ struct LeavingPod {
 // A node of the cluster, and whether it may go.
 struct ConsolidationNode {
   Slot slot = Slot{-1};
-  int32_t group = -1;  // in ConsolidationProblem::groups; -1: none, and it stays
+  std::optional<GroupIndex> group;  // nullopt: it is of none, and stays
   // nullopt: not known, and it stays.
   std::optional<double> usd_per_hour;
   // A node that is no machine costs nothing that is known, and no pod moves to a virtual one.
@@ -68,8 +69,8 @@ struct KeptRoom {
 };
 
 struct ConsolidationProblem {
-  const ClusterState* cluster = nullptr;  // outlives the call
-  std::vector<ConsolidationGroup> groups;
+  const ClusterState* cluster = nullptr;           // outlives the call
+  StrongSpan<GroupIndex, const NodeGroup> groups;  // outlive the call
   std::vector<ConsolidationNode> nodes;  // of the cluster, each at most once; a node that is left out stays
   // By budget: how many pods it lets go at once, > 0 where a pod of a node that may go takes from it.
   std::vector<int64_t> budgets;
@@ -164,7 +165,7 @@ struct ConsolidationBill {
 
 // New nodes of one group.
 struct GroupGrowthCount {
-  int32_t group = 0;
+  GroupIndex group{};
   int64_t nodes = 0;
   friend bool operator==(const GroupGrowthCount&, const GroupGrowthCount&) = default;
 };
@@ -172,9 +173,9 @@ struct GroupGrowthCount {
 // A node that takes a pod: one that is there, or the `number`th new one of a group in this plan, from 1.
 struct MoveTarget {
   Slot slot = Slot{-1};
-  int32_t group = -1;
+  std::optional<GroupIndex> group;  // nullopt: it is there
   int32_t number = 0;
-  bool is_new() const { return group >= 0; }
+  bool is_new() const { return group.has_value(); }
   friend bool operator==(const MoveTarget&, const MoveTarget&) = default;
 };
 

@@ -16,13 +16,13 @@ namespace {
 // What decides, beside nodes and pods, whether a move is found.
 uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationOptions& options) {
   FingerprintBuilder builder;
-  for (const ConsolidationGroup& group : problem.groups) {
+  for (const NodeGroup& group : problem.groups) {
     builder.Add(group.name);
-    builder.Add(group.node.has_value() ? std::bit_cast<int64_t>(group.node->fingerprint) : 0);
-    builder.Add(std::bit_cast<int64_t>(group.usd_per_hour));
-    builder.Add(group.spot);
+    builder.Add(HasNewNodes(group) ? std::bit_cast<int64_t>(group.model->shape.fingerprint) : 0);
+    builder.Add(std::bit_cast<int64_t>(UsdOf(group)));
+    builder.Add(group.priced.spot);
     builder.Add(group.min_nodes);
-    builder.Add(group.max_nodes);
+    builder.Add(MostNodes(group));
   }
   builder.Add(static_cast<int64_t>(options.mode));
   builder.Add(std::bit_cast<int64_t>(options.least_saving_usd_per_hour));
@@ -39,10 +39,10 @@ uint64_t FingerprintOfQuestion(const ConsolidationProblem& problem, const Consol
   FingerprintBuilder builder;
   builder.Add(std::bit_cast<int64_t>(FingerprintOf(problem, options)));
   builder.Add(std::bit_cast<int64_t>(problem.cluster->fingerprint()));
-  for (const ConsolidationGroup& group : problem.groups) builder.Add(group.current_nodes);
+  for (const NodeGroup& group : problem.groups) builder.Add(group.target);
   for (const ConsolidationNode& node : problem.nodes) {
     builder.Add(static_cast<int32_t>(node.slot));
-    builder.Add(node.group);
+    builder.Add(node.group.has_value() ? static_cast<int32_t>(*node.group) : -1);
     builder.Add(std::bit_cast<int64_t>(node.usd_per_hour.value_or(-1)));
     builder.Add(node.may_go);
     for (const LeavingPod& pod : node.pods) {
@@ -65,7 +65,7 @@ ConsolidationBill BillOf(const ConsolidationProblem& problem, const CostBound& b
       continue;
     }
     bill.now += *node.usd_per_hour;
-    if (!node.may_go || node.group < 0) bill.fixed += *node.usd_per_hour;
+    if (!node.may_go || !node.group.has_value()) bill.fixed += *node.usd_per_hour;
   }
   bill.proven = bound.proven;
   // The pods hold what they hold now: the bound is never above that.
@@ -165,7 +165,7 @@ ConsolidationPlan Consolidator::Plan(Snapshot* snapshot, const ConsolidationProb
   const ScopedFork whole(snapshot);
   Board board(snapshot, problem, options, budget);
   std::vector<NodeIndex> order;
-  for (int32_t i = 0; i < board.node_end(); ++i) order.push_back(NodeIndex{i});
+  for (const NodeIndex node : board.nodes().indices()) order.push_back(node);
   board.room().SetOrder(order);
   CostBound bound = BoundCost(&board, budget);
   plan.bill = BillOf(problem, bound);
@@ -190,9 +190,9 @@ ConsolidationPlan Consolidator::Plan(Snapshot* snapshot, const ConsolidationProb
       if (!pod.to.is_new()) takes.insert(pod.to.slot);
     }
   }
-  for (int32_t i = 0; i < snapshot->node_end(); ++i) {
-    const NodeIndex node{i};
-    if (!snapshot->Contains(node) || board.node(node).problem < 0 || removed.contains(snapshot->slot(node)))
+  for (const NodeIndex node : IndexRange<NodeIndex>(static_cast<size_t>(snapshot->node_end()))) {
+    if (!snapshot->Contains(node) || !board.node(node).problem.has_value() ||
+        removed.contains(snapshot->slot(node)))
       continue;
     plan.keep.push_back(KeptNodeOf(board, search, node, takes));
   }

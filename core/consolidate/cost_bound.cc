@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -20,10 +19,12 @@ constexpr size_t kMostQuestions = 2'000'000;
 // Of so few kinds the pattern relaxation is solved, which sees that pods are not divided.
 constexpr size_t kFewKinds = 24;
 
+using KindMarks = StrongVector<MoverKindIndex, bool>;
+
 // A type of nodes in the relaxation, and which kinds may go there.
 struct BoundType {
   PackingType type;
-  std::vector<bool> takes;  // by kind
+  KindMarks takes;
 };
 
 class CostBounder {
@@ -32,12 +33,12 @@ class CostBounder {
 
   CostBound Bound() {
     const size_t kinds = board_.kinds().size();
-    for (size_t kind = 0; kind < kinds; ++kind) {
+    for (const MoverKindIndex kind : board_.kinds().indices()) {
       if (!budget_->Spend(2)) return {};
-      board_.Prepare(static_cast<int32_t>(kind));
+      board_.Prepare(kind);
     }
     AddFixedRoom();
-    for (size_t group = 0; group < board_.problem().groups.size(); ++group) {
+    for (const GroupIndex group : board_.problem().groups.indices()) {
       if (!budget_->Spend(static_cast<int64_t>(1 + kinds / 2))) return {};
       AddGroup(group);
     }
@@ -50,15 +51,11 @@ class CostBounder {
   // What a node that may go offers without the pods that leave with it.
   std::vector<int64_t> EmptyRoom(NodeIndex node) const {
     std::vector<int64_t> free = board_.room().FreeOn(node);
-    for (const int32_t mover : board_.node(node).movers) {
-      const MoverKind& kind = KindOf(mover);
+    for (const MoverIndex mover : board_.node(node).movers) {
+      const MoverKind& kind = board_.KindOf(mover);
       for (size_t i = 0; i < free.size(); ++i) free[i] += kind.request[i];
     }
     return free;
-  }
-
-  const MoverKind& KindOf(int32_t mover) const {
-    return board_.kinds()[static_cast<size_t>(board_.movers()[static_cast<size_t>(mover)].kind)];
   }
 
   // Room on nodes that stay costs nothing. As if it were one large node.
@@ -66,8 +63,7 @@ class CostBounder {
     std::vector<int64_t> free(board_.room().width(), 0);
     bool any = false;
     const Snapshot& snapshot = board_.snapshot();
-    for (int32_t i = 0; i < board_.node_end(); ++i) {
-      const NodeIndex node{i};
+    for (const NodeIndex node : board_.nodes().indices()) {
       if (!snapshot.Placeable(node) || snapshot.node_shape(node).unschedulable || board_.node(node).may_go)
         continue;
       const std::vector<int64_t> room = board_.room().FreeOn(node);
@@ -76,21 +72,18 @@ class CostBounder {
         if (room[r] > 0) free[r] = std::min(kMostRoom, free[r] + room[r]);
       }
     }
-    if (any) AddType(std::move(free), 0, 1, std::vector<bool>(board_.kinds().size(), true));
+    if (any) AddType(std::move(free), 0, 1, AllKinds());
   }
 
-  void AddGroup(size_t group) {
-    const ConsolidationGroup& entry = board_.problem().groups[group];
+  void AddGroup(GroupIndex group) {
+    const NodeGroup& entry = board_.problem().groups[group];
     const BoardTemplate* const made = board_.node_template(group);
     std::vector<NodeIndex> nodes;
-    for (int32_t i = 0; i < board_.node_end(); ++i) {
-      if (board_.node(NodeIndex{i}).may_go &&
-          board_.node(NodeIndex{i}).group == static_cast<int32_t>(group)) {
-        nodes.push_back(NodeIndex{i});
-      }
+    for (const NodeIndex node : board_.nodes().indices()) {
+      if (board_.node(node).may_go && board_.node(node).group == group) nodes.push_back(node);
     }
-    const int64_t staying = std::max<int64_t>(0, entry.current_nodes - static_cast<int64_t>(nodes.size()));
-    const int64_t room = std::max<int64_t>(entry.max_nodes, entry.current_nodes) - staying;
+    const int64_t staying = std::max<int64_t>(0, entry.target - static_cast<int64_t>(nodes.size()));
+    const int64_t room = std::max<int64_t>(MostNodes(entry), entry.target) - staying;
     // What the nodes that are there offer at most, and cost at least.
     std::vector<int64_t> most;
     double least = 0;
@@ -101,52 +94,52 @@ class CostBounder {
       if (most.empty()) most.assign(free.size(), 0);
       for (size_t r = 0; r < free.size(); ++r) most[r] = std::max(most[r], free[r]);
       const NodeShape& shape = board_.snapshot().node_shape(node);
-      alike = alike && shape.labels == entry.node->labels && shape.taints == entry.node->taints;
+      alike = alike && shape.labels == entry.model->shape.labels && shape.taints == entry.model->shape.taints;
     }
-    std::vector<bool> takes(board_.kinds().size(), true);
+    KindMarks takes = AllKinds();
     if (made != nullptr) takes = TakenByTemplate(group);
     const int64_t there = static_cast<int64_t>(nodes.size());
     if (there > 0) {
-      bool covered = alike && least >= entry.usd_per_hour;
+      bool covered = alike && least >= UsdOf(entry);
       for (size_t r = 0; covered && r < most.size(); ++r) covered = most[r] <= made->free[r];
       if (!covered) {
-        AddType(most, least, there, alike ? takes : std::vector<bool>(takes.size(), true));
+        AddType(most, least, there, alike ? takes : AllKinds());
       }
     }
-    if (made != nullptr && room > 0) AddType(made->free, entry.usd_per_hour, room, takes);
+    if (made != nullptr && room > 0) AddType(made->free, UsdOf(entry), room, takes);
     AddMinimum(entry, staying, most, least, made);
   }
 
   // Nodes up to the minimum are there whatever they hold: paid for, and their room is for nothing.
-  void AddMinimum(const ConsolidationGroup& group, int64_t staying, std::vector<int64_t> most, double least,
+  void AddMinimum(const NodeGroup& group, int64_t staying, std::vector<int64_t> most, double least,
                   const BoardTemplate* made) {
-    const int64_t kept = std::min<int64_t>(group.min_nodes - staying, group.current_nodes - staying);
+    const int64_t kept = std::min<int64_t>(group.min_nodes - staying, group.target - staying);
     if (kept <= 0 || most.empty()) return;
     if (made != nullptr) {
-      least = std::min(least, group.usd_per_hour);
+      least = std::min(least, UsdOf(group));
       for (size_t r = 0; r < most.size(); ++r) most[r] = std::max(most[r], made->free[r]);
     }
     minima_ += least * static_cast<double>(kept);
-    AddType(std::move(most), 0, kept, std::vector<bool>(board_.kinds().size(), true));
+    AddType(std::move(most), 0, kept, AllKinds());
   }
 
-  std::vector<bool> TakenByTemplate(size_t group) {
-    const size_t kinds = board_.kinds().size();
-    std::vector<bool> takes(kinds, true);
-    if (kinds * board_.problem().groups.size() > kMostQuestions) return takes;
+  KindMarks AllKinds() const { return KindMarks(board_.kinds().size(), true); }
+
+  KindMarks TakenByTemplate(GroupIndex group) {
+    KindMarks takes = AllKinds();
+    if (takes.size() * board_.problem().groups.size() > kMostQuestions) return takes;
     Snapshot& snapshot = board_.snapshot();
     snapshot.Fork();
     const NodeIndex copy =
-        snapshot.AddNode({"consolidate-bound", *board_.problem().groups[group].node, "consolidate-bound"});
-    for (size_t kind = 0; kind < kinds; ++kind) {
-      takes[kind] =
-          !board_.kinds()[kind].hopeless && board_.fit(static_cast<int32_t>(kind)).FitsByItself(copy);
+        snapshot.AddNode({"consolidate-bound", board_.problem().groups[group].model->shape, "consolidate-bound"});
+    for (const MoverKindIndex kind : takes.indices()) {
+      takes[kind] = !board_.kinds()[kind].hopeless && board_.fit(kind).FitsByItself(copy);
     }
     snapshot.Revert();
     return takes;
   }
 
-  void AddType(std::vector<int64_t> free, double cost, int64_t limit, std::vector<bool> takes) {
+  void AddType(std::vector<int64_t> free, double cost, int64_t limit, KindMarks takes) {
     for (int64_t& amount : free) amount = std::max<int64_t>(0, amount);
     BoundType& type = types_.emplace_back();
     type.type.free = std::move(free);
@@ -156,50 +149,49 @@ class CostBounder {
   }
 
   // Kinds and types that have to do with each other, in parts by number.
-  std::vector<int32_t> Parts(size_t* count) const {
-    const size_t kinds = board_.kinds().size();
-    std::vector<int32_t> parent(kinds);
-    std::iota(parent.begin(), parent.end(), 0);
-    const auto root = [&](int32_t k) {
-      while (parent[static_cast<size_t>(k)] != k)
-        k = parent[static_cast<size_t>(k)] = parent[static_cast<size_t>(parent[static_cast<size_t>(k)])];
+  StrongVector<MoverKindIndex, size_t> Parts(size_t* count) const {
+    StrongVector<MoverKindIndex, MoverKindIndex> parent;
+    for (const MoverKindIndex kind : board_.kinds().indices()) parent.push_back(kind);
+    const auto root = [&](MoverKindIndex k) {
+      while (parent[k] != k) k = parent[k] = parent[parent[k]];
       return k;
     };
     for (const BoundType& type : types_) {
       // Room for nothing is counted for each part, which is allowed in a lower bound.
       if (type.type.cost == 0) continue;
-      int32_t first = -1;
-      for (size_t kind = 0; kind < kinds; ++kind) {
+      std::optional<MoverKindIndex> first;
+      for (const MoverKindIndex kind : parent.indices()) {
         if (!type.takes[kind]) continue;
-        if (first < 0) first = root(static_cast<int32_t>(kind));
-        parent[static_cast<size_t>(root(static_cast<int32_t>(kind)))] = first;
+        if (!first.has_value()) first = root(kind);
+        parent[root(kind)] = *first;
       }
     }
-    std::vector<int32_t> part(kinds, -1);
+    // Parts are numbered in the order of their first kinds.
+    StrongVector<MoverKindIndex, std::optional<size_t>> part_of_root(parent.size());
+    StrongVector<MoverKindIndex, size_t> part;
     *count = 0;
-    for (size_t kind = 0; kind < kinds; ++kind) {
-      const size_t top = static_cast<size_t>(root(static_cast<int32_t>(kind)));
-      if (part[top] < 0) part[top] = static_cast<int32_t>((*count)++);
-      part[kind] = part[top];
+    for (const MoverKindIndex kind : parent.indices()) {
+      std::optional<size_t>& number = part_of_root[root(kind)];
+      if (!number.has_value()) number = (*count)++;
+      part.push_back(*number);
     }
     return part;
   }
 
   CostBound BoundParts() {
     size_t parts = 0;
-    const std::vector<int32_t> part = Parts(&parts);
-    std::vector<std::vector<int32_t>> kinds_of(parts);
-    for (size_t kind = 0; kind < part.size(); ++kind) {
-      if (!board_.kinds()[kind].hopeless)
-        kinds_of[static_cast<size_t>(part[kind])].push_back(static_cast<int32_t>(kind));
+    const StrongVector<MoverKindIndex, size_t> part = Parts(&parts);
+    std::vector<std::vector<MoverKindIndex>> kinds_of(parts);
+    for (const MoverKindIndex kind : part.indices()) {
+      if (!board_.kinds()[kind].hopeless) kinds_of[part[kind]].push_back(kind);
     }
     CostBound bound;
     bound.proven = true;
     int64_t most_pods = 0;
-    for (const std::vector<int32_t>& kinds : kinds_of) {
+    for (const std::vector<MoverKindIndex>& kinds : kinds_of) {
       if (kinds.empty()) continue;
       int64_t pods = 0;
-      for (const int32_t kind : kinds) pods += board_.kinds()[static_cast<size_t>(kind)].count;
+      for (const MoverKindIndex kind : kinds) pods += board_.kinds()[kind].count;
       std::vector<ShadowPrice> prices;
       const PackingBound of_part = BoundPart(kinds, &prices);
       bound.usd += of_part.cost;
@@ -212,9 +204,9 @@ class CostBounder {
     return bound;
   }
 
-  PackingBound BoundPart(const std::vector<int32_t>& kinds, std::vector<ShadowPrice>* shadow) {
+  PackingBound BoundPart(const std::vector<MoverKindIndex>& kinds, std::vector<ShadowPrice>* shadow) {
     PackingProblem problem;
-    std::vector<int32_t> item_of = MakeItems(kinds, &problem);
+    const std::vector<size_t> item_of = MakeItems(kinds, &problem);
     const size_t real = problem.items.size();
     std::vector<int64_t> counts;
     for (const PackingItem& item : problem.items) counts.push_back(item.count);
@@ -229,8 +221,7 @@ class CostBounder {
     }
     ResourceRelaxation relaxed = RelaxResources(priced, problem.types, std::nullopt, counts, budget_);
     for (size_t i = 0; i < kinds.size(); ++i) {
-      board_.kinds()[static_cast<size_t>(kinds[i])].worth =
-          relaxed.prices.items[static_cast<size_t>(item_of[i])];
+      board_.kinds()[kinds[i]].worth = relaxed.prices.items[item_of[i]];
     }
     for (size_t r = 0; r + 1 < width; ++r) {
       shadow->push_back({board_.room().resources()[r], relaxed.prices.items[real + r]});
@@ -248,23 +239,22 @@ class CostBounder {
   }
 
   // Kinds that request the same and may go to the same types are one item. Returns the item of each kind.
-  std::vector<int32_t> MakeItems(const std::vector<int32_t>& kinds, PackingProblem* problem) {
+  std::vector<size_t> MakeItems(const std::vector<MoverKindIndex>& kinds, PackingProblem* problem) {
     std::vector<size_t> types;
     for (size_t t = 0; t < types_.size(); ++t) {
-      const bool used = std::any_of(kinds.begin(), kinds.end(),
-                                    [&](int32_t k) { return types_[t].takes[static_cast<size_t>(k)]; });
+      const bool used =
+          std::any_of(kinds.begin(), kinds.end(), [&](MoverKindIndex k) { return types_[t].takes[k]; });
       if (used) types.push_back(t);
     }
     for (const size_t t : types) problem->types.push_back(types_[t].type);
     using Key = std::pair<std::vector<int64_t>, std::vector<bool>>;
-    std::map<Key, int32_t> items;
-    std::vector<int32_t> item_of;
-    for (const int32_t k : kinds) {
-      const MoverKind& kind = board_.kinds()[static_cast<size_t>(k)];
+    std::map<Key, size_t> items;
+    std::vector<size_t> item_of;
+    for (const MoverKindIndex k : kinds) {
+      const MoverKind& kind = board_.kinds()[k];
       std::vector<bool> takes;
-      for (const size_t t : types) takes.push_back(types_[t].takes[static_cast<size_t>(k)]);
-      const auto [found, is_new] =
-          items.try_emplace({kind.request, takes}, static_cast<int32_t>(problem->items.size()));
+      for (const size_t t : types) takes.push_back(types_[t].takes[k]);
+      const auto [found, is_new] = items.try_emplace({kind.request, takes}, problem->items.size());
       item_of.push_back(found->second);
       if (is_new) {
         problem->items.push_back({kind.request, 0});
@@ -273,7 +263,7 @@ class CostBounder {
           problem->types[t].most.push_back(most);
         }
       }
-      problem->items[static_cast<size_t>(found->second)].count += kind.count;
+      problem->items[found->second].count += kind.count;
     }
     return item_of;
   }

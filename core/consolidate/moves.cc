@@ -65,8 +65,7 @@ class MoveOrder {
   // Makes the moves in this order on the snapshot, and takes them back. Whether all could be made.
   bool Emitted(const std::vector<size_t>& wanted) {
     group_nodes_.clear();
-    for (const ConsolidationGroup& group : board_.problem().groups)
-      group_nodes_.push_back(group.current_nodes);
+    for (const NodeGroup& group : board_.problem().groups) group_nodes_.push_back(group.target);
     node_count_ = board_.problem().cluster->node_count();
     last_number_.clear();
     brought_.clear();
@@ -102,17 +101,17 @@ class MoveOrder {
   }
 
   bool WithinLimits(const NetMove& net) const {
-    std::vector<int64_t> nodes = group_nodes_;
+    StrongVector<GroupIndex, int64_t> nodes = group_nodes_;
     for (const NodeIndex node : net.add) {
-      const size_t group = static_cast<size_t>(board_.node(node).group);
-      if (++nodes[group] > std::max(board_.problem().groups[group].max_nodes, group_nodes_[group]))
+      const GroupIndex group = *board_.node(node).group;
+      if (++nodes[group] > std::max(MostNodes(board_.problem().groups[group]), group_nodes_[group]))
         return false;
     }
     const std::optional<int64_t>& most = board_.problem().max_nodes;
     if (most.has_value() && !net.add.empty() && node_count_ + static_cast<int64_t>(net.add.size()) > *most)
       return false;
     for (const NodeIndex node : net.remove) {
-      const size_t group = static_cast<size_t>(board_.node(node).group);
+      const GroupIndex group = *board_.node(node).group;
       if (--nodes[group] < board_.problem().groups[group].min_nodes) return false;
     }
     return true;
@@ -127,7 +126,7 @@ class MoveOrder {
     for (size_t i = 0; i < wanted.size(); ++i) rank[wanted[i]] = i;
     for (size_t move = 0; move < net_.size(); ++move) {
       missing[move] = net_[move].after.size();
-      for (const int32_t before : net_[move].after) followers[static_cast<size_t>(before)].push_back(move);
+      for (const size_t before : net_[move].after) followers[before].push_back(move);
       if (missing[move] == 0 && !net_[move].done) ready.insert(rank[move]);
     }
     std::vector<int> tries(net_.size(), 0);
@@ -152,7 +151,7 @@ class MoveOrder {
     Snapshot& snapshot = board_.snapshot();
     snapshot.Fork();
     for (const NodeIndex node : net->remove) snapshot.RemoveNode(node);
-    for (const NodeIndex node : net->add) copies_[node] = AddCopy(board_.node(node).group);
+    for (const NodeIndex node : net->add) copies_[node] = AddCopy(*board_.node(node).group);
     if (!PlaceAll(*net)) {
       snapshot.Revert();
       return false;
@@ -160,37 +159,37 @@ class MoveOrder {
     snapshot.Commit();
     net->done = true;
     move_of_[static_cast<size_t>(net - net_.data())] = moves_.size();
-    for (const NodeIndex node : net->add) ++group_nodes_[static_cast<size_t>(board_.node(node).group)];
-    for (const NodeIndex node : net->remove) --group_nodes_[static_cast<size_t>(board_.node(node).group)];
+    for (const NodeIndex node : net->add) ++group_nodes_[*board_.node(node).group];
+    for (const NodeIndex node : net->remove) --group_nodes_[*board_.node(node).group];
     node_count_ += static_cast<int64_t>(net->add.size()) - static_cast<int64_t>(net->remove.size());
     Emit(*net);
     return true;
   }
 
-  NodeIndex AddCopy(int32_t group) {
-    const size_t g = static_cast<size_t>(group);
-    const std::string name = absl::StrCat(board_.problem().groups[g].name, "#", ++copied_);
-    const NodeIndex copy = board_.snapshot().AddNode({name, *board_.problem().groups[g].node, name});
-    for (const int32_t shape : board_.node_template(g)->daemons) board_.snapshot().PlacePod(copy, shape);
+  NodeIndex AddCopy(GroupIndex group) {
+    const NodeGroup& of = board_.problem().groups[group];
+    const std::string name = absl::StrCat(of.name, "#", ++copied_);
+    const NodeIndex copy = board_.snapshot().AddNode({name, of.model->shape, name});
+    for (const int32_t shape : board_.node_template(group)->daemons) board_.snapshot().PlacePod(copy, shape);
     return copy;
   }
 
   bool PlaceAll(const NetMove& net) {
     if (!board_.options().as_scheduled) return PlaceAsFound(net.movers);
-    std::vector<int32_t> movers = net.movers;
+    std::vector<MoverIndex> movers = net.movers;
     std::sort(movers.begin(), movers.end());
     std::vector<NodeIndex> places;
     if (!PlaceAsScheduled(&board_, movers, leaves_, &places)) return false;
-    for (size_t i = 0; i < movers.size(); ++i) places_[static_cast<size_t>(movers[i])] = places[i];
+    for (size_t i = 0; i < movers.size(); ++i) places_[movers[i]] = places[i];
     return true;
   }
 
   // Pods that do not fit at first may fit once others are there.
-  bool PlaceAsFound(std::vector<int32_t> waiting) {
+  bool PlaceAsFound(std::vector<MoverIndex> waiting) {
     while (!waiting.empty()) {
-      std::vector<int32_t> later;
-      for (const int32_t number : waiting) {
-        const Mover& mover = board_.movers()[static_cast<size_t>(number)];
+      std::vector<MoverIndex> later;
+      for (const MoverIndex number : waiting) {
+        const Mover& mover = board_.movers()[number];
         const NodeIndex to = board_.node(mover.node).is_new ? copies_.at(mover.node) : mover.node;
         if (!board_.snapshot().Contains(to)) return false;
         board_.fit(mover.kind).Refresh(board_.work());
@@ -198,10 +197,10 @@ class MoveOrder {
           later.push_back(number);
           continue;
         }
-        const MoverKind& kind = board_.kinds()[static_cast<size_t>(mover.kind)];
+        const MoverKind& kind = board_.kinds()[mover.kind];
         board_.snapshot().PlacePod(to, kind.shape, kind.by_name ? mover.name : "",
                                    kind.by_name ? mover.uid : "");
-        places_[static_cast<size_t>(number)] = to;
+        places_[number] = to;
       }
       if (later.size() == waiting.size()) return false;
       waiting = std::move(later);
@@ -212,10 +211,9 @@ class MoveOrder {
   void Emit(const NetMove& net) {
     ConsolidationMove& move = moves_.emplace_back();
     const Snapshot& snapshot = board_.snapshot();
-    for (const NodeIndex node : net.remove)
-      move.remove.push_back(board_.problem().nodes[static_cast<size_t>(board_.node(node).problem)].slot);
-    std::map<int32_t, std::vector<NodeIndex>> by_group;
-    for (const NodeIndex node : net.add) by_group[board_.node(node).group].push_back(node);
+    for (const NodeIndex node : net.remove) move.remove.push_back(SlotOf(node));
+    std::map<GroupIndex, std::vector<NodeIndex>> by_group;
+    for (const NodeIndex node : net.add) by_group[*board_.node(node).group].push_back(node);
     for (const auto& [group, nodes] : by_group) {
       int32_t& last = last_number_[group];
       move.add.push_back({group, static_cast<int64_t>(nodes.size())});
@@ -224,10 +222,10 @@ class MoveOrder {
         brought_[copies_.at(node)] = {{Slot{-1}, group, ++last}, moves_.size() - 1};
     }
     std::set<size_t>& after = after_.emplace_back();
-    for (const int32_t before : net.after) after.insert(move_of_[static_cast<size_t>(before)]);
-    for (const int32_t number : net.movers) {
-      const Mover& mover = board_.movers()[static_cast<size_t>(number)];
-      const NodeIndex place = places_[static_cast<size_t>(number)];
+    for (const size_t before : net.after) after.insert(move_of_[before]);
+    for (const MoverIndex number : net.movers) {
+      const Mover& mover = board_.movers()[number];
+      const NodeIndex place = places_[number];
       MoveTarget to{snapshot.slot(place)};
       if (const auto brought = brought_.find(place); brought != brought_.end()) {
         to = brought->second.as;
@@ -242,8 +240,8 @@ class MoveOrder {
     move.disturbance = net.disturbance;
     move.disrupted = net.disrupted;
     std::map<int32_t, int64_t>& takes = takes_.emplace_back();
-    for (const int32_t number : net.movers) {
-      const int32_t budget = board_.movers()[static_cast<size_t>(number)].pod.budget;
+    for (const MoverIndex number : net.movers) {
+      const int32_t budget = board_.movers()[number].pod.budget;
       if (budget >= 0) ++takes[budget];
     }
     for (const auto& [budget, pods] : takes) {
@@ -252,9 +250,7 @@ class MoveOrder {
     }
   }
 
-  Slot SlotOf(NodeIndex node) const {
-    return board_.problem().nodes[static_cast<size_t>(board_.node(node).problem)].slot;
-  }
+  Slot SlotOf(NodeIndex node) const { return board_.problem().nodes[*board_.node(node).problem].slot; }
 
   // A move joins the wave of the one before if budgets and limits hold for all of them together.
   void SetWaves() {
@@ -291,15 +287,15 @@ class MoveOrder {
   std::vector<NetMove> net_;
   std::map<NodeIndex, NodeIndex> copies_;  // of new nodes, as they are made again
   int64_t copied_ = 0;
-  std::vector<int64_t> group_nodes_;
+  StrongVector<GroupIndex, int64_t> group_nodes_;
   int64_t node_count_ = 0;
-  std::map<int32_t, int32_t> last_number_;  // by group
+  std::map<GroupIndex, int32_t> last_number_;
   struct Brought {
     MoveTarget as;
     size_t move = 0;  // of those that are told
   };
   std::map<NodeIndex, Brought> brought_;           // by copy
-  std::vector<NodeIndex> places_;                  // by mover, as its move was made
+  StrongVector<MoverIndex, NodeIndex> places_;     // as the move of the pod was made
   std::vector<bool> leaves_;                       // by node: it goes with some move
   std::vector<size_t> move_of_;                    // by net move: its number among those that are told
   std::vector<std::set<size_t>> after_;            // by move: those before it

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -36,16 +37,16 @@ class NetMaker {
   void Join() {
     parent_.resize(made_.size());
     std::iota(parent_.begin(), parent_.end(), size_t{0});
-    std::vector<std::vector<size_t>> users(static_cast<size_t>(board_.node_end()));
-    std::vector<std::vector<std::pair<size_t, NodeIndex>>> steps(board_.movers().size());
+    StrongVector<NodeIndex, std::vector<size_t>> users(board_.nodes().size());
+    StrongVector<MoverIndex, std::vector<std::pair<size_t, NodeIndex>>> steps(board_.movers().size());
     for (size_t i = 0; i < made_.size(); ++i) {
       for (const NodeIndex node : made_[i].removed) {
-        for (const size_t user : users[IndexOf(node)]) Unite(user, i);
+        for (const size_t user : users[node]) Unite(user, i);
       }
-      for (const NodeIndex node : made_[i].added) users[IndexOf(node)].push_back(i);
+      for (const NodeIndex node : made_[i].added) users[node].push_back(i);
       for (const auto& [mover, from] : made_[i].moved) {
         // Where it was before was put down by the move before.
-        std::vector<std::pair<size_t, NodeIndex>>& path = steps[static_cast<size_t>(mover)];
+        std::vector<std::pair<size_t, NodeIndex>>& path = steps[mover];
         if (!path.empty()) Unite(path.back().first, i);
         path.emplace_back(i, from);
       }
@@ -70,7 +71,7 @@ class NetMaker {
         brought_by_[node] = found->second;
       }
       for (const auto& [mover, from] : made_[i].moved) {
-        if (board_.movers()[static_cast<size_t>(mover)].home == from) net.movers.push_back(mover);
+        if (board_.movers()[mover].home == from) net.movers.push_back(mover);
       }
     }
     for (size_t n = 0; n < net_.size(); ++n) Complete(n);
@@ -89,19 +90,18 @@ class NetMaker {
     NetMove& net = net_[n];
     std::sort(net.remove.begin(), net.remove.end());
     std::sort(net.add.begin(), net.add.end());
-    const auto key = [&](int32_t mover) {
-      const int32_t kind = board_.movers()[static_cast<size_t>(mover)].kind;
-      const MoverKind& entry = board_.kinds()[static_cast<size_t>(kind)];
-      return std::tuple(entry.only_room, -entry.size, kind, mover);
+    const auto key = [&](MoverIndex mover) {
+      const MoverKind& kind = board_.KindOf(mover);
+      return std::tuple(kind.only_room, -kind.size, board_.movers()[mover].kind, mover);
     };
-    std::sort(net.movers.begin(), net.movers.end(), [&](int32_t a, int32_t b) { return key(a) < key(b); });
-    for (const int32_t number : net.movers) {
-      const Mover& mover = board_.movers()[static_cast<size_t>(number)];
+    std::sort(net.movers.begin(), net.movers.end(),
+              [&](MoverIndex a, MoverIndex b) { return key(a) < key(b); });
+    for (const MoverIndex number : net.movers) {
+      const Mover& mover = board_.movers()[number];
       net.disturbance += mover.pod.usd;
       if (!mover.pod.placeholder) ++net.disrupted;
       const auto brought = brought_by_.find(mover.node);
-      if (brought != brought_by_.end() && brought->second != n)
-        net.after.insert(static_cast<int32_t>(brought->second));
+      if (brought != brought_by_.end() && brought->second != n) net.after.insert(brought->second);
     }
   }
 
@@ -119,21 +119,20 @@ class NetMaker {
 
   // Depth first; empty: there is none.
   std::vector<size_t> CircleThrough(size_t start) const {
-    std::vector<int32_t> came_from(net_.size(), -1);
+    std::vector<std::optional<size_t>> came_from(net_.size());
     std::vector<size_t> open = {start};
     while (!open.empty()) {
       const size_t at = open.back();
       open.pop_back();
-      for (const int32_t before : net_[at].after) {
-        const size_t next = static_cast<size_t>(before);
+      for (const size_t next : net_[at].after) {
         if (next == start) {
           std::vector<size_t> circle;
-          for (size_t i = at; i != start; i = static_cast<size_t>(came_from[i])) circle.push_back(i);
+          for (size_t i = at; i != start; i = *came_from[i]) circle.push_back(i);
           circle.push_back(start);
           return circle;
         }
-        if (came_from[next] >= 0) continue;
-        came_from[next] = static_cast<int32_t>(at);
+        if (came_from[next].has_value()) continue;
+        came_from[next] = at;
         open.push_back(next);
       }
     }
@@ -155,7 +154,7 @@ class NetMaker {
       if (net == from) net = into;
     }
     for (NetMove& net : net_) {
-      if (net.after.erase(static_cast<int32_t>(from)) > 0) net.after.insert(static_cast<int32_t>(into));
+      if (net.after.erase(from) > 0) net.after.insert(into);
     }
     a.after.clear();
     Complete(into);

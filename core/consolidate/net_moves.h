@@ -13,10 +13,10 @@ namespace loadline {
 
 // A move without what came to nothing.
 struct NetMove {
-  std::vector<NodeIndex> remove;  // nodes of the cluster
-  std::vector<NodeIndex> add;     // as the board knows them
-  std::vector<int32_t> movers;    // largest first
-  std::set<int32_t> after;        // moves that come before, by number
+  std::vector<NodeIndex> remove;   // nodes of the cluster
+  std::vector<NodeIndex> add;      // as the board knows them
+  std::vector<MoverIndex> movers;  // largest first
+  std::set<size_t> after;          // moves that come before, by number
   double saves = 0;
   double disturbance = 0;
   int64_t disrupted = 0;

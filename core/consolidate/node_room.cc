@@ -39,35 +39,35 @@ void NodeRoom::SetOrder(std::vector<NodeIndex> order) {
   free_.assign(order_.size() * width(), 0);
   most_.assign((order_.size() + kBlock - 1) / kBlock * width(), kNothing);
   for (size_t i = 0; i < order_.size(); ++i) {
-    position_[IndexOf(order_[i])] = i;
+    position_[order_[i]] = i;
     ReadInto(order_[i], &free_[i * width()]);
   }
   for (size_t block = 0; block * kBlock < order_.size(); ++block) Recompute(block);
 }
 
 void NodeRoom::Read(NodeIndex node) {
-  if (IndexOf(node) >= position_.size()) {
+  if (!position_.Contains(node)) {
     position_.push_back(order_.size());
     hidden_.push_back(false);
     order_.push_back(node);
     free_.resize(order_.size() * width());
     most_.resize((order_.size() + kBlock - 1) / kBlock * width(), kNothing);
   }
-  const size_t at = position_[IndexOf(node)];
+  const size_t at = position_[node];
   int64_t* const row = &free_[at * width()];
   ReadInto(node, row);
-  if (hidden_[IndexOf(node)]) std::fill(row, row + width(), kNothing);
+  if (hidden_[node]) std::fill(row, row + width(), kNothing);
   int64_t* const most = &most_[at / kBlock * width()];
   for (size_t i = 0; i < width(); ++i) most[i] = std::max(most[i], row[i]);
 }
 
 void NodeRoom::Hide(NodeIndex node) {
-  hidden_[IndexOf(node)] = true;
+  hidden_[node] = true;
   Read(node);
 }
 
-void NodeRoom::Forget(int32_t node_end) {
-  const size_t end = static_cast<size_t>(node_end);
+void NodeRoom::Forget(NodeIndex node_end) {
+  const size_t end = IndexOf(node_end);
   if (position_.size() <= end) return;
   order_.resize(order_.size() - (position_.size() - end));
   position_.resize(end);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/resource_names.h"
+#include "core/base/strong_vector.h"
 #include "core/cluster/snapshot.h"
 
 namespace loadline {
@@ -32,7 +33,7 @@ class NodeRoom {
   // Nodes that are hidden have no room for anybody until SetOrder(). Cost: O(width).
   void Hide(NodeIndex node);
   // Forgets the last nodes, which are no longer in the snapshot, from this one on.
-  void Forget(int32_t node_end);
+  void Forget(NodeIndex node_end);
 
   size_t end() const { return order_.size(); }
   NodeIndex at(size_t position) const { return order_[position]; }
@@ -50,10 +51,10 @@ class NodeRoom {
   const std::vector<ResourceId> resources_;
   const std::optional<ResourceId> pods_;
   std::vector<NodeIndex> order_;
-  std::vector<size_t> position_;  // by node
-  std::vector<bool> hidden_;      // by node
-  std::vector<int64_t> free_;     // by position, then by column
-  std::vector<int64_t> most_;     // by block of 64 positions: at least what its freest node has
+  StrongVector<NodeIndex, size_t> position_;
+  StrongVector<NodeIndex, bool> hidden_;
+  std::vector<int64_t> free_;  // by position, then by column
+  std::vector<int64_t> most_;  // by block of 64 positions: at least what its freest node has
 };
 
 }  // namespace loadline

@@ -23,9 +23,8 @@ constexpr size_t kFirstBlock = 20;
 constexpr double kWorthFilling = 0.85;
 
 size_t NodesThatMayGo(const Board& board) {
-  size_t count = 0;
-  for (int32_t i = 0; i < board.node_end(); ++i) count += board.node(NodeIndex{i}).may_go ? 1 : 0;
-  return count;
+  return static_cast<size_t>(std::count_if(board.nodes().begin(), board.nodes().end(),
+                                           [](const BoardNode& node) { return node.may_go; }));
 }
 
 KeepReason ReasonFor(TrialEnd end) {
@@ -62,7 +61,7 @@ std::vector<MadeMove> Search::Run() {
 }
 
 std::optional<KeepReason> Search::ReasonOf(NodeIndex node) const {
-  return IndexOf(node) < reasons_.size() ? reasons_[IndexOf(node)] : std::nullopt;
+  return reasons_.Contains(node) ? reasons_[node] : std::nullopt;
 }
 
 // Whether anything was made.
@@ -72,8 +71,8 @@ bool Search::Round() {
     touched_.clear();
     reasons_.clear();
   }
-  touched_.resize(static_cast<size_t>(board_.node_end()), false);
-  reasons_.resize(static_cast<size_t>(board_.node_end()));
+  touched_.resize(board_.nodes().size(), false);
+  reasons_.resize(board_.nodes().size());
   SetOrder();
   std::vector<Candidate> candidates = Candidates();
   bool any = ReplaceEmptiest(&candidates);
@@ -90,30 +89,28 @@ bool Search::Round() {
 
 bool Search::MayGo(NodeIndex node) const {
   if (!board_.snapshot().Contains(node) || !board_.node(node).may_go) return false;
-  const std::vector<int32_t>& movers = board_.node(node).movers;
-  return std::none_of(movers.begin(), movers.end(), [&](int32_t mover) {
-    return board_.kinds()[static_cast<size_t>(board_.movers()[static_cast<size_t>(mover)].kind)].hopeless;
-  });
+  const std::vector<MoverIndex>& movers = board_.node(node).movers;
+  return std::none_of(movers.begin(), movers.end(),
+                      [&](MoverIndex mover) { return board_.KindOf(mover).hopeless; });
 }
 
 std::vector<Search::Candidate> Search::Candidates() {
   std::vector<Candidate> candidates;
   const ConsolidationOptions& options = board_.options();
-  for (int32_t i = 0; i < board_.node_end(); ++i) {
-    const NodeIndex node{i};
-    if (!board_.snapshot().Contains(node) || !board_.node(node).may_go || touched_[IndexOf(node)]) continue;
+  for (const NodeIndex node : board_.nodes().indices()) {
+    if (!board_.snapshot().Contains(node) || !board_.node(node).may_go || touched_[node]) continue;
     if (!MayGo(node)) {
-      reasons_[IndexOf(node)] = KeepReason::kNoCheaperPlace;
+      reasons_[node] = KeepReason::kNoCheaperPlace;
       continue;
     }
     const double usd = board_.node(node).usd, worth = board_.WorthOf(node);
     if (worth >= usd * (1 - options.least_saving_percent / 100) || usd <= 0) {
-      reasons_[IndexOf(node)] = KeepReason::kWorthItsPrice;
+      reasons_[node] = KeepReason::kWorthItsPrice;
       continue;
     }
     const double share = worth / usd;
     candidates.push_back({node, share, ContentOf(node), IsFresh(node, share)});
-    reasons_[IndexOf(node)] = KeepReason::kNotTried;
+    reasons_[node] = KeepReason::kNotTried;
   }
   std::sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
     return std::tie(a.share, a.content, board_.snapshot().name(a.node)) <
@@ -127,8 +124,7 @@ void Search::SetOrder() {
   constexpr double kSteps = 20;  // types that differ by less are as good
   using Key = std::tuple<bool, double, double, uint64_t, NodeIndex>;
   std::vector<Key> keys;
-  for (int32_t i = 0; i < board_.node_end(); ++i) {
-    const NodeIndex node{i};
+  for (const NodeIndex node : board_.nodes().indices()) {
     const BoardNode& known = board_.node(node);
     if (!board_.snapshot().Contains(node)) {
       keys.emplace_back(true, 0, 0, 0, node);
@@ -146,10 +142,10 @@ void Search::SetOrder() {
 
 uint64_t Search::ContentOf(NodeIndex node) const {
   // The sum is the same in whichever order pods came.
-  uint64_t content = static_cast<uint64_t>(board_.node(node).group) + 1;
-  for (const int32_t mover : board_.node(node).movers) {
-    const int32_t kind = board_.movers()[static_cast<size_t>(mover)].kind;
-    content += board_.snapshot().pod_shape(board_.kinds()[static_cast<size_t>(kind)].shape).fingerprint;
+  const std::optional<GroupIndex> group = board_.node(node).group;
+  uint64_t content = group.has_value() ? IndexOf(*group) + 1 : 0;
+  for (const MoverIndex mover : board_.node(node).movers) {
+    content += board_.snapshot().pod_shape(board_.KindOf(mover).shape).fingerprint;
   }
   return content;
 }
@@ -162,8 +158,7 @@ bool Search::IsFresh(NodeIndex node, double share) const {
   const int64_t now_s = board_.problem().now_s;
   return tried.fingerprint != board_.problem().cluster->fingerprint(board_.snapshot().slot(node)) ||
          now_s < tried.at_s || now_s >= tried.until_s || std::abs(tried.share - share) > 0.01 ||
-         board_.node(node).movers.size() !=
-             board_.problem().nodes[static_cast<size_t>(board_.node(node).problem)].pods.size();
+         board_.node(node).movers.size() != board_.problem().nodes[*board_.node(node).problem].pods.size();
 }
 
 // Whether what the nodes cost above what their pods are worth is enough for a saving.
@@ -177,41 +172,41 @@ bool Search::Promises(const std::vector<Candidate>& block) const {
   return usd - worth >= std::max(options.least_saving_usd_per_hour, options.least_saving_percent / 100 * usd);
 }
 
-int32_t Search::RootOf(int32_t move) {
-  while (parent_[static_cast<size_t>(move)] != move) move = parent_[static_cast<size_t>(move)];
+size_t Search::RootOf(size_t move) const {
+  while (parent_[move] != move) move = parent_[move];
   return move;
 }
 
 // Whether the move that this becomes, with those whose work it takes off again, is within the limit.
 bool Search::SmallEnough(const std::vector<NodeIndex>& go) {
   int64_t size = 0;
-  std::set<int32_t> with;
+  std::set<size_t> with;
   for (const NodeIndex node : go) {
     if (!board_.node(node).is_new) ++size;
-    if (IndexOf(node) >= users_.size()) continue;
-    for (const int32_t user : users_[IndexOf(node)]) with.insert(RootOf(user));
+    if (!users_.Contains(node)) continue;
+    for (const size_t user : users_[node]) with.insert(RootOf(user));
   }
-  for (const int32_t move : with) size += sizes_[static_cast<size_t>(move)];
+  for (const size_t move : with) size += sizes_[move];
   return size <= board_.options().max_nodes_per_move;
 }
 
 void Search::Record(MadeMove move) {
-  const int32_t number = static_cast<int32_t>(moves_.size());
+  const size_t number = moves_.size();
   parent_.push_back(number);
   sizes_.push_back(0);
-  users_.resize(static_cast<size_t>(board_.node_end()));
+  users_.resize(board_.nodes().size());
   for (const NodeIndex node : move.removed) {
     if (!board_.node(node).is_new) ++sizes_.back();
-    for (const int32_t user : users_[IndexOf(node)]) {
-      const int32_t root = RootOf(user);
+    for (const size_t user : users_[node]) {
+      const size_t root = RootOf(user);
       if (root == number) continue;
-      parent_[static_cast<size_t>(root)] = number;
-      sizes_.back() += sizes_[static_cast<size_t>(root)];
+      parent_[root] = number;
+      sizes_.back() += sizes_[root];
     }
   }
-  for (const NodeIndex node : move.added) users_[IndexOf(node)].push_back(number);
+  for (const NodeIndex node : move.added) users_[node].push_back(number);
   for (const auto& [mover, from] : move.moved) {
-    std::vector<int32_t>& users = users_[IndexOf(board_.movers()[static_cast<size_t>(mover)].node)];
+    std::vector<size_t>& users = users_[board_.movers()[mover].node];
     if (users.empty() || users.back() != number) users.push_back(number);
   }
   moves_.push_back(std::move(move));
@@ -221,11 +216,11 @@ bool Search::Try(const std::vector<NodeIndex>& go, bool may_add) {
   if (!SmallEnough(go)) return false;
   std::vector<MadeMove> made;
   const TrialEnd end = trial_.Make(go, may_add, &made);
-  touched_.resize(static_cast<size_t>(board_.node_end()), false);
-  reasons_.resize(static_cast<size_t>(board_.node_end()));
+  touched_.resize(board_.nodes().size(), false);
+  reasons_.resize(board_.nodes().size());
   if (end != TrialEnd::kMade) {
     for (const NodeIndex node : go) {
-      std::optional<KeepReason>& reason = reasons_[IndexOf(node)];
+      std::optional<KeepReason>& reason = reasons_[node];
       // That something would be cheaper, but not by enough, says more than that nothing was found.
       if (reason != KeepReason::kSavesTooLittle || end == TrialEnd::kCutShort) reason = ReasonFor(end);
     }
@@ -240,13 +235,13 @@ bool Search::Try(const std::vector<NodeIndex>& go, bool may_add) {
 
 // What a move brought, and where its pods went, stays as it is in this round.
 void Search::Touch(const MadeMove& move) {
-  touched_.resize(static_cast<size_t>(board_.node_end()), false);
-  reasons_.resize(static_cast<size_t>(board_.node_end()));
-  for (const NodeIndex node : move.added) touched_[IndexOf(node)] = true;
+  touched_.resize(board_.nodes().size(), false);
+  reasons_.resize(board_.nodes().size());
+  for (const NodeIndex node : move.added) touched_[node] = true;
   for (const auto& [mover, from] : move.moved) {
-    const NodeIndex to = board_.movers()[static_cast<size_t>(mover)].node;
-    touched_[IndexOf(to)] = true;
-    reasons_[IndexOf(to)] = KeepReason::kTakesPods;
+    const NodeIndex to = board_.movers()[mover].node;
+    touched_[to] = true;
+    reasons_[to] = KeepReason::kTakesPods;
   }
 }
 
@@ -272,12 +267,12 @@ bool Search::RemoveEach(std::vector<Candidate>* candidates) {
   bool any = false;
   for (const Candidate& candidate : *candidates) {
     if (board_.work()->ended()) break;
-    if (touched_[IndexOf(candidate.node)] || !candidate.fresh) continue;
+    if (touched_[candidate.node] || !candidate.fresh) continue;
     if (!board_.snapshot().Contains(candidate.node)) continue;
     any = Try({candidate.node}, /*may_add=*/false) || any;
   }
   std::erase_if(*candidates, [&](const Candidate& candidate) {
-    return !board_.snapshot().Contains(candidate.node) || touched_[IndexOf(candidate.node)];
+    return !board_.snapshot().Contains(candidate.node) || touched_[candidate.node];
   });
   return any;
 }
@@ -290,7 +285,7 @@ bool Search::ReplaceBlocks(std::vector<Candidate>* candidates, size_t size) {
     for (size_t i = begin; i < std::min(candidates->size(), begin + size); ++i) {
       const Candidate& candidate = (*candidates)[i];
       const bool there = board_.snapshot().Contains(candidate.node);
-      if (there && !touched_[IndexOf(candidate.node)]) block.push_back(candidate);
+      if (there && !touched_[candidate.node]) block.push_back(candidate);
     }
     const bool fresh = std::any_of(block.begin(), block.end(), [](const Candidate& c) { return c.fresh; });
     if (!block.empty() && fresh && !board_.work()->ended() && Promises(block)) {
@@ -299,8 +294,7 @@ bool Search::ReplaceBlocks(std::vector<Candidate>* candidates, size_t size) {
       any = Try(go, /*may_add=*/true) || any;
     }
     for (const Candidate& candidate : block) {
-      if (board_.snapshot().Contains(candidate.node) && !touched_[IndexOf(candidate.node)])
-        left.push_back(candidate);
+      if (board_.snapshot().Contains(candidate.node) && !touched_[candidate.node]) left.push_back(candidate);
     }
   }
   *candidates = std::move(left);
@@ -311,9 +305,8 @@ bool Search::ReplaceBlocks(std::vector<Candidate>* candidates, size_t size) {
 bool Search::ReplaceAll() {
   std::vector<NodeIndex> all;
   bool fresh = false;
-  for (int32_t i = 0; i < board_.node_end(); ++i) {
-    const NodeIndex node{i};
-    if (!MayGo(node) || touched_[IndexOf(node)]) continue;
+  for (const NodeIndex node : board_.nodes().indices()) {
+    if (!MayGo(node) || touched_[node]) continue;
     all.push_back(node);
     const double usd = board_.node(node).usd;
     fresh = fresh || IsFresh(node, usd > 0 ? board_.WorthOf(node) / usd : 1);
@@ -343,8 +336,7 @@ int64_t Search::UntilWhen(NodeIndex node, KeepReason reason) const {
 
 void Search::Remember() {
   TriedNodes kept;
-  for (int32_t i = 0; i < board_.node_end(); ++i) {
-    const NodeIndex node{i};
+  for (const NodeIndex node : board_.nodes().indices()) {
     if (!board_.snapshot().Contains(node) || board_.node(node).is_new || !board_.node(node).may_go) continue;
     const std::optional<KeepReason> reason = ReasonOf(node);
     const std::string& name = board_.snapshot().name(node);
@@ -360,7 +352,7 @@ void Search::Remember() {
                     again ? before->second.until_s : UntilWhen(node, *reason), share, *reason};
     } else if (before != tried_.end() && reason == KeepReason::kNotTried && !IsFresh(node, share)) {
       kept[name] = before->second;
-      reasons_[IndexOf(node)] = before->second.reason;
+      reasons_[node] = before->second.reason;
     }
   }
   tried_ = std::move(kept);

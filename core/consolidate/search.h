@@ -57,7 +57,7 @@ class Search {
   bool Try(const std::vector<NodeIndex>& go, bool may_add);
   void Record(MadeMove move);
   bool SmallEnough(const std::vector<NodeIndex>& go);
-  int32_t RootOf(int32_t move);
+  size_t RootOf(size_t move) const;
   bool MayGo(NodeIndex node) const;
   bool Promises(const std::vector<Candidate>& block) const;
   uint64_t ContentOf(NodeIndex node) const;
@@ -70,12 +70,12 @@ class Search {
   const bool large_;  // too many nodes to replace all at once
   Trial trial_;
   std::vector<MadeMove> moves_;
-  std::vector<std::optional<KeepReason>> reasons_;  // by node
-  std::vector<bool> touched_;                       // by node: took pods or came in this round
-  // By node: the moves that brought it or put pods there. One that takes it off again becomes one with them.
-  std::vector<std::vector<int32_t>> users_;
-  std::vector<int32_t> parent_;  // by move: one that it is one with
-  std::vector<int64_t> sizes_;   // of these: nodes of the cluster that go
+  StrongVector<NodeIndex, std::optional<KeepReason>> reasons_;
+  StrongVector<NodeIndex, bool> touched_;  // took pods or came in this round
+  // The moves that brought a node or put pods there. One that takes it off again becomes one with them.
+  StrongVector<NodeIndex, std::vector<size_t>> users_;
+  std::vector<size_t> parent_;  // by move: one that it is one with
+  std::vector<int64_t> sizes_;  // of these: nodes of the cluster that go
 };
 
 }  // namespace loadline

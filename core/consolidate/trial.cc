@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <optional>
+#include <tuple>
 
 #include "core/consolidate/as_scheduled.h"
 
@@ -20,9 +21,9 @@ bool Pays(const MoveTerms& terms, const ConsolidationOptions& options) {
   return terms.saves() > kCent && terms.saves() + kCent >= terms.Required(options);
 }
 
-int32_t RootOf(std::vector<int32_t>* parent, int32_t i) {
-  while ((*parent)[static_cast<size_t>(i)] != i) i = (*parent)[static_cast<size_t>(i)];
-  return i;
+NodeIndex RootOf(const StrongVector<NodeIndex, NodeIndex>& parent, NodeIndex node) {
+  while (parent[node] != node) node = parent[node];
+  return node;
 }
 
 }  // namespace
@@ -96,16 +97,17 @@ TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
 // See ConsolidationOptions::least_spot_groups.
 bool Trial::SpotMayCome() const {
   if (spot_usd_ == std::numeric_limits<double>::infinity()) return true;
-  const std::vector<ConsolidationGroup>& groups = board_.problem().groups;
-  return std::count_if(groups.begin(), groups.end(), [&](const ConsolidationGroup& group) {
-           return group.spot && group.node.has_value() && group.usd_per_hour < spot_usd_;
+  const auto groups = board_.problem().groups;
+  return std::count_if(groups.begin(), groups.end(), [&](const NodeGroup& group) {
+           return group.priced.spot && HasNewNodes(group) && *group.usd_per_hour < spot_usd_;
          }) >= board_.options().least_spot_groups;
 }
 
 // With the same new nodes, but pods go where a scheduler puts them. Whether all have a place.
 bool Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
-  std::vector<int32_t> groups, movers;
-  for (const NodeIndex node : added_) groups.push_back(board_.node(node).group);
+  std::vector<GroupIndex> groups;
+  std::vector<MoverIndex> movers;
+  for (const NodeIndex node : added_) groups.push_back(*board_.node(node).group);
   Undo(go);
   board_.snapshot().Fork();
   for (const NodeIndex node : go) {
@@ -114,7 +116,7 @@ bool Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
   }
   added_.clear();
   added_of_.assign(added_of_.size(), 0);
-  for (const int32_t group : groups) Bring(group);
+  for (const GroupIndex group : groups) Bring(group);
   std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.mover < b.mover; });
   for (Place& place : places_) {
     place.to = kNoTarget;
@@ -130,16 +132,16 @@ bool Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
 }
 
 bool Trial::WithinLimits(const std::vector<NodeIndex>& go) const {
-  std::map<int32_t, int64_t> leaving;
-  for (const NodeIndex node : go) ++leaving[board_.node(node).group];
+  std::map<GroupIndex, int64_t> leaving;
+  for (const NodeIndex node : go) ++leaving[*board_.node(node).group];
   return std::all_of(leaving.begin(), leaving.end(), [&](const auto& entry) {
-    const size_t group = static_cast<size_t>(entry.first);
-    return board_.group_nodes()[group] - entry.second >= board_.problem().groups[group].min_nodes;
+    const auto& [group, nodes] = entry;
+    return board_.group_nodes()[group] - nodes >= board_.problem().groups[group].min_nodes;
   });
 }
 
 void Trial::Begin() {
-  first_new_ = board_.snapshot().node_end();
+  first_new_ = NodeIndex{board_.snapshot().node_end()};
   added_.clear();
   added_of_.assign(board_.problem().groups.size(), 0);
   places_.clear();
@@ -148,16 +150,16 @@ void Trial::Begin() {
 }
 
 void Trial::Leave(NodeIndex node) {
-  for (const int32_t mover : board_.node(node).movers) places_.push_back({mover});
+  for (const MoverIndex mover : board_.node(node).movers) places_.push_back({mover});
   board_.snapshot().RemoveNode(node);
   board_.room().Read(node);
 }
 
-NodeIndex Trial::Bring(int32_t group) {
+NodeIndex Trial::Bring(GroupIndex group) {
   added_.push_back(board_.AddNode(group));
   double& spot_usd = board_.node(added_.back()).spot_usd;
   spot_usd = std::min(spot_usd, spot_usd_);
-  ++added_of_[static_cast<size_t>(group)];
+  ++added_of_[group];
   return added_.back();
 }
 
@@ -165,15 +167,14 @@ void Trial::TakeOff(const std::vector<NodeIndex>& go) {
   for (const NodeIndex node : go) Leave(node);
   for (const Place& place : places_) {
     // What is known of a kind may have changed with others.
-    const int32_t kind = board_.movers()[static_cast<size_t>(place.mover)].kind;
-    if (!board_.kinds()[static_cast<size_t>(kind)].only_room) board_.Prepare(kind);
+    if (!board_.KindOf(place.mover).only_room) board_.Prepare(board_.movers()[place.mover].kind);
   }
   // Pods that depend on others have the fewest places, large ones fewer than small ones.
   std::stable_sort(places_.begin(), places_.end(), [&](const Place& a, const Place& b) {
-    const int32_t kind_a = board_.movers()[static_cast<size_t>(a.mover)].kind;
-    const int32_t kind_b = board_.movers()[static_cast<size_t>(b.mover)].kind;
-    const MoverKind& x = board_.kinds()[static_cast<size_t>(kind_a)];
-    const MoverKind& y = board_.kinds()[static_cast<size_t>(kind_b)];
+    const MoverKindIndex kind_a = board_.movers()[a.mover].kind;
+    const MoverKindIndex kind_b = board_.movers()[b.mover].kind;
+    const MoverKind& x = board_.kinds()[kind_a];
+    const MoverKind& y = board_.kinds()[kind_b];
     return std::tuple(x.only_room, -x.size, kind_a) < std::tuple(y.only_room, -y.size, kind_b);
   });
   from_.assign(board_.kinds().size(), 0);
@@ -181,10 +182,10 @@ void Trial::TakeOff(const std::vector<NodeIndex>& go) {
 
 // Places what fits on nodes that are there. False: the budget ended, or a pod fits nowhere in any case.
 bool Trial::UseRoom() {
-  int32_t full = -1;  // the last kind for which no room was left
+  std::optional<MoverKindIndex> full;  // the last kind for which no room was left
   for (Place& place : places_) {
-    const int32_t number = board_.movers()[static_cast<size_t>(place.mover)].kind;
-    const MoverKind& kind = board_.kinds()[static_cast<size_t>(number)];
+    const MoverKindIndex number = board_.movers()[place.mover].kind;
+    const MoverKind& kind = board_.kinds()[number];
     if (kind.hopeless || !board_.work()->Spend()) return false;
     if (number == full) continue;
     const std::optional<NodeIndex> node = FindRoom(number);
@@ -197,20 +198,20 @@ bool Trial::UseRoom() {
   return true;
 }
 
-std::optional<NodeIndex> Trial::FindRoom(int32_t number) {
-  const MoverKind& kind = board_.kinds()[static_cast<size_t>(number)];
+std::optional<NodeIndex> Trial::FindRoom(MoverKindIndex number) {
+  const MoverKind& kind = board_.kinds()[number];
   PodFit& fit = board_.fit(number);
   if (!kind.only_room) fit.Refresh(board_.work());
   // Of a kind that needs no more than room, what was full stays full as pods are placed.
-  const size_t from = kind.only_room ? from_[static_cast<size_t>(number)] : 0;
+  const size_t from = kind.only_room ? from_[number] : 0;
   for (size_t at = board_.room().Next(kind.request, from); at < board_.room().end();
        at = board_.room().Next(kind.request, at + 1)) {
-    from_[static_cast<size_t>(number)] = at;
+    from_[number] = at;
     if (!board_.work()->Spend(kind.only_room ? 1 : fit.UnitsPerNode())) return std::nullopt;
     if (kind.only_room ? fit.FitsByItself(board_.room().at(at)) : fit.Fits(board_.room().at(at)))
       return board_.room().at(at);
   }
-  from_[static_cast<size_t>(number)] = board_.room().end();
+  from_[number] = board_.room().end();
   return std::nullopt;
 }
 
@@ -230,7 +231,7 @@ MoveTerms Trial::TermsOf(const std::vector<NodeIndex>& go) const {
   for (const NodeIndex node : go) terms.Remove(board_.node(node).usd, board_.node(node).age_hours);
   for (const NodeIndex node : added_) terms.Add(board_.node(node).usd);
   for (const Place& place : places_) {
-    const Mover& mover = board_.movers()[static_cast<size_t>(place.mover)];
+    const Mover& mover = board_.movers()[place.mover];
     if (mover.node == mover.home) terms.Disturb(mover.pod.usd);
   }
   return terms;
@@ -238,31 +239,26 @@ MoveTerms Trial::TermsOf(const std::vector<NodeIndex>& go) const {
 
 // Nodes that go and new ones belong together where a pod moves from one to the other.
 Trial::Parts Trial::PartsThatPay(const std::vector<NodeIndex>& go) const {
-  std::vector<int32_t> parent(static_cast<size_t>(board_.node_end()));
-  std::iota(parent.begin(), parent.end(), 0);
+  StrongVector<NodeIndex, NodeIndex> parent;
+  for (const NodeIndex node : board_.nodes().indices()) parent.push_back(node);
   struct Part {
     MoveTerms terms;
     std::vector<NodeIndex> nodes;
   };
-  const auto home = [&](const Place& place) {
-    return static_cast<int32_t>(board_.movers()[static_cast<size_t>(place.mover)].node);
-  };
   for (const Place& place : places_) {
-    if (static_cast<int32_t>(place.to) < first_new_) continue;
-    const int32_t a = RootOf(&parent, home(place)), b = RootOf(&parent, static_cast<int32_t>(place.to));
-    parent[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
+    if (place.to < first_new_) continue;
+    const NodeIndex a = RootOf(parent, board_.movers()[place.mover].node), b = RootOf(parent, place.to);
+    parent[std::max(a, b)] = std::min(a, b);
   }
-  std::map<int32_t, Part> parts;
-  const auto part_of = [&](NodeIndex node) -> Part& {
-    return parts[RootOf(&parent, static_cast<int32_t>(node))];
-  };
+  std::map<NodeIndex, Part> parts;
+  const auto part_of = [&](NodeIndex node) -> Part& { return parts[RootOf(parent, node)]; };
   for (const NodeIndex node : go) {
     part_of(node).terms.Remove(board_.node(node).usd, board_.node(node).age_hours);
     part_of(node).nodes.push_back(node);
   }
   for (const NodeIndex node : added_) part_of(node).terms.Add(board_.node(node).usd);
   for (const Place& place : places_) {
-    const Mover& mover = board_.movers()[static_cast<size_t>(place.mover)];
+    const Mover& mover = board_.movers()[place.mover];
     if (mover.node == mover.home) part_of(mover.node).terms.Disturb(mover.pod.usd);
   }
   Parts pays;
@@ -277,34 +273,34 @@ void Trial::Undo(const std::vector<NodeIndex>& go) {
   board_.ForgetNodes(first_new_);
   for (const NodeIndex node : go) board_.room().Read(node);
   for (const Place& place : places_) {
-    if (place.to != kNoTarget && static_cast<int32_t>(place.to) < first_new_) board_.room().Read(place.to);
+    if (place.to != kNoTarget && place.to < first_new_) board_.room().Read(place.to);
   }
 }
 
 void Trial::Keep(const Parts& parts, std::vector<MadeMove>* made) {
-  std::vector<int32_t> part_of(static_cast<size_t>(board_.node_end()), -1);
+  StrongVector<NodeIndex, std::optional<size_t>> part_of(board_.nodes().size());
   for (const std::vector<NodeIndex>& part : parts) {
-    for (const NodeIndex node : part) part_of[IndexOf(node)] = static_cast<int32_t>(made->size());
+    for (const NodeIndex node : part) part_of[node] = made->size();
     MadeMove& move = made->emplace_back();
     move.removed = part;
     for (const NodeIndex node : part) {
-      --board_.group_nodes()[static_cast<size_t>(board_.node(node).group)];
+      --board_.group_nodes()[*board_.node(node).group];
       board_.node(node).movers.clear();
     }
   }
   for (const Place& place : places_) {
-    Mover& mover = board_.movers()[static_cast<size_t>(place.mover)];
-    const int32_t part = part_of[IndexOf(mover.node)];
+    Mover& mover = board_.movers()[place.mover];
+    const std::optional<size_t> part = part_of[mover.node];
     LOADLINE_CHECK(place.to != kNoTarget) << "a pod has no place";
-    if (static_cast<int32_t>(place.to) >= first_new_) part_of[IndexOf(place.to)] = part;
-    (*made)[static_cast<size_t>(part)].moved.emplace_back(place.mover, mover.node);
+    if (place.to >= first_new_) part_of[place.to] = part;
+    (*made)[*part].moved.emplace_back(place.mover, mover.node);
     mover.node = place.to;
     board_.node(place.to).movers.push_back(place.mover);
   }
   int64_t count = board_.node_count() + static_cast<int64_t>(added_.size());
   for (const NodeIndex node : added_) {
-    (*made)[static_cast<size_t>(std::max(0, part_of[IndexOf(node)]))].added.push_back(node);
-    ++board_.group_nodes()[static_cast<size_t>(board_.node(node).group)];
+    (*made)[part_of[node].value_or(0)].added.push_back(node);
+    ++board_.group_nodes()[*board_.node(node).group];
   }
   for (const MadeMove& move : *made) count -= static_cast<int64_t>(move.removed.size());
   board_.set_node_count(count);

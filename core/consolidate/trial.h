@@ -17,7 +17,7 @@ namespace loadline {
 struct MadeMove {
   std::vector<NodeIndex> removed;
   std::vector<NodeIndex> added;
-  std::vector<std::pair<int32_t, NodeIndex>> moved;  // mover, and where it was before
+  std::vector<std::pair<MoverIndex, NodeIndex>> moved;  // mover, and where it was before
 };
 
 enum class TrialEnd {
@@ -48,7 +48,7 @@ class Trial {
 
  private:
   struct Place {
-    int32_t mover;
+    MoverIndex mover;
     NodeIndex to = kNoTarget;
   };
 
@@ -62,20 +62,20 @@ class Trial {
   void TakeOff(const std::vector<NodeIndex>& go);
   bool UseRoom();
   bool PutAsScheduled(const std::vector<NodeIndex>& go);
-  std::optional<NodeIndex> FindRoom(int32_t kind);
+  std::optional<NodeIndex> FindRoom(MoverKindIndex kind);
   TrialEnd AddNodes(double most_cost);
   bool PackRest(double most_cost);
-  std::vector<int32_t> GroupsFor(const std::vector<int32_t>& kinds, double most_cost);
-  void PlacePacked(const Packing& packing, const std::vector<std::vector<int32_t>>& groups_of_type,
+  std::vector<GroupIndex> GroupsFor(const std::vector<MoverKindIndex>& kinds, double most_cost);
+  void PlacePacked(const Packing& packing, const std::vector<std::vector<GroupIndex>>& groups_of_type,
                    std::vector<std::vector<size_t>> places_of_item);
   bool AddForOne(Place* place);
   void DropUnused();
   void Begin();
   void Leave(NodeIndex node);
-  NodeIndex Bring(int32_t group);
+  NodeIndex Bring(GroupIndex group);
   void Put(Place* place, NodeIndex node);
   // The room of a group for new nodes while the old ones are there.
-  int64_t RoomOf(int32_t group) const;
+  int64_t RoomOf(GroupIndex group) const;
   double AddedCost() const;
   MoveTerms TermsOf(const std::vector<NodeIndex>& go) const;
   Parts PartsThatPay(const std::vector<NodeIndex>& go) const;
@@ -89,10 +89,10 @@ class Trial {
   bool spot_may_come_ = true;
   std::vector<Place> places_;  // of the pods that leave, largest first
   std::vector<NodeIndex> added_;
-  std::vector<int64_t> added_of_;  // by group
-  std::vector<size_t> from_;       // by kind: where the search for room goes on
-  NodeIndex stuck_ = kNoTarget;    // whose pod has no place
-  int32_t first_new_ = 0;          // nodes from here on are those of this move
+  StrongVector<GroupIndex, int64_t> added_of_;
+  StrongVector<MoverKindIndex, size_t> from_;  // where the search for room goes on
+  NodeIndex stuck_ = kNoTarget;                // whose pod has no place
+  NodeIndex first_new_{0};                     // nodes from here on are those of this move
 };
 
 }  // namespace loadline

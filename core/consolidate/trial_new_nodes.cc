@@ -1,6 +1,8 @@
 // The new nodes of a move: the cheapest that take the pods for which there is no room.
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -40,13 +42,13 @@ TrialEnd Trial::AddNodes(double most_cost) {
   if (!PackRest(most_cost)) return board_.work()->ended() ? TrialEnd::kCutShort : TrialEnd::kNotCheaper;
   for (Place& place : places_) {
     if (place.to != kNoTarget) continue;
-    const int32_t kind = board_.movers()[static_cast<size_t>(place.mover)].kind;
+    const MoverKindIndex kind = board_.movers()[place.mover].kind;
     if (!board_.work()->Spend()) return TrialEnd::kCutShort;
-    from_[static_cast<size_t>(kind)] = 0;
+    from_[kind] = 0;
     if (const std::optional<NodeIndex> node = FindRoom(kind)) {
       Put(&place, *node);
     } else if (!AddForOne(&place)) {
-      stuck_ = board_.movers()[static_cast<size_t>(place.mover)].node;
+      stuck_ = board_.movers()[place.mover].node;
       return TrialEnd::kNoPlace;
     } else if (AddedCost() > most_cost) {
       return TrialEnd::kNotCheaper;
@@ -56,11 +58,11 @@ TrialEnd Trial::AddNodes(double most_cost) {
   return TrialEnd::kMade;
 }
 
-int64_t Trial::RoomOf(int32_t group) const {
-  const size_t g = static_cast<size_t>(group);
-  if (board_.node_template(g) == nullptr) return 0;
-  if (!spot_may_come_ && board_.problem().groups[g].spot) return 0;
-  int64_t room = board_.problem().groups[g].max_nodes - board_.group_nodes()[g] - added_of_[g];
+int64_t Trial::RoomOf(GroupIndex group) const {
+  if (board_.node_template(group) == nullptr) return 0;
+  const NodeGroup& of = board_.problem().groups[group];
+  if (!spot_may_come_ && of.priced.spot) return 0;
+  int64_t room = MostNodes(of) - board_.group_nodes()[group] - added_of_[group];
   if (board_.problem().max_nodes.has_value()) {
     room = std::min(room,
                     *board_.problem().max_nodes - board_.node_count() - static_cast<int64_t>(added_.size()));
@@ -69,31 +71,29 @@ int64_t Trial::RoomOf(int32_t group) const {
 }
 
 // Groups that may take part in a packing of these kinds.
-std::vector<int32_t> Trial::GroupsFor(const std::vector<int32_t>& kinds, double most_cost) {
+std::vector<GroupIndex> Trial::GroupsFor(const std::vector<MoverKindIndex>& kinds, double most_cost) {
   constexpr double kGood = 0.93;  // of the best
-  std::vector<int32_t> groups;
+  std::vector<GroupIndex> groups;
   double best = 0;
-  for (int32_t group = 0; group < static_cast<int32_t>(added_of_.size()); ++group) {
-    const double cost = board_.problem().groups[static_cast<size_t>(group)].usd_per_hour;
+  for (const GroupIndex group : added_of_.indices()) {
+    const double cost = UsdOf(board_.problem().groups[group]);
     if (RoomOf(group) == 0 || cost > most_cost) continue;
     groups.push_back(group);
-    best = std::max(best, board_.EfficiencyOf(static_cast<size_t>(group)));
+    best = std::max(best, board_.EfficiencyOf(group));
   }
   if (!good_types_) return groups;
-  const auto good = [&](int32_t group) {
-    return board_.EfficiencyOf(static_cast<size_t>(group)) >= kGood * best;
-  };
+  const auto good = [&](GroupIndex group) { return board_.EfficiencyOf(group) >= kGood * best; };
   // Pods that no good type takes need others.
-  std::vector<int32_t> left;
-  for (const int32_t kind : kinds) {
-    const bool taken = std::any_of(groups.begin(), groups.end(), [&](int32_t group) {
+  std::vector<MoverKindIndex> left;
+  for (const MoverKindIndex kind : kinds) {
+    const bool taken = std::any_of(groups.begin(), groups.end(), [&](GroupIndex group) {
       return good(group) && board_.MostOn(kind, group) > 0;
     });
     if (!taken) left.push_back(kind);
   }
-  std::erase_if(groups, [&](int32_t group) {
-    return !good(group) &&
-           std::none_of(left.begin(), left.end(), [&](int32_t k) { return board_.MostOn(k, group) > 0; });
+  std::erase_if(groups, [&](GroupIndex group) {
+    return !good(group) && std::none_of(left.begin(), left.end(),
+                                        [&](MoverKindIndex k) { return board_.MostOn(k, group) > 0; });
   });
   return groups;
 }
@@ -103,30 +103,30 @@ bool Trial::PackRest(double most_cost) {
   // What is left at least costs what it is worth, if the prices are right.
   PackingProblem problem;
   std::vector<std::vector<size_t>> places_of_item;
-  std::vector<int32_t> kind_of_item;
+  std::vector<MoverKindIndex> kind_of_item;
   for (size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].to != kNoTarget) continue;
-    const int32_t kind = board_.movers()[static_cast<size_t>(places_[i].mover)].kind;
+    const MoverKindIndex kind = board_.movers()[places_[i].mover].kind;
     if (kind_of_item.empty() || kind_of_item.back() != kind) {
       kind_of_item.push_back(kind);
-      problem.items.push_back({board_.kinds()[static_cast<size_t>(kind)].request, 0});
+      problem.items.push_back({board_.kinds()[kind].request, 0});
       places_of_item.emplace_back();
     }
     ++problem.items.back().count;
     places_of_item.back().push_back(i);
   }
-  std::vector<std::vector<int32_t>> groups_of_type;
+  std::vector<std::vector<GroupIndex>> groups_of_type;
   std::map<std::tuple<double, std::vector<int64_t>, std::vector<int64_t>>, size_t> types;
-  for (const int32_t group : GroupsFor(kind_of_item, most_cost)) {
+  for (const GroupIndex group : GroupsFor(kind_of_item, most_cost)) {
     const int64_t room = RoomOf(group);
-    const double cost = board_.problem().groups[static_cast<size_t>(group)].usd_per_hour;
+    const double cost = UsdOf(board_.problem().groups[group]);
     if (!board_.work()->Spend(static_cast<int64_t>(1 + problem.items.size() / 4))) return false;
     std::vector<int64_t> most;
     for (size_t item = 0; item < problem.items.size(); ++item) {
       most.push_back(std::min(problem.items[item].count, board_.MostOn(kind_of_item[item], group)));
     }
     if (std::all_of(most.begin(), most.end(), [](int64_t m) { return m == 0; })) continue;
-    const std::vector<int64_t>& free = board_.node_template(static_cast<size_t>(group))->free;
+    const std::vector<int64_t>& free = board_.node_template(group)->free;
     const auto [found, is_new] = types.try_emplace({cost, free, most}, problem.types.size());
     if (is_new) {
       problem.types.push_back({free, cost, room, std::move(most)});
@@ -162,14 +162,15 @@ bool Trial::PackRest(double most_cost) {
   return true;
 }
 
-void Trial::PlacePacked(const Packing& packing, const std::vector<std::vector<int32_t>>& groups_of_type,
+void Trial::PlacePacked(const Packing& packing, const std::vector<std::vector<GroupIndex>>& groups_of_type,
                         std::vector<std::vector<size_t>> places_of_item) {
   // All nodes at once, as a scheduler sees them.
   std::vector<std::pair<NodeIndex, const PackedNodes*>> nodes;
   for (const PackedNodes& run : packing.nodes) {
     for (int64_t i = 0; i < run.nodes; ++i) {
-      const std::vector<int32_t>& groups = groups_of_type[static_cast<size_t>(run.type)];
-      const auto group = std::find_if(groups.begin(), groups.end(), [&](int32_t g) { return RoomOf(g) > 0; });
+      const std::vector<GroupIndex>& groups = groups_of_type[static_cast<size_t>(run.type)];
+      const auto group =
+          std::find_if(groups.begin(), groups.end(), [&](GroupIndex g) { return RoomOf(g) > 0; });
       if (group == groups.end() || !board_.work()->Spend(20)) return;
       nodes.emplace_back(Bring(*group), &run);
     }
@@ -182,7 +183,7 @@ void Trial::PlacePacked(const Packing& packing, const std::vector<std::vector<in
       std::vector<size_t>& places = places_of_item[static_cast<size_t>(item)];
       for (int64_t i = 0; i < count && !places.empty(); ++i) {
         Place& place = places_[places.back()];
-        const int32_t kind = board_.movers()[static_cast<size_t>(place.mover)].kind;
+        const MoverKindIndex kind = board_.movers()[place.mover].kind;
         if (!board_.work()->Spend() || !board_.fit(kind).Fits(node)) break;
         Put(&place, node);
         places.pop_back();
@@ -193,15 +194,15 @@ void Trial::PlacePacked(const Packing& packing, const std::vector<std::vector<in
 
 // The cheapest new node for a pod that fits nowhere else.
 bool Trial::AddForOne(Place* place) {
-  const int32_t kind = board_.movers()[static_cast<size_t>(place->mover)].kind;
-  int32_t best = -1;
-  for (int32_t group = 0; group < static_cast<int32_t>(added_of_.size()); ++group) {
+  const MoverKindIndex kind = board_.movers()[place->mover].kind;
+  std::optional<GroupIndex> best;
+  for (const GroupIndex group : added_of_.indices()) {
     if (RoomOf(group) == 0 || board_.MostOn(kind, group) == 0) continue;
-    const auto cost = [&](int32_t g) { return board_.problem().groups[static_cast<size_t>(g)].usd_per_hour; };
-    if (best < 0 || cost(group) < cost(best)) best = group;
+    const auto cost = [&](GroupIndex g) { return UsdOf(board_.problem().groups[g]); };
+    if (!best.has_value() || cost(group) < cost(*best)) best = group;
   }
-  if (best < 0 || !board_.work()->Spend(20)) return false;
-  const NodeIndex node = Bring(best);
+  if (!best.has_value() || !board_.work()->Spend(20)) return false;
+  const NodeIndex node = Bring(*best);
   board_.fit(kind).Refresh(board_.work());
   if (!board_.fit(kind).Fits(node)) return false;
   Put(place, node);
@@ -210,11 +211,11 @@ bool Trial::AddForOne(Place* place) {
 
 // Nodes that nothing came to are not needed.
 void Trial::DropUnused() {
-  std::vector<bool> used(static_cast<size_t>(board_.node_end()), false);
-  for (const Place& place : places_) used[IndexOf(place.to)] = true;
+  StrongVector<NodeIndex, bool> used(board_.nodes().size(), false);
+  for (const Place& place : places_) used[place.to] = true;
   std::erase_if(added_, [&](NodeIndex node) {
-    if (used[IndexOf(node)]) return false;
-    --added_of_[static_cast<size_t>(board_.node(node).group)];
+    if (used[node]) return false;
+    --added_of_[*board_.node(node).group];
     board_.snapshot().RemoveNode(node);
     board_.room().Read(node);
     return true;

@@ -25,8 +25,8 @@ double SizeOf(const CpuMemory& allocatable) {
 }
 
 bool HasPrice(const DrainCall& call, const Candidate& candidate) {
-  const DrainGroup* const group = call.GroupOf(candidate.slot);
-  return group != nullptr && group->node_price.has_value();
+  const NodeGroup* const group = call.GroupOf(candidate.slot);
+  return group != nullptr && SavedPrice(*group).has_value();
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ std::vector<Candidate> Candidates(const DrainCall& call, const Snapshot& snapsho
   for (Candidate& candidate : candidates) {
     candidate.displaced = position[IndexOf(candidate.slot)];
     candidate.value =
-        priced ? *call.GroupOf(candidate.slot)->node_price : SizeOf(call.AllocatableOf(candidate.slot));
+        priced ? *SavedPrice(*call.GroupOf(candidate.slot)) : SizeOf(call.AllocatableOf(candidate.slot));
   }
   return candidates;
 }

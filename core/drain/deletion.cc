@@ -12,7 +12,7 @@ namespace {
 
 class Selection {
  public:
-  Selection(std::span<const DeletionCandidate> candidates, std::span<const DrainGroup> groups,
+  Selection(std::span<const DeletionCandidate> candidates, std::span<const NodeGroup> groups,
             const DeletionsUnderWay& under_way, const DeletionOptions& options, SizeLimits* limits,
             NodeAllowance* allowance)
       : candidates_(candidates),
@@ -66,7 +66,7 @@ class Selection {
   void Finish();
 
   std::span<const DeletionCandidate> candidates_;
-  std::span<const DrainGroup> groups_;
+  std::span<const NodeGroup> groups_;
   const DeletionsUnderWay& under_way_;
   const DeletionOptions& options_;
   SizeLimits* limits_;
@@ -89,7 +89,7 @@ void Selection::AskTimers(int64_t now_s) {
       Wait(i, NodeReason::kNotAutoscaled);
       continue;
     }
-    const DrainGroup& group = groups_[static_cast<size_t>(candidate.group)];
+    const NodeGroup& group = groups_[static_cast<size_t>(candidate.group)];
     const int64_t wait_s = WaitTime(group, candidate.ready, options_.timers);
     answer_.decisions[i].ready_at_s = ReadyAt(candidate.since_s, wait_s);
     if (!HasWaited(candidate.since_s, wait_s, now_s)) {
@@ -258,7 +258,7 @@ absl::string_view Name(DrainStatus status) {
   return "invalid status";
 }
 
-Deletions SelectDeletions(std::span<const DeletionCandidate> candidates, std::span<const DrainGroup> groups,
+Deletions SelectDeletions(std::span<const DeletionCandidate> candidates, std::span<const NodeGroup> groups,
                           const DeletionsUnderWay& under_way, const DeletionOptions& options, int64_t now_s,
                           SizeLimits* limits, NodeAllowance* allowance) {
   return Selection(candidates, groups, under_way, options, limits, allowance).Run(now_s);

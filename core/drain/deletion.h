@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "core/base/cpu_memory.h"
-#include "core/drain/drain_group.h"
+#include "core/cluster/node_group.h"
 #include "core/drain/node_budget.h"
 #include "core/drain/size_limits.h"
 #include "core/drain/timers.h"
@@ -104,7 +104,7 @@ struct Deletions {
 //
 // Cost: O(candidates + groups). Pure but for `limits` and `allowance`, from which those that start are taken.
 // Source: cluster-autoscaler/core/scaledown/{unneeded,budgets}, f7bb0c36.
-Deletions SelectDeletions(std::span<const DeletionCandidate> candidates, std::span<const DrainGroup> groups,
+Deletions SelectDeletions(std::span<const DeletionCandidate> candidates, std::span<const NodeGroup> groups,
                           const DeletionsUnderWay& under_way, const DeletionOptions& options, int64_t now_s,
                           SizeLimits* limits, NodeAllowance* allowance);
 

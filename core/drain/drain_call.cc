@@ -124,7 +124,7 @@ bool DrainCall::CountsForMinimum(Slot slot) const {
   return judged(slot).group >= 0 || cluster().traits(slot).kind != NodeKind::kVirtual;
 }
 
-const DrainGroup* DrainCall::GroupOf(Slot slot) const {
+const NodeGroup* DrainCall::GroupOf(Slot slot) const {
   const int32_t group = judged(slot).group;
   return group < 0 ? nullptr : &problem_.groups[static_cast<size_t>(group)];
 }

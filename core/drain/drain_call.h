@@ -81,7 +81,7 @@ class DrainCall {
   // Returns whether minima of the cluster count the node: no machine is behind what a virtual node offers.
   bool CountsForMinimum(Slot slot) const;
   // nullptr: it is in none.
-  const DrainGroup* GroupOf(Slot slot) const;
+  const NodeGroup* GroupOf(Slot slot) const;
   // The node of a former plan; nullopt: it is gone, or another one has its name.
   std::optional<Slot> Find(const FormerNode& former) const;
 

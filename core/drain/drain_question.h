@@ -15,10 +15,10 @@
 #include "absl/strings/string_view.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/node_group.h"
 #include "core/drain/deletion.h"
 #include "core/drain/disruption_budgets.h"
 #include "core/drain/disturbance.h"
-#include "core/drain/drain_group.h"
 #include "core/drain/drain_state.h"
 #include "core/drain/eligibility.h"
 #include "core/drain/node_utilization.h"
@@ -69,7 +69,7 @@ struct ReplacedNode {
 // What is known of the cluster. It outlives the call.
 struct DrainProblem {
   const ClusterState* cluster = nullptr;
-  std::vector<DrainGroup> groups;
+  std::vector<NodeGroup> groups;
   // By slot: a position in `groups`; -1, and for slots behind the end: no group.
   std::vector<int32_t> group_of;
   // The same of nodes that are being deleted, where `group_of` is without them: for budgets of groups alone.

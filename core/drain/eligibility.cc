@@ -16,7 +16,7 @@ constexpr int64_t kDeletionTaintAgeS = 5 * 60;
 
 double ThresholdFor(const ClusterState& state, const NodeQuestion& question,
                     const EligibilityOptions& options) {
-  const DrainGroup& group = *question.group;
+  const NodeGroup& group = *question.group;
   if (HasGpuLabel(state, question.slot, options.utilization.gpu_labels)) {
     return group.gpu_utilization_threshold.value_or(options.gpu_utilization_threshold);
   }
@@ -55,7 +55,7 @@ std::optional<NodeReason> ReasonOfAnnotations(const NodeTraits& traits) {
 Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& question,
                              const EligibilityOptions& options, int64_t now_s) {
   const auto stays = [](NodeReason reason) { return Eligibility{reason, std::nullopt}; };
-  const DrainGroup* const group = question.group;
+  const NodeGroup* const group = question.group;
   if (group == nullptr) return stays(ReasonOutsideGroups(state.traits(question.slot).kind));
   const bool left_alone = group->sized && !question.chosen;
   if (!left_alone && group->target <= group->min_nodes) return stays(NodeReason::kNodeGroupMinSizeReached);

@@ -8,8 +8,8 @@
 
 #include "absl/strings/string_view.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/node_group.h"
 #include "core/cluster/snapshot.h"
-#include "core/drain/drain_group.h"
 #include "core/drain/node_utilization.h"
 
 namespace loadline {
@@ -29,7 +29,7 @@ struct EligibilityOptions {
 struct NodeQuestion {
   Slot slot;
   // nullptr: it is in no group.
-  const DrainGroup* group = nullptr;
+  const NodeGroup* group = nullptr;
   // Its deletion has begun.
   bool being_deleted = false;
   // Pods of nodes that go are to move there.

@@ -16,21 +16,15 @@ bool HasTerminatingPods(const ClusterState& cluster, Slot slot) {
   });
 }
 
-// What CheckEligibility() reads of a group: the size changes all the time, and what counts is whether it is
-// the least one.
-DrainGroup AsAsked(DrainGroup group) {
-  group.target = group.target > group.min_nodes ? 1 : 0;
-  group.min_nodes = 0;
-  group.upcoming = 0;
-  return group;
-}
-
 }  // namespace
 
 void EligibleNodes::ForgetChanged(const BoardFollower::Changes& changes, const DrainCall& call) {
   const DrainProblem& problem = call.problem();
   Basis basis{call.options().eligibility, {}, problem.chosen, problem.replaced, problem.takes_replaced_pods};
-  for (const DrainGroup& group : problem.groups) basis.groups.push_back(AsAsked(group));
+  for (const NodeGroup& group : problem.groups) {
+    basis.groups.push_back({group.sized, group.target <= group.min_nodes, group.utilization_threshold,
+                            group.gpu_utilization_threshold, group.ignore_daemonsets_utilization});
+  }
   if (!changes.has_value() || !problem.pools.empty() || basis != basis_) known_.clear();
   basis_ = std::move(basis);
   known_.resize(static_cast<size_t>(call.cluster().slot_end()));

@@ -21,10 +21,20 @@ class EligibleNodes {
   void Judge(const BoardFollower::Changes& changes, DrainCall* call);
 
  private:
+  // The part of a group that CheckEligibility() reads: its size changes all the time, and what counts is
+  // whether it is the least one.
+  struct GroupBasis {
+    bool sized = false;
+    bool at_minimum = false;
+    std::optional<double> utilization_threshold;
+    std::optional<double> gpu_utilization_threshold;
+    std::optional<bool> ignore_daemonsets_utilization;
+    friend bool operator==(const GroupBasis&, const GroupBasis&) = default;
+  };
   // What the answer turns on beside the node.
   struct Basis {
     EligibilityOptions options;
-    std::vector<DrainGroup> groups;  // as far as it reads them
+    std::vector<GroupBasis> groups;
     std::vector<Slot> chosen;
     std::vector<ReplacedNode> replaced;
     std::vector<Slot> takes_replaced_pods;

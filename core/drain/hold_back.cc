@@ -95,9 +95,9 @@ void Hold(std::span<const PlannedNode> planned, const std::vector<bool>& held, N
 
 // From when on the price of a node pays for disturbing its pods; nullopt: never.
 std::optional<int64_t> PaysFromS(const PlannedNode& node, const DrainCall& call) {
-  const DrainGroup* const group = call.GroupOf(node.slot);
+  const NodeGroup* const group = call.GroupOf(node.slot);
   const std::optional<DisturbanceTerms>& terms = call.problem().disturbance;
-  if (!terms.has_value() || group == nullptr || !group->node_price.has_value()) return 0;
+  if (!terms.has_value() || group == nullptr || !SavedPrice(*group).has_value()) return 0;
   const ClusterState& cluster = call.cluster();
   double disturbance = 0;
   for (const DrainMove& move : *node.moves) {
@@ -105,7 +105,7 @@ std::optional<int64_t> PaysFromS(const PlannedNode& node, const DrainCall& call)
     const int32_t shape = cluster.pods(node.slot).pods()[move.pod.position()].shape;
     disturbance += PriceOf(terms->prices, TraitsOf(cluster.pod_shapes()[shape]));
   }
-  return PaysFrom(*terms, *group->node_price, disturbance, cluster.traits(node.slot).created_s);
+  return PaysFrom(*terms, *SavedPrice(*group), disturbance, cluster.traits(node.slot).created_s);
 }
 
 // Marks the nodes that pods are nominated to.

@@ -11,7 +11,7 @@ bool NodeAllowance::Rule::IsFor(RemovalReason reason) const {
   return reasons.empty() || absl::c_linear_search(reasons, reason);
 }
 
-NodeAllowance::NodeAllowance(std::span<const NodeBudget> budgets, std::span<const DrainGroup> groups,
+NodeAllowance::NodeAllowance(std::span<const NodeBudget> budgets, std::span<const NodeGroup> groups,
                              std::span<const int64_t> nodes, int64_t now_s)
     : rules_(groups.size()) {
   for (const NodeBudget& budget : budgets) {

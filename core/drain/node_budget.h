@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/time_window.h"
-#include "core/drain/drain_group.h"
+#include "core/cluster/node_group.h"
 
 namespace loadline {
 
@@ -35,7 +35,7 @@ struct NodeBudget {
 class NodeAllowance {
  public:
   // `nodes`: those that are there, by group, with those that go. Cost: O(budgets * groups).
-  NodeAllowance(std::span<const NodeBudget> budgets, std::span<const DrainGroup> groups,
+  NodeAllowance(std::span<const NodeBudget> budgets, std::span<const NodeGroup> groups,
                 std::span<const int64_t> nodes, int64_t now_s);
 
   // INT64_MAX: no budget holds. 0 also where more go than budgets allow.

@@ -174,7 +174,7 @@ void DrainPlanner::Impl::TellRemovals() {
                             .ready_at_s = decision.ready_at_s,
                             .start = decision.start,
                             .waits = decision.waits});
-    plan_.price_saved += call_->GroupOf(node.slot)->node_price.value_or(0);
+    plan_.price_saved += SavedPrice(*call_->GroupOf(node.slot)).value_or(0);
   }
 }
 

@@ -4,7 +4,7 @@
 
 namespace loadline {
 
-SizeLimits::SizeLimits(std::span<const DrainGroup> groups, const ClusterMinimum& minimum)
+SizeLimits::SizeLimits(std::span<const NodeGroup> groups, const ClusterMinimum& minimum)
     : groups_(groups), minimum_(minimum), counts_(groups.size()) {
   for (const auto& [type, gpus] : minimum.gpus) spare_gpus_[type] = -gpus;
 }
@@ -30,7 +30,7 @@ void SizeLimits::AddNode(int32_t group, const NodeOffer& node, bool being_delete
 
 NodeReason SizeLimits::Take(int32_t group, const NodeOffer& node) {
   if (group < 0) return NodeReason::kNotAutoscaled;
-  const DrainGroup& limits = groups_[static_cast<size_t>(group)];
+  const NodeGroup& limits = groups_[static_cast<size_t>(group)];
   Count& count = counts_[static_cast<size_t>(group)];
   const int64_t going = count.deleting + count.taken;
   if (limits.target - going <= limits.min_nodes || count.registered - going <= limits.min_nodes) {
@@ -61,7 +61,7 @@ void SizeLimits::GiveBack(int32_t group, const NodeOffer& node) {
 bool SizeLimits::AreWholeGroup(int32_t group, int64_t nodes) const {
   const Count& count = counts_[static_cast<size_t>(group)];
   const int64_t going = nodes + count.deleting;
-  const DrainGroup& limits = groups_[static_cast<size_t>(group)];
+  const NodeGroup& limits = groups_[static_cast<size_t>(group)];
   return going == limits.target || going == count.registered + limits.upcoming;
 }
 

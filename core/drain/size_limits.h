@@ -10,8 +10,8 @@
 #include "absl/container/btree_map.h"
 #include "absl/numeric/int128.h"
 #include "core/base/cpu_memory.h"
+#include "core/cluster/node_group.h"
 #include "core/cluster/node_offer.h"
-#include "core/drain/drain_group.h"
 
 namespace loadline {
 
@@ -29,7 +29,7 @@ struct ClusterMinimum {
 class SizeLimits {
  public:
   // `groups` outlives the object.
-  SizeLimits(std::span<const DrainGroup> groups, const ClusterMinimum& minimum);
+  SizeLimits(std::span<const NodeGroup> groups, const ClusterMinimum& minimum);
 
   // A node of the cluster. `group`: position, or -1: none.
   void AddNode(int32_t group, const NodeOffer& node, bool being_deleted);
@@ -54,7 +54,7 @@ class SizeLimits {
     int64_t taken = 0;
   };
 
-  std::span<const DrainGroup> groups_;
+  std::span<const NodeGroup> groups_;
   ClusterMinimum minimum_;
   std::vector<Count> counts_;  // by group
   // Sums over the nodes that stay.

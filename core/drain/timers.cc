@@ -9,7 +9,8 @@ int64_t TimerStart(std::optional<int64_t> before_s, int64_t now_s) {
   return before_s.has_value() && *before_s <= now_s ? *before_s : now_s;
 }
 
-int64_t WaitTime(const DrainGroup& group, bool ready, const TimerOptions& options) {
+int64_t WaitTime(const NodeGroup& group, bool ready, const TimerOptions& options) {
+  if (group.sized) return 0;  // its nodes have waited tainted
   return ready ? group.unneeded_time_s.value_or(options.unneeded_time_s)
                : group.unready_time_s.value_or(options.unready_time_s);
 }

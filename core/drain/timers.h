@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/cluster/cluster_state.h"
-#include "core/drain/drain_group.h"
+#include "core/cluster/node_group.h"
 
 namespace loadline {
 
@@ -25,7 +25,7 @@ struct TimerOptions {
 int64_t TimerStart(std::optional<int64_t> before_s, int64_t now_s);
 
 // How long a node waits: by its readiness, and its group where that states it.
-int64_t WaitTime(const DrainGroup& group, bool ready, const TimerOptions& options);
+int64_t WaitTime(const NodeGroup& group, bool ready, const TimerOptions& options);
 
 // Whether a node that has been unneeded since then goes now. It waits strictly longer than `wait_s`; 0: not
 // at all.

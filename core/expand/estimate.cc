@@ -130,11 +130,11 @@ void Estimator::Note(const PodFit& fit, const WorkBudget& budget) {
   if (fit.CutShort() && cut_short_by_ == BudgetEnd::kNotEnded) cut_short_by_ = budget.end();
 }
 
-NodeIndex Estimator::AddCopy(const NodeTemplate& node, TrialMemory* memory) {
+NodeIndex Estimator::AddCopy(const NodeGroup& group, TrialMemory* memory) {
   NewNode copy;
-  copy.name = absl::StrCat(node.name, "/new-", ++added_);
+  copy.name = absl::StrCat(group.name, "/new-", ++added_);
   copy.hostname = copy.name;
-  copy.shape = node.shape;
+  copy.shape = group.model->shape;
   const NodeIndex index = snapshot_.AddNode(std::move(copy));
   for (const auto& daemon : daemons_) {
     if (!memory->Pod(daemon->UnitsPerNode())) break;
@@ -180,16 +180,16 @@ bool Estimator::MakeColumns(WorkBudget* budget) {
   return columns_ != nullptr;
 }
 
-NodeEstimate Estimator::EstimateCounted(const NodeTemplate& node, std::vector<size_t> order,
+NodeEstimate Estimator::EstimateCounted(const NodeGroup& group, std::vector<size_t> order,
                                         NodeLimiter limiter, WorkBudget* budget) {
   CountedEstimateInput input;
   TrialMemory memory(budget);
-  const NodeIndex copy = AddCopy(node, &memory);
+  const NodeIndex copy = AddCopy(group, &memory);
   input.columns = &columns();
   input.free = columns().FreeOn(snapshot_, copy);
   LineRoom::Columns with_line;
   if (line_room_ != nullptr) {
-    with_line = line_room_->ForNode(columns(), node.shape, budget);
+    with_line = line_room_->ForNode(columns(), group.model->shape, budget);
     if (with_line.columns == nullptr) {
       NodeEstimate nothing;
       nothing.placed.resize(pods_.size());
@@ -208,7 +208,7 @@ NodeEstimate Estimator::EstimateCounted(const NodeTemplate& node, std::vector<si
   return EstimateByCount(input, limiter, budget);
 }
 
-NodeEstimate Estimator::Estimate(const NodeTemplate& node, NodeLimiter limiter, WorkBudget* budget) {
+NodeEstimate Estimator::Estimate(const NodeGroup& group, NodeLimiter limiter, WorkBudget* budget) {
   NodeEstimate estimate;
   // The pods are ordered, and each is looked at.
   constexpr size_t kPodsPerUnit = 4;
@@ -218,12 +218,12 @@ NodeEstimate Estimator::Estimate(const NodeTemplate& node, NodeLimiter limiter, 
     estimate.end = EstimateEnd::kBudget;
     return estimate;
   }
-  const std::vector<size_t> order = EstimationOrder(node.shape.allocatable, pods_);
+  const std::vector<size_t> order = EstimationOrder(group.model->shape.allocatable, pods_);
   snapshot_.Fork();
   if (all_only_need_room_) {
-    estimate = EstimateCounted(node, order, limiter, budget);
+    estimate = EstimateCounted(group, order, limiter, budget);
   } else {
-    SnapshotEstimate by_placement(this, &snapshot_, node, limiter, budget);
+    SnapshotEstimate by_placement(this, &snapshot_, group, limiter, budget);
     estimate =
         mode_ == EstimateMode::kExact ? by_placement.Exact(order) : by_placement.ClusterAutoscaler(order);
   }

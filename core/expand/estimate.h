@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/work_budget.h"
+#include "core/cluster/node_group.h"
 #include "core/cluster/snapshot.h"
 #include "core/expand/node_limits.h"
 #include "core/fit/filters.h"
@@ -24,12 +25,6 @@ struct CountedEstimateInput;
 struct PendingPods {
   IncomingPod pod;
   int64_t count = 1;  // >= 0
-};
-
-// What a new node of a node group is.
-struct NodeTemplate {
-  std::string name;  // of the group; names and hostnames of new nodes are made from it
-  NodeShape shape;   // its resources are among the names of the pods
 };
 
 // So many of the pods with this position in the list that was asked about.
@@ -113,14 +108,14 @@ class Estimator {
   // was placed stays charged to the budget.
   std::vector<ExistingUse> UseExistingRoom(WorkBudget* budget);
 
-  // Fills copies of `node` one pod after the other in EstimationOrder(). kExact: each pod goes to the first
-  // new node that takes it; if there is none and it depends on other pods, to an existing one that does;
-  // else to one more node, if the limiter permits and an empty one takes it.
-  NodeEstimate Estimate(const NodeTemplate& node, NodeLimiter limiter, WorkBudget* budget);
+  // Fills new nodes of `group`, whose model is known, one pod after the other in EstimationOrder(). kExact:
+  // each pod goes to the first new node that takes it; if there is none and it depends on other pods, to an
+  // existing one that does; else to one more node, if the limiter permits and an empty one takes it.
+  NodeEstimate Estimate(const NodeGroup& group, NodeLimiter limiter, WorkBudget* budget);
 
-  // Adds an empty copy, with its daemons, for good. The daemons are charged to `memory`; if its budget ends,
-  // the copy has not all of them.
-  NodeIndex AddCopy(const NodeTemplate& node, TrialMemory* memory);
+  // Adds an empty new node, with its daemons, for good. The daemons are charged to `memory`; if its budget
+  // ends, the copy has not all of them.
+  NodeIndex AddCopy(const NodeGroup& group, TrialMemory* memory);
   // Places one of the pods for good.
   void Place(size_t pods, NodeIndex node);
   // Makes columns() where the budget has the memory: it stays charged. False: they may not be asked for.
@@ -144,7 +139,7 @@ class Estimator {
 
   void Prepare(std::vector<IncomingPod> daemons, WorkBudget* budget);
   void Note(const PodFit& fit, const WorkBudget& budget);
-  NodeEstimate EstimateCounted(const NodeTemplate& node, std::vector<size_t> order, NodeLimiter limiter,
+  NodeEstimate EstimateCounted(const NodeGroup& group, std::vector<size_t> order, NodeLimiter limiter,
                                WorkBudget* budget);
 
   Snapshot& snapshot_;

@@ -63,7 +63,7 @@ std::optional<NodeIndex> SnapshotEstimate::AddNodeFor(size_t pods) {
   }
   if (!memory_.Node(snapshot_)) return std::nullopt;
   snapshot_.Fork();
-  const NodeIndex node = estimator_.AddCopy(node_, &memory_);
+  const NodeIndex node = estimator_.AddCopy(group_, &memory_);
   PodFit& fit = estimator_.fit(pods);
   if (!budget_->Spend(fit.UnitsPerNode()) || !fit.Fits(node)) {
     snapshot_.Revert();
@@ -98,7 +98,7 @@ void SnapshotEstimate::FillLikeClusterAutoscaler(size_t pods) {
     if (!node.has_value()) {
       refused_ = limiter_.Grant(1) == 0;
       if (refused_ || !memory_.Node(snapshot_)) return;
-      node = estimator_.AddCopy(node_, &memory_);
+      node = estimator_.AddCopy(group_, &memory_);
       contents_.push_back({1, {}});
       if (!estimator_.fit(pods).Fits(*node)) return;
     }

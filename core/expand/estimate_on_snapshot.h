@@ -16,11 +16,11 @@ namespace loadline {
 // this ends.
 class SnapshotEstimate {
  public:
-  SnapshotEstimate(Estimator* estimator, Snapshot* snapshot, const NodeTemplate& node, NodeLimiter limiter,
+  SnapshotEstimate(Estimator* estimator, Snapshot* snapshot, const NodeGroup& group, NodeLimiter limiter,
                    WorkBudget* budget)
       : estimator_(*estimator),
         snapshot_(*snapshot),
-        node_(node),
+        group_(group),
         limiter_(limiter),
         budget_(budget),
         memory_(budget),
@@ -47,7 +47,7 @@ class SnapshotEstimate {
 
   Estimator& estimator_;
   Snapshot& snapshot_;
-  const NodeTemplate& node_;
+  const NodeGroup& group_;
   NodeLimiter limiter_;
   WorkBudget* budget_;
   TrialMemory memory_;

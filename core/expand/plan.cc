@@ -42,7 +42,7 @@ struct Candidate {
 
 class Planner {
  public:
-  Planner(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
+  Planner(Estimator* estimator, Snapshot* snapshot, const std::vector<NodeGroup>& groups,
           const PlanOptions& options, WorkBudget* budget)
       : estimator_(*estimator), snapshot_(*snapshot), groups_(groups), options_(options), budget_(budget) {
     for (const PendingPods& entry : estimator_.pods()) waiting_.push_back(entry.count);
@@ -87,8 +87,8 @@ class Planner {
     for (size_t group = 0; group < groups_.size(); ++group) {
       if (room[group] == 0) continue;
       const NodeThreshold limits[] = {{.max_nodes = room[group]}, {.max_nodes = nodes.nodes_left()}};
-      NodeEstimate estimate = estimator_.Estimate(groups_[group].node, NodeLimiter(limits), budget_);
-      const double cost = groups_[group].usd_per_hour * static_cast<double>(estimate.nodes);
+      NodeEstimate estimate = estimator_.Estimate(groups_[group], NodeLimiter(limits), budget_);
+      const double cost = UsdOf(groups_[group]) * static_cast<double>(estimate.nodes);
       const SingleOption& known = best.option;
       const bool better =
           estimate.pods != known.pods
@@ -177,7 +177,7 @@ class Planner {
   // Shares the nodes among groups that balance, if that leaves no more pods over, and takes no more nodes.
   Candidate Balanced(Candidate best) {
     const bool balances = std::any_of(groups_.begin(), groups_.end(),
-                                      [](const PlanGroup& group) { return group.balance_set >= 0; });
+                                      [](const NodeGroup& group) { return group.balance_set.has_value(); });
     if (!balances || best.nodes.empty()) return best;
     snapshot_.Fork();
     PlanNodes nodes = Fresh();
@@ -212,8 +212,8 @@ class Planner {
   }
 
   TypeKey KeyOf(size_t group) const {
-    TypeKey key{groups_[group].usd_per_hour, {}};
-    for (const auto& [resource, amount] : groups_[group].node.shape.allocatable) {
+    TypeKey key{UsdOf(groups_[group]), {}};
+    for (const auto& [resource, amount] : groups_[group].model->shape.allocatable) {
       key.second.emplace_back(static_cast<int32_t>(resource), amount);
     }
     return key;
@@ -239,7 +239,7 @@ class Planner {
 
   Estimator& estimator_;
   Snapshot& snapshot_;
-  const std::vector<PlanGroup>& groups_;
+  const std::vector<NodeGroup>& groups_;
   const PlanOptions& options_;
   WorkBudget* budget_;
   std::vector<int64_t> waiting_;
@@ -258,11 +258,11 @@ std::vector<size_t> CanonicalPods(const std::vector<PendingPods>& pods) {
   return order;
 }
 
-std::vector<size_t> CanonicalGroups(const std::vector<PlanGroup>& groups) {
+std::vector<size_t> CanonicalGroups(const std::vector<NodeGroup>& groups) {
   std::vector<size_t> order(groups.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return groups[a].node.name < groups[b].node.name; });
+                   [&](size_t a, size_t b) { return groups[a].name < groups[b].name; });
   return order;
 }
 
@@ -293,7 +293,7 @@ void Rename(const std::vector<size_t>& pods, const std::vector<size_t>& groups, 
 }  // namespace
 
 ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
-                        std::vector<IncomingPod> daemons, const std::vector<PlanGroup>& groups,
+                        std::vector<IncomingPod> daemons, const std::vector<NodeGroup>& groups,
                         const PlanOptions& options, WorkBudget* budget) {
   if (NoneWaits(pods) && !budget->ended()) {  // as in most loops
     ScaleUpPlan nothing;
@@ -304,7 +304,7 @@ ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<P
   const std::vector<size_t> group_order = CanonicalGroups(groups);
   std::vector<PendingPods> sorted_pods;
   for (const size_t i : pod_order) sorted_pods.push_back(std::move(pods[i]));
-  std::vector<PlanGroup> sorted_groups;
+  std::vector<NodeGroup> sorted_groups;
   for (const size_t i : group_order) sorted_groups.push_back(groups[i]);
 
   snapshot->Fork();

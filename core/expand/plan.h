@@ -6,19 +6,12 @@
 #include <vector>
 
 #include "core/base/work_budget.h"
+#include "core/cluster/node_group.h"
 #include "core/cluster/snapshot.h"
 #include "core/expand/estimate.h"
 #include "core/expand/node_limits.h"
 
 namespace loadline {
-
-struct PlanGroup {
-  NodeTemplate node;
-  double usd_per_hour = 0;  // of one node: finite, >= 0
-  GroupSize size;           // max >= current: how many nodes it has and may have
-  // Groups with the same number >= 0 share what they grow by, whatever their nodes cost; -1: with nobody.
-  int32_t balance_set = -1;
-};
 
 struct PlanOptions {
   // New nodes of all groups together.
@@ -64,7 +57,7 @@ struct ScaleUpPlan {
 // comes first. All filters hold for each placement, also those that depend on other pods. Never leaves more
 // pods over than the best single option, and never costs more where both leave as many.
 //
-// Last, nodes are shared among groups of one PlanGroup::balance_set, where no more pods are left over by that
+// Last, nodes are shared among groups of one NodeGroup::balance_set, where no more pods are left over by that
 // and no more nodes come.
 //
 // How: a packing (core/pack/packing.h) over all groups for pods that only need room, whose counts then hold
@@ -74,10 +67,13 @@ struct ScaleUpPlan {
 // rest are added, again and again. The result competes with the best single option, completed in the same
 // way.
 //
+// Of a group `model` is set; it may have `max_nodes` and has `target` of them; a price that is not known
+// counts as 0.
+//
 // Deterministic; the order of pods and groups decides nothing but between equals. The snapshot is as before
 // when the call returns. Cost: that of Estimator::Estimate() per group, and of Pack().
 ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
-                        std::vector<IncomingPod> daemons, const std::vector<PlanGroup>& groups,
+                        std::vector<IncomingPod> daemons, const std::vector<NodeGroup>& groups,
                         const PlanOptions& options, WorkBudget* budget);
 
 }  // namespace loadline

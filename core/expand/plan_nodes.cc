@@ -47,11 +47,11 @@ struct Quota {
 };
 
 std::vector<Quota> QuotasOf(const PlanProblem& problem, const Packing& packing, int32_t type,
-                            const std::vector<PlanGroup>& groups) {
+                            const std::vector<NodeGroup>& groups) {
   std::vector<BalancedGroup> sizes;
   for (const int32_t g : problem.groups[static_cast<size_t>(type)]) {
-    const PlanGroup& group = groups[static_cast<size_t>(g)];
-    sizes.push_back({group.node.name, group.size.current, group.size.max});
+    const NodeGroup& group = groups[static_cast<size_t>(g)];
+    sizes.push_back({group.name, group.target, group.max_nodes});
   }
   int64_t nodes = 0;
   for (const PackedNodes& run : packing.nodes) nodes += run.type == type ? run.nodes : 0;
@@ -154,7 +154,7 @@ class Supply {
 }  // namespace
 
 std::vector<WantedNodes> NodesOf(const PlanProblem& problem, const Packing& packing,
-                                 const std::vector<PlanGroup>& groups, bool one_by_one, WorkBudget* budget) {
+                                 const std::vector<NodeGroup>& groups, bool one_by_one, WorkBudget* budget) {
   Supply supply(problem, one_by_one, budget);
   std::vector<Quota> quotas;
   int32_t type = -1;
@@ -177,7 +177,7 @@ std::vector<WantedNodes> NodesOf(int32_t group, const NodeEstimate& estimate) {
   return wanted;
 }
 
-PlanNodes::PlanNodes(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
+PlanNodes::PlanNodes(Estimator* estimator, Snapshot* snapshot, const std::vector<NodeGroup>& groups,
                      std::vector<int64_t> waiting, NodeLimit max_new_nodes, WorkBudget* budget)
     : estimator_(*estimator),
       snapshot_(*snapshot),
@@ -201,8 +201,7 @@ NodeLimit PlanNodes::nodes_left() const { return LimitLeft(max_new_nodes_, node_
 std::vector<int64_t> PlanNodes::room() const {
   std::vector<int64_t> room;
   for (size_t group = 0; group < groups_.size(); ++group) {
-    const GroupSize size = groups_[group].size;
-    room.push_back(std::max<int64_t>(0, size.max - size.current - added_[group]));
+    room.push_back(std::max<int64_t>(0, groups_[group].max_nodes - groups_[group].target - added_[group]));
   }
   return room;
 }
@@ -210,7 +209,7 @@ std::vector<int64_t> PlanNodes::room() const {
 double PlanNodes::cost() const {
   double cost = 0;
   for (size_t group = 0; group < groups_.size(); ++group) {
-    cost += groups_[group].usd_per_hour * static_cast<double>(added_[group]);
+    cost += UsdOf(groups_[group]) * static_cast<double>(added_[group]);
   }
   return cost;
 }
@@ -264,7 +263,7 @@ void PlanNodes::AddToSnapshot(const std::vector<WantedNodes>& wanted,
   for (const WantedNodes& run : wanted) {
     const size_t group = static_cast<size_t>(run.group);
     for (int64_t i = 0; i < run.nodes && memory_.Node(snapshot_); ++i) {
-      nodes_.push_back({{run.group, 1, {}}, estimator_.AddCopy(groups_[group].node, &memory_)});
+      nodes_.push_back({{run.group, 1, {}}, estimator_.AddCopy(groups_[group], &memory_)});
       to_place->push_back(run.pods);
       ++added_[group];
     }

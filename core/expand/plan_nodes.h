@@ -25,14 +25,14 @@ struct WantedNodes {
 // that the cost is O(runs * groups + entries of pods) whatever the number of nodes; `one_by_one`: each by
 // itself, those of the groups in turn, as long as the budget lasts.
 std::vector<WantedNodes> NodesOf(const PlanProblem& problem, const Packing& packing,
-                                 const std::vector<PlanGroup>& groups, bool one_by_one, WorkBudget* budget);
+                                 const std::vector<NodeGroup>& groups, bool one_by_one, WorkBudget* budget);
 // The nodes of an estimate for one group.
 std::vector<WantedNodes> NodesOf(int32_t group, const NodeEstimate& estimate);
 
 class PlanNodes {
  public:
   // `waiting`: pods to be placed, by position.
-  PlanNodes(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
+  PlanNodes(Estimator* estimator, Snapshot* snapshot, const std::vector<NodeGroup>& groups,
             std::vector<int64_t> waiting, NodeLimit max_new_nodes, WorkBudget* budget);
 
   // Adds all nodes at once, as a scheduler sees them, and then places pods: where they are wanted, as far as
@@ -71,7 +71,7 @@ class PlanNodes {
 
   Estimator& estimator_;
   Snapshot& snapshot_;
-  const std::vector<PlanGroup>& groups_;
+  const std::vector<NodeGroup>& groups_;
   bool by_count_;  // no pod depends on others: nothing is placed in the snapshot
   int32_t first_new_;
   NodeLimit max_new_nodes_;

@@ -28,7 +28,7 @@ struct Place {
 
 class ProblemMaker {
  public:
-  ProblemMaker(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups, PlanView view,
+  ProblemMaker(Estimator* estimator, Snapshot* snapshot, const std::vector<NodeGroup>& groups, PlanView view,
                WorkBudget* budget)
       : estimator_(*estimator), snapshot_(*snapshot), groups_(groups), view_(view), budget_(budget) {}
 
@@ -37,7 +37,7 @@ class ProblemMaker {
     problem_.memory = std::make_unique<ReservedMemory>(budget_, BytesFor(counts.size()));
     if (!problem_.memory->ok() || !estimator_.MakeColumns(budget_)) return Nothing();
     if (!AddLineColumns()) return Nothing();
-    for (const PlanGroup& group : groups_) {
+    for (const NodeGroup& group : groups_) {
       if (!budget_->Spend(static_cast<int64_t>(1 + counts.size() / 4))) return Nothing();
       LookAt(group, counts);
     }
@@ -66,7 +66,7 @@ class ProblemMaker {
     const LineRoom* const line = estimator_.line_room();
     if (line == nullptr) return true;
     std::vector<const NodeShape*> shapes;
-    for (const PlanGroup& group : groups_) shapes.push_back(&group.node.shape);
+    for (const NodeGroup& group : groups_) shapes.push_back(&group.model->shape);
     line_ = line->ForNodes(estimator_.columns(), shapes, view_ == PlanView::kRelaxed, budget_);
     return line_.columns != nullptr;
   }
@@ -81,10 +81,10 @@ class ProblemMaker {
     return static_cast<int64_t>(pods * groups_.size() * kBytes);
   }
 
-  void LookAt(const PlanGroup& group, const std::vector<int64_t>& counts) {
+  void LookAt(const NodeGroup& group, const std::vector<int64_t>& counts) {
     snapshot_.Fork();
     TrialMemory memory(budget_);
-    const NodeIndex copy = estimator_.AddCopy(group.node, &memory);
+    const NodeIndex copy = estimator_.AddCopy(group, &memory);
     free_.push_back(columns().FreeOn(snapshot_, copy));
     if (line_.columns != nullptr) {
       estimator_.line_room()->AddFree(line_, free_.size() - 1, copy, &free_.back());
@@ -233,7 +233,7 @@ class ProblemMaker {
     std::vector<int32_t> by_name(groups_.size());
     std::iota(by_name.begin(), by_name.end(), 0);
     std::stable_sort(by_name.begin(), by_name.end(), [&](int32_t a, int32_t b) {
-      return groups_[static_cast<size_t>(a)].node.name < groups_[static_cast<size_t>(b)].node.name;
+      return groups_[static_cast<size_t>(a)].name < groups_[static_cast<size_t>(b)].name;
     });
     for (const int32_t g : by_name) {
       const size_t group = static_cast<size_t>(g);
@@ -241,7 +241,7 @@ class ProblemMaker {
       for (const std::vector<int64_t>& entry : most_) most.push_back(entry[group]);
       const bool takes_any = std::any_of(most.begin(), most.end(), [](int64_t m) { return m > 0; });
       if (!takes_any || room[group] <= 0) continue;
-      const double cost = groups_[group].usd_per_hour;
+      const double cost = UsdOf(groups_[group]);
       const auto [found, is_new] =
           types.try_emplace({cost, free_[group], most}, problem_.packing.types.size());
       if (is_new) {
@@ -264,7 +264,7 @@ class ProblemMaker {
 
   Estimator& estimator_;
   Snapshot& snapshot_;
-  const std::vector<PlanGroup>& groups_;
+  const std::vector<NodeGroup>& groups_;
   PlanView view_;
   WorkBudget* budget_;
   LineRoom::Shared line_;
@@ -277,7 +277,7 @@ class ProblemMaker {
 
 }  // namespace
 
-PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
+PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const std::vector<NodeGroup>& groups,
                             const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
                             NodeLimit max_new_nodes, PlanView view, WorkBudget* budget) {
   return ProblemMaker(estimator, snapshot, groups, view, budget).Make(counts, room, max_new_nodes);

@@ -35,7 +35,7 @@ enum class PlanView {
 
 // `counts`: how many to place, by position of the pods. `room`: new nodes that each group may still get.
 // Leaves the snapshot of `estimator` as it is. Memory: O(kinds of pods * groups), which is charged.
-PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const std::vector<PlanGroup>& groups,
+PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const std::vector<NodeGroup>& groups,
                             const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
                             NodeLimit max_new_nodes, PlanView view, WorkBudget* budget);
 

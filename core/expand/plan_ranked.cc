@@ -13,9 +13,9 @@ namespace {
 constexpr size_t kBytesOfOption = sizeof(int64_t) + 2 * sizeof(PodCount);
 constexpr size_t kPodsPerUnit = 4;
 
-ExpansionOption OptionOf(const RankedGroup& group, const NodeEstimate& estimate) {
+ExpansionOption OptionOf(const NodeGroup& group, const NodeEstimate& estimate) {
   ExpansionOption option;
-  option.node_group = group.group.node.name;
+  option.node_group = group.name;
   option.node_count = estimate.nodes;
   option.node = group.priced;
   option.has_gpu = group.has_gpu;
@@ -35,7 +35,7 @@ void Take(int32_t group, double usd_per_hour, NodeEstimate estimate, ScaleUpPlan
 }
 
 // Ranks the options, and takes the best one if it helps any pod.
-void Choose(const std::vector<RankedGroup>& groups, const Ranking& ranking,
+void Choose(const std::vector<NodeGroup>& groups, const Ranking& ranking,
             const std::vector<PodRequests>& requests, std::vector<NodeEstimate> estimates,
             RankedScaleUp* result) {
   std::vector<ExpansionOption> options;
@@ -47,18 +47,16 @@ void Choose(const std::vector<RankedGroup>& groups, const Ranking& ranking,
   result->options = RankOptions({requests, options, ranking.prices, ranking.policy, result->preferred_node});
   if (result->options.empty() || result->options.front().outcome == RankOutcome::kHelpsNoPod) return;
   const size_t best = result->options.front().option;
-  Take(static_cast<int32_t>(best), groups[best].group.usd_per_hour, std::move(estimates[best]),
-       &result->plan);
+  Take(static_cast<int32_t>(best), UsdOf(groups[best]), std::move(estimates[best]), &result->plan);
 }
 
 // Shares the nodes of the option among groups that balance with its own, where they then take the same pods.
-void Share(const std::vector<RankedGroup>& ranked, Estimator* estimator, Snapshot* snapshot,
-           WorkBudget* budget, ScaleUpPlan* plan) {
-  if (plan->nodes.empty() || ranked[static_cast<size_t>(plan->nodes.front().group)].group.balance_set < 0) {
+void Share(const std::vector<NodeGroup>& groups, Estimator* estimator, Snapshot* snapshot, WorkBudget* budget,
+           ScaleUpPlan* plan) {
+  if (plan->nodes.empty() ||
+      !groups[static_cast<size_t>(plan->nodes.front().group)].balance_set.has_value()) {
     return;
   }
-  std::vector<PlanGroup> groups;
-  for (const RankedGroup& group : ranked) groups.push_back(group.group);
   std::vector<int64_t> waiting(plan->unplaced.size(), 0);
   for (const PlannedNodes& run : plan->nodes) {
     for (const PodCount& entry : run.pods) {
@@ -80,7 +78,7 @@ void Share(const std::vector<RankedGroup>& ranked, Estimator* estimator, Snapsho
 
 RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
                                 const std::vector<PodRequests>& requests, std::vector<IncomingPod> daemons,
-                                const std::vector<RankedGroup>& groups, const Ranking& ranking,
+                                const std::vector<NodeGroup>& groups, const Ranking& ranking,
                                 NodeLimit max_new_nodes, WorkBudget* budget) {
   RankedScaleUp result;
   ScaleUpPlan& plan = result.plan;
@@ -94,10 +92,10 @@ RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::
     plan.cut_off = estimator.cut_off();
     plan.existing = estimator.UseExistingRoom(budget);
     for (const PendingPods& waiting : estimator.pods()) plan.unplaced.push_back(waiting.count);
-    for (const RankedGroup& group : groups) {
-      const NodeThreshold limits[] = {{.max_nodes = GroupNodeLimit(group.group.size, {})},
+    for (const NodeGroup& group : groups) {
+      const NodeThreshold limits[] = {{.max_nodes = GroupNodeLimit({group.max_nodes, group.target}, {})},
                                       {.max_nodes = max_new_nodes}};
-      estimates.push_back(estimator.Estimate(group.group.node, NodeLimiter(limits), budget));
+      estimates.push_back(estimator.Estimate(group, NodeLimiter(limits), budget));
     }
     // Options are ranked by what is in them.
     budget->Spend(static_cast<int64_t>(groups.size() * (1 + plan.unplaced.size() / kPodsPerUnit)));

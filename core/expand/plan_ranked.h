@@ -14,13 +14,6 @@
 
 namespace loadline {
 
-struct RankedGroup {
-  PlanGroup group;  // its price is what the plan says that new nodes cost
-  PricedNode priced;
-  bool has_gpu = false;
-  std::optional<int64_t> priority;
-};
-
 // How options are ranked.
 struct Ranking {
   const RankPolicy& policy;
@@ -40,12 +33,13 @@ struct RankedScaleUp {
 // Places what fits on nodes that are there, asks for each group how many of its nodes would take the others,
 // and grows the group whose option is first in the order of RankOptions(), if it takes any pod.
 //
+// Of groups PlanScaleUp() says what is read; prices are only what the plan says that new nodes cost.
 // `requests`: by position of the pods. `max_new_nodes`: see PlanOptions. The snapshot is as before when the
 // call returns. Deterministic. Cost: that of Estimator::Estimate() per group.
 // Source: core/scaleup/orchestrator of Cluster Autoscaler, with exact estimates.
 RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
                                 const std::vector<PodRequests>& requests, std::vector<IncomingPod> daemons,
-                                const std::vector<RankedGroup>& groups, const Ranking& ranking,
+                                const std::vector<NodeGroup>& groups, const Ranking& ranking,
                                 NodeLimit max_new_nodes, WorkBudget* budget);
 
 }  // namespace loadline

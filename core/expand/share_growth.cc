@@ -14,22 +14,21 @@ namespace {
 
 class Sharing {
  public:
-  Sharing(const std::vector<PlanGroup>& groups, Estimator* estimator, Snapshot* snapshot, WorkBudget* budget)
+  Sharing(const std::vector<NodeGroup>& groups, Estimator* estimator, Snapshot* snapshot, WorkBudget* budget)
       : groups_(groups), estimator_(*estimator), snapshot_(*snapshot), budget_(budget) {
     for (size_t group = 0; group < groups.size(); ++group) {
-      sizes_.push_back(groups[group].size.current);
-      if (groups[group].balance_set >= 0) {
-        sets_[groups[group].balance_set].push_back(static_cast<int32_t>(group));
-      }
+      sizes_.push_back(groups[group].target);
+      const std::optional<int32_t> set = groups[group].balance_set;
+      if (set.has_value()) sets_[*set].push_back(static_cast<int32_t>(group));
     }
   }
 
   // The groups that may take these nodes: that of the plan, and the others of its set that take the pods.
   std::vector<int32_t> TakersOf(const PlannedNodes& nodes) {
-    const int32_t set = groups_[static_cast<size_t>(nodes.group)].balance_set;
-    if (set < 0) return {nodes.group};
+    const std::optional<int32_t> set = groups_[static_cast<size_t>(nodes.group)].balance_set;
+    if (!set.has_value()) return {nodes.group};
     std::vector<int32_t> takers;
-    for (const int32_t group : sets_[set]) {
+    for (const int32_t group : sets_[*set]) {
       if (group == nodes.group || Holds(group, nodes.pods)) takers.push_back(group);
     }
     return takers;
@@ -39,8 +38,8 @@ class Sharing {
   void Give(const PlannedNodes& nodes, const std::vector<int32_t>& takers, std::vector<WantedNodes>* wanted) {
     std::vector<BalancedGroup> balanced;
     for (const int32_t taker : takers) {
-      const PlanGroup& group = groups_[static_cast<size_t>(taker)];
-      balanced.push_back({group.node.name, sizes_[static_cast<size_t>(taker)], group.size.max});
+      const NodeGroup& group = groups_[static_cast<size_t>(taker)];
+      balanced.push_back({group.name, sizes_[static_cast<size_t>(taker)], group.max_nodes});
     }
     const std::vector<int64_t> sizes = BalanceGrowth(balanced, nodes.nodes);
     for (size_t i = 0; i < takers.size(); ++i) {
@@ -59,7 +58,7 @@ class Sharing {
       TrialMemory memory(budget_);
       holds = memory.Node(snapshot_);
       const NodeIndex node =
-          holds ? estimator_.AddCopy(groups_[static_cast<size_t>(group)].node, &memory) : NodeIndex{-1};
+          holds ? estimator_.AddCopy(groups_[static_cast<size_t>(group)], &memory) : NodeIndex{-1};
       for (const PodCount& entry : pods) {
         const size_t position = static_cast<size_t>(entry.pods);
         for (int64_t i = 0; i < entry.count && holds; ++i) {
@@ -74,7 +73,7 @@ class Sharing {
     return holds;
   }
 
-  const std::vector<PlanGroup>& groups_;
+  const std::vector<NodeGroup>& groups_;
   Estimator& estimator_;
   Snapshot& snapshot_;
   WorkBudget* budget_;
@@ -91,7 +90,7 @@ std::vector<WantedNodes> AsPlanned(const std::vector<PlannedNodes>& nodes) {
 }  // namespace
 
 std::vector<WantedNodes> ShareGrowth(const std::vector<PlannedNodes>& nodes,
-                                     const std::vector<PlanGroup>& groups, Estimator* estimator,
+                                     const std::vector<NodeGroup>& groups, Estimator* estimator,
                                      Snapshot* snapshot, WorkBudget* budget) {
   Sharing sharing(groups, estimator, snapshot, budget);
   std::vector<std::pair<std::vector<int32_t>, size_t>> turns;

@@ -12,7 +12,7 @@
 
 namespace loadline {
 
-// Returns the nodes of a plan, each at the group of its PlanGroup::balance_set that is smallest at that
+// Returns the nodes of a plan, each at the group of its NodeGroup::balance_set that is smallest at that
 // point, has room, and whose nodes take the same pods; those of groups without a set stay where they are. The
 // nodes and what each holds are the same as before. Pods that depend on others have to be placed anew to see
 // whether they still fit.
@@ -23,7 +23,7 @@ namespace loadline {
 // way to share; it asks of a similar group that it takes all pods of the option, here each node's pods are
 // tried.
 std::vector<WantedNodes> ShareGrowth(const std::vector<PlannedNodes>& nodes,
-                                     const std::vector<PlanGroup>& groups, Estimator* estimator,
+                                     const std::vector<NodeGroup>& groups, Estimator* estimator,
                                      Snapshot* snapshot, WorkBudget* budget);
 
 }  // namespace loadline

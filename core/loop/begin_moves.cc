@@ -43,6 +43,11 @@ int64_t LeastLeft(const DrainProblem& drain, const NodeAllowance& allowance) {
   return least;
 }
 
+// The group of a node as drains have it; -1: none.
+int32_t GroupOf(const ConsolidationNode& node) {
+  return node.group.has_value() ? static_cast<int32_t>(*node.group) : -1;
+}
+
 // Nodes that rest, are held for nominated pods, or of whose group none may be replaced now, stay.
 void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const NodeAllowance& allowance,
                ConsolidationProblem* question) {
@@ -50,7 +55,7 @@ void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const NodeAllow
     const uint64_t key = KeyOfNode(*problem.drain.cluster, node.slot);
     const bool held =
         std::find(plan.held_nodes.begin(), plan.held_nodes.end(), node.slot) != plan.held_nodes.end() ||
-        allowance.Left(node.group, RemovalReason::kReplaced) == 0;
+        allowance.Left(GroupOf(node), RemovalReason::kReplaced) == 0;
     if (!held && !plan.replacement.resting_since_ms.contains(key)) continue;
     node.may_go = false;
     std::erase_if(node.pods, [](const LeavingPod& pod) { return !pod.placeholder; });
@@ -70,7 +75,8 @@ class MoveBeginner {
   void Begin(const ConsolidationMove& move) {
     MoveUnderWay next = UnderWay(move);
     if (!WithinLimits(move, next)) return;
-    for (const GroupGrowthCount& add : move.add) GrowthOf(add.group, &plan_).for_replacement += add.nodes;
+    for (const GroupGrowthCount& add : move.add)
+      GrowthOf(static_cast<int32_t>(add.group), &plan_).for_replacement += add.nodes;
     for (const Slot slot : move.remove) allowance_.Take(GroupOf(slot), RemovalReason::kReplaced);
     nodes_ += static_cast<int64_t>(move.remove.size());
     pods_ += move.disrupted;
@@ -106,10 +112,9 @@ class MoveBeginner {
     with.room = plan_.room;
     with.growth = plan_.growth;
     for (const GroupGrowthCount& add : move.add) {
-      const size_t group = static_cast<size_t>(add.group);
-      if (problem_.groups[group].drain.atomic || MayAdd(problem_, counts_, with, group) < add.nodes)
-        return false;
-      GrowthOf(add.group, &with).for_replacement += add.nodes;
+      const size_t group = IndexOf(add.group);
+      if (problem_.groups[group].atomic || MayAdd(problem_, counts_, with, group) < add.nodes) return false;
+      GrowthOf(static_cast<int32_t>(add.group), &with).for_replacement += add.nodes;
     }
     return true;
   }
@@ -120,12 +125,12 @@ class MoveBeginner {
     next.at_ms = problem_.replacement.now_ms;
     std::vector<int64_t> first;  // by addition: position of its first node in `came`
     for (const GroupGrowthCount& add : move.add) {
-      next.orders.push_back({problem_.groups[static_cast<size_t>(add.group)].drain.name, add.nodes});
+      next.orders.push_back({problem_.groups[IndexOf(add.group)].name, add.nodes});
       first.push_back(static_cast<int64_t>(next.came.size()));
       next.came.resize(next.came.size() + static_cast<size_t>(add.nodes), 0);
       for (size_t i = 0; i < problem_.drain.group_of.size(); ++i) {
         const Slot slot{static_cast<int32_t>(i)};
-        if (problem_.drain.group_of[i] == add.group && cluster_.Occupied(slot))
+        if (problem_.drain.group_of[i] == static_cast<int32_t>(add.group) && cluster_.Occupied(slot))
           next.known.push_back(KeyOfNode(cluster_, slot));
       }
     }

@@ -1,7 +1,7 @@
 #include "core/loop/consolidation_question.h"
 
 #include <algorithm>
-#include <limits>
+#include <span>
 #include <utility>
 
 #include "core/cluster/node_kind.h"
@@ -17,53 +17,34 @@ class QuestionMaker {
   QuestionMaker(const DrainProblem& drain, const DrainOptions& options, const DisturbancePrices& prices)
       : drain_(drain),
         state_(*drain.cluster),
-        eligibility_(options.eligibility),
+        options_(options),
         prices_(prices),
         budgets_(state_),
-        judge_(state_, budgets_, options.rules, drain.now_s) {
-    // How full a node is does not matter.
-    eligibility_.utilization_threshold = std::numeric_limits<double>::max();
-    eligibility_.gpu_utilization_threshold = std::numeric_limits<double>::max();
-    for (const DrainGroup& group : drain.groups) {
-      DrainGroup& own = groups_.emplace_back(group);
-      own.utilization_threshold.reset();
-      own.gpu_utilization_threshold.reset();
-    }
-  }
+        judge_(state_, budgets_, options.rules, drain.now_s) {}
 
-  ConsolidationQuestion Make(const std::vector<LoopGroup>& groups) {
+  ConsolidationQuestion Make(std::span<const NodeGroup> groups) {
     problem_.cluster = &state_;
     problem_.now_s = drain_.now_s;
-    for (const LoopGroup& group : groups) AddGroup(group);
+    problem_.groups = StrongSpan<GroupIndex, const NodeGroup>(groups);
     for (int32_t budget = 0; budget < budgets_.size(); ++budget) {
       problem_.budgets.push_back(std::max<int64_t>(0, budgets_.left(budget)));
     }
     node_of_.assign(static_cast<size_t>(state_.slot_end()), -1);
     for (int32_t i = 0; i < state_.slot_end(); ++i) {
-      if (state_.Occupied(Slot{i})) AddNode(Slot{i}, groups);
+      if (state_.Occupied(Slot{i})) AddNode(Slot{i});
     }
     AddPlaceholders();
     return {std::move(problem_), std::move(fixed_)};
   }
 
  private:
-  void AddGroup(const LoopGroup& group) {
-    ConsolidationGroup& added = problem_.groups.emplace_back();
-    added.name = group.drain.name;
-    if (group.usd_per_hour.has_value()) added.node = group.node;
-    added.usd_per_hour = group.usd_per_hour.value_or(0);
-    added.spot = group.priced.spot;
-    added.min_nodes = group.drain.min_nodes;
-    added.max_nodes = group.blocked_reason.empty() ? group.max_nodes : 0;
-    added.current_nodes = group.drain.target;
-  }
-
-  void AddNode(Slot slot, const std::vector<LoopGroup>& groups) {
+  void AddNode(Slot slot) {
     ConsolidationNode& node = problem_.nodes.emplace_back();
     node_of_[IndexOf(slot)] = static_cast<int32_t>(problem_.nodes.size()) - 1;
     node.slot = slot;
-    if (IndexOf(slot) < drain_.group_of.size()) node.group = drain_.group_of[IndexOf(slot)];
-    if (node.group >= 0) node.usd_per_hour = groups[static_cast<size_t>(node.group)].usd_per_hour;
+    const int32_t group = IndexOf(slot) < drain_.group_of.size() ? drain_.group_of[IndexOf(slot)] : -1;
+    if (group >= 0) node.group = GroupIndex{group};
+    if (node.group.has_value()) node.usd_per_hour = problem_.groups[*node.group].usd_per_hour;
     node.kind = KindForPlan(state_, slot, drain_.group_of);
     FixedNode fixed{slot};
     fixed.reason = ReasonOf(slot, node.group);
@@ -75,10 +56,11 @@ class QuestionMaker {
     fixed_.push_back(fixed);
   }
 
-  NodeReason ReasonOf(Slot slot, int32_t group) const {
-    const DrainGroup* const of = group >= 0 ? &groups_[static_cast<size_t>(group)] : nullptr;
-    const NodeReason reason =
-        CheckEligibility(state_, {.slot = slot, .group = of}, eligibility_, drain_.now_s).reason;
+  NodeReason ReasonOf(Slot slot, std::optional<GroupIndex> group) const {
+    const NodeGroup* const of = group.has_value() ? &problem_.groups[*group] : nullptr;
+    // How full a node is does not matter.
+    const NodeQuestion question{.slot = slot, .group = of, .replaced = true};
+    const NodeReason reason = CheckEligibility(state_, question, options_.eligibility, drain_.now_s).reason;
     if (reason != NodeReason::kNone) return reason;
     if (of->atomic) return NodeReason::kAtomicScaleDownFailed;
     return IsReady(state_, slot) ? NodeReason::kNone : NodeReason::kNotUnreadyLongEnough;
@@ -135,9 +117,8 @@ class QuestionMaker {
 
   const DrainProblem& drain_;
   const ClusterState& state_;
-  EligibilityOptions eligibility_;
+  const DrainOptions& options_;
   const DisturbancePrices& prices_;
-  std::vector<DrainGroup> groups_;
   DisruptionBudgets budgets_;
   PodJudge judge_;
   std::vector<int32_t> node_of_;  // by slot
@@ -148,7 +129,7 @@ class QuestionMaker {
 }  // namespace
 
 ConsolidationQuestion PrepareConsolidation(const DrainProblem& drain, const DrainOptions& options,
-                                           const std::vector<LoopGroup>& groups,
+                                           std::span<const NodeGroup> groups,
                                            const DisturbancePrices& prices) {
   return QuestionMaker(drain, options, prices).Make(groups);
 }

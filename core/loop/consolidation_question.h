@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/consolidate/consolidation.h"
@@ -29,10 +30,10 @@ struct ConsolidationQuestion {
 // Prepares a question. A node may go under the rules of drains, but for utilization, which does not matter:
 // what its pods are worth decides. Nodes that are not ready, whose group has all of its nodes or none, or is
 // sized by utilization, stay; so do nodes with pods that run to completion first, or whose budget lets none
-// go now. `drain` outlives the question: cluster, groups, placeholders and time are its. `groups`: the same
-// ones, with what a new node is and costs; one that is blocked gets none. Cost: O(nodes + pods).
+// go now. `drain` and `groups` outlive the question: groups of nodes, placeholders and time are those of
+// `drain`. A group that is blocked gets no new nodes. Cost: O(nodes + pods).
 ConsolidationQuestion PrepareConsolidation(const DrainProblem& drain, const DrainOptions& options,
-                                           const std::vector<LoopGroup>& groups,
+                                           std::span<const NodeGroup> groups,
                                            const DisturbancePrices& prices);
 
 // For moves that are carried out: load that has come lately is expected to go soon. See

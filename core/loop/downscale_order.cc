@@ -51,7 +51,7 @@ std::vector<NodeToEmpty> NodesByLoad(const LoopProblem& problem, std::span<const
     const Slot slot{static_cast<int32_t>(i)};
     const int32_t group = problem.drain.group_of[i];
     if (group < 0 || !cluster.Occupied(slot) || goes.contains(slot)) continue;
-    const DrainGroup& of = problem.groups[static_cast<size_t>(group)].drain;
+    const NodeGroup& of = problem.groups[static_cast<size_t>(group)];
     if (of.atomic || of.sized || DeletionForbidden(cluster.traits(slot))) continue;
     const std::optional<NodeIndex> at = snapshot.FindSlot(slot);
     if (!at.has_value() || !RunsReplicas(cluster, slot)) continue;
@@ -62,7 +62,7 @@ std::vector<NodeToEmpty> NodesByLoad(const LoopProblem& problem, std::span<const
                    [](const NodeToEmpty& a, const NodeToEmpty& b) { return a.load < b.load; });
   std::vector<int64_t> may_go;
   for (size_t group = 0; group < counts.size(); ++group)
-    may_go.push_back(counts[group].registered - problem.groups[group].drain.min_nodes);
+    may_go.push_back(counts[group].registered - problem.groups[group].min_nodes);
   std::erase_if(nodes, [&](const NodeToEmpty& node) {
     return --may_go[static_cast<size_t>(problem.drain.group_of[IndexOf(node.slot)])] < 0;
   });

@@ -10,8 +10,10 @@
 
 namespace loadline {
 
-NodeTemplate TemplateOf(const LoopGroup& group, absl::string_view suffix) {
-  return {absl::StrCat(group.drain.name, suffix), *group.node};
+NodeGroup TemplateOf(const NodeGroup& group, absl::string_view suffix) {
+  NodeGroup copy = group;
+  absl::StrAppend(&copy.name, suffix);
+  return copy;
 }
 
 EmptyNode RoomOn(const LoopProblem& problem, const Snapshot& snapshot, NodeIndex node) {
@@ -30,7 +32,7 @@ EmptyNode RoomOn(const LoopProblem& problem, const Snapshot& snapshot, NodeIndex
 
 // What is left when pods come to a node of the group.
 void Take(const LoopProblem& problem, size_t group, const PodShape& shape, int64_t count, EmptyNode* room) {
-  const LineLeft line(problem.scale_down.fit.load_line, *problem.groups[group].node);
+  const LineLeft line(problem.scale_down.fit.load_line, problem.groups[group].model->shape);
   room->room = Minus(room->room, Times(line.TakenBy(shape), count));
   room->slots = std::max<int64_t>(0, room->slots - count);
 }
@@ -40,8 +42,8 @@ std::vector<EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapsh
   Estimator nodes(snapshot, &problem.scale_down.fit, {}, problem.daemons, budget);
   TrialMemory memory(budget);
   for (size_t group = 0; group < rooms.size(); ++group) {
-    if (!problem.groups[group].node.has_value()) continue;
-    const NodeTemplate node = TemplateOf(problem.groups[group], "/empty");
+    if (!problem.groups[group].model.has_value()) continue;
+    const NodeGroup node = TemplateOf(problem.groups[group], "/empty");
     rooms[group] = RoomOn(problem, *snapshot, nodes.AddCopy(node, &memory));
   }
   return rooms;

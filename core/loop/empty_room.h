@@ -14,9 +14,9 @@
 
 namespace loadline {
 
-// A copy of a group's node. Names differ from those that PlanScaleUp() gives to its own copies: hostnames are
+// A group whose new nodes have names of their own, unlike those that PlanScaleUp() gives: hostnames are
 // domains of spreading.
-NodeTemplate TemplateOf(const LoopGroup& group, absl::string_view suffix);
+NodeGroup TemplateOf(const NodeGroup& group, absl::string_view suffix);
 
 // What a node of the snapshot has left, also below its load line.
 EmptyNode RoomOn(const LoopProblem& problem, const Snapshot& snapshot, NodeIndex node);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -35,16 +36,16 @@ struct UpcomingNodes {
 
 // Groups that are similar, by position: those with the same number share what they grow by. A group joins the
 // first set to whose first member it is similar.
-std::vector<int32_t> BalanceSets(const LoopProblem& problem) {
-  std::vector<int32_t> sets(problem.groups.size(), -1);
+std::vector<std::optional<int32_t>> BalanceSets(const LoopProblem& problem) {
+  std::vector<std::optional<int32_t>> sets(problem.groups.size());
   if (!problem.balance.has_value()) return sets;
   std::vector<size_t> firsts;
   for (size_t group = 0; group < sets.size(); ++group) {
-    const LoopGroup& of = problem.groups[group];
-    if (of.drain.atomic || !MayGrow(problem, group)) continue;
+    const NodeGroup& of = problem.groups[group];
+    if (of.atomic || !MayGrow(problem, group)) continue;
     const auto similar = std::find_if(firsts.begin(), firsts.end(), [&](size_t first) {
-      const LoopGroup& other = problem.groups[first];
-      return AreSimilar({*of.node, of.priced}, {*other.node, other.priced}, *problem.balance);
+      const NodeGroup& other = problem.groups[first];
+      return AreSimilar({of.model->shape, of.priced}, {other.model->shape, other.priced}, *problem.balance);
     });
     sets[group] = static_cast<int32_t>(similar - firsts.begin());
     if (similar == firsts.end()) firsts.push_back(group);
@@ -110,8 +111,8 @@ class Attempt {
     if (!any || way().packs_upcoming) return;
     Estimator nodes(&snapshot_, &problem_.scale_down.fit, {}, problem_.daemons, budget_);
     for (size_t group = 0; group < problem_.groups.size(); ++group) {
-      if (!problem_.groups[group].node.has_value()) continue;
-      const NodeTemplate node = TemplateOf(problem_.groups[group], "/upcoming");
+      if (!problem_.groups[group].model.has_value()) continue;
+      const NodeGroup node = TemplateOf(problem_.groups[group], "/upcoming");
       for (int64_t i = 0; i < counts_[group].upcoming; ++i) {
         if (!memory->Node(snapshot_)) {
           upcoming_.complete = false;
@@ -122,19 +123,17 @@ class Attempt {
     }
   }
 
-  void PlanJointly(const std::vector<RankedGroup>& may_grow) {
-    std::vector<PlanGroup> groups;
-    for (const RankedGroup& group : may_grow) groups.push_back(group.group);
+  void PlanJointly(const std::vector<NodeGroup>& may_grow) {
     PlanOptions options = problem_.growth;
     options.max_new_nodes = NewNodesLeft(problem_, plan_);
     if (way().packs_upcoming && options.max_new_nodes.has_value()) {
       for (const GroupCounts& count : counts_) *options.max_new_nodes += count.upcoming;
     }
     plan_.scale_up = PlanScaleUp(&snapshot_, &problem_.scale_down.fit, plan_.waiting, problem_.daemons,
-                                 groups, options, budget_);
+                                 may_grow, options, budget_);
   }
 
-  void PlanByRanking(const std::vector<RankedGroup>& may_grow) {
+  void PlanByRanking(const std::vector<NodeGroup>& may_grow) {
     const LoopRanking& by = *problem_.ranking;
     const ClusterState& cluster = *problem_.drain.cluster;
     GrowingCluster size{cluster.node_count(), {}};
@@ -149,37 +148,36 @@ class Attempt {
     plan_.preferred_node = ranked.preferred_node;
   }
 
-  NodeTemplate NewNodeOf(const LoopGroup& group) const {
-    NodeTemplate node = TemplateOf(group, "");
-    if (way().reserve == 0) return node;
+  // Leaves a part of each new node free.
+  void KeepReserve(NodeShape* model) const {
+    if (way().reserve == 0) return;
     for (const ResourceId resource : {kCpu, kMemory}) {
-      int64_t* const amount = node.shape.allocatable.Find(resource);
+      int64_t* const amount = model->allocatable.Find(resource);
       if (amount != nullptr) *amount -= static_cast<int64_t>(static_cast<double>(*amount) * way().reserve);
     }
-    return node;
   }
 
   // Plans growth by those groups that may grow; groups that have all of their nodes or none with the others.
   // `caps`: new nodes of each group at most.
   void PlanGrowth(std::span<const NodeLimit> caps, bool with_atomic) {
-    std::vector<RankedGroup> groups;
-    const std::vector<int32_t> balance_sets = BalanceSets(problem_);
+    std::vector<NodeGroup> groups;
+    const std::vector<std::optional<int32_t>> balance_sets = BalanceSets(problem_);
     plan_.grown.clear();
     for (size_t group = 0; group < problem_.groups.size(); ++group) {
-      const LoopGroup& of = problem_.groups[group];
+      const NodeGroup& of = problem_.groups[group];
       if (!MayGrow(problem_, group)) continue;
-      if (of.drain.atomic) {
+      if (of.atomic) {
         const int64_t whole = MayAdd(problem_, counts_, plan_, group);
         if (!with_atomic || whole == 0 || caps[group].value_or(whole) < whole) continue;
       }
       const int64_t current = counts_[group].registered + counts_[group].upcoming;
       const int64_t most =
           SmallerLimit(caps[group], std::max<int64_t>(0, of.max_nodes - current)).value_or(0);
-      groups.push_back(
-          {{NewNodeOf(of), of.usd_per_hour.value_or(0), {current + most, current}, balance_sets[group]},
-           of.priced,
-           of.has_gpu,
-           of.priority});
+      NodeGroup& grows = groups.emplace_back(of);
+      KeepReserve(&grows.model->shape);
+      grows.target = current;
+      grows.max_nodes = current + most;
+      grows.balance_set = balance_sets[group];
       plan_.grown.push_back(static_cast<int32_t>(group));
     }
     if (way().packs_upcoming) AddUpcomingAsGroups(&groups);
@@ -191,12 +189,15 @@ class Attempt {
   }
 
   // Behind those that may grow: what is on its way, as groups that cost nothing.
-  void AddUpcomingAsGroups(std::vector<RankedGroup>* groups) {
+  void AddUpcomingAsGroups(std::vector<NodeGroup>* groups) {
     for (size_t group = 0; group < problem_.groups.size(); ++group) {
-      const LoopGroup& of = problem_.groups[group];
-      if (counts_[group].upcoming == 0 || !of.node.has_value()) continue;
-      groups->push_back(
-          {{TemplateOf(of, "/upcoming"), 0, {counts_[group].upcoming, 0}, -1}, of.priced, of.has_gpu, 0});
+      const NodeGroup& of = problem_.groups[group];
+      if (counts_[group].upcoming == 0 || !of.model.has_value()) continue;
+      NodeGroup& upcoming = groups->emplace_back(TemplateOf(of, "/upcoming"));
+      upcoming.usd_per_hour = 0;
+      upcoming.target = 0;
+      upcoming.max_nodes = counts_[group].upcoming;
+      upcoming.priority = 0;
       coming_groups_.push_back(group);
     }
   }
@@ -209,7 +210,7 @@ class Attempt {
     }
     for (auto& [group, nodes] : growth) {
       const size_t position = static_cast<size_t>(group);
-      if (problem_.groups[position].drain.atomic) nodes = RoomOfGroup(problem_, counts_, plan_, position);
+      if (problem_.groups[position].atomic) nodes = RoomOfGroup(problem_, counts_, plan_, position);
     }
     return growth;
   }
@@ -259,7 +260,7 @@ class Attempt {
     if (plan_.scale_up.nodes.empty() || problem_.ranking.has_value()) return;
     std::vector<ComingNodes> coming;
     for (size_t group = 0; way().packs_upcoming && group < counts_.size(); ++group) {
-      if (counts_[group].upcoming > 0 && problem_.groups[group].node.has_value())
+      if (counts_[group].upcoming > 0 && problem_.groups[group].model.has_value())
         coming.push_back({TemplateOf(problem_.groups[group], "/upcoming"), counts_[group].upcoming});
     }
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {

@@ -9,7 +9,7 @@ void NoteKept(const LoopProblem& problem, const LoopPlan& plan, const SlackPlann
               LoopMemory* memory) {
   absl::erase_if(memory->sizes, [&](const auto& size) {
     return std::none_of(problem.groups.begin(), problem.groups.end(),
-                        [&](const LoopGroup& group) { return group.drain.name == size.first; });
+                        [&](const NodeGroup& group) { return group.name == size.first; });
   });
   for (size_t i = 0; i < problem.sized.size(); ++i) {
     memory->sizes[problem.sized[i].of.name] = plan.sizes[i].next;

@@ -14,7 +14,7 @@ namespace loadline {
 
 // Nodes that are not there yet.
 struct ComingNodes {
-  NodeTemplate node;
+  NodeGroup group;
   int64_t nodes = 0;
 };
 

@@ -52,10 +52,10 @@ bool IsWorthIt(const LoopProblem& problem, const GrowthAttempt& roomier, const G
 }  // namespace
 
 bool MayGrow(const LoopProblem& problem, size_t group) {
-  const LoopGroup& of = problem.groups[group];
+  const NodeGroup& of = problem.groups[group];
   const bool chosen_with = of.usd_per_hour.has_value() || problem.ranking.has_value();
-  return problem.decisions.scale_up && of.node.has_value() && chosen_with && of.blocked_reason.empty() &&
-         !of.drain.sized;
+  return problem.decisions.scale_up && of.model.has_value() && chosen_with && of.blocked_reason.empty() &&
+         !of.sized;
 }
 
 int64_t RoomOfGroup(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
@@ -85,8 +85,7 @@ std::vector<GroupCounts> CountNodes(const LoopProblem& problem) {
     }
   }
   for (size_t group = 0; group < counts.size(); ++group) {
-    counts[group].upcoming =
-        std::max<int64_t>(0, problem.groups[group].drain.target - counts[group].registered);
+    counts[group].upcoming = std::max<int64_t>(0, problem.groups[group].target - counts[group].registered);
   }
   return counts;
 }
@@ -150,7 +149,7 @@ int64_t NodesWithinLimits(const LoopProblem& problem, std::span<const GroupCount
   const int64_t room = RoomOfGroup(problem, counts, plan, group);
   const NodeLimit of_maximum = MostNodesOf(problem, RoomLeft(problem, plan), group);
   const int64_t left = SmallerLimit(NewNodesLeft(problem, plan), of_maximum).value_or(room);
-  if (problem.groups[group].drain.atomic && room > left) return 0;
+  if (problem.groups[group].atomic && room > left) return 0;
   return std::min(left, room);
 }
 
@@ -161,7 +160,7 @@ void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> count
       const int32_t group = positions[static_cast<size_t>(nodes.group)];
       const int64_t most = MayAdd(problem, counts, *plan, static_cast<size_t>(group));
       if (nodes.nodes <= 0 || most == 0) continue;
-      const bool whole = problem.groups[static_cast<size_t>(group)].drain.atomic;
+      const bool whole = problem.groups[static_cast<size_t>(group)].atomic;
       GrowthOf(group, plan).for_slack += whole ? most : std::min(nodes.nodes, most);
     }
   }

@@ -14,7 +14,7 @@ NodeOffer OfferThere(const LoopProblem& problem, Slot slot) {
   if (offer.gpu_type.empty() || offer.gpus > 0) return offer;
   const size_t at = IndexOf(slot);
   const int32_t group = at < problem.drain.group_of.size() ? problem.drain.group_of[at] : -1;
-  if (group < 0 || !problem.groups[static_cast<size_t>(group)].node.has_value()) return offer;
+  if (group < 0 || !problem.groups[static_cast<size_t>(group)].model.has_value()) return offer;
   offer.gpus = OfferOfGroup(problem, static_cast<size_t>(group)).gpus;
   return offer;
 }
@@ -26,7 +26,7 @@ NodeOffer OfferOfNode(const LoopProblem& problem, const NodeShape& node) {
 }
 
 NodeOffer OfferOfGroup(const LoopProblem& problem, size_t group) {
-  return OfferOfNode(problem, *problem.groups[group].node);
+  return OfferOfNode(problem, problem.groups[group].model->shape);
 }
 
 ResourceRoom RoomOfCluster(const LoopProblem& problem, std::span<const GroupCounts> counts) {
@@ -41,8 +41,8 @@ ResourceRoom RoomOfCluster(const LoopProblem& problem, std::span<const GroupCoun
     room.Take(OfferThere(problem, slot), 1);
   }
   for (size_t group = 0; group < counts.size(); ++group) {
-    const LoopGroup& of = problem.groups[group];
-    if (of.node.has_value()) room.Take(OfferOfGroup(problem, group), counts[group].upcoming);
+    const NodeGroup& of = problem.groups[group];
+    if (of.model.has_value()) room.Take(OfferOfGroup(problem, group), counts[group].upcoming);
   }
   return room;
 }
@@ -52,13 +52,13 @@ ResourceRoom RoomLeft(const LoopProblem& problem, const LoopPlan& plan) {
   if (room.unlimited()) return room;
   for (const LoopGrowth& growth : plan.growth) {
     const size_t group = static_cast<size_t>(growth.group);
-    if (problem.groups[group].node.has_value()) room.Take(OfferOfGroup(problem, group), growth.nodes());
+    if (problem.groups[group].model.has_value()) room.Take(OfferOfGroup(problem, group), growth.nodes());
   }
   return room;
 }
 
 NodeLimit MostNodesOf(const LoopProblem& problem, const ResourceRoom& left, size_t group) {
-  if (left.unlimited() || !problem.groups[group].node.has_value()) return std::nullopt;
+  if (left.unlimited() || !problem.groups[group].model.has_value()) return std::nullopt;
   return left.MostNodes(OfferOfGroup(problem, group));
 }
 
@@ -78,20 +78,20 @@ std::vector<NodeLimit> CapsTogether(const LoopProblem& problem, std::span<const 
   std::vector<NodeLimit> caps(problem.groups.size());
   const auto give = [&](size_t group, int64_t wanted) {
     int64_t nodes = std::min(wanted, MostNodesOf(problem, room, group).value_or(wanted));
-    if (problem.groups[group].drain.atomic && nodes < wanted) nodes = 0;
+    if (problem.groups[group].atomic && nodes < wanted) nodes = 0;
     room.Take(OfferOfGroup(problem, group), nodes);
     caps[group] = caps[group].value_or(0) + nodes;
   };
   for (const bool atomic : {false, true}) {
     for (const auto& [group, nodes] : growth) {
       const size_t position = static_cast<size_t>(group);
-      if (problem.groups[position].drain.atomic == atomic) give(position, nodes);
+      if (problem.groups[position].atomic == atomic) give(position, nodes);
     }
   }
   for (size_t group = 0; group < caps.size(); ++group) {
-    const LoopGroup& of = problem.groups[group];
-    if (!of.node.has_value()) continue;
-    if (of.drain.atomic) {
+    const NodeGroup& of = problem.groups[group];
+    if (!of.model.has_value()) continue;
+    if (of.atomic) {
       caps[group] = caps[group].value_or(0);
       continue;
     }
@@ -106,8 +106,8 @@ std::vector<GroupAtMaximum> GroupsAtMaximum(const LoopProblem& problem, const Lo
   if (plan.room.unlimited()) return groups;
   const ResourceRoom room = RoomLeft(problem, plan);
   for (size_t group = 0; group < problem.groups.size(); ++group) {
-    const LoopGroup& of = problem.groups[group];
-    if (!of.node.has_value()) continue;
+    const NodeGroup& of = problem.groups[group];
+    if (!of.model.has_value()) continue;
     std::vector<absl::string_view> exceeded = room.ExceededBy(OfferOfGroup(problem, group));
     if (!exceeded.empty()) groups.push_back({static_cast<int32_t>(group), std::move(exceeded)});
   }

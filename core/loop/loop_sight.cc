@@ -134,15 +134,11 @@ void Warn(const ClusterState& cluster, const LoopObservation& seen, const SeenFl
 
 // The price stays that of what the cloud says of new nodes: a node tells nothing of its capacity here.
 void SetModel(const ClusterState& cluster, const GroupSight& of, bool cloud_template,
-              const StartupTaints& startup_taints, const ResourceNames& names, LoopGroup* group) {
-  if (!group->node.has_value()) return;
+              const StartupTaints& startup_taints, const ResourceNames& names, NodeGroup* group) {
+  if (!group->model.has_value()) return;
   const bool is_stated = cloud_template || of.examples.empty();
-  std::optional<NodeModel> model = ModelOfNewNode(
-      cluster, {is_stated ? &*group->node : nullptr, of.examples, of.lacking}, startup_taints, names);
-  group->node = std::move(model->shape);
-  group->model_source = model->source;
-  group->model_nodes = model->nodes;
-  group->model_zones = std::move(model->zones);
+  group->model = ModelOfNewNode(cluster, {is_stated ? &group->model->shape : nullptr, of.examples, of.lacking},
+                                startup_taints, names);
 }
 
 }  // namespace
@@ -218,11 +214,11 @@ void UseSight(const LoopSight& sight, const std::vector<bool>& cloud_template, c
     by_slot->assign(static_cast<size_t>(cluster.slot_end()), -1);
   for (size_t i = 0; i < problem->groups.size(); ++i) {
     const GroupSight& of = sight.groups[i];
-    LoopGroup& group = problem->groups[i];
+    NodeGroup& group = problem->groups[i];
     for (const Slot slot : of.nodes) group_of[IndexOf(slot)] = static_cast<int32_t>(i);
     for (const Slot slot : of.going) going_group_of[IndexOf(slot)] = static_cast<int32_t>(i);
-    group.drain.target = static_cast<int64_t>(of.nodes.size()) + std::min(of.upcoming, kMostUpcomingNodes);
-    group.max_nodes = group.drain.target + of.room;
+    group.target = static_cast<int64_t>(of.nodes.size()) + std::min(of.upcoming, kMostUpcomingNodes);
+    group.max_nodes = group.target + of.room;
     group.blocked_reason = of.held;
     group.not_begun = of.swappable;
     SetModel(cluster, of, cloud_template[i], problem->startup_taints, problem->names, &group);

@@ -16,7 +16,7 @@
 namespace loadline {
 namespace {
 
-const LoopGroup& GroupOf(const LoopProblem& problem, const LoopSizing& sizing) {
+const NodeGroup& GroupOf(const LoopProblem& problem, const LoopSizing& sizing) {
   return problem.groups[static_cast<size_t>(sizing.group)];
 }
 
@@ -37,10 +37,10 @@ void KeepOwnNodes(const LoopProblem& problem, const absl::flat_hash_set<Slot>& d
     nodes.push_back(std::move(gathered.facts.nodes[i]));
     slots.push_back(slot);
   }
-  const LoopGroup& group = GroupOf(problem, *sizing);
+  const NodeGroup& group = GroupOf(problem, *sizing);
   const int64_t others = registered - static_cast<int64_t>(slots.size());
-  gathered.facts.cloud_target = std::max<int64_t>(0, group.drain.target - others);
-  sizing->of.options.cloud_min = group.drain.min_nodes;
+  gathered.facts.cloud_target = std::max<int64_t>(0, group.target - others);
+  sizing->of.options.cloud_min = group.min_nodes;
   sizing->of.options.cloud_max = std::max<int64_t>(0, group.max_nodes - others);
   gathered.facts.nodes = std::move(nodes);
   gathered.slots = std::move(slots);
@@ -54,7 +54,8 @@ absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* b
   std::vector<SizedGroup> groups;
   for (const LoopSizing& sizing : problem->sized) {
     SizedGroup& group = groups.emplace_back(sizing.of);
-    group.new_node = GroupOf(*problem, sizing).node;
+    const NodeGroup& of = GroupOf(*problem, sizing);
+    if (of.model.has_value()) group.new_node = of.model->shape;
     group.cached_node = sizing.state.cached_node;
   }
   MeasureDaemons(snapshot, fit, problem->daemons, groups, budget);
@@ -83,7 +84,7 @@ std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<cons
   std::vector<SizeDecision> decisions;
   NodeLimit left = problem.growth.max_new_nodes;
   for (const LoopSizing& sizing : problem.sized) {
-    const LoopGroup& group = GroupOf(problem, sizing);
+    const NodeGroup& group = GroupOf(problem, sizing);
     const GroupFacts& facts = sizing.gathered.facts;
     const int64_t upcoming = counts[static_cast<size_t>(sizing.group)].upcoming;
     int64_t most = std::max<int64_t>(0, kMostUpcomingNodes - upcoming);
@@ -95,7 +96,7 @@ std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<cons
     decisions.push_back(SizeGroup(options, facts, sizing.state, problem.drain.now_s * 1000));
     if (sizing.dry_run) continue;
     left = LimitLeft(left, decisions.back().ask_cloud);
-    if (group.node.has_value()) room.Take(OfferOfNode(problem, *group.node), decisions.back().ask_cloud);
+    if (group.model.has_value()) room.Take(OfferOfNode(problem, group.model->shape), decisions.back().ask_cloud);
   }
   return decisions;
 }

@@ -95,11 +95,8 @@ const ConsolidationNode* FindNode(const ConsolidationQuestion& question, Slot sl
 std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes& nodes, Snapshot* snapshot,
                                      WorkBudget* budget, MoveUnderWay* move) {
   const ClusterState& cluster = *problem.drain.cluster;
-  DrainProblem drain = problem.drain;
-  drain.groups.clear();
-  for (const LoopGroup& group : problem.groups) drain.groups.push_back(group.drain);
   ConsolidationQuestion question =
-      PrepareConsolidation(drain, problem.scale_down, problem.groups, problem.replacement.prices);
+      PrepareConsolidation(problem.drain, problem.scale_down, problem.groups, problem.replacement.prices);
   SetAges(&question.problem);
   std::vector<MovingPodPlace> pods;
   MoveTerms terms;
@@ -127,8 +124,8 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
   options.surge_hours = 0;
   const double removed = terms.removed();
   for (const MoveUnderWay::Order& order : move->orders) {
-    for (const LoopGroup& group : problem.groups) {
-      if (group.drain.name == order.group)
+    for (const NodeGroup& group : problem.groups) {
+      if (group.name == order.group)
         terms.Add(group.usd_per_hour.value_or(removed) * static_cast<double>(order.nodes));
     }
   }

@@ -61,7 +61,7 @@ const MoveUnderWay::Place* PlaceOf(const MoveUnderWay& move, uint64_t pod) {
 
 std::optional<size_t> GroupNamed(const LoopProblem& problem, const std::string& name) {
   for (size_t i = 0; i < problem.groups.size(); ++i) {
-    if (problem.groups[i].drain.name == name) return i;
+    if (problem.groups[i].name == name) return i;
   }
   return std::nullopt;
 }

@@ -69,13 +69,9 @@ std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem,
                                                const Snapshot& snapshot, const SlackState& slack,
                                                WorkBudget* budget) {
   auto drain = std::make_unique<DrainProblem>(problem.drain);
-  drain->groups.clear();
-  for (size_t group = 0; group < problem.groups.size(); ++group) {
-    DrainGroup& entry = drain->groups.emplace_back(problem.groups[group].drain);
-    entry.upcoming = counts[group].upcoming;
-    if (!entry.node_price.has_value()) entry.node_price = problem.groups[group].usd_per_hour;
-    if (entry.sized) entry.unneeded_time_s = entry.unready_time_s = 0;  // its nodes have waited tainted
-  }
+  drain->groups = problem.groups;
+  for (size_t group = 0; group < counts.size(); ++group)
+    drain->groups[group].upcoming = counts[group].upcoming;
   drain->chosen = ChosenBySize(problem, plan);
   drain->nominated = plan.held_nodes;
   const LoopReplacement& replacement = problem.replacement;

@@ -13,11 +13,10 @@
 #include "absl/container/btree_map.h"
 #include "absl/strings/string_view.h"
 #include "core/base/work_budget.h"
-#include "core/cluster/node_model.h"
+#include "core/cluster/node_group.h"
 #include "core/cluster/snapshot.h"
 #include "core/cluster/startup_taints.h"
 #include "core/consolidate/consolidator.h"
-#include "core/drain/drain_group.h"
 #include "core/drain/planner.h"
 #include "core/expand/estimate.h"
 #include "core/expand/plan.h"
@@ -37,37 +36,13 @@ namespace loadline {
 
 // --- the question ----------------------------------------------------------------------------------------
 
-// A node group. `drain.target` is what the cloud is to hold: nodes that are missing from the cluster are on
-// their way, and are counted as there.
-struct LoopGroup {
-  DrainGroup drain;
-  int64_t max_nodes = 0;
-  // nullopt: not known, and the group does not grow.
-  std::optional<NodeShape> node;
-  // How it is known: see NodeModel.
-  ModelSource model_source = ModelSource::kStated;
-  int64_t model_nodes = 0;
-  std::vector<std::string> model_zones;
-  // What one node costs; nullopt: not known, and the group grows by a ranking only.
-  std::optional<double> usd_per_hour;
-  // The price with its sources, and what else a ranking reads of the node.
-  NodePrice price;
-  PricedNode priced;
-  bool has_gpu = false;
-  std::optional<int64_t> priority;
-  // Why the group may not grow now, for example "back-off"; empty if it may.
-  std::string blocked_reason;
-  // Nodes on their way that the provider has not begun to make, and would take back: see swap.h.
-  int64_t not_begun = 0;
-};
-
 // A group may have so many nodes on their way.
 inline constexpr int64_t kMostUpcomingNodes = 20'000;
 
 // A group that is sized by how full it is. It grows by nothing else, and of its nodes those go that were
 // tainted for that before.
 struct LoopSizing {
-  // Position in LoopProblem::groups, where `drain.sized` is set. What the cloud holds, and may, is known
+  // Position in LoopProblem::groups, where `sized` is set. What the cloud holds, and may, is known
   // there, and so is what a new node offers.
   int32_t group = 0;
   SizedGroup of;
@@ -103,7 +78,7 @@ struct LoopProblem {
   // What is known of the cluster for scale-down; its groups are made of `groups`, its placeholders of the
   // slack that is kept and of pods that are expected on nodes.
   DrainProblem drain;
-  std::vector<LoopGroup> groups;
+  std::vector<NodeGroup> groups;
   std::vector<LoopSizing> sized;
   // All pods without a node and those that start, which is what groups that are sized count as demand; empty:
   // those that are `pending`. Resource ids are those of `names`.
@@ -111,7 +86,7 @@ struct LoopProblem {
   // Pods that wait, those of one priority in any order.
   std::vector<PendingPods> pending;
   // FilterFingerprint() of `pending` as they were asked about, and by group the fingerprint of
-  // LoopGroup::node: HoldVainGrowth() fills them in.
+  // NodeGroup::model: HoldVainGrowth() fills them in.
   std::vector<uint64_t> pending_keys;
   std::vector<uint64_t> model_keys;
   std::vector<IncomingPod> daemons;  // each new node carries those that fit it

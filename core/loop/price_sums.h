@@ -12,7 +12,7 @@ namespace loadline {
 
 // Adds up the nodes of groups with a price. `group_of`: the position of the group of each slot; -1: none.
 // Cost: O(slots + groups).
-PriceTally TallyPrices(const std::vector<LoopGroup>& groups, const std::vector<int32_t>& group_of);
+PriceTally TallyPrices(const std::vector<NodeGroup>& groups, const std::vector<int32_t>& group_of);
 
 }  // namespace loadline
 

@@ -54,10 +54,10 @@ SlackRanking RankingOf(const LoopProblem& problem, const LoopPlan& plan, std::ve
         std::vector<PodRequests> requests;
         std::vector<ExpansionOption> ways;
         for (const SlackOption& option : options) {
-          const LoopGroup& group =
+          const NodeGroup& group =
               problem.groups[static_cast<size_t>(positions[static_cast<size_t>(option.group)])];
           ExpansionOption& way = ways.emplace_back();
-          way.node_group = group.drain.name;
+          way.node_group = group.name;
           way.node_count = option.nodes;
           way.node = group.priced;
           way.has_gpu = group.has_gpu;
@@ -93,17 +93,15 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, std::span<const Grou
   question.max_new_nodes = NewNodesLeft(problem, plan);
   question.groups.emplace();
   for (size_t group = 0; group < problem.groups.size(); ++group) {
-    const LoopGroup& of = problem.groups[group];
-    if (!of.node.has_value()) continue;
+    const NodeGroup& of = problem.groups[group];
+    if (!of.model.has_value()) continue;
     positions->push_back(static_cast<int32_t>(group));
     SlackGroup& added = question.groups->emplace_back();
-    added.shape = *of.node;
+    added.of = &of;
     added.empty = rooms.empty[group];
     added.may_add = rooms.complete ? MayAdd(problem, counts, plan, group) : 0;
     added.coming = std::move(rooms.coming[group]);
-    added.name = of.drain.name;
     added.nodes = counts[group].registered + static_cast<int64_t>(added.coming.size());
-    added.usd_per_hour = of.usd_per_hour;
   }
   question.waiting = ExpectedPodsOf(plan, *snapshot, *positions);
   question.ranking = RankingOf(problem, plan, *positions);

@@ -33,13 +33,13 @@ NodeCounts MayBeGivenUp(const LoopProblem& problem, const std::vector<GroupCount
                         const GroupRooms& rooms) {
   NodeCounts nodes(problem.groups.size(), 0);
   for (size_t group = 0; group < nodes.size(); ++group) {
-    const LoopGroup& of = problem.groups[group];
-    if (of.drain.atomic || of.drain.sized || !of.blocked_reason.empty() || !of.node.has_value() ||
+    const NodeGroup& of = problem.groups[group];
+    if (of.atomic || of.sized || !of.blocked_reason.empty() || !of.model.has_value() ||
         !of.usd_per_hour.has_value()) {
       continue;
     }
     const int64_t begun = std::max<int64_t>(0, counts[group].upcoming - of.not_begun);
-    const int64_t above_minimum = counts[group].registered + counts[group].upcoming - of.drain.min_nodes;
+    const int64_t above_minimum = counts[group].registered + counts[group].upcoming - of.min_nodes;
     nodes[group] = std::max<int64_t>(0, std::min(rooms.used[group] - begun, above_minimum));
   }
   return nodes;

@@ -46,11 +46,12 @@ void KeepOff(const std::vector<VainGrowth>& vain, LoopProblem* problem) {
   if (problem->balance.has_value()) problem->balance->ignored_labels.emplace_back(kPlannedGroup);
   absl::btree_map<size_t, std::vector<std::string>> groups_by_pods;
   for (const VainGrowth& of : vain) {
-    LoopGroup& group = problem->groups[static_cast<size_t>(of.group)];
-    groups_by_pods[of.pods].push_back(group.drain.name);
-    if (group.node->labels.Find(kPlannedGroup) != nullptr) continue;
-    group.node->labels.Set(kPlannedGroup, group.drain.name);
-    group.node = CompleteNodeShape(*std::move(group.node), problem->names);
+    NodeGroup& group = problem->groups[static_cast<size_t>(of.group)];
+    groups_by_pods[of.pods].push_back(group.name);
+    NodeShape& node = group.model->shape;
+    if (node.labels.Find(kPlannedGroup) != nullptr) continue;
+    node.labels.Set(kPlannedGroup, group.name);
+    node = CompleteNodeShape(std::move(node), problem->names);
   }
   for (auto& [pods, groups] : groups_by_pods) {
     std::sort(groups.begin(), groups.end());
@@ -93,7 +94,7 @@ std::string TextOf(const VainGrowth& vain, const LoopProblem& problem, int64_t n
   const std::optional<PodOwner>& owner = TraitsOf(shape).owner;
   const std::string node =
       vain.node == Slot{-1} ? "a node that" : absl::StrCat("node ", problem.drain.cluster->name(vain.node));
-  return absl::StrCat("node group ", problem.groups[static_cast<size_t>(vain.group)].drain.name, ": ", node,
+  return absl::StrCat("node group ", problem.groups[static_cast<size_t>(vain.group)].name, ": ", node,
                       " came for pods of ", shape.namespace_name, "/",
                       owner.has_value() ? owner->name : "a pod without owner", " and does not take them",
                       vain.reason.empty() ? "" : absl::StrCat(" (", vain.reason, ")"),
@@ -114,8 +115,8 @@ template <typename Visit>
 void ForEachAsked(const LoopProblem& problem, const PendingByKey& pods_of, LoopMemory* memory, Visit visit) {
   absl::flat_hash_map<uint64_t, int32_t> group_of;
   for (size_t i = 0; i < problem.groups.size(); ++i) {
-    if (problem.groups[i].node.has_value())
-      group_of.emplace(FleetKey(problem.groups[i].drain.name), static_cast<int32_t>(i));
+    if (problem.groups[i].model.has_value())
+      group_of.emplace(FleetKey(problem.groups[i].name), static_cast<int32_t>(i));
   }
   absl::erase_if(memory->purchases, [&](auto& entry) {
     const auto group = group_of.find(entry.first.group);
@@ -127,8 +128,8 @@ void ForEachAsked(const LoopProblem& problem, const PendingByKey& pods_of, LoopM
 
 void FillInKeys(LoopProblem* problem) {
   problem->model_keys.clear();
-  for (const LoopGroup& group : problem->groups) {
-    problem->model_keys.push_back(group.node.has_value() ? group.node->fingerprint : 0);
+  for (const NodeGroup& group : problem->groups) {
+    problem->model_keys.push_back(group.model.has_value() ? group.model->shape.fingerprint : 0);
   }
   problem->pending_keys.clear();
   for (const PendingPods& pods : problem->pending) {
@@ -190,7 +191,7 @@ void NoteGrowthForPods(const LoopProblem& problem, const LoopPlan& plan, int64_t
   if (plan.batch_wait_ms.has_value()) return;
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
     const int32_t group = plan.grown[static_cast<size_t>(nodes.group)];
-    const uint64_t key = FleetKey(problem.groups[static_cast<size_t>(group)].drain.name);
+    const uint64_t key = FleetKey(problem.groups[static_cast<size_t>(group)].name);
     for (const PodCount& pods : nodes.pods) {
       const size_t position = static_cast<size_t>(pods.pods);
       if (position >= problem.pending_keys.size()) continue;  // a pod of a node that is being deleted

@@ -48,18 +48,18 @@ constexpr GrowthHold kInOrder[] = {GrowthHold::kNothing,       GrowthHold::kBack
 
 GrowthHold HoldOf(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
                   const LoopPlan& plan, size_t group) {
-  const LoopGroup& of = problem.groups[group];
+  const NodeGroup& of = problem.groups[group];
   int64_t grows = 0;
   for (const LoopGrowth& growth : plan.growth) {
     if (growth.group == static_cast<int32_t>(group)) grows = growth.nodes();
   }
   if (!seen.groups[group].problem.empty()) return GrowthHold::kOptionsUnknown;
   if (sight.fleet.groups[group].back_off.has_value()) return GrowthHold::kBacksOff;
-  if (of.drain.sized) return GrowthHold::kSized;
+  if (of.sized) return GrowthHold::kSized;
   if (!sight.groups[group].held.empty()) return GrowthHold::kHeld;
   if (sight.groups[group].room <= grows) return GrowthHold::kAtMaximum;
   const bool chosen_with = of.usd_per_hour.has_value() || problem.ranking.has_value();
-  if (!of.node.has_value() || !chosen_with) return GrowthHold::kUnpriced;
+  if (!of.model.has_value() || !chosen_with) return GrowthHold::kUnpriced;
   return AtMaximumOfCluster(plan, group) != nullptr ? GrowthHold::kMaximumOfCluster : GrowthHold::kNothing;
 }
 

@@ -22,12 +22,12 @@ constexpr int64_t kLeaseMs = 15'000;
 // From the begin of a loop to one that runs because a removal has ended.
 constexpr int64_t kBetweenLoopsMs = 2'000;
 
-LoopGroup GroupOf(const SimGroup& group, NodeShape node) {
-  LoopGroup of;
-  of.drain.name = group.name;
-  of.drain.min_nodes = group.min_nodes;
+NodeGroup GroupOf(const SimGroup& group, NodeShape node) {
+  NodeGroup of;
+  of.name = group.name;
+  of.min_nodes = group.min_nodes;
   of.max_nodes = group.max_nodes;
-  of.node = std::move(node);
+  of.model = NodeModel{std::move(node)};
   of.usd_per_hour = group.usd_per_hour;
   of.priced.spot = group.spot;
   of.has_gpu = group.gpus > 0;
@@ -232,7 +232,7 @@ void TestedLoop::Observe() {
   sight_ = ObserveLoop(seen_.state(), view_.Observe(), std::exchange(leader_->outcomes, {}), options_,
                        NowMs(), &leader_->memory);
   seen_.ShowAs(NodesAsPlanned(seen_.state(), sight_));
-  for (size_t i = 0; i < templates_.size(); ++i) problem_.groups[i].node = templates_[i];
+  for (size_t i = 0; i < templates_.size(); ++i) problem_.groups[i].model = NodeModel{templates_[i]};
   UseSight(sight_, std::vector<bool>(templates_.size(), true), seen_.state(), &problem_);
 }
 

@@ -26,7 +26,7 @@ const SlackClassRule* RuleOf(const SlackClassKey& key, const SlackOptions& optio
 const SlackGroupRule* RuleOf(const SlackGroup& group, const SlackOptions& options) {
   const auto found = std::find_if(
       options.group_rules.begin(), options.group_rules.end(),
-      [&](const SlackGroupRule& rule) { return !rule.group.empty() && rule.group == group.name; });
+      [&](const SlackGroupRule& rule) { return !rule.group.empty() && rule.group == group.of->name; });
   return found == options.group_rules.end() ? nullptr : &*found;
 }
 
@@ -64,7 +64,7 @@ std::vector<SlackClassView> MakeViews(const SlackRooms& rooms, const SlackOption
   for (size_t i = 0; groups != nullptr && i < groups->size(); ++i) {
     const SlackGroup& group = (*groups)[i];
     SlackClassKey key =
-        ClassOf(WithoutPassingTaints(group.shape, rooms.rules().startup_taints), rooms.rules());
+        ClassOf(WithoutPassingTaints(group.of->model->shape, rooms.rules().startup_taints), rooms.rules());
     SlackClassView& view = views[key.name];
     view.groups.push_back(static_cast<int32_t>(i));
     if (!view.key.name.empty()) continue;
@@ -91,7 +91,7 @@ std::vector<GrowableNodes> MakeGrowable(const std::vector<SlackClassView>& views
     for (const int32_t position : view.groups) {
       const SlackGroup& group = (*groups)[static_cast<size_t>(position)];
       growable.push_back({view.key.name, group.empty, view.off.empty() ? MayAddForSlack(group, options) : 0,
-                          group.usd_per_hour, position, group.name});
+                          group.of->usd_per_hour, position, group.of->name});
     }
     // Nothing may come, and yet a pod may be told that its copy would not fit such a node.
     if (view.groups.empty()) growable.push_back({view.key.name, view.empty, 0});
@@ -112,7 +112,7 @@ std::vector<NodeShape> ShapesOfNew(const ClusterState& cluster, const SlackRooms
   std::vector<NodeShape> shapes;
   for (const GrowableNodes& growable : sketch.growable()) {
     if (growable.group >= 0) {
-      shapes.push_back(WithoutPassingTaints((*groups)[static_cast<size_t>(growable.group)].shape, names));
+      shapes.push_back(WithoutPassingTaints((*groups)[static_cast<size_t>(growable.group)].of->model->shape, names));
     } else {
       const size_t slot = first.at(growable.class_name);
       shapes.push_back(WithoutPassingTaints(cluster.node_shape(Slot{static_cast<int32_t>(slot)}), names));

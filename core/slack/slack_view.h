@@ -11,22 +11,21 @@
 #include "absl/strings/string_view.h"
 #include "core/base/resource_names.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/node_group.h"
 #include "core/slack/slack_growth.h"
 #include "core/slack/slack_options.h"
 #include "core/slack/slack_rooms.h"
 
 namespace loadline {
 
-// A node group that may grow.
+// A node group that may grow, whose model is known.
 struct SlackGroup {
-  NodeShape shape;
+  const NodeGroup* of = nullptr;   // outlives the call
   EmptyNode empty;                 // less the pods that come with each node
   std::optional<int64_t> may_add;  // nodes, >= 0; nullopt: any number
   // What is left on its nodes that are on their way.
   std::vector<EmptyNode> coming = {};
-  std::string name = {};
-  int64_t nodes = 0;                        // there and on their way
-  std::optional<double> usd_per_hour = {};  // of one node
+  int64_t nodes = 0;  // there and on their way
 };
 
 struct SlackClassView {

@@ -49,7 +49,7 @@ absl::Status DecodeDisturbancePrices(const v1::ConsolidationPolicy& message, Dis
 // Writes the answer, and knows what of it there is room for.
 class ConsolidationEncoder {
  public:
-  ConsolidationEncoder(const DrainProblem& drain, const std::vector<LoopGroup>& groups)
+  ConsolidationEncoder(const DrainProblem& drain, const std::vector<NodeGroup>& groups)
       : drain_(drain), groups_(groups), state_(*drain.cluster) {}
 
   v1::ConsolidationMove Encode(const ConsolidationMove& move) const {
@@ -70,10 +70,11 @@ class ConsolidationEncoder {
     return message;
   }
 
-  v1::ConsolidationKeep Encode(const KeptNode& kept, const FixedNode* fixed, int32_t group) const {
+  v1::ConsolidationKeep Encode(const KeptNode& kept, const FixedNode* fixed,
+                               std::optional<GroupIndex> group) const {
     v1::ConsolidationKeep message;
     message.set_node(std::string(state_.name(kept.slot)));
-    if (group >= 0) message.set_node_group(GroupName(group));
+    if (group.has_value()) message.set_node_group(GroupName(*group));
     message.set_reason(std::string(ReasonName(kept, fixed)));
     message.set_usd_per_hour(kept.usd_per_hour);
     message.set_worth(kept.worth);
@@ -96,7 +97,7 @@ class ConsolidationEncoder {
   }
 
  private:
-  const std::string& GroupName(int32_t group) const { return groups_[static_cast<size_t>(group)].drain.name; }
+  const std::string& GroupName(GroupIndex group) const { return groups_[IndexOf(group)].name; }
 
   void Encode(const PodTransfer& pod, v1::PodTransfer* message) const {
     const size_t position = static_cast<size_t>(pod.position);
@@ -109,27 +110,27 @@ class ConsolidationEncoder {
       message->set_name(std::string(pods.name(position)));
     }
     message->set_from(std::string(state_.name(pod.from)));
-    message->set_to(pod.to.is_new() ? absl::StrCat(GroupName(pod.to.group), "#", pod.to.number)
+    message->set_to(pod.to.is_new() ? absl::StrCat(GroupName(*pod.to.group), "#", pod.to.number)
                                     : std::string(state_.name(pod.to.slot)));
   }
 
   const DrainProblem& drain_;
-  const std::vector<LoopGroup>& groups_;
+  const std::vector<NodeGroup>& groups_;
   const ClusterState& state_;
 };
 
-void EncodeGroupBills(const ConsolidationQuestion& question, const std::vector<LoopGroup>& groups,
+void EncodeGroupBills(const ConsolidationQuestion& question, const std::vector<NodeGroup>& groups,
                       v1::PlanConsolidationResponse* response) {
   std::vector<int64_t> nodes(groups.size(), 0);
   for (const ConsolidationNode& node : question.problem.nodes) {
-    if (node.group >= 0) ++nodes[static_cast<size_t>(node.group)];
+    if (node.group.has_value()) ++nodes[IndexOf(*node.group)];
   }
   for (size_t i = 0; i < groups.size(); ++i) {
     v1::GroupBill* const bill = response->add_groups();
-    bill->set_node_group(groups[i].drain.name);
+    bill->set_node_group(groups[i].name);
     bill->set_nodes(nodes[i]);
     if (!groups[i].usd_per_hour.has_value()) {
-      response->add_groups_left_out(groups[i].drain.name);
+      response->add_groups_left_out(groups[i].name);
       continue;
     }
     bill->set_usd_per_hour(*groups[i].usd_per_hour * static_cast<double>(nodes[i]));
@@ -243,27 +244,26 @@ v1::ConsolidationBill EncodeBill(const ConsolidationBill& bill, const PriceTally
   return message;
 }
 
-std::vector<LoopGroup> DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& drain,
+std::vector<NodeGroup> DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& drain,
                                          const StartupTaints& startup_taints, const PriceModel& prices) {
   constexpr int64_t kAnyNumber = 1 << 20;
-  std::vector<LoopGroup> groups;
+  std::vector<NodeGroup> groups;
   for (size_t i = 0; i < drain.groups.size(); ++i) {
     NodeToCome made = NewNodeOf(*drain.cluster, derived.groups[i].nodes, startup_taints);
     const DecodedTemplate priced = TemplateOf(made, drain.cluster->resource_names());
-    LoopGroup& group = groups.emplace_back();
-    group.drain = drain.groups[i];
+    NodeGroup& group = groups.emplace_back(drain.groups[i]);
     group.max_nodes = kAnyNumber;
-    group.node = std::move(made.shape);
+    group.model = NodeModel{std::move(made.shape), ModelSource::kShared};
     group.priced = priced.node;
     group.has_gpu = priced.has_gpu;
     group.price = PriceNode(prices, priced.node);
     if (group.price.source == PriceSource::kNone) continue;
-    group.usd_per_hour = group.drain.node_price = group.price.price;
+    group.usd_per_hour = group.node_price = group.price.price;
   }
   return groups;
 }
 
-void EncodeDerivedGroups(const DerivedGroups& derived, const std::vector<LoopGroup>& groups,
+void EncodeDerivedGroups(const DerivedGroups& derived, const std::vector<NodeGroup>& groups,
                          const ResourceNames& names, v1::PlanConsolidationResponse* response) {
   const std::optional<ResourceId> pods = names.Find("pods");
   int64_t untyped = 0;
@@ -272,7 +272,7 @@ void EncodeDerivedGroups(const DerivedGroups& derived, const std::vector<LoopGro
     message->set_node_group(derived.groups[i].name);
     const std::vector<Slot>& nodes = derived.groups[i].nodes;
     for (const Slot slot : nodes) message->add_slots(static_cast<int32_t>(slot));
-    const NodeShape& node = *groups[i].node;
+    const NodeShape& node = groups[i].model->shape;
     message->set_milli_cpu(node.allocatable.Get(kCpu));
     message->set_memory_bytes(node.allocatable.Get(kMemory));
     if (pods.has_value()) message->set_pods(node.allocatable.Get(*pods));
@@ -286,7 +286,7 @@ void EncodeDerivedGroups(const DerivedGroups& derived, const std::vector<LoopGro
 }
 
 void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuestion& question,
-                         const DrainProblem& drain, const std::vector<LoopGroup>& groups,
+                         const DrainProblem& drain, const std::vector<NodeGroup>& groups,
                          const PriceTally& prices, v1::PlanConsolidationResponse* response) {
   const ConsolidationEncoder encoder(drain, groups);
   *response->mutable_bill() = EncodeBill(plan.bill, prices);
@@ -301,7 +301,7 @@ void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuest
   response->set_moves_total(static_cast<int64_t>(plan.moves.size()));
   absl::flat_hash_map<Slot, const FixedNode*> fixed;
   for (const FixedNode& node : question.fixed) fixed[node.slot] = &node;
-  absl::flat_hash_map<Slot, int32_t> group_of;
+  absl::flat_hash_map<Slot, std::optional<GroupIndex>> group_of;
   for (const ConsolidationNode& node : question.problem.nodes) group_of[node.slot] = node.group;
   std::map<std::string, v1::ConsolidationReason> reasons;
   bytes = 0;

@@ -19,7 +19,7 @@
 namespace loadline {
 namespace {
 
-absl::StatusOr<DrainGroup> DecodeGroup(const v1::DrainGroup& message) {
+absl::StatusOr<NodeGroup> DecodeGroup(const v1::DrainGroup& message) {
   Fields fields;
   fields.Name("node_group", message.node_group());
   fields.Range("min_nodes", message.min_nodes(), 0, INT32_MAX);
@@ -34,7 +34,7 @@ absl::StatusOr<DrainGroup> DecodeGroup(const v1::DrainGroup& message) {
   fields.Range("scale_down_unready_time_s", message.scale_down_unready_time_s(), 0, kMaxDrainTime);
   fields.Keep(CheckNumber("node_usd_per_hour", message.node_usd_per_hour(), 0, kMaxPrice));
   if (!fields.status().ok()) return fields.status();
-  DrainGroup group;
+  NodeGroup group;
   group.name = message.node_group();
   group.min_nodes = message.min_nodes();
   group.target = message.has_target() ? message.target() : message.slots_size();
@@ -63,7 +63,7 @@ absl::Status DecodeGroups(const v1::PlanDrainRequest& request, const ClusterStat
   std::set<std::string> names;
   for (int i = 0; i < request.groups_size(); ++i) {
     const v1::DrainGroup& message = request.groups(i);
-    absl::StatusOr<DrainGroup> group = DecodeGroup(message);
+    absl::StatusOr<NodeGroup> group = DecodeGroup(message);
     if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
     const std::string where = absl::StrCat("groups[", i, "] ", Quoted(group->name));
     if (!names.insert(group->name).second) return Refused(absl::StrCat(where, ": is named twice"));
@@ -278,7 +278,7 @@ absl::StatusOr<DerivedGroups> PutIntoDerivedGroups(const StartupTaints& startup_
   }
   problem->group_of = derived.group_of;
   for (const DerivedGroup& group : derived.groups) {
-    DrainGroup& added = problem->groups.emplace_back();
+    NodeGroup& added = problem->groups.emplace_back();
     added.name = group.name;
     added.target = static_cast<int64_t>(group.nodes.size());
   }

@@ -50,7 +50,7 @@ void EncodeExpected(const LoopPlan& plan, const LoopProblem& problem, const Snap
     entries->Take(place.pods, place.count, &runs);
     for (v1::PodRun& run : runs) {
       v1::UpcomingPlacement* const upcoming = response->add_upcoming();
-      upcoming->set_node_group(problem.groups[static_cast<size_t>(place.group)].drain.name);
+      upcoming->set_node_group(problem.groups[static_cast<size_t>(place.group)].name);
       *upcoming->mutable_pods() = std::move(run);
     }
   }
@@ -58,29 +58,24 @@ void EncodeExpected(const LoopPlan& plan, const LoopProblem& problem, const Snap
 
 void EncodeGrowth(const LoopPlan& plan, const LoopProblem& problem, PodEntries* entries,
                   v1::PlanLoopResponse* response) {
-  std::vector<PlanGroup> groups;
-  for (const int32_t group : plan.grown) {
-    const LoopGroup& of = problem.groups[static_cast<size_t>(group)];
-    groups.push_back({{of.drain.name, *of.node}, of.usd_per_hour.value_or(0), {}});
-  }
-  EncodePlan(plan.scale_up, groups, plan.grown, entries, response->mutable_scale_up());
+  EncodePlan(plan.scale_up, problem.groups, plan.grown, entries, response->mutable_scale_up());
   for (const LoopGrowth& growth : plan.growth) {
-    const LoopGroup& group = problem.groups[static_cast<size_t>(growth.group)];
+    const NodeGroup& group = problem.groups[static_cast<size_t>(growth.group)];
     v1::LoopGrowth* const message = response->add_growth();
-    message->set_node_group(group.drain.name);
+    message->set_node_group(group.name);
     message->set_nodes_for_pods(growth.for_pods);
     message->set_nodes_for_slack(growth.for_slack);
-    message->set_usd_per_hour(group.usd_per_hour.value_or(0) * static_cast<double>(growth.nodes()));
+    message->set_usd_per_hour(UsdOf(group) * static_cast<double>(growth.nodes()));
     message->set_nodes_for_utilization(growth.for_utilization);
     message->set_nodes_for_minimum(growth.for_minimum);
     message->set_nodes_for_replacement(growth.for_replacement);
   }
   for (const TakeBack& back : plan.take_back) {
-    const LoopGroup& group = problem.groups[static_cast<size_t>(back.group)];
+    const NodeGroup& group = problem.groups[static_cast<size_t>(back.group)];
     v1::TakeBack* const message = response->add_take_back();
-    message->set_node_group(group.drain.name);
+    message->set_node_group(group.name);
     message->set_nodes(back.nodes);
-    message->set_usd_per_hour(group.usd_per_hour.value_or(0) * static_cast<double>(back.nodes));
+    message->set_usd_per_hour(UsdOf(group) * static_cast<double>(back.nodes));
   }
   for (const NodeDeletionCost& node : plan.deletion_costs) {
     v1::NodeDeletionCost* const message = response->add_deletion_costs();
@@ -127,13 +122,13 @@ PodAges AgesOfEntries(const v1::PlanLoopRequest& request, const std::vector<int3
   return ages;
 }
 
-absl::Status CheckSized(const v1::SizedGroup& message, const LoopGroup& group) {
+absl::Status CheckSized(const v1::SizedGroup& message, const NodeGroup& group) {
   const v1::SizeOptions& options = message.options();
   if (!message.template_node().empty() || message.has_cloud_target() || options.has_cloud_min() ||
       options.has_cloud_max()) {
     return Refused("states the template, or target or bounds at the cloud, which `groups` state");
   }
-  if (group.drain.atomic) return Refused("node_group: has all of its nodes or none, and is not sized");
+  if (group.atomic) return Refused("node_group: has all of its nodes or none, and is not sized");
   return absl::OkStatus();
 }
 
@@ -269,25 +264,24 @@ absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopReque
   return ranking;
 }
 
-std::vector<LoopGroup> LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
+std::vector<NodeGroup> LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
                                   const DrainProblem& drain, const PriceModel& prices) {
-  std::vector<LoopGroup> groups;
+  std::vector<NodeGroup> groups;
   for (size_t i = 0; i < growth.groups.size(); ++i) {
-    const DecodedGroup& decoded = growth.groups[i];
-    LoopGroup& group = groups.emplace_back();
-    group.drain = drain.groups[i];
-    group.max_nodes = decoded.group.size.max;
-    group.blocked_reason = request.groups(static_cast<int>(i)).held();
-    group.not_begun = request.groups(static_cast<int>(i)).not_begun();
-    if (!decoded.has_template) continue;
-    group.node = decoded.group.node.shape;
+    const NodeGroup& decoded = growth.groups[i];
+    const v1::LoopGroup& message = request.groups(static_cast<int>(i));
+    NodeGroup& group = groups.emplace_back(drain.groups[i]);
+    group.max_nodes = decoded.max_nodes;
+    group.blocked_reason = message.held();
+    group.not_begun = message.not_begun();
+    if (!decoded.model.has_value()) continue;
+    group.model = decoded.model;
     group.priced = decoded.priced;
     group.has_gpu = decoded.has_gpu;
-    const v1::LoopGroup& message = request.groups(static_cast<int>(i));
     if (message.has_priority()) group.priority = message.priority();
     group.price = PriceNode(prices, decoded.priced);
     if (group.price.source == PriceSource::kNone) continue;
-    group.usd_per_hour = group.drain.node_price = group.price.price;
+    group.usd_per_hour = group.node_price = group.price.price;
   }
   return groups;
 }
@@ -312,16 +306,15 @@ absl::Status DecodeSized(const v1::PlanLoopRequest& request, const v1::SizeState
     sizing.state = decoded->states[static_cast<size_t>(i)];
     sizing.dry_run = request.sized(i).dry_run();
     const std::string at = absl::StrCat("sized[", i, "]");
-    const auto found =
-        std::find_if(problem->groups.begin(), problem->groups.end(),
-                     [&](const LoopGroup& group) { return group.drain.name == sizing.of.name; });
+    const auto found = std::find_if(problem->groups.begin(), problem->groups.end(),
+                                    [&](const NodeGroup& group) { return group.name == sizing.of.name; });
     if (found == problem->groups.end()) {
       return Annotate(Refused(absl::StrCat("node_group: ", Quoted(sizing.of.name), " is none of `groups`")),
                       at);
     }
     if (absl::Status status = CheckSized(request.sized(i), *found); !status.ok()) return Annotate(status, at);
     sizing.group = static_cast<int32_t>(found - problem->groups.begin());
-    found->drain.sized = true;
+    found->sized = true;
   }
   return absl::OkStatus();
 }
@@ -346,7 +339,7 @@ v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& pro
   response.set_batch_wait_milliseconds(plan.batch_wait_ms.value_or(0));
   for (const GroupAtMaximum& at : plan.at_maximum) {
     v1::GroupAtMaximum* const message = response.add_at_maximum();
-    message->set_node_group(problem.groups[static_cast<size_t>(at.group)].drain.name);
+    message->set_node_group(problem.groups[static_cast<size_t>(at.group)].name);
     for (const absl::string_view resource : at.resources) message->add_resources(std::string(resource));
   }
   const std::vector<SizedGroup> sized = SizedGroups(problem);

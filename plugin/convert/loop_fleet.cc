@@ -62,7 +62,7 @@ absl::Status CheckRawGroup(const v1::LoopGroup& message) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<CloudGroup> DecodeCloudGroup(const v1::LoopGroup& message, const DecodedGroup& growth,
+absl::StatusOr<CloudGroup> DecodeCloudGroup(const v1::LoopGroup& message, const NodeGroup& growth,
                                             const ResourceNames& names, const ClusterState& cluster) {
   const v1::CloudGroup& cloud = message.cloud();
   absl::Status status = CheckRawGroup(message);
@@ -79,14 +79,14 @@ absl::StatusOr<CloudGroup> DecodeCloudGroup(const v1::LoopGroup& message, const 
   CloudGroup group;
   group.name = message.growth().node_group();
   group.min_nodes = message.scale_down().min_nodes();
-  group.max_nodes = growth.group.size.max;
+  group.max_nodes = growth.max_nodes;
   group.target = cloud.target();
   group.atomic = message.scale_down().atomic();
   group.problem = cloud.problem();
   if (const int64_t ms = cloud.max_node_provision_milliseconds(); ms > 0) group.provision_ms = ms;
   if (const int64_t ms = cloud.max_node_startup_milliseconds(); ms > 0) group.startup_ms = ms;
-  if (cloud.cloud_template() && growth.has_template) {
-    group.template_devices = DevicesOf(growth.group.node.shape.allocatable, names);
+  if (cloud.cloud_template() && growth.model.has_value()) {
+    group.template_devices = DevicesOf(growth.model->shape.allocatable, names);
   }
   group.machines.reserve(static_cast<size_t>(cloud.machines_size()));
   for (int i = 0; i < cloud.machines_size(); ++i) {
@@ -229,11 +229,11 @@ v1::GroupSight EncodeGroupSight(const GroupSight& group, const FleetGroupView& v
   return message;
 }
 
-void EncodeModel(const LoopGroup& group, v1::GroupSight* message) {
-  if (!group.node.has_value()) return;
-  message->set_model_source(std::string(Name(group.model_source)));
-  message->set_model_nodes(group.model_nodes);
-  for (const std::string& zone : group.model_zones) {
+void EncodeModel(const NodeGroup& group, v1::GroupSight* message) {
+  if (!group.model.has_value()) return;
+  message->set_model_source(std::string(Name(group.model->source)));
+  message->set_model_nodes(group.model->nodes);
+  for (const std::string& zone : group.model->zones) {
     if (message->model_zones_size() < kMostModelZones)
       message->add_model_zones(Printable(zone, kMostZoneBytes));
   }

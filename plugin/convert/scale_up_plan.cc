@@ -96,21 +96,24 @@ void EncodeExisting(const std::vector<ExistingUse>& uses, const Snapshot& snapsh
   }
 }
 
-void EncodePlan(const ScaleUpPlan& plan, const std::vector<PlanGroup>& groups,
+void EncodePlan(const ScaleUpPlan& plan, const std::vector<NodeGroup>& groups,
                 const std::vector<int32_t>& positions, PodEntries* entries,
                 v1::PlanScaleUpResponse* response) {
-  std::vector<int64_t> growth(groups.size(), 0);
+  const auto group_at = [&](size_t planned) -> const NodeGroup& {
+    return groups[static_cast<size_t>(positions[planned])];
+  };
+  std::vector<int64_t> growth(positions.size(), 0);
   for (const PlannedNodes& nodes : plan.nodes) {
     const size_t group = static_cast<size_t>(nodes.group);
     growth[group] += nodes.nodes;
     EncodeNodes(nodes, positions[group], entries, response);
   }
-  for (size_t group = 0; group < groups.size(); ++group) {
+  for (size_t group = 0; group < growth.size(); ++group) {
     if (growth[group] == 0) continue;
     v1::GroupGrowth* const message = response->add_groups();
-    message->set_node_group(groups[group].node.name);
+    message->set_node_group(group_at(group).name);
     message->set_node_count(ToInt32(growth[group]));
-    message->set_usd_per_hour(groups[group].usd_per_hour * static_cast<double>(growth[group]));
+    message->set_usd_per_hour(UsdOf(group_at(group)) * static_cast<double>(growth[group]));
   }
   for (size_t pods = 0; pods < plan.unplaced.size(); ++pods) {
     entries->Take(static_cast<int32_t>(pods), plan.unplaced[pods], response->mutable_unplaced());
@@ -123,7 +126,7 @@ void EncodePlan(const ScaleUpPlan& plan, const std::vector<PlanGroup>& groups,
   response->set_cut_short_by(std::string(Name(plan.cut_short_by)));
   if (plan.best_single.group < 0) return;
   v1::SingleGrowth* const single = response->mutable_best_single();
-  single->set_node_group(groups[static_cast<size_t>(plan.best_single.group)].node.name);
+  single->set_node_group(group_at(static_cast<size_t>(plan.best_single.group)).name);
   single->set_node_count(ToInt32(plan.best_single.nodes));
   single->set_pods(plan.best_single.pods);
   single->set_usd_per_hour(plan.best_single.cost);

@@ -21,8 +21,9 @@ v1::GroupEstimate EncodeEstimate(const std::string& name, const NodeEstimate& es
 void EncodeExisting(const std::vector<ExistingUse>& uses, const Snapshot& snapshot, PodEntries* entries,
                     google::protobuf::RepeatedPtrField<v1::ExistingPlacement>* message);
 
-// `positions`: of the planned groups, in the request. Existing placements are there already.
-void EncodePlan(const ScaleUpPlan& plan, const std::vector<PlanGroup>& groups,
+// `groups`: those of the request; `positions`: of the planned groups among them. Existing placements are
+// there already.
+void EncodePlan(const ScaleUpPlan& plan, const std::vector<NodeGroup>& groups,
                 const std::vector<int32_t>& positions, PodEntries* entries,
                 v1::PlanScaleUpResponse* response);
 

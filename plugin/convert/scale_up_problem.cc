@@ -132,36 +132,33 @@ std::vector<std::vector<size_t>> ByShape(const std::vector<DecodedPod>& read) {
 }
 
 absl::Status ReadTemplate(const v1::ScalableGroup& message, const StartupTaints& startup_taints,
-                          ResourceReader* resources, DecodedGroup* group) {
+                          ResourceReader* resources, NodeGroup* group) {
   NodeDecoder nodes(resources);
   absl::StatusOr<DecodedNode> node = nodes.Decode(message.template_node());
   if (!node.ok()) return Annotate(node.status(), "template_node", " ");
   absl::StatusOr<DecodedTemplate> priced = DecodeTemplate(message.template_node(), resources);
   if (!priced.ok()) return Annotate(priced.status(), "template_node", " ");
   // A template that was made from a node of the group still has its name.
-  group->group.node.shape =
-      WithCsiNodeOf(WithoutPassingTaints(node->shape, startup_taints), std::move(node->name));
+  group->model =
+      NodeModel{WithCsiNodeOf(WithoutPassingTaints(node->shape, startup_taints), std::move(node->name))};
   group->priced = std::move(priced->node);
   group->has_gpu = priced->has_gpu;
-  group->has_template = true;
   return absl::OkStatus();
 }
 
 // A group whose template cannot be read is left out: it is as one that has none.
-absl::StatusOr<DecodedGroup> DecodeGroup(const v1::ScalableGroup& message,
-                                         const StartupTaints& startup_taints, ResourceReader* resources,
-                                         LeftOutList* left_out) {
+absl::StatusOr<NodeGroup> DecodeGroup(const v1::ScalableGroup& message, const StartupTaints& startup_taints,
+                                      ResourceReader* resources, LeftOutList* left_out) {
   absl::Status status = CheckName(message.node_group());
   if (status.ok() && message.node_group().empty()) status = Refused("is empty");
   if (!status.ok()) return Annotate(status, "node_group");
   status = CheckNotNegative("current_nodes", message.current_nodes());
   if (status.ok()) status = CheckNotNegative("max_nodes", message.max_nodes());
   if (!status.ok()) return status;
-  DecodedGroup group;
-  group.group.node.name = message.node_group();
-  group.group.size = {message.max_nodes(), message.current_nodes()};
-  group.template_is_node = message.template_is_node();
-  group.slots.assign(message.node_slots().begin(), message.node_slots().end());
+  NodeGroup group;
+  group.name = message.node_group();
+  group.max_nodes = message.max_nodes();
+  group.target = message.current_nodes();
   if (message.template_node().empty()) return group;
   if (absl::Status read = ReadTemplate(message, startup_taints, resources, &group); !read.ok()) {
     left_out->Add(kNodeGroupKind, "", message.node_group(), ReasonOf(read));
@@ -176,12 +173,11 @@ absl::Status DecodeGroups(const v1::ScaleUpProblem& problem, ResourceReader* res
                           DecodedProblem* decoded) {
   std::set<std::string> names;
   for (int i = 0; i < problem.groups_size(); ++i) {
-    absl::StatusOr<DecodedGroup> group =
+    absl::StatusOr<NodeGroup> group =
         DecodeGroup(problem.groups(i), decoded->startup_taints, resources, &decoded->left_out);
     if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
-    if (!names.insert(group->group.node.name).second) {
-      return Refused(
-          absl::StrCat("groups[", i, "]: node_group ", Quoted(group->group.node.name), " is named twice"));
+    if (!names.insert(group->name).second) {
+      return Refused(absl::StrCat("groups[", i, "]: node_group ", Quoted(group->name), " is named twice"));
     }
     decoded->groups.push_back(*std::move(group));
   }
@@ -245,23 +241,25 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
   return decoded;
 }
 
-absl::Status DeriveModels(const ClusterState& cluster, DecodedProblem* problem) {
-  for (size_t i = 0; i < problem->groups.size(); ++i) {
-    DecodedGroup& group = problem->groups[i];
-    if (!group.template_is_node) continue;  // the template says it all
+absl::Status DeriveModels(const ScalableGroups& groups, const ClusterState& cluster,
+                          DecodedProblem* problem) {
+  for (int i = 0; i < groups.size(); ++i) {
+    const v1::ScalableGroup& message = groups[i];
+    NodeGroup& group = problem->groups[static_cast<size_t>(i)];
+    if (!message.template_is_node()) continue;  // the template says it all
     std::vector<Slot> nodes;
-    for (const int32_t slot : group.slots) {
+    for (const int32_t slot : message.node_slots()) {
       if (slot < 0 || !cluster.Occupied(Slot{slot})) {
         return Refused(absl::StrCat("groups[", i, "]: node_slots: there is no node in ", slot));
       }
       nodes.push_back(Slot{slot});
     }
-    group.model_source = ModelSource::kSingle;
-    if (!group.has_template || nodes.empty()) continue;
-    std::optional<NodeModel> model =
-        ModelOfNewNode(cluster, {nullptr, nodes, {}}, problem->startup_taints, problem->names);
-    group.group.node.shape = std::move(model->shape);
-    group.model_source = model->source;
+    if (!group.model.has_value()) continue;
+    if (nodes.empty()) {
+      group.model->source = ModelSource::kSingle;
+    } else {
+      group.model = ModelOfNewNode(cluster, {nullptr, nodes, {}}, problem->startup_taints, problem->names);
+    }
   }
   return absl::OkStatus();
 }

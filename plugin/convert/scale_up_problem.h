@@ -26,16 +26,6 @@ inline constexpr int kMaxPendingPods = 100'000;
 inline constexpr int kMaxScalableGroups = 1'000;
 inline constexpr int kMaxDaemonPods = 1'000;
 
-struct DecodedGroup {
-  bool has_template = false;
-  bool template_is_node = false;
-  ModelSource model_source = ModelSource::kStated;  // after DeriveModels()
-  std::vector<int32_t> slots;                       // as the message has them
-  PlanGroup group;                                  // without a price
-  PricedNode priced;
-  bool has_gpu = false;
-};
-
 // An entry of a request with pods.
 struct PodEntry {
   int32_t position = 0;  // in the request
@@ -56,8 +46,9 @@ struct DecodedProblem {
   PodEntries entries;
   std::vector<IncomingPod> daemons;
   std::vector<Labels> daemon_labels;
-  std::vector<DecodedGroup> groups;  // by position in the request
-  LeftOutList left_out;              // pods and groups that could not be taken
+  // By position in the request; without a price, and without a model where the request has no template.
+  std::vector<NodeGroup> groups;
+  LeftOutList left_out;  // pods and groups that could not be taken
   ResourceNames names;
   int64_t clamped_amounts = 0;
 };
@@ -78,9 +69,11 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
                                              PodGrouping grouping, ResourceNames names,
                                              const ReadOptions& options);
 
-// Works out what new nodes will be of groups whose template is one of their nodes. Errors: kInvalidArgument
-// names the group
-absl::Status DeriveModels(const ClusterState& cluster, DecodedProblem* problem);
+using ScalableGroups = google::protobuf::RepeatedPtrField<v1::ScalableGroup>;
+
+// Works out the models of groups whose template is one of their nodes. `groups`: those that `problem` is made
+// from. Errors: kInvalidArgument  names the group
+absl::Status DeriveModels(const ScalableGroups& groups, const ClusterState& cluster, DecodedProblem* problem);
 
 // Makes the view tell pods apart by what selectors of the question refer to. Pods for whose selectors there
 // is no room are left out.

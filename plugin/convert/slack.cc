@@ -135,27 +135,26 @@ absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, co
   return decoded;
 }
 
-std::vector<SlackGroup> SlackGroups(const DecodedProblem& problem) {
+std::vector<SlackGroup> SlackGroups(DecodedProblem* problem) {
   const PodRules no_rules;
-  const std::optional<ResourceId> pods = problem.names.Find("pods");
+  const std::optional<ResourceId> pods = problem->names.Find("pods");
   std::vector<SlackGroup> groups;
-  for (const DecodedGroup& decoded : problem.groups) {
-    if (!decoded.has_template) continue;
-    const NodeShape& shape = decoded.group.node.shape;
+  for (NodeGroup& of : problem->groups) {
+    if (!of.model.has_value()) continue;
+    of.usd_per_hour = of.priced.given.has_value() ? of.priced.given : of.priced.annotated;
+    const NodeShape& shape = of.model->shape;
     SlackGroup group;
-    group.shape = shape;
+    group.of = &of;
     group.empty = {CpuMemoryOf(shape.allocatable), pods.has_value() ? shape.allocatable.Get(*pods) : 0};
-    for (const IncomingPod& daemon : problem.daemons) {
+    for (const IncomingPod& daemon : problem->daemons) {
       const PodRules& rules = daemon.shape.rules == nullptr ? no_rules : *daemon.shape.rules;
       const NodeLabels labels{&shape.labels, nullptr, ""};
       if (!ToleratesTaints(rules, shape) || !MatchesNodeAffinity(rules, labels)) continue;
       group.empty.room = Minus(group.empty.room, CpuMemoryOf(daemon.shape.requests));
       group.empty.slots = std::max<int64_t>(0, group.empty.slots - 1);
     }
-    group.may_add = std::max<int64_t>(0, decoded.group.size.max - decoded.group.size.current);
-    group.name = decoded.group.node.name;
-    group.nodes = decoded.group.size.current;
-    group.usd_per_hour = decoded.priced.given.has_value() ? decoded.priced.given : decoded.priced.annotated;
+    group.may_add = std::max<int64_t>(0, of.max_nodes - of.target);
+    group.nodes = of.target;
     groups.push_back(std::move(group));
   }
   return groups;

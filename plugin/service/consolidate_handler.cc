@@ -45,7 +45,8 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
       DecodeProblem(growth, growth.pods(), PodGrouping::kShape, view.cluster().resource_names(),
                     shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
-  if (absl::Status status = DeriveModels(view.cluster(), &*decoded); !status.ok()) return status;
+  if (absl::Status status = DeriveModels(growth.groups(), view.cluster(), &*decoded); !status.ok())
+    return status;
   SelectLabelKeys(&view, &*decoded);
   LeftOutList left_out;
   UndoUnlessKept undo(&shared);
@@ -59,7 +60,7 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
     derived = PutIntoDerivedGroups(decoded->startup_taints, kMaxScalableGroups, &*problem);
     if (!derived.ok()) return derived.status();
   }
-  const std::vector<LoopGroup> groups =
+  const std::vector<NodeGroup> groups =
       request.derive_groups() ? DerivedLoopGroups(*derived, *problem, decoded->startup_taints, *prices)
                               : LoopGroups(part, *decoded, *problem, *prices);
   ConsolidationQuestion question = PrepareConsolidation(*problem, drain->options, groups, policy->prices);

@@ -39,12 +39,11 @@ void HoldGroupsBeyondBounds(LoopProblem* problem, LeftOutList* left_out) {
   const std::vector<GroupCounts> counts = CountNodes(*problem);
   for (size_t i = 0; i < counts.size(); ++i) {
     if (counts[i].upcoming <= kMostUpcomingNodes) continue;
-    LoopGroup& group = problem->groups[i];
-    const std::string reason =
-        absl::StrCat("current_nodes: ", group.drain.target, " are ", counts[i].upcoming,
-                     " more than there are, at most ", kMostUpcomingNodes, " may be");
-    left_out->Add(kNodeGroupKind, "", group.drain.name, reason);
-    group.drain.target = counts[i].registered;
+    NodeGroup& group = problem->groups[i];
+    const std::string reason = absl::StrCat("current_nodes: ", group.target, " are ", counts[i].upcoming,
+                                            " more than there are, at most ", kMostUpcomingNodes, " may be");
+    left_out->Add(kNodeGroupKind, "", group.name, reason);
+    group.target = counts[i].registered;
     group.blocked_reason = reason;
   }
 }
@@ -110,6 +109,7 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
                          LoopProblem* problem) {
   problem->drain = drain_turn.problem();
   problem->groups = LoopGroups(request, *decoded, problem->drain, policy.prices);
+  problem->drain.groups.clear();
   problem->names = decoded->names;
   problem->startup_taints = decoded->startup_taints;
   absl::StatusOr<GrowthBatch> batch = DecodeBatch(request, decoded->entries, decoded->pods.size());
@@ -176,7 +176,8 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
       DecodeProblem(growth, request.pods(), PodGrouping::kShape, view.cluster().resource_names(),
                     shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
-  if (absl::Status status = DeriveModels(view.cluster(), &*decoded); !status.ok()) return status;
+  if (absl::Status status = DeriveModels(growth.groups(), view.cluster(), &*decoded); !status.ok())
+    return status;
   NotWaitingList not_waiting;
   if (policy->waiting.has_value()) {
     not_waiting = RemoveNotWaiting(request.pods(), *policy->waiting, &*decoded);

@@ -26,7 +26,8 @@ absl::StatusOr<DecodedProblem> DecodeGrowth(const v1::ScaleUpProblem& problem, P
   absl::StatusOr<DecodedProblem> decoded = DecodeProblem(
       problem, problem.pods(), grouping, view.cluster().resource_names(), shared->OptionsOfQuestion());
   if (!decoded.ok()) return decoded;
-  if (absl::Status status = DeriveModels(view.cluster(), &*decoded); !status.ok()) return status;
+  if (absl::Status status = DeriveModels(problem.groups(), view.cluster(), &*decoded); !status.ok())
+    return status;
   SelectLabelKeys(&view, &*decoded);
   Complete(view.label_keys(), &*decoded);
   return decoded;
@@ -64,20 +65,19 @@ absl::StatusOr<v1::EstimateScaleUpResponse> AnswerEstimateScaleUp(const v1::Esti
       EncodeExisting(estimator.UseExistingRoom(&budget), *snapshot, &decoded->entries,
                      response.mutable_existing());
     }
-    for (const DecodedGroup& group : decoded->groups) {
-      const std::string& name = group.group.node.name;
-      if (!group.has_template) {
+    for (const NodeGroup& group : decoded->groups) {
+      if (!group.model.has_value()) {
         v1::GroupEstimate* const estimate = response.add_groups();
-        estimate->set_node_group(name);
+        estimate->set_node_group(group.name);
         estimate->set_end(v1::GroupEstimate::NO_TEMPLATE);
         continue;
       }
-      const NodeThreshold limits[] = {{.max_nodes = GroupNodeLimit(group.group.size, {})},
+      const NodeThreshold limits[] = {{.max_nodes = GroupNodeLimit({group.max_nodes, group.target}, {})},
                                       {.max_nodes = limit}};
       v1::GroupEstimate* const estimate = response.add_groups();
-      *estimate = EncodeEstimate(name, estimator.Estimate(group.group.node, NodeLimiter(limits), &budget),
+      *estimate = EncodeEstimate(group.name, estimator.Estimate(group, NodeLimiter(limits), &budget),
                                  decoded->entries);
-      estimate->set_model_source(std::string(Name(group.model_source)));
+      estimate->set_model_source(std::string(Name(group.model->source)));
     }
   }
   snapshot->Revert();
@@ -105,17 +105,17 @@ absl::StatusOr<v1::PlanScaleUpResponse> AnswerPlanScaleUp(const v1::PlanScaleUpR
   response.set_clamped_amounts(decoded->clamped_amounts);
   decoded->left_out.Add(shared.LeftOut());
   TellLeftOut(decoded->left_out, &response);
-  std::vector<PlanGroup> groups;
+  std::vector<NodeGroup> groups;
   std::vector<int32_t> positions;
   for (size_t i = 0; i < decoded->groups.size(); ++i) {
-    DecodedGroup& group = decoded->groups[i];
-    const NodePrice price = group.has_template ? PriceNode(*prices, group.priced) : NodePrice();
+    NodeGroup& group = decoded->groups[i];
+    const NodePrice price = group.model.has_value() ? PriceNode(*prices, group.priced) : NodePrice();
     if (price.source == PriceSource::kNone) {
-      response.add_groups_left_out(group.group.node.name);
+      response.add_groups_left_out(group.name);
       continue;
     }
-    group.group.usd_per_hour = price.price;
-    groups.push_back(std::move(group.group));
+    group.usd_per_hour = price.price;
+    groups.push_back(group);
     positions.push_back(static_cast<int32_t>(i));
   }
   UndoUnlessKept undo(&shared);
@@ -125,7 +125,7 @@ absl::StatusOr<v1::PlanScaleUpResponse> AnswerPlanScaleUp(const v1::PlanScaleUpR
   const ScaleUpPlan plan = PlanScaleUp(undo.snapshot(), &decoded->fit, std::move(decoded->pods),
                                        std::move(decoded->daemons), groups, options, &budget);
   EncodeExisting(plan.existing, *undo.snapshot(), &decoded->entries, response.mutable_existing());
-  EncodePlan(plan, groups, positions, &decoded->entries, &response);
+  EncodePlan(plan, decoded->groups, positions, &decoded->entries, &response);
   undo.Keep();
   return Sized(std::move(response), "send equal pods as one entry");
 }

@@ -27,7 +27,9 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   absl::StatusOr<DecodedSlack> decoded =
       DecodeSlack(request, view.cluster().resource_names(), shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
-  if (absl::Status status = DeriveModels(view.cluster(), &decoded->problem); !status.ok()) return status;
+  if (absl::Status status = DeriveModels(request.groups(), view.cluster(), &decoded->problem); !status.ok()) {
+    return status;
+  }
   if (view.cluster().node_count() == 0 && !decoded->groups_known) {
     return absl::FailedPreconditionError("the cluster has no nodes, and no node groups are named");
   }
@@ -44,7 +46,7 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   question.cluster = &view.cluster();
   question.named_machines = NamedAsMachines(view.cluster(), group_of);
   question.options = std::move(decoded->options);
-  if (decoded->groups_known) question.groups = SlackGroups(decoded->problem);
+  if (decoded->groups_known) question.groups = SlackGroups(&decoded->problem);
   for (PendingPods& pods : decoded->problem.pods) {
     question.waiting.push_back({std::move(pods.pod), pods.count});
   }

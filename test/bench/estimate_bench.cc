@@ -33,7 +33,7 @@ void Estimate51000(const FitOptions& options, benchmark::State& state) {
   const FitNode node{.name = "template",
                      .allocatable = {{"cpu", 1000}, {"memory", 5000 * kMi}, {"pods", 100}},
                      .labels = {{kZone, "zone-mars"}}};
-  const NodeTemplate shape{"template", cluster.Shape(node)};
+  const NodeGroup shape{.name = "template", .model = NodeModel{cluster.Shape(node)}};
   const std::vector<PendingPods> pods = {
       {cluster.Incoming(Limited({.requests = {{"cpu", 50}, {"memory", 100}}})), 50'000},
       {cluster.Incoming(Limited({.requests = {{"cpu", 95}, {"memory", 190}}})), 1'000}};
@@ -84,14 +84,14 @@ void EstimateGroups(const FitOptions& options, benchmark::State& state) {
                  .labels = {{kZone, "zone-" + std::to_string(i % 3)}}},
                 pods);
   }
-  std::vector<NodeTemplate> templates;
+  std::vector<NodeGroup> templates;
   for (int64_t i = 0; i < state.range(0); ++i) {
     const int64_t cores = int64_t{4} << (i % 5);
     FitNode node{
         .name = "group-" + std::to_string(i),
         .allocatable = {{"cpu", cores * 980}, {"memory", cores * 7 * kGi / 2}, {"pods", 110}},
         .labels = {{kZone, "zone-" + std::to_string(i % 3)}, {"pool", "pool-" + std::to_string(i % 4)}}};
-    templates.push_back({node.name, cluster.Shape(node)});
+    templates.push_back({.name = node.name, .model = NodeModel{cluster.Shape(node)}});
   }
   std::vector<PendingPods> pods;
   for (int64_t i = 0; i < 50; ++i) pods.push_back({cluster.Incoming(Limited(PodOfDeployment(i))), 100});
@@ -103,7 +103,7 @@ void EstimateGroups(const FitOptions& options, benchmark::State& state) {
     WorkBudget budget;
     Estimator estimator(&snapshot, &options, pods, {}, &budget);
     placed = nodes = 0;
-    for (const NodeTemplate& node : templates) {
+    for (const NodeGroup& node : templates) {
       const NodeEstimate estimate = estimator.Estimate(node, NodeLimiter(), &budget);
       placed += estimate.pods;
       nodes += estimate.nodes;

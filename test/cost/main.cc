@@ -26,7 +26,10 @@ struct Question {
       const FitNode node{
           .name = type.name,
           .allocatable = {{"cpu", type.milli_cpu}, {"memory", type.memory_mib * kMi}, {"pods", type.pods}}};
-      groups.push_back({{type.name, cluster.Shape(node)}, type.usd_per_hour, {100'000, 0}});
+      groups.push_back({.name = type.name,
+                        .max_nodes = 100'000,
+                        .model = NodeModel{cluster.Shape(node)},
+                        .usd_per_hour = type.usd_per_hour});
     }
     for (const PodKind& kind : scenario.pods) {
       pods.push_back(
@@ -40,7 +43,7 @@ struct Question {
   FitOptions fit;
   std::vector<PendingPods> pods;
   std::vector<IncomingPod> daemons;
-  std::vector<PlanGroup> groups;
+  std::vector<NodeGroup> groups;
 };
 
 struct Outcome {
@@ -69,7 +72,7 @@ Outcome Greedy(const Scenario& scenario, const Question& question, RankStrategy 
     WorkBudget budget;
     for (size_t i = 0; i < scenario.types.size(); ++i) {
       const NodeKind& type = scenario.types[i];
-      NodeEstimate estimate = estimator.Estimate(question.groups[i].node, NodeLimiter(), &budget);
+      NodeEstimate estimate = estimator.Estimate(question.groups[i], NodeLimiter(), &budget);
       ExpansionOption option{.node_group = type.name, .node_count = estimate.nodes};
       option.node = {
           .given = type.usd_per_hour, .milli_cpu = type.cpus * 1000, .memory_bytes = type.memory_mib * kMi};

@@ -166,7 +166,7 @@ class PlannedCluster {
       std::vector<FitPod> pods;
       ConsolidationNode entry;
       entry.slot = Slot{static_cast<int32_t>(i)};
-      entry.group = static_cast<int32_t>(node.type);
+      entry.group = IndexAt<GroupIndex>(node.type);
       entry.usd_per_hour = model.types[node.type].usd;
       entry.may_go = node.may_go;
       for (const ModelPod& pod : node.pods) {
@@ -190,16 +190,17 @@ class PlannedCluster {
     }
     for (size_t i = 0; i < model.types.size(); ++i) {
       const ModelType& type = model.types[i];
-      ConsolidationGroup group;
+      NodeGroup group;
       group.name = type.name;
-      group.node = cluster_.Shape(Node(type, ""));
+      group.model = NodeModel{cluster_.Shape(Node(type, ""))};
       group.usd_per_hour = type.usd;
-      group.spot = type.spot;
+      group.priced.spot = type.spot;
       group.min_nodes = type.min;
       group.max_nodes = type.max;
-      group.current_nodes = counts[i];
-      problem_.groups.push_back(std::move(group));
+      group.target = counts[i];
+      groups_.push_back(std::move(group));
     }
+    problem_.groups = StrongSpan<GroupIndex, const NodeGroup>(groups_);
     cluster_.state().set_resource_names(cluster_.names());
     if (model.daemon_cpu > 0) problem_.daemons.push_back(cluster_.Incoming(Daemon(model)));
     problem_.max_nodes = model.max_nodes;
@@ -242,6 +243,7 @@ class PlannedCluster {
 
  private:
   FitCluster cluster_;
+  std::vector<NodeGroup> groups_;
   ConsolidationProblem problem_;
 };
 

@@ -56,7 +56,7 @@ class Question {
     return waiting;
   }
 
-  const std::vector<DrainGroup>& groups() const { return groups_; }
+  const std::vector<NodeGroup>& groups() const { return groups_; }
 
  private:
   struct Node {
@@ -64,7 +64,7 @@ class Question {
     NodeOffer size;
     bool being_deleted;
   };
-  std::vector<DrainGroup> groups_;
+  std::vector<NodeGroup> groups_;
   std::vector<Node> nodes_;
   std::vector<std::string> names_;
   std::vector<DeletionCandidate> candidates_;

@@ -101,7 +101,7 @@ void EligibilityOf(const Json& in, Answers* answers) {
   }
   DrainCluster cluster;
   cluster.Add(node, ReadPods(in.at("pods")));
-  const DrainGroup group = {.name = "group", .min_nodes = 0, .target = 10};
+  const NodeGroup group = {.name = "group", .min_nodes = 0, .target = 10};
   std::vector<DevicePool> pools;
   if (in.at("dra_enabled") && in.at("dra_pool_incomplete")) {
     pools.push_back({.name = "pool", .devices = 1, .allocated = 0, .complete = false});

@@ -45,8 +45,8 @@ FitPod PodOf(const Json& json) {
   return pod;
 }
 
-NodeTemplate TemplateOf(const FitNode& node, FitCluster* cluster) {
-  return {node.name, cluster->Shape(node)};
+NodeGroup TemplateOf(const FitNode& node, FitCluster* cluster) {
+  return {.name = node.name, .model = NodeModel{cluster->Shape(node)}};
 }
 
 void EstimateNodes(const Json& in, Answers* answers) {
@@ -56,7 +56,7 @@ void EstimateNodes(const Json& in, Answers* answers) {
     for (const Json& pod : node.at("pods")) pods.push_back(PodOf(pod));
     cluster.Add(NodeOf(node, node.at("name")), pods);
   }
-  const NodeTemplate node = TemplateOf(NodeOf(in.at("template"), "template"), &cluster);
+  const NodeGroup node = TemplateOf(NodeOf(in.at("template"), "template"), &cluster);
   std::vector<PendingPods> pending;
   for (const Json& group : in.at("groups")) {
     pending.push_back({cluster.Incoming(PodOf(group)), group.at("count").get<int64_t>()});
@@ -78,9 +78,9 @@ void GroupOrder(const Json& in, Answers* answers) {
   for (const Json& group : in.at("groups")) {
     pending.push_back({cluster.Incoming(PodOf(group)), group.at("count").get<int64_t>()});
   }
-  const NodeTemplate node = TemplateOf(NodeOf(in.at("template"), "template"), &cluster);
+  const NodeGroup node = TemplateOf(NodeOf(in.at("template"), "template"), &cluster);
   Json names = Json::array();
-  for (const size_t i : EstimationOrder(node.shape.allocatable, pending)) {
+  for (const size_t i : EstimationOrder(node.model->shape.allocatable, pending)) {
     names.push_back(in.at("groups")[i].at("name"));
   }
   answers->Equal("order", names);

@@ -84,8 +84,8 @@ TEST(ConsolidatorTest, ANodeGoesWhosePodsFitElsewhere) {
   ASSERT_EQ(plan.moves.size(), 1U);
   EXPECT_THAT(plan.moves[0].remove, ElementsAre(Slot{1}));
   EXPECT_THAT(plan.moves[0].add, IsEmpty());
-  EXPECT_THAT(plan.moves[0].pods, ElementsAre(PodTransfer{Slot{1}, 0, false, {Slot{0}, -1, 0}},
-                                              PodTransfer{Slot{1}, 1, false, {Slot{0}, -1, 0}}));
+  EXPECT_THAT(plan.moves[0].pods, ElementsAre(PodTransfer{Slot{1}, 0, false, {Slot{0}, std::nullopt, 0}},
+                                              PodTransfer{Slot{1}, 1, false, {Slot{0}, std::nullopt, 0}}));
   EXPECT_NEAR(plan.moves[0].saves, 0.10, 1e-12);
   EXPECT_EQ(plan.moves[0].disrupted, 2);
 }
@@ -97,10 +97,10 @@ TEST(ConsolidatorTest, TwoSmallNodesGiveWayToABigOne) {
   const ConsolidationPlan plan = PlanOf(model, Eager());
   ASSERT_EQ(plan.moves.size(), 1U);
   EXPECT_THAT(plan.moves[0].remove, ElementsAre(Slot{0}, Slot{1}));
-  EXPECT_THAT(plan.moves[0].add, ElementsAre(GroupGrowthCount{1, 1}));
+  EXPECT_THAT(plan.moves[0].add, ElementsAre(GroupGrowthCount{GroupIndex{1}, 1}));
   EXPECT_THAT(plan.moves[0].first_number, ElementsAre(1));
   EXPECT_NEAR(plan.moves[0].saves, 0.02, 1e-12);
-  EXPECT_EQ(plan.moves[0].pods[0].to, (MoveTarget{Slot{-1}, 1, 1}));
+  EXPECT_EQ(plan.moves[0].pods[0].to, (MoveTarget{Slot{-1}, GroupIndex{1}, 1}));
 }
 
 // Three spot types, of which two are cheaper than what is there; on-demand nodes may always give way to spot
@@ -312,7 +312,7 @@ TEST(ConsolidatorTest, APlaceholderFindsAnotherPlaceAndIsNotDisturbed) {
   const ConsolidationPlan plan = Consolidator().Plan(&snapshot, cluster.problem(), Eager(), &budget);
   ASSERT_EQ(plan.moves.size(), 1U);
   EXPECT_EQ(plan.moves[0].disrupted, 0);
-  EXPECT_THAT(plan.moves[0].pods, ElementsAre(PodTransfer{Slot{1}, 0, true, {Slot{0}, -1, 0}}));
+  EXPECT_THAT(plan.moves[0].pods, ElementsAre(PodTransfer{Slot{1}, 0, true, {Slot{0}, std::nullopt, 0}}));
   // With a core less there is no place for it.
   cluster.problem().placeholders[0].pod = cluster.cluster().Incoming({.requests = {{"cpu", 1001}}});
   WorkBudget again;

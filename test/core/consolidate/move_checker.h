@@ -69,15 +69,14 @@ class MoveChecker {
     return absl::StrCat("new-", round_, "-", type.name, "-", number);
   }
   std::string NameOf(const MoveTarget& to) const {
-    return to.is_new() ? NewName(now_.types[static_cast<size_t>(to.group)], to.number)
-                       : slots_[IndexOf(to.slot)];
+    return to.is_new() ? NewName(now_.types[IndexOf(*to.group)], to.number) : slots_[IndexOf(to.slot)];
   }
 
   void FollowMove(const ConsolidationMove& move) {
     // New nodes come first: maxima hold with the old ones still there.
     for (size_t i = 0; i < move.add.size(); ++i) {
       for (int64_t n = 0; n < move.add[i].nodes; ++n) {
-        const size_t type = static_cast<size_t>(move.add[i].group);
+        const size_t type = IndexOf(move.add[i].group);
         now_.nodes.push_back(
             {NewName(now_.types[type], move.first_number[i] + static_cast<int32_t>(n)), type, true, {}});
       }
@@ -85,7 +84,7 @@ class MoveChecker {
     std::map<size_t, int64_t> count;
     for (const ModelNode& node : now_.nodes) ++count[node.type];
     for (const auto& add : move.add) {
-      const size_t type = static_cast<size_t>(add.group);
+      const size_t type = IndexOf(add.group);
       if (count[type] > now_.types[type].max)
         Say(absl::StrCat(now_.types[type].name, " is above its maximum"));
     }

@@ -51,7 +51,7 @@ class DeletionTest : public ::testing::Test {
     return names;
   }
 
-  std::vector<DrainGroup> groups_;
+  std::vector<NodeGroup> groups_;
   int registered_ = 10;
   ClusterMinimum minimum_;
   DeletionsUnderWay under_way_;

@@ -39,7 +39,7 @@ struct TestPlaceholder {
 struct DrainCluster {
   std::vector<DrainNode> nodes;  // by slot
   std::vector<DrainBudget> budgets;
-  std::vector<DrainGroup> groups = {{.name = "group", .target = 100}};
+  std::vector<NodeGroup> groups = {{.name = "group", .target = 100}};
   std::vector<TestPlaceholder> placeholders;
   int64_t now_s = kDrainNow;
 };

@@ -41,7 +41,7 @@ class EligibilityTest : public ::testing::Test {
 
   FitNode node_;
   std::vector<FitPod> pods_;
-  DrainGroup group_;
+  NodeGroup group_;
   bool in_group_ = true;
   NodeQuestion question_{.slot = Slot{0}};
   EligibilityOptions options_;

@@ -95,7 +95,7 @@ class PlanRulesCheck : public PlanCheck {
         ++registered;
         going += Deleting(name) || removed_.contains(name);
       }
-      const DrainGroup& limits = cluster_.groups[group];
+      const NodeGroup& limits = cluster_.groups[group];
       bool any = false;
       for (const NamedRemoval& removal : plan_.remove) {
         if (!nodes_.contains(removal.node) || nodes_[removal.node]->group != static_cast<int32_t>(group))

@@ -12,7 +12,7 @@ constexpr RemovalReason kAllReasons[] = {RemovalReason::kEmpty, RemovalReason::k
                                          RemovalReason::kReplaced};
 
 TEST(NodeBudgetTest, WithoutBudgetsAllMayGo) {
-  const std::vector<DrainGroup> groups = {{.name = "a"}};
+  const std::vector<NodeGroup> groups = {{.name = "a"}};
   const NodeAllowance allowance({}, groups, std::vector<int64_t>{3}, 0);
   EXPECT_EQ(allowance.Left(0, RemovalReason::kEmpty), INT64_MAX);
   EXPECT_EQ(allowance.Left(-1, RemovalReason::kEmpty), INT64_MAX);  // of no group
@@ -20,7 +20,7 @@ TEST(NodeBudgetTest, WithoutBudgetsAllMayGo) {
 }
 
 TEST(NodeBudgetTest, PercentagesAreRoundedUp) {
-  const std::vector<DrainGroup> groups = {{.name = "a"}, {.name = "b"}, {.name = "none"}};
+  const std::vector<NodeGroup> groups = {{.name = "a"}, {.name = "b"}, {.name = "none"}};
   const std::vector<NodeBudget> budgets = {{.nodes = 10, .percent = true}};
   const NodeAllowance allowance(budgets, groups, std::vector<int64_t>{10, 11, 0}, 0);
   EXPECT_EQ(allowance.Left(0, RemovalReason::kEmpty), 1);
@@ -30,7 +30,7 @@ TEST(NodeBudgetTest, PercentagesAreRoundedUp) {
 
 // One budget for all reasons and a stricter one for one of them: what goes for that one counts for both.
 TEST(NodeBudgetTest, TheStrictestBudgetCounts) {
-  const std::vector<DrainGroup> groups = {{.name = "a"}};
+  const std::vector<NodeGroup> groups = {{.name = "a"}};
   const std::vector<NodeBudget> budgets = {{.nodes = 3}, {.reasons = {RemovalReason::kReplaced}, .nodes = 1}};
   NodeAllowance allowance(budgets, groups, std::vector<int64_t>{9}, 0);
   EXPECT_TRUE(allowance.Allows(0, kAllReasons));

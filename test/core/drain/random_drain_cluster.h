@@ -37,7 +37,7 @@ class RandomDrainCluster {
     const int64_t nodes = Draw("nodes", 2, 9);
     cluster.groups = {{.name = "small", .min_nodes = Draw("group.min.small", 0, 2)},
                       {.name = "large", .min_nodes = Draw("group.min.large", 0, 1)}};
-    for (DrainGroup& group : cluster.groups) {
+    for (NodeGroup& group : cluster.groups) {
       group.utilization_threshold = Percent("group.threshold", 50) ? 0.5 : 0.9;
       group.atomic = Percent("group.atomic", 12);
       if (Percent("group.priced", 50)) group.node_price = static_cast<double>(Draw("group.price", 1, 5));
@@ -46,7 +46,7 @@ class RandomDrainCluster {
     for (const DrainNode& node : cluster.nodes) {
       if (node.group >= 0) ++cluster.groups[static_cast<size_t>(node.group)].target;
     }
-    for (DrainGroup& group : cluster.groups)
+    for (NodeGroup& group : cluster.groups)
       group.target += Percent("group.other_target", 15) ? Draw("group.target", -1, 1) : 0;
     const int64_t budgets = plain_ ? 0 : Draw("budgets", 0, 3);
     for (int64_t i = 0; i < budgets; ++i) cluster.budgets.push_back(Budget("pdb-" + std::to_string(i)));

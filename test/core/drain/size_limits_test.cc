@@ -28,7 +28,7 @@ class SizeLimitsTest : public ::testing::Test {
   }
 
   static constexpr NodeOffer kNode = {1'000, 4'000};
-  std::vector<DrainGroup> groups_ = {{.name = "group", .target = 3}};
+  std::vector<NodeGroup> groups_ = {{.name = "group", .target = 3}};
 };
 
 using LimitOutcome = std::pair<int, NodeReason>;

@@ -35,7 +35,7 @@ class ManyShapes {
       cluster_.Add({.name = "node-" + std::to_string(i), .labels = {{kZone, "a"}}}, {std::move(pod)});
     }
     const FitNode node{.name = "group", .labels = {{kZone, "a"}}};
-    group_ = {{"group", cluster_.Shape(node)}, 1, {100, 0}};
+    group_ = {.name = "group", .max_nodes = 100, .model = NodeModel{cluster_.Shape(node)}, .usd_per_hour = 1};
   }
 
   void Pods(const FitPod& pod, int64_t count) { pods_.push_back({cluster_.Incoming(pod), count}); }
@@ -60,7 +60,7 @@ class ManyShapes {
     const RankPolicy policy{.strategies = {RankStrategy::kLeastNodes}};
     const PriceModel prices;
     const std::vector<PodRequests> requests(pods_.size());
-    return PlanRankedScaleUp(&snapshot, &fit_, WithNames(), requests, {}, {{group_, {}, false, {}}},
+    return PlanRankedScaleUp(&snapshot, &fit_, WithNames(), requests, {}, {group_},
                              {policy, prices, NodeCapacity(), {}}, std::nullopt, budget);
   }
 
@@ -73,7 +73,7 @@ class ManyShapes {
 
   FitCluster cluster_;
   FitOptions fit_;
-  PlanGroup group_;
+  NodeGroup group_;
   std::vector<PendingPods> pods_;
 };
 

@@ -57,7 +57,7 @@ class EstimateTest : public ::testing::Test {
 
   NodeEstimate Ask(const FitNode& node, EstimateMode mode = EstimateMode::kExact,
                    NodeLimit max_nodes = std::nullopt) {
-    const NodeTemplate shape{node.name, cluster_.Shape(node)};
+    const NodeGroup shape{.name = node.name, .model = NodeModel{cluster_.Shape(node)}};
     std::vector<PendingPods> pods = pods_;
     for (PendingPods& entry : pods) entry.pod.names = cluster_.names();
     for (IncomingPod& pod : daemons_) pod.names = cluster_.names();
@@ -201,7 +201,7 @@ TEST_F(EstimateTest, OneZoneTakesNoMoreThanItsSkew) {
 
 TEST_F(EstimateTest, TheBudgetEndsIt) {
   for (int64_t i = 1; i <= 50; ++i) Add(Alone(10 + i, "app-" + std::to_string(i)), 20);
-  const NodeTemplate node{"new", cluster_.Shape(NewNode(1000))};
+  const NodeGroup node{.name = "new", .model = NodeModel{cluster_.Shape(NewNode(1000))}};
   for (PendingPods& entry : pods_) entry.pod.names = cluster_.names();
   Snapshot snapshot(cluster_.state());
   WorkBudget to_prepare;
@@ -239,7 +239,7 @@ RC_GTEST_PROP(EstimateProperty, CountingIsPlacing, ()) {
     const FitPod pod = Plain(*rc::gen::inRange(0, 1200), *rc::gen::inRange(0, 1200));
     pods.push_back({cluster.Incoming(pod), *rc::gen::inRange(0, 60)});
   }
-  const NodeTemplate node{"new", cluster.Shape(NewNode(1000, 1000, *rc::gen::inRange(1, 12)))};
+  const NodeGroup node{.name = "new", .model = NodeModel{cluster.Shape(NewNode(1000, 1000, *rc::gen::inRange(1, 12)))}};
   for (PendingPods& entry : pods) entry.pod.names = cluster.names();
   // A pod that nobody waits for and that keeps its like away: the others still need only room, but now all of
   // them are placed in the snapshot.
@@ -270,7 +270,7 @@ RC_GTEST_PROP(EstimateProperty, CountingIsPlacing, ()) {
       slots += entry.count;
     }
     RC_ASSERT(cpu <= 1000 && memory <= 1000);
-    RC_ASSERT(slots <= node.shape.allocatable.Get(*cluster.names().Find("pods")));
+    RC_ASSERT(slots <= node.model->shape.allocatable.Get(*cluster.names().Find("pods")));
   }
   // Our reading never needs more nodes for as many pods.
   const NodeEstimate theirs = ask(pods, EstimateMode::kClusterAutoscaler);

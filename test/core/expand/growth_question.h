@@ -46,8 +46,11 @@ class GrowthQuestion {
   }
   void Add(const GrowthGroup& group) {
     stated_groups.push_back(NodeOfGroup(group));
-    groups.push_back(
-        {{group.name, cluster.Shape(stated_groups.back())}, group.usd, {group.max, group.current}});
+    groups.push_back({.name = group.name,
+                      .max_nodes = group.max,
+                      .target = group.current,
+                      .model = NodeModel{cluster.Shape(stated_groups.back())},
+                      .usd_per_hour = group.usd});
   }
   void AddOld(const FitNode& node, const std::vector<FitPod>& running = {}) {
     cluster.Add(node, running);
@@ -68,7 +71,7 @@ class GrowthQuestion {
   const std::vector<PendingPods>& pods() const { return pods_; }
 
   FitCluster cluster;
-  std::vector<PlanGroup> groups;
+  std::vector<NodeGroup> groups;
   PlanOptions options;
   // The same once more, for the oracle: by position of the pods, of the groups, and nodes that are there.
   std::vector<FitPod> stated_pods;
@@ -82,7 +85,7 @@ class GrowthQuestion {
 inline std::map<std::string, int64_t> NodesOf(const ScaleUpPlan& plan, const GrowthQuestion& question) {
   std::map<std::string, int64_t> nodes;
   for (const PlannedNodes& entry : plan.nodes) {
-    nodes[question.groups[static_cast<size_t>(entry.group)].node.name] += entry.nodes;
+    nodes[question.groups[static_cast<size_t>(entry.group)].name] += entry.nodes;
   }
   return nodes;
 }
@@ -160,10 +163,10 @@ class GrowthChecker {
     const auto spreads = [](const FitPod& pod) { return !pod.rules.spread.empty(); };
     if (std::any_of(question_.stated_pods.begin(), question_.stated_pods.end(), spreads)) return false;
     for (size_t i = 0; i < question_.groups.size(); ++i) {
-      int64_t nodes = question_.groups[i].size.current;
+      int64_t nodes = question_.groups[i].target;
       for (const PlannedNodes& entry : plan_.nodes)
         nodes += entry.group == static_cast<int32_t>(i) ? entry.nodes : 0;
-      if (nodes >= question_.groups[i].size.max) continue;
+      if (nodes >= question_.groups[i].max_nodes) continue;
       NaiveNodes more = nodes_;
       FitNode node = question_.stated_groups[i];
       node.name += "-more";

@@ -33,11 +33,11 @@ class LineGrowth {
     options_.load_line = StrictLine(cpu_line_, memory_line_);
     const int64_t groups = Draw(1, 4);
     for (int64_t i = 0; i < groups; ++i) {
-      PlanGroup group;
-      group.node.name = "group-" + std::to_string(i);
-      group.node.shape = cluster_.Shape(RandomNode(group.node.name));
+      NodeGroup group;
+      group.name = "group-" + std::to_string(i);
+      group.model = NodeModel{cluster_.Shape(RandomNode(group.name))};
       group.usd_per_hour = static_cast<double>(Draw(1, 40)) / 10;
-      group.size = {.max = 200};
+      group.max_nodes = 200;
       groups_.push_back(std::move(group));
     }
     const int64_t existing = Draw(0, 3);
@@ -82,7 +82,7 @@ class LineGrowth {
 
   // An empty node of a group with its daemons.
   NaiveNode Fresh(size_t group) const {
-    NaiveNode node{groups_[group].node.shape, {}};
+    NaiveNode node{groups_[group].model->shape, {}};
     for (const IncomingPod& daemon : daemons_) {
       if (Takes(node, daemon.shape)) node.pods.push_back(&daemon.shape);
     }
@@ -102,7 +102,7 @@ class LineGrowth {
 
   FitCluster cluster_;
   FitOptions options_;
-  std::vector<PlanGroup> groups_;
+  std::vector<NodeGroup> groups_;
   std::vector<PendingPods> pods_;
   std::vector<IncomingPod> daemons_;
 
@@ -128,7 +128,7 @@ class LineGrowth {
 std::pair<int64_t, int64_t> NaiveEstimate(const LineGrowth& world, size_t group) {
   std::vector<NaiveNode> nodes;
   int64_t placed = 0;
-  for (const size_t pods : EstimationOrder(world.groups_[group].node.shape.allocatable, world.pods_)) {
+  for (const size_t pods : EstimationOrder(world.groups_[group].model->shape.allocatable, world.pods_)) {
     const PodShape& shape = world.pods_[pods].pod.shape;
     for (int64_t i = 0; i < world.pods_[pods].count; ++i) {
       auto node = std::find_if(nodes.begin(), nodes.end(),
@@ -154,8 +154,8 @@ TEST(LoadLineGrowthTest, EstimatesAreFirstFitUnderTheLine) {
     Estimator estimator(&snapshot, &world.options_, world.pods_, world.daemons_, &budget);
     ASSERT_TRUE(estimator.AllOnlyNeedRoom());
     for (size_t group = 0; group < world.groups_.size(); ++group) {
-      const NodeEstimate estimate = estimator.Estimate(
-          world.groups_[group].node, NodeLimiter(std::span<const NodeThreshold>()), &budget);
+      const NodeEstimate estimate =
+          estimator.Estimate(world.groups_[group], NodeLimiter(std::span<const NodeThreshold>()), &budget);
       const auto [nodes, placed] = NaiveEstimate(world, group);
       ASSERT_EQ(estimate.nodes, nodes) << "seed " << seed << " group " << group;
       ASSERT_EQ(estimate.pods, placed) << "seed " << seed << " group " << group;
@@ -225,14 +225,14 @@ TEST(LoadLineGrowthTest, ManySizesOfNodesShareColumns) {
   FitCluster cluster;
   FitOptions options;
   options.load_line = StrictLine(0, 1'500);
-  std::vector<PlanGroup> groups;
+  std::vector<NodeGroup> groups;
   for (int64_t i = 1; i <= 40; ++i) {
-    PlanGroup group;
-    group.node.name = "group-" + std::to_string(i);
-    group.node.shape =
-        cluster.Shape({.name = "", .allocatable = {{"cpu", 4'000}, {"memory", 10 * i}, {"pods", 110}}});
+    NodeGroup group;
+    group.name = "group-" + std::to_string(i);
+    group.model = NodeModel{
+        cluster.Shape({.name = "", .allocatable = {{"cpu", 4'000}, {"memory", 10 * i}, {"pods", 110}}})};
     group.usd_per_hour = 10 + static_cast<double>(i) / 100;  // few nodes are worth more than small ones
-    group.size = {.max = 100};
+    group.max_nodes = 100;
     groups.push_back(std::move(group));
   }
   std::vector<PendingPods> pods;
@@ -251,8 +251,7 @@ TEST(LoadLineGrowthTest, ManySizesOfNodesShareColumns) {
       there.insert(there.end(), static_cast<size_t>(entry.count),
                    &pods[static_cast<size_t>(entry.pods)].pod.shape);
     }
-    EXPECT_TRUE(
-        NaiveLifters(there, groups[static_cast<size_t>(nodes.group)].node.shape, kMemory, 1'500).empty());
+    EXPECT_TRUE(NaiveLifters(there, groups[static_cast<size_t>(nodes.group)].model->shape, kMemory, 1'500).empty());
   }
 }
 

@@ -107,10 +107,9 @@ RC_GTEST_PROP(PlanProperty, HoldsWhatItPromises, ()) {
     growth[static_cast<size_t>(entry.group)] += entry.nodes;
   }
   for (size_t i = 0; i < growth.size(); ++i) {
-    cost += question.groups[i].usd_per_hour * static_cast<double>(growth[i]);
+    cost += UsdOf(question.groups[i]) * static_cast<double>(growth[i]);
     nodes += growth[i];
-    RC_ASSERT(growth[i] <=
-              std::max<int64_t>(0, question.groups[i].size.max - question.groups[i].size.current));
+    RC_ASSERT(growth[i] <= std::max<int64_t>(0, question.groups[i].max_nodes - question.groups[i].target));
   }
   RC_ASSERT(nodes <= question.options.max_new_nodes.value_or(nodes));
   RC_ASSERT(std::abs(cost - plan.cost) < 1e-9);

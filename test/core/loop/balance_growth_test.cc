@@ -36,8 +36,8 @@ TEST_F(BalanceGrowthTest, NodesGoToTheSmallestGroup) {
   Pending(Replica("w", 1000), 7);
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 3}, LoopGrowth{1, 2}, LoopGrowth{2, 2}))
       << "of equal ones by name";
-  problem_.groups[0].drain.target = 3;
-  problem_.groups[1].drain.target = 1;
+  problem_.groups[0].target = 3;
+  problem_.groups[1].target = 1;
   Pending(Replica("w2", 1000), 4);  // as many as are on their way
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 3}, LoopGrowth{2, 4})) << "3, 4 and 4";
 }
@@ -61,7 +61,7 @@ TEST_F(BalanceGrowthTest, OtherGroupsTakeNoPart) {
   Pending(Replica("w", 1000), 4);
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 4}));
   problem_.groups[2].blocked_reason.clear();
-  problem_.groups[2].drain.atomic = true;
+  problem_.groups[2].atomic = true;
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 4}));
 }
 

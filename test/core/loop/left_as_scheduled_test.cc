@@ -21,7 +21,7 @@ class LeftAsScheduledTest : public ::testing::Test {
   }
   int64_t Left(int64_t new_nodes, WorkBudget budget = WorkBudget()) {
     std::vector<ComingNodes> coming;
-    coming.push_back({{"new", cluster_.Shape(Machine("new"))}, new_nodes});
+    coming.push_back({{.name = "new", .model = NodeModel{cluster_.Shape(Machine("new"))}}, new_nodes});
     for (PendingPods& entry : pods_) entry.pod.names = cluster_.names();
     Snapshot snapshot(cluster_.state());
     const int32_t before = snapshot.node_end();

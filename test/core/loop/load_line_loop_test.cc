@@ -46,7 +46,7 @@ class LoadLineLoopTest : public LoopTest {
       const std::string name = "group-" + std::to_string(group);
       AddGroup(name, 4'000 * (group + 1), 1 + group, 0, 20);
       templates_.back() = Sized(name, 4'000 * (group + 1), 100 * (group + 1));
-      problem_.groups.back().drain.utilization_threshold = 0.9;
+      problem_.groups.back().utilization_threshold = 0.9;
     }
     for (int i = 0; i < 8; ++i) {
       const int32_t group = static_cast<int32_t>(Draw(0, 1));
@@ -55,7 +55,7 @@ class LoadLineLoopTest : public LoopTest {
       for (int64_t pod = Draw(0, 3); pod > 0; --pod)
         node.pods.push_back(RandomPod(name + "-" + std::to_string(pod)));
       nodes_.push_back(std::move(node));
-      ++problem_.groups[static_cast<size_t>(group)].drain.target;
+      ++problem_.groups[static_cast<size_t>(group)].target;
     }
     for (int64_t i = Draw(0, 3); i > 0; --i) {
       waiting_.push_back(RandomPod(""));

@@ -82,7 +82,7 @@ TEST_F(LoopBudgetTest, NothingGrowsWhereNodesOnTheirWayAreNotAllKnown) {
   nodes_ = {{NodeOf("a", 1000), {Replica("p", 1000)}}, {NodeOf("b", 1000), {Replica("q", 1000)}}};
   Pending(Replica("w", 1000), 3);
   EXPECT_THAT(Plan().growth, IsEmpty()) << "of 8 nodes on their way 3 are for pods and 5 for slack";
-  problem_.groups[0].drain.target = 7;
+  problem_.groups[0].target = 7;
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 0, 3}));
   budget_ = WorkBudget(2 * 50);
   const LoopPlan plan = Plan();

@@ -47,9 +47,9 @@ class LoopTest : public ::testing::Test {
   }
 
   void AddGroup(const std::string& name, int64_t milli_cpu, double usd, int64_t target, int64_t max = 10) {
-    LoopGroup group;
-    group.drain.name = name;
-    group.drain.target = target;
+    NodeGroup group;
+    group.name = name;
+    group.target = target;
     group.max_nodes = max;
     group.usd_per_hour = usd;
     templates_.push_back(NodeOf(name, milli_cpu));
@@ -68,7 +68,7 @@ class LoopTest : public ::testing::Test {
     }
     problem_.drain.cluster = &cluster.state();
     problem_.drain.group_of = group_of;
-    for (size_t i = 0; i < templates_.size(); ++i) problem_.groups[i].node = cluster.Shape(templates_[i]);
+    for (size_t i = 0; i < templates_.size(); ++i) problem_.groups[i].model = NodeModel{cluster.Shape(templates_[i])};
     problem_.pending.clear();
     for (const auto& [pod, count] : pending_) problem_.pending.push_back({cluster.Incoming(pod), count});
     for (PendingPods& pods : problem_.pending) pods.pod.names = cluster.names();

@@ -28,12 +28,12 @@ EmptyNode RoomFor(int64_t milli_cpu, int64_t memory, int64_t slots) { return {{m
 class LoopGrowthTest : public ::testing::Test {
  protected:
   void AddGroup(const std::string& name, int64_t target, int64_t max_nodes) {
-    LoopGroup& group = problem_.groups.emplace_back();
-    group.drain.name = name;
-    group.drain.target = target;
+    NodeGroup& group = problem_.groups.emplace_back();
+    group.name = name;
+    group.target = target;
     group.max_nodes = max_nodes;
     group.usd_per_hour = 1;
-    group.node = cluster_.Shape(Machine(name));
+    group.model = NodeModel{cluster_.Shape(Machine(name))};
   }
   static FitNode Machine(const std::string& name) {
     return {.name = name,
@@ -167,7 +167,7 @@ TEST_F(LoopGrowthTest, PodsBelowTheCutoffHoldNoRoom) {
 // One is there, one is on its way: two more make four.
 TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneGrowsToItsMaximum) {
   AddGroup("g", /*target=*/2, 4);
-  problem_.groups[0].drain.atomic = true;
+  problem_.groups[0].atomic = true;
   AddNode("a", 0, {PodOf(1000, 0)});
   Wait(PodOf(900, 50), 2);
   const GroupRooms rooms = Grow();
@@ -180,7 +180,7 @@ TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneGrowsToItsMaximum) {
 // All together may grow by 3: the cheap group would take 4, and so the other one takes the pod.
 TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneWaitsWhereTheLimitOfAllDoesNotPermitIt) {
   AddGroup("whole", /*target=*/0, 4);
-  problem_.groups[0].drain.atomic = true;
+  problem_.groups[0].atomic = true;
   problem_.groups[0].usd_per_hour = 0.1;
   AddGroup("single", /*target=*/0, 4);
   Wait(PodOf(900, 0), 1);
@@ -197,7 +197,7 @@ TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneWaitsWhereTheLimitOfAllDoesNotPermi
 // Each pod wants one of the groups: alone each may grow, and by 4 + 1 nodes together only where all may.
 TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneTakesNothingFromOthers) {
   AddGroup("whole", /*target=*/0, 4);
-  problem_.groups[0].drain.atomic = true;
+  problem_.groups[0].atomic = true;
   AddGroup("single", /*target=*/0, 4);
   for (const char* const pool : {"whole", "single"}) {
     FitPod pod = PodOf(900, 0);
@@ -237,7 +237,7 @@ TEST_F(LoopGrowthTest, MayAddKeepsToTheMaximumOfTheGroupAndOfAll) {
   problem_.growth.max_new_nodes = 6;
   EXPECT_EQ(NewNodesLeft(problem_, plan_), 3);
   EXPECT_EQ(MayAdd(problem_, counts, plan_, 0), 3);
-  problem_.groups[0].drain.atomic = true;
+  problem_.groups[0].atomic = true;
   EXPECT_EQ(MayAdd(problem_, counts, plan_, 0), 0) << "all four or none";
   problem_.growth.max_new_nodes = 7;
   EXPECT_EQ(MayAdd(problem_, counts, plan_, 0), 4);
@@ -256,11 +256,10 @@ TEST_F(LoopGrowthTest, MayAddIsNothingWhereAGroupMayNotGrow) {
   EXPECT_EQ(after([](LoopProblem*) {}), 10);
   EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].blocked_reason = "back-off"; }), 0);
   EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].usd_per_hour.reset(); }), 0);
-  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].node.reset(); }), 0);
-  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].drain.sized = true; }), 0);
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].model.reset(); }), 0);
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].sized = true; }), 0);
   EXPECT_EQ(after([](LoopProblem* problem) { problem->decisions.scale_up = false; }), 0);
-  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].drain.target = 10; }), 10)
-      << "as counted before";
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].target = 10; }), 10) << "as counted before";
 }
 
 // Slack knows the groups by other numbers: its first is our third.
@@ -268,7 +267,7 @@ TEST_F(LoopGrowthTest, SlackGetsWhatIsLeft) {
   AddGroup("a", /*target=*/0, 2);
   AddGroup("b", /*target=*/0, 9);
   AddGroup("c", /*target=*/0, 5);
-  problem_.groups[1].drain.atomic = true;
+  problem_.groups[1].atomic = true;
   const std::vector<GroupCounts> counts = Counts();
   const std::vector<int32_t> positions = {2, 0, 1};
   GrowthOf(0, &plan_).for_pods = 1;
@@ -306,7 +305,7 @@ TEST_F(LoopGrowthTest, NodesOnTheirWayThatAreNotNeededStayEmpty) {
   AddGroup("b", /*target=*/1, 9);
   FitNode small = Machine("b");
   small.allocatable[0].second = 200;  // it takes none of the pods
-  problem_.groups[1].node = cluster_.Shape(small);
+  problem_.groups[1].model = NodeModel{cluster_.Shape(small)};
   Wait(PodOf(400, 1), 2);
   Wait(PodOf(300, 1), 4);
   const GroupRooms rooms = Grow();

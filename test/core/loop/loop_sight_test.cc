@@ -263,18 +263,18 @@ TEST_F(LoopSightTest, PlansUseIt) {
       const LoopSight sight = Observe();
       LoopProblem problem;
       problem.names = cluster_.names();
-      problem.groups.emplace_back().node =
-          cluster_.Shape(FitNode{.name = "cloud", .allocatable = {{"cpu", 1}}});
+      problem.groups.emplace_back().model =
+          NodeModel{cluster_.Shape(FitNode{.name = "cloud", .allocatable = {{"cpu", 1}}})};
       UseSight(sight, {by_cloud}, cluster_.state(), &problem);
       EXPECT_THAT(problem.drain.group_of, ElementsAre(0, -1));
-      EXPECT_EQ(problem.groups[0].drain.target, 2);
+      EXPECT_EQ(problem.groups[0].target, 2);
       EXPECT_EQ(problem.groups[0].max_nodes, 10);
       EXPECT_EQ(problem.growth.max_new_nodes, NodeLimit(3));
-      const LoopGroup& of = problem.groups[0];
-      EXPECT_EQ(of.model_source, by_cloud ? ModelSource::kStated : ModelSource::kSingle);
-      EXPECT_EQ(of.model_nodes, 1) << "an old node shows that there are no such devices";
-      EXPECT_EQ(of.node->allocatable.Get(kCpu), by_cloud ? 1 : 4000);
-      EXPECT_EQ(*of.node == WithCsiNodeOf(cluster_.state().node_shape(a), "a"), !by_cloud);
+      const NodeModel& model = *problem.groups[0].model;
+      EXPECT_EQ(model.source, by_cloud ? ModelSource::kStated : ModelSource::kSingle);
+      EXPECT_EQ(model.nodes, 1) << "an old node shows that there are no such devices";
+      EXPECT_EQ(model.shape.allocatable.Get(kCpu), by_cloud ? 1 : 4000);
+      EXPECT_EQ(model.shape == WithCsiNodeOf(cluster_.state().node_shape(a), "a"), !by_cloud);
     }
   }
 }

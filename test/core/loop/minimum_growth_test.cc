@@ -21,7 +21,7 @@ class MinimumGrowthTest : public LoopTest {
  protected:
   MinimumGrowthTest() {
     AddGroup("g", 1000, 1, /*target=*/1);
-    problem_.groups[0].drain.min_nodes = 3;
+    problem_.groups[0].min_nodes = 3;
     nodes_ = {{NodeOf("a", 1000), {Replica("p", 1000)}}};
     problem_.enforce_minima = true;
   }
@@ -29,9 +29,9 @@ class MinimumGrowthTest : public LoopTest {
 
 TEST_F(MinimumGrowthTest, AMinimumIsReachedWhereItIsEnforced) {
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 2)));
-  problem_.groups[0].drain.target = 2;
+  problem_.groups[0].target = 2;
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 1))) << "one is on its way";
-  problem_.groups[0].drain.target = 3;
+  problem_.groups[0].target = 3;
   EXPECT_THAT(Plan().growth, IsEmpty());
 }
 
@@ -59,7 +59,7 @@ TEST_F(MinimumGrowthTest, TheMaximumOfTheGroupHoldsForPodsAndMinimumTogether) {
 
 TEST_F(MinimumGrowthTest, LimitsOfAllGroupsHold) {
   AddGroup("h", 500, 1, /*target=*/0);
-  problem_.groups[1].drain.min_nodes = 2;
+  problem_.groups[1].min_nodes = 2;
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 2), Minimum(1, 2)));
   problem_.growth.max_new_nodes = 3;
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 2), Minimum(1, 1)));
@@ -81,7 +81,7 @@ TEST_F(MinimumGrowthTest, WhatMayNotGrowDoesNot) {
 }
 
 TEST_F(MinimumGrowthTest, AGroupOfAllOrNoneGetsAllOrNone) {
-  problem_.groups[0].drain.atomic = true;
+  problem_.groups[0].atomic = true;
   problem_.groups[0].max_nodes = 5;
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 4)));
   problem_.growth.max_new_nodes = 3;

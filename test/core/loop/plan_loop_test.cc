@@ -114,7 +114,7 @@ TEST_F(LoopTest, SlackGrowsTheCheapestGroupOfItsClassAndAsksOnce) {
   AddGroup("cheap", 1000, 1, 0);
   nodes_ = {{NodeOf("a", 1000), {Replica("p", 1000)}}};
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 0, 1}));
-  problem_.groups[1].drain.target = 1;
+  problem_.groups[1].target = 1;
   EXPECT_THAT(Plan().growth, IsEmpty()) << "the node is on its way";
 }
 
@@ -140,7 +140,7 @@ TEST_F(LoopTest, SlackGetsWhatPodsLeaveOfWhatAllGroupsMayGrowBy) {
 TEST_F(LoopTest, AGroupThatHasAllOfItsNodesOrNoneGrowsAsAWholeWithinTheLimitOfAll) {
   AddGroup("a", 1000, 1, /*target=*/0, /*max=*/5);
   AddGroup("b", 1000, 2, 0);
-  problem_.groups[0].drain.atomic = true;
+  problem_.groups[0].atomic = true;
   Pending(Replica("w", 1000), 2);
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 5, 0}));
   problem_.growth.max_new_nodes = 5;
@@ -161,7 +161,7 @@ TEST_F(LoopTest, SlackGrowsAGroupThatHasAllOfItsNodesOrNoneAsAWhole) {
   problem_.decisions.slack = true;
   AddGroup("a", 1000, 1, /*target=*/1, /*max=*/1);
   AddGroup("b", 1000, 1, /*target=*/0, /*max=*/3);
-  problem_.groups[1].drain.atomic = true;
+  problem_.groups[1].atomic = true;
   nodes_ = {{NodeOf("n", 1000), {Replica("p", 1000)}}};
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 0, 3}));
   problem_.growth.max_new_nodes = 2;
@@ -196,7 +196,7 @@ TEST_F(LoopTest, NodesGoOnlyWhenNothingGrows) {
   EXPECT_FALSE(plan.scale_down.remove[0].start);
   EXPECT_EQ(plan.scale_down.status, DrainStatus::kNoNodeDeleted);
 
-  problem_.groups[0].drain.target = 3;  // it was asked for; a holds 100m, which would be gone, so w needs it
+  problem_.groups[0].target = 3;  // it was asked for; a holds 100m, which would be gone, so w needs it
   plan = Plan();
   EXPECT_EQ(plan.no_scale_down, NoScaleDown::kConsidered);
   EXPECT_THAT(Removed(plan), ElementsAre("a"));
@@ -281,13 +281,13 @@ TEST_F(LoopTest, FollowedItComesToRestAndStaysThere) {
     const LoopPlan plan = Plan();
     bool changed = false;
     for (const LoopGrowth& growth : plan.growth) {
-      const std::string& group = problem_.groups[static_cast<size_t>(growth.group)].drain.name;
+      const std::string& group = problem_.groups[static_cast<size_t>(growth.group)].name;
       const int64_t cpu = growth.group == 0 ? 1000 : 4000;
       for (int64_t i = 0; i < growth.nodes(); ++i) {
         nodes_.push_back({NodeOf(group + "-" + std::to_string(named++), cpu), {}, growth.group});
         changed = true;
       }
-      problem_.groups[static_cast<size_t>(growth.group)].drain.target += growth.nodes();
+      problem_.groups[static_cast<size_t>(growth.group)].target += growth.nodes();
     }
     // A scheduler that fills the first node that takes a pod.
     for (TestNode& node : nodes_) {
@@ -304,7 +304,7 @@ TEST_F(LoopTest, FollowedItComesToRestAndStaysThere) {
       TestNode& node = nodes_[static_cast<size_t>(removal.slot)];
       wait += static_cast<int64_t>(node.pods.size());
       gone.push_back(node.node.name);
-      --problem_.groups[static_cast<size_t>(node.group)].drain.target;
+      --problem_.groups[static_cast<size_t>(node.group)].target;
     }
     std::erase_if(nodes_, [&](const TestNode& node) {
       return std::find(gone.begin(), gone.end(), node.node.name) != gone.end();

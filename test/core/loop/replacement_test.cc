@@ -43,7 +43,7 @@ class ReplacementTest : public LoopTest {
     TestNode& node = nodes_.emplace_back();
     node.node = NodeOf(name, Cpu(templates_[static_cast<size_t>(group)].allocatable));
     node.group = group;
-    ++problem_.groups[static_cast<size_t>(group)].drain.target;
+    ++problem_.groups[static_cast<size_t>(group)].target;
     for (int i = 0; i < pods; ++i) node.pods.push_back(Replica(name + "-" + std::to_string(i), milli_cpu));
   }
 
@@ -56,7 +56,7 @@ class ReplacementTest : public LoopTest {
   // A machine that was asked for is a node.
   void Arrive(const std::string& name, int32_t group) {
     AddNode(name, group, 0);
-    --problem_.groups[static_cast<size_t>(group)].drain.target;
+    --problem_.groups[static_cast<size_t>(group)].target;
   }
 
   // What is remembered goes through bytes, as for another process.
@@ -73,7 +73,7 @@ class ReplacementTest : public LoopTest {
     memory_.moves = plan.replacement.moves;
     memory_.resting_since_ms = plan.replacement.resting_since_ms;
     for (const LoopGrowth& growth : plan.growth)
-      problem_.groups[static_cast<size_t>(growth.group)].drain.target += growth.nodes();
+      problem_.groups[static_cast<size_t>(growth.group)].target += growth.nodes();
     return plan;
   }
 
@@ -94,7 +94,7 @@ class ReplacementTest : public LoopTest {
       for (const DrainMove& move : removal.moves())
         nodes_[IndexOf(move.to)].pods.push_back(node.pods[move.pod.position()]);
       EXPECT_EQ(removal.moves().size(), node.pods.size()) << node.node.name;
-      --problem_.groups[static_cast<size_t>(node.group)].drain.target;
+      --problem_.groups[static_cast<size_t>(node.group)].target;
       gone.push_back(IndexOf(removal.slot));
     }
     std::sort(gone.rbegin(), gone.rend());
@@ -104,8 +104,8 @@ class ReplacementTest : public LoopTest {
   // What the target of all groups costs, USD per hour.
   double Cost() const {
     double usd = 0;
-    for (const LoopGroup& group : problem_.groups)
-      usd += *group.usd_per_hour * static_cast<double>(group.drain.target);
+    for (const NodeGroup& group : problem_.groups)
+      usd += *group.usd_per_hour * static_cast<double>(group.target);
     return usd;
   }
 
@@ -291,7 +291,7 @@ TEST_F(ReplacementTest, ANewNodeIsNotDrainedWhileOthersAreOnTheirWay) {
   move.orders = {{"big", 2}};
   move.came = {0, 0};
   move.remove = {FleetKey("small-1"), FleetKey("small-2")};
-  problem_.groups[1].drain.target = 2;
+  problem_.groups[1].target = 2;
   Arrive("big-1", 1);
   const LoopPlan plan = Loop();
   EXPECT_THAT(Started(plan), IsEmpty());
@@ -342,7 +342,7 @@ class RandomReplacementTest : public ReplacementTest, public ::testing::WithPara
       const auto there = std::count_if(nodes_.begin(), nodes_.end(), [&](const TestNode& node) {
         return node.group == static_cast<int32_t>(group);
       });
-      for (int64_t i = there; i < problem_.groups[group].drain.target; ++i) {
+      for (int64_t i = there; i < problem_.groups[group].target; ++i) {
         if (faults ? Draw(20) == 0 : Draw(2) == 0)
           Arrive("new-" + std::to_string(arrived_++), static_cast<int32_t>(group));
       }
@@ -373,12 +373,12 @@ TEST_P(RandomReplacementTest, ComesToRestAndCostsNoMore) {
 
 TEST_P(RandomReplacementTest, HoldsWhenMachinesComeLateOrNever) {
   for (int loop = 0; loop < 200; ++loop) {
-    for (LoopGroup& group : problem_.groups) group.not_begun = Draw(10) == 0 ? 1 : 0;
+    for (NodeGroup& group : problem_.groups) group.not_begun = Draw(10) == 0 ? 1 : 0;
     const LoopPlan plan = Loop(2 * kMinuteMs);
     Drain(plan);
     ArriveSome(/*faults=*/true);
     for (const TakeBack& back : plan.take_back)
-      problem_.groups[static_cast<size_t>(back.group)].drain.target -= back.nodes;
+      problem_.groups[static_cast<size_t>(back.group)].target -= back.nodes;
     Check();
   }
   EXPECT_LE(memory_.moves.size(), 10U);

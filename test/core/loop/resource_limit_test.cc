@@ -150,7 +150,7 @@ TEST_F(MaximumTest, SmallerNodesComeWhereLargeOnesMayNot) {
 
 TEST_F(MaximumTest, AGroupOfAllNodesOrNoneComesAsAWholeOrNotAtAll) {
   AddGroup("all", 1000, 1, 0, /*max=*/4);
-  problem_.groups[0].drain.atomic = true;
+  problem_.groups[0].atomic = true;
   Pending(Replica("w", 1000), 1);
   problem_.maximum.milli_cpu = 4'000;
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 4}));
@@ -162,7 +162,7 @@ TEST_F(MaximumTest, AGroupOfAllNodesOrNoneComesAsAWholeOrNotAtAll) {
 TEST_F(MaximumTest, OfTwoGroupsOfAllNodesOrNoneOneComes) {
   for (const std::string name : {"a", "b"}) {
     AddGroup(name, 1000, 1, 0, /*max=*/3);
-    problem_.groups.back().drain.atomic = true;
+    problem_.groups.back().atomic = true;
   }
   Pending(Replica("w", 1000), 6);
   problem_.maximum.milli_cpu = 5'000;
@@ -195,7 +195,7 @@ TEST_F(MaximumTest, NoMixOfGroupsExceedsIt) {
     AddGroup(std::string(1, static_cast<char>('a' + i)), cpu[i], 1 + 0.1 * static_cast<double>(i), 0,
              /*max=*/5);
   }
-  problem_.groups[1].drain.atomic = true;
+  problem_.groups[1].atomic = true;
   for (const int64_t size : {500, 900, 3'000, 6'500}) {
     FitPod pod = Replica("w", size);
     pod.traits.owner->uid = std::to_string(size);

@@ -27,7 +27,7 @@ class SizedGroupsTest : public LoopTest {
     AddGroup("sized", 1000, 9, 0);
     AddGroup("other", 1000, 1, 0);
     templates_[0].labels = {{"pool", "a"}};
-    problem_.groups[0].drain.sized = true;
+    problem_.groups[0].sized = true;
     LoopSizing sizing;
     sizing.of.name = "sized";
     sizing.of.pods.labels = MakeLabels({{"pool", "a"}});
@@ -57,7 +57,7 @@ class SizedGroupsTest : public LoopTest {
     node.node.labels = {{"pool", "a"}};
     node.node.traits.created_s = kLoopNow - 10'000 + static_cast<int64_t>(nodes_.size());
     nodes_.push_back(std::move(node));
-    ++problem_.groups[0].drain.target;
+    ++problem_.groups[0].target;
     return nodes_.back();
   }
   TestNode& AddTainted(const std::string& name, int64_t for_s, std::vector<FitPod> pods = {}) {
@@ -95,7 +95,7 @@ TEST_F(SizedGroupsTest, PodsThatWaitUseTheNodesThatUtilizationAsksFor) {
                                                   ExpectedPlace{1, 1, NodeIndex{-1}, 0}));
   EXPECT_EQ(plan.no_scale_down, NoScaleDown::kGrowing);
 
-  problem_.groups[0].drain.target = 6;  // they are on their way
+  problem_.groups[0].target = 6;  // they are on their way
   const LoopPlan next = Plan();
   EXPECT_EQ(next.sizes[0].reason, SizeReason::kLocked);
   EXPECT_THAT(next.growth, IsEmpty());
@@ -248,7 +248,7 @@ TEST_F(SizedRemovalTest, APodThatFitsNowhereElseKeepsItsNode) {
 TEST_F(SizedRemovalTest, BothKindsOfRemovalsShareTheLimits) {
   AddNode("a", {Member("p", 500)});
   AddTainted("b", kHardS + 1, {Member("q", 100)});
-  problem_.groups[1].drain.target = 2;
+  problem_.groups[1].target = 2;
   nodes_.push_back({NodeOf("x", 1000), {Replica("u", 100)}, 1});
   nodes_.push_back({NodeOf("y", 1000), {Replica("v", 700)}, 1});
   problem_.scale_down.deletion.max_drain_parallelism = 1;
@@ -291,7 +291,7 @@ TEST_F(SizedRemovalTest, ADryRunOnlySaysWhatWouldBeDone) {
 
   nodes_.resize(1);
   nodes_[0].pods = {Member("p", 1000)};
-  problem_.groups[0].drain.target = 1;
+  problem_.groups[0].target = 1;
   Pending(Replica("v", 1000), 1);
   plan = Plan();
   EXPECT_EQ(plan.sizes[0].ask_cloud, 1);

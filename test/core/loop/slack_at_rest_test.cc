@@ -32,7 +32,7 @@ class SlackAtRestTest : public LoopTest {
     node.name = "node-" + std::to_string(1000 + ++serial_);
     for (FitPod& pod : pods) pod.name = pod.uid = "pod-" + std::to_string(++serial_);
     nodes_.push_back({std::move(node), std::move(pods), group});
-    ++problem_.groups[static_cast<size_t>(group)].drain.target;
+    ++problem_.groups[static_cast<size_t>(group)].target;
   }
 
   // One iteration, and what becomes of it. Returns how many nodes come and go.
@@ -50,7 +50,7 @@ class SlackAtRestTest : public LoopTest {
       }
       gone[from] = true;
       ++gone_;
-      --problem_.groups[static_cast<size_t>(nodes_[from].group)].drain.target;
+      --problem_.groups[static_cast<size_t>(nodes_[from].group)].target;
       ++changes;
     }
     std::vector<TestNode> left;

@@ -65,7 +65,7 @@ TEST_F(SwapTest, WhatIsBegunStays) {
 TEST_F(SwapTest, WithoutNewPodsNothingIsSwapped) {
   EXPECT_THAT(Plan().take_back, IsEmpty());
   Pending(Replica("second", 1000), 2);
-  problem_.groups[0].drain.target = 1;  // the last plan, of which the small nodes were not taken back
+  problem_.groups[0].target = 1;  // the last plan, of which the small nodes were not taken back
   EXPECT_THAT(Plan().take_back, IsEmpty()) << "all have a place";
 }
 
@@ -90,9 +90,9 @@ TEST_F(SwapTest, LimitsHoldEvenIfNothingIsTakenBack) {
 
 TEST_F(SwapTest, GroupsThatMustNotShrinkOrMayNotGrowKeepTheirNodes) {
   Pending(Replica("second", 1000), 2);
-  problem_.groups[1].drain.min_nodes = 2;
+  problem_.groups[1].min_nodes = 2;
   EXPECT_THAT(Plan().take_back, IsEmpty());
-  problem_.groups[1].drain.min_nodes = 0;
+  problem_.groups[1].min_nodes = 0;
   problem_.groups[1].blocked_reason = "back-off";
   EXPECT_THAT(Plan().take_back, IsEmpty());
   problem_.groups[1].blocked_reason.clear();
@@ -137,7 +137,7 @@ TEST(SwapPropertyTest, NeverCostsMoreNorSwapsBackAndForthNorLeavesAPodOver) {
     };
     const auto targets = [&](const LoopPlan* plan) {
       std::vector<int64_t> nodes;
-      for (const LoopGroup& group : world.problem_.groups) nodes.push_back(group.drain.target);
+      for (const NodeGroup& group : world.problem_.groups) nodes.push_back(group.target);
       if (plan == nullptr) return nodes;
       for (const LoopGrowth& growth : plan->growth)
         nodes[static_cast<size_t>(growth.group)] += growth.nodes();
@@ -152,9 +152,9 @@ TEST(SwapPropertyTest, NeverCostsMoreNorSwapsBackAndForthNorLeavesAPodOver) {
         for (size_t g = 0; g < begun.size(); ++g) world.problem_.groups[g].not_begun = 0;
         const LoopPlan without = world.Plan();
         for (size_t g = 0; g < begun.size(); ++g) {
-          LoopGroup& group = world.problem_.groups[g];
-          begun[g] = std::min(begun[g], group.drain.target);
-          group.not_begun = group.drain.target - begun[g];
+          NodeGroup& group = world.problem_.groups[g];
+          begun[g] = std::min(begun[g], group.target);
+          group.not_begun = group.target - begun[g];
         }
         const LoopPlan plan = world.Plan();
         EXPECT_LE(cost(targets(&plan)), cost(targets(&without)) + 1e-9)
@@ -173,10 +173,10 @@ TEST(SwapPropertyTest, NeverCostsMoreNorSwapsBackAndForthNorLeavesAPodOver) {
           EXPECT_LE(back.nodes, world.problem_.groups[static_cast<size_t>(back.group)].not_begun);
         }
         const std::vector<int64_t> next = targets(&plan);
-        for (size_t g = 0; g < next.size(); ++g) world.problem_.groups[g].drain.target = next[g];
+        for (size_t g = 0; g < next.size(); ++g) world.problem_.groups[g].target = next[g];
       }
       for (size_t g = 0; g < begun.size(); ++g) {
-        begun[g] = draw(begun[g], world.problem_.groups[g].drain.target);
+        begun[g] = draw(begun[g], world.problem_.groups[g].target);
       }
     }
   }

@@ -35,7 +35,7 @@ FitPod Special(const std::string& namespace_name, const std::string& owner, int6
 class VainGrowthTest : public ::testing::Test {
  protected:
   VainGrowthTest() {
-    for (const char* const name : {"g", "h"}) problem_.groups.emplace_back().drain.name = name;
+    for (const char* const name : {"g", "h"}) problem_.groups.emplace_back().name = name;
   }
 
   void Come(int64_t minute, std::vector<Taint> taints = {}) {
@@ -50,8 +50,8 @@ class VainGrowthTest : public ::testing::Test {
     for (const FitNode& node : nodes_) cluster_.Add(node);
     problem_.drain.cluster = &cluster_.state();
     problem_.drain.group_of.assign(nodes_.size(), 0);
-    for (LoopGroup& group : problem_.groups) {
-      group.node = cluster_.Shape(FitNode{.name = "template", .labels = {{"role", "special"}}});
+    for (NodeGroup& group : problem_.groups) {
+      group.model = NodeModel{cluster_.Shape(FitNode{.name = "template", .labels = {{"role", "special"}}})};
     }
     problem_.pending.clear();
     for (const FitPod& pod : waiting) problem_.pending.push_back({cluster_.Incoming(pod), 1});
@@ -198,9 +198,10 @@ TEST_F(VainGrowthTest, GroupsStaySimilar) {
   Come(1);
   EXPECT_THAT(Look(2, {Special("a", "job")}), SizeIs(1));
   const PricedNode priced;
-  EXPECT_FALSE(*problem_.groups[0].node == *problem_.groups[1].node);
-  EXPECT_TRUE(
-      AreSimilar({*problem_.groups[0].node, priced}, {*problem_.groups[1].node, priced}, *problem_.balance));
+  const NodeShape& a = problem_.groups[0].model->shape;
+  const NodeShape& b = problem_.groups[1].model->shape;
+  EXPECT_FALSE(a == b);
+  EXPECT_TRUE(AreSimilar({a, priced}, {b, priced}, *problem_.balance));
 }
 
 }  // namespace

@@ -18,12 +18,12 @@ class WhyNoGrowthTest : public ::testing::Test {
     problem_.groups.resize(8);
     for (size_t i = 0; i < 8; ++i) {
       sight_.groups[i].room = 2;
-      problem_.groups[i].node.emplace();
+      problem_.groups[i].model.emplace();
       problem_.groups[i].usd_per_hour = 1;
     }
     seen_.groups[0].problem = "no answer";
     sight_.fleet.groups[1].back_off.emplace();
-    problem_.groups[2].drain.sized = true;
+    problem_.groups[2].sized = true;
     sight_.groups[3].held = "grows by all of its 5 nodes or none, and 4 may be added";
     plan_.growth.push_back({.group = 4, .for_pods = 1, .for_slack = 1});
     problem_.groups[5].usd_per_hour.reset();
@@ -54,7 +54,7 @@ TEST_F(WhyNoGrowthTest, NamesWhatHoldsEachGroup) {
 TEST_F(WhyNoGrowthTest, RankedGroupsNeedNoPrice) {
   problem_.ranking.emplace();
   EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, 5), GrowthHold::kNothing);
-  problem_.groups[5].node.reset();
+  problem_.groups[5].model.reset();
   EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, 5), GrowthHold::kUnpriced);
 }
 

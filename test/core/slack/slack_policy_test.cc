@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,12 +37,11 @@ class SlackPolicyTest : public ::testing::Test {
   void AddGroup(const std::string& name, const FitNode& node, std::optional<double> usd = {},
                 int64_t may_add = 10) {
     SlackGroup group;
-    group.shape = world_.cluster().Shape(node);
-    group.empty = {CpuMemoryOf(group.shape.allocatable), 110};
+    group.of = &node_groups_.emplace_back(
+        NodeGroup{.name = name, .model = NodeModel{world_.cluster().Shape(node)}, .usd_per_hour = usd});
+    group.empty = {CpuMemoryOf(group.of->model->shape.allocatable), 110};
     group.may_add = may_add;
-    group.name = name;
     group.nodes = 1;
-    group.usd_per_hour = usd;
     groups_.push_back(std::move(group));
   }
   SlackPlan Plan() {
@@ -54,7 +54,8 @@ class SlackPolicyTest : public ::testing::Test {
     std::vector<std::string> grown;
     for (const SlackDemand& demand : plan.demands) {
       for (const NewNodesOfGroup& nodes : demand.groups) {
-        grown.push_back(groups_[static_cast<size_t>(nodes.group)].name + " " + std::to_string(nodes.nodes));
+        grown.push_back(groups_[static_cast<size_t>(nodes.group)].of->name + " " +
+                        std::to_string(nodes.nodes));
       }
     }
     return grown;
@@ -63,6 +64,7 @@ class SlackPolicyTest : public ::testing::Test {
   SlackWorld world_;
   SlackOptions options_;
   SlackPlanner planner_;
+  std::deque<NodeGroup> node_groups_;  // stay where they are
   std::vector<SlackGroup> groups_;
   int64_t now_s_ = 1000;
 };
@@ -133,7 +135,7 @@ TEST_F(SlackPolicyTest, PriceComesBeforeSize) {
   AddGroup("large", Node("template", 8000), 0.2);
   groups_[1].may_add = 1;
   EXPECT_THAT(Grown(Plan()), ElementsAre("large 1"));
-  groups_[1].usd_per_hour = 5.0;
+  node_groups_[1].usd_per_hour = 5.0;
   planner_ = SlackPlanner();
   EXPECT_THAT(Grown(Plan()), ElementsAre("small 1"));
 }

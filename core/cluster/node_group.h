@@ -1,0 +1,74 @@
+// A node group: nodes of one model that scale as one.
+#ifndef LOADLINE_CORE_CLUSTER_NODE_GROUP_H_
+#define LOADLINE_CORE_CLUSTER_NODE_GROUP_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/cluster/node_model.h"
+#include "core/cluster/node_price.h"
+
+namespace loadline {
+
+// The position of a group in a list of groups.
+enum class GroupIndex : int32_t {};
+
+// All families of decisions read this one type, each the part that it needs, and keep what is their own
+// beside it. Numbers of nodes are in [0, 2^31).
+struct NodeGroup {
+  std::string name;  // unique; names of new nodes are made from it
+  // The nodes that it keeps, and those that it may have.
+  int64_t min_nodes = 0;
+  int64_t max_nodes = 0;
+  // The nodes that the cloud is to hold: those that are missing from the cluster are on their way. A target
+  // below the number of nodes that are there counts, and so does one above it: a group shrinks only while
+  // both allow it.
+  int64_t target = 0;
+  // Machines that are no nodes yet, or nodes that have not started and are none of the cluster: without them
+  // it is not removed as a whole.
+  int64_t upcoming = 0;
+  // Nodes on their way that the provider has not begun to make, and would take back.
+  int64_t not_begun = 0;
+  // Why it may not grow now, for example "back-off"; empty if it may.
+  std::string blocked_reason;
+
+  // nullopt: not known, and the group does not grow.
+  std::optional<NodeModel> model;
+  // All that the price of a new node depends on; and the price with its sources.
+  PricedNode priced;
+  NodePrice price;
+  // The same, US dollars per hour: finite, >= 0; nullopt: not known, and the group grows by a ranking only.
+  std::optional<double> usd_per_hour;
+  bool has_gpu = false;
+  // Higher ones grow first, where a ranking reads it.
+  std::optional<int64_t> priority;
+  // Groups with the same number share what they grow by, whatever their nodes cost; nullopt: with nobody.
+  std::optional<int32_t> balance_set;
+
+  // It scales to none or to all only.
+  bool atomic = false;
+  // It is sized by how full it is: it grows by nothing else, and somebody else chooses which of its nodes are
+  // removed, whatever is requested on them.
+  bool sized = false;
+  // Options of its own for the removal of nodes. What is not stated is as for all groups.
+  std::optional<double> utilization_threshold;
+  std::optional<double> gpu_utilization_threshold;
+  std::optional<bool> ignore_daemonsets_utilization;
+  std::optional<int64_t> unneeded_time_s;
+  std::optional<int64_t> unready_time_s;
+  // The price by which nodes are chosen for removal, in any currency; nullopt: usd_per_hour.
+  std::optional<double> node_price;
+};
+
+// Returns the price of a new node, 0 where it is not known.
+inline double UsdOf(const NodeGroup& group) { return group.usd_per_hour.value_or(0); }
+
+// Returns the price that the removal of one node of the group saves per hour; nullopt: not known.
+inline std::optional<double> SavedPrice(const NodeGroup& group) {
+  return group.node_price.has_value() ? group.node_price : group.usd_per_hour;
+}
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CLUSTER_NODE_GROUP_H_
