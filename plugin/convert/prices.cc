@@ -59,12 +59,6 @@ absl::Status DecodeCatalogues(const v1::PriceModel& message, PriceModel* model) 
       !status.ok()) {
     return status;
   }
-  size_t bytes = 0;
-  for (const v1::PriceCatalogue& catalogue : message.catalogues()) bytes += catalogue.csv().size();
-  if (bytes > kMaxCatalogueBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("catalogues: have ", bytes, " bytes, at most ", kMaxCatalogueBytes, " are allowed"));
-  }
   std::set<absl::string_view> names;
   for (int i = 0; i < message.catalogues_size(); ++i) {
     const v1::PriceCatalogue& catalogue = message.catalogues(i);

@@ -2,8 +2,6 @@
 #ifndef LOADLINE_PLUGIN_CONVERT_PRICES_H_
 #define LOADLINE_PLUGIN_CONVERT_PRICES_H_
 
-#include <cstddef>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -17,9 +15,6 @@ namespace loadline {
 
 // Catalogues of one model.
 inline constexpr int kMaxCatalogues = 16;
-// Bytes of all catalogues of one model. Those of three clouds that are built in have half a mebibyte; a
-// catalogue can take up to some sixty times its bytes once it is read.
-inline constexpr size_t kMaxCatalogueBytes = size_t{16} << 20;
 // On a template node: the annotation, else the label, that states its price.
 inline constexpr absl::string_view kNodePriceKey = "loadline.dev/node-usd-per-hour";
 

@@ -431,13 +431,6 @@ TEST_F(RankTest, RefusesWrongFields) {
          [](Request& r) { r.mutable_prices()->set_node_surcharge_usd_per_hour(-1); });
   expect("prices: commitments[0]: unused_milli_cpu: -1",
          [](Request& r) { r.mutable_prices()->add_commitments()->set_unused_milli_cpu(-1); });
-  expect("prices: catalogues: have 16777217 bytes, at most 16777216 are allowed", [](Request& r) {
-    for (const int bytes : {16 << 20, 1}) {
-      v1::PriceCatalogue* const catalogue = r.mutable_prices()->add_catalogues();
-      catalogue->set_name(std::to_string(bytes));
-      catalogue->set_csv(std::string(static_cast<size_t>(bytes), '\n'));
-    }
-  });
   expect("prices: last_source: there is no value 9",
          [](Request& r) { r.mutable_prices()->set_last_source(static_cast<v1::NodePrice::Source>(9)); });
   expect("prices: base_rates: ephemeral_flat_usd_per_hour",
