@@ -107,7 +107,7 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
     return absl::IsAlreadyExists(lock.status()) ? kAlreadyServed : kCannotStart;
   }
   const MemoryLimits limits = ReadMemoryLimits();
-  ShareArenas(limits);
+  SaveAddressSpace(limits);
   v1::EngineConfig config = options.engine;
   if (config.max_question_bytes() == 0) config.set_max_question_bytes(DefaultQuestionBytes(limits));
   const EnginePtr engine = CreateEngine(config);

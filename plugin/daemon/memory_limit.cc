@@ -1,9 +1,11 @@
 #include "plugin/daemon/memory_limit.h"
 
 #include <malloc.h>
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <fstream>
 
 #include "absl/strings/numbers.h"
@@ -29,8 +31,14 @@ int64_t DefaultQuestionBytes(const MemoryLimits& limits) {
   return std::max(bytes, 16 * kMebibyte);
 }
 
-void ShareArenas(const MemoryLimits& limits) {
-  if (limits.address_space > 0) mallopt(M_ARENA_MAX, 1);
+void SaveAddressSpace(const MemoryLimits& limits) {
+  constexpr size_t kStackBytes = size_t{2} << 20;
+  if (limits.address_space == 0) return;
+  mallopt(M_ARENA_MAX, 1);
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return;
+  if (pthread_attr_setstacksize(&attributes, kStackBytes) == 0) pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
 }
 
 }  // namespace loadline
