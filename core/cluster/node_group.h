@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "core/base/strong_vector.h"
 #include "core/cluster/node_model.h"
 #include "core/cluster/node_price.h"
 
@@ -61,6 +64,9 @@ struct NodeGroup {
   std::optional<double> node_price;
 };
 
+using NodeGroups = StrongVector<GroupIndex, NodeGroup>;
+using NodeGroupSpan = StrongSpan<GroupIndex, const NodeGroup>;
+
 // Returns the price of a new node, 0 where it is not known.
 inline double UsdOf(const NodeGroup& group) { return group.usd_per_hour.value_or(0); }
 
@@ -68,6 +74,48 @@ inline double UsdOf(const NodeGroup& group) { return group.usd_per_hour.value_or
 inline std::optional<double> SavedPrice(const NodeGroup& group) {
   return group.node_price.has_value() ? group.node_price : group.usd_per_hour;
 }
+
+// The groups of nodes, by slot. Cost: 4 bytes for each slot up to the last one that is in a group.
+class GroupsOfNodes {
+ public:
+  // nullopt: the node is in no group.
+  std::optional<GroupIndex> operator[](Slot slot) const {
+    const bool known = IndexOf(slot) < groups_.size() && groups_[IndexOf(slot)] != kNone;
+    return known ? std::optional(groups_[IndexOf(slot)]) : std::nullopt;
+  }
+  void Set(Slot slot, GroupIndex group) {
+    if (IndexOf(slot) >= groups_.size()) groups_.resize(IndexOf(slot) + 1, kNone);
+    groups_[IndexOf(slot)] = group;
+  }
+
+  // The nodes that are in a group, in the order of slots: for (const auto [slot, group] : groups_of_nodes).
+  class Iterator {
+   public:
+    Iterator(const std::vector<GroupIndex>* groups, size_t at) : groups_(*groups), at_(at) { SkipNone(); }
+    std::pair<Slot, GroupIndex> operator*() const { return {IndexAt<Slot>(at_), groups_[at_]}; }
+    Iterator& operator++() {
+      ++at_;
+      SkipNone();
+      return *this;
+    }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
+
+   private:
+    void SkipNone() {
+      while (at_ < groups_.size() && groups_[at_] == kNone) ++at_;
+    }
+    const std::vector<GroupIndex>& groups_;
+    size_t at_;
+  };
+  Iterator begin() const { return {&groups_, 0}; }
+  Iterator end() const { return {&groups_, groups_.size()}; }
+
+  friend bool operator==(const GroupsOfNodes&, const GroupsOfNodes&) = default;
+
+ private:
+  static constexpr GroupIndex kNone{-1};
+  std::vector<GroupIndex> groups_;  // the last one is not kNone
+};
 
 }  // namespace loadline
 

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/node_group.h"
 #include "core/cluster/platform_labels.h"
 
 namespace loadline {
@@ -77,22 +78,19 @@ absl::string_view Name(NodeKind kind) {
   return "invalid kind";
 }
 
-NodeKind KindForPlan(const ClusterState& cluster, Slot slot, std::span<const int32_t> group_of) {
-  const bool grouped = IndexOf(slot) < group_of.size() && group_of[IndexOf(slot)] >= 0;
-  return grouped ? NodeKind::kMachine : cluster.traits(slot).kind;
+NodeKind KindForPlan(const ClusterState& cluster, Slot slot, const GroupsOfNodes& group_of) {
+  return group_of[slot].has_value() ? NodeKind::kMachine : cluster.traits(slot).kind;
 }
 
-std::vector<Slot> NamedAsMachines(const ClusterState& cluster, std::span<const int32_t> group_of) {
+std::vector<Slot> NamedAsMachines(const ClusterState& cluster, const GroupsOfNodes& group_of) {
   std::vector<Slot> named;
-  for (size_t i = 0; i < group_of.size(); ++i) {
-    const Slot slot{static_cast<int32_t>(i)};
-    if (group_of[i] < 0 || !cluster.Occupied(slot)) continue;
-    if (cluster.traits(slot).kind != NodeKind::kMachine) named.push_back(slot);
+  for (const auto [slot, group] : group_of) {
+    if (cluster.Occupied(slot) && cluster.traits(slot).kind != NodeKind::kMachine) named.push_back(slot);
   }
   return named;
 }
 
-OtherNodes FindOtherNodes(const ClusterState& cluster, std::span<const int32_t> group_of) {
+OtherNodes FindOtherNodes(const ClusterState& cluster, const GroupsOfNodes& group_of) {
   OtherNodes others;
   std::vector<Slot> slots;
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {

@@ -13,6 +13,7 @@
 namespace loadline {
 
 class ClusterState;
+class GroupsOfNodes;
 enum class Slot : int32_t;
 
 enum class NodeKind : int8_t {
@@ -33,12 +34,11 @@ NodeKind KindOfNode(const Labels& labels, std::span<const Taint> taints, absl::s
 // "machine", "control plane", "virtual".
 absl::string_view Name(NodeKind kind);
 
-// Returns what the node is for a plan: the members of a named group are machines. `group_of`:
-// by slot, negative for a node that is in no group; slots beyond its end are in none.
-NodeKind KindForPlan(const ClusterState& cluster, Slot slot, std::span<const int32_t> group_of);
+// Returns what the node is for a plan: the members of a named group are machines.
+NodeKind KindForPlan(const ClusterState& cluster, Slot slot, const GroupsOfNodes& group_of);
 
 // Returns the nodes of groups that by themselves are no machines, by slot. Cost: O(nodes).
-std::vector<Slot> NamedAsMachines(const ClusterState& cluster, std::span<const int32_t> group_of);
+std::vector<Slot> NamedAsMachines(const ClusterState& cluster, const GroupsOfNodes& group_of);
 
 // Nodes of a plan that are no machines: they are never removed, cost nothing that is known, form no group and
 // hold no slack.
@@ -54,7 +54,7 @@ struct OtherNodes {
 inline constexpr size_t kMostOtherNodes = 256;
 
 // Returns all nodes that are no machines for a plan. Cost: O(nodes).
-OtherNodes FindOtherNodes(const ClusterState& cluster, std::span<const int32_t> group_of);
+OtherNodes FindOtherNodes(const ClusterState& cluster, const GroupsOfNodes& group_of);
 
 }  // namespace loadline
 

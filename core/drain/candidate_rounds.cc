@@ -139,7 +139,7 @@ Rounds::Trial Rounds::TryNode(const Candidate& candidate, bool risky_too) {
     planned_.push_back(Accept(*std::move(trial), board_, &call_));
     return Trial::kAccepted;
   }
-  call_.limits.GiveBack(node.group, call_.OfferOf(slot));
+  call_.limits.GiveBack(*node.group, call_.OfferOf(slot));
   if (answer.outcome == DrainBoard::Outcome::kStopped) return Trial::kSkipped;
   const MovingPod& pod = trial->pods[answer.pod];
   call_.Note(slot, pod.placeholder ? NodeReason::kPlaceholdersNeedRoom : NodeReason::kNoPlaceToMovePods,
@@ -183,7 +183,7 @@ void Rounds::UndoRound(size_t kept) {
       if (pod.is_placeholder()) continue;
       call_.budgets.GiveBack(call_.budgets.UseOf(call_.cluster().pods(slot).pods()[pod.position()].shape));
     }
-    call_.limits.GiveBack(call_.judged(slot).group, call_.OfferOf(slot));
+    call_.limits.GiveBack(*call_.judged(slot).group, call_.OfferOf(slot));
     call_.judged(slot).planned = false;
   }
   follower_.Withdraw(call_, std::span(planned_).subspan(kept));

@@ -12,7 +12,7 @@ namespace {
 
 class Selection {
  public:
-  Selection(std::span<const DeletionCandidate> candidates, std::span<const NodeGroup> groups,
+  Selection(std::span<const DeletionCandidate> candidates, NodeGroupSpan groups,
             const DeletionsUnderWay& under_way, const DeletionOptions& options, SizeLimits* limits,
             NodeAllowance* allowance)
       : candidates_(candidates),
@@ -53,11 +53,11 @@ class Selection {
     if (candidate.replaced) return RemovalReason::kReplaced;
     return candidate.empty ? RemovalReason::kEmpty : RemovalReason::kUnderutilized;
   }
-  bool IsAtomic(size_t i) const { return groups_[static_cast<size_t>(candidates_[i].group)].atomic; }
+  bool IsAtomic(size_t i) const { return groups_[*candidates_[i].group].atomic; }
 
   void AskTimers(int64_t now_s);
   void AskSizes();
-  void AskSizeOfAtomic(int32_t group);
+  void AskSizeOfAtomic(GroupIndex group);
   std::vector<Unit> Units() const;
   ThrottleLimit LimitFor(const Unit& unit) const;
   bool IsAllowed(const Unit& unit) const;
@@ -66,7 +66,7 @@ class Selection {
   void Finish();
 
   std::span<const DeletionCandidate> candidates_;
-  std::span<const NodeGroup> groups_;
+  NodeGroupSpan groups_;
   const DeletionsUnderWay& under_way_;
   const DeletionOptions& options_;
   SizeLimits* limits_;
@@ -85,11 +85,11 @@ class Selection {
 void Selection::AskTimers(int64_t now_s) {
   for (size_t i = 0; i < candidates_.size(); ++i) {
     const DeletionCandidate& candidate = candidates_[i];
-    if (candidate.group < 0) {
+    if (!candidate.group.has_value()) {
       Wait(i, NodeReason::kNotAutoscaled);
       continue;
     }
-    const NodeGroup& group = groups_[static_cast<size_t>(candidate.group)];
+    const NodeGroup& group = groups_[*candidate.group];
     const int64_t wait_s = WaitTime(group, candidate.ready, options_.timers);
     answer_.decisions[i].ready_at_s = ReadyAt(candidate.since_s, wait_s);
     if (!HasWaited(candidate.since_s, wait_s, now_s)) {
@@ -104,22 +104,22 @@ void Selection::AskTimers(int64_t now_s) {
 }
 
 void Selection::AskSizes() {
-  std::vector<bool> asked(groups_.size(), false);
+  StrongVector<GroupIndex, bool> asked(groups_.size(), false);
   for (const bool empty : {true, false}) {
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const DeletionCandidate& candidate = candidates_[i];
       if (candidate.empty != empty || Waits(i)) continue;
       if (!IsAtomic(i)) {
         Wait(i, limits_->Take(candidate.group, candidate.allocatable));
-      } else if (!asked[static_cast<size_t>(candidate.group)]) {
-        asked[static_cast<size_t>(candidate.group)] = true;
-        AskSizeOfAtomic(candidate.group);
+      } else if (!asked[*candidate.group]) {
+        asked[*candidate.group] = true;
+        AskSizeOfAtomic(*candidate.group);
       }
     }
   }
 }
 
-void Selection::AskSizeOfAtomic(int32_t group) {
+void Selection::AskSizeOfAtomic(GroupIndex group) {
   std::vector<size_t> members;
   for (size_t i = 0; i < candidates_.size(); ++i) {
     if (candidates_[i].group == group && !Waits(i)) members.push_back(i);
@@ -141,19 +141,19 @@ void Selection::AskSizeOfAtomic(int32_t group) {
 std::vector<Selection::Unit> Selection::Units() const {
   std::vector<Unit> atomic;
   std::array<std::vector<Unit>, 3> single;
-  std::vector<int32_t> position(groups_.size(), -1);
+  StrongVector<GroupIndex, std::optional<size_t>> position(groups_.size());
   for (const bool empty : {true, false}) {
     for (size_t i = 0; i < candidates_.size(); ++i) {
       const DeletionCandidate& candidate = candidates_[i];
       if (candidate.empty != empty || Waits(i)) continue;
       Unit* unit;
       if (IsAtomic(i)) {
-        int32_t& at = position[static_cast<size_t>(candidate.group)];
-        if (at < 0) {
-          at = static_cast<int32_t>(atomic.size());
+        std::optional<size_t>& at = position[*candidate.group];
+        if (!at.has_value()) {
+          at = atomic.size();
           atomic.emplace_back().atomic = true;
         }
-        unit = &atomic[static_cast<size_t>(at)];
+        unit = &atomic[*at];
       } else {
         unit = &single[empty ? 0 : candidate.risky ? 2 : 1].emplace_back();
       }
@@ -258,7 +258,7 @@ absl::string_view Name(DrainStatus status) {
   return "invalid status";
 }
 
-Deletions SelectDeletions(std::span<const DeletionCandidate> candidates, std::span<const NodeGroup> groups,
+Deletions SelectDeletions(std::span<const DeletionCandidate> candidates, NodeGroupSpan groups,
                           const DeletionsUnderWay& under_way, const DeletionOptions& options, int64_t now_s,
                           SizeLimits* limits, NodeAllowance* allowance) {
   return Selection(candidates, groups, under_way, options, limits, allowance).Run(now_s);

@@ -33,7 +33,7 @@ struct DeletionOptions {
 
 // A node that can go, in the order in which they are to go.
 struct DeletionCandidate {
-  int32_t group = -1;  // position in the groups
+  std::optional<GroupIndex> group;
   NodeOffer allocatable;
   bool ready = true;
   // No pod has to move.
@@ -104,7 +104,7 @@ struct Deletions {
 //
 // Cost: O(candidates + groups). Pure but for `limits` and `allowance`, from which those that start are taken.
 // Source: cluster-autoscaler/core/scaledown/{unneeded,budgets}, f7bb0c36.
-Deletions SelectDeletions(std::span<const DeletionCandidate> candidates, std::span<const NodeGroup> groups,
+Deletions SelectDeletions(std::span<const DeletionCandidate> candidates, NodeGroupSpan groups,
                           const DeletionsUnderWay& under_way, const DeletionOptions& options, int64_t now_s,
                           SizeLimits* limits, NodeAllowance* allowance);
 

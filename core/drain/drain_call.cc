@@ -65,8 +65,8 @@ void DrainCall::SetNodes(const Snapshot& snapshot, std::span<const FormerEntry> 
     nodes_.push_back(slot);
     JudgedNode& node = judged(slot);
     node.node = NodeIndex{i};
-    if (IndexOf(slot) < problem_.group_of.size()) node.group = problem_.group_of[IndexOf(slot)];
-    if (static_cast<size_t>(node.group) >= problem_.groups.size()) node.group = -1;
+    node.group = problem_.group_of[slot];
+    if (node.group.has_value() && !problem_.groups.Contains(*node.group)) node.group.reset();
   }
   for (const Slot slot : deleting) judged(slot).being_deleted = true;
   SortNodes(order);
@@ -121,12 +121,12 @@ NodeOffer DrainCall::OfferOf(Slot slot) const {
 }
 
 bool DrainCall::CountsForMinimum(Slot slot) const {
-  return judged(slot).group >= 0 || cluster().traits(slot).kind != NodeKind::kVirtual;
+  return judged(slot).group.has_value() || cluster().traits(slot).kind != NodeKind::kVirtual;
 }
 
 const NodeGroup* DrainCall::GroupOf(Slot slot) const {
-  const int32_t group = judged(slot).group;
-  return group < 0 ? nullptr : &problem_.groups[static_cast<size_t>(group)];
+  const std::optional<GroupIndex> group = judged(slot).group;
+  return group.has_value() ? &problem_.groups[*group] : nullptr;
 }
 
 std::optional<Slot> DrainCall::Find(const FormerNode& former) const {

@@ -29,8 +29,8 @@ enum class NodeReason;  // see node_reason.h
 // What is known of a node as far as the call has come.
 struct JudgedNode {
   NodeIndex node = kNoNode;  // on the board
-  int32_t group = -1;        // in DrainProblem::groups; -1: none
-  bool former = false;       // of the plan of the last call
+  std::optional<GroupIndex> group;
+  bool former = false;  // of the plan of the last call
   bool being_deleted = false;
   bool eligible = false;
   bool planned = false;

@@ -69,11 +69,10 @@ struct ReplacedNode {
 // What is known of the cluster. It outlives the call.
 struct DrainProblem {
   const ClusterState* cluster = nullptr;
-  std::vector<NodeGroup> groups;
-  // By slot: a position in `groups`; -1, and for slots behind the end: no group.
-  std::vector<int32_t> group_of;
+  NodeGroups groups;
+  GroupsOfNodes group_of;
   // The same of nodes that are being deleted, where `group_of` is without them: for budgets of groups alone.
-  std::vector<int32_t> going_group_of;
+  GroupsOfNodes going_group_of;
   // Nodes that the cloud deletes, or was asked to: their drains are over. Sorted.
   std::vector<Slot> drained;
   std::vector<DrainPlaceholder> placeholders;

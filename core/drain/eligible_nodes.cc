@@ -36,13 +36,11 @@ void EligibleNodes::ForgetChanged(const BoardFollower::Changes& changes, const D
 }
 
 // Nodes that belong to another group than before.
-void EligibleNodes::ForgetMoved(const std::vector<int32_t>& group_of) {
-  const auto group = [](const std::vector<int32_t>& groups, size_t slot) {
-    return slot < groups.size() ? groups[slot] : -1;
-  };
+void EligibleNodes::ForgetMoved(const GroupsOfNodes& group_of) {
   if (group_of == group_of_) return;
-  for (size_t slot = 0; slot < known_.size(); ++slot) {
-    if (group(group_of, slot) != group(group_of_, slot)) known_[slot].reset();
+  for (size_t i = 0; i < known_.size(); ++i) {
+    const Slot slot = IndexAt<Slot>(i);
+    if (group_of[slot] != group_of_[slot]) known_[i].reset();
   }
   group_of_ = group_of;
 }

@@ -43,10 +43,10 @@ class EligibleNodes {
 
   void ForgetChanged(const BoardFollower::Changes& changes, const DrainCall& call);
 
-  void ForgetMoved(const std::vector<int32_t>& group_of);
+  void ForgetMoved(const GroupsOfNodes& group_of);
 
   Basis basis_;
-  std::vector<int32_t> group_of_;                 // by slot
+  GroupsOfNodes group_of_;
   std::vector<std::optional<NodeReason>> known_;  // by slot
 };
 

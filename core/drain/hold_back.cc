@@ -37,21 +37,19 @@ DeletionsUnderWay CountDeletions(const DrainCall& call, const DrainState& state)
   return under_way;
 }
 
-// The group of a node, also of one that is being deleted; -1: none.
-int32_t GroupOf(const DrainCall& call, Slot slot) {
-  const int32_t group = call.judged(slot).group;
-  const std::vector<int32_t>& going = call.problem().going_group_of;
-  return group < 0 && IndexOf(slot) < going.size() ? going[IndexOf(slot)] : group;
+// The group of a node, also of one that is being deleted.
+std::optional<GroupIndex> GroupOf(const DrainCall& call, Slot slot) {
+  const std::optional<GroupIndex> group = call.judged(slot).group;
+  return group.has_value() ? group : call.problem().going_group_of[slot];
 }
 
 // What budgets of groups allow beside what goes already.
 NodeAllowance AllowanceBeside(const DrainCall& call, const DrainState& state,
                               const absl::flat_hash_set<Slot>& replaced) {
-  std::vector<int64_t> nodes(call.problem().groups.size(), 0);
+  StrongVector<GroupIndex, int64_t> nodes(call.problem().groups.size(), 0);
   if (call.options().deletion.budgets.empty()) return NodeAllowance({}, call.problem().groups, nodes, 0);
   for (const Slot slot : call.nodes()) {
-    const int32_t group = GroupOf(call, slot);
-    if (group >= 0) ++nodes[static_cast<size_t>(group)];
+    if (const std::optional<GroupIndex> group = GroupOf(call, slot)) ++nodes[*group];
   }
   NodeAllowance allowance(call.options().deletion.budgets, call.problem().groups, nodes, call.now_s());
   for (const Slot slot : call.deleting) {
@@ -79,8 +77,8 @@ SizeLimits LimitsBeforePlan(const DrainCall& call) {
 // Those that are marked do not start, nor do other nodes of their atomic groups.
 void Hold(std::span<const PlannedNode> planned, const std::vector<bool>& held, NodeReason reason,
           const DrainCall& call, Deletions* deletions) {
-  const auto group_of = [&](size_t i) { return static_cast<size_t>(call.judged(planned[i].slot).group); };
-  std::vector<bool> held_groups(call.problem().groups.size(), false);
+  const auto group_of = [&](size_t i) { return *call.judged(planned[i].slot).group; };
+  StrongVector<GroupIndex, bool> held_groups(call.problem().groups.size(), false);
   for (const size_t i : deletions->start) {
     if (held[i]) held_groups[group_of(i)] = true;
   }

@@ -141,7 +141,7 @@ bool FormerRound::PlaceAgain(const FormerNode& former, Slot slot, bool replaced)
   const DrainBoard::Answer answer =
       board.Drain(node.node, trial->pods, /*hints_only=*/true, call_.work(), /*may_stop=*/false);
   if (answer.outcome != DrainBoard::Outcome::kPlaced) {
-    call_.limits.GiveBack(node.group, call_.OfferOf(slot));
+    call_.limits.GiveBack(*node.group, call_.OfferOf(slot));
     return false;
   }
   trial->planned.since_s = TimerStart(former.since_s, call_.now_s());

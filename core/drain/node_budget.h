@@ -3,6 +3,7 @@
 #define LOADLINE_CORE_DRAIN_NODE_BUDGET_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,15 +36,15 @@ struct NodeBudget {
 class NodeAllowance {
  public:
   // `nodes`: those that are there, by group, with those that go. Cost: O(budgets * groups).
-  NodeAllowance(std::span<const NodeBudget> budgets, std::span<const NodeGroup> groups,
-                std::span<const int64_t> nodes, int64_t now_s);
+  NodeAllowance(std::span<const NodeBudget> budgets, NodeGroupSpan groups,
+                StrongSpan<GroupIndex, const int64_t> nodes, int64_t now_s);
 
-  // INT64_MAX: no budget holds. 0 also where more go than budgets allow.
-  int64_t Left(int32_t group, RemovalReason reason) const;
+  // INT64_MAX: no budget holds, as for nodes in no group. 0 also where more go than budgets allow.
+  int64_t Left(std::optional<GroupIndex> group, RemovalReason reason) const;
   // Whether nodes may begin to go together.
-  bool Allows(int32_t group, std::span<const RemovalReason> reasons) const;
+  bool Allows(std::optional<GroupIndex> group, std::span<const RemovalReason> reasons) const;
   // A node goes, or begins to.
-  void Take(int32_t group, RemovalReason reason);
+  void Take(std::optional<GroupIndex> group, RemovalReason reason);
 
  private:
   struct Rule {
@@ -52,7 +53,7 @@ class NodeAllowance {
     bool IsFor(RemovalReason reason) const;
   };
 
-  std::vector<std::vector<Rule>> rules_;  // by group
+  StrongVector<GroupIndex, std::vector<Rule>> rules_;
 };
 
 }  // namespace loadline

@@ -4,7 +4,7 @@
 
 namespace loadline {
 
-SizeLimits::SizeLimits(std::span<const NodeGroup> groups, const ClusterMinimum& minimum)
+SizeLimits::SizeLimits(NodeGroupSpan groups, const ClusterMinimum& minimum)
     : groups_(groups), minimum_(minimum), counts_(groups.size()) {
   for (const auto& [type, gpus] : minimum.gpus) spare_gpus_[type] = -gpus;
 }
@@ -15,9 +15,9 @@ absl::int128* SizeLimits::SpareGpus(const NodeOffer& node) {
   return at == spare_gpus_.end() ? nullptr : &at->second;
 }
 
-void SizeLimits::AddNode(int32_t group, const NodeOffer& node, bool being_deleted) {
-  if (group >= 0) {
-    Count& count = counts_[static_cast<size_t>(group)];
+void SizeLimits::AddNode(std::optional<GroupIndex> group, const NodeOffer& node, bool being_deleted) {
+  if (group.has_value()) {
+    Count& count = counts_[*group];
     ++count.registered;
     if (being_deleted) ++count.deleting;
   }
@@ -28,10 +28,10 @@ void SizeLimits::AddNode(int32_t group, const NodeOffer& node, bool being_delete
   if (absl::int128* const spare = SpareGpus(node)) *spare += node.gpus;
 }
 
-NodeReason SizeLimits::Take(int32_t group, const NodeOffer& node) {
-  if (group < 0) return NodeReason::kNotAutoscaled;
-  const NodeGroup& limits = groups_[static_cast<size_t>(group)];
-  Count& count = counts_[static_cast<size_t>(group)];
+NodeReason SizeLimits::Take(std::optional<GroupIndex> group, const NodeOffer& node) {
+  if (!group.has_value()) return NodeReason::kNotAutoscaled;
+  const NodeGroup& limits = groups_[*group];
+  Count& count = counts_[*group];
   const int64_t going = count.deleting + count.taken;
   if (limits.target - going <= limits.min_nodes || count.registered - going <= limits.min_nodes) {
     return NodeReason::kNodeGroupMinSizeReached;
@@ -50,18 +50,18 @@ NodeReason SizeLimits::Take(int32_t group, const NodeOffer& node) {
   return NodeReason::kNone;
 }
 
-void SizeLimits::GiveBack(int32_t group, const NodeOffer& node) {
-  --counts_[static_cast<size_t>(group)].taken;
+void SizeLimits::GiveBack(GroupIndex group, const NodeOffer& node) {
+  --counts_[group].taken;
   ++nodes_;
   cpu_ += node.cpu;
   memory_ += node.memory;
   if (absl::int128* const spare = SpareGpus(node)) *spare += node.gpus;
 }
 
-bool SizeLimits::AreWholeGroup(int32_t group, int64_t nodes) const {
-  const Count& count = counts_[static_cast<size_t>(group)];
+bool SizeLimits::AreWholeGroup(GroupIndex group, int64_t nodes) const {
+  const Count& count = counts_[group];
   const int64_t going = nodes + count.deleting;
-  const NodeGroup& limits = groups_[static_cast<size_t>(group)];
+  const NodeGroup& limits = groups_[group];
   return going == limits.target || going == count.registered + limits.upcoming;
 }
 

@@ -3,9 +3,8 @@
 #define LOADLINE_CORE_DRAIN_SIZE_LIMITS_H_
 
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/numeric/int128.h"
@@ -29,20 +28,20 @@ struct ClusterMinimum {
 class SizeLimits {
  public:
   // `groups` outlives the object.
-  SizeLimits(std::span<const NodeGroup> groups, const ClusterMinimum& minimum);
+  SizeLimits(NodeGroupSpan groups, const ClusterMinimum& minimum);
 
-  // A node of the cluster. `group`: position, or -1: none.
-  void AddNode(int32_t group, const NodeOffer& node, bool being_deleted);
+  // A node of the cluster.
+  void AddNode(std::optional<GroupIndex> group, const NodeOffer& node, bool being_deleted);
 
   // Takes a node away: kNone, or why not (NotAutoscaled, NodeGroupMinSizeReached,
   // MinimalResourceLimitExceeded), and then nothing happened. Cost: O(log types of GPUs).
-  NodeReason Take(int32_t group, const NodeOffer& node);
+  NodeReason Take(std::optional<GroupIndex> group, const NodeOffer& node);
   // Takes it back.
-  void GiveBack(int32_t group, const NodeOffer& node);
+  void GiveBack(GroupIndex group, const NodeOffer& node);
 
   // Whether so many nodes, and those that are being deleted, are all that a group has: as many as its target,
   // or as there are and are on their way.
-  bool AreWholeGroup(int32_t group, int64_t nodes) const;
+  bool AreWholeGroup(GroupIndex group, int64_t nodes) const;
 
  private:
   // The entry of the node's GPUs; nullptr: they have no minimum.
@@ -54,9 +53,9 @@ class SizeLimits {
     int64_t taken = 0;
   };
 
-  std::span<const NodeGroup> groups_;
+  NodeGroupSpan groups_;
   ClusterMinimum minimum_;
-  std::vector<Count> counts_;  // by group
+  StrongVector<GroupIndex, Count> counts_;
   // Sums over the nodes that stay.
   absl::int128 cpu_ = 0;
   absl::int128 memory_ = 0;

@@ -98,7 +98,7 @@ std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
   const absl::string_view advice = EntryOf(keep.reason).advice;
   switch (keep.reason) {
     case NodeReason::kNodeGroupMinSizeReached: {
-      const NodeGroup& group = problem.groups[static_cast<size_t>(problem.group_of[IndexOf(keep.slot)])];
+      const NodeGroup& group = problem.groups[*problem.group_of[keep.slot]];
       return absl::StrCat("a smaller minimum of group ", group.name, ", which is ", group.min_nodes);
     }
     case NodeReason::kNotUnderutilized:

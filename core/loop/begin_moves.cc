@@ -14,7 +14,7 @@
 namespace loadline {
 namespace {
 
-bool AtRest(const LoopProblem& problem, const std::vector<GroupCounts>& counts, const LoopPlan& plan) {
+bool AtRest(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan) {
   if (!plan.replacement.moves.empty() || !plan.growth.empty() || plan.batch_wait_ms.has_value()) return false;
   if (!plan.take_back.empty() || !problem.drain.doubt.empty() || !problem.drain.unhealthy.empty())
     return false;
@@ -25,10 +25,9 @@ bool AtRest(const LoopProblem& problem, const std::vector<GroupCounts>& counts, 
 
 // What budgets of groups let moves take: nothing goes when they begin.
 NodeAllowance AllowanceOf(const DrainProblem& drain, const DeletionOptions& options) {
-  std::vector<int64_t> nodes(drain.groups.size(), 0);
-  for (size_t i = 0; i < drain.group_of.size(); ++i) {
-    const bool counts = drain.group_of[i] >= 0 && drain.cluster->Occupied(Slot{static_cast<int32_t>(i)});
-    if (counts) ++nodes[static_cast<size_t>(drain.group_of[i])];
+  StrongVector<GroupIndex, int64_t> nodes(drain.groups.size(), 0);
+  for (const auto [slot, group] : drain.group_of) {
+    if (drain.cluster->Occupied(slot)) ++nodes[group];
   }
   return NodeAllowance(options.budgets, drain.groups, nodes, drain.now_s);
 }
@@ -36,16 +35,11 @@ NodeAllowance AllowanceOf(const DrainProblem& drain, const DeletionOptions& opti
 // What the strictest budget leaves that leaves some: a move which takes more might never begin.
 int64_t LeastLeft(const DrainProblem& drain, const NodeAllowance& allowance) {
   int64_t least = INT64_MAX;
-  for (size_t i = 0; i < drain.groups.size(); ++i) {
-    const int64_t left = allowance.Left(static_cast<int32_t>(i), RemovalReason::kReplaced);
+  for (const GroupIndex group : drain.groups.indices()) {
+    const int64_t left = allowance.Left(group, RemovalReason::kReplaced);
     if (left > 0) least = std::min(least, left);
   }
   return least;
-}
-
-// The group of a node as drains have it; -1: none.
-int32_t GroupOf(const ConsolidationNode& node) {
-  return node.group.has_value() ? static_cast<int32_t>(*node.group) : -1;
 }
 
 // Nodes that rest, are held for nominated pods, or of whose group none may be replaced now, stay.
@@ -55,7 +49,7 @@ void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const NodeAllow
     const uint64_t key = KeyOfNode(*problem.drain.cluster, node.slot);
     const bool held =
         std::find(plan.held_nodes.begin(), plan.held_nodes.end(), node.slot) != plan.held_nodes.end() ||
-        allowance.Left(GroupOf(node), RemovalReason::kReplaced) == 0;
+        allowance.Left(node.group, RemovalReason::kReplaced) == 0;
     if (!held && !plan.replacement.resting_since_ms.contains(key)) continue;
     node.may_go = false;
     std::erase_if(node.pods, [](const LeavingPod& pod) { return !pod.placeholder; });
@@ -64,7 +58,7 @@ void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const NodeAllow
 
 class MoveBeginner {
  public:
-  MoveBeginner(const LoopProblem& problem, const std::vector<GroupCounts>& counts, NodeAllowance allowance,
+  MoveBeginner(const LoopProblem& problem, const CountsOfGroups& counts, NodeAllowance allowance,
                LoopPlan* plan)
       : problem_(problem),
         cluster_(*problem.drain.cluster),
@@ -75,9 +69,9 @@ class MoveBeginner {
   void Begin(const ConsolidationMove& move) {
     MoveUnderWay next = UnderWay(move);
     if (!WithinLimits(move, next)) return;
-    for (const GroupGrowthCount& add : move.add)
-      GrowthOf(static_cast<int32_t>(add.group), &plan_).for_replacement += add.nodes;
-    for (const Slot slot : move.remove) allowance_.Take(GroupOf(slot), RemovalReason::kReplaced);
+    for (const GroupGrowthCount& add : move.add) GrowthOf(add.group, &plan_).for_replacement += add.nodes;
+    for (const Slot slot : move.remove)
+      allowance_.Take(problem_.drain.group_of[slot], RemovalReason::kReplaced);
     nodes_ += static_cast<int64_t>(move.remove.size());
     pods_ += move.disrupted;
     remembered_ += SizeOf(next);
@@ -90,13 +84,11 @@ class MoveBeginner {
     return move.known.size() + move.came.size() + move.onto.size() + move.remove.size();
   }
 
-  int32_t GroupOf(Slot slot) const { return problem_.drain.group_of[IndexOf(slot)]; }
-
   bool IsAllowed(const ConsolidationMove& move) const {
     NodeAllowance after = allowance_;
     for (const Slot slot : move.remove) {
-      if (after.Left(GroupOf(slot), RemovalReason::kReplaced) == 0) return false;
-      after.Take(GroupOf(slot), RemovalReason::kReplaced);
+      if (after.Left(problem_.drain.group_of[slot], RemovalReason::kReplaced) == 0) return false;
+      after.Take(problem_.drain.group_of[slot], RemovalReason::kReplaced);
     }
     return true;
   }
@@ -112,9 +104,9 @@ class MoveBeginner {
     with.room = plan_.room;
     with.growth = plan_.growth;
     for (const GroupGrowthCount& add : move.add) {
-      const size_t group = IndexOf(add.group);
-      if (problem_.groups[group].atomic || MayAdd(problem_, counts_, with, group) < add.nodes) return false;
-      GrowthOf(static_cast<int32_t>(add.group), &with).for_replacement += add.nodes;
+      const bool may_add = MayAdd(problem_, counts_, with, add.group) >= add.nodes;
+      if (problem_.groups[add.group].atomic || !may_add) return false;
+      GrowthOf(add.group, &with).for_replacement += add.nodes;
     }
     return true;
   }
@@ -125,13 +117,11 @@ class MoveBeginner {
     next.at_ms = problem_.replacement.now_ms;
     std::vector<int64_t> first;  // by addition: position of its first node in `came`
     for (const GroupGrowthCount& add : move.add) {
-      next.orders.push_back({problem_.groups[IndexOf(add.group)].name, add.nodes});
+      next.orders.push_back({problem_.groups[add.group].name, add.nodes});
       first.push_back(static_cast<int64_t>(next.came.size()));
       next.came.resize(next.came.size() + static_cast<size_t>(add.nodes), 0);
-      for (size_t i = 0; i < problem_.drain.group_of.size(); ++i) {
-        const Slot slot{static_cast<int32_t>(i)};
-        if (problem_.drain.group_of[i] == static_cast<int32_t>(add.group) && cluster_.Occupied(slot))
-          next.known.push_back(KeyOfNode(cluster_, slot));
+      for (const auto [slot, group] : problem_.drain.group_of) {
+        if (group == add.group && cluster_.Occupied(slot)) next.known.push_back(KeyOfNode(cluster_, slot));
       }
     }
     std::sort(next.known.begin(), next.known.end());
@@ -160,7 +150,7 @@ class MoveBeginner {
 
   const LoopProblem& problem_;
   const ClusterState& cluster_;
-  const std::vector<GroupCounts>& counts_;
+  const CountsOfGroups& counts_;
   NodeAllowance allowance_;
   LoopPlan& plan_;
   int64_t nodes_ = 0, pods_ = 0;
@@ -169,7 +159,7 @@ class MoveBeginner {
 
 }  // namespace
 
-void BeginMoves(const LoopProblem& problem, const std::vector<GroupCounts>& counts, const DrainProblem& drain,
+void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const DrainProblem& drain,
                 Consolidator* consolidator, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
   const LoopDecisions& decisions = problem.decisions;
   if (!decisions.replace || !decisions.scale_up || !decisions.scale_down) return;

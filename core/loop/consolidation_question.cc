@@ -22,10 +22,10 @@ class QuestionMaker {
         budgets_(state_),
         judge_(state_, budgets_, options.rules, drain.now_s) {}
 
-  ConsolidationQuestion Make(std::span<const NodeGroup> groups) {
+  ConsolidationQuestion Make(NodeGroupSpan groups) {
     problem_.cluster = &state_;
     problem_.now_s = drain_.now_s;
-    problem_.groups = StrongSpan<GroupIndex, const NodeGroup>(groups);
+    problem_.groups = groups;
     for (int32_t budget = 0; budget < budgets_.size(); ++budget) {
       problem_.budgets.push_back(std::max<int64_t>(0, budgets_.left(budget)));
     }
@@ -42,8 +42,7 @@ class QuestionMaker {
     ConsolidationNode& node = problem_.nodes.emplace_back();
     node_of_[IndexOf(slot)] = static_cast<int32_t>(problem_.nodes.size()) - 1;
     node.slot = slot;
-    const int32_t group = IndexOf(slot) < drain_.group_of.size() ? drain_.group_of[IndexOf(slot)] : -1;
-    if (group >= 0) node.group = GroupIndex{group};
+    node.group = drain_.group_of[slot];
     if (node.group.has_value()) node.usd_per_hour = problem_.groups[*node.group].usd_per_hour;
     node.kind = KindForPlan(state_, slot, drain_.group_of);
     FixedNode fixed{slot};
@@ -129,8 +128,7 @@ class QuestionMaker {
 }  // namespace
 
 ConsolidationQuestion PrepareConsolidation(const DrainProblem& drain, const DrainOptions& options,
-                                           std::span<const NodeGroup> groups,
-                                           const DisturbancePrices& prices) {
+                                           NodeGroupSpan groups, const DisturbancePrices& prices) {
   return QuestionMaker(drain, options, prices).Make(groups);
 }
 

@@ -33,8 +33,7 @@ struct ConsolidationQuestion {
 // go now. `drain` and `groups` outlive the question: groups of nodes, placeholders and time are those of
 // `drain`. A group that is blocked gets no new nodes. Cost: O(nodes + pods).
 ConsolidationQuestion PrepareConsolidation(const DrainProblem& drain, const DrainOptions& options,
-                                           std::span<const NodeGroup> groups,
-                                           const DisturbancePrices& prices);
+                                           NodeGroupSpan groups, const DisturbancePrices& prices);
 
 // For moves that are carried out: load that has come lately is expected to go soon. See
 // ConsolidationNode::age_hours. Cost: O(nodes).

@@ -40,18 +40,16 @@ absl::flat_hash_set<uint64_t> FilledByMoves(const ReplacementPlan& plan) {
 }
 
 // Nodes that may go, the emptiest first; of each group as many as it has above its minimum.
-std::vector<NodeToEmpty> NodesByLoad(const LoopProblem& problem, std::span<const GroupCounts> counts,
+std::vector<NodeToEmpty> NodesByLoad(const LoopProblem& problem, const CountsOfGroups& counts,
                                      const Snapshot& snapshot, const LoopPlan& plan) {
   const ClusterState& cluster = *problem.drain.cluster;
   const std::vector<Slot> deleting = NodesBeingDeleted(cluster, problem.deleting, problem.drain.now_s);
   const absl::flat_hash_set<Slot> goes(deleting.begin(), deleting.end());
   const absl::flat_hash_set<uint64_t> filled = FilledByMoves(plan.replacement);
   std::vector<NodeToEmpty> nodes;
-  for (size_t i = 0; i < problem.drain.group_of.size(); ++i) {
-    const Slot slot{static_cast<int32_t>(i)};
-    const int32_t group = problem.drain.group_of[i];
-    if (group < 0 || !cluster.Occupied(slot) || goes.contains(slot)) continue;
-    const NodeGroup& of = problem.groups[static_cast<size_t>(group)];
+  for (const auto [slot, group] : problem.drain.group_of) {
+    if (!cluster.Occupied(slot) || goes.contains(slot)) continue;
+    const NodeGroup& of = problem.groups[group];
     if (of.atomic || of.sized || DeletionForbidden(cluster.traits(slot))) continue;
     const std::optional<NodeIndex> at = snapshot.FindSlot(slot);
     if (!at.has_value() || !RunsReplicas(cluster, slot)) continue;
@@ -60,12 +58,11 @@ std::vector<NodeToEmpty> NodesByLoad(const LoopProblem& problem, std::span<const
   }
   std::stable_sort(nodes.begin(), nodes.end(),
                    [](const NodeToEmpty& a, const NodeToEmpty& b) { return a.load < b.load; });
-  std::vector<int64_t> may_go;
-  for (size_t group = 0; group < counts.size(); ++group)
+  StrongVector<GroupIndex, int64_t> may_go;
+  for (const GroupIndex group : counts.indices())
     may_go.push_back(counts[group].registered - problem.groups[group].min_nodes);
-  std::erase_if(nodes, [&](const NodeToEmpty& node) {
-    return --may_go[static_cast<size_t>(problem.drain.group_of[IndexOf(node.slot)])] < 0;
-  });
+  std::erase_if(nodes,
+                [&](const NodeToEmpty& node) { return --may_go[*problem.drain.group_of[node.slot]] < 0; });
   if (nodes.size() > kMostNodesToEmpty) nodes.resize(kMostNodesToEmpty);
   return nodes;
 }
@@ -91,8 +88,8 @@ void GiveNumbers(int64_t last, std::vector<NodeToEmpty>* nodes) {
 
 }  // namespace
 
-void ChooseNodesToEmpty(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                        const Snapshot& snapshot, LoopPlan* plan) {
+void ChooseNodesToEmpty(const LoopProblem& problem, const CountsOfGroups& counts, const Snapshot& snapshot,
+                        LoopPlan* plan) {
   if (!problem.decisions.downscale_order) return;
   const std::vector<NodeToEmpty> by_load = NodesByLoad(problem, counts, snapshot, *plan);
   if (by_load.empty()) return;

@@ -31,17 +31,19 @@ EmptyNode RoomOn(const LoopProblem& problem, const Snapshot& snapshot, NodeIndex
 }
 
 // What is left when pods come to a node of the group.
-void Take(const LoopProblem& problem, size_t group, const PodShape& shape, int64_t count, EmptyNode* room) {
+void Take(const LoopProblem& problem, GroupIndex group, const PodShape& shape, int64_t count,
+          EmptyNode* room) {
   const LineLeft line(problem.scale_down.fit.load_line, problem.groups[group].model->shape);
   room->room = Minus(room->room, Times(line.TakenBy(shape), count));
   room->slots = std::max<int64_t>(0, room->slots - count);
 }
 
-std::vector<EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget) {
-  std::vector<EmptyNode> rooms(problem.groups.size());
+StrongVector<GroupIndex, EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapshot,
+                                                 WorkBudget* budget) {
+  StrongVector<GroupIndex, EmptyNode> rooms(problem.groups.size());
   Estimator nodes(snapshot, &problem.scale_down.fit, {}, problem.daemons, budget);
   TrialMemory memory(budget);
-  for (size_t group = 0; group < rooms.size(); ++group) {
+  for (const GroupIndex group : rooms.indices()) {
     if (!problem.groups[group].model.has_value()) continue;
     const NodeGroup node = TemplateOf(problem.groups[group], "/empty");
     rooms[group] = RoomOn(problem, *snapshot, nodes.AddCopy(node, &memory));

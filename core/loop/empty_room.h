@@ -22,10 +22,12 @@ NodeGroup TemplateOf(const NodeGroup& group, absl::string_view suffix);
 EmptyNode RoomOn(const LoopProblem& problem, const Snapshot& snapshot, NodeIndex node);
 
 // What is left when pods come to a node of the group.
-void Take(const LoopProblem& problem, size_t group, const PodShape& shape, int64_t count, EmptyNode* room);
+void Take(const LoopProblem& problem, GroupIndex group, const PodShape& shape, int64_t count,
+          EmptyNode* room);
 
-// What nodes of the groups have left when they are empty, by group. Leaves copies of them in the snapshot.
-std::vector<EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget);
+// What nodes of the groups have left when they are empty. Leaves copies of them in the snapshot.
+StrongVector<GroupIndex, EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapshot,
+                                                 WorkBudget* budget);
 
 // Adds nodes that come and are left as they are to those that slack may use, kMostUpcomingNodes in all.
 void AddComing(const EmptyNode& room, int64_t nodes, std::vector<EmptyNode>* coming);

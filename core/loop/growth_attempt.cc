@@ -23,27 +23,27 @@ struct UpcomingNodes {
   bool complete = true;  // all of them do
   NodeIndex first{0};
   std::vector<NodeIndex> untainted;  // the nodes that stand before it under new numbers
-  std::vector<int32_t> group;        // by number from `first` on
+  std::vector<GroupIndex> group;     // by number from `first` on
   std::vector<EmptyNode> room;
   std::vector<char> used;  // whether pods are expected there
 
-  void Add(size_t of, const EmptyNode& left, bool is_used) {
-    group.push_back(static_cast<int32_t>(of));
+  void Add(GroupIndex of, const EmptyNode& left, bool is_used) {
+    group.push_back(of);
     room.push_back(left);
     used.push_back(is_used ? 1 : 0);
   }
 };
 
-// Groups that are similar, by position: those with the same number share what they grow by. A group joins the
-// first set to whose first member it is similar.
-std::vector<std::optional<int32_t>> BalanceSets(const LoopProblem& problem) {
-  std::vector<std::optional<int32_t>> sets(problem.groups.size());
+// Groups that are similar: those with the same number share what they grow by. A group joins the first set to
+// whose first member it is similar.
+StrongVector<GroupIndex, std::optional<int32_t>> BalanceSets(const LoopProblem& problem) {
+  StrongVector<GroupIndex, std::optional<int32_t>> sets(problem.groups.size());
   if (!problem.balance.has_value()) return sets;
-  std::vector<size_t> firsts;
-  for (size_t group = 0; group < sets.size(); ++group) {
+  std::vector<GroupIndex> firsts;
+  for (const GroupIndex group : sets.indices()) {
     const NodeGroup& of = problem.groups[group];
     if (of.atomic || !MayGrow(problem, group)) continue;
-    const auto similar = std::find_if(firsts.begin(), firsts.end(), [&](size_t first) {
+    const auto similar = std::find_if(firsts.begin(), firsts.end(), [&](GroupIndex first) {
       const NodeGroup& other = problem.groups[first];
       return AreSimilar({of.model->shape, of.priced}, {other.model->shape, other.priced}, *problem.balance);
     });
@@ -53,11 +53,14 @@ std::vector<std::optional<int32_t>> BalanceSets(const LoopProblem& problem) {
   return sets;
 }
 
-// What each group alone may win under the maxima of the cluster, by position.
-std::vector<NodeLimit> CapsAlone(const LoopProblem& problem, const LoopPlan& plan) {
+// New nodes of each group at most.
+using GroupCaps = StrongVector<GroupIndex, NodeLimit>;
+
+// What each group alone may win under the maxima of the cluster.
+GroupCaps CapsAlone(const LoopProblem& problem, const LoopPlan& plan) {
   const ResourceRoom room = RoomLeft(problem, plan);
-  std::vector<NodeLimit> caps(problem.groups.size());
-  for (size_t group = 0; group < caps.size(); ++group) caps[group] = MostNodesOf(problem, room, group);
+  GroupCaps caps(problem.groups.size());
+  for (const GroupIndex group : caps.indices()) caps[group] = MostNodesOf(problem, room, group);
   return caps;
 }
 
@@ -69,7 +72,7 @@ bool Within(NodeLimit limit, const NodesOfGroups& growth) {
 
 class Attempt {
  public:
-  Attempt(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& before,
+  Attempt(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& before,
           const GrowthWay& way, Snapshot* snapshot, WorkBudget* budget)
       : problem_(problem), counts_(counts), snapshot_(*snapshot), budget_(budget), plan_(result_.plan) {
     result_.way = way;
@@ -110,7 +113,7 @@ class Attempt {
                                  [](const GroupCounts& count) { return count.upcoming > 0; });
     if (!any || way().packs_upcoming) return;
     Estimator nodes(&snapshot_, &problem_.scale_down.fit, {}, problem_.daemons, budget_);
-    for (size_t group = 0; group < problem_.groups.size(); ++group) {
+    for (const GroupIndex group : problem_.groups.indices()) {
       if (!problem_.groups[group].model.has_value()) continue;
       const NodeGroup node = TemplateOf(problem_.groups[group], "/upcoming");
       for (int64_t i = 0; i < counts_[group].upcoming; ++i) {
@@ -158,12 +161,11 @@ class Attempt {
   }
 
   // Plans growth by those groups that may grow; groups that have all of their nodes or none with the others.
-  // `caps`: new nodes of each group at most.
-  void PlanGrowth(std::span<const NodeLimit> caps, bool with_atomic) {
+  void PlanGrowth(const GroupCaps& caps, bool with_atomic) {
     std::vector<NodeGroup> groups;
-    const std::vector<std::optional<int32_t>> balance_sets = BalanceSets(problem_);
+    const StrongVector<GroupIndex, std::optional<int32_t>> balance_sets = BalanceSets(problem_);
     plan_.grown.clear();
-    for (size_t group = 0; group < problem_.groups.size(); ++group) {
+    for (const GroupIndex group : problem_.groups.indices()) {
       const NodeGroup& of = problem_.groups[group];
       if (!MayGrow(problem_, group)) continue;
       if (of.atomic) {
@@ -178,7 +180,7 @@ class Attempt {
       grows.target = current;
       grows.max_nodes = current + most;
       grows.balance_set = balance_sets[group];
-      plan_.grown.push_back(static_cast<int32_t>(group));
+      plan_.grown.push_back(group);
     }
     if (way().packs_upcoming) AddUpcomingAsGroups(&groups);
     if (problem_.ranking.has_value()) {
@@ -190,7 +192,7 @@ class Attempt {
 
   // Behind those that may grow: what is on its way, as groups that cost nothing.
   void AddUpcomingAsGroups(std::vector<NodeGroup>* groups) {
-    for (size_t group = 0; group < problem_.groups.size(); ++group) {
+    for (const GroupIndex group : problem_.groups.indices()) {
       const NodeGroup& of = problem_.groups[group];
       if (counts_[group].upcoming == 0 || !of.model.has_value()) continue;
       NodeGroup& upcoming = groups->emplace_back(TemplateOf(of, "/upcoming"));
@@ -209,15 +211,14 @@ class Attempt {
       growth[plan_.grown[static_cast<size_t>(nodes.group)]] += nodes.nodes;
     }
     for (auto& [group, nodes] : growth) {
-      const size_t position = static_cast<size_t>(group);
-      if (problem_.groups[position].atomic) nodes = RoomOfGroup(problem_, counts_, plan_, position);
+      if (problem_.groups[group].atomic) nodes = RoomOfGroup(problem_, counts_, plan_, group);
     }
     return growth;
   }
 
   // Plans growth within all limits, and returns how far the groups grow.
   NodesOfGroups PlanWithinLimits() {
-    std::vector<NodeLimit> caps = CapsAlone(problem_, plan_);
+    GroupCaps caps = CapsAlone(problem_, plan_);
     bool with_atomic = true;
     PlanGrowth(caps, with_atomic);
     NodesOfGroups growth = WholeGrowth();
@@ -259,13 +260,13 @@ class Attempt {
   void CountLeft() {
     if (plan_.scale_up.nodes.empty() || problem_.ranking.has_value()) return;
     std::vector<ComingNodes> coming;
-    for (size_t group = 0; way().packs_upcoming && group < counts_.size(); ++group) {
-      if (counts_[group].upcoming > 0 && problem_.groups[group].model.has_value())
+    for (const GroupIndex group : counts_.indices()) {
+      const bool comes = way().packs_upcoming && counts_[group].upcoming > 0;
+      if (comes && problem_.groups[group].model.has_value())
         coming.push_back({TemplateOf(problem_.groups[group], "/upcoming"), counts_[group].upcoming});
     }
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
-      const size_t group = static_cast<size_t>(plan_.grown[static_cast<size_t>(nodes.group)]);
-      coming.push_back({TemplateOf(problem_.groups[group], ""), nodes.nodes});
+      coming.push_back({problem_.groups[plan_.grown[static_cast<size_t>(nodes.group)]], nodes.nodes});
     }
     const int64_t left = LeftAsScheduled(plan_.waiting, problem_.daemons, coming, problem_.scale_down.fit,
                                          &snapshot_, budget_);
@@ -280,39 +281,39 @@ class Attempt {
         const bool renumbered = number >= -untainted;
         plan_.expected.push_back(
             {use.pods.pods, use.pods.count,
-             renumbered ? upcoming_.untainted[static_cast<size_t>(untainted + number)] : use.node, -1});
+             renumbered ? upcoming_.untainted[static_cast<size_t>(untainted + number)] : use.node,
+             std::nullopt});
         continue;
       }
       const size_t at = static_cast<size_t>(number);
       plan_.expected.push_back({use.pods.pods, use.pods.count, NodeIndex{-1}, upcoming_.group[at]});
       upcoming_.used[at] = 1;
-      Take(problem_, static_cast<size_t>(upcoming_.group[at]),
-           plan_.waiting[static_cast<size_t>(use.pods.pods)].pod.shape, use.pods.count, &upcoming_.room[at]);
+      Take(problem_, upcoming_.group[at], plan_.waiting[static_cast<size_t>(use.pods.pods)].pod.shape,
+           use.pods.count, &upcoming_.room[at]);
     }
   }
 
   void ExpectWherePacked() {
     if (!way().packs_upcoming) return;
-    std::vector<int64_t> unused(counts_.size(), 0);
-    for (const size_t group : coming_groups_) unused[group] = counts_[group].upcoming;
+    StrongVector<GroupIndex, int64_t> unused(counts_.size(), 0);
+    for (const GroupIndex group : coming_groups_) unused[group] = counts_[group].upcoming;
     for (const PlannedNodes& nodes : packed_) {
-      const size_t group = coming_groups_[static_cast<size_t>(nodes.group) - plan_.grown.size()];
+      const GroupIndex group = coming_groups_[static_cast<size_t>(nodes.group) - plan_.grown.size()];
       EmptyNode room = result_.rooms.empty[group];
       TakePods(group, nodes.pods, &room);
       for (const PodCount& pods : nodes.pods) {
-        plan_.expected.push_back(
-            {pods.pods, pods.count * nodes.nodes, NodeIndex{-1}, static_cast<int32_t>(group)});
+        plan_.expected.push_back({pods.pods, pods.count * nodes.nodes, NodeIndex{-1}, group});
       }
       for (int64_t i = 0; i < nodes.nodes; ++i) upcoming_.Add(group, room, /*is_used=*/true);
       unused[group] -= nodes.nodes;
     }
-    for (const size_t group : coming_groups_) {
+    for (const GroupIndex group : coming_groups_) {
       for (int64_t i = 0; i < unused[group]; ++i)
         upcoming_.Add(group, result_.rooms.empty[group], /*is_used=*/false);
     }
   }
 
-  void TakePods(size_t group, const std::vector<PodCount>& pods, EmptyNode* room) const {
+  void TakePods(GroupIndex group, const std::vector<PodCount>& pods, EmptyNode* room) const {
     for (const PodCount& entry : pods) {
       Take(problem_, group, plan_.waiting[static_cast<size_t>(entry.pods)].pod.shape, entry.count, room);
     }
@@ -325,41 +326,39 @@ class Attempt {
     rooms.complete = upcoming_.complete;
     rooms.used.assign(problem_.groups.size(), 0);
     for (size_t i = 0; i < upcoming_.room.size(); ++i) {
-      const size_t group = static_cast<size_t>(upcoming_.group[i]);
+      const GroupIndex group = upcoming_.group[i];
       rooms.used[group] += upcoming_.used[i];
       rooms.coming[group].push_back(upcoming_.room[i]);
     }
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
-      const int32_t group = plan_.grown[static_cast<size_t>(nodes.group)];
-      EmptyNode room = rooms.empty[static_cast<size_t>(group)];
-      TakePods(static_cast<size_t>(group), nodes.pods, &room);
-      AddComing(room, nodes.nodes, &rooms.coming[static_cast<size_t>(group)]);
+      const GroupIndex group = plan_.grown[static_cast<size_t>(nodes.group)];
+      EmptyNode room = rooms.empty[group];
+      TakePods(group, nodes.pods, &room);
+      AddComing(room, nodes.nodes, &rooms.coming[group]);
       growth[group] -= nodes.nodes;
       GrowthOf(group, &plan_).for_pods += nodes.nodes;
     }
     for (const auto& [group, without_pods] : growth) {
-      const size_t position = static_cast<size_t>(group);
-      AddComing(rooms.empty[position], without_pods, &rooms.coming[position]);
+      AddComing(rooms.empty[group], without_pods, &rooms.coming[group]);
       GrowthOf(group, &plan_).for_pods += without_pods;
     }
   }
 
   const LoopProblem& problem_;
-  std::span<const GroupCounts> counts_;
+  const CountsOfGroups& counts_;
   Snapshot& snapshot_;
   WorkBudget* budget_;
   GrowthAttempt result_;
   LoopPlan& plan_;
   UpcomingNodes upcoming_;
-  std::vector<size_t> coming_groups_;  // that stand behind those that may grow
-  std::vector<PlannedNodes> packed_;   // of these
+  std::vector<GroupIndex> coming_groups_;  // that stand behind those that may grow
+  std::vector<PlannedNodes> packed_;       // of these
 };
 
 }  // namespace
 
-GrowthAttempt TryGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                        const LoopPlan& before, const GrowthWay& way, Snapshot* snapshot,
-                        WorkBudget* budget) {
+GrowthAttempt TryGrowth(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& before,
+                        const GrowthWay& way, Snapshot* snapshot, WorkBudget* budget) {
   return Attempt(problem, counts, before, way, snapshot, budget).Run();
 }
 

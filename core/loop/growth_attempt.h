@@ -34,8 +34,8 @@ struct GrowthAttempt {
 
 // `before`: the plan without growth for pods; of it, waiting pods, sizes, room and growth for other reasons
 // are read. The snapshot is as before when the call returns. Cost: that of PlanScaleUp().
-GrowthAttempt TryGrowth(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                        const LoopPlan& before, const GrowthWay& way, Snapshot* snapshot, WorkBudget* budget);
+GrowthAttempt TryGrowth(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& before,
+                        const GrowthWay& way, Snapshot* snapshot, WorkBudget* budget);
 
 }  // namespace loadline
 

@@ -78,7 +78,7 @@ class ActionMaker {
   ActionMaker(const LoopObservation& seen, int64_t now_ms, LoopMemory* memory)
       : seen_(seen), now_ms_(now_ms), memory_(*memory) {}
 
-  void Delete(size_t group, const std::vector<int32_t>& machines, bool late) {
+  void Delete(GroupIndex group, const std::vector<int32_t>& machines, bool late) {
     if (machines.empty()) return;
     LoopAction& action = Add(LoopAction::Kind::kDeleteMachines, group);
     action.machines = machines;
@@ -91,46 +91,47 @@ class ActionMaker {
     }
   }
 
-  void TakeBack(size_t group, int64_t nodes, int64_t target) {
+  void TakeBack(GroupIndex group, int64_t nodes, int64_t target) {
     if (nodes == 0) return;
     LoopAction& action = Add(LoopAction::Kind::kTakeBack, group);
     action.nodes = nodes;
     action.target = target;
   }
 
-  void OfNode(LoopAction::Kind kind, Slot slot) { Add(kind, 0).slot = slot; }
+  LoopAction& OfNode(LoopAction::Kind kind, Slot slot) {
+    LoopAction& action = Add(kind, std::nullopt);
+    action.slot = slot;
+    return action;
+  }
 
   // Empty nodes are the first wave: they disturb nobody.
   void Remove(const DrainPlan& plan) {
     for (const bool empty : {true, false}) {
       for (const DrainRemoval& removal : plan.remove) {
         if (!removal.start || removal.empty != empty) continue;
-        LoopAction& action = Add(LoopAction::Kind::kRemove, 0);
-        action.slot = removal.slot;
-        action.wave = empty ? 1 : 2;
+        OfNode(LoopAction::Kind::kRemove, removal.slot).wave = empty ? 1 : 2;
       }
     }
   }
 
   void SoftTaint(const SoftTaintChange& change) {
     const bool gets = change.since_s.has_value();
-    LoopAction& action = Add(gets ? LoopAction::Kind::kSoftTaint : LoopAction::Kind::kTakeSoftTaint, 0);
-    action.slot = change.slot;
-    action.since_s = change.since_s.value_or(0);
+    OfNode(gets ? LoopAction::Kind::kSoftTaint : LoopAction::Kind::kTakeSoftTaint, change.slot).since_s =
+        change.since_s.value_or(0);
   }
 
   void Grow(const LoopGrowth& growth, int64_t target) {
-    LoopAction& action = Add(LoopAction::Kind::kGrow, static_cast<size_t>(growth.group));
+    LoopAction& action = Add(LoopAction::Kind::kGrow, growth.group);
     action.nodes = growth.nodes();
     action.target = target;
     OpenAction& open = Open(action, OpenAction::Kind::kGrow);
     open.from = target;
     open.nodes = growth.nodes();
     open.for_pods = growth.for_pods > 0;
-    open.provision_ms = seen_.groups[static_cast<size_t>(growth.group)].provision_ms;
+    open.provision_ms = seen_.groups[growth.group].provision_ms;
   }
 
-  void Swap(size_t group, int64_t nodes, int64_t target) {
+  void Swap(GroupIndex group, int64_t nodes, int64_t target) {
     LoopAction& action = Add(LoopAction::Kind::kSwap, group);
     action.nodes = nodes;
     action.target = target;
@@ -143,11 +144,11 @@ class ActionMaker {
   std::vector<LoopAction> Take() { return std::move(actions_); }
 
  private:
-  LoopAction& Add(LoopAction::Kind kind, size_t group) {
+  LoopAction& Add(LoopAction::Kind kind, std::optional<GroupIndex> group) {
     LoopAction& action = actions_.emplace_back();
     action.id = memory_.next_action++;
     action.kind = kind;
-    action.group = static_cast<int32_t>(group);
+    action.group = group;
     return action;
   }
 
@@ -155,7 +156,7 @@ class ActionMaker {
     OpenAction& open = memory_.open.emplace_back();
     open.id = action.id;
     open.kind = kind;
-    open.group = seen_.groups[static_cast<size_t>(action.group)].name;
+    open.group = seen_.groups[*action.group].name;
     open.at_ms = now_ms_;
     return open;
   }
@@ -216,24 +217,24 @@ std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& 
                                   LoopMemory* memory) {
   ActionMaker actions(seen, now_ms, memory);
   if (!options.acts) return {};
-  for (size_t i = 0; i < seen.groups.size(); ++i) {
-    const GroupSight& group = sight.groups[i];
-    actions.Delete(i, group.delete_failed, /*late=*/false);
-    actions.Delete(i, group.delete_late, /*late=*/true);
-    actions.TakeBack(i, group.take_back, group.target + group.take_back);
+  for (const GroupIndex index : seen.groups.indices()) {
+    const GroupSight& group = sight.groups[index];
+    actions.Delete(index, group.delete_failed, /*late=*/false);
+    actions.Delete(index, group.delete_late, /*late=*/true);
+    actions.TakeBack(index, group.take_back, group.target + group.take_back);
   }
   const DrainPlan* const drains = plan.scale_down_problem != nullptr ? &plan.scale_down : nullptr;
   for (const Slot slot : GiveBack(cluster, sight.marked.abandoned, drains, now_ms, memory)) {
     actions.OfNode(LoopAction::Kind::kGiveBack, slot);
   }
   for (const LoopGrowth& growth : plan.growth) {
-    if (options.grows) actions.Grow(growth, sight.groups[static_cast<size_t>(growth.group)].target);
+    if (options.grows) actions.Grow(growth, sight.groups[growth.group].target);
   }
   if (!sight.nothing_goes) actions.Remove(plan.scale_down);
   for (const TakeBack& back : plan.take_back) {
-    int64_t target = sight.groups[static_cast<size_t>(back.group)].target;
+    int64_t target = sight.groups[back.group].target;
     for (const LoopGrowth& growth : plan.growth) target += growth.group == back.group ? growth.nodes() : 0;
-    actions.Swap(static_cast<size_t>(back.group), back.nodes, target);
+    actions.Swap(back.group, back.nodes, target);
   }
   if (drains == nullptr) return actions.Take();
   const absl::flat_hash_set<Slot> left_alone = NodesOnTheirWayOut(seen, sight, actions.actions());

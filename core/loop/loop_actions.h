@@ -3,6 +3,7 @@
 #define LOADLINE_CORE_LOOP_LOOP_ACTIONS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct LoopAction {
   };
   int64_t id = 0;
   Kind kind = Kind::kGrow;
-  int32_t group = -1;  // position
+  std::optional<GroupIndex> group;  // nullopt: the action is one of a node
   // Of kTakeBack, kSwap and kGrow: by how many nodes, if the target is still `target`.
   int64_t nodes = 0;
   int64_t target = 0;

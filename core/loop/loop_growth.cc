@@ -36,8 +36,8 @@ bool IsValid(const GrowthAttempt& attempt, const GrowthAttempt& other) {
 double DearestNode(const LoopProblem& problem, const LoopPlan& plan) {
   double usd = 0;
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
-    const size_t group = static_cast<size_t>(plan.grown[static_cast<size_t>(nodes.group)]);
-    usd = std::max(usd, problem.groups[group].usd_per_hour.value_or(0));
+    const GroupIndex group = plan.grown[static_cast<size_t>(nodes.group)];
+    usd = std::max(usd, UsdOf(problem.groups[group]));
   }
   return usd;
 }
@@ -51,46 +51,43 @@ bool IsWorthIt(const LoopProblem& problem, const GrowthAttempt& roomier, const G
 
 }  // namespace
 
-bool MayGrow(const LoopProblem& problem, size_t group) {
+bool MayGrow(const LoopProblem& problem, GroupIndex group) {
   const NodeGroup& of = problem.groups[group];
   const bool chosen_with = of.usd_per_hour.has_value() || problem.ranking.has_value();
   return problem.decisions.scale_up && of.model.has_value() && chosen_with && of.blocked_reason.empty() &&
          !of.sized;
 }
 
-int64_t RoomOfGroup(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
-                    size_t group) {
+int64_t RoomOfGroup(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
+                    GroupIndex group) {
   int64_t nodes = counts[group].registered + counts[group].upcoming;
   for (const LoopGrowth& growth : plan.growth) {
     // What comes for the minimum is among those on their way already.
-    if (growth.group == static_cast<int32_t>(group)) nodes += growth.nodes() - growth.for_minimum;
+    if (growth.group == group) nodes += growth.nodes() - growth.for_minimum;
   }
   return std::max<int64_t>(0, problem.groups[group].max_nodes - nodes);
 }
 
-LoopGrowth& GrowthOf(int32_t group, LoopPlan* plan) {
+LoopGrowth& GrowthOf(GroupIndex group, LoopPlan* plan) {
   const auto at = std::lower_bound(plan->growth.begin(), plan->growth.end(), group,
-                                   [](const LoopGrowth& growth, int32_t g) { return growth.group < g; });
+                                   [](const LoopGrowth& growth, GroupIndex g) { return growth.group < g; });
   if (at != plan->growth.end() && at->group == group) return *at;
   return *plan->growth.insert(at, {.group = group});
 }
 
-std::vector<GroupCounts> CountNodes(const LoopProblem& problem) {
-  std::vector<GroupCounts> counts(problem.groups.size());
+CountsOfGroups CountNodes(const LoopProblem& problem) {
+  CountsOfGroups counts(problem.groups.size());
   const ClusterState& cluster = *problem.drain.cluster;
-  for (size_t slot = 0; slot < problem.drain.group_of.size(); ++slot) {
-    const int32_t group = problem.drain.group_of[slot];
-    if (group >= 0 && cluster.Occupied(Slot{static_cast<int32_t>(slot)})) {
-      ++counts[static_cast<size_t>(group)].registered;
-    }
+  for (const auto [slot, group] : problem.drain.group_of) {
+    if (cluster.Occupied(slot)) ++counts[group].registered;
   }
-  for (size_t group = 0; group < counts.size(); ++group) {
+  for (const GroupIndex group : counts.indices()) {
     counts[group].upcoming = std::max<int64_t>(0, problem.groups[group].target - counts[group].registered);
   }
   return counts;
 }
 
-GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> counts, Snapshot* snapshot,
+GroupRooms GrowForPods(const LoopProblem& problem, const CountsOfGroups& counts, Snapshot* snapshot,
                        WorkBudget* budget, LoopPlan* plan) {
   const auto attempt = [&](const GrowthWay& way) {
     return TryGrowth(problem, counts, *plan, way, snapshot, budget);
@@ -139,13 +136,13 @@ NodeLimit NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan) {
   return LimitLeft(problem.growth.max_new_nodes, added);
 }
 
-int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
-               size_t group) {
+int64_t MayAdd(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
+               GroupIndex group) {
   return MayGrow(problem, group) ? NodesWithinLimits(problem, counts, plan, group) : 0;
 }
 
-int64_t NodesWithinLimits(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                          const LoopPlan& plan, size_t group) {
+int64_t NodesWithinLimits(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
+                          GroupIndex group) {
   const int64_t room = RoomOfGroup(problem, counts, plan, group);
   const NodeLimit of_maximum = MostNodesOf(problem, RoomLeft(problem, plan), group);
   const int64_t left = SmallerLimit(NewNodesLeft(problem, plan), of_maximum).value_or(room);
@@ -153,15 +150,14 @@ int64_t NodesWithinLimits(const LoopProblem& problem, std::span<const GroupCount
   return std::min(left, room);
 }
 
-void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                  std::span<const int32_t> positions, LoopPlan* plan) {
+void GrowForSlack(const LoopProblem& problem, const CountsOfGroups& counts,
+                  std::span<const GroupIndex> positions, LoopPlan* plan) {
   for (const SlackDemand& demand : plan->slack.demands) {
     for (const NewNodesOfGroup& nodes : demand.groups) {
-      const int32_t group = positions[static_cast<size_t>(nodes.group)];
-      const int64_t most = MayAdd(problem, counts, *plan, static_cast<size_t>(group));
+      const GroupIndex group = positions[static_cast<size_t>(nodes.group)];
+      const int64_t most = MayAdd(problem, counts, *plan, group);
       if (nodes.nodes <= 0 || most == 0) continue;
-      const bool whole = problem.groups[static_cast<size_t>(group)].atomic;
-      GrowthOf(group, plan).for_slack += whole ? most : std::min(nodes.nodes, most);
+      GrowthOf(group, plan).for_slack += problem.groups[group].atomic ? most : std::min(nodes.nodes, most);
     }
   }
 }

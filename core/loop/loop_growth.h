@@ -13,15 +13,16 @@
 
 namespace loadline {
 
-// Nodes of each group in the cluster, and those that its target has beyond them, by position of the group.
+// Nodes of a group in the cluster, and those that its target has beyond them.
 struct GroupCounts {
   int64_t registered = 0;
   int64_t upcoming = 0;
 };
-std::vector<GroupCounts> CountNodes(const LoopProblem& problem);
+using CountsOfGroups = StrongVector<GroupIndex, GroupCounts>;
+CountsOfGroups CountNodes(const LoopProblem& problem);
 
 // How far a group grows by a plan, in which it gets its place.
-LoopGrowth& GrowthOf(int32_t group, LoopPlan* plan);
+LoopGrowth& GrowthOf(GroupIndex group, LoopPlan* plan);
 
 // Growth for the pods that wait: places them on nodes that are there or on their way, and plans new nodes for
 // the rest. Fills in `waiting`, `expected`, `scale_up`, `grown` and `growth` of the plan, and the room that
@@ -38,17 +39,17 @@ LoopGrowth& GrowthOf(int32_t group, LoopPlan* plan);
 //
 // The snapshot is as before when the call returns. Cost: that of PlanScaleUp(), up to eight times.
 struct GroupRooms {
-  // A node of each group that runs nothing but its DaemonSet pods; by position of the group.
-  std::vector<EmptyNode> empty;
+  // A node of each group that runs nothing but its DaemonSet pods.
+  StrongVector<GroupIndex, EmptyNode> empty;
   // Each node on its way, and each new one; at most kMostUpcomingNodes new ones of a group.
-  std::vector<std::vector<EmptyNode>> coming;
+  StrongVector<GroupIndex, std::vector<EmptyNode>> coming;
   // All nodes on their way are among them. Else the budget ended before, nothing grows for pods, and nothing
   // may grow for slack either, which would ask for nodes that are on their way.
   bool complete = true;
-  // By group: nodes on their way that take pods.
-  std::vector<int64_t> used;
+  // Nodes on their way that take pods.
+  StrongVector<GroupIndex, int64_t> used;
 };
-GroupRooms GrowForPods(const LoopProblem& problem, std::span<const GroupCounts> counts, Snapshot* snapshot,
+GroupRooms GrowForPods(const LoopProblem& problem, const CountsOfGroups& counts, Snapshot* snapshot,
                        WorkBudget* budget, LoopPlan* plan);
 
 // Moves into a plan what GrowForPods() has filled in of another one.
@@ -58,12 +59,12 @@ void TakeGrowth(LoopPlan&& from, LoopPlan* plan);
 int64_t CountUnplaced(const LoopPlan& plan);
 
 // Whether the group may grow for pods, whatever its size.
-bool MayGrow(const LoopProblem& problem, size_t group);
+bool MayGrow(const LoopProblem& problem, GroupIndex group);
 
 // Nodes that the group may have beyond those that it has, those that are on their way, and what the plan
 // adds.
-int64_t RoomOfGroup(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
-                    size_t group);
+int64_t RoomOfGroup(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
+                    GroupIndex group);
 
 // What is left of what all groups may grow by together, as PlanOptions::max_new_nodes has it.
 NodeLimit NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan);
@@ -71,18 +72,18 @@ NodeLimit NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan);
 // What the group may still win after all that the plan gives: within its own maximum, those of the cluster,
 // and what all groups may grow by together. 0 where it does not grow, and where it can only grow as a whole
 // and may not.
-int64_t MayAdd(const LoopProblem& problem, std::span<const GroupCounts> counts, const LoopPlan& plan,
-               size_t group);
+int64_t MayAdd(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
+               GroupIndex group);
 
 // The same for a group that may grow, whatever else is known of it.
-int64_t NodesWithinLimits(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                          const LoopPlan& plan, size_t group);
+int64_t NodesWithinLimits(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
+                          GroupIndex group);
 
 // Growth for the placeholders that fit nowhere: the nodes that slack asks for of each group, within MayAdd(),
 // so that slack only gets what pods and sizes leave. `positions`: of the groups of the slack question, in
 // LoopProblem::groups.
-void GrowForSlack(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                  std::span<const int32_t> positions, LoopPlan* plan);
+void GrowForSlack(const LoopProblem& problem, const CountsOfGroups& counts,
+                  std::span<const GroupIndex> positions, LoopPlan* plan);
 
 }  // namespace loadline
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/cluster/cluster_state.h"
+#include "core/cluster/node_group.h"
 #include "core/cluster/startup_taints.h"
 #include "core/fleet/fleet.h"
 
@@ -52,7 +52,7 @@ struct RemovalUnderWay {
 };
 
 struct LoopObservation {
-  std::vector<CloudGroup> groups;
+  StrongVector<GroupIndex, CloudGroup> groups;
   std::vector<NodeMark> marks;  // each slot once
   std::vector<RemovalUnderWay> under_way;
   bool first = false;  // see FleetObservation

@@ -12,10 +12,9 @@ namespace {
 NodeOffer OfferThere(const LoopProblem& problem, Slot slot) {
   NodeOffer offer = OfferOfNode(problem, problem.drain.cluster->node_shape(slot));
   if (offer.gpu_type.empty() || offer.gpus > 0) return offer;
-  const size_t at = IndexOf(slot);
-  const int32_t group = at < problem.drain.group_of.size() ? problem.drain.group_of[at] : -1;
-  if (group < 0 || !problem.groups[static_cast<size_t>(group)].model.has_value()) return offer;
-  offer.gpus = OfferOfGroup(problem, static_cast<size_t>(group)).gpus;
+  const std::optional<GroupIndex> group = problem.drain.group_of[slot];
+  if (!group.has_value() || !problem.groups[*group].model.has_value()) return offer;
+  offer.gpus = OfferOfGroup(problem, *group).gpus;
   return offer;
 }
 
@@ -25,11 +24,11 @@ NodeOffer OfferOfNode(const LoopProblem& problem, const NodeShape& node) {
   return OfferOf(node, problem.names, problem.scale_down.eligibility.utilization.gpu_labels);
 }
 
-NodeOffer OfferOfGroup(const LoopProblem& problem, size_t group) {
+NodeOffer OfferOfGroup(const LoopProblem& problem, GroupIndex group) {
   return OfferOfNode(problem, problem.groups[group].model->shape);
 }
 
-ResourceRoom RoomOfCluster(const LoopProblem& problem, std::span<const GroupCounts> counts) {
+ResourceRoom RoomOfCluster(const LoopProblem& problem, const CountsOfGroups& counts) {
   ResourceRoom room(problem.maximum);
   if (room.unlimited()) return room;
   const ClusterState& cluster = *problem.drain.cluster;
@@ -40,7 +39,7 @@ ResourceRoom RoomOfCluster(const LoopProblem& problem, std::span<const GroupCoun
     if (KindForPlan(cluster, slot, problem.drain.group_of) == NodeKind::kVirtual) continue;
     room.Take(OfferThere(problem, slot), 1);
   }
-  for (size_t group = 0; group < counts.size(); ++group) {
+  for (const GroupIndex group : counts.indices()) {
     const NodeGroup& of = problem.groups[group];
     if (of.model.has_value()) room.Take(OfferOfGroup(problem, group), counts[group].upcoming);
   }
@@ -51,13 +50,13 @@ ResourceRoom RoomLeft(const LoopProblem& problem, const LoopPlan& plan) {
   ResourceRoom room = plan.room;
   if (room.unlimited()) return room;
   for (const LoopGrowth& growth : plan.growth) {
-    const size_t group = static_cast<size_t>(growth.group);
-    if (problem.groups[group].model.has_value()) room.Take(OfferOfGroup(problem, group), growth.nodes());
+    if (!problem.groups[growth.group].model.has_value()) continue;
+    room.Take(OfferOfGroup(problem, growth.group), growth.nodes());
   }
   return room;
 }
 
-NodeLimit MostNodesOf(const LoopProblem& problem, const ResourceRoom& left, size_t group) {
+NodeLimit MostNodesOf(const LoopProblem& problem, const ResourceRoom& left, GroupIndex group) {
   if (left.unlimited() || !problem.groups[group].model.has_value()) return std::nullopt;
   return left.MostNodes(OfferOfGroup(problem, group));
 }
@@ -65,18 +64,17 @@ NodeLimit MostNodesOf(const LoopProblem& problem, const ResourceRoom& left, size
 bool PermitsTogether(const LoopProblem& problem, const LoopPlan& plan, const NodesOfGroups& growth) {
   ResourceRoom room = RoomLeft(problem, plan);
   for (const auto& [group, nodes] : growth) {
-    const size_t position = static_cast<size_t>(group);
-    if (MostNodesOf(problem, room, position).value_or(nodes) < nodes) return false;
-    room.Take(OfferOfGroup(problem, position), nodes);
+    if (MostNodesOf(problem, room, group).value_or(nodes) < nodes) return false;
+    room.Take(OfferOfGroup(problem, group), nodes);
   }
   return true;
 }
 
-std::vector<NodeLimit> CapsTogether(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                                    const LoopPlan& plan, const NodesOfGroups& growth) {
+StrongVector<GroupIndex, NodeLimit> CapsTogether(const LoopProblem& problem, const CountsOfGroups& counts,
+                                                 const LoopPlan& plan, const NodesOfGroups& growth) {
   ResourceRoom room = RoomLeft(problem, plan);
-  std::vector<NodeLimit> caps(problem.groups.size());
-  const auto give = [&](size_t group, int64_t wanted) {
+  StrongVector<GroupIndex, NodeLimit> caps(problem.groups.size());
+  const auto give = [&](GroupIndex group, int64_t wanted) {
     int64_t nodes = std::min(wanted, MostNodesOf(problem, room, group).value_or(wanted));
     if (problem.groups[group].atomic && nodes < wanted) nodes = 0;
     room.Take(OfferOfGroup(problem, group), nodes);
@@ -84,11 +82,10 @@ std::vector<NodeLimit> CapsTogether(const LoopProblem& problem, std::span<const 
   };
   for (const bool atomic : {false, true}) {
     for (const auto& [group, nodes] : growth) {
-      const size_t position = static_cast<size_t>(group);
-      if (problem.groups[position].atomic == atomic) give(position, nodes);
+      if (problem.groups[group].atomic == atomic) give(group, nodes);
     }
   }
-  for (size_t group = 0; group < caps.size(); ++group) {
+  for (const GroupIndex group : caps.indices()) {
     const NodeGroup& of = problem.groups[group];
     if (!of.model.has_value()) continue;
     if (of.atomic) {
@@ -105,11 +102,11 @@ std::vector<GroupAtMaximum> GroupsAtMaximum(const LoopProblem& problem, const Lo
   std::vector<GroupAtMaximum> groups;
   if (plan.room.unlimited()) return groups;
   const ResourceRoom room = RoomLeft(problem, plan);
-  for (size_t group = 0; group < problem.groups.size(); ++group) {
+  for (const GroupIndex group : problem.groups.indices()) {
     const NodeGroup& of = problem.groups[group];
     if (!of.model.has_value()) continue;
     std::vector<absl::string_view> exceeded = room.ExceededBy(OfferOfGroup(problem, group));
-    if (!exceeded.empty()) groups.push_back({static_cast<int32_t>(group), std::move(exceeded)});
+    if (!exceeded.empty()) groups.push_back({group, std::move(exceeded)});
   }
   return groups;
 }

@@ -116,11 +116,11 @@ void WarnOfSharedNodes(const ClusterState& cluster, const LoopObservation& seen,
 void Warn(const ClusterState& cluster, const LoopObservation& seen, const SeenFleet& fleet, int64_t now_ms,
           LoopSight* sight) {
   WarnOfSharedNodes(cluster, seen, fleet.shared, &sight->warnings);
-  for (size_t i = 0; i < seen.groups.size(); ++i) {
-    const int64_t lost = sight->fleet.groups[i].lost;
+  for (const GroupIndex group : seen.groups.indices()) {
+    const int64_t lost = sight->fleet.groups[IndexOf(group)].lost;
     if (lost == 0) continue;
     sight->warnings.push_back(absl::StrCat(
-        "node group ", seen.groups[i].name, ": ", lost, lost == 1 ? " machine" : " machines",
+        "node group ", seen.groups[group].name, ": ", lost, lost == 1 ? " machine" : " machines",
         " had nodes that are gone: not deleted, since pods may run there; look why they do not register, or "
         "delete them"));
   }
@@ -137,8 +137,8 @@ void SetModel(const ClusterState& cluster, const GroupSight& of, bool cloud_temp
               const StartupTaints& startup_taints, const ResourceNames& names, NodeGroup* group) {
   if (!group->model.has_value()) return;
   const bool is_stated = cloud_template || of.examples.empty();
-  group->model = ModelOfNewNode(cluster, {is_stated ? &group->model->shape : nullptr, of.examples, of.lacking},
-                                startup_taints, names);
+  group->model = ModelOfNewNode(
+      cluster, {is_stated ? &group->model->shape : nullptr, of.examples, of.lacking}, startup_taints, names);
 }
 
 }  // namespace
@@ -160,8 +160,8 @@ LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, 
   if (sight.held.empty() && sight.max_new_nodes == 0) {
     sight.held = absl::StrCat("the cluster may have ", options.max_nodes_total, " nodes in all");
   }
-  for (size_t i = 0; i < seen.groups.size(); ++i) {
-    const FleetGroupView& view = sight.fleet.groups[i];
+  for (const GroupIndex i : seen.groups.indices()) {
+    const FleetGroupView& view = sight.fleet.groups[IndexOf(i)];
     GroupSight& group = sight.groups.emplace_back(
         SightOf(cluster, seen.groups[i], view, fleet.machines[i], fleet.nodes[i], options));
     group.held = WhyHeld(seen.groups[i], group, view, sight);
@@ -204,19 +204,17 @@ std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopSig
   return shown;
 }
 
-void UseSight(const LoopSight& sight, const std::vector<bool>& cloud_template, const ClusterState& cluster,
-              LoopProblem* problem) {
-  std::vector<int32_t>& group_of = problem->drain.group_of;
+void UseSight(const LoopSight& sight, const StrongVector<GroupIndex, bool>& cloud_template,
+              const ClusterState& cluster, LoopProblem* problem) {
   problem->drain.drained = sight.marked.going;
   problem->drain.nothing_goes = sight.nothing_goes;
-  std::vector<int32_t>& going_group_of = problem->drain.going_group_of;
-  for (std::vector<int32_t>* const by_slot : {&group_of, &going_group_of})
-    by_slot->assign(static_cast<size_t>(cluster.slot_end()), -1);
-  for (size_t i = 0; i < problem->groups.size(); ++i) {
+  problem->drain.group_of = {};
+  problem->drain.going_group_of = {};
+  for (const GroupIndex i : problem->groups.indices()) {
     const GroupSight& of = sight.groups[i];
     NodeGroup& group = problem->groups[i];
-    for (const Slot slot : of.nodes) group_of[IndexOf(slot)] = static_cast<int32_t>(i);
-    for (const Slot slot : of.going) going_group_of[IndexOf(slot)] = static_cast<int32_t>(i);
+    for (const Slot slot : of.nodes) problem->drain.group_of.Set(slot, i);
+    for (const Slot slot : of.going) problem->drain.going_group_of.Set(slot, i);
     group.target = static_cast<int64_t>(of.nodes.size()) + std::min(of.upcoming, kMostUpcomingNodes);
     group.max_nodes = group.target + of.room;
     group.blocked_reason = of.held;

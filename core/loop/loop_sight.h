@@ -49,7 +49,7 @@ struct NodeTotals {
 
 struct LoopSight {
   FleetView fleet;  // its positions are those of what was told to the look, and of no use here
-  std::vector<GroupSight> groups;
+  StrongVector<GroupIndex, GroupSight> groups;
   NodeTotals nodes;
   MarkedNodes marked;
   std::vector<Slot> not_started;  // nodes on their way; sorted
@@ -77,9 +77,9 @@ std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopSig
 
 // Fills in what a plan reads of machines and groups: groups, their nodes and targets, models of new nodes,
 // and the limit of new nodes. The groups are there already, with a node that shows what new ones are like;
-// `cloud_template`: by group, whether the cloud says so itself. The cluster is as it was observed.
-void UseSight(const LoopSight& sight, const std::vector<bool>& cloud_template, const ClusterState& cluster,
-              LoopProblem* problem);
+// `cloud_template`: whether the cloud says so itself. The cluster is as it was observed.
+void UseSight(const LoopSight& sight, const StrongVector<GroupIndex, bool>& cloud_template,
+              const ClusterState& cluster, LoopProblem* problem);
 
 }  // namespace loadline
 

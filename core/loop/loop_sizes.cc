@@ -17,12 +17,7 @@ namespace loadline {
 namespace {
 
 const NodeGroup& GroupOf(const LoopProblem& problem, const LoopSizing& sizing) {
-  return problem.groups[static_cast<size_t>(sizing.group)];
-}
-
-bool IsOf(const LoopProblem& problem, Slot slot, int32_t group) {
-  const std::vector<int32_t>& group_of = problem.drain.group_of;
-  return IndexOf(slot) < group_of.size() && group_of[IndexOf(slot)] == group;
+  return problem.groups[sizing.group];
 }
 
 // Keeps the nodes that count, and takes off the target those that do not although the cloud holds them.
@@ -33,7 +28,7 @@ void KeepOwnNodes(const LoopProblem& problem, const absl::flat_hash_set<Slot>& d
   std::vector<Slot> slots;
   for (size_t i = 0; i < gathered.slots.size(); ++i) {
     const Slot slot = gathered.slots[i];
-    if (!IsOf(problem, slot, sizing->group) || deleting.contains(slot)) continue;
+    if (problem.drain.group_of[slot] != sizing->group || deleting.contains(slot)) continue;
     nodes.push_back(std::move(gathered.facts.nodes[i]));
     slots.push_back(slot);
   }
@@ -70,43 +65,44 @@ absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* b
   const std::vector<Slot> being_deleted =
       NodesBeingDeleted(*problem->drain.cluster, problem->deleting, problem->drain.now_s);
   const absl::flat_hash_set<Slot> deleting(being_deleted.begin(), being_deleted.end());
-  const std::vector<GroupCounts> counts = CountNodes(*problem);
+  const CountsOfGroups counts = CountNodes(*problem);
   for (size_t i = 0; i < groups.size(); ++i) {
     LoopSizing& sizing = problem->sized[i];
     sizing.gathered = std::move((*gathered)[i]);
-    KeepOwnNodes(*problem, deleting, counts[static_cast<size_t>(sizing.group)].registered, &sizing);
+    KeepOwnNodes(*problem, deleting, counts[sizing.group].registered, &sizing);
   }
   return absl::OkStatus();
 }
 
-std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<const GroupCounts> counts,
+std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, const CountsOfGroups& counts,
                                       ResourceRoom room) {
   std::vector<SizeDecision> decisions;
   NodeLimit left = problem.growth.max_new_nodes;
   for (const LoopSizing& sizing : problem.sized) {
     const NodeGroup& group = GroupOf(problem, sizing);
     const GroupFacts& facts = sizing.gathered.facts;
-    const int64_t upcoming = counts[static_cast<size_t>(sizing.group)].upcoming;
+    const int64_t upcoming = counts[sizing.group].upcoming;
     int64_t most = std::max<int64_t>(0, kMostUpcomingNodes - upcoming);
     most = std::min(most, left.value_or(most));
-    most = std::min(most, MostNodesOf(problem, room, static_cast<size_t>(sizing.group)).value_or(most));
+    most = std::min(most, MostNodesOf(problem, room, sizing.group).value_or(most));
     if (!problem.decisions.scale_up || !group.blocked_reason.empty()) most = 0;
     SizeOptions options = sizing.of.options;
     options.cloud_max = std::min(options.cloud_max, *facts.cloud_target + most);
     decisions.push_back(SizeGroup(options, facts, sizing.state, problem.drain.now_s * 1000));
     if (sizing.dry_run) continue;
     left = LimitLeft(left, decisions.back().ask_cloud);
-    if (group.model.has_value()) room.Take(OfferOfNode(problem, group.model->shape), decisions.back().ask_cloud);
+    if (group.model.has_value())
+      room.Take(OfferOfNode(problem, group.model->shape), decisions.back().ask_cloud);
   }
   return decisions;
 }
 
-void GrowForUtilization(const LoopProblem& problem, std::vector<GroupCounts>* counts, LoopPlan* plan) {
+void GrowForUtilization(const LoopProblem& problem, CountsOfGroups* counts, LoopPlan* plan) {
   for (size_t i = 0; i < problem.sized.size(); ++i) {
     const LoopSizing& sizing = problem.sized[i];
     const int64_t nodes = plan->sizes[i].ask_cloud;
     if (nodes == 0 || sizing.dry_run) continue;
-    (*counts)[static_cast<size_t>(sizing.group)].upcoming += nodes;
+    (*counts)[sizing.group].upcoming += nodes;
     GrowthOf(sizing.group, plan).for_utilization = nodes;
   }
 }

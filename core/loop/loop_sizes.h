@@ -21,11 +21,11 @@ absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* b
 // Decides each group, in their order: those before take from what all may grow by together, and from `room`,
 // what the maxima of the cluster leave. Where growth is decided elsewhere, or the group may not grow now,
 // nothing is asked of the cloud.
-std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, std::span<const GroupCounts> counts,
+std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, const CountsOfGroups& counts,
                                       ResourceRoom room);
 
 // Adds the nodes that are asked of the cloud to those on their way, and to the growth of the plan.
-void GrowForUtilization(const LoopProblem& problem, std::vector<GroupCounts>* counts, LoopPlan* plan);
+void GrowForUtilization(const LoopProblem& problem, CountsOfGroups* counts, LoopPlan* plan);
 
 // Takes the taint off nodes that lose it. Each gets a new number, behind all others; returns their former
 // ones, in this order.

@@ -14,7 +14,7 @@ namespace loadline {
 // needs a template and must not be blocked; it needs no price. One that has all of its nodes or none gets
 // all, or none. Does nothing unless LoopProblem::enforce_minima. Source: ScaleUpToNodeGroupMinSize() of
 // Cluster Autoscaler.
-void GrowToMinima(const LoopProblem& problem, std::vector<GroupCounts>* counts, LoopPlan* plan);
+void GrowToMinima(const LoopProblem& problem, CountsOfGroups* counts, LoopPlan* plan);
 
 }  // namespace loadline
 

@@ -87,8 +87,8 @@ MoveHolds HoldsOf(const LoopProblem& problem, const LoopPlan& plan) {
   return maker.Take();
 }
 
-void HoldNodesOnTheWay(const MoveHolds& holds, std::vector<GroupCounts>* counts) {
-  for (size_t group = 0; group < holds.on_the_way.size(); ++group) {
+void HoldNodesOnTheWay(const MoveHolds& holds, CountsOfGroups* counts) {
+  for (const GroupIndex group : holds.on_the_way.indices()) {
     GroupCounts& of = (*counts)[group];
     const int64_t held = std::min(of.upcoming, holds.on_the_way[group]);
     of.registered += held;

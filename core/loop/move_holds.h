@@ -21,7 +21,7 @@ struct ReservedPlace {
 };
 
 struct MoveHolds {
-  std::vector<int64_t> on_the_way;  // by group: nodes that come for moves
+  StrongVector<GroupIndex, int64_t> on_the_way;  // nodes that come for moves
   std::vector<ReplacedNode> replaced;
   std::vector<Slot> takes_pods;
   std::vector<ReservedPlace> reserved;
@@ -31,7 +31,7 @@ struct MoveHolds {
 MoveHolds HoldsOf(const LoopProblem& problem, const LoopPlan& plan);
 
 // Nodes that come for moves are nobody else's: they count as there, not as on their way.
-void HoldNodesOnTheWay(const MoveHolds& holds, std::vector<GroupCounts>* counts);
+void HoldNodesOnTheWay(const MoveHolds& holds, CountsOfGroups* counts);
 // Puts pods where they will be, beside where they are.
 void PlaceReserved(const ClusterState& cluster, const MoveHolds& holds, Snapshot* snapshot);
 // Tells the drain planner. Pods of moves that still wait hold their places as placeholders.

@@ -59,9 +59,9 @@ const MoveUnderWay::Place* PlaceOf(const MoveUnderWay& move, uint64_t pod) {
   return place == move.places.end() || place->pod != pod ? nullptr : &*place;
 }
 
-std::optional<size_t> GroupNamed(const LoopProblem& problem, const std::string& name) {
-  for (size_t i = 0; i < problem.groups.size(); ++i) {
-    if (problem.groups[i].name == name) return i;
+std::optional<GroupIndex> GroupNamed(const LoopProblem& problem, const std::string& name) {
+  for (const GroupIndex group : problem.groups.indices()) {
+    if (problem.groups[group].name == name) return group;
   }
   return std::nullopt;
 }

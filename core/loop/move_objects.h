@@ -27,7 +27,7 @@ Slot Find(const NodesByKey& nodes, uint64_t key);
 std::vector<Slot> FindAll(const NodesByKey& nodes, const std::vector<uint64_t>& keys);
 // As in MoveUnderWay::Place; kNoSlot: one that has not come, or is gone.
 std::vector<Slot> TargetsOf(const NodesByKey& nodes, const MoveUnderWay& move);
-std::optional<size_t> GroupNamed(const LoopProblem& problem, const std::string& name);
+std::optional<GroupIndex> GroupNamed(const LoopProblem& problem, const std::string& name);
 
 // Under which a pod is remembered: its UID, else its name.
 uint64_t KeyOfPod(const ClusterState& cluster, Slot slot, size_t position);

@@ -104,7 +104,7 @@ std::vector<int64_t> PlaceNominated(const LoopProblem& problem, Snapshot* snapsh
     snapshot->Commit();
     pods.count -= placed;
     taken[position] += placed;
-    plan->expected.push_back({nomination.pods, placed, *node, -1});
+    plan->expected.push_back({nomination.pods, placed, *node});
     plan->held_nodes.push_back(nomination.node);
     holds.Hold(nomination.node);
   }

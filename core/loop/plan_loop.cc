@@ -44,14 +44,14 @@ std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
 void AddExpected(const LoopPlan& plan, const Snapshot& snapshot, WorkBudget* budget, DrainProblem* drain) {
   constexpr int64_t kBytesOfExpected = 512;
   int64_t expected = 0;
-  for (const ExpectedPlace& place : plan.expected) expected += place.group < 0 ? place.count : 0;
+  for (const ExpectedPlace& place : plan.expected) expected += place.group.has_value() ? 0 : place.count;
   if (!budget->Reserve(expected * kBytesOfExpected)) {
     drain->doubt = absl::StrCat("there is not enough memory to plan with the ", expected,
                                 " waiting pods that are expected on nodes");
     return;
   }
   for (const ExpectedPlace& place : plan.expected) {
-    if (place.group >= 0) continue;
+    if (place.group.has_value()) continue;
     const IncomingPod& pod = plan.waiting[static_cast<size_t>(place.pods)].pod;
     for (int64_t i = 0; i < place.count; ++i) {
       drain->placeholders.emplace_back(
@@ -64,14 +64,12 @@ void AddExpected(const LoopPlan& plan, const Snapshot& snapshot, WorkBudget* bud
 bool GroupsGrow(const LoopPlan& plan) { return !plan.growth.empty() || plan.batch_wait_ms.has_value(); }
 
 // With slack left to somebody else its placeholders are pods of the cluster.
-std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem,
-                                               const std::vector<GroupCounts>& counts, const LoopPlan& plan,
-                                               const Snapshot& snapshot, const SlackState& slack,
-                                               WorkBudget* budget) {
+std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem, const CountsOfGroups& counts,
+                                               const LoopPlan& plan, const Snapshot& snapshot,
+                                               const SlackState& slack, WorkBudget* budget) {
   auto drain = std::make_unique<DrainProblem>(problem.drain);
   drain->groups = problem.groups;
-  for (size_t group = 0; group < counts.size(); ++group)
-    drain->groups[group].upcoming = counts[group].upcoming;
+  for (const GroupIndex group : counts.indices()) drain->groups[group].upcoming = counts[group].upcoming;
   drain->chosen = ChosenBySize(problem, plan);
   drain->nominated = plan.held_nodes;
   const LoopReplacement& replacement = problem.replacement;
@@ -79,7 +77,7 @@ std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem,
     drain->disturbance = {replacement.prices, replacement.options.payback_hours, kPaysWithinAge};
   }
   for (const ExpectedPlace& place : plan.expected) {
-    if (place.group < 0) continue;
+    if (!place.group.has_value()) continue;
     drain->on_the_way.push_back({plan.waiting[static_cast<size_t>(place.pods)].pod, place.count});
   }
   drain->placeholders = PlaceholderPods(slack, plan.slack, problem.drain.cluster->resource_names());
@@ -87,15 +85,14 @@ std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem,
   return drain;
 }
 
-GroupRooms PlanGrowthPhase(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                           Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
+GroupRooms PlanGrowthPhase(const LoopProblem& problem, const CountsOfGroups& counts, Snapshot* snapshot,
+                           WorkBudget* budget, LoopPlan* plan) {
   const WorkPhase phase(budget, kForGrowth);
   return GrowForPods(problem, counts, snapshot, budget, plan);
 }
 
-void LookForMoves(const LoopProblem& problem, const std::vector<GroupCounts>& counts,
-                  const DrainProblem& drain, Consolidator* consolidator, Snapshot* snapshot,
-                  WorkBudget* budget, LoopPlan* plan) {
+void LookForMoves(const LoopProblem& problem, const CountsOfGroups& counts, const DrainProblem& drain,
+                  Consolidator* consolidator, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
   Consolidator anew;
   const WorkPhase phase(budget, kForMoves);
   BeginMoves(problem, counts, drain, consolidator != nullptr ? consolidator : &anew, snapshot, budget, plan);
@@ -114,7 +111,7 @@ std::vector<size_t> PodsOfNewNodes(const ScaleUpPlan& plan) {
 std::vector<size_t> PodsOfUpcomingNodes(const LoopPlan& plan) {
   std::vector<size_t> positions;
   for (const ExpectedPlace& place : plan.expected) {
-    if (place.group >= 0) positions.push_back(static_cast<size_t>(place.pods));
+    if (place.group.has_value()) positions.push_back(static_cast<size_t>(place.pods));
   }
   return positions;
 }
@@ -149,7 +146,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   LoopPlan plan;
   plan.waiting = AllThatWait(problem);
   HeldPods out_of_turn = TakeOutOfTurn(problem.turn, &plan.waiting);
-  std::vector<GroupCounts> counts = CountNodes(problem);
+  CountsOfGroups counts = CountNodes(problem);
   FollowMoves(problem, snapshot, budget, &plan);
   const MoveHolds holds = HoldsOf(problem, plan);
   plan.room = RoomOfCluster(problem, counts);
@@ -166,7 +163,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   plan.next_turn = NextTurn(problem.turn, plan.waiting, plan.scale_up);
   PutBack(problem.turn, std::move(out_of_turn), &plan.waiting, &plan.scale_up);
   if (problem.decisions.slack) {
-    std::vector<int32_t> positions;
+    std::vector<GroupIndex> positions;
     const SlackQuestion question =
         MakeSlackQuestion(problem, counts, std::move(rooms), plan, snapshot, &positions);
     const WorkPhase phase(budget, kForSlack);

@@ -42,9 +42,8 @@ inline constexpr int64_t kMostUpcomingNodes = 20'000;
 // A group that is sized by how full it is. It grows by nothing else, and of its nodes those go that were
 // tainted for that before.
 struct LoopSizing {
-  // Position in LoopProblem::groups, where `sized` is set. What the cloud holds, and may, is known
-  // there, and so is what a new node offers.
-  int32_t group = 0;
+  // Where `sized` is set. What the cloud holds, and may, is known there, and so is what a new node offers.
+  GroupIndex group{};
   SizedGroup of;
   // It is only told what would be done.
   bool dry_run = false;
@@ -78,17 +77,17 @@ struct LoopProblem {
   // What is known of the cluster for scale-down; its groups are made of `groups`, its placeholders of the
   // slack that is kept and of pods that are expected on nodes.
   DrainProblem drain;
-  std::vector<NodeGroup> groups;
+  NodeGroups groups;
   std::vector<LoopSizing> sized;
   // All pods without a node and those that start, which is what groups that are sized count as demand; empty:
   // those that are `pending`. Resource ids are those of `names`.
   std::vector<WaitingPods> size_pods;
   // Pods that wait, those of one priority in any order.
   std::vector<PendingPods> pending;
-  // FilterFingerprint() of `pending` as they were asked about, and by group the fingerprint of
-  // NodeGroup::model: HoldVainGrowth() fills them in.
+  // FilterFingerprint() of `pending` as they were asked about, and the fingerprint of NodeGroup::model:
+  // HoldVainGrowth() fills them in.
   std::vector<uint64_t> pending_keys;
-  std::vector<uint64_t> model_keys;
+  StrongVector<GroupIndex, uint64_t> model_keys;
   std::vector<IncomingPod> daemons;  // each new node carries those that fit it
   StartupTaints startup_taints;      // beside the well-known ones
   // Names that the shapes of groups and pods refer to: those of the cluster, with names added.
@@ -127,13 +126,13 @@ struct ExpectedPlace {
   int32_t pods = 0;  // position in `waiting`
   int64_t count = 0;
   NodeIndex node{-1};  // of the snapshot, below its end as it came; -1: a node that is on its way
-  int32_t group = -1;  // of a node on its way
+  std::optional<GroupIndex> group;  // of a node on its way
   friend bool operator==(const ExpectedPlace&, const ExpectedPlace&) = default;
 };
 
 // Nodes that a group wins.
 struct LoopGrowth {
-  int32_t group = 0;
+  GroupIndex group{};
   int64_t for_pods = 0;
   int64_t for_slack = 0;
   int64_t for_utilization = 0;
@@ -145,14 +144,14 @@ struct LoopGrowth {
 
 // Nodes on their way that are given up.
 struct TakeBack {
-  int32_t group = 0;
+  GroupIndex group{};
   int64_t nodes = 0;
   friend bool operator==(const TakeBack&, const TakeBack&) = default;
 };
 
 // A group of which the maxima of the cluster permit no further node.
 struct GroupAtMaximum {
-  int32_t group = 0;
+  GroupIndex group{};
   std::vector<absl::string_view>
       resources;  // of which there would be too much: see ResourceRoom::ExceededBy()
   friend bool operator==(const GroupAtMaximum&, const GroupAtMaximum&) = default;
@@ -178,8 +177,8 @@ struct LoopPlan {
   // deleted. What gives way to any pod waits for none: its count is 0.
   std::vector<PendingPods> waiting;
   std::vector<ExpectedPlace> expected;
-  ScaleUpPlan scale_up;        // positions are those of `waiting` and of `grown`
-  std::vector<int32_t> grown;  // positions in LoopProblem::groups of those that took part in scale_up
+  ScaleUpPlan scale_up;           // positions are those of `waiting` and of `grown`
+  std::vector<GroupIndex> grown;  // those that took part in scale_up
   // With a ranking: the options, best first, by position in `grown`, and what they were ranked by.
   std::vector<RankedOption> ranked;
   std::optional<NodeCapacity> preferred_node;

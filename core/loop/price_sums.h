@@ -10,9 +10,8 @@
 
 namespace loadline {
 
-// Adds up the nodes of groups with a price. `group_of`: the position of the group of each slot; -1: none.
-// Cost: O(slots + groups).
-PriceTally TallyPrices(const std::vector<NodeGroup>& groups, const std::vector<int32_t>& group_of);
+// Adds up the nodes of groups with a price. Cost: O(slots + groups).
+PriceTally TallyPrices(const NodeGroups& groups, const GroupsOfNodes& group_of);
 
 }  // namespace loadline
 

@@ -28,22 +28,20 @@ int64_t PeriodAfter(int64_t failures, int64_t initial_ms) {
 
 GroupedNodes::GroupedNodes(const LoopProblem& problem)
     : problem_(problem), nodes_(problem.groups.size()), newest_(problem.groups.size()) {
-  for (size_t i = 0; i < problem.drain.group_of.size(); ++i) {
-    const Slot slot{static_cast<int32_t>(i)};
-    const int32_t group = problem.drain.group_of[i];
-    if (group < 0 || !problem.drain.cluster->Occupied(slot)) continue;
-    nodes_[static_cast<size_t>(group)].push_back(slot);
+  for (const auto [slot, group] : problem.drain.group_of) {
+    if (!problem.drain.cluster->Occupied(slot)) continue;
+    nodes_[group].push_back(slot);
     by_key_.emplace(std::pair(group, KeyOfNode(*problem.drain.cluster, slot)), slot);
   }
 }
 
-std::optional<Slot> GroupedNodes::Find(int32_t group, uint64_t key) const {
+std::optional<Slot> GroupedNodes::Find(GroupIndex group, uint64_t key) const {
   const auto found = by_key_.find(std::pair(group, key));
   return found == by_key_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::vector<Slot> GroupedNodes::JoinedSince(int32_t group, int64_t asked_ms, size_t most) {
-  std::optional<std::vector<Aged>>& newest = newest_[static_cast<size_t>(group)];
+std::vector<Slot> GroupedNodes::JoinedSince(GroupIndex group, int64_t asked_ms, size_t most) {
+  std::optional<std::vector<Aged>>& newest = newest_[group];
   if (!newest.has_value()) newest = Newest(group);
   std::vector<Slot> joined;
   for (const auto& [minus_created_s, slot] : *newest) {
@@ -54,10 +52,10 @@ std::vector<Slot> GroupedNodes::JoinedSince(int32_t group, int64_t asked_ms, siz
   return joined;
 }
 
-std::vector<GroupedNodes::Aged> GroupedNodes::Newest(int32_t group) const {
+std::vector<GroupedNodes::Aged> GroupedNodes::Newest(GroupIndex group) const {
   const ClusterState& cluster = *problem_.drain.cluster;
   std::vector<Aged> newest;
-  for (const Slot slot : nodes_[static_cast<size_t>(group)]) {
+  for (const Slot slot : nodes_[group]) {
     const std::optional<int64_t> created_s = cluster.traits(slot).created_s;
     // A state of a node that will pass says nothing about the next node.
     if (created_s.has_value() && IsHealthyNode(cluster, slot, problem_.startup_taints) &&
@@ -69,7 +67,7 @@ std::vector<GroupedNodes::Aged> GroupedNodes::Newest(int32_t group) const {
   return newest;
 }
 
-bool PurchaseJudge::HasHelped(int32_t group, size_t pods, Purchase* purchase) {
+bool PurchaseJudge::HasHelped(GroupIndex group, size_t pods, Purchase* purchase) {
   if (!purchase->asked_ms.has_value()) return false;
   const std::vector<Slot> nodes = nodes_.JoinedSince(group, *purchase->asked_ms, kMostJudged);
   std::string why;
@@ -81,7 +79,7 @@ bool PurchaseJudge::HasHelped(int32_t group, size_t pods, Purchase* purchase) {
   return false;
 }
 
-std::optional<Slot> PurchaseJudge::Compare(int32_t group, Purchase* purchase) const {
+std::optional<Slot> PurchaseJudge::Compare(GroupIndex group, Purchase* purchase) const {
   const uint64_t model = ModelOf(group);
   const std::optional<Slot> node = nodes_.Find(group, purchase->node);
   const bool has_changed = (model != purchase->model_asked && model != purchase->model_judged) ||
@@ -125,7 +123,7 @@ uint64_t PurchaseJudge::ShapeOf(Slot node) const {
   return WithoutPassingTaints(shape, problem_.startup_taints).fingerprint;
 }
 
-void PurchaseJudge::NoteVain(int32_t group, Slot node, Purchase* purchase) const {
+void PurchaseJudge::NoteVain(GroupIndex group, Slot node, Purchase* purchase) const {
   purchase->asked_ms.reset();
   ++purchase->failures;
   purchase->until_ms = now_ms_ + PeriodAfter(purchase->failures, back_off_.initial_ms);

@@ -25,20 +25,20 @@ class GroupedNodes {
   explicit GroupedNodes(const LoopProblem& problem);
 
   // Returns the node of the group with this KeyOfNode().
-  std::optional<Slot> Find(int32_t group, uint64_t key) const;
+  std::optional<Slot> Find(GroupIndex group, uint64_t key) const;
   // Returns the nodes of the group that have joined since then and are in a state that lasts, the newest
   // first, at most `most`.
-  std::vector<Slot> JoinedSince(int32_t group, int64_t asked_ms, size_t most);
+  std::vector<Slot> JoinedSince(GroupIndex group, int64_t asked_ms, size_t most);
 
  private:
   // A node, and the negative time of its creation, in seconds.
   using Aged = std::pair<int64_t, Slot>;
-  std::vector<Aged> Newest(int32_t group) const;
+  std::vector<Aged> Newest(GroupIndex group) const;
 
   const LoopProblem& problem_;
-  std::vector<std::vector<Slot>> nodes_;                  // by group
-  std::vector<std::optional<std::vector<Aged>>> newest_;  // by group
-  absl::flat_hash_map<std::pair<int32_t, uint64_t>, Slot> by_key_;
+  StrongVector<GroupIndex, std::vector<Slot>> nodes_;
+  StrongVector<GroupIndex, std::optional<std::vector<Aged>>> newest_;
+  absl::flat_hash_map<std::pair<GroupIndex, uint64_t>, Slot> by_key_;
 };
 
 // Judges purchases of groups and pods of `problem`, both by position. The arguments of the constructor
@@ -56,12 +56,12 @@ class PurchaseJudge {
 
   // Judges the nodes that have come, and notes a failure where all of them refuse the pods. Returns whether
   // the purchase has helped, and is to be forgotten.
-  bool HasHelped(int32_t group, size_t pods, Purchase* purchase);
+  bool HasHelped(GroupIndex group, size_t pods, Purchase* purchase);
 
   // Ends the period of a purchase where the model or the node has changed. A node that is gone is no change:
   // it was removed since it did not help, and the model is again as it was before the node came. Returns the
   // node.
-  std::optional<Slot> Compare(int32_t group, Purchase* purchase) const;
+  std::optional<Slot> Compare(GroupIndex group, Purchase* purchase) const;
 
   // Returns why the node refuses the pods; empty if it does not, or if that cannot be judged.
   std::string ReasonOf(size_t pods, Slot node);
@@ -73,10 +73,10 @@ class PurchaseJudge {
   // why.
   Answer Ask(size_t pods, Slot slot, std::string* why);
   Answer AskAsItIs(size_t pods, NodeIndex node, std::string* why);
-  uint64_t ModelOf(int32_t group) const { return problem_.model_keys[static_cast<size_t>(group)]; }
+  uint64_t ModelOf(GroupIndex group) const { return problem_.model_keys[group]; }
   // Returns the fingerprint of the node's shape without passing taints.
   uint64_t ShapeOf(Slot node) const;
-  void NoteVain(int32_t group, Slot node, Purchase* purchase) const;
+  void NoteVain(GroupIndex group, Slot node, Purchase* purchase) const;
 
   const BackOffOptions& back_off_;
   int64_t now_ms_;

@@ -66,11 +66,10 @@ class Follower {
   void Claim(MoveUnderWay* move) {
     size_t at = 0;
     for (const MoveUnderWay::Order& order : move->orders) {
-      const std::optional<size_t> group = GroupNamed(problem_, order.group);
+      const std::optional<GroupIndex> group = GroupNamed(problem_, order.group);
       std::map<absl::string_view, uint64_t> fresh;
-      for (size_t i = 0; group.has_value() && i < problem_.drain.group_of.size(); ++i) {
-        const Slot slot{static_cast<int32_t>(i)};
-        if (problem_.drain.group_of[i] != static_cast<int32_t>(*group) || !cluster_.Occupied(slot)) continue;
+      for (const auto [slot, of] : problem_.drain.group_of) {
+        if (group != of || !cluster_.Occupied(slot)) continue;
         const uint64_t key = KeyOfNode(cluster_, slot);
         if (std::binary_search(move->known.begin(), move->known.end(), key) || claimed_.contains(key))
           continue;
@@ -174,10 +173,10 @@ class Follower {
       const auto first = move.came.begin() + static_cast<int64_t>(at);
       const int64_t missing = std::count(first, first + order.nodes, 0U);
       at += static_cast<size_t>(order.nodes);
-      const std::optional<size_t> group = GroupNamed(problem_, order.group);
+      const std::optional<GroupIndex> group = GroupNamed(problem_, order.group);
       if (!group.has_value()) continue;
       const int64_t nodes = std::min(missing, problem_.groups[*group].not_begun);
-      if (nodes > 0) plan_.take_back.push_back({static_cast<int32_t>(*group), nodes});
+      if (nodes > 0) plan_.take_back.push_back({*group, nodes});
     }
   }
 

@@ -30,7 +30,7 @@ void EndMovesHeldUp(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* 
 // Looks for moves where the cluster is at rest: none is carried out, nothing grows, comes or goes, and it is
 // within a window. The first wave begins, as far as it keeps to the limits; groups grow for it. `drain`: the
 // question of this loop. Cost: that of Consolidator::Plan().
-void BeginMoves(const LoopProblem& problem, const std::vector<GroupCounts>& counts, const DrainProblem& drain,
+void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const DrainProblem& drain,
                 Consolidator* consolidator, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
 
 // What a loop goes out from, and what it remembers.

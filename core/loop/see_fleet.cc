@@ -110,8 +110,8 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, con
   absl::flat_hash_set<absl::string_view> shrinking;
   for (const RemovalUnderWay& removal : seen.under_way) shrinking.insert(removal.group);
   ListedOnce listed(cluster, seen);
-  for (size_t g = 0; g < seen.groups.size(); ++g) {
-    const CloudGroup& group = seen.groups[g];
+  for (const GroupIndex index : seen.groups.indices()) {
+    const CloudGroup& group = seen.groups[index];
     FleetGroup told = SeenGroup(group, shrinking.contains(group.name));
     std::vector<int32_t> machines;
     std::vector<Slot> nodes;
@@ -121,7 +121,7 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, con
     for (size_t i = 0; i < group.machines.size(); ++i) {
       const CloudMachine& machine = group.machines[i];
       if (machine.id.empty()) continue;
-      if (!listed.Add({g, i}, &fleet.shared)) {
+      if (!listed.Add({index, i}, &fleet.shared)) {
         if (machine.state != MachineState::kDeleting && told.target > 0) --told.target;
         continue;
       }

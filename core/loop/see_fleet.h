@@ -15,9 +15,9 @@
 
 namespace loadline {
 
-// The position of a group in LoopObservation::groups, and that of one of its machines.
+// A machine of the observation: its group, and its position in CloudGroup::machines.
 struct MachinePlace {
-  size_t group = 0;
+  GroupIndex group{};
   size_t machine = 0;
 };
 
@@ -32,10 +32,11 @@ struct SharedNode {
 // has not begun to make.
 struct SeenFleet {
   FleetObservation told;
-  std::vector<std::vector<int32_t>> machines;  // by group: position in CloudGroup::machines, by position told
-  std::vector<std::vector<Slot>> nodes;        // likewise; Slot{-1}: it has none
-  std::vector<Slot> others;                    // of FleetObservation::other_nodes
-  std::vector<SharedNode> shared;              // in the order of the observation
+  // Positions in CloudGroup::machines, by position told; and nodes likewise, Slot{-1} where there is none.
+  StrongVector<GroupIndex, std::vector<int32_t>> machines;
+  StrongVector<GroupIndex, std::vector<Slot>> nodes;
+  std::vector<Slot> others;        // of FleetObservation::other_nodes
+  std::vector<SharedNode> shared;  // in the order of the observation
 };
 
 // `going`: nodes that are being deleted, sorted. Cost: O(nodes * their resources + machines).

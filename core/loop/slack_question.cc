@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/cluster/node_kind.h"
 #include "core/loop/placeholder_pods.h"
 
@@ -14,22 +15,18 @@ namespace {
 
 // Pods that wait, where they are expected: what they request is not free for slack, and wants slack itself.
 std::vector<SlackPending> ExpectedPodsOf(const LoopPlan& plan, const Snapshot& snapshot,
-                                         std::span<const int32_t> positions) {
-  std::vector<std::optional<int32_t>> position_of;
-  for (size_t i = 0; i < positions.size(); ++i) {
-    const size_t group = static_cast<size_t>(positions[i]);
-    if (group >= position_of.size()) position_of.resize(group + 1);
-    position_of[group] = static_cast<int32_t>(i);
-  }
+                                         std::span<const GroupIndex> positions) {
+  absl::flat_hash_map<GroupIndex, int32_t> position_of;
+  for (size_t i = 0; i < positions.size(); ++i) position_of[positions[i]] = static_cast<int32_t>(i);
   std::vector<SlackPending> pods;
-  const auto on_group = [&](int32_t waiting, int64_t count, int32_t group) {
-    const size_t at = static_cast<size_t>(group);
-    if (at >= position_of.size() || !position_of[at].has_value()) return;
-    pods.push_back({plan.waiting[static_cast<size_t>(waiting)].pod, count, std::nullopt, position_of[at]});
+  const auto on_group = [&](int32_t waiting, int64_t count, GroupIndex group) {
+    const auto at = position_of.find(group);
+    if (at == position_of.end()) return;
+    pods.push_back({plan.waiting[static_cast<size_t>(waiting)].pod, count, std::nullopt, at->second});
   };
   for (const ExpectedPlace& place : plan.expected) {
-    if (place.group >= 0) {
-      on_group(place.pods, place.count, place.group);
+    if (place.group.has_value()) {
+      on_group(place.pods, place.count, *place.group);
       continue;
     }
     pods.push_back(
@@ -44,7 +41,7 @@ std::vector<SlackPending> ExpectedPodsOf(const LoopPlan& plan, const Snapshot& s
 }
 
 // Options to grow for slack are ranked as those to grow for pods are.
-SlackRanking RankingOf(const LoopProblem& problem, const LoopPlan& plan, std::vector<int32_t> positions) {
+SlackRanking RankingOf(const LoopProblem& problem, const LoopPlan& plan, std::vector<GroupIndex> positions) {
   if (!problem.ranking.has_value()) return nullptr;
   const LoopRanking& by = *problem.ranking;
   const std::optional<NodeCapacity> preferred =
@@ -54,8 +51,7 @@ SlackRanking RankingOf(const LoopProblem& problem, const LoopPlan& plan, std::ve
         std::vector<PodRequests> requests;
         std::vector<ExpansionOption> ways;
         for (const SlackOption& option : options) {
-          const NodeGroup& group =
-              problem.groups[static_cast<size_t>(positions[static_cast<size_t>(option.group)])];
+          const NodeGroup& group = problem.groups[positions[static_cast<size_t>(option.group)]];
           ExpansionOption& way = ways.emplace_back();
           way.node_group = group.name;
           way.node_count = option.nodes;
@@ -79,9 +75,9 @@ SlackRanking RankingOf(const LoopProblem& problem, const LoopPlan& plan, std::ve
 
 }  // namespace
 
-SlackQuestion MakeSlackQuestion(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                                GroupRooms rooms, const LoopPlan& plan, Snapshot* snapshot,
-                                std::vector<int32_t>* positions) {
+SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const CountsOfGroups& counts, GroupRooms rooms,
+                                const LoopPlan& plan, Snapshot* snapshot,
+                                std::vector<GroupIndex>* positions) {
   SlackQuestion question;
   question.cluster = problem.drain.cluster;
   question.options = problem.slack;
@@ -92,10 +88,10 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, std::span<const Grou
   question.named_machines = NamedAsMachines(*problem.drain.cluster, problem.drain.group_of);
   question.max_new_nodes = NewNodesLeft(problem, plan);
   question.groups.emplace();
-  for (size_t group = 0; group < problem.groups.size(); ++group) {
+  for (const GroupIndex group : problem.groups.indices()) {
     const NodeGroup& of = problem.groups[group];
     if (!of.model.has_value()) continue;
-    positions->push_back(static_cast<int32_t>(group));
+    positions->push_back(group);
     SlackGroup& added = question.groups->emplace_back();
     added.of = &of;
     added.empty = rooms.empty[group];

@@ -15,9 +15,8 @@ namespace loadline {
 // Slack of the cluster with the pods that wait where they are expected, on nodes that are there, on their way
 // or new. `positions`: of the groups of the question, in LoopProblem::groups. All of it, and `snapshot`,
 // outlives the question.
-SlackQuestion MakeSlackQuestion(const LoopProblem& problem, std::span<const GroupCounts> counts,
-                                GroupRooms rooms, const LoopPlan& plan, Snapshot* snapshot,
-                                std::vector<int32_t>* positions);
+SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const CountsOfGroups& counts, GroupRooms rooms,
+                                const LoopPlan& plan, Snapshot* snapshot, std::vector<GroupIndex>* positions);
 
 // Placeholders of nodes whose drain starts go where the drain found room for them: another order might not
 // find it, and buy nodes for what was there.

@@ -12,27 +12,26 @@ namespace {
 
 constexpr double kForSwap = 0.5;
 
-using NodeCounts = std::vector<int64_t>;  // by group
+using NodeCounts = StrongVector<GroupIndex, int64_t>;
 
 double CostOf(const LoopProblem& problem, const NodeCounts& nodes) {
   double cost = 0;
-  for (size_t group = 0; group < nodes.size(); ++group) {
-    cost += problem.groups[group].usd_per_hour.value_or(0) * static_cast<double>(nodes[group]);
+  for (const GroupIndex group : nodes.indices()) {
+    cost += UsdOf(problem.groups[group]) * static_cast<double>(nodes[group]);
   }
   return cost;
 }
 
 NodeCounts GrownForPods(const LoopProblem& problem, const LoopPlan& plan) {
   NodeCounts grown(problem.groups.size(), 0);
-  for (const LoopGrowth& growth : plan.growth) grown[static_cast<size_t>(growth.group)] = growth.for_pods;
+  for (const LoopGrowth& growth : plan.growth) grown[growth.group] = growth.for_pods;
   return grown;
 }
 
 // Nodes that might be given up: those that are used beyond those that the provider has begun to make.
-NodeCounts MayBeGivenUp(const LoopProblem& problem, const std::vector<GroupCounts>& counts,
-                        const GroupRooms& rooms) {
+NodeCounts MayBeGivenUp(const LoopProblem& problem, const CountsOfGroups& counts, const GroupRooms& rooms) {
   NodeCounts nodes(problem.groups.size(), 0);
-  for (size_t group = 0; group < nodes.size(); ++group) {
+  for (const GroupIndex group : nodes.indices()) {
     const NodeGroup& of = problem.groups[group];
     if (of.atomic || of.sized || !of.blocked_reason.empty() || !of.model.has_value() ||
         !of.usd_per_hour.has_value()) {
@@ -53,15 +52,15 @@ struct Attempt {
 
 class Swap {
  public:
-  Swap(const LoopProblem& problem, const std::vector<GroupCounts>& counts, Snapshot* snapshot,
-       WorkBudget* budget, const LoopPlan& plan)
+  Swap(const LoopProblem& problem, const CountsOfGroups& counts, Snapshot* snapshot, WorkBudget* budget,
+       const LoopPlan& plan)
       : problem_(problem), counts_(counts), snapshot_(*snapshot), budget_(budget), plan_(plan) {}
 
   Attempt PlanWithout(const NodeCounts& given_up) const {
-    std::vector<GroupCounts> counts = counts_;
+    CountsOfGroups counts = counts_;
     LoopProblem problem = problem_;
     int64_t nodes = 0;
-    for (size_t group = 0; group < counts.size(); ++group) {
+    for (const GroupIndex group : counts.indices()) {
       counts[group].upcoming -= given_up[group];
       nodes += given_up[group];
     }
@@ -106,9 +105,9 @@ class Swap {
     int64_t nodes = 0;
     for (const LoopGrowth& growth : attempt.growth) {
       if (growth.for_pods == 0) continue;
-      const size_t group = static_cast<size_t>(growth.group);
-      const int64_t there = counts_[group].registered + counts_[group].upcoming;
-      if (there + growth.for_pods > problem_.groups[group].max_nodes) return false;
+      const GroupCounts& there = counts_[growth.group];
+      const int64_t most = problem_.groups[growth.group].max_nodes;
+      if (there.registered + there.upcoming + growth.for_pods > most) return false;
       grown[growth.group] = growth.for_pods;
       nodes += growth.for_pods;
     }
@@ -117,7 +116,7 @@ class Swap {
   }
 
   const LoopProblem& problem_;
-  const std::vector<GroupCounts>& counts_;
+  const CountsOfGroups& counts_;
   Snapshot& snapshot_;
   WorkBudget* budget_;
   const LoopPlan& plan_;
@@ -125,7 +124,7 @@ class Swap {
 
 }  // namespace
 
-void SwapForLess(const LoopProblem& problem, const std::vector<GroupCounts>& counts, Snapshot* snapshot,
+void SwapForLess(const LoopProblem& problem, const CountsOfGroups& counts, Snapshot* snapshot,
                  WorkBudget* budget, LoopPlan* plan, GroupRooms* rooms) {
   const bool grows = !plan->batch_wait_ms.has_value() && !plan->scale_up.nodes.empty();
   if (!grows || problem.ranking.has_value() || plan->scale_up.cut_short || !rooms->complete) return;
@@ -137,7 +136,7 @@ void SwapForLess(const LoopProblem& problem, const std::vector<GroupCounts>& cou
   // What it would ask for again is not given up.
   const NodeCounts again = GrownForPods(problem, anew.plan);
   bool any = false;
-  for (size_t group = 0; group < given_up.size(); ++group) {
+  for (const GroupIndex group : given_up.indices()) {
     given_up[group] = std::max<int64_t>(0, given_up[group] - again[group]);
     any = any || given_up[group] > 0;
   }
@@ -145,8 +144,8 @@ void SwapForLess(const LoopProblem& problem, const std::vector<GroupCounts>& cou
   Attempt attempt = swap.PlanWithout(given_up);
   if (!swap.IsBetter(given_up, attempt)) return;
   TakeGrowth(std::move(attempt.plan), plan);
-  for (size_t group = 0; group < given_up.size(); ++group) {
-    if (given_up[group] > 0) plan->take_back.push_back({static_cast<int32_t>(group), given_up[group]});
+  for (const GroupIndex group : given_up.indices()) {
+    if (given_up[group] > 0) plan->take_back.push_back({group, given_up[group]});
   }
   *rooms = std::move(attempt.rooms);
 }

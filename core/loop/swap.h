@@ -30,7 +30,7 @@ inline constexpr double kLeastSavedUsd = 0.001;
 //
 // Deterministic. Cost: at most twice that of GrowForPods(), within half of the budget that is left; nothing
 // where no group has nodes that are not begun, or none grows.
-void SwapForLess(const LoopProblem& problem, const std::vector<GroupCounts>& counts, Snapshot* snapshot,
+void SwapForLess(const LoopProblem& problem, const CountsOfGroups& counts, Snapshot* snapshot,
                  WorkBudget* budget, LoopPlan* plan, GroupRooms* rooms);
 
 }  // namespace loadline

@@ -46,7 +46,7 @@ void KeepOff(const std::vector<VainGrowth>& vain, LoopProblem* problem) {
   if (problem->balance.has_value()) problem->balance->ignored_labels.emplace_back(kPlannedGroup);
   absl::btree_map<size_t, std::vector<std::string>> groups_by_pods;
   for (const VainGrowth& of : vain) {
-    NodeGroup& group = problem->groups[static_cast<size_t>(of.group)];
+    NodeGroup& group = problem->groups[of.group];
     groups_by_pods[of.pods].push_back(group.name);
     NodeShape& node = group.model->shape;
     if (node.labels.Find(kPlannedGroup) != nullptr) continue;
@@ -94,12 +94,11 @@ std::string TextOf(const VainGrowth& vain, const LoopProblem& problem, int64_t n
   const std::optional<PodOwner>& owner = TraitsOf(shape).owner;
   const std::string node =
       vain.node == Slot{-1} ? "a node that" : absl::StrCat("node ", problem.drain.cluster->name(vain.node));
-  return absl::StrCat("node group ", problem.groups[static_cast<size_t>(vain.group)].name, ": ", node,
-                      " came for pods of ", shape.namespace_name, "/",
-                      owner.has_value() ? owner->name : "a pod without owner", " and does not take them",
-                      vain.reason.empty() ? "" : absl::StrCat(" (", vain.reason, ")"),
-                      ": it does not grow for them for ", DurationText(vain.until_ms - now_ms),
-                      " unless the node or what new nodes will be changes");
+  return absl::StrCat(
+      "node group ", problem.groups[vain.group].name, ": ", node, " came for pods of ", shape.namespace_name,
+      "/", owner.has_value() ? owner->name : "a pod without owner", " and does not take them",
+      vain.reason.empty() ? "" : absl::StrCat(" (", vain.reason, ")"), ": it does not grow for them for ",
+      DurationText(vain.until_ms - now_ms), " unless the node or what new nodes will be changes");
 }
 
 // Positions in LoopProblem::pending, by namespace and FilterFingerprint().
@@ -113,10 +112,10 @@ PurchaseKey KeyOfPending(const LoopProblem& problem, uint64_t group, size_t pods
 // forgets those for which it returns false.
 template <typename Visit>
 void ForEachAsked(const LoopProblem& problem, const PendingByKey& pods_of, LoopMemory* memory, Visit visit) {
-  absl::flat_hash_map<uint64_t, int32_t> group_of;
-  for (size_t i = 0; i < problem.groups.size(); ++i) {
-    if (problem.groups[i].model.has_value())
-      group_of.emplace(FleetKey(problem.groups[i].name), static_cast<int32_t>(i));
+  absl::flat_hash_map<uint64_t, GroupIndex> group_of;
+  for (const GroupIndex group : problem.groups.indices()) {
+    if (problem.groups[group].model.has_value())
+      group_of.emplace(FleetKey(problem.groups[group].name), group);
   }
   absl::erase_if(memory->purchases, [&](auto& entry) {
     const auto group = group_of.find(entry.first.group);
@@ -166,11 +165,11 @@ std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t n
   const WorkPhase phase(budget, kForJudgements);
   PurchaseJudge judge(back_off, now_ms, *problem, snapshot, budget);
   ForEachAsked(*problem, pods_of, memory,
-               [&](int32_t group, const std::vector<size_t>& pods, Purchase* purchase) {
+               [&](GroupIndex group, const std::vector<size_t>& pods, Purchase* purchase) {
                  return !judge.HasHelped(group, pods.front(), purchase);
                });
   ForEachAsked(*problem, pods_of, memory,
-               [&](int32_t group, const std::vector<size_t>& pods, Purchase* purchase) {
+               [&](GroupIndex group, const std::vector<size_t>& pods, Purchase* purchase) {
                  if (purchase->asked_ms.has_value() || purchase->until_ms <= now_ms) return true;
                  const Slot node = judge.Compare(group, purchase).value_or(Slot{-1});
                  if (purchase->until_ms <= now_ms) return true;
@@ -190,14 +189,14 @@ std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t n
 void NoteGrowthForPods(const LoopProblem& problem, const LoopPlan& plan, int64_t now_ms, LoopMemory* memory) {
   if (plan.batch_wait_ms.has_value()) return;
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
-    const int32_t group = plan.grown[static_cast<size_t>(nodes.group)];
-    const uint64_t key = FleetKey(problem.groups[static_cast<size_t>(group)].name);
+    const GroupIndex group = plan.grown[static_cast<size_t>(nodes.group)];
+    const uint64_t key = FleetKey(problem.groups[group].name);
     for (const PodCount& pods : nodes.pods) {
       const size_t position = static_cast<size_t>(pods.pods);
       if (position >= problem.pending_keys.size()) continue;  // a pod of a node that is being deleted
       Purchase& purchase = memory->purchases[KeyOfPending(problem, key, position)];
       if (!purchase.asked_ms.has_value()) purchase.asked_ms = now_ms;
-      purchase.model_asked = problem.model_keys[static_cast<size_t>(group)];
+      purchase.model_asked = problem.model_keys[group];
     }
   }
   KeepEqualShares(memory);

@@ -18,9 +18,9 @@ namespace loadline {
 
 // A group that does not grow for some of the pods that wait.
 struct VainGrowth {
-  int32_t group = 0;  // position
-  size_t pods = 0;    // position in LoopProblem::pending
-  Slot node{-1};      // the node that came for such pods and refuses them; -1: it is gone
+  GroupIndex group{};
+  size_t pods = 0;  // position in LoopProblem::pending
+  Slot node{-1};    // the node that came for such pods and refuses them; -1: it is gone
   int64_t until_ms = 0;
   std::string reason;  // why it refuses them; empty beyond kMostVainTexts, or where it is gone
 };

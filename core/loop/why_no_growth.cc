@@ -10,10 +10,9 @@
 namespace loadline {
 namespace {
 
-const GroupAtMaximum* AtMaximumOfCluster(const LoopPlan& plan, size_t group) {
-  const auto at = std::find_if(plan.at_maximum.begin(), plan.at_maximum.end(), [&](const GroupAtMaximum& of) {
-    return of.group == static_cast<int32_t>(group);
-  });
+const GroupAtMaximum* AtMaximumOfCluster(const LoopPlan& plan, GroupIndex group) {
+  const auto at = std::find_if(plan.at_maximum.begin(), plan.at_maximum.end(),
+                               [&](const GroupAtMaximum& of) { return of.group == group; });
   return at == plan.at_maximum.end() ? nullptr : &*at;
 }
 
@@ -47,14 +46,14 @@ constexpr GrowthHold kInOrder[] = {GrowthHold::kNothing,       GrowthHold::kBack
 }  // namespace
 
 GrowthHold HoldOf(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
-                  const LoopPlan& plan, size_t group) {
+                  const LoopPlan& plan, GroupIndex group) {
   const NodeGroup& of = problem.groups[group];
   int64_t grows = 0;
   for (const LoopGrowth& growth : plan.growth) {
-    if (growth.group == static_cast<int32_t>(group)) grows = growth.nodes();
+    if (growth.group == group) grows = growth.nodes();
   }
   if (!seen.groups[group].problem.empty()) return GrowthHold::kOptionsUnknown;
-  if (sight.fleet.groups[group].back_off.has_value()) return GrowthHold::kBacksOff;
+  if (sight.fleet.groups[IndexOf(group)].back_off.has_value()) return GrowthHold::kBacksOff;
   if (of.sized) return GrowthHold::kSized;
   if (!sight.groups[group].held.empty()) return GrowthHold::kHeld;
   if (sight.groups[group].room <= grows) return GrowthHold::kAtMaximum;
@@ -68,10 +67,10 @@ std::string WhyNoGrowth(const LoopObservation& seen, const LoopSight& sight, con
   if (!sight.held.empty()) return sight.held;
   absl::btree_map<GrowthHold, int64_t> groups;
   absl::btree_map<std::string, int64_t> by_resources;
-  for (size_t i = 0; i < problem.groups.size(); ++i) {
-    const GrowthHold hold = HoldOf(seen, sight, problem, plan, i);
+  for (const GroupIndex group : problem.groups.indices()) {
+    const GrowthHold hold = HoldOf(seen, sight, problem, plan, group);
     if (hold == GrowthHold::kMaximumOfCluster) {
-      ++by_resources[absl::StrJoin(AtMaximumOfCluster(plan, i)->resources, ", ")];
+      ++by_resources[absl::StrJoin(AtMaximumOfCluster(plan, group)->resources, ", ")];
     } else {
       ++groups[hold];
     }

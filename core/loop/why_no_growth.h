@@ -23,9 +23,9 @@ enum class GrowthHold {
   kNothing,
 };
 
-// `group`: its position. All of the same loop.
+// All of the same loop.
 GrowthHold HoldOf(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
-                  const LoopPlan& plan, size_t group);
+                  const LoopPlan& plan, GroupIndex group);
 
 // How many groups what keeps from growing, as a sentence for a pod that gets no node.
 std::string WhyNoGrowth(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,

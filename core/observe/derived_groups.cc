@@ -206,11 +206,8 @@ DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& sta
   }
   std::sort(derived.groups.begin(), derived.groups.end(),
             [](const DerivedGroup& a, const DerivedGroup& b) { return a.name < b.name; });
-  derived.group_of.assign(static_cast<size_t>(cluster.slot_end()), -1);
-  for (size_t group = 0; group < derived.groups.size(); ++group) {
-    for (const Slot slot : derived.groups[group].nodes) {
-      derived.group_of[IndexOf(slot)] = static_cast<int32_t>(group);
-    }
+  for (const GroupIndex group : derived.groups.indices()) {
+    for (const Slot slot : derived.groups[group].nodes) derived.group_of.Set(slot, group);
   }
   return derived;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/node_group.h"
 #include "core/cluster/startup_taints.h"
 #include "core/price/capacity_type.h"
 
@@ -22,8 +23,8 @@ struct DerivedGroup {
 };
 
 struct DerivedGroups {
-  std::vector<DerivedGroup> groups;  // by name
-  std::vector<int32_t> group_of;     // by slot, up to the last one: position in `groups`; -1: in none
+  StrongVector<GroupIndex, DerivedGroup> groups;  // by name
+  GroupsOfNodes group_of;
 };
 
 // Puts each machine into one group: nodes are of one group where no pod of the cluster can tell them apart

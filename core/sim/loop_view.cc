@@ -115,14 +115,14 @@ bool LoopView::NoteUnread(int32_t group) {
   const auto hour = static_cast<size_t>(world_.now_ms() / kHourMs);
   const bool unread = hour < hours.size() && hours[hour] &&
                       world_.now_ms() % kHourMs < world_.scenario().faults.unread_group_s * 1000;
-  std::string& problem = told_.groups[static_cast<size_t>(group)].problem;
+  std::string& problem = told_.groups[GroupIndex{group}].problem;
   if (unread == !problem.empty()) return false;
   problem = unread ? "no answer" : "";
   return true;
 }
 
 void LoopView::NoteDeletions(int32_t group) {
-  CloudGroup& told = told_.groups[static_cast<size_t>(group)];
+  CloudGroup& told = told_.groups[GroupIndex{group}];
   for (size_t i = 0; i < told.machines.size(); ++i) {
     const int32_t node = world_.machine(machines_[static_cast<size_t>(group)][i]).node;
     if (told.machines[i].state == MachineState::kDeleting || node < 0 || !actuation_.Acknowledged(node))
@@ -133,7 +133,7 @@ void LoopView::NoteDeletions(int32_t group) {
 }
 
 void LoopView::List(int32_t group) {
-  CloudGroup& told = told_.groups[static_cast<size_t>(group)];
+  CloudGroup& told = told_.groups[GroupIndex{group}];
   told.target = cloud_.target(group);
   machines_[static_cast<size_t>(group)] = cloud_.machines(group);
   told.machines.clear();
@@ -159,7 +159,7 @@ bool LoopView::ListMachines() {
   if (!changed && version_ == cloud_.version()) return false;
   version_ = cloud_.version();
   for (int32_t i = 0; i < groups; ++i) {
-    if (told_.groups[static_cast<size_t>(i)].problem.empty()) {
+    if (told_.groups[GroupIndex{i}].problem.empty()) {
       List(i);
     } else {
       NoteDeletions(i);
@@ -174,15 +174,15 @@ void LoopView::Restart() {
   version_ = -1;
   for (size_t i = 0; i < machines_.size(); ++i) {
     machines_[i].clear();
-    told_.groups[i].machines.clear();
-    told_.groups[i].target = 0;
+    told_.groups[IndexAt<GroupIndex>(i)].machines.clear();
+    told_.groups[IndexAt<GroupIndex>(i)].target = 0;
   }
 }
 
 const LoopObservation& LoopView::Observe() {
   for (size_t i = 0; i < machines_.size(); ++i) {
     for (size_t k = 0; k < machines_[i].size(); ++k) {
-      told_.groups[i].machines[k].node = seen_.SlotOfMachine(machines_[i][k]);
+      told_.groups[IndexAt<GroupIndex>(i)].machines[k].node = seen_.SlotOfMachine(machines_[i][k]);
     }
   }
   told_.marks.clear();

@@ -39,8 +39,8 @@ class LoopView {
   // The loop has answered to it.
   void Answered() { told_.first = false; }
   // The machine at a position of CloudGroup::machines.
-  int32_t MachineAt(int32_t group, int32_t position) const {
-    return machines_[static_cast<size_t>(group)][static_cast<size_t>(position)];
+  int32_t MachineAt(GroupIndex group, int32_t position) const {
+    return machines_[IndexOf(group)][static_cast<size_t>(position)];
   }
   static std::string MachineId(int32_t machine);
 

@@ -232,8 +232,9 @@ void TestedLoop::Observe() {
   sight_ = ObserveLoop(seen_.state(), view_.Observe(), std::exchange(leader_->outcomes, {}), options_,
                        NowMs(), &leader_->memory);
   seen_.ShowAs(NodesAsPlanned(seen_.state(), sight_));
-  for (size_t i = 0; i < templates_.size(); ++i) problem_.groups[i].model = NodeModel{templates_[i]};
-  UseSight(sight_, std::vector<bool>(templates_.size(), true), seen_.state(), &problem_);
+  for (const GroupIndex group : templates_.indices())
+    problem_.groups[group].model = NodeModel{templates_[group]};
+  UseSight(sight_, StrongVector<GroupIndex, bool>(templates_.size(), true), seen_.state(), &problem_);
 }
 
 void TestedLoop::WritePending() {

@@ -88,7 +88,7 @@ class TestedLoop {
   bool ActOn(const LoopAction& action);
   void Grow(const LoopAction& action);
   // Those with waiting pods that are planned onto new nodes of a group.
-  std::vector<int32_t> WorkloadsOn(int32_t group) const;
+  std::vector<int32_t> WorkloadsOn(GroupIndex group) const;
   void DeleteMachines(const LoopAction& action);
   void WriteSoftTaint(const LoopAction& action);
   bool Begin(const std::vector<const DrainRemoval*>& removals);
@@ -105,8 +105,8 @@ class TestedLoop {
   LoopView view_;
   ObserveOptions options_;
   LoopSight sight_;
-  std::vector<IncomingPod> pods_;     // by workload
-  std::vector<NodeShape> templates_;  // by group
+  std::vector<IncomingPod> pods_;  // by workload
+  StrongVector<GroupIndex, NodeShape> templates_;
   Actuation::Progress progress_;
   LoopProblem problem_;
   // The first and the last of the pods that wait, by position in problem_.pending.

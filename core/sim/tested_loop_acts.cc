@@ -70,16 +70,16 @@ bool TestedLoop::ActOn(const LoopAction& action) {
 void TestedLoop::Grow(const LoopAction& action) {
   const auto growth = std::find_if(plan_.growth.begin(), plan_.growth.end(),
                                    [&](const LoopGrowth& of) { return of.group == action.group; });
-  SimGrowth asked{.group = action.group, .machines = action.nodes};
+  SimGrowth asked{.group = static_cast<int32_t>(*action.group), .machines = action.nodes};
   if (growth != plan_.growth.end()) {
     asked.for_slack = growth->for_slack;
     asked.for_moves = growth->for_replacement;
-    if (growth->for_pods > 0) asked.workloads = WorkloadsOn(action.group);
+    if (growth->for_pods > 0) asked.workloads = WorkloadsOn(*action.group);
   }
   NoteOutcome(action, actuation_.Grow(asked));
 }
 
-std::vector<int32_t> TestedLoop::WorkloadsOn(int32_t group) const {
+std::vector<int32_t> TestedLoop::WorkloadsOn(GroupIndex group) const {
   absl::btree_set<int32_t> workloads;
   for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
     if (plan_.grown[static_cast<size_t>(nodes.group)] != group) continue;
@@ -94,7 +94,7 @@ std::vector<int32_t> TestedLoop::WorkloadsOn(int32_t group) const {
 void TestedLoop::DeleteMachines(const LoopAction& action) {
   CloudAnswer answer = CloudAnswer::kFailed;
   for (const int32_t position : action.machines) {
-    const CloudAnswer of_one = actuation_.DeleteLate(view_.MachineAt(action.group, position));
+    const CloudAnswer of_one = actuation_.DeleteLate(view_.MachineAt(*action.group, position));
     if (of_one == CloudAnswer::kDone || of_one == CloudAnswer::kUnknown) answer = of_one;
   }
   NoteOutcome(action, answer);

@@ -49,7 +49,7 @@ absl::Status DecodeDisturbancePrices(const v1::ConsolidationPolicy& message, Dis
 // Writes the answer, and knows what of it there is room for.
 class ConsolidationEncoder {
  public:
-  ConsolidationEncoder(const DrainProblem& drain, const std::vector<NodeGroup>& groups)
+  ConsolidationEncoder(const DrainProblem& drain, const NodeGroups& groups)
       : drain_(drain), groups_(groups), state_(*drain.cluster) {}
 
   v1::ConsolidationMove Encode(const ConsolidationMove& move) const {
@@ -97,7 +97,7 @@ class ConsolidationEncoder {
   }
 
  private:
-  const std::string& GroupName(GroupIndex group) const { return groups_[IndexOf(group)].name; }
+  const std::string& GroupName(GroupIndex group) const { return groups_[group].name; }
 
   void Encode(const PodTransfer& pod, v1::PodTransfer* message) const {
     const size_t position = static_cast<size_t>(pod.position);
@@ -115,17 +115,17 @@ class ConsolidationEncoder {
   }
 
   const DrainProblem& drain_;
-  const std::vector<NodeGroup>& groups_;
+  const NodeGroups& groups_;
   const ClusterState& state_;
 };
 
-void EncodeGroupBills(const ConsolidationQuestion& question, const std::vector<NodeGroup>& groups,
+void EncodeGroupBills(const ConsolidationQuestion& question, const NodeGroups& groups,
                       v1::PlanConsolidationResponse* response) {
-  std::vector<int64_t> nodes(groups.size(), 0);
+  StrongVector<GroupIndex, int64_t> nodes(groups.size(), 0);
   for (const ConsolidationNode& node : question.problem.nodes) {
-    if (node.group.has_value()) ++nodes[IndexOf(*node.group)];
+    if (node.group.has_value()) ++nodes[*node.group];
   }
-  for (size_t i = 0; i < groups.size(); ++i) {
+  for (const GroupIndex i : groups.indices()) {
     v1::GroupBill* const bill = response->add_groups();
     bill->set_node_group(groups[i].name);
     bill->set_nodes(nodes[i]);
@@ -244,14 +244,14 @@ v1::ConsolidationBill EncodeBill(const ConsolidationBill& bill, const PriceTally
   return message;
 }
 
-std::vector<NodeGroup> DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& drain,
-                                         const StartupTaints& startup_taints, const PriceModel& prices) {
+NodeGroups DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& drain,
+                             const StartupTaints& startup_taints, const PriceModel& prices) {
   constexpr int64_t kAnyNumber = 1 << 20;
-  std::vector<NodeGroup> groups;
-  for (size_t i = 0; i < drain.groups.size(); ++i) {
-    NodeToCome made = NewNodeOf(*drain.cluster, derived.groups[i].nodes, startup_taints);
+  NodeGroups groups;
+  for (const GroupIndex index : drain.groups.indices()) {
+    NodeToCome made = NewNodeOf(*drain.cluster, derived.groups[index].nodes, startup_taints);
     const DecodedTemplate priced = TemplateOf(made, drain.cluster->resource_names());
-    NodeGroup& group = groups.emplace_back(drain.groups[i]);
+    NodeGroup& group = groups.emplace_back(drain.groups[index]);
     group.max_nodes = kAnyNumber;
     group.model = NodeModel{std::move(made.shape), ModelSource::kShared};
     group.priced = priced.node;
@@ -263,15 +263,15 @@ std::vector<NodeGroup> DerivedLoopGroups(const DerivedGroups& derived, const Dra
   return groups;
 }
 
-void EncodeDerivedGroups(const DerivedGroups& derived, const std::vector<NodeGroup>& groups,
-                         const ResourceNames& names, v1::PlanConsolidationResponse* response) {
+void EncodeDerivedGroups(const DerivedGroups& derived, const NodeGroups& groups, const ResourceNames& names,
+                         v1::PlanConsolidationResponse* response) {
   const std::optional<ResourceId> pods = names.Find("pods");
   int64_t untyped = 0;
-  for (size_t i = 0; i < groups.size(); ++i) {
+  for (const GroupIndex i : groups.indices()) {
     v1::DerivedGroup* const message = response->add_derived_groups();
-    message->set_node_group(derived.groups[i].name);
-    const std::vector<Slot>& nodes = derived.groups[i].nodes;
-    for (const Slot slot : nodes) message->add_slots(static_cast<int32_t>(slot));
+    const DerivedGroup& of = derived.groups[i];
+    message->set_node_group(of.name);
+    for (const Slot slot : of.nodes) message->add_slots(static_cast<int32_t>(slot));
     const NodeShape& node = groups[i].model->shape;
     message->set_milli_cpu(node.allocatable.Get(kCpu));
     message->set_memory_bytes(node.allocatable.Get(kMemory));
@@ -280,14 +280,14 @@ void EncodeDerivedGroups(const DerivedGroups& derived, const std::vector<NodeGro
     message->set_spot(groups[i].priced.spot);
     message->set_repels(std::any_of(node.taints.begin(), node.taints.end(),
                                     [](const Taint& taint) { return taint.Repels(); }));
-    if (groups[i].priced.instance_type.empty()) untyped += static_cast<int64_t>(nodes.size());
+    if (groups[i].priced.instance_type.empty()) untyped += static_cast<int64_t>(of.nodes.size());
   }
   response->set_untyped_nodes(untyped);
 }
 
 void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuestion& question,
-                         const DrainProblem& drain, const std::vector<NodeGroup>& groups,
-                         const PriceTally& prices, v1::PlanConsolidationResponse* response) {
+                         const DrainProblem& drain, const NodeGroups& groups, const PriceTally& prices,
+                         v1::PlanConsolidationResponse* response) {
   const ConsolidationEncoder encoder(drain, groups);
   *response->mutable_bill() = EncodeBill(plan.bill, prices);
   *response->mutable_other_nodes() = EncodeOtherNodes(FindOtherNodes(*drain.cluster, drain.group_of));

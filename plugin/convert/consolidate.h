@@ -37,19 +37,19 @@ v1::PlanLoopRequest LoopPart(const v1::PlanConsolidationRequest& request);
 // `prices`: of the nodes of all groups. If they are mostly estimated, the message has no bound.
 v1::ConsolidationBill EncodeBill(const ConsolidationBill& bill, const PriceTally& prices);
 // Returns the derived groups, which are those of `drain`, with what a new node is and costs by `prices`.
-std::vector<NodeGroup> DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& drain,
-                                         const StartupTaints& startup_taints, const PriceModel& prices);
+NodeGroups DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& drain,
+                             const StartupTaints& startup_taints, const PriceModel& prices);
 
 // Adds to the response the nodes of each derived group, what a new node of it offers, and how many machines
 // state no type. `groups`: as DerivedLoopGroups() returned them. `names`: of the resources of the cluster.
-void EncodeDerivedGroups(const DerivedGroups& derived, const std::vector<NodeGroup>& groups,
-                         const ResourceNames& names, v1::PlanConsolidationResponse* response);
+void EncodeDerivedGroups(const DerivedGroups& derived, const NodeGroups& groups, const ResourceNames& names,
+                         v1::PlanConsolidationResponse* response);
 
 // Fills in all but what was left out. `groups`: as `question` was prepared with. Of moves and of nodes that
 // stay as many are told as go into a bounded answer.
 void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuestion& question,
-                         const DrainProblem& drain, const std::vector<NodeGroup>& groups,
-                         const PriceTally& prices, v1::PlanConsolidationResponse* response);
+                         const DrainProblem& drain, const NodeGroups& groups, const PriceTally& prices,
+                         v1::PlanConsolidationResponse* response);
 
 }  // namespace loadline
 

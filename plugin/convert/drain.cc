@@ -59,7 +59,6 @@ absl::Status DecodeGroups(const v1::PlanDrainRequest& request, const ClusterStat
   if (absl::Status status = CheckSize("groups", request.groups_size(), kMaxDrainGroups); !status.ok()) {
     return status;
   }
-  problem->group_of.assign(static_cast<size_t>(cluster.slot_end()), -1);
   std::set<std::string> names;
   for (int i = 0; i < request.groups_size(); ++i) {
     const v1::DrainGroup& message = request.groups(i);
@@ -71,9 +70,10 @@ absl::Status DecodeGroups(const v1::PlanDrainRequest& request, const ClusterStat
       if (!cluster.Occupied(Slot{slot}) || slot < 0) {
         return Refused(absl::StrCat(where, ": slot ", slot, " holds no node"));
       }
-      int32_t& group_of = problem->group_of[IndexOf(Slot{slot})];
-      if (group_of >= 0) return Refused(absl::StrCat(where, ": slot ", slot, " is in two groups"));
-      group_of = i;
+      if (problem->group_of[Slot{slot}].has_value()) {
+        return Refused(absl::StrCat(where, ": slot ", slot, " is in two groups"));
+      }
+      problem->group_of.Set(Slot{slot}, problem->groups.end_index());
     }
     problem->groups.push_back(*std::move(group));
   }
@@ -221,8 +221,8 @@ class Encoder {
   }
 
   std::string GroupOf(Slot slot) const {
-    const int32_t group = problem_.group_of[IndexOf(slot)];
-    return group < 0 ? std::string() : problem_.groups[static_cast<size_t>(group)].name;
+    const std::optional<GroupIndex> group = problem_.group_of[slot];
+    return group.has_value() ? problem_.groups[*group].name : std::string();
   }
 
   // A number of the message: that of a pod, or of a placeholder counted down from -1.

@@ -41,7 +41,7 @@ void EncodeDrained(const LoopPlan& plan, size_t asked, int entry_count, PodEntri
 void EncodeExpected(const LoopPlan& plan, const LoopProblem& problem, const Snapshot& snapshot,
                     PodEntries* entries, v1::PlanLoopResponse* response) {
   for (const ExpectedPlace& place : plan.expected) {
-    if (place.group < 0) {
+    if (!place.group.has_value()) {
       EncodeExisting({{place.node, {place.pods, place.count}}}, snapshot, entries,
                      response->mutable_existing());
       continue;
@@ -50,7 +50,7 @@ void EncodeExpected(const LoopPlan& plan, const LoopProblem& problem, const Snap
     entries->Take(place.pods, place.count, &runs);
     for (v1::PodRun& run : runs) {
       v1::UpcomingPlacement* const upcoming = response->add_upcoming();
-      upcoming->set_node_group(problem.groups[static_cast<size_t>(place.group)].name);
+      upcoming->set_node_group(problem.groups[*place.group].name);
       *upcoming->mutable_pods() = std::move(run);
     }
   }
@@ -60,7 +60,7 @@ void EncodeGrowth(const LoopPlan& plan, const LoopProblem& problem, PodEntries* 
                   v1::PlanLoopResponse* response) {
   EncodePlan(plan.scale_up, problem.groups, plan.grown, entries, response->mutable_scale_up());
   for (const LoopGrowth& growth : plan.growth) {
-    const NodeGroup& group = problem.groups[static_cast<size_t>(growth.group)];
+    const NodeGroup& group = problem.groups[growth.group];
     v1::LoopGrowth* const message = response->add_growth();
     message->set_node_group(group.name);
     message->set_nodes_for_pods(growth.for_pods);
@@ -71,7 +71,7 @@ void EncodeGrowth(const LoopPlan& plan, const LoopProblem& problem, PodEntries* 
     message->set_nodes_for_replacement(growth.for_replacement);
   }
   for (const TakeBack& back : plan.take_back) {
-    const NodeGroup& group = problem.groups[static_cast<size_t>(back.group)];
+    const NodeGroup& group = problem.groups[back.group];
     v1::TakeBack* const message = response->add_take_back();
     message->set_node_group(group.name);
     message->set_nodes(back.nodes);
@@ -88,11 +88,11 @@ void EncodeRanking(const LoopPlan& plan, const LoopProblem& problem, const v1::R
                    v1::RankOptionsResponse* response) {
   const RankPolicy& policy = problem.ranking->policy;
   for (const RankedOption& ranked : plan.ranked) {
-    const int32_t position = plan.grown[ranked.option];
+    const GroupIndex group = plan.grown[ranked.option];
     ExpansionOption option;
-    option.has_gpu = problem.groups[static_cast<size_t>(position)].has_gpu;
+    option.has_gpu = problem.groups[group].has_gpu;
     *response->add_options() = EncodeRankedOption(ranked, option, policy.damper);
-    response->mutable_options()->rbegin()->set_option(position);
+    response->mutable_options()->rbegin()->set_option(static_cast<int32_t>(group));
   }
   *response->mutable_policy() = EncodeRankPolicy(policy, asked);
   if (plan.preferred_node.has_value()) {
@@ -264,13 +264,13 @@ absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopReque
   return ranking;
 }
 
-std::vector<NodeGroup> LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
-                                  const DrainProblem& drain, const PriceModel& prices) {
-  std::vector<NodeGroup> groups;
-  for (size_t i = 0; i < growth.groups.size(); ++i) {
-    const NodeGroup& decoded = growth.groups[i];
-    const v1::LoopGroup& message = request.groups(static_cast<int>(i));
-    NodeGroup& group = groups.emplace_back(drain.groups[i]);
+NodeGroups LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
+                      const DrainProblem& drain, const PriceModel& prices) {
+  NodeGroups groups;
+  for (const GroupIndex index : growth.groups.indices()) {
+    const NodeGroup& decoded = growth.groups[index];
+    const v1::LoopGroup& message = request.groups(static_cast<int>(index));
+    NodeGroup& group = groups.emplace_back(drain.groups[index]);
     group.max_nodes = decoded.max_nodes;
     group.blocked_reason = message.held();
     group.not_begun = message.not_begun();
@@ -313,7 +313,7 @@ absl::Status DecodeSized(const v1::PlanLoopRequest& request, const v1::SizeState
                       at);
     }
     if (absl::Status status = CheckSized(request.sized(i), *found); !status.ok()) return Annotate(status, at);
-    sizing.group = static_cast<int32_t>(found - problem->groups.begin());
+    sizing.group = IndexAt<GroupIndex>(static_cast<size_t>(found - problem->groups.begin()));
     found->sized = true;
   }
   return absl::OkStatus();
@@ -339,7 +339,7 @@ v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& pro
   response.set_batch_wait_milliseconds(plan.batch_wait_ms.value_or(0));
   for (const GroupAtMaximum& at : plan.at_maximum) {
     v1::GroupAtMaximum* const message = response.add_at_maximum();
-    message->set_node_group(problem.groups[static_cast<size_t>(at.group)].name);
+    message->set_node_group(problem.groups[at.group].name);
     for (const absl::string_view resource : at.resources) message->add_resources(std::string(resource));
   }
   const std::vector<SizedGroup> sized = SizedGroups(problem);

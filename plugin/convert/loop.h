@@ -38,8 +38,8 @@ absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopReque
                                                          const PriceModel& prices);
 
 // The groups, by position in the request, with what nodes cost by `prices`. `drain`: of the same request.
-std::vector<NodeGroup> LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
-                                  const DrainProblem& drain, const PriceModel& prices);
+NodeGroups LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
+                      const DrainProblem& drain, const PriceModel& prices);
 
 // Sets the groups of `problem` that are sized, without what is gathered; marks them among its groups, adds to
 // its names, and sets the pods that those groups count as demand. Pods that cannot be read are added to

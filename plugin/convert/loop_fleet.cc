@@ -248,7 +248,7 @@ void EncodeTarget(const LoopAction& action, const std::string& group, v1::Change
 v1::LoopAction EncodeAction(const LoopAction& action, const LoopObservation& seen) {
   v1::LoopAction message;
   message.set_id(action.id);
-  const std::string& group = seen.groups.empty() ? "" : seen.groups[static_cast<size_t>(action.group)].name;
+  const std::string group = action.group.has_value() ? seen.groups[*action.group].name : "";
   switch (action.kind) {
     case LoopAction::Kind::kDeleteMachines:
       message.mutable_delete_machines()->set_node_group(group);
@@ -316,8 +316,8 @@ absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& requ
   fleet.outcomes = *std::move(outcomes);
   fleet.seen.first = message.first();
   for (int i = 0; i < request.groups_size(); ++i) {
-    absl::StatusOr<CloudGroup> group =
-        DecodeCloudGroup(request.groups(i), growth.groups[static_cast<size_t>(i)], growth.names, cluster);
+    absl::StatusOr<CloudGroup> group = DecodeCloudGroup(
+        request.groups(i), growth.groups[fleet.seen.groups.end_index()], growth.names, cluster);
     if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
     fleet.seen.groups.push_back(*std::move(group));
     fleet.cloud_template.push_back(request.groups(i).cloud().cloud_template());
@@ -331,8 +331,8 @@ v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopSight
                                     const LoopProblem& problem, const LoopPlan& plan,
                                     const std::vector<LoopAction>& actions) {
   v1::LoopFleetAnswer answer;
-  for (size_t i = 0; i < sight.groups.size(); ++i) {
-    *answer.add_groups() = EncodeGroupSight(sight.groups[i], sight.fleet.groups[i]);
+  for (const GroupIndex i : sight.groups.indices()) {
+    *answer.add_groups() = EncodeGroupSight(sight.groups[i], sight.fleet.groups[IndexOf(i)]);
     answer.mutable_groups()->rbegin()->set_hold(EncodeHold(HoldOf(seen, sight, problem, plan, i)));
     EncodeModel(problem.groups[i], &*answer.mutable_groups()->rbegin());
   }

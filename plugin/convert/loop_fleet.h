@@ -22,7 +22,7 @@ struct DecodedLoopFleet {
   LoopObservation seen;
   LoopOutcomes outcomes;
   ObserveOptions options;
-  std::vector<bool> cloud_template;  // by group
+  StrongVector<GroupIndex, bool> cloud_template;
 };
 
 // `growth`: the groups of the request. `names`: those of the cluster, with names added.

@@ -21,7 +21,7 @@ bool SamePods(const v1::PlannedNodes& a, const v1::PlannedNodes& b) {
 
 // Pods that decisions do not tell apart may have come in several entries: nodes that are planned alike come
 // as one as long as the entries suffice for more than one. Cost: O(entries), whatever the number of nodes.
-void EncodeNodes(const PlannedNodes& nodes, int32_t position, PodEntries* entries,
+void EncodeNodes(const PlannedNodes& nodes, GroupIndex group, PodEntries* entries,
                  v1::PlanScaleUpResponse* response) {
   for (int64_t left = nodes.nodes; left > 0;) {
     int64_t alike = left;
@@ -30,7 +30,7 @@ void EncodeNodes(const PlannedNodes& nodes, int32_t position, PodEntries* entrie
     }
     alike = std::max<int64_t>(1, alike);
     v1::PlannedNodes message;
-    message.set_group(position);
+    message.set_group(static_cast<int32_t>(group));
     for (const PodCount& entry : nodes.pods) {
       entries->Take(entry.pods, entry.count, message.mutable_pods());
       Runs of_others;  // of the same entries
@@ -96,12 +96,9 @@ void EncodeExisting(const std::vector<ExistingUse>& uses, const Snapshot& snapsh
   }
 }
 
-void EncodePlan(const ScaleUpPlan& plan, const std::vector<NodeGroup>& groups,
-                const std::vector<int32_t>& positions, PodEntries* entries,
-                v1::PlanScaleUpResponse* response) {
-  const auto group_at = [&](size_t planned) -> const NodeGroup& {
-    return groups[static_cast<size_t>(positions[planned])];
-  };
+void EncodePlan(const ScaleUpPlan& plan, const NodeGroups& groups, const std::vector<GroupIndex>& positions,
+                PodEntries* entries, v1::PlanScaleUpResponse* response) {
+  const auto group_at = [&](size_t planned) -> const NodeGroup& { return groups[positions[planned]]; };
   std::vector<int64_t> growth(positions.size(), 0);
   for (const PlannedNodes& nodes : plan.nodes) {
     const size_t group = static_cast<size_t>(nodes.group);

@@ -23,9 +23,8 @@ void EncodeExisting(const std::vector<ExistingUse>& uses, const Snapshot& snapsh
 
 // `groups`: those of the request; `positions`: of the planned groups among them. Existing placements are
 // there already.
-void EncodePlan(const ScaleUpPlan& plan, const std::vector<NodeGroup>& groups,
-                const std::vector<int32_t>& positions, PodEntries* entries,
-                v1::PlanScaleUpResponse* response);
+void EncodePlan(const ScaleUpPlan& plan, const NodeGroups& groups, const std::vector<GroupIndex>& positions,
+                PodEntries* entries, v1::PlanScaleUpResponse* response);
 
 }  // namespace loadline
 

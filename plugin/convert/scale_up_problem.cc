@@ -245,7 +245,7 @@ absl::Status DeriveModels(const ScalableGroups& groups, const ClusterState& clus
                           DecodedProblem* problem) {
   for (int i = 0; i < groups.size(); ++i) {
     const v1::ScalableGroup& message = groups[i];
-    NodeGroup& group = problem->groups[static_cast<size_t>(i)];
+    NodeGroup& group = problem->groups[GroupIndex{i}];
     if (!message.template_is_node()) continue;  // the template says it all
     std::vector<Slot> nodes;
     for (const int32_t slot : message.node_slots()) {

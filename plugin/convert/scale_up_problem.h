@@ -47,7 +47,7 @@ struct DecodedProblem {
   std::vector<IncomingPod> daemons;
   std::vector<Labels> daemon_labels;
   // By position in the request; without a price, and without a model where the request has no template.
-  std::vector<NodeGroup> groups;
+  NodeGroups groups;
   LeftOutList left_out;  // pods and groups that could not be taken
   ResourceNames names;
   int64_t clamped_amounts = 0;

@@ -60,9 +60,9 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
     derived = PutIntoDerivedGroups(decoded->startup_taints, kMaxScalableGroups, &*problem);
     if (!derived.ok()) return derived.status();
   }
-  const std::vector<NodeGroup> groups =
-      request.derive_groups() ? DerivedLoopGroups(*derived, *problem, decoded->startup_taints, *prices)
-                              : LoopGroups(part, *decoded, *problem, *prices);
+  const NodeGroups groups = request.derive_groups()
+                                ? DerivedLoopGroups(*derived, *problem, decoded->startup_taints, *prices)
+                                : LoopGroups(part, *decoded, *problem, *prices);
   ConsolidationQuestion question = PrepareConsolidation(*problem, drain->options, groups, policy->prices);
   question.problem.daemons = std::move(decoded->daemons);
   if (request.max_nodes_total() > 0) question.problem.max_nodes = request.max_nodes_total();

@@ -36,8 +36,8 @@ namespace {
 
 // A group of which more nodes are on their way than can be: none of them is expected, and it does not grow.
 void HoldGroupsBeyondBounds(LoopProblem* problem, LeftOutList* left_out) {
-  const std::vector<GroupCounts> counts = CountNodes(*problem);
-  for (size_t i = 0; i < counts.size(); ++i) {
+  const CountsOfGroups counts = CountNodes(*problem);
+  for (const GroupIndex i : counts.indices()) {
     if (counts[i].upcoming <= kMostUpcomingNodes) continue;
     NodeGroup& group = problem->groups[i];
     const std::string reason = absl::StrCat("current_nodes: ", group.target, " are ", counts[i].upcoming,

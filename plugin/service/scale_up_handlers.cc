@@ -106,8 +106,8 @@ absl::StatusOr<v1::PlanScaleUpResponse> AnswerPlanScaleUp(const v1::PlanScaleUpR
   decoded->left_out.Add(shared.LeftOut());
   TellLeftOut(decoded->left_out, &response);
   std::vector<NodeGroup> groups;
-  std::vector<int32_t> positions;
-  for (size_t i = 0; i < decoded->groups.size(); ++i) {
+  std::vector<GroupIndex> positions;
+  for (const GroupIndex i : decoded->groups.indices()) {
     NodeGroup& group = decoded->groups[i];
     const NodePrice price = group.model.has_value() ? PriceNode(*prices, group.priced) : NodePrice();
     if (price.source == PriceSource::kNone) {
@@ -116,7 +116,7 @@ absl::StatusOr<v1::PlanScaleUpResponse> AnswerPlanScaleUp(const v1::PlanScaleUpR
     }
     group.usd_per_hour = price.price;
     groups.push_back(group);
-    positions.push_back(static_cast<int32_t>(i));
+    positions.push_back(i);
   }
   UndoUnlessKept undo(&shared);
   WorkBudget budget = BudgetOf(problem, kGrowthWork, shared.limits.question_bytes, deadline);

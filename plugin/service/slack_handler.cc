@@ -1,6 +1,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cluster/node_group.h"
 #include "core/cluster/node_kind.h"
 #include "loadline/v1/slack.pb.h"
 #include "plugin/convert/describe.h"
@@ -39,8 +40,8 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   const absl::StatusOr<std::vector<Slot>> grouped =
       DecodeDescribed(request.grouped_slots(), view.cluster().slot_end());
   if (!grouped.ok()) return Annotate(grouped.status(), "grouped_slots");
-  std::vector<int32_t> group_of(static_cast<size_t>(view.cluster().slot_end()), -1);
-  for (const Slot slot : *grouped) group_of[IndexOf(slot)] = 0;
+  GroupsOfNodes group_of;
+  for (const Slot slot : *grouped) group_of.Set(slot, GroupIndex{0});
 
   SlackQuestion question;
   question.cluster = &view.cluster();

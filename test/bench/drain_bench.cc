@@ -10,6 +10,7 @@
 #include "test/core/drain/drain_cluster.h"
 #include "test/core/drain/naive_checker.h"
 #include "test/testing/fit_cluster.h"
+#include "test/testing/groups_by_slot.h"
 #include "test/testing/units.h"
 
 namespace loadline {
@@ -41,7 +42,7 @@ void Ask(DrainCase* test) {
   test->problem.cluster = &test->cluster.state();
   const int64_t nodes = test->cluster.state().node_count();
   test->problem.groups = {{.name = "group", .min_nodes = 0, .target = nodes}};
-  test->problem.group_of.assign(static_cast<size_t>(nodes), 0);
+  test->problem.group_of = AllInFirstGroup(nodes);
   test->problem.now_s = kNow;
 }
 
@@ -171,7 +172,7 @@ void BM_PlanDrainMixed(benchmark::State& state) {
         .node = {.name = NodeName(i),
                  .allocatable = {{"cpu", cores * 1000}, {"memory", cores * 4 * kGi}, {"pods", 110}},
                  .labels = {{kZone, "zone-" + std::to_string(i / 5 % 3)}}},
-        .group = static_cast<int32_t>(i % 5)};
+        .group = IndexAt<GroupIndex>(static_cast<size_t>(i) % 5)};
     int64_t free = cores * draw(20, 65) * 10;
     while (free > 0 && node.pods.size() < 60) {
       const int64_t shape = draw(0, 199);

@@ -41,18 +41,18 @@ int64_t Number(const std::string& text) { return text.empty() ? 0 : std::stoll(t
 // Nodes by what they offer, each kind a group with the price of the GCE list.
 void AddNodes(const std::vector<std::vector<std::string>>& rows, const PriceModel& prices,
               DrainCluster* cluster) {
-  std::map<std::string, int32_t> groups;
+  std::map<std::string, GroupIndex> groups;
   cluster->groups.clear();
   for (const std::vector<std::string>& row : rows) {
     const std::string kind = row[1] + "/" + row[2] + "/" + row[3] + "/" + row[4];
-    const auto [group, is_new] = groups.try_emplace(kind, static_cast<int32_t>(cluster->groups.size()));
+    const auto [group, is_new] = groups.try_emplace(kind, cluster->groups.end_index());
     const int64_t gpus = Number(row[3]);
     if (is_new) {
       PricedNode node{.milli_cpu = Number(row[1]), .memory_bytes = Number(row[2]) * kMi};
       node.gpus = gpus;
       cluster->groups.push_back({.name = kind, .node_price = PriceNode(prices, node).price});
     }
-    ++cluster->groups[static_cast<size_t>(group->second)].target;
+    ++cluster->groups[group->second].target;
     DrainNode& node = cluster->nodes.emplace_back();
     node.group = group->second;
     node.node.name = row[0];
@@ -117,7 +117,7 @@ void BM_PlanDrainOpenb(benchmark::State& state) {
   double total = 0;
   int64_t left = 0;
   for (const DrainNode& node : cluster.nodes) {
-    total += *cluster.groups[static_cast<size_t>(node.group)].node_price;
+    total += *cluster.groups[*node.group].node_price;
     left += static_cast<int64_t>(node.pods.size());
   }
   NamedPlan named;

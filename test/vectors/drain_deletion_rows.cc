@@ -18,11 +18,13 @@ namespace {
 // Groups, candidates and limits of a row, put together as the product asks for them.
 class Question {
  public:
-  int32_t AddGroup(const std::string& name, int64_t min, int64_t target, bool atomic) {
+  GroupIndex AddGroup(const std::string& name, int64_t min, int64_t target, bool atomic) {
+    const GroupIndex group = groups_.end_index();
     groups_.push_back({.name = name, .min_nodes = min, .target = target, .atomic = atomic});
-    return static_cast<int32_t>(groups_.size()) - 1;
+    return group;
   }
-  void AddNodes(int32_t group, int64_t count, const NodeOffer& size = {}, bool being_deleted = false) {
+  void AddNodes(std::optional<GroupIndex> group, int64_t count, const NodeOffer& size = {},
+                bool being_deleted = false) {
     for (int64_t i = 0; i < count; ++i) nodes_.push_back({group, size, being_deleted});
   }
   void AddCandidate(const std::string& name, DeletionCandidate candidate) {
@@ -56,15 +58,15 @@ class Question {
     return waiting;
   }
 
-  const std::vector<NodeGroup>& groups() const { return groups_; }
+  const NodeGroups& groups() const { return groups_; }
 
  private:
   struct Node {
-    int32_t group;
+    std::optional<GroupIndex> group;
     NodeOffer size;
     bool being_deleted;
   };
-  std::vector<NodeGroup> groups_;
+  NodeGroups groups_;
   std::vector<Node> nodes_;
   std::vector<std::string> names_;
   std::vector<DeletionCandidate> candidates_;
@@ -94,7 +96,7 @@ Json Ranges(const std::vector<std::string>& names) {
 
 void Crop(const Json& in, Answers* answers) {
   Question question;
-  std::map<std::string, int32_t> groups;
+  std::map<std::string, GroupIndex> groups;
   for (const auto& [name, group] : in.at("groups").items()) {
     const int64_t registered = group.value("registered", int64_t{100});
     groups[name] = question.AddGroup(name, 0, group.value("target", int64_t{100}), group.at("atomic"));
@@ -146,7 +148,7 @@ void RemovableAt(const Json& in, Answers* answers) {
   Question question;
   const int64_t deleting = in.at("deletions_in_progress");
   const int64_t target = in.at("group_target");
-  const int32_t group = question.AddGroup("group", in.at("group_min"), target, false);
+  const GroupIndex group = question.AddGroup("group", in.at("group_min"), target, false);
   question.AddNodes(group, deleting, {}, /*being_deleted=*/true);
   question.AddNodes(group, target - deleting);
   for (const bool empty : {true, false}) {
@@ -165,16 +167,16 @@ void RemovableAt(const Json& in, Answers* answers) {
 void RemovableReason(const Json& in, Answers* answers) {
   const Json& limits = in.at("group");
   Question question;
-  const int32_t group =
-      limits.is_null() ? -1 : question.AddGroup("group", limits.at("min"), limits.at("target"), false);
+  std::optional<GroupIndex> group;
+  if (!limits.is_null()) group = question.AddGroup("group", limits.at("min"), limits.at("target"), false);
   if (in.at("scale_down_disabled_annotation")) {
     k8s::v1::Node node = NodeOffering("node", 1000, 1000);
     SetEntry(node.mutable_metadata()->mutable_annotations(),
              "cluster-autoscaler.kubernetes.io/scale-down-disabled", "true");
     DrainCluster cluster;
     cluster.Add(node);
-    const Eligibility eligibility =
-        CheckEligibility(cluster.state(), {.slot = Slot{0}, .group = &question.groups()[0]}, {}, kRowNow);
+    const Eligibility eligibility = CheckEligibility(
+        cluster.state(), {.slot = Slot{0}, .group = &question.groups().front()}, {}, kRowNow);
     return answers->Equal("reason", std::string(Name(eligibility.reason)));
   }
   question.AddNodes(group, in.at("cluster_nodes"));
@@ -218,7 +220,7 @@ void NodesToDelete(const Json& in, Answers* answers) {
   Question question;
   const NodeOffer size = {in.at("node").at("cores").get<int64_t>() * 1000, in.at("node").at("memory")};
   for (const Json& group : in.at("groups")) {
-    const int32_t at =
+    const GroupIndex at =
         question.AddGroup(group.at("id"), group.at("min"), group.at("target"), group.at("atomic"));
     question.AddNodes(at, static_cast<int64_t>(group.at("other_nodes").size()), size);
     for (const Json& node : group.at("removable")) {

@@ -11,6 +11,7 @@
 #include "core/drain/planner.h"
 #include "core/fit/fit_search.h"
 #include "test/testing/fit_cluster.h"
+#include "test/testing/groups_by_slot.h"
 #include "test/vectors/answers.h"
 #include "test/vectors/registry.h"
 
@@ -62,7 +63,7 @@ DrainProblem ProblemOf(const FitCluster& cluster) {
   problem.cluster = &cluster.state();
   problem.groups = {
       {.name = "group", .target = cluster.state().node_count() + 1, .utilization_threshold = 1e9}};
-  problem.group_of.assign(static_cast<size_t>(cluster.state().slot_end()), 0);
+  problem.group_of = AllInFirstGroup(cluster.state().slot_end());
   problem.now_s = kRowTime;
   return problem;
 }

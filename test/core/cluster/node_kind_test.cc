@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "test/testing/fit_cluster.h"
+#include "test/testing/groups_by_slot.h"
 
 namespace loadline {
 namespace {
@@ -108,7 +109,7 @@ class NodeKindForPlanTest : public ::testing::Test {
     node.traits.kind = NodeKind::kControlPlane;
     cluster_.Add(node);
   }
-  std::vector<std::string> Others(const std::vector<int32_t>& group_of) {
+  std::vector<std::string> Others(const GroupsOfNodes& group_of) {
     std::vector<std::string> names;
     for (const OtherNodes::Node& node : FindOtherNodes(cluster_.state(), group_of).first) {
       names.push_back(node.name);
@@ -120,10 +121,11 @@ class NodeKindForPlanTest : public ::testing::Test {
 
 TEST_F(NodeKindForPlanTest, WhatIsNamedIsAMachine) {
   EXPECT_THAT(Others({}), ElementsAre("cp", "vk"));
-  EXPECT_THAT(Others({0, -1, -1}), ElementsAre("cp", "vk"));
-  EXPECT_THAT(Others({-1, -1, 0}), ElementsAre("vk"));
-  EXPECT_THAT(NamedAsMachines(cluster_.state(), std::vector<int32_t>{0, -1, 3}), ElementsAre(Slot{2}));
-  EXPECT_THAT(NamedAsMachines(cluster_.state(), std::vector<int32_t>{0}), IsEmpty());
+  EXPECT_THAT(Others(GroupsBySlot({GroupIndex{0}})), ElementsAre("cp", "vk"));
+  EXPECT_THAT(Others(GroupsBySlot({std::nullopt, std::nullopt, GroupIndex{0}})), ElementsAre("vk"));
+  EXPECT_THAT(NamedAsMachines(cluster_.state(), GroupsBySlot({GroupIndex{0}, std::nullopt, GroupIndex{3}})),
+              ElementsAre(Slot{2}));
+  EXPECT_THAT(NamedAsMachines(cluster_.state(), GroupsBySlot({GroupIndex{0}})), IsEmpty());
 }
 
 TEST_F(NodeKindForPlanTest, AllAreCountedAndTheFirstAreNamed) {

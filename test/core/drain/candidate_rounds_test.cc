@@ -53,7 +53,7 @@ TEST_F(CandidateRoundsTest, NodesThatWereNotReachedComeBeforeThoseThatWere) {
 TEST_F(CandidateRoundsTest, ByValueTheDearestComeFirst) {
   cluster_.groups = {{.name = "cheap", .target = 100, .node_price = 1.0},
                      {.name = "dear", .target = 100, .node_price = 2.0}};
-  cluster_.nodes[2].group = 1;
+  cluster_.nodes[2].group = GroupIndex{1};
   model_.Update(cluster_);
   EXPECT_THAT(Order(OrderBy::kValue), ElementsAre("d", "c", "b", "a")) << "behind empty ones";
   EXPECT_THAT(Order(OrderBy::kSmallest), ElementsAre("d", "b", "a", "c"));
@@ -68,13 +68,13 @@ TEST_F(CandidateRoundsTest, OfEqualValueTheLeastDeletionCostComesFirst) {
   EXPECT_THAT(Order(OrderBy::kLoad), ElementsAre("d", "a", "c", "b"));
   cluster_.groups = {{.name = "cheap", .target = 100, .node_price = 1.0},
                      {.name = "dear", .target = 100, .node_price = 2.0}};
-  cluster_.nodes[1].group = 1;
+  cluster_.nodes[1].group = GroupIndex{1};
   model_.Update(cluster_);
   EXPECT_THAT(Order(OrderBy::kValue), ElementsAre("d", "b", "a", "c")) << "the value comes before it";
 }
 
 TEST_F(CandidateRoundsTest, PlacesAreLookedForOnNodesThatStayAndThenFromTheLastCandidateBack) {
-  cluster_.nodes[3].group = -1;
+  cluster_.nodes[3].group.reset();
   model_.Update(cluster_);
   CallFixture fixture(&model_);
   const std::vector<Candidate> candidates =

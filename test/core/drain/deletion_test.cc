@@ -27,17 +27,22 @@ class DeletionTest : public ::testing::Test {
   }
 
   static DeletionCandidate Empty() {
-    return {.group = 0, .allocatable = {1000, 0}, .empty = true, .since_s = kLongAgo};
+    return {.group = GroupIndex{0}, .allocatable = {1000, 0}, .empty = true, .since_s = kLongAgo};
   }
-  static DeletionCandidate Drain() { return {.group = 0, .allocatable = {1000, 0}, .since_s = kLongAgo}; }
-  static DeletionCandidate Risky() { return {.group = 0, .risky = true, .since_s = kLongAgo}; }
-  static DeletionCandidate Atomic(bool empty) { return {.group = 1, .empty = empty, .since_s = kLongAgo}; }
+  static DeletionCandidate Drain() {
+    return {.group = GroupIndex{0}, .allocatable = {1000, 0}, .since_s = kLongAgo};
+  }
+  static DeletionCandidate Risky() { return {.group = GroupIndex{0}, .risky = true, .since_s = kLongAgo}; }
+  static DeletionCandidate Atomic(bool empty) {
+    return {.group = GroupIndex{1}, .empty = empty, .since_s = kLongAgo};
+  }
 
   Deletions Select(const std::vector<DeletionCandidate>& candidates) {
     SizeLimits limits(groups_, minimum_);
-    for (int i = 0; i < registered_; ++i) limits.AddNode(0, {1000, 0}, false);
-    for (int i = 0; i < 3; ++i) limits.AddNode(1, {1000, 0}, false);
-    NodeAllowance allowance(options_.budgets, groups_, std::vector<int64_t>{registered_, 3}, kDeletionTime);
+    for (int i = 0; i < registered_; ++i) limits.AddNode(GroupIndex{0}, {1000, 0}, false);
+    for (int i = 0; i < 3; ++i) limits.AddNode(GroupIndex{1}, {1000, 0}, false);
+    NodeAllowance allowance(options_.budgets, groups_, StrongVector<GroupIndex, int64_t>{registered_, 3},
+                            kDeletionTime);
     return SelectDeletions(candidates, groups_, under_way_, options_, kDeletionTime, &limits, &allowance);
   }
 
@@ -51,7 +56,7 @@ class DeletionTest : public ::testing::Test {
     return names;
   }
 
-  std::vector<NodeGroup> groups_;
+  NodeGroups groups_;
   int registered_ = 10;
   ClusterMinimum minimum_;
   DeletionsUnderWay under_way_;
@@ -85,19 +90,19 @@ TEST_F(DeletionTest, ANodeWaitsUntilItPaysToDisturbItsPods) {
 }
 
 TEST_F(DeletionTest, AGroupMayStateItsOwnTimes) {
-  groups_[0].unneeded_time_s = 0;
+  groups_[GroupIndex{0}].unneeded_time_s = 0;
   DeletionCandidate node = Empty();
   node.since_s = kDeletionTime;
   EXPECT_THAT(Waits({node}), ElementsAre("None"));
 }
 
 TEST_F(DeletionTest, TheMinimumHoldsByTargetAndByNodes) {
-  groups_[0].min_nodes = 8;
+  groups_[GroupIndex{0}].min_nodes = 8;
   EXPECT_THAT(Waits({Empty(), Empty(), Empty()}), ElementsAre("None", "None", "NodeGroupMinSizeReached"));
   registered_ = 9;
   EXPECT_THAT(Waits({Empty(), Empty()}), ElementsAre("None", "NodeGroupMinSizeReached"));
   registered_ = 10;
-  groups_[0].target = 9;
+  groups_[GroupIndex{0}].target = 9;
   EXPECT_THAT(Waits({Empty(), Empty()}), ElementsAre("None", "NodeGroupMinSizeReached"));
 }
 
@@ -108,7 +113,7 @@ TEST_F(DeletionTest, TheClusterKeepsItsMinimum) {
 }
 
 TEST_F(DeletionTest, ANodeThatWaitsForPodsToCompleteTakesNothingFromOthers) {
-  groups_[0].min_nodes = 9;
+  groups_[GroupIndex{0}].min_nodes = 9;
   DeletionCandidate waits = Empty();
   waits.on_completion = true;
   EXPECT_THAT(Waits({waits, Empty()}), ElementsAre("BlockedByOnCompletionPod", "None"));
@@ -125,9 +130,9 @@ TEST_F(DeletionTest, AnAtomicGroupGoesAsAWhole) {
 }
 
 TEST_F(DeletionTest, AnAtomicGroupWaitsForNodesOnTheirWay) {
-  groups_[1].target = 4;
+  groups_[GroupIndex{1}].target = 4;
   EXPECT_THAT(Waits({Atomic(true), Atomic(true), Atomic(true)}), ElementsAre("None", "None", "None"));
-  groups_[1].upcoming = 1;
+  groups_[GroupIndex{1}].upcoming = 1;
   EXPECT_THAT(Waits({Atomic(true), Atomic(true), Atomic(true)}),
               ElementsAre("AtomicScaleDownFailed", "AtomicScaleDownFailed", "AtomicScaleDownFailed"));
 }
@@ -184,7 +189,7 @@ TEST_F(DeletionTest, AnAtomicGroupOfSeveralDrainsWaitsWhileOneIsRisky) {
 TEST_F(DeletionTest, NothingToDo) {
   EXPECT_EQ(Select({}).status, DrainStatus::kNoCandidates);
   DeletionCandidate stray = Empty();
-  stray.group = -1;
+  stray.group.reset();
   EXPECT_THAT(Waits({stray}), ElementsAre("NotAutoscaled"));
 }
 

@@ -12,6 +12,7 @@
 #include "core/drain/node_reason.h"
 #include "core/drain/planner.h"
 #include "test/testing/fit_cluster.h"
+#include "test/testing/groups_by_slot.h"
 
 namespace loadline {
 
@@ -20,7 +21,7 @@ inline constexpr int64_t kDrainNow = 1'700'000'000;
 struct DrainNode {
   FitNode node;
   std::vector<FitPod> pods = {};
-  int32_t group = 0;  // -1: none
+  std::optional<GroupIndex> group = GroupIndex{0};
 };
 
 struct DrainBudget {
@@ -39,7 +40,7 @@ struct TestPlaceholder {
 struct DrainCluster {
   std::vector<DrainNode> nodes;  // by slot
   std::vector<DrainBudget> budgets;
-  std::vector<NodeGroup> groups = {{.name = "group", .target = 100}};
+  NodeGroups groups = {{.name = "group", .target = 100}};
   std::vector<TestPlaceholder> placeholders;
   int64_t now_s = kDrainNow;
 };
@@ -78,8 +79,9 @@ class DrainModel {
     }
     problem_.cluster = &cluster_.state();
     problem_.groups = cluster.groups;
-    problem_.group_of.clear();
-    for (const DrainNode& node : cluster.nodes) problem_.group_of.push_back(node.group);
+    std::vector<std::optional<GroupIndex>> groups;
+    for (const DrainNode& node : cluster.nodes) groups.push_back(node.group);
+    problem_.group_of = GroupsBySlot(groups);
     problem_.placeholders.clear();
     for (const TestPlaceholder& placeholder : cluster.placeholders) {
       problem_.placeholders.emplace_back(placeholder.name, placeholder.node,

@@ -6,6 +6,7 @@
 #include "core/drain/candidate_rounds.h"
 #include "core/drain/node_reason.h"
 #include "test/core/drain/call_fixture.h"
+#include "test/testing/groups_by_slot.h"
 
 namespace loadline {
 namespace {
@@ -55,9 +56,9 @@ TEST_F(HoldBackTest, TheLastNodesHoldTheRoomOfPodsOnTheWay) {
 }
 
 TEST_F(HoldBackTest, AnAtomicGroupIsHeldBackAsAWhole) {
-  model_.problem().groups[0] = {.name = "group", .target = 3, .atomic = true};
-  model_.problem().group_of = {0, 0, -1};
-  model_.problem().groups[0].target = 2;
+  model_.problem().groups[GroupIndex{0}] = {.name = "group", .target = 3, .atomic = true};
+  model_.problem().group_of = GroupsBySlot({GroupIndex{0}, GroupIndex{0}, std::nullopt});
+  model_.problem().groups[GroupIndex{0}].target = 2;
   OnTheWay(400, 1);
   const Deletions deletions = Decide();
   EXPECT_THAT(deletions.start, IsEmpty());

@@ -86,39 +86,37 @@ class PlanRulesCheck : public PlanCheck {
   }
 
   void CheckSizes() {
-    for (size_t group = 0; group < cluster_.groups.size(); ++group) {
+    for (const GroupIndex group : cluster_.groups.indices()) {
       int64_t registered = 0;
       int64_t going = 0;
       int64_t started = 0;
       for (const auto& [name, node] : nodes_) {
-        if (node->group != static_cast<int32_t>(group)) continue;
+        if (node->group != group) continue;
         ++registered;
         going += Deleting(name) || removed_.contains(name);
       }
       const NodeGroup& limits = cluster_.groups[group];
       bool any = false;
       for (const NamedRemoval& removal : plan_.remove) {
-        if (!nodes_.contains(removal.node) || nodes_[removal.node]->group != static_cast<int32_t>(group))
-          continue;
+        if (!nodes_.contains(removal.node) || nodes_[removal.node]->group != group) continue;
         any = true;
         started += removal.start;
       }
       for (const std::string& node : state_.deleting)
-        started += nodes_.contains(node) && nodes_[node]->group == static_cast<int32_t>(group) && any;
+        started += nodes_.contains(node) && nodes_[node]->group == group && any;
       if (any && std::min(registered, limits.target) - going < limits.min_nodes) {
         Report("D2", limits.name + " falls below its minimum");
       }
       const bool starts =
           std::any_of(plan_.remove.begin(), plan_.remove.end(), [&](const NamedRemoval& removal) {
-            return removal.start && nodes_.contains(removal.node) &&
-                   nodes_[removal.node]->group == static_cast<int32_t>(group);
+            return removal.start && nodes_.contains(removal.node) && nodes_[removal.node]->group == group;
           });
       if (limits.atomic && starts && started < std::min(registered, limits.target)) {
         Report("D2", limits.name + " goes in part");
       }
     }
     for (const NamedRemoval& removal : plan_.remove) {
-      if (nodes_.contains(removal.node) && nodes_[removal.node]->group < 0)
+      if (nodes_.contains(removal.node) && !nodes_[removal.node]->group.has_value())
         Report("D2", removal.node + " has no group");
     }
   }
@@ -165,7 +163,7 @@ class PlanRulesCheck : public PlanCheck {
         Report("D6", removal.node + " is drained beside others");
       }
       if (!removal.empty && risky) Report("D1", removal.node + " is drained beside a risky one");
-      atomic = atomic || (node.group >= 0 && cluster_.groups[static_cast<size_t>(node.group)].atomic);
+      atomic = atomic || (node.group.has_value() && cluster_.groups[*node.group].atomic);
     }
     if (!any || atomic) return;
     const DeletionOptions& limits = state_.options.deletion;

@@ -12,34 +12,35 @@ constexpr RemovalReason kAllReasons[] = {RemovalReason::kEmpty, RemovalReason::k
                                          RemovalReason::kReplaced};
 
 TEST(NodeBudgetTest, WithoutBudgetsAllMayGo) {
-  const std::vector<NodeGroup> groups = {{.name = "a"}};
-  const NodeAllowance allowance({}, groups, std::vector<int64_t>{3}, 0);
-  EXPECT_EQ(allowance.Left(0, RemovalReason::kEmpty), INT64_MAX);
-  EXPECT_EQ(allowance.Left(-1, RemovalReason::kEmpty), INT64_MAX);  // of no group
-  EXPECT_TRUE(allowance.Allows(0, kAllReasons));
+  const NodeGroups groups = {{.name = "a"}};
+  const NodeAllowance allowance({}, groups, StrongVector<GroupIndex, int64_t>{3}, 0);
+  EXPECT_EQ(allowance.Left(GroupIndex{0}, RemovalReason::kEmpty), INT64_MAX);
+  EXPECT_EQ(allowance.Left(std::nullopt, RemovalReason::kEmpty), INT64_MAX);  // of no group
+  EXPECT_TRUE(allowance.Allows(GroupIndex{0}, kAllReasons));
 }
 
 TEST(NodeBudgetTest, PercentagesAreRoundedUp) {
-  const std::vector<NodeGroup> groups = {{.name = "a"}, {.name = "b"}, {.name = "none"}};
+  const NodeGroups groups = {{.name = "a"}, {.name = "b"}, {.name = "none"}};
   const std::vector<NodeBudget> budgets = {{.nodes = 10, .percent = true}};
-  const NodeAllowance allowance(budgets, groups, std::vector<int64_t>{10, 11, 0}, 0);
-  EXPECT_EQ(allowance.Left(0, RemovalReason::kEmpty), 1);
-  EXPECT_EQ(allowance.Left(1, RemovalReason::kEmpty), 2);
-  EXPECT_EQ(allowance.Left(2, RemovalReason::kEmpty), 0);
+  const NodeAllowance allowance(budgets, groups, StrongVector<GroupIndex, int64_t>{10, 11, 0}, 0);
+  EXPECT_EQ(allowance.Left(GroupIndex{0}, RemovalReason::kEmpty), 1);
+  EXPECT_EQ(allowance.Left(GroupIndex{1}, RemovalReason::kEmpty), 2);
+  EXPECT_EQ(allowance.Left(GroupIndex{2}, RemovalReason::kEmpty), 0);
 }
 
 // One budget for all reasons and a stricter one for one of them: what goes for that one counts for both.
 TEST(NodeBudgetTest, TheStrictestBudgetCounts) {
-  const std::vector<NodeGroup> groups = {{.name = "a"}};
+  const NodeGroups groups = {{.name = "a"}};
   const std::vector<NodeBudget> budgets = {{.nodes = 3}, {.reasons = {RemovalReason::kReplaced}, .nodes = 1}};
-  NodeAllowance allowance(budgets, groups, std::vector<int64_t>{9}, 0);
-  EXPECT_TRUE(allowance.Allows(0, kAllReasons));
-  allowance.Take(0, RemovalReason::kReplaced);
-  EXPECT_EQ(allowance.Left(0, RemovalReason::kReplaced), 0);
-  EXPECT_EQ(allowance.Left(0, RemovalReason::kEmpty), 2);
-  EXPECT_FALSE(allowance.Allows(0, kAllReasons));
-  for (int i = 0; i < 3; ++i) allowance.Take(0, RemovalReason::kUnderutilized);  // more than are allowed
-  EXPECT_EQ(allowance.Left(0, RemovalReason::kEmpty), 0);
+  NodeAllowance allowance(budgets, groups, StrongVector<GroupIndex, int64_t>{9}, 0);
+  EXPECT_TRUE(allowance.Allows(GroupIndex{0}, kAllReasons));
+  allowance.Take(GroupIndex{0}, RemovalReason::kReplaced);
+  EXPECT_EQ(allowance.Left(GroupIndex{0}, RemovalReason::kReplaced), 0);
+  EXPECT_EQ(allowance.Left(GroupIndex{0}, RemovalReason::kEmpty), 2);
+  EXPECT_FALSE(allowance.Allows(GroupIndex{0}, kAllReasons));
+  for (int i = 0; i < 3; ++i)
+    allowance.Take(GroupIndex{0}, RemovalReason::kUnderutilized);  // more than are allowed
+  EXPECT_EQ(allowance.Left(GroupIndex{0}, RemovalReason::kEmpty), 0);
 }
 
 }  // namespace

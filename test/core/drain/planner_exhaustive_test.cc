@@ -45,7 +45,7 @@ SmallCluster Draw(std::mt19937* random) {
 
 DrainCluster Objects(const SmallCluster& small) {
   DrainCluster cluster;
-  cluster.groups[0].utilization_threshold = 1.0;
+  cluster.groups[GroupIndex{0}].utilization_threshold = 1.0;
   for (size_t i = 0; i < small.capacity.size(); ++i) {
     DrainNode node;
     node.node.name = "n" + std::to_string(i);

@@ -319,12 +319,12 @@ const std::vector<Defect>& Defects() {
        [](const DrainCluster& cluster, NamedPlan* plan) {
          bool any = false;
          while (RemoveToo(cluster, plan, [&](const DrainNode& node) {
-           return node.group == 0 && cluster.groups[0].min_nodes > 0;
+           return node.group == GroupIndex{0} && cluster.groups[GroupIndex{0}].min_nodes > 0;
          })) {
            any = true;
          }
          const bool left = std::any_of(plan->keep.begin(), plan->keep.end(), [&](const std::string& name) {
-           return FindNode(cluster, name)->group == 0;
+           return FindNode(cluster, name)->group == GroupIndex{0};
          });
          return any && !left;
        }},
@@ -353,7 +353,7 @@ const std::vector<Defect>& Defects() {
            removal.since_s = cluster.now_s - 5000;
            drains += !removal.empty;
          }
-         const bool atomic = cluster.groups[0].atomic || cluster.groups[1].atomic;
+         const bool atomic = cluster.groups[GroupIndex{0}].atomic || cluster.groups[GroupIndex{1}].atomic;
          return drains > 2 && !atomic;
        }},
       {"spreading is not looked at", "D12",
@@ -434,7 +434,8 @@ TEST(DrainPlannerRandomTest, TheCheckerCountsWhatIsUnderWayAndAskedFor) {
        [&](const DrainCluster& cluster, const NamedPlan& plan, CheckedState* checked) {
          one_drains(plan, checked);
          checked->options.deletion.max_drain_parallelism = drains(plan);
-         return drains(plan) > 0 && !cluster.groups[0].atomic && !cluster.groups[1].atomic;
+         return drains(plan) > 0 && !cluster.groups[GroupIndex{0}].atomic &&
+                !cluster.groups[GroupIndex{1}].atomic;
        }},
       {"the nodes that stay are as few as may be", "D2",
        [](const DrainCluster&, const NamedPlan& plan, CheckedState* checked) {

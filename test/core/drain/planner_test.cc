@@ -86,7 +86,7 @@ TEST(DrainPlannerTest, PacksTheEfficiencyCaseFull) {
 TEST(DrainPlannerTest, ExactFitIsAFitAndOneMoreIsNot) {
   DrainCluster cluster;
   cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 400)}), Node("b", 1000, {ReplicaPod("q", 600)})};
-  cluster.groups[0].utilization_threshold = 0.5;
+  cluster.groups[GroupIndex{0}].utilization_threshold = 0.5;
   EXPECT_THAT(PlanOnce(cluster).removed, ElementsAre("a"));
   cluster.nodes[1] = Node("b", 1000, {ReplicaPod("q", 601)});
   const Outcome outcome = PlanOnce(cluster);
@@ -106,10 +106,10 @@ TEST(DrainPlannerTest, DestinationIsNoCandidate) {
 
 TEST(DrainPlannerTest, RoomIsUsedOnce) {
   DrainCluster cluster;
-  cluster.groups[0].utilization_threshold = 0.65;
+  cluster.groups[GroupIndex{0}].utilization_threshold = 0.65;
   cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 600)}), Node("b", 1000, {ReplicaPod("q", 610)}),
                    Node("c", 1000, {ReplicaPod("r", 400), ReplicaPod("s", 0)})};
-  cluster.nodes[2].group = -1;
+  cluster.nodes[2].group.reset();
   const Outcome outcome = PlanOnce(cluster);
   EXPECT_THAT(outcome.removed, ElementsAre("a"));
   EXPECT_EQ(outcome.moves, (std::map<std::string, std::string>{{"p", "c"}}));
@@ -120,7 +120,7 @@ TEST(DrainPlannerTest, RoomIsUsedOnce) {
 TEST(DrainPlannerTest, AVirtualNodeStaysAndTakesNoPods) {
   DrainCluster cluster;
   cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 100)}), Node("b", 100'000, {})};
-  cluster.nodes[1].group = -1;
+  cluster.nodes[1].group.reset();
   cluster.nodes[1].node.traits.kind = NodeKind::kVirtual;
   Outcome outcome = PlanOnce(cluster);
   EXPECT_THAT(outcome.removed, ElementsAre());
@@ -139,7 +139,7 @@ TEST(DrainPlannerTest, DearerNodesGoWhereAsManyGo) {
                     {.name = "dear", .target = 1, .node_price = 9.0}};
   // The cheap one is emptier, and would go first.
   cluster.nodes = {Node("cheap", 1000, {ReplicaPod("p", 100)}), Node("dear", 1000, {ReplicaPod("q", 200)})};
-  cluster.nodes[1].group = 1;
+  cluster.nodes[1].group = GroupIndex{1};
   DrainOptions options;
   EXPECT_THAT(PlanOnce(cluster, options).removed, ElementsAre("dear"));
   options.improve = false;
@@ -348,13 +348,13 @@ TEST(DrainPlannerTest, WhatIsKnownOfNodesFollowsTheirGroups) {
   const DrainOptions options;
   const auto plan = [&] { return Read(model, planner.Plan(model.problem(), options, &budget)); };
   ASSERT_THAT(plan().removed, ElementsAre("a"));
-  model.problem().group_of[0] = 1;
+  model.problem().group_of.Set(Slot{0}, GroupIndex{1});
   EXPECT_EQ(plan().kept["a"], "NotUnderutilized");
-  model.problem().group_of[0] = 0;
+  model.problem().group_of.Set(Slot{0}, GroupIndex{0});
   EXPECT_THAT(plan().removed, ElementsAre("a"));
-  model.problem().groups[0].min_nodes = 2;
+  model.problem().groups[GroupIndex{0}].min_nodes = 2;
   EXPECT_EQ(plan().kept["b"], "NodeGroupMinSizeReached");
-  model.problem().groups[0].target = 3;
+  model.problem().groups[GroupIndex{0}].target = 3;
   EXPECT_EQ(plan().kept["b"], "NotUnderutilized");
 }
 

@@ -44,7 +44,7 @@ class RandomDrainCluster {
     }
     for (int64_t i = 0; i < nodes; ++i) cluster.nodes.push_back(Node("n" + std::to_string(i)));
     for (const DrainNode& node : cluster.nodes) {
-      if (node.group >= 0) ++cluster.groups[static_cast<size_t>(node.group)].target;
+      if (node.group.has_value()) ++cluster.groups[*node.group].target;
     }
     for (NodeGroup& group : cluster.groups)
       group.target += Percent("group.other_target", 15) ? Draw("group.target", -1, 1) : 0;
@@ -166,10 +166,11 @@ class RandomDrainCluster {
 
   DrainNode Node(std::string name) {
     DrainNode node;
-    node.group = Percent("node.no_group", 8) ? -1 : static_cast<int32_t>(Draw("node.group", 0, 1));
+    node.group.reset();
+    if (!Percent("node.no_group", 8)) node.group = GroupIndex{static_cast<int32_t>(Draw("node.group", 0, 1))};
     node.node.name = std::move(name);
     node.node.traits.uid = "node-uid-" + std::to_string(++serial_);
-    node.node.allocatable = {{"cpu", node.group == 1 ? 4000 : Draw("node.cpu", 1, 2) * 1000},
+    node.node.allocatable = {{"cpu", node.group == GroupIndex{1} ? 4000 : Draw("node.cpu", 1, 2) * 1000},
                              {"memory", Draw("node.memory", 2, 5) * 100},
                              {"pods", Percent("node.few_slots", 15) ? Draw("node.slots", 3, 6) : 110}};
     node.node.labels = {{"zone", "z" + std::to_string(Draw("node.zone", 0, 2))}};

@@ -29,7 +29,7 @@ class DownscaleOrderTest : public LoopTest {
 
   void AddNode(const std::string& name, int64_t milli_cpu) {
     nodes_.push_back({NodeOf(name, 1000), {Replica("p-" + name, milli_cpu)}});
-    ++problem_.groups[0].target;
+    ++problem_.groups[GroupIndex{0}].target;
   }
 
   // The nodes in their order, with what the last loop remembers.
@@ -81,8 +81,8 @@ TEST_F(DownscaleOrderTest, NodesThatMayNotGoAndThoseWithoutReplicasAreLeftOut) {
   for (const char* const name : {"a", "b", "c", "d"}) AddNode(name, 100);
   nodes_[0].node.traits.annotations = BitOf(NodeAnnotation::kScaleDownDisabled);
   nodes_[1].pods[0].traits.owner->kind = "StatefulSet";
-  nodes_[2].group = -1;
-  --problem_.groups[0].target;
+  nodes_[2].group.reset();
+  --problem_.groups[GroupIndex{0}].target;
   EXPECT_THAT(Order(), ElementsAre("d"));
   nodes_[1].pods[0].traits.owner->kind = "ReplicationController";
   EXPECT_THAT(Order(), ElementsAre("d", "b"));
@@ -92,9 +92,9 @@ TEST_F(DownscaleOrderTest, OfAGroupNoMoreThanItHasAboveItsMinimum) {
   AddNode("a", 300);
   AddNode("b", 200);
   AddNode("c", 100);
-  problem_.groups[0].min_nodes = 1;
+  problem_.groups[GroupIndex{0}].min_nodes = 1;
   EXPECT_THAT(Order(), ElementsAre("c", "b"));
-  problem_.groups[0].atomic = true;
+  problem_.groups[GroupIndex{0}].atomic = true;
   EXPECT_THAT(Order(), IsEmpty());
 }
 
@@ -115,9 +115,9 @@ TEST_F(DownscaleOrderTest, NewNodesComeBehindAndNotBeforeAllHaveCome) {
   AddNode("a", 500);
   ASSERT_THAT(Order(), ElementsAre("a"));
   AddNode("b", 450);
-  ++problem_.groups[0].target;
+  ++problem_.groups[GroupIndex{0}].target;
   EXPECT_THAT(Order(), ElementsAre("a")) << "one is on its way";
-  --problem_.groups[0].target;
+  --problem_.groups[GroupIndex{0}].target;
   EXPECT_THAT(Order(), ElementsAre("a", "b"));
 }
 

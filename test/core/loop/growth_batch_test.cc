@@ -100,7 +100,7 @@ TEST_F(GrowthBatchTest, PodsThatFitOnNodesThatAreThereHoldNobodyUp) {
   Pending(large, 1);
   LoopPlan plan = Plan();
   EXPECT_EQ(plan.batch_wait_ms, std::nullopt);
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
 
   problem_.batch.ages = {{5'000, 5'000}, {100, 100}};
   plan = Plan();
@@ -114,7 +114,7 @@ TEST_F(GrowthBatchTest, ReplacementsOfPodsOfNodesBeingDeletedDoNotWait) {
   nodes_[0].node.taints = {{"ToBeDeletedByClusterAutoscaler", std::to_string(kLoopNow), "NoSchedule"}};
   drain_.deleting = {{.node = "a", .uid = "", .since_s = kLoopNow, .drain = true}};
   problem_.batch.ages.clear();
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 1, 0}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 0}));
 }
 
 }  // namespace

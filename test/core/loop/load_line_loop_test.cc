@@ -51,11 +51,11 @@ class LoadLineLoopTest : public LoopTest {
     for (int i = 0; i < 8; ++i) {
       const int32_t group = static_cast<int32_t>(Draw(0, 1));
       const std::string name = "n" + std::to_string(i);
-      TestNode node{Sized(name, 4'000 * (group + 1), 100 * (group + 1)), {}, group};
+      TestNode node{Sized(name, 4'000 * (group + 1), 100 * (group + 1)), {}, GroupIndex{group}};
       for (int64_t pod = Draw(0, 3); pod > 0; --pod)
         node.pods.push_back(RandomPod(name + "-" + std::to_string(pod)));
       nodes_.push_back(std::move(node));
-      ++problem_.groups[static_cast<size_t>(group)].target;
+      ++problem_.groups[GroupIndex{group}].target;
     }
     for (int64_t i = Draw(0, 3); i > 0; --i) {
       waiting_.push_back(RandomPod(""));
@@ -105,7 +105,7 @@ class LoadLineLoopTest : public LoopTest {
         ASSERT_LE((sum[i] + added[i]) * 1'000, line * allocatable) << "node " << i;
       }
       for (const PlannedNodes& nodes : plan.scale_up.nodes) {
-        const FitNode& node = templates_[static_cast<size_t>(plan.grown[static_cast<size_t>(nodes.group)])];
+        const FitNode& node = templates_[plan.grown[static_cast<size_t>(nodes.group)]];
         int64_t on_node = 0;
         for (const PodCount& entry : nodes.pods) {
           on_node += entry.count * counted(waiting_[static_cast<size_t>(entry.pods)], node);

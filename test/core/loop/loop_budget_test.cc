@@ -82,8 +82,8 @@ TEST_F(LoopBudgetTest, NothingGrowsWhereNodesOnTheirWayAreNotAllKnown) {
   nodes_ = {{NodeOf("a", 1000), {Replica("p", 1000)}}, {NodeOf("b", 1000), {Replica("q", 1000)}}};
   Pending(Replica("w", 1000), 3);
   EXPECT_THAT(Plan().growth, IsEmpty()) << "of 8 nodes on their way 3 are for pods and 5 for slack";
-  problem_.groups[0].target = 7;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 0, 3}));
+  problem_.groups[GroupIndex{0}].target = 7;
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 0, 3}));
   budget_ = WorkBudget(2 * 50);
   const LoopPlan plan = Plan();
   EXPECT_EQ(plan.scale_up.cut_short_by, BudgetEnd::kOutOfWork);
@@ -96,11 +96,11 @@ TEST_F(LoopBudgetTest, SlackAsksForNoMoreThanAllGroupsMayGrowBy) {
   problem_.slack.rate = kWholeRate;
   problem_.growth.max_new_nodes = 1;
   AddGroup("a", 1000, 1, 2);
-  templates_[0].labels = {{kZone, "a"}};
+  templates_[GroupIndex{0}].labels = {{kZone, "a"}};
   nodes_ = {{NodeOf("n", 1000), {Replica("p", 1000)}}, {NodeOf("m", 1000), {Replica("q", 1000)}}};
   for (TestNode& node : nodes_) node.node.labels = {{kZone, "a"}};
   const LoopPlan plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 0, 1}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 0, 1}));
   ASSERT_EQ(plan.slack.demands.size(), 1U);
   EXPECT_EQ(plan.slack.demands[0].nodes, 1);
   EXPECT_EQ(plan.slack.classes[0].status, SlackStatus::kLimited);
@@ -111,24 +111,25 @@ TEST_F(LoopBudgetTest, SlackThatIsRankedGrowsTheGroupThatRanksFirst) {
   problem_.decisions.slack = true;
   AddGroup("small", 1000, 1.0, 1);
   AddGroup("large", 2000, 0.2, 0);
-  problem_.groups[0].priced.given = 1.0;
-  problem_.groups[1].priced.given = 0.2;
-  for (size_t i = 0; i < 2; ++i) problem_.groups[i].priced.milli_cpu = templates_[i].allocatable[0].second;
+  problem_.groups[GroupIndex{0}].priced.given = 1.0;
+  problem_.groups[GroupIndex{1}].priced.given = 0.2;
+  for (const GroupIndex group : templates_.indices())
+    problem_.groups[group].priced.milli_cpu = templates_[group].allocatable[0].second;
   LoopRanking ranking;
   ranking.policy.strategies = {RankStrategy::kPriority};
   ranking.requests_of = [](const PodShape&) { return PodRequests(); };
   problem_.ranking = ranking;
   nodes_ = {{NodeOf("a", 1000), {Replica("p", 1000)}}};
-  problem_.groups[0].priority = 1;
-  problem_.groups[1].priority = 2;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 0, 1}));
-  problem_.groups[0].priority = 3;
+  problem_.groups[GroupIndex{0}].priority = 1;
+  problem_.groups[GroupIndex{1}].priority = 2;
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{1}, 0, 1}));
+  problem_.groups[GroupIndex{0}].priority = 3;
   slack_ = {};
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 0, 1}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 0, 1}));
   problem_.ranking->policy.strategies = {RankStrategy::kPrice};
   problem_.ranking->preferred_node = NodeCapacity{1000, 0};
   slack_ = {};
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 0, 1})) << "by price, not by size";
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{1}, 0, 1})) << "by price, not by size";
 }
 
 // A pod that only says that a DaemonSet owns it waits for a node as others do.

@@ -12,6 +12,7 @@
 #include "core/loop/loop_sizes.h"
 #include "core/loop/plan_loop.h"
 #include "test/testing/fit_cluster.h"
+#include "test/testing/groups_by_slot.h"
 
 namespace loadline {
 
@@ -33,7 +34,7 @@ inline FitPod Replica(const std::string& name, int64_t milli_cpu) {
 struct TestNode {
   FitNode node;
   std::vector<FitPod> pods;
-  int32_t group = 0;
+  std::optional<GroupIndex> group = GroupIndex{0};
 };
 
 // A cluster as a test states it, and what is asked about it. Slack and scale-down are off but where a test
@@ -61,14 +62,15 @@ class LoopTest : public ::testing::Test {
   // The planners go on from the last call.
   LoopPlan Plan() {
     FitCluster cluster;
-    std::vector<int32_t> group_of;
+    std::vector<std::optional<GroupIndex>> groups;
     for (const TestNode& node : nodes_) {
       cluster.Add(node.node, node.pods);
-      group_of.push_back(node.group);
+      groups.push_back(node.group);
     }
     problem_.drain.cluster = &cluster.state();
-    problem_.drain.group_of = group_of;
-    for (size_t i = 0; i < templates_.size(); ++i) problem_.groups[i].model = NodeModel{cluster.Shape(templates_[i])};
+    problem_.drain.group_of = GroupsBySlot(groups);
+    for (const GroupIndex group : templates_.indices())
+      problem_.groups[group].model = NodeModel{cluster.Shape(templates_[group])};
     problem_.pending.clear();
     for (const auto& [pod, count] : pending_) problem_.pending.push_back({cluster.Incoming(pod), count});
     for (PendingPods& pods : problem_.pending) pods.pod.names = cluster.names();
@@ -113,7 +115,7 @@ class LoopTest : public ::testing::Test {
   WorkBudget budget_;  // of each plan
 
   // What new nodes look like; by position of the group.
-  std::vector<FitNode> templates_;
+  StrongVector<GroupIndex, FitNode> templates_;
 
  private:
   std::vector<std::pair<FitPod, int64_t>> pending_;

@@ -40,19 +40,19 @@ class LoopGrowthTest : public ::testing::Test {
             .allocatable = {{"cpu", 1000}, {"memory", 1000}, {"pods", 10}},
             .labels = {{"pool", name}}};
   }
-  // `group` -1: a node of none.
-  void AddNode(const std::string& name, int32_t group, const std::vector<FitPod>& pods = {}) {
+  void AddNode(const std::string& name, std::optional<int32_t> group, const std::vector<FitPod>& pods = {}) {
     cluster_.Add(Machine(name), pods);
-    problem_.drain.group_of.push_back(group);
+    const Slot slot{cluster_.state().slot_end() - 1};
+    if (group.has_value()) problem_.drain.group_of.Set(slot, GroupIndex{*group});
   }
   void Wait(const FitPod& pod, int64_t count) { plan_.waiting.push_back({cluster_.Incoming(pod), count}); }
 
-  std::vector<GroupCounts> Counts() {
+  CountsOfGroups Counts() {
     problem_.drain.cluster = &cluster_.state();
     return CountNodes(problem_);
   }
   GroupRooms Grow(WorkBudget budget = WorkBudget()) {
-    const std::vector<GroupCounts> counts = Counts();
+    const CountsOfGroups counts = Counts();
     problem_.names = cluster_.names();
     for (PendingPods& pods : plan_.waiting) pods.pod.names = cluster_.names();
     for (IncomingPod& daemon : problem_.daemons) daemon.names = cluster_.names();
@@ -75,25 +75,25 @@ TEST_F(LoopGrowthTest, NodesOfATargetThatAreNotThereAreOnTheirWay) {
   AddNode("a-0", 0);
   AddNode("b-0", 1);
   AddNode("b-1", 1);
-  AddNode("other", -1);
+  AddNode("other", std::nullopt);
   AddNode("a-1", 0);
   AddNode("a-2", 0);
   cluster_.Remove(Slot{5});
-  const std::vector<GroupCounts> counts = Counts();
+  const CountsOfGroups counts = Counts();
   ASSERT_EQ(counts.size(), 3U);
-  EXPECT_EQ(counts[0].registered, 2) << "the third one is gone";
-  EXPECT_EQ(counts[0].upcoming, 3);
-  EXPECT_EQ(counts[1].registered, 2);
-  EXPECT_EQ(counts[1].upcoming, 0) << "more are there than the target says";
-  EXPECT_EQ(counts[2].registered, 0);
-  EXPECT_EQ(counts[2].upcoming, 2);
+  EXPECT_EQ(counts[GroupIndex{0}].registered, 2) << "the third one is gone";
+  EXPECT_EQ(counts[GroupIndex{0}].upcoming, 3);
+  EXPECT_EQ(counts[GroupIndex{1}].registered, 2);
+  EXPECT_EQ(counts[GroupIndex{1}].upcoming, 0) << "more are there than the target says";
+  EXPECT_EQ(counts[GroupIndex{2}].registered, 0);
+  EXPECT_EQ(counts[GroupIndex{2}].upcoming, 2);
 }
 
 TEST_F(LoopGrowthTest, GrowthIsKeptByGroup) {
-  GrowthOf(2, &plan_).for_pods += 1;
-  GrowthOf(0, &plan_).for_slack += 2;
-  GrowthOf(2, &plan_).for_slack += 3;
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 0, 2}, LoopGrowth{2, 1, 3}));
+  GrowthOf(GroupIndex{2}, &plan_).for_pods += 1;
+  GrowthOf(GroupIndex{0}, &plan_).for_slack += 2;
+  GrowthOf(GroupIndex{2}, &plan_).for_slack += 3;
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 0, 2}, LoopGrowth{GroupIndex{2}, 1, 3}));
 }
 
 // Two of the pods fill 800 of the first node, the third one is on the second.
@@ -104,12 +104,12 @@ TEST_F(LoopGrowthTest, PodsTakeTheirRoomOfNodesOnTheirWay) {
   EXPECT_TRUE(rooms.complete);
   EXPECT_THAT(rooms.empty, ElementsAre(RoomFor(1000, 1000, 10)));
   ASSERT_EQ(rooms.coming.size(), 1U);
-  EXPECT_THAT(rooms.coming[0], ElementsAre(RoomFor(200, 800, 8), RoomFor(600, 900, 9)));
+  EXPECT_THAT(rooms.coming[GroupIndex{0}], ElementsAre(RoomFor(200, 800, 8), RoomFor(600, 900, 9)));
   EXPECT_THAT(plan_.growth, IsEmpty());
   int64_t expected = 0;
   for (const ExpectedPlace& place : plan_.expected) {
     EXPECT_EQ(place.node, NodeIndex{-1});
-    EXPECT_EQ(place.group, 0);
+    EXPECT_EQ(place.group, GroupIndex{0});
     expected += place.count;
   }
   EXPECT_EQ(expected, 3);
@@ -124,11 +124,11 @@ TEST_F(LoopGrowthTest, NodesThatAreThereComeBeforeThoseOnTheirWayAndNewOnes) {
   Wait(PodOf(700, 20), 1);
   Wait(PodOf(900, 30), 1);
   const GroupRooms rooms = Grow();
-  EXPECT_THAT(plan_.expected, UnorderedElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1},
-                                                   ExpectedPlace{2, 1, NodeIndex{-1}, 0}));
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 1, 0}));
+  EXPECT_THAT(plan_.expected, UnorderedElementsAre(ExpectedPlace{0, 1, NodeIndex{0}},
+                                                   ExpectedPlace{2, 1, NodeIndex{-1}, GroupIndex{0}}));
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 0}));
   ASSERT_EQ(rooms.coming.size(), 1U);
-  EXPECT_THAT(rooms.coming[0], ElementsAre(RoomFor(100, 970, 9), RoomFor(300, 980, 9)))
+  EXPECT_THAT(rooms.coming[GroupIndex{0}], ElementsAre(RoomFor(100, 970, 9), RoomFor(300, 980, 9)))
       << "first the one on its way, which the largest pod takes";
 }
 
@@ -137,9 +137,9 @@ TEST_F(LoopGrowthTest, PodsTakeTheirRoomOfNewNodes) {
   AddGroup("g", /*target=*/0, 9);
   Wait(PodOf(400, 100), 3);
   const GroupRooms rooms = Grow();
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 2, 0}));
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 2, 0}));
   ASSERT_EQ(rooms.coming.size(), 1U);
-  EXPECT_THAT(rooms.coming[0], UnorderedElementsAre(RoomFor(200, 800, 8), RoomFor(600, 900, 9)));
+  EXPECT_THAT(rooms.coming[GroupIndex{0}], UnorderedElementsAre(RoomFor(200, 800, 8), RoomFor(600, 900, 9)));
 }
 
 TEST_F(LoopGrowthTest, DaemonsAreOnEveryNode) {
@@ -149,8 +149,8 @@ TEST_F(LoopGrowthTest, DaemonsAreOnEveryNode) {
   const GroupRooms rooms = Grow();
   EXPECT_THAT(rooms.empty, ElementsAre(RoomFor(900, 800, 9)));
   ASSERT_EQ(rooms.coming.size(), 1U);
-  EXPECT_THAT(rooms.coming[0], ElementsAre(RoomFor(100, 800, 8), RoomFor(100, 800, 8)));
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 1, 0}));
+  EXPECT_THAT(rooms.coming[GroupIndex{0}], ElementsAre(RoomFor(100, 800, 8), RoomFor(100, 800, 8)));
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 0}));
 }
 
 TEST_F(LoopGrowthTest, PodsBelowTheCutoffHoldNoRoom) {
@@ -160,44 +160,44 @@ TEST_F(LoopGrowthTest, PodsBelowTheCutoffHoldNoRoom) {
   AddNode("a", 0, {expendable});
   Wait(PodOf(600, 0), 1);
   Grow();
-  EXPECT_THAT(plan_.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1}));
+  EXPECT_THAT(plan_.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}}));
   EXPECT_THAT(plan_.growth, IsEmpty());
 }
 
 // One is there, one is on its way: two more make four.
 TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneGrowsToItsMaximum) {
   AddGroup("g", /*target=*/2, 4);
-  problem_.groups[0].atomic = true;
+  problem_.groups[GroupIndex{0}].atomic = true;
   AddNode("a", 0, {PodOf(1000, 0)});
   Wait(PodOf(900, 50), 2);
   const GroupRooms rooms = Grow();
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 2, 0}));
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 2, 0}));
   ASSERT_EQ(rooms.coming.size(), 1U);
-  EXPECT_THAT(rooms.coming[0],
+  EXPECT_THAT(rooms.coming[GroupIndex{0}],
               ElementsAre(RoomFor(100, 950, 9), RoomFor(100, 950, 9), RoomFor(1000, 1000, 10)));
 }
 
 // All together may grow by 3: the cheap group would take 4, and so the other one takes the pod.
 TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneWaitsWhereTheLimitOfAllDoesNotPermitIt) {
   AddGroup("whole", /*target=*/0, 4);
-  problem_.groups[0].atomic = true;
-  problem_.groups[0].usd_per_hour = 0.1;
+  problem_.groups[GroupIndex{0}].atomic = true;
+  problem_.groups[GroupIndex{0}].usd_per_hour = 0.1;
   AddGroup("single", /*target=*/0, 4);
   Wait(PodOf(900, 0), 1);
   problem_.growth.max_new_nodes = 3;
   Grow();
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{1, 1, 0}));
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{1}, 1, 0}));
   plan_.growth.clear();
   plan_.expected.clear();
   problem_.growth.max_new_nodes = 4;
   Grow();
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 4, 0}));
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 4, 0}));
 }
 
 // Each pod wants one of the groups: alone each may grow, and by 4 + 1 nodes together only where all may.
 TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneTakesNothingFromOthers) {
   AddGroup("whole", /*target=*/0, 4);
-  problem_.groups[0].atomic = true;
+  problem_.groups[GroupIndex{0}].atomic = true;
   AddGroup("single", /*target=*/0, 4);
   for (const char* const pool : {"whole", "single"}) {
     FitPod pod = PodOf(900, 0);
@@ -206,12 +206,12 @@ TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneTakesNothingFromOthers) {
   }
   problem_.growth.max_new_nodes = 4;
   Grow();
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{1, 1, 0}));
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{1}, 1, 0}));
   EXPECT_THAT(plan_.scale_up.unplaced, ElementsAre(1, 0));
   plan_.growth.clear();
   problem_.growth.max_new_nodes = 5;
   Grow();
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 4, 0}, LoopGrowth{1, 1, 0}));
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 4, 0}, LoopGrowth{GroupIndex{1}, 1, 0}));
   EXPECT_THAT(plan_.scale_up.unplaced, ElementsAre(0, 0));
 }
 
@@ -228,38 +228,40 @@ TEST_F(LoopGrowthTest, MayAddKeepsToTheMaximumOfTheGroupAndOfAll) {
   AddGroup("g", /*target=*/5, 10);
   AddGroup("other", /*target=*/0, 10);
   for (const char* const name : {"a", "b", "c"}) AddNode(name, 0);
-  const std::vector<GroupCounts> counts = Counts();
-  GrowthOf(0, &plan_).for_slack = 1;
-  GrowthOf(1, &plan_).for_utilization = 2;
+  const CountsOfGroups counts = Counts();
+  GrowthOf(GroupIndex{0}, &plan_).for_slack = 1;
+  GrowthOf(GroupIndex{1}, &plan_).for_utilization = 2;
   EXPECT_EQ(NewNodesLeft(problem_, plan_), std::nullopt);
-  EXPECT_EQ(MayAdd(problem_, counts, plan_, 0), 4);
-  EXPECT_EQ(MayAdd(problem_, counts, plan_, 1), 8);
+  EXPECT_EQ(MayAdd(problem_, counts, plan_, GroupIndex{0}), 4);
+  EXPECT_EQ(MayAdd(problem_, counts, plan_, GroupIndex{1}), 8);
   problem_.growth.max_new_nodes = 6;
   EXPECT_EQ(NewNodesLeft(problem_, plan_), 3);
-  EXPECT_EQ(MayAdd(problem_, counts, plan_, 0), 3);
-  problem_.groups[0].atomic = true;
-  EXPECT_EQ(MayAdd(problem_, counts, plan_, 0), 0) << "all four or none";
+  EXPECT_EQ(MayAdd(problem_, counts, plan_, GroupIndex{0}), 3);
+  problem_.groups[GroupIndex{0}].atomic = true;
+  EXPECT_EQ(MayAdd(problem_, counts, plan_, GroupIndex{0}), 0) << "all four or none";
   problem_.growth.max_new_nodes = 7;
-  EXPECT_EQ(MayAdd(problem_, counts, plan_, 0), 4);
+  EXPECT_EQ(MayAdd(problem_, counts, plan_, GroupIndex{0}), 4);
   problem_.growth.max_new_nodes = 2;
   EXPECT_EQ(NewNodesLeft(problem_, plan_), 0) << "more are added already";
 }
 
 TEST_F(LoopGrowthTest, MayAddIsNothingWhereAGroupMayNotGrow) {
   AddGroup("g", /*target=*/0, 10);
-  const std::vector<GroupCounts> counts = Counts();
+  const CountsOfGroups counts = Counts();
   const auto after = [&](void (*change)(LoopProblem*)) {
     LoopProblem changed = problem_;
     change(&changed);
-    return MayAdd(changed, counts, plan_, 0);
+    return MayAdd(changed, counts, plan_, GroupIndex{0});
   };
   EXPECT_EQ(after([](LoopProblem*) {}), 10);
-  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].blocked_reason = "back-off"; }), 0);
-  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].usd_per_hour.reset(); }), 0);
-  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].model.reset(); }), 0);
-  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].sized = true; }), 0);
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[GroupIndex{0}].blocked_reason = "back-off"; }),
+            0);
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[GroupIndex{0}].usd_per_hour.reset(); }), 0);
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[GroupIndex{0}].model.reset(); }), 0);
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[GroupIndex{0}].sized = true; }), 0);
   EXPECT_EQ(after([](LoopProblem* problem) { problem->decisions.scale_up = false; }), 0);
-  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[0].target = 10; }), 10) << "as counted before";
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[GroupIndex{0}].target = 10; }), 10)
+      << "as counted before";
 }
 
 // Slack knows the groups by other numbers: its first is our third.
@@ -267,18 +269,19 @@ TEST_F(LoopGrowthTest, SlackGetsWhatIsLeft) {
   AddGroup("a", /*target=*/0, 2);
   AddGroup("b", /*target=*/0, 9);
   AddGroup("c", /*target=*/0, 5);
-  problem_.groups[1].atomic = true;
-  const std::vector<GroupCounts> counts = Counts();
-  const std::vector<int32_t> positions = {2, 0, 1};
-  GrowthOf(0, &plan_).for_pods = 1;
+  problem_.groups[GroupIndex{1}].atomic = true;
+  const CountsOfGroups counts = Counts();
+  const std::vector<GroupIndex> positions = {GroupIndex{2}, GroupIndex{0}, GroupIndex{1}};
+  GrowthOf(GroupIndex{0}, &plan_).for_pods = 1;
   plan_.slack.demands = {
       {.class_name = "x", .nodes = 9, .placeholders = {}, .groups = {{0, 3}, {1, 4}, {2, 0}}},
       {.class_name = "y", .nodes = 4, .placeholders = {}, .groups = {{0, 4}}}};
   GrowForSlack(problem_, counts, positions, &plan_);
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 1, 1}, LoopGrowth{2, 0, 5}));
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 1}, LoopGrowth{GroupIndex{2}, 0, 5}));
   plan_.slack.demands = {{.class_name = "z", .nodes = 1, .placeholders = {}, .groups = {{2, 1}}}};
   GrowForSlack(problem_, counts, positions, &plan_);
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{0, 1, 1}, LoopGrowth{1, 0, 9}, LoopGrowth{2, 0, 5}))
+  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 1}, LoopGrowth{GroupIndex{1}, 0, 9},
+                                        LoopGrowth{GroupIndex{2}, 0, 5}))
       << "one that has all or none grows as a whole";
 }
 
@@ -292,12 +295,12 @@ TEST_F(LoopGrowthTest, PodsFindTheNodesAgainThatWereAskedForThem) {
   EXPECT_THAT(plan_.scale_up.nodes, IsEmpty());
   int64_t expected = 0;
   for (const ExpectedPlace& place : plan_.expected) {
-    EXPECT_EQ(place.group, 0);
+    EXPECT_EQ(place.group, GroupIndex{0});
     expected += place.count;
   }
   EXPECT_EQ(expected, 6);
   EXPECT_THAT(rooms.used, ElementsAre(2));
-  EXPECT_THAT(rooms.coming[0], ElementsAre(RoomFor(0, 997, 7), RoomFor(0, 997, 7)));
+  EXPECT_THAT(rooms.coming[GroupIndex{0}], ElementsAre(RoomFor(0, 997, 7), RoomFor(0, 997, 7)));
 }
 
 TEST_F(LoopGrowthTest, NodesOnTheirWayThatAreNotNeededStayEmpty) {
@@ -305,14 +308,14 @@ TEST_F(LoopGrowthTest, NodesOnTheirWayThatAreNotNeededStayEmpty) {
   AddGroup("b", /*target=*/1, 9);
   FitNode small = Machine("b");
   small.allocatable[0].second = 200;  // it takes none of the pods
-  problem_.groups[1].model = NodeModel{cluster_.Shape(small)};
+  problem_.groups[GroupIndex{1}].model = NodeModel{cluster_.Shape(small)};
   Wait(PodOf(400, 1), 2);
   Wait(PodOf(300, 1), 4);
   const GroupRooms rooms = Grow();
   EXPECT_THAT(plan_.growth, IsEmpty());
   EXPECT_THAT(rooms.used, ElementsAre(2, 0));
-  EXPECT_THAT(rooms.coming[0], ElementsAre(RoomFor(0, 997, 7), RoomFor(0, 997, 7)));
-  EXPECT_THAT(rooms.coming[1], ElementsAre(RoomFor(200, 1000, 10)));
+  EXPECT_THAT(rooms.coming[GroupIndex{0}], ElementsAre(RoomFor(0, 997, 7), RoomFor(0, 997, 7)));
+  EXPECT_THAT(rooms.coming[GroupIndex{1}], ElementsAre(RoomFor(200, 1000, 10)));
 }
 
 TEST_F(LoopGrowthTest, NewNodesHaveRoomForPodsAsASchedulerSpreadsThem) {

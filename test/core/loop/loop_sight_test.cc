@@ -14,6 +14,7 @@
 #include "core/loop/see_fleet.h"
 #include "test/core/fleet/fleet_world.h"
 #include "test/testing/fit_cluster.h"
+#include "test/testing/groups_by_slot.h"
 
 namespace loadline {
 namespace {
@@ -40,7 +41,7 @@ class LoopSightTest : public ::testing::Test {
     group.max_nodes = max_nodes;
     seen_.groups.push_back(std::move(group));
   }
-  CloudGroup& group(size_t i = 0) { return seen_.groups[i]; }
+  CloudGroup& group(int32_t i = 0) { return seen_.groups[GroupIndex{i}]; }
 
   // A node with its machine; `minutes` old.
   Slot AddNode(const std::string& name, int64_t minutes, bool ready = true, std::vector<Taint> taints = {}) {
@@ -95,7 +96,7 @@ TEST_F(LoopSightTest, CountsNodesByHowFarTheyAre) {
   AddMachine("comes");
   ++group().target;  // the cloud has not begun to make it
   const LoopSight sight = Observe();
-  const GroupSight& of = sight.groups[0];
+  const GroupSight& of = sight.groups[GroupIndex{0}];
   EXPECT_THAT(of.nodes, ElementsAre(ready, old));
   EXPECT_EQ(of.ready, 1);
   EXPECT_EQ(of.unready, 1);
@@ -115,9 +116,9 @@ TEST_F(LoopSightTest, MachinesThatAreListedOddly) {
   AddMachine("n", slot);
   AddMachine("");
   const LoopSight sight = Observe();
-  EXPECT_THAT(sight.groups[0].nodes, ElementsAre(slot));
-  EXPECT_EQ(sight.groups[0].upcoming, 1);
-  EXPECT_EQ(sight.groups[0].target, 3);
+  EXPECT_THAT(sight.groups[GroupIndex{0}].nodes, ElementsAre(slot));
+  EXPECT_EQ(sight.groups[GroupIndex{0}].upcoming, 1);
+  EXPECT_EQ(sight.groups[GroupIndex{0}].target, 3);
 }
 
 // A node is that of one machine. Another one that names it counts for nothing: it is not on its way, since it
@@ -138,14 +139,14 @@ TEST_F(LoopSightTest, MachinesThatNameOneNode) {
   group(1).machines.push_back(own);
   for (const int64_t minute : {0, 20, 1'440}) {
     const LoopSight sight = Observe(minute);
-    EXPECT_THAT(sight.groups[0].nodes, ElementsAre(slot));
-    EXPECT_THAT(sight.groups[1].nodes, ElementsAre(*own.node));
-    for (size_t i = 0; i < 2; ++i) {
+    EXPECT_THAT(sight.groups[GroupIndex{0}].nodes, ElementsAre(slot));
+    EXPECT_THAT(sight.groups[GroupIndex{1}].nodes, ElementsAre(*own.node));
+    for (const GroupIndex i : sight.groups.indices()) {
       EXPECT_EQ(sight.groups[i].upcoming, 0);
       EXPECT_EQ(sight.groups[i].ready, 1);
       EXPECT_EQ(sight.groups[i].held, "");
-      EXPECT_EQ(sight.groups[i].target, group(i).target);  // the cloud has these machines
-      EXPECT_EQ(sight.groups[i].room, 10 - group(i).target);
+      EXPECT_EQ(sight.groups[i].target, seen_.groups[i].target);  // the cloud has these machines
+      EXPECT_EQ(sight.groups[i].room, 10 - seen_.groups[i].target);
     }
     EXPECT_EQ(sight.nodes.ready, 2);
     EXPECT_THAT(Act(sight, minute), IsEmpty());
@@ -164,7 +165,7 @@ TEST_F(LoopSightTest, RoomByTargetAndByMachines) {
   for (const auto& [target, room] :
        std::vector<std::pair<int64_t, int64_t>>{{7, 3}, {4, 3}, {9, 1}, {12, 0}}) {
     group().target = target;
-    EXPECT_EQ(Observe().groups[0].room, room) << target;
+    EXPECT_EQ(Observe().groups.front().room, room) << target;
   }
 }
 
@@ -175,9 +176,9 @@ TEST_F(LoopSightTest, WhyAGroupMayNotGrow) {
   group(2).problem = "no answer";
   options_.max_new_nodes = 4;
   LoopSight sight = Observe();
-  EXPECT_EQ(sight.groups[0].held, "");
-  EXPECT_EQ(sight.groups[1].held, "grows by all of its 5 nodes or none, and 4 may be added");
-  EXPECT_EQ(sight.groups[2].held, "it cannot be read: no answer");
+  EXPECT_EQ(sight.groups[GroupIndex{0}].held, "");
+  EXPECT_EQ(sight.groups[GroupIndex{1}].held, "grows by all of its 5 nodes or none, and 4 may be added");
+  EXPECT_EQ(sight.groups[GroupIndex{2}].held, "it cannot be read: no answer");
   EXPECT_EQ(sight.max_new_nodes, NodeLimit(4));
 
   AddNode("n", 60);
@@ -188,7 +189,7 @@ TEST_F(LoopSightTest, WhyAGroupMayNotGrow) {
   options_.max_nodes_total = 2;
   sight = Observe();
   EXPECT_EQ(sight.max_new_nodes, NodeLimit(0));
-  EXPECT_EQ(sight.groups[0].held, "the cluster may have 2 nodes in all");
+  EXPECT_EQ(sight.groups[GroupIndex{0}].held, "the cluster may have 2 nodes in all");
 }
 
 TEST_F(LoopSightTest, NoGroupGrowsInAnUnhealthyCluster) {
@@ -196,7 +197,7 @@ TEST_F(LoopSightTest, NoGroupGrowsInAnUnhealthyCluster) {
   for (int i = 0; i < 2; ++i) AddNode("n" + std::to_string(i), 60, /*ready=*/false);
   const LoopSight sight = Observe();
   EXPECT_THAT(sight.held, HasSubstr("ClusterUnhealthy: 2 of 2 nodes are not ready"));
-  EXPECT_EQ(sight.groups[0].held, sight.held);
+  EXPECT_EQ(sight.groups[GroupIndex{0}].held, sight.held);
 }
 
 // The nodes of a group whose options nobody knows belong to no group: by which rules they may go is not
@@ -205,8 +206,8 @@ TEST_F(LoopSightTest, NodesOfAnUnknownGroupStay) {
   AddNode("n", 60);
   group().problem = "no answer";
   const LoopSight sight = Observe();
-  EXPECT_THAT(sight.groups[0].nodes, IsEmpty());
-  EXPECT_EQ(sight.groups[0].ready, 1);
+  EXPECT_THAT(sight.groups[GroupIndex{0}].nodes, IsEmpty());
+  EXPECT_EQ(sight.groups[GroupIndex{0}].ready, 1);
 }
 
 TEST_F(LoopSightTest, NodesStandInPlansAsTheyCount) {
@@ -230,13 +231,13 @@ TEST_F(LoopSightTest, ANodeWithoutItsDevicesIsOnItsWay) {
   const Slot slot = AddNode("n", 1);
   LoopSight sight = Observe();
   EXPECT_THAT(sight.not_started, ElementsAre(slot));
-  EXPECT_THAT(sight.groups[0].lacking, ElementsAre(slot));
+  EXPECT_THAT(sight.groups[GroupIndex{0}].lacking, ElementsAre(slot));
   allocatable_.emplace_back("nvidia.com/gpu", 1);
   const Slot whole = AddNode("whole", 1);
   sight = Observe();
-  EXPECT_THAT(sight.groups[0].nodes, ElementsAre(whole));
-  EXPECT_THAT(sight.groups[0].examples, ElementsAre(slot, whole));
-  EXPECT_THAT(sight.groups[0].lacking, ElementsAre(slot));
+  EXPECT_THAT(sight.groups[GroupIndex{0}].nodes, ElementsAre(whole));
+  EXPECT_THAT(sight.groups[GroupIndex{0}].examples, ElementsAre(slot, whole));
+  EXPECT_THAT(sight.groups[GroupIndex{0}].lacking, ElementsAre(slot));
 }
 
 TEST_F(LoopSightTest, DevicesAreExtendedResources) {
@@ -266,11 +267,11 @@ TEST_F(LoopSightTest, PlansUseIt) {
       problem.groups.emplace_back().model =
           NodeModel{cluster_.Shape(FitNode{.name = "cloud", .allocatable = {{"cpu", 1}}})};
       UseSight(sight, {by_cloud}, cluster_.state(), &problem);
-      EXPECT_THAT(problem.drain.group_of, ElementsAre(0, -1));
-      EXPECT_EQ(problem.groups[0].target, 2);
-      EXPECT_EQ(problem.groups[0].max_nodes, 10);
+      EXPECT_EQ(problem.drain.group_of, AllInFirstGroup(1));
+      EXPECT_EQ(problem.groups[GroupIndex{0}].target, 2);
+      EXPECT_EQ(problem.groups[GroupIndex{0}].max_nodes, 10);
       EXPECT_EQ(problem.growth.max_new_nodes, NodeLimit(3));
-      const NodeModel& model = *problem.groups[0].model;
+      const NodeModel& model = *problem.groups[GroupIndex{0}].model;
       EXPECT_EQ(model.source, by_cloud ? ModelSource::kStated : ModelSource::kSingle);
       EXPECT_EQ(model.nodes, 1) << "an old node shows that there are no such devices";
       EXPECT_EQ(model.shape.allocatable.Get(kCpu), by_cloud ? 1 : 4000);
@@ -319,7 +320,7 @@ TEST_F(LoopSightTest, LateMachinesAreDeletedOnce) {
   EXPECT_EQ(actions[0].kind, LoopAction::Kind::kDeleteMachines);
   EXPECT_THAT(actions[0].machines, ElementsAre(0));
   EXPECT_TRUE(actions[0].late);
-  EXPECT_EQ(sight.groups[0].target, 0);
+  EXPECT_EQ(sight.groups[GroupIndex{0}].target, 0);
   for (const ActionOutcome::Result result : {ActionOutcome::Result::kDone, ActionOutcome::Result::kUnknown}) {
     LoopMemory memory = memory_;
     std::swap(memory, memory_);
@@ -350,8 +351,8 @@ TEST_F(LoopSightTest, TakesBackWhatTheCloudDoesNotBegin) {
   EXPECT_EQ(actions[1].kind, LoopAction::Kind::kTakeBack);
   EXPECT_EQ(actions[1].nodes, 2);
   EXPECT_EQ(actions[1].target, 2);
-  EXPECT_EQ(sight.groups[0].target, 0);
-  EXPECT_EQ(sight.groups[0].room, 9);  // the machine is still there
+  EXPECT_EQ(sight.groups[GroupIndex{0}].target, 0);
+  EXPECT_EQ(sight.groups[GroupIndex{0}].room, 9);  // the machine is still there
 }
 
 TEST_F(LoopSightTest, WithoutActingNothingIsDone) {
@@ -359,9 +360,9 @@ TEST_F(LoopSightTest, WithoutActingNothingIsDone) {
   AddMachine("late");
   Observe(0);
   const LoopSight sight = Observe(15);
-  EXPECT_EQ(sight.groups[0].target, 1);
+  EXPECT_EQ(sight.groups[GroupIndex{0}].target, 1);
   LoopPlan plan;
-  plan.growth.push_back({.group = 0, .for_pods = 1});
+  plan.growth.push_back({.group = GroupIndex{0}, .for_pods = 1});
   EXPECT_THAT(Act(sight, 15, plan), IsEmpty());
   EXPECT_THAT(memory_.open, IsEmpty());
 }
@@ -402,7 +403,7 @@ class GrowthOutcomeTest : public LoopSightTest {
   // Asks for three nodes at minute 0, and returns the action.
   LoopAction Grow(int64_t for_pods = 2) {
     LoopPlan plan;
-    plan.growth.push_back({.group = 0, .for_pods = for_pods, .for_slack = 3 - for_pods});
+    plan.growth.push_back({.group = GroupIndex{0}, .for_pods = for_pods, .for_slack = 3 - for_pods});
     const std::vector<LoopAction> actions = Act(Observe(0), 0, plan);
     EXPECT_EQ(actions.size(), 1u);
     EXPECT_EQ(actions[0].nodes, 3);
@@ -415,7 +416,7 @@ TEST_F(GrowthOutcomeTest, WhatIsGrantedIsExpectedAndCounted) {
   const LoopAction action = Grow();
   group().target = 3;
   const LoopSight sight = Observe(1, {.actions = {{action.id, ActionOutcome::Result::kDone, ""}}});
-  EXPECT_EQ(sight.groups[0].upcoming, 3);
+  EXPECT_EQ(sight.groups[GroupIndex{0}].upcoming, 3);
   EXPECT_TRUE(sight.fleet.cools_down);
   EXPECT_EQ(memory_.grown_for_pods_ms, FleetWorld::At(0));
   EXPECT_EQ(memory_.fleet.groups[FleetKey("g")].request->until_ms, FleetWorld::At(15));
@@ -431,7 +432,7 @@ TEST_F(GrowthOutcomeTest, WhatFailsBacksOffSinceItWasAskedFor) {
       Observe(1, {.actions = {{Grow().id, ActionOutcome::Result::kFailed, "out of quota"}}});
   ASSERT_TRUE(sight.fleet.groups[0].back_off.has_value());
   EXPECT_EQ(sight.fleet.groups[0].back_off->until_ms, FleetWorld::At(5));
-  EXPECT_THAT(sight.groups[0].held, HasSubstr("out of quota"));
+  EXPECT_THAT(sight.groups[GroupIndex{0}].held, HasSubstr("out of quota"));
 }
 
 TEST_F(GrowthOutcomeTest, ForWhatOthersHaveChangedNobodyBacksOff) {

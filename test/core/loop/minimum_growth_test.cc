@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr LoopGrowth Minimum(int32_t group, int64_t nodes, int64_t for_pods = 0) {
-  return {.group = group, .for_pods = for_pods, .for_minimum = nodes};
+  return {.group = GroupIndex{group}, .for_pods = for_pods, .for_minimum = nodes};
 }
 
 // A group of one node that is to have three.
@@ -21,7 +21,7 @@ class MinimumGrowthTest : public LoopTest {
  protected:
   MinimumGrowthTest() {
     AddGroup("g", 1000, 1, /*target=*/1);
-    problem_.groups[0].min_nodes = 3;
+    problem_.groups[GroupIndex{0}].min_nodes = 3;
     nodes_ = {{NodeOf("a", 1000), {Replica("p", 1000)}}};
     problem_.enforce_minima = true;
   }
@@ -29,9 +29,9 @@ class MinimumGrowthTest : public LoopTest {
 
 TEST_F(MinimumGrowthTest, AMinimumIsReachedWhereItIsEnforced) {
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 2)));
-  problem_.groups[0].target = 2;
+  problem_.groups[GroupIndex{0}].target = 2;
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 1))) << "one is on its way";
-  problem_.groups[0].target = 3;
+  problem_.groups[GroupIndex{0}].target = 3;
   EXPECT_THAT(Plan().growth, IsEmpty());
 }
 
@@ -44,22 +44,22 @@ TEST_F(MinimumGrowthTest, PodsUseTheseNodes) {
   Pending(Replica("w", 1000), 5);
   const LoopPlan plan = Plan();
   EXPECT_THAT(plan.growth, ElementsAre(Minimum(0, 2, /*for_pods=*/3)));
-  EXPECT_THAT(plan.expected,
-              ElementsAre(ExpectedPlace{0, 1, NodeIndex{-1}, 0}, ExpectedPlace{0, 1, NodeIndex{-1}, 0}));
+  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{-1}, GroupIndex{0}},
+                                         ExpectedPlace{0, 1, NodeIndex{-1}, GroupIndex{0}}));
 }
 
 TEST_F(MinimumGrowthTest, TheMaximumOfTheGroupHoldsForPodsAndMinimumTogether) {
-  problem_.groups[0].max_nodes = 4;
+  problem_.groups[GroupIndex{0}].max_nodes = 4;
   Pending(Replica("w", 1000), 5);
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 2, /*for_pods=*/1)));
-  problem_.groups[0].max_nodes = 2;
+  problem_.groups[GroupIndex{0}].max_nodes = 2;
   ClearPending();
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 1))) << "a minimum above the maximum";
 }
 
 TEST_F(MinimumGrowthTest, LimitsOfAllGroupsHold) {
   AddGroup("h", 500, 1, /*target=*/0);
-  problem_.groups[1].min_nodes = 2;
+  problem_.groups[GroupIndex{1}].min_nodes = 2;
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 2), Minimum(1, 2)));
   problem_.growth.max_new_nodes = 3;
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 2), Minimum(1, 1)));
@@ -69,11 +69,11 @@ TEST_F(MinimumGrowthTest, LimitsOfAllGroupsHold) {
 }
 
 TEST_F(MinimumGrowthTest, WhatMayNotGrowDoesNot) {
-  problem_.groups[0].usd_per_hour.reset();
+  problem_.groups[GroupIndex{0}].usd_per_hour.reset();
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 2))) << "no price is needed";
-  problem_.groups[0].blocked_reason = "back-off";
+  problem_.groups[GroupIndex{0}].blocked_reason = "back-off";
   EXPECT_THAT(Plan().growth, IsEmpty());
-  problem_.groups[0].blocked_reason.clear();
+  problem_.groups[GroupIndex{0}].blocked_reason.clear();
   problem_.decisions.scale_up = false;
   EXPECT_THAT(Plan().growth, IsEmpty());
   problem_.decisions.scale_up = true;
@@ -81,8 +81,8 @@ TEST_F(MinimumGrowthTest, WhatMayNotGrowDoesNot) {
 }
 
 TEST_F(MinimumGrowthTest, AGroupOfAllOrNoneGetsAllOrNone) {
-  problem_.groups[0].atomic = true;
-  problem_.groups[0].max_nodes = 5;
+  problem_.groups[GroupIndex{0}].atomic = true;
+  problem_.groups[GroupIndex{0}].max_nodes = 5;
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 4)));
   problem_.growth.max_new_nodes = 3;
   EXPECT_THAT(Plan().growth, IsEmpty());

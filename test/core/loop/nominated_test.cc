@@ -44,16 +44,16 @@ class NominatedTest : public LoopTest {
 TEST_F(NominatedTest, ANominatedPodNeedsNoNewNode) {
   const LoopPlan plan = Plan();
   EXPECT_THAT(plan.growth, IsEmpty());
-  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1}));
+  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}}));
   EXPECT_EQ(plan.waiting[0].count, 1);
   EXPECT_THAT(plan.held_nodes, ElementsAre(Slot{0}));
   problem_.nominations.clear();
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 1})) << "it would need one";
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1})) << "it would need one";
 }
 
 TEST_F(NominatedTest, ItsRoomIsHeldAgainstOthers) {
   Pending(Replica("other", 300), 1);
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 1})) << "200m are left on a, and on b";
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1})) << "200m are left on a, and on b";
   ClearPending();
   Pending(nominated_, 1);
   Pending(Replica("other", 200), 2);
@@ -62,16 +62,16 @@ TEST_F(NominatedTest, ItsRoomIsHeldAgainstOthers) {
 
 TEST_F(NominatedTest, OnlyEndingPodsOfLowerPriorityMakeRoom) {
   ending().traits.priority = 10;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 1}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
   ending().traits.priority = 9;
   ending().traits.deleted_s = kLoopNow + kLongestPreemptionS;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 1})) << "it takes too long";
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1})) << "it takes too long";
   ending().traits.deleted_s = kLoopNow + kLongestPreemptionS - 1;
   EXPECT_THAT(Plan().growth, IsEmpty());
   ending().traits.deleted_s = kLoopNow - kOverduePreemptionS;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 1})) << "it should have ended";
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1})) << "it should have ended";
   ending().traits.deleted_s.reset();
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 1}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
 }
 
 TEST_F(NominatedTest, OnceTheyHaveEndedTheRoomIsStillHeld) {
@@ -84,21 +84,21 @@ TEST_F(NominatedTest, OnceTheyHaveEndedTheRoomIsStillHeld) {
 TEST_F(NominatedTest, WhatDoesNotFitIsNotNominated) {
   nodes_[0].pods.push_back(Replica("stays-too", 201));
   LoopPlan plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
   EXPECT_THAT(plan.held_nodes, IsEmpty());
   nodes_[0].pods.pop_back();
   problem_.nominations = {{0, Slot{7}, 1}, {0, Slot{-1}, 1}, {0, Slot{0}, 0}};
   plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1})) << "there is no such node";
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1})) << "there is no such node";
 }
 
 TEST_F(NominatedTest, NoMoreAreNominatedThanWait) {
   problem_.nominations = {{0, Slot{0}, 1'000'000}, {0, Slot{0}, 1}};
-  EXPECT_THAT(Plan().expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1}));
+  EXPECT_THAT(Plan().expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}}));
   ClearPending();
   nominated_.requests[0].second = 100;
   Pending(nominated_, 3);
-  EXPECT_THAT(Plan().expected, ElementsAre(ExpectedPlace{0, 3, NodeIndex{0}, -1})) << "ten would fit";
+  EXPECT_THAT(Plan().expected, ElementsAre(ExpectedPlace{0, 3, NodeIndex{0}})) << "ten would fit";
 }
 
 // The node would be the one to go: b takes no pod of it, and it is unneeded once its pod has ended.
@@ -124,7 +124,7 @@ TEST_F(NominatedTest, NobodyHoldsANodeForEver) {
   EXPECT_THAT(PlanAt(kLongestHoldS - 1).held_nodes, ElementsAre(Slot{0}));
   LoopPlan plan = PlanAt(kLongestHoldS);
   EXPECT_THAT(plan.held_nodes, IsEmpty());
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
   problem_.nominations.clear();
   PlanAt(kLongestHoldS + 10);
   problem_.nominations = {{0, Slot{0}, 1}};

@@ -24,9 +24,9 @@ TEST_F(LoopTest, PodsFirstUseNodesThatAreThereThenThoseOnTheirWayThenNewOnes) {
   Pending(Replica("w", 500), 5);
   const LoopPlan plan = Plan();
   // 500m are left on a, 1000m on the node to come; two pods need one more.
-  EXPECT_THAT(plan.expected,
-              ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1}, ExpectedPlace{0, 2, NodeIndex{-1}, 0}));
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1, 0}));
+  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}},
+                                         ExpectedPlace{0, 2, NodeIndex{-1}, GroupIndex{0}}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 0}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(0));
 }
 
@@ -42,10 +42,10 @@ TEST_F(LoopTest, AGroupThatIsHeldOrWithoutAPriceOrTemplateDoesNotGrow) {
   AddGroup("held", 1000, 1, 0);
   AddGroup("unpriced", 1000, 1, 0);
   AddGroup("dear", 1000, 9, 0);
-  problem_.groups[0].blocked_reason = "back-off";
-  problem_.groups[1].usd_per_hour.reset();
+  problem_.groups[GroupIndex{0}].blocked_reason = "back-off";
+  problem_.groups[GroupIndex{1}].usd_per_hour.reset();
   Pending(Replica("w", 1000), 1);
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{2, 1, 0}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{2}, 1, 0}));
 }
 
 TEST_F(LoopTest, PodsOfNodesBeingDeletedWaitAsWell) {
@@ -60,7 +60,7 @@ TEST_F(LoopTest, PodsOfNodesBeingDeletedWaitAsWell) {
   const LoopPlan plan = Plan();
   ASSERT_THAT(plan.waiting, SizeIs(1));
   EXPECT_EQ(plan.waiting[0].count, 2);
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1, 0}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 0}));
 }
 
 TEST_F(LoopTest, PlaceholderPodsAndExpendableOnesHoldNothingAgainstPodsThatWait) {
@@ -72,7 +72,7 @@ TEST_F(LoopTest, PlaceholderPodsAndExpendableOnesHoldNothingAgainstPodsThatWait)
   nodes_ = {{NodeOf("a", 1000), {placeholder, expendable}}};
   Pending(Replica("w", 1000), 1);
   const LoopPlan plan = Plan();
-  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1}));
+  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}}));
   EXPECT_THAT(plan.growth, IsEmpty());
 }
 
@@ -86,7 +86,7 @@ TEST_F(LoopTest, SlackUsesWhatNewNodesHaveLeftBeforeItAsksForMore) {
   ASSERT_THAT(plan.slack.shapes, SizeIs(1));
   EXPECT_EQ(plan.slack.shapes[0].count, 2);
   EXPECT_EQ(plan.slack.shapes[0].group.size.cpu, 120);
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1, 0}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 0}));
 }
 
 // The one pod is expected on a, the first node that takes it, though b is fuller. 10 % of 1700m are kept:
@@ -97,14 +97,14 @@ TEST_F(LoopTest, SlackLeavesTheRoomWherePodsAreExpected) {
   nodes_ = {{NodeOf("a", 1000), {Replica("p", 600)}}, {NodeOf("b", 1000), {Replica("q", 800)}}};
   Pending(Replica("w", 300), 1);
   LoopPlan plan = Plan();
-  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1}));
+  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}}));
   ASSERT_THAT(slack_.placeholders, SizeIs(1));
   EXPECT_EQ(slack_.placeholders[0].node, "b");
 
   nodes_[1].pods = {Replica("q", 650)};  // 350m are left there, and 100m on a
   slack_ = {};
   plan = Plan();
-  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}, -1}));
+  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}}));
   EXPECT_EQ(slack_.placeholders[0].node, "b") << "and not a, as if the pod were on b";
 }
 
@@ -113,8 +113,8 @@ TEST_F(LoopTest, SlackGrowsTheCheapestGroupOfItsClassAndAsksOnce) {
   AddGroup("dear", 1000, 2, 1);
   AddGroup("cheap", 1000, 1, 0);
   nodes_ = {{NodeOf("a", 1000), {Replica("p", 1000)}}};
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 0, 1}));
-  problem_.groups[1].target = 1;
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{1}, 0, 1}));
+  problem_.groups[GroupIndex{1}].target = 1;
   EXPECT_THAT(Plan().growth, IsEmpty()) << "the node is on its way";
 }
 
@@ -126,11 +126,11 @@ TEST_F(LoopTest, SlackGetsWhatPodsLeaveOfWhatAllGroupsMayGrowBy) {
   AddGroup("b", 2000, 2, 0);
   nodes_ = {{NodeOf("n", 1000), {Replica("p", 1000)}}};  // its slack wants one more node of "a"
   Pending(Replica("w", 2000), 2);
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 0, 1}, LoopGrowth{1, 2, 0}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 0, 1}, LoopGrowth{GroupIndex{1}, 2, 0}));
   problem_.growth.max_new_nodes = 2;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 2, 0}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{1}, 2, 0}));
   problem_.growth.max_new_nodes = 3;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 0, 1}, LoopGrowth{1, 2, 0}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 0, 1}, LoopGrowth{GroupIndex{1}, 2, 0}));
   ClearPending();
   problem_.growth.max_new_nodes = 0;
   EXPECT_THAT(Plan().growth, IsEmpty());
@@ -140,30 +140,30 @@ TEST_F(LoopTest, SlackGetsWhatPodsLeaveOfWhatAllGroupsMayGrowBy) {
 TEST_F(LoopTest, AGroupThatHasAllOfItsNodesOrNoneGrowsAsAWholeWithinTheLimitOfAll) {
   AddGroup("a", 1000, 1, /*target=*/0, /*max=*/5);
   AddGroup("b", 1000, 2, 0);
-  problem_.groups[0].atomic = true;
+  problem_.groups[GroupIndex{0}].atomic = true;
   Pending(Replica("w", 1000), 2);
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 5, 0}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 5, 0}));
   problem_.growth.max_new_nodes = 5;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 5, 0}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 5, 0}));
   problem_.growth.max_new_nodes = 4;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 2, 0}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{1}, 2, 0}));
   // With another group that has to grow beside it.
   problem_.growth.max_new_nodes = 5;
-  problem_.groups[1].usd_per_hour = 1;
-  templates_[1] = NodeOf("b", 2000);
+  problem_.groups[GroupIndex{1}].usd_per_hour = 1;
+  templates_[GroupIndex{1}] = NodeOf("b", 2000);
   ClearPending();
   Pending(Replica("v", 2000), 1);
   Pending(Replica("w", 1000), 1);
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 2, 0}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{1}, 2, 0}));
 }
 
 TEST_F(LoopTest, SlackGrowsAGroupThatHasAllOfItsNodesOrNoneAsAWhole) {
   problem_.decisions.slack = true;
   AddGroup("a", 1000, 1, /*target=*/1, /*max=*/1);
   AddGroup("b", 1000, 1, /*target=*/0, /*max=*/3);
-  problem_.groups[1].atomic = true;
+  problem_.groups[GroupIndex{1}].atomic = true;
   nodes_ = {{NodeOf("n", 1000), {Replica("p", 1000)}}};
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{1, 0, 3}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{1}, 0, 3}));
   problem_.growth.max_new_nodes = 2;
   EXPECT_THAT(Plan().growth, IsEmpty());
 }
@@ -196,7 +196,8 @@ TEST_F(LoopTest, NodesGoOnlyWhenNothingGrows) {
   EXPECT_FALSE(plan.scale_down.remove[0].start);
   EXPECT_EQ(plan.scale_down.status, DrainStatus::kNoNodeDeleted);
 
-  problem_.groups[0].target = 3;  // it was asked for; a holds 100m, which would be gone, so w needs it
+  problem_.groups[GroupIndex{0}].target =
+      3;  // it was asked for; a holds 100m, which would be gone, so w needs it
   plan = Plan();
   EXPECT_EQ(plan.no_scale_down, NoScaleDown::kConsidered);
   EXPECT_THAT(Removed(plan), ElementsAre("a"));
@@ -230,7 +231,7 @@ TEST_F(LoopTest, PodsThatWaitForNodesOnTheirWayKeepAsMuchRoomAsTheyNeed) {
 
   // Pods that no emptied node would take keep none.
   ClearPending();
-  templates_[0] = NodeOf("g", 4000);
+  templates_[GroupIndex{0}] = NodeOf("g", 4000);
   Pending(Replica("w", 3000), 1);
   plan = Plan();
   ASSERT_THAT(plan.growth, IsEmpty());
@@ -270,7 +271,7 @@ TEST_F(LoopTest, FollowedItComesToRestAndStaysThere) {
   problem_.decisions = {};
   AddGroup("small", 1000, 1, 1, 40);
   AddGroup("large", 4000, 3.9, 0, 40);
-  nodes_ = {{NodeOf("small-0", 1000), {}, 0}};
+  nodes_ = {{NodeOf("small-0", 1000), {}}};
   int64_t wait = 37;  // pods of 300m
   int64_t named = 1;
   int32_t acted = 0;
@@ -281,13 +282,13 @@ TEST_F(LoopTest, FollowedItComesToRestAndStaysThere) {
     const LoopPlan plan = Plan();
     bool changed = false;
     for (const LoopGrowth& growth : plan.growth) {
-      const std::string& group = problem_.groups[static_cast<size_t>(growth.group)].name;
-      const int64_t cpu = growth.group == 0 ? 1000 : 4000;
+      const std::string& group = problem_.groups[growth.group].name;
+      const int64_t cpu = growth.group == GroupIndex{0} ? 1000 : 4000;
       for (int64_t i = 0; i < growth.nodes(); ++i) {
         nodes_.push_back({NodeOf(group + "-" + std::to_string(named++), cpu), {}, growth.group});
         changed = true;
       }
-      problem_.groups[static_cast<size_t>(growth.group)].target += growth.nodes();
+      problem_.groups[growth.group].target += growth.nodes();
     }
     // A scheduler that fills the first node that takes a pod.
     for (TestNode& node : nodes_) {
@@ -304,7 +305,7 @@ TEST_F(LoopTest, FollowedItComesToRestAndStaysThere) {
       TestNode& node = nodes_[static_cast<size_t>(removal.slot)];
       wait += static_cast<int64_t>(node.pods.size());
       gone.push_back(node.node.name);
-      --problem_.groups[static_cast<size_t>(node.group)].target;
+      --problem_.groups[*node.group].target;
     }
     std::erase_if(nodes_, [&](const TestNode& node) {
       return std::find(gone.begin(), gone.end(), node.node.name) != gone.end();

@@ -39,24 +39,24 @@ class ReplacementTest : public LoopTest {
     AddGroup("big", 4000, 0.18, 0);
   }
 
-  void AddNode(const std::string& name, int32_t group, int pods, int64_t milli_cpu = 500) {
+  void AddNode(const std::string& name, GroupIndex group, int pods, int64_t milli_cpu = 500) {
     TestNode& node = nodes_.emplace_back();
-    node.node = NodeOf(name, Cpu(templates_[static_cast<size_t>(group)].allocatable));
+    node.node = NodeOf(name, Cpu(templates_[group].allocatable));
     node.group = group;
-    ++problem_.groups[static_cast<size_t>(group)].target;
+    ++problem_.groups[group].target;
     for (int i = 0; i < pods; ++i) node.pods.push_back(Replica(name + "-" + std::to_string(i), milli_cpu));
   }
 
   // Two full small nodes, 0.20 USD per hour, whose pods one big node takes for 0.18.
   void TwoSmallNodes() {
-    AddNode("small-1", 0, 4);
-    AddNode("small-2", 0, 4);
+    AddNode("small-1", GroupIndex{0}, 4);
+    AddNode("small-2", GroupIndex{0}, 4);
   }
 
   // A machine that was asked for is a node.
-  void Arrive(const std::string& name, int32_t group) {
+  void Arrive(const std::string& name, GroupIndex group) {
     AddNode(name, group, 0);
-    --problem_.groups[static_cast<size_t>(group)].target;
+    --problem_.groups[group].target;
   }
 
   // What is remembered goes through bytes, as for another process.
@@ -72,8 +72,7 @@ class ReplacementTest : public LoopTest {
     LoopPlan plan = Plan();
     memory_.moves = plan.replacement.moves;
     memory_.resting_since_ms = plan.replacement.resting_since_ms;
-    for (const LoopGrowth& growth : plan.growth)
-      problem_.groups[static_cast<size_t>(growth.group)].target += growth.nodes();
+    for (const LoopGrowth& growth : plan.growth) problem_.groups[growth.group].target += growth.nodes();
     return plan;
   }
 
@@ -94,7 +93,7 @@ class ReplacementTest : public LoopTest {
       for (const DrainMove& move : removal.moves())
         nodes_[IndexOf(move.to)].pods.push_back(node.pods[move.pod.position()]);
       EXPECT_EQ(removal.moves().size(), node.pods.size()) << node.node.name;
-      --problem_.groups[static_cast<size_t>(node.group)].target;
+      --problem_.groups[*node.group].target;
       gone.push_back(IndexOf(removal.slot));
     }
     std::sort(gone.rbegin(), gone.rend());
@@ -117,7 +116,7 @@ TEST_F(ReplacementTest, NewNodesComeFirstThenOldOnesGo) {
   TwoSmallNodes();
   const LoopPlan ordered = Loop();
   ASSERT_THAT(ordered.growth, SizeIs(1));
-  EXPECT_EQ(ordered.growth[0].group, 1);
+  EXPECT_EQ(ordered.growth[0].group, GroupIndex{1});
   EXPECT_EQ(ordered.growth[0].for_replacement, 1);
   EXPECT_EQ(ordered.growth[0].nodes(), 1);
   EXPECT_THAT(Started(ordered), IsEmpty());
@@ -128,7 +127,7 @@ TEST_F(ReplacementTest, NewNodesComeFirstThenOldOnesGo) {
   EXPECT_THAT(waits.growth, IsEmpty());
   EXPECT_THAT(Started(waits), IsEmpty());
 
-  Arrive("big-1", 1);
+  Arrive("big-1", GroupIndex{1});
   const LoopPlan ready = Loop();
   EXPECT_EQ(memory_.moves[0].phase, Phase::kDraining);
   EXPECT_THAT(Started(ready), ElementsAre("small-1", "small-2"));
@@ -153,8 +152,8 @@ TEST_F(ReplacementTest, NothingMovesUnlessItIsDecided) {
 }
 
 TEST_F(ReplacementTest, DrainsHaveToPayForWhatTheyDisturb) {
-  AddNode("small-1", 0, 1);
-  AddNode("small-2", 0, 1);
+  AddNode("small-1", GroupIndex{0}, 1);
+  AddNode("small-2", GroupIndex{0}, 1);
   problem_.replacement.prices.usd_per_pod = 1;  // ten hours of a small node
   Loop();
   const LoopPlan waits = Loop(700'000);
@@ -185,7 +184,7 @@ TEST_F(ReplacementTest, BudgetsOfGroupsHold) {
   EXPECT_THAT(Loop().growth, IsEmpty());
   budgets = {{.reasons = {RemovalReason::kEmpty}, .nodes = 0}, {.groups = {"big"}, .nodes = 0}, {.nodes = 2}};
   EXPECT_THAT(Loop().growth, SizeIs(1));
-  Arrive("big-1", 1);
+  Arrive("big-1", GroupIndex{1});
   budgets = {{.groups = {"small"}, .nodes = 50, .percent = true}};
   EXPECT_THAT(Started(Loop()), ElementsAre("small-1"));
 }
@@ -204,13 +203,13 @@ TEST_F(ReplacementTest, MachinesThatDoNotComeEndIt) {
   TwoSmallNodes();
   Loop();
   EXPECT_THAT(Loop(15 * kMinuteMs - 1).replacement.ended, IsEmpty());
-  problem_.groups[1].not_begun = 1;
+  problem_.groups[GroupIndex{1}].not_begun = 1;
   const LoopPlan plan = Loop(1);
   ASSERT_THAT(plan.replacement.ended, SizeIs(1));
   EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("1 of its 1 new nodes have not come in time"));
-  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{1, 1}));
+  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{GroupIndex{1}, 1}));
   // One that comes all the same goes, and its old nodes are left alone.
-  Arrive("big-1", 1);
+  Arrive("big-1", GroupIndex{1});
   const LoopPlan late = Loop();
   EXPECT_THAT(Started(late), ElementsAre("big-1"));
   Drain(late);
@@ -233,8 +232,8 @@ TEST_F(ReplacementTest, ARefusalOfTheCloudEndsIt) {
 TEST_F(ReplacementTest, ASavingThatIsGoneEndsItAndTheNewNodeGoes) {
   TwoSmallNodes();
   Loop();
-  Arrive("big-1", 1);
-  problem_.groups[1].usd_per_hour = 0.20;
+  Arrive("big-1", GroupIndex{1});
+  problem_.groups[GroupIndex{1}].usd_per_hour = 0.20;
   const LoopPlan plan = Loop();
   ASSERT_THAT(plan.replacement.ended, SizeIs(1));
   EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("not enough"));
@@ -244,7 +243,7 @@ TEST_F(ReplacementTest, ASavingThatIsGoneEndsItAndTheNewNodeGoes) {
 TEST_F(ReplacementTest, APodWithoutAPlaceEndsIt) {
   TwoSmallNodes();
   Loop();
-  Arrive("big-1", 1);
+  Arrive("big-1", GroupIndex{1});
   nodes_[2].pods.push_back(Replica("stranger", 500));
   const LoopPlan plan = Loop();
   ASSERT_THAT(plan.replacement.ended, SizeIs(1));
@@ -256,7 +255,7 @@ TEST_F(ReplacementTest, APodWithoutAPlaceEndsIt) {
 TEST_F(ReplacementTest, ATargetThatGoesEndsIt) {
   TwoSmallNodes();
   Loop();
-  Arrive("big-1", 1);
+  Arrive("big-1", GroupIndex{1});
   EXPECT_THAT(Started(Loop()), SizeIs(2));
   ASSERT_EQ(memory_.moves[0].phase, Phase::kDraining);
   nodes_[2].pods.push_back(nodes_[0].pods.back());  // one pod has moved
@@ -270,7 +269,7 @@ TEST_F(ReplacementTest, ATargetThatGoesEndsIt) {
 
 // A node that came empty goes as a move without pods and new nodes; then pods are placed on it after all.
 TEST_F(ReplacementTest, AMoveThatStandsStillEnds) {
-  AddNode("small-1", 0, 0);
+  AddNode("small-1", GroupIndex{0}, 0);
   Loop();
   ASSERT_THAT(memory_.moves, SizeIs(1));
   EXPECT_EQ(memory_.moves[0].phase, Phase::kDraining);
@@ -291,8 +290,8 @@ TEST_F(ReplacementTest, ANewNodeIsNotDrainedWhileOthersAreOnTheirWay) {
   move.orders = {{"big", 2}};
   move.came = {0, 0};
   move.remove = {FleetKey("small-1"), FleetKey("small-2")};
-  problem_.groups[1].target = 2;
-  Arrive("big-1", 1);
+  problem_.groups[GroupIndex{1}].target = 2;
+  Arrive("big-1", GroupIndex{1});
   const LoopPlan plan = Loop();
   EXPECT_THAT(Started(plan), IsEmpty());
   const auto kept =
@@ -312,8 +311,8 @@ class RandomReplacementTest : public ReplacementTest, public ::testing::WithPara
     AddGroup("big", 4000, 0.18, 0, 40);
     AddGroup("huge", 8000, 0.35, 0, 40);
     for (int i = 0; i < 8; ++i) {
-      const int32_t group = Draw(3);
-      const int64_t cpu = Cpu(templates_[static_cast<size_t>(group)].allocatable);
+      const GroupIndex group{Draw(3)};
+      const int64_t cpu = Cpu(templates_[group].allocatable);
       AddNode("node-" + std::to_string(i), group, 0);
       for (int64_t left = cpu - 250 * Draw(static_cast<int>(cpu / 250)); left >= 250;) {
         const int64_t pod = std::min<int64_t>(left, 250 * (1 + Draw(6)));
@@ -338,13 +337,11 @@ class RandomReplacementTest : public ReplacementTest, public ::testing::WithPara
 
   // Machines come after a loop or two; some never do.
   void ArriveSome(bool faults) {
-    for (size_t group = 0; group < problem_.groups.size(); ++group) {
-      const auto there = std::count_if(nodes_.begin(), nodes_.end(), [&](const TestNode& node) {
-        return node.group == static_cast<int32_t>(group);
-      });
+    for (const GroupIndex group : problem_.groups.indices()) {
+      const auto there = std::count_if(nodes_.begin(), nodes_.end(),
+                                       [&](const TestNode& node) { return node.group == group; });
       for (int64_t i = there; i < problem_.groups[group].target; ++i) {
-        if (faults ? Draw(20) == 0 : Draw(2) == 0)
-          Arrive("new-" + std::to_string(arrived_++), static_cast<int32_t>(group));
+        if (faults ? Draw(20) == 0 : Draw(2) == 0) Arrive("new-" + std::to_string(arrived_++), group);
       }
     }
   }
@@ -377,8 +374,7 @@ TEST_P(RandomReplacementTest, HoldsWhenMachinesComeLateOrNever) {
     const LoopPlan plan = Loop(2 * kMinuteMs);
     Drain(plan);
     ArriveSome(/*faults=*/true);
-    for (const TakeBack& back : plan.take_back)
-      problem_.groups[static_cast<size_t>(back.group)].target -= back.nodes;
+    for (const TakeBack& back : plan.take_back) problem_.groups[back.group].target -= back.nodes;
     Check();
   }
   EXPECT_LE(memory_.moves.size(), 10U);

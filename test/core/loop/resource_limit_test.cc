@@ -68,10 +68,10 @@ TEST(ResourceRoomTest, GPUsOfEachTypeCountByThemselves) {
 // Nodes of the fixture have 1,000,000 units of memory.
 class MaximumTest : public LoopTest {
  protected:
-  static int64_t CpuOf(const LoopPlan& plan, const std::vector<int64_t>& cpu_of_groups) {
+  static int64_t CpuOf(const LoopPlan& plan, const StrongVector<GroupIndex, int64_t>& cpu_of_groups) {
     int64_t cpu = 0;
     for (const LoopGrowth& growth : plan.growth) {
-      cpu += growth.nodes() * cpu_of_groups[static_cast<size_t>(growth.group)];
+      cpu += growth.nodes() * cpu_of_groups[growth.group];
     }
     return cpu;
   }
@@ -80,34 +80,34 @@ class MaximumTest : public LoopTest {
 // 10 cores, less one of a node of no group, two of g and two that are on their way: five more.
 TEST_F(MaximumTest, NodesThatAreThereAndOnTheirWayCount) {
   AddGroup("g", 1000, 1, /*target=*/4, /*max=*/20);
-  nodes_ = {{NodeOf("other", 1000), {}, -1}, {NodeOf("a", 1000), {}}, {NodeOf("b", 1000), {}}};
+  nodes_ = {{NodeOf("other", 1000), {}, std::nullopt}, {NodeOf("a", 1000), {}}, {NodeOf("b", 1000), {}}};
   for (TestNode& node : nodes_) node.pods = {Replica(node.node.name + "-full", 1000)};
   Pending(Replica("w", 1000), 12);
   problem_.maximum.milli_cpu = 10'000;
   LoopPlan plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 5}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 5}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(5)) << "two come with the nodes on their way";
-  EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{0, {"cpu"}}));
+  EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{GroupIndex{0}, {"cpu"}}));
 
   problem_.maximum = {.milli_cpu = 10'999, .memory_bytes = 7'999'999};
   plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 2})) << "memory for seven nodes";
-  EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{0, {"memory"}}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 2})) << "memory for seven nodes";
+  EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{GroupIndex{0}, {"memory"}}));
 
   problem_.maximum = {.milli_cpu = 12'000};
   plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 7}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 7}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(3));
 
   problem_.maximum = {};
   plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 10}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 10}));
   EXPECT_THAT(plan.at_maximum, IsEmpty());
 }
 
 TEST_F(MaximumTest, AClusterBeyondItsMaximumDoesNotGrow) {
   AddGroup("g", 1000, 1, /*target=*/0);
-  nodes_ = {{NodeOf("other", 4000), {Replica("full", 4000)}, -1}};
+  nodes_ = {{NodeOf("other", 4000), {Replica("full", 4000)}, std::nullopt}};
   Pending(Replica("w", 1000), 1);
   problem_.maximum.milli_cpu = 3'000;
   const LoopPlan plan = Plan();
@@ -121,8 +121,8 @@ TEST_F(MaximumTest, AClusterBeyondItsMaximumDoesNotGrow) {
 TEST_F(MaximumTest, GroupsShareIt) {
   AddGroup("large", 8000, 8, 0);
   AddGroup("small", 2000, 1, 0);
-  templates_[0].allocatable.emplace_back("example.com/l", 1);
-  templates_[1].allocatable.emplace_back("example.com/s", 1);
+  templates_[GroupIndex{0}].allocatable.emplace_back("example.com/l", 1);
+  templates_[GroupIndex{1}].allocatable.emplace_back("example.com/s", 1);
   FitPod large = Replica("l", 8000);
   large.requests.emplace_back("example.com/l", 1);
   FitPod small = Replica("s", 2000);
@@ -132,7 +132,7 @@ TEST_F(MaximumTest, GroupsShareIt) {
   Pending(small, 4);
   problem_.maximum.milli_cpu = 10'000;
   const LoopPlan plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1}, LoopGrowth{1, 1}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}, LoopGrowth{GroupIndex{1}, 1}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(0, 3));
   EXPECT_EQ(plan.at_maximum.size(), 2u);
 }
@@ -144,16 +144,16 @@ TEST_F(MaximumTest, SmallerNodesComeWhereLargeOnesMayNot) {
   Pending(Replica("w", 1000), 8);
   problem_.maximum.milli_cpu = 7'000;
   const LoopPlan plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{1, 3}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{1}, 3}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(2));
 }
 
 TEST_F(MaximumTest, AGroupOfAllNodesOrNoneComesAsAWholeOrNotAtAll) {
   AddGroup("all", 1000, 1, 0, /*max=*/4);
-  problem_.groups[0].atomic = true;
+  problem_.groups[GroupIndex{0}].atomic = true;
   Pending(Replica("w", 1000), 1);
   problem_.maximum.milli_cpu = 4'000;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 4}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 4}));
   problem_.maximum.milli_cpu = 3'999;
   EXPECT_THAT(Plan().growth, IsEmpty());
 }
@@ -167,7 +167,7 @@ TEST_F(MaximumTest, OfTwoGroupsOfAllNodesOrNoneOneComes) {
   Pending(Replica("w", 1000), 6);
   problem_.maximum.milli_cpu = 5'000;
   const LoopPlan plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 3}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 3}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(3));
 }
 
@@ -177,25 +177,26 @@ TEST_F(MaximumTest, SlackTakesOnlyWhatPodsLeave) {
   AddGroup("g", 1000, 1, /*target=*/1, /*max=*/20);
   nodes_ = {{NodeOf("a", 1000), {Replica("p", 1000)}}};
   Pending(Replica("w", 1000), 2);
-  const std::vector<int64_t> cpu = {1000};
+  const StrongVector<GroupIndex, int64_t> cpu = {1000};
   const LoopPlan all = Plan();
   ASSERT_EQ(all.growth.size(), 1u);
   ASSERT_GT(all.growth[0].for_slack, 1);
   slack_ = {};
   problem_.maximum.milli_cpu = 4'000;
   const LoopPlan plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 2, 1}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 2, 1}));
   EXPECT_EQ(CpuOf(plan, cpu), 3'000);
 }
 
 // Whatever is asked for, and in whatever mix of groups, growth stays within the maxima.
 TEST_F(MaximumTest, NoMixOfGroupsExceedsIt) {
-  const std::vector<int64_t> cpu = {1000, 2000, 4000, 7000};
-  for (size_t i = 0; i < cpu.size(); ++i) {
-    AddGroup(std::string(1, static_cast<char>('a' + i)), cpu[i], 1 + 0.1 * static_cast<double>(i), 0,
+  const StrongVector<GroupIndex, int64_t> cpu = {1000, 2000, 4000, 7000};
+  for (const GroupIndex group : cpu.indices()) {
+    const size_t i = IndexOf(group);
+    AddGroup(std::string(1, static_cast<char>('a' + i)), cpu[group], 1 + 0.1 * static_cast<double>(i), 0,
              /*max=*/5);
   }
-  problem_.groups[1].atomic = true;
+  problem_.groups[GroupIndex{1}].atomic = true;
   for (const int64_t size : {500, 900, 3'000, 6'500}) {
     FitPod pod = Replica("w", size);
     pod.traits.owner->uid = std::to_string(size);
@@ -215,25 +216,25 @@ TEST_F(MaximumTest, NoMixOfGroupsExceedsIt) {
 // most 20 in all: two more.
 TEST_F(MaximumTest, GPUsThatAreThereAndOnTheirWayCount) {
   AddGroup("g", 1000, 1, /*target=*/3, /*max=*/20);
-  templates_[0].allocatable.push_back({"nvidia.com/gpu", 4});
-  templates_[0].labels = {{"accelerator", "t4"}};
-  FitNode there = templates_[0];
+  templates_[GroupIndex{0}].allocatable.push_back({"nvidia.com/gpu", 4});
+  templates_[GroupIndex{0}].labels = {{"accelerator", "t4"}};
+  FitNode there = templates_[GroupIndex{0}];
   there.name = "a";
   FitNode young = NodeOf("b", 1000);
-  young.labels = templates_[0].labels;
+  young.labels = templates_[GroupIndex{0}].labels;
   nodes_ = {{there, {}}, {young, {}}};
   for (TestNode& node : nodes_) node.pods = {Replica(node.node.name + "-full", 1000)};
   Pending(Replica("w", 1000), 12);
   problem_.maximum.gpus = {{"t4", 20}};
   LoopPlan plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 2}));
-  EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{0, {"t4"}}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 2}));
+  EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{GroupIndex{0}, {"t4"}}));
   problem_.maximum.gpus = {{"v100", 0}};
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 11}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 11}));
   problem_.maximum.gpus = {{"t4", 0}};
   EXPECT_THAT(Plan().growth, IsEmpty());
   problem_.scale_down.eligibility.utilization.gpu_labels = {"other"};
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{0, 11})) << "the label tells the type";
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 11})) << "the label tells the type";
 }
 
 }  // namespace

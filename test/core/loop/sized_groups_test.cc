@@ -26,8 +26,8 @@ class SizedGroupsTest : public LoopTest {
   SizedGroupsTest() {
     AddGroup("sized", 1000, 9, 0);
     AddGroup("other", 1000, 1, 0);
-    templates_[0].labels = {{"pool", "a"}};
-    problem_.groups[0].sized = true;
+    templates_[GroupIndex{0}].labels = {{"pool", "a"}};
+    problem_.groups[GroupIndex{0}].sized = true;
     LoopSizing sizing;
     sizing.of.name = "sized";
     sizing.of.pods.labels = MakeLabels({{"pool", "a"}});
@@ -57,7 +57,7 @@ class SizedGroupsTest : public LoopTest {
     node.node.labels = {{"pool", "a"}};
     node.node.traits.created_s = kLoopNow - 10'000 + static_cast<int64_t>(nodes_.size());
     nodes_.push_back(std::move(node));
-    ++problem_.groups[0].target;
+    ++problem_.groups[GroupIndex{0}].target;
     return nodes_.back();
   }
   TestNode& AddTainted(const std::string& name, int64_t for_s, std::vector<FitPod> pods = {}) {
@@ -90,12 +90,12 @@ TEST_F(SizedGroupsTest, PodsThatWaitUseTheNodesThatUtilizationAsksFor) {
   Pending(Replica("v", 1000), 1);
   const LoopPlan plan = Plan();
   EXPECT_EQ(plan.sizes[0].reason, SizeReason::kAboveScaleUp);
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{.group = 0, .for_utilization = 2}));
-  EXPECT_THAT(plan.expected, UnorderedElementsAre(ExpectedPlace{0, 1, NodeIndex{-1}, 0},
-                                                  ExpectedPlace{1, 1, NodeIndex{-1}, 0}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{.group = GroupIndex{0}, .for_utilization = 2}));
+  EXPECT_THAT(plan.expected, UnorderedElementsAre(ExpectedPlace{0, 1, NodeIndex{-1}, GroupIndex{0}},
+                                                  ExpectedPlace{1, 1, NodeIndex{-1}, GroupIndex{0}}));
   EXPECT_EQ(plan.no_scale_down, NoScaleDown::kGrowing);
 
-  problem_.groups[0].target = 6;  // they are on their way
+  problem_.groups[GroupIndex{0}].target = 6;  // they are on their way
   const LoopPlan next = Plan();
   EXPECT_EQ(next.sizes[0].reason, SizeReason::kLocked);
   EXPECT_THAT(next.growth, IsEmpty());
@@ -107,10 +107,11 @@ TEST_F(SizedGroupsTest, AllGroupsShareWhatMayBeAdded) {
   Pending(Replica("v", 1000), 2);     // one of them on that node
   problem_.growth.max_new_nodes = 1;
   const LoopPlan plan = Plan();
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{.group = 0, .for_utilization = 1}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{.group = GroupIndex{0}, .for_utilization = 1}));
   problem_.sized[0].state = {};
   problem_.growth.max_new_nodes = 2;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{.group = 0, .for_utilization = 1}, LoopGrowth{1, 1, 0}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{.group = GroupIndex{0}, .for_utilization = 1},
+                                         LoopGrowth{GroupIndex{1}, 1, 0}));
 }
 
 TEST_F(SizedGroupsTest, TheyComeFirstUnderTheMaximaOfTheCluster) {
@@ -122,22 +123,23 @@ TEST_F(SizedGroupsTest, TheyComeFirstUnderTheMaximaOfTheCluster) {
   EXPECT_EQ(plan.sizes[0].reason, SizeReason::kAtMaximum);
   problem_.sized[0].state = {};
   problem_.maximum.milli_cpu = 2'000;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{.group = 0, .for_utilization = 1}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{.group = GroupIndex{0}, .for_utilization = 1}));
   problem_.sized[0].state = {};
   problem_.maximum.milli_cpu = 3'000;
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{.group = 0, .for_utilization = 1}, LoopGrowth{1, 1, 0}));
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{.group = GroupIndex{0}, .for_utilization = 1},
+                                         LoopGrowth{GroupIndex{1}, 1, 0}));
 }
 
 TEST_F(SizedGroupsTest, NothingIsAskedForAGroupThatIsHeldOrWhereGrowthIsDecidedElsewhere) {
   AddNode("a", {Member("p", 1000)});
   Pending(Replica("v", 1000), 1);
-  problem_.groups[0].blocked_reason = "back-off";
+  problem_.groups[GroupIndex{0}].blocked_reason = "back-off";
   LoopPlan plan = Plan();
   EXPECT_EQ(plan.sizes[0].ask_cloud, 0);
   EXPECT_FALSE(plan.sizes[0].next.locked_ms.has_value());
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{1, 1, 0}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{1}, 1, 0}));
 
-  problem_.groups[0].blocked_reason.clear();
+  problem_.groups[GroupIndex{0}].blocked_reason.clear();
   problem_.decisions.scale_up = false;
   plan = Plan();
   EXPECT_EQ(plan.sizes[0].wanted, 1);
@@ -151,22 +153,22 @@ TEST_F(SizedGroupsTest, ASizedGroupGrowsForNoPodAndNoSlack) {
   problem_.decisions.slack = true;
   AddNode("a", {Member("p", 950)});
   Pending(Replica("v", 950), 1);
-  templates_[1].allocatable[0].second = 900;  // takes slack only
+  templates_[GroupIndex{1}].allocatable[0].second = 900;  // takes slack only
   const LoopPlan plan = Plan();
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(1));
-  for (const LoopGrowth& growth : plan.growth) EXPECT_EQ(growth.group, 1);
+  for (const LoopGrowth& growth : plan.growth) EXPECT_EQ(growth.group, GroupIndex{1});
 }
 
 // 1600m are requested of 1000m: ceil(1600 / 700) - 1 = 2, of which the cloud has none left: b comes back.
 TEST_F(SizedGroupsTest, NodesThatLoseTheirTaintTakePods) {
   AddNode("a", {Member("p", 800)});
   AddTainted("b", 10);
-  problem_.groups[0].max_nodes = 2;
-  templates_[1].labels = {{"pool", "a"}};  // the other group would take it as well
+  problem_.groups[GroupIndex{0}].max_nodes = 2;
+  templates_[GroupIndex{1}].labels = {{"pool", "a"}};  // the other group would take it as well
   Pending(Member("w", 800), 1);
   const LoopPlan plan = Plan();
   EXPECT_THAT(Names(plan.sizes[0].untaint), ElementsAre("b"));
-  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{1}, -1}));
+  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{1}}));
   EXPECT_THAT(plan.growth, IsEmpty());
 }
 
@@ -176,7 +178,7 @@ TEST_F(SizedGroupsTest, OnlyNodesCountThatTheGroupHolds) {
   AddNode("a", {Member("p", 1000)});
   AddTainted("b", 700);
   drain_.deleting = {{.node = "b", .uid = "", .since_s = kLoopNow, .drain = false}};
-  AddNode("starting").group = -1;
+  AddNode("starting").group.reset();
   const LoopPlan plan = Plan();  // the target is 3: a, b, and the one that starts
   EXPECT_EQ(plan.sizes[0].untainted, 1);
   EXPECT_EQ(plan.sizes[0].wanted, 1);
@@ -248,9 +250,9 @@ TEST_F(SizedRemovalTest, APodThatFitsNowhereElseKeepsItsNode) {
 TEST_F(SizedRemovalTest, BothKindsOfRemovalsShareTheLimits) {
   AddNode("a", {Member("p", 500)});
   AddTainted("b", kHardS + 1, {Member("q", 100)});
-  problem_.groups[1].target = 2;
-  nodes_.push_back({NodeOf("x", 1000), {Replica("u", 100)}, 1});
-  nodes_.push_back({NodeOf("y", 1000), {Replica("v", 700)}, 1});
+  problem_.groups[GroupIndex{1}].target = 2;
+  nodes_.push_back({NodeOf("x", 1000), {Replica("u", 100)}, GroupIndex{1}});
+  nodes_.push_back({NodeOf("y", 1000), {Replica("v", 700)}, GroupIndex{1}});
   problem_.scale_down.deletion.max_drain_parallelism = 1;
   const LoopPlan plan = Plan();
   EXPECT_THAT(Removed(plan), UnorderedElementsAre("b", "x"));
@@ -291,11 +293,11 @@ TEST_F(SizedRemovalTest, ADryRunOnlySaysWhatWouldBeDone) {
 
   nodes_.resize(1);
   nodes_[0].pods = {Member("p", 1000)};
-  problem_.groups[0].target = 1;
+  problem_.groups[GroupIndex{0}].target = 1;
   Pending(Replica("v", 1000), 1);
   plan = Plan();
   EXPECT_EQ(plan.sizes[0].ask_cloud, 1);
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{1, 1, 0}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{1}, 1, 0}));
 }
 
 }  // namespace

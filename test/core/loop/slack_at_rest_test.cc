@@ -27,12 +27,12 @@ class SlackAtRestTest : public LoopTest {
     problem_.scale_down.most_vanished_percent = 100;
   }
 
-  void AddNode(int32_t group, std::vector<FitPod> pods) {
-    FitNode node = templates_[static_cast<size_t>(group)];
+  void AddNode(GroupIndex group, std::vector<FitPod> pods) {
+    FitNode node = templates_[group];
     node.name = "node-" + std::to_string(1000 + ++serial_);
     for (FitPod& pod : pods) pod.name = pod.uid = "pod-" + std::to_string(++serial_);
     nodes_.push_back({std::move(node), std::move(pods), group});
-    ++problem_.groups[static_cast<size_t>(group)].target;
+    ++problem_.groups[group].target;
   }
 
   // One iteration, and what becomes of it. Returns how many nodes come and go.
@@ -50,7 +50,7 @@ class SlackAtRestTest : public LoopTest {
       }
       gone[from] = true;
       ++gone_;
-      --problem_.groups[static_cast<size_t>(nodes_[from].group)].target;
+      --problem_.groups[*nodes_[from].group].target;
       ++changes;
     }
     std::vector<TestNode> left;
@@ -96,13 +96,13 @@ FitNode Labelled(int64_t milli_cpu, std::vector<Label> labels, std::vector<Taint
 TEST_F(SlackAtRestTest, ADrainPutsNoPlaceholderWhereSlackDoesNot) {
   AddGroup("plain", 4000, 1, 0);
   AddGroup("batch", 4000, 1, 0);
-  templates_[0] = Labelled(4000, {{kZone, "a"}});
-  templates_[1] = Labelled(4000, {{kZone, "a"}, {"workload", "batch"}});
+  templates_[GroupIndex{0}] = Labelled(4000, {{kZone, "a"}});
+  templates_[GroupIndex{1}] = Labelled(4000, {{kZone, "a"}, {"workload", "batch"}});
   FitPod batch = Replica("", 400);
   batch.rules.node_selector = MakeLabels({{"workload", "batch"}});
-  AddNode(0, {Replica("", 3900)});
-  AddNode(0, {Replica("", 100)});
-  AddNode(1, {batch});
+  AddNode(GroupIndex{0}, {Replica("", 3900)});
+  AddNode(GroupIndex{0}, {Replica("", 100)});
+  AddNode(GroupIndex{1}, {batch});
   for (int loop = 0; loop < 200; ++loop) ASSERT_EQ(Follow(), 0) << loop;
 }
 
@@ -110,13 +110,13 @@ TEST_F(SlackAtRestTest, ADrainPutsNoPlaceholderWhereSlackDoesNot) {
 TEST_F(SlackAtRestTest, ADrainPutsNoPlaceholderOnAnotherTypeThatPodsSelect) {
   AddGroup("small", 4000, 1, 0);
   AddGroup("other", 4000, 1, 0);
-  templates_[0] = Labelled(4000, {{kType, "small"}});
-  templates_[1] = Labelled(4000, {{kType, "other"}});
+  templates_[GroupIndex{0}] = Labelled(4000, {{kType, "small"}});
+  templates_[GroupIndex{1}] = Labelled(4000, {{kType, "other"}});
   FitPod typed = Replica("", 400);
   typed.rules.node_selector = MakeLabels({{kType, "other"}});
-  AddNode(0, {Replica("", 3900)});
-  AddNode(0, {Replica("", 100)});
-  AddNode(1, {typed});
+  AddNode(GroupIndex{0}, {Replica("", 3900)});
+  AddNode(GroupIndex{0}, {Replica("", 100)});
+  AddNode(GroupIndex{1}, {typed});
   for (int loop = 0; loop < 200; ++loop) ASSERT_EQ(Follow(), 0) << loop;
 }
 
@@ -176,11 +176,11 @@ void FleetOfSeed::Build(int seed) {
     problem_.groups.back().usd_per_hour = static_cast<double>(fleet.Draw(1, 9));
   }
   for (int64_t node = fleet.Draw(2, 14); node > 0; --node) {
-    const int32_t group = static_cast<int32_t>(fleet.Draw(0, groups - 1));
+    const GroupIndex group{static_cast<int32_t>(fleet.Draw(0, groups - 1))};
     std::vector<FitPod> pods;
-    int64_t left = templates_[static_cast<size_t>(group)].allocatable[0].second;
+    int64_t left = templates_[group].allocatable[0].second;
     for (int64_t pod = fleet.Draw(0, 6); pod > 0; --pod) {
-      pods.push_back(fleet.PodFor(templates_[static_cast<size_t>(group)]));
+      pods.push_back(fleet.PodFor(templates_[group]));
       left -= pods.back().requests[0].second;
       if (left < 0) pods.pop_back();
       if (left < 0) break;

@@ -136,7 +136,7 @@ TEST_F(SoftTaintsTest, WhoDoesNotActWritesNone) {
 TEST_F(SoftTaintsTest, TheyFollowWhileGroupsGrow) {
   seen_.groups.resize(1);
   sight_.groups.resize(1);
-  plan_.growth = {{.group = 0, .for_pods = 1}};
+  plan_.growth = {{.group = GroupIndex{0}, .for_pods = 1}};
   plan_.no_scale_down = NoScaleDown::kGrowing;
   Soft("a");
   Removes(Add("b"), 2);

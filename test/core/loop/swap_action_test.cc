@@ -13,13 +13,13 @@ class SwapActionTest : public ::testing::Test {
  protected:
   SwapActionTest() {
     seen_.groups.resize(2);
-    seen_.groups[0].name = "small";
-    seen_.groups[1].name = "large";
+    seen_.groups[GroupIndex{0}].name = "small";
+    seen_.groups[GroupIndex{1}].name = "large";
     sight_.groups.resize(2);
-    sight_.groups[0].target = 3;
-    sight_.groups[1].target = 5;
-    plan_.growth = {{.group = 0, .for_pods = 2}, {.group = 1, .for_slack = 1}};
-    plan_.take_back = {{1, 4}};
+    sight_.groups[GroupIndex{0}].target = 3;
+    sight_.groups[GroupIndex{1}].target = 5;
+    plan_.growth = {{.group = GroupIndex{0}, .for_pods = 2}, {.group = GroupIndex{1}, .for_slack = 1}};
+    plan_.take_back = {{GroupIndex{1}, 4}};
   }
 
   std::vector<LoopAction> Actions() {
@@ -44,7 +44,7 @@ TEST_F(SwapActionTest, ComesAfterAllGrowthAndExpectsTheTargetThen) {
   EXPECT_EQ(actions[0].kind, LoopAction::Kind::kGrow);
   EXPECT_EQ(actions[1].kind, LoopAction::Kind::kGrow);
   EXPECT_EQ(actions[2].kind, LoopAction::Kind::kSwap);
-  EXPECT_EQ(actions[2].group, 1);
+  EXPECT_EQ(actions[2].group, GroupIndex{1});
   EXPECT_EQ(actions[2].nodes, 4);
   EXPECT_EQ(actions[2].target, 6) << "five, and the one that it grows by";
 }

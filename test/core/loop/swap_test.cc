@@ -26,7 +26,7 @@ class SwapTest : public LoopTest {
   SwapTest() {
     AddGroup("large", 4000, 2.0, /*target=*/0);
     AddGroup("small", 1000, 1.0, /*target=*/2);
-    problem_.groups[1].not_begun = 2;
+    problem_.groups[GroupIndex{1}].not_begun = 2;
     Pending(Replica("first", 1000), 2);
   }
 };
@@ -36,8 +36,8 @@ class SwapTest : public LoopTest {
 TEST_F(SwapTest, ACheaperMixTakesThePlaceOfWhatIsNotBegun) {
   Pending(Replica("second", 1000), 2);
   const LoopPlan plan = Plan();
-  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{1, 2}));
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1}));
+  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{GroupIndex{1}, 2}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(0, 0));
   EXPECT_THAT(plan.expected, IsEmpty());
 }
@@ -46,36 +46,37 @@ TEST_F(SwapTest, ACheaperMixTakesThePlaceOfWhatIsNotBegun) {
 TEST_F(SwapTest, WhatThePlanWouldAskForAgainIsNotGivenUp) {
   Pending(Replica("second", 1000), 3);
   const LoopPlan plan = Plan();
-  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{1, 1}));
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1}));
+  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{GroupIndex{1}, 1}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
 }
 
 TEST_F(SwapTest, WhatIsBegunStays) {
-  problem_.groups[1].not_begun = 0;
+  problem_.groups[GroupIndex{1}].not_begun = 0;
   Pending(Replica("second", 1000), 2);
   LoopPlan plan = Plan();
   EXPECT_THAT(plan.take_back, IsEmpty());
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1}));
-  problem_.groups[1].not_begun = 1;
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
+  problem_.groups[GroupIndex{1}].not_begun = 1;
   plan = Plan();
-  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{1, 1})) << "three pods on the large one, one on the other";
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1}));
+  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{GroupIndex{1}, 1}))
+      << "three pods on the large one, one on the other";
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
 }
 
 TEST_F(SwapTest, WithoutNewPodsNothingIsSwapped) {
   EXPECT_THAT(Plan().take_back, IsEmpty());
   Pending(Replica("second", 1000), 2);
-  problem_.groups[0].target = 1;  // the last plan, of which the small nodes were not taken back
+  problem_.groups[GroupIndex{0}].target = 1;  // the last plan, of which the small nodes were not taken back
   EXPECT_THAT(Plan().take_back, IsEmpty()) << "all have a place";
 }
 
 TEST_F(SwapTest, ASmallSavingIsNotWorthIt) {
   Pending(Replica("second", 1000), 2);
   // Before: 2 * 1.0 + 2 * 1.0. Then 3.81: 4.75 percent less; 3.79: 5.25 percent.
-  problem_.groups[0].usd_per_hour = 3.81;
+  problem_.groups[GroupIndex{0}].usd_per_hour = 3.81;
   EXPECT_THAT(Plan().take_back, IsEmpty());
-  problem_.groups[0].usd_per_hour = 3.79;
-  EXPECT_THAT(Plan().take_back, ElementsAre(TakeBack{1, 2}));
+  problem_.groups[GroupIndex{0}].usd_per_hour = 3.79;
+  EXPECT_THAT(Plan().take_back, ElementsAre(TakeBack{GroupIndex{1}, 2}));
 }
 
 TEST_F(SwapTest, LimitsHoldEvenIfNothingIsTakenBack) {
@@ -83,20 +84,20 @@ TEST_F(SwapTest, LimitsHoldEvenIfNothingIsTakenBack) {
   problem_.maximum.milli_cpu = 5'999;  // the large one beside both small ones: 6,000
   LoopPlan plan = Plan();
   EXPECT_THAT(plan.take_back, IsEmpty());
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{1, 2}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{1}, 2}));
   problem_.maximum.milli_cpu = 6'000;
-  EXPECT_THAT(Plan().take_back, ElementsAre(TakeBack{1, 2}));
+  EXPECT_THAT(Plan().take_back, ElementsAre(TakeBack{GroupIndex{1}, 2}));
 }
 
 TEST_F(SwapTest, GroupsThatMustNotShrinkOrMayNotGrowKeepTheirNodes) {
   Pending(Replica("second", 1000), 2);
-  problem_.groups[1].min_nodes = 2;
+  problem_.groups[GroupIndex{1}].min_nodes = 2;
   EXPECT_THAT(Plan().take_back, IsEmpty());
-  problem_.groups[1].min_nodes = 0;
-  problem_.groups[1].blocked_reason = "back-off";
+  problem_.groups[GroupIndex{1}].min_nodes = 0;
+  problem_.groups[GroupIndex{1}].blocked_reason = "back-off";
   EXPECT_THAT(Plan().take_back, IsEmpty());
-  problem_.groups[1].blocked_reason.clear();
-  problem_.groups[0].usd_per_hour = 0.5;
+  problem_.groups[GroupIndex{1}].blocked_reason.clear();
+  problem_.groups[GroupIndex{0}].usd_per_hour = 0.5;
   problem_.batch = {.idle_ms = 1'000, .max_ms = 10'000, .ages = {{500, 500}, {500, 500}}};
   EXPECT_THAT(Plan().take_back, IsEmpty()) << "growth waits for further pods";
 }
@@ -119,7 +120,8 @@ TEST(SwapPropertyTest, NeverCostsMoreNorSwapsBackAndForthNorLeavesAPodOver) {
       using LoopTest::problem_;
       void TestBody() override {}
     } world;
-    std::vector<int64_t> begun;
+    using NodeCounts = StrongVector<GroupIndex, int64_t>;
+    NodeCounts begun;
     const int64_t groups = draw(2, 4);
     for (int64_t i = 0; i < groups; ++i) {
       const int64_t cores = int64_t{1} << draw(0, 3);
@@ -128,20 +130,19 @@ TEST(SwapPropertyTest, NeverCostsMoreNorSwapsBackAndForthNorLeavesAPodOver) {
                      /*max=*/30);
       begun.push_back(0);
     }
-    const auto cost = [&](const std::vector<int64_t>& nodes) {
+    const auto cost = [&](const NodeCounts& nodes) {
       double usd = 0;
-      for (size_t g = 0; g < nodes.size(); ++g) {
+      for (const GroupIndex g : nodes.indices()) {
         usd += *world.problem_.groups[g].usd_per_hour * static_cast<double>(nodes[g]);
       }
       return usd;
     };
     const auto targets = [&](const LoopPlan* plan) {
-      std::vector<int64_t> nodes;
+      NodeCounts nodes;
       for (const NodeGroup& group : world.problem_.groups) nodes.push_back(group.target);
       if (plan == nullptr) return nodes;
-      for (const LoopGrowth& growth : plan->growth)
-        nodes[static_cast<size_t>(growth.group)] += growth.nodes();
-      for (const TakeBack& back : plan->take_back) nodes[static_cast<size_t>(back.group)] -= back.nodes;
+      for (const LoopGrowth& growth : plan->growth) nodes[growth.group] += growth.nodes();
+      for (const TakeBack& back : plan->take_back) nodes[back.group] -= back.nodes;
       return nodes;
     };
     for (int wave = 0; wave < 5; ++wave) {
@@ -149,9 +150,9 @@ TEST(SwapPropertyTest, NeverCostsMoreNorSwapsBackAndForthNorLeavesAPodOver) {
         world.Pending(Replica("w" + std::to_string(wave), 100 * draw(2, 30)), draw(1, 6));
       }
       for (int again = 0; again < 3; ++again) {
-        for (size_t g = 0; g < begun.size(); ++g) world.problem_.groups[g].not_begun = 0;
+        for (const GroupIndex g : begun.indices()) world.problem_.groups[g].not_begun = 0;
         const LoopPlan without = world.Plan();
-        for (size_t g = 0; g < begun.size(); ++g) {
+        for (const GroupIndex g : begun.indices()) {
           NodeGroup& group = world.problem_.groups[g];
           begun[g] = std::min(begun[g], group.target);
           group.not_begun = group.target - begun[g];
@@ -170,12 +171,12 @@ TEST(SwapPropertyTest, NeverCostsMoreNorSwapsBackAndForthNorLeavesAPodOver) {
           EXPECT_LE(cost(targets(&plan)), cost(targets(&without)) - kLeastSavedUsd);
         }
         for (const TakeBack& back : plan.take_back) {
-          EXPECT_LE(back.nodes, world.problem_.groups[static_cast<size_t>(back.group)].not_begun);
+          EXPECT_LE(back.nodes, world.problem_.groups[back.group].not_begun);
         }
-        const std::vector<int64_t> next = targets(&plan);
-        for (size_t g = 0; g < next.size(); ++g) world.problem_.groups[g].target = next[g];
+        const NodeCounts next = targets(&plan);
+        for (const GroupIndex g : next.indices()) world.problem_.groups[g].target = next[g];
       }
-      for (size_t g = 0; g < begun.size(); ++g) {
+      for (const GroupIndex g : begun.indices()) {
         begun[g] = draw(begun[g], world.problem_.groups[g].target);
       }
     }

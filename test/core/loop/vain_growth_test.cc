@@ -12,6 +12,7 @@
 #include "core/expand/similar_groups.h"
 #include "core/fleet/fleet_state.h"
 #include "test/testing/fit_cluster.h"
+#include "test/testing/groups_by_slot.h"
 
 namespace loadline {
 namespace {
@@ -49,7 +50,7 @@ class VainGrowthTest : public ::testing::Test {
     cluster_ = FitCluster();
     for (const FitNode& node : nodes_) cluster_.Add(node);
     problem_.drain.cluster = &cluster_.state();
-    problem_.drain.group_of.assign(nodes_.size(), 0);
+    problem_.drain.group_of = AllInFirstGroup(static_cast<int64_t>(nodes_.size()));
     for (NodeGroup& group : problem_.groups) {
       group.model = NodeModel{cluster_.Shape(FitNode{.name = "template", .labels = {{"role", "special"}}})};
     }
@@ -66,7 +67,7 @@ class VainGrowthTest : public ::testing::Test {
   // The group "g" grows for all of the pods that Look() was last asked about.
   void Grow(int64_t minute) {
     LoopPlan plan;
-    plan.grown = {0};
+    plan.grown = {GroupIndex{0}};
     PlannedNodes& nodes = plan.scale_up.nodes.emplace_back();
     for (size_t i = 0; i < problem_.pending.size(); ++i) nodes.pods.push_back({static_cast<int32_t>(i), 1});
     NoteGrowthForPods(problem_, plan, NowMs(minute), &memory_);
@@ -106,10 +107,10 @@ TEST_F(VainGrowthTest, PodsOfAnotherNamespaceOrSizeAreOthers) {
 TEST_F(VainGrowthTest, ACollisionReachesNoOtherNamespace) {
   Look(0, {Special("a", "job")});
   memory_.purchases[{FleetKey("g"), FleetKey("b"), problem_.pending_keys[0]}] = {
-      .failures = 1, .until_ms = NowMs(60), .model_asked = problem_.model_keys[0]};
+      .failures = 1, .until_ms = NowMs(60), .model_asked = problem_.model_keys.front()};
   EXPECT_THAT(Look(1, {Special("a", "job")}), IsEmpty());
   memory_.purchases[{FleetKey("g"), FleetKey("a"), problem_.pending_keys[0]}] = {
-      .failures = 1, .until_ms = NowMs(60), .model_asked = problem_.model_keys[0]};
+      .failures = 1, .until_ms = NowMs(60), .model_asked = problem_.model_keys.front()};
   EXPECT_THAT(Look(1, {Special("a", "job")}), SizeIs(1));
 }
 
@@ -198,8 +199,8 @@ TEST_F(VainGrowthTest, GroupsStaySimilar) {
   Come(1);
   EXPECT_THAT(Look(2, {Special("a", "job")}), SizeIs(1));
   const PricedNode priced;
-  const NodeShape& a = problem_.groups[0].model->shape;
-  const NodeShape& b = problem_.groups[1].model->shape;
+  const NodeShape& a = problem_.groups[GroupIndex{0}].model->shape;
+  const NodeShape& b = problem_.groups[GroupIndex{1}].model->shape;
   EXPECT_FALSE(a == b);
   EXPECT_TRUE(AreSimilar({a, priced}, {b, priced}, *problem_.balance));
 }

@@ -16,18 +16,18 @@ class WhyNoGrowthTest : public ::testing::Test {
     sight_.groups.resize(8);
     sight_.fleet.groups.resize(8);
     problem_.groups.resize(8);
-    for (size_t i = 0; i < 8; ++i) {
-      sight_.groups[i].room = 2;
-      problem_.groups[i].model.emplace();
-      problem_.groups[i].usd_per_hour = 1;
+    for (const GroupIndex group : problem_.groups.indices()) {
+      sight_.groups[group].room = 2;
+      problem_.groups[group].model.emplace();
+      problem_.groups[group].usd_per_hour = 1;
     }
-    seen_.groups[0].problem = "no answer";
+    seen_.groups[GroupIndex{0}].problem = "no answer";
     sight_.fleet.groups[1].back_off.emplace();
-    problem_.groups[2].sized = true;
-    sight_.groups[3].held = "grows by all of its 5 nodes or none, and 4 may be added";
-    plan_.growth.push_back({.group = 4, .for_pods = 1, .for_slack = 1});
-    problem_.groups[5].usd_per_hour.reset();
-    plan_.at_maximum.push_back({6, {"cpu", "memory"}});
+    problem_.groups[GroupIndex{2}].sized = true;
+    sight_.groups[GroupIndex{3}].held = "grows by all of its 5 nodes or none, and 4 may be added";
+    plan_.growth.push_back({.group = GroupIndex{4}, .for_pods = 1, .for_slack = 1});
+    problem_.groups[GroupIndex{5}].usd_per_hour.reset();
+    plan_.at_maximum.push_back({GroupIndex{6}, {"cpu", "memory"}});
   }
 
   LoopObservation seen_;
@@ -37,25 +37,25 @@ class WhyNoGrowthTest : public ::testing::Test {
 };
 
 TEST_F(WhyNoGrowthTest, NamesWhatHoldsEachGroup) {
-  const std::vector<GrowthHold> want = {GrowthHold::kOptionsUnknown,
-                                        GrowthHold::kBacksOff,
-                                        GrowthHold::kSized,
-                                        GrowthHold::kHeld,
-                                        GrowthHold::kAtMaximum,
-                                        GrowthHold::kUnpriced,
-                                        GrowthHold::kMaximumOfCluster,
-                                        GrowthHold::kNothing};
-  for (size_t i = 0; i < want.size(); ++i) {
-    EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, i), want[i]) << "group " << i;
+  const StrongVector<GroupIndex, GrowthHold> want = {GrowthHold::kOptionsUnknown,
+                                                     GrowthHold::kBacksOff,
+                                                     GrowthHold::kSized,
+                                                     GrowthHold::kHeld,
+                                                     GrowthHold::kAtMaximum,
+                                                     GrowthHold::kUnpriced,
+                                                     GrowthHold::kMaximumOfCluster,
+                                                     GrowthHold::kNothing};
+  for (const GroupIndex group : want.indices()) {
+    EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, group), want[group]) << "group " << IndexOf(group);
   }
 }
 
 // A ranking needs no price.
 TEST_F(WhyNoGrowthTest, RankedGroupsNeedNoPrice) {
   problem_.ranking.emplace();
-  EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, 5), GrowthHold::kNothing);
-  problem_.groups[5].model.reset();
-  EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, 5), GrowthHold::kUnpriced);
+  EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, GroupIndex{5}), GrowthHold::kNothing);
+  problem_.groups[GroupIndex{5}].model.reset();
+  EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, GroupIndex{5}), GrowthHold::kUnpriced);
 }
 
 TEST_F(WhyNoGrowthTest, SaysItInASentence) {

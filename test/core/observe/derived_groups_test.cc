@@ -11,6 +11,7 @@
 
 #include "core/cluster/node_kind.h"
 #include "test/testing/fit_cluster.h"
+#include "test/testing/groups_by_slot.h"
 
 namespace loadline {
 namespace {
@@ -46,10 +47,10 @@ class DerivedGroupsTest : public ::testing::Test {
   std::map<std::string, std::vector<std::string>> Groups() {
     std::map<std::string, std::vector<std::string>> groups;
     const DerivedGroups derived = DeriveGroups(cluster_.state(), startup_taints_);
-    for (size_t i = 0; i < derived.groups.size(); ++i) {
-      for (const Slot slot : derived.groups[i].nodes) {
-        groups[derived.groups[i].name].push_back(std::string(cluster_.state().name(slot)));
-        EXPECT_EQ(derived.group_of[IndexOf(slot)], static_cast<int32_t>(i));
+    for (const GroupIndex group : derived.groups.indices()) {
+      for (const Slot slot : derived.groups[group].nodes) {
+        groups[derived.groups[group].name].push_back(std::string(cluster_.state().name(slot)));
+        EXPECT_EQ(derived.group_of[slot], group);
       }
     }
     return groups;
@@ -114,7 +115,8 @@ TEST_F(DerivedGroupsTest, TheControlPlaneAndVirtualNodesAreInNone) {
   cluster_.Add(node);
   Add("w", {{kType, "m"}});
   EXPECT_THAT(Groups(), ElementsAre(Pair("m", ElementsAre("w"))));
-  EXPECT_THAT(DeriveGroups(cluster_.state(), startup_taints_).group_of, ElementsAre(-1, -1, 0));
+  EXPECT_THAT(DeriveGroups(cluster_.state(), startup_taints_).group_of,
+              GroupsBySlot({std::nullopt, std::nullopt, GroupIndex{0}}));
 }
 
 TEST_F(DerivedGroupsTest, LabelsThatPodsSelectByDivide) {
