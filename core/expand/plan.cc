@@ -42,8 +42,8 @@ struct Candidate {
 
 class Planner {
  public:
-  Planner(Estimator* estimator, Snapshot* snapshot, const std::vector<NodeGroup>& groups,
-          const PlanOptions& options, WorkBudget* budget)
+  Planner(Estimator* estimator, Snapshot* snapshot, const GrowableGroups& groups, const PlanOptions& options,
+          WorkBudget* budget)
       : estimator_(*estimator), snapshot_(*snapshot), groups_(groups), options_(options), budget_(budget) {
     for (const PendingPods& entry : estimator_.pods()) waiting_.push_back(entry.count);
   }
@@ -83,8 +83,8 @@ class Planner {
   Single BestSingle(const PlanNodes& nodes) {
     Single best;
     estimator_.set_counts(nodes.waiting());
-    const std::vector<int64_t> room = nodes.room();
-    for (size_t group = 0; group < groups_.size(); ++group) {
+    const StrongVector<GrowableIndex, int64_t> room = nodes.room();
+    for (const GrowableIndex group : groups_.indices()) {
       if (room[group] == 0) continue;
       const NodeThreshold limits[] = {{.max_nodes = room[group]}, {.max_nodes = nodes.nodes_left()}};
       NodeEstimate estimate = estimator_.Estimate(groups_[group], NodeLimiter(limits), budget_);
@@ -95,15 +95,15 @@ class Planner {
               ? estimate.pods > known.pods
               : estimate.pods > 0 && (cost != known.cost ? cost < known.cost : estimate.nodes < known.nodes);
       if (!better) continue;
-      best.option = {static_cast<int32_t>(group), estimate.nodes, estimate.pods, cost};
+      best.option = {group, estimate.nodes, estimate.pods, cost};
       best.estimate = std::move(estimate);
     }
     return best;
   }
 
   static std::vector<WantedNodes> Wanted(const Single& single) {
-    return single.option.group < 0 ? std::vector<WantedNodes>()
-                                   : NodesOf(single.option.group, single.estimate);
+    return single.option.group.has_value() ? NodesOf(*single.option.group, single.estimate)
+                                           : std::vector<WantedNodes>();
   }
 
   // A plan that begins with these nodes; for what waits then it adds those of one best option after the
@@ -117,7 +117,8 @@ class Planner {
       nodes.Place(std::exchange(wanted, {}));
       Candidate candidate = Describe(nodes);
       if (round == 0 && first != nullptr) {
-        *first = {-1, candidate.node_count, Total(waiting_) - candidate.pods_waiting, candidate.cost};
+        *first = {std::nullopt, candidate.node_count, Total(waiting_) - candidate.pods_waiting,
+                  candidate.cost};
       }
       if (round == 0 && packing != nullptr && estimator_.AllOnlyNeedRoom()) {
         candidate.bound = PackingBound{packing->lower_bound, packing->proven};
@@ -161,8 +162,8 @@ class Planner {
   }
 
   Candidate Joint(const std::set<TypeKey>& banned) {
-    std::vector<int64_t> room = Fresh().room();
-    for (size_t group = 0; group < groups_.size(); ++group) {
+    StrongVector<GrowableIndex, int64_t> room = Fresh().room();
+    for (const GrowableIndex group : groups_.indices()) {
       if (banned.contains(KeyOf(group))) room[group] = 0;
     }
     const PlanProblem problem = MakePlanProblem(&estimator_, &snapshot_, groups_, waiting_, room,
@@ -211,7 +212,7 @@ class Planner {
     return best;
   }
 
-  TypeKey KeyOf(size_t group) const {
+  TypeKey KeyOf(GrowableIndex group) const {
     TypeKey key{UsdOf(groups_[group]), {}};
     for (const auto& [resource, amount] : groups_[group].model->shape.allocatable) {
       key.second.emplace_back(static_cast<int32_t>(resource), amount);
@@ -221,7 +222,7 @@ class Planner {
 
   std::set<TypeKey> TypesOf(const Candidate& candidate) const {
     std::set<TypeKey> types;
-    for (const PlannedNodes& entry : candidate.nodes) types.insert(KeyOf(static_cast<size_t>(entry.group)));
+    for (const PlannedNodes& entry : candidate.nodes) types.insert(KeyOf(entry.group));
     return types;
   }
 
@@ -239,7 +240,7 @@ class Planner {
 
   Estimator& estimator_;
   Snapshot& snapshot_;
-  const std::vector<NodeGroup>& groups_;
+  const GrowableGroups& groups_;
   const PlanOptions& options_;
   WorkBudget* budget_;
   std::vector<int64_t> waiting_;
@@ -258,11 +259,14 @@ std::vector<size_t> CanonicalPods(const std::vector<PendingPods>& pods) {
   return order;
 }
 
-std::vector<size_t> CanonicalGroups(const std::vector<NodeGroup>& groups) {
-  std::vector<size_t> order(groups.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+// By position in that order: the one that was given.
+using GivenGroups = StrongVector<GrowableIndex, GrowableIndex>;
+
+GivenGroups CanonicalGroups(const GrowableGroups& groups) {
+  GivenGroups order;
+  for (const GrowableIndex group : groups.indices()) order.push_back(group);
   std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return groups[a].name < groups[b].name; });
+                   [&](GrowableIndex a, GrowableIndex b) { return groups[a].name < groups[b].name; });
   return order;
 }
 
@@ -271,12 +275,12 @@ bool NoneWaits(const std::vector<PendingPods>& pods) {
 }
 
 // Back to positions as they were given.
-void Rename(const std::vector<size_t>& pods, const std::vector<size_t>& groups, ScaleUpPlan* plan) {
+void Rename(const std::vector<size_t>& pods, const GivenGroups& groups, ScaleUpPlan* plan) {
   for (ExistingUse& use : plan->existing) {
     use.pods.pods = static_cast<int32_t>(pods[static_cast<size_t>(use.pods.pods)]);
   }
   for (PlannedNodes& nodes : plan->nodes) {
-    nodes.group = static_cast<int32_t>(groups[static_cast<size_t>(nodes.group)]);
+    nodes.group = groups[nodes.group];
     for (PodCount& entry : nodes.pods)
       entry.pods = static_cast<int32_t>(pods[static_cast<size_t>(entry.pods)]);
   }
@@ -285,15 +289,14 @@ void Rename(const std::vector<size_t>& pods, const std::vector<size_t>& groups, 
   plan->unplaced = std::move(unplaced);
   for (size_t& position : plan->cut_off) position = pods[position];
   std::sort(plan->cut_off.begin(), plan->cut_off.end());
-  if (plan->best_single.group >= 0) {
-    plan->best_single.group = static_cast<int32_t>(groups[static_cast<size_t>(plan->best_single.group)]);
-  }
+  std::optional<GrowableIndex>& single = plan->best_single.group;
+  if (single.has_value()) single = groups[*single];
 }
 
 }  // namespace
 
 ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
-                        std::vector<IncomingPod> daemons, const std::vector<NodeGroup>& groups,
+                        std::vector<IncomingPod> daemons, const GrowableGroups& groups,
                         const PlanOptions& options, WorkBudget* budget) {
   if (NoneWaits(pods) && !budget->ended()) {  // as in most loops
     ScaleUpPlan nothing;
@@ -301,11 +304,11 @@ ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<P
     return nothing;
   }
   const std::vector<size_t> pod_order = CanonicalPods(pods);
-  const std::vector<size_t> group_order = CanonicalGroups(groups);
+  const GivenGroups group_order = CanonicalGroups(groups);
   std::vector<PendingPods> sorted_pods;
   for (const size_t i : pod_order) sorted_pods.push_back(std::move(pods[i]));
-  std::vector<NodeGroup> sorted_groups;
-  for (const size_t i : group_order) sorted_groups.push_back(groups[i]);
+  GrowableGroups sorted_groups;
+  for (const GrowableIndex group : group_order) sorted_groups.push_back(groups[group]);
 
   snapshot->Fork();
   ScaleUpPlan plan;

@@ -9,6 +9,7 @@
 #include "core/cluster/node_group.h"
 #include "core/cluster/snapshot.h"
 #include "core/expand/estimate.h"
+#include "core/expand/growable.h"
 #include "core/expand/node_limits.h"
 
 namespace loadline {
@@ -23,7 +24,7 @@ struct PlanOptions {
 
 // Nodes of one group with the same pods on each.
 struct PlannedNodes {
-  int32_t group = 0;
+  GrowableIndex group{};
   int64_t nodes = 0;
   std::vector<PodCount> pods;  // on one node
   friend bool operator==(const PlannedNodes&, const PlannedNodes&) = default;
@@ -31,7 +32,7 @@ struct PlannedNodes {
 
 // What growing one group alone comes to.
 struct SingleOption {
-  int32_t group = -1;  // -1: no group takes any pod
+  std::optional<GrowableIndex> group;  // nullopt: no group takes any pod
   int64_t nodes = 0;
   int64_t pods = 0;
   double cost = 0;
@@ -73,7 +74,7 @@ struct ScaleUpPlan {
 // Deterministic; the order of pods and groups decides nothing but between equals. The snapshot is as before
 // when the call returns. Cost: that of Estimator::Estimate() per group, and of Pack().
 ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
-                        std::vector<IncomingPod> daemons, const std::vector<NodeGroup>& groups,
+                        std::vector<IncomingPod> daemons, const GrowableGroups& groups,
                         const PlanOptions& options, WorkBudget* budget);
 
 }  // namespace loadline

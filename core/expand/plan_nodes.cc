@@ -36,22 +36,21 @@ void TakePods(std::vector<PodCount>* supply, int64_t count, std::vector<PodCount
 
 // One node of each of these groups after the other, and that so many times.
 struct Turns {
-  std::vector<int32_t> groups;
+  std::vector<GrowableIndex> groups;
   int64_t times;
 };
 
 // What each group of a type is still to get.
 struct Quota {
-  int32_t group;
+  GrowableIndex group;
   int64_t nodes;
 };
 
 std::vector<Quota> QuotasOf(const PlanProblem& problem, const Packing& packing, int32_t type,
-                            const std::vector<NodeGroup>& groups) {
+                            const GrowableGroups& groups) {
   std::vector<BalancedGroup> sizes;
-  for (const int32_t g : problem.groups[static_cast<size_t>(type)]) {
-    const NodeGroup& group = groups[static_cast<size_t>(g)];
-    sizes.push_back({group.name, group.target, group.max_nodes});
+  for (const GrowableIndex group : problem.groups[static_cast<size_t>(type)]) {
+    sizes.push_back({groups[group].name, groups[group].target, groups[group].max_nodes});
   }
   int64_t nodes = 0;
   for (const PackedNodes& run : packing.nodes) nodes += run.type == type ? run.nodes : 0;
@@ -110,7 +109,7 @@ class Supply {
     // Equal nodes cost so little together that they are made without work as well.
     while (left > 0 && (budget_->Spend() || !one_by_one_)) {
       const int64_t alike = one_by_one_ ? 0 : std::min(left, TimesAlike(run, turns));
-      for (const int32_t group : turns.groups) {
+      for (const GrowableIndex group : turns.groups) {
         WantedNodes& nodes = wanted_.emplace_back(WantedNodes{group, std::max<int64_t>(1, alike), {}});
         for (const auto& [item, count] : run.items) {
           const size_t position = static_cast<size_t>(item);
@@ -154,7 +153,7 @@ class Supply {
 }  // namespace
 
 std::vector<WantedNodes> NodesOf(const PlanProblem& problem, const Packing& packing,
-                                 const std::vector<NodeGroup>& groups, bool one_by_one, WorkBudget* budget) {
+                                 const GrowableGroups& groups, bool one_by_one, WorkBudget* budget) {
   Supply supply(problem, one_by_one, budget);
   std::vector<Quota> quotas;
   int32_t type = -1;
@@ -168,7 +167,7 @@ std::vector<WantedNodes> NodesOf(const PlanProblem& problem, const Packing& pack
   return std::move(supply).Wanted();
 }
 
-std::vector<WantedNodes> NodesOf(int32_t group, const NodeEstimate& estimate) {
+std::vector<WantedNodes> NodesOf(GrowableIndex group, const NodeEstimate& estimate) {
   std::vector<WantedNodes> wanted;
   for (const NodeRun& run : estimate.runs) {
     WantedNodes& nodes = wanted.emplace_back(WantedNodes{group, run.nodes, {}});
@@ -177,7 +176,7 @@ std::vector<WantedNodes> NodesOf(int32_t group, const NodeEstimate& estimate) {
   return wanted;
 }
 
-PlanNodes::PlanNodes(Estimator* estimator, Snapshot* snapshot, const std::vector<NodeGroup>& groups,
+PlanNodes::PlanNodes(Estimator* estimator, Snapshot* snapshot, const GrowableGroups& groups,
                      std::vector<int64_t> waiting, NodeLimit max_new_nodes, WorkBudget* budget)
     : estimator_(*estimator),
       snapshot_(*snapshot),
@@ -198,9 +197,9 @@ int64_t PlanNodes::node_count() const { return std::accumulate(added_.begin(), a
 
 NodeLimit PlanNodes::nodes_left() const { return LimitLeft(max_new_nodes_, node_count()); }
 
-std::vector<int64_t> PlanNodes::room() const {
-  std::vector<int64_t> room;
-  for (size_t group = 0; group < groups_.size(); ++group) {
+StrongVector<GrowableIndex, int64_t> PlanNodes::room() const {
+  StrongVector<GrowableIndex, int64_t> room;
+  for (const GrowableIndex group : groups_.indices()) {
     room.push_back(std::max<int64_t>(0, groups_[group].max_nodes - groups_[group].target - added_[group]));
   }
   return room;
@@ -208,7 +207,7 @@ std::vector<int64_t> PlanNodes::room() const {
 
 double PlanNodes::cost() const {
   double cost = 0;
-  for (size_t group = 0; group < groups_.size(); ++group) {
+  for (const GrowableIndex group : groups_.indices()) {
     cost += UsdOf(groups_[group]) * static_cast<double>(added_[group]);
   }
   return cost;
@@ -225,7 +224,7 @@ std::vector<int64_t> PlanNodes::OnNewNodes() const {
 }
 
 std::vector<PlannedNodes> PlanNodes::Nodes() const {
-  std::map<std::pair<int32_t, std::vector<std::pair<int32_t, int64_t>>>, int64_t> alike;
+  std::map<std::pair<GrowableIndex, std::vector<std::pair<int32_t, int64_t>>>, int64_t> alike;
   for (const NewNodes& run : nodes_) {
     std::vector<std::pair<int32_t, int64_t>> content;
     for (const PodCount& entry : run.content.pods) content.emplace_back(entry.pods, entry.count);
@@ -250,7 +249,7 @@ void PlanNodes::Place(std::vector<WantedNodes> wanted) {
     return;
   }
   for (WantedNodes& run : wanted) {
-    added_[static_cast<size_t>(run.group)] += run.nodes;
+    added_[run.group] += run.nodes;
     for (const PodCount& entry : run.pods) {
       waiting_[static_cast<size_t>(entry.pods)] -= entry.count * run.nodes;
     }
@@ -261,11 +260,10 @@ void PlanNodes::Place(std::vector<WantedNodes> wanted) {
 void PlanNodes::AddToSnapshot(const std::vector<WantedNodes>& wanted,
                               std::vector<std::vector<PodCount>>* to_place) {
   for (const WantedNodes& run : wanted) {
-    const size_t group = static_cast<size_t>(run.group);
     for (int64_t i = 0; i < run.nodes && memory_.Node(snapshot_); ++i) {
-      nodes_.push_back({{run.group, 1, {}}, estimator_.AddCopy(groups_[group], &memory_)});
+      nodes_.push_back({{run.group, 1, {}}, estimator_.AddCopy(groups_[run.group], &memory_)});
       to_place->push_back(run.pods);
-      ++added_[group];
+      ++added_[run.group];
     }
   }
 }
@@ -314,7 +312,7 @@ void PlanNodes::PlaceTheRest() {
   for (NewNodes& node : nodes_) {
     if (node.content.pods.empty()) {
       snapshot_.RemoveNode(node.node);
-      --added_[static_cast<size_t>(node.content.group)];
+      --added_[node.content.group];
     } else {
       used.push_back(std::move(node));
     }

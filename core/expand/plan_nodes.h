@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/expand/estimate.h"
+#include "core/expand/growable.h"
 #include "core/expand/plan.h"
 #include "core/expand/plan_problem.h"
 #include "core/fit/trial_memory.h"
@@ -16,7 +17,7 @@ namespace loadline {
 
 // New nodes of a group, with the pods that each of them is to hold; by position, each once.
 struct WantedNodes {
-  int32_t group = 0;
+  GrowableIndex group{};
   int64_t nodes = 0;
   std::vector<PodCount> pods;  // on one node
 };
@@ -25,14 +26,14 @@ struct WantedNodes {
 // that the cost is O(runs * groups + entries of pods) whatever the number of nodes; `one_by_one`: each by
 // itself, those of the groups in turn, as long as the budget lasts.
 std::vector<WantedNodes> NodesOf(const PlanProblem& problem, const Packing& packing,
-                                 const std::vector<NodeGroup>& groups, bool one_by_one, WorkBudget* budget);
+                                 const GrowableGroups& groups, bool one_by_one, WorkBudget* budget);
 // The nodes of an estimate for one group.
-std::vector<WantedNodes> NodesOf(int32_t group, const NodeEstimate& estimate);
+std::vector<WantedNodes> NodesOf(GrowableIndex group, const NodeEstimate& estimate);
 
 class PlanNodes {
  public:
   // `waiting`: pods to be placed, by position.
-  PlanNodes(Estimator* estimator, Snapshot* snapshot, const std::vector<NodeGroup>& groups,
+  PlanNodes(Estimator* estimator, Snapshot* snapshot, const GrowableGroups& groups,
             std::vector<int64_t> waiting, NodeLimit max_new_nodes, WorkBudget* budget);
 
   // Adds all nodes at once, as a scheduler sees them, and then places pods: where they are wanted, as far as
@@ -44,8 +45,8 @@ class PlanNodes {
   // By position: pods that wait still.
   const std::vector<int64_t>& waiting() const { return waiting_; }
   int64_t pods_waiting() const;
-  // By group: new nodes that it may still get; and all of them together, as a limit.
-  std::vector<int64_t> room() const;
+  // New nodes that each group may still get; and all of them together, as a limit.
+  StrongVector<GrowableIndex, int64_t> room() const;
   NodeLimit nodes_left() const;
   int64_t node_count() const;
   double cost() const;
@@ -71,12 +72,12 @@ class PlanNodes {
 
   Estimator& estimator_;
   Snapshot& snapshot_;
-  const std::vector<NodeGroup>& groups_;
+  const GrowableGroups& groups_;
   bool by_count_;  // no pod depends on others: nothing is placed in the snapshot
   int32_t first_new_;
   NodeLimit max_new_nodes_;
   std::vector<int64_t> waiting_;
-  std::vector<int64_t> added_;   // by group
+  StrongVector<GrowableIndex, int64_t> added_;
   std::vector<NewNodes> nodes_;  // in the order in which they came
   std::vector<ExistingUse> existing_;
   WorkBudget* budget_;

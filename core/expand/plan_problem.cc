@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -26,14 +25,15 @@ struct Place {
   int64_t lowest = 0;   // of all domains
 };
 
+using AmountOfGroups = StrongVector<GrowableIndex, int64_t>;
+
 class ProblemMaker {
  public:
-  ProblemMaker(Estimator* estimator, Snapshot* snapshot, const std::vector<NodeGroup>& groups, PlanView view,
+  ProblemMaker(Estimator* estimator, Snapshot* snapshot, const GrowableGroups& groups, PlanView view,
                WorkBudget* budget)
       : estimator_(*estimator), snapshot_(*snapshot), groups_(groups), view_(view), budget_(budget) {}
 
-  PlanProblem Make(const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
-                   NodeLimit max_new_nodes) {
+  PlanProblem Make(const std::vector<int64_t>& counts, const AmountOfGroups& room, NodeLimit max_new_nodes) {
     problem_.memory = std::make_unique<ReservedMemory>(budget_, BytesFor(counts.size()));
     if (!problem_.memory->ok() || !estimator_.MakeColumns(budget_)) return Nothing();
     if (!AddLineColumns()) return Nothing();
@@ -169,8 +169,8 @@ class ProblemMaker {
     });
   }
 
-  std::vector<int64_t> MostOf(size_t pods) const {
-    std::vector<int64_t> most;
+  AmountOfGroups MostOf(size_t pods) const {
+    AmountOfGroups most;
     for (const std::vector<Place>& places : places_) most.push_back(places[pods].most);
     return most;
   }
@@ -195,8 +195,8 @@ class ProblemMaker {
     const std::vector<int64_t> sizes = BalanceGrowth(domains, count);
     size_t i = 0;
     for (const auto& [domain, pods_there] : there) {
-      std::vector<int64_t> most = MostOf(pods);
-      for (size_t group = 0; group < most.size(); ++group) {
+      AmountOfGroups most = MostOf(pods);
+      for (const GrowableIndex group : most.indices()) {
         if (places_[group][pods].domain != domain) most[group] = 0;
       }
       AddItem(pods, sizes[i] - pods_there, std::move(most), /*may_merge=*/false);
@@ -204,17 +204,17 @@ class ProblemMaker {
     }
   }
 
-  void AddItem(size_t pods, int64_t count, std::vector<int64_t> most, bool may_merge) {
+  void AddItem(size_t pods, int64_t count, AmountOfGroups most, bool may_merge) {
     if (count == 0) return;
     const auto request = columns().request(pods);
     const PodCount entry{static_cast<int32_t>(pods), count};
     std::vector<int64_t> row(request.begin(), request.end());
     if (may_merge && (view_ == PlanView::kRelaxed || estimator_.OnlyNeedsRoom(pods))) {
       // What of it fits onto a node follows from the request; only whether it may go there can differ.
-      for (size_t group = 0; group < most.size(); ++group) {
+      for (const GrowableIndex group : most.indices()) {
         if (most[group] > 0) most[group] = CopiesThatFit(free_[group], request);
       }
-      const auto [found, is_new] = items_.try_emplace({row, most}, problem_.packing.items.size());
+      const auto [found, is_new] = items_.try_emplace({row, most.values()}, problem_.packing.items.size());
       if (!is_new) {
         problem_.packing.items[found->second].count += count;
         problem_.pods[found->second].push_back(entry);
@@ -227,18 +227,15 @@ class ProblemMaker {
   }
 
   // Groups whose nodes cost the same and take the same are one type.
-  void AddTypes(const std::vector<int64_t>& room) {
+  void AddTypes(const AmountOfGroups& room) {
     using Key = std::tuple<double, std::vector<int64_t>, std::vector<int64_t>>;
     std::map<Key, size_t> types;
-    std::vector<int32_t> by_name(groups_.size());
-    std::iota(by_name.begin(), by_name.end(), 0);
-    std::stable_sort(by_name.begin(), by_name.end(), [&](int32_t a, int32_t b) {
-      return groups_[static_cast<size_t>(a)].name < groups_[static_cast<size_t>(b)].name;
-    });
-    for (const int32_t g : by_name) {
-      const size_t group = static_cast<size_t>(g);
+    std::vector<GrowableIndex> by_name(groups_.indices().begin(), groups_.indices().end());
+    std::stable_sort(by_name.begin(), by_name.end(),
+                     [&](GrowableIndex a, GrowableIndex b) { return groups_[a].name < groups_[b].name; });
+    for (const GrowableIndex group : by_name) {
       std::vector<int64_t> most;
-      for (const std::vector<int64_t>& entry : most_) most.push_back(entry[group]);
+      for (const AmountOfGroups& entry : most_) most.push_back(entry[group]);
       const bool takes_any = std::any_of(most.begin(), most.end(), [](int64_t m) { return m > 0; });
       if (!takes_any || room[group] <= 0) continue;
       const double cost = UsdOf(groups_[group]);
@@ -246,10 +243,10 @@ class ProblemMaker {
           types.try_emplace({cost, free_[group], most}, problem_.packing.types.size());
       if (is_new) {
         problem_.packing.types.push_back({free_[group], cost, room[group], std::move(most)});
-        problem_.groups.push_back({g});
+        problem_.groups.push_back({group});
       } else {
         *problem_.packing.types[found->second].limit += room[group];
-        problem_.groups[found->second].push_back(g);
+        problem_.groups[found->second].push_back(group);
       }
     }
     for (PackingType& type : problem_.packing.types) {
@@ -264,21 +261,21 @@ class ProblemMaker {
 
   Estimator& estimator_;
   Snapshot& snapshot_;
-  const std::vector<NodeGroup>& groups_;
+  const GrowableGroups& groups_;
   PlanView view_;
   WorkBudget* budget_;
   LineRoom::Shared line_;
-  std::vector<std::vector<int64_t>> free_;  // by group
-  std::vector<std::vector<Place>> places_;  // by group, then by pods
-  std::vector<std::vector<int64_t>> most_;  // by item, then by group
+  StrongVector<GrowableIndex, std::vector<int64_t>> free_;
+  StrongVector<GrowableIndex, std::vector<Place>> places_;  // by pods
+  std::vector<AmountOfGroups> most_;                        // by item
   std::map<std::pair<std::vector<int64_t>, std::vector<int64_t>>, size_t> items_;
   PlanProblem problem_;
 };
 
 }  // namespace
 
-PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const std::vector<NodeGroup>& groups,
-                            const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
+PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const GrowableGroups& groups,
+                            const std::vector<int64_t>& counts, const AmountOfGroups& room,
                             NodeLimit max_new_nodes, PlanView view, WorkBudget* budget) {
   return ProblemMaker(estimator, snapshot, groups, view, budget).Make(counts, room, max_new_nodes);
 }

@@ -9,6 +9,7 @@
 
 #include "core/base/work_budget.h"
 #include "core/expand/estimate.h"
+#include "core/expand/growable.h"
 #include "core/expand/plan.h"
 #include "core/pack/packing.h"
 
@@ -19,7 +20,7 @@ struct PlanProblem {
   // By item: positions of the pods that it stands for, with how many of each.
   std::vector<std::vector<PodCount>> pods;
   // By type: the groups whose nodes are of that type, in the order of their names.
-  std::vector<std::vector<int32_t>> groups;
+  std::vector<std::vector<GrowableIndex>> groups;
   // False: the budget ended before, and nothing is in it.
   bool complete = true;
   std::unique_ptr<ReservedMemory> memory;  // of the tables
@@ -35,9 +36,10 @@ enum class PlanView {
 
 // `counts`: how many to place, by position of the pods. `room`: new nodes that each group may still get.
 // Leaves the snapshot of `estimator` as it is. Memory: O(kinds of pods * groups), which is charged.
-PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const std::vector<NodeGroup>& groups,
-                            const std::vector<int64_t>& counts, const std::vector<int64_t>& room,
-                            NodeLimit max_new_nodes, PlanView view, WorkBudget* budget);
+PlanProblem MakePlanProblem(Estimator* estimator, Snapshot* snapshot, const GrowableGroups& groups,
+                            const std::vector<int64_t>& counts,
+                            const StrongVector<GrowableIndex, int64_t>& room, NodeLimit max_new_nodes,
+                            PlanView view, WorkBudget* budget);
 
 }  // namespace loadline
 

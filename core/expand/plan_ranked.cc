@@ -26,7 +26,7 @@ ExpansionOption OptionOf(const NodeGroup& group, const NodeEstimate& estimate) {
   return option;
 }
 
-void Take(int32_t group, double usd_per_hour, NodeEstimate estimate, ScaleUpPlan* plan) {
+void Take(GrowableIndex group, double usd_per_hour, NodeEstimate estimate, ScaleUpPlan* plan) {
   for (NodeRun& run : estimate.runs) plan->nodes.push_back({group, run.nodes, std::move(run.pods)});
   plan->existing.insert(plan->existing.end(), estimate.existing.begin(), estimate.existing.end());
   for (size_t pods = 0; pods < estimate.placed.size(); ++pods) plan->unplaced[pods] -= estimate.placed[pods];
@@ -35,28 +35,25 @@ void Take(int32_t group, double usd_per_hour, NodeEstimate estimate, ScaleUpPlan
 }
 
 // Ranks the options, and takes the best one if it helps any pod.
-void Choose(const std::vector<NodeGroup>& groups, const Ranking& ranking,
-            const std::vector<PodRequests>& requests, std::vector<NodeEstimate> estimates,
-            RankedScaleUp* result) {
+void Choose(const GrowableGroups& groups, const Ranking& ranking, const std::vector<PodRequests>& requests,
+            StrongVector<GrowableIndex, NodeEstimate> estimates, RankedScaleUp* result) {
   std::vector<ExpansionOption> options;
-  for (size_t i = 0; i < groups.size(); ++i) options.push_back(OptionOf(groups[i], estimates[i]));
+  for (const GrowableIndex group : groups.indices())
+    options.push_back(OptionOf(groups[group], estimates[group]));
   result->preferred_node =
       ranking.preferred_node.has_value()
           ? ranking.preferred_node
           : ChoosePreferredNode(ranking.policy.preferred_table, ranking.cluster, requests, options);
   result->options = RankOptions({requests, options, ranking.prices, ranking.policy, result->preferred_node});
   if (result->options.empty() || result->options.front().outcome == RankOutcome::kHelpsNoPod) return;
-  const size_t best = result->options.front().option;
-  Take(static_cast<int32_t>(best), UsdOf(groups[best]), std::move(estimates[best]), &result->plan);
+  const GrowableIndex best = IndexAt<GrowableIndex>(result->options.front().option);
+  Take(best, UsdOf(groups[best]), std::move(estimates[best]), &result->plan);
 }
 
 // Shares the nodes of the option among groups that balance with its own, where they then take the same pods.
-void Share(const std::vector<NodeGroup>& groups, Estimator* estimator, Snapshot* snapshot, WorkBudget* budget,
+void Share(const GrowableGroups& groups, Estimator* estimator, Snapshot* snapshot, WorkBudget* budget,
            ScaleUpPlan* plan) {
-  if (plan->nodes.empty() ||
-      !groups[static_cast<size_t>(plan->nodes.front().group)].balance_set.has_value()) {
-    return;
-  }
+  if (plan->nodes.empty() || !groups[plan->nodes.front().group].balance_set.has_value()) return;
   std::vector<int64_t> waiting(plan->unplaced.size(), 0);
   for (const PlannedNodes& run : plan->nodes) {
     for (const PodCount& entry : run.pods) {
@@ -78,11 +75,11 @@ void Share(const std::vector<NodeGroup>& groups, Estimator* estimator, Snapshot*
 
 RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
                                 const std::vector<PodRequests>& requests, std::vector<IncomingPod> daemons,
-                                const std::vector<NodeGroup>& groups, const Ranking& ranking,
-                                NodeLimit max_new_nodes, WorkBudget* budget) {
+                                const GrowableGroups& groups, const Ranking& ranking, NodeLimit max_new_nodes,
+                                WorkBudget* budget) {
   RankedScaleUp result;
   ScaleUpPlan& plan = result.plan;
-  std::vector<NodeEstimate> estimates;
+  StrongVector<GrowableIndex, NodeEstimate> estimates;
   // By group: how many pods of each kind its nodes take, and a list of those.
   const ReservedMemory memory(budget, static_cast<int64_t>(groups.size() * pods.size() * kBytesOfOption));
   snapshot->Fork();

@@ -8,6 +8,7 @@
 
 #include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
+#include "core/expand/growable.h"
 #include "core/expand/plan.h"
 #include "core/expand/preferred_choice.h"
 #include "core/expand/rank_options.h"
@@ -39,8 +40,8 @@ struct RankedScaleUp {
 // Source: core/scaleup/orchestrator of Cluster Autoscaler, with exact estimates.
 RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
                                 const std::vector<PodRequests>& requests, std::vector<IncomingPod> daemons,
-                                const std::vector<NodeGroup>& groups, const Ranking& ranking,
-                                NodeLimit max_new_nodes, WorkBudget* budget);
+                                const GrowableGroups& groups, const Ranking& ranking, NodeLimit max_new_nodes,
+                                WorkBudget* budget);
 
 }  // namespace loadline
 

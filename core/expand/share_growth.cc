@@ -14,51 +14,50 @@ namespace {
 
 class Sharing {
  public:
-  Sharing(const std::vector<NodeGroup>& groups, Estimator* estimator, Snapshot* snapshot, WorkBudget* budget)
+  Sharing(const GrowableGroups& groups, Estimator* estimator, Snapshot* snapshot, WorkBudget* budget)
       : groups_(groups), estimator_(*estimator), snapshot_(*snapshot), budget_(budget) {
-    for (size_t group = 0; group < groups.size(); ++group) {
+    for (const GrowableIndex group : groups.indices()) {
       sizes_.push_back(groups[group].target);
       const std::optional<int32_t> set = groups[group].balance_set;
-      if (set.has_value()) sets_[*set].push_back(static_cast<int32_t>(group));
+      if (set.has_value()) sets_[*set].push_back(group);
     }
   }
 
   // The groups that may take these nodes: that of the plan, and the others of its set that take the pods.
-  std::vector<int32_t> TakersOf(const PlannedNodes& nodes) {
-    const std::optional<int32_t> set = groups_[static_cast<size_t>(nodes.group)].balance_set;
+  std::vector<GrowableIndex> TakersOf(const PlannedNodes& nodes) {
+    const std::optional<int32_t> set = groups_[nodes.group].balance_set;
     if (!set.has_value()) return {nodes.group};
-    std::vector<int32_t> takers;
-    for (const int32_t group : sets_[*set]) {
+    std::vector<GrowableIndex> takers;
+    for (const GrowableIndex group : sets_[*set]) {
       if (group == nodes.group || Holds(group, nodes.pods)) takers.push_back(group);
     }
     return takers;
   }
 
   // Gives the nodes to the takers.
-  void Give(const PlannedNodes& nodes, const std::vector<int32_t>& takers, std::vector<WantedNodes>* wanted) {
+  void Give(const PlannedNodes& nodes, const std::vector<GrowableIndex>& takers,
+            std::vector<WantedNodes>* wanted) {
     std::vector<BalancedGroup> balanced;
-    for (const int32_t taker : takers) {
-      const NodeGroup& group = groups_[static_cast<size_t>(taker)];
-      balanced.push_back({group.name, sizes_[static_cast<size_t>(taker)], group.max_nodes});
+    for (const GrowableIndex taker : takers) {
+      balanced.push_back({groups_[taker].name, sizes_[taker], groups_[taker].max_nodes});
     }
     const std::vector<int64_t> sizes = BalanceGrowth(balanced, nodes.nodes);
     for (size_t i = 0; i < takers.size(); ++i) {
       const int64_t added = sizes[i] - balanced[i].size;
       if (added == 0) continue;
-      sizes_[static_cast<size_t>(takers[i])] += added;
+      sizes_[takers[i]] += added;
       wanted->push_back({takers[i], added, nodes.pods});
     }
   }
 
  private:
-  bool Holds(int32_t group, const std::vector<PodCount>& pods) {
+  bool Holds(GrowableIndex group, const std::vector<PodCount>& pods) {
     bool holds = true;
     snapshot_.Fork();
     {
       TrialMemory memory(budget_);
       holds = memory.Node(snapshot_);
-      const NodeIndex node =
-          holds ? estimator_.AddCopy(groups_[static_cast<size_t>(group)], &memory) : NodeIndex{-1};
+      const NodeIndex node = holds ? estimator_.AddCopy(groups_[group], &memory) : NodeIndex{-1};
       for (const PodCount& entry : pods) {
         const size_t position = static_cast<size_t>(entry.pods);
         for (int64_t i = 0; i < entry.count && holds; ++i) {
@@ -73,12 +72,12 @@ class Sharing {
     return holds;
   }
 
-  const std::vector<NodeGroup>& groups_;
+  const GrowableGroups& groups_;
   Estimator& estimator_;
   Snapshot& snapshot_;
   WorkBudget* budget_;
-  std::vector<int64_t> sizes_;  // by group, with what they were given
-  absl::btree_map<int32_t, std::vector<int32_t>> sets_;
+  StrongVector<GrowableIndex, int64_t> sizes_;  // with what they were given
+  absl::btree_map<int32_t, std::vector<GrowableIndex>> sets_;
 };
 
 std::vector<WantedNodes> AsPlanned(const std::vector<PlannedNodes>& nodes) {
@@ -89,11 +88,10 @@ std::vector<WantedNodes> AsPlanned(const std::vector<PlannedNodes>& nodes) {
 
 }  // namespace
 
-std::vector<WantedNodes> ShareGrowth(const std::vector<PlannedNodes>& nodes,
-                                     const std::vector<NodeGroup>& groups, Estimator* estimator,
-                                     Snapshot* snapshot, WorkBudget* budget) {
+std::vector<WantedNodes> ShareGrowth(const std::vector<PlannedNodes>& nodes, const GrowableGroups& groups,
+                                     Estimator* estimator, Snapshot* snapshot, WorkBudget* budget) {
   Sharing sharing(groups, estimator, snapshot, budget);
-  std::vector<std::pair<std::vector<int32_t>, size_t>> turns;
+  std::vector<std::pair<std::vector<GrowableIndex>, size_t>> turns;
   for (size_t i = 0; i < nodes.size(); ++i) turns.emplace_back(sharing.TakersOf(nodes[i]), i);
   // Nodes that few groups can take come first: what is left is shared around them.
   std::stable_sort(turns.begin(), turns.end(),

@@ -7,6 +7,7 @@
 #include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
 #include "core/expand/estimate.h"
+#include "core/expand/growable.h"
 #include "core/expand/plan.h"
 #include "core/expand/plan_nodes.h"
 
@@ -22,9 +23,8 @@ namespace loadline {
 // each distinct content on a node of each group of its set. Source: BalanceGrowth() is Cluster Autoscaler's
 // way to share; it asks of a similar group that it takes all pods of the option, here each node's pods are
 // tried.
-std::vector<WantedNodes> ShareGrowth(const std::vector<PlannedNodes>& nodes,
-                                     const std::vector<NodeGroup>& groups, Estimator* estimator,
-                                     Snapshot* snapshot, WorkBudget* budget);
+std::vector<WantedNodes> ShareGrowth(const std::vector<PlannedNodes>& nodes, const GrowableGroups& groups,
+                                     Estimator* estimator, Snapshot* snapshot, WorkBudget* budget);
 
 }  // namespace loadline
 

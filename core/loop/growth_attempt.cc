@@ -126,7 +126,7 @@ class Attempt {
     }
   }
 
-  void PlanJointly(const std::vector<NodeGroup>& may_grow) {
+  void PlanJointly(const GrowableGroups& may_grow) {
     PlanOptions options = problem_.growth;
     options.max_new_nodes = NewNodesLeft(problem_, plan_);
     if (way().packs_upcoming && options.max_new_nodes.has_value()) {
@@ -136,7 +136,7 @@ class Attempt {
                                  may_grow, options, budget_);
   }
 
-  void PlanByRanking(const std::vector<NodeGroup>& may_grow) {
+  void PlanByRanking(const GrowableGroups& may_grow) {
     const LoopRanking& by = *problem_.ranking;
     const ClusterState& cluster = *problem_.drain.cluster;
     GrowingCluster size{cluster.node_count(), {}};
@@ -162,7 +162,7 @@ class Attempt {
 
   // Plans growth by those groups that may grow; groups that have all of their nodes or none with the others.
   void PlanGrowth(const GroupCaps& caps, bool with_atomic) {
-    std::vector<NodeGroup> groups;
+    GrowableGroups groups;
     const StrongVector<GroupIndex, std::optional<int32_t>> balance_sets = BalanceSets(problem_);
     plan_.grown.clear();
     for (const GroupIndex group : problem_.groups.indices()) {
@@ -191,7 +191,7 @@ class Attempt {
   }
 
   // Behind those that may grow: what is on its way, as groups that cost nothing.
-  void AddUpcomingAsGroups(std::vector<NodeGroup>* groups) {
+  void AddUpcomingAsGroups(GrowableGroups* groups) {
     for (const GroupIndex group : problem_.groups.indices()) {
       const NodeGroup& of = problem_.groups[group];
       if (counts_[group].upcoming == 0 || !of.model.has_value()) continue;
@@ -208,7 +208,7 @@ class Attempt {
   NodesOfGroups WholeGrowth() const {
     NodesOfGroups growth;
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
-      growth[plan_.grown[static_cast<size_t>(nodes.group)]] += nodes.nodes;
+      growth[plan_.grown[nodes.group]] += nodes.nodes;
     }
     for (auto& [group, nodes] : growth) {
       if (problem_.groups[group].atomic) nodes = RoomOfGroup(problem_, counts_, plan_, group);
@@ -245,12 +245,13 @@ class Attempt {
   NodesOfGroups PlanPacked() {
     PlanGrowth(CapsAlone(problem_, plan_), /*with_atomic=*/true);
     std::vector<PlannedNodes>& nodes = plan_.scale_up.nodes;
-    const int32_t may_grow = static_cast<int32_t>(plan_.grown.size());
-    const auto coming = std::stable_partition(
-        nodes.begin(), nodes.end(), [&](const PlannedNodes& entry) { return entry.group < may_grow; });
+    const auto coming = std::stable_partition(nodes.begin(), nodes.end(), [&](const PlannedNodes& entry) {
+      return plan_.grown.Contains(entry.group);
+    });
     std::move(coming, nodes.end(), std::back_inserter(packed_));
     nodes.erase(coming, nodes.end());
-    if (plan_.scale_up.best_single.group >= may_grow) plan_.scale_up.best_single = {};
+    const std::optional<GrowableIndex> single = plan_.scale_up.best_single.group;
+    if (single.has_value() && !plan_.grown.Contains(*single)) plan_.scale_up.best_single = {};
     NodesOfGroups growth = WholeGrowth();
     result_.within_limits =
         Within(NewNodesLeft(problem_, plan_), growth) && PermitsTogether(problem_, plan_, growth);
@@ -266,7 +267,7 @@ class Attempt {
         coming.push_back({TemplateOf(problem_.groups[group], "/upcoming"), counts_[group].upcoming});
     }
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
-      coming.push_back({problem_.groups[plan_.grown[static_cast<size_t>(nodes.group)]], nodes.nodes});
+      coming.push_back({problem_.groups[plan_.grown[nodes.group]], nodes.nodes});
     }
     const int64_t left = LeftAsScheduled(plan_.waiting, problem_.daemons, coming, problem_.scale_down.fit,
                                          &snapshot_, budget_);
@@ -298,7 +299,7 @@ class Attempt {
     StrongVector<GroupIndex, int64_t> unused(counts_.size(), 0);
     for (const GroupIndex group : coming_groups_) unused[group] = counts_[group].upcoming;
     for (const PlannedNodes& nodes : packed_) {
-      const GroupIndex group = coming_groups_[static_cast<size_t>(nodes.group) - plan_.grown.size()];
+      const GroupIndex group = coming_groups_[IndexOf(nodes.group) - plan_.grown.size()];
       EmptyNode room = result_.rooms.empty[group];
       TakePods(group, nodes.pods, &room);
       for (const PodCount& pods : nodes.pods) {
@@ -331,7 +332,7 @@ class Attempt {
       rooms.coming[group].push_back(upcoming_.room[i]);
     }
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
-      const GroupIndex group = plan_.grown[static_cast<size_t>(nodes.group)];
+      const GroupIndex group = plan_.grown[nodes.group];
       EmptyNode room = rooms.empty[group];
       TakePods(group, nodes.pods, &room);
       AddComing(room, nodes.nodes, &rooms.coming[group]);

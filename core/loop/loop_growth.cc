@@ -36,7 +36,7 @@ bool IsValid(const GrowthAttempt& attempt, const GrowthAttempt& other) {
 double DearestNode(const LoopProblem& problem, const LoopPlan& plan) {
   double usd = 0;
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
-    const GroupIndex group = plan.grown[static_cast<size_t>(nodes.group)];
+    const GroupIndex group = plan.grown[nodes.group];
     usd = std::max(usd, UsdOf(problem.groups[group]));
   }
   return usd;

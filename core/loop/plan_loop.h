@@ -177,8 +177,8 @@ struct LoopPlan {
   // deleted. What gives way to any pod waits for none: its count is 0.
   std::vector<PendingPods> waiting;
   std::vector<ExpectedPlace> expected;
-  ScaleUpPlan scale_up;           // positions are those of `waiting` and of `grown`
-  std::vector<GroupIndex> grown;  // those that took part in scale_up
+  ScaleUpPlan scale_up;                           // positions are those of `waiting` and of `grown`
+  StrongVector<GrowableIndex, GroupIndex> grown;  // those that took part in scale_up
   // With a ranking: the options, best first, by position in `grown`, and what they were ranked by.
   std::vector<RankedOption> ranked;
   std::optional<NodeCapacity> preferred_node;

@@ -34,7 +34,7 @@ std::vector<SlackPending> ExpectedPodsOf(const LoopPlan& plan, const Snapshot& s
   }
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
     for (const PodCount& count : nodes.pods) {
-      on_group(count.pods, nodes.nodes * count.count, plan.grown[static_cast<size_t>(nodes.group)]);
+      on_group(count.pods, nodes.nodes * count.count, plan.grown[nodes.group]);
     }
   }
   return pods;

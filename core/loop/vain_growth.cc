@@ -189,7 +189,7 @@ std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t n
 void NoteGrowthForPods(const LoopProblem& problem, const LoopPlan& plan, int64_t now_ms, LoopMemory* memory) {
   if (plan.batch_wait_ms.has_value()) return;
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
-    const GroupIndex group = plan.grown[static_cast<size_t>(nodes.group)];
+    const GroupIndex group = plan.grown[nodes.group];
     const uint64_t key = FleetKey(problem.groups[group].name);
     for (const PodCount& pods : nodes.pods) {
       const size_t position = static_cast<size_t>(pods.pods);

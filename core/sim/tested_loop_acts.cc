@@ -82,7 +82,7 @@ void TestedLoop::Grow(const LoopAction& action) {
 std::vector<int32_t> TestedLoop::WorkloadsOn(GroupIndex group) const {
   absl::btree_set<int32_t> workloads;
   for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
-    if (plan_.grown[static_cast<size_t>(nodes.group)] != group) continue;
+    if (plan_.grown[nodes.group] != group) continue;
     for (const PodCount& pods : nodes.pods) {
       const auto at = static_cast<size_t>(pods.pods);
       if (at < asked_about_.size()) workloads.insert(world_.pod(asked_about_[at].first).workload);

@@ -88,7 +88,7 @@ void EncodeRanking(const LoopPlan& plan, const LoopProblem& problem, const v1::R
                    v1::RankOptionsResponse* response) {
   const RankPolicy& policy = problem.ranking->policy;
   for (const RankedOption& ranked : plan.ranked) {
-    const GroupIndex group = plan.grown[ranked.option];
+    const GroupIndex group = plan.grown[IndexAt<GrowableIndex>(ranked.option)];
     ExpansionOption option;
     option.has_gpu = problem.groups[group].has_gpu;
     *response->add_options() = EncodeRankedOption(ranked, option, policy.damper);

@@ -96,16 +96,16 @@ void EncodeExisting(const std::vector<ExistingUse>& uses, const Snapshot& snapsh
   }
 }
 
-void EncodePlan(const ScaleUpPlan& plan, const NodeGroups& groups, const std::vector<GroupIndex>& positions,
-                PodEntries* entries, v1::PlanScaleUpResponse* response) {
-  const auto group_at = [&](size_t planned) -> const NodeGroup& { return groups[positions[planned]]; };
-  std::vector<int64_t> growth(positions.size(), 0);
+void EncodePlan(const ScaleUpPlan& plan, const NodeGroups& groups,
+                const StrongVector<GrowableIndex, GroupIndex>& positions, PodEntries* entries,
+                v1::PlanScaleUpResponse* response) {
+  const auto group_at = [&](GrowableIndex planned) -> const NodeGroup& { return groups[positions[planned]]; };
+  StrongVector<GrowableIndex, int64_t> growth(positions.size(), 0);
   for (const PlannedNodes& nodes : plan.nodes) {
-    const size_t group = static_cast<size_t>(nodes.group);
-    growth[group] += nodes.nodes;
-    EncodeNodes(nodes, positions[group], entries, response);
+    growth[nodes.group] += nodes.nodes;
+    EncodeNodes(nodes, positions[nodes.group], entries, response);
   }
-  for (size_t group = 0; group < growth.size(); ++group) {
+  for (const GrowableIndex group : growth.indices()) {
     if (growth[group] == 0) continue;
     v1::GroupGrowth* const message = response->add_groups();
     message->set_node_group(group_at(group).name);
@@ -121,9 +121,9 @@ void EncodePlan(const ScaleUpPlan& plan, const NodeGroups& groups, const std::ve
   if (plan.lower_bound > 0) response->set_gap((plan.cost - plan.lower_bound) / plan.lower_bound);
   response->set_cut_short(plan.cut_short);
   response->set_cut_short_by(std::string(Name(plan.cut_short_by)));
-  if (plan.best_single.group < 0) return;
+  if (!plan.best_single.group.has_value()) return;
   v1::SingleGrowth* const single = response->mutable_best_single();
-  single->set_node_group(group_at(static_cast<size_t>(plan.best_single.group)).name);
+  single->set_node_group(group_at(*plan.best_single.group).name);
   single->set_node_count(ToInt32(plan.best_single.nodes));
   single->set_pods(plan.best_single.pods);
   single->set_usd_per_hour(plan.best_single.cost);

@@ -23,8 +23,9 @@ void EncodeExisting(const std::vector<ExistingUse>& uses, const Snapshot& snapsh
 
 // `groups`: those of the request; `positions`: of the planned groups among them. Existing placements are
 // there already.
-void EncodePlan(const ScaleUpPlan& plan, const NodeGroups& groups, const std::vector<GroupIndex>& positions,
-                PodEntries* entries, v1::PlanScaleUpResponse* response);
+void EncodePlan(const ScaleUpPlan& plan, const NodeGroups& groups,
+                const StrongVector<GrowableIndex, GroupIndex>& positions, PodEntries* entries,
+                v1::PlanScaleUpResponse* response);
 
 }  // namespace loadline
 

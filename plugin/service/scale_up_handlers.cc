@@ -105,8 +105,8 @@ absl::StatusOr<v1::PlanScaleUpResponse> AnswerPlanScaleUp(const v1::PlanScaleUpR
   response.set_clamped_amounts(decoded->clamped_amounts);
   decoded->left_out.Add(shared.LeftOut());
   TellLeftOut(decoded->left_out, &response);
-  std::vector<NodeGroup> groups;
-  std::vector<GroupIndex> positions;
+  GrowableGroups groups;
+  StrongVector<GrowableIndex, GroupIndex> positions;
   for (const GroupIndex i : decoded->groups.indices()) {
     NodeGroup& group = decoded->groups[i];
     const NodePrice price = group.model.has_value() ? PriceNode(*prices, group.priced) : NodePrice();

@@ -43,7 +43,7 @@ struct Question {
   FitOptions fit;
   std::vector<PendingPods> pods;
   std::vector<IncomingPod> daemons;
-  std::vector<NodeGroup> groups;
+  GrowableGroups groups;
 };
 
 struct Outcome {
@@ -72,7 +72,8 @@ Outcome Greedy(const Scenario& scenario, const Question& question, RankStrategy 
     WorkBudget budget;
     for (size_t i = 0; i < scenario.types.size(); ++i) {
       const NodeKind& type = scenario.types[i];
-      NodeEstimate estimate = estimator.Estimate(question.groups[i], NodeLimiter(), &budget);
+      NodeEstimate estimate =
+          estimator.Estimate(question.groups[IndexAt<GrowableIndex>(i)], NodeLimiter(), &budget);
       ExpansionOption option{.node_group = type.name, .node_count = estimate.nodes};
       option.node = {
           .given = type.usd_per_hour, .milli_cpu = type.cpus * 1000, .memory_bytes = type.memory_mib * kMi};

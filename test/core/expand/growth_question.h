@@ -71,11 +71,11 @@ class GrowthQuestion {
   const std::vector<PendingPods>& pods() const { return pods_; }
 
   FitCluster cluster;
-  std::vector<NodeGroup> groups;
+  GrowableGroups groups;
   PlanOptions options;
   // The same once more, for the oracle: by position of the pods, of the groups, and nodes that are there.
   std::vector<FitPod> stated_pods;
-  std::vector<FitNode> stated_groups;
+  StrongVector<GrowableIndex, FitNode> stated_groups;
   NaiveNodes old;
 
  private:
@@ -85,7 +85,7 @@ class GrowthQuestion {
 inline std::map<std::string, int64_t> NodesOf(const ScaleUpPlan& plan, const GrowthQuestion& question) {
   std::map<std::string, int64_t> nodes;
   for (const PlannedNodes& entry : plan.nodes) {
-    nodes[question.groups[static_cast<size_t>(entry.group)].name] += entry.nodes;
+    nodes[question.groups[entry.group].name] += entry.nodes;
   }
   return nodes;
 }
@@ -130,8 +130,8 @@ class GrowthChecker {
   }
 
  private:
-  size_t AddNode(int32_t group) {
-    FitNode node = question_.stated_groups[static_cast<size_t>(group)];
+  size_t AddNode(GrowableIndex group) {
+    FitNode node = question_.stated_groups[group];
     node.name += "-" + std::to_string(++new_nodes_);
     return nodes_.Add(node);
   }
@@ -162,10 +162,9 @@ class GrowthChecker {
     // One more node may be a domain more, in which pods that spread would have to be first.
     const auto spreads = [](const FitPod& pod) { return !pod.rules.spread.empty(); };
     if (std::any_of(question_.stated_pods.begin(), question_.stated_pods.end(), spreads)) return false;
-    for (size_t i = 0; i < question_.groups.size(); ++i) {
+    for (const GrowableIndex i : question_.groups.indices()) {
       int64_t nodes = question_.groups[i].target;
-      for (const PlannedNodes& entry : plan_.nodes)
-        nodes += entry.group == static_cast<int32_t>(i) ? entry.nodes : 0;
+      for (const PlannedNodes& entry : plan_.nodes) nodes += entry.group == i ? entry.nodes : 0;
       if (nodes >= question_.groups[i].max_nodes) continue;
       NaiveNodes more = nodes_;
       FitNode node = question_.stated_groups[i];

@@ -81,7 +81,7 @@ class LineGrowth {
   }
 
   // An empty node of a group with its daemons.
-  NaiveNode Fresh(size_t group) const {
+  NaiveNode Fresh(GrowableIndex group) const {
     NaiveNode node{groups_[group].model->shape, {}};
     for (const IncomingPod& daemon : daemons_) {
       if (Takes(node, daemon.shape)) node.pods.push_back(&daemon.shape);
@@ -102,7 +102,7 @@ class LineGrowth {
 
   FitCluster cluster_;
   FitOptions options_;
-  std::vector<NodeGroup> groups_;
+  GrowableGroups groups_;
   std::vector<PendingPods> pods_;
   std::vector<IncomingPod> daemons_;
 
@@ -125,7 +125,7 @@ class LineGrowth {
 };
 
 // First fit decreasing, with everything counted by hand.
-std::pair<int64_t, int64_t> NaiveEstimate(const LineGrowth& world, size_t group) {
+std::pair<int64_t, int64_t> NaiveEstimate(const LineGrowth& world, GrowableIndex group) {
   std::vector<NaiveNode> nodes;
   int64_t placed = 0;
   for (const size_t pods : EstimationOrder(world.groups_[group].model->shape.allocatable, world.pods_)) {
@@ -153,12 +153,12 @@ TEST(LoadLineGrowthTest, EstimatesAreFirstFitUnderTheLine) {
     WorkBudget budget;
     Estimator estimator(&snapshot, &world.options_, world.pods_, world.daemons_, &budget);
     ASSERT_TRUE(estimator.AllOnlyNeedRoom());
-    for (size_t group = 0; group < world.groups_.size(); ++group) {
+    for (const GrowableIndex group : world.groups_.indices()) {
       const NodeEstimate estimate =
           estimator.Estimate(world.groups_[group], NodeLimiter(std::span<const NodeThreshold>()), &budget);
       const auto [nodes, placed] = NaiveEstimate(world, group);
-      ASSERT_EQ(estimate.nodes, nodes) << "seed " << seed << " group " << group;
-      ASSERT_EQ(estimate.pods, placed) << "seed " << seed << " group " << group;
+      ASSERT_EQ(estimate.nodes, nodes) << "seed " << seed << " group " << IndexOf(group);
+      ASSERT_EQ(estimate.pods, placed) << "seed " << seed << " group " << IndexOf(group);
       for (const NodeRun& run : estimate.runs) {
         NaiveNode node = world.Fresh(group);
         world.Fill(run.pods, &node);
@@ -182,9 +182,9 @@ void CheckPlan(uint32_t seed, bool dependent) {
   ASSERT_FALSE(plan.cut_short) << "seed " << seed;
   ASSERT_LE(plan.lower_bound, plan.cost) << "seed " << seed;
   for (const PlannedNodes& nodes : plan.nodes) {
-    NaiveNode node = world.Fresh(static_cast<size_t>(nodes.group));
+    NaiveNode node = world.Fresh(nodes.group);
     world.Fill(nodes.pods, &node);
-    if (testing::Test::HasFatalFailure()) FAIL() << "seed " << seed << " group " << nodes.group;
+    if (testing::Test::HasFatalFailure()) FAIL() << "seed " << seed << " group " << IndexOf(nodes.group);
   }
   std::vector<NaiveNode> there;
   for (int32_t i = 0; i < snapshot.node_end(); ++i) {
@@ -199,7 +199,7 @@ void CheckPlan(uint32_t seed, bool dependent) {
   }
   // What fits an empty node of some group finds one.
   for (size_t pods = 0; pods < plan.unplaced.size(); ++pods) {
-    for (size_t group = 0; group < world.groups_.size(); ++group) {
+    for (const GrowableIndex group : world.groups_.indices()) {
       if (!world.Takes(world.Fresh(group), world.pods_[pods].pod.shape)) continue;
       ASSERT_EQ(plan.unplaced[pods], 0) << "seed " << seed << " pods " << pods;
     }
@@ -225,7 +225,7 @@ TEST(LoadLineGrowthTest, ManySizesOfNodesShareColumns) {
   FitCluster cluster;
   FitOptions options;
   options.load_line = StrictLine(0, 1'500);
-  std::vector<NodeGroup> groups;
+  GrowableGroups groups;
   for (int64_t i = 1; i <= 40; ++i) {
     NodeGroup group;
     group.name = "group-" + std::to_string(i);
@@ -251,7 +251,7 @@ TEST(LoadLineGrowthTest, ManySizesOfNodesShareColumns) {
       there.insert(there.end(), static_cast<size_t>(entry.count),
                    &pods[static_cast<size_t>(entry.pods)].pod.shape);
     }
-    EXPECT_TRUE(NaiveLifters(there, groups[static_cast<size_t>(nodes.group)].model->shape, kMemory, 1'500).empty());
+    EXPECT_TRUE(NaiveLifters(there, groups[nodes.group].model->shape, kMemory, 1'500).empty());
   }
 }
 

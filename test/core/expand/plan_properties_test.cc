@@ -101,12 +101,12 @@ RC_GTEST_PROP(PlanProperty, HoldsWhatItPromises, ()) {
   RC_ASSERT(check.forgotten == 0);
   double cost = 0;
   int64_t nodes = 0;
-  std::vector<int64_t> growth(question.groups.size(), 0);
+  StrongVector<GrowableIndex, int64_t> growth(question.groups.size(), 0);
   for (const PlannedNodes& entry : plan.nodes) {
     RC_ASSERT(!entry.pods.empty());
-    growth[static_cast<size_t>(entry.group)] += entry.nodes;
+    growth[entry.group] += entry.nodes;
   }
-  for (size_t i = 0; i < growth.size(); ++i) {
+  for (const GrowableIndex i : growth.indices()) {
     cost += UsdOf(question.groups[i]) * static_cast<double>(growth[i]);
     nodes += growth[i];
     RC_ASSERT(growth[i] <= std::max<int64_t>(0, question.groups[i].max_nodes - question.groups[i].target));

@@ -93,7 +93,7 @@ TEST(PlanTest, PodsThatFitNowhereAreLeftOver) {
   question.Add({.name = "new"});
   ScaleUpPlan plan = question.Ask();
   EXPECT_THAT(plan.unplaced, ElementsAre(3));
-  EXPECT_EQ(plan.best_single.group, -1);
+  EXPECT_EQ(plan.best_single.group, std::nullopt);
   EXPECT_TRUE(plan.nodes.empty());
   question.groups.clear();
   plan = question.Ask();

@@ -79,7 +79,7 @@ TEST_F(BalanceGrowthTest, EachPodFitsWhereItsNodeComes) {
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
     for (const PodCount& pods : nodes.pods) {
       if (pods.pods == 0) {
-        EXPECT_EQ(plan.grown[static_cast<size_t>(nodes.group)], GroupIndex{1});
+        EXPECT_EQ(plan.grown[nodes.group], GroupIndex{1});
       }
     }
   }

@@ -105,7 +105,7 @@ class LoadLineLoopTest : public LoopTest {
         ASSERT_LE((sum[i] + added[i]) * 1'000, line * allocatable) << "node " << i;
       }
       for (const PlannedNodes& nodes : plan.scale_up.nodes) {
-        const FitNode& node = templates_[plan.grown[static_cast<size_t>(nodes.group)]];
+        const FitNode& node = templates_[plan.grown[nodes.group]];
         int64_t on_node = 0;
         for (const PodCount& entry : nodes.pods) {
           on_node += entry.count * counted(waiting_[static_cast<size_t>(entry.pods)], node);
