@@ -151,10 +151,10 @@ int64_t NodesWithinLimits(const LoopProblem& problem, const CountsOfGroups& coun
 }
 
 void GrowForSlack(const LoopProblem& problem, const CountsOfGroups& counts,
-                  std::span<const GroupIndex> positions, LoopPlan* plan) {
+                  const StrongVector<SlackGroupIndex, GroupIndex>& positions, LoopPlan* plan) {
   for (const SlackDemand& demand : plan->slack.demands) {
     for (const NewNodesOfGroup& nodes : demand.groups) {
-      const GroupIndex group = positions[static_cast<size_t>(nodes.group)];
+      const GroupIndex group = positions[nodes.group];
       const int64_t most = MayAdd(problem, counts, *plan, group);
       if (nodes.nodes <= 0 || most == 0) continue;
       GrowthOf(group, plan).for_slack += problem.groups[group].atomic ? most : std::min(nodes.nodes, most);

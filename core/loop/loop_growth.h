@@ -83,7 +83,7 @@ int64_t NodesWithinLimits(const LoopProblem& problem, const CountsOfGroups& coun
 // so that slack only gets what pods and sizes leave. `positions`: of the groups of the slack question, in
 // LoopProblem::groups.
 void GrowForSlack(const LoopProblem& problem, const CountsOfGroups& counts,
-                  std::span<const GroupIndex> positions, LoopPlan* plan);
+                  const StrongVector<SlackGroupIndex, GroupIndex>& positions, LoopPlan* plan);
 
 }  // namespace loadline
 

@@ -163,7 +163,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   plan.next_turn = NextTurn(problem.turn, plan.waiting, plan.scale_up);
   PutBack(problem.turn, std::move(out_of_turn), &plan.waiting, &plan.scale_up);
   if (problem.decisions.slack) {
-    std::vector<GroupIndex> positions;
+    StrongVector<SlackGroupIndex, GroupIndex> positions;
     const SlackQuestion question =
         MakeSlackQuestion(problem, counts, std::move(rooms), plan, snapshot, &positions);
     const WorkPhase phase(budget, kForSlack);

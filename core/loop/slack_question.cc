@@ -13,11 +13,13 @@
 namespace loadline {
 namespace {
 
+using GroupPositions = StrongVector<SlackGroupIndex, GroupIndex>;
+
 // Pods that wait, where they are expected: what they request is not free for slack, and wants slack itself.
 std::vector<SlackPending> ExpectedPodsOf(const LoopPlan& plan, const Snapshot& snapshot,
-                                         std::span<const GroupIndex> positions) {
-  absl::flat_hash_map<GroupIndex, int32_t> position_of;
-  for (size_t i = 0; i < positions.size(); ++i) position_of[positions[i]] = static_cast<int32_t>(i);
+                                         const GroupPositions& positions) {
+  absl::flat_hash_map<GroupIndex, SlackGroupIndex> position_of;
+  for (const SlackGroupIndex i : positions.indices()) position_of[positions[i]] = i;
   std::vector<SlackPending> pods;
   const auto on_group = [&](int32_t waiting, int64_t count, GroupIndex group) {
     const auto at = position_of.find(group);
@@ -41,7 +43,7 @@ std::vector<SlackPending> ExpectedPodsOf(const LoopPlan& plan, const Snapshot& s
 }
 
 // Options to grow for slack are ranked as those to grow for pods are.
-SlackRanking RankingOf(const LoopProblem& problem, const LoopPlan& plan, std::vector<GroupIndex> positions) {
+SlackRanking RankingOf(const LoopProblem& problem, const LoopPlan& plan, GroupPositions positions) {
   if (!problem.ranking.has_value()) return nullptr;
   const LoopRanking& by = *problem.ranking;
   const std::optional<NodeCapacity> preferred =
@@ -51,7 +53,7 @@ SlackRanking RankingOf(const LoopProblem& problem, const LoopPlan& plan, std::ve
         std::vector<PodRequests> requests;
         std::vector<ExpansionOption> ways;
         for (const SlackOption& option : options) {
-          const NodeGroup& group = problem.groups[positions[static_cast<size_t>(option.group)]];
+          const NodeGroup& group = problem.groups[positions[*option.group]];
           ExpansionOption& way = ways.emplace_back();
           way.node_group = group.name;
           way.node_count = option.nodes;
@@ -76,8 +78,7 @@ SlackRanking RankingOf(const LoopProblem& problem, const LoopPlan& plan, std::ve
 }  // namespace
 
 SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const CountsOfGroups& counts, GroupRooms rooms,
-                                const LoopPlan& plan, Snapshot* snapshot,
-                                std::vector<GroupIndex>* positions) {
+                                const LoopPlan& plan, Snapshot* snapshot, GroupPositions* positions) {
   SlackQuestion question;
   question.cluster = problem.drain.cluster;
   question.options = problem.slack;

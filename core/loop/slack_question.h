@@ -16,7 +16,8 @@ namespace loadline {
 // or new. `positions`: of the groups of the question, in LoopProblem::groups. All of it, and `snapshot`,
 // outlives the question.
 SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const CountsOfGroups& counts, GroupRooms rooms,
-                                const LoopPlan& plan, Snapshot* snapshot, std::vector<GroupIndex>* positions);
+                                const LoopPlan& plan, Snapshot* snapshot,
+                                StrongVector<SlackGroupIndex, GroupIndex>* positions);
 
 // Placeholders of nodes whose drain starts go where the drain found room for them: another order might not
 // find it, and buy nodes for what was there.

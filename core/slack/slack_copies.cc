@@ -107,7 +107,7 @@ void SlackPlanner::CountWaiting(const std::vector<ExpectedPods>& expected, Turn*
     } else if (pods.group.has_value()) {
       const auto of =
           std::find_if(turn->sketch.growable().begin(), turn->sketch.growable().end(),
-                       [&](const GrowableNodes& growable) { return growable.group == *pods.group; });
+                       [&](const GrowableNodes& growable) { return growable.group == pods.group; });
       if (of != turn->sketch.growable().end()) home = by_name.at(of->class_name);
     } else {
       home = HomeOfNew(*pods.shape, turn->sketch, Shapes(turn), by_name);

@@ -200,7 +200,7 @@ std::vector<SlackDemand> GrowthSketch::demands() const {
     SlackDemand& demand = by_class[growable_[i].class_name];
     demand.class_name = growable_[i].class_name;
     demand.nodes += added_[i];
-    if (growable_[i].group >= 0) demand.groups.push_back({growable_[i].group, added_[i]});
+    if (growable_[i].group.has_value()) demand.groups.push_back({*growable_[i].group, added_[i]});
     for (const auto& [group, count] : taken_[i]) taken[demand.class_name][group] += count;
   }
   std::vector<SlackDemand> demands;

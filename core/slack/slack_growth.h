@@ -18,14 +18,17 @@
 
 namespace loadline {
 
+// The position of a group in SlackQuestion::groups.
+enum class SlackGroupIndex : int32_t {};
+
 // Nodes that may come: of one node group, or where groups are not known of one class.
 struct GrowableNodes {
   std::string class_name;
-  EmptyNode empty;                     // what a new one offers
-  std::optional<int64_t> may_add = 0;  // nodes, >= 0; nullopt: any number
-  std::optional<double> usd_per_hour;  // of one; nullopt: not known
-  int32_t group = -1;                  // position in the question; -1: groups are not known
-  std::string name;                    // of the group
+  EmptyNode empty;                       // what a new one offers
+  std::optional<int64_t> may_add = 0;    // nodes, >= 0; nullopt: any number
+  std::optional<double> usd_per_hour;    // of one; nullopt: not known
+  std::optional<SlackGroupIndex> group;  // nullopt: groups are not known
+  std::string name;                      // of the group
 };
 
 struct AskedPlaceholders {
@@ -36,7 +39,7 @@ struct AskedPlaceholders {
 
 // A way to get room: so many nodes of a group for these placeholders.
 struct SlackOption {
-  int32_t group = -1;
+  std::optional<SlackGroupIndex> group;
   int64_t nodes = 0;
   std::vector<AskedPlaceholders> placeholders;
 };
@@ -45,7 +48,7 @@ using SlackRanking = std::function<std::vector<size_t>(const std::vector<SlackOp
 
 // The nodes that one group of the question is to grow by.
 struct NewNodesOfGroup {
-  int32_t group = 0;
+  SlackGroupIndex group{};
   int64_t nodes = 0;
   friend bool operator==(const NewNodesOfGroup&, const NewNodesOfGroup&) = default;
 };

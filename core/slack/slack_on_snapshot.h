@@ -27,7 +27,7 @@ struct SlackPending {
   // Where they are expected; nullopt: see SlackOnSnapshot::PlaceWaiting().
   std::optional<Slot> node = std::nullopt;
   // Or on a node to come, of this group of the question.
-  std::optional<int32_t> group = std::nullopt;
+  std::optional<SlackGroupIndex> group = std::nullopt;
 };
 
 // Pods that wait and found, or state, the node that they are expected on; or that found none.
@@ -35,7 +35,7 @@ struct ExpectedPods {
   const PodShape* shape = nullptr;
   int64_t count = 0;
   std::optional<size_t> slot = {};
-  std::optional<int32_t> group = {};
+  std::optional<SlackGroupIndex> group = {};
 };
 
 // One question. The snapshot is as before when the object goes.

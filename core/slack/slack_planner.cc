@@ -156,9 +156,9 @@ void SlackPlanner::CheckConsistent() const {
 void SlackPlanner::AddComing(Turn* turn) const {
   if (turn->groups() == nullptr) return;
   for (size_t position = 0; position < turn->sketch.growable().size(); ++position) {
-    const int32_t group = turn->sketch.growable()[position].group;
-    if (group < 0) continue;
-    for (const EmptyNode& room : (*turn->groups())[static_cast<size_t>(group)].coming) {
+    const std::optional<SlackGroupIndex> group = turn->sketch.growable()[position].group;
+    if (!group.has_value()) continue;
+    for (const EmptyNode& room : (*turn->groups())[*group].coming) {
       turn->sketch.AddComing(position, room);
     }
   }
@@ -240,7 +240,7 @@ SlackPlan SlackPlanner::Plan(const SlackQuestion& question, WorkBudget* budget) 
   SlackPlan plan;
   const int64_t lost = set_.lost();
   CatchUp(question);
-  const std::vector<SlackGroup>* const groups = question.groups.has_value() ? &*question.groups : nullptr;
+  const SlackGroupList* const groups = question.groups.has_value() ? &*question.groups : nullptr;
   std::vector<SlackClassView> views = MakeViews(rooms_, question.options, groups);
   Remember(views);
   GrowthSketch sketch(MakeGrowable(views, question.options, groups), question.ranking,

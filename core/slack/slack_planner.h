@@ -27,7 +27,7 @@ struct SlackQuestion {
   const ClusterState* cluster = nullptr;
   SlackOptions options;  // valid
   // nullopt: not known, and every class that has nodes may grow without end.
-  std::optional<std::vector<SlackGroup>> groups;
+  std::optional<SlackGroupList> groups;
   // How options to grow are ranked; nullptr: by what they cost.
   SlackRanking ranking;
   // How many nodes all groups together may grow by; nullopt: any number.
@@ -90,9 +90,7 @@ class SlackPlanner {
     LabelKeys needed = {};               // keys of labels that any class needs, sorted
     int64_t left_in_all = kMostPlaceholders;
     TrialMemory memory{budget};  // of the placeholders
-    const std::vector<SlackGroup>* groups() const {
-      return question.groups.has_value() ? &*question.groups : nullptr;
-    }
+    const SlackGroupList* groups() const { return question.groups.has_value() ? &*question.groups : nullptr; }
   };
 
   // slack_planner.cc: what is kept from plan to plan.

@@ -44,29 +44,28 @@ std::optional<int64_t> MayAddForSlack(const SlackGroup& group, const SlackOption
   return std::min(group.may_add.value_or(of_rule), of_rule);
 }
 
-void ApplyRules(const SlackOptions& options, const std::vector<SlackGroup>* groups, SlackClassView* view) {
+void ApplyRules(const SlackOptions& options, const SlackGroupList* groups, SlackClassView* view) {
   const SlackClassRule* const rule = RuleOf(view->key, options);
   view->max_extra = rule != nullptr && rule->max_extra.has_value() ? rule->max_extra : options.max_extra;
   if (rule != nullptr && rule->off) view->off = "slack is switched off for this class";
   if (groups == nullptr || view->groups.empty()) return;
-  const bool all_off = std::all_of(view->groups.begin(), view->groups.end(), [&](int32_t group) {
-    return IsOff((*groups)[static_cast<size_t>(group)], options);
-  });
+  const bool all_off = std::all_of(view->groups.begin(), view->groups.end(),
+                                   [&](SlackGroupIndex group) { return IsOff((*groups)[group], options); });
   if (all_off) view->off = "slack is switched off for the node groups of this class";
 }
 
 }  // namespace
 
 std::vector<SlackClassView> MakeViews(const SlackRooms& rooms, const SlackOptions& options,
-                                      const std::vector<SlackGroup>* groups) {
+                                      const SlackGroupList* groups) {
   absl::btree_map<std::string, SlackClassView> views;
   for (const auto& [name, of] : rooms.classes()) views[name] = {of.key, &of, of.TypicalEmpty()};
-  for (size_t i = 0; groups != nullptr && i < groups->size(); ++i) {
+  for (const SlackGroupIndex i : IndexRange<SlackGroupIndex>(groups == nullptr ? 0 : groups->size())) {
     const SlackGroup& group = (*groups)[i];
     SlackClassKey key =
         ClassOf(WithoutPassingTaints(group.of->model->shape, rooms.rules().startup_taints), rooms.rules());
     SlackClassView& view = views[key.name];
-    view.groups.push_back(static_cast<int32_t>(i));
+    view.groups.push_back(i);
     if (!view.key.name.empty()) continue;
     view.empty = group.empty;
     view.key = std::move(key);
@@ -80,7 +79,7 @@ std::vector<SlackClassView> MakeViews(const SlackRooms& rooms, const SlackOption
 }
 
 std::vector<GrowableNodes> MakeGrowable(const std::vector<SlackClassView>& views, const SlackOptions& options,
-                                        const std::vector<SlackGroup>* groups) {
+                                        const SlackGroupList* groups) {
   std::vector<GrowableNodes> growable;
   for (const SlackClassView& view : views) {
     if (groups == nullptr) {
@@ -88,8 +87,8 @@ std::vector<GrowableNodes> MakeGrowable(const std::vector<SlackClassView>& views
           {view.key.name, view.empty, view.off.empty() ? std::nullopt : std::optional<int64_t>(0)});
       continue;
     }
-    for (const int32_t position : view.groups) {
-      const SlackGroup& group = (*groups)[static_cast<size_t>(position)];
+    for (const SlackGroupIndex position : view.groups) {
+      const SlackGroup& group = (*groups)[position];
       growable.push_back({view.key.name, group.empty, view.off.empty() ? MayAddForSlack(group, options) : 0,
                           group.of->usd_per_hour, position, group.of->name});
     }
@@ -100,7 +99,7 @@ std::vector<GrowableNodes> MakeGrowable(const std::vector<SlackClassView>& views
 }
 
 std::vector<NodeShape> ShapesOfNew(const ClusterState& cluster, const SlackRooms& rooms,
-                                   const std::vector<SlackGroup>* groups, const GrowthSketch& sketch) {
+                                   const SlackGroupList* groups, const GrowthSketch& sketch) {
   absl::btree_map<std::string, size_t> first;
   for (size_t slot = 0; slot < rooms.node_end(); ++slot) {
     const SlackRooms::Node& node = rooms.node(slot);
@@ -111,8 +110,8 @@ std::vector<NodeShape> ShapesOfNew(const ClusterState& cluster, const SlackRooms
   const StartupTaints& names = rooms.rules().startup_taints;
   std::vector<NodeShape> shapes;
   for (const GrowableNodes& growable : sketch.growable()) {
-    if (growable.group >= 0) {
-      shapes.push_back(WithoutPassingTaints((*groups)[static_cast<size_t>(growable.group)].of->model->shape, names));
+    if (growable.group.has_value()) {
+      shapes.push_back(WithoutPassingTaints((*groups)[*growable.group].of->model->shape, names));
     } else {
       const size_t slot = first.at(growable.class_name);
       shapes.push_back(WithoutPassingTaints(cluster.node_shape(Slot{static_cast<int32_t>(slot)}), names));

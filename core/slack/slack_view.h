@@ -28,6 +28,8 @@ struct SlackGroup {
   int64_t nodes = 0;  // there and on their way
 };
 
+using SlackGroupList = StrongVector<SlackGroupIndex, SlackGroup>;
+
 struct SlackClassView {
   SlackClassKey key;
   const SlackClass* of = nullptr;  // nullptr: it has no nodes
@@ -41,22 +43,21 @@ struct SlackClassView {
   std::vector<CpuMemory> mirrored = {};
   int64_t mirrored_placed = 0;
   CpuMemory mirrored_ready = {};
-  // Positions of the groups of the question.
-  std::vector<int32_t> groups = {};
+  std::vector<SlackGroupIndex> groups = {};
 };
 
 // By name. `groups`: nullptr where they are not known.
 std::vector<SlackClassView> MakeViews(const SlackRooms& rooms, const SlackOptions& options,
-                                      const std::vector<SlackGroup>* groups);
+                                      const SlackGroupList* groups);
 
 // What may grow: each group by itself, or each class where groups are not known.
 std::vector<GrowableNodes> MakeGrowable(const std::vector<SlackClassView>& views, const SlackOptions& options,
-                                        const std::vector<SlackGroup>* groups);
+                                        const SlackGroupList* groups);
 
 // What a new node is, by position in the sketch. What is in no group is as the first node of its class by
 // name. Cost: O(nodes) where groups are not known.
 std::vector<NodeShape> ShapesOfNew(const ClusterState& cluster, const SlackRooms& rooms,
-                                   const std::vector<SlackGroup>* groups, const GrowthSketch& sketch);
+                                   const SlackGroupList* groups, const GrowthSketch& sketch);
 
 // Whether the name of an extended resource: "example.com/gpu", and not one of Kubernetes' own.
 bool IsExtendedResource(absl::string_view name);

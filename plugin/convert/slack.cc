@@ -135,10 +135,10 @@ absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, co
   return decoded;
 }
 
-std::vector<SlackGroup> SlackGroups(DecodedProblem* problem) {
+SlackGroupList SlackGroups(DecodedProblem* problem) {
   const PodRules no_rules;
   const std::optional<ResourceId> pods = problem->names.Find("pods");
-  std::vector<SlackGroup> groups;
+  SlackGroupList groups;
   for (NodeGroup& of : problem->groups) {
     if (!of.model.has_value()) continue;
     of.usd_per_hour = of.priced.given.has_value() ? of.priced.given : of.priced.annotated;

@@ -45,7 +45,7 @@ absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, co
                                          const ReadOptions& options_of_pods);
 
 // The groups that may grow, each with what pods that come with a node leave of it.
-std::vector<SlackGroup> SlackGroups(DecodedProblem* problem);
+SlackGroupList SlackGroups(DecodedProblem* problem);
 
 v1::PlanSlackResponse EncodeSlackPlan(const SlackPlan& plan);
 

@@ -271,14 +271,18 @@ TEST_F(LoopGrowthTest, SlackGetsWhatIsLeft) {
   AddGroup("c", /*target=*/0, 5);
   problem_.groups[GroupIndex{1}].atomic = true;
   const CountsOfGroups counts = Counts();
-  const std::vector<GroupIndex> positions = {GroupIndex{2}, GroupIndex{0}, GroupIndex{1}};
+  const StrongVector<SlackGroupIndex, GroupIndex> positions = {GroupIndex{2}, GroupIndex{0}, GroupIndex{1}};
   GrowthOf(GroupIndex{0}, &plan_).for_pods = 1;
   plan_.slack.demands = {
-      {.class_name = "x", .nodes = 9, .placeholders = {}, .groups = {{0, 3}, {1, 4}, {2, 0}}},
-      {.class_name = "y", .nodes = 4, .placeholders = {}, .groups = {{0, 4}}}};
+      {.class_name = "x",
+       .nodes = 9,
+       .placeholders = {},
+       .groups = {{SlackGroupIndex{0}, 3}, {SlackGroupIndex{1}, 4}, {SlackGroupIndex{2}, 0}}},
+      {.class_name = "y", .nodes = 4, .placeholders = {}, .groups = {{SlackGroupIndex{0}, 4}}}};
   GrowForSlack(problem_, counts, positions, &plan_);
   EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 1}, LoopGrowth{GroupIndex{2}, 0, 5}));
-  plan_.slack.demands = {{.class_name = "z", .nodes = 1, .placeholders = {}, .groups = {{2, 1}}}};
+  plan_.slack.demands = {
+      {.class_name = "z", .nodes = 1, .placeholders = {}, .groups = {{SlackGroupIndex{2}, 1}}}};
   GrowForSlack(problem_, counts, positions, &plan_);
   EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 1}, LoopGrowth{GroupIndex{1}, 0, 9},
                                         LoopGrowth{GroupIndex{2}, 0, 5}))

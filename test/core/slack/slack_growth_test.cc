@@ -18,7 +18,7 @@ GrowableNodes GroupOf(int32_t group, int64_t milli_cpu, std::optional<double> us
           .empty = {{milli_cpu, 10'000}, 10},
           .may_add = may_add,
           .usd_per_hour = usd,
-          .group = group,
+          .group = SlackGroupIndex{group},
           .name = "group-" + std::to_string(group)};
 }
 
@@ -47,21 +47,21 @@ class GrowthSketchTest : public ::testing::Test {
 TEST_F(GrowthSketchTest, TheOptionThatCostsLeastIsTaken) {
   GrowthSketch sketch({GroupOf(0, 1'000, 1.0), GroupOf(1, 2'000, 2.2)});
   EXPECT_EQ(Ask(&sketch, {Asked(600, 5)}), 0);
-  EXPECT_THAT(Groups(sketch), ElementsAre(NewNodesOfGroup{1, 2}));
+  EXPECT_THAT(Groups(sketch), ElementsAre(NewNodesOfGroup{SlackGroupIndex{1}, 2}));
   EXPECT_THAT(sketch.demands()[0].placeholders, ElementsAre(Asked(600, 5)));
   EXPECT_EQ(sketch.demands()[0].nodes, 2);
   GrowthSketch dearer({GroupOf(0, 1'000, 1.0), GroupOf(1, 2'000, 2.6)});
   EXPECT_EQ(Ask(&dearer, {Asked(600, 5)}), 0);
-  EXPECT_THAT(Groups(dearer), ElementsAre(NewNodesOfGroup{0, 5}));
+  EXPECT_THAT(Groups(dearer), ElementsAre(NewNodesOfGroup{SlackGroupIndex{0}, 5}));
 }
 
 TEST_F(GrowthSketchTest, OptionsWithoutAPriceComeLastTheSmallestNodesFirst) {
   GrowthSketch priced({GroupOf(0, 1'000, std::nullopt), GroupOf(1, 2'000, 100)});
   EXPECT_EQ(Ask(&priced, {Asked(600, 1)}), 0);
-  EXPECT_THAT(Groups(priced), ElementsAre(NewNodesOfGroup{1, 1}));
+  EXPECT_THAT(Groups(priced), ElementsAre(NewNodesOfGroup{SlackGroupIndex{1}, 1}));
   GrowthSketch unpriced({GroupOf(0, 2'000, std::nullopt), GroupOf(1, 1'000, std::nullopt)});
   EXPECT_EQ(Ask(&unpriced, {Asked(600, 1)}), 0);
-  EXPECT_THAT(Groups(unpriced), ElementsAre(NewNodesOfGroup{1, 1}));
+  EXPECT_THAT(Groups(unpriced), ElementsAre(NewNodesOfGroup{SlackGroupIndex{1}, 1}));
 }
 
 TEST_F(GrowthSketchTest, ARankingDecidesOverThePrice) {
@@ -72,16 +72,17 @@ TEST_F(GrowthSketchTest, ARankingDecidesOverThePrice) {
   };
   GrowthSketch sketch({GroupOf(0, 1'000, 1.0), GroupOf(1, 2'000, 2.2)}, dearest);
   EXPECT_EQ(Ask(&sketch, {Asked(600, 1)}), 0);
-  EXPECT_THAT(Groups(sketch), ElementsAre(NewNodesOfGroup{1, 1}));
+  EXPECT_THAT(Groups(sketch), ElementsAre(NewNodesOfGroup{SlackGroupIndex{1}, 1}));
 }
 
 TEST_F(GrowthSketchTest, LimitsOfAGroupAndOfAllHold) {
   GrowthSketch of_group({GroupOf(0, 1'000, 1.0, /*may_add=*/2), GroupOf(1, 2'000, 9.0, /*may_add=*/1)});
   EXPECT_EQ(Ask(&of_group, {Asked(600, 6)}), 1) << "two on small nodes, three on the large one";
-  EXPECT_THAT(Groups(of_group), ElementsAre(NewNodesOfGroup{0, 2}, NewNodesOfGroup{1, 1}));
+  EXPECT_THAT(Groups(of_group),
+              ElementsAre(NewNodesOfGroup{SlackGroupIndex{0}, 2}, NewNodesOfGroup{SlackGroupIndex{1}, 1}));
   GrowthSketch of_all({GroupOf(0, 1'000, 1.0)}, nullptr, /*max_new_nodes=*/3);
   EXPECT_EQ(Ask(&of_all, {Asked(600, 5)}), 2);
-  EXPECT_THAT(Groups(of_all), ElementsAre(NewNodesOfGroup{0, 3}));
+  EXPECT_THAT(Groups(of_all), ElementsAre(NewNodesOfGroup{SlackGroupIndex{0}, 3}));
   EXPECT_EQ(Ask(&of_all, {Asked(400, 4)}), 1) << "beside what is there already";
 }
 
@@ -91,24 +92,24 @@ TEST_F(GrowthSketchTest, SlotsAndMemoryBoundANodeToo) {
   few.empty.slots = 3;
   GrowthSketch slots({few});
   EXPECT_EQ(Ask(&slots, {Asked(1, 7)}), 0);
-  EXPECT_THAT(Groups(slots), ElementsAre(NewNodesOfGroup{0, 3}));
+  EXPECT_THAT(Groups(slots), ElementsAre(NewNodesOfGroup{SlackGroupIndex{0}, 3}));
   GrowthSketch memory({GroupOf(0, 1'000, 1.0)});
   EXPECT_EQ(Ask(&memory, {Asked(1, 7, /*memory=*/5'000)}), 0);
-  EXPECT_THAT(Groups(memory), ElementsAre(NewNodesOfGroup{0, 4}));
+  EXPECT_THAT(Groups(memory), ElementsAre(NewNodesOfGroup{SlackGroupIndex{0}, 4}));
 }
 
 TEST_F(GrowthSketchTest, WhatNodesThatComeAnywayTakeIsNotAskedFor) {
   GrowthSketch sketch({GroupOf(0, 1'000, 1.0)});
   sketch.AddComing(0, {{700, 10'000}, 10});
   EXPECT_EQ(Ask(&sketch, {Asked(600, 2)}), 0);
-  EXPECT_THAT(Groups(sketch), ElementsAre(NewNodesOfGroup{0, 1}));
+  EXPECT_THAT(Groups(sketch), ElementsAre(NewNodesOfGroup{SlackGroupIndex{0}, 1}));
   EXPECT_THAT(sketch.demands()[0].placeholders, ElementsAre(Asked(600, 1)));
 }
 
 TEST_F(GrowthSketchTest, ASizeThatNoNodeTakesIsLeftAndTheOthersAreNot) {
   GrowthSketch sketch({GroupOf(0, 1'000, 1.0)});
   EXPECT_EQ(Ask(&sketch, {Asked(1'001, 2), Asked(1'000, 1)}), 2);
-  EXPECT_THAT(Groups(sketch), ElementsAre(NewNodesOfGroup{0, 1}));
+  EXPECT_THAT(Groups(sketch), ElementsAre(NewNodesOfGroup{SlackGroupIndex{0}, 1}));
   EXPECT_EQ(sketch.Ask({false}, {Asked(100, 1)}, &budget_), 1) << "the class may not be there";
 }
 

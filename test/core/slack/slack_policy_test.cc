@@ -54,8 +54,7 @@ class SlackPolicyTest : public ::testing::Test {
     std::vector<std::string> grown;
     for (const SlackDemand& demand : plan.demands) {
       for (const NewNodesOfGroup& nodes : demand.groups) {
-        grown.push_back(groups_[static_cast<size_t>(nodes.group)].of->name + " " +
-                        std::to_string(nodes.nodes));
+        grown.push_back(groups_[nodes.group].of->name + " " + std::to_string(nodes.nodes));
       }
     }
     return grown;
@@ -65,7 +64,7 @@ class SlackPolicyTest : public ::testing::Test {
   SlackOptions options_;
   SlackPlanner planner_;
   std::deque<NodeGroup> node_groups_;  // stay where they are
-  std::vector<SlackGroup> groups_;
+  SlackGroupList groups_;
   int64_t now_s_ = 1000;
 };
 
@@ -133,7 +132,7 @@ TEST_F(SlackPolicyTest, PriceComesBeforeSize) {
   AddFull(Node("a"));
   AddGroup("small", Node("template", 4000), 1.0);
   AddGroup("large", Node("template", 8000), 0.2);
-  groups_[1].may_add = 1;
+  groups_.back().may_add = 1;
   EXPECT_THAT(Grown(Plan()), ElementsAre("large 1"));
   node_groups_[1].usd_per_hour = 5.0;
   planner_ = SlackPlanner();
@@ -172,7 +171,7 @@ TEST_F(SlackPolicyTest, PodsThatWaitWantSlackAsThoseThatRun) {
   pod.requests = {{"cpu", 3000}};
   question.waiting.push_back({world_.cluster().Incoming(pod), 1});
   EXPECT_EQ(PlanSlackOnce(&planner_, question).classes[0].basis.cpu, 6600);
-  question.waiting[0].group = 0;
+  question.waiting[0].group = SlackGroupIndex{0};
   EXPECT_EQ(PlanSlackOnce(&planner_, question).classes[0].basis.cpu, 6600);
 }
 
