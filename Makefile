@@ -152,7 +152,7 @@ generate: deps ## generate the Go code of proto/ again
 	@shim/api/generate.sh
 
 # Everything in an image has the time of the commit, so that two builds of one commit are the same, bit by bit.
-VERSION ?= v$(shell sed -nE 's/^const Version = "(.*)"$$/\1/p' shim/cli/version.go)
+VERSION ?= v$(shell sed -nE 's/^const Version = "(.*)"$$/\1/p' shim/engine/version.go)
 REGISTRY ?= ghcr.io/loadline
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 RELEASE := build/images/bin/release

@@ -1,11 +1,13 @@
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/cluster/gpu_resources.h"
 #include "loadline/v1/cluster_state.pb.h"
+#include "plugin/convert/api_descriptors.h"
 #include "plugin/convert/changes.h"
 #include "plugin/convert/describe.h"
 #include "plugin/convert/fields.h"
@@ -109,6 +111,8 @@ absl::StatusOr<v1::DescribeResponse> AnswerDescribe(const v1::DescribeRequest& r
   response.set_engine_version(LOADLINE_VERSION);
   response.set_failed_checks(views->failed_checks());
   for (const absl::string_view name : GpuResources()) response.add_gpu_resources(std::string(name));
+  if (request.include_api()) response.set_api(std::string(ApiDescriptors()));
+  if (request.include_api() && request.view().empty()) return response;
   if (request.view().empty()) {
     for (const auto& [name, shared] : views->All()) {
       const absl::StatusOr<LockedView> view = LockedView::Wait(shared, deadline);

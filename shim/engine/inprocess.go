@@ -40,7 +40,9 @@ func openInProcess(path string, config *loadlinev1.EngineConfig) (Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &inProcessConn{library: l, engine: engine}, nil
+	conn := &inProcessConn{library: l, engine: engine}
+	logDifference(context.Background(), conn)
+	return conn, nil
 }
 
 // findLibrary loads the library at a path, or the first one found when the path is empty.

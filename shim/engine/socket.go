@@ -32,9 +32,19 @@ func openSocket(path string) (Conn, error) {
 		return nil, fmt.Errorf("engine socket %q: a path of %d bytes, at most %d are possible",
 			path, len(path), maxSocketPath)
 	}
-	dial := func(ctx context.Context, _ string) (net.Conn, error) { return dialSpinning(ctx, path) }
+	made := make(chan struct{}, 1)
+	dial := func(ctx context.Context, _ string) (net.Conn, error) {
+		conn, err := dialSpinning(ctx, path)
+		if err == nil {
+			select {
+			case made <- struct{}{}:
+			default: // it is told already
+			}
+		}
+		return conn, err
+	}
 	// The dialer has the path; as a target it would be read as a URL, in which some file names mean something else.
-	return grpc.NewClient("passthrough:///loadlined",
+	conn, err := grpc.NewClient("passthrough:///loadlined",
 		grpc.WithContextDialer(dial),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(reconnect),
@@ -46,4 +56,8 @@ func openSocket(path string) (Conn, error) {
 		grpc.WithIdleTimeout(0), // an idle scheduler must not pay for a new connection with its first pod
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig())
+	if err != nil {
+		return nil, err
+	}
+	return newComparingConn(conn, made), nil
 }

@@ -56,13 +56,13 @@ func outside(t *testing.T, served string) []string {
 // `go install` refuses a module that replaces or excludes another: ours does neither, and requires the plugin by the
 // version that is released with it. The commands are printed and not run: that they compile, `make build` shows.
 func TestProgramsAreInstalledFromOutside(t *testing.T) {
-	source, err := os.ReadFile("../../shim/cli/version.go")
+	source, err := os.ReadFile("../../shim/engine/version.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := regexp.MustCompile(`(?m)^const Version = "(.*)"$`).FindSubmatch(source)
 	if found == nil {
-		t.Fatal("shim/cli/version.go has no version")
+		t.Fatal("shim/engine/version.go has no version")
 	}
 	version, served := "v"+string(found[1]), t.TempDir()
 	proxy(t, served, "loadline.dev/shim", version, "../../shim")

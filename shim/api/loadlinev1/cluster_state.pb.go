@@ -895,7 +895,10 @@ type DescribeRequest struct {
 	// With empty `slots`: the first slot to describe. 0 at first, then `next_slot` of the answer before.
 	FirstSlot int32 `protobuf:"varint,3,opt,name=first_slot,json=firstSlot,proto3" json:"first_slot,omitempty"`
 	// Also tell the pods of each node.
-	IncludePods   bool `protobuf:"varint,4,opt,name=include_pods,json=includePods,proto3" json:"include_pods,omitempty"`
+	IncludePods bool `protobuf:"varint,4,opt,name=include_pods,json=includePods,proto3" json:"include_pods,omitempty"`
+	// Also tell the API that the engine was built with, so that a client can say what both lack of each other; with an
+	// empty `view` only what does not depend on views: no view is listed or waited for.
+	IncludeApi    bool `protobuf:"varint,5,opt,name=include_api,json=includeApi,proto3" json:"include_api,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,6 +961,13 @@ func (x *DescribeRequest) GetIncludePods() bool {
 	return false
 }
 
+func (x *DescribeRequest) GetIncludeApi() bool {
+	if x != nil {
+		return x.IncludeApi
+	}
+	return false
+}
+
 type DescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The view asked for, or all views in name order.
@@ -972,7 +982,9 @@ type DescribeResponse struct {
 	// failed: each is a fault of Loadline.
 	FailedChecks int64 `protobuf:"varint,5,opt,name=failed_checks,json=failedChecks,proto3" json:"failed_checks,omitempty"`
 	// Resources of which the engine knows that they are GPUs, NVIDIA's first.
-	GpuResources  []string `protobuf:"bytes,6,rep,name=gpu_resources,json=gpuResources,proto3" json:"gpu_resources,omitempty"`
+	GpuResources []string `protobuf:"bytes,6,rep,name=gpu_resources,json=gpuResources,proto3" json:"gpu_resources,omitempty"`
+	// With include_api: a serialized google.protobuf.FileDescriptorSet of the files of loadline/v1.
+	Api           []byte `protobuf:"bytes,7,opt,name=api,proto3" json:"api,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1045,6 +1057,13 @@ func (x *DescribeResponse) GetFailedChecks() int64 {
 func (x *DescribeResponse) GetGpuResources() []string {
 	if x != nil {
 		return x.GpuResources
+	}
+	return nil
+}
+
+func (x *DescribeResponse) GetApi() []byte {
+	if x != nil {
+		return x.Api
 	}
 	return nil
 }
@@ -1794,20 +1813,23 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12'\n" +
 	"\x0fclamped_amounts\x18\x03 \x01(\x03R\x0eclampedAmounts\x12/\n" +
 	"\bleft_out\x18\x04 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
-	"\x0eleft_out_total\x18\x05 \x01(\x03R\fleftOutTotal\"}\n" +
+	"\x0eleft_out_total\x18\x05 \x01(\x03R\fleftOutTotal\"\x9e\x01\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05slots\x18\x02 \x03(\x05R\x05slots\x12\x1d\n" +
 	"\n" +
 	"first_slot\x18\x03 \x01(\x05R\tfirstSlot\x12!\n" +
-	"\finclude_pods\x18\x04 \x01(\bR\vincludePods\"\xfc\x01\n" +
+	"\finclude_pods\x18\x04 \x01(\bR\vincludePods\x12\x1f\n" +
+	"\vinclude_api\x18\x05 \x01(\bR\n" +
+	"includeApi\"\x8e\x02\n" +
 	"\x10DescribeResponse\x12,\n" +
 	"\x05views\x18\x01 \x03(\v2\x16.loadline.v1.ViewStateR\x05views\x12,\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x16.loadline.v1.NodeStateR\x05nodes\x12\x1b\n" +
 	"\tnext_slot\x18\x03 \x01(\x05R\bnextSlot\x12%\n" +
 	"\x0eengine_version\x18\x04 \x01(\tR\rengineVersion\x12#\n" +
 	"\rfailed_checks\x18\x05 \x01(\x03R\ffailedChecks\x12#\n" +
-	"\rgpu_resources\x18\x06 \x03(\tR\fgpuResources\"\x99\x02\n" +
+	"\rgpu_resources\x18\x06 \x03(\tR\fgpuResources\x12\x10\n" +
+	"\x03api\x18\a \x01(\fR\x03api\"\x99\x02\n" +
 	"\tViewState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12\x1a\n" +
