@@ -141,13 +141,13 @@ func (c *Cycles) Ask(cycle Cycle, ask Question) error {
 
 // question is Ask about the slots that pick returns; ask is not called if these are nil.
 func (c *Cycles) question(cycle Cycle, pick func(slots []int32) []int32, ask Question) error {
-	if c.ctx.Err() != nil || !c.turn.TryLock() {
+	if c.ctx.Err() != nil || !c.turn.tryLock() {
 		return ErrSyncing
 	}
 	handedOver := false
 	defer func() {
 		if !handedOver {
-			c.turn.Unlock()
+			c.turn.unlock()
 		}
 	}()
 	slots, b, work, err := c.prepare(cycle, pick)
@@ -255,7 +255,7 @@ func (c *Cycles) syncInBackground(work []content, synced chan struct{}) {
 			err = errPanic(r)
 		}
 		c.setSynced(nil)
-		c.turn.Unlock()
+		c.turn.unlock()
 		c.events.Synced(err)
 	}()
 	c.take(work)

@@ -27,7 +27,7 @@ type feed struct {
 	chunk  int // bytes of a batch that is sent on its own
 	// turn is held exclusively while batches are sent, and shared by questions that change nothing, so that the
 	// engine stays at the revision that they name.
-	turn      sync.RWMutex
+	turn      turn
 	mu        sync.Mutex
 	ledger    ledger        // guarded by mu
 	roomEvery time.Duration // see roomEvery
@@ -36,8 +36,8 @@ type feed struct {
 }
 
 func newFeed(conn grpc.ClientConnInterface, ledger ledger) feed {
-	return feed{conn: conn, client: loadlinev1.NewClusterStateClient(conn), chunk: chunkBytes, ledger: ledger,
-		roomEvery: roomEvery}
+	return feed{conn: conn, client: loadlinev1.NewClusterStateClient(conn), chunk: chunkBytes, turn: newTurn(),
+		ledger: ledger, roomEvery: roomEvery}
 }
 
 // sync sends what the engine lacks at the time of the call; the caller holds turn. Each message may take as long
@@ -58,6 +58,13 @@ func (f *feed) sync(ctx context.Context, patience time.Duration) error {
 			return err
 		}
 	}
+}
+
+// pending says whether the engine lacks anything, or may do so.
+func (f *feed) pending() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ledger.pending()
 }
 
 func (f *feed) next() *batch {

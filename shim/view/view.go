@@ -175,31 +175,39 @@ func (e *entry) find(name podName) (int, bool) {
 }
 
 // Sync brings the engine up to date with what was set and deleted before the call. Without changes it makes no
-// call, and so does not notice that an engine was restarted; Ask does.
+// call and waits for nobody, and so does not notice that an engine was restarted; Ask does.
 func (v *View) Sync(ctx context.Context) error {
-	v.turn.Lock()
-	defer v.turn.Unlock()
+	if !v.pending() {
+		return nil
+	}
+	if err := v.turn.lock(ctx); err != nil {
+		return err
+	}
+	defer v.turn.unlock()
 	return v.sync(ctx, 0)
 }
 
 // Ask brings the engine up to date and calls ask with the state to name in a question: an empty batch. If the
 // engine refuses the question because it has lost the view, everything is sent again and ask is called once more.
-// No batch is sent while ask runs: slots stay what they are.
+// No batch is sent while ask runs: slots stay what they are. Without changes a question runs beside others; with some
+// it waits until those under way have ended, or ctx has.
 func (v *View) Ask(ctx context.Context, ask func(at *loadlinev1.Changes) error) error {
 	for attempt := 0; ; attempt++ {
 		if err := v.Sync(ctx); err != nil {
 			return err
 		}
-		err := v.askOnce(ask)
+		err := v.askOnce(ctx, ask)
 		if err == nil || !refused(err) || attempt == maxRefusals {
 			return err
 		}
 	}
 }
 
-func (v *View) askOnce(ask func(at *loadlinev1.Changes) error) error {
-	v.turn.RLock()
-	defer v.turn.RUnlock()
+func (v *View) askOnce(ctx context.Context, ask func(at *loadlinev1.Changes) error) error {
+	if err := v.turn.share(ctx); err != nil {
+		return err
+	}
+	defer v.turn.unshare()
 	v.mu.Lock()
 	at := v.ledger.pin()
 	known := v.ledger.standsAtPin()
@@ -237,8 +245,10 @@ func (v *View) Node(slot int32) (string, bool) {
 
 // Drop makes the engine forget the view. The next Sync sends everything again.
 func (v *View) Drop(ctx context.Context) error {
-	v.turn.Lock()
-	defer v.turn.Unlock()
+	if err := v.turn.lock(ctx); err != nil {
+		return err
+	}
+	defer v.turn.unlock()
 	v.restart()
 	_, err := v.client.Drop(ctx, &loadlinev1.DropRequest{View: v.ledger.view})
 	return err
