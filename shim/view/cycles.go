@@ -86,9 +86,11 @@ func NewCycles(conn grpc.ClientConnInterface, name string, events Events) *Cycle
 	return c
 }
 
-// Close ends the background sync. No question may be asked afterwards.
+// Close ends the background sync. A question under way then ends without one, and later ones get ErrSyncing.
 func (c *Cycles) Close() {
-	c.cancel()
+	c.mu.Lock()
+	c.cancel() // with mu held: nothing begins in the background after Wait
+	c.mu.Unlock()
 	c.wg.Wait()
 }
 
@@ -155,11 +157,7 @@ func (c *Cycles) question(cycle Cycle, pick func(slots []int32) []int32, ask Que
 	case err != nil || slots == nil && work == nil:
 		return err
 	case work != nil:
-		handedOver = true
-		c.wg.Add(1)
-		synced := make(chan struct{})
-		c.setSynced(synced)
-		go c.syncInBackground(work, synced)
+		handedOver = c.syncSoon(work)
 		return ErrSyncing
 	}
 	err = errUnknownOutcome // holds if ask panics
@@ -245,7 +243,19 @@ func (c *Cycles) tooMuch() bool {
 	return c.ledger.queuedBytes(bound) > bound
 }
 
-// syncInBackground takes over turn from Ask.
+// syncSoon starts a background sync, which takes over turn; false: the view is closed.
+func (c *Cycles) syncSoon(work []content) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return false
+	}
+	c.synced = make(chan struct{})
+	c.wg.Add(1)
+	go c.syncInBackground(work, c.synced)
+	return true
+}
+
 func (c *Cycles) syncInBackground(work []content, synced chan struct{}) {
 	defer c.wg.Done()
 	defer close(synced)
@@ -254,18 +264,14 @@ func (c *Cycles) syncInBackground(work []content, synced chan struct{}) {
 		if r := recover(); r != nil { // a panic in a goroutine of ours would end the scheduler
 			err = errPanic(r)
 		}
-		c.setSynced(nil)
+		c.mu.Lock()
+		c.synced = nil
+		c.mu.Unlock()
 		c.turn.unlock()
 		c.events.Synced(err)
 	}()
 	c.take(work)
 	err = c.sync(c.ctx, backgroundPatience)
-}
-
-func (c *Cycles) setSynced(synced chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.synced = synced
 }
 
 func errPanic(r any) error { return fmt.Errorf("panic: %v", r) }

@@ -63,6 +63,35 @@ func TestOneQuestionAtATime(t *testing.T) {
 	}
 }
 
+// closing is a snapshot that closes its view when it is read.
+type closing struct {
+	fwk.NodeInfoLister
+	cycles *Cycles
+}
+
+func (l closing) List() ([]fwk.NodeInfo, error) {
+	l.cycles.Close()
+	return l.NodeInfoLister.List()
+}
+
+// Nothing begins in the background after Close, also where a question was under way.
+func TestCloseDuringAQuestion(t *testing.T) {
+	synced := false
+	c := NewCycles(enginetest.Open(t), "v", Events{Synced: func(error) { synced = true }})
+	c.inline = inlineLimits{}
+	cycle := cycleOf([]fwk.NodeInfo{nodeinfo.New(1, named("a"))}, []fwk.NodeInfo{nodeinfo.New(1, named("a"))})
+	cycle.Snapshot = closing{cycle.Snapshot, c}
+	if err := c.Ask(cycle, nil); !errors.Is(err, ErrSyncing) {
+		t.Errorf("got error %v", err)
+	}
+	if c.wg.Wait(); synced {
+		t.Error("a background sync began after Close")
+	}
+	if !c.turn.tryLock() {
+		t.Error("the turn is held for ever")
+	}
+}
+
 // Heartbeats bring a new object and a new generation of the same content: nothing is sent.
 func TestEqualContentIsNotSentAgain(t *testing.T) {
 	conn := enginetest.Open(t)

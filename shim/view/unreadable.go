@@ -89,7 +89,8 @@ type hearing struct {
 // read, unless that was done a short time ago. The caller holds mu.
 func (c *Cycles) hearSoon(b *batch, now time.Time) {
 	c.hearing.due = c.hearing.due || len(b.changes.GetNodes()) > 0
-	if !c.hearing.due || c.hearing.going || c.unreadable.hear == nil || now.Sub(c.hearing.latest) < c.hearing.every {
+	if !c.hearing.due || c.hearing.going || c.unreadable.hear == nil || c.ctx.Err() != nil ||
+		now.Sub(c.hearing.latest) < c.hearing.every {
 		return
 	}
 	c.hearing.going = true
