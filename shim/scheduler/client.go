@@ -85,14 +85,18 @@ func (c *clients) acquire(logger klog.Logger, key clientKey) (*client, error) {
 	return fresh, nil
 }
 
+// release closes a client that nobody uses any more. Others do not wait for its background sync.
 func (c *clients) release(have *client) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	have.users--
-	if have.users > 0 {
+	unused := have.users == 0
+	if unused {
+		delete(c.byKey, have.key)
+	}
+	c.mu.Unlock()
+	if !unused {
 		return nil
 	}
-	delete(c.byKey, have.key)
 	have.cycles.Close()
 	return have.conn.Close()
 }
