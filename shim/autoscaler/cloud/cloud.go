@@ -98,8 +98,14 @@ type Client struct {
 	askTime time.Duration // for all groups of one loop
 
 	mu    sync.Mutex
-	last  map[string]Group       // what is known of each group that is listed; guarded by mu
-	turns map[string]*sync.Mutex // by group: one change of its size at a time; guarded by mu
+	last  map[string]Group // what is known of each group that is listed; guarded by mu
+	turns map[string]*turn // by group that is being changed: one change of its size at a time; guarded by mu
+}
+
+// turn is had by one change of a group.
+type turn struct {
+	taken chan struct{} // holds an element while a change is under way
+	users int           // that have it or wait for it; guarded by Client.mu
 }
 
 // Open returns a client. The connection is made when it is first needed.
@@ -124,7 +130,7 @@ func Open(options Options) (*Client, error) {
 // New returns a client that asks over a connection, which stays the caller's. The timeout is that of one call.
 func New(conn grpc.ClientConnInterface, timeout time.Duration) *Client {
 	return &Client{client: externalgrpc.NewCloudProviderClient(conn), timeout: timeout, askTime: askTime,
-		last: map[string]Group{}, turns: map[string]*sync.Mutex{}}
+		last: map[string]Group{}, turns: map[string]*turn{}}
 }
 
 func (o *Options) credentials() (credentials.TransportCredentials, error) {
@@ -188,8 +194,13 @@ func (c *Client) inTurn(ctx context.Context, group string, delta int, deleted []
 	if err != nil {
 		return err
 	}
-	turn.Lock()
-	defer turn.Unlock()
+	defer c.leave(group, turn)
+	select {
+	case turn.taken <- struct{}{}:
+		defer func() { <-turn.taken }()
+	case <-ctx.Done():
+		return fmt.Errorf("nothing was asked for, as another change of %s is under way: %w", group, ctx.Err())
+	}
 	target, err := c.target(ctx, group)
 	if err != nil {
 		return fmt.Errorf("nothing was asked for: %v", err) // without the status of a request that changes something
@@ -201,17 +212,29 @@ func (c *Client) inTurn(ctx context.Context, group string, delta int, deleted []
 	return err
 }
 
-func (c *Client) of(group string) (Group, *sync.Mutex, error) {
+// of returns what is known of a group, and its turn, which is to be given to leave.
+func (c *Client) of(group string) (Group, *turn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last, ok := c.last[group]
 	if !ok {
 		return Group{}, nil, fmt.Errorf("the cloud provider has no node group %s", group)
 	}
-	if c.turns[group] == nil {
-		c.turns[group] = &sync.Mutex{}
+	t := c.turns[group]
+	if t == nil {
+		t = &turn{taken: make(chan struct{}, 1)}
+		c.turns[group] = t
 	}
-	return last, c.turns[group], nil
+	t.users++
+	return last, t, nil
+}
+
+func (c *Client) leave(group string, t *turn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.users--; t.users == 0 {
+		delete(c.turns, group)
+	}
 }
 
 func toNode(node *v1.Node) *externalgrpc.ExternalGrpcNode {

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net"
 	"path/filepath"
@@ -171,6 +172,35 @@ func TestDeleteNodes(t *testing.T) {
 	}
 	if c.target != 1 {
 		t.Errorf("target %d, want 1", c.target)
+	}
+}
+
+// A change of a group waits for the one under way as long as its context says, and nothing is kept of either.
+func TestChangesOfOneGroupTakeTurns(t *testing.T) {
+	c := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "a", MinSize: 0, MaxSize: 5}}, target: 3}
+	client := serve(t, c)
+	if _, err := client.Groups(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	begun, ended := make(chan struct{}), make(chan struct{})
+	var underWay sync.WaitGroup
+	underWay.Go(func() {
+		err := client.inTurn(t.Context(), "a", 0, nil, func(Group, int) error { close(begun); <-ended; return nil })
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	err := client.IncreaseSize(ctx, "a", 3, 1)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "nothing was asked for") || c.target != 3 {
+		t.Errorf("target %d, error %v", c.target, err)
+	}
+	close(ended)
+	underWay.Wait()
+	if err := client.IncreaseSize(t.Context(), "a", 3, 1); err != nil || len(client.turns) != 0 {
+		t.Errorf("error %v, and %d turns are kept", err, len(client.turns))
 	}
 }
 
