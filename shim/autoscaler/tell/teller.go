@@ -43,6 +43,7 @@ type said struct {
 	pods    saidEvents
 	leftOut saidEvents             // of objects that plans are made without
 	lines   map[string]string      // of the log, by what they are about
+	sizes   map[string]string      // of the log, by node group
 	bill    *loadlinev1.BillStatus // of the last loop that looked for moves
 }
 
@@ -119,11 +120,15 @@ func (t *Teller) log(o *plan.Loop, status *loadlinev1.AutoscalerStatus) {
 			klog.InfoS("Warning: " + warning)
 		}
 	}
+	said := t.said.sizes
+	t.said.sizes = make(map[string]string, len(status.NodeGroups)) // without groups that are gone
 	for _, g := range status.NodeGroups {
+		t.said.sizes[g.Name] = said[g.Name]
 		if s := g.Size; s != nil {
 			values := []any{"group", g.Name, "cpu", s.Cpu, "memory", s.Memory, "action", s.Action, "delta", s.Delta,
 				"reason", s.Reason, "tainted", s.Tainted, "held", s.Held, "dryMode", s.DryMode, "warnings", s.Warnings}
-			if t.isNew("size of "+g.Name, fmt.Sprint(values...)) {
+			t.said.sizes[g.Name] = fmt.Sprint(values...)
+			if t.said.sizes[g.Name] != said[g.Name] {
 				klog.V(2).InfoS("Sized", values...)
 			}
 		}

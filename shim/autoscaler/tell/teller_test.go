@@ -13,6 +13,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/vectortest"
 	"loadline.dev/shim/view"
@@ -146,5 +147,22 @@ func TestFirstLoop(t *testing.T) {
 	}
 	if got := tracker.update([]string{"n"}, time.Unix(1010, 0)); got != 10*time.Second {
 		t.Errorf("waited %v, want 10s", got)
+	}
+}
+
+// What was said of the size of a group is forgotten with the group, and not while the group has no size.
+func TestSizesOfGoneGroupsAreForgotten(t *testing.T) {
+	teller := Teller{said: said{lines: map[string]string{}}}
+	sized := func(name string) *loadlinev1.NodeGroupStatus {
+		return &loadlinev1.NodeGroupStatus{Name: name, Size: &loadlinev1.NodeGroupSizeStatus{Action: "hold"}}
+	}
+	for i, groups := range [][]*loadlinev1.NodeGroupStatus{
+		{sized("a"), sized("b")}, {sized("c"), {Name: "a"}}, {sized("a")},
+	} {
+		teller.log(&plan.Loop{Plan: &plan.Plan{}}, &loadlinev1.AutoscalerStatus{NodeGroups: groups,
+			ClusterWide: &loadlinev1.ClusterWideStatus{ScaleUp: &loadlinev1.ScaleUpStatus{}}})
+		if len(teller.said.sizes) != len(groups) || teller.said.sizes["a"] == "" {
+			t.Errorf("after loop %d: %q", i, teller.said.sizes)
+		}
 	}
 }
