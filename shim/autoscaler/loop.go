@@ -80,7 +80,6 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 		groups, err = l.cloud.Groups(ctx, plan.GroupDefaults(l.config))
 	}
 	if done(); err != nil {
-		l.cluster.ForgetGone()
 		return "cloudProvider", err
 	}
 	o.See(groups)

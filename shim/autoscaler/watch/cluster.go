@@ -61,7 +61,7 @@ type objects struct {
 // New returns what follows a cluster by a configuration that has been checked, whose filters are `fit`.
 func New(v *view.View, options *config.Configuration, fit *loadlinev1.FitOptions) *Cluster {
 	c := &Cluster{View: v, options: options, freshness: &freshness{broken: map[string]brokenKind{}},
-		inbox: inbox{notes: map[note]any{}}, minor: fit.GetKubernetesMinor(),
+		inbox: newInbox(), minor: fit.GetKubernetesMinor(),
 		objects: objects{Asking: map[note]any{}, Standing: map[types.NamespacedName]*v1.Pod{},
 			Nodes: map[string]*v1.Node{}, Pods: map[types.NamespacedName]*v1.Pod{},
 			onNode: map[string]map[types.NamespacedName]*v1.Pod{}, Unbound: map[types.NamespacedName]*v1.Pod{},

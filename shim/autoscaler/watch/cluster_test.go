@@ -5,50 +5,56 @@ import (
 	"testing"
 	"testing/synctest"
 
+	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 	discovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/view"
 )
 
-// Pods that come and go leave nothing behind: neither where nobody leads, nor while loops end before they look at pods.
-func TestPodsThatComeAndGoAreForgotten(t *testing.T) {
-	conn, err := engine.Open("inprocess://" + enginetest.Library(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+// Objects that come and go leave nothing behind: neither where nobody leads, nor while loops end before they look.
+func TestObjectsThatComeAndGoAreForgotten(t *testing.T) {
 	options := config.Default()
-	c := New(view.NewForPlanning(conn, "test"), &options, nil)
+	c := New(view.NewForPlanning(enginetest.Open(t), "test"), &options, nil)
+	pods, jobs := c.Handler(KindPod), c.Handler("Job")
 	comeAndGo := func() {
 		for i := range 1000 {
-			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint(i)}}
-			c.take(KindPod, pod, pod)
-			c.take(KindPod, pod, gone{pod})
+			meta := metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint(i)}
+			pods.OnAdd(&v1.Pod{ObjectMeta: meta}, false)
+			pods.OnUpdate(nil, &v1.Pod{ObjectMeta: meta})
+			pods.OnDelete(&v1.Pod{ObjectMeta: meta})
+			jobs.OnAdd(&batchv1.Job{ObjectMeta: meta}, false)
+			jobs.OnDelete(cache.DeletedFinalStateUnknown{Obj: &batchv1.Job{ObjectMeta: meta}})
 		}
 	}
-	stays := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "stays"}}
-	c.take(KindPod, stays, stays)
+	stays := metav1.ObjectMeta{Namespace: "default", Name: "stays"}
+	pods.OnAdd(&v1.Pod{ObjectMeta: stays}, true)
+	jobs.OnAdd(&batchv1.Job{ObjectMeta: stays}, true)
 	comeAndGo()
-	if len(c.inbox.notes) != 1 {
-		t.Errorf("a standby remembers %d objects, want 1", len(c.inbox.notes))
+	if len(c.inbox.notes) != 2 {
+		t.Errorf("a standby remembers %d objects, want 2", len(c.inbox.notes))
 	}
 	if err := c.Apply(); err != nil {
 		t.Fatal(err)
 	}
 	comeAndGo()
-	c.take(KindPod, stays, gone{stays})
-	c.ForgetGone()
-	if len(c.inbox.notes) != 1 {
-		t.Errorf("a leader without a cloud remembers %d objects, want the one that it has to take back", len(c.inbox.notes))
+	for range 2 { // the last one comes back in between
+		pods.OnDelete(&v1.Pod{ObjectMeta: stays})
+		jobs.OnDelete(&batchv1.Job{ObjectMeta: stays})
+		pods.OnAdd(&v1.Pod{ObjectMeta: stays}, false)
+	}
+	pods.OnDelete(&v1.Pod{ObjectMeta: stays})
+	if len(c.inbox.notes) != 2 {
+		t.Errorf("a leader without a cloud remembers %d objects, want those that it has to take back",
+			len(c.inbox.notes))
 	}
 	if err := c.Apply(); err != nil || len(c.Pods) != 0 {
 		t.Errorf("pods %v, %v", c.Pods, err)

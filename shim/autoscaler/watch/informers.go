@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 
@@ -40,16 +39,41 @@ type listed struct {
 
 // inbox is what informers have noted. Safe for concurrent use.
 type inbox struct {
-	mu      sync.Mutex
-	notes   map[note]any // the object, or that it is gone; guarded by mu
-	applied bool         // takeAll was called; guarded by mu
+	mu    sync.Mutex
+	notes map[note]any  // the object, or that it is gone; guarded by mu
+	fresh map[note]bool // those of which no object has been taken; guarded by mu
+}
+
+func newInbox() inbox { return inbox{notes: map[note]any{}, fresh: map[note]bool{}} }
+
+// set takes note of an object, which was added or changed.
+func (in *inbox) set(n note, object any, added bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if _, noted := in.notes[n]; added && !noted {
+		in.fresh[n] = true
+	}
+	in.notes[n] = object
+}
+
+// remove takes note that an object is gone. One that came since the last call of takeAll is forgotten: while the cloud
+// does not answer, or another process leads, these would become more and more.
+func (in *inbox) remove(n note, object any) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.fresh[n] {
+		delete(in.notes, n)
+		delete(in.fresh, n)
+		return
+	}
+	in.notes[n] = gone{object}
 }
 
 func (in *inbox) takeAll() map[note]any {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	notes := in.notes
-	in.notes, in.applied = map[note]any{}, true
+	in.notes, in.fresh = map[note]any{}, map[note]bool{}
 	return notes
 }
 
@@ -119,45 +143,37 @@ func servesDevices(client kubernetes.Interface) bool {
 
 // Handler returns what takes notes of one kind of objects.
 func (c *Cluster) Handler(kind string) cache.ResourceEventHandler {
-	set := func(object any) { c.take(kind, object, object) }
-	return cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, object any) { set(object) },
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) {
+			if n, ok := noteOf(kind, object); ok {
+				c.inbox.set(n, object, true)
+			}
+		},
+		UpdateFunc: func(_, object any) {
+			if n, ok := noteOf(kind, object); ok {
+				c.inbox.set(n, object, false)
+			}
+		},
 		DeleteFunc: func(object any) {
 			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				object = last.Obj
 			}
-			c.take(kind, object, gone{object})
+			if n, ok := noteOf(kind, object); ok {
+				c.inbox.remove(n, object)
+			}
 		}}
 }
 
 // gone is an object that was deleted, as it was last.
 type gone struct{ object any }
 
-func (c *Cluster) take(kind string, object, value any) {
+func noteOf(kind string, object any) (note, bool) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
 		klog.ErrorS(err, "An event tells of something that is no object", "kind", kind)
-		return
+		return note{}, false
 	}
-	in := &c.inbox
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	n := note{kind, types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}
-	if _, isGone := value.(gone); isGone && !in.applied {
-		delete(in.notes, n) // a standby knows of nothing that could go
-		return
-	}
-	in.notes[n] = value
-}
-
-// ForgetGone forgets pods that came and went since the last call of Apply. It is for loops that do not come to that:
-// while the cloud does not answer, these would become more and more.
-func (c *Cluster) ForgetGone() {
-	c.inbox.mu.Lock()
-	defer c.inbox.mu.Unlock()
-	maps.DeleteFunc(c.inbox.notes, func(n note, value any) bool {
-		_, isGone := value.(gone)
-		return isGone && n.kind == KindPod && c.Pods[n.name] == nil && c.Standing[n.name] == nil && c.Asking[n] == nil
-	})
+	return note{kind, types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}, true
 }
 
 // Ready says whether all kinds have been listed. Safe for concurrent use once Watch has returned.
