@@ -2,29 +2,25 @@ package expander
 
 import (
 	"context"
-	"runtime/debug"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/breaker"
+	"loadline.dev/shim/guard"
 	"loadline.dev/shim/ranking"
 )
 
 // chooser chooses among options.
 type chooser struct {
 	engine     loadlinev1.AutoscalerClient
-	breaker    *breaker.Breaker
+	guard      *guard.Guard
 	policy     *loadlinev1.RankPolicy
 	prices     *loadlinev1.PriceModel
 	priorities ranking.Priorities
 	line       *loadlinev1.LoadLine // nil: there is none
 	nodes      func() (int, bool)
 	cluster    func(ctx context.Context, ask func(at *loadlinev1.Changes) error) error // nil: there is none
-	tickets    chan struct{}                                                           // one per question under way
 }
 
 // choice is the option chosen, and how that came about.
@@ -42,58 +38,28 @@ type choice struct {
 // choose returns one of the options, of which there is at least one. It returns when ctx ends at the latest, but for
 // the time that a fallback takes.
 func (c *chooser) choose(ctx context.Context, asked *question) choice {
-	got := c.ranked(ctx, asked)
-	got.fallback = c.judge(got)
+	got, verdict, err := guard.Ask(ctx, c.guard, func(ctx context.Context) (choice, error) { return c.ask(ctx, asked) })
+	if fallback := fallbackOf(verdict); fallback != "" {
+		got = choice{fallback: fallback, err: err}
+	}
 	if got.fallback != "" {
 		got.group = asked.options[leastWaste(asked)].group
 	}
 	return got
 }
 
-// ranked asks the engine. The question runs beside: one that hangs does not hold up the answer.
-func (c *chooser) ranked(ctx context.Context, asked *question) choice {
-	if ctx.Err() != nil {
-		return choice{fallback: fallbackDeadline} // the request took all the time that there is
-	}
-	if !c.breaker.Allow() {
-		return choice{fallback: fallbackBreakerOpen}
-	}
-	select {
-	case c.tickets <- struct{}{}:
-	default:
-		return choice{fallback: fallbackBusy}
-	}
-	done := make(chan choice, 1)
-	go func() {
-		defer func() { <-c.tickets }()
-		done <- c.ask(ctx, asked)
-	}()
-	select {
-	case got := <-done:
-		return got
-	case <-ctx.Done():
-		return choice{err: status.FromContextError(ctx.Err()).Err()}
-	}
-}
-
-func (c *chooser) ask(ctx context.Context, asked *question) (got choice) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			klog.FromContext(ctx).Error(nil, "Panic while ranking", "cause", cause, "stack", string(debug.Stack()))
-			got = choice{fallback: fallbackPanic}
-		}
-	}()
+func (c *chooser) ask(ctx context.Context, asked *question) (choice, error) {
 	request := c.request(asked)
 	response, err := c.rank(ctx, request)
 	if err != nil {
-		return choice{err: err}
+		return choice{}, err
 	}
 	ranked, err := ranking.Join(request, response)
-	if err != nil {
-		return choice{fallback: fallbackBadAnswer, err: err}
+	if err != nil { // the engine has answered
+		return choice{fallback: fallbackBadAnswer, err: err}, nil
 	}
 	return choice{group: ranked[0].NodeGroup(), ranked: ranked, policy: response.GetPolicy(),
-		sized: request.ClusterNodes != nil || request.Changes != nil}
+		sized: request.ClusterNodes != nil || request.Changes != nil}, nil
 }
 
 // rank asks about the cluster as the engine knows it, where there is one. Where the engine does not know it, or not any
@@ -144,32 +110,23 @@ func (c *chooser) request(asked *question) *loadlinev1.RankOptionsRequest {
 	return request
 }
 
-// judge tells the breaker what a question showed of the engine, and returns why it has no part in the choice.
-func (c *chooser) judge(got choice) (fallback string) {
-	switch code := status.Code(got.err); {
-	case got.fallback == fallbackBadAnswer, got.fallback == "" && code == codes.OK:
-		c.answers()
-		return got.fallback
-	case got.fallback != "":
-		return got.fallback // nothing was learned of the engine
-	case code == codes.InvalidArgument, code == codes.ResourceExhausted, code == codes.FailedPrecondition:
-		c.answers() // the fault of the question
+// fallbackOf returns why the engine has no part in a choice, if a verdict is a reason.
+func fallbackOf(verdict guard.Verdict) string {
+	switch verdict {
+	case guard.Answered:
+		return ""
+	case guard.Invalid, guard.Refused:
 		return fallbackRefused
-	case code == codes.DeadlineExceeded, code == codes.Canceled:
-		fallback = fallbackDeadline
-	default:
-		fallback = fallbackUnavailable
+	case guard.Busy:
+		return fallbackBusy
+	case guard.Late, guard.Canceled:
+		return fallbackDeadline
+	case guard.Open:
+		return fallbackBreakerOpen
+	case guard.Panicked:
+		return fallbackPanic
 	}
-	if c.breaker.Failure() {
-		klog.ErrorS(got.err, "The engine does not answer; node groups are chosen by least waste")
-	}
-	return fallback
-}
-
-func (c *chooser) answers() {
-	if c.breaker.Success() {
-		klog.InfoS("The engine answers again")
-	}
+	return fallbackUnavailable
 }
 
 // log writes what was chosen, over what, and why.

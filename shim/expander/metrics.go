@@ -21,7 +21,7 @@ const (
 // Reasons for a decision without the engine.
 const (
 	fallbackBreakerOpen = "breaker_open" // the engine failed repeatedly
-	fallbackBusy        = "busy"         // too many questions at a time
+	fallbackBusy        = "busy"         // too many questions at a time, or a limit of the engine is reached
 	fallbackDeadline    = "deadline"     // no answer in time
 	fallbackUnavailable = "unavailable"  // no engine
 	fallbackRefused     = "refused"      // the engine refused the question

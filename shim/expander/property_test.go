@@ -8,14 +8,13 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/breaker"
+	"loadline.dev/shim/guard"
 	"loadline.dev/shim/ranking"
 )
 
@@ -77,8 +76,8 @@ func TestTheAnswerIsAlwaysOneOfTheIDsAskedAbout(t *testing.T) {
 	ranked, fallbacks := 0, map[string]int{}
 	for range 3000 {
 		engine := randomEngine(r)
-		c := chooser{engine: loadlinev1.NewAutoscalerClient(engine), breaker: breaker.New(engine, time.Now),
-			policy: ranking.Default().Proto(), tickets: make(chan struct{}, 1)}
+		c := chooser{engine: loadlinev1.NewAutoscalerClient(engine), policy: ranking.Default().Proto(),
+			guard: guard.New(engine, guard.Options{AtOnce: 1})}
 		q := randomQuestion(t, r)
 		got := c.choose(t.Context(), q)
 		if !slices.ContainsFunc(q.options, func(o option) bool { return o.group == got.group }) {

@@ -24,8 +24,8 @@ import (
 
 	"loadline.dev/shim/api/grpcplugin"
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/breaker"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/guard"
 	"loadline.dev/shim/ranking"
 )
 
@@ -111,9 +111,10 @@ func New(options Options, conn engine.Conn, certificates *tls.Config) (*Server, 
 	}
 	s := &Server{options: options, within: answerTime, metrics: newMetrics(), reading: make(chan struct{}, maxReading)}
 	s.chooser = chooser{
-		engine: loadlinev1.NewAutoscalerClient(conn), breaker: breaker.New(conn, time.Now),
+		engine: loadlinev1.NewAutoscalerClient(conn), guard: guard.New(conn, guard.Options{AtOnce: maxInFlight,
+			Changed: guard.Log("node groups are chosen by least waste")}),
 		policy: options.Policy.Proto(), prices: options.Policy.PriceModel(), priorities: options.Policy.Matcher(),
-		line: options.Line, nodes: options.Nodes, cluster: options.Cluster, tickets: make(chan struct{}, maxInFlight),
+		line: options.Line, nodes: options.Nodes, cluster: options.Cluster,
 	}
 	kept := keptOfPod
 	if options.Line != nil {

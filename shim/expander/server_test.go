@@ -29,9 +29,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/breaker"
 	"loadline.dev/shim/certificates"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/guard"
 	"loadline.dev/shim/internal/certtest"
 )
 
@@ -287,7 +287,7 @@ func TestWithoutAnEngineLeastWasteIsAnswered(t *testing.T) {
 		"refused": {always(nil, status.Error(codes.InvalidArgument, "pods[0]: requests: cpu")),
 			fallbackRefused},
 		"too much": {always(nil, status.Error(codes.ResourceExhausted, "more than 10000 options")),
-			fallbackRefused},
+			fallbackBusy},
 		"panic":               {fakeEngine{rank: notFirst}, fallbackPanic},
 		"no option":           {always(inOrder(), nil), fallbackBadAnswer},
 		"one option":          {always(inOrder(0), nil), fallbackBadAnswer},
@@ -346,18 +346,18 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 	r := start(t, conn, Options{})
 	keepLog(t)
 	request := generations[2].encode(t, twoGroups())
-	for range breaker.Failures + 3 {
+	for range guard.Failures + 3 {
 		r.expect(request, "large")
 	}
 	mu.Lock()
-	if dead = false; asked != breaker.Failures {
-		t.Errorf("a dead engine was asked %d times, want %d", asked, breaker.Failures)
+	if dead = false; asked != guard.Failures {
+		t.Errorf("a dead engine was asked %d times, want %d", asked, guard.Failures)
 	}
 	mu.Unlock()
-	time.Sleep(breaker.ProbeInterval + 50*time.Millisecond)
+	time.Sleep(guard.ProbeInterval + 50*time.Millisecond)
 	r.expect(request, "small")
 	r.counts(map[string]float64{"ranked": 1},
-		map[string]float64{fallbackUnavailable: breaker.Failures, fallbackBreakerOpen: 3}, nil)
+		map[string]float64{fallbackUnavailable: guard.Failures, fallbackBreakerOpen: 3}, nil)
 }
 
 // Requests that take long to arrive say nothing of the engine.
@@ -371,7 +371,7 @@ func TestLateRequestsDoNotOpenTheBreaker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range breaker.Failures + 1 {
+	for range guard.Failures + 1 {
 		if got := r.chooser.choose(late, q); got.group != "large" || got.fallback != fallbackDeadline {
 			t.Errorf("chose %s, fallback %q", got.group, got.fallback)
 		}

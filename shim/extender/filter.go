@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/guard"
 	"loadline.dev/shim/view"
 )
 
@@ -26,7 +24,7 @@ const FilterPath = "/filter"
 // It is a promise as far as the gateway knows the cluster: pods that the scheduler has assumed and not bound yet, it
 // does not know. Without an answer of the engine no node passes, unless the gateway is told to allow that.
 type lineFilter struct {
-	*prioritizer // what both verbs share: how bodies are read, the view, the engine and its breaker
+	*prioritizer // what both verbs share: how bodies are read, the view, the engine and its guard
 	line         *loadlinev1.LoadLine
 	allow        bool
 }
@@ -81,49 +79,23 @@ func (f *lineFilter) filter(ctx context.Context, pod *v1.Pod, names []string) (
 		return passing(names), ""
 	case !f.synced():
 		return f.without(names, skipNotSynced), skipNotSynced
-	case !f.breaker.Allow():
-		return f.without(names, skipBreakerOpen), skipBreakerOpen
 	}
-	select {
-	case f.tickets <- struct{}{}:
-	default:
-		return f.without(names, skipBusy), skipBusy
+	answer, verdict, _ := guard.Ask(ctx, f.guard, func(ctx context.Context) (*extenderv1.ExtenderFilterResult, error) {
+		return f.askLine(ctx, pod, names)
+	})
+	if verdict == guard.NotAsked { // no node is known, which says it all
+		return answer, ""
 	}
-	// As in prioritize: neither a lock nor an engine that hangs may hold up the answer.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
-	defer cancel()
-	done := make(chan lineReply, 1)
-	go func() {
-		defer func() { <-f.tickets }()
-		done <- f.askLine(ctx, pod, names)
-	}()
-	var got lineReply
-	select {
-	case got = <-done:
-	case <-ctx.Done():
-		got.err = status.FromContextError(ctx.Err()).Err()
-	}
-	if skip := f.judge(reply{skip: got.skip, err: got.err}); skip != "" {
+	if skip := f.skipOf(verdict); skip != "" {
 		return f.without(names, skip), skip
 	}
-	return got.answer, ""
+	return answer, ""
 }
 
-type lineReply struct {
-	answer *extenderv1.ExtenderFilterResult
-	skip   string
-	err    error
-}
-
-func (f *lineFilter) askLine(ctx context.Context, pod *v1.Pod, names []string) (r lineReply) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			klog.FromContext(ctx).Error(nil, "Panic while filtering", "cause", cause, "stack", string(debug.Stack()))
-			r = lineReply{skip: skipPanic}
-		}
-	}()
+func (f *lineFilter) askLine(ctx context.Context, pod *v1.Pod,
+	names []string) (answer *extenderv1.ExtenderFilterResult, err error) {
 	request := &loadlinev1.CheckLoadLineRequest{Line: f.line, Pod: view.TrimIncomingPod(pod)}
-	r.err = f.state.Ask(ctx, func(at *loadlinev1.Changes) error {
+	err = f.state.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Changes, request.Slots = at, request.Slots[:0] // asked again after a resync
 		slots := make(map[string]int32, len(names))
 		for _, name := range names {
@@ -134,18 +106,18 @@ func (f *lineFilter) askLine(ctx context.Context, pod *v1.Pod, names []string) (
 		}
 		f.metrics.unknownNodes.Add(float64(len(names) - len(slots)))
 		if len(slots) == 0 { // an empty list would mean all nodes
-			r.answer = f.fromRefusals(names, slots, nil)
-			return nil
+			answer = f.fromRefusals(names, slots, nil)
+			return guard.ErrNotAsked
 		}
 		response, err := f.engine.CheckLoadLine(ctx, request)
 		if err != nil {
 			return err
 		}
-		r.answer = f.fromRefusals(names, slots, response.GetRefusals())
+		answer = f.fromRefusals(names, slots, response.GetRefusals())
 		f.metrics.nodesAbove.Set(float64(response.GetNodesAbove()))
 		return nil
 	})
-	return r
+	return answer, err
 }
 
 // fromRefusals makes the answer of what the engine said. A node that it does not know passes only where failures are

@@ -21,9 +21,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/breaker"
 	"loadline.dev/shim/certificates"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/guard"
 	"loadline.dev/shim/internal/health"
 	"loadline.dev/shim/internal/kuberelease"
 	"loadline.dev/shim/leftout"
@@ -146,16 +146,17 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 	}
 	g.view.LeaveOutInvalid(g.leftOut)
 	g.view.HearUnreadable(g.unreadable)
-	shared := breaker.New(conn, time.Now)
+	shared := guard.New(conn, guard.Options{AtOnce: maxInFlight, Timeout: options.Timeout,
+		Changed: guard.Log("scheduling goes on without limit-aware scores")})
 	g.refresher = refresher{
-		state: g.view, engine: loadlinev1.NewClusterStateClient(conn), view: options.View, breaker: shared,
+		state: g.view, engine: loadlinev1.NewClusterStateClient(conn), view: options.View, guard: shared,
 		metrics: g.metrics, wake: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	g.prioritizer = prioritizer{
 		state: g.view, engine: loadlinev1.NewSchedulerExtenderClient(conn), policy: options.Policy,
-		timeout: options.Timeout, breaker: shared, metrics: g.metrics, synced: g.refresher.synced.Load,
+		guard: shared, metrics: g.metrics, synced: g.refresher.synced.Load,
 		suspect: g.refresher.suspect, reading: make(chan struct{}, maxReading),
-		bodies: &byteBudget{limit: maxBodiesBytes}, tickets: make(chan struct{}, maxInFlight),
+		bodies: &byteBudget{limit: maxBodiesBytes},
 	}
 	if options.Line != nil {
 		g.filter = &lineFilter{prioritizer: &g.prioritizer, line: options.Line, allow: options.AllowOnFailure}

@@ -19,7 +19,7 @@ const (
 const (
 	skipNotSynced   = "not_synced"    // the engine has not been told the cluster yet, or lost it
 	skipBreakerOpen = "breaker_open"  // the engine failed repeatedly
-	skipBusy        = "busy"          // too many requests at a time
+	skipBusy        = "busy"          // too many requests at a time, or a limit of the engine is reached
 	skipDeadline    = "deadline"      // no answer in time
 	skipUnavailable = "unavailable"   // no engine
 	skipRefused     = "refused"       // the engine refused state or question

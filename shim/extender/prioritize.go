@@ -5,18 +5,15 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"runtime/debug"
 	"strconv"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/breaker"
+	"loadline.dev/shim/guard"
 	"loadline.dev/shim/view"
 )
 
@@ -43,14 +40,12 @@ type prioritizer struct {
 	state   state
 	engine  loadlinev1.SchedulerExtenderClient
 	policy  *loadlinev1.ScorePolicy
-	timeout time.Duration
-	breaker *breaker.Breaker
+	guard   *guard.Guard
 	metrics *metrics
 	synced  func() bool   // whether the engine has been told the whole cluster
 	suspect func()        // called when the engine seems to have lost it, or to be gone
 	reading chan struct{} // one element per request that is read
 	bodies  *byteBudget   // of all of them
-	tickets chan struct{} // one element per question under way
 }
 
 // ServeHTTP answers with one score per distinct node asked about, in the order asked. On any trouble on our side
@@ -137,52 +132,29 @@ func (p *prioritizer) prioritize(ctx context.Context, pod *v1.Pod,
 		return neutral(names), ""
 	case !p.synced():
 		return neutral(names), skipNotSynced
-	case !p.breaker.Allow():
-		return neutral(names), skipBreakerOpen
 	}
-	select {
-	case p.tickets <- struct{}{}:
-	default:
-		return neutral(names), skipBusy
+	got, verdict, _ := guard.Ask(ctx, p.guard, func(ctx context.Context) (reply, error) {
+		return p.ask(ctx, pod, names)
+	})
+	skip := p.skipOf(verdict)
+	if skip == "" {
+		skip = got.skip
 	}
-	// The question runs beside: neither a lock nor an engine that hangs may hold up the answer.
-	// It does not end with the request either: a client that hangs up says nothing of the engine.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.timeout)
-	defer cancel()
-	done := make(chan reply, 1)
-	go func() {
-		defer func() { <-p.tickets }()
-		done <- p.ask(ctx, pod, names)
-	}()
-	var got reply
-	select {
-	case got = <-done:
-	case <-ctx.Done():
-		got.err = status.FromContextError(ctx.Err()).Err()
-	}
-	skip := p.judge(got)
 	if skip != "" {
 		return neutral(names), skip
 	}
 	return got.answer, ""
 }
 
-// reply is the outcome of one question.
+// reply is the answer to one question.
 type reply struct {
 	answer extenderv1.HostPriorityList
-	skip   string // a reason other than an error of the engine
-	err    error
+	skip   string // why the engine's answer is of no use
 }
 
-func (p *prioritizer) ask(ctx context.Context, pod *v1.Pod, names []string) (r reply) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			klog.FromContext(ctx).Error(nil, "Panic while scoring", "cause", cause, "stack", string(debug.Stack()))
-			r = reply{skip: skipPanic}
-		}
-	}()
+func (p *prioritizer) ask(ctx context.Context, pod *v1.Pod, names []string) (r reply, err error) {
 	request := &loadlinev1.ScoreRequest{Pod: view.TrimIncomingPod(pod), Policy: p.policy}
-	r.err = p.state.Ask(ctx, func(at *loadlinev1.Changes) error {
+	err = p.state.Ask(ctx, func(at *loadlinev1.Changes) error {
 		r = reply{answer: neutral(names)} // asked again after a resync
 		request.Changes = at
 		request.Slots = request.Slots[:0]
@@ -195,8 +167,7 @@ func (p *prioritizer) ask(ctx context.Context, pod *v1.Pod, names []string) (r r
 		}
 		p.metrics.unknownNodes.Add(float64(len(names) - len(places)))
 		if len(places) == 0 { // an empty list would mean all nodes
-			r.skip = skipUnknown
-			return nil
+			return guard.ErrNotAsked
 		}
 		response, err := p.engine.Score(ctx, request)
 		if err != nil {
@@ -205,7 +176,7 @@ func (p *prioritizer) ask(ctx context.Context, pod *v1.Pod, names []string) (r r
 		r.skip = fill(r.answer, places, response.GetScores())
 		return nil
 	})
-	return r
+	return r, err
 }
 
 // fill enters the engine's scores into an answer.
@@ -222,33 +193,29 @@ func fill(answer extenderv1.HostPriorityList, places []int, scores []int32) (ski
 	return ""
 }
 
-// judge tells the breaker what a question showed of the engine, and returns the reason for a neutral answer.
-func (p *prioritizer) judge(r reply) (skip string) {
-	switch code := status.Code(r.err); code {
-	case codes.OK:
-		p.answers()
-		return r.skip
-	case codes.InvalidArgument: // the fault of the pod: the engine is well
-		p.answers()
+// skipOf returns the reason for an answer without the engine, if a verdict is one. The engine is looked after where it
+// has lost the cluster, or seems to be gone.
+func (p *prioritizer) skipOf(verdict guard.Verdict) (skip string) {
+	switch verdict {
+	case guard.Answered:
+		return ""
+	case guard.Invalid: // the fault of the pod: the engine is well
 		return skipBadPod
-	case codes.FailedPrecondition, codes.NotFound:
-		p.suspect()
-		return skipRefused
-	case codes.DeadlineExceeded, codes.Canceled:
+	case guard.NotAsked:
+		return skipUnknown
+	case guard.Open:
+		return skipBreakerOpen
+	case guard.Busy:
+		return skipBusy
+	case guard.Panicked:
+		return skipPanic
+	case guard.Refused:
+		skip = skipRefused
+	case guard.Late, guard.Canceled:
 		skip = skipDeadline
 	default:
 		skip = skipUnavailable
 	}
-	if p.breaker.Failure() {
-		klog.ErrorS(r.err, "The engine does not answer; scheduling goes on without limit-aware scores")
-	}
 	p.suspect()
 	return skip
-}
-
-// answers notes that the engine does.
-func (p *prioritizer) answers() {
-	if p.breaker.Success() {
-		klog.InfoS("The engine answers again")
-	}
 }

@@ -26,7 +26,7 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/breaker"
+	"loadline.dev/shim/guard"
 )
 
 // knownNodes is a state in which each node has a slot.
@@ -83,10 +83,10 @@ func newBench(score func(context.Context, *loadlinev1.ScoreRequest) (*loadlinev1
 	b.prioritizer = &prioritizer{
 		state: knownNodes{"a": 1, "b": 2, "c": 10}, engine: engine,
 		policy:  &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT},
-		timeout: DefaultTimeout, breaker: breaker.New(localConn{}, time.Now), metrics: newMetrics("test"),
-		synced: func() bool { return true }, suspect: func() { b.suspects.Add(1) },
+		guard:   guard.New(localConn{}, guard.Options{AtOnce: maxInFlight, Timeout: DefaultTimeout}),
+		metrics: newMetrics("test"),
+		synced:  func() bool { return true }, suspect: func() { b.suspects.Add(1) },
 		reading: make(chan struct{}, maxReading), bodies: &byteBudget{limit: maxBodiesBytes},
-		tickets: make(chan struct{}, maxInFlight),
 	}
 	return b
 }
@@ -321,20 +321,20 @@ func TestEngineThatHangsCostsTheDeadlineAndThenNothing(t *testing.T) {
 		release := make(chan struct{})
 		b := newBench(hanging(release))
 		start := time.Now()
-		for range breaker.Failures {
+		for range guard.Failures {
 			if diff := cmp.Diff(hosts("a", 0, "b", 0), answerOf(t, b.post(t, ask("a", "b")))); diff != "" {
 				t.Error("(-want +got):", diff)
 			}
 		}
-		if took := time.Since(start); took != breaker.Failures*DefaultTimeout {
-			t.Errorf("%d requests took %v, want the time-out of each", breaker.Failures, took)
+		if took := time.Since(start); took != guard.Failures*DefaultTimeout {
+			t.Errorf("%d requests took %v, want the time-out of each", guard.Failures, took)
 		}
-		if got := b.skipped(skipDeadline); got != breaker.Failures {
+		if got := b.skipped(skipDeadline); got != guard.Failures {
 			t.Errorf("%v deadlines counted", got)
 		}
 		start = time.Now()
 		answerOf(t, b.post(t, ask("a")))
-		if b.skipped(skipBreakerOpen) != 1 || b.engine.calls.Load() != breaker.Failures || time.Since(start) != 0 {
+		if b.skipped(skipBreakerOpen) != 1 || b.engine.calls.Load() != guard.Failures || time.Since(start) != 0 {
 			t.Error("the breaker did not open")
 		}
 		close(release)
@@ -345,8 +345,7 @@ func TestEngineThatHangsCostsTheDeadlineAndThenNothing(t *testing.T) {
 func TestTooManyRequestsAtATime(t *testing.T) {
 	release := make(chan struct{})
 	b := newBench(hanging(release))
-	b.timeout = 10 * time.Millisecond
-	b.tickets = make(chan struct{}, 2)
+	b.guard = guard.New(localConn{}, guard.Options{AtOnce: 2, Timeout: 10 * time.Millisecond})
 	for range 3 {
 		answerOf(t, b.post(t, ask("a")))
 	}
@@ -417,7 +416,7 @@ func TestClientThatHangsUpSaysNothingOfTheEngine(t *testing.T) {
 
 func TestConcurrentRequestsKeepTheirAnswers(t *testing.T) {
 	b := newBench(slotTimesTen)
-	b.tickets = make(chan struct{}, 64)
+	b.guard = guard.New(localConn{}, guard.Options{AtOnce: 64, Timeout: DefaultTimeout})
 	var all sync.WaitGroup
 	for i := range 64 {
 		all.Go(func() {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/breaker"
+	"loadline.dev/shim/guard"
 )
 
 const (
@@ -29,7 +29,7 @@ type refresher struct {
 	state   state
 	engine  loadlinev1.ClusterStateClient
 	view    string
-	breaker *breaker.Breaker
+	guard   *guard.Guard
 	metrics *metrics
 
 	wake    chan struct{} // holds at most one
@@ -137,7 +137,7 @@ func (r *refresher) failed(ctx context.Context, err error) {
 }
 
 func (r *refresher) succeeded(held *loadlinev1.ViewState) {
-	r.breaker.Success()
+	r.guard.Note(nil)
 	r.metrics.viewNodes.Set(float64(held.GetNodes()))
 	r.metrics.viewPods.Set(float64(held.GetPods()))
 	r.metrics.clamped.Set(float64(held.GetClampedAmounts()))

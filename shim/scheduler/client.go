@@ -6,37 +6,28 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/breaker"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/guard"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/view"
 )
 
-// maxRefusals is how many refusals in a row say nothing against the engine: one comes with each restart, and its
-// answer is a full list. More mean that something else writes to the view.
-const maxRefusals = 3
-
 // client is a connection to an engine with one view in it. Profiles of one scheduler see the same cluster, so that
 // those with the same engine and view share one.
 type client struct {
-	key     clientKey
-	conn    engine.Conn
-	cycles  *view.Cycles
-	scorer  loadlinev1.SchedulerExtenderClient
-	breaker *breaker.Breaker
-	open    metrics.GaugeMetric
-	partly  metrics.GaugeMetric // objects that the engine could not read in full
-	logger  klog.Logger
-
-	mu       sync.Mutex
-	refusals int // in a row; guarded by mu
+	key    clientKey
+	conn   engine.Conn
+	cycles *view.Cycles
+	scorer loadlinev1.SchedulerExtenderClient
+	guard  *guard.Guard
+	open   metrics.GaugeMetric
+	partly metrics.GaugeMetric // objects that the engine could not read in full
+	logger klog.Logger
 
 	users int // guarded by clients.mu
 }
@@ -68,8 +59,8 @@ func (c *clients) acquire(logger klog.Logger, key clientKey) (*client, error) {
 		key: key, conn: conn, scorer: loadlinev1.NewSchedulerExtenderClient(conn), users: 1,
 		open:   breakerOpen.WithLabelValues(key.address, key.view),
 		partly: unreadable.WithLabelValues(key.address, key.view), logger: logger,
-		breaker: breaker.New(conn, c.now),
 	}
+	fresh.guard = guard.New(conn, guard.Options{Now: c.now, Changed: fresh.changed})
 	fresh.open.Set(0)
 	fresh.partly.Set(0)
 	fresh.cycles = view.NewCycles(conn, key.view,
@@ -105,7 +96,7 @@ func (c *clients) release(have *client) error {
 // order. It hands on the scale of an answer. Without scores it returns a reason, and an error where there is one.
 func (c *client) rawScores(ctx context.Context, pod *v1.Pod, policy *loadlinev1.ScorePolicy, cycle view.Cycle,
 	scale func(*loadlinev1.RawScale)) ([]int64, reason, error) {
-	if !c.breaker.Allow() {
+	if !c.guard.Allow() {
 		return nil, reasonBreakerOpen, nil
 	}
 	kind := view.Kind{Pod: string(view.SignPod(pod)), Policy: policy}
@@ -122,9 +113,9 @@ func (c *client) rawScores(ctx context.Context, pod *v1.Pod, policy *loadlinev1.
 	})
 	switch {
 	case errors.Is(err, view.ErrSyncing):
-		return nil, reasonSyncing, nil // the background tells the breaker
+		return nil, reasonSyncing, nil // the background tells the guard
 	case err == nil && !asked: // all was known, which says nothing of the engine
-		c.breaker.NotAsked()
+		c.guard.NotAsked()
 		return scores, "", nil
 	}
 	why := c.note(err)
@@ -157,49 +148,23 @@ func (c *client) unreadable(news []leftout.Object, total int64) {
 // synced hears how a background sync ended.
 func (c *client) synced(err error) { c.note(err) }
 
-// note tells the breaker of an outcome, logs what it changes, and returns the reason for a skip.
-func (c *client) note(err error) reason {
-	why, down := c.judge(err)
-	switch {
-	case why == reasonCanceled:
-	case down:
-		if c.breaker.Failure() {
-			c.open.Set(1)
-			c.logger.Error(err, "The engine does not answer; scheduling goes on without limit-aware scores",
-				"engine", c.key.address, "reason", why)
-		}
-	default:
-		if c.breaker.Success() {
-			c.open.Set(0)
-			c.logger.Info("The engine answers again", "engine", c.key.address)
-		}
-	}
-	return why
+// note tells the guard of an outcome, and returns the reason for a skip.
+func (c *client) note(err error) reason { return reasonOf[c.guard.Note(err)] }
+
+// reasonOf are the reasons for which a cycle is skipped after a question, by verdict.
+var reasonOf = [guard.Panicked + 1]reason{
+	guard.Answered: "", guard.Invalid: reasonInvalid, guard.Refused: reasonRefused, guard.Busy: reasonExhausted,
+	guard.Canceled: reasonCanceled, guard.Late: reasonTimeout, guard.Away: reasonUnavailable, guard.Failed: reasonError,
 }
 
-// judge returns what an outcome means for the cycle, and whether it counts against the engine.
-func (c *client) judge(err error) (why reason, down bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	code := status.Code(err)
-	if code == codes.FailedPrecondition || code == codes.NotFound {
-		c.refusals++
-		return reasonRefused, c.refusals > maxRefusals
+// changed hears that the engine does not answer, or answers again.
+func (c *client) changed(open bool, err error) {
+	if open {
+		c.open.Set(1)
+		c.logger.Error(err, "The engine does not answer; scheduling goes on without limit-aware scores",
+			"engine", c.key.address)
+		return
 	}
-	c.refusals = 0
-	switch code {
-	case codes.OK:
-		return "", false
-	case codes.InvalidArgument:
-		return reasonInvalid, false
-	case codes.Canceled:
-		return reasonCanceled, false
-	case codes.Unavailable:
-		return reasonUnavailable, true
-	case codes.DeadlineExceeded:
-		return reasonTimeout, true
-	case codes.ResourceExhausted:
-		return reasonExhausted, true
-	}
-	return reasonError, true
+	c.open.Set(0)
+	c.logger.Info("The engine answers again", "engine", c.key.address)
 }

@@ -14,8 +14,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/breaker"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/guard"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/internal/nodeinfo"
 )
@@ -102,8 +102,8 @@ func (f *fixture) expectSkips(clock *breakerClock, seconds int) {
 		})
 		return away + late
 	}
-	if got := asked(breaker.Failures + 20); got != breaker.Failures {
-		f.t.Errorf("%v cycles waited for the engine before the breaker opened, want %d", got, breaker.Failures)
+	if got := asked(guard.Failures + 20); got != guard.Failures {
+		f.t.Errorf("%v cycles waited for the engine before the breaker opened, want %d", got, guard.Failures)
 	}
 	for range seconds {
 		clock.second()

@@ -13,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/guard"
 	"loadline.dev/shim/view"
 )
 
@@ -252,7 +253,7 @@ func (p *Plugin) lineFailed(why reason, err error, allowed *fwk.Status) *fwk.Sta
 func (c *client) checkLine(ctx context.Context, timeout time.Duration, question *loadlinev1.CheckLoadLineRequest,
 	cycle view.Cycle, fill func(slots []int32)) (answer *loadlinev1.CheckLoadLineResponse, slots []int32, why reason,
 	err error) {
-	if !c.breaker.Allow() {
+	if !c.guard.Allow() {
 		return nil, nil, reasonBreakerOpen, nil
 	}
 	patience, cancel := context.WithTimeout(ctx, linePatience)
@@ -275,7 +276,7 @@ func (c *client) checkLine(ctx context.Context, timeout time.Duration, question 
 		if why == reasonRefused {
 			refusals++
 		}
-		again := syncing || why == reasonRefused && refusals < maxRefusals
+		again := syncing || why == reasonRefused && refusals < guard.MaxRefusals
 		if !again || !c.cycles.Await(patience) {
 			if syncing {
 				return nil, nil, reasonSyncing, nil

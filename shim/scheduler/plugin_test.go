@@ -17,8 +17,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/breaker"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/guard"
 	"loadline.dev/shim/internal/nodeinfo"
 	"loadline.dev/shim/view"
 )
@@ -166,8 +166,8 @@ func TestBreakerStopsAskingADeadEngine(t *testing.T) {
 	for range 20 {
 		f.cycle()
 	}
-	if asked() != breaker.Failures {
-		t.Fatalf("20 cycles asked %d times, want %d", asked(), breaker.Failures)
+	if asked() != guard.Failures {
+		t.Fatalf("20 cycles asked %d times, want %d", asked(), guard.Failures)
 	}
 	for second := range 3 {
 		f.clock.time = f.clock.time.Add(time.Second)
@@ -204,15 +204,15 @@ func TestKnownScoresDoNotCloseTheBreaker(t *testing.T) {
 		f.cycle()
 		knownCycle()
 	}
-	if asked := len(f.engine.asked) - before; asked != breaker.Failures {
-		t.Errorf("20 cycles for new pods asked %d times, want %d", asked, breaker.Failures)
+	if asked := len(f.engine.asked) - before; asked != guard.Failures {
+		t.Errorf("20 cycles for new pods asked %d times, want %d", asked, guard.Failures)
 	}
 	f.clock.time = f.clock.time.Add(time.Second)
 	knownCycle()
-	if !f.plugin.client.breaker.Allow() {
+	if !f.plugin.client.guard.Allow() {
 		t.Error("known scores took the question of this second")
 	}
-	if f.plugin.client.breaker.Allow() {
+	if f.plugin.client.guard.Allow() {
 		t.Error("known scores closed the breaker")
 	}
 }
@@ -222,7 +222,7 @@ func TestKnownScoresDoNotCloseTheBreaker(t *testing.T) {
 func TestRefusalIsAnsweredWithAFullList(t *testing.T) {
 	f := newFixture(t, `{}`)
 	f.cycle()
-	for range 3 * breaker.Failures {
+	for range 3 * guard.Failures {
 		f.engine.answerWith(failing(status.Error(codes.NotFound, "no such view")))
 		if n := counted(t, skippedFor[reasonRefused], func() { f.cycle() }); n != 1 {
 			t.Fatalf("counted %v refusals, want 1", n)
@@ -245,7 +245,7 @@ func TestEndlessRefusalsOpenTheBreaker(t *testing.T) {
 	for range 50 {
 		f.cycle()
 	}
-	if got, want := len(f.engine.asked), maxRefusals+breaker.Failures; got != want {
+	if got, want := len(f.engine.asked), guard.MaxRefusals+guard.Failures; got != want {
 		t.Errorf("asked %d times, want %d", got, want)
 	}
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/guard"
 	"loadline.dev/shim/internal/text"
 )
 
@@ -87,8 +86,8 @@ func (a *Actuator) ask(ctx context.Context, q *loadlinev1.StepRemovalRequest) (*
 		if err == nil {
 			return answer, nil
 		}
-		switch status.Code(err) {
-		case codes.Unavailable, codes.DeadlineExceeded, codes.ResourceExhausted: // the last one of an engine that is busy
+		switch guard.Judge(err) {
+		case guard.Away, guard.Late, guard.Busy:
 		default:
 			return nil, err
 		}
