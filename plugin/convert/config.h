@@ -2,6 +2,7 @@
 #ifndef LOADLINE_PLUGIN_CONVERT_CONFIG_H_
 #define LOADLINE_PLUGIN_CONVERT_CONFIG_H_
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -15,6 +16,10 @@ namespace loadline {
 // What an engine may hold. Beyond it a call is refused with kResourceExhausted.
 struct EngineLimits {
   int32_t views = 16;
+  // A view that no call has named for so long may be that of a client that is gone: it gives way to a new one
+  // where there are as many as there may be. Chosen: a command names its view every few seconds at most, and
+  // a client that is only silent sends all again.
+  std::chrono::milliseconds silent_view{60'000};
   ViewLimits view;  // of each view
   // Where our own placeholders are; what is labelled as one elsewhere is an ordinary pod.
   std::string slack_namespace = kDefaultSlackNamespace;

@@ -85,19 +85,38 @@ absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const std::shared
   return view;
 }
 
-std::shared_ptr<SharedView> Views::Find(absl::string_view name) const {
+std::shared_ptr<SharedView> Views::Find(absl::string_view name) {
   const MutexLock lock(&mutex_);
   const auto found = views_.find(std::string(name));
-  return found == views_.end() ? nullptr : found->second;
+  if (found == views_.end()) return nullptr;
+  found->second.named = Deadline::Clock::now();
+  return found->second.shared;
+}
+
+Views::ByName::iterator Views::Silent(Deadline::Clock::time_point now) {
+  auto oldest = views_.end();
+  for (auto at = views_.begin(); at != views_.end(); ++at) {
+    // A call that has the view holds a reference as well.
+    if (at->second.shared.use_count() > 1 || now - at->second.named < limits_.silent_view) continue;
+    if (oldest == views_.end() || at->second.named < oldest->second.named) oldest = at;
+  }
+  return oldest;
 }
 
 absl::Status Views::Add(absl::string_view name, std::shared_ptr<SharedView> shared) {
+  std::shared_ptr<SharedView> silent;  // freed after the lock
+  const Deadline::Clock::time_point now = Deadline::Clock::now();
   const MutexLock lock(&mutex_);
   if (views_.size() >= static_cast<size_t>(limits_.views)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(NameOf(name), " would be one more than the limit of ", limits_.views, " views"));
+    const auto found = Silent(now);
+    if (found == views_.end()) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(NameOf(name), " would be one more than the limit of ", limits_.views, " views"));
+    }
+    silent = std::move(found->second.shared);
+    views_.erase(found);
   }
-  if (views_.emplace(std::string(name), std::move(shared)).second) return absl::OkStatus();
+  if (views_.emplace(std::string(name), Entry{std::move(shared), now}).second) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(NameOf(name), " was created by another call at the same time; send a full list"));
 }
@@ -107,7 +126,7 @@ absl::Status Views::Drop(absl::string_view name) {
   const MutexLock lock(&mutex_);
   const auto found = views_.find(std::string(name));
   if (found == views_.end()) return absl::NotFoundError(absl::StrCat(NameOf(name), " is not known"));
-  dropped = std::move(found->second);
+  dropped = std::move(found->second.shared);
   views_.erase(found);
   return absl::OkStatus();
 }
@@ -116,12 +135,14 @@ void Views::Forget(absl::string_view name, const SharedView* shared) {
   const MutexLock lock(&mutex_);
   const auto found = views_.find(std::string(name));
   // Another one may have taken its name.
-  if (found != views_.end() && found->second.get() == shared) views_.erase(found);
+  if (found != views_.end() && found->second.shared.get() == shared) views_.erase(found);
 }
 
 std::vector<std::pair<std::string, std::shared_ptr<SharedView>>> Views::All() const {
+  std::vector<std::pair<std::string, std::shared_ptr<SharedView>>> all;
   const MutexLock lock(&mutex_);
-  return {views_.begin(), views_.end()};
+  for (const auto& [name, entry] : views_) all.emplace_back(name, entry.shared);
+  return all;
 }
 
 void Views::CheckConsistent() const {

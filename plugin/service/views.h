@@ -137,8 +137,16 @@ class Views {
   void CheckConsistent() const;
 
  private:
-  std::shared_ptr<SharedView> Find(absl::string_view name) const;
-  // Adds a view under a name that is free.
+  struct Entry {
+    std::shared_ptr<SharedView> shared;
+    Deadline::Clock::time_point named;  // when a call last did
+  };
+  using ByName = std::map<std::string, Entry, std::less<>>;
+
+  std::shared_ptr<SharedView> Find(absl::string_view name);
+  // Adds a view under a name that is free. Where there are as many as may be, the one that was not named for
+  // the longest time gives way, if that is long enough and no call has it.
+  // Errors: kResourceExhausted  no view gives way
   absl::Status Add(absl::string_view name, std::shared_ptr<SharedView> shared);
   absl::StatusOr<LockedView> Lock(absl::string_view name, const std::shared_ptr<SharedView>& shared,
                                   const Deadline& deadline);
@@ -150,13 +158,15 @@ class Views {
   absl::StatusOr<Applied> CheckState(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
                                      const Deadline& deadline);
   void Forget(absl::string_view name, const SharedView* shared);
+  // The view that may give way to another one at this time; the end if there is none.
+  ByName::iterator Silent(Deadline::Clock::time_point now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const EngineLimits limits_;
   std::atomic<int64_t> failed_checks_ = 0;
   std::atomic<bool> simulating_ = false;
   mutable Mutex mutex_;
   // Ordered: Describe lists by name.
-  std::map<std::string, std::shared_ptr<SharedView>, std::less<>> views_ ABSL_GUARDED_BY(mutex_);
+  ByName views_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace loadline

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -308,23 +309,27 @@ TEST(ViewLimitsTest, AreNamedWithTheirValue) {
   ASSERT_TRUE(engine.Sync(Changes::FullList(1, 1).View("third")).ok());
 }
 
-TEST(ViewCreationTest, ARefusedFirstBatchLeavesNoView) {
-  TypedEngine engine;
-  const Changes bad = Changes::FullList(1, 1).Node(0, NodeOf("a")).Node(1, NodeOf("a"));
-  EXPECT_EQ(engine.Sync(bad).status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(engine.Describe(v1::DescribeRequest())->views_size(), 0);
-  EXPECT_TRUE(engine.Sync(Changes::FullList(1, 1).Node(0, NodeOf("a"))).ok());
-}
-
-TEST(DropTest, ForgetsTheView) {
-  TypedEngine engine;
-  ASSERT_TRUE(engine.Sync(Changes::FullList(5, 1).Node(0, NodeOf("a"))).ok());
-  EXPECT_TRUE(engine.Drop("test").ok());
-  EXPECT_EQ(engine.Drop("test").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(std::string(engine.Drop("test").status().message()), "view \"test\" is not known");
-  EXPECT_EQ(engine.Drop("T").status().code(), absl::StatusCode::kInvalidArgument);
-  // Its epochs are forgotten as well.
-  EXPECT_TRUE(engine.Sync(Changes::FullList(1, 1)).ok());
+TEST(ViewLimitsTest, TheViewThatWasNotNamedForTheLongestTimeGivesWay) {
+  EngineLimits limits;
+  limits.views = 3;
+  limits.silent_view = std::chrono::milliseconds(0);
+  TypedEngine engine(limits);
+  for (const char* const name : {"a", "b", "c"}) {
+    ASSERT_TRUE(engine.Sync(Changes::FullList(1, 1).View(name)).ok());
+  }
+  ASSERT_TRUE(engine.Sync(Changes::At(1, 1).View("a")).ok());
+  ASSERT_TRUE(engine.Describe(v1::DescribeRequest()).ok());  // names no view
+  {
+    const absl::StatusOr<LockedView> used = engine.views().Lock("b", Deadline());
+    ASSERT_TRUE(used.ok());
+    ASSERT_TRUE(engine.Sync(Changes::At(1, 1).View("a")).ok());
+    ASSERT_TRUE(engine.Sync(Changes::FullList(1, 1).View("d")).ok());
+  }
+  const absl::StatusOr<v1::DescribeResponse> left = engine.Describe(v1::DescribeRequest());
+  ASSERT_EQ(left->views_size(), 3);
+  EXPECT_EQ(left->views(0).name() + left->views(1).name() + left->views(2).name(), "abd");
+  EXPECT_EQ(engine.Sync(Changes::Delta(1, 1, 2).View("c")).status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace
