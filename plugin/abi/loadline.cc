@@ -88,10 +88,9 @@ int32_t Create(const void* config, size_t config_size, loadline_engine** engine,
   return 0;
 }
 
-int32_t Call(loadline_engine* engine, const char* method, absl::string_view request, int64_t timeout_ns,
-             void** response, size_t* response_size, char** error) {
-  const absl::StatusOr<std::string> answer =
-      engine->engine.Call(method, request, loadline::Deadline::After(timeout_ns));
+int32_t Call(loadline_engine* engine, const char* method, absl::string_view request,
+             const loadline::Deadline& deadline, void** response, size_t* response_size, char** error) {
+  const absl::StatusOr<std::string> answer = engine->engine.Call(method, request, deadline);
   if (!answer.ok()) return Fail(answer.status().code(), answer.status().message(), error);
   if (answer->empty()) return 0;
   *response = std::malloc(answer->size());
@@ -99,6 +98,21 @@ int32_t Call(loadline_engine* engine, const char* method, absl::string_view requ
   std::memcpy(*response, answer->data(), answer->size());
   *response_size = answer->size();
   return 0;
+}
+
+int32_t CheckedCall(loadline_engine* engine, const char* method, const void* request, size_t request_size,
+                    const loadline::Deadline& deadline, void** response, size_t* response_size,
+                    char** error) {
+  if (response != nullptr) *response = nullptr;
+  if (response_size != nullptr) *response_size = 0;
+  if (error != nullptr) *error = nullptr;
+  if (engine == nullptr || method == nullptr || response == nullptr || response_size == nullptr ||
+      error == nullptr || (request == nullptr && request_size > 0)) {
+    return Fail(absl::StatusCode::kInvalidArgument, "loadline_call: a pointer is NULL", error);
+  }
+  return Guard(error, [&] {
+    return Call(engine, method, Bytes(request, request_size), deadline, response, response_size, error);
+  });
 }
 
 }  // namespace
@@ -121,16 +135,15 @@ LOADLINE_EXPORT int32_t loadline_create(const void* config, size_t config_size, 
 LOADLINE_EXPORT int32_t loadline_call(loadline_engine* engine, const char* method, const void* request,
                                       size_t request_size, int64_t timeout_ns, void** response,
                                       size_t* response_size, char** error) {
-  if (response != nullptr) *response = nullptr;
-  if (response_size != nullptr) *response_size = 0;
-  if (error != nullptr) *error = nullptr;
-  if (engine == nullptr || method == nullptr || response == nullptr || response_size == nullptr ||
-      error == nullptr || (request == nullptr && request_size > 0)) {
-    return Fail(absl::StatusCode::kInvalidArgument, "loadline_call: a pointer is NULL", error);
-  }
-  return Guard(error, [&] {
-    return Call(engine, method, Bytes(request, request_size), timeout_ns, response, response_size, error);
-  });
+  return CheckedCall(engine, method, request, request_size, loadline::Deadline::After(timeout_ns), response,
+                     response_size, error);
+}
+
+LOADLINE_EXPORT int32_t loadline_try_call(loadline_engine* engine, const char* method, const void* request,
+                                          size_t request_size, int64_t timeout_ns, void** response,
+                                          size_t* response_size, char** error) {
+  return CheckedCall(engine, method, request, request_size,
+                     loadline::Deadline::After(timeout_ns).WithoutWaiting(), response, response_size, error);
 }
 
 LOADLINE_EXPORT void loadline_free(void* memory) { std::free(memory); }

@@ -36,7 +36,13 @@ int32_t loadline_create(const void* config, size_t config_size, loadline_engine*
 int32_t loadline_call(loadline_engine* engine, const char* method, const void* request, size_t request_size,
                       int64_t timeout_ns, void** response, size_t* response_size, char** error);
 
-/* Frees what loadline_create() or loadline_call() returned. NULL is allowed. */
+/* The same, for a thread that must not wait for other calls: where this one would have to, nothing is done,
+ * and 10 (aborted) is returned. */
+int32_t loadline_try_call(loadline_engine* engine, const char* method, const void* request,
+                          size_t request_size, int64_t timeout_ns, void** response, size_t* response_size,
+                          char** error);
+
+/* Frees what loadline_create() or one of the calls returned. NULL is allowed. */
 void loadline_free(void* memory);
 
 /* Destroys an engine. No call may be under way in it. NULL is allowed. */

@@ -45,8 +45,12 @@ void LogTrouble(const std::string& method, const grpc::Status& status) {
 class UnaryCall : public grpc::ServerGenericBidiReactor {
  public:
   UnaryCall(grpc::GenericCallbackServerContext* context, loadline_engine* engine, Executor* executor,
-            RunningCalls* calls)
-      : context_(context), engine_(engine), executor_(executor), calls_(calls) {
+            Executor* waiting_scores, RunningCalls* calls)
+      : context_(context),
+        engine_(engine),
+        executor_(executor),
+        waiting_scores_(waiting_scores),
+        calls_(calls) {
     StartRead(&request_);
   }
 
@@ -55,8 +59,10 @@ class UnaryCall : public grpc::ServerGenericBidiReactor {
       Finish({grpc::StatusCode::INVALID_ARGUMENT, "the call has no request"});
       return;
     }
-    if (context_->method() == kScore && request_.Length() <= kMaxInlineBytes) return Answer();
-    if (!executor_->Run(request_.Length(), [this] { Answer(); })) {
+    const bool is_small_score = context_->method() == kScore && request_.Length() <= kMaxInlineBytes;
+    if (is_small_score && Answer(loadline_try_call)) return;
+    Executor* const executor = is_small_score ? waiting_scores_ : executor_;
+    if (!executor->Run(request_.Length(), [this] { Answer(loadline_call); })) {
       Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls are waiting"});
     }
   }
@@ -64,43 +70,54 @@ class UnaryCall : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 
  private:
-  void Answer() {
+  // Returns false, and has done nothing, if `call` may not wait for other calls and would have to.
+  bool Answer(decltype(loadline_call)* call) {
     int64_t timeout_ns = 0;
     if (const auto deadline = context_->deadline(); deadline != decltype(deadline)::max()) {
       const auto left = deadline - std::chrono::system_clock::now();
       timeout_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
-      if (timeout_ns <= 0) return Finish({grpc::StatusCode::DEADLINE_EXCEEDED, "the timeout passed"});
+      if (timeout_ns <= 0) {
+        Finish({grpc::StatusCode::DEADLINE_EXCEEDED, "the timeout passed"});
+        return true;
+      }
     }
     const grpc::Slice request = OneSlice(request_);
     void* response = nullptr;
     size_t response_size = 0;
     char* error = nullptr;
-    const int32_t code = Ask(request, timeout_ns, &response, &response_size, &error);
+    const int32_t code = Ask(call, request, timeout_ns, &response, &response_size, &error);
+    if (code == static_cast<int32_t>(grpc::StatusCode::ABORTED)) {
+      loadline_free(error);
+      return false;
+    }
     if (code != 0) {
       const grpc::Status status(static_cast<grpc::StatusCode>(code), error == nullptr ? "" : error);
       loadline_free(error);
       LogTrouble(context_->method(), status);
-      return Finish(status);
+      Finish(status);
+      return true;
     }
     const grpc::Slice slice =
         response_size == 0 ? grpc::Slice() : grpc::Slice(response, response_size, loadline_free);
     response_ = grpc::ByteBuffer(&slice, 1);
     StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
+    return true;
   }
 
-  // loadline_call() under the eyes of the watchdog.
-  int32_t Ask(const grpc::Slice& request, int64_t timeout_ns, void** response, size_t* response_size,
-              char** error) {
+  // Makes the call under the eyes of the watchdog.
+  int32_t Ask(decltype(loadline_call)* call, const grpc::Slice& request, int64_t timeout_ns, void** response,
+              size_t* response_size, char** error) {
     std::optional<std::chrono::nanoseconds> timeout;
     if (timeout_ns > 0) timeout.emplace(timeout_ns);
-    const RunningCalls::Call call(calls_, context_->method(), timeout);
-    return loadline_call(engine_, context_->method().c_str(), request.begin(), request.size(), timeout_ns,
-                         response, response_size, error);
+    const RunningCalls::Call running(calls_, context_->method(), timeout);
+    return call(engine_, context_->method().c_str(), request.begin(), request.size(), timeout_ns, response,
+                response_size, error);
   }
 
   grpc::GenericCallbackServerContext* context_;
   loadline_engine* engine_;
   Executor* executor_;
+  Executor* waiting_scores_;
   RunningCalls* calls_;
   grpc::ByteBuffer request_;
   grpc::ByteBuffer response_;
@@ -109,7 +126,7 @@ class UnaryCall : public grpc::ServerGenericBidiReactor {
 }  // namespace
 
 grpc::ServerGenericBidiReactor* EngineService::CreateReactor(grpc::GenericCallbackServerContext* context) {
-  return new UnaryCall(context, engine_, executor_, calls_);
+  return new UnaryCall(context, engine_, executor_, waiting_scores_, calls_);
 }
 
 }  // namespace loadline

@@ -10,19 +10,22 @@
 
 namespace loadline {
 
-// Small scores are answered on gRPC's own threads. All else goes to the executor: gRPC has as many threads as
-// the machine has cores, and scores and health checks must not wait for a sync.
+// Small scores are answered on gRPC's own threads, unless they would have to wait for a view: these go to an
+// executor of their own. All else goes to the other one. gRPC has as many threads as the machine has cores,
+// and scores and health checks must not wait for a sync or a plan.
 class EngineService : public grpc::CallbackGenericService {
  public:
-  // All outlive the service. `calls` knows what is being answered.
-  EngineService(loadline_engine* engine, Executor* executor, RunningCalls* calls)
-      : engine_(engine), executor_(executor), calls_(calls) {}
+  // All outlive the service. `waiting_scores` has the scores that wait for a view, `executor` all calls but
+  // scores; `calls` knows what is being answered.
+  EngineService(loadline_engine* engine, Executor* executor, Executor* waiting_scores, RunningCalls* calls)
+      : engine_(engine), executor_(executor), waiting_scores_(waiting_scores), calls_(calls) {}
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
 
  private:
   loadline_engine* engine_;
   Executor* executor_;
+  Executor* waiting_scores_;
   RunningCalls* calls_;
 };
 

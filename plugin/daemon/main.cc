@@ -48,6 +48,9 @@ constexpr int kMaxReceivedBytes = 8 << 20;
 constexpr int kMaxSentBytes = 4 << 20;
 // Bounds the requests of all calls that wait for a thread, to an eighth of the 512 MiB of the manifests.
 constexpr size_t kMostWaitingBytes = 64 << 20;
+// Threads for small scores that wait for a view which another call has. Two, so that those of another view go
+// on; they use no processor meanwhile.
+constexpr size_t kWaitingScoreThreads = 2;
 constexpr int kMaxStreams = 128;
 constexpr int kMinPingIntervalMs = 10'000;
 constexpr std::chrono::seconds kShutdownTime(5);
@@ -115,7 +118,9 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
   RunningCalls calls;
   Executor executor(static_cast<size_t>(options.threads),
                     {static_cast<size_t>(options.max_waiting_calls), kMostWaitingBytes});
-  EngineService service(engine.get(), &executor, &calls);
+  Executor waiting_scores(kWaitingScoreThreads,
+                          {static_cast<size_t>(options.max_waiting_calls), kMostWaitingBytes});
+  EngineService service(engine.get(), &executor, &waiting_scores, &calls);
   const std::unique_ptr<grpc::Server> server = StartServer(options, &service);
   if (server == nullptr) {
     LogError(absl::StrCat("cannot listen on ", options.socket));

@@ -30,6 +30,14 @@ class Deadline {
     return deadline;
   }
 
+  // The same, for a call that is not to wait for others at all.
+  Deadline WithoutWaiting() const {
+    Deadline deadline = *this;
+    deadline.may_wait_ = false;
+    return deadline;
+  }
+  bool may_wait() const { return may_wait_; }
+
   // When it passes; one that never does is taken to pass `longest` from now.
   Clock::time_point OrAfter(Clock::duration longest) const { return time_.value_or(Clock::now() + longest); }
 
@@ -43,6 +51,7 @@ class Deadline {
 
  private:
   std::optional<Clock::time_point> time_;
+  bool may_wait_ = true;
 };
 
 }  // namespace loadline

@@ -30,10 +30,12 @@ class Turn {
   using Held = std::unique_ptr<Turn, GiveBack>;
 
   // Errors: kDeadlineExceeded  `deadline` passed first, or `longest_wait` when the call has none
+  //         kAborted           another call has it, and this one may not wait
   absl::StatusOr<Held> Take(const Deadline& deadline, std::chrono::milliseconds longest_wait = kLongestWait) {
     const Deadline::Clock::time_point until = deadline.OrAfter(longest_wait);
     const MutexLock lock(&mutex_);
     while (taken_) {
+      if (!deadline.may_wait()) return absl::AbortedError("another call has it");
       if (free_.WaitUntil(&mutex_, until) || !taken_) continue;
       if (absl::Status status = deadline.Check(); !status.ok()) return status;
       return absl::DeadlineExceededError("another call has not let go of it; a timeout allows a longer wait");

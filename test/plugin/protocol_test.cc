@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "test/plugin/messages.h"
+#include "test/plugin/score_messages.h"
 
 namespace loadline {
 namespace {
@@ -330,6 +331,43 @@ TEST(ViewLimitsTest, TheViewThatWasNotNamedForTheLongestTimeGivesWay) {
   EXPECT_EQ(left->views(0).name() + left->views(1).name() + left->views(2).name(), "abd");
   EXPECT_EQ(engine.Sync(Changes::Delta(1, 1, 2).View("c")).status().code(),
             absl::StatusCode::kFailedPrecondition);
+}
+
+// A call that may not wait does nothing where it would have to.
+TEST(WaitingTest, IsLeftToThoseThatMay) {
+  TypedEngine engine;
+  ASSERT_TRUE(engine.Sync(Changes::FullList(1, 1).Shape(0, kSmall).Node(0, NodeOf("a"))).ok());
+  const std::string score = ScoreOf(Changes::Delta(1, 1, 2).Node(1, NodeOf("b")).changes(), MakePod({}),
+                                    Preset(v1::ScorePolicy::STRICT))
+                                .SerializeAsString();
+  {
+    const absl::StatusOr<LockedView> used = engine.views().Lock("test", Deadline());
+    ASSERT_TRUE(used.ok());
+    EXPECT_EQ(engine.CallBytes(kScoreMethod, score, Deadline().WithoutWaiting()).status().code(),
+              absl::StatusCode::kAborted);
+    EXPECT_EQ((*used)->view.revision().revision, 1);
+  }
+  EXPECT_TRUE(engine.CallBytes(kScoreMethod, score, Deadline().WithoutWaiting()).ok());
+  EXPECT_EQ(engine.DescribeAll().views(0).revision(), 2);
+}
+
+TEST(ViewCreationTest, ARefusedFirstBatchLeavesNoView) {
+  TypedEngine engine;
+  const Changes bad = Changes::FullList(1, 1).Node(0, NodeOf("a")).Node(1, NodeOf("a"));
+  EXPECT_EQ(engine.Sync(bad).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(engine.Describe(v1::DescribeRequest())->views_size(), 0);
+  EXPECT_TRUE(engine.Sync(Changes::FullList(1, 1).Node(0, NodeOf("a"))).ok());
+}
+
+TEST(DropTest, ForgetsTheView) {
+  TypedEngine engine;
+  ASSERT_TRUE(engine.Sync(Changes::FullList(5, 1).Node(0, NodeOf("a"))).ok());
+  EXPECT_TRUE(engine.Drop("test").ok());
+  EXPECT_EQ(engine.Drop("test").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(std::string(engine.Drop("test").status().message()), "view \"test\" is not known");
+  EXPECT_EQ(engine.Drop("T").status().code(), absl::StatusCode::kInvalidArgument);
+  // Its epochs are forgotten as well.
+  EXPECT_TRUE(engine.Sync(Changes::FullList(1, 1)).ok());
 }
 
 }  // namespace

@@ -98,6 +98,18 @@ TEST_F(AbiTest, AnswersCalls) {
   EXPECT_EQ(response.views(0).name(), "works");
 }
 
+TEST_F(AbiTest, ACallThatMayNotWaitIsAnsweredWhereNobodyHasTheView) {
+  ExpectWorks();
+  void* response = nullptr;
+  size_t size = 0;
+  char* error = nullptr;
+  EXPECT_EQ(loadline_try_call(engine_, kDescribeMethod, nullptr, 0, 0, &response, &size, &error), 0);
+  EXPECT_EQ(std::string(static_cast<const char*>(response), size), Call(kDescribeMethod, "").response);
+  loadline_free(response);
+  EXPECT_EQ(loadline_try_call(engine_, nullptr, nullptr, 0, 0, &response, &size, &error), 3);
+  loadline_free(error);
+}
+
 TEST_F(AbiTest, AnEmptyResponseIsNoError) {
   ExpectWorks();
   v1::DropRequest drop;

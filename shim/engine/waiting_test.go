@@ -1,0 +1,117 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/view"
+)
+
+// planTime is what the plan may take; growth takes at most half of it.
+const planTime = 8 * time.Second
+
+// endlessPlan is a question that takes all the time that it may: each of many pods spreads over full nodes by a rule of
+// its own.
+func endlessPlan(at *loadlinev1.Changes) *loadlinev1.PlanLoopRequest {
+	template := view.TrimNodeForPlanning(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "template"},
+		Status: v1.NodeStatus{Allocatable: offering}})
+	request := &loadlinev1.PlanLoopRequest{Cluster: &loadlinev1.PlanLoopRequest_Changes{Changes: at},
+		NowS: 1000, SeenS: 1000,
+		Groups: []*loadlinev1.LoopGroup{{Growth: &loadlinev1.ScalableGroup{NodeGroup: "g", TemplateNode: template,
+			MaxNodes: 1000}}},
+		MaxMilliseconds: int32(planTime.Milliseconds()), MaxWork: 1 << 50}
+	for i := range 6000 {
+		label := map[string]string{"a": fmt.Sprint(i)}
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("pod-", i), Labels: label},
+			Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Resources: requesting(fmt.Sprint(100+i, "m"))}},
+				TopologySpreadConstraints: []v1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: v1.LabelHostname,
+					WhenUnsatisfiable: v1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: label}}}}}
+		request.Pods = append(request.Pods, &loadlinev1.PendingPods{Count: 1, Unschedulable: true,
+			Pod: &loadlinev1.IncomingPod{Pod: view.TrimIncomingPodForPlanning(pod)}})
+	}
+	return request
+}
+
+func requesting(cpu string) v1.ResourceRequirements {
+	return v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}
+}
+
+var offering = v1.ResourceList{"cpu": resource.MustParse("4"), "pods": resource.MustParse("110")}
+
+func setNodes(v *view.View) {
+	for i := range 300 {
+		name := fmt.Sprint("node-", i)
+		v.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
+			Status: v1.NodeStatus{Allocatable: offering}})
+		v.SetPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: v1.PodSpec{NodeName: name,
+			Containers: []v1.Container{{Name: "c", Resources: requesting("3900m")}}}})
+	}
+}
+
+// While a plan has a view, scores of that view wait, and neither health checks nor scores of other views do.
+func TestOnlyScoresOfItsViewWaitForAPlan(t *testing.T) {
+	daemon := enginetest.StartDaemon(t)
+	conn := daemon.Open()
+	planned, other := view.NewForPlanning(conn, "planned"), view.New(conn, "other")
+	setNodes(planned)
+	setNodes(other)
+	score := func(ctx context.Context, v *view.View) error {
+		return v.Ask(ctx, func(at *loadlinev1.Changes) error {
+			_, err := loadlinev1.NewSchedulerExtenderClient(conn).Score(ctx, &loadlinev1.ScoreRequest{Changes: at,
+				Pod:    view.TrimIncomingPod(&v1.Pod{}),
+				Policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT}})
+			return err
+		})
+	}
+	for _, v := range []*view.View{planned, other} {
+		if err := score(t.Context(), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	begun, ended := make(chan struct{}), make(chan struct{})
+	all.Go(func() {
+		defer close(ended)
+		err := planned.Ask(t.Context(), func(at *loadlinev1.Changes) error {
+			request := endlessPlan(at)
+			close(begun)
+			_, err := loadlinev1.NewAutoscalerClient(conn).PlanLoop(t.Context(), request)
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-begun
+	time.Sleep(planTime / 16)
+	for range 12 {
+		all.Go(func() {
+			if err := score(t.Context(), planned); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	time.Sleep(planTime / 32)
+	if out, err := exec.Command(enginetest.Program(t), "--check", daemon.Socket).CombinedOutput(); err != nil {
+		t.Errorf("--check: %v: %s", err, out)
+	}
+	if err := score(t.Context(), other); err != nil {
+		t.Error(err)
+	}
+	select {
+	case <-ended:
+		t.Error("the plan has ended before, or was waited for")
+	default:
+	}
+}
