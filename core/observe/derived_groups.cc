@@ -212,16 +212,21 @@ DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& sta
   return derived;
 }
 
+std::string StatedPriceOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
+                          const StartupTaints& startup_taints) {
+  return TextOfMost(Examples(cluster, nodes, startup_taints),
+                    [&](Slot slot) { return cluster.traits(slot).stated_price; });
+}
+
 NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
                      const StartupTaints& startup_taints) {
   const std::vector<Slot> examples = Examples(cluster, nodes, startup_taints);
   NodeToCome made;
-  made.shape =
-      ModelOfNewNode(cluster, {.nodes = nodes}, startup_taints, cluster.resource_names()).value().shape;
+  made.model = ModelOfNewNode(cluster, {.nodes = nodes}, startup_taints, cluster.resource_names()).value();
   made.capacity = CapacityOfMost(cluster, examples);
   // Labels of several conventions may say it, none of them on most nodes.
   made.capacity_type = CapacityTypeOf(cluster.node_shape(examples.front()).labels);
-  made.stated_price = TextOfMost(examples, [&](Slot slot) { return cluster.traits(slot).stated_price; });
+  made.stated_price = StatedPriceOf(cluster, examples, startup_taints);
   made.cloud = TextOfMost(
       examples, [&](Slot slot) { return std::string(CloudOfProviderId(cluster.traits(slot).provider_id)); });
   return made;

@@ -48,7 +48,7 @@ DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& sta
 
 // A node that is to come.
 struct NodeToCome {
-  NodeShape shape;
+  NodeModel model;
   ResourceAmounts capacity;                             // as NodeTraits::capacity, but never empty
   std::string stated_price;                             // as in NodeTraits
   CapacityType capacity_type = CapacityType::kUnknown;  // of all nodes of the group
@@ -61,6 +61,11 @@ struct NodeToCome {
 // node. Cost: O(nodes * labels).
 NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
                      const StartupTaints& startup_taints);
+
+// Returns the price that more than half of the healthy nodes state, see NodeTraits; empty: there is none.
+// Where no node is healthy, all count. One node says nothing of the next one. Cost: O(nodes).
+std::string StatedPriceOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
+                          const StartupTaints& startup_taints);
 
 }  // namespace loadline
 

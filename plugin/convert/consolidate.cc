@@ -253,7 +253,7 @@ NodeGroups DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& d
     const DecodedTemplate priced = TemplateOf(made, drain.cluster->resource_names());
     NodeGroup& group = groups.emplace_back(drain.groups[index]);
     group.max_nodes = kAnyNumber;
-    group.model = NodeModel{std::move(made.shape), ModelSource::kShared};
+    group.model = std::move(made.model);
     group.priced = priced.node;
     group.has_gpu = priced.has_gpu;
     group.price = PriceNode(prices, priced.node);

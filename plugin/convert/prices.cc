@@ -174,9 +174,7 @@ void ReadLabelsOfNode(const Labels& labels, const StringEntries& annotations, De
   }
   const std::string* price = FindEntry(annotations, kNodePriceKey);
   if (price == nullptr) price = labels.Find(kNodePriceKey);
-  double value = 0;
-  if (price != nullptr && absl::SimpleAtod(*price, &value)) node.annotated = value;
-  node.annotation_invalid = price != nullptr && !node.annotated.has_value();
+  ReadNodePrice(price, &node);
   ReadGce(labels, annotations, &node);
 }
 
@@ -267,6 +265,12 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, Resource
   return decoded;
 }
 
+void ReadNodePrice(const std::string* text, PricedNode* node) {
+  double value = 0;
+  if (text != nullptr && absl::SimpleAtod(*text, &value)) node->annotated = value;
+  node->annotation_invalid = text != nullptr && !node->annotated.has_value();
+}
+
 DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names) {
   StringEntries annotations;
   if (!made.stated_price.empty()) {
@@ -275,13 +279,13 @@ DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names) {
     entry->set_value(made.stated_price);
   }
   DecodedTemplate decoded;
-  ReadAmounts(made.capacity, made.shape.allocatable, names, &decoded);
-  ReadLabelsOfNode(made.shape.labels, annotations, &decoded);
+  ReadAmounts(made.capacity, made.model.shape.allocatable, names, &decoded);
+  ReadLabelsOfNode(made.model.shape.labels, annotations, &decoded);
   if (!made.cloud.empty()) decoded.node.cloud = made.cloud;
   // The labels that most nodes share may not say it, see NewNodeOf(); all nodes of the group do.
   decoded.node.spot = made.capacity_type == CapacityType::kSpot;
   decoded.node.reserved = made.capacity_type == CapacityType::kReserved;
-  decoded.offer = made.shape;
+  decoded.offer = made.model.shape;
   return decoded;
 }
 

@@ -49,6 +49,9 @@ void ReadStated(const Message& message, PricedNode* node) {
   if (node->spot) node->reserved = false;
 }
 
+// Reads what kNodePriceKey states. nullptr: nothing.
+void ReadNodePrice(const std::string* text, PricedNode* node);
+
 // Returns what a new node of a derived group is for prices: labels and stated price are read as above.
 DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names);
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/fingerprint_index.h"
+#include "core/observe/derived_groups.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/node.h"
@@ -146,6 +147,11 @@ absl::Status ReadTemplate(const v1::ScalableGroup& message, const StartupTaints&
   return absl::OkStatus();
 }
 
+void ReadStatedOfGroup(const v1::ScalableGroup& message, PricedNode* node) {
+  ReadStated(message, node);
+  if (message.has_provider_usd_per_hour()) node->provider = message.provider_usd_per_hour();
+}
+
 // A group whose template cannot be read is left out: it is as one that has none.
 absl::StatusOr<NodeGroup> DecodeGroup(const v1::ScalableGroup& message, const StartupTaints& startup_taints,
                                       ResourceReader* resources, LeftOutList* left_out) {
@@ -164,8 +170,7 @@ absl::StatusOr<NodeGroup> DecodeGroup(const v1::ScalableGroup& message, const St
     left_out->Add(kNodeGroupKind, "", message.node_group(), ReasonOf(read));
     return group;
   }
-  ReadStated(message, &group.priced);
-  if (message.has_provider_usd_per_hour()) group.priced.provider = message.provider_usd_per_hour();
+  ReadStatedOfGroup(message, &group.priced);
   return group;
 }
 
@@ -241,25 +246,38 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
   return decoded;
 }
 
-absl::Status DeriveModels(const ScalableGroups& groups, const ClusterState& cluster,
+void DescribeByNodes(const ClusterState& cluster, const ScalableGroups& stated,
+                     const std::vector<Slot>& nodes, GroupIndex group, DecodedProblem* problem) {
+  NodeGroup& decoded = problem->groups[group];
+  const v1::ScalableGroup& message = stated.Get(static_cast<int>(group));
+  const bool unreadable = !decoded.model.has_value() && !message.template_node().empty();
+  if (nodes.empty() || unreadable) return;
+  if (decoded.model.has_value()) {
+    if (decoded.priced.annotated.has_value() || decoded.priced.annotation_invalid) return;
+    const std::string price = StatedPriceOf(cluster, nodes, problem->startup_taints);
+    ReadNodePrice(price.empty() ? nullptr : &price, &decoded.priced);
+    return;
+  }
+  NodeToCome made = NewNodeOf(cluster, nodes, problem->startup_taints);
+  DecodedTemplate priced = TemplateOf(made, problem->names);
+  decoded.model = std::move(made.model);
+  decoded.priced = std::move(priced.node);
+  decoded.has_gpu = priced.has_gpu;
+  ReadStatedOfGroup(message, &decoded.priced);
+}
+
+absl::Status DeriveModels(const ScalableGroups& stated, const ClusterState& cluster,
                           DecodedProblem* problem) {
-  for (int i = 0; i < groups.size(); ++i) {
-    const v1::ScalableGroup& message = groups[i];
-    NodeGroup& group = problem->groups[GroupIndex{i}];
-    if (!message.template_is_node()) continue;  // the template says it all
+  for (int i = 0; i < stated.size(); ++i) {
+    if (!stated[i].template_node().empty()) continue;  // the template says it all
     std::vector<Slot> nodes;
-    for (const int32_t slot : message.node_slots()) {
+    for (const int32_t slot : stated[i].node_slots()) {
       if (slot < 0 || !cluster.Occupied(Slot{slot})) {
         return Refused(absl::StrCat("groups[", i, "]: node_slots: there is no node in ", slot));
       }
       nodes.push_back(Slot{slot});
     }
-    if (!group.model.has_value()) continue;
-    if (nodes.empty()) {
-      group.model->source = ModelSource::kSingle;
-    } else {
-      group.model = ModelOfNewNode(cluster, {nullptr, nodes, {}}, problem->startup_taints, problem->names);
-    }
+    DescribeByNodes(cluster, stated, nodes, GroupIndex{i}, problem);
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 #ifndef LOADLINE_PLUGIN_CONVERT_SCALE_UP_PROBLEM_H_
 #define LOADLINE_PLUGIN_CONVERT_SCALE_UP_PROBLEM_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -60,6 +61,7 @@ enum class PodGrouping {
 };
 
 using PendingPodsList = google::protobuf::RepeatedPtrField<v1::PendingPods>;
+using ScalableGroups = google::protobuf::RepeatedPtrField<v1::ScalableGroup>;
 
 // Decodes all of `problem` but the cluster. `pods` are the pods of the problem: read from there, so that a
 // larger request which has them need not copy them. `names`: those of the cluster. Pods that cannot be taken,
@@ -69,11 +71,16 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
                                              PodGrouping grouping, ResourceNames names,
                                              const ReadOptions& options);
 
-using ScalableGroups = google::protobuf::RepeatedPtrField<v1::ScalableGroup>;
 
-// Works out the models of groups whose template is one of their nodes. `groups`: those that `problem` is made
-// from. Errors: kInvalidArgument  names the group
-absl::Status DeriveModels(const ScalableGroups& groups, const ClusterState& cluster, DecodedProblem* problem);
+// Works out what new nodes will be of groups without a template, by the slots of their nodes. `stated`: the
+// groups that `problem` was decoded from. Errors: kInvalidArgument  names the group
+absl::Status DeriveModels(const ScalableGroups& stated, const ClusterState& cluster, DecodedProblem* problem);
+
+// Adds to a group what its nodes show and the question does not state: without a template what a new node is,
+// also for prices, see NewNodeOf(); and the price that more than half of the nodes state. Does nothing without
+// nodes, and to a group whose template cannot be read.
+void DescribeByNodes(const ClusterState& cluster, const ScalableGroups& stated,
+                     const std::vector<Slot>& nodes, GroupIndex group, DecodedProblem* problem);
 
 // Makes the view tell pods apart by what selectors of the question refer to. Pods for whose selectors there
 // is no room are left out.

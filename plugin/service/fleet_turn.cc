@@ -51,6 +51,13 @@ FleetTurn::~FleetTurn() {
   }
 }
 
+void FleetTurn::Describe(const ScalableGroups& stated, DecodedProblem* decoded) const {
+  for (const GroupIndex group : sight_.groups.indices()) {
+    const GroupSight& of = sight_.groups[group];
+    DescribeByNodes(view_.cluster(), stated, of.examples.empty() ? of.going : of.examples, group, decoded);
+  }
+}
+
 void FleetTurn::AddProgress(v1::PlanDrainRequest* drain) const {
   for (const std::vector<NodeMark>* marks : {&sight_.marked.abandoned, &sight_.marked.stuck}) {
     for (const NodeMark& mark : *marks) {

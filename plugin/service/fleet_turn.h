@@ -26,6 +26,9 @@ class FleetTurn {
   FleetTurn(const FleetTurn&) = delete;
   FleetTurn& operator=(const FleetTurn&) = delete;
 
+  // Says of the groups what their nodes show, see DescribeByNodes(). `stated`: those that `decoded` was
+  // decoded from.
+  void Describe(const ScalableGroups& stated, DecodedProblem* decoded) const;
   // Nodes that the drain planner is to forget as being deleted.
   void AddProgress(v1::PlanDrainRequest* drain) const;
   // Since when nodes are not needed, as an earlier process knew.

@@ -261,9 +261,9 @@ func firstLook(now time.Time) *loadlinev1.LoopFleet {
 func (g *gatheredLoop) groups(problem *loadlinev1.ScaleUpProblem, slot func(string) (int32, bool),
 	priorities ranking.Priorities) ([]*loadlinev1.LoopGroup, error) {
 	groups, err := loopGroups(problem, g.shrinking, slot, priorities)
-	for i, group := range groups {
+	for _, group := range groups {
 		group.Cloud = &loadlinev1.CloudGroup{Target: group.GetGrowth().GetCurrentNodes(),
-			CloudTemplate: g.growing.HasTemplate(i)}
+			CloudTemplate: len(group.GetGrowth().GetTemplateNode()) > 0}
 		for _, slot := range group.GetScaleDown().GetSlots() {
 			group.Cloud.Machines = append(group.Cloud.Machines, &loadlinev1.CloudMachine{Id: fmt.Sprint("slot-", slot),
 				State: loadlinev1.CloudMachine_RUNNING, Slot: &slot})

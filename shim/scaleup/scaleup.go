@@ -4,7 +4,6 @@ package scaleup
 
 import (
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,9 +23,7 @@ type Gatherer struct {
 // member is what is known of a group by its nodes.
 type member struct {
 	names []string
-	// model is the node that stands for the group where it has no template: a usable one before others, then the first
-	// by name.
-	model *v1.Node
+	first *v1.Node // by name
 }
 
 // New returns a gatherer for node groups.
@@ -43,29 +40,10 @@ func (g *Gatherer) AddNode(node *v1.Node) {
 		}
 		m := &g.members[i]
 		m.names = append(m.names, node.Name)
-		if g.groups[i].Spec.Template == nil && (m.model == nil || ModelBefore(node, m.model)) {
-			m.model = node
+		if m.first == nil || node.Name < m.first.Name {
+			m.first = node
 		}
 	}
-}
-
-// HasTemplate says whether the file says what a new node of a group is like.
-func (g *Gatherer) HasTemplate(group int) bool { return g.groups[group].Spec.Template != nil }
-
-// ModelBefore says whether a node stands better for its group than another.
-func ModelBefore(a, b *v1.Node) bool {
-	if Usable(a) != Usable(b) {
-		return Usable(a)
-	}
-	return a.Name < b.Name
-}
-
-// Usable says whether pods go to a node.
-func Usable(node *v1.Node) bool {
-	ready := slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
-		return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
-	})
-	return ready && !node.Spec.Unschedulable
 }
 
 // Problem returns the question, but for the cluster, which is a view's.
@@ -88,14 +66,11 @@ func (g *Gatherer) group(i int) (*loadlinev1.ScalableGroup, error) {
 	if spec.Target != nil {
 		out.CurrentNodes = max(out.CurrentNodes, *spec.Target)
 	}
-	var err error
-	switch {
-	case spec.Template != nil:
-		out.TemplateNode, err = Complete(spec.Template, g.groups[i].Name()).Marshal()
-	case g.members[i].model != nil:
-		out.TemplateIsNode = true
-		out.TemplateNode, err = TemplateFromNode(g.members[i].model).Marshal()
+	if spec.Template == nil {
+		return out, nil // the engine goes by the nodes of the group
 	}
+	var err error
+	out.TemplateNode, err = Named(spec.Template, g.groups[i].Name()).Marshal()
 	return out, err
 }
 
@@ -111,34 +86,23 @@ func (g *Gatherer) TellNodes(problem *loadlinev1.ScaleUpProblem, slot func(node 
 	}
 }
 
-// Complete fills in what people leave out of a template: the name, and capacity from allocatable or the other way
-// round.
-func Complete(template *v1.Node, group string) *v1.Node {
-	node := template.DeepCopy()
-	if node.Name == "" {
-		node.Name = "template-node-for-" + group // as Cluster Autoscaler calls them
+// Named gives a template a name where people leave it out: the engine takes no node without one.
+func Named(template *v1.Node, group string) *v1.Node {
+	if template.Name != "" {
+		return template
 	}
-	if len(node.Status.Allocatable) == 0 {
-		node.Status.Allocatable = node.Status.Capacity
-	}
-	if len(node.Status.Capacity) == 0 {
-		node.Status.Capacity = node.Status.Allocatable
-	}
-	return node
-}
-
-// TemplateFromNode returns the part of a node that a template has. The engine drops the taints that no new node has.
-func TemplateFromNode(node *v1.Node) *v1.Node {
-	out := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations}}
-	out.Spec.Taints = node.Spec.Taints
-	out.Status.Capacity, out.Status.Allocatable = node.Status.Capacity, node.Status.Allocatable
-	out.Status.DeclaredFeatures = node.Status.DeclaredFeatures
-	return out
+	node := *template
+	node.Name = "template-node-for-" + group // as Cluster Autoscaler calls them
+	return &node
 }
 
 // Options returns the options that estimates come to, to be ranked. Groups that need no node are options as well, so
 // that the ranking says what became of them.
-func Options(problem *loadlinev1.ScaleUpProblem,
+//
+// A ranking reads what a node costs from the bytes of an option, and knows no nodes: an option of a group without a
+// template shows the first of its nodes by name, for its price alone. How many nodes a group needs is worked out of
+// all of them.
+func (g *Gatherer) Options(problem *loadlinev1.ScaleUpProblem,
 	estimates []*loadlinev1.GroupEstimate) ([]*loadlinev1.ExpansionOption, error) {
 	if len(estimates) != len(problem.GetGroups()) {
 		return nil, fmt.Errorf("asked about %d node groups, answered about %d", len(problem.GetGroups()),
@@ -152,8 +116,22 @@ func Options(problem *loadlinev1.ScaleUpProblem,
 			Pods:           estimate.GetPods(),
 			NodeUsdPerHour: group.NodeUsdPerHour, InstanceType: group.GetInstanceType(), Spot: group.Spot,
 		}
+		if first := g.members[i].first; len(out[i].TemplateNode) == 0 && first != nil {
+			var err error
+			if out[i].TemplateNode, err = withPriceOnly(first).Marshal(); err != nil {
+				return nil, fmt.Errorf("node %q: %w", first.Name, err)
+			}
+		}
 	}
 	return out, nil
+}
+
+// withPriceOnly returns the part of a node that says what it costs.
+func withPriceOnly(node *v1.Node) *v1.Node {
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations},
+		Spec:       v1.NodeSpec{ProviderID: node.Spec.ProviderID},
+		Status:     v1.NodeStatus{Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable}}
 }
 
 // Notes says what became of pods and groups beside the options, each in a sentence.

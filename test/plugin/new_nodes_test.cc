@@ -383,6 +383,62 @@ TEST_F(NewNodesTest, AGroupOverThreeZones) {
   }
 }
 
+// --- groups of which nobody states a template
+
+class UnstatedTest : public NewNodesTest {
+ protected:
+  UnstatedTest() {
+    request_.mutable_groups(0)->mutable_growth()->clear_node_usd_per_hour();
+    request_.mutable_prices()->mutable_base_rates()->set_cpu_usd_per_hour(0.1);
+    request_.mutable_prices()->mutable_base_rates()->set_memory_gib_usd_per_hour(0);
+    Wait(PodOf("1"), 4);
+  }
+  static double Price(const v1::PlanLoopResponse& answer) {
+    EXPECT_EQ(answer.growth_size(), 1);
+    const v1::LoopGrowth growth = answer.growth_size() == 1 ? answer.growth(0) : v1::LoopGrowth();
+    return growth.usd_per_hour() / static_cast<double>(std::max<int64_t>(1, growth.nodes_for_pods()));
+  }
+  static ChangeNode StatesPrice(const std::string& price) {
+    return [price](k8s::v1::Node* node) {
+      Annotate("loadline.dev/node-usd-per-hour", price, node->mutable_metadata());
+    };
+  }
+};
+
+TEST_F(UnstatedTest, GrowByWhatTheirNodesShareAndCost) {
+  AddNodes(3, [](k8s::v1::Node* node) { AddTaint("dedicated", node); });
+  const v1::PlanLoopResponse answer = Loop();
+  EXPECT_EQ(Bought(answer), 2);
+  EXPECT_DOUBLE_EQ(Price(answer), 0.2);
+  EXPECT_EQ(answer.fleet().groups(0).model_source(), "shared by most nodes");
+}
+
+TEST_F(UnstatedTest, TakeNoPartWithoutANode) { EXPECT_EQ(Bought(Loop()), 0); }
+
+// What one kubelet writes on its node is not the price of the next one, with or without a template.
+TEST_F(UnstatedTest, CostWhatMostNodesState) {
+  for (const bool by_cloud : {false, true}) {
+    nodes_.clear();
+    full_.clear();
+    request_.mutable_groups(0)->mutable_cloud()->clear_machines();
+    if (by_cloud) SetTemplate(NodeOf("template"));
+    AddNodes(3, StatesPrice("0.0001"));
+    EXPECT_DOUBLE_EQ(Price(Loop()), 0.2) << by_cloud;
+    for (k8s::v1::Node& node : nodes_) {
+      node.mutable_metadata()->clear_annotations();
+      StatesPrice("0.7")(&node);
+    }
+    nodes_[0].mutable_metadata()->clear_annotations();
+    EXPECT_DOUBLE_EQ(Price(Loop(1)), 0.7) << by_cloud;
+  }
+}
+
+TEST_F(UnstatedTest, AGroupWhoseTemplateCannotBeReadStaysLeftOut) {
+  AddNodes(3);
+  request_.mutable_groups(0)->mutable_growth()->set_template_node("?");
+  EXPECT_EQ(Bought(Loop()), 0);
+}
+
 // --- growth that did not help
 
 // The cloud says that new nodes have a label, and none that comes has it.

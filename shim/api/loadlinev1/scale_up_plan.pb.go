@@ -482,8 +482,9 @@ type ScalableGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the node group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// A plain protobuf k8s.io.api.core.v1.Node: what a new node looks like, without its pods. Empty: unknown,
-	// and the group takes no part; nor does one whose template cannot be read, which is left out.
+	// A plain protobuf k8s.io.api.core.v1.Node: what a new node looks like, without its pods. Empty: what most
+	// of its nodes share; where there is none, the group takes no part. Nor does one whose template cannot be
+	// read, which is left out.
 	TemplateNode []byte `protobuf:"bytes,2,opt,name=template_node,json=templateNode,proto3" json:"template_node,omitempty"`
 	// Nodes that it has, and may have. [0, 2^31). Where it has more than it may, it does not grow.
 	CurrentNodes int32 `protobuf:"varint,3,opt,name=current_nodes,json=currentNodes,proto3" json:"current_nodes,omitempty"`
@@ -494,14 +495,11 @@ type ScalableGroup struct {
 	Spot           *bool    `protobuf:"varint,7,opt,name=spot,proto3,oneof" json:"spot,omitempty"`
 	// The price of one node as the cloud provider says it; see NodePrice.Source.
 	ProviderUsdPerHour *float64 `protobuf:"fixed64,8,opt,name=provider_usd_per_hour,json=providerUsdPerHour,proto3,oneof" json:"provider_usd_per_hour,omitempty"`
-	// Slots of its nodes, each of them occupied. Read with template_is_node. PlanLoop and PlanConsolidation
-	// know them from elsewhere, and leave it unset.
-	NodeSlots []int32 `protobuf:"varint,9,rep,packed,name=node_slots,json=nodeSlots,proto3" json:"node_slots,omitempty"`
-	// template_node is one of its nodes, by which it is priced: what a new node will be is what most nodes
-	// share.
-	TemplateIsNode bool `protobuf:"varint,10,opt,name=template_is_node,json=templateIsNode,proto3" json:"template_is_node,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Slots of its nodes, each of them occupied. Read where there is no template. PlanLoop and
+	// PlanConsolidation know them from elsewhere, and leave it unset.
+	NodeSlots     []int32 `protobuf:"varint,9,rep,packed,name=node_slots,json=nodeSlots,proto3" json:"node_slots,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ScalableGroup) Reset() {
@@ -595,13 +593,6 @@ func (x *ScalableGroup) GetNodeSlots() []int32 {
 		return x.NodeSlots
 	}
 	return nil
-}
-
-func (x *ScalableGroup) GetTemplateIsNode() bool {
-	if x != nil {
-		return x.TemplateIsNode
-	}
-	return false
 }
 
 // How many nodes of each group the pods need, each group by itself.
@@ -1368,7 +1359,7 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x1a_youngest_age_milliseconds\"9\n" +
 	"\rNominatedPods\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x05R\x05count\"\xbd\x03\n" +
+	"\x05count\x18\x02 \x01(\x05R\x05count\"\x93\x03\n" +
 	"\rScalableGroup\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12#\n" +
@@ -1380,9 +1371,7 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x04spot\x18\a \x01(\bH\x01R\x04spot\x88\x01\x01\x126\n" +
 	"\x15provider_usd_per_hour\x18\b \x01(\x01H\x02R\x12providerUsdPerHour\x88\x01\x01\x12\x1d\n" +
 	"\n" +
-	"node_slots\x18\t \x03(\x05R\tnodeSlots\x12(\n" +
-	"\x10template_is_node\x18\n" +
-	" \x01(\bR\x0etemplateIsNodeB\x14\n" +
+	"node_slots\x18\t \x03(\x05R\tnodeSlotsB\x14\n" +
 	"\x12_node_usd_per_hourB\a\n" +
 	"\x05_spotB\x18\n" +
 	"\x16_provider_usd_per_hour\"\xce\x01\n" +

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/scaleup"
@@ -23,10 +22,13 @@ const (
 	modelTime = 10 * time.Second
 )
 
-// Model is what a new node of a group is like, and costs.
+// Model is what the cloud says of a new node of a group. Where it does not tell, the engine works it out from the nodes
+// of the group.
 type Model struct {
-	Node    *v1.Node // nil: nobody knows
-	ByCloud bool     // the cloud says so; else it is one of its nodes
+	// Node is what the cloud is asked the price of, and what metrics name GPUs by: the template, else any node of the
+	// group; nil: there is none.
+	Node    *v1.Node
+	ByCloud bool     // Node is the template, and the engine is told of it
 	Price   *float64 // US dollars per hour; nil: the cloud does not tell
 }
 
@@ -66,8 +68,7 @@ func (a *answered[A]) renew(ctx context.Context, now time.Time, problem, group s
 // NewModels returns what asks a cloud.
 func NewModels(c Provider) *Models { return &Models{cloud: c, known: map[string]*known{}} }
 
-// Fill finds out what the cloud says of new nodes of each group; where it says nothing, a node of the group stands for
-// them. The engine prefers a node that shows more. `byID`: nodes by provider id.
+// Fill finds out what the cloud says of new nodes of each group. `byID`: nodes by provider id.
 func (m *Models) Fill(ctx context.Context, groups []Group, byID map[string]*v1.Node, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, modelTime)
 	defer cancel()
@@ -79,13 +80,11 @@ func (m *Models) Fill(ctx context.Context, groups []Group, byID map[string]*v1.N
 		m.known[g.ID] = k
 		k.template.renew(ctx, now, "The cloud does not say what new nodes are like", g.ID,
 			func() (*v1.Node, error) { return m.cloud.TemplateNode(ctx, g.ID) })
-		example := exampleOf(g, byID)
-		switch {
-		case k.template.answer != nil:
-			g.Model = Model{Node: withNotesOf(scaleup.Complete(k.template.answer, g.ID), example), ByCloud: true}
-		case example != nil:
-			g.Model.Node = scaleup.TemplateFromNode(example)
-		default:
+		g.Model = Model{Node: anyNodeOf(g, byID)}
+		if k.template.answer != nil {
+			g.Model = Model{Node: scaleup.Named(k.template.answer, g.ID), ByCloud: true}
+		}
+		if g.Model.Node == nil {
 			continue
 		}
 		if !now.Before(m.priceless) {
@@ -101,22 +100,13 @@ func (m *Models) Fill(ctx context.Context, groups []Group, byID map[string]*v1.N
 	}
 }
 
-// exampleOf returns a node of a group; nil: it has none.
-func exampleOf(g *Group, byID map[string]*v1.Node) (best *v1.Node) {
+func anyNodeOf(g *Group, byID map[string]*v1.Node) *v1.Node {
 	for _, instance := range g.Instances {
-		if node := byID[instance.GetId()]; node != nil && (best == nil || scaleup.ModelBefore(node, best)) {
-			best = node
+		if node := byID[instance.GetId()]; node != nil {
+			return node
 		}
 	}
-	return best
-}
-
-// withNotesOf adds what a node of the group says of prices, and the cloud does not.
-func withNotesOf(template, example *v1.Node) *v1.Node {
-	if example != nil {
-		template.Annotations = labels.Merge(WithoutNotes(example).Annotations, template.Annotations)
-	}
-	return template
+	return nil
 }
 
 // WithoutNotes returns a template node without the annotations that tell nothing of prices: there may be many, and

@@ -27,7 +27,7 @@ func groupMessages(groups []*Group, byID map[string]*v1.Node, slot slotOf) ([]*l
 	messages := make([]*loadlinev1.LoopGroup, len(groups))
 	for i, g := range groups {
 		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, MaxNodes: int32(g.Max), ProviderUsdPerHour: g.Model.Price}
-		if g.Model.Node != nil {
+		if g.Model.ByCloud {
 			node, err := cloud.WithoutNotes(g.Model.Node).Marshal()
 			if err != nil {
 				return nil, fmt.Errorf("node group %s: %w", g.ID, err)

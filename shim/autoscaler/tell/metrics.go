@@ -283,15 +283,21 @@ func (m *Metrics) Hooks() drain.Hooks {
 	}
 }
 
-// gpuResource returns the name of the GPUs of a node; empty: it has none, or the engine cannot be asked.
+// gpuResource returns the name of the GPUs of a node; empty: it has none, or the engine cannot be asked. A template may
+// state either of its amounts alone.
 func (m *Metrics) gpuResource(node *v1.Node) string {
+	if node == nil {
+		return ""
+	}
 	names, err := m.GPUResources()
 	if err != nil {
 		klog.ErrorS(err, "The engine does not say which resources are GPUs", "node", node.Name)
 	}
 	for _, name := range names {
-		if amount, ok := node.Status.Capacity[v1.ResourceName(name)]; ok && !amount.IsZero() {
-			return name
+		for _, amounts := range []v1.ResourceList{node.Status.Capacity, node.Status.Allocatable} {
+			if amount, ok := amounts[v1.ResourceName(name)]; ok && !amount.IsZero() {
+				return name
+			}
 		}
 	}
 	return ""

@@ -120,8 +120,7 @@ func TestReducedNodesAndDaemonSetsAreReadAsWholeOnes(t *testing.T) {
 		object, _ := keeper.Reduce(node)
 		kept := object.(*v1.Node)
 		for what, read := range map[string]func(*v1.Node) any{
-			"new":    func(node *v1.Node) any { return scaleup.TemplateFromNode(node) },
-			"usable": func(node *v1.Node) any { return scaleup.Usable(node) },
+			"told": func(node *v1.Node) any { return view.TrimNodeForPlanning(node) },
 			"meta": func(node *v1.Node) any {
 				return []any{node.UID, node.ResourceVersion, node.CreationTimestamp, node.Annotations, node.Labels}
 			},

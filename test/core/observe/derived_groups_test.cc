@@ -189,8 +189,8 @@ TEST_F(DerivedGroupsTest, StartupTaintsOfTheClusterTellNoNodesApart) {
   startup_taints_.startup = {"example.com/starting"};
   EXPECT_THAT(Groups(), ElementsAre(Pair("m", ElementsAre("a", "b"))));
   const NodeToCome made = NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}}, startup_taints_);
-  EXPECT_TRUE(made.shape.taints.empty());
-  EXPECT_EQ(made.shape.labels, Labels(std::vector<Label>{{"image", "2"}, {kType, "m"}}))
+  EXPECT_TRUE(made.model.shape.taints.empty());
+  EXPECT_EQ(made.model.shape.labels, Labels(std::vector<Label>{{"image", "2"}, {kType, "m"}}))
       << "the node that starts is no example";
 }
 
@@ -235,12 +235,12 @@ TEST_F(DerivedGroupsTest, ANewNodeHasWhatMostShare) {
   small.traits.stated_price = "0.5";
   cluster_.Add(small);
   const NodeToCome made = NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}, Slot{3}}, startup_taints_);
-  EXPECT_EQ(made.shape.labels, Labels(std::vector<Label>{{"image", "2"}, {kType, "m"}}))
+  EXPECT_EQ(made.model.shape.labels, Labels(std::vector<Label>{{"image", "2"}, {kType, "m"}}))
       << "of a label with several values the most frequent one; one of four has a team";
-  EXPECT_TRUE(made.shape.taints.empty());
-  EXPECT_EQ(made.shape.allocatable.Get(kCpu), 3'800) << "the least";
-  EXPECT_EQ(made.shape.allocatable.size(), 3u) << "one of four has an FPGA";
-  EXPECT_EQ(made.capacity, made.shape.allocatable);
+  EXPECT_TRUE(made.model.shape.taints.empty());
+  EXPECT_EQ(made.model.shape.allocatable.Get(kCpu), 3'800) << "the least";
+  EXPECT_EQ(made.model.shape.allocatable.size(), 3u) << "one of four has an FPGA";
+  EXPECT_EQ(made.capacity, made.model.shape.allocatable);
   EXPECT_EQ(made.stated_price, "");
 }
 
@@ -251,10 +251,10 @@ TEST_F(DerivedGroupsTest, NodesThatTakePodsShowWhatANewOneIs) {
   FitNode cordoned = Node("b", {{kType, "m"}, {"broken", "yes"}});
   cordoned.unschedulable = true;
   cluster_.Add(cordoned);
-  EXPECT_EQ(NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}}, startup_taints_).shape.labels,
+  EXPECT_EQ(NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}}, startup_taints_).model.shape.labels,
             Labels(std::vector<Label>{{"broken", "yes"}, {kType, "m"}}));
   Add("c", {{kType, "m"}});
-  EXPECT_EQ(NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}}, startup_taints_).shape.labels,
+  EXPECT_EQ(NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}}, startup_taints_).model.shape.labels,
             Labels(std::vector<Label>{{kType, "m"}}));
 }
 
