@@ -234,7 +234,7 @@ func (a *Autoscaler) waitReady(ctx context.Context, term int64) (int64, bool) {
 	}
 	for _, node := range a.cluster.Nodes {
 		if mark, ours := drain.MarkOf(node); ours {
-			term = max(term, mark.Term+1)
+			term = max(term, min(mark.Term, drain.MostTerm-1)+1)
 		}
 	}
 	return term, ctx.Err() == nil

@@ -48,8 +48,9 @@ func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAut
 	return groups, c.fillAll(ctx, groups, defaults)
 }
 
-// groupsOf returns groups as they are listed, by id. One with bounds that cannot be has a Problem. So has one that is
-// listed twice: every call names a group by its id, so both are one group, and only its bounds are in doubt.
+// groupsOf returns groups as they are listed, by id. One with bounds that cannot be has a Problem. So has one without an
+// id, of which nothing can be asked or told; and one that is listed twice: every call names a group by its id, so both
+// are one group, and only its bounds are in doubt.
 func groupsOf(listed []*externalgrpc.NodeGroup) ([]Group, error) {
 	if len(listed) > MaxGroups {
 		return nil, fmt.Errorf("the cloud provider has %d node groups, the limit is %d", len(listed), MaxGroups)
@@ -59,11 +60,11 @@ func groupsOf(listed []*externalgrpc.NodeGroup) ([]Group, error) {
 	for i, g := range listed {
 		group := Group{ID: g.GetId(), Min: int(g.GetMinSize()), Max: int(g.GetMaxSize())}
 		switch {
-		case group.ID == "": // nothing can be asked or told about it
-			return nil, errors.New("the cloud provider has a node group without an id")
 		case i > 0 && group.ID == listed[i-1].GetId():
 			groups[len(groups)-1].Problem = fmt.Errorf("the cloud provider has node group %q twice", group.ID)
 			continue
+		case group.ID == "":
+			group.Problem = errors.New("the cloud provider has a node group without an id")
 		case group.Min < 0 || group.Max < group.Min:
 			group.Problem = fmt.Errorf("the cloud provider has node group %q of %d to %d nodes",
 				group.ID, group.Min, group.Max)
@@ -103,6 +104,9 @@ func (c *Client) fillAll(ctx context.Context, groups []Group,
 // a call fails. If they were forgotten, nodes on their way would be bought again in another group, and later the same
 // machines would be taken for new ones. The group itself is not changed meanwhile, since it has a Problem.
 func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.NodeGroupAutoscalingOptions) bool {
+	if group.ID == "" {
+		return false
+	}
 	target, noTarget := c.target(ctx, group.ID)
 	var instances []*externalgrpc.Instance
 	noInstances := noTarget

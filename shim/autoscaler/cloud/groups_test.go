@@ -66,12 +66,12 @@ func TestOptionsThatCannotBeTold(t *testing.T) {
 	}
 }
 
-// A provider that tells nonsense of all its groups, or has one that nobody can name, is not believed.
+// A provider that tells nonsense of all its groups is not believed.
 func TestGroupsThatCannotBe(t *testing.T) {
 	for text, groups := range map[string][]*externalgrpc.NodeGroup{
 		"\"a\" of 3 to 2 nodes":  {{Id: "a", MinSize: 3, MaxSize: 2}},
 		"\"a\" of -1 to 2 nodes": {{Id: "a", MinSize: -1, MaxSize: 2}},
-		"a node group without":   {{Id: "b", MaxSize: 2}, {MaxSize: 2}},
+		"a node group without":   {{MaxSize: 2}},
 		"node group \"a\" twice": {{Id: "a", MaxSize: 2}, {Id: "a", MaxSize: 2}},
 	} {
 		client := serve(t, &cloud{groups: groups})
@@ -82,6 +82,15 @@ func TestGroupsThatCannotBe(t *testing.T) {
 	client := serve(t, &cloud{groups: []*externalgrpc.NodeGroup{{Id: "a", MaxSize: 2}}, target: -1})
 	if _, err := client.Groups(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "target size of -1") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A group without an id has a problem, and the others are as they are without it.
+func TestAGroupWithoutAnID(t *testing.T) {
+	groups, err := serve(t, &cloud{groups: []*externalgrpc.NodeGroup{{Id: "b", MaxSize: 2}, {MaxSize: 2}},
+		target: 1}).Groups(t.Context(), nil)
+	if err != nil || len(groups) != 2 || groups[0].Problem == nil || groups[1].Problem != nil || groups[1].Target != 1 {
+		t.Errorf("groups %+v, error %v", groups, err)
 	}
 }
 

@@ -76,6 +76,9 @@ func (m *Models) Fill(ctx context.Context, groups []Group, byID map[string]*v1.N
 	m.known = map[string]*known{}
 	for i := range groups {
 		g := &groups[i]
+		if g.ID == "" {
+			continue // nothing can be asked about it
+		}
 		k := cmp.Or(before[g.ID], &known{})
 		m.known[g.ID] = k
 		k.template.renew(ctx, now, "The cloud does not say what new nodes are like", g.ID,

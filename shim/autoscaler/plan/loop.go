@@ -48,14 +48,18 @@ func NewLoop(now time.Time) *Loop {
 	return &Loop{seen: seen{Now: now}, Outcome: OutcomeNotTried, GrowthOutcome: scaleUpNotTried}
 }
 
-// See takes note of the groups of the cloud.
-func (s *seen) See(groups []cloud.Group) {
-	s.groupOf = map[string]string{}
+// See takes note of the groups of the cloud. One of which the engine cannot be told is left out: its nodes are in no
+// group, and stay.
+func (o *Loop) See(groups []cloud.Group) {
+	o.groupOf = map[string]string{}
 	for i := range groups {
-		s.Groups = append(s.Groups, &Group{Group: &groups[i]})
+		if !o.takes(&groups[i]) {
+			continue
+		}
+		o.Groups = append(o.Groups, &Group{Group: &groups[i]})
 		for _, instance := range groups[i].Instances {
 			if instance.GetId() != "" {
-				s.groupOf[instance.GetId()] = groups[i].ID
+				o.groupOf[instance.GetId()] = groups[i].ID
 			}
 		}
 	}

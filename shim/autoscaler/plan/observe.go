@@ -3,18 +3,15 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
-	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/text"
 )
@@ -22,53 +19,41 @@ import (
 // slotOf returns the slot of a node; nil: the engine does not hold it.
 type slotOf func(node string) *int32
 
-// groupMessages are the groups as the cloud shows them. `byID`: nodes by provider id.
-func groupMessages(groups []*Group, byID map[string]*v1.Node, slot slotOf) ([]*loadlinev1.LoopGroup, error) {
-	messages := make([]*loadlinev1.LoopGroup, len(groups))
-	for i, g := range groups {
-		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, MaxNodes: int32(g.Max), ProviderUsdPerHour: g.Model.Price}
-		if g.Model.ByCloud {
-			node, err := cloud.WithoutNotes(g.Model.Node).Marshal()
-			if err != nil {
-				return nil, fmt.Errorf("node group %s: %w", g.ID, err)
-			}
-			growth.TemplateNode = node
+// groupMessages are the groups as the cloud shows them, but for the nodes of their machines.
+func (o *Loop) groupMessages() []*loadlinev1.LoopGroup {
+	templates := o.templates()
+	messages := make([]*loadlinev1.LoopGroup, len(o.Groups))
+	for i, g := range o.Groups {
+		judged := judge{}
+		shrinks, seen := judged.optionsOf(g.Group)
+		if len(judged.doubts) > 0 {
+			o.warn("node group %s: these options count as not stated: %s", g.ID, strings.Join(judged.doubts, "; "))
 		}
-		seen := &loadlinev1.CloudGroup{Target: int32(g.Target), CloudTemplate: g.Model.ByCloud,
-			MaxNodeProvisionMilliseconds: max(0, g.Options.GetMaxNodeProvisionDuration().AsDuration().Milliseconds()),
-			MaxNodeStartupMilliseconds:   max(0, g.Options.GetMaxNodeStartupDuration().AsDuration().Milliseconds())}
+		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, MaxNodes: int32(g.Max), ProviderUsdPerHour: g.Model.Price}
+		growth.TemplateNode, seen.CloudTemplate = templates[g], templates[g] != nil
+		seen.Target = int32(g.Target)
 		if g.Problem != nil {
 			seen.Problem = text.Bound(g.Problem.Error(), MostStatusText)
 		}
 		for _, instance := range g.Instances {
-			machine := machineMessage(instance)
+			seen.Machines = append(seen.Machines, machineMessage(instance))
+		}
+		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: shrinks, Cloud: seen}
+	}
+	return messages
+}
+
+// place fills in which nodes machines have. `byID`: nodes by provider id.
+func place(messages []*loadlinev1.LoopGroup, groups []*Group, byID map[string]*v1.Node, slot slotOf) {
+	for i, g := range groups {
+		for j, instance := range g.Instances {
+			machine := messages[i].Cloud.Machines[j]
+			machine.Slot = nil
 			if node := byID[instance.GetId()]; node != nil && instance.GetId() != "" {
 				machine.Slot = slot(node.Name)
 			}
-			seen.Machines = append(seen.Machines, machine)
 		}
-		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: drainMessage(g.Group), Cloud: seen}
 	}
-	return messages, nil
-}
-
-func drainMessage(g *cloud.Group) *loadlinev1.DrainGroup {
-	message := &loadlinev1.DrainGroup{MinNodes: int32(g.Min)}
-	o := g.Options
-	if o == nil {
-		return message
-	}
-	message.Atomic = o.GetZeroOrMaxNodeScaling()
-	message.ScaleDownUtilizationThreshold = &o.ScaleDownUtilizationThreshold
-	message.ScaleDownGpuUtilizationThreshold = &o.ScaleDownGpuUtilizationThreshold
-	message.IgnoreDaemonsetsUtilization = &o.IgnoreDaemonSetsUtilization
-	if d := o.GetScaleDownUnneededDuration(); d != nil {
-		message.ScaleDownUnneededTimeS = new(int64(d.AsDuration() / time.Second))
-	}
-	if d := o.GetScaleDownUnreadyDuration(); d != nil {
-		message.ScaleDownUnreadyTimeS = new(int64(d.AsDuration() / time.Second))
-	}
-	return message
 }
 
 // outOfResources is the class of faults, in the cloud's protocol, that say that it has no such machines left, or that a
@@ -103,8 +88,8 @@ func markMessages(c *watch.Cluster, slot slotOf, acknowledged func(*v1.Node) boo
 		if !ours || at == nil {
 			continue
 		}
-		marks = append(marks, &loadlinev1.NodeMark{Slot: *at, SinceS: max(0, mark.Since), Cordoned: mark.Cordoned,
-			DeletingS: max(0, mark.Deleting), Acknowledged: acknowledged(node)})
+		marks = append(marks, &loadlinev1.NodeMark{Slot: *at, SinceS: mark.Since, Cordoned: mark.Cordoned,
+			DeletingS: mark.Deleting, Acknowledged: acknowledged(node)})
 	}
 	return marks
 }
@@ -119,11 +104,6 @@ func underWayMessages(all map[string]drain.UnderWay, slot slotOf) (removals []*l
 
 // mostIDBytes is how long the id of a machine is at most when the engine is told of it.
 const mostIDBytes = 100
-
-// isPlain says whether the engine takes a name as it is: printable ASCII without spaces.
-func isPlain(name string) bool {
-	return !strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' })
-}
 
 // ToldID is what the engine calls a machine: by its id, and where that is long or odd, by its hash.
 func ToldID(id string) string {

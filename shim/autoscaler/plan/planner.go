@@ -110,13 +110,18 @@ func (p *Planner) request(o *Loop) *loadlinev1.PlanLoopRequest {
 	request.Drain, request.Consolidation = p.drain(o.Now), p.consolidation(o.Now)
 	request.Fleet = p.Fleet.question(p.Settings.Fleet, o.Now)
 	request.Progress, request.DaemonPods = &p.progress, o.Pods.DaemonPods()
+	request.Groups = o.groupMessages()
+	for _, group := range request.Groups {
+		group.Priority = p.priorities.Of(group.GetGrowth().GetNodeGroup())
+	}
+	o.warnOfMarks(p.Cluster)
 	request.Sized = p.sizings(o)
 	request.SizePods = p.sizePods(o, request.Sized)
 	return request
 }
 
-// see fills in what the cloud and the cluster show, with the slots that nodes have now.
-func (p *Planner) see(o *Loop, plan *Plan, request *loadlinev1.PlanLoopRequest) (err error) {
+// see fills in the slots that nodes have now.
+func (p *Planner) see(o *Loop, plan *Plan, request *loadlinev1.PlanLoopRequest) {
 	slots := map[string]int32{}
 	for name, node := range p.Cluster.Nodes {
 		if slot, ok := p.Cluster.View.Slot(name); ok {
@@ -129,13 +134,9 @@ func (p *Planner) see(o *Loop, plan *Plan, request *loadlinev1.PlanLoopRequest) 
 		}
 		return nil
 	}
-	request.Groups, err = groupMessages(o.Groups, p.Cluster.NodesByID(), at)
-	for _, group := range request.Groups {
-		group.Priority = p.priorities.Of(group.GetGrowth().GetNodeGroup())
-	}
+	place(request.Groups, o.Groups, p.Cluster.NodesByID(), at)
 	request.Fleet.Marks = markMessages(p.Cluster, at, o.Acknowledged)
 	request.Fleet.UnderWay = underWayMessages(o.UnderWay, at)
-	return err
 }
 
 // Plan asks for the plan of a loop, and takes note of what the engine has found out.
@@ -176,9 +177,7 @@ func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 	err := p.Cluster.View.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
 		clear(plan.NameOf)
-		if err := p.see(o, plan, request); err != nil {
-			return err
-		}
+		p.see(o, plan, request)
 		for i, entry := range pending {
 			p.Cluster.TellNominated(o.Pods.Entry(i), entry)
 		}

@@ -55,17 +55,44 @@ type Mark struct {
 	Acknowledged bool `json:"acknowledged,omitempty"`
 }
 
-// MarkOf returns the mark of a node. One that cannot be read is not ours.
+// MostTerm is the term after which none is counted further. Leaders share it then: that they are not the same the lease
+// alone keeps apart.
+const MostTerm = 1 << 62
+
+// mostMarkTime is the largest time that the engine takes of a mark.
+const mostMarkTime = 1 << 40
+
+// MarkOf returns the mark of a node. One that cannot be read, or of a term that cannot be, is not ours. A time that
+// cannot be counts as not stated: whoever may annotate one node must not stop the loop.
 func MarkOf(node *v1.Node) (Mark, bool) {
-	text, ok := node.Annotations[MarkAnnotation]
+	mark, ok, _ := readMark(node)
+	return mark, ok
+}
+
+// DoubtOf returns what is wrong with the mark of a node; empty: nothing.
+func DoubtOf(node *v1.Node) string {
+	_, _, doubt := readMark(node)
+	return doubt
+}
+
+func readMark(node *v1.Node) (mark Mark, ours bool, doubt string) {
+	stated, ok := node.Annotations[MarkAnnotation]
 	if !ok {
-		return Mark{}, false
+		return Mark{}, false, ""
 	}
-	var mark Mark
-	if err := json.Unmarshal([]byte(text), &mark); err != nil {
-		return Mark{}, false
+	if err := json.Unmarshal([]byte(stated), &mark); err != nil {
+		return Mark{}, false, "cannot be read, and counts for nothing"
 	}
-	return mark, true
+	if mark.Term < 0 || mark.Term > MostTerm {
+		return Mark{}, false, fmt.Sprintf("states the term %d, which no leader has, and counts for nothing", mark.Term)
+	}
+	for _, at := range []*int64{&mark.Since, &mark.Deleting} {
+		if *at < 0 || *at > mostMarkTime {
+			doubt = fmt.Sprintf("states the time %d, which counts as not stated", *at)
+			*at = 0
+		}
+	}
+	return mark, true, doubt
 }
 
 // HasTaint says whether a node carries a taint of this key.
