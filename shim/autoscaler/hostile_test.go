@@ -123,3 +123,44 @@ func (b *bench) annotate(name string, annotations map[string]string) {
 	}
 	synctest.Wait()
 }
+
+// Nodes that state one provider id are kept, whichever comes first by name: the machine runs pods. So is one whose
+// removal had begun.
+func TestNodesOfOneMachineAreKept(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		stale bool // it is not ready, as the node of a machine that has registered again under another name
+	}{{"aaa", false}, {"zzz", false}, {"aaa", true}, {"zzz", true}} {
+		t.Run(fmt.Sprint(c.name, c.stale), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &sky{groups: map[string]*skyGroup{"cheap": {max: 10, cpu: "4", price: 0.1, target: 2}},
+					delay: 40 * time.Second}
+				b := growingUnder(t, s, nil)
+				defer b.end()
+				b.addPod("on1", "cheap1", "3", nil)
+				b.addPod("on2", "cheap2", "3", nil)
+				second := b.node("cheap1").DeepCopy()
+				second.Name, second.UID, second.ResourceVersion = c.name, "uid-second", ""
+				if c.stale {
+					second.Status.Conditions[0].Status = v1.ConditionFalse
+				}
+				if _, err := b.client.CoreV1().Nodes().Create(t.Context(), second, metav1.CreateOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				for until := time.Now().Add(40 * time.Minute); time.Now().Before(until); time.Sleep(20 * time.Second) {
+					if err := b.once(b.ctx); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if asked := s.requests(); len(asked) > 0 {
+					t.Errorf("the cloud was asked for %v", asked)
+				}
+				if warnings := strings.Join(b.readStatus().Warnings, "\n"); !strings.Contains(warnings,
+					`2 nodes state the provider id "sky://cheap1"`) {
+					t.Errorf("warnings %q", warnings)
+				}
+			})
+		})
+	}
+}

@@ -35,7 +35,8 @@ type Actor struct {
 func New(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, asked cloud.Provider,
 	now func() time.Time) *Actor {
 	c, s := p.Cluster, p.Config.ScaleDown
-	options := drain.Options{ScaleDown: s, IsPlaceholder: c.IsPlaceholder, IsOfDaemonSet: c.IsOfDaemonSet, Now: now}
+	options := drain.Options{ScaleDown: s, IsPlaceholder: c.IsPlaceholder, IsOfDaemonSet: c.IsOfDaemonSet,
+		SharesMachine: c.SharesMachine, Now: now}
 	return &Actor{config: p.Config, cluster: c, cloud: asked, planner: p, teller: t,
 		Actuator: drain.New(options, p.Client, client, asked, t.Events, t.Term, t.Metrics.Hooks()),
 		Soft:     drain.NewSoftTaints(client, t.Term, s.MaxBulkSoftTaintTime.Duration),

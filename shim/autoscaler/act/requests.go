@@ -47,7 +47,7 @@ func (a *Actor) deletion(o *plan.Loop, m *loadlinev1.DeleteMachines) *request {
 	}
 	return &request{group: group,
 		send: func(ctx context.Context) error {
-			nodes, err := machinesOf(o, m)
+			nodes, err := a.machinesOf(o, m)
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func (a *Actor) deletion(o *plan.Loop, m *loadlinev1.DeleteMachines) *request {
 }
 
 // machinesOf returns the machines of a group that are to go, as nodes.
-func machinesOf(o *plan.Loop, m *loadlinev1.DeleteMachines) (nodes []*v1.Node, err error) {
+func (a *Actor) machinesOf(o *plan.Loop, m *loadlinev1.DeleteMachines) (nodes []*v1.Node, err error) {
 	g := o.Group(m.GetNodeGroup())
 	if g == nil {
 		return nil, fmt.Errorf("there is no node group %q", m.GetNodeGroup())
@@ -68,6 +68,10 @@ func machinesOf(o *plan.Loop, m *loadlinev1.DeleteMachines) (nodes []*v1.Node, e
 	for _, position := range m.GetMachines() {
 		if position < 0 || int(position) >= len(g.Instances) {
 			return nil, fmt.Errorf("machine %d of node group %s is to go, which has %d", position, g.ID, len(g.Instances))
+		}
+		if id := g.Instances[position].GetId(); a.cluster.HasNode(id) {
+			return nil, fmt.Errorf("machine %s of node group %s is to go as one without a node, and a node states its id", id,
+				g.ID)
 		}
 		// Of a machine without a node Cluster Autoscaler gives the provider id as name.
 		id := g.Instances[position].GetId()

@@ -115,6 +115,9 @@ func (p *Planner) request(o *Loop) *loadlinev1.PlanLoopRequest {
 		group.Priority = p.priorities.Of(group.GetGrowth().GetNodeGroup())
 	}
 	o.warnOfMarks(p.Cluster)
+	for _, text := range p.Cluster.SharedMachines() {
+		o.warn("%s", text)
+	}
 	request.Sized = p.sizings(o)
 	request.SizePods = p.sizePods(o, request.Sized)
 	return request

@@ -42,6 +42,7 @@ type Cluster struct {
 	demand demand
 	// selectors are those of default spread constraints; nil: the scheduler has none. They belong to the loop.
 	selectors *filterconfig.Selectors
+	machines  machines
 	minor     int32 // of the release by which resized pods count; 0: that of the API server
 }
 
@@ -62,6 +63,7 @@ type objects struct {
 func New(v *view.View, options *config.Configuration, fit *loadlinev1.FitOptions) *Cluster {
 	c := &Cluster{View: v, options: options, freshness: &freshness{broken: map[string]brokenKind{}},
 		inbox: newInbox(), minor: fit.GetKubernetesMinor(),
+		machines: machines{nodes: map[string]map[string]bool{}},
 		objects: objects{Asking: map[note]any{}, Standing: map[types.NamespacedName]*v1.Pod{},
 			Nodes: map[string]*v1.Node{}, Pods: map[types.NamespacedName]*v1.Pod{},
 			onNode: map[string]map[types.NamespacedName]*v1.Pod{}, Unbound: map[types.NamespacedName]*v1.Pod{},
@@ -113,14 +115,25 @@ func (c *Cluster) Apply() error {
 }
 
 func (c *Cluster) applyNode(name string, value any) {
+	before, now := "", ""
+	if old := c.Nodes[name]; old != nil {
+		before = old.Spec.ProviderID
+	}
 	node, ok := value.(*v1.Node)
-	if !ok {
+	if ok {
+		now = node.Spec.ProviderID
+	}
+	others := c.machines.set(name, before, now)
+	if ok {
+		c.Nodes[name] = node
+		c.show(node)
+	} else {
 		delete(c.Nodes, name)
 		c.View.DeleteNode(name)
-		return
 	}
-	c.Nodes[name] = node
-	c.View.SetNode(node)
+	for _, other := range others {
+		c.show(c.Nodes[other])
+	}
 }
 
 func (c *Cluster) applyPod(name types.NamespacedName, value any) {
@@ -212,12 +225,12 @@ func (c *Cluster) SortedNodes() []*v1.Node {
 	return slices.SortedFunc(maps.Values(c.Nodes), func(a, b *v1.Node) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// NodesByID returns the nodes of a cluster by their provider ids.
+// NodesByID returns the nodes of a cluster by their provider ids; of those that share one the first by name.
 func (c *Cluster) NodesByID() map[string]*v1.Node {
 	byID := map[string]*v1.Node{}
 	for _, node := range c.SortedNodes() {
-		if node.Spec.ProviderID != "" {
-			byID[node.Spec.ProviderID] = node
+		if id := node.Spec.ProviderID; id != "" && byID[id] == nil {
+			byID[id] = node
 		}
 	}
 	return byID

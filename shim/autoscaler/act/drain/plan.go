@@ -36,6 +36,8 @@ type Options struct {
 	IsPlaceholder func(*v1.Pod) bool
 	// IsOfDaemonSet says whether the DaemonSet that a pod names as its owner exists. Such a pod ends with its node.
 	IsOfDaemonSet func(*v1.Pod) bool
+	// SharesMachine says whether another node states the provider id of a node: pods of that one may run on the machine.
+	SharesMachine func(*v1.Node) bool
 	// Now returns the time that is written on nodes, and that decides whether a pod should have ended: the time of the
 	// plans.
 	Now func() time.Time

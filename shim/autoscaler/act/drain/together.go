@@ -126,6 +126,10 @@ func (a *Actuator) deleteTogether(ctx context.Context, d *deletion) error {
 func (a *Actuator) delete(ctx context.Context, group string, nodes []*deletion) error {
 	var objects []*v1.Node
 	for _, d := range nodes {
+		if a.options.SharesMachine(d.Node) {
+			return fmt.Errorf("another node states the provider id %q of node %s: its pods may run on this machine",
+				d.Node.Spec.ProviderID, d.Node.Name)
+		}
 		objects = append(objects, d.Node)
 	}
 	err := a.cloud.DeleteNodes(ctx, group, objects)

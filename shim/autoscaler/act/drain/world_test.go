@@ -186,6 +186,7 @@ func (w *world) Deleting(context.Context, string) (map[string]bool, error) {
 
 func testOptions() Options {
 	return Options{ScaleDown: config.Default().ScaleDown, IsOfDaemonSet: isOfTheDaemonSet,
+		SharesMachine: func(*v1.Node) bool { return false },
 		IsPlaceholder: func(*v1.Pod) bool { return false }, Now: time.Now}
 }
 
