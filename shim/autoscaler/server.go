@@ -17,6 +17,14 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/internal/health"
+	"loadline.dev/shim/internal/ports"
+)
+
+// maxConnections bounds the connections of the port, and maxOfClient those of one client. Probes and whoever scrapes
+// metrics need a few.
+const (
+	maxConnections = 256
+	maxOfClient    = 32
 )
 
 // serve answers probes, metrics and people, if that is configured.
@@ -29,9 +37,9 @@ func (a *Autoscaler) serve() (closeServer func(), err error) {
 		return nil, err
 	}
 	server := &http.Server{Handler: a.handler(), ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second,
-		WriteTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+		WriteTimeout: 5 * time.Second, IdleTimeout: ports.IdleTime, MaxHeaderBytes: 16 << 10}
 	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(ports.Limit(listener, maxConnections, maxOfClient)); !errors.Is(err, http.ErrServerClosed) {
 			klog.ErrorS(err, "Probes are not answered any more")
 		}
 	}()
@@ -46,7 +54,7 @@ func (a *Autoscaler) handler() http.Handler {
 	mux.Handle("GET /readyz", health.Handler(a.readiness))
 	// The registry of component-base has what client-go counts, the process and Go's runtime.
 	all := prometheus.Gatherers{a.metrics.Registry, legacyregistry.DefaultGatherer}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{MaxRequestsInFlight: ports.MostGathering}))
 	a.pages.Add(mux)
 	if a.config.Profiling {
 		a.addProfiles(mux)

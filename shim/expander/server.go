@@ -14,7 +14,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -26,6 +25,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/guard"
+	"loadline.dev/shim/internal/ports"
 	"loadline.dev/shim/ranking"
 )
 
@@ -46,14 +46,16 @@ const (
 	maxReading = 2
 	// maxInFlight bounds the questions to the engine at a time: one that hangs keeps its question.
 	maxInFlight = 4
-	// maxConnections bounds the connections. An autoscaler keeps one.
+	// maxConnections bounds the connections, and maxOfClient those of one client. An autoscaler keeps one.
 	maxConnections = 32
+	maxOfClient    = 8
 	maxHeaderBytes = 16 << 10
 	// connectionWindow is what may be on its way to us at a time. With the default of 64 kB a request of 100 MB waits
 	// for thousands of acknowledgements.
 	connectionWindow = 16 << 20
 	handshakeTimeout = 5 * time.Second
-	idleTimeout      = 30 * time.Minute
+	// idleTimeout is when a connection is closed on which nobody asks. An autoscaler opens another one.
+	idleTimeout = 2 * time.Minute
 )
 
 // Options set up a server.
@@ -154,7 +156,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		s.grpc.GracefulStop()
 	})
 	defer stop()
-	return s.grpc.Serve(netutil.LimitListener(listener, maxConnections)) // once stopped, when all is finished
+	return s.grpc.Serve(ports.Limit(listener, maxConnections, maxOfClient)) // once stopped, when all is finished
 }
 
 // bestOptions answers one request.

@@ -26,6 +26,7 @@ import (
 	"loadline.dev/shim/guard"
 	"loadline.dev/shim/internal/health"
 	"loadline.dev/shim/internal/kuberelease"
+	"loadline.dev/shim/internal/ports"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/view"
 )
@@ -240,18 +241,18 @@ func (g *Gateway) Run(ctx context.Context) error {
 
 func (g *Gateway) listen() (open listeners, err error) {
 	opened := []net.Listener{}
-	one := func(address string) (listener net.Listener) {
+	one := func(address string, each int) (listener net.Listener) {
 		if address == "" || err != nil {
 			return nil
 		}
-		if listener, err = listen(address); err == nil {
+		if listener, err = listen(address, each); err == nil {
 			opened = append(opened, listener)
 		}
 		return listener
 	}
-	open.extender, open.health = one(g.options.Address), one(g.options.HealthAddress)
+	open.extender, open.health = one(g.options.Address, maxOfClient), one(g.options.HealthAddress, maxOfProber)
 	for _, door := range g.doors {
-		open.doors = append(open.doors, one(door.Address))
+		open.doors = append(open.doors, one(door.Address, maxOfClient))
 	}
 	if err != nil {
 		for _, listener := range opened {
@@ -300,7 +301,7 @@ func (g *Gateway) serve(ctx context.Context, open listeners) error {
 func (g *Gateway) servers(open listeners) (servers []*http.Server, starts []func() error) {
 	if open.extender != nil {
 		klog.InfoS("Serving", "door", "extender", "address", open.extender.Addr().String(), "view", g.options.View)
-		server := newServer(g.handler(g.options.Certificates.ClientCA != ""))
+		server := newServer(g.handler(g.options.Certificates.ClientCA != ""), idleTimeout)
 		start := func() error { return server.Serve(open.extender) }
 		if server.TLSConfig = g.TLS(); server.TLSConfig != nil {
 			start = func() error { return server.ServeTLS(open.extender, "", "") }
@@ -308,7 +309,7 @@ func (g *Gateway) servers(open listeners) (servers []*http.Server, starts []func
 		servers, starts = append(servers, server), append(starts, start)
 	}
 	if open.health != nil {
-		server := newServer(g.healthHandler())
+		server := newServer(g.healthHandler(), ports.IdleTime)
 		servers, starts = append(servers, server), append(starts, func() error { return server.Serve(open.health) })
 	}
 	return servers, starts

@@ -86,7 +86,7 @@ func startWith(t *testing.T, conn engine.Conn, options Options, change func(*dis
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := listen(options.Address)
+	listener, err := listen(options.Address, maxOfClient)
 	if err != nil {
 		t.Fatal(err)
 	}

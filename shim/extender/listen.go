@@ -6,8 +6,13 @@ import (
 	"net/netip"
 )
 
-// maxConnections bounds the connections of one listener. A scheduler keeps two.
-const maxConnections = 256
+const (
+	// maxConnections bounds the connections of one listener, and maxOfClient those of one client. A scheduler keeps two.
+	maxConnections = 256
+	maxOfClient    = 128
+	// maxOfProber bounds those of one client of the port for probes and metrics, which anybody in the cluster may reach.
+	maxOfProber = 32
+)
 
 // checkAddress refuses an address that others than this machine can reach when there is no TLS: whoever can ask
 // learns which nodes there are and how loaded they are.

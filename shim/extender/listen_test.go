@@ -1,10 +1,15 @@
 package extender
 
 import (
+	"fmt"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"loadline.dev/shim/certificates"
+	"loadline.dev/shim/internal/ports"
 )
 
 func TestPublicAddressesNeedTLS(t *testing.T) {
@@ -49,4 +54,31 @@ func TestOptionsThatContradictEachOther(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", o, err, says)
 		}
 	}
+}
+
+// A client that holds all connections that it may keeps no probe out, which comes from elsewhere.
+func TestIdleConnectionsKeepNoProbeOut(t *testing.T) {
+	listener, err := listen("127.0.0.1:0", maxOfProber)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := newServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ports.IdleTime)
+	go server.Serve(listener)
+	defer server.Close()
+	address := listener.Addr().String()
+	for range maxConnections {
+		idle, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer idle.Close()
+		fmt.Fprintf(idle, "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n") // it may be closed already
+	}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	probe := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: dialer.DialContext}}
+	response, err := probe.Get("http://" + address + "/livez")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
 }

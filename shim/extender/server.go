@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/internal/health"
+	"loadline.dev/shim/internal/ports"
 )
 
 // PrioritizePath is where the prioritize verb is answered: urlPrefix http://HOST:PORT and prioritizeVerb prioritize in
@@ -26,24 +26,24 @@ const (
 	idleTimeout = 2 * time.Minute
 )
 
-func newServer(handler http.Handler) *http.Server {
+func newServer(handler http.Handler, idleTime time.Duration) *http.Server {
 	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      requestTimeout,
-		IdleTimeout:       idleTimeout,
+		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeaderBytes,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxReading},
 	}
 }
 
-func listen(address string) (net.Listener, error) {
+func listen(address string, each int) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	return netutil.LimitListener(listener, maxConnections), nil
+	return ports.Limit(listener, maxConnections, each), nil
 }
 
 // handler serves all paths. With `certificateNeeded`, only probes get an answer without a client certificate.
@@ -73,7 +73,8 @@ func (g *Gateway) addHealth(mux *http.ServeMux, guard func(http.Handler) http.Ha
 	mux.Handle("GET /healthz", health.Handler(g.alive)) // the older name
 	mux.Handle("GET /readyz", health.Handler(g.readiness))
 	mux.Handle("GET /metrics",
-		guard(promhttp.HandlerFor(g.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog{}})))
+		guard(promhttp.HandlerFor(g.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog{},
+			MaxRequestsInFlight: ports.MostGathering})))
 }
 
 func requireCertificate(next http.Handler) http.Handler {
