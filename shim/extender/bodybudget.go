@@ -1,15 +1,76 @@
 package extender
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 )
 
-// maxBodiesBytes bounds the bytes of all bodies that are held at a time: four of the largest. The names of a body, and
-// the buffer that it outgrew, take up to twice as much as the body itself, so that all of it stays below half of the
-// memory that the manifests grant.
+// maxBodiesBytes bounds the bytes of all bodies that are held at a time, and of what is made from them: four of the
+// largest bodies. The buffer that a body outgrew takes as much again, so that all of it stays below half of the memory
+// that the manifests grant.
 const maxBodiesBytes = 4 * maxBodyBytes
+
+// What is made from the shortest elements of a body, "{}," or `"a",`: a part of a pod takes up to some 900 bytes, and a
+// list that grows has room for twice as many; a node its name in three lists, a set and the answer.
+const (
+	bytesOfPart = 2048
+	bytesOfName = 128
+	// fewElements is up to how many elements of a body are not counted: most bodies have fewer, and they take little.
+	fewElements = 1000
+)
+
+// costOf returns what is made from a body beside it, at most; 0: little.
+func costOf(body []byte) (cost int) {
+	all := bytes.Count(body, []byte(",")) + bytes.Count(body, []byte("{")) + bytes.Count(body, []byte("["))
+	if all <= fewElements {
+		return 0
+	}
+	err := splitObject(body, func(name string, value []byte) error {
+		switch {
+		case strings.EqualFold(name, "Pod"):
+			cost += bytesOfPart * elements(value, -1)
+		case strings.EqualFold(name, "Nodes"):
+			cost += bytesOfName * elements(value, 2)
+		case strings.EqualFold(name, "NodeNames"):
+			cost += bytesOfName * elements(value, 1)
+		}
+		return nil
+	})
+	if err != nil { // whatever it is
+		return bytesOfPart * all
+	}
+	return cost
+}
+
+// elements returns how many elements a value has, at most: those of lists and objects that stand in so many others; -1:
+// at any depth.
+func elements(value []byte, within int) (count int) {
+	depth := 0
+	for i := 0; i < len(value); i++ {
+		switch value[i] {
+		case '"':
+			size, err := stringSize(value[i:])
+			if err != nil {
+				return count
+			}
+			i += size - 1
+		case '{', '[':
+			if depth++; within < 0 || depth == within {
+				count++
+			}
+		case '}', ']':
+			depth--
+		case ',':
+			if within < 0 || depth == within {
+				count++
+			}
+		}
+	}
+	return count
+}
 
 var errBodiesTooLarge = errors.New("the requests that are answered now are too large for one more")
 

@@ -89,15 +89,21 @@ func (p *prioritizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // readBody reads the body at once where the request tells its size, and returns how many bytes of the budget it has
-// taken.
+// taken, with those of what is made from it.
 func (p *prioritizer) readBody(w http.ResponseWriter, r *http.Request) (content []byte, taken int, err error) {
 	var body bytes.Buffer
 	if r.ContentLength > 0 { // what is announced is not believed beyond the usual
 		body.Grow(int(min(r.ContentLength, usualBodyBytes)) + bytes.MinRead)
 	}
 	counted := &countedReader{from: http.MaxBytesReader(w, r.Body, maxBodyBytes), budget: p.bodies}
-	_, err = body.ReadFrom(counted)
-	return body.Bytes(), counted.taken, err
+	if _, err = body.ReadFrom(counted); err != nil {
+		return body.Bytes(), counted.taken, err
+	}
+	cost := costOf(body.Bytes())
+	if !p.bodies.take(cost) {
+		return nil, counted.taken, errBodiesTooLarge
+	}
+	return body.Bytes(), counted.taken + cost, nil
 }
 
 func (p *prioritizer) reject(w http.ResponseWriter, code int, err error) {

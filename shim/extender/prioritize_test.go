@@ -365,6 +365,36 @@ func TestTooManyBodiesAtATime(t *testing.T) {
 	b.expectResults(t, 0, 1)
 }
 
+// A body counts with what is made from it: short elements take many times their bytes. What people send is far below.
+func TestBodiesCountWithWhatIsMadeFromThem(t *testing.T) {
+	many := func(before, element, after string, bytes int) string {
+		return before + strings.Repeat(element+",", bytes/(len(element)+1)) + element + after
+	}
+	pod := many(`{"metadata":{"name":"p","annotations":{"a":"`, "{", `"}}}`, 1<<20)
+	node := many(`{"metadata":{"name":"n"},"status":{"images":[`, `{"names":["a","b"],"sizeBytes":1}`, `]}}`, 20<<10)
+	for name, c := range map[string]struct {
+		body string
+		code int
+	}{
+		"EmptyNodes":  {many(`{"Nodes":{"items":[`, "{}", `]}}`, 14<<20), http.StatusServiceUnavailable},
+		"ShortNames":  {many(`{"NodeNames":[`, `"a"`, `]}`, 14<<20), http.StatusServiceUnavailable},
+		"Containers":  {many(`{"Pod":{"spec":{"containers":[`, "{}", `]}},"NodeNames":["a"]}`, 1<<20), http.StatusServiceUnavailable},
+		"PodsTwice":   {many(`{"pod":{},"pod":{"spec":{"volumes":[`, "{}", `]}}}`, 1<<20), http.StatusServiceUnavailable},
+		"NestedLists": {many(`{"Pod":{"spec":{"containers":[`, `{"ports":[{}]}`, `]}}}`, 1<<20), http.StatusServiceUnavailable},
+		"NoJSON":      {many(`{"P\u006fd":[`, "{}", `]}`, 1<<20), http.StatusServiceUnavailable},
+		"NotAPod":     {many(`[`, "{}", `]`, 1<<20), http.StatusServiceUnavailable},
+		"WholeNodes":  {many(`{"Pod":{},"Nodes":{"items":[`, node, `]}}`, 10<<20), http.StatusOK},
+		"Names":       {many(`{"Pod":{},"NodeNames":[`, `"ip-10-0-255-255.eu-central-1.compute.internal"`, `]}`, 1<<20), http.StatusOK},
+		"LongText":    {`{"Pod":` + pod + `,"NodeNames":["a"]}`, http.StatusOK},
+	} {
+		b := newBench(slotTimesTen)
+		w := b.post(t, c.body)
+		if w.Code != c.code || b.bodies.held.Load() != 0 {
+			t.Errorf("%s: status %d, want %d; %d bytes are still held", name, w.Code, c.code, b.bodies.held.Load())
+		}
+	}
+}
+
 // All bodies together are bounded, by what was sent and not by what was announced; what was answered makes room again.
 func TestBodiesAreBoundedTogether(t *testing.T) {
 	hold := make(chan struct{})
