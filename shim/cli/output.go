@@ -13,6 +13,7 @@ import (
 
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/report"
+	"loadline.dev/shim/report/texttable"
 )
 
 // Forms of output.
@@ -52,20 +53,8 @@ type answer struct {
 
 func (o *outputFlag) write(w io.Writer, a answer) error {
 	switch o.form {
-	case formJSON:
-		data, err := json.MarshalIndent(a.data, "", "  ")
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(w, "%s\n", data)
-		return err
-	case formYAML:
-		data, err := yaml.Marshal(a.data)
-		if err != nil {
-			return err
-		}
-		_, err = w.Write(data)
-		return err
+	case formJSON, formYAML:
+		return writeDocument(w, a.data, o.form == formYAML)
 	case formHTML:
 		return a.page(w)
 	}
@@ -73,6 +62,23 @@ func (o *outputFlag) write(w io.Writer, a answer) error {
 		return err
 	}
 	return writeLeftOut(w, a.leftOut)
+}
+
+// writeDocument writes JSON or YAML. Names steer no terminal in it and hide no text. YAML has no form for some of the
+// characters that could, or takes none of them: where there are such it is JSON, which is YAML as well.
+func writeDocument(w io.Writer, of any, asYAML bool) error {
+	data, err := json.MarshalIndent(of, "", "  ")
+	if err != nil {
+		return err
+	}
+	if escaped := texttable.EscapeJSON(data); !asYAML || len(escaped) != len(data) {
+		_, err = fmt.Fprintf(w, "%s\n", escaped)
+		return err
+	}
+	if data, err = yaml.JSONToYAML(data); err == nil {
+		_, err = w.Write(data)
+	}
+	return err
 }
 
 // sortedResources returns the names of resources in the order in which all commands show them.

@@ -1,9 +1,11 @@
 package texttable
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/width"
@@ -42,6 +44,28 @@ func Escape(s string) string {
 	}
 	return b.String()
 }
+
+// EscapeJSON returns a document of JSON with the same characters written out as JSON writes them, so that whoever reads
+// it gets the names as they are. Line breaks and spaces between its parts stay.
+func EscapeJSON(document []byte) []byte {
+	if !bytes.ContainsFunc(document, hidden) {
+		return document
+	}
+	var b bytes.Buffer
+	for _, r := range string(document) {
+		switch first, second := utf16.EncodeRune(r); {
+		case !hidden(r):
+			b.WriteRune(r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x\u%04x`, first, second)
+		}
+	}
+	return b.Bytes()
+}
+
+func hidden(r rune) bool { return r != '\n' && !visible(r) }
 
 func visible(r rune) bool {
 	return r == ' ' || unicode.IsGraphic(r) && !unicode.Is(unicode.Zs, r) && !unicode.Is(unicode.Cf, r)
