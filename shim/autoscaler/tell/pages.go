@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -57,17 +58,29 @@ func (p *Pages) Add(mux *http.ServeMux) {
 
 // Guarded serves to this machine only, unless it is configured otherwise: pages name nodes and pods of all namespaces,
 // and nobody has to log in. Requests through kubectl port-forward come from this machine, and the API server decides
-// who may use it.
+// who may use it. What a proxy passes on comes from elsewhere, whatever address it comes from: with a mesh, that of a
+// sidecar on this machine.
 func (p *Pages) Guarded(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		from, err := netip.ParseAddrPort(r.RemoteAddr)
-		if !p.config.ExposePage && (err != nil || !from.Addr().Unmap().IsLoopback()) {
+		if !p.config.ExposePage && (err != nil || !from.Addr().Unmap().IsLoopback() || passedOn(r)) {
 			http.Error(w, "served to this machine only: use kubectl port-forward, or set exposePage",
 				http.StatusForbidden)
 			return
 		}
 		serve(w, r)
 	}
+}
+
+// passedOn says whether a request carries what proxies add, and callers cannot keep them from adding.
+func passedOn(r *http.Request) bool {
+	for name := range r.Header {
+		if name == "Forwarded" || name == "Via" || strings.HasPrefix(name, "X-Forwarded-") ||
+			strings.HasPrefix(name, "X-Envoy-") || strings.HasPrefix(name, "L5d-") {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *Pages) servePage(w http.ResponseWriter, r *http.Request) {

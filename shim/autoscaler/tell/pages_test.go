@@ -126,3 +126,21 @@ func TestPagesAreForThisMachine(t *testing.T) {
 		}
 	}
 }
+
+// The sidecar of a mesh makes all callers ones of this machine; what it adds tells.
+func TestPagesAreNotForWhatProxiesPassOn(t *testing.T) {
+	options := config.Default()
+	mux := http.NewServeMux()
+	NewPages(&options, "").Add(mux)
+	for header, want := range map[string]int{"X-Forwarded-For": http.StatusForbidden, "Forwarded": http.StatusForbidden,
+		"x-forwarded-proto": http.StatusForbidden, "Via": http.StatusForbidden, "l5d-client-id": http.StatusForbidden,
+		"x-envoy-attempt-count": http.StatusForbidden, "Accept": http.StatusOK} {
+		request, answer := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
+		request.RemoteAddr = "127.0.0.1:4000"
+		request.Header.Set(header, "x")
+		mux.ServeHTTP(answer, request)
+		if answer.Code != want {
+			t.Errorf("%s: status %d, want %d", header, answer.Code, want)
+		}
+	}
+}
