@@ -25,7 +25,7 @@ type odd struct {
 	template func(*v1.Node)
 }
 
-func (o *odd) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAutoscalingOptions) ([]cloud.Group, error) {
+func (o *odd) Groups(ctx context.Context, defaults *stated) ([]cloud.Group, error) {
 	groups, err := o.sky.Groups(ctx, defaults)
 	for i := range groups {
 		if groups[i].ID != "cheap" && o.group != nil {
@@ -43,8 +43,11 @@ func (o *odd) TemplateNode(ctx context.Context, id string) (*v1.Node, error) {
 	return node, err
 }
 
+// stated is what a provider says of how a group shrinks.
+type stated = externalgrpc.NodeGroupAutoscalingOptions
+
 // options changes what a provider says of how a group shrinks.
-func options(change func(*externalgrpc.NodeGroupAutoscalingOptions)) *odd {
+func options(change func(*stated)) *odd {
 	return &odd{group: func(g *cloud.Group) { change(g.Options) }}
 }
 
@@ -68,21 +71,29 @@ func TestOneOddThingStopsNoLoop(t *testing.T) {
 		"Long":       {&odd{}, strings.Repeat("x", 254), "", "is left out"},
 		"NoID":       {&odd{group: func(g *cloud.Group) { g.ID = "" }}, "dear", "", `node group "" is left out`},
 		"LongEnough": {&odd{}, strings.Repeat("x", 253), "", ""},
-		"Threshold":  {options(func(o *externalgrpc.NodeGroupAutoscalingOptions) { o.ScaleDownUtilizationThreshold = 1.5 }), "dear", "", "scaleDownUtilizationThreshold of 1.5, which is not in [0, 1]"},
-		"BelowZero":  {options(func(o *externalgrpc.NodeGroupAutoscalingOptions) { o.ScaleDownUtilizationThreshold = -0.1 }), "dear", "", "scaleDownUtilizationThreshold of -0.1"},
-		"NaN":        {options(func(o *externalgrpc.NodeGroupAutoscalingOptions) { o.ScaleDownGpuUtilizationThreshold = math.NaN() }), "dear", "", "scaleDownGpuUtilizationThreshold of NaN"},
-		"Infinite":   {options(func(o *externalgrpc.NodeGroupAutoscalingOptions) { o.ScaleDownGpuUtilizationThreshold = math.Inf(1) }), "dear", "", "of +Inf"},
-		"NegativeTime": {options(func(o *externalgrpc.NodeGroupAutoscalingOptions) {
+		"Threshold": {options(func(o *stated) { o.ScaleDownUtilizationThreshold = 1.5 }),
+			"dear", "", "scaleDownUtilizationThreshold of 1.5, which is not in [0, 1]"},
+		"BelowZero": {options(func(o *stated) { o.ScaleDownUtilizationThreshold = -0.1 }),
+			"dear", "", "scaleDownUtilizationThreshold of -0.1"},
+		"NaN": {options(func(o *stated) { o.ScaleDownGpuUtilizationThreshold = math.NaN() }),
+			"dear", "", "scaleDownGpuUtilizationThreshold of NaN"},
+		"Infinite": {options(func(o *stated) { o.ScaleDownGpuUtilizationThreshold = math.Inf(1) }),
+			"dear", "", "of +Inf"},
+		"NegativeTime": {options(func(o *stated) {
 			o.ScaleDownUnneededDuration = durationpb.New(-time.Second)
 		}), "dear", "", "scaleDownUnneededDuration of -1s"},
-		"NegativeProvision": {options(func(o *externalgrpc.NodeGroupAutoscalingOptions) {
+		"NegativeProvision": {options(func(o *stated) {
 			o.MaxNodeProvisionDuration = durationpb.New(-time.Second)
 		}), "dear", "", "maxNodeProvisionDuration of -1s"},
-		"LargeTemplate":   {large, "dear", "", "node group dear: its template counts as not told: it takes 4.1 MiB"},
-		"MarkSince":       {&odd{}, "dear", `{"term":1,"since":4611686018427387904}`, "node fixed: its annotation loadline.dev/scale-down states the time 4611686018427387904"},
-		"MarkDeleting":    {&odd{}, "dear", `{"term":1,"since":1,"deleting":4611686018427387904}`, "states the time 4611686018427387904"},
-		"MarkBefore1970":  {&odd{}, "dear", `{"term":1,"since":-1}`, "states the time -1"},
-		"MarkTerm":        {&odd{}, "dear", `{"term":9223372036854775807,"since":1}`, "states the term 9223372036854775807"},
+		"LargeTemplate": {large, "dear", "", "node group dear: its template counts as not told: it takes 4.1 MiB"},
+		"MarkSince": {&odd{},
+			"dear", `{"term":1,"since":4611686018427387904}`,
+			"node fixed: its annotation loadline.dev/scale-down states the time 4611686018427387904"},
+		"MarkDeleting": {&odd{},
+			"dear", `{"term":1,"since":1,"deleting":4611686018427387904}`, "states the time 4611686018427387904"},
+		"MarkBefore1970": {&odd{}, "dear", `{"term":1,"since":-1}`, "states the time -1"},
+		"MarkTerm": {&odd{},
+			"dear", `{"term":9223372036854775807,"since":1}`, "states the term 9223372036854775807"},
 		"MarkIsNotOfOurs": {&odd{}, "dear", `?`, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -376,16 +376,20 @@ func TestBodiesCountWithWhatIsMadeFromThem(t *testing.T) {
 		body string
 		code int
 	}{
-		"EmptyNodes":  {many(`{"Nodes":{"items":[`, "{}", `]}}`, 14<<20), http.StatusServiceUnavailable},
-		"ShortNames":  {many(`{"NodeNames":[`, `"a"`, `]}`, 14<<20), http.StatusServiceUnavailable},
-		"Containers":  {many(`{"Pod":{"spec":{"containers":[`, "{}", `]}},"NodeNames":["a"]}`, 1<<20), http.StatusServiceUnavailable},
-		"PodsTwice":   {many(`{"pod":{},"pod":{"spec":{"volumes":[`, "{}", `]}}}`, 1<<20), http.StatusServiceUnavailable},
-		"NestedLists": {many(`{"Pod":{"spec":{"containers":[`, `{"ports":[{}]}`, `]}}}`, 1<<20), http.StatusServiceUnavailable},
-		"NoJSON":      {many(`{"P\u006fd":[`, "{}", `]}`, 1<<20), http.StatusServiceUnavailable},
-		"NotAPod":     {many(`[`, "{}", `]`, 1<<20), http.StatusServiceUnavailable},
-		"WholeNodes":  {many(`{"Pod":{},"Nodes":{"items":[`, node, `]}}`, 10<<20), http.StatusOK},
-		"Names":       {many(`{"Pod":{},"NodeNames":[`, `"ip-10-0-255-255.eu-central-1.compute.internal"`, `]}`, 1<<20), http.StatusOK},
-		"LongText":    {`{"Pod":` + pod + `,"NodeNames":["a"]}`, http.StatusOK},
+		"EmptyNodes": {many(`{"Nodes":{"items":[`, "{}", `]}}`, 14<<20), http.StatusServiceUnavailable},
+		"ShortNames": {many(`{"NodeNames":[`, `"a"`, `]}`, 14<<20), http.StatusServiceUnavailable},
+		"Containers": {many(`{"Pod":{"spec":{"containers":[`, "{}", `]}},"NodeNames":["a"]}`, 1<<20),
+			http.StatusServiceUnavailable},
+		"PodsTwice": {many(`{"pod":{},"pod":{"spec":{"volumes":[`, "{}", `]}}}`, 1<<20),
+			http.StatusServiceUnavailable},
+		"NestedLists": {many(`{"Pod":{"spec":{"containers":[`, `{"ports":[{}]}`, `]}}}`, 1<<20),
+			http.StatusServiceUnavailable},
+		"NoJSON":     {many(`{"P\u006fd":[`, "{}", `]}`, 1<<20), http.StatusServiceUnavailable},
+		"NotAPod":    {many(`[`, "{}", `]`, 1<<20), http.StatusServiceUnavailable},
+		"WholeNodes": {many(`{"Pod":{},"Nodes":{"items":[`, node, `]}}`, 10<<20), http.StatusOK},
+		"Names": {many(`{"Pod":{},"NodeNames":[`, `"ip-10-0-255-255.eu-central-1.compute.internal"`, `]}`, 1<<20),
+			http.StatusOK},
+		"LongText": {`{"Pod":` + pod + `,"NodeNames":["a"]}`, http.StatusOK},
 	} {
 		b := newBench(slotTimesTen)
 		w := b.post(t, c.body)

@@ -14,10 +14,9 @@ const keepAnnotation = "atlassian.com/no-delete"
 
 // machines are the nodes by the machine that they say they are, that is by provider id.
 //
-// Several nodes may state one id: a machine that registers again under another name leaves its old node behind, and
-// whoever runs one machine may have its node state the id of another one. Which of them the machine is nobody knows, and
-// to delete the one that looks empty would delete the machine on which the pods of the other one run. So the engine is
-// told to keep all of them.
+// Several nodes may state one id: a machine that registers again under another name leaves its old node behind, and one
+// whose owner means harm may state the id of another one. Nobody knows which of the nodes the machine is: to delete the
+// one that looks empty would delete the machine on which the pods of the other one run. The engine is told to keep all.
 type machines struct {
 	nodes map[string]map[string]bool // names by provider id
 	// shared are the ids that several nodes state. Safe for concurrent use.

@@ -18,7 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Taints, under the names of Cluster Autoscaler: it, its tools and the scheduler plugins of others know them.
+// Taints, under the names of Cluster Autoscaler: it, its tools and the scheduler plugins of others know them. They are
+// named here since this package writes them and takes them off, and in core/cluster/startup_taints.h for what they mean
+// to a plan; nowhere else.
 const (
 	// HardTaint keeps new pods off a node that goes. Its value is the time in seconds since 1970.
 	HardTaint = "ToBeDeletedByClusterAutoscaler"
