@@ -14,58 +14,50 @@
 #include "plugin/convert/drain_state.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/prices.h"
+#include "plugin/convert/stated_group.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
 namespace {
 
-absl::StatusOr<NodeGroup> DecodeGroup(const v1::DrainGroup& message) {
-  Fields fields;
-  fields.Name("node_group", message.node_group());
-  fields.Range("min_nodes", message.min_nodes(), 0, INT32_MAX);
-  if (message.has_max_nodes() && message.max_nodes() < message.min_nodes()) {
-    fields.Refuse(
-        absl::StrCat("max_nodes: ", message.max_nodes(), " is below min_nodes, ", message.min_nodes()));
-  }
-  fields.Range("target", message.target(), 0, INT32_MAX);
-  fields.Share("scale_down_utilization_threshold", message.scale_down_utilization_threshold());
-  fields.Share("scale_down_gpu_utilization_threshold", message.scale_down_gpu_utilization_threshold());
-  fields.Range("scale_down_unneeded_time_s", message.scale_down_unneeded_time_s(), 0, kMaxDrainTime);
-  fields.Range("scale_down_unready_time_s", message.scale_down_unready_time_s(), 0, kMaxDrainTime);
-  fields.Keep(CheckNumber("node_usd_per_hour", message.node_usd_per_hour(), 0, kMaxPrice));
-  if (!fields.status().ok()) return fields.status();
+// Sets `left_alone` where none of its nodes may go.
+NodeGroup DecodeGroup(const v1::DrainGroup& message, LeftOutList* left_out, bool* left_alone) {
+  StatedGroup stated(message.node_group(), left_out);
+  stated.Size("min_nodes", message.min_nodes());
+  if (message.has_max_nodes()) stated.MinAndMax(message.min_nodes(), message.max_nodes());
+  stated.Size("target", message.target());
   NodeGroup group;
-  group.name = message.node_group();
-  group.min_nodes = message.min_nodes();
-  group.target = message.has_target() ? message.target() : message.slots_size();
+  group.name = stated.name();
+  group.min_nodes = std::max(0, message.min_nodes());
+  group.target = message.has_target() ? std::max(0, message.target()) : message.slots_size();
   group.atomic = message.atomic();
-  if (message.has_scale_down_utilization_threshold()) {
-    group.utilization_threshold = message.scale_down_utilization_threshold();
-  }
-  if (message.has_scale_down_gpu_utilization_threshold()) {
-    group.gpu_utilization_threshold = message.scale_down_gpu_utilization_threshold();
-  }
+#define FIELD(name) #name, message.has_##name(), message.name()
+  group.utilization_threshold = stated.Number(FIELD(scale_down_utilization_threshold), 1);
+  group.gpu_utilization_threshold = stated.Number(FIELD(scale_down_gpu_utilization_threshold), 1);
+  group.unneeded_time_s = stated.Time(FIELD(scale_down_unneeded_time_s), kMaxDrainTime);
+  group.unready_time_s = stated.Time(FIELD(scale_down_unready_time_s), kMaxDrainTime);
+  group.node_price = stated.Number(FIELD(node_usd_per_hour), kMaxPrice);
+#undef FIELD
   if (message.has_ignore_daemonsets_utilization()) {
     group.ignore_daemonsets_utilization = message.ignore_daemonsets_utilization();
   }
-  if (message.has_scale_down_unneeded_time_s()) group.unneeded_time_s = message.scale_down_unneeded_time_s();
-  if (message.has_scale_down_unready_time_s()) group.unready_time_s = message.scale_down_unready_time_s();
-  if (message.has_node_usd_per_hour()) group.node_price = message.node_usd_per_hour();
+  *left_alone = !stated.problem().empty();
   return group;
 }
 
 absl::Status DecodeGroups(const v1::PlanDrainRequest& request, const ClusterState& cluster,
-                          DrainProblem* problem) {
+                          DrainProblem* problem, LeftOutList* left_out) {
   if (absl::Status status = CheckSize("groups", request.groups_size(), kMaxDrainGroups); !status.ok()) {
     return status;
   }
   std::set<std::string> names;
   for (int i = 0; i < request.groups_size(); ++i) {
     const v1::DrainGroup& message = request.groups(i);
-    absl::StatusOr<NodeGroup> group = DecodeGroup(message);
-    if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
-    const std::string where = absl::StrCat("groups[", i, "] ", Quoted(group->name));
-    if (!names.insert(group->name).second) return Refused(absl::StrCat(where, ": is named twice"));
+    if (message.node_group().empty()) return Refused(absl::StrCat("groups[", i, "]: node_group: is empty"));
+    bool left_alone = false;
+    NodeGroup group = DecodeGroup(message, left_out, &left_alone);
+    const std::string where = absl::StrCat("groups[", i, "] ", Quoted(group.name));
+    if (!names.insert(group.name).second) return Refused(absl::StrCat(where, ": is named twice"));
     for (const int32_t slot : message.slots()) {
       if (!cluster.Occupied(Slot{slot}) || slot < 0) {
         return Refused(absl::StrCat(where, ": slot ", slot, " holds no node"));
@@ -73,9 +65,9 @@ absl::Status DecodeGroups(const v1::PlanDrainRequest& request, const ClusterStat
       if (problem->group_of[Slot{slot}].has_value()) {
         return Refused(absl::StrCat(where, ": slot ", slot, " is in two groups"));
       }
-      problem->group_of.Set(Slot{slot}, problem->groups.end_index());
+      if (!left_alone) problem->group_of.Set(Slot{slot}, problem->groups.end_index());
     }
-    problem->groups.push_back(*std::move(group));
+    problem->groups.push_back(std::move(group));
   }
   if (!request.derive_groups()) return absl::OkStatus();
   return PutIntoDerivedGroups(StartupTaints(), kMaxDrainGroups, problem).status();
@@ -118,15 +110,14 @@ absl::Status DecodePools(const v1::PlanDrainRequest& request, const ClusterState
   for (int i = 0; i < request.pools_size(); ++i) {
     const v1::DrainDevicePool& message = request.pools(i);
     Fields fields;
-    fields.Name("name", message.name());
-    fields.Range("devices", message.devices(), 0, INT32_MAX);
-    fields.Range("allocated", message.allocated(), 0, INT32_MAX);
     if (message.slot() < 0 || !cluster.Occupied(Slot{message.slot()})) {
       fields.Refuse(absl::StrCat("slot ", message.slot(), " holds no node"));
     }
     if (!fields.status().ok()) return Annotate(fields.status(), absl::StrCat("pools[", i, "]"));
-    problem->pools[Slot{message.slot()}].push_back(
-        {message.name(), message.devices(), message.allocated(), !message.incomplete()});
+    // A driver writes the numbers: where they cannot be, the pool is one that does not tell all.
+    const bool complete = !message.incomplete() && message.devices() >= 0 && message.allocated() >= 0;
+    problem->pools[Slot{message.slot()}].push_back({HeldName(message.name()), std::max(0, message.devices()),
+                                                    std::max(0, message.allocated()), complete});
   }
   return absl::OkStatus();
 }
@@ -296,7 +287,7 @@ absl::StatusOr<DrainProblem> DecodeDrainProblem(const v1::PlanDrainRequest& requ
   // Placeholders may bring labels that pods are told apart by.
   absl::Status status = DecodePlaceholders(request, read, view, &problem, left_out);
   problem.cluster = &view->cluster();
-  if (status.ok()) status = DecodeGroups(request, view->cluster(), &problem);
+  if (status.ok()) status = DecodeGroups(request, view->cluster(), &problem, left_out);
   if (status.ok()) status = DecodePools(request, view->cluster(), &problem);
   if (!status.ok()) return status;
   return problem;

@@ -9,6 +9,7 @@
 #include "plugin/convert/fit.h"
 #include "plugin/convert/growth_limits.h"
 #include "plugin/convert/objects.h"
+#include "plugin/convert/stated_group.h"
 #include "plugin/convert/text.h"
 #include "plugin/convert/time_windows.h"
 
@@ -32,7 +33,11 @@ absl::StatusOr<NodeBudget> DecodeNodeBudget(const v1::NodeBudget& message) {
   NodeBudget budget;
   Fields fields;
   fields.Keep(CheckSize("node_groups", message.node_groups_size(), kMostGroups));
-  for (const std::string& group : message.node_groups()) fields.Name("node_groups", group);
+  for (const std::string& group : message.node_groups()) {
+    if (const absl::Status status = CheckGroupId(group); !status.ok()) {
+      fields.Keep(Annotate(status, "node_groups"));
+    }
+  }
   budget.groups.assign(message.node_groups().begin(), message.node_groups().end());
   for (const int reason : message.reasons()) {
     const absl::StatusOr<RemovalReason> decoded = DecodeReason(reason);

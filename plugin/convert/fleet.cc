@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/fields.h"
+#include "plugin/convert/stated_group.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -9,15 +10,6 @@ namespace {
 
 void CheckPeriod(absl::string_view field, int64_t period_ms, Fields* fields) {
   fields->Range(field, period_ms, 0, kMaxFleetTimeMs);
-}
-
-void CheckText(absl::string_view field, absl::string_view text, size_t most, Fields* fields) {
-  if (text.size() <= most) return;
-  fields->Refuse(absl::StrCat(field, ": has ", text.size(), " bytes, at most ", most, " are allowed"));
-}
-
-absl::Status CheckMachineId(absl::string_view id) {
-  return id.empty() ? Refused("is empty") : CheckName(id, kMaxMachineIdBytes);
 }
 
 v1::GroupBackOff::Reason EncodeBackOffReason(BackOffReason reason) {
@@ -85,23 +77,18 @@ absl::StatusOr<MachineState> DecodeMachineState(v1::CloudMachine::State state) {
   }
 }
 
-absl::StatusOr<MachineFault> DecodeMachineFault(const v1::MachineFault& message) {
-  Fields fields;
-  CheckText("fault.code", message.code(), kMaxFaultBytes, &fields);
-  CheckText("fault.message", message.message(), kMaxFaultBytes, &fields);
-  if (!fields.status().ok()) return fields.status();
-  return MachineFault{message.code(), message.message(), message.out_of_resources()};
+MachineFault DecodeMachineFault(const v1::MachineFault& message) {
+  return {Printable(message.code(), kMaxFaultBytes), Printable(message.message(), kMaxFaultBytes),
+          message.out_of_resources()};
 }
 
 absl::StatusOr<RemovalOutcome> DecodeRemoval(const v1::FleetRemoval& message) {
-  Fields fields;
-  fields.Name("node_group", message.node_group());
-  if (!message.machine().empty()) {
-    const absl::Status status = CheckMachineId(message.machine());
-    if (!status.ok()) fields.Keep(Annotate(status, "machine"));
-  }
-  if (!fields.status().ok()) return fields.status();
-  return RemovalOutcome{message.node_group(), message.machine()};
+  if (message.node_group().empty()) return Refused("node_group: is empty");
+  const auto held = [](const std::string& id, const absl::Status& status) {
+    return status.ok() ? id : HeldName(id);
+  };
+  return RemovalOutcome{held(message.node_group(), CheckGroupId(message.node_group())),
+                        held(message.machine(), CheckName(message.machine(), kMaxMachineIdBytes))};
 }
 
 v1::GroupBackOff EncodeBackOff(const BackOff& back_off) {

@@ -20,7 +20,7 @@ inline constexpr int64_t kMaxFleetTimeMs = int64_t{1} << 50;
 // Parts of what a loop is told of the cloud. Errors: kInvalidArgument  names the field
 absl::StatusOr<FleetOptions> DecodeFleetOptions(const v1::FleetOptions& message);
 absl::StatusOr<MachineState> DecodeMachineState(v1::CloudMachine::State state);
-absl::StatusOr<MachineFault> DecodeMachineFault(const v1::MachineFault& message);
+MachineFault DecodeMachineFault(const v1::MachineFault& message);
 absl::StatusOr<RemovalOutcome> DecodeRemoval(const v1::FleetRemoval& message);
 v1::GroupBackOff EncodeBackOff(const BackOff& back_off);
 v1::FleetFailure EncodeFailure(const FleetFailure& failure);

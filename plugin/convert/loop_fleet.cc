@@ -1,20 +1,22 @@
 #include "plugin/convert/loop_fleet.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/loop/see_fleet.h"
 #include "core/loop/why_no_growth.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/fleet.h"
+#include "plugin/convert/node_marks.h"
+#include "plugin/convert/stated_group.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
 namespace {
 
-constexpr int64_t kMaxMarkTimeS = int64_t{1} << 40;
 constexpr size_t kMaxUidBytes = 256;
 constexpr size_t kMostWarningBytes = 1024;
 constexpr int kMostModelZones = 16;
@@ -33,17 +35,13 @@ absl::Status CheckLength(absl::string_view field, absl::string_view text, size_t
 absl::StatusOr<CloudMachine> DecodeCloudMachine(const v1::CloudMachine& message,
                                                 const ClusterState& cluster) {
   CloudMachine machine;
-  if (absl::Status status = CheckName(message.id(), kMaxMachineIdBytes); !status.ok()) {
-    return Annotate(status, "id");
-  }
-  machine.id = message.id();
+  const bool plain = CheckName(message.id(), kMaxMachineIdBytes).ok();
+  machine.id = plain ? message.id() : HeldName(message.id());
   const absl::StatusOr<MachineState> state = DecodeMachineState(message.state());
   if (!state.ok()) return state.status();
   machine.state = *state;
   if (message.has_fault()) {
-    absl::StatusOr<MachineFault> fault = DecodeMachineFault(message.fault());
-    if (!fault.ok()) return fault.status();
-    machine.fault = *std::move(fault);
+    machine.fault = DecodeMachineFault(message.fault());
   }
   if (message.has_slot()) {
     if (absl::Status status = CheckOccupied(message.slot(), cluster); !status.ok()) return status;
@@ -62,46 +60,53 @@ absl::Status CheckRawGroup(const v1::LoopGroup& message) {
   return absl::OkStatus();
 }
 
+// nullopt: as for all groups.
+std::optional<int64_t> PeriodOf(absl::string_view field, int64_t period_ms, StatedGroup* group) {
+  return group->Time(field, period_ms != 0, period_ms, kMaxFleetTimeMs);
+}
+
 absl::StatusOr<CloudGroup> DecodeCloudGroup(const v1::LoopGroup& message, const NodeGroup& growth,
-                                            const ResourceNames& names, const ClusterState& cluster) {
+                                            const ResourceNames& names, const ClusterState& cluster,
+                                            LeftOutList* left_out) {
   const v1::CloudGroup& cloud = message.cloud();
-  absl::Status status = CheckRawGroup(message);
-  Fields fields;
-  fields.Keep(CheckNotNegative("cloud.target", cloud.target()));
-  fields.Range("cloud.max_node_provision_milliseconds", cloud.max_node_provision_milliseconds(), 0,
-               kMaxFleetTimeMs);
-  fields.Range("cloud.max_node_startup_milliseconds", cloud.max_node_startup_milliseconds(), 0,
-               kMaxFleetTimeMs);
-  fields.Keep(CheckNotNegative("scale_down.min_nodes", message.scale_down().min_nodes()));
-  fields.Keep(CheckLength("cloud.problem", cloud.problem(), kMaxFleetErrorBytes));
-  if (status.ok()) status = fields.status();
-  if (!status.ok()) return status;
+  if (absl::Status status = CheckRawGroup(message); !status.ok()) return status;
+  StatedGroup stated(message.growth().node_group(), left_out);
+  stated.Size("cloud.target", cloud.target());
+  stated.Size("min_nodes", message.scale_down().min_nodes());
+  stated.Size("max_nodes", message.growth().max_nodes());
+  stated.MinAndMax(message.scale_down().min_nodes(), message.growth().max_nodes());
   CloudGroup group;
-  group.name = message.growth().node_group();
-  group.min_nodes = message.scale_down().min_nodes();
+  group.name = stated.name();
+  group.min_nodes = std::max(0, message.scale_down().min_nodes());
   group.max_nodes = growth.max_nodes;
-  group.target = cloud.target();
+  group.target = std::max(0, cloud.target());
   group.atomic = message.scale_down().atomic();
-  group.problem = cloud.problem();
-  if (const int64_t ms = cloud.max_node_provision_milliseconds(); ms > 0) group.provision_ms = ms;
-  if (const int64_t ms = cloud.max_node_startup_milliseconds(); ms > 0) group.startup_ms = ms;
+  group.problem = Printable(cloud.problem(), kMaxFleetErrorBytes);
+  if (group.problem.empty()) group.problem = stated.problem();
+  group.provision_ms =
+      PeriodOf("cloud.max_node_provision_milliseconds", cloud.max_node_provision_milliseconds(), &stated);
+  group.startup_ms =
+      PeriodOf("cloud.max_node_startup_milliseconds", cloud.max_node_startup_milliseconds(), &stated);
   if (cloud.cloud_template() && growth.model.has_value()) {
     group.template_devices = DevicesOf(growth.model->shape.allocatable, names);
   }
   group.machines.reserve(static_cast<size_t>(cloud.machines_size()));
+  bool all_plain = true;  // the first odd id is told
   for (int i = 0; i < cloud.machines_size(); ++i) {
+    const auto field = [i] { return absl::StrCat("cloud.machines[", i, "]"); };
     absl::StatusOr<CloudMachine> machine = DecodeCloudMachine(cloud.machines(i), cluster);
-    if (!machine.ok()) return Annotate(machine.status(), absl::StrCat("cloud.machines[", i, "]"));
+    if (!machine.ok()) return Annotate(machine.status(), field());
+    if (machine->id != cloud.machines(i).id() && std::exchange(all_plain, false)) {
+      stated.Tell(absl::StrCat(field(), ": id: is not a name: the machine is called ", machine->id));
+    }
     group.machines.push_back(*std::move(machine));
   }
   return group;
 }
 
 absl::StatusOr<ActionOutcome> DecodeActionOutcome(const v1::ActionOutcome& message) {
-  if (absl::Status status = CheckLength("error", message.error(), kMaxFleetErrorBytes); !status.ok()) {
-    return status;
-  }
-  ActionOutcome outcome{message.id(), ActionOutcome::Result::kDone, message.error()};
+  ActionOutcome outcome{message.id(), ActionOutcome::Result::kDone,
+                        Printable(message.error(), kMaxFleetErrorBytes)};
   switch (message.result()) {
     case v1::ActionOutcome::DONE:
       return outcome;
@@ -157,26 +162,8 @@ absl::StatusOr<LoopOutcomes> DecodeLoopOutcomes(const v1::LoopFleet& message) {
   return outcomes;
 }
 
-absl::StatusOr<NodeMark> DecodeMark(const v1::NodeMark& message, const ClusterState& cluster,
-                                    absl::flat_hash_set<int32_t>* slots) {
-  Fields fields;
-  fields.Keep(CheckOccupied(message.slot(), cluster));
-  fields.Range("since_s", message.since_s(), 0, kMaxMarkTimeS);
-  fields.Range("deleting_s", message.deleting_s(), 0, kMaxMarkTimeS);
-  if (!slots->insert(message.slot()).second) fields.Refuse("slot: is named twice");
-  if (!fields.status().ok()) return fields.status();
-  return NodeMark{Slot{message.slot()}, message.since_s(), message.cordoned(), message.deleting_s(),
-                  message.acknowledged()};
-}
-
 absl::Status DecodeRemovalsUnderWay(const v1::LoopFleet& message, const ClusterState& cluster,
                                     LoopObservation* seen) {
-  absl::flat_hash_set<int32_t> slots;
-  for (int i = 0; i < message.marks_size(); ++i) {
-    absl::StatusOr<NodeMark> mark = DecodeMark(message.marks(i), cluster, &slots);
-    if (!mark.ok()) return Annotate(mark.status(), absl::StrCat("marks[", i, "]"));
-    seen->marks.push_back(*std::move(mark));
-  }
   absl::Status status = CheckSize("under_way", message.under_way_size(), kMaxFleetMachines);
   for (int i = 0; i < message.under_way_size() && status.ok(); ++i) {
     const v1::RemovalUnderWay& removal = message.under_way(i);
@@ -317,11 +304,14 @@ absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& requ
   fleet.seen.first = message.first();
   for (int i = 0; i < request.groups_size(); ++i) {
     absl::StatusOr<CloudGroup> group = DecodeCloudGroup(
-        request.groups(i), growth.groups[fleet.seen.groups.end_index()], growth.names, cluster);
+        request.groups(i), growth.groups[fleet.seen.groups.end_index()], growth.names, cluster,
+        &fleet.left_out);
     if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
     fleet.seen.groups.push_back(*std::move(group));
     fleet.cloud_template.push_back(request.groups(i).cloud().cloud_template());
   }
+  fleet.seen.marks =
+      DecodeMarks(message.marks(), cluster, fleet.now_ms, options->deletion_patience_ms, &fleet.left_out);
   status = DecodeRemovalsUnderWay(message, cluster, &fleet.seen);
   if (!status.ok()) return Annotate(status, "fleet");
   return fleet;

@@ -23,11 +23,13 @@ struct DecodedLoopFleet {
   LoopOutcomes outcomes;
   ObserveOptions options;
   StrongVector<GroupIndex, bool> cloud_template;
+  LeftOutList left_out;  // groups and nodes of which something cannot be taken
 };
 
 // `growth`: the groups of the request. `names`: those of the cluster, with names added.
-// Errors: kInvalidArgument    names the group, machine, mark, outcome or field
-//         kResourceExhausted  names the limit
+// A group, machine or mark with a value that cannot be is told, and the loop goes on: see StatedGroup and
+// DecodeMarks(). Errors: kInvalidArgument  names the group, machine, outcome or field
+//                kResourceExhausted  names the limit
 absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& request,
                                                  const DecodedProblem& growth, const LoopDecisions& decisions,
                                                  const ClusterState& cluster);

@@ -17,6 +17,7 @@
 #include "plugin/convert/pod_identity.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/startup_taints.h"
+#include "plugin/convert/stated_group.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -152,22 +153,21 @@ void ReadStatedOfGroup(const v1::ScalableGroup& message, PricedNode* node) {
   if (message.has_provider_usd_per_hour()) node->provider = message.provider_usd_per_hour();
 }
 
-// A group whose template cannot be read is left out: it is as one that has none.
+// A group that cannot be taken, or whose template cannot be read, is as one that has none: it does not grow.
 absl::StatusOr<NodeGroup> DecodeGroup(const v1::ScalableGroup& message, const StartupTaints& startup_taints,
                                       ResourceReader* resources, LeftOutList* left_out) {
-  absl::Status status = CheckName(message.node_group());
-  if (status.ok() && message.node_group().empty()) status = Refused("is empty");
-  if (!status.ok()) return Annotate(status, "node_group");
-  status = CheckNotNegative("current_nodes", message.current_nodes());
-  if (status.ok()) status = CheckNotNegative("max_nodes", message.max_nodes());
-  if (!status.ok()) return status;
+  if (message.node_group().empty()) return Refused("node_group: is empty");
+  StatedGroup stated(message.node_group(), left_out);
+  stated.Size("current_nodes", message.current_nodes());
+  stated.Size("max_nodes", message.max_nodes());
   NodeGroup group;
-  group.name = message.node_group();
-  group.max_nodes = message.max_nodes();
-  group.target = message.current_nodes();
-  if (message.template_node().empty()) return group;
+  group.name = stated.name();
+  group.max_nodes = std::max(0, message.max_nodes());
+  group.target = std::max(0, message.current_nodes());
+  group.blocked_reason = stated.problem();
+  if (message.template_node().empty() || !group.blocked_reason.empty()) return group;
   if (absl::Status read = ReadTemplate(message, startup_taints, resources, &group); !read.ok()) {
-    left_out->Add(kNodeGroupKind, "", message.node_group(), ReasonOf(read));
+    stated.Tell(ReasonOf(read));
     return group;
   }
   ReadStatedOfGroup(message, &group.priced);
@@ -251,7 +251,7 @@ void DescribeByNodes(const ClusterState& cluster, const ScalableGroups& stated,
   NodeGroup& decoded = problem->groups[group];
   const v1::ScalableGroup& message = stated.Get(static_cast<int>(group));
   const bool unreadable = !decoded.model.has_value() && !message.template_node().empty();
-  if (nodes.empty() || unreadable) return;
+  if (nodes.empty() || unreadable || !decoded.blocked_reason.empty()) return;
   if (decoded.model.has_value()) {
     if (decoded.priced.annotated.has_value() || decoded.priced.annotation_invalid) return;
     const std::string price = StatedPriceOf(cluster, nodes, problem->startup_taints);

@@ -12,6 +12,7 @@
 #include "plugin/convert/node.h"
 #include "plugin/convert/pod.h"
 #include "plugin/convert/resources.h"
+#include "plugin/convert/stated_group.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -101,8 +102,7 @@ absl::StatusOr<Labels> DecodeLabels(const v1::SizedGroup& message) {
 }
 
 absl::StatusOr<SizedGroup> DecodeGroup(const v1::SizedGroup& message, ResourceReader* resources) {
-  absl::Status status = CheckName(message.node_group());
-  if (status.ok() && message.node_group().empty()) status = Refused("is empty");
+  absl::Status status = CheckGroupId(message.node_group());
   if (!status.ok()) return Annotate(status, "node_group");
   SizedGroup group;
   group.name = message.node_group();

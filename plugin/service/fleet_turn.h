@@ -29,6 +29,8 @@ class FleetTurn {
   // Says of the groups what their nodes show, see DescribeByNodes(). `stated`: those that `decoded` was
   // decoded from.
   void Describe(const ScalableGroups& stated, DecodedProblem* decoded) const;
+  // Groups and nodes of which something cannot be taken.
+  const LeftOutList& left_out() const { return fleet_.left_out; }
   // Nodes that the drain planner is to forget as being deleted.
   void AddProgress(v1::PlanDrainRequest* drain) const;
   // Since when nodes are not needed, as an earlier process knew.

@@ -189,6 +189,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
         FleetTurn::Begin(request, *decoded, policy->decisions, &view);
     if (!turn.ok()) return turn.status();
     fleet_turn = *std::move(turn);
+    decoded->left_out.Add(fleet_turn->left_out());
     fleet_turn->Describe(growth.groups(), &*decoded);
     fleet_turn->AddProgress(&policy->drain);
     timers = [&](int64_t now_s, int64_t ttl_s) { return fleet_turn->Timers(now_s, ttl_s); };

@@ -242,6 +242,16 @@ std::vector<HostileRow> NodesAndGroups() {
          m->Pending(pod, 100'000'000);
        },
        kAnybody, Effect::kTakesAll},
+      {"GroupWhoseIdDoesNotPrint",
+       [](Mischief* m) { m->Group(EvilGroup("hostile\x1b[31m", 0, 1)); },
+       {"NodeGroup", "", ""}},
+      {"GroupWhoseIdIsLong",
+       [](Mischief* m) { m->Group(EvilGroup("hostile" + std::string(300, 'x'), 0, 1)); },
+       {"NodeGroup", "", ""}},
+      {"GroupWhoseIdHasASpace", [](Mischief* m) { m->Group(EvilGroup("hostile asg", 0, 1)); }, kAnybody},
+      {"GroupOfNegativeMaximum",
+       [](Mischief* m) { m->Group(EvilGroup("hostile", 0, -3)); },
+       {"NodeGroup", "", "hostile"}},
       {"GroupWithATemplateThatIsNone",
        [](Mischief* m) {
          v1::ScalableGroup group = EvilGroup("hostile", 0, 1);

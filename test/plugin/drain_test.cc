@@ -532,18 +532,31 @@ TEST_F(DrainHandlerTest, GroupsAreDerivedWhereNobodyNamesAny) {
 
 TEST_F(DrainHandlerTest, RefusesGroupsThatMakeNoSense) {
   Sync();
-  request_.mutable_groups(0)->set_min_nodes(5);
-  request_.mutable_groups(0)->set_max_nodes(4);
-  EXPECT_EQ(Refusal(), "groups[0]: max_nodes: 4 is below min_nodes, 5");
-  request_.mutable_groups(0)->set_max_nodes(6);
   request_.mutable_groups(0)->add_slots(17);
   EXPECT_EQ(Refusal(), "groups[0] \"workers\": slot 17 holds no node");
   request_.mutable_groups(0)->set_slots(3, 0);
   EXPECT_EQ(Refusal(), "groups[0] \"workers\": slot 0 is in two groups");
   request_.mutable_groups(0)->set_slots(3, -1);
   EXPECT_EQ(Refusal(), "groups[0] \"workers\": slot -1 holds no node");
+  request_.mutable_groups(0)->clear_node_group();
+  EXPECT_EQ(Refusal(), "groups[0]: node_group: is empty");
+}
+
+TEST_F(DrainHandlerTest, LeavesAGroupAloneWhoseSizeCannotBe) {
+  Sync();
+  ASSERT_THAT(Removed(Plan()), Not(IsEmpty()));
+  const v1::DrainGroup good = request_.groups(0);
+  const auto told = [&] {
+    const v1::PlanDrainResponse response = Plan();
+    EXPECT_THAT(Removed(response), IsEmpty());
+    *request_.mutable_groups(0) = good;
+    return response.left_out_size() == 1 ? response.left_out(0).reason() : "";
+  };
+  request_.mutable_groups(0)->set_min_nodes(5);
+  request_.mutable_groups(0)->set_max_nodes(4);
+  EXPECT_EQ(told(), "max_nodes: 4 is below min_nodes, 5: the group is left as it is");
   request_.mutable_groups(0)->set_target(-1);
-  EXPECT_THAT(Refusal(), HasSubstr("groups[0]: target: -1 is not in"));
+  EXPECT_EQ(told(), "target: -1 is negative: the group is left as it is");
 }
 
 TEST_F(DrainHandlerTest, RefusesTimesThatMakeNoSense) {

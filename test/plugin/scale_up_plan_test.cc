@@ -179,8 +179,6 @@ TEST_F(ScaleUpPlanTest, BadQuestionsAreRefused) {
   EXPECT_THAT(refused(), HasSubstr("groups[1]: node_group \"large\" is named twice"));
   problem_.mutable_groups(1)->set_node_group("");
   EXPECT_THAT(refused(), HasSubstr("groups[1]: node_group: is empty"));
-  problem_.mutable_groups(0)->set_max_nodes(-1);
-  EXPECT_THAT(refused(), HasSubstr("groups[0]: max_nodes: -1 is negative"));
   problem_.set_max_work(-1);
   EXPECT_THAT(refused(), HasSubstr("max_work: -1 is negative"));
   v1::PlanScaleUpRequest request;

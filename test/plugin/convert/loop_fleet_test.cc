@@ -313,14 +313,9 @@ TEST_F(LoopFleetTest, WhatIsWrongIsNamed) {
       {[&](v1::PlanLoopRequest* t) { t->mutable_groups(0)->set_held("no"); }, "groups[0]: states"},
       {[&](v1::PlanLoopRequest* t) { t->mutable_groups(0)->mutable_scale_down()->add_slots(0); },
        "groups[0]: states current_nodes, slots or held"},
-      {[&](v1::PlanLoopRequest* t) { cloud(t)->set_target(-1); }, "groups[0]: cloud.target"},
-      {[&](v1::PlanLoopRequest* t) { cloud(t)->mutable_machines(0)->set_id("a b"); },
-       "groups[0]: cloud.machines[0]: id"},
       {[&](v1::PlanLoopRequest* t) { cloud(t)->mutable_machines(1)->set_slot(7); },
        "groups[0]: cloud.machines[1]: slot: there is no node in 7"},
       {[&](v1::PlanLoopRequest* t) { cloud(t)->mutable_machines(1)->set_slot(-1); }, "no node in -1"},
-      {[&](v1::PlanLoopRequest* t) { cloud(t)->set_problem(std::string(5'000, 'x')); },
-       "cloud.problem: has 5000"},
       {[&](v1::PlanLoopRequest* t) { fleet(t)->add_outcomes(); }, "fleet: outcomes[0]: result"},
       {[&](v1::PlanLoopRequest* t) { fleet(t)->add_removals(); }, "fleet: removals[0]: node_group"},
       {[&](v1::PlanLoopRequest* t) { fleet(t)->add_acknowledged(std::string(257, 'x')); },
@@ -329,12 +324,6 @@ TEST_F(LoopFleetTest, WhatIsWrongIsNamed) {
        "fleet: soft_taints_tried[0]: has 257 bytes"},
       {[&](v1::PlanLoopRequest* t) { fleet(t)->mutable_options()->set_max_soft_taints(-1); },
        "fleet.options: max_soft_taints"},
-      {[&](v1::PlanLoopRequest* t) { fleet(t)->add_marks()->set_slot(9); }, "fleet: marks[0]: slot"},
-      {[&](v1::PlanLoopRequest* t) {
-         fleet(t)->add_marks();
-         fleet(t)->add_marks();
-       },
-       "fleet: marks[1]: slot: is named twice"},
       {[&](v1::PlanLoopRequest* t) { fleet(t)->add_under_way()->set_slot(9); }, "fleet: under_way[0]: slot"},
   };
   const v1::PlanLoopRequest good = request_;
