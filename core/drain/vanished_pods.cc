@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/numeric/int128.h"
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "core/base/fingerprint.h"
@@ -34,25 +35,31 @@ bool IsOfKind(const PodOwner& owner, absl::string_view kind, absl::string_view a
          (owner.api_version.empty() || absl::StartsWith(owner.api_version, api_version));
 }
 
+// Bits of OwnerPods::owner below those of the namespace.
+constexpr int kOwnerBits = 40;
+
 // With the namespace: an owner is in that of its pods, and pods elsewhere that name its UID are not its own.
+uint64_t HashIn(absl::string_view namespace_name, uint64_t owner) {
+  return HashOfNamespace(namespace_name) << kOwnerBits | owner >> (64 - kOwnerBits);
+}
+
 uint64_t HashOfUid(absl::string_view namespace_name, absl::string_view uid) {
   FingerprintBuilder builder;
-  builder.Add(namespace_name);
   builder.Add(uid);
-  return builder.Finish();
+  return HashIn(namespace_name, builder.Finish());
 }
 
 uint64_t HashOfName(ObjectKind kind, absl::string_view namespace_name, absl::string_view name) {
   FingerprintBuilder builder;
   builder.Add(static_cast<int64_t>(kind));
-  builder.Add(namespace_name);
   builder.Add(name);
-  return builder.Finish();
+  return HashIn(namespace_name, builder.Finish());
 }
 
 // The owner of a pod, as it is counted.
 OwnerPods OwnerOf(const PodShape& shape) {
   OwnerPods owner;
+  owner.owner = HashIn(shape.namespace_name, 0);
   const std::optional<PodOwner>& named = TraitsOf(shape).owner;
   if (!named.has_value()) return owner;
   for (const ReplicaOwner& known : kOwnersWithReplicas) {
@@ -92,7 +99,18 @@ absl::flat_hash_map<uint64_t, int64_t> WantedReplicas(const ClusterObjects& obje
   return wanted;
 }
 
+void AddTo(int64_t before, int64_t gone, VanishedCount* count) {
+  count->before += before;
+  count->vanished += std::max<int64_t>(0, gone);
+}
+
 }  // namespace
+
+uint64_t HashOfNamespace(absl::string_view name) {
+  FingerprintBuilder builder;
+  builder.Add(name);
+  return builder.Finish() >> kOwnerBits;
+}
 
 const OwnerPods& PodCounter::OnePod(const ClusterState& cluster, int32_t shape) {
   if (static_cast<size_t>(shape) >= shapes_.size()) shapes_.resize(static_cast<size_t>(shape) + 1);
@@ -189,16 +207,17 @@ void TakeAwayPods(const ClusterState& cluster, std::span<const Slot> nodes, std:
   }
 }
 
-int64_t VanishedPods(std::span<const OwnerPods> before, std::span<const OwnerPods> now,
-                     std::span<const OwnerPods> all, const ClusterObjects& objects) {
+VanishedCounts VanishedPods(std::span<const OwnerPods> before, std::span<const OwnerPods> now,
+                            std::span<const OwnerPods> all, const ClusterObjects& objects) {
   std::optional<absl::flat_hash_map<uint64_t, int64_t>> wanted;  // hardly ever asked for
-  int64_t vanished = 0;
-  for (const OwnerPods& then : before) {
+  VanishedCounts counts;
+  VanishedCount here;  // in the namespace of `then`: owners of one come one after the other
+  for (size_t i = 0; i < before.size(); ++i) {
+    const OwnerPods& then = before[i];
     const OwnerPods* const there = Find(now, then.owner);
     int64_t gone = then.pods;
     if (there != nullptr) gone -= there->pods + std::max<int64_t>(0, there->finished - then.finished);
-    if (gone <= 0) continue;
-    if (then.kind.has_value()) {
+    if (gone > 0 && then.kind.has_value()) {
       if (!wanted.has_value()) wanted = WantedReplicas(objects);
       if (const auto owner = wanted->find(then.owner); owner != wanted->end()) {
         const OwnerPods* const has = Find(all, then.owner);
@@ -207,15 +226,28 @@ int64_t VanishedPods(std::span<const OwnerPods> before, std::span<const OwnerPod
         gone = 0;  // the owner went, and its pods with it
       }
     }
-    vanished += std::max<int64_t>(0, gone);
+    const uint64_t namespace_hash = then.owner >> kOwnerBits;
+    if (i > 0 && before[i - 1].owner >> kOwnerBits != namespace_hash) here = {};
+    for (VanishedCount* const count : {&counts.all, &here}) AddTo(then.pods, gone, count);
+    if (!then.kind.has_value()) AddTo(then.pods, gone, &counts.unknown_kind);
+    if (here.vanished < counts.one_namespace.vanished) continue;
+    counts.one_namespace = here;
+    counts.namespace_hash = namespace_hash;
   }
-  return vanished;
+  return counts;
 }
 
-int64_t TotalPods(std::span<const OwnerPods> counts) {
-  int64_t pods = 0;
-  for (const OwnerPods& count : counts) pods += count.pods;
-  return pods;
+bool TooManyVanished(const VanishedCounts& counts, int64_t percent) {
+  constexpr int64_t kLeastOthers =
+      10;  // chosen: of fewer, a single one would already be more than 10 percent
+  const auto too_many = [&](const VanishedCount& count) {
+    return absl::int128(count.vanished) * 100 > absl::int128(count.before) * percent;
+  };
+  const auto without = [&](const VanishedCount& part) {
+    const VanishedCount others = {counts.all.before - part.before, counts.all.vanished - part.vanished};
+    return others.before < kLeastOthers || too_many(others);
+  };
+  return too_many(counts.all) && without(counts.one_namespace) && without(counts.unknown_kind);
 }
 
 }  // namespace loadline

@@ -8,14 +8,17 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/objects.h"
 
 namespace loadline {
 
-// Pods of one owner.
+// Pods of one owner, or those of one namespace that have none.
 struct OwnerPods {
-  uint64_t owner = 0;  // a hash of namespace and UID, or of kind, namespace and name; 0: of pods without one
+  // A hash of the namespace in the upper 24 bits, below it one of the UID, or of kind and name; 0 there: no
+  // owner. Namespaces that share a hash, which is rare, count as one.
+  uint64_t owner = 0;
   // What it is, where the cluster tells how many replicas such an owner wants; nullopt: it does not.
   std::optional<ObjectKind> kind;
   int64_t pods = 0;      // that have not finished
@@ -62,15 +65,36 @@ std::vector<OwnerPods> CountPods(const ClusterState& cluster);
 // Cost: O(pods of the nodes * log).
 void TakeAwayPods(const ClusterState& cluster, std::span<const Slot> nodes, std::vector<OwnerPods>* counts);
 
-// How many of the pods in `before` are not in `now` and have no reason to be gone. Reasons are that the pod
+// How many pods there were, and how many of them vanished.
+struct VanishedCount {
+  int64_t before = 0;
+  int64_t vanished = 0;
+  friend bool operator==(const VanishedCount&, const VanishedCount&) = default;
+};
+
+// The same, and what of it one tenant may have done.
+struct VanishedCounts {
+  VanishedCount all;
+  VanishedCount unknown_kind;   // pods without an owner, or with one of a kind that the cluster does not know
+  VanishedCount one_namespace;  // of the namespace that lost most
+  uint64_t namespace_hash = 0;  // of that namespace, as HashOfNamespace()
+};
+
+// Counts the pods in `before` that are not in `now` and have no reason to be gone. Reasons are that the pod
 // has finished, that its owner is gone, and that its owner wants no more pods than it has. Pods without an
 // owner, or with one that the cluster does not know the kind of, have the first reason only.
 // `before` and `now` leave out nodes that were, or are, about to go; `all`: the pods of all nodes now.
-int64_t VanishedPods(std::span<const OwnerPods> before, std::span<const OwnerPods> now,
-                     std::span<const OwnerPods> all, const ClusterObjects& objects);
+VanishedCounts VanishedPods(std::span<const OwnerPods> before, std::span<const OwnerPods> now,
+                            std::span<const OwnerPods> all, const ClusterObjects& objects);
 
-// The sum of OwnerPods::pods.
-int64_t TotalPods(std::span<const OwnerPods> counts);
+// Returns whether so many vanished that the view itself is in doubt: more than `percent` of all, and also of
+// those outside of the namespace that lost most, and of those whose owners tell how many they want. One
+// tenant makes pods come and go as he likes, and must not hold all removals by it. Fewer than 10 other pods
+// prove nothing: then all count.
+bool TooManyVanished(const VanishedCounts& counts, int64_t percent);
+
+// In [0, 2^24).
+uint64_t HashOfNamespace(absl::string_view name);
 
 }  // namespace loadline
 

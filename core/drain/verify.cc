@@ -31,13 +31,33 @@ const DeletingNode* FindRemembered(const DrainState& state, absl::string_view na
   return found == state.deleting.end() ? nullptr : &*found;
 }
 
+// The namespace with this hash, as the cluster knows it; else empty.
+std::string NamespaceNamed(uint64_t hash, const ClusterState& cluster) {
+  for (const auto& [key, object] : cluster.objects().of(ObjectKind::kNamespace)) {
+    if (HashOfNamespace(key.name) == hash) return key.name;
+  }
+  const std::span<const int64_t> pods = cluster.pods_of_shape();
+  for (size_t i = 0; i < pods.size(); ++i) {
+    if (pods[i] == 0) continue;
+    const std::string& name = cluster.pod_shapes()[static_cast<int32_t>(i)].namespace_name;
+    if (HashOfNamespace(name) == hash) return name;
+  }
+  return "";
+}
+
+std::string WhatVanished(const VanishedCounts& counts, const ClusterState& cluster) {
+  std::string text = absl::StrCat(counts.all.vanished, " of the ", counts.all.before,
+                                  " pods of the last loop are gone, and nothing says why");
+  if (counts.one_namespace.before == counts.all.before) return text;
+  const std::string name = NamespaceNamed(counts.namespace_hash, cluster);
+  if (!name.empty()) absl::StrAppend(&text, "; ", counts.one_namespace.vanished, " were in namespace ", name);
+  return text;
+}
+
 // Nodes that were about to go were left out of the counts of the last call, and so they are now.
 BrakeFound FindWhatVanished(const DrainCall& call, const DrainState& state, std::span<const OwnerPods> pods) {
   const ClusterState& cluster = call.cluster();
-  const auto too_many = [&](int64_t vanished, int64_t before) {
-    return absl::int128(vanished) * 100 >
-           absl::int128(before) * std::clamp<int64_t>(call.options().most_vanished_percent, 0, 100);
-  };
+  const int64_t percent = std::clamp<int64_t>(call.options().most_vanished_percent, 0, 100);
   std::vector<Slot> leaving;
   for (const DeletingNode& node : state.deleting) {
     const std::optional<Slot> slot = FindDeletingNode(cluster, node);
@@ -45,14 +65,12 @@ BrakeFound FindWhatVanished(const DrainCall& call, const DrainState& state, std:
   }
   std::vector<OwnerPods> now(pods.begin(), pods.end());
   TakeAwayPods(cluster, leaving, &now);
-  const int64_t before = TotalPods(state.pods);
-  const int64_t vanished = VanishedPods(state.pods, now, pods, cluster.objects());
-  if (too_many(vanished, before)) {
-    return {DrainBrake::kPodsVanished, absl::StrCat(vanished, " of the ", before,
-                                                    " pods of the last loop are gone, and nothing says why")};
+  const VanishedCounts vanished = VanishedPods(state.pods, now, pods, cluster.objects());
+  if (TooManyVanished(vanished, percent)) {
+    return {DrainBrake::kPodsVanished, WhatVanished(vanished, cluster)};
   }
   const int64_t nodes = cluster.node_count() - static_cast<int64_t>(leaving.size());
-  if (state.nodes >= 0 && too_many(state.nodes - nodes, state.nodes)) {
+  if (state.nodes >= 0 && absl::int128(state.nodes - nodes) * 100 > absl::int128(state.nodes) * percent) {
     return {DrainBrake::kNodesVanished,
             absl::StrCat("there were ", state.nodes,
                          " nodes in the last loop that were to stay, and now there are ", nodes)};

@@ -46,6 +46,7 @@ class OddValuesTest : public ::testing::Test {
     fleet->set_acts(true);
     v1::FleetOptions* const options = fleet->mutable_options();
     options->set_max_node_provision_milliseconds(900'000);
+    options->set_max_node_startup_milliseconds(900'000);
     options->set_initial_back_off_milliseconds(300'000);
     options->set_max_back_off_milliseconds(1'800'000);
     options->set_deletion_patience_milliseconds(300'000);
