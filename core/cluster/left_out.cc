@@ -17,18 +17,44 @@ std::string Cut(absl::string_view text, size_t most) {
 
 void LeftOutList::Add(absl::string_view kind, absl::string_view namespace_name, absl::string_view name,
                       absl::string_view reason) {
-  const bool is_new = named_
-                          .insert({Cut(kind, kMostNameBytes), Cut(namespace_name, kMostNameBytes),
-                                   Cut(name, kMostNameBytes), Cut(reason, kMostReasonBytes)})
-                          .second;
-  if (is_new) ++total_;
-  if (named_.size() > kMostNamed) named_.erase(std::prev(named_.end()));
+  LeftOutObject object = {Cut(kind, kMostNameBytes), Cut(namespace_name, kMostNameBytes),
+                          Cut(name, kMostNameBytes), Cut(reason, kMostReasonBytes)};
+  std::set<LeftOutObject>& here = named_[object.namespace_name];
+  const size_t before = here.size();
+  const std::string of = object.namespace_name;
+  if (!here.insert(std::move(object)).second) return;
+  namespaces_by_size_.erase({before, of});
+  namespaces_by_size_.insert({before + 1, of});
+  ++total_;
+  if (++size_ > kMostNamed) DropLast();
+}
+
+// The last that had its turn: more objects of other namespaces would not bring it back.
+void LeftOutList::DropLast() {
+  const auto [size, of] = *namespaces_by_size_.rbegin();
+  namespaces_by_size_.erase(std::prev(namespaces_by_size_.end()));
+  const auto here = named_.find(of);
+  here->second.erase(std::prev(here->second.end()));
+  --size_;
+  if (here->second.empty()) {
+    named_.erase(here);
+  } else {
+    namespaces_by_size_.insert({size - 1, of});
+  }
+}
+
+std::set<LeftOutObject> LeftOutList::named() const {
+  std::set<LeftOutObject> all;
+  for (const auto& [of, here] : named_) all.insert(here.begin(), here.end());
+  return all;
 }
 
 void LeftOutList::Add(const LeftOutList& other) {
-  const int64_t unnamed = other.total_ - static_cast<int64_t>(other.named_.size());
-  for (const LeftOutObject& object : other.named_) {
-    Add(object.kind, object.namespace_name, object.name, object.reason);
+  const int64_t unnamed = other.total_ - static_cast<int64_t>(other.size_);
+  for (const auto& [of, here] : other.named_) {
+    for (const LeftOutObject& object : here) {
+      Add(object.kind, object.namespace_name, object.name, object.reason);
+    }
   }
   total_ += unnamed;
 }

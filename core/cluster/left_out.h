@@ -5,8 +5,10 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -25,7 +27,8 @@ struct LeftOutObject {
   friend auto operator<=>(const LeftOutObject&, const LeftOutObject&) = default;
 };
 
-// Bounded: of many objects the first ones are named, the others are counted. What is named depends on the
+// Bounded: of many objects some are named, the others are counted. Namespaces take turns, the first objects
+// of each by kind and name, so that nobody's are hidden behind those of another. What is named depends on the
 // objects only, and not on the order in which they come.
 class LeftOutList {
  public:
@@ -33,8 +36,8 @@ class LeftOutList {
   static constexpr size_t kMostNameBytes = 253;
   static constexpr size_t kMostReasonBytes = 512;
 
-  // Adds an object, its text cut to the bounds. One that is named already counts once. Cost: O(log
-  // kMostNamed).
+  // Adds an object, its text cut to the bounds. One that is named already counts once.
+  // Cost: O(log kMostNamed).
   void Add(absl::string_view kind, absl::string_view namespace_name, absl::string_view name,
            absl::string_view reason);
   // Adds all of `other`.
@@ -42,12 +45,16 @@ class LeftOutList {
 
   bool empty() const { return total_ == 0; }
   int64_t total() const { return total_; }
-  // The first kMostNamed by kind, namespace and name.
-  const std::set<LeftOutObject>& named() const { return named_; }
+  // At most kMostNamed, by kind, namespace and name.
+  std::set<LeftOutObject> named() const;
 
  private:
+  void DropLast();
+
   int64_t total_ = 0;
-  std::set<LeftOutObject> named_;
+  size_t size_ = 0;                                              // of all in named_
+  std::map<std::string, std::set<LeftOutObject>> named_;         // by namespace
+  std::set<std::pair<size_t, std::string>> namespaces_by_size_;  // of named_
 };
 
 // For each entry of a list that may be too long: whether it is among the `most` that are taken. Namespaces

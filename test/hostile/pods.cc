@@ -293,6 +293,18 @@ std::vector<HostileRow> NamesAndOwners() {
          m->Bound(pod);
        },
        kNobody, Effect::kTakesRoom},
+      // Somebody else has many bad pods, and yet the one of evil is named.
+      {"BoundPodBehind400OfAnother",
+       [](Mischief* m) {
+         m->Bound(EvilPod({{"cpu", "-1"}}));
+         for (int i = 0; i < 400; ++i) {
+           k8s::v1::Pod pod = EvilPod({{"cpu", "-1"}});
+           pod.mutable_metadata()->set_namespace_("another");
+           pod.mutable_metadata()->set_name(absl::StrCat("bad-", i));
+           m->Bound(pod);
+         }
+       },
+       {"Pod", "evil", "hostile"}},
       {"BoundPodsOfOneName",
        [](Mischief* m) {
          for (int i = 0; i < 1'000; ++i) m->Bound(EvilPod());
