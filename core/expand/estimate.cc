@@ -88,14 +88,25 @@ Estimator::Estimator(Snapshot* snapshot, const FitOptions* fit, std::vector<Pend
 Estimator::~Estimator() = default;
 
 void Estimator::Prepare(std::vector<IncomingPod> daemons, WorkBudget* budget) {
-  Portions portions(budget, 2 * (daemons.size() + pods_.size()));
+  const auto waits = [&](size_t pods) { return pods_[pods].count > 0; };
+  std::vector<size_t> order = FewestRulesFirst(pods_);
+  const auto first_without = std::stable_partition(order.begin(), order.end(), waits);
+  searches_.resize(pods_.size());
+  if (first_without != order.end()) {
+    // Entries without a pod, such as those of others whose turn it is not, cost nothing: they share one
+    // place.
+    IncomingPod nothing;
+    nothing.names = pods_[*first_without].pod.names;
+    const Searches shared = {existing_.Add(nothing, budget), fresh_.Add(nothing, budget), true};
+    for (auto pods = first_without; pods != order.end(); ++pods) searches_[*pods] = shared;
+    order.erase(first_without, order.end());
+  }
+  Portions portions(budget, 2 * (daemons.size() + order.size()));
   for (IncomingPod& pod : daemons) {
     const WorkPortion portion = portions.Next();
     daemons_.push_back(std::make_unique<PodFit>(&snapshot_, std::move(pod), &options_, budget));
     Note(*daemons_.back(), *budget);
   }
-  searches_.resize(pods_.size());
-  const std::vector<size_t> order = FewestRulesFirst(pods_);
   for (const size_t pods : order) {
     const WorkPortion portion = portions.Next();
     const IncomingPod& pod = pods_[pods].pod;

@@ -132,6 +132,17 @@ TEST(EstimateBoundsTest, PodsThatAreLookedAtTakeMemory) {
   EXPECT_EQ(plan.existing.size(), 100U);
 }
 
+// Entries of which no pod waits, such as those of namespaces whose turn it is not, share one place.
+TEST(EstimateBoundsTest, EntriesWithoutPodsTakeNoMemory) {
+  ManyShapes question;
+  for (int i = 0; i < 1'000; ++i) question.Pods({.requests = {{"cpu", 10 + i}}}, 0);
+  question.Pods({.requests = {{"cpu", 3'900}}}, 5);
+  WorkBudget budget(1'000'000, nullptr, 100 * 2 * 2'048);
+  const ScaleUpPlan plan = question.Plan(&budget);
+  EXPECT_EQ(plan.cut_short_by, BudgetEnd::kNotEnded);
+  EXPECT_EQ(plan.existing.size(), 5U);
+}
+
 // 300 resources are weighed each alone, and all together: 301 weighings of 1,000 items.
 TEST(EstimateBoundsTest, AKnapsackOfManyResourcesIsChargedForWhatItWeighs) {
   const std::vector<int64_t> free(300, 1'000);

@@ -116,5 +116,29 @@ TEST_F(TakingTurnsTest, ANamespaceThatTakesAllWorkKeepsNoOtherWaitingForEver) {
   EXPECT_EQ(Plan().scale_up.unplaced[1], 1);
 }
 
+// The namespace "bad" has more kinds of pods than there is memory for, all of which fit nowhere.
+TEST_F(TakingTurnsTest, ANamespaceThatTakesAllMemoryKeepsNoOtherWaitingForEver) {
+  AddGroup("g", 1000, 1, 1, /*max=*/2'000);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 1000)}}};
+  constexpr size_t kKinds = 1'000;
+  for (size_t i = 0; i < kKinds; ++i) {
+    FitPod bad = Replica("bad", 10'000 + static_cast<int64_t>(i));
+    bad.namespace_name = "bad";
+    Pending(bad, 1);
+  }
+  FitPod good = Replica("good", 800);
+  good.namespace_name = "good";
+  Pending(good, 1);
+  budget_ = WorkBudget(100'000'000, nullptr, kKinds * 2 * 2'048);
+  int placed = 0;
+  for (int loop = 0; loop < 20; ++loop) {
+    const LoopPlan plan = Plan();
+    ASSERT_EQ(plan.scale_up.unplaced.size(), kKinds + 1);
+    placed += plan.scale_up.unplaced[kKinds] == 0 ? 1 : 0;
+    problem_.turn = plan.next_turn;
+  }
+  EXPECT_GE(placed, 4);
+}
+
 }  // namespace
 }  // namespace loadline
