@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "core/base/work_budget.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/objects.h"
 #include "core/cluster/shapes.h"
@@ -32,6 +33,7 @@ enum class BudgetRefusal {
   kUnhealthy,        // the pod is not ready, and the budget protects such pods while too few are healthy
   kSeveralBudgets,   // the eviction API refuses such a pod
   kInvalidSelector,  // a budget of the namespace does not say which pods it means
+  kTooCostly,        // to find out which pods the budgets of the namespace mean costs too much
 };
 absl::string_view Name(BudgetRefusal refusal);
 
@@ -59,10 +61,14 @@ class DisruptionBudgets {
  public:
   // Budgets for tests of rules alone: none.
   DisruptionBudgets() = default;
-  // `state` outlives the object and does not change meanwhile.
+  // `state` outlives the object and does not change meanwhile. `work`: what matching costs is taken from it.
   // Cost: O(shapes * budgets of their namespace that may match them * requirements), and O(pods) while a
-  // budget names pods that are disrupted. Those that ask for one value of a label are found by it.
-  explicit DisruptionBudgets(const ClusterState& state, std::span<const AcceptedEviction> evictions = {});
+  // budget names pods that are disrupted. Those that ask for one value of a label are found by it. It is
+  // bounded: in each namespace by half of what those leave that seem cheaper. Where it would be more, the
+  // budgets cover all pods of the namespace and let none of them go. That depends on the state only, and not
+  // on `work`, so that all who ask get the same answers.
+  explicit DisruptionBudgets(const ClusterState& state, std::span<const AcceptedEviction> evictions = {},
+                             WorkBudget* work = nullptr);
 
   // What moving a pod of this shape takes. `shape` is in ClusterState::pod_shapes() and in use.
   const BudgetUse& UseOf(int32_t shape) const {
@@ -73,6 +79,8 @@ class DisruptionBudgets {
   BudgetUse Find(const PodShape& shape) const;
   // Whether any budget matches pods of the shape, also where it does not count for them.
   bool Covers(const PodShape& shape) const;
+  // The first budget of each namespace that costs too much, in order.
+  std::vector<ObjectKey> TooCostly() const;
 
   // Budgets are numbered in key order.
   int32_t size() const { return static_cast<int32_t>(budgets_.size()); }
@@ -120,19 +128,36 @@ class DisruptionBudgets {
     budgets_[static_cast<size_t>(budget)].taken -= by;
   }
 
+  // Budgets that may match, and what it costs to ask them.
+  struct Candidates {
+    std::vector<int32_t> budgets;
+    int64_t cost = 0;
+  };
   // Of a namespace: what its budgets ask for that may match pods with a label.
   struct ByLabel {
-    absl::flat_hash_map<std::pair<absl::string_view, absl::string_view>, std::vector<int32_t>> budgets;
-    std::vector<int32_t> others;  // which ask for no single value
+    absl::flat_hash_map<std::pair<absl::string_view, absl::string_view>, Candidates> with_label;
+    Candidates others;  // which ask for no single value
+    int32_t first = -1;
+    bool too_costly = false;
   };
   // The next one. What is kept refers to what is given.
   void IndexBudget(absl::string_view namespace_name, const DisruptionBudget& budget);
+  // Candidates for pods of a shape; `cost`: of asking all of them. Cost: O(labels).
+  static std::vector<const Candidates*> CandidatesFor(const PodShape& shape, const ByLabel& of,
+                                                      int64_t* cost);
   // Numbers of the budgets that match, in order.
   std::vector<int32_t> Matching(const PodShape& shape) const;
+  std::vector<int32_t> MatchingAmong(const PodShape& shape, std::span<const Candidates* const> all) const;
+  // By shape, the budgets that match; and marks the namespaces that cost too much.
+  using MatchingByShape = std::vector<std::vector<int32_t>>;
+  MatchingByShape MatchAll(const ClusterState& state, WorkBudget* work);
+  // Returns what it cost, at most `most`; beyond it the namespace is given up.
+  int64_t MatchNamespace(const ClusterState& state, std::span<const int32_t> shapes, int64_t most,
+                         ByLabel* of, MatchingByShape* matching) const;
   BudgetUse UseBy(const PodShape& shape, std::span<const int32_t> matching) const;
   // By shape: budgets that match its pods, which are ready, and of which pods are disrupted.
   using ByName = std::vector<std::vector<int32_t>>;
-  std::vector<int64_t> ReadyPodsSeen(const ClusterState& state);
+  std::vector<int64_t> ReadyPodsSeen(const ClusterState& state, const MatchingByShape& matching);
   void CountByName(const ClusterState& state, const ByName& by_name, std::vector<int64_t>* seen) const;
 
   std::vector<Budget> budgets_;

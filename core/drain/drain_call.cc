@@ -46,7 +46,7 @@ std::vector<std::vector<PodRef>> PlaceholdersBySlot(const DrainProblem& problem)
 DrainCall::DrainCall(const DrainProblem& problem, const DrainOptions& options, const DrainState& state,
                      WorkBudget* work)
     : deleting(NodesBeingDeleted(*problem.cluster, state.deleting, problem.now_s)),
-      budgets(*problem.cluster, AcceptedEvictions(*problem.cluster, state.recent_evictions)),
+      budgets(*problem.cluster, AcceptedEvictions(*problem.cluster, state.recent_evictions), work),
       judge(*problem.cluster, budgets, options.rules, problem.now_s),
       limits(problem.groups, options.minimum),
       problem_(problem),

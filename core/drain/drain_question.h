@@ -208,6 +208,8 @@ struct DrainPlan {
   BudgetEnd cut_short_by = BudgetEnd::kNotEnded;
   // The sum of the hourly prices of the nodes that go, where their groups state one.
   double price_saved = 0;
+  // See DisruptionBudgets::TooCostly().
+  std::vector<ObjectKey> too_costly_budgets;
 };
 
 // What would have to change for a node to go, as a sentence; empty where nothing can be said.

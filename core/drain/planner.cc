@@ -130,6 +130,7 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   plan_.evaluated = call_->evaluated;
   plan_.skipped = call_->skipped;
   plan_.behind_budgets = call_->behind_budgets;
+  plan_.too_costly_budgets = call_->budgets.TooCostly();
   TellRemovals();
   memory_.Remember(*call_, follower_.board(), std::move(resume_at), std::move(pods), &plan_);
   return plan_;

@@ -43,6 +43,9 @@ std::string ForBudget(const KeepingPod& pod, BudgetRefusal refusal) {
                           ": the API refuses to evict a pod under several");
     case BudgetRefusal::kInvalidSelector:
       return absl::StrCat("correct the selectors of disruption budgets in namespace ", pod.namespace_name);
+    case BudgetRefusal::kTooCostly:
+      return absl::StrCat("fewer disruption budgets, or shorter selectors of them, in namespace ",
+                          pod.namespace_name, ": finding out which pods they mean costs too much");
     case BudgetRefusal::kStale:
       return absl::StrCat("wait until the status of the disruption budget of ", pod.name, " is up to date");
     case BudgetRefusal::kUnhealthy:

@@ -293,6 +293,14 @@ absl::StatusOr<DrainProblem> DecodeDrainProblem(const v1::PlanDrainRequest& requ
   return problem;
 }
 
+void TellTooCostlyBudgets(const DrainPlan& plan, LeftOutList* left_out) {
+  for (const ObjectKey& budget : plan.too_costly_budgets) {
+    left_out->Add("PodDisruptionBudget", budget.namespace_name, budget.name,
+                  "is the first of a namespace in which it costs too much to find out which pods the budgets "
+                  "mean: they cover all of its pods and let none of them go");
+  }
+}
+
 v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem& problem, bool compact) {
   const Encoder encoder(problem, compact);
   v1::PlanDrainResponse response;

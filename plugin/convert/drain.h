@@ -37,6 +37,9 @@ absl::StatusOr<DrainProblem> DecodeDrainProblem(const v1::PlanDrainRequest& requ
 absl::StatusOr<DerivedGroups> PutIntoDerivedGroups(const StartupTaints& startup_taints, int most,
                                                    DrainProblem* problem);
 
+// Tells the namespaces whose disruption budgets cost too much to match.
+void TellTooCostlyBudgets(const DrainPlan& plan, LeftOutList* left_out);
+
 v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem& problem, bool compact);
 
 }  // namespace loadline

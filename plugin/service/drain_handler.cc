@@ -27,6 +27,7 @@ absl::StatusOr<v1::PlanDrainResponse> AnswerPlanDrain(const v1::PlanDrainRequest
   turn->Finish(/*planned=*/true);
   LeftOutList left_out = turn->left_out();
   left_out.Add(shared.LeftOut());
+  TellTooCostlyBudgets(plan, &left_out);
   TellLeftOut(left_out, &response);
   if (!request.compact()) *response.mutable_state() = turn->EncodeState();
   absl::StatusOr<v1::PlanDrainResponse> sized = Sized(std::move(response), "ask for a compact one");

@@ -236,6 +236,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   response.set_clamped_amounts(decoded->clamped_amounts);
   decoded->left_out.Add(shared.LeftOut());
   decoded->left_out.Add(drain_turn->left_out());
+  TellTooCostlyBudgets(plan.scale_down, &decoded->left_out);
   TellLeftOut(decoded->left_out, &response);
   *response.mutable_price_sources() = PriceSourcesOf(TallyPrices(problem.groups, problem.drain.group_of));
   if (fleet_turn != nullptr)

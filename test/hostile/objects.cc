@@ -50,6 +50,21 @@ k8s::v1::PodDisruptionBudget BudgetOverKeys(int count, int32_t allowed) {
   return budget;
 }
 
+// Budgets of 250 requirements each, of which the last one fails for each of the pods.
+void AddCostlyBudgets(int budgets, int pods, Mischief* mischief) {
+  for (int i = 0; i < budgets; ++i) {
+    k8s::v1::PodDisruptionBudget budget = BudgetOverKeys(250, 0);
+    budget.mutable_metadata()->set_name(absl::StrCat("hostile-", i));
+    mischief->Object(v1::POD_DISRUPTION_BUDGET, budget);
+  }
+  for (int i = 0; i < pods; ++i) {
+    k8s::v1::Pod pod = EvilPod();
+    AddLabel("evil.example/k249", absl::StrCat(i), pod.mutable_metadata());
+    pod.mutable_metadata()->set_name(absl::StrCat("hostile-", i));
+    mischief->Bound(pod);
+  }
+}
+
 k8s::v1::Deployment SlackDeployment(const k8s::v1::Pod& pod, int32_t replicas, const std::string& copies) {
   auto deployment = EvilObject<k8s::v1::Deployment>();
   Annotate("loadline.dev/slack", "true", deployment.mutable_metadata());
@@ -142,6 +157,9 @@ std::vector<HostileRow> BudgetsAndNamespaces() {
          m->Object(v1::POD_DISRUPTION_BUDGET, BudgetOverKeys(1, std::numeric_limits<int32_t>::min()));
        },
        kAnybody},
+      {"300BudgetsOf250RequirementsOver1000Pods",
+       [](Mischief* m) { AddCostlyBudgets(300, 1'000, m); },
+       {"PodDisruptionBudget", "evil", ""}},
       {"BudgetOf30000DisruptedPods",
        [](Mischief* m) {
          k8s::v1::PodDisruptionBudget budget = BudgetOverKeys(1, 0);

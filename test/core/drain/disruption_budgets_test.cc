@@ -157,5 +157,44 @@ TEST_F(DisruptionBudgetsTest, TakesAndGivesBack) {
   EXPECT_EQ(budgets.Ask(std::vector<BudgetUse>{use}), DisruptionBudgets::Answer());
 }
 
+// 200 budgets of 100 requirements over 300 shapes of pods are too many for the namespace evil; nothing
+// changes for others, and it takes the same work whatever is left of it.
+TEST_F(DisruptionBudgetsTest, ANamespaceThatCostsTooMuchIsProtectedAlone) {
+  DisruptionBudget costly;
+  costly.disruptions_allowed = 10;
+  for (int i = 0; i < 100; ++i) {
+    costly.selector.requirements.push_back({"k" + std::to_string(i), SelectorOperator::kDoesNotExist, {}});
+  }
+  for (int i = 0; i < 200; ++i) {
+    ClusterObject object = Object("costly-" + std::to_string(i), costly);
+    object.key.namespace_name = "evil";
+    cluster_.state().objects().Set(std::move(object));
+  }
+  std::vector<FitPod> pods;
+  for (int i = 0; i < 300; ++i) {
+    FitPod pod = Pod("evil");
+    pod.namespace_name = "evil";
+    pod.labels.push_back({"k99", std::to_string(i)});
+    pods.push_back(std::move(pod));
+  }
+  cluster_.Add({.name = "c"}, pods);
+  cluster_.state().objects().Set(Object("web", ForWeb(100)));
+  WorkBudget work(100'000'000), none(0);
+  const DisruptionBudgets budgets(cluster_.state(), {}, &work);
+  const DisruptionBudgets again(cluster_.state(), {}, &none);
+  for (const DisruptionBudgets* const of : {&budgets, &again}) {
+    EXPECT_EQ(of->Refuses(Use(*of, 0, 0)), BudgetRefusal::kNone);
+    EXPECT_EQ(of->left(Use(*of, 0, 0).budget), 3);
+    for (const size_t pod : {0, 299}) EXPECT_EQ(of->Refuses(Use(*of, 2, pod)), BudgetRefusal::kTooCostly);
+    EXPECT_EQ(of->Refuses(of->Find(cluster_.Shape(pods[7]))), BudgetRefusal::kTooCostly);
+    EXPECT_TRUE(of->Covers(cluster_.Shape(pods[7])));
+    ASSERT_EQ(of->TooCostly().size(), 1u);
+    EXPECT_EQ(of->TooCostly()[0].namespace_name, "evil");
+    EXPECT_EQ(of->TooCostly()[0].name, "costly-0");
+  }
+  EXPECT_LT(work.units(), 100'000'000);
+  EXPECT_GT(work.units(), 100'000'000 - 5'000'000);
+}
+
 }  // namespace
 }  // namespace loadline
