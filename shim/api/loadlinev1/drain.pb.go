@@ -237,7 +237,8 @@ func (*PlanDrainRequest_Own) isPlanDrainRequest_Cluster() {}
 // A node group.
 type DrainGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the node group, unique.
+	// Id of the node group, unique: printable text of 1 to 253 bytes. Of a group with another id, or a size that
+	// cannot be, no node goes.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// Nodes that it keeps, and may have. 0 <= min <= max.
 	MinNodes int32  `protobuf:"varint,2,opt,name=min_nodes,json=minNodes,proto3" json:"min_nodes,omitempty"`
@@ -246,7 +247,7 @@ type DrainGroup struct {
 	Target *int32 `protobuf:"varint,4,opt,name=target,proto3,oneof" json:"target,omitempty"`
 	// It scales to none or to all only.
 	Atomic bool `protobuf:"varint,5,opt,name=atomic,proto3" json:"atomic,omitempty"`
-	// In place of the options of that name. Thresholds in [0, 1], times in [0, 2^40].
+	// In place of the options of that name. Thresholds in [0, 1], times in [0, 2^40]; others count as unset.
 	ScaleDownUtilizationThreshold    *float64 `protobuf:"fixed64,6,opt,name=scale_down_utilization_threshold,json=scaleDownUtilizationThreshold,proto3,oneof" json:"scale_down_utilization_threshold,omitempty"`
 	ScaleDownGpuUtilizationThreshold *float64 `protobuf:"fixed64,7,opt,name=scale_down_gpu_utilization_threshold,json=scaleDownGpuUtilizationThreshold,proto3,oneof" json:"scale_down_gpu_utilization_threshold,omitempty"`
 	IgnoreDaemonsetsUtilization      *bool    `protobuf:"varint,8,opt,name=ignore_daemonsets_utilization,json=ignoreDaemonsetsUtilization,proto3,oneof" json:"ignore_daemonsets_utilization,omitempty"`
@@ -982,7 +983,8 @@ func (x *DrainState) GetPods() []*OwnerPods {
 // Pods of one owner, without those of DaemonSets and mirror pods.
 type OwnerPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A hash of its namespace and UID, or where that is not known of kind, namespace and name. 0: no owner.
+	// A hash of its namespace in the upper 24 bits, below it one of the UID, or where that is not known of kind
+	// and name. 0 there: pods of the namespace without an owner.
 	Owner uint64 `protobuf:"fixed64,1,opt,name=owner,proto3" json:"owner,omitempty"`
 	// What it is, where the cluster tells how many replicas it wants: replica sets, stateful sets, jobs and
 	// replication controllers. Unset: anything else.
@@ -2137,7 +2139,7 @@ type NodeKeep struct {
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The pod that keeps it there: position in the record of the node, its name, Cluster Autoscaler's reason,
 	// such as NotReplicated, or Unreadable, and with NotEnoughPdb what the budget says: Exhausted, StaleStatus,
-	// UnhealthyPod, SeveralBudgets or InvalidSelector.
+	// UnhealthyPod, SeveralBudgets, InvalidSelector or TooCostly.
 	Pod           *int32 `protobuf:"varint,4,opt,name=pod,proto3,oneof" json:"pod,omitempty"`
 	PodNamespace  string `protobuf:"bytes,5,opt,name=pod_namespace,json=podNamespace,proto3" json:"pod_namespace,omitempty"`
 	PodName       string `protobuf:"bytes,6,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`

@@ -412,7 +412,7 @@ func (x *FleetOptions) GetMaxSoftTaints() int32 {
 // Why a machine cannot be created.
 type MachineFault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the cloud calls it. At most 1024 bytes each.
+	// What the cloud calls it. What is beyond 1024 bytes of each is cut.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// See code.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
@@ -714,14 +714,14 @@ func (x *FailedCreations) GetMachines() int64 {
 // What the cloud shows of a node group, as it is.
 type CloudGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Nodes that the cloud is to hold. [0, 2^31).
+	// Nodes that the cloud is to hold. [0, 2^31); a group with another number is left as it is.
 	Target int32 `protobuf:"varint,1,opt,name=target,proto3" json:"target,omitempty"`
 	// What is not known of it now: it is left as it is, and what was known last is told. Empty: all is known.
-	// At most 4096 bytes.
+	// What is beyond 4096 bytes is cut.
 	Problem string `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
-	// See FleetOptions. Unset, or 0: as there.
+	// See FleetOptions. Unset, 0, or out of range: as there.
 	MaxNodeProvisionMilliseconds int64 `protobuf:"varint,3,opt,name=max_node_provision_milliseconds,json=maxNodeProvisionMilliseconds,proto3" json:"max_node_provision_milliseconds,omitempty"`
-	// See FleetOptions. Unset, or 0: as there.
+	// See FleetOptions. Unset, 0, or out of range: as there.
 	MaxNodeStartupMilliseconds int64 `protobuf:"varint,4,opt,name=max_node_startup_milliseconds,json=maxNodeStartupMilliseconds,proto3" json:"max_node_startup_milliseconds,omitempty"`
 	// The template of the group is what the cloud says of new nodes; else it is one of its nodes.
 	CloudTemplate bool `protobuf:"varint,5,opt,name=cloud_template,json=cloudTemplate,proto3" json:"cloud_template,omitempty"`
@@ -807,7 +807,8 @@ func (x *CloudGroup) GetMachines() []*CloudMachine {
 type CloudMachine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The provider id of its node, or another name that is as long as the machine lives the same and that no
-	// other machine has. Printable ASCII without spaces, at most 1024 bytes. Empty: it has none yet.
+	// other machine has. Printable ASCII without spaces, at most 1024 bytes; any other has a stand-in. Empty: it
+	// has none yet.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// How far it is.
 	State CloudMachine_State `protobuf:"varint,2,opt,name=state,proto3,enum=loadline.v1.CloudMachine_State" json:"state,omitempty"`
@@ -881,13 +882,14 @@ func (x *CloudMachine) GetSlot() int32 {
 // What this program has written on a node whose removal it has begun.
 type NodeMark struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Slot of the node.
+	// Slot of the node. A mark in a slot without one, and a second one of a node, are left out.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// Since when it was not needed, in seconds since 1970. [0, 2^40].
+	// Since when it was not needed, in seconds since 1970. [0, 2^40]; any other time counts as now.
 	SinceS int64 `protobuf:"varint,2,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
 	// It was cordoned for the removal.
 	Cordoned bool `protobuf:"varint,3,opt,name=cordoned,proto3" json:"cordoned,omitempty"`
-	// When the cloud was first asked to delete it, in seconds since 1970. [0, 2^40]; 0: not yet.
+	// When the cloud was first asked to delete it, in seconds since 1970. [0, 2^40]; 0: not yet. Any other time
+	// counts as so long ago that the cloud's list decides.
 	DeletingS int64 `protobuf:"varint,4,opt,name=deleting_s,json=deletingS,proto3" json:"deleting_s,omitempty"`
 	// The cloud has said that it deletes it.
 	Acknowledged  bool `protobuf:"varint,5,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
@@ -1022,7 +1024,7 @@ type ActionOutcome struct {
 	Id int64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// What became of it.
 	Result ActionOutcome_Result `protobuf:"varint,2,opt,name=result,proto3,enum=loadline.v1.ActionOutcome_Result" json:"result,omitempty"`
-	// What is wrong, with FAILED and UNKNOWN. At most 4096 bytes.
+	// What is wrong, with FAILED and UNKNOWN. What is beyond 4096 bytes is cut.
 	Error         string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
