@@ -6,23 +6,24 @@
 
 #include "absl/strings/string_view.h"
 #include "core/base/check.h"
-#include "core/cluster/identity.h"
+#include "core/base/fingerprint.h"
 
 namespace loadline {
 namespace {
 
-std::string Identity(const std::string& key, const std::string& value) {
-  IdentityBuilder builder;
+// Labels that share a hash are told apart by the selectors.
+uint64_t HashOfLabel(const std::string& key, const std::string& value) {
+  FingerprintBuilder builder;
   builder.Add(absl::string_view(key));
   builder.Add(absl::string_view(value));
   return builder.Finish();
 }
 
 // A label that every pod has which the selector matches.
-std::optional<std::string> RequiredLabel(const LabelSelector& selector) {
+std::optional<uint64_t> RequiredLabel(const LabelSelector& selector) {
   for (const Requirement& requirement : selector.requirements) {
     if (requirement.op == SelectorOperator::kIn && requirement.values.size() == 1) {
-      return Identity(requirement.key, requirement.values.front());
+      return HashOfLabel(requirement.key, requirement.values.front());
     }
   }
   return std::nullopt;
@@ -30,32 +31,37 @@ std::optional<std::string> RequiredLabel(const LabelSelector& selector) {
 
 }  // namespace
 
-void AntiAffinityTerms::Add(int32_t shape, const PodRules& rules) {
-  for (const AffinityTerm& term : rules.anti_affinity) {
-    IdentityBuilder builder;
+void AntiAffinityTerms::Add(int32_t shape, const std::shared_ptr<const PodRules>& rules) {
+  const int32_t known = size();
+  for (const AffinityTerm& term : rules->anti_affinity) {
+    FingerprintBuilder builder;
     term.AddTo(&builder);
-    const auto [entry, is_new] = by_identity_.try_emplace(builder.Finish(), term, size());
-    const int32_t number = entry->second.second;
-    if (is_new) {
-      const std::optional<std::string> label = RequiredLabel(term.selector);
+    const uint64_t fingerprint = builder.Finish();
+    const int32_t number =
+        by_content_.Find(fingerprint, [&](int32_t other) { return this->term(other) == term; })
+            .value_or(size());
+    if (number == size()) {
+      by_content_.Add(fingerprint, number);
+      const std::optional<uint64_t> label = RequiredLabel(term.selector);
       (label.has_value() ? by_label_[*label] : without_label_).push_back(number);
-      terms_.push_back({&entry->second.first, {}});
+      terms_.push_back({&term, {}});
     }
     // A pod may state a term twice.
-    std::vector<int32_t>& shapes = terms_[static_cast<size_t>(number)].shapes;
+    Numbers& shapes = terms_[static_cast<size_t>(number)].shapes;
     LOADLINE_CHECK(shapes.empty() || shapes.back() <= shape)
         << "shape " << shape << " comes after " << shapes.back();
     if (shapes.empty() || shapes.back() != shape) shapes.push_back(shape);
   }
+  if (size() > known) rules_.push_back(rules);
 }
 
 bool AntiAffinityTerms::Has(int32_t shape, int32_t number) const {
-  const std::vector<int32_t>& shapes = this->shapes(number);
+  const std::span<const int32_t> shapes = this->shapes(number);
   return std::binary_search(shapes.begin(), shapes.end(), shape);
 }
 
 void AntiAffinityTerms::CheckConsistent() const {
-  std::vector<int32_t> numbers = without_label_;
+  std::vector<int32_t> numbers(without_label_.begin(), without_label_.end());
   for (const auto& [label, with_label] : by_label_) {
     numbers.insert(numbers.end(), with_label.begin(), with_label.end());
     LOADLINE_CHECK(std::is_sorted(with_label.begin(), with_label.end())) << "terms of a label";
@@ -63,10 +69,10 @@ void AntiAffinityTerms::CheckConsistent() const {
   LOADLINE_CHECK(std::is_sorted(without_label_.begin(), without_label_.end())) << "terms without a label";
   std::sort(numbers.begin(), numbers.end());
   LOADLINE_CHECK(numbers.size() == terms_.size()) << numbers.size() << " of " << terms_.size() << " terms";
-  LOADLINE_CHECK(by_identity_.size() == terms_.size()) << by_identity_.size() << " terms are told apart";
+  LOADLINE_CHECK(by_content_.size() == terms_.size()) << by_content_.size() << " terms are told apart";
   for (int32_t number = 0; number < size(); ++number) {
     LOADLINE_CHECK(numbers[static_cast<size_t>(number)] == number) << "term " << number;
-    const std::vector<int32_t>& shapes = this->shapes(number);
+    const std::span<const int32_t> shapes = this->shapes(number);
     const auto repeat = std::adjacent_find(shapes.begin(), shapes.end(), std::greater_equal<>());
     LOADLINE_CHECK(!shapes.empty() && repeat == shapes.end()) << "shapes of term " << number;
   }
@@ -80,7 +86,7 @@ std::vector<int32_t> AntiAffinityTerms::Matching(const Labels& labels, int32_t s
     *looked_at += static_cast<int64_t>(std::max<size_t>(1, selector.requirements.size()));
     if (selector.Matches(labels)) matching.push_back(number);
   };
-  const auto hold_all = [&](const std::vector<int32_t>& numbers) {
+  const auto hold_all = [&](std::span<const int32_t> numbers) {
     std::for_each(std::lower_bound(numbers.begin(), numbers.end(), since), numbers.end(), hold);
   };
   if (static_cast<size_t>(size() - since) <= labels.size()) {
@@ -89,7 +95,7 @@ std::vector<int32_t> AntiAffinityTerms::Matching(const Labels& labels, int32_t s
   }
   hold_all(without_label_);
   for (const Label& label : labels) {
-    const auto found = by_label_.find(Identity(label.key, label.value));
+    const auto found = by_label_.find(HashOfLabel(label.key, label.value));
     if (found != by_label_.end()) hold_all(found->second);
   }
   std::sort(matching.begin(), matching.end());

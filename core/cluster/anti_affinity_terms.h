@@ -4,12 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <utility>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/node_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "core/base/fingerprint_index.h"
 #include "core/cluster/labels.h"
 #include "core/cluster/pod_rules.h"
 
@@ -17,18 +18,17 @@ namespace loadline {
 
 // Terms, each once, numbered in the order in which they came. Most selectors ask for one value of some label;
 // their terms are looked up by it, so that a pod is held only against those that ask for one of its labels.
-// Not thread-safe; const members may run together.
+// Terms stay where the pods have them: a tenant may write hundreds of thousands, and each takes some 150
+// bytes here. Not thread-safe; const members may run together.
 class AntiAffinityTerms {
  public:
   // Takes in the required anti-affinity terms of a shape of pods, each shape once and in ascending order.
-  void Add(int32_t shape, const PodRules& rules);
+  void Add(int32_t shape, const std::shared_ptr<const PodRules>& rules);
 
   int32_t size() const { return static_cast<int32_t>(terms_.size()); }
   const AffinityTerm& term(int32_t number) const { return *terms_[static_cast<size_t>(number)].term; }
   // The shapes that have a term, ascending.
-  const std::vector<int32_t>& shapes(int32_t number) const {
-    return terms_[static_cast<size_t>(number)].shapes;
-  }
+  std::span<const int32_t> shapes(int32_t number) const { return terms_[static_cast<size_t>(number)].shapes; }
   // Checks that each term is known once and stands in one of the lists that are searched. For tests.
   void CheckConsistent() const;
 
@@ -41,16 +41,19 @@ class AntiAffinityTerms {
   std::vector<int32_t> Matching(const Labels& labels, int32_t since, int64_t* looked_at) const;
 
  private:
+  using Numbers = absl::InlinedVector<int32_t, 4>;  // 4 take no more room than the pointer to more
   struct Entry {
     const AffinityTerm* term;
-    std::vector<int32_t> shapes;
+    Numbers shapes;
   };
 
-  absl::node_hash_map<std::string, std::pair<AffinityTerm, int32_t>> by_identity_;  // with its number
+  std::vector<std::shared_ptr<const PodRules>> rules_;  // that terms are of
+  FingerprintIndex by_content_;
   std::vector<Entry> terms_;
-  // Numbers, ascending: of terms that ask for a value of a label by key and value, and of all others.
-  absl::flat_hash_map<std::string, std::vector<int32_t>> by_label_;
-  std::vector<int32_t> without_label_;
+  // Numbers, ascending: of terms that ask for a value of a label by a hash of key and value, and of all
+  // others.
+  absl::flat_hash_map<uint64_t, Numbers> by_label_;
+  Numbers without_label_;
 };
 
 }  // namespace loadline

@@ -46,7 +46,7 @@ void DomainCounts::Fill(std::span<const NodeIndex> nodes) {
     for (const NodeIndex node : nodes) Change(node, +1);
     return;
   }
-  domains_.resize(static_cast<size_t>(topology_->domain_end()));
+  GrowDomains();
   for (const NodeIndex node : nodes) {
     const int32_t domain = this->domain(node);
     if (domain == TopologyKey::kNone) continue;
@@ -72,10 +72,14 @@ void DomainCounts::ChangeSpread(int32_t domain, int32_t delta) {
 }
 
 DomainCounts::Domain& DomainCounts::At(int32_t domain) {
-  if (static_cast<size_t>(domain) >= domains_.size()) {
-    domains_.resize(static_cast<size_t>(topology_->domain_end()));
-  }
+  if (static_cast<size_t>(domain) >= domains_.size()) GrowDomains();
   return domains_[static_cast<size_t>(domain)];
+}
+
+void DomainCounts::GrowDomains() {
+  const size_t domains = static_cast<size_t>(topology_->domain_end());
+  if (domains > domains_.capacity()) domains_.reserve(WithHeadroom(domains));
+  domains_.resize(domains);
 }
 
 // One domain more or less has this count. Cost: O(1), and O(largest count) when a whole domain goes.
@@ -128,6 +132,6 @@ void DomainCounts::CheckConsistent(std::span<const Domain> counted) const {
   LOADLINE_CHECK(lowest_ == (first == domains_with.end() ? 0 : first - domains_with.begin())) << lowest_;
 }
 
-void DomainCounts::Record(int32_t domain) { changed_.Record(domain, 2 * domains_.size()); }
+void DomainCounts::Record(int32_t domain) { changed_.Record(domain, kJournalPerDomain * domains_.size()); }
 
 }  // namespace loadline

@@ -83,13 +83,17 @@ class DomainCounts {
   void RemoveNode(NodeIndex node);
   // One counted pod more (+1) or less (-1) on a node, which stays.
   void Change(NodeIndex node, int32_t delta);
-  // One counted pod more on each of these nodes, with repeats, of counts that nobody reads yet: what happens
-  // stands in no journal.
+  // One counted pod more on each of these nodes, with repeats.
   void Fill(std::span<const NodeIndex> nodes);
-  // About the memory of the counts and their spec, but for what specs share.
+  // Forgets what happened while the counts were made, when nobody read them.
+  void ForgetChanges() { changed_ = Journal<int32_t>(); }
+  // About the memory of the counts and their spec, but for what specs share: with room for some domains more,
+  // and for the journal that they may fill.
   int64_t bytes() const {
     return static_cast<int64_t>(sizeof(*this) + 2 * spec_.identity.size() + spec_.topology_key.size() +
-                                domains_.size() * sizeof(Domain) + domains_with_.size() * sizeof(int32_t));
+                                WithHeadroom(domains_.size()) * sizeof(Domain) +
+                                kJournalPerDomain * domains_.size() * sizeof(int32_t) +
+                                domains_with_.capacity() * sizeof(int32_t));
   }
   struct Domain {
     int32_t pods = 0;
@@ -103,7 +107,11 @@ class DomainCounts {
   bool AnyDomain() const { return topology_->domain_end() > 0; }
 
  private:
+  static constexpr size_t kJournalPerDomain = 2;
+  // Of thousands of counts each has so many places: twice as many for one new node would double their memory.
+  static constexpr size_t WithHeadroom(size_t domains) { return domains + domains / 8 + 8; }
   Domain& At(int32_t domain);
+  void GrowDomains();
   void ChangeSpread(int32_t domain, int32_t delta);
   void Rank(int32_t pods, int32_t delta);
   void Record(int32_t domain);

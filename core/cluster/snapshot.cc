@@ -156,7 +156,7 @@ int32_t Snapshot::Intern(const PodShape& shape, bool copy) {
   if (id < known) return id;
   pods_of_.push_back({.has_rules = shape.rules != nullptr, .listed = shape.rules != nullptr});
   shapes_in_[shape.namespace_name].push_back(id);
-  if (shape.rules != nullptr) anti_affinity_terms_.Add(id, *shape.rules);
+  if (shape.rules != nullptr) anti_affinity_terms_.Add(id, shape.rules);
   lowest_priority_ = std::min(lowest_priority_, TraitsOf(shape).priority);
   has_placeholders_ = has_placeholders_ || TraitsOf(shape).placeholder;
   return id;

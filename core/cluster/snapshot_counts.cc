@@ -120,7 +120,10 @@ std::optional<std::vector<const DomainCounts*>> Snapshot::Counts(std::vector<Cou
   const std::span<DomainCounts* const> added = std::span(all_counts_).subspan(counts_before);
   if (added.empty()) return result;
   const bool complete = ReadNodes(added, budget) && ReadPods(added, budget);
-  for (const DomainCounts* counts : added) count_bytes_ += counts->bytes() + kEntryBytes;
+  for (DomainCounts* counts : added) {
+    counts->ForgetChanges();
+    count_bytes_ += counts->bytes() + kEntryBytes;
+  }
   if (complete && budget->Reserve(count_bytes_ - bytes_before)) {
     for (DomainCounts* counts : added) {
       if (counts->spec().use == CountUse::kSpread) spread_counts_.push_back(counts);

@@ -23,7 +23,7 @@ bool IsDisrupted(const DisruptionBudget& budget, absl::string_view pod_name) {
   return found != budget.disrupted_pods.end() && found->name == pod_name;
 }
 
-// What it costs to hold labels against a selector, in units of a WorkBudget: measured, one requirement takes
+// The cost of holding labels against a selector, in units of a WorkBudget: measured, one requirement takes
 // 100 ns.
 int64_t CostOf(const LabelSelector& selector) {
   constexpr int kStepsPerUnit = 4;  // of a binary search among the values
