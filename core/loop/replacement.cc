@@ -112,7 +112,8 @@ class Follower {
         }
         return true;
       case Phase::kGivingBack:
-        return (Missing(*move) > 0 && now_ms_ - move->at_ms < policy.node_wait_ms) || HasEmptyOnes(*move);
+        // A new node that may not go is then as any other empty one: it must not keep moves from beginning.
+        return (Missing(*move) > 0 || HasEmptyOnes(*move)) && now_ms_ - move->at_ms < policy.node_wait_ms;
     }
     return false;
   }

@@ -19,8 +19,9 @@ namespace loadline {
 // all filters, may move, and the move still saves what the policy asks for. It ends when nodes do not come in
 // time, when it fails that check, when its drains take too long, or when a node that its pods have yet to
 // move to is gone. What was bought for it goes when it is empty, and nodes that are not begun are taken back.
-// Without the decision all moves are forgotten, and what came is as any other node. Cost: O(nodes) with
-// moves; O(nodes + pods) when a move is checked.
+// A new node that has not gone after `node_wait_ms` is as any other empty node. Without the decision all
+// moves are forgotten, and what came is as any other node. Cost: O(nodes) with moves; O(nodes + pods) when a
+// move is checked.
 void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
 
 // Ends moves that stand still, once drains are planned: after a minute none of their drains has begun, and

@@ -1,0 +1,56 @@
+// How moves end that are given up, and what becomes of what was ordered for them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/cluster/node_annotations.h"
+#include "test/core/loop/replacement_fixture.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class MoveEndTest : public ReplacementTest {
+ protected:
+  // A move that has come to nothing: its new node is ready, and its saving is gone. The node may not go.
+  void GiveUpWithANodeThatStays() {
+    TwoSmallNodes();
+    Loop();
+    Arrive("big-1", GroupIndex{1});
+    nodes_.back().node.traits.annotations = BitOf(NodeAnnotation::kScaleDownDisabled);
+    problem_.groups[GroupIndex{1}].usd_per_hour = 0.20;
+    EXPECT_THAT(Loop().replacement.ended, SizeIs(1));
+    ASSERT_THAT(memory_.moves, SizeIs(1));
+    ASSERT_EQ(memory_.moves[0].phase, MoveUnderWay::Phase::kGivingBack);
+    problem_.groups[GroupIndex{1}].usd_per_hour = 0.18;
+  }
+};
+
+TEST_F(MoveEndTest, AnEmptyNodeThatMayNotGoHoldsMovesUpForALimitedTime) {
+  GiveUpWithANodeThatStays();
+  EXPECT_THAT(Loop(15 * kMinuteMs - 1).replacement.begun, IsEmpty());
+  EXPECT_THAT(memory_.moves, SizeIs(1)) << "it is to go until then";
+  Loop(1);
+  EXPECT_THAT(memory_.moves, IsEmpty());
+  // Once its old nodes have rested, they go into the room that is there.
+  const LoopPlan plan = Loop(15 * kMinuteMs);
+  ASSERT_THAT(plan.replacement.begun, SizeIs(1));
+  EXPECT_THAT(plan.growth, IsEmpty());
+}
+
+TEST_F(MoveEndTest, AGroupAtItsMinimumHoldsMovesUpForALimitedTime) {
+  TwoSmallNodes();
+  Loop();
+  Arrive("big-1", GroupIndex{1});
+  problem_.groups[GroupIndex{1}].usd_per_hour = 0.20;
+  problem_.groups[GroupIndex{1}].min_nodes = 1;
+  EXPECT_THAT(Started(Loop()), IsEmpty());
+  problem_.groups[GroupIndex{1}].usd_per_hour = 0.18;
+  Loop(15 * kMinuteMs);
+  EXPECT_THAT(memory_.moves, IsEmpty());
+  EXPECT_THAT(Loop(15 * kMinuteMs).replacement.begun, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace loadline
