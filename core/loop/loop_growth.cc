@@ -75,6 +75,25 @@ LoopGrowth& GrowthOf(GroupIndex group, LoopPlan* plan) {
   return *plan->growth.insert(at, {.group = group});
 }
 
+int64_t NotBegunLeft(const LoopProblem& problem, const LoopPlan& plan, GroupIndex group) {
+  int64_t left = problem.groups[group].not_begun;
+  for (const TakeBack& back : plan.take_back) {
+    if (back.group == group) left -= back.nodes;
+  }
+  return std::max<int64_t>(0, left);
+}
+
+void TakeBackNodes(const LoopProblem& problem, GroupIndex group, int64_t nodes, LoopPlan* plan) {
+  const int64_t taken = std::min(nodes, NotBegunLeft(problem, *plan, group));
+  if (taken <= 0) return;
+  for (TakeBack& back : plan->take_back) {
+    if (back.group != group) continue;
+    back.nodes += taken;
+    return;
+  }
+  plan->take_back.push_back({group, taken});
+}
+
 CountsOfGroups CountNodes(const LoopProblem& problem) {
   CountsOfGroups counts(problem.groups.size());
   const ClusterState& cluster = *problem.drain.cluster;

@@ -24,6 +24,12 @@ CountsOfGroups CountNodes(const LoopProblem& problem);
 // How far a group grows by a plan, in which it gets its place.
 LoopGrowth& GrowthOf(GroupIndex group, LoopPlan* plan);
 
+// Returns how many nodes of the group that are not begun the plan leaves on their way.
+int64_t NotBegunLeft(const LoopProblem& problem, const LoopPlan& plan, GroupIndex group);
+// Takes so many nodes of a group back, as far as the provider has not begun to make them and the plan leaves
+// them. A plan has one entry for each group: a target is lowered once, by the sum.
+void TakeBackNodes(const LoopProblem& problem, GroupIndex group, int64_t nodes, LoopPlan* plan);
+
 // Growth for the pods that wait: places them on nodes that are there or on their way, and plans new nodes for
 // the rest. Fills in `waiting`, `expected`, `scale_up`, `grown` and `growth` of the plan, and the room that
 // nodes on their way and new ones have left, by group.

@@ -194,7 +194,8 @@ struct LoopPlan {
   // held.
   std::vector<Slot> held_nodes;
   std::vector<HeldNode> next_held_nodes;
-  // Nodes not begun that are given up for a cheaper mix, which `growth` holds.
+  // Nodes not begun that are given up, one entry for each group: by moves that have ended, and for a cheaper
+  // mix, which `growth` holds.
   std::vector<TakeBack> take_back;
   ReplacementPlan replacement;
   // Nodes that are to be empty first, the lowest cost first: see downscale_order.h.

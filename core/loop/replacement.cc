@@ -175,9 +175,7 @@ class Follower {
       const int64_t missing = std::count(first, first + order.nodes, 0U);
       at += static_cast<size_t>(order.nodes);
       const std::optional<GroupIndex> group = GroupNamed(problem_, order.group);
-      if (!group.has_value()) continue;
-      const int64_t nodes = std::min(missing, problem_.groups[*group].not_begun);
-      if (nodes > 0) plan_.take_back.push_back({*group, nodes});
+      if (group.has_value()) TakeBackNodes(problem_, *group, missing, &plan_);
     }
   }
 

@@ -28,8 +28,10 @@ NodeCounts GrownForPods(const LoopProblem& problem, const LoopPlan& plan) {
   return grown;
 }
 
-// Nodes that might be given up: those that are used beyond those that the provider has begun to make.
-NodeCounts MayBeGivenUp(const LoopProblem& problem, const CountsOfGroups& counts, const GroupRooms& rooms) {
+// Returns the nodes that might be given up: those that are used beyond those that the provider has begun to
+// make, and those that the plan takes back already.
+NodeCounts MayBeGivenUp(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
+                        const GroupRooms& rooms) {
   NodeCounts nodes(problem.groups.size(), 0);
   for (const GroupIndex group : nodes.indices()) {
     const NodeGroup& of = problem.groups[group];
@@ -37,8 +39,10 @@ NodeCounts MayBeGivenUp(const LoopProblem& problem, const CountsOfGroups& counts
         !of.usd_per_hour.has_value()) {
       continue;
     }
-    const int64_t begun = std::max<int64_t>(0, counts[group].upcoming - of.not_begun);
-    const int64_t above_minimum = counts[group].registered + counts[group].upcoming - of.min_nodes;
+    const int64_t left = NotBegunLeft(problem, plan, group);
+    const int64_t begun = std::max<int64_t>(0, counts[group].upcoming - left);
+    const int64_t above_minimum =
+        counts[group].registered + counts[group].upcoming - (of.not_begun - left) - of.min_nodes;
     nodes[group] = std::max<int64_t>(0, std::min(rooms.used[group] - begun, above_minimum));
   }
   return nodes;
@@ -128,7 +132,7 @@ void SwapForLess(const LoopProblem& problem, const CountsOfGroups& counts, Snaps
                  WorkBudget* budget, LoopPlan* plan, GroupRooms* rooms) {
   const bool grows = !plan->batch_wait_ms.has_value() && !plan->scale_up.nodes.empty();
   if (!grows || problem.ranking.has_value() || plan->scale_up.cut_short || !rooms->complete) return;
-  NodeCounts given_up = MayBeGivenUp(problem, counts, *rooms);
+  NodeCounts given_up = MayBeGivenUp(problem, counts, *plan, *rooms);
   if (std::all_of(given_up.begin(), given_up.end(), [](int64_t nodes) { return nodes == 0; })) return;
   const WorkPhase phase(budget, kForSwap);
   const Swap swap(problem, counts, snapshot, budget, *plan);
@@ -145,7 +149,7 @@ void SwapForLess(const LoopProblem& problem, const CountsOfGroups& counts, Snaps
   if (!swap.IsBetter(given_up, attempt)) return;
   TakeGrowth(std::move(attempt.plan), plan);
   for (const GroupIndex group : given_up.indices()) {
-    if (given_up[group] > 0) plan->take_back.push_back({group, given_up[group]});
+    TakeBackNodes(problem, group, given_up[group], plan);
   }
   *rooms = std::move(attempt.rooms);
 }

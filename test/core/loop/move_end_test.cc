@@ -2,12 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "core/cluster/node_annotations.h"
 #include "test/core/loop/replacement_fixture.h"
 
 namespace loadline {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -50,6 +53,24 @@ TEST_F(MoveEndTest, AGroupAtItsMinimumHoldsMovesUpForALimitedTime) {
   Loop(15 * kMinuteMs);
   EXPECT_THAT(memory_.moves, IsEmpty());
   EXPECT_THAT(Loop(15 * kMinuteMs).replacement.begun, SizeIs(1));
+}
+
+// A target is lowered once, by all that nobody waits for any more: four orders would each expect to find it
+// as the first one did, and all but one would be refused.
+TEST_F(MoveEndTest, OrdersThatEndTogetherTakeBackTheirSum) {
+  for (int i = 0; i < 4; ++i) {
+    AddNode("small-" + std::to_string(i), 0, 4);
+    MoveUnderWay& move = memory_.moves.emplace_back();
+    move.at_ms = now_ms_;
+    move.orders = {{"big", 1}};
+    move.came = {0};
+    move.remove = {FleetKey("small-" + std::to_string(i))};
+  }
+  problem_.groups[1].target = 4;
+  problem_.groups[1].not_begun = 3;
+  const LoopPlan plan = Loop(15 * kMinuteMs);
+  EXPECT_THAT(plan.replacement.ended, SizeIs(4));
+  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{1, 3}));
 }
 
 }  // namespace
