@@ -81,7 +81,7 @@ class MoveBeginner {
 
  private:
   static size_t SizeOf(const MoveUnderWay& move) {
-    return move.known.size() + move.came.size() + move.onto.size() + move.remove.size();
+    return move.came.size() + move.onto.size() + move.remove.size();
   }
 
   bool IsAllowed(const ConsolidationMove& move) const {
@@ -114,17 +114,13 @@ class MoveBeginner {
   MoveUnderWay UnderWay(const ConsolidationMove& move) const {
     MoveUnderWay next;
     next.phase = move.add.empty() ? MoveUnderWay::Phase::kDraining : MoveUnderWay::Phase::kOrdered;
-    next.at_ms = problem_.replacement.now_ms;
+    next.at_ms = next.ordered_ms = problem_.replacement.now_ms;
     std::vector<int64_t> first;  // by addition: position of its first node in `came`
     for (const GroupGrowthCount& add : move.add) {
       next.orders.push_back({problem_.groups[add.group].name, add.nodes});
       first.push_back(static_cast<int64_t>(next.came.size()));
       next.came.resize(next.came.size() + static_cast<size_t>(add.nodes), 0);
-      for (const auto [slot, group] : problem_.drain.group_of) {
-        if (group == add.group && cluster_.Occupied(slot)) next.known.push_back(KeyOfNode(cluster_, slot));
-      }
     }
-    std::sort(next.known.begin(), next.known.end());
     for (const Slot slot : move.remove) next.remove.push_back(KeyOfNode(cluster_, slot));
     for (const PodTransfer& pod : move.pods) {
       if (pod.placeholder) continue;  // slack finds another place for it

@@ -21,7 +21,10 @@ void ForgetFutureTimes(int64_t now_ms, LoopMemory* memory) {
   for (auto& [group, at_ms] : memory->swap_refused_ms) at_ms = std::min(at_ms, now_ms);
   absl::erase_if(memory->swap_refused_ms,
                  [&](const auto& refusal) { return now_ms - refusal.second >= kSwapRefusedForMs; });
-  for (MoveUnderWay& move : memory->moves) move.at_ms = std::min(move.at_ms, now_ms);
+  for (MoveUnderWay& move : memory->moves) {
+    move.at_ms = std::min(move.at_ms, now_ms);
+    move.ordered_ms = std::min(move.ordered_ms, now_ms);
+  }
   for (auto& [node, since_ms] : memory->resting_since_ms) since_ms = std::min(since_ms, now_ms);
   for (auto& [node, tried_ms] : memory->soft_taint_tried_ms) tried_ms = std::min(tried_ms, now_ms);
   for (auto& [of, purchase] : memory->purchases) {

@@ -53,11 +53,11 @@ struct MoveUnderWay {
     friend bool operator==(const Place&, const Place&) = default;
   };
   Phase phase = Phase::kOrdered;
-  int64_t at_ms = 0;            // since when it is in this phase
-  std::vector<Order> orders;    // by group in the order of the question
-  std::vector<uint64_t> known;  // nodes that these groups had before; sorted
-  std::vector<uint64_t> came;   // in the order of `orders`; 0: not yet
-  std::vector<uint64_t> onto;   // other nodes that take pods
+  int64_t at_ms = 0;           // since when it is in this phase
+  int64_t ordered_ms = 0;      // when `orders` were asked for; 0: not known, and no node comes for them
+  std::vector<Order> orders;   // by group in the order of the question
+  std::vector<uint64_t> came;  // in the order of `orders`; 0: not yet
+  std::vector<uint64_t> onto;  // other nodes that take pods
   std::vector<uint64_t> remove;
   std::vector<Place> places;  // sorted by pod
   friend bool operator==(const MoveUnderWay&, const MoveUnderWay&) = default;
@@ -97,7 +97,7 @@ inline constexpr int64_t kMostVainMs = int64_t{24} * 3600 * 1000;
 
 // Moves with more are not carried out.
 inline constexpr size_t kMostMoves = 100;
-inline constexpr size_t kMostNodesOfMoves = 10'000;  // each of known, came, onto and remove, of all moves
+inline constexpr size_t kMostNodesOfMoves = 10'000;  // came, onto and remove of all moves
 inline constexpr size_t kMostPodsOfMoves = 10'000;
 // Nodes that came by moves, or took their pods, and are left alone for some time.
 inline constexpr size_t kMostRestingNodes = 5'000;

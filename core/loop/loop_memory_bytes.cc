@@ -76,12 +76,13 @@ std::vector<uint64_t> ReadKeys(StateReader* in) {
 void WriteMove(const MoveUnderWay& move, StateWriter* out) {
   out->Number(static_cast<uint64_t>(move.phase));
   out->Number(static_cast<uint64_t>(move.at_ms));
+  out->Number(static_cast<uint64_t>(move.ordered_ms));
   out->Number(move.orders.size());
   for (const MoveUnderWay::Order& order : move.orders) {
     out->Text(order.group);
     out->Number(static_cast<uint64_t>(order.nodes));
   }
-  for (const auto* keys : {&move.known, &move.came, &move.onto, &move.remove}) WriteKeys(*keys, out);
+  for (const auto* keys : {&move.came, &move.onto, &move.remove}) WriteKeys(*keys, out);
   out->Number(move.places.size());
   for (const MoveUnderWay::Place& place : move.places) {
     out->Key(place.pod);
@@ -89,10 +90,14 @@ void WriteMove(const MoveUnderWay& move, StateWriter* out) {
   }
 }
 
-MoveUnderWay ReadMove(StateReader* in) {
+MoveUnderWay ReadMove(int version, StateReader* in) {
   MoveUnderWay move;
   move.phase = static_cast<MoveUnderWay::Phase>(in->Below(3));
   move.at_ms = in->Time();
+  // Versions before 7 name the nodes that were there instead. All that have come since are named as well: of
+  // a move that has ended, those come that are created after its end. An order that was refused has the time
+  // 0.
+  move.ordered_ms = version >= 7 ? in->Time() : move.at_ms;
   const uint64_t orders = in->Below(kMostNodesOfMoves + 1);
   uint64_t nodes = 0;
   for (uint64_t i = 0; i < orders && in->ok(); ++i) {
@@ -101,7 +106,8 @@ MoveUnderWay ReadMove(StateReader* in) {
     order.nodes = static_cast<int64_t>(in->Below(kMostNodesOfMoves + 1));
     nodes += static_cast<uint64_t>(order.nodes);
   }
-  for (auto* keys : {&move.known, &move.came, &move.onto, &move.remove}) *keys = ReadKeys(in);
+  if (version < 7) ReadKeys(in);
+  for (auto* keys : {&move.came, &move.onto, &move.remove}) *keys = ReadKeys(in);
   if (nodes != move.came.size()) in->Fail();
   const uint64_t places = in->Below(kMostPodsOfMoves + 1);
   for (uint64_t i = 0; i < places && in->ok(); ++i) {
@@ -219,7 +225,7 @@ absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes) {
   ReadTimes(kMostDeletions, &in, &memory.abandoned_since_ms);
   ReadTimes(kMostSwapRefusals, &in, &memory.swap_refused_ms);
   const uint64_t moves = in.Below(kMostMoves + 1);
-  for (uint64_t i = 0; i < moves && in.ok(); ++i) memory.moves.push_back(ReadMove(&in));
+  for (uint64_t i = 0; i < moves && in.ok(); ++i) memory.moves.push_back(ReadMove(version, &in));
   ReadTimes(kMostRestingNodes, &in, &memory.resting_since_ms);
   memory.nodes_took_ms = in.Optional();
   memory.drains_took_ms = in.Optional();

@@ -62,18 +62,20 @@ class Follower {
   }
 
  private:
-  // New nodes of the groups are those of the move, first by name.
+  // Nodes of the groups that were created since the order are those of the move, first by name. (Names of the
+  // nodes that were there would be too many to remember.)
   void Claim(MoveUnderWay* move) {
+    if (move->ordered_ms == 0 || Missing(*move) == 0) return;
+    const int64_t since_s = move->ordered_ms / 1000;
     size_t at = 0;
     for (const MoveUnderWay::Order& order : move->orders) {
       const std::optional<GroupIndex> group = GroupNamed(problem_, order.group);
       std::map<absl::string_view, uint64_t> fresh;
       for (const auto [slot, of] : problem_.drain.group_of) {
         if (group != of || !cluster_.Occupied(slot)) continue;
+        if (cluster_.traits(slot).created_s.value_or(0) < since_s) continue;
         const uint64_t key = KeyOfNode(cluster_, slot);
-        if (std::binary_search(move->known.begin(), move->known.end(), key) || claimed_.contains(key))
-          continue;
-        fresh.emplace(cluster_.name(slot), key);
+        if (!claimed_.contains(key)) fresh.emplace(cluster_.name(slot), key);
       }
       auto next = fresh.begin();
       for (int64_t i = 0; i < order.nodes; ++i, ++at) {

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -45,8 +47,8 @@ LoopMemory EverythingRemembered() {
   memory.swap_refused_ms = {{7, kNowMs - 4}};
   memory.moves.push_back({.phase = MoveUnderWay::Phase::kDraining,
                           .at_ms = kNowMs - 5,
+                          .ordered_ms = kNowMs - 6,
                           .orders = {{"g", 2}},
-                          .known = {1, 2},
                           .came = {3, 0},
                           .onto = {UINT64_MAX},
                           .remove = {1},
@@ -110,11 +112,45 @@ TEST(LoopMemoryBytesTest, WhatIsDamagedIsRefused) {
   EXPECT_THAT(DecodeLoopMemory("LLFS").status().message(), HasSubstr("is no state of a loop"));
 }
 
-// A program that is renewed goes on from what the one before remembered. Version 6 knew nothing of purchases,
-// version 5 nothing of soft taints, version 4 nothing of sizes and slack either. Behind them comes only what
-// is not needed any more: a 0 for none.
+// The moves of EverythingRemembered(), as versions before 7 wrote them: with the nodes that were there in
+// place of the time of the order.
+std::string MovesBeforeVersion7(const MoveUnderWay& move) {
+  StateWriter out;
+  for (const uint64_t number :
+       {uint64_t{1}, static_cast<uint64_t>(move.phase), uint64_t(move.at_ms), uint64_t{1}})
+    out.Number(number);
+  out.Text(move.orders[0].group);
+  out.Number(static_cast<uint64_t>(move.orders[0].nodes));
+  const std::vector<uint64_t> known = {1, 2};
+  for (const auto* keys : {&known, &move.came, &move.onto, &move.remove}) {
+    out.Number(keys->size());
+    for (const uint64_t key : *keys) out.Key(key);
+  }
+  out.Number(move.places.size());
+  for (const MoveUnderWay::Place& place : move.places) {
+    out.Key(place.pod);
+    out.Number(static_cast<uint64_t>(place.target));
+  }
+  return out.bytes();
+}
+
+std::string PayloadBeforeVersion7(const LoopMemory& memory) {
+  LoopMemory without = memory;
+  without.moves.clear();
+  const std::string payload = PayloadOf(without);
+  const std::string other = PayloadOf(memory);
+  // They differ from the number of moves on.
+  const auto at = std::mismatch(payload.begin(), payload.end(), other.begin()).first - payload.begin();
+  return payload.substr(0, static_cast<size_t>(at)) + MovesBeforeVersion7(memory.moves[0]) +
+         payload.substr(static_cast<size_t>(at) + 1);
+}
+
+// A program that is renewed goes on from what the one before remembered. Version 6 knew nothing of purchases
+// and of times of orders, version 5 nothing of soft taints, version 4 nothing of sizes and slack either.
+// Behind them comes only what is not needed any more: a 0 for none.
 TEST(LoopMemoryBytesTest, VersionsBeforeAreRead) {
   LoopMemory memory = EverythingRemembered();
+  memory.moves[0].ordered_ms = memory.moves[0].at_ms;
   memory.purchases.clear();
   memory.unneeded_since_s.clear();
   for (const auto& [version, zeros] : {std::pair(6, 1), std::pair(5, 2), std::pair(4, 4)}) {
@@ -123,7 +159,7 @@ TEST(LoopMemoryBytesTest, VersionsBeforeAreRead) {
       memory.sizes.clear();
       memory.slack.reset();
     }
-    std::string payload = PayloadOf(memory);
+    std::string payload = PayloadBeforeVersion7(memory);
     payload.resize(payload.size() - static_cast<size_t>(zeros));
     const absl::StatusOr<LoopMemory> read = DecodeLoopMemory(WithVersion(version, payload));
     ASSERT_TRUE(read.ok()) << "version " << version << ": " << read.status();
@@ -227,6 +263,7 @@ TEST(LoopMemoryTest, NoTimeLiesInTheFuture) {
   EXPECT_EQ(memory.soft_taint_tried_ms[9], kNowMs - 10'000);
   EXPECT_EQ((memory.purchases[{1, 7, 2}].asked_ms), kNowMs - 10'000);
   EXPECT_EQ(memory.moves[0].at_ms, kNowMs - 10'000);
+  EXPECT_EQ(memory.moves[0].ordered_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.resting_since_ms[8], kNowMs - 10'000);
   EXPECT_EQ(memory.sizes["g"].locked_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.sizes["g"].asked->ms, kNowMs - 10'000);

@@ -61,7 +61,7 @@ TEST_F(MoveEndTest, OrdersThatEndTogetherTakeBackTheirSum) {
   for (int i = 0; i < 4; ++i) {
     AddNode("small-" + std::to_string(i), 0, 4);
     MoveUnderWay& move = memory_.moves.emplace_back();
-    move.at_ms = now_ms_;
+    move.at_ms = move.ordered_ms = now_ms_;
     move.orders = {{"big", 1}};
     move.came = {0};
     move.remove = {FleetKey("small-" + std::to_string(i))};

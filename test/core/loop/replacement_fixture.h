@@ -52,6 +52,7 @@ class ReplacementTest : public LoopTest {
   // A machine that was asked for is a node.
   void Arrive(const std::string& name, GroupIndex group) {
     AddNode(name, group, 0);
+    nodes_.back().node.traits.created_s = now_ms_ / 1000;
     --problem_.groups[group].target;
   }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "core/cluster/node_annotations.h"
 #include "core/drain/node_reason.h"
 #include "test/core/loop/replacement_fixture.h"
 
@@ -93,6 +94,31 @@ TEST_F(ReplacementTest, BudgetsOfGroupsHold) {
   Arrive("big-1", GroupIndex{1});
   budgets = {{.groups = {"small"}, .nodes = 50, .percent = true}};
   EXPECT_THAT(Started(Loop()), ElementsAre("small-1"));
+}
+
+// A node of the group that was there before is none that comes for the move.
+TEST_F(ReplacementTest, OnlyNodesCreatedSinceTheOrderComeForIt) {
+  TwoSmallNodes();
+  AddNode("big-0", 1, 8);
+  nodes_.back().node.traits.created_s = now_ms_ / 1000 + 9;
+  Loop();
+  ASSERT_THAT(memory_.moves, SizeIs(1));
+  Loop();
+  EXPECT_THAT(memory_.moves[0].came, ElementsAre(0));
+  Arrive("big-1", 1);
+  Loop();
+  EXPECT_THAT(memory_.moves[0].came, ElementsAre(FleetKey("big-1")));
+}
+
+// Nobody has to remember the nodes that are there.
+TEST_F(ReplacementTest, AMoveBeginsHoweverManyNodesTheGroupHas) {
+  TwoSmallNodes();
+  problem_.groups[1].max_nodes = 20'000;
+  for (int i = 0; i < 10'001; ++i) {
+    AddNode("big-" + std::to_string(i), 1, 1, 4000);
+    nodes_.back().node.traits.annotations = BitOf(NodeAnnotation::kScaleDownDisabled);
+  }
+  EXPECT_THAT(Loop().replacement.begun, SizeIs(1));
 }
 
 TEST_F(ReplacementTest, PodsThatWaitGetNoneOfItsNodes) {
@@ -192,7 +218,7 @@ TEST_F(ReplacementTest, AMoveThatStandsStillEnds) {
 TEST_F(ReplacementTest, ANewNodeIsNotDrainedWhileOthersAreOnTheirWay) {
   TwoSmallNodes();
   MoveUnderWay& move = memory_.moves.emplace_back();
-  move.at_ms = now_ms_;
+  move.at_ms = move.ordered_ms = now_ms_;
   move.orders = {{"big", 2}};
   move.came = {0, 0};
   move.remove = {FleetKey("small-1"), FleetKey("small-2")};
