@@ -23,7 +23,7 @@ enum class NodeAnnotation {
 struct NodeAnnotationEntry {
   NodeAnnotation annotation;
   absl::string_view key;  // "karpenter.sh/do-not-disrupt"
-  // Any value but the empty one states it; otherwise "true" does.
+  // Any value but the empty one states it; otherwise any but "false" does, of which only "true" is known.
   bool any_text = false;
 };
 // The table of all of them. Of several on one node, the first one is its reason.

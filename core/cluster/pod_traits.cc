@@ -46,10 +46,16 @@ void PodTraits::AddTo(FingerprintBuilder* builder) const {
   AddText(local_volume, builder);
   if (!unreadable.empty()) AddText(unreadable, builder);
   if (do_not_disrupt) builder->Add("do not disrupt");
+  if (do_not_disrupt_until_s.has_value()) AddOptional(do_not_disrupt_until_s, builder);
+  if (!unknown_protection.empty()) AddText(unknown_protection, builder);
   if (deletion_cost != 0) {
     builder->Add("deletion cost");
     builder->Add(int64_t{deletion_cost});
   }
+}
+
+bool IsDisruptionForbidden(const PodTraits& traits, int64_t now_s) {
+  return traits.do_not_disrupt && now_s < traits.do_not_disrupt_until_s.value_or(INT64_MAX);
 }
 
 bool IsDaemonPod(const PodTraits& traits) {
@@ -71,6 +77,7 @@ void NodeTraits::AddTo(FingerprintBuilder* builder) const {
   for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
     builder->Add(int64_t{States(*this, entry.annotation)});
   }
+  if (!unknown_protection.empty()) AddText(unknown_protection, builder);
   if (!machine_set.empty()) AddText(machine_set, builder);
   if (!stated_price.empty()) AddText(stated_price, builder);
   if (kind != NodeKind::kMachine) builder->Add(static_cast<int64_t>(kind));

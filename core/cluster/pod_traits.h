@@ -24,7 +24,7 @@ struct PodOwner {
   friend bool operator==(const PodOwner&, const PodOwner&) = default;
 };
 
-// The annotation cluster-autoscaler.kubernetes.io/safe-to-evict; other values are as none.
+// The annotation cluster-autoscaler.kubernetes.io/safe-to-evict; a value that is not known is as "false".
 enum class SafeToEvict { kUnstated, kYes, kNo, kOnCompletion };
 
 enum class PodPhase { kUnfinished, kSucceeded, kFailed };
@@ -60,8 +60,14 @@ struct PodTraits {
   // Annotation cluster-autoscaler.kubernetes.io/daemonset-pod: "true".
   bool daemon_by_annotation = false;
   SafeToEvict safe_to_evict = SafeToEvict::kUnstated;
-  // Annotation karpenter.sh/do-not-disrupt: "true".
+  // Annotation karpenter.sh/do-not-disrupt, or karpenter.sh/do-not-evict as it was called: with any value but
+  // "false".
   bool do_not_disrupt = false;
+  // Until when, if it states for how long after the start of the pod: at a full minute, so that pods which
+  // start together stay alike. nullopt: for ever, or as long as nobody knows when the pod started.
+  std::optional<int64_t> do_not_disrupt_until_s;
+  // The annotations that protect the pod by a value which nobody knows, as `key: "value"`; empty: none.
+  std::string unknown_protection;
   // Annotation controller.kubernetes.io/pod-deletion-cost: what is lost with the pod, compared with others of
   // its ReplicaSet. 0 where it is no number of 32 bits, as for Kubernetes.
   int32_t deletion_cost = 0;
@@ -85,6 +91,9 @@ struct PodTraits {
   friend bool operator==(const PodTraits&, const PodTraits&) = default;
 };
 
+// Returns whether karpenter.sh/do-not-disrupt protects the pod now.
+bool IsDisruptionForbidden(const PodTraits& traits, int64_t now_s);
+
 // Whether the pod says that a DaemonSet, or the annotation in its place, runs it; see also
 // OfKnownDaemonSet().
 bool IsDaemonPod(const PodTraits& traits);
@@ -105,6 +114,8 @@ struct NodeTraits {
   bool ready = true;
   // One bit for each NodeAnnotation; see node_annotations.h.
   uint32_t annotations = 0;
+  // As PodTraits::unknown_protection.
+  std::string unknown_protection = {};
   // The kind of the node by its own labels, taints and provider ID; see KindForPlan().
   NodeKind kind{};
   // The amounts of the machine, reservations included; empty: those that the node offers to pods. Only

@@ -72,7 +72,8 @@ RuleAnswer Daemon(const PodQuestion& question) {
 
 RuleAnswer SafeToEvictPod(const PodQuestion& question) {
   const PodTraits& traits = TraitsOf(question.shape);
-  const bool safe = traits.safe_to_evict == SafeToEvict::kYes && !traits.do_not_disrupt;
+  const bool safe =
+      traits.safe_to_evict == SafeToEvict::kYes && !IsDisruptionForbidden(traits, question.now_s);
   return safe ? Outcome(PodOutcome::kMove) : Undefined();
 }
 
@@ -89,7 +90,9 @@ RuleAnswer OnCompletion(const PodQuestion& question) {
 }
 
 RuleAnswer DoNotDisrupt(const PodQuestion& question) {
-  return TraitsOf(question.shape).do_not_disrupt ? Block(PodReason::kDoNotDisruptAnnotation) : Undefined();
+  return IsDisruptionForbidden(TraitsOf(question.shape), question.now_s)
+             ? Block(PodReason::kDoNotDisruptAnnotation)
+             : Undefined();
 }
 
 RuleAnswer Replicated(const PodQuestion& question) {

@@ -58,7 +58,26 @@ std::string ForBudget(const KeepingPod& pod, BudgetRefusal refusal) {
   return absl::StrCat("more ready replicas than the disruption budget of ", pod.name, " asks for");
 }
 
-std::string ForPod(const KeepingPod& pod, const DrainKeep& keep) {
+// Returns the advice where annotations protect `object` by a value that nobody knows.
+std::string ForUnknownProtection(absl::string_view unknown, absl::string_view object) {
+  return absl::StrCat("correct ", unknown, " of ", object,
+                      ": nobody knows the value, and so it protects as \"true\" would");
+}
+
+std::string ForDoNotDisrupt(const KeepingPod& pod, int64_t now_s) {
+  const std::optional<int64_t>& until_s = TraitsOf(*pod.shape).do_not_disrupt_until_s;
+  if (!until_s.has_value())
+    return absl::StrCat("take karpenter.sh/do-not-disrupt, or do-not-evict, off ", pod.name);
+  return absl::StrCat("wait ", *until_s - now_s, " s: until then karpenter.sh/do-not-disrupt protects ",
+                      pod.name, "; or take it off");
+}
+
+std::string ForPod(const KeepingPod& pod, const DrainKeep& keep, int64_t now_s) {
+  const bool annotated = keep.pod_reason == PodReason::kNotSafeToEvictAnnotation ||
+                         keep.pod_reason == PodReason::kDoNotDisruptAnnotation;
+  if (annotated && !TraitsOf(*pod.shape).unknown_protection.empty())
+    return ForUnknownProtection(TraitsOf(*pod.shape).unknown_protection, pod.name);
+
   switch (keep.pod_reason) {
     case PodReason::kControllerNotFound:
       return absl::StrCat("the owner that ", pod.name, " names has to exist: nothing would replace the pod");
@@ -73,7 +92,7 @@ std::string ForPod(const KeepingPod& pod, const DrainKeep& keep) {
     case PodReason::kNotSafeToEvictAnnotation:
       return absl::StrCat("take cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\" off ", pod.name);
     case PodReason::kDoNotDisruptAnnotation:
-      return absl::StrCat("take karpenter.sh/do-not-disrupt: \"true\" off ", pod.name);
+      return ForDoNotDisrupt(pod, now_s);
     case PodReason::kUnmovableKubeSystemPod:
       return absl::StrCat("a disruption budget for ", pod.name, ", or ", kSafeToEvict);
     case PodReason::kNotEnoughPdb:
@@ -110,7 +129,12 @@ std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
     case NodeReason::kPlaceholdersNeedRoom:
       return RoomFor(PodOf(problem, keep));
     case NodeReason::kBlockedByPod:
-      return ForPod(PodOf(problem, keep), keep);
+      return ForPod(PodOf(problem, keep), keep, problem.now_s);
+    case NodeReason::kScaleDownDisabledAnnotation:
+    case NodeReason::kDoNotDisrupt: {
+      const std::string& unknown = problem.cluster->traits(keep.slot).unknown_protection;
+      return unknown.empty() ? std::string(advice) : ForUnknownProtection(unknown, "the node");
+    }
     case NodeReason::kBlockedByOnCompletionPod:
       return absl::StrCat(PodOf(problem, keep).name, " has to run to completion");
     case NodeReason::kUnreadable:

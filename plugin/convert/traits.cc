@@ -1,6 +1,9 @@
 #include "plugin/convert/traits.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -8,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 #include "core/cluster/node_annotations.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/text.h"
@@ -27,12 +31,57 @@ bool Is(const StringEntries& entries, absl::string_view key, absl::string_view v
   return found != nullptr && *found == value;
 }
 
-SafeToEvict ReadSafeToEvict(const StringEntries& annotations) {
-  const std::string* const value = FindEntry(annotations, "cluster-autoscaler.kubernetes.io/safe-to-evict");
+// Notes an annotation that protects by a value which nobody knows.
+void NoteUnknownProtection(absl::string_view key, absl::string_view value, std::string* unknown) {
+  absl::StrAppend(unknown, unknown->empty() ? "" : ", ", key, ": ", Quoted(value));
+}
+
+SafeToEvict ReadSafeToEvict(const StringEntries& annotations, std::string* unknown) {
+  constexpr char kSafeToEvict[] = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+  const std::string* const value = FindEntry(annotations, kSafeToEvict);
   if (value == nullptr) return SafeToEvict::kUnstated;
   if (*value == "true") return SafeToEvict::kYes;
   if (*value == "false") return SafeToEvict::kNo;
-  return *value == "on-completion" ? SafeToEvict::kOnCompletion : SafeToEvict::kUnstated;
+  if (*value == "on-completion") return SafeToEvict::kOnCompletion;
+  NoteUnknownProtection(kSafeToEvict, *value, unknown);
+  return SafeToEvict::kNo;
+}
+
+// Returns a duration as Go writes it, in seconds, rounded up; nullopt: the text is none, or it is not
+// positive.
+std::optional<int64_t> ReadSeconds(const std::string& text) {
+  absl::Duration duration;
+  if (!absl::ParseDuration(text, &duration)) return std::nullopt;
+  // Go has no longer ones.
+  if (duration <= absl::ZeroDuration() || duration > absl::Nanoseconds(INT64_MAX)) return std::nullopt;
+  return absl::ToInt64Seconds(absl::Ceil(duration, absl::Seconds(1)));
+}
+
+// Returns the end of a protection that lasts for so long from the start of the pod, at a full minute;
+// nullopt: nobody knows when it started.
+std::optional<int64_t> EndOfProtection(const k8s::v1::Pod& message, int64_t seconds) {
+  constexpr int64_t kLatestS = int64_t{1} << 52;  // far from any overflow
+  const int64_t start_s = message.status().start_time().seconds();
+  if (!message.status().has_start_time() || start_s < 0 || start_s > kLatestS) return std::nullopt;
+  return (start_s + seconds + 59) / 60 * 60;
+}
+
+// Source: Karpenter 1.12 takes "true" and positive durations of Go from status.startTime, and passes over all
+// other values.
+void ReadDoNotDisrupt(const k8s::v1::Pod& message, PodTraits* traits) {
+  for (const absl::string_view key : {"karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict"}) {
+    const std::string* const value = FindEntry(message.metadata().annotations(), key);
+    if (value == nullptr || *value == "false") continue;
+    const bool again = std::exchange(traits->do_not_disrupt, true);
+    const std::optional<int64_t> seconds = ReadSeconds(*value);
+    std::optional<int64_t> until_s;
+    if (seconds.has_value()) until_s = EndOfProtection(message, *seconds);
+    if (!seconds.has_value() && *value != "true")
+      NoteUnknownProtection(key, *value, &traits->unknown_protection);
+    // Of two protections the longer one counts.
+    const bool ends = until_s.has_value() && (!again || traits->do_not_disrupt_until_s.has_value());
+    traits->do_not_disrupt_until_s = ends ? std::max(until_s, traits->do_not_disrupt_until_s) : std::nullopt;
+  }
 }
 
 // Kubernetes refuses a sign "+" and zeros in front.
@@ -120,8 +169,8 @@ PodTraits ReadPodTraits(const k8s::v1::Pod& message, absl::string_view slack_nam
   traits.mirror = FindEntry(annotations, "kubernetes.io/config.mirror") != nullptr;
   traits.static_pod = Is(annotations, "kubernetes.io/config.source", "file");
   traits.daemon_by_annotation = Is(annotations, "cluster-autoscaler.kubernetes.io/daemonset-pod", "true");
-  traits.safe_to_evict = ReadSafeToEvict(annotations);
-  traits.do_not_disrupt = Is(annotations, "karpenter.sh/do-not-disrupt", "true");
+  traits.safe_to_evict = ReadSafeToEvict(annotations, &traits.unknown_protection);
+  ReadDoNotDisrupt(message, &traits);
   traits.deletion_cost = ReadDeletionCost(annotations);
   constexpr char kEvictDaemon[] = "cluster-autoscaler.kubernetes.io/enable-ds-eviction";
   if (Is(annotations, kEvictDaemon, "true")) traits.evict_daemon = true;
@@ -174,8 +223,10 @@ NodeTraits ReadNodeTraits(const k8s::v1::Node& message) {
   traits.machine_set = MachineSetOf(metadata.annotations());
   for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
     const std::string* const value = FindEntry(metadata.annotations(), entry.key);
-    if (value == nullptr) continue;
-    if (entry.any_text ? !value->empty() : *value == "true") traits.annotations |= BitOf(entry.annotation);
+    if (value == nullptr || *value == (entry.any_text ? "" : "false")) continue;
+    traits.annotations |= BitOf(entry.annotation);
+    if (!entry.any_text && *value != "true")
+      NoteUnknownProtection(entry.key, *value, &traits.unknown_protection);
   }
   return traits;
 }

@@ -82,6 +82,7 @@ func (k *Keeper) pod(pod *v1.Pod) *v1.Pod {
 		DeletionTimestamp: pod.DeletionTimestamp, Annotations: PodAnnotations(pod.Annotations),
 		Labels: meta.Labels, OwnerReferences: meta.OwnerReferences}, Spec: *once(k, &spec), Status: *once(k, &status)}
 	kept.Spec.NodeName, kept.Status.NominatedNodeName = pod.Spec.NodeName, pod.Status.NominatedNodeName
+	kept.Status.StartTime = protectedSince(pod)
 	*pod = kept
 	return pod
 }

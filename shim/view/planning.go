@@ -38,6 +38,7 @@ const (
 	autoscalerAnnotations  = "cluster-autoscaler.kubernetes.io/"
 	annotationConfigFile   = "kubernetes.io/config.source"
 	annotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
+	annotationDoNotEvict   = "karpenter.sh/do-not-evict" // as Karpenter called it before
 	slackAnnotations       = "loadline.dev/slack"
 )
 
@@ -104,6 +105,7 @@ func PlanningAnnotations(annotations map[string]string) map[string]string {
 		switch {
 		case strings.HasPrefix(key, autoscalerAnnotations), strings.HasPrefix(key, slackAnnotations),
 			key == v1.MirrorPodAnnotationKey, key == annotationConfigFile, key == annotationDoNotDisrupt,
+			key == annotationDoNotEvict,
 			key == v1.PodDeletionCost && !HasOurDeletionCost(annotations), key == unknownfields.Annotation:
 			if out == nil {
 				out = map[string]string{}
@@ -112,6 +114,17 @@ func PlanningAnnotations(annotations map[string]string) map[string]string {
 		}
 	}
 	return out
+}
+
+// protectedSince returns the start of a pod that annotations may protect for some time from then on. It is nil for all
+// others: pods of one template stay alike.
+func protectedSince(pod *v1.Pod) *metav1.Time {
+	for _, key := range []string{annotationDoNotDisrupt, annotationDoNotEvict} {
+		if value, stated := pod.Annotations[key]; stated && value != "true" && value != "false" {
+			return pod.Status.StartTime
+		}
+	}
+	return nil
 }
 
 // appendPlanningSpec appends what planners read of a pod's spec.

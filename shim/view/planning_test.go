@@ -41,6 +41,9 @@ var planningChanges = []struct {
 	}},
 	{"Slack", true, func(p *v1.Pod) { p.Annotations = map[string]string{"loadline.dev/slack": "false"} }},
 	{"SlackCopies", true, func(p *v1.Pod) { p.Annotations = map[string]string{"loadline.dev/slack-copies": "2"} }},
+	{"DoNotDisrupt", true, func(p *v1.Pod) { p.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "4h"} }},
+	{"DoNotEvict", true, func(p *v1.Pod) { p.Annotations = map[string]string{"karpenter.sh/do-not-evict": "true"} }},
+	{"Started", false, func(p *v1.Pod) { p.Status.StartTime = &metav1.Time{Time: time.Unix(5, 0)} }},
 	{"Mirror", true, func(p *v1.Pod) { p.Annotations = map[string]string{"kubernetes.io/config.mirror": ""} }},
 	{"Static", true, func(p *v1.Pod) { p.Annotations = map[string]string{"kubernetes.io/config.source": "file"} }},
 	{"Owner", true, func(p *v1.Pod) {
@@ -101,6 +104,34 @@ func TestTrimPodForPlanningReadsBack(t *testing.T) {
 		owner.Kind != "ReplicaSet" || owner.APIVersion != "apps/v1" || owner.Name != "r" || owner.UID != "u" ||
 		!*owner.Controller {
 		t.Errorf("got %v", &got)
+	}
+}
+
+// The start of a pod arrives, also of one that was reduced, where an annotation protects it from then on; pods of one
+// template stay alike otherwise.
+func TestTheStartOfAProtectedPodArrives(t *testing.T) {
+	for _, c := range []struct {
+		key, value string
+		arrives    bool
+	}{
+		{"karpenter.sh/do-not-disrupt", "4h", true}, {"karpenter.sh/do-not-evict", "4h", true},
+		{"karpenter.sh/do-not-disrupt", "true", false}, {"karpenter.sh/do-not-disrupt", "false", false},
+		{"other", "4h", false},
+	} {
+		pod := fullPod()
+		pod.Annotations = map[string]string{c.key: c.value}
+		pod.Status.StartTime = &metav1.Time{Time: time.Unix(5, 0)}
+		whole := TrimPodForPlanning(pod)
+		var got v1.Pod
+		if err := got.Unmarshal(whole); err != nil {
+			t.Fatal(err)
+		}
+		if start := got.Status.StartTime; (start != nil) != c.arrives || c.arrives && start.Unix() != 5 {
+			t.Errorf("%s: %s: start %v, want it: %t", c.key, c.value, start, c.arrives)
+		}
+		if !bytes.Equal(whole, TrimPodForPlanning(NewKeeper().pod(pod.DeepCopy()))) {
+			t.Errorf("%s: %s: a reduced pod is another one", c.key, c.value)
+		}
 	}
 }
 

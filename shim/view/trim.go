@@ -34,6 +34,7 @@ const (
 
 	statusPhase                 = 1
 	statusConditions            = 2
+	statusStartTime             = 7
 	statusContainerStatuses     = 8
 	statusInitContainerStatuses = 10
 	statusAllocatedResources    = 19
@@ -134,6 +135,9 @@ func trimPod(pod *v1.Pod, with detail) []byte {
 		b = appendPodStatus(b, &pod.Status)
 		if with.planning {
 			b = appendReady(b, &pod.Status)
+			if start := protectedSince(pod); start != nil {
+				b = appendObject(b, statusStartTime, start)
+			}
 		}
 		return b
 	})

@@ -77,6 +77,42 @@ TEST_F(WhatWouldHelpTest, EachReasonOfAPodHasItsOwnAdvice) {
   EXPECT_EQ(HelpForPod(PodReason::kUnreadable), "correct pod default/web-0: spec.containers[0]: is negative");
 }
 
+// A value that nobody knows protects, and whoever wrote it is to learn so.
+TEST_F(WhatWouldHelpTest, AValueThatNobodyKnowsIsTold) {
+  FitPod pod = ReplicaPod("web-0", 1'500, 3 << 20);
+  pod.traits.do_not_disrupt = true;
+  pod.traits.unknown_protection = "karpenter.sh/do-not-disrupt: \"1d\"";
+  DrainCluster cluster;
+  cluster.groups = {{.name = "workers", .target = 4}};
+  cluster.nodes = {{.node = {.name = "a"}, .pods = {pod}}};
+  cluster.nodes[0].node.traits.unknown_protection =
+      "cluster-autoscaler.kubernetes.io/scale-down-disabled: \"True\"";
+  model_.emplace(cluster);
+  EXPECT_EQ(
+      HelpForPod(PodReason::kDoNotDisruptAnnotation),
+      "correct karpenter.sh/do-not-disrupt: \"1d\" of pod default/web-0: nobody knows the value, and so it "
+      "protects as \"true\" would");
+  EXPECT_EQ(
+      Help(NodeReason::kScaleDownDisabledAnnotation),
+      "correct cluster-autoscaler.kubernetes.io/scale-down-disabled: \"True\" of the node: nobody knows the "
+      "value, and so it protects as \"true\" would");
+}
+
+TEST_F(WhatWouldHelpTest, AProtectionThatEndsIsToldWithItsTime) {
+  FitPod pod = ReplicaPod("web-0", 1'500, 3 << 20);
+  pod.traits.do_not_disrupt = true;
+  DrainCluster cluster;
+  cluster.groups = {{.name = "workers", .target = 4}};
+  cluster.nodes = {{.node = {.name = "a"}, .pods = {pod}}};
+  model_.emplace(cluster);
+  EXPECT_EQ(HelpForPod(PodReason::kDoNotDisruptAnnotation),
+            "take karpenter.sh/do-not-disrupt, or do-not-evict, off pod default/web-0");
+  cluster.nodes[0].pods[0].traits.do_not_disrupt_until_s = model_->problem().now_s + 90;
+  model_.emplace(cluster);
+  EXPECT_EQ(HelpForPod(PodReason::kDoNotDisruptAnnotation),
+            "wait 90 s: until then karpenter.sh/do-not-disrupt protects pod default/web-0; or take it off");
+}
+
 TEST_F(WhatWouldHelpTest, EachRefusalOfABudgetHasItsOwnAdvice) {
   const auto help = [&](BudgetRefusal refusal) { return HelpForPod(PodReason::kNotEnoughPdb, refusal); };
   EXPECT_EQ(help(BudgetRefusal::kExhausted),

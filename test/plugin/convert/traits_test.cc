@@ -40,7 +40,6 @@ TEST(PodTraitsTest, AnnotationsUnderTheNamesOfThoseWhoReadThem) {
   EXPECT_EQ(ReadPodTraits(Annotated(kSafe, "true")).safe_to_evict, SafeToEvict::kYes);
   EXPECT_EQ(ReadPodTraits(Annotated(kSafe, "false")).safe_to_evict, SafeToEvict::kNo);
   EXPECT_EQ(ReadPodTraits(Annotated(kSafe, "on-completion")).safe_to_evict, SafeToEvict::kOnCompletion);
-  EXPECT_EQ(ReadPodTraits(Annotated(kSafe, "True")).safe_to_evict, SafeToEvict::kUnstated);
   EXPECT_TRUE(ReadPodTraits(Annotated("kubernetes.io/config.mirror", "")).mirror);
   EXPECT_TRUE(ReadPodTraits(Annotated("kubernetes.io/config.source", "file")).static_pod);
   EXPECT_FALSE(ReadPodTraits(Annotated("kubernetes.io/config.source", "api")).static_pod);
@@ -58,6 +57,54 @@ TEST(PodTraitsTest, AnnotationsUnderTheNamesOfThoseWhoReadThem) {
   EXPECT_EQ(ReadPodTraits(Annotated(kEvictDaemon, "true")).evict_daemon, true);
   EXPECT_EQ(ReadPodTraits(Annotated(kEvictDaemon, "false")).evict_daemon, false);
   EXPECT_EQ(ReadPodTraits(Annotated(kEvictDaemon, "no")).evict_daemon, std::nullopt);
+}
+
+// A pod is not evicted over a value that nobody knows.
+TEST(PodTraitsTest, AnUnknownValueProtectsAndIsTold) {
+  const PodTraits safe = ReadPodTraits(Annotated(kSafe, "True"));
+  EXPECT_EQ(safe.safe_to_evict, SafeToEvict::kNo);
+  EXPECT_EQ(safe.unknown_protection, "cluster-autoscaler.kubernetes.io/safe-to-evict: \"True\"");
+  for (const char* const key : {"karpenter.sh/do-not-disrupt", "karpenter.sh/do-not-evict"}) {
+    for (const char* const value : {"", "True", "1d", "-4h", "0s", "inf", "300y", "3000000h", "4h "}) {
+      const PodTraits traits = ReadPodTraits(Annotated(key, value));
+      EXPECT_TRUE(traits.do_not_disrupt) << value;
+      EXPECT_EQ(traits.do_not_disrupt_until_s, std::nullopt) << value;
+      EXPECT_EQ(traits.unknown_protection, std::string(key) + ": \"" + value + "\"");
+    }
+  }
+  EXPECT_EQ(ReadPodTraits(Annotated("karpenter.sh/do-not-disrupt", "true")).unknown_protection, "");
+}
+
+PodTraits StartedAt(int64_t start_s, const std::vector<std::pair<std::string, std::string>>& annotations) {
+  k8s::v1::Pod pod;
+  for (const auto& [key, value] : annotations) Annotate(key, value, pod.mutable_metadata());
+  pod.mutable_status()->mutable_start_time()->set_seconds(start_s);
+  return ReadPodTraits(pod);
+}
+
+TEST(PodTraitsTest, AProtectionMayLastForSomeTimeFromTheStart) {
+  constexpr char kDisrupt[] = "karpenter.sh/do-not-disrupt";
+  constexpr char kEvict[] = "karpenter.sh/do-not-evict";
+  constexpr int64_t kStart = 1'200'000'000;  // a full minute
+  EXPECT_EQ(StartedAt(kStart, {{kDisrupt, "4h"}}).do_not_disrupt_until_s, kStart + 14'400);
+  EXPECT_EQ(StartedAt(kStart, {{kDisrupt, "4h"}}).unknown_protection, "");
+  EXPECT_EQ(StartedAt(kStart, {{kDisrupt, "1h30m0.5s"}}).do_not_disrupt_until_s, kStart + 5'460);
+  EXPECT_EQ(StartedAt(kStart + 1, {{kDisrupt, "30m"}}).do_not_disrupt_until_s, kStart + 1'860);
+  EXPECT_EQ(StartedAt(kStart, {{kDisrupt, "30m"}, {kEvict, "1h"}}).do_not_disrupt_until_s, kStart + 3'600);
+  EXPECT_EQ(StartedAt(kStart, {{kDisrupt, "30m"}, {kEvict, "false"}}).do_not_disrupt_until_s, kStart + 1'800);
+  for (const auto& [disrupt, evict] : {std::pair("30m", "true"), std::pair("true", "30m")}) {
+    const PodTraits traits = StartedAt(kStart, {{kDisrupt, disrupt}, {kEvict, evict}});
+    EXPECT_TRUE(traits.do_not_disrupt);
+    EXPECT_EQ(traits.do_not_disrupt_until_s, std::nullopt);
+  }
+  // Nobody knows when it started: it may be at the beginning of its work.
+  for (const PodTraits& traits :
+       {ReadPodTraits(Annotated(kDisrupt, "4h")), StartedAt(INT64_MAX, {{kDisrupt, "4h"}}),
+        StartedAt(INT64_MIN, {{kDisrupt, "4h"}})}) {
+    EXPECT_TRUE(traits.do_not_disrupt);
+    EXPECT_EQ(traits.do_not_disrupt_until_s, std::nullopt);
+  }
+  EXPECT_EQ(StartedAt(kStart, {}), PodTraits());
 }
 
 TEST(PodTraitsTest, TheControllerIsTheOwner) {
@@ -165,15 +212,18 @@ TEST(NodeTraitsTest, ReadsThem) {
   EXPECT_EQ(ReadNodeTraits(node), (NodeTraits{"u", "cloud://n", 5, true, 0}));
 }
 
-TEST(NodeTraitsTest, AnAnnotationHoldsByItsOwnValueOnly) {
+// "false" takes it back, and of Escalator's an empty text. All else holds; what nobody knows is told.
+TEST(NodeTraitsTest, AnAnnotationHoldsUnlessItIsTakenBack) {
   for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
     for (const char* const value : {"true", "", "false", "True", "why"}) {
       k8s::v1::Node node = MakeNode("n", {});
       Annotate(std::string(entry.key), value, node.mutable_metadata());
-      const bool holds = value == std::string("true") ||
-                         (entry.annotation == NodeAnnotation::kNoDelete && value != std::string());
-      EXPECT_EQ(ReadNodeTraits(node).annotations, holds ? BitOf(entry.annotation) : 0u)
-          << entry.key << "=" << value;
+      const bool any_text = entry.annotation == NodeAnnotation::kNoDelete;
+      const bool holds = value != std::string(any_text ? "" : "false");
+      const NodeTraits traits = ReadNodeTraits(node);
+      EXPECT_EQ(traits.annotations, holds ? BitOf(entry.annotation) : 0u) << entry.key << "=" << value;
+      const bool known = any_text || !holds || value == std::string("true");
+      EXPECT_EQ(traits.unknown_protection, known ? "" : std::string(entry.key) + ": \"" + value + "\"");
     }
   }
 }
