@@ -80,6 +80,7 @@ class Attempt {
     plan_.sizes = before.sizes;
     plan_.room = before.room;
     plan_.growth = before.growth;
+    plan_.given_up = before.given_up;
   }
 
   GrowthAttempt Run() && {

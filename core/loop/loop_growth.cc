@@ -150,7 +150,7 @@ int64_t CountUnplaced(const LoopPlan& plan) {
 }
 
 NodeLimit NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan) {
-  int64_t added = 0;
+  int64_t added = -plan.given_up;
   for (const LoopGrowth& growth : plan.growth) added += growth.nodes();
   return LimitLeft(problem.growth.max_new_nodes, added);
 }

@@ -186,6 +186,9 @@ struct LoopPlan {
   // For how long growth still waits for further pods; then nothing grows for pods and slack, though
   // `scale_up` says what would. nullopt: it does not wait.
   std::optional<int64_t> batch_wait_ms;
+  // Of a plan that would give nodes on their way up: how many. So many new ones come beside what all groups
+  // may grow by.
+  int64_t given_up = 0;
   // What the maxima of the cluster left before anything grew, and the groups for which nothing is left now.
   ResourceRoom room;
   std::vector<GroupAtMaximum> at_maximum;

@@ -62,23 +62,20 @@ class Swap {
 
   Attempt PlanWithout(const NodeCounts& given_up) const {
     CountsOfGroups counts = counts_;
-    LoopProblem problem = problem_;
-    int64_t nodes = 0;
+    Attempt attempt;
     for (const GroupIndex group : counts.indices()) {
       counts[group].upcoming -= given_up[group];
-      nodes += given_up[group];
+      attempt.plan.given_up += given_up[group];
     }
-    if (problem.growth.max_new_nodes.has_value()) *problem.growth.max_new_nodes += nodes;
-    Attempt attempt;
     attempt.plan.waiting = plan_.waiting;
     attempt.plan.sizes = plan_.sizes;
-    attempt.plan.room = RoomOfCluster(problem, counts);
+    attempt.plan.room = RoomOfCluster(problem_, counts);
     for (const LoopGrowth& growth : plan_.growth) {
       LoopGrowth others = growth;
       others.for_pods = 0;
       if (others.nodes() > 0) attempt.plan.growth.push_back(others);
     }
-    attempt.rooms = GrowForPods(problem, counts, &snapshot_, budget_, &attempt.plan);
+    attempt.rooms = GrowForPods(problem_, counts, &snapshot_, budget_, &attempt.plan);
     return attempt;
   }
 

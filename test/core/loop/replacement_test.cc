@@ -99,13 +99,13 @@ TEST_F(ReplacementTest, BudgetsOfGroupsHold) {
 // A node of the group that was there before is none that comes for the move.
 TEST_F(ReplacementTest, OnlyNodesCreatedSinceTheOrderComeForIt) {
   TwoSmallNodes();
-  AddNode("big-0", 1, 8);
+  AddNode("big-0", GroupIndex{1}, 8);
   nodes_.back().node.traits.created_s = now_ms_ / 1000 + 9;
   Loop();
   ASSERT_THAT(memory_.moves, SizeIs(1));
   Loop();
   EXPECT_THAT(memory_.moves[0].came, ElementsAre(0));
-  Arrive("big-1", 1);
+  Arrive("big-1", GroupIndex{1});
   Loop();
   EXPECT_THAT(memory_.moves[0].came, ElementsAre(FleetKey("big-1")));
 }
@@ -113,7 +113,7 @@ TEST_F(ReplacementTest, OnlyNodesCreatedSinceTheOrderComeForIt) {
 // Nobody has to remember the nodes that are there.
 TEST_F(ReplacementTest, AMoveBeginsHoweverManyNodesTheGroupHas) {
   TwoSmallNodes();
-  problem_.groups[1].max_nodes = 20'000;
+  problem_.groups[GroupIndex{1}].max_nodes = 20'000;
   for (int i = 0; i < 10'001; ++i) {
     AddNode("big-" + std::to_string(i), 1, 1, 4000);
     nodes_.back().node.traits.annotations = BitOf(NodeAnnotation::kScaleDownDisabled);

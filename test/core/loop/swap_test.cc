@@ -50,6 +50,16 @@ TEST_F(SwapTest, WhatThePlanWouldAskForAgainIsNotGivenUp) {
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
 }
 
+// What all groups may grow by is one node: the large one comes in the place of a small one on its way.
+TEST_F(SwapTest, WhatIsGivenUpCountsForNothingAgainstWhatAllGroupsMayGrowBy) {
+  Pending(Replica("second", 1000), 3);
+  problem_.growth.max_new_nodes = 1;
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{1, 1}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1}));
+  EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(0, 0));
+}
+
 TEST_F(SwapTest, WhatIsBegunStays) {
   problem_.groups[GroupIndex{1}].not_begun = 0;
   Pending(Replica("second", 1000), 2);
