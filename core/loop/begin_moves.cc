@@ -42,6 +42,13 @@ int64_t LeastLeft(const DrainProblem& drain, const NodeAllowance& allowance) {
   return least;
 }
 
+bool Rests(const LoopReplacement& policy, const ReplacementPlan& plan, uint64_t node) {
+  if (plan.resting_since_ms.contains(node)) return true;
+  const auto given_up = plan.given_up.find(node);
+  return given_up != plan.given_up.end() &&
+         policy.now_ms - given_up->second.last_ms < RestAfter(policy, given_up->second);
+}
+
 // Nodes that rest, are held for nominated pods, or of whose group none may be replaced now, stay.
 void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const NodeAllowance& allowance,
                ConsolidationProblem* question) {
@@ -50,7 +57,7 @@ void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const NodeAllow
     const bool held =
         std::find(plan.held_nodes.begin(), plan.held_nodes.end(), node.slot) != plan.held_nodes.end() ||
         allowance.Left(node.group, RemovalReason::kReplaced) == 0;
-    if (!held && !plan.replacement.resting_since_ms.contains(key)) continue;
+    if (!held && !Rests(problem.replacement, plan.replacement, key)) continue;
     node.may_go = false;
     std::erase_if(node.pods, [](const LeavingPod& pod) { return !pod.placeholder; });
   }

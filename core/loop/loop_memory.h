@@ -62,6 +62,16 @@ struct MoveUnderWay {
   std::vector<Place> places;  // sorted by pod
   friend bool operator==(const MoveUnderWay&, const MoveUnderWay&) = default;
 };
+
+// An old node of moves that were given up, one after the other.
+struct GivenUpMoves {
+  int64_t count = 0;  // >= 1
+  int64_t last_ms = 0;
+  friend bool operator==(const GivenUpMoves&, const GivenUpMoves&) = default;
+};
+// A node is left alone for at most so long after moves were given up. Chosen as kMostVainMs is.
+inline constexpr int64_t kMostGivenUpMs = int64_t{24} * 3600 * 1000;
+
 // A group, and pods that are alike for filters. The namespace is a part of it, not only of `pods`:
 // fingerprints are no defence against somebody who constructs collisions, and nobody may do so across
 // namespaces.
@@ -136,6 +146,7 @@ struct LoopMemory {
   // Replacement: moves that are carried out, and since when nodes rest, by key.
   std::vector<MoveUnderWay> moves;
   absl::btree_map<uint64_t, int64_t> resting_since_ms;
+  absl::btree_map<uint64_t, GivenUpMoves> given_up;  // by key of an old node
   // How long new nodes of the last move took from their order until they were ready, and from then on its old
   // ones until they were gone.
   std::optional<int64_t> nodes_took_ms;

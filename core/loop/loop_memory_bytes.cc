@@ -118,6 +118,28 @@ MoveUnderWay ReadMove(int version, StateReader* in) {
   return move;
 }
 
+void WriteGivenUp(const absl::btree_map<uint64_t, GivenUpMoves>& given_up, StateWriter* out) {
+  const size_t size = std::min(given_up.size(), kMostRestingNodes);
+  out->Number(size);
+  auto at = given_up.begin();
+  for (size_t i = 0; i < size; ++i, ++at) {
+    out->Key(at->first);
+    out->Number(static_cast<uint64_t>(at->second.count));
+    out->Number(static_cast<uint64_t>(at->second.last_ms));
+  }
+}
+
+void ReadGivenUp(StateReader* in, absl::btree_map<uint64_t, GivenUpMoves>* given_up) {
+  const uint64_t size = in->Below(kMostRestingNodes + 1);
+  for (uint64_t i = 0; i < size && in->ok(); ++i) {
+    const uint64_t key = in->Key();
+    GivenUpMoves moves;
+    moves.count = in->Time();
+    moves.last_ms = in->Time();
+    if (!given_up->emplace(key, moves).second) in->Fail();
+  }
+}
+
 void WritePurchases(const LoopMemory& memory, StateWriter* out) {
   const size_t size = std::min(memory.purchases.size(), kMostPurchases);
   out->Number(size);
@@ -176,6 +198,7 @@ std::string Payload(const LoopMemory& memory) {
   WriteSlack(memory.slack, kMostSlackBytes, &out);
   WriteTimes(memory.soft_taint_tried_ms, kMostSoftTaintsTried, &out);
   WritePurchases(memory, &out);
+  WriteGivenUp(memory.given_up, &out);
   constexpr size_t kBytesOfTimer = 8 + 6;  // a key, and seconds below 2^42
   const size_t left = kMostLoopMemoryBytes - kMemoryHeaderBytes -
                       std::min(out.bytes().size() + 8, kMostLoopMemoryBytes - kMemoryHeaderBytes);
@@ -235,7 +258,10 @@ absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes) {
     memory.slack = ReadSlack(&in);
   }
   if (version >= 6) ReadTimes(kMostSoftTaintsTried, &in, &memory.soft_taint_tried_ms);
-  if (version >= 7) ReadPurchases(&in, &memory);
+  if (version >= 7) {
+    ReadPurchases(&in, &memory);
+    ReadGivenUp(&in, &memory.given_up);
+  }
   ReadTimes(kMostTimers, &in, &memory.unneeded_since_s);
   if (!in.ok() || !in.AtEnd()) return refused("is made up: it holds what no state holds");
   return memory;

@@ -164,6 +164,7 @@ class Follower {
   void End(MoveUnderWay* move, std::string why) {
     plan_.replacement.ended.push_back({move->remove, std::move(why)});
     Rest(*move);
+    BackOff(*move);
     move->phase = Phase::kGivingBack;
     move->at_ms = now_ms_;
     move->places.clear();
@@ -191,6 +192,17 @@ class Follower {
     }
   }
 
+  // Its old nodes are left alone for longer each time.
+  void BackOff(const MoveUnderWay& move) {
+    auto& given_up = plan_.replacement.given_up;
+    for (const uint64_t key : move.remove) {
+      if (!nodes_.contains(key) || given_up.size() >= kMostRestingNodes) continue;
+      GivenUpMoves& moves = given_up[key];
+      ++moves.count;
+      moves.last_ms = now_ms_;
+    }
+  }
+
   const LoopProblem& problem_;
   const ClusterState& cluster_;
   const int64_t now_ms_;
@@ -204,10 +216,23 @@ class Follower {
 
 }  // namespace
 
+int64_t RestAfter(const ReplacementPolicy& policy, const GivenUpMoves& moves) {
+  constexpr int64_t kMostDoublings = 20;  // a second becomes more than a day
+  int64_t rest_ms = policy.rest_ms;
+  for (int64_t i = 1; i < std::min(moves.count, kMostDoublings) && rest_ms < kMostGivenUpMs; ++i)
+    rest_ms *= 2;
+  return std::max(policy.rest_ms, std::min(rest_ms, kMostGivenUpMs));
+}
+
 void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
   const LoopReplacement& policy = problem.replacement;
   for (const auto& [node, since_ms] : policy.resting_since_ms) {
     if (policy.now_ms - since_ms < policy.rest_ms) plan->replacement.resting_since_ms[node] = since_ms;
+  }
+  // A node that could have been tried again for as long as it was left alone begins anew.
+  for (const auto& [node, moves] : policy.given_up) {
+    if (policy.now_ms - moves.last_ms < 2 * RestAfter(policy, moves))
+      plan->replacement.given_up[node] = moves;
   }
   if (policy.moves.empty()) return;
   if (problem.decisions.replace) return Follower(problem, snapshot, budget, plan).Run();
@@ -222,11 +247,13 @@ void UseRememberedMoves(const LoopMemory& memory, int64_t after_add_ms, int64_t 
       std::max(after_add_ms, memory.nodes_took_ms.value_or(0) + memory.drains_took_ms.value_or(0));
   replacement->moves = memory.moves;
   replacement->resting_since_ms = memory.resting_since_ms;
+  replacement->given_up = memory.given_up;
 }
 
 void NoteMoves(const LoopPlan& plan, LoopMemory* memory) {
   memory->moves = plan.replacement.moves;
   memory->resting_since_ms = plan.replacement.resting_since_ms;
+  memory->given_up = plan.replacement.given_up;
   if (plan.replacement.nodes_took_ms.has_value()) memory->nodes_took_ms = plan.replacement.nodes_took_ms;
   if (plan.replacement.drains_took_ms.has_value()) memory->drains_took_ms = plan.replacement.drains_took_ms;
 }
@@ -246,6 +273,7 @@ void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory,
     if (draining) note(move.at_ms + kUntilDrainsBeginMs);
   }
   for (const auto& [node, since_ms] : memory.resting_since_ms) note(since_ms + policy.rest_ms);
+  for (const auto& [node, moves] : memory.given_up) note(moves.last_ms + RestAfter(policy, moves));
   if (!policy.windows.has_value()) return;
   for (const TimeWindow& window : *policy.windows) note(window.from_s * 1000);
 }

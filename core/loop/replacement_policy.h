@@ -24,8 +24,8 @@ struct ReplacementPolicy {
   // New nodes that are not ready after so long do not come, and a drain that takes longer has failed.
   int64_t node_wait_ms = int64_t{15} * 60 * 1000;
   int64_t drain_wait_ms = int64_t{60} * 60 * 1000;
-  // Nodes that came by a move, or took its pods, are not replaced for so long; those of a move that ended are
-  // not tried again either.
+  // Nodes that came by a move, or took its pods, are not replaced for so long; those of a move that was given
+  // up are not tried again either: twice as long each time, up to kMostGivenUpMs.
   int64_t rest_ms = int64_t{30} * 60 * 1000;
 };
 
@@ -36,7 +36,11 @@ struct LoopReplacement : ReplacementPolicy {
   int64_t surge_ms = 0;
   std::vector<MoveUnderWay> moves;
   absl::btree_map<uint64_t, int64_t> resting_since_ms;
+  absl::btree_map<uint64_t, GivenUpMoves> given_up;
 };
+
+// Returns how long a node is left alone after so many moves were given up.
+int64_t RestAfter(const ReplacementPolicy& policy, const GivenUpMoves& moves);
 
 // A move that is over.
 struct EndedMove {
@@ -48,6 +52,7 @@ struct EndedMove {
 struct ReplacementPlan {
   std::vector<MoveUnderWay> moves;  // to remember
   absl::btree_map<uint64_t, int64_t> resting_since_ms;
+  absl::btree_map<uint64_t, GivenUpMoves> given_up;
   // How long the new nodes of a move took that are ready since this loop, and the old ones until they were
   // gone.
   std::optional<int64_t> nodes_took_ms;

@@ -54,6 +54,7 @@ LoopMemory EverythingRemembered() {
                           .remove = {1},
                           .places = {{10, 0}, {11, 2}}});
   memory.resting_since_ms = {{8, kNowMs - 6}};
+  memory.given_up = {{8, {.count = 3, .last_ms = kNowMs - 7}}};
   memory.nodes_took_ms = 90'000;
   memory.downscale_order = {{7, 1}, {3, 2}};
   memory.drains_took_ms = 600'000;
@@ -145,15 +146,16 @@ std::string PayloadBeforeVersion7(const LoopMemory& memory) {
          payload.substr(static_cast<size_t>(at) + 1);
 }
 
-// A program that is renewed goes on from what the one before remembered. Version 6 knew nothing of purchases
-// and of times of orders, version 5 nothing of soft taints, version 4 nothing of sizes and slack either.
-// Behind them comes only what is not needed any more: a 0 for none.
+// A program that is renewed goes on from what the one before remembered. Version 6 knew nothing of purchases,
+// of moves that were given up and of times of orders, version 5 nothing of soft taints, version 4 nothing of
+// sizes and slack either. Behind them comes only what is not needed any more: a 0 for none.
 TEST(LoopMemoryBytesTest, VersionsBeforeAreRead) {
   LoopMemory memory = EverythingRemembered();
   memory.moves[0].ordered_ms = memory.moves[0].at_ms;
   memory.purchases.clear();
+  memory.given_up.clear();
   memory.unneeded_since_s.clear();
-  for (const auto& [version, zeros] : {std::pair(6, 1), std::pair(5, 2), std::pair(4, 4)}) {
+  for (const auto& [version, zeros] : {std::pair(6, 2), std::pair(5, 3), std::pair(4, 5)}) {
     if (version == 5) memory.soft_taint_tried_ms.clear();
     if (version == 4) {
       memory.sizes.clear();
@@ -265,6 +267,7 @@ TEST(LoopMemoryTest, NoTimeLiesInTheFuture) {
   EXPECT_EQ(memory.moves[0].at_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.moves[0].ordered_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.resting_since_ms[8], kNowMs - 10'000);
+  EXPECT_EQ(memory.given_up[8].last_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.sizes["g"].locked_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.sizes["g"].asked->ms, kNowMs - 10'000);
   EXPECT_EQ(memory.slack->excesses[0].since_s, kNowMs / 1000 - 10);

@@ -55,22 +55,35 @@ TEST_F(MoveEndTest, AGroupAtItsMinimumHoldsMovesUpForALimitedTime) {
   EXPECT_THAT(Loop(15 * kMinuteMs).replacement.begun, SizeIs(1));
 }
 
+// Whatever makes moves with these nodes fail is likely to do so again.
+TEST_F(MoveEndTest, AMoveThatIsGivenUpAgainIsTriedAfterTwiceAsLong) {
+  TwoSmallNodes();
+  for (const int64_t rest_ms : {30 * kMinuteMs, 60 * kMinuteMs, 120 * kMinuteMs}) {
+    ASSERT_THAT(Loop().replacement.begun, SizeIs(1)) << rest_ms;
+    ASSERT_THAT(Loop(15 * kMinuteMs).replacement.ended, SizeIs(1));
+    problem_.groups[GroupIndex{1}].target = 0;  // its machine is taken back
+    EXPECT_THAT(Loop(rest_ms - 1).replacement.begun, IsEmpty());
+  }
+  Loop(240 * kMinuteMs);
+  EXPECT_THAT(memory_.given_up, IsEmpty()) << "it could have been tried for as long as it was not";
+}
+
 // A target is lowered once, by all that nobody waits for any more: four orders would each expect to find it
 // as the first one did, and all but one would be refused.
 TEST_F(MoveEndTest, OrdersThatEndTogetherTakeBackTheirSum) {
   for (int i = 0; i < 4; ++i) {
-    AddNode("small-" + std::to_string(i), 0, 4);
+    AddNode("small-" + std::to_string(i), GroupIndex{0}, 4);
     MoveUnderWay& move = memory_.moves.emplace_back();
     move.at_ms = move.ordered_ms = now_ms_;
     move.orders = {{"big", 1}};
     move.came = {0};
     move.remove = {FleetKey("small-" + std::to_string(i))};
   }
-  problem_.groups[1].target = 4;
-  problem_.groups[1].not_begun = 3;
+  problem_.groups[GroupIndex{1}].target = 4;
+  problem_.groups[GroupIndex{1}].not_begun = 3;
   const LoopPlan plan = Loop(15 * kMinuteMs);
   EXPECT_THAT(plan.replacement.ended, SizeIs(4));
-  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{1, 3}));
+  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{GroupIndex{1}, 3}));
 }
 
 }  // namespace

@@ -66,9 +66,11 @@ class ReplacementTest : public LoopTest {
     memory_ = *std::move(read);
     problem_.replacement.moves = memory_.moves;
     problem_.replacement.resting_since_ms = memory_.resting_since_ms;
+    problem_.replacement.given_up = memory_.given_up;
     LoopPlan plan = Plan();
     memory_.moves = plan.replacement.moves;
     memory_.resting_since_ms = plan.replacement.resting_since_ms;
+    memory_.given_up = plan.replacement.given_up;
     for (const LoopGrowth& growth : plan.growth) problem_.groups[growth.group].target += growth.nodes();
     return plan;
   }

@@ -115,7 +115,7 @@ TEST_F(ReplacementTest, AMoveBeginsHoweverManyNodesTheGroupHas) {
   TwoSmallNodes();
   problem_.groups[GroupIndex{1}].max_nodes = 20'000;
   for (int i = 0; i < 10'001; ++i) {
-    AddNode("big-" + std::to_string(i), 1, 1, 4000);
+    AddNode("big-" + std::to_string(i), GroupIndex{1}, 1, 4000);
     nodes_.back().node.traits.annotations = BitOf(NodeAnnotation::kScaleDownDisabled);
   }
   EXPECT_THAT(Loop().replacement.begun, SizeIs(1));
