@@ -15,8 +15,8 @@
 #include "core/base/strong_vector.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/cluster_state.h"
-#include "core/cluster/node_kind.h"
 #include "core/cluster/node_group.h"
+#include "core/cluster/node_kind.h"
 #include "core/cluster/shapes.h"
 #include "core/fit/node_filter.h"
 

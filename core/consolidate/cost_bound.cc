@@ -130,8 +130,8 @@ class CostBounder {
     if (takes.size() * board_.problem().groups.size() > kMostQuestions) return takes;
     Snapshot& snapshot = board_.snapshot();
     snapshot.Fork();
-    const NodeIndex copy =
-        snapshot.AddNode({"consolidate-bound", board_.problem().groups[group].model->shape, "consolidate-bound"});
+    const NodeIndex copy = snapshot.AddNode(
+        {"consolidate-bound", board_.problem().groups[group].model->shape, "consolidate-bound"});
     for (const MoverKindIndex kind : takes.indices()) {
       takes[kind] = !board_.kinds()[kind].hopeless && board_.fit(kind).FitsByItself(copy);
     }

@@ -303,9 +303,9 @@ absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& requ
   fleet.outcomes = *std::move(outcomes);
   fleet.seen.first = message.first();
   for (int i = 0; i < request.groups_size(); ++i) {
-    absl::StatusOr<CloudGroup> group = DecodeCloudGroup(
-        request.groups(i), growth.groups[fleet.seen.groups.end_index()], growth.names, cluster,
-        &fleet.left_out);
+    absl::StatusOr<CloudGroup> group =
+        DecodeCloudGroup(request.groups(i), growth.groups[fleet.seen.groups.end_index()], growth.names,
+                         cluster, &fleet.left_out);
     if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
     fleet.seen.groups.push_back(*std::move(group));
     fleet.cloud_template.push_back(request.groups(i).cloud().cloud_template());

@@ -71,14 +71,13 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
                                              PodGrouping grouping, ResourceNames names,
                                              const ReadOptions& options);
 
-
 // Works out what new nodes will be of groups without a template, by the slots of their nodes. `stated`: the
 // groups that `problem` was decoded from. Errors: kInvalidArgument  names the group
 absl::Status DeriveModels(const ScalableGroups& stated, const ClusterState& cluster, DecodedProblem* problem);
 
 // Adds to a group what its nodes show and the question does not state: without a template what a new node is,
-// also for prices, see NewNodeOf(); and the price that more than half of the nodes state. Does nothing without
-// nodes, and to a group whose template cannot be read.
+// also for prices, see NewNodeOf(); and the price that more than half of the nodes state. Does nothing
+// without nodes, and to a group whose template cannot be read.
 void DescribeByNodes(const ClusterState& cluster, const ScalableGroups& stated,
                      const std::vector<Slot>& nodes, GroupIndex group, DecodedProblem* problem);
 

@@ -239,7 +239,8 @@ RC_GTEST_PROP(EstimateProperty, CountingIsPlacing, ()) {
     const FitPod pod = Plain(*rc::gen::inRange(0, 1200), *rc::gen::inRange(0, 1200));
     pods.push_back({cluster.Incoming(pod), *rc::gen::inRange(0, 60)});
   }
-  const NodeGroup node{.name = "new", .model = NodeModel{cluster.Shape(NewNode(1000, 1000, *rc::gen::inRange(1, 12)))}};
+  const NodeGroup node{.name = "new",
+                       .model = NodeModel{cluster.Shape(NewNode(1000, 1000, *rc::gen::inRange(1, 12)))}};
   for (PendingPods& entry : pods) entry.pod.names = cluster.names();
   // A pod that nobody waits for and that keeps its like away: the others still need only room, but now all of
   // them are placed in the snapshot.
