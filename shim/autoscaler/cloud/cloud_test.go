@@ -194,7 +194,8 @@ func TestChangesOfOneGroupTakeTurns(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	err := client.IncreaseSize(ctx, "a", 3, 1)
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "nothing was asked for") || c.target != 3 {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "nothing was asked for") ||
+		c.target != 3 {
 		t.Errorf("target %d, error %v", c.target, err)
 	}
 	close(ended)

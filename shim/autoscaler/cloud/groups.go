@@ -48,9 +48,9 @@ func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAut
 	return groups, c.fillAll(ctx, groups, defaults)
 }
 
-// groupsOf returns groups as they are listed, by id. One with bounds that cannot be has a Problem. So has one without an
-// id, of which nothing can be asked or told; and one that is listed twice: every call names a group by its id, so both
-// are one group, and only its bounds are in doubt.
+// groupsOf returns groups as they are listed, by id. One with bounds that cannot be has a Problem. So has one without
+// an id, of which nothing can be asked or told; and one that is listed twice: every call names a group by its id, so
+// both are one group, and only its bounds are in doubt.
 func groupsOf(listed []*externalgrpc.NodeGroup) ([]Group, error) {
 	if len(listed) > MaxGroups {
 		return nil, fmt.Errorf("the cloud provider has %d node groups, the limit is %d", len(listed), MaxGroups)

@@ -55,8 +55,8 @@ TEST_F(SwapTest, WhatIsGivenUpCountsForNothingAgainstWhatAllGroupsMayGrowBy) {
   Pending(Replica("second", 1000), 3);
   problem_.growth.max_new_nodes = 1;
   const LoopPlan plan = Plan();
-  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{1, 1}));
-  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{0, 1}));
+  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{GroupIndex{1}, 1}));
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(0, 0));
 }
 
