@@ -97,11 +97,15 @@ TEST_F(RulesTest, DoNotDisruptDoesNotKeepWhatEndsWithItsNodeOrHasEnded) {
   EXPECT_FALSE(Judge({daemon, ended}).block.has_value());
 }
 
-TEST_F(RulesTest, DoNotDisruptEndsWhereItStatesForHowLong) {
+TEST_F(RulesTest, DoNotDisruptHoldsUntilTheEndOfItsTime) {
   FitPod pod = NotToBeDisrupted();
   pod.traits.safe_to_evict = SafeToEvict::kYes;
   pod.traits.do_not_disrupt_until_s = kRulesTime + 1;
   EXPECT_EQ(Blocks(pod), PodReason::kDoNotDisruptAnnotation);
+}
+TEST_F(RulesTest, DoNotDisruptEndsWithItsTime) {
+  FitPod pod = NotToBeDisrupted();
+  pod.traits.safe_to_evict = SafeToEvict::kYes;
   pod.traits.do_not_disrupt_until_s = kRulesTime;
   EXPECT_EQ(Blocks(pod), PodReason::kNone);
 }
