@@ -896,8 +896,8 @@ type DescribeRequest struct {
 	FirstSlot int32 `protobuf:"varint,3,opt,name=first_slot,json=firstSlot,proto3" json:"first_slot,omitempty"`
 	// Also tell the pods of each node.
 	IncludePods bool `protobuf:"varint,4,opt,name=include_pods,json=includePods,proto3" json:"include_pods,omitempty"`
-	// Also tell the API that the engine was built with, so that a client can say what both lack of each other; with an
-	// empty `view` only what does not depend on views: no view is listed or waited for.
+	// Also tell the API that the engine was built with, so that a client can say what both lack of each other;
+	// with an empty `view` only what does not depend on views: no view is listed or waited for.
 	IncludeApi    bool `protobuf:"varint,5,opt,name=include_api,json=includeApi,proto3" json:"include_api,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -237,8 +237,7 @@ func (*PlanDrainRequest_Own) isPlanDrainRequest_Cluster() {}
 // A node group.
 type DrainGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the node group, unique: printable text of 1 to 253 bytes. Of a group with another id, or a size that
-	// cannot be, no node goes.
+	// Unique printable text of 1 to 253 bytes. A group with another id, or an impossible size, loses no node.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// Nodes that it keeps, and may have. 0 <= min <= max.
 	MinNodes int32  `protobuf:"varint,2,opt,name=min_nodes,json=minNodes,proto3" json:"min_nodes,omitempty"`
@@ -983,8 +982,7 @@ func (x *DrainState) GetPods() []*OwnerPods {
 // Pods of one owner, without those of DaemonSets and mirror pods.
 type OwnerPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A hash of its namespace in the upper 24 bits, below it one of the UID, or where that is not known of kind
-	// and name. 0 there: pods of the namespace without an owner.
+	// The hash of its namespace in 24 upper bits; below, of its UID, else kind and name. 0 there: no owner.
 	Owner uint64 `protobuf:"fixed64,1,opt,name=owner,proto3" json:"owner,omitempty"`
 	// What it is, where the cluster tells how many replicas it wants: replica sets, stateful sets, jobs and
 	// replication controllers. Unset: anything else.

@@ -26,8 +26,8 @@ const (
 // Given once, when an engine is created. 0 = the default in brackets; negative values are refused.
 type EngineConfig struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Most views at a time [16]. Where there are as many, one that no call has named for a minute gives way to a
-	// new one: its client may be gone.
+	// Most views at a time [16]. Where there are as many, one that no call has named for a minute gives way to
+	// a new one: its client may be gone.
 	MaxViews int32 `protobuf:"varint,1,opt,name=max_views,json=maxViews,proto3" json:"max_views,omitempty"`
 	// Most nodes of one view [131072], at most 2^18.
 	MaxNodes int32 `protobuf:"varint,2,opt,name=max_nodes,json=maxNodes,proto3" json:"max_nodes,omitempty"`

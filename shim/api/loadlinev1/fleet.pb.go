@@ -807,8 +807,8 @@ func (x *CloudGroup) GetMachines() []*CloudMachine {
 type CloudMachine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The provider id of its node, or another name that is as long as the machine lives the same and that no
-	// other machine has. Printable ASCII without spaces, at most 1024 bytes; any other has a stand-in. Empty: it
-	// has none yet.
+	// other machine has. Printable ASCII without spaces, at most 1024 bytes; any other has a stand-in. Empty:
+	// it has none yet.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// How far it is.
 	State CloudMachine_State `protobuf:"varint,2,opt,name=state,proto3,enum=loadline.v1.CloudMachine_State" json:"state,omitempty"`

@@ -276,7 +276,8 @@ func (x *CheckLoadLineRequest) GetWithCounting() bool {
 	return false
 }
 
-// A pod that is supposed to arrive at a node. One that cannot be read in full counts by what could be read of it.
+// A pod that is supposed to arrive at a node. One that cannot be read in full counts by what could be read of
+// it.
 type LineArrival struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node, which is a candidate.

@@ -480,8 +480,8 @@ func (x *NominatedPods) GetCount() int32 {
 // A node group that may grow.
 type ScalableGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the node group: printable text of 1 to 253 bytes. A group with another id, or with a negative number
-	// of nodes, does not grow.
+	// Id of the node group: printable text of 1 to 253 bytes. A group with another id, or with a negative
+	// number of nodes, does not grow.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// A plain protobuf k8s.io.api.core.v1.Node: what a new node looks like, without its pods. Empty: what most
 	// of its nodes share; where there is none, the group takes no part. Nor does one whose template cannot be
