@@ -185,7 +185,8 @@ TEST_F(DisruptionBudgetsTest, ANamespaceThatCostsTooMuchIsProtectedAlone) {
   for (const DisruptionBudgets* const of : {&budgets, &again}) {
     EXPECT_EQ(of->Refuses(Use(*of, 0, 0)), BudgetRefusal::kNone);
     EXPECT_EQ(of->left(Use(*of, 0, 0).budget), 3);
-    for (const size_t pod : {0, 299}) EXPECT_EQ(of->Refuses(Use(*of, 2, pod)), BudgetRefusal::kTooCostly);
+    for (const size_t pod : {size_t{0}, size_t{299}})
+      EXPECT_EQ(of->Refuses(Use(*of, 2, pod)), BudgetRefusal::kTooCostly);
     EXPECT_EQ(of->Refuses(of->Find(cluster_.Shape(pods[7]))), BudgetRefusal::kTooCostly);
     EXPECT_TRUE(of->Covers(cluster_.Shape(pods[7])));
     ASSERT_EQ(of->TooCostly().size(), 1u);
