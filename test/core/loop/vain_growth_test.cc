@@ -59,7 +59,7 @@ class VainGrowthTest : public ::testing::Test {
     problem_.names = cluster_.names();
     cluster_.state().set_resource_names(cluster_.names());
     Snapshot snapshot(cluster_.state());
-    const std::vector<VainGrowth> vain =
+    std::vector<VainGrowth> vain =
         HoldVainGrowth({.initial_ms = 5 * kMinuteMs}, NowMs(minute), &snapshot, &budget, &problem_, &memory_);
     left_ = budget.units();
     return vain;
