@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -117,6 +118,7 @@ func (p *runningPod) fill(ctx context.Context, name string, here *strings.Replac
 		if err != nil {
 			return err
 		}
+		maps.Copy(files, object.BinaryData)
 		for key, text := range object.Data {
 			files[key] = []byte(here.Replace(text))
 			if kubeconfig != "" && strings.Contains(text, "kind: KubeSchedulerConfiguration") {
