@@ -131,7 +131,7 @@ class StrongVector {
   void assign(size_t size, const T& value) { values_.assign(size, value); }
   void clear() { values_.clear(); }
 
-  // As a std::vector becomes a std::span. NOLINTNEXTLINE(google-explicit-constructor)
+  // Implicit, like std::vector to std::span. NOLINTNEXTLINE(google-explicit-constructor)
   operator StrongSpan<Index, const T>() const { return StrongSpan<Index, const T>(values_); }
 
   friend bool operator==(const StrongVector&, const StrongVector&) = default;

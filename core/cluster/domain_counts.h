@@ -108,7 +108,8 @@ class DomainCounts {
 
  private:
   static constexpr size_t kJournalPerDomain = 2;
-  // Of thousands of counts each has so many places: twice as many for one new node would double their memory.
+  // Returns the capacity for so many domains. There are thousands of counts: were each doubled for one new
+  // node, so would be their memory.
   static constexpr size_t WithHeadroom(size_t domains) { return domains + domains / 8 + 8; }
   Domain& At(int32_t domain);
   void GrowDomains();

@@ -39,7 +39,7 @@ struct PricedNode {
   std::string boot_disk_type;  // empty: not stated, pd-balanced
 };
 
-// Where the price of a machine comes from, in the order of asking.
+// The sources of a price, in the order in which they are asked.
 enum class PriceSource { kNone, kGiven, kNodeAnnotation, kProvider, kInstanceType, kFamily, kBaseRates };
 
 // The kind of an amount of money. Sums of prices have a part for each.
@@ -52,7 +52,7 @@ enum class PriceBasis {
   kEstimate,   // worked out from CPU, memory and GPUs, from another type of the family, or a price of others
 };
 
-// What was passed over, assumed or left out on the way to a price: see message NodePrice.
+// A fact that was passed over, assumed or left out on the way to a price: see message NodePrice.
 enum class PriceRemark {
   kGivenPriceInvalid = 1,
   kAnnotationInvalid,
@@ -72,7 +72,7 @@ enum class PriceRemark {
   kWindowsLicence,
 };
 
-// What a price has parts for.
+// The kind of a part of a price.
 enum class PricePartKind { kMachine = 1, kLocalSsd, kBootDisk, kGpu, kInterruptions, kSurcharge, kLicence };
 struct PricePart {
   PricePartKind kind;

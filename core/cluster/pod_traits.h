@@ -114,7 +114,7 @@ struct NodeTraits {
   bool ready = true;
   // One bit for each NodeAnnotation; see node_annotations.h.
   uint32_t annotations = 0;
-  // As PodTraits::unknown_protection.
+  // The same as PodTraits::unknown_protection.
   std::string unknown_protection = {};
   // The kind of the node by its own labels, taints and provider ID; see KindForPlan().
   NodeKind kind{};

@@ -68,7 +68,7 @@ struct ScaleUpPlan {
 // rest are added, again and again. The result competes with the best single option, completed in the same
 // way.
 //
-// Of a group `model` is set; it may have `max_nodes` and has `target` of them; a price that is not known
+// `groups`: each has a model, at most `max_nodes` nodes, and now `target` of them. A price that is not known
 // counts as 0.
 //
 // Deterministic; the order of pods and groups decides nothing but between equals. The snapshot is as before

@@ -34,7 +34,7 @@ struct RankedScaleUp {
 // Places what fits on nodes that are there, asks for each group how many of its nodes would take the others,
 // and grows the group whose option is first in the order of RankOptions(), if it takes any pod.
 //
-// Of groups PlanScaleUp() says what is read; prices are only what the plan says that new nodes cost.
+// `groups`: see PlanScaleUp(); their prices decide nothing, and are only added up for the answer.
 // `requests`: by position of the pods. `max_new_nodes`: see PlanOptions. The snapshot is as before when the
 // call returns. Deterministic. Cost: that of Estimator::Estimate() per group.
 // Source: core/scaleup/orchestrator of Cluster Autoscaler, with exact estimates.

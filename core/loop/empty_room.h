@@ -25,7 +25,7 @@ EmptyNode RoomOn(const LoopProblem& problem, const Snapshot& snapshot, NodeIndex
 void Take(const LoopProblem& problem, GroupIndex group, const PodShape& shape, int64_t count,
           EmptyNode* room);
 
-// What nodes of the groups have left when they are empty. Leaves copies of them in the snapshot.
+// Returns the room of an empty node of each group. Leaves copies of these nodes in the snapshot.
 StrongVector<GroupIndex, EmptyNode> AddEmptyOnes(const LoopProblem& problem, Snapshot* snapshot,
                                                  WorkBudget* budget);
 

@@ -56,7 +56,7 @@ StrongVector<GroupIndex, std::optional<int32_t>> BalanceSets(const LoopProblem& 
 // New nodes of each group at most.
 using GroupCaps = StrongVector<GroupIndex, NodeLimit>;
 
-// What each group alone may win under the maxima of the cluster.
+// Returns how many nodes each group alone may win under the maxima of the cluster.
 GroupCaps CapsAlone(const LoopProblem& problem, const LoopPlan& plan) {
   const ResourceRoom room = RoomLeft(problem, plan);
   GroupCaps caps(problem.groups.size());

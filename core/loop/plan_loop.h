@@ -42,7 +42,7 @@ inline constexpr int64_t kMostUpcomingNodes = 20'000;
 // A group that is sized by how full it is. It grows by nothing else, and of its nodes those go that were
 // tainted for that before.
 struct LoopSizing {
-  // Where `sized` is set. What the cloud holds, and may, is known there, and so is what a new node offers.
+  // The group, whose `sized` is set; it has the target, the limits and the model of a new node.
   GroupIndex group{};
   SizedGroup of;
   // It is only told what would be done.
@@ -186,8 +186,8 @@ struct LoopPlan {
   // For how long growth still waits for further pods; then nothing grows for pods and slack, though
   // `scale_up` says what would. nullopt: it does not wait.
   std::optional<int64_t> batch_wait_ms;
-  // Of a plan that would give nodes on their way up: how many. So many new ones come beside what all groups
-  // may grow by.
+  // The nodes on their way that this plan would give up. As many new ones may come beside what all groups may
+  // grow by.
   int64_t given_up = 0;
   // What the maxima of the cluster left before anything grew, and the groups for which nothing is left now.
   ResourceRoom room;

@@ -25,7 +25,7 @@ struct VainGrowth {
   std::string reason;  // why it refuses them; empty beyond kMostVainTexts, or where it is gone
 };
 
-// So many are described one by one. Chosen so that they leave room for other warnings: one has at most 1 KiB.
+// The number that is described one by one. Chosen to leave room for other warnings: one has at most 1 KiB.
 inline constexpr size_t kMostVainTexts = 20;
 
 // Returns the first ones as sentences for people, and how many there are beyond them.

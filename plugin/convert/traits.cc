@@ -78,7 +78,7 @@ void ReadDoNotDisrupt(const k8s::v1::Pod& message, PodTraits* traits) {
     if (seconds.has_value()) until_s = EndOfProtection(message, *seconds);
     if (!seconds.has_value() && *value != "true")
       NoteUnknownProtection(key, *value, &traits->unknown_protection);
-    // Of two protections the longer one counts.
+    // The longer one of two protections counts.
     const bool ends = until_s.has_value() && (!again || traits->do_not_disrupt_until_s.has_value());
     traits->do_not_disrupt_until_s = ends ? std::max(until_s, traits->do_not_disrupt_until_s) : std::nullopt;
   }

@@ -21,9 +21,9 @@ MemoryLimits ReadMemoryLimits(const std::string& cgroup_file = "/sys/fs/cgroup/m
 // container has, and a thirty-second of an address space. At least 16 MiB.
 int64_t DefaultQuestionBytes(const MemoryLimits& limits);
 
-// Where the address space of the process is limited, a mapping that fails ends the process. So all threads
-// share one arena of the allocator there, since each further one maps 128 MiB for a moment and 64 MiB from
-// then on; and their stacks have 2 MiB in place of 8. Threads wait for each other more often then. Called
+// Saves address space if that of the process is limited, since a mapping that fails ends the process: all
+// threads share one arena of the allocator, as each further one maps 128 MiB for a moment and 64 MiB from
+// then on, and their stacks have 2 MiB in place of 8. Threads wait for each other more often then. Called
 // before the first thread starts.
 void SaveAddressSpace(const MemoryLimits& limits);
 

@@ -28,8 +28,8 @@ namespace {
 // The number of moves of a Fit.
 constexpr int kMaxArrivals = 100'000;
 
-// What the pods that are supposed to arrive count as, by the slot of their node: as in LineRoom.pods. Their
-// shapes are not kept: an empty pod has few bytes on the wire, and hundreds as a shape.
+// The counted limits of the pods that are supposed to arrive, by the slot of their node, as in LineRoom.pods.
+// Their shapes are not kept: an empty pod has few bytes on the wire, and hundreds as a shape.
 using Arrivals = absl::flat_hash_map<Slot, std::vector<int64_t>>;
 
 // A pod that cannot be read in full counts as it would on the node, and spoils no other one.

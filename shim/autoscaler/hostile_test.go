@@ -51,8 +51,8 @@ func options(change func(*stated)) *odd {
 	return &odd{group: func(g *cloud.Group) { change(g.Options) }}
 }
 
-// What one group, template or annotation says harms this one alone: no loop fails, pods get their nodes, and the status
-// says what is not believed.
+// An odd value of one group, template or annotation harms this one alone: no loop fails, pods get their nodes, and the
+// status says what is not believed.
 func TestOneOddThingStopsNoLoop(t *testing.T) {
 	large := &odd{template: func(node *v1.Node) {
 		for i := range 60000 {

@@ -105,7 +105,8 @@ func growthOf(answer *loadlinev1.PlanLoopResponse) map[string]int64 {
 }
 
 // checkGrowth: no group is asked for more nodes than the release would have asked for. The release let no group grow
-// whose template it was not told; now its nodes show what a new one is.
+// whose template it was not told; now its nodes show what a new one is, and it grows by at most a node for each pod
+// that waits.
 func (u *upgrade) checkGrowth(t *testing.T, answer *loadlinev1.PlanLoopResponse) {
 	t.Helper()
 	released := growthOf(u.released)
@@ -113,8 +114,12 @@ func (u *upgrade) checkGrowth(t *testing.T, answer *loadlinev1.PlanLoopResponse)
 	for _, group := range u.question.GetGroups() {
 		hasTemplate[group.GetGrowth().GetNodeGroup()] = len(group.GetGrowth().GetTemplateNode()) > 0
 	}
+	waiting := int64(0)
+	for _, pods := range u.question.GetPods() {
+		waiting += int64(pods.GetCount())
+	}
 	for group, nodes := range growthOf(answer) {
-		if hasTemplate[group] && nodes > released[group] {
+		if nodes > released[group] && (hasTemplate[group] || nodes > released[group]+waiting) {
 			t.Errorf("group %s grows by %d nodes, the release lets it grow by %d", group, nodes, released[group])
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // that the manifests grant.
 const maxBodiesBytes = 4 * maxBodyBytes
 
-// What is made from the shortest elements of a body, "{}," or `"a",`: a part of a pod takes up to some 900 bytes, and a
+// Memory for the shortest elements of a body, "{}," or `"a",`: a part of a pod takes up to some 900 bytes, and a
 // list that grows has room for twice as many; a node its name in three lists, a set and the answer.
 const (
 	bytesOfPart = 2048

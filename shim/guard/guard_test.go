@@ -145,7 +145,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// What says that the engine is well closes an open guard; what says nothing leaves it as it is.
+// A verdict that the engine is well closes an open guard; one that says nothing of it leaves the guard as it is.
 func TestVerdictsOfAProbe(t *testing.T) {
 	for _, c := range []struct {
 		err    error

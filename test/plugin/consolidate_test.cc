@@ -9,6 +9,7 @@
 
 #include "loadline/v1/consolidate.pb.h"
 #include "loadline/v1/loop.pb.h"
+#include "test/plugin/fleet_options.h"
 #include "test/plugin/messages.h"
 
 namespace loadline {
@@ -52,14 +53,8 @@ class ConsolidateTest : public ::testing::Test {
     v1::LoopFleet* const fleet = loop_.mutable_fleet();
     fleet->set_acts(true);
     fleet->set_now_milliseconds(kConsolidateNowS * 1000);
-    v1::FleetOptions* const options = fleet->mutable_options();
-    options->set_max_node_provision_milliseconds(900'000);
-    options->set_max_node_startup_milliseconds(900'000);
-    options->set_initial_back_off_milliseconds(300'000);
-    options->set_max_back_off_milliseconds(1'800'000);
-    options->set_deletion_patience_milliseconds(300'000);
-    options->set_max_deletions(10);
-    options->set_ok_unready_nodes(3);
+    SetFleetDefaults(fleet->mutable_options());
+    fleet->mutable_options()->set_ok_unready_nodes(3);
     for (const auto decision :
          {v1::PlanLoopRequest::SCALE_UP, v1::PlanLoopRequest::SCALE_DOWN, v1::PlanLoopRequest::REPLACE}) {
       loop_.add_decisions(decision);

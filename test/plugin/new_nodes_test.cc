@@ -415,7 +415,7 @@ TEST_F(UnstatedTest, GrowByWhatTheirNodesShareAndCost) {
 
 TEST_F(UnstatedTest, TakeNoPartWithoutANode) { EXPECT_EQ(Bought(Loop()), 0); }
 
-// What one kubelet writes on its node is not the price of the next one, with or without a template.
+// A price that one kubelet writes on its node is not that of the next one, with or without a template.
 TEST_F(UnstatedTest, CostWhatMostNodesState) {
   for (const bool by_cloud : {false, true}) {
     nodes_.clear();

@@ -162,7 +162,7 @@ SimFaults RandomFaults(RandomStream* random) {
   return faults;
 }
 
-// What operators and platforms put on single nodes, and pods that name what operators do.
+// Draws marks of operators and platforms on single nodes, and pods that select by such marks.
 void DrawMarks(RandomStream* random, Scenario* scenario) {
   SimFaults& faults = scenario->faults;
   if (random->Chance(250'000)) {

@@ -150,7 +150,7 @@ func TestFirstLoop(t *testing.T) {
 	}
 }
 
-// What was said of the size of a group is forgotten with the group, and not while the group has no size.
+// The line on the size of a group is forgotten with the group, and not while the group has no size.
 func TestSizesOfGoneGroupsAreForgotten(t *testing.T) {
 	teller := Teller{said: said{lines: map[string]string{}}}
 	sized := func(name string) *loadlinev1.NodeGroupStatus {

@@ -56,7 +56,7 @@ class ReplacementTest : public LoopTest {
     --problem_.groups[group].target;
   }
 
-  // What is remembered goes through bytes, as for another process.
+  // The memory goes through bytes, as for another process.
   LoopPlan Loop(int64_t later_ms = 10'000) {
     now_ms_ += later_ms;
     problem_.drain.now_s = now_ms_ / 1000;
@@ -99,7 +99,7 @@ class ReplacementTest : public LoopTest {
     for (const size_t slot : gone) nodes_.erase(nodes_.begin() + static_cast<int64_t>(slot));
   }
 
-  // What the target of all groups costs, USD per hour.
+  // Returns the cost of the targets of all groups, USD per hour.
   double Cost() const {
     double usd = 0;
     for (const NodeGroup& group : problem_.groups)

@@ -50,7 +50,7 @@ TEST_F(SwapTest, WhatThePlanWouldAskForAgainIsNotGivenUp) {
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
 }
 
-// What all groups may grow by is one node: the large one comes in the place of a small one on its way.
+// All groups together may grow by one node: the large one comes in the place of a small one on its way.
 TEST_F(SwapTest, WhatIsGivenUpCountsForNothingAgainstWhatAllGroupsMayGrowBy) {
   Pending(Replica("second", 1000), 3);
   problem_.growth.max_new_nodes = 1;
@@ -73,8 +73,8 @@ TEST_F(SwapTest, WhatIsBegunStays) {
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
 }
 
-// Of three small nodes on their way, two are not begun; a move had ordered one of the three, and ends. One
-// more is given up, not two.
+// Three small nodes are on their way, two of them not begun; a move had ordered one of the three, and ends.
+// One more is given up, not two.
 TEST_F(SwapTest, WhatAMoveTakesBackIsNotGivenUpAgain) {
   problem_.groups[GroupIndex{1}].target = 3;
   problem_.decisions.replace = true;

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "loadline/v1/loop.pb.h"
+#include "test/plugin/fleet_options.h"
 #include "test/plugin/messages.h"
 
 namespace loadline {
@@ -31,14 +32,8 @@ class LoopFleetTest : public ::testing::Test {
     At(0);
     v1::LoopFleet* const fleet = request_.mutable_fleet();
     fleet->set_acts(true);
-    v1::FleetOptions* const options = fleet->mutable_options();
-    options->set_max_node_provision_milliseconds(900'000);
-    options->set_max_node_startup_milliseconds(900'000);
-    options->set_initial_back_off_milliseconds(300'000);
-    options->set_max_back_off_milliseconds(1'800'000);
-    options->set_deletion_patience_milliseconds(300'000);
-    options->set_max_deletions(10);
-    options->set_ok_unready_nodes(3);
+    SetFleetDefaults(fleet->mutable_options());
+    fleet->mutable_options()->set_ok_unready_nodes(3);
     v1::LoopGroup* const group = request_.add_groups();
     group->mutable_growth()->set_node_group("workers");
     group->mutable_growth()->set_template_node(Cores("template").SerializeAsString());

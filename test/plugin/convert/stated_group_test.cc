@@ -1,4 +1,4 @@
-// What one node group or node says cannot fail a loop: it alone is left as it is, or its one option is.
+// An odd value of one node group or node cannot fail a loop: it alone is left as it is, or its one option is.
 #include "plugin/convert/stated_group.h"
 
 #include <gmock/gmock.h>
@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "loadline/v1/loop.pb.h"
+#include "test/plugin/fleet_options.h"
 #include "test/plugin/messages.h"
 
 namespace loadline {
@@ -44,13 +45,7 @@ class OddValuesTest : public ::testing::Test {
     v1::LoopFleet* const fleet = request_.mutable_fleet();
     fleet->set_now_milliseconds(kOddValuesNowS * 1000);
     fleet->set_acts(true);
-    v1::FleetOptions* const options = fleet->mutable_options();
-    options->set_max_node_provision_milliseconds(900'000);
-    options->set_max_node_startup_milliseconds(900'000);
-    options->set_initial_back_off_milliseconds(300'000);
-    options->set_max_back_off_milliseconds(1'800'000);
-    options->set_deletion_patience_milliseconds(300'000);
-    options->set_max_deletions(10);
+    SetFleetDefaults(fleet->mutable_options());
     v1::LoopGroup* const workers = AddGroup("workers", {0});
     workers->mutable_growth()->set_max_nodes(9);
     workers->mutable_scale_down()->set_min_nodes(1);
@@ -104,7 +99,7 @@ class OddValuesTest : public ::testing::Test {
     return names;
   }
 
-  // What is told of `name`.
+  // Returns the reasons that the answer gives for `name`.
   static std::string Told(const v1::PlanLoopResponse& plan, const std::string& kind,
                           const std::string& name) {
     std::string text;
