@@ -73,8 +73,7 @@ func (a *app) newAutoscaler() *cobra.Command {
 		"configuration file, kind AutoscalerConfiguration of loadline.dev/v1alpha1; flags override what it says")
 	flags.StringVar(&f.writeTo, "write-config-to", "",
 		"write the configuration that would be used to this file, - for standard output, and end")
-	flags.StringVar(&f.cluster.kubeconfig, "kubeconfig", "", "path of the kubeconfig file")
-	flags.StringVar(&f.cluster.context, "context", "", "name of the kubeconfig context")
+	addKubeconfigFlags(flags, &f.cluster)
 	f.settings = config.AddFlags(flags)
 	f.logs = addLogFlags(flags, 2) // a line per decision
 	return command

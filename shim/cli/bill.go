@@ -31,6 +31,9 @@ type billSource struct {
 	spotFactor                                  float64
 	filters                                     filterFlags
 	taints                                      scaleup.StartupTaints
+	// tellPod and tellObject, if set, are told the pods, and what planners look up.
+	tellPod    func(*v1.Pod)
+	tellObject func(any)
 }
 
 func (s *billSource) addTo(flags *pflag.FlagSet) {
@@ -162,7 +165,7 @@ func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, 
 			return err
 		}
 		if len(args) > 0 || len(f.contexts) > 0 {
-			if f.file != "" || f.context != "" || f.groups != "" {
+			if f.file != "" || f.contextName() != "" || f.groups != "" {
 				return usagef("several clusters: -f, --context and --groups are for one")
 			}
 			fleet := f.askAll(cmd.Context(), args, a.streams.In)
@@ -201,7 +204,7 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 		return nil, err
 	}
 	g := gatheredBill{growing: scaleup.New(file.Groups), shrinking: drain.NewGroups(file.Groups)}
-	c, err := load(ctx, source, engine, stdin, g.options(request.Fit))
+	c, err := load(ctx, source, engine, stdin, g.options(request.Fit, s.tellPod, s.tellObject))
 	if err != nil {
 		return nil, err
 	}
@@ -280,8 +283,21 @@ func (g *gatheredBill) groupOf(derived []*loadlinev1.DerivedGroup, c *cluster) m
 	return out
 }
 
-func (g *gatheredBill) options(fit *loadlinev1.FitOptions) loadOptions {
-	return loadOptions{planning: true, fit: fit, object: g.growing.AddObject, pod: g.growing.AddPod,
+// options says what is gathered. A function that is set is told the same.
+func (g *gatheredBill) options(fit *loadlinev1.FitOptions, tellPod func(*v1.Pod), tellObject func(any)) loadOptions {
+	return loadOptions{planning: true, fit: fit,
+		object: func(object any) {
+			g.growing.AddObject(object)
+			if tellObject != nil {
+				tellObject(object)
+			}
+		},
+		pod: func(pod *v1.Pod) {
+			g.growing.AddPod(pod)
+			if tellPod != nil {
+				tellPod(pod)
+			}
+		},
 		node: func(node *v1.Node) {
 			g.growing.AddNode(node)
 			g.shrinking.AddNode(node)

@@ -60,7 +60,7 @@ func (f *billFlags) askAll(ctx context.Context, dumps []string, stdin io.Reader)
 	}
 	for _, named := range f.contexts {
 		source := sourceFlags{clusterFlags: f.clusterFlags}
-		source.context = named
+		source.other = named
 		sources = append(sources, source)
 	}
 	for i := range sources {

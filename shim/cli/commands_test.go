@@ -397,7 +397,16 @@ func apiServerOf(t *testing.T, file, gitVersion string) (kubeconfig string, path
 			"/api/v1/persistentvolumes": "PersistentVolume", "/api/v1/persistentvolumeclaims": "PersistentVolumeClaim",
 			"/apis/storage.k8s.io/v1/storageclasses": "StorageClass",
 			"/apis/storage.k8s.io/v1/csinodes":       "CSINode",
-			"/apis/storage.k8s.io/v1/csidrivers":     "CSIDriver"}[r.URL.Path]
+			"/apis/storage.k8s.io/v1/csidrivers":     "CSIDriver",
+			"/apis/policy/v1/poddisruptionbudgets":   "PodDisruptionBudget",
+			"/api/v1/services":                       "Service",
+			"/api/v1/replicationcontrollers":         "ReplicationController",
+			"/apis/apps/v1/replicasets":              "ReplicaSet",
+			"/apis/apps/v1/statefulsets":             "StatefulSet",
+			"/apis/apps/v1/daemonsets":               "DaemonSet",
+			"/apis/apps/v1/deployments":              "Deployment",
+			"/apis/batch/v1/jobs":                    "Job",
+		}[r.URL.Path]
 		if r.URL.Path == "/apis/resource.k8s.io/v1/deviceclasses" { // an API server of 1.33
 			http.NotFound(w, r)
 			return

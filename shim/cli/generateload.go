@@ -101,7 +101,7 @@ func (f *generateLoadFlags) check() (err error) {
 
 func (f *generateLoadFlags) run(ctx context.Context, streams Streams) error {
 	var err error
-	if f.options.Namespace = f.cluster.namespace; f.options.Namespace == "" && !f.dryRun {
+	if f.options.Namespace = f.cluster.givenNamespace(); f.options.Namespace == "" && !f.dryRun {
 		if f.options.Namespace, _, err = f.cluster.config().Namespace(); err != nil {
 			return err
 		}

@@ -106,7 +106,7 @@ func (p *podFlags) pod(stdin io.Reader, args []string) (podName, *v1.Pod, error)
 		name, err := p.parsePod(args[0])
 		return name, nil, err
 	}
-	pod, err := readPod(p.podFile, stdin, p.namespace)
+	pod, err := readPod(p.podFile, stdin, p.givenNamespace())
 	if err != nil {
 		return podName{}, nil, err
 	}

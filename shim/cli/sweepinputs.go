@@ -15,7 +15,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/dump"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/scenario"
 	"loadline.dev/shim/sweep"
@@ -90,14 +89,14 @@ type scenarioSource struct {
 	engine engineFlags
 }
 
-// derive reads the cluster twice: the engine says what its nodes cost.
+// derive makes a scenario of the cluster. The engine says what its nodes cost.
 func (s *scenarioSource) derive(ctx context.Context, stdin io.Reader) (*loadlinev1.Scenario, []string, error) {
-	bill, err := s.bill(ctx, stdin)
+	cluster := scenario.Cluster{USDPerHour: map[string]float64{}, Load: s.load}
+	bill, err := s.bill(ctx, stdin, &cluster)
 	if err != nil {
 		return nil, nil, err
 	}
-	cluster := scenario.Cluster{Groups: bill.GetDerivedGroups(), GroupOf: bill.groupOf,
-		USDPerHour: map[string]float64{}, Load: s.load}
+	cluster.Groups, cluster.GroupOf = bill.GetDerivedGroups(), bill.groupOf
 	if cluster.GPUResources, err = s.gpuResources(); err != nil {
 		return nil, nil, err
 	}
@@ -105,18 +104,6 @@ func (s *scenarioSource) derive(ctx context.Context, stdin io.Reader) (*loadline
 		if group.UsdPerHour != nil && group.GetNodes() > 0 {
 			cluster.USDPerHour[group.GetNodeGroup()] = group.GetUsdPerHour() / float64(group.GetNodes())
 		}
-	}
-	_, err = s.read(ctx, stdin, dump.Handler{
-		Node: func(*v1.Node) error { return nil },
-		Pod:  func(pod *v1.Pod) error { cluster.Pods = append(cluster.Pods, pod); return nil },
-		PlannerObject: func(object any) error {
-			if budget, ok := object.(*policyv1.PodDisruptionBudget); ok {
-				cluster.Budgets = append(cluster.Budgets, budget)
-			}
-			return nil
-		}}, []string{"PodDisruptionBudget"})
-	if err != nil {
-		return nil, nil, err
 	}
 	read, notes, err := scenario.Derive(&cluster)
 	if err != nil {
@@ -137,10 +124,17 @@ func (s *scenarioSource) gpuResources() ([]string, error) {
 	return names, engineError(err)
 }
 
-func (s *scenarioSource) bill(ctx context.Context, stdin io.Reader) (*billPlan, error) {
+// bill has the cluster billed, and keeps its pods and disruption budgets.
+func (s *scenarioSource) bill(ctx context.Context, stdin io.Reader, cluster *scenario.Cluster) (*billPlan, error) {
 	var asked billSource
 	asked.addTo(pflag.NewFlagSet("", pflag.ContinueOnError)) // its defaults
 	asked.mode, asked.prices = "off", s.prices
+	asked.tellPod = func(pod *v1.Pod) { cluster.Pods = append(cluster.Pods, pod) }
+	asked.tellObject = func(object any) {
+		if budget, ok := object.(*policyv1.PodDisruptionBudget); ok {
+			cluster.Budgets = append(cluster.Budgets, budget)
+		}
+	}
 	return asked.ask(ctx, &s.sourceFlags, s.engine, stdin)
 }
 
@@ -158,9 +152,6 @@ is said by flags, or in the file. What is not as in the cluster is said in comme
   loadline simulate --scenario scenario.yaml --days 30`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if s.file == "-" {
-				return usagef("-f -: the dump is read twice, so it must be a file")
-			}
 			if cmd.Flags().Changed("peak-hour") {
 				s.load.PeakHour = &peak
 			}

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A command asks for each kind once, however many questions its answer takes; a list of several pages counts once.
+func TestEachKindIsListedOnce(t *testing.T) {
+	kubeconfig, paths := apiServer(t, "testdata/proposal.json")
+	for _, args := range [][]string{{"why", "node2"}, {"why", "node/node1"}, {"scenario"}, {"top"}, {"drain"}} {
+		*paths = nil
+		if _, errs, code := run(t, "loadline", "", append(args, "--kubeconfig", kubeconfig, "--context", "test")...); code != 0 {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
+		asked := map[string]int{}
+		for _, path := range *paths {
+			asked[path]++
+		}
+		if asked["/api/v1/pods"] != 3 { // five pods, two at a time
+			t.Errorf("%v: %d pages of pods, want 3", args, asked["/api/v1/pods"])
+		}
+		delete(asked, "/api/v1/pods")
+		for path, times := range asked {
+			if times != 1 {
+				t.Errorf("%v: %s is listed %d times", args, path, times)
+			}
+		}
+	}
+}
+
+// Connections are made as kubectl makes them: by the same flags, under our name.
+func TestConnectionFlags(t *testing.T) {
+	var header http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header = r.Header.Clone()
+		http.Error(w, "no", http.StatusForbidden)
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("KUBECONFIG", t.TempDir()+"/none")
+	_, errs, code := run(t, "loadline", "", "top", "--server", server.URL,
+		"--as", "jane", "--as-group", "dev", "--request-timeout", "5s")
+	if code != 1 || header.Get("Impersonate-User") != "jane" || header.Get("Impersonate-Group") != "dev" {
+		t.Errorf("exit %d: %s; asked with %v", code, errs, header)
+	}
+	if agent := header.Get("User-Agent"); !strings.HasPrefix(agent, "loadline/"+Version+" (") ||
+		strings.Contains(agent, "$Format") {
+		t.Errorf("user agent %q", agent)
+	}
+	var flags clusterFlags
+	flags.flags = newClusterFlags()
+	*flags.flags.APIServer = server.URL
+	if config, err := flags.restConfig(); err != nil || config.QPS != -1 {
+		t.Errorf("requests are limited: %+v (%v)", config, err)
+	}
+}
