@@ -46,6 +46,7 @@ func (s *billSource) addTo(flags *pflag.FlagSet) {
 	addSpotFactorFlag(flags, &s.spotFactor)
 	flags.StringVar(&s.now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
 	flags.StringVar(&s.mode, "mode", "replace", "off: the bill only; remove: nodes go, none come; replace")
+	flags.Lookup("mode").Annotations = map[string][]string{formsAnnotation: {"off", "remove", "replace"}}
 	flags.Float64Var(&s.leastUSD, "least-saving", 0.001, "a move saves at least so many USD per hour")
 	flags.Float64Var(&s.leastPercent, "least-saving-percent", 2,
 		"and so many percent of what the nodes cost that go")

@@ -84,8 +84,9 @@ type app struct {
 
 func (a *app) newRoot(program string) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "loadline",
-		Short: "Place pods by what they are allowed to use",
+		Use:     "loadline",
+		Version: Version,
+		Short:   "Place pods by what they are allowed to use",
 		Long: `Loadline looks at what the pods on each node may use, their limits, over what the node offers to pods:
 the load of a node. It tells how loaded the nodes are, which node it prefers for a pod, and why.
 
@@ -105,5 +106,7 @@ The cluster is the one of your kubeconfig, or with -f what 'kubectl get nodes,po
 	root.AddCommand(a.newScore(), a.newTop(), a.newWhy(), a.newWhyNot(), a.newFit(), a.newRank(), a.newSize(),
 		a.newSlack(), a.newBill(), a.newConsolidate(), a.newDrain(), a.newPlan(), a.newReplay(), a.newSimulate(),
 		a.newScenario(), a.newSweep(), a.newGateway(), a.newAutoscaler(), a.newGenerateLoad(), a.newVersion())
+	root.SetVersionTemplate("loadline {{.Version}}\n")
+	completeFlags(root)
 	return root
 }

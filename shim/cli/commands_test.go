@@ -393,7 +393,8 @@ func apiServerOf(t *testing.T, file, gitVersion string) (kubeconfig string, path
 		mu.Lock()
 		*paths = append(*paths, r.URL.Path)
 		mu.Unlock()
-		kind := map[string]string{"/api/v1/nodes": "Node", "/api/v1/pods": "Pod", "/api/v1/namespaces": "Namespace",
+		kind := map[string]string{"/api/v1/nodes": "Node", "/api/v1/pods": "Pod",
+			"/api/v1/namespaces/default/pods": "Pod", "/api/v1/namespaces": "Namespace",
 			"/api/v1/persistentvolumes": "PersistentVolume", "/api/v1/persistentvolumeclaims": "PersistentVolumeClaim",
 			"/apis/storage.k8s.io/v1/storageclasses": "StorageClass",
 			"/apis/storage.k8s.io/v1/csinodes":       "CSINode",

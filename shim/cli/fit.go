@@ -45,6 +45,7 @@ func (a *app) newFit() *cobra.Command {
 			return flags.output.write(a.streams.Out, answer{data: data, table: f.table, leftOut: &f.leftOut})
 		},
 	}
+	command.ValidArgsFunction = completeArgs([]namesOf{flags.podNames})
 	addFitFlags(command, &flags)
 	return command
 }
@@ -111,6 +112,7 @@ func (a *app) newWhyNot() *cobra.Command {
 			return flags.output.write(a.streams.Out, out)
 		},
 	}
+	command.ValidArgsFunction = completeArgs([]namesOf{flags.podNames}, []namesOf{flags.nodeNames})
 	addFitFlags(command, &flags)
 	command.Flags().BoolVar(&byNode, "by-node", false, "a line per node instead of one per reason")
 	return command

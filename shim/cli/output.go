@@ -24,6 +24,9 @@ const (
 	formHTML  = "html"
 )
 
+// formsAnnotation holds the values of a flag that is chosen from a few.
+const formsAnnotation = "loadline_values"
+
 // outputFlag is -o with the forms that a command has.
 type outputFlag struct {
 	form  string
@@ -33,6 +36,7 @@ type outputFlag struct {
 func addOutputFlag(flags *pflag.FlagSet, o *outputFlag, forms ...string) {
 	o.forms = forms
 	flags.StringVarP(&o.form, "output", "o", formTable, "form of the output: "+strings.Join(forms, ", "))
+	flags.Lookup("output").Annotations = map[string][]string{formsAnnotation: forms}
 }
 
 func (o *outputFlag) check() error {

@@ -53,6 +53,7 @@ func (a *app) newScore() *cobra.Command {
 			return flags.output.write(a.streams.Out, q.scores(all))
 		},
 	}
+	command.ValidArgsFunction = completeArgs([]namesOf{flags.podNames})
 	addPodFlags(command, &flags, formTable, formJSON, formYAML, formHTML)
 	return command
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -11,14 +12,26 @@ import (
 // Version is that of the program.
 const Version = engine.Version
 
+// versionAnswer is the answer of `version` as data.
+type versionAnswer struct {
+	Loadline string `json:"loadline"`
+	Engine   string `json:"engine"`
+	// EngineLacks and LoadlineLacks are elements of the API that one side alone knows.
+	EngineLacks   []string `json:"engineLacks"`
+	LoadlineLacks []string `json:"loadlineLacks"`
+}
+
 func (a *app) newVersion() *cobra.Command {
 	flags := engineFlags{}
+	var output outputFlag
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of this program and of the engine",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintf(a.streams.Out, "loadline %s\n", Version)
+			if err := output.check(); err != nil {
+				return err
+			}
 			conn, err := flags.open()
 			if err != nil {
 				return err
@@ -26,18 +39,25 @@ func (a *app) newVersion() *cobra.Command {
 			defer conn.Close()
 			difference, err := engine.Compare(cmd.Context(), conn)
 			if err != nil {
-				return fmt.Errorf("engine %s: %w", flags.address, err)
+				return fmt.Errorf("loadline %s; engine %s: %w", Version, flags.address, err)
 			}
-			fmt.Fprintf(a.streams.Out, "engine %s\n", difference.EngineVersion)
-			for _, element := range difference.EngineLacks {
-				fmt.Fprintf(a.streams.Out, "the engine lacks %s\n", element)
-			}
-			for _, element := range difference.ClientLacks {
-				fmt.Fprintf(a.streams.Out, "this program lacks %s\n", element)
-			}
-			return nil
+			v := versionAnswer{Version, difference.EngineVersion, append([]string{}, difference.EngineLacks...),
+				append([]string{}, difference.ClientLacks...)}
+			return output.write(a.streams.Out, answer{data: v, table: v.table})
 		},
 	}
 	addEngineFlag(command.Flags(), &flags)
+	addOutputFlag(command.Flags(), &output, formTable, formJSON, formYAML)
 	return command
+}
+
+func (v versionAnswer) table(w io.Writer) error {
+	fmt.Fprintf(w, "loadline %s\nengine %s\n", v.Loadline, v.Engine)
+	for _, element := range v.EngineLacks {
+		fmt.Fprintf(w, "the engine lacks %s\n", element)
+	}
+	for _, element := range v.LoadlineLacks {
+		fmt.Fprintf(w, "this program lacks %s\n", element)
+	}
+	return nil
 }

@@ -67,6 +67,7 @@ func (a *app) newWhy() *cobra.Command {
 			return a.explain(cmd.Context(), &f, args)
 		},
 	}
+	command.ValidArgsFunction = completeArgs([]namesOf{f.podNames, f.nodeNames, groupNames(&f.groups.groups)})
 	addPodFlags(command, &f.podFlags, formTable, formJSON, formYAML, formHTML)
 	f.groups.addTo(command.Flags())
 	f.size.addTo(command.Flags())
