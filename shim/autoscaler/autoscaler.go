@@ -52,7 +52,7 @@ type Autoscaler struct {
 	objects dynamic.Interface
 	client  kubernetes.Interface
 	conn    engine.Conn
-	cloud   *cloud.Client
+	cloud   cloud.Provider
 	metrics *tell.Metrics
 	cluster *watch.Cluster
 	planner *plan.Planner
@@ -63,7 +63,7 @@ type Autoscaler struct {
 // New returns an autoscaler for an engine, a cluster and a cloud provider, with the files that its configuration names.
 // It does nothing before Run.
 func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, client kubernetes.Interface,
-	objects dynamic.Interface, asked *cloud.Client, version string) *Autoscaler {
+	objects dynamic.Interface, asked cloud.Provider, version string) *Autoscaler {
 	cluster := watch.New(view.NewForPlanning(conn, options.View), options, files.Fit)
 	metrics := tell.NewMetrics(version)
 	metrics.GPUResources = engine.GPUResources(conn)

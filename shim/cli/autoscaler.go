@@ -13,9 +13,9 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler"
-	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/providers"
 	"loadline.dev/shim/unknownfields"
 )
 
@@ -58,8 +58,8 @@ func (a *app) newAutoscaler() *cobra.Command {
 				warn(warning)
 				return settings.Write(f.writeTo, a.streams.Out)
 			}
-			if settings.CloudProvider.Address == "" {
-				return usagef("--cloud-address is required: a cloud provider of the externalgrpc protocol")
+			if err := settings.CloudProvider.Check(); err != nil {
+				return usageError{err}
 			}
 			if err := f.logs.apply(); err != nil {
 				return err
@@ -136,11 +136,12 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 		return err
 	}
 	defer conn.Close()
-	cloud, err := cloud.Open(settings.CloudProvider)
+	cloud, closeCloud, err := providers.Open(&settings.CloudProvider, providers.Cluster{Objects: objects, Client: client,
+		Catalogues: files.Prices.GetCatalogues()})
 	if err != nil {
 		return err
 	}
-	defer cloud.Close()
+	defer closeCloud()
 	a := autoscaler.New(settings, files, conn, client, objects, cloud, Version)
 	// The lease has a client, and so requests per second, of its own: nothing else may hold up its renewal.
 	leases := restclient.CopyConfig(rest)

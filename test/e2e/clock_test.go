@@ -58,7 +58,7 @@ func (s *scaled) runHere(clock autoscaler.Clock) {
 	must(err)
 	conn, err := engine.Open(options.Engine)
 	must(err)
-	cloud, err := cloud.Open(options.CloudProvider)
+	cloud, err := cloud.Open(options.CloudProvider.Options)
 	must(err)
 	a := autoscaler.New(&options, &config.Loaded{}, conn, client, objects, cloud, "test")
 	a.Clock = clock

@@ -53,6 +53,9 @@ type Options struct {
 	GRPCTimeout metav1.Duration `json:"grpcTimeout" flag:"cloud-grpc-timeout" range:"0s:" help:"how long one call may take"`
 }
 
+// DefaultOptions are those of Cluster Autoscaler.
+func DefaultOptions() Options { return Options{GRPCTimeout: metav1.Duration{Duration: DefaultTimeout}} }
+
 // Check returns an error for options that contradict each other or are not safe.
 func (o *Options) Check() error {
 	if o.Address == "" {

@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -14,44 +13,6 @@ import (
 
 	"loadline.dev/shim/api/externalgrpc"
 )
-
-// Deleter deletes nodes of one group. An error is one for all of them; OutcomeUnknown says after which of them nobody
-// knows whether they go.
-type Deleter interface {
-	DeleteNodes(ctx context.Context, group string, nodes []*v1.Node) error
-	// Deleting returns the machines of a group that are being deleted, by provider id, as the cloud lists them now.
-	Deleting(ctx context.Context, group string) (map[string]bool, error)
-}
-
-// Provider is all that is asked of a cloud; Client says what each method does.
-type Provider interface {
-	Deleter
-	Refresh(ctx context.Context) error
-	Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAutoscalingOptions) ([]Group, error)
-	IncreaseSize(ctx context.Context, group string, from, delta int) error
-	DecreaseTargetSize(ctx context.Context, group string, from, delta int) error
-	TemplateNode(ctx context.Context, group string) (*v1.Node, error)
-	NodePrice(ctx context.Context, node *v1.Node) (*float64, error)
-}
-
-// ErrChanged says that somebody else has changed the size of a group since it was listed.
-var ErrChanged = errors.New("its target size has changed meanwhile")
-
-// OutcomeUnknown says whether a cloud that answered with an error may have done what it was asked to, or a part of it.
-// Only what was never sent, and codes by which a server refuses before it begins, say that nothing has happened: a
-// provider that ends a batch with an error of its own (Unknown, Internal, Aborted) may have deleted the first nodes.
-func OutcomeUnknown(err error) bool {
-	var answer interface{ GRPCStatus() *status.Status }
-	if !errors.As(err, &answer) {
-		return false
-	}
-	switch answer.GRPCStatus().Code() {
-	case codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.PermissionDenied,
-		codes.Unauthenticated, codes.FailedPrecondition, codes.OutOfRange, codes.Unimplemented, codes.ResourceExhausted:
-		return false
-	}
-	return true
-}
 
 // IncreaseSize asks for more nodes in a group, provided that its target is still the one of the plan and that its
 // maximum allows so many.

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/policy"
+	"loadline.dev/shim/providers"
 	"loadline.dev/shim/view"
 )
 
@@ -55,13 +55,13 @@ type Configuration struct {
 	metav1.TypeMeta `json:",inline"`
 	Loops           `json:",inline"`
 	Process         `json:",inline"`
-	CloudProvider   cloud.Options `json:"cloudProvider"`
-	Filters         Filters       `json:"filters"`
-	ScaleUp         ScaleUp       `json:"scaleUp"`
-	Sizing          Sizing        `json:"sizing"`
-	Slack           Slack         `json:"slack"`
-	ScaleDown       ScaleDown     `json:"scaleDown"`
-	Consolidation   Consolidation `json:"consolidation"`
+	CloudProvider   providers.Options `json:"cloudProvider"`
+	Filters         Filters           `json:"filters"`
+	ScaleUp         ScaleUp           `json:"scaleUp"`
+	Sizing          Sizing            `json:"sizing"`
+	Slack           Slack             `json:"slack"`
+	ScaleDown       ScaleDown         `json:"scaleDown"`
+	Consolidation   Consolidation     `json:"consolidation"`
 }
 
 // Loops says what is decided, how often, and with how much work.
@@ -143,7 +143,7 @@ func Default() Configuration {
 			KubeClientBurst: 300, LeaderElection: LeaderElection{LeaderElect: true,
 				LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second),
 				RetryPeriod: duration(2 * time.Second), ResourceName: "loadline-autoscaler"}},
-		CloudProvider: cloud.Options{GRPCTimeout: duration(cloud.DefaultTimeout)},
+		CloudProvider: providers.DefaultOptions(),
 		ScaleUp:       defaultScaleUp(),
 		Slack:         defaultSlack(),
 		Consolidation: defaultConsolidation(),
@@ -206,7 +206,7 @@ func (c *Configuration) Check() error {
 	if c.Namespace == "" || c.StatusConfigMap == "" {
 		return errors.New("namespace and statusConfigMapName: must not be empty")
 	}
-	return cmp.Or(c.Filters.check(), c.LeaderElection.check(), c.checkViewAge(), c.ScaleUp.check(), c.Slack.check(),
+	return cmp.Or(c.CloudProvider.CheckKind(), c.Filters.check(), c.LeaderElection.check(), c.checkViewAge(), c.ScaleUp.check(), c.Slack.check(),
 		c.Consolidation.check(), c.ScaleDown.check())
 }
 

@@ -59,7 +59,7 @@ var notOptions = map[string]string{
 }
 
 // values are what flags are set to of which no value can be made up.
-var values = map[string]string{"mode": "act", "decisions": "slack", "view": "other", "bind-address": ":1",
+var values = map[string]string{"mode": "act", "cloud": "externalgrpc", "decisions": "slack", "view": "other", "bind-address": ":1",
 	"leader-elect-retry-period": "1s",
 	"cores-total":               "7:9", "memory-total": "7:9", "slack-basis": "capacity", "slack-version": "2b",
 	"slack-keep": "report", "extra-capacity-min-rate": "20%",
