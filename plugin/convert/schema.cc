@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "plugin/convert/api_descriptors.h"
@@ -11,6 +12,10 @@ namespace {
 
 // Wire types of protobuf.
 constexpr uint32_t kWireVarint = 0, kWireFixed64 = 1, kWireBytes = 2, kWireFixed32 = 5;
+
+// A set of one wire type.
+constexpr uint8_t Bit(uint32_t wire_type) { return static_cast<uint8_t>(1U << wire_type); }
+
 // Field numbers are less than this; so large ones are of no message here.
 constexpr int64_t kMaxFieldNumber = 1 << 12;
 // How deeply messages are defined in one another.
@@ -29,8 +34,9 @@ class WireReader {
  public:
   explicit WireReader(absl::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
-  // False: there is none, or what follows cannot be read.
-  bool Next(WireField* field) {
+  // False: there is none, or what follows cannot be read. Inline, as each field of each question passes here:
+  // what the caller does not read of `field` is not written then.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE bool Next(WireField* field) {
     uint64_t tag = 0;
     if (!ReadVarint(&tag)) return false;
     field->number = static_cast<int64_t>(tag >> 3);
@@ -51,7 +57,15 @@ class WireReader {
   }
 
  private:
-  bool ReadVarint(uint64_t* value) {
+  ABSL_ATTRIBUTE_ALWAYS_INLINE bool ReadVarint(uint64_t* value) {
+    if (at_ < end_ && static_cast<uint8_t>(*at_) < 0x80) {  // most tags, lengths and numbers
+      *value = static_cast<uint8_t>(*at_++);
+      return true;
+    }
+    return ReadLongVarint(value);
+  }
+
+  bool ReadLongVarint(uint64_t* value) {
     *value = 0;
     for (int shift = 0; at_ < end_ && shift < 64; shift += 7) {
       const auto byte = static_cast<uint8_t>(*at_++);
@@ -84,16 +98,21 @@ class Schema::Reader {
     for (WireField file; in.Next(&file);) {
       if (file.number == 1) ReadFile(file.content);
     }
-    for (Message& message : schema_.messages_) {
-      for (Field& field : message.fields) {
-        const auto known = schema_.by_name_.find(absl::StripPrefix(field.type, "."));
-        if (known != schema_.by_name_.end()) field.message = known->second;
-        field.type = std::string();
-      }
+    for (const Reference& reference : references_) {
+      const auto known = schema_.by_name_.find(absl::StripPrefix(reference.type, "."));
+      if (known == schema_.by_name_.end()) continue;
+      schema_.messages_[reference.message].fields[reference.number].message = known->second;
     }
   }
 
  private:
+  // A field of a message type, which may be read after the field.
+  struct Reference {
+    size_t message = 0;  // position among those of the schema
+    size_t number = 0;
+    absl::string_view type;
+  };
+
   void ReadFile(absl::string_view bytes) {
     const std::string package(Text(bytes, 2));
     WireReader in(bytes);
@@ -104,47 +123,47 @@ class Schema::Reader {
 
   void ReadMessage(absl::string_view bytes, absl::string_view scope, int nesting) {
     if (nesting == 0) return;
-    Message message;
-    message.name = absl::StrCat(scope, ".", Text(bytes, 1));
+    const size_t index = schema_.messages_.size();
+    const std::string name = absl::StrCat(scope, ".", Text(bytes, 1));
+    schema_.by_name_.emplace(name, static_cast<int32_t>(index));
+    schema_.messages_.push_back({name, {}});
     WireReader in(bytes);
     for (WireField field; in.Next(&field);) {
-      if (field.number == 2) ReadField(field.content, &message);
-      if (field.number == 3) ReadMessage(field.content, message.name, nesting - 1);
+      if (field.number == 2) ReadField(field.content, index);
+      if (field.number == 3) ReadMessage(field.content, name, nesting - 1);
     }
-    schema_.by_name_.emplace(message.name, static_cast<int32_t>(schema_.messages_.size()));
-    schema_.messages_.push_back(std::move(message));
   }
 
-  void ReadField(absl::string_view bytes, Message* message) {
+  void ReadField(absl::string_view bytes, size_t message) {
     const uint64_t number = Number(bytes, 3);
     if (number >= kMaxFieldNumber) return;
-    if (number >= message->fields.size()) message->fields.resize(static_cast<size_t>(number) + 1);
-    Field& field = message->fields[static_cast<size_t>(number)];
-    field.kind = KindOf(Number(bytes, 5));
-    constexpr uint64_t kRepeated = 3;
-    field.packable =
-        Number(bytes, 4) == kRepeated && field.kind != Kind::kBytes && field.kind != Kind::kMessage;
-    if (field.kind == Kind::kMessage) field.type = std::string(Text(bytes, 6));
+    std::vector<Field>& fields = schema_.messages_[message].fields;
+    if (number >= fields.size()) fields.resize(static_cast<size_t>(number) + 1);
+    constexpr uint64_t kRepeated = 3, kMessage = 11;
+    const uint64_t type = Number(bytes, 5);
+    uint8_t& wire_types = fields[static_cast<size_t>(number)].wire_types;
+    wire_types = Bit(WireTypeOf(type));
+    if (Number(bytes, 4) == kRepeated) wire_types |= Bit(kWireBytes);  // numbers may be packed
+    if (type == kMessage) references_.push_back({message, static_cast<size_t>(number), Text(bytes, 6)});
   }
 
   // From FieldDescriptorProto.Type.
-  static Kind KindOf(uint64_t type) {
+  static uint32_t WireTypeOf(uint64_t type) {
     switch (type) {
       case 1:
       case 6:
       case 16:  // double, fixed64, sfixed64
-        return Kind::kFixed64;
+        return kWireFixed64;
       case 2:
       case 7:
       case 15:  // float, fixed32, sfixed32
-        return Kind::kFixed32;
+        return kWireFixed32;
       case 9:
-      case 12:  // string, bytes
-        return Kind::kBytes;
       case 11:
-        return Kind::kMessage;
+      case 12:  // string, message, bytes
+        return kWireBytes;
       default:
-        return Kind::kVarint;
+        return kWireVarint;
     }
   }
 
@@ -165,6 +184,7 @@ class Schema::Reader {
   }
 
   Schema& schema_;
+  std::vector<Reference> references_;
 };
 
 Schema::Schema(absl::string_view descriptor_set) { Reader(this).ReadFiles(descriptor_set); }
@@ -178,39 +198,24 @@ const Schema& Schema::OfThisEngine() {
 std::string Schema::UnknownField(absl::string_view type, absl::string_view bytes) const {
   const auto known = by_name_.find(type);
   if (known == by_name_.end()) return absl::StrCat("message ", type);
-  return UnknownField(messages_[static_cast<size_t>(known->second)], bytes);
+  Unknown unknown;
+  if (KnowsAll(messages_[static_cast<size_t>(known->second)], bytes, &unknown)) return std::string();
+  return absl::StrCat("field ", unknown.number, " of ", unknown.message->name);
 }
 
-std::string Schema::UnknownField(const Message& message, absl::string_view bytes) const {
-  static const Field kNone;
+bool Schema::KnowsAll(const Message& message, absl::string_view bytes, Unknown* unknown) const {
   WireReader in(bytes);
+  const auto numbers = static_cast<int64_t>(message.fields.size());
   for (WireField wire; in.Next(&wire);) {
-    const bool has = wire.number < static_cast<int64_t>(message.fields.size());
-    const Field& field = has ? message.fields[static_cast<size_t>(wire.number)] : kNone;
-    bool fits = false;
-    switch (field.kind) {
-      case Kind::kUnknown:
-        break;
-      case Kind::kVarint:
-        fits = wire.wire_type == kWireVarint || (field.packable && wire.wire_type == kWireBytes);
-        break;
-      case Kind::kFixed64:
-        fits = wire.wire_type == kWireFixed64 || (field.packable && wire.wire_type == kWireBytes);
-        break;
-      case Kind::kFixed32:
-        fits = wire.wire_type == kWireFixed32 || (field.packable && wire.wire_type == kWireBytes);
-        break;
-      case Kind::kBytes:
-      case Kind::kMessage:
-        fits = wire.wire_type == kWireBytes;
-        break;
+    const Field field = wire.number < numbers ? message.fields[static_cast<size_t>(wire.number)] : Field();
+    if ((field.wire_types & Bit(wire.wire_type)) == 0) {
+      *unknown = {&message, wire.number};
+      return false;
     }
-    if (!fits) return absl::StrCat("field ", wire.number, " of ", message.name);
     if (field.message < 0) continue;
-    std::string unknown = UnknownField(messages_[static_cast<size_t>(field.message)], wire.content);
-    if (!unknown.empty()) return unknown;
+    if (!KnowsAll(messages_[static_cast<size_t>(field.message)], wire.content, unknown)) return false;
   }
-  return std::string();
+  return true;
 }
 
 }  // namespace loadline

@@ -31,20 +31,22 @@ class Schema {
 
  private:
   class Reader;
-  enum class Kind : uint8_t { kUnknown, kVarint, kFixed64, kFixed32, kBytes, kMessage };
   struct Field {
-    Kind kind = Kind::kUnknown;
-    bool packable = false;  // repeated, and of numbers
-    std::string type;       // with kMessage: its name, until all messages are read
-    // With kMessage: its index; -1: a message of another package, which is not looked into.
-    int32_t message = -1;
+    uint8_t wire_types = 0;  // those that the field may come as, by bit; 0: there is no such field
+    int32_t message = -1;    // the index of its type; -1: it is not looked into
   };
   struct Message {
     std::string name;
     std::vector<Field> fields;  // by number
   };
+  // A field that its message does not have.
+  struct Unknown {
+    const Message* message = nullptr;
+    int64_t number = 0;
+  };
 
-  std::string UnknownField(const Message& message, absl::string_view bytes) const;
+  // False: there is one, of which `unknown` says where.
+  bool KnowsAll(const Message& message, absl::string_view bytes, Unknown* unknown) const;
 
   std::vector<Message> messages_;
   absl::flat_hash_map<std::string, int32_t> by_name_;
