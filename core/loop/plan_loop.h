@@ -84,8 +84,8 @@ struct LoopProblem {
   std::vector<WaitingPods> size_pods;
   // Pods that wait, those of one priority in any order.
   std::vector<PendingPods> pending;
-  // FilterFingerprint() of `pending` as they were asked about, and the fingerprint of NodeGroup::model:
-  // HoldVainGrowth() fills them in.
+  // FilterFingerprint() of `pending` as they were asked about (none where no growth is remembered), and the
+  // fingerprint of NodeGroup::model: HoldVainGrowth() fills them in.
   std::vector<uint64_t> pending_keys;
   StrongVector<GroupIndex, uint64_t> model_keys;
   std::vector<IncomingPod> daemons;  // each new node carries those that fit it

@@ -104,9 +104,26 @@ std::string TextOf(const VainGrowth& vain, const LoopProblem& problem, int64_t n
 // Positions in LoopProblem::pending, by namespace and FilterFingerprint().
 using PendingByKey = absl::flat_hash_map<std::pair<uint64_t, uint64_t>, std::vector<size_t>>;
 
-PurchaseKey KeyOfPending(const LoopProblem& problem, uint64_t group, size_t pods) {
-  return {group, FleetKey(problem.pending[pods].pod.shape.namespace_name), problem.pending_keys[pods]};
-}
+// Fingerprints of pods that wait, as they were before they were kept off groups.
+class PendingKeys {
+ public:
+  explicit PendingKeys(const LoopProblem& problem) : problem_(problem) {}
+
+  PurchaseKey Of(uint64_t group, size_t pods) {
+    return {group, FleetKey(problem_.pending[pods].pod.shape.namespace_name), FingerprintOf(pods)};
+  }
+
+ private:
+  uint64_t FingerprintOf(size_t pods) {
+    if (!problem_.pending_keys.empty()) return problem_.pending_keys[pods];
+    const auto [known, added] = known_.try_emplace(pods, 0);
+    if (added) known->second = FilterFingerprint(problem_.pending[pods].pod.shape, problem_.names);
+    return known->second;
+  }
+
+  const LoopProblem& problem_;
+  absl::flat_hash_map<size_t, uint64_t> known_;  // a kind of pods may be on many new nodes
+};
 
 // Calls `visit(group, positions of pods, purchase)` for each purchase of which both are in the question, and
 // forgets those for which it returns false.
@@ -125,12 +142,15 @@ void ForEachAsked(const LoopProblem& problem, const PendingByKey& pods_of, LoopM
   });
 }
 
-void FillInKeys(LoopProblem* problem) {
+void FillInModelKeys(LoopProblem* problem) {
   problem->model_keys.clear();
   for (const NodeGroup& group : problem->groups) {
     problem->model_keys.push_back(group.model.has_value() ? group.model->shape.fingerprint : 0);
   }
-  problem->pending_keys.clear();
+}
+
+// Goes over all pods that wait: only for growth that is remembered.
+void FillInPendingKeys(LoopProblem* problem) {
   for (const PendingPods& pods : problem->pending) {
     problem->pending_keys.push_back(FilterFingerprint(pods.pod.shape, problem->names));
   }
@@ -154,12 +174,15 @@ std::vector<std::string> TextsOf(std::span<const VainGrowth> vain, const LoopPro
 std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t now_ms, Snapshot* snapshot,
                                        WorkBudget* budget, LoopProblem* problem, LoopMemory* memory) {
   ForgetOld(now_ms, memory);
-  FillInKeys(problem);
+  FillInModelKeys(problem);
+  problem->pending_keys.clear();
   std::vector<VainGrowth> all;
   if (memory->purchases.empty() || problem->pending.empty()) return all;
+  FillInPendingKeys(problem);
+  PendingKeys keys(*problem);
   PendingByKey pods_of;
   for (size_t i = 0; i < problem->pending.size(); ++i) {
-    const PurchaseKey of = KeyOfPending(*problem, /*group=*/0, i);
+    const PurchaseKey of = keys.Of(/*group=*/0, i);
     pods_of[std::pair(of.namespace_name, of.pods)].push_back(i);
   }
   const WorkPhase phase(budget, kForJudgements);
@@ -188,13 +211,14 @@ std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t n
 
 void NoteGrowthForPods(const LoopProblem& problem, const LoopPlan& plan, int64_t now_ms, LoopMemory* memory) {
   if (plan.batch_wait_ms.has_value()) return;
+  PendingKeys keys(problem);
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
     const GroupIndex group = plan.grown[nodes.group];
     const uint64_t key = FleetKey(problem.groups[group].name);
     for (const PodCount& pods : nodes.pods) {
       const size_t position = static_cast<size_t>(pods.pods);
-      if (position >= problem.pending_keys.size()) continue;  // a pod of a node that is being deleted
-      Purchase& purchase = memory->purchases[KeyOfPending(problem, key, position)];
+      if (position >= problem.pending.size()) continue;  // a pod of a node that is being deleted
+      Purchase& purchase = memory->purchases[keys.Of(key, position)];
       if (!purchase.asked_ms.has_value()) purchase.asked_ms = now_ms;
       purchase.model_asked = problem.model_keys[group];
     }

@@ -44,8 +44,9 @@ std::vector<std::string> TextsOf(std::span<const VainGrowth> vain, const LoopPro
 //
 // Returns what is blocked, by group and pods. Fills in LoopProblem::pending_keys and model_keys. Errors:
 // none. It takes at most a tenth of the work that is left; judgements for which that does not suffice are
-// left to the next loop. Cost: O(nodes + purchases + judgements * pods of a node), with at most eight
-// judgements for a purchase whose nodes have come, and kMostVainTexts for reasons.
+// left to the next loop. Cost: O(groups) where no growth is remembered, else O(nodes + pods + purchases +
+// judgements * pods of a node), with at most eight judgements for a purchase whose nodes have come, and
+// kMostVainTexts for reasons.
 std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t now_ms, Snapshot* snapshot,
                                        WorkBudget* budget, LoopProblem* problem, LoopMemory* memory);
 

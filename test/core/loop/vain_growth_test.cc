@@ -106,10 +106,11 @@ TEST_F(VainGrowthTest, PodsOfAnotherNamespaceOrSizeAreOthers) {
 // Fingerprints can be made to collide: what one namespace has bought blocks no pods of another one.
 TEST_F(VainGrowthTest, ACollisionReachesNoOtherNamespace) {
   Look(0, {Special("a", "job")});
-  memory_.purchases[{FleetKey("g"), FleetKey("b"), problem_.pending_keys[0]}] = {
+  const uint64_t pods = FilterFingerprint(problem_.pending[0].pod.shape, problem_.names);
+  memory_.purchases[{FleetKey("g"), FleetKey("b"), pods}] = {
       .failures = 1, .until_ms = NowMs(60), .model_asked = problem_.model_keys.front()};
   EXPECT_THAT(Look(1, {Special("a", "job")}), IsEmpty());
-  memory_.purchases[{FleetKey("g"), FleetKey("a"), problem_.pending_keys[0]}] = {
+  memory_.purchases[{FleetKey("g"), FleetKey("a"), pods}] = {
       .failures = 1, .until_ms = NowMs(60), .model_asked = problem_.model_keys.front()};
   EXPECT_THAT(Look(1, {Special("a", "job")}), SizeIs(1));
 }
