@@ -262,13 +262,16 @@ class Attempt {
   void CountLeft() {
     if (plan_.scale_up.nodes.empty() || problem_.ranking.has_value()) return;
     std::vector<ComingNodes> coming;
+    std::vector<NodeGroup> on_their_way;
+    on_their_way.reserve(way().packs_upcoming ? counts_.size() : 0);  // they stay where they are
     for (const GroupIndex group : counts_.indices()) {
       const bool comes = way().packs_upcoming && counts_[group].upcoming > 0;
-      if (comes && problem_.groups[group].model.has_value())
-        coming.push_back({TemplateOf(problem_.groups[group], "/upcoming"), counts_[group].upcoming});
+      if (!comes || !problem_.groups[group].model.has_value()) continue;
+      on_their_way.push_back(TemplateOf(problem_.groups[group], "/upcoming"));
+      coming.push_back({&on_their_way.back(), counts_[group].upcoming});
     }
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
-      coming.push_back({problem_.groups[plan_.grown[nodes.group]], nodes.nodes});
+      coming.push_back({&problem_.groups[plan_.grown[nodes.group]], nodes.nodes});
     }
     const int64_t left = LeftAsScheduled(plan_.waiting, problem_.daemons, coming, problem_.scale_down.fit,
                                          &snapshot_, budget_);

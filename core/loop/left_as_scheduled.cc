@@ -82,7 +82,7 @@ int64_t LeftAsScheduled(const std::vector<PendingPods>& pods, const std::vector<
     TrialMemory memory(budget);
     for (const ComingNodes& entry : coming) {
       for (int64_t i = 0; i < entry.nodes && memory.Node(*snapshot); ++i)
-        estimator.AddCopy(entry.group, &memory);
+        estimator.AddCopy(*entry.group, &memory);
     }
     const SharesLeft shares(*snapshot, /*leaves=*/{});
     Shuffler shuffler;

@@ -12,9 +12,9 @@
 
 namespace loadline {
 
-// Nodes that are not there yet.
+// Nodes that are not there yet. The group, whose model is known, outlives it.
 struct ComingNodes {
-  NodeGroup group;
+  const NodeGroup* group = nullptr;
   int64_t nodes = 0;
 };
 

@@ -154,37 +154,39 @@ void ReadStatedOfGroup(const v1::ScalableGroup& message, PricedNode* node) {
 }
 
 // A group that cannot be taken, or whose template cannot be read, is as one that has none: it does not grow.
-absl::StatusOr<NodeGroup> DecodeGroup(const v1::ScalableGroup& message, const StartupTaints& startup_taints,
-                                      ResourceReader* resources, LeftOutList* left_out) {
+// `group` is one without anything, and filled in.
+absl::Status DecodeGroup(const v1::ScalableGroup& message, const StartupTaints& startup_taints,
+                         ResourceReader* resources, LeftOutList* left_out, NodeGroup* group) {
   if (message.node_group().empty()) return Refused("node_group: is empty");
   StatedGroup stated(message.node_group(), left_out);
   stated.Size("current_nodes", message.current_nodes());
   stated.Size("max_nodes", message.max_nodes());
-  NodeGroup group;
-  group.name = stated.name();
-  group.max_nodes = std::max(0, message.max_nodes());
-  group.target = std::max(0, message.current_nodes());
-  group.blocked_reason = stated.problem();
-  if (message.template_node().empty() || !group.blocked_reason.empty()) return group;
-  if (absl::Status read = ReadTemplate(message, startup_taints, resources, &group); !read.ok()) {
+  group->name = stated.name();
+  group->max_nodes = std::max(0, message.max_nodes());
+  group->target = std::max(0, message.current_nodes());
+  group->blocked_reason = stated.problem();
+  if (message.template_node().empty() || !group->blocked_reason.empty()) return absl::OkStatus();
+  if (absl::Status read = ReadTemplate(message, startup_taints, resources, group); !read.ok()) {
     stated.Tell(ReasonOf(read));
-    return group;
+    return absl::OkStatus();
   }
-  ReadStatedOfGroup(message, &group.priced);
-  return group;
+  ReadStatedOfGroup(message, &group->priced);
+  return absl::OkStatus();
 }
 
 absl::Status DecodeGroups(const v1::ScaleUpProblem& problem, ResourceReader* resources,
                           DecodedProblem* decoded) {
   std::set<std::string> names;
   for (int i = 0; i < problem.groups_size(); ++i) {
-    absl::StatusOr<NodeGroup> group =
-        DecodeGroup(problem.groups(i), decoded->startup_taints, resources, &decoded->left_out);
-    if (!group.ok()) return Annotate(group.status(), absl::StrCat("groups[", i, "]"));
-    if (!names.insert(group->name).second) {
-      return Refused(absl::StrCat("groups[", i, "]: node_group ", Quoted(group->name), " is named twice"));
+    NodeGroup& group = decoded->groups.emplace_back();
+    if (absl::Status status =
+            DecodeGroup(problem.groups(i), decoded->startup_taints, resources, &decoded->left_out, &group);
+        !status.ok()) {
+      return Annotate(status, absl::StrCat("groups[", i, "]"));
     }
-    decoded->groups.push_back(*std::move(group));
+    if (!names.insert(group.name).second) {
+      return Refused(absl::StrCat("groups[", i, "]: node_group ", Quoted(group.name), " is named twice"));
+    }
   }
   return absl::OkStatus();
 }

@@ -20,8 +20,10 @@ class LeftAsScheduledTest : public ::testing::Test {
     pods_.push_back({cluster_.Incoming({.requests = {{"cpu", milli_cpu}, {"memory", 1}}}), count});
   }
   int64_t Left(int64_t new_nodes, WorkBudget budget = WorkBudget()) {
-    std::vector<ComingNodes> coming;
-    coming.push_back({{.name = "new", .model = NodeModel{cluster_.Shape(Machine("new"))}}, new_nodes});
+    NodeGroup group;
+    group.name = "new";
+    group.model = NodeModel{cluster_.Shape(Machine("new"))};
+    const std::vector<ComingNodes> coming = {{&group, new_nodes}};
     for (PendingPods& entry : pods_) entry.pod.names = cluster_.names();
     Snapshot snapshot(cluster_.state());
     const int32_t before = snapshot.node_end();
