@@ -22,6 +22,7 @@ constexpr TaintRow kWellKnown[] = {
     {"node.cloudprovider.kubernetes.io/uninitialized", TaintKind::kStartup},
     {"node.cluster.x-k8s.io/uninitialized", TaintKind::kStartup},
     {"karpenter.sh/unregistered", TaintKind::kStartup},
+    {"cni.istio.io/not-ready", TaintKind::kStartup},
     {"node.kubernetes.io/not-ready", TaintKind::kStartup},
     {"node.kubernetes.io/network-unavailable", TaintKind::kStartup},
     // Labels under which pools of machines are tainted as well.

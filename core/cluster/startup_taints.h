@@ -39,7 +39,7 @@ struct StartupTaints {
 //
 // Cost: O(names). Pure.
 // Source: utils/taints/taints.go of Cluster Autoscaler, pkg/scheduling/taints.go of Karpenter, and the
-//         documentation of Cilium and of the CSI drivers for AWS.
+//         documentation of Cilium, of Istio and of the CSI drivers for AWS.
 TaintKind KindOfTaint(absl::string_view key, const StartupTaints& names);
 
 // Returns whether the node carries a taint of this kind.

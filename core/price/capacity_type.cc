@@ -31,6 +31,7 @@ constexpr KnownLabel kLabels[] = {
     {"cloud.google.com/reservation-name", Reading::kReserves},
     {"kubernetes.azure.com/scalesetpriority", Reading::kWord},
     {"oci.oraclecloud.com/oke-is-preemptible", Reading::kFlag},
+    {"yandex.cloud/preemptible", Reading::kFlag},
     {"machine.openshift.io/interruptible-instance", Reading::kFlag},
     {"cluster.x-k8s.io/interruptible", Reading::kFlag},
     {"spotinst.io/node-lifecycle", Reading::kWord},

@@ -21,8 +21,8 @@ absl::string_view Name(CapacityType type);
 // users; within each the first one that says anything holds. Upper and lower case, '-' and '_' make no
 // difference in values. Cost: O(known labels * log labels).
 //
-// Sources: the labels of Karpenter, EKS, GKE, AKS, OKE, OpenShift and Cluster API, kOps, Spot Ocean, CAST AI,
-// and those that guides to spot nodes of EC2 use, such as lifecycle=Ec2Spot.
+// Sources: the labels of Karpenter, EKS, GKE, AKS, OKE, Yandex, OpenShift and Cluster API, kOps, Spot Ocean,
+// CAST AI, and those that guides to spot nodes of EC2 use, such as lifecycle=Ec2Spot.
 CapacityType CapacityTypeOf(const Labels& labels);
 
 }  // namespace loadline

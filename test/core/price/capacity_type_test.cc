@@ -46,6 +46,8 @@ INSTANTIATE_TEST_SUITE_P(
         {"AksRegular", {{"kubernetes.azure.com/scalesetpriority", "regular"}}, kOnDemand},
         {"KOps", {{"node-role.kubernetes.io/spot-worker", "true"}}, kSpot},
         {"KOpsWithoutAValue", {{"node-role.kubernetes.io/spot-worker", ""}}, kSpot},
+        {"Yandex", {{"yandex.cloud/preemptible", "true"}}, kSpot},
+        {"YandexNot", {{"yandex.cloud/preemptible", "false"}}, kUnknown},
         {"OpenShift", {{"machine.openshift.io/interruptible-instance", ""}}, kSpot},
         {"Lifecycle", {{"node.kubernetes.io/lifecycle", "spot"}}, kSpot},
         {"LifecycleNormal", {{"node.kubernetes.io/lifecycle", "normal"}}, kOnDemand},
