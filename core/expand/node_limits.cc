@@ -22,10 +22,10 @@ NodeLimit ClusterNodeLimit(int64_t max_nodes_total, int64_t current_nodes) {
   return LimitLeft(ReadNodeLimit(max_nodes_total), current_nodes);
 }
 
-int64_t GroupNodeLimit(GroupSize group, std::span<const GroupSize> similar) {
-  const auto room = [](GroupSize size) { return std::max<int64_t>(0, size.max - size.current); };
+int64_t GroupNodeLimit(const NodeGroup& group, std::span<const NodeGroup> similar) {
+  const auto room = [](const NodeGroup& of) { return std::max<int64_t>(0, of.max_nodes - of.target); };
   int64_t sum = room(group);
-  for (const GroupSize size : similar) sum += room(size);
+  for (const NodeGroup& other : similar) sum += room(other);
   return sum;
 }
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 
+#include "core/cluster/node_group.h"
+
 namespace loadline {
 
 // Nodes that may be added, >= 0; nullopt: as many as anybody wants.
@@ -14,18 +16,12 @@ using NodeLimit = std::optional<int64_t>;
 // A limit as Cluster Autoscaler writes it: 0 = no limit, negative = nothing may be added.
 NodeLimit ReadNodeLimit(int64_t limit);
 
-// The size of a node group, in nodes.
-struct GroupSize {
-  int64_t max = 0;
-  int64_t current = 0;
-};
-
 // What the maximum of the whole cluster leaves; `max_nodes_total` is written as ReadNodeLimit() reads it.
 NodeLimit ClusterNodeLimit(int64_t max_nodes_total, int64_t current_nodes);
 
-// The room of a group together with that of the groups similar to it; one that is over its maximum takes
-// nothing away from the others.
-int64_t GroupNodeLimit(GroupSize group, std::span<const GroupSize> similar);
+// Returns the room of a group up to its maximum, together with that of the groups similar to it; one that is
+// over its maximum takes nothing away from the others.
+int64_t GroupNodeLimit(const NodeGroup& group, std::span<const NodeGroup> similar);
 
 // The one of two limits that holds.
 NodeLimit SmallerLimit(NodeLimit a, NodeLimit b);

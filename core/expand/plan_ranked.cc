@@ -90,8 +90,7 @@ RankedScaleUp PlanRankedScaleUp(Snapshot* snapshot, const FitOptions* fit, std::
     plan.existing = estimator.UseExistingRoom(budget);
     for (const PendingPods& waiting : estimator.pods()) plan.unplaced.push_back(waiting.count);
     for (const NodeGroup& group : groups) {
-      const NodeThreshold limits[] = {{.max_nodes = GroupNodeLimit({group.max_nodes, group.target}, {})},
-                                      {.max_nodes = max_new_nodes}};
+      const NodeThreshold limits[] = {{.max_nodes = GroupNodeLimit(group, {})}, {.max_nodes = max_new_nodes}};
       estimates.push_back(estimator.Estimate(group, NodeLimiter(limits), budget));
     }
     // Options are ranked by what is in them.

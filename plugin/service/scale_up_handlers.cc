@@ -72,8 +72,7 @@ absl::StatusOr<v1::EstimateScaleUpResponse> AnswerEstimateScaleUp(const v1::Esti
         estimate->set_end(v1::GroupEstimate::NO_TEMPLATE);
         continue;
       }
-      const NodeThreshold limits[] = {{.max_nodes = GroupNodeLimit({group.max_nodes, group.target}, {})},
-                                      {.max_nodes = limit}};
+      const NodeThreshold limits[] = {{.max_nodes = GroupNodeLimit(group, {})}, {.max_nodes = limit}};
       v1::GroupEstimate* const estimate = response.add_groups();
       *estimate = EncodeEstimate(group.name, estimator.Estimate(group, NodeLimiter(limits), &budget),
                                  decoded->entries);

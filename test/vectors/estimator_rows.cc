@@ -96,12 +96,12 @@ void ClusterLimit(const Json& in, Answers* answers) {
   answers->Equal("limit", Written(ClusterNodeLimit(in.at("max_nodes_total"), in.at("current_nodes"))));
 }
 
-GroupSize SizeOf(const Json& json) { return {json.at("max"), json.at("current")}; }
+NodeGroup GroupOf(const Json& json) { return {.max_nodes = json.at("max"), .target = json.at("current")}; }
 
 void GroupLimit(const Json& in, Answers* answers) {
-  std::vector<GroupSize> similar;
-  for (const Json& group : in.at("similar")) similar.push_back(SizeOf(group));
-  answers->Equal("limit", Written(GroupNodeLimit(SizeOf(in.at("group")), similar)));
+  std::vector<NodeGroup> similar;
+  for (const Json& group : in.at("similar")) similar.push_back(GroupOf(group));
+  answers->Equal("limit", Written(GroupNodeLimit(GroupOf(in.at("group")), similar)));
 }
 
 void MinLimit(const Json& in, Answers* answers) {

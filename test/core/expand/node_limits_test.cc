@@ -29,9 +29,9 @@ TEST(NodeLimitsTest, NoLimitYieldsToAnyAndIsNeverUsedUp) {
 }
 
 TEST(NodeLimitsTest, AnOverfullGroupTakesNothingFromTheOthers) {
-  const std::vector<GroupSize> similar = {{.max = 3, .current = 9}, {.max = 3, .current = 2}};
-  EXPECT_EQ(GroupNodeLimit({.max = 5, .current = 4}, similar), 2);
-  EXPECT_EQ(GroupNodeLimit({.max = 5, .current = 5}, {}), 0);
+  const std::vector<NodeGroup> similar = {{.max_nodes = 3, .target = 9}, {.max_nodes = 3, .target = 2}};
+  EXPECT_EQ(GroupNodeLimit({.max_nodes = 5, .target = 4}, similar), 2);
+  EXPECT_EQ(GroupNodeLimit({.max_nodes = 5, .target = 5}, {}), 0);
 }
 
 TEST(NodeLimiterTest, GivesOutTheSmallestLimitOnce) {
