@@ -23,8 +23,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What a cluster costs, what it must cost at least, and how to get near that. Nothing is remembered between
-// questions.
+// A question about the cost of a cluster, the least that it must cost, and the moves that get near that.
+// Nothing is remembered between questions.
 type PlanConsolidationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cluster. Exactly one of both.
@@ -34,7 +34,7 @@ type PlanConsolidationRequest struct {
 	//	*PlanConsolidationRequest_Changes
 	//	*PlanConsolidationRequest_Own
 	Cluster isPlanConsolidationRequest_Cluster `protobuf_oneof:"cluster"`
-	// What time it is, in seconds since 1970. [1, 2^40].
+	// The time of the question, in seconds since 1970. [1, 2^40].
 	NowS int64 `protobuf:"varint,3,opt,name=now_s,json=nowS,proto3" json:"now_s,omitempty"`
 	// Node groups, at most 1000. A node that is in none, or whose group has no price, stays. `priority` is not
 	// read.
@@ -43,11 +43,11 @@ type PlanConsolidationRequest struct {
 	DaemonPods [][]byte `protobuf:"bytes,5,rep,name=daemon_pods,json=daemonPods,proto3" json:"daemon_pods,omitempty"`
 	// How nodes are priced.
 	Prices *PriceModel `protobuf:"bytes,6,opt,name=prices,proto3" json:"prices,omitempty"`
-	// Which pods and nodes may go; thresholds, timers and limits of drains are not read.
+	// The rules by which pods and nodes may go; thresholds, timers and limits of drains are not read.
 	Drain *DrainOptions `protobuf:"bytes,7,opt,name=drain,proto3" json:"drain,omitempty"`
 	// How the filters are configured.
 	Fit *FitOptions `protobuf:"bytes,8,opt,name=fit,proto3" json:"fit,omitempty"`
-	// Which moves are wanted.
+	// The moves that are wanted.
 	Policy *ConsolidationPolicy `protobuf:"bytes,9,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Placeholders of slack that are no pods of the cluster, at most 100000. They find another place as well.
 	Placeholders []*DrainPlaceholder `protobuf:"bytes,10,rep,name=placeholders,proto3" json:"placeholders,omitempty"`
@@ -237,7 +237,7 @@ func (*PlanConsolidationRequest_Own) isPlanConsolidationRequest_Cluster() {}
 // and of nodes that stay the first are told, as many as go into 3 MiB.
 type PlanConsolidationResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is paid, and what could be.
+	// The present cost, and the reachable one.
 	Bill *ConsolidationBill `protobuf:"bytes,1,opt,name=bill,proto3" json:"bill,omitempty"`
 	// Moves in the order of what they save per disturbed pod, as far as none needs another before it.
 	Moves []*ConsolidationMove `protobuf:"bytes,2,rep,name=moves,proto3" json:"moves,omitempty"`
@@ -246,14 +246,14 @@ type PlanConsolidationResponse struct {
 	// Nodes that stay, in name order, and how many do in all.
 	Keep      []*ConsolidationKeep `protobuf:"bytes,4,rep,name=keep,proto3" json:"keep,omitempty"`
 	KeepTotal int64                `protobuf:"varint,5,opt,name=keep_total,json=keepTotal,proto3" json:"keep_total,omitempty"`
-	// What would have to change, by reason, in the order of names.
+	// The changes that would help, by reason, in the order of names.
 	Reasons []*ConsolidationReason `protobuf:"bytes,6,rep,name=reasons,proto3" json:"reasons,omitempty"`
-	// What all nodes of a group cost, by group in the order of the request.
+	// The cost of all nodes of each group, in the order of the request.
 	Groups []*GroupBill `protobuf:"bytes,7,rep,name=groups,proto3" json:"groups,omitempty"`
-	// What pods of a namespace on nodes that may go are worth at the shadow prices, in name order; of more than
-	// 10000 the dearest.
+	// The worth of the pods of each namespace on nodes that may go, at the shadow prices, in name order; of
+	// more than 10000 the dearest.
 	Namespaces []*NamespaceBill `protobuf:"bytes,8,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
-	// What one unit of a resource is worth: CPU a core, all else its own unit. 0: there is plenty of it.
+	// The worth of one unit of a resource: CPU a core, all else its own unit. 0: there is plenty of it.
 	ShadowPrices []*ShadowPrice `protobuf:"bytes,9,rep,name=shadow_prices,json=shadowPrices,proto3" json:"shadow_prices,omitempty"`
 	// Groups without a price or template: their nodes stay as they are, or none come.
 	GroupsLeftOut []string `protobuf:"bytes,10,rep,name=groups_left_out,json=groupsLeftOut,proto3" json:"groups_left_out,omitempty"`
@@ -263,7 +263,7 @@ type PlanConsolidationResponse struct {
 	LeftOut []*LeftOut `protobuf:"bytes,12,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
 	LeftOutTotal int64 `protobuf:"varint,13,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
-	// What was used up before all was tried: "work", "time" or "memory"; empty: nothing was.
+	// The budget that was used up before all was tried: "work", "time" or "memory"; empty: none.
 	CutShortBy string `protobuf:"bytes,14,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
 	// Nodes that are not counted in the bill, since they are no machines.
 	OtherNodes *OtherNodes `protobuf:"bytes,15,opt,name=other_nodes,json=otherNodes,proto3" json:"other_nodes,omitempty"`
@@ -547,7 +547,7 @@ type ConsolidationMove struct {
 	Remove []string `protobuf:"bytes,1,rep,name=remove,proto3" json:"remove,omitempty"`
 	// Nodes that come before.
 	Add []*GroupAddition `protobuf:"bytes,2,rep,name=add,proto3" json:"add,omitempty"`
-	// Where pods and placeholders go.
+	// The transfers of pods and placeholders.
 	Pods []*PodTransfer `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
 	// US dollars per hour.
 	Saves float64 `protobuf:"fixed64,4,opt,name=saves,proto3" json:"saves,omitempty"`
@@ -807,7 +807,7 @@ type ConsolidationKeep struct {
 	PodName       string `protobuf:"bytes,5,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
 	PodReason     string `protobuf:"bytes,6,opt,name=pod_reason,json=podReason,proto3" json:"pod_reason,omitempty"`
 	BudgetRefusal string `protobuf:"bytes,7,opt,name=budget_refusal,json=budgetRefusal,proto3" json:"budget_refusal,omitempty"`
-	// What it costs per hour, 0 if that is not known, and what the pods that would leave it are worth.
+	// Its cost per hour, 0 if that is not known, and the worth of the pods that would leave it.
 	UsdPerHour    float64 `protobuf:"fixed64,8,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	Worth         float64 `protobuf:"fixed64,9,opt,name=worth,proto3" json:"worth,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -907,15 +907,15 @@ func (x *ConsolidationKeep) GetWorth() float64 {
 	return 0
 }
 
-// What is known of a reason.
+// A reason for which nodes stay, with their number and cost.
 type ConsolidationReason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in ConsolidationKeep.
+	// The reason, as in ConsolidationKeep.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// How many nodes stay for it, and what they cost per hour.
 	Nodes      int64   `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	UsdPerHour float64 `protobuf:"fixed64,3,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
-	// What would have to change; empty: nothing can be said.
+	// The change that would help; empty: nothing can be said.
 	Advice        string `protobuf:"bytes,4,opt,name=advice,proto3" json:"advice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -979,7 +979,7 @@ func (x *ConsolidationReason) GetAdvice() string {
 	return ""
 }
 
-// What the nodes of a group cost.
+// The cost of the nodes of a group.
 type GroupBill struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the node group.
@@ -1051,7 +1051,7 @@ func (x *GroupBill) GetNodePrice() *NodePrice {
 	return nil
 }
 
-// What the pods of a namespace are worth.
+// The worth of the pods of a namespace.
 type NamespaceBill struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name.
@@ -1106,7 +1106,7 @@ func (x *NamespaceBill) GetUsdPerHour() float64 {
 	return 0
 }
 
-// What one unit of a resource is worth.
+// The worth of one unit of a resource.
 type ShadowPrice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the resource.

@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What became of the question.
+// The outcome of the question.
 type VerdictGroup_Verdict int32
 
 const (
@@ -81,7 +81,7 @@ func (VerdictGroup_Verdict) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_fit_proto_rawDescGZIP(), []int{15, 0}
 }
 
-// Whether preemption may help.
+// The class of the status, which says whether preemption may help.
 type VerdictGroup_StatusClass int32
 
 const (
@@ -224,10 +224,10 @@ func (VerdictGroup_Filter) EnumDescriptor() ([]byte, []int) {
 // Pods, moves that come before them, and the nodes to look at.
 type FitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in ScoreRequest.
+	// The state to answer at, as in ScoreRequest.
 	Changes *Changes `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"`
-	// What is supposed to happen before the question, in this order. The view itself stays as it is. At most
-	// 100,000.
+	// Changes that are supposed to happen before the question, in this order. The view itself stays as it
+	// is. At most 100,000.
 	Moves []*Move `protobuf:"bytes,2,rep,name=moves,proto3" json:"moves,omitempty"`
 	// Pods to be judged, each by itself: none of them is placed. At most 1,000, and pods times candidates at
 	// most 10,000,000.
@@ -487,7 +487,7 @@ type isMove_Move interface {
 }
 
 type Move_PlacePod struct {
-	// What happens; see each.
+	// The change; see each.
 	PlacePod *PlacePod `protobuf:"bytes,1,opt,name=place_pod,json=placePod,proto3,oneof"`
 }
 
@@ -532,14 +532,14 @@ func (*Move_Revert) isMove_Move() {}
 // Puts a pod on a node, whether it fits or not.
 type PlacePod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the pod is.
+	// The content of the pod.
 	//
 	// Types that are valid to be assigned to Content:
 	//
 	//	*PlacePod_Pod
 	//	*PlacePod_Shape
 	Content isPlacePod_Content `protobuf_oneof:"content"`
-	// Where to.
+	// The node to place it on.
 	Slot int32 `protobuf:"varint,3,opt,name=slot,proto3" json:"slot,omitempty"`
 	// metadata.name and metadata.uid of a pod that is given by its shape.
 	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
@@ -940,14 +940,14 @@ type FitOptions struct {
 	// read.
 	AddedAffinity []byte `protobuf:"bytes,1,opt,name=added_affinity,json=addedAffinity,proto3" json:"added_affinity,omitempty"`
 	// PodTopologySpreadArgs.defaultConstraints: plain k8s.io.api.core.v1.TopologySpreadConstraint messages.
-	// Those that are DoNotSchedule hold for pods without constraints that have a default_spread_selector.
+	// The ones that are DoNotSchedule hold for pods without constraints that have a default_spread_selector.
 	DefaultSpreadConstraints [][]byte `protobuf:"bytes,2,rep,name=default_spread_constraints,json=defaultSpreadConstraints,proto3" json:"default_spread_constraints,omitempty"`
 	// NodeResourcesFitArgs: extended resources, and groups of them ("example.com"), that do not count.
 	IgnoredResources      []string `protobuf:"bytes,3,rep,name=ignored_resources,json=ignoredResources,proto3" json:"ignored_resources,omitempty"`
 	IgnoredResourceGroups []string `protobuf:"bytes,4,rep,name=ignored_resource_groups,json=ignoredResourceGroups,proto3" json:"ignored_resource_groups,omitempty"`
 	// Defects of kube-scheduler to be reproduced. Left empty: those that the release has.
 	Defects *UpstreamDefects `protobuf:"bytes,5,opt,name=defects,proto3" json:"defects,omitempty"`
-	// What the limits of the pods of a node may add up to. Left out: there is no load line.
+	// The line to which the limits of the pods of a node may add up. Left out: there is no load line.
 	LoadLine *LoadLine `protobuf:"bytes,6,opt,name=load_line,json=loadLine,proto3" json:"load_line,omitempty"`
 	// The scheduler's release is 1.x: 36 or 37. 0: 36.
 	KubernetesMinor int32 `protobuf:"varint,20,opt,name=kubernetes_minor,json=kubernetesMinor,proto3" json:"kubernetes_minor,omitempty"`
@@ -1156,7 +1156,7 @@ func (x *UpstreamDefects) GetNamespaceSelectorSeesNoLabels() bool {
 	return false
 }
 
-// Where each pod fits, and why not elsewhere.
+// The nodes on which each pod fits, and the reasons against the others.
 type FitResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the pods asked about.
@@ -1220,7 +1220,7 @@ func (x *FitResponse) GetLeftOutTotal() int64 {
 	return 0
 }
 
-// Where one pod fits.
+// The nodes on which one pod fits.
 type PodFit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Each candidate is in one group; groups come in the order of their first slot among the candidates.

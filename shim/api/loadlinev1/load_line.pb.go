@@ -157,10 +157,10 @@ func (x *LineResource) GetMaxLimitsOverAllocatable() string {
 	return ""
 }
 
-// Which nodes a pod must keep off, and how loaded nodes are.
+// A question about the nodes that a pod must keep off, and the load of nodes.
 type CheckLoadLineRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in ScoreRequest.
+	// The state to answer at, as in ScoreRequest.
 	Changes *Changes `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"`
 	// Required, with a resource.
 	Line *LoadLine `protobuf:"bytes,2,opt,name=line,proto3" json:"line,omitempty"`
@@ -332,7 +332,7 @@ func (x *LineArrival) GetPod() []byte {
 	return nil
 }
 
-// What the line says.
+// The verdicts of the line.
 type CheckLoadLineResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Candidates that the pod must keep off, those with the same reasons together, in the order of their first
@@ -429,7 +429,7 @@ func (x *CheckLoadLineResponse) GetCounting() *ScorePolicy {
 // leaves helps.
 type LineRoom struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As numbered by the client.
+	// The node, as numbered by the client.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	// One per resource of the line, in [-2^62, 2^62]; 2^62: the pod of the question counts as nothing. Below 0:
 	// so much must leave.
@@ -568,7 +568,7 @@ func (x *LineRefusal) GetSlots() []int32 {
 // How loaded a node is.
 type LineNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As numbered by the client, and its name.
+	// The node, as numbered by the client, and its name.
 	Slot int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// In the order of the line.
@@ -631,13 +631,13 @@ func (x *LineNode) GetResources() []*LineAmount {
 // One resource of a node. Amounts: CPU in millicores, every other resource in its own unit.
 type LineAmount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in the line.
+	// The resource, as in the line.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The line of this node, such as "1.5".
 	MaxLimitsOverAllocatable string `protobuf:"bytes,2,opt,name=max_limits_over_allocatable,json=maxLimitsOverAllocatable,proto3" json:"max_limits_over_allocatable,omitempty"`
-	// What the node offers; 0: it lacks the resource.
+	// The amount that the node offers; 0: it lacks the resource.
 	Allocatable int64 `protobuf:"varint,3,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
-	// What the pods there count as.
+	// The sum that the pods there count as.
 	Limits int64 `protobuf:"varint,4,opt,name=limits,proto3" json:"limits,omitempty"`
 	// The most that they may.
 	Ceiling       int64 `protobuf:"varint,5,opt,name=ceiling,proto3" json:"ceiling,omitempty"`

@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What is decided here; somebody else decides the rest.
+// A decision that is taken here; somebody else takes the rest.
 type PlanLoopRequest_Decision int32
 
 const (
@@ -31,11 +31,11 @@ const (
 	PlanLoopRequest_SCALE_UP             PlanLoopRequest_Decision = 1 // which groups grow
 	PlanLoopRequest_SLACK                PlanLoopRequest_Decision = 2 // what room is kept for pods to come; it makes groups grow only with SCALE_UP
 	PlanLoopRequest_SCALE_DOWN           PlanLoopRequest_Decision = 3 // which nodes go
-	// Which nodes are replaced by cheaper ones. Only if it is named, with SCALE_UP, SCALE_DOWN and `fleet`,
-	// whose state holds the moves that are carried out.
+	// Replaces nodes by cheaper ones. Only if it is named, with SCALE_UP, SCALE_DOWN and `fleet`, whose
+	// state holds the moves that are carried out.
 	PlanLoopRequest_REPLACE PlanLoopRequest_Decision = 4
-	// Which nodes are to be empty first when ReplicaSets shrink. Only if it is named, with SCALE_DOWN and
-	// `fleet`, whose state holds what was chosen.
+	// Chooses the nodes that are to be empty first when ReplicaSets shrink. Only if it is named, with
+	// SCALE_DOWN and `fleet`, whose state holds what was chosen.
 	PlanLoopRequest_DOWNSCALE_ORDER PlanLoopRequest_Decision = 5
 )
 
@@ -146,7 +146,7 @@ func (NotWaitingPods_Reason) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6, 0}
 }
 
-// What is to be decided. Times are in seconds since 1970.
+// The question of one loop. Times are in seconds since 1970.
 type PlanLoopRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cluster. Exactly one of both.
@@ -156,7 +156,7 @@ type PlanLoopRequest struct {
 	//	*PlanLoopRequest_Changes
 	//	*PlanLoopRequest_Own
 	Cluster isPlanLoopRequest_Cluster `protobuf_oneof:"cluster"`
-	// What time it is. [1, 2^40].
+	// The time of the question. [1, 2^40].
 	NowS int64 `protobuf:"varint,3,opt,name=now_s,json=nowS,proto3" json:"now_s,omitempty"`
 	// When the client last knew the cluster to be as it says. 0: now.
 	SeenS int64 `protobuf:"varint,4,opt,name=seen_s,json=seenS,proto3" json:"seen_s,omitempty"`
@@ -172,7 +172,7 @@ type PlanLoopRequest struct {
 	DaemonPods [][]byte `protobuf:"bytes,8,rep,name=daemon_pods,json=daemonPods,proto3" json:"daemon_pods,omitempty"`
 	// How nodes are priced. A group without a price does not grow, but by a ranking.
 	Prices *PriceModel `protobuf:"bytes,9,opt,name=prices,proto3" json:"prices,omitempty"`
-	// What each further type of new node counts as. [0, ...).
+	// The amount that each further type of new node counts as. [0, ...).
 	UsdPerFurtherType float64 `protobuf:"fixed64,10,opt,name=usd_per_further_type,json=usdPerFurtherType,proto3" json:"usd_per_further_type,omitempty"`
 	// New nodes of all groups together, for sizes, pods and slack, in this order. A group that has all of its
 	// nodes or none counts with all. [0, 2^31); 0: no limit.
@@ -190,7 +190,7 @@ type PlanLoopRequest struct {
 	Fit *FitOptions `protobuf:"bytes,16,opt,name=fit,proto3" json:"fit,omitempty"`
 	// Put in place of what the engine remembers of the view. Unset: it goes on from there.
 	State *LoopState `protobuf:"bytes,17,opt,name=state,proto3" json:"state,omitempty"`
-	// What was done since the last answer.
+	// The progress since the last answer.
 	Progress *DrainProgress `protobuf:"bytes,18,opt,name=progress,proto3" json:"progress,omitempty"`
 	// Units of work, about 100 ns each, after which the best so far is the answer: the same on each machine.
 	// Growth may take half of it, slack half of what growth leaves, and drains the rest. Where growth is cut
@@ -212,8 +212,8 @@ type PlanLoopRequest struct {
 	// it. What `groups` state is left unset here: template_node, cloud_target, cloud_min and cloud_max. A node
 	// counts if it carries the labels and is one of the group's slots. At most 1000.
 	Sized []*SizedGroup `protobuf:"bytes,23,rep,name=sized,proto3" json:"sized,omitempty"`
-	// What groups that are sized count as demand, by the rules of MeasureUtilizationRequest.pods: all pods that
-	// are on no node, and those that start. Empty: `pods`, which leaves out those that no scheduler has looked
+	// The demand of groups that are sized, by the rules of MeasureUtilizationRequest.pods: all pods that are
+	// on no node, and those that start. Empty: `pods`, which leaves out those that no scheduler has looked
 	// at yet.
 	SizePods []*WaitingPods `protobuf:"bytes,24,rep,name=size_pods,json=sizePods,proto3" json:"size_pods,omitempty"`
 	// Cores that all nodes may offer together, those on their way included: no group grows beyond it, for
@@ -585,8 +585,9 @@ func (*PlanLoopRequest_Changes) isPlanLoopRequest_Cluster() {}
 
 func (*PlanLoopRequest_Own) isPlanLoopRequest_Cluster() {}
 
-// Which pods without a node wait for one, by Cluster Autoscaler's rules: those that a scheduler has tried to
-// place, or that need not be tried, and that are old enough. Placeholders and pods of DaemonSets never do.
+// Rules for the pods without a node that wait for one, by Cluster Autoscaler's rules: those that a
+// scheduler has tried to place, or that need not be tried, and that are old enough. Placeholders and pods
+// of DaemonSets never do.
 type WaitingRules struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Pods of a lower priority do not wait. [-10, 2^31); unset: -10.
@@ -741,7 +742,7 @@ type LoopGroup struct {
 	// Nodes among current_nodes that the provider has not begun to make, and would take back. They may be given
 	// up for a cheaper mix: see PlanLoopResponse.take_back. [0, 2^31).
 	NotBegun int32 `protobuf:"varint,5,opt,name=not_begun,json=notBegun,proto3" json:"not_begun,omitempty"`
-	// What the cloud shows of it; with PlanLoopRequest.fleet.
+	// The group as the cloud shows it; with PlanLoopRequest.fleet.
 	Cloud         *CloudGroup `protobuf:"bytes,40,opt,name=cloud,proto3" json:"cloud,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -819,14 +820,14 @@ func (x *LoopGroup) GetCloud() *CloudGroup {
 	return nil
 }
 
-// What is remembered from one loop to the next.
+// The memory from one loop to the next.
 type LoopState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of slack.
+	// The memory of slack.
 	Slack *SlackState `protobuf:"bytes,1,opt,name=slack,proto3" json:"slack,omitempty"`
-	// Of scale-down.
+	// The memory of scale-down.
 	Drain *DrainState `protobuf:"bytes,2,opt,name=drain,proto3" json:"drain,omitempty"`
-	// Of groups that are sized.
+	// The memory of groups that are sized.
 	Size          *SizeState `protobuf:"bytes,3,opt,name=size,proto3" json:"size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -902,7 +903,7 @@ type PlanLoopResponse struct {
 	// nodes can go and since when, and none of them starts. Empty: nodes may go. While pods wait for nodes on
 	// their way, nodes that would be their room if none came wait for HoldsRoomForWaitingPods.
 	NoScaleDown string `protobuf:"bytes,7,opt,name=no_scale_down,json=noScaleDown,proto3" json:"no_scale_down,omitempty"`
-	// Which nodes go, without state.
+	// The nodes that go, without state.
 	ScaleDown *PlanDrainResponse `protobuf:"bytes,8,opt,name=scale_down,json=scaleDown,proto3" json:"scale_down,omitempty"`
 	// To be handed back by a client that keeps it. The engine keeps it with the view as well. Unset in a
 	// compact answer.
@@ -941,7 +942,7 @@ type PlanLoopResponse struct {
 	NotWaiting []*NotWaitingPods `protobuf:"bytes,20,rep,name=not_waiting,json=notWaiting,proto3" json:"not_waiting,omitempty"`
 	// With PlanLoopRequest.fleet: what was found out, and what is to be done.
 	Fleet *LoopFleetAnswer `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
-	// Where the prices of the nodes of all groups come from.
+	// The sources of the prices of the nodes of all groups.
 	PriceSources *PriceSources `protobuf:"bytes,42,opt,name=price_sources,json=priceSources,proto3" json:"price_sources,omitempty"`
 	// With PlanLoopRequest.fleet: what people are told of it.
 	Report        *LoopReport `protobuf:"bytes,41,opt,name=report,proto3" json:"report,omitempty"`
@@ -1195,7 +1196,7 @@ func (x *NotWaitingPods) GetReason() NotWaitingPods_Reason {
 	return NotWaitingPods_REASON_UNSPECIFIED
 }
 
-// What pods of ReplicaSets and ReplicationControllers on a node are to state as
+// The number that pods of ReplicaSets and ReplicationControllers on a node are to state as
 // controller.kubernetes.io/pod-deletion-cost, unless somebody else has stated one.
 type NodeDeletionCost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1251,14 +1252,14 @@ func (x *NodeDeletionCost) GetCost() int32 {
 	return 0
 }
 
-// What becomes of moves that make the cluster cheaper.
+// The state of moves that make the cluster cheaper.
 type LoopReplacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// All that are carried out, those that begin in this loop last.
 	Moves []*MoveUnderWay `protobuf:"bytes,1,rep,name=moves,proto3" json:"moves,omitempty"`
-	// Those that ended in this loop.
+	// The moves that ended in this loop.
 	Ended []*EndedMove `protobuf:"bytes,2,rep,name=ended,proto3" json:"ended,omitempty"`
-	// Of a loop that looked for moves.
+	// The bill of a loop that looked for moves.
 	Bill *ConsolidationBill `protobuf:"bytes,3,opt,name=bill,proto3" json:"bill,omitempty"`
 	// How many of `moves` begin in this loop, what they save in USD per hour, and how many pods they disturb.
 	Begun         int64   `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`
@@ -1492,7 +1493,7 @@ type TakeBack struct {
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// How many.
 	Nodes int64 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// What they cost per hour.
+	// Their cost per hour.
 	UsdPerHour    float64 `protobuf:"fixed64,3,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1554,7 +1555,7 @@ type GroupAtMaximum struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// Of what there would be too much with one node more: cpu, memory.
+	// The resources whose limit one more node would exceed: cpu, memory.
 	Resources     []string `protobuf:"bytes,2,rep,name=resources,proto3" json:"resources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1682,7 +1683,7 @@ type UpcomingPlacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// Which pods.
+	// The pods.
 	Pods          *PodRun `protobuf:"bytes,2,opt,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1741,7 +1742,7 @@ type LoopGrowth struct {
 	NodesForPods int64 `protobuf:"varint,2,opt,name=nodes_for_pods,json=nodesForPods,proto3" json:"nodes_for_pods,omitempty"`
 	// See nodes_for_pods.
 	NodesForSlack int64 `protobuf:"varint,3,opt,name=nodes_for_slack,json=nodesForSlack,proto3" json:"nodes_for_slack,omitempty"`
-	// What they cost per hour.
+	// Their cost per hour.
 	UsdPerHour float64 `protobuf:"fixed64,4,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	// Nodes that a group which is sized asks of the cloud.
 	NodesForUtilization int64 `protobuf:"varint,5,opt,name=nodes_for_utilization,json=nodesForUtilization,proto3" json:"nodes_for_utilization,omitempty"`

@@ -178,12 +178,12 @@ type isNodeBudget_Limit interface {
 }
 
 type NodeBudget_Nodes struct {
-	// So many.
+	// A number of nodes.
 	Nodes int32 `protobuf:"varint,3,opt,name=nodes,proto3,oneof"`
 }
 
 type NodeBudget_Percent struct {
-	// So much of those that are there.
+	// A percentage of the nodes that are there.
 	Percent int32 `protobuf:"varint,4,opt,name=percent,proto3,oneof"`
 }
 

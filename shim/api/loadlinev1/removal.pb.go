@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Whether a node is still the one that was tainted.
+// The standing of a node, compared with the one that was tainted.
 type NodeStanding int32
 
 const (
@@ -150,7 +150,7 @@ func (RemovalState_Stage) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_removal_proto_rawDescGZIP(), []int{3, 0}
 }
 
-// What the plan is about it.
+// The plan for it.
 type RemovalPod_Planned int32
 
 const (
@@ -206,7 +206,7 @@ func (RemovalPod_Planned) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_removal_proto_rawDescGZIP(), []int{7, 0}
 }
 
-// What it names as the cause.
+// The cause that it names.
 type EvictionAnswer_Cause int32
 
 const (
@@ -365,15 +365,15 @@ func (RemovalEnd_Result) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_removal_proto_rawDescGZIP(), []int{14, 0}
 }
 
-// What was seen of a node that was tainted, and became of what the step before ordered. Times are in
+// The state of a node that was tainted, and the outcome of the orders of the step before. Times are in
 // milliseconds since 1970, of a clock that does not go back. [0, 2^50].
 type StepRemovalRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How patient it is.
 	Rules *RemovalRules `protobuf:"bytes,1,opt,name=rules,proto3" json:"rules,omitempty"`
-	// What the step before answered; before the first one: `empty` and `since_ms`.
+	// The state in the answer of the step before; before the first one: `empty` and `since_ms`.
 	State *RemovalState `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// What time it is.
+	// The time of the question.
 	NowMs int64 `protobuf:"varint,3,opt,name=now_ms,json=nowMs,proto3" json:"now_ms,omitempty"`
 	// The node, if it was read.
 	Node *SeenNode `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
@@ -383,7 +383,7 @@ type StepRemovalRequest struct {
 	Evictions []*EvictionAnswer `protobuf:"bytes,6,rep,name=evictions,proto3" json:"evictions,omitempty"`
 	// How the note on the node ended, if it was ordered.
 	Marked *MarkOutcome `protobuf:"bytes,7,opt,name=marked,proto3" json:"marked,omitempty"`
-	// What the cloud answered, if it was asked.
+	// The answer of the cloud, if it was asked.
 	Asked *AskOutcome `protobuf:"bytes,8,opt,name=asked,proto3" json:"asked,omitempty"`
 	// Others of its group.
 	Siblings      *RemovalSiblings `protobuf:"bytes,9,opt,name=siblings,proto3" json:"siblings,omitempty"`
@@ -493,9 +493,9 @@ type RemovalRules struct {
 	EvictionRetryMilliseconds int64 `protobuf:"varint,2,opt,name=eviction_retry_milliseconds,json=evictionRetryMilliseconds,proto3" json:"eviction_retry_milliseconds,omitempty"`
 	// How long it is tried; 0: once.
 	MaxPodEvictionMilliseconds int64 `protobuf:"varint,3,opt,name=max_pod_eviction_milliseconds,json=maxPodEvictionMilliseconds,proto3" json:"max_pod_eviction_milliseconds,omitempty"`
-	// What a pod may take to end, whatever it states.
+	// The time that a pod may take to end, whatever it states.
 	MaxGraceSeconds int64 `protobuf:"varint,4,opt,name=max_grace_seconds,json=maxGraceSeconds,proto3" json:"max_grace_seconds,omitempty"`
-	// What it may take beyond that.
+	// The time that it may take beyond that.
 	TerminationHeadroomMilliseconds int64 `protobuf:"varint,5,opt,name=termination_headroom_milliseconds,json=terminationHeadroomMilliseconds,proto3" json:"termination_headroom_milliseconds,omitempty"`
 	// In place of max_grace_seconds: pods go group by group. Sorted by priority, each once. At most 1000.
 	PriorityGroups []*RemovalPriorityGroup `protobuf:"bytes,6,rep,name=priority_groups,json=priorityGroups,proto3" json:"priority_groups,omitempty"`
@@ -503,7 +503,7 @@ type RemovalRules struct {
 	PollMilliseconds int64 `protobuf:"varint,7,opt,name=poll_milliseconds,json=pollMilliseconds,proto3" json:"poll_milliseconds,omitempty"`
 	// How long annotations may delay the deletion.
 	DeletionDelayMilliseconds int64 `protobuf:"varint,8,opt,name=deletion_delay_milliseconds,json=deletionDelayMilliseconds,proto3" json:"deletion_delay_milliseconds,omitempty"`
-	// Whether pods of DaemonSets are evicted that do not say themselves.
+	// Evicts pods of DaemonSets that do not say themselves.
 	EvictDaemonSetsOfEmpty bool `protobuf:"varint,9,opt,name=evict_daemon_sets_of_empty,json=evictDaemonSetsOfEmpty,proto3" json:"evict_daemon_sets_of_empty,omitempty"`
 	// See evict_daemon_sets_of_empty.
 	EvictDaemonSetsOfOccupied bool `protobuf:"varint,10,opt,name=evict_daemon_sets_of_occupied,json=evictDaemonSetsOfOccupied,proto3" json:"evict_daemon_sets_of_occupied,omitempty"`
@@ -634,7 +634,7 @@ type RemovalPriorityGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lowest one.
 	Priority int32 `protobuf:"varint,1,opt,name=priority,proto3" json:"priority,omitempty"`
-	// What its pods may take to end. [0, 2^40].
+	// The time that its pods may take to end. [0, 2^40].
 	GraceSeconds  int64 `protobuf:"varint,2,opt,name=grace_seconds,json=graceSeconds,proto3" json:"grace_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -684,7 +684,7 @@ func (x *RemovalPriorityGroup) GetGraceSeconds() int64 {
 	return 0
 }
 
-// What is kept of a removal from step to step.
+// The state of a removal that is kept from step to step.
 type RemovalState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// See Stage.
@@ -782,9 +782,9 @@ type PodRemoval struct {
 	Uid string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// Its namespace and name: "default/web-1".
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// What it is given to end. [0, 2^40].
+	// The time that it is given to end. [0, 2^40].
 	GraceSeconds int64 `protobuf:"varint,3,opt,name=grace_seconds,json=graceSeconds,proto3" json:"grace_seconds,omitempty"`
-	// Which of the priority groups. [0, their number), or 0.
+	// The position of its priority group. [0, their number), or 0.
 	Group int32 `protobuf:"varint,4,opt,name=group,proto3" json:"group,omitempty"`
 	// That it is not evicted is no failure.
 	BestEffort bool `protobuf:"varint,5,opt,name=best_effort,json=bestEffort,proto3" json:"best_effort,omitempty"`
@@ -1042,9 +1042,9 @@ type RemovalPod struct {
 	Mirror bool `protobuf:"varint,8,opt,name=mirror,proto3" json:"mirror,omitempty"`
 	// It only keeps room free.
 	Placeholder bool `protobuf:"varint,9,opt,name=placeholder,proto3" json:"placeholder,omitempty"`
-	// Of a DaemonSet that exists, or says that it is like one.
+	// A DaemonSet that exists runs it, or it says that it is like such a pod.
 	DaemonSet bool `protobuf:"varint,10,opt,name=daemon_set,json=daemonSet,proto3" json:"daemon_set,omitempty"`
-	// Whether it says itself to be evicted as one of a DaemonSet.
+	// Its own word on being evicted as one of a DaemonSet.
 	EvictDaemonSet *bool `protobuf:"varint,11,opt,name=evict_daemon_set,json=evictDaemonSet,proto3,oneof" json:"evict_daemon_set,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1160,9 +1160,9 @@ func (x *RemovalPod) GetEvictDaemonSet() bool {
 // The answer of the API server to an eviction, or to a deletion in its place.
 type EvictionAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of the pod.
+	// The UID of the pod.
 	Uid string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Of HTTP; 0: there was none.
+	// The HTTP status; 0: there was none.
 	Code int32 `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
 	// See Cause.
 	Cause EvictionAnswer_Cause `protobuf:"varint,3,opt,name=cause,proto3,enum=loadline.v1.EvictionAnswer_Cause" json:"cause,omitempty"`
@@ -1294,7 +1294,7 @@ func (x *MarkOutcome) GetError() string {
 	return ""
 }
 
-// What the cloud answered.
+// The answer of the cloud.
 type AskOutcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// See Result.
@@ -1352,9 +1352,9 @@ func (x *AskOutcome) GetError() string {
 // Nodes of its group that go with this one.
 type RemovalSiblings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Those before READY. [0, 2^31).
+	// The nodes before READY. [0, 2^31).
 	NotReady int64 `protobuf:"varint,1,opt,name=not_ready,json=notReady,proto3" json:"not_ready,omitempty"`
-	// Those before MARKED. [0, 2^31).
+	// The nodes before MARKED. [0, 2^31).
 	NotMarked int64 `protobuf:"varint,2,opt,name=not_marked,json=notMarked,proto3" json:"not_marked,omitempty"`
 	// Why one of them stays: "node n1 cannot go: ...". Empty: none does.
 	Failed string `protobuf:"bytes,3,opt,name=failed,proto3" json:"failed,omitempty"`
@@ -1431,7 +1431,7 @@ func (x *RemovalSiblings) GetGatheredSinceMs() int64 {
 	return 0
 }
 
-// What is to be done: first what is ordered, and then the next step is taken with what became of it; or else
+// The orders of a step: they are carried out first, and the next step is taken with their outcome; or else
 // nothing, until due_ms.
 type StepRemovalResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1451,7 +1451,7 @@ type StepRemovalResponse struct {
 	LookAtPods bool `protobuf:"varint,7,opt,name=look_at_pods,json=lookAtPods,proto3" json:"look_at_pods,omitempty"`
 	// Set: it is over.
 	End *RemovalEnd `protobuf:"bytes,8,opt,name=end,proto3" json:"end,omitempty"`
-	// Of each answer in the request how it is counted: "accepted", or why not.
+	// The counting of each answer in the request: "accepted", or the reason against it.
 	Counted []string `protobuf:"bytes,9,rep,name=counted,proto3" json:"counted,omitempty"`
 	// For a log; empty: none.
 	Note string `protobuf:"bytes,10,opt,name=note,proto3" json:"note,omitempty"`
@@ -1579,7 +1579,7 @@ type EvictionOrder struct {
 	First bool `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
 	// To be deleted in place of being evicted.
 	DespiteBudget bool `protobuf:"varint,4,opt,name=despite_budget,json=despiteBudget,proto3" json:"despite_budget,omitempty"`
-	// Of a DaemonSet: nothing takes its place elsewhere.
+	// The pod is one of a DaemonSet: nothing takes its place elsewhere.
 	BestEffort    bool `protobuf:"varint,5,opt,name=best_effort,json=bestEffort,proto3" json:"best_effort,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1659,7 +1659,7 @@ type RemovalEnd struct {
 	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	// Mark and taint are taken away again, unless somebody else has the machine deleted.
 	GiveBack bool `protobuf:"varint,3,opt,name=give_back,json=giveBack,proto3" json:"give_back,omitempty"`
-	// Those that go with it stay as well.
+	// The nodes that go with it stay as well.
 	FailsSiblings bool `protobuf:"varint,4,opt,name=fails_siblings,json=failsSiblings,proto3" json:"fails_siblings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

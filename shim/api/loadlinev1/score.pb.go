@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What is to be done.
+// The action to take.
 type RawScale_Kind int32
 
 const (
@@ -188,7 +188,7 @@ func (ScorePolicy_Arithmetic) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_score_proto_rawDescGZIP(), []int{3, 1}
 }
 
-// What counts as the limit of a pod.
+// The amount that counts as the limit of a pod.
 type ScorePolicy_PodLimits int32
 
 const (
@@ -349,7 +349,7 @@ func (ScorePolicy_AbsentResource) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_score_proto_rawDescGZIP(), []int{3, 4}
 }
 
-// Which pods the rules for missing limits hold for. See MissingLimitRule.
+// The pods for which the rules for missing limits hold. See MissingLimitRule.
 type ScorePolicy_MissingLimitScope int32
 
 const (
@@ -454,7 +454,7 @@ func (ScorePolicy_Normalization) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_score_proto_rawDescGZIP(), []int{3, 6}
 }
 
-// Which pods.
+// The pods.
 type MissingLimitRule_Pods int32
 
 const (
@@ -506,7 +506,7 @@ func (MissingLimitRule_Pods) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_score_proto_rawDescGZIP(), []int{5, 0}
 }
 
-// What stands in for the limit.
+// The amount that stands in for the limit.
 type MissingLimitRule_Rule int32
 
 const (
@@ -566,7 +566,7 @@ func (MissingLimitRule_Rule) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_score_proto_rawDescGZIP(), []int{5, 1}
 }
 
-// What became of the node.
+// The outcome of the node.
 type NodeExplanation_Outcome int32
 
 const (
@@ -783,7 +783,7 @@ func (x *ScoreResponse) GetScale() *RawScale {
 // highest.
 type RawScale struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is to be done.
+	// The action to take.
 	Kind RawScale_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.RawScale_Kind" json:"kind,omitempty"`
 	// MIN_MAX_*: if highest - lowest is less, all score 0. At least 1.
 	EqualBelow    int64 `protobuf:"varint,2,opt,name=equal_below,json=equalBelow,proto3" json:"equal_below,omitempty"`
@@ -840,7 +840,7 @@ type ScorePolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required.
 	Preset ScorePolicy_Preset `protobuf:"varint,1,opt,name=preset,proto3,enum=loadline.v1.ScorePolicy_Preset" json:"preset,omitempty"`
-	// What counts, each resource once. Empty: cpu 1 and memory 1.
+	// The resources that count, each once. Empty: cpu 1 and memory 1.
 	Resources  []*ResourceWeight      `protobuf:"bytes,2,rep,name=resources,proto3" json:"resources,omitempty"`
 	Arithmetic ScorePolicy_Arithmetic `protobuf:"varint,3,opt,name=arithmetic,proto3,enum=loadline.v1.ScorePolicy_Arithmetic" json:"arithmetic,omitempty"`
 	PodLimits  ScorePolicy_PodLimits  `protobuf:"varint,4,opt,name=pod_limits,json=podLimits,proto3,enum=loadline.v1.ScorePolicy_PodLimits" json:"pod_limits,omitempty"`
@@ -1012,14 +1012,14 @@ func (x *ResourceWeight) GetWeight() int32 {
 	return 0
 }
 
-// What stands in for a missing limit. A limit of 0 caps nothing and is a missing one.
-// EFFECTIVE decides it container by container: a limit at the pod level stands for all containers; else each
-// app container and sidecar without a limit counts by the rule, an ordinary init container without one counts
-// its request, and the sums are those of PodLimits, to which the overhead is always added. PROPOSAL decides
-// it for the whole pod: the rule is for pods in which no container has a limit.
+// A rule for a missing limit. A limit of 0 caps nothing and is a missing one. EFFECTIVE decides it
+// container by container: a limit at the pod level stands for all containers; else each app container and
+// sidecar without a limit counts by the rule, an ordinary init container without one counts its request,
+// and the sums are those of PodLimits, to which the overhead is always added. PROPOSAL decides it for the
+// whole pod: the rule is for pods in which no container has a limit.
 type MissingLimitRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which pods the rule is for.
+	// The pods that the rule is for.
 	Pods MissingLimitRule_Pods `protobuf:"varint,1,opt,name=pods,proto3,enum=loadline.v1.MissingLimitRule_Pods" json:"pods,omitempty"`
 	// Resource name, one of the policy's resources.
 	Resource string                `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
@@ -1091,7 +1091,7 @@ func (x *MissingLimitRule) GetFixed() string {
 // A ScoreRequest whose answer shows each step to the scores.
 type ExplainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in ScoreRequest.
+	// The state to answer at, as in ScoreRequest.
 	Changes *Changes     `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"`
 	Pod     []byte       `protobuf:"bytes,2,opt,name=pod,proto3" json:"pod,omitempty"`
 	Slots   []int32      `protobuf:"varint,3,rep,packed,name=slots,proto3" json:"slots,omitempty"`
@@ -1179,8 +1179,8 @@ type ExplainResponse struct {
 	BestEffort bool `protobuf:"varint,4,opt,name=best_effort,json=bestEffort,proto3" json:"best_effort,omitempty"`
 	// In the order of `explain_slots`, else of `slots`, else in slot order.
 	Nodes []*NodeExplanation `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// Of the resources of an EFFECTIVE policy, in its order, those for which containers of the incoming pod
-	// have no limit.
+	// The resources of an EFFECTIVE policy, in its order, for which containers of the incoming pod have no
+	// limit.
 	UnlimitedContainers []*UnlimitedContainers `protobuf:"bytes,6,rep,name=unlimited_containers,json=unlimitedContainers,proto3" json:"unlimited_containers,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -1261,7 +1261,7 @@ func (x *ExplainResponse) GetUnlimitedContainers() []*UnlimitedContainers {
 // Containers of the incoming pod that have no limit for a resource, where the pod level has none either.
 type UnlimitedContainers struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in the policy.
+	// The resource, as in the policy.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// Names of app containers and sidecars, in the order of the pod: the first 8. Bytes that are not printable
 	// are escaped, and a name is cut after 63 bytes.
@@ -1326,11 +1326,11 @@ func (x *UnlimitedContainers) GetTotal() int32 {
 // How the score of one node came about.
 type NodeExplanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As numbered by the client.
+	// The node, as numbered by the client.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	// Node name.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Whether the node has a raw score, or why not.
+	// The outcome: the node has a raw score, or the reason against one.
 	Outcome NodeExplanation_Outcome `protobuf:"varint,3,opt,name=outcome,proto3,enum=loadline.v1.NodeExplanation_Outcome" json:"outcome,omitempty"`
 	// Normalized, [0, 100].
 	Score int32 `protobuf:"varint,4,opt,name=score,proto3" json:"score,omitempty"`
@@ -1417,14 +1417,14 @@ func (x *NodeExplanation) GetResources() []*ResourceExplanation {
 // One resource of one node. Amounts: CPU in millicores, every other resource in its own unit.
 type ResourceExplanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in the policy.
+	// The resource, as in the policy.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	Weight   int32  `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
 	// 0: the node lacks it.
 	Allocatable int64 `protobuf:"varint,3,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
-	// What the pods there count as, by rules and clamps.
+	// The sum that the pods there count as, by rules and clamps.
 	NodeLimits int64 `protobuf:"varint,4,opt,name=node_limits,json=nodeLimits,proto3" json:"node_limits,omitempty"`
-	// What the incoming pod counts as.
+	// The amount that the incoming pod counts as.
 	PodLimit int64 `protobuf:"varint,5,opt,name=pod_limit,json=podLimit,proto3" json:"pod_limit,omitempty"`
 	// (node_limits + pod_limit) / allocatable; 0 when the node lacks the resource.
 	Ratio float64 `protobuf:"fixed64,6,opt,name=ratio,proto3" json:"ratio,omitempty"`
@@ -1435,10 +1435,10 @@ type ResourceExplanation struct {
 	PodRule MissingLimitRule_Rule `protobuf:"varint,8,opt,name=pod_rule,json=podRule,proto3,enum=loadline.v1.MissingLimitRule_Rule" json:"pod_rule,omitempty"`
 	// The incoming pod's limit was clamped to max_limit_ratio times allocatable.
 	PodClamped bool `protobuf:"varint,9,opt,name=pod_clamped,json=podClamped,proto3" json:"pod_clamped,omitempty"`
-	// Of the pods there: how many have a container without a limit, and how many were clamped.
+	// The number of pods there that have a container without a limit, and of those that were clamped.
 	NodeMissingLimits int32 `protobuf:"varint,10,opt,name=node_missing_limits,json=nodeMissingLimits,proto3" json:"node_missing_limits,omitempty"`
 	NodeClamped       int32 `protobuf:"varint,11,opt,name=node_clamped,json=nodeClamped,proto3" json:"node_clamped,omitempty"`
-	// What the pods there or the incoming pod take off is held at 2^19 (TRUNCATING: 2^51).
+	// The amount that the pods there or the incoming pod take off is held at 2^19 (TRUNCATING: 2^51).
 	Saturated     bool `protobuf:"varint,12,opt,name=saturated,proto3" json:"saturated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -29,7 +29,7 @@ type SimulatedWorkload_Kind int32
 const (
 	// A DEPLOYMENT.
 	SimulatedWorkload_KIND_UNSPECIFIED SimulatedWorkload_Kind = 0
-	// As many replicas as the hour of the week asks for.
+	// Runs as many replicas as the hour of the week asks for.
 	SimulatedWorkload_DEPLOYMENT SimulatedWorkload_Kind = 1
 	// Waves of jobs, which run for a time and end.
 	SimulatedWorkload_BATCH SimulatedWorkload_Kind = 2
@@ -144,11 +144,11 @@ func (SimulatedSettings_Score) EnumDescriptor() ([]byte, []int) {
 // One simulation. Equal questions have equal answers.
 type SimulateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is simulated.
+	// The scenario that is simulated.
 	Scenario *Scenario `protobuf:"bytes,1,opt,name=scenario,proto3" json:"scenario,omitempty"`
 	// How long, from a Monday on: [1, 400].
 	Days int64 `protobuf:"varint,2,opt,name=days,proto3" json:"days,omitempty"`
-	// What chance follows from, at least 0.
+	// The seed of all chance, at least 0.
 	Seed          int64 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -305,14 +305,14 @@ type SimulatedGroup struct {
 	Min   int64 `protobuf:"varint,2,opt,name=min,proto3" json:"min,omitempty"`
 	Max   int64 `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`
 	Nodes int64 `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// What one offers to pods.
+	// The amounts that one offers to pods.
 	MilliCpu  int64 `protobuf:"varint,5,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
 	MemoryMib int64 `protobuf:"varint,6,opt,name=memory_mib,json=memoryMib,proto3" json:"memory_mib,omitempty"`
 	// How many pods it takes [110].
 	Pods int64 `protobuf:"varint,7,opt,name=pods,proto3" json:"pods,omitempty"`
 	// Devices nvidia.com/gpu.
 	Gpus int64 `protobuf:"varint,8,opt,name=gpus,proto3" json:"gpus,omitempty"`
-	// What one costs, in US dollars.
+	// The price of one, in US dollars.
 	UsdPerHour float64 `protobuf:"fixed64,9,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	// From the order of a machine to its node, drawn evenly [60 to 90].
 	StartSeconds *SecondsRange `protobuf:"bytes,10,opt,name=start_seconds,json=startSeconds,proto3" json:"start_seconds,omitempty"`
@@ -526,20 +526,20 @@ type SimulatedWorkload struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// How it makes pods.
 	Kind SimulatedWorkload_Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=loadline.v1.SimulatedWorkload_Kind" json:"kind,omitempty"`
-	// Of a Deployment at the peak, of a batch in each wave.
+	// The pods of a Deployment at the peak, or of a batch in each wave.
 	Replicas int64 `protobuf:"varint,3,opt,name=replicas,proto3" json:"replicas,omitempty"`
-	// What a pod requests.
+	// The requests of a pod.
 	MilliCpu  int64 `protobuf:"varint,4,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
 	MemoryMib int64 `protobuf:"varint,5,opt,name=memory_mib,json=memoryMib,proto3" json:"memory_mib,omitempty"`
 	Gpus      int64 `protobuf:"varint,6,opt,name=gpus,proto3" json:"gpus,omitempty"`
-	// What limits it; 0: nothing.
+	// The limits of a pod; 0: none.
 	LimitMilliCpu  int64 `protobuf:"varint,7,opt,name=limit_milli_cpu,json=limitMilliCpu,proto3" json:"limit_milli_cpu,omitempty"`
 	LimitMemoryMib int64 `protobuf:"varint,8,opt,name=limit_memory_mib,json=limitMemoryMib,proto3" json:"limit_memory_mib,omitempty"`
-	// Of pods that wait those of the highest priority come first.
+	// The priority: of pods that wait, those of the highest one come first.
 	Priority int32 `protobuf:"varint,9,opt,name=priority,proto3" json:"priority,omitempty"`
 	// The group that its pods name; empty: any that is not tainted.
 	Group string `protobuf:"bytes,10,opt,name=group,proto3" json:"group,omitempty"`
-	// What is missing at the quietest hour, and on Saturday and Sunday; percent of the replicas.
+	// The share that is missing at the quietest hour, and on Saturday and Sunday; percent of the replicas.
 	DailyPercent   int64 `protobuf:"varint,11,opt,name=daily_percent,json=dailyPercent,proto3" json:"daily_percent,omitempty"`
 	WeekendPercent int64 `protobuf:"varint,12,opt,name=weekend_percent,json=weekendPercent,proto3" json:"weekend_percent,omitempty"`
 	// The hour of the peak [14].
@@ -550,12 +550,12 @@ type SimulatedWorkload struct {
 	RolloutEverySeconds int64 `protobuf:"varint,15,opt,name=rollout_every_seconds,json=rolloutEverySeconds,proto3" json:"rollout_every_seconds,omitempty"`
 	// How many of its pods may be disrupted at once; unset: it has no budget.
 	MaxUnavailable *int64 `protobuf:"varint,16,opt,name=max_unavailable,json=maxUnavailable,proto3,oneof" json:"max_unavailable,omitempty"`
-	// Of a batch: the first wave, and the time between two.
+	// The first wave of a batch, and the time between two.
 	FirstSeconds int64 `protobuf:"varint,17,opt,name=first_seconds,json=firstSeconds,proto3" json:"first_seconds,omitempty"`
 	EverySeconds int64 `protobuf:"varint,18,opt,name=every_seconds,json=everySeconds,proto3" json:"every_seconds,omitempty"`
-	// Of a batch and a trace: how long a pod runs [60 to 600].
+	// The time that a pod of a batch or a trace runs [60 to 600].
 	RunSeconds *SecondsRange `protobuf:"bytes,19,opt,name=run_seconds,json=runSeconds,proto3" json:"run_seconds,omitempty"`
-	// Of a trace: in order of time.
+	// The arrivals of a trace, in order of time.
 	Arrivals []*SimulatedArrival `protobuf:"bytes,20,rep,name=arrivals,proto3" json:"arrivals,omitempty"`
 	// How long a pod takes to end [30].
 	GraceSeconds *int64 `protobuf:"varint,21,opt,name=grace_seconds,json=graceSeconds,proto3,oneof" json:"grace_seconds,omitempty"`
@@ -1152,7 +1152,7 @@ func (x *SimulatedSettings) GetNewPodScaleUpDelaySeconds() int64 {
 	return 0
 }
 
-// What goes wrong, and how often: chances in a million.
+// Faults, with their chances in a million.
 type SimulatedFaults struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// From a change to the autoscaler's view of it, at least and at most.
@@ -1536,14 +1536,14 @@ func (x *SimulatedFaults) GetStartupTaintSeconds() int64 {
 	return 0
 }
 
-// What became of it.
+// The outcome.
 type SimulateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A hash of all that happened: the same for the same question.
 	Digest uint64 `protobuf:"fixed64,1,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Loops in which something had changed.
 	Loops int64 `protobuf:"varint,2,opt,name=loops,proto3" json:"loops,omitempty"`
-	// What all machines cost.
+	// The cost of all machines.
 	Usd float64 `protobuf:"fixed64,3,opt,name=usd,proto3" json:"usd,omitempty"`
 	// How long pods waited for a node.
 	Waits *SimulatedWaits `protobuf:"bytes,4,opt,name=waits,proto3" json:"waits,omitempty"`
@@ -1561,7 +1561,7 @@ type SimulateResponse struct {
 	Series []*SimulatedMoment `protobuf:"bytes,11,rep,name=series,proto3" json:"series,omitempty"`
 	// Orders of machines.
 	Growths int64 `protobuf:"varint,12,opt,name=growths,proto3" json:"growths,omitempty"`
-	// What nodes for all pods that had one cost at least: no packing costs less, and few can be had for that.
+	// The least cost of nodes for all pods that had one: no packing costs less, and few can be had for that.
 	// It counts cores and memory only, and parts of nodes.
 	BoundUsd float64 `protobuf:"fixed64,13,opt,name=bound_usd,json=boundUsd,proto3" json:"bound_usd,omitempty"`
 	// How loaded nodes were.
@@ -1710,7 +1710,7 @@ func (x *SimulateResponse) GetMoves() *SimulatedMoves {
 // Moves that replace nodes by cheaper ones.
 type SimulatedMoves struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Those that began; of these, those that were carried out, and those that were given up.
+	// The moves that began; of these, those that were carried out, and those that were given up.
 	Begun         int64 `protobuf:"varint,1,opt,name=begun,proto3" json:"begun,omitempty"`
 	Done          int64 `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
 	GivenUp       int64 `protobuf:"varint,3,opt,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"`
@@ -1994,7 +1994,7 @@ type SimulatedMoment struct {
 	OnTheWay int64 `protobuf:"varint,3,opt,name=on_the_way,json=onTheWay,proto3" json:"on_the_way,omitempty"`
 	Pods     int64 `protobuf:"varint,4,opt,name=pods,proto3" json:"pods,omitempty"`
 	Waiting  int64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// What all machines cost.
+	// The cost of all machines.
 	UsdPerHour float64 `protobuf:"fixed64,6,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	// The same at least, see SimulateResponse.bound_usd.
 	BoundUsdPerHour float64 `protobuf:"fixed64,7,opt,name=bound_usd_per_hour,json=boundUsdPerHour,proto3" json:"bound_usd_per_hour,omitempty"`

@@ -75,7 +75,7 @@ func (SizeOptions_Mode) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_size_proto_rawDescGZIP(), []int{3, 0}
 }
 
-// What they wait for.
+// The event that they wait for.
 type WaitingPods_For int32
 
 const (
@@ -132,7 +132,7 @@ func (WaitingPods_For) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_size_proto_rawDescGZIP(), []int{4, 0}
 }
 
-// What happens to it.
+// The action on the group.
 type GroupSize_Action int32
 
 const (
@@ -303,7 +303,7 @@ func (GroupSize_Reason) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_size_proto_rawDescGZIP(), []int{9, 1}
 }
 
-// Whether there is a percentage.
+// The kind of a percentage: a number, or none.
 type Utilization_Kind int32
 
 const (
@@ -369,7 +369,7 @@ const (
 	SizeWarning_MIXED_NODES SizeWarning_Kind = 2
 	// DaemonSet pods take more of the nodes than 100 - scale_up_percent.
 	SizeWarning_DAEMON_SHARE SizeWarning_Kind = 3
-	// Of `count` pods of the demand a container requests no cpu or no memory.
+	// A container of `count` pods of the demand requests no cpu or no memory.
 	SizeWarning_PODS_WITHOUT_REQUESTS SizeWarning_Kind = 4
 	// `count` nodes are also of `node_group`.
 	SizeWarning_SHARED_NODES SizeWarning_Kind = 5
@@ -453,7 +453,8 @@ type MeasureUtilizationRequest struct {
 	// should come as one. Which of them are demand the engine decides: placeholders of slack are none, and
 	// neither are pods that request more than any node of the group can offer.
 	Pods []*WaitingPods `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`
-	// What the pass before left. Unset: what the last pass over this view left, as the engine keeps it.
+	// The state that the pass before left. Unset: that of the last pass over this view, as the engine keeps
+	// it.
 	State *SizeState `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	// Plain protobufs k8s.io.api.core.v1.Pod: DaemonSet and static pods. A node like template_node carries
 	// those that fit it, in this order. At most 10000.
@@ -761,7 +762,8 @@ type SizeOptions struct {
 	MaxNodeAgeMilliseconds int64 `protobuf:"varint,15,opt,name=max_node_age_milliseconds,json=maxNodeAgeMilliseconds,proto3" json:"max_node_age_milliseconds,omitempty"`
 	// How old a node is that has to be ready. 0: health plays no part, and the two below are not read.
 	UnhealthyGraceMilliseconds int64 `protobuf:"varint,16,opt,name=unhealthy_grace_milliseconds,json=unhealthyGraceMilliseconds,proto3" json:"unhealthy_grace_milliseconds,omitempty"`
-	// Of the newest such nodes, and how many of these may not be ready. [1, 100], [0, 99].
+	// The share of such nodes that is newest, and the share of these that may not be ready. [1, 100], [0,
+	// 99].
 	NewestPercent       int32 `protobuf:"varint,17,opt,name=newest_percent,json=newestPercent,proto3" json:"newest_percent,omitempty"`
 	MaxUnhealthyPercent int32 `protobuf:"varint,18,opt,name=max_unhealthy_percent,json=maxUnhealthyPercent,proto3" json:"max_unhealthy_percent,omitempty"`
 	// Do not take the requests of DaemonSet pods off the capacity. Without it only COMPAT does not.
@@ -997,7 +999,7 @@ func (x *WaitingPods) GetWaitsFor() WaitingPods_For {
 	return WaitingPods_FOR_UNSPECIFIED
 }
 
-// What a pass leaves for the next one.
+// The state that a pass leaves for the next one.
 type SizeState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Groups of the pass. A group that is not here starts anew.
@@ -1043,12 +1045,12 @@ func (x *SizeState) GetGroups() []*GroupSizeState {
 	return nil
 }
 
-// Of one group.
+// The state of one group.
 type GroupSizeState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the node group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// What a node of the group offers, known from when there was one.
+	// The amounts that a node of the group offers, known from when there was one.
 	CachedNode *NodeSize `protobuf:"bytes,2,opt,name=cached_node,json=cachedNode,proto3" json:"cached_node,omitempty"`
 	// When the cloud took nodes that it was asked for, in milliseconds since 1970. Unset: never.
 	LockedMilliseconds *int64 `protobuf:"varint,3,opt,name=locked_milliseconds,json=lockedMilliseconds,proto3,oneof" json:"locked_milliseconds,omitempty"`
@@ -1145,7 +1147,7 @@ func (x *GroupSizeState) GetAskedTarget() int64 {
 	return 0
 }
 
-// What one node offers.
+// The amounts that one node offers.
 type NodeSize struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Allocatable amounts, [0, 2^62].
@@ -1205,7 +1207,7 @@ type MeasureUtilizationResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Per group, in the order of the request.
 	Groups []*GroupSize `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
-	// What the pass leaves; the engine keeps it with the view.
+	// The state that the pass leaves; the engine keeps it with the view.
 	State *SizeState `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	// Amounts in the request that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,3,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
@@ -1287,7 +1289,7 @@ type GroupSize struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the node group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// What happens, why, and the same in words.
+	// The action, its reason, and the same in words.
 	Action     GroupSize_Action `protobuf:"varint,2,opt,name=action,proto3,enum=loadline.v1.GroupSize_Action" json:"action,omitempty"`
 	Reason     GroupSize_Reason `protobuf:"varint,3,opt,name=reason,proto3,enum=loadline.v1.GroupSize_Reason" json:"reason,omitempty"`
 	ReasonText string           `protobuf:"bytes,4,opt,name=reason_text,json=reasonText,proto3" json:"reason_text,omitempty"`
@@ -1320,7 +1322,7 @@ type GroupSize struct {
 	Untaint []*SizedNode `protobuf:"bytes,21,rep,name=untaint,proto3" json:"untaint,omitempty"`
 	Taint   []*SizedNode `protobuf:"bytes,22,rep,name=taint,proto3" json:"taint,omitempty"`
 	Remove  []*SizedNode `protobuf:"bytes,23,rep,name=remove,proto3" json:"remove,omitempty"`
-	// What makes the numbers worth less.
+	// Facts that make the numbers worth less.
 	Warnings      []*SizeWarning `protobuf:"bytes,24,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1527,7 +1529,7 @@ func (x *GroupSize) GetWarnings() []*SizeWarning {
 // How full a group is.
 type Utilization struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether the two below mean anything.
+	// The kind, which says whether the two below mean anything.
 	Kind Utilization_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.Utilization_Kind" json:"kind,omitempty"`
 	// Percent of capacity; 0 unless PERCENT.
 	CpuPercent    float64 `protobuf:"fixed64,2,opt,name=cpu_percent,json=cpuPercent,proto3" json:"cpu_percent,omitempty"`
@@ -1590,7 +1592,7 @@ func (x *Utilization) GetMemoryPercent() float64 {
 // A node of a group.
 type SizedNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// As numbered by the client, and its name.
+	// The node, as numbered by the client, and its name.
 	Slot          int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1646,12 +1648,12 @@ type SizeWarning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Which.
 	Kind SizeWarning_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.SizeWarning_Kind" json:"kind,omitempty"`
-	// As the kind says.
+	// The subject, as the kind says.
 	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// As the kind says.
+	// The subject, as the kind says.
 	NodeGroup string `protobuf:"bytes,3,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// As the kind says: its position in MeasureUtilizationRequest.pods, or PlanLoopRequest.size_pods. Unset in
-	// a loop without size_pods.
+	// The pod, as the kind says: its position in MeasureUtilizationRequest.pods, or
+	// PlanLoopRequest.size_pods. Unset in a loop without size_pods.
 	FirstPod      *int32 `protobuf:"varint,4,opt,name=first_pod,json=firstPod,proto3,oneof" json:"first_pod,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Whether slack is there.
+// The status of slack.
 type SlackStatus int32
 
 const (
@@ -79,7 +79,7 @@ func (SlackStatus) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{0}
 }
 
-// What the rate is a share of.
+// The amount that the rate is a share of.
 type SlackPolicy_Basis int32
 
 const (
@@ -186,7 +186,7 @@ func (SlackPolicy_Reserve) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{0, 1}
 }
 
-// What it stands for.
+// The kind of pods that it stands for.
 type Placeholder_Kind int32
 
 const (
@@ -267,12 +267,11 @@ type SlackPolicy struct {
 	// Labels of nodes that tell classes apart, beside those that pods select nodes by. None: architecture,
 	// operating system, instance type and zone.
 	ClassLabels []string `protobuf:"bytes,11,rep,name=class_labels,json=classLabels,proto3" json:"class_labels,omitempty"`
-	// What holds for some classes. The first rule that is for a class counts. At most 1000.
+	// Rules for some classes. The first rule that is for a class counts. At most 1000.
 	ClassRules []*SlackClassRule `protobuf:"bytes,12,rep,name=class_rules,json=classRules,proto3" json:"class_rules,omitempty"`
-	// What holds for some node groups. At most 1000, each group once.
+	// Rules for some node groups. At most 1000, each group once.
 	GroupRules []*SlackGroupRule `protobuf:"bytes,13,rep,name=group_rules,json=groupRules,proto3" json:"group_rules,omitempty"`
-	// Whether nodes with extended resources, such as GPUs, come also for placeholders that request none of
-	// them.
+	// Nodes with extended resources, such as GPUs, come also for placeholders that request none of them.
 	BuyExtendedResources bool `protobuf:"varint,14,opt,name=buy_extended_resources,json=buyExtendedResources,proto3" json:"buy_extended_resources,omitempty"`
 	// Names of extended resources that do not count as such, or what such names begin with. None:
 	// devices.kubevirt.io/, networking.gke.io, smarter-devices/ and vpc.amazonaws.com/. At most 1000.
@@ -281,7 +280,7 @@ type SlackPolicy struct {
 	MaxCopies int32 `protobuf:"varint,16,opt,name=max_copies,json=maxCopies,proto3" json:"max_copies,omitempty"`
 	// See max_copies.
 	MaxCopiesPerNamespace int32 `protobuf:"varint,17,opt,name=max_copies_per_namespace,json=maxCopiesPerNamespace,proto3" json:"max_copies_per_namespace,omitempty"`
-	// What the copies of one namespace request together at most, in millicores and bytes. [0, 2^62]; unset:
+	// The most that the copies of one namespace request together, in millicores and bytes. [0, 2^62]; unset:
 	// 64000 and 256 GiB.
 	MaxCopiesMilliCpuPerNamespace *int64 `protobuf:"varint,18,opt,name=max_copies_milli_cpu_per_namespace,json=maxCopiesMilliCpuPerNamespace,proto3,oneof" json:"max_copies_milli_cpu_per_namespace,omitempty"`
 	// See max_copies_milli_cpu_per_namespace.
@@ -453,7 +452,7 @@ func (x *SlackPolicy) GetMaxCopiesMemoryBytesPerNamespace() int64 {
 	return 0
 }
 
-// What holds for classes of nodes.
+// A rule for classes of nodes.
 type SlackClassRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the class; empty: any class.
@@ -535,7 +534,7 @@ func (x *SlackClassRule) GetMaxExtraMemoryBytes() int64 {
 	return 0
 }
 
-// What holds for a node group.
+// A rule for a node group.
 type SlackGroupRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the node group. Required.
@@ -604,7 +603,7 @@ type Placeholder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number, never used again. [1, 2^62].
 	Id int64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What it stands for. Required.
+	// The kind of pods that it stands for. Required.
 	Kind Placeholder_Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=loadline.v1.Placeholder_Kind" json:"kind,omitempty"`
 	// Name of its class; of a mirrored one the key of the pod.
 	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
@@ -727,7 +726,7 @@ func (x *Placeholder) GetLastNodeName() int32 {
 	return 0
 }
 
-// What is kept from one plan to the next.
+// The state that is kept from one plan to the next.
 type SlackState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The next placeholder's number. [1, 2^62].
@@ -825,24 +824,25 @@ type PlanSlackRequest struct {
 	Changes *Changes `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"`
 	// How much.
 	Policy *SlackPolicy `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
-	// What the last plan left. Unset: what the engine keeps with the view, of a new view nothing.
+	// The state that the last plan left. Unset: the one that the engine keeps with the view, of a new view
+	// nothing.
 	State *SlackState `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	// Pods that wait. They come before placeholders. Of more than 100000 entries some are left out; namespaces
 	// take turns.
 	Pods []*PendingPods `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`
-	// Whether `groups` are all that may grow; else every class that has nodes may.
+	// The `groups` are all that may grow; else every class that has nodes may.
 	GroupsKnown bool `protobuf:"varint,5,opt,name=groups_known,json=groupsKnown,proto3" json:"groups_known,omitempty"`
 	// Node groups that may grow, at most 1000; groups without a template take no part.
 	Groups []*ScalableGroup `protobuf:"bytes,6,rep,name=groups,proto3" json:"groups,omitempty"`
-	// As in ScaleUpProblem: pods that come with each node of a group, at most 1000.
+	// The DaemonSets, as in ScaleUpProblem: pods that come with each node of a group, at most 1000.
 	DaemonPods [][]byte `protobuf:"bytes,7,rep,name=daemon_pods,json=daemonPods,proto3" json:"daemon_pods,omitempty"`
 	// How the filters are configured.
 	Fit *FitOptions `protobuf:"bytes,8,opt,name=fit,proto3" json:"fit,omitempty"`
 	// Now, in seconds since 1970. [0, 2^62].
 	NowSeconds int64 `protobuf:"varint,9,opt,name=now_seconds,json=nowSeconds,proto3" json:"now_seconds,omitempty"`
-	// Whether to work out the formulas of the proposal as they stand.
+	// Works out the formulas of the proposal as they stand.
 	Literal bool `protobuf:"varint,10,opt,name=literal,proto3" json:"literal,omitempty"`
-	// Whether to tell the new state.
+	// Tells the new state.
 	WantState bool `protobuf:"varint,11,opt,name=want_state,json=wantState,proto3" json:"want_state,omitempty"`
 	// Units of work of some 100 ns that the search for nodes for pods that wait and for copies, and what is
 	// asked for, may take. [0, 2^62]; 0: 10 million.
@@ -1058,17 +1058,17 @@ type ClassSlack struct {
 	Taints []*ClassSlack_Taint `protobuf:"bytes,3,rep,name=taints,proto3" json:"taints,omitempty"`
 	// Nodes of the class.
 	Nodes int64 `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// What most of them offer when empty, and pods that they take.
+	// The amounts that most of them offer when empty, and the pods that they take.
 	EmptyNode *CpuAndMemory `protobuf:"bytes,5,opt,name=empty_node,json=emptyNode,proto3" json:"empty_node,omitempty"`
 	// See empty_node.
 	EmptyNodePods int64 `protobuf:"varint,6,opt,name=empty_node_pods,json=emptyNodePods,proto3" json:"empty_node_pods,omitempty"`
-	// What the rate is taken of.
+	// The amounts that the rate is taken of.
 	Basis *CpuAndMemory `protobuf:"bytes,7,opt,name=basis,proto3" json:"basis,omitempty"`
 	// Room that is wanted.
 	Extra *CpuAndMemory `protobuf:"bytes,8,opt,name=extra,proto3" json:"extra,omitempty"`
 	// Room for the biggest pods and for copies of pods.
 	Reserved *CpuAndMemory `protobuf:"bytes,9,opt,name=reserved,proto3" json:"reserved,omitempty"`
-	// What one standard placeholder may have.
+	// The amounts that one standard placeholder may have.
 	Unit *CpuAndMemory `protobuf:"bytes,10,opt,name=unit,proto3" json:"unit,omitempty"`
 	// All placeholders together.
 	Sum *CpuAndMemory `protobuf:"bytes,11,opt,name=sum,proto3" json:"sum,omitempty"`
@@ -1076,14 +1076,14 @@ type ClassSlack struct {
 	Count int64 `protobuf:"varint,12,opt,name=count,proto3" json:"count,omitempty"`
 	// See count.
 	Placed int64 `protobuf:"varint,13,opt,name=placed,proto3" json:"placed,omitempty"`
-	// Whether all is there.
+	// The status: all is there, or a part.
 	Status SlackStatus `protobuf:"varint,14,opt,name=status,proto3,enum=loadline.v1.SlackStatus" json:"status,omitempty"`
 	// Why not; empty where nodes are asked for.
 	Reason string `protobuf:"bytes,15,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Placeholders that fit now, together.
 	Ready *CpuAndMemory `protobuf:"bytes,16,opt,name=ready,proto3" json:"ready,omitempty"`
-	// Where its placeholders may be: on nodes that have these labels, and of other labels none of these keys;
-	// they tolerate `taints`. By key.
+	// The place of its placeholders: on nodes that have these labels, and of other labels none of these
+	// keys; they tolerate `taints`. By key.
 	NeededLabels []*ClassSlack_NodeLabel `protobuf:"bytes,17,rep,name=needed_labels,json=neededLabels,proto3" json:"needed_labels,omitempty"`
 	// See needed_labels.
 	AbsentLabels  []string `protobuf:"bytes,18,rep,name=absent_labels,json=absentLabels,proto3" json:"absent_labels,omitempty"`
@@ -1252,7 +1252,7 @@ type MirroredSlack struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Key of the pod, by which placeholders name it.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// Who asks for copies: "Deployment shop/web". The first 16.
+	// The objects that ask for copies, such as "Deployment shop/web". The first 16.
 	Sources []string `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
 	// Copies that are asked for, that are kept, and that fit now.
 	Wanted int64 `protobuf:"varint,3,opt,name=wanted,proto3" json:"wanted,omitempty"`
@@ -1260,7 +1260,7 @@ type MirroredSlack struct {
 	Count int64 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
 	// See wanted.
 	Placed int64 `protobuf:"varint,5,opt,name=placed,proto3" json:"placed,omitempty"`
-	// Whether all are there.
+	// The status: all are there, or a part.
 	Status SlackStatus `protobuf:"varint,6,opt,name=status,proto3,enum=loadline.v1.SlackStatus" json:"status,omitempty"`
 	// Why not.
 	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1352,7 +1352,7 @@ type ShapeSlack struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Class, or key of the pod.
 	Owner string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
-	// What they stand for.
+	// The kind of pods that they stand for.
 	Kind Placeholder_Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=loadline.v1.Placeholder_Kind" json:"kind,omitempty"`
 	// Requests of one.
 	Size *CpuAndMemory `protobuf:"bytes,3,opt,name=size,proto3" json:"size,omitempty"`
@@ -1436,7 +1436,7 @@ type SlackDemand struct {
 	ClassName string `protobuf:"bytes,1,opt,name=class_name,json=className,proto3" json:"class_name,omitempty"`
 	// How many.
 	Nodes int64 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// What they are to take: counts only, none of it placed.
+	// The placeholders that they are to take: counts only, none of it placed.
 	Placeholders  []*ShapeSlack `protobuf:"bytes,3,rep,name=placeholders,proto3" json:"placeholders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1496,7 +1496,7 @@ func (x *SlackDemand) GetPlaceholders() []*ShapeSlack {
 // The formulas of the proposal, over all nodes.
 type LiteralSlack struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What nodes offer, and how many there are.
+	// The amounts that nodes offer, and the number of nodes.
 	Capacity *CpuAndMemory `protobuf:"bytes,1,opt,name=capacity,proto3" json:"capacity,omitempty"`
 	// See capacity.
 	Nodes int64 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
@@ -1632,9 +1632,9 @@ func (x *LiteralSlack) GetAfterHullMemoryBytes() float64 {
 // Annotations that cannot be read, and workloads whose pods are not known.
 type SlackWishError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who asks: "Deployment shop/web".
+	// The object that asks, such as "Deployment shop/web".
 	Source string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
-	// What is wrong.
+	// The fault.
 	Text          string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1707,9 +1707,9 @@ type PlanSlackResponse struct {
 	PushedOut int64 `protobuf:"varint,9,opt,name=pushed_out,json=pushedOut,proto3" json:"pushed_out,omitempty"`
 	// See added.
 	Placed int64 `protobuf:"varint,10,opt,name=placed,proto3" json:"placed,omitempty"`
-	// Where it was asked for.
+	// An answer only where it was asked for.
 	Literal *LiteralSlack `protobuf:"bytes,11,opt,name=literal,proto3" json:"literal,omitempty"`
-	// Where it was asked for.
+	// An answer only where it was asked for.
 	State *SlackState `protobuf:"bytes,12,opt,name=state,proto3" json:"state,omitempty"`
 	// Amounts in the request that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,13,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
@@ -1721,8 +1721,8 @@ type PlanSlackResponse struct {
 	ErrorsTotal int64 `protobuf:"varint,16,opt,name=errors_total,json=errorsTotal,proto3" json:"errors_total,omitempty"`
 	// See errors_total.
 	ClassesTotal int64 `protobuf:"varint,17,opt,name=classes_total,json=classesTotal,proto3" json:"classes_total,omitempty"`
-	// What cut the plan short: "work", "time" or "memory". Some placeholders may have no node, and no node is
-	// asked for them, until the next plan. Empty: nothing did.
+	// The budget that cut the plan short: "work", "time" or "memory". Some placeholders may have no node,
+	// and no node is asked for them, until the next plan. Empty: nothing did.
 	CutShort string `protobuf:"bytes,18,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
 	// Nodes that hold no slack, since they are no machines.
 	OtherNodes    *OtherNodes `protobuf:"bytes,19,opt,name=other_nodes,json=otherNodes,proto3" json:"other_nodes,omitempty"`

@@ -30,7 +30,7 @@ type StartupTaints struct {
 	// A new node has them until it can run pods: while it does, it counts as on its way. Cluster Autoscaler's
 	// --startup-taint and --ignore-taint.
 	Startup []string `protobuf:"bytes,1,rep,name=startup,proto3" json:"startup,omitempty"`
-	// What the keys of such taints begin with, not empty: --startup-taint-prefix.
+	// The beginnings of the keys of such taints, not empty: --startup-taint-prefix.
 	StartupPrefixes []string `protobuf:"bytes,2,rep,name=startup_prefixes,json=startupPrefixes,proto3" json:"startup_prefixes,omitempty"`
 	// They say how a node is now, and do not keep it from counting as started: --status-taint.
 	Status        []string `protobuf:"bytes,3,rep,name=status,proto3" json:"status,omitempty"`
