@@ -44,10 +44,9 @@ void CountWhole(int64_t request, const MissingLimitRule& rule, PodLimit* limit) 
   }
 }
 
-}  // namespace
-
-PodLimit PodLimitOf(const LimitCounting& counting, const LimitRules& rules, std::optional<ResourceId> id,
-                    const PodShape& shape, PodRole role) {
+// What a pod counts as by what it says, whatever it is.
+PodLimit StatedLimitOf(const LimitCounting& counting, const LimitRules& rules, std::optional<ResourceId> id,
+                       const PodShape& shape, PodRole role) {
   const bool effective = counting.pod_limits == PodLimits::kEffective;
   const PartialLimit parts = id.has_value() ? LimitOf(shape, *id) : PartialLimit();
   PodLimit limit;
@@ -66,6 +65,20 @@ PodLimit PodLimitOf(const LimitCounting& counting, const LimitRules& rules, std:
   } else if (limit.missing) {
     CountWhole(id.has_value() ? shape.requests.Get(*id) : 0, rule, &limit);
   }
+  return limit;
+}
+
+}  // namespace
+
+PodLimit PodLimitOf(const LimitCounting& counting, const LimitRules& rules, std::optional<ResourceId> id,
+                    const PodShape& shape, PodRole role) {
+  PodLimit limit = StatedLimitOf(counting, rules, id, shape, role);
+  if (!TraitsOf(shape).placeholder) return limit;
+  // Its container does nothing, so that it never uses more than what is kept free.
+  const int64_t requests = id.has_value() ? shape.requests.Get(*id) : 0;
+  if (!limit.allocatable && limit.amount <= requests) return limit;
+  limit.missing = limit.allocatable = false;
+  limit.amount = requests;
   return limit;
 }
 

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/slack"
@@ -181,5 +183,53 @@ func TestSlackPageAndTable(t *testing.T) {
 				t.Errorf("%s: exit %d: %s%s", form, code, errs, out)
 			}
 		}
+	}
+}
+
+// Under a line of 1.5 for memory a node of 32Gi takes limits of 48Gi. Half of what the pod requests is 4Gi in pieces:
+// what "fits now" by the plan fits by the line as well, pod by pod as they are printed.
+func TestSlackFitsUnderALoadLine(t *testing.T) {
+	const line = "--max-limits-over-allocatable=memory=1.5"
+	cluster := `apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: a}, status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}}
+- {apiVersion: v1, kind: Pod, metadata: {namespace: shop, name: p}, spec: {nodeName: a, containers: [
+  {name: c, resources: {requests: {cpu: "4", memory: 8Gi}, limits: {cpu: "4", memory: 8Gi}}}]}}
+`
+	out, errs, code := run(t, "loadline", cluster, "slack", "-f", "-", "--extra-capacity-min-rate", "50%", line,
+		"-o", "deployments")
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	pods := 0
+	for _, document := range strings.Split(out, "---\n") {
+		var deployment appsv1.Deployment
+		if !strings.Contains(document, "kind: Deployment") {
+			continue
+		}
+		if err := yaml.UnmarshalStrict([]byte(document), &deployment); err != nil {
+			t.Fatal(err)
+		}
+		for range *deployment.Spec.Replicas {
+			pods++
+			deployment.Spec.Template.Spec.NodeName = "a"
+			pod, err := json.Marshal(v1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "loadline-slack", Name: fmt.Sprintf("s-%d", pods)},
+				Spec:       deployment.Spec.Template.Spec})
+			if err != nil {
+				t.Fatal(err)
+			}
+			waits := strings.Replace(string(pod), `"nodeName":"a",`, "", 1)
+			if out, errs, code := run(t, "loadline", cluster+"- "+waits+"\n", "why-not",
+				fmt.Sprintf("loadline-slack/s-%d", pods), "a", "-f", "-", line); code != 0 ||
+				strings.Contains(out, "load line") {
+				t.Errorf("placeholder %d: exit %d: %s%s", pods, code, out, errs)
+			}
+			cluster += "- " + string(pod) + "\n"
+		}
+	}
+	if pods < 2 {
+		t.Errorf("%d placeholders: too few to tell", pods)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"loadline.dev/shim/api/loadlinev1"
 )
@@ -57,6 +59,39 @@ func TestPlaceholdersNeedWhatTheEngineSays(t *testing.T) {
 		terms[0].MatchExpressions[0].Key != "workload" ||
 		terms[0].MatchExpressions[0].Operator != v1.NodeSelectorOpDoesNotExist {
 		t.Errorf("%+v", pod.Spec)
+	}
+}
+
+// Placeholders and copies limit what they request, and nothing else: so they count as no more in scores and at the load
+// line. A limit without a request is what the API server requests.
+func TestPlaceholdersLimitWhatTheyRequest(t *testing.T) {
+	list := func(cpu, memory string) v1.ResourceList {
+		l := v1.ResourceList{}
+		if cpu != "" {
+			l[v1.ResourceCPU] = resource.MustParse(cpu)
+		}
+		if memory != "" {
+			l[v1.ResourceMemory] = resource.MustParse(memory)
+		}
+		return l
+	}
+	standard := standardPod(&loadlinev1.ClassSlack{}, &loadlinev1.CpuAndMemory{MilliCpu: 250, MemoryBytes: 1 << 29})
+	mine := copyPod(&v1.PodTemplateSpec{Spec: v1.PodSpec{
+		Containers: []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Requests: list("1", ""),
+			Limits: list("4", "2Gi")}}},
+		InitContainers: []v1.Container{{Name: "i", Resources: v1.ResourceRequirements{Requests: list("", "1Gi")}}}}})
+	for _, c := range []struct {
+		got  v1.Container
+		want v1.ResourceList
+	}{
+		{standard.Spec.Containers[0], list("250m", "512Mi")},
+		{mine.Spec.Containers[0], list("1", "2Gi")},
+		{mine.Spec.InitContainers[0], list("", "1Gi")},
+	} {
+		if r := c.got.Resources; !equality.Semantic.DeepEqual(r.Requests, c.want) ||
+			!equality.Semantic.DeepEqual(r.Limits, c.want) {
+			t.Errorf("%s: requests %v, limits %v, both must be %v", c.got.Name, r.Requests, r.Limits, c.want)
+		}
 	}
 }
 

@@ -201,8 +201,7 @@ func standardPod(class *loadlinev1.ClassSlack, size *loadlinev1.CpuAndMemory) v1
 	if size.GetMemoryBytes() > 0 {
 		requests[v1.ResourceMemory] = *resource.NewQuantity(size.GetMemoryBytes(), resource.BinarySI)
 	}
-	pod := v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "placeholder", Image: pauseImage,
-		Resources: v1.ResourceRequirements{Requests: requests}}}}}
+	pod := v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{pause("placeholder", requests)}}}
 	for _, label := range class.GetNeededLabels() {
 		if pod.Spec.NodeSelector == nil {
 			pod.Spec.NodeSelector = map[string]string{}
@@ -225,21 +224,33 @@ func copyPod(from *v1.PodTemplateSpec) v1.PodTemplateSpec {
 		NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		TopologySpreadConstraints: spec.TopologySpreadConstraints}}
 	for _, c := range spec.Containers {
-		pod.Spec.Containers = append(pod.Spec.Containers, pause(c))
+		pod.Spec.Containers = append(pod.Spec.Containers, pause(c.Name, requestsOf(c)))
 	}
 	// An init container that ends asks for room as well, at the start; what it asks for beyond the others is kept too.
 	for _, c := range spec.InitContainers {
-		p := pause(c)
+		p := pause(c.Name, requestsOf(c))
 		p.RestartPolicy = c.RestartPolicy
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, p)
 	}
 	return pod
 }
 
+// requestsOf returns what the API server makes of the container: what it limits without a request, it requests.
+func requestsOf(c v1.Container) v1.ResourceList {
+	requests := maps.Clone(c.Resources.Limits)
+	if requests == nil {
+		requests = v1.ResourceList{}
+	}
+	maps.Copy(requests, c.Resources.Requests)
+	return requests
+}
+
 // pauseImage is a container that does nothing.
 const pauseImage = "registry.k8s.io/pause:3.10"
 
-func pause(c v1.Container) v1.Container {
-	return v1.Container{Name: c.Name, Image: pauseImage,
-		Resources: v1.ResourceRequirements{Requests: c.Resources.Requests, Limits: c.Resources.Limits}}
+// pause returns a container that keeps room free. Its limits are its requests: without limits it would count as all of
+// its node in scores and at the load line, though it uses nothing.
+func pause(name string, requests v1.ResourceList) v1.Container {
+	return v1.Container{Name: name, Image: pauseImage,
+		Resources: v1.ResourceRequirements{Requests: requests, Limits: requests}}
 }

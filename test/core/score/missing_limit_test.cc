@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/cluster/cluster_state.h"
@@ -217,6 +219,35 @@ TEST(MissingLimitOfContainers, ProposalDecidesForThePodAsAWhole) {
   const PodLimit limited = CpuLimitOf(policy, PodOf({Cpu("app", 400, {})}, {}, 1500), PodRole::kIncoming);
   EXPECT_EQ(limited.amount, 402);
   EXPECT_FALSE(limited.missing);
+}
+
+PodLimit CpuLimitOfPlaceholder(const LimitPolicy& policy, const PodResources& pod, PodRole role) {
+  PodTraits traits;
+  traits.placeholder = true;
+  const PodShape shape =
+      MakePodShape("default", /*finished=*/false, pod, ResourceNames(), role, PodRules(), std::move(traits));
+  return PodLimitOf(policy, policy.resources[0], kCpu, shape, role);
+}
+
+// A placeholder counts as no more than its requests, whatever stands in for missing limits: without a limit,
+// with a larger one, and as a pod without anything. A smaller limit than its requests cannot be.
+TEST(LimitOfPlaceholderTest, IsAtMostItsRequests) {
+  for (const LimitPolicy& policy : {StrictPolicy({{"cpu", 1}}), Kep217Policy({{"cpu", 1}})}) {
+    for (const PodRole role : {PodRole::kIncoming, PodRole::kExisting}) {
+      for (const auto& [limit, request, most] :
+           std::vector<std::tuple<std::optional<int64_t>, std::optional<int64_t>, int64_t>>{
+               {std::nullopt, 250, 250}, {250, 250, 250}, {900, 250, 250}, {std::nullopt, std::nullopt, 0}}) {
+        const PodLimit counted = CpuLimitOfPlaceholder(policy, PodOf({Cpu("pause", limit, request)}), role);
+        EXPECT_FALSE(counted.allocatable);
+        EXPECT_LE(counted.amount, most);
+      }
+    }
+  }
+  const LimitPolicy strict = StrictPolicy({{"cpu", 1}});
+  const PodLimit counted =
+      CpuLimitOfPlaceholder(strict, PodOf({Cpu("pause", std::nullopt, 250)}), PodRole::kExisting);
+  EXPECT_EQ(counted.amount, 250);
+  EXPECT_FALSE(counted.missing);
 }
 
 }  // namespace
