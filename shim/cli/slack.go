@@ -34,6 +34,7 @@ type slackFlags struct {
 	filters filterFlags
 	taints  scaleup.StartupTaints
 	literal bool
+	state   string
 	output  outputFlag
 }
 
@@ -60,6 +61,9 @@ the label loadline.dev/slack-copies=allowed, within --slack-max-copies and its l
 it, for some nodes. Nodes with GPUs come for pods that need one, and not for room, unless
 --slack-buy-extended-resources says so.
 
+With --state FILE placeholders stay from run to run, as the autoscaler keeps them; where each run plans anew, a
+pod that asks for a little more can change the size of all of them.
+
 -o capacitybuffer and -o deployments print objects to apply, and apply nothing: CapacityBuffers of
 Cluster Autoscaler or Karpenter, or Deployments of pods that give way to all others.`
 
@@ -81,13 +85,10 @@ func (a *app) newSlack() *cobra.Command {
 			for _, warning := range plan.warnings {
 				fmt.Fprintf(a.streams.Err, "warning: %s\n", escapeLines(warning))
 			}
-			switch f.output.form {
-			case formBuffers:
-				return plan.manifests(a.streams.Out, slack.CapacityBuffers)
-			case formDeployments:
-				return plan.manifests(a.streams.Out, slack.Deployments)
+			if err := f.print(a.streams.Out, plan); err != nil || f.state == "" {
+				return err
 			}
-			return f.output.write(a.streams.Out, plan.forms())
+			return slack.SaveState(f.state, plan.GetState())
 		},
 	}
 	flags := command.Flags()
@@ -100,9 +101,30 @@ func (a *app) newSlack() *cobra.Command {
 	flags.StringVar(&f.engine.slackNamespace, "slack-namespace", slack.DefaultNamespace,
 		"namespace of our own placeholders, and of the objects that are printed")
 	flags.BoolVar(&f.literal, "literal", false, "also show what the formulas of the proposal come to as they stand")
+	flags.StringVar(&f.state, "state", "", "file with what the plan before left, kind "+slack.StateKind+
+		": placeholders stay from run to run; made and written again by each run (default: each run plans anew)")
 	addEngineFlag(flags, &f.engine)
 	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML, formBuffers, formDeployments)
 	return command
+}
+
+func (f *slackFlags) print(w io.Writer, plan *slackPlan) error {
+	switch f.output.form {
+	case formBuffers:
+		return plan.manifests(w, slack.CapacityBuffers)
+	case formDeployments:
+		return plan.manifests(w, slack.Deployments)
+	}
+	return f.output.write(w, plan.forms())
+}
+
+// former returns what the plan before left. One that nobody has kept starts anew: the engine's own state supposes that
+// the last plan was carried out.
+func (f *slackFlags) former() (*loadlinev1.SlackState, error) {
+	if f.state == "" {
+		return &loadlinev1.SlackState{NextId: 1}, nil
+	}
+	return slack.LoadState(f.state)
 }
 
 // policy reads the flags.
@@ -137,6 +159,10 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err := f.taints.Check(); err != nil {
 		return nil, usageError{err}
 	}
+	former, err := f.former()
+	if err != nil {
+		return nil, err
+	}
 	file, err := loadGroups(f.groups)
 	if err != nil {
 		return nil, err
@@ -157,8 +183,7 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	// A plan that is not carried out starts anew: the engine's own state supposes that the last one was.
-	request := &loadlinev1.PlanSlackRequest{Policy: policy, State: &loadlinev1.SlackState{NextId: 1},
+	request := &loadlinev1.PlanSlackRequest{Policy: policy, State: former, WantState: f.state != "",
 		Pods:        problem.GetPods(),
 		GroupsKnown: f.groups != "", Groups: problem.GetGroups(), DaemonPods: problem.GetDaemonPods(),
 		NowSeconds: time.Now().Unix(), Literal: f.literal}

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -182,6 +185,75 @@ func TestSlackPageAndTable(t *testing.T) {
 			if code != 0 || !strings.Contains(out, text) {
 				t.Errorf("%s: exit %d: %s%s", form, code, errs, out)
 			}
+		}
+	}
+}
+
+// Half of 2 cpus are two pieces of 500m. Half of 2010m are 1005m: planned anew two of 503m. With --state the two stay as
+// they are, and one like them comes.
+func TestSlackStateKeepsPlaceholders(t *testing.T) {
+	cluster := func(milliCPU string) string {
+		return fmt.Sprintf(`apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: n0}, status: {allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}}
+- {apiVersion: v1, kind: Pod, metadata: {namespace: shop, name: p}, spec: {nodeName: n0, containers: [
+  {name: c, resources: {requests: {cpu: %s, memory: 1Gi}}}]}}
+`, milliCPU)
+	}
+	ask := func(milliCPU string, args ...string) slackAnswer {
+		t.Helper()
+		out, errs, code := run(t, "loadline", cluster(milliCPU), append([]string{"slack", "-f", "-", "-o", "json",
+			"--extra-capacity-min-rate", "50%"}, args...)...)
+		if code != 0 {
+			t.Fatalf("exit %d: %s", code, errs)
+		}
+		var got slackAnswer
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	file := filepath.Join(t.TempDir(), "slack.json")
+	before, anew := ask("2", "--state", file).Placeholders, ask("2010m").Placeholders
+	kept := ask("2010m", "--state", file).Placeholders
+	for _, c := range []struct {
+		what       string
+		got        []slackShape
+		milli, all int64
+	}{{"before", before, 500, 2}, {"anew", anew, 503, 2}, {"kept", kept, 500, 3}} {
+		if len(c.got) != 1 || c.got[0].CPUMilli != c.milli || c.got[0].Count != c.all {
+			t.Errorf("%s: %+v, must be %d of %dm", c.what, c.got, c.all, c.milli)
+		}
+	}
+	first, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask("2010m", "--state", file)
+	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(first, again) {
+		t.Errorf("the state of the same question differs: %s\nand\n%s %v", first, again, err)
+	}
+}
+
+func TestSlackRefusesWrongStates(t *testing.T) {
+	for content, want := range map[string]string{
+		`{}`: `must be loadline.dev/v1alpha1, SlackState`,
+		`{apiVersion: loadline.dev/v1alpha1, kind: SlackState}`:                                 "state: missing",
+		`{apiVersion: loadline.dev/v1alpha1, kind: SlackState, state: {nextId: 1, ids: 2}}`:     `unknown field "ids"`,
+		`{apiVersion: loadline.dev/v1alpha1, kind: SlackState, state: {nextId: "-1"}}`:          "state: next_id",
+		`{apiVersion: loadline.dev/v1alpha1, kind: SlackState, state: {nextId: "1"}, other: 1}`: `unknown field "other"`,
+	} {
+		file := filepath.Join(t.TempDir(), "slack.yaml")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, errs, code := run(t, "loadline", "", "slack", "-f", "testdata/slack.yaml", "--state", file)
+		if code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit %d: %s, which must name %q", content, code, errs, want)
+		}
+		if after, err := os.ReadFile(file); err != nil || string(after) != content {
+			t.Errorf("a state that is refused becomes %s", after)
 		}
 	}
 }

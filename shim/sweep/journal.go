@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"loadline.dev/shim/internal/wholefile"
 )
 
 // Journal is a folder with the rows that are done: one line each, written at once. A line that was cut off by the end
@@ -133,17 +135,7 @@ func (j *Journal) Rows() map[int]*Row {
 
 // WriteFile writes a file of the folder as a whole or not at all.
 func (j *Journal) WriteFile(name string, write func(io.Writer) error) error {
-	file, err := os.CreateTemp(j.dir, "."+name+"-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) // after the rename there is none
-	err = write(file)
-	err = errors.Join(err, file.Chmod(0o644), file.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), filepath.Join(j.dir, name))
+	return wholefile.Write(filepath.Join(j.dir, name), write)
 }
 
 // Close lets others have the folder.
