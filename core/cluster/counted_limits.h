@@ -70,7 +70,7 @@ struct CountedLimit {
 };
 
 // `role`: whether the pod is the one to be placed, which some countings treat by other rules. nullopt: the
-// resource has no name yet, so that no pod states it.
+// resource has no name yet, so that no pod states it. A placeholder of slack counts as its requests at most.
 PodLimit PodLimitOf(const LimitCounting& counting, const LimitRules& rules, std::optional<ResourceId> id,
                     const PodShape& shape, PodRole role);
 
