@@ -151,7 +151,7 @@ stays it says why. Nothing is changed.
 A pod goes to a node, or to GROUP#N: the Nth new node of that group.`,
 		Example: `  loadline consolidate -f cluster.json -o json
   loadline consolidate --mode remove --groups groups.yaml`,
-	}, (*billPlan).consolidateForms, formTable, formJSON, formYAML)
+	}, (*billPlan).consolidateForms, formTable, formJSON, formYAML, formHTML)
 }
 
 func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, names ...string) *cobra.Command {

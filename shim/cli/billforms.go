@@ -10,7 +10,6 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // billAnswer is the answer of `bill` as data. Amounts are US dollars per hour.
@@ -246,16 +245,45 @@ func moveTexts(m consolidateMove) (goes, comes string) {
 	return goes, cmp.Or(strings.Join(add, ", "), "-")
 }
 
-func moveTable(w io.Writer, moves []consolidateMove) error {
-	table := texttable.New(texttable.Column{Header: "WAVE", Align: texttable.Right},
-		texttable.Column{Header: "GOES"}, texttable.Column{Header: "COMES"},
-		texttable.Column{Header: "USD/H", Align: texttable.Right}, texttable.Column{Header: "PODS", Align: texttable.Right})
-	for _, m := range moves {
-		goes, comes := moveTexts(m)
-		table.Row(fmt.Sprint(m.Wave), goes, comes, usd(m.Saves), fmt.Sprint(m.Disrupted))
+// moveColumns show moves, each in words.
+var moveColumns = []column{{header: "WAVE", path: "wave", right: true}, {header: "GOES", text: goesText},
+	{header: "COMES", text: comesText}, {header: "USD/H", text: usdOf("saves"), right: true},
+	{header: "PODS", path: "disrupted", right: true}}
+
+func goesText(r row) string {
+	names, _ := r["remove"].([]any)
+	m := consolidateMove{}
+	for _, name := range names {
+		m.Remove = append(m.Remove, cellOf(name))
 	}
-	return table.Write(w)
+	goes, _ := moveTexts(m)
+	return goes
 }
+
+func comesText(r row) string {
+	groups, _ := r["add"].([]any)
+	m := consolidateMove{}
+	for _, group := range groups {
+		if fields, ok := group.(map[string]any); ok {
+			m.Add = append(m.Add, consolidateAdd{row(fields).str("group"), int32(row(fields).num("count"))})
+		}
+	}
+	_, comes := moveTexts(m)
+	return comes
+}
+
+// usdOf shows an amount of money; "?" where it is not known.
+func usdOf(key string) func(row) string {
+	return func(r row) string {
+		if r[key] == nil {
+			return "?"
+		}
+		return usd(r.num(key))
+	}
+}
+
+// dearestFirst orders parts by what they cost.
+func dearestFirst(x, y row) int { return cmp.Compare(y.num("usd"), x.num("usd")) }
 
 // dearest are the parts that cost most.
 func dearest(parts []billPart, most int) []billPart {
@@ -271,84 +299,47 @@ func value(usd *float64) float64 {
 	return *usd
 }
 
-func (b *billPlan) writeNotes(w io.Writer) error {
-	for _, note := range b.notes {
-		if _, err := fmt.Fprintln(w, texttable.Escape(note)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 const mostParts = 15
 
+// billTables show a bill, consolidateTables a plan of moves.
+var (
+	billTables = []table{
+		{rows: "moves", columns: moveColumns},
+		{rows: "groups", kind: "nodegroup", name: "name", most: mostParts, order: dearestFirst, columns: []column{
+			{header: "NODE GROUP", path: "name"}, {header: "NODES", path: "nodes", right: true},
+			{header: "USD/H", text: usdOf("usd"), right: true}, {header: "PRICE", path: "price", wide: true}}},
+		{rows: "namespaces", most: mostParts, order: dearestFirst, columns: []column{{header: "NAMESPACE", path: "name"},
+			{header: "USD/H AT SHADOW PRICES", text: usdOf("usd"), right: true}}},
+		{rows: "stay", columns: []column{{header: "STAY", path: "nodes", right: true}, {header: "REASON", path: "reason"},
+			{header: "USD/H", text: usdOf("usd"), right: true}, {header: "WHAT WOULD HELP", path: "whatWouldHelp"}}},
+	}
+	consolidateTables = []table{
+		{rows: "moves", columns: moveColumns},
+		{rows: "keep", kind: "node", name: "node", columns: []column{{header: "STAYS", path: "node"},
+			{header: "GROUP", path: "nodeGroup", wide: true}, {header: "REASON", text: func(r row) string {
+				return strings.TrimSpace(r.str("reason") + " " + r.str("podReason"))
+			}}, {header: "POD", text: func(r row) string { return r.str("blockingPod") }},
+			{header: "USD/H", text: usdOf("usd"), right: true}, {header: "WORTH", text: usdOf("worth"), right: true},
+			{header: "WHAT WOULD HELP", path: "whatWouldHelp", wide: true}}},
+	}
+)
+
 func (b *billPlan) billForms() answer {
-	data := b.billData()
 	whole := struct {
 		billAnswer
 		leftOutAnswer
-	}{data, leftOutOf(&b.leftOut)}
-	return answer{data: whole, leftOut: &b.leftOut, page: b.page, table: func(w io.Writer) error {
-		fmt.Fprintf(w, "%s.\n\n", texttable.Escape(b.verdict()))
-		groups := texttable.New(texttable.Column{Header: "NODE GROUP"},
-			texttable.Column{Header: "NODES", Align: texttable.Right}, texttable.Column{Header: "USD/H", Align: texttable.Right})
-		for _, part := range dearest(data.Groups, mostParts) {
-			price := "?"
-			if part.USD != nil {
-				price = usd(*part.USD)
-			}
-			groups.Row(part.Name, fmt.Sprint(part.Nodes), price)
-		}
-		namespaces := texttable.New(texttable.Column{Header: "NAMESPACE"},
-			texttable.Column{Header: "USD/H AT SHADOW PRICES", Align: texttable.Right})
-		for _, part := range dearest(data.Namespaces, mostParts) {
-			namespaces.Row(part.Name, usd(*part.USD))
-		}
-		stay := texttable.New(texttable.Column{Header: "STAY", Align: texttable.Right}, texttable.Column{Header: "REASON"},
-			texttable.Column{Header: "USD/H", Align: texttable.Right}, texttable.Column{Header: "WHAT WOULD HELP"})
-		for _, reason := range data.Stay {
-			stay.Row(fmt.Sprint(reason.Nodes), reason.Reason, usd(reason.USD), reason.WhatWouldHelp)
-		}
-		writers := []func(io.Writer) error{groups.Write, namespaces.Write, stay.Write}
-		if len(data.Moves) > 0 {
-			writers = slices.Insert(writers, 0, func(w io.Writer) error { return moveTable(w, data.Moves) })
-		}
-		for _, write := range writers {
-			if err := write(w); err != nil {
-				return err
-			}
-			fmt.Fprintln(w)
-		}
-		return b.writeNotes(w)
-	}}
+	}{b.billData(), leftOutOf(&b.leftOut)}
+	return answer{data: whole, verdict: b.verdict() + ".", tables: billTables, lines: b.notes, leftOut: &b.leftOut,
+		page: b.page}
 }
 
 func (b *billPlan) consolidateForms() answer {
-	data := b.consolidateData()
 	whole := struct {
 		consolidateAnswer
 		leftOutAnswer
-	}{data, leftOutOf(&b.leftOut)}
-	return answer{data: whole, leftOut: &b.leftOut, table: func(w io.Writer) error {
-		fmt.Fprintf(w, "%s.\n\n", texttable.Escape(b.verdict()))
-		if len(data.Moves) > 0 {
-			if err := moveTable(w, data.Moves); err != nil {
-				return err
-			}
-			fmt.Fprintln(w)
-		}
-		keep := texttable.New(texttable.Column{Header: "STAYS"}, texttable.Column{Header: "REASON"},
-			texttable.Column{Header: "POD"}, texttable.Column{Header: "USD/H", Align: texttable.Right},
-			texttable.Column{Header: "WORTH", Align: texttable.Right})
-		for _, k := range data.Keep {
-			keep.Row(k.Node, strings.TrimSpace(k.Reason+" "+k.PodReason), k.BlockingPod, usd(k.USD), usd(k.Worth))
-		}
-		if err := keep.Write(w); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-		return b.writeNotes(w)
-	}}
+	}{b.consolidateData(), leftOutOf(&b.leftOut)}
+	return answer{data: whole, title: "consolidate", verdict: b.verdict() + ".", tables: consolidateTables,
+		lines: b.notes, leftOut: &b.leftOut}
 }
 
 func (b *billPlan) page(w io.Writer) error {

@@ -135,8 +135,9 @@ func completeFlags(command *cobra.Command) {
 		if command.Flags().Lookup(name) == nil {
 			continue
 		}
-		complete := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return values(), cobra.ShellCompDirectiveNoFileComp
+		complete := func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+			return slices.DeleteFunc(slices.Clone(values()),
+				func(value string) bool { return !strings.HasPrefix(value, word) }), cobra.ShellCompDirectiveNoFileComp
 		}
 		if err := command.RegisterFlagCompletionFunc(name, complete); err != nil {
 			panic(err) // a flag of this name was completed before: the fault of this program

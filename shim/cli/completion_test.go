@@ -22,7 +22,7 @@ func TestCompletionOfNames(t *testing.T) {
 		{append([]string{"score"}, append(dump, "default/pod5")...), []string{"default/pod5"}},
 		{append([]string{"fit"}, append(live, "none/")...), nil},
 		{[]string{"why", "--groups", "../../docs/groups.yaml", "-f", "../../docs/shop.yaml", "spot"}, []string{"spot-large"}},
-		{[]string{"drain", "-o", ""}, []string{"table", "json", "yaml", "html"}},
+		{[]string{"drain", "-o", "j"}, []string{"json", "jsonpath=", "jsonpath-file=", "jsonpath-as-json="}},
 		{[]string{"consolidate", "--mode", ""}, []string{"off", "remove", "replace"}},
 		{[]string{"top", "--kubeconfig", kubeconfig, "--context", ""}, []string{"other", "test"}},
 	} {

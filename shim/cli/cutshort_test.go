@@ -53,7 +53,7 @@ func TestAnswersSayThatTheyWereCutShort(t *testing.T) {
 				form = c.cut
 			}
 			var table bytes.Buffer
-			if err := form.table(&table); err != nil {
+			if err := (&outputFlag{form: formTable}).write(&table, form); err != nil {
 				t.Fatal(err)
 			}
 			data, err := json.Marshal(form.data)

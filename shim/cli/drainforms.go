@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // drainAnswer is the answer of `drain` as data.
@@ -134,66 +132,39 @@ func (d *drainPlan) basis() []string {
 	return append(lines, d.notes...)
 }
 
+// drainTables show what goes and what stays.
+var drainTables = []table{
+	{rows: "remove", kind: "node", name: "node", columns: []column{{header: "GOES", path: "node"},
+		{header: "GROUP", path: "nodeGroup", wide: true}, {header: "START", path: "start"},
+		{header: "READY AT", path: "readyAt"}, {header: "POD", path: "moves[*].pod"},
+		{header: "MOVES TO", path: "moves[*].to"}}},
+	{rows: "keep", columns: []column{{header: "STAYS", path: "node"}, {header: "GROUP", path: "nodeGroup", wide: true},
+		{header: "REASON", text: keepReason}, {header: "POD", path: "blockingPod"},
+		{header: "WHAT WOULD HELP", path: "whatWouldHelp"}}},
+}
+
 func (d *drainPlan) forms() answer {
 	data := struct {
 		drainAnswer
 		leftOutAnswer
 	}{d.data(), leftOutOf(&d.leftOut)}
-	return answer{data: data, table: d.table, page: d.page, leftOut: &d.leftOut}
-}
-
-func (d *drainPlan) table(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(d.verdict())); err != nil {
-		return err
-	}
-	if len(d.GetRemove()) > 0 {
-		table := texttable.New(texttable.Column{Header: "GOES"}, texttable.Column{Header: "START"},
-			texttable.Column{Header: "READY AT"}, texttable.Column{Header: "POD"}, texttable.Column{Header: "MOVES TO"})
-		for _, r := range d.GetRemove() {
-			head := []string{r.GetNode(), startOf(r), time.Unix(r.GetReadyAtS(), 0).UTC().Format(time.RFC3339)}
-			if len(r.GetMoves()) == 0 {
-				table.Row(append(head, "-", "-")...)
-			}
-			for _, m := range r.GetMoves() {
-				table.Row(append(head, podOf(m.GetNamespace(), m.GetName()), m.GetTo())...)
-				head = []string{"", "", ""}
-			}
-		}
-		if err := table.Write(w); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-	}
-	if len(d.GetKeep()) > 0 {
-		table := texttable.New(texttable.Column{Header: "STAYS"}, texttable.Column{Header: "REASON"},
-			texttable.Column{Header: "POD"}, texttable.Column{Header: "WHAT WOULD HELP"})
-		for _, k := range d.GetKeep() {
-			keep := newDrainKeep(k)
-			pod := "-"
-			if keep.BlockingPod != nil {
-				pod = *keep.BlockingPod
-			}
-			table.Row(keep.Node, keepReason(keep), pod, cmp.Or(keep.WhatWouldHelp, "-"))
-		}
-		if err := table.Write(w); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-	}
-	_, err := fmt.Fprintln(w, texttable.Escape(strings.Join(d.basis(), " ")))
-	return err
+	return answer{data: data, verdict: d.verdict(), tables: drainTables, lines: []string{strings.Join(d.basis(), " ")},
+		page: d.page, leftOut: &d.leftOut}
 }
 
 // keepReason is the reason with what stands behind it: "BlockedByPod: NotEnoughPdb, Exhausted".
-func keepReason(k drainKeep) string {
-	text := k.Reason
-	if k.PodReason != "" {
-		text += ": " + k.PodReason
+func keepReason(r row) string {
+	return reasonText(r.str("reason"), r.str("podReason"), r.str("budgetRefusal"))
+}
+
+func reasonText(reason, ofPod, ofBudget string) string {
+	if ofPod != "" {
+		reason += ": " + ofPod
 	}
-	if k.BudgetRefusal != "" {
-		text += ", " + k.BudgetRefusal
+	if ofBudget != "" {
+		reason += ", " + ofBudget
 	}
-	return text
+	return reason
 }
 
 // page draws the drain as it would run.
@@ -221,7 +192,7 @@ func (d *drainPlan) page(w io.Writer) error {
 	}
 	for _, k := range d.GetKeep() {
 		keep := newDrainKeep(k)
-		row := []string{keep.Node, keepReason(keep), "", keep.WhatWouldHelp}
+		row := []string{keep.Node, reasonText(keep.Reason, keep.PodReason, keep.BudgetRefusal), "", keep.WhatWouldHelp}
 		if keep.BlockingPod != nil {
 			row[2] = *keep.BlockingPod
 		}

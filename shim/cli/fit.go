@@ -42,7 +42,8 @@ func (a *app) newFit() *cobra.Command {
 				*fitAnswer
 				leftOutAnswer
 			}{f, leftOutOf(&f.leftOut)}
-			return flags.output.write(a.streams.Out, answer{data: data, table: f.table, leftOut: &f.leftOut})
+			return flags.output.write(a.streams.Out, answer{data: data, table: f.table, tables: named("fits", "node", "name"),
+				leftOut: &f.leftOut})
 		},
 	}
 	command.ValidArgsFunction = completeArgs([]namesOf{flags.podNames})

@@ -22,47 +22,96 @@ const (
 	formJSON  = "json"
 	formYAML  = "yaml"
 	formHTML  = "html"
+	formWide  = "wide"
+	formName  = "name"
+	// formCustom is followed by the columns.
+	formCustom = "custom-columns="
 )
 
 // formsAnnotation holds the values of a flag that is chosen from a few.
 const formsAnnotation = "loadline_values"
 
-// outputFlag is -o with the forms that a command has.
+// outputFlag is -o, with the forms that a command has beside those of every command, and what goes with it.
 type outputFlag struct {
-	form  string
-	forms []string
+	form      string
+	forms     []string
+	noHeaders bool
+	sortBy    string
 }
 
+// everyForm are the forms of every command; those that end in = take an argument, as kubectl's do.
+var everyForm = []string{formWide, formName, "jsonpath=", "jsonpath-file=", "jsonpath-as-json=", "go-template=",
+	"go-template-file=", formCustom}
+
 func addOutputFlag(flags *pflag.FlagSet, o *outputFlag, forms ...string) {
-	o.forms = forms
-	flags.StringVarP(&o.form, "output", "o", formTable, "form of the output: "+strings.Join(forms, ", "))
-	flags.Lookup("output").Annotations = map[string][]string{formsAnnotation: forms}
+	o.forms = append(slices.Clone(forms), everyForm...)
+	flags.StringVarP(&o.form, "output", "o", formTable, "form of the output: "+strings.Join(o.forms, ", "))
+	flags.Lookup("output").Annotations = map[string][]string{formsAnnotation: o.forms}
+	flags.BoolVar(&o.noHeaders, "no-headers", false, "tables have no line of headers")
+	if flags.Lookup("sort-by") == nil {
+		flags.StringVar(&o.sortBy, "sort-by", "", "sort rows by this path of theirs in -o json, such as .node")
+	}
 }
 
 func (o *outputFlag) check() error {
-	if !slices.Contains(o.forms, o.form) {
-		return usagef("-o %q: must be one of %s", o.form, strings.Join(o.forms, ", "))
+	for _, form := range o.forms {
+		if o.form == form && !strings.HasSuffix(form, "=") ||
+			strings.HasSuffix(form, "=") && strings.HasPrefix(o.form, form) && len(o.form) > len(form) {
+			return nil
+		}
 	}
-	return nil
+	return usagef("-o %q: must be one of %s", o.form, strings.Join(o.forms, ", "))
 }
 
 // answer is the outcome of a command in all its forms.
 type answer struct {
-	data  any                     // for json and yaml
-	table func(w io.Writer) error // for table
-	page  func(w io.Writer) error // for html; nil where there is none
+	data any // for json and yaml, and what tables show
+	// verdict is the answer in one line, lines are what holds beside it.
+	title, verdict string
+	tables         []table
+	lines          []string
+	table          func(w io.Writer) error // for table, in place of verdict, tables and lines
+	page           func(w io.Writer) error // for html; nil: verdict, lines and tables
 	// leftOut is what the answer was made without; nil: the command does not tell.
 	leftOut *leftout.List
 }
 
 func (o *outputFlag) write(w io.Writer, a answer) error {
-	switch o.form {
-	case formJSON, formYAML:
-		return writeDocument(w, a.data, o.form == formYAML)
-	case formHTML:
+	if o.noHeaders {
+		w = texttable.WithoutHeaders(w)
+	}
+	if o.form == formHTML && a.page != nil {
 		return a.page(w)
 	}
-	if err := a.table(w); err != nil {
+	d, err := documentOf(a.data)
+	if err != nil {
+		return err
+	}
+	if o.sortBy != "" {
+		if err := d.sortBy(o.sortBy, a.tables); err != nil {
+			return err
+		}
+		a.data = d
+	}
+	switch {
+	case o.form == formJSON || o.form == formYAML:
+		return writeDocument(w, a.data, o.form == formYAML)
+	case o.form == formHTML:
+		return renderPage(w, a, d)
+	case o.form == formName:
+		return renderNames(w, a, d)
+	case strings.HasPrefix(o.form, formCustom):
+		return o.renderCustom(w, a, d)
+	case o.form != formTable && o.form != formWide:
+		return o.renderTemplate(w, d)
+	case a.table != nil && o.sortBy != "":
+		return usagef("--sort-by: the table of this command has an order of its own; -o json and custom-columns= are sorted")
+	case a.table != nil:
+		err = a.table(w)
+	default:
+		err = o.renderTables(w, a, d)
+	}
+	if err != nil {
 		return err
 	}
 	return writeLeftOut(w, a.leftOut)

@@ -136,7 +136,7 @@ func (l *loopPlan) forms() answer {
 		planAnswer
 		leftOutAnswer
 	}{l.data(), leftOutOf(&l.leftOut)}
-	return answer{data: data, table: l.table, leftOut: &l.leftOut}
+	return answer{data: data, table: l.table, tables: named("growth", "nodegroup", "nodeGroup"), leftOut: &l.leftOut}
 }
 
 // verdict is the outcome in one line.
@@ -211,7 +211,7 @@ func (l *loopPlan) table(w io.Writer) error {
 			return err
 		}
 	}
-	return l.drain.table(w)
+	return writeTables(w, l.drain.forms())
 }
 
 // waitingTable has a line for equal pods that wait; nil: no pod waits.

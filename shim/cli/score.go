@@ -61,7 +61,7 @@ func (a *app) newScore() *cobra.Command {
 // scores is the answer of `score` in all forms. The page shows what each score is made of, as that of `why` does.
 func (q *podQuestion) scores(all *loadlinev1.ExplainResponse) answer {
 	s := newScoreAnswer(q.name, all)
-	return answer{data: s, table: s.table, page: func(w io.Writer) error {
+	return answer{data: s, table: s.table, tables: named("scores", "node", "node"), page: func(w io.Writer) error {
 		return report.Sections(w, "Scores of all nodes", newScoreSection(q, all).page())
 	}}
 }

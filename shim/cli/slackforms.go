@@ -178,7 +178,7 @@ func (p *slackPlan) forms() answer {
 		slackAnswer
 		leftOutAnswer
 	}{p.data(), leftOutOf(&p.leftOut)}
-	return answer{data: data, table: p.table, page: p.page, leftOut: &p.leftOut}
+	return answer{data: data, table: p.table, tables: named("placeholders", "", ""), page: p.page, leftOut: &p.leftOut}
 }
 
 // verdict is the outcome in one line.

@@ -236,8 +236,9 @@ func (t *top) shown() []report.Node {
 
 func (t *top) forms() answer {
 	return answer{
-		data:  t.data(),
-		table: t.table,
+		tables: named("nodes", "node", "node"),
+		data:   t.data(),
+		table:  t.table,
 		page: func(w io.Writer) error {
 			return report.Page(w, "Load of "+t.placement.Name, []report.Placement{t.counted})
 		},

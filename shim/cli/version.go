@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +42,7 @@ func (a *app) newVersion() *cobra.Command {
 			}
 			v := versionAnswer{Version, difference.EngineVersion, append([]string{}, difference.EngineLacks...),
 				append([]string{}, difference.ClientLacks...)}
-			return output.write(a.streams.Out, answer{data: v, table: v.table})
+			return output.write(a.streams.Out, answer{data: v, lines: v.lines()})
 		},
 	}
 	addEngineFlag(command.Flags(), &flags)
@@ -51,13 +50,14 @@ func (a *app) newVersion() *cobra.Command {
 	return command
 }
 
-func (v versionAnswer) table(w io.Writer) error {
-	fmt.Fprintf(w, "loadline %s\nengine %s\n", v.Loadline, v.Engine)
+// lines say it in words.
+func (v versionAnswer) lines() []string {
+	lines := []string{"loadline " + v.Loadline, "engine " + v.Engine}
 	for _, element := range v.EngineLacks {
-		fmt.Fprintf(w, "the engine lacks %s\n", element)
+		lines = append(lines, "the engine lacks "+element)
 	}
 	for _, element := range v.LoadlineLacks {
-		fmt.Fprintf(w, "this program lacks %s\n", element)
+		lines = append(lines, "this program lacks "+element)
 	}
-	return nil
+	return lines
 }

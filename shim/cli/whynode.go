@@ -3,14 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // nodePrefix marks a node where a pod could be meant as well.
@@ -115,7 +112,7 @@ func (d *drainPlan) keepVerdict(k drainKeep) string {
 	if d.GetBrake() != "" {
 		return fmt.Sprintf("%s stays: %s", k.Node, d.GetBrakeText())
 	}
-	text := fmt.Sprintf("%s stays: %s", k.Node, keepReason(k))
+	text := fmt.Sprintf("%s stays: %s", k.Node, reasonText(k.Reason, k.PodReason, k.BudgetRefusal))
 	if k.BlockingPod != nil {
 		text += ", pod " + *k.BlockingPod
 	}
@@ -123,46 +120,15 @@ func (d *drainPlan) keepVerdict(k drainKeep) string {
 }
 
 func (d *drainPlan) nodeForms(n drainNodeAnswer) answer {
-	grid := report.Grid{}
 	lines := d.basis()
 	n.Consolidation = d.consolidation
 	if n.Consolidation != "" {
 		lines = append(lines, n.Consolidation)
 	}
-	if n.Remove != nil && len(n.Remove.Moves) > 0 {
-		grid.Header = []string{"POD", "MOVES TO", "BUDGET"}
-		for _, m := range n.Remove.Moves {
-			grid.Rows = append(grid.Rows, []string{m.Pod, m.To, m.Budget})
-		}
-	}
 	if n.Keep != nil && n.Keep.WhatWouldHelp != "" {
 		lines = append([]string{"What would help: " + n.Keep.WhatWouldHelp + "."}, lines...)
 	}
-	return answer{
-		data: n,
-		table: func(w io.Writer) error {
-			if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(n.Verdict)); err != nil {
-				return err
-			}
-			if len(grid.Rows) > 0 {
-				var columns []texttable.Column
-				for _, header := range grid.Header {
-					columns = append(columns, texttable.Column{Header: header})
-				}
-				table := texttable.New(columns...)
-				for _, row := range grid.Rows {
-					table.Row(row...)
-				}
-				if err := table.Write(w); err != nil {
-					return err
-				}
-				fmt.Fprintln(w)
-			}
-			_, err := fmt.Fprintln(w, texttable.Escape(strings.Join(lines, " ")))
-			return err
-		},
-		page: func(w io.Writer) error {
-			return report.Sections(w, "Why this node", report.Section{Verdict: n.Verdict, Lines: lines, Grid: grid})
-		},
-	}
+	return answer{data: n, title: "why", verdict: n.Verdict, lines: []string{strings.Join(lines, " ")}, tables: []table{{
+		rows: "remove.moves", kind: "pod", name: "pod", columns: []column{{header: "POD", path: "pod"},
+			{header: "MOVES TO", path: "to"}, {header: "BUDGET", path: "budget"}}}}}
 }

@@ -53,6 +53,12 @@ func (t *Table) Row(cells ...string) {
 	t.rows = append(t.rows, row)
 }
 
+// withoutHeaders is a writer to which tables write no line of headers.
+type withoutHeaders struct{ io.Writer }
+
+// WithoutHeaders returns a writer to which tables write their rows alone.
+func WithoutHeaders(w io.Writer) io.Writer { return withoutHeaders{w} }
+
 // Write writes header and rows, one line each, without spaces at the end of a line.
 func (t *Table) Write(w io.Writer) error {
 	header := make([]string, len(t.columns))
@@ -62,6 +68,10 @@ func (t *Table) Write(w io.Writer) error {
 		header[i] = column.Header
 		widths[i] = Width(column.Header)
 		named = named || column.Header != ""
+	}
+	if _, rowsOnly := w.(withoutHeaders); rowsOnly {
+		named = false
+		clear(widths)
 	}
 	for _, row := range t.rows {
 		for i, cell := range row {
