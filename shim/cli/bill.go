@@ -31,6 +31,7 @@ type billSource struct {
 	spotFactor                                  float64
 	filters                                     filterFlags
 	taints                                      scaleup.StartupTaints
+	noPods                                      bool
 	// tellPod and tellObject, if set, are told the pods, and what planners look up.
 	tellPod    func(*v1.Pod)
 	tellObject func(any)
@@ -61,6 +62,7 @@ func (s *billSource) addTo(flags *pflag.FlagSet) {
 	flags.Int32Var(&s.nodesAtOnce, "max-nodes-at-once", 10, "nodes that go by moves of one wave at most")
 	flags.Int32Var(&s.podsAtOnce, "max-pods-at-once", 200, "pods that moves of one wave disturb at most")
 	flags.Int32Var(&s.maxNodesTotal, "max-nodes-total", 0, "nodes that the cluster may have in all; 0: any number")
+	flags.BoolVar(&s.noPods, "no-pods", false, noPodsHelp)
 	flags.BoolVar(&s.systemPods, "skip-nodes-with-system-pods", true, "nodes with pods of kube-system stay")
 	flags.BoolVar(&s.localStorage, "skip-nodes-with-local-storage",
 		true, "nodes with pods that store data on the node stay")
@@ -166,7 +168,7 @@ func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, 
 			return err
 		}
 		if len(args) > 0 || len(f.contexts) > 0 {
-			if f.file != "" || f.contextName() != "" || f.groups != "" {
+			if f.fromFile() || f.contextName() != "" || f.groups != "" {
 				return usagef("several clusters: -f, --context and --groups are for one")
 			}
 			fleet := f.askAll(cmd.Context(), args, a.streams.In)
@@ -210,6 +212,9 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 		return nil, err
 	}
 	defer c.close()
+	if err := c.withoutPods(source, s.noPods); err != nil {
+		return nil, err
+	}
 	problem, err := g.growing.Problem()
 	if err != nil {
 		return nil, err
@@ -316,7 +321,7 @@ func (b *billPlan) assume(source *sourceFlags, c *cluster, derived bool) {
 			"may grow without limit, and no other instance type is considered.",
 			plural(count, "node group")+areOrIs(count)))
 	}
-	if source.file != "" {
+	if source.fromFile() {
 		assumed := &drainPlan{options: &loadlinev1.DrainOptions{}}
 		assumed.assume(c)
 		b.notes = append(b.notes, assumed.notes...)

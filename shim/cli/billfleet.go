@@ -56,7 +56,7 @@ func (f *billFlags) askAll(ctx context.Context, dumps []string, stdin io.Reader)
 	fleet := &fleetBill{}
 	var sources []sourceFlags
 	for _, file := range dumps {
-		sources = append(sources, sourceFlags{clusterFlags: f.clusterFlags, file: file})
+		sources = append(sources, sourceFlags{clusterFlags: f.clusterFlags, files: []string{file}})
 	}
 	for _, named := range f.contexts {
 		source := sourceFlags{clusterFlags: f.clusterFlags}

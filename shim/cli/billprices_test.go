@@ -25,12 +25,12 @@ func labelledNode(name string, labels ...string) string {
 func billOf(t *testing.T, args []string, nodes ...string) (billAnswer, string) {
 	t.Helper()
 	dump := `{"apiVersion":"v1","kind":"List","items":[` + strings.Join(nodes, ",") + `]}`
-	out, errs, code := run(t, "loadline", dump, append([]string{"bill", "-f", "-", "-o", "json"}, args...)...)
+	out, errs, code := run(t, "loadline", dump, append([]string{"bill", "--no-pods", "-f", "-", "-o", "json"}, args...)...)
 	var bill billAnswer
 	if err := json.Unmarshal([]byte(out), &bill); code != 0 || err != nil {
 		t.Fatal(code, errs, err)
 	}
-	table, _, _ := run(t, "loadline", dump, append([]string{"bill", "-f", "-"}, args...)...)
+	table, _, _ := run(t, "loadline", dump, append([]string{"bill", "--no-pods", "-f", "-"}, args...)...)
 	return bill, table
 }
 
@@ -107,7 +107,7 @@ func TestBillNamesNoBoundOfEstimates(t *testing.T) {
 		t.Errorf("bound %v:\n%s", bill.Bound, table)
 	}
 	out, _, _ := run(t, "loadline", `{"apiVersion":"v1","kind":"List","items":[`+strings.Join(listed(1), ",")+`]}`,
-		"consolidate", "-f", "-", "-o", "json")
+		"consolidate", "-f", "-", "--no-pods", "-o", "json")
 	if !strings.Contains(out, `"bound": null`) {
 		t.Errorf("consolidate: %s", out)
 	}
@@ -166,7 +166,7 @@ func TestBoundOfAFleet(t *testing.T) {
 	listed, other := write("a.json", labelledNode("n", m5)), write("b.json", labelledNode("n", m5))
 	estimated := write("c.json", labelledNode("n"))
 	ask := func(files ...string) (got fleetAnswer) {
-		out := run2(t, append(append([]string{"bill"}, files...), "-o", "json")...)
+		out := run2(t, append(append([]string{"bill", "--no-pods"}, files...), "-o", "json")...)
 		if err := json.Unmarshal([]byte(out), &got); err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	c.counts, err = s.read(ctx, stdin, handler, options.kinds)
 	c.view.Complete(completeKinds(c.counts, options.planning)...)
 	if err == nil {
-		err = s.tooFew(c.counts, options.empty)
+		err = c.tooFew(s, options.empty)
 	}
 	if err == nil {
 		if err = c.view.Sync(ctx); err != nil {
@@ -103,15 +103,41 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	return c, nil
 }
 
+// noPodsHelp is the help of --no-pods.
+const noPodsHelp = "the dump holds no pod since the cluster has none; without it such a dump is refused"
+
+// howToDump is how a dump is made.
+const howToDump = "make it with kubectl get nodes,pods -A -o json"
+
 // tooFew returns an error where what was read cannot be a cluster.
-func (s *sourceFlags) tooFew(counts dump.Counts, empty bool) error {
-	if counts.Nodes == 0 && !empty {
+func (c *cluster) tooFew(s *sourceFlags, empty bool) error {
+	var unreadable []leftout.Object
+	for _, object := range c.broken {
+		if object.Kind == "Node" {
+			unreadable = append(unreadable, object)
+		}
+	}
+	switch nodes := c.counts.Nodes; {
+	case nodes == 0 && len(unreadable) > 0:
+		return fmt.Errorf("%s: none of its %s can be read; the first is %s: %s", s.name(),
+			plural(len(unreadable), "node"), unreadable[0].Name, unreadable[0].Reason)
+	case s.fromFile() && nodes+c.counts.Pods == 0 && len(c.counts.Ignored)+len(c.counts.Objects) > 0:
+		return fmt.Errorf("%s holds neither a node nor a pod: %s", s.name(), howToDump)
+	case nodes == 0 && !empty && s.fromFile():
+		return fmt.Errorf("%s holds no node: %s", s.name(), howToDump)
+	case nodes == 0 && !empty:
 		return fmt.Errorf("%s holds no node", s.name())
 	}
-	if s.file != "" && counts.Nodes+counts.Pods == 0 && len(counts.Ignored)+len(counts.Objects) > 0 {
-		return fmt.Errorf("%s holds neither a node nor a pod: make it with kubectl get nodes,pods -A -o json", s.name())
-	}
 	return nil
+}
+
+// withoutPods returns an error for a dump without any pod, where that is not said to be meant: all its nodes look empty.
+func (c *cluster) withoutPods(s *sourceFlags, meant bool) error {
+	if meant || !s.fromFile() || c.counts.Pods > 0 || len(c.broken) > 0 {
+		return nil
+	}
+	return fmt.Errorf("%s holds no pod, so that each node looks empty: %s; --no-pods of drain, bill and consolidate says "+
+		"that there is none", s.name(), howToDump)
 }
 
 // handler returns what is done with each object, and adds the kinds that this takes to the options.

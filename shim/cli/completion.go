@@ -49,7 +49,7 @@ func completeArgs(places ...[]namesOf) cobra.CompletionFunc {
 // nodeNames completes a node.
 func (s *sourceFlags) nodeNames(ctx context.Context, _ string) (names []string) {
 	if s.fromFile() {
-		s.inFile(func(node *v1.Node) { names = append(names, node.Name) }, func(*v1.Pod) {})
+		s.inFile(ctx, func(node *v1.Node) { names = append(names, node.Name) }, func(*v1.Pod) {})
 		return names
 	}
 	client, err := s.client()
@@ -83,7 +83,7 @@ func (s *sourceFlags) podNames(ctx context.Context, word string) (names []string
 		}
 	}
 	if s.fromFile() {
-		s.inFile(func(*v1.Node) {}, add)
+		s.inFile(ctx, func(*v1.Node) {}, add)
 		return names
 	}
 	client, err := s.client()
@@ -100,11 +100,11 @@ func (s *sourceFlags) podNames(ctx context.Context, word string) (names []string
 	return names
 }
 
-func (s *sourceFlags) inFile(node func(*v1.Node), pod func(*v1.Pod)) {
-	if s.file == "-" {
+func (s *sourceFlags) inFile(ctx context.Context, node func(*v1.Node), pod func(*v1.Pod)) {
+	if s.fromStdin() {
 		return // it is read by the command
 	}
-	_, _ = dump.ReadFile(s.file, nil, dump.Handler{
+	_, _ = dump.ReadFiles(ctx, s.files, nil, dump.Handler{
 		Node:   func(n *v1.Node) error { node(n); return nil },
 		Pod:    func(p *v1.Pod) error { pod(p); return nil },
 		Broken: func(dump.Broken) {},

@@ -10,9 +10,10 @@ import (
 // A command asks for each kind once, however many questions its answer takes; a list of several pages counts once.
 func TestEachKindIsListedOnce(t *testing.T) {
 	kubeconfig, paths := apiServer(t, "testdata/proposal.json")
+	live := []string{"--kubeconfig", kubeconfig, "--context", "test"}
 	for _, args := range [][]string{{"why", "node2"}, {"why", "node/node1"}, {"scenario"}, {"top"}, {"drain"}} {
 		*paths = nil
-		if _, errs, code := run(t, "loadline", "", append(args, "--kubeconfig", kubeconfig, "--context", "test")...); code != 0 {
+		if _, errs, code := run(t, "loadline", "", append(args, live...)...); code != 0 {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
 		}
 		asked := map[string]int{}

@@ -25,6 +25,7 @@ type drainSource struct {
 	unneeded                                               time.Duration
 	parallelism, drains                                    int32
 	systemPods, localStorage, customControllers, daemonSet bool
+	noPods                                                 bool
 	filters                                                filterFlags
 }
 
@@ -39,6 +40,7 @@ func (s *drainSource) addTo(flags *pflag.FlagSet) {
 		"how long a node is unneeded before it goes")
 	flags.Int32Var(&s.parallelism, "max-scale-down-parallelism", 10, "nodes that go at once")
 	flags.Int32Var(&s.drains, "max-drain-parallelism", 5, "and how many of them with pods to move")
+	flags.BoolVar(&s.noPods, "no-pods", false, noPodsHelp)
 	flags.BoolVar(&s.systemPods, "skip-nodes-with-system-pods", true, "nodes with pods of kube-system stay")
 	flags.BoolVar(&s.localStorage, "skip-nodes-with-local-storage",
 		true, "nodes with pods that store data on the node stay")
@@ -152,11 +154,14 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 		return nil, err
 	}
 	defer c.close()
+	if err := c.withoutPods(source, s.noPods); err != nil {
+		return nil, err
+	}
 	d := &drainPlan{now: now, options: s.options()}
 	if s.groups == "" {
 		d.notes = append(d.notes, "Without --groups, node groups are derived from the nodes, and may become empty.")
 	}
-	if source.file != "" {
+	if source.fromFile() {
 		d.assume(c)
 	}
 	client := loadlinev1.NewAutoscalerClient(c.conn)

@@ -71,7 +71,7 @@ func TestDrainSaysWhatKeepsEverything(t *testing.T) {
 			"conditions":[{"type":"Ready","status":"Unknown"}]}}`)
 	}
 	dump := `{"apiVersion":"v1","kind":"List","items":[` + strings.Join(nodes, ",") + `]}`
-	out, errs, code := run(t, "loadline", dump, "drain", "-f", "-", "--now", drainNow)
+	out, errs, code := run(t, "loadline", dump, "drain", "-f", "-", "--no-pods", "--now", drainNow)
 	if code != 0 || !strings.HasPrefix(out, "nothing is removed: 5 of 5 nodes are not ready\n") ||
 		!strings.Contains(out, "ScaleDownNotTried") {
 		t.Errorf("exit %d: %s%s", code, out, errs)

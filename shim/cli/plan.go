@@ -123,7 +123,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	defer c.close()
 	l = &loopPlan{warnings: append(file.Warnings, file.Ignored()...),
 		drain: &drainPlan{now: now, options: request.Drain}}
-	if f.file != "" {
+	if f.fromFile() {
 		l.drain.assume(c)
 	}
 	problem, err := l.complete(request, &g, file.Groups)

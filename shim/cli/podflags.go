@@ -71,7 +71,7 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 	if err != nil {
 		return nil, err
 	}
-	name, pod, err := p.pod(stdin, args)
+	name, pod, err := p.pod(ctx, stdin, args)
 	if err != nil {
 		return nil, err
 	}
@@ -94,19 +94,19 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 }
 
 // pod returns the name of the pod and, with -p, the pod.
-func (p *podFlags) pod(stdin io.Reader, args []string) (podName, *v1.Pod, error) {
+func (p *podFlags) pod(ctx context.Context, stdin io.Reader, args []string) (podName, *v1.Pod, error) {
 	switch {
 	case p.podFile == "" && len(args) == 0:
 		return podName{}, nil, usagef("name a POD, or give one with -p FILE")
 	case p.podFile != "" && len(args) > 0:
 		return podName{}, nil, usagef("POD and -p exclude each other")
-	case p.podFile == "-" && p.file == "-":
+	case p.podFile == "-" && p.fromStdin():
 		return podName{}, nil, usagef("-p and -f cannot both read standard input")
 	case p.podFile == "":
 		name, err := p.parsePod(args[0])
 		return name, nil, err
 	}
-	pod, err := readPod(p.podFile, stdin, p.givenNamespace())
+	pod, err := readPod(ctx, p.podFile, stdin, p.givenNamespace())
 	if err != nil {
 		return podName{}, nil, err
 	}
@@ -115,9 +115,9 @@ func (p *podFlags) pod(stdin io.Reader, args []string) (podName, *v1.Pod, error)
 
 // readPod reads a file that holds one pod. A namespace given with -n is that of a manifest without one, and must be
 // that of any other.
-func readPod(file string, stdin io.Reader, namespace string) (*v1.Pod, error) {
+func readPod(ctx context.Context, file string, stdin io.Reader, namespace string) (*v1.Pod, error) {
 	var pods []*v1.Pod
-	_, err := dump.ReadFile(file, stdin, dump.Handler{
+	_, err := dump.ReadFiles(ctx, []string{file}, stdin, dump.Handler{
 		Node: func(*v1.Node) error { return nil },
 		Pod: func(pod *v1.Pod) error {
 			pods = append(pods, pod)

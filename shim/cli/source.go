@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -43,27 +44,31 @@ func (e engineFlags) open() (engine.Conn, error) {
 // sourceFlags say where a command finds the cluster: on an API server, or in a dump.
 type sourceFlags struct {
 	clusterFlags
-	file string
+	files []string // dumps
 	// kept, if set, keeps what was listed of a live cluster for those who read it again.
 	kept keptLists
 }
 
 func addSourceFlags(flags *pflag.FlagSet, s *sourceFlags) {
 	addClusterFlags(flags, &s.clusterFlags)
-	flags.StringVarP(&s.file, "filename", "f", "", "dump of a cluster, as 'kubectl get nodes,pods -A -o json' prints "+
-		"it, instead of a live one; - is standard input")
+	flags.StringArrayVarP(&s.files, "filename", "f", nil, "dump of a cluster, as 'kubectl get nodes,pods -A -o json' "+
+		"prints it, instead of a live one: a file, a folder of files or a URL, gzipped or not; - is standard input; may be "+
+		"repeated, for a cluster in several files")
 }
 
 // fromFile says whether the cluster is in a dump.
-func (s *sourceFlags) fromFile() bool { return s.file != "" }
+func (s *sourceFlags) fromFile() bool { return len(s.files) > 0 }
+
+// fromStdin says whether standard input is such a dump, or one of several: it can be read once.
+func (s *sourceFlags) fromStdin() bool { return slices.Contains(s.files, "-") }
 
 // name says what the cluster is called.
 func (s *sourceFlags) name() string {
 	switch {
-	case s.file == "-":
+	case len(s.files) == 1 && s.fromStdin():
 		return "standard input"
-	case s.file != "":
-		return s.file
+	case s.fromFile():
+		return strings.Join(s.files, ", ")
 	case s.contextName() != "":
 		return s.contextName()
 	}
@@ -76,7 +81,7 @@ func (s *sourceFlags) name() string {
 // minor returns the release of Kubernetes by which pods count that are being resized: the one that is meant, or that of
 // the API server; 0: the default.
 func (s *sourceFlags) minor(fit *loadlinev1.FitOptions) int32 {
-	if s.file != "" {
+	if s.fromFile() {
 		return fit.GetKubernetesMinor()
 	}
 	client, err := s.client()
@@ -117,7 +122,7 @@ func (s *sourceFlags) defaultNamespace() string {
 	if s.givenNamespace() != "" {
 		return s.givenNamespace()
 	}
-	if s.file == "" {
+	if !s.fromFile() {
 		if namespace, _, err := s.config().Namespace(); err == nil && namespace != "" {
 			return namespace
 		}
@@ -129,8 +134,8 @@ func (s *sourceFlags) defaultNamespace() string {
 // kinds that a live cluster is asked for, of those that planners look up; nil: all.
 func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Handler,
 	kinds []string) (dump.Counts, error) {
-	if s.file != "" {
-		return dump.ReadFile(s.file, stdin, handler)
+	if s.fromFile() {
+		return dump.ReadFiles(ctx, s.files, stdin, handler)
 	}
 	l := lister{kept: s.kept}
 	var err error

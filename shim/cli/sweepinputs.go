@@ -66,7 +66,7 @@ func readInput(ctx context.Context, in sweep.Input, beside func(string) string,
 		}
 		return cmp.Or(in.Name, name, baseName(file)), read, nil
 	}
-	source := scenarioSource{sourceFlags: sourceFlags{file: beside(in.Dump)}, engine: engine}
+	source := scenarioSource{sourceFlags: sourceFlags{files: []string{beside(in.Dump)}}, engine: engine}
 	for _, list := range in.Prices {
 		source.prices = append(source.prices, beside(list))
 	}

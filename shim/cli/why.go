@@ -90,7 +90,7 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 	}
 	f.how = f.groups.filters // the same flags, whatever is asked about
 	q, err := f.question(ctx, a.streams.In, args)
-	if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 && f.file != "-" {
+	if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 && !f.fromStdin() {
 		source := drainSource{now: f.size.now, filters: f.groups.filters}
 		if found, nodeErr := a.whyNode(ctx, &f.podFlags, source, args[0]); found {
 			return nodeErr

@@ -44,7 +44,7 @@ func (a *app) whyNode(ctx context.Context, flags *podFlags, given drainSource, n
 	if err != nil {
 		return false, err
 	}
-	if flags.file != "-" { // standard input is read once
+	if !flags.fromStdin() { // standard input is read once
 		d.consolidation = a.consolidationOf(ctx, flags, source, node)
 	}
 	out, ok := d.whyNode(node)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"unicode"
 
 	v1 "k8s.io/api/core/v1"
@@ -60,36 +59,42 @@ type Counts struct {
 	Ignored map[string]int
 }
 
-// ReadFile reads the dump in a file, or from stdin when the name is "-". See Read.
-func ReadFile(file string, stdin io.Reader, handler Handler) (Counts, error) {
-	if file == "-" {
-		return Read(stdin, "standard input", handler)
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return Counts{}, err
-	}
-	defer f.Close()
-	return Read(f, file, handler)
-}
-
-// Read reads a dump: one or more v1 Lists or single objects, as JSON or as YAML documents. Objects of a kind that is
-// not known are counted and left out. Errors name the dump, the position of the object (from 0), the object and the
+// Read reads a dump: one or more v1 Lists or single objects, as JSON or as YAML documents, in UTF-8 or UTF-16, gzipped or
+// not. Objects of a kind that is not known are counted and left out. Errors name the dump, the position of the object (from 0), the object and the
 // field, unless Handler.Broken takes what is wrong with one object alone. JSON takes memory for one object at a time,
 // YAML for one document.
 func Read(r io.Reader, name string, handler Handler) (Counts, error) {
-	d := &reader{handler: handler, seen: map[string]position{},
-		counts: Counts{Objects: map[string]int{}, Ignored: map[string]int{}}}
-	if err := d.read(r); err != nil {
-		return Counts{}, fmt.Errorf("%s: %w", name, err)
+	d := newReader(handler)
+	if err := d.readAs(r, name); err != nil {
+		return Counts{}, err
 	}
 	return d.counts, nil
+}
+
+func newReader(handler Handler) *reader {
+	return &reader{handler: handler, seen: map[string]position{},
+		counts: Counts{Objects: map[string]int{}, Ignored: map[string]int{}}}
+}
+
+// readAs reads one more dump, of this name.
+func (d *reader) readAs(r io.Reader, name string) error {
+	d.name = name
+	text, err := asText(r)
+	if err == nil {
+		err = d.read(text)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, printable(err))
+	}
+	return nil
 }
 
 // reader is the state while one dump is read.
 type reader struct {
 	handler Handler
 	counts  Counts
+	depth   int    // of lists within lists
+	name    string // of the dump that is read now
 	// seen maps an object to its position: a cluster holds each object once.
 	seen map[string]position
 }
@@ -97,7 +102,8 @@ type reader struct {
 // position is the place of an object in a dump, counted from 0.
 type position struct {
 	document int
-	item     int // -1: the document is the object
+	item     int    // -1: the document is the object
+	dump     string // its name, where it was read before another
 }
 
 func (p position) String() string {
@@ -115,6 +121,7 @@ var errNotADump = errors.New("not a dump of a cluster: expected what `kubectl ge
 
 func (d *reader) read(r io.Reader) error {
 	in := bufio.NewReaderSize(&boundedReader{r: r, left: MaxBytes, bound: "a dump", limit: MaxBytes}, 1<<16)
+	before := d.objects()
 	first, err := firstByte(in)
 	switch {
 	case errors.Is(err, io.EOF):
@@ -128,10 +135,19 @@ func (d *reader) read(r io.Reader) error {
 	default:
 		err = d.readYAML(in)
 	}
-	if err == nil && len(d.seen) == 0 && len(d.counts.Ignored) == 0 {
+	if err == nil && d.objects() == before {
 		return fmt.Errorf("%w; it holds no object", errNotADump)
 	}
 	return err
+}
+
+// objects counts those that were there, of interest or not.
+func (d *reader) objects() int {
+	count := len(d.seen)
+	for _, ignored := range d.counts.Ignored {
+		count += ignored
+	}
+	return count
 }
 
 // firstByte returns the first byte that is not white space, without consuming it. A byte order mark is skipped.
@@ -155,11 +171,12 @@ type boundedReader struct {
 	r           io.Reader
 	left, limit int64
 	bound       string
+	help        string // what can be done about it
 }
 
 func (b *boundedReader) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, fmt.Errorf("%s is larger than the limit of %d MiB", b.bound, b.limit>>20)
+		return 0, fmt.Errorf("%s is larger than the limit of %d MiB%s", b.bound, b.limit>>20, b.help)
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)

@@ -190,16 +190,16 @@ func TestReadFile(t *testing.T) {
 	}
 	nodes := 0
 	handler := Handler{Node: func(*v1.Node) error { nodes++; return nil }}
-	if _, err := ReadFile(file, nil, handler); err != nil {
+	if _, err := ReadFiles(t.Context(), []string{file}, nil, handler); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFile("-", strings.NewReader(node1), handler); err != nil || nodes != 2 {
+	if _, err := ReadFiles(t.Context(), []string{"-"}, strings.NewReader(node1), handler); err != nil || nodes != 2 {
 		t.Fatal(err, nodes)
 	}
-	if _, err := ReadFile(file+"x", nil, handler); !errors.Is(err, os.ErrNotExist) {
+	if _, err := ReadFiles(t.Context(), []string{file + "x"}, nil, handler); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := ReadFile("-", strings.NewReader("x"), handler); err == nil ||
+	if _, err := ReadFiles(t.Context(), []string{"-"}, strings.NewReader("x"), handler); err == nil ||
 		!strings.HasPrefix(err.Error(), "standard input: ") {
 		t.Errorf("got %v", err)
 	}

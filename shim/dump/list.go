@@ -84,7 +84,7 @@ func (d *reader) finishTop(t top, document int) error {
 	if t.list {
 		for i, item := range t.untyped {
 			if err := d.object(item, metav1.TypeMeta{Kind: itemKind(t.kind)},
-				position{document, t.first + i}); err != nil {
+				position{document: document, item: t.first + i}); err != nil {
 				return err
 			}
 		}
@@ -97,7 +97,7 @@ func (d *reader) finishTop(t top, document int) error {
 	if err != nil {
 		return err
 	}
-	at := position{document, -1}
+	at := position{document: document, item: -1}
 	head, err := headOf(whole, at)
 	if err != nil {
 		return err
@@ -124,9 +124,9 @@ func (d *reader) readItems(decoder *json.Decoder, bounded *boundedReader, docume
 	for ; decoder.More(); i++ {
 		bounded.renew()
 		if err := decoder.Decode(&item); err != nil {
-			return jsonError(decoder, position{document, i}.String(), err)
+			return jsonError(decoder, position{document: document, item: i}.String(), err)
 		}
-		head, err := headOf(item, position{document, i})
+		head, err := headOf(item, position{document: document, item: i})
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (d *reader) readItems(decoder *json.Decoder, bounded *boundedReader, docume
 		if head.Kind == "" {
 			head.Kind = itemKind(t.kind)
 		}
-		if err := d.object(item, head, position{document, i}); err != nil {
+		if err := d.object(item, head, position{document: document, item: i}); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,8 @@ func itemKind(listKind string) string {
 
 // readYAML reads YAML documents and treats each as the JSON that it stands for.
 func (d *reader) readYAML(in io.Reader) error {
-	bounded := &boundedReader{r: in, left: MaxDocumentBytes, bound: "a YAML document", limit: MaxDocumentBytes}
+	bounded := &boundedReader{r: in, left: MaxDocumentBytes, bound: "a YAML document", limit: MaxDocumentBytes,
+		help: "; JSON has no such limit: kubectl get ... -o json"}
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bounded))
 	for n := 0; ; n++ {
 		read, err := documents.Read()
@@ -170,9 +171,37 @@ func (d *reader) readYAML(in io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("document %d: %w", n, printable(err))
 		}
-		if err := d.readYAMLDocument(read, n); err != nil {
-			return err
+		for i, document := range splitLists(read) {
+			if i > 0 {
+				n++
+			}
+			if err := d.readYAMLDocument(document, n); err != nil {
+				return err
+			}
 		}
+	}
+}
+
+// splitLists splits a document in which one list was appended to another: kubectl writes no --- before it. Each begins
+// with the key apiVersion, which no mapping has twice.
+func splitLists(document []byte) [][]byte {
+	const key = "\napiVersion:"
+	first := 0
+	if !bytes.HasPrefix(document, []byte(key[1:])) {
+		if first = bytes.Index(document, []byte(key)); first < 0 {
+			return [][]byte{document}
+		}
+		first++
+	}
+	var parts [][]byte
+	from := 0
+	for at := first + 1; ; {
+		next := bytes.Index(document[at:], []byte(key))
+		if next < 0 {
+			return append(parts, document[from:])
+		}
+		at += next + 1
+		parts, from = append(parts, document[from:at]), at
 	}
 }
 
@@ -185,7 +214,11 @@ func printable(err error) error {
 }
 
 func (d *reader) readYAMLDocument(read []byte, document int) error {
-	asJSON, err := yaml.YAMLToJSON(read)
+	asJSON, err := yaml.YAMLToJSONStrict(read)
+	if err != nil && strings.Contains(err.Error(), "already set in map") {
+		return fmt.Errorf("document %d: a key is there twice, as where two files were joined without --- between them: %w",
+			document, printable(err))
+	}
 	if err != nil {
 		return fmt.Errorf("document %d is not YAML: %w", document, printable(err))
 	}

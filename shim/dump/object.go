@@ -35,6 +35,10 @@ func (d *reader) object(raw json.RawMessage, head metav1.TypeMeta, at position) 
 	}
 	core := head.APIVersion == "v1" || head.APIVersion == ""
 	switch {
+	case strings.HasSuffix(head.Kind, "List"):
+		if nested, err := d.nested(raw, head, at); nested || err != nil {
+			return err
+		}
 	case core && head.Kind == "Node":
 		return d.unless(raw, "Node", d.node(raw, at))
 	case core && head.Kind == "Pod":
@@ -52,6 +56,36 @@ func (d *reader) object(raw json.RawMessage, head metav1.TypeMeta, at position) 
 	}
 	d.counts.Ignored[head.Kind]++
 	return nil
+}
+
+// mostNested bounds how deep lists lie within lists.
+const mostNested = 8
+
+// nested hands over the items of a list that is an item of another. False: it is no list.
+func (d *reader) nested(raw json.RawMessage, head metav1.TypeMeta, at position) (bool, error) {
+	var list struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(raw, &list); err != nil || list.Items == nil {
+		return false, nil
+	}
+	if d.depth++; d.depth > mostNested {
+		return true, fmt.Errorf("%s: lists lie within lists more than %d deep", at, mostNested)
+	}
+	defer func() { d.depth-- }()
+	for _, item := range list.Items {
+		of, err := headOf(item, at)
+		if err != nil {
+			return true, err
+		}
+		if of.Kind == "" {
+			of.Kind = itemKind(head.Kind)
+		}
+		if err := d.object(item, of, at); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
 }
 
 // brokenError is about one object that cannot be read.
@@ -185,8 +219,13 @@ func (d *reader) other(raw json.RawMessage, kind string, object metav1.Object, h
 func (d *reader) once(kind, name string, at position) error {
 	key := kind + " " + name
 	if before, ok := d.seen[key]; ok {
-		return fmt.Errorf("%s (%s %q): metadata.name: the same object as %s", at, kind, name, before)
+		of := ""
+		if before.dump != d.name {
+			of = " of " + before.dump
+		}
+		return fmt.Errorf("%s (%s %q): metadata.name: the same object as %s%s", at, kind, name, before, of)
 	}
+	at.dump = d.name
 	d.seen[key] = at
 	return nil
 }
