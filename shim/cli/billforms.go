@@ -206,8 +206,12 @@ func (b *billPlan) verdict() string {
 	if b.GetMovesTotal() == 0 {
 		return text + "; no move pays"
 	}
-	return fmt.Sprintf("%s; %s reach %s and save %s a month", text, plural(int(b.GetMovesTotal()), "move"),
-		usd(bill.GetReachable()), fmt.Sprintf("%.0f USD", (bill.GetNow()-bill.GetReachable())*730))
+	verbs := "%s; %s reach %s and save %s a month"
+	if b.GetMovesTotal() == 1 {
+		verbs = "%s; %s reaches %s and saves %s a month"
+	}
+	return fmt.Sprintf(verbs, text, plural(int(b.GetMovesTotal()), "move"), usd(bill.GetReachable()),
+		fmt.Sprintf("%.0f USD", (bill.GetNow()-bill.GetReachable())*730))
 }
 
 // partOf says what becomes of a node, as a sentence; empty: nothing is known of it.

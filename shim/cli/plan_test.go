@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"loadline.dev/shim/api/loadlinev1"
 )
 
 func planJSON(t *testing.T, args ...string) planAnswer {
@@ -167,5 +169,24 @@ func TestReplayWithoutAPlan(t *testing.T) {
 	_, errs, code := run(t, "loadline", "", "replay", file, "--answer", answer)
 	if code != 1 || !strings.Contains(errs, file+": it has no plan") {
 		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// Verbs agree with their numbers.
+func TestVerbsAgreeWithTheirNumbers(t *testing.T) {
+	for moves, want := range map[int64]string{
+		1: "1 move reaches 1.000 and saves 730 USD a month", 2: "2 moves reach 1.000 and save 730 USD a month"} {
+		b := &billPlan{PlanConsolidationResponse: &loadlinev1.PlanConsolidationResponse{MovesTotal: moves,
+			Bill: &loadlinev1.ConsolidationBill{Now: 2, Reachable: 1}}}
+		if got := b.verdict(); !strings.HasSuffix(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	for pods, want := range map[int]string{1: "1 pod waits for a node, and comes before placeholders.",
+		2: "2 pods wait for a node, and come before placeholders."} {
+		p := &slackPlan{pending: pods, PlanSlackResponse: &loadlinev1.PlanSlackResponse{}}
+		if got := p.notes()[1]; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -160,7 +160,7 @@ func (l *loopPlan) verdict() string {
 	}
 	parts := []string{"no pod waits"}
 	if all := there + upcoming + fresh + nowhere; all > 0 {
-		parts = []string{fmt.Sprintf("%s wait", plural(int(all), "pod"))}
+		parts = []string{plural(int(all), "pod") + waits(int(all))}
 		for _, part := range []struct {
 			count int64
 			where string

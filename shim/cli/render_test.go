@@ -56,7 +56,8 @@ func TestWrongFormsAreNamed(t *testing.T) {
 		"the table of this command has an":   {"--sort-by", ".score"},
 		"unclosed action":                    {"-o", "jsonpath={.scores"},
 	} {
-		_, errs, code := run(t, "loadline", "", append([]string{"score", "shop/web-0", "-f", "../../docs/shop.yaml"}, args...)...)
+		_, errs, code := run(t, "loadline", "",
+			append([]string{"score", "shop/web-0", "-f", "../../docs/shop.yaml"}, args...)...)
 		if code == 0 || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit %d, want %q: %s", args, code, want, errs)
 		}

@@ -208,8 +208,12 @@ func (p *slackPlan) notes() []string {
 	}
 	notes := []string{fmt.Sprintf("Wanted: %s of %s, without what comes with each node.", p.rate, of)}
 	if p.pending > 0 {
-		notes = append(notes,
-			fmt.Sprintf("%s for a node, and come before placeholders.", plural(p.pending, "pod")+waits(p.pending)))
+		come := "come"
+		if p.pending == 1 {
+			come = "comes"
+		}
+		notes = append(notes, fmt.Sprintf("%s for a node, and %s before placeholders.",
+			plural(p.pending, "pod")+waits(p.pending), come))
 	}
 	notes = append(notes, noteOtherNodes(p.GetOtherNodes(), [2]string{"holds no slack", "hold no slack"})...)
 	for _, node := range p.GetOvercommittedNodes() {
@@ -280,10 +284,12 @@ func (p *slackPlan) table(w io.Writer) error {
 			report.FormatAmount("memory", s.MemoryBytes),
 			strconv.FormatInt(s.Count, 10), strconv.FormatInt(s.Placed, 10))
 	}
-	if err := shapes.Write(w); err != nil {
-		return err
+	if len(p.data().Placeholders) > 0 {
+		if err := shapes.Write(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w)
 	classes := texttable.New(texttable.Column{Header: "CLASS"}, number("NODES"), number("WANTED CPU"), number("MEMORY"),
 		number("READY CPU"), number("MEMORY"), number("MORE NODES"), texttable.Column{Header: "STATUS"})
 	for _, c := range p.data().Classes {
@@ -296,8 +302,10 @@ func (p *slackPlan) table(w io.Writer) error {
 			report.FormatAmount("cpu", c.Ready.CPUMilli), report.FormatAmount("memory", c.Ready.MemoryBytes),
 			strconv.FormatInt(p.nodesFor(c.Name), 10), status)
 	}
-	if err := classes.Write(w); err != nil {
-		return err
+	if len(p.data().Classes) > 0 {
+		if err := classes.Write(w); err != nil {
+			return err
+		}
 	}
 	for _, m := range p.data().Mirrored {
 		if m.Reason != "" {

@@ -25,8 +25,8 @@ const downloadTimeout = 10 * time.Minute
 // dumpNames are the ends of the names that a folder is searched for.
 var dumpNames = []string{".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz"}
 
-// ReadFiles reads the dumps of these names as one: files, folders of such files, http and https URLs, and "-" for stdin.
-// Errors name the file. See Read.
+// ReadFiles reads the dumps of these names as one: files, folders of such files, http and https URLs, and "-" for
+// stdin. Errors name the file. See Read.
 func ReadFiles(ctx context.Context, names []string, stdin io.Reader, handler Handler) (Counts, error) {
 	names, err := withoutFolders(names)
 	if err != nil {

@@ -37,21 +37,24 @@ func utf16(t *testing.T, order unicode.Endianness, text string) string {
 }
 
 const (
-	nodesYAML = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: node1}\nkind: List\nmetadata: {}\n"
-	podsYAML  = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: pod1}\nkind: List\nmetadata: {}\n"
+	nodesYAML = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: node1}\n" +
+		"kind: List\nmetadata: {}\n"
+	podsYAML = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: pod1}\n" +
+		"kind: List\nmetadata: {}\n"
 )
 
 func TestReadsFilesAsPeopleHaveThem(t *testing.T) {
 	list := `{"kind":"List","items":[` + node1 + "," + pod1 + "]}"
 	for name, text := range map[string]string{
-		"Gzip":              gzipped(t, list),
-		"UTF16":             utf16(t, unicode.LittleEndian, list),
-		"UTF16BigEndian":    utf16(t, unicode.BigEndian, nodesYAML+"---\n"+podsYAML),
-		"GzipOfUTF16":       gzipped(t, utf16(t, unicode.LittleEndian, list)),
-		"AppendedYAML":      nodesYAML + podsYAML,
-		"AppendedWindows":   strings.ReplaceAll(nodesYAML+podsYAML, "\n", "\r\n"),
-		"ListInAList":       `{"kind":"List","apiVersion":"v1","items":[` + list + "]}",
-		"TypedListInAList":  `{"kind":"List","items":[{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"node1"}}]},` + pod1 + "]}",
+		"Gzip":            gzipped(t, list),
+		"UTF16":           utf16(t, unicode.LittleEndian, list),
+		"UTF16BigEndian":  utf16(t, unicode.BigEndian, nodesYAML+"---\n"+podsYAML),
+		"GzipOfUTF16":     gzipped(t, utf16(t, unicode.LittleEndian, list)),
+		"AppendedYAML":    nodesYAML + podsYAML,
+		"AppendedWindows": strings.ReplaceAll(nodesYAML+podsYAML, "\n", "\r\n"),
+		"ListInAList":     `{"kind":"List","apiVersion":"v1","items":[` + list + "]}",
+		"TypedListInAList": `{"kind":"List","items":[{"kind":"NodeList","apiVersion":"v1",` +
+			`"items":[{"metadata":{"name":"node1"}}]},` + pod1 + "]}",
 		"AppendedAndMarked": nodesYAML + "---\n" + podsYAML,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +106,8 @@ func TestReadFilesReadsSeveralAsOne(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	handler := Handler{Node: func(*v1.Node) error { return nil }, Pod: func(*v1.Pod) error { return nil }}
-	for _, names := range [][]string{{nodes, pods}, {filepath.Join(dir, "a")}, {nodes, server.URL + "/pods.json"}, {nodes, "-"}} {
+	for _, names := range [][]string{{nodes, pods}, {filepath.Join(dir, "a")}, {nodes, server.URL + "/pods.json"},
+		{nodes, "-"}} {
 		counts, err := ReadFiles(t.Context(), names, strings.NewReader(pod1), handler)
 		if err != nil || counts.Nodes != 1 || counts.Pods != 1 {
 			t.Errorf("%v: %+v (%v)", names, counts, err)

@@ -143,7 +143,14 @@ func Notes(problem *loadlinev1.ScaleUpProblem, answer *loadlinev1.EstimateScaleU
 	for _, placement := range answer.GetExisting() {
 		there += int64(placement.GetPods().GetCount())
 	}
-	notes := []string{fmt.Sprintf("%d pods wait; %d of them fit on nodes that are there.", all, there)}
+	wait, fit := "%d pods wait; ", "%d of them fit on nodes that are there."
+	if all == 1 {
+		wait = "%d pod waits; "
+	}
+	if there == 1 {
+		fit = "%d of them fits on nodes that are there."
+	}
+	notes := []string{fmt.Sprintf(wait+fit, all, there)}
 	for _, group := range answer.GetGroups() {
 		switch group.GetEnd() {
 		case loadlinev1.GroupEstimate_NODE_LIMIT:
