@@ -105,7 +105,8 @@ The cluster is the one of your kubeconfig, or with -f what 'kubectl get nodes,po
 	root.SetErr(a.streams.Err)
 	root.AddCommand(a.newScore(), a.newTop(), a.newWhy(), a.newWhyNot(), a.newFit(), a.newRank(), a.newSize(),
 		a.newSlack(), a.newBill(), a.newConsolidate(), a.newDrain(), a.newPlan(), a.newReplay(), a.newSimulate(),
-		a.newScenario(), a.newSweep(), a.newGateway(), a.newAutoscaler(), a.newGenerateLoad(), a.newVersion())
+		a.newScenario(), a.newSweep(), a.newGateway(), a.newAutoscaler(), a.newProvider(), a.newGenerateLoad(),
+		a.newVersion())
 	root.SetVersionTemplate("loadline {{.Version}}\n")
 	completeFlags(root)
 	return root

@@ -12,22 +12,30 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/providers/karpenter"
 )
 
-// ExternalGRPC is the kind of a server of Cluster Autoscaler's externalgrpc protocol.
-const ExternalGRPC = "externalgrpc"
+// ExternalGRPC is the kind of a server of Cluster Autoscaler's externalgrpc protocol. Karpenter makes nodes by
+// NodeClaims.
+const (
+	ExternalGRPC = "externalgrpc"
+	Karpenter    = "karpenter"
+)
 
 // Kinds are the kinds of providers.
-var Kinds = []string{ExternalGRPC}
+var Kinds = []string{ExternalGRPC, Karpenter}
 
 // Options say which provider is meant, and where it is.
 type Options struct {
-	Kind          string `json:"kind" flag:"cloud" help:"who makes machines: externalgrpc, a server of Cluster Autoscaler's protocol at --cloud-address"`
+	Kind          string `json:"kind" flag:"cloud" help:"who makes machines: externalgrpc, a server of Cluster Autoscaler's protocol at --cloud-address; or karpenter, by NodeClaims"`
 	cloud.Options `json:",inline"`
+	Karpenter     karpenter.Options `json:"karpenter"`
 }
 
 // DefaultOptions are those without file and flags.
-func DefaultOptions() Options { return Options{Kind: ExternalGRPC, Options: cloud.DefaultOptions()} }
+func DefaultOptions() Options {
+	return Options{Kind: ExternalGRPC, Options: cloud.DefaultOptions(), Karpenter: karpenter.DefaultOptions()}
+}
 
 // CheckKind returns an error for a kind that there is not.
 func (o *Options) CheckKind() error {
@@ -63,9 +71,13 @@ type Cluster struct {
 }
 
 // Open returns the provider that is meant, and a function that ends it.
-func Open(o *Options, _ Cluster) (cloud.Provider, func(), error) {
+func Open(o *Options, cluster Cluster) (cloud.Provider, func(), error) {
 	if err := o.Check(); err != nil {
 		return nil, nil, err
+	}
+	if o.Kind == Karpenter {
+		provider, err := karpenter.New(o.Karpenter, cluster.Objects, cluster.Catalogues)
+		return provider, func() {}, err
 	}
 	client, err := cloud.Open(o.Options)
 	if err != nil {

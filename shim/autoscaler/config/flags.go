@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -22,8 +23,20 @@ type Flags struct {
 
 // AddFlags adds a flag for each setting.
 func AddFlags(set *pflag.FlagSet) *Flags {
+	f := AddSomeFlags(set, "")
+	set.StringVar(&f.expander, "expander", "", "Cluster Autoscaler's name of --strategies: what decides between node "+
+		"groups, one after the other; without either groups grow together, by the cheapest plan")
+	set.IntVar(&f.empties, "max-empty-bulk-delete", 10, "older name of --max-scale-down-parallelism")
+	return f
+}
+
+// AddSomeFlags adds a flag for each setting whose flag begins with one of these.
+func AddSomeFlags(set *pflag.FlagSet, prefixes ...string) *Flags {
 	f := &Flags{set: set, values: Default()}
 	for _, s := range settingsOf(&f.values, "") {
+		if !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(s.flag, prefix) }) {
+			continue
+		}
 		flag, help := s.flag, s.tag.Get("help")
 		switch v := s.value.Addr().Interface().(type) {
 		case *string:
@@ -44,9 +57,6 @@ func AddFlags(set *pflag.FlagSet) *Flags {
 			panic(fmt.Sprintf("no flag can be a %T", v))
 		}
 	}
-	set.StringVar(&f.expander, "expander", "", "Cluster Autoscaler's name of --strategies: what decides between node "+
-		"groups, one after the other; without either groups grow together, by the cheapest plan")
-	set.IntVar(&f.empties, "max-empty-bulk-delete", 10, "older name of --max-scale-down-parallelism")
 	return f
 }
 

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -26,6 +27,8 @@ type Server struct {
 	mu     sync.Mutex
 	groups map[string]cloud.Group // by id; nil: not read yet; guarded by mu
 	order  []string               // guarded by mu
+	// defaults are the options of groups that state none, as the client says; guarded by mu.
+	defaults *externalgrpc.NodeGroupAutoscalingOptions
 }
 
 // New returns a server for a provider, which stays the caller's.
@@ -56,7 +59,10 @@ func (s *Server) read(ctx context.Context) error {
 	if err := s.provider.Refresh(ctx); err != nil {
 		return err
 	}
-	groups, err := s.provider.Groups(ctx, nil)
+	s.mu.Lock()
+	defaults := s.defaults
+	s.mu.Unlock()
+	groups, err := s.provider.Groups(ctx, defaults)
 	if err != nil {
 		return err
 	}
@@ -224,9 +230,19 @@ func (s *Server) NodeGroupTemplateNodeInfo(ctx context.Context, r *externalgrpc.
 	return &externalgrpc.NodeGroupTemplateNodeInfoResponse{NodeBytes: data}, answered(err)
 }
 
-// NodeGroupGetOptions returns the options of a group: its own, or the defaults of the request.
+// NodeGroupGetOptions returns the options of a group: the defaults of the request, with what is different for it. All
+// requests of a client have the same defaults.
 func (s *Server) NodeGroupGetOptions(ctx context.Context,
 	r *externalgrpc.NodeGroupGetOptionsRequest) (*externalgrpc.NodeGroupGetOptionsResponse, error) {
+	s.mu.Lock()
+	changed := !proto.Equal(s.defaults, r.GetDefaults())
+	s.defaults = r.GetDefaults()
+	s.mu.Unlock()
+	if changed {
+		if err := s.read(ctx); err != nil {
+			return nil, answered(err)
+		}
+	}
 	g, err := s.group(ctx, r.GetId())
 	if err != nil {
 		return nil, err

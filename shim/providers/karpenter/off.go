@@ -1,0 +1,75 @@
+package karpenter
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// problemOf says why Loadline must leave a NodePool alone; nil: it need not. Beside Karpenter it would buy nodes twice,
+// and each would remove what the other has made.
+func (p *pool) problemOf() error {
+	refused := func(why, todo string) error {
+		return fmt.Errorf("NodePool %s has the label %s=true, and %s: %s", p.Name, ManagedLabel, why, todo)
+	}
+	var err error
+	switch p.limits, err = readLimits(p.Annotations[limitsAnnotation]); {
+	case p.DeletionTimestamp != nil:
+		return fmt.Errorf("NodePool %s is being deleted", p.Name)
+	case p.Spec.Replicas != nil:
+		return refused("spec.replicas makes Karpenter keep a number of nodes", "take it out")
+	case !p.provisioningIsOff():
+		return refused("Karpenter still makes nodes for it", `set spec.limits to {cpu: "0"}; limits for Loadline go into `+
+			"the annotation "+limitsAnnotation)
+	case !p.disruptionIsOff():
+		return refused("Karpenter still removes its nodes", `set spec.disruption.budgets to [{nodes: "0"}]`)
+	case err != nil:
+		return fmt.Errorf("NodePool %s: annotation %s: %w", p.Name, limitsAnnotation, err)
+	}
+	if ready := condition(p.Status.Conditions, "NodeClassReady"); ready != nil && ready.Status == metav1.ConditionFalse {
+		return fmt.Errorf("NodePool %s: its node class is not ready: %s", p.Name, ready.Message)
+	}
+	return nil
+}
+
+// provisioningIsOff says whether a limit of nothing keeps Karpenter from making nodes. NodeClaims that others make are
+// not held against limits.
+func (p *pool) provisioningIsOff() bool {
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, "nodes"} {
+		if limit, stated := p.Spec.Limits[name]; stated && limit.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// disruptionIsOff says whether a budget that always holds, for all reasons, lets no node go.
+func (p *pool) disruptionIsOff() bool {
+	for _, b := range p.Spec.Disruption.Budgets {
+		if len(b.Reasons) == 0 && b.Schedule == "" && (b.Nodes == "0" || b.Nodes == "0%") {
+			return true
+		}
+	}
+	return false
+}
+
+// readLimits reads RESOURCE=QUANTITY, ...
+func readLimits(text string) (v1.ResourceList, error) {
+	limits := v1.ResourceList{}
+	for entry := range strings.SplitSeq(text, ",") {
+		if entry = strings.TrimSpace(entry); entry == "" {
+			continue
+		}
+		name, amount, _ := strings.Cut(entry, "=")
+		quantity, err := resource.ParseQuantity(amount)
+		if err != nil || name == "" || quantity.Sign() < 0 {
+			return nil, errors.New("must be RESOURCE=QUANTITY, ..., such as cpu=1000,memory=4Ti,nodes=50")
+		}
+		limits[v1.ResourceName(name)] = quantity
+	}
+	return limits, nil
+}

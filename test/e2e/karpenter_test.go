@@ -1,0 +1,361 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/providers/karpenter"
+	"loadline.dev/test/e2e/harness"
+)
+
+var (
+	nodeClaims = schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"}
+	nodePools  = schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodepools"}
+	kwokClass  = schema.GroupVersionResource{Group: "karpenter.kwok.sh", Version: "v1alpha1", Resource: "kwoknodeclasses"}
+)
+
+// karpenterPrices is the list of the types below. Of the capacity of a type Karpenter's provider takes 100m and 10Mi.
+const karpenterPrices = `instance_type,arch,allocatable_cpu,allocatable_memory,allocatable_pods,on_demand_usd_per_hour
+small,amd64,1900m,4086Mi,30,0.05
+large,amd64,7900m,16374Mi,60,0.19
+`
+
+// karpenterPool is a NodePool as docs/platforms.md has it given to Loadline.
+const karpenterPool = `apiVersion: karpenter.kwok.sh/v1alpha1
+kind: KWOKNodeClass
+metadata: {name: default}
+spec: {nodeRegistrationDelay: 1s}
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: default, labels: {loadline.dev/managed: "true"}}
+spec:
+  template:
+    metadata: {labels: {team: a}}
+    spec:
+      requirements:
+      - {key: kubernetes.io/arch, operator: In, values: [amd64]}
+      - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+      - {key: topology.kubernetes.io/zone, operator: In, values: [z1]}
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      expireAfter: Never
+  limits: {cpu: "0"}
+  disruption: {consolidateAfter: 2s, budgets: [{nodes: "0"}]}
+`
+
+// kwoked is a control plane with Karpenter and its provider of nodes without machines.
+type kwoked struct {
+	*testing.T
+	ctx     context.Context
+	cluster *harness.Cluster
+	objects dynamic.Interface
+	prices  string // file
+}
+
+func startKarpenter(t *testing.T) *kwoked {
+	t.Helper()
+	if !harness.KarpenterIsBuilt() && os.Getenv("BUILD_KARPENTER") == "" {
+		t.Skip("Karpenter is not built: make test-karpenter takes some minutes for it")
+	}
+	k := &kwoked{T: t, ctx: deadline(t)}
+	built, err := harness.BuildKarpenter(k.ctx, t.Logf)
+	k.must(err)
+	k.cluster = startCluster(t, k.ctx, harness.Options{ControllerManager: true, Kubelet: true})
+	rest, err := clientcmd.BuildConfigFromFlags("", k.cluster.Kubeconfig)
+	k.must(err)
+	k.objects, err = dynamic.NewForConfig(rest)
+	k.must(err)
+	k.must(k.cluster.Apply(k.ctx, built.Definitions))
+	pool, err := harness.Objects([]byte(karpenterPool))
+	k.must(err)
+	k.wait("the definitions", func() bool { return k.cluster.Apply(k.ctx, pool) == nil })
+	k.prices = k.write("prices.csv", []byte(karpenterPrices))
+	types, err := json.Marshal([]any{kwokTypeOf("small", "2", "4096Mi", "30", 0.05), kwokTypeOf("large", "8", "16384Mi",
+		"60", 0.19)})
+	k.must(err)
+	_, err = k.cluster.StartKarpenter(k.ctx, built, k.write("instance-types.json", types))
+	k.must(err)
+	go k.makeReady()
+	return k
+}
+
+func kwokTypeOf(name, cpu, memory, pods string, price float64) map[string]any {
+	is := func(key, value string) map[string]any {
+		return map[string]any{"key": key, "operator": "In", "values": []string{value}}
+	}
+	return map[string]any{"name": name, "architecture": "amd64", "operatingSystems": []string{"linux"},
+		"resources": map[string]string{"cpu": cpu, "memory": memory, "pods": pods},
+		"offerings": []any{map[string]any{"Price": price, "Available": true,
+			"Requirements": []any{is("karpenter.sh/capacity-type", "on-demand"), is(v1.LabelTopologyZone, "z1")}}}}
+}
+
+func (k *kwoked) must(err error) {
+	k.Helper()
+	if err != nil {
+		k.Fatal(err)
+	}
+}
+
+func (k *kwoked) write(name string, content []byte) string {
+	k.Helper()
+	file := filepath.Join(k.cluster.Dir(), name)
+	k.must(os.WriteFile(file, content, 0o600))
+	return file
+}
+
+func (k *kwoked) wait(what string, holds func() bool) {
+	k.Helper()
+	for end := time.Now().Add(2 * time.Minute); !holds(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) || k.ctx.Err() != nil {
+			k.Fatalf("waited in vain for %s; claims %v, nodes %v", what, k.names(nodeClaims), k.nodes())
+		}
+	}
+}
+
+// makeReady does for nodes what their kubelets would.
+func (k *kwoked) makeReady() {
+	for ; k.ctx.Err() == nil; time.Sleep(300 * time.Millisecond) {
+		list, err := k.cluster.Client.CoreV1().Nodes().List(k.ctx, metav1.ListOptions{})
+		if err != nil {
+			continue
+		}
+		for _, node := range list.Items {
+			if len(node.Status.Conditions) == 0 {
+				_, _ = k.cluster.Client.CoreV1().Nodes().Patch(k.ctx, node.Name, types.StrategicMergePatchType,
+					[]byte(`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"KubeletReady"}]}}`),
+					metav1.PatchOptions{}, "status")
+			}
+		}
+	}
+}
+
+func (k *kwoked) list(of schema.GroupVersionResource) []unstructured.Unstructured {
+	k.Helper()
+	list, err := k.objects.Resource(of).List(k.ctx, metav1.ListOptions{})
+	k.must(err)
+	return list.Items
+}
+
+func (k *kwoked) names(of schema.GroupVersionResource) (names []string) {
+	for _, object := range k.list(of) {
+		names = append(names, object.GetName())
+	}
+	return names
+}
+
+func (k *kwoked) nodes() (names []string) {
+	list, err := k.cluster.Client.CoreV1().Nodes().List(k.ctx, metav1.ListOptions{})
+	k.must(err)
+	for _, node := range list.Items {
+		names = append(names, node.Name+" "+node.Labels[v1.LabelInstanceTypeStable])
+	}
+	return names
+}
+
+// provider returns Loadline's hands, as a process that has just begun.
+func (k *kwoked) provider() *karpenter.Provider {
+	k.Helper()
+	p, err := karpenter.New(karpenter.DefaultOptions(), k.objects,
+		[]*loadlinev1.PriceCatalogue{{Name: "test", Csv: []byte(karpenterPrices)}})
+	k.must(err)
+	return p
+}
+
+const smallGroup = "default/small/z1/on-demand"
+
+// group reads a group as a loop does.
+func (k *kwoked) group(p *karpenter.Provider) cloud.Group {
+	k.Helper()
+	k.must(p.Refresh(k.ctx))
+	groups, err := p.Groups(k.ctx, nil)
+	k.must(err)
+	for _, g := range groups {
+		if g.ID == smallGroup {
+			return g
+		}
+	}
+	k.Fatalf("no group %s among %v", smallGroup, groups)
+	return cloud.Group{}
+}
+
+func (k *kwoked) states(p *karpenter.Provider) string {
+	var all []string
+	for _, m := range k.group(p).Instances {
+		all = append(all, strings.TrimSpace(m.GetStatus().GetInstanceState().String()+" "+
+			m.GetStatus().GetErrorInfo().GetErrorCode()))
+	}
+	return strings.Join(all, ", ")
+}
+
+// Karpenter's own controllers take our NodeClaims for theirs: a node comes for each, and goes with it. A process that
+// ends in the middle leaves nothing that another one buys again. A claim that Karpenter gives up is an error.
+func TestKarpenterLaunchesOurClaims(t *testing.T) {
+	k := startKarpenter(t)
+	p := k.provider()
+	if g := k.group(p); g.Target != 0 || g.Problem != nil {
+		t.Fatalf("group %+v", g)
+	}
+	k.must(p.IncreaseSize(k.ctx, smallGroup, 0, 2))
+	p = k.provider() // another process goes on
+	if g := k.group(p); g.Target != 2 {
+		t.Errorf("the new process sees a target of %d, want 2", g.Target)
+	}
+	k.wait("two nodes", func() bool { return k.states(p) == "INSTANCE_RUNNING, INSTANCE_RUNNING" })
+	k.wait("an initialized claim", func() bool { return k.initialized() == 2 })
+	node, err := p.TemplateNode(k.ctx, smallGroup)
+	if err != nil || node.Status.Allocatable.Cpu().MilliValue() != 1900 {
+		t.Errorf("template %v, error %v", node, err)
+	}
+	machine := k.group(p).Instances[0]
+	k.must(p.DeleteNodes(k.ctx, smallGroup, []*v1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+		Spec: v1.NodeSpec{ProviderID: machine.GetId()}}}))
+	k.wait("one node", func() bool { return len(k.nodes()) == 1 && len(k.list(nodeClaims)) == 1 })
+	k.insufficient(p)
+}
+
+func (k *kwoked) initialized() (count int) {
+	for _, claim := range k.list(nodeClaims) {
+		conditions, _, _ := unstructured.NestedSlice(claim.Object, "status", "conditions")
+		for _, c := range conditions {
+			if c, ok := c.(map[string]any); ok && c["type"] == "Initialized" && c["status"] == "True" {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// insufficient has Karpenter find no capacity: its provider says so of a claim whose node class there is not. The
+// NodePool says that its class is not ready too, but only once another one of Karpenter's controllers has seen it.
+func (k *kwoked) insufficient(p *karpenter.Provider) {
+	k.Helper()
+	target := k.group(p).Target
+	for {
+		k.must(k.objects.Resource(kwokClass).Delete(k.ctx, "default", metav1.DeleteOptions{}))
+		if err := p.IncreaseSize(k.ctx, smallGroup, target, 1); err == nil {
+			break
+		}
+		pool, err := harness.Objects([]byte(karpenterPool))
+		k.must(err)
+		k.must(k.cluster.Apply(k.ctx, pool[:1]))
+		k.wait("the class", func() bool { return k.group(p).Problem == nil })
+	}
+	k.wait("the error of the claim", func() bool { return strings.Contains(k.states(p), "InsufficientCapacity") })
+	if g := k.group(p); g.Target != target+1 {
+		k.Errorf("target %d, want %d until the machine is given up", g.Target, target+1)
+	}
+}
+
+// The autoscaler makes nodes for pods by NodeClaims and takes them away again, with the rights of the manifests alone;
+// and it leaves a NodePool alone in which Karpenter acts.
+func TestAutoscalerWithKarpenter(t *testing.T) {
+	t.Parallel()
+	k := startKarpenter(t)
+	for _, folder := range []string{"autoscaler", "autoscaler/act", "autoscaler/karpenter", "autoscaler/act-karpenter"} {
+		apply(t, k.ctx, k.cluster, folder)
+	}
+	k.must(k.cluster.Client.AppsV1().Deployments("kube-system").Delete(k.ctx, "loadline-autoscaler",
+		metav1.DeleteOptions{}))
+	kubeconfig, err := k.cluster.ServiceAccountKubeconfig(k.ctx, "kube-system", "loadline-autoscaler")
+	k.must(err)
+	content, err := harness.ManifestConfig("autoscaler/20-config.yaml")
+	k.must(err)
+	_, err = k.cluster.StartScheduler(k.ctx, harness.SchedulerOptions{Name: "stock",
+		Config: []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"),
+		Site:   harness.Site{Kubeconfig: k.cluster.Kubeconfig, QPS: 1000, NoLeaderElection: true}})
+	k.must(err)
+	engine := startEngine(t, k.ctx, k.cluster)
+	autoscaler, err := k.cluster.StartAutoscaler(k.ctx, "autoscaler", kubeconfig, k.write("autoscaler.yaml", content),
+		"--mode=act", "--engine="+engine.Address, "--cloud=karpenter", "--prices="+k.prices, "--scan-interval=1s",
+		"--decisions=scale-up,scale-down", "--scale-down-delay-after-add=1s", "--node-delete-delay-after-taint=1s",
+		"--eviction-retry-interval=1s", "--poll-interval=500ms", "--max-node-provision-time=10s")
+	k.must(err)
+	var pods []*v1.Pod
+	for i := range 3 {
+		pods = append(pods, waitingPod(fmt.Sprintf("p%d", i)))
+	}
+	k.must(k.cluster.CreatePods(k.ctx, pods))
+	k.wait("nodes for the pods", func() bool { return k.running() == 3 })
+	// Three nodes of small cost 0.15 USD per hour, and one of large, which takes all three pods, 0.19.
+	if claims := k.list(nodeClaims); len(claims) != 3 {
+		t.Errorf("%d NodeClaims were made for 3 pods: %v", len(claims), k.nodes())
+	}
+	for _, pod := range pods[:2] {
+		k.must(k.cluster.DeletePod(k.ctx, pod.Namespace, pod.Name))
+	}
+	k.wait("two nodes to go", func() bool { return len(k.list(nodeClaims)) == 1 && len(k.nodes()) == 1 })
+	if k.running() != 1 {
+		t.Error("the pod that stays does not run")
+	}
+	k.lateMachine(autoscaler)
+	_, err = k.objects.Resource(nodePools).Patch(k.ctx, "default", types.MergePatchType,
+		[]byte(`{"spec":{"disruption":{"budgets":[{"nodes":"10%"}]}}}`), metav1.PatchOptions{})
+	k.must(err)
+	k.wait("the warning", func() bool {
+		page, err := autoscaler.Get(k.ctx, "/statusz")
+		return err == nil && strings.Contains(page, "Karpenter still removes its nodes")
+	})
+}
+
+// lateMachine has the next machines never register. Each is given up, its group backs off, and the other one grows
+// instead: two claims in all.
+func (k *kwoked) lateMachine(autoscaler *harness.Autoscaler) {
+	k.Helper()
+	_, err := k.objects.Resource(kwokClass).Patch(k.ctx, "default", types.MergePatchType,
+		[]byte(`{"spec":{"nodeRegistrationDelay":"1h"}}`), metav1.PatchOptions{})
+	k.must(err)
+	before := map[string]bool{}
+	for _, name := range k.names(nodeClaims) {
+		before[name] = true
+	}
+	k.must(k.cluster.CreatePods(k.ctx, []*v1.Pod{waitingPod("late")}))
+	made := map[string]bool{}
+	k.wait("the back-off", func() bool {
+		for _, name := range k.names(nodeClaims) {
+			if !before[name] {
+				made[name] = true
+			}
+		}
+		page, err := autoscaler.Get(k.ctx, "/statusz")
+		return err == nil && strings.Contains(page, "Backoff") && len(k.names(nodeClaims)) == len(before)
+	})
+	if len(made) < 1 || len(made) > 2 {
+		k.Errorf("%d claims were made for a pod whose nodes never come: %v", len(made), made)
+	}
+	k.must(k.cluster.DeletePod(k.ctx, "default", "late"))
+}
+
+func waitingPod(name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec: v1.PodSpec{NodeSelector: map[string]string{"team": "a"}, Containers: []v1.Container{{Name: "c",
+			Image: "registry.example/c:1", Resources: v1.ResourceRequirements{Requests: v1.ResourceList{
+				"cpu": resource.MustParse("1500m"), "memory": resource.MustParse("1Gi")}}}}}}
+}
+
+func (k *kwoked) running() (count int) {
+	list, err := k.cluster.Client.CoreV1().Pods("default").List(k.ctx, metav1.ListOptions{})
+	k.must(err)
+	for _, pod := range list.Items {
+		if pod.Spec.NodeName != "" {
+			count++
+		}
+	}
+	return count
+}
