@@ -89,6 +89,10 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 			o.Warnings = append(o.Warnings, fmt.Sprintf("node group %s is left as it is: %s", g.ID,
 				text.Bound(g.Problem.Error(), plan.MostStatusText)))
 		}
+		if g.Warning != nil {
+			o.Warnings = append(o.Warnings, fmt.Sprintf("node group %s: %s", g.ID,
+				text.Bound(g.Warning.Error(), plan.MostStatusText)))
+		}
 	}
 	done = l.teller.Metrics.Time(tell.FunctionUpdate)
 	o.UnderWay, o.Acknowledged = l.actor.Actuator.UnderWay(), l.actor.Actuator.Acknowledged

@@ -33,7 +33,7 @@ const DefaultTimeout = 5 * time.Second
 const (
 	// MaxGroups is the most node groups: so many the engine plans with.
 	MaxGroups = 1000
-	// atOnce is how many groups are asked about at once.
+	// atOnce is how many groups are asked about at once unless the options say otherwise.
 	atOnce = 8
 	// askTime bounds what asking about all groups takes in one loop, well below the time after which a loop counts as
 	// stuck. Groups that are left are taken for ones that do not answer.
@@ -45,16 +45,19 @@ const (
 // Options say where the provider is, a server of Cluster Autoscaler's externalgrpc protocol. The tags are those of the
 // autoscaler's configuration. With any certificate the connection is encrypted.
 type Options struct {
-	Address     string          `json:"address" flag:"cloud-address" help:"cloud provider of the externalgrpc protocol: HOST:PORT or unix:///path/to/socket"`
-	Cert        string          `json:"cert" flag:"cloud-cert" help:"our certificate for it, PEM; empty: it asks for none"`
-	Key         string          `json:"key" flag:"cloud-key" help:"its private key, PEM"`
-	CA          string          `json:"cacert" flag:"cloud-cacert" help:"authority of the provider's certificate, PEM; needed, or a certificate, where the provider is on another machine"`
-	Insecure    bool            `json:"insecure" flag:"cloud-insecure" help:"the connection to a provider on another machine is not encrypted, as Cluster Autoscaler has it: whoever is on the way can have nodes deleted"`
-	GRPCTimeout metav1.Duration `json:"grpcTimeout" flag:"cloud-grpc-timeout" range:"0s:" help:"how long one call may take"`
+	Address      string          `json:"address" flag:"cloud-address" help:"cloud provider of the externalgrpc protocol: HOST:PORT or unix:///path/to/socket"`
+	Cert         string          `json:"cert" flag:"cloud-cert" help:"our certificate for it, PEM; empty: it asks for none"`
+	Key          string          `json:"key" flag:"cloud-key" help:"its private key, PEM"`
+	CA           string          `json:"cacert" flag:"cloud-cacert" help:"authority of the provider's certificate, PEM; needed, or a certificate, where the provider is on another machine"`
+	Insecure     bool            `json:"insecure" flag:"cloud-insecure" help:"the connection to a provider on another machine is not encrypted, as Cluster Autoscaler has it: whoever is on the way can have nodes deleted"`
+	GRPCTimeout  metav1.Duration `json:"grpcTimeout" flag:"cloud-grpc-timeout" range:"0s:" help:"how long one call may take"`
+	GroupsAtOnce int             `json:"groupsAtOnce" flag:"cloud-groups-at-once" range:"1:64" help:"of how many node groups the provider is asked at once; 1 is what Cluster Autoscaler does"`
 }
 
 // DefaultOptions are those of Cluster Autoscaler.
-func DefaultOptions() Options { return Options{GRPCTimeout: metav1.Duration{Duration: DefaultTimeout}} }
+func DefaultOptions() Options {
+	return Options{GRPCTimeout: metav1.Duration{Duration: DefaultTimeout}, GroupsAtOnce: atOnce}
+}
 
 // Check returns an error for options that contradict each other or are not safe.
 func (o *Options) Check() error {
@@ -99,10 +102,12 @@ type Client struct {
 	client  externalgrpc.CloudProviderClient
 	timeout time.Duration // of one call
 	askTime time.Duration // for all groups of one loop
+	atOnce  int           // groups
 
 	mu    sync.Mutex
-	last  map[string]Group // what is known of each group that is listed; guarded by mu
-	turns map[string]*turn // by group that is being changed: one change of its size at a time; guarded by mu
+	last  map[string]Group  // what is known of each group that is listed; guarded by mu
+	odd   map[string]string // ids of the provider by ours, where they differ; guarded by mu
+	turns map[string]*turn  // by group that is being changed: one change of its size at a time; guarded by mu
 }
 
 // turn is had by one change of a group.
@@ -126,14 +131,14 @@ func Open(options Options) (*Client, error) {
 		return nil, err
 	}
 	client := New(conn, cmp.Or(options.GRPCTimeout.Duration, DefaultTimeout))
-	client.conn = conn
+	client.conn, client.atOnce = conn, cmp.Or(options.GroupsAtOnce, atOnce)
 	return client, nil
 }
 
 // New returns a client that asks over a connection, which stays the caller's. The timeout is that of one call.
 func New(conn grpc.ClientConnInterface, timeout time.Duration) *Client {
 	return &Client{client: externalgrpc.NewCloudProviderClient(conn), timeout: timeout, askTime: askTime,
-		last: map[string]Group{}, turns: map[string]*turn{}}
+		atOnce: atOnce, last: map[string]Group{}, turns: map[string]*turn{}}
 }
 
 func (o *Options) credentials() (credentials.TransportCredentials, error) {
@@ -180,7 +185,7 @@ func (c *Client) DeleteNodes(ctx context.Context, group string, nodes []*v1.Node
 			return fmt.Errorf("node group %s has a target of %d nodes and may not have fewer than %d",
 				group, target, bounds.Min)
 		}
-		request := &externalgrpc.NodeGroupDeleteNodesRequest{Id: group}
+		request := &externalgrpc.NodeGroupDeleteNodesRequest{Id: c.rawID(group)}
 		for _, node := range nodes {
 			request.Nodes = append(request.Nodes, toNode(node))
 		}

@@ -28,6 +28,8 @@ type Group struct {
 	Instances []*externalgrpc.Instance
 	// Options are all that hold for the group; nil: the defaults do.
 	Options *externalgrpc.NodeGroupAutoscalingOptions
+	// Warning says what the provider cannot tell that the group does without; nil: there is no such thing.
+	Warning error
 	// Problem says what the provider cannot tell of the group; nil: it tells all. Until it does, the group is left as it
 	// is, and what was told last stands here.
 	Problem error
@@ -45,6 +47,14 @@ func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAut
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	c.odd = map[string]string{}
+	for _, g := range listed.GetNodeGroups() {
+		if id := plainID(g.GetId()); id != g.GetId() {
+			c.odd[id] = g.GetId()
+		}
+	}
+	c.mu.Unlock()
 	return groups, c.fillAll(ctx, groups, defaults)
 }
 
@@ -56,11 +66,13 @@ func groupsOf(listed []*externalgrpc.NodeGroup) ([]Group, error) {
 		return nil, fmt.Errorf("the cloud provider has %d node groups, the limit is %d", len(listed), MaxGroups)
 	}
 	groups := make([]Group, 0, len(listed))
-	slices.SortFunc(listed, func(a, b *externalgrpc.NodeGroup) int { return strings.Compare(a.GetId(), b.GetId()) })
+	slices.SortFunc(listed, func(a, b *externalgrpc.NodeGroup) int {
+		return strings.Compare(plainID(a.GetId()), plainID(b.GetId()))
+	})
 	for i, g := range listed {
-		group := Group{ID: g.GetId(), Min: int(g.GetMinSize()), Max: int(g.GetMaxSize())}
+		group := Group{ID: plainID(g.GetId()), Min: int(g.GetMinSize()), Max: int(g.GetMaxSize())}
 		switch {
-		case i > 0 && group.ID == listed[i-1].GetId():
+		case i > 0 && g.GetId() == listed[i-1].GetId():
 			groups[len(groups)-1].Problem = fmt.Errorf("the cloud provider has node group %q twice", group.ID)
 			continue
 		case group.ID == "":
@@ -87,7 +99,7 @@ func (c *Client) fillAll(ctx context.Context, groups []Group,
 	defer cancel()
 	var unread atomic.Int32
 	// All of them, also when the time is up: then they have a Problem.
-	workqueue.ParallelizeUntil(context.Background(), atOnce, len(groups), func(i int) {
+	workqueue.ParallelizeUntil(context.Background(), c.atOnce, len(groups), func(i int) {
 		if !c.fill(inTime, &groups[i], defaults) {
 			unread.Add(1)
 		}
@@ -98,7 +110,8 @@ func (c *Client) fillAll(ctx context.Context, groups []Group,
 	return fmt.Errorf("no node group can be read: %w", groups[0].Problem)
 }
 
-// fill asks for what NodeGroups does not tell. It returns false if anything but the options is not known.
+// fill asks for what NodeGroups does not tell. It returns false if anything but the options is not known. Options are
+// not worth standing still for: servers that wrap providers of Cluster Autoscaler fail where these have none.
 //
 // What the cloud said last stands in for what it does not say now, however old that is: machines do not vanish because
 // a call fails. If they were forgotten, nodes on their way would be bought again in another group, and later the same
@@ -113,15 +126,16 @@ func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.
 	if status.Code(noTarget) != codes.DeadlineExceeded { // one that hangs makes the loop wait once, and not three times
 		instances, noInstances = c.instances(ctx, group.ID)
 	}
+	problem := cmp.Or(noTarget, noInstances)
 	var options *externalgrpc.NodeGroupAutoscalingOptions
-	noOptions := cmp.Or(noTarget, noInstances)
-	if noOptions == nil {
+	noOptions := problem
+	if problem == nil {
 		options, noOptions = c.options(ctx, group.ID, defaults)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.last[group.ID]
-	now.ID, now.Problem = group.ID, cmp.Or(group.Problem, noOptions)
+	now.ID, now.Problem, now.Warning = group.ID, cmp.Or(group.Problem, problem), nil
 	if group.Problem == nil {
 		now.Min, now.Max = group.Min, group.Max
 	}
@@ -131,8 +145,12 @@ func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.
 	if noInstances == nil {
 		now.Instances = instances
 	}
-	if noOptions == nil {
+	switch {
+	case noOptions == nil:
 		now.Options = options
+	case problem == nil:
+		now.Warning = fmt.Errorf("its own options are not known, and those that it told last hold, or else the defaults: %w",
+			noOptions)
 	}
 	read := cmp.Or(group.Problem, noTarget, noInstances) == nil
 	*group, c.last[group.ID] = now, now
@@ -160,16 +178,27 @@ func (c *Client) note(group string, target int, deleted []*v1.Node) {
 func (c *Client) options(ctx context.Context, group string, defaults *externalgrpc.NodeGroupAutoscalingOptions) (
 	*externalgrpc.NodeGroupAutoscalingOptions, error) {
 	answer, err := ask(ctx, c, "NodeGroupGetOptions of "+group, c.client.NodeGroupGetOptions,
-		&externalgrpc.NodeGroupGetOptionsRequest{Id: group, Defaults: defaults})
+		&externalgrpc.NodeGroupGetOptionsRequest{Id: c.rawID(group), Defaults: defaults})
 	if status.Code(err) == codes.Unimplemented {
 		return nil, nil
 	}
-	return answer.GetNodeGroupAutoscalingOptions(), err
+	return withoutEcho(answer.GetNodeGroupAutoscalingOptions(), defaults), err
+}
+
+// withoutEcho repairs options that are our defaults sent back, in which a server of Cluster Autoscaler's example takes
+// the threshold of GPUs for both: its wrapper.go has sent ScaleDownGpuUtilizationThreshold twice since 2022.
+func withoutEcho(options, defaults *externalgrpc.NodeGroupAutoscalingOptions) *externalgrpc.NodeGroupAutoscalingOptions {
+	gpu := defaults.GetScaleDownGpuUtilizationThreshold()
+	if options != nil && defaults != nil && options.ScaleDownUtilizationThreshold == gpu &&
+		options.ScaleDownGpuUtilizationThreshold == gpu {
+		options.ScaleDownUtilizationThreshold = defaults.ScaleDownUtilizationThreshold
+	}
+	return options
 }
 
 func (c *Client) instances(ctx context.Context, group string) ([]*externalgrpc.Instance, error) {
 	answer, err := ask(ctx, c, "NodeGroupNodes of "+group, c.client.NodeGroupNodes,
-		&externalgrpc.NodeGroupNodesRequest{Id: group})
+		&externalgrpc.NodeGroupNodesRequest{Id: c.rawID(group)})
 	return answer.GetInstances(), err
 }
 
@@ -187,7 +216,7 @@ func (c *Client) Deleting(ctx context.Context, group string) (map[string]bool, e
 
 func (c *Client) target(ctx context.Context, group string) (target int, err error) {
 	answer, err := ask(ctx, c, "NodeGroupTargetSize of "+group, c.client.NodeGroupTargetSize,
-		&externalgrpc.NodeGroupTargetSizeRequest{Id: group})
+		&externalgrpc.NodeGroupTargetSizeRequest{Id: c.rawID(group)})
 	target = int(answer.GetTargetSize())
 	if err == nil && target < 0 {
 		return 0, fmt.Errorf("node group %s has a target size of %d", group, target)

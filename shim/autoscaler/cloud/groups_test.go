@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,21 +49,78 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// One group whose options cannot be told is marked, and the others are as they are without it.
+// A group whose options cannot be told does without, with a warning: those that it told last hold, else the defaults.
+// Wrapped providers of Cluster Autoscaler that have no options answer with Unknown.
 func TestOptionsThatCannotBeTold(t *testing.T) {
 	c := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "b", MinSize: 1, MaxSize: 5}, {Id: "a", MaxSize: 3}}, target: 2,
-		options: true, fails: map[string]codes.Code{"NodeGroupGetOptions a": codes.Internal}}
-	groups, err := serve(t, c).Groups(t.Context(), nil)
+		options: true, fails: map[string]codes.Code{"NodeGroupGetOptions a": codes.Unknown}}
+	client := serve(t, c)
+	groups, err := client.Groups(t.Context(), nil)
 	if err != nil || len(groups) != 2 {
 		t.Fatalf("groups %v, error %v", groups, err)
 	}
-	if a := groups[0]; a.ID != "a" || a.Target != 2 || a.Options != nil || a.Problem == nil ||
-		a.Problem.Error() != "cloud provider: NodeGroupGetOptions of a: rpc error: code = Internal desc = told "+
-			"to fail" {
+	if a := groups[0]; a.ID != "a" || a.Target != 2 || a.Options != nil || a.Problem != nil || a.Warning == nil ||
+		!strings.HasSuffix(a.Warning.Error(), "cloud provider: NodeGroupGetOptions of a: rpc error: code = Unknown desc = "+
+			"told to fail") {
 		t.Errorf("group %+v", a)
+	}
+	c.fail(codes.OK)
+	if groups, err = client.Groups(t.Context(), nil); err != nil || groups[0].Warning != nil {
+		t.Errorf("group %+v, error %v", groups[0], err)
+	}
+	c.fail(codes.Internal, "NodeGroupGetOptions a")
+	groups, err = client.Groups(t.Context(), nil)
+	if err != nil || groups[0].Warning == nil || !groups[0].Options.GetZeroOrMaxNodeScaling() {
+		t.Errorf("group %+v, error %v", groups[0], err)
 	}
 	if b := groups[1]; b.ID != "b" || b.Problem != nil || !b.Options.GetZeroOrMaxNodeScaling() {
 		t.Errorf("group %+v", b)
+	}
+}
+
+// A server of Cluster Autoscaler's example sends the threshold of GPUs back as both thresholds.
+func TestThresholdsThatAreSentBack(t *testing.T) {
+	defaults := &externalgrpc.NodeGroupAutoscalingOptions{ScaleDownUtilizationThreshold: 0.7,
+		ScaleDownGpuUtilizationThreshold: 0.4}
+	for _, c := range []struct{ all, gpu, want float64 }{{0.4, 0.4, 0.7}, {0.7, 0.4, 0.7}, {0.4, 0.3, 0.4},
+		{0.2, 0.4, 0.2}, {0, 0, 0}} {
+		got := withoutEcho(&externalgrpc.NodeGroupAutoscalingOptions{ScaleDownUtilizationThreshold: c.all,
+			ScaleDownGpuUtilizationThreshold: c.gpu}, defaults)
+		if got.ScaleDownUtilizationThreshold != c.want || got.ScaleDownGpuUtilizationThreshold != c.gpu {
+			t.Errorf("%v and %v: %v", c.all, c.gpu, got)
+		}
+	}
+	if withoutEcho(nil, defaults) != nil {
+		t.Error("no options are the defaults")
+	}
+}
+
+// A group whose id the engine does not take goes by another one here, and by its own at the provider.
+func TestIDsOfAnyText(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	c := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "my asg", MaxSize: 5}, {Id: "gruppe-ä", MaxSize: 5},
+		{Id: long, MaxSize: 5}, {Id: "plain", MaxSize: 5}}, target: 2}
+	client := serve(t, c)
+	groups, err := client.Groups(t.Context(), nil)
+	if err != nil || len(groups) != 4 {
+		t.Fatalf("groups %v, error %v", groups, err)
+	}
+	for _, g := range groups {
+		if len(g.ID) > MostNameBytes || !IsPlain(g.ID) || g.Problem != nil || g.Target != 2 || len(g.Instances) != 1 {
+			t.Errorf("group %+v", g)
+		}
+		if g.Instances[0].GetId() == "sim://my asg" {
+			if !strings.HasPrefix(g.ID, "my_asg~") {
+				t.Errorf("my asg goes by %s", g.ID)
+			}
+			if err := client.IncreaseSize(t.Context(), g.ID, 2, 1); err != nil || c.target != 3 {
+				t.Errorf("target %d, error %v", c.target, err)
+			}
+			c.target = 2
+		}
+	}
+	if !slices.Contains(c.asked, "NodeGroupIncreaseSize my asg") || !slices.Contains(c.asked, "NodeGroupNodes "+long) {
+		t.Errorf("asked %v", c.asked)
 	}
 }
 

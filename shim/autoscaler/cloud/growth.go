@@ -26,7 +26,7 @@ func (c *Client) IncreaseSize(ctx context.Context, group string, from, delta int
 				group, target, delta, bounds.Max)
 		}
 		_, err := ask(ctx, c, "NodeGroupIncreaseSize of "+group, c.client.NodeGroupIncreaseSize,
-			&externalgrpc.NodeGroupIncreaseSizeRequest{Id: group, Delta: int32(delta)})
+			&externalgrpc.NodeGroupIncreaseSizeRequest{Id: c.rawID(group), Delta: int32(delta)})
 		return err
 	})
 }
@@ -42,7 +42,7 @@ func (c *Client) DecreaseTargetSize(ctx context.Context, group string, from, del
 				group, target, delta, bounds.Min)
 		}
 		_, err := ask(ctx, c, "NodeGroupDecreaseTargetSize of "+group, c.client.NodeGroupDecreaseTargetSize,
-			&externalgrpc.NodeGroupDecreaseTargetSizeRequest{Id: group, Delta: int32(-delta)})
+			&externalgrpc.NodeGroupDecreaseTargetSizeRequest{Id: c.rawID(group), Delta: int32(-delta)})
 		return err
 	})
 }
@@ -51,7 +51,7 @@ func (c *Client) DecreaseTargetSize(ctx context.Context, group string, from, del
 func (c *Client) TemplateNode(ctx context.Context, group string) (*v1.Node, error) {
 	what := "NodeGroupTemplateNodeInfo of " + group
 	answer, err := ask(ctx, c, what, c.client.NodeGroupTemplateNodeInfo,
-		&externalgrpc.NodeGroupTemplateNodeInfoRequest{Id: group})
+		&externalgrpc.NodeGroupTemplateNodeInfoRequest{Id: c.rawID(group)})
 	if status.Code(err) == codes.Unimplemented || err == nil && len(answer.GetNodeBytes()) == 0 {
 		return nil, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -20,7 +19,6 @@ import (
 // Bounds of what the engine takes of a group. It refuses a whole question that is beyond one of them, so that what a
 // provider says of one group is held against them first: it is left out, or counts as not stated, and people are told.
 const (
-	mostNameBytes = 253
 	// mostTime is one of drains in seconds, and mostFleetTime one of machines in milliseconds.
 	mostTime      = 1 << 40
 	mostFleetTime = 1 << 50
@@ -36,16 +34,11 @@ func (o *Loop) warn(format string, args ...any) {
 	}
 }
 
-// isPlain says whether the engine takes a name as it is: printable ASCII without spaces.
-func isPlain(name string) bool {
-	return !strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' })
-}
-
 // takes says whether the engine can be told of a group by its id, and else warns of it.
 func (o *Loop) takes(group *cloud.Group) bool {
-	if id := group.ID; id == "" || len(id) > mostNameBytes || !isPlain(id) {
+	if id := group.ID; id == "" || len(id) > cloud.MostNameBytes || !cloud.IsPlain(id) {
 		o.warn("node group %s is left out: its id is not one of 1 to %d printable ASCII characters without spaces",
-			text.Bound(strconv.Quote(id), 2*mostNameBytes), mostNameBytes)
+			text.Bound(strconv.Quote(id), 2*cloud.MostNameBytes), cloud.MostNameBytes)
 		return false
 	}
 	return true

@@ -12,6 +12,7 @@ import (
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/text"
 )
@@ -107,7 +108,7 @@ const mostIDBytes = 100
 
 // ToldID is what the engine calls a machine: by its id, and where that is long or odd, by its hash.
 func ToldID(id string) string {
-	if len(id) <= mostIDBytes && isPlain(id) {
+	if len(id) <= mostIDBytes && cloud.IsPlain(id) {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
