@@ -82,7 +82,8 @@ var errLostLease = errors.New("lost the lease")
 // Run works until the context ends, or the lease is lost, which is an error. Removals under way then keep their marks:
 // who leads next finishes them.
 func (a *Autoscaler) Run(ctx context.Context) error {
-	klog.InfoS("Autoscaler starts", "mode", a.config.Mode, "decisions", a.config.Decisions)
+	klog.InfoS("Autoscaler starts", "cloud", a.config.CloudProvider.Kind, "mode", a.config.Mode,
+		"decisions", a.config.Decisions)
 	if a.config.ScaleDown.UnsafeDeletePodsDespiteDisruptionBudgets {
 		klog.Warning("Pods are deleted although their disruption budgets refuse it: " +
 			"unsafeDeletePodsDespiteDisruptionBudgets is set")

@@ -94,6 +94,9 @@ func (t *Teller) reportOf(o *plan.Loop) *loadlinev1.LoopReport {
 // lastUpdated is the annotation of Cluster Autoscaler's ConfigMap.
 const lastUpdated = "cluster-autoscaler.kubernetes.io/last-updated"
 
+// cloudProvider is the annotation that names the provider.
+const cloudProvider = "loadline.dev/cloud-provider"
+
 // write writes the ConfigMap.
 func (t *Teller) write(ctx context.Context, s *loadlinev1.AutoscalerStatus) error {
 	text, err := yamlOf(s)
@@ -102,7 +105,7 @@ func (t *Teller) write(ctx context.Context, s *loadlinev1.AutoscalerStatus) erro
 	}
 	maps := t.client.CoreV1().ConfigMaps(t.About.Namespace)
 	object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: t.About.Namespace, Name: t.About.Name,
-		Annotations: map[string]string{lastUpdated: s.Time}},
+		Annotations: map[string]string{lastUpdated: s.Time, cloudProvider: t.config.CloudProvider.Kind}},
 		Data: map[string]string{"status": string(text)}}
 	_, err = maps.Update(ctx, object, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
