@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate \
-  net mutants check-long race race-smoke test-race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint \
+  net mutants check-long race race-smoke test-karpenter test-race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint \
   vulncheck generate reference image-programs image-go arm64 test-arm64 images push test-images release verify-release \
   test-e2e test-e2e-1.37 test-fit-next clean
 
@@ -138,6 +138,9 @@ race: build ## Loadline and Karpenter through the same load; SEEDS=N, SCENARIO=d
 race-smoke: ## the race in a minute, to see that it works, with Karpenter
 	@$(MAKE) --no-print-directory race SCENARIO=smoke CONTESTANTS='loadline;karpenter' \
 	  RACE_ARGS=--out='$(CURDIR)/build/race-smoke'
+
+test-karpenter: build ## nodes by NodeClaims, with Karpenter's own controllers and its provider without machines
+	@cd test/e2e && BUILD_KARPENTER=1 go test . -run 'Karpenter' -count=1 -timeout 60m
 
 picture: ## draw the picture of the README again, from the page of the last `make demo`
 	@python3 tools/readme_picture.py build/demo/placement.html docs/placement.svg
