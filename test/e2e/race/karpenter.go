@@ -21,10 +21,10 @@ import (
 // Karpenter returns Karpenter as a contestant, with the node pool of its documentation.
 func Karpenter(built *harness.KarpenterBuilt) *Contestant {
 	return &Contestant{Name: "Karpenter", Settings: built.Version + ", consolidateAfter 10s",
-		start: func(ctx context.Context, c *contest) error { return c.startKarpenter(ctx, built) }}
+		start: func(ctx context.Context, c *contest) error { return c.startKarpenter(ctx, built, nodePool) }}
 }
 
-func (c *contest) startKarpenter(ctx context.Context, built *harness.KarpenterBuilt) error {
+func (c *contest) startKarpenter(ctx context.Context, built *harness.KarpenterBuilt, poolText string) error {
 	if err := c.Apply(ctx, built.Definitions); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (c *contest) startKarpenter(ctx context.Context, built *harness.KarpenterBu
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		return err
 	}
-	pool, err := harness.Objects(fmt.Appendf(nil, nodePool, int(c.scenario.NodeStart.Seconds()),
+	pool, err := harness.Objects(fmt.Appendf(nil, poolText, int(c.scenario.NodeStart.Seconds()),
 		strings.Join(capacityTypes(c.scenario), ", ")))
 	if err != nil {
 		return err
@@ -73,6 +73,53 @@ spec:
     consolidationPolicy: WhenEmptyOrUnderutilized
     consolidateAfter: 10s
 `
+
+// managedPool is the same as a user of Loadline has it.
+var managedPool = strings.NewReplacer("metadata: {name: default}\nspec:\n  template:",
+	"metadata: {name: default, labels: {loadline.dev/managed: \"true\"}}\nspec:\n  limits: {cpu: \"0\"}\n  template:",
+	"consolidateAfter: 10s\n", "consolidateAfter: 10s\n    budgets: [{nodes: \"0\"}]\n").Replace(nodePool)
+
+// LoadlineByClaims returns Loadline with these settings and Karpenter's hands.
+func LoadlineByClaims(name string, built *harness.KarpenterBuilt, s Settings) *Contestant {
+	c := LoadlineWith(name, s)
+	flags := s.flags()
+	c.Settings, c.Simulated = "--cloud=karpenter, Karpenter "+built.Version+", "+c.Settings, nil
+	c.start = func(ctx context.Context, c *contest) error {
+		if err := c.startKarpenter(ctx, built, managedPool); err != nil {
+			return err
+		}
+		file := filepath.Join(c.Dir(), "prices.csv")
+		if err := os.WriteFile(file, priceList(c.scenario), 0o600); err != nil {
+			return err
+		}
+		return c.startAutoscaler(ctx, []string{"autoscaler/karpenter", "autoscaler/act-karpenter"},
+			append([]string{"--cloud=karpenter", "--karpenter-zones=" + zone, "--prices=" + file}, flags...))
+	}
+	return c
+}
+
+// priceList is that of the types of a scenario.
+func priceList(s *Scenario) []byte {
+	spot := map[string]float64{}
+	for i := range s.Types {
+		if t := &s.Types[i]; t.Spot {
+			spot[t.Name] = t.USDPerHour
+		}
+	}
+	list := []byte("instance_type,arch,allocatable_cpu,allocatable_memory,allocatable_pods,gpu_count," +
+		"on_demand_usd_per_hour,spot_usd_per_hour\n")
+	for i := range s.Types {
+		if t := &s.Types[i]; !t.Spot {
+			list = fmt.Appendf(list, "%s,amd64,%dm,%dMi,%d,%d,%f,", t.Name, t.MilliCPU, t.MemoryMiB, t.Pods, t.GPUs,
+				t.USDPerHour)
+			if price, offered := spot[t.Name]; offered {
+				list = fmt.Appendf(list, "%f", price)
+			}
+			list = append(list, '\n')
+		}
+	}
+	return list
+}
 
 // capacityTypes are those that the scenario offers. Where a pool allows spot machines, Karpenter orders replacements as
 // spot alone, and this provider ends in a panic if there are none.

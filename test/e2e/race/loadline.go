@@ -48,6 +48,23 @@ type Settings struct {
 
 // LoadlineWith returns Loadline with these settings.
 func LoadlineWith(name string, s Settings) *Contestant {
+	flags := s.flags()
+	c := Loadline(name, flags...)
+	if c.memoryLine = s.MemoryLine; c.memoryLine > 0 {
+		return c // the simulator's scheduler has no line
+	}
+	ten := int64(10)
+	c.Simulated = &loadlinev1.SimulatedSettings{ScanSeconds: 1, UtilizationThreshold: &s.Threshold,
+		EvictionRetryMilliseconds: new(int64(1000)), PollMilliseconds: new(int64(500)),
+		UnneededSeconds: &ten, DelayAfterAddSeconds: &ten, SlackPercent: &s.SlackPercent, Replace: s.Replace,
+		DownscaleOrder: s.DownscaleOrder,
+		Consolidation: &loadlinev1.ConsolidationPolicy{RestSeconds: new(int32(30)),
+			UsdPerDisturbedPod: new(podDisruptionCost), PaybackHours: new(paybackHours)}}
+	return c
+}
+
+// flags are those of the autoscaler with these settings.
+func (s *Settings) flags() []string {
 	decisions := "--decisions=scale-up,slack,scale-down"
 	if s.SlackPercent == 0 {
 		decisions = "--decisions=scale-up,scale-down"
@@ -63,18 +80,7 @@ func LoadlineWith(name string, s Settings) *Contestant {
 	if s.MemoryLine > 0 {
 		flags = append(flags, fmt.Sprintf("--max-limits-over-allocatable=memory=%v", s.MemoryLine))
 	}
-	c := Loadline(name, flags...)
-	if c.memoryLine = s.MemoryLine; c.memoryLine > 0 {
-		return c // the simulator's scheduler has no line
-	}
-	ten := int64(10)
-	c.Simulated = &loadlinev1.SimulatedSettings{ScanSeconds: 1, UtilizationThreshold: &s.Threshold,
-		EvictionRetryMilliseconds: new(int64(1000)), PollMilliseconds: new(int64(500)),
-		UnneededSeconds: &ten, DelayAfterAddSeconds: &ten, SlackPercent: &s.SlackPercent, Replace: s.Replace,
-		DownscaleOrder: s.DownscaleOrder,
-		Consolidation: &loadlinev1.ConsolidationPolicy{RestSeconds: new(int32(30)),
-			UsdPerDisturbedPod: new(podDisruptionCost), PaybackHours: new(paybackHours)}}
-	return c
+	return flags
 }
 
 // Loadline returns a contestant that is Loadline with these flags beside those of its times.
@@ -91,7 +97,13 @@ func (c *contest) startLoadline(ctx context.Context, flags []string) error {
 		return err
 	}
 	c.closers = append(c.closers, cloud.Close)
-	folders := []string{"autoscaler", "autoscaler/act"}
+	return c.startAutoscaler(ctx, nil, append([]string{"--cloud-address=unix://" + socket, "--cloud-cacert=",
+		"--cloud-cert=", "--cloud-key="}, flags...))
+}
+
+// startAutoscaler starts Loadline with the rights of these folders, beside those that it always has.
+func (c *contest) startAutoscaler(ctx context.Context, rights, flags []string) error {
+	folders := append([]string{"autoscaler", "autoscaler/act"}, rights...)
 	if strings.Contains(strings.Join(flags, " "), "downscale-order") {
 		folders = append(folders, "autoscaler/act-downscale-order")
 	}
@@ -122,8 +134,7 @@ func (c *contest) startLoadline(ctx context.Context, flags []string) error {
 	if err != nil {
 		return err
 	}
-	args := append([]string{"--mode=act", "--engine=" + engine.Address, "--cloud-address=unix://" + socket,
-		"--cloud-cacert=", "--cloud-cert=", "--cloud-key="}, loadlineTimes...)
+	args := append([]string{"--mode=act", "--engine=" + engine.Address}, loadlineTimes...)
 	_, err = c.StartAutoscaler(ctx, "autoscaler", kubeconfig, file, append(args, flags...)...)
 	return err
 }

@@ -54,7 +54,11 @@ func parse() (o options, err error) {
 	return o, nil
 }
 
-const karpenter = "karpenter"
+const (
+	karpenter = "karpenter"
+	// nodeClaims is Loadline with Karpenter's hands.
+	nodeClaims = "loadline-nodeclaims"
+)
 
 // known are the contestants that have a name, beside Karpenter.
 var known = map[string]race.Settings{
@@ -66,14 +70,17 @@ var known = map[string]race.Settings{
 	"loadline-line":     {Threshold: 0.5, Replace: true, MemoryLine: 1.5},
 }
 
-func names() []string { return append(slices.Sorted(maps.Keys(known)), karpenter) }
+func names() []string { return append(slices.Sorted(maps.Keys(known)), nodeClaims, karpenter) }
 
 func contestant(ctx context.Context, name string, log harness.Logf) (*race.Contestant, error) {
 	name, flags, given := strings.Cut(name, ":")
-	if name == karpenter {
+	if name == karpenter || name == nodeClaims {
 		built, err := harness.BuildKarpenter(ctx, log)
 		if err != nil {
 			return nil, err
+		}
+		if name == nodeClaims {
+			return race.LoadlineByClaims(name, built, race.Settings{Threshold: 0.5, Replace: true}), nil
 		}
 		return race.Karpenter(built), nil
 	}
