@@ -24,8 +24,8 @@ that wait, room is kept free for pods to come, and nodes that the cluster does w
 parallel, by evictions that disruption budgets allow.
 
 All of it is planned in one call of the engine, or parts of it: --decisions=scale-down beside an
-autoscaler that decides the rest, such as Cluster Autoscaler with --scale-down-enabled=false. The cloud
-is reached through a server of the externalgrpc protocol (--cloud-address).
+autoscaler that decides the rest, such as Cluster Autoscaler with --scale-down-enabled=false. Machines come
+from Cluster API (--cloud=cluster-api) or a server of the externalgrpc protocol (--cloud-address).
 
 In mode observe, the default, it plans and writes its status, a ConfigMap, and its lease; in mode act it
 has the cloud make and delete nodes, taints and evicts. A configuration file says what the flags say;
@@ -58,13 +58,13 @@ func (a *app) newAutoscaler() *cobra.Command {
 				warn(warning)
 				return settings.Write(f.writeTo, a.streams.Out)
 			}
-			if err := settings.CloudProvider.Check(); err != nil {
-				return usageError{err}
-			}
 			if err := f.logs.apply(); err != nil {
 				return err
 			}
 			warn(warning)
+			if err := settings.CloudProvider.Check(); err != nil {
+				return usageError{err}
+			}
 			return f.run(cmd.Context(), &settings)
 		},
 	}
@@ -136,8 +136,8 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 		return err
 	}
 	defer conn.Close()
-	cloud, closeCloud, err := providers.Open(&settings.CloudProvider, providers.Cluster{Objects: objects, Client: client,
-		Catalogues: files.Prices.GetCatalogues()})
+	cloud, closeCloud, err := providers.Open(&settings.CloudProvider, providers.Cluster{Config: rest, Objects: objects,
+		Client: client, Catalogues: files.Prices.GetCatalogues()})
 	if err != nil {
 		return err
 	}

@@ -41,12 +41,12 @@ type providerFlags struct {
 }
 
 // served are the flags of the autoscaler that say what a provider is like.
-var served = []string{"karpenter-", "prices", "kube-client-"}
+var served = []string{"karpenter-", "cloud-config", "clusterapi-", "node-group-auto-discovery", "prices", "kube-client-"}
 
 func (a *app) newProvider() *cobra.Command {
 	var f providerFlags
 	kinds := slices.DeleteFunc(slices.Clone(providers.Kinds), func(kind string) bool {
-		return kind == providers.ExternalGRPC
+		return kind == providers.ExternalGRPC || kind == providers.None
 	})
 	command := &cobra.Command{
 		Use:       "provider " + strings.Join(kinds, "|") + " --listen HOST:PORT",
@@ -117,7 +117,7 @@ func (f *providerFlags) run(ctx context.Context, settings *config.Configuration)
 	if err != nil {
 		return err
 	}
-	provider, closeProvider, err := providers.Open(&settings.CloudProvider, providers.Cluster{Objects: objects,
+	provider, closeProvider, err := providers.Open(&settings.CloudProvider, providers.Cluster{Config: rest, Objects: objects,
 		Client: client, Catalogues: files.Prices.GetCatalogues()})
 	if err != nil {
 		return err

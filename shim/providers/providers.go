@@ -9,27 +9,35 @@ import (
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/providers/clusterapi"
 	"loadline.dev/shim/providers/karpenter"
 )
 
-// ExternalGRPC is the kind of a server of Cluster Autoscaler's externalgrpc protocol. Karpenter makes nodes by
-// NodeClaims.
+// Kinds of providers.
 const (
+	// ExternalGRPC is a server of Cluster Autoscaler's externalgrpc protocol.
 	ExternalGRPC = "externalgrpc"
-	Karpenter    = "karpenter"
+	// Karpenter makes nodes by NodeClaims.
+	Karpenter = "karpenter"
+	// ClusterAPI is Cluster API.
+	ClusterAPI = "cluster-api"
+	// None is no provider: there are no node groups, and nothing can be done.
+	None = "none"
 )
 
 // Kinds are the kinds of providers.
-var Kinds = []string{ExternalGRPC, Karpenter}
+var Kinds = []string{ExternalGRPC, Karpenter, ClusterAPI, None}
 
 // Options say which provider is meant, and where it is.
 type Options struct {
-	Kind          string `json:"kind" flag:"cloud" help:"who makes machines: externalgrpc, a server of Cluster Autoscaler's protocol at --cloud-address; or karpenter, by NodeClaims"`
+	Kind          string `json:"kind" flag:"cloud" help:"who makes machines: externalgrpc, a server of Cluster Autoscaler's protocol at --cloud-address; karpenter, by NodeClaims; cluster-api; or none, in mode observe"`
 	cloud.Options `json:",inline"`
-	Karpenter     karpenter.Options `json:"karpenter"`
+	Karpenter     karpenter.Options  `json:"karpenter"`
+	ClusterAPI    clusterapi.Options `json:"clusterAPI"`
 }
 
 // DefaultOptions are those without file and flags.
@@ -57,13 +65,16 @@ func (o *Options) Check() error {
 				"one by --cloud")
 		}
 		return o.Options.Check()
+	case ClusterAPI:
+		return o.ClusterAPI.Check()
 	}
 	return nil
 }
 
 // Cluster is what providers that work through the API server need. Kinds that do not need it take no notice of it.
 type Cluster struct {
-	// Objects and Client reach the cluster whose nodes are planned.
+	// Config, Objects and Client reach the cluster whose nodes are planned.
+	Config  *rest.Config
 	Objects dynamic.Interface
 	Client  kubernetes.Interface
 	// Catalogues are the price lists, which name instance types.
@@ -75,9 +86,15 @@ func Open(o *Options, cluster Cluster) (cloud.Provider, func(), error) {
 	if err := o.Check(); err != nil {
 		return nil, nil, err
 	}
-	if o.Kind == Karpenter {
+	switch o.Kind {
+	case Karpenter:
 		provider, err := karpenter.New(o.Karpenter, cluster.Objects, cluster.Catalogues)
 		return provider, func() {}, err
+	case ClusterAPI:
+		provider, err := clusterapi.Open(&o.ClusterAPI, cluster.Config, cluster.Client)
+		return provider, func() {}, err
+	case None:
+		return none{}, func() {}, nil
 	}
 	client, err := cloud.Open(o.Options)
 	if err != nil {

@@ -133,8 +133,8 @@ func TestCombinations(t *testing.T) {
 		for _, mode := range []string{"observe", "act"} {
 			for _, keep := range []string{"deployments", "capacitybuffers", "report"} {
 				v := setter{on(enabled...)}.with("autoscaler.mode", mode).with("autoscaler.config.slack.keep", keep).
-					with("autoscaler.config.cloudProvider.kind", map[bool]string{true: "karpenter",
-						false: "externalgrpc"}[keep == "report"]).
+					with("autoscaler.config.cloudProvider.kind", map[string]string{"report": "karpenter",
+						"capacitybuffers": "cluster-api", "deployments": "externalgrpc"}[keep]).
 					with("monitoring", values{"serviceMonitor": true, "rules": true, "dashboard": true}).
 					with("scheduler.replace", mask%2 == 1).with("image.registry", "registry.example/ours").values
 				objects := mustRender(t, c, "anywhere", v)
@@ -161,6 +161,8 @@ func TestCombinations(t *testing.T) {
 					"Role loadline-slack/loadline-autoscaler:slack-capacitybuffers": has("autoscaler") && mode == "act" && keep == "capacitybuffers",
 					"ClusterRole /loadline-autoscaler:karpenter":                    has("autoscaler") && keep == "report",
 					"ClusterRole /loadline-autoscaler:act-karpenter":                has("autoscaler") && keep == "report" && mode == "act",
+					"ClusterRole /loadline-autoscaler:cluster-api":                  has("autoscaler") && keep == "capacitybuffers",
+					"ClusterRole /loadline-autoscaler:act-cluster-api":              has("autoscaler") && keep == "capacitybuffers" && mode == "act",
 					"ClusterRole /loadline-autoscaler:act-despite-budgets":          false,
 					"ClusterRole /loadline-autoscaler:act-downscale-order":          false,
 					"ServiceMonitor anywhere/loadline-autoscaler":                   has("autoscaler"),

@@ -206,8 +206,11 @@ func (c *Configuration) Check() error {
 	if c.Namespace == "" || c.StatusConfigMap == "" {
 		return errors.New("namespace and statusConfigMapName: must not be empty")
 	}
-	return cmp.Or(c.CloudProvider.CheckKind(), c.Filters.check(), c.LeaderElection.check(), c.checkViewAge(), c.ScaleUp.check(), c.Slack.check(),
-		c.Consolidation.check(), c.ScaleDown.check())
+	if c.Mode == Act && c.CloudProvider.Kind == providers.None {
+		return errors.New("mode act: needs a cloud provider, which --cloud names: " + strings.Join(providers.Kinds, ", "))
+	}
+	return cmp.Or(c.CloudProvider.CheckKind(), c.Filters.check(), c.LeaderElection.check(), c.checkViewAge(),
+		c.ScaleUp.check(), c.Slack.check(), c.Consolidation.check(), c.ScaleDown.check())
 }
 
 func (c *Configuration) checkDecisions() error {

@@ -42,7 +42,11 @@ func AddSomeFlags(set *pflag.FlagSet, prefixes ...string) *Flags {
 		case *string:
 			set.StringVar(v, flag, *v, help)
 		case *[]string:
-			set.StringSliceVar(v, flag, *v, help)
+			if s.tag.Get("entries") == "whole" { // they may have commas
+				set.StringArrayVar(v, flag, *v, help)
+			} else {
+				set.StringSliceVar(v, flag, *v, help)
+			}
 		case *bool:
 			set.BoolVar(v, flag, *v, help)
 		case *int:

@@ -1,0 +1,279 @@
+package clusterapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/autoscaler/cloud"
+)
+
+// scale is the name of the subresource.
+const scale = "scale"
+
+// now returns a group as it is now, with its target, and the scale that states it.
+func (p *Provider) now(ctx context.Context, id string) (*found, int, *unstructured.Unstructured, error) {
+	last, err := p.group(id)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	scaled, err := p.of(last.GetKind(), last.GetNamespace()).Get(ctx, last.GetName(), metav1.GetOptions{}, scale)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	target, found1, err := unstructured.NestedInt64(scaled.Object, "spec", "replicas")
+	if err != nil {
+		return nil, 0, nil, fmt.Errorf("scale of %s: %w", id, err)
+	}
+	if !found1 {
+		target = 0 // omitted where it is 0
+	}
+	options := metav1.ListOptions{}
+	if cluster := last.cluster(); cluster != "" {
+		options.LabelSelector = group() + clusterName + "=" + cluster
+	}
+	sets, err := p.list(ctx, setKind, last.GetNamespace(), options)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	machines, err := p.list(ctx, machineKind, last.GetNamespace(), options)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	f := &found{object: last.object}
+	assign(map[string]*found{id: f}, sets, machines)
+	return f, int(target), scaled, nil
+}
+
+// inTurn makes one change at a time.
+func (p *Provider) inTurn(ctx context.Context, id string, change func() error) error {
+	select {
+	case p.changing <- struct{}{}:
+		defer func() { <-p.changing }()
+		return change()
+	case <-ctx.Done():
+		return fmt.Errorf("nothing was asked for, as another change is under way: %s: %w", id, ctx.Err())
+	}
+}
+
+// resize states another target. The scale is of the version that was read: if somebody else has changed it since, this
+// is cloud.ErrChanged.
+func (p *Provider) resize(ctx context.Context, f *found, scaled *unstructured.Unstructured, target int) error {
+	if err := unstructured.SetNestedField(scaled.Object, int64(target), "spec", "replicas"); err != nil {
+		return err
+	}
+	_, err := p.of(f.GetKind(), f.GetNamespace()).Update(ctx, scaled, metav1.UpdateOptions{}, scale)
+	switch {
+	case err == nil:
+		klog.V(2).InfoS("The number of machines of a group is changed", "group", f.id(), "machines", target)
+		return nil
+	case apierrors.IsConflict(err):
+		return fmt.Errorf("node group %s: %w: %v", f.id(), cloud.ErrChanged, err)
+	}
+	return outcome(fmt.Errorf("scale of %s: %w", f.id(), err))
+}
+
+// outcome gives an error of a request that changes something a status, if nobody knows what became of it.
+func outcome(err error) error {
+	var answered apierrors.APIStatus
+	if errors.As(err, &answered) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) &&
+		!apierrors.IsInternalError(err) {
+		return err // refused
+	}
+	return status.Error(codes.Unavailable, err.Error())
+}
+
+// IncreaseSize asks for `delta` more machines in a group whose target is `from`.
+func (p *Provider) IncreaseSize(ctx context.Context, id string, from, delta int) error {
+	return p.inTurn(ctx, id, func() error {
+		f, target, scaled, err := p.now(ctx, id)
+		if err != nil {
+			return err
+		}
+		_, high, _, err := f.bounds()
+		switch {
+		case err != nil:
+			return err
+		case target != from:
+			return fmt.Errorf("node group %s: %w: it is %d and not %d", id, cloud.ErrChanged, target, from)
+		case delta < 1 || target+delta > high:
+			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d more: its maximum is %d", id, target,
+				delta, high)
+		}
+		return p.resize(ctx, f, scaled, target+delta)
+	})
+}
+
+// DecreaseTargetSize takes back the request for `delta` machines without a node. Machines that there are already are
+// marked, so that Cluster API deletes these and no others: those that failed first, then those without an instance.
+func (p *Provider) DecreaseTargetSize(ctx context.Context, id string, from, delta int) error {
+	return p.inTurn(ctx, id, func() error {
+		f, target, scaled, err := p.now(ctx, id)
+		if err != nil {
+			return err
+		}
+		low, _, _, err := f.bounds()
+		switch {
+		case err != nil:
+			return err
+		case target != from:
+			return fmt.Errorf("node group %s: %w: it is %d and not %d", id, cloud.ErrChanged, target, from)
+		case delta < 1 || target-delta < low:
+			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d fewer: its minimum is %d", id, target,
+				delta, low)
+		}
+		waiting := f.waiting(target)
+		notMade := max(0, target-len(f.live()))
+		if len(waiting) < delta-notMade {
+			return fmt.Errorf("node group %s: %d of the %d nodes that are to be taken back are there already", id,
+				delta-notMade-len(waiting), delta)
+		}
+		return p.shrink(ctx, f, scaled, waiting[:max(0, delta-notMade)], target-delta)
+	})
+}
+
+// waiting returns the machines that have no instance yet, or failed to become one, those that failed first.
+func (f *found) waiting(target int) []object {
+	leaving := f.leaving(target)
+	var failed, waiting []object
+	for _, machine := range f.live() {
+		reason, message := machine.failure()
+		switch {
+		case machine.nodeName() != "" || leaving[machine.GetName()]:
+		case reason != "" || message != "":
+			failed = append(failed, machine)
+		case machine.providerID() == "":
+			waiting = append(waiting, machine)
+		}
+	}
+	return append(failed, waiting...)
+}
+
+// shrink marks machines and lowers the target. If the target stays, the marks are taken back.
+func (p *Provider) shrink(ctx context.Context, f *found, scaled *unstructured.Unstructured, going []object,
+	target int) error {
+	var marked []object
+	for _, machine := range going {
+		changed, err := p.mark(ctx, machine, true)
+		if changed {
+			marked = append(marked, machine)
+		}
+		if err != nil {
+			p.unmark(ctx, marked)
+			return err // a mark alone deletes nothing
+		}
+	}
+	err := p.resize(ctx, f, scaled, target)
+	if err != nil && !cloud.OutcomeUnknown(err) {
+		p.unmark(ctx, marked)
+	}
+	return err
+}
+
+func (p *Provider) unmark(ctx context.Context, machines []object) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cloud.DefaultTimeout)
+	defer cancel()
+	for _, machine := range machines {
+		if _, err := p.mark(ctx, machine, false); err != nil {
+			klog.ErrorS(err, "A machine stays marked as the first to go", "machine", klog.KObj(&machine))
+		}
+	}
+}
+
+// mark sets or removes the annotation by which Cluster API deletes a machine before others. It changes the machine that
+// was looked at, or none: one of the same name that came since is another one.
+func (p *Provider) mark(ctx context.Context, machine object, on bool) (changed bool, err error) {
+	machines := p.of(machineKind, machine.GetNamespace())
+	for try := 0; ; try++ {
+		current, err := machines.Get(ctx, machine.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		annotations := current.GetAnnotations()
+		_, marked := annotations[group()+deleteMachine]
+		switch {
+		case current.GetUID() != machine.GetUID():
+			return false, fmt.Errorf("machine %s is another one than before", machine.GetName())
+		case marked == on:
+			return false, nil
+		case on && annotations == nil:
+			annotations = map[string]string{}
+		}
+		if delete(annotations, group()+deleteMachine); on {
+			annotations[group()+deleteMachine] = time.Now().UTC().Format(time.RFC3339)
+		}
+		current.SetAnnotations(annotations)
+		if _, err = machines.Update(ctx, current, metav1.UpdateOptions{}); !apierrors.IsConflict(err) || try == mostTries {
+			return err == nil, err
+		}
+	}
+}
+
+// mostTries is how often a machine is read again that its controllers change at the same time.
+const mostTries = 5
+
+// DeleteNodes deletes machines by their nodes, unless the group would get smaller than it may.
+func (p *Provider) DeleteNodes(ctx context.Context, id string, nodes []*v1.Node) error {
+	return p.inTurn(ctx, id, func() error {
+		f, target, scaled, err := p.now(ctx, id)
+		if err != nil {
+			return err
+		}
+		if f.isRollingOut() {
+			return fmt.Errorf("node group %s: its machines are being replaced", id)
+		}
+		leaving := f.leaving(target)
+		var going []object
+		for _, node := range nodes {
+			machine, err := f.machineOf(node)
+			if err != nil {
+				return err
+			}
+			if !machine.isGoing() && !leaving[machine.GetName()] {
+				going = append(going, machine)
+			}
+		}
+		low, _, _, err := f.bounds()
+		if err != nil {
+			return err
+		}
+		if target-len(going) < low {
+			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d fewer: its minimum is %d", id, target,
+				len(going), low)
+		}
+		if len(going) == 0 {
+			return nil // all of them go already
+		}
+		return p.shrink(ctx, f, scaled, going, target-len(going))
+	})
+}
+
+// machineOf returns the machine of a node, by provider id, or by what either says of the other.
+func (f *found) machineOf(node *v1.Node) (object, error) {
+	at := slices.IndexFunc(f.machines, func(m object) bool {
+		id := node.Spec.ProviderID
+		return id != "" && (m.providerID() == id || m.pendingID() == id)
+	})
+	if at < 0 {
+		at = slices.IndexFunc(f.machines, func(m object) bool {
+			return m.providerID() == "" && m.nodeName() != "" && m.nodeName() == node.Name ||
+				node.Annotations[group()+machineOfNode] == m.GetName() &&
+					node.Annotations[group()+namespaceOfNode] == m.GetNamespace()
+		})
+	}
+	if at < 0 {
+		return object{}, fmt.Errorf("node group %s has no machine of node %s, provider id %q", f.id(), node.Name,
+			node.Spec.ProviderID)
+	}
+	return f.machines[at], nil
+}

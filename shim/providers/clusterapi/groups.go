@@ -1,0 +1,235 @@
+package clusterapi
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/autoscaler/cloud"
+)
+
+// found is a node group as one look has it.
+type found struct {
+	object
+	machines []object // sorted by name
+	sets     int      // MachineSets that have machines, of a MachineDeployment
+}
+
+// look lists all groups with their machines. A MachineSet of a MachineDeployment is no group of its own.
+func (p *Provider) look(ctx context.Context) (map[string]*found, error) {
+	listed := map[string][]object{}
+	for _, r := range resources {
+		all, err := p.list(ctx, r.kind, namespaceOf(p.scopes), metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		listed[r.kind] = all
+	}
+	state := map[string]*found{}
+	for kind, all := range listed {
+		for _, o := range all {
+			if kind != machineKind && o.owner(deploymentKind) == "" && p.inScope(o) {
+				state[o.id()] = &found{object: o}
+			}
+		}
+	}
+	assign(state, listed[setKind], listed[machineKind])
+	return state, nil
+}
+
+// assign gives the groups their machines, by owners.
+func assign(state map[string]*found, sets, machines []object) {
+	deployments := map[string]string{} // by id of a MachineSet
+	for _, set := range sets {
+		if owner := set.owner(deploymentKind); owner != "" {
+			deployments[set.id()] = deploymentKind + "/" + set.GetNamespace() + "/" + owner
+		}
+	}
+	inUse := map[string]map[string]bool{} // MachineSets with machines, by group
+	for _, machine := range machines {
+		id := poolKind + "/" + machine.GetNamespace() + "/" + machine.owner(poolKind)
+		if set := machine.owner(setKind); set != "" {
+			setID := setKind + "/" + machine.GetNamespace() + "/" + set
+			id = setID
+			if deployment := deployments[setID]; deployment != "" {
+				id = deployment
+				if inUse[id] == nil {
+					inUse[id] = map[string]bool{}
+				}
+				inUse[id][setID] = true
+			}
+		}
+		if f := state[id]; f != nil {
+			f.machines, f.sets = append(f.machines, machine), len(inUse[id])
+		}
+	}
+	for _, f := range state {
+		slices.SortFunc(f.machines, func(a, b object) int { return strings.Compare(a.GetName(), b.GetName()) })
+	}
+}
+
+// isRollingOut says whether a MachineDeployment is replacing its machines, or may begin to: its controller has not seen
+// its last change.
+func (f *found) isRollingOut() bool {
+	return f.GetKind() == deploymentKind && (f.sets > 1 || f.holds("RollingOut"))
+}
+
+// live returns the machines that are not being deleted.
+func (f *found) live() []object {
+	return slices.DeleteFunc(slices.Clone(f.machines), object.isGoing)
+}
+
+// leaving returns the machines that are marked and will be deleted next: as many as there are too many.
+func (f *found) leaving(target int) map[string]bool {
+	live := f.live()
+	names := map[string]bool{}
+	for _, machine := range live {
+		if machine.isMarked() && len(names) < len(live)-target {
+			names[machine.GetName()] = true
+		}
+	}
+	return names
+}
+
+// Groups returns all groups by id, as they were at the last Refresh.
+func (p *Provider) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAutoscalingOptions) (
+	[]cloud.Group, error) {
+	p.mu.Lock()
+	state := p.state
+	p.mu.Unlock()
+	ids, err := p.nodeIDs(ctx, state)
+	if err != nil {
+		return nil, err
+	}
+	var groups []cloud.Group
+	for _, id := range slices.Sorted(maps.Keys(state)) {
+		f := state[id]
+		low, high, scales, err := f.bounds()
+		if !scales {
+			continue
+		}
+		g := cloud.Group{ID: id, Min: low, Max: high, Problem: err}
+		target, unknown := f.replicas()
+		g.Target = target
+		switch {
+		case g.Problem != nil:
+		case unknown != nil:
+			g.Problem = unknown
+		case f.isGoing():
+			g.Problem = errors.New(id + " is being deleted")
+		case f.isPaused():
+			g.Problem = errors.New(id + " is paused: no controller looks after it")
+		case f.isRollingOut() || f.GetKind() == poolKind && len(f.machines) == 0:
+			// No node goes: while machines are replaced, which of them goes is for Cluster API to say; and of a pool
+			// without Machines nobody can say.
+			g.Min = min(max(low, target), high)
+		}
+		g.Instances = f.instances(target, ids)
+		var doubts []string
+		g.Options, doubts = f.options(defaults)
+		p.warn(doubts)
+		groups = append(groups, g)
+	}
+	return groups, nil
+}
+
+// nodeIDs returns provider ids by name of the node, if a machine states none but has become a node.
+func (p *Provider) nodeIDs(ctx context.Context, state map[string]*found) (map[string]string, error) {
+	needed := false
+	for _, f := range state {
+		needed = needed || slices.ContainsFunc(f.machines, func(m object) bool {
+			return m.providerID() == "" && m.nodeName() != ""
+		})
+	}
+	if !needed {
+		return nil, nil
+	}
+	nodes, err := p.nodes.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]string{}
+	for _, node := range nodes.Items {
+		ids[node.Name] = node.Spec.ProviderID
+	}
+	return ids, nil
+}
+
+// instances returns the machines of a group. Pools whose provider makes no Machines list the ids alone.
+func (f *found) instances(target int, nodeIDs map[string]string) []*externalgrpc.Instance {
+	var all []*externalgrpc.Instance
+	leaving := f.leaving(target)
+	for _, machine := range f.machines {
+		all = append(all, instanceOf(machine, leaving[machine.GetName()], nodeIDs))
+	}
+	if len(f.machines) > 0 || f.GetKind() != poolKind {
+		return all
+	}
+	ids, _, _ := unstructured.NestedStringSlice(f.Object, "spec", "providerIDList")
+	for _, id := range ids {
+		all = append(all, &externalgrpc.Instance{Id: id,
+			Status: &externalgrpc.InstanceStatus{InstanceState: externalgrpc.InstanceState_INSTANCE_RUNNING}})
+	}
+	return all
+}
+
+// Classes of errors in the protocol.
+const (
+	outOfResources = 1
+	otherError     = 99
+)
+
+func instanceOf(machine object, leaving bool, nodeIDs map[string]string) *externalgrpc.Instance {
+	id := machine.providerID()
+	if id == "" {
+		id = nodeIDs[machine.nodeName()]
+	}
+	if id == "" {
+		id = machine.pendingID()
+	}
+	status := &externalgrpc.InstanceStatus{InstanceState: externalgrpc.InstanceState_INSTANCE_RUNNING}
+	switch {
+	case machine.isGoing() || leaving:
+		status.InstanceState = externalgrpc.InstanceState_INSTANCE_DELETING
+	case machine.nodeName() == "":
+		status.InstanceState = externalgrpc.InstanceState_INSTANCE_CREATING
+		reason, message := machine.failure()
+		if reason == "" && message == "" {
+			break
+		}
+		status.ErrorInfo = &externalgrpc.InstanceErrorInfo{ErrorCode: reason, ErrorMessage: message,
+			InstanceErrorClass: otherError}
+		if reason == "" {
+			status.ErrorInfo.ErrorCode = "ProvisioningFailed"
+		}
+		if reason == "InsufficientResources" {
+			status.ErrorInfo.InstanceErrorClass = outOfResources
+		}
+	}
+	return &externalgrpc.Instance{Id: id, Status: status}
+}
+
+// Deleting returns the machines of a group that are being deleted, by provider id, as they are now.
+func (p *Provider) Deleting(ctx context.Context, id string) (map[string]bool, error) {
+	f, target, _, err := p.now(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := p.nodeIDs(ctx, map[string]*found{id: f})
+	if err != nil {
+		return nil, err
+	}
+	deleting := map[string]bool{}
+	for _, i := range f.instances(target, ids) {
+		if i.GetStatus().GetInstanceState() == externalgrpc.InstanceState_INSTANCE_DELETING {
+			deleting[i.GetId()] = true
+		}
+	}
+	return deleting, nil
+}
