@@ -191,6 +191,24 @@ func checkTable(t *testing.T, sizes map[string]int64) {
 	}
 }
 
+// The image of the command line has the program where Cluster Autoscaler's images have theirs, relative to the working
+// directory too, as its manifests name it.
+func TestProgramIsWhereClusterAutoscalerIs(t *testing.T) {
+	for _, b := range everyImage(t) {
+		if b.Program.Name != "loadline" {
+			continue
+		}
+		config, err := b.Image.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		link := filesOf(t, b.Image)["cluster-autoscaler"]
+		if link.Typeflag != tar.TypeSymlink || link.Linkname != "/usr/bin/loadline" || config.Config.WorkingDir != "/" {
+			t.Errorf("link %+v, working directory %s", link, config.Config.WorkingDir)
+		}
+	}
+}
+
 // An image holds its program, the engine, libraries, and what the packages of these say of themselves: no shell, no
 // tool, nothing else that runs.
 func TestImagesHoldNothingElse(t *testing.T) {
@@ -205,6 +223,7 @@ func TestImagesHoldNothingElse(t *testing.T) {
 			switch dir := filepath.Dir(path); {
 			case header.Typeflag == tar.TypeDir:
 			case path == "usr/bin/"+b.Program.File, path == "usr/lib/libloadline.so", path == linker:
+			case "/"+path == b.Program.Link && header.Linkname == "/usr/bin/"+b.Program.File:
 			case dir == libraries && strings.HasPrefix(base, "lib") && strings.Contains(base, ".so"):
 			case dir == "var/lib/dpkg/status.d" && packages[base]:
 			case strings.HasPrefix(path, "usr/share/doc/") && base == "copyright":

@@ -24,6 +24,8 @@ type Program struct {
 	Name, Description string
 	// File is what the program is called in its image: manifests/ run it by that name, whatever minor it was built from.
 	File string
+	// Link is a further path of the program, by which manifests of others run it; empty: there is none.
+	Link string
 }
 
 const scheduler = "loadline-scheduler"
@@ -32,10 +34,11 @@ const scheduler = "loadline-scheduler"
 // was built from, such as bin/loadline-scheduler-1.37.
 func Programs(build string) ([]Program, error) {
 	all := []Program{
-		{"loadlined", "The engine of Loadline: answers on a unix socket which node a pod, and which nodes a cluster needs",
-			"loadlined"},
-		{"loadline", "The command line, gateway and autoscaler of Loadline", "loadline"},
-		{scheduler, "kube-scheduler with the plugin of Loadline", scheduler},
+		{Name: "loadlined", File: "loadlined",
+			Description: "The engine of Loadline: answers on a unix socket which node a pod, and which nodes a cluster needs"},
+		{Name: "loadline", Description: "The command line, gateway and autoscaler of Loadline", File: "loadline",
+			Link: "/cluster-autoscaler"}, // where Cluster Autoscaler's images have it
+		{Name: scheduler, Description: "kube-scheduler with the plugin of Loadline", File: scheduler},
 	}
 	further, err := filepath.Glob(filepath.Join(build, "bin", scheduler+"-*"))
 	if err != nil {
@@ -45,7 +48,8 @@ func Programs(build string) ([]Program, error) {
 	for _, file := range further {
 		name := filepath.Base(file)
 		minor := strings.TrimPrefix(name, scheduler+"-")
-		all = append(all, Program{name, "kube-scheduler " + minor + " with the plugin of Loadline", scheduler})
+		all = append(all, Program{Name: name, Description: "kube-scheduler " + minor + " with the plugin of Loadline",
+			File: scheduler})
 	}
 	return all, nil
 }
@@ -134,6 +138,9 @@ func (b Build) one(program Program, base parts, shared image.Tree) (Bundle, erro
 	}
 	path := "/usr/bin/" + program.File
 	own.tree[path] = image.File{Content: stripped.Content, Executable: true}
+	if program.Link != "" {
+		own.tree[program.Link] = image.File{Link: path}
+	}
 	bundle := Bundle{Program: program,
 		Debug: image.Tree{stripped.DebugPath: {Content: stripped.Debug}}}
 	bundle.Image, err = image.Build(image.Meta{Title: program.Name, Description: program.Description,

@@ -74,14 +74,16 @@ func Archive(folder, file string, when time.Time) (err error) {
 	return os.WriteFile(file, content, 0o644)
 }
 
-// Unpack writes the files of an archive, or of an image's layers put together, into a folder. Ours hold files and
-// folders; links and devices of others are refused.
+// Unpack writes the files of an archive, or of an image's layers put together, into a folder. Ours hold files, folders
+// and links to absolute paths within; other links and devices are refused. Links are made last: nothing is written
+// through them.
 func Unpack(content io.Reader, folder string) error {
 	archive := tar.NewReader(content)
+	links := map[string]string{}
 	for {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return makeLinks(links)
 		}
 		if err != nil {
 			return err
@@ -94,6 +96,8 @@ func Unpack(content io.Reader, folder string) error {
 			err = os.MkdirAll(path, 0o755)
 		case header.Typeflag == tar.TypeReg:
 			err = writeFile(path, archive, os.FileMode(header.Mode))
+		case header.Typeflag == tar.TypeSymlink && filepath.IsAbs(header.Linkname):
+			links[path], err = filepath.Rel(filepath.Dir(path), filepath.Join(folder, header.Linkname))
 		default:
 			err = fmt.Errorf("%s is neither a file nor a folder", header.Name)
 		}
@@ -101,6 +105,15 @@ func Unpack(content io.Reader, folder string) error {
 			return err
 		}
 	}
+}
+
+func makeLinks(links map[string]string) error {
+	for path, target := range links {
+		if err := os.Symlink(target, path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func writeFile(path string, content io.Reader, mode os.FileMode) error {

@@ -19,10 +19,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// A File is a regular file of an image.
+// A File is a regular file of an image, or a link.
 type File struct {
 	Content    []byte
 	Executable bool
+	// Link is the path that a symbolic link leads to; empty: it is none.
+	Link string
 }
 
 // A Tree holds files by absolute path. Their folders come by themselves; root owns all, everybody may read all, and
@@ -48,6 +50,9 @@ func (t Tree) tar(when time.Time) ([]byte, error) {
 		}
 		header := &tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(name, "/"), Mode: mode,
 			Size: int64(len(file.Content)), ModTime: when, Format: tar.FormatPAX}
+		if file.Link != "" {
+			header.Typeflag, header.Linkname, header.Mode = tar.TypeSymlink, file.Link, 0o755
+		}
 		if err := w.WriteHeader(header); err != nil {
 			return nil, err
 		}
