@@ -50,7 +50,8 @@ func (a *Autoscaler) serve() (closeServer func(), err error) {
 func (a *Autoscaler) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /livez", health.Handler(a.alive))
-	mux.Handle("GET /healthz", health.Handler(a.alive)) // the older name
+	mux.Handle("GET /healthz", health.Handler(a.alive))      // the older name
+	mux.Handle("GET /health-check", health.Handler(a.alive)) // Cluster Autoscaler's name, which its charts probe
 	mux.Handle("GET /readyz", health.Handler(a.readiness))
 	// The registry of component-base has what client-go counts, the process and Go's runtime.
 	all := prometheus.Gatherers{a.metrics.Registry, legacyregistry.DefaultGatherer}

@@ -89,3 +89,11 @@ func TestProfiling(t *testing.T) {
 		})
 	}
 }
+
+// Charts and manifests of Cluster Autoscaler probe /health-check, which says what /livez says.
+func TestHealthCheckOfClusterAutoscaler(t *testing.T) {
+	if got, want := ask(nil, "/health-check", otherMachine), ask(nil, "/livez", otherMachine); got.Code != http.StatusOK ||
+		got.Body.String() != want.Body.String() {
+		t.Errorf("%d %s, want %s", got.Code, got.Body, want.Body)
+	}
+}

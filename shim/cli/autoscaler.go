@@ -4,11 +4,13 @@ import (
 	"context"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/dynamic"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	restclient "k8s.io/client-go/rest"
+	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -25,7 +27,8 @@ parallel, by evictions that disruption budgets allow.
 
 All of it is planned in one call of the engine, or parts of it: --decisions=scale-down beside an
 autoscaler that decides the rest, such as Cluster Autoscaler with --scale-down-enabled=false. Machines come
-from Cluster API (--cloud=cluster-api) or a server of the externalgrpc protocol (--cloud-address).
+from Cluster API (--cloud=cluster-api) or a server of the externalgrpc protocol (--cloud-address). All flags
+of Cluster Autoscaler are taken; under the name cluster-autoscaler its defaults hold too.
 
 In mode observe, the default, it plans and writes its status, a ConfigMap, and its lease; in mode act it
 has the cloud make and delete nodes, taints and evicts. A configuration file says what the flags say;
@@ -42,10 +45,11 @@ type autoscalerFlags struct {
 	logs          logFlags
 }
 
-func (a *app) newAutoscaler() *cobra.Command {
+// newAutoscaler returns the command under a name. Under that of Cluster Autoscaler it has Cluster Autoscaler's defaults.
+func (a *app) newAutoscaler(name string) *cobra.Command {
 	var f autoscalerFlags
 	command := &cobra.Command{
-		Use:   "autoscaler --cloud-address ADDRESS [--mode act]",
+		Use:   name + " --cloud-address ADDRESS [--mode act]",
 		Short: "Have a cloud make the nodes that a cluster needs, and remove those that it does without",
 		Long:  autoscalerHelp,
 		Args:  cobra.NoArgs,
@@ -74,14 +78,15 @@ func (a *app) newAutoscaler() *cobra.Command {
 	flags.StringVar(&f.writeTo, "write-config-to", "",
 		"write the configuration that would be used to this file, - for standard output, and end")
 	addKubeconfigFlags(flags, &f.cluster)
-	f.settings = config.AddFlags(flags)
+	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc) // --skip_headers is --skip-headers, as in Kubernetes
+	f.settings = config.AddFlags(flags, name == dropInName)
 	f.logs = addLogFlags(flags, 2) // a line per decision
 	return command
 }
 
 func warn(text string) {
-	if text != "" {
-		klog.InfoS("Warning: " + text)
+	for line := range strings.Lines(text) {
+		klog.InfoS("Warning: " + strings.TrimSpace(line))
 	}
 }
 

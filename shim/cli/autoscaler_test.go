@@ -12,8 +12,14 @@ import (
 
 func runAutoscaler(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
+	return runAs(t, append([]string{"loadline", "autoscaler"}, args...)...)
+}
+
+// runAs runs a whole command line, of which the first word is the name of the program.
+func runAs(t *testing.T, line ...string) (code int, out, errs string) {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code = Run(t.Context(), append([]string{"loadline", "autoscaler"}, args...), Streams{Out: &stdout, Err: &stderr})
+	code = Run(t.Context(), line, Streams{Out: &stdout, Err: &stderr})
 	return code, stdout.String(), stderr.String()
 }
 

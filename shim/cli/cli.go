@@ -24,6 +24,9 @@ const (
 // pluginName is what the program is called as a plugin of kubectl.
 const pluginName = "kubectl-loadline"
 
+// dropInName is what the program is called where it stands in for Cluster Autoscaler: it is the autoscaler then.
+const dropInName = "cluster-autoscaler"
+
 // Streams are where a command reads and writes.
 type Streams struct {
 	In       io.Reader
@@ -83,7 +86,10 @@ type app struct {
 }
 
 func (a *app) newRoot(program string) *cobra.Command {
-	root := &cobra.Command{
+	if program == dropInName {
+		return a.started(a.newAutoscaler(dropInName))
+	}
+	root := a.started(&cobra.Command{
 		Use:     "loadline",
 		Version: Version,
 		Short:   "Place pods by what they are allowed to use",
@@ -91,23 +97,25 @@ func (a *app) newRoot(program string) *cobra.Command {
 the load of a node. It tells how loaded the nodes are, which node it prefers for a pod, and why.
 
 The cluster is the one of your kubeconfig, or with -f what 'kubectl get nodes,pods -A -o json' printed.`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		PersistentPreRun: func(*cobra.Command, []string) {
-			a.running = true
-		},
-	}
+	})
 	if program == pluginName {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl loadline"}
 	}
+	root.AddCommand(a.newScore(), a.newTop(), a.newWhy(), a.newWhyNot(), a.newFit(), a.newRank(), a.newSize(),
+		a.newSlack(), a.newBill(), a.newConsolidate(), a.newDrain(), a.newPlan(), a.newReplay(), a.newSimulate(),
+		a.newScenario(), a.newSweep(), a.newGateway(), a.newAutoscaler("autoscaler"), a.newProvider(), a.newGenerateLoad(),
+		a.newVersion())
+	completeFlags(root)
+	return root
+}
+
+// started returns a command as the first one of a program.
+func (a *app) started(root *cobra.Command) *cobra.Command {
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.PersistentPreRun = func(*cobra.Command, []string) { a.running = true }
 	root.SetIn(a.streams.In)
 	root.SetOut(a.streams.Out)
 	root.SetErr(a.streams.Err)
-	root.AddCommand(a.newScore(), a.newTop(), a.newWhy(), a.newWhyNot(), a.newFit(), a.newRank(), a.newSize(),
-		a.newSlack(), a.newBill(), a.newConsolidate(), a.newDrain(), a.newPlan(), a.newReplay(), a.newSimulate(),
-		a.newScenario(), a.newSweep(), a.newGateway(), a.newAutoscaler(), a.newProvider(), a.newGenerateLoad(),
-		a.newVersion())
-	root.SetVersionTemplate("loadline {{.Version}}\n")
-	completeFlags(root)
+	root.SetVersionTemplate(root.Name() + " {{.Version}}\n")
 	return root
 }

@@ -39,7 +39,7 @@ func (c *wallClock) set() time.Duration { return time.Duration(c.ahead.Load()) }
 func (s *scaled) runHere(clock autoscaler.Clock) {
 	s.t.Helper()
 	flags := pflag.NewFlagSet("autoscaler", pflag.ContinueOnError)
-	settings := config.AddFlags(flags)
+	settings := config.AddFlags(flags, false)
 	must := func(err error) {
 		s.t.Helper()
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 func parse(t *testing.T, args, file string) (Configuration, string, error) {
 	t.Helper()
 	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	flags := AddFlags(set)
+	flags := AddFlags(set, false)
 	if err := set.Parse(append(strings.Fields(args), "--cloud-address=unix:///s")); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestTotals(t *testing.T) {
 // The flags have the names of the proposals and of Cluster Autoscaler.
 func TestFlagNames(t *testing.T) {
 	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	AddFlags(set)
+	AddFlags(set, false)
 	for _, name := range []string{"max-scale-down-parallelism", "max-drain-parallelism", "scale-down-unneeded-time",
 		"max-graceful-termination-sec",
 		"max-pod-eviction-time", "node-delete-delay-after-taint", "max-bulk-soft-taint-count",

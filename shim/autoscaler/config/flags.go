@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"loadline.dev/shim/providers"
 	"loadline.dev/shim/slack"
 )
 
@@ -19,20 +20,37 @@ type Flags struct {
 	empties int
 	// expander is --expander.
 	expander string
+	// upstream are the flags of Cluster Autoscaler that are no settings, by name.
+	upstream map[string]*given
+	// base is what holds without file and flags.
+	base Configuration
+	// dropIn says that the program stands in for Cluster Autoscaler: what its own command line may say is no error.
+	dropIn bool
 }
 
-// AddFlags adds a flag for each setting.
-func AddFlags(set *pflag.FlagSet) *Flags {
-	f := AddSomeFlags(set, "")
+// AddFlags adds a flag for each setting, and for each flag of Cluster Autoscaler. The defaults are those of Default, or
+// of DropIn where the program stands in for Cluster Autoscaler.
+func AddFlags(set *pflag.FlagSet, dropIn bool) *Flags {
+	base := Default()
+	if dropIn {
+		base = DropIn()
+	}
+	f := addFlags(set, base, "")
+	f.dropIn = dropIn
 	set.StringVar(&f.expander, "expander", "", "Cluster Autoscaler's name of --strategies: what decides between node "+
 		"groups, one after the other; without either groups grow together, by the cheapest plan")
 	set.IntVar(&f.empties, "max-empty-bulk-delete", 10, "older name of --max-scale-down-parallelism")
+	f.upstream = addUpstreamFlags(set)
 	return f
 }
 
 // AddSomeFlags adds a flag for each setting whose flag begins with one of these.
 func AddSomeFlags(set *pflag.FlagSet, prefixes ...string) *Flags {
-	f := &Flags{set: set, values: Default()}
+	return addFlags(set, Default(), prefixes...)
+}
+
+func addFlags(set *pflag.FlagSet, base Configuration, prefixes ...string) *Flags {
+	f := &Flags{set: set, values: base, base: base}
 	for _, s := range settingsOf(&f.values, "") {
 		if !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(s.flag, prefix) }) {
 			continue
@@ -65,9 +83,9 @@ func AddSomeFlags(set *pflag.FlagSet, prefixes ...string) *Flags {
 }
 
 // Configuration returns the defaults, overridden by the file, if there is one, overridden by the flags that were given;
-// and a warning, if one is due.
+// and warnings, a line for each, if any are due.
 func (f *Flags) Configuration(file string) (c Configuration, warning string, err error) {
-	c = Default()
+	c = f.base
 	if file != "" {
 		if err := c.Load(file); err != nil {
 			return c, "", err
@@ -79,9 +97,10 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 			s.value.Set(from[i].value)
 		}
 	}
+	var warnings []string
 	if f.set.Changed("max-empty-bulk-delete") {
-		warning = "--max-empty-bulk-delete is the older name of --max-scale-down-parallelism, which also bounds " +
-			"nodes with pods to move"
+		warnings = append(warnings, "--max-empty-bulk-delete is the older name of --max-scale-down-parallelism, which "+
+			"also bounds nodes with pods to move")
 		if !f.set.Changed("max-scale-down-parallelism") {
 			c.ScaleDown.MaxScaleDownParallelism = f.empties
 		}
@@ -90,23 +109,45 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 		if f.set.Changed("strategies") {
 			return c, "", errors.New("--expander is another name of --strategies: give one of them")
 		}
-		if c.ScaleUp.Strategies, err = strategiesOf(f.expander); err != nil {
+		var left string
+		if c.ScaleUp.Strategies, left, err = f.strategiesOf(f.expander); err != nil {
 			return c, "", err
 		}
-	}
-	return c, warning, c.Check()
-}
-
-// strategiesOf returns the strategies that Cluster Autoscaler's --expander names.
-func strategiesOf(expander string) ([]string, error) {
-	names := strings.Split(expander, ",")
-	for i, name := range names {
-		switch names[i] = strings.TrimSpace(name); names[i] {
-		case "random":
-			return nil, errors.New("--expander random: no decision is left to chance here; ties go by the name of the group")
-		case "grpc":
-			return nil, errors.New("--expander grpc: no other process is asked here")
+		if left != "" {
+			warnings = append(warnings, left)
 		}
 	}
-	return names, nil
+	more, err := f.applyUpstream(&c)
+	if err != nil {
+		return c, "", err
+	}
+	warnings = append(warnings, more...)
+	if (f.dropIn || f.set.Changed("cloud-provider")) && c.lacksProvider() {
+		c.CloudProvider.Kind = providers.None
+		warnings = append(warnings, noProvider)
+	}
+	return c, strings.Join(warnings, "\n"), c.Check()
+}
+
+// strategiesOf returns the strategies that Cluster Autoscaler's --expander names. Those that there are none of are left
+// out with a warning where the program stands in for Cluster Autoscaler, and an error elsewhere.
+func (f *Flags) strategiesOf(expander string) (strategies []string, warning string, err error) {
+	for name := range strings.SplitSeq(expander, ",") {
+		name = strings.TrimSpace(name)
+		why := ""
+		switch name {
+		case "random":
+			why = "no decision is left to chance here; ties go by the name of the group"
+		case "grpc":
+			why = "no other process is asked here"
+		default:
+			strategies = append(strategies, name)
+			continue
+		}
+		if !f.dropIn {
+			return nil, "", fmt.Errorf("--expander %s: %s", name, why)
+		}
+		warning = fmt.Sprintf("--expander %s has no effect: %s", name, why)
+	}
+	return strategies, warning, nil
 }

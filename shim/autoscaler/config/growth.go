@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +47,7 @@ type WaitingPods struct {
 	BatchMax                     Duration `json:"batchMax" range:"0s:1h" help:"how long growth waits for that at most"`
 	ExpendablePodsPriorityCutoff int      `json:"expendablePodsPriorityCutoff" range:"-10:2147483647" help:"pods of a lower priority make no group grow; at least -10"`
 	BypassedSchedulerNames       []string `json:"bypassedSchedulerNames" range:":1000" help:"schedulers whose pods count as waiting before they have been tried"`
+	AllowedSchedulerNames        []string `json:"allowedSchedulerNames" range:":1000" help:"schedulers whose pods make groups grow; empty: all do"`
 }
 
 // GroupChoice says which of the groups grows that could.
@@ -129,12 +131,32 @@ func (s *ScaleUp) check() error {
 	if s.MaxNodeGroupBackoffDuration.Duration < s.InitialNodeGroupBackoffDuration.Duration {
 		return errors.New("scaleUp.maxNodeGroupBackoffDuration: must not be below initialNodeGroupBackoffDuration")
 	}
+	for path, names := range map[string][]string{"bypassed": s.BypassedSchedulerNames,
+		"allowed": s.AllowedSchedulerNames} {
+		if err := checkSchedulers("scaleUp."+path+"SchedulerNames", names); err != nil {
+			return err
+		}
+	}
 	for _, name := range s.BypassedSchedulerNames {
-		if name == "" || len(name) > 253 || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' }) {
-			return fmt.Errorf("scaleUp.bypassedSchedulerNames: %q is not a name", name)
+		if !s.Allows(name) {
+			return fmt.Errorf("scaleUp.bypassedSchedulerNames: %q is not among allowedSchedulerNames", name)
 		}
 	}
 	return cmp.Or(s.StartupTaints.Check(), s.Balancing.check(), s.Pricing.check())
+}
+
+// Allows says whether pods of a scheduler make groups grow.
+func (s *WaitingPods) Allows(scheduler string) bool {
+	return len(s.AllowedSchedulerNames) == 0 || slices.Contains(s.AllowedSchedulerNames, scheduler)
+}
+
+func checkSchedulers(path string, names []string) error {
+	for _, name := range names {
+		if name == "" || len(name) > 253 || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' }) {
+			return fmt.Errorf("%s: %q is not a name", path, name)
+		}
+	}
+	return nil
 }
 
 // Ranking returns the policy by which node groups are ranked, with the price lists, and whether they are ranked at all.

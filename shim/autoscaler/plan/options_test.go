@@ -118,7 +118,7 @@ func settingsOf(t *testing.T, set func(*pflag.FlagSet)) *loadlinev1.PlanLoopRequ
 func plannerOf(t *testing.T, set func(*pflag.FlagSet)) *Planner {
 	t.Helper()
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	settings := config.AddFlags(flags)
+	settings := config.AddFlags(flags, false)
 	set(flags)
 	c, _, err := settings.Configuration("")
 	if err != nil {
@@ -178,7 +178,7 @@ func TestEveryOptionHasAFlagAndAKey(t *testing.T) {
 	before := settingsOf(t, func(*pflag.FlagSet) {})
 	after := settingsOf(t, func(flags *pflag.FlagSet) {
 		flags.VisitAll(func(flag *pflag.Flag) {
-			if flag.Name == "expander" { // another name of --strategies
+			if flag.Name == "expander" || flag.Hidden { // other names, as --strategies has, or without effect
 				return
 			}
 			value, known := values[flag.Name]

@@ -52,6 +52,7 @@ func (c *Cluster) WithoutNode(now time.Time) *scaleup.Pods {
 	pods := slices.SortedFunc(maps.Values(c.Unbound), func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(b), corev1helpers.PodPriority(a)), byName(a, b))
 	})
+	pods = slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return !c.options.ScaleUp.Allows(pod.Spec.SchedulerName) })
 	items := make([]share.Item, len(pods))
 	for i, pod := range pods {
 		items[i] = share.Item{Priority: corev1helpers.PodPriority(pod), Namespace: pod.Namespace, Cost: 1}

@@ -159,3 +159,23 @@ func BenchmarkWithoutNode(b *testing.B) {
 		}
 	}
 }
+
+// With names of schedulers that are allowed, pods of others make no group grow: the engine is not told of them.
+func TestPodsOfOtherSchedulersAreLeftOut(t *testing.T) {
+	options := config.Default()
+	c := &Cluster{options: &options, objects: objects{Unbound: map[types.NamespacedName]*v1.Pod{}}}
+	for _, scheduler := range []string{"a", "b"} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: scheduler},
+			Spec: v1.PodSpec{SchedulerName: scheduler}}
+		c.Unbound[types.NamespacedName{Namespace: "default", Name: scheduler}] = pod
+	}
+	for allowed, want := range map[string]int{"": 2, "a": 1, "c": 0} {
+		options.ScaleUp.AllowedSchedulerNames = nil
+		if allowed != "" {
+			options.ScaleUp.AllowedSchedulerNames = []string{allowed}
+		}
+		if got := len(c.WithoutNode(time.Unix(0, 0)).Pending()); got != want {
+			t.Errorf("%q is allowed: %d kinds of pods, want %d", allowed, got, want)
+		}
+	}
+}

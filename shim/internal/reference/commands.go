@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
+	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/cli"
 )
 
@@ -76,6 +77,20 @@ func configuration(string) (string, error) {
 	return notice + "# The autoscaler's configuration\n\nEach key is a flag of " +
 		"[loadline autoscaler](loadline.md#loadline-autoscaler) as well, which explains it. These are the defaults:\n\n" +
 		"```yaml\n" + out.String() + "```\n", nil
+}
+
+// upstream says what becomes of the flags of Cluster Autoscaler that are no settings.
+func upstream(string) (string, error) {
+	var out strings.Builder
+	out.WriteString(notice + "# Flags of Cluster Autoscaler\n\nFlags that are not in this table mean what they mean there: " +
+		"they are those of [loadline autoscaler](loadline.md#loadline-autoscaler). Of a flag without effect a line of the log " +
+		"says so, and why.\n\n| Flag | | |\n|---|---|---|\n")
+	for _, flag := range config.UpstreamFlags() {
+		if flag.Kind != config.Setting {
+			fmt.Fprintf(&out, "| `--%s` | %s | %s |\n", flag.Name, flag.Kind, cell(flag.Text))
+		}
+	}
+	return out.String(), nil
 }
 
 // runbooks writes what the alerts say about themselves.

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"loadline.dev/shim/autoscaler/config"
+)
+
+// upstreamNames returns the flags of Cluster Autoscaler, each with a value that it takes; "bool": it is a switch.
+func upstreamNames(t *testing.T) (names []string, values map[string]string) {
+	t.Helper()
+	content, err := os.ReadFile("testdata/cluster-autoscaler-flags.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	values = map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name != "#" {
+			names, values[name] = append(names, name), value
+		}
+	}
+	return names, values
+}
+
+// autoscalerCommand returns the command as the program of a name has it.
+func autoscalerCommand(t *testing.T, program string) *cobra.Command {
+	t.Helper()
+	root := (&app{}).newRoot(program)
+	if program == dropInName {
+		return root
+	}
+	command, _, err := root.Find([]string{"autoscaler"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return command
+}
+
+// Every flag of Cluster Autoscaler is taken, in each form in which pflag takes flags there.
+func TestEveryFlagOfClusterAutoscaler(t *testing.T) {
+	names, values := upstreamNames(t)
+	if len(names) != 139+15 { // those of flags.go; and those of the lease and the log, and one that is gone there
+		t.Fatalf("%d flags", len(names))
+	}
+	for _, program := range []string{"loadline", dropInName} {
+		for _, name := range names {
+			flag, value := "--"+name, values[name]
+			forms := [][]string{{flag + "=" + value}, {flag, value}, {flag + "=" + value, flag + "=" + value}}
+			if value == "bool" {
+				forms = [][]string{{flag}, {flag + "=true"}, {flag + "=false"}, {flag + "=true", flag + "=false"}}
+			}
+			forms = append(forms, []string{strings.ReplaceAll(forms[0][0], name, strings.ReplaceAll(name, "-", "_"))})
+			for _, form := range forms {
+				command := autoscalerCommand(t, program)
+				if err := command.ParseFlags(form); err != nil || len(command.Flags().Args()) > 0 {
+					t.Errorf("%s %q: %v, arguments %q", program, form, err, command.Flags().Args())
+				}
+			}
+		}
+	}
+}
+
+// The table names no flag of Cluster Autoscaler twice, says of each what becomes of it, and knows all of them but those
+// that every program of Kubernetes has.
+func TestTableOfUpstreamFlags(t *testing.T) {
+	seen := map[string]config.UpstreamFlag{}
+	for _, flag := range config.UpstreamFlags() {
+		if flag.Text == "" || seen[flag.Name].Name != "" {
+			t.Errorf("%+v, before %+v", flag, seen[flag.Name])
+		}
+		seen[flag.Name] = flag
+	}
+	common := map[string]bool{"kubeconfig": true, "v": true, "vmodule": true, "logging-format": true, "expander": true,
+		"max-empty-bulk-delete": true}
+	names, _ := upstreamNames(t)
+	for _, name := range names {
+		if seen[name].Name == "" && !common[name] {
+			t.Errorf("--%s is not in the table", name)
+		}
+	}
+}
+
+// stockCommands are the command lines of Cluster Autoscaler's own examples.
+var stockCommands = map[string]string{
+	"aws": "./cluster-autoscaler --v=4 --stderrthreshold=info --cloud-provider=aws " +
+		"--skip-nodes-with-local-storage=false --expander=least-waste --node-group-auto-discovery=" +
+		"asg:tag=k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/prod",
+	"azure": "./cluster-autoscaler --v=3 --logtostderr=true --cloud-provider=azure " +
+		"--skip-nodes-with-local-storage=false --node-group-auto-discovery=label:cluster-autoscaler-enabled=true,cluster-autoscaler-name=prod",
+	"gce": "/cluster-autoscaler --v=4 --stderrthreshold=info --cloud-provider=gce --skip-nodes-with-local-storage=false " +
+		"--expander=random --node-group-auto-discovery=mig:namePrefix=nodes,min=1,max=10",
+	"hetzner":    "./cluster-autoscaler --cloud-provider=hetzner --stderrthreshold=info --nodes=1:10:CPX11:FSN1:pool1",
+	"clusterapi": "/cluster-autoscaler --cloud-provider=clusterapi",
+}
+
+// Under the name of Cluster Autoscaler the command lines of its examples are taken as they are, and mean what they say.
+// Where there is no such provider here, nothing is done, and a line says which flag is missing.
+func TestStockCommandLines(t *testing.T) {
+	for provider, line := range stockCommands {
+		kind := "none"
+		if provider == "clusterapi" {
+			kind = "cluster-api"
+		}
+		code, out, errs := runAs(t, append(strings.Fields(line), "--write-config-to=-")...)
+		for _, want := range []string{"mode: observe", "bindAddress: :8085", "resourceName: cluster-autoscaler",
+			"statusConfigMapName: cluster-autoscaler-status", "kind: " + kind + "\n"} {
+			if code != exitOK || !strings.Contains(out, want) {
+				t.Errorf("%s: exit code %d, %s, want %q in %s", provider, code, errs, want, out)
+			}
+		}
+		if skips := strings.Contains(out, "skipNodesWithLocalStorage: true"); skips == strings.Contains(line, "=false") {
+			t.Errorf("%s: %s", provider, out)
+		}
+		code, _, errs = runAs(t, append(strings.Fields(line), "--mode=act", "--write-config-to=-")...)
+		const refusal = "mode act: needs a cloud provider, which --cloud names"
+		if kind == "none" && (code != exitUsage || !strings.Contains(errs, refusal)) {
+			t.Errorf("%s: in mode act exit code %d, %s", provider, code, errs)
+		}
+	}
+}
