@@ -205,9 +205,11 @@ std::string Schema::UnknownField(absl::string_view type, absl::string_view bytes
 
 bool Schema::KnowsAll(const Message& message, absl::string_view bytes, Unknown* unknown) const {
   WireReader in(bytes);
-  const auto numbers = static_cast<int64_t>(message.fields.size());
+  const Field* const fields = message.fields.data();
+  const size_t numbers = message.fields.size();
   for (WireField wire; in.Next(&wire);) {
-    const Field field = wire.number < numbers ? message.fields[static_cast<size_t>(wire.number)] : Field();
+    const auto number = static_cast<size_t>(wire.number);
+    const Field field = number < numbers ? fields[number] : Field();
     if ((field.wire_types & Bit(wire.wire_type)) == 0) {
       *unknown = {&message, wire.number};
       return false;
