@@ -1695,11 +1695,9 @@ func (x *NodeGroupTemplateNodeInfoRequest) GetId() string {
 type NodeGroupTemplateNodeInfoResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A k8s.io.api.core.v1.Node.
-	NodeBytes []byte `protobuf:"bytes,2,opt,name=node_bytes,json=nodeBytes,proto3" json:"node_bytes,omitempty"`
-	// Each a k8s.io.api.resource.v1.ResourceSlice of the node.
-	ResourceSliceBytes [][]byte `protobuf:"bytes,3,rep,name=resource_slice_bytes,json=resourceSliceBytes,proto3" json:"resource_slice_bytes,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	NodeBytes     []byte `protobuf:"bytes,2,opt,name=node_bytes,json=nodeBytes,proto3" json:"node_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeGroupTemplateNodeInfoResponse) Reset() {
@@ -1735,13 +1733,6 @@ func (*NodeGroupTemplateNodeInfoResponse) Descriptor() ([]byte, []int) {
 func (x *NodeGroupTemplateNodeInfoResponse) GetNodeBytes() []byte {
 	if x != nil {
 		return x.NodeBytes
-	}
-	return nil
-}
-
-func (x *NodeGroupTemplateNodeInfoResponse) GetResourceSliceBytes() [][]byte {
-	if x != nil {
-		return x.ResourceSliceBytes
 	}
 	return nil
 }
@@ -2047,11 +2038,10 @@ const file_externalgrpc_externalgrpc_proto_rawDesc = "" +
 	"\rerror_message\x18\x02 \x01(\tR\ferrorMessage\x120\n" +
 	"\x14instance_error_class\x18\x03 \x01(\x05R\x12instanceErrorClass\"2\n" +
 	" NodeGroupTemplateNodeInfoRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"t\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"H\n" +
 	"!NodeGroupTemplateNodeInfoResponse\x12\x1d\n" +
 	"\n" +
-	"node_bytes\x18\x02 \x01(\fR\tnodeBytes\x120\n" +
-	"\x14resource_slice_bytes\x18\x03 \x03(\fR\x12resourceSliceBytes\"\xdf\x05\n" +
+	"node_bytes\x18\x02 \x01(\fR\tnodeBytesJ\x04\b\x03\x10\x04\"\xdf\x05\n" +
 	"\x1bNodeGroupAutoscalingOptions\x12G\n" +
 	" scale_down_utilization_threshold\x18\x01 \x01(\x01R\x1dscaleDownUtilizationThreshold\x12N\n" +
 	"$scale_down_gpu_utilization_threshold\x18\x02 \x01(\x01R scaleDownGpuUtilizationThreshold\x126\n" +
