@@ -80,6 +80,7 @@ func startKarpenter(t *testing.T) *kwoked {
 	k.cluster = startCluster(t, k.ctx, harness.Options{ControllerManager: true, Kubelet: true})
 	rest, err := clientcmd.BuildConfigFromFlags("", k.cluster.Kubeconfig)
 	k.must(err)
+	rest.QPS, rest.Burst = 1000, 1000
 	k.objects, err = dynamic.NewForConfig(rest)
 	k.must(err)
 	k.must(k.cluster.Apply(k.ctx, built.Definitions))
