@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate \
-  net mutants check-long race race-smoke test-karpenter test-race fuzz bench bench-cost bench-peers bench-scheduler demo picture lint \
+  net mutants check-long race race-smoke test-karpenter test-race fuzz bench bench-cost bench-months bench-peers bench-scheduler demo picture lint \
   vulncheck generate reference image-programs image-go arm64 test-arm64 images push test-images release verify-release \
   test-e2e test-e2e-1.37 test-fit-next clean
 
@@ -117,6 +117,9 @@ bench-cost: deps build/build.ninja ## what growing costs by least-waste, by pric
 	@command -v cbc >/dev/null || tools/deps.sh coinor-cbc
 	@cmake --build --preset release --target cost_bench
 	@$(COST_BENCH) $(OPENB) | python3 test/cost/report.py --svg build/cost.svg
+
+bench-months: build ## weeks of clusters with and without `replace`; SCENARIOS=FOLDER others, SEEDS=N, ONLY=NAME some
+	@python3 tools/bench_months.py --seeds=$(RACE_SEEDS) --only='$(ONLY)' $(if $(SCENARIOS),'$(abspath $(SCENARIOS))')
 
 test-fit-next: ## hold answers and scores against the plugins of Kubernetes 1.37 (make test: 1.36)
 	@cd test/e2e && GOWORK=off go test -tags kubernetes137 -modfile=go.137.mod ./fit -timeout 60m
