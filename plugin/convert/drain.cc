@@ -14,6 +14,7 @@
 #include "plugin/convert/drain_state.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/prices.h"
+#include "plugin/convert/startup_taints.h"
 #include "plugin/convert/stated_group.h"
 #include "plugin/convert/text.h"
 
@@ -70,7 +71,9 @@ absl::Status DecodeGroups(const v1::PlanDrainRequest& request, const ClusterStat
     problem->groups.push_back(std::move(group));
   }
   if (!request.derive_groups()) return absl::OkStatus();
-  return PutIntoDerivedGroups(StartupTaints(), kMaxDrainGroups, problem).status();
+  const absl::StatusOr<StartupTaints> startup_taints = DecodeStartupTaints(request.startup_taints());
+  if (!startup_taints.ok()) return startup_taints.status();
+  return PutIntoDerivedGroups(*startup_taints, kMaxDrainGroups, problem).status();
 }
 
 absl::Status DecodePlaceholders(const v1::PlanDrainRequest& request, const ReadOptions& read, View* view,

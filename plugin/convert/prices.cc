@@ -26,6 +26,7 @@ namespace {
 constexpr absl::string_view kGceGpuLabel = "cloud.google.com/gke-accelerator";
 constexpr absl::string_view kGpuLabels[] = {kGceGpuLabel, "k8s.amazonaws.com/accelerator",
                                             "kubernetes.azure.com/accelerator"};
+constexpr absl::string_view kCapacityTypeLabel = "karpenter.sh/capacity-type";
 // In the order of asking.
 constexpr std::pair<PriceSource, v1::NodePrice::Source> kSources[] = {
     {PriceSource::kGiven, v1::NodePrice::GIVEN},
@@ -287,6 +288,38 @@ DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names) {
   decoded.node.reserved = made.capacity_type == CapacityType::kReserved;
   decoded.offer = made.model.shape;
   return decoded;
+}
+
+std::string EncodeNodeToCome(const NodeToCome& made, const std::string& name, const ResourceNames& names) {
+  k8s::v1::Node node;
+  node.mutable_metadata()->set_name(name);
+  const auto add_label = [&](absl::string_view key, const std::string& value) {
+    auto* const label = node.mutable_metadata()->add_labels();
+    label->set_key(std::string(key));
+    label->set_value(value);
+  };
+  for (const Label& label : made.model.shape.labels) {
+    if (label.key != kCapacityTypeLabel) add_label(label.key, label.value);
+  }
+  // Labels of several conventions may say it; this one comes before all others.
+  const bool unknown = made.capacity_type == CapacityType::kUnknown;
+  add_label(kCapacityTypeLabel, std::string(Name(unknown ? CapacityType::kOnDemand : made.capacity_type)));
+  if (!made.stated_price.empty()) {
+    auto* const price = node.mutable_metadata()->add_annotations();
+    price->set_key(std::string(kNodePriceKey));
+    price->set_value(made.stated_price);
+  }
+  if (!made.cloud.empty()) node.mutable_spec()->set_provider_id(absl::StrCat(made.cloud, "://"));
+  const auto write = [&](const ResourceAmounts& amounts, auto add) {
+    for (const auto& [id, amount] : amounts) {
+      auto* const entry = add();
+      entry->set_key(std::string(names.name(id)));
+      entry->mutable_value()->set_string(absl::StrCat(amount, id == kCpu ? "m" : ""));
+    }
+  };
+  write(made.capacity, [&] { return node.mutable_status()->add_capacity(); });
+  write(made.model.shape.allocatable, [&] { return node.mutable_status()->add_allocatable(); });
+  return node.SerializeAsString();
 }
 
 PodRequests PricedRequests(const PodShape& shape, const ResourceNames& names) {

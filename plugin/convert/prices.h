@@ -54,6 +54,8 @@ void ReadNodePrice(const std::string* text, PricedNode* node);
 
 // Returns what a new node of a derived group is for prices: labels and stated price are read as above.
 DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names);
+// Returns the same as a serialized k8s.io.api.core.v1.Node that DecodeTemplate() reads.
+std::string EncodeNodeToCome(const NodeToCome& made, const std::string& name, const ResourceNames& names);
 
 // What of a pod's effective requests has a price.
 PodRequests PricedRequests(const PodShape& shape, const ResourceNames& names);

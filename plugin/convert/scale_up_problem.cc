@@ -148,6 +148,12 @@ absl::Status ReadTemplate(const v1::ScalableGroup& message, const StartupTaints&
   return absl::OkStatus();
 }
 
+std::vector<Slot> NodesOf(const v1::ScalableGroup& message) {
+  std::vector<Slot> nodes;
+  for (const int32_t slot : message.node_slots()) nodes.push_back(Slot{slot});
+  return nodes;
+}
+
 void ReadStatedOfGroup(const v1::ScalableGroup& message, PricedNode* node) {
   ReadStated(message, node);
   if (message.has_provider_usd_per_hour()) node->provider = message.provider_usd_per_hour();
@@ -268,18 +274,25 @@ void DescribeByNodes(const ClusterState& cluster, const ScalableGroups& stated,
   ReadStatedOfGroup(message, &decoded.priced);
 }
 
+std::string EncodeModelNode(const ScalableGroups& stated, const ClusterState& cluster, GroupIndex group,
+                            const DecodedProblem& problem) {
+  const v1::ScalableGroup& message = stated.Get(static_cast<int>(group));
+  if (!message.template_node().empty() || message.node_slots().empty()) return "";
+  const std::vector<Slot> nodes = NodesOf(message);
+  return EncodeNodeToCome(NewNodeOf(cluster, nodes, problem.startup_taints), message.node_group(),
+                          problem.names);
+}
+
 absl::Status DeriveModels(const ScalableGroups& stated, const ClusterState& cluster,
                           DecodedProblem* problem) {
   for (int i = 0; i < stated.size(); ++i) {
     if (!stated[i].template_node().empty()) continue;  // the template says it all
-    std::vector<Slot> nodes;
     for (const int32_t slot : stated[i].node_slots()) {
       if (slot < 0 || !cluster.Occupied(Slot{slot})) {
         return Refused(absl::StrCat("groups[", i, "]: node_slots: there is no node in ", slot));
       }
-      nodes.push_back(Slot{slot});
     }
-    DescribeByNodes(cluster, stated, nodes, GroupIndex{i}, problem);
+    DescribeByNodes(cluster, stated, NodesOf(stated[i]), GroupIndex{i}, problem);
   }
   return absl::OkStatus();
 }

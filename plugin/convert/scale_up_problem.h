@@ -75,6 +75,11 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
 // groups that `problem` was decoded from. Errors: kInvalidArgument  names the group
 absl::Status DeriveModels(const ScalableGroups& stated, const ClusterState& cluster, DecodedProblem* problem);
 
+// Returns a new node of a group without a template for those who read prices from the bytes of a node, see
+// EncodeNodeToCome(); empty: it has a template, or no nodes. `stated`: as above, and checked there.
+std::string EncodeModelNode(const ScalableGroups& stated, const ClusterState& cluster, GroupIndex group,
+                            const DecodedProblem& problem);
+
 // Adds to a group what its nodes show and the question does not state: without a template what a new node is,
 // also for prices, see NewNodeOf(); and the price that more than half of the nodes state. Does nothing
 // without nodes, and to a group whose template cannot be read.

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/cluster/gpu_resources.h"
+#include "core/cluster/pod_traits.h"
+#include "loadline/k8s/v1/core.pb.h"
 #include "loadline/v1/cluster_state.pb.h"
 #include "plugin/convert/api_descriptors.h"
 #include "plugin/convert/changes.h"
@@ -15,6 +17,7 @@
 #include "plugin/convert/parse.h"
 #include "plugin/convert/slots.h"
 #include "plugin/convert/text.h"
+#include "plugin/convert/traits.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/views.h"
 
@@ -24,14 +27,34 @@ namespace {
 // The most bytes of nodes in one answer, so that all of it stays below 4 MiB.
 constexpr size_t kMaxPageBytes = size_t{3} << 20;
 
+// Pods of one question that are judged by their annotations.
+constexpr int kMaxJudgedPods = 100'000;
+
 absl::Status CheckDescribe(const v1::DescribeRequest& request) {
-  if (absl::Status status = CheckNotNegative("first_slot", request.first_slot()); !status.ok()) return status;
+  absl::Status status = CheckNotNegative("first_slot", request.first_slot());
+  status.Update(CheckNotNegative("now_s", request.now_s()));
+  status.Update(CheckSize("pods", request.pods_size(), kMaxJudgedPods));
+  if (!status.ok()) return status;
   if (request.first_slot() > 0 && !request.slots().empty()) {
     return absl::InvalidArgumentError("first_slot: goes with empty slots only");
   }
   if (!request.view().empty()) return CheckViewName(request.view());
   if (request.slots().empty()) return absl::OkStatus();
   return absl::InvalidArgumentError("slots: go with the name of a view only");
+}
+
+// Tells which of the pods in a question their annotations protect.
+absl::Status JudgePods(const v1::DescribeRequest& request, v1::DescribeResponse* response) {
+  k8s::v1::Pod pod;
+  for (int i = 0; i < request.pods_size(); ++i) {
+    absl::Status status = CheckObjectSize(request.pods(i));
+    if (status.ok()) status = Parse(request.pods(i), "k8s.io.api.core.v1.Pod", &pod);
+    if (!status.ok()) return Annotate(status, absl::StrCat("pods[", i, "]"));
+    const PodTraits traits = ReadPodTraits(pod);
+    response->add_protected_pods(traits.safe_to_evict == SafeToEvict::kNo ||
+                                 IsDisruptionForbidden(traits, request.now_s()));
+  }
+  return absl::OkStatus();
 }
 
 // Adds nodes to an answer until it is full.
@@ -112,7 +135,8 @@ absl::StatusOr<v1::DescribeResponse> AnswerDescribe(const v1::DescribeRequest& r
   response.set_failed_checks(views->failed_checks());
   for (const absl::string_view name : GpuResources()) response.add_gpu_resources(std::string(name));
   if (request.include_api()) response.set_api(std::string(ApiDescriptors()));
-  if (request.include_api() && request.view().empty()) return response;
+  if (absl::Status status = JudgePods(request, &response); !status.ok()) return status;
+  if ((request.include_api() || request.pods_size() > 0) && request.view().empty()) return response;
   if (request.view().empty()) {
     for (const auto& [name, shared] : views->All()) {
       const absl::StatusOr<LockedView> view = LockedView::Wait(shared, deadline);

@@ -65,7 +65,8 @@ absl::StatusOr<v1::EstimateScaleUpResponse> AnswerEstimateScaleUp(const v1::Esti
       EncodeExisting(estimator.UseExistingRoom(&budget), *snapshot, &decoded->entries,
                      response.mutable_existing());
     }
-    for (const NodeGroup& group : decoded->groups) {
+    for (const GroupIndex i : decoded->groups.indices()) {
+      const NodeGroup& group = decoded->groups[i];
       if (!group.model.has_value()) {
         v1::GroupEstimate* const estimate = response.add_groups();
         estimate->set_node_group(group.name);
@@ -77,6 +78,7 @@ absl::StatusOr<v1::EstimateScaleUpResponse> AnswerEstimateScaleUp(const v1::Esti
       *estimate = EncodeEstimate(group.name, estimator.Estimate(group, NodeLimiter(limits), &budget),
                                  decoded->entries);
       estimate->set_model_source(std::string(Name(group.model->source)));
+      estimate->set_model_node(EncodeModelNode(problem.groups(), shared.view.cluster(), i, *decoded));
     }
   }
   snapshot->Revert();

@@ -15,6 +15,7 @@ import (
 	"loadline.dev/shim/drain"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
+	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/view"
 )
 
@@ -27,11 +28,13 @@ type drainSource struct {
 	systemPods, localStorage, customControllers, daemonSet bool
 	noPods                                                 bool
 	filters                                                filterFlags
+	taints                                                 scaleup.StartupTaints
 }
 
 // addTo adds flags of Cluster Autoscaler under their names.
 func (s *drainSource) addTo(flags *pflag.FlagSet) {
 	s.filters.addTo(flags)
+	s.taints.AddFlags(flags)
 	flags.StringVar(&s.groups, "groups", "",
 		"file with node groups, kind "+nodegroup.Kind+"; without it they are derived from the nodes, and may become empty")
 	flags.StringVar(&s.now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
@@ -144,6 +147,9 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	if err != nil {
 		return nil, err
 	}
+	if err := s.taints.Check(); err != nil {
+		return nil, usageError{err}
+	}
 	file, err := loadGroups(s.groups)
 	if err != nil {
 		return nil, err
@@ -167,7 +173,8 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	client := loadlinev1.NewAutoscalerClient(c.conn)
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request := &loadlinev1.PlanDrainRequest{Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: at},
-			NowS: now.Unix(), Options: d.options, Fit: fit, DeriveGroups: s.groups == ""}
+			NowS: now.Unix(), Options: d.options, Fit: fit, DeriveGroups: s.groups == "",
+			StartupTaints: s.taints.Proto()}
 		var err error
 		if request.Groups, err = groups.Proto(c.view.Slot); err != nil {
 			return err

@@ -30,7 +30,6 @@ type planFlags struct {
 	sourceFlags
 	drainSource
 	slackPolicyFlags
-	taints scaleup.StartupTaints
 	rank   rankPolicyFlags
 	engine engineFlags
 	record string
@@ -76,7 +75,6 @@ which 'loadline replay' asks it again.`,
 	addSourceFlags(flags, &f.sourceFlags)
 	f.drainSource.addTo(flags)
 	f.slackPolicyFlags.addTo(flags)
-	f.taints.AddFlags(flags)
 	addRankPolicyFlags(flags, &f.rank, "rank-policy")
 	flags.StringVar(&f.record, "record", "", "file to write down what the engine is told and asked")
 	addEngineFlag(flags, &f.engine)

@@ -53,7 +53,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	var r *rank
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
 		gathered.TellNodes(problem, c.view.Slot)
-		r, err = s.askAt(ctx, at, client, gathered, problem, policy)
+		r, err = s.askAt(ctx, at, client, problem, policy)
 		return err
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func rankOptions(fit *loadlinev1.FitOptions, gathered *scaleup.Gatherer, sized *
 
 // askAt asks what groups would grow by, and in which order, at one state of the cluster.
 func (s *rankSource) askAt(ctx context.Context, at *loadlinev1.Changes, client loadlinev1.AutoscalerClient,
-	gathered *scaleup.Gatherer, problem *loadlinev1.ScaleUpProblem, policy *ranking.Policy) (*rank, error) {
+	problem *loadlinev1.ScaleUpProblem, policy *ranking.Policy) (*rank, error) {
 	problem.Cluster = &loadlinev1.ScaleUpProblem_Changes{Changes: at}
 	estimate, err := client.EstimateScaleUp(ctx, &loadlinev1.EstimateScaleUpRequest{Problem: problem})
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *rankSource) askAt(ctx context.Context, at *loadlinev1.Changes, client l
 	for _, pods := range problem.GetPods() {
 		request.Pods = append(request.Pods, pods.GetPod().GetPod())
 	}
-	if request.Options, err = gathered.Options(problem, estimate.GetGroups()); err != nil {
+	if request.Options, err = scaleup.Options(problem, estimate.GetGroups()); err != nil {
 		return nil, err
 	}
 	priorities := policy.Matcher()

@@ -7,17 +7,20 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/scenario"
 	"loadline.dev/shim/sweep"
+	"loadline.dev/shim/view"
 )
 
 // readSweep reads a file of kind Sweep and its inputs.
@@ -105,6 +108,9 @@ func (s *scenarioSource) derive(ctx context.Context, stdin io.Reader) (*loadline
 			cluster.USDPerHour[group.GetNodeGroup()] = group.GetUsdPerHour() / float64(group.GetNodes())
 		}
 	}
+	if cluster.Protected, err = s.protected(ctx, cluster.Pods); err != nil {
+		return nil, nil, err
+	}
 	read, notes, err := scenario.Derive(&cluster)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", s.name(), err)
@@ -122,6 +128,47 @@ func (s *scenarioSource) gpuResources() ([]string, error) {
 	defer conn.Close()
 	names, err := engine.GPUResources(conn)()
 	return names, engineError(err)
+}
+
+// protectedAtOnce bounds one question about pods: each has its annotations and a time.
+const protectedAtOnce = 1000
+
+// protected returns the pods that annotations protected when the newest of all pods was created: a dump does not tell
+// when it was made.
+func (s *scenarioSource) protected(ctx context.Context, pods []*v1.Pod) (map[*v1.Pod]bool, error) {
+	conn, err := s.engine.open()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	var now int64
+	var asked []*v1.Pod
+	for _, pod := range pods {
+		now = max(now, pod.CreationTimestamp.Unix())
+		if len(view.PlanningAnnotations(pod.Annotations)) > 0 {
+			asked = append(asked, pod)
+		}
+	}
+	protected := map[*v1.Pod]bool{}
+	for some := range slices.Chunk(asked, protectedAtOnce) {
+		request := &loadlinev1.DescribeRequest{NowS: now}
+		for _, pod := range some {
+			bytes, err := (&v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: view.PlanningAnnotations(pod.Annotations)},
+				Status: v1.PodStatus{StartTime: pod.Status.StartTime}}).Marshal()
+			if err != nil {
+				return nil, err
+			}
+			request.Pods = append(request.Pods, bytes)
+		}
+		answer, err := loadlinev1.NewClusterStateClient(conn).Describe(ctx, request)
+		if err != nil {
+			return nil, engineError(err)
+		}
+		for i, is := range answer.GetProtectedPods() {
+			protected[some[i]] = is
+		}
+	}
+	return protected, nil
 }
 
 // bill has the cluster billed, and keeps its pods and disruption budgets.

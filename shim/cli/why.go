@@ -82,7 +82,8 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 	}
 	f.kept = keptLists{} // an answer about a node comes of several questions
 	if len(args) == 1 && strings.HasPrefix(args[0], nodePrefix) {
-		source := drainSource{groups: f.groups.groups, now: f.size.now, filters: f.groups.filters}
+		source := drainSource{groups: f.groups.groups, now: f.size.now, filters: f.groups.filters,
+			taints: f.groups.taints}
 		return a.whyNamedNode(ctx, &f.podFlags, source, strings.TrimPrefix(args[0], nodePrefix))
 	}
 	if f.groups.given() {
@@ -91,7 +92,7 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 	f.how = f.groups.filters // the same flags, whatever is asked about
 	q, err := f.question(ctx, a.streams.In, args)
 	if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 && !f.fromStdin() {
-		source := drainSource{now: f.size.now, filters: f.groups.filters}
+		source := drainSource{now: f.size.now, filters: f.groups.filters, taints: f.groups.taints}
 		if found, nodeErr := a.whyNode(ctx, &f.podFlags, source, args[0]); found {
 			return nodeErr
 		} // else the pod is what is missing

@@ -31,15 +31,15 @@ type drainNodeAnswer struct {
 	Consolidation string `json:"consolidation,omitempty"`
 }
 
-// whyNode explains whether a node can go, with groups and time as given and the rules that hold where no flag says
-// otherwise. False: there is no such node.
+// whyNode explains whether a node can go, with groups, time, filters and startup taints as given and the rules that hold
+// where no flag says otherwise. False: there is no such node.
 func (a *app) whyNode(ctx context.Context, flags *podFlags, given drainSource, node string) (bool, error) {
 	if err := flags.output.check(); err != nil {
 		return false, err
 	}
 	var source drainSource
 	source.addTo(pflag.NewFlagSet("drain", pflag.ContinueOnError)) // sets the defaults
-	source.groups, source.now = given.groups, given.now
+	source.groups, source.now, source.filters, source.taints = given.groups, given.now, given.filters, given.taints
 	d, err := source.ask(ctx, &flags.sourceFlags, flags.engine, a.streams.In)
 	if err != nil {
 		return false, err
@@ -59,7 +59,7 @@ func (a *app) whyNode(ctx context.Context, flags *podFlags, given drainSource, n
 func (a *app) consolidationOf(ctx context.Context, flags *podFlags, given drainSource, node string) string {
 	var source billSource
 	source.addTo(pflag.NewFlagSet("bill", pflag.ContinueOnError)) // sets the defaults
-	source.groups, source.now = given.groups, given.now
+	source.groups, source.now, source.filters, source.taints = given.groups, given.now, given.filters, given.taints
 	b, err := source.ask(ctx, &flags.sourceFlags, flags.engine, a.streams.In)
 	if err != nil {
 		return "What consolidation makes of it is not known: " + err.Error() + "."

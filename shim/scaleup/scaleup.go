@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/nodegroup"
@@ -17,31 +16,20 @@ import (
 type Gatherer struct {
 	Pods
 	groups  []nodegroup.NodeGroup
-	members []member // by group
-}
-
-// member is what is known of a group by its nodes.
-type member struct {
-	names []string
-	first *v1.Node // by name
+	members [][]string // the names of the nodes of each group
 }
 
 // New returns a gatherer for node groups.
 func New(groups []nodegroup.NodeGroup) *Gatherer {
 	return &Gatherer{Pods: Pods{trim: view.TrimIncomingPodForFilters, sign: signForFilters}, groups: groups,
-		members: make([]member, len(groups))}
+		members: make([][]string, len(groups))}
 }
 
 // AddNode takes note of a node.
 func (g *Gatherer) AddNode(node *v1.Node) {
 	for i := range g.groups {
-		if !g.groups[i].Spec.Has(node.Labels) {
-			continue
-		}
-		m := &g.members[i]
-		m.names = append(m.names, node.Name)
-		if m.first == nil || node.Name < m.first.Name {
-			m.first = node
+		if g.groups[i].Spec.Has(node.Labels) {
+			g.members[i] = append(g.members[i], node.Name)
 		}
 	}
 }
@@ -61,7 +49,7 @@ func (g *Gatherer) Problem() (*loadlinev1.ScaleUpProblem, error) {
 
 func (g *Gatherer) group(i int) (*loadlinev1.ScalableGroup, error) {
 	spec := &g.groups[i].Spec
-	out := &loadlinev1.ScalableGroup{NodeGroup: g.groups[i].Name(), CurrentNodes: int32(len(g.members[i].names)),
+	out := &loadlinev1.ScalableGroup{NodeGroup: g.groups[i].Name(), CurrentNodes: int32(len(g.members[i])),
 		MaxNodes: spec.Max, NodeUsdPerHour: spec.Price, InstanceType: spec.InstanceType}
 	if spec.Target != nil {
 		out.CurrentNodes = max(out.CurrentNodes, *spec.Target)
@@ -78,7 +66,7 @@ func (g *Gatherer) group(i int) (*loadlinev1.ScalableGroup, error) {
 func (g *Gatherer) TellNodes(problem *loadlinev1.ScaleUpProblem, slot func(node string) (int32, bool)) {
 	for i, group := range problem.GetGroups() {
 		group.NodeSlots = nil
-		for _, name := range g.members[i].names {
+		for _, name := range g.members[i] {
 			if number, ok := slot(name); ok {
 				group.NodeSlots = append(group.NodeSlots, number)
 			}
@@ -97,12 +85,9 @@ func Named(template *v1.Node, group string) *v1.Node {
 }
 
 // Options returns the options that estimates come to, to be ranked. Groups that need no node are options as well, so
-// that the ranking says what became of them.
-//
-// A ranking reads what a node costs from the bytes of an option, and knows no nodes: an option of a group without a
-// template shows the first of its nodes by name, for its price alone. How many nodes a group needs is worked out of
-// all of them.
-func (g *Gatherer) Options(problem *loadlinev1.ScaleUpProblem,
+// that the ranking says what became of them. An option of a group without a template shows the node that the estimate
+// works out.
+func Options(problem *loadlinev1.ScaleUpProblem,
 	estimates []*loadlinev1.GroupEstimate) ([]*loadlinev1.ExpansionOption, error) {
 	if len(estimates) != len(problem.GetGroups()) {
 		return nil, fmt.Errorf("asked about %d node groups, answered about %d", len(problem.GetGroups()),
@@ -116,22 +101,11 @@ func (g *Gatherer) Options(problem *loadlinev1.ScaleUpProblem,
 			Pods:           estimate.GetPods(),
 			NodeUsdPerHour: group.NodeUsdPerHour, InstanceType: group.GetInstanceType(), Spot: group.Spot,
 		}
-		if first := g.members[i].first; len(out[i].TemplateNode) == 0 && first != nil {
-			var err error
-			if out[i].TemplateNode, err = withPriceOnly(first).Marshal(); err != nil {
-				return nil, fmt.Errorf("node %q: %w", first.Name, err)
-			}
+		if len(out[i].TemplateNode) == 0 {
+			out[i].TemplateNode = estimate.GetModelNode()
 		}
 	}
 	return out, nil
-}
-
-// withPriceOnly returns the part of a node that says what it costs.
-func withPriceOnly(node *v1.Node) *v1.Node {
-	return &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, Labels: node.Labels, Annotations: node.Annotations},
-		Spec:       v1.NodeSpec{ProviderID: node.Spec.ProviderID},
-		Status:     v1.NodeStatus{Capacity: node.Status.Capacity, Allocatable: node.Status.Allocatable}}
 }
 
 // Notes says what became of pods and groups beside the options, each in a sentence.

@@ -30,8 +30,10 @@ type Curve struct {
 
 // Cluster is what a scenario is derived from.
 type Cluster struct {
-	Pods    []*v1.Pod
-	Budgets []*policyv1.PodDisruptionBudget
+	Pods []*v1.Pod
+	// Protected are those of them that an annotation forbids to evict, as the engine reads it.
+	Protected map[*v1.Pod]bool
+	Budgets   []*policyv1.PodDisruptionBudget
 	// Groups are the node groups as the engine derives them.
 	Groups []*loadlinev1.DerivedGroup
 	// USDPerHour is what one node costs, by the name of its group.
@@ -167,7 +169,7 @@ func (d *deriver) addPod(pod *v1.Pod) {
 	like := &loadlinev1.SimulatedWorkload{Kind: kind, MilliCpu: requests.Cpu().MilliValue(),
 		MemoryMib: (requests.Memory().Value() + mib - 1) / mib, Gpus: d.gpus(requests),
 		LimitMilliCpu: limits.Cpu().MilliValue(), LimitMemoryMib: (limits.Memory().Value() + mib - 1) / mib,
-		NotEvictable: stays(pod)}
+		NotEvictable: d.cluster.Protected[pod]}
 	if pod.Spec.Priority != nil {
 		like.Priority = *pod.Spec.Priority
 	}
@@ -197,12 +199,6 @@ func (d *deriver) tainted(group string) bool {
 		}
 	}
 	return false
-}
-
-// stays says whether a pod may not be evicted.
-func stays(pod *v1.Pod) bool {
-	return pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false" ||
-		pod.Annotations["karpenter.sh/do-not-disrupt"] == "true"
 }
 
 // ownerOf names what makes a pod, and how it does.

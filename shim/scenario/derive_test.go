@@ -89,7 +89,7 @@ func TestDeriveReadsLoadFromOwners(t *testing.T) {
 	ended := clusterPod("old", "a", "ReplicaSet", "web-5d9c")
 	ended.Status.Phase = v1.PodFailed
 	bare := clusterPod("bare", "b", "", "")
-	bare.Annotations = map[string]string{"karpenter.sh/do-not-disrupt": "true"}
+	c.Protected = map[*v1.Pod]bool{bare: true}
 	c.Pods = append(c.Pods, train, ended, bare)
 	noon := time.Date(2026, 2, 17, 12, 0, 0, 0, time.UTC)
 	for i, created := range []time.Time{noon.Add(-25 * time.Hour), noon.Add(-2 * time.Hour), noon} {

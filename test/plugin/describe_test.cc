@@ -126,6 +126,48 @@ TEST(DescribeTest, TellsTheSlotsAskedForInTheirOrder) {
   EXPECT_EQ(engine.Describe(request).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST(DescribeTest, TellsWhichPodsTheirAnnotationsProtect) {
+  constexpr int64_t kStart = 1'800'000'000;  // a full minute
+  TypedEngine engine;
+  v1::DescribeRequest request;
+  const auto add = [&](const std::string& key, const std::string& value, bool started = true) {
+    k8s::v1::Pod pod;
+    k8s::v1::StringEntry* const annotation = pod.mutable_metadata()->add_annotations();
+    annotation->set_key(key);
+    annotation->set_value(value);
+    if (started) pod.mutable_status()->mutable_start_time()->set_seconds(kStart);
+    request.add_pods(pod.SerializeAsString());
+  };
+  add("karpenter.sh/do-not-disrupt", "true");
+  add("karpenter.sh/do-not-disrupt", "false");
+  add("karpenter.sh/do-not-disrupt", "4h");
+  add("karpenter.sh/do-not-disrupt", "4h", /*started=*/false);
+  add("karpenter.sh/do-not-disrupt", "always");  // an unknown value protects
+  add("karpenter.sh/do-not-evict", "true");
+  add("cluster-autoscaler.kubernetes.io/safe-to-evict", "false");
+  add("cluster-autoscaler.kubernetes.io/safe-to-evict", "true");
+  add("example.com/do-not-disrupt", "true");
+  request.set_now_s(kStart + 4 * 3600 - 1);
+  absl::StatusOr<v1::DescribeResponse> response = engine.Describe(request);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_THAT(response->protected_pods(),
+              ElementsAre(true, false, true, true, true, true, true, false, false));
+  EXPECT_EQ(response->views_size(), 0);
+  request.set_now_s(kStart + 4 * 3600);
+  response = engine.Describe(request);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_THAT(response->protected_pods(),
+              ElementsAre(true, false, false, true, true, true, true, false, false));
+
+  request.add_pods("\xff");
+  EXPECT_EQ(
+      engine.Describe(request).status().message(),
+      "pods[9]: is not a k8s.io.api.core.v1.Pod: truncated or damaged, nested too deeply, or text that is "
+      "not UTF-8");
+  request.set_now_s(-1);
+  EXPECT_EQ(engine.Describe(request).status().message(), "now_s: -1 is negative");
+}
+
 TEST(DescribeTest, ListsAllViewsInNameOrder) {
   TypedEngine engine;
   for (const char* const name : {"b", "a/x", "c", "a"}) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,8 +88,14 @@ class DrainHandlerTest : public ::testing::Test {
   // Puts nodes and pods as they are into the view.
   void Sync(const k8s::v1::Pod& pod = Web()) {
     ChangesBuilder builder = ChangesBuilder::FullList(++epoch_, 1);
+    k8s::v1::Node a = FourCores("a");
+    for (const std::string& key : taints_of_a_) {
+      k8s::v1::Taint* const taint = a.mutable_spec()->add_taints();
+      taint->set_key(key);
+      taint->set_effect("NoSchedule");
+    }
     builder.Shape(0, pod)
-        .Node(0, FourCores("a"), {{0, "web-0", "u0"}})
+        .Node(0, a, {{0, "web-0", "u0"}})
         .Node(1, FourCores("b"), {{0, "web-1", "u1"}, {0, "web-2", "u2"}})
         .Node(2, FourCores("c"));
     v1::SyncRequest request = builder.Sync();
@@ -128,6 +135,7 @@ class DrainHandlerTest : public ::testing::Test {
 
   std::optional<TypedEngine> engine_{std::in_place};
   v1::Changes cluster_;
+  std::vector<std::string> taints_of_a_;
   v1::PlanDrainRequest request_;
   int64_t epoch_ = 0;
 };
@@ -528,6 +536,25 @@ TEST_F(DrainHandlerTest, GroupsAreDerivedWhereNobodyNamesAny) {
   EXPECT_FALSE(response.remove(0).node_group().empty());
   request_.add_groups()->set_node_group("g");
   EXPECT_EQ(Ask().status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(DrainHandlerTest, TaintsThatTheQuestionNamesDivideNoDerivedGroup) {
+  request_.clear_groups();
+  request_.set_derive_groups(true);
+  taints_of_a_ = {"example.com/starting"};
+  Sync();
+  const auto groups = [&] {
+    std::set<std::string> names;
+    const v1::PlanDrainResponse response = Plan();
+    for (const v1::NodeRemoval& removal : response.remove()) names.insert(removal.node_group());
+    for (const v1::NodeKeep& keep : response.keep()) names.insert(keep.node_group());
+    return names.size();
+  };
+  EXPECT_EQ(groups(), 2);
+  request_.mutable_startup_taints()->add_startup("example.com/starting");
+  EXPECT_EQ(groups(), 1);
+  request_.mutable_startup_taints()->add_startup("");
+  EXPECT_EQ(Refusal(), "startup_taints.startup[1]: is empty");
 }
 
 TEST_F(DrainHandlerTest, RefusesGroupsThatMakeNoSense) {

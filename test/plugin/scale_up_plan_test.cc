@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "loadline/v1/scale_up_plan.pb.h"
 #include "test/plugin/messages.h"
 
@@ -79,6 +81,50 @@ TEST_F(ScaleUpPlanTest, EstimatesEachGroup) {
   EXPECT_EQ(response->groups(1).end(), v1::GroupEstimate::COMPLETE);
 }
 
+// Rankings read a new node from the bytes of a node: it is what most nodes of the group share, whatever
+// somebody has written on the first one.
+TEST_F(ScaleUpPlanTest, TellsTheModelNodeOfAGroupWithoutTemplate) {
+  ChangesBuilder builder = ChangesBuilder::FullList(2, 1);
+  v1::ScalableGroup* const group = problem_.add_groups();
+  group->set_node_group("grown");
+  group->set_max_nodes(5);
+  for (int32_t i = 0; i < 3; ++i) {
+    k8s::v1::Node node = Template(absl::StrCat("n", i), i == 0 ? "16" : "4");
+    const auto add = [&](k8s::v1::StringEntry* entry, const std::string& key, const std::string& value) {
+      entry->set_key(key);
+      entry->set_value(value);
+    };
+    k8s::v1::ObjectMeta* const metadata = node.mutable_metadata();
+    add(metadata->add_labels(), "node.kubernetes.io/instance-type", i == 0 ? "by-hand" : "m5.xlarge");
+    add(metadata->add_labels(), "lifecycle", "Ec2Spot");
+    add(metadata->add_annotations(), "loadline.dev/node-usd-per-hour", i == 0 ? "9" : "0.25");
+    node.mutable_spec()->set_provider_id("aws:///eu-west-1a/i-0");
+    builder.Node(i, node);
+    group->add_node_slots(i);
+  }
+  ASSERT_TRUE(engine_.Sync(builder).ok());
+  *problem_.mutable_changes() = ChangesBuilder::At(2, 1).changes();
+  const absl::StatusOr<v1::EstimateScaleUpResponse> response = Estimate();
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->groups_size(), 3);
+  EXPECT_EQ(response->groups(0).model_node(), "");
+  k8s::v1::Node node;
+  ASSERT_TRUE(node.ParseFromString(response->groups(2).model_node()));
+  EXPECT_EQ(node.metadata().name(), "grown");
+  EXPECT_EQ(node.spec().provider_id(), "aws://");
+  std::map<std::string, std::string> words;
+  for (const k8s::v1::StringEntry& label : node.metadata().labels()) words[label.key()] = label.value();
+  EXPECT_EQ(words["node.kubernetes.io/instance-type"], "m5.xlarge");
+  EXPECT_EQ(words["karpenter.sh/capacity-type"], "spot");
+  for (const k8s::v1::QuantityEntry& amount : node.status().allocatable()) {
+    words[amount.key()] = amount.value().string();
+  }
+  EXPECT_EQ(words["cpu"], "4000m");
+  EXPECT_EQ(words["memory"], "17179869184");
+  ASSERT_EQ(node.metadata().annotations_size(), 1);
+  EXPECT_EQ(node.metadata().annotations(0).value(), "0.25");
+}
+
 TEST_F(ScaleUpPlanTest, PlansAMix) {
   const absl::StatusOr<v1::PlanScaleUpResponse> response = Plan();
   ASSERT_TRUE(response.ok()) << response.status();
@@ -136,6 +182,29 @@ TEST_F(ScaleUpPlanTest, LimitsOfTheWholeCluster) {
   problem_.set_max_nodes_total(0);
   problem_.set_max_new_nodes(2);
   EXPECT_DOUBLE_EQ(Plan()->usd_per_hour(), 10.5);
+}
+
+// As for Cluster Autoscaler, each node that is registered counts: of the control plane, and a virtual one.
+TEST_F(ScaleUpPlanTest, AllNodesOfTheClusterCountAgainstItsLimit) {
+  ChangesBuilder builder = ChangesBuilder::FullList(2, 1);
+  int32_t slot = 0;
+  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
+           {"pool", "workers"}, {"node-role.kubernetes.io/control-plane", ""}, {"type", "virtual-kubelet"}}) {
+    k8s::v1::Node node = Template(absl::StrCat("n", slot), "100m");
+    k8s::v1::StringEntry* const label = node.mutable_metadata()->add_labels();
+    label->set_key(key);
+    label->set_value(value);
+    builder.Node(slot++, node);
+  }
+  ASSERT_TRUE(engine_.Sync(builder).ok());
+  *problem_.mutable_changes() = ChangesBuilder::At(2, 1).changes();
+  for (const auto& [total, nodes] :
+       std::vector<std::pair<int32_t, int32_t>>{{3, 0}, {4, 1}, {5, 2}, {6, 2}}) {
+    problem_.set_max_nodes_total(total);
+    const absl::StatusOr<v1::EstimateScaleUpResponse> response = Estimate();
+    ASSERT_TRUE(response.ok()) << response.status();
+    EXPECT_EQ(response->groups(0).node_count(), nodes) << total;
+  }
 }
 
 TEST_F(ScaleUpPlanTest, GroupsWithoutPriceOrTemplateAreNamed) {

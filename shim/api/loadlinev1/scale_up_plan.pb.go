@@ -137,7 +137,7 @@ func (GroupEstimate_End) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{6, 0}
 }
 
-// What both questions are asked of.
+// The part that both questions share.
 type ScaleUpProblem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cluster. Exactly one of both.
@@ -321,10 +321,10 @@ type PendingPods struct {
 	FirstAgeMilliseconds *int64 `protobuf:"varint,3,opt,name=first_age_milliseconds,json=firstAgeMilliseconds,proto3,oneof" json:"first_age_milliseconds,omitempty"`
 	// How long ago the last of them came, in the same way. [0, first_age_milliseconds].
 	LastAgeMilliseconds *int64 `protobuf:"varint,4,opt,name=last_age_milliseconds,json=lastAgeMilliseconds,proto3,oneof" json:"last_age_milliseconds,omitempty"`
-	// Of these pods, those for which the scheduler makes room on a node by preempting others. Only PlanLoop
+	// The pods among these for which the scheduler makes room on a node by preempting others. Only PlanLoop
 	// reads it. Together at most `count`; further ones do not count.
 	Nominated []*NominatedPods `protobuf:"bytes,5,rep,name=nominated,proto3" json:"nominated,omitempty"`
-	// Whether a scheduler has found no node for them. PlanLoop reads this and what follows only with
+	// A scheduler has found no node for them. PlanLoop reads this and what follows only with
 	// PlanLoopRequest.waiting.
 	Unschedulable bool `protobuf:"varint,6,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
 	// The delay that they state themselves, in place of WaitingRules.scale_up_delay_milliseconds. Up to 0: they
@@ -490,7 +490,7 @@ type ScalableGroup struct {
 	// Nodes that it has, and may have. [0, 2^31). Where it has more than it may, it does not grow.
 	CurrentNodes int32 `protobuf:"varint,3,opt,name=current_nodes,json=currentNodes,proto3" json:"current_nodes,omitempty"`
 	MaxNodes     int32 `protobuf:"varint,4,opt,name=max_nodes,json=maxNodes,proto3" json:"max_nodes,omitempty"`
-	// What one node costs, instance type and whether it is a spot one, as in ExpansionOption.
+	// The price of one node, its instance type, and whether it is a spot one, as in ExpansionOption.
 	NodeUsdPerHour *float64 `protobuf:"fixed64,5,opt,name=node_usd_per_hour,json=nodeUsdPerHour,proto3,oneof" json:"node_usd_per_hour,omitempty"`
 	InstanceType   string   `protobuf:"bytes,6,opt,name=instance_type,json=instanceType,proto3" json:"instance_type,omitempty"`
 	Spot           *bool    `protobuf:"varint,7,opt,name=spot,proto3,oneof" json:"spot,omitempty"`
@@ -664,8 +664,8 @@ type EstimateScaleUpResponse struct {
 	LeftOut []*LeftOut `protobuf:"bytes,4,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
 	LeftOutTotal int64 `protobuf:"varint,5,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
-	// What was used up before the answer was complete: "work", "time" or "memory"; empty: nothing. The groups
-	// that were not finished end with CUT_SHORT.
+	// The budget that was used up before the answer was complete: "work", "time" or "memory"; empty: none.
+	// The groups that were not finished end with CUT_SHORT.
 	CutShortBy    string `protobuf:"bytes,6,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -743,7 +743,7 @@ func (x *EstimateScaleUpResponse) GetCutShortBy() string {
 	return ""
 }
 
-// What growing one group comes to.
+// The growth of one group by itself.
 type GroupEstimate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the node group.
@@ -755,7 +755,10 @@ type GroupEstimate struct {
 	// Why it ends there.
 	End GroupEstimate_End `protobuf:"varint,4,opt,name=end,proto3,enum=loadline.v1.GroupEstimate_End" json:"end,omitempty"`
 	// How it is known what a new node will be: see GroupSight.model_source.
-	ModelSource   string `protobuf:"bytes,5,opt,name=model_source,json=modelSource,proto3" json:"model_source,omitempty"`
+	ModelSource string `protobuf:"bytes,5,opt,name=model_source,json=modelSource,proto3" json:"model_source,omitempty"`
+	// A plain protobuf k8s.io.api.core.v1.Node that shows to a ranking what a new node is: the labels, the price
+	// and the amounts of the model. Empty for a group with a template, or without nodes.
+	ModelNode     []byte `protobuf:"bytes,6,opt,name=model_node,json=modelNode,proto3" json:"model_node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -825,13 +828,20 @@ func (x *GroupEstimate) GetModelSource() string {
 	return ""
 }
 
+func (x *GroupEstimate) GetModelNode() []byte {
+	if x != nil {
+		return x.ModelNode
+	}
+	return nil
+}
+
 // Pods that one existing node takes.
 type ExistingPlacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node, as numbered by the client, and its name.
 	Slot int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Which pods.
+	// The pods.
 	Pods          *PodRun `protobuf:"bytes,3,opt,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -895,8 +905,8 @@ type PlanScaleUpRequest struct {
 	Problem *ScaleUpProblem `protobuf:"bytes,1,opt,name=problem,proto3" json:"problem,omitempty"`
 	// How nodes are priced. A group without a price takes no part, and is named in the answer.
 	Prices *PriceModel `protobuf:"bytes,2,opt,name=prices,proto3" json:"prices,omitempty"`
-	// What each further type of node counts as. [0, ...). Groups whose nodes cost and offer the same are one
-	// type.
+	// The amount that each further type of node counts as. [0, ...). Groups whose nodes cost and
+	// offer the same are one type.
 	UsdPerFurtherType float64 `protobuf:"fixed64,3,opt,name=usd_per_further_type,json=usdPerFurtherType,proto3" json:"usd_per_further_type,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -965,7 +975,7 @@ type PlanScaleUpResponse struct {
 	Groups []*GroupGrowth `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Pods that are left over, by position in the request.
 	Unplaced []*PodRun `protobuf:"bytes,4,rep,name=unplaced,proto3" json:"unplaced,omitempty"`
-	// What the new nodes cost per hour.
+	// The cost of the new nodes per hour.
 	UsdPerHour float64 `protobuf:"fixed64,5,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	// usd_per_further_type for each type but the first.
 	TypePenalty float64 `protobuf:"fixed64,6,opt,name=type_penalty,json=typePenalty,proto3" json:"type_penalty,omitempty"`
@@ -986,8 +996,8 @@ type PlanScaleUpResponse struct {
 	LeftOut []*LeftOut `protobuf:"bytes,13,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
 	LeftOutTotal int64 `protobuf:"varint,14,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
-	// What was used up: "work", "time" or "memory". Empty where it was none of them: then the answer is
-	// complete, or cut_short only says that the bound is not proven.
+	// The budget that was used up: "work", "time" or "memory". Empty where it was none of them: then the
+	// answer is complete, or cut_short only says that the bound is not proven.
 	CutShortBy    string `protobuf:"bytes,15,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1198,7 +1208,7 @@ type GroupGrowth struct {
 	// Id of the node group, and the nodes that it gets.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	NodeCount int32  `protobuf:"varint,2,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
-	// What they cost per hour.
+	// Their cost per hour.
 	UsdPerHour    float64 `protobuf:"fixed64,3,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1390,7 +1400,7 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\bleft_out\x18\x04 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
 	"\x0eleft_out_total\x18\x05 \x01(\x03R\fleftOutTotal\x12 \n" +
 	"\fcut_short_by\x18\x06 \x01(\tR\n" +
-	"cutShortBy\"\xa5\x02\n" +
+	"cutShortBy\"\xc4\x02\n" +
 	"\rGroupEstimate\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1d\n" +
@@ -1398,7 +1408,9 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"node_count\x18\x02 \x01(\x05R\tnodeCount\x12'\n" +
 	"\x04pods\x18\x03 \x03(\v2\x13.loadline.v1.PodRunR\x04pods\x120\n" +
 	"\x03end\x18\x04 \x01(\x0e2\x1e.loadline.v1.GroupEstimate.EndR\x03end\x12!\n" +
-	"\fmodel_source\x18\x05 \x01(\tR\vmodelSource\"X\n" +
+	"\fmodel_source\x18\x05 \x01(\tR\vmodelSource\x12\x1d\n" +
+	"\n" +
+	"model_node\x18\x06 \x01(\fR\tmodelNode\"X\n" +
 	"\x03End\x12\x13\n" +
 	"\x0fEND_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bCOMPLETE\x10\x01\x12\x0e\n" +
