@@ -42,6 +42,7 @@ const (
 	ObjectKind_DEPLOYMENT              ObjectKind = 12 // k8s.io.api.apps.v1.Deployment
 	ObjectKind_CSI_DRIVER              ObjectKind = 13 // k8s.io.api.storage.v1.CSIDriver
 	ObjectKind_DEVICE_CLASS            ObjectKind = 14 // k8s.io.api.resource.v1.DeviceClass
+	ObjectKind_WORKLOAD_USAGE          ObjectKind = 15 // loadline.v1.WorkloadUsage, named "KIND/NAME": see usage.proto
 )
 
 // Enum value maps for ObjectKind.
@@ -62,6 +63,7 @@ var (
 		12: "DEPLOYMENT",
 		13: "CSI_DRIVER",
 		14: "DEVICE_CLASS",
+		15: "WORKLOAD_USAGE",
 	}
 	ObjectKind_value = map[string]int32{
 		"OBJECT_KIND_UNSPECIFIED": 0,
@@ -79,6 +81,7 @@ var (
 		"DEPLOYMENT":              12,
 		"CSI_DRIVER":              13,
 		"DEVICE_CLASS":            14,
+		"WORKLOAD_USAGE":          15,
 	}
 )
 
@@ -200,8 +203,12 @@ type Changes struct {
 	// to 36, or 0, each container with the most of spec, allocated and actuated amounts; from 37 on the pod
 	// with the most of the sums over its containers. Not negative. A change of the rule takes a full list.
 	KubernetesMinor int32 `protobuf:"varint,12,opt,name=kubernetes_minor,json=kubernetesMinor,proto3" json:"kubernetes_minor,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Time of the client, in seconds since 1970, by which the profiles of the view age: see usage.proto. [0,
+	// 2^40]. The view keeps the latest that it was told, also by a batch that is empty or was applied before. 0:
+	// not told; a view that was never told a time counts every profile as stale.
+	TimeS         int64 `protobuf:"varint,13,opt,name=time_s,json=timeS,proto3" json:"time_s,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Changes) Reset() {
@@ -314,6 +321,13 @@ func (x *Changes) GetCompleteKinds() []ObjectKind {
 func (x *Changes) GetKubernetesMinor() int32 {
 	if x != nil {
 		return x.KubernetesMinor
+	}
+	return 0
+}
+
+func (x *Changes) GetTimeS() int64 {
+	if x != nil {
+		return x.TimeS
 	}
 	return 0
 }
@@ -1792,7 +1806,7 @@ var File_loadline_v1_cluster_state_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1floadline/v1/cluster_state.proto\x12\vloadline.v1\"\x99\x04\n" +
+	"\x1floadline/v1/cluster_state.proto\x12\vloadline.v1\"\xb0\x04\n" +
 	"\aChanges\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12#\n" +
@@ -1807,7 +1821,8 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x0fremoved_objects\x18\n" +
 	" \x03(\v2\x16.loadline.v1.ObjectKeyR\x0eremovedObjects\x12>\n" +
 	"\x0ecomplete_kinds\x18\v \x03(\x0e2\x17.loadline.v1.ObjectKindR\rcompleteKinds\x12)\n" +
-	"\x10kubernetes_minor\x18\f \x01(\x05R\x0fkubernetesMinor\"T\n" +
+	"\x10kubernetes_minor\x18\f \x01(\x05R\x0fkubernetesMinor\x12\x15\n" +
+	"\x06time_s\x18\r \x01(\x03R\x05timeS\"T\n" +
 	"\rClusterObject\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.loadline.v1.ObjectKindR\x04kind\x12\x16\n" +
 	"\x06object\x18\x02 \x01(\fR\x06object\"j\n" +
@@ -1910,7 +1925,7 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\"!\n" +
 	"\vDropRequest\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\"\x0e\n" +
-	"\fDropResponse*\xb2\x02\n" +
+	"\fDropResponse*\xc6\x02\n" +
 	"\n" +
 	"ObjectKind\x12\x1b\n" +
 	"\x17OBJECT_KIND_UNSPECIFIED\x10\x00\x12\r\n" +
@@ -1931,7 +1946,8 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"DEPLOYMENT\x10\f\x12\x0e\n" +
 	"\n" +
 	"CSI_DRIVER\x10\r\x12\x10\n" +
-	"\fDEVICE_CLASS\x10\x0e*R\n" +
+	"\fDEVICE_CLASS\x10\x0e\x12\x12\n" +
+	"\x0eWORKLOAD_USAGE\x10\x0f*R\n" +
 	"\bNodeKind\x12\x19\n" +
 	"\x15NODE_KIND_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aMACHINE\x10\x01\x12\x11\n" +

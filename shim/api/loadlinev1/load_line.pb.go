@@ -40,8 +40,10 @@ type LoadLine struct {
 	NodeLabelPrefix string `protobuf:"bytes,3,opt,name=node_label_prefix,json=nodeLabelPrefix,proto3" json:"node_label_prefix,omitempty"`
 	// Pods of these namespaces go where they want, and count for others. At most 1,000.
 	ExemptNamespaces []string `protobuf:"bytes,4,rep,name=exempt_namespaces,json=exemptNamespaces,proto3" json:"exempt_namespaces,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How the expected use of pods counts for max_expected_over_allocatable. Left out: OFF.
+	ExpectedUse   *ExpectedUse `protobuf:"bytes,5,opt,name=expected_use,json=expectedUse,proto3" json:"expected_use,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LoadLine) Reset() {
@@ -102,15 +104,26 @@ func (x *LoadLine) GetExemptNamespaces() []string {
 	return nil
 }
 
+func (x *LoadLine) GetExpectedUse() *ExpectedUse {
+	if x != nil {
+		return x.ExpectedUse
+	}
+	return nil
+}
+
 // The line of one resource.
 type LineResource struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// cpu, memory or ephemeral-storage.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// Limits over allocatable: a decimal of at most three places in [0.1, 1000], such as "1.5".
+	// Limits over allocatable: a decimal of at most three places in [0.1, 1000], such as "1.5". Empty: only the
+	// expected use has a line.
 	MaxLimitsOverAllocatable string `protobuf:"bytes,2,opt,name=max_limits_over_allocatable,json=maxLimitsOverAllocatable,proto3" json:"max_limits_over_allocatable,omitempty"`
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
+	// Expected use over allocatable in every hour of the day, likewise. Takes an expected_use that is ON. Both
+	// lines hold. Empty: expected use has no line.
+	MaxExpectedOverAllocatable string `protobuf:"bytes,3,opt,name=max_expected_over_allocatable,json=maxExpectedOverAllocatable,proto3" json:"max_expected_over_allocatable,omitempty"`
+	unknownFields              protoimpl.UnknownFields
+	sizeCache                  protoimpl.SizeCache
 }
 
 func (x *LineResource) Reset() {
@@ -153,6 +166,13 @@ func (x *LineResource) GetResource() string {
 func (x *LineResource) GetMaxLimitsOverAllocatable() string {
 	if x != nil {
 		return x.MaxLimitsOverAllocatable
+	}
+	return ""
+}
+
+func (x *LineResource) GetMaxExpectedOverAllocatable() string {
+	if x != nil {
+		return x.MaxExpectedOverAllocatable
 	}
 	return ""
 }
@@ -714,15 +734,17 @@ var File_loadline_v1_load_line_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_load_line_proto_rawDesc = "" +
 	"\n" +
-	"\x1bloadline/v1/load_line.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/score.proto\"\xd2\x01\n" +
+	"\x1bloadline/v1/load_line.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/score.proto\x1a\x17loadline/v1/usage.proto\"\x8f\x02\n" +
 	"\bLoadLine\x127\n" +
 	"\tresources\x18\x01 \x03(\v2\x19.loadline.v1.LineResourceR\tresources\x124\n" +
 	"\bcounting\x18\x02 \x01(\v2\x18.loadline.v1.ScorePolicyR\bcounting\x12*\n" +
 	"\x11node_label_prefix\x18\x03 \x01(\tR\x0fnodeLabelPrefix\x12+\n" +
-	"\x11exempt_namespaces\x18\x04 \x03(\tR\x10exemptNamespaces\"i\n" +
+	"\x11exempt_namespaces\x18\x04 \x03(\tR\x10exemptNamespaces\x12;\n" +
+	"\fexpected_use\x18\x05 \x01(\v2\x18.loadline.v1.ExpectedUseR\vexpectedUse\"\xac\x01\n" +
 	"\fLineResource\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12=\n" +
-	"\x1bmax_limits_over_allocatable\x18\x02 \x01(\tR\x18maxLimitsOverAllocatable\"\xdc\x02\n" +
+	"\x1bmax_limits_over_allocatable\x18\x02 \x01(\tR\x18maxLimitsOverAllocatable\x12A\n" +
+	"\x1dmax_expected_over_allocatable\x18\x03 \x01(\tR\x1amaxExpectedOverAllocatable\"\xdc\x02\n" +
 	"\x14CheckLoadLineRequest\x12.\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x12)\n" +
 	"\x04line\x18\x02 \x01(\v2\x15.loadline.v1.LoadLineR\x04line\x12\x10\n" +
@@ -792,24 +814,26 @@ var file_loadline_v1_load_line_proto_goTypes = []any{
 	(*LineNode)(nil),              // 7: loadline.v1.LineNode
 	(*LineAmount)(nil),            // 8: loadline.v1.LineAmount
 	(*ScorePolicy)(nil),           // 9: loadline.v1.ScorePolicy
-	(*Changes)(nil),               // 10: loadline.v1.Changes
+	(*ExpectedUse)(nil),           // 10: loadline.v1.ExpectedUse
+	(*Changes)(nil),               // 11: loadline.v1.Changes
 }
 var file_loadline_v1_load_line_proto_depIdxs = []int32{
 	1,  // 0: loadline.v1.LoadLine.resources:type_name -> loadline.v1.LineResource
 	9,  // 1: loadline.v1.LoadLine.counting:type_name -> loadline.v1.ScorePolicy
-	10, // 2: loadline.v1.CheckLoadLineRequest.changes:type_name -> loadline.v1.Changes
-	0,  // 3: loadline.v1.CheckLoadLineRequest.line:type_name -> loadline.v1.LoadLine
-	3,  // 4: loadline.v1.CheckLoadLineRequest.arrivals:type_name -> loadline.v1.LineArrival
-	6,  // 5: loadline.v1.CheckLoadLineResponse.refusals:type_name -> loadline.v1.LineRefusal
-	7,  // 6: loadline.v1.CheckLoadLineResponse.nodes:type_name -> loadline.v1.LineNode
-	5,  // 7: loadline.v1.CheckLoadLineResponse.rooms:type_name -> loadline.v1.LineRoom
-	9,  // 8: loadline.v1.CheckLoadLineResponse.counting:type_name -> loadline.v1.ScorePolicy
-	8,  // 9: loadline.v1.LineNode.resources:type_name -> loadline.v1.LineAmount
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	10, // 2: loadline.v1.LoadLine.expected_use:type_name -> loadline.v1.ExpectedUse
+	11, // 3: loadline.v1.CheckLoadLineRequest.changes:type_name -> loadline.v1.Changes
+	0,  // 4: loadline.v1.CheckLoadLineRequest.line:type_name -> loadline.v1.LoadLine
+	3,  // 5: loadline.v1.CheckLoadLineRequest.arrivals:type_name -> loadline.v1.LineArrival
+	6,  // 6: loadline.v1.CheckLoadLineResponse.refusals:type_name -> loadline.v1.LineRefusal
+	7,  // 7: loadline.v1.CheckLoadLineResponse.nodes:type_name -> loadline.v1.LineNode
+	5,  // 8: loadline.v1.CheckLoadLineResponse.rooms:type_name -> loadline.v1.LineRoom
+	9,  // 9: loadline.v1.CheckLoadLineResponse.counting:type_name -> loadline.v1.ScorePolicy
+	8,  // 10: loadline.v1.LineNode.resources:type_name -> loadline.v1.LineAmount
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_load_line_proto_init() }
@@ -819,6 +843,7 @@ func file_loadline_v1_load_line_proto_init() {
 	}
 	file_loadline_v1_cluster_state_proto_init()
 	file_loadline_v1_score_proto_init()
+	file_loadline_v1_usage_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -853,6 +853,9 @@ type ScorePolicy struct {
 	// Rules for missing limits; they override the preset's rule for the resources that they name.
 	MissingLimits []*MissingLimitRule       `protobuf:"bytes,9,rep,name=missing_limits,json=missingLimits,proto3" json:"missing_limits,omitempty"`
 	Normalization ScorePolicy_Normalization `protobuf:"varint,10,opt,name=normalization,proto3,enum=loadline.v1.ScorePolicy_Normalization" json:"normalization,omitempty"`
+	// Counts the expected use of pods by the hour in place of their limits: the raw score is then the lowest of
+	// those of the 24 hours. Left out: OFF.
+	ExpectedUse   *ExpectedUse `protobuf:"bytes,11,opt,name=expected_use,json=expectedUse,proto3" json:"expected_use,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -955,6 +958,13 @@ func (x *ScorePolicy) GetNormalization() ScorePolicy_Normalization {
 		return x.Normalization
 	}
 	return ScorePolicy_NORMALIZATION_UNSPECIFIED
+}
+
+func (x *ScorePolicy) GetExpectedUse() *ExpectedUse {
+	if x != nil {
+		return x.ExpectedUse
+	}
+	return nil
 }
 
 // A resource that counts.
@@ -1562,7 +1572,7 @@ var File_loadline_v1_score_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_score_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/score.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\"\xaa\x01\n" +
+	"\x17loadline/v1/score.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x17loadline/v1/usage.proto\"\xaa\x01\n" +
 	"\fScoreRequest\x12.\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x12\x10\n" +
 	"\x03pod\x18\x02 \x01(\fR\x03pod\x12\x14\n" +
@@ -1584,7 +1594,8 @@ const file_loadline_v1_score_proto_rawDesc = "" +
 	"\n" +
 	"\x06SCORES\x10\x01\x12\x17\n" +
 	"\x13MIN_MAX_FIXED_POINT\x10\x02\x12\x16\n" +
-	"\x12MIN_MAX_TRUNCATING\x10\x03\"\xce\t\n" +
+	"\x12MIN_MAX_TRUNCATING\x10\x03\"\x8b\n" +
+	"\n" +
 	"\vScorePolicy\x127\n" +
 	"\x06preset\x18\x01 \x01(\x0e2\x1f.loadline.v1.ScorePolicy.PresetR\x06preset\x129\n" +
 	"\tresources\x18\x02 \x03(\v2\x1b.loadline.v1.ResourceWeightR\tresources\x12C\n" +
@@ -1599,7 +1610,8 @@ const file_loadline_v1_score_proto_rawDesc = "" +
 	"\x13missing_limit_scope\x18\b \x01(\x0e2*.loadline.v1.ScorePolicy.MissingLimitScopeR\x11missingLimitScope\x12D\n" +
 	"\x0emissing_limits\x18\t \x03(\v2\x1d.loadline.v1.MissingLimitRuleR\rmissingLimits\x12L\n" +
 	"\rnormalization\x18\n" +
-	" \x01(\x0e2&.loadline.v1.ScorePolicy.NormalizationR\rnormalization\"8\n" +
+	" \x01(\x0e2&.loadline.v1.ScorePolicy.NormalizationR\rnormalization\x12;\n" +
+	"\fexpected_use\x18\v \x01(\v2\x18.loadline.v1.ExpectedUseR\vexpectedUse\"8\n" +
 	"\x06Preset\x12\x16\n" +
 	"\x12PRESET_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +
@@ -1741,7 +1753,8 @@ var file_loadline_v1_score_proto_goTypes = []any{
 	(*NodeExplanation)(nil),            // 20: loadline.v1.NodeExplanation
 	(*ResourceExplanation)(nil),        // 21: loadline.v1.ResourceExplanation
 	(*Changes)(nil),                    // 22: loadline.v1.Changes
-	(*ResourceAmount)(nil),             // 23: loadline.v1.ResourceAmount
+	(*ExpectedUse)(nil),                // 23: loadline.v1.ExpectedUse
+	(*ResourceAmount)(nil),             // 24: loadline.v1.ResourceAmount
 }
 var file_loadline_v1_score_proto_depIdxs = []int32{
 	22, // 0: loadline.v1.ScoreRequest.changes:type_name -> loadline.v1.Changes
@@ -1757,23 +1770,24 @@ var file_loadline_v1_score_proto_depIdxs = []int32{
 	6,  // 10: loadline.v1.ScorePolicy.missing_limit_scope:type_name -> loadline.v1.ScorePolicy.MissingLimitScope
 	16, // 11: loadline.v1.ScorePolicy.missing_limits:type_name -> loadline.v1.MissingLimitRule
 	7,  // 12: loadline.v1.ScorePolicy.normalization:type_name -> loadline.v1.ScorePolicy.Normalization
-	8,  // 13: loadline.v1.MissingLimitRule.pods:type_name -> loadline.v1.MissingLimitRule.Pods
-	9,  // 14: loadline.v1.MissingLimitRule.rule:type_name -> loadline.v1.MissingLimitRule.Rule
-	22, // 15: loadline.v1.ExplainRequest.changes:type_name -> loadline.v1.Changes
-	14, // 16: loadline.v1.ExplainRequest.policy:type_name -> loadline.v1.ScorePolicy
-	14, // 17: loadline.v1.ExplainResponse.policy:type_name -> loadline.v1.ScorePolicy
-	23, // 18: loadline.v1.ExplainResponse.pod_requests:type_name -> loadline.v1.ResourceAmount
-	23, // 19: loadline.v1.ExplainResponse.pod_limits:type_name -> loadline.v1.ResourceAmount
-	20, // 20: loadline.v1.ExplainResponse.nodes:type_name -> loadline.v1.NodeExplanation
-	19, // 21: loadline.v1.ExplainResponse.unlimited_containers:type_name -> loadline.v1.UnlimitedContainers
-	10, // 22: loadline.v1.NodeExplanation.outcome:type_name -> loadline.v1.NodeExplanation.Outcome
-	21, // 23: loadline.v1.NodeExplanation.resources:type_name -> loadline.v1.ResourceExplanation
-	9,  // 24: loadline.v1.ResourceExplanation.pod_rule:type_name -> loadline.v1.MissingLimitRule.Rule
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	23, // 13: loadline.v1.ScorePolicy.expected_use:type_name -> loadline.v1.ExpectedUse
+	8,  // 14: loadline.v1.MissingLimitRule.pods:type_name -> loadline.v1.MissingLimitRule.Pods
+	9,  // 15: loadline.v1.MissingLimitRule.rule:type_name -> loadline.v1.MissingLimitRule.Rule
+	22, // 16: loadline.v1.ExplainRequest.changes:type_name -> loadline.v1.Changes
+	14, // 17: loadline.v1.ExplainRequest.policy:type_name -> loadline.v1.ScorePolicy
+	14, // 18: loadline.v1.ExplainResponse.policy:type_name -> loadline.v1.ScorePolicy
+	24, // 19: loadline.v1.ExplainResponse.pod_requests:type_name -> loadline.v1.ResourceAmount
+	24, // 20: loadline.v1.ExplainResponse.pod_limits:type_name -> loadline.v1.ResourceAmount
+	20, // 21: loadline.v1.ExplainResponse.nodes:type_name -> loadline.v1.NodeExplanation
+	19, // 22: loadline.v1.ExplainResponse.unlimited_containers:type_name -> loadline.v1.UnlimitedContainers
+	10, // 23: loadline.v1.NodeExplanation.outcome:type_name -> loadline.v1.NodeExplanation.Outcome
+	21, // 24: loadline.v1.NodeExplanation.resources:type_name -> loadline.v1.ResourceExplanation
+	9,  // 25: loadline.v1.ResourceExplanation.pod_rule:type_name -> loadline.v1.MissingLimitRule.Rule
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_score_proto_init() }
@@ -1782,6 +1796,7 @@ func file_loadline_v1_score_proto_init() {
 		return
 	}
 	file_loadline_v1_cluster_state_proto_init()
+	file_loadline_v1_usage_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
