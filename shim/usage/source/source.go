@@ -1,0 +1,125 @@
+// Package source asks others what pods use: Prometheus, metrics.k8s.io, a file. What they say is checked: amounts that
+// cannot be are dropped and counted by reason, and all that is read is bounded.
+package source
+
+import (
+	"context"
+	"math"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/usage/profile"
+	"loadline.dev/shim/workload"
+)
+
+// Reason is why a sample was dropped.
+type Reason string
+
+// The reasons.
+const (
+	NotFinite     Reason = "notFinite"     // NaN or infinite
+	Negative      Reason = "negative"      // less than nothing
+	Absurd        Reason = "absurd"        // more than a million cores, or than an exbibyte
+	OutsideWindow Reason = "outsideWindow" // of a time that was not asked about
+	TooMany       Reason = "tooMany"       // a series with more samples than steps
+	BadName       Reason = "badName"       // of a pod or namespace that no API server would take
+	NoOwner       Reason = "noOwner"       // of a pod without a workload, or of which nobody knows it
+	NoRoom        Reason = "noRoom"        // of a workload beyond those that are kept
+	Unreadable    Reason = "unreadable"    // what should be a number or a time is none
+)
+
+// Reasons are all of them, in the order in which they are told.
+var Reasons = []Reason{NotFinite, Negative, Absurd, OutsideWindow, TooMany, BadName, NoOwner, NoRoom, Unreadable}
+
+// Outcome counts what a source said.
+type Outcome struct {
+	// Samples were taken, Dropped were not.
+	Samples int64
+	Dropped map[Reason]int64
+	// Warnings are what the source itself says of its answers, the first few.
+	Warnings []string
+}
+
+func (o *Outcome) drop(why Reason, count int64) {
+	if o.Dropped == nil {
+		o.Dropped = map[Reason]int64{}
+	}
+	if count > 0 {
+		o.Dropped[why] += count
+	}
+}
+
+// Sink takes a sample; false: there is no room for its workload. A profile.Collector's Add is one.
+type Sink func(w profile.Workload, of profile.Resource, seconds, amount int64) bool
+
+// give hands a sample on, and counts it.
+func (o *Outcome) give(to Sink, w profile.Workload, of profile.Resource, seconds, amount int64) {
+	if to(w, of, seconds, amount) {
+		o.Samples++
+	} else {
+		o.drop(NoRoom, 1)
+	}
+}
+
+// Source tells what pods used.
+type Source interface {
+	// Collect hands all samples of the times [from, to), in seconds since 1970, to the sink. With an error it has handed
+	// on none, and may be asked again.
+	Collect(ctx context.Context, from, to int64, sink Sink) (Outcome, error)
+	// History says whether it tells of times before it is asked.
+	History() bool
+}
+
+// Pod names one.
+type Pod struct{ Namespace, Name string }
+
+// Owners tell the workloads of pods.
+type Owners interface {
+	// During returns what finds the workload of pods that ran within [from, to).
+	During(ctx context.Context, from, to int64) (func(Pod) (profile.Workload, bool), error)
+}
+
+// Bounds on an amount: a million cores, an exbibyte.
+const (
+	mostMilliCPU = int64(1e9)
+	mostMemory   = int64(1) << 60
+)
+
+// amountOf returns a value in the unit of profiles, rounded up; or why it is none: a value of CPU is in
+// cores, one of memory in bytes.
+func amountOf(value float64, of profile.Resource) (int64, Reason) {
+	most := mostMemory
+	if of == profile.CPU {
+		value, most = value*1000, mostMilliCPU
+	}
+	switch {
+	case math.IsNaN(value) || math.IsInf(value, 0):
+		return 0, NotFinite
+	case value < 0:
+		return 0, Negative
+	case value > float64(most):
+		return 0, Absurd
+	}
+	return int64(math.Ceil(value)), ""
+}
+
+// named says whether an API server may have an object of this name.
+func named(text string) bool {
+	return text != "" && len(text) <= 253 && !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.'
+	})
+}
+
+// workloadOf returns the workload of a pod with this controller; hash is the value of its label pod-template-hash. The
+// rule is that of package workload.
+func workloadOf(namespace, kind, name, hash string) (profile.Workload, bool) {
+	controls := true
+	w, found := workload.Of(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{templateHash: hash},
+		OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: name, Controller: &controls}}}})
+	return profile.Workload{Namespace: namespace, Kind: w.Kind, Name: w.Name}, found
+}
+
+// templateHash is the label by which a ReplicaSet of a Deployment is told from others.
+const templateHash = "pod-template-hash"

@@ -1,0 +1,80 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"loadline.dev/shim/usage/profile"
+)
+
+// stateMetrics finds workloads by what kube-state-metrics has told a Prometheus. It knows pods that are gone as well.
+type stateMetrics struct{ prometheus *Prometheus }
+
+// Queries that list each owner once, whatever else the series are labeled with.
+const (
+	podOwners = `group by (namespace, pod, owner_kind, owner_name) ` +
+		`(last_over_time(kube_pod_owner{owner_is_controller="true"}[%ds]))`
+	setOwners = `group by (namespace, replicaset, owner_name) ` +
+		`(last_over_time(kube_replicaset_owner{owner_is_controller="true", owner_kind="Deployment"}[%ds]))`
+)
+
+// During asks who owned pods and ReplicaSets within [from, to).
+func (s stateMetrics) During(ctx context.Context, from, to int64) (func(Pod) (profile.Workload, bool), error) {
+	pods, err := s.list(ctx, fmt.Sprintf(podOwners, to-from), to)
+	if err != nil {
+		return nil, err
+	}
+	sets, err := s.list(ctx, fmt.Sprintf(setOwners, to-from), to)
+	if err != nil {
+		return nil, err
+	}
+	if len(pods) == 0 {
+		return nil, fmt.Errorf("no pod has an owner: is there kube_pod_owner of kube-state-metrics?")
+	}
+	deployments := map[Pod]string{}
+	for _, sample := range sets {
+		set := Pod{string(sample.Metric["namespace"]), string(sample.Metric["replicaset"])}
+		name := string(sample.Metric["owner_name"])
+		if other, twice := deployments[set]; !twice || name < other {
+			deployments[set] = name
+		}
+	}
+	byPod := make(map[Pod]profile.Workload, len(pods))
+	for _, sample := range pods {
+		pod := Pod{string(sample.Metric["namespace"]), string(sample.Metric["pod"])}
+		kind, name := string(sample.Metric["owner_kind"]), string(sample.Metric["owner_name"])
+		if deployment, found := deployments[Pod{pod.Namespace, name}]; found && kind == "ReplicaSet" {
+			kind, name = "Deployment", deployment
+		}
+		w, found := workloadOf(pod.Namespace, kind, name, "")
+		if other, twice := byPod[pod]; found && (!twice || w.Compare(other) < 0) { // a name that was used again
+			byPod[pod] = w
+		}
+	}
+	return func(pod Pod) (profile.Workload, bool) {
+		w, found := byPod[pod]
+		return w, found
+	}, nil
+}
+
+// list answers an instant query by a vector.
+func (s stateMetrics) list(ctx context.Context, query string, at int64) (model.Vector, error) {
+	options := &s.prometheus.options
+	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
+	defer cancel()
+	value, _, err := s.prometheus.api.Query(ctx, query, time.Unix(at, 0).UTC())
+	if err != nil {
+		return nil, bounded(err)
+	}
+	vector, ok := value.(model.Vector)
+	if !ok {
+		return nil, fmt.Errorf("the answer is a %T, not a vector", value)
+	}
+	if len(vector) > options.MostSeries {
+		return nil, fmt.Errorf("the answer has %d series, at most %d are taken", len(vector), options.MostSeries)
+	}
+	return vector, nil
+}
