@@ -150,13 +150,15 @@ func (c *Collector) Profiles(now int64) []Profile {
 	first := last - int64(c.ring()) + 1
 	var out []Profile
 	for _, w := range slices.SortedFunc(maps.Keys(c.workloads), Workload.Compare) {
-		p, any := c.workloads[w].profile(first, last, c.options)
-		if !any {
+		h := c.workloads[w]
+		if h.newest < first*3600 {
 			c.drop(w)
 			continue
 		}
-		p.Workload = w
-		out = append(out, p)
+		if p, any := h.profile(first, last, c.options); any { // else all is of the next hour, by another clock
+			p.Workload = w
+			out = append(out, p)
+		}
 	}
 	return out
 }

@@ -35,8 +35,8 @@ var columnNames = [columns]string{"time", "namespace", "kind", "name", "cpu_mill
 // RFC 3339, or a timestamp of Parquet. An empty amount is none.
 type File struct{ Path string }
 
-// History says that a file tells of times before it is asked.
-func (f File) History() bool { return true }
+// Span is without end: a file is read once.
+func (f File) Span() int64 { return math.MaxInt64 }
 
 // record is a row of a file, of which each value is text.
 type record [columns]string

@@ -29,8 +29,8 @@ func NewMetricsAPI(client rest.Interface, owners Owners) *MetricsAPI {
 	return &MetricsAPI{client: client, owners: owners, most: 64 << 20, last: map[Pod]time.Time{}}
 }
 
-// History says that metrics.k8s.io tells of no time before it is asked.
-func (m *MetricsAPI) History() bool { return false }
+// Span is 0: metrics.k8s.io tells of now alone.
+func (m *MetricsAPI) Span() int64 { return 0 }
 
 // podMetrics are the fields of PodMetricsList that are read.
 type podMetrics struct {

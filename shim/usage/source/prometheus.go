@@ -69,8 +69,8 @@ func NewPrometheus(options PrometheusOptions) (*Prometheus, error) {
 	return p, nil
 }
 
-// History says that Prometheus tells of times before it is asked.
-func (p *Prometheus) History() bool { return true }
+// Span is an hour: an answer about all pods of a large cluster has some megabytes then.
+func (p *Prometheus) Span() int64 { return 3600 }
 
 // Collect asks for both resources. Where an answer is too large it asks for a shorter time at once.
 func (p *Prometheus) Collect(ctx context.Context, from, to int64, sink Sink) (out Outcome, err error) {

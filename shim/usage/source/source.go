@@ -68,8 +68,8 @@ type Source interface {
 	// Collect hands all samples of the times [from, to), in seconds since 1970, to the sink. With an error it has handed
 	// on none, and may be asked again.
 	Collect(ctx context.Context, from, to int64, sink Sink) (Outcome, error)
-	// History says whether it tells of times before it is asked.
-	History() bool
+	// Span is how many seconds one question may ask about; 0: it tells of no time before it is asked.
+	Span() int64
 }
 
 // Pod names one.

@@ -52,7 +52,7 @@ func encodeHead(head *Head, count int) []byte {
 }
 
 // encodeProfile appends a profile. Amounts lose precision: each hour is kept as a share of the peak of the day, which
-// is exact, in 254 steps, rounded up. So an amount is read as itself or more, by at most 1/254 of the peak and one.
+// is exact, in 254 steps, rounded up. So an amount is read as itself or more, by less than 1/254 of the peak.
 func encodeProfile(out []byte, p *profile.Profile) []byte {
 	out = appendText(appendText(appendText(out, p.Workload.Namespace), p.Workload.Kind), p.Workload.Name)
 	for _, number := range []int64{p.Samples, p.Days, p.First, p.Last} {
@@ -82,14 +82,13 @@ func shareOf(amount, peak int64) byte {
 	return byte(quotient)
 }
 
-// amountOf returns the amount of a step, rounded up.
+// amountOf returns the amount of a step, rounded down: it is whole, and so still no less than the one of shareOf.
 func amountOf(share byte, peak int64) int64 {
 	if share == unknown {
 		return profile.Unknown
 	}
 	high, low := bits.Mul64(uint64(share), uint64(peak))
-	low, carry := bits.Add64(low, steps-1, 0)
-	quotient, _ := bits.Div64(high+carry, low, steps)
+	quotient, _ := bits.Div64(high, low, steps)
 	return int64(quotient)
 }
 
