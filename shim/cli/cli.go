@@ -103,8 +103,8 @@ The cluster is the one of your kubeconfig, or with -f what 'kubectl get nodes,po
 	}
 	root.AddCommand(a.newScore(), a.newTop(), a.newWhy(), a.newWhyNot(), a.newFit(), a.newRank(), a.newSize(),
 		a.newSlack(), a.newBill(), a.newConsolidate(), a.newDrain(), a.newPlan(), a.newReplay(), a.newSimulate(),
-		a.newScenario(), a.newSweep(), a.newGateway(), a.newAutoscaler("autoscaler"), a.newProvider(), a.newGenerateLoad(),
-		a.newVersion())
+		a.newScenario(), a.newSweep(), a.newGateway(), a.newAutoscaler("autoscaler"), a.newProvider(), a.newUsage(),
+		a.newGenerateLoad(), a.newVersion())
 	completeFlags(root)
 	return root
 }
