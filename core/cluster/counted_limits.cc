@@ -87,12 +87,16 @@ CountedLimit CountOnNode(int32_t max_limit_ratio, const PodLimit& limit, int64_t
   counted.missing = limit.missing;
   if (allocatable == 0) return counted;
   counted.amount = limit.allocatable ? allocatable : limit.amount;
-  if (max_limit_ratio == 0) return counted;
+  if (max_limit_ratio == 0) {
+    counted.amount = std::min(counted.amount, limit.at_most);
+    return counted;
+  }
   const absl::int128 bound = absl::int128(allocatable) * max_limit_ratio;
   if (counted.amount > bound) {
     counted.amount = static_cast<int64_t>(bound);
     counted.clamped = true;
   }
+  counted.amount = std::min(counted.amount, limit.at_most);
   return counted;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/base/amount.h"
 #include "core/base/resource_names.h"
 #include "core/cluster/shapes.h"
 
@@ -59,6 +60,7 @@ struct PodLimit {
   bool missing = false;                     // a rule stood in for the limit of some container
   bool allocatable = false;                 // counts as the node's allocatable
   int64_t amount = 0;                       // else counts as this much
+  int64_t at_most = kMaxAmount;             // as it is not expected to use more, and requests no more
   MissingLimit rule = MissingLimit::kZero;  // if missing: what stood in
 };
 

@@ -9,7 +9,11 @@ namespace loadline {
 PodLimit LimitSums::LimitOfPod(const PodShape& pod, size_t resource) const {
   const LimitCounting counting{PodLimits::kEffective, MissingLimitScope::kAllPods, spec_.max_limit_ratio};
   const LimitSumsSpec::Resource& entry = spec_.resources[resource];
-  return PodLimitOf(counting, entry.rules, entry.id, pod, PodRole::kExisting);
+  PodLimit limit = PodLimitOf(counting, entry.rules, entry.id, pod, PodRole::kExisting);
+  if (!entry.hour.has_value() || spec_.expected == nullptr) return limit;
+  const HourlyAmounts* const profile = spec_.expected->Find(pod, entry.id);
+  limit.at_most = AtMostInHour(profile, static_cast<size_t>(*entry.hour), pod.requests.Get(entry.id));
+  return limit;
 }
 
 CountedLimit LimitSums::Counted(const PodShape& pod, const NodeShape& node, size_t resource) const {

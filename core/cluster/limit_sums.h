@@ -4,24 +4,32 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/numeric/int128.h"
 #include "core/cluster/counted_limits.h"
+#include "core/cluster/expected_use.h"
 #include "core/cluster/topology.h"
 
 namespace loadline {
 
 // What is summed: resources that have the same id in every cluster (cpu, memory, ephemeral-storage), each
-// once.
+// once by limits, and once in each hour.
 struct LimitSumsSpec {
   struct Resource {
     ResourceId id{};
     LimitRules rules;
+    // Sums what pods are expected to use in this hour of the day, [0, 24); nullopt: their limits.
+    std::optional<int8_t> hour = std::nullopt;
     friend bool operator==(const Resource&, const Resource&) = default;
   };
   std::vector<Resource> resources;
   int32_t max_limit_ratio = 1;  // see LimitCounting
+  // By which pods count in the hours; nullptr: nothing is known, and they count by their limits.
+  std::shared_ptr<const ExpectedUse> expected = nullptr;
   friend bool operator==(const LimitSumsSpec&, const LimitSumsSpec&) = default;
 };
 

@@ -45,13 +45,15 @@ absl::string_view Name(ObjectKind kind) {
       return "CSIDriver";
     case ObjectKind::kDeviceClass:
       return "DeviceClass";
+    case ObjectKind::kWorkloadUsage:
+      return "WorkloadUsage";
   }
   return "invalid kind";
 }
 
 bool IsNamespaced(ObjectKind kind) {
   return kind == ObjectKind::kPersistentVolumeClaim || kind == ObjectKind::kDisruptionBudget ||
-         IsWorkload(kind);
+         kind == ObjectKind::kWorkloadUsage || IsWorkload(kind);
 }
 
 bool IsWorkload(ObjectKind kind) {
@@ -70,6 +72,7 @@ bool IsWorkload(ObjectKind kind) {
 
 void ClusterObjects::Set(ClusterObject object) {
   ++version_;
+  if (object.key.kind == ObjectKind::kWorkloadUsage) ++usage_version_;
   Forget(object.key);
   fingerprint_ += object.fingerprint;
   if (!object.unreadable.empty()) {
@@ -90,7 +93,9 @@ void ClusterObjects::Set(ClusterObject object) {
 void ClusterObjects::Remove(const ObjectKey& key) {
   const int64_t before = size();
   Forget(key);
-  if (size() != before) ++version_;
+  if (size() == before) return;
+  ++version_;
+  if (key.kind == ObjectKind::kWorkloadUsage) ++usage_version_;
 }
 
 // Takes the object out, if it is there.

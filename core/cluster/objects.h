@@ -36,8 +36,9 @@ enum class ObjectKind {
   kDeployment,
   kCsiDriver,
   kDeviceClass,
+  kWorkloadUsage,
 };
-inline constexpr size_t kObjectKinds = 14;
+inline constexpr size_t kObjectKinds = 15;
 
 // In Kubernetes: "PodDisruptionBudget".
 absl::string_view Name(ObjectKind kind);
@@ -172,10 +173,23 @@ struct Workload {
   std::optional<PodShape> pod;
 };
 
+// An amount for each hour of the day, UTC.
+inline constexpr size_t kHoursOfDay = 24;
+using HourlyAmounts = std::array<int64_t, kHoursOfDay>;
+
+// What was measured of one pod of a workload, whose key is "KIND/NAME"; see message WorkloadUsage.
+struct WorkloadUsage {
+  uint64_t pod_template = 0;        // for which it holds; 0: for all
+  HourlyAmounts cpu_milli = {};     // [0, 2^62]; 0: not known
+  HourlyAmounts memory_bytes = {};  // likewise
+  int32_t days = 0;                 // of the hour that was measured on the fewest days
+  int64_t newest_s = 0;             // seconds since 1970, [0, 2^40]
+};
+
 struct ClusterObject {
   ObjectKey key;
   std::variant<Namespace, PersistentVolume, PersistentVolumeClaim, StorageClass, CsiNode, DisruptionBudget,
-               Workload, CsiDriver, DeviceClass>
+               Workload, CsiDriver, DeviceClass, WorkloadUsage>
       content;
   // Hash of kind and content, as it was sent.
   uint64_t fingerprint = 0;
@@ -224,6 +238,10 @@ class ClusterObjects {
   uint64_t fingerprint() const { return fingerprint_; }
   // Counts up with each change.
   int64_t version() const { return version_; }
+  // Counts up with each change of a profile of expected use. A number of one cluster is never that of another
+  // that takes its place: see set_usage_version().
+  int64_t usage_version() const { return usage_version_; }
+  void set_usage_version(int64_t version) { usage_version_ = version; }
 
  private:
   template <typename Content>
@@ -237,6 +255,7 @@ class ClusterObjects {
   std::array<bool, kObjectKinds> complete_ = {};
   uint64_t fingerprint_ = 0;
   int64_t version_ = 0;
+  int64_t usage_version_ = 0;
 };
 
 // IsDaemonPod(), where it matters that an owner reference can be forged: if all DaemonSets are known, the one

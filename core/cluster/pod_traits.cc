@@ -52,6 +52,11 @@ void PodTraits::AddTo(FingerprintBuilder* builder) const {
     builder->Add("deletion cost");
     builder->Add(int64_t{deletion_cost});
   }
+  if (!workload.name.empty()) {
+    builder->Add("workload");
+    AddText(workload.name, builder);
+    builder->Add(static_cast<int64_t>(workload.pod_template));
+  }
 }
 
 bool IsDisruptionForbidden(const PodTraits& traits, int64_t now_s) {

@@ -24,6 +24,14 @@ struct PodOwner {
   friend bool operator==(const PodOwner&, const PodOwner&) = default;
 };
 
+// The workload that a pod belongs to, and the template that it was made from: the annotation
+// loadline.dev/workload. A profile of expected use is found by both.
+struct PodWorkload {
+  std::string name;           // "Deployment/web"; empty: none
+  uint64_t pod_template = 0;  // 0: not stated
+  friend bool operator==(const PodWorkload&, const PodWorkload&) = default;
+};
+
 // The annotation cluster-autoscaler.kubernetes.io/safe-to-evict; a value that is not known is as "false".
 enum class SafeToEvict { kUnstated, kYes, kNo, kOnCompletion };
 
@@ -43,6 +51,7 @@ struct SlackWish {
 // Times in seconds since 1970.
 struct PodTraits {
   std::optional<PodOwner> owner;
+  PodWorkload workload;
   PodPhase phase = PodPhase::kUnfinished;
   // spec.restartPolicy is Always, also by default.
   bool restarts_always = true;

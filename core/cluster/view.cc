@@ -122,7 +122,12 @@ const ResourceNames& View::names_for(const std::optional<FullListChunk>& full_li
 }
 
 absl::Status View::Apply(const Batch& batch) {
-  if (batch.full_list.has_value()) return ApplyChunk(batch);
+  absl::Status status = batch.full_list.has_value() ? ApplyChunk(batch) : ApplyChanges(batch);
+  if (status.ok()) AdvanceTime(batch.time_s);
+  return status;
+}
+
+absl::Status View::ApplyChanges(const Batch& batch) {
   if (batch.epoch != revision_.epoch) return Refused(batch, "is of another epoch than");
   if (batch.revision == revision_.revision) return absl::OkStatus();
   if (batch.revision < revision_.revision) return Refused(batch, "is older than");
@@ -167,6 +172,9 @@ absl::Status View::ApplyChunk(const Batch& batch) {
   if (batch.full_list->last) {
     // Only now: the state that is replaced may have changed since the first chunk.
     staging_->content.cluster->RestartJournal(cluster().change_count() + 1);
+    // Above all of both, as they count up by one with each object.
+    ClusterObjects& objects = staging_->content.cluster->objects();
+    objects.set_usage_version(objects.usage_version() + cluster().objects().usage_version() + 1);
     content_ = std::move(staging_->content);
     ++version_;
     ++cluster_number_;

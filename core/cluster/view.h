@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_CLUSTER_VIEW_H_
 #define LOADLINE_CORE_CLUSTER_VIEW_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -90,6 +91,8 @@ struct Batch {
   std::vector<ObjectKey> removed_objects;
   std::vector<ClusterObject> objects;  // each key once
   std::vector<ObjectKind> complete_kinds;
+  // The time of the client, seconds since 1970; 0: not told. The view keeps the latest.
+  int64_t time_s = 0;
   // Names that the ids in this batch refer to: View::names_for() of this batch, with names added.
   ResourceNames resource_names;
   // Amounts that were clamped when the batch was made.
@@ -122,6 +125,9 @@ class View {
   std::vector<bool> SelectLabelKeys(std::span<const SelectorKeys> wishes);
   // Those that are kept, sorted; they grow until the next full list.
   const LabelKeys& label_keys() const { return content_.label_keys; }
+  // The latest time that a batch told, seconds since 1970; 0: none did. By it profiles of expected use age.
+  int64_t time_s() const { return time_s_; }
+  void AdvanceTime(int64_t time_s) { time_s_ = std::max(time_s_, time_s); }
   // How its pods count that are being resized.
   ResizeRule resize_rule() const { return content_.resize_rule; }
 
@@ -176,6 +182,7 @@ class View {
     Content content;
   };
 
+  absl::Status ApplyChanges(const Batch& batch);
   absl::Status ApplyChunk(const Batch& batch);
   absl::Status Refused(const Batch& batch, absl::string_view reason) const;
   absl::Status CheckContent(const Batch& batch, const Content& content) const;
@@ -194,6 +201,7 @@ class View {
   Content content_;
   std::unique_ptr<Staging> staging_;
   int64_t clamped_amounts_ = 0;
+  int64_t time_s_ = 0;
   int64_t version_ = 0;
   int64_t cluster_number_ = 0;
   bool half_applied_ = false;

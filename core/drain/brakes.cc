@@ -37,6 +37,8 @@ absl::string_view PluralOf(ObjectKind kind) {
       return "CSI drivers";
     case ObjectKind::kDeviceClass:
       return "device classes";
+    case ObjectKind::kWorkloadUsage:
+      return "profiles of expected use";
   }
   return "objects";
 }

@@ -33,6 +33,16 @@ void CopyLimits(const PodShape& shape, const LoadLine& line, PodShape* result, F
   }
 }
 
+// Takes over the workload, by which a line of expected use counts a pod.
+void CopyWorkload(const PodShape& shape, PodShape* result, FingerprintBuilder* builder) {
+  const PodWorkload& workload = TraitsOf(shape).workload;
+  if (workload.name.empty()) return;
+  PodTraits traits;
+  traits.workload = workload;
+  traits.AddTo(builder);
+  result->traits = std::make_shared<const PodTraits>(std::move(traits));
+}
+
 }  // namespace
 
 PodShape ShapeForFilters(const PodShape& shape, const LoadLine& line) {
@@ -56,6 +66,7 @@ PodShape ShapeForFilters(const PodShape& shape, const LoadLine& line) {
   }
   if (result.rules != nullptr) result.rules->AddTo(&builder);
   if (!line.empty()) CopyLimits(shape, line, &result, &builder);
+  if (line.HasHours() && line.sums.expected != nullptr) CopyWorkload(shape, &result, &builder);
   result.base_fingerprint = builder.Finish();
   result.labels.AddTo(&builder);
   result.fingerprint = builder.Finish();

@@ -1,47 +1,41 @@
 #include "core/fit/line_left.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace loadline {
 
-LineLeft::LineLeft(const LoadLine& line, const NodeShape& node) : line_(line), node_(node) {
+LineLeft::LineLeft(const LoadLine& line, const NodeShape& node) : line_(line), node_(node), sums_(line.sums) {
   for (size_t r = 0; r < line.lines.size(); ++r) {
-    const ResourceId id = line.sums.resources[r].id;
-    const int64_t ceiling = LimitCeiling(LineOn(line, r, node.labels), node.allocatable.Get(id));
-    if (id == kCpu) cpu_ = ceiling;
-    if (id == kMemory) memory_ = ceiling;
+    const int64_t allocatable = node.allocatable.Get(line.sums.resources[r].id);
+    left_.push_back(LimitCeiling(LineOn(line, r, node.labels), allocatable));
   }
-}
-
-CpuMemory LineLeft::Counted(const PodShape& pod) const {
-  CpuMemory counted;
-  const LimitCounting counting{PodLimits::kEffective, MissingLimitScope::kAllPods,
-                               line_.sums.max_limit_ratio};
-  for (const LimitSumsSpec::Resource& resource : line_.sums.resources) {
-    const PodLimit limit = PodLimitOf(counting, resource.rules, resource.id, pod, PodRole::kExisting);
-    const int64_t amount =
-        CountOnNode(line_.sums.max_limit_ratio, limit, node_.allocatable.Get(resource.id)).amount;
-    if (resource.id == kCpu) counted.cpu = amount;
-    if (resource.id == kMemory) counted.memory = amount;
-  }
-  return counted;
 }
 
 void LineLeft::Add(const PodShape& pod) {
-  if (line_.empty()) return;
-  const CpuMemory counted = Counted(pod);
-  cpu_ -= counted.cpu;
-  memory_ -= counted.memory;
+  for (size_t r = 0; r < left_.size(); ++r) left_[r] -= sums_.Counted(pod, node_, r).amount;
 }
 
 CpuMemory LineLeft::Left() const {
-  const absl::int128 nothing = 0;
-  return {static_cast<int64_t>(std::max(nothing, cpu_)), static_cast<int64_t>(std::max(nothing, memory_))};
+  CpuMemory room{kMaxAmount, kMaxAmount};
+  for (size_t r = 0; r < left_.size(); ++r) {
+    const int64_t left = static_cast<int64_t>(std::max<absl::int128>(0, left_[r]));
+    const ResourceId id = line_.sums.resources[r].id;
+    if (id == kCpu) room.cpu = std::min(room.cpu, left);
+    if (id == kMemory) room.memory = std::min(room.memory, left);
+  }
+  return room;
 }
 
 CpuMemory LineLeft::TakenBy(const PodShape& pod) const {
-  const CpuMemory requests{pod.requests.Get(kCpu), pod.requests.Get(kMemory)};
-  return line_.empty() ? requests : Larger(requests, Counted(pod));
+  CpuMemory taken{pod.requests.Get(kCpu), pod.requests.Get(kMemory)};
+  for (size_t r = 0; r < left_.size(); ++r) {
+    const int64_t counted = sums_.Counted(pod, node_, r).amount;
+    const ResourceId id = line_.sums.resources[r].id;
+    if (id == kCpu) taken.cpu = std::max(taken.cpu, counted);
+    if (id == kMemory) taken.memory = std::max(taken.memory, counted);
+  }
+  return taken;
 }
 
 }  // namespace loadline

@@ -2,6 +2,8 @@
 #ifndef LOADLINE_CORE_FIT_LINE_LEFT_H_
 #define LOADLINE_CORE_FIT_LINE_LEFT_H_
 
+#include <vector>
+
 #include "absl/numeric/int128.h"
 #include "core/base/cpu_memory.h"
 #include "core/fit/load_line.h"
@@ -21,12 +23,10 @@ class LineLeft {
   CpuMemory TakenBy(const PodShape& pod) const;
 
  private:
-  CpuMemory Counted(const PodShape& pod) const;
-
   const LoadLine& line_;
   const NodeShape& node_;
-  absl::int128 cpu_ = kMaxAmount;
-  absl::int128 memory_ = kMaxAmount;
+  const LimitSums sums_;            // counts pods, and sums none
+  std::vector<absl::int128> left_;  // by position of the line
 };
 
 }  // namespace loadline

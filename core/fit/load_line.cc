@@ -1,4 +1,5 @@
-// LoadLine: a node takes no pod that would lift the limits of its pods above the load line. It is no filter
+// LoadLine: a node takes no pod that would lift the limits of its pods, or what they are expected to use in
+// any hour of the day, above the load line. It is no filter
 // of kube-scheduler, but of our plugin for it. The refusal is UnschedulableAndUnresolvable where the pod
 // alone counts as more than the node may hold; else other pods may make room.
 #include "core/fit/load_line.h"
@@ -59,10 +60,10 @@ class LoadLineFilter : public NodeFilter {
     for (size_t r = 0; r < lines.size(); ++r) {
       if (lines[r].Keeps(sums_->sum(node, r))) continue;
       const int64_t line = LineOn(line_, r, snapshot_.node_shape(node).labels);
-      verdict.reasons.push_back(LineReason(line_.sums.resources[r].id, line));
+      verdict.reasons.push_back(LineReason(line_.sums.resources[r], line));
       if (!lines[r].Keeps(0)) verdict.status_class = StatusClass::kUnschedulableAndUnresolvable;
     }
-    std::sort(verdict.reasons.begin(), verdict.reasons.end());
+    TidyReasons(&verdict.reasons);
     return verdict;
   }
 
@@ -103,9 +104,21 @@ std::string LineText(int64_t line) {
   return absl::StrCat(line / kLineUnit, decimals.empty() ? "" : ".", decimals);
 }
 
+bool LoadLine::HasHours() const {
+  return std::any_of(sums.resources.begin(), sums.resources.end(),
+                     [](const LimitSumsSpec::Resource& resource) { return resource.hour.has_value(); });
+}
+
+void AddExpectedLine(ResourceId resource, const LimitRules& rules, int64_t line, LoadLine* load_line) {
+  for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
+    load_line->sums.resources.push_back({resource, rules, static_cast<int8_t>(hour)});
+    load_line->lines.push_back(line);
+  }
+}
+
 int64_t LineOn(const LoadLine& load_line, size_t resource, const Labels& labels) {
   const int64_t line = load_line.lines[resource];
-  if (load_line.node_label_prefix.empty()) return line;
+  if (load_line.node_label_prefix.empty() || load_line.sums.resources[resource].hour.has_value()) return line;
   const std::string* const value = labels.Find(absl::StrCat(
       load_line.node_label_prefix, "/", LineResourceName(load_line.sums.resources[resource].id)));
   return value == nullptr ? line : ParseLine(*value).value_or(line);
@@ -127,9 +140,15 @@ LineOnNode LineFor(const LoadLine& load_line, size_t resource, const LimitSums& 
   return line;
 }
 
-std::string LineReason(ResourceId resource, int64_t line) {
-  return absl::StrCat("load line: ", LineResourceName(resource), " limits would exceed ", LineText(line),
-                      " x allocatable");
+std::string LineReason(const LimitSumsSpec::Resource& resource, int64_t line) {
+  const bool expected = resource.hour.has_value();
+  return absl::StrCat("load line: ", expected ? "expected use of " : "", LineResourceName(resource.id),
+                      expected ? "" : " limits", " would exceed ", LineText(line), " x allocatable");
+}
+
+void TidyReasons(std::vector<std::string>* reasons) {
+  std::sort(reasons->begin(), reasons->end());
+  reasons->erase(std::unique(reasons->begin(), reasons->end()), reasons->end());
 }
 
 MadeFilter MakeLoadLine(const FitContext& context) {

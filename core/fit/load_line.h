@@ -1,4 +1,5 @@
-// The load line: how far above its allocatable the limits of the pods of a node may add up.
+// The load line: how far above its allocatable the limits of the pods of a node, and what they are expected
+// to use in each hour of the day, may add up.
 #ifndef LOADLINE_CORE_FIT_LOAD_LINE_H_
 #define LOADLINE_CORE_FIT_LOAD_LINE_H_
 
@@ -20,17 +21,23 @@ inline constexpr int64_t kHighestLine = 1'000 * kLineUnit;
 
 // The line of each resource that has one.
 struct LoadLine {
-  // Positions are those of `sums.resources`: limits / allocatable may be at most this much, in thousandths.
+  // Positions are those of `sums.resources`: limits / allocatable may be at most this much, in thousandths;
+  // or expected use / allocatable, where the resource has an hour. A line of expected use is one entry for
+  // each hour, so that all who keep to the line keep to all hours.
   std::vector<int64_t> lines;
-  // How limits are counted. No resources: there is no load line.
+  // How limits and expected use are counted. No resources: there is no load line.
   LimitSumsSpec sums;
   // A node with the label "<prefix>/<resource>", such as "lines.example.com/memory": "2.5", has that line in
   // place of the one above. A value that is no line changes nothing. Empty: labels play no part.
   std::string node_label_prefix;
   // Namespaces whose pods go where they want. They count for others.
   absl::flat_hash_set<std::string> exempt_namespaces;
+  // How expected use counts: `sums.expected` is made by it.
+  ExpectedUseOptions expected_use = {};
 
   bool empty() const { return lines.empty(); }
+  // Whether expected use has a line.
+  bool HasHours() const;
   friend bool operator==(const LoadLine&, const LoadLine&) = default;
 };
 
@@ -42,7 +49,10 @@ std::optional<int64_t> ParseLine(absl::string_view text);
 // The shortest text that ParseLine() reads as this one.
 std::string LineText(int64_t line);
 
-// The line of the resource at this position on a node with these labels.
+// Adds a line of expected use, which counts by `rules` where nothing is known: one entry for each hour.
+void AddExpectedLine(ResourceId resource, const LimitRules& rules, int64_t line, LoadLine* load_line);
+
+// The line of the resource at this position on a node with these labels, which play no part in hours.
 int64_t LineOn(const LoadLine& load_line, size_t resource, const Labels& labels);
 
 // The most that limits may add up to: floor(line / 1000 * allocatable), at most 2^62. So limits / allocatable
@@ -60,8 +70,12 @@ struct LineOnNode {
 LineOnNode LineFor(const LoadLine& load_line, size_t resource, const LimitSums& sums, const PodShape& pod,
                    const NodeShape& node);
 
-// What a refusal says, such as "load line: memory limits would exceed 1.5 x allocatable".
-std::string LineReason(ResourceId resource, int64_t line);
+// What a refusal says, such as "load line: memory limits would exceed 1.5 x allocatable". It is the same in
+// all hours.
+std::string LineReason(const LimitSumsSpec::Resource& resource, int64_t line);
+
+// Sorts reasons and drops repeats.
+void TidyReasons(std::vector<std::string>* reasons);
 
 }  // namespace loadline
 

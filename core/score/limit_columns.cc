@@ -50,19 +50,35 @@ CountedLimit CountOnNode(const LimitPolicy& policy, const PodLimit& limit, int64
 LimitColumns::LimitColumns(LimitPolicy policy)
     : policy_(std::move(policy)), width_(policy_.resources.size()) {}
 
-void LimitColumns::CatchUp(const ClusterState& cluster) {
-  const size_t size = static_cast<size_t>(cluster.slot_end()) * width_;
+void LimitColumns::CatchUp(const ClusterState& cluster, std::shared_ptr<const ExpectedUse> expected) {
+  if (expected != nullptr && expected->empty()) expected = nullptr;
+  const bool same_profiles = expected == expected_;
+  expected_ = std::move(expected);
   const std::optional<std::span<const Slot>> changes = cluster.changes(next_change_);
   next_change_ = cluster.change_count();
-  if (!changes.has_value()) {
-    terms_.assign(size, LimitTerm{});
-    limits_.assign(size, 0);
+  if (!changes.has_value() || !same_profiles) {
+    Resize(cluster, /*anew=*/true);
     for (int32_t slot = 0; slot < cluster.slot_end(); ++slot) UpdateNode(cluster, Slot{slot});
     return;
   }
-  terms_.resize(std::max(size, terms_.size()));
-  limits_.resize(std::max(size, limits_.size()));
+  Resize(cluster, /*anew=*/false);
   for (const Slot slot : *changes) UpdateNode(cluster, slot);
+}
+
+// Has a cell for each slot, and for no hour without profiles.
+void LimitColumns::Resize(const ClusterState& cluster, bool anew) {
+  const auto resize = [&](auto* column, size_t width) {
+    const size_t size = static_cast<size_t>(cluster.slot_end()) * width;
+    if (anew) column->clear();
+    column->resize(std::max(size, column->size()));
+  };
+  resize(&terms_, width_);
+  resize(&limits_, width_);
+  const size_t hours = expected_ == nullptr ? 0 : kHoursOfDay;
+  resize(&hour_limits_, width_ * hours);
+  resize(&hour_raw_, width_ * hours);
+  resize(&hour_sums_, hours);
+  resize(&worst_hours_, expected_ == nullptr ? 0 : 1);
 }
 
 void LimitColumns::UpdateNode(const ClusterState& cluster, Slot slot) {
@@ -86,6 +102,40 @@ void LimitColumns::UpdateNode(const ClusterState& cluster, Slot slot) {
     term.raw_without_pod = RawInFixedPoint(term.allocatable - limits, term.allocatable);
     SetReciprocal(&term);
   }
+  if (expected_ != nullptr) UpdateHours(cluster, slot);
+}
+
+// The same for each hour, of a node whose terms are up to date.
+void LimitColumns::UpdateHours(const ClusterState& cluster, Slot slot) {
+  int64_t* const sums = hour_sums_.data() + IndexOf(slot) * kHoursOfDay;
+  std::fill(sums, sums + kHoursOfDay, 0);
+  for (size_t r = 0; r < width_; ++r) {
+    const ScoredResource& resource = policy_.resources[r];
+    const size_t first = (IndexOf(slot) * width_ + r) * kHoursOfDay;
+    std::fill_n(hour_limits_.begin() + static_cast<std::ptrdiff_t>(first), kHoursOfDay, 0);
+    std::fill_n(hour_raw_.begin() + static_cast<std::ptrdiff_t>(first), kHoursOfDay, 0);
+    const LimitTerm& term = terms_[IndexOf(slot) * width_ + r];
+    if (term.allocatable == 0) continue;
+    const ResourceId id = *cluster.resource_names().Find(resource.name);
+    for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
+      const PodShape& shape = cluster.pod_shapes()[pod.shape];
+      const PodLimit limit = PodLimitOf(policy_, resource, id, shape, PodRole::kExisting);
+      const int64_t counted = CountOnNode(policy_, limit, term.allocatable).amount;
+      if (counted == 0) continue;
+      const HourlyAmounts* const profile = expected_->Find(shape, id);
+      const int64_t request = shape.requests.Get(id);
+      for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
+        int64_t& limits = hour_limits_[first + hour];
+        limits = SaturatingAdd(limits, std::min(counted, AtMostInHour(profile, hour, request)));
+      }
+    }
+    for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
+      const int64_t raw = RawInFixedPoint(term.allocatable - hour_limits_[first + hour], term.allocatable);
+      hour_raw_[first + hour] = raw;
+      sums[hour] += raw * resource.weight;
+    }
+  }
+  worst_hours_[IndexOf(slot)] = static_cast<uint8_t>(std::min_element(sums, sums + kHoursOfDay) - sums);
 }
 
 }  // namespace loadline

@@ -3,6 +3,7 @@
 #define LOADLINE_CORE_SCORE_LIMIT_COLUMNS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -53,9 +54,10 @@ class LimitColumns {
   // `policy` has passed CheckLimitPolicy().
   explicit LimitColumns(LimitPolicy policy);
 
-  // Brings the sums up to date. Cost: O(pods of the nodes that changed since the last call); after a full
-  // list, or when the journal of changes does not reach back, O(pods).
-  void CatchUp(const ClusterState& cluster);
+  // Brings the sums up to date, with those of each hour where `expected` has profiles. Cost: O(pods of the
+  // nodes that changed since the last call); after a full list, when the journal of changes does not reach
+  // back, or with another object `expected`, O(pods).
+  void CatchUp(const ClusterState& cluster, std::shared_ptr<const ExpectedUse> expected = nullptr);
 
   const LimitPolicy& policy() const { return policy_; }
   // One per resource of the policy. CatchUp() was called, and `slot` is occupied.
@@ -67,14 +69,42 @@ class LimitColumns {
     return {limits_.data() + IndexOf(slot) * width_, width_};
   }
 
+  // The profiles by which pods count; nullptr: there are none, and all hours are alike.
+  const ExpectedUse* expected() const { return expected_.get(); }
+  // What the pods on the node count as in an hour, for the resource at this position.
+  int64_t limits(Slot slot, size_t resource, size_t hour) const {
+    if (expected_ == nullptr) return limits(slot)[resource];
+    return hour_limits_[(IndexOf(slot) * width_ + resource) * kHoursOfDay + hour];
+  }
+  // As LimitTerm::raw_without_pod in each hour of one resource; only where there are profiles.
+  std::span<const int64_t, kHoursOfDay> hour_raw(Slot slot, size_t resource) const {
+    return std::span<const int64_t, kHoursOfDay>(
+        hour_raw_.data() + (IndexOf(slot) * width_ + resource) * kHoursOfDay, kHoursOfDay);
+  }
+  // The weighted sum of the above over the resources that the node offers; and the hour in which it is
+  // lowest.
+  std::span<const int64_t, kHoursOfDay> hour_sums(Slot slot) const {
+    return std::span<const int64_t, kHoursOfDay>(hour_sums_.data() + IndexOf(slot) * kHoursOfDay,
+                                                 kHoursOfDay);
+  }
+  size_t worst_hour(Slot slot) const { return worst_hours_[IndexOf(slot)]; }
+
  private:
+  void Resize(const ClusterState& cluster, bool anew);
   void UpdateNode(const ClusterState& cluster, Slot slot);
+  void UpdateHours(const ClusterState& cluster, Slot slot);
 
   LimitPolicy policy_;
   size_t width_;                  // resources of the policy
   int64_t next_change_ = -1;      // position in the journal of changes
   std::vector<LimitTerm> terms_;  // slot * width_ + resource
   std::vector<int64_t> limits_;   // likewise
+  std::shared_ptr<const ExpectedUse> expected_;
+  // With profiles: (slot * width_ + resource) * kHoursOfDay + hour; and slot * kHoursOfDay + hour.
+  std::vector<int64_t> hour_limits_;
+  std::vector<int64_t> hour_raw_;
+  std::vector<int64_t> hour_sums_;
+  std::vector<uint8_t> worst_hours_;  // by slot
 };
 
 }  // namespace loadline

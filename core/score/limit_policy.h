@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "core/cluster/counted_limits.h"
+#include "core/cluster/expected_use.h"
 
 namespace loadline {
 
@@ -51,6 +52,8 @@ struct LimitPolicy {
   AbsentResource absent_resource = AbsentResource::kExclude;
   MissingLimitScope missing_limit_scope = MissingLimitScope::kAllPods;
   Normalization normalization = Normalization::kMinMax;
+  // Counts pods by their expected use in each hour; the raw score is the lowest of the hours.
+  ExpectedUseOptions expected_use = {};
   friend bool operator==(const LimitPolicy&, const LimitPolicy&) = default;
 };
 

@@ -6,6 +6,8 @@
 
 #include "absl/numeric/int128.h"
 #include "core/base/amount.h"
+#include "core/score/hourly_score.h"
+#include "core/score/score_terms.h"
 
 namespace loadline {
 namespace {
@@ -14,25 +16,25 @@ namespace {
 constexpr int kScoreBits = 16;
 constexpr int64_t kMaxScore = 100;
 
-// One resource of the incoming pod, ready for the loop over nodes.
-struct PodTerm {
-  PodLimit limit;
-  int64_t weight;
-  // On a node it counts as min(amount, ratio * allocatable); ratio 0: as amount.
-  int64_t amount;
-  int64_t ratio;
-  int64_t largest_factor;  // of ratio that stays within 2^62
-};
-
-std::vector<PodTerm> PodTerms(const LimitPolicy& policy, const ResourceNames& names, const PodShape& pod) {
+// `expected` may be nullptr.
+std::vector<PodTerm> PodTerms(const LimitPolicy& policy, const ResourceNames& names, const PodShape& pod,
+                              const ExpectedUse* expected) {
   std::vector<PodTerm> terms;
   for (const ScoredResource& resource : policy.resources) {
     PodTerm term;
-    term.limit = PodLimitOf(policy, resource, names.Find(resource.name), pod, PodRole::kIncoming);
+    const std::optional<ResourceId> id = names.Find(resource.name);
+    term.limit = PodLimitOf(policy, resource, id, pod, PodRole::kIncoming);
     term.weight = resource.weight;
     term.amount = term.limit.allocatable ? kMaxAmount : term.limit.amount;
     term.ratio = term.limit.allocatable ? 1 : policy.max_limit_ratio;
     term.largest_factor = kMaxAmount / std::max<int64_t>(term.ratio, 1);
+    const bool known = expected != nullptr && id.has_value();
+    const HourlyAmounts* const profile = known ? expected->Find(pod, *id) : nullptr;
+    const int64_t request = known ? pod.requests.Get(*id) : 0;
+    for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
+      term.at_most[hour] = AtMostInHour(profile, hour, request);
+    }
+    term.peak = *std::max_element(term.at_most.begin(), term.at_most.end());
     terms.push_back(term);
   }
   return terms;
@@ -44,76 +46,12 @@ int64_t SumOfWeights(const LimitPolicy& policy) {
   return sum;
 }
 
-// What the pod counts as on a node that offers the resource; equal to CountOnNode().
-int64_t CountedAmount(const PodTerm& pod, int64_t allocatable) {
-  if (pod.ratio == 1) return std::min(pod.amount, allocatable);
-  if (pod.ratio == 0) return pod.amount;
-  const int64_t bound = allocatable > pod.largest_factor ? kMaxAmount : allocatable * pod.ratio;
-  return std::min(pod.amount, bound);
-}
-
-// 100 * (allocatable - limits there - pod) / allocatable in fixed point, down to -2 * kMaxRawScore.
-int64_t FixedPointTerm(const LimitTerm& node, const PodTerm& pod) {
-  return node.raw_without_pod - ShareOf(node, CountedAmount(pod, node.allocatable));
-}
-
-// The same in whole numbers, truncated towards 0.
-int64_t TruncatingTerm(const LimitTerm& node, int64_t node_limits, const PodTerm& pod) {
-  const absl::int128 free =
-      absl::int128(node.allocatable) - node_limits - CountedAmount(pod, node.allocatable);
-  const absl::int128 raw = free * 100 / node.allocatable;
-  return static_cast<int64_t>(std::clamp(raw, absl::int128(-kMaxRawScore), absl::int128(kMaxRawScore)));
-}
-
-// What the resources of one node come to.
-struct NodeSum {
-  int64_t sum = 0;      // |term| <= 2^52, times at most 16 weights of 100
-  int64_t counted = 0;  // weights
-  int64_t worst = INT64_MAX;
-  bool lacks_limited = false;
-};
-
-template <Arithmetic kArithmetic>
-NodeSum SumOfTerms(const LimitColumns& columns, Slot slot, std::span<const PodTerm> pod) {
-  NodeSum node;
-  const std::span<const LimitTerm> terms = columns.terms(slot);
-  for (size_t r = 0; r < pod.size(); ++r) {
-    if (terms[r].allocatable == 0) {
-      node.lacks_limited = node.lacks_limited || pod[r].limit.limited;
-      continue;
-    }
-    const int64_t term = kArithmetic == Arithmetic::kFixedPoint
-                             ? FixedPointTerm(terms[r], pod[r])
-                             : TruncatingTerm(terms[r], columns.limits(slot)[r], pod[r]);
-    node.sum += term * pod[r].weight;
-    node.counted += pod[r].weight;
-    node.worst = std::min(node.worst, term);
-  }
-  return node;
-}
-
-// The raw score that a node's resources come to; see RawScores.
-template <Arithmetic kArithmetic>
-int64_t Combine(const LimitPolicy& policy, const NodeSum& node, int64_t all_weights) {
-  const bool exclude = policy.absent_resource == AbsentResource::kExclude;
-  if (node.counted == 0 || (exclude && node.lacks_limited)) return kNoRawScore;
-  switch (policy.aggregate) {
-    case Aggregate::kWorst:
-      return node.worst;
-    case Aggregate::kWeightedSum:
-      return node.sum;
-    case Aggregate::kWeightedMean:
-      break;
-  }
-  const int64_t weights = exclude ? node.counted : all_weights;
-  if (kArithmetic == Arithmetic::kTruncating) return node.sum / weights;
-  if (weights == all_weights) return node.sum;
-  return static_cast<int64_t>(absl::int128(node.sum) * all_weights / weights);
-}
-
 template <Arithmetic kArithmetic>
 std::vector<int64_t> RawValues(const LimitColumns& columns, std::span<const PodTerm> pod, int64_t all_weights,
                                std::span<const Slot> candidates) {
+  if (columns.expected() != nullptr) {
+    return HourlyRawValues<kArithmetic>(columns, pod, all_weights, candidates);
+  }
   std::vector<int64_t> values(candidates.size());
   for (size_t i = 0; i < candidates.size(); ++i) {
     const NodeSum node = SumOfTerms<kArithmetic>(columns, candidates[i], pod);
@@ -196,7 +134,7 @@ void NormalizeAbsolute(const RawScores& raw, std::vector<int32_t>* scores) {
 }
 
 ResourceExplanation ExplainResource(const LimitColumns& columns, const ClusterState& cluster, Slot slot,
-                                    size_t r, const PodTerm& pod) {
+                                    size_t r, const PodTerm& pod, std::optional<size_t> hour) {
   const LimitPolicy& policy = columns.policy();
   const ScoredResource& resource = policy.resources[r];
   const LimitTerm& node = columns.terms(slot)[r];
@@ -205,16 +143,19 @@ ResourceExplanation ExplainResource(const LimitColumns& columns, const ClusterSt
   result.pod_rule = pod.limit.rule;
   if (node.allocatable == 0) return result;
   result.allocatable = node.allocatable;
-  result.node_limits = columns.limits(slot)[r];
+  result.node_limits = hour.has_value() ? columns.limits(slot, r, *hour) : columns.limits(slot)[r];
+  if (hour.has_value()) result.pod.amount = std::min(result.pod.amount, pod.at_most[*hour]);
   result.ratio = (static_cast<double>(result.node_limits) + static_cast<double>(result.pod.amount)) /
                  static_cast<double>(node.allocatable);
   const bool fixed_point = policy.arithmetic == Arithmetic::kFixedPoint;
-  const int64_t raw = fixed_point ? FixedPointTerm(node, pod) : TruncatingTerm(node, result.node_limits, pod);
+  const int64_t node_raw = hour.has_value() ? columns.hour_raw(slot, r)[*hour] : node.raw_without_pod;
+  const int64_t raw = fixed_point ? node_raw - ShareOf(node, result.pod.amount)
+                                  : TruncatingTerm(node, result.node_limits, result.pod.amount);
   result.raw_score =
       static_cast<double>(raw) / (fixed_point ? static_cast<double>(int64_t{1} << kRawScoreBits) : 1);
   result.saturated = raw <= -kMaxRawScore;
   if (fixed_point) {  // the term is the difference of two that are held
-    result.saturated |= node.raw_without_pod <= -kMaxRawScore || node.raw_without_pod - raw >= kMaxRawScore;
+    result.saturated |= node_raw <= -kMaxRawScore || node_raw - raw >= kMaxRawScore;
   }
   const std::optional<ResourceId> id = cluster.resource_names().Find(resource.name);
   for (const NodePods::Pod& there : cluster.pods(slot).pods()) {
@@ -234,7 +175,7 @@ RawScores ScoreRaw(const LimitColumns& columns, const ClusterState& cluster, con
                    std::span<const Slot> candidates, const ResourceNames* pod_names) {
   const LimitPolicy& policy = columns.policy();
   const std::vector<PodTerm> pod_terms =
-      PodTerms(policy, pod_names == nullptr ? cluster.resource_names() : *pod_names, pod);
+      PodTerms(policy, pod_names == nullptr ? cluster.resource_names() : *pod_names, pod, columns.expected());
   const int64_t all_weights = SumOfWeights(policy);
   const bool fixed_point = policy.arithmetic == Arithmetic::kFixedPoint;
   RawScores raw;
@@ -273,7 +214,8 @@ std::vector<NodeExplanation> ExplainNodes(const LimitColumns& columns, const Clu
                                           const PodShape& pod, std::span<const Slot> candidates,
                                           std::span<const size_t> explained, const ResourceNames* pod_names) {
   const std::vector<PodTerm> pod_terms =
-      PodTerms(columns.policy(), pod_names == nullptr ? cluster.resource_names() : *pod_names, pod);
+      PodTerms(columns.policy(), pod_names == nullptr ? cluster.resource_names() : *pod_names, pod,
+               columns.expected());
   const RawScores raw = ScoreRaw(columns, cluster, pod, candidates, pod_names);
   std::vector<int32_t> scores;
   Normalize(columns.policy(), raw, &scores);
@@ -287,8 +229,9 @@ std::vector<NodeExplanation> ExplainNodes(const LimitColumns& columns, const Clu
     if (node.outcome == ScoreOutcome::kScored) {
       node.raw_score = static_cast<double>(raw.values[i]) / static_cast<double>(raw.one);
     }
+    if (columns.expected() != nullptr) node.hour = WorstHour(columns, pod_terms, node.slot);
     for (size_t r = 0; r < pod_terms.size(); ++r) {
-      node.resources.push_back(ExplainResource(columns, cluster, node.slot, r, pod_terms[r]));
+      node.resources.push_back(ExplainResource(columns, cluster, node.slot, r, pod_terms[r], node.hour));
     }
   }
   return result;

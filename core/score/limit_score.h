@@ -3,6 +3,7 @@
 #define LOADLINE_CORE_SCORE_LIMIT_SCORE_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,14 +18,16 @@ namespace loadline {
 //   raw        = sum over r of w_r * 100 * (allocatable_r - limits_r) / allocatable_r, over sum of w_r
 //   normalized = 100 * (raw - lowest) / (highest - lowest)
 //
-// or what the policy of `columns` says instead; limits_r is what the pods there and `pod` count as.
+// or what the policy of `columns` says instead; limits_r is what the pods there and `pod` count as. With
+// profiles of expected use that is another amount in each hour of the day, and raw the lowest of the hours.
 // Inputs:  `columns` has caught up with `cluster`; `candidates` are occupied slots, each once; `pod` was made
 //          with PodRole::kIncoming; `pod_names` are the names that its ids refer to where it has more than
 //          the cluster: a pod may limit what no node has ever offered.
 // Result:  one score per candidate in their order, [0, 100], higher is better. Replaces `scores`.
 // Order:   permuting candidates permutes scores; other nodes play no part.
 // Ties:    with kMinMax in fixed point, if no two raw scores differ by 2^-20 or more, all score 0.
-// Cost:    O(candidates * resources), integers only: the same on every machine. Any thread.
+// Cost:    O(candidates * resources), times 24 with profiles; integers only: the same on every machine. Any
+//          thread.
 // Source:  the proposal; where the policy leaves its letter is said in limit_policy.h.
 void ScoreNodes(const LimitColumns& columns, const ClusterState& cluster, const PodShape& pod,
                 std::span<const Slot> candidates, std::vector<int32_t>* scores,
@@ -56,6 +59,8 @@ struct NodeExplanation {
   ScoreOutcome outcome = ScoreOutcome::kScored;
   int32_t score = 0;
   double raw_score = 0;
+  // With profiles: the hour of the day that the raw score is of. The resources are those of this hour.
+  std::optional<size_t> hour;
   std::vector<ResourceExplanation> resources;  // in the policy's order
 };
 

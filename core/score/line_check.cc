@@ -29,7 +29,11 @@ std::vector<size_t> ColumnsOfLine(const LoadLine& line, const LimitPolicy& polic
 
 LineCheck::LineCheck(const LoadLine* line, const LimitColumns* columns, std::vector<size_t> positions,
                      const ClusterState* cluster)
-    : line_(*line), columns_(*columns), positions_(std::move(positions)), cluster_(*cluster) {
+    : line_(*line),
+      columns_(*columns),
+      positions_(std::move(positions)),
+      cluster_(*cluster),
+      sums_(line->sums) {
   LOADLINE_CHECK(positions_.size() == line_.lines.size())
       << "columns of " << positions_.size() << " resources";
 }
@@ -37,11 +41,14 @@ LineCheck::LineCheck(const LoadLine* line, const LimitColumns* columns, std::vec
 NodeLoad LineCheck::Load(Slot slot, size_t resource) const {
   NodeLoad load;
   load.line = line_.lines[resource];
-  if (!line_.node_label_prefix.empty()) {
+  if (!line_.node_label_prefix.empty() && !line_.sums.resources[resource].hour.has_value()) {
     load.line = LineOn(line_, resource, cluster_.node_shape(slot).labels);
   }
-  load.allocatable = columns_.terms(slot)[positions_[resource]].allocatable;
-  load.limits = columns_.limits(slot)[positions_[resource]];
+  const size_t column = positions_[resource];
+  load.allocatable = columns_.terms(slot)[column].allocatable;
+  const std::optional<int8_t> hour = line_.sums.resources[resource].hour;
+  load.limits = hour.has_value() ? columns_.limits(slot, column, static_cast<size_t>(*hour))
+                                 : columns_.limits(slot)[column];
   load.ceiling = LimitCeiling(load.line, load.allocatable);
   return load;
 }
@@ -64,9 +71,7 @@ LineCheck::Pod LineCheck::MakePod(const PodShape& pod) const {
 }
 
 PodLimit LineCheck::LimitOfPod(const PodShape& pod, size_t resource) const {
-  const LimitSumsSpec::Resource& entry = line_.sums.resources[resource];
-  return PodLimitOf({PodLimits::kEffective, MissingLimitScope::kAllPods, line_.sums.max_limit_ratio},
-                    entry.rules, entry.id, pod, PodRole::kExisting);
+  return sums_.LimitOfPod(pod, resource);
 }
 
 LineOnNode LineCheck::LineOf(const Pod& pod, const NodeLoad& node, size_t resource) const {
@@ -96,7 +101,7 @@ LineVerdict LineCheck::Explain(const Pod& pod, Slot slot) const {
     verdict.reasons.push_back(Reason(slot, r));
     verdict.unresolvable = verdict.unresolvable || !line.Keeps(0);
   }
-  std::sort(verdict.reasons.begin(), verdict.reasons.end());
+  TidyReasons(&verdict.reasons);
   return verdict;
 }
 
@@ -111,7 +116,7 @@ int64_t LineCheck::Room(const Pod& pod, Slot slot, size_t resource) const {
 }
 
 std::string LineCheck::Reason(Slot slot, size_t resource) const {
-  return LineReason(line_.sums.resources[resource].id, Load(slot, resource).line);
+  return LineReason(line_.sums.resources[resource], Load(slot, resource).line);
 }
 
 int64_t LineCheck::Count(const PodShape& pod, Slot slot, size_t resource) const {

@@ -70,6 +70,7 @@ class LineCheck {
   const LimitColumns& columns_;
   const std::vector<size_t> positions_;
   const ClusterState& cluster_;
+  const LimitSums sums_;  // counts pods, and sums none
 };
 
 }  // namespace loadline

@@ -24,6 +24,7 @@ namespace {
 
 constexpr size_t kMaxViewName = 63;
 constexpr int64_t kMaxRevision = int64_t{1} << 62;
+constexpr int64_t kMaxTimeS = int64_t{1} << 40;
 
 // Whether there is no content: the state is named in which a question is asked.
 bool OnlyNamesState(const v1::Changes& changes) {
@@ -137,6 +138,7 @@ absl::Status CheckHeader(const v1::Changes& changes) {
   if (status.ok()) status = CheckRange("epoch", changes.epoch(), 1, kMaxRevision);
   if (status.ok()) status = CheckRange("revision", changes.revision(), 1, kMaxRevision);
   if (status.ok()) status = CheckRange("base_revision", changes.base_revision(), 0, changes.revision());
+  if (status.ok()) status = CheckRange("time_s", changes.time_s(), 0, kMaxTimeS);
   if (!status.ok()) return status;
   if (changes.has_full_list()) {
     status = CheckNotNegative("full_list.index", changes.full_list().index());
@@ -161,6 +163,7 @@ absl::StatusOr<DecodedBatch> DecodeBatch(const v1::Changes& changes, ResourceNam
   if (absl::Status status = CheckNotNegative("kubernetes_minor", changes.kubernetes_minor()); !status.ok()) {
     return status;
   }
+  batch.time_s = changes.time_s();
   batch.resize_rule = ResizeRuleOf(changes.kubernetes_minor());
   batch.removed_slots.reserve(static_cast<size_t>(changes.removed_slots_size()));
   for (const int32_t slot : changes.removed_slots()) batch.removed_slots.push_back(Slot{slot});

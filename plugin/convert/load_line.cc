@@ -10,6 +10,7 @@
 #include "plugin/convert/fields.h"
 #include "plugin/convert/policy.h"
 #include "plugin/convert/text.h"
+#include "plugin/convert/usage.h"
 
 namespace loadline {
 namespace {
@@ -19,6 +20,11 @@ std::optional<ResourceId> LineResourceOf(absl::string_view name) {
     if (name == LineResourceName(id)) return id;
   }
   return std::nullopt;
+}
+
+absl::Status NoLine(absl::string_view field, absl::string_view text) {
+  return Refused(
+      absl::StrCat(field, ": ", Quoted(text), " is no decimal of at most 3 places in [0.1, 1000]"));
 }
 
 absl::Status ReadResource(const v1::LineResource& message, LoadLine* line) {
@@ -31,14 +37,24 @@ absl::Status ReadResource(const v1::LineResource& message, LoadLine* line) {
   if (std::any_of(line->sums.resources.begin(), line->sums.resources.end(), is_same)) {
     return Refused(absl::StrCat("resource: ", Quoted(message.resource()), " is named twice"));
   }
-  const std::optional<int64_t> at_most = ParseLine(message.max_limits_over_allocatable());
-  if (!at_most.has_value()) {
-    return Refused(
-        absl::StrCat("max_limits_over_allocatable: ", Quoted(message.max_limits_over_allocatable()),
-                     " is no decimal of at most 3 places in [0.1, 1000]"));
+  const std::string& limits = message.max_limits_over_allocatable();
+  const std::string& expected = message.max_expected_over_allocatable();
+  if (!limits.empty() || expected.empty()) {
+    const std::optional<int64_t> at_most = ParseLine(limits);
+    if (!at_most.has_value()) return NoLine("max_limits_over_allocatable", limits);
+    line->sums.resources.push_back({*id, {}});
+    line->lines.push_back(*at_most);
   }
-  line->sums.resources.push_back({*id, {}});
-  line->lines.push_back(*at_most);
+  if (expected.empty()) return absl::OkStatus();
+  const std::optional<int64_t> at_most = ParseLine(expected);
+  if (!at_most.has_value()) return NoLine("max_expected_over_allocatable", expected);
+  if (*id == kEphemeralStorage) {
+    return Refused("max_expected_over_allocatable: only cpu and memory have an expected use");
+  }
+  if (!line->expected_use.on) {
+    return Refused("max_expected_over_allocatable: takes an expected_use that is ON");
+  }
+  AddExpectedLine(*id, {}, *at_most, line);
   return absl::OkStatus();
 }
 
@@ -96,6 +112,9 @@ absl::Status ReadNames(const v1::LoadLine& message, LoadLine* line) {
 absl::StatusOr<DecodedLoadLine> DecodeLoadLine(const v1::LoadLine& message) {
   DecodedLoadLine decoded;
   LoadLine& line = decoded.line;
+  absl::StatusOr<ExpectedUseOptions> expected = DecodeExpectedUse(message.expected_use());
+  if (!expected.ok()) return Annotate(expected.status(), "expected_use");
+  line.expected_use = *expected;
   for (int i = 0; i < message.resources_size(); ++i) {
     if (absl::Status status = ReadResource(message.resources(i), &line); !status.ok()) {
       return Annotate(status, absl::StrCat("resources[", i, "]"));
@@ -110,6 +129,7 @@ absl::StatusOr<DecodedLoadLine> DecodeLoadLine(const v1::LoadLine& message) {
     }
   }
   if (absl::Status status = ReadNames(message, &line); !status.ok()) return status;
+  policy->expected_use = line.expected_use;
   decoded.columns = *std::move(policy);
   return decoded;
 }

@@ -16,6 +16,7 @@
 #include "plugin/convert/resources.h"
 #include "plugin/convert/text.h"
 #include "plugin/convert/traits.h"
+#include "plugin/convert/usage.h"
 
 namespace loadline {
 namespace {
@@ -200,6 +201,8 @@ absl::StatusOr<ObjectKind> DecodeObjectKind(v1::ObjectKind kind) {
       return ObjectKind::kCsiDriver;
     case v1::DEVICE_CLASS:
       return ObjectKind::kDeviceClass;
+    case v1::WORKLOAD_USAGE:
+      return ObjectKind::kWorkloadUsage;
     default:
       break;
   }
@@ -237,6 +240,8 @@ v1::ObjectKind EncodeObjectKind(ObjectKind kind) {
       return v1::CSI_DRIVER;
     case ObjectKind::kDeviceClass:
       return v1::DEVICE_CLASS;
+    case ObjectKind::kWorkloadUsage:
+      return v1::WORKLOAD_USAGE;
   }
   return v1::OBJECT_KIND_UNSPECIFIED;
 }
@@ -286,6 +291,8 @@ absl::StatusOr<ClusterObject> DecodeObject(const v1::ClusterObject& message, Res
       return DecodeAs<k8s::v1::CSIDriver>(bytes, *kind, "k8s.io.api.storage.v1.CSIDriver", resources);
     case ObjectKind::kDeviceClass:
       return DecodeAs<k8s::v1::DeviceClass>(bytes, *kind, "k8s.io.api.resource.v1.DeviceClass", resources);
+    case ObjectKind::kWorkloadUsage:
+      return DecodeWorkloadUsage(bytes);
   }
   return absl::InternalError("a kind of objects without a reader");
 }

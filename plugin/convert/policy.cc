@@ -15,6 +15,7 @@
 #include "plugin/convert/fields.h"
 #include "plugin/convert/resources.h"
 #include "plugin/convert/text.h"
+#include "plugin/convert/usage.h"
 
 namespace loadline {
 namespace {
@@ -207,6 +208,9 @@ absl::StatusOr<LimitPolicy> DecodePolicy(const v1::ScorePolicy& message) {
   if (status.ok()) status = DecodeOptions(message, &*policy);
   if (status.ok()) status = DecodeRatio(message.max_limit_ratio(), &*policy);
   if (!status.ok()) return status;
+  absl::StatusOr<ExpectedUseOptions> expected = DecodeExpectedUse(message.expected_use());
+  if (!expected.ok()) return Annotate(expected.status(), "expected_use");
+  policy->expected_use = *expected;
   std::set<MissingLimitRule*> seen;
   for (int i = 0; i < message.missing_limits_size(); ++i) {
     status = DecodeMissingLimit(message.missing_limits(i), &seen, &*policy);
@@ -227,6 +231,7 @@ v1::ScorePolicy EncodePolicy(const LimitPolicy& policy, v1::ScorePolicy::Preset 
   message.set_absent_resource(EncodeOption(policy.absent_resource, kAbsentResources));
   message.set_missing_limit_scope(EncodeOption(policy.missing_limit_scope, kScopes));
   message.set_normalization(EncodeOption(policy.normalization, kNormalizations));
+  if (policy.expected_use.on) *message.mutable_expected_use() = EncodeExpectedUse(policy.expected_use);
   for (const ScoredResource& resource : policy.resources) {
     v1::ResourceWeight* const weight = message.add_resources();
     weight->set_resource(resource.name);

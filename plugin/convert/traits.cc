@@ -15,6 +15,7 @@
 #include "core/cluster/node_annotations.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/text.h"
+#include "plugin/convert/usage.h"
 
 namespace loadline {
 namespace {
@@ -22,6 +23,7 @@ namespace {
 constexpr char kPlaceholderLabel[] = "loadline.dev/placeholder";
 // The value of manifests/autoscaler/slack, PriorityClass loadline-placeholder.
 constexpr int32_t kPlaceholderPriority = -10;
+constexpr char kWorkload[] = "loadline.dev/workload";
 constexpr char kSlack[] = "loadline.dev/slack";
 constexpr size_t kMaxProviderIdLength = 4096;
 constexpr char kSlackCopies[] = "loadline.dev/slack-copies";
@@ -155,6 +157,8 @@ PodTraits ReadPodTraits(const k8s::v1::Pod& message, absl::string_view slack_nam
   const k8s::v1::PodSpec& spec = message.spec();
   PodTraits traits;
   traits.owner = ReadOwner(metadata);
+  const std::string* const workload = FindEntry(annotations, kWorkload);
+  if (workload != nullptr) traits.workload = ReadPodWorkload(*workload);
   traits.phase = ReadPhase(message.status().phase());
   traits.restarts_always = spec.restart_policy().empty() || spec.restart_policy() == "Always";
   for (const k8s::v1::PodCondition& condition : message.status().conditions()) {

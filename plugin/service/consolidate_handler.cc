@@ -66,6 +66,7 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   ConsolidationQuestion question = PrepareConsolidation(*problem, drain->options, groups, policy->prices);
   question.problem.daemons = std::move(decoded->daemons);
   if (request.max_nodes_total() > 0) question.problem.max_nodes = request.max_nodes_total();
+  shared.UseProfiles(&decoded->fit);
   policy->options.fit = decoded->fit;
   WorkBudget budget = BudgetOf(request, kConsolidationWork, shared.limits.question_bytes, deadline);
   const ConsolidationPlan plan =

@@ -67,6 +67,7 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   absl::StatusOr<DecodedDrainOptions> decoded = DecodeDrainOptions(request.options(), request.fit());
   if (!decoded.ok()) return Annotate(decoded.status(), options);
   turn.options_ = *std::move(decoded);
+  shared->UseProfiles(&turn.options_.options.fit);
   View& view = shared->view;
   const ReadOptions read = shared->OptionsOfQuestion();
   absl::StatusOr<DrainProblem> problem = DecodeDrainProblem(request, read, &view, &turn.left_out_);
@@ -87,7 +88,8 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   turn.problem_->doubt = WhatIsNotKnown(view.cluster().objects(), brakes, seen_s, request.now_s());
   turn.problem_->unhealthy = WhatIsUnhealthy(view.cluster(), brakes);
   const bool same_cluster = kept.cluster == view.cluster_number() &&
-                            kept.label_keys == view.label_keys().size() && kept.fit == turn.fit_;
+                            kept.label_keys == view.label_keys().size() && kept.fit == turn.fit_ &&
+                            kept.expected == turn.options_.options.fit.load_line.sums.expected;
   DrainPlanner* const planner = undo->drain();
   if (!same_cluster) {
     planner->SetState(turn.state());
@@ -116,6 +118,7 @@ void DrainTurn::Keep() {
   kept.last = std::move(next_);
   kept.label_keys = shared_->view.label_keys().size();
   kept.fit = std::move(fit_);
+  kept.expected = options_.options.fit.load_line.sums.expected;
   // What was handed in and not planned with yet is handed in again.
   kept.cluster.reset();
   if (planned_) kept.cluster = shared_->view.cluster_number();

@@ -130,6 +130,7 @@ absl::StatusOr<v1::FitResponse> AnswerFit(const v1::FitRequest& request, const D
   absl::StatusOr<FitQuestion> question =
       DecodeFit(request, shared.view.cluster().resource_names(), shared.OptionsOfQuestion());
   if (!question.ok()) return question.status();
+  shared.UseProfiles(&question->options);
   // A batch may be decoded at the same time: this changes nothing that it reads of the view.
   SelectLabels(&shared.view, &question->pods, &question->moves, &question->left_out);
   UndoUnlessKept undo(&shared);

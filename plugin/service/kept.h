@@ -55,10 +55,12 @@ struct KeptDrain {
   DrainPlanner planner;
   DecodedDrainState last;
   // The View::cluster_number() of the cluster that the planner has worked with, and how many label keys and
-  // which options of filters it had. With others it starts over from `last`. nullopt: it is to start over.
+  // which options of filters and profiles it had. With others it starts over from `last`. nullopt: it is to
+  // start over.
   std::optional<int64_t> cluster;
   size_t label_keys = 0;
   std::string fit;
+  std::shared_ptr<const ExpectedUse> expected;
 };
 
 }  // namespace loadline

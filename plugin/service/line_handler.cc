@@ -63,6 +63,7 @@ void TellNode(const LineCheck& check, const LoadLine& line, Slot slot, absl::str
   node->set_slot(static_cast<int32_t>(slot));
   node->set_node(Printable(name));
   for (size_t r = 0; r < line.lines.size(); ++r) {
+    if (line.sums.resources[r].hour.has_value()) continue;
     const NodeLoad load = check.Load(slot, r);
     v1::LineAmount* const amount = node->add_resources();
     amount->set_resource(std::string(LineResourceName(line.sums.resources[r].id)));
@@ -180,12 +181,14 @@ absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoa
   absl::StatusOr<LockedView> view = ApplyChanges(request.changes(), deadline, views);
   if (!view.ok()) return view.status();
   const ClusterState& cluster = (*view)->view.cluster();
-  const absl::StatusOr<DecodedLoadLine> decoded = DecodeLoadLine(request.line());
+  absl::StatusOr<DecodedLoadLine> decoded = DecodeLoadLine(request.line());
   if (!decoded.ok()) return Annotate(decoded.status(), "line");
+  (*view)->UseProfiles(&decoded->line);
   const absl::StatusOr<std::vector<Slot>> candidates = DecodeCandidates(request.slots(), cluster);
   if (!candidates.ok()) return candidates.status();
 
-  const LineCheck check(&decoded->line, &(*view)->columns.For(decoded->columns, cluster),
+  const LineCheck check(&decoded->line,
+                        &(*view)->columns.For(decoded->columns, cluster, decoded->line.sums.expected),
                         ColumnsOfLine(decoded->line, decoded->columns), &cluster);
   ResourceNames names = cluster.resource_names();
   ResourceReader resources(&names, {.resize_rule = (*view)->view.resize_rule()});

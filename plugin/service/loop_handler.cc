@@ -178,6 +178,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   if (!decoded.ok()) return decoded.status();
   if (absl::Status status = DeriveModels(growth.groups(), view.cluster(), &*decoded); !status.ok())
     return status;
+  shared.UseProfiles(&decoded->fit);
   NotWaitingList not_waiting;
   if (policy->waiting.has_value()) {
     not_waiting = RemoveNotWaiting(request.pods(), *policy->waiting, &*decoded);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/expected_use.h"
 #include "core/score/limit_columns.h"
 #include "core/score/limit_policy.h"
 
@@ -21,10 +22,11 @@ std::unique_ptr<LimitColumns> PolicyColumns::Take(const LimitPolicy& policy) {
   return columns;
 }
 
-const LimitColumns& PolicyColumns::For(const LimitPolicy& policy, const ClusterState& cluster) {
+const LimitColumns& PolicyColumns::For(const LimitPolicy& policy, const ClusterState& cluster,
+                                       std::shared_ptr<const ExpectedUse> expected) {
   // Taken out while they catch up: should memory run out half-way, they are gone instead of wrong.
   std::unique_ptr<LimitColumns> columns = Take(policy);
-  columns->CatchUp(cluster);
+  columns->CatchUp(cluster, std::move(expected));
   if (kept_.size() >= max_policies_) kept_.erase(kept_.begin());
   kept_.push_back(std::move(columns));
   return *kept_.back();

@@ -10,6 +10,7 @@
 namespace loadline {
 
 class ClusterState;
+class ExpectedUse;
 class LimitColumns;
 struct LimitPolicy;
 
@@ -22,7 +23,9 @@ class PolicyColumns {
 
   // The columns of `policy`, up to date with `cluster`, which is the same view each time. Valid until the
   // next call. Cost: that of LimitColumns::CatchUp(); O(pods) for a policy that was not kept.
-  const LimitColumns& For(const LimitPolicy& policy, const ClusterState& cluster);
+  // `expected`: the profiles by which the policy counts; nullptr: none.
+  const LimitColumns& For(const LimitPolicy& policy, const ClusterState& cluster,
+                          std::shared_ptr<const ExpectedUse> expected);
 
  private:
   std::unique_ptr<LimitColumns> Take(const LimitPolicy& policy);

@@ -30,6 +30,7 @@ absl::StatusOr<DecodedProblem> DecodeGrowth(const v1::ScaleUpProblem& problem, P
     return status;
   SelectLabelKeys(&view, &*decoded);
   Complete(view.label_keys(), &*decoded);
+  shared->UseProfiles(&decoded->fit);
   return decoded;
 }
 

@@ -52,7 +52,8 @@ absl::StatusOr<ScoreQuestion> PrepareScore(const Request& request, const Deadlin
   absl::StatusOr<std::vector<Slot>> candidates = DecodeCandidates(request.slots(), cluster);
   if (!candidates.ok()) return candidates.status();
 
-  const LimitColumns& columns = (*view)->columns.For(*policy, cluster);
+  const LimitColumns& columns =
+      (*view)->columns.For(*policy, cluster, (*view)->Expected(policy->expected_use));
   ScoreQuestion question{*std::move(view), &columns,       std::move(names),
                          *std::move(pod),  PodResources(), *std::move(candidates)};
   if constexpr (std::is_same_v<Request, v1::ExplainRequest>) question.resources = decoder.resources();

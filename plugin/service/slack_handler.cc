@@ -51,6 +51,7 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   for (PendingPods& pods : decoded->problem.pods) {
     question.waiting.push_back({std::move(pods.pod), pods.count});
   }
+  shared.UseProfiles(&decoded->problem.fit);
   question.fit = &decoded->problem.fit;
   question.names = decoded->problem.names;
   question.now_s = request.now_seconds();

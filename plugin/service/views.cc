@@ -152,6 +152,11 @@ void Views::CheckConsistent() const {
   }
 }
 
+void SharedView::UseProfiles(FitOptions* options) {
+  UseProfiles(&options->load_line);
+  for (auto& profile : options->profiles) profile.options.load_line = options->load_line;
+}
+
 void SharedView::CheckConsistent() const {
   if (view.half_applied()) return;
   view.CheckConsistent();

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/cluster/expected_use.h"
 #include "core/cluster/view.h"
 #include "core/consolidate/consolidator.h"
 #include "core/loop/growth_turn.h"
@@ -57,6 +58,14 @@ struct SharedView {
     return left_out;
   }
 
+  // Returns the profiles of the view by which pods count with these options; nullptr: none. `turn` is held.
+  std::shared_ptr<const ExpectedUse> Expected(const ExpectedUseOptions& options) {
+    return expected.For(options, view.cluster().objects(), view.time_s());
+  }
+  // Has the load line of a question count by the profiles of the view. `turn` is held.
+  void UseProfiles(LoadLine* line) { line->sums.expected = Expected(line->expected_use); }
+  void UseProfiles(FitOptions* options);
+
   // Checks all of it; `turn` is held. For tests.
   void CheckConsistent() const;
 
@@ -66,8 +75,9 @@ struct SharedView {
   // Changed with both turns, so either is enough to read it; questions add label keys and derive shapes anew
   // with `turn`, which a batch that is being decoded does not read.
   View view;
-  PolicyColumns columns;  // guarded by `turn`
-  KeptSnapshot snapshot;  // guarded by `turn`
+  PolicyColumns columns;      // guarded by `turn`
+  ExpectedUseCache expected;  // guarded by `turn`
+  KeptSnapshot snapshot;      // guarded by `turn`
   // What planners left for their next loop. Guarded by `turn`.
   v1::SizeState size_state;
   GrowthTurn growth_turn;  // guarded by `turn`; not part of a state that is handed out: it begins anew

@@ -129,7 +129,7 @@ func (r *lineRooms) check(node string, moved []int64) *fwk.Status {
 		return nil
 	}
 	slices.Sort(reasons)
-	return fwk.NewStatus(fwk.Unschedulable, reasons...)
+	return fwk.NewStatus(fwk.Unschedulable, slices.Compact(reasons)...)
 }
 
 // ask asks about a pod on a node. Where the pod is there, which preemption takes off, it asks about all pods of that
@@ -300,9 +300,25 @@ func (q *roomQuestion) note(answer *loadlinev1.CheckLoadLineResponse, slots []in
 	return "", nil
 }
 
+// roomWidth returns how many amounts a room has: one for each line of limits, and one for each hour of the day of a line
+// of expected use.
+func roomWidth(line *loadlinev1.LoadLine) int {
+	width := 0
+	for _, resource := range line.GetResources() {
+		expected := resource.GetMaxExpectedOverAllocatable() != ""
+		if expected {
+			width += 24
+		}
+		if !expected || resource.GetMaxLimitsOverAllocatable() != "" {
+			width++
+		}
+	}
+	return width
+}
+
 // read returns what a room says of the node at a position of the question, with what is known of the node already.
 func (q *roomQuestion) read(room *loadlinev1.LineRoom, reasons []string, i int) (*nodeRoom, bool) {
-	width := len(q.rooms.plugin.loadLine.line.GetResources())
+	width := roomWidth(q.rooms.plugin.loadLine.line)
 	var pods []podKey
 	if q.whole {
 		for _, info := range q.nodes[i].GetPods() {

@@ -1347,7 +1347,10 @@ type NodeExplanation struct {
 	// Higher is better; 100 = nothing allowed, 0 = at the load line, negative = above it.
 	RawScore float64 `protobuf:"fixed64,5,opt,name=raw_score,json=rawScore,proto3" json:"raw_score,omitempty"`
 	// One per resource of the policy, in its order.
-	Resources     []*ResourceExplanation `protobuf:"bytes,6,rep,name=resources,proto3" json:"resources,omitempty"`
+	Resources []*ResourceExplanation `protobuf:"bytes,6,rep,name=resources,proto3" json:"resources,omitempty"`
+	// Where profiles of expected use count: the hour of the day, UTC, in which the raw score is lowest. Scores and
+	// amounts are those of this hour.
+	Hour          *int32 `protobuf:"varint,7,opt,name=hour,proto3,oneof" json:"hour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1422,6 +1425,13 @@ func (x *NodeExplanation) GetResources() []*ResourceExplanation {
 		return x.Resources
 	}
 	return nil
+}
+
+func (x *NodeExplanation) GetHour() int32 {
+	if x != nil && x.Hour != nil {
+		return *x.Hour
+	}
+	return 0
 }
 
 // One resource of one node. Amounts: CPU in millicores, every other resource in its own unit.
@@ -1684,20 +1694,22 @@ const file_loadline_v1_score_proto_rawDesc = "" +
 	"\n" +
 	"containers\x18\x02 \x03(\tR\n" +
 	"containers\x12\x14\n" +
-	"\x05total\x18\x03 \x01(\x05R\x05total\"\xcd\x02\n" +
+	"\x05total\x18\x03 \x01(\x05R\x05total\"\xef\x02\n" +
 	"\x0fNodeExplanation\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12>\n" +
 	"\aoutcome\x18\x03 \x01(\x0e2$.loadline.v1.NodeExplanation.OutcomeR\aoutcome\x12\x14\n" +
 	"\x05score\x18\x04 \x01(\x05R\x05score\x12\x1b\n" +
 	"\traw_score\x18\x05 \x01(\x01R\brawScore\x12>\n" +
-	"\tresources\x18\x06 \x03(\v2 .loadline.v1.ResourceExplanationR\tresources\"_\n" +
+	"\tresources\x18\x06 \x03(\v2 .loadline.v1.ResourceExplanationR\tresources\x12\x17\n" +
+	"\x04hour\x18\a \x01(\x05H\x00R\x04hour\x88\x01\x01\"_\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +
 	"\x06SCORED\x10\x01\x12\x1a\n" +
 	"\x16LACKS_LIMITED_RESOURCE\x10\x02\x12\x13\n" +
-	"\x0fNOTHING_COUNTED\x10\x03\"\xad\x03\n" +
+	"\x0fNOTHING_COUNTED\x10\x03B\a\n" +
+	"\x05_hour\"\xad\x03\n" +
 	"\x13ResourceExplanation\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x05R\x06weight\x12 \n" +
@@ -1797,6 +1809,7 @@ func file_loadline_v1_score_proto_init() {
 	}
 	file_loadline_v1_cluster_state_proto_init()
 	file_loadline_v1_usage_proto_init()
+	file_loadline_v1_score_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -1,0 +1,86 @@
+#include "core/cluster/expected_use.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/numeric/int128.h"
+#include "core/base/amount.h"
+
+namespace loadline {
+namespace {
+
+// The most of each hour and its neighbours, times the margin, rounded up. An hour with a neighbour that is
+// not known is not known either: it could be the most.
+HourlyAmounts WithMargin(const HourlyAmounts& measured, int32_t margin_percent, int32_t neighbor_hours) {
+  constexpr int32_t kHours = static_cast<int32_t>(kHoursOfDay);
+  HourlyAmounts result = {};
+  for (int32_t hour = 0; hour < kHours; ++hour) {
+    int64_t most = 0;
+    bool known = true;
+    for (int32_t by = -neighbor_hours; by <= neighbor_hours; ++by) {
+      const int64_t there = measured[static_cast<size_t>((hour + by + kHours) % kHours)];
+      known = known && there > 0;
+      most = std::max(most, there);
+    }
+    if (!known) continue;
+    const absl::int128 amount = (absl::int128(most) * margin_percent + 99) / 100;
+    result[static_cast<size_t>(hour)] = amount > kMaxAmount ? kMaxAmount : static_cast<int64_t>(amount);
+  }
+  return result;
+}
+
+}  // namespace
+
+ExpectedUse::ExpectedUse(const ExpectedUseOptions& options, const ClusterObjects& objects, int64_t now_s)
+    : options_(options), version_(objects.usage_version()) {
+  for (const auto& [key, object] : objects.of(ObjectKind::kWorkloadUsage)) {
+    const WorkloadUsage& usage = std::get<WorkloadUsage>(object.content);
+    if (usage.days < options_.min_days) continue;
+    const int64_t stale_s = usage.newest_s + options_.max_age_s + 1;
+    if (now_s <= 0 || now_s >= stale_s) {
+      from_s_ = std::max(from_s_, now_s > 0 ? stale_s : 0);
+      continue;
+    }
+    until_s_ = std::min(until_s_, stale_s);
+    Profile& profile = profiles_[key.namespace_name][key.name];
+    profile.pod_template = usage.pod_template;
+    profile.cpu = WithMargin(usage.cpu_milli, options_.cpu_margin_percent, options_.neighbor_hours);
+    profile.memory = WithMargin(usage.memory_bytes, options_.memory_margin_percent, options_.neighbor_hours);
+  }
+  if (now_s <= 0) until_s_ = 1;  // a view that knows no time
+}
+
+const HourlyAmounts* ExpectedUse::Find(const PodShape& pod, ResourceId resource) const {
+  const PodWorkload& workload = TraitsOf(pod).workload;
+  if (workload.name.empty() || (resource != kCpu && resource != kMemory)) return nullptr;
+  const auto in_namespace = profiles_.find(pod.namespace_name);
+  if (in_namespace == profiles_.end()) return nullptr;
+  const auto found = in_namespace->second.find(workload.name);
+  if (found == in_namespace->second.end()) return nullptr;
+  const Profile& profile = found->second;
+  if (profile.pod_template != 0 && profile.pod_template != workload.pod_template) return nullptr;
+  return resource == kCpu ? &profile.cpu : &profile.memory;
+}
+
+bool ExpectedUse::Holds(const ClusterObjects& objects, int64_t now_s) const {
+  return version_ == objects.usage_version() && from_s_ <= now_s && now_s < until_s_;
+}
+
+std::shared_ptr<const ExpectedUse> ExpectedUseCache::For(const ExpectedUseOptions& options,
+                                                         const ClusterObjects& objects, int64_t now_s) {
+  if (!options.on) return nullptr;
+  const auto same = [&](const auto& kept) { return kept->options() == options; };
+  const auto found = std::find_if(kept_.begin(), kept_.end(), same);
+  std::shared_ptr<const ExpectedUse> use;
+  if (found != kept_.end()) {
+    use = std::move(*found);
+    kept_.erase(found);
+  }
+  if (use == nullptr || !use->Holds(objects, now_s)) {
+    use = std::make_shared<const ExpectedUse>(options, objects, now_s);
+  }
+  if (kept_.size() >= kMost) kept_.erase(kept_.begin());
+  return kept_.emplace_back(std::move(use));
+}
+
+}  // namespace loadline

@@ -1,0 +1,85 @@
+// What the pods of a workload are expected to use at each hour of the day.
+#ifndef LOADLINE_CORE_CLUSTER_EXPECTED_USE_H_
+#define LOADLINE_CORE_CLUSTER_EXPECTED_USE_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "core/base/amount.h"
+#include "core/base/resource_names.h"
+#include "core/cluster/objects.h"
+#include "core/cluster/shapes.h"
+
+namespace loadline {
+
+// How profiles count. See message ExpectedUse.
+struct ExpectedUseOptions {
+  bool on = false;
+  int32_t cpu_margin_percent = 100;  // [100, 1000]
+  int32_t memory_margin_percent = 100;
+  int32_t neighbor_hours = 0;            // [0, 11]
+  int32_t min_days = 3;                  // [1, 365]
+  int64_t max_age_s = 2 * 24 * 60 * 60;  // [60, 2^32]
+  friend bool operator==(const ExpectedUseOptions&, const ExpectedUseOptions&) = default;
+};
+
+// The profiles of a cluster that count at one time, with their margins. Immutable: any thread.
+class ExpectedUse {
+ public:
+  // `now_s`: seconds since 1970. Cost: O(profiles).
+  ExpectedUse(const ExpectedUseOptions& options, const ClusterObjects& objects, int64_t now_s);
+
+  const ExpectedUseOptions& options() const { return options_; }
+  bool empty() const { return profiles_.empty(); }
+
+  // Returns what a pod of this shape is expected to use of cpu or memory, [0, 2^62]; an hour of 0 is not
+  // known. nullptr: nothing is known. Cost: two look-ups.
+  const HourlyAmounts* Find(const PodShape& pod, ResourceId resource) const;
+
+  // Whether the same profiles count at this time, and are those that `objects` holds.
+  bool Holds(const ClusterObjects& objects, int64_t now_s) const;
+
+ private:
+  struct Profile {
+    uint64_t pod_template = 0;  // 0: any
+    HourlyAmounts cpu = {};
+    HourlyAmounts memory = {};
+  };
+
+  const ExpectedUseOptions options_;
+  const int64_t version_;  // ClusterObjects::usage_version()
+  int64_t from_s_ = 0;     // from then on, until before `until_s_`
+  int64_t until_s_ = INT64_MAX;
+  // By namespace, then by "KIND/NAME".
+  absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, Profile>> profiles_;
+};
+
+// Returns the most that a pod counts as in an hour: its request or its profile, whichever is larger;
+// kMaxAmount where the hour is not known. `profile` may be nullptr.
+inline int64_t AtMostInHour(const HourlyAmounts* profile, size_t hour, int64_t request) {
+  if (profile == nullptr || (*profile)[hour] == 0) return kMaxAmount;
+  return std::max((*profile)[hour], request);
+}
+
+// The profiles by which the questions to one cluster count: one object for each set of options, which stays
+// the same for as long as it holds. Not thread-safe.
+class ExpectedUseCache {
+ public:
+  // Returns nullptr where expected use is off.
+  std::shared_ptr<const ExpectedUse> For(const ExpectedUseOptions& options, const ClusterObjects& objects,
+                                         int64_t now_s);
+
+ private:
+  static constexpr size_t kMost = 4;
+  std::vector<std::shared_ptr<const ExpectedUse>> kept_;  // most recently used last
+};
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_CLUSTER_EXPECTED_USE_H_

@@ -1,0 +1,134 @@
+#include "core/cluster/expected_use.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/cluster/limit_sums.h"
+#include "gtest/gtest.h"
+#include "test/testing/usage.h"
+
+namespace loadline {
+namespace {
+
+constexpr char kWeb[] = "Deployment/web";
+
+PodShape Web(uint64_t pod_template = 0) { return OfWorkload(PodShape(), kWeb, pod_template); }
+
+ExpectedUseOptions On() {
+  ExpectedUseOptions options;
+  options.on = true;
+  return options;
+}
+
+// What is expected in one hour of a pod of the workload; -1: nothing is known.
+int64_t Expect(const WorkloadUsage& usage, const ExpectedUseOptions& options, size_t hour,
+               const PodShape& pod = Web(), int64_t now_s = kProfileTimeS) {
+  ClusterObjects objects;
+  SetUsage(kWeb, usage, &objects);
+  const HourlyAmounts* const found = ExpectedUse(options, objects, now_s).Find(pod, kCpu);
+  return found == nullptr ? -1 : (*found)[hour];
+}
+
+TEST(ExpectedUseTest, IsTheProfileTimesTheMarginRoundedUp) {
+  ExpectedUseOptions options = On();
+  const WorkloadUsage usage = Usage(AllDayBut(101, 5, 700), AllDay(1));
+  EXPECT_EQ(Expect(usage, options, 4), 101);
+  EXPECT_EQ(Expect(usage, options, 5), 700);
+  options.cpu_margin_percent = 110;
+  EXPECT_EQ(Expect(usage, options, 4), 112);  // 111.1
+  EXPECT_EQ(Expect(usage, options, 5), 770);
+}
+
+TEST(ExpectedUseTest, SaturatesAtTheLargestAmount) {
+  ExpectedUseOptions options = On();
+  options.cpu_margin_percent = 1000;
+  EXPECT_EQ(Expect(Usage(AllDay(kMaxAmount), AllDay(1)), options, 0), kMaxAmount);
+}
+
+TEST(ExpectedUseTest, TakesTheMostOfNeighborHoursAroundMidnight) {
+  ExpectedUseOptions options = On();
+  options.neighbor_hours = 1;
+  const WorkloadUsage usage = Usage(AllDayBut(100, 0, 500), AllDay(1));
+  EXPECT_EQ(Expect(usage, options, 23), 500);
+  EXPECT_EQ(Expect(usage, options, 0), 500);
+  EXPECT_EQ(Expect(usage, options, 1), 500);
+  EXPECT_EQ(Expect(usage, options, 2), 100);
+  EXPECT_EQ(Expect(Usage(AllDayBut(100, 7, 0), AllDay(1)), options, 8), 0);  // its neighbor is not known
+}
+
+TEST(ExpectedUseTest, IsNotKnownWhereARuleSaysSo) {
+  WorkloadUsage usage = Usage(AllDay(100), AllDay(1));
+  EXPECT_EQ(Expect(usage, On(), 0, OfWorkload(PodShape(), "Deployment/other")), -1);
+  EXPECT_EQ(Expect(usage, On(), 0, PodShape()), -1) << "of no workload";
+  usage.days = 2;
+  EXPECT_EQ(Expect(usage, On(), 0), -1) << "new";
+  usage.days = 3;
+  EXPECT_EQ(Expect(usage, On(), 0), 100);
+  usage.pod_template = 5;
+  EXPECT_EQ(Expect(usage, On(), 0, Web(6)), -1) << "another image";
+  EXPECT_EQ(Expect(usage, On(), 0, Web()), -1) << "a pod that does not state its template";
+  EXPECT_EQ(Expect(usage, On(), 0, Web(5)), 100);
+}
+
+TEST(ExpectedUseTest, GetsStale) {
+  const WorkloadUsage usage = Usage(AllDay(100), AllDay(1));
+  const int64_t last_s = kProfileTimeS + On().max_age_s;
+  EXPECT_EQ(Expect(usage, On(), 0, Web(), last_s), 100);
+  EXPECT_EQ(Expect(usage, On(), 0, Web(), last_s + 1), -1);
+  EXPECT_EQ(Expect(usage, On(), 0, Web(), 0), -1) << "a view that knows no time";
+}
+
+TEST(ExpectedUseTest, OtherResourcesHaveNone) {
+  ClusterObjects objects;
+  SetUsage(kWeb, Usage(AllDay(1), AllDay(2)), &objects);
+  const ExpectedUse use(On(), objects, kProfileTimeS);
+  EXPECT_EQ(use.Find(Web(), kEphemeralStorage), nullptr);
+  EXPECT_EQ((*use.Find(Web(), kMemory))[3], 2);
+}
+
+TEST(ExpectedUseCacheTest, KeepsAnObjectForAsLongAsItHolds) {
+  ClusterObjects objects;
+  SetUsage(kWeb, Usage(AllDay(1), AllDay(2)), &objects);
+  ExpectedUseCache cache;
+  EXPECT_EQ(cache.For(ExpectedUseOptions(), objects, kProfileTimeS), nullptr) << "off";
+  const auto first = cache.For(On(), objects, kProfileTimeS);
+  const int64_t last_s = kProfileTimeS + On().max_age_s;
+  EXPECT_EQ(cache.For(On(), objects, last_s), first);
+  const auto stale = cache.For(On(), objects, last_s + 1);
+  EXPECT_NE(stale, first);
+  EXPECT_TRUE(stale->empty());
+  SetUsage(kWeb, Usage(AllDay(3), AllDay(2)), &objects);
+  const auto changed = cache.For(On(), objects, kProfileTimeS);
+  EXPECT_NE(changed, first);
+  EXPECT_EQ((*changed->Find(Web(), kCpu))[0], 3);
+  objects.Remove({ObjectKind::kWorkloadUsage, "default", kWeb});
+  EXPECT_TRUE(cache.For(On(), objects, kProfileTimeS)->empty());
+}
+
+// A pod of 200 to 1,000 millicores, of which 300 are expected but in hour 5, where it is 100.
+TEST(LimitSumsTest, CountsExpectedUseBetweenRequestAndLimit) {
+  ClusterObjects objects;
+  SetUsage(kWeb, Usage(AllDayBut(300, 5, 100), AllDay(1)), &objects);
+  LimitSumsSpec spec;
+  for (const std::optional<int8_t> hour :
+       {std::optional<int8_t>(), std::optional<int8_t>(4), std::optional<int8_t>(5)}) {
+    spec.resources.push_back({kCpu, {}, hour});
+  }
+  spec.expected = std::make_shared<const ExpectedUse>(On(), objects, kProfileTimeS);
+  PodShape pod = Web();
+  pod.requests[kCpu] = 200;
+  pod.limits[kCpu] = 1'000;
+  NodeShape node;
+  node.allocatable[kCpu] = 4'000;
+  const LimitSums sums(spec);
+  EXPECT_EQ(sums.Counted(pod, node, 0).amount, 1'000);
+  EXPECT_EQ(sums.Counted(pod, node, 1).amount, 300);
+  EXPECT_EQ(sums.Counted(pod, node, 2).amount, 200);
+  pod.limits[kCpu] = 250;
+  EXPECT_EQ(sums.Counted(pod, node, 1).amount, 250) << "no more than the limit";
+  EXPECT_EQ(sums.Counted(OfWorkload(pod, "Job/other"), node, 1).amount, 250) << "not known";
+}
+
+}  // namespace
+}  // namespace loadline
