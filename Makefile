@@ -5,9 +5,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate \
-  net mutants check-long race race-smoke test-karpenter test-race fuzz bench bench-cost bench-months bench-peers bench-scheduler demo picture lint \
-  vulncheck generate reference image-programs image-go arm64 test-arm64 images push test-images release verify-release \
-  test-e2e test-e2e-1.37 test-fit-next clean
+  net mutants check-long race race-smoke test-karpenter test-race fuzz bench bench-cost bench-months bench-overload \
+  bench-peers bench-scheduler demo picture lint vulncheck generate reference image-programs image-go arm64 test-arm64 \
+  images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | \
@@ -120,6 +120,10 @@ bench-cost: deps build/build.ninja ## what growing costs by least-waste, by pric
 
 bench-months: build ## weeks of clusters with and without `replace`; SCENARIOS=FOLDER others, SEEDS=N, ONLY=NAME some
 	@python3 tools/bench_months.py --seeds=$(RACE_SEEDS) --only='$(ONLY)' $(if $(SCENARIOS),'$(abspath $(SCENARIOS))')
+
+OVERLOAD_ARGS ?=
+bench-overload: $(if $(DATA),deps build/build.ninja) ## how much real overload scores and lines leave, on each month of DATA=FOLDER; OVERLOAD_ARGS=--orders=5: fewer orders
+	@DATA='$(DATA)' tools/bench_overload.sh $(OVERLOAD_ARGS)
 
 test-fit-next: ## hold answers and scores against the plugins of Kubernetes 1.37 (make test: 1.36)
 	@cd test/e2e && GOWORK=off go test -tags kubernetes137 -modfile=go.137.mod ./fit -timeout 60m

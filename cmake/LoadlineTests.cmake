@@ -124,6 +124,11 @@ if(NOT LOADLINE_FUZZ)
     add_executable(cost_bench EXCLUDE_FROM_ALL ${cost_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
     set_target_properties(cost_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/cost)
     target_link_libraries(cost_bench PRIVATE loadline_expand loadline_compiler)
+    # How much real overload scores and lines leave: `make bench-overload`.
+    loadline_test_sources(overload_sources overload/*.cc)
+    add_executable(overload_bench EXCLUDE_FROM_ALL ${overload_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
+    set_target_properties(overload_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/overload)
+    target_link_libraries(overload_bench PRIVATE loadline_score loadline_compiler)
   endif()
 endif()
 

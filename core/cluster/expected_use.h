@@ -21,6 +21,8 @@ namespace loadline {
 // How profiles count. See message ExpectedUse.
 struct ExpectedUseOptions {
   bool on = false;
+  // A pod counts at least as its request.
+  bool request_floor = false;
   int32_t cpu_margin_percent = 100;  // [100, 1000]
   int32_t memory_margin_percent = 100;
   int32_t neighbor_hours = 0;            // [0, 11]
@@ -42,6 +44,13 @@ class ExpectedUse {
   // known. nullptr: nothing is known. Cost: two look-ups.
   const HourlyAmounts* Find(const PodShape& pod, ResourceId resource) const;
 
+  // Returns the most that a pod counts as in an hour: its profile, or with `request_floor` its request if
+  // that is more; kMaxAmount where the hour is not known. `profile` is what Find() returned.
+  int64_t AtMost(const HourlyAmounts* profile, size_t hour, int64_t request) const {
+    if (profile == nullptr || (*profile)[hour] == 0) return kMaxAmount;
+    return options_.request_floor ? std::max((*profile)[hour], request) : (*profile)[hour];
+  }
+
   // Whether the same profiles count at this time, and are those that `objects` holds.
   bool Holds(const ClusterObjects& objects, int64_t now_s) const;
 
@@ -59,13 +68,6 @@ class ExpectedUse {
   // By namespace, then by "KIND/NAME".
   absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, Profile>> profiles_;
 };
-
-// Returns the most that a pod counts as in an hour: its request or its profile, whichever is larger;
-// kMaxAmount where the hour is not known. `profile` may be nullptr.
-inline int64_t AtMostInHour(const HourlyAmounts* profile, size_t hour, int64_t request) {
-  if (profile == nullptr || (*profile)[hour] == 0) return kMaxAmount;
-  return std::max((*profile)[hour], request);
-}
 
 // The profiles by which the questions to one cluster count: one object for each set of options, which stays
 // the same for as long as it holds. Not thread-safe.

@@ -12,7 +12,8 @@ PodLimit LimitSums::LimitOfPod(const PodShape& pod, size_t resource) const {
   PodLimit limit = PodLimitOf(counting, entry.rules, entry.id, pod, PodRole::kExisting);
   if (!entry.hour.has_value() || spec_.expected == nullptr) return limit;
   const HourlyAmounts* const profile = spec_.expected->Find(pod, entry.id);
-  limit.at_most = AtMostInHour(profile, static_cast<size_t>(*entry.hour), pod.requests.Get(entry.id));
+  limit.at_most =
+      spec_.expected->AtMost(profile, static_cast<size_t>(*entry.hour), pod.requests.Get(entry.id));
   return limit;
 }
 

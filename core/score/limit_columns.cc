@@ -126,7 +126,7 @@ void LimitColumns::UpdateHours(const ClusterState& cluster, Slot slot) {
       const int64_t request = shape.requests.Get(id);
       for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
         int64_t& limits = hour_limits_[first + hour];
-        limits = SaturatingAdd(limits, std::min(counted, AtMostInHour(profile, hour, request)));
+        limits = SaturatingAdd(limits, std::min(counted, expected_->AtMost(profile, hour, request)));
       }
     }
     for (size_t hour = 0; hour < kHoursOfDay; ++hour) {

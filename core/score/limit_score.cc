@@ -32,7 +32,7 @@ std::vector<PodTerm> PodTerms(const LimitPolicy& policy, const ResourceNames& na
     const HourlyAmounts* const profile = known ? expected->Find(pod, *id) : nullptr;
     const int64_t request = known ? pod.requests.Get(*id) : 0;
     for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
-      term.at_most[hour] = AtMostInHour(profile, hour, request);
+      term.at_most[hour] = known ? expected->AtMost(profile, hour, request) : kMaxAmount;
     }
     term.peak = *std::max_element(term.at_most.begin(), term.at_most.end());
     terms.push_back(term);

@@ -73,6 +73,11 @@ absl::StatusOr<ExpectedUseOptions> DecodeExpectedUse(const v1::ExpectedUse& mess
     default:
       return NoSuchValue("mode", static_cast<int>(message.mode()));
   }
+  if (message.floor() < v1::ExpectedUse::FLOOR_UNSPECIFIED ||
+      message.floor() > v1::ExpectedUse::REQUEST_FLOOR) {
+    return NoSuchValue("floor", static_cast<int>(message.floor()));
+  }
+  options.request_floor = message.floor() == v1::ExpectedUse::REQUEST_FLOOR;
   Fields fields;
   const auto read = [&](absl::string_view field, int64_t value, int64_t lowest, int64_t highest,
                         auto* option) {
@@ -99,6 +104,7 @@ v1::ExpectedUse EncodeExpectedUse(const ExpectedUseOptions& options) {
   message.set_neighbor_hours(options.neighbor_hours);
   message.set_min_days(options.min_days);
   message.set_max_age_s(options.max_age_s);
+  message.set_floor(options.request_floor ? v1::ExpectedUse::REQUEST_FLOOR : v1::ExpectedUse::NO_FLOOR);
   return message;
 }
 

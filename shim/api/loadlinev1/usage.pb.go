@@ -92,6 +92,59 @@ func (ExpectedUse_Mode) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_usage_proto_rawDescGZIP(), []int{2, 0}
 }
 
+// Whether a pod counts at least as its request.
+type ExpectedUse_Floor int32
+
+const (
+	ExpectedUse_FLOOR_UNSPECIFIED ExpectedUse_Floor = 0 // as NO_FLOOR
+	// It does not: requests are what the filter NodeResourcesFit keeps, and they hide at which hours pods are
+	// busy wherever they are larger than the use.
+	ExpectedUse_NO_FLOOR ExpectedUse_Floor = 1
+	// It does.
+	ExpectedUse_REQUEST_FLOOR ExpectedUse_Floor = 2
+)
+
+// Enum value maps for ExpectedUse_Floor.
+var (
+	ExpectedUse_Floor_name = map[int32]string{
+		0: "FLOOR_UNSPECIFIED",
+		1: "NO_FLOOR",
+		2: "REQUEST_FLOOR",
+	}
+	ExpectedUse_Floor_value = map[string]int32{
+		"FLOOR_UNSPECIFIED": 0,
+		"NO_FLOOR":          1,
+		"REQUEST_FLOOR":     2,
+	}
+)
+
+func (x ExpectedUse_Floor) Enum() *ExpectedUse_Floor {
+	p := new(ExpectedUse_Floor)
+	*p = x
+	return p
+}
+
+func (x ExpectedUse_Floor) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ExpectedUse_Floor) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_usage_proto_enumTypes[1].Descriptor()
+}
+
+func (ExpectedUse_Floor) Type() protoreflect.EnumType {
+	return &file_loadline_v1_usage_proto_enumTypes[1]
+}
+
+func (x ExpectedUse_Floor) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ExpectedUse_Floor.Descriptor instead.
+func (ExpectedUse_Floor) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_usage_proto_rawDescGZIP(), []int{2, 1}
+}
+
 // The use of one pod of a workload by hour: a profile. Amounts are those of a single pod, all containers
 // together, never of all pods of the workload.
 type WorkloadUsage struct {
@@ -270,9 +323,9 @@ func (x *UsageProfiles) GetWorkloads() []*WorkloadUsage {
 
 // How the expected use of pods counts. In hour h a pod counts as
 //
-//	min(limit, max(request, margin * profile[h]))
+//	min(limit, margin * profile[h])
 //
-// and as its limit where the profile is not known: the workload has none, the hour is 0, the template differs,
+// at least, with REQUEST_FLOOR, as its request, and as its limit where the profile is not known: the workload has none, the hour is 0, the template differs,
 // the workload is new, or the profile is stale. The limit is what the pod counts as without expected use.
 // The time by which profiles age is that of the view: Changes.time_s.
 type ExpectedUse struct {
@@ -288,7 +341,9 @@ type ExpectedUse struct {
 	// Least WorkloadUsage.days of a profile that counts. [1, 365]; 0 = 3.
 	MinDays int32 `protobuf:"varint,5,opt,name=min_days,json=minDays,proto3" json:"min_days,omitempty"`
 	// A profile whose newest sample is older than this is stale. [60, 2^32]; 0 = 172800, two days.
-	MaxAgeS       int64 `protobuf:"varint,6,opt,name=max_age_s,json=maxAgeS,proto3" json:"max_age_s,omitempty"`
+	MaxAgeS int64 `protobuf:"varint,6,opt,name=max_age_s,json=maxAgeS,proto3" json:"max_age_s,omitempty"`
+	// Whether a pod counts at least as its request.
+	Floor         ExpectedUse_Floor `protobuf:"varint,7,opt,name=floor,proto3,enum=loadline.v1.ExpectedUse_Floor" json:"floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -365,6 +420,13 @@ func (x *ExpectedUse) GetMaxAgeS() int64 {
 	return 0
 }
 
+func (x *ExpectedUse) GetFloor() ExpectedUse_Floor {
+	if x != nil {
+		return x.Floor
+	}
+	return ExpectedUse_FLOOR_UNSPECIFIED
+}
+
 var File_loadline_v1_usage_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_usage_proto_rawDesc = "" +
@@ -383,18 +445,23 @@ const file_loadline_v1_usage_proto_rawDesc = "" +
 	"\bnewest_s\x18\n" +
 	" \x01(\x03R\anewestS\"I\n" +
 	"\rUsageProfiles\x128\n" +
-	"\tworkloads\x18\x01 \x03(\v2\x1a.loadline.v1.WorkloadUsageR\tworkloads\"\xaf\x02\n" +
+	"\tworkloads\x18\x01 \x03(\v2\x1a.loadline.v1.WorkloadUsageR\tworkloads\"\xa6\x03\n" +
 	"\vExpectedUse\x121\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x1d.loadline.v1.ExpectedUse.ModeR\x04mode\x12,\n" +
 	"\x12cpu_margin_percent\x18\x02 \x01(\x05R\x10cpuMarginPercent\x122\n" +
 	"\x15memory_margin_percent\x18\x03 \x01(\x05R\x13memoryMarginPercent\x12%\n" +
 	"\x0eneighbor_hours\x18\x04 \x01(\x05R\rneighborHours\x12\x19\n" +
 	"\bmin_days\x18\x05 \x01(\x05R\aminDays\x12\x1a\n" +
-	"\tmax_age_s\x18\x06 \x01(\x03R\amaxAgeS\"-\n" +
+	"\tmax_age_s\x18\x06 \x01(\x03R\amaxAgeS\x124\n" +
+	"\x05floor\x18\a \x01(\x0e2\x1e.loadline.v1.ExpectedUse.FloorR\x05floor\"-\n" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\a\n" +
 	"\x03OFF\x10\x01\x12\x06\n" +
-	"\x02ON\x10\x02B/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x02ON\x10\x02\"?\n" +
+	"\x05Floor\x12\x15\n" +
+	"\x11FLOOR_UNSPECIFIED\x10\x00\x12\f\n" +
+	"\bNO_FLOOR\x10\x01\x12\x11\n" +
+	"\rREQUEST_FLOOR\x10\x02B/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_usage_proto_rawDescOnce sync.Once
@@ -408,22 +475,24 @@ func file_loadline_v1_usage_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_usage_proto_rawDescData
 }
 
-var file_loadline_v1_usage_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_loadline_v1_usage_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_loadline_v1_usage_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_loadline_v1_usage_proto_goTypes = []any{
-	(ExpectedUse_Mode)(0), // 0: loadline.v1.ExpectedUse.Mode
-	(*WorkloadUsage)(nil), // 1: loadline.v1.WorkloadUsage
-	(*UsageProfiles)(nil), // 2: loadline.v1.UsageProfiles
-	(*ExpectedUse)(nil),   // 3: loadline.v1.ExpectedUse
+	(ExpectedUse_Mode)(0),  // 0: loadline.v1.ExpectedUse.Mode
+	(ExpectedUse_Floor)(0), // 1: loadline.v1.ExpectedUse.Floor
+	(*WorkloadUsage)(nil),  // 2: loadline.v1.WorkloadUsage
+	(*UsageProfiles)(nil),  // 3: loadline.v1.UsageProfiles
+	(*ExpectedUse)(nil),    // 4: loadline.v1.ExpectedUse
 }
 var file_loadline_v1_usage_proto_depIdxs = []int32{
-	1, // 0: loadline.v1.UsageProfiles.workloads:type_name -> loadline.v1.WorkloadUsage
+	2, // 0: loadline.v1.UsageProfiles.workloads:type_name -> loadline.v1.WorkloadUsage
 	0, // 1: loadline.v1.ExpectedUse.mode:type_name -> loadline.v1.ExpectedUse.Mode
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	1, // 2: loadline.v1.ExpectedUse.floor:type_name -> loadline.v1.ExpectedUse.Floor
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_usage_proto_init() }
@@ -436,7 +505,7 @@ func file_loadline_v1_usage_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_usage_proto_rawDesc), len(file_loadline_v1_usage_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,

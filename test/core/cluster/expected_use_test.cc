@@ -115,7 +115,9 @@ TEST(LimitSumsTest, CountsExpectedUseBetweenRequestAndLimit) {
        {std::optional<int8_t>(), std::optional<int8_t>(4), std::optional<int8_t>(5)}) {
     spec.resources.push_back({kCpu, {}, hour});
   }
-  spec.expected = std::make_shared<const ExpectedUse>(On(), objects, kProfileTimeS);
+  ExpectedUseOptions options = On();
+  options.request_floor = true;
+  spec.expected = std::make_shared<const ExpectedUse>(options, objects, kProfileTimeS);
   PodShape pod = Web();
   pod.requests[kCpu] = 200;
   pod.limits[kCpu] = 1'000;
@@ -128,6 +130,8 @@ TEST(LimitSumsTest, CountsExpectedUseBetweenRequestAndLimit) {
   pod.limits[kCpu] = 250;
   EXPECT_EQ(sums.Counted(pod, node, 1).amount, 250) << "no more than the limit";
   EXPECT_EQ(sums.Counted(OfWorkload(pod, "Job/other"), node, 1).amount, 250) << "not known";
+  spec.expected = std::make_shared<const ExpectedUse>(On(), objects, kProfileTimeS);
+  EXPECT_EQ(LimitSums(spec).Counted(pod, node, 2).amount, 100) << "without a floor";
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 ExpectedUseOptions On() {
   ExpectedUseOptions options;
   options.on = true;
+  options.request_floor = true;
   return options;
 }
 
