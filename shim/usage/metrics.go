@@ -44,7 +44,7 @@ func NewMetrics(version string) *Metrics {
 		samples: prometheus.NewCounter(counter("samples_total", "Samples that were taken.")),
 		dropped: prometheus.NewCounterVec(counter("dropped_samples_total", "Samples that were not taken, by reason."),
 			[]string{"reason"}),
-		failures: prometheus.NewCounterVec(counter("errors_total", "What failed: ask, of which the source is to blame, or write."),
+		failures: prometheus.NewCounterVec(counter("errors_total", "What failed: to ask the source, or to write."),
 			[]string{"type"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: prefix + "question_duration_seconds",
 			Help: "Time until the source has answered a question.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 14)}),

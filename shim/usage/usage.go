@@ -1,8 +1,8 @@
 // Package usage is the process that collects what pods use, makes profiles of workloads of it, and keeps these in
 // ConfigMaps for the scheduler, the gateway and the autoscaler.
 //
-// One replica is enough and no lease is needed: while it is away the profiles grow older, and are good for two days; two
-// at a time write the same.
+// One replica is enough and no lease is needed: while it is away the profiles grow older, and are good for two days;
+// two at a time write the same.
 package usage
 
 import (
@@ -193,7 +193,8 @@ func (c *Collector) Profiles(now time.Time) []profile.Profile {
 	return profile.Merge(profiles, c.carried)
 }
 
-// Publish writes the profiles of a time. Where there are none it writes nothing: that says more of the source than of the pods.
+// Publish writes the profiles of a time. Where there are none it writes nothing: that says more of the source than of
+// the pods.
 func (c *Collector) Publish(ctx context.Context, now time.Time) error {
 	profiles := c.Profiles(now)
 	if len(profiles) == 0 {

@@ -25,7 +25,8 @@ func (l *ledger) pending() bool {
 
 // pin returns the empty batch that names the acknowledged state.
 func (l *ledger) pin() *loadlinev1.Changes {
-	return &loadlinev1.Changes{View: l.view, Epoch: l.epoch, BaseRevision: l.acked, Revision: l.acked}
+	return &loadlinev1.Changes{View: l.view, Epoch: l.epoch, BaseRevision: l.acked, Revision: l.acked,
+		TimeS: l.seconds()}
 }
 
 // standsAtPin says whether the engine is known to stand at the acknowledged state.
@@ -45,7 +46,7 @@ func (l *ledger) build(limit int, now int64) *batch {
 	}
 	l.batches++
 	b := &batch{
-		changes: &loadlinev1.Changes{View: l.view, Epoch: l.epoch, KubernetesMinor: l.minor},
+		changes: &loadlinev1.Changes{View: l.view, Epoch: l.epoch, KubernetesMinor: l.minor, TimeS: l.seconds()},
 		from:    l.full.taken,
 		number:  l.batches,
 		first:   l.batches,
@@ -179,7 +180,7 @@ func (l *ledger) bytes(e *entry) int {
 
 // queuedBytes estimates what a batch of everything would take, up to a bound.
 func (l *ledger) queuedBytes(bound int) int {
-	size := 0
+	size := l.objects.queuedBytes()
 	counted := map[*shape]bool{}
 	for _, e := range l.queue {
 		size += l.bytes(e)

@@ -50,6 +50,7 @@ type Cycles struct {
 	group     any
 	tentative []*entry
 	memory    memory        // guarded by feed.turn
+	workloads bool          // pods state theirs
 	synced    chan struct{} // closed when the background sync under way ends; nil: there is none. Guarded by feed.mu
 
 	ctx    context.Context
@@ -230,7 +231,7 @@ func (c *Cycles) note(b *batch, err error) {
 
 // tooMuch says whether the changes are too large to go with a question, or invalid. The caller holds mu.
 func (c *Cycles) tooMuch() bool {
-	if len(c.ledger.queue) == 0 {
+	if len(c.ledger.queue) == 0 && len(c.ledger.objects.queue) == 0 {
 		return false
 	}
 	if c.ledger.careful || c.ledger.full.index > 0 { // a question does not go on with a full list

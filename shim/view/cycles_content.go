@@ -131,7 +131,7 @@ func (c *Cycles) setPods(e *entry, pods []*v1.Pod) (trims int, changed bool) {
 			after[i].shape.refs++
 		} else {
 			trims++
-			after[i] = podEntry{shape: c.ledger.shapes.acquire(TrimPod(p)), uid: string(p.UID),
+			after[i] = podEntry{shape: c.ledger.shapes.acquire(c.trim(p)), uid: string(p.UID),
 				resourceVersion: p.ResourceVersion, pod: p}
 		}
 		changed = changed || after[i].shape != before[i].shape
@@ -141,6 +141,14 @@ func (c *Cycles) setPods(e *entry, pods []*v1.Pod) (trims int, changed bool) {
 	}
 	e.pods = after
 	return trims, changed
+}
+
+// trim returns a pod as it is sent.
+func (c *Cycles) trim(pod *v1.Pod) []byte {
+	if c.workloads {
+		return WithWorkload(TrimPod(pod), pod)
+	}
+	return TrimPod(pod)
 }
 
 // recall finds a pod among those that its node had, most likely at the same place: the very object, or another

@@ -78,6 +78,7 @@ type ledger struct {
 	full               fullList
 
 	objects objects
+	usage   uint64 // how often profiles were set
 }
 
 // fullList is the progress of a full list.
@@ -95,11 +96,11 @@ func newLedger(view string, names, lazy bool) ledger {
 	return ledger{view: view, names: names, lazy: lazy, entries: map[string]*entry{}, full: fullList{due: true}}
 }
 
-// reset forgets all content, but not which epochs were used.
+// reset forgets all nodes, but not which epochs were used; objects count as new.
 func (l *ledger) reset() {
-	epoch, leaveOut, minor := l.epoch, l.leaveOut, l.minor
+	epoch, leaveOut, minor, objects, usage := l.epoch, l.leaveOut, l.minor, l.objects.kept(), l.usage
 	*l = newLedger(l.view, l.names, l.lazy)
-	l.epoch, l.leaveOut, l.minor = epoch, leaveOut, minor
+	l.epoch, l.leaveOut, l.minor, l.objects, l.usage = epoch, leaveOut, minor, objects, usage
 }
 
 // entry returns the entry of a node, which may have to be made.

@@ -15,14 +15,16 @@ const (
 
 // Kind is what raw scores depend on beside the node: equal kinds have equal raw scores on equal nodes.
 type Kind struct {
-	Pod    string // as SignPod returns it
+	Pod    string // as SignPod returns it, with the workload where it counts
 	Policy *loadlinev1.ScorePolicy
 }
 
 // memory remembers raw scores, each of a version of a node, for the kinds of pods that were asked about last. A cycle
-// then asks only about nodes that changed. It forgets all with each epoch, for the engine may be another one.
+// then asks only about nodes that changed. It forgets all with each epoch, for the engine may be another one, and
+// with each era of profiles.
 type memory struct {
 	epoch int64
+	era   uint64
 	kinds []*kindMemory // the last one asked about first
 	turn  uint64        // counts the questions
 }
@@ -40,9 +42,9 @@ type slotMemory struct {
 }
 
 // of returns what is remembered of a kind, which now is the last one asked about.
-func (m *memory) of(kind Kind, epoch int64) *kindMemory {
-	if m.epoch != epoch {
-		m.epoch, m.kinds = epoch, nil
+func (m *memory) of(kind Kind, epoch int64, era uint64) *kindMemory {
+	if m.epoch != epoch || m.era != era {
+		m.epoch, m.era, m.kinds = epoch, era, nil
 	}
 	m.turn++
 	at := 0
@@ -102,7 +104,7 @@ type recollection struct {
 // missing returns the slots that have to be asked about; nil: none. The caller holds turn and mu.
 func (r *recollection) missing(feasible []int32) []int32 {
 	memory, nodes := &r.cycles.memory, r.cycles.ledger.slots
-	r.memory = memory.of(r.kind, r.cycles.ledger.epoch)
+	r.memory = memory.of(r.kind, r.cycles.ledger.epoch, r.cycles.ledger.era())
 	r.memory.grow(len(nodes))
 	r.feasible, r.raw = feasible, make([]int64, len(feasible))
 	var ask []int32

@@ -110,11 +110,10 @@ func (o *objects) restart() {
 func (o *objects) put(changes *loadlinev1.Changes, from, size, limit int) (to int) {
 	for to = from; to < len(o.queue); to++ {
 		e := o.queue[to]
-		bytes := len(e.bytes) + len(e.key.namespace) + len(e.key.name) + 8
-		if size+bytes > limit && size > 0 {
+		if size+e.size() > limit && size > 0 {
 			break
 		}
-		size += bytes
+		size += e.size()
 		e.sent = e.version
 		if e.bytes == nil {
 			changes.RemovedObjects = append(changes.RemovedObjects, e.key.proto())

@@ -1,7 +1,7 @@
 package profile
 
-// Merge returns profiles of which each hour has the larger amount of both, in the order of the workloads. Both lists are
-// in this order. So what an earlier process has measured goes on to count beside what is new, until it is too old.
+// Merge returns profiles of which each hour has the larger amount of both, in the order of the workloads. Both lists
+// are in this order. What an earlier process has measured goes on to count by it, beside what is new.
 func Merge(a, b []Profile) []Profile {
 	out := make([]Profile, 0, max(len(a), len(b)))
 	for len(a) > 0 && len(b) > 0 {

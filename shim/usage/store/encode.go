@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"unicode/utf8"
+	"strings"
 
 	"loadline.dev/shim/usage/profile"
 )
@@ -143,8 +143,8 @@ func (d *decoder) text(what string) string {
 		return ""
 	}
 	text := string(d.bytes(size))
-	if !utf8.ValidString(text) {
-		d.fail("%s is not UTF-8", what)
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' || r == '@' }) || text == "" {
+		d.fail("%s is %q, which no API server takes or no view", what, text)
 	}
 	return text
 }

@@ -134,6 +134,7 @@ func TestBrokenShards(t *testing.T) {
 		unordered = encodeProfile(unordered, &p)
 	}
 	odd := flat("a", "\xff", 1, 2)
+	slash, empty := flat("a", "x/y", 1, 2), flat("", "x", 1, 2)
 	long := flat("a", strings.Repeat("x", 254), 1, 2)
 	tests := []struct {
 		name  string
@@ -149,7 +150,9 @@ func TestBrokenShards(t *testing.T) {
 		{"Unordered", seal(unordered), "Deployment a/x is not in order"},
 		{"ABombOfProfiles", seal(encodeHead(&testHead, 1<<40)), "at most 9362"},
 		{"AHugeNumber", seal([]byte(magic + "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")), "2^62"},
-		{"NotUTF8", seal(encodeProfile(encodeHead(&testHead, 1), &odd)), "a name is not UTF-8"},
+		{"NotUTF8", seal(encodeProfile(encodeHead(&testHead, 1), &odd)), `a name is "\xff"`},
+		{"ASlash", seal(encodeProfile(encodeHead(&testHead, 1), &slash)), `a name is "x/y"`},
+		{"NoNamespace", seal(encodeProfile(encodeHead(&testHead, 1), &empty)), `a namespace is ""`},
 		{"ALongName", seal(encodeProfile(encodeHead(&testHead, 1), &long)), "254 bytes"},
 	}
 	for _, test := range tests {

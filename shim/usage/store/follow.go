@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/usage/profile"
 )
@@ -23,6 +24,28 @@ const (
 	// aged is the age from which on the profiles are told to be old: twenty-four times as long as they are written after.
 	aged = 24 * time.Hour
 )
+
+// Holder holds profiles. Views are.
+type Holder interface {
+	SetUsage(profiles []profile.Profile)
+}
+
+// Supply supplies a view with the profiles in a namespace until the context ends. What is wrong is logged once. After
+// each change it calls changed, if that is not nil.
+func Supply(ctx context.Context, client kubernetes.Interface, namespace string, to Holder, changed func()) {
+	Follow(ctx, client, namespace, func(profiles []profile.Profile) {
+		to.SetUsage(profiles)
+		if changed != nil {
+			changed()
+		}
+	}, func(problem string) {
+		if problem == "" {
+			klog.InfoS("Profiles of what pods use are there again")
+			return
+		}
+		klog.InfoS("Warning: pods count by their limits where they have no profile of what they use", "problem", problem)
+	})
+}
 
 // Follower is what a client knows of the profiles that are written.
 type Follower struct {

@@ -41,9 +41,9 @@ func Write(ctx context.Context, client kubernetes.Interface, namespace string, s
 }
 
 // Read reads what is written; problems name shards that cannot be read, which count as not there.
-func Read(ctx context.Context, client kubernetes.Interface, namespace string) (Head, []profile.Profile, []string, error) {
+func Read(ctx context.Context, client kubernetes.Interface, namespace string) (head Head, profiles []profile.Profile,
+	problems []string, err error) {
 	var all [Shards]shard
-	var problems []string
 	for i := range Shards {
 		object, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, Name(i), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
@@ -56,7 +56,7 @@ func Read(ctx context.Context, client kubernetes.Interface, namespace string) (H
 			problems = append(problems, all[i].problem)
 		}
 	}
-	head, profiles := merge(all[:])
+	head, profiles = merge(all[:])
 	return head, profiles, problems, nil
 }
 

@@ -12,6 +12,8 @@ import (
 const (
 	Prefix = "loadline-usage-"
 	Key    = "profiles"
+	// DefaultNamespace is where they are unless somebody says otherwise.
+	DefaultNamespace = "kube-system"
 )
 
 // Name returns the name of the ConfigMap of a shard, [0, Shards).
