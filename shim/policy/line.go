@@ -23,6 +23,9 @@ type Line struct {
 	// takes no pod that would lift the sum of limits over allocatable above it; 0.1 to 1000, at most 3 decimals.
 	// Default: none, so that there is no load line.
 	MaxLimitsOverAllocatable map[string]Ratio `json:"maxLimitsOverAllocatable,omitempty"`
+	// MaxExpectedOverAllocatable holds a second line of each resource that has one, likewise: for what the pods of a node
+	// are expected to use in any hour, over allocatable. It takes expectedUse On. Both lines hold. Default: none.
+	MaxExpectedOverAllocatable map[string]Ratio `json:"maxExpectedOverAllocatable,omitempty"`
 	// LineNodeLabelPrefix lets nodes have lines of their own, by labels such as PREFIX/memory: "2.5". Default: none.
 	LineNodeLabelPrefix string `json:"lineNodeLabelPrefix,omitempty"`
 	// LineExemptNamespaces are those whose pods go where they want. They count for others. Default: none.
@@ -46,7 +49,7 @@ func (r *Ratio) UnmarshalJSON(data []byte) error {
 }
 
 var (
-	lineResources = []string{"cpu", "memory", "ephemeral-storage"}
+	lineResources = []string{"cpu", "ephemeral-storage", "memory"}
 	decimal       = regexp.MustCompile(`^[0-9]{1,4}(\.[0-9]{1,3})?$`)
 )
 
@@ -72,23 +75,13 @@ func ReadLine(entries []string, labelPrefix string, exempt []string) (Line, erro
 }
 
 // On says whether there is a load line.
-func (l Line) On() bool { return len(l.MaxLimitsOverAllocatable) > 0 }
+func (l Line) On() bool { return len(l.MaxLimitsOverAllocatable)+len(l.MaxExpectedOverAllocatable) > 0 }
 
 // ValidateAt returns an error for each wrong field, of a line that lies at a path of a larger document.
 func (l Line) ValidateAt(path *field.Path) field.ErrorList {
-	var errs field.ErrorList
 	at := path.Child("maxLimitsOverAllocatable")
-	for _, resource := range slices.Sorted(maps.Keys(l.MaxLimitsOverAllocatable)) {
-		if !slices.Contains(lineResources, resource) {
-			errs = append(errs, field.NotSupported(at.Key(resource), resource, lineResources))
-		}
-		ratio := string(l.MaxLimitsOverAllocatable[resource])
-		value, err := strconv.ParseFloat(ratio, 64)
-		if !decimal.MatchString(ratio) || err != nil || value < minRatio || value > maxRatio {
-			errs = append(errs, field.Invalid(at.Key(resource), ratio,
-				fmt.Sprintf("must be a decimal of at most 3 places in [%v, %v]", minRatio, maxRatio)))
-		}
-	}
+	errs := append(checkRatios(at, l.MaxLimitsOverAllocatable),
+		checkRatios(path.Child("maxExpectedOverAllocatable"), l.MaxExpectedOverAllocatable)...)
 	if l.LineNodeLabelPrefix != "" {
 		for _, problem := range validation.IsDNS1123Subdomain(l.LineNodeLabelPrefix) {
 			errs = append(errs, field.Invalid(path.Child("lineNodeLabelPrefix"), l.LineNodeLabelPrefix, problem))
@@ -109,11 +102,31 @@ func (l Line) ValidateAt(path *field.Path) field.ErrorList {
 	return errs
 }
 
+// checkRatios returns an error for each wrong line of a resource.
+func checkRatios(at *field.Path, lines map[string]Ratio) field.ErrorList {
+	var errs field.ErrorList
+	for _, resource := range slices.Sorted(maps.Keys(lines)) {
+		if !slices.Contains(lineResources, resource) {
+			errs = append(errs, field.NotSupported(at.Key(resource), resource, lineResources))
+		}
+		ratio := string(lines[resource])
+		value, err := strconv.ParseFloat(ratio, 64)
+		if !decimal.MatchString(ratio) || err != nil || value < minRatio || value > maxRatio {
+			errs = append(errs, field.Invalid(at.Key(resource), ratio,
+				fmt.Sprintf("must be a decimal of at most 3 places in [%v, %v]", minRatio, maxRatio)))
+		}
+	}
+	return errs
+}
+
 // CheckCounting returns an error where a policy cannot say how limits are counted under the line: a pod would count
 // as something else once it is placed.
 func (l Line) CheckCounting(by Policy) error {
 	if !l.On() {
 		return nil
+	}
+	if len(l.MaxExpectedOverAllocatable) > 0 && !by.ExpectedUse.On() {
+		return fmt.Errorf("maxExpectedOverAllocatable: takes expectedUse with mode On")
 	}
 	if by.Preset == "kep217" || by.PodLimits == "Proposal" || by.MissingLimitScope == "IncomingPod" {
 		return fmt.Errorf("maxLimitsOverAllocatable: a load line counts the effective limits of all pods alike: " +
@@ -129,9 +142,15 @@ func (l Line) Proto(by *loadlinev1.ScorePolicy) *loadlinev1.LoadLine {
 	}
 	out := &loadlinev1.LoadLine{Counting: by, NodeLabelPrefix: l.LineNodeLabelPrefix,
 		ExemptNamespaces: l.LineExemptNamespaces}
-	for _, resource := range slices.Sorted(maps.Keys(l.MaxLimitsOverAllocatable)) {
-		out.Resources = append(out.Resources, &loadlinev1.LineResource{
-			Resource: resource, MaxLimitsOverAllocatable: string(l.MaxLimitsOverAllocatable[resource])})
+	if len(l.MaxExpectedOverAllocatable) > 0 {
+		out.ExpectedUse = by.GetExpectedUse()
+	}
+	for _, resource := range lineResources {
+		limits, expected := l.MaxLimitsOverAllocatable[resource], l.MaxExpectedOverAllocatable[resource]
+		if limits != "" || expected != "" {
+			out.Resources = append(out.Resources, &loadlinev1.LineResource{Resource: resource,
+				MaxLimitsOverAllocatable: string(limits), MaxExpectedOverAllocatable: string(expected)})
+		}
 	}
 	return out
 }

@@ -45,6 +45,8 @@ type Policy struct {
 	MissingLimits []MissingLimit `json:"missingLimits,omitempty"`
 	// Normalization makes [0, 100] of raw scores: MinMax or Absolute. Default: that of the preset.
 	Normalization string `json:"normalization,omitempty"`
+	// ExpectedUse has pods count as what their workload is expected to use by the hour. Default: they do not.
+	ExpectedUse *ExpectedUse `json:"expectedUse,omitempty"`
 }
 
 // ResourceWeight is a resource that counts.

@@ -12,6 +12,7 @@ func (p Policy) Proto() *loadlinev1.ScorePolicy {
 		AbsentResource:    loadlinev1.ScorePolicy_AbsentResource(absentRules.Number(p.AbsentResource)),
 		MissingLimitScope: loadlinev1.ScorePolicy_MissingLimitScope(limitScopes.Number(p.MissingLimitScope)),
 		Normalization:     loadlinev1.ScorePolicy_Normalization(normalizations.Number(p.Normalization)),
+		ExpectedUse:       p.ExpectedUse.Proto(),
 	}
 	if p.MaxLimitRatio != nil {
 		out.MaxLimitRatio = *p.MaxLimitRatio
@@ -40,6 +41,7 @@ func FromProto(in *loadlinev1.ScorePolicy) Policy {
 		AbsentResource:    absentRules.Word(in.GetAbsentResource().Number()),
 		MissingLimitScope: limitScopes.Word(in.GetMissingLimitScope().Number()),
 		Normalization:     normalizations.Word(in.GetNormalization().Number()),
+		ExpectedUse:       expectedUse(in.GetExpectedUse()),
 	}
 	if ratio := in.GetMaxLimitRatio(); ratio != 0 {
 		p.MaxLimitRatio = &ratio

@@ -32,6 +32,7 @@ func (p Policy) ValidateAt(path *field.Path) field.ErrorList {
 	errs = append(errs, absentRules.Check(path.Child("absentResource"), p.AbsentResource)...)
 	errs = append(errs, limitScopes.Check(path.Child("missingLimitScope"), p.MissingLimitScope)...)
 	errs = append(errs, normalizations.Check(path.Child("normalization"), p.Normalization)...)
+	errs = append(errs, p.ExpectedUse.validateAt(path.Child("expectedUse"))...)
 	errs = append(errs, checkRatio(path.Child("maxLimitRatio"), p.MaxLimitRatio)...)
 	errs = append(errs, p.checkResources(path.Child("resources"))...)
 	return append(errs, p.checkMissingLimits(path.Child("missingLimits"))...)
