@@ -11,6 +11,7 @@ import (
 	"loadline.dev/shim/expander"
 	"loadline.dev/shim/extender"
 	"loadline.dev/shim/policy"
+	"loadline.dev/shim/usage/store"
 )
 
 const gatewayHelp = `Answer programs that do not have the engine in them. The gateway watches the cluster itself.
@@ -109,6 +110,8 @@ func (f *gatewayFlags) addTo(flags *pflag.FlagSet) {
 	f.line.addTo(flags)
 	flags.StringVar(&f.onFailure, "on-engine-failure", refuseOnFailure, "with a load line, where the engine does not "+
 		"answer: Refuse places no pod; Allow places it, whatever the line")
+	flags.StringVar(&f.extender.UsageNamespace, "usage-namespace", store.DefaultNamespace, "namespace of the "+
+		"ConfigMaps of 'loadline usage', which are read where the policy counts expected use")
 	addRankPolicyFlags(flags, &f.rank, "rank-policy")
 	f.logs = addLogFlags(flags, 0)
 }

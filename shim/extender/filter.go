@@ -94,7 +94,7 @@ func (f *lineFilter) filter(ctx context.Context, pod *v1.Pod, names []string) (
 
 func (f *lineFilter) askLine(ctx context.Context, pod *v1.Pod,
 	names []string) (answer *extenderv1.ExtenderFilterResult, err error) {
-	request := &loadlinev1.CheckLoadLineRequest{Line: f.line, Pod: view.TrimIncomingPod(pod)}
+	request := &loadlinev1.CheckLoadLineRequest{Line: f.line, Pod: view.IncomingPod(pod, f.line.GetExpectedUse())}
 	err = f.state.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Changes, request.Slots = at, request.Slots[:0] // asked again after a resync
 		slots := make(map[string]int32, len(names))
@@ -161,4 +161,9 @@ func (f *lineFilter) without(names []string, skip string) *extenderv1.ExtenderFi
 	}
 	return &extenderv1.ExtenderFilterResult{Error: "load line: the engine gives no answer (" + skip +
 		"), so that the pod is not placed; --on-engine-failure=Allow would place it"}
+}
+
+// countsUse says whether the view needs profiles of what pods use.
+func (g *Gateway) countsUse() bool {
+	return g.options.Policy.GetExpectedUse() != nil || g.options.Line.GetExpectedUse() != nil
 }

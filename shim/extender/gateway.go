@@ -28,6 +28,7 @@ import (
 	"loadline.dev/shim/internal/kuberelease"
 	"loadline.dev/shim/internal/ports"
 	"loadline.dev/shim/leftout"
+	"loadline.dev/shim/usage/store"
 	"loadline.dev/shim/view"
 )
 
@@ -64,6 +65,8 @@ type Options struct {
 	Timeout time.Duration
 	// View is the name of the view; empty: DefaultView. Two gateways at one loadlined need two.
 	View string
+	// UsageNamespace is that of the ConfigMaps of `loadline usage`, which are read where the policy counts expected use.
+	UsageNamespace string
 	// KeepsCluster has the engine told of the cluster for other doors, also where no scheduler asks: see Gateway.Ask.
 	KeepsCluster bool
 	// Version is that of this program, for /metrics.
@@ -158,6 +161,9 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 		guard: shared, metrics: g.metrics, synced: g.refresher.synced.Load,
 		suspect: g.refresher.suspect, reading: make(chan struct{}, maxReading),
 		bodies: &byteBudget{limit: maxBodiesBytes},
+	}
+	if g.countsUse() {
+		g.view.TellWorkloads() // before it is told of any pod
 	}
 	if options.Line != nil {
 		g.filter = &lineFilter{prioritizer: &g.prioritizer, line: options.Line, allow: options.AllowOnFailure}
@@ -321,6 +327,9 @@ func (g *Gateway) startBackground(ctx context.Context, running *sync.WaitGroup) 
 		return
 	}
 	running.Go(func() { watchPods(ctx, g.client, g.pods) })
+	if g.countsUse() {
+		store.Supply(ctx, g.client, g.options.UsageNamespace, g.view, g.refresher.changed)
+	}
 	running.Go(func() {
 		for _, f := range []*feed{g.nodes, g.pods} {
 			select {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"loadline.dev/shim/policy"
+	"loadline.dev/shim/usage/store"
 	"loadline.dev/shim/view"
 )
 
@@ -46,6 +47,8 @@ type NodeResourcesLimitAwareArgs struct {
 	// OnEngineFailure says what becomes of a pod when the engine does not say what the load line allows: Refuse tries it
 	// again after a backoff; Allow places it, whatever the line.
 	OnEngineFailure string `json:"onEngineFailure,omitempty"`
+	// UsageNamespace is that of the ConfigMaps of `loadline usage`, which are read where expectedUse is On.
+	UsageNamespace string `json:"usageNamespace,omitempty"`
 }
 
 // DefaultArgs returns the arguments of a plugin whose configuration says nothing.
@@ -89,6 +92,9 @@ func (a *NodeResourcesLimitAwareArgs) setDefaults() {
 	}
 	if a.OnEngineFailure == "" {
 		a.OnEngineFailure = RefuseOnFailure
+	}
+	if a.UsageNamespace == "" {
+		a.UsageNamespace = store.DefaultNamespace
 	}
 	a.Policy.Default()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
 
@@ -14,7 +15,9 @@ import (
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/guard"
 	"loadline.dev/shim/leftout"
+	"loadline.dev/shim/usage/store"
 	"loadline.dev/shim/view"
+	"loadline.dev/shim/workload"
 )
 
 // client is a connection to an engine with one view in it. Profiles of one scheduler see the same cluster, so that
@@ -29,7 +32,8 @@ type client struct {
 	partly metrics.GaugeMetric // objects that the engine could not read in full
 	logger klog.Logger
 
-	users int // guarded by clients.mu
+	users    int    // guarded by clients.mu
+	supplied func() // ends the supply of profiles; nil: none. Guarded by clients.mu
 }
 
 type clientKey struct{ address, view string }
@@ -76,6 +80,19 @@ func (c *clients) acquire(logger klog.Logger, key clientKey) (*client, error) {
 	return fresh, nil
 }
 
+// supply has profiles of what pods use read for a client, once for all that use it.
+func (c *clients) supply(have *client, api kubernetes.Interface, namespace string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if have.supplied != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	have.supplied = cancel
+	have.cycles.TellWorkloads()
+	store.Supply(ctx, api, namespace, have.cycles, nil)
+}
+
 // release closes a client that nobody uses any more. Others do not wait for its background sync.
 func (c *clients) release(have *client) error {
 	c.mu.Lock()
@@ -83,6 +100,9 @@ func (c *clients) release(have *client) error {
 	unused := have.users == 0
 	if unused {
 		delete(c.byKey, have.key)
+		if have.supplied != nil {
+			have.supplied()
+		}
 	}
 	c.mu.Unlock()
 	if !unused {
@@ -99,13 +119,13 @@ func (c *client) rawScores(ctx context.Context, pod *v1.Pod, policy *loadlinev1.
 	if !c.guard.Allow() {
 		return nil, reasonBreakerOpen, nil
 	}
-	kind := view.Kind{Pod: string(view.SignPod(pod)), Policy: policy}
+	kind := view.Kind{Pod: string(sign(pod, policy)), Policy: policy}
 	asked := false
 	scores, err := c.cycles.RawScores(cycle, kind, func(changes *loadlinev1.Changes, slots []int32) ([]int64, error) {
 		asked = true
 		defer observeSince(engineSeconds, time.Now())
 		answer, err := c.scorer.Score(ctx, &loadlinev1.ScoreRequest{Changes: changes, Slots: slots,
-			Pod: view.TrimIncomingPod(pod), Policy: policy, Raw: true})
+			Pod: view.IncomingPod(pod, policy.GetExpectedUse()), Policy: policy, Raw: true})
 		if err == nil && answer.GetScale() != nil {
 			scale(answer.GetScale())
 		}
@@ -123,6 +143,14 @@ func (c *client) rawScores(ctx context.Context, pod *v1.Pod, policy *loadlinev1.
 		why = reasonBadAnswer
 	}
 	return scores, why, err
+}
+
+// sign returns bytes that are equal for pods that a policy scores alike.
+func sign(pod *v1.Pod, policy *loadlinev1.ScorePolicy) []byte {
+	if policy.GetExpectedUse() == nil {
+		return view.SignPod(pod)
+	}
+	return append(view.SignPod(pod), pod.Namespace+"/"+workload.AnnotationOf(pod)...)
 }
 
 // leftOut hears of a node that the engine finds invalid: it has the lowest score until it changes.

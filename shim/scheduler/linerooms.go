@@ -151,7 +151,7 @@ func (r *lineRooms) ask(ctx context.Context, pod *v1.Pod, node string) (reason, 
 			return reasonError, err
 		}
 	default: // it was nominated since, or somebody supposes a pod that is nowhere
-		question.add(info, []arrival{newArrival(pod)})
+		question.add(info, []arrival{r.plugin.newArrival(pod)})
 	}
 	return question.ask(ctx)
 }
@@ -162,7 +162,13 @@ type arrival struct {
 	pod []byte // trimmed
 }
 
-func newArrival(pod *v1.Pod) arrival { return arrival{keyOf(pod), view.TrimPod(pod)} }
+func (p *Plugin) newArrival(pod *v1.Pod) arrival {
+	trimmed := view.TrimPod(pod)
+	if p.loadLine.line.GetExpectedUse() != nil {
+		trimmed = view.WithWorkload(trimmed, pod)
+	}
+	return arrival{keyOf(pod), trimmed}
+}
 
 // roomQuestion is a question about the rooms of some nodes.
 type roomQuestion struct {
@@ -230,7 +236,7 @@ func (q *roomQuestion) addNominated(node fwk.NodeInfo, pod *v1.Pod) error {
 	}
 	arriving := q.rooms.nominated(node.Node().Name)
 	if !slices.ContainsFunc(arriving, func(other arrival) bool { return other.key == keyOf(pod) }) {
-		arriving = append(arriving, newArrival(pod))
+		arriving = append(arriving, q.rooms.plugin.newArrival(pod))
 	}
 	q.add(node, arriving)
 	for _, info := range all {
@@ -248,7 +254,7 @@ func (q *roomQuestion) addNominated(node fwk.NodeInfo, pod *v1.Pod) error {
 func (r *lineRooms) nominated(node string) []arrival {
 	var pods []arrival
 	for _, info := range r.plugin.handle.NominatedPodsForNode(node) {
-		pods = append(pods, newArrival(info.GetPod()))
+		pods = append(pods, r.plugin.newArrival(info.GetPod()))
 	}
 	return pods
 }
@@ -257,7 +263,8 @@ func (r *lineRooms) nominated(node string) []arrival {
 func (q *roomQuestion) ask(ctx context.Context) (reason, error) {
 	p, cycle := q.rooms.plugin, q.rooms.cycle
 	cycle.Feasible = q.nodes
-	question := &loadlinev1.CheckLoadLineRequest{Line: p.loadLine.line, Pod: view.TrimIncomingPod(q.rooms.pod)}
+	question := &loadlinev1.CheckLoadLineRequest{Line: p.loadLine.line,
+		Pod: view.IncomingPod(q.rooms.pod, p.loadLine.line.GetExpectedUse())}
 	answer, slots, why, err := p.client.checkLine(ctx, p.timeout, question, cycle, func(slots []int32) {
 		question.Slots, question.Arrivals = nil, nil
 		for i, slot := range slots {

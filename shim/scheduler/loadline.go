@@ -88,7 +88,8 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 // askLine asks about all nodes of a cycle.
 func (p *Plugin) askLine(ctx context.Context, pod *v1.Pod,
 	cycle view.Cycle) (*loadlinev1.CheckLoadLineResponse, []int32, reason, error) {
-	question := &loadlinev1.CheckLoadLineRequest{Line: p.loadLine.line, Pod: view.TrimIncomingPod(pod),
+	question := &loadlinev1.CheckLoadLineRequest{Line: p.loadLine.line,
+		Pod:          view.IncomingPod(pod, p.loadLine.line.GetExpectedUse()),
 		WithCounting: p.loadLine.counting.Load() == nil}
 	answer, slots, why, err := p.client.checkLine(ctx, p.timeout, question, cycle, func([]int32) {})
 	if answer.GetCounting() != nil {

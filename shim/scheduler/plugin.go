@@ -76,6 +76,9 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, clien
 	if args.On() {
 		registerLineMetrics()
 	}
+	if args.ExpectedUse.On() {
+		clients.supply(shared, handle.ClientSet(), args.UsageNamespace)
+	}
 	return &Plugin{
 		loadLine: loadLine{line: args.Line.Proto(args.Policy.Proto()), allow: args.OnEngineFailure == AllowOnFailure},
 		handle:   handle, timeout: args.Timeout.Duration, policy: args.Policy.Proto(), client: shared, logger: logger,
@@ -201,7 +204,7 @@ func (p *Plugin) SignPod(_ context.Context, pod *v1.Pod) (fragments []fwk.SignFr
 			fragments, result = nil, fwk.NewStatus(fwk.Unschedulable, "the pod cannot be signed")
 		}
 	}()
-	fragments = []fwk.SignFragment{{Key: signKey, Value: base64.StdEncoding.EncodeToString(view.SignPod(pod))}}
+	fragments = []fwk.SignFragment{{Key: signKey, Value: base64.StdEncoding.EncodeToString(sign(pod, p.policy))}}
 	if len(p.loadLine.line.GetExemptNamespaces()) > 0 {
 		fragments = append(fragments, fwk.SignFragment{Key: namespaceKey, Value: pod.Namespace})
 	}

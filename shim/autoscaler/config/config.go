@@ -21,6 +21,7 @@ import (
 	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/providers"
+	"loadline.dev/shim/usage/store"
 	"loadline.dev/shim/view"
 )
 
@@ -82,6 +83,7 @@ type Process struct {
 	Profiling        bool           `json:"profiling" help:"serve Go profiles at /debug/pprof/, to whom the page is served"`
 	Namespace        string         `json:"namespace" help:"namespace of status and lease"`
 	StatusConfigMap  string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap that tells the state"`
+	UsageNamespace   string         `json:"usageNamespace" help:"namespace of the ConfigMaps of loadline usage, which are read where the load line counts expected use"`
 	KubeClientQPS    float64        `json:"kubeClientQps" flag:"kube-client-qps" range:"1e-9:" help:"requests per second to the API server"`
 	KubeClientBurst  int            `json:"kubeClientBurst" flag:"kube-client-burst" range:"1:" help:"requests to the API server at once"`
 	LeaderElection   LeaderElection `json:"leaderElection"`
@@ -139,7 +141,8 @@ func Default() Configuration {
 		Loops: Loops{Mode: Observe, Decisions: []string{ScaleUpDecision, SlackDecision, ScaleDownDecision},
 			ScanInterval: duration(10 * time.Second), MaxWork: 200_000_000},
 		Process: Process{Engine: "inprocess", View: "autoscaler", BindAddress: "127.0.0.1:8085",
-			Namespace: "kube-system", StatusConfigMap: "loadline-autoscaler-status", KubeClientQPS: 200,
+			Namespace: "kube-system", StatusConfigMap: "loadline-autoscaler-status",
+			UsageNamespace: store.DefaultNamespace, KubeClientQPS: 200,
 			KubeClientBurst: 300, LeaderElection: LeaderElection{LeaderElect: true,
 				LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second),
 				RetryPeriod: duration(2 * time.Second), ResourceName: "loadline-autoscaler"}},

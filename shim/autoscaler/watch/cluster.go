@@ -43,6 +43,8 @@ type Cluster struct {
 	// selectors are those of default spread constraints; nil: the scheduler has none. They belong to the loop.
 	selectors *filterconfig.Selectors
 	machines  machines
+	usage     heldUsage
+	countsUse bool  // plans count pods by what they are expected to use
 	minor     int32 // of the release by which resized pods count; 0: that of the API server
 }
 
@@ -71,6 +73,9 @@ func New(v *view.View, options *config.Configuration, fit *loadlinev1.FitOptions
 			Sets:    map[types.NamespacedName]*appsv1.DaemonSet{}}}
 	if filterconfig.NeedsSelectors(fit) {
 		c.selectors = &filterconfig.Selectors{}
+	}
+	if c.countsUse = countsUse(fit); c.countsUse {
+		v.TellWorkloads()
 	}
 	v.LeaveOutInvalid(func(node string, err error) {
 		klog.ErrorS(err, "The engine finds a node invalid; it is left alone until it changes",
@@ -106,6 +111,9 @@ func (c *Cluster) Apply() error {
 			c.ask(n, value)
 			errs = append(errs, c.applyObject(value))
 		}
+	}
+	if profiles, changed := c.usage.take(); changed {
+		c.View.SetUsage(profiles)
 	}
 	if ready && !c.listed.complete {
 		c.listed.complete = true

@@ -20,6 +20,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/scaleup"
+	"loadline.dev/shim/usage/store"
 	"loadline.dev/shim/view"
 )
 
@@ -129,6 +130,9 @@ func (c *Cluster) Watch(ctx context.Context, client kubernetes.Interface) error 
 		if of, ok := view.Kinds[kind]; ok {
 			c.listed.kinds = append(c.listed.kinds, of)
 		}
+	}
+	if c.countsUse {
+		store.Supply(ctx, client, c.options.UsageNamespace, &c.usage, nil)
 	}
 	all.StartWithContext(ctx)
 	pods.StartWithContext(ctx)
