@@ -15,8 +15,9 @@ import (
 type ExpectedUse struct {
 	// Mode is Off or On. Default: Off.
 	Mode Switch `json:"mode,omitempty"`
-	// CPUMarginPercent and MemoryMarginPercent are what profiles are multiplied by: 100 to 1000. Default: 100.
-	CPUMarginPercent    int32 `json:"cpuMarginPercent,omitempty"`
+	// CPUMarginPercent is what profiles of CPU are multiplied by: 100 to 1000. Default: 100.
+	CPUMarginPercent int32 `json:"cpuMarginPercent,omitempty"`
+	// MemoryMarginPercent is what profiles of memory are multiplied by: 100 to 1000. Default: 100.
 	MemoryMarginPercent int32 `json:"memoryMarginPercent,omitempty"`
 	// NeighborHours has an hour count as the most of itself and so many before and after it: 0 to 11. Default: 0.
 	NeighborHours int32 `json:"neighborHours,omitempty"`
