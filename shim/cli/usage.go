@@ -108,8 +108,7 @@ func (f *usageFlags) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.once, "once", false, "ask, write and end")
 	flags.StringVar(&f.output, "output", "", "write the profiles to this file as CSV and end; - for standard output")
 	flags.StringVar(&f.bindAddress, "bind-address", "", "HOST:PORT for health and metrics as plain HTTP; empty: none")
-	flags.StringVar(&f.cluster.kubeconfig, "kubeconfig", "", "path of the kubeconfig file")
-	flags.StringVar(&f.cluster.context, "context", "", "name of the kubeconfig context")
+	addKubeconfigFlags(flags, &f.cluster)
 	f.logs = addLogFlags(flags, 0)
 }
 

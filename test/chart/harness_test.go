@@ -33,7 +33,7 @@ type values = map[string]any
 // on returns values that switch components on and all others off.
 func on(components ...string) values {
 	v := values{}
-	for _, c := range []string{"scheduler", "extender", "expander", "autoscaler"} {
+	for _, c := range []string{"scheduler", "extender", "expander", "autoscaler", "usage"} {
 		v[c] = values{"enabled": false}
 	}
 	for _, c := range components {

@@ -95,9 +95,23 @@ func upstream(string) (string, error) {
 
 // runbooks writes what the alerts say about themselves.
 func runbooks(top string) (string, error) {
-	content, err := os.ReadFile(filepath.Join(top, "manifests", "autoscaler", "monitoring", "30-rules.yaml"))
+	var out strings.Builder
+	out.WriteString(notice + "# Runbooks\n\nWhat to do about each alert of `manifests/autoscaler/monitoring` and " +
+		"`manifests/usage/monitoring`. The autoscaler's page says more than any metric: `kubectl -n kube-system " +
+		"port-forward deploy/loadline-autoscaler 8085`.\n")
+	for _, component := range []string{"autoscaler", "usage"} {
+		if err := addRunbooks(&out, filepath.Join(top, "manifests", component, "monitoring", "30-rules.yaml")); err != nil {
+			return "", err
+		}
+	}
+	return out.String(), nil
+}
+
+// addRunbooks writes what the alerts of one file say.
+func addRunbooks(out *strings.Builder, file string) error {
+	content, err := os.ReadFile(file)
 	if err != nil {
-		return "", err
+		return err
 	}
 	var rules struct {
 		Spec struct {
@@ -110,23 +124,19 @@ func runbooks(top string) (string, error) {
 		}
 	}
 	if err := yaml.Unmarshal(content, &rules); err != nil {
-		return "", err
+		return err
 	}
-	var out strings.Builder
-	out.WriteString(notice + "# Runbooks\n\nWhat to do about each alert of `manifests/autoscaler/monitoring`. " +
-		"The autoscaler's page says more than any metric: `kubectl -n kube-system port-forward " +
-		"deploy/loadline-autoscaler 8085`.\n")
 	for _, group := range rules.Spec.Groups {
 		for _, r := range group.Rules {
 			if r.Annotations["runbook"] == "" {
-				return "", fmt.Errorf("alert %s has no runbook", r.Alert)
+				return fmt.Errorf("alert %s has no runbook", r.Alert)
 			}
-			fmt.Fprintf(&out, "\n## %s\n\n%s, after %s: %s\n\n%s\n\n```promql\n%s\n```\n\n%s\n", r.Alert,
+			fmt.Fprintf(out, "\n## %s\n\n%s, after %s: %s\n\n%s\n\n```promql\n%s\n```\n\n%s\n", r.Alert,
 				strings.ToUpper(r.Labels["severity"][:1])+r.Labels["severity"][1:], r.For, r.Annotations["summary"],
 				r.Annotations["description"], strings.TrimSpace(r.Expr), list(r.Annotations["runbook"]))
 		}
 	}
-	return out.String(), nil
+	return nil
 }
 
 // labelled is a line that says what to do about the words before its colon.
