@@ -204,8 +204,8 @@ type Changes struct {
 	// with the most of the sums over its containers. Not negative. A change of the rule takes a full list.
 	KubernetesMinor int32 `protobuf:"varint,12,opt,name=kubernetes_minor,json=kubernetesMinor,proto3" json:"kubernetes_minor,omitempty"`
 	// Time of the client, in seconds since 1970, by which the profiles of the view age: see usage.proto. [0,
-	// 2^40]. The view keeps the latest that it was told, also by a batch that is empty or was applied before. 0:
-	// not told; a view that was never told a time counts every profile as stale.
+	// 2^40]. The view keeps the latest that it was told, also by a batch that is empty or was applied before.
+	// 0: not told; a view that was never told a time counts every profile as stale.
 	TimeS         int64 `protobuf:"varint,13,opt,name=time_s,json=timeS,proto3" json:"time_s,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -914,8 +914,8 @@ type DescribeRequest struct {
 	// with an empty `view` only what does not depend on views: no view is listed or waited for.
 	IncludeApi bool `protobuf:"varint,5,opt,name=include_api,json=includeApi,proto3" json:"include_api,omitempty"`
 	// Serialized pods, each a plain protobuf k8s.io.api.core.v1.Pod of which metadata.annotations and
-	// status.startTime are read: the answer tells which of them annotations protect at now_s. At most 100000. With
-	// an empty `view`, no view is listed or waited for.
+	// status.startTime are read: the answer tells which of them annotations protect at now_s. At most 100000.
+	// With an empty `view`, no view is listed or waited for.
 	Pods [][]byte `protobuf:"bytes,6,rep,name=pods,proto3" json:"pods,omitempty"`
 	// Seconds since 1970, at least 0.
 	NowS          int64 `protobuf:"varint,7,opt,name=now_s,json=nowS,proto3" json:"now_s,omitempty"`

@@ -452,8 +452,8 @@ type LineRoom struct {
 	// The node, as numbered by the client.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	// One per resource of the line, in [-2^62, 2^62]; 2^62: the pod of the question counts as nothing. Below 0:
-	// so much must leave. A line of expected use is 24 resources, one for each hour, after that of the limits of
-	// the same resource.
+	// so much must leave. A line of expected use is 24 resources, one for each hour, after that of the limits
+	// of the same resource.
 	Room []int64 `protobuf:"zigzag64,2,rep,packed,name=room,proto3" json:"room,omitempty"`
 	// The reason of a refusal for each resource of the line: an index into `reasons` of the answer.
 	Reasons []int32 `protobuf:"varint,3,rep,packed,name=reasons,proto3" json:"reasons,omitempty"`

@@ -756,8 +756,8 @@ type GroupEstimate struct {
 	End GroupEstimate_End `protobuf:"varint,4,opt,name=end,proto3,enum=loadline.v1.GroupEstimate_End" json:"end,omitempty"`
 	// How it is known what a new node will be: see GroupSight.model_source.
 	ModelSource string `protobuf:"bytes,5,opt,name=model_source,json=modelSource,proto3" json:"model_source,omitempty"`
-	// A plain protobuf k8s.io.api.core.v1.Node that shows to a ranking what a new node is: the labels, the price
-	// and the amounts of the model. Empty for a group with a template, or without nodes.
+	// A plain protobuf k8s.io.api.core.v1.Node that shows to a ranking what a new node is: the labels, the
+	// price and the amounts of the model. Empty for a group with a template, or without nodes.
 	ModelNode     []byte `protobuf:"bytes,6,opt,name=model_node,json=modelNode,proto3" json:"model_node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

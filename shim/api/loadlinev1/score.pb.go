@@ -1348,8 +1348,8 @@ type NodeExplanation struct {
 	RawScore float64 `protobuf:"fixed64,5,opt,name=raw_score,json=rawScore,proto3" json:"raw_score,omitempty"`
 	// One per resource of the policy, in its order.
 	Resources []*ResourceExplanation `protobuf:"bytes,6,rep,name=resources,proto3" json:"resources,omitempty"`
-	// Where profiles of expected use count: the hour of the day, UTC, in which the raw score is lowest. Scores and
-	// amounts are those of this hour.
+	// Where profiles of expected use count: the hour of the day, UTC, in which the raw score is lowest. Scores
+	// and amounts are those of this hour.
 	Hour          *int32 `protobuf:"varint,7,opt,name=hour,proto3,oneof" json:"hour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
