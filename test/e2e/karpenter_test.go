@@ -286,7 +286,7 @@ func TestAutoscalerWithKarpenter(t *testing.T) {
 	autoscaler, err := k.cluster.StartAutoscaler(k.ctx, "autoscaler", kubeconfig, k.write("autoscaler.yaml", content),
 		"--mode=act", "--engine="+engine.Address, "--cloud=karpenter", "--prices="+k.prices, "--scan-interval=1s",
 		"--decisions=scale-up,scale-down", "--scale-down-delay-after-add=1s", "--node-delete-delay-after-taint=1s",
-		"--eviction-retry-interval=1s", "--poll-interval=500ms", "--max-node-provision-time=10s")
+		"--eviction-retry-interval=1s", "--poll-interval=500ms")
 	k.must(err)
 	var pods []*v1.Pod
 	for i := range 3 {
@@ -305,7 +305,6 @@ func TestAutoscalerWithKarpenter(t *testing.T) {
 	if k.running() != 1 {
 		t.Error("the pod that stays does not run")
 	}
-	k.lateMachine(autoscaler)
 	_, err = k.objects.Resource(nodePools).Patch(k.ctx, "default", types.MergePatchType,
 		[]byte(`{"spec":{"disruption":{"budgets":[{"nodes":"10%"}]}}}`), metav1.PatchOptions{})
 	k.must(err)
@@ -313,34 +312,6 @@ func TestAutoscalerWithKarpenter(t *testing.T) {
 		page, err := autoscaler.Get(k.ctx, "/statusz")
 		return err == nil && strings.Contains(page, "Karpenter still removes its nodes")
 	})
-}
-
-// lateMachine has the next machines never register. Each is given up, its group backs off, and the other one grows
-// instead: two claims in all.
-func (k *kwoked) lateMachine(autoscaler *harness.Autoscaler) {
-	k.Helper()
-	_, err := k.objects.Resource(kwokClass).Patch(k.ctx, "default", types.MergePatchType,
-		[]byte(`{"spec":{"nodeRegistrationDelay":"1h"}}`), metav1.PatchOptions{})
-	k.must(err)
-	before := map[string]bool{}
-	for _, name := range k.names(nodeClaims) {
-		before[name] = true
-	}
-	k.must(k.cluster.CreatePods(k.ctx, []*v1.Pod{waitingPod("late")}))
-	made := map[string]bool{}
-	k.wait("the back-off", func() bool {
-		for _, name := range k.names(nodeClaims) {
-			if !before[name] {
-				made[name] = true
-			}
-		}
-		page, err := autoscaler.Get(k.ctx, "/statusz")
-		return err == nil && strings.Contains(page, "Backoff") && len(k.names(nodeClaims)) == len(before)
-	})
-	if len(made) < 1 || len(made) > 2 {
-		k.Errorf("%d claims were made for a pod whose nodes never come: %v", len(made), made)
-	}
-	k.must(k.cluster.DeletePod(k.ctx, "default", "late"))
 }
 
 func waitingPod(name string) *v1.Pod {
