@@ -114,8 +114,8 @@ def summary_of(done):
         before = statistics.median(without["usd"] / without["boundUsd"] for _, without, _ in some)
         evictions = statistics.median(evictions_a_day(with_it, pods_of(row[2])) for row, _, with_it in some)
         worst = max(with_it["usd"] / without["usd"] for _, without, with_it in some)
-        yield (f"{len(some)} runs, {name}: USD over bound in the median {before:.3f} without `replace`, {over:.3f} with; "
-               f"evictions per pod and day in the median {evictions:.3f}; with over without at most {worst:.3f}")
+        yield (f"{len(some)} runs, {name}: USD over bound in the median {before:.3f} without `replace`, {over:.3f} "
+               f"with; evictions per pod and day in the median {evictions:.3f}; with over without at most {worst:.3f}")
 
 
 def main():

@@ -23,8 +23,7 @@ std::string Describe(const Revision& revision) {
   return absl::StrCat("epoch ", revision.epoch, " revision ", revision.revision);
 }
 
-// Packed labels take a quarter of the memory of parsed ones, and are read only when shapes are derived anew;
-// see UnpackText() in view_label_keys.cc.
+// Packed labels take a quarter of the memory of parsed ones; UnpackText() in view_label_keys.cc reads them.
 void PackText(absl::string_view text, std::string* packed) {
   const uint32_t size = static_cast<uint32_t>(text.size());
   char bytes[sizeof(size)];

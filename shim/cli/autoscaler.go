@@ -45,7 +45,8 @@ type autoscalerFlags struct {
 	logs          logFlags
 }
 
-// newAutoscaler returns the command under a name. Under that of Cluster Autoscaler it has Cluster Autoscaler's defaults.
+// newAutoscaler returns the command under a name. Under that of Cluster Autoscaler it has its
+// defaults.
 func (a *app) newAutoscaler(name string) *cobra.Command {
 	var f autoscalerFlags
 	command := &cobra.Command{

@@ -131,7 +131,8 @@ func (c *cluster) tooFew(s *sourceFlags, empty bool) error {
 	return nil
 }
 
-// withoutPods returns an error for a dump without any pod, where that is not said to be meant: all its nodes look empty.
+// withoutPods returns an error for a dump without any pod, where that is not said to be meant: all its nodes
+// look empty.
 func (c *cluster) withoutPods(s *sourceFlags, meant bool) error {
 	if meant || !s.fromFile() || c.counts.Pods > 0 || len(c.broken) > 0 {
 		return nil

@@ -41,7 +41,9 @@ type providerFlags struct {
 }
 
 // served are the flags of the autoscaler that say what a provider is like.
-var served = []string{"karpenter-", "cloud-config", "clusterapi-", "node-group-auto-discovery", "prices", "kube-client-"}
+var served = []string{
+	"karpenter-", "cloud-config", "clusterapi-", "node-group-auto-discovery", "prices", "kube-client-",
+}
 
 func (a *app) newProvider() *cobra.Command {
 	var f providerFlags
@@ -117,8 +119,8 @@ func (f *providerFlags) run(ctx context.Context, settings *config.Configuration)
 	if err != nil {
 		return err
 	}
-	provider, closeProvider, err := providers.Open(&settings.CloudProvider, providers.Cluster{Config: rest, Objects: objects,
-		Client: client, Catalogues: files.Prices.GetCatalogues()})
+	provider, closeProvider, err := providers.Open(&settings.CloudProvider, providers.Cluster{
+		Config: rest, Objects: objects, Client: client, Catalogues: files.Prices.GetCatalogues()})
 	if err != nil {
 		return err
 	}

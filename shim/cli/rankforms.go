@@ -153,7 +153,9 @@ func (r *rank) forms() answer {
 		rankAnswer
 		leftOutAnswer
 	}{r.data(), leftOutOf(&r.leftOut)}
-	return answer{data: data, table: r.table, tables: named("options", "nodegroup", "nodeGroup"), page: r.page, leftOut: &r.leftOut}
+	return answer{
+		data: data, table: r.table, tables: named("options", "nodegroup", "nodeGroup"), page: r.page, leftOut: &r.leftOut,
+	}
 }
 
 func (r *rank) table(w io.Writer) error {

@@ -212,10 +212,11 @@ func (s *sizes) forms() answer {
 		sizeAnswer
 		leftOutAnswer
 	}{s.data(), leftOutOf(&s.leftOut)}
-	return answer{data: data, table: s.table, tables: named("groups", "nodegroup", "name"), leftOut: &s.leftOut, page: func(w io.Writer) error {
-		return report.Sizes(w, "How full node groups are", s.verdict(),
-			append(s.lines(), leftOutLines(&s.leftOut)...), s.gauges())
-	}}
+	return answer{data: data, table: s.table, tables: named("groups", "nodegroup", "name"), leftOut: &s.leftOut,
+		page: func(w io.Writer) error {
+			return report.Sizes(w, "How full node groups are", s.verdict(),
+				append(s.lines(), leftOutLines(&s.leftOut)...), s.gauges())
+		}}
 }
 
 func (s *sizes) table(w io.Writer) error {

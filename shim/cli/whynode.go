@@ -31,8 +31,8 @@ type drainNodeAnswer struct {
 	Consolidation string `json:"consolidation,omitempty"`
 }
 
-// whyNode explains whether a node can go, with groups, time, filters and startup taints as given and the rules that hold
-// where no flag says otherwise. False: there is no such node.
+// whyNode explains whether a node can go, with groups, time, filters and startup taints as given and the rules that
+// hold where no flag says otherwise. False: there is no such node.
 func (a *app) whyNode(ctx context.Context, flags *podFlags, given drainSource, node string) (bool, error) {
 	if err := flags.output.check(); err != nil {
 		return false, err

@@ -60,9 +60,9 @@ type Counts struct {
 }
 
 // Read reads a dump: one or more v1 Lists or single objects, as JSON or as YAML documents, in UTF-8 or UTF-16, gzipped
-// or not. Objects of a kind that is not known are counted and left out. Errors name the dump, the position of the object (from 0), the object and the
-// field, unless Handler.Broken takes what is wrong with one object alone. JSON takes memory for one object at a time,
-// YAML for one document.
+// or not. Objects of a kind that is not known are counted and left out. Errors name the dump, the position of the
+// object (from 0), the object and the field, unless Handler.Broken takes what is wrong with one object alone. JSON
+// takes memory for one object at a time, YAML for one document.
 func Read(r io.Reader, name string, handler Handler) (Counts, error) {
 	d := newReader(handler)
 	if err := d.readAs(r, name); err != nil {

@@ -307,8 +307,8 @@ func (q *roomQuestion) note(answer *loadlinev1.CheckLoadLineResponse, slots []in
 	return "", nil
 }
 
-// roomWidth returns how many amounts a room has: one for each line of limits, and one for each hour of the day of a line
-// of expected use.
+// roomWidth returns how many amounts a room has: one for each line of limits, and one for each hour of the day of a
+// line of expected use.
 func roomWidth(line *loadlinev1.LoadLine) int {
 	width := 0
 	for _, resource := range line.GetResources() {

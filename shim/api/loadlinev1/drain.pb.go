@@ -48,8 +48,7 @@ type PlanDrainRequest struct {
 	Options *DrainOptions `protobuf:"bytes,8,opt,name=options,proto3" json:"options,omitempty"`
 	// How the filters are configured.
 	Fit *FitOptions `protobuf:"bytes,9,opt,name=fit,proto3" json:"fit,omitempty"`
-	// Put in place of what the engine remembers of the view. Unset: it goes on from there, and where it
-	// remembers nothing, from the taints of the nodes.
+	// Replaces the state that the engine keeps with the view. Unset: that, else the taints of the nodes.
 	State *DrainState `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`
 	// The progress since the last answer.
 	Progress *DrainProgress `protobuf:"bytes,11,opt,name=progress,proto3" json:"progress,omitempty"`
@@ -58,10 +57,8 @@ type PlanDrainRequest struct {
 	MaxWork int64 `protobuf:"varint,12,opt,name=max_work,json=maxWork,proto3" json:"max_work,omitempty"`
 	// The same in time, so that an answer that is cut short depends on the machine. [0, 3600000]; 0: no limit.
 	MaxMilliseconds int32 `protobuf:"varint,13,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
-	// For who asks in each loop: what the client knows, or does not act on, is left out, so that the answer of
-	// 15000 nodes has less than 1 MiB. Names, UIDs, groups and moves are those of nodes that start to go only,
-	// and moves are without names; nodes that stay are told by reason, in `stay`; no budgets and no state are
-	// told.
+	// For clients that ask in each loop: an answer for 15000 nodes of less than 1 MiB. Names, UIDs, groups and
+	// moves (without names) are those of nodes that start to go only; `stay` counts the others by reason.
 	Compact bool `protobuf:"varint,14,opt,name=compact,proto3" json:"compact,omitempty"`
 	// No groups are named: they are derived from the nodes, and may become empty. See docs/consolidation.md.
 	DeriveGroups bool `protobuf:"varint,15,opt,name=derive_groups,json=deriveGroups,proto3" json:"derive_groups,omitempty"`
@@ -234,8 +231,7 @@ type PlanDrainRequest_Changes struct {
 }
 
 type PlanDrainRequest_Own struct {
-	// A whole cluster that serves this question only: nodes, pod shapes and objects as in a full list, and no
-	// view, epoch, revision or chunk.
+	// A whole cluster for this question only, as in a full list, without view, epoch, revision and chunk.
 	Own *Changes `protobuf:"bytes,2,opt,name=own,proto3,oneof"`
 }
 

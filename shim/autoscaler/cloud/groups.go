@@ -187,7 +187,9 @@ func (c *Client) options(ctx context.Context, group string, defaults *externalgr
 
 // withoutEcho repairs options that are our defaults sent back, in which a server of Cluster Autoscaler's example takes
 // the threshold of GPUs for both: its wrapper.go has sent ScaleDownGpuUtilizationThreshold twice since 2022.
-func withoutEcho(options, defaults *externalgrpc.NodeGroupAutoscalingOptions) *externalgrpc.NodeGroupAutoscalingOptions {
+func withoutEcho(
+	options, defaults *externalgrpc.NodeGroupAutoscalingOptions,
+) *externalgrpc.NodeGroupAutoscalingOptions {
 	gpu := defaults.GetScaleDownGpuUtilizationThreshold()
 	if options != nil && defaults != nil && options.ScaleDownUtilizationThreshold == gpu &&
 		options.ScaleDownGpuUtilizationThreshold == gpu {

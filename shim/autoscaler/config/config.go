@@ -154,9 +154,9 @@ func Default() Configuration {
 	}
 }
 
-// DropIn returns the configuration without file and flags where the program stands in for Cluster Autoscaler, under its
-// name: it is served where Cluster Autoscaler is, and its lease and status are those of Cluster Autoscaler. A process of
-// either then waits while one of the other leads, and rights that name these objects hold for both.
+// DropIn returns the configuration without file and flags where the program stands in for Cluster Autoscaler, under
+// its name: it is served where Cluster Autoscaler is, and its lease and status are those of Cluster Autoscaler. A
+// process of either then waits while one of the other leads, and rights that name these objects hold for both.
 func DropIn() Configuration {
 	c := Default()
 	c.BindAddress, c.LeaderElection.ResourceName = ":8085", "cluster-autoscaler"

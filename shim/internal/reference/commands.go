@@ -82,9 +82,10 @@ func configuration(string) (string, error) {
 // upstream says what becomes of the flags of Cluster Autoscaler that are no settings.
 func upstream(string) (string, error) {
 	var out strings.Builder
-	out.WriteString(notice + "# Flags of Cluster Autoscaler\n\nFlags that are not in this table mean what they mean there: " +
-		"they are those of [loadline autoscaler](loadline.md#loadline-autoscaler). Of a flag without effect a line of the log " +
-		"says so, and why.\n\n| Flag | | |\n|---|---|---|\n")
+	out.WriteString(notice + "# Flags of Cluster Autoscaler\n\n" +
+		"Flags that are not in this table mean what they mean there: they are those of " +
+		"[loadline autoscaler](loadline.md#loadline-autoscaler). Of a flag without effect a line of the log says so, " +
+		"and why.\n\n| Flag | | |\n|---|---|---|\n")
 	for _, flag := range config.UpstreamFlags() {
 		if flag.Kind != config.Setting {
 			fmt.Fprintf(&out, "| `--%s` | %s | %s |\n", flag.Name, flag.Kind, cell(flag.Text))

@@ -270,7 +270,9 @@ func (g *group) template() *v1.Node {
 const never = 100 * 365 * 24 * time.Hour
 
 // optionsOver returns the defaults with what the NodePool says of disruption; nil: there are no defaults to change.
-func (g *group) optionsOver(defaults *externalgrpc.NodeGroupAutoscalingOptions) *externalgrpc.NodeGroupAutoscalingOptions {
+func (g *group) optionsOver(
+	defaults *externalgrpc.NodeGroupAutoscalingOptions,
+) *externalgrpc.NodeGroupAutoscalingOptions {
 	if defaults == nil {
 		return nil
 	}
