@@ -67,7 +67,7 @@ void BM_ScoreNodesByHour(benchmark::State& state) {
     const int64_t cpu = 500 + static_cast<int64_t>(random() % 4'000);
     const int64_t memory = kGi + static_cast<int64_t>(random() % (8 * kGi));
     const std::string name = "Deployment/" + std::to_string(i);
-    SetUsage(name, Usage(DrawDay(cpu, &random), DrawDay(memory, &random)), &cluster.objects());
+    SetUsage(name, UseOfDay(DrawDay(cpu, &random), DrawDay(memory, &random)), &cluster.objects());
     workloads.push_back(OfWorkload(builder.Shape({.limits = {{"cpu", cpu}, {"memory", memory}},
                                                   .requests = {{"cpu", cpu / 10}, {"memory", memory / 10}}}),
                                    name));

@@ -31,7 +31,7 @@ inline HourlyAmounts AllDayBut(int64_t amount, size_t hour, int64_t other) {
 }
 
 // A profile that counts at kProfileTimeS with the default options.
-inline WorkloadUsage Usage(const HourlyAmounts& cpu_milli, const HourlyAmounts& memory_bytes) {
+inline WorkloadUsage UseOfDay(const HourlyAmounts& cpu_milli, const HourlyAmounts& memory_bytes) {
   WorkloadUsage usage;
   usage.cpu_milli = cpu_milli;
   usage.memory_bytes = memory_bytes;

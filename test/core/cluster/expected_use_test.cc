@@ -32,7 +32,7 @@ int64_t Expect(const WorkloadUsage& usage, const ExpectedUseOptions& options, si
 
 TEST(ExpectedUseTest, IsTheProfileTimesTheMarginRoundedUp) {
   ExpectedUseOptions options = On();
-  const WorkloadUsage usage = Usage(AllDayBut(101, 5, 700), AllDay(1));
+  const WorkloadUsage usage = UseOfDay(AllDayBut(101, 5, 700), AllDay(1));
   EXPECT_EQ(Expect(usage, options, 4), 101);
   EXPECT_EQ(Expect(usage, options, 5), 700);
   options.cpu_margin_percent = 110;
@@ -43,22 +43,22 @@ TEST(ExpectedUseTest, IsTheProfileTimesTheMarginRoundedUp) {
 TEST(ExpectedUseTest, SaturatesAtTheLargestAmount) {
   ExpectedUseOptions options = On();
   options.cpu_margin_percent = 1000;
-  EXPECT_EQ(Expect(Usage(AllDay(kMaxAmount), AllDay(1)), options, 0), kMaxAmount);
+  EXPECT_EQ(Expect(UseOfDay(AllDay(kMaxAmount), AllDay(1)), options, 0), kMaxAmount);
 }
 
 TEST(ExpectedUseTest, TakesTheMostOfNeighborHoursAroundMidnight) {
   ExpectedUseOptions options = On();
   options.neighbor_hours = 1;
-  const WorkloadUsage usage = Usage(AllDayBut(100, 0, 500), AllDay(1));
+  const WorkloadUsage usage = UseOfDay(AllDayBut(100, 0, 500), AllDay(1));
   EXPECT_EQ(Expect(usage, options, 23), 500);
   EXPECT_EQ(Expect(usage, options, 0), 500);
   EXPECT_EQ(Expect(usage, options, 1), 500);
   EXPECT_EQ(Expect(usage, options, 2), 100);
-  EXPECT_EQ(Expect(Usage(AllDayBut(100, 7, 0), AllDay(1)), options, 8), 0);  // its neighbor is not known
+  EXPECT_EQ(Expect(UseOfDay(AllDayBut(100, 7, 0), AllDay(1)), options, 8), 0);  // its neighbor is not known
 }
 
 TEST(ExpectedUseTest, IsNotKnownWhereARuleSaysSo) {
-  WorkloadUsage usage = Usage(AllDay(100), AllDay(1));
+  WorkloadUsage usage = UseOfDay(AllDay(100), AllDay(1));
   EXPECT_EQ(Expect(usage, On(), 0, OfWorkload(PodShape(), "Deployment/other")), -1);
   EXPECT_EQ(Expect(usage, On(), 0, PodShape()), -1) << "of no workload";
   usage.days = 2;
@@ -72,7 +72,7 @@ TEST(ExpectedUseTest, IsNotKnownWhereARuleSaysSo) {
 }
 
 TEST(ExpectedUseTest, GetsStale) {
-  const WorkloadUsage usage = Usage(AllDay(100), AllDay(1));
+  const WorkloadUsage usage = UseOfDay(AllDay(100), AllDay(1));
   const int64_t last_s = kProfileTimeS + On().max_age_s;
   EXPECT_EQ(Expect(usage, On(), 0, Web(), last_s), 100);
   EXPECT_EQ(Expect(usage, On(), 0, Web(), last_s + 1), -1);
@@ -81,7 +81,7 @@ TEST(ExpectedUseTest, GetsStale) {
 
 TEST(ExpectedUseTest, OtherResourcesHaveNone) {
   ClusterObjects objects;
-  SetUsage(kWeb, Usage(AllDay(1), AllDay(2)), &objects);
+  SetUsage(kWeb, UseOfDay(AllDay(1), AllDay(2)), &objects);
   const ExpectedUse use(On(), objects, kProfileTimeS);
   EXPECT_EQ(use.Find(Web(), kEphemeralStorage), nullptr);
   EXPECT_EQ((*use.Find(Web(), kMemory))[3], 2);
@@ -89,7 +89,7 @@ TEST(ExpectedUseTest, OtherResourcesHaveNone) {
 
 TEST(ExpectedUseCacheTest, KeepsAnObjectForAsLongAsItHolds) {
   ClusterObjects objects;
-  SetUsage(kWeb, Usage(AllDay(1), AllDay(2)), &objects);
+  SetUsage(kWeb, UseOfDay(AllDay(1), AllDay(2)), &objects);
   ExpectedUseCache cache;
   EXPECT_EQ(cache.For(ExpectedUseOptions(), objects, kProfileTimeS), nullptr) << "off";
   const auto first = cache.For(On(), objects, kProfileTimeS);
@@ -98,7 +98,7 @@ TEST(ExpectedUseCacheTest, KeepsAnObjectForAsLongAsItHolds) {
   const auto stale = cache.For(On(), objects, last_s + 1);
   EXPECT_NE(stale, first);
   EXPECT_TRUE(stale->empty());
-  SetUsage(kWeb, Usage(AllDay(3), AllDay(2)), &objects);
+  SetUsage(kWeb, UseOfDay(AllDay(3), AllDay(2)), &objects);
   const auto changed = cache.For(On(), objects, kProfileTimeS);
   EXPECT_NE(changed, first);
   EXPECT_EQ((*changed->Find(Web(), kCpu))[0], 3);
@@ -109,7 +109,7 @@ TEST(ExpectedUseCacheTest, KeepsAnObjectForAsLongAsItHolds) {
 // A pod of 200 to 1,000 millicores, of which 300 are expected but in hour 5, where it is 100.
 TEST(LimitSumsTest, CountsExpectedUseBetweenRequestAndLimit) {
   ClusterObjects objects;
-  SetUsage(kWeb, Usage(AllDayBut(300, 5, 100), AllDay(1)), &objects);
+  SetUsage(kWeb, UseOfDay(AllDayBut(300, 5, 100), AllDay(1)), &objects);
   LimitSumsSpec spec;
   for (const std::optional<int8_t> hour :
        {std::optional<int8_t>(), std::optional<int8_t>(4), std::optional<int8_t>(5)}) {

@@ -28,10 +28,10 @@ class ExpectedLineTest : public ::testing::Test {
     const uint64_t fingerprint = there.fingerprint;
     const PodContent content{cluster().pod_shapes().Acquire(there), 0, "", "", fingerprint};
     cluster().SetNode(Slot{0}, "node", cluster().node_shape(Slot{0}), {&content, 1});
-    SetUsage(kDb, Usage(AllDayBut(1'000, 3, 6'000), AllDay(1)), &cluster().objects());
-    SetUsage("Job/at-3", Usage(AllDayBut(1'000, 3, 2'001), AllDay(1)), &cluster().objects());
-    SetUsage("Job/at-4", Usage(AllDayBut(1'000, 4, 7'000), AllDay(1)), &cluster().objects());
-    SetUsage("Job/large", Usage(AllDay(8'000), AllDay(1)), &cluster().objects());
+    SetUsage(kDb, UseOfDay(AllDayBut(1'000, 3, 6'000), AllDay(1)), &cluster().objects());
+    SetUsage("Job/at-3", UseOfDay(AllDayBut(1'000, 3, 2'001), AllDay(1)), &cluster().objects());
+    SetUsage("Job/at-4", UseOfDay(AllDayBut(1'000, 4, 7'000), AllDay(1)), &cluster().objects());
+    SetUsage("Job/large", UseOfDay(AllDay(8'000), AllDay(1)), &cluster().objects());
     ExpectedUseOptions options;
     options.on = true;
     AddExpectedLine(kCpu, {{MissingLimit::kAllocatable}, {MissingLimit::kRequest}}, 800, &line_);

@@ -131,7 +131,7 @@ class RandomWorld {
     workload.pod.limits = {{"cpu", cpu}, {"memory", memory}};
     workload.pod.requests = {{"cpu", Between(1, cpu)}, {"memory", Between(1, memory)}};
     workload.known = Between(0, 3) > 0;
-    workload.usage = Usage(DrawHours(cpu * 5 / 4), DrawHours(memory * 5 / 4));
+    workload.usage = UseOfDay(DrawHours(cpu * 5 / 4), DrawHours(memory * 5 / 4));
     return workload;
   }
 
@@ -180,10 +180,10 @@ TEST(HourlyScoreTest, PutsPodsWhereTheirHoursAreFree) {
     const uint64_t fingerprint = shape.fingerprint;
     const PodContent content{cluster.pod_shapes().Acquire(std::move(shape)), 0, "", "", fingerprint};
     cluster.SetNode(slot, "busy-at-" + hour, cluster.node_shape(slot), {&content, 1});
-    SetUsage("StatefulSet/" + hour, Usage(AllDayBut(1'000, hour[0] - '0', 6'000), AllDay(1)),
+    SetUsage("StatefulSet/" + hour, UseOfDay(AllDayBut(1'000, hour[0] - '0', 6'000), AllDay(1)),
              &cluster.objects());
   }
-  SetUsage("StatefulSet/new", Usage(AllDayBut(500, 4, 4'000), AllDay(1)), &cluster.objects());
+  SetUsage("StatefulSet/new", UseOfDay(AllDayBut(500, 4, 4'000), AllDay(1)), &cluster.objects());
   LimitColumns columns(StrictPolicy({{"cpu", 1}}));
   columns.CatchUp(cluster, std::make_shared<const ExpectedUse>(On(), cluster.objects(), kProfileTimeS));
   const PodShape pod = OfWorkload(builder.Shape({.limits = {{"cpu", 8'000}}}), "StatefulSet/new");
