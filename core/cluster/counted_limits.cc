@@ -76,7 +76,7 @@ PodLimit PodLimitOf(const LimitCounting& counting, const LimitRules& rules, std:
   if (!TraitsOf(shape).placeholder) return limit;
   // Its container does nothing, so that it never uses more than what is kept free.
   const int64_t requests = id.has_value() ? shape.requests.Get(*id) : 0;
-  if (!limit.allocatable && limit.amount <= requests) return limit;
+  if (!limit.allocatable && !limit.missing && limit.amount <= requests) return limit;
   limit.missing = limit.allocatable = false;
   limit.amount = requests;
   return limit;

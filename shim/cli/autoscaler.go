@@ -63,13 +63,13 @@ func (a *app) newAutoscaler(name string) *cobra.Command {
 				warn(warning)
 				return settings.Write(f.writeTo, a.streams.Out)
 			}
+			if err := settings.CloudProvider.Check(); err != nil {
+				return usageError{err}
+			}
 			if err := f.logs.apply(); err != nil {
 				return err
 			}
 			warn(warning)
-			if err := settings.CloudProvider.Check(); err != nil {
-				return usageError{err}
-			}
 			return f.run(cmd.Context(), &settings)
 		},
 	}

@@ -52,6 +52,15 @@ var notOptions = map[string]string{
 	"FleetOptions.deletion_patience_milliseconds": "the same for all",
 	"GroupSimilarity.labels":                      "balancing-label, which goes without balancing-ignore-label: see TestBalancingLabels",
 	"LoadLine.counting":                           "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
+	"LoadLine.expected_use":                       "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
+	"LineResource.max_expected_over_allocatable":  "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
+	"ExpectedUse.mode":                            "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
+	"ExpectedUse.floor":                           "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
+	"ExpectedUse.cpu_margin_percent":              "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
+	"ExpectedUse.memory_margin_percent":           "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
+	"ExpectedUse.neighbor_hours":                  "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
+	"ExpectedUse.min_days":                        "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
+	"ExpectedUse.max_age_s":                       "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
 	"SchedulerProfile.options":                    "those of the profile, which TestReadsEachProfile of filterconfig reads",
 	"DrainOptions.may_be_incomplete":              "what a client could not list",
 	"PriceCatalogue.name":                         "the name of the file",
@@ -59,7 +68,8 @@ var notOptions = map[string]string{
 }
 
 // values are what flags are set to of which no value can be made up.
-var values = map[string]string{"mode": "act", "cloud": "externalgrpc", "decisions": "slack", "view": "other", "bind-address": ":1",
+var values = map[string]string{
+	"mode": "act", "cloud": "externalgrpc", "decisions": "slack", "view": "other", "bind-address": ":1",
 	"leader-elect-retry-period": "1s",
 	"cores-total":               "7:9", "memory-total": "7:9", "slack-basis": "capacity", "slack-version": "2b",
 	"slack-keep": "report", "extra-capacity-min-rate": "20%",
