@@ -48,7 +48,7 @@ func TestAutoscalerUsage(t *testing.T) {
 		"mode \"now\": must be":        {"--mode=now"},
 		"decisions: \"scale\" must be": {"--decisions=scale"},
 		"unknown flag":                 {"--force"},
-		"Unsupported log format":       {"--logging-format=xml", "--cloud-address=x"},
+		"Unsupported log format":       {"--logging-format=xml", "--cloud-address=unix:///x"},
 	} {
 		if code, _, errs := runAutoscaler(t, args...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d, %s, want %q in it", args, code, errs, want)
