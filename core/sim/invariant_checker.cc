@@ -10,8 +10,6 @@ namespace {
 constexpr int64_t kCheckedHourMs = 3'600'000;
 constexpr int64_t kMostUnready = 3;
 constexpr int64_t kMostUnreadyPercent = 45;
-// A node that registered so lately may still be starting.
-constexpr int64_t kStartupMs = 900'000;
 constexpr int64_t kOldestViewMs = 60'000;
 
 }  // namespace

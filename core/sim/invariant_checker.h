@@ -66,6 +66,9 @@ class InvariantChecker : public SimObserver, public ActObserver {
   static constexpr size_t kMostViolations = 100;
 
  private:
+  // A node that registered so lately may still be starting.
+  static constexpr int64_t kStartupMs = 900'000;
+
   struct PodNote {
     int32_t on = -1;
     bool ready = false;
