@@ -54,7 +54,7 @@ func scopeOf(entry string) (scope, error) {
 	s := scope{labels: labels.NewSelector()}
 	kind, parts, ok := strings.Cut(entry, ":")
 	if !ok || kind != discoverer {
-		return s, fmt.Errorf("must be %s:KEY=VALUE,...", discoverer)
+		return s, fmt.Errorf("must be %s: and KEY=VALUE, separated by commas", discoverer)
 	}
 	for part := range strings.SplitSeq(parts, ",") {
 		if part == "" {

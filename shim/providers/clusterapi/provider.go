@@ -76,14 +76,14 @@ func (p *Provider) Close() error { return nil }
 // Refresh looks at all node groups and machines.
 func (p *Provider) Refresh(ctx context.Context) error {
 	if err := p.discover(); err != nil {
-		return fmt.Errorf("Cluster API: %w", err)
+		return fmt.Errorf("objects of Cluster API: %w", err)
 	}
 	state, err := p.look(ctx)
 	if err != nil {
 		p.mu.Lock()
 		p.version = "" // it may have gone with an upgrade
 		p.mu.Unlock()
-		return fmt.Errorf("Cluster API: %w", err)
+		return fmt.Errorf("objects of Cluster API: %w", err)
 	}
 	p.mu.Lock()
 	p.state = state
