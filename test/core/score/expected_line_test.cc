@@ -48,7 +48,7 @@ class ExpectedLineTest : public ::testing::Test {
     columns.CatchUp(cluster(), line_.sums.expected);
     const LineCheck check(&line_, &columns, ColumnsOfLine(line_, policy_), &cluster());
     const LineCheck::Pod pod = check.MakePod(OfWorkload(builder_.Shape(Pod()), workload));
-    const LineVerdict verdict = check.Explain(pod, Slot{0});
+    LineVerdict verdict = check.Explain(pod, Slot{0});
     EXPECT_EQ(check.Keeps(pod, Slot{0}), verdict.reasons.empty());
     return verdict;
   }

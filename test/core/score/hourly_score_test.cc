@@ -180,7 +180,8 @@ TEST(HourlyScoreTest, PutsPodsWhereTheirHoursAreFree) {
     const uint64_t fingerprint = shape.fingerprint;
     const PodContent content{cluster.pod_shapes().Acquire(std::move(shape)), 0, "", "", fingerprint};
     cluster.SetNode(slot, "busy-at-" + hour, cluster.node_shape(slot), {&content, 1});
-    SetUsage("StatefulSet/" + hour, UseOfDay(AllDayBut(1'000, hour[0] - '0', 6'000), AllDay(1)),
+    SetUsage("StatefulSet/" + hour,
+             UseOfDay(AllDayBut(1'000, static_cast<size_t>(hour[0] - '0'), 6'000), AllDay(1)),
              &cluster.objects());
   }
   SetUsage("StatefulSet/new", UseOfDay(AllDayBut(500, 4, 4'000), AllDay(1)), &cluster.objects());
