@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/dynamic"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	restclient "k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -18,7 +17,6 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/providers"
-	"loadline.dev/shim/unknownfields"
 )
 
 const autoscalerHelp = `Decide loop by loop what nodes a cluster needs, and bring that about: node groups grow for pods
@@ -111,20 +109,7 @@ func limitGarbage() {
 
 func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuration) error {
 	limitGarbage()
-	rest, err := f.cluster.restConfig()
-	if err != nil {
-		return err
-	}
-	rest.QPS, rest.Burst = float32(settings.KubeClientQPS), settings.KubeClientBurst
-	client, err := unknownfields.NewClient(rest)
-	if err != nil {
-		return err
-	}
-	objects, err := dynamic.NewForConfig(rest)
-	if err != nil {
-		return err
-	}
-	files, err := settings.ReadFiles()
+	cluster, files, err := f.cluster.forProviders(settings)
 	if err != nil {
 		return err
 	}
@@ -142,15 +127,14 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 		return err
 	}
 	defer conn.Close()
-	cloud, closeCloud, err := providers.Open(&settings.CloudProvider, providers.Cluster{Config: rest, Objects: objects,
-		Client: client, Catalogues: files.Prices.GetCatalogues()})
+	cloud, closeCloud, err := providers.Open(&settings.CloudProvider, cluster)
 	if err != nil {
 		return err
 	}
 	defer closeCloud()
-	a := autoscaler.New(settings, files, conn, client, objects, cloud, Version)
+	a := autoscaler.New(settings, files, conn, cluster.Client, cluster.Objects, cloud, Version)
 	// The lease has a client, and so requests per second, of its own: nothing else may hold up its renewal.
-	leases := restclient.CopyConfig(rest)
+	leases := restclient.CopyConfig(cluster.Config)
 	leases.QPS, leases.Burst = leaseQPS, leaseBurst
 	if a.Leases, err = coordination.NewForConfig(leases); err != nil {
 		return err

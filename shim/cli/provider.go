@@ -101,26 +101,36 @@ func (f *providerFlags) check() error {
 	return nil
 }
 
-func (f *providerFlags) run(ctx context.Context, settings *config.Configuration) error {
-	rest, err := f.cluster.restConfig()
+// forProviders returns what providers need of the cluster, and the files that the configuration names.
+func (c *clusterFlags) forProviders(settings *config.Configuration) (providers.Cluster, *config.Loaded, error) {
+	rest, err := c.restConfig()
 	if err != nil {
-		return err
+		return providers.Cluster{}, nil, err
 	}
 	rest.QPS, rest.Burst = float32(settings.KubeClientQPS), settings.KubeClientBurst
 	client, err := unknownfields.NewClient(rest)
 	if err != nil {
-		return err
+		return providers.Cluster{}, nil, err
 	}
 	objects, err := dynamic.NewForConfig(rest)
 	if err != nil {
-		return err
+		return providers.Cluster{}, nil, err
 	}
 	files, err := settings.ReadFiles()
 	if err != nil {
+		return providers.Cluster{}, nil, err
+	}
+	return providers.Cluster{
+		Config: rest, Objects: objects, Client: client, Catalogues: files.Prices.GetCatalogues(),
+	}, files, nil
+}
+
+func (f *providerFlags) run(ctx context.Context, settings *config.Configuration) error {
+	cluster, _, err := f.cluster.forProviders(settings)
+	if err != nil {
 		return err
 	}
-	provider, closeProvider, err := providers.Open(&settings.CloudProvider, providers.Cluster{
-		Config: rest, Objects: objects, Client: client, Catalogues: files.Prices.GetCatalogues()})
+	provider, closeProvider, err := providers.Open(&settings.CloudProvider, cluster)
 	if err != nil {
 		return err
 	}
