@@ -44,7 +44,7 @@ void CountWhole(int64_t request, const MissingLimitRule& rule, PodLimit* limit) 
   }
 }
 
-// What a pod counts as by what it says, whatever it is.
+// Returns the amount that a pod counts as by what it states, whatever kind of pod it is.
 PodLimit StatedLimitOf(const LimitCounting& counting, const LimitRules& rules, std::optional<ResourceId> id,
                        const PodShape& shape, PodRole role) {
   const bool effective = counting.pod_limits == PodLimits::kEffective;

@@ -1,4 +1,4 @@
-// What the pods of a workload are expected to use at each hour of the day.
+// The expected use of the pods of a workload at each hour of the day.
 #ifndef LOADLINE_CORE_CLUSTER_EXPECTED_USE_H_
 #define LOADLINE_CORE_CLUSTER_EXPECTED_USE_H_
 
@@ -51,7 +51,7 @@ class ExpectedUse {
     return options_.request_floor ? std::max((*profile)[hour], request) : (*profile)[hour];
   }
 
-  // Whether the same profiles count at this time, and are those that `objects` holds.
+  // Returns true if the same profiles count at this time and are those that `objects` holds.
   bool Holds(const ClusterObjects& objects, int64_t now_s) const;
 
  private:

@@ -177,7 +177,7 @@ struct Workload {
 inline constexpr size_t kHoursOfDay = 24;
 using HourlyAmounts = std::array<int64_t, kHoursOfDay>;
 
-// What was measured of one pod of a workload, whose key is "KIND/NAME"; see message WorkloadUsage.
+// The measured use of one pod of a workload, whose key is "KIND/NAME"; see message WorkloadUsage.
 struct WorkloadUsage {
   uint64_t pod_template = 0;        // for which it holds; 0: for all
   HourlyAmounts cpu_milli = {};     // [0, 2^62]; 0: not known

@@ -36,7 +36,7 @@ struct LoadLine {
   ExpectedUseOptions expected_use = {};
 
   bool empty() const { return lines.empty(); }
-  // Whether expected use has a line.
+  // Returns true if expected use has a line.
   bool HasHours() const;
   friend bool operator==(const LoadLine&, const LoadLine&) = default;
 };
@@ -70,8 +70,8 @@ struct LineOnNode {
 LineOnNode LineFor(const LoadLine& load_line, size_t resource, const LimitSums& sums, const PodShape& pod,
                    const NodeShape& node);
 
-// What a refusal says, such as "load line: memory limits would exceed 1.5 x allocatable". It is the same in
-// all hours.
+// Returns the text of a refusal, such as "load line: memory limits would exceed 1.5 x allocatable". It is the
+// same in all hours.
 std::string LineReason(const LimitSumsSpec::Resource& resource, int64_t line);
 
 // Sorts reasons and drops repeats.

@@ -9,7 +9,7 @@ int64_t CountedInHour(const PodTerm& pod, int64_t allocatable, size_t hour) {
   return std::min(CountedAmount(pod, allocatable), pod.at_most[hour]);
 }
 
-// What the resources of one node come to in one hour; see SumOfTerms().
+// The sum over the resources of one node in one hour; see SumOfTerms().
 template <Arithmetic kArithmetic>
 NodeSum SumInHour(const LimitColumns& columns, Slot slot, std::span<const PodTerm> pod, size_t hour) {
   NodeSum node;

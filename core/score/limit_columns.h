@@ -71,12 +71,13 @@ class LimitColumns {
 
   // The profiles by which pods count; nullptr: there are none, and all hours are alike.
   const ExpectedUse* expected() const { return expected_.get(); }
-  // What the pods on the node count as in an hour, for the resource at this position.
+  // The amount that the pods on the node count as in an hour, for the resource at this position.
   int64_t limits(Slot slot, size_t resource, size_t hour) const {
     if (expected_ == nullptr) return limits(slot)[resource];
     return hour_limits_[(IndexOf(slot) * width_ + resource) * kHoursOfDay + hour];
   }
-  // As LimitTerm::raw_without_pod in each hour of one resource; only where there are profiles.
+  // The counterpart of LimitTerm::raw_without_pod in each hour of one resource; only where there are
+  // profiles.
   std::span<const int64_t, kHoursOfDay> hour_raw(Slot slot, size_t resource) const {
     return std::span<const int64_t, kHoursOfDay>(
         hour_raw_.data() + (IndexOf(slot) * width_ + resource) * kHoursOfDay, kHoursOfDay);

@@ -29,7 +29,7 @@ struct PodTerm {
   int64_t peak;
 };
 
-// What the pod counts as on a node that offers the resource; equal to CountOnNode().
+// Returns the amount that the pod counts as on a node that offers the resource; equal to CountOnNode().
 inline int64_t CountedAmount(const PodTerm& pod, int64_t allocatable) {
   if (pod.ratio == 1) return std::min(pod.amount, allocatable);
   if (pod.ratio == 0) return pod.amount;
@@ -49,7 +49,7 @@ inline int64_t TruncatingTerm(const LimitTerm& node, int64_t node_limits, int64_
   return static_cast<int64_t>(std::clamp(raw, absl::int128(-kMaxRawScore), absl::int128(kMaxRawScore)));
 }
 
-// What the resources of one node come to.
+// The sum over the resources of one node.
 struct NodeSum {
   int64_t sum = 0;      // |term| <= 2^52, times at most 16 weights of 100
   int64_t counted = 0;  // weights

@@ -92,7 +92,7 @@ absl::StatusOr<ExpectedUseOptions> DecodeExpectedUse(const v1::ExpectedUse& mess
   read("min_days", message.min_days(), 1, 365, &options.min_days);
   read("max_age_s", message.max_age_s(), 60, int64_t{1} << 32, &options.max_age_s);
   if (!fields.status().ok()) return fields.status();
-  // What is off is the same, whatever else it says.
+  // Options that are off are equal, whatever else they state.
   return options.on ? options : ExpectedUseOptions();
 }
 

@@ -38,7 +38,7 @@ struct Setting {
   int64_t fill_percent = 0;
 };
 
-// What one score came to in a setting.
+// The outcome of one score in a setting.
 struct ScoreResult {
   Score score;
   Estimate cpu_overload;
@@ -58,7 +58,7 @@ struct SettingResult {
 };
 SettingResult RunSetting(const Setting& setting, size_t orders, uint64_t seed);
 
-// What filling nodes up to a line came to.
+// The outcome of filling nodes up to a line.
 struct LineResult {
   std::string line;
   Estimate nodes;

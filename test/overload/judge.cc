@@ -59,7 +59,7 @@ Outcome Judge(const std::vector<TracePod>& pods, const std::vector<std::vector<s
 
 Filled FillToLine(const FilledLine& line, const std::vector<size_t>& order, const std::vector<TracePod>& pods,
                   NodeSize size, size_t hours) {
-  // As many nodes as pods are always enough: a pod alone on a node is within any line.
+  // A node for each pod is always enough: a pod alone on a node is within any line.
   Placement placement(&pods, size, pods.size(), /*known_every=*/1);
   const LoadLine load_line = LineOf(line, placement);
   const LimitPolicy policy = StrictPolicy({{"cpu", 1}, {"memory", 1}});

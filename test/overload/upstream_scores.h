@@ -18,7 +18,7 @@ struct Load {
 // Kubernetes 1.36: [0, 200]. Requests on the node without and with the pod.
 int64_t DefaultProfileScore(const Load& before, const Load& after, const Load& allocatable);
 
-// What Trimaran knows of a node: averages and standard deviations are those of the use of its pods.
+// The facts that Trimaran has of a node: averages and standard deviations are those of the use of its pods.
 struct TrimaranNode {
   Load allocatable;
   Load requests;  // of the pods there

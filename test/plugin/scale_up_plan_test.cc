@@ -184,7 +184,7 @@ TEST_F(ScaleUpPlanTest, LimitsOfTheWholeCluster) {
   EXPECT_DOUBLE_EQ(Plan()->usd_per_hour(), 10.5);
 }
 
-// As for Cluster Autoscaler, each node that is registered counts: of the control plane, and a virtual one.
+// Each registered node counts, as for Cluster Autoscaler: of the control plane, and a virtual one.
 TEST_F(ScaleUpPlanTest, AllNodesOfTheClusterCountAgainstItsLimit) {
   ChangesBuilder builder = ChangesBuilder::FullList(2, 1);
   int32_t slot = 0;

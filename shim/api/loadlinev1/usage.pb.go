@@ -41,7 +41,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Whether profiles count.
+// The switch of expected use.
 type ExpectedUse_Mode int32
 
 const (
@@ -93,15 +93,15 @@ func (ExpectedUse_Mode) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_usage_proto_rawDescGZIP(), []int{2, 0}
 }
 
-// Whether a pod counts at least as its request.
+// The least that a pod counts as: nothing, or its request.
 type ExpectedUse_Floor int32
 
 const (
 	ExpectedUse_FLOOR_UNSPECIFIED ExpectedUse_Floor = 0 // as NO_FLOOR
-	// It does not: requests are what the filter NodeResourcesFit keeps, and they hide at which hours pods are
+	// Nothing: requests are what the filter NodeResourcesFit keeps, and they hide at which hours pods are
 	// busy wherever they are larger than the use.
 	ExpectedUse_NO_FLOOR ExpectedUse_Floor = 1
-	// It does.
+	// Its request.
 	ExpectedUse_REQUEST_FLOOR ExpectedUse_Floor = 2
 )
 
@@ -332,9 +332,9 @@ func (x *UsageProfiles) GetWorkloads() []*WorkloadUsage {
 // Changes.time_s.
 type ExpectedUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether profiles count.
+	// The switch of expected use.
 	Mode ExpectedUse_Mode `protobuf:"varint,1,opt,name=mode,proto3,enum=loadline.v1.ExpectedUse_Mode" json:"mode,omitempty"`
-	// What a profile is multiplied by, in percent. [100, 1000]; 0 = 100.
+	// The factor of a profile, in percent. [100, 1000]; 0 = 100.
 	CpuMarginPercent    int32 `protobuf:"varint,2,opt,name=cpu_margin_percent,json=cpuMarginPercent,proto3" json:"cpu_margin_percent,omitempty"`
 	MemoryMarginPercent int32 `protobuf:"varint,3,opt,name=memory_margin_percent,json=memoryMarginPercent,proto3" json:"memory_margin_percent,omitempty"`
 	// An hour counts as the most of itself and so many hours before and after it, for use that does not keep to
@@ -344,7 +344,7 @@ type ExpectedUse struct {
 	MinDays int32 `protobuf:"varint,5,opt,name=min_days,json=minDays,proto3" json:"min_days,omitempty"`
 	// A profile whose newest sample is older than this is stale. [60, 2^32]; 0 = 172800, two days.
 	MaxAgeS int64 `protobuf:"varint,6,opt,name=max_age_s,json=maxAgeS,proto3" json:"max_age_s,omitempty"`
-	// Whether a pod counts at least as its request.
+	// The least that a pod counts as: nothing, or its request.
 	Floor         ExpectedUse_Floor `protobuf:"varint,7,opt,name=floor,proto3,enum=loadline.v1.ExpectedUse_Floor" json:"floor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -3,7 +3,7 @@ package config
 // upstreamFlags are the flags of Cluster Autoscaler (those of August 2026, and older ones that manifests still carry)
 // that are no settings here. Settings have Cluster Autoscaler's names already, see Configuration.
 var upstreamFlags = []UpstreamFlag{
-	// Those of cloud providers.
+	// Flags of cloud providers.
 	meaning("cloud-provider", "clusterapi: --cloud=cluster-api; externalgrpc: --cloud=externalgrpc with the address and "+
 		"certificates of the --cloud-config file; others: without --cloud there is no provider, and nothing is done",
 		(*Configuration).followProvider),
@@ -16,7 +16,7 @@ var upstreamFlags = []UpstreamFlag{
 	boolean("regional", "zones are those of the nodes"),
 	text("user-agent", "requests name loadline and its version"),
 
-	// Those with a meaning.
+	// Flags with a meaning.
 	meaning("address", "--bind-address", func(c *Configuration, values []string) error {
 		c.BindAddress = last(values)
 		return nil
@@ -33,7 +33,7 @@ var upstreamFlags = []UpstreamFlag{
 	always("write-status-configmap", "true", "the status is written in each loop: --status-config-map-name"),
 	always("leader-elect-resource-lock", "leases", "the lock is a Lease"),
 
-	// What Loadline has no counterpart of.
+	// Flags without a counterpart in Loadline.
 	boolean("async-node-groups", "no node groups are made or deleted"),
 	boolean("capacity-buffer-controller-enabled", "room is kept by --extra-capacity-min-rate and its like; "+
 		"CapacityBuffers of others are not read"),
@@ -60,7 +60,7 @@ var upstreamFlags = []UpstreamFlag{
 	boolean("scale-down-delay-type-local", "delays after growth and removals hold for all groups"),
 	text("unready-nodes-scope", "all nodes of the cluster count among those that may be not ready"),
 
-	// Those by which Cluster Autoscaler bounds its work.
+	// Flags by which Cluster Autoscaler bounds its work.
 	text("cluster-snapshot-parallelism", noDetail),
 	boolean("debugging-snapshot-enabled", "the page at --bind-address shows the last loop, and `loadline plan --record` "+
 		"keeps one"),
@@ -99,7 +99,7 @@ var upstreamFlags = []UpstreamFlag{
 	text("scheduler-verbosity", "there is one -v"),
 	text("unremovable-node-recheck-timeout", "every node is looked at in each loop"),
 
-	// Those of klog that component-base took out.
+	// Flags of klog that component-base took out.
 	boolean("add-dir-header", noKlog), boolean("alsologtostderr", noKlog), text("feature-gates", "there are none"),
 	text("log-backtrace-at", noKlog), text("log-dir", noKlog), text("log-file", noKlog),
 	text("log-file-max-size", noKlog), always("logtostderr", "true", "the log goes to standard error"),

@@ -20,6 +20,9 @@ import (
 	"loadline.dev/shim/sizing"
 )
 
+// ofOurPlugin is why a field has no flag that the arguments of our plugin fill.
+const ofOurPlugin = "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans"
+
 // notOptions are the fields of questions that are no options, each with the reason.
 var notOptions = map[string]string{
 	"PlanLoopRequest.changes":                   "the cluster",
@@ -51,16 +54,16 @@ var notOptions = map[string]string{
 	"LoopFleet.under_way":                         "what is being done",
 	"FleetOptions.deletion_patience_milliseconds": "the same for all",
 	"GroupSimilarity.labels":                      "balancing-label, which goes without balancing-ignore-label: see TestBalancingLabels",
-	"LoadLine.counting":                           "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
-	"LoadLine.expected_use":                       "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
-	"LineResource.max_expected_over_allocatable":  "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
-	"ExpectedUse.mode":                            "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
-	"ExpectedUse.floor":                           "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
-	"ExpectedUse.cpu_margin_percent":              "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
-	"ExpectedUse.memory_margin_percent":           "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
-	"ExpectedUse.neighbor_hours":                  "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
-	"ExpectedUse.min_days":                        "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
-	"ExpectedUse.max_age_s":                       "what our plugin says in schedulerConfig: see TestLoadLineOfOurPluginHoldsForPlans",
+	"LoadLine.counting":                           ofOurPlugin,
+	"LoadLine.expected_use":                       ofOurPlugin,
+	"LineResource.max_expected_over_allocatable":  ofOurPlugin,
+	"ExpectedUse.mode":                            ofOurPlugin,
+	"ExpectedUse.floor":                           ofOurPlugin,
+	"ExpectedUse.cpu_margin_percent":              ofOurPlugin,
+	"ExpectedUse.memory_margin_percent":           ofOurPlugin,
+	"ExpectedUse.neighbor_hours":                  ofOurPlugin,
+	"ExpectedUse.min_days":                        ofOurPlugin,
+	"ExpectedUse.max_age_s":                       ofOurPlugin,
 	"SchedulerProfile.options":                    "those of the profile, which TestReadsEachProfile of filterconfig reads",
 	"DrainOptions.may_be_incomplete":              "what a client could not list",
 	"PriceCatalogue.name":                         "the name of the file",

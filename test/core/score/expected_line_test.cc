@@ -42,7 +42,7 @@ class ExpectedLineTest : public ::testing::Test {
   static TestPod Pod() { return {.limits = {{"cpu", 8'000}}, .requests = {{"cpu", 100}}}; }
   ClusterState& cluster() { return builder_.cluster(); }
 
-  // What the check of a scheduling cycle says.
+  // Returns the verdict of the check of a scheduling cycle.
   LineVerdict Check(const std::string& workload) {
     LimitColumns columns(policy_);
     columns.CatchUp(cluster(), line_.sums.expected);
@@ -53,7 +53,7 @@ class ExpectedLineTest : public ::testing::Test {
     return verdict;
   }
 
-  // What the filter says, which drains and growth ask.
+  // Returns the verdict of the filter, which drains and growth ask.
   Verdict Judge(const std::string& workload) {
     Snapshot snapshot(cluster());
     FitOptions options;
