@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -29,6 +30,25 @@ template <StrongIndex Index>
 constexpr Index IndexAt(size_t number) {
   return static_cast<Index>(static_cast<int32_t>(number));
 }
+
+// A std::optional<Index> of four bytes, where there are millions of them.
+template <StrongIndex Index>
+class OptionalIndex {
+ public:
+  constexpr OptionalIndex() = default;
+  // Implicit, as those of std::optional. NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr OptionalIndex(Index index) : index_(index) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr OptionalIndex(std::nullopt_t) {}
+
+  constexpr bool has_value() const { return index_ != kNone; }
+  constexpr Index operator*() const { return index_; }
+  friend constexpr bool operator==(OptionalIndex, OptionalIndex) = default;
+
+ private:
+  static constexpr Index kNone{-1};
+  Index index_ = kNone;
+};
 
 // The first positions of a list, in order: for (const GroupIndex group : groups.indices()).
 template <StrongIndex Index>

@@ -59,7 +59,7 @@ CloudAnswer Actuation::Grow(const SimGrowth& growth) {
   return answer;
 }
 
-CloudAnswer Actuation::DeleteLate(int32_t machine) {
+CloudAnswer Actuation::DeleteLate(SimMachineIndex machine) {
   observer_.Deletes(machine, /*late=*/true);
   return cloud_.Delete(machine);
 }
@@ -74,13 +74,13 @@ void Actuation::Forget(int64_t clock_ms) {
   progress_ = {};
 }
 
-Actuation::Going* Actuation::Find(int32_t node) {
+Actuation::Going* Actuation::Find(SimNodeIndex node) {
   const auto found =
       std::find_if(going_.begin(), going_.end(), [&](const Going& going) { return going.node == node; });
   return found == going_.end() ? nullptr : &*found;
 }
 
-bool Actuation::Start(int32_t node, std::vector<int32_t> pods, bool of_move) {
+bool Actuation::Start(SimNodeIndex node, std::vector<SimPodIndex> pods, bool of_move) {
   if (world_.WriteFails()) return false;
   observer_.StartsToGo(node, pods.empty(), of_move);
   Going& going = going_.emplace_back();
@@ -96,31 +96,31 @@ bool Actuation::Start(int32_t node, std::vector<int32_t> pods, bool of_move) {
   return true;
 }
 
-void Actuation::End(int32_t node) {
+void Actuation::End(SimNodeIndex node) {
   std::erase_if(going_, [&](const Going& entry) { return entry.node == node; });
   std::erase(under_way_, node);
   world_.After(0, SimEventKind::kRemovalEnded);
 }
 
-void Actuation::Release(int32_t node) {
+void Actuation::Release(SimNodeIndex node) {
   if (world_.WriteFails()) return;
   observer_.GivesBack(node);
   world_.SetTainted(node, false);
 }
 
-void Actuation::Fail(int32_t node) {
+void Actuation::Fail(SimNodeIndex node) {
   progress_.failed.push_back(node);
   End(node);
   observer_.GivesUp(node);
 }
 
-void Actuation::GiveBack(int32_t node) {
+void Actuation::GiveBack(SimNodeIndex node) {
   Fail(node);
   // Where somebody else has its machine deleted meanwhile, no pod is to come.
   if (world_.machine(world_.node(node).machine).state != SimMachine::State::kDeleting) Release(node);
 }
 
-void Actuation::Finish(int32_t node, const RemovalEnd& end) {
+void Actuation::Finish(SimNodeIndex node, const RemovalEnd& end) {
   if (end.result == RemovalResult::kDeleted) {
     acknowledged_.insert(node);
     progress_.removed.push_back(node);
@@ -143,7 +143,7 @@ void Actuation::Look(const Going& going, RemovalSight* seen) const {
   }
   if (!going.look_at_pods) return;
   seen->pods.emplace();
-  for (const int32_t pod : node.pods) {
+  for (const SimPodIndex pod : node.pods) {
     RemovalPod& to = seen->pods->pods.emplace_back();
     to.uid = ObservedCluster::PodName(pod);
     to.name = to.uid;
@@ -156,10 +156,10 @@ void Actuation::Look(const Going& going, RemovalSight* seen) const {
   }
 }
 
-RemovalSight Actuation::CarryOut(const RemovalOrders& orders, int32_t node) {
+RemovalSight Actuation::CarryOut(const RemovalOrders& orders, SimNodeIndex node) {
   RemovalSight seen;
   for (const EvictionOrder& order : orders.evictions) {
-    const int32_t pod = ObservedCluster::PodNamed(order.uid);
+    const SimPodIndex pod = ObservedCluster::PodNamed(order.uid);
     const SimEviction eviction = world_.Evict(pod);
     if (eviction == SimEviction::kDone) progress_.evicted.push_back({pod, world_.now_ms()});
     seen.evictions.push_back(AnswerOf(eviction));
@@ -174,7 +174,7 @@ RemovalSight Actuation::CarryOut(const RemovalOrders& orders, int32_t node) {
     }
   }
   if (orders.ask) {
-    const int32_t machine = world_.node(node).machine;
+    const SimMachineIndex machine = world_.node(node).machine;
     observer_.Deletes(machine, /*late=*/false);
     seen.asked = OutcomeOf(cloud_.Delete(machine));
   }
@@ -197,7 +197,7 @@ void Actuation::Advance(Going* going, RemovalSight seen) {
   }
 }
 
-void Actuation::Step(int32_t node) {
+void Actuation::Step(SimNodeIndex node) {
   Going* const going = Find(node);
   // Another process may have begun it again, at another time.
   if (going == nullptr || going->next_ms != world_.now_ms()) return;

@@ -16,12 +16,12 @@ namespace loadline {
 
 // What a group is asked to grow by.
 struct SimGrowth {
-  int32_t group = 0;
+  GroupIndex group{};
   int64_t machines = 0;
   int64_t for_slack = 0;  // so many of them for no pod
   int64_t for_moves = 0;  // and so many for pods of nodes that are replaced
   // The workloads whose waiting pods the others are for, ascending.
-  std::vector<int32_t> workloads;
+  std::vector<SimWorkloadIndex> workloads;
 };
 
 // Is told of what the loop under test does, before it happens.
@@ -30,14 +30,14 @@ class ActObserver {
   virtual ~ActObserver() = default;
   virtual void Grows(const SimGrowth& growth) = 0;
   // How that ended.
-  virtual void Grew(int32_t group, CloudAnswer answer) = 0;
+  virtual void Grew(GroupIndex group, CloudAnswer answer) = 0;
   // `of_move`: it is replaced, or was bought for that in vain.
-  virtual void StartsToGo(int32_t node, bool empty, bool of_move) = 0;
-  virtual void GivesBack(int32_t node) = 0;
+  virtual void StartsToGo(SimNodeIndex node, bool empty, bool of_move) = 0;
+  virtual void GivesBack(SimNodeIndex node) = 0;
   // Nobody goes on with its removal; what it carries stays for now.
-  virtual void GivesUp(int32_t node) = 0;
+  virtual void GivesUp(SimNodeIndex node) = 0;
   // `late`: as one that did not become a node in time, or cannot; else because its node goes.
-  virtual void Deletes(int32_t machine, bool late) = 0;
+  virtual void Deletes(SimMachineIndex machine, bool late) = 0;
   // Another process leads, which knows what was kept, and what nodes carry.
   virtual void LeaderChanges() = 0;
 };
@@ -47,14 +47,14 @@ class ActObserver {
 class Actuation {
  public:
   struct EvictedPod {
-    int32_t pod;
+    SimPodIndex pod;
     int64_t at_ms;
   };
   // What has happened since the last loop.
   struct Progress {
-    std::vector<int32_t> started;  // nodes
-    std::vector<int32_t> failed;
-    std::vector<int32_t> removed;  // that the cloud deletes
+    std::vector<SimNodeIndex> started;
+    std::vector<SimNodeIndex> failed;
+    std::vector<SimNodeIndex> removed;  // that the cloud deletes
     std::vector<EvictedPod> evicted;
     bool empty() const { return started.empty() && failed.empty() && removed.empty() && evicted.empty(); }
   };
@@ -63,54 +63,54 @@ class Actuation {
   Actuation(World* world, Cloud* cloud, ActObserver* observer);
 
   CloudAnswer Grow(const SimGrowth& growth);
-  CloudAnswer DeleteLate(int32_t machine);
+  CloudAnswer DeleteLate(SimMachineIndex machine);
   // `pods`: those that are to be evicted. False: it could not be tainted, and stays.
-  bool Start(int32_t node, std::vector<int32_t> pods, bool of_move);
+  bool Start(SimNodeIndex node, std::vector<SimPodIndex> pods, bool of_move);
   // The removal of a node ends without its going.
-  void GiveBack(int32_t node);
+  void GiveBack(SimNodeIndex node);
   // Takes the taint off a node whose removal somebody else has begun, if the API server does.
-  void Release(int32_t node);
+  void Release(SimNodeIndex node);
   // Upon kActuate.
-  void Step(int32_t node);
+  void Step(SimNodeIndex node);
   // The process has ended: all that it was about is forgotten. The clock of the next one is ahead by so much.
   void Forget(int64_t clock_ms);
 
   // Nodes go, and have not been taken by the cloud yet.
-  const std::vector<int32_t>& under_way() const { return under_way_; }
-  bool UnderWay(int32_t node) const { return absl::c_linear_search(under_way_, node); }
+  const std::vector<SimNodeIndex>& under_way() const { return under_way_; }
+  bool UnderWay(SimNodeIndex node) const { return absl::c_linear_search(under_way_, node); }
   // The cloud has said to this process that it deletes it.
-  bool Acknowledged(int32_t node) const { return acknowledged_.contains(node); }
+  bool Acknowledged(SimNodeIndex node) const { return acknowledged_.contains(node); }
   bool HasProgress() const { return !progress_.empty(); }
   Progress TakeProgress();
 
  private:
   struct Going {
-    int32_t node = 0;
-    std::vector<int32_t> planned;  // pods, sorted
+    SimNodeIndex node{};
+    std::vector<SimPodIndex> planned;  // sorted
     Removal removal;
     int64_t next_ms = 0;  // when it is looked at again, and at what
     bool look_at_node = false;
     bool look_at_pods = false;
   };
-  Going* Find(int32_t node);
+  Going* Find(SimNodeIndex node);
   // Adds what is to be looked at.
   void Look(const Going& going, RemovalSight* seen) const;
   // Does what was ordered, and tells what became of it.
-  RemovalSight CarryOut(const RemovalOrders& orders, int32_t node);
+  RemovalSight CarryOut(const RemovalOrders& orders, SimNodeIndex node);
   // Takes steps until something is to be waited for.
   void Advance(Going* going, RemovalSight seen);
-  void End(int32_t node);
-  void Finish(int32_t node, const RemovalEnd& end);
+  void End(SimNodeIndex node);
+  void Finish(SimNodeIndex node, const RemovalEnd& end);
   // Its removal has failed; the mark stays.
-  void Fail(int32_t node);
+  void Fail(SimNodeIndex node);
 
   World& world_;
   Cloud& cloud_;
   ActObserver& observer_;
   const RemovalRules rules_;
   std::vector<Going> going_;
-  std::vector<int32_t> under_way_;  // the nodes of going_
-  absl::flat_hash_set<int32_t> acknowledged_;
+  std::vector<SimNodeIndex> under_way_;  // the nodes of going_
+  absl::flat_hash_set<SimNodeIndex> acknowledged_;
   Progress progress_;
   int64_t clock_ms_ = 0;
 };

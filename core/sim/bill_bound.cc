@@ -44,16 +44,16 @@ double BillBound::UsdPerHour(const CpuMemory& requested) const {
   return usd;
 }
 
-BillBoundWatch::BillBoundWatch(const World* world) : world_(*world), bound_(world->scenario().groups) {}
+BillBoundWatch::BillBoundWatch(const World* world)
+    : world_(*world), bound_(world->scenario().groups.values()) {}
 
-void BillBoundWatch::PodChanged(int32_t pod) {
-  const size_t number = static_cast<size_t>(pod);
-  if (number >= on_node_.size()) on_node_.resize(number + 1);
-  const bool on = world_.pod(pod).place >= 0;
-  if (on == on_node_[number]) return;
+void BillBoundWatch::PodChanged(SimPodIndex pod) {
+  if (!on_node_.Contains(pod)) on_node_.resize(IndexOf(pod) + 1);
+  const bool on = world_.pod(pod).place.has_value();
+  if (on == on_node_[pod]) return;
   usd_ = Usd();
   since_ms_ = world_.now_ms();
-  on_node_[number] = on;
+  on_node_[pod] = on;
   const CpuMemory& request = world_.workload(world_.pod(pod).workload).request;
   requested_ = on ? Plus(requested_, request) : Minus(requested_, request);
   usd_per_hour_ = bound_.UsdPerHour(requested_);

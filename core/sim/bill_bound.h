@@ -38,9 +38,9 @@ class BillBoundWatch : public SimObserver {
  public:
   // `world` outlives it.
   explicit BillBoundWatch(const World* world);
-  void PodChanged(int32_t pod) override;
-  void NodeChanged(int32_t) override {}
-  void WorkloadChanged(int32_t) override {}
+  void PodChanged(SimPodIndex pod) override;
+  void NodeChanged(SimNodeIndex) override {}
+  void WorkloadChanged(SimWorkloadIndex) override {}
 
   double UsdPerHour() const { return usd_per_hour_; }
   // Until now.
@@ -49,7 +49,7 @@ class BillBoundWatch : public SimObserver {
  private:
   const World& world_;
   BillBound bound_;
-  std::vector<bool> on_node_;  // by pod
+  StrongVector<SimPodIndex, bool> on_node_;
   CpuMemory requested_;
   double usd_per_hour_ = 0;
   double usd_ = 0;

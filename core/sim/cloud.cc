@@ -36,12 +36,12 @@ Cloud::Cloud(World* world)
 }
 
 void Cloud::Start() {
-  for (int32_t group = 0; group < static_cast<int32_t>(targets_.size()); ++group) {
+  for (const GroupIndex group : targets_.indices()) {
     for (int64_t i = 0; i < world_.group(group).nodes; ++i) {
-      const int32_t machine = Order(group);
-      ++targets_[static_cast<size_t>(group)];
+      const SimMachineIndex machine = Order(group);
+      ++targets_[group];
       Register(machine, kNoStartupTaint);
-      world_.SetReady(world_.machine(machine).node, true);
+      world_.SetReady(*world_.machine(machine).node, true);
     }
   }
   const SimFaults& faults = world_.scenario().faults;
@@ -60,14 +60,14 @@ bool Cloud::Throttled() {
   return ++calls_ > most && most > 0;
 }
 
-int32_t Cloud::Order(int32_t group) {
-  const int32_t machine = world_.AddMachine(group);
-  machines_[static_cast<size_t>(group)].push_back(machine);
-  ordered_ms_[static_cast<size_t>(group)] += world_.now_ms();
+SimMachineIndex Cloud::Order(GroupIndex group) {
+  const SimMachineIndex machine = world_.AddMachine(group);
+  machines_[group].push_back(machine);
+  ordered_ms_[group] += world_.now_ms();
   return machine;
 }
 
-CloudAnswer Cloud::Grow(int32_t group, int64_t machines) {
+CloudAnswer Cloud::Grow(GroupIndex group, int64_t machines) {
   const SimFaults& faults = world_.scenario().faults;
   if (Throttled()) return CloudAnswer::kThrottled;
   if (faults_.Chance(faults.failed_call)) return CloudAnswer::kFailed;
@@ -77,20 +77,19 @@ CloudAnswer Cloud::Grow(int32_t group, int64_t machines) {
   return lost ? CloudAnswer::kUnknown : answer;
 }
 
-CloudAnswer Cloud::Ordered(int32_t group, int64_t machines) {
-  const size_t at = static_cast<size_t>(group);
+CloudAnswer Cloud::Ordered(GroupIndex group, int64_t machines) {
   const SimGroup& of = world_.group(group);
   const SimFaults& faults = world_.scenario().faults;
-  if (machines < 1 || targets_[at] + machines > of.max_nodes) return CloudAnswer::kRefused;
+  if (machines < 1 || targets_[group] + machines > of.max_nodes) return CloudAnswer::kRefused;
   if (faults_.Chance(faults.stock_out)) {
-    no_capacity_until_ms_[at] = world_.now_ms() + faults.stock_out_s * 1000;
+    no_capacity_until_ms_[group] = world_.now_ms() + faults.stock_out_s * 1000;
   }
-  if (world_.now_ms() < no_capacity_until_ms_[at]) return CloudAnswer::kNoCapacity;
-  targets_[at] += machines;
+  if (world_.now_ms() < no_capacity_until_ms_[group]) return CloudAnswer::kNoCapacity;
+  targets_[group] += machines;
   ++version_;
   const bool taken_back = faults_.Chance(faults.taken_back);
   for (int64_t i = 0; i < machines; ++i) {
-    const int32_t machine = Order(group);
+    const SimMachineIndex machine = Order(group);
     int64_t start_ms = start_.Between(of.start_s_min * 1000, of.start_s_max * 1000);
     if (faults_.Chance(faults.slow_start)) start_ms *= kSlowFactor;
     if (taken_back) world_.After(kTakenBackMs, SimEventKind::kMachineTaken, machine);
@@ -105,7 +104,7 @@ CloudAnswer Cloud::Ordered(int32_t group, int64_t machines) {
   return CloudAnswer::kDone;
 }
 
-CloudAnswer Cloud::Delete(int32_t machine) {
+CloudAnswer Cloud::Delete(SimMachineIndex machine) {
   const SimFaults& faults = world_.scenario().faults;
   if (Throttled()) return CloudAnswer::kThrottled;
   if (faults_.Chance(faults.failed_call)) return CloudAnswer::kFailed;
@@ -119,10 +118,10 @@ CloudAnswer Cloud::Delete(int32_t machine) {
   return lost ? CloudAnswer::kUnknown : CloudAnswer::kDone;
 }
 
-void Cloud::Deleted(int32_t machine) {
+void Cloud::Deleted(SimMachineIndex machine) {
   SimMachine& of = world_.machine(machine);
   of.state = SimMachine::State::kDeleting;
-  --targets_[static_cast<size_t>(of.group)];
+  --targets_[of.group];
   ++version_;
   const SimFaults& faults = world_.scenario().faults;
   const int64_t takes_ms = 1000 * (faults_.Chance(faults.stuck_deletion) ? faults.stuck_deletion_s
@@ -130,7 +129,7 @@ void Cloud::Deleted(int32_t machine) {
   world_.After(takes_ms, SimEventKind::kMachineGone, machine);
 }
 
-void Cloud::MachineUp(int32_t machine) {
+void Cloud::MachineUp(SimMachineIndex machine) {
   if (world_.machine(machine).state != SimMachine::State::kOrdered) return;
   const SimFaults& faults = world_.scenario().faults;
   int8_t taint = kNoStartupTaint;
@@ -140,15 +139,15 @@ void Cloud::MachineUp(int32_t machine) {
   Register(machine, taint);
   if (taint == kNoStartupTaint) return;
   world_.After(startup_.Between(1, faults.startup_taint_s) * 1000, SimEventKind::kStartupEnds,
-               world_.machine(machine).node);
+               *world_.machine(machine).node);
 }
 
-void Cloud::Register(int32_t machine, int8_t startup_taint) {
+void Cloud::Register(SimMachineIndex machine, int8_t startup_taint) {
   const SimMachine& of = world_.machine(machine);
   ++version_;
   const SimGroup& group = world_.group(of.group);
   const int64_t late_s = group.gpus > 0 ? world_.scenario().faults.late_devices_s : 0;
-  const int32_t node = world_.AddNode(machine, /*devices=*/late_s == 0, startup_taint);
+  const SimNodeIndex node = world_.AddNode(machine, /*devices=*/late_s == 0, startup_taint);
   world_.After(group.ready_s * 1000, SimEventKind::kNodeReady, node);
   if (late_s > 0) world_.After((group.ready_s + late_s) * 1000, SimEventKind::kDevicesReady, node);
   if (group.spot && world_.scenario().faults.spot_interruption > 0) {
@@ -156,30 +155,29 @@ void Cloud::Register(int32_t machine, int8_t startup_taint) {
   }
 }
 
-void Cloud::NodeReady(int32_t node) { world_.SetReady(node, true); }
+void Cloud::NodeReady(SimNodeIndex node) { world_.SetReady(node, true); }
 
 // Takes a machine out of all lists.
-void Cloud::Lose(int32_t machine) {
+void Cloud::Lose(SimMachineIndex machine) {
   SimMachine& of = world_.machine(machine);
-  const size_t at = static_cast<size_t>(of.group);
-  if (of.state != SimMachine::State::kDeleting) --targets_[at];
+  if (of.state != SimMachine::State::kDeleting) --targets_[of.group];
   of.state = SimMachine::State::kGone;
-  std::vector<int32_t>& machines = machines_[at];
+  std::vector<SimMachineIndex>& machines = machines_[of.group];
   machines.erase(std::lower_bound(machines.begin(), machines.end(), machine));
-  gone_ms_[at] += world_.now_ms() - of.ordered_ms;
-  ordered_ms_[at] -= of.ordered_ms;
+  gone_ms_[of.group] += world_.now_ms() - of.ordered_ms;
+  ordered_ms_[of.group] -= of.ordered_ms;
   ++version_;
-  if (of.node >= 0) world_.RemoveNode(of.node);
+  if (of.node.has_value()) world_.RemoveNode(*of.node);
 }
 
-void Cloud::MachineGone(int32_t machine) {
+void Cloud::MachineGone(SimMachineIndex machine) {
   if (world_.machine(machine).state != SimMachine::State::kGone) Lose(machine);
 }
 
-void Cloud::SpotHour(int32_t machine) {
+void Cloud::SpotHour(SimMachineIndex machine) {
   const SimMachine& of = world_.machine(machine);
   if (of.state != SimMachine::State::kRunning) return;
-  if (!world_.node(of.node).present) {
+  if (!world_.node(*of.node).present) {
     world_.After(kSimHourMs, SimEventKind::kSpotHour, machine);
     return;
   }
@@ -187,22 +185,22 @@ void Cloud::SpotHour(int32_t machine) {
     world_.After(kSimHourMs, SimEventKind::kSpotHour, machine);
     return;
   }
-  world_.SetReclaimed(of.node);
+  world_.SetReclaimed(*of.node);
   world_.After(kSpotNoticeMs, SimEventKind::kSpotEnd, machine);
 }
 
-void Cloud::SpotEnd(int32_t machine) { MachineGone(machine); }
+void Cloud::SpotEnd(SimMachineIndex machine) { MachineGone(machine); }
 
 void Cloud::NodeFaultHour() {
-  std::vector<int32_t> nodes = world_.nodes();
+  std::vector<SimNodeIndex> nodes = world_.nodes().values();
   std::sort(nodes.begin(), nodes.end());
-  for (const int32_t node : nodes) FailNode(node);
+  for (const SimNodeIndex node : nodes) FailNode(node);
   world_.After(kSimHourMs, SimEventKind::kNodeFaultHour);
 }
 
-void Cloud::FailNode(int32_t node) {
+void Cloud::FailNode(SimNodeIndex node) {
   const SimFaults& faults = world_.scenario().faults;
-  const int32_t machine = world_.node(node).machine;
+  const SimMachineIndex machine = world_.node(node).machine;
   if (node_faults_.Chance(faults.node_lost)) {
     MachineGone(machine);
   } else if (node_faults_.Chance(faults.node_unready) && world_.node(node).ready) {
@@ -218,7 +216,7 @@ void Cloud::FailNode(int32_t node) {
   }
 }
 
-void Cloud::NodeFlaps(int32_t node) {
+void Cloud::NodeFlaps(SimNodeIndex node) {
   const SimNode& of = world_.node(node);
   if (!of.present || of.flaps == 0) return;
   world_.SetFlaps(node, of.flaps - 1);
@@ -226,35 +224,35 @@ void Cloud::NodeFlaps(int32_t node) {
   world_.After(kFlapMs, SimEventKind::kNodeFlaps, node);
 }
 
-void Cloud::NodeReturns(int32_t machine) {
+void Cloud::NodeReturns(SimMachineIndex machine) {
   if (world_.machine(machine).state != SimMachine::State::kRunning) return;
-  const int32_t node = world_.AddNode(machine, /*devices=*/true);
+  const SimNodeIndex node = world_.AddNode(machine, /*devices=*/true);
   world_.After(world_.group(world_.machine(machine).group).ready_s * 1000, SimEventKind::kNodeReady, node);
 }
 
-void Cloud::MachineFails(int32_t machine) {
+void Cloud::MachineFails(SimMachineIndex machine) {
   SimMachine& of = world_.machine(machine);
   if (of.state != SimMachine::State::kOrdered) return;
   of.faulty = true;
   ++version_;
 }
 
-void Cloud::MachineTaken(int32_t machine) {
+void Cloud::MachineTaken(SimMachineIndex machine) {
   if (world_.machine(machine).state == SimMachine::State::kOrdered) Lose(machine);
 }
 
 // As somebody does at the console of the cloud.
 void Cloud::HandHour() {
   world_.After(kSimHourMs, SimEventKind::kHandHour);
-  for (int32_t group = 0; group < static_cast<int32_t>(targets_.size()); ++group) {
+  for (const GroupIndex group : targets_.indices()) {
     if (!hand_.Chance(world_.scenario().faults.hand_scaling)) continue;
-    const std::vector<int32_t>& machines = machines_[static_cast<size_t>(group)];
+    const std::vector<SimMachineIndex>& machines = machines_[group];
     const int64_t which = hand_.Between(0, 2 * static_cast<int64_t>(machines.size()));
     if (which >= static_cast<int64_t>(machines.size())) {
       Ordered(group, hand_.Between(1, 3));
       continue;
     }
-    const int32_t machine = machines[static_cast<size_t>(which)];
+    const SimMachineIndex machine = machines[static_cast<size_t>(which)];
     if (world_.machine(machine).state != SimMachine::State::kRunning) continue;
     world_.machine(machine).deleted_by_hand = true;
     Deleted(machine);
@@ -264,50 +262,50 @@ void Cloud::HandHour() {
 void Cloud::HandMarkHour() {
   const SimFaults& faults = world_.scenario().faults;
   world_.After(kSimHourMs, SimEventKind::kHandMarkHour);
-  std::vector<std::vector<int32_t>> nodes(targets_.size());
-  for (const int32_t node : world_.nodes())
-    nodes[static_cast<size_t>(world_.node(node).group)].push_back(node);
-  for (std::vector<int32_t>& of_group : nodes) {
+  StrongVector<GroupIndex, std::vector<SimNodeIndex>> nodes(targets_.size());
+  for (const SimNodeIndex node : world_.nodes()) nodes[world_.node(node).group].push_back(node);
+  for (std::vector<SimNodeIndex>& of_group : nodes) {
     if (of_group.empty() || !hand_mark_.Chance(faults.hand_mark)) continue;
     std::sort(of_group.begin(), of_group.end());
     const auto last = static_cast<int64_t>(of_group.size()) - 1;
-    const int32_t node = of_group[static_cast<size_t>(hand_mark_.Between(0, last))];
+    const SimNodeIndex node = of_group[static_cast<size_t>(hand_mark_.Between(0, last))];
     const auto mark = static_cast<SimMark>(hand_mark_.Between(0, kSimMarks - 1));
     world_.SetMark(node, mark, true);
     world_.After(faults.hand_mark_s * 1000, SimEventKind::kHandMarkEnds,
-                 node * kSimMarks + static_cast<int32_t>(mark));
+                 static_cast<int32_t>(node) * kSimMarks + static_cast<int32_t>(mark));
   }
 }
 
 void Cloud::HandMarkEnds(int32_t subject) {
-  world_.SetMark(subject / kSimMarks, static_cast<SimMark>(subject % kSimMarks), false);
+  world_.SetMark(SimNodeIndex{subject / kSimMarks}, static_cast<SimMark>(subject % kSimMarks), false);
 }
 
-void Cloud::NodeBack(int32_t node) { world_.SetReady(node, true); }
+void Cloud::NodeBack(SimNodeIndex node) { world_.SetReady(node, true); }
 
-void Cloud::PodsOfLostNode(int32_t node) {
+void Cloud::PodsOfLostNode(SimNodeIndex node) {
   const SimNode& of = world_.node(node);
   if (!of.present || of.ready) return;
-  const std::vector<int32_t> pods = of.pods;
-  for (const int32_t pod : pods) {
+  const std::vector<SimPodIndex> pods = of.pods.values();
+  for (const SimPodIndex pod : pods) {
     if (!world_.IsDaemon(pod)) world_.Terminate(pod);
   }
 }
 
 double Cloud::Usd() const {
   double usd = 0;
-  for (size_t i = 0; i < targets_.size(); ++i) {
-    const int64_t running_ms = static_cast<int64_t>(machines_[i].size()) * world_.now_ms() - ordered_ms_[i];
-    usd += world_.group(static_cast<int32_t>(i)).usd_per_hour *
-           (static_cast<double>(gone_ms_[i] + running_ms) / static_cast<double>(kSimHourMs));
+  for (const GroupIndex group : targets_.indices()) {
+    const int64_t running_ms =
+        static_cast<int64_t>(machines_[group].size()) * world_.now_ms() - ordered_ms_[group];
+    usd += world_.group(group).usd_per_hour *
+           (static_cast<double>(gone_ms_[group] + running_ms) / static_cast<double>(kSimHourMs));
   }
   return usd;
 }
 
 double Cloud::UsdPerHour() const {
   double usd = 0;
-  for (size_t i = 0; i < targets_.size(); ++i) {
-    usd += world_.group(static_cast<int32_t>(i)).usd_per_hour * static_cast<double>(machines_[i].size());
+  for (const GroupIndex group : targets_.indices()) {
+    usd += world_.group(group).usd_per_hour * static_cast<double>(machines_[group].size());
   }
   return usd;
 }

@@ -34,30 +34,30 @@ class Cloud {
 
   // --- calls of the loop under test ---------------------------------------------------------------------
 
-  CloudAnswer Grow(int32_t group, int64_t machines);
+  CloudAnswer Grow(GroupIndex group, int64_t machines);
   // Its target sinks with it.
-  CloudAnswer Delete(int32_t machine);
+  CloudAnswer Delete(SimMachineIndex machine);
   // Machines that the group is to have.
-  int64_t target(int32_t group) const { return targets_[static_cast<size_t>(group)]; }
+  int64_t target(GroupIndex group) const { return targets_[group]; }
   // Those that are not gone, in the order in which they were ordered.
-  const std::vector<int32_t>& machines(int32_t group) const { return machines_[static_cast<size_t>(group)]; }
+  const std::vector<SimMachineIndex>& machines(GroupIndex group) const { return machines_[group]; }
   // Counts up with each change that the loop would see.
   int64_t version() const { return version_; }
 
   // --- events -------------------------------------------------------------------------------------------
 
-  void MachineUp(int32_t machine);
-  void NodeReady(int32_t node);
-  void MachineGone(int32_t machine);
-  void SpotHour(int32_t machine);
-  void SpotEnd(int32_t machine);
+  void MachineUp(SimMachineIndex machine);
+  void NodeReady(SimNodeIndex node);
+  void MachineGone(SimMachineIndex machine);
+  void SpotHour(SimMachineIndex machine);
+  void SpotEnd(SimMachineIndex machine);
   void NodeFaultHour();
-  void NodeBack(int32_t node);
-  void PodsOfLostNode(int32_t node);
-  void MachineFails(int32_t machine);
-  void MachineTaken(int32_t machine);
-  void NodeReturns(int32_t machine);
-  void NodeFlaps(int32_t node);
+  void NodeBack(SimNodeIndex node);
+  void PodsOfLostNode(SimNodeIndex node);
+  void MachineFails(SimMachineIndex machine);
+  void MachineTaken(SimMachineIndex machine);
+  void NodeReturns(SimMachineIndex machine);
+  void NodeFlaps(SimNodeIndex node);
   void HandHour();
   void HandMarkHour();
   void HandMarkEnds(int32_t subject);
@@ -68,12 +68,12 @@ class Cloud {
 
  private:
   bool Throttled();
-  CloudAnswer Ordered(int32_t group, int64_t machines);
-  void Deleted(int32_t machine);
-  void Register(int32_t machine, int8_t startup_taint);
-  void FailNode(int32_t node);
-  int32_t Order(int32_t group);
-  void Lose(int32_t machine);
+  CloudAnswer Ordered(GroupIndex group, int64_t machines);
+  void Deleted(SimMachineIndex machine);
+  void Register(SimMachineIndex machine, int8_t startup_taint);
+  void FailNode(SimNodeIndex node);
+  SimMachineIndex Order(GroupIndex group);
+  void Lose(SimMachineIndex machine);
 
   World& world_;
   RandomStream start_;
@@ -83,12 +83,12 @@ class Cloud {
   RandomStream hand_;
   RandomStream hand_mark_;
   RandomStream startup_;
-  std::vector<int64_t> targets_;
-  std::vector<std::vector<int32_t>> machines_;
-  std::vector<int64_t> no_capacity_until_ms_;
+  StrongVector<GroupIndex, int64_t> targets_;
+  StrongVector<GroupIndex, std::vector<SimMachineIndex>> machines_;
+  StrongVector<GroupIndex, int64_t> no_capacity_until_ms_;
   // Machine milliseconds of those that are gone, and the sum of the times of order of the others.
-  std::vector<int64_t> gone_ms_;
-  std::vector<int64_t> ordered_ms_;
+  StrongVector<GroupIndex, int64_t> gone_ms_;
+  StrongVector<GroupIndex, int64_t> ordered_ms_;
   int64_t minute_ = -1;
   int64_t calls_ = 0;
   int64_t version_ = 0;

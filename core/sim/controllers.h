@@ -20,29 +20,29 @@ class Controllers : public SimObserver {
 
   // Puts in what comes by itself.
   void Start();
-  void PodChanged(int32_t pod) override;
-  void NodeChanged(int32_t node) override;
-  void WorkloadChanged(int32_t workload) override;
+  void PodChanged(SimPodIndex pod) override;
+  void NodeChanged(SimNodeIndex node) override;
+  void WorkloadChanged(SimWorkloadIndex workload) override;
 
   // Upon kLoadStep, kWave, kReconcile and kPodFinished.
   void FollowLoad();
-  void StartWave(int32_t workload);
-  void Reconcile(int32_t workload);
-  void FinishPod(int32_t pod);
+  void StartWave(SimWorkloadIndex workload);
+  void Reconcile(SimWorkloadIndex workload);
+  void FinishPod(SimPodIndex pod);
 
  private:
-  void Wake(int32_t workload);
+  void Wake(SimWorkloadIndex workload);
   void StartRollouts(int64_t from_s, int64_t to_s);
-  void ScaleTo(int32_t workload, int64_t wanted);
-  void Roll(int32_t workload, int64_t old);
-  int32_t PodToGo(int32_t workload);
-  void RunDaemonsOn(int32_t node);
+  void ScaleTo(SimWorkloadIndex workload, int64_t wanted);
+  void Roll(SimWorkloadIndex workload, int64_t old);
+  SimPodIndex PodToGo(SimWorkloadIndex workload);
+  void RunDaemonsOn(SimNodeIndex node);
 
   World& world_;
   RandomStream downscale_;
   RandomStream batch_;
-  std::vector<int32_t> daemons_;      // workloads
-  std::vector<size_t> next_arrival_;  // by workload of kTrace
+  std::vector<SimWorkloadIndex> daemons_;
+  StrongVector<SimWorkloadIndex, size_t> next_arrival_;  // of kTrace
   int64_t followed_s_ = -1;
 };
 

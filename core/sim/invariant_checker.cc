@@ -40,46 +40,44 @@ bool InvariantChecker::RemembersAll() const {
 
 // --- pods and nodes ----------------------------------------------------------------------------------------
 
-void InvariantChecker::PodChanged(int32_t pod) {
-  const size_t number = static_cast<size_t>(pod);
-  if (number >= pods_.size()) pods_.resize(number + 1);
+void InvariantChecker::PodChanged(SimPodIndex pod) {
+  if (!pods_.Contains(pod)) pods_.resize(IndexOf(pod) + 1);
   // Also up to the moment in which the first one comes.
   if (world_.pods_alive() <= 1) no_pods_ms_ = world_.now_ms();
   const SimPod& of = world_.pod(pod);
-  PodNote& note = pods_[number];
+  PodNote& note = pods_[pod];
   const bool ready = of.phase == SimPodPhase::kRunning;
   if (of.evicted && !note.evicted) {
     note.evicted = true;
     if (note.ready) CheckEviction(pod);
   }
-  if (ready != note.ready) ready_[static_cast<size_t>(of.workload)] += ready ? 1 : -1;
+  if (ready != note.ready) ready_[of.workload] += ready ? 1 : -1;
   note.ready = ready;
-  const int32_t on = of.place >= 0 ? of.node : -1;
+  const OptionalIndex<SimNodeIndex> on = of.on();
   if (on == note.on) return;
-  if (note.on >= 0) Leaves(pod, note.on);
-  if (on >= 0) Comes(pod, on);
+  if (note.on.has_value()) Leaves(pod, *note.on);
+  if (on.has_value()) Comes(pod, *on);
   note.on = on;
 }
 
 // It is still among the ready ones.
-void InvariantChecker::CheckEviction(int32_t pod) {
-  const int32_t workload = world_.pod(pod).workload;
+void InvariantChecker::CheckEviction(SimPodIndex pod) {
+  const SimWorkloadIndex workload = world_.pod(pod).workload;
   const SimWorkload& of = world_.workload(workload);
-  if (of.not_evictable) Violation("D3", absl::StrCat("pod ", pod, " is evicted, and must not be"));
+  if (of.not_evictable) Violation("D3", absl::StrCat("pod ", IndexOf(pod), " is evicted, and must not be"));
   if (of.max_unavailable < 0) return;
-  const int64_t left = ready_[static_cast<size_t>(workload)] - 1;
+  const int64_t left = ready_[workload] - 1;
   const int64_t expected = of.kind == SimWorkloadKind::kDeployment
                                ? world_.replicas(workload).wanted
                                : static_cast<int64_t>(world_.replicas(workload).alive.size()) + 1;
   if (left >= expected - of.max_unavailable) return;
-  Violation("D1", absl::StrCat("the eviction of pod ", pod, " leaves ", left, " of ", expected, " of ",
-                               of.name, ", of which ", of.max_unavailable, " may be missing"));
+  Violation("D1", absl::StrCat("the eviction of pod ", IndexOf(pod), " leaves ", left, " of ", expected,
+                               " of ", of.name, ", of which ", of.max_unavailable, " may be missing"));
 }
 
-void InvariantChecker::Comes(int32_t pod, int32_t node) {
-  const size_t number = static_cast<size_t>(node);
-  if (number >= nodes_.size()) nodes_.resize(number + 1);
-  NodeNote& note = nodes_[number];
+void InvariantChecker::Comes(SimPodIndex pod, SimNodeIndex node) {
+  if (!nodes_.Contains(node)) nodes_.resize(IndexOf(node) + 1);
+  NodeNote& note = nodes_[node];
   const SimWorkload& workload = world_.workload(world_.pod(pod).workload);
   note.cpu += workload.request.cpu;
   note.memory += workload.request.memory;
@@ -89,15 +87,17 @@ void InvariantChecker::Comes(int32_t pod, int32_t node) {
   if (workload.kind == SimWorkloadKind::kDaemon) return;  // it comes whatever there is
   ++note.to_move;
   if (note.tainted)
-    Violation("A7", absl::StrCat("pod ", pod, " comes to node ", node, ", which is to be deleted"));
+    Violation("A7", absl::StrCat("pod ", IndexOf(pod), " comes to node ", IndexOf(node),
+                                 ", which is to be deleted"));
   if (note.cpu > group.allocatable.cpu || note.memory > group.allocatable.memory || note.gpus > group.gpus ||
       note.pods > group.pods) {
-    Violation("A7", absl::StrCat("node ", node, " has more on it than it offers, with pod ", pod));
+    Violation("A7", absl::StrCat("node ", IndexOf(node), " has more on it than it offers, with pod ",
+                                 IndexOf(pod)));
   }
 }
 
-void InvariantChecker::Leaves(int32_t pod, int32_t node) {
-  NodeNote& note = nodes_[static_cast<size_t>(node)];
+void InvariantChecker::Leaves(SimPodIndex pod, SimNodeIndex node) {
+  NodeNote& note = nodes_[node];
   const SimWorkload& workload = world_.workload(world_.pod(pod).workload);
   note.cpu -= workload.request.cpu;
   note.memory -= workload.request.memory;
@@ -106,16 +106,15 @@ void InvariantChecker::Leaves(int32_t pod, int32_t node) {
   if (workload.kind != SimWorkloadKind::kDaemon && --note.to_move == 0) note.empty_since_ms = world_.now_ms();
 }
 
-void InvariantChecker::NodeChanged(int32_t node) {
-  const size_t number = static_cast<size_t>(node);
-  if (number >= nodes_.size()) nodes_.resize(number + 1);
+void InvariantChecker::NodeChanged(SimNodeIndex node) {
+  if (!nodes_.Contains(node)) nodes_.resize(IndexOf(node) + 1);
   const SimNode& of = world_.node(node);
-  if (nodes_[number].pods == 0) nodes_[number].empty_since_ms = world_.now_ms();
-  if (of.tainted && !nodes_[number].tainted) {
-    nodes_[number].tainted_since_ms = world_.now_ms();
-    nodes_[number].tries = 0;
+  if (nodes_[node].pods == 0) nodes_[node].empty_since_ms = world_.now_ms();
+  if (of.tainted && !nodes_[node].tainted) {
+    nodes_[node].tainted_since_ms = world_.now_ms();
+    nodes_[node].tries = 0;
   }
-  NodeNote& note = nodes_[number];
+  NodeNote& note = nodes_[node];
   const bool offers = of.Offers() && of.devices;
   if (note.marks != of.marks) note.marked_ms = world_.now_ms();
   if (!offers) {
@@ -124,8 +123,8 @@ void InvariantChecker::NodeChanged(int32_t node) {
     note.offers_ms = world_.now_ms();
   }
   note.marks = of.marks;
-  nodes_[number].tainted = of.tainted;
-  nodes_[number].started = nodes_[number].started || of.ready;
+  nodes_[node].tainted = of.tainted;
+  nodes_[node].started = nodes_[node].started || of.ready;
   NoteWhetherFull(of.group);
   if (!of.present) removed_ms_ = world_.now_ms();
   if (!of.present) std::erase_if(going_, [&](const Going& going) { return going.node == node; });
@@ -133,7 +132,7 @@ void InvariantChecker::NodeChanged(int32_t node) {
 
 // --- what the loop does ------------------------------------------------------------------------------------
 
-void InvariantChecker::StartsToGo(int32_t node, bool empty, bool of_move) {
+void InvariantChecker::StartsToGo(SimNodeIndex node, bool empty, bool of_move) {
   const SimNode& of = world_.node(node);
   if (!of.present) return;  // the loop did not know, and nothing happens
   const SimSettings& settings = world_.scenario().settings;
@@ -141,33 +140,33 @@ void InvariantChecker::StartsToGo(int32_t node, bool empty, bool of_move) {
   const int64_t since_growth_ms = world_.now_ms() - granted_ms_;
   if (grew_ms_ == world_.now_ms() ||
       (granted_ms_ >= 0 && since_growth_ms < settings.after_add_s * 1000 - clocks_ms)) {
-    Violation("D11", absl::StrCat("node ", node, " goes while groups grow, or have just grown"));
+    Violation("D11", absl::StrCat("node ", IndexOf(node), " goes while groups grow, or have just grown"));
   }
   std::erase_if(going_, [&](const Going& going) { return going.node == node && going.abandoned; });
   const bool goes =
       std::any_of(going_.begin(), going_.end(), [&](const Going& going) { return going.node == node; });
   const bool deleting = world_.machine(of.machine).state == SimMachine::State::kDeleting;
   if (goes || (deleting && SeesAll())) {
-    Violation("D10", absl::StrCat("node ", node, " is chosen again"));
+    Violation("D10", absl::StrCat("node ", IndexOf(node), " is chosen again"));
   }
   const int64_t least_ms = std::min(settings.unneeded_time_s, settings.unready_time_s) * 1000 - clocks_ms;
   const int64_t age_ms = world_.now_ms() - of.joined_ms;
   if (age_ms < least_ms && !of_move) {
-    Violation("D7", absl::StrCat("node ", node, " goes ", age_ms, " ms after it came"));
+    Violation("D7", absl::StrCat("node ", IndexOf(node), " goes ", age_ms, " ms after it came"));
   }
   if (of.Has(SimMark::kKeep) && SeesAll()) {
-    Violation("D14", absl::StrCat("node ", node, " goes, and an annotation keeps it"));
+    Violation("D14", absl::StrCat("node ", IndexOf(node), " goes, and an annotation keeps it"));
   }
   CheckKnown(node, empty);
   CheckMayMove(node);
-  CheckUnready("D11", absl::StrCat("node ", node, " goes"), kStartupMs);
+  CheckUnready("D11", absl::StrCat("node ", IndexOf(node), " goes"), kStartupMs);
   CheckMinimum(node);
   going_.push_back({node, !empty, of_move});
   CheckParallelism();
   // Where writes fail, nodes that could be marked are given back for those that could not, or that fails too:
   // a few more tries are progress.
   constexpr int64_t kMostTries = 100;
-  NodeNote& note = nodes_[static_cast<size_t>(node)];
+  NodeNote& note = nodes_[node];
   if (world_.scenario().faults.failed_write > 0 && ++note.tries <= kMostTries) {
     note.tainted_since_ms = world_.now_ms();
   }
@@ -179,7 +178,7 @@ void InvariantChecker::CheckUnready(absl::string_view invariant, const std::stri
   if (!SeesAll()) return;
   int64_t unready = 0;
   int64_t nodes = 0;
-  for (const int32_t other : world_.nodes()) {
+  for (const SimNodeIndex other : world_.nodes()) {
     ++nodes;
     const SimNode& of = world_.node(other);
     unready += of.ready || world_.now_ms() - of.joined_ms < youngest_ms ? 0 : 1;
@@ -190,40 +189,44 @@ void InvariantChecker::CheckUnready(absl::string_view invariant, const std::stri
 }
 
 // The loop knows the cluster well enough to let a node go, and what is on it.
-void InvariantChecker::CheckKnown(int32_t node, bool empty) {
+void InvariantChecker::CheckKnown(SimNodeIndex node, bool empty) {
   const SimFaults& faults = world_.scenario().faults;
   const int64_t down_ms = world_.api_down_since_ms();
   const int64_t interval_ms = world_.scenario().settings.scan_interval_s * 1000;
   if (down_ms >= 0 && world_.now_ms() - down_ms > kOldestViewMs + interval_ms) {
-    Violation("D8", absl::StrCat("node ", node, " goes, and the API server is out of reach since ", down_ms));
+    Violation("D8", absl::StrCat("node ", IndexOf(node), " goes, and the API server is out of reach since ",
+                                 down_ms));
   }
   // A lost change comes with a list; and a list that lacks few pods, or comes first to a new process, is not
   // told from pods that have ended: only the look right before the eviction is (D3).
   if (!empty || faults.lost_event > 0 || faults.broken_list > 0) return;
   const int64_t told_ms = faults.watch_lag_ms_max + faults.api_down_s * 1000 + kCheckedHourMs;
-  for (const int32_t pod : world_.node(node).pods) {
+  for (const SimPodIndex pod : world_.node(node).pods) {
     const SimPod& of = world_.pod(pod);
     // One that takes longer to end than it may counts for nothing.
     if (world_.IsDaemon(pod) || of.phase == SimPodPhase::kTerminating) continue;
     if (world_.now_ms() - of.bound_ms <= told_ms) continue;
-    Violation("D8", absl::StrCat("node ", node, " goes as an empty one, and has pod ", pod));
+    Violation("D8",
+              absl::StrCat("node ", IndexOf(node), " goes as an empty one, and has pod ", IndexOf(pod)));
   }
 }
 
-void InvariantChecker::CheckMayMove(int32_t node) {
+void InvariantChecker::CheckMayMove(SimNodeIndex node) {
   if (!SeesAll()) return;
-  for (const int32_t pod : world_.node(node).pods) {
+  for (const SimPodIndex pod : world_.node(node).pods) {
     const SimWorkload& of = world_.workload(world_.pod(pod).workload);
     if (world_.IsDaemon(pod) || world_.pod(pod).phase == SimPodPhase::kTerminating) continue;
-    if (of.not_evictable) Violation("D3", absl::StrCat("node ", node, " goes, and pod ", pod, " must stay"));
+    if (of.not_evictable)
+      Violation("D3", absl::StrCat("node ", IndexOf(node), " goes, and pod ", IndexOf(pod), " must stay"));
     if (of.two_budgets && of.max_unavailable >= 0) {
-      Violation("D1", absl::StrCat("node ", node, " goes, and two budgets select pod ", pod));
+      Violation("D1",
+                absl::StrCat("node ", IndexOf(node), " goes, and two budgets select pod ", IndexOf(pod)));
     }
   }
 }
 
-void InvariantChecker::CheckMinimum(int32_t node) {
-  const int32_t group = world_.node(node).group;
+void InvariantChecker::CheckMinimum(SimNodeIndex node) {
+  const GroupIndex group = world_.node(node).group;
   const SimGroup& of = world_.group(group);
   int64_t asked = 0;  // that the cloud still counts
   int64_t going = 0;
@@ -234,14 +237,15 @@ void InvariantChecker::CheckMinimum(int32_t node) {
   }
   const int64_t target = cloud_.target(group) - asked - 1;
   if (target < of.min_nodes) {
-    Violation("D2", absl::StrCat("group ", of.name, " is left with a target of ", target,
-                                 ", with a minimum of ", of.min_nodes, ", when node ", node, " goes"));
+    Violation("D2",
+              absl::StrCat("group ", of.name, " is left with a target of ", target, ", with a minimum of ",
+                           of.min_nodes, ", when node ", IndexOf(node), " goes"));
   }
   int64_t nodes = -1 - going;
-  for (const int32_t other : world_.nodes()) nodes += world_.node(other).group == group ? 1 : 0;
+  for (const SimNodeIndex other : world_.nodes()) nodes += world_.node(other).group == group ? 1 : 0;
   if (nodes < of.min_nodes && SeesAll()) {
     Violation("D2", absl::StrCat("group ", of.name, " is left with ", nodes, " nodes, with a minimum of ",
-                                 of.min_nodes, ", when node ", node, " goes"));
+                                 of.min_nodes, ", when node ", IndexOf(node), " goes"));
   }
 }
 
@@ -263,11 +267,11 @@ void InvariantChecker::CheckParallelism() {
   int64_t drains = 0;
   int64_t all = 0;
   int64_t replaced = 0;
-  std::vector<int64_t> of_group(world_.scenario().groups.size(), 0);
+  StrongVector<GroupIndex, int64_t> of_group(world_.scenario().groups.size(), 0);
   for (const Going& going : going_) {
     if (!IsUnderWay(going)) continue;
     ++all;
-    ++of_group[static_cast<size_t>(world_.node(going.node).group)];
+    ++of_group[world_.node(going.node).group];
     drains += going.drain && going.deleted_ms < 0 ? 1 : 0;
     replaced += going.drain && going.of_move ? 1 : 0;
   }
@@ -289,44 +293,46 @@ void InvariantChecker::CheckParallelism() {
   }
 }
 
-void InvariantChecker::GivesBack(int32_t node) {
+void InvariantChecker::GivesBack(SimNodeIndex node) {
   const SimNode& of = world_.node(node);
   if (of.present && world_.machine(of.machine).state == SimMachine::State::kDeleting) {
-    Violation("D10", absl::StrCat("node ", node, " is given back, and the cloud is deleting it"));
+    Violation("D10", absl::StrCat("node ", IndexOf(node), " is given back, and the cloud is deleting it"));
   }
   std::erase_if(going_, [&](const Going& going) { return going.node == node; });
 }
 
-void InvariantChecker::GivesUp(int32_t node) {
+void InvariantChecker::GivesUp(SimNodeIndex node) {
   for (Going& going : going_) going.abandoned = going.abandoned || going.node == node;
 }
 
-void InvariantChecker::Deletes(int32_t machine, bool late) {
+void InvariantChecker::Deletes(SimMachineIndex machine, bool late) {
   const SimMachine& of = world_.machine(machine);
   // Of a removal under way nobody knows that somebody else has just done the same.
   if (of.state == SimMachine::State::kDeleting && (late || !of.deleted_by_hand)) {
-    Violation("D10", absl::StrCat("machine ", machine, " is deleted again"));
+    Violation("D10", absl::StrCat("machine ", IndexOf(machine), " is deleted again"));
   }
   if (late && of.faulty) return;
   if (late) {
     const int64_t age_ms = world_.now_ms() - of.ordered_ms;
     if (of.had_node && SeesAll()) {
-      Violation("D9", absl::StrCat("machine ", machine, " is given up, and has had a node"));
+      Violation("D9", absl::StrCat("machine ", IndexOf(machine), " is given up, and has had a node"));
     }
     // Each process goes by its own clock.
     const int64_t least_ms =
         world_.scenario().settings.max_node_provision_s * 1000 - 2 * world_.scenario().faults.leader_clock_ms;
     if (age_ms < least_ms) {
-      Violation("D9", absl::StrCat("machine ", machine, " is given up ", age_ms, " ms after its order"));
+      Violation("D9",
+                absl::StrCat("machine ", IndexOf(machine), " is given up ", age_ms, " ms after its order"));
     }
     if (cloud_.target(of.group) <= world_.group(of.group).min_nodes) {
-      Violation("D2", absl::StrCat("machine ", machine, " is given up, of a group at its minimum"));
+      Violation("D2", absl::StrCat("machine ", IndexOf(machine), " is given up, of a group at its minimum"));
     }
     return;
   }
-  for (const int32_t pod : world_.node(of.node).pods) {
+  for (const SimPodIndex pod : world_.node(*of.node).pods) {
     if (world_.IsDaemon(pod)) continue;
-    Violation("D3", absl::StrCat("node ", of.node, " goes with pod ", pod, ", which was not evicted"));
+    Violation("D3", absl::StrCat("node ", IndexOf(*of.node), " goes with pod ", IndexOf(pod),
+                                 ", which was not evicted"));
   }
   deleted_.insert(machine);
   for (Going& going : going_) {

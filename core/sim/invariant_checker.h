@@ -46,20 +46,20 @@ class InvariantChecker : public SimObserver, public ActObserver {
   // Both outlive it.
   InvariantChecker(const World* world, const Cloud* cloud);
 
-  void PodChanged(int32_t pod) override;
-  void NodeChanged(int32_t node) override;
-  void WorkloadChanged(int32_t) override {}
+  void PodChanged(SimPodIndex pod) override;
+  void NodeChanged(SimNodeIndex node) override;
+  void WorkloadChanged(SimWorkloadIndex) override {}
   void Grows(const SimGrowth& growth) override;
-  void Grew(int32_t group, CloudAnswer answer) override;
-  void StartsToGo(int32_t node, bool empty, bool of_move) override;
-  void GivesBack(int32_t node) override;
-  void GivesUp(int32_t node) override;
-  void Deletes(int32_t machine, bool late) override;
+  void Grew(GroupIndex group, CloudAnswer answer) override;
+  void StartsToGo(SimNodeIndex node, bool empty, bool of_move) override;
+  void GivesBack(SimNodeIndex node) override;
+  void GivesUp(SimNodeIndex node) override;
+  void Deletes(SimMachineIndex machine, bool late) override;
   void LeaderChanges() override;
   // E3 and G3; once in an hour.
   void CheckProgress();
   // F5: what the loop counts on a node, where it has been told of everything.
-  void CheckSums(int32_t node, const CpuMemory& requested);
+  void CheckSums(SimNodeIndex node, const CpuMemory& requested);
 
   // The first ones, each with its time.
   const std::vector<std::string>& violations() const { return violations_; }
@@ -70,7 +70,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
   static constexpr int64_t kStartupMs = 900'000;
 
   struct PodNote {
-    int32_t on = -1;
+    OptionalIndex<SimNodeIndex> on;
     bool ready = false;
     bool evicted = false;
   };
@@ -95,7 +95,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
     bool full = false;       // it had when it was last looked at
   };
   struct Going {
-    int32_t node;
+    SimNodeIndex node;
     bool drain;
     bool of_move = false;     // it is replaced
     bool abandoned = false;   // who let it go is gone
@@ -103,39 +103,40 @@ class InvariantChecker : public SimObserver, public ActObserver {
   };
 
   void Violation(absl::string_view invariant, const std::string& text);
-  void Comes(int32_t pod, int32_t node);
-  void Leaves(int32_t pod, int32_t node);
-  void CheckEviction(int32_t pod);
-  void CheckMinimum(int32_t node);
+  void Comes(SimPodIndex pod, SimNodeIndex node);
+  void Leaves(SimPodIndex pod, SimNodeIndex node);
+  void CheckEviction(SimPodIndex pod);
+  void CheckMinimum(SimNodeIndex node);
   bool IsLeftBehind(const Going& going) const;
   bool IsUnderWay(const Going& going) const;
   void CheckParallelism();
   void CheckRefused(const SimGrowth& growth);
-  CpuMemory FreeOn(int32_t node) const;
-  bool HasRoomFor(int32_t workload, int32_t node) const;
-  bool HasRoomForAll(int32_t node) const;
+  CpuMemory FreeOn(SimNodeIndex node) const;
+  bool HasRoomFor(SimWorkloadIndex workload, SimNodeIndex node) const;
+  bool HasRoomForAll(SimNodeIndex node) const;
   bool SeesAll() const;
   bool RemembersAll() const;
   void CheckUnready(absl::string_view invariant, const std::string& what, int64_t youngest_ms);
-  void CheckKnown(int32_t node, bool empty);
-  void CheckMayMove(int32_t node);
+  void CheckKnown(SimNodeIndex node, bool empty);
+  void CheckMayMove(SimNodeIndex node);
   void CheckTaints();
   void CheckWaiting();
   void CheckEmptyNodes();
-  void NoteWhetherFull(int32_t group);
-  bool MaySpreadTo(int32_t workload, const std::string& zone) const;
-  bool WouldHaveNode(int32_t number, int64_t since_ms) const;
+  void NoteWhetherFull(GroupIndex group);
+  bool MaySpreadTo(SimWorkloadIndex workload, const std::string& zone) const;
+  bool WouldHaveNode(SimWorkloadIndex number, int64_t since_ms) const;
 
   const World& world_;
   const Cloud& cloud_;
-  std::vector<PodNote> pods_;
-  std::vector<NodeNote> nodes_;
-  std::vector<int64_t> ready_;  // pods by workload
+  StrongVector<SimPodIndex, PodNote> pods_;
+  StrongVector<SimNodeIndex, NodeNote> nodes_;
+  StrongVector<SimWorkloadIndex, int64_t> ready_;  // pods
   std::vector<Going> going_;
-  absl::flat_hash_set<int32_t> deleted_;  // machines whose deletion was asked for and may have been taken
-  std::vector<GroupNote> groups_;
-  std::vector<int32_t> grows_for_;                                 // SimGrowth::workloads of the last order
-  absl::flat_hash_map<int32_t, std::vector<int32_t>> bought_for_;  // by machine, likewise
+  // Machines whose deletion was asked for and may have been taken.
+  absl::flat_hash_set<SimMachineIndex> deleted_;
+  StrongVector<GroupIndex, GroupNote> groups_;
+  std::vector<SimWorkloadIndex> grows_for_;  // SimGrowth::workloads of the last order
+  absl::flat_hash_map<SimMachineIndex, std::vector<SimWorkloadIndex>> bought_for_;  // likewise
   int64_t granted_ms_ = -1;  // when the cloud last agreed that one grows
   int64_t grew_ms_ = -1;
   int64_t removed_ms_ = 0;  // when a node last went

@@ -18,7 +18,7 @@ constexpr int64_t kDaemonsMs = 30'000;
 }  // namespace
 
 void InvariantChecker::Grows(const SimGrowth& growth) {
-  const int32_t group = growth.group;
+  const GroupIndex group = growth.group;
   const int64_t machines = growth.machines;
   const SimGroup& of = world_.group(group);
   if (machines < 1) Violation("C1", absl::StrCat("group ", of.name, " is asked to grow by ", machines));
@@ -27,7 +27,7 @@ void InvariantChecker::Grows(const SimGrowth& growth) {
               absl::StrCat("group ", of.name, " has ", cloud_.target(group), " and is asked to grow by ",
                            machines, ", with a maximum of ", of.max_nodes));
   }
-  const int64_t failed_ms = groups_[static_cast<size_t>(group)].failed_ms;
+  const int64_t failed_ms = groups_[group].failed_ms;
   if (failed_ms >= 0 &&
       world_.now_ms() - failed_ms < kLeastBackOffMs - 2 * world_.scenario().faults.leader_clock_ms) {
     Violation("C4",
@@ -45,21 +45,21 @@ void InvariantChecker::Grows(const SimGrowth& growth) {
     Violation("D13", absl::StrCat("group ", of.name, " grows for a move while nodes go"));
   }
   int64_t need = world_.waiting();
-  for (const Going& going : going_) need += nodes_[static_cast<size_t>(going.node)].to_move;
+  for (const Going& going : going_) need += nodes_[going.node].to_move;
   if (grown_now_ > need) {
     Violation("C2", absl::StrCat(grown_now_, " nodes are asked for, where ", need, " pods need one"));
   }
 }
 
-void InvariantChecker::Grew(int32_t group, CloudAnswer answer) {
+void InvariantChecker::Grew(GroupIndex group, CloudAnswer answer) {
   if (answer == CloudAnswer::kDone) {
     granted_ms_ = world_.now_ms();
   } else if (answer != CloudAnswer::kRefused) {
-    groups_[static_cast<size_t>(group)].failed_ms = world_.now_ms();
+    groups_[group].failed_ms = world_.now_ms();
   }
   NoteWhetherFull(group);
   if (answer != CloudAnswer::kDone && answer != CloudAnswer::kUnknown) return;
-  const std::vector<int32_t>& machines = cloud_.machines(group);
+  const std::vector<SimMachineIndex>& machines = cloud_.machines(group);
   for (size_t i = machines.size(); i-- > 0;) {
     if (world_.machine(machines[i]).ordered_ms != world_.now_ms()) break;
     bought_for_.emplace(machines[i], grows_for_);
@@ -67,16 +67,16 @@ void InvariantChecker::Grew(int32_t group, CloudAnswer answer) {
 }
 
 // What its pods leave.
-CpuMemory InvariantChecker::FreeOn(int32_t node) const {
-  const NodeNote& note = nodes_[static_cast<size_t>(node)];
+CpuMemory InvariantChecker::FreeOn(SimNodeIndex node) const {
+  const NodeNote& note = nodes_[node];
   const SimGroup& group = world_.group(world_.node(node).group);
   return {group.allocatable.cpu - note.cpu, group.allocatable.memory - note.memory};
 }
 
 // By amounts; a workload whose pods depend on each other may be refused in spite of that.
-bool InvariantChecker::HasRoomFor(int32_t workload, int32_t node) const {
+bool InvariantChecker::HasRoomFor(SimWorkloadIndex workload, SimNodeIndex node) const {
   const SimWorkload& of = world_.workload(workload);
-  const NodeNote& note = nodes_[static_cast<size_t>(node)];
+  const NodeNote& note = nodes_[node];
   const SimGroup& group = world_.group(world_.node(node).group);
   const CpuMemory free = FreeOn(node);
   if (of.max_zone_skew > 0 || (of.apart && note.to_move > 0)) return false;
@@ -85,15 +85,15 @@ bool InvariantChecker::HasRoomFor(int32_t workload, int32_t node) const {
 }
 
 // For all pods that wait at once, by amounts.
-bool InvariantChecker::HasRoomForAll(int32_t node) const {
-  const NodeNote& note = nodes_[static_cast<size_t>(node)];
+bool InvariantChecker::HasRoomForAll(SimNodeIndex node) const {
+  const NodeNote& note = nodes_[node];
   const SimGroup& group = world_.group(world_.node(node).group);
   const CpuMemory free = FreeOn(node);
   CpuMemory wanted;
   int64_t gpus = 0;
-  for (int32_t workload = 0; workload < static_cast<int32_t>(ready_.size()); ++workload) {
+  for (const SimWorkloadIndex workload : ready_.indices()) {
     const SimWorkload& of = world_.workload(workload);
-    const int64_t waiting = absl::c_count_if(world_.replicas(workload).alive, [&](int32_t pod) {
+    const int64_t waiting = absl::c_count_if(world_.replicas(workload).alive, [&](SimPodIndex pod) {
       return world_.pod(pod).phase == SimPodPhase::kWaiting;
     });
     wanted = Plus(wanted, Times(of.request, waiting));
@@ -108,21 +108,21 @@ bool InvariantChecker::HasRoomForAll(int32_t node) const {
 void InvariantChecker::CheckRefused(const SimGrowth& growth) {
   if (!SeesAll() || !RemembersAll()) return;
   const int64_t back_off_ms = kLeastBackOffMs - 2 * world_.scenario().faults.leader_clock_ms;
-  for (const int32_t node : world_.nodes()) {
+  for (const SimNodeIndex node : world_.nodes()) {
     const SimNode& of = world_.node(node);
     const auto bought = bought_for_.find(of.machine);
     if (of.group != growth.group || bought == bought_for_.end()) continue;
-    const NodeNote& note = nodes_[static_cast<size_t>(node)];
+    const NodeNote& note = nodes_[node];
     const int64_t offers_for_ms = note.offers_ms < 0 ? -1 : world_.now_ms() - note.offers_ms;
     const bool refuses = offers_for_ms >= kSettledMs && offers_for_ms < back_off_ms;
     const int64_t age_ms = world_.now_ms() - of.joined_ms;
     const bool starts =
         of.WillOffer() && !of.Offers() && of.devices && age_ms >= kDaemonsMs && age_ms < kStartsMs;
     if (!refuses && !starts) continue;
-    for (const int32_t workload : growth.workloads) {
+    for (const SimWorkloadIndex workload : growth.workloads) {
       if (!absl::c_binary_search(bought->second, workload) || !HasRoomFor(workload, node)) continue;
       const std::string text = absl::StrCat("group ", world_.group(growth.group).name, " grows for ",
-                                            world_.workload(workload).name, ", and node ", node,
+                                            world_.workload(workload).name, ", and node ", IndexOf(node),
                                             ", which came for it, has room and ");
       if (refuses) {
         Violation("C5", absl::StrCat(text, "has taken none of it for ", offers_for_ms, " ms"));

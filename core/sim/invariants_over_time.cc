@@ -42,27 +42,27 @@ void InvariantChecker::CheckTaints() {
   const SimFaults& faults = world_.scenario().faults;
   const int64_t longest_ms = kProgressMs + (faults.api_down_s + faults.stuck_pod_s) * 1000;
   if (world_.pods_alive() <= 1 || world_.now_ms() - no_pods_ms_ <= longest_ms) return;
-  for (const int32_t node : world_.nodes()) {
-    const NodeNote& note = nodes_[static_cast<size_t>(node)];
+  for (const SimNodeIndex node : world_.nodes()) {
+    const NodeNote& note = nodes_[node];
     const SimMachine& machine = world_.machine(world_.node(node).machine);
     if (!note.tainted || machine.state == SimMachine::State::kDeleting) continue;
     if (world_.now_ms() - note.tainted_since_ms <= longest_ms) continue;
-    Violation("G3",
-              absl::StrCat("node ", node, " is marked for deletion since ", note.tainted_since_ms, " ms"));
+    Violation("G3", absl::StrCat("node ", IndexOf(node), " is marked for deletion since ",
+                                 note.tainted_since_ms, " ms"));
   }
 }
 
-void InvariantChecker::CheckSums(int32_t node, const CpuMemory& requested) {
-  const NodeNote& note = nodes_[static_cast<size_t>(node)];
+void InvariantChecker::CheckSums(SimNodeIndex node, const CpuMemory& requested) {
+  const NodeNote& note = nodes_[node];
   if (!SeesAll() || (note.cpu == requested.cpu && note.memory == requested.memory)) return;
-  Violation("F5", absl::StrCat("the loop counts ", requested.cpu, " mCPU on node ", node, ", where ",
+  Violation("F5", absl::StrCat("the loop counts ", requested.cpu, " mCPU on node ", IndexOf(node), ", where ",
                                note.cpu, " are"));
 }
 
 // Called whenever a group may have grown or shrunk. Where a change is not told, the group counts as full up
 // to the next look.
-void InvariantChecker::NoteWhetherFull(int32_t group) {
-  GroupNote& note = groups_[static_cast<size_t>(group)];
+void InvariantChecker::NoteWhetherFull(GroupIndex group) {
+  GroupNote& note = groups_[group];
   const bool full = cloud_.target(group) >= world_.group(group).max_nodes;
   if (full || note.full) note.full_ms = world_.now_ms();
   note.full = full;
@@ -70,16 +70,16 @@ void InvariantChecker::NoteWhetherFull(int32_t group) {
 
 // Whether one more pod may come to a zone, as the constraint of its workload has it: nodes count whose group
 // it may name, whatever their taints.
-bool InvariantChecker::MaySpreadTo(int32_t workload, const std::string& zone) const {
+bool InvariantChecker::MaySpreadTo(SimWorkloadIndex workload, const std::string& zone) const {
   const SimWorkload& of = world_.workload(workload);
   if (of.max_zone_skew == 0) return true;
   if (zone.empty()) return false;
   std::map<std::string, int64_t> pods = {{zone, 0}};
-  for (const int32_t node : world_.nodes()) {
+  for (const SimNodeIndex node : world_.nodes()) {
     const SimGroup& group = world_.group(world_.node(node).group);
     if (group.zone.empty() || (!of.group.empty() && of.group != group.name)) continue;
     int64_t& in_zone = pods[group.zone];
-    for (const int32_t pod : world_.node(node).pods) {
+    for (const SimPodIndex pod : world_.node(node).pods) {
       if (world_.pod(pod).workload == workload && !world_.IsTerminating(pod)) ++in_zone;
     }
   }
@@ -90,13 +90,13 @@ bool InvariantChecker::MaySpreadTo(int32_t workload, const std::string& zone) co
 
 // Whether a new node of some group, which could grow all the time since then, takes it, with room to spare
 // for what DaemonSets put there.
-bool InvariantChecker::WouldHaveNode(int32_t number, int64_t since_ms) const {
+bool InvariantChecker::WouldHaveNode(SimWorkloadIndex number, int64_t since_ms) const {
   const SimWorkload& workload = world_.workload(number);
-  const std::vector<SimGroup>& groups = world_.scenario().groups;
-  for (int32_t i = 0; i < static_cast<int32_t>(groups.size()); ++i) {
-    const SimGroup& group = groups[static_cast<size_t>(i)];
+  const StrongVector<GroupIndex, SimGroup>& groups = world_.scenario().groups;
+  for (const GroupIndex i : groups.indices()) {
+    const SimGroup& group = groups[i];
     if (workload.group.empty() ? group.tainted : workload.group != group.name) continue;
-    if (groups_[static_cast<size_t>(i)].full_ms > since_ms || !MaySpreadTo(number, group.zone)) continue;
+    if (groups_[i].full_ms > since_ms || !MaySpreadTo(number, group.zone)) continue;
     if (2 * workload.request.cpu <= group.allocatable.cpu && workload.gpus <= group.gpus &&
         2 * workload.request.memory <= group.allocatable.memory) {
       return true;
@@ -109,16 +109,15 @@ void InvariantChecker::CheckWaiting() {
   if (world_.waiting() == 0) return;
   const int64_t before_ms =
       world_.now_ms() - kProgressMs - world_.scenario().settings.new_pod_scale_up_delay_s * 1000;
-  for (int32_t group = 0; group < static_cast<int32_t>(groups_.size()); ++group) NoteWhetherFull(group);
-  const int32_t workloads = static_cast<int32_t>(ready_.size());
-  for (int32_t workload = 0; workload < workloads; ++workload) {
+  for (const GroupIndex group : groups_.indices()) NoteWhetherFull(group);
+  for (const SimWorkloadIndex workload : ready_.indices()) {
     // Whoever says to be of a DaemonSet waits for no new node.
     if (world_.workload(workload).forged_owner || world_.workload(workload).labelled_nodes_only) continue;
-    for (const int32_t pod : world_.replicas(workload).alive) {
+    for (const SimPodIndex pod : world_.replicas(workload).alive) {
       const SimPod& of = world_.pod(pod);
       if (of.phase != SimPodPhase::kWaiting || of.created_ms > before_ms) continue;
       if (!WouldHaveNode(workload, before_ms)) break;
-      Violation("E3", absl::StrCat("pod ", pod, " of ", world_.workload(workload).name,
+      Violation("E3", absl::StrCat("pod ", IndexOf(pod), " of ", world_.workload(workload).name,
                                    " has waited for an hour, and all the time a group could grow for it"));
       break;
     }
@@ -137,13 +136,13 @@ void InvariantChecker::CheckEmptyNodes() {
   // Others go first.
   const int64_t going_ms = world_.now_ms() - settings.after_delete_s * 1000 - kProgressMs / 2;
   if (grew_ms_ > before_ms || no_pods_ms_ > before_ms || removed_ms_ > going_ms) return;
-  for (const int32_t node : world_.nodes()) {
+  for (const SimNodeIndex node : world_.nodes()) {
     const SimNode& of = world_.node(node);
-    const NodeNote& note = nodes_[static_cast<size_t>(node)];
+    const NodeNote& note = nodes_[node];
     if (note.to_move > 0 || note.empty_since_ms > before_ms || of.joined_ms > before_ms) continue;
     if (of.Has(SimMark::kKeep) || note.marked_ms > before_ms) continue;
     if (cloud_.target(of.group) <= world_.group(of.group).min_nodes) continue;
-    Violation("E3", absl::StrCat("node ", node, " has been empty for more than an hour, and stays"));
+    Violation("E3", absl::StrCat("node ", IndexOf(node), " has been empty for more than an hour, and stays"));
     return;
   }
 }

@@ -88,7 +88,7 @@ LoopView::LoopView(const World* world, const Cloud* cloud, const ObservedCluster
       seen_(*seen),
       actuation_(*actuation),
       list_(world->scenario().seed, SimPurpose::kCloudList) {
-  const std::vector<SimGroup>& groups = world_.scenario().groups;
+  const StrongVector<GroupIndex, SimGroup>& groups = world_.scenario().groups;
   machines_.resize(groups.size());
   for (const SimGroup& of : groups) {
     CloudGroup& group = told_.groups.emplace_back();
@@ -107,37 +107,39 @@ LoopView::LoopView(const World* world, const Cloud* cloud, const ObservedCluster
   }
 }
 
-std::string LoopView::MachineId(int32_t machine) { return absl::StrCat("m", machine); }
+std::string LoopView::MachineId(SimMachineIndex machine) { return absl::StrCat("m", IndexOf(machine)); }
 
-bool LoopView::NoteUnread(int32_t group) {
+bool LoopView::NoteUnread(GroupIndex group) {
   constexpr int64_t kHourMs = 60 * kMsOfMinute;
-  const std::vector<bool>& hours = unread_hours_[static_cast<size_t>(group)];
+  const std::vector<bool>& hours = unread_hours_[group];
   const auto hour = static_cast<size_t>(world_.now_ms() / kHourMs);
   const bool unread = hour < hours.size() && hours[hour] &&
                       world_.now_ms() % kHourMs < world_.scenario().faults.unread_group_s * 1000;
-  std::string& problem = told_.groups[GroupIndex{group}].problem;
+  std::string& problem = told_.groups[group].problem;
   if (unread == !problem.empty()) return false;
   problem = unread ? "no answer" : "";
   return true;
 }
 
-void LoopView::NoteDeletions(int32_t group) {
-  CloudGroup& told = told_.groups[GroupIndex{group}];
+void LoopView::NoteDeletions(GroupIndex group) {
+  CloudGroup& told = told_.groups[group];
   for (size_t i = 0; i < told.machines.size(); ++i) {
-    const int32_t node = world_.machine(machines_[static_cast<size_t>(group)][i]).node;
-    if (told.machines[i].state == MachineState::kDeleting || node < 0 || !actuation_.Acknowledged(node))
+    const std::optional<SimNodeIndex> node = world_.machine(machines_[group][i]).node;
+    if (told.machines[i].state == MachineState::kDeleting || !node.has_value() ||
+        !actuation_.Acknowledged(*node)) {
       continue;
+    }
     told.machines[i].state = MachineState::kDeleting;
     --told.target;
   }
 }
 
-void LoopView::List(int32_t group) {
-  CloudGroup& told = told_.groups[GroupIndex{group}];
+void LoopView::List(GroupIndex group) {
+  CloudGroup& told = told_.groups[group];
   told.target = cloud_.target(group);
-  machines_[static_cast<size_t>(group)] = cloud_.machines(group);
+  machines_[group] = cloud_.machines(group);
   told.machines.clear();
-  for (const int32_t machine : cloud_.machines(group)) {
+  for (const SimMachineIndex machine : cloud_.machines(group)) {
     CloudMachine& entry = told.machines.emplace_back();
     entry.id = MachineId(machine);
     entry.state = StateOf(world_.machine(machine));
@@ -146,9 +148,8 @@ void LoopView::List(int32_t group) {
 }
 
 bool LoopView::ListMachines() {
-  const auto groups = static_cast<int32_t>(machines_.size());
   bool changed = false;
-  for (int32_t i = 0; i < groups; ++i) changed |= NoteUnread(i);
+  for (const GroupIndex group : machines_.indices()) changed |= NoteUnread(group);
   const bool any_read = std::any_of(told_.groups.begin(), told_.groups.end(),
                                     [](const CloudGroup& group) { return group.problem.empty(); });
   listed_now_ = !list_.Chance(world_.scenario().faults.failed_list) && any_read;
@@ -158,11 +159,11 @@ bool LoopView::ListMachines() {
   }
   if (!changed && version_ == cloud_.version()) return false;
   version_ = cloud_.version();
-  for (int32_t i = 0; i < groups; ++i) {
-    if (told_.groups[GroupIndex{i}].problem.empty()) {
-      List(i);
+  for (const GroupIndex group : machines_.indices()) {
+    if (told_.groups[group].problem.empty()) {
+      List(group);
     } else {
-      NoteDeletions(i);
+      NoteDeletions(group);
     }
   }
   return true;
@@ -172,21 +173,21 @@ bool LoopView::ListMachines() {
 void LoopView::Restart() {
   told_.first = true;
   version_ = -1;
-  for (size_t i = 0; i < machines_.size(); ++i) {
-    machines_[i].clear();
-    told_.groups[IndexAt<GroupIndex>(i)].machines.clear();
-    told_.groups[IndexAt<GroupIndex>(i)].target = 0;
+  for (const GroupIndex group : machines_.indices()) {
+    machines_[group].clear();
+    told_.groups[group].machines.clear();
+    told_.groups[group].target = 0;
   }
 }
 
 const LoopObservation& LoopView::Observe() {
-  for (size_t i = 0; i < machines_.size(); ++i) {
-    for (size_t k = 0; k < machines_[i].size(); ++k) {
-      told_.groups[IndexAt<GroupIndex>(i)].machines[k].node = seen_.SlotOfMachine(machines_[i][k]);
+  for (const GroupIndex group : machines_.indices()) {
+    for (size_t k = 0; k < machines_[group].size(); ++k) {
+      told_.groups[group].machines[k].node = seen_.SlotOfMachine(machines_[group][k]);
     }
   }
   told_.marks.clear();
-  for (const int32_t node : seen_.registered()) {
+  for (const SimNodeIndex node : seen_.registered()) {
     const std::optional<Slot> slot = seen_.SlotOf(node);
     if (!slot.has_value() || !seen_.Tainted(node)) continue;
     const int64_t asked_ms = world_.node(node).asked_ms;
@@ -196,7 +197,7 @@ const LoopObservation& LoopView::Observe() {
     mark.acknowledged = actuation_.Acknowledged(node);
   }
   told_.under_way.clear();
-  for (const int32_t node : actuation_.under_way()) {
+  for (const SimNodeIndex node : actuation_.under_way()) {
     const bool is_shown = seen_.Registered(node);
     told_.under_way.push_back(
         {is_shown ? seen_.SlotOf(node) : std::nullopt, world_.group(world_.node(node).group).name});

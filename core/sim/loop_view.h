@@ -39,30 +39,30 @@ class LoopView {
   // The loop has answered to it.
   void Answered() { told_.first = false; }
   // The machine at a position of CloudGroup::machines.
-  int32_t MachineAt(GroupIndex group, int32_t position) const {
-    return machines_[IndexOf(group)][static_cast<size_t>(position)];
+  SimMachineIndex MachineAt(GroupIndex group, int32_t position) const {
+    return machines_[group][static_cast<size_t>(position)];
   }
-  static std::string MachineId(int32_t machine);
+  static std::string MachineId(SimMachineIndex machine);
 
  private:
   // Takes note of whether the cloud tells of a group now. False: as before.
-  bool NoteUnread(int32_t group);
+  bool NoteUnread(GroupIndex group);
   // Of a group that cannot be read what was told last stays, but for nodes of which the cloud has said that
   // it deletes them.
-  void NoteDeletions(int32_t group);
-  void List(int32_t group);
+  void NoteDeletions(GroupIndex group);
+  void List(GroupIndex group);
 
   const World& world_;
   const Cloud& cloud_;
   const ObservedCluster& seen_;
   const Actuation& actuation_;
   LoopObservation told_;
-  std::vector<std::vector<int32_t>> machines_;  // by group, as told
+  StrongVector<GroupIndex, std::vector<SimMachineIndex>> machines_;  // as told
   int64_t version_ = -1;
   bool listed_now_ = true;
   RandomStream list_;
-  // By group, for each hour: whether the cloud stops to tell of it.
-  std::vector<std::vector<bool>> unread_hours_;
+  // For each hour: whether the cloud stops to tell of it.
+  StrongVector<GroupIndex, std::vector<bool>> unread_hours_;
 };
 
 // When a look at what was told may find out something else although nothing changes, by the clock of the

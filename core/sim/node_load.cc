@@ -34,20 +34,19 @@ double P99(const std::vector<int64_t>& counts, int64_t all) {
 NodeLoadWatch::NodeLoadWatch(const World* world)
     : world_(*world), cpu_(kHighest * kHundredths + 1), memory_(kHighest * kHundredths + 1) {}
 
-void NodeLoadWatch::PodChanged(int32_t pod) {
-  const size_t number = static_cast<size_t>(pod);
-  if (number >= node_of_.size()) node_of_.resize(number + 1, -1);
-  const int32_t now = world_.pod(pod).place >= 0 ? world_.pod(pod).node : -1;
-  int32_t& before = node_of_[number];
+void NodeLoadWatch::PodChanged(SimPodIndex pod) {
+  if (!node_of_.Contains(pod)) node_of_.resize(IndexOf(pod) + 1);
+  const OptionalIndex<SimNodeIndex> now = world_.pod(pod).on();
+  OptionalIndex<SimNodeIndex>& before = node_of_[pod];
   if (now == before) return;
   const CpuMemory& limit = world_.workload(world_.pod(pod).workload).limit;
-  if (before >= 0) {
-    CpuMemory& limits = limits_[static_cast<size_t>(before)];
+  if (before.has_value()) {
+    CpuMemory& limits = limits_[*before];
     limits = Minus(limits, limit);
   }
-  if (now >= 0) {
-    if (static_cast<size_t>(now) >= limits_.size()) limits_.resize(static_cast<size_t>(now) + 1);
-    CpuMemory& limits = limits_[static_cast<size_t>(now)];
+  if (now.has_value()) {
+    if (!limits_.Contains(*now)) limits_.resize(IndexOf(*now) + 1);
+    CpuMemory& limits = limits_[*now];
     limits = Plus(limits, limit);
   }
   before = now;
@@ -58,9 +57,8 @@ void NodeLoadWatch::Look() {
   ++moments_;
   nodes_ += nodes;
   nodes_max_ = std::max(nodes_max_, nodes);
-  for (const int32_t node : world_.nodes()) {
-    const size_t number = static_cast<size_t>(node);
-    const CpuMemory limits = number < limits_.size() ? limits_[number] : CpuMemory{};
+  for (const SimNodeIndex node : world_.nodes()) {
+    const CpuMemory limits = limits_.Contains(node) ? limits_[node] : CpuMemory{};
     const CpuMemory& allocatable = world_.group(world_.node(node).group).allocatable;
     ++cpu_[HundredthsOf(limits.cpu, allocatable.cpu)];
     ++memory_[HundredthsOf(limits.memory, allocatable.memory)];

@@ -28,9 +28,9 @@ class NodeLoadWatch : public SimObserver {
 
   // `world` outlives it.
   explicit NodeLoadWatch(const World* world);
-  void PodChanged(int32_t pod) override;
-  void NodeChanged(int32_t) override {}
-  void WorkloadChanged(int32_t) override {}
+  void PodChanged(SimPodIndex pod) override;
+  void NodeChanged(SimNodeIndex) override {}
+  void WorkloadChanged(SimWorkloadIndex) override {}
 
   // Looks at all nodes. Cost: O(nodes).
   void Look();
@@ -38,8 +38,8 @@ class NodeLoadWatch : public SimObserver {
 
  private:
   const World& world_;
-  std::vector<int32_t> node_of_;   // by pod; -1: none
-  std::vector<CpuMemory> limits_;  // by node, of the pods there
+  StrongVector<SimPodIndex, OptionalIndex<SimNodeIndex>> node_of_;
+  StrongVector<SimNodeIndex, CpuMemory> limits_;  // of the pods there
   // How many nodes at how many moments had so many hundredths.
   std::vector<int64_t> cpu_;
   std::vector<int64_t> memory_;

@@ -17,36 +17,36 @@ ObservedCluster::ObservedCluster(World* world, const ShapesOf* shapes)
       status_since_ms_(world->scenario().workloads.size(), -1) {
   state_.set_resource_names(shapes->names());
   for (size_t i = 0; i < kObjectKinds; ++i) state_.objects().SetComplete(static_cast<ObjectKind>(i));
-  for (int32_t i = 0; i < static_cast<int32_t>(unschedulable_.size()); ++i) {
-    shape_.push_back(state_.pod_shapes().Acquire(shapes_.OnNode(i, /*ready=*/false)));
-    shape_.push_back(state_.pod_shapes().Acquire(shapes_.OnNode(i, /*ready=*/true)));
-    WriteStatus(i);
+  for (const SimWorkloadIndex workload : unschedulable_.indices()) {
+    const int32_t starting = state_.pod_shapes().Acquire(shapes_.OnNode(workload, /*ready=*/false));
+    shape_.push_back({starting, state_.pod_shapes().Acquire(shapes_.OnNode(workload, /*ready=*/true))});
+    WriteStatus(workload);
   }
   next_relist_ms_ = world->scenario().faults.relist_s * 1000;
 }
 
 ObservedCluster::~ObservedCluster() = default;
 
-std::string ObservedCluster::PodName(int32_t pod) { return absl::StrCat("p", pod); }
+std::string ObservedCluster::PodName(SimPodIndex pod) { return absl::StrCat("p", IndexOf(pod)); }
 
-int32_t ObservedCluster::PodNamed(absl::string_view name) {
-  int32_t pod = -1;
+SimPodIndex ObservedCluster::PodNamed(absl::string_view name) {
+  int32_t pod = 0;
   LOADLINE_CHECK(absl::SimpleAtoi(name.substr(1), &pod)) << "no pod is called " << name;
-  return pod;
+  return SimPodIndex{pod};
 }
 
-std::string ObservedCluster::NodeUid(int32_t node) { return absl::StrCat("n", node); }
+std::string ObservedCluster::NodeUid(SimNodeIndex node) { return absl::StrCat("n", IndexOf(node)); }
 
-std::string ObservedCluster::NodeName(int32_t node) const {
-  return absl::StrCat(world_.group(world_.node(node).group).name, "-", world_.node(node).machine);
+std::string ObservedCluster::NodeName(SimNodeIndex node) const {
+  return absl::StrCat(world_.group(world_.node(node).group).name, "-", IndexOf(world_.node(node).machine));
 }
 
-PodShape ObservedCluster::EvictedShape(int32_t pod) const {
+PodShape ObservedCluster::EvictedShape(SimPodIndex pod) const {
   return shapes_.OnNode(world_.pod(pod).workload, /*ready=*/true);
 }
 
-int64_t ObservedCluster::CameMs(int32_t pod) const {
-  return std::min(CreatedMs(pod) + 1000, pods_[static_cast<size_t>(pod)].waits_since_ms);
+int64_t ObservedCluster::CameMs(SimPodIndex pod) const {
+  return std::min(CreatedMs(pod) + 1000, pods_[pod].waits_since_ms);
 }
 
 int64_t ObservedCluster::ToldEndS(int32_t terminating_s) {
@@ -54,19 +54,17 @@ int64_t ObservedCluster::ToldEndS(int32_t terminating_s) {
   return kSimEpochS + (int64_t{terminating_s} / kStepS + 1) * kStepS;
 }
 
-std::optional<Slot> ObservedCluster::SlotOf(int32_t node) const {
-  const size_t number = static_cast<size_t>(node);
-  if (node < 0 || number >= nodes_.size() || nodes_[number].slot == Slot{-1}) return std::nullopt;
-  return nodes_[number].slot;
+std::optional<Slot> ObservedCluster::SlotOf(SimNodeIndex node) const {
+  return nodes_.Contains(node) ? nodes_[node].slot : std::nullopt;
 }
 
-std::optional<Slot> ObservedCluster::SlotOfMachine(int32_t machine) const {
-  const size_t number = static_cast<size_t>(machine);
-  if (number >= node_of_machine_.size() || !Registered(node_of_machine_[number])) return std::nullopt;
-  return SlotOf(node_of_machine_[number]);
+std::optional<Slot> ObservedCluster::SlotOfMachine(SimMachineIndex machine) const {
+  if (!node_of_machine_.Contains(machine)) return std::nullopt;
+  const std::optional<SimNodeIndex> node = node_of_machine_[machine];
+  return node.has_value() && Registered(*node) ? SlotOf(*node) : std::nullopt;
 }
 
-std::optional<CpuMemory> ObservedCluster::RequestedOn(int32_t node) const {
+std::optional<CpuMemory> ObservedCluster::RequestedOn(SimNodeIndex node) const {
   const std::optional<Slot> slot = SlotOf(node);
   const std::optional<NodeIndex> index = slot.has_value() ? snapshot_->FindSlot(*slot) : std::nullopt;
   if (!index.has_value()) return std::nullopt;
@@ -96,18 +94,18 @@ void ObservedCluster::Send(News news, RandomStream* chance, NewsQueue* queue) {
   }
 }
 
-ObservedCluster::News ObservedCluster::NewsOfPod(int32_t pod) const {
+ObservedCluster::News ObservedCluster::NewsOfPod(SimPodIndex pod) const {
   const SimPod& of = world_.pod(pod);
   News news;
   news.pod = pod;
-  news.on = of.place >= 0 ? of.node : -1;
+  news.on = of.on();
   news.terminating_s = static_cast<int32_t>(of.terminating_ms / 1000);
   news.phase = of.phase;
   news.bits = of.unschedulable ? 1 : 0;
   return news;
 }
 
-ObservedCluster::News ObservedCluster::NewsOfNode(int32_t node) const {
+ObservedCluster::News ObservedCluster::NewsOfNode(SimNodeIndex node) const {
   const SimNode& of = world_.node(node);
   News news;
   news.node = node;
@@ -121,21 +119,21 @@ ObservedCluster::News ObservedCluster::NewsOfNode(int32_t node) const {
   return news;
 }
 
-void ObservedCluster::PodChanged(int32_t pod) {
+void ObservedCluster::PodChanged(SimPodIndex pod) {
   Send(NewsOfPod(pod), &chance_, &pod_news_);
   StatusChanged(world_.pod(pod).workload);
 }
 
-void ObservedCluster::NodeChanged(int32_t node) { Send(NewsOfNode(node), &chance_, &node_news_); }
+void ObservedCluster::NodeChanged(SimNodeIndex node) { Send(NewsOfNode(node), &chance_, &node_news_); }
 
-void ObservedCluster::SoftTaintChanged(int32_t node) {
+void ObservedCluster::SoftTaintChanged(SimNodeIndex node) {
   Send(NewsOfNode(node), &soft_taint_chance_, &node_news_);
 }
 
-void ObservedCluster::WorkloadChanged(int32_t workload) { StatusChanged(workload); }
+void ObservedCluster::WorkloadChanged(SimWorkloadIndex workload) { StatusChanged(workload); }
 
-void ObservedCluster::StatusChanged(int32_t workload) {
-  int64_t& since = status_since_ms_[static_cast<size_t>(workload)];
+void ObservedCluster::StatusChanged(SimWorkloadIndex workload) {
+  int64_t& since = status_since_ms_[workload];
   if (since >= 0) return;
   since = world_.now_ms();
   statuses_.push_back(workload);
@@ -170,19 +168,19 @@ bool ObservedCluster::List() {
   const bool changed = !lost_.empty() || hid != hides_;
   TellLost();
   if (hid != hides_) {
-    for (const int32_t node : registered_) MarkDirty(node);
+    for (const SimNodeIndex node : registered_) MarkDirty(node);
   }
   return changed;
 }
 
 void ObservedCluster::Show() {
-  for (const int32_t node : std::exchange(otherwise_, {})) MarkDirty(node);
+  for (const SimNodeIndex node : std::exchange(otherwise_, {})) MarkDirty(node);
   WriteNodes();
 }
 
 void ObservedCluster::ShowAs(const std::vector<ShownNode>& nodes) {
   for (const ShownNode& shown : nodes) {
-    const int32_t node = NodeIn(shown.slot);
+    const SimNodeIndex node = *NodeIn(shown.slot);
     WriteNode(node, shown.shape);
     otherwise_.push_back(node);
   }
@@ -191,12 +189,12 @@ void ObservedCluster::ShowAs(const std::vector<ShownNode>& nodes) {
 
 void ObservedCluster::TellLost() {
   for (const News& lost : std::exchange(lost_, {})) {
-    Apply(lost.pod >= 0 ? NewsOfPod(lost.pod) : NewsOfNode(lost.node));
+    Apply(lost.pod.has_value() ? NewsOfPod(*lost.pod) : NewsOfNode(*lost.node));
   }
 }
 
 void ObservedCluster::Apply(const News& news) {
-  if (news.pod >= 0) {
+  if (news.pod.has_value()) {
     ApplyPod(news);
   } else {
     ApplyNode(news);
@@ -204,11 +202,11 @@ void ObservedCluster::Apply(const News& news) {
 }
 
 void ObservedCluster::ApplyPod(const News& news) {
-  const size_t number = static_cast<size_t>(news.pod);
-  if (number >= pods_.size()) pods_.resize(number + 1);
-  PodSeen& seen = pods_[number];
-  absl::btree_set<int32_t>& waiting = unschedulable_[static_cast<size_t>(world_.pod(news.pod).workload)];
-  Detach(news.pod);
+  const SimPodIndex pod = *news.pod;
+  if (!pods_.Contains(pod)) pods_.resize(IndexOf(pod) + 1);
+  PodSeen& seen = pods_[pod];
+  absl::btree_set<SimPodIndex>& waiting = unschedulable_[world_.pod(pod).workload];
+  Detach(pod);
   if (seen.shape >= 0) released_.push_back(std::exchange(seen.shape, -1));
   pods_known_ += (news.phase != SimPodPhase::kGone ? 1 : 0) - (seen.phase != SimPodPhase::kGone ? 1 : 0);
   seen.on = news.on;
@@ -216,75 +214,76 @@ void ObservedCluster::ApplyPod(const News& news) {
   seen.terminating_s = news.terminating_s;
   const bool waits = news.phase == SimPodPhase::kWaiting && news.bits != 0;
   if (waits && !seen.unschedulable) {
-    waiting.insert(news.pod);
+    waiting.insert(pod);
     seen.waits_since_ms = world_.now_ms();
   } else if (!waits && seen.unschedulable) {
-    waiting.erase(news.pod);
+    waiting.erase(pod);
   }
   seen.unschedulable = waits;
-  if (seen.on < 0) return;
-  Attach(news.pod);
+  if (!seen.on.has_value()) return;
+  Attach(pod);
   if (seen.phase != SimPodPhase::kTerminating) return;
   constexpr int64_t kEndHeadroomS = 30;
-  const int64_t grace_s = world_.workload(world_.pod(news.pod).workload).grace_s;
+  const int64_t grace_s = world_.workload(world_.pod(pod).workload).grace_s;
   late_ends_s_.insert(ToldEndS(seen.terminating_s) + grace_s + kEndHeadroomS + 1);
 }
 
-void ObservedCluster::Attach(int32_t pod) {
-  PodSeen& seen = pods_[static_cast<size_t>(pod)];
-  const size_t node = static_cast<size_t>(seen.on);
-  if (node >= nodes_.size()) nodes_.resize(node + 1);
-  seen.place = static_cast<int32_t>(nodes_[node].pods.size());
+void ObservedCluster::Attach(SimPodIndex pod) {
+  PodSeen& seen = pods_[pod];
+  const SimNodeIndex node = *seen.on;
+  if (!nodes_.Contains(node)) nodes_.resize(IndexOf(node) + 1);
+  seen.place = nodes_[node].pods.end_index();
   nodes_[node].pods.push_back(pod);
-  MarkDirty(seen.on);
+  MarkDirty(node);
 }
 
-void ObservedCluster::Detach(int32_t pod) {
-  PodSeen& seen = pods_[static_cast<size_t>(pod)];
-  if (seen.place < 0) return;
-  std::vector<int32_t>& pods = nodes_[static_cast<size_t>(seen.on)].pods;
-  const int32_t last = pods.back();
-  pods[static_cast<size_t>(seen.place)] = last;
-  pods_[static_cast<size_t>(last)].place = seen.place;
+void ObservedCluster::Detach(SimPodIndex pod) {
+  PodSeen& seen = pods_[pod];
+  if (!seen.place.has_value()) return;
+  StrongVector<SimPlace, SimPodIndex>& pods = nodes_[*seen.on].pods;
+  const SimPodIndex last = pods.back();
+  pods[*seen.place] = last;
+  pods_[last].place = seen.place;
   pods.pop_back();
-  seen.place = -1;
-  MarkDirty(seen.on);
+  seen.place = std::nullopt;
+  MarkDirty(*seen.on);
 }
 
 // A node that registers again has the name of the one before: there is one object of that name.
 void ObservedCluster::ApplyNode(const News& news) {
-  if (static_cast<size_t>(news.node) >= nodes_.size()) nodes_.resize(static_cast<size_t>(news.node) + 1);
-  const size_t machine = static_cast<size_t>(world_.node(news.node).machine);
-  if (machine >= node_of_machine_.size()) node_of_machine_.resize(machine + 1, -1);
-  int32_t& last = node_of_machine_[machine];
-  if (last > news.node) return;
-  if (last >= 0 && last < news.node) SetBits(last, 0);
-  last = news.node;
-  NodeSeen& seen = nodes_[static_cast<size_t>(news.node)];
+  const SimNodeIndex node = *news.node;
+  if (!nodes_.Contains(node)) nodes_.resize(IndexOf(node) + 1);
+  const SimMachineIndex machine = world_.node(node).machine;
+  if (!node_of_machine_.Contains(machine)) node_of_machine_.resize(IndexOf(machine) + 1);
+  std::optional<SimNodeIndex>& last = node_of_machine_[machine];
+  if (last > node) return;
+  if (last.has_value() && last < node) SetBits(*last, 0);
+  last = node;
+  NodeSeen& seen = nodes_[node];
   seen.soft_tainted_s = news.soft_tainted_s;
   seen.marks = news.marks;
   seen.startup_taint = news.startup_taint;
-  SetBits(news.node, news.bits);
+  SetBits(node, news.bits);
 }
 
-void ObservedCluster::SetBits(int32_t node, uint8_t bits) {
-  NodeSeen& seen = nodes_[static_cast<size_t>(node)];
+void ObservedCluster::SetBits(SimNodeIndex node, uint8_t bits) {
+  NodeSeen& seen = nodes_[node];
   seen.bits = bits;
-  if (seen.shown() && seen.place < 0) {
-    seen.place = static_cast<int32_t>(registered_.size());
+  if (seen.shown() && !seen.place.has_value()) {
+    seen.place = registered_.end_index();
     registered_.push_back(node);
-  } else if (!seen.shown() && seen.place >= 0) {
-    const int32_t last = registered_.back();
-    registered_[static_cast<size_t>(seen.place)] = last;
-    nodes_[static_cast<size_t>(last)].place = seen.place;
+  } else if (!seen.shown() && seen.place.has_value()) {
+    const SimNodeIndex last = registered_.back();
+    registered_[*seen.place] = last;
+    nodes_[last].place = seen.place;
     registered_.pop_back();
-    seen.place = -1;
+    seen.place.reset();
   }
   MarkDirty(node);
 }
 
-void ObservedCluster::MarkDirty(int32_t node) {
-  NodeSeen& seen = nodes_[static_cast<size_t>(node)];
+void ObservedCluster::MarkDirty(SimNodeIndex node) {
+  NodeSeen& seen = nodes_[node];
   if (std::exchange(seen.dirty, true)) return;
   dirty_.push_back(node);
 }

@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_SIM_OBSERVED_CLUSTER_H_
 #define LOADLINE_CORE_SIM_OBSERVED_CLUSTER_H_
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -30,10 +31,10 @@ class ObservedCluster : public SimObserver {
   ObservedCluster(World* world, const ShapesOf* shapes);
   ~ObservedCluster() override;
 
-  void PodChanged(int32_t pod) override;
-  void NodeChanged(int32_t node) override;
-  void SoftTaintChanged(int32_t node) override;
-  void WorkloadChanged(int32_t workload) override;
+  void PodChanged(SimPodIndex pod) override;
+  void NodeChanged(SimNodeIndex node) override;
+  void SoftTaintChanged(SimNodeIndex node) override;
+  void WorkloadChanged(SimWorkloadIndex workload) override;
 
   // Takes what the watch has told by now. False: there was nothing. Cost: O(news).
   bool TakeNews();
@@ -55,47 +56,47 @@ class ObservedCluster : public SimObserver {
            dirty_.empty() && hides_ == kNoPods;
   }
   // What pods of a node request, as the snapshot counts it; nullopt: it is not there.
-  std::optional<CpuMemory> RequestedOn(int32_t node) const;
-  // The node that a slot holds; -1: none.
-  int32_t NodeIn(Slot slot) const { return IndexOf(slot) < node_in_.size() ? node_in_[IndexOf(slot)] : -1; }
+  std::optional<CpuMemory> RequestedOn(SimNodeIndex node) const;
+  // The node that a slot holds.
+  std::optional<SimNodeIndex> NodeIn(Slot slot) const {
+    return node_in_.Contains(slot) ? node_in_[slot] : std::nullopt;
+  }
   // nullopt: it is not in the state, which Show() wrote.
-  std::optional<Slot> SlotOf(int32_t node) const;
+  std::optional<Slot> SlotOf(SimNodeIndex node) const;
   // Of the node that is seen of a machine.
-  std::optional<Slot> SlotOfMachine(int32_t machine) const;
+  std::optional<Slot> SlotOfMachine(SimMachineIndex machine) const;
   // When some pod that is ending begins to count for nothing, since it takes too long, in seconds since 1970
   // and behind `now_s`; nullopt: none does.
   std::optional<int64_t> NextLateEndS(int64_t now_s);
   // The nodes that it sees, by number, in no order.
-  const std::vector<int32_t>& registered() const { return registered_; }
-  bool Registered(int32_t node) const { return Has(node, kPresent); }
-  bool Ready(int32_t node) const { return Has(node, kReady); }
-  bool Tainted(int32_t node) const { return Has(node, kTainted); }
-  // The last slot that was ever used, and one.
-  size_t slot_end() const { return node_in_.size(); }
+  const StrongVector<SimPlace, SimNodeIndex>& registered() const { return registered_; }
+  bool Registered(SimNodeIndex node) const { return Has(node, kPresent); }
+  bool Ready(SimNodeIndex node) const { return Has(node, kReady); }
+  bool Tainted(SimNodeIndex node) const { return Has(node, kTainted); }
   // Pods of a workload that the scheduler could not place; by number is by time.
-  const absl::btree_set<int32_t>& unschedulable(int32_t workload) const {
-    return Hides(workload) ? no_pods_ : unschedulable_[static_cast<size_t>(workload)];
+  const absl::btree_set<SimPodIndex>& unschedulable(SimWorkloadIndex workload) const {
+    return Hides(workload) ? no_pods_ : unschedulable_[workload];
   }
   // When one of them was created, and when it came, in milliseconds since the start. As clients find out, who
   // know full seconds only, or when they first saw it.
-  int64_t CreatedMs(int32_t pod) const { return world_.pod(pod).created_ms / 1000 * 1000; }
-  int64_t CameMs(int32_t pod) const;
-  static std::string PodName(int32_t pod);
+  int64_t CreatedMs(SimPodIndex pod) const { return world_.pod(pod).created_ms / 1000 * 1000; }
+  int64_t CameMs(SimPodIndex pod) const;
+  static std::string PodName(SimPodIndex pod);
   // The pod of that name.
-  static int32_t PodNamed(absl::string_view name);
-  static std::string NodeUid(int32_t node);
+  static SimPodIndex PodNamed(absl::string_view name);
+  static std::string NodeUid(SimNodeIndex node);
   // "group-12", by its machine: one that registers again has the name that it had.
-  std::string NodeName(int32_t node) const;
+  std::string NodeName(SimNodeIndex node) const;
   // A pod as it is told of when it was evicted.
-  PodShape EvictedShape(int32_t pod) const;
+  PodShape EvictedShape(SimPodIndex pod) const;
 
  private:
   struct News {
     int64_t due_ms = 0;
-    int32_t pod = -1;  // or
-    int32_t node = -1;
+    OptionalIndex<SimPodIndex> pod;  // or
+    OptionalIndex<SimNodeIndex> node;
     // Of a pod.
-    int32_t on = -1;
+    OptionalIndex<SimNodeIndex> on;
     int32_t terminating_s = 0;  // since the start
     SimPodPhase phase = SimPodPhase::kWaiting;
     // Of a pod that waits: unschedulable; of a node: bits of NodeSeen.
@@ -105,8 +106,8 @@ class ObservedCluster : public SimObserver {
     int64_t soft_tainted_s = -1;             // of a node
   };
   struct PodSeen {
-    int32_t on = -1;
-    int32_t place = -1;  // among the pods seen on its node
+    OptionalIndex<SimNodeIndex> on;
+    OptionalIndex<SimPlace> place;  // among the pods seen on its node
     int32_t terminating_s = 0;
     int32_t shape = -1;          // of its own, while it is terminating
     int64_t waits_since_ms = 0;  // when that was seen first, while it is unschedulable
@@ -119,10 +120,10 @@ class ObservedCluster : public SimObserver {
     uint8_t marks = 0;
     int8_t startup_taint = kNoStartupTaint;
     int64_t soft_tainted_s = -1;
-    Slot slot = Slot{-1};
-    int32_t place = -1;  // among registered_
+    std::optional<Slot> slot;
+    std::optional<SimPlace> place;  // among registered_
     bool dirty = false;
-    std::vector<int32_t> pods;
+    StrongVector<SimPlace, SimPodIndex> pods;
     bool shown() const { return (bits & kPresent) != 0; }
   };
   using NewsQueue = std::deque<News>;
@@ -132,31 +133,32 @@ class ObservedCluster : public SimObserver {
 
   // When a pod ends, as it is told of: in steps, so that pods which end together share a shape.
   static int64_t ToldEndS(int32_t terminating_s);
-  bool Has(int32_t node, NodeBit bit) const {
-    const size_t number = static_cast<size_t>(node);
-    return node >= 0 && number < nodes_.size() && (nodes_[number].bits & bit) != 0;
+  bool Has(SimNodeIndex node, NodeBit bit) const {
+    return nodes_.Contains(node) && (nodes_[node].bits & bit) != 0;
   }
   void Send(News news, RandomStream* chance, NewsQueue* queue);
-  News NewsOfPod(int32_t pod) const;
-  News NewsOfNode(int32_t node) const;
+  News NewsOfPod(SimPodIndex pod) const;
+  News NewsOfNode(SimNodeIndex node) const;
   void Apply(const News& news);
   void ApplyPod(const News& news);
   void ApplyNode(const News& news);
-  void SetBits(int32_t node, uint8_t bits);
-  void Attach(int32_t pod);
-  void Detach(int32_t pod);
+  void SetBits(SimNodeIndex node, uint8_t bits);
+  void Attach(SimPodIndex pod);
+  void Detach(SimPodIndex pod);
   void TellLost();
   bool List();
-  bool Hides(int32_t workload) const { return hides_ == kAllPods || hides_ == workload % 2; }
-  void MarkDirty(int32_t node);
-  void StatusChanged(int32_t workload);
+  bool Hides(SimWorkloadIndex workload) const {
+    return hides_ == kAllPods || hides_ == static_cast<int64_t>(workload) % 2;
+  }
+  void MarkDirty(SimNodeIndex node);
+  void StatusChanged(SimWorkloadIndex workload);
   bool WriteStatuses();
-  void WriteStatus(int32_t workload);
+  void WriteStatus(SimWorkloadIndex workload);
   void WriteNodes();
-  void WriteNode(int32_t node, const NodeShape& shape);
+  void WriteNode(SimNodeIndex node, const NodeShape& shape);
   void WriteSnapshot();
-  int32_t ShapeIn(int32_t pod);
-  const NodeShape& ShapeOfNode(int32_t group, const NodeSeen& seen);
+  int32_t ShapeIn(SimPodIndex pod);
+  const NodeShape& ShapeOfNode(GroupIndex group, const NodeSeen& seen);
   NodeShape WithSoftTaint(const NodeShape& shape, int64_t since_s) const;
 
   World& world_;
@@ -176,23 +178,23 @@ class ObservedCluster : public SimObserver {
   int64_t hides_ = kNoPods;
   int64_t pods_known_ = 0;
   absl::btree_set<int64_t> late_ends_s_;
-  std::vector<PodSeen> pods_;
-  std::vector<NodeSeen> nodes_;
-  std::vector<int32_t> registered_;
-  std::vector<int32_t> node_of_machine_;  // the last one that was seen; -1: none
-  std::vector<int32_t> dirty_;
-  std::vector<int32_t> otherwise_;  // that ShowAs() has shown
-  std::vector<int32_t> node_in_;    // by slot
-  std::vector<int32_t> free_slots_;
-  std::vector<absl::btree_set<int32_t>> unschedulable_;  // by workload
-  absl::btree_set<int32_t> no_pods_;
+  StrongVector<SimPodIndex, PodSeen> pods_;
+  StrongVector<SimNodeIndex, NodeSeen> nodes_;
+  StrongVector<SimPlace, SimNodeIndex> registered_;
+  StrongVector<SimMachineIndex, std::optional<SimNodeIndex>> node_of_machine_;  // the last one that was seen
+  std::vector<SimNodeIndex> dirty_;
+  std::vector<SimNodeIndex> otherwise_;  // that ShowAs() has shown
+  StrongVector<Slot, std::optional<SimNodeIndex>> node_in_;
+  std::vector<Slot> free_slots_;
+  StrongVector<SimWorkloadIndex, absl::btree_set<SimPodIndex>> unschedulable_;
+  absl::btree_set<SimPodIndex> no_pods_;
   std::vector<int32_t> released_;  // shapes of pods that are gone, until their nodes are written
   // Of each workload: shapes that are not ready and ready, and when its status was to be told.
-  std::vector<int32_t> shape_;
-  std::vector<int64_t> status_since_ms_;
-  std::vector<int32_t> statuses_;
+  StrongVector<SimWorkloadIndex, std::array<int32_t, 2>> shape_;
+  StrongVector<SimWorkloadIndex, int64_t> status_since_ms_;
+  std::vector<SimWorkloadIndex> statuses_;
   // By group, bits, marks and startup taint; they stay where they are.
-  absl::btree_map<std::tuple<int32_t, uint8_t, uint8_t, int8_t>, std::unique_ptr<const NodeShape>>
+  absl::btree_map<std::tuple<GroupIndex, uint8_t, uint8_t, int8_t>, std::unique_ptr<const NodeShape>>
       node_shapes_;
   // Room to work in.
   std::vector<PodContent> contents_;

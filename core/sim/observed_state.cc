@@ -17,16 +17,16 @@ constexpr int64_t kStatusIntervalMs = 1000;
 
 void ObservedCluster::WriteNodes() {
   // All leave before any comes.
-  for (const int32_t node : dirty_) {
-    NodeSeen& seen = nodes_[static_cast<size_t>(node)];
-    if (seen.shown() || seen.slot == Slot{-1}) continue;
-    state_.RemoveNode(seen.slot);
-    node_in_[IndexOf(seen.slot)] = -1;
-    free_slots_.push_back(static_cast<int32_t>(seen.slot));
-    seen.slot = Slot{-1};
+  for (const SimNodeIndex node : dirty_) {
+    NodeSeen& seen = nodes_[node];
+    if (seen.shown() || !seen.slot.has_value()) continue;
+    state_.RemoveNode(*seen.slot);
+    node_in_[*seen.slot].reset();
+    free_slots_.push_back(*seen.slot);
+    seen.slot.reset();
   }
-  for (const int32_t node : dirty_) {
-    NodeSeen& seen = nodes_[static_cast<size_t>(node)];
+  for (const SimNodeIndex node : dirty_) {
+    NodeSeen& seen = nodes_[node];
     seen.dirty = false;
     if (!seen.shown()) continue;
     const NodeShape& shape = ShapeOfNode(world_.node(node).group, seen);
@@ -41,12 +41,12 @@ void ObservedCluster::WriteNodes() {
   released_.clear();
 }
 
-int32_t ObservedCluster::ShapeIn(int32_t pod) {
-  PodSeen& seen = pods_[static_cast<size_t>(pod)];
-  const int32_t workload = world_.pod(pod).workload;
+int32_t ObservedCluster::ShapeIn(SimPodIndex pod) {
+  PodSeen& seen = pods_[pod];
+  const SimWorkloadIndex workload = world_.pod(pod).workload;
   if (seen.phase != SimPodPhase::kTerminating) {
     const size_t ready = seen.phase == SimPodPhase::kRunning ? 1 : 0;
-    return shape_[2 * static_cast<size_t>(workload) + ready];
+    return shape_[workload][ready];
   }
   if (seen.shape < 0) {
     seen.shape =
@@ -55,25 +55,25 @@ int32_t ObservedCluster::ShapeIn(int32_t pod) {
   return seen.shape;
 }
 
-void ObservedCluster::WriteNode(int32_t node, const NodeShape& shape) {
-  NodeSeen& seen = nodes_[static_cast<size_t>(node)];
+void ObservedCluster::WriteNode(SimNodeIndex node, const NodeShape& shape) {
+  NodeSeen& seen = nodes_[node];
   const SimNode& of = world_.node(node);
-  if (seen.slot == Slot{-1}) {
+  if (!seen.slot.has_value()) {
     if (free_slots_.empty()) {
-      free_slots_.push_back(static_cast<int32_t>(node_in_.size()));
-      node_in_.push_back(-1);
+      free_slots_.push_back(node_in_.end_index());
+      node_in_.emplace_back();
     }
-    seen.slot = Slot{free_slots_.back()};
+    seen.slot = free_slots_.back();
     free_slots_.pop_back();
-    node_in_[IndexOf(seen.slot)] = node;
+    node_in_[*seen.slot] = node;
   }
   constexpr size_t kMostText = 12;
   text_.resize(seen.pods.size() * kMostText);
   contents_.clear();
   char* at = text_.data();
-  for (const int32_t pod : seen.pods) {
+  for (const SimPodIndex pod : seen.pods) {
     if (Hides(world_.pod(pod).workload)) continue;
-    const absl::AlphaNum number(pod);
+    const absl::AlphaNum number(IndexOf(pod));
     char* const name = at;
     *at++ = 'p';
     at = std::copy(number.Piece().begin(), number.Piece().end(), at);
@@ -83,17 +83,17 @@ void ObservedCluster::WriteNode(int32_t node, const NodeShape& shape) {
   }
   NodeTraits traits;
   traits.uid = NodeUid(node);
-  traits.provider_id = absl::StrCat("m", of.machine);
+  traits.provider_id = absl::StrCat("m", IndexOf(of.machine));
   traits.created_s = kSimEpochS + of.joined_ms / 1000;
   traits.ready = (seen.bits & kReady) != 0;
   if ((seen.marks & BitOf(SimMark::kKeep)) != 0) {
     traits.annotations = BitOf(NodeAnnotation::kScaleDownDisabled);
   }
   std::string name = NodeName(node);
-  state_.SetNode(seen.slot, name, shape, contents_, name, std::move(traits));
+  state_.SetNode(*seen.slot, name, shape, contents_, name, std::move(traits));
 }
 
-const NodeShape& ObservedCluster::ShapeOfNode(int32_t group, const NodeSeen& seen) {
+const NodeShape& ObservedCluster::ShapeOfNode(GroupIndex group, const NodeSeen& seen) {
   // The annotation is none of the shape.
   const auto marks = static_cast<uint8_t>(seen.marks & ~BitOf(SimMark::kKeep));
   std::unique_ptr<const NodeShape>& shape = node_shapes_[{group, seen.bits, marks, seen.startup_taint}];
@@ -121,8 +121,8 @@ NodeShape ObservedCluster::WithSoftTaint(const NodeShape& shape, int64_t since_s
 bool ObservedCluster::WriteStatuses() {
   bool changed = false;
   const int64_t due_ms = world_.now_ms() - kStatusIntervalMs - world_.scenario().faults.watch_lag_ms_min;
-  std::erase_if(statuses_, [&](int32_t workload) {
-    int64_t& since = status_since_ms_[static_cast<size_t>(workload)];
+  std::erase_if(statuses_, [&](SimWorkloadIndex workload) {
+    int64_t& since = status_since_ms_[workload];
     if (since > due_ms) return false;
     since = -1;
     WriteStatus(workload);
@@ -132,7 +132,7 @@ bool ObservedCluster::WriteStatuses() {
   return changed;
 }
 
-void ObservedCluster::WriteStatus(int32_t workload) {
+void ObservedCluster::WriteStatus(SimWorkloadIndex workload) {
   const SimWorkload& of = world_.workload(workload);
   const SimReplicas& has = world_.replicas(workload);
   Workload content;

@@ -274,15 +274,15 @@ absl::Status CheckScenario(const Scenario& scenario) {
   absl::flat_hash_set<std::string> groups;
   for (size_t i = 0; i < scenario.groups.size(); ++i) {
     const std::string of = absl::StrCat("groups[", i, "]");
-    absl::Status status = CheckSimName(of, scenario.groups[i].name, &groups);
-    if (status.ok()) status = CheckSimGroup(of, scenario.groups[i]);
+    absl::Status status = CheckSimName(of, scenario.groups.values()[i].name, &groups);
+    if (status.ok()) status = CheckSimGroup(of, scenario.groups.values()[i]);
     if (!status.ok()) return status;
   }
   absl::flat_hash_set<std::string> workloads;
   for (size_t i = 0; i < scenario.workloads.size(); ++i) {
     const std::string of = absl::StrCat("workloads[", i, "]");
-    absl::Status status = CheckSimName(of, scenario.workloads[i].name, &workloads);
-    if (status.ok()) status = CheckSimWorkload(of, scenario.workloads[i], groups);
+    absl::Status status = CheckSimName(of, scenario.workloads.values()[i].name, &workloads);
+    if (status.ok()) status = CheckSimWorkload(of, scenario.workloads.values()[i], groups);
     if (!status.ok()) return status;
   }
   absl::Status status = CheckSettings(scenario.settings);

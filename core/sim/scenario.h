@@ -9,6 +9,8 @@
 
 #include "absl/status/status.h"
 #include "core/base/cpu_memory.h"
+#include "core/base/strong_vector.h"
+#include "core/cluster/node_group.h"
 #include "core/loop/replacement_policy.h"
 
 namespace loadline {
@@ -66,6 +68,9 @@ struct SimArrival {
   int64_t at_s = 0;
   int64_t count = 1;
 };
+
+// Its position in its scenario.
+enum class SimWorkloadIndex : int32_t {};
 
 struct SimWorkload {
   std::string name;
@@ -237,8 +242,8 @@ struct SimFaultField {
 std::span<const SimFaultField> SimFaultFields();
 
 struct Scenario {
-  std::vector<SimGroup> groups;
-  std::vector<SimWorkload> workloads;
+  StrongVector<GroupIndex, SimGroup> groups;
+  StrongVector<SimWorkloadIndex, SimWorkload> workloads;
   SimSettings settings;
   SimFaults faults;
   int64_t days = 1;

@@ -38,76 +38,74 @@ void Scheduler::Wake() {
   world_.After(kScheduleDelayMs, SimEventKind::kSchedule);
 }
 
-void Scheduler::PodChanged(int32_t pod) {
-  const size_t number = static_cast<size_t>(pod);
-  if (number >= placed_on_.size()) {
-    placed_on_.resize(number + 1, -1);
+void Scheduler::PodChanged(SimPodIndex pod) {
+  if (!placed_on_.Contains(pod)) {
+    placed_on_.resize(IndexOf(pod) + 1);
     if (!world_.IsDaemon(pod)) {
-      waiting_[static_cast<size_t>(world_.pod(pod).workload)].push_back(pod);
+      waiting_[world_.pod(pod).workload].push_back(pod);
       Wake();
     }
   }
   const SimPod& of = world_.pod(pod);
-  if (of.place < 0 && placed_on_[number] >= 0) {
-    Remove(pod, std::exchange(placed_on_[number], -1));
+  if (!of.place.has_value() && placed_on_[pod].has_value()) {
+    Remove(pod, *std::exchange(placed_on_[pod], std::nullopt));
     if (world_.waiting() > 0) Wake();
-  } else if (of.place >= 0 && placed_on_[number] < 0 && Offers(of.node)) {
+  } else if (of.place.has_value() && !placed_on_[pod].has_value() && Offers(*of.node)) {
     // Somebody else has bound it: a DaemonSet.
-    if (const std::optional<NodeIndex> index = index_of_[static_cast<size_t>(of.node)]) Place(pod, *index);
+    if (const std::optional<NodeIndex> index = index_of_[*of.node]) Place(pod, *index);
   }
 }
 
-bool Scheduler::Offers(int32_t node) const { return world_.node(node).Offers(); }
+bool Scheduler::Offers(SimNodeIndex node) const { return world_.node(node).Offers(); }
 
-void Scheduler::NodeChanged(int32_t node) {
-  const size_t number = static_cast<size_t>(node);
-  if (number >= index_of_.size()) index_of_.resize(number + 1);
+void Scheduler::NodeChanged(SimNodeIndex node) {
+  if (!index_of_.Contains(node)) index_of_.resize(IndexOf(node) + 1);
   // A node that offers something else is another one.
-  if (index_of_[number].has_value()) Take(node);
+  if (index_of_[node].has_value()) Take(node);
   if (!Offers(node)) return;
   Enter(node);
   if (world_.waiting() > 0) Wake();
 }
 
-void Scheduler::Enter(int32_t node) {
+void Scheduler::Enter(SimNodeIndex node) {
   const SimNode& of = world_.node(node);
   NewNode added;
-  added.name = absl::StrCat("n", node);
+  added.name = absl::StrCat("n", IndexOf(node));
   added.hostname = added.name;
   added.shape = shapes_.Node(of.group, of.devices, of.Has(SimMark::kLabel));
   const NodeIndex index = snapshot_->AddNode(std::move(added));
-  index_of_[static_cast<size_t>(node)] = index;
-  node_at_.resize(IndexOf(index) + 1, -1);
+  index_of_[node] = index;
+  node_at_.resize(IndexOf(index) + 1);
   limits_.resize(IndexOf(index) + 1);
-  node_at_[IndexOf(index)] = node;
-  limits_[IndexOf(index)] = {};
-  for (const int32_t pod : of.pods) Place(pod, index);
+  node_at_[index] = node;
+  limits_[index] = {};
+  for (const SimPodIndex pod : of.pods) Place(pod, index);
 }
 
-void Scheduler::Take(int32_t node) {
-  snapshot_->RemoveNode(*std::exchange(index_of_[static_cast<size_t>(node)], std::nullopt));
-  for (const int32_t pod : world_.node(node).pods) placed_on_[static_cast<size_t>(pod)] = -1;
+void Scheduler::Take(SimNodeIndex node) {
+  snapshot_->RemoveNode(*std::exchange(index_of_[node], std::nullopt));
+  for (const SimPodIndex pod : world_.node(node).pods) placed_on_[pod] = std::nullopt;
 }
 
-void Scheduler::Place(int32_t pod, NodeIndex node) {
+void Scheduler::Place(SimPodIndex pod, NodeIndex node) {
   const SimPod& of = world_.pod(pod);
-  snapshot_->PlacePod(node, search_->fit(search_pods_[static_cast<size_t>(of.workload)]).shape());
-  placed_on_[static_cast<size_t>(pod)] = node_at_[IndexOf(node)];
-  limits_[IndexOf(node)] = Plus(limits_[IndexOf(node)], world_.workload(of.workload).limit);
+  snapshot_->PlacePod(node, search_->fit(search_pods_[of.workload]).shape());
+  placed_on_[pod] = node_at_[node];
+  limits_[node] = Plus(limits_[node], world_.workload(of.workload).limit);
 }
 
-void Scheduler::Remove(int32_t pod, int32_t node) {
-  const std::optional<NodeIndex> index = index_of_[static_cast<size_t>(node)];
+void Scheduler::Remove(SimPodIndex pod, SimNodeIndex node) {
+  const std::optional<NodeIndex> index = index_of_[node];
   if (!index.has_value()) return;
-  const int32_t workload = world_.pod(pod).workload;
-  const int32_t shape = search_->fit(search_pods_[static_cast<size_t>(workload)]).shape();
+  const SimWorkloadIndex workload = world_.pod(pod).workload;
+  const int32_t shape = search_->fit(search_pods_[workload]).shape();
   const std::span<const SnapshotPod> pods = snapshot_->pods(*index);
   // Pods of a workload are the same for the scheduler.
   const auto found =
       std::find_if(pods.begin(), pods.end(), [&](const SnapshotPod& on) { return on.shape == shape; });
-  LOADLINE_CHECK(found != pods.end()) << "pod " << pod << " is not on node " << node;
+  LOADLINE_CHECK(found != pods.end()) << "pod " << IndexOf(pod) << " is not on node " << IndexOf(node);
   snapshot_->RemovePod(*index, static_cast<size_t>(found - pods.begin()));
-  limits_[IndexOf(*index)] = Minus(limits_[IndexOf(*index)], world_.workload(workload).limit);
+  limits_[*index] = Minus(limits_[*index], world_.workload(workload).limit);
 }
 
 // Numbers of nodes in a snapshot are not used again: after many have come and gone it is made anew.
@@ -118,42 +116,43 @@ void Scheduler::Rebuild() {
   search_pods_.clear();
   node_at_.clear();
   limits_.clear();
-  for (int32_t i = 0; i < static_cast<int32_t>(waiting_.size()); ++i) {
-    search_pods_.push_back(search_->Add(shapes_.Incoming(i)));
+  for (const SimWorkloadIndex workload : waiting_.indices()) {
+    search_pods_.push_back(search_->Add(shapes_.Incoming(workload)));
   }
-  std::vector<int32_t> nodes = world_.nodes();
+  std::vector<SimNodeIndex> nodes = world_.nodes().values();
   std::sort(nodes.begin(), nodes.end());
-  for (const int32_t node : nodes) {
-    index_of_[static_cast<size_t>(node)].reset();
+  for (const SimNodeIndex node : nodes) {
+    index_of_[node].reset();
     if (Offers(node)) Enter(node);
   }
 }
 
-std::vector<int32_t> Scheduler::InTurn() {
-  std::vector<int32_t> turn;
-  for (size_t i = 0; i < waiting_.size(); ++i) {
-    std::deque<int32_t>& pods = waiting_[i];
+std::vector<SimWorkloadIndex> Scheduler::InTurn() {
+  std::vector<SimWorkloadIndex> turn;
+  for (const SimWorkloadIndex workload : waiting_.indices()) {
+    std::deque<SimPodIndex>& pods = waiting_[workload];
     while (!pods.empty() && world_.pod(pods.front()).phase != SimPodPhase::kWaiting) pods.pop_front();
-    if (!pods.empty()) turn.push_back(static_cast<int32_t>(i));
+    if (!pods.empty()) turn.push_back(workload);
   }
-  const auto rank = [&](int32_t workload) {
-    const int32_t pod = waiting_[static_cast<size_t>(workload)].front();
+  const auto rank = [&](SimWorkloadIndex workload) {
+    const SimPodIndex pod = waiting_[workload].front();
     return std::tuple(-int64_t{world_.workload(workload).priority}, world_.pod(pod).created_ms, pod);
   };
-  std::sort(turn.begin(), turn.end(), [&](int32_t a, int32_t b) { return rank(a) < rank(b); });
+  std::sort(turn.begin(), turn.end(),
+            [&](SimWorkloadIndex a, SimWorkloadIndex b) { return rank(a) < rank(b); });
   return turn;
 }
 
 void Scheduler::Run() {
   awake_ = false;
   if (snapshot_->node_end() > 2 * static_cast<int32_t>(world_.nodes().size()) + 1000) Rebuild();
-  for (const int32_t workload : InTurn()) PlaceAllOf(workload);
+  for (const SimWorkloadIndex workload : InTurn()) PlaceAllOf(workload);
 }
 
-void Scheduler::PlaceAllOf(int32_t workload) {
-  std::deque<int32_t>& pods = waiting_[static_cast<size_t>(workload)];
+void Scheduler::PlaceAllOf(SimWorkloadIndex workload) {
+  std::deque<SimPodIndex>& pods = waiting_[workload];
   while (!pods.empty()) {
-    const int32_t pod = pods.front();
+    const SimPodIndex pod = pods.front();
     if (world_.pod(pod).phase != SimPodPhase::kWaiting) {
       pods.pop_front();
       continue;
@@ -163,9 +162,9 @@ void Scheduler::PlaceAllOf(int32_t workload) {
     pods.pop_front();
     const NodeIndex best = *found;
     Place(pod, best);
-    world_.Bind(pod, node_at_[IndexOf(best)]);
+    world_.Bind(pod, node_at_[best]);
   }
-  for (const int32_t pod : pods) {
+  for (const SimPodIndex pod : pods) {
     if (world_.pod(pod).phase == SimPodPhase::kWaiting) world_.MarkUnschedulable(pod);
   }
 }
@@ -181,7 +180,7 @@ int64_t Scheduler::RequestScore(const SimWorkload& workload, NodeIndex node) con
 
 // What limits leave of the node, below 0 where they are beyond it.
 int64_t Scheduler::LimitShare(const SimWorkload& workload, NodeIndex node) const {
-  const CpuMemory limits = Plus(limits_[IndexOf(node)], workload.limit);
+  const CpuMemory limits = Plus(limits_[node], workload.limit);
   const auto share = [](int64_t limit, int64_t allocatable) {
     return static_cast<int64_t>(absl::int128(allocatable - limit) * kFullShare /
                                 std::max<int64_t>(1, allocatable));
@@ -190,8 +189,8 @@ int64_t Scheduler::LimitShare(const SimWorkload& workload, NodeIndex node) const
          share(limits.memory, snapshot_->amount(node, kMemory).allocatable);
 }
 
-std::optional<NodeIndex> Scheduler::FindNode(int32_t workload) {
-  const SearchPod pod = search_pods_[static_cast<size_t>(workload)];
+std::optional<NodeIndex> Scheduler::FindNode(SimWorkloadIndex workload) {
+  const SearchPod pod = search_pods_[workload];
   if (score_ != SimScore::kLimitAware) {
     const std::optional<NodeIndex> first = search_->FirstFit(pod);
     if (!first.has_value()) return std::nullopt;

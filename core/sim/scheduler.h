@@ -27,25 +27,25 @@ class Scheduler : public SimObserver {
   // Both outlive it.
   Scheduler(World* world, const ShapesOf* shapes);
 
-  void PodChanged(int32_t pod) override;
-  void NodeChanged(int32_t node) override;
-  void WorkloadChanged(int32_t) override {}
+  void PodChanged(SimPodIndex pod) override;
+  void NodeChanged(SimNodeIndex node) override;
+  void WorkloadChanged(SimWorkloadIndex) override {}
 
   // Upon kSchedule.
   void Run();
 
  private:
   void Wake();
-  bool Offers(int32_t node) const;
-  void Enter(int32_t node);
-  void Take(int32_t node);
-  void Place(int32_t pod, NodeIndex node);
-  void Remove(int32_t pod, int32_t node);
+  bool Offers(SimNodeIndex node) const;
+  void Enter(SimNodeIndex node);
+  void Take(SimNodeIndex node);
+  void Place(SimPodIndex pod, NodeIndex node);
+  void Remove(SimPodIndex pod, SimNodeIndex node);
   void Rebuild();
-  std::vector<int32_t> InTurn();
-  void PlaceAllOf(int32_t workload);
+  std::vector<SimWorkloadIndex> InTurn();
+  void PlaceAllOf(SimWorkloadIndex workload);
   // The node with the best score of those that take a pod of the workload, nullopt: none does.
-  std::optional<NodeIndex> FindNode(int32_t workload);
+  std::optional<NodeIndex> FindNode(SimWorkloadIndex workload);
   NodeIndex BestByRequests(const SimWorkload& workload, NodeIndex first, PodFit* fit) const;
   NodeIndex BestByLimits(const SimWorkload& workload);
   int64_t RequestScore(const SimWorkload& workload, NodeIndex node) const;
@@ -58,14 +58,16 @@ class Scheduler : public SimObserver {
   ClusterState nothing_;  // a snapshot starts from some state
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<FitSearch> search_;
-  std::vector<SearchPod> search_pods_;              // by workload
-  std::vector<std::optional<NodeIndex>> index_of_;  // by node; nullopt: gets no pods
-  std::vector<CpuMemory> limits_;                   // of the pods there, by index
-  std::vector<int32_t> node_at_;                    // by index
-  std::vector<std::deque<int32_t>> waiting_;        // by workload; those that are gone are passed over
-  std::vector<int32_t> placed_on_;                  // by pod; -1: it is on no node that gets pods
-  std::vector<NodeIndex> fits_;                     // room to work in
-  std::vector<int64_t> limit_shares_;               // likewise
+  StrongVector<SimWorkloadIndex, SearchPod> search_pods_;
+  StrongVector<SimNodeIndex, std::optional<NodeIndex>> index_of_;  // nullopt: gets no pods
+  StrongVector<NodeIndex, CpuMemory> limits_;                      // of the pods there
+  StrongVector<NodeIndex, SimNodeIndex> node_at_;
+  // Those that are gone are passed over.
+  StrongVector<SimWorkloadIndex, std::deque<SimPodIndex>> waiting_;
+  // None: it is on no node that gets pods.
+  StrongVector<SimPodIndex, OptionalIndex<SimNodeIndex>> placed_on_;
+  std::vector<NodeIndex> fits_;        // room to work in
+  std::vector<int64_t> limit_shares_;  // likewise
   bool awake_ = false;
 };
 

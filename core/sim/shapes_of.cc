@@ -65,7 +65,7 @@ ObjectKind ShapesOf::KindOf(const SimWorkload& workload) {
   return ObjectKind::kReplicaSet;
 }
 
-PodOwner ShapesOf::Owner(int32_t workload) const {
+PodOwner ShapesOf::Owner(SimWorkloadIndex workload) const {
   const SimWorkload& of = At(workload);
   if (of.forged_owner) {
     return {std::string(Name(ObjectKind::kDaemonSet)), "apps/v1", "no-such-set", "forged"};
@@ -75,9 +75,9 @@ PodOwner ShapesOf::Owner(int32_t workload) const {
           UidOf(workload)};
 }
 
-std::string ShapesOf::UidOf(int32_t workload) { return absl::StrCat("w", workload); }
+std::string ShapesOf::UidOf(SimWorkloadIndex workload) { return absl::StrCat("w", IndexOf(workload)); }
 
-PodShape ShapesOf::Make(int32_t workload, PodTraits traits) const {
+PodShape ShapesOf::Make(SimWorkloadIndex workload, PodTraits traits) const {
   const SimWorkload& of = At(workload);
   PodResources resources;
   ContainerResources& container = resources.containers.emplace_back();
@@ -114,22 +114,22 @@ PodShape ShapesOf::Make(int32_t workload, PodTraits traits) const {
   return shape;
 }
 
-IncomingPod ShapesOf::Incoming(int32_t workload) const {
+IncomingPod ShapesOf::Incoming(SimWorkloadIndex workload) const {
   IncomingPod pod;
   pod.shape = Make(workload, {});
   pod.names = names_;
   return pod;
 }
 
-PodShape ShapesOf::OnNode(int32_t workload, bool ready, std::optional<int64_t> deleted_s) const {
+PodShape ShapesOf::OnNode(SimWorkloadIndex workload, bool ready, std::optional<int64_t> deleted_s) const {
   PodTraits traits;
   traits.ready = ready;
   traits.deleted_s = deleted_s;
   return Make(workload, std::move(traits));
 }
 
-NodeShape ShapesOf::Node(int32_t group, bool devices, bool labelled) const {
-  const SimGroup& of = scenario_.groups[static_cast<size_t>(group)];
+NodeShape ShapesOf::Node(GroupIndex group, bool devices, bool labelled) const {
+  const SimGroup& of = scenario_.groups[group];
   ResourceAmounts allocatable;
   allocatable[kCpu] = of.allocatable.cpu;
   allocatable[kMemory] = of.allocatable.memory;

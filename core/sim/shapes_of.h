@@ -28,19 +28,20 @@ class ShapesOf {
   const ResourceNames& names() const { return names_; }
 
   // A pod without a node.
-  IncomingPod Incoming(int32_t workload) const;
+  IncomingPod Incoming(SimWorkloadIndex workload) const;
   // One on a node. `deleted_s`: it is terminating.
-  PodShape OnNode(int32_t workload, bool ready, std::optional<int64_t> deleted_s = std::nullopt) const;
+  PodShape OnNode(SimWorkloadIndex workload, bool ready,
+                  std::optional<int64_t> deleted_s = std::nullopt) const;
   // Without devices, where they are not offered yet. `labelled`: by hand.
-  NodeShape Node(int32_t group, bool devices, bool labelled = false) const;
-  PodOwner Owner(int32_t workload) const;
+  NodeShape Node(GroupIndex group, bool devices, bool labelled = false) const;
+  PodOwner Owner(SimWorkloadIndex workload) const;
   static ObjectKind KindOf(const SimWorkload& workload);
   // Of the object itself, whatever its pods say.
-  static std::string UidOf(int32_t workload);
+  static std::string UidOf(SimWorkloadIndex workload);
 
  private:
-  const SimWorkload& At(int32_t workload) const { return scenario_.workloads[static_cast<size_t>(workload)]; }
-  PodShape Make(int32_t workload, PodTraits traits) const;
+  const SimWorkload& At(SimWorkloadIndex workload) const { return scenario_.workloads[workload]; }
+  PodShape Make(SimWorkloadIndex workload, PodTraits traits) const;
 
   const Scenario& scenario_;
   ResourceNames names_;

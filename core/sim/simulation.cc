@@ -68,12 +68,12 @@ class Simulation {
     loop_.Start();
     if (world_.scenario().faults.api_down > 0) world_.After(kProgressHourMs, SimEventKind::kApiHour);
     while (!world_.queue().empty() && world_.queue().first().at_ms <= end_ms_) {
-      if (!budget->Spend() || world_.pod_end() > kMostSimPodsEver) break;
+      if (!budget->Spend() || world_.pods_ever() > kMostSimPodsEver) break;
       const SimEvent event = world_.queue().Take();
       world_.set_now_ms(event.at_ms);
       Handle(event, budget);
     }
-    const bool many = world_.pod_end() > kMostSimPodsEver;
+    const bool many = world_.pods_ever() > kMostSimPodsEver;
     if (!budget->ended() && !many) world_.set_now_ms(end_ms_);
     SimResult result = Result(*budget);
     if (many) result.cut_short_by = "pods";
@@ -107,23 +107,27 @@ class Simulation {
 };
 
 void Simulation::Handle(const SimEvent& event, WorkBudget* budget) {
+  // One of them, by its kind.
+  const SimPodIndex pod{event.subject};
+  const SimNodeIndex node{event.subject};
+  const SimWorkloadIndex workload{event.subject};
   switch (event.kind) {
     case SimEventKind::kLoadStep:
       return controllers_.FollowLoad();
     case SimEventKind::kReconcile:
-      return controllers_.Reconcile(event.subject);
+      return controllers_.Reconcile(workload);
     case SimEventKind::kWave:
-      return controllers_.StartWave(event.subject);
+      return controllers_.StartWave(workload);
     case SimEventKind::kSchedule:
       return scheduler_.Run();
     case SimEventKind::kPodRunning:
-      return world_.SetRunning(event.subject);
+      return world_.SetRunning(pod);
     case SimEventKind::kPodFinished:
-      return controllers_.FinishPod(event.subject);
+      return controllers_.FinishPod(pod);
     case SimEventKind::kPodGone:
-      return world_.Vanish(event.subject);
+      return world_.Vanish(pod);
     case SimEventKind::kActuate:
-      return actuation_.Step(event.subject);
+      return actuation_.Step(node);
     case SimEventKind::kLoop:
       return RunLoop(event.subject == 0, budget);
     case SimEventKind::kRemovalEnded:
@@ -156,33 +160,36 @@ void Simulation::Handle(const SimEvent& event, WorkBudget* budget) {
 }
 
 void Simulation::HandleOfCloud(const SimEvent& event) {
+  // Likewise.
+  const SimNodeIndex node{event.subject};
+  const SimMachineIndex machine{event.subject};
   switch (event.kind) {
     case SimEventKind::kMachineUp:
-      return cloud_.MachineUp(event.subject);
+      return cloud_.MachineUp(machine);
     case SimEventKind::kNodeReady:
-      return cloud_.NodeReady(event.subject);
+      return cloud_.NodeReady(node);
     case SimEventKind::kDevicesReady:
-      return world_.OfferDevices(event.subject);
+      return world_.OfferDevices(node);
     case SimEventKind::kMachineGone:
-      return cloud_.MachineGone(event.subject);
+      return cloud_.MachineGone(machine);
     case SimEventKind::kSpotHour:
-      return cloud_.SpotHour(event.subject);
+      return cloud_.SpotHour(machine);
     case SimEventKind::kSpotEnd:
-      return cloud_.SpotEnd(event.subject);
+      return cloud_.SpotEnd(machine);
     case SimEventKind::kNodeFaultHour:
       return cloud_.NodeFaultHour();
     case SimEventKind::kNodeBack:
-      return cloud_.NodeBack(event.subject);
+      return cloud_.NodeBack(node);
     case SimEventKind::kPodsOfLostNode:
-      return cloud_.PodsOfLostNode(event.subject);
+      return cloud_.PodsOfLostNode(node);
     case SimEventKind::kMachineFails:
-      return cloud_.MachineFails(event.subject);
+      return cloud_.MachineFails(machine);
     case SimEventKind::kMachineTaken:
-      return cloud_.MachineTaken(event.subject);
+      return cloud_.MachineTaken(machine);
     case SimEventKind::kNodeReturns:
-      return cloud_.NodeReturns(event.subject);
+      return cloud_.NodeReturns(machine);
     case SimEventKind::kNodeFlaps:
-      return cloud_.NodeFlaps(event.subject);
+      return cloud_.NodeFlaps(node);
     case SimEventKind::kHandHour:
       return cloud_.HandHour();
     case SimEventKind::kHandMarkHour:
@@ -190,7 +197,7 @@ void Simulation::HandleOfCloud(const SimEvent& event) {
     case SimEventKind::kHandMarkEnds:
       return cloud_.HandMarkEnds(event.subject);
     case SimEventKind::kStartupEnds:
-      return world_.TakeStartupTaint(event.subject);
+      return world_.TakeStartupTaint(node);
     default:
       return;
   }
@@ -233,9 +240,9 @@ void Simulation::Sample() {
   load_.Look();
   sample.at_s = world_.now_ms() / 1000;
   sample.nodes = static_cast<int64_t>(world_.nodes().size());
-  for (int32_t i = 0; i < static_cast<int32_t>(world_.scenario().groups.size()); ++i) {
-    for (const int32_t machine : cloud_.machines(i))
-      sample.on_the_way += world_.machine(machine).node < 0 ? 1 : 0;
+  for (const GroupIndex group : world_.scenario().groups.indices()) {
+    for (const SimMachineIndex machine : cloud_.machines(group))
+      sample.on_the_way += world_.machine(machine).node.has_value() ? 0 : 1;
   }
   sample.pods = world_.pods_alive();
   sample.waiting = world_.waiting();
@@ -258,7 +265,7 @@ void Simulation::Sample() {
 
 void Simulation::CheckSums() {
   if (!seen_.IsUpToDate()) return;
-  for (const int32_t node : world_.nodes()) {
+  for (const SimNodeIndex node : world_.nodes()) {
     if (const std::optional<CpuMemory> requested = seen_.RequestedOn(node))
       checker_.CheckSums(node, *requested);
   }

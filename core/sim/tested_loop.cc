@@ -70,13 +70,13 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
   if (settings.node_budget > 0) problem_.scale_down.deletion.budgets = {{.nodes = settings.node_budget}};
   problem_.scale_down.deletion.timers.unneeded_time_s = settings.unneeded_time_s;
   problem_.scale_down.deletion.timers.unready_time_s = settings.unready_time_s;
-  for (int32_t i = 0; i < static_cast<int32_t>(scenario.groups.size()); ++i) {
-    templates_.push_back(shapes.Node(i, /*devices=*/true));
-    problem_.groups.push_back(GroupOf(scenario.groups[static_cast<size_t>(i)], templates_.back()));
+  for (const GroupIndex group : scenario.groups.indices()) {
+    templates_.push_back(shapes.Node(group, /*devices=*/true));
+    problem_.groups.push_back(GroupOf(scenario.groups[group], templates_.back()));
   }
-  for (int32_t i = 0; i < static_cast<int32_t>(scenario.workloads.size()); ++i) {
-    pods_.push_back(shapes.Incoming(i));
-    if (world_.workload(i).kind == SimWorkloadKind::kDaemon) problem_.daemons.push_back(pods_.back());
+  for (const SimWorkloadIndex workload : scenario.workloads.indices()) {
+    pods_.push_back(shapes.Incoming(workload));
+    if (world_.workload(workload).kind == SimWorkloadKind::kDaemon) problem_.daemons.push_back(pods_.back());
   }
 }
 
@@ -215,9 +215,9 @@ bool TestedLoop::Decide(WorkBudget* budget) {
 
 void TestedLoop::StateDeletionCosts() {
   if (!problem_.decisions.downscale_order) return;
-  for (const int32_t node : world_.nodes()) world_.SetDeletionCost(node, 0);
+  for (const SimNodeIndex node : world_.nodes()) world_.SetDeletionCost(node, 0);
   for (const NodeDeletionCost& of : plan_.deletion_costs)
-    world_.SetDeletionCost(seen_.NodeIn(of.slot), of.cost);
+    world_.SetDeletionCost(*seen_.NodeIn(of.slot), of.cost);
 }
 
 void TestedLoop::WaitForPods() {
@@ -241,13 +241,13 @@ void TestedLoop::WritePending() {
   problem_.pending.clear();
   asked_about_.clear();
   old_enough_ms_.reset();
-  for (int32_t i = 0; i < static_cast<int32_t>(pods_.size()); ++i) WritePending(i);
+  for (const SimWorkloadIndex workload : pods_.indices()) WritePending(workload);
 }
 
 // The youngest pods come last: those that are too young leave the others.
-void TestedLoop::WritePending(int32_t workload) {
-  const absl::btree_set<int32_t>& pods = seen_.unschedulable(workload);
-  const IncomingPod& pod = pods_[static_cast<size_t>(workload)];
+void TestedLoop::WritePending(SimWorkloadIndex workload) {
+  const absl::btree_set<SimPodIndex>& pods = seen_.unschedulable(workload);
+  const IncomingPod& pod = pods_[workload];
   int64_t count = static_cast<int64_t>(pods.size());
   for (auto last = pods.rbegin(); last != pods.rend(); ++last, --count) {
     const int64_t created_ms = kSimEpochS * 1000 + seen_.CreatedMs(*last);
@@ -280,8 +280,8 @@ void TestedLoop::WriteBatch() {
 
 void TestedLoop::TakeProgress() {
   progress_ = actuation_.TakeProgress();
-  for (const int32_t node : progress_.removed) {
-    const int32_t machine = world_.node(node).machine;
+  for (const SimNodeIndex node : progress_.removed) {
+    const SimMachineIndex machine = world_.node(node).machine;
     leader_->outcomes.removals.push_back(
         {world_.group(world_.machine(machine).group).name, LoopView::MachineId(machine)});
     leader_->outcomes.acknowledged.push_back(ObservedCluster::NodeUid(node));
@@ -301,12 +301,12 @@ void TestedLoop::TellProgress() {
     tells = true;
   }
   std::vector<std::string> failed;
-  for (const int32_t node : progress.failed) failed.push_back(seen_.NodeName(node));
+  for (const SimNodeIndex node : progress.failed) failed.push_back(seen_.NodeName(node));
   // The planner may still count them among those that go.
   for (const std::vector<NodeMark>* const marks : {&sight_.marked.abandoned, &sight_.marked.stuck}) {
     for (const NodeMark& mark : *marks) failed.emplace_back(cluster.name(mark.slot));
   }
-  for (const int32_t node : progress.started) {
+  for (const SimNodeIndex node : progress.started) {
     const std::string name = seen_.NodeName(node);
     tells = tells || !IsDeleting(state, name);
     NoteStarted(name, NowS(), cluster, &state);
@@ -319,7 +319,7 @@ void TestedLoop::TellProgress() {
     leader_->evicted_s = kSimEpochS + (evicted.at_ms + leader_->clock_ms) / 1000;
     const std::string name = ObservedCluster::PodName(evicted.pod);
     state.recent_evictions.push_back({seen_.EvictedShape(evicted.pod), name, name,
-                                      seen_.NodeName(world_.pod(evicted.pod).node), leader_->evicted_s,
+                                      seen_.NodeName(*world_.pod(evicted.pod).node), leader_->evicted_s,
                                       problem_.names});
   }
   problem_.deleting = state.deleting;

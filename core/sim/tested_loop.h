@@ -76,7 +76,7 @@ class TestedLoop {
   // What is found out.
   void Observe();
   void WritePending();
-  void WritePending(int32_t workload);
+  void WritePending(SimWorkloadIndex workload);
   void WriteBatch();
   void TakeProgress();
   void TellProgress();
@@ -88,7 +88,7 @@ class TestedLoop {
   bool ActOn(const LoopAction& action);
   void Grow(const LoopAction& action);
   // Those with waiting pods that are planned onto new nodes of a group.
-  std::vector<int32_t> WorkloadsOn(GroupIndex group) const;
+  std::vector<SimWorkloadIndex> WorkloadsOn(GroupIndex group) const;
   void DeleteMachines(const LoopAction& action);
   void WriteSoftTaint(const LoopAction& action);
   bool Begin(const std::vector<const DrainRemoval*>& removals);
@@ -105,12 +105,12 @@ class TestedLoop {
   LoopView view_;
   ObserveOptions options_;
   LoopSight sight_;
-  std::vector<IncomingPod> pods_;  // by workload
+  StrongVector<SimWorkloadIndex, IncomingPod> pods_;
   StrongVector<GroupIndex, NodeShape> templates_;
   Actuation::Progress progress_;
   LoopProblem problem_;
   // The first and the last of the pods that wait, by position in problem_.pending.
-  std::vector<std::pair<int32_t, int32_t>> asked_about_;
+  std::vector<std::pair<SimPodIndex, SimPodIndex>> asked_about_;
   WaitingRules rules_;
   // When the next pod is old enough to wait, by the clock of the leader; nullopt: all are.
   std::optional<int64_t> old_enough_ms_;

@@ -34,7 +34,7 @@ bool TestedLoop::Begin(const std::vector<const DrainRemoval*>& removals) {
     if (!Remove(*removals[i])) {
       leader_->outcomes.tainting_failed = true;
       for (size_t begun = 0; begun < i; ++begun) {
-        actuation_.GiveBack(seen_.NodeIn(removals[begun]->slot));
+        actuation_.GiveBack(*seen_.NodeIn(removals[begun]->slot));
       }
       return true;
     }
@@ -52,7 +52,7 @@ bool TestedLoop::ActOn(const LoopAction& action) {
       Grow(action);
       break;
     case LoopAction::Kind::kGiveBack:
-      actuation_.Release(seen_.NodeIn(action.slot));
+      actuation_.Release(*seen_.NodeIn(action.slot));
       break;
     case LoopAction::Kind::kSoftTaint:
     case LoopAction::Kind::kTakeSoftTaint:
@@ -70,7 +70,7 @@ bool TestedLoop::ActOn(const LoopAction& action) {
 void TestedLoop::Grow(const LoopAction& action) {
   const auto growth = std::find_if(plan_.growth.begin(), plan_.growth.end(),
                                    [&](const LoopGrowth& of) { return of.group == action.group; });
-  SimGrowth asked{.group = static_cast<int32_t>(*action.group), .machines = action.nodes};
+  SimGrowth asked{.group = *action.group, .machines = action.nodes};
   if (growth != plan_.growth.end()) {
     asked.for_slack = growth->for_slack;
     asked.for_moves = growth->for_replacement;
@@ -79,8 +79,8 @@ void TestedLoop::Grow(const LoopAction& action) {
   NoteOutcome(action, actuation_.Grow(asked));
 }
 
-std::vector<int32_t> TestedLoop::WorkloadsOn(GroupIndex group) const {
-  absl::btree_set<int32_t> workloads;
+std::vector<SimWorkloadIndex> TestedLoop::WorkloadsOn(GroupIndex group) const {
+  absl::btree_set<SimWorkloadIndex> workloads;
   for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
     if (plan_.grown[nodes.group] != group) continue;
     for (const PodCount& pods : nodes.pods) {
@@ -101,7 +101,7 @@ void TestedLoop::DeleteMachines(const LoopAction& action) {
 }
 
 void TestedLoop::WriteSoftTaint(const LoopAction& action) {
-  const int32_t node = seen_.NodeIn(action.slot);
+  const SimNodeIndex node = *seen_.NodeIn(action.slot);
   leader_->outcomes.soft_taints_tried.push_back(ObservedCluster::NodeUid(node));
   if (world_.WriteFails()) return;
   world_.SetSoftTaint(node, action.kind == LoopAction::Kind::kSoftTaint ? action.since_s : -1);
@@ -109,7 +109,7 @@ void TestedLoop::WriteSoftTaint(const LoopAction& action) {
 
 bool TestedLoop::Remove(const DrainRemoval& removal) {
   const ClusterState& cluster = *plan_.scale_down_problem->cluster;
-  std::vector<int32_t> pods;
+  std::vector<SimPodIndex> pods;
   for (const DrainMove& move : removal.moves()) {
     if (move.pod.is_placeholder()) continue;  // it goes without a word
     pods.push_back(ObservedCluster::PodNamed(cluster.pods(removal.slot).name(move.pod.position())));
@@ -117,7 +117,7 @@ bool TestedLoop::Remove(const DrainRemoval& removal) {
   const std::vector<ReplacedNode>& replaced = plan_.scale_down_problem->replaced;
   const bool of_move = std::any_of(replaced.begin(), replaced.end(),
                                    [&](const ReplacedNode& node) { return node.slot == removal.slot; });
-  return actuation_.Start(seen_.NodeIn(removal.slot), std::move(pods), of_move);
+  return actuation_.Start(*seen_.NodeIn(removal.slot), std::move(pods), of_move);
 }
 
 void TestedLoop::NoteOutcome(const LoopAction& action, CloudAnswer answer) {

@@ -6,13 +6,13 @@ namespace loadline {
 namespace {
 
 // Takes an entry out of a list whose order means nothing; `places` says where each one stands.
-void TakeOut(int32_t number, std::vector<int32_t>* list, std::vector<int32_t>* places) {
-  int32_t& place = (*places)[static_cast<size_t>(number)];
-  const int32_t last = list->back();
-  (*list)[static_cast<size_t>(place)] = last;
-  (*places)[static_cast<size_t>(last)] = place;
+template <StrongIndex Index>
+void TakeOut(Index number, StrongVector<SimPlace, Index>* list, StrongVector<Index, SimPlace>* places) {
+  const SimPlace place = (*places)[number];
+  const Index last = list->back();
+  (*list)[place] = last;
+  (*places)[last] = place;
   list->pop_back();
-  place = -1;
 }
 
 }  // namespace
@@ -24,22 +24,23 @@ World::World(const Scenario& scenario)
       pod_end_(scenario.seed, SimPurpose::kPodEnd),
       api_(scenario.seed, SimPurpose::kApi) {}
 
-void World::Note(SimEventKind kind, int64_t subject, int64_t value) {
+template <typename Subject, typename Value>
+void World::Note(SimEventKind kind, Subject subject, Value value) {
   digest_.Add(now_ms_);
   digest_.Add(static_cast<int64_t>(kind));
-  digest_.Add(subject);
-  digest_.Add(value);
+  digest_.Add(static_cast<int64_t>(subject));
+  digest_.Add(static_cast<int64_t>(value));
 }
 
-void World::Tell(int32_t pod) {
+void World::Tell(SimPodIndex pod) {
   for (SimObserver* const observer : observers_) observer->PodChanged(pod);
 }
 
-void World::TellNode(int32_t node) {
+void World::TellNode(SimNodeIndex node) {
   for (SimObserver* const observer : observers_) observer->NodeChanged(node);
 }
 
-SimBudget World::BudgetOf(int32_t workload) const {
+SimBudget World::BudgetOf(SimWorkloadIndex workload) const {
   const SimWorkload& of = this->workload(workload);
   const SimReplicas& has = replicas(workload);
   SimBudget budget;
@@ -50,14 +51,14 @@ SimBudget World::BudgetOf(int32_t workload) const {
   return budget;
 }
 
-int32_t World::CreatePod(int32_t workload) {
-  const int32_t number = pod_end();
+SimPodIndex World::CreatePod(SimWorkloadIndex workload) {
+  const SimPodIndex number = pods_.end_index();
   SimPod& pod = pods_.emplace_back();
   pod.workload = workload;
   SimReplicas& has = replicas(workload);
   pod.revision = static_cast<int32_t>(has.revision);
   pod.created_ms = now_ms_;
-  place_alive_.push_back(static_cast<int32_t>(has.alive.size()));
+  place_alive_.push_back(has.alive.end_index());
   has.alive.push_back(number);
   ++waiting_;
   ++pods_alive_;
@@ -65,15 +66,16 @@ int32_t World::CreatePod(int32_t workload) {
   return number;
 }
 
-void World::Bind(int32_t pod, int32_t node) {
+void World::Bind(SimPodIndex pod, SimNodeIndex node) {
   SimPod& of = At(pod);
-  SimNode& to = nodes_[static_cast<size_t>(node)];
-  LOADLINE_CHECK(of.phase == SimPodPhase::kWaiting && to.present) << "pod " << pod << " to node " << node;
+  SimNode& to = nodes_[node];
+  LOADLINE_CHECK(of.phase == SimPodPhase::kWaiting && to.present)
+      << "pod " << IndexOf(pod) << " to node " << IndexOf(node);
   of.phase = SimPodPhase::kStarting;
   of.node = node;
   of.bound_ms = now_ms_;
   of.unschedulable = false;
-  of.place = static_cast<int32_t>(to.pods.size());
+  of.place = to.pods.end_index();
   to.pods.push_back(pod);
   const SimWorkload& workload = this->workload(of.workload);
   to.requested = Plus(to.requested, workload.request);
@@ -85,21 +87,21 @@ void World::Bind(int32_t pod, int32_t node) {
   Tell(pod);
 }
 
-void World::MarkUnschedulable(int32_t pod) {
+void World::MarkUnschedulable(SimPodIndex pod) {
   if (At(pod).unschedulable) return;
   At(pod).unschedulable = true;
   Tell(pod);
 }
 
-void World::SetRunning(int32_t pod) {
+void World::SetRunning(SimPodIndex pod) {
   SimPod& of = At(pod);
-  if (of.phase != SimPodPhase::kStarting || !node(of.node).ready) return;
+  if (of.phase != SimPodPhase::kStarting || !node(*of.node).ready) return;
   of.phase = SimPodPhase::kRunning;
   ++replicas(of.workload).ready;
   Tell(pod);
 }
 
-void World::Finish(int32_t pod) {
+void World::Finish(SimPodIndex pod) {
   if (At(pod).phase != SimPodPhase::kRunning) return;
   Forget(pod);
   LeaveNode(pod);
@@ -108,7 +110,7 @@ void World::Finish(int32_t pod) {
   Tell(pod);
 }
 
-void World::Forget(int32_t pod) {
+void World::Forget(SimPodIndex pod) {
   SimPod& of = At(pod);
   SimReplicas& has = replicas(of.workload);
   if (of.phase == SimPodPhase::kRunning) --has.ready;
@@ -117,23 +119,23 @@ void World::Forget(int32_t pod) {
   TakeOut(pod, &has.alive, &place_alive_);
 }
 
-void World::LeaveNode(int32_t pod) {
+void World::LeaveNode(SimPodIndex pod) {
   SimPod& of = At(pod);
-  if (of.place < 0) return;
-  SimNode& from = nodes_[static_cast<size_t>(of.node)];
-  const int32_t last = from.pods.back();
-  from.pods[static_cast<size_t>(of.place)] = last;
+  if (!of.place.has_value()) return;
+  SimNode& from = nodes_[*of.node];
+  const SimPodIndex last = from.pods.back();
+  from.pods[*of.place] = last;
   At(last).place = of.place;
   from.pods.pop_back();
-  of.place = -1;
+  of.place = std::nullopt;
   from.requested = Minus(from.requested, workload(of.workload).request);
 }
 
-void World::Terminate(int32_t pod) {
+void World::Terminate(SimPodIndex pod) {
   SimPod& of = At(pod);
   if (of.phase == SimPodPhase::kTerminating || of.phase == SimPodPhase::kGone) return;
   int64_t grace_s = workload(of.workload).grace_s;
-  const bool at_once = of.phase == SimPodPhase::kWaiting || !node(of.node).ready || grace_s == 0;
+  const bool at_once = of.phase == SimPodPhase::kWaiting || !node(*of.node).ready || grace_s == 0;
   Forget(pod);
   of.phase = SimPodPhase::kTerminating;
   of.terminating_ms = now_ms_;
@@ -146,7 +148,7 @@ void World::Terminate(int32_t pod) {
   Tell(pod);
 }
 
-void World::Vanish(int32_t pod) {
+void World::Vanish(SimPodIndex pod) {
   if (At(pod).phase != SimPodPhase::kTerminating) return;
   LeaveNode(pod);
   At(pod).phase = SimPodPhase::kGone;
@@ -164,7 +166,7 @@ void World::ApiHour() {
   api_up_ms_ = now_ms_ + scenario_.faults.api_down_s * 1000;
 }
 
-SimEviction World::Evict(int32_t pod) {
+SimEviction World::Evict(SimPodIndex pod) {
   const SimPod& of = At(pod);
   if (WriteFails()) return SimEviction::kFailed;
   if (of.phase == SimPodPhase::kTerminating || of.phase == SimPodPhase::kGone) return SimEviction::kDone;
@@ -180,22 +182,23 @@ SimEviction World::Evict(int32_t pod) {
   }
   ++counts_.evictions;
   At(pod).evicted = true;
-  Note(SimEventKind::kActuate, pod, of.node);
+  Note(SimEventKind::kActuate, pod, *of.node);
   Terminate(pod);
   return SimEviction::kDone;
 }
 
-int32_t World::AddMachine(int32_t group) {
+SimMachineIndex World::AddMachine(GroupIndex group) {
+  const SimMachineIndex number = machines_.end_index();
   SimMachine& machine = machines_.emplace_back();
   machine.group = group;
   machine.ordered_ms = now_ms_;
-  Note(SimEventKind::kMachineUp, machine_end() - 1, group);
-  return machine_end() - 1;
+  Note(SimEventKind::kMachineUp, number, group);
+  return number;
 }
 
-int32_t World::AddNode(int32_t machine, bool devices, int8_t startup_taint) {
+SimNodeIndex World::AddNode(SimMachineIndex machine, bool devices, int8_t startup_taint) {
   SimMachine& of = this->machine(machine);
-  const int32_t number = node_end();
+  const SimNodeIndex number = nodes_.end_index();
   SimNode& node = nodes_.emplace_back();
   node.group = of.group;
   node.machine = machine;
@@ -205,7 +208,7 @@ int32_t World::AddNode(int32_t machine, bool devices, int8_t startup_taint) {
   of.node = number;
   of.had_node = true;
   of.state = SimMachine::State::kRunning;
-  place_present_.push_back(static_cast<int32_t>(present_.size()));
+  place_present_.push_back(present_.end_index());
   present_.push_back(number);
   ++counts_.nodes_added;
   Note(SimEventKind::kNodeReady, number, machine);
@@ -213,12 +216,12 @@ int32_t World::AddNode(int32_t machine, bool devices, int8_t startup_taint) {
   return number;
 }
 
-void World::SetReady(int32_t node, bool ready) {
-  SimNode& of = nodes_[static_cast<size_t>(node)];
+void World::SetReady(SimNodeIndex node, bool ready) {
+  SimNode& of = nodes_[node];
   if (!of.present || of.ready == ready) return;
   of.ready = ready;
   TellNode(node);
-  for (const int32_t pod : of.pods) {
+  for (const SimPodIndex pod : of.pods) {
     SimPod& on = At(pod);
     if (ready) {
       if (on.phase == SimPodPhase::kStarting) After(1000, SimEventKind::kPodRunning, pod);
@@ -230,29 +233,29 @@ void World::SetReady(int32_t node, bool ready) {
   }
 }
 
-void World::OfferDevices(int32_t node) {
-  SimNode& of = nodes_[static_cast<size_t>(node)];
+void World::OfferDevices(SimNodeIndex node) {
+  SimNode& of = nodes_[node];
   if (!of.present || of.devices) return;
   of.devices = true;
   TellNode(node);
 }
 
-void World::TakeStartupTaint(int32_t node) {
-  SimNode& of = nodes_[static_cast<size_t>(node)];
+void World::TakeStartupTaint(SimNodeIndex node) {
+  SimNode& of = nodes_[node];
   if (!of.present || of.startup_taint == kNoStartupTaint) return;
   of.startup_taint = kNoStartupTaint;
   TellNode(node);
 }
 
-void World::SetMark(int32_t node, SimMark mark, bool is_set) {
-  SimNode& of = nodes_[static_cast<size_t>(node)];
+void World::SetMark(SimNodeIndex node, SimMark mark, bool is_set) {
+  SimNode& of = nodes_[node];
   if (!of.present || of.Has(mark) == is_set) return;
   of.marks ^= BitOf(mark);
   TellNode(node);
 }
 
-void World::SetTainted(int32_t node, bool tainted) {
-  SimNode& of = nodes_[static_cast<size_t>(node)];
+void World::SetTainted(SimNodeIndex node, bool tainted) {
+  SimNode& of = nodes_[node];
   if (!of.present || of.tainted == tainted) return;
   of.tainted = tainted;
   of.asked_ms = -1;
@@ -260,26 +263,26 @@ void World::SetTainted(int32_t node, bool tainted) {
   TellNode(node);
 }
 
-void World::SetSoftTaint(int32_t node, int64_t since_s) {
-  SimNode& of = nodes_[static_cast<size_t>(node)];
+void World::SetSoftTaint(SimNodeIndex node, int64_t since_s) {
+  SimNode& of = nodes_[node];
   if (!of.present || of.tainted || of.soft_tainted_s == since_s) return;
   of.soft_tainted_s = since_s;
   for (SimObserver* const observer : observers_) observer->SoftTaintChanged(node);
 }
 
-void World::SetReclaimed(int32_t node) {
-  SimNode& of = nodes_[static_cast<size_t>(node)];
+void World::SetReclaimed(SimNodeIndex node) {
+  SimNode& of = nodes_[node];
   if (!of.present) return;
   of.reclaimed = true;
   TellNode(node);
 }
 
-void World::RemoveNode(int32_t node) {
-  SimNode& of = nodes_[static_cast<size_t>(node)];
+void World::RemoveNode(SimNodeIndex node) {
+  SimNode& of = nodes_[node];
   if (!of.present) return;
   of.ready = false;  // nobody is left to wait for pods that end
   while (!of.pods.empty()) {
-    const int32_t pod = of.pods.back();
+    const SimPodIndex pod = of.pods.back();
     if (At(pod).phase == SimPodPhase::kTerminating) {
       Vanish(pod);
     } else {
@@ -293,13 +296,13 @@ void World::RemoveNode(int32_t node) {
   TellNode(node);
 }
 
-void World::SetWanted(int32_t workload, int64_t wanted) {
+void World::SetWanted(SimWorkloadIndex workload, int64_t wanted) {
   if (replicas(workload).wanted == wanted) return;
   replicas(workload).wanted = wanted;
   for (SimObserver* const observer : observers_) observer->WorkloadChanged(workload);
 }
 
-void World::NextRevision(int32_t workload) {
+void World::NextRevision(SimWorkloadIndex workload) {
   ++replicas(workload).revision;
   for (SimObserver* const observer : observers_) observer->WorkloadChanged(workload);
 }

@@ -4,9 +4,11 @@
 #define LOADLINE_CORE_SIM_WORLD_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/base/fingerprint.h"
+#include "core/base/strong_vector.h"
 #include "core/sim/event_queue.h"
 #include "core/sim/random_stream.h"
 #include "core/sim/scenario.h"
@@ -19,17 +21,25 @@ inline constexpr int64_t kSimEpochS = 1'699'833'600;
 enum class SimPodPhase : uint8_t { kWaiting, kStarting, kRunning, kTerminating, kGone };
 
 // Pods, nodes and machines have numbers of their own, which are never used again.
+enum class SimPodIndex : int32_t {};
+enum class SimNodeIndex : int32_t {};
+enum class SimMachineIndex : int32_t {};
+// A position in a list of some of them whose order means nothing.
+enum class SimPlace : int32_t {};
+
 struct SimPod {
-  int32_t workload = 0;
+  SimWorkloadIndex workload{};
   int32_t revision = 0;
-  int32_t node = -1;
-  int32_t place = -1;  // among the pods of its node; -1: on none
+  OptionalIndex<SimNodeIndex> node;  // stays when it has left it
+  OptionalIndex<SimPlace> place;     // among the pods of its node; none: on none
   int64_t created_ms = 0;
   int64_t bound_ms = 0;
   int64_t terminating_ms = 0;
   SimPodPhase phase = SimPodPhase::kWaiting;
   bool unschedulable = false;  // the scheduler has tried it in vain
   bool evicted = false;
+
+  OptionalIndex<SimNodeIndex> on() const { return place.has_value() ? node : std::nullopt; }
 };
 
 // What an operator puts on a single node, and takes off again.
@@ -39,8 +49,8 @@ constexpr uint8_t BitOf(SimMark mark) { return static_cast<uint8_t>(1 << static_
 inline constexpr int8_t kNoStartupTaint = -1;
 
 struct SimNode {
-  int32_t group = 0;
-  int32_t machine = -1;
+  GroupIndex group{};
+  SimMachineIndex machine{};
   int64_t joined_ms = 0;
   bool present = true;
   bool ready = false;
@@ -54,7 +64,7 @@ struct SimNode {
   int32_t flaps = 0;                       // how often it still becomes ready, or not
   uint8_t marks = 0;                       // bits of SimMark
   int8_t startup_taint = kNoStartupTaint;  // which of SimStartupTaints() it carries
-  std::vector<int32_t> pods;
+  StrongVector<SimPlace, SimPodIndex> pods;
   CpuMemory requested;
 
   bool Has(SimMark mark) const { return (marks & BitOf(mark)) != 0; }
@@ -67,8 +77,8 @@ struct SimNode {
 
 struct SimMachine {
   enum class State : uint8_t { kOrdered, kRunning, kDeleting, kGone };
-  int32_t group = 0;
-  int32_t node = -1;
+  GroupIndex group{};
+  std::optional<SimNodeIndex> node;
   State state = State::kOrdered;
   bool phantom = false;
   bool faulty = false;  // it cannot be created, and the cloud says so
@@ -97,20 +107,20 @@ struct SimBudget {
 struct SimReplicas {
   int64_t wanted = 0;
   int64_t revision = 0;
-  int64_t ready = 0;           // running and not terminating
-  std::vector<int32_t> alive;  // not terminating
-  bool reconciling = false;    // an event is on its way
+  int64_t ready = 0;                          // running and not terminating
+  StrongVector<SimPlace, SimPodIndex> alive;  // not terminating
+  bool reconciling = false;                   // an event is on its way
 };
 
 // Is told of everything in the order in which it happens.
 class SimObserver {
  public:
   virtual ~SimObserver() = default;
-  virtual void PodChanged(int32_t pod) = 0;
-  virtual void NodeChanged(int32_t node) = 0;
+  virtual void PodChanged(SimPodIndex pod) = 0;
+  virtual void NodeChanged(SimNodeIndex node) = 0;
   // Apart from that: schedulers of this simulation do not look at soft taints.
-  virtual void SoftTaintChanged(int32_t /*node*/) {}
-  virtual void WorkloadChanged(int32_t workload) = 0;
+  virtual void SoftTaintChanged(SimNodeIndex /*node*/) {}
+  virtual void WorkloadChanged(SimWorkloadIndex workload) = 0;
 };
 
 // What is counted on the way.
@@ -135,49 +145,50 @@ class World {
   void After(int64_t delay_ms, SimEventKind kind, int32_t subject = 0) {
     queue_.Put(now_ms_ + delay_ms, kind, subject);
   }
+  template <StrongIndex Index>
+  void After(int64_t delay_ms, SimEventKind kind, Index subject) {
+    After(delay_ms, kind, static_cast<int32_t>(subject));
+  }
   // They outlive the world. Each is told in the order in which it was added.
   void AddObserver(SimObserver* observer) { observers_.push_back(observer); }
 
-  const SimPod& pod(int32_t pod) const { return pods_[static_cast<size_t>(pod)]; }
-  const SimNode& node(int32_t node) const { return nodes_[static_cast<size_t>(node)]; }
-  const SimMachine& machine(int32_t machine) const { return machines_[static_cast<size_t>(machine)]; }
-  SimMachine& machine(int32_t machine) { return machines_[static_cast<size_t>(machine)]; }
-  const SimWorkload& workload(int32_t workload) const {
-    return scenario_.workloads[static_cast<size_t>(workload)];
-  }
-  const SimGroup& group(int32_t group) const { return scenario_.groups[static_cast<size_t>(group)]; }
-  SimReplicas& replicas(int32_t workload) { return replicas_[static_cast<size_t>(workload)]; }
-  const SimReplicas& replicas(int32_t workload) const { return replicas_[static_cast<size_t>(workload)]; }
-  int32_t pod_end() const { return static_cast<int32_t>(pods_.size()); }
-  int32_t node_end() const { return static_cast<int32_t>(nodes_.size()); }
-  int32_t machine_end() const { return static_cast<int32_t>(machines_.size()); }
+  const SimPod& pod(SimPodIndex pod) const { return pods_[pod]; }
+  const SimNode& node(SimNodeIndex node) const { return nodes_[node]; }
+  const SimMachine& machine(SimMachineIndex machine) const { return machines_[machine]; }
+  SimMachine& machine(SimMachineIndex machine) { return machines_[machine]; }
+  const SimWorkload& workload(SimWorkloadIndex workload) const { return scenario_.workloads[workload]; }
+  const SimGroup& group(GroupIndex group) const { return scenario_.groups[group]; }
+  SimReplicas& replicas(SimWorkloadIndex workload) { return replicas_[workload]; }
+  const SimReplicas& replicas(SimWorkloadIndex workload) const { return replicas_[workload]; }
+  // The pods that there ever were.
+  int64_t pods_ever() const { return static_cast<int64_t>(pods_.size()); }
   // Numbers of the nodes that are there, in no order.
-  const std::vector<int32_t>& nodes() const { return present_; }
+  const StrongVector<SimPlace, SimNodeIndex>& nodes() const { return present_; }
   int64_t waiting() const { return waiting_; }
   int64_t pods_alive() const { return pods_alive_; }
   const SimCounts& counts() const { return counts_; }
   SimCounts& counts() { return counts_; }
   // Where the disruption controller sees the pods of a workload that has a budget.
-  SimBudget BudgetOf(int32_t workload) const;
-  bool IsDaemon(int32_t pod) const {
+  SimBudget BudgetOf(SimWorkloadIndex workload) const;
+  bool IsDaemon(SimPodIndex pod) const {
     return workload(this->pod(pod).workload).kind == SimWorkloadKind::kDaemon;
   }
-  bool IsTerminating(int32_t pod) const { return this->pod(pod).phase == SimPodPhase::kTerminating; }
+  bool IsTerminating(SimPodIndex pod) const { return this->pod(pod).phase == SimPodPhase::kTerminating; }
 
   // --- what happens -------------------------------------------------------------------------------------
 
-  int32_t CreatePod(int32_t workload);
+  SimPodIndex CreatePod(SimWorkloadIndex workload);
   // Puts a pod that waits on a node, where it starts.
-  void Bind(int32_t pod, int32_t node);
-  void MarkUnschedulable(int32_t pod);
+  void Bind(SimPodIndex pod, SimNodeIndex node);
+  void MarkUnschedulable(SimPodIndex pod);
   // From the kubelet: events of pods that are no longer there mean nothing.
-  void SetRunning(int32_t pod);
-  void Finish(int32_t pod);
+  void SetRunning(SimPodIndex pod);
+  void Finish(SimPodIndex pod);
   // Its grace period begins; a pod without a node, or on one that is not ready, is gone at once.
-  void Terminate(int32_t pod);
-  void Vanish(int32_t pod);
+  void Terminate(SimPodIndex pod);
+  void Vanish(SimPodIndex pod);
   // Through the eviction API.
-  SimEviction Evict(int32_t pod);
+  SimEviction Evict(SimPodIndex pod);
   // A write of the loop to the API server fails. Draws.
   bool WriteFails();
   // The loop does not reach the API server: since when; -1: it does.
@@ -185,49 +196,50 @@ class World {
   // Upon kApiHour.
   void ApiHour();
 
-  int32_t AddMachine(int32_t group);
-  int32_t AddNode(int32_t machine, bool devices, int8_t startup_taint = kNoStartupTaint);
-  void SetReady(int32_t node, bool ready);
-  void SetFlaps(int32_t node, int32_t flaps) { nodes_[static_cast<size_t>(node)].flaps = flaps; }
-  void SetDeletionCost(int32_t node, int32_t cost) { nodes_[static_cast<size_t>(node)].deletion_cost = cost; }
-  void OfferDevices(int32_t node);
-  void TakeStartupTaint(int32_t node);
-  void SetMark(int32_t node, SimMark mark, bool is_set);
+  SimMachineIndex AddMachine(GroupIndex group);
+  SimNodeIndex AddNode(SimMachineIndex machine, bool devices, int8_t startup_taint = kNoStartupTaint);
+  void SetReady(SimNodeIndex node, bool ready);
+  void SetFlaps(SimNodeIndex node, int32_t flaps) { nodes_[node].flaps = flaps; }
+  void SetDeletionCost(SimNodeIndex node, int32_t cost) { nodes_[node].deletion_cost = cost; }
+  void OfferDevices(SimNodeIndex node);
+  void TakeStartupTaint(SimNodeIndex node);
+  void SetMark(SimNodeIndex node, SimMark mark, bool is_set);
   // To be deleted: a soft taint goes with that.
-  void SetTainted(int32_t node, bool tainted);
+  void SetTainted(SimNodeIndex node, bool tainted);
   // `since_s`: as SimNode::soft_tainted_s. Not on a node that is to be deleted.
-  void SetSoftTaint(int32_t node, int64_t since_s);
-  void SetAsked(int32_t node, int64_t at_ms) { nodes_[static_cast<size_t>(node)].asked_ms = at_ms; }
-  void SetReclaimed(int32_t node);
+  void SetSoftTaint(SimNodeIndex node, int64_t since_s);
+  void SetAsked(SimNodeIndex node, int64_t at_ms) { nodes_[node].asked_ms = at_ms; }
+  void SetReclaimed(SimNodeIndex node);
   // Takes the node away, and all pods that are still on it.
-  void RemoveNode(int32_t node);
+  void RemoveNode(SimNodeIndex node);
 
   // A workload wants another number, or has another revision.
-  void SetWanted(int32_t workload, int64_t wanted);
-  void NextRevision(int32_t workload);
+  void SetWanted(SimWorkloadIndex workload, int64_t wanted);
+  void NextRevision(SimWorkloadIndex workload);
 
   // A hash of all that has happened.
   uint64_t digest() const { return digest_.Finish(); }
 
  private:
-  SimPod& At(int32_t pod) { return pods_[static_cast<size_t>(pod)]; }
-  void Tell(int32_t pod);
-  void TellNode(int32_t node);
-  void LeaveNode(int32_t pod);
-  void Forget(int32_t pod);
-  void Note(SimEventKind kind, int64_t subject, int64_t value);
+  SimPod& At(SimPodIndex pod) { return pods_[pod]; }
+  void Tell(SimPodIndex pod);
+  void TellNode(SimNodeIndex node);
+  void LeaveNode(SimPodIndex pod);
+  void Forget(SimPodIndex pod);
+  template <typename Subject, typename Value>
+  void Note(SimEventKind kind, Subject subject, Value value);
 
   const Scenario& scenario_;
   EventQueue queue_;
   int64_t now_ms_ = 0;
   std::vector<SimObserver*> observers_;
-  std::vector<SimPod> pods_;
-  std::vector<int32_t> place_alive_;  // of each pod in SimReplicas::alive
-  std::vector<SimNode> nodes_;
-  std::vector<int32_t> present_;
-  std::vector<int32_t> place_present_;
-  std::vector<SimMachine> machines_;
-  std::vector<SimReplicas> replicas_;
+  StrongVector<SimPodIndex, SimPod> pods_;
+  StrongVector<SimPodIndex, SimPlace> place_alive_;  // of each pod in SimReplicas::alive
+  StrongVector<SimNodeIndex, SimNode> nodes_;
+  StrongVector<SimPlace, SimNodeIndex> present_;
+  StrongVector<SimNodeIndex, SimPlace> place_present_;
+  StrongVector<SimMachineIndex, SimMachine> machines_;
+  StrongVector<SimWorkloadIndex, SimReplicas> replicas_;
   RandomStream pod_start_;
   RandomStream pod_end_;
   RandomStream api_;

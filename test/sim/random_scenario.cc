@@ -54,7 +54,8 @@ void DrawLoad(RandomStream* random, SimWorkload* workload) {
   }
 }
 
-SimWorkload RandomWorkload(int index, const std::vector<SimGroup>& groups, RandomStream* random) {
+SimWorkload RandomWorkload(int index, const StrongVector<GroupIndex, SimGroup>& groups,
+                           RandomStream* random) {
   SimWorkload workload;
   workload.name = absl::StrCat("w", index);
   workload.request.cpu = random->Between(1, 15) * 100;
@@ -67,7 +68,7 @@ SimWorkload RandomWorkload(int index, const std::vector<SimGroup>& groups, Rando
   workload.forged_owner = random->Chance(50'000);
   const int64_t kind = random->Between(0, 9);
   const SimGroup& group =
-      groups[static_cast<size_t>(random->Between(0, static_cast<int64_t>(groups.size()) - 1))];
+      groups[static_cast<GroupIndex>(random->Between(0, static_cast<int64_t>(groups.size()) - 1))];
   if (random->Chance(300'000)) {
     workload.group = group.name;
     workload.gpus = group.gpus > 0 ? random->Between(0, 1) : 0;
@@ -275,9 +276,10 @@ Scenario Shrink(Scenario scenario, const std::function<bool(const Scenario&)>& f
   try_one([](Scenario* s) { s->days = 1; });
   try_one([](Scenario* s) { s->settings.replace = false; });
   try_one([](Scenario* s) { s->settings.new_pod_scale_up_delay_s = 0; });
-  for (size_t i = scenario.workloads.size(); i-- > 0;) {
-    const auto at = static_cast<std::ptrdiff_t>(i);
-    if (try_one([&](Scenario* s) { s->workloads.erase(s->workloads.begin() + at); })) continue;
+  for (size_t number = scenario.workloads.size(); number-- > 0;) {
+    const auto at = static_cast<std::ptrdiff_t>(number);
+    const auto i = IndexAt<SimWorkloadIndex>(number);
+    if (try_one([&](Scenario* s) { s->workloads.values().erase(s->workloads.begin() + at); })) continue;
     try_one([&](Scenario* s) { s->workloads[i].bursts.clear(); });
     try_one([&](Scenario* s) { s->workloads[i].labelled_nodes_only = false; });
     try_one([&](Scenario* s) { s->workloads[i].rollout_every_s = 0; });
@@ -288,7 +290,7 @@ Scenario Shrink(Scenario scenario, const std::function<bool(const Scenario&)>& f
   }
   for (size_t i = scenario.groups.size(); i-- > 0;) {
     const auto at = static_cast<std::ptrdiff_t>(i);
-    try_one([&](Scenario* s) { s->groups.erase(s->groups.begin() + at); });
+    try_one([&](Scenario* s) { s->groups.values().erase(s->groups.begin() + at); });
   }
   const SimFaults none;
   for (const SimFaultField& field : SimFaultFields()) {

@@ -40,6 +40,24 @@ static_assert(sizeof(Rows) == sizeof(std::vector<int64_t>));
 static_assert(sizeof(RowIndex) == sizeof(int32_t));
 static_assert(std::is_nothrow_move_constructible_v<Rows>);
 
+static_assert(sizeof(OptionalIndex<RowIndex>) == sizeof(RowIndex));
+static_assert(!std::convertible_to<ColumnIndex, OptionalIndex<RowIndex>>);
+static_assert(!std::convertible_to<int32_t, OptionalIndex<RowIndex>>);
+
+TEST(StrongVectorTest, AnOptionalIndexIsNoneUntilItHasOne) {
+  OptionalIndex<RowIndex> row;
+  EXPECT_FALSE(row.has_value());
+  EXPECT_EQ(row, std::nullopt);
+  row = RowIndex{0};
+  EXPECT_TRUE(row.has_value());
+  EXPECT_EQ(*row, RowIndex{0});
+  EXPECT_EQ(row, RowIndex{0});
+  EXPECT_NE(row, RowIndex{1});
+  EXPECT_NE(row, std::nullopt);
+  row = std::nullopt;
+  EXPECT_FALSE(row.has_value());
+}
+
 TEST(StrongVectorTest, IsReadAndWrittenByItsOwnPositions) {
   Rows rows = {5, 7};
   rows.push_back(9);

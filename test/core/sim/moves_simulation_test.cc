@@ -118,12 +118,12 @@ TEST(MovesSimulationTest, MovesThatBreakTheirLimitsAreSeen) {
   InvariantChecker checker(&world, &cloud);
   world.AddObserver(&checker);
   cloud.Start();
-  checker.StartsToGo(0, /*empty=*/false, /*of_move=*/true);
+  checker.StartsToGo(SimNodeIndex{0}, /*empty=*/false, /*of_move=*/true);
   EXPECT_THAT(checker.violations(), IsEmpty()) << "it needs no timer";
-  checker.StartsToGo(1, /*empty=*/false, /*of_move=*/true);
+  checker.StartsToGo(SimNodeIndex{1}, /*empty=*/false, /*of_move=*/true);
   ASSERT_EQ(checker.violations().size(), 1U);
   EXPECT_THAT(checker.violations()[0], HasSubstr("D13 at 0 ms: 2 nodes are replaced at once"));
-  checker.Grows({.group = 1, .machines = 1, .for_moves = 1});
+  checker.Grows({.group = GroupIndex{1}, .machines = 1, .for_moves = 1});
   ASSERT_EQ(checker.violations().size(), 2U);
   EXPECT_THAT(checker.violations()[1], HasSubstr("D13 at 0 ms: group big grows for a move while nodes go"));
 }

@@ -8,6 +8,8 @@ namespace loadline {
 namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
+constexpr GroupIndex kGroup{0};
+constexpr SimWorkloadIndex kWorkload{0};
 
 // One group of nodes with 4 cores and 16 GiB, which are there from the start, and pods that are limited to 3
 // cores and 2 GiB, of which one is without a memory limit.
@@ -19,7 +21,7 @@ class NodeLoadTest : public ::testing::Test {
         {.name = "w", .replicas = 3, .request = {1'000, kGib}, .limit = {3'000, 2 * kGib}});
     scenario_.workloads.push_back({.name = "free", .replicas = 1, .request = {1'000, kGib}, .limit = {1, 0}});
   }
-  int32_t Node(World* world) { return world->AddNode(world->AddMachine(0), true); }
+  SimNodeIndex Node(World* world) { return world->AddNode(world->AddMachine(kGroup), true); }
   Scenario scenario_;
 };
 
@@ -27,17 +29,17 @@ TEST_F(NodeLoadTest, CountsLimitsOfThePodsThatAreThere) {
   World world(scenario_);
   NodeLoadWatch watch(&world);
   world.AddObserver(&watch);
-  const int32_t node = Node(&world);
-  const int32_t one = world.CreatePod(0);
+  const SimNodeIndex node = Node(&world);
+  const SimPodIndex one = world.CreatePod(kWorkload);
   world.Bind(one, node);
-  const int32_t two = world.CreatePod(0);
+  const SimPodIndex two = world.CreatePod(kWorkload);
   world.Bind(two, node);
   watch.Look();
   EXPECT_DOUBLE_EQ(watch.Load().cpu_p99, 1.5);
   EXPECT_DOUBLE_EQ(watch.Load().memory_p99, 0.25);
   world.Terminate(one);
   world.Vanish(one);
-  const int32_t other = world.CreatePod(1);
+  const SimPodIndex other = world.CreatePod(SimWorkloadIndex{1});
   world.Bind(other, node);
   NodeLoadWatch later = watch;
   // 3001 of 4000: 75.025 hundredths, rounded up; the highest of 2 moments is the 99th percentile.
@@ -55,8 +57,8 @@ TEST_F(NodeLoadTest, TakesThe99thPercentileOverNodesAndMoments) {
   World world(scenario_);
   NodeLoadWatch watch(&world);
   world.AddObserver(&watch);
-  const int32_t node = Node(&world);
-  world.Bind(world.CreatePod(0), node);
+  const SimNodeIndex node = Node(&world);
+  world.Bind(world.CreatePod(kWorkload), node);
   watch.Look();
   world.RemoveNode(node);
   Node(&world);
@@ -72,7 +74,7 @@ TEST_F(NodeLoadTest, TakesThe99thPercentileOverNodesAndMoments) {
 }
 
 TEST_F(NodeLoadTest, IsPartOfWhatASimulationTells) {
-  scenario_.groups[0].min_nodes = scenario_.groups[0].nodes = 1;
+  scenario_.groups.front().min_nodes = scenario_.groups.front().nodes = 1;
   scenario_.settings.slack_percent = 0;
   WorkBudget unlimited;
   const SimResult result = Simulate(scenario_, &unlimited);

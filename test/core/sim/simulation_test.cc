@@ -18,6 +18,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+constexpr GroupIndex kGroup{0};
+constexpr SimWorkloadIndex kWorkload{0};
+
 SimResult SimulateAll(const Scenario& scenario) {
   WorkBudget unlimited;
   return Simulate(scenario, &unlimited);
@@ -65,7 +68,7 @@ TEST(SimulationTest, YoungPodsMakeNoGroupGrow) {
 // Ten pods have room on three nodes, and need ten: no two are on one of them.
 TEST(SimulationTest, PodsThatKeepApartHaveANodeEach) {
   Scenario scenario = SmallScenario(10);
-  scenario.workloads[0].apart = true;
+  scenario.workloads.front().apart = true;
   const SimResult result = SimulateAll(scenario);
   EXPECT_THAT(result.violations, IsEmpty());
   EXPECT_EQ(result.nodes_added, 10);
@@ -78,14 +81,14 @@ TEST(SimulationTest, PodsThatSpreadOverZonesBuyNodesInEach) {
   Scenario scenario = SmallScenario(20);
   scenario.settings.slack_percent = 0;
   for (const std::string zone : {"b", "c"}) {
-    SimGroup& group = scenario.groups.emplace_back(scenario.groups[0]);
+    SimGroup& group = scenario.groups.emplace_back(scenario.groups.front());
     group.name = group.zone = zone;
     group.usd_per_hour = 0.6;
   }
-  scenario.groups[0].zone = "a";
+  scenario.groups.front().zone = "a";
   for (SimGroup& group : scenario.groups) group.nodes = group.min_nodes = 1;
   EXPECT_EQ(SimulateAll(scenario).nodes_added, 3 + 2) << "with those of the start";
-  scenario.workloads[0].max_zone_skew = 1;
+  scenario.workloads.front().max_zone_skew = 1;
   const SimResult spread = SimulateAll(scenario);
   EXPECT_THAT(spread.violations, IsEmpty());
   EXPECT_EQ(spread.left_waiting, 0);
@@ -96,9 +99,9 @@ TEST(SimulationTest, PodsThatSpreadOverZonesBuyNodesInEach) {
 // The cheap group cannot be read: it is left as it is, and the dear one grows.
 TEST(SimulationTest, AGroupOfWhichTheCloudTellsNothingKeepsNoOtherFromGrowing) {
   Scenario scenario = SmallScenario(10);
-  scenario.groups.push_back(scenario.groups[0]);
-  scenario.groups[1].name = "dear";
-  scenario.groups[1].usd_per_hour = 1;
+  scenario.groups.push_back(scenario.groups.front());
+  scenario.groups.back().name = "dear";
+  scenario.groups.back().usd_per_hour = 1;
   EXPECT_NEAR(SimulateAll(scenario).usd, 3 * 0.5 * 24, 0.1);
   scenario.faults.unread_group = 1'000'000;
   scenario.faults.unread_group_s = 3'600;
@@ -118,7 +121,7 @@ TEST(SimulationTest, AGroupOfWhichTheCloudTellsNothingKeepsNoOtherFromGrowing) {
 TEST(SimulationTest, EndsAfterItsDuration) {
   Scenario scenario = SmallScenario(10);
   scenario.duration_s = 400;
-  scenario.groups[0].start_s_min = scenario.groups[0].start_s_max = 100;
+  scenario.groups.front().start_s_min = scenario.groups.front().start_s_max = 100;
   const SimResult result = SimulateAll(scenario);
   // Three nodes, for what is left of 400 s after the first loops, which come within 20 s.
   EXPECT_LE(result.usd, 3 * 0.5 * 400 / 3600);
@@ -131,7 +134,7 @@ TEST(SimulationTest, EndsAfterItsDuration) {
 TEST(SimulationTest, FollowsADailyCurve) {
   Scenario scenario = SmallScenario(40);
   scenario.days = 3;
-  scenario.workloads[0].daily_percent = 80;
+  scenario.workloads.front().daily_percent = 80;
   const SimResult result = SimulateAll(scenario);
   EXPECT_THAT(result.violations, IsEmpty());
   EXPECT_GT(result.nodes_removed, 10);
@@ -169,9 +172,9 @@ TEST(SimulationTest, DrawnScenariosBreakNoInvariant) {
 // 118 pods that come within six seconds: one plan for all of them, or two.
 Scenario BurstScenario() {
   Scenario scenario = SmallScenario(0);
-  scenario.groups[0].max_nodes = 100;
+  scenario.groups.front().max_nodes = 100;
   scenario.settings.slack_percent = 0;
-  SimWorkload& burst = scenario.workloads[0];
+  SimWorkload& burst = scenario.workloads.front();
   burst.kind = SimWorkloadKind::kTrace;
   burst.run_s_min = burst.run_s_max = 20'000;
   for (int64_t i = 0; i < 118; ++i) burst.arrivals.push_back({3'600 + i * 6 / 118, 1});
@@ -191,8 +194,8 @@ TEST(SimulationTest, BuysTogetherWhatComesTogetherByDefault) {
 
 TEST(SimulationTest, NoNodeGoesForSomeTimeAfterGrowth) {
   Scenario scenario = BurstScenario();
-  scenario.workloads[0].run_s_min = scenario.workloads[0].run_s_max = 60;
-  scenario.workloads[0].arrivals.push_back({4'500, 99});
+  scenario.workloads.front().run_s_min = scenario.workloads.front().run_s_max = 60;
+  scenario.workloads.front().arrivals.push_back({4'500, 99});
   scenario.workloads.push_back({.name = "steady", .replicas = 1, .request = {1'000, int64_t{1} << 30}});
   scenario.settings.unneeded_time_s = 0;
   const SimResult soon = SimulateAll(scenario);
@@ -207,7 +210,7 @@ TEST(SimulationTest, ANewLeaderGoesOnFromTheStateThatWasKept) {
   Scenario scenario = SmallScenario(1);
   scenario.faults.phantom = 1'000'000;
   scenario.settings.max_node_provision_s = 5'400;
-  scenario.groups[0].max_nodes = 1;
+  scenario.groups.front().max_nodes = 1;
   const SimResult steady = SimulateAll(scenario);
   EXPECT_GE(steady.growths, 10) << "each phantom is given up, and another one comes";
   scenario.faults.leader_ends = 1'000'000;  // each hour: none of them leads for that long
@@ -226,7 +229,7 @@ TEST(SimulationTest, ANewLeaderGoesOnWithTheTimersOfNodes) {
   scenario.settings.unneeded_time_s = 3'590;
   scenario.settings.unready_time_s = 3'590;
   scenario.settings.utilization_threshold = 1;
-  scenario.workloads[0].bursts.push_back({600, 3'600, 36});
+  scenario.workloads.front().bursts.push_back({600, 3'600, 36});
   scenario.faults.leader_ends = 1'000'000;
   const SimResult result = SimulateAll(scenario);
   EXPECT_THAT(result.violations, IsEmpty());
@@ -240,7 +243,7 @@ TEST(SimulationTest, ANodeWhoseRemovalIsLeftBehindIsGivenBackOrGoes) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Scenario scenario = SmallScenario(40);
     scenario.seed = seed;
-    scenario.workloads[0].daily_percent = 90;
+    scenario.workloads.front().daily_percent = 90;
     scenario.faults.leader_ends = 300'000;
     scenario.faults.leader_ends_acting = 300'000;
     const SimResult result = SimulateAll(scenario);
@@ -290,7 +293,7 @@ TEST(SimulationTest, ALabelOfOneNodeMakesNoGroupBuyForEver) {
   scenario.settings.slack_percent = 0;
   scenario.settings.scale_down = false;
   scenario.workloads.push_back({.name = "x", .replicas = 1, .request = {3'000, int64_t{1} << 30}});
-  scenario.workloads[1].labelled_nodes_only = true;
+  scenario.workloads.back().labelled_nodes_only = true;
   scenario.faults.hand_mark = 1'000'000;
   scenario.faults.hand_mark_s = 86'400;
   for (scenario.seed = 1; scenario.seed <= 10; ++scenario.seed) {
@@ -303,8 +306,8 @@ TEST(SimulationTest, ALabelOfOneNodeMakesNoGroupBuyForEver) {
 // Pods that go to labelled nodes only wait until there is one.
 TEST(SimulationTest, LabelsOfOperatorsLetPodsCome) {
   Scenario scenario = SmallScenario(2);
-  scenario.groups[0].nodes = scenario.groups[0].min_nodes = 1;
-  scenario.workloads[0].labelled_nodes_only = true;
+  scenario.groups.front().nodes = scenario.groups.front().min_nodes = 1;
+  scenario.workloads.front().labelled_nodes_only = true;
   EXPECT_EQ(SimulateAll(scenario).left_waiting, 2);
   scenario.faults.hand_mark = 1'000'000;
   const SimResult result = SimulateAll(scenario);
@@ -315,13 +318,13 @@ TEST(SimulationTest, LabelsOfOperatorsLetPodsCome) {
 TEST(ScenarioTest, NamesTheFieldThatIsWrong) {
   Scenario scenario = SmallScenario(10);
   EXPECT_TRUE(CheckScenario(scenario).ok());
-  scenario.groups[0].nodes = 21;
+  scenario.groups.front().nodes = 21;
   EXPECT_THAT(std::string(CheckScenario(scenario).message()), HasSubstr("groups[0].nodes: 21"));
   scenario = SmallScenario(10);
-  scenario.workloads.push_back(scenario.workloads[0]);
+  scenario.workloads.push_back(scenario.workloads.front());
   EXPECT_THAT(std::string(CheckScenario(scenario).message()), HasSubstr("workloads[1].name"));
   scenario = SmallScenario(kMostSimPods);
-  scenario.workloads[0].bursts.push_back({0, 1, 1});
+  scenario.workloads.front().bursts.push_back({0, 1, 1});
   EXPECT_THAT(std::string(CheckScenario(scenario).message()), HasSubstr("replicas of all"));
 }
 
@@ -357,7 +360,7 @@ TEST(BillBoundTest, NoBillIsBelowIt) {
 
 TEST(SimulationTest, SlackIsPaidForAndShortensWaits) {
   Scenario scenario = SmallScenario(40);
-  scenario.workloads[0].daily_percent = 60;
+  scenario.workloads.front().daily_percent = 60;
   scenario.days = 2;
   scenario.settings.slack_percent = 0;
   const SimResult without = SimulateAll(scenario);
@@ -383,17 +386,19 @@ TEST(SimulationTest, SamplesTellHowLongPodsWaited) {
 class InvariantTest : public ::testing::Test {
  protected:
   InvariantTest() { world_.AddObserver(&checker_); }
-  int32_t NodeThere() {
-    cloud_.Grow(0, 1);
-    cloud_.MachineUp(world_.machine_end() - 1);
-    world_.SetReady(world_.node_end() - 1, true);
-    return world_.node_end() - 1;
+  SimNodeIndex NodeThere() {
+    cloud_.Grow(kGroup, 1);
+    const SimMachineIndex machine = cloud_.machines(kGroup).back();
+    cloud_.MachineUp(machine);
+    const SimNodeIndex node = *world_.machine(machine).node;
+    world_.SetReady(node, true);
+    return node;
   }
   // As the loop under test buys a node for all pods that wait.
-  int32_t Buy(int8_t startup_taint = kNoStartupTaint) {
-    checker_.Grows({.group = 0, .machines = 1, .workloads = {0}});
-    checker_.Grew(0, cloud_.Grow(0, 1));
-    const int32_t node = world_.AddNode(world_.machine_end() - 1, /*devices=*/true, startup_taint);
+  SimNodeIndex Buy(int8_t startup_taint = kNoStartupTaint) {
+    checker_.Grows({.group = kGroup, .machines = 1, .workloads = {kWorkload}});
+    checker_.Grew(kGroup, cloud_.Grow(kGroup, 1));
+    const SimNodeIndex node = world_.AddNode(cloud_.machines(kGroup).back(), /*devices=*/true, startup_taint);
     world_.SetReady(node, true);
     return node;
   }
@@ -406,66 +411,66 @@ class InvariantTest : public ::testing::Test {
 };
 
 TEST_F(InvariantTest, SeesGrowthBeyondTheMaximumAndWithoutNeed) {
-  checker_.Grows({.group = 0, .machines = 21});
+  checker_.Grows({.group = kGroup, .machines = 21});
   EXPECT_THAT(checker_.violations(), ::testing::ElementsAre(HasSubstr("C1"), HasSubstr("C2")));
 }
 
 TEST_F(InvariantTest, SeesGrowthOfAGroupThatHasJustFailedTo) {
-  world_.CreatePod(0);
-  checker_.Grows({.group = 0, .machines = 1});
-  checker_.Grew(0, CloudAnswer::kNoCapacity);
+  world_.CreatePod(kWorkload);
+  checker_.Grows({.group = kGroup, .machines = 1});
+  checker_.Grew(kGroup, CloudAnswer::kNoCapacity);
   world_.set_now_ms(299'000);
-  checker_.Grows({.group = 0, .machines = 1});
+  checker_.Grows({.group = kGroup, .machines = 1});
   EXPECT_THAT(First(), HasSubstr("C4"));
 }
 
 // A node that came for pods is ready and does not take them: another one of its group would not either.
 TEST_F(InvariantTest, SeesGrowthForPodsThatTheLastNodeDidNotTake) {
-  world_.CreatePod(0);
-  const int32_t node = Buy();
+  world_.CreatePod(kWorkload);
+  const SimNodeIndex node = Buy();
   world_.set_now_ms(3'000);
-  checker_.Grows({.group = 0, .machines = 1, .workloads = {0}});
+  checker_.Grows({.group = kGroup, .machines = 1, .workloads = {kWorkload}});
   EXPECT_THAT(First(),
               HasSubstr("C5 at 3000 ms: group g grows for w, and node 0, which came for it, has room"));
   EXPECT_TRUE(world_.node(node).Offers());
 }
 
 TEST_F(InvariantTest, GrowthIsFineWhereTheLastNodeIsFullOrMarkedOrLongThere) {
-  for (int i = 0; i < 9; ++i) world_.CreatePod(0);
-  const int32_t node = Buy();
+  for (int i = 0; i < 9; ++i) world_.CreatePod(kWorkload);
+  const SimNodeIndex node = Buy();
   const auto grow_at = [&](int64_t at_ms) {
     world_.set_now_ms(at_ms);
-    checker_.Grows({.group = 0, .machines = 1, .workloads = {0}});
+    checker_.Grows({.group = kGroup, .machines = 1, .workloads = {kWorkload}});
   };
   grow_at(1'000);  // the scheduler may not have seen it
   world_.SetMark(node, SimMark::kCordon, true);
   grow_at(3'000);
   world_.SetMark(node, SimMark::kCordon, false);
   grow_at(4'000);
-  for (int32_t pod = 0; pod < 4; ++pod) world_.Bind(pod, node);
+  for (int32_t pod = 0; pod < 4; ++pod) world_.Bind(SimPodIndex{pod}, node);
   grow_at(6'000);
-  world_.Terminate(0);
-  world_.Vanish(0);
+  world_.Terminate(SimPodIndex{0});
+  world_.Vanish(SimPodIndex{0});
   grow_at(303'000);  // the back-off is over
   EXPECT_THAT(checker_.violations(), IsEmpty());
 }
 
 TEST_F(InvariantTest, SeesGrowthForPodsWhileANodeStartsForThem) {
-  for (int i = 0; i < 4; ++i) world_.CreatePod(0);
-  const int32_t node = Buy(/*startup_taint=*/0);
+  for (int i = 0; i < 4; ++i) world_.CreatePod(kWorkload);
+  const SimNodeIndex node = Buy(/*startup_taint=*/0);
   world_.set_now_ms(60'000);
-  checker_.Grows({.group = 0, .machines = 1, .workloads = {0}});
+  checker_.Grows({.group = kGroup, .machines = 1, .workloads = {kWorkload}});
   EXPECT_THAT(First(), HasSubstr("C5 at 60000 ms"));
   EXPECT_THAT(First(), HasSubstr("has room and starts since 60000 ms"));
-  world_.CreatePod(0);  // a fifth one has no room on four cores
-  checker_.Grows({.group = 0, .machines = 1, .workloads = {0}});
+  world_.CreatePod(kWorkload);  // a fifth one has no room on four cores
+  checker_.Grows({.group = kGroup, .machines = 1, .workloads = {kWorkload}});
   world_.TakeStartupTaint(node);
-  checker_.Grows({.group = 0, .machines = 1, .workloads = {0}});
+  checker_.Grows({.group = kGroup, .machines = 1, .workloads = {kWorkload}});
   EXPECT_EQ(checker_.violations().size(), 1u);
 }
 
 TEST_F(InvariantTest, SeesANodeThatGoesThoughAnOperatorKeepsIt) {
-  const int32_t node = NodeThere();
+  const SimNodeIndex node = NodeThere();
   world_.SetMark(node, SimMark::kKeep, true);
   world_.set_now_ms(3'600'000);
   checker_.StartsToGo(node, /*empty=*/true, /*of_move=*/false);
@@ -473,25 +478,25 @@ TEST_F(InvariantTest, SeesANodeThatGoesThoughAnOperatorKeepsIt) {
 }
 
 TEST_F(InvariantTest, SeesNodesThatGoWhileGroupsHaveJustGrown) {
-  const int32_t node = NodeThere();
+  const SimNodeIndex node = NodeThere();
   world_.set_now_ms(3'600'000);
-  checker_.Grew(0, CloudAnswer::kDone);
+  checker_.Grew(kGroup, CloudAnswer::kDone);
   world_.set_now_ms(4'199'000);
   checker_.StartsToGo(node, /*empty=*/true, /*of_move=*/false);
   EXPECT_THAT(First(), HasSubstr("D11"));
 }
 
 TEST_F(InvariantTest, SeesAnEmptyNodeThatHasPods) {
-  const int32_t node = NodeThere();
-  world_.Bind(world_.CreatePod(0), node);
+  const SimNodeIndex node = NodeThere();
+  world_.Bind(world_.CreatePod(kWorkload), node);
   world_.set_now_ms(7'200'000);
   checker_.StartsToGo(node, /*empty=*/true, /*of_move=*/false);
   EXPECT_THAT(First(), HasSubstr("D8"));
 }
 
 TEST_F(InvariantTest, SeesAMarkThatStays) {
-  const int32_t node = NodeThere();
-  for (int i = 0; i < 3; ++i) world_.Bind(world_.CreatePod(0), node);
+  const SimNodeIndex node = NodeThere();
+  for (int i = 0; i < 3; ++i) world_.Bind(world_.CreatePod(kWorkload), node);
   world_.SetTainted(node, true);
   world_.set_now_ms(10'800'000);
   checker_.CheckProgress();
@@ -499,7 +504,7 @@ TEST_F(InvariantTest, SeesAMarkThatStays) {
 }
 
 TEST_F(InvariantTest, SeesAPodThatWaitsThoughItsGroupCouldGrow) {
-  world_.CreatePod(0);
+  world_.CreatePod(kWorkload);
   world_.set_now_ms(3'599'000);
   checker_.CheckProgress();
   EXPECT_THAT(First(), IsEmpty()) << "within the hour";
@@ -509,15 +514,15 @@ TEST_F(InvariantTest, SeesAPodThatWaitsThoughItsGroupCouldGrow) {
 }
 
 TEST_F(InvariantTest, CountsTheWaitFromWhenTheGroupCouldGrow) {
-  cloud_.Grow(0, scenario_.groups[0].max_nodes);
-  checker_.Grew(0, CloudAnswer::kDone);
-  world_.CreatePod(0);
+  cloud_.Grow(kGroup, scenario_.groups.front().max_nodes);
+  checker_.Grew(kGroup, CloudAnswer::kDone);
+  world_.CreatePod(kWorkload);
   world_.set_now_ms(3'601'000);
   checker_.CheckProgress();
   EXPECT_THAT(First(), IsEmpty()) << "it has its maximum";
-  cloud_.MachineUp(0);
-  cloud_.Delete(0);
-  cloud_.MachineGone(0);
+  cloud_.MachineUp(SimMachineIndex{0});
+  cloud_.Delete(SimMachineIndex{0});
+  cloud_.MachineGone(SimMachineIndex{0});
   world_.set_now_ms(7'200'000);
   checker_.CheckProgress();
   EXPECT_THAT(First(), IsEmpty()) << "for less than an hour";
@@ -527,8 +532,8 @@ TEST_F(InvariantTest, CountsTheWaitFromWhenTheGroupCouldGrow) {
 }
 
 TEST_F(InvariantTest, SeesASumThatIsNotThatOfThePods) {
-  const int32_t node = NodeThere();
-  world_.Bind(world_.CreatePod(0), node);
+  const SimNodeIndex node = NodeThere();
+  world_.Bind(world_.CreatePod(kWorkload), node);
   checker_.CheckSums(node, {1'000, int64_t{1} << 30});
   EXPECT_THAT(First(), IsEmpty());
   checker_.CheckSums(node, {0, 0});
@@ -536,22 +541,22 @@ TEST_F(InvariantTest, SeesASumThatIsNotThatOfThePods) {
 }
 
 TEST_F(InvariantTest, SeesAPodThatGoesWithItsNode) {
-  const int32_t node = NodeThere();
-  world_.Bind(world_.CreatePod(0), node);
+  const SimNodeIndex node = NodeThere();
+  world_.Bind(world_.CreatePod(kWorkload), node);
   checker_.Deletes(world_.node(node).machine, /*late=*/false);
   EXPECT_THAT(First(), HasSubstr("D3"));
 }
 
 TEST_F(InvariantTest, SeesAMachineWithANodeGivenUpAsLate) {
   world_.set_now_ms(3'600'000);
-  const int32_t node = NodeThere();
+  const SimNodeIndex node = NodeThere();
   world_.set_now_ms(7'200'000);
   checker_.Deletes(world_.node(node).machine, /*late=*/true);
   EXPECT_THAT(First(), HasSubstr("D9"));
 }
 
 TEST_F(InvariantTest, SeesANodeThatGoesTwiceOrTooEarly) {
-  const int32_t node = NodeThere();
+  const SimNodeIndex node = NodeThere();
   checker_.StartsToGo(node, /*empty=*/true, /*of_move=*/false);
   EXPECT_THAT(First(), HasSubstr("D7"));
   checker_.StartsToGo(node, /*empty=*/true, /*of_move=*/false);
@@ -559,15 +564,15 @@ TEST_F(InvariantTest, SeesANodeThatGoesTwiceOrTooEarly) {
 }
 
 TEST_F(InvariantTest, SeesANodeGivenBackThatTheCloudDeletes) {
-  const int32_t node = NodeThere();
+  const SimNodeIndex node = NodeThere();
   ASSERT_EQ(cloud_.Delete(world_.node(node).machine), CloudAnswer::kDone);
   checker_.GivesBack(node);
   EXPECT_THAT(First(), HasSubstr("D10"));
 }
 
 TEST_F(InvariantTest, SeesANodeWithMoreThanItOffers) {
-  const int32_t node = NodeThere();
-  for (int i = 0; i < 5; ++i) world_.Bind(world_.CreatePod(0), node);
+  const SimNodeIndex node = NodeThere();
+  for (int i = 0; i < 5; ++i) world_.Bind(world_.CreatePod(kWorkload), node);
   EXPECT_THAT(First(), HasSubstr("A7"));
 }
 
