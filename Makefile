@@ -6,8 +6,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate \
   net mutants check-long race race-smoke test-karpenter test-race fuzz bench bench-cost bench-months bench-overload \
-  bench-peers bench-scheduler demo picture lint vulncheck generate reference image-programs image-go arm64 test-arm64 \
-  images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
+  bench-peers bench-scheduler demo picture lint lint-fast vulncheck generate reference image-programs image-go arm64 \
+  test-arm64 images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | \
@@ -154,6 +154,9 @@ picture: ## draw the picture of the README again, from the page of the last `mak
 
 lint: deps ## check formats, warnings, layers, comments of the proto files
 	@tools/lint.sh
+
+lint-fast: ## runs the checks of lint that take seconds: formats, layers, pages, comments
+	@tools/lint.sh fast
 
 vulncheck: deps ## look for known vulnerabilities that our Go programs reach, in VULNDB, a folder that vulndb.zip of vuln.go.dev unpacks to
 	@tools/vulncheck.sh '$(or $(VULNDB),build/vulndb)'

@@ -9,6 +9,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "lint"))
 
+import comments  # noqa: E402
 import documents  # noqa: E402
 import file_sizes  # noqa: E402
 import folder_pages  # noqa: E402
@@ -104,6 +105,72 @@ class ProtoLintTest(unittest.TestCase):
     def test_what_cannot_be_read_is_a_problem(self):
         self.assertEqual(self.problems("string view = 1;", "string view 1;"),
                          ["cannot read this line of AskRequest: string view 1;"])
+
+
+class CommentsTest(unittest.TestCase):
+    def problems(self, name, text):
+        return [line.split(": ")[0].removeprefix(name + ":") + " " + line.split(": ")[1]
+                for line in comments.problems(name, text)]
+
+    def test_beginnings_are_found_in_each_kind_of_comment(self):
+        for name, text, want in [
+            ("a.h", "// Of all nodes.\n", "1 begins with Of"), ("a.h", "int x;\n  /// What it is.\n", "2 begins with What"),
+            ("a.cc", "int x;  // Whether it is so\n", "1 begins with Whether"),
+            ("a.h", "/*\n * Those of a node.\n */\n", "2 begins with Those"), ("a.h", "/* As that. */\n", "1 begins with As"),
+            ("a.proto", "// Who is asked.\n", "1 begins with Who"), ("a.go", "// Which it is.\nvar x int\n", "1 begins with Which"),
+            ("a.py", "x = 1  # Where it is\n", "1 begins with Where"), ("a.sh", "#!/bin/sh\n# So it is.\n", "2 begins with So"),
+        ]:
+            with self.subTest(text):
+                self.assertEqual(self.problems(name, text), [want])
+
+    def test_only_the_first_line_of_a_block_has_a_beginning(self):
+        for name, text in [("a.h", "// Returns the nodes.\n// Of these one is first.\n//\n// What else.\n"),
+                           ("a.h", "/* Returns the nodes.\n * Of these one is first. */\n"),
+                           ("a.py", "# Returns the nodes.\n# As it is.\n"), ("a.h", "// Often so. Also a Whole.\n")]:
+            with self.subTest(text):
+                self.assertEqual(self.problems(name, text), [])
+        self.assertEqual(self.problems("a.h", "// One.\n\n// Of two.\n"), ["3 begins with Of"])
+        self.assertEqual(self.problems("a.h", "int x;  // one\n// Of two.\n"), ["2 begins with Of"])
+        self.assertEqual(self.problems("a.h", "// Returns all.\n// It goes on.\n"), ['2 says "goes"'])
+
+    def test_go_comments_begin_with_the_declared_name(self):
+        for code in ["func Of(x int) {", "func (t *T) Of() {", "type Of struct {", "var Of = 1", "\tOf int"]:
+            with self.subTest(code):
+                self.assertEqual(self.problems("a.go", "// Of is that.\n// It has two lines.\n" + code + "\n"), [])
+        self.assertEqual(self.problems("a.go", "// Of nodes.\nfunc Nodes() {\n"), ["1 begins with Of"])
+        self.assertEqual(self.problems("a.h", "// Of is that.\nint Of();\n"), ["1 begins with Of"])
+
+    def test_banned_words_are_found_and_code_is_not(self):
+        for text, want in [("Holds what it was told; it goes.", ['1 says "told"', '1 says "goes"']),
+                           ("Goes on.", ['1 says "Goes"']), ("Boards and goes_on, ghosted.", []),
+                           ("The field `held` of Board, group.held, held() and Told::x.", []), ("A left-held board-like one.", []),
+                           ('The flag "goes".', [])]:
+            with self.subTest(text):
+                self.assertEqual(self.problems("a.h", "// " + text + "\n"), want)
+
+    def test_text_is_no_comment(self):
+        for name, text in [("a.cc", 'f("http://goes", \'"\', "// Of it");\n'), ("a.cc", 'R"(\n// Of it\n)";\n'),
+                           ("a.cc", "int x = 10\'000;  // plain\nint y = 20\'000;\n"), ("a.go", "x := `\n// Of it\n`\n"),
+                           ("a.py", 'x = "# Of it"\n'), ("a.sh", 'echo "a # Of it"; echo $#Of\n')]:
+            with self.subTest(text):
+                self.assertEqual(self.problems(name, text), [])
+
+        self.assertEqual(self.problems("a.cc", "x = 1\'000;  // Of 2\'000 nodes\n"), ["1 begins with Of"])
+
+    def test_numbers_may_only_fall(self):
+        most = comments.recorded("# A line about it.\ncore 2\nshim 0\n")
+        self.assertEqual(most, {"core": 2, "shim": 0})
+        self.assertEqual(comments.over({"core": ["a", "b"], "shim": []}, most), [])
+        self.assertEqual(comments.over({"core": ["a"], "shim": []}, most), [])
+        for found, part in [({"core": ["a"] * 3}, "core: 3 faults of comments, at most 2"), ({"shim": ["a"]}, "shim: 1 faults"),
+                            ({"tools": ["a"]}, "tools: 1 faults of comments, at most 0")]:
+            with self.subTest(part):
+                self.assertEqual(len(comments.over(found, most)), 1)
+                self.assertIn(part, comments.over(found, most)[0])
+
+    def test_sources_are_those_of_people(self):
+        names = ["core/base/amount.h", "test/lint/lint_test.py", "tools/lint.sh", "shim/api/loadlinev1/fit.pb.go", "a.md"]
+        self.assertEqual([name for name in names if comments.SOURCE.search(name)], names[:3])
 
 
 class IncludeRulesTest(unittest.TestCase):
