@@ -20,22 +20,22 @@
 
 namespace loadline {
 
-// What is thrown when a check fails and nobody has said otherwise.
+// The exception that a failed check throws unless another handler is set.
 class CheckFailed : public std::exception {
  public:
   explicit CheckFailed(std::string text) : text_(std::move(text)) {}
-  // Where, which condition, and what was said about it.
+  // Returns the place, the condition and the text of the failed check.
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:
   std::string text_;
 };
 
-// Tells a destructor whether its object goes because of an exception.
+// Tells a destructor whether its object is destroyed because of an exception.
 class Unwinding {
  public:
   Unwinding() : exceptions_(std::uncaught_exceptions()) {}
-  // Whether one has been thrown since this was made, and is not caught yet.
+  // Returns whether an exception was thrown since this was made and is not caught yet.
   bool Began() const { return std::uncaught_exceptions() > exceptions_; }
 
  private:

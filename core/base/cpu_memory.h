@@ -37,7 +37,7 @@ inline CpuMemory Smaller(const CpuMemory& a, const CpuMemory& b) {
   return {std::min(a.cpu, b.cpu), std::min(a.memory, b.memory)};
 }
 
-// Whether `small` is at most `large` in both dimensions.
+// Returns whether `small` is at most `large` in both dimensions.
 inline bool Within(const CpuMemory& small, const CpuMemory& large) {
   return small.cpu <= large.cpu && small.memory <= large.memory;
 }

@@ -12,7 +12,7 @@
 namespace loadline {
 
 // The exact value of a Kubernetes quantity, in nano units (1e-9): the finest step that Kubernetes keeps. Its
-// magnitude is at most kMaxAmount units; what would be larger is held there. Sums are exact below that, so a
+// magnitude is at most kMaxAmount units; a larger value is cut to that. Sums are exact below that, so a
 // pod's containers are added first and rounded once, when an amount is read out.
 class Quantity {
  public:
@@ -20,7 +20,7 @@ class Quantity {
 
   constexpr Quantity() = default;
 
-  // The value of `nano` nano units, held within the bounds.
+  // Returns the value of `nano` nano units, cut to the bounds.
   static Quantity FromNano(absl::int128 nano) {
     if (nano > kMaxNano) return Quantity(kMaxNano);
     if (nano < -kMaxNano) return Quantity(-kMaxNano);
@@ -73,7 +73,7 @@ struct ParsedQuantity {
 absl::StatusOr<ParsedQuantity> ParseQuantity(absl::string_view text);
 
 // Returns the value in thousandths of a unit (millicores), or in whole units (bytes, devices), rounded up
-// (away from zero) as Quantity.MilliValue() and Quantity.Value() do, held in [-kMaxAmount, kMaxAmount].
+// (away from zero) as Quantity.MilliValue() and Quantity.Value() do, cut to [-kMaxAmount, kMaxAmount].
 int64_t Milli(Quantity quantity);
 int64_t Units(Quantity quantity);
 

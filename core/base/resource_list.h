@@ -66,7 +66,7 @@ class ResourceMap {
   absl::InlinedVector<Entry, 3> entries_;
 };
 
-// Whether `names` has the names of all resources in `map`.
+// Returns whether `names` has the names of all resources in `map`.
 template <typename Value>
 bool Covers(const ResourceNames& names, const ResourceMap<Value>& map) {
   if (map.empty()) return true;
@@ -88,8 +88,8 @@ void AddTo(ResourceAmounts& sum, const ResourceAmounts& addend);
 void RaiseTo(ResourceList& list, ResourceId id, Quantity floor);
 void RaiseTo(ResourceList& list, const ResourceList& floors);
 
-// Reads out one quantity of resource `id`: cpu in millicores, anything else in units, rounded up and held in
-// [0, kMaxAmount]. kMaxAmount tells that it may have been more: 2^62 units, or of cpu 2^62 millicores.
+// Reads out one quantity of resource `id`: cpu in millicores, anything else in units, rounded up and cut to
+// [0, kMaxAmount]. kMaxAmount means that it may have been more: 2^62 units, or of cpu 2^62 millicores.
 int64_t ToAmount(ResourceId id, Quantity quantity);
 
 // Reads out every entry; none is left out.

@@ -19,14 +19,14 @@ inline constexpr ResourceId kCpu{0};               // "cpu"
 inline constexpr ResourceId kMemory{1};            // "memory"
 inline constexpr ResourceId kEphemeralStorage{2};  // "ephemeral-storage"
 
-// Stands for all names that there is no room for: no node offers it.
+// The one name in place of all that there is no room for: no node offers it.
 inline constexpr char kOtherResources[] = "loadline.dev/other-resources";
 
 // How many names there may be, kOtherResources not counted.
 struct NameLimits {
   size_t names = 256;
   // How many names pods may bring that no node has brought before: all pods, and those of one namespace. A
-  // pod that asks for such a name fits nowhere, so that few of them need to be told apart.
+  // pod that asks for such a name fits nowhere, so that few of them need names of their own.
   size_t of_pods = 16;
   size_t of_namespace = 8;
 };
@@ -45,7 +45,7 @@ class ResourceNames {
   ~ResourceNames();
   ResourceNames(const ResourceNames& other);
   ResourceNames& operator=(const ResourceNames& other);
-  // What was moved from can only be assigned to or destroyed.
+  // An object that was moved from can only be assigned to or destroyed.
   ResourceNames(ResourceNames&& other) noexcept;
   ResourceNames& operator=(ResourceNames&& other) noexcept;
 

@@ -1,4 +1,4 @@
-// What a decision may cost before it has to end.
+// The work, memory and time that a decision may take.
 #ifndef LOADLINE_CORE_BASE_WORK_BUDGET_H_
 #define LOADLINE_CORE_BASE_WORK_BUDGET_H_
 
@@ -12,7 +12,7 @@
 
 namespace loadline {
 
-// What ended a budget.
+// The limit that ended a budget.
 enum class BudgetEnd { kNotEnded, kOutOfWork, kOutOfTime, kOutOfMemory };
 
 // "work", "time" or "memory"; empty for kNotEnded.
@@ -27,7 +27,7 @@ class WorkBudget {
 
   // Never ends.
   WorkBudget() = default;
-  // Ends after `units` (>= 0), when the time is up, or when more than `bytes` (>= 0) would be held at once.
+  // Ends after `units` (>= 0), when the time is up, or when more than `bytes` (>= 0) would be in use at once.
   // `elapsed` tells which part of the time has passed, and 1 or more once it is up; a function that tells
   // only whether it is up will do. It is asked about every kInterval units, so a unit should be some 100 ns
   // of work.
@@ -64,7 +64,7 @@ class WorkBudget {
 
   bool ended() const { return end_ != BudgetEnd::kNotEnded; }
   BudgetEnd end() const { return end_; }
-  // What is left.
+  // The units and bytes that are left.
   int64_t units() const { return ended() ? 0 : left_; }
   int64_t bytes() const { return bytes_left_; }
 
@@ -122,8 +122,8 @@ class WorkPhase {
   double time_;
 };
 
-// What one of many objects of a question may take, so that none takes all: as long as this lives, the budget
-// has `part` of the units and of the memory that are left. What was taken stays taken. `budget` outlives it.
+// A part of a budget for one of many objects, so that none takes all: as long as this lives, the budget has
+// `part` of the units and of the memory that are left. What was taken stays taken. `budget` outlives it.
 class WorkPortion {
  public:
   WorkPortion(WorkBudget* budget, double part)
@@ -151,7 +151,7 @@ class WorkPortion {
   bool had_ended_;
 };
 
-// Memory of a budget, held as long as this lives. `budget` outlives it. Not thread-safe.
+// A reservation of a budget's memory, which ends with this. `budget` outlives it. Not thread-safe.
 class ReservedMemory {
  public:
   ReservedMemory(WorkBudget* budget, int64_t bytes)
@@ -162,7 +162,7 @@ class ReservedMemory {
     if (ok()) budget_->Release(bytes_);
   }
 
-  // False: nothing is held, and what the memory was for must not be built.
+  // False: nothing is reserved, and what the memory was for must not be built.
   bool ok() const { return bytes_ >= 0; }
 
  private:

@@ -1,4 +1,4 @@
-// The anti-affinity terms of many pods, to be held against one.
+// The anti-affinity terms of many pods, to be matched with one.
 #ifndef LOADLINE_CORE_CLUSTER_ANTI_AFFINITY_TERMS_H_
 #define LOADLINE_CORE_CLUSTER_ANTI_AFFINITY_TERMS_H_
 
@@ -17,7 +17,7 @@
 namespace loadline {
 
 // Terms, each once, numbered in the order in which they came. Most selectors ask for one value of some label;
-// their terms are looked up by it, so that a pod is held only against those that ask for one of its labels.
+// their terms are looked up by it, so that a pod is matched only with those that ask for one of its labels.
 // Terms stay where the pods have them: a tenant may write hundreds of thousands, and each takes some 150
 // bytes here. Not thread-safe; const members may run together.
 class AntiAffinityTerms {
@@ -29,14 +29,14 @@ class AntiAffinityTerms {
   const AffinityTerm& term(int32_t number) const { return *terms_[static_cast<size_t>(number)].term; }
   // The shapes that have a term, ascending.
   std::span<const int32_t> shapes(int32_t number) const { return terms_[static_cast<size_t>(number)].shapes; }
-  // Checks that each term is known once and stands in one of the lists that are searched. For tests.
+  // Checks that each term is known once and is in one of the lists that are searched. For tests.
   void CheckConsistent() const;
 
   // Cost: O(log shapes that have the term).
   bool Has(int32_t shape, int32_t number) const;
 
-  // The numbers from `since` on, ascending, of terms whose selector matches a pod with these labels. Adds to
-  // `looked_at` how many requirements of terms were held against them. Cost: O(min(labels, terms) +
+  // Returns the numbers from `since` on, ascending, of terms whose selector matches a pod with these labels.
+  // Adds to `looked_at` how many requirements of terms were matched with them. Cost: O(min(labels, terms) +
   // requirements of the selectors that ask for one of the labels or for no single value).
   std::vector<int32_t> Matching(const Labels& labels, int32_t since, int64_t* looked_at) const;
 

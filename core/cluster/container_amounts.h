@@ -1,4 +1,4 @@
-// What a container of a pod counts for: by its spec, and by what the status of the pod states of it.
+// The amounts that a container of a pod counts for, by its spec and by the status of the pod.
 #ifndef LOADLINE_CORE_CLUSTER_CONTAINER_AMOUNTS_H_
 #define LOADLINE_CORE_CLUSTER_CONTAINER_AMOUNTS_H_
 
@@ -21,7 +21,7 @@ inline const ResourceList& SpecOf(const ContainerResources& container, AmountKin
   return kind == AmountKind::kRequests ? container.requests : container.limits;
 }
 
-// Which amounts of containers add up to one sum.
+// The source of the amounts of containers that add up to one sum.
 enum class Reading {
   kSpec,
   kAllocated,  // limits are never allocated: as kActuated
@@ -38,11 +38,12 @@ class ContainerAmounts {
   // The readings whose sums count, at least one: the pod counts as the most of these sums.
   std::span<const Reading> Readings(AmountKind kind) const;
 
-  // What a container counts for. Per container, the status of an ordinary init container plays no part.
+  // Returns the amounts that a container counts for. Per container, the status of an ordinary init container
+  // plays no part.
   ResourceList Of(const ContainerResources& container, AmountKind kind, Reading reading) const;
   ResourceList OfInit(const ContainerResources& container, AmountKind kind, Reading reading) const;
 
-  // What the status of the pod states in place of a sum over its containers, or nullptr.
+  // Returns the sum that the status of the pod states in place of one over its containers, or nullptr.
   const ResourceList* SumOfStatus(AmountKind kind, Reading reading) const;
 
  private:

@@ -1,4 +1,4 @@
-// What the limits of one pod count as on one node: one rule for the score and for the load line.
+// The amount that the limits of one pod count as on one node: one rule for the score and for the load line.
 #ifndef LOADLINE_CORE_CLUSTER_COUNTED_LIMITS_H_
 #define LOADLINE_CORE_CLUSTER_COUNTED_LIMITS_H_
 
@@ -11,7 +11,7 @@
 
 namespace loadline {
 
-// What counts as the limit of a pod.
+// The source of a pod's limit.
 enum class PodLimits {
   kEffective,  // PodShape::limits, for incoming and existing pods alike
   kProposal,   // PodShape::proposal_limits
@@ -20,11 +20,11 @@ enum class PodLimits {
 // The pods that the rules for missing limits hold for.
 enum class MissingLimitScope { kAllPods, kIncomingPod };
 
-// What stands in for a missing limit. With PodLimits::kEffective this is decided container by container: a
-// limit at the pod level stands for all of them; else each app container and sidecar without a limit counts
+// The amount in place of a missing limit. With PodLimits::kEffective this is decided container by container:
+// a limit at the pod level covers all of them; else each app container and sidecar without a limit counts
 // by the rule, an ordinary init container without one counts its request, and the sums are those of effective
 // limits, with the overhead. With PodLimits::kProposal the rule is for pods in which no container has a
-// limit, and stands for the whole pod.
+// limit, and covers the whole pod.
 enum class MissingLimit {
   kZero,         // nothing
   kRequest,      // the container's request
@@ -64,7 +64,7 @@ struct PodLimit {
   MissingLimit rule = MissingLimit::kZero;  // if missing: what stood in
 };
 
-// What one pod counts as on one node.
+// The amount that one pod counts as on one node.
 struct CountedLimit {
   int64_t amount = 0;
   bool missing = false;  // a rule stood in for the limit of some container
@@ -76,7 +76,7 @@ struct CountedLimit {
 PodLimit PodLimitOf(const LimitCounting& counting, const LimitRules& rules, std::optional<ResourceId> id,
                     const PodShape& shape, PodRole role);
 
-// What `limit` counts as on a node with this much allocatable; nothing where it is 0.
+// Returns the amount that `limit` counts as on a node with this much allocatable; nothing where it is 0.
 CountedLimit CountOnNode(int32_t max_limit_ratio, const PodLimit& limit, int64_t allocatable);
 
 }  // namespace loadline

@@ -19,24 +19,24 @@
 
 namespace loadline {
 
-// What of a count decides.
+// The aspect of a count that decides.
 enum class CountUse {
   kOccupancy,  // whether a domain holds any
   kSpread,     // how many it holds, and how many the domains hold that have the fewest
 };
 
-// Which pods count.
+// The rule by which pods count.
 struct PodPredicate {
-  // Whether pods of a shape do. Pure.
+  // Returns whether pods of a shape count. Pure.
   std::function<bool(const PodShape&)> matches;
-  // What four calls may cost, in units of a WorkBudget.
+  // The cost of four calls, in units of a WorkBudget.
   int64_t work = 1;
   // Pods elsewhere do not count, so that it is asked about shapes in these namespaces only; each once. Empty:
   // it is asked about all.
   std::vector<std::string> namespaces = {};
 };
 
-// What is counted, and where.
+// The things that a count counts, and its domains.
 struct CountSpec {
   // Tells specs apart: two with the same text count the same.
   std::string identity;
@@ -47,7 +47,7 @@ struct CountSpec {
   std::shared_ptr<const PodPredicate> counts;
   // Instead of `counts`, the number of a term in Snapshot::anti_affinity_terms(): pods that have it count.
   std::optional<int32_t> owners_of = std::nullopt;
-  // Whether pods on a node count, and whether the node makes its domain one; empty: all do. Pure.
+  // Returns whether pods on a node count, and whether the node makes its domain one; empty: all do. Pure.
   std::function<bool(NodeIndex)> eligible = nullptr;
   // `eligible` turns on Snapshot::Leaving().
   bool sees_leaving = false;
@@ -101,9 +101,9 @@ class DomainCounts {
   };
   // Checks what is kept against pods and eligible nodes of each domain, counted anew. For tests.
   void CheckConsistent(std::span<const Domain> counted) const;
-  // Whether pods on the node count.
+  // Returns whether pods on the node count.
   bool Eligible(NodeIndex node) const { return !spec_.eligible || spec_.eligible(node); }
-  // Whether any node carries the topology key, or did.
+  // Returns whether any node carries the topology key, or did.
   bool AnyDomain() const { return topology_->domain_end() > 0; }
 
  private:

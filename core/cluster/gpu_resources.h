@@ -12,7 +12,7 @@
 
 namespace loadline {
 
-// NVIDIA's name. It stands for GPUs where none are offered yet, and is what GCE's prices speak of.
+// NVIDIA's name. It means GPUs where none are offered yet, and GCE's prices use it.
 inline constexpr absl::string_view kNvidiaGpu = "nvidia.com/gpu";
 
 // Returns all names, NVIDIA's first. Sources: the device plugins of NVIDIA, AMD, Intel (i915 and xe, by the

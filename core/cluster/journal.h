@@ -1,4 +1,4 @@
-// What happened, for readers that keep something of their own up to date.
+// The events of a cluster, for readers that keep something of their own up to date.
 #ifndef LOADLINE_CORE_CLUSTER_JOURNAL_H_
 #define LOADLINE_CORE_CLUSTER_JOURNAL_H_
 

@@ -52,7 +52,7 @@ class Labels {
   std::vector<Label> labels_;
 };
 
-// What one requirement asks of the value of a label.
+// The condition of one requirement on the value of a label.
 enum class SelectorOperator {
   kIn,
   kNotIn,  // also where the label is absent
@@ -101,7 +101,8 @@ struct NodeSelectorTerm {
   friend bool operator==(const NodeSelectorTerm&, const NodeSelectorTerm&) = default;
 };
 
-// What node selectors see of a node: `name` is empty for the node affinity of volumes, where no field counts.
+// The parts of a node that node selectors see: `name` is empty for the node affinity of volumes, where no
+// field counts.
 struct NodeLabels {
   const Labels* labels;  // without the hostname
   const std::string* hostname;
@@ -117,20 +118,21 @@ struct NodeSelector {
   std::vector<NodeSelectorTerm> terms;
 
   bool Matches(const NodeLabels& node) const;
-  // Whether it looks at what is different on every node: name or hostname.
+  // Returns whether it looks at what is different on every node: name or hostname.
   bool NamesNodes() const;
   template <typename Builder>
   void AddTo(Builder* builder) const;
   friend bool operator==(const NodeSelector&, const NodeSelector&) = default;
 };
 
-// Whether every label of `wanted` is on the node.
+// Returns whether every label of `wanted` is on the node.
 bool HasAll(const Labels& wanted, const NodeLabels& node);
 
 // A whole number as Go's strconv.ParseInt(text, 10, 64) reads it, or nullopt.
 std::optional<int64_t> ParseWholeNumber(absl::string_view text);
 
-// Whether `text` is a label key, or a label value, as apimachinery 0.36 checks them when it reads a selector.
+// Returns whether `text` is a label key, or a label value, as apimachinery 0.36 checks them when it reads a
+// selector.
 bool IsLabelKey(absl::string_view text);
 bool IsLabelValue(absl::string_view text);
 

@@ -1,4 +1,4 @@
-// Objects that could not be taken, or not in full: each is left out alone, and told by name.
+// Objects that could not be read, or not in full: each is left out alone, and reported by name.
 #ifndef LOADLINE_CORE_CLUSTER_LEFT_OUT_H_
 #define LOADLINE_CORE_CLUSTER_LEFT_OUT_H_
 

@@ -1,4 +1,4 @@
-// What the pods of each node of a snapshot count as by their limits.
+// The sums of what the pods of each node of a snapshot count as by their limits.
 #ifndef LOADLINE_CORE_CLUSTER_LIMIT_SUMS_H_
 #define LOADLINE_CORE_CLUSTER_LIMIT_SUMS_H_
 
@@ -16,7 +16,7 @@
 
 namespace loadline {
 
-// What is summed: resources that have the same id in every cluster (cpu, memory, ephemeral-storage), each
+// The resources to sum: those that have the same id in every cluster (cpu, memory, ephemeral-storage), each
 // once by limits, and once in each hour.
 struct LimitSumsSpec {
   struct Resource {
@@ -40,14 +40,14 @@ class LimitSums {
   explicit LimitSums(LimitSumsSpec spec) : spec_(std::move(spec)) {}
 
   const LimitSumsSpec& spec() const { return spec_; }
-  // What the unfinished pods on the node count as, for the resource at this position of the spec.
+  // Returns the sum over the unfinished pods on the node, for the resource at this position of the spec.
   absl::int128 sum(NodeIndex node, size_t resource) const {
     const size_t at = IndexOf(node) * spec_.resources.size() + resource;
     return at < sums_.size() ? sums_[at] : absl::int128(0);
   }
 
-  // What a pod counts as, but for the node; and on a node of this shape, for the resource at this position of
-  // the spec.
+  // Returns what a pod counts as, but for the node; and on a node of this shape, for the resource at this
+  // position of the spec.
   PodLimit LimitOfPod(const PodShape& pod, size_t resource) const;
   CountedLimit Counted(const PodShape& pod, const NodeShape& node, size_t resource) const;
 

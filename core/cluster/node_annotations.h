@@ -1,6 +1,6 @@
-// What people say about a node by annotations. A new one is a line in the enum and one in the table: then it
-// is read, it is part of the node's fingerprint, and it keeps the node. Tests read all rows, that on its way
-// here included (shim/view/planning.go).
+// The annotations by which people say something about a node. A new one is a line in the enum and one in the
+// table: then it is read, it is part of the node's fingerprint, and it keeps the node. Tests read all rows,
+// that on its way here included (shim/view/planning.go).
 #ifndef LOADLINE_CORE_CLUSTER_NODE_ANNOTATIONS_H_
 #define LOADLINE_CORE_CLUSTER_NODE_ANNOTATIONS_H_
 
@@ -29,7 +29,7 @@ struct NodeAnnotationEntry {
 // The table of all of them. Of several on one node, the first one is its reason.
 std::span<const NodeAnnotationEntry> NodeAnnotations();
 
-// As a bit of NodeTraits::annotations.
+// Returns the annotation as a bit of NodeTraits::annotations.
 constexpr uint32_t BitOf(NodeAnnotation annotation) { return uint32_t{1} << static_cast<int>(annotation); }
 
 inline bool States(const NodeTraits& traits, NodeAnnotation annotation) {

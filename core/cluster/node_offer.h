@@ -1,4 +1,4 @@
-// What one node adds to the totals of a cluster, which minima and maxima bound.
+// The amounts that one node adds to the totals of a cluster, which minima and maxima bound.
 #ifndef LOADLINE_CORE_CLUSTER_NODE_OFFER_H_
 #define LOADLINE_CORE_CLUSTER_NODE_OFFER_H_
 

@@ -42,9 +42,9 @@ inline constexpr size_t kObjectKinds = 15;
 
 // In Kubernetes: "PodDisruptionBudget".
 absl::string_view Name(ObjectKind kind);
-// Whether objects of the kind live in namespaces.
+// Returns whether objects of the kind live in namespaces.
 bool IsNamespaced(ObjectKind kind);
-// Whether they are Workload.
+// Returns whether objects of the kind are Workload.
 bool IsWorkload(ObjectKind kind);
 
 struct ObjectKey {
@@ -58,7 +58,7 @@ struct Namespace {
   Labels labels;
 };
 
-// Where the data of a persistent volume lies.
+// The source of a persistent volume's data.
 enum class VolumeSource {
   kCsi,
   kGcePersistentDisk,
@@ -159,15 +159,15 @@ struct DisruptionBudget {
   std::vector<DisruptedPod> disrupted_pods;  // sorted by name
 };
 
-// What runs pods as replicas. Its kind is that of the key.
+// An object that runs pods as replicas. Its kind is that of the key.
 struct Workload {
   std::string uid;
-  // What it is to have, and has: of a Job min(parallelism, completions - succeeded) and active pods, of a
-  // StatefulSet spec.replicas and status.currentReplicas; of a DaemonSet desiredNumberScheduled and
-  // currentNumberScheduled.
+  // The numbers of pods that it is to have, and has: of a Job min(parallelism, completions - succeeded) and
+  // active pods, of a StatefulSet spec.replicas and status.currentReplicas; of a DaemonSet
+  // desiredNumberScheduled and currentNumberScheduled.
   int64_t target_replicas = 0;
   int64_t current_replicas = 0;
-  // What its annotations, and those of its pod template, say.
+  // The wish that its annotations, and those of its pod template, state.
   SlackWish slack;
   // A pod of its template, as an incoming one, with all labels; nullopt: the client did not send it.
   std::optional<PodShape> pod;
@@ -193,7 +193,7 @@ struct ClusterObject {
       content;
   // Hash of kind and content, as it was sent.
   uint64_t fingerprint = 0;
-  // What of it could not be read; empty: all was.
+  // The part of it that could not be read; empty: all was.
   std::string unreadable = {};
   // Nothing could be read but its key: it is there, and `content` says nothing.
   bool is_left_out = false;
@@ -206,7 +206,8 @@ class ClusterObjects {
   void Remove(const ObjectKey& key);
   void SetComplete(ObjectKind kind);
 
-  // Those that could not be read, or not in full, and why. Of a kind kMostReasons are told why.
+  // The objects that could not be read, or not in full, and why. At most kMostReasons of a kind have a
+  // reason.
   const absl::btree_map<ObjectKey, std::string>& unreadable() const { return unreadable_; }
   static constexpr int32_t kMostReasons = 256;
 
@@ -228,9 +229,9 @@ class ClusterObjects {
   const absl::btree_map<ObjectKey, ClusterObject>& of(ObjectKind kind) const {
     return objects_[static_cast<size_t>(kind)];
   }
-  // Whether what is not here is known not to be there.
+  // Returns whether an object of this kind that is not here is known not to exist.
   bool complete(ObjectKind kind) const { return complete_[static_cast<size_t>(kind)]; }
-  // Whether one object is known not to be there. Its namespace is empty unless IsNamespaced().
+  // Returns whether one object is known not to exist. Its namespace is empty unless IsNamespaced().
   bool KnownMissing(ObjectKind kind, absl::string_view namespace_name, absl::string_view name) const;
   // Also those that are left out.
   int64_t size() const;

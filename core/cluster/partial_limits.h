@@ -15,14 +15,15 @@ namespace loadline {
 // of 0 caps nothing, and is a missing one. CPU in millicores, every other resource in its own unit.
 struct PartialLimit {
   ResourceId resource{};
-  // Every app container and sidecar has a limit, or the pod level has one, which then stands for all of them.
+  // Every app container and sidecar has a limit, or the pod level has one, which then covers all of them.
   bool bounded = false;
   // Some container has a limit, ordinary init containers included.
   bool stated = false;
-  // What the pod counts as if each app container and sidecar without a limit counts its request.
+  // The amount of the pod if each app container and sidecar without a limit counts its request.
   int64_t by_request = 0;
   // The most of the sums in which an app container or sidecar without a limit counts nothing, and the most of
-  // the other sums. The pod counts as the larger one of `with_gap` plus what stands for the gap, and `whole`.
+  // the other sums. The pod counts as the larger one of `with_gap` plus the amount in place of the gap, and
+  // `whole`.
   int64_t with_gap = 0;
   int64_t whole = 0;
 
@@ -36,7 +37,7 @@ PartialLimit LimitOfOneContainer(ResourceId resource, int64_t effective_request,
 // the order of their ids. Containers add up as in EffectiveLimits(); an ordinary init container without a
 // limit counts its request, and the overhead is always added.
 // Cost: that of EffectiveLimits(). Pure: any thread.
-// Source: the sums are those of PodLimits; what stands for a missing limit is our choice, see
+// Source: the sums are those of PodLimits; the amount of a missing limit is our choice, see
 //         MissingLimit in counted_limits.h.
 std::vector<PartialLimit> PartialLimits(const PodResources& pod, const ResourceNames& names, bool use_status);
 

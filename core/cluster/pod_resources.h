@@ -12,7 +12,7 @@
 
 namespace loadline {
 
-// What one container of a pod's spec states.
+// The resources that the spec of a pod states of one container.
 struct ContainerResources {
   std::string name;
   bool sidecar = false;  // an init container with restartPolicy Always; of no meaning for other containers
@@ -20,7 +20,8 @@ struct ContainerResources {
   ResourceList limits;
 };
 
-// What a pod's status states of one container. Lists that are not there differ from empty ones.
+// The resources that the status of a pod states of one container. A list that is absent differs from an empty
+// one.
 struct ContainerStatusResources {
   std::string name;
   bool has_resources = false;             // status.resources is there, if empty; it holds the next two
@@ -40,7 +41,7 @@ constexpr ResizeRule ResizeRuleOf(int minor) {
   return minor < 37 ? ResizeRule::kPerContainer : ResizeRule::kPerPod;
 }
 
-// What a pod's spec states for all of its containers together.
+// The resources that the spec of a pod states for all of its containers together.
 struct PodLevelResources {
   ResourceList requests;
   ResourceList limits;
@@ -49,7 +50,7 @@ struct PodLevelResources {
   bool sets_limits = false;
 };
 
-// What a pod's status states of them.
+// The same in the status of a pod.
 struct PodLevelStatusResources {
   std::optional<ResourceList> requests;
   std::optional<ResourceList> limits;
@@ -61,8 +62,8 @@ struct PodResources {
   std::vector<ContainerResources> init_containers;  // in the order in which they run
   ResourceList overhead;
   std::optional<PodLevelResources> pod_level;  // spec.resources is there, if empty
-  // Those of containers, then those of init containers. If several entries have one name, the last one holds;
-  // per pod the first one.
+  // The statuses of containers, then those of init containers. If several entries have one name, the last one
+  // counts; per pod the first one.
   std::vector<ContainerStatusResources> container_statuses;
   std::optional<PodLevelStatusResources> pod_level_status;  // status.resources is there, if empty
   std::optional<ResourceList> pod_level_allocated;          // status.allocatedResources

@@ -1,4 +1,4 @@
-// What a pod says about where it may run, as the scheduler's filters read it.
+// The rules of a pod about where it may run, as the scheduler's filters read it.
 #ifndef LOADLINE_CORE_CLUSTER_POD_RULES_H_
 #define LOADLINE_CORE_CLUSTER_POD_RULES_H_
 
@@ -17,7 +17,7 @@ struct Taint {
   std::string key;
   std::string value;
   std::string effect;
-  // Whether the effect keeps pods away: NoSchedule or NoExecute.
+  // Returns whether the effect keeps pods away: NoSchedule or NoExecute.
   bool Repels() const { return effect == "NoSchedule" || effect == "NoExecute"; }
   template <typename Builder>
   void AddTo(Builder* builder) const;

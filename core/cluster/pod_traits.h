@@ -1,5 +1,5 @@
-// What planners read of pods and nodes beside what fits where: who owns a pod, what it says about being
-// moved, and in what state it is.
+// The traits of pods and nodes that planners read beside what fits where: who owns a pod, what it says about
+// being moved, and in what state it is.
 #ifndef LOADLINE_CORE_CLUSTER_POD_TRAITS_H_
 #define LOADLINE_CORE_CLUSTER_POD_TRAITS_H_
 
@@ -37,13 +37,13 @@ enum class SafeToEvict { kUnstated, kYes, kNo, kOnCompletion };
 
 enum class PodPhase { kUnfinished, kSucceeded, kFailed };
 
-// What a pod or a workload says about the slack to be kept for it.
+// The wish of a pod or a workload about the slack to be kept for it.
 struct SlackWish {
   // loadline.dev/slack: "false".
   bool opted_out = false;
   // loadline.dev/slack-copies: how many copies are to be kept free. [0, 2^31).
   std::optional<int32_t> copies;
-  // What is wrong with the annotations; such a wish counts as none.
+  // The fault of the annotations; such a wish counts as none.
   std::string error;
   friend bool operator==(const SlackWish&, const SlackWish&) = default;
 };
@@ -89,10 +89,10 @@ struct PodTraits {
   bool placeholder = false;
   // Any part of spec.affinity, also preferred terms.
   bool states_affinity = false;
-  // What SimpleRequests() makes of the pod, where it has more than containers without a status of theirs.
+  // The result of SimpleRequests() for the pod, where it has more than containers without a status of theirs.
   std::optional<CpuMemory> container_requests;
   SlackWish slack;
-  // What of the pod could not be read; the shape holds the rest. Empty: all was read.
+  // The part of the pod that could not be read; the shape has the rest. Empty: all was read.
   std::string unreadable;
 
   // Adds all of it.
@@ -103,18 +103,18 @@ struct PodTraits {
 // Returns whether karpenter.sh/do-not-disrupt protects the pod now.
 bool IsDisruptionForbidden(const PodTraits& traits, int64_t now_s);
 
-// Whether the pod says that a DaemonSet, or the annotation in its place, runs it; see also
+// Returns whether the pod says that a DaemonSet, or the annotation in its place, runs it; see also
 // OfKnownDaemonSet().
 bool IsDaemonPod(const PodTraits& traits);
 
-// Whether a pod has been terminating for so long that it counts as gone: 30 s beyond its grace period, which
-// is 30 s where it states none.
+// Returns whether a pod has been terminating for so long that it counts as gone: 30 s beyond its grace
+// period, which is 30 s where it states none.
 bool IsLongTerminating(std::optional<int64_t> deleted_s, std::optional<int64_t> grace_s, int64_t now_s);
 inline bool IsLongTerminating(const PodTraits& traits, int64_t now_s) {
   return IsLongTerminating(traits.deleted_s, traits.grace_s, now_s);
 }
 
-// What planners read of one node.
+// The traits of one node that planners read.
 struct NodeTraits {
   std::string uid;
   std::string provider_id;
@@ -134,7 +134,7 @@ struct NodeTraits {
   std::string machine_set;
   // Annotation loadline.dev/node-usd-per-hour, as it is; empty: there is none.
   std::string stated_price;
-  // As in PodTraits.
+  // Same as in PodTraits.
   std::string unreadable;
 
   // Returns whether nothing is known but the capacity: scores and filters of a scheduler read no more.

@@ -7,8 +7,8 @@
 
 namespace loadline {
 
-// Undoes what is done to a snapshot while it is there. Not so when it goes because a check failed: the
-// snapshot may be half changed then, and whoever owns it drops it. To undo could fail again.
+// Undoes the changes of a snapshot since this was made. If it is destroyed because a check failed, it undoes
+// nothing: the snapshot may be half changed then, its owner drops it, and to undo could fail again.
 class ScopedFork {
  public:
   explicit ScopedFork(Snapshot* snapshot) : snapshot_(*snapshot) { snapshot_.Fork(); }

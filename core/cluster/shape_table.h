@@ -52,7 +52,7 @@ class ShapeTable {
     free_.push_back(id);
   }
 
-  // Of an index that Acquire() returned and that still has references.
+  // Returns the shape of an index that Acquire() returned and that still has references.
   const Shape& operator[](int32_t id) const { return *entries_[InUse(id)].shape; }
 
   // Shapes in use.

@@ -1,4 +1,4 @@
-// What makes two pods, or two nodes, the same for every decision.
+// The properties that make two pods, or two nodes, the same for every decision.
 #ifndef LOADLINE_CORE_CLUSTER_SHAPES_H_
 #define LOADLINE_CORE_CLUSTER_SHAPES_H_
 
@@ -17,8 +17,8 @@
 
 namespace loadline {
 
-// What pods that differ only in name, UID and node have in common. Amounts: CPU in millicores, every other
-// resource in its own unit, [0, 2^62].
+// The properties that pods have in common which differ only in name, UID and node. Amounts: CPU in
+// millicores, every other resource in its own unit, [0, 2^62].
 struct PodShape {
   // metadata.namespace.
   std::string namespace_name;
@@ -36,11 +36,12 @@ struct PodShape {
   std::shared_ptr<const std::vector<PartialLimit>> partial_limits;
   // Limits as the limit-aware proposal's own functions count them.
   ResourceAmounts proposal_limits;
-  // Where it may run; nullptr for a plain pod, which may run anywhere. A finished pod keeps none.
+  // The rules about where it may run; nullptr for a plain pod, which may run anywhere. A finished pod keeps
+  // none.
   std::shared_ptr<const PodRules> rules;
-  // What planners read; nullptr: as a default PodTraits. A finished pod keeps them.
+  // The traits that planners read; nullptr: a default PodTraits. A finished pod keeps them.
   std::shared_ptr<const PodTraits> traits;
-  // Those of the pod's labels that selectors may ask for: see SelectLabels(). A finished pod keeps none.
+  // The labels of the pod that selectors may ask for: see SelectLabels(). A finished pod keeps none.
   Labels labels;
   // Hash of all of the above but the labels, with resources by name: the same in every view and on every
   // machine.
@@ -51,7 +52,7 @@ struct PodShape {
   friend bool operator==(const PodShape& a, const PodShape& b);
 };
 
-// What is known of a pod whose resources are to be counted.
+// The state of a pod whose resources are to be counted.
 enum class PodRole {
   kIncoming,  // not placed yet: its status is not read
   kExisting,  // bound or assumed: its status may hold resources of a resize
@@ -68,7 +69,7 @@ PartialLimit LimitOf(const PodShape& shape, ResourceId resource);
 // Pods of two owners that fit the same nodes have the same one. `names` has the names of all resources.
 uint64_t FilterFingerprint(const PodShape& shape, const ResourceNames& names);
 
-// What planners read of pods of this shape.
+// Returns what planners read of pods of this shape.
 const PodTraits& TraitsOf(const PodShape& shape);
 
 // Keys of labels that selectors refer to, sorted.
@@ -84,9 +85,9 @@ void SetLabels(Labels labels, PodShape* shape);
 // Takes the rules with selectors over pods out of a shape, and says why in PodTraits::unreadable.
 void LeaveOutSelectors(const std::string& reason, PodShape* shape);
 
-// What nodes that differ only in name have in common.
+// The properties that nodes have in common which differ only in name.
 struct NodeShape {
-  // What the node offers to pods; an absent resource is not offered.
+  // The amounts that the node offers to pods; an absent resource is not offered.
   ResourceAmounts allocatable;
   // All but the hostname.
   Labels labels;
@@ -95,10 +96,10 @@ struct NodeShape {
   bool unschedulable = false;
   // status.declaredFeatures, sorted.
   std::vector<std::string> declared_features;
-  // Of a planned node: the node whose CSINode shows what it will have. Empty: there is none, or it is no
-  // planned node and has one under its own name.
+  // The node whose CSINode shows what a planned node will have. Empty: there is none, or it is no planned
+  // node and has one under its own name.
   std::string csi_node;
-  // As PodRules::unknown_field.
+  // Same as PodRules::unknown_field.
   std::string unknown_field;
   // Hash of all of the above but taints, schedulability and CSINode, with resources by name.
   uint64_t base_fingerprint = 0;
@@ -117,7 +118,7 @@ NodeShape MakeNodeShape(ResourceAmounts allocatable, const ResourceNames& names,
                         std::vector<Taint> taints = {}, bool unschedulable = false);
 
 // Returns a copy of a complete shape with these taints and this schedulability: the only way to copy a shape
-// in part, so that whatever else a node has goes with it.
+// in part, so that whatever else a node has is copied too.
 NodeShape Retainted(NodeShape shape, std::vector<Taint> taints, bool unschedulable);
 
 // Returns a copy that is a planned node, which will have what the CSINode of `model` has.

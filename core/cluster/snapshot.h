@@ -53,7 +53,7 @@ struct NodeAmount {
   friend bool operator==(const NodeAmount&, const NodeAmount&) = default;
 };
 
-// What a node to be added is.
+// The properties of a node to be added.
 struct NewNode {
   std::string name;
   NodeShape shape;
@@ -66,7 +66,7 @@ struct NewNode {
 //
 // A move costs O(what it changes: resources, ports and claims of the pod, and the counts that it takes part
 // in), whatever the number of nodes; Revert costs the same as the moves that it undoes. The order of the pods
-// on a node is part of the state and comes back as well. Not thread-safe; const members may run together.
+// on a node is part of the state and is restored as well. Not thread-safe; const members may run together.
 class Snapshot {
  public:
   enum class Source {
@@ -85,7 +85,7 @@ class Snapshot {
   bool Contains(NodeIndex node) const {
     return IndexOf(node) < nodes_.size() && nodes_[IndexOf(node)].present;
   }
-  // There, and not a ghost.
+  // Returns whether the node exists and pods may be placed on it.
   bool Placeable(NodeIndex node) const { return Contains(node) && !nodes_[IndexOf(node)].ghost; }
   // About to be deleted, see MarkLeaving().
   bool Leaving(NodeIndex node) const { return At(node).leaving; }
@@ -113,7 +113,8 @@ class Snapshot {
     return {amounts_.data() + CheckedIndex("node", IndexOf(node), nodes_.size()) * width_, width_};
   }
 
-  // What a further node takes beside its own text, in bytes: the rows of all nodes move when they grow.
+  // Returns the bytes that a further node takes beside its own text: the rows of all nodes move when they
+  // grow.
   int64_t bytes_of_node() const { return static_cast<int64_t>(2 * width_ * sizeof(NodeAmount)); }
 
   // --- pods and their shapes ---------------------------------------------------------------------------
@@ -123,7 +124,7 @@ class Snapshot {
   int32_t InternShape(const PodShape& shape);
   const PodShape& pod_shape(int32_t shape) const { return *pod_shapes_[shape]; }
   int32_t pod_shape_end() const { return pod_shapes_.size(); }
-  // Whether any shape, also of pods that are gone, is of a placeholder or has a lower priority.
+  // Returns whether any shape, also of pods that are gone, is of a placeholder or has a lower priority.
   bool HasShapesBelow(int32_t priority) const { return has_placeholders_ || lowest_priority_ < priority; }
   // The shape of a pod of the cluster state, or of one that was interned with this number there.
   int32_t ShapeOf(int32_t state_shape);
@@ -151,15 +152,16 @@ class Snapshot {
   void RemoveNode(NodeIndex node);
   // Nothing may be placed on the node any more; it and its pods go on counting.
   void MakeGhost(NodeIndex node);
-  // The node is a ghost that is about to be deleted: it counts as one with kToBeDeletedTaint, so that spread
-  // constraints which honor taints leave it and its pods out. Cost: O(pods of the node) if there are any
-  // such.
+  // Marks a node after MakeGhost() as one that is about to be deleted: it counts as one with
+  // kToBeDeletedTaint, so that spread constraints which honor taints leave it and its pods out. Cost: O(pods
+  // of the node) if there are any such.
   void MarkLeaving(NodeIndex node);
 
   // Makes the nodes in these slots what the cluster state says now: pods that were placed there are gone,
-  // those that were removed are back, and none is a ghost. Slots of all nodes that the state changed are
-  // among them, each slot at most once; of Source::kChanges, outside of forks. Nodes that are new, or of
-  // which name or shape changed, are numbered behind all others. Cost: O(slots + their pods + shapes).
+  // those that were removed are back, and pods may be placed on all of them. Slots of all nodes that the
+  // state changed are among them, each slot at most once; of Source::kChanges, outside of forks. Nodes that
+  // are new, or of which name or shape changed, are numbered behind all others. Cost: O(slots + their pods +
+  // shapes).
   void Reload(std::span<const Slot> slots);
 
   // Checks what the snapshot keeps against what it would be if worked out anew from the pods of its nodes.
@@ -177,15 +179,15 @@ class Snapshot {
   // of it is kept.
   std::optional<std::vector<const DomainCounts*>> Counts(std::vector<CountSpec> specs, WorkBudget* budget);
   const TopologyKey& Topology(const std::string& key);
-  // A number for a text, the same as long as the snapshot lives: what thousands of counts have in common
-  // stands in the identity of each as 8 bytes.
+  // Returns a number for a text, the same as long as the snapshot lives: what thousands of counts have in
+  // common is in the identity of each as 8 bytes.
   int64_t NumberOf(std::string text);
   // About the memory, in bytes, of counts, topology keys and numbered texts. It only grows.
   int64_t count_bytes() const { return count_bytes_; }
 
-  // What pods count as by their limits, by node: worked out when it is asked for first and kept up to date
-  // from then on, as long as it is used or among the last few that were. Cost: O(pods) for a spec that is
-  // new.
+  // Returns what pods count as by their limits, by node: worked out when it is asked for first and kept up to
+  // date from then on, as long as it is used or among the last few that were. Cost: O(pods) for a spec that
+  // is new.
   std::shared_ptr<const LimitSums> SumLimits(const LimitSumsSpec& spec);
 
   // The required anti-affinity terms of all shapes.

@@ -1,4 +1,4 @@
-// What a taint says of a node: that it is what the node is, or that it comes and goes with the node's life.
+// The meaning of a taint: a property of the node, or a state in the node's life that ends.
 #ifndef LOADLINE_CORE_CLUSTER_STARTUP_TAINTS_H_
 #define LOADLINE_CORE_CLUSTER_STARTUP_TAINTS_H_
 
@@ -45,10 +45,10 @@ TaintKind KindOfTaint(absl::string_view key, const StartupTaints& names);
 // Returns whether the node carries a taint of this kind.
 bool HasTaintOf(TaintKind kind, const NodeShape& node, const StartupTaints& names);
 
-// Returns those of the taints that a new node of the same group comes to keep, in their order.
+// Returns those of the taints that a new node of the same group will keep, in their order.
 std::vector<Taint> LastingTaints(const std::vector<Taint>& taints, const StartupTaints& names);
 
-// Returns the node without all that comes and goes: passing taints, and a cordon.
+// Returns the node without all that is temporary: passing taints, and a cordon.
 NodeShape WithoutPassingTaints(const NodeShape& node, const StartupTaints& names);
 
 }  // namespace loadline

@@ -20,8 +20,8 @@ namespace loadline {
 enum class NodeIndex : int32_t {};
 constexpr size_t IndexOf(NodeIndex node) { return static_cast<size_t>(node); }
 
-// The values of one topology key, numbered densely from 0. A value keeps its number when its last node goes.
-// Adding and removing a node cost O(1). Memory: O(nodes up to the last one that has a value).
+// The values of one topology key, numbered densely from 0. A value keeps its number when its last node is
+// removed. Adding and removing a node cost O(1). Memory: O(nodes up to the last one that has a value).
 class TopologyKey {
  public:
   static constexpr int32_t kNone = -1;

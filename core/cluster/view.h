@@ -21,7 +21,7 @@
 
 namespace loadline {
 
-// What a view may hold. Beyond it a batch is refused with kResourceExhausted.
+// The limits of a view. A batch beyond them is refused with kResourceExhausted.
 struct ViewLimits {
   int32_t nodes = 131072;          // slots, [1, 2^18]
   int32_t pods = 2'000'000;        // [1, 2^31)
@@ -77,7 +77,7 @@ struct FullListChunk {
   bool last;
 };
 
-// What changed in a cluster since `base_revision`; see message Changes for the rules.
+// The changes of a cluster since `base_revision`; see message Changes for the rules.
 struct Batch {
   int64_t epoch = 0;          // [1, 2^62]
   int64_t base_revision = 0;  // [0, revision]; 0 in a full list
@@ -91,7 +91,7 @@ struct Batch {
   std::vector<ObjectKey> removed_objects;
   std::vector<ClusterObject> objects;  // each key once
   std::vector<ObjectKind> complete_kinds;
-  // The time of the client, seconds since 1970; 0: not told. The view keeps the latest.
+  // The time of the client, seconds since 1970; 0: not stated. The view keeps the latest.
   int64_t time_s = 0;
   // Names that the ids in this batch refer to: View::names_for() of this batch, with names added.
   ResourceNames resource_names;
@@ -110,12 +110,12 @@ class View {
   // Applies `batch`, or stages it when it is a chunk of a full list that is not complete yet.
   // Errors: kInvalidArgument     wrong in any state: a slot twice or out of range, a node name twice, a pod
   //                              shape unknown or redefined while pods refer to it; names slot and node
-  //         kFailedPrecondition  does not build on the state of the view, or has another resize rule; tells
+  //         kFailedPrecondition  does not build on the state of the view, or has another resize rule; names
   //                              that state
   //         kResourceExhausted   names the limit and its value
   // What refers to more label keys than there is room for is left out alone: the rules of a pod that have
   // selectors, the selector of a budget, the template of a workload.
-  // Cost:   O(batch + pods that were on the replaced nodes); O(pods) when a selector comes that refers to a
+  // Cost:   O(batch + pods that were on the replaced nodes); O(pods) when a new selector refers to a
   //         label key which none before it referred to.
   absl::Status Apply(const Batch& batch);
 
@@ -123,9 +123,9 @@ class View {
   // selectors the view has not seen. Returns for each entry whether there was room for all of its keys; if
   // not, none of them was added. Cost: as above.
   std::vector<bool> SelectLabelKeys(std::span<const SelectorKeys> wishes);
-  // Those that are kept, sorted; they grow until the next full list.
+  // The label keys that are kept, sorted; they grow until the next full list.
   const LabelKeys& label_keys() const { return content_.label_keys; }
-  // The latest time that a batch told, seconds since 1970; 0: none did. By it profiles of expected use age.
+  // The latest time of a batch, seconds since 1970; 0: none stated one. Profiles of expected use age by it.
   int64_t time_s() const { return time_s_; }
   void AdvanceTime(int64_t time_s) { time_s_ = std::max(time_s_, time_s); }
   // How its pods count that are being resized.
@@ -135,8 +135,8 @@ class View {
   // record of it. Cost: O(pods of the node).
   void ShowNode(Slot slot, NodeShape shape);
 
-  // Objects of the view that could not be taken, or not in full. One that is replaced or removed is not told
-  // any more. Cost: O(1) where there is none; else O(pods).
+  // Returns the objects of the view that could not be taken, or not in full. One that is replaced or removed
+  // is not listed any more. Cost: O(1) where there is none; else O(pods).
   LeftOutList LeftOut() const;
 
   // The canonical shape of a client's id, or nullopt when the id was never sent.
@@ -160,7 +160,8 @@ class View {
   int64_t clamped_amounts() const { return clamped_amounts_; }
 
  private:
-  // What the client numbers by id: the canonical shape, and how many pods refer to it by this id.
+  // The pod shape that the client numbers by id: the canonical shape, and how many pods refer to it by this
+  // id.
   struct ClientShape {
     int32_t shape = -1;  // in ClusterState::pod_shapes(); -1: not sent
     int32_t pods = 0;

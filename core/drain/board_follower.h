@@ -1,4 +1,4 @@
-// How the board follows the cluster from one call to the next.
+// Updates the trial cluster to the cluster of the next call.
 #ifndef LOADLINE_CORE_DRAIN_BOARD_FOLLOWER_H_
 #define LOADLINE_CORE_DRAIN_BOARD_FOLLOWER_H_
 
@@ -16,45 +16,47 @@
 
 namespace loadline {
 
-// Keeps the board, with the moves of the plan on it, and decides whether the next call can use it again.
+// Keeps the trial cluster, with the moves of the plan applied, and decides whether the next call can use it
+// again.
 //
-// It can where pods ask for room only. Then the board is as if each node of the plan had been placed in its
-// turn: leaving one out changes nothing for those behind it, so that only what was touched has to be placed
-// again. It cannot
-//   * where pods look at each other, or at volumes: one that goes may take the place of another one away;
+// It can where pods ask for room only. Then the trial cluster is the same as if each node of the plan had
+// been placed in its turn: leaving one out changes nothing for those after it, so that only what was touched
+// has to be placed again. It cannot
+//   * where pods look at each other, or at volumes: a pod that leaves may make the place of another one
+//   unfit;
 //   * where pods of nodes being deleted, or replacements of evicted ones, were placed before the plan, or are
 //     to be;
 //   * where a pod that was to move asks for something else now: it may need room that nodes behind its own in
 //     the plan have taken.
-// Then all moves are taken off the board, or it is built anew where pods depend on others, and the plan is
-// known by names. Not thread-safe.
+// Then all moves are reverted, or the trial cluster is built anew where pods depend on others, and the plan
+// is known by names. Not thread-safe.
 class BoardFollower {
  public:
   // Slots of nodes that changed since the last call; nullopt: all may have.
   using Changes = std::optional<std::span<const Slot>>;
   struct Followed {
-    // What has become of the nodes of the plan, in its order.
+    // The state of each node of the plan, in its order.
     std::vector<FormerEntry> formers;
     Changes changes;
   };
 
   // Forgets the cluster. To be called where what `planned` was is no longer known.
   void Reset();
-  // Brings the board up to the cluster of the call. `planned`: the nodes whose moves are on it.
-  // Cost: O(what changed); O(nodes + pods on nodes that moves touched) where those are taken off; O(pods)
+  // Updates the trial cluster to the cluster of the call. `planned`: the nodes whose moves are applied to it.
+  // Cost: O(what changed); O(nodes + pods on nodes that moves touched) where moves are reverted; O(pods)
   // where it is built anew.
   Followed Follow(const DrainCall& call, std::vector<PlannedNode> planned);
-  // The board holds something else than the moves of the plan: the next call builds it anew.
+  // Notes that the trial cluster has other moves than those of the plan: the next call builds it anew.
   void Spoil() { holds_plan_ = false; }
 
-  // Checks the board, and that it has the moves of `planned`, unless it was spoiled. For tests.
+  // Checks the trial cluster, and that it has the moves of `planned`, unless Spoil() was called. For tests.
   void CheckConsistent(std::span<const PlannedNode> planned) const;
 
   // After the first Follow().
   DrainBoard& board() { return *board_; }
   const DrainBoard& board() const { return *board_; }
 
-  // The kind of a pod for the board.
+  // Returns the kind of a pod in the trial cluster.
   int32_t KindOf(const DrainCall& call, Slot slot, PodRef pod);
   // A node of the plan by names.
   FormerNode ByNames(const PlannedNode& planned) const;
@@ -72,14 +74,14 @@ class BoardFollower {
 
   static std::vector<SeenPlaceholder> Seen(std::span<const DrainPlaceholder> placeholders);
   bool CanFollow(const DrainCall& call) const;
-  // Whether the board can be made what Rebuild() makes of it without reading all of the cluster.
+  // Returns whether the result of Rebuild() can be had without reading all of the cluster.
   bool CanClear(const DrainCall& call) const;
   void Clear(const DrainCall& call, std::span<const Slot> changes);
   // The node of an occupied slot.
   NodeIndex NodeIn(Slot slot) const;
   std::vector<FormerEntry> Update(const DrainCall& call, std::vector<PlannedNode> planned,
                                   std::span<const Slot> changes);
-  // Slots of nodes that stand on the board with other placeholders than they have now, and of those in the
+  // Returns the slots of nodes whose placeholders differ from those in the trial cluster, and of those in the
   // plan that move placeholders of which the numbers are other ones.
   std::vector<Slot> WithOtherPlaceholders(const DrainCall& call, std::span<const PlannedNode> planned) const;
   bool AsksOtherwise(const DrainCall& call, const PlannedNode& planned);
@@ -90,8 +92,8 @@ class BoardFollower {
   std::unique_ptr<FitOptions> fit_;
   std::unique_ptr<DrainBoard> board_;
   const ClusterState* cluster_ = nullptr;
-  int64_t journal_ = 0;                             // ClusterState::change_count() of the last call
-  bool holds_plan_ = false;                         // the board has the moves of the plan and nothing else
+  int64_t journal_ = 0;      // ClusterState::change_count() of the last call
+  bool holds_plan_ = false;  // the trial cluster has the moves of the plan and no others
   std::vector<SeenPlaceholder> placeholders_seen_;  // of the last call, in its order
 };
 

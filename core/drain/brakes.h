@@ -26,7 +26,8 @@ struct BrakeOptions {
 std::string WhatIsNotKnown(const ClusterObjects& objects, const BrakeOptions& options, int64_t seen_s,
                            int64_t now_s);
 
-// What is wrong with the cluster: more nodes than both limits are not ready. Empty: nothing. Cost: O(nodes).
+// Says what is wrong with the cluster: more nodes than both limits are not ready. Empty: nothing. Cost:
+// O(nodes).
 std::string WhatIsUnhealthy(const ClusterState& state, const BrakeOptions& options);
 
 }  // namespace loadline

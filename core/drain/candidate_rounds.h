@@ -15,7 +15,7 @@
 
 namespace loadline {
 
-// A node that is to be tried, and what the order goes by.
+// A node to be tried, with the values that the order compares.
 struct Candidate {
   Slot slot;
   int32_t displaced = -1;  // position among the nodes of the former plan that were not kept; -1: none of them
@@ -30,14 +30,15 @@ struct Candidate {
 std::vector<Candidate> Candidates(const DrainCall& call, const Snapshot& snapshot,
                                   std::span<const FormerNode> displaced);
 
-// Whether all of them have a price.
+// Returns whether all of them have a price.
 bool ArePriced(const DrainCall& call, std::span<const Candidate> candidates);
 
 enum class OrderBy { kLoad, kValue, kSmallest };
-// Those of the former plan first, in its order, for their timers run; then nodes without pods; then by what
-// is asked, by deletion cost (the least first; 0 where no pod states any), by load, and by name. Where the
-// last call was cut short, the nodes that it did not reach come before the others: `resume_at` is the first
-// of them, or empty. In a walk the order is given.
+// Returns the candidates in the order in which they are tried. First come those of the former plan, in its
+// order, for their timers run; then nodes without pods; then by what is asked, by deletion cost (the least
+// first; 0 where no pod states any), by load, and by name. Where the last call was cut short, the nodes that
+// it did not reach are before the others: `resume_at` is the first of them, or empty. In a walk the order is
+// given.
 std::vector<Candidate> Ordered(const DrainCall& call, std::vector<Candidate> candidates, OrderBy by,
                                absl::string_view resume_at);
 

@@ -26,7 +26,7 @@ struct DeletionOptions {
   int64_t max_drain_parallelism = 5;
   // No drain starts while one is under way, as in the proposal's first version.
   bool exclusive = false;
-  // Of single groups.
+  // The budgets of single groups.
   std::vector<NodeBudget> budgets;
   TimerOptions timers;
 };
@@ -65,9 +65,9 @@ absl::string_view Name(ThrottleLimit limit);
 enum class DrainStatus {
   kNotTried,           // a brake holds everything back
   kNoCandidates,       // no node can go
-  kNoNodeDeleted,      // none goes yet
+  kNoNodeDeleted,      // no removal starts yet
   kThrottled,          // one would go, but for a limit
-  kNodeDeleteStarted,  // at least one goes
+  kNodeDeleteStarted,  // at least one removal starts
 };
 absl::string_view Name(DrainStatus status);
 
@@ -82,7 +82,7 @@ struct Deletions {
   // Candidates that go now: empty ones, then those to be drained.
   std::vector<size_t> start;
   DrainStatus status = DrainStatus::kNoCandidates;
-  // The first limit that held a node back, also where others go.
+  // The first limit that kept a node back, also where others are removed.
   ThrottleLimit limit = ThrottleLimit::kNone;
 };
 
@@ -93,7 +93,7 @@ struct Deletions {
 //   * NodeGroupMinSizeReached, MinimalResourceLimitExceeded  by `limits`, from which those that pass are
 //   taken;
 //     empty nodes first
-//   * AtomicScaleDownFailed                         an atomic group goes as a whole or not at all
+//   * AtomicScaleDownFailed                         an atomic group is removed as a whole or not at all
 //   * WaitsForOtherDrains                           a risky node is drained alone: not while another drain
 //   runs, and not with an atomic group that has other nodes to be drained
 //   * ScaleDownThrottled                            atomic groups first, empty ones before those to be

@@ -37,7 +37,7 @@ enum class BudgetRefusal {
 };
 absl::string_view Name(BudgetRefusal refusal);
 
-// What moving a pod takes.
+// The amounts of budgets that moving one pod takes.
 struct BudgetUse {
   // A budget that covers it, the first one of several in key order; -1: none, or none counts for this pod.
   int32_t budget = -1;
@@ -70,14 +70,14 @@ class DisruptionBudgets {
   explicit DisruptionBudgets(const ClusterState& state, std::span<const AcceptedEviction> evictions = {},
                              WorkBudget* work = nullptr);
 
-  // What moving a pod of this shape takes. `shape` is in ClusterState::pod_shapes() and in use.
+  // Returns what moving a pod of this shape takes. `shape` is in ClusterState::pod_shapes() and in use.
   const BudgetUse& UseOf(int32_t shape) const {
     static constexpr BudgetUse kNone;
     return budgets_.empty() ? kNone : uses_[static_cast<size_t>(shape)];
   }
-  // As above, for a shape that no pod of the state has. Cost: O(budgets of its namespace).
+  // Same as UseOf(), for a shape that no pod of the state has. Cost: O(budgets of its namespace).
   BudgetUse Find(const PodShape& shape) const;
-  // Whether any budget matches pods of the shape, also where it does not count for them.
+  // Returns whether any budget matches pods of the shape, also where it does not count for them.
   bool Covers(const PodShape& shape) const;
   // The first budget of each namespace that costs too much, in order.
   std::vector<ObjectKey> TooCostly() const;
@@ -88,19 +88,21 @@ class DisruptionBudgets {
   // May be below 0.
   int64_t left(int32_t budget) const { return budgets_[static_cast<size_t>(budget)].left; }
 
-  // Whether one pod may move now.
+  // Returns why one pod may not move now.
   BudgetRefusal Refuses(const BudgetUse& use) const;
-  // Whether it might, had Take() taken nothing.
+  // Returns whether it might move, had Take() taken nothing.
   bool WouldBeLeft(const BudgetUse& use) const;
-  // Whether it may once all pods of its budget are healthy. A budget that wants all of them lets none go.
+  // Returns whether it may move once all pods of its budget are healthy. A budget that wants all of them
+  // allows no eviction.
   bool MayBeLeftLater(const BudgetUse& use) const;
 
-  // Whether pods may move together.
+  // The answer for pods that are to move together.
   struct Answer {
     // The first pod that may not move, a position; nullopt: all may.
     std::optional<size_t> refused;
     BudgetRefusal refusal = BudgetRefusal::kNone;
-    // They may, but not all at once: a budget has less left than they take. Such a node goes last, and alone.
+    // They may, but not all at once: a budget has less left than they take. Such a node is drained last, and
+    // alone.
     bool risky = false;
     friend bool operator==(const Answer&, const Answer&) = default;
   };
@@ -133,7 +135,7 @@ class DisruptionBudgets {
     std::vector<int32_t> budgets;
     int64_t cost = 0;
   };
-  // Of a namespace: what its budgets ask for that may match pods with a label.
+  // The budgets of one namespace by what they ask for, of those that may match pods with a label.
   struct ByLabel {
     absl::flat_hash_map<std::pair<absl::string_view, absl::string_view>, Candidates> with_label;
     Candidates others;  // which ask for no single value

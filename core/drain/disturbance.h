@@ -1,4 +1,4 @@
-// What it costs to disturb pods, and from when on the price of their node pays for it.
+// The cost of disturbing pods, and the time from which on the price of their node pays for it.
 #ifndef LOADLINE_CORE_DRAIN_DISTURBANCE_H_
 #define LOADLINE_CORE_DRAIN_DISTURBANCE_H_
 
@@ -10,7 +10,7 @@
 
 namespace loadline {
 
-// What disturbing a pod costs once, US dollars, of pods with a priority from here on: finite, >= 0.
+// The one-time cost of disturbing a pod, US dollars, of pods with a priority from here on: finite, >= 0.
 struct DisturbancePrice {
   int32_t from_priority = 0;
   double usd = 0;
@@ -22,11 +22,11 @@ struct DisturbancePrices {
   std::vector<DisturbancePrice> by_priority;
 };
 
-// Of one pod, US dollars; a placeholder costs nothing.
+// Returns the cost of one pod, US dollars; a placeholder costs nothing.
 double PriceOf(const DisturbancePrices& prices, const PodTraits& traits);
 
-// A node with pods goes only where its price saves what it costs to disturb them: within so many hours, and
-// within this part of the time that it has been there.
+// The terms on which a node with pods is removed: its price saves what it costs to disturb them, within so
+// many hours, and within this part of the age of the node.
 struct DisturbanceTerms {
   DisturbancePrices prices;
   double payback_hours = 0;

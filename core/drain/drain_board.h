@@ -30,7 +30,7 @@ struct MovingPod {
   NodeIndex hint = kNoNode;     // where it is to go if it fits there
   uint64_t key = 0;             // tells pods of a node apart as long as the process lives
   BudgetUse use = {};
-  // Of the cluster or its placeholders.
+  // The priority of a pod of the cluster or of a placeholder.
   int32_t priority = 0;
   bool placeholder = false;
   absl::string_view namespace_name = {};
@@ -38,14 +38,13 @@ struct MovingPod {
   absl::string_view uid = {};
 };
 
-// A snapshot with the moves of a plan, and a search for places in it.
+// A trial cluster: a snapshot with the moves of a plan, and a search for places in it.
 //
-// Pods are told apart by what filters read of them and nothing else: of pods with many owners that ask for
-// the same there is one kind. What is placed is a pod without a name, unless it has volumes that its name
-// decides.
+// Pods differ only by what filters read of them: many owners whose pods ask for the same have one kind. A
+// placed pod has no name, unless it has volumes that its name decides.
 class DrainBoard {
  public:
-  // `state` and `fit` outlive the board.
+  // `state` and `fit` outlive this.
   DrainBoard(const ClusterState& state, const FitOptions* fit);
 
   Snapshot& snapshot() { return snapshot_; }
@@ -59,8 +58,8 @@ class DrainBoard {
   int64_t size(int32_t kind) const { return At(kind).size; }
   // The number of its shape in the snapshot.
   int32_t shape(int32_t kind) const { return At(kind).shape_id; }
-  // Whether what fits may turn on other pods or volumes, so that a pod which goes may take the place of
-  // another one away. As far as pods are known.
+  // Returns whether what fits may depend on other pods or volumes, so that a pod which leaves may make the
+  // place of another one unfit, as far as pods are known.
   bool pods_depend() const { return pods_depend_; }
   // Takes note of pods that are new.
   void NoteNewPods();
@@ -89,7 +88,7 @@ class DrainBoard {
   // The pods of `node` go as far as they are in `pods`, and nothing may be placed on it; they are placed as
   // above. Nothing changed unless all were.
   Answer Drain(NodeIndex node, std::span<MovingPod> pods, bool hints_only, WorkBudget* budget, bool may_stop);
-  // As Drain(), each pod to its node `hint`, where it is known to fit.
+  // Same as Drain(), but each pod moves to its node `hint`, where it is known to fit.
   void Repeat(NodeIndex node, std::span<MovingPod> pods);
   // A pod of this kind that was placed on the node is gone again.
   void TakeBack(int32_t kind, NodeIndex node);

@@ -1,4 +1,4 @@
-// What holds for one call of the drain planner.
+// The facts of one call of the drain planner.
 #ifndef LOADLINE_CORE_DRAIN_DRAIN_CALL_H_
 #define LOADLINE_CORE_DRAIN_DRAIN_CALL_H_
 
@@ -26,9 +26,9 @@ namespace loadline {
 
 enum class NodeReason;  // see node_reason.h
 
-// What is known of a node as far as the call has come.
+// The facts about a node that the call has found out so far.
 struct JudgedNode {
-  NodeIndex node = kNoNode;  // on the board
+  NodeIndex node = kNoNode;  // in the trial cluster
   std::optional<GroupIndex> group;
   bool former = false;  // of the plan of the last call
   bool being_deleted = false;
@@ -51,8 +51,9 @@ class DrainCall {
   DrainCall(const DrainCall&) = delete;
   DrainCall& operator=(const DrainCall&) = delete;
 
-  // Takes the nodes of the board, in name order, and marks those of the former plan. `order`: nodes() of the
-  // last call, or any others. Cost: O(nodes) where most nodes are those of it, else O(nodes log nodes).
+  // Takes the nodes of the trial cluster, in name order, and marks those of the former plan. `order`: nodes()
+  // of the last call, or any others. Cost: O(nodes) where most nodes are those of it, else O(nodes log
+  // nodes).
   void SetNodes(const Snapshot& snapshot, std::span<const FormerEntry> formers, std::span<const Slot> order);
 
   const DrainProblem& problem() const { return problem_; }
@@ -68,7 +69,7 @@ class DrainCall {
   const JudgedNode& judged(Slot slot) const {
     return judged_[CheckedIndex("slot", IndexOf(slot), judged_.size())];
   }
-  // What is known of all nodes, and putting it back to what it was.
+  // The facts about all nodes, and a way to restore them.
   const std::vector<JudgedNode>& all_judged() const { return judged_; }
   void Restore(std::vector<JudgedNode> judged) { judged_ = std::move(judged); }
   // Says why a node stays.
@@ -76,7 +77,7 @@ class DrainCall {
 
   absl::string_view name(Slot slot) const { return cluster().name(slot); }
   CpuMemory AllocatableOf(Slot slot) const;
-  // What minima of the cluster count of it; its GPUs where they have one.
+  // Returns what minima of the cluster count of it; its GPUs where they have one.
   NodeOffer OfferOf(Slot slot) const;
   // Returns whether minima of the cluster count the node: no machine is behind what a virtual node offers.
   bool CountsForMinimum(Slot slot) const;
@@ -90,7 +91,7 @@ class DrainCall {
   const DrainPlaceholder& placeholder(PodRef pod) const {
     return problem_.placeholders[CheckedIndex("placeholder", pod.position(), problem_.placeholders.size())];
   }
-  // As DestinationHint::pod.
+  // Returns the text of DestinationHint::pod.
   std::string TextOf(Slot slot, PodRef pod) const;
   // A hash of that text; tells pods of a node apart as long as the process lives.
   uint64_t KeyOf(Slot slot, PodRef pod) const;
@@ -112,7 +113,7 @@ class DrainCall {
   bool risky_deletion = false;  // one that only its taint tells of may be risky
   DisruptionBudgets budgets;
   PodJudge judge;
-  SizeLimits limits;  // of groups and cluster, as the plan goes on
+  SizeLimits limits;  // of groups and cluster, less what the plan has taken
 
  private:
   void SortNodes(std::span<const Slot> order);

@@ -1,4 +1,4 @@
-// What the drain planner remembers from one call to the next.
+// The memory of the drain planner between two calls.
 #ifndef LOADLINE_CORE_DRAIN_DRAIN_MEMORY_H_
 #define LOADLINE_CORE_DRAIN_DRAIN_MEMORY_H_
 
@@ -16,8 +16,8 @@
 
 namespace loadline {
 
-// The plan with its timers, drains that failed, nodes being deleted, evictions and counts: a DrainState, of
-// which the plan is kept as it stands on the board. A former plan has one entry per node, in the order in
+// The plan with its timers, drains that failed, nodes being deleted, evictions and counts: a DrainState,
+// whose plan is kept as applied to the trial cluster. A former plan has one entry per node, in the order in
 // which nodes were accepted.
 class DrainMemory {
  public:
@@ -31,18 +31,18 @@ class DrainMemory {
   // Forgets evictions whose replacements were waited for long enough.
   void ForgetOldEvictions(int64_t now_s, int64_t recent_eviction_s);
 
-  // Whether rules and objects are those of the last call that asked, and there are no budgets: pods that have
-  // not changed are then as movable as they were.
+  // Returns whether rules and objects are those of the last call that asked, and there are no budgets: pods
+  // that have not changed are then as movable as they were.
   bool SawSameRules(const DrainCall& call);
 
   // The nodes of the plan, and those of it that are known by names only, for the call that begins.
   std::vector<PlannedNode> TakePlanned();
   std::vector<FormerNode> TakeTimers();
 
-  // The plan as it grows. Nodes whose moves are on the board.
+  // The plan as it grows: nodes whose moves are applied to the trial cluster.
   std::vector<PlannedNode>& planned() { return planned_; }
   const std::vector<PlannedNode>& planned() const { return planned_; }
-  // The timer of a node goes on without a place in the plan.
+  // Keeps the timer of a node that has no place in the plan.
   void KeepTimer(FormerNode former) { timers_.push_back(std::move(former)); }
 
   // Remembers what the call came to, and puts the nodes that stay into its answer. `plan` has the nodes that

@@ -1,5 +1,4 @@
-// What becomes of the state of scale-down when something was done between two loops, or another process
-// leads.
+// Updates the state of scale-down when something was done between two loops, or another process leads.
 #ifndef LOADLINE_CORE_DRAIN_DRAIN_PROGRESS_H_
 #define LOADLINE_CORE_DRAIN_DRAIN_PROGRESS_H_
 
@@ -22,8 +21,8 @@ void NoteStarted(absl::string_view node, int64_t now_s, const ClusterState& clus
 // It is not being deleted any more.
 void NoteFailed(absl::string_view node, DrainState* state);
 
-// What is known where nothing is remembered: since when nodes are not needed. `known` holds before what soft
-// taints say, which are written some time later.
+// Returns the state where nothing is remembered: since when nodes are unneeded. `known` counts before soft
+// taints, which are written some time later.
 DrainState StateFromTimers(const ClusterState& cluster, const TimerOptions& options, int64_t now_s,
                            std::span<const TimedNode> known);
 

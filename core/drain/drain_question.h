@@ -1,4 +1,4 @@
-// What the drain planner is asked, and what it answers.
+// The question to the drain planner, and its answer.
 #ifndef LOADLINE_CORE_DRAIN_DRAIN_QUESTION_H_
 #define LOADLINE_CORE_DRAIN_DRAIN_QUESTION_H_
 
@@ -35,7 +35,8 @@ enum class NodeReason;  // see node_reason.h
 // --- the question ----------------------------------------------------------------------------------------
 
 // A placeholder of slack that is not a pod of the cluster. It moves as a replicated pod without budget: a
-// node goes only if its placeholders fit elsewhere too. A node that holds nothing else to move is empty.
+// node is removed only if its placeholders fit elsewhere too. A node that holds nothing else to move is
+// empty.
 struct DrainPlaceholder {
   // A shape means nothing without the names that its resource ids refer to: there is no placeholder without.
   DrainPlaceholder(std::string placeholder_name, std::string on_node,
@@ -58,15 +59,15 @@ struct PodsOnTheWay {
   int64_t count = 1;
 };
 
-// A node that is replaced: it goes however full it is, without a timer, before all others, and its pods go
-// where the hints say as far as they fit there.
+// A node that is replaced: it is removed however full it is, without a timer, before all others, and its pods
+// move where the hints say as far as they fit there.
 struct ReplacedNode {
   Slot slot = Slot{-1};
   std::vector<DestinationHint> hints;
   friend bool operator==(const ReplacedNode&, const ReplacedNode&) = default;
 };
 
-// What is known of the cluster. It outlives the call.
+// The facts about the cluster. It outlives the call.
 struct DrainProblem {
   const ClusterState* cluster = nullptr;
   NodeGroups groups;
@@ -83,7 +84,8 @@ struct DrainProblem {
   // Why the cluster is not known for sure: the view is incomplete or stale. Nothing is removed then, and
   // timers go on. Empty: it is.
   std::string doubt;
-  // What is wrong with the cluster. Nothing is removed then, and timers start anew. Empty: it is healthy.
+  // The reason why the cluster is unhealthy. Nothing is removed then, and timers start anew. Empty: it is
+  // healthy.
   std::string unhealthy;
   // Groups grow in this loop: the plan is made and timers go on, but nothing starts to go.
   bool groups_grow = false;
@@ -94,7 +96,7 @@ struct DrainProblem {
   std::vector<PodsOnTheWay> on_the_way;
   // Nodes that pods are nominated to, and that do not start to go therefore: their timers go on.
   std::vector<Slot> nominated;
-  // What it costs to disturb pods has to be saved, by groups whose price is known; nullopt: it may cost
+  // The cost of disturbing pods, which has to be saved, by groups whose price is known; nullopt: it may cost
   // anything.
   std::optional<DisturbanceTerms> disturbance;
   // Nodes that are replaced now, in the order in which they are tried, and those that take their pods: these
@@ -121,7 +123,7 @@ struct DrainOptions {
   // Other orders of candidates are tried where the first one may not have found all; never fewer nodes go.
   // False: plain greedy.
   bool improve = true;
-  // What the cluster offers at least; it holds for the plan as a whole, and so do the minima of groups.
+  // The least that the cluster offers; it binds the plan as a whole, and so do the minima of groups.
   ClusterMinimum minimum;
   DeletionOptions deletion;
   // The same in all calls between two of SetState().
@@ -130,9 +132,9 @@ struct DrainOptions {
 
 // --- the answer ------------------------------------------------------------------------------------------
 
-// One pod, or placeholder, and where it goes.
+// One pod, or placeholder, and the node that it moves to.
 struct DrainMove {
-  PodRef pod;  // of the node that goes
+  PodRef pod;  // a pod of the node to be removed
   Slot to;
   friend bool operator==(const DrainMove&, const DrainMove&) = default;
 };
@@ -144,7 +146,7 @@ struct DrainRemoval {
   Slot slot = Slot{-1};
   // No pod has to move, placeholders apart.
   bool empty = false;
-  // Its budgets do not allow all of its pods at once: it goes last, and alone.
+  // Its budgets do not allow all of its pods at once: it is drained last, and alone.
   bool risky = false;
   // In the order in which they were placed. Shared with the planner, which tells most of a plan again by the
   // next one; never nullptr.
@@ -154,9 +156,9 @@ struct DrainRemoval {
   std::vector<int32_t> waits_for;
   // In the plan without a break since then.
   int64_t since_s = 0;
-  // Its timer ends then: it goes once that has passed.
+  // The end of its timer: it is removed once that has passed.
   int64_t ready_at_s = 0;
-  // It goes now; if not, what it waits for.
+  // It is removed now; if not, the thing that it waits for.
   bool start = false;
   NodeReason waits{};  // kNone
 };
@@ -195,7 +197,7 @@ struct DrainPlan {
   std::vector<DrainRemoval> remove;
   // All other nodes, in name order.
   std::vector<DrainKeep> keep;
-  // Of these, those that are not needed, and wait for a budget that others use up.
+  // The unneeded nodes among these that wait for a budget which others use up.
   std::vector<TimedNode> behind_budgets;
   DrainBrake brake = DrainBrake::kNone;
   std::string brake_text;  // what exactly; empty without a brake
@@ -204,7 +206,8 @@ struct DrainPlan {
   // Nodes whose drain was tried, and those that were left as the budget had ended.
   int64_t evaluated = 0;
   int64_t skipped = 0;
-  // What ended the budget before all was looked at. What the plan removes was looked at in any case.
+  // The limit that ended the budget before all was looked at. The nodes that the plan removes were looked at
+  // in any case.
   BudgetEnd cut_short_by = BudgetEnd::kNotEnded;
   // The sum of the hourly prices of the nodes that go, where their groups state one.
   double price_saved = 0;
@@ -212,7 +215,8 @@ struct DrainPlan {
   std::vector<ObjectKey> too_costly_budgets;
 };
 
-// What would have to change for a node to go, as a sentence; empty where nothing can be said.
+// Returns what would have to change so that a node can be removed, as a sentence; empty where nothing can be
+// said.
 std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep);
 
 }  // namespace loadline

@@ -1,4 +1,4 @@
-// What scale-down remembers from one loop to the next.
+// The memory of scale-down between two loops.
 #ifndef LOADLINE_CORE_DRAIN_DRAIN_STATE_H_
 #define LOADLINE_CORE_DRAIN_DRAIN_STATE_H_
 
@@ -14,8 +14,8 @@ namespace loadline {
 
 enum class NodeReason;  // see node_reason.h
 
-// Where a pod of a node that goes was planned to move. Pods are known by their UID; by "namespace/name" where
-// they have none, placeholders of slack by "placeholder/" and their name.
+// The planned target of a pod of a node that is to be removed. Pods are known by their UID; by
+// "namespace/name" where they have none, placeholders of slack by "placeholder/" and their name.
 struct DestinationHint {
   std::string pod;
   std::string node;
@@ -31,7 +31,7 @@ struct UnneededNode {
   std::vector<DestinationHint> hints = {};
   // Its budgets did not allow all of its pods at once.
   bool risky = false;
-  // It was told to go at once.
+  // The engine said that it is to be removed at once.
   bool start = false;
   friend bool operator==(const UnneededNode&, const UnneededNode&) = default;
 };
@@ -69,7 +69,7 @@ struct RecentEviction {
   std::string uid;
   std::string node;  // where it was
   int64_t at_s = 0;
-  // What the resource ids of the shape refer to: the cluster may have got other names since.
+  // The names that the resource ids of the shape refer to: the cluster may have got other names since.
   ResourceNames names = {};
 };
 

@@ -36,7 +36,8 @@ struct NodeQuestion {
   bool destination = false;
   // Its group is `sized`, and the node is among those that are to go.
   bool chosen = false;
-  // It takes part in a replacement: it goes however full it is, or takes pods of nodes that go.
+  // It takes part in a replacement: it is removed however full it is, or takes pods of nodes that are
+  // removed.
   bool replaced = false;
   bool takes_replaced_pods = false;
   std::span<const DevicePool> pools = {};
@@ -44,26 +45,26 @@ struct NodeQuestion {
 
 struct Eligibility {
   NodeReason reason{};  // kNone: it may go if its pods may
-  // Where it was asked for and can be computed.
+  // The utilization, where it was asked for and can be computed.
   std::optional<Utilization> utilization;
 };
 
-// Returns the first reason that holds, in the order that eligibility.cc shows; kNone: it may go if its pods
-// may. A node of a group that is sized which is not to go is not held against its minimum. Cluster Autoscaler
-// gives no reason for nodes at the minimum or in no group, and knows neither sizes nor destinations, nor
-// Karpenter's annotation. That a node failed lately is for who remembers it.
+// Returns the first reason that holds, in the order that eligibility.cc shows; kNone: it may be removed if
+// its pods may move. A node of a group that is sized and which is to stay does not count for its minimum.
+// Cluster Autoscaler gives no reason for nodes at the minimum or in no group, and knows neither sizes nor
+// destinations, nor Karpenter's annotation. That a node failed lately is for who remembers it.
 //
 // Cost: O(pods of the node). Source: cluster-autoscaler/core/scaledown/eligibility, f7bb0c36.
 Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& question,
                              const EligibilityOptions& options, int64_t now_s);
 
-// Whether the node reports to be ready, and no taint says otherwise.
+// Returns whether the node reports to be ready, and no taint says otherwise.
 bool IsReady(const ClusterState& state, Slot slot);
 
 // Seconds since 1970 that the value of a taint states; nullopt: no such taint, or its value is not a number.
 std::optional<int64_t> TaintTime(const ClusterState& state, Slot slot, absl::string_view key);
 
-// Whether a taint of less than 5 minutes, or of the future, says that the node is being deleted.
+// Returns whether a taint of less than 5 minutes, or of the future, says that the node is being deleted.
 bool IsBeingDeleted(const ClusterState& state, Slot slot, int64_t now_s);
 
 }  // namespace loadline

@@ -31,7 +31,7 @@ class EligibleNodes {
     std::optional<bool> ignore_daemonsets_utilization;
     friend bool operator==(const GroupBasis&, const GroupBasis&) = default;
   };
-  // What the answer turns on beside the node.
+  // The things beside the node on which the answer depends.
   struct Basis {
     EligibilityOptions options;
     std::vector<GroupBasis> groups;

@@ -1,4 +1,4 @@
-// What filters read of a pod that leaves its node and is placed anew.
+// The parts that filters read of a pod that leaves its node and is placed anew.
 #ifndef LOADLINE_CORE_DRAIN_FILTER_SHAPE_H_
 #define LOADLINE_CORE_DRAIN_FILTER_SHAPE_H_
 
@@ -13,7 +13,7 @@ namespace loadline {
 // Cost: O(resources, labels and rules). Pure: any thread.
 PodShape ShapeForFilters(const PodShape& shape, const LoadLine& line);
 
-// Whether what fits for such a pod may turn on other pods, or on volumes that they share.
+// Returns whether what fits for such a pod may depend on other pods, or on volumes that they share.
 bool DependsOnOthers(const PodShape& shape);
 
 }  // namespace loadline

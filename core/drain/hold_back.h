@@ -1,4 +1,4 @@
-// Decides which nodes of the plan start to go now, and which are held back.
+// Decides which nodes of the plan are drained now, and which wait.
 #ifndef LOADLINE_CORE_DRAIN_HOLD_BACK_H_
 #define LOADLINE_CORE_DRAIN_HOLD_BACK_H_
 
@@ -13,10 +13,11 @@
 
 namespace loadline {
 
-// SelectDeletions() of the plan, beside the deletions that are under way. Then all nodes are held back while
-// groups grow, and those that are the room which pods on the way need, if the nodes that these count on never
-// come: with DrainProblem::on_the_way. Of an atomic group all are held back with one. Positions in the answer
-// are those in `planned`. Cost: O(nodes), and a search among the nodes of the plan for pods on the way.
+// Applies SelectDeletions() to the plan, beside the deletions that are under way. Then all nodes wait while
+// groups grow, and so do those that are the room which pods on the way need, if the nodes that these count on
+// never arrive: with DrainProblem::on_the_way. All nodes of an atomic group wait with one of them. Positions
+// in the answer are those in `planned`. Cost: O(nodes), and a search among the nodes of the plan for pods on
+// the way.
 Deletions DecideStarts(std::span<const PlannedNode> planned, const DrainState& state, DrainCall* call,
                        BoardFollower* follower);
 

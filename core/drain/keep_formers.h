@@ -11,11 +11,11 @@
 
 namespace loadline {
 
-// Nodes of the former plan stay in it, in its order, where each of their pods still has the place that was
-// planned; they come before any node that is new. Those that the work does not suffice for keep their timers.
+// Keeps nodes of the former plan in it, in its order, where each of their pods still has the place that was
+// planned; they are before any node that is new. Those that the work does not suffice for keep their timers.
 // `same_rules`: rules and objects are those of the last call, and there are no budgets, so that pods which
 // have not changed are as movable as before. Returns the others, which are tried again as candidates.
-// Cost: O(nodes of the former plan), O(pods) of those that are not on the board any more.
+// Cost: O(nodes of the former plan), O(pods) of those whose moves are not applied any more.
 std::vector<FormerNode> KeepFormers(std::vector<FormerEntry> formers, bool same_rules, DrainCall* call,
                                     BoardFollower* follower, DrainMemory* memory);
 

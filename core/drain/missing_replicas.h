@@ -1,4 +1,4 @@
-// Which replacements of evicted pods have yet to come to a node.
+// The replacements of evicted pods that nodes have yet to get.
 #ifndef LOADLINE_CORE_DRAIN_MISSING_REPLICAS_H_
 #define LOADLINE_CORE_DRAIN_MISSING_REPLICAS_H_
 
@@ -13,16 +13,16 @@
 
 namespace loadline {
 
-// As many replacements are missing as the owner has fewer replicas than it wants. An owner that has created
-// one has as many as it wants, though the new pod waits for a node: while an evicted pod is still there and
-// ends, those count that are on nodes and do not end.
+// Counts the replacements that are missing: as many as the owner has fewer replicas than it wants. An owner
+// that has created one has as many as it wants, though the new pod waits for a node: while an evicted pod is
+// still there and ends, those count that are on nodes and do not end.
 class MissingReplicas {
  public:
   // Cost: O(evictions + pods of their nodes), and O(pods) where evicted pods are still there.
   MissingReplicas(const ClusterState& cluster, std::span<const RecentEviction* const> evictions);
 
-  // Whether the replacement of an evicted pod is missing: true as often as replicas of its owner are. Of an
-  // owner that is not known, each is.
+  // Returns whether the replacement of an evicted pod is missing: true as often as replicas of its owner are.
+  // If the owner is not known, each is.
   bool Take(const RecentEviction& eviction);
 
  private:

@@ -41,9 +41,9 @@ class NodeAllowance {
 
   // INT64_MAX: no budget holds, as for nodes in no group. 0 also where more go than budgets allow.
   int64_t Left(std::optional<GroupIndex> group, RemovalReason reason) const;
-  // Whether nodes may begin to go together.
+  // Returns whether the removals of nodes may begin together.
   bool Allows(std::optional<GroupIndex> group, std::span<const RemovalReason> reasons) const;
-  // A node goes, or begins to.
+  // Counts a node that is being removed, or begins to be.
   void Take(std::optional<GroupIndex> group, RemovalReason reason);
 
  private:

@@ -49,11 +49,11 @@ enum class NodeReason {
   kVirtualNode,
 };
 
-// What holds for a reason on every node.
+// The properties of a reason that are the same on every node.
 struct NodeReasonEntry {
   absl::string_view name;     // as Cluster Autoscaler writes it: "NotUnderutilized"
   absl::string_view meaning;  // why the node stays
-  // What would have to change. WhatWouldHelp() says it more exactly where the node tells more.
+  // The change that would help. WhatWouldHelp() says it more exactly where the node tells more.
   absl::string_view advice;
 };
 // The table of all reasons. Of a number that is no reason, the name is empty.

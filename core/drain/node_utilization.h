@@ -56,7 +56,7 @@ std::optional<Utilization> NodeUtilization(const ClusterState& state, Slot slot,
                                            const UtilizationOptions& options, int64_t now_s,
                                            std::span<const DevicePool> pools = {});
 
-// Whether the node has one of the labels.
+// Returns whether the node has one of the labels.
 bool HasGpuLabel(const ClusterState& state, Slot slot, std::span<const std::string> gpu_labels);
 
 }  // namespace loadline

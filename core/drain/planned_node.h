@@ -15,14 +15,14 @@
 
 namespace loadline {
 
-// A pod that moved, as the board knows it.
+// A pod that moved, as the trial cluster knows it.
 struct PlacedPod {
   uint64_t key = 0;   // see DrainCall::KeyOf()
   int32_t kind = -1;  // of DrainBoard
   NodeIndex to = kNoNode;
 };
 
-// A node of the plan. Its moves are made on the board.
+// A node of the plan. Its moves are applied to the trial cluster.
 struct PlannedNode {
   Slot slot = Slot{-1};
   NodeIndex node = kNoNode;
@@ -35,13 +35,13 @@ struct PlannedNode {
   absl::InlinedVector<Slot, 4> destinations;         // of its moves, each once; few, and read in every call
   std::vector<PodRef> sources;                       // that move: pods in order of position, placeholders
   std::vector<int32_t> waits_for;                    // positions of pods
-  // What rules say of its pods does not change with time.
+  // The answer of the rules for its pods does not change with time.
   bool settled = false;
-  // It was told to go at once.
+  // The engine said that it is to be removed at once.
   bool start = false;
 };
 
-// A node of a former plan whose moves are not made on the board: by names, which outlive changes.
+// A node of a former plan whose moves are not applied to the trial cluster: by names, which outlive changes.
 struct FormerNode {
   std::string node;
   std::string uid;
@@ -49,7 +49,7 @@ struct FormerNode {
   std::vector<std::pair<uint64_t, std::string>> hints;  // key of a pod, and the node that it was to move to
 };
 
-// A node of the former plan, in its order: as it stands on the board, or by names.
+// A node of the former plan, in its order: with its moves applied, or by names.
 struct FormerEntry {
   std::optional<PlannedNode> intact;
   FormerNode former;

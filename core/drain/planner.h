@@ -20,7 +20,7 @@ namespace loadline {
 //     planned to go.
 //   * All other candidates in a total order: each with its pods to where they fit first, in an order that
 //     prefers nodes which will stay. All pods of a node find a place, or none moves. A node that takes pods
-//     is no candidate any more, and one that goes takes none; it still counts for spreading until it is gone.
+//     is no candidate any more, and one that is removed takes none; it counts for spreading until it is gone.
 //   * If there was no former plan, other orders compete; most nodes win, then those of the highest price.
 // Pods are sorted by priority, then size, then name. Without a former plan the outcome depends on the cluster
 // only.
@@ -35,8 +35,8 @@ class DrainPlanner {
 
   // Puts another state in place of the one of the last call.
   void SetState(DrainState state);
-  // As above, where the next call is about the cluster of the last one, with the same options of filters, so
-  // that not all of it has to be read again.
+  // Same as SetState(), where the next call is about the cluster of the last one, with the same options of
+  // filters, so that not all of it has to be read again.
   void ReplaceState(DrainState state);
   // The state after the last call, of which the problem still lives and the cluster has not changed since.
   // Cost: O(moves).

@@ -27,7 +27,7 @@ struct DrainRuleOptions {
   friend bool operator==(const DrainRuleOptions&, const DrainRuleOptions&) = default;
 };
 
-// What becomes of a pod when its node goes.
+// The outcome for a pod when its node is removed.
 enum class PodOutcome {
   kUndefined,  // of a rule: it does not say; of a pod: it moves
   kSkip,       // as if it were not there
@@ -53,7 +53,7 @@ enum class PodReason {
 };
 absl::string_view Name(PodReason reason);
 
-// What one rule says of a pod.
+// The answer of one rule for a pod.
 struct RuleAnswer {
   PodOutcome outcome = PodOutcome::kUndefined;
   PodReason reason = PodReason::kNone;  // of kBlock
@@ -80,8 +80,8 @@ struct DrainRule {
 
 // "placeholder", then the twelve rules of Cluster Autoscaler in their order, the last one is that of budgets,
 // with "unreadable" behind "daemonset": what ends with its node need not be understood; and "donotdisrupt",
-// by Karpenter's annotation, behind "oncompletion". It stands before all rules by which a pod may move though
-// it is running, and safe-to-evict: "true" does not outvote it.
+// by Karpenter's annotation, behind "oncompletion". It precedes all rules by which a pod may move though it
+// is running, and safe-to-evict: "true" does not outvote it.
 //
 // They differ from Cluster Autoscaler's in what can be forged: a pod with the mirror annotation that somebody
 // else than its node owns blocks (ControllerNotFound), and an owner of a kind that is known complete has to
@@ -120,7 +120,7 @@ struct NodePodsJudgement {
 };
 
 // Judges pods by their shapes, each shape once: but for mirror pods, whose node counts, and for budgets,
-// which change as a plan goes on. Not thread-safe.
+// which change as a plan grows. Not thread-safe.
 class PodJudge {
  public:
   // All outlive the object; neither the state nor its objects change meanwhile.

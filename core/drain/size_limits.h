@@ -1,4 +1,4 @@
-// What has to stay: the minimum of each node group, and that of the cluster.
+// The nodes that have to stay: the minimum of each node group, and that of the cluster.
 #ifndef LOADLINE_CORE_DRAIN_SIZE_LIMITS_H_
 #define LOADLINE_CORE_DRAIN_SIZE_LIMITS_H_
 
@@ -39,8 +39,8 @@ class SizeLimits {
   // Takes it back.
   void GiveBack(GroupIndex group, const NodeOffer& node);
 
-  // Whether so many nodes, and those that are being deleted, are all that a group has: as many as its target,
-  // or as there are and are on their way.
+  // Returns whether so many nodes, and those that are being deleted, are all that a group has: as many as its
+  // target, or as there are and are on their way.
   bool AreWholeGroup(GroupIndex group, int64_t nodes) const;
 
  private:

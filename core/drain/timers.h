@@ -1,4 +1,4 @@
-// How long a node has to be unneeded before it goes.
+// The time for which a node has to be unneeded before it is removed.
 #ifndef LOADLINE_CORE_DRAIN_TIMERS_H_
 #define LOADLINE_CORE_DRAIN_TIMERS_H_
 
@@ -27,10 +27,10 @@ int64_t TimerStart(std::optional<int64_t> before_s, int64_t now_s);
 // How long a node waits: by its readiness, and its group where that states it.
 int64_t WaitTime(const NodeGroup& group, bool ready, const TimerOptions& options);
 
-// Whether a node that has been unneeded since then goes now. It waits strictly longer than `wait_s`; 0: not
-// at all.
+// Returns whether a node that has been unneeded since then is removed now. It waits strictly longer than
+// `wait_s`; 0: not at all.
 bool HasWaited(int64_t since_s, int64_t wait_s, int64_t now_s);
-// The first second at which it goes.
+// Returns the first second at which it is removed.
 int64_t ReadyAt(int64_t since_s, int64_t wait_s);
 
 // A node that is not needed, or being deleted, and since when.
@@ -39,7 +39,7 @@ struct TimedNode {
   int64_t since_s = 0;
   friend bool operator==(const TimedNode&, const TimedNode&) = default;
 };
-// What the taints of nodes tell a process that knows nothing of the time before.
+// The timers that the taints of nodes state for a process that knows nothing of the time before.
 struct RestoredTimers {
   // By DeletionCandidateOfClusterAutoscaler, at most candidate_ttl_s old.
   std::vector<TimedNode> unneeded;

@@ -19,7 +19,7 @@ struct OwnerPods {
   // A hash of the namespace in the upper 24 bits, below it one of the UID, or of kind and name; 0 there: no
   // owner. Namespaces that share a hash, which is rare, count as one.
   uint64_t owner = 0;
-  // What it is, where the cluster tells how many replicas such an owner wants; nullopt: it does not.
+  // The kind of an owner whose wanted replicas the cluster states; nullopt: it does not.
   std::optional<ObjectKind> kind;
   int64_t pods = 0;      // that have not finished
   int64_t finished = 0;  // that are still there as objects
@@ -37,7 +37,7 @@ class PodCounter {
   std::vector<OwnerPods> counts() const;
 
  private:
-  // What a pod of a shape counts as; worked out once, as there are many more pods than shapes.
+  // The part of a count that a pod of a shape adds; worked out once, as there are many more pods than shapes.
   struct ShapeCount {
     // The shape's; its number may be another one's later. If two shapes share a fingerprint, which is rare,
     // pods of one owner are counted as those of the other.
@@ -58,7 +58,7 @@ class PodCounter {
   absl::flat_hash_map<uint64_t, OwnerPods> by_owner_;
 };
 
-// What a PodCounter counts in a cluster that it sees for the first time.
+// Returns what a PodCounter counts in a cluster that it sees for the first time.
 std::vector<OwnerPods> CountPods(const ClusterState& cluster);
 
 // Takes the unfinished pods of some nodes, each named once, off the counts of their cluster.

@@ -1,4 +1,4 @@
-// What holds new drains back: a cluster that is not known or not well, and pods of earlier drains without a
+// The brakes on new drains: a cluster that is not known or not well, and pods of earlier drains without a
 // place.
 #ifndef LOADLINE_CORE_DRAIN_VERIFY_H_
 #define LOADLINE_CORE_DRAIN_VERIFY_H_
@@ -19,14 +19,14 @@ struct BrakeFound {
   std::string text;
 };
 
-// Whether the cluster is known and healthy, and has not lost too much since the last call. `pods`: all pods
-// of the cluster, counted. Cost: O(owners + pods of nodes being deleted).
+// Returns the brake that applies if the cluster is not known or not healthy, or has lost too much since the
+// last call. `pods`: all pods of the cluster, counted. Cost: O(owners + pods of nodes being deleted).
 BrakeFound FindBrake(const DrainCall& call, const DrainState& state, std::span<const OwnerPods> pods);
 
 // Finds places for pods that nodes being deleted still have, then for replacements of evicted pods that their
-// owners have yet to create; they stay on the board, and the plan has to do with the rest. A brake: one fits
-// nowhere, or the work ended before all had a place. What budgets have left for such pods is taken and not
-// asked for: they go in any case. Cost: O(pods * log) as far as room decides.
+// owners have yet to create; they stay in the trial cluster, and the plan has to do with the rest. A brake:
+// one fits nowhere, or the work ended before all had a place. The plan takes what such pods need of budgets
+// without asking: they move in any case. Cost: O(pods * log) as far as room decides.
 BrakeFound PlacePodsUnderWay(const DrainState& state, DrainCall* call, BoardFollower* follower);
 
 }  // namespace loadline

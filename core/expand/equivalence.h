@@ -10,7 +10,7 @@
 
 namespace loadline {
 
-// What a pod is compared by.
+// The properties by which a pod is compared.
 struct PodIdentity {
   std::string controller_uid;  // empty: no controller
   bool of_daemon_set = false;

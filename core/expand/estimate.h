@@ -27,7 +27,7 @@ struct PendingPods {
   int64_t count = 1;  // >= 0
 };
 
-// So many of the pods with this position in the list that was asked about.
+// A number of the pods at this position in the list that was asked about.
 struct PodCount {
   int32_t pods = 0;
   int64_t count = 0;
@@ -48,7 +48,7 @@ struct ExistingUse {
 };
 
 enum class EstimateMode {
-  // As described at Estimator::Estimate().
+  // Follows the rules at Estimator::Estimate().
   kExact,
   // The placement rules of Cluster Autoscaler, which counts an existing node that takes a pod as a new one.
   kClusterAutoscaler,
@@ -92,7 +92,7 @@ class Estimator {
   ~Estimator();
 
   const std::vector<PendingPods>& pods() const { return pods_; }
-  // What ended before all pods and daemons could be looked at.
+  // Returns the limit that ended before all pods and daemons could be looked at.
   BudgetEnd cut_short_by() const { return cut_short_by_; }
   // Positions of the pods that could not, ascending.
   const std::vector<size_t>& cut_off() const { return cut_off_; }
@@ -109,8 +109,8 @@ class Estimator {
   std::vector<ExistingUse> UseExistingRoom(WorkBudget* budget);
 
   // Fills new nodes of `group`, whose model is known, one pod after the other in EstimationOrder(). kExact:
-  // each pod goes to the first new node that takes it; if there is none and it depends on other pods, to an
-  // existing one that does; else to one more node, if the limiter permits and an empty one takes it.
+  // each pod is placed on the first new node that takes it; if there is none and it depends on other pods, to
+  // an existing one that does; else to one more node, if the limiter permits and an empty one takes it.
   NodeEstimate Estimate(const NodeGroup& group, NodeLimiter limiter, WorkBudget* budget);
 
   // Adds an empty new node, with its daemons, for good. The daemons are charged to `memory`; if its budget
@@ -120,9 +120,9 @@ class Estimator {
   void Place(size_t pods, NodeIndex node);
   // Makes columns() where the budget has the memory: it stays charged. False: they may not be asked for.
   bool MakeColumns(WorkBudget* budget);
-  // What the pods request, by position. After MakeColumns().
+  // The requests of the pods, by position. After MakeColumns().
   const RoomColumns& columns() const { return *columns_; }
-  // What the load line adds to them; nullptr: there is none. After MakeColumns().
+  // The columns that the load line adds to them; nullptr: there is none. After MakeColumns().
   const LineRoom* line_room() const { return line_room_.get(); }
   PodFit& fit(size_t pods) { return fresh_.fit(searches_[pods].fresh); }
   FitSearch& existing() { return existing_; }

@@ -20,7 +20,7 @@ struct CountedEstimateInput {
   EstimateMode mode;
 };
 
-// What Estimator::Estimate() says.
+// Returns the answer of Estimator::Estimate().
 //
 // Nodes with the same pods are kept together as a run. A pod that fits none of the nodes of a run fits none
 // of them later, so first fit fills runs in their order: the nodes of a run that take k pods each split off

@@ -13,9 +13,9 @@
 
 namespace loadline {
 
-// Where pods count as more than nodes of different size have, such as pods without a limit, they count as
-// something else on each: nodes on which all pods count as the same share a column, others have columns of
-// their own, in which the rest of the nodes is without bound.
+// Adds columns for the load line. Pods that count as more than nodes of different size have, such as pods
+// without a limit, count as something else on each node: nodes on which all pods count as the same share a
+// column, others have columns of their own, in which the rest of the nodes is without bound.
 class LineRoom {
  public:
   // `snapshot`, `options` and `pods` outlive the object. The options have a load line.

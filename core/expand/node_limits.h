@@ -16,7 +16,8 @@ using NodeLimit = std::optional<int64_t>;
 // A limit as Cluster Autoscaler writes it: 0 = no limit, negative = nothing may be added.
 NodeLimit ReadNodeLimit(int64_t limit);
 
-// What the maximum of the whole cluster leaves; `max_nodes_total` is written as ReadNodeLimit() reads it.
+// Returns what the maximum of the whole cluster leaves; `max_nodes_total` is written as ReadNodeLimit() reads
+// it.
 NodeLimit ClusterNodeLimit(int64_t max_nodes_total, int64_t current_nodes);
 
 // Returns the room of a group up to its maximum, together with that of the groups similar to it; one that is
@@ -26,7 +27,7 @@ int64_t GroupNodeLimit(const NodeGroup& group, std::span<const NodeGroup> simila
 // The one of two limits that holds.
 NodeLimit SmallerLimit(NodeLimit a, NodeLimit b);
 
-// What is left of a limit when nodes were added.
+// Returns what is left of a limit when nodes were added.
 NodeLimit LimitLeft(NodeLimit limit, int64_t added);
 
 // One source of limits: nodes to be added, and seconds that an estimate may take; nullopt: no limit.

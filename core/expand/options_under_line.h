@@ -1,4 +1,4 @@
-// What the options of somebody who knows no load line come to under one.
+// Corrects, for a load line, the options of somebody who knows none.
 #ifndef LOADLINE_CORE_EXPAND_OPTIONS_UNDER_LINE_H_
 #define LOADLINE_CORE_EXPAND_OPTIONS_UNDER_LINE_H_
 

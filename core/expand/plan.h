@@ -17,8 +17,8 @@ namespace loadline {
 struct PlanOptions {
   // New nodes of all groups together.
   NodeLimit max_new_nodes;
-  // What each further type of node counts as: an operator's wish for few types. Groups whose nodes cost and
-  // take the same are one type.
+  // The price that each further type of node counts as: an operator's wish for few types. Groups whose nodes
+  // cost and take the same are one type.
   double usd_per_further_type = 0;
 };
 
@@ -30,7 +30,7 @@ struct PlannedNodes {
   friend bool operator==(const PlannedNodes&, const PlannedNodes&) = default;
 };
 
-// What growing one group alone comes to.
+// The result of growing one group alone.
 struct SingleOption {
   std::optional<GrowableIndex> group;  // nullopt: no group takes any pod
   int64_t nodes = 0;
@@ -54,8 +54,8 @@ struct ScaleUpPlan {
 };
 
 // Plans for `pods` in this order of wishes: as few pods as possible are left over; new nodes cost as little
-// as possible, with the penalty for types; groups that are alike grow evenly. Room on nodes that are there
-// comes first. All filters hold for each placement, also those that depend on other pods. Never leaves more
+// as possible, with the penalty for types; groups that are alike grow evenly. Room on nodes that are there is
+// used first. All filters hold for each placement, also those that depend on other pods. Never leaves more
 // pods over than the best single option, and never costs more where both leave as many.
 //
 // Last, nodes are shared among groups of one NodeGroup::balance_set, where no more pods are left over by that

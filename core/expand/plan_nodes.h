@@ -52,9 +52,9 @@ class PlanNodes {
   double cost() const;
   // Pods that went to existing nodes.
   const std::vector<ExistingUse>& existing() const { return existing_; }
-  // What the nodes hold.
+  // Returns what the nodes take.
   std::vector<WantedNodes> Contents() const;
-  // Those alike together; by group, then by what they hold.
+  // Returns the nodes, with those alike together; by group, then by what they take.
   std::vector<PlannedNodes> Nodes() const;
   // By position: pods on new nodes.
   std::vector<int64_t> OnNewNodes() const;

@@ -17,7 +17,7 @@ namespace loadline {
 
 struct PlanProblem {
   PackingProblem packing;
-  // By item: positions of the pods that it stands for, with how many of each.
+  // By item: positions of the pods that it represents, with how many of each.
   std::vector<std::vector<PodCount>> pods;
   // By type: the groups whose nodes are of that type, in the order of their names.
   std::vector<std::vector<GrowableIndex>> groups;
@@ -27,8 +27,8 @@ struct PlanProblem {
 };
 
 enum class PlanView {
-  // What one node takes of pods that depend on others is tried out, and pods that spread over zones are
-  // divided among them beforehand: what a plan should keep to.
+  // The rules that a plan should keep to: for pods that depend on others it is tried out how many one node
+  // takes, and pods that spread over zones are divided among them beforehand.
   kAsPlanned,
   // Only what room and the node itself forbid: no plan can do without it, so it is fit for a lower bound.
   kRelaxed,

@@ -12,10 +12,10 @@
 
 namespace loadline {
 
-// What the pods of a cluster request. Cost: O(nodes + pods).
+// Returns what the pods of a cluster request. Cost: O(nodes + pods).
 PodDemand RunningDemand(const ClusterState& cluster);
 
-// What is known of a cluster that is to grow.
+// The facts about a cluster that is to grow.
 struct GrowingCluster {
   std::optional<int64_t> nodes;
   PodDemand running;  // read with PreferredTable::kLearned only

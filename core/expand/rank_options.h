@@ -15,7 +15,7 @@
 
 namespace loadline {
 
-// What decides between options; see message RankPolicy.
+// The rule that decides between options; see message RankPolicy.
 enum class RankStrategy { kPrice, kLeastWaste, kMostPods, kLeastNodes, kPriority, kJoint };
 
 // A way to rank. See message RankPolicy for the meaning of each setting.
@@ -32,7 +32,7 @@ struct RankPolicy {
   UnfitnessResources unfitness_resources = UnfitnessResources::kCpuOnly;
 };
 
-// What Cluster Autoscaler ships: X is the price of its stabilise pod, 0.5 CPU and 500 MiB.
+// Returns the policy that Cluster Autoscaler ships: X is the price of its stabilise pod, 0.5 CPU and 500 MiB.
 // Source: expander/price/price.go at kubernetes/autoscaler f7bb0c36.
 RankPolicy ClusterAutoscalerRanking();
 // The cost-based ranking proposal: X is the price of 0.5 CPU.
@@ -50,7 +50,7 @@ struct PodRun {
   int64_t most_on_node = std::numeric_limits<int64_t>::max();
 };
 
-// So many nodes of a group, and the pods that they take.
+// A number of nodes of a group, and the pods that they take.
 struct ExpansionOption {
   std::string node_group;
   int64_t node_count = 0;  // [0, 2^31)
@@ -71,7 +71,7 @@ struct RankQuestion {
   std::optional<NodeCapacity> preferred;
 };
 
-// What became of an option.
+// The result for an option.
 enum class RankOutcome { kScored = 1, kUndefinedScore, kNoPrice, kNoTemplate, kHelpsNoPod };
 
 // One option and its terms; see message RankedOption.
@@ -98,7 +98,7 @@ struct RankedOption {
 
 // Returns each option once, best first. The order is total: by outcome kHelpsNoPod or not, by the strategies
 // in their order, without before with unneeded GPUs, by name of the group, by index. Under kPrice an option
-// without a score comes behind all that have one, in the order of the outcomes; scores are ordered by
+// without a score follows all that have one, in the order of the outcomes; scores are ordered by
 // CompareScores().
 //
 // Inputs: indices of runs are below pods.size(); sizes as stated above.
@@ -110,7 +110,7 @@ std::vector<RankedOption> RankOptions(const RankQuestion& question);
 // The score of one option and its terms, without regard to others.
 RankedOption ScoreOption(const RankQuestion& question, std::span<const double> pod_prices, size_t option);
 
-// What pods of each shape cost on machines that suit them perfectly.
+// Returns the cost of pods of each shape on machines that suit them perfectly.
 std::vector<double> PricePods(const RankPolicy& policy, std::span<const PodRequests> pods);
 
 }  // namespace loadline

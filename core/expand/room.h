@@ -1,4 +1,4 @@
-// What pods request and what nodes have free, as rows of the same columns.
+// The requests of pods and the free amounts of nodes, as rows of the same columns.
 #ifndef LOADLINE_CORE_EXPAND_ROOM_H_
 #define LOADLINE_CORE_EXPAND_ROOM_H_
 
@@ -39,7 +39,8 @@ class RoomColumns {
   }
   // The requests of one pod. 0: the resource is not checked.
   std::span<const int64_t> request(size_t pod) const { return {requests_.data() + pod * width(), width()}; }
-  // What a node has free, but for the further columns. Below 0 where its pods request more than it offers.
+  // Returns what a node has free, but for the further columns. Below 0 where its pods request more than it
+  // offers.
   std::vector<int64_t> FreeOn(const Snapshot& snapshot, NodeIndex node) const;
 
  private:

@@ -31,11 +31,11 @@ struct ComparedNode {
   const PricedNode& priced;  // its capacity
 };
 
-// Whether two groups are similar: the same capacity of CPU and GPUs, nearly that of memory, nearly the same
-// allocatable amounts of the same resources, and the same labels but for those that may differ. Symmetric;
-// not transitive. Cost: O(labels + resources). Source: processors/nodegroupset/compare_nodegroups.go and
-// label_nodegroups.go of Cluster Autoscaler, which also compares what DaemonSets leave free: here a plan
-// looks whether the pods fit on the other group's nodes.
+// Returns whether two groups are similar: the same capacity of CPU and GPUs, nearly that of memory, nearly
+// the same allocatable amounts of the same resources, and the same labels but for those that may differ.
+// Symmetric; not transitive. Cost: O(labels + resources). Source:
+// processors/nodegroupset/compare_nodegroups.go and label_nodegroups.go of Cluster Autoscaler, which also
+// compares what DaemonSets leave free: here a plan looks whether the pods fit on the other group's nodes.
 bool AreSimilar(const ComparedNode& a, const ComparedNode& b, const SimilarityRules& rules);
 
 }  // namespace loadline
