@@ -9,7 +9,7 @@
 
 namespace loadline {
 
-// Each makes the filter for one pod; its rule stands at the top of its file. Source: the plugins of
+// Each makes the filter for one pod; its rule is at the top of its file. Source: the plugins of
 // k8s.io/kubernetes v1.36.3 and v1.37.2, pkg/scheduler/framework/plugins, with the feature gates at their
 // defaults. MakeKnownFields() has none: it is in doubt about pods and nodes that state what we do not know.
 MadeFilter MakeKnownFields(const FitContext& context);
@@ -35,25 +35,26 @@ MadeFilter MakeLoadLine(const FitContext& context);
 using CheckedRequest = ResourceAmounts::Entry;  // value > 0
 std::vector<CheckedRequest> CheckedRequests(const IncomingPod& pod, const FitOptions& options);
 
-// Whether the name is one like "example.com/gpu" that is not of Kubernetes' own.
+// Returns whether the name is one like "example.com/gpu" that is not of Kubernetes' own.
 bool IsExtendedName(absl::string_view name);
 
-// Who serves an extended resource on nodes that do not offer it.
+// The server of an extended resource on nodes that do not offer it.
 enum class DeviceService {
   kNobody,       // known: no device class names it
   kDeviceClass,  // a device class does: DynamicResources decides
   kUnknown,      // the view does not have all device classes, and no node offers the resource
 };
-// Where the view does not have all device classes, what some node offers is taken to be served by device
-// plugins only: few clusters have classes, and none that was dumped without them would be judged. Cost:
-// O(device classes), then O(nodes) of the budget of the context.
+// Returns who serves the resource. If the view does not have all device classes, what some node offers is
+// taken to be served by device plugins only: few clusters have classes, and no cluster that was dumped
+// without them could be judged otherwise. Cost: O(device classes), then O(nodes) of the budget of the
+// context.
 DeviceService ServiceOf(ResourceId resource, const FitContext& context);
 
-// Whether the pod tolerates all taints of the node that keep pods away. Shared with spreading.
+// Returns whether the pod tolerates all taints of the node that keep pods away. Shared with spreading.
 bool ToleratesTaints(const PodRules& rules, const NodeShape& node);
-// Whether nodeSelector and required node affinity of the pod match. Shared with spreading.
+// Returns whether nodeSelector and required node affinity of the pod match. Shared with spreading.
 bool MatchesNodeAffinity(const PodRules& rules, const NodeLabels& node);
-// Whether that depends on more than the shape of the node.
+// Returns whether that depends on more than the shape of the node.
 bool AffinityNamesNodes(const PodRules& rules);
 
 }  // namespace loadline

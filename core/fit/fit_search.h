@@ -78,7 +78,7 @@ class FitSearch {
     NodeBits open;          // by position: not known to be refused for itself
     size_t first_open = 0;  // no word before it has a bit
     std::array<int64_t, kIndexed> requests = {};
-    // What its demands are kept as; of the first `demands_seen`.
+    // The sets of nodes that its demands are kept as; of the first `demands_seen`.
     size_t demands_seen = 0;
     std::vector<OccupiedNodes*> empty;
     std::vector<OccupiedNodes*> occupied;
@@ -111,7 +111,7 @@ class FitSearch {
   void Remember(Pod* pod, size_t position, const std::optional<Blocked>& blocked);
   void RaiseFree(NodeIndex node);
   void RecomputeFree(size_t word);
-  // Where a node stands in order_; kNowhere if it is not searched.
+  // Returns the position of a node in order_; kNowhere if it is not searched.
   size_t PositionOf(NodeIndex node) const {
     return IndexOf(node) < positions_.size() ? positions_[IndexOf(node)] : kNowhere;
   }
@@ -126,7 +126,7 @@ class FitSearch {
   absl::flat_hash_map<const TopologyKey*, std::unique_ptr<DomainNodes>> domain_nodes_;
   absl::flat_hash_map<const DomainCounts*, std::unique_ptr<OccupiedNodes>> occupied_;
   std::vector<std::unique_ptr<Pod>> pods_;  // nullptr: not kept
-  std::unique_ptr<PodFit> not_kept_;        // stands for all of those
+  std::unique_ptr<PodFit> not_kept_;        // for all of those
 };
 
 }  // namespace loadline

@@ -1,4 +1,4 @@
-// What the load line leaves of a node in the two resources that autoscalers plan by.
+// The room that the load line leaves on a node in the two resources that autoscalers plan by.
 #ifndef LOADLINE_CORE_FIT_LINE_LEFT_H_
 #define LOADLINE_CORE_FIT_LINE_LEFT_H_
 
@@ -19,7 +19,7 @@ class LineLeft {
   void Add(const PodShape& pod);
   // Saturates at 0 where the node is above the line.
   CpuMemory Left() const;
-  // What a pod takes of room that is the lesser of this and what requests leave: the larger of both.
+  // Returns what a pod takes of room that is the lesser of this and what requests leave: the larger of both.
   CpuMemory TakenBy(const PodShape& pod) const;
 
  private:

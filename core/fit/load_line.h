@@ -59,12 +59,12 @@ int64_t LineOn(const LoadLine& load_line, size_t resource, const Labels& labels)
 // > line / 1000 exactly if limits > the result. `allocatable` is in [0, 2^62].
 int64_t LimitCeiling(int64_t line, int64_t allocatable);
 
-// What the line says of one resource for one pod on nodes of one shape.
+// The numbers of the line for one resource, for one pod on nodes of one shape.
 struct LineOnNode {
   int64_t ceiling = 0;
   int64_t counted = 0;   // what the pod counts as
   bool lacking = false;  // the pod limits what the node does not offer
-  // Whether the pod keeps to the line beside pods that count as `there`.
+  // Returns whether the pod keeps to the line beside pods that count as `there`.
   bool Keeps(absl::int128 there) const { return !lacking && (counted == 0 || there + counted <= ceiling); }
 };
 LineOnNode LineFor(const LoadLine& load_line, size_t resource, const LimitSums& sums, const PodShape& pod,

@@ -1,4 +1,4 @@
-// Which persistent volume a claim that waits for its first consumer would get.
+// Finds the persistent volume that a claim would get which waits for its first consumer.
 #ifndef LOADLINE_CORE_FIT_MATCHING_VOLUME_H_
 #define LOADLINE_CORE_FIT_MATCHING_VOLUME_H_
 

@@ -1,4 +1,4 @@
-// What the filters have in common. Each has a file of its own; filters.h lists them.
+// The interface of all filters. Each has a file of its own; filters.h lists them.
 #ifndef LOADLINE_CORE_FIT_NODE_FILTER_H_
 #define LOADLINE_CORE_FIT_NODE_FILTER_H_
 
@@ -32,7 +32,7 @@ struct FitOptions {
   // Reproduces kubernetes/kubernetes#141526: a namespace selector of the incoming pod that matches an empty
   // set of labels matches every namespace.
   bool namespace_selector_sees_no_labels = false;
-  // What the limits of the pods of a node may add up to; off by default.
+  // The most that the limits of the pods of a node may add up to; off by default.
   LoadLine load_line = {};
   // kube-scheduler's release is 1.<minor>. [kFirstMinor, kLastMinor].
   int minor = kFirstMinor;
@@ -41,7 +41,7 @@ struct FitOptions {
   // Other profiles, each for the pods that name it; these have no profiles of their own.
   std::vector<SchedulerProfile> profiles;
 
-  // What holds for pods of a profile; an empty or unknown name: these options.
+  // Returns the options for pods of a profile; an empty or unknown name: these options.
   const FitOptions& Of(absl::string_view scheduler_name) const;
 };
 
@@ -69,34 +69,34 @@ struct IncomingPod {
   ResourceNames names;
 };
 
-// What filters are made for. All of it outlives them.
+// The objects that filters are made for. They outlive them.
 struct FitContext {
   Snapshot* snapshot = nullptr;
   const IncomingPod* pod = nullptr;
   int32_t shape = -1;               // of the pod, in the snapshot
   const PodRules* rules = nullptr;  // empty for a plain pod
   const FitOptions* options = nullptr;
-  // What filters are made with; not to be used later. Where it ends, a filter sets `cut_short`, and its
+  // The budget for making filters; not to be used later. Where it ends, a filter sets `cut_short`, and its
   // answers mean nothing.
   WorkBudget* budget = nullptr;
   bool* cut_short = nullptr;
 };
 
-// What became of NodeFilter::Refresh().
+// The result of NodeFilter::Refresh().
 enum class Refreshed {
   kSame,
   kMoreDemands,
   kCutShort,  // the budget ended, and answers would be wrong until it is called again
 };
 
-// What the answer of a filter for one node depends on.
+// The part of the cluster on which the answer of a filter for one node depends.
 enum class Scope {
   kNodeShape,  // the shape of the node: remembered for all nodes that share it
   kNode,       // the node, and the pods on it
   kTopology,   // also pods elsewhere, through counts
 };
 
-// What a filter of scope kTopology asks of the count in a node's domain.
+// The condition of a filter of scope kTopology on the count in a node's domain.
 enum class DemandKind {
   kEmpty,     // no counted pod is in it, or the node has no domain
   kOccupied,  // one is
@@ -130,24 +130,26 @@ class NodeFilter {
   // questions.
   virtual Refreshed Refresh(WorkBudget*) { return Refreshed::kSame; }
 
-  // What one question about a node costs, in units of a WorkBudget, beside the unit that each pod pays.
+  // Returns the cost of one question about a node, in units of a WorkBudget, beside the unit that each pod
+  // pays.
   virtual int64_t UnitsPerNode() const { return 0; }
 
-  // Whether the scheduler would look at the node at all; before any filter's Passes(). As that.
+  // Returns whether the scheduler would look at the node at all. Called before any filter's Passes(); same
+  // contract.
   virtual bool LooksAt(NodeIndex, Verdict*) const { return true; }
 
-  // Whether the node, which is there, passes. If not and `why` is given, sets it to a refusal, or to what
-  // cannot be judged.
+  // Returns whether the node, which is there, passes. If not and `why` is given, sets it to a refusal, or to
+  // what cannot be judged.
   virtual bool Passes(NodeIndex node, Verdict* why) const = 0;
 
-  // Of scope kNode: whether it refuses a node only where pods have used up what RoomColumns of core/expand
-  // counts as well.
+  // Returns whether a filter of scope kNode refuses a node only where pods have used up what RoomColumns of
+  // core/expand counts as well.
   virtual bool AsksForRoom() const { return false; }
 
   // Appends what a filter of scope kTopology demands: a node that does not meet all demands does not pass;
   // one that does may still lack something for good.
   virtual void AddDemands(std::vector<Demand>*) const {}
-  // Whether demands kOccupied need not be met as things are.
+  // Returns whether demands kOccupied need not be met as things are.
   virtual bool WaivesOccupied() const { return false; }
   // Returns the demand kBalanced that a node which does not pass fails; nullopt: the node lacks something for
   // good.
@@ -165,7 +167,7 @@ class NodeFilter {
   Scope scope_;
 };
 
-// What becomes of a filter before nodes are looked at.
+// The result of making a filter, before nodes are looked at.
 struct MadeFilter {
   // nullptr: the filter has nothing to decide for this pod.
   std::unique_ptr<NodeFilter> filter;

@@ -13,8 +13,8 @@
 
 namespace loadline {
 
-// What the filters make of one incoming pod, prepared once and asked for many nodes, also after moves of the
-// snapshot. What depends on the shape of a node only is worked out once per shape.
+// The filters for one incoming pod, prepared once and asked for many nodes, also after moves of the snapshot.
+// What depends on the shape of a node only is worked out once per shape.
 //
 // Work: preparing is O(requirements of the pod * shapes of the snapshot), and O(pods) where it brings a term
 // that the snapshot has not counted yet. A question is O(resources + ports + terms of the pod + anti-affinity
@@ -36,22 +36,22 @@ class PodFit {
   // To be called before a round of questions, after other pods may have become known to the snapshot.
   void Refresh(WorkBudget* budget = nullptr);
 
-  // Whether the budget ended before all was known that answers turn on, when the object was made or at the
-  // last Refresh(). Then nothing fits, and Judge() says that it cannot judge.
+  // Returns whether the budget ended before all facts were known on which answers depend, when the object was
+  // made or at the last Refresh(). Then nothing fits, and Judge() says that it cannot judge.
   bool CutShort() const { return cut_short_ || not_refreshed_; }
 
-  // What a question about one node costs, in units of a WorkBudget: with many terms, ports or volumes more
-  // than 1.
+  // Returns the cost of a question about one node, in units of a WorkBudget: with many terms, ports or
+  // volumes more than 1.
   int64_t UnitsPerNode() const { return units_per_node_; }
 
   // The answer for a node that is there; of all reasons, as kube-scheduler would give it.
   Verdict Judge(NodeIndex node);
-  // Whether Judge() says kFits; cheap.
+  // Returns whether Judge() says kFits; cheap.
   bool Fits(NodeIndex node);
 
-  // Whether a node that passes takes pods like this one until it runs out of resources or pod slots, whatever
-  // other pods there are: no port, volume, affinity or spreading plays a part, neither of this pod nor, as
-  // far as the snapshot knows them, of others. As of the last Refresh().
+  // Returns whether a node that passes takes pods like this one until it runs out of resources or pod slots,
+  // whatever other pods there are: no port, volume, affinity or spreading plays a part, neither of this pod
+  // nor, as far as the snapshot knows them, of others. The last Refresh() decides.
   bool OnlyNeedsRoom() const;
 
   // The parts of Fits(): nothing fits anywhere; what does not depend on other nodes; and what does.
@@ -60,7 +60,7 @@ class PodFit {
   bool FitsAmongOthers(NodeIndex node) const;
   // After FitsAmongOthers() said no, see NodeFilter.
   std::optional<Blocked> BlockedBy(NodeIndex node) const;
-  // What all filters demand; more may come with Refresh().
+  // Returns the demands of all filters; more may be added by Refresh().
   const std::vector<Demand>& demands() const { return demands_; }
   bool WaivesOccupied() const;
 

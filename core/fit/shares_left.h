@@ -1,4 +1,4 @@
-// Where kube-scheduler's default score puts pods, one after the other.
+// Places pods one after the other by kube-scheduler's default score.
 #ifndef LOADLINE_CORE_FIT_SHARES_LEFT_H_
 #define LOADLINE_CORE_FIT_SHARES_LEFT_H_
 
@@ -12,11 +12,11 @@
 
 namespace loadline {
 
-// What is left of CPU and memory on each node. LeastAllocated, the default of kube-scheduler, takes the node
-// that a pod leaves most of, as a share of what the node has. Nodes of about the same size stand in the order
-// of what is left of them, which a pod hardly changes: so few have to be looked at. A node that has less CPU
-// or memory than a pod requests takes it never, as a kubelet would not, also where NodeResourcesFit is
-// disabled. Holds its own amounts: what is placed otherwise in the snapshot is not seen.
+// The CPU and memory that are left on each node. LeastAllocated, the default of kube-scheduler, takes the
+// node that a pod leaves most of, as a share of what the node has. Nodes of about the same size are in the
+// order of what is left of them, which a pod hardly changes, so that few have to be looked at. A node that
+// has less CPU or memory than a pod requests never takes it, as a kubelet would not, also where
+// NodeResourcesFit is disabled. The amounts are a copy: later placements in the snapshot do not change them.
 class SharesLeft {
  public:
   // Nodes that take no pods, or leave, are not among them. `leaves`: by node; those beyond its end stay.
@@ -36,7 +36,7 @@ class SharesLeft {
     double Left(double of_cpu, double of_memory) const;
   };
   struct Place {
-    double left = 0;  // of both together, before a pod comes
+    double left = 0;  // of both together, before a pod is placed
     NodeIndex node{-1};
     bool operator<(const Place& other) const;
   };

@@ -17,7 +17,7 @@ class TrialMemory {
   // it.
   static constexpr int64_t kNodeBytes = 2'048;
   static constexpr int64_t kPodBytes = 128;
-  // What it takes to add a node, in units of work.
+  // The work of adding a node, in units.
   static constexpr int64_t kNodeUnits = 20;
 
   explicit TrialMemory(WorkBudget* budget) : budget_(budget) {}

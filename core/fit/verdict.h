@@ -1,4 +1,4 @@
-// Whether a pod may run on a node, and if not, why.
+// The verdict on whether a pod may run on a node, and if not, why.
 #ifndef LOADLINE_CORE_FIT_VERDICT_H_
 #define LOADLINE_CORE_FIT_VERDICT_H_
 
@@ -29,7 +29,7 @@ enum class FilterName {
 };
 inline constexpr int kFilterNames = 16;
 
-// Whether preemption may help.
+// The status of a refusal, which says whether preemption may help.
 enum class StatusClass { kNone, kUnschedulable, kUnschedulableAndUnresolvable };
 
 enum class Judgement {

@@ -1,4 +1,4 @@
-// What the volume filters share: the claims of a pod, and how in-tree volumes are served by CSI drivers.
+// The claims of a pod, and the CSI drivers that serve in-tree volumes: shared by the volume filters.
 #ifndef LOADLINE_CORE_FIT_VOLUME_CLAIMS_H_
 #define LOADLINE_CORE_FIT_VOLUME_CLAIMS_H_
 
@@ -11,7 +11,7 @@
 
 namespace loadline {
 
-// The name of the claim that a volume of a pod stands for; nullopt for volumes of other kinds.
+// Returns the name of the claim that a volume of a pod refers to; nullopt for volumes of other kinds.
 std::optional<std::string> ClaimName(const PodVolume& volume, absl::string_view pod_name);
 
 // `persistentvolumeclaim "x" not found`, as client-go words it.
@@ -28,8 +28,8 @@ absl::string_view MigratedDriver(absl::string_view plugin);
 inline constexpr absl::string_view kGcePlugin("kubernetes.io/gce-pd", 20);
 inline constexpr absl::string_view kAwsPlugin("kubernetes.io/aws-ebs", 21);
 
-// What identifies a disk to the CSI driver that serves it: of a volume in a pod, or of a persistent volume,
-// whose zone labels play a part; nullopt where upstream cannot tell either.
+// Returns what identifies a disk to the CSI driver that serves it: of a volume in a pod, or of a persistent
+// volume, whose zone labels play a part; nullopt where upstream cannot tell either.
 std::string GceHandle(absl::string_view disk);
 std::optional<std::string> GceHandle(const PersistentVolume& volume);
 std::optional<std::string> AwsHandle(absl::string_view disk);

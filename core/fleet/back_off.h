@@ -46,10 +46,10 @@ inline constexpr size_t kMostBackOffText = 512;
 void NoteFailure(BackOffReason reason, absl::string_view text, int64_t now_ms, const BackOffOptions& options,
                  std::optional<BackOff>* back_off);
 
-// Whether a group backs off now.
+// Returns whether a group backs off now.
 bool BacksOff(const std::optional<BackOff>& back_off, int64_t now_ms);
 
-// Whether a failure is so long ago that it does not count any more.
+// Returns whether a failure is so long ago that it does not count any more.
 bool IsForgotten(const BackOff& back_off, int64_t now_ms, const BackOffOptions& options);
 
 }  // namespace loadline

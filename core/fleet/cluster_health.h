@@ -1,4 +1,4 @@
-// What holds all groups, or all nodes.
+// The reasons for which no group grows, or no node is removed.
 #ifndef LOADLINE_CORE_FLEET_CLUSTER_HEALTH_H_
 #define LOADLINE_CORE_FLEET_CLUSTER_HEALTH_H_
 
@@ -17,7 +17,8 @@ std::string WhyUnhealthy(const FleetObservation& observation, const FleetOptions
 // Remembers groups whose target is higher than at the last look: somebody let them grow.
 void NoteGrowth(const FleetObservation& observation, int64_t now_ms, FleetState* state);
 
-// Whether no node goes for now, since a group has grown, a node has gone or tainting has failed.
+// Returns whether no node is removed for now, since a group has grown, a node was removed or tainting has
+// failed.
 bool CoolsDown(const FleetState& state, const FleetOptions& options, int64_t now_ms);
 
 }  // namespace loadline

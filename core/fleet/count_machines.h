@@ -16,7 +16,7 @@ namespace loadline {
 FleetGroupView CountMachines(const FleetGroup& group, std::span<const MachineMemory> known,
                              const FleetOptions& options, int64_t now_ms, FleetState* state);
 
-// Whether a node has registered a short time ago and is not ready yet, or lacks devices of its group.
+// Returns whether a node has registered a short time ago and is not ready yet, or lacks devices of its group.
 bool IsStarting(const FleetNode& node, const std::vector<uint64_t>& devices, int64_t startup_ms,
                 int64_t now_ms);
 

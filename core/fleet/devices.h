@@ -1,4 +1,4 @@
-// Which devices nodes of a group come to offer, such as GPUs.
+// The devices, such as GPUs, that nodes of a group will offer.
 #ifndef LOADLINE_CORE_FLEET_DEVICES_H_
 #define LOADLINE_CORE_FLEET_DEVICES_H_
 
@@ -19,12 +19,12 @@ inline constexpr size_t kMostDevices = 8;
 std::vector<uint64_t> DevicesOfGroup(const std::vector<uint64_t>& known, const FleetGroup& group,
                                      const FleetOptions& options, int64_t now_ms);
 
-// Whether a node does not offer all of these devices. What drives a device registers it minutes after its
-// node is ready: until then no pod that needs it can go there, and another node for that pod would be one too
-// many.
+// Returns whether a node does not offer all of these devices. The driver of a device registers it minutes
+// after its node is ready: until then no pod that needs it can be placed there, and another node for that pod
+// would be one too many.
 bool LacksDevices(const FleetNode& node, const std::vector<uint64_t>& devices);
 
-// Whether a node has not had its time to start.
+// Returns whether a node has not had its time to start.
 bool IsYoung(const FleetNode& node, int64_t startup_ms, int64_t now_ms);
 
 }  // namespace loadline

@@ -1,4 +1,4 @@
-// What a look at the fleet reads and tells: the machines of all node groups, and what becomes of them.
+// The input and the result of a look at the fleet: the machines of all node groups, and their states.
 #ifndef LOADLINE_CORE_FLEET_FLEET_H_
 #define LOADLINE_CORE_FLEET_FLEET_H_
 
@@ -25,7 +25,8 @@ struct FleetOptions {
   // No group grows while more nodes than this, and more than this part of all, are not ready.
   int64_t ok_unready_nodes = 0;
   int64_t max_unready_percent = 0;
-  // For how long no node goes: after a group has grown, a node has gone, and tainting has failed.
+  // The times in which no node is removed: after a group has grown, after a node was removed, and after
+  // tainting has failed.
   int64_t after_add_ms = 0;
   int64_t after_delete_ms = 0;
   int64_t after_failure_ms = 0;
@@ -42,7 +43,7 @@ struct MachineFault {
 // A node that has registered.
 struct FleetNode {
   int64_t created_ms = 0;  // 0: not known
-  // It is ready, and carries no taint that goes at the start.
+  // It is ready, and has no startup taint.
   bool ready = false;
   // The cloud was asked to delete it.
   bool leaving = false;
@@ -75,7 +76,7 @@ struct FleetGroup {
   bool shrinks = false;
   std::optional<int64_t> provision_ms;
   std::optional<int64_t> startup_ms;
-  // As FleetNode.devices: what the cloud says of new nodes. Empty: nothing.
+  // The devices that the cloud states for new nodes, as in FleetNode.devices. Empty: it states none.
   std::vector<uint64_t> template_devices;
   std::vector<FleetMachine> machines;
 };
@@ -125,7 +126,7 @@ struct FleetOutcomes {
   std::vector<TakenBackOutcome> taken_back;
 };
 
-// What a look finds out about a group. Positions are those of its machines.
+// The result of a look for one group. Positions are those of its machines.
 struct FleetGroupView {
   std::string name;
   std::vector<int32_t> started;      // with a node that pods may go to, or that has had its time
@@ -163,12 +164,12 @@ struct FailedCreations {
 };
 
 struct FleetView {
-  // Of each group of the observation, in its order; without an observation of each group of the outcomes, by
-  // name, with its back-off only.
+  // The views of all groups of the observation, in its order; without an observation those of the groups of
+  // the outcomes, by name, with their back-off only.
   std::vector<FleetGroupView> groups;
   std::vector<int32_t> other_not_started;  // positions in other_nodes
   std::string unhealthy;                   // why no group may grow; empty: they may
-  bool cools_down = false;                 // no node goes for now
+  bool cools_down = false;                 // no node is removed for now
   bool backs_off = false;                  // some group does, whether it is listed or not
   std::vector<FleetFailure> failures;      // in the order in which they were noticed
   std::vector<FailedCreations> failed_creations;

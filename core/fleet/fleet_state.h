@@ -1,4 +1,4 @@
-// What is remembered from one look at the fleet to the next, also by the next process.
+// The memory of the fleet between two looks, also for the next process.
 #ifndef LOADLINE_CORE_FLEET_FLEET_STATE_H_
 #define LOADLINE_CORE_FLEET_FLEET_STATE_H_
 
@@ -13,7 +13,7 @@
 
 namespace loadline {
 
-// What was asked for: so many nodes beyond a target, to be there until then.
+// A request: so many nodes beyond a target, to be there until then.
 struct OpenRequest {
   int64_t from = 0;
   int64_t nodes = 0;

@@ -11,8 +11,8 @@
 
 namespace loadline {
 
-// How many codes of faults one look tells apart: of one group, and of all. Chosen so that what is told of a
-// look stays small against the answer of a loop, which may have 4 MiB.
+// The number of codes of faults that one look counts apart: for one group, and for all. Chosen so that the
+// report of a look stays small against the answer of a loop, which may have 4 MiB.
 inline constexpr size_t kMostFaultCodes = 64;
 inline constexpr size_t kMostFaultCodesOfAll = 1'000;
 
@@ -24,8 +24,8 @@ std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& o
                                                        const FleetOptions& options, int64_t now_ms,
                                                        FleetState* state, FleetView* view);
 
-// Whether a machine is being deleted: the cloud says so, or was asked to a short time ago. What it lists may
-// be old.
+// Returns whether a machine is being deleted: the cloud says so, or was asked to a short time ago. The list
+// of the cloud may be old.
 bool IsBeingDeleted(const FleetMachine& machine, const MachineMemory& memory, const FleetOptions& options,
                     int64_t now_ms);
 

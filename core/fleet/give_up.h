@@ -1,4 +1,4 @@
-// Which machines without a node are deleted.
+// Chooses the machines without a node that are deleted.
 #ifndef LOADLINE_CORE_FLEET_GIVE_UP_H_
 #define LOADLINE_CORE_FLEET_GIVE_UP_H_
 

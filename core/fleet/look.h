@@ -9,11 +9,11 @@
 
 namespace loadline {
 
-// Takes note of how actions ended, then of what the cloud and the cluster show, and tells what becomes of the
+// Takes note of how actions ended, then of what the cloud and the cluster show, and returns the state of the
 // machines. `observation` may be null after actions: their outcomes alone are taken note of.
 //
 // Inputs: names of groups and ids of machines are unique, amounts are not negative, and times are below 2^52.
-// Result: see FleetView; `state` is what the next look goes out from.
+// Result: see FleetView; `state` is the input of the next look.
 // Cost:   O(machines log machines). The same everywhere; pure but for `state`.
 FleetView LookAtFleet(const FleetObservation* observation, const FleetOutcomes& outcomes,
                       const FleetOptions& options, int64_t now_ms, FleetState* state);

@@ -1,4 +1,4 @@
-// Which requests for nodes have come true, and which have failed.
+// Decides which requests for nodes were fulfilled, and which have failed.
 #ifndef LOADLINE_CORE_FLEET_SETTLE_REQUESTS_H_
 #define LOADLINE_CORE_FLEET_SETTLE_REQUESTS_H_
 

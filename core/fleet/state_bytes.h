@@ -1,4 +1,4 @@
-// What is remembered of the fleet, as bytes that a client keeps.
+// The memory of the fleet, as bytes that a client keeps.
 #ifndef LOADLINE_CORE_FLEET_STATE_BYTES_H_
 #define LOADLINE_CORE_FLEET_STATE_BYTES_H_
 
@@ -13,7 +13,7 @@ namespace loadline {
 
 // The version that is written, and the only one that is read.
 inline constexpr int kFleetStateVersion = 1;
-// What no state outgrows: so much a ConfigMap holds.
+// The size that no state exceeds: a ConfigMap has room for so much.
 inline constexpr size_t kMostFleetStateBytes = size_t{1} << 20;
 // Texts of failures share this many bytes: while more groups back off, each text is shorter.
 inline constexpr size_t kMostBackOffTexts = size_t{96} << 10;

@@ -38,8 +38,8 @@ struct DerivedGroups {
 //
 // Names of nodes decide nothing. Labels that pods select by divide in the order of their keys, and are in a
 // name only where they divide. The part with the first value (none, then in the order of bytes) keeps the
-// name. A pod that comes or goes thus renames no group that its label does not divide, and none at all if its
-// label comes behind all others. If it comes before another label by which a group is divided already, the
+// name. A new or a deleted pod thus renames no group that its label does not divide, and none at all if its
+// label is behind all others. If its label is before another one by which a group is divided already, the
 // parts of that group get new names.
 //
 // `startup_taints`: names of the cluster beside the well-known ones.

@@ -15,7 +15,7 @@ namespace loadline {
 //             sum_p u_lp x_p             <= limit_l    for each limit
 //             x, missing >= 0
 //
-// Columns may be added between calls of Solve(), which then goes on from where it stood: made for column
+// Columns may be added between calls of Solve(), which then continues from its last solution: made for column
 // generation. Primal simplex in doubles with a dense inverse of the basis: O(rows^2) per step. Equal input
 // gives equal output. Not thread-safe.
 class CoveringLp {
@@ -25,7 +25,7 @@ class CoveringLp {
     double value;
   };
 
-  // What so many rows take, without columns.
+  // Returns the bytes that so many rows take, without columns.
   static int64_t Bytes(size_t rows) { return static_cast<int64_t>((rows + 8) * rows * sizeof(double)); }
 
   // All values finite, demands and limits >= 0, penalty > 0.
@@ -34,7 +34,7 @@ class CoveringLp {
   // `entries` > 0, each row at most once; `cost` >= 0. Returns the number of the column, from 0.
   size_t AddColumn(double cost, std::vector<Entry> entries);
 
-  // Goes on until it is optimal over the columns that it has. False: the budget ended before.
+  // Continues until it is optimal over the columns that it has. False: the budget ended before.
   bool Solve(WorkBudget* budget);
 
   // After Solve(). By column, by demand (>= 0), by limit (<= 0); what the solution costs, with penalties.

@@ -10,12 +10,13 @@
 
 namespace loadline {
 
-// What the relaxation takes grows with the square of the kinds: of so many it is half a MiB.
+// The largest number of kinds. The memory of the relaxation grows with its square: for this number it is half
+// a MiB.
 inline constexpr size_t kMostExactKinds = 256;
 // With more kinds than these, there is not always time to solve the relaxation.
 inline constexpr size_t kKindsForOneWay = 24;
 
-// As Pack() and LowerBound().
+// Same contracts as Pack() and LowerBound().
 Packing PackExactly(const PackingProblem& problem, WorkBudget* budget);
 PackingBound BoundExactly(const PackingProblem& problem, WorkBudget* budget);
 

@@ -1,4 +1,4 @@
-// What is worth most on one node.
+// Finds the most valuable contents of one node.
 #ifndef LOADLINE_CORE_PACK_KNAPSACK_H_
 #define LOADLINE_CORE_PACK_KNAPSACK_H_
 

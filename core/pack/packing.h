@@ -45,7 +45,7 @@ struct Packing {
   double cost = 0;
   // Nodes that hold what this packing holds cannot cost less, by whichever packing within the limits.
   double lower_bound = 0;
-  bool proven = false;  // the bound comes from a relaxation that was solved to its end
+  bool proven = false;  // the bound is that of a relaxation that was solved to its end
 };
 
 // Packs as many items as limits permit (by a penalty per item that is larger than the cost of a node), at

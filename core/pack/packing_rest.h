@@ -1,4 +1,4 @@
-// What is left of a problem while it is being packed.
+// The rest of a problem while it is being packed.
 #ifndef LOADLINE_CORE_PACK_PACKING_REST_H_
 #define LOADLINE_CORE_PACK_PACKING_REST_H_
 
@@ -11,7 +11,7 @@
 
 namespace loadline {
 
-// What is left of a problem: by item, by type, and of all types together. nullopt: no limit.
+// The rest of a problem: by item, by type, and of all types together. nullopt: no limit.
 struct PackingRest {
   std::vector<int64_t> items;
   std::vector<std::optional<int64_t>> limits;  // nodes, by type
@@ -21,7 +21,7 @@ struct PackingRest {
   bool Empty() const;
   // How many of so many nodes of a type are within the limits.
   int64_t NodesWithinLimits(int32_t type, int64_t nodes) const;
-  // Takes nodes of a type off the limits, none of which goes below 0.
+  // Takes nodes of a type off the limits, none of which falls below 0.
   void TakeFromLimits(int32_t type, int64_t nodes);
 };
 

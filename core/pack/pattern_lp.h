@@ -14,7 +14,7 @@
 
 namespace loadline {
 
-// What one node of a type holds.
+// The contents of one node of a type.
 struct Pattern {
   int32_t type = 0;
   std::vector<std::pair<int32_t, int64_t>> items;  // item and count > 0, in the order of the items

@@ -1,4 +1,4 @@
-// What nodes must cost at least, by prices of what they hold.
+// A lower bound for the cost of nodes, by prices of their contents.
 #ifndef LOADLINE_CORE_PACK_PRICE_BOUND_H_
 #define LOADLINE_CORE_PACK_PRICE_BOUND_H_
 
@@ -27,7 +27,8 @@ struct PackingPrices {
 double PriceBound(const PackingProblem& problem, const std::vector<int64_t>& counts,
                   const PackingPrices& prices, const std::vector<int32_t>& sample, WorkBudget* budget);
 
-// What nodes must offer together, whatever they hold: as if items could be divided between nodes.
+// The amounts that nodes must offer together, whatever is on each: as if items could be divided between
+// nodes.
 struct ResourceRelaxation {
   PackingPrices prices;       // of what items request, per unit of each resource
   std::vector<double> nodes;  // by type

@@ -25,7 +25,7 @@ enum class PreferredTable {
 //         belong to two rows each. We take them to be inclusive, as the shipped ones are.
 NodeCapacity TablePreferredNode(PreferredTable table, int64_t cluster_nodes);
 
-// What pods request in all, and the most that one of them does.
+// The sum of what pods request, and the most that one of them does.
 struct PodDemand {
   NodeCapacity total;
   NodeCapacity largest;  // per resource

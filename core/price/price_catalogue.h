@@ -35,7 +35,7 @@ struct FamilyMember {
   std::string type;
 };
 
-// What a GCE list says of a family, or of its custom machines.
+// The rates that a GCE list states for a family, or for its custom machines.
 struct FamilyRates {
   std::optional<double> cpu;
   std::optional<double> memory_gib;
@@ -51,7 +51,7 @@ struct BaseRates {
   std::optional<double> spot_factor;
 };
 
-// What only GCE lists have.
+// The parts that only GCE lists have.
 struct GcePrices {
   absl::flat_hash_map<std::string, FamilyRates> families;
   absl::flat_hash_map<std::string, FamilyRates> custom_families;
@@ -81,8 +81,8 @@ struct PriceCatalogue {
 // Reads a catalogue in one of the two forms of message PriceCatalogue. Lines `# key: value` before the
 // header, with the keys region, date and os, say what the list is of.
 //
-// Errors: kInvalidArgument  what is wrong, with the number of the line, from 1: `line 17: "abc" is not a
-//                           price: ...`. Also a key that comes twice, and a header without what it takes.
+// Errors: kInvalidArgument  the fault, with the number of the line, from 1: `line 17: "abc" is not a
+//                           price: ...`. Also a key that is there twice, and a header without what it takes.
 // Cost:   O(bytes).
 absl::StatusOr<PriceCatalogue> ParsePriceCatalogue(absl::string_view name, absl::string_view csv);
 

@@ -1,4 +1,4 @@
-// What nodes and pods cost. All prices are US dollars per hour.
+// The prices of nodes and pods. All prices are US dollars per hour.
 #ifndef LOADLINE_CORE_PRICE_PRICE_MODEL_H_
 #define LOADLINE_CORE_PRICE_PRICE_MODEL_H_
 
@@ -25,7 +25,7 @@ struct ResourceRates {
   friend bool operator==(const ResourceRates&, const ResourceRates&) = default;
 };
 
-// What a pod requests. [0, 2^62] each.
+// The requests of one pod. [0, 2^62] each.
 struct PodRequests {
   int64_t milli_cpu = 0;
   int64_t memory_bytes = 0;
@@ -33,7 +33,7 @@ struct PodRequests {
   int64_t gpus = 0;  // of every maker
 };
 
-// What the pod would cost on a machine that suits it perfectly.
+// Returns the price of the pod on a machine that suits it perfectly.
 // Source: GcePriceModel.PodPrice of Cluster Autoscaler, in its order of additions, which prices GPUs of
 // NVIDIA alone; the flat price: the proposal.
 double PodPrice(const ResourceRates& rates, const PodRequests& pod);
@@ -73,10 +73,9 @@ inline constexpr double kWindowsCpu = 0.046;
 
 // Prices one node. Sources are asked in the order of PriceSource up to `last_source`, catalogues in theirs:
 //
-//   kProvider      what the cloud says. Where that is below a third of what base rates make of the hardware,
-//   a
-//                  list that knows the type or family comes first; on GCE, whose model prices types that it
-//                  does not know at their disks, base rates do as well.
+//   kProvider      what the cloud says. If that is below a third of the hardware at base rates, a
+//                  list that knows the type or family is asked before it; on GCE, whose model prices types
+//                  that it does not know at their disks, so are base rates.
 //   kInstanceType  the type's price in the node's region where the list has it, else in the list's own, else
 //                  in the first one that it has. A table without spot price: on-demand * spot factor.
 //                  GPUs that are attached to a machine of GCE's first generation come on top.

@@ -16,7 +16,7 @@ double AddRepeatedly(double sum, double addend, int64_t count);
 // shape matters. For 1 node `unfitness`, for many near 1. divisor > 0.
 double Suppress(double unfitness, double nodes, double divisor);
 
-// What a score is made of; prices in US dollars per hour.
+// The terms of a score; prices in US dollars per hour.
 struct ScoreTerms {
   double suppressed_unfitness = 1;
   double cost = 0;              // C, of all nodes of the option

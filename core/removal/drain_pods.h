@@ -1,4 +1,4 @@
-// The pods of a node that goes: which are evicted now, which have ended, and when to look again.
+// The pods of a node that is drained: which are evicted now, which have ended, and when to look again.
 #ifndef LOADLINE_CORE_REMOVAL_DRAIN_PODS_H_
 #define LOADLINE_CORE_REMOVAL_DRAIN_PODS_H_
 

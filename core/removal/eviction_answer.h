@@ -1,4 +1,4 @@
-// What an answer to an eviction means.
+// The meaning of an answer to an eviction.
 #ifndef LOADLINE_CORE_REMOVAL_EVICTION_ANSWER_H_
 #define LOADLINE_CORE_REMOVAL_EVICTION_ANSWER_H_
 
@@ -23,7 +23,7 @@ enum class EvictionResult {
 // Source: k8s.io/kubernetes pkg/registry/core/pod/storage/eviction.go, v1.36.
 EvictionResult ResultOf(const EvictionAnswer& answer);
 
-// Whether the next attempt may do better.
+// Returns whether the next attempt may do better.
 bool MayBeTriedAgain(EvictionResult result);
 
 // A label of metrics.

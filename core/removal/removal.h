@@ -42,7 +42,7 @@ struct Removal {
   RemovalStage stage = RemovalStage::kTainted;
   bool empty = false;    // no pod of it was to move
   int64_t since_ms = 0;  // of the stage: when the node was tainted, or its deletion first delayed
-  // Those that are left, by group.
+  // The pods that are left, by group.
   std::vector<PodRemoval> pods;
   // Since when all pods of the first group are accepted; -1: they are not. And how long after that it was
   // last looked whether they have ended.
@@ -50,7 +50,7 @@ struct Removal {
   int64_t looked_ms = 0;
 };
 
-// Whether a node is still the one that was tainted, and ours.
+// The state of a node: whether it is still the one that was tainted, and ours.
 enum class NodeStanding {
   kOurs,
   kGone,        // there is none of its name any more
@@ -65,7 +65,7 @@ struct SeenNode {
   std::vector<std::string> delays;  // annotations that ask to wait before it is deleted
 };
 
-// What the plan is about a pod.
+// The plan for one pod.
 enum class PlannedPod {
   kMoves,
   kStays,
@@ -85,7 +85,7 @@ struct RemovalPod {
   bool mirror = false;
   bool placeholder = false;  // it only keeps room free
   bool daemon_set = false;   // of a DaemonSet that exists, or says that it is like one
-  // Whether it says itself to be evicted as one of a DaemonSet.
+  // The pod's own annotation about being evicted as one of a DaemonSet.
   std::optional<bool> evict_daemon_set;
 };
 
@@ -123,11 +123,12 @@ struct RemovalSiblings {
   int64_t not_ready = 0;   // they are before kReady
   int64_t not_marked = 0;  // they are before kMarked
   std::string failed;      // why one of them stays; empty: none does
-  // Those that are not atomic are gathered for one call: since when the first one is kReady; -1: not yet.
+  // The time since when the first one is kReady, where nodes that are not atomic are gathered for one call;
+  // -1: not yet.
   int64_t gathered_since_ms = -1;
 };
 
-// What was seen since the last step, and became of its orders.
+// The observations since the last step, and the outcomes of its orders.
 struct RemovalSight {
   std::optional<SeenNode> node;
   std::optional<SeenPods> pods;
@@ -153,12 +154,12 @@ struct RemovalEnd {
   std::string error;
   // Mark and taint are to be taken away again, unless somebody else has its machine deleted.
   bool give_back = false;
-  // Those that go with it stay as well.
+  // The nodes that are removed with it stay as well.
   bool fails_siblings = false;
 };
 
-// What is to be done now, in this order; then the next step is taken, with what was seen. Where it is not to
-// be done at once, but at due_ms, something about its siblings may change before.
+// The orders of a step, to be carried out in this order; then the next step is taken, with what was seen. If
+// an order is not for now, but for due_ms, something about its siblings may change before.
 struct RemovalOrders {
   std::vector<EvictionOrder> evictions;
   bool mark = false;  // note on the node that the cloud is asked
@@ -167,7 +168,7 @@ struct RemovalOrders {
   bool look_at_node = false;  // at due_ms
   bool look_at_pods = false;
   std::optional<RemovalEnd> end;
-  // Of each answer that was told, how it is counted: "accepted", or why not.
+  // The label of each reported answer in a count: "accepted", or why not.
   std::vector<absl::string_view> counted;
   std::string note;  // for a log; empty: none
 };

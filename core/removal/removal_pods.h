@@ -1,4 +1,4 @@
-// Which pods of a node that goes are to go before it.
+// Chooses the pods that have to leave a node before it is deleted.
 #ifndef LOADLINE_CORE_REMOVAL_REMOVAL_PODS_H_
 #define LOADLINE_CORE_REMOVAL_REMOVAL_PODS_H_
 

@@ -19,7 +19,8 @@ struct RemovalRules {
   // Between two attempts to evict a pod, give or take a fifth; and how long it is tried. 0: once.
   int64_t eviction_retry_ms = 10'000;
   int64_t max_pod_eviction_ms = 120'000;
-  // What an evicted pod may take to end, whatever it states; and what it may take beyond that.
+  // The time that an evicted pod may take to end, whatever it states; and the time that it may take beyond
+  // that.
   int64_t max_grace_s = 600;
   int64_t termination_headroom_ms = 30'000;
   // In place of max_grace_s: pods go group by group, from the lowest priority, those of DaemonSets as well. A
@@ -31,7 +32,7 @@ struct RemovalRules {
   int64_t batch_interval_ms = 0;
   // How long annotations may delay the deletion of a node.
   int64_t deletion_delay_ms = 120'000;
-  // Whether pods of DaemonSets are evicted that do not say themselves.
+  // The rule for pods of DaemonSets that do not say themselves whether they are evicted.
   bool evict_daemon_sets_of_empty = false;
   bool evict_daemon_sets_of_occupied = true;
   // Pods whose budgets refuse their eviction to the end are deleted.

@@ -16,7 +16,7 @@ namespace loadline {
 // Nodes that go together, or not at all, wait for each other twice: before the first of them is noted on, and
 // before the cloud is asked for all of them.
 //
-// `seen`: all that the orders of the step before asked for, once each. `now_ms` never goes back.
+// `seen`: all that the orders of the step before asked for, once each. `now_ms` never decreases.
 // Cost: O(pods * log(pods) + pods * priority groups). Pure: any thread.
 RemovalOrders StepRemoval(const RemovalRules& rules, const RemovalSight& seen, int64_t now_ms,
                           Removal* removal);

@@ -14,7 +14,7 @@
 
 namespace loadline {
 
-// What a group is asked to grow by.
+// The number of nodes that a group is asked to grow by.
 struct SimGrowth {
   GroupIndex group{};
   int64_t machines = 0;
@@ -24,7 +24,7 @@ struct SimGrowth {
   std::vector<SimWorkloadIndex> workloads;
 };
 
-// Is told of what the loop under test does, before it happens.
+// Hears of the actions of the loop under test, before each happens.
 class ActObserver {
  public:
   virtual ~ActObserver() = default;
@@ -34,9 +34,9 @@ class ActObserver {
   // `of_move`: it is replaced, or was bought for that in vain.
   virtual void StartsToGo(SimNodeIndex node, bool empty, bool of_move) = 0;
   virtual void GivesBack(SimNodeIndex node) = 0;
-  // Nobody goes on with its removal; what it carries stays for now.
+  // Nobody continues the removal of the node, which keeps its taint and notes for now.
   virtual void GivesUp(SimNodeIndex node) = 0;
-  // `late`: as one that did not become a node in time, or cannot; else because its node goes.
+  // `late`: the machine did not become a node in time, or cannot; else its node is being removed.
   virtual void Deletes(SimMachineIndex machine, bool late) = 0;
   // Another process leads, which knows what was kept, and what nodes carry.
   virtual void LeaderChanges() = 0;
@@ -50,7 +50,7 @@ class Actuation {
     SimPodIndex pod;
     int64_t at_ms;
   };
-  // What has happened since the last loop.
+  // The events since the last loop.
   struct Progress {
     std::vector<SimNodeIndex> started;
     std::vector<SimNodeIndex> failed;

@@ -1,4 +1,4 @@
-// What nodes for the pods of a simulated cluster cost at least.
+// A lower bound for the cost of nodes for the pods of a simulated cluster.
 #ifndef LOADLINE_CORE_SIM_BILL_BOUND_H_
 #define LOADLINE_CORE_SIM_BILL_BOUND_H_
 

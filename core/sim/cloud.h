@@ -1,4 +1,4 @@
-// A cloud with groups of machines, and what goes wrong with them.
+// A cloud with groups of machines, and its faults.
 #ifndef LOADLINE_CORE_SIM_CLOUD_H_
 #define LOADLINE_CORE_SIM_CLOUD_H_
 
@@ -29,7 +29,7 @@ class Cloud {
  public:
   explicit Cloud(World* world);
 
-  // Puts in what comes by itself, and the nodes of the start, which are there at once.
+  // Schedules the events that need no cause, and adds the nodes of the start, which are there at once.
   void Start();
 
   // --- calls of the loop under test ---------------------------------------------------------------------
@@ -39,7 +39,7 @@ class Cloud {
   CloudAnswer Delete(SimMachineIndex machine);
   // Machines that the group is to have.
   int64_t target(GroupIndex group) const { return targets_[group]; }
-  // Those that are not gone, in the order in which they were ordered.
+  // Returns the machines that are not gone, in the order in which they were ordered.
   const std::vector<SimMachineIndex>& machines(GroupIndex group) const { return machines_[group]; }
   // Counts up with each change that the loop would see.
   int64_t version() const { return version_; }
@@ -62,7 +62,7 @@ class Cloud {
   void HandMarkHour();
   void HandMarkEnds(int32_t subject);
 
-  // What all machines have cost until now, and cost in an hour.
+  // Returns the cost of all machines until now, and in an hour.
   double Usd() const;
   double UsdPerHour() const;
 

@@ -1,4 +1,4 @@
-// What creates and deletes pods: Deployments, Jobs and DaemonSets.
+// The controllers that create and delete pods: Deployments, Jobs and DaemonSets.
 #ifndef LOADLINE_CORE_SIM_CONTROLLERS_H_
 #define LOADLINE_CORE_SIM_CONTROLLERS_H_
 
@@ -18,7 +18,7 @@ class Controllers : public SimObserver {
  public:
   explicit Controllers(World* world);
 
-  // Puts in what comes by itself.
+  // Schedules the events that need no cause.
   void Start();
   void PodChanged(SimPodIndex pod) override;
   void NodeChanged(SimNodeIndex node) override;

@@ -11,7 +11,7 @@ enum class SimEventKind : uint8_t {
   kLoadStep,        // all workloads work out how many pods they want
   kReconcile,       // subject: a workload
   kWave,            // subject: a workload; its next jobs come
-  kSchedule,        // the scheduler goes through the pods that wait
+  kSchedule,        // the scheduler looks at the pods that wait
   kPodRunning,      // subject: a pod
   kPodFinished,     // subject: a pod
   kPodGone,         // subject: a pod; its grace period is over
@@ -29,11 +29,11 @@ enum class SimEventKind : uint8_t {
   kHandHour,        // once in an hour somebody else may change groups
   kHandMarkHour,    // once in an hour an operator may mark nodes
   kHandMarkEnds,    // subject: kSimMarks * a node + a SimMark
-  kStartupEnds,     // subject: a node; its startup taint goes
+  kStartupEnds,     // subject: a node; its startup taint is removed
   kApiHour,         // once in an hour the loop may not reach the API server
   kNodeBack,        // subject: a node; it is ready again
   kPodsOfLostNode,  // subject: a node; pods of one that is not ready for long are deleted
-  kActuate,         // subject: a node that goes
+  kActuate,         // subject: a node that is removed
   kLoop,            // the loop under test; subject: 0 at its interval, 1 before that
   kRemovalEnded,    // a node is gone, or given back
   kLeaderHour,      // once in an hour the process that leads may end

@@ -1,5 +1,4 @@
-// What must never happen in a simulated cluster, whatever is planned. Shares no code with planners or
-// filters.
+// The invariants of a simulated cluster, whatever is planned. Shares no code with planners or filters.
 #ifndef LOADLINE_CORE_SIM_INVARIANT_CHECKER_H_
 #define LOADLINE_CORE_SIM_INVARIANT_CHECKER_H_
 
@@ -25,22 +24,22 @@ namespace loadline {
 //   C5   no group is asked to grow for the same pods soon after a node that came for them was ready and took
 //        none of them although it has room, nor while such a node starts that has room for all that waits
 //   D1   an eviction leaves as many ready pods as the budget wants, and none is of a pod with two budgets
-//   D2   no group goes below its minimum, by its target or by its nodes
-//   D3   no node goes with a pod that must not move, or with one that was not evicted
-//   D6   not more nodes go at once, not more of them with pods, and not more of a group, than may
-//   D7   no node goes that has not been there for as long as one must be unneeded, but in a move
-//   D8   no node goes while the API server is out of reach, nor as an empty one that has had pods for long
+//   D2   no group falls below its minimum, by its target or by its nodes
+//   D3   no node is removed with a pod that must not move, or with one that was not evicted
+//   D6   not more nodes are removed at once, not more of them with pods, and not more of a group, than may
+//   D7   no node is removed that has not been there for as long as one must be unneeded, but in a move
+//   D8   no node is removed while the API server is out of reach, nor as an empty one that has long had pods
 //   D9   no machine is given up as late that has had a node, or has had less time than it may take
-//   D10  no node goes, and no machine is deleted, twice; none is given back once the cloud has taken it
-//   D11  none starts to go while groups grow or have just grown, or while too many nodes are not ready
-//   D13  nodes come for moves only while no node goes, and not more of those that are replaced are drained at
-//        once than may
-//   D14  no node goes that an operator keeps by an annotation
+//   D10  no node is removed, and no machine deleted, twice; none is given back once the cloud has taken it
+//   D11  no removal starts while groups grow or have just grown, or while too many nodes are not ready
+//   D13  nodes are added for moves only while none is removed, and not more of those that are replaced are
+//        drained at once than may
+//   D14  no node is removed that an operator keeps by an annotation
 //   F5   what the loop keeps of a node is the sum of its pods
 //   G3   no node stays marked for deletion for long that nobody deletes
-//   A7   no node has more on it than it offers, and no pod comes to one that is to be deleted
-//   E3   pods that would have a node do not wait for hours, and empty nodes do not stay, where nothing goes
-//   wrong
+//   A7   no node has more on it than it offers, and no pod is bound to one that is to be deleted
+//   E3   pods that would have a node do not wait for hours, and empty nodes do not stay, where there is no
+//        fault
 class InvariantChecker : public SimObserver, public ActObserver {
  public:
   // Both outlive it.
@@ -58,7 +57,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
   void LeaderChanges() override;
   // E3 and G3; once in an hour.
   void CheckProgress();
-  // F5: what the loop counts on a node, where it has been told of everything.
+  // F5: checks what the loop counts on a node, where all news have reached it.
   void CheckSums(SimNodeIndex node, const CpuMemory& requested);
 
   // The first ones, each with its time.

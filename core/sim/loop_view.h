@@ -1,4 +1,4 @@
-// What the client of the loop tells it of cloud and cluster, as they are.
+// The report of the loop's client about cloud and cluster, as they are.
 #ifndef LOADLINE_CORE_SIM_LOOP_VIEW_H_
 #define LOADLINE_CORE_SIM_LOOP_VIEW_H_
 
@@ -16,7 +16,7 @@
 
 namespace loadline {
 
-// As the autoscaler has it where nobody says otherwise.
+// Returns the options that the autoscaler has by default.
 ObserveOptions ObserveOptionsOf(const SimSettings& settings);
 
 // Lists machines, and finds their nodes among those that the loop sees.
@@ -33,7 +33,7 @@ class LoopView {
   // A process that lists for the first time.
   void Restart();
 
-  // Of the machines that were listed and the nodes that are shown. Cost: O(machines + nodes).
+  // Observes the machines that were listed and the nodes that are shown. Cost: O(machines + nodes).
   const LoopObservation& Observe();
   const LoopObservation& observation() const { return told_; }
   // The loop has answered to it.
@@ -47,8 +47,7 @@ class LoopView {
  private:
   // Takes note of whether the cloud tells of a group now. False: as before.
   bool NoteUnread(GroupIndex group);
-  // Of a group that cannot be read what was told last stays, but for nodes of which the cloud has said that
-  // it deletes them.
+  // Notes which nodes the cloud deletes in a group that cannot be read; the rest of its last report stays.
   void NoteDeletions(GroupIndex group);
   void List(GroupIndex group);
 
@@ -65,8 +64,8 @@ class LoopView {
   StrongVector<GroupIndex, std::vector<bool>> unread_hours_;
 };
 
-// When a look at what was told may find out something else although nothing changes, by the clock of the
-// loop; nullopt: never.
+// Returns the time at which a look at the same report may find out something else although nothing changes,
+// by the clock of the loop; nullopt: never.
 std::optional<int64_t> NextLookMs(const LoopMemory& memory, const LoopObservation& told,
                                   const ClusterState& cluster, const FleetOptions& options, int64_t now_ms);
 

@@ -1,4 +1,4 @@
-// What the loop under test has done about nodes that are replaced by cheaper ones.
+// The log of what the loop under test has done about nodes that are replaced by cheaper ones.
 #ifndef LOADLINE_CORE_SIM_MOVE_LOG_H_
 #define LOADLINE_CORE_SIM_MOVE_LOG_H_
 
@@ -19,7 +19,7 @@ struct SimMove {
   int64_t added = 0;
 };
 
-// What the cluster cost per hour when it was at rest, and what the plan of that loop reaches: see
+// The cost of the cluster per hour when it was at rest, and the cost that the plan of that loop reaches: see
 // ConsolidationBill.
 struct SimBill {
   int64_t at_ms = 0;

@@ -36,7 +36,7 @@ class ObservedCluster : public SimObserver {
   void SoftTaintChanged(SimNodeIndex node) override;
   void WorkloadChanged(SimWorkloadIndex workload) override;
 
-  // Takes what the watch has told by now. False: there was nothing. Cost: O(news).
+  // Takes the news of the watch until now. False: there were none. Cost: O(news).
   bool TakeNews();
   // When it last heard of the API server, in milliseconds since the start.
   int64_t heard_ms() const { return heard_ms_; }
@@ -50,12 +50,12 @@ class ObservedCluster : public SimObserver {
 
   const ClusterState& state() const { return state_; }
   Snapshot* snapshot() { return snapshot_.get(); }
-  // It has been told of everything, and shows it.
+  // Returns whether all news have arrived and are shown.
   bool IsUpToDate() const {
     return snapshot_ != nullptr && pod_news_.empty() && node_news_.empty() && lost_.empty() &&
            dirty_.empty() && hides_ == kNoPods;
   }
-  // What pods of a node request, as the snapshot counts it; nullopt: it is not there.
+  // Returns what pods of a node request, as the snapshot counts it; nullopt: it is not there.
   std::optional<CpuMemory> RequestedOn(SimNodeIndex node) const;
   // The node that a slot holds.
   std::optional<SimNodeIndex> NodeIn(Slot slot) const {
@@ -63,7 +63,7 @@ class ObservedCluster : public SimObserver {
   }
   // nullopt: it is not in the state, which Show() wrote.
   std::optional<Slot> SlotOf(SimNodeIndex node) const;
-  // Of the node that is seen of a machine.
+  // Returns the slot of the machine's node, if it has been observed.
   std::optional<Slot> SlotOfMachine(SimMachineIndex machine) const;
   // When some pod that is ending begins to count for nothing, since it takes too long, in seconds since 1970
   // and behind `now_s`; nullopt: none does.
@@ -87,7 +87,7 @@ class ObservedCluster : public SimObserver {
   static std::string NodeUid(SimNodeIndex node);
   // "group-12", by its machine: one that registers again has the name that it had.
   std::string NodeName(SimNodeIndex node) const;
-  // A pod as it is told of when it was evicted.
+  // Returns the shape of a pod in the report of its eviction.
   PodShape EvictedShape(SimPodIndex pod) const;
 
  private:
@@ -95,11 +95,11 @@ class ObservedCluster : public SimObserver {
     int64_t due_ms = 0;
     OptionalIndex<SimPodIndex> pod;  // or
     OptionalIndex<SimNodeIndex> node;
-    // Of a pod.
+    // The node of a pod, and the end of its termination.
     OptionalIndex<SimNodeIndex> on;
     int32_t terminating_s = 0;  // since the start
     SimPodPhase phase = SimPodPhase::kWaiting;
-    // Of a pod that waits: unschedulable; of a node: bits of NodeSeen.
+    // The state of a pod that waits (unschedulable) or of a node: bits of NodeSeen.
     uint8_t bits = 0;
     uint8_t marks = 0;                       // of a node, as the next one
     int8_t startup_taint = kNoStartupTaint;  // see SimNode
@@ -127,11 +127,11 @@ class ObservedCluster : public SimObserver {
     bool shown() const { return (bits & kPresent) != 0; }
   };
   using NewsQueue = std::deque<News>;
-  // Which pods a broken list lacks: of workloads with even or odd numbers, or all.
+  // The pods that a broken list lacks: those of workloads with even or odd numbers, or all.
   static constexpr int64_t kNoPods = -1;
   static constexpr int64_t kAllPods = 2;
 
-  // When a pod ends, as it is told of: in steps, so that pods which end together share a shape.
+  // Returns the reported end of a pod: in steps, so that pods which end together share a shape.
   static int64_t ToldEndS(int32_t terminating_s);
   bool Has(SimNodeIndex node, NodeBit bit) const {
     return nodes_.Contains(node) && (nodes_[node].bits & bit) != 0;
@@ -189,7 +189,7 @@ class ObservedCluster : public SimObserver {
   StrongVector<SimWorkloadIndex, absl::btree_set<SimPodIndex>> unschedulable_;
   absl::btree_set<SimPodIndex> no_pods_;
   std::vector<int32_t> released_;  // shapes of pods that are gone, until their nodes are written
-  // Of each workload: shapes that are not ready and ready, and when its status was to be told.
+  // By workload: the shapes that are not ready and ready, and the time from which its status is due.
   StrongVector<SimWorkloadIndex, std::array<int32_t, 2>> shape_;
   StrongVector<SimWorkloadIndex, int64_t> status_since_ms_;
   std::vector<SimWorkloadIndex> statuses_;

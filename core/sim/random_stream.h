@@ -5,7 +5,7 @@
 
 namespace loadline {
 
-// What chance decides. Each purpose has a stream of its own, so that one more draw for one of them leaves all
+// The purposes of chance. Each has a stream of its own, so that one more draw for one of them leaves all
 // others as they are.
 enum class SimPurpose : uint64_t {
   kMachineStart = 1,

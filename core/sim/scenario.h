@@ -1,4 +1,5 @@
-// What is simulated: a cluster's groups, its load, what goes wrong, and how the loop under test is set.
+// The input of a simulation: a cluster's groups, its load, its faults, and the settings of the loop under
+// test.
 #ifndef LOADLINE_CORE_SIM_SCENARIO_H_
 #define LOADLINE_CORE_SIM_SCENARIO_H_
 
@@ -75,7 +76,7 @@ enum class SimWorkloadIndex : int32_t {};
 struct SimWorkload {
   std::string name;
   SimWorkloadKind kind = SimWorkloadKind::kDeployment;
-  // Of kDeployment at the peak, of kBatch in each wave.
+  // The pods of kDeployment at the peak, or of kBatch in each wave.
   int64_t replicas = 0;
   CpuMemory request;
   CpuMemory limit;  // 0: none
@@ -100,7 +101,7 @@ struct SimWorkload {
   int64_t start_s_min = 2;
   int64_t start_s_max = 10;
 
-  // What is missing at the quietest hour, and on Saturday and Sunday; percent of the replicas.
+  // The pods that are missing at the quietest hour, and on Saturday and Sunday; percent of the replicas.
   int64_t daily_percent = 0;
   int64_t weekend_percent = 0;
   int64_t peak_s = 14 * 3600;  // of the day
@@ -111,7 +112,8 @@ struct SimWorkload {
   // How many of its pods may be disrupted at once; below 0: there is no budget.
   int64_t max_unavailable = -1;
 
-  // Of kBatch: the first wave and the time between two. Of kBatch and kTrace: how long a pod runs.
+  // The first wave and the time between two, for kBatch; and for kBatch and kTrace the time for which a pod
+  // runs.
   int64_t first_s = 0;
   int64_t every_s = 0;
   int64_t run_s_min = 60;
@@ -130,10 +132,11 @@ struct SimSettings {
   int64_t unready_time_s = 1200;
   int64_t max_scale_down_parallelism = 10;
   int64_t max_drain_parallelism = 5;
-  // Of each group, for whatever reason; 0: any number.
+  // The nodes of each group that may be removed at once, for whatever reason; 0: any number.
   int64_t node_budget = 0;
   bool scale_down = true;
-  // For how long no node goes: after a group has grown, a node has gone, and tainting has failed.
+  // The times in which no node is removed: after a group has grown, after a node was removed, and after
+  // tainting has failed.
   int64_t after_add_s = 600;
   int64_t after_delete_s = 0;
   int64_t after_failure_s = 180;
@@ -159,12 +162,12 @@ struct SimSettings {
   bool run_every_loop = false;
 };
 
-// What goes wrong, and how often: chances in a million. Nothing by default.
+// The faults and their frequencies: chances in a million. None by default.
 struct SimFaults {
   // From a change to the loop's view of it, drawn evenly.
   int64_t watch_lag_ms_min = 0;
   int64_t watch_lag_ms_max = 0;
-  // A change that is not told, but with the next full list.
+  // A change that the watch loses; the next full list has it.
   int64_t lost_event = 0;
   int64_t relist_s = 600;
   // An order of machines for which there is no capacity; the group has none for so long.
@@ -197,7 +200,7 @@ struct SimFaults {
   // keeps the node.
   int64_t hand_mark = 0;
   int64_t hand_mark_s = 7200;
-  // A node that comes with a startup taint, for so long at most, drawn evenly.
+  // A new node with a startup taint, for so long at most, drawn evenly.
   int64_t startup_taint = 0;
   int64_t startup_taint_s = 120;
   // In an hour: a spot machine is taken back two minutes after it was said; a node is not ready for a while;
@@ -210,7 +213,7 @@ struct SimFaults {
   // registers again by the same name a minute later.
   int64_t node_flaps = 0;
   int64_t node_returns = 0;
-  // A change that is told twice; a full list of pods that lacks some or all of them, until the next one a
+  // A change that is reported twice; a full list of pods that lacks some or all of them, until the next one a
   // minute later.
   int64_t doubled_event = 0;
   int64_t broken_list = 0;
@@ -223,7 +226,7 @@ struct SimFaults {
   int64_t stuck_pod = 0;
   int64_t stuck_pod_s = 1800;
   // The process that leads ends, in an hour and at each thing that it does, before it has taken note of it.
-  // The next one goes on from the state that was kept, which is an older one where a write of it failed.
+  // The next one continues with the state that was kept, which is an older one where a write of it failed.
   int64_t leader_ends = 0;
   int64_t leader_ends_acting = 0;
   int64_t failed_state_write = 0;
@@ -247,7 +250,7 @@ struct Scenario {
   SimSettings settings;
   SimFaults faults;
   int64_t days = 1;
-  // Where above 0, it ends after so many seconds if the days do not end before.
+  // The seconds after which it ends if the days do not end before; 0: no such end.
   int64_t duration_s = 0;
   uint64_t seed = 1;
   // How often workloads follow their curves.

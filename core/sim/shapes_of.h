@@ -36,7 +36,7 @@ class ShapesOf {
   NodeShape Node(GroupIndex group, bool devices, bool labelled = false) const;
   PodOwner Owner(SimWorkloadIndex workload) const;
   static ObjectKind KindOf(const SimWorkload& workload);
-  // Of the object itself, whatever its pods say.
+  // Returns the UID of the object itself, whatever its pods say.
   static std::string UidOf(SimWorkloadIndex workload);
 
  private:
@@ -49,9 +49,10 @@ class ShapesOf {
   ResourceId gpus_;
 };
 
-// Taints of several platforms that go when a node has started; each node that comes with one has one of them.
+// Returns taints of several platforms that are removed when a node has started; a new node may have one of
+// them.
 std::span<const Taint> SimStartupTaints();
-// Of a node that an operator has tainted.
+// Returns the taint that an operator puts on a node.
 Taint SimHandTaint();
 
 // Pods of a workload carry it, with the workload's name, so that its budget selects them.

@@ -41,7 +41,8 @@ struct SimWaits {
 inline constexpr int64_t kWaitBounds[] = {0, 1, 10, 30, 60, 90, 120, 180, 300, 600, 1200, 3600};
 
 struct SimResult {
-  // Of all that happened, but for which loops were run. Equal scenarios with equal seeds have equal ones.
+  // The digest of all that happened, but for which loops were run. Equal scenarios with equal seeds have
+  // equal ones.
   uint64_t digest = 0;
   int64_t loops = 0;  // that were run
   double usd = 0;

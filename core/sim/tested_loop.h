@@ -40,7 +40,7 @@ class TestedLoop {
   TestedLoop(World* world, const Cloud* cloud, ObservedCluster* seen, Actuation* actuation,
              ActObserver* observer, const ShapesOf* shapes);
 
-  // Puts in what comes by itself.
+  // Schedules the events that need no cause.
   void Start();
   // Upon kLoop. False: it was not run.
   bool Run(bool at_interval, WorkBudget* budget);
@@ -68,12 +68,12 @@ class TestedLoop {
   void SetUp(const ShapesOf& shapes);
   int64_t NowMs() const { return kSimEpochS * 1000 + world_.now_ms() + leader_->clock_ms; }
   int64_t NowS() const { return NowMs() / 1000; }
-  // Where the process may end: true if it does.
+  // Ends the process if a fault says so at this point: returns true then.
   bool Ends();
   void BecomeLeader();
   void KeepMemory();
 
-  // What is found out.
+  // The first steps of a loop: they find out the state of things.
   void Observe();
   void WritePending();
   void WritePending(SimWorkloadIndex workload);
@@ -83,11 +83,11 @@ class TestedLoop {
   void WaitForPods();
   void StateDeletionCosts();
 
-  // What is done. False: the process has ended.
+  // The last steps of a loop: they carry out its actions. False: the process has ended.
   bool Act(const std::vector<LoopAction>& actions);
   bool ActOn(const LoopAction& action);
   void Grow(const LoopAction& action);
-  // Those with waiting pods that are planned onto new nodes of a group.
+  // Returns the workloads with waiting pods that are planned onto new nodes of a group.
   std::vector<SimWorkloadIndex> WorkloadsOn(GroupIndex group) const;
   void DeleteMachines(const LoopAction& action);
   void WriteSoftTaint(const LoopAction& action);

@@ -1,5 +1,5 @@
-// The cluster as it is: pods, nodes and machines, and what may be done to them. What happens is told to those
-// who watch.
+// The cluster as it is: pods, nodes and machines, and what may be done to them. Observers are informed of
+// each event.
 #ifndef LOADLINE_CORE_SIM_WORLD_H_
 #define LOADLINE_CORE_SIM_WORLD_H_
 
@@ -42,7 +42,7 @@ struct SimPod {
   OptionalIndex<SimNodeIndex> on() const { return place.has_value() ? node : std::nullopt; }
 };
 
-// What an operator puts on a single node, and takes off again.
+// The marks that an operator puts on a single node, and takes off again.
 enum class SimMark : uint8_t { kLabel, kTaint, kCordon, kKeep };
 inline constexpr int32_t kSimMarks = 4;
 constexpr uint8_t BitOf(SimMark mark) { return static_cast<uint8_t>(1 << static_cast<int>(mark)); }
@@ -95,7 +95,7 @@ enum class SimEviction {
   kFailed,      // for another reason
 };
 
-// What a budget's status says.
+// The status of a budget.
 struct SimBudget {
   int64_t expected = 0;
   int64_t healthy = 0;
@@ -103,7 +103,7 @@ struct SimBudget {
   int64_t allowed() const { return healthy > desired ? healthy - desired : 0; }
 };
 
-// What a workload wants and has.
+// The numbers of pods that a workload wants and has.
 struct SimReplicas {
   int64_t wanted = 0;
   int64_t revision = 0;
@@ -112,7 +112,7 @@ struct SimReplicas {
   bool reconciling = false;                   // an event is on its way
 };
 
-// Is told of everything in the order in which it happens.
+// Hears of all events in the order in which they happen.
 class SimObserver {
  public:
   virtual ~SimObserver() = default;
@@ -123,7 +123,7 @@ class SimObserver {
   virtual void WorkloadChanged(SimWorkloadIndex workload) = 0;
 };
 
-// What is counted on the way.
+// The counters of a simulation.
 struct SimCounts {
   int64_t evictions = 0;
   int64_t nodes_added = 0;
@@ -149,7 +149,7 @@ class World {
   void After(int64_t delay_ms, SimEventKind kind, Index subject) {
     After(delay_ms, kind, static_cast<int32_t>(subject));
   }
-  // They outlive the world. Each is told in the order in which it was added.
+  // Adds an observer, which outlives the world. Observers are informed in the order in which they were added.
   void AddObserver(SimObserver* observer) { observers_.push_back(observer); }
 
   const SimPod& pod(SimPodIndex pod) const { return pods_[pod]; }
@@ -168,7 +168,7 @@ class World {
   int64_t pods_alive() const { return pods_alive_; }
   const SimCounts& counts() const { return counts_; }
   SimCounts& counts() { return counts_; }
-  // Where the disruption controller sees the pods of a workload that has a budget.
+  // Returns the budget as the disruption controller sees the pods of a workload that has one.
   SimBudget BudgetOf(SimWorkloadIndex workload) const;
   bool IsDaemon(SimPodIndex pod) const {
     return workload(this->pod(pod).workload).kind == SimWorkloadKind::kDaemon;
@@ -204,7 +204,7 @@ class World {
   void OfferDevices(SimNodeIndex node);
   void TakeStartupTaint(SimNodeIndex node);
   void SetMark(SimNodeIndex node, SimMark mark, bool is_set);
-  // To be deleted: a soft taint goes with that.
+  // Sets or removes the deletion taint. A soft taint is removed with it.
   void SetTainted(SimNodeIndex node, bool tainted);
   // `since_s`: as SimNode::soft_tainted_s. Not on a node that is to be deleted.
   void SetSoftTaint(SimNodeIndex node, int64_t since_s);

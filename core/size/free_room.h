@@ -1,4 +1,4 @@
-// Whether a pod fits on any node, by cpu and memory.
+// Answers whether a pod fits on any node, by cpu and memory.
 #ifndef LOADLINE_CORE_SIZE_FREE_ROOM_H_
 #define LOADLINE_CORE_SIZE_FREE_ROOM_H_
 
@@ -9,13 +9,13 @@
 
 namespace loadline {
 
-// What nodes have left over. Nodes are added first, then pods are asked about. Cost: O(log nodes) a question
-// after O(nodes log nodes) once.
+// The room that nodes have left over. Nodes are added first, then pods are asked about. Cost: O(log nodes) a
+// question after O(nodes log nodes) once.
 class FreeRoom {
  public:
   void AddNode(const CpuMemory& free);
 
-  // Whether some node has enough left of both.
+  // Returns whether some node has enough left of both.
   bool Fits(const CpuMemory& pod);
 
   // Escalator's test of starvation: more cpu, or more memory, than the node that has most left of it. It

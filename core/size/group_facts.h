@@ -1,4 +1,4 @@
-// What a pass of SizeGroup() is to know of each node group, gathered from a cluster in one go.
+// The facts that a pass of SizeGroup() needs of each node group, gathered from a cluster in one walk.
 #ifndef LOADLINE_CORE_SIZE_GROUP_FACTS_H_
 #define LOADLINE_CORE_SIZE_GROUP_FACTS_H_
 
@@ -24,16 +24,16 @@ struct SizedGroup {
   GroupSelector pods;  // with labels, other than the hostname, also where it takes all that is left
   SizeOptions options;
   std::optional<int64_t> cloud_target;
-  // What a new node looks like, and what DaemonSet and static pods take of it: see MeasureDaemons().
+  // The shape of a new node, and what DaemonSet and static pods take of it: see MeasureDaemons().
   std::optional<NodeShape> new_node;
   CpuMemory new_node_daemons;
-  // What a node offered when there was one: see GroupState.
+  // The offer of a node when there was one: see GroupState.
   std::optional<CpuMemory> cached_node;
 };
 
 inline bool IsCompat(const SizedGroup& group) { return group.options.mode == SizeMode::kCompat; }
 
-// What pods wait for that are not at work.
+// The thing that pods wait for which do not run.
 enum class Waiting {
   kForNode,  // for the scheduler to find one
   kForGate,  // scheduling gates; demand in kCompat only
@@ -67,7 +67,7 @@ struct GatheredGroup {
   bool starving_unknown = false;
 };
 
-// Whether a pod runs by its node: it is no demand, and no reason to keep a node.
+// Returns whether a pod runs by its node: it is no demand, and no reason to keep a node.
 bool BelongsToNode(const PodShape& shape, const ClusterObjects& objects);
 
 // Memberships of nodes in groups, and of pod shapes in groups.

@@ -14,7 +14,7 @@
 
 namespace loadline {
 
-// What a node is to its group; the first that holds.
+// The class of a node in its group; the first that applies.
 enum class NodeClass {
   kCordoned,      // spec.unschedulable: no part of the group's capacity, and left alone
   kForceTainted,  // to be deleted as soon as it is empty
@@ -45,8 +45,8 @@ struct GracePeriods {
   int64_t hard_ms = 0;
 };
 
-// Whether a tainted node may be deleted: tainted longer than the soft period and empty, or longer than the
-// hard one; exactly as long is not longer.
+// Returns whether a tainted node may be deleted: tainted longer than the soft period and empty, or longer
+// than the hard one; exactly as long is not longer.
 bool MayBeDeleted(const GroupNode& node, const GracePeriods& grace, int64_t now_ms);
 
 // Positions in `nodes`. At most `count` of `from`, in the order of creation; ties by name.
@@ -60,13 +60,14 @@ struct HealthOptions {
   int32_t max_unhealthy_percent = 0;
 };
 
-// Whether a node is old enough for its readiness to count.
+// Returns whether a node is old enough for its readiness to count.
 bool HealthCounts(const GroupNode& node, const HealthOptions& options, int64_t now_ms);
 
 // The newest ceil(percent / 100 * n) of `from`, newest first.
 std::vector<size_t> NewestSample(std::span<const GroupNode> nodes, std::vector<size_t> from, int32_t percent);
 
-// Whether at most max_unhealthy_percent of the sample, rounded down, are not ready; also without a sample.
+// Returns whether at most max_unhealthy_percent of the sample, rounded down, are not ready; also without a
+// sample.
 bool IsHealthy(std::span<const GroupNode> nodes, const HealthOptions& options, int64_t now_ms);
 
 }  // namespace loadline

@@ -9,15 +9,16 @@ namespace loadline {
 
 // How a group knows its pods.
 struct GroupSelector {
-  // Those that ask for one of these labels in their node selector, or in a required term of their node
-  // affinity by an In that lists the value; and that do not ask for another value of one of these labels in
-  // the same place.
+  // The labels of a group. Its pods ask for one of these labels in their node selector, or in a required term
+  // of their node affinity by an In that lists the value; and do not ask for another value of one of these
+  // labels in the same place.
   Labels labels;
-  // Those without node selector and affinity, in place of the above: the group that Escalator calls default.
+  // The pods without node selector and affinity, in place of the above: the group that Escalator calls
+  // default.
   bool catch_all = false;
 };
 
-// What of a pod decides where it belongs.
+// The properties of a pod that decide where it belongs.
 struct Applicant {
   const PodRules* rules = nullptr;  // nullptr: a plain pod
   bool of_daemon_set = false;

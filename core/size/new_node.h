@@ -1,4 +1,4 @@
-// What filters say of nodes that a group has, and of one that it does not have yet.
+// The answers of filters about nodes that a group has, and about one that it does not have yet.
 #ifndef LOADLINE_CORE_SIZE_NEW_NODE_H_
 #define LOADLINE_CORE_SIZE_NEW_NODE_H_
 
@@ -16,7 +16,7 @@ namespace loadline {
 
 // Works out what DaemonSet and static pods take of a node like SizedGroup::new_node, and puts it there. Of
 // `daemons` a node takes those that fit it by all filters, in their order.
-// Cost: O(groups * daemons) judgements, until the budget ends: a group that comes later then has none.
+// Cost: O(groups * daemons) judgements, until the budget ends: later groups then have none.
 void MeasureDaemons(Snapshot* snapshot, const FitOptions& options, std::span<const IncomingPod> daemons,
                     std::span<SizedGroup> groups, WorkBudget* budget);
 

@@ -47,9 +47,10 @@ struct SizeOptions {
   bool subtract_daemons = true;
 };
 
-// What is known of a group in this pass.
+// The facts about a group in this pass.
 struct GroupFacts {
-  // What the pods request that count as demand, and how many they are: pods of the group, bound or pending.
+  // The sum of what the pods request that count as demand, and their number: pods of the group, bound or
+  // pending.
   CpuMemory requests;
   int64_t pods = 0;
   int64_t pending_pods = 0;
@@ -59,13 +60,13 @@ struct GroupFacts {
   std::vector<GroupNode> nodes;
   // Nodes that the cloud's group is to have; nullopt: as many as there are.
   std::optional<int64_t> cloud_target;
-  // What the group's template offers; nullopt: not known. Not used in kCompat.
+  // The offer of the group's template; nullopt: not known. Not used in kCompat.
   std::optional<CpuMemory> new_node;
 };
 
-// What one pass leaves for the next.
+// The state that one pass leaves for the next.
 struct GroupState {
-  // What a node of the group offers, known from when there was one.
+  // The offer of a node of the group, known from when there was one.
   std::optional<CpuMemory> cached_node;
   // When the cloud took nodes that it was asked for, and how many it was asked for last.
   std::optional<int64_t> locked_ms;
@@ -119,14 +120,14 @@ enum class SizeReason {
 absl::string_view Name(SizeAction action);
 absl::string_view Name(SizeReason reason);
 
-// What a pass decided. Nodes are positions in GroupFacts::nodes.
+// The decision of a pass. Nodes are positions in GroupFacts::nodes.
 struct SizeDecision {
   SizeAction action = SizeAction::kNothing;
   SizeReason reason = SizeReason::kWithinThresholds;
   // Untainted nodes to win (positive) or to taint (negative). kCompat: what Escalator returns, which is more
   // than what is done where a bound holds.
   int64_t delta = 0;
-  // What it would be if there were no maximum and no nodes on their way.
+  // The number of nodes if there were no maximum and no nodes on their way.
   int64_t wanted = 0;
 
   // Demand, and the capacity of the untainted nodes.

@@ -27,7 +27,7 @@ class Pass {
     SizeReason reason = SizeReason::kWithinThresholds;
   };
 
-  // What both share.
+  // The steps that both passes share.
   void LearnWhatTheCloudTook();
   bool AwaitsNodes(const GroupState& state) const;
   std::vector<size_t> OfClass(NodeClass node_class) const;

@@ -10,7 +10,7 @@
 
 namespace loadline {
 
-// No answer has more nodes than this: what would be more stands for "as many as there are".
+// The largest number of nodes in an answer: a larger one means "as many as there are".
 inline constexpr int64_t kMostNodes = std::numeric_limits<int32_t>::max();
 
 enum class UsageKind {
@@ -49,8 +49,8 @@ int64_t ShippedDelta(const Usage& usage, int64_t nodes, const CpuMemory& request
 std::optional<int64_t> ExactDelta(const CpuMemory& requests, const CpuMemory& capacity, int64_t nodes,
                                   int32_t threshold_percent, const std::optional<CpuMemory>& new_node);
 
-// Whether the larger one of both percentages is above, or below, the threshold: exact. A capacity of 0 is
-// above any threshold when something is requested, and else 0 %.
+// Returns whether the larger one of both percentages is above, or below, the threshold: exact. A capacity of
+// 0 is above any threshold when something is requested, and else 0 %.
 bool IsAbove(const CpuMemory& requests, const CpuMemory& capacity, int32_t threshold_percent);
 bool IsBelow(const CpuMemory& requests, const CpuMemory& capacity, int32_t threshold_percent);
 

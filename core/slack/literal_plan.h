@@ -8,7 +8,7 @@
 
 namespace loadline {
 
-// What they come to over all nodes and pods of `rooms`. Cost: O(nodes + pods).
+// Returns the sum of the proposal's formulas over all nodes and pods of `rooms`. Cost: O(nodes + pods).
 LiteralSlackPlan LiteralPlan(const SlackRooms& rooms, const SlackOptions& options);
 
 }  // namespace loadline

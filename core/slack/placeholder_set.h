@@ -45,7 +45,7 @@ inline constexpr int64_t kPlaceholderBytes = 1'024;
 struct SlackNode {
   std::string name;
   CpuMemory allocatable;
-  // What real pods request, and how many more pods may come.
+  // The sum of what real pods request, and the number of pods that still fit the node's limit of pods.
   CpuMemory real;
   int64_t free_slots = INT32_MAX;
   // The class of the node.
@@ -95,7 +95,7 @@ class PlaceholderSet {
   void RemoveNode(size_t node);
   bool Has(size_t node) const { return node < nodes_.size() && nodes_[node].present; }
   const SlackNode& node(size_t node) const { return At(node).content; }
-  // What a node offers less what its real pods and placeholders have.
+  // Returns what a node offers less what its real pods and placeholders have.
   CpuMemory Free(size_t node) const;
   bool FitsOn(size_t node, const CpuMemory& size) const;
   // The number of a node, or kNoNode.
@@ -111,7 +111,7 @@ class PlaceholderSet {
   // Takes one over from a former set, onto its node if that is there. `last_node` is where it is to go when
   // it loses the node.
   void Restore(const Placeholder& placeholder);
-  // It goes there first when it loses its node.
+  // Notes the node on which the placeholder is tried first when it loses its own.
   void Expect(int64_t id, const std::string& node);
   bool Has(int64_t id) const { return items_.contains(id); }
   // A new one, without a node.
@@ -160,7 +160,7 @@ class PlaceholderSet {
     Placeholder placeholder;
     size_t node = kNoNode;
   };
-  // Nodes by what is left: the tightest that is enough comes first.
+  // Nodes by what is left: the tightest that is enough is first.
   using Room = std::tuple<int64_t, int64_t, std::string, size_t>;
 
   Node& At(size_t node) { return nodes_[CheckedIndex("node", node, nodes_.size())]; }

@@ -16,8 +16,8 @@ namespace loadline {
 // taints that stay, equal cpu, and memory within a 32nd (machines of one type differ by some pages).
 struct SlackClassKey {
   Labels labels;
-  // Those of them that a placeholder of the class needs: all, but the instance type where no pod selects
-  // nodes by it.
+  // The labels that a placeholder of the class needs: all, but the instance type where no pod selects nodes
+  // by it.
   Labels needs;
   std::vector<Taint> taints;  // sorted
   std::string name;           // tells all but which labels are needed; a long one ends in its hash
@@ -34,9 +34,9 @@ struct SlackClassRules {
 
 SlackClassKey ClassOf(const NodeShape& node, const SlackClassRules& rules);
 
-// Where a placeholder may be. A pod of its class may be there as well: it tolerates the taints of its class,
-// and by labels that both lack or share nobody tells the nodes apart. Slack, drains and growth ask this and
-// nothing else.
+// Returns whether a placeholder may be on the node. A pod of its class may be there as well: it tolerates the
+// taints of its class, and nothing distinguishes the nodes by labels that both lack or share. Slack, drains
+// and growth ask this and nothing else.
 bool MayBeOn(const SlackClassKey& placeholder, const SlackClassKey& node);
 
 // The same in terms of Kubernetes, for whoever places placeholders as pods. `absent`: keys of labels that
@@ -49,7 +49,7 @@ const LabelKeys& DefaultClassLabels();
 // Returns whether placeholders may be on the node: it is schedulable, and no taint repels that does not last.
 bool TakesPlaceholders(const NodeShape& node, const StartupTaints& names);
 
-// What a node has of both resources.
+// Returns the cpu and memory of these amounts.
 CpuMemory CpuMemoryOf(const ResourceAmounts& amounts);
 
 }  // namespace loadline

@@ -53,7 +53,7 @@ struct NewNodesOfGroup {
   friend bool operator==(const NewNodesOfGroup&, const NewNodesOfGroup&) = default;
 };
 
-// What is asked of one class.
+// The demand of one class.
 struct SlackDemand {
   std::string class_name;
   int64_t nodes = 0;
@@ -82,7 +82,8 @@ class GrowthSketch {
     return left_in_all_.value_or(1) > 0 && growable_[position].may_add.value_or(more) >= more;
   }
 
-  // A node that comes anyway, with this room. To be called before AddNode(). What it takes is not asked for.
+  // Adds a node that is upcoming anyway, with this room. To be called before AddNode(). What it takes is not
+  // asked for.
   void AddComing(size_t position, const EmptyNode& room);
   // One more node. Returns its number.
   size_t AddNode(size_t position);

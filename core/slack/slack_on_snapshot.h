@@ -24,7 +24,7 @@ namespace loadline {
 struct SlackPending {
   IncomingPod pod;
   int64_t count = 0;
-  // Where they are expected; nullopt: see SlackOnSnapshot::PlaceWaiting().
+  // The node on which they are expected; nullopt: see SlackOnSnapshot::PlaceWaiting().
   std::optional<Slot> node = std::nullopt;
   // Or on a node to come, of this group of the question.
   std::optional<SlackGroupIndex> group = std::nullopt;
@@ -38,7 +38,7 @@ struct ExpectedPods {
   std::optional<SlackGroupIndex> group = {};
 };
 
-// One question. The snapshot is as before when the object goes.
+// One question. The snapshot is as before when the object is destroyed.
 class SlackOnSnapshot {
  public:
   // `snapshot`: of the cluster that `rooms` have caught up with. `set` has the nodes of the rooms. `budget`
@@ -86,7 +86,7 @@ class SlackOnSnapshot {
   std::vector<NodeIndex> ByRoom(bool with_placeholders) const;
   void Place(NodeIndex node, int32_t shape, const CpuMemory& size, std::vector<size_t>* filled);
   SearchPod Prepare(const MirroredPod& pod);
-  // Whether what there is of the budget pays for the placeholder and for looking at its node.
+  // Returns whether the rest of the budget pays for the placeholder and for looking at its node.
   bool Pay(const PodFit& fit) { return memory_.Pod(fit.UnitsPerNode()); }
   bool Takes(PodFit* fit, size_t slot, const CpuMemory& size);
   void KeepCopies(const std::vector<int64_t>& ids, PodFit* fit);

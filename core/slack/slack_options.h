@@ -15,18 +15,18 @@
 
 namespace loadline {
 
-// What holds for classes of nodes. The first rule that is for a class counts, others do not.
+// A rule for classes of nodes. The first rule that matches a class counts, others do not.
 struct SlackClassRule {
   std::string class_name;              // empty: any
   Labels labels;                       // that nodes of the class have all; they tell classes apart
-  bool off = false;                    // none is kept, and no such node comes for slack
+  bool off = false;                    // none is kept, and no such node is added for slack
   std::optional<CpuMemory> max_extra;  // in place of SlackOptions::max_extra
 };
 
-// What holds for a node group.
+// A rule for one node group.
 struct SlackGroupRule {
   std::string group;
-  bool off = false;                  // no node of it comes for slack; a class of such groups only keeps none
+  bool off = false;                  // no node of it is added for slack; a class of such groups keeps none
   std::optional<int64_t> max_nodes;  // nodes that it has when it grows for slack, at most
 };
 
@@ -36,7 +36,7 @@ const std::vector<std::string>& DefaultCommonResources();
 // The defaults are a complete configuration.
 struct SlackOptions {
   // Extra room as a share of the basis, in billionths. [0, 1000 * kWholeRate]; on the basis of capacity below
-  // kWholeRate, since a cluster that grows by its own size never comes to rest.
+  // kWholeRate, since a cluster that grows by its own size never rests.
   int64_t rate = kWholeRate / 10;
   SlackBasis basis = SlackBasis::kRequested;
   // kNone: version 1 of the proposal; others: what version 2 keeps free for the biggest pods.
@@ -50,7 +50,7 @@ struct SlackOptions {
   // Copies of all pods together, and of those of one namespace. [1, 100000]
   int64_t max_copies = 10'000;
   int64_t max_copies_per_namespace = 1'000;
-  // What the copies of one namespace request together, at most: 64 cores and 256 GiB.
+  // The most that the copies of one namespace request together: 64 cores and 256 GiB.
   CpuMemory max_copies_room_per_namespace = {64'000, int64_t{256} << 30};
   // Extra room of one class at most.
   std::optional<CpuMemory> max_extra;

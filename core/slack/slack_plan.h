@@ -1,4 +1,4 @@
-// What slack is kept, where, and what is missing.
+// The slack that is kept, where it is, and what is missing.
 #ifndef LOADLINE_CORE_SLACK_SLACK_PLAN_H_
 #define LOADLINE_CORE_SLACK_SLACK_PLAN_H_
 
@@ -94,19 +94,20 @@ struct SlackPlan {
   int64_t pushed_out = 0;
   int64_t placed = 0;
   std::optional<LiteralSlackPlan> literal;
-  // What cut it short: some placeholders may have no node, and be asked for by nobody, until the next plan.
+  // The limit that cut it short: some placeholders may have no node, and be asked for by nobody, until the
+  // next plan.
   BudgetEnd cut_short = BudgetEnd::kNotEnded;
 };
 
 inline constexpr size_t kMostRemembered = 64;
 
-// What is kept from one plan to the next, beside what the cluster says.
+// The state that is kept from one plan to the next, beside what the cluster says.
 struct SlackState {
   int64_t next_id = 1;
   std::vector<Placeholder> placeholders;  // by id
-  LabelKeys class_labels;                 // labels that told classes apart
-  // Those of them that pods selected nodes by and nodes have: they count as long as nodes have them, so that
-  // classes stay as they are when such a pod comes and goes. At most kMostRemembered.
+  LabelKeys class_labels;                 // labels that distinguished classes
+  // The labels among them that pods selected nodes by and nodes have: they count as long as nodes have them,
+  // so that classes stay the same when such a pod is deleted and created again. At most kMostRemembered.
   LabelKeys selected_labels;
   struct Excess {
     std::string class_name;
@@ -117,8 +118,8 @@ struct SlackState {
   friend bool operator==(const SlackState&, const SlackState&) = default;
 };
 
-// Of a state what the next process is to know: how many placeholders of each owner, kind and size, and not
-// where they are.
+// The part of a state that the next process needs: how many placeholders of each owner, kind and size, and
+// not where they are.
 struct KeptSlack {
   struct Group {
     PlaceholderGroup of;

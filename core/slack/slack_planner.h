@@ -62,7 +62,7 @@ class SlackPlanner {
   // The same without places. Cost: O(groups of placeholders)
   KeptSlack Kept() const;
   // Takes over what another process kept, unless this planner keeps something itself. No node is asked for
-  // what finds no room at first: it held none.
+  // placeholders that find no room at first: they had none.
   void Restore(const KeptSlack& kept);
   // Since when classes have more than they want, in seconds; by class. Of the last plan.
   const absl::btree_map<std::string, int64_t>& excess_since_s() const { return excess_since_s_; }
@@ -72,14 +72,15 @@ class SlackPlanner {
   // of placeholders; what is cut short is done by the next plan, and what is placed stays.
   SlackPlan Plan(const SlackQuestion& question, WorkBudget* budget);
 
-  // The placeholder goes to that node first when it loses its own: a drain found room for it there.
+  // Notes the node on which the placeholder is tried first when it loses its own: a drain found room for it
+  // there.
   void Expect(int64_t placeholder, const std::string& node);
 
   // Checks what is kept for the next plan. For tests.
   void CheckConsistent() const;
 
  private:
-  // What holds for one plan.
+  // The state of one plan.
   struct Turn {
     const SlackQuestion& question;
     WorkBudget* budget;
@@ -130,8 +131,8 @@ class SlackPlanner {
 
   // slack_asking.cc: step G, nodes for placeholders that have none.
   void AskForClass(const SlackClassView& of, ClassSlack* slack, Turn* turn);
-  // Where nodes may be asked for: `pod` is nullptr for placeholders of a class, and then `of` says where they
-  // may be. `unneeded` is told of what nodes were left out for.
+  // Returns where nodes may be asked for: `pod` is nullptr for placeholders of a class, and then `of` says
+  // where they may be. `unneeded` gets the reason for which nodes were left out.
   GrowthSketch::Allowed AllowedFor(const SlackClassView* of, const PodShape* pod, std::string* unneeded,
                                    Turn* turn) const;
   const std::vector<NodeShape>& Shapes(Turn* turn) const;

@@ -1,5 +1,5 @@
-// What the nodes of a cluster have left for placeholders, and what their classes sum up to: kept from one
-// question to the next.
+// The room that the nodes of a cluster have left for placeholders, and the sums of their classes: kept from
+// one question to the next.
 #ifndef LOADLINE_CORE_SLACK_SLACK_ROOMS_H_
 #define LOADLINE_CORE_SLACK_SLACK_ROOMS_H_
 
@@ -23,7 +23,7 @@
 
 namespace loadline {
 
-// What an empty node of a class offers: allocatable less the pods that come with each node (of DaemonSets,
+// The offer of an empty node of a class: allocatable less the pods that are on each node (of DaemonSets,
 // static ones).
 struct EmptyNode {
   CpuMemory room;
@@ -39,7 +39,7 @@ struct SlackPod {
   PodShape shape;
   CpuMemory requests;
   bool placeholder = false;
-  // It comes with the node: a DaemonSet that is known runs it, or the kubelet by itself.
+  // It belongs to the node: a DaemonSet that is known runs it, or the kubelet by itself.
   bool overhead = false;
   // Its annotations ask for something, or cannot be read.
   bool wishes = false;
@@ -65,14 +65,14 @@ struct SlackClass {
   SlackClassKey key;
   int64_t nodes = 0;   // all
   int64_t usable = 0;  // those that take placeholders
-  // What pods on all its nodes request, without placeholders and overhead: also a cordoned node has pods that
-  // need room.
+  // The sum of what pods on all its nodes request, without placeholders and overhead: also a cordoned node
+  // has pods that need room.
   ExactSum requested;
-  // What the nodes that take placeholders offer, less overhead.
+  // The sum of what the nodes that take placeholders offer, less overhead.
   ExactSum capacity;
   absl::btree_map<EmptyNode, int64_t> empty;   // how many nodes would be such when empty
   absl::flat_hash_map<int32_t, int64_t> pods;  // by number of the SlackPod
-  // What most of its nodes are when empty, of several the largest.
+  // Returns the offer that most of its nodes have when empty, of several the largest.
   EmptyNode TypicalEmpty() const;
 };
 

@@ -11,7 +11,7 @@
 
 namespace loadline {
 
-// What the rate of extra room is a share of.
+// The amount of which the rate of extra room is a share.
 enum class SlackBasis {
   kRequested,  // what pods request
   kCapacity,   // what nodes offer: converges for rates below 1 only
@@ -30,7 +30,7 @@ struct Pieces {
 // ceil(rate * basis) per dimension.
 CpuMemory ExtraRoom(const CpuMemory& basis, int64_t rate);
 
-// What one placeholder may have at most: floor(node / granularity), and at most `bound` where there is
+// Returns the largest size of one placeholder: floor(node / granularity), and at most `bound` where there is
 // one.
 CpuMemory LargestPiece(const CpuMemory& node, int64_t granularity, const std::optional<CpuMemory>& bound);
 
@@ -42,7 +42,7 @@ std::optional<Pieces> Share(const CpuMemory& room, const CpuMemory& unit);
 // The sum of shapes that are kept free; `dedupe`: equal ones count once.
 CpuMemory SumOfReserve(std::span<const CpuMemory> reserve, bool dedupe);
 
-// What is to be reserved of the pods of a class.
+// The reserve that is kept for the pods of a class.
 enum class ReserveMode {
   kNone,     // version 1
   kBiggest,  // version 2, first idea: the pod with the most cpu, and the one with the most memory
@@ -52,10 +52,10 @@ enum class ReserveMode {
 // Each shape once; largest cpu first. Pods that do not fit `node` are left out.
 std::vector<CpuMemory> ReserveFor(ReserveMode mode, std::vector<CpuMemory> pods, const CpuMemory& node);
 
-// Whether `pod` fits into one of several holes, each by itself.
+// Returns whether `pod` fits into one of several holes, each by itself.
 bool FitsOneOf(const CpuMemory& pod, std::span<const CpuMemory> holes);
 
-// The number of equal nodes at which an autoscaler that keeps `rate` extra comes to rest; nullopt: at none.
+// The number of equal nodes at which an autoscaler that keeps `rate` extra rests; nullopt: at none.
 std::optional<int64_t> NodesAtRest(int64_t requested, int64_t node, int64_t rate, SlackBasis basis);
 
 // --- the proposal's formulas as they stand, in real numbers

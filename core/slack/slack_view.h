@@ -23,7 +23,7 @@ struct SlackGroup {
   const NodeGroup* of = nullptr;   // outlives the call
   EmptyNode empty;                 // less the pods that come with each node
   std::optional<int64_t> may_add;  // nodes, >= 0; nullopt: any number
-  // What is left on its nodes that are on their way.
+  // The room that is left on its upcoming nodes.
   std::vector<EmptyNode> coming = {};
   int64_t nodes = 0;  // there and on their way
 };
@@ -37,7 +37,7 @@ struct SlackClassView {
   // None is kept here, and why; empty: some is.
   std::string off = {};
   std::optional<CpuMemory> max_extra = {};
-  // What pods request that wait and are expected on its nodes.
+  // The requests of waiting pods that are expected on its nodes.
   CpuMemory waiting = {};
   // Copies of pods that are on its nodes, or asked of it.
   std::vector<CpuMemory> mirrored = {};
@@ -50,16 +50,16 @@ struct SlackClassView {
 std::vector<SlackClassView> MakeViews(const SlackRooms& rooms, const SlackOptions& options,
                                       const SlackGroupList* groups);
 
-// What may grow: each group by itself, or each class where groups are not known.
+// Returns what may grow: each group by itself, or each class where groups are not known.
 std::vector<GrowableNodes> MakeGrowable(const std::vector<SlackClassView>& views, const SlackOptions& options,
                                         const SlackGroupList* groups);
 
-// What a new node is, by position in the sketch. What is in no group is as the first node of its class by
-// name. Cost: O(nodes) where groups are not known.
+// Returns the shapes of new nodes, by position in the sketch. A class without a group gets the shape of its
+// first node by name. Cost: O(nodes) where groups are not known.
 std::vector<NodeShape> ShapesOfNew(const ClusterState& cluster, const SlackRooms& rooms,
                                    const SlackGroupList* groups, const GrowthSketch& sketch);
 
-// Whether the name of an extended resource: "example.com/gpu", and not one of Kubernetes' own.
+// Returns whether it is the name of an extended resource: "example.com/gpu", and not one of Kubernetes' own.
 bool IsExtendedResource(absl::string_view name);
 
 // An extended resource that a node offers and that does not come with nodes of any kind, and of which the pod

@@ -24,11 +24,11 @@ struct MirroredPod {
   std::vector<std::string> sources;  // "Deployment shop/web", in order; the first kMostSources
 };
 
-// More sources of one pod are not told.
+// The most sources of one pod that are reported.
 inline constexpr size_t kMostSources = 16;
 // Pods of which copies are kept; others are named as errors.
 inline constexpr size_t kMostMirrored = 1'000;
-// Errors that are told; WishErrors beyond them are counted.
+// The most errors that are reported; WishErrors beyond them are counted.
 inline constexpr size_t kMostWishErrors = 256;
 
 // Copies are kept for pods of a namespace on which an administrator put this label: they cost nodes, and who
@@ -57,8 +57,8 @@ struct SlackWishes {
 // Cost: O(workloads + pods on nodes with such pods).
 SlackWishes CollectWishes(const ClusterState& cluster, const SlackRooms& rooms);
 
-// Whether room for a pod of this size is to be kept by itself when it is one of the biggest: not where it
-// opted out, comes with its node, is of a StatefulSet or bound to a volume claim, is critical to the system,
+// Returns whether room for a pod of this size is kept by itself when it is one of the biggest: not if it
+// opted out, belongs to its node, is of a StatefulSet or bound to a volume claim, is critical to the system,
 // or is the only one of its owner.
 bool IsEligible(const SlackPod& pod, const SlackRooms& rooms, const ClusterObjects& objects);
 
