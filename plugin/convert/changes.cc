@@ -26,15 +26,15 @@ constexpr size_t kMaxViewName = 63;
 constexpr int64_t kMaxRevision = int64_t{1} << 62;
 constexpr int64_t kMaxTimeS = int64_t{1} << 40;
 
-// Whether there is no content: the state is named in which a question is asked.
+// Returns whether there is no content: the batch only names the state in which a question is asked.
 bool OnlyNamesState(const v1::Changes& changes) {
   return !changes.has_full_list() && changes.removed_slots().empty() && changes.pod_shapes().empty() &&
          changes.nodes().empty() && changes.objects().empty() && changes.removed_objects().empty() &&
          changes.complete_kinds().empty();
 }
 
-// Shapes are decoded in their order, and one that comes twice is refused before it costs anything: an empty
-// one has 2 bytes on the wire and a hundred times as many here.
+// Shapes are decoded in their order, and one that is there twice is refused before it costs anything: an
+// empty one has 2 bytes on the wire and a hundred times as many here.
 absl::Status DecodePodShapes(const v1::Changes& changes, ResourceReader* resources, Batch* batch) {
   PodDecoder decoder(resources);
   absl::flat_hash_set<int32_t> ids;

@@ -13,7 +13,7 @@
 
 namespace loadline {
 
-// What an engine may hold. Beyond it a call is refused with kResourceExhausted.
+// The limits of an engine. A call beyond them is refused with kResourceExhausted.
 struct EngineLimits {
   int32_t views = 16;
   // A view that no call has named for so long may be that of a client that is gone: it gives way to a new one
@@ -21,10 +21,10 @@ struct EngineLimits {
   // a client that is only silent sends all again.
   std::chrono::milliseconds silent_view{60'000};
   ViewLimits view;  // of each view
-  // Where our own placeholders are; what is labelled as one elsewhere is an ordinary pod.
+  // The namespace of our own placeholders; a pod that is labelled as one elsewhere is an ordinary pod.
   std::string slack_namespace = kDefaultSlackNamespace;
   int64_t question_bytes = int64_t{256} << 20;  // memory of one question, beside the view
-  int32_t policies = 8;  // per view, score policies that are kept up to date; the least recently used goes
+  int32_t policies = 8;  // score policies that each view keeps up to date; the least recently used is dropped
 };
 
 // Reads a serialized loadline.v1.EngineConfig; what is 0 in it takes its default.

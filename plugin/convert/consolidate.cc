@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kMostDisturbancePrices = 64;
 constexpr int kMostNamespaces = 10'000;
-// What moves, and nodes that stay, may take of an answer, in bytes.
+// The bytes of an answer that moves, and nodes that stay, may take.
 constexpr size_t kMoveBytes = size_t{2} << 20;
 constexpr size_t kKeepBytes = size_t{1} << 20;
 

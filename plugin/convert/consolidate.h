@@ -46,7 +46,7 @@ void EncodeDerivedGroups(const DerivedGroups& derived, const NodeGroups& groups,
                          v1::PlanConsolidationResponse* response);
 
 // Fills in all but what was left out. `groups`: as `question` was prepared with. Of moves and of nodes that
-// stay as many are told as go into a bounded answer.
+// stay, the first are listed, as many as fit into a bounded answer.
 void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuestion& question,
                          const DrainProblem& drain, const NodeGroups& groups, const PriceTally& prices,
                          v1::PlanConsolidationResponse* response);

@@ -58,8 +58,8 @@ v1::PodState EncodePod(const ClusterState& cluster, const NodePods& pods, size_t
   return message;
 }
 
-// Positions in `pods` by name and UID; what else tells pods apart comes after, so that equal content gives
-// equal bytes.
+// Returns positions in `pods` by name and UID; other differences are compared after these, so that equal
+// content gives equal bytes.
 std::vector<size_t> SortedPods(const ClusterState& cluster, const NodePods& pods) {
   std::vector<size_t> order(pods.pods().size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -1,4 +1,4 @@
-// What a view holds, as messages.
+// The content of a view, as messages.
 #ifndef LOADLINE_PLUGIN_CONVERT_DESCRIBE_H_
 #define LOADLINE_PLUGIN_CONVERT_DESCRIBE_H_
 

@@ -287,7 +287,7 @@ absl::StatusOr<DrainProblem> DecodeDrainProblem(const v1::PlanDrainRequest& requ
   if (!fields.status().ok()) return fields.status();
   DrainProblem problem;
   problem.now_s = request.now_s();
-  // Placeholders may bring labels that pods are told apart by.
+  // Placeholders may bring labels by which pods differ.
   absl::Status status = DecodePlaceholders(request, read, view, &problem, left_out);
   problem.cluster = &view->cluster();
   if (status.ok()) status = DecodeGroups(request, view->cluster(), &problem, left_out);

@@ -22,8 +22,8 @@ struct DrainPod {
   ResourceNames names;  // of the shape
 };
 
-// Reads a pod as one that comes, whatever is becoming of the one that it was. `view` may get label keys.
-// Errors: kInvalidArgument  names what the pod has that cannot be taken
+// Reads a pod as an incoming one, whatever the state of the pod that it was. `view` may get label keys.
+// Errors: kInvalidArgument  names the part of the pod that cannot be read
 absl::StatusOr<DrainPod> ReadDrainPod(absl::string_view bytes, View* view, const ReadOptions& read);
 
 }  // namespace loadline

@@ -52,15 +52,15 @@ void AddEviction(const v1::EvictedPod& message, const std::string& field, const 
   state->evicted.push_back(message);
 }
 
-// What tells an eviction from others: a pod with a UID is evicted once.
+// Returns what distinguishes an eviction from others: a pod with a UID is evicted once.
 std::string KeyOf(const RecentEviction& eviction) {
   if (!eviction.uid.empty()) return absl::StrCat("uid/", eviction.uid);
   return absl::StrCat("name/", eviction.shape.namespace_name, "/", eviction.name, "/", eviction.node, "/",
                       eviction.at_s);
 }
 
-// Takes out those of `state` from position `first` on that it has before: progress that is told twice counts
-// once.
+// Removes those of `state` from position `first` on that it has before: progress that is reported twice
+// counts once.
 void RemoveRepeats(size_t first, DecodedDrainState* state) {
   absl::flat_hash_set<std::string> known;
   size_t kept = 0;

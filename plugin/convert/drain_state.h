@@ -1,5 +1,5 @@
-// What the planner of drains remembers from one question to the next, as a message: timers, nodes that are
-// being deleted, evictions, counts of pods.
+// The memory of the drain planner between two questions, as a message: timers, nodes that are being deleted,
+// evictions, counts of pods.
 #ifndef LOADLINE_PLUGIN_CONVERT_DRAIN_STATE_H_
 #define LOADLINE_PLUGIN_CONVERT_DRAIN_STATE_H_
 
@@ -33,7 +33,7 @@ absl::StatusOr<DecodedDrainState> DecodeDrainState(const v1::DrainState& message
                                                    View* view);
 v1::DrainState EncodeDrainState(const DrainState& state, const std::vector<v1::EvictedPod>& evicted);
 
-// Whether what was done is not in a state yet.
+// Returns whether the message has progress that is not in the state yet.
 bool TellsMore(const v1::DrainProgress& message, const ClusterState& cluster, const DrainState& state);
 // Brings what was done into a state. Names of nodes that are not known are left out, and so are evictions
 // that the state has already: a question may be asked again. Errors: kInvalidArgument  names the entry

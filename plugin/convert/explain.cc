@@ -40,7 +40,7 @@ void EncodeResource(const ResourceExplanation& resource, const ScoredResource& s
   message->set_saturated(resource.saturated);
 }
 
-// What a client is told of one resource: hostile names must not swell the answer.
+// The bounds on the answer for one resource: hostile names must not swell it.
 constexpr size_t kMaxContainersTold = 8;
 constexpr size_t kMaxContainerName = 63;
 

@@ -81,7 +81,8 @@ bool Names(const v1::RemovePod& remove, absl::string_view namespace_name, absl::
   return name == remove.name() && namespace_name == remove.namespace_();
 }
 
-// Whether the pod is one that is finished: it is on its node, but holds nothing and is not in the snapshot.
+// Returns whether the pod is one that is finished: it is on its node, but uses nothing and is not in the
+// snapshot.
 bool IsFinished(const v1::RemovePod& remove, const std::vector<DecodedMove>& moves,
                 const ClusterState& cluster) {
   for (const DecodedMove& move : moves) {

@@ -22,7 +22,7 @@ const v1::FitOptions& OptionsOf(const v1::FitOptions& options, absl::string_view
   return options;
 }
 
-// Of one profile.
+// Decodes the options of one profile.
 absl::StatusOr<FitOptions> DecodeProfile(const v1::FitOptions& message, int minor) {
   FitOptions options;
   options.minor = minor;

@@ -1,4 +1,4 @@
-// What is told of machines: messages to core types, and answers back.
+// Decodes reports about machines to core types, and encodes the answers.
 #ifndef LOADLINE_PLUGIN_CONVERT_FLEET_H_
 #define LOADLINE_PLUGIN_CONVERT_FLEET_H_
 
@@ -17,7 +17,7 @@ inline constexpr size_t kMaxFaultBytes = 1024;
 inline constexpr size_t kMaxFleetErrorBytes = 4096;
 inline constexpr int64_t kMaxFleetTimeMs = int64_t{1} << 50;
 
-// Parts of what a loop is told of the cloud. Errors: kInvalidArgument  names the field
+// Decode parts of what a loop hears about the cloud. Errors: kInvalidArgument  names the field
 absl::StatusOr<FleetOptions> DecodeFleetOptions(const v1::FleetOptions& message);
 absl::StatusOr<MachineState> DecodeMachineState(v1::CloudMachine::State state);
 MachineFault DecodeMachineFault(const v1::MachineFault& message);

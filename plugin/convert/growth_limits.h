@@ -1,4 +1,4 @@
-// What bounds and shares growth in one iteration of an autoscaler: message to core types.
+// Decodes the limits and the sharing of growth in one iteration of an autoscaler.
 #ifndef LOADLINE_PLUGIN_CONVERT_GROWTH_LIMITS_H_
 #define LOADLINE_PLUGIN_CONVERT_GROWTH_LIMITS_H_
 

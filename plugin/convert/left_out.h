@@ -1,4 +1,4 @@
-// What is told of objects that were left out.
+// Encodes the objects that were left out.
 #ifndef LOADLINE_PLUGIN_CONVERT_LEFT_OUT_H_
 #define LOADLINE_PLUGIN_CONVERT_LEFT_OUT_H_
 

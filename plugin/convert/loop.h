@@ -23,11 +23,12 @@ v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request);
 // Errors: kInvalidArgument  names the decision
 absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request);
 
-// What all nodes together may offer at most.
+// Decodes the most that all nodes together may offer.
 // Errors: kInvalidArgument  names the field
 absl::StatusOr<ClusterMaximum> DecodeMaximum(const v1::PlanLoopRequest& request);
 
-// Whether growth waits for further pods; `entries` are those of the `pods` kinds of pods of the request.
+// Decodes whether growth waits for further pods; `entries` are those of the `pods` kinds of pods of the
+// request.
 // Errors: kInvalidArgument  names the entry and the field
 absl::StatusOr<GrowthBatch> DecodeBatch(const v1::PlanLoopRequest& request, const PodEntries& entries,
                                         size_t pods);
@@ -47,7 +48,7 @@ NodeGroups LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& 
 // view refer to. Errors: kInvalidArgument  names the entry and the field
 absl::Status DecodeSized(const v1::PlanLoopRequest& request, const v1::SizeState& kept, const LabelKeys& keys,
                          const std::string& slack_namespace, LoopProblem* problem, LeftOutList* left_out);
-// What the next loop goes out from.
+// Encodes the state from which the next loop starts.
 v1::SizeState EncodeSizes(const LoopPlan& plan, const LoopProblem& problem);
 
 // `entries` are those of the pods of the request; `snapshot` is the one that was planned with.

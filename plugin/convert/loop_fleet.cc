@@ -50,7 +50,7 @@ absl::StatusOr<CloudMachine> DecodeCloudMachine(const v1::CloudMachine& message,
   return machine;
 }
 
-// What is stated of a group that the engine is to find out.
+// Checks what is stated of a group whose state the engine is to find out.
 absl::Status CheckRawGroup(const v1::LoopGroup& message) {
   if (!message.has_cloud()) return Refused("cloud: required with PlanLoopRequest.fleet");
   if (message.growth().current_nodes() != 0 || message.scale_down().slots_size() > 0 ||
@@ -91,7 +91,7 @@ absl::StatusOr<CloudGroup> DecodeCloudGroup(const v1::LoopGroup& message, const 
     group.template_devices = DevicesOf(growth.model->shape.allocatable, names);
   }
   group.machines.reserve(static_cast<size_t>(cloud.machines_size()));
-  bool all_plain = true;  // the first odd id is told
+  bool all_plain = true;  // the first odd id is reported
   for (int i = 0; i < cloud.machines_size(); ++i) {
     const auto field = [i] { return absl::StrCat("cloud.machines[", i, "]"); };
     absl::StatusOr<CloudMachine> machine = DecodeCloudMachine(cloud.machines(i), cluster);

@@ -1,4 +1,4 @@
-// What a loop is told of the cloud and of its own actions: messages to core types, and answers back.
+// Decodes the reports to a loop about the cloud and its own actions, and encodes the answers.
 #ifndef LOADLINE_PLUGIN_CONVERT_LOOP_FLEET_H_
 #define LOADLINE_PLUGIN_CONVERT_LOOP_FLEET_H_
 
@@ -27,7 +27,7 @@ struct DecodedLoopFleet {
 };
 
 // `growth`: the groups of the request. `names`: those of the cluster, with names added.
-// A group, machine or mark with a value that cannot be is told, and the loop goes on: see StatedGroup and
+// A group, machine or mark with an impossible value is reported, and the loop continues: see StatedGroup and
 // DecodeMarks(). Errors: kInvalidArgument  names the group, machine, outcome or field
 //                kResourceExhausted  names the limit
 absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& request,

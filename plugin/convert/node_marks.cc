@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kNodeKind[] = "Node";
 
-// Returns `value`, or `instead` where it cannot be, which is told of `node`.
+// Returns `value`, or `instead` if it is impossible, which is reported for `node`.
 int64_t TimeOr(int64_t instead, absl::string_view field, int64_t value, absl::string_view node,
                LeftOutList* left_out) {
   const absl::Status status = CheckRange(field, value, 0, kMaxMarkTimeS);

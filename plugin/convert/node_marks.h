@@ -16,11 +16,11 @@ namespace loadline {
 // Times of a mark lie in [0, kMaxMarkTimeS].
 inline constexpr int64_t kMaxMarkTimeS = int64_t{1} << 40;
 
-// Decodes the marks, each slot once, and tells bad ones as objects of kind Node. A time since when a node was
-// not needed that cannot be counts as now, so that the node goes no sooner. A time of deletion that cannot be
-// counts as `patience_ms` ago: if neither the machine's state nor an acknowledgement says that it is deleted,
-// the node is given back, which takes the mark off. A mark in a slot without a node, and a further one of a
-// node, are left out.
+// Decodes the marks, each slot once, and reports bad ones as objects of kind Node. An impossible time since
+// when a node was unneeded counts as now, so that the node is removed no sooner. An impossible time of
+// deletion counts as `patience_ms` ago: if neither the machine's state nor an acknowledgement says that it is
+// deleted, the node is given back, which takes the mark off. A mark in a slot without a node, and a further
+// one of a node, are left out.
 std::vector<NodeMark> DecodeMarks(const google::protobuf::RepeatedPtrField<v1::NodeMark>& messages,
                                   const ClusterState& cluster, int64_t now_ms, int64_t patience_ms,
                                   LeftOutList* left_out);

@@ -65,7 +65,7 @@ bool HasEnded(const k8s::v1::Job&, const Workload& workload) {
   return workload.target_replicas <= 0 && workload.current_replicas <= 0;
 }
 
-// What the annotations of a workload say, and what it leaves open those of its template.
+// Returns the wish that the annotations of a workload state, completed by those of its template.
 SlackWish Prefer(SlackWish own, const SlackWish& of_template) {
   if (own == SlackWish()) return of_template;
   if (!own.copies.has_value()) own.copies = of_template.copies;
@@ -87,8 +87,8 @@ Workload ReadWorkload(const Message& message, ResourceReader* resources, std::st
   if (!HasEnded(message, workload)) {
     workload.slack = Prefer(workload.slack, ReadSlackWish(pod.metadata().annotations()));
   }
-  // What the API server fills in for the pods, but for the owner: of a template it is that of the workload,
-  // such as the CronJob of a Job, and so is the age.
+  // The API server fills in these fields for the pods, but for the owner: a template gets that of the
+  // workload, such as the CronJob of a Job, and its age.
   pod.mutable_metadata()->set_namespace_(message.metadata().namespace_());
   *pod.mutable_metadata()->mutable_owner_references() = message.metadata().owner_references();
   PodDecoder decoder(resources);

@@ -24,9 +24,9 @@ inline absl::Status CheckObjectSize(absl::string_view bytes) {
       absl::StrCat("has ", bytes.size(), " bytes, at most ", kMaxObjectBytes, " are allowed"));
 }
 
-// Parses `bytes`, fewer than 2^31, into `message` in place of what it held; what it allocated before
-// is used again. `type` names the message in the error, which continues what it is about.
-// Errors: kInvalidArgument. Protobuf does not say what is wrong; nesting is bounded by its default of 100.
+// Parses `bytes`, fewer than 2^31, into `message` in place of its content; the memory that it allocated
+// before is used again. `type` names the message in the error, which continues what it is about.
+// Errors: kInvalidArgument. Protobuf does not name the fault; nesting is bounded by its default of 100.
 template <typename Message>
 absl::Status Parse(absl::string_view bytes, absl::string_view type, Message* message) {
   if (message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();

@@ -116,7 +116,7 @@ void KeepZeros(const QuantityEntries& entries, const ResourceNames& names, const
   if (list->has_value()) KeepZeros(entries, names, pod, &**list);
 }
 
-// What a pod as a whole states, in its spec and its status.
+// Keeps what a pod as a whole states, in its spec and its status.
 void KeepZerosOfPodLevel(const k8s::v1::Pod& message, const ResourceNames& names, PodResources* pod) {
   const k8s::v1::ResourceRequirements& spec = message.spec().resources();
   const k8s::v1::PodStatus& status = message.status();

@@ -41,7 +41,7 @@ class PodDecoder {
   const std::string& name() const { return message_.metadata().name(); }
   const std::string& uid() const { return message_.metadata().uid(); }
   const k8s::v1::Pod& message() const { return message_; }
-  // What its containers state.
+  // Returns what its containers state.
   const PodResources& resources() const { return pod_; }
 
  private:

@@ -1,4 +1,4 @@
-// What tells pending pods apart.
+// The properties by which pending pods differ.
 #ifndef LOADLINE_PLUGIN_CONVERT_POD_IDENTITY_H_
 #define LOADLINE_PLUGIN_CONVERT_POD_IDENTITY_H_
 
@@ -8,8 +8,8 @@
 
 namespace loadline {
 
-// Of the pod that `decoder` decoded last, to `shape`. Of its spec that is compared which decisions read, and
-// all volumes that are not projected ones.
+// Returns the identity of the pod that `decoder` decoded last, to `shape`. It compares the part of its spec
+// that decisions read, and all volumes that are not projected ones.
 PodIdentity IdentityOf(const PodDecoder& decoder, const PodShape& shape);
 
 }  // namespace loadline

@@ -1,4 +1,4 @@
-// What a pod says about where it may run: message to core type.
+// Decodes the rules of a pod about where it may run.
 #ifndef LOADLINE_PLUGIN_CONVERT_POD_RULES_H_
 #define LOADLINE_PLUGIN_CONVERT_POD_RULES_H_
 
@@ -12,11 +12,11 @@
 
 namespace loadline {
 
-// Tolerations of a pod: held against the taints of each kind of node, once.
+// The most tolerations of a pod: they are matched with the taints of each kind of node, once.
 inline constexpr int kMaxTolerations = 10'000;
-// Required terms of pod affinity, those of pod anti-affinity, and spread constraints, each: every one is a
-// count over all nodes. Every other pod that a term of anti-affinity selects is held against it as well.
-// Likewise terms of node affinity, volumes and host ports, which a filter holds against each node.
+// The most required terms of pod affinity, those of pod anti-affinity, and spread constraints, each: every
+// one is a count over all nodes. Every other pod that a term of anti-affinity selects is matched with it as
+// well. Likewise terms of node affinity, volumes and host ports, which a filter matches with each node.
 inline constexpr int kMaxPodTerms = 1'000;
 // Requirements of all selectors of a pod, of which each has at most kMaxSelectorRequirements.
 inline constexpr int kMaxPodRequirements = 4'096;

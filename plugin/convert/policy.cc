@@ -53,7 +53,7 @@ constexpr EnumRow<v1::MissingLimitRule::Rule, MissingLimit> kRules[] = {
     {v1::MissingLimitRule::ALLOCATABLE, MissingLimit::kAllocatable},
     {v1::MissingLimitRule::FIXED, MissingLimit::kFixed}};
 
-// Sets *core to what `value` stands for; leaves it as it is for UNSPECIFIED, which is 0 in every enum.
+// Sets *core to the meaning of `value`; leaves it as it is for UNSPECIFIED, which is 0 in every enum.
 template <typename Message, typename Core, size_t kSize>
 absl::Status DecodeOption(absl::string_view field, Message value, const EnumRow<Message, Core> (&rows)[kSize],
                           Core* core) {

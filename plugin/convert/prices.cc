@@ -301,7 +301,7 @@ std::string EncodeNodeToCome(const NodeToCome& made, const std::string& name, co
   for (const Label& label : made.model.shape.labels) {
     if (label.key != kCapacityTypeLabel) add_label(label.key, label.value);
   }
-  // Labels of several conventions may say it; this one comes before all others.
+  // Labels of several conventions may say it; this one is read before all others.
   const bool unknown = made.capacity_type == CapacityType::kUnknown;
   add_label(kCapacityTypeLabel, std::string(Name(unknown ? CapacityType::kOnDemand : made.capacity_type)));
   if (!made.stated_price.empty()) {

@@ -57,7 +57,7 @@ DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names);
 // Returns the same as a serialized k8s.io.api.core.v1.Node that DecodeTemplate() reads.
 std::string EncodeNodeToCome(const NodeToCome& made, const std::string& name, const ResourceNames& names);
 
-// What of a pod's effective requests has a price.
+// Returns the part of a pod's effective requests that has a price.
 PodRequests PricedRequests(const PodShape& shape, const ResourceNames& names);
 
 v1::NodePrice EncodeNodePrice(const NodePrice& price);

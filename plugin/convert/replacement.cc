@@ -34,7 +34,7 @@ class NodeNames {
     }
   }
 
-  // Those that are there.
+  // Adds the names of the nodes that are there.
   void Tell(const std::vector<uint64_t>& keys, google::protobuf::RepeatedPtrField<std::string>* names) const {
     for (const uint64_t key : keys) {
       if (const auto found = names_.find(key); found != names_.end()) names->Add(std::string(found->second));

@@ -1,4 +1,4 @@
-// What a loop says of nodes that are replaced, as a message.
+// Encodes what a loop says about nodes that are replaced.
 #ifndef LOADLINE_PLUGIN_CONVERT_REPLACEMENT_H_
 #define LOADLINE_PLUGIN_CONVERT_REPLACEMENT_H_
 

@@ -24,13 +24,13 @@ inline constexpr size_t kMaxResourceEntries = 256;
 
 using QuantityEntries = google::protobuf::RepeatedPtrField<k8s::v1::QuantityEntry>;
 
-// Where placeholders are, unless an engine is told otherwise: as in manifests/autoscaler/slack.
+// The namespace of placeholders, unless an engine has another one: as in manifests/autoscaler/slack.
 inline constexpr char kDefaultSlackNamespace[] = "loadline-slack";
 
-// What is read of objects, and how much.
+// The parts of objects that are read, and their bounds.
 struct ReadOptions {
   NameLimits names;
-  // Where our own placeholders are.
+  // The namespace of our own placeholders.
   std::string slack_namespace = kDefaultSlackNamespace;
   // How pods count that are being resized.
   ResizeRule resize_rule = ResizeRule::kPerContainer;
@@ -43,8 +43,9 @@ class ResourceReader {
   explicit ResourceReader(ResourceNames* names, ReadOptions options = {})
       : names_(names), options_(std::move(options)) {}
 
-  // What is read next is of a pod of this namespace, or of a node. Of a pod amounts of 0 count as absent, but
-  // of cpu, memory and ephemeral storage; and what no name is left for counts as kOtherResources.
+  // Says that the next amounts are those of a pod of this namespace, or of a node. In a pod amounts of 0
+  // count as absent, but for cpu, memory and ephemeral storage; and a name beyond the limit counts as
+  // kOtherResources.
   void OfPod(absl::string_view namespace_name) {
     of_pod_ = true;
     namespace_name_ = std::string(namespace_name);
@@ -77,7 +78,8 @@ class ResourceReader {
   int64_t clamped_amounts_ = 0;
 };
 
-// What a question may bring beside the names of its cluster, so that snapshots of it stay small.
+// Returns the bounds on what a question may bring beside the names of its cluster, so that snapshots of it
+// stay small.
 ReadOptions OptionsOfQuestion(const ResourceNames& of_cluster, const std::string& slack_namespace);
 
 // Reads a quantity that is not negative.

@@ -1,4 +1,4 @@
-// What EstimateScaleUp and PlanScaleUp answer: core types to messages.
+// Encodes the answers of EstimateScaleUp and PlanScaleUp.
 #ifndef LOADLINE_PLUGIN_CONVERT_SCALE_UP_PLAN_H_
 #define LOADLINE_PLUGIN_CONVERT_SCALE_UP_PLAN_H_
 

@@ -23,14 +23,14 @@
 namespace loadline {
 namespace {
 
-// Whether the name of a pod decides anything.
+// Returns whether the name of a pod decides anything.
 bool NameMatters(const PodShape& shape) {
   return shape.rules != nullptr &&
          std::any_of(shape.rules->volumes.begin(), shape.rules->volumes.end(),
                      [](const PodVolume& volume) { return volume.kind == VolumeKind::kEphemeral; });
 }
 
-// What is known of a pod before it is read: its namespace, which tells whose turn it is.
+// Returns what is known of a pod before it is read: its namespace, which says whose turn it is.
 std::string NamespaceOf(absl::string_view bytes) {
   k8s::v1::ObjectMeta metadata;
   ReadName(bytes, &metadata);
@@ -72,7 +72,7 @@ bool IsTheSamePod(const v1::IncomingPod& a, const v1::IncomingPod& b) {
 absl::Status DecodePods(const PendingPodsList& pods, const v1::FitOptions& fit, PodGrouping grouping,
                         ResourceReader* resources, DecodedProblem* decoded) {
   PodDecoder decoder(resources);
-  const v1::IncomingPod* last = nullptr;  // that a further entry may repeat: it stands at the end of `read`
+  const v1::IncomingPod* last = nullptr;  // that a further entry may repeat: it is at the end of `read`
   const std::vector<bool> taken =
       TakePods(pods.size(), kMaxPendingPods, [&](int i) -> absl::string_view { return pods[i].pod().pod(); });
   for (int i = 0; i < pods.size(); ++i) {
@@ -99,7 +99,7 @@ absl::Status DecodePods(const PendingPodsList& pods, const v1::FitOptions& fit, 
     if (grouping == PodGrouping::kController) {
       decoded->identities.push_back(IdentityOf(decoder, pod->pod.shape));
     }
-    // What is told of each entry by itself, and pods that are kept apart, are read each by itself.
+    // Entries with problems of their own, and pods that are kept apart, are read each by itself.
     const bool alone = grouping == PodGrouping::kController || NameMatters(pod->pod.shape) ||
                        !pod->pod.default_spread.empty() || resources->clamped_amounts() != clamped;
     if (!alone) last = &message.pod();
@@ -243,7 +243,7 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
   if (!startup_taints.ok()) return startup_taints.status();
   decoded.startup_taints = *std::move(startup_taints);
   ResourceReader resources(&names, options);
-  // What groups offer, and what is not counted, has its own names, whatever pods ask for.
+  // The names of what groups offer, and of what is not counted, do not depend on what pods ask for.
   for (const std::string& name : decoded.fit.ignored_resources) names.InternForNode(name, options.names);
   absl::Status status = DecodeGroups(problem, &resources, &decoded);
   if (status.ok()) status = DecodePods(pods, problem.fit(), grouping, &resources, &decoded);

@@ -40,8 +40,8 @@ struct DecodedProblem {
   // The pods of the entries that could be taken, in their order. Labels are not selected yet.
   std::vector<DecodedPod> read;
   std::vector<PodIdentity> identities;  // kController only
-  // By position in `read`: the entries that it stands for, in their order. Several where they are the same,
-  // byte by byte, and come one after the other.
+  // The entries that each position in `read` represents, in their order. Several if they are the same, byte
+  // by byte, and follow each other.
   std::vector<absl::InlinedVector<PodEntry, 1>> from;
   std::vector<PendingPods> pods;  // after Complete(): equal ones together
   PodEntries entries;

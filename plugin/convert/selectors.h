@@ -20,8 +20,8 @@ Labels ReadLabels(const StringEntries& entries);
 // The value of an annotation, or nullptr. Of equal keys the last one holds.
 const std::string* FindEntry(const StringEntries& entries, absl::string_view key);
 
-// Requirements of one selector: each pod, namespace or node is held against all of them. Labels that it names
-// count, and so do the keys of labels that it copies.
+// The most requirements of one selector: each pod, namespace or node is matched with all of them. Labels that
+// it names count, and so do the keys of labels that it copies.
 inline constexpr int kMaxSelectorRequirements = 256;
 
 // Errors: kInvalidArgument, spec.selector of an object has more than kMaxSelectorRequirements.

@@ -193,7 +193,7 @@ SimFaults DecodeSimFaults(const v1::SimulatedFaults& message) {
   return faults;
 }
 
-// What has no counterpart in core/, or would be lost on the way there.
+// Checks what has no counterpart in core/, or would be lost on the way there.
 absl::Status CheckSimMessage(const v1::Scenario& message) {
   Fields fields;
   fields.Keep(CheckSize("scenario.groups", message.groups_size(), static_cast<int>(kMostSimGroups)));

@@ -8,7 +8,7 @@
 
 namespace loadline {
 
-// What is unset gets its default. Errors: kInvalidArgument  names the field
+// Decodes a scenario; an unset field gets its default. Errors: kInvalidArgument  names the field
 absl::StatusOr<Scenario> DecodeScenario(const v1::SimulateRequest& request);
 
 v1::SimulateResponse EncodeSimulation(const SimResult& result);

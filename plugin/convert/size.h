@@ -33,7 +33,7 @@ struct DecodedSizing {
   int64_t clamped_amounts = 0;
 };
 
-// What the fields of the groups and of the state are called in a request; groups[1] is "groups[1]".
+// The names of the fields of the groups and of the state in a request; groups[1] is "groups[1]".
 struct SizingFields {
   absl::string_view groups = "groups";
   absl::string_view state = "state";

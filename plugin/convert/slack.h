@@ -34,7 +34,7 @@ v1::Placeholder::Kind EncodePlaceholderKind(PlaceholderKind kind);
 struct DecodedSlack {
   SlackOptions options;
   std::optional<SlackState> state;
-  // Pods that wait, groups and what comes with their nodes; see Complete().
+  // The pods that wait, the groups and the pods of their new nodes; see Complete().
   DecodedProblem problem;
   bool groups_known = false;
 };

@@ -17,11 +17,12 @@ using SlotNumbers = google::protobuf::RepeatedField<int32_t>;
 
 // Each: kInvalidArgument names the field, the position and the slot.
 
-// The candidate set: `slots`, each of which holds a node and comes once; if there are none, all nodes in slot
-// order.
+// Decodes the candidate set: `slots`, each of which has a node and is listed once; if there are none, all
+// nodes in slot order.
 absl::StatusOr<std::vector<Slot>> DecodeCandidates(const SlotNumbers& slots, const ClusterState& cluster);
 
-// Positions in `candidates` of `slots`, each of which is a candidate and comes once; if there are none, all.
+// Returns the positions in `candidates` of `slots`, each of which is a candidate and is listed once; if there
+// are none, all.
 absl::StatusOr<std::vector<size_t>> DecodeExplained(const SlotNumbers& slots,
                                                     std::span<const Slot> candidates,
                                                     const ClusterState& cluster);

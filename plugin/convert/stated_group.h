@@ -16,9 +16,8 @@ namespace loadline {
 // letters of any script. Errors: kInvalidArgument  continues what it is about
 absl::Status CheckGroupId(absl::string_view id);
 
-// One node group. An option out of range counts as not stated. A group with an id or a size that cannot be is
-// left alone: it neither grows nor loses a node. Either is told as an object of kNodeGroupKind with the
-// field.
+// One node group. An option out of range counts as not stated. A group with an impossible id or size is left
+// alone: it neither grows nor loses a node. Either is reported as an object of kNodeGroupKind with the field.
 class StatedGroup {
  public:
   // `left_out` outlives it.

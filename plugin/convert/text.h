@@ -27,8 +27,8 @@ std::string Printable(absl::string_view text, size_t most = kMaxNameLength);
 // An empty text passes. The error continues what it is about: `"a\x00" is not a name: ...`.
 absl::Status CheckName(absl::string_view text, size_t max_length = kMaxNameLength);
 
-// Returns the name under which an object is held whose name is `text`: `text` if it is one. Else a printable
-// stand-in, not the same for any two texts: its first bytes, escaped, and a hash of all of it.
+// Returns the name under which an object is kept whose name is `text`: `text` if it is a valid name. Else a
+// printable substitute, not the same for any two texts: its first bytes, escaped, and a hash of all of it.
 std::string HeldName(absl::string_view text);
 
 // `status` with `prefix` and a separator put before its text.

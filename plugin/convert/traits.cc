@@ -118,8 +118,8 @@ std::optional<PodOwner> ReadOwner(const k8s::v1::ObjectMeta& metadata) {
   return std::nullopt;
 }
 
-// Whether the pod is one of a Deployment that gives way to all others. In the namespace of slack nobody else
-// may create any: who may, is an administrator.
+// Returns whether the pod is one of a Deployment that gives way to all others. In the namespace of slack
+// nobody else may create any: who may, is an administrator.
 bool IsOurs(const PodTraits& traits) {
   return traits.owner.has_value() && traits.owner->kind == "ReplicaSet" &&
          absl::StartsWith(traits.owner->api_version, "apps/") && traits.priority <= kPlaceholderPriority;

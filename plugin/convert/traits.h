@@ -1,4 +1,4 @@
-// What planners read of pods and nodes: message to core type.
+// Decodes the traits of pods and nodes that planners read.
 #ifndef LOADLINE_PLUGIN_CONVERT_TRAITS_H_
 #define LOADLINE_PLUGIN_CONVERT_TRAITS_H_
 

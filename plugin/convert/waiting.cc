@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMostBypassedSchedulers = 1'000;
 
-// What a pod names that names none.
+// The scheduler of a pod that names none.
 constexpr char kDefaultScheduler[] = "default-scheduler";
 
 PendingFacts FactsOf(const v1::PendingPods& message, const DecodedPod& pod) {

@@ -1,4 +1,4 @@
-// Which pods without a node wait for one: message to core types, and back.
+// Decodes the pods without a node, and encodes which of them wait for one.
 #ifndef LOADLINE_PLUGIN_CONVERT_WAITING_H_
 #define LOADLINE_PLUGIN_CONVERT_WAITING_H_
 

@@ -10,9 +10,9 @@
 
 namespace loadline {
 
-// Small scores are answered on gRPC's own threads, unless they would have to wait for a view: these go to an
-// executor of their own. All else goes to the other one. gRPC has as many threads as the machine has cores,
-// and scores and health checks must not wait for a sync or a plan.
+// Small scores are answered on gRPC's own threads, unless they would have to wait for a view: these are run
+// by an executor of their own. All else is run by the other one. gRPC has as many threads as the machine has
+// cores, and scores and health checks must not wait for a sync or a plan.
 class EngineService : public grpc::CallbackGenericService {
  public:
   // All outlive the service. `waiting_scores` has the scores that wait for a view, `executor` all calls but

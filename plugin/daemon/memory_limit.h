@@ -17,8 +17,8 @@ struct MemoryLimits {
 // nothing.
 MemoryLimits ReadMemoryLimits(const std::string& cgroup_file = "/sys/fs/cgroup/memory.max");
 
-// What one question may take beside the view, unless it is told: 256 MiB, but at most a quarter of what a
-// container has, and a thirty-second of an address space. At least 16 MiB.
+// Returns the memory that one question may take beside the view by default: 256 MiB, but at most a quarter of
+// what a container has, and a thirty-second of an address space. At least 16 MiB.
 int64_t DefaultQuestionBytes(const MemoryLimits& limits);
 
 // Saves address space if that of the process is limited, since a mapping that fails ends the process: all

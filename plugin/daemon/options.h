@@ -33,7 +33,7 @@ struct Options {
 // Errors: kInvalidArgument  an unknown flag, a value that is none, a stray argument
 absl::StatusOr<Options> ParseOptions(const std::vector<absl::string_view>& arguments);
 
-// What --help prints.
+// Returns the text of --help.
 std::string Usage();
 
 }  // namespace loadline

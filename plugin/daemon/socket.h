@@ -14,8 +14,8 @@ namespace loadline {
 absl::Status CheckSocketPath(const std::string& path);
 
 // Holds PATH.lock. gRPC removes an existing socket before it binds, so without a lock a second daemon would
-// silently take the path from the first one. The file stays when the lock goes: removing it would let two
-// daemons lock two files of one name.
+// silently take the path from the first one. The file stays when the lock is released: removing it would let
+// two daemons lock two files of one name.
 class SocketLock {
  public:
   // kAlreadyExists: another process holds it. Others: the file cannot be opened.

@@ -28,7 +28,7 @@ class Watchdog {
 
  private:
   void Watch();
-  // Whether it is to stop, after `interval` at the latest.
+  // Returns whether it is to stop, after `interval` at the latest.
   bool StopsWithin(std::chrono::milliseconds interval);
   void Look();
 

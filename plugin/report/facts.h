@@ -1,4 +1,4 @@
-// What several parts of a report are made of.
+// The facts that several parts of a report share.
 #ifndef LOADLINE_PLUGIN_REPORT_FACTS_H_
 #define LOADLINE_PLUGIN_REPORT_FACTS_H_
 
@@ -21,7 +21,7 @@ inline constexpr int kMostLines = 100;
 // Bytes of a text of the cloud: a thousand groups may fail at once.
 inline constexpr size_t kMostCloudText = 256;
 
-// Whether a decision is taken here.
+// Returns whether a decision is taken here.
 bool Decides(const v1::PlanLoopRequest& question, v1::PlanLoopRequest::Decision decision);
 
 // Pods of the question that wait for a node, and those of them that get none.

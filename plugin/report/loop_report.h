@@ -1,4 +1,4 @@
-// What people are told of a loop, made of its question and its answer. Nothing is decided here.
+// The report of a loop for people, made of its question and its answer. Nothing is decided here.
 #ifndef LOADLINE_PLUGIN_REPORT_LOOP_REPORT_H_
 #define LOADLINE_PLUGIN_REPORT_LOOP_REPORT_H_
 
@@ -10,7 +10,8 @@
 
 namespace loadline {
 
-// Of one loop, with PlanLoopRequest.fleet. All of it outlives the call that it is given to.
+// The input for the report of one loop, with PlanLoopRequest.fleet. All of it outlives the call that it is
+// given to.
 struct LoopTold {
   const v1::PlanLoopRequest& question;
   const v1::PlanLoopResponse& answer;

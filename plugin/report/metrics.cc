@@ -25,7 +25,7 @@ absl::string_view HoldLabel(v1::GroupSight::Hold hold) {
   }
 }
 
-// Each label has a value, so that one that is gone is told as 0.
+// Each label has a value, so that one that is gone is reported as 0.
 void TellGroups(const v1::LoopFleetAnswer& fleet, v1::LoopReport* report) {
   absl::btree_map<absl::string_view, int64_t> groups{
       {"none", 0}, {"backoff", 0}, {"maximum", 0}, {"unpriced", 0}, {"other", 0}};
@@ -72,7 +72,7 @@ void TellScaleDown(const v1::PlanLoopResponse& answer, v1::LoopReport* report) {
   }
 }
 
-// A part that was not cut short is told as well, so that a rate can be taken before the first one.
+// A part that was not cut short is reported as well, so that a rate can be taken before the first one.
 void TellCutShort(const v1::PlanLoopResponse& answer, v1::LoopReport* report) {
   const auto tell = [&](absl::string_view part, absl::string_view by) {
     AddMetric("plans_cut_short_total", {part}, by.empty() ? 0 : 1, report);

@@ -15,7 +15,7 @@
 namespace loadline {
 namespace {
 
-// Which nodes a move takes and brings.
+// Returns the nodes that a move removes and adds.
 std::string NodesOf(const v1::MoveUnderWay& move) {
   std::string comes = Listed(move.add());
   if (move.to_come() > 0) absl::StrAppend(&comes, comes.empty() ? "" : ", ", move.to_come(), " to come");

@@ -1,4 +1,4 @@
-// What is told of nodes that are replaced by cheaper ones.
+// The report about nodes that are replaced by cheaper ones.
 #ifndef LOADLINE_PLUGIN_REPORT_MOVE_REPORT_H_
 #define LOADLINE_PLUGIN_REPORT_MOVE_REPORT_H_
 

@@ -1,4 +1,4 @@
-// What a page shows of a loop, beside slack, sizes and moves.
+// The part of a page about a loop, beside slack, sizes and moves.
 #ifndef LOADLINE_PLUGIN_REPORT_PAGE_H_
 #define LOADLINE_PLUGIN_REPORT_PAGE_H_
 

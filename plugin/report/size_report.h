@@ -1,4 +1,4 @@
-// What is told of groups that are sized by how full they are.
+// The report about groups that are sized by how full they are.
 #ifndef LOADLINE_PLUGIN_REPORT_SIZE_REPORT_H_
 #define LOADLINE_PLUGIN_REPORT_SIZE_REPORT_H_
 

@@ -1,4 +1,4 @@
-// What is told of room that is kept free.
+// The report about room that is kept free.
 #ifndef LOADLINE_PLUGIN_REPORT_SLACK_REPORT_H_
 #define LOADLINE_PLUGIN_REPORT_SLACK_REPORT_H_
 

@@ -21,7 +21,7 @@
 namespace loadline {
 namespace {
 
-// What a group is to grow by, and for what.
+// Returns the growth of a group, and its purpose.
 std::string GrowthText(const v1::LoopGrowth& growth) {
   std::string text = absl::StrCat(growth.node_group(), ": ", growth.nodes_for_pods(), " for pods, ",
                                   growth.nodes_for_slack(), " for slack");
@@ -34,7 +34,7 @@ std::string GrowthText(const v1::LoopGrowth& growth) {
   return absl::StrFormat("%s, %.4f USD per hour", text, growth.usd_per_hour());
 }
 
-// What growth comes to before it is carried out, under Cluster Autoscaler's names.
+// Returns the result of growth before it is carried out, under Cluster Autoscaler's names.
 absl::string_view GrowthResult(const LoopTold& told) {
   if (!Decides(told.question, v1::PlanLoopRequest::SCALE_UP)) return "ScaleUpNotTried";
   if (told.answer.batch_wait_milliseconds() > 0) return "ScaleUpInCooldown";  // it waits for further pods
@@ -69,7 +69,8 @@ v1::ScaleUpStatus ScaleUpOf(const LoopTold& told) {
   return status;
 }
 
-// What the plan comes to before nodes go. Nodes that might start while something cools down do not.
+// Returns the result of the plan before nodes are removed. Nodes that might start while something cools down
+// do not.
 std::string ScaleDownResult(const LoopTold& told) {
   const v1::PlanDrainResponse& drain = told.answer.scale_down();
   if (drain.status().empty()) return "ScaleDownNotTried";

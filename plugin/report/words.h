@@ -24,7 +24,7 @@ std::string SecondsText(int64_t seconds);
 // Texts behind one another, with commas; `none` if there are none.
 std::string Listed(const Texts& texts, absl::string_view none = "");
 
-// A number where 32 bits are told.
+// Returns a number that fits into 32 bits: the nearest one.
 int32_t Clamped32(int64_t number);
 
 }  // namespace loadline

@@ -14,7 +14,7 @@
 namespace loadline {
 namespace {
 
-// What is known where nothing is remembered.
+// Returns the state where nothing is remembered.
 DrainState FirstState(const ClusterState& cluster, const TimerOptions& options, int64_t now_s,
                       const DrainTurn::Timers& timers) {
   std::vector<TimedNode> known;
@@ -22,7 +22,7 @@ DrainState FirstState(const ClusterState& cluster, const TimerOptions& options, 
   return StateFromTimers(cluster, options, now_s, known);
 }
 
-// The state that the question goes out from; nullopt: it is the one that the planner has.
+// Returns the state from which the question starts; nullopt: it is the one that the planner has.
 absl::StatusOr<std::optional<DecodedDrainState>> StateOf(const v1::PlanDrainRequest& request,
                                                          const TimerOptions& options, const KeptDrain& kept,
                                                          const DrainTurn::Timers& timers,
@@ -45,7 +45,7 @@ absl::StatusOr<std::optional<DecodedDrainState>> StateOf(const v1::PlanDrainRequ
   return state;
 }
 
-// What a loop in which no drain was planned knows of the cluster.
+// Notes what a loop in which no drain was planned knows of the cluster.
 void Count(const ClusterState& cluster, int64_t now_s, DrainState* state) {
   const std::vector<Slot> leaving = RememberedDeleting(cluster, state->deleting);
   for (DeletingNode& node : state->deleting) node.left_out = true;
@@ -119,7 +119,7 @@ void DrainTurn::Keep() {
   kept.label_keys = shared_->view.label_keys().size();
   kept.fit = std::move(fit_);
   kept.expected = options_.options.fit.load_line.sums.expected;
-  // What was handed in and not planned with yet is handed in again.
+  // A state that was handed in and with which nothing was planned yet is handed in again.
   kept.cluster.reset();
   if (planned_) kept.cluster = shared_->view.cluster_number();
 }

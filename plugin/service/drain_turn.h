@@ -1,4 +1,4 @@
-// One turn of a view's drain planner: what it goes out from, and what is remembered after it.
+// One step of a view's drain planner: the state from which it starts, and the state after it.
 #ifndef LOADLINE_PLUGIN_SERVICE_DRAIN_TURN_H_
 #define LOADLINE_PLUGIN_SERVICE_DRAIN_TURN_H_
 
@@ -35,7 +35,7 @@ class DrainTurn {
 
   const DrainProblem& problem() const { return *problem_; }
   const DrainOptions& options() const { return options_.options; }
-  // What the planner remembers before it plans.
+  // Returns the state that the planner has before it plans.
   const DrainState& state() const {
     return handed_in_.has_value() ? handed_in_->state : shared_->drain.last.state;
   }

@@ -26,7 +26,7 @@ class Engine {
   absl::StatusOr<std::string> Call(absl::string_view method, absl::string_view request,
                                    const Deadline& deadline);
 
-  // What is kept of all clients. For tests.
+  // Returns the views of all clients. For tests.
   Views& views() { return views_; }
 
  private:

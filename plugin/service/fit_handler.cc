@@ -23,7 +23,7 @@ namespace {
 
 // Pods times candidates of one question, each about a microsecond.
 constexpr size_t kMaxJudgements = 10'000'000;
-// What one pod may take of what is left for all.
+// The part of the rest of the budget that one pod may take.
 constexpr double kPortionOfPod = 0.5;
 
 struct FitQuestion {

@@ -13,7 +13,7 @@
 
 namespace loadline {
 
-// What a memory holds the next question takes.
+// The next question has room for all that a memory keeps.
 static_assert(size_t{kMaxSizedGroups} == kMostSizedGroups);
 
 absl::StatusOr<std::unique_ptr<FleetTurn>> FleetTurn::Begin(const v1::PlanLoopRequest& request,

@@ -1,4 +1,4 @@
-// What a loop with PlanLoopRequest.fleet finds out before it plans, and remembers after it.
+// The observation of a loop with PlanLoopRequest.fleet before it plans, and its memory after it.
 #ifndef LOADLINE_PLUGIN_SERVICE_FLEET_TURN_H_
 #define LOADLINE_PLUGIN_SERVICE_FLEET_TURN_H_
 
@@ -15,7 +15,7 @@
 
 namespace loadline {
 
-// As long as it lives, nodes of the view stand there as plans see them; then they are as they were.
+// Shows the nodes of the view as plans see them, as long as it lives; then they are as they were.
 class FleetTurn {
  public:
   // Observes the cluster of `view`. `growth`: the groups of the request. Errors: those of DecodeLoopFleet()
@@ -35,15 +35,16 @@ class FleetTurn {
   void AddProgress(v1::PlanDrainRequest* drain) const;
   // Since when nodes are not needed, as an earlier process knew.
   std::vector<TimedNode> Timers(int64_t now_s, int64_t ttl_s) const;
-  // What groups that are sized left, as requests have it; `of_view`: what there is no room for in the memory.
+  // Returns what groups that are sized left, as requests have it; `of_view`: the part for which the memory
+  // has no room.
   v1::SizeState Sizes(const v1::SizeState& of_view) const;
-  // A planner that is new goes on from the slack of an earlier process.
+  // Gives a new planner the slack of an earlier process.
   void UseSlack(const LoopProblem& problem, SlackPlanner* slack) const;
   // Fills in what the plan reads of machines and groups, and of the batch.
   void Use(LoopProblem* problem) const;
   // Keeps groups from growing again for pods that nodes which came for them do not take.
   void HoldVainGrowth(Snapshot* snapshot, WorkBudget* budget, LoopProblem* problem);
-  // The answer, with what the next loop goes out from.
+  // Returns the answer, with the state from which the next loop starts.
   v1::LoopFleetAnswer Finish(const LoopProblem& problem, const LoopPlan& plan, const SlackPlanner& slack);
 
  private:

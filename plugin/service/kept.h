@@ -1,4 +1,4 @@
-// What is kept with a view from question to question beside its columns: a snapshot, and scale-down.
+// The data that a view keeps from question to question beside its columns: a snapshot, and scale-down.
 #ifndef LOADLINE_PLUGIN_SERVICE_KEPT_H_
 #define LOADLINE_PLUGIN_SERVICE_KEPT_H_
 
@@ -38,7 +38,7 @@ class KeptSnapshot {
     if (snapshot_ != nullptr && version_ == view.version()) snapshot_->CheckConsistent();
   }
 
-  // What a question left half done is worth nothing.
+  // Drops a snapshot that a question left half done.
   void Drop() { snapshot_.reset(); }
 
  private:

@@ -55,7 +55,7 @@ int64_t NodesToBe(const LoopProblem& problem) {
   return nodes;
 }
 
-// What a question says without its cluster.
+// The parts of a question that do not depend on its cluster.
 struct LoopPolicy {
   LoopDecisions decisions;
   PriceModel prices;
@@ -245,7 +245,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   absl::StatusOr<v1::PlanLoopResponse> sized =
       Sized(std::move(response), "ask for a compact one, or send equal pods as one entry");
   if (!sized.ok()) return sized;
-  // Nothing below fails: the next loop goes out from an answer only if it was given.
+  // Nothing below fails: the next loop starts from an answer only if it was given.
   drain_turn->Keep();
   if (!problem.sized.empty()) shared.size_state = std::move(size_state);
   shared.growth_turn = plan.next_turn;

@@ -1,4 +1,4 @@
-// What a question may cost, and how large its answer may be.
+// The limits on the work of a question and on the size of its answer.
 #ifndef LOADLINE_PLUGIN_SERVICE_QUESTION_LIMITS_H_
 #define LOADLINE_PLUGIN_SERVICE_QUESTION_LIMITS_H_
 
@@ -17,16 +17,16 @@
 
 namespace loadline {
 
-// What a question may cost that does not say so itself, in units of about 100 ns. A loop takes half of its
-// work for growth.
+// The work of a question that does not state it, in units of about 100 ns. A loop takes half of its work for
+// growth.
 inline constexpr int64_t kGrowthWork = 10'000'000;
 inline constexpr int64_t kSlackWork = 10'000'000;
 inline constexpr int64_t kLoopWork = 20'000'000;
 inline constexpr int64_t kConsolidationWork = 50'000'000;
 inline constexpr int64_t kDrainWork = INT64_MAX / 2;  // no limit: time bounds it
 inline constexpr int64_t kSizeWork = 2'000'000;       // to find out which pods starve
-// What the judgements that one Fit allows take for pods with few rules, or fewer judgements of pods with
-// many.
+// The work that suffices for the judgements that one Fit allows for pods with few rules, or for fewer
+// judgements of pods with many.
 inline constexpr int64_t kFitWork = 50'000'000;
 
 // Errors: kInvalidArgument  max_work or max_milliseconds is out of range

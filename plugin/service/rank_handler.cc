@@ -93,7 +93,7 @@ absl::Status EncodeOrder(const RankQuestion& question, v1::RankOptionsResponse* 
   }
   *response->mutable_price_sources() = PriceSourcesOf(tally);
   bytes += response->price_sources().ByteSizeLong();
-  // What is left is small and bounded.
+  // The rest of the message is small and bounded.
   constexpr size_t kRest = 4096;
   if (bytes + kRest <= kMaxMessageBytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("the answer for ", question.options.size(),

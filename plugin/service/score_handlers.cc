@@ -23,7 +23,7 @@
 namespace loadline {
 namespace {
 
-// What both methods are asked.
+// The question that both methods share.
 struct ScoreQuestion {
   LockedView view;  // first: all else refers to it
   const LimitColumns* columns;

@@ -26,7 +26,7 @@ class Turn {
       turn->free_.NotifyOne();
     }
   };
-  // Gives the turn back when it goes; before the Turn does.
+  // A lock that is released when this is destroyed; before the Turn is.
   using Held = std::unique_ptr<Turn, GiveBack>;
 
   // Errors: kDeadlineExceeded  `deadline` passed first, or `longest_wait` when the call has none

@@ -1,4 +1,4 @@
-// What a question changes of the things that are kept with a view, and how that is undone.
+// Undoes what a question changes of the data that a view keeps.
 #ifndef LOADLINE_PLUGIN_SERVICE_UNDO_H_
 #define LOADLINE_PLUGIN_SERVICE_UNDO_H_
 
@@ -11,10 +11,10 @@
 
 namespace loadline {
 
-// Lends the snapshot and the planners of a view to one question. If it goes before Keep(), because of an
-// error or an exception, they may be left half done, and it puts them back: the snapshot is dropped, to be
-// built anew, and a planner goes on from the state that its last answer left. `shared` outlives it, and is
-// held meanwhile.
+// Lends the snapshot and the planners of a view to one question. If it is destroyed before Keep(), because of
+// an error or an exception, they may be left half done, and it restores them: the snapshot is dropped, to be
+// built anew, and a planner starts again from the state that its last answer left. `shared` outlives it, and
+// is locked meanwhile.
 class UndoUnlessKept {
  public:
   explicit UndoUnlessKept(SharedView* shared) : shared_(*shared) {}

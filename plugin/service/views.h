@@ -37,7 +37,7 @@ struct SharedView {
   explicit SharedView(const EngineLimits& of_engine)
       : limits(of_engine), view(limits.view), columns(limits.policies) {}
 
-  // What is read of the objects of a batch, and of a question.
+  // Returns the bounds for reading the objects of a batch, and of a question.
   ReadOptions OptionsOfBatch() const {
     ReadOptions options;
     options.names.names = static_cast<size_t>(view.limits().resources);
@@ -51,22 +51,22 @@ struct SharedView {
     return options;
   }
 
-  // What was left out of the view, which is worked out once for each of its states; `turn` is held.
+  // Returns what was left out of the view, which is worked out once for each of its states; `turn` is locked.
   const LeftOutList& LeftOut() {
     if (left_out_version != view.version()) left_out = view.LeftOut();
     left_out_version = view.version();
     return left_out;
   }
 
-  // Returns the profiles of the view by which pods count with these options; nullptr: none. `turn` is held.
+  // Returns the profiles of the view by which pods count with these options; nullptr: none. `turn` is locked.
   std::shared_ptr<const ExpectedUse> Expected(const ExpectedUseOptions& options) {
     return expected.For(options, view.cluster().objects(), view.time_s());
   }
-  // Has the load line of a question count by the profiles of the view. `turn` is held.
+  // Has the load line of a question count by the profiles of the view. `turn` is locked.
   void UseProfiles(LoadLine* line) { line->sums.expected = Expected(line->expected_use); }
   void UseProfiles(FitOptions* options);
 
-  // Checks all of it; `turn` is held. For tests.
+  // Checks all of it; `turn` is locked. For tests.
   void CheckConsistent() const;
 
   const EngineLimits limits;
@@ -78,7 +78,7 @@ struct SharedView {
   PolicyColumns columns;      // guarded by `turn`
   ExpectedUseCache expected;  // guarded by `turn`
   KeptSnapshot snapshot;      // guarded by `turn`
-  // What planners left for their next loop. Guarded by `turn`.
+  // The states that planners left for their next loop. Guarded by `turn`.
   v1::SizeState size_state;
   GrowthTurn growth_turn;  // guarded by `turn`; not part of a state that is handed out: it begins anew
   std::vector<HeldNode> held_nodes;  // likewise
@@ -139,7 +139,7 @@ class Views {
   int64_t failed_checks() const { return failed_checks_; }
   void CountFailedCheck() { ++failed_checks_; }
 
-  // Whether a simulation may begin: one runs at a time in an engine. EndSimulation() follows then.
+  // Returns whether a simulation may begin: one runs at a time in an engine. EndSimulation() follows then.
   bool BeginSimulation() { return !simulating_.exchange(true); }
   void EndSimulation() { simulating_ = false; }
 
