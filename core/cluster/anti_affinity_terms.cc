@@ -11,7 +11,7 @@
 namespace loadline {
 namespace {
 
-// Labels that share a hash are told apart by the selectors.
+// Labels that share a hash are kept apart by the selectors.
 uint64_t HashOfLabel(const std::string& key, const std::string& value) {
   FingerprintBuilder builder;
   builder.Add(absl::string_view(key));

@@ -1,4 +1,4 @@
-// What cluster states and views keep, held against what it would be if worked out anew.
+// Compares what cluster states and views keep with what it would be if worked out anew.
 #include <algorithm>
 #include <cstddef>
 #include <functional>

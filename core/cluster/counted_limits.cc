@@ -8,7 +8,7 @@
 namespace loadline {
 namespace {
 
-// What a pod counts as whose limits are decided container by container.
+// Counts a pod whose limits are decided container by container.
 void CountContainers(const PartialLimit& parts, const MissingLimitRule& rule, PodLimit* limit) {
   limit->amount = std::max(parts.with_gap, parts.whole);
   if (parts.bounded) return;
@@ -27,7 +27,7 @@ void CountContainers(const PartialLimit& parts, const MissingLimitRule& rule, Po
   }
 }
 
-// What a pod without any limit counts as where it is decided for the whole pod.
+// Counts a pod without any limit where it is decided for the whole pod.
 void CountWhole(int64_t request, const MissingLimitRule& rule, PodLimit* limit) {
   switch (rule.rule) {
     case MissingLimit::kZero:

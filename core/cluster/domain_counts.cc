@@ -82,7 +82,7 @@ void DomainCounts::GrowDomains() {
   domains_.resize(domains);
 }
 
-// One domain more or less has this count. Cost: O(1), and O(largest count) when a whole domain goes.
+// One domain more or less has this count. Cost: O(1), and O(largest count) when a whole domain is removed.
 void DomainCounts::Rank(int32_t pods, int32_t delta) {
   const size_t i = static_cast<size_t>(pods);
   if (i >= domains_with_.size()) domains_with_.resize(i + 1, 0);

@@ -61,7 +61,7 @@ bool AnySays(const Labels& labels, std::span<const Taint> taints, Says says) {
 }  // namespace
 
 NodeKind KindOfNode(const Labels& labels, std::span<const Taint> taints, absl::string_view provider_id) {
-  // A virtual node may carry the roles of what it stands for.
+  // A virtual node may carry the roles of the nodes behind it.
   if (IsVirtualProvider(provider_id) || AnySays(labels, taints, SaysVirtual)) return NodeKind::kVirtual;
   return AnySays(labels, taints, SaysControlPlane) ? NodeKind::kControlPlane : NodeKind::kMachine;
 }

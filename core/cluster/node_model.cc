@@ -192,7 +192,7 @@ std::vector<std::tuple<std::string, bool, int32_t>> ContentOf(const CsiNode* csi
 }
 
 // The first node by name of those whose CSINode is that of most. Among equally frequent ones one that is
-// there comes before none, and then that of the lowest limits.
+// there precedes none, and then that of the lowest limits.
 std::string TypicalCsiNode(const ClusterState& cluster, std::span<const Slot> nodes) {
   struct Found {
     int64_t nodes = 0;

@@ -106,7 +106,7 @@ struct PodSums {
 };
 
 // The sums by each reading that counts: the pod counts as the most of them. A container has a limit if one of
-// its readings has. If all have one, what the status of the pod limits stands for the sum of theirs.
+// its readings has. If all have one, the limits in the status of the pod replace the sum of theirs.
 class SumsByReading {
  public:
   SumsByReading(const PodResources& pod, bool use_status)
@@ -137,7 +137,7 @@ class SumsByReading {
     return limit;
   }
 
-  // Of the most of all readings: each resource of a container is among them.
+  // The sums with the most of all readings: each resource of a container is among them.
   const PodSums& most() const { return most_; }
 
  private:

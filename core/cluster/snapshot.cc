@@ -91,7 +91,7 @@ void Snapshot::Reload(std::span<const Slot> slots) {
       << "a snapshot is read anew within " << forks_.size() << " forks";
   // The state may have given the numbers of its shapes to others.
   shape_of_state_.clear();
-  // All leave before any comes: a name may have moved from slot to slot.
+  // All nodes are removed before any is added: a name may have moved from slot to slot.
   std::vector<NodeIndex> stay(slots.size(), NodeIndex{-1});
   for (size_t i = 0; i < slots.size(); ++i) {
     const std::optional<NodeIndex> node = FindSlot(slots[i]);
@@ -203,7 +203,7 @@ void Snapshot::Undo(const Move& move) {
       Detach(move.node, node.pods.size() - 1);
       return;
     case Move::Kind::kRemove:
-      // The pod that took its place goes back to the end.
+      // The pod that took its place returns to the end.
       Attach(move.node, move.pod);
       std::swap(node.pods[move.position], node.pods.back());
       return;
@@ -281,7 +281,7 @@ void Snapshot::MarkLeaving(NodeIndex node) {
   SetLeaving(node, true);
 }
 
-// Counts that see it are told as if the node went with its pods and came back.
+// Updates affected counts by removing and adding again the node and its pods.
 void Snapshot::SetLeaving(NodeIndex node, bool leaving) {
   Node& entry = At(node);
   if (entry.leaving == leaving) return;

@@ -1,4 +1,4 @@
-// What a snapshot keeps, held against what it would be if worked out anew from the pods of its nodes. Reads
+// Compares what a snapshot keeps with what it would be if worked out anew from the pods of its nodes. Reads
 // neither the cluster state nor text in it, which may have changed since.
 #include <algorithm>
 #include <map>

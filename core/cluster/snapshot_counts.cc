@@ -52,8 +52,8 @@ void Snapshot::ReadTopology(TopologyKey* topology) {
   }
 }
 
-// Whether some node carries the label, or did. The first few keys are looked up shape by shape; of a pod that
-// brings thousands each costs one look-up.
+// Returns whether some node carries the label, or did. The first few keys are looked up shape by shape; of a
+// pod that brings thousands each costs one look-up.
 bool Snapshot::OnSomeNode(const std::string& key) {
   constexpr size_t kFewKeys = 8;
   if (topologies_.size() <= kFewKeys) return true;
@@ -131,7 +131,7 @@ std::optional<std::vector<const DomainCounts*>> Snapshot::Counts(std::vector<Cou
     }
     return result;
   }
-  // Nothing was told yet who counts what, so that nobody misses what goes.
+  // Nobody has heard yet who counts what, so that nobody misses a removed count.
   for (const DomainCounts* counts : added) counts_.erase(std::string(counts->spec().identity));
   all_counts_.resize(counts_before);
   return std::nullopt;

@@ -48,7 +48,7 @@ uint64_t WithLabels(uint64_t fingerprint, const Labels& labels) {
   return builder.Finish();
 }
 
-// What the selectors of a batch refer to: of pod shapes, then of objects.
+// The label keys that the selectors of a batch refer to: of pod shapes, then of objects.
 struct BatchKeys {
   explicit BatchKeys(const Batch& batch) {
     for (size_t i = 0; i < batch.pod_shapes.size(); ++i) {
@@ -203,7 +203,7 @@ absl::Status View::CheckContent(const Batch& batch, const Content& content) cons
   }
   if (absl::Status status = CheckAmounts(batch, content); !status.ok()) return status;
   if (absl::Status status = CheckShapes(batch, content); !status.ok()) return status;
-  // As if all were new: a view at its limit is no place to be exact.
+  // Counts every object as new; near the limit an exact count is not worth its cost.
   const int64_t objects = content.cluster->objects().size() + static_cast<int64_t>(batch.objects.size());
   if (objects > limits_.objects) {
     return absl::ResourceExhaustedError(
@@ -363,7 +363,7 @@ void View::ApplyContent(const Batch& batch, Content* content) {
 
 void View::ShowNode(Slot slot, NodeShape shape) {
   ClusterState& cluster = *content_.cluster;
-  // Copies: what is there goes while it is put there again.
+  // These are copies: the originals are removed while they are added again.
   const std::string name(cluster.name(slot));
   const NodePods there = cluster.pods(slot);
   std::vector<PodContent> pods;

@@ -106,7 +106,7 @@ std::vector<FormerEntry> BoardFollower::Update(const DrainCall& call, std::vecto
     } else {
       reload.push_back(node.slot);
     }
-    // Those on nodes that changed go as these are read anew.
+    // The pods on nodes that changed are removed when these nodes are read anew.
     for (size_t i = 0; i < node.placed.size(); ++i) {
       if (!changed[IndexOf((*node.moves)[i].to)]) board_->TakeBack(node.placed[i].kind, node.placed[i].to);
     }
@@ -125,7 +125,7 @@ std::vector<FormerEntry> BoardFollower::Update(const DrainCall& call, std::vecto
   return formers;
 }
 
-// Whether a pod that was to move from the node is still there and asks for something else.
+// Returns whether a pod that was to move from the node is still there and asks for something else.
 bool BoardFollower::AsksOtherwise(const DrainCall& call, const PlannedNode& planned) {
   if (!call.cluster().Occupied(planned.slot)) return false;
   absl::flat_hash_map<uint64_t, int32_t> kinds;

@@ -8,7 +8,7 @@
 namespace loadline {
 namespace {
 
-// As the cluster has its pods: those of the board are without what only planners read.
+// Reads the pods of the cluster: those of the trial cluster lack what only planners read.
 int64_t DeletionCostOf(const ClusterState& cluster, Slot slot) {
   int64_t cost = 0;
   for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {

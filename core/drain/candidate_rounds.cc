@@ -32,7 +32,7 @@ class Rounds {
   const std::string& resume_at() const { return resume_at_; }
 
  private:
-  // What a round of candidates came to.
+  // The result of a round of candidates.
   struct Outcome {
     int64_t nodes = 0;
     double value = 0;
@@ -169,7 +169,7 @@ void Rounds::Compete(const Outcome& plain, size_t kept) {
   call_.evaluated = evaluated;
 }
 
-// Where prices are known they decide, but never for fewer nodes than plain greedy finds.
+// Known prices decide, but never for fewer nodes than plain greedy finds.
 bool Rounds::Beats(const Outcome& other, const Outcome& plain) const {
   if (priced_) return other.nodes >= plain.nodes && other.value > plain.value;
   return other.nodes != plain.nodes ? other.nodes > plain.nodes : other.value > plain.value;
@@ -214,9 +214,9 @@ std::vector<Candidate> Rounds::Unevaluated() const {
   return unevaluated;
 }
 
-// They are not needed as the others are not, and go as soon as those have gone: their time runs. It goes on
-// while pods of others start, when nothing is left of a budget, but does not start then; and where a budget
-// never lets a pod go, it ends.
+// Returns the nodes that are unneeded too but wait for a disruption budget; their timers keep running. A
+// timer runs while pods of other nodes start, when nothing is left of a budget, but the node does not start
+// then; and where a budget never lets a pod go, the timer ends.
 std::vector<TimedNode> Rounds::BehindBudgets() const {
   std::vector<TimedNode> nodes;
   for (const Candidate& candidate : candidates_) {

@@ -37,7 +37,7 @@ class Selection {
   }
 
  private:
-  // What goes together: a node, or those of an atomic group.
+  // A node, or the nodes of an atomic group, which are removed together.
   struct Unit {
     bool atomic = false;
     bool risky = false;
@@ -77,7 +77,7 @@ class Selection {
   // A drain runs, or starts now; it is a risky one.
   bool draining_;
   bool alone_;
-  // What an atomic group waits for: the next ones do as well.
+  // The limit that an atomic group waits for: the next ones wait for it as well.
   ThrottleLimit atomic_limit_ = ThrottleLimit::kNone;
   Deletions answer_;
 };

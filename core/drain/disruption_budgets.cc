@@ -10,7 +10,7 @@
 namespace loadline {
 namespace {
 
-// What the eviction API does not ask budgets about.
+// Returns whether the eviction API asks no budget about the pod.
 bool GoesWithoutBudget(const PodShape& shape) {
   const PodTraits& traits = TraitsOf(shape);
   return shape.finished || traits.deleted_s.has_value() || traits.placeholder;

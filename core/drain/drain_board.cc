@@ -12,7 +12,7 @@ namespace {
 // A core is as much as 4 GiB of memory: the middle of what clouds sell.
 constexpr int64_t kBytesPerMilliCpu = (int64_t{4} << 30) / 1000;
 
-// Whether the ids of what the pod requests mean the same in `names`.
+// Returns whether the ids of what the pod requests mean the same in `names`.
 bool HasNamesOf(const ResourceNames& names, const IncomingPod& pod) {
   return std::all_of(pod.shape.requests.begin(), pod.shape.requests.end(), [&](const auto& request) {
     return static_cast<size_t>(request.id) < names.size() &&
@@ -20,7 +20,7 @@ bool HasNamesOf(const ResourceNames& names, const IncomingPod& pod) {
   });
 }
 
-// What the pod requests of resources that `names` has, with the ids there.
+// Returns what the pod requests of resources that `names` has, with the ids there.
 ResourceAmounts RequestsByName(const IncomingPod& pod, const ResourceNames& names) {
   ResourceAmounts requests;
   for (const auto& [id, amount] : pod.shape.requests) {
@@ -245,8 +245,8 @@ void DrainBoard::Repeat(NodeIndex node, std::span<MovingPod> pods) {
   for (MovingPod& pod : pods) Put(&pod, pod.hint);
 }
 
-// Whether there is a node for the pod, if nothing of its node has moved yet. Only of a pod for which all that
-// counts is room; else true.
+// Returns whether there is a node for the pod, if nothing of its node has moved yet. True without a search
+// unless room is all that counts for the pod.
 bool DrainBoard::HasPlaceAlone(const MovingPod& pod, WorkBudget* budget) {
   if (!At(pod.kind).only_room) return true;
   const std::optional<SearchPod> handle = HandleOf(pod, budget);
@@ -278,7 +278,7 @@ bool DrainBoard::PlaceExactly(std::span<MovingPod> pods, int64_t* steps, WorkBud
   return false;
 }
 
-// On a ghost, pods count for nothing but rules about other pods.
+// Pods on a node that MakeGhost() was called for count only in rules about other pods.
 void DrainBoard::RemoveFrom(NodeIndex node, std::span<const MovingPod> pods) {
   if (!pods_depend_ || pods.empty()) return;
   // Positions in the cluster state count finished pods, which the snapshot leaves out.
@@ -295,7 +295,7 @@ void DrainBoard::RemoveFrom(NodeIndex node, std::span<const MovingPod> pods) {
     if (goes[i]) positions.push_back(position);
     ++position;
   }
-  // What the snapshot has behind them are placeholders; nothing asks whether those are there.
+  // The pods behind them in the snapshot are placeholders; nothing asks whether those are there.
   for (auto at = positions.rbegin(); at != positions.rend(); ++at) snapshot_.RemovePod(node, *at);
 }
 

@@ -77,7 +77,7 @@ void DrainCall::SetNodes(const Snapshot& snapshot, std::span<const FormerEntry> 
   }
 }
 
-// Those that were there before have their order, unless slots have other nodes now.
+// The nodes that were there before keep their order, unless slots have other nodes now.
 void DrainCall::SortNodes(std::span<const Slot> order) {
   std::vector<bool> left(static_cast<size_t>(cluster().slot_end()), false);
   for (const Slot slot : nodes_) left[IndexOf(slot)] = true;

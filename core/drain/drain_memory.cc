@@ -12,13 +12,13 @@
 namespace loadline {
 namespace {
 
-// Whether a drain was tried in vain.
+// Returns whether a drain was tried in vain.
 bool IsFailure(NodeReason reason) {
   return reason == NodeReason::kBlockedByPod || reason == NodeReason::kNoPlaceToMovePods ||
          reason == NodeReason::kPlaceholdersNeedRoom;
 }
 
-// As FailedNode::pod.
+// Returns the text of FailedNode::pod.
 std::string FailedPodText(const DrainCall& call, Slot slot, const std::optional<PodRef>& pod) {
   if (!pod.has_value()) return "";
   if (pod->is_placeholder()) return call.TextOf(slot, *pod);
@@ -155,15 +155,16 @@ void DrainMemory::RememberTimers(const DrainCall& call, const DrainBoard& board)
     const std::optional<Slot> slot = call.cluster().Find(former.node);
     return !slot.has_value() || board.received(call.judged(*slot).node) > 0;
   });
-  // As in a state: of a placeholder that is away for a loop no hint is kept.
+  // The state has the same rule: no hint is kept for a placeholder that is away for a loop.
   for (FormerNode& former : timers_) {
     const absl::flat_hash_map<uint64_t, PodRef> pods = call.PodsByKey(*call.cluster().Find(former.node));
     std::erase_if(former.hints, [&](const auto& hint) { return !pods.contains(hint.first); });
   }
 }
 
-// What the next call holds against what it finds: without nodes whose deletion was started, or starts now.
-// If no node goes in this loop, nothing explains why pods would vanish from the nodes of the plan.
+// The counts with which the next call compares what it finds: without nodes whose deletion was started, or
+// starts now. If no node is removed in this loop, nothing explains why pods would vanish from the nodes of
+// the plan.
 void DrainMemory::RememberCounts(const DrainCall& call, const DrainPlan& plan, std::vector<OwnerPods> pods) {
   std::vector<Slot> leaving = RememberedDeleting(call.cluster(), state_.deleting);
   for (const DrainRemoval& removal : plan.remove) {

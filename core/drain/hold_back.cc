@@ -14,8 +14,8 @@
 namespace loadline {
 namespace {
 
-// Whether some node or pod of the cluster has each resource that the pod requests; if not, no node there
-// takes it.
+// Returns whether some node or pod of the cluster has each resource that the pod requests; if not, no node
+// there takes it.
 bool HasResourcesOf(const ResourceNames& names, const IncomingPod& pod) {
   return absl::c_all_of(pod.shape.requests, [&](const auto& request) {
     return request.value == 0 || names.Find(pod.names.name(request.id)).has_value();
@@ -43,7 +43,7 @@ std::optional<GroupIndex> GroupOf(const DrainCall& call, Slot slot) {
   return group.has_value() ? group : call.problem().going_group_of[slot];
 }
 
-// What budgets of groups allow beside what goes already.
+// Returns what budgets of groups allow beside the removals under way.
 NodeAllowance AllowanceBeside(const DrainCall& call, const DrainState& state,
                               const absl::flat_hash_set<Slot>& replaced) {
   StrongVector<GroupIndex, int64_t> nodes(call.problem().groups.size(), 0);
@@ -74,7 +74,7 @@ SizeLimits LimitsBeforePlan(const DrainCall& call) {
   return limits;
 }
 
-// Those that are marked do not start, nor do other nodes of their atomic groups.
+// Defers nodes that are marked, and the other nodes of their atomic groups.
 void Hold(std::span<const PlannedNode> planned, const std::vector<bool>& held, NodeReason reason,
           const DrainCall& call, Deletions* deletions) {
   const auto group_of = [&](size_t i) { return *call.judged(planned[i].slot).group; };
@@ -114,7 +114,7 @@ std::vector<bool> NominatedTo(std::span<const PlannedNode> planned, const DrainP
   return nominated;
 }
 
-// A copy of a node that goes, without the pods that move.
+// Adds a copy of a node to be removed, without the pods that move.
 NodeIndex AddEmptied(const PlannedNode& planned, const ClusterState& cluster, Snapshot* snapshot) {
   NodeShape shape = WithCsiNodeOf(cluster.node_shape(planned.slot), snapshot->name(planned.node));
   const NodeIndex copy = snapshot->AddNode({absl::StrCat(snapshot->name(planned.node), "/emptied"),
@@ -142,7 +142,7 @@ std::vector<bool> NodesThatHoldRoom(std::span<const PlannedNode> planned, const 
     if (!deletions.decisions[i].start) order.push_back(i);
   }
   order.insert(order.end(), deletions.start.rbegin(), deletions.start.rend());
-  follower->Spoil();  // the board is not as it was, once it has seen the pods
+  follower->Spoil();  // the trial cluster is changed once it has seen the pods
   DrainBoard& board = follower->board();
   Snapshot& snapshot = board.snapshot();
   WorkBudget* const work = call->work();

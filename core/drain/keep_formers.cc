@@ -54,7 +54,7 @@ void FormerRound::Run(FormerEntry entry) {
   if (!PlaceAgain(entry.former, *slot, entry.replaced)) displaced_.push_back(std::move(entry.former));
 }
 
-// The work ended before it was the turn of this node: its timer goes on, and it is no candidate in this call.
+// The work ended before the turn of this node: its timer keeps running, and it is no candidate in this call.
 void FormerRound::LeaveUnevaluated(FormerNode former, Slot slot) {
   if (!call_.judged(slot).eligible) return;
   call_.Note(slot, NodeReason::kNotEvaluated);
@@ -63,8 +63,8 @@ void FormerRound::LeaveUnevaluated(FormerNode former, Slot slot) {
   memory_.KeepTimer(std::move(former));
 }
 
-// Whether the pods of a node that move, or are waited for, are those that were planned; uses_ is what they
-// take.
+// Returns whether the pods of a node that move, or are waited for, are those that were planned; uses_ is what
+// they take.
 bool FormerRound::MovesTheSame(const PlannedNode& planned) {
   const std::span<const NodePods::Pod> pods = call_.cluster().pods(planned.slot).pods();
   size_t moving = 0;
@@ -104,8 +104,8 @@ bool FormerRound::MovesTheSame(const PlannedNode& planned) {
          (moving == planned.sources.size() || planned.sources[moving].is_placeholder());
 }
 
-// Whether a node whose moves stand on the board goes on as it is. One whose budgets do not allow all of its
-// pods at once comes last, unless it is replaced: others must not use up what it needs.
+// Returns whether a node whose moves are applied stays in the plan as it is. One whose budgets do not allow
+// all of its pods at once is last, unless it is replaced: others must not use up what it needs.
 bool FormerRound::KeepIntact(PlannedNode* planned, bool replaced) {
   const Slot slot = planned->slot;
   JudgedNode& node = call_.judged(slot);
@@ -126,7 +126,7 @@ bool FormerRound::KeepIntact(PlannedNode* planned, bool replaced) {
   return true;
 }
 
-// Whether each pod of a node that is known by names has its place yet; then they are placed there.
+// Returns whether each pod of a node that is known by names still has its place; then they are placed there.
 bool FormerRound::PlaceAgain(const FormerNode& former, Slot slot, bool replaced) {
   const JudgedNode& node = call_.judged(slot);
   DrainBoard& board = follower_.board();

@@ -11,8 +11,8 @@
 namespace loadline {
 namespace {
 
-// Whether what rules say of the pods stays as it is: pods that are terminating end at some time, and pods of
-// kube-system may move when they are old.
+// Returns whether the answers of the rules for the pods stay the same: pods that are terminating end at some
+// time, and pods of kube-system may move when they are old.
 bool IsSettled(const ClusterState& cluster, Slot slot) {
   const std::span<const NodePods::Pod> pods = cluster.pods(slot).pods();
   return std::none_of(pods.begin(), pods.end(), [&](const NodePods::Pod& pod) {

@@ -33,8 +33,8 @@ FormerNode FormerOf(const ReplacedNode& node, const DrainProblem& problem) {
   return former;
 }
 
-// Nodes that are replaced are tried as if a former plan had held them, before all others. Those that it held
-// keep their places there, or go where their move says.
+// Nodes that are replaced are tried as if a former plan had them, before all others. Those that it had keep
+// their places there, or move where their move says.
 void PutReplacedFirst(const DrainProblem& problem, std::vector<FormerEntry>* formers) {
   std::vector<FormerEntry> replaced;
   for (const ReplacedNode& node : problem.replaced) {
@@ -54,8 +54,8 @@ void PutReplacedFirst(const DrainProblem& problem, std::vector<FormerEntry>* for
                   std::make_move_iterator(replaced.end()));
 }
 
-// Pods of other nodes stand on the board as they were planned, perhaps on a node that is replaced now, or in
-// the room that its pods need. Then all look for their places anew, in their order.
+// Pods of other nodes are in the trial cluster as they were planned, perhaps on a node that is replaced now,
+// or in the room that its pods need. Then all look for their places anew, in their order.
 void MakeWayForReplaced(const DrainCall& call, BoardFollower* follower, std::vector<FormerEntry>* formers) {
   const bool needed = std::any_of(formers->begin(), formers->end(), [&](const FormerEntry& entry) {
     return entry.replaced &&

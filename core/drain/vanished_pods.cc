@@ -84,7 +84,7 @@ const OwnerPods* Find(std::span<const OwnerPods> counts, uint64_t owner) {
   return at != counts.end() && at->owner == owner ? &*at : nullptr;
 }
 
-// What each owner wants, by the hash that its pods are counted by.
+// Returns the number of replicas that each owner wants, by the hash that its pods are counted by.
 absl::flat_hash_map<uint64_t, int64_t> WantedReplicas(const ClusterObjects& objects) {
   absl::flat_hash_map<uint64_t, int64_t> wanted;
   for (const ReplicaOwner& known : kOwnersWithReplicas) {

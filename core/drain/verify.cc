@@ -15,7 +15,7 @@
 namespace loadline {
 namespace {
 
-// Whether nobody creates another one.
+// Returns whether nobody creates another one.
 bool IsNotReplaced(const PodShape& shape, const ClusterObjects& objects) {
   const PodTraits& traits = TraitsOf(shape);
   return traits.mirror || traits.static_pod || traits.placeholder || OfKnownDaemonSet(shape, objects);

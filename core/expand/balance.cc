@@ -34,7 +34,7 @@ std::vector<int64_t> BalanceGrowth(const std::vector<BalancedGroup>& groups, int
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::tie(groups[a].size, groups[a].name, a) < std::tie(groups[b].size, groups[b].name, b);
   });
-  // What is left does not suffice for another level: one node each.
+  // The rest does not suffice for another level: one node each.
   int64_t left = add - AddedUpTo(groups, level);
   for (const size_t i : order) {
     if (left == 0) break;

@@ -18,7 +18,7 @@ double Share(const ResourceAmounts& request, const ResourceAmounts& allocatable,
   return static_cast<double>(request.Get(resource)) / static_cast<double>(offered);
 }
 
-// What the pods share out among themselves before they are looked at.
+// The shares of the work that the pods get before they are looked at.
 class Portions {
  public:
   Portions(WorkBudget* budget, size_t turns) : budget_(budget), turns_(turns) {}
@@ -157,7 +157,7 @@ NodeIndex Estimator::AddCopy(const NodeGroup& group, TrialMemory* memory) {
 void Estimator::Place(size_t pods, NodeIndex node) { snapshot_.PlacePod(node, fit(pods).shape()); }
 
 std::vector<ExistingUse> Estimator::UseExistingRoom(WorkBudget* budget) {
-  // The whole cluster stands in for a template: what counts is which pods are large.
+  // The whole cluster replaces a template: only the order of pods by size counts.
   ResourceAmounts sum;
   for (const PendingPods& entry : pods_) AddTo(sum, entry.pod.shape.requests);
   std::vector<ExistingUse> uses;

@@ -22,7 +22,7 @@ LineRoom::LineRoom(Snapshot* snapshot, const FitOptions* options, const std::vec
 int64_t LineRoom::FreeOn(NodeIndex node, size_t resource) const {
   const NodeShape& shape = snapshot_.node_shape(node);
   const int64_t ceiling = LimitCeiling(LineOn(line_, resource, shape.labels), AllocatableOf(shape, resource));
-  // A pod that counts as nothing goes also where nothing is left.
+  // A pod that counts as nothing is placed also where nothing is left.
   return static_cast<int64_t>(std::max<absl::int128>(0, ceiling - sums_->sum(node, resource)));
 }
 
@@ -91,7 +91,7 @@ LineRoom::Shared LineRoom::ForNodes(const RoomColumns& base, const std::vector<c
   shared.further = columns.size();
   shared.memory = std::make_unique<ReservedMemory>(budget, base.BytesWith(columns.size()));
   if (!shared.memory->ok()) return shared;
-  // What a pod counts as does not fall where a node offers more.
+  // The amount that a pod counts as does not fall where a node offers more.
   shared.columns = base.With(columns.size(), [&](size_t pods, size_t column) {
     const auto& [resource, sizes] = columns[column];
     return Counted(pods, resource, relaxed ? sizes.front() : sizes.back());

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMostNodes = std::numeric_limits<int32_t>::max();
 
-// What one resource of the line has to hold.
+// The amounts that the pods need of one resource of the line.
 struct LineDemand {
   absl::int128 counted = 0;
   int64_t ceiling = 0;  // of one node

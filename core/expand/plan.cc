@@ -28,7 +28,7 @@ struct Candidate {
   int64_t node_count = 0;
   double cost = 0;
   double type_penalty = 0;
-  std::optional<PackingBound> bound;  // where the packing told it already
+  std::optional<PackingBound> bound;  // where the packing found it already
 
   // Fewer pods left over, then less cost, then fewer nodes.
   bool BetterThan(const Candidate& other) const {

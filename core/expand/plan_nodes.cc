@@ -40,7 +40,7 @@ struct Turns {
   int64_t times;
 };
 
-// What each group of a type is still to get.
+// The nodes that each group of a type is still to get.
 struct Quota {
   GrowableIndex group;
   int64_t nodes;
@@ -77,7 +77,7 @@ std::vector<Turns> ShareOut(int64_t nodes, std::vector<Quota>* quotas) {
         next = std::max(next, quota.nodes);
       }
     }
-    // Those that have most to come take turns until others have as much.
+    // The groups with most nodes to get take turns until others have as much.
     const int64_t width = static_cast<int64_t>(turns.groups.size());
     turns.times = std::min(most - next, nodes / width);
     if (turns.times == 0) {

@@ -17,7 +17,7 @@
 namespace loadline {
 namespace {
 
-// Where an empty copy of a group's template stands for one kind of pods.
+// The place that an empty copy of a group's template has for one kind of pods.
 struct Place {
   int64_t most = 0;     // pods that it takes by itself
   int32_t domain = -1;  // of the first spread constraint that is not over hosts; -1: none
@@ -61,7 +61,7 @@ class ProblemMaker {
     return std::move(problem_);
   }
 
-  // Where there is a load line, room is also what it leaves. False: the budget has not the memory.
+  // Adds the room that a load line leaves. False: the budget has not the memory.
   bool AddLineColumns() {
     const LineRoom* const line = estimator_.line_room();
     if (line == nullptr) return true;
@@ -75,7 +75,7 @@ class ProblemMaker {
     return line_.columns != nullptr ? *line_.columns : estimator_.columns();
   }
 
-  // What the tables take that have an entry for each kind of pods and each group.
+  // Returns the bytes of the tables that have an entry for each kind of pods and each group.
   int64_t BytesFor(size_t pods) const {
     constexpr size_t kBytes = sizeof(Place) + 3 * sizeof(int64_t);
     return static_cast<int64_t>(pods * groups_.size() * kBytes);
@@ -152,7 +152,7 @@ class ProblemMaker {
     }
   }
 
-  // Whether pods of a kind keep their like off the same host.
+  // Returns whether pods of a kind keep their like off the same host.
   bool Alone(size_t pods) {
     const PodShape& shape = estimator_.pods()[pods].pod.shape;
     if (shape.rules == nullptr) return false;
@@ -210,7 +210,8 @@ class ProblemMaker {
     const PodCount entry{static_cast<int32_t>(pods), count};
     std::vector<int64_t> row(request.begin(), request.end());
     if (may_merge && (view_ == PlanView::kRelaxed || estimator_.OnlyNeedsRoom(pods))) {
-      // What of it fits onto a node follows from the request; only whether it may go there can differ.
+      // The number that fits onto a node follows from the request; only whether a pod may be there can
+      // differ.
       for (const GrowableIndex group : most.indices()) {
         if (most[group] > 0) most[group] = CopiesThatFit(free_[group], request);
       }

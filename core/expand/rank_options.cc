@@ -60,7 +60,8 @@ RankOutcome OutcomeOf(const ExpansionOption& option, const RankedOption& ranked)
   return std::isnan(ranked.score) ? RankOutcome::kUndefinedScore : RankOutcome::kScored;
 }
 
-// What a strategy orders by: `rank`, then `value` by CompareScores(), then `number`. Lower is better.
+// The key by which a strategy orders: `rank`, then `value` by CompareScores(), then `number`. Lower is
+// better.
 struct Key {
   int rank = 0;
   double value = 0;

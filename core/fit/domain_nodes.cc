@@ -61,7 +61,7 @@ void DomainNodes::Set(int32_t domain, bool value, NodeBits* bits) const {
     return;
   }
   const NodeBits& large = sets_[static_cast<size_t>(large_[static_cast<size_t>(domain)])];
-  // Where only some nodes have a position, `bits` ends before `large`, which is as long as if all had one.
+  // If only some nodes have a position, `bits` ends before `large`, which is as long as if all had one.
   for (size_t i = 0; i < std::min(large.size(), bits->size()); ++i) {
     uint64_t& word = (*bits)[i];
     word = value ? word | large[i] : word & ~large[i];

@@ -15,7 +15,7 @@ constexpr uint64_t kAll = ~uint64_t{0};
 constexpr int64_t kPodBytes = 2'048;
 // About the memory of a demand beside its bits.
 constexpr size_t kDemandBytes = 256;
-// Words of bits that are held against each other in some 100 ns.
+// The words of bits that are compared with each other in some 100 ns.
 constexpr size_t kWordsPerUnit = 64;
 
 size_t WordOf(size_t position) { return position / 64; }

@@ -65,7 +65,7 @@ class TermSet {
     });
   }
 
-  // What a pod is held against at most.
+  // Returns the most requirements that a pod is matched with.
   int64_t requirements() const {
     int64_t sum = 0;
     for (const Term& term : terms_) {
@@ -149,7 +149,7 @@ CountSpec OwnersOf(int32_t number, const std::string& key) {
 constexpr char kNamespacesMissing[] =
     "a namespaceSelector asks for namespaces, which the view does not hold completely";
 
-// Whether terms turn on which namespaces there are.
+// Returns whether terms depend on which namespaces there are.
 bool LookAtNamespaces(const std::vector<AffinityTerm>& terms) {
   return std::any_of(terms.begin(), terms.end(), [](const AffinityTerm& term) {
     return !term.namespace_selector.nothing && !term.namespace_selector.Everything();
@@ -171,7 +171,7 @@ class InterPodAffinity : public NodeFilter {
         !snapshot_.objects().complete(ObjectKind::kNamespace) && LookAtNamespaces(context.rules->affinity);
     std::vector<CountSpec> specs = OwnTerms(context);
     const size_t own = specs.size();
-    // What others demand is worked out together with that: all pods are held against both at once.
+    // The demands of others are worked out together with that: all pods are matched with both at once.
     std::vector<bool> doubtful;
     TermsOfOthers(context.budget, &specs, &doubtful);
     const auto counts = snapshot_.Counts(std::move(specs), context.budget);
@@ -238,13 +238,13 @@ class InterPodAffinity : public NodeFilter {
   }
 
  private:
-  // Whether a term that selects us by our labels is about our namespace.
+  // Returns whether a term that selects us by our labels is about our namespace.
   bool NamesUs(const AffinityTerm& term) const {
     if (Names(term, shape_.namespace_name) || term.namespace_selector.Everything()) return true;
     return namespace_known_ && term.namespace_selector.Matches(namespace_labels_);
   }
 
-  // Whether that turns on the labels of our namespace, which may exist without the view knowing it.
+  // Returns whether that depends on the labels of our namespace, which may exist without the view knowing it.
   bool MayNameUs(const AffinityTerm& term) const {
     return !namespace_known_ && !term.namespace_selector.nothing;
   }
@@ -276,7 +276,7 @@ class InterPodAffinity : public NodeFilter {
     return specs;
   }
 
-  // Those that the snapshot has learned of, and whether each may be about our namespace or is.
+  // Finds the terms that the snapshot has learned of, and whether each is about our namespace or may be.
   void TermsOfOthers(WorkBudget* budget, std::vector<CountSpec>* specs, std::vector<bool>* doubtful) {
     constexpr int64_t kTermsPerUnit = 4;
     const AntiAffinityTerms& terms = snapshot_.anti_affinity_terms();
@@ -327,8 +327,8 @@ class InterPodAffinity : public NodeFilter {
   Snapshot& snapshot_;
   const PodShape& shape_;
   Labels namespace_labels_;
-  bool namespace_known_ = true;     // our namespace is held, or known to be missing
-  bool affinity_in_doubt_ = false;  // a namespace that is not held may have what our terms look for
+  bool namespace_known_ = true;     // the view has our namespace, or it is known to be missing
+  bool affinity_in_doubt_ = false;  // a namespace that the view lacks may have what our terms look for
   bool matches_itself_ = false;
   std::vector<const DomainCounts*> affinity_;         // one per term
   std::vector<const DomainCounts*> anti_affinity_;    // one per term

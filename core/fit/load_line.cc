@@ -44,7 +44,7 @@ class LoadLineFilter : public NodeFilter {
   }
 
  private:
-  // What depends on the shape of the node only, by position of the resource.
+  // The numbers that depend on the shape of the node only, by position of the resource.
   const std::vector<LineOnNode>& LinesOn(NodeIndex node) const {
     const size_t shape = static_cast<size_t>(snapshot_.node_shape_id(node));
     if (shape >= by_shape_.size()) by_shape_.resize(shape + 1);

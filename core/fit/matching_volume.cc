@@ -15,14 +15,14 @@ bool Contains(const std::vector<std::string>& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-// What also a volume that was made for the claim has to keep to.
+// Returns whether the volume meets what also one that was made for the claim must meet.
 bool SuitsByItself(const PersistentVolumeClaim& claim, const PersistentVolume& volume) {
   return volume.capacity.value_or(Quantity()) >= claim.request.value_or(Quantity()) &&
          volume.volume_mode == claim.volume_mode && volume.attributes_class == claim.attributes_class &&
          !volume.deleting;
 }
 
-// What a volume that anybody may have has to keep to besides.
+// Returns whether it meets besides what a volume must meet that anybody may have.
 bool SuitsAsFree(const PersistentVolumeClaim& claim, const PersistentVolume& volume) {
   return volume.available && volume.storage_class == claim.storage_class &&
          (!claim.selector.has_value() || claim.selector->Matches(volume.labels)) &&

@@ -31,7 +31,7 @@ class NodeAffinity : public NodeFilter {
         added_(context.options->added_affinity),
         pinned_(std::move(pinned)) {}
 
-  // What depends on the shape of the node only is asked once for each.
+  // The part that depends on the shape of the node only is asked once for each shape.
   int64_t UnitsPerNode() const override {
     constexpr size_t kTermsPerUnit = 4;
     if (scope() == Scope::kNodeShape || !rules_.node_affinity.has_value()) return 0;

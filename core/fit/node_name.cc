@@ -1,4 +1,4 @@
-// NodeName: a pod that names its node goes there and nowhere else.
+// NodeName: a pod that names its node is placed there and nowhere else.
 #include "core/fit/filters.h"
 
 namespace loadline {

@@ -1,5 +1,5 @@
 // NodePorts: none of the host ports of the pod's containers and sidecars is taken: same port and protocol,
-// and same address or one of the two stands for all addresses.
+// and same address or one of the two means all addresses.
 #include <algorithm>
 
 #include "core/fit/filters.h"

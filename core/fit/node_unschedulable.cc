@@ -1,5 +1,5 @@
-// NodeUnschedulable: a node with spec.unschedulable takes only pods that tolerate the taint which stands for
-// it.
+// NodeUnschedulable: a node with spec.unschedulable takes only pods that tolerate the taint of the same
+// meaning.
 #include <algorithm>
 
 #include "core/fit/filters.h"

@@ -19,7 +19,7 @@ namespace loadline {
 namespace {
 
 struct Volumes {
-  // Whether a CSI driver serves in-tree volumes on the node.
+  // True if a CSI driver serves in-tree volumes on the node.
   bool migrated = false;
   // By the name of the volume, which contains the driver.
   absl::flat_hash_map<std::string, std::string> drivers;
@@ -65,9 +65,9 @@ class NodeVolumeLimits : public NodeFilter {
   }
 
  private:
-  // Whether the node has the drivers of the volumes, as far as these ask for it.
+  // Returns whether the node has the drivers of the volumes, as far as these ask for it.
   bool HasDrivers(const CsiNode* csi_node, const Volumes& added, Verdict* why) const {
-    std::set<absl::string_view> missing;  // by name: the first one is told
+    std::set<absl::string_view> missing;  // by name: the first one is reported
     for (const auto& [volume, driver] : added.drivers) {
       if (!Lists(csi_node, driver)) missing.insert(driver);
     }

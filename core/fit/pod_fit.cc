@@ -47,7 +47,7 @@ std::vector<Filter> FiltersOf(const FitOptions& options) {
   return filters;
 }
 
-// Whether the first `end` names have the same numbers in both.
+// Returns whether the first `end` names have the same numbers in both.
 [[maybe_unused]] bool SameNames(const ResourceNames& a, const ResourceNames& b, size_t end) {
   for (size_t i = 0; i < end; ++i) {
     const ResourceId resource{static_cast<int32_t>(i)};

@@ -75,7 +75,7 @@ class Eligibility {
   std::vector<Known> known_;  // by node shape
 };
 
-// What constraints of a pod with the same inclusion policies have in common.
+// The properties that constraints of a pod with the same inclusion policies have in common.
 struct Policies {
   std::shared_ptr<Eligibility> eligibility;
   int64_t number = 0;  // of a text that tells it apart

@@ -10,7 +10,7 @@
 namespace loadline {
 namespace {
 
-// What sums of shares may be wrong by.
+// The rounding error that sums of shares may have.
 constexpr double kRounding = 1e-9;
 
 double Per(const NodeAmount& amount) {

@@ -1,6 +1,6 @@
 // TaintToleration: every taint with effect NoSchedule or NoExecute has to be tolerated. A toleration's empty
-// effect or key stands for all of them; tolerationSeconds plays no part. The operators Lt and Gt sit behind a
-// gate that is off, and tolerate nothing.
+// effect or key means all of them; tolerationSeconds plays no part. The operators Lt and Gt sit behind a gate
+// that is off, and tolerate nothing.
 #include <algorithm>
 
 #include "core/fit/filters.h"

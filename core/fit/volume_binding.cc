@@ -3,7 +3,7 @@
 // Then, per node:
 //
 // * bound claims: the volume is there and its node affinity matches the node's labels;
-// * waiting claims: a claim that has chosen a node goes there only; for the others, smallest first, an
+// * waiting claims: a claim that has chosen a node is bound there only; for the others, smallest first, an
 //   available volume of the class whose node affinity, size, modes and labels suit, each volume once; failing
 //   that, the class has a provisioner and its allowedTopologies admit the node.
 //
@@ -193,7 +193,7 @@ class VolumeBinding : public NodeFilter {
   const Snapshot& snapshot_;
   const ClusterObjects& objects_;
   const PodClaims claims_;
-  // Volumes of the classes of waiting claims, and how many all claims together are held against.
+  // The volumes of the classes of waiting claims, and how many all claims together are matched with.
   absl::flat_hash_map<std::string, std::vector<const PersistentVolume*>> of_class_;
   int64_t volumes_per_node_ = 0;
 };

@@ -41,7 +41,7 @@ bool HasKey(const std::optional<NodeSelector>& selector, absl::string_view key) 
   return false;
 }
 
-// Whether a requirement on `key` lists values.
+// Returns whether a requirement on `key` lists values.
 bool HasValues(const std::optional<NodeSelector>& selector, absl::string_view key) {
   if (!selector.has_value()) return false;
   for (const NodeSelectorTerm& term : selector->terms) {
@@ -151,7 +151,7 @@ std::optional<std::string> AwsHandle(absl::string_view disk) {
 
 std::optional<NodeSelector> MigratedAffinity(const PersistentVolume& volume, absl::string_view plugin) {
   std::optional<NodeSelector> selector = volume.node_affinity;
-  // Whether the volume speaks of its zone by the stable labels or by the older ones.
+  // The volume names its zone by the stable labels or by the older ones.
   bool beta = false;
   if (HasKey(selector, kZone)) {
     beta = false;

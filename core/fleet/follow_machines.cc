@@ -41,8 +41,8 @@ class FaultCounts {
     ++count.machines;
   }
 
-  // Those with a code of their own, in the order in which they came, come last: the group tells the last one
-  // for as long as it backs off.
+  // Returns the counts; faults with a code of their own are last, in the order in which they were found: the
+  // group reports the last one for as long as it backs off.
   std::vector<FaultCount> Counts() const {
     std::vector<FaultCount> all;
     for (const FaultCount& count : others_) {
@@ -82,8 +82,8 @@ MachineMemory Followed(const FleetMachine& machine, const MachineMemory& before,
 
 using KeyedMemory = std::pair<uint64_t, MachineMemory>;
 
-// Puts what is known of machines in place of what was. Of a machine that is told twice the last one counts.
-// `all_told`: else what is not told may be there all the same.
+// Replaces the memory of machines. The last entry of a machine that is listed twice counts. `all_told`: every
+// machine is listed; else others may be there all the same.
 void Remember(std::vector<KeyedMemory> machines, bool all_told,
               absl::btree_map<uint64_t, MachineMemory>* all) {
   std::stable_sort(machines.begin(), machines.end(),
@@ -163,7 +163,7 @@ std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& o
       machines.emplace_back(key, after);
       known_of.push_back(after);
     }
-    // A new process is told of none of its machines, though they are there.
+    // A new process hears of none of its machines, though they are there.
     if (!group.readable && group.machines.empty()) all_told = false;
     if (live >= group.target) {
       memory.short_since_ms.reset();

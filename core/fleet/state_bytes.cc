@@ -71,7 +71,7 @@ GroupMemory ReadGroup(StateReader* in) {
 
 bool HadNodeOnly(const MachineMemory& machine) { return machine == MachineMemory{.had_node = true}; }
 
-// Of too many those that will be late first.
+// Returns the machines under way; if there are too many, those that will be late first.
 std::vector<KeyedMachine> MachinesUnderWay(const FleetState& state) {
   std::vector<KeyedMachine> machines;
   for (const auto& [key, machine] : state.machines) {

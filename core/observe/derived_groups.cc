@@ -134,7 +134,7 @@ std::vector<Part> Divide(const ClusterState& cluster, const LabelKeys& keys, std
   for (const std::string& key : keys) {
     std::vector<Part> divided;
     for (const Part& part : parts) {
-      std::map<std::pair<bool, absl::string_view>, std::vector<Slot>> by_value;  // no label comes first
+      std::map<std::pair<bool, absl::string_view>, std::vector<Slot>> by_value;  // no label is first
       for (const Slot slot : part.nodes) {
         const std::string* const value = cluster.node_shape(slot).labels.Find(key);
         by_value[{value != nullptr, value == nullptr ? "" : absl::string_view(*value)}].push_back(slot);

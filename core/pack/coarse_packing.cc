@@ -98,7 +98,7 @@ class CoarsePacker {
 
   int64_t UnitsPerNode() const { return static_cast<int64_t>(10 + 3 * classes_.size()); }
 
-  // What tables by item, and nodes of one item each, would take.
+  // Returns the bytes of tables by item, and of nodes of one item each.
   static int64_t BytesFor(size_t items) { return static_cast<int64_t>(items * 384); }
 
   void SampleClasses() {
@@ -187,7 +187,7 @@ class CoarsePacker {
   int64_t MakeNodesOfType(size_t type, int64_t wanted, bool covers) {
     int64_t made = 0;
     while (made < wanted && MayAdd(type) && budget_->Spend(UnitsPerNode())) {
-      // Where not all find a place, many small items are more than a few large ones.
+      // If not all find a place, many small items are more than a few large ones.
       Filling best = Fill(type, covers ? FillOrder::kBalanced : FillOrder::kSmallestFirst);
       if (covers) {
         Filling other = Fill(type, FillOrder::kLargestFirst);
@@ -304,7 +304,7 @@ class CoarsePacker {
     }
   }
 
-  // No more work: each node takes what comes next. Cost: O(items * types) at most.
+  // No more work: each node takes the next items. Cost: O(items * types) at most.
   void FillOneAfterTheOther() {
     std::vector<int32_t> items;
     for (size_t item = 0; item < rest_.items.size(); ++item) {

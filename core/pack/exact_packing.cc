@@ -35,7 +35,7 @@ struct Choice {
   double cost = std::numeric_limits<double>::infinity();  // with penalties
 };
 
-// Whether `a` can stand in for `b` everywhere.
+// Returns whether `a` can replace `b` everywhere.
 bool Dominates(const PackingType& a, const PackingType& b) {
   if (a.limit.has_value() || a.cost > b.cost) return false;
   for (size_t r = 0; r < a.free.size(); ++r) {
@@ -134,7 +134,7 @@ class Rounding {
     return any;
   }
 
-  // No more time: rounds up as it comes.
+  // The time has ended: rounds up in the order of the list.
   void Finish(PackingRest rest, const PatternSolution& relaxed, Choice chosen) const {
     if (found_) return;
     for (const size_t p : ByNodes(relaxed)) {
@@ -190,7 +190,7 @@ class Packer {
   }
 
  private:
-  // Takes the nodes that are the worst bargain by the prices of the items out, and packs what they held anew.
+  // Takes the nodes that are the worst bargain by the prices of the items out, and packs their items anew.
   void Repack(const PackingRest& all, Choice* best, double lower_bound) {
     for (const size_t share : {size_t{6}, size_t{10}, size_t{16}}) {
       if (budget_->ended() || best->cost <= lower_bound * (1 + kGoodEnough)) return;
@@ -294,7 +294,7 @@ class Packer {
     for (size_t item = 0; item < wanted.items.size(); ++item) {
       packing.left.push_back(problem_.items[item].count - placed.items[item]);
     }
-    // What is left out by limits must not count in the bound, with its penalty.
+    // The items that limits leave out must not count in the bound, with their penalty.
     const bool all = placed.items == wanted.items;
     const PatternSolution bound = all ? PatternSolution() : lp_.Solve(placed, relaxed.patterns);
     packing.lower_bound = std::min(packing.cost, all ? relaxed.lower_bound : bound.lower_bound);

@@ -100,7 +100,7 @@ class Splitter {
     if (!Fits(items)) box->loss *= 1'000;
   }
 
-  // Whether each type that takes the members takes one of the largest requests as well.
+  // Returns whether each type that takes the members takes one of the largest requests as well.
   bool Fits(const ItemClass& items) const {
     const size_t first = static_cast<size_t>(items.members.front());
     return std::all_of(problem_.types.begin(), problem_.types.end(), [&](const PackingType& type) {
@@ -109,7 +109,8 @@ class Splitter {
     });
   }
 
-  // Where to cut members that are sorted by a resource: those before the cut are rounded up by less then.
+  // Returns where to cut members that are sorted by a resource: those before the cut are rounded up by less
+  // then.
   size_t BestCut(const std::vector<int32_t>& members, size_t r) const {
     const int64_t top = Request(members.back())[r];
     double before = 0, most = -1;

@@ -11,7 +11,7 @@ namespace {
 
 // Weighings that bound a search.
 constexpr size_t kWeighings = 5;
-// So many are looked at for what a knapsack costs anyway: those of up to eight resources.
+// The number that is looked at for the cost of a knapsack anyway: those of up to eight resources.
 constexpr size_t kWeighingsLookedAt = 40;
 // Branches of a knapsack that is asked for after the budget has ended.
 constexpr int64_t kBranchesAtTheEnd = 200;
@@ -221,7 +221,7 @@ std::vector<double> BestShares(std::span<const int64_t> free, const std::vector<
     offer(shares);
     if (!budget->Spend(units)) return best;
   }
-  // From there a part of the weight goes from one resource to another as long as that helps.
+  // From there a part of the weight moves from one resource to another as long as that helps.
   for (const double part : {0.1, 0.03, 0.01}) {
     for (size_t from = 0; from < free.size(); ++from) {
       for (size_t to = 0; to < free.size(); ++to) {

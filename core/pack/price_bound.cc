@@ -52,8 +52,8 @@ double PriceBound(const PackingProblem& problem, const std::vector<int64_t>& cou
 
 namespace {
 
-// What is asked for of each resource, in units of the most that one node offers: then one of them costs no
-// more than the dearest node.
+// The demand for each resource, in units of the most that one node offers: then one of them costs no more
+// than the dearest node.
 struct Asked {
   std::vector<double> most;  // by resource
   std::vector<size_t> rows;  // resources that are asked for

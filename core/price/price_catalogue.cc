@@ -27,7 +27,7 @@ std::string Shown(absl::string_view text) {
 
 absl::Status Refused(absl::string_view text) { return absl::InvalidArgumentError(text); }
 
-// One line of comma-separated values; a field may stand in quotes, in which a doubled quote stands for one.
+// Splits one line of comma-separated values; a field may be in quotes, in which a doubled quote means one.
 absl::StatusOr<Fields> SplitLine(absl::string_view line) {
   Fields fields(1);
   bool quoted = false;

@@ -93,7 +93,7 @@ class Pricing {
     return std::move(price_);
   }
 
-  // Whether the model admits the source; if not, says so.
+  // Returns whether the model admits the source; if not, says so.
   bool Admits(PriceSource source) {
     if (source <= model_.last_source) return true;
     Remark(PriceRemark::kSourcesExhausted);
@@ -116,7 +116,7 @@ class Pricing {
     if (!node_.has_template && node_.instance_type.empty()) return Remark(PriceRemark::kNoTemplate);
     if (!Admits(PriceSource::kInstanceType) || AskInstanceType()) return;
     if (!Admits(PriceSource::kFamily)) return;
-    // The rest goes by capacity.
+    // The last source prices by capacity.
     if (!node_.has_template) return Remark(PriceRemark::kNoTemplate);
     if (AskFamily() || !Admits(PriceSource::kBaseRates)) return;
     if (!said || node_.cloud == kGce) AskBaseRates();
@@ -143,7 +143,7 @@ class Pricing {
   }
 
   // Takes a price of this folder's own making, with what it lacks. What is paid for a reserved node is not
-  // known: the price of a node that is paid by the hour stands for it.
+  // known: the price of a node that is paid by the hour is used instead.
   bool TakeListed(PriceSource source, double price, PriceBasis basis) {
     if (node_.reserved) {
       Remark(PriceRemark::kReserved);

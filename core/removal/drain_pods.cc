@@ -44,7 +44,7 @@ absl::flat_hash_map<absl::string_view, PodRemoval*> PodsDrain::Left() {
 
 std::vector<absl::string_view> PodsDrain::Settle() {
   std::vector<absl::string_view> counted;
-  // Those that are refused together are tried again together: each attempt takes a look at node and pods.
+  // Pods that are refused together are tried again together: each attempt takes a look at node and pods.
   if (!removal_.pods.empty()) retry_ms_ = Jitter(rules_.eviction_retry_ms, removal_.pods.front());
   const absl::flat_hash_map<absl::string_view, PodRemoval*> before = Left();
   for (const EvictionAnswer& answer : seen_.evictions) {

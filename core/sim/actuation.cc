@@ -34,7 +34,7 @@ AskOutcome OutcomeOf(CloudAnswer answer) {
   using Result = AskOutcome::Result;
   switch (answer) {
     case CloudAnswer::kDone:
-    case CloudAnswer::kRefused:  // it is on its way out already: the node goes without us
+    case CloudAnswer::kRefused:  // it is on its way out already: the node is removed without us
       return {};
     case CloudAnswer::kUnknown:
       return {.result = Result::kUnknown, .error = "the answer was lost"};
@@ -116,7 +116,7 @@ void Actuation::Fail(SimNodeIndex node) {
 
 void Actuation::GiveBack(SimNodeIndex node) {
   Fail(node);
-  // Where somebody else has its machine deleted meanwhile, no pod is to come.
+  // If somebody else has its machine deleted meanwhile, no pod is to be placed there.
   if (world_.machine(world_.node(node).machine).state != SimMachine::State::kDeleting) Release(node);
 }
 

@@ -20,7 +20,7 @@ BillBound::BillBound(const std::vector<SimGroup>& groups) {
     for (const SimGroup& group : groups) {
       if (u * CpuOf(group) + v * MemoryOf(group) > group.usd_per_hour * (1 + kSlightly)) return;
     }
-    // So that rounding does not lift it above the bound.
+    // Rounding must not lift it above the bound.
     corners_.push_back({u * (1 - kSlightly), v * (1 - kSlightly)});
   };
   for (const SimGroup& a : groups) {

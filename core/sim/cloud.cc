@@ -241,7 +241,7 @@ void Cloud::MachineTaken(SimMachineIndex machine) {
   if (world_.machine(machine).state == SimMachine::State::kOrdered) Lose(machine);
 }
 
-// As somebody does at the console of the cloud.
+// Changes machines by hand, like somebody at the console of the cloud.
 void Cloud::HandHour() {
   world_.After(kSimHourMs, SimEventKind::kHandHour);
   for (const GroupIndex group : targets_.indices()) {

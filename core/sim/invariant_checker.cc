@@ -25,14 +25,14 @@ void InvariantChecker::Violation(absl::string_view invariant, const std::string&
   violations_.push_back(absl::StrCat(invariant, " at ", world_.now_ms(), " ms: ", text));
 }
 
-// The loop is told of everything at once.
+// Returns whether the loop hears of everything at once.
 bool InvariantChecker::SeesAll() const {
   const SimFaults& faults = world_.scenario().faults;
   return faults.watch_lag_ms_max == 0 && faults.lost_event == 0 && faults.broken_list == 0 &&
          faults.api_down == 0;
 }
 
-// What one process has found out the next one knows.
+// Returns whether the next process knows all that one has found out.
 bool InvariantChecker::RemembersAll() const {
   const SimFaults& faults = world_.scenario().faults;
   return faults.failed_state_write == 0 && faults.leader_ends_acting == 0 && faults.api_down == 0;
@@ -42,7 +42,7 @@ bool InvariantChecker::RemembersAll() const {
 
 void InvariantChecker::PodChanged(SimPodIndex pod) {
   if (!pods_.Contains(pod)) pods_.resize(IndexOf(pod) + 1);
-  // Also up to the moment in which the first one comes.
+  // The time runs up to the moment in which the first pod appears.
   if (world_.pods_alive() <= 1) no_pods_ms_ = world_.now_ms();
   const SimPod& of = world_.pod(pod);
   PodNote& note = pods_[pod];
@@ -84,7 +84,7 @@ void InvariantChecker::Comes(SimPodIndex pod, SimNodeIndex node) {
   note.gpus += workload.gpus;
   ++note.pods;
   const SimGroup& group = world_.group(world_.node(node).group);
-  if (workload.kind == SimWorkloadKind::kDaemon) return;  // it comes whatever there is
+  if (workload.kind == SimWorkloadKind::kDaemon) return;  // it is there whatever else is
   ++note.to_move;
   if (note.tainted)
     Violation("A7", absl::StrCat("pod ", IndexOf(pod), " comes to node ", IndexOf(node),
@@ -163,8 +163,8 @@ void InvariantChecker::StartsToGo(SimNodeIndex node, bool empty, bool of_move) {
   CheckMinimum(node);
   going_.push_back({node, !empty, of_move});
   CheckParallelism();
-  // Where writes fail, nodes that could be marked are given back for those that could not, or that fails too:
-  // a few more tries are progress.
+  // If writes fail, nodes that could be marked are given back for those that could not, or that fails too: a
+  // few more tries are progress.
   constexpr int64_t kMostTries = 100;
   NodeNote& note = nodes_[node];
   if (world_.scenario().faults.failed_write > 0 && ++note.tries <= kMostTries) {
@@ -197,8 +197,8 @@ void InvariantChecker::CheckKnown(SimNodeIndex node, bool empty) {
     Violation("D8", absl::StrCat("node ", IndexOf(node), " goes, and the API server is out of reach since ",
                                  down_ms));
   }
-  // A lost change comes with a list; and a list that lacks few pods, or comes first to a new process, is not
-  // told from pods that have ended: only the look right before the eviction is (D3).
+  // A lost change arrives with a list; and a list that lacks few pods, or is the first one of a new process,
+  // looks the same as pods that have ended: only the look right before the eviction does not (D3).
   if (!empty || faults.lost_event > 0 || faults.broken_list > 0) return;
   const int64_t told_ms = faults.watch_lag_ms_max + faults.api_down_s * 1000 + kCheckedHourMs;
   for (const SimPodIndex pod : world_.node(node).pods) {
@@ -249,7 +249,7 @@ void InvariantChecker::CheckMinimum(SimNodeIndex node) {
   }
 }
 
-// Its removal has begun and nobody goes on with it.
+// Returns whether its removal has begun and nobody continues it.
 bool InvariantChecker::IsLeftBehind(const Going& going) const {
   return going.abandoned &&
          world_.machine(world_.node(going.node).machine).state != SimMachine::State::kDeleting;
@@ -307,7 +307,7 @@ void InvariantChecker::GivesUp(SimNodeIndex node) {
 
 void InvariantChecker::Deletes(SimMachineIndex machine, bool late) {
   const SimMachine& of = world_.machine(machine);
-  // Of a removal under way nobody knows that somebody else has just done the same.
+  // A removal under way does not know that somebody else has just done the same.
   if (of.state == SimMachine::State::kDeleting && (late || !of.deleted_by_hand)) {
     Violation("D10", absl::StrCat("machine ", IndexOf(machine), " is deleted again"));
   }
@@ -317,7 +317,7 @@ void InvariantChecker::Deletes(SimMachineIndex machine, bool late) {
     if (of.had_node && SeesAll()) {
       Violation("D9", absl::StrCat("machine ", IndexOf(machine), " is given up, and has had a node"));
     }
-    // Each process goes by its own clock.
+    // Each process reads its own clock.
     const int64_t least_ms =
         world_.scenario().settings.max_node_provision_s * 1000 - 2 * world_.scenario().faults.leader_clock_ms;
     if (age_ms < least_ms) {

@@ -1,4 +1,4 @@
-// What must not happen when a group is asked to grow.
+// The invariants at the moment in which a group is asked to grow.
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
@@ -66,7 +66,7 @@ void InvariantChecker::Grew(GroupIndex group, CloudAnswer answer) {
   }
 }
 
-// What its pods leave.
+// Returns what the pods of the node leave free.
 CpuMemory InvariantChecker::FreeOn(SimNodeIndex node) const {
   const NodeNote& note = nodes_[node];
   const SimGroup& group = world_.group(world_.node(node).group);

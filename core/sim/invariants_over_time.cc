@@ -1,4 +1,4 @@
-// What must happen within some time, and what holds whenever somebody looks.
+// The invariants that need some time, and those that hold whenever somebody looks.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -59,7 +59,7 @@ void InvariantChecker::CheckSums(SimNodeIndex node, const CpuMemory& requested) 
                                note.cpu, " are"));
 }
 
-// Called whenever a group may have grown or shrunk. Where a change is not told, the group counts as full up
+// Called whenever a group may have grown or shrunk. If a change is lost, the group counts as full up
 // to the next look.
 void InvariantChecker::NoteWhetherFull(GroupIndex group) {
   GroupNote& note = groups_[group];
@@ -68,8 +68,8 @@ void InvariantChecker::NoteWhetherFull(GroupIndex group) {
   note.full = full;
 }
 
-// Whether one more pod may come to a zone, as the constraint of its workload has it: nodes count whose group
-// it may name, whatever their taints.
+// Returns whether one more pod may be placed in a zone, by the constraint of its workload: nodes count whose
+// group it may name, whatever their taints.
 bool InvariantChecker::MaySpreadTo(SimWorkloadIndex workload, const std::string& zone) const {
   const SimWorkload& of = world_.workload(workload);
   if (of.max_zone_skew == 0) return true;
@@ -88,8 +88,8 @@ bool InvariantChecker::MaySpreadTo(SimWorkloadIndex workload, const std::string&
   return pods[zone] + 1 - fewest->second <= of.max_zone_skew;
 }
 
-// Whether a new node of some group, which could grow all the time since then, takes it, with room to spare
-// for what DaemonSets put there.
+// Returns whether a new node of some group, which could grow all the time since then, takes it, with room to
+// spare for the pods of DaemonSets there.
 bool InvariantChecker::WouldHaveNode(SimWorkloadIndex number, int64_t since_ms) const {
   const SimWorkload& workload = world_.workload(number);
   const StrongVector<GroupIndex, SimGroup>& groups = world_.scenario().groups;
@@ -126,7 +126,7 @@ void InvariantChecker::CheckWaiting() {
 
 void InvariantChecker::CheckEmptyNodes() {
   const SimSettings& settings = world_.scenario().settings;
-  // Where slack is kept, they may be it.
+  // If slack is kept, these nodes may be it.
   if (!settings.scale_down || settings.slack_percent > 0) return;
   if (world_.waiting() > 0 || world_.pods_alive() <= 1) return;
   // One that came for a move stays empty until its pods come, or the move is given up.

@@ -169,7 +169,7 @@ bool LoopView::ListMachines() {
   return true;
 }
 
-// Of a group that cannot be read now it knows nothing.
+// Forgets the machines: a new process knows nothing of a group that cannot be read now.
 void LoopView::Restart() {
   told_.first = true;
   version_ = -1;
@@ -224,7 +224,7 @@ std::optional<int64_t> NextLookMs(const LoopMemory& memory, const LoopObservatio
     return !group.template_devices.empty();
   });
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
-    // What groups with devices come to offer depends on how old their nodes are.
+    // The devices that nodes of groups will offer depend on how old their nodes are.
     if (!cluster.Occupied(Slot{i}) || (!has_devices && HasStarted(cluster, Slot{i}, {}))) continue;
     next.Note(cluster.traits(Slot{i}).created_s.value_or(0) * 1000 + options.startup_ms);
   }

@@ -157,7 +157,7 @@ bool ObservedCluster::TakeNews() {
   return WriteStatuses() || changed;
 }
 
-// A full list says what is now, also of what the watch has not told yet; a broken one says less.
+// A full list says what is now, also what the watch has not reported yet; a broken one says less.
 bool ObservedCluster::List() {
   constexpr int64_t kListAgainMs = 60'000;
   const SimFaults& faults = world_.scenario().faults;

@@ -16,7 +16,7 @@ constexpr int64_t kStatusIntervalMs = 1000;
 }  // namespace
 
 void ObservedCluster::WriteNodes() {
-  // All leave before any comes.
+  // All nodes are removed before any is added.
   for (const SimNodeIndex node : dirty_) {
     NodeSeen& seen = nodes_[node];
     if (seen.shown() || !seen.slot.has_value()) continue;
@@ -161,7 +161,7 @@ void ObservedCluster::WriteStatus(SimWorkloadIndex workload) {
       {{ObjectKind::kDisruptionBudget, kSimNamespace, of.name}, std::move(budget), hash.Finish()});
 }
 
-// As the engine keeps its own: what has changed is read again.
+// Works as the engine's own snapshot: what has changed is read again.
 void ObservedCluster::WriteSnapshot() {
   const auto changes = state_.changes(snapshot_read_);
   const bool many = snapshot_ != nullptr && (snapshot_->pod_shape_end() > most_shapes_ ||

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kScheduleDelayMs = 50;
 constexpr int64_t kFullShare = 1'000'000;
 
-// What is left of `allocatable`, as a share of it.
+// Returns the rest of `allocatable`, as a share of it.
 int64_t ShareLeft(int64_t left, int64_t allocatable) {
   if (allocatable <= 0 || left <= 0) return 0;
   if (left <= std::numeric_limits<int64_t>::max() / kFullShare) return left * kFullShare / allocatable;
@@ -169,7 +169,7 @@ void Scheduler::PlaceAllOf(SimWorkloadIndex workload) {
   }
 }
 
-// As LeastAllocated of kube-scheduler, finer; MostAllocated is its opposite.
+// Returns the score of kube-scheduler's LeastAllocated, finer; MostAllocated is its opposite.
 int64_t Scheduler::RequestScore(const SimWorkload& workload, NodeIndex node) const {
   const NodeAmount& cpu = snapshot_->amount(node, kCpu);
   const NodeAmount& memory = snapshot_->amount(node, kMemory);
@@ -178,7 +178,7 @@ int64_t Scheduler::RequestScore(const SimWorkload& workload, NodeIndex node) con
   return score_ == SimScore::kMostAllocated ? -left : left;
 }
 
-// What limits leave of the node, below 0 where they are beyond it.
+// Returns the share that limits leave of the node, below 0 if they exceed it.
 int64_t Scheduler::LimitShare(const SimWorkload& workload, NodeIndex node) const {
   const CpuMemory limits = Plus(limits_[node], workload.limit);
   const auto share = [](int64_t limit, int64_t allocatable) {

@@ -204,7 +204,7 @@ void Simulation::HandleOfCloud(const SimEvent& event) {
 }
 
 void Simulation::RunLoop(bool at_interval, WorkBudget* budget) {
-  // What a loop may cost is not what the simulation may: its answers depend on neither.
+  // The work of a loop is not bounded by that of the simulation: its answers depend on neither.
   WorkBudget of_loop(kWorkOfLoop);
   loop_.Run(at_interval, &of_loop);
   budget->Spend(kUnitsOfLoop);

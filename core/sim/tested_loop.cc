@@ -106,7 +106,7 @@ bool TestedLoop::Run(bool at_interval, WorkBudget* budget) {
   if (view_.ListMachines()) changed_ = true;
   if (!MustRun()) return false;
   ++loops_;
-  // Where something cannot be found out, nothing is done, and all of it is looked at the next time.
+  // If something cannot be found out, nothing is done, and all of it is looked at the next time.
   if (!view_.listed() || (!seen_.registered().empty() && seen_.pods() == 0)) return true;
   changed_ = false;
   acted_ = Decide(budget);
@@ -207,7 +207,7 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   if (problem_.decisions.scale_down) leader_->drain_state = leader_->drain.state();
   if (!Act(actions)) return true;
   NoteNextTime();
-  // What vanished is held against the loop before, and what was left for want of time comes next.
+  // The next loop compares with this one what vanished, and first looks at what was left for want of time.
   const bool goes_on = plan_.scale_down.brake != DrainBrake::kNone || plan_.scale_down.skipped > 0 ||
                        plan_.replacement.goes_on;
   return goes_on || !actions.empty() || !sight_.marked.abandoned.empty() || leader_->memory != before;
@@ -288,7 +288,7 @@ void TestedLoop::TakeProgress() {
   }
 }
 
-// As the engine does with what clients tell it.
+// Applies progress in the same way as the engine does for its clients.
 void TestedLoop::TellProgress() {
   const Actuation::Progress progress = std::exchange(progress_, {});
   const ClusterState& cluster = seen_.state();

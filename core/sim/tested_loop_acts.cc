@@ -1,4 +1,4 @@
-// What the loop under test does about a plan.
+// Carries out the plan of the loop under test.
 #include <algorithm>
 #include <utility>
 
@@ -111,7 +111,7 @@ bool TestedLoop::Remove(const DrainRemoval& removal) {
   const ClusterState& cluster = *plan_.scale_down_problem->cluster;
   std::vector<SimPodIndex> pods;
   for (const DrainMove& move : removal.moves()) {
-    if (move.pod.is_placeholder()) continue;  // it goes without a word
+    if (move.pod.is_placeholder()) continue;  // it is dropped without an event
     pods.push_back(ObservedCluster::PodNamed(cluster.pods(removal.slot).name(move.pod.position())));
   }
   const std::vector<ReplacedNode>& replaced = plan_.scale_down_problem->replaced;

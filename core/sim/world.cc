@@ -5,7 +5,7 @@
 namespace loadline {
 namespace {
 
-// Takes an entry out of a list whose order means nothing; `places` says where each one stands.
+// Takes an entry out of a list whose order means nothing; `places` has the position of each entry.
 template <StrongIndex Index>
 void TakeOut(Index number, StrongVector<SimPlace, Index>* list, StrongVector<Index, SimPlace>* places) {
   const SimPlace place = (*places)[number];
@@ -171,7 +171,7 @@ SimEviction World::Evict(SimPodIndex pod) {
   if (WriteFails()) return SimEviction::kFailed;
   if (of.phase == SimPodPhase::kTerminating || of.phase == SimPodPhase::kGone) return SimEviction::kDone;
   if (workload(of.workload).two_budgets) return SimEviction::kTwoBudgets;
-  // A pod that is not ready is not among the healthy ones; it goes while they are enough.
+  // A pod that is not ready is not among the healthy ones; it is evicted while they are enough.
   if (workload(of.workload).max_unavailable >= 0) {
     const SimBudget budget = BudgetOf(of.workload);
     const bool ready = of.phase == SimPodPhase::kRunning;

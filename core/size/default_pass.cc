@@ -85,7 +85,7 @@ SizeDecision Pass::DefaultShrink() {
       TaintCount(decision_.untainted, rate, options_.min_nodes, options_.cloud_min, target_).value_or(0);
   if (!waits) decision_.taint = Removable(allowed);
   if (excess > static_cast<int64_t>(decision_.taint.size())) {
-    // The maximum is a promise, whatever utilisation comes of it.
+    // The maximum is a promise, whatever the utilisation is then.
     decision_.wanted = -excess;
     decision_.taint = OldestFirst(facts_.nodes, untainted_, excess);
     return Finish(SizeAction::kRemoveFast, SizeReason::kAboveMaximum, -excess);

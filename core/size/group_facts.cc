@@ -24,7 +24,7 @@ CpuMemory Of(const ResourceAmounts& amounts) { return {amounts.Get(kCpu), amount
 
 int64_t Milliseconds(int64_t seconds) { return std::clamp<int64_t>(seconds, 0, kMaxAmount / 1000) * 1000; }
 
-// What pods of one shape come to.
+// The sums for pods of one shape.
 struct ShapeFacts {
   bool known = false;
   bool ignored = false;  // it has finished, or is a placeholder of slack
@@ -37,14 +37,14 @@ struct ShapeFacts {
   const CpuMemory& Requests(const SizedGroup& group) const { return IsCompat(group) ? simple : effective; }
 };
 
-// What the pods of one node come to.
+// The sums for the pods of one node.
 struct NodeSums {
   CpuMemory daemons;
   int64_t others = 0;     // that are not the node's own
   int64_t uncounted = 0;  // of these, in no group
 };
 
-// Whether a node of a group has room for a pod when it holds nothing but DaemonSet and static pods.
+// Answers whether a node of a group has room for a pod when it has nothing but DaemonSet and static pods.
 class LargestNodes {
  public:
   void Add(const CpuMemory& allocatable, const CpuMemory& daemons) {
@@ -284,8 +284,8 @@ class Gatherer {
     return node;
   }
 
-  // As Escalator: what its pods leave of the nodes of the group that was added last, against the most that
-  // any pod that waits requests of each.
+  // Compares, as Escalator does, the room that pods leave on the node of the group that was added last with
+  // the most that any pod that waits requests of each resource.
   void Starve(size_t group, std::span<const WaitingPods> waiting, std::span<const ShapeFacts> facts) {
     GatheredGroup& gathered = gathered_[group];
     FreeRoom room;

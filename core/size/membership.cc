@@ -6,7 +6,7 @@
 namespace loadline {
 namespace {
 
-// What one place that asks for labels makes of those of a group.
+// The answer of one place that asks for labels about the labels of a group.
 class Asked {
  public:
   explicit Asked(const Labels& group) : group_(group) {}

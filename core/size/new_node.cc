@@ -50,7 +50,7 @@ std::optional<size_t> NewestAtWork(const GatheredGroup& gathered, const Snapshot
   return newest;
 }
 
-// Whether one of the pods starves; nullopt: work ended before it was known.
+// Finds out whether one of the pods starves; nullopt: work ended before it was known.
 class Starving {
  public:
   Starving(Snapshot* snapshot, const FitOptions& options, const ResourceNames& names, WorkBudget* budget)
@@ -91,7 +91,7 @@ class Starving {
     for (const Slot slot : slots) {
       const std::optional<NodeIndex> node = snapshot_.FindSlot(slot);
       if (!node.has_value()) continue;
-      // From behind: the last pod takes the place of one that goes.
+      // From the end: the last pod takes the place of a removed one.
       for (size_t i = snapshot_.pods(*node).size(); i-- > 0;) {
         const size_t shape = static_cast<size_t>(snapshot_.pods(*node)[i].shape);
         if (shape < placeholders_.size() && placeholders_[shape]) snapshot_.RemovePod(*node, i);
@@ -130,7 +130,7 @@ class Starving {
   const FitOptions& options_;
   const ResourceNames& names_;
   WorkBudget& budget_;
-  const std::vector<bool> placeholders_;  // by shape; none comes to be known later
+  const std::vector<bool> placeholders_;  // by shape; none becomes known later
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a set of placeholders keeps, held against what it would be if worked out anew.
+// Compares what a set of placeholders keeps with what it would be if worked out anew.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

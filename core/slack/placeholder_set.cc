@@ -229,7 +229,7 @@ int64_t PlaceholderSet::PlaceBack(const PlaceholderGroup& group, std::span<const
 int64_t PlaceholderSet::Place(const PlaceholderGroup& group, std::span<const int32_t> classes) {
   const Members* const members = Find(group);
   if (members == nullptr || members->unplaced.empty()) return 0;
-  // Those that have a place to return to come first, so that others do not take it.
+  // Placeholders that have a place to return to are first, so that others do not take it.
   int64_t placed = PlaceBack(group, classes);
   const std::vector<int64_t> waiting(members->unplaced.begin(), members->unplaced.end());
   size_t from = 0;  // what no node of a class takes, none will take for the next one either

@@ -9,8 +9,8 @@
 namespace loadline {
 namespace {
 
-// Whether each further node asks for as much slack as it takes: a cluster that grows for it never comes to
-// rest. Pod slots, or room that is left over on each node, may bring that about at rates below 1.
+// Returns whether each further node asks for as much slack as it takes: a cluster that grows for it never
+// rests. Pod slots, or room that is left over on each node, may bring that about at rates below 1.
 bool RunsAway(const SlackOptions& options, const EmptyNode& empty, const CpuMemory& size) {
   if (options.basis != SlackBasis::kCapacity) return false;
   int64_t taken = empty.slots;

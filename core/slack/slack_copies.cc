@@ -9,7 +9,7 @@
 namespace loadline {
 namespace {
 
-// What the copies that are kept come to, which is bounded: they cost nodes.
+// The limits on the sum of the copies that are kept: they cost nodes.
 class CopyLimits {
  public:
   explicit CopyLimits(const SlackOptions& options) : options_(options) {}
@@ -95,8 +95,8 @@ void SlackPlanner::SizeMirrored(SlackWishes wishes, Turn* turn) {
   turn->left_in_all = std::max<int64_t>(0, turn->left_in_all - limits.count());
 }
 
-// Pods that wait will request what they do where they are expected: their slack comes with them, and not one
-// start of a node later.
+// Pods that wait will request their amounts where they are expected: their slack is kept at the same time,
+// and not one start of a node later.
 void SlackPlanner::CountWaiting(const std::vector<ExpectedPods>& expected, Turn* turn) {
   const absl::btree_map<std::string, SlackClassView*> by_name = ByName(&turn->views);
   for (const ExpectedPods& pods : expected) {

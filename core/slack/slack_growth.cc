@@ -154,7 +154,7 @@ void GrowthSketch::FillNew(size_t position, AskedPlaceholders* asked, WorkBudget
 
 int64_t GrowthSketch::Ask(const Allowed& allowed, std::vector<AskedPlaceholders> placeholders,
                           WorkBudget* budget) {
-  // The largest first: what comes late finds what is left over.
+  // The largest first: a late one gets what is left over.
   std::sort(placeholders.begin(), placeholders.end(),
             [](const AskedPlaceholders& a, const AskedPlaceholders& b) {
               const CpuMemory &x = a.group.size, &y = b.group.size;

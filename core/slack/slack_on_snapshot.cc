@@ -129,7 +129,7 @@ void SlackOnSnapshot::Place(NodeIndex node, int32_t shape, const CpuMemory& size
   filled->push_back(slot);
 }
 
-// Of room that is what both requests and the load line leave.
+// Returns the amount taken of the room that both requests and the load line leave.
 CpuMemory SlackOnSnapshot::RoomTaken(NodeIndex node, int32_t shape, const CpuMemory& size) const {
   if (options_.load_line.empty()) return size;
   const LineLeft line(options_.load_line, snapshot_.node_shape(node));
@@ -187,7 +187,7 @@ void SlackOnSnapshot::PutCopy(int64_t id, size_t slot, int32_t shape, bool attac
   const CpuMemory left = Minus(set_.node(slot).allocatable, set_.node(slot).real);
   const CpuMemory beyond = Smaller(Minus(RoomTaken(node, shape, size), size), left);
   if (beyond == CpuMemory()) return;
-  // What its limits take of the node beyond its requests is as if real pods had it, for this plan.
+  // Charges limits above requests to the node as if real pods used them, for this plan.
   SlackNode content = set_.node(slot);
   content.real = Plus(content.real, beyond);
   set_.SetNode(slot, std::move(content));
@@ -220,7 +220,7 @@ int64_t SlackOnSnapshot::PlaceMirrored(const MirroredPod& pod) {
   PodFit& fit = search_->fit(prepared);
   const std::vector<int64_t> ids(members->ids.begin(), members->ids.end());
   KeepCopies(ids, &fit);
-  // Those that have a place to return to come first, so that others do not take it.
+  // Placeholders that have a place to return to are first, so that others do not take it.
   std::vector<int64_t> left;
   for (const int64_t id : ids) {
     if (set_.NodeOf(id) != PlaceholderSet::kNoNode) continue;

@@ -71,7 +71,7 @@ void SlackPlanner::PutNode(size_t slot) {
                       ClassId(node->class_name)});
 }
 
-// What real pods have of a node at least, so that what it has left is no more than the load line leaves.
+// Returns the least that real pods have of a node, so that no more is left than the load line leaves.
 CpuMemory SlackPlanner::AtLine(size_t slot) const {
   if (line_.empty()) return {};
   const Slot at{static_cast<int32_t>(slot)};
@@ -95,7 +95,7 @@ void SlackPlanner::PutBack(const SlackState& state) {
   for (Placeholder placeholder : state.placeholders) {
     const size_t node = placeholder.node.empty() ? PlaceholderSet::kNoNode : set_.Find(placeholder.node);
     if (node != PlaceholderSet::kNoNode && placeholder.kind != PlaceholderKind::kMirrored) {
-      // Where nodes are classed by other labels than before, a placeholder is of the class that it is on.
+      // If nodes are classed by other labels than before, a placeholder is of the class that it is on.
       const SlackClass& there = rooms_.classes().at(rooms_.node(node).class_name);
       const auto owner = rooms_.classes().find(placeholder.owner);
       if (owner == rooms_.classes().end() && state.class_labels != rooms_.rules().label_keys) {
@@ -201,7 +201,7 @@ void SlackPlanner::PlaceClass(const std::string& owner, const std::vector<int32_
   }
 }
 
-// Those that have a place to return to come first, then those that fit nodes of their own class.
+// Placeholders that have a place to return to are first, then those that fit nodes of their own class.
 void SlackPlanner::Place(Turn* turn) {
   std::vector<std::vector<int32_t>> may_be_on(turn->views.size());
   for (size_t i = 0; i < turn->views.size(); ++i) {

@@ -113,7 +113,7 @@ void SlackPlanner::SizeClass(const SlackClassView& of, ClassSlack* slack, Turn* 
   CountPieces(room, most, slack);
   turn->left_in_all -= std::min(turn->left_in_all, slack->pieces.count);
 
-  // What is too much goes when it has been so for long enough.
+  // The excess is removed when it has been there for long enough.
   const auto since = excess_since_s_.try_emplace(of.key.name, turn->question.now_s).first;
   since->second = std::min(since->second, turn->question.now_s);
   const bool take_away = turn->question.now_s - since->second >= options.removal_delay_s;

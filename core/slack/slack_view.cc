@@ -92,7 +92,8 @@ std::vector<GrowableNodes> MakeGrowable(const std::vector<SlackClassView>& views
       growable.push_back({view.key.name, group.empty, view.off.empty() ? MayAddForSlack(group, options) : 0,
                           group.of->usd_per_hour, position, group.of->name});
     }
-    // Nothing may come, and yet a pod may be told that its copy would not fit such a node.
+    // No node of it may be added, and yet the answer for a pod may say that its copy would not fit such a
+    // node.
     if (view.groups.empty()) growable.push_back({view.key.name, view.empty, 0});
   }
   return growable;

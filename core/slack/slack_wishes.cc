@@ -67,7 +67,7 @@ std::string Told(absl::string_view text) {
 }
 
 // The owner that makes one such workload after the other: a Deployment or Rollout its ReplicaSets, a CronJob
-// its Jobs. Conversion puts the owner of a workload where that of a pod is told.
+// its Jobs. Conversion puts the owner of a workload in the field for that of a pod.
 const PodOwner* OwnerOf(const ObjectKey& key, const Workload& workload) {
   if (!workload.pod.has_value()) return nullptr;
   const std::optional<PodOwner>& owner = TraitsOf(*workload.pod).owner;
@@ -96,7 +96,7 @@ const Workload* DeploymentOf(const ObjectKey& key, const Workload& workload, con
   return objects.FindWorkload(ObjectKind::kDeployment, key.namespace_name, name);
 }
 
-// A copy takes no ports of the node: it stands for room, and would keep other pods off the ports.
+// A copy takes no ports of the node: it only keeps room, and would keep other pods off the ports.
 PodShape WithoutHostPorts(PodShape shape) {
   if (shape.rules == nullptr || shape.rules->host_ports.empty()) return shape;
   PodRules rules = *shape.rules;
@@ -169,7 +169,7 @@ class Collector {
   }
 
  private:
-  // What the pods of one owner say together.
+  // The wishes that the pods of one owner state together.
   struct Owned {
     std::string source;
     int32_t copies = 0;
@@ -202,7 +202,7 @@ class Collector {
     });
   }
 
-  // Whether it speaks for its pods, and not another one.
+  // Returns whether this workload, and not another one, speaks for its pods.
   bool Speaks(const ObjectKey& key, const Workload& workload) const {
     if (key.kind == ObjectKind::kReplicaSet && workload.target_replicas <= 0) return false;
     if (DeploymentOf(key, workload, objects_) != nullptr) return false;
@@ -214,7 +214,7 @@ class Collector {
 
   void Refuse(const std::string& source, std::string text) { errors_.push_back({source, std::move(text)}); }
 
-  // False, and told, where copies may not be kept.
+  // Returns false, and reports it, if copies may not be kept.
   bool MayAsk(const std::string& source, const std::string& namespace_name) {
     if (IsAllowed(objects_, namespace_name)) return true;
     Refuse(source, absl::StrCat("no copies: namespace ", Told(namespace_name), " does not carry the label ",
