@@ -34,7 +34,7 @@ const (
 // Chooses a node group to grow.
 type ExpanderClient interface {
 	// Names the best options. Of those that are left, the client keeps the ones whose node group is named in
-	// the answer; of several it takes any. It gives up after 5 s and then goes on as if it had not asked.
+	// the answer; of several it takes any. It gives up after 5 s and then continues as if it had not asked.
 	BestOptions(ctx context.Context, in *BestOptionsRequest, opts ...grpc.CallOption) (*BestOptionsResponse, error)
 }
 
@@ -63,7 +63,7 @@ func (c *expanderClient) BestOptions(ctx context.Context, in *BestOptionsRequest
 // Chooses a node group to grow.
 type ExpanderServer interface {
 	// Names the best options. Of those that are left, the client keeps the ones whose node group is named in
-	// the answer; of several it takes any. It gives up after 5 s and then goes on as if it had not asked.
+	// the answer; of several it takes any. It gives up after 5 s and then continues as if it had not asked.
 	BestOptions(context.Context, *BestOptionsRequest) (*BestOptionsResponse, error)
 	mustEmbedUnimplementedExpanderServer()
 }

@@ -79,7 +79,7 @@ type AutoscalerClient interface {
 	// nothing. INVALID_ARGUMENT: names group, pod, placeholder or field. FAILED_PRECONDITION: the view is not
 	// at that revision. RESOURCE_EXHAUSTED: a limit that the text names.
 	PlanConsolidation(ctx context.Context, in *PlanConsolidationRequest, opts ...grpc.CallOption) (*PlanConsolidationResponse, error)
-	// Tells what is to be done next about a node that goes: see StepRemovalResponse. Reads and keeps nothing
+	// Returns the next step of the removal of a node: see StepRemovalResponse. Reads and keeps nothing
 	// but what the request holds. INVALID_ARGUMENT: names the field. RESOURCE_EXHAUSTED: a limit that the text
 	// names.
 	StepRemoval(ctx context.Context, in *StepRemovalRequest, opts ...grpc.CallOption) (*StepRemovalResponse, error)
@@ -239,7 +239,7 @@ type AutoscalerServer interface {
 	// nothing. INVALID_ARGUMENT: names group, pod, placeholder or field. FAILED_PRECONDITION: the view is not
 	// at that revision. RESOURCE_EXHAUSTED: a limit that the text names.
 	PlanConsolidation(context.Context, *PlanConsolidationRequest) (*PlanConsolidationResponse, error)
-	// Tells what is to be done next about a node that goes: see StepRemovalResponse. Reads and keeps nothing
+	// Returns the next step of the removal of a node: see StepRemovalResponse. Reads and keeps nothing
 	// but what the request holds. INVALID_ARGUMENT: names the field. RESOURCE_EXHAUSTED: a limit that the text
 	// names.
 	StepRemoval(context.Context, *StepRemovalRequest) (*StepRemovalResponse, error)

@@ -166,8 +166,8 @@ func (NodeKind) EnumDescriptor() ([]byte, []int) {
 }
 
 // One step of a view from `base_revision` to `revision`. A record states the whole content of a node and
-// replaces what its slot held, so a repeat does no harm and a sum cannot drift. A batch holds all that
-// changed since `base_revision`. The engine applies it when it stands in the same epoch at a revision in
+// replaces the content of its slot, so a repeat does no harm and a sum cannot drift. A batch holds all that
+// changed since `base_revision`. The engine applies it when it is in the same epoch at a revision in
 // [base_revision, revision): a client that does not know whether its last batch arrived sends a larger one
 // on the same base. At `revision` itself the batch was applied before and is not applied again.
 // Order within a batch: removed slots, pod shapes, nodes; removed objects, objects. All of a batch is
@@ -194,7 +194,7 @@ type Changes struct {
 	Nodes []*NodeRecord `protobuf:"bytes,8,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// Objects other than nodes and pods that are new or changed, each at most once.
 	Objects []*ClusterObject `protobuf:"bytes,9,rep,name=objects,proto3" json:"objects,omitempty"`
-	// Objects that are gone. One that is not held is no error.
+	// Objects that are gone. One that the view does not have is no error.
 	RemovedObjects []*ObjectKey `protobuf:"bytes,10,rep,name=removed_objects,json=removedObjects,proto3" json:"removed_objects,omitempty"`
 	// Kinds of which the view holds all objects after this batch; stays so until the next full list. What is
 	// missing from another kind is not known to be missing: a question that turns on it is not judged.
@@ -204,8 +204,8 @@ type Changes struct {
 	// with the most of the sums over its containers. Not negative. A change of the rule takes a full list.
 	KubernetesMinor int32 `protobuf:"varint,12,opt,name=kubernetes_minor,json=kubernetesMinor,proto3" json:"kubernetes_minor,omitempty"`
 	// Time of the client, in seconds since 1970, by which the profiles of the view age: see usage.proto. [0,
-	// 2^40]. The view keeps the latest that it was told, also by a batch that is empty or was applied before.
-	// 0: not told; a view that was never told a time counts every profile as stale.
+	// 2^40]. The view keeps the latest one, also of a batch that is empty or was applied before. 0: not stated;
+	// a view without a time counts every profile as stale.
 	TimeS         int64 `protobuf:"varint,13,opt,name=time_s,json=timeS,proto3" json:"time_s,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -332,7 +332,7 @@ func (x *Changes) GetTimeS() int64 {
 	return 0
 }
 
-// The whole content of one object; replaces what the view held under its kind, namespace and name.
+// The whole content of one object; replaces the object that the view has under its kind, namespace and name.
 type ClusterObject struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The kind of the object.

@@ -234,7 +234,7 @@ func (*PlanConsolidationRequest_Changes) isPlanConsolidationRequest_Cluster() {}
 func (*PlanConsolidationRequest_Own) isPlanConsolidationRequest_Cluster() {}
 
 // The bill, moves that each pay for themselves, and why all other nodes stay. The answer is bounded: of moves
-// and of nodes that stay the first are told, as many as go into 3 MiB.
+// and of nodes that stay the first are listed, as many as fit into 3 MiB.
 type PlanConsolidationResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The present cost, and the reachable one.
@@ -712,13 +712,13 @@ func (x *GroupAddition) GetFirstNumber() int32 {
 	return 0
 }
 
-// One pod, or placeholder, and where it goes.
+// One pod, or placeholder, and its target.
 type PodTransfer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Namespace and name; of a placeholder its name alone.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Name      string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The node that goes.
+	// The node that is removed.
 	From string `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
 	// The node that takes it, or GROUP#N: the Nth new node of the group.
 	To string `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
@@ -987,7 +987,7 @@ type GroupBill struct {
 	// Nodes of the cluster, and what they cost per hour; unset: their price is not known.
 	Nodes      int64    `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	UsdPerHour *float64 `protobuf:"fixed64,3,opt,name=usd_per_hour,json=usdPerHour,proto3,oneof" json:"usd_per_hour,omitempty"`
-	// The price of one, and where it comes from.
+	// The price of one, and its source.
 	NodePrice     *NodePrice `protobuf:"bytes,5,opt,name=node_price,json=nodePrice,proto3" json:"node_price,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

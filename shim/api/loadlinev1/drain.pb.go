@@ -386,7 +386,7 @@ type DrainPlaceholder struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The node that it is on, by name.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// A plain protobuf k8s.io.api.core.v1.Pod: what it stands for.
+	// A plain protobuf k8s.io.api.core.v1.Pod: the pod in its place.
 	Pod           []byte `protobuf:"bytes,3,opt,name=pod,proto3" json:"pod,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1124,7 +1124,7 @@ type UnneededNode struct {
 	Hints []*DestinationHint `protobuf:"bytes,4,rep,name=hints,proto3" json:"hints,omitempty"`
 	// Its budgets did not allow all of its pods at once.
 	Risky bool `protobuf:"varint,5,opt,name=risky,proto3" json:"risky,omitempty"`
-	// It was told to go at once.
+	// The engine said that it is to be removed at once.
 	Start         bool `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1523,7 +1523,7 @@ type PlanDrainResponse struct {
 	BrakeText string `protobuf:"bytes,4,opt,name=brake_text,json=brakeText,proto3" json:"brake_text,omitempty"`
 	// ScaleDown and NotTried, NoCandidates, NoNodeDeleted, Throttled or NodeDeleteStarted.
 	Status string `protobuf:"bytes,5,opt,name=status,proto3" json:"status,omitempty"`
-	// The limit that held a node back first: MaxScaleDownParallelism, MaxDrainParallelism, Exclusive,
+	// The first limit that deferred a node: MaxScaleDownParallelism, MaxDrainParallelism, Exclusive,
 	// NodeBudget.
 	Limit string `protobuf:"bytes,6,opt,name=limit,proto3" json:"limit,omitempty"`
 	// Nodes whose drain was tried, and those that were left for the next loop.
@@ -1876,7 +1876,7 @@ type NodeRemoval struct {
 	ProviderId string `protobuf:"bytes,4,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
 	// No pod has to move, placeholders apart.
 	Empty bool `protobuf:"varint,5,opt,name=empty,proto3" json:"empty,omitempty"`
-	// Its budgets do not allow all of its pods at once: it goes last, and alone.
+	// Its budgets do not allow all of its pods at once: it is drained last, and alone.
 	Risky bool `protobuf:"varint,6,opt,name=risky,proto3" json:"risky,omitempty"`
 	// The destinations of its pods.
 	Moves []*PodMove `protobuf:"bytes,7,rep,name=moves,proto3" json:"moves,omitempty"`
@@ -1885,7 +1885,7 @@ type NodeRemoval struct {
 	// In the plan without a break since then, and when its timer ends.
 	SinceS   int64 `protobuf:"varint,9,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
 	ReadyAtS int64 `protobuf:"varint,10,opt,name=ready_at_s,json=readyAtS,proto3" json:"ready_at_s,omitempty"`
-	// It goes now; if not, the reason it waits for, under the names of NodeKeep; beside them
+	// It is removed now; if not, the reason it waits for, under the names of NodeKeep; beside them
 	// ScaleDownThrottled, WaitsForOtherDrains and, in a loop of PlanLoop, GroupsGrow and
 	// HoldsRoomForWaitingPods.
 	Start bool   `protobuf:"varint,11,opt,name=start,proto3" json:"start,omitempty"`
@@ -2035,7 +2035,7 @@ func (x *NodeRemoval) GetReason() string {
 	return ""
 }
 
-// One pod, or placeholder, and where it goes.
+// One pod, or placeholder, and its target.
 type PodMove struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position in the record of the node; of a placeholder, in the request.

@@ -37,7 +37,8 @@ type EngineConfig struct {
 	MaxPodShapes int32 `protobuf:"varint,4,opt,name=max_pod_shapes,json=maxPodShapes,proto3" json:"max_pod_shapes,omitempty"`
 	// Most distinct resource names in one view [256]. Of these, pods bring at most 16 that no node offers.
 	MaxResources int32 `protobuf:"varint,5,opt,name=max_resources,json=maxResources,proto3" json:"max_resources,omitempty"`
-	// Most distinct score policies that are kept up to date in one view [8]; the least recently used goes.
+	// Most distinct score policies that are kept up to date in one view [8]; the least recently used is
+	// dropped.
 	MaxPolicies int32 `protobuf:"varint,6,opt,name=max_policies,json=maxPolicies,proto3" json:"max_policies,omitempty"`
 	// Most memory that one question may take beside its view, in bytes [268435456], at least 2^20. What would
 	// take more is cut short and says so.

@@ -276,7 +276,7 @@ type FleetOptions struct {
 	OkUnreadyNodes int32 `protobuf:"varint,8,opt,name=ok_unready_nodes,json=okUnreadyNodes,proto3" json:"ok_unready_nodes,omitempty"`
 	// See ok_unready_nodes.
 	MaxUnreadyPercent int32 `protobuf:"varint,9,opt,name=max_unready_percent,json=maxUnreadyPercent,proto3" json:"max_unready_percent,omitempty"`
-	// For how long no node goes after a group has grown.
+	// The time after the growth of a group in which no node is removed.
 	DelayAfterAddMilliseconds int64 `protobuf:"varint,10,opt,name=delay_after_add_milliseconds,json=delayAfterAddMilliseconds,proto3" json:"delay_after_add_milliseconds,omitempty"`
 	// The same after a node has gone.
 	DelayAfterDeleteMilliseconds int64 `protobuf:"varint,11,opt,name=delay_after_delete_milliseconds,json=delayAfterDeleteMilliseconds,proto3" json:"delay_after_delete_milliseconds,omitempty"`
@@ -716,7 +716,7 @@ type CloudGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Nodes that the cloud is to hold. [0, 2^31); a group with another number is left as it is.
 	Target int32 `protobuf:"varint,1,opt,name=target,proto3" json:"target,omitempty"`
-	// A problem that hides its present state: the group is left as it is, and what was known last is told.
+	// A problem that hides its present state: the group is left as it is, and the last known state is used.
 	// Empty: all is known. What is beyond 4096 bytes is cut.
 	Problem string `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
 	// See FleetOptions. Unset, 0, or out of range: as there.
@@ -962,7 +962,7 @@ func (x *NodeMark) GetAcknowledged() bool {
 	return false
 }
 
-// A removal that this process goes on with.
+// A removal that this process continues.
 type RemovalUnderWay struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Slot of the node. Unset: it is gone.
@@ -1091,7 +1091,7 @@ type LoopFleet struct {
 	Options *FleetOptions `protobuf:"bytes,2,opt,name=options,proto3" json:"options,omitempty"`
 	// The state in the last answer, whichever engine gave it. Empty: nothing is remembered. What cannot be
 	// read is put aside, as state_problem says. How much slack is kept, and what groups that are sized left,
-	// is part of it: a view that is new goes on from there.
+	// is part of it: a new view starts from there.
 	State []byte `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	// The first question of this client, whose provider may call machines by other ids than before: those that
 	// run without a node, and that nothing is remembered of, are never late.
@@ -1403,7 +1403,7 @@ type LoopAction_TakeBack struct {
 }
 
 type LoopAction_GiveBackSlot struct {
-	// Take mark, taint and cordon off a node whose removal goes on no more: its slot.
+	// Take mark, taint and cordon off a node whose removal has ended: its slot.
 	GiveBackSlot int32 `protobuf:"varint,4,opt,name=give_back_slot,json=giveBackSlot,proto3,oneof"`
 }
 
@@ -1653,8 +1653,7 @@ type GroupSight struct {
 	BackOff *GroupBackOff `protobuf:"bytes,11,opt,name=back_off,json=backOff,proto3" json:"back_off,omitempty"`
 	// Why it may not grow; empty: it may.
 	Held string `protobuf:"bytes,12,opt,name=held,proto3" json:"held,omitempty"`
-	// Nodes that the cloud was asked to delete, by an earlier process too, and whose removal nobody goes on
-	// with.
+	// Nodes that the cloud was asked to delete, by an earlier process too, and whose removal nobody continues.
 	Going int64 `protobuf:"varint,13,opt,name=going,proto3" json:"going,omitempty"`
 	// The reason that keeps it from growing.
 	Hold GroupSight_Hold `protobuf:"varint,14,opt,name=hold,proto3,enum=loadline.v1.GroupSight_Hold" json:"hold,omitempty"`
@@ -1851,7 +1850,7 @@ type LoopFleetAnswer struct {
 	Warnings []string `protobuf:"bytes,13,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// The actions to take, in this order.
 	Actions []*LoopAction `protobuf:"bytes,14,rep,name=actions,proto3" json:"actions,omitempty"`
-	// Nodes whose removal an earlier process began, and nobody goes on with.
+	// Nodes whose removal an earlier process began, and nobody continues.
 	AbandonedNodes int64 `protobuf:"varint,15,opt,name=abandoned_nodes,json=abandonedNodes,proto3" json:"abandoned_nodes,omitempty"`
 	// How many groups what keeps from growing, as a sentence for a pod that gets no node.
 	WhyNoGrowth   string `protobuf:"bytes,16,opt,name=why_no_growth,json=whyNoGrowth,proto3" json:"why_no_growth,omitempty"`

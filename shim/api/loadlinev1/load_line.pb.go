@@ -25,7 +25,8 @@ const (
 )
 
 // A node takes no pod that would lift (what the limits of its pods count as) / allocatable above the line. A
-// pod that counts as nothing goes anywhere; one that limits what a node does not offer does not go there.
+// pod that counts as nothing may be placed anywhere; one that limits what a node does not offer is not placed
+// there.
 type LoadLine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Each resource once: cpu, memory, ephemeral-storage. Of other resources limits are requests. Empty: there
@@ -444,9 +445,9 @@ func (x *CheckLoadLineResponse) GetCounting() *ScorePolicy {
 	return nil
 }
 
-// How much may come to a node, or must leave it. The node takes the pod of the question if, for each resource
-// of the line, what comes less what leaves is at most the room. Where a refusal is unresolvable, nothing that
-// leaves helps.
+// The amount that a node may still take, or must lose. The node takes the pod of the question if, for each
+// resource of the line, the added amount less the leaving one is at most the room. Where a refusal is
+// unresolvable, nothing that leaves helps.
 type LineRoom struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node, as numbered by the client.

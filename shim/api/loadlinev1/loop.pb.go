@@ -188,7 +188,7 @@ type PlanLoopRequest struct {
 	Pools []*DrainDevicePool `protobuf:"bytes,15,rep,name=pools,proto3" json:"pools,omitempty"`
 	// How the filters are configured.
 	Fit *FitOptions `protobuf:"bytes,16,opt,name=fit,proto3" json:"fit,omitempty"`
-	// Put in place of what the engine remembers of the view. Unset: it goes on from there.
+	// Replaces the state that the engine keeps with the view. Unset: it starts from that state.
 	State *LoopState `protobuf:"bytes,17,opt,name=state,proto3" json:"state,omitempty"`
 	// The progress since the last answer.
 	Progress *DrainProgress `protobuf:"bytes,18,opt,name=progress,proto3" json:"progress,omitempty"`
@@ -200,7 +200,7 @@ type PlanLoopRequest struct {
 	// The same in time, with the same parts, which makes an answer that is cut short depend on the machine.
 	// [0, 3600000]; 0: no limit.
 	MaxMilliseconds int32 `protobuf:"varint,20,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
-	// The answer goes without state, which stays with the view, and scale-down as in
+	// The answer has no state, which stays with the view, and scale-down as in
 	// PlanDrainRequest.compact: it does not grow with the pods of the cluster.
 	Compact bool `protobuf:"varint,21,opt,name=compact,proto3" json:"compact,omitempty"`
 	// Set: of the options to grow one group for pods that find no room the one grows that ranks best, as
@@ -244,15 +244,15 @@ type PlanLoopRequest struct {
 	// Set: of `pods` those wait that do so by these rules. Unset: all of them, but for placeholders and those
 	// of a priority below -10.
 	Waiting *WaitingRules `protobuf:"bytes,34,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// Pods without a node that the question has no room for: they are told as deferred. [0, 2^31).
+	// Pods without a node that the question has no room for: they are counted as deferred. [0, 2^31).
 	DeferredPods int32 `protobuf:"varint,35,opt,name=deferred_pods,json=deferredPods,proto3" json:"deferred_pods,omitempty"`
-	// Pods without a node that no question holds, since they alone cannot be taken: they are told as waiting.
+	// Pods without a node that no question has, since they alone cannot be read: they are counted as waiting.
 	// [0, 2^31).
 	LeftOutPods int32 `protobuf:"varint,36,opt,name=left_out_pods,json=leftOutPods,proto3" json:"left_out_pods,omitempty"`
 	// Taints that come and go with the life of a node, beside the well-known ones.
 	StartupTaints *StartupTaints `protobuf:"bytes,37,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
-	// Set: groups are told as the cloud shows them, each with `cloud`; of its nodes, those on their way, and
-	// whether it may grow, the engine judges itself. current_nodes, scale_down.slots and held are left unset
+	// Set: groups are stated as the cloud shows them, each with `cloud`; the engine itself finds its nodes,
+	// those on their way, and whether it may grow. current_nodes, scale_down.slots and `held` are left unset
 	// then, max_nodes is the maximum of the group, and since_growth_milliseconds is known already.
 	Fleet         *LoopFleet `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -899,9 +899,9 @@ type PlanLoopResponse struct {
 	Growth []*LoopGrowth `protobuf:"bytes,5,rep,name=growth,proto3" json:"growth,omitempty"`
 	// Slack, without its state.
 	Slack *PlanSlackResponse `protobuf:"bytes,6,opt,name=slack,proto3" json:"slack,omitempty"`
-	// Why no node goes now: "decided elsewhere", then scale_down is unset; or "groups grow", then it says which
-	// nodes can go and since when, and none of them starts. Empty: nodes may go. While pods wait for nodes on
-	// their way, nodes that would be their room if none came wait for HoldsRoomForWaitingPods.
+	// Why no node is removed now: "decided elsewhere", then scale_down is unset; or "groups grow", then it says
+	// which nodes can go and since when, and none of them starts. Empty: nodes may be removed. While pods wait
+	// for nodes on their way, nodes that would be their room if none came wait for HoldsRoomForWaitingPods.
 	NoScaleDown string `protobuf:"bytes,7,opt,name=no_scale_down,json=noScaleDown,proto3" json:"no_scale_down,omitempty"`
 	// The nodes that go, without state.
 	ScaleDown *PlanDrainResponse `protobuf:"bytes,8,opt,name=scale_down,json=scaleDown,proto3" json:"scale_down,omitempty"`
@@ -916,7 +916,7 @@ type PlanLoopResponse struct {
 	// Groups that are sized, in the order of PlanLoopRequest.sized and without their state: what happens to
 	// them, why, and which nodes get a taint or lose it. Nodes to remove are in `scale_down` as any others that
 	// go, or stay. Nodes are tainted and removed only where nodes are considered to go and nothing brakes:
-	// otherwise these lists are empty. Nothing is asked of the cloud for a group that is held, or where
+	// otherwise these lists are empty. Nothing is asked of the cloud for a group that is blocked, or where
 	// somebody else decides growth.
 	Size *MeasureUtilizationResponse `protobuf:"bytes,12,opt,name=size,proto3" json:"size,omitempty"`
 	// Objects of the question and its cluster that were left out, by kind, namespace and name: the first 256.
@@ -926,8 +926,8 @@ type PlanLoopResponse struct {
 	// Groups, in the order of the request, of which max_cores_total or max_memory_total permits no node more
 	// than this plan adds.
 	AtMaximum []*GroupAtMaximum `protobuf:"bytes,15,rep,name=at_maximum,json=atMaximum,proto3" json:"at_maximum,omitempty"`
-	// Growth for pods waits for further ones: for so long, if none comes. `growth` holds none for pods and
-	// slack then, though scale_up says what would grow. 0: it does not wait.
+	// Growth for pods waits for further ones: for so long, if none arrives. `growth` has none for pods and slack
+	// then, though scale_up says what would grow. 0: it does not wait.
 	BatchWaitMilliseconds int64 `protobuf:"varint,16,opt,name=batch_wait_milliseconds,json=batchWaitMilliseconds,proto3" json:"batch_wait_milliseconds,omitempty"`
 	// Nodes that the provider has not begun to make, and that cost more than what the plan lets groups grow by
 	// in their place: to be taken back once the cloud has been asked for all of `growth`, and only if it took
@@ -944,7 +944,7 @@ type PlanLoopResponse struct {
 	Fleet *LoopFleetAnswer `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
 	// The sources of the prices of the nodes of all groups.
 	PriceSources *PriceSources `protobuf:"bytes,42,opt,name=price_sources,json=priceSources,proto3" json:"price_sources,omitempty"`
-	// With PlanLoopRequest.fleet: what people are told of it.
+	// With PlanLoopRequest.fleet: the report of the loop for people.
 	Report        *LoopReport `protobuf:"bytes,41,opt,name=report,proto3" json:"report,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

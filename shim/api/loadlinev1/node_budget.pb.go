@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Why a node goes.
+// The reason for the removal of a node.
 type NodeBudget_Reason int32
 
 const (
@@ -84,7 +84,7 @@ type NodeBudget struct {
 	// None: all.
 	Reasons []NodeBudget_Reason `protobuf:"varint,2,rep,packed,name=reasons,proto3,enum=loadline.v1.NodeBudget_Reason" json:"reasons,omitempty"`
 	// Nodes [0, 2^31), or percent of the nodes of the group that are there, rounded up [0, 100]. An atomic
-	// group goes only if it may go as a whole. Unset: none may go.
+	// group is removed only if all of it may be. Unset: none may be.
 	//
 	// Types that are valid to be assigned to Limit:
 	//

@@ -105,8 +105,8 @@ const (
 	NodePrice_LISTED NodePrice_Basis = 3
 	// A price list has the on-demand price, of which a spot node costs `spot_ratio` on average.
 	NodePrice_SPOT_RATIO NodePrice_Basis = 4
-	// It is worked out from CPU, memory and GPUs or another type of the family, or stands for a price that
-	// is not known.
+	// It is worked out from CPU, memory and GPUs or another type of the family, or replaces a price that is
+	// not known.
 	NodePrice_ESTIMATE NodePrice_Basis = 5
 )
 
@@ -358,7 +358,7 @@ type PriceModel struct {
 	// CPUs that are paid for already: nodes that use them cost nothing for that part. Each option is counted
 	// against all of it.
 	Commitments []*Commitment `protobuf:"bytes,7,rep,name=commitments,proto3" json:"commitments,omitempty"`
-	// Other risks for spot nodes of some instance types and families; that of the type comes first. At most
+	// Other risks for spot nodes of some instance types and families; that of the type is used first. At most
 	// 1000, each instance once.
 	InterruptionRisks []*InterruptionRisk `protobuf:"bytes,8,rep,name=interruption_risks,json=interruptionRisks,proto3" json:"interruption_risks,omitempty"`
 	unknownFields     protoimpl.UnknownFields
@@ -949,7 +949,7 @@ func (x *PriceSources) GetWarnings() []string {
 // One addend.
 type NodePrice_Part struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What, and how much.
+	// The kind and the amount.
 	Kind          NodePrice_Part_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.NodePrice_Part_Kind" json:"kind,omitempty"`
 	UsdPerHour    float64             `protobuf:"fixed64,2,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	unknownFields protoimpl.UnknownFields

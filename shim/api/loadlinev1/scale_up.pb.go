@@ -203,8 +203,8 @@ const (
 	// The highest priority. Groups without one come last.
 	RankPolicy_PRIORITY RankPolicy_Strategy = 5
 	// All options are planned together: the cheapest mix of their nodes for all their pods. The group that
-	// the mix spends most on comes first, groups that are none of it come last. Counts CPU, memory and GPUs
-	// of capacity. Of more than 4 million pairs of kinds of pods and options nothing is planned, and all are
+	// the mix spends most on is first, groups that are not in it are last. Counts CPU, memory and GPUs of
+	// capacity. Of more than 4 million pairs of kinds of pods and options nothing is planned, and all are
 	// alike.
 	RankPolicy_JOINT RankPolicy_Strategy = 6
 )
@@ -270,7 +270,7 @@ const (
 	RankedOption_UNDEFINED_SCORE RankedOption_Outcome = 2
 	// No source has a price of the node.
 	RankedOption_NO_PRICE RankedOption_Outcome = 3
-	// There is no template node that unfitness could be told of.
+	// There is no template node from which unfitness could be worked out.
 	RankedOption_NO_TEMPLATE RankedOption_Outcome = 4
 	// The option adds no node, or takes no pod.
 	RankedOption_HELPS_NO_POD RankedOption_Outcome = 5
@@ -889,7 +889,7 @@ type RankOptionsResponse struct {
 	Policy *RankPolicy `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
 	// The preferred node. Unset: the size of the cluster is not known, and unfitness is 1.
 	PreferredNode *PreferredNode `protobuf:"bytes,3,opt,name=preferred_node,json=preferredNode,proto3" json:"preferred_node,omitempty"`
-	// Nodes in the cluster, as counted or told; -1: not known.
+	// Nodes in the cluster, as counted or stated; -1: not known.
 	ClusterNodes int32 `protobuf:"varint,4,opt,name=cluster_nodes,json=clusterNodes,proto3" json:"cluster_nodes,omitempty"`
 	// Amounts in the request that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,5,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`

@@ -28,8 +28,8 @@ type EstimateScaleUpRequest_Mode int32
 
 const (
 	EstimateScaleUpRequest_MODE_UNSPECIFIED EstimateScaleUpRequest_Mode = 0 // EXACT
-	// Pods first use room on nodes that are there. Each pod goes to the first new node that takes it, one
-	// that depends on other pods also to an existing node, else to one more node.
+	// Pods first use room on nodes that are there. Each pod is placed on the first new node that takes it,
+	// one that depends on other pods also to an existing node, else to one more node.
 	EstimateScaleUpRequest_EXACT EstimateScaleUpRequest_Mode = 1
 	// The rules of Cluster Autoscaler: pods do not use existing room but where hostname spreading sends them
 	// there, and then the existing node counts as one of the new ones. Pods are grouped by controller.

@@ -506,7 +506,7 @@ func (MissingLimitRule_Pods) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_score_proto_rawDescGZIP(), []int{5, 0}
 }
 
-// The amount that stands in for the limit.
+// The amount in place of the limit.
 type MissingLimitRule_Rule int32
 
 const (
@@ -711,8 +711,8 @@ type ScoreResponse struct {
 	Scores []int32 `protobuf:"varint,1,rep,packed,name=scores,proto3" json:"scores,omitempty"`
 	// With empty `slots` in the request: the slot of each score.
 	Slots []int32 `protobuf:"varint,2,rep,packed,name=slots,proto3" json:"slots,omitempty"`
-	// With `raw` in the request: what each candidate comes to by itself, in the order of `scores`. The same for
-	// pods and nodes of equal content, whatever the other candidates are and whatever was asked before. The
+	// With `raw` in the request: the raw score of each candidate by itself, in the order of `scores`. The same
+	// for pods and nodes of equal content, whatever the other candidates are and whatever was asked before. The
 	// lowest int64: the node has no raw score, and scores 0. Higher is better; the unit is the policy's.
 	RawScores []int64 `protobuf:"fixed64,3,rep,packed,name=raw_scores,json=rawScores,proto3" json:"raw_scores,omitempty"`
 	// With `raw` in the request: how raw scores, of one answer or of several to this policy, become scores.
@@ -1023,7 +1023,7 @@ func (x *ResourceWeight) GetWeight() int32 {
 }
 
 // A rule for a missing limit. A limit of 0 caps nothing and is a missing one. EFFECTIVE decides it
-// container by container: a limit at the pod level stands for all containers; else each app container and
+// container by container: a limit at the pod level covers all containers; else each app container and
 // sidecar without a limit counts by the rule, an ordinary init container without one counts its request,
 // and the sums are those of PodLimits, to which the overhead is always added. PROPOSAL decides it for the
 // whole pod: the rule is for pods in which no container has a limit.
@@ -1348,8 +1348,8 @@ type NodeExplanation struct {
 	RawScore float64 `protobuf:"fixed64,5,opt,name=raw_score,json=rawScore,proto3" json:"raw_score,omitempty"`
 	// One per resource of the policy, in its order.
 	Resources []*ResourceExplanation `protobuf:"bytes,6,rep,name=resources,proto3" json:"resources,omitempty"`
-	// Where profiles of expected use count: the hour of the day, UTC, in which the raw score is lowest. Scores
-	// and amounts are those of this hour.
+	// With profiles of expected use: the hour of the day, UTC, in which the raw score is lowest. Scores and
+	// amounts are those of this hour.
 	Hour          *int32 `protobuf:"varint,7,opt,name=hour,proto3,oneof" json:"hour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1458,7 +1458,7 @@ type ResourceExplanation struct {
 	// The number of pods there that have a container without a limit, and of those that were clamped.
 	NodeMissingLimits int32 `protobuf:"varint,10,opt,name=node_missing_limits,json=nodeMissingLimits,proto3" json:"node_missing_limits,omitempty"`
 	NodeClamped       int32 `protobuf:"varint,11,opt,name=node_clamped,json=nodeClamped,proto3" json:"node_clamped,omitempty"`
-	// The amount that the pods there or the incoming pod take off is held at 2^19 (TRUNCATING: 2^51).
+	// The amount that the pods there or the incoming pod take off was cut to 2^19 (TRUNCATING: 2^51).
 	Saturated     bool `protobuf:"varint,12,opt,name=saturated,proto3" json:"saturated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

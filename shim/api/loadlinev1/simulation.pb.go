@@ -205,7 +205,7 @@ func (x *SimulateRequest) GetSeed() int64 {
 	return 0
 }
 
-// A cluster, its load, and what goes wrong in it.
+// A cluster, its load, and its faults.
 type Scenario struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Nodes, by groups: 1 to 100, of together at most 5,000 nodes.
@@ -214,7 +214,7 @@ type Scenario struct {
 	Workloads []*SimulatedWorkload `protobuf:"bytes,2,rep,name=workloads,proto3" json:"workloads,omitempty"`
 	// How scheduler and autoscaler are set.
 	Settings *SimulatedSettings `protobuf:"bytes,3,opt,name=settings,proto3" json:"settings,omitempty"`
-	// Unset: nothing goes wrong.
+	// Unset: no faults.
 	Faults *SimulatedFaults `protobuf:"bytes,4,opt,name=faults,proto3" json:"faults,omitempty"`
 	// How often workloads follow their curves [300].
 	LoadStepSeconds int64 `protobuf:"varint,5,opt,name=load_step_seconds,json=loadStepSeconds,proto3" json:"load_step_seconds,omitempty"`
@@ -929,18 +929,18 @@ type SimulatedSettings struct {
 	ScanSeconds int64 `protobuf:"varint,2,opt,name=scan_seconds,json=scanSeconds,proto3" json:"scan_seconds,omitempty"`
 	// Nodes that are emptier may go [0.5].
 	UtilizationThreshold *float64 `protobuf:"fixed64,3,opt,name=utilization_threshold,json=utilizationThreshold,proto3,oneof" json:"utilization_threshold,omitempty"`
-	// How long a node is not needed before it goes [600], and one that is not ready [1200].
+	// The time for which a node is unneeded before it is removed [600], and for which it is not ready [1200].
 	UnneededSeconds *int64 `protobuf:"varint,4,opt,name=unneeded_seconds,json=unneededSeconds,proto3,oneof" json:"unneeded_seconds,omitempty"`
 	UnreadySeconds  *int64 `protobuf:"varint,5,opt,name=unready_seconds,json=unreadySeconds,proto3,oneof" json:"unready_seconds,omitempty"`
 	// Nodes that go at once [10], and of them with pods [5].
 	MaxScaleDownParallelism int64 `protobuf:"varint,6,opt,name=max_scale_down_parallelism,json=maxScaleDownParallelism,proto3" json:"max_scale_down_parallelism,omitempty"`
 	MaxDrainParallelism     int64 `protobuf:"varint,7,opt,name=max_drain_parallelism,json=maxDrainParallelism,proto3" json:"max_drain_parallelism,omitempty"`
-	// No node goes.
+	// No node is removed.
 	NoScaleDown bool `protobuf:"varint,8,opt,name=no_scale_down,json=noScaleDown,proto3" json:"no_scale_down,omitempty"`
 	// Machines that have no node after so long are given up [900].
 	MaxNodeProvisionSeconds int64 `protobuf:"varint,9,opt,name=max_node_provision_seconds,json=maxNodeProvisionSeconds,proto3" json:"max_node_provision_seconds,omitempty"`
-	// For how long no node goes: after a group has grown [600], a node has gone [0], and tainting has failed
-	// [180].
+	// The times in which no node is removed: after a group has grown [600], a node was removed [0], and
+	// tainting has failed [180].
 	DelayAfterAddSeconds     *int64 `protobuf:"varint,10,opt,name=delay_after_add_seconds,json=delayAfterAddSeconds,proto3,oneof" json:"delay_after_add_seconds,omitempty"`
 	DelayAfterDeleteSeconds  *int64 `protobuf:"varint,11,opt,name=delay_after_delete_seconds,json=delayAfterDeleteSeconds,proto3,oneof" json:"delay_after_delete_seconds,omitempty"`
 	DelayAfterFailureSeconds *int64 `protobuf:"varint,12,opt,name=delay_after_failure_seconds,json=delayAfterFailureSeconds,proto3,oneof" json:"delay_after_failure_seconds,omitempty"`
@@ -1158,7 +1158,7 @@ type SimulatedFaults struct {
 	// From a change to the autoscaler's view of it, at least and at most.
 	WatchLagMillisecondsMin int64 `protobuf:"varint,1,opt,name=watch_lag_milliseconds_min,json=watchLagMillisecondsMin,proto3" json:"watch_lag_milliseconds_min,omitempty"`
 	WatchLagMillisecondsMax int64 `protobuf:"varint,2,opt,name=watch_lag_milliseconds_max,json=watchLagMillisecondsMax,proto3" json:"watch_lag_milliseconds_max,omitempty"`
-	// A change that is told with the next full list only, and the time between two of these [600].
+	// A change that only the next full list has, and the time between two of these [600].
 	LostEvent     int64 `protobuf:"varint,3,opt,name=lost_event,json=lostEvent,proto3" json:"lost_event,omitempty"`
 	RelistSeconds int64 `protobuf:"varint,4,opt,name=relist_seconds,json=relistSeconds,proto3" json:"relist_seconds,omitempty"`
 	// An order for which there is no capacity; the group has none for so long [1800].
@@ -1189,7 +1189,7 @@ type SimulatedFaults struct {
 	HandScaling int64 `protobuf:"varint,22,opt,name=hand_scaling,json=handScaling,proto3" json:"hand_scaling,omitempty"`
 	NodeFlaps   int64 `protobuf:"varint,23,opt,name=node_flaps,json=nodeFlaps,proto3" json:"node_flaps,omitempty"`
 	NodeReturns int64 `protobuf:"varint,24,opt,name=node_returns,json=nodeReturns,proto3" json:"node_returns,omitempty"`
-	// A change that is told twice; a full list that lacks pods.
+	// A change that is reported twice; a full list that lacks pods.
 	DoubledEvent int64 `protobuf:"varint,25,opt,name=doubled_event,json=doubledEvent,proto3" json:"doubled_event,omitempty"`
 	BrokenList   int64 `protobuf:"varint,26,opt,name=broken_list,json=brokenList,proto3" json:"broken_list,omitempty"`
 	// A write to the API server that fails. In an hour: it is out of reach, for so long [300].
@@ -1212,7 +1212,7 @@ type SimulatedFaults struct {
 	// long [7200]. The annotation keeps the node.
 	HandMark        int64 `protobuf:"varint,38,opt,name=hand_mark,json=handMark,proto3" json:"hand_mark,omitempty"`
 	HandMarkSeconds int64 `protobuf:"varint,39,opt,name=hand_mark_seconds,json=handMarkSeconds,proto3" json:"hand_mark_seconds,omitempty"`
-	// A node that comes with a startup taint, which goes after so long [120] at most.
+	// A new node with a startup taint, which is removed after so long [120] at most.
 	StartupTaint        int64 `protobuf:"varint,40,opt,name=startup_taint,json=startupTaint,proto3" json:"startup_taint,omitempty"`
 	StartupTaintSeconds int64 `protobuf:"varint,41,opt,name=startup_taint_seconds,json=startupTaintSeconds,proto3" json:"startup_taint_seconds,omitempty"`
 	unknownFields       protoimpl.UnknownFields

@@ -358,7 +358,7 @@ func (Utilization_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_size_proto_rawDescGZIP(), []int{10, 0}
 }
 
-// Which.
+// The kinds of reasons.
 type SizeWarning_Kind int32
 
 const (
@@ -749,7 +749,7 @@ type SizeOptions struct {
 	// 0 <= slow_rate <= fast_rate.
 	SlowRate int32 `protobuf:"varint,9,opt,name=slow_rate,json=slowRate,proto3" json:"slow_rate,omitempty"`
 	FastRate int32 `protobuf:"varint,10,opt,name=fast_rate,json=fastRate,proto3" json:"fast_rate,omitempty"`
-	// A tainted node goes when it is empty after the first, whatever it holds after the second: 0 < soft <
+	// A tainted node is deleted after the first if it is empty, after the second whatever is on it: 0 < soft <
 	// hard.
 	SoftGraceMilliseconds int64 `protobuf:"varint,11,opt,name=soft_grace_milliseconds,json=softGraceMilliseconds,proto3" json:"soft_grace_milliseconds,omitempty"`
 	HardGraceMilliseconds int64 `protobuf:"varint,12,opt,name=hard_grace_milliseconds,json=hardGraceMilliseconds,proto3" json:"hard_grace_milliseconds,omitempty"`
@@ -1646,7 +1646,7 @@ func (x *SizedNode) GetNode() string {
 // A reason to doubt a group's numbers.
 type SizeWarning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Which.
+	// The kind of the reason.
 	Kind SizeWarning_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.SizeWarning_Kind" json:"kind,omitempty"`
 	// The subject, as the kind says.
 	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`

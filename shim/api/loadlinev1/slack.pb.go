@@ -186,7 +186,7 @@ func (SlackPolicy_Reserve) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{0, 1}
 }
 
-// The kind of pods that it stands for.
+// The kinds of pods for which room is kept.
 type Placeholder_Kind int32
 
 const (
@@ -459,7 +459,7 @@ type SlackClassRule struct {
 	ClassName string `protobuf:"bytes,1,opt,name=class_name,json=className,proto3" json:"class_name,omitempty"`
 	// Labels that its nodes have all; they tell classes apart. Empty: any.
 	Labels []*ClassSlack_NodeLabel `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty"`
-	// No slack is kept here, and no such node comes for slack.
+	// No slack is kept here, and no such node is added for slack.
 	Off bool `protobuf:"varint,3,opt,name=off,proto3" json:"off,omitempty"`
 	// Extra room at most, as in SlackPolicy, in place of what that says.
 	MaxExtraMilliCpu *int64 `protobuf:"varint,4,opt,name=max_extra_milli_cpu,json=maxExtraMilliCpu,proto3,oneof" json:"max_extra_milli_cpu,omitempty"`
@@ -539,7 +539,7 @@ type SlackGroupRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the node group. Required.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// No node of it comes for slack, and a class of such groups only keeps none.
+	// No node of it is added for slack, and a class of such groups keeps none.
 	Off bool `protobuf:"varint,2,opt,name=off,proto3" json:"off,omitempty"`
 	// Nodes that it has at most when it grows for slack. [0, 2^31); unset: as many as it may have.
 	MaxNodes      *int32 `protobuf:"varint,3,opt,name=max_nodes,json=maxNodes,proto3,oneof" json:"max_nodes,omitempty"`
@@ -598,12 +598,12 @@ func (x *SlackGroupRule) GetMaxNodes() int32 {
 	return 0
 }
 
-// A placeholder: it stands for room that is kept free.
+// A placeholder: room that is kept free.
 type Placeholder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number, never used again. [1, 2^62].
 	Id int64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The kind of pods that it stands for. Required.
+	// The kind of pods for which it keeps room. Required.
 	Kind Placeholder_Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=loadline.v1.Placeholder_Kind" json:"kind,omitempty"`
 	// Name of its class; of a mirrored one the key of the pod.
 	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
@@ -613,7 +613,7 @@ type Placeholder struct {
 	MemoryBytes int64 `protobuf:"varint,5,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	// Node that it is on; empty: none.
 	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
-	// Node that it goes to when it loses the one that it is on, or was on last; empty: `node`.
+	// The node on which it is tried first when it loses the one that it is on, or was on last; empty: `node`.
 	LastNode string `protobuf:"bytes,7,opt,name=last_node,json=lastNode,proto3" json:"last_node,omitempty"`
 	// In place of owner, node and last_node: positions in SlackState.names, counted from 1; 0: as these say.
 	// The engine sends positions, and takes both.
@@ -733,7 +733,7 @@ type SlackState struct {
 	NextId int64 `protobuf:"varint,1,opt,name=next_id,json=nextId,proto3" json:"next_id,omitempty"`
 	// All placeholders, by id, at most 200000.
 	Placeholders []*Placeholder `protobuf:"bytes,2,rep,name=placeholders,proto3" json:"placeholders,omitempty"`
-	// Labels by which classes were told apart.
+	// Labels that distinguished classes.
 	ClassLabels []string `protobuf:"bytes,3,rep,name=class_labels,json=classLabels,proto3" json:"class_labels,omitempty"`
 	// By class.
 	Excesses []*SlackState_Excess `protobuf:"bytes,4,rep,name=excesses,proto3" json:"excesses,omitempty"`

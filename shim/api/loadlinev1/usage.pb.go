@@ -167,7 +167,7 @@ type WorkloadUsage struct {
 	// How many days have samples in the hour that was measured on the fewest days, of those that are known. Few
 	// days make a workload new: see ExpectedUse.min_days. Not negative.
 	Days int32 `protobuf:"varint,7,opt,name=days,proto3" json:"days,omitempty"`
-	// How many samples the profile was made of. Told to people, and decides nothing. Not negative.
+	// The number of samples in the profile. Shown to people, and decides nothing. Not negative.
 	Samples int64 `protobuf:"varint,8,opt,name=samples,proto3" json:"samples,omitempty"`
 	// Times of the oldest and the newest sample, in seconds since 1970. [0, 2^40]; oldest_s <= newest_s.
 	OldestS       int64 `protobuf:"varint,9,opt,name=oldest_s,json=oldestS,proto3" json:"oldest_s,omitempty"`
