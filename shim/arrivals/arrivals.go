@@ -1,5 +1,5 @@
-// Package arrivals replays the arrival of pods without a cluster: each pod in turn goes where a scheduler would put
-// it. Which nodes are feasible, and how Loadline scores them, an engine says; the default scheduler's own scores are
+// Package arrivals replays the arrival of pods without a cluster: each pod in turn is placed where a scheduler would
+// put it. An engine says which nodes are feasible, and how Loadline scores them; the default scheduler's own scores are
 // those of package defaultscores.
 package arrivals
 

@@ -22,7 +22,7 @@ type requests struct {
 	assumed amounts
 }
 
-// What kube-scheduler assumes of a container without requests.
+// assumedPerContainer is what kube-scheduler assumes of a container without requests.
 var assumedPerContainer = v1.ResourceList{
 	v1.ResourceCPU:    *resource.NewMilliQuantity(100, resource.DecimalSI),
 	v1.ResourceMemory: *resource.NewQuantity(200<<20, resource.DecimalSI),

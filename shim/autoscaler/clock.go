@@ -20,10 +20,10 @@ func systemClock() Clock {
 	return Clock{Now: time.Now, Passed: func() time.Duration { return time.Since(began) }}
 }
 
-// planClock is the time that plans are made by. It begins with the wall clock and then goes by the time that passes, so
-// that no timer ends early, and none goes on for too long, when the wall clock is set. Times that the API server has
-// noted may then seem older or younger than they are, so planClock follows the wall clock again as soon as no timer
-// runs. Safe for concurrent use.
+// planClock is the time that plans are made by. It begins with the wall clock and then follows the time that passes, so
+// that no timer ends early, and none runs for too long, when the wall clock is set. Times that the API server has noted
+// may then seem older or younger than they are, so planClock follows the wall clock again as soon as no timer runs.
+// Safe for concurrent use.
 type planClock struct {
 	clock Clock
 

@@ -91,7 +91,7 @@ type Reloader struct {
 	checked  time.Time
 }
 
-// Load reads the files for the first time. Time is read from `now`; `reloaded` is told whether changed files could be
+// Load reads the files for the first time. Time is read from `now`; `reloaded` hears whether changed files could be
 // used.
 func Load(files Files, now func() time.Time, reloaded func(ok bool)) (*Reloader, error) {
 	c := &Reloader{files: files, now: now, reloaded: reloaded, checked: now()}

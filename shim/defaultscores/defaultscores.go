@@ -108,7 +108,7 @@ func RequestedToCapacityRatio(line []Point, weights, requested, allocatable []in
 	return int64(math.Round(float64(sum) / float64(total)))
 }
 
-// at returns what a line says of a share, scaled to [0, 100]. Outside of its points it goes on level.
+// at returns the value of a line at a share, scaled to [0, 100]. Outside of its points the line is level.
 func at(line []Point, percent int64) int64 {
 	const scale = maxScore / 10
 	for i, point := range line {

@@ -36,8 +36,8 @@ type Handler struct {
 	// PlannerObject gets what planners look up: *policyv1.PodDisruptionBudget, *v1.Service, *v1.ReplicationController,
 	// *batchv1.Job, *appsv1.ReplicaSet, StatefulSet, DaemonSet and Deployment. nil: these kinds play no part.
 	PlannerObject func(any) error
-	// Broken gets each object of the kinds above that cannot be read, and reading goes on with the others. nil: the
-	// first such object ends the reading.
+	// Broken gets each object of the kinds above that cannot be read, and the others are still read. nil: the first
+	// such object ends the reading.
 	Broken func(Broken)
 }
 
@@ -50,7 +50,7 @@ type Broken struct {
 	Err      error
 }
 
-// Counts says what a dump held.
+// Counts are the numbers of objects in a dump.
 type Counts struct {
 	Nodes, Pods int
 	// Objects counts those of the kinds that Handler.Object and Handler.PlannerObject get, by kind.

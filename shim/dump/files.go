@@ -113,7 +113,7 @@ func (d *reader) download(ctx context.Context, url string) error {
 	return d.readAs(response.Body, url)
 }
 
-// asText undoes what a dump was wrapped in: gzip, and the UTF-16 of PowerShell. Bounds count what comes out.
+// asText undoes what a dump was wrapped in: gzip, and the UTF-16 of PowerShell. Bounds count the result.
 func asText(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(r)
 	if start, _ := in.Peek(2); bytes.Equal(start, []byte{0x1f, 0x8b}) {

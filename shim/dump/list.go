@@ -157,7 +157,7 @@ func itemKind(listKind string) string {
 	return kind
 }
 
-// readYAML reads YAML documents and treats each as the JSON that it stands for.
+// readYAML reads YAML documents and treats each as JSON of the same content.
 func (d *reader) readYAML(in io.Reader) error {
 	bounded := &boundedReader{r: in, left: MaxDocumentBytes, bound: "a YAML document", limit: MaxDocumentBytes,
 		help: "; JSON has no such limit: kubectl get ... -o json"}

@@ -21,7 +21,7 @@ func broken(where string, raw json.RawMessage, into any, err error) error {
 }
 
 // locate finds the field that keeps an object from decoding as a value of type t: it decodes the object with one
-// field alone, and goes down into the first one, by name, that fails. O(fields x depth); only for broken objects.
+// field alone, and descends into the first one, by name, that fails. O(fields x depth); only for broken objects.
 func locate(raw json.RawMessage, t reflect.Type) (path string, cause error) {
 	var value any
 	decoder := json.NewDecoder(bytes.NewReader(raw))

@@ -106,7 +106,7 @@ func (d *reader) unless(raw json.RawMessage, kind string, err error) error {
 			UID       types.UID `json:"uid"`
 		} `json:"metadata"`
 	}
-	_ = json.Unmarshal(raw, &head) // as far as it goes
+	_ = json.Unmarshal(raw, &head) // as far as it can be read
 	var where struct {
 		Spec struct {
 			NodeName string `json:"nodeName"`
@@ -243,6 +243,6 @@ func nameOf(raw json.RawMessage) string {
 			Name      string `json:"name"`
 		} `json:"metadata"`
 	}
-	_ = json.Unmarshal(raw, &head) // as far as it goes: the caller reports what is broken
+	_ = json.Unmarshal(raw, &head) // as far as it can be read: the caller reports what is broken
 	return strings.TrimPrefix(head.Metadata.Namespace+"/"+head.Metadata.Name, "/")
 }

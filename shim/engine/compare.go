@@ -43,7 +43,7 @@ func (d Difference) None() bool {
 }
 
 // Compare asks an engine how it differs from this client. The error is INVALID_ARGUMENT, with the version of the
-// engine, for an engine from before engines told their API: it refuses the question or passes over it.
+// engine, for an engine from before engines stated their API: it refuses the question or passes over it.
 func Compare(ctx context.Context, conn grpc.ClientConnInterface) (Difference, error) {
 	client := clientAPI()
 	answer, err := loadlinev1.NewClusterStateClient(conn).Describe(ctx, &loadlinev1.DescribeRequest{IncludeApi: true})

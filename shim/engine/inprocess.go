@@ -87,11 +87,11 @@ func (c *inProcessConn) Version() string { return c.library.version }
 // buffers holds *[]byte for requests.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxPooledBytes keeps a rare large batch from being held for ever.
+// maxPooledBytes bounds the buffers that are kept, so that a rare large batch is not kept for ever.
 const maxPooledBytes = 1 << 20
 
-// Invoke calls one method. A call that has begun cannot be cancelled: it ends by the deadline of ctx, which
-// the engine is told.
+// Invoke calls one method. A call that has begun cannot be cancelled: it ends by the deadline of ctx, which the engine
+// gets.
 func (c *inProcessConn) Invoke(ctx context.Context, method string, args, reply any, _ ...grpc.CallOption) error {
 	if err := ctx.Err(); err != nil {
 		return status.FromContextError(err).Err()

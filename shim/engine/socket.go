@@ -38,7 +38,7 @@ func openSocket(path string) (Conn, error) {
 		if err == nil {
 			select {
 			case made <- struct{}{}:
-			default: // it is told already
+			default: // the signal is there already
 			}
 		}
 		return conn, err

@@ -45,7 +45,7 @@ func dialSpinning(ctx context.Context, path string) (net.Conn, error) {
 func (c *spinConn) Write(p []byte) (int, error) {
 	n, err := c.UnixConn.Write(p)
 	c.until.Store(int64(time.Since(c.began) + spinTime))
-	// A reader that waits is told that its time is over, and comes back to look.
+	// A reader that waits is woken by the end of its deadline, and looks again.
 	if wake := c.SetReadDeadline(time.Unix(0, 1)); err == nil {
 		err = wake
 	}
@@ -86,7 +86,7 @@ func (c *spinConn) look(fd uintptr, p []byte) (int, error) {
 		n, _, err := syscall.Recvfrom(int(fd), p, syscall.MSG_DONTWAIT)
 		switch err {
 		case nil:
-			c.until.Store(0) // the answer: what else comes is not looked for
+			c.until.Store(0) // the answer: nothing else is looked for
 			return n, nil
 		case syscall.EINTR:
 			continue

@@ -47,7 +47,7 @@ var (
 // maxWinners bounds the node groups that have a time series of their own: whoever reaches the port can make up names.
 const maxWinners = 1000
 
-// otherWinners stands for the rest.
+// otherWinners is the label of the rest.
 const otherWinners = "other"
 
 // metrics of a server.

@@ -91,7 +91,7 @@ func (f *fields) pruneField(out []byte, number protowire.Number, body []byte) ([
 		return nil, err
 	}
 	left := out[start+reserved:]
-	// Written as short as it goes: what was dropped must not show, equal pods have equal bytes.
+	// The length is written as short as possible: what was dropped must not show, equal pods have equal bytes.
 	length := protowire.SizeVarint(uint64(len(left)))
 	protowire.AppendVarint(out[start:start], uint64(len(left)))
 	copy(out[start+length:], left)

@@ -28,7 +28,7 @@ const (
 	entryValue    = 2
 )
 
-// What one request may hold: a message of 128 MiB has room for so many empty objects that holding them would take
+// The most that one request may contain: a message of 128 MiB has room for so many empty objects that they would take
 // gigabytes.
 const (
 	maxOptions   = 100_000

@@ -199,7 +199,7 @@ type received struct {
 	err      error // it is no request, or none that we hold
 }
 
-// receive reads a request. On an error the autoscaler goes on as if it had not asked.
+// receive reads a request. On an error the autoscaler continues as if it had not asked.
 func (s *Server) receive(stream grpc.ServerStream) (*question, error) {
 	select {
 	case s.reading <- struct{}{}:

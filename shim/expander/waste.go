@@ -9,7 +9,7 @@ import (
 
 // leastWaste returns the position of the option that leaves the smallest share of CPU plus the smallest share of
 // memory of its new nodes unused, of equals the first: what Cluster Autoscaler's least-waste expander takes. An option
-// without a template node, or without new nodes, comes behind all others. There is at least one option.
+// without a template node, or without new nodes, is behind all others. There is at least one option.
 func leastWaste(asked *question) int {
 	requests := make([]amounts, len(asked.shapes))
 	for i, shape := range asked.shapes {

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// maxBodiesBytes bounds the bytes of all bodies that are held at a time, and of what is made from them: four of the
-// largest bodies. The buffer that a body outgrew takes as much again, so that all of it stays below half of the memory
-// that the manifests grant.
+// maxBodiesBytes bounds the bytes of all bodies that are in memory at a time, and of what is made from them: four of
+// the largest bodies. The buffer that a body outgrew takes as much again, so that all of it stays below half of the
+// memory that the manifests grant.
 const maxBodiesBytes = 4 * maxBodyBytes
 
 // Memory for the shortest elements of a body, "{}," or `"a",`: a part of a pod takes up to some 900 bytes, and a
@@ -74,7 +74,7 @@ func elements(value []byte, within int) (count int) {
 
 var errBodiesTooLarge = errors.New("the requests that are answered now are too large for one more")
 
-// byteBudget counts bytes that are held. Safe for concurrent use.
+// byteBudget counts bytes that are in use. Safe for concurrent use.
 type byteBudget struct {
 	limit int64
 	held  atomic.Int64

@@ -19,10 +19,10 @@ import (
 // configuration.
 const FilterPath = "/filter"
 
-// lineFilter answers the filter verb: which nodes the load line keeps a pod off.
+// lineFilter answers the filter verb: the nodes that the load line keeps a pod off.
 //
 // It is a promise as far as the gateway knows the cluster: pods that the scheduler has assumed and not bound yet, it
-// does not know. Without an answer of the engine no node passes, unless the gateway is told to allow that.
+// does not know. Without an answer of the engine no node passes, unless the gateway's configuration allows that.
 type lineFilter struct {
 	*prioritizer // what both verbs share: how bodies are read, the view, the engine and its guard
 	line         *loadlinev1.LoadLine

@@ -33,8 +33,8 @@ import (
 )
 
 const (
-	// DefaultTimeout is how long a request waits for the engine: less than the scheduler's own httpTimeout, so that
-	// its answer comes in time.
+	// DefaultTimeout is how long a request waits for the engine: less than the scheduler's own httpTimeout, so that its
+	// answer is in time.
 	DefaultTimeout = 150 * time.Millisecond
 	// DefaultView is the name of the gateway's view in the engine.
 	DefaultView = "gateway"
@@ -67,7 +67,7 @@ type Options struct {
 	View string
 	// UsageNamespace is that of the ConfigMaps of `loadline usage`, which are read where the policy counts expected use.
 	UsageNamespace string
-	// KeepsCluster has the engine told of the cluster for other doors, also where no scheduler asks: see Gateway.Ask.
+	// KeepsCluster keeps the cluster in the engine for other doors, also where no scheduler asks: see Gateway.Ask.
 	KeepsCluster bool
 	// Version is that of this program, for /metrics.
 	Version string
@@ -163,7 +163,7 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 		bodies: &byteBudget{limit: maxBodiesBytes},
 	}
 	if g.countsUse() {
-		g.view.TellWorkloads() // before it is told of any pod
+		g.view.TellWorkloads() // before it gets any pod
 	}
 	if options.Line != nil {
 		g.filter = &lineFilter{prioritizer: &g.prioritizer, line: options.Line, allow: options.AllowOnFailure}
@@ -203,7 +203,7 @@ func (g *Gateway) Nodes() (int, bool) { return g.nodes.count() }
 // ErrNotTold says that the engine does not know the cluster.
 var ErrNotTold = errors.New("the engine has not been told the cluster")
 
-// Ask has a question answered about the cluster as the engine knows it, once it has been told.
+// Ask has a question answered about the cluster as the engine knows it, once the engine has it.
 func (g *Gateway) Ask(ctx context.Context, ask func(at *loadlinev1.Changes) error) error {
 	if !g.refresher.synced.Load() {
 		return ErrNotTold
@@ -211,7 +211,7 @@ func (g *Gateway) Ask(ctx context.Context, ask func(at *loadlinev1.Changes) erro
 	return g.view.Ask(ctx, ask)
 }
 
-// leftOut hears of a node that the engine finds invalid: it scores 0 until it changes, and the others are not held up.
+// leftOut hears of a node that the engine finds invalid: it scores 0 until it changes, and the others are not delayed.
 func (g *Gateway) leftOut(node string, err error) {
 	g.metrics.leftOut.Inc()
 	klog.ErrorS(err, "The engine finds a node invalid; it scores 0 until it changes", "node", klog.KRef("", node))
@@ -373,7 +373,7 @@ func (g *Gateway) alive() []health.Check {
 	return []health.Check{c}
 }
 
-// readiness fails until the cluster is known and the engine has been told once, and again when the gateway ends.
+// readiness fails until the cluster is known and the engine has had it once, and again when the gateway ends.
 func (g *Gateway) readiness() []health.Check {
 	reached := func(name string, done <-chan struct{}, problem string) health.Check {
 		select {

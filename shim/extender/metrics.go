@@ -17,7 +17,7 @@ const (
 
 // Reasons for answering without the engine's scores.
 const (
-	skipNotSynced   = "not_synced"    // the engine has not been told the cluster yet, or lost it
+	skipNotSynced   = "not_synced"    // the engine does not have the cluster yet, or lost it
 	skipBreakerOpen = "breaker_open"  // the engine failed repeatedly
 	skipBusy        = "busy"          // too many requests at a time, or a limit of the engine is reached
 	skipDeadline    = "deadline"      // no answer in time

@@ -42,7 +42,7 @@ type prioritizer struct {
 	policy  *loadlinev1.ScorePolicy
 	guard   *guard.Guard
 	metrics *metrics
-	synced  func() bool   // whether the engine has been told the whole cluster
+	synced  func() bool   // whether the engine has the whole cluster
 	suspect func()        // called when the engine seems to have lost it, or to be gone
 	reading chan struct{} // one element per request that is read
 	bodies  *byteBudget   // of all of them

@@ -33,7 +33,7 @@ type refresher struct {
 	metrics *metrics
 
 	wake    chan struct{} // holds at most one
-	synced  atomic.Bool   // the engine has been told the whole cluster, as far as we know
+	synced  atomic.Bool   // the engine has the whole cluster, as far as we know
 	ready   chan struct{} // closed after the first full sync
 	failing bool          // the last refresh failed; used by run only
 }

@@ -26,8 +26,8 @@ func Encode(message any) ([]byte, error) {
 	return json.Marshal(message)
 }
 
-// Quantise turns a score of [0, 100] into one of [0, 10], the range of the protocol: rounded half up. What lies
-// outside is clamped, for kube-scheduler adds whatever it is told to the total.
+// Quantise turns a score of [0, 100] into one of [0, 10], the range of the protocol: rounded half up. A score outside
+// is clamped, for kube-scheduler adds whatever it gets to the total.
 func Quantise(score int32) int64 {
 	clamped := int64(min(max(score, 0), maxRawScore))
 	return (clamped*extenderv1.MaxExtenderPriority + maxRawScore/2) / maxRawScore
@@ -75,7 +75,7 @@ func decodeArguments(body []byte) (pod *v1.Pod, names []string, full bool, err e
 	return args.Pod, distinct(names), full, nil
 }
 
-// distinct drops repeated names: a scheduler adds up all that it is told about a node.
+// distinct drops repeated names: a scheduler adds up all scores that it gets for a node.
 func distinct(names []string) []string {
 	seen := make(map[string]struct{}, len(names))
 	kept := names[:0]

@@ -18,7 +18,7 @@ import (
 // has none that is known.
 const NamespaceSelectorSeesNoLabels = "namespace-selector-sees-no-labels"
 
-// NoDefects stands in a list of defects for an empty one: answers are as Kubernetes documents them.
+// NoDefects means an empty list in a list of defects: answers are as Kubernetes documents them.
 const NoDefects = "none"
 
 // Request names a configuration.
@@ -33,10 +33,10 @@ type Request struct {
 
 // Scheduler is how a kube-scheduler is configured.
 type Scheduler struct {
-	// Fit is what filters read; nil: kube-scheduler's defaults. The profile of default-scheduler comes first, or the first
+	// Fit is what filters read; nil: kube-scheduler's defaults. The profile of default-scheduler is first, or the first
 	// one where there is none of that name; it holds for pods of schedulers that have no profile.
 	Fit *loadlinev1.FitOptions
-	// Profiles are how each scores, by name. There is at least one, under the name "" also that which comes first.
+	// Profiles are how each scores, by name. There is at least one, under the name "" also the first one.
 	Profiles map[string]*Scoring
 	// Warnings name what of the file plays no part here, though it may filter.
 	Warnings []string

@@ -40,7 +40,7 @@ func defaultScoring() *Scoring {
 		Balanced: []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory}, FitWeight: 1, BalancedWeight: 1}
 }
 
-// DefaultShape prefers what is used most: the shape that stands in for one that nobody has stated.
+// DefaultShape prefers what is used most: the shape where nobody has stated one.
 var DefaultShape = []defaultscores.Point{{Utilization: 0, Score: 0}, {Utilization: 100, Score: 10}}
 
 // SetStrategy replaces the strategy of every profile; with no shape of its own one gets DefaultShape.

@@ -108,7 +108,7 @@ func (g *Generator) createPods(ctx context.Context, wanted []*v1.Pod) error {
 func (g *Generator) scale(ctx context.Context, deployments []*appsv1.Deployment, from, to int) error {
 	n := len(deployments)
 	for i, deployment := range deployments {
-		// Pod k belongs to Deployment k modulo n, which so comes to the replicas that it is to have.
+		// Pod k belongs to Deployment k modulo n, which so gets the replicas that it is to have.
 		before, after := (from+n-1-i)/n, (to+n-1-i)/n
 		if after == before {
 			continue

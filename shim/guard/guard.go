@@ -1,5 +1,5 @@
-// Package guard stands between callers and an engine that may not answer: it judges the outcome of each question, and
-// keeps callers from waiting for an engine that is down, hangs or has more questions than it can take.
+// Package guard is between callers and an engine that may not answer: it judges the outcome of each question, and keeps
+// callers from waiting for an engine that is down, hangs or has more questions than it can take.
 package guard
 
 import (
@@ -18,7 +18,7 @@ const (
 	Failures = 5
 	// ProbeInterval is how often an open guard lets a question through.
 	ProbeInterval = time.Second
-	// MaxRefusals is how many refusals in a row say nothing against the engine: one comes with each restart, and its
+	// MaxRefusals is how many refusals in a row say nothing against the engine: one follows each restart, and its
 	// answer is a full list. More mean that something else writes to the view.
 	MaxRefusals = 3
 )

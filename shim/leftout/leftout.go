@@ -12,7 +12,7 @@ import (
 	"loadline.dev/shim/internal/text"
 )
 
-// Bounds on what is told, as those of the engine's answers.
+// Bounds on what is reported, the same as those of the engine's answers.
 const (
 	// MostTold is how many objects a List names; it counts all.
 	MostTold = 256

@@ -20,7 +20,7 @@ import (
 	"loadline.dev/shim/policy"
 )
 
-// What a document of ours says it is.
+// The version and the kind that a document of ours states.
 const (
 	APIVersion = "loadline.dev/v1alpha1"
 	Kind       = "NodeGroup"
@@ -103,7 +103,7 @@ func (s *Spec) Has(labels map[string]string) bool {
 	return found
 }
 
-// File is what a file of node groups held.
+// File is the content of a file of node groups.
 type File struct {
 	// Groups in the order of the file.
 	Groups []NodeGroup

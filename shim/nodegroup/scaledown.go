@@ -16,9 +16,9 @@ type ScaleDown struct {
 	ScaleDownUtilizationThreshold *float64 `json:"scaleDownUtilizationThreshold,omitempty"`
 	// ScaleDownGpuUtilizationThreshold is the same for the GPUs of a node that has some. Default: as for all groups.
 	ScaleDownGpuUtilizationThreshold *float64 `json:"scaleDownGpuUtilizationThreshold,omitempty"`
-	// ScaleDownUnneededTime is how long a node has to be unneeded before it goes. Default: as for all groups.
+	// ScaleDownUnneededTime is how long a node has to be unneeded before it is removed. Default: as for all groups.
 	ScaleDownUnneededTime *metav1.Duration `json:"scaleDownUnneededTime,omitempty"`
-	// ScaleDownUnreadyTime is how long a node has to be not ready before it goes. Default: as for all groups.
+	// ScaleDownUnreadyTime is how long a node has to be not ready before it is removed. Default: as for all groups.
 	ScaleDownUnreadyTime *metav1.Duration `json:"scaleDownUnreadyTime,omitempty"`
 	// IgnoreDaemonSetsUtilization leaves DaemonSet pods out of the utilization. Default: as for all groups.
 	IgnoreDaemonSetsUtilization *bool `json:"ignoreDaemonSetsUtilization,omitempty"`

@@ -16,7 +16,7 @@ const (
 	ModeCompat = "compat"
 )
 
-// What becomes of the requests of DaemonSet pods, which are no demand.
+// The treatments of the requests of DaemonSet pods, which are no demand.
 const (
 	// DaemonSetsSubtract takes them off the capacity.
 	DaemonSetsSubtract = "subtract"
@@ -49,10 +49,10 @@ type Size struct {
 	// FastNodeRemovalRate is how many nodes are tainted in a pass below the lower threshold. Default: 0.
 	FastNodeRemovalRate int32 `json:"fastNodeRemovalRate,omitempty"`
 
-	// SoftDeleteGracePeriod is how long a tainted node stays at least: then it goes when it is empty. Less than
+	// SoftDeleteGracePeriod is how long a tainted node stays at least: then it is deleted when it is empty. Less than
 	// hardDeleteGracePeriod. Required.
 	SoftDeleteGracePeriod metav1.Duration `json:"softDeleteGracePeriod"`
-	// HardDeleteGracePeriod is how long a tainted node stays at most: then it goes whatever it holds. Required.
+	// HardDeleteGracePeriod is how long a tainted node stays at most: then it is deleted whatever is on it. Required.
 	HardDeleteGracePeriod metav1.Duration `json:"hardDeleteGracePeriod"`
 	// ScaleUpCoolDownPeriod is how long the group is left alone after nodes were asked of the cloud; above 0. Required.
 	ScaleUpCoolDownPeriod metav1.Duration `json:"scaleUpCoolDownPeriod"`

@@ -65,7 +65,7 @@ type MissingLimit struct {
 	Resource string `json:"resource"`
 	// Rule is Zero, Request, Allocatable or Fixed. Required.
 	Rule string `json:"rule"`
-	// Fixed is the amount that goes with rule Fixed, such as "500m" or "1Gi"; required there. Default: none.
+	// Fixed is the amount of rule Fixed, such as "500m" or "1Gi"; required there. Default: none.
 	Fixed string `json:"fixed,omitempty"`
 }
 

@@ -58,10 +58,10 @@ func (r Ranked) Reason() string {
 	return fmt.Sprintf("%s = %s; price of a node %s", score, strings.Join(r.terms(), " * "), r.Price())
 }
 
-// Price tells what a node costs, and where the price comes from.
+// Price says what a node costs, and the source of the price.
 func (r Ranked) Price() string { return PriceText(r.GetNodePrice()) }
 
-// PriceText tells what a node costs, and where the price comes from; empty: it has none.
+// PriceText says what a node costs, and the source of the price; empty: it has none.
 func PriceText(price *loadlinev1.NodePrice) string {
 	if price.GetSource() == loadlinev1.NodePrice_SOURCE_UNSPECIFIED {
 		return ""
@@ -88,7 +88,7 @@ func (r Ranked) terms() []string {
 	return terms
 }
 
-// sourceOf tells where a price comes from.
+// sourceOf names the source of a price.
 func sourceOf(price *loadlinev1.NodePrice) string {
 	text := "(" + strings.ReplaceAll(sources.Word(price.GetSource().Number()), "-", " ")
 	if price.GetKey() != "" {

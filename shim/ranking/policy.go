@@ -18,7 +18,7 @@ import (
 	"loadline.dev/shim/policy"
 )
 
-// What a policy file says it is.
+// The version and the kind that a policy file states.
 const (
 	APIVersion = "loadline.dev/v1alpha1"
 	Kind       = "RankPolicy"

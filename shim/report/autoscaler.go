@@ -17,7 +17,7 @@ var autoscalerText string
 var autoscalerTemplate = template.Must(template.Must(template.Must(
 	template.New("autoscaler").Parse(autoscalerText)).Parse(histogramText)).Parse(slackClassesText))
 
-// What a page of an autoscaler shows at most, so that it stays small in clusters of any size.
+// The bounds of a page of an autoscaler, so that it stays small in clusters of any size.
 const (
 	mostShownGroups    = 100
 	mostShownNodes     = 40

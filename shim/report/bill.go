@@ -26,7 +26,7 @@ type Bill struct {
 	Bound *float64
 	// Groups and Namespaces, those that cost most first.
 	Groups, Namespaces []BillPart
-	// PartsTitle stands above Groups; empty: they are node groups.
+	// PartsTitle is the title of Groups; empty: they are node groups.
 	PartsTitle  string
 	Moves, Stay Grid
 }

@@ -26,18 +26,18 @@ type Drain struct {
 	Keep [][]string
 	// How many nodes go at once, and how many of them with pods to move.
 	Parallel, Drains int
-	// What each budget allows at once.
+	// Left is what each budget allows at once.
 	Left map[string]int64
 }
 
-// DrainNode is a node that goes. Start is "now", or the reason that it waits for, and Until when that ends if that is
-// known.
+// DrainNode is a node to be removed. Start is "now", or the reason that it waits for, and Until when that ends if that
+// is known.
 type DrainNode struct {
 	Name, Start, Until string
 	Moves              []DrainMove
 }
 
-// DrainMove is a pod, where it goes, and the budget that its eviction takes from, if any.
+// DrainMove is a pod, its target, and the budget that its eviction takes from, if any.
 type DrainMove struct {
 	Pod, To, Budget string
 	// Placeholder: it is not evicted.
@@ -161,8 +161,8 @@ type drainPart struct {
 	Middle       float64
 }
 
-// Write writes one HTML page that needs nothing else, in the manner of Page: the drains as a timeline, where each pod
-// goes, and what keeps every other node.
+// Write writes one HTML page that needs nothing else, in the manner of Page: the drains as a timeline, the target of
+// each pod, and what keeps every other node.
 func (d *Drain) Write(w io.Writer) error {
 	p := drainPage{Title: texttable.Escape(d.Title), Verdict: texttable.Escape(d.Verdict),
 		Style: template.CSS(pageStyle), Lines: escaped(d.Lines)}

@@ -6,7 +6,7 @@ import "math"
 type scaleStep struct {
 	// Class is the CSS class of the colour.
 	Class string
-	// Label says which ratios it stands for.
+	// Label names the ratios of the step.
 	Label string
 	// upTo is the highest ratio of the step: exactly at the load line is not above it.
 	upTo float64

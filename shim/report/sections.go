@@ -83,7 +83,7 @@ type cardRow struct {
 type cardCell struct {
 	Offered                         bool
 	There, Pod, PodFrom, Line, Wide float64 // in viewBox units
-	Open                            bool    // goes on beyond the scale
+	Open                            bool    // continues beyond the scale
 	Over                            bool
 	Text, Title, Note               string
 }

@@ -63,7 +63,7 @@ type gaugeCell struct {
 	Lower, Upper,
 	Up float64 // thresholds; beyond gaugeWidth: not drawn
 	Class       string
-	Open        bool // goes on beyond the scale
+	Open        bool // continues beyond the scale
 	Text, Title string
 }
 

@@ -151,7 +151,7 @@ func (c *StepChart) draw(end float64) stepsChart {
 	return out
 }
 
-// path goes along the steps, and leaves out points that change nothing.
+// path follows the steps, and leaves out points that change nothing.
 func path(points []StepPoint, x, y func(float64) float64) string {
 	var out strings.Builder
 	for i, p := range points {

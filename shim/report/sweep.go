@@ -151,7 +151,7 @@ func (s *SweepSection) draw() sweepChart {
 	return c
 }
 
-// front goes from the cheapest point to the one that waits least, by steps: nothing is known between two points.
+// front leads from the cheapest point to the one that waits least, by steps: nothing is known between two points.
 func (s *SweepSection) front(x, y func(float64) float64) string {
 	var on []SweepPoint
 	for _, p := range s.Points {

@@ -30,7 +30,7 @@ type sweepFleet struct {
 
 type sweepFleetLine struct {
 	Class, Name, Path string
-	X, Y              float64 // of its cheapest point, where its name stands
+	X, Y              float64 // of its cheapest point, where its name is drawn
 }
 
 // drawFleet draws a line for each cluster; nil: there are none.

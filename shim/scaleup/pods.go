@@ -20,8 +20,8 @@ import (
 // Pods gathers the pods that wait for a node, equal ones together, and those that every new node carries. Each pod is
 // added once.
 type Pods struct {
-	// Selectors deduces what default spread constraints count pods by; nil: there are no such constraints. It is told
-	// objects by AddObject, or by whoever sets it.
+	// Selectors deduces what default spread constraints count pods by; nil: there are no such constraints. It gets
+	// objects by AddObject, or from whoever sets it.
 	Selectors *filterconfig.Selectors
 	// Apart tells pods apart that are equal where they are placed; nil: nothing does. No result is the beginning of
 	// another one.
@@ -64,7 +64,7 @@ func IdentityOf(set *appsv1.DaemonSet) DaemonSet {
 	return DaemonSet{set.Namespace, set.Name, set.UID}
 }
 
-// waiting are equal pods that wait for a node, in the order in which they were told.
+// waiting are equal pods that wait for a node, in the order in which they were added.
 type waiting []*v1.Pod
 
 // NewPodsForPlanning returns a gatherer for a question to a planner, which also looks at priorities.

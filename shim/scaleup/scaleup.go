@@ -12,7 +12,7 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// Gatherer gathers what a question needs beside the view. It is told each node and pod once.
+// Gatherer gathers what a question needs beside the view. It gets each node and pod once.
 type Gatherer struct {
 	Pods
 	groups  []nodegroup.NodeGroup
@@ -55,7 +55,7 @@ func (g *Gatherer) group(i int) (*loadlinev1.ScalableGroup, error) {
 		out.CurrentNodes = max(out.CurrentNodes, *spec.Target)
 	}
 	if spec.Template == nil {
-		return out, nil // the engine goes by the nodes of the group
+		return out, nil // the engine reads the nodes of the group
 	}
 	var err error
 	out.TemplateNode, err = Named(spec.Template, g.groups[i].Name()).Marshal()

@@ -45,7 +45,7 @@ type Cluster struct {
 	Load         Curve
 }
 
-// What a group may grow to that nobody has told the bounds of.
+// The growth of a group whose bounds nobody has stated.
 const (
 	growth      = 3
 	leastGrowth = 10

@@ -16,7 +16,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-// What a file states.
+// The version and the kind that a file states.
 const (
 	APIVersion = "loadline.dev/v1alpha1"
 	Kind       = "Scenario"

@@ -51,7 +51,7 @@ func takeTraces(spec json.RawMessage, read func(string) ([]byte, error)) (json.R
 	[]*loadlinev1.SimulatedWorkload, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(spec, &fields); err != nil || fields["traces"] == nil {
-		return spec, nil, nil // what is wrong with it is told with its field
+		return spec, nil, nil // its fault is reported with its field
 	}
 	var traces []trace
 	unknown, err := kjson.UnmarshalStrict(fields["traces"], &traces)
@@ -107,7 +107,7 @@ func (t *trace) workloads(read func(string) ([]byte, error)) ([]*loadlinev1.Simu
 	return workloads, nil
 }
 
-// add lets a pod come; the first one of the trace comes at once.
+// add adds the arrival of a pod; the first one of the trace arrives at once.
 func (t *trace) add(p pod, first int64, workload *loadlinev1.SimulatedWorkload) {
 	divisor := max(1, t.DivideTimesBy)
 	at := (p.created - first) / divisor

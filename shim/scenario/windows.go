@@ -10,7 +10,7 @@ import (
 	"loadline.dev/shim/timewindow"
 )
 
-// What the engine simulates: from when on, for how long at most, and with how many windows.
+// The span that the engine simulates: its begin, its longest duration, and the most windows.
 const (
 	begins      = 1_699_833_600 // a Monday, 00:00 UTC
 	longest     = 400 * 24 * time.Hour
@@ -26,7 +26,7 @@ func takeWindows(spec json.RawMessage) (json.RawMessage, *loadlinev1.TimeWindows
 	var fields, settings, policy map[string]json.RawMessage
 	if json.Unmarshal(spec, &fields) != nil || json.Unmarshal(fields["settings"], &settings) != nil ||
 		json.Unmarshal(settings["consolidation"], &policy) != nil || policy[replacementWindows] == nil {
-		return spec, nil, nil // what is wrong with it is told with its field
+		return spec, nil, nil // its fault is reported with its field
 	}
 	windows, err := expand(policy[replacementWindows])
 	if err == nil && policy["windows"] != nil {

@@ -33,7 +33,7 @@ type NodeResourcesLimitAwareArgs struct {
 	// EngineAddress is unix:///path/to/socket of a loadlined, or inprocess, or inprocess:///path/to/libloadline.so: then
 	// a fault in C++ code ends the scheduler.
 	EngineAddress string `json:"engineAddress,omitempty"`
-	// Timeout bounds the question to the engine in each cycle: 1ms to 1s. A cycle that gets no answer in time goes on
+	// Timeout bounds the question to the engine in each cycle: 1ms to 1s. A cycle that gets no answer in time continues
 	// without the plugin's opinion.
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 	// View is the name under which the engine keeps what this scheduler sees. Two schedulers that share one loadlined

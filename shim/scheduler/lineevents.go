@@ -32,12 +32,12 @@ func (p *Plugin) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 	}, nil
 }
 
-// afterPod lets a pod be tried again when another one goes that counted under the line, or counts as less, or when it
-// counts as less itself. It is called with the queue of the scheduler locked, so that it does not ask the engine: it
-// compares what the engine's rules read.
+// afterPod lets a pod be tried again when another one is deleted that counted under the line, or counts as less, or
+// when it counts as less itself. It is called with the queue of the scheduler locked, so that it does not ask the
+// engine: it compares what the engine's rules read.
 //
-// A pod that was on no node wakes others as well: the framework reports that a pod goes only where it took room, and
-// where it has missed the end of a watch, it does so with an object from before the pod was bound.
+// A pod that was on no node wakes others as well: the framework reports the deletion of a pod only where it took room,
+// and where it has missed the end of a watch, it does so with an object from before the pod was bound.
 func (p *Plugin) afterPod(_ klog.Logger, waiting *v1.Pod, before, after any) (fwk.QueueingHint, error) {
 	was, isPod := before.(*v1.Pod)
 	if !isPod || was == nil {
@@ -57,7 +57,7 @@ func (p *Plugin) afterPod(_ klog.Logger, waiting *v1.Pod, before, after any) (fw
 	return fwk.QueueSkip, nil
 }
 
-// afterNode lets a pod be tried again when a node comes, offers more of what has a line, or has another line.
+// afterNode lets a pod be tried again when a node is added, offers more of what has a line, or has another line.
 //
 // To offer less helps no pod: as each counts as a fixed amount or as a multiple of what the node offers, or as the
 // smaller one of both, what they count as falls by a smaller share than the ceiling. But where a node does not offer a

@@ -115,8 +115,8 @@ func (n *nodeRoom) amounts(key podKey) ([]int64, bool) {
 	return amounts, ok
 }
 
-// check returns a status that refuses the pod of the cycle where more comes to a node than it has room for. What comes
-// is known only of nodes that are known.
+// check returns a status that refuses the pod of the cycle if more is added to a node than it has room for. The
+// addition is known only of nodes that are known.
 func (r *lineRooms) check(node string, moved []int64) *fwk.Status {
 	known := r.of(node)
 	var reasons []string

@@ -25,7 +25,7 @@ import (
 
 const lineKey fwk.StateKey = Name + "/LoadLine"
 
-// What becomes of a pod when the engine does not answer.
+// The treatments of a pod when the engine does not answer.
 const (
 	RefuseOnFailure = "Refuse"
 	AllowOnFailure  = "Allow"
@@ -54,8 +54,8 @@ type loadLine struct {
 type lineAnswer struct {
 	refused map[*v1.Node]*fwk.Status
 	rooms   *lineRooms
-	// moved has for each node on which pods are supposed to have come or left what comes less what leaves, by
-	// resource of the line. A slice is replaced and not changed. Nil: it is not known.
+	// moved has for each node on which pods are supposed to have been added or removed the added amount less the
+	// removed one, by resource of the line. A slice is replaced and not changed. Nil: it is not known.
 	moved map[string][]int64
 }
 
@@ -172,7 +172,7 @@ func (p *Plugin) Filter(ctx context.Context, state fwk.CycleState, _ *v1.Pod, no
 	refused := answer.refused[node.Node()]
 	moved, supposed := answer.moved[node.Node().Name]
 	switch {
-	case !supposed || refused.Code() == fwk.UnschedulableAndUnresolvable: // the latter whatever comes or leaves
+	case !supposed || refused.Code() == fwk.UnschedulableAndUnresolvable: // the latter whatever is added or removed
 		return refused
 	case moved == nil && ctx.Err() != nil: // the answer, which nobody waits for any more, may have been a no
 		return fwk.NewStatus(fwk.Unschedulable, "load line: the scheduler has given up looking at nodes")

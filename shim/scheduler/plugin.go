@@ -1,7 +1,7 @@
 // Package scheduler is the kube-scheduler plugin NodeResourcesLimitAware: it scores nodes by what the pods on them
 // are allowed to use. It translates between the scheduling framework and an engine, which does all the reckoning.
 //
-// It cannot fail a pod: on any trouble the cycle goes on without its opinion, and a counter says why.
+// It cannot fail a pod: on any trouble the cycle continues without its opinion, and a counter says why.
 package scheduler
 
 import (

@@ -22,7 +22,7 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// Gatherer gathers what the question needs beside the view. It is told each pod once.
+// Gatherer gathers what the question needs beside the view. It gets each pod once.
 type Gatherer struct {
 	waiting []*loadlinev1.WaitingPods
 	names   []string // namespace/name of the first pod of each entry
@@ -79,7 +79,7 @@ func (g *Gatherer) LeftOut() []leftout.Object { return g.leftOut }
 // AddObject takes note of DaemonSets, and of nothing else.
 func (g *Gatherer) AddObject(object any) { g.daemons.AddObject(object) }
 
-// Pods returns the pods that were told, equal ones together.
+// Pods returns the pods that were added, equal ones together.
 func (g *Gatherer) Pods() []*loadlinev1.WaitingPods { return g.waiting }
 
 // Only returns the entries at some positions, in this order.

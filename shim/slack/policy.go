@@ -201,7 +201,7 @@ func ParseClassRule(text string) (*loadlinev1.SlackClassRule, error) {
 	return rule, nil
 }
 
-// ParseGroupRule reads "GROUP;off" or "GROUP;max-nodes=5": no node of the group comes for room that is kept free, or
+// ParseGroupRule reads "GROUP;off" or "GROUP;max-nodes=5": no node of the group is added for room that is kept free, or
 // only until it has so many.
 func ParseGroupRule(text string) (*loadlinev1.SlackGroupRule, error) {
 	group, says, _ := strings.Cut(text, ";")

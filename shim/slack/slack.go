@@ -35,7 +35,7 @@ type template struct {
 	pod       *v1.PodTemplateSpec
 }
 
-// Gatherer keeps the pod templates that copies are made from. It is told each object of the cluster once.
+// Gatherer keeps the pod templates that copies are made from. It gets each object of the cluster once.
 type Gatherer struct{ known workloads }
 
 // NewGatherer returns one that knows none.
@@ -91,7 +91,7 @@ func (g *Gatherer) AddPod(pod *v1.Pod) {
 	}
 }
 
-// Shape is one kind of placeholder, with the pod that stands for it.
+// Shape is one kind of placeholder, with the pod in its place.
 type Shape struct {
 	// Name is a valid name of an object: equal shapes have equal names.
 	Name, Namespace string

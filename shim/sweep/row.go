@@ -135,7 +135,7 @@ func (p *Plan) WriteCSV(w io.Writer, rows []*Row) error {
 	for i, c := range columns {
 		record[i] = c.name
 	}
-	_ = out.Write(record) // an error stays, and is told by Error
+	_ = out.Write(record) // an error stays, and Error returns it
 	for _, row := range rows {
 		for i, c := range columns {
 			switch value := c.value(p, row).(type) {

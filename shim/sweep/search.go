@@ -7,8 +7,8 @@ import (
 
 // Next returns the rows that are to be simulated now, in order; none: the search has ended. With Grid and Random these
 // are all that are not there yet. Halving simulates all points with few seeds, keeps those that are cheapest for the
-// goal, and simulates these with more seeds, until they have all: the next round is known when one is complete. What
-// comes out does not depend on the order in which rows were done.
+// goal, and simulates these with more seeds, until they have all: the next round is known when one is complete. The
+// result does not depend on the order in which rows were done.
 func (p *Plan) Next(done map[int]*Row) []int {
 	var missing []int
 	for _, row := range p.Round(done) {

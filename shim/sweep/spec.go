@@ -9,7 +9,7 @@ import (
 	"loadline.dev/shim/scenario"
 )
 
-// What a file states.
+// The version and the kind that a file states.
 const (
 	APIVersion = "loadline.dev/v1alpha1"
 	Kind       = "Sweep"

@@ -178,8 +178,8 @@ type Effect struct {
 	USD, Wait   float64
 }
 
-// Effects tells of each setting how far costs and waiting times differ between its values, in the order of settings
-// and values. Values of ranges that are drawn are told in four parts of the range.
+// Effects returns for each setting how far costs and waiting times differ between its values, in the order of settings
+// and values. Values of ranges that are drawn are reported in four parts of the range.
 func (p *Plan) Effects(s *Summary) (effects []Effect) {
 	for _, path := range p.Paths() {
 		values := map[string]*[2]mean{}

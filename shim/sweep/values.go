@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// mostLabels is how many values of a setting are told apart.
+// mostLabels is the number of values of a setting that are reported apart.
 const mostLabels = 12
 
 // labels returns how values of a path are called: by themselves, or where there are many numbers, by the quarter of

@@ -53,7 +53,7 @@ func Parse(text string) (Window, error) {
 	return Window{schedule: schedule, lasts: lasts}, nil
 }
 
-// At returns the window that a time is in, or else the next one; false: none comes within five years.
+// At returns the window that a time is in, or else the next one; false: there is none within five years.
 func (w Window) At(now time.Time) (from, until time.Time, ok bool) {
 	from = w.schedule.Next(now.Add(-w.lasts))
 	return from, from.Add(w.lasts), !from.IsZero()

@@ -24,8 +24,8 @@ const (
 	mostTold = 100
 )
 
-// Of Kubernetes 1.37, and of no importance to any filter: fields that this build's types of 1.36 do not have. The other
-// new one, bindMountOptions of a volume mount, is read by a filter.
+// harmlessNames are fields of Kubernetes 1.37 that this build's types of 1.36 do not have and that no filter reads. The
+// other new one, bindMountOptions of a volume mount, is read by a filter.
 var harmlessNames = regexp.MustCompile(`^spec\.(evictionResponders|podPreemptionPolicy|` +
 	`volumes\[\d+\]\..*\.?(user|defaultUser|mode)|` +
 	`.*\.httpGet\.protocol|.*\.grpc\.mode)(\.|\[|$)`)

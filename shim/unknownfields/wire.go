@@ -60,7 +60,7 @@ func messageOf(of reflect.Type, known map[reflect.Type]*message) *message {
 	return m
 }
 
-// held returns the message that a field holds, if it is one of Kubernetes' own with the fields that its tags say.
+// held returns the message in a field, if it is one of Kubernetes' own with the fields that its tags say.
 func held(of reflect.Type, known map[reflect.Type]*message) *message {
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 		of = of.Elem()

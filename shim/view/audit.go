@@ -11,7 +11,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-// Audit compares what the engine holds of the view with what it would hold had it been told everything anew: fill
+// Audit compares what the engine has of the view with what it would have, had it got everything anew: fill
 // sets all nodes and pods on a view of another name, which is dropped afterwards. Returns the names of the nodes
 // that differ or that only one of the two has, in name order.
 func (v *View) Audit(ctx context.Context, fill func(fresh *View)) ([]string, error) {

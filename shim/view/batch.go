@@ -38,8 +38,8 @@ func (l *ledger) standsAtPin() bool {
 // which are sent ahead of it where they are too large. Each batch must be given to finish before the next one is
 // built.
 //
-// What a batch of unknown outcome carried is still queued, but need not all be in the next one: a node that the
-// engine has got from it is told again before any id that it refers to gets another content.
+// The content of a batch of unknown outcome is still queued, but need not all be in the next one: a node that the
+// engine has got from it is sent again before any id that it refers to gets another content.
 func (l *ledger) build(limit int, now int64) *batch {
 	if l.full.due {
 		l.startEpoch(now)

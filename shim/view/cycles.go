@@ -36,7 +36,7 @@ var ErrSyncing = errors.New("the engine is being brought up to date")
 var errUnknownOutcome = errors.New("unknown outcome")
 
 // Cycles is one scheduler's cluster, fed with the NodeInfos of each scheduling cycle. A node is compared, by its
-// generation, when it comes up as feasible; other nodes cost nothing. Within the cycle of a pod group it is compared by
+// generation, when it is feasible; other nodes cost nothing. Within the cycle of a pod group it is compared by
 // its pods: the scheduler then places pods in its snapshot, and takes them away again, without another generation.
 // Safe for concurrent use, but a cycle that asks while another one does gets ErrSyncing.
 type Cycles struct {
@@ -63,7 +63,7 @@ type Events struct {
 	// Synced hears how each background sync ended.
 	Synced func(err error)
 	// LeftOut hears of a node that the engine finds invalid, such as one with a negative amount, or has no room
-	// for: it has no slot until it changes. Called with locks held: it must not call back.
+	// for: it has no slot until it changes. Called with locks taken: it must not call back.
 	LeftOut func(node string, err error)
 	// Unreadable hears of what the engine could not read in full.
 	Unreadable Unreadable
@@ -90,7 +90,7 @@ func NewCycles(conn grpc.ClientConnInterface, name string, events Events) *Cycle
 // Close ends the background sync. A question under way then ends without one, and later ones get ErrSyncing.
 func (c *Cycles) Close() {
 	c.mu.Lock()
-	c.cancel() // with mu held: nothing begins in the background after Wait
+	c.cancel() // with mu locked: nothing begins in the background after Wait
 	c.mu.Unlock()
 	c.wg.Wait()
 }
@@ -115,10 +115,10 @@ func (c *Cycles) Await(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// Wait waits for what goes on in the background.
+// Wait waits for what runs in the background.
 func (c *Cycles) Wait() { c.wg.Wait() }
 
-// NoSlot stands for a node that the engine has left out.
+// NoSlot is the slot of a node that the engine has left out.
 const NoSlot = noSlot
 
 // Cycle is what one scheduling cycle sees.
@@ -167,8 +167,8 @@ func (c *Cycles) question(cycle Cycle, pick func(slots []int32) []int32, ask Que
 	return err
 }
 
-// prepare returns the slots that are asked about and the batch that goes with the question, or else what is to be sent
-// in the background, or nothing of it where there is nothing to ask.
+// prepare returns the slots that are asked about and the batch that is sent with the question, or else what is to be
+// sent in the background, or nothing of it where there is nothing to ask.
 func (c *Cycles) prepare(cycle Cycle, pick func([]int32) []int32) (slots []int32, b *batch, work []content,
 	err error) {
 	all, err := cycle.Snapshot.List()

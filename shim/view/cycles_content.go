@@ -72,7 +72,7 @@ func (c *Cycles) leaveGroup(cycle Cycle) (trims int) {
 	return trims
 }
 
-// content is what a NodeInfo holds. The framework may change a NodeInfo as soon as the cycle goes on, but not the
+// content is the content of a NodeInfo. The framework may change a NodeInfo as soon as the cycle continues, but not the
 // objects in it.
 type content struct {
 	node       *v1.Node

@@ -25,13 +25,13 @@ type feed struct {
 	conn   grpc.ClientConnInterface
 	client loadlinev1.ClusterStateClient
 	chunk  int // bytes of a batch that is sent on its own
-	// turn is held exclusively while batches are sent, and shared by questions that change nothing, so that the
+	// turn is locked exclusively while batches are sent, and shared by questions that change nothing, so that the
 	// engine stays at the revision that they name.
 	turn      turn
 	mu        sync.Mutex
 	ledger    ledger        // guarded by mu
 	roomEvery time.Duration // see roomEvery
-	// unreadable is told of what the engine could not read. Guarded by mu.
+	// unreadable hears of what the engine could not read. Guarded by mu.
 	unreadable unreadable
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // Keeper reduces the objects of an informer to what is read of them: what the engine gets of a view for planning, and
-// what Go code reads to ask, to act and to report. This file says what that is; all the rest is dropped. What many pods
-// have in common, such as what comes from their template, is held once.
+// what Go code reads to ask, to act and to report. This file says what that is; all the rest is dropped. The parts that
+// many pods have in common, such as those of their template, are kept once.
 //
 // Nobody may change an object that a Keeper has reduced. Safe for concurrent use.
 type Keeper struct {
@@ -26,7 +26,7 @@ type contentKey struct {
 	content string
 }
 
-// mostCommonBytes bounds the keys of what is held once. When they are more, a Keeper begins anew.
+// mostCommonBytes bounds the keys of what is kept once. When they are more, a Keeper begins anew.
 const mostCommonBytes = 4 << 20
 
 // NewKeeper returns a Keeper that holds nothing yet.

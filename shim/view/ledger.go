@@ -55,7 +55,7 @@ type ledger struct {
 	minor int32 // of the Kubernetes release by which resized pods count; 0: the engine's default
 	names bool  // batches tell names and UIDs of pods
 	lazy  bool  // a full list holds what is queued; else all nodes
-	// leaveOut is told of each node that is left out because the engine finds it invalid or has no room for it; nil:
+	// leaveOut hears of each node that is left out because the engine finds it invalid or has no room for it; nil:
 	// none is left out.
 	leaveOut func(node string, err error)
 

@@ -60,7 +60,7 @@ type objectEntry struct {
 type objects struct {
 	byKey map[objectKey]*objectEntry
 	queue []*objectEntry
-	// complete are the kinds of which all objects are set; told are those of them that the engine knows of.
+	// complete are the kinds of which all objects are set; the second list has those of them that the engine knows of.
 	complete, told []loadlinev1.ObjectKind
 }
 
@@ -258,7 +258,7 @@ func trimVolumeObject(volume *v1.PersistentVolume) *v1.PersistentVolume {
 	return out
 }
 
-// The annotations of a claim by which its binding is told.
+// The annotations of a claim that state its binding.
 const (
 	annotationBindCompleted = "pv.kubernetes.io/bind-completed"
 	annotationSelectedNode  = "volume.kubernetes.io/selected-node"

@@ -64,7 +64,7 @@ func (l *ledger) finish(b *batch, err error) (again bool) {
 	return false
 }
 
-// arrived notes that the engine stands where a batch, or the full list that it ends, leads.
+// arrived notes that the engine is at the revision to which a batch, or the full list that it ends, leads.
 func (l *ledger) arrived(b *batch) {
 	l.acked = b.changes.GetRevision()
 	l.unsure = false
@@ -83,11 +83,11 @@ func (l *ledger) arrived(b *batch) {
 	l.full = fullList{}
 }
 
-// rejected notes that the engine has not applied a batch and will not do so when it is sent again. A full list goes
-// on where it was. One bad node must not keep all others from the engine: it is looked for, and left out.
+// rejected notes that the engine has not applied a batch and will not do so when it is sent again. A full list
+// continues where it was. One bad node must not keep all others from the engine: it is looked for, and left out.
 func (l *ledger) rejected(b *batch, err error) (again bool) {
 	for _, s := range b.shapes[len(l.full.shapes):] {
-		s.batch = 0 // not held as a part of the full list
+		s.batch = 0 // not kept as a part of the full list
 	}
 	if exhausted(err) && !l.full.going && !l.crowds(b) {
 		// Names and ids are not given up before the view ends: in a new epoch there may be room.

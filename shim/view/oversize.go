@@ -52,7 +52,7 @@ func SlimPod(pod *v1.Pod) *v1.Pod {
 		InPlacePodLevelResourcesVerticalScalingEnabled: true})
 	amounts := v1.ResourceList{}
 	names := slices.SortedFunc(maps.Keys(requests), func(a, b v1.ResourceName) int {
-		// What all nodes have comes first: it has no "/" in its name.
+		// A common field of all nodes is first: it has no "/" in its name.
 		return cmp.Or(strings.Count(string(a), "/")-strings.Count(string(b), "/"), cmp.Compare(a, b))
 	})
 	for _, name := range names[:min(len(names), maxSlimAmounts)] {
@@ -118,7 +118,7 @@ func (p *partial) note(kind, namespace, name, reason string) {
 	}
 }
 
-// LeftOut returns the objects that the engine is not told of as they are now: those that are too large for one message,
+// LeftOut returns the objects that the engine does not have as they are now: those that are too large for one message,
 // and nodes that it found invalid, if LeaveOutInvalid lets them be left out.
 func (v *View) LeftOut() []leftout.Object {
 	v.mu.Lock()
@@ -147,7 +147,7 @@ func (k objectKey) kindName() string {
 	return k.kind.String()
 }
 
-// sizedObject returns an object as it is told, and why not as it is.
+// sizedObject returns an object as it is sent, and why not as it is.
 func sizedObject(object any) (key objectKey, trimmed []byte, reason string, err error) {
 	key, trimmed, err = trimObject(object)
 	if reason = TooLarge(len(trimmed)); err != nil || reason == "" {

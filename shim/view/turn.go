@@ -11,8 +11,8 @@ import (
 // everyone is the weight of an exclusive turn: all shared ones together.
 const everyone = math.MaxInt32
 
-// turn is a lock that is held exclusively or shared, and whose waiting ends with a context. A waiting exclusive holder
-// comes before later shared ones.
+// turn is a lock that is exclusive or shared, and whose waiting ends with a context. A waiting exclusive holder is
+// served before later shared ones.
 type turn struct{ free *semaphore.Weighted }
 
 func newTurn() turn { return turn{semaphore.NewWeighted(everyone)} }

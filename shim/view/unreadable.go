@@ -13,22 +13,22 @@ const (
 	// hearEvery is how often Cycles asks which objects the engine could not read: the answer to a question for scores
 	// does not name them.
 	hearEvery = 10 * time.Second
-	// hearAttempts bounds how often it asks at a time: a cycle that goes on meanwhile makes the engine refuse.
+	// hearAttempts bounds how often it asks at a time: a cycle that runs meanwhile makes the engine refuse.
 	hearAttempts = 5
 	// roomEvery is how often a full list may be sent to make room for names.
 	roomEvery = time.Minute
 	// noRoom is what the engine says of a resource of which it has no room for the name.
 	noRoom = "is one resource name too many"
-	// mostRemembered bounds the objects that are remembered as told.
+	// mostRemembered bounds the objects that are remembered as reported.
 	mostRemembered = 4096
 )
 
-// Unreadable hears of objects that the engine holds with what it could read of them, such as a node with a negative
-// amount: of each that is new among those that it names, and how many there are in all. It is called with locks held:
+// Unreadable hears of objects that the engine keeps with what it could read of them, such as a node with a negative
+// amount: of each that is new among those that it names, and how many there are in all. It is called with locks taken:
 // it must not call back.
 type Unreadable func(news []leftout.Object, total int64)
 
-// unreadable compares what the engine's answers name with what was told before.
+// unreadable compares what the engine's answers name with what was reported before.
 type unreadable struct {
 	hear  Unreadable // nil: nobody listens
 	told  map[leftout.Object]bool
@@ -49,7 +49,7 @@ func (u *unreadable) answered(answer *loadlinev1.SyncResponse) (crowded bool) {
 		}
 		named[object] = true
 	}
-	// Of many objects the answer names only the first. One that it does not name now may still be there, and is not
+	// The answer names only the first of many objects. One that it does not name now may still be there, and is not
 	// reported a second time.
 	if answer.GetLeftOutTotal() > int64(len(answer.GetLeftOut())) && len(u.told)+len(news) <= mostRemembered {
 		for object := range u.told {
@@ -122,7 +122,7 @@ func (c *Cycles) askOnce() (heard bool) {
 	at, known := c.ledger.pin(), c.ledger.standsAtPin()
 	c.mu.Unlock()
 	if !known {
-		return true // what is sent next is told of
+		return true // what is sent next is reported
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, backgroundPatience)
 	defer cancel()

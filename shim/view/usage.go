@@ -38,12 +38,12 @@ func (f *feed) setUsage(profiles []profile.Profile) {
 	}
 }
 
-// SetUsage has the view hold these profiles and no others, with the next Sync or Ask. From then on the engine is told
-// the time as well, by which profiles become too old.
+// SetUsage has the view keep these profiles and no others, with the next Sync or Ask. From then on the engine gets the
+// time as well, by which profiles become too old.
 func (v *View) SetUsage(profiles []profile.Profile) { v.setUsage(profiles) }
 
-// SetUsage has the view hold these profiles and no others. They are sent in the background at once; a cycle that asks
-// meanwhile gets ErrSyncing. From then on the engine is told the time as well, by which profiles become too old.
+// SetUsage has the view keep these profiles and no others. They are sent in the background at once; a cycle that asks
+// meanwhile gets ErrSyncing. From then on the engine gets the time as well, by which profiles become too old.
 func (c *Cycles) SetUsage(profiles []profile.Profile) {
 	c.setUsage(profiles)
 	if c.turn.lock(c.ctx) != nil {
@@ -57,7 +57,8 @@ func (c *Cycles) SetUsage(profiles []profile.Profile) {
 	}
 }
 
-// TellWorkloads has the engine told of each pod which workload it belongs to. To be called before the first cycle.
+// TellWorkloads has each pod sent to the engine with the workload that it belongs to. To be called before the first
+// cycle.
 func (c *Cycles) TellWorkloads() { c.workloads = true }
 
 // IncomingPod is TrimIncomingPod for a question with these options, by which the workload of the pod may count; nil: it
@@ -69,8 +70,8 @@ func IncomingPod(pod *v1.Pod, use *loadlinev1.ExpectedUse) []byte {
 	return WithWorkload(TrimIncomingPod(pod), pod)
 }
 
-// usageOf returns a profile as the engine takes it: 0 stands for an hour that is not known, and what is not known in
-// any hour is left out.
+// usageOf returns a profile as the engine takes it: 0 means an hour that is not known, and an amount that is not known
+// in any hour is left out.
 func usageOf(p *profile.Profile) *loadlinev1.WorkloadUsage {
 	amounts := func(day *profile.Day) []int64 {
 		if peak, _ := day.Peak(); peak == profile.Unknown {

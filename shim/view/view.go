@@ -57,7 +57,7 @@ func NewForFilters(conn grpc.ClientConnInterface, name string) *View {
 	return v
 }
 
-// TellKinds has the engine told what shows of which kind a node is. To be called before the first node.
+// TellKinds has nodes sent with what shows their kind. To be called before the first node.
 func (v *View) TellKinds() { v.trimNode = TrimNodeForPlanning }
 
 // CountAs has pods that are being resized count as the scheduler of Kubernetes 1.<minor> counts them; 0: the engine's
@@ -90,7 +90,7 @@ func (v *View) SetNode(node *v1.Node) {
 	}
 }
 
-// DeleteNode removes a node. Its pods are kept until they are deleted, in case that the node comes back.
+// DeleteNode removes a node. Its pods are kept until they are deleted, in case that the node returns.
 func (v *View) DeleteNode(name string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -15,14 +15,14 @@ func WithWorkload(trimmed []byte, pod *v1.Pod) []byte {
 	if annotation == "" {
 		return trimmed
 	}
-	// A message that comes twice is merged: these are more metadata of the same pod.
+	// A message that is there twice is merged: these are more metadata of the same pod.
 	return appendMessage(trimmed, objectMetadata, func(b []byte) []byte {
 		return appendLabels(b, metaAnnotations, map[string]string{workload.Annotation: text.Valid(annotation)})
 	})
 }
 
-// TellWorkloads has the engine told of each pod which workload it belongs to. Pods of two workloads no longer travel as
-// one then. To be called before the first pod.
+// TellWorkloads has each pod sent to the engine with the workload that it belongs to. Pods of two workloads no longer
+// travel as one then. To be called before the first pod.
 func (v *View) TellWorkloads() {
 	trim := v.trimPod
 	v.trimPod = func(pod *v1.Pod) []byte { return WithWorkload(trim(pod), pod) }

@@ -148,6 +148,9 @@ class CommentsTest(unittest.TestCase):
             with self.subTest(text):
                 self.assertEqual(self.problems("a.h", "// " + text + "\n"), want)
 
+        self.assertEqual(self.problems("a.go", "// told returns what was told.\nfunc told() {\n"), ['1 says "told"'])
+        self.assertEqual(self.problems("a.go", "// told returns it.\nfunc other() {\n"), ['1 says "told"'])
+
     def test_text_is_no_comment(self):
         for name, text in [("a.cc", 'f("http://goes", \'"\', "// Of it");\n'), ("a.cc", 'R"(\n// Of it\n)";\n'),
                            ("a.cc", "int x = 10\'000;  // plain\nint y = 20\'000;\n"), ("a.go", "x := `\n// Of it\n`\n"),

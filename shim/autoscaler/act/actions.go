@@ -26,7 +26,7 @@ const (
 type actions struct {
 	requests []*request
 	swaps    []*request      // once the cloud has agreed to all growth
-	giveBack []int32         // slots of nodes whose removal goes on no more
+	giveBack []int32         // slots of nodes whose removal has ended without a deletion
 	remove   map[int32]int32 // waves of nodes whose removal begins, by slot
 
 	softTaints []drain.SoftTaintChange
@@ -36,7 +36,7 @@ type actions struct {
 type request struct {
 	id     int64 // of the action
 	group  string
-	growth string // how far the group grows, as pods are told; empty: it does not
+	growth string // how far the group grows, as events of pods say; empty: it does not
 	send   func(context.Context) error
 	tell   func(error) // tells how it ended
 	sent   bool
@@ -105,8 +105,8 @@ func (a *Actor) askCloud(ctx context.Context, o *plan.Loop, todo *actions) {
 	}
 }
 
-// send sends requests, those of some groups at once: a group that does not answer must not keep the others. How they
-// end is noted and told in their own order.
+// send sends requests, those of some groups at once: a group that does not answer must not keep the others. Their
+// outcomes are noted and reported in their own order.
 func (a *Actor) send(ctx context.Context, requests []*request) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()

@@ -12,8 +12,8 @@ import (
 	"loadline.dev/shim/autoscaler/watch"
 )
 
-// removals returns the nodes of these slots, which are to go now, each in a wave. What the plan says is held against
-// the objects that it was made from: an answer that does not match them is an error.
+// removals returns the nodes of these slots, which are to go now, each in a wave. The plan is compared with the objects
+// that it was made from: an answer that does not match them is an error.
 func removals(c *watch.Cluster, o *plan.Loop, remove map[int32]int32) (out []*drain.Removal, err error) {
 	for _, removal := range o.Plan.GetRemove() {
 		wave, goes := remove[removal.GetSlot()]

@@ -73,7 +73,7 @@ func (a *Actor) machinesOf(o *plan.Loop, m *loadlinev1.DeleteMachines) (nodes []
 			return nil, fmt.Errorf("machine %s of node group %s is to go as one without a node, and a node states its id", id,
 				g.ID)
 		}
-		// Of a machine without a node Cluster Autoscaler gives the provider id as name.
+		// The name of a machine without a node is its provider id, as in Cluster Autoscaler.
 		id := g.Instances[position].GetId()
 		nodes = append(nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: v1.NodeSpec{ProviderID: id}})
 	}

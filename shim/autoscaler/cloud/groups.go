@@ -30,8 +30,8 @@ type Group struct {
 	Options *externalgrpc.NodeGroupAutoscalingOptions
 	// Warning says what the provider cannot tell that the group does without; nil: there is no such thing.
 	Warning error
-	// Problem says what the provider cannot tell of the group; nil: it tells all. Until it does, the group is left as it
-	// is, and what was told last stands here.
+	// Problem says what the provider cannot say of the group; nil: it says all. Until it does, the group is left as it
+	// is, with the values of its last answer.
 	Problem error
 }
 
@@ -59,7 +59,7 @@ func (c *Client) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupAut
 }
 
 // groupsOf returns groups as they are listed, by id. One with bounds that cannot be has a Problem. So has one without
-// an id, of which nothing can be asked or told; and one that is listed twice: every call names a group by its id, so
+// an id, about which nothing can be asked; and one that is listed twice: every call names a group by its id, so
 // both are one group, and only its bounds are in doubt.
 func groupsOf(listed []*externalgrpc.NodeGroup) ([]Group, error) {
 	if len(listed) > MaxGroups {
@@ -113,7 +113,7 @@ func (c *Client) fillAll(ctx context.Context, groups []Group,
 // fill asks for what NodeGroups does not tell. It returns false if anything but the options is not known. Options are
 // not worth standing still for: servers that wrap providers of Cluster Autoscaler fail where these have none.
 //
-// What the cloud said last stands in for what it does not say now, however old that is: machines do not vanish because
+// The last answer of the cloud replaces what it does not say now, however old that is: machines do not vanish because
 // a call fails. If they were forgotten, nodes on their way would be bought again in another group, and later the same
 // machines would be taken for new ones. The group itself is not changed meanwhile, since it has a Problem.
 func (c *Client) fill(ctx context.Context, group *Group, defaults *externalgrpc.NodeGroupAutoscalingOptions) bool {

@@ -17,7 +17,7 @@ func IsPlain(name string) bool {
 // mostReadable is how much of an odd id is kept for people.
 const mostReadable = 60
 
-// plainID returns the id of a group by which it goes here: that of the provider, and where that is long or odd, what
+// plainID returns the id that a group has here: that of the provider, and where that is long or odd, what
 // can be read of it, with a hash of the whole. The same id gets the same one in each process.
 func plainID(id string) string {
 	if len(id) <= MostNameBytes && IsPlain(id) {

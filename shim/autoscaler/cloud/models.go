@@ -28,7 +28,7 @@ type Model struct {
 	// Node is what the cloud is asked the price of, and what metrics name GPUs by: the template, else any node of the
 	// group; nil: there is none.
 	Node    *v1.Node
-	ByCloud bool     // Node is the template, and the engine is told of it
+	ByCloud bool     // Node is the template, and the engine gets it
 	Price   *float64 // US dollars per hour; nil: the cloud does not tell
 }
 

@@ -25,7 +25,7 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// What a file says it is.
+// The version and the kind that a file states.
 const (
 	APIVersion = "loadline.dev/v1alpha1"
 	Kind       = "AutoscalerConfiguration"
@@ -154,7 +154,7 @@ func Default() Configuration {
 	}
 }
 
-// DropIn returns the configuration without file and flags where the program stands in for Cluster Autoscaler, under
+// DropIn returns the configuration without file and flags where the program replaces Cluster Autoscaler, under
 // its name: it is served where Cluster Autoscaler is, and its lease and status are those of Cluster Autoscaler. A
 // process of either then waits while one of the other leads, and rights that name these objects hold for both.
 func DropIn() Configuration {

@@ -24,12 +24,12 @@ type Flags struct {
 	upstream map[string]*given
 	// base is what holds without file and flags.
 	base Configuration
-	// dropIn says that the program stands in for Cluster Autoscaler: what its own command line may say is no error.
+	// dropIn says that the program replaces Cluster Autoscaler: what its own command line may say is no error.
 	dropIn bool
 }
 
 // AddFlags adds a flag for each setting, and for each flag of Cluster Autoscaler. The defaults are those of Default, or
-// of DropIn where the program stands in for Cluster Autoscaler.
+// of DropIn where the program replaces Cluster Autoscaler.
 func AddFlags(set *pflag.FlagSet, dropIn bool) *Flags {
 	base := Default()
 	if dropIn {
@@ -130,7 +130,7 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 }
 
 // strategiesOf returns the strategies that Cluster Autoscaler's --expander names. Those that there are none of are left
-// out with a warning where the program stands in for Cluster Autoscaler, and an error elsewhere.
+// out with a warning where the program replaces Cluster Autoscaler, and an error elsewhere.
 func (f *Flags) strategiesOf(expander string) (strategies []string, warning string, err error) {
 	for name := range strings.SplitSeq(expander, ",") {
 		name = strings.TrimSpace(name)

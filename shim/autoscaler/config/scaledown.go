@@ -177,7 +177,7 @@ func (s *RemovalLimits) Totals() (t Totals, err error) {
 	return t, nil
 }
 
-// bounds reads MIN:MAX. A maximum above `most` stands for none.
+// bounds reads MIN:MAX. A maximum above `most` means none.
 func bounds(text string, most int64) (low, high int64, err error) {
 	left, right, ok := strings.Cut(text, ":")
 	low, err1 := strconv.ParseInt(left, 10, 64)

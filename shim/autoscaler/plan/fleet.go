@@ -10,11 +10,11 @@ import (
 	"loadline.dev/shim/internal/text"
 )
 
-// fleet is what the engine is told of its own actions, and what it remembers by the bytes that this process keeps for
+// fleet is what the engine hears of its own actions, and the memory of the engine, as bytes that this process keeps for
 // it.
 type fleet struct {
 	State []byte
-	// looked: this process has told what it sees.
+	// looked: this process has reported what it sees.
 	looked bool
 	// Outcomes are those of what was done since the last answer.
 	Outcomes loadlinev1.LoopFleet
@@ -43,7 +43,7 @@ func FleetSettings(c *config.Configuration) *loadlinev1.LoopFleet {
 	}}
 }
 
-// question is what the engine is told beside what is seen.
+// question is what the engine needs beside what is seen.
 func (f *fleet) question(settings *loadlinev1.LoopFleet, now time.Time) *loadlinev1.LoopFleet {
 	o := &f.Outcomes
 	return &loadlinev1.LoopFleet{NowMilliseconds: now.UnixMilli(), Options: settings.Options, Acts: settings.Acts,

@@ -16,8 +16,9 @@ import (
 	"loadline.dev/shim/internal/text"
 )
 
-// Bounds of what the engine takes of a group. It refuses a whole question that is beyond one of them, so that what a
-// provider says of one group is held against them first: it is left out, or counts as not stated, and people are told.
+// The bounds of what the engine accepts for a group. It refuses a whole question that is beyond one of them, so that
+// what a provider says of one group is compared with them first: it is left out, or counts as not stated, and is
+// reported.
 const (
 	// mostTime is one of drains in seconds, and mostFleetTime one of machines in milliseconds.
 	mostTime      = 1 << 40
@@ -34,7 +35,7 @@ func (o *Loop) warn(format string, args ...any) {
 	}
 }
 
-// takes says whether the engine can be told of a group by its id, and else warns of it.
+// takes says whether the engine accepts a group by its id, and else warns of it.
 func (o *Loop) takes(group *cloud.Group) bool {
 	if id := group.ID; id == "" || len(id) > cloud.MostNameBytes || !cloud.IsPlain(id) {
 		o.warn("node group %s is left out: its id is not one of 1 to %d printable ASCII characters without spaces",

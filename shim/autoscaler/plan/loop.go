@@ -48,7 +48,7 @@ func NewLoop(now time.Time) *Loop {
 	return &Loop{seen: seen{Now: now}, Outcome: OutcomeNotTried, GrowthOutcome: scaleUpNotTried}
 }
 
-// See takes note of the groups of the cloud. One of which the engine cannot be told is left out: its nodes are in no
+// See takes note of the groups of the cloud. One that the engine cannot accept is left out: its nodes are in no
 // group, and stay.
 func (o *Loop) See(groups []cloud.Group) {
 	o.groupOf = map[string]string{}
@@ -84,7 +84,7 @@ func (o *Loop) Answer() *loadlinev1.PlanLoopResponse {
 // Fleet is what the engine has found out about machines, and what is to be done.
 func (o *Loop) Fleet() *loadlinev1.LoopFleetAnswer { return o.Answer().GetFleet() }
 
-// Report is what the engine has people be told; nil: there is no plan.
+// Report is the report of the engine for people; nil: there is no plan.
 func (o *Loop) Report() *loadlinev1.LoopReport { return o.Answer().GetReport() }
 
 // Group returns a node group by its id; nil: there is none.

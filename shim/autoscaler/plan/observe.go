@@ -103,7 +103,7 @@ func underWayMessages(all map[string]drain.UnderWay, slot slotOf) (removals []*l
 	return removals
 }
 
-// mostIDBytes is how long the id of a machine is at most when the engine is told of it.
+// mostIDBytes is the longest id of a machine that the engine gets.
 const mostIDBytes = 100
 
 // ToldID is what the engine calls a machine: by its id, and where that is long or odd, by its hash.

@@ -13,7 +13,7 @@ import (
 	"loadline.dev/shim/timewindow"
 )
 
-// What the engine takes as optional 32-bit numbers.
+// The optional 32-bit numbers that the engine takes.
 func number(n int) *int32              { return new(int32(n)) }
 func seconds(d config.Duration) *int32 { return number(int(d.Duration / time.Second)) }
 

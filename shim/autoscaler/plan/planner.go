@@ -42,7 +42,7 @@ type Planner struct {
 	windows []timewindow.Window
 	// budgets bound how many nodes of single groups go at once.
 	budgets []config.NodeBudget
-	// progress is what the engine has not been told yet.
+	// progress is the part that the engine does not know yet.
 	progress loadlinev1.DrainProgress
 	// priorities are those of node groups, where they are ranked.
 	priorities ranking.Priorities
@@ -94,7 +94,7 @@ type Plan struct {
 	Answer *loadlinev1.PlanLoopResponse
 	// NameOf are the names of the nodes by their slots.
 	NameOf map[int32]string
-	// entries are the positions, among all pods without a node, of those that the question held.
+	// entries are the positions, among all pods without a node, of those in the question.
 	entries []int
 }
 

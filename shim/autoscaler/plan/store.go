@@ -106,7 +106,7 @@ func (p *Planner) Keep(ctx context.Context) error {
 	return p.store.write(ctx, p.Fleet.State)
 }
 
-// Recall goes on from what an earlier leader remembered.
+// Recall starts from the memory of an earlier leader.
 func (p *Planner) Recall(ctx context.Context) {
 	if p.Config.Mode == config.Act {
 		p.Fleet.State = p.store.read(ctx)

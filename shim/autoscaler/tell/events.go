@@ -38,12 +38,12 @@ func (b boundedEvents) AnnotatedEventf(object runtime.Object, annotations map[st
 		text.Bound(fmt.Sprintf(format, args...), mostEventText))
 }
 
-// mostTold is how many pods are told of a scale-up in one loop, and as many of none.
+// mostTold is the number of pods that get an event about a scale-up in one loop, and as many about none.
 const mostTold = 100
 
 // TellPods tells pods which groups grow for them, and how far, or why none does.
 func (t *Teller) TellPods(o *plan.Loop, grows map[string]string) {
-	taken := map[int32]int{} // how many pods of each entry have been told
+	taken := map[int32]int{} // how many pods of each entry have got an event
 	told := 0
 	for _, nodes := range o.Plan.Answer.GetScaleUp().GetNodes() {
 		group := o.Groups[nodes.GetGroup()].ID
@@ -64,7 +64,7 @@ func (t *Teller) TellPods(o *plan.Loop, grows map[string]string) {
 	t.said.pods.begin(o.Now)
 	for _, run := range o.Plan.Answer.GetScaleUp().GetUnplaced() {
 		pods := o.Entry(run.GetPod())
-		// Those that found a place come first, wherever that is.
+		// Pods that found a place are first, wherever that is.
 		for _, pod := range pods[max(0, len(pods)-int(run.GetCount())):] {
 			named := &v1.ObjectReference{Kind: watch.KindPod, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 			if t.said.pods.isNews(named, why, o.Now) {
@@ -89,13 +89,13 @@ func (t *Teller) tellNodes(events []*loadlinev1.NodeEvent) {
 	}
 }
 
-// tellAgain is after which time an object is told the same again.
+// tellAgain is the time after which an object gets the same event again.
 const tellAgain = 10 * time.Minute
 
-// saidEvents knows which objects have been told what.
+// saidEvents knows which objects have got which event.
 type saidEvents struct {
 	objects map[v1.ObjectReference]saidEvent
-	left    int // how many more may be told in this loop
+	left    int // how many more events this loop may send
 }
 
 type saidEvent struct {
@@ -115,7 +115,7 @@ func (t *saidEvents) begin(now time.Time) {
 	}
 }
 
-// isNews says whether an object is to be told something, and supposes that it is.
+// isNews says whether an event about an object is due, and supposes that it is sent.
 func (t *saidEvents) isNews(object *v1.ObjectReference, text string, now time.Time) bool {
 	if t.left == 0 || t.objects[*object].text == text {
 		return false

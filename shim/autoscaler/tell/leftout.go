@@ -16,7 +16,7 @@ import (
 	"loadline.dev/shim/sizing"
 )
 
-// gatherLeftOut gathers what takes no part in a plan: what the engine was not told, and what it could not take.
+// gatherLeftOut gathers what takes no part in a plan: what the engine did not get, and what it could not read.
 func (t *Teller) gatherLeftOut(o *plan.Loop) {
 	o.LeftOut.Add(t.cluster.View.LeftOut()...)
 	if o.Pods != nil {
@@ -29,7 +29,7 @@ func (t *Teller) gatherLeftOut(o *plan.Loop) {
 }
 
 // tellLeftOut tells of objects that take no part: by a metric, in the log, and in mode act by an event on each. Each is
-// told again after some time only, and not all at once: users can make many.
+// reported again after some time only, and not all at once: users can make many.
 func (t *Teller) tellLeftOut(o *plan.Loop) {
 	for kind, count := range o.LeftOut.Kinds() {
 		t.Metrics.Set("left_out_objects", float64(count), kind)
@@ -73,7 +73,7 @@ func (t *Teller) referenceTo(o leftout.Object) *v1.ObjectReference {
 	return reference
 }
 
-// leftOutStatus returns what there is to be told; nil: nothing was left out.
+// leftOutStatus returns the status of what was left out; nil: nothing was.
 func leftOutStatus(o *plan.Loop) *loadlinev1.LeftOutStatus {
 	total := o.LeftOut.Total()
 	if total == 0 {

@@ -43,8 +43,8 @@ type lineWatch struct {
 	above  int32                              // when it was last asked
 }
 
-// TellLoadLine asks, after a plan, where plans keep to a load line; nil: they keep to none. That it cannot be told is
-// no reason to end a loop.
+// TellLoadLine asks, after a plan, where plans keep to a load line; nil: they keep to none. A failure of the question
+// is no reason to end a loop.
 func (t *Teller) TellLoadLine(ctx context.Context, line *loadlinev1.LoadLine) {
 	if t.Line.Client == nil || line == nil {
 		return

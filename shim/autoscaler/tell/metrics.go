@@ -177,7 +177,7 @@ func (m *Metrics) Set(name string, value float64, labels ...string) {
 // Failed counts what could not be done in a loop.
 func (m *Metrics) Failed(what string) { m.Count(errorsTotal, 1, what) }
 
-// told takes over what the engine tells of a plan. What a later engine tells beyond the metrics here is passed over.
+// told takes over the engine's report of a plan. It ignores what a later engine reports beyond the metrics here.
 func (m *Metrics) told(report *loadlinev1.LoopReport) {
 	values := map[string]*loadlinev1.MetricValue{}
 	for _, value := range report.GetMetrics() {
@@ -196,14 +196,14 @@ func (m *Metrics) told(report *loadlinev1.LoopReport) {
 	m.loop.tell(slices.Collect(maps.Values(values)))
 }
 
-// withoutPlan keeps what the last plan told, but for what holds removals back and for groups that are sized.
+// withoutPlan keeps the report of the last plan, but for what keeps removals back and for groups that are sized.
 func (m *Metrics) withoutPlan() {
 	m.loop.tell(append(slices.DeleteFunc(m.loop.told(), func(value *loadlinev1.MetricValue) bool {
 		return value.Name == brake || strings.HasPrefix(value.Name, "sized_group_")
 	}), &loadlinev1.MetricValue{Name: brake, Labels: []string{"NoPlan"}, Value: 1}))
 }
 
-// loopCollector collects what the engine told of the last plan, all of it at once.
+// loopCollector collects the engine's report of the last plan, all of it at once.
 type loopCollector struct {
 	descriptions map[string]*prometheus.Desc
 	values       atomic.Pointer[[]*loadlinev1.MetricValue]
@@ -219,7 +219,7 @@ func newLoopCollector() *loopCollector {
 
 func (c *loopCollector) tell(values []*loadlinev1.MetricValue) { c.values.Store(&values) }
 
-// told returns a copy of what is told now.
+// told returns a copy of the present values.
 func (c *loopCollector) told() []*loadlinev1.MetricValue {
 	if values := c.values.Load(); values != nil {
 		return slices.Clone(*values)

@@ -58,7 +58,7 @@ func (p *Pages) Add(mux *http.ServeMux) {
 
 // Guarded serves to this machine only, unless it is configured otherwise: pages name nodes and pods of all namespaces,
 // and nobody has to log in. Requests through kubectl port-forward come from this machine, and the API server decides
-// who may use it. What a proxy passes on comes from elsewhere, whatever address it comes from: with a mesh, that of a
+// who may use it. A request that a proxy passes on is from elsewhere, whatever address it has: with a mesh, that of a
 // sidecar on this machine.
 func (p *Pages) Guarded(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -31,7 +31,7 @@ type snapshot struct {
 	at      time.Time
 	took    time.Duration
 	outcome string
-	// Page is what does not change any more while time goes on, without the nodes.
+	// Page is the part that does not change any more as time passes, without the nodes.
 	Page report.Autoscaler
 	// loads are the nodes, as the engine had them when somebody first wanted to see them.
 	loads func() (report.Placement, error)

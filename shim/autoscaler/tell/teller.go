@@ -30,7 +30,7 @@ type Teller struct {
 	client  kubernetes.Interface
 	About   *v1.ObjectReference // what events are about that concern no single node: the status
 	Term    int64               // of this leader
-	// What people see: the snapshot of the last loop, and how the nodes of the engine are asked for.
+	// The pages that people see: the snapshot of the last loop, and how the nodes of the engine are asked for.
 	Snapshot atomic.Pointer[snapshot]
 	Loads    func() (report.Placement, error)
 	said     said
@@ -38,7 +38,7 @@ type Teller struct {
 	Line     lineWatch
 }
 
-// said is what has been told, so that it is told once.
+// said is what has been reported, so that it is reported once.
 type said struct {
 	pods    saidEvents
 	leftOut saidEvents             // of objects that plans are made without
@@ -112,7 +112,7 @@ func (t *Teller) setMetrics(o *plan.Loop, status *loadlinev1.AutoscalerStatus) {
 	}
 }
 
-// log logs what a plan comes to. What stays the same is logged once, but the last at a level at which each loop is
+// log logs the result of a plan. What stays the same is logged once, but the last at a level at which each loop is
 // worth a line.
 func (t *Teller) log(o *plan.Loop, status *loadlinev1.AutoscalerStatus) {
 	if warnings := strings.Join(status.Warnings, "\n"); t.isNew("warnings", warnings) {
@@ -143,7 +143,7 @@ func (t *Teller) log(o *plan.Loop, status *loadlinev1.AutoscalerStatus) {
 	klog.V(level).InfoS("Planned", values...)
 }
 
-// isNew says whether a text differs from the last one about something, and supposes that it is told.
+// isNew says whether a text differs from the last one about something, and supposes that it is reported.
 func (t *Teller) isNew(about, text string) bool {
 	if t.said.lines[about] == text {
 		return false

@@ -85,7 +85,7 @@ func New(v *view.View, options *config.Configuration, fit *loadlinev1.FitOptions
 }
 
 // IsPlaceholder says whether a pod is one of ours that only keeps room free, whether or not we keep slack now. Such a
-// pod waits for no node, and goes with the node that it is on.
+// pod waits for no node, and ends with the node that it is on.
 func (c *Cluster) IsPlaceholder(pod *v1.Pod) bool {
 	return slack.IsPlaceholder(pod, c.options.Slack.Namespace)
 }
@@ -244,7 +244,7 @@ func (c *Cluster) NodesByID() map[string]*v1.Node {
 	return byID
 }
 
-// Doubt returns why the cluster cannot be as it was told; nil when it can.
+// Doubt returns why the cluster cannot be as the watches report it; nil when it can.
 func (c *Cluster) Doubt() error {
 	switch {
 	case !c.listed.complete:

@@ -13,18 +13,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// freshness tells how old the cluster is that the watches tell of. Two things show it:
+// freshness says how old the cluster is that the watches report. Two things show it:
 //
-// This process renews its lease every few seconds, and watches it. As old as the last renewal that the watch has told
-// is all that comes this way: the connection may be dead, or the API server's cache behind.
+// This process renews its lease every few seconds, and watches it. All that arrives this way is as old as the last
+// renewal that the watch has reported: the connection may be dead, or the API server's cache behind.
 //
 // A kind that cannot be listed or watched any more, for want of rights or because the API server refuses, is as old as
-// the first such error, until something newer is told of it or no further error comes.
+// the first such error, until something newer is reported of it or no further error occurs.
 //
 // Safe for concurrent use.
 type freshness struct {
 	mu     sync.Mutex
-	heard  time.Time             // when the watch told a renewal last; zero: it never did; guarded by mu
+	heard  time.Time             // when the watch last reported a renewal; zero: it never did; guarded by mu
 	lag    time.Duration         // how old that renewal was then; guarded by mu
 	broken map[string]brokenKind // guarded by mu
 }
@@ -83,10 +83,10 @@ func (f *freshness) fail(kind string, current func() string) {
 }
 
 // retriesWithin is within what time a list or watch that has failed is tried again, for certain. One that does not fail
-// again works, though nothing newer may have been told.
+// again works, though nothing newer may have been reported.
 const retriesWithin = 2 * time.Minute
 
-// viewAge returns how old the cluster is at least, as it is told now.
+// viewAge returns how old the cluster is at least, as it is reported now.
 func (f *freshness) viewAge() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

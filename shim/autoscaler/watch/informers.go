@@ -34,7 +34,7 @@ type listed struct {
 	kinds  []loadlinev1.ObjectKind // that are watched, beside nodes and pods
 	// daemonSets are those that exist now, also between two calls of Apply; nil before Watch.
 	daemonSets appslisters.DaemonSetLister
-	// complete says that all kinds have been listed. The engine has been told.
+	// complete says that all kinds have been listed, and that the engine has them.
 	complete bool
 }
 

@@ -16,7 +16,7 @@ const keepAnnotation = "atlassian.com/no-delete"
 //
 // Several nodes may state one id: a machine that registers again under another name leaves its old node behind, and one
 // whose owner means harm may state the id of another one. Nobody knows which of the nodes the machine is: to delete the
-// one that looks empty would delete the machine on which the pods of the other one run. The engine is told to keep all.
+// one that looks empty would delete the machine on which the pods of the other one run. The engine keeps all of them.
 type machines struct {
 	nodes map[string]map[string]bool // names by provider id
 	// shared are the ids that several nodes state. Safe for concurrent use.

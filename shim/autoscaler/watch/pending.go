@@ -36,8 +36,8 @@ const ShareCost = 64 << 10
 
 // demand is what is remembered of pods without a node from one loop to the next.
 type demand struct {
-	// seen says since when pods are known to wait. The engine is told how long ago they came: growth waits while further
-	// pods come.
+	// seen says since when pods are known to wait. The engine gets the time since their arrival: growth waits while
+	// further pods arrive.
 	seen map[types.UID]time.Time
 	// turns say which namespaces come first while there are more pods than are planned for in one loop; sizeTurns, while
 	// a question does not hold all that groups that are sized count.
@@ -80,8 +80,8 @@ func (c *Cluster) WithoutNode(now time.Time) *scaleup.Pods {
 	return gathered
 }
 
-// facts are what the engine goes by when it decides whether a pod without a node waits for one, beside what the pod
-// says to schedulers.
+// facts are the inputs of the engine's decision whether a pod without a node waits for one, beside what the pod says to
+// schedulers.
 type facts struct {
 	unschedulable  bool
 	ageMs, delayMs int64
@@ -209,8 +209,8 @@ func (d *demand) cameAt(pod *v1.Pod, now time.Time) time.Time {
 	return came
 }
 
-// Tell says of equal pods what the engine goes by when it decides whether they wait for a node, and how long ago the
-// first and the last of them came.
+// Tell fills in, for equal pods, the facts by which the engine decides whether they wait for a node, and how long ago
+// the first and the last of them arrived.
 func (c *Cluster) Tell(pods []*v1.Pod, now time.Time, entry *loadlinev1.PendingPods) {
 	f := factsOf(slices.MaxFunc(pods, func(a, b *v1.Pod) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)

@@ -35,8 +35,8 @@ const (
 	askFor   = time.Minute
 )
 
-// Await is Meant for a program that goes on: an API server that does not answer is asked again, for up to a minute and
-// until the context ends. One that does not tell a minor, or refuses to, leaves it at 0, which is logged.
+// Await is Meant for a program that keeps running: an API server that does not answer is asked again, for up to a
+// minute and until the context ends. One that does not state a minor, or refuses to, leaves it at 0, which is logged.
 func Await(ctx context.Context, given int32, client discovery.ServerVersionInterface) int32 {
 	if given != 0 {
 		return given

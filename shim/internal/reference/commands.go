@@ -143,7 +143,8 @@ func addRunbooks(out *strings.Builder, file string) error {
 // labelled is a line that says what to do about the words before its colon.
 var labelled = regexp.MustCompile(`^[\w, ]+: `)
 
-// list has the lines of a runbook as those of a list, unless they are numbered; a line that begins with spaces goes on.
+// list has the lines of a runbook as those of a list, unless they are numbered; a line that begins with spaces
+// continues the one before.
 func list(text string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {

@@ -13,7 +13,7 @@ import (
 	"loadline.dev/shim/policy"
 )
 
-// walk goes through a Go type and the types of its fields.
+// walk visits a Go type and the types of its fields.
 type walk struct {
 	comments comments
 	sections []section

@@ -10,9 +10,8 @@ type Item struct {
 	Cost      int
 }
 
-// Turns share out what there is: those of a higher priority come first, and among equals the namespaces take
-// turns, so that no namespace keeps others waiting, however much it asks for. What had to wait comes first in the next
-// loop.
+// Turns share out what there is: those of a higher priority are first, and among equals the namespaces take turns, so
+// that no namespace keeps others waiting, however much it asks for. An item that had to wait is first in the next loop.
 type Turns struct {
 	// next are the first items that had to wait, by how many of their priority and namespace came before them.
 	next map[turn]int

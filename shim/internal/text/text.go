@@ -34,7 +34,7 @@ func Bound(text string, most int) string {
 	}
 	cut := len(text) > most
 	if cut {
-		text = text[:most] // before anything goes through all of it
+		text = text[:most] // before anything reads all of it
 	}
 	text = strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {

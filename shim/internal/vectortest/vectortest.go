@@ -23,7 +23,7 @@ type row struct {
 	Want map[string]json.RawMessage `json:"want"`
 }
 
-// Answer asks the product what `in` comes to, and returns it under the keys of `want`. Time is that of a bubble of
+// Answer asks the product for its result for `in`, and returns it under the keys of `want`. Time is that of a bubble of
 // testing/synctest.
 type Answer func(t *testing.T, in json.RawMessage) map[string]any
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Align says on which side of its column a cell stands.
+// Align says on which side of its column a cell is aligned.
 type Align int
 
 // Left suits words, Right suits numbers.

@@ -16,7 +16,7 @@ import (
 )
 
 // Collector gathers the rows of a Job by completion index. It keeps nothing that is not on the cluster or with whoever
-// takes the rows: another one goes on where it ended.
+// takes the rows: another one continues where it ended.
 type Collector struct {
 	Client  kubernetes.Interface
 	Version string
@@ -25,7 +25,7 @@ type Collector struct {
 	// Done says whether a row is there already; Add takes one.
 	Done func(row int) bool
 	Add  func(*sweep.Row) error
-	// Tell takes what goes on: shards that are done, that failed for good, and how many there are.
+	// Tell gets the progress: shards that are done, that failed for good, and how many there are.
 	Tell func(done, failed, all int)
 }
 
@@ -114,7 +114,7 @@ func (c *Collector) create(ctx context.Context, j *Job) (*batchv1.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Pods wait for it. It goes with the Job.
+	// Pods wait for it. It is deleted with the Job.
 	inputs := j.Inputs.DeepCopy()
 	inputs.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: j.Name, UID: job.UID}}
 	if _, err := c.Client.CoreV1().ConfigMaps(inputs.Namespace).Create(ctx, inputs, metav1.CreateOptions{}); err != nil &&

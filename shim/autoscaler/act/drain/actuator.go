@@ -1,7 +1,7 @@
 // Package drain removes nodes that a plan has chosen: it taints them, empties them by evictions that the API server
-// grants, and has the cloud delete them. What comes next the engine says, in core/removal: this package does it, and
-// tells what it sees. All that must survive a restart is written on the node, so that another process can finish a
-// removal or take it back.
+// grants, and has the cloud delete them. The engine says the next step, in core/removal: this package carries it out,
+// and reports what it sees. All that must survive a restart is written on the node, so that another process can finish
+// a removal or take it back.
 package drain
 
 import (
@@ -51,7 +51,7 @@ type Actuator struct {
 	tracker
 }
 
-// Engine says what comes next about a node that goes: a loadlinev1.AutoscalerClient.
+// Engine says the next step of a removal: a loadlinev1.AutoscalerClient.
 type Engine interface {
 	StepRemoval(context.Context, *loadlinev1.StepRemovalRequest, ...grpc.CallOption) (*loadlinev1.StepRemovalResponse,
 		error)
@@ -70,7 +70,7 @@ func New(options Options, engine Engine, client kubernetes.Interface, asked clou
 // deletion is a removal under way.
 type deletion struct {
 	*Removal
-	batch   *batch // nil: it goes alone; guarded by tracker.mu
+	batch   *batch // nil: it is removed alone; guarded by tracker.mu
 	began   time.Time
 	told    string                        // how far it is, for people; guarded by tracker.mu
 	reached loadlinev1.RemovalState_Stage // the same for its siblings; guarded by tracker.mu

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// background writes some objects of a loop while the loop goes on.
+// background writes some objects of a loop while the loop continues.
 type background struct {
 	// duration is after which no write of a loop begins.
 	duration time.Duration

@@ -28,7 +28,7 @@ const (
 	mostCostTime = 3 * time.Second
 )
 
-// What became of a write of a pod's deletion cost.
+// The outcomes of a write of a pod's deletion cost.
 const (
 	CostSet     = "set"
 	CostRemoved = "removed"
@@ -114,7 +114,7 @@ func (w *costWrite) rank() int64 {
 	return int64(*w.cost)
 }
 
-// isDue says whether the pod does not state it yet. Where somebody else states a cost, only a mark of ours goes.
+// isDue says whether the pod does not state it yet. Where somebody else states a cost, only a mark of ours is removed.
 func (w *costWrite) isDue() bool {
 	stated, states := w.pod.Annotations[v1.PodDeletionCost]
 	_, marked := w.pod.Annotations[view.DeletionCostMark]

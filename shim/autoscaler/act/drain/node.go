@@ -22,7 +22,7 @@ import (
 // named here since this package writes them and takes them off, and in core/cluster/startup_taints.h for what they mean
 // to a plan; nowhere else.
 const (
-	// HardTaint keeps new pods off a node that goes. Its value is the time in seconds since 1970.
+	// HardTaint keeps new pods off a node that is being removed. Its value is the time in seconds since 1970.
 	HardTaint = "ToBeDeletedByClusterAutoscaler"
 	// SoftTaint asks the scheduler to spare a node that may go. Its value is the time since when, in seconds since
 	// 1970.

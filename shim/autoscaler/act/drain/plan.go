@@ -31,7 +31,7 @@ type Removal struct {
 // Options of a scale-down: a section of a configuration that has been checked, and what is known of pods.
 type Options struct {
 	config.ScaleDown
-	// IsPlaceholder says whether a pod only keeps room free. Such a pod goes with its node, and its controller makes
+	// IsPlaceholder says whether a pod only keeps room free. Such a pod ends with its node, and its controller makes
 	// another one.
 	IsPlaceholder func(*v1.Pod) bool
 	// IsOfDaemonSet says whether the DaemonSet that a pod names as its owner exists. Such a pod ends with its node.

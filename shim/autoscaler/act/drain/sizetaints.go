@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// SizeTaint keeps new pods off a node that its group does without by its size, until it goes. Its value is the time, in
-// seconds since 1970. Escalator and its tools know it under this name.
+// SizeTaint keeps new pods off a node that its group does without by its size, until the node is removed. Its value is
+// the time, in seconds since 1970. Escalator and its tools know it under this name.
 const SizeTaint = "atlassian.com/escalator"
 
 // SizeTaints puts the taint of sizing on nodes and takes it off again.
@@ -30,7 +30,7 @@ func (s *SizeTaints) Put(ctx context.Context, node *v1.Node, effect v1.TaintEffe
 	})
 }
 
-// Take takes the taint off a node, unless it goes already.
+// Take takes the taint off a node, unless the node is being removed already.
 func (s *SizeTaints) Take(ctx context.Context, node *v1.Node) error {
 	return s.change(ctx, node, func(node *v1.Node) { dropTaint(node, SizeTaint) })
 }

@@ -41,7 +41,7 @@ func (a *Actuator) remove(ctx context.Context, d *deletion) {
 		q.Rules, q.Siblings = a.rules, siblings
 		answer, err := a.ask(ctx, q)
 		switch {
-		case ctx.Err() != nil: // the node keeps its mark: the next leader goes on
+		case ctx.Err() != nil: // the node keeps its mark: the next leader continues
 			return
 		case err != nil:
 			answer = &loadlinev1.StepRemovalResponse{End: endWithout(q.Asked, err)}
@@ -66,7 +66,7 @@ func (a *Actuator) remove(ctx context.Context, d *deletion) {
 	}
 }
 
-// mostDelays is of how many annotations that delay a deletion the engine is told: one is enough.
+// mostDelays is the number of annotations that delay a deletion which the engine hears of: one is enough.
 const mostDelays = 20
 
 const (
@@ -75,7 +75,7 @@ const (
 	enginePatience = 2 * time.Minute
 )
 
-// ask asks the engine what comes next. One that is being started again is waited for.
+// ask asks the engine for the next step. It waits for an engine that is being started again.
 func (a *Actuator) ask(ctx context.Context, q *loadlinev1.StepRemovalRequest) (*loadlinev1.StepRemovalResponse, error) {
 	until := time.Now().Add(enginePatience)
 	for {
@@ -101,7 +101,7 @@ func (a *Actuator) ask(ctx context.Context, q *loadlinev1.StepRemovalRequest) (*
 	}
 }
 
-// endWithout is how a removal ends of which the engine cannot say what comes next: once the cloud was asked its answer
+// endWithout is the end of a removal if the engine cannot say the next step: once the cloud was asked its answer
 // counts, and else the node is given back.
 func endWithout(asked *loadlinev1.AskOutcome, err error) *loadlinev1.RemovalEnd {
 	end := &loadlinev1.RemovalEnd{Result: loadlinev1.RemovalEnd_INTERNAL, Error: textOf(err), FailsSiblings: true,
@@ -128,7 +128,7 @@ func (a *Actuator) carryOut(ctx context.Context, d *deletion, answer *loadlinev1
 	}
 }
 
-// askCloud has the cloud delete a node, together with those that it goes with.
+// askCloud has the cloud delete a node, together with the others of its batch.
 func (a *Actuator) askCloud(ctx context.Context, d *deletion) *loadlinev1.AskOutcome {
 	err := a.deleteTogether(ctx, d)
 	switch {
@@ -190,7 +190,7 @@ func (a *Actuator) finish(d *deletion, end *loadlinev1.RemovalEnd) {
 	a.fail(d, results[end.Result], errors.New(end.Error))
 }
 
-// fail ends a removal whose node stays, or goes without us.
+// fail ends a removal whose node stays, or is removed without us.
 func (a *Actuator) fail(d *deletion, result Result, err error) {
 	a.events.Event(d.Node, v1.EventTypeWarning, "ScaleDownFailed", "failed to delete the node: "+err.Error())
 	a.end(d, result, err)

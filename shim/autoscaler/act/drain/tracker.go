@@ -56,7 +56,8 @@ func (t *tracker) UnderWay() map[string]UnderWay {
 	return all
 }
 
-// Acknowledged says whether the cloud has said that it deletes a node. Such a node goes, however long that takes.
+// Acknowledged says whether the cloud has said that it deletes a node. Such a node will be gone, however long that
+// takes.
 func (t *tracker) Acknowledged(node *v1.Node) bool {
 	if mark, ours := MarkOf(node); ours && mark.Acknowledged {
 		return true

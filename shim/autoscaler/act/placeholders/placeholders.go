@@ -61,8 +61,8 @@ func CapacityBuffers(client dynamic.Interface, namespace string) *Keeper {
 		slack.CapacityBuffers}
 }
 
-// Keep creates, scales and deletes objects, so that there is one for each shape with its replicas. Room for pods comes
-// first: objects that are to go, go last.
+// Keep creates, scales and deletes objects, so that there is one for each shape with its replicas. Room for pods is
+// made first: objects that are not needed are deleted last.
 func (k *Keeper) Keep(ctx context.Context, shapes []slack.Shape) error {
 	wanted, err := k.wanted(shapes)
 	if err != nil {
