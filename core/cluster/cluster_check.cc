@@ -97,7 +97,31 @@ void View::CheckConsistent() const {
   if (staging_ != nullptr) CheckKept(staging_->content);
 }
 
+ViewBytes View::CountBytes(const Content& content) {
+  const ClusterState& cluster = *content.cluster;
+  ViewBytes bytes;
+  std::vector<bool> counted;
+  for (const ClientShape& client_shape : content.shapes) {
+    if (client_shape.shape < 0) continue;
+    const PodShape& shape = cluster.pod_shapes()[client_shape.shape];
+    bytes.Add(shape.namespace_name, ViewBytes::Counted(BytesOfLabels(client_shape)));
+    const size_t at = static_cast<size_t>(client_shape.shape);
+    if (at >= counted.size()) counted.resize(at + 1, false);
+    if (!counted[at]) bytes.AddShape(shape);
+    counted[at] = true;
+  }
+  for (const auto& [slot, of_node] : content.bytes_of_node) bytes.Add("", of_node);
+  for (size_t kind = 0; kind < kObjectKinds; ++kind) {
+    for (const auto& [key, object] : cluster.objects().of(static_cast<ObjectKind>(kind))) {
+      bytes.Add(key.kind == ObjectKind::kNamespace ? key.name : key.namespace_name,
+                ViewBytes::Counted(BytesOf(object).bytes));
+    }
+  }
+  return bytes;
+}
+
 void View::CheckKept(const Content& content) {
+  LOADLINE_CHECK(CountBytes(content) == content.bytes) << content.bytes.total() << " bytes are counted";
   const ClusterState& cluster = *content.cluster;
   cluster.CheckConsistent();
   std::vector<int64_t> references;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "core/base/fingerprint.h"
+#include "core/cluster/content_bytes.h"
 #include "core/cluster/identity.h"
 
 namespace loadline {
@@ -209,11 +210,15 @@ bool IsLabelValue(absl::string_view text) { return text.empty() || IsLabelName(t
 
 template void Labels::AddTo(FingerprintBuilder*) const;
 template void Labels::AddTo(IdentityBuilder*) const;
+template void Labels::AddTo(MemoryBuilder*) const;
 template void Requirement::AddTo(FingerprintBuilder*) const;
 template void Requirement::AddTo(IdentityBuilder*) const;
+template void Requirement::AddTo(MemoryBuilder*) const;
 template void LabelSelector::AddTo(FingerprintBuilder*) const;
 template void LabelSelector::AddTo(IdentityBuilder*) const;
+template void LabelSelector::AddTo(MemoryBuilder*) const;
 template void NodeSelector::AddTo(FingerprintBuilder*) const;
 template void NodeSelector::AddTo(IdentityBuilder*) const;
+template void NodeSelector::AddTo(MemoryBuilder*) const;
 
 }  // namespace loadline

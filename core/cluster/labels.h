@@ -1,6 +1,6 @@
 // Labels of nodes, pods and namespaces, and the two kinds of selectors over them.
 //
-// AddTo() adds the whole content to a FingerprintBuilder or an IdentityBuilder.
+// AddTo() adds the whole content to a FingerprintBuilder, an IdentityBuilder or a MemoryBuilder.
 #ifndef LOADLINE_CORE_CLUSTER_LABELS_H_
 #define LOADLINE_CORE_CLUSTER_LABELS_H_
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/string_view.h"
 #include "core/base/fingerprint.h"
+#include "core/cluster/content_bytes.h"
 #include "core/cluster/identity.h"
 
 namespace loadline {
@@ -134,14 +135,19 @@ void PodRules::AddTo(Builder* builder) const {
 
 template void Taint::AddTo(FingerprintBuilder*) const;
 template void Taint::AddTo(IdentityBuilder*) const;
+template void Taint::AddTo(MemoryBuilder*) const;
 template void Toleration::AddTo(FingerprintBuilder*) const;
 template void Toleration::AddTo(IdentityBuilder*) const;
+template void Toleration::AddTo(MemoryBuilder*) const;
 template void AffinityTerm::AddTo(FingerprintBuilder*) const;
 template void AffinityTerm::AddTo(IdentityBuilder*) const;
+template void AffinityTerm::AddTo(MemoryBuilder*) const;
 template void SpreadConstraint::AddTo(FingerprintBuilder*) const;
 template void SpreadConstraint::AddTo(IdentityBuilder*) const;
+template void SpreadConstraint::AddTo(MemoryBuilder*) const;
 template void PodVolume::AddTo(FingerprintBuilder*) const;
 template void PodVolume::AddTo(IdentityBuilder*) const;
+template void PodVolume::AddTo(MemoryBuilder*) const;
 template void PodRules::AddTo(FingerprintBuilder*) const;
 template void PodRules::AddTo(IdentityBuilder*) const;
 

@@ -55,6 +55,9 @@ class ShapeTable {
   // Returns the shape of an index that Acquire() returned and that still has references.
   const Shape& operator[](int32_t id) const { return *entries_[InUse(id)].shape; }
 
+  // Returns whether an index in use has one reference.
+  bool HasOneReference(int32_t id) const { return entries_[InUse(id)].references == 1; }
+
   // Shapes in use.
   size_t size() const { return index_.size(); }
 

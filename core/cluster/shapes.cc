@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/fingerprint.h"
 
 namespace loadline {
@@ -124,21 +125,42 @@ void SelectLabels(const Labels& labels, const LabelKeys& keys, PodShape* shape) 
 
 void SetLabels(Labels labels, PodShape* shape) {
   shape->labels = std::move(labels);
-  FingerprintBuilder builder;
-  builder.Add(static_cast<int64_t>(shape->base_fingerprint));
-  shape->labels.AddTo(&builder);
-  shape->fingerprint = builder.Finish();
+  shape->fingerprint = FingerprintWithLabels(shape->base_fingerprint, shape->labels);
 }
 
-void LeaveOutSelectors(const std::string& reason, PodShape* shape) {
+uint64_t FingerprintWithLabels(uint64_t base_fingerprint, const Labels& labels) {
+  FingerprintBuilder builder;
+  builder.Add(static_cast<int64_t>(base_fingerprint));
+  labels.AddTo(&builder);
+  return builder.Finish();
+}
+
+namespace {
+
+void SetUnreadable(const std::string& reason, PodShape* shape) {
   PodTraits traits = TraitsOf(*shape);
   traits.unreadable = reason;
   shape->traits = std::make_shared<const PodTraits>(std::move(traits));
+}
+
+}  // namespace
+
+void LeaveOutSelectors(const std::string& reason, PodShape* shape) {
+  SetUnreadable(reason, shape);
   if (shape->rules == nullptr) return;
   PodRules rules = *shape->rules;
   rules.spread.clear();
   rules.affinity.clear();
   rules.anti_affinity.clear();
+  shape->rules = rules.IsPlain() ? nullptr : std::make_shared<const PodRules>(std::move(rules));
+}
+
+void LeaveOutRules(const std::string& reason, PodShape* shape) {
+  SetUnreadable(reason, shape);
+  if (shape->rules == nullptr) return;
+  PodRules rules;
+  rules.terminating = shape->rules->terminating;
+  rules.claims_resources = shape->rules->claims_resources;
   shape->rules = rules.IsPlain() ? nullptr : std::make_shared<const PodRules>(std::move(rules));
 }
 
@@ -186,6 +208,14 @@ NodeShape Retainted(NodeShape shape, std::vector<Taint> taints, bool unschedulab
   shape.unschedulable = unschedulable;
   SetFingerprint(&shape);
   return shape;
+}
+
+NodeShape WithoutRules(const NodeShape& shape, absl::string_view field, const ResourceNames& names) {
+  NodeShape rest;
+  rest.allocatable = shape.allocatable;
+  rest.unschedulable = shape.unschedulable;
+  rest.unknown_field = absl::StrCat("more of ", field, " than the view has room for");
+  return CompleteNodeShape(std::move(rest), names);
 }
 
 NodeShape WithCsiNodeOf(NodeShape shape, std::string model) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
 #include "core/cluster/labels.h"
@@ -85,6 +86,12 @@ void SetLabels(Labels labels, PodShape* shape);
 // Takes the rules with selectors over pods out of a shape, and says why in PodTraits::unreadable.
 void LeaveOutSelectors(const std::string& reason, PodShape* shape);
 
+// Takes all rules out of a shape but for how the pod ends, and says why in PodTraits::unreadable.
+void LeaveOutRules(const std::string& reason, PodShape* shape);
+
+// Returns the hash of a shape with all labels of its pod.
+uint64_t FingerprintWithLabels(uint64_t base_fingerprint, const Labels& labels);
+
 // The properties that nodes have in common which differ only in name.
 struct NodeShape {
   // The amounts that the node offers to pods; an absent resource is not offered.
@@ -120,6 +127,10 @@ NodeShape MakeNodeShape(ResourceAmounts allocatable, const ResourceNames& names,
 // Returns a copy of a complete shape with these taints and this schedulability: the only way to copy a shape
 // in part, so that whatever else a node has is copied too.
 NodeShape Retainted(NodeShape shape, std::vector<Taint> taints, bool unschedulable);
+
+// Returns what a node offers, and whether it takes pods, without labels and taints. Nobody can say what fits
+// there, as it states more of `field` than was taken.
+NodeShape WithoutRules(const NodeShape& shape, absl::string_view field, const ResourceNames& names);
 
 // Returns a copy that is a planned node, which will have what the CSINode of `model` has.
 NodeShape WithCsiNodeOf(NodeShape shape, std::string model);

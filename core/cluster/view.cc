@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/fingerprint.h"
+#include "core/cluster/packed_labels.h"
 
 namespace loadline {
 namespace {
@@ -23,81 +22,7 @@ std::string Describe(const Revision& revision) {
   return absl::StrCat("epoch ", revision.epoch, " revision ", revision.revision);
 }
 
-// Packed labels take a quarter of the memory of parsed ones; UnpackText() in view_label_keys.cc reads them.
-void PackText(absl::string_view text, std::string* packed) {
-  const uint32_t size = static_cast<uint32_t>(text.size());
-  char bytes[sizeof(size)];
-  std::memcpy(bytes, &size, sizeof(size));
-  packed->append(bytes, sizeof(bytes));
-  packed->append(text.data(), text.size());
-}
-
-std::string Pack(const Labels& labels) {
-  std::string packed;
-  for (const Label& label : labels) {
-    PackText(label.key, &packed);
-    PackText(label.value, &packed);
-  }
-  return packed;
-}
-
-uint64_t WithLabels(uint64_t fingerprint, const Labels& labels) {
-  FingerprintBuilder builder;
-  builder.Add(static_cast<int64_t>(fingerprint));
-  labels.AddTo(&builder);
-  return builder.Finish();
-}
-
-// The label keys that the selectors of a batch refer to: of pod shapes, then of objects.
-struct BatchKeys {
-  explicit BatchKeys(const Batch& batch) {
-    for (size_t i = 0; i < batch.pod_shapes.size(); ++i) {
-      const PodShape& shape = batch.pod_shapes[i].shape;
-      if (Add(shape.namespace_name, shape.rules.get())) shapes.push_back(i);
-    }
-    for (size_t i = 0; i < batch.objects.size(); ++i) {
-      const ClusterObject& object = batch.objects[i];
-      if (const auto* const budget = std::get_if<DisruptionBudget>(&object.content)) {
-        LabelKeys keys;
-        for (const Requirement& requirement : budget->selector.requirements) keys.push_back(requirement.key);
-        if (Add(object.key.namespace_name, std::move(keys))) objects.push_back(i);
-      } else if (const auto* const workload = std::get_if<Workload>(&object.content)) {
-        // Copies of other workloads are never kept free.
-        const bool copies = workload->slack.copies.value_or(0) > 0 && workload->pod.has_value();
-        if (copies && Add(object.key.namespace_name, workload->pod->rules.get())) objects.push_back(i);
-      }
-    }
-  }
-
-  std::vector<SelectorKeys> wishes;
-  std::vector<size_t> shapes;   // positions in the batch of those with wishes
-  std::vector<size_t> objects;  // likewise
-
- private:
-  bool Add(absl::string_view namespace_name, LabelKeys keys) {
-    if (keys.empty()) return false;
-    wishes.push_back({namespace_name, std::move(keys)});
-    return true;
-  }
-  bool Add(absl::string_view namespace_name, const PodRules* rules) {
-    LabelKeys keys;
-    if (rules != nullptr) rules->AddLabelKeys(&keys);
-    return Add(namespace_name, std::move(keys));
-  }
-};
-
 constexpr char kOtherRule[] = "counts resized pods by another rule than";
-
-// A budget whose selector cannot be used covers all pods of its namespace, none of which it lets go.
-void LeaveOutSelectors(ClusterObject* object) {
-  object->unreadable = kTooManyLabelKeys;
-  if (auto* const budget = std::get_if<DisruptionBudget>(&object->content)) {
-    budget->selector = {true, {}};
-    budget->selector_error = kTooManyLabelKeys;
-  } else if (auto* const workload = std::get_if<Workload>(&object->content)) {
-    workload->pod.reset();
-  }
-}
 
 absl::Status CheckSlot(Slot slot, int32_t max_nodes, absl::string_view what) {
   const int32_t value = static_cast<int32_t>(slot);
@@ -231,6 +156,18 @@ std::optional<int32_t> View::ShapeOf(int32_t id) const {
   return content_.shapes[i].shape;
 }
 
+// Returns whether a record has the content of the shape with its id.
+bool View::IsAsHeld(const PodShapeRecord& record, const Content& content) {
+  const ClientShape& client_shape = content.shapes[static_cast<size_t>(record.id)];
+  const uint64_t fingerprint = FingerprintWithLabels(record.shape.fingerprint, record.labels);
+  if (client_shape.fingerprint != fingerprint) return false;
+  if (client_shape.reduced) return true;  // it is not as it was sent
+  if (client_shape.labels != PackLabels(record.labels)) return false;
+  PodShape shape = record.shape;
+  SelectLabels(record.labels, content.label_keys, &shape);
+  return content.cluster->pod_shapes()[client_shape.shape] == shape;
+}
+
 absl::Status View::CheckShapes(const Batch& batch, const Content& content) const {
   absl::flat_hash_set<int32_t> ids;
   ids.reserve(batch.pod_shapes.size());
@@ -247,14 +184,7 @@ absl::Status View::CheckShapes(const Batch& batch, const Content& content) const
     }
     const size_t id = static_cast<size_t>(record.id);
     if (id >= content.shapes.size() || content.shapes[id].pods == 0) continue;
-    if (content.shapes[id].fingerprint == WithLabels(record.shape.fingerprint, record.labels) &&
-        content.shapes[id].labels == Pack(record.labels)) {
-      const PodShape& held = content.cluster->pod_shapes()[content.shapes[id].shape];
-      if (TraitsOf(held).unreadable == kTooManyLabelKeys) continue;  // is not as it was sent
-      PodShape shape = record.shape;
-      SelectLabels(record.labels, content.label_keys, &shape);
-      if (held == shape) continue;
-    }
+    if (IsAsHeld(record, content)) continue;
     return absl::InvalidArgumentError(absl::StrCat("pod shape ", record.id,
                                                    " is given another content while ",
                                                    content.shapes[id].pods, " pods refer to it"));
@@ -312,89 +242,6 @@ absl::Status View::CheckNodes(const Batch& batch, const Content& content) const 
         absl::StrCat("the view would hold ", pods, " pods, the limit is ", limits_.pods));
   }
   return absl::OkStatus();
-}
-
-void View::ReleasePods(Slot slot, Content* content) {
-  if (!content->cluster->Occupied(slot)) return;
-  for (const NodePods::Pod& pod : content->cluster->pods(slot).pods()) {
-    --content->shapes[static_cast<size_t>(pod.tag)].pods;
-  }
-}
-
-void View::ApplyContent(const Batch& batch, Content* content) {
-  ClusterState& cluster = *content->cluster;
-  cluster.set_resource_names(batch.resource_names);
-  for (const Slot slot : batch.removed_slots) {
-    ReleasePods(slot, content);
-    cluster.RemoveNode(slot);
-  }
-  const BatchKeys keys(batch);
-  const std::vector<bool> admitted = AdmitLabelKeys(keys.wishes, content);
-  std::vector<bool> selects(batch.pod_shapes.size(), true);
-  for (size_t i = 0; i < keys.shapes.size(); ++i) selects[keys.shapes[i]] = admitted[i];
-  for (size_t i = 0; i < batch.pod_shapes.size(); ++i) ApplyShape(batch.pod_shapes[i], selects[i], content);
-  // Two nodes may change places: all names are given up before the first is taken.
-  for (const NodeRecord& node : batch.nodes) {
-    ReleasePods(node.slot, content);
-    if (cluster.Occupied(node.slot) && cluster.name(node.slot) != node.name) cluster.RemoveNode(node.slot);
-  }
-  std::vector<PodContent> pods;
-  for (const NodeRecord& node : batch.nodes) {
-    pods.clear();
-    for (const PodRecord& pod : node.pods) {
-      ClientShape& client_shape = content->shapes[static_cast<size_t>(pod.shape)];
-      ++client_shape.pods;
-      pods.push_back({client_shape.shape, pod.shape, pod.name, pod.uid, client_shape.fingerprint});
-    }
-    cluster.SetNode(node.slot, node.name, node.shape, pods, node.hostname, node.traits);
-  }
-  for (const ObjectKey& key : batch.removed_objects) cluster.objects().Remove(key);
-  std::vector<bool> readable(batch.objects.size(), true);
-  for (size_t i = 0; i < keys.objects.size(); ++i) {
-    readable[keys.objects[i]] = admitted[keys.shapes.size() + i];
-  }
-  for (size_t i = 0; i < batch.objects.size(); ++i) {
-    ClusterObject object = batch.objects[i];
-    if (!readable[i]) LeaveOutSelectors(&object);
-    cluster.objects().Set(std::move(object));
-  }
-  for (const ObjectKind kind : batch.complete_kinds) cluster.objects().SetComplete(kind);
-}
-
-void View::ShowNode(Slot slot, NodeShape shape) {
-  ClusterState& cluster = *content_.cluster;
-  // These are copies: the originals are removed while they are added again.
-  const std::string name(cluster.name(slot));
-  const NodePods there = cluster.pods(slot);
-  std::vector<PodContent> pods;
-  for (size_t i = 0; i < there.pods().size(); ++i) {
-    const NodePods::Pod& pod = there.pods()[i];
-    pods.push_back({pod.shape, pod.tag, there.name(i), there.uid(i),
-                    content_.shapes[static_cast<size_t>(pod.tag)].fingerprint});
-  }
-  std::optional<std::string> hostname = cluster.hostname(slot);
-  NodeTraits traits = cluster.traits(slot);
-  half_applied_ = true;
-  cluster.SetNode(slot, name, std::move(shape), pods, std::move(hostname), std::move(traits));
-  half_applied_ = false;
-  ++version_;
-}
-
-void View::ApplyShape(const PodShapeRecord& record, bool selects, Content* content) {
-  const size_t id = static_cast<size_t>(record.id);
-  if (id >= content->shapes.size()) content->shapes.resize(id + 1);
-  ClientShape& client_shape = content->shapes[id];
-  const int32_t former = client_shape.shape;
-  const ShapeTable<PodShape>& shapes = content->cluster->pod_shapes();
-  if (former >= 0 && !TraitsOf(shapes[former]).unreadable.empty()) --content->unreadable_shapes;
-  PodShape shape = record.shape;
-  if (!selects) LeaveOutSelectors(kTooManyLabelKeys, &shape);
-  if (!TraitsOf(shape).unreadable.empty()) ++content->unreadable_shapes;
-  SelectLabels(record.labels, content->label_keys, &shape);
-  client_shape.shape = content->cluster->pod_shapes().Acquire(std::move(shape));
-  client_shape.fingerprint = WithLabels(record.shape.fingerprint, record.labels);
-  client_shape.labels = Pack(record.labels);
-  if (former >= 0) content->cluster->pod_shapes().Release(former);
 }
 
 }  // namespace loadline

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "core/base/resource_names.h"
@@ -18,6 +19,7 @@
 #include "core/cluster/left_out.h"
 #include "core/cluster/pod_resources.h"
 #include "core/cluster/shapes.h"
+#include "core/cluster/view_bytes.h"
 
 namespace loadline {
 
@@ -31,6 +33,8 @@ struct ViewLimits {
   int32_t label_keys = 4096;       // distinct keys that selectors over pods refer to
   // How many of them pods and objects of one namespace may be the first to refer to.
   int32_t label_keys_of_namespace = 256;
+  // Memory that nodes, pods and objects may take beside that of ordinary ones; see ViewBytes.
+  int64_t bytes = int64_t{256} << 20;
   int64_t amounts = 4 << 20;  // slots up to the largest, times distinct resource names; 24 bytes each
 };
 
@@ -114,7 +118,8 @@ class View {
   //                              that state
   //         kResourceExhausted   names the limit and its value
   // What refers to more label keys than there is room for is left out alone: the rules of a pod that have
-  // selectors, the selector of a budget, the template of a workload.
+  // selectors, the selector of a budget, the template of a workload. So is what takes more memory: rules and
+  // labels of a pod, labels and taints of a node, the content of an object.
   // Cost:   O(batch + pods that were on the replaced nodes); O(pods) when a new selector refers to a
   //         label key which none before it referred to.
   absl::Status Apply(const Batch& batch);
@@ -158,6 +163,8 @@ class View {
   const Revision& revision() const { return revision_; }
   const ClusterState& cluster() const { return *content_.cluster; }
   int64_t clamped_amounts() const { return clamped_amounts_; }
+  // The part of ViewLimits::bytes that is taken.
+  int64_t bytes() const { return content_.bytes.total(); }
 
  private:
   // The pod shape that the client numbers by id: the canonical shape, and how many pods refer to it by this
@@ -167,6 +174,7 @@ class View {
     int32_t pods = 0;
     uint64_t fingerprint = 0;  // with all labels
     std::string labels;        // all labels, packed
+    bool reduced = false;      // there was no room for its selectors, or for more: it is not as it was sent
   };
   struct Content {
     std::unique_ptr<ClusterState> cluster = std::make_unique<ClusterState>();
@@ -175,6 +183,8 @@ class View {
     int32_t unreadable_shapes = 0;  // of them, with PodTraits::unreadable
     LabelKeys label_keys;
     absl::btree_map<std::string, int32_t> keys_of_namespace;  // how many it brought
+    ViewBytes bytes;
+    absl::flat_hash_map<Slot, int64_t> bytes_of_node;  // of them; none is 0
   };
   struct Staging {
     Revision revision;
@@ -192,9 +202,19 @@ class View {
   absl::Status CheckNodes(const Batch& batch, const Content& content) const;
   std::vector<bool> AdmitLabelKeys(std::span<const SelectorKeys> wishes, Content* content) const;
   static void AddLabelKeys(LabelKeys keys, Content* content);
-  static void ApplyShape(const PodShapeRecord& record, bool selects, Content* content);
-  void ApplyContent(const Batch& batch, Content* content);
+  static bool IsAsHeld(const PodShapeRecord& record, const Content& content);
+  static int64_t BytesOfLabels(const ClientShape& shape) { return static_cast<int64_t>(shape.labels.size()); }
+  absl::string_view NoRoom(const PodShape& shape, const std::string& labels, const Content& content) const;
+  void ApplyShape(const PodShapeRecord& record, bool selects, Content* content) const;
+  static int32_t AcquireShape(PodShape shape, Content* content);
+  static void ReleaseShape(int32_t id, Content* content);
+  void ApplyContent(const Batch& batch, Content* content) const;
+  void SetNode(const NodeRecord& node, Content* content) const;
+  static void CountNode(Slot slot, int64_t bytes, Content* content);
+  static void RemoveNode(Slot slot, Content* content);
+  void SetObject(ClusterObject object, bool readable, Content* content) const;
   static void ReleasePods(Slot slot, Content* content);
+  static ViewBytes CountBytes(const Content& content);
   static void CheckKept(const Content& content);
 
   ViewLimits limits_;

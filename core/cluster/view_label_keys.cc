@@ -1,32 +1,15 @@
 // Chooses the labels by which a view tells pods apart.
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <iterator>
 #include <set>
 #include <utility>
 
+#include "core/cluster/packed_labels.h"
 #include "core/cluster/view.h"
 
 namespace loadline {
 namespace {
-
-absl::string_view UnpackText(absl::string_view* packed) {
-  uint32_t size;
-  std::memcpy(&size, packed->data(), sizeof(size));
-  const absl::string_view text = packed->substr(sizeof(size), size);
-  packed->remove_prefix(sizeof(size) + size);
-  return text;
-}
-
-// Calls visit(key, value) for each label.
-template <typename Visit>
-void VisitLabels(absl::string_view packed, Visit visit) {
-  while (!packed.empty()) {
-    const absl::string_view key = UnpackText(&packed);
-    visit(key, UnpackText(&packed));
-  }
-}
 
 // `keys` and `more`, sorted, each once.
 LabelKeys Merge(LabelKeys keys, const LabelKeys& more) {
@@ -87,7 +70,7 @@ void View::AddLabelKeys(LabelKeys keys, Content* content) {
                       std::back_inserter(added));
   if (added.empty()) return;
   content->label_keys = std::move(merged);
-  ShapeTable<PodShape>& shapes = content->cluster->pod_shapes();
+  const ShapeTable<PodShape>& shapes = content->cluster->pod_shapes();
   std::vector<int32_t> by_tag(content->shapes.size(), -1);
   std::vector<int32_t> former;
   for (size_t id = 0; id < content->shapes.size(); ++id) {
@@ -103,11 +86,11 @@ void View::AddLabelKeys(LabelKeys keys, Content* content) {
     PodShape shape = shapes[client_shape.shape];
     SetLabels(std::move(labels), &shape);
     former.push_back(client_shape.shape);
-    client_shape.shape = by_tag[id] = shapes.Acquire(std::move(shape));
+    client_shape.shape = by_tag[id] = AcquireShape(std::move(shape), content);
   }
   if (former.empty()) return;
   content->cluster->ReplacePodShapes(by_tag);
-  for (const int32_t shape : former) shapes.Release(shape);
+  for (const int32_t shape : former) ReleaseShape(shape, content);
 }
 
 }  // namespace loadline

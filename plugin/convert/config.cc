@@ -18,6 +18,16 @@ absl::Status SetLimit(absl::string_view field, int32_t value, int32_t highest, i
   return absl::OkStatus();
 }
 
+absl::Status SetBytes(absl::string_view field, int64_t value, int64_t* limit) {
+  constexpr int64_t kLeast = int64_t{1} << 20;
+  if (value != 0 && value < kLeast) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ": ", value, " is less than ", kLeast, " and not 0 for the default"));
+  }
+  if (value > 0) *limit = value;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<EngineLimits> DecodeConfig(absl::string_view bytes) {
@@ -35,13 +45,9 @@ absl::StatusOr<EngineLimits> DecodeConfig(absl::string_view bytes) {
   if (status.ok()) {
     status = SetLimit("max_resources", config.max_resources(), INT32_MAX, &limits.view.resources);
   }
-  constexpr int64_t kLeastQuestionBytes = int64_t{1} << 20;
-  if (config.max_question_bytes() != 0) limits.question_bytes = config.max_question_bytes();
-  if (status.ok() && limits.question_bytes < kLeastQuestionBytes) {
-    status = absl::InvalidArgumentError(absl::StrCat("max_question_bytes: ", limits.question_bytes,
-                                                     " is less than ", kLeastQuestionBytes,
-                                                     " and not 0 for the default"));
-  }
+  if (status.ok())
+    status = SetBytes("max_question_bytes", config.max_question_bytes(), &limits.question_bytes);
+  if (status.ok()) status = SetBytes("max_view_bytes", config.max_view_bytes(), &limits.view.bytes);
   if (!config.slack_namespace().empty()) limits.slack_namespace = config.slack_namespace();
   if (absl::Status name = CheckName(limits.slack_namespace); status.ok() && !name.ok()) {
     status = Annotate(name, "slack_namespace");

@@ -96,6 +96,7 @@ v1::ViewState EncodeView(absl::string_view name, const View& view) {
   message.set_pod_shapes(static_cast<int64_t>(view.cluster().pod_shapes().size()));
   message.set_clamped_amounts(view.clamped_amounts());
   message.set_fingerprint(view.cluster().fingerprint());
+  message.set_extra_bytes(view.bytes());
   const ClusterObjects& objects = view.cluster().objects();
   for (size_t i = 0; i < kObjectKinds; ++i) {
     const ObjectKind kind{static_cast<int>(i)};

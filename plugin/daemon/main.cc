@@ -113,6 +113,7 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
   SaveAddressSpace(limits);
   v1::EngineConfig config = options.engine;
   if (config.max_question_bytes() == 0) config.set_max_question_bytes(DefaultQuestionBytes(limits));
+  if (config.max_view_bytes() == 0) config.set_max_view_bytes(DefaultViewBytes(limits));
   const EnginePtr engine = CreateEngine(config);
   if (engine == nullptr) return kCannotStart;
   RunningCalls calls;

@@ -23,13 +23,25 @@ MemoryLimits ReadMemoryLimits(const std::string& cgroup_file) {
   return limits;
 }
 
-int64_t DefaultQuestionBytes(const MemoryLimits& limits) {
-  constexpr int64_t kMebibyte = int64_t{1} << 20;
+namespace {
+
+constexpr int64_t kMebibyte = int64_t{1} << 20;
+
+// 256 MiB, but at most a part of what there is.
+int64_t Share(const MemoryLimits& limits, int64_t of_container, int64_t of_address_space) {
   int64_t bytes = 256 * kMebibyte;
-  if (limits.container > 0) bytes = std::min(bytes, limits.container / 4);
-  if (limits.address_space > 0) bytes = std::min(bytes, limits.address_space / 32);
-  return std::max(bytes, 16 * kMebibyte);
+  if (limits.container > 0) bytes = std::min(bytes, limits.container / of_container);
+  if (limits.address_space > 0) bytes = std::min(bytes, limits.address_space / of_address_space);
+  return bytes;
 }
+
+}  // namespace
+
+int64_t DefaultQuestionBytes(const MemoryLimits& limits) {
+  return std::max(Share(limits, 4, 32), 16 * kMebibyte);
+}
+
+int64_t DefaultViewBytes(const MemoryLimits& limits) { return std::max(Share(limits, 8, 64), 8 * kMebibyte); }
 
 void SaveAddressSpace(const MemoryLimits& limits) {
   constexpr size_t kStackBytes = size_t{2} << 20;

@@ -21,6 +21,10 @@ MemoryLimits ReadMemoryLimits(const std::string& cgroup_file = "/sys/fs/cgroup/m
 // what a container has, and a thirty-second of an address space. At least 16 MiB.
 int64_t DefaultQuestionBytes(const MemoryLimits& limits);
 
+// The default of what one view may take beside ordinary objects: half of that, as a full list is in memory
+// beside the view that it replaces. In a container of much memory 256 MiB as well. At least 8 MiB.
+int64_t DefaultViewBytes(const MemoryLimits& limits);
+
 // Saves address space if that of the process is limited, since a mapping that fails ends the process: all
 // threads share one arena of the allocator, as each further one maps 128 MiB for a moment and 64 MiB from
 // then on, and their stacks have 2 MiB in place of 8. Threads wait for each other more often then. Called

@@ -85,12 +85,13 @@ absl::Status SetCheck(absl::string_view value, Options* options) {
   return absl::OkStatus();
 }
 
-absl::Status SetQuestionBytes(absl::string_view value, Options* options) {
+template <void (v1::EngineConfig::*kSet)(int64_t)>
+absl::Status SetBytes(absl::string_view value, Options* options) {
   int64_t number = 0;
   if (!absl::SimpleAtoi(value, &number) || number < int64_t{1} << 20) {
     return absl::InvalidArgumentError("must be a number from 1048576");
   }
-  options->engine.set_max_question_bytes(number);
+  (options->engine.*kSet)(number);
   return absl::OkStatus();
 }
 
@@ -135,7 +136,11 @@ constexpr Flag kFlags[] = {
     {"check", "PATH", "ask the daemon at socket PATH whether it serves and exit: 0 yes, 1 no", SetCheck},
     {"max-question-bytes", "N",
      "most memory of one question, in bytes [256 MiB; at most a quarter of a container's memory]",
-     SetQuestionBytes},
+     SetBytes<&Config::set_max_question_bytes>},
+    {"max-view-bytes", "N",
+     "most memory of what one view holds beside ordinary objects, in bytes [256 MiB; at most an eighth of a "
+     "container's memory]",
+     SetBytes<&Config::set_max_view_bytes>},
     {"slack-namespace", "NAME", "namespace of our own placeholders [loadline-slack]", SetSlackNamespace},
     {"log-format", "FORMAT", "text or json [text]", SetLogFormat},
     {"version", "", "print the version and exit", SetVersion},

@@ -1,5 +1,7 @@
 #include "plugin/service/views.h"
 
+#include <malloc.h>
+
 #include <functional>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +12,14 @@ namespace loadline {
 namespace {
 
 std::string NameOf(absl::string_view name) { return absl::StrCat("view ", Quoted(name)); }
+
+// Frees a view, and has the allocator give back what it keeps: another view may never come.
+void Free(std::shared_ptr<SharedView> view) {
+  view.reset();
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 }  // namespace
 
@@ -104,7 +114,14 @@ Views::ByName::iterator Views::Silent(Deadline::Clock::time_point now) {
 }
 
 absl::Status Views::Add(absl::string_view name, std::shared_ptr<SharedView> shared) {
-  std::shared_ptr<SharedView> silent;  // freed after the lock
+  std::shared_ptr<SharedView> silent;
+  const absl::Status status = AddLocked(name, std::move(shared), &silent);
+  if (silent != nullptr) Free(std::move(silent));
+  return status;
+}
+
+absl::Status Views::AddLocked(absl::string_view name, std::shared_ptr<SharedView> shared,
+                              std::shared_ptr<SharedView>* silent) {
   const Deadline::Clock::time_point now = Deadline::Clock::now();
   const MutexLock lock(&mutex_);
   if (views_.size() >= static_cast<size_t>(limits_.views)) {
@@ -113,7 +130,7 @@ absl::Status Views::Add(absl::string_view name, std::shared_ptr<SharedView> shar
       return absl::ResourceExhaustedError(
           absl::StrCat(NameOf(name), " would be one more than the limit of ", limits_.views, " views"));
     }
-    silent = std::move(found->second.shared);
+    *silent = std::move(found->second.shared);
     views_.erase(found);
   }
   if (views_.emplace(std::string(name), Entry{std::move(shared), now}).second) return absl::OkStatus();
@@ -122,12 +139,15 @@ absl::Status Views::Add(absl::string_view name, std::shared_ptr<SharedView> shar
 }
 
 absl::Status Views::Drop(absl::string_view name) {
-  std::shared_ptr<SharedView> dropped;  // freed after the lock
-  const MutexLock lock(&mutex_);
-  const auto found = views_.find(std::string(name));
-  if (found == views_.end()) return absl::NotFoundError(absl::StrCat(NameOf(name), " is not known"));
-  dropped = std::move(found->second.shared);
-  views_.erase(found);
+  std::shared_ptr<SharedView> dropped;
+  {
+    const MutexLock lock(&mutex_);
+    const auto found = views_.find(std::string(name));
+    if (found == views_.end()) return absl::NotFoundError(absl::StrCat(NameOf(name), " is not known"));
+    dropped = std::move(found->second.shared);
+    views_.erase(found);
+  }
+  Free(std::move(dropped));
   return absl::OkStatus();
 }
 

@@ -158,6 +158,9 @@ class Views {
   // the longest time gives way, if that is long enough and no call has it.
   // Errors: kResourceExhausted  no view gives way
   absl::Status Add(absl::string_view name, std::shared_ptr<SharedView> shared);
+  // The view that gave way is put into `silent`.
+  absl::Status AddLocked(absl::string_view name, std::shared_ptr<SharedView> shared,
+                         std::shared_ptr<SharedView>* silent);
   absl::StatusOr<LockedView> Lock(absl::string_view name, const std::shared_ptr<SharedView>& shared,
                                   const Deadline& deadline);
   // Applies changes to a view that is known, or about to be.

@@ -1127,7 +1127,10 @@ type ViewState struct {
 	// Hash of all nodes and objects: equal content, equal hash, whatever the order of arrival or the slots.
 	Fingerprint uint64 `protobuf:"fixed64,8,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// Objects that the view holds, one per kind that it holds any of or all of, in the order of the kinds.
-	Objects       []*ObjectCount `protobuf:"bytes,9,rep,name=objects,proto3" json:"objects,omitempty"`
+	Objects []*ObjectCount `protobuf:"bytes,9,rep,name=objects,proto3" json:"objects,omitempty"`
+	// Memory that nodes, pods and objects take beside that of ordinary ones, in bytes: at most
+	// EngineConfig.max_view_bytes.
+	ExtraBytes    int64 `protobuf:"varint,10,opt,name=extra_bytes,json=extraBytes,proto3" json:"extra_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1223,6 +1226,13 @@ func (x *ViewState) GetObjects() []*ObjectCount {
 		return x.Objects
 	}
 	return nil
+}
+
+func (x *ViewState) GetExtraBytes() int64 {
+	if x != nil {
+		return x.ExtraBytes
+	}
+	return 0
 }
 
 // Objects of one kind.
@@ -1876,7 +1886,7 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\rfailed_checks\x18\x05 \x01(\x03R\ffailedChecks\x12#\n" +
 	"\rgpu_resources\x18\x06 \x03(\tR\fgpuResources\x12\x10\n" +
 	"\x03api\x18\a \x01(\fR\x03api\x12%\n" +
-	"\x0eprotected_pods\x18\b \x03(\bR\rprotectedPods\"\x99\x02\n" +
+	"\x0eprotected_pods\x18\b \x03(\bR\rprotectedPods\"\xba\x02\n" +
 	"\tViewState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12\x1a\n" +
@@ -1887,7 +1897,10 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"pod_shapes\x18\x06 \x01(\x03R\tpodShapes\x12'\n" +
 	"\x0fclamped_amounts\x18\a \x01(\x03R\x0eclampedAmounts\x12 \n" +
 	"\vfingerprint\x18\b \x01(\x06R\vfingerprint\x122\n" +
-	"\aobjects\x18\t \x03(\v2\x18.loadline.v1.ObjectCountR\aobjects\"l\n" +
+	"\aobjects\x18\t \x03(\v2\x18.loadline.v1.ObjectCountR\aobjects\x12\x1f\n" +
+	"\vextra_bytes\x18\n" +
+	" \x01(\x03R\n" +
+	"extraBytes\"l\n" +
 	"\vObjectCount\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.loadline.v1.ObjectKindR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x1a\n" +

@@ -45,8 +45,13 @@ type EngineConfig struct {
 	MaxQuestionBytes int64 `protobuf:"varint,7,opt,name=max_question_bytes,json=maxQuestionBytes,proto3" json:"max_question_bytes,omitempty"`
 	// Namespace of our own placeholders [loadline-slack]; what is labelled as one elsewhere is an ordinary pod.
 	SlackNamespace string `protobuf:"bytes,8,opt,name=slack_namespace,json=slackNamespace,proto3" json:"slack_namespace,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Most memory that nodes, pods and objects of one view may take beside that of ordinary ones, in bytes
+	// [268435456], at least 2^20. A namespace has room as long as it takes no more than what is left: one alone
+	// has half. What would take more is left out: rules and labels of a pod, labels and taints of a node, the
+	// content of an object.
+	MaxViewBytes  int64 `protobuf:"varint,9,opt,name=max_view_bytes,json=maxViewBytes,proto3" json:"max_view_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EngineConfig) Reset() {
@@ -135,11 +140,18 @@ func (x *EngineConfig) GetSlackNamespace() string {
 	return ""
 }
 
+func (x *EngineConfig) GetMaxViewBytes() int64 {
+	if x != nil {
+		return x.MaxViewBytes
+	}
+	return 0
+}
+
 var File_loadline_v1_engine_config_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_engine_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1floadline/v1/engine_config.proto\x12\vloadline.v1\"\xa8\x02\n" +
+	"\x1floadline/v1/engine_config.proto\x12\vloadline.v1\"\xce\x02\n" +
 	"\fEngineConfig\x12\x1b\n" +
 	"\tmax_views\x18\x01 \x01(\x05R\bmaxViews\x12\x1b\n" +
 	"\tmax_nodes\x18\x02 \x01(\x05R\bmaxNodes\x12\x19\n" +
@@ -148,7 +160,8 @@ const file_loadline_v1_engine_config_proto_rawDesc = "" +
 	"\rmax_resources\x18\x05 \x01(\x05R\fmaxResources\x12!\n" +
 	"\fmax_policies\x18\x06 \x01(\x05R\vmaxPolicies\x12,\n" +
 	"\x12max_question_bytes\x18\a \x01(\x03R\x10maxQuestionBytes\x12'\n" +
-	"\x0fslack_namespace\x18\b \x01(\tR\x0eslackNamespaceB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x0fslack_namespace\x18\b \x01(\tR\x0eslackNamespace\x12$\n" +
+	"\x0emax_view_bytes\x18\t \x01(\x03R\fmaxViewBytesB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_engine_config_proto_rawDescOnce sync.Once

@@ -26,6 +26,15 @@ TEST(DefaultQuestionBytesTest, IsAPartOfWhatTheProcessMayTake) {
   EXPECT_EQ(DefaultQuestionBytes({.container = 1}), 16 * kMebibyte);
 }
 
+TEST(DefaultViewBytesTest, IsHalfOfThatOfAQuestion) {
+  constexpr int64_t kMebibyte = int64_t{1} << 20;
+  EXPECT_EQ(DefaultViewBytes({}), 256 * kMebibyte);
+  EXPECT_EQ(DefaultViewBytes({.container = 4096 * kMebibyte}), 256 * kMebibyte);
+  EXPECT_EQ(DefaultViewBytes({.container = 512 * kMebibyte}), 64 * kMebibyte);
+  EXPECT_EQ(DefaultViewBytes({.address_space = 1024 * kMebibyte}), 16 * kMebibyte);
+  EXPECT_EQ(DefaultViewBytes({.container = 1}), 8 * kMebibyte);
+}
+
 TEST(ReadMemoryLimitsTest, ReadsTheControlGroup) {
   const std::string file = ::testing::TempDir() + "/memory.max";
   std::ofstream(file) << "536870912\n";
@@ -54,7 +63,8 @@ TEST(ParseOptionsTest, TakesValuesInBothForms) {
   const absl::StatusOr<Options> options = ParseOptions(
       {"--socket", "/a=b", "--socket-mode=0660", "--max-views=1", "--max-nodes", "2", "--max-pods=3",
        "--max-pod-shapes=4", "--max-resources=5", "--max-policies=6", "--log-format=json", "--version",
-       "--help", "--threads=7", "--max-waiting-calls=8", "--watchdog-seconds=0", "--check=/c"});
+       "--max-question-bytes=1048576", "--max-view-bytes=1048577", "--help", "--threads=7",
+       "--max-waiting-calls=8", "--watchdog-seconds=0", "--check=/c"});
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->socket, "/a=b");
   EXPECT_EQ(options->socket_mode, 0660U);
@@ -64,6 +74,8 @@ TEST(ParseOptionsTest, TakesValuesInBothForms) {
   EXPECT_EQ(options->engine.max_pod_shapes(), 4);
   EXPECT_EQ(options->engine.max_resources(), 5);
   EXPECT_EQ(options->engine.max_policies(), 6);
+  EXPECT_EQ(options->engine.max_question_bytes(), 1'048'576);
+  EXPECT_EQ(options->engine.max_view_bytes(), 1'048'577);
   EXPECT_EQ(options->log_format, LogFormat::kJson);
   EXPECT_EQ(options->threads, 7);
   EXPECT_EQ(options->max_waiting_calls, 8);
@@ -95,6 +107,8 @@ TEST(ParseOptionsTest, RefusesWhatItDoesNotKnow) {
        {"--max-views=", "--max-views=0", "--max-views=-1", "--max-views=1.5", "--max-views=2147483648"}) {
     EXPECT_THAT(error_of({number}), HasSubstr("must be a number from 1"));
   }
+  EXPECT_EQ(error_of({"--max-view-bytes=1048575"}),
+            "--max-view-bytes: 1048575: must be a number from 1048576");
   EXPECT_EQ(error_of({"--threads=0"}), "--threads: 0: must be a number from 1 to 256");
   EXPECT_EQ(error_of({"--threads=257"}), "--threads: 257: must be a number from 1 to 256");
   EXPECT_EQ(error_of({"--max-waiting-calls=65537"}),
@@ -108,8 +122,8 @@ TEST(UsageTest, NamesEveryFlag) {
   for (const char* const flag :
        {"--socket PATH", "--socket-mode MODE", "--max-views N", "--max-nodes N", "--max-pods N",
         "--max-pod-shapes N", "--max-resources N", "--max-policies N", "--max-question-bytes N",
-        "--slack-namespace NAME", "--threads N", "--max-waiting-calls N", "--watchdog-seconds N",
-        "--check PATH", "--log-format FORMAT", "--version", "--help"}) {
+        "--max-view-bytes N", "--slack-namespace NAME", "--threads N", "--max-waiting-calls N",
+        "--watchdog-seconds N", "--check PATH", "--log-format FORMAT", "--version", "--help"}) {
     EXPECT_THAT(usage, HasSubstr(flag));
   }
 }
