@@ -51,11 +51,16 @@ absl::Status View::Apply(const Batch& batch) {
   return status;
 }
 
-absl::Status View::ApplyChanges(const Batch& batch) {
+absl::Status View::CheckState(const Batch& batch) const {
   if (batch.epoch != revision_.epoch) return Refused(batch, "is of another epoch than");
-  if (batch.revision == revision_.revision) return absl::OkStatus();
   if (batch.revision < revision_.revision) return Refused(batch, "is older than");
   if (batch.base_revision > revision_.revision) return Refused(batch, "builds on a later state than");
+  return absl::OkStatus();
+}
+
+absl::Status View::ApplyChanges(const Batch& batch) {
+  if (absl::Status status = CheckState(batch); !status.ok()) return status;
+  if (batch.revision == revision_.revision) return absl::OkStatus();
   if (batch.resize_rule != content_.resize_rule) return Refused(batch, kOtherRule);
   if (absl::Status status = CheckContent(batch, content_); !status.ok()) return status;
   half_applied_ = true;  // until the end: what throws in between leaves it set

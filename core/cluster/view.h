@@ -123,6 +123,9 @@ class View {
   // Cost:   O(batch + pods that were on the replaced nodes); O(pods) when a new selector refers to a
   //         label key which none before it referred to.
   absl::Status Apply(const Batch& batch);
+  // Checks a batch without changes, that names the state in which a question is asked.
+  // Errors: kFailedPrecondition  the view is in another state
+  absl::Status CheckState(const Batch& batch) const;
 
   // Keeps the labels of these keys in the shapes of pods, which may split shapes: for a question whose
   // selectors the view has not seen. Returns for each entry whether there was room for all of its keys; if

@@ -65,6 +65,11 @@ void LimitColumns::CatchUp(const ClusterState& cluster, std::shared_ptr<const Ex
   for (const Slot slot : *changes) UpdateNode(cluster, slot);
 }
 
+bool LimitColumns::IsUpToDate(const ClusterState& cluster, const ExpectedUse* expected) const {
+  if (expected != nullptr && expected->empty()) expected = nullptr;
+  return next_change_ == cluster.change_count() && expected_.get() == expected;
+}
+
 // Has a cell for each slot, and for no hour without profiles.
 void LimitColumns::Resize(const ClusterState& cluster, bool anew) {
   const auto resize = [&](auto* column, size_t width) {

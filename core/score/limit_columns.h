@@ -58,6 +58,8 @@ class LimitColumns {
   // nodes that changed since the last call); after a full list, when the journal of changes does not reach
   // back, or with another object `expected`, O(pods).
   void CatchUp(const ClusterState& cluster, std::shared_ptr<const ExpectedUse> expected = nullptr);
+  // Returns whether CatchUp() would change nothing.
+  bool IsUpToDate(const ClusterState& cluster, const ExpectedUse* expected) const;
 
   const LimitPolicy& policy() const { return policy_; }
   // One per resource of the policy. CatchUp() was called, and `slot` is occupied.

@@ -139,7 +139,7 @@ absl::StatusOr<v1::DescribeResponse> AnswerDescribe(const v1::DescribeRequest& r
   if ((request.include_api() || request.pods_size() > 0) && request.view().empty()) return response;
   if (request.view().empty()) {
     for (const auto& [name, shared] : views->All()) {
-      const absl::StatusOr<LockedView> view = LockedView::Wait(shared, deadline);
+      const absl::StatusOr<ReadView> view = ReadView::Wait(shared, &shared->turn, deadline);
       if (!view.ok()) return Annotate(view.status(), absl::StrCat("view ", Quoted(name)));
       if (absl::Status status = deadline.Check(); !status.ok()) return status;
       *response.add_views() = EncodeView(name, (*view)->view);
@@ -149,7 +149,7 @@ absl::StatusOr<v1::DescribeResponse> AnswerDescribe(const v1::DescribeRequest& r
   const absl::StatusOr<std::vector<Slot>> slots =
       DecodeDescribed(request.slots(), views->limits().view.nodes);
   if (!slots.ok()) return slots.status();
-  const absl::StatusOr<LockedView> view = views->Lock(request.view(), deadline);
+  const absl::StatusOr<ReadView> view = views->Read(request.view(), deadline);
   if (!view.ok()) return view.status();
   *response.add_views() = EncodeView(request.view(), (*view)->view);
   const ClusterState& cluster = (*view)->view.cluster();

@@ -178,7 +178,7 @@ absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoa
   if (!request.has_changes()) return absl::InvalidArgumentError("changes: required");
   if (request.line().resources().empty())
     return absl::InvalidArgumentError("line: required, with a resource");
-  absl::StatusOr<LockedView> view = ApplyChanges(request.changes(), deadline, views);
+  absl::StatusOr<ReadView> view = ReadChanges(request.changes(), deadline, views);
   if (!view.ok()) return view.status();
   const ClusterState& cluster = (*view)->view.cluster();
   absl::StatusOr<DecodedLoadLine> decoded = DecodeLoadLine(request.line());
@@ -187,9 +187,9 @@ absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoa
   const absl::StatusOr<std::vector<Slot>> candidates = DecodeCandidates(request.slots(), cluster);
   if (!candidates.ok()) return candidates.status();
 
-  const LineCheck check(&decoded->line,
-                        &(*view)->columns.For(decoded->columns, cluster, decoded->line.sums.expected),
-                        ColumnsOfLine(decoded->line, decoded->columns), &cluster);
+  const PolicyColumns::Lease columns = (*view)->Columns(decoded->columns, decoded->line.sums.expected);
+  const LineCheck check(&decoded->line, columns.get(), ColumnsOfLine(decoded->line, decoded->columns),
+                        &cluster);
   ResourceNames names = cluster.resource_names();
   ResourceReader resources(&names, {.resize_rule = (*view)->view.resize_rule()});
   const absl::StatusOr<Arrivals> arrivals =

@@ -5,31 +5,41 @@
 
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/expected_use.h"
-#include "core/score/limit_columns.h"
 #include "core/score/limit_policy.h"
 
 namespace loadline {
 
-PolicyColumns::PolicyColumns(int32_t max_policies) : max_policies_(static_cast<size_t>(max_policies)) {}
-PolicyColumns::~PolicyColumns() = default;
-
-std::unique_ptr<LimitColumns> PolicyColumns::Take(const LimitPolicy& policy) {
-  const auto found = std::find_if(kept_.begin(), kept_.end(),
-                                  [&](const auto& columns) { return columns->policy() == policy; });
-  if (found == kept_.end()) return std::make_unique<LimitColumns>(policy);
-  std::unique_ptr<LimitColumns> columns = std::move(*found);
+// Columns that another question reads are taken only if they need not catch up. They need not unless that
+// question has other profiles: the view has not changed since it asked.
+std::shared_ptr<PolicyColumns::Entry> PolicyColumns::Take(const LimitPolicy& policy,
+                                                          const ClusterState& cluster,
+                                                          const ExpectedUse* expected) {
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const std::shared_ptr<Entry>& entry) {
+    return entry->columns.policy() == policy &&
+           (entry->users == 0 || entry->columns.IsUpToDate(cluster, expected));
+  });
+  if (found == kept_.end()) return std::make_shared<Entry>(policy);
+  std::shared_ptr<Entry> entry = std::move(*found);
   kept_.erase(found);
-  return columns;
+  return entry;
 }
 
-const LimitColumns& PolicyColumns::For(const LimitPolicy& policy, const ClusterState& cluster,
-                                       std::shared_ptr<const ExpectedUse> expected) {
+PolicyColumns::Lease PolicyColumns::For(const LimitPolicy& policy, const ClusterState& cluster,
+                                        std::shared_ptr<const ExpectedUse> expected) {
+  const MutexLock lock(&mutex_);
   // Taken out while they catch up: should memory run out half-way, they are gone instead of wrong.
-  std::unique_ptr<LimitColumns> columns = Take(policy);
-  columns->CatchUp(cluster, std::move(expected));
+  std::shared_ptr<Entry> entry = Take(policy, cluster, expected.get());
+  if (entry->users == 0) entry->columns.CatchUp(cluster, std::move(expected));
   if (kept_.size() >= max_policies_) kept_.erase(kept_.begin());
-  kept_.push_back(std::move(columns));
-  return *kept_.back();
+  kept_.push_back(entry);
+  ++entry->users;
+  const LimitColumns* const columns = &entry->columns;
+  return Lease(columns, GiveBack{std::move(entry), this});
+}
+
+void PolicyColumns::Return(Entry* entry) {
+  const MutexLock lock(&mutex_);
+  --entry->users;
 }
 
 }  // namespace loadline

@@ -22,13 +22,21 @@ absl::Status ReadOwnCluster(const v1::Changes& changes, SharedView* shared) {
   return shared->view.Apply(batch);
 }
 
+absl::Status CheckComplete(const v1::Changes& changes) {
+  const v1::FullListChunk& chunk = changes.full_list();
+  if (!changes.has_full_list() || (chunk.index() == 0 && chunk.last())) return absl::OkStatus();
+  return absl::InvalidArgumentError("changes: the full list of a question must be complete");
+}
+
 }  // namespace
 
+absl::StatusOr<ReadView> ReadChanges(const v1::Changes& changes, const Deadline& deadline, Views* views) {
+  if (absl::Status status = CheckComplete(changes); !status.ok()) return status;
+  return views->Read(changes, deadline);
+}
+
 absl::StatusOr<LockedView> ApplyChanges(const v1::Changes& changes, const Deadline& deadline, Views* views) {
-  const v1::FullListChunk& chunk = changes.full_list();
-  if (changes.has_full_list() && (chunk.index() != 0 || !chunk.last())) {
-    return absl::InvalidArgumentError("changes: the full list of a question must be complete");
-  }
+  if (absl::Status status = CheckComplete(changes); !status.ok()) return status;
   absl::StatusOr<Applied> applied = views->Apply(changes, deadline);
   if (!applied.ok()) return applied.status();
   return std::move(applied->view);

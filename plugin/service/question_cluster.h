@@ -15,6 +15,9 @@ namespace loadline {
 // Applies the changes that a question carries, as Sync would; a full list must be complete.
 absl::StatusOr<LockedView> ApplyChanges(const v1::Changes& changes, const Deadline& deadline, Views* views);
 
+// The same, for a question that only reads.
+absl::StatusOr<ReadView> ReadChanges(const v1::Changes& changes, const Deadline& deadline, Views* views);
+
 // A view that this thread has to itself, or a cluster that came with the question.
 class QuestionCluster {
  public:

@@ -25,8 +25,8 @@ namespace {
 
 // The question that both methods share.
 struct ScoreQuestion {
-  LockedView view;  // first: all else refers to it
-  const LimitColumns* columns;
+  ReadView view;  // first: all else refers to it
+  PolicyColumns::Lease columns;
   ResourceNames names;  // those of the view, and of the pod
   PodShape pod;
   PodResources resources;  // of the pod; filled to explain
@@ -38,7 +38,7 @@ template <typename Request>
 absl::StatusOr<ScoreQuestion> PrepareScore(const Request& request, const Deadline& deadline, Views* views) {
   if (!request.has_changes()) return absl::InvalidArgumentError("changes: required");
   if (!request.has_policy()) return absl::InvalidArgumentError("policy: required");
-  absl::StatusOr<LockedView> view = ApplyChanges(request.changes(), deadline, views);
+  absl::StatusOr<ReadView> view = ReadChanges(request.changes(), deadline, views);
   if (!view.ok()) return view.status();
   const ClusterState& cluster = (*view)->view.cluster();
 
@@ -52,10 +52,9 @@ absl::StatusOr<ScoreQuestion> PrepareScore(const Request& request, const Deadlin
   absl::StatusOr<std::vector<Slot>> candidates = DecodeCandidates(request.slots(), cluster);
   if (!candidates.ok()) return candidates.status();
 
-  const LimitColumns& columns =
-      (*view)->columns.For(*policy, cluster, (*view)->Expected(policy->expected_use));
-  ScoreQuestion question{*std::move(view), &columns,       std::move(names),
-                         *std::move(pod),  PodResources(), *std::move(candidates)};
+  PolicyColumns::Lease columns = (*view)->Columns(*policy, (*view)->Expected(policy->expected_use));
+  ScoreQuestion question{*std::move(view), std::move(columns), std::move(names),
+                         *std::move(pod),  PodResources(),     *std::move(candidates)};
   if constexpr (std::is_same_v<Request, v1::ExplainRequest>) question.resources = decoder.resources();
   return question;
 }

@@ -75,6 +75,31 @@ absl::StatusOr<Applied> Views::Update(const std::shared_ptr<SharedView>& shared,
   return Applied{*std::move(view), decoded->batch.clamped_amounts};
 }
 
+absl::StatusOr<ReadView> Views::Read(const v1::Changes& changes, const Deadline& deadline) {
+  if (absl::Status status = CheckHeader(changes); !status.ok()) return Annotate(status, "changes");
+  const std::shared_ptr<SharedView> shared = Find(changes.view());
+  if (shared != nullptr && changes.base_revision() == changes.revision() && !changes.has_full_list()) {
+    absl::StatusOr<ReadView> view = Share(changes.view(), shared, deadline);
+    if (!view.ok()) return Annotate(view.status(), NameOf(changes.view()));
+    const absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames());
+    absl::Status status = decoded.status();
+    if (status.ok()) status = (*view)->view.CheckState(decoded->batch);
+    if (!status.ok()) return Annotate(status, NameOf(changes.view()));
+    if (changes.time_s() <= (*view)->view.time_s()) return view;
+  }
+  absl::StatusOr<Applied> applied = Apply(changes, deadline);
+  if (!applied.ok()) return applied.status();
+  return std::move(applied->view).Share();
+}
+
+absl::StatusOr<ReadView> Views::Read(absl::string_view name, const Deadline& deadline) {
+  const std::shared_ptr<SharedView> shared = Find(name);
+  if (shared == nullptr) return absl::NotFoundError(absl::StrCat(NameOf(name), " is not known"));
+  absl::StatusOr<ReadView> view = Share(name, shared, deadline);
+  if (!view.ok()) return Annotate(view.status(), NameOf(name));
+  return view;
+}
+
 absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const Deadline& deadline) {
   const std::shared_ptr<SharedView> shared = Find(name);
   if (shared == nullptr) return absl::NotFoundError(absl::StrCat(NameOf(name), " is not known"));
@@ -83,16 +108,29 @@ absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const Deadline& d
   return view;
 }
 
+absl::StatusOr<ReadView> Views::Share(absl::string_view name, const std::shared_ptr<SharedView>& shared,
+                                      const Deadline& deadline) {
+  absl::StatusOr<ReadView> view = ReadView::Wait(shared, &shared->turn, deadline);
+  if (!view.ok()) return view.status();
+  if (absl::Status status = CheckWhole(name, *shared, deadline); !status.ok()) return status;
+  return view;
+}
+
 absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const std::shared_ptr<SharedView>& shared,
                                        const Deadline& deadline) {
   absl::StatusOr<LockedView> view = LockedView::Wait(shared, deadline);
   if (!view.ok()) return view.status();
-  if ((*view)->view.half_applied()) {
-    Forget(name, shared.get());
+  if (absl::Status status = CheckWhole(name, *shared, deadline); !status.ok()) return status;
+  return view;
+}
+
+// What a call may go on with, that has waited for its view.
+absl::Status Views::CheckWhole(absl::string_view name, const SharedView& shared, const Deadline& deadline) {
+  if (shared.view.half_applied()) {
+    Forget(name, &shared);
     return absl::FailedPreconditionError("was lost when a check failed; send a full list");
   }
-  if (absl::Status status = deadline.Check(); !status.ok()) return status;
-  return view;
+  return deadline.Check();
 }
 
 std::shared_ptr<SharedView> Views::Find(absl::string_view name) {
@@ -172,7 +210,7 @@ void Views::CheckConsistent() const {
   }
 }
 
-void SharedView::UseProfiles(FitOptions* options) {
+void SharedView::UseProfiles(FitOptions* options) const {
   UseProfiles(&options->load_line);
   for (auto& profile : options->profiles) profile.options.load_line = options->load_line;
 }

@@ -58,26 +58,34 @@ struct SharedView {
     return left_out;
   }
 
-  // Returns the profiles of the view by which pods count with these options; nullptr: none. `turn` is locked.
-  std::shared_ptr<const ExpectedUse> Expected(const ExpectedUseOptions& options) {
+  // Returns the profiles of the view by which pods count with these options; nullptr: none. `turn` is held or
+  // shared.
+  std::shared_ptr<const ExpectedUse> Expected(const ExpectedUseOptions& options) const {
+    const MutexLock lock(&profiles);
     return expected.For(options, view.cluster().objects(), view.time_s());
   }
-  // Has the load line of a question count by the profiles of the view. `turn` is locked.
-  void UseProfiles(LoadLine* line) { line->sums.expected = Expected(line->expected_use); }
-  void UseProfiles(FitOptions* options);
+  // Has the load line of a question count by the profiles of the view. `turn` is locked or shared.
+  void UseProfiles(LoadLine* line) const { line->sums.expected = Expected(line->expected_use); }
+  void UseProfiles(FitOptions* options) const;
+  // The columns of a policy by which limits count. `turn` is locked or shared until they are given back.
+  PolicyColumns::Lease Columns(const LimitPolicy& policy,
+                               std::shared_ptr<const ExpectedUse> profiles_of_policy) const {
+    return columns.For(policy, view.cluster(), std::move(profiles_of_policy));
+  }
 
   // Checks all of it; `turn` is locked. For tests.
   void CheckConsistent() const;
 
   const EngineLimits limits;
   Turn writer;  // orders batches; taken before `turn`
-  Turn turn;
+  Turn turn;    // shared by questions that change nothing
   // Changed with both turns, so either is enough to read it; questions add label keys and derive shapes anew
   // with `turn`, which a batch that is being decoded does not read.
   View view;
-  PolicyColumns columns;      // guarded by `turn`
-  ExpectedUseCache expected;  // guarded by `turn`
-  KeptSnapshot snapshot;      // guarded by `turn`
+  mutable PolicyColumns columns;  // has a lock of its own
+  mutable Mutex profiles;
+  mutable ExpectedUseCache expected ABSL_GUARDED_BY(profiles);
+  KeptSnapshot snapshot;  // guarded by `turn`
   // The states that planners left for their next loop. Guarded by `turn`.
   v1::SizeState size_state;
   GrowthTurn growth_turn;  // guarded by `turn`; not part of a state that is handed out: it begins anew
@@ -87,6 +95,28 @@ struct SharedView {
   Consolidator consolidator;         // guarded by `turn`; what was tried in vain, also by calls that failed
   LeftOutList left_out;              // guarded by `turn`; see LeftOut()
   int64_t left_out_version = -1;
+};
+
+// A view that nobody changes, and that other threads may read as well.
+class ReadView {
+ public:
+  // Errors: kDeadlineExceeded  other calls did not let go of it in time; see Turn::Share()
+  static absl::StatusOr<ReadView> Wait(std::shared_ptr<const SharedView> shared, Turn* turn,
+                                       const Deadline& deadline) {
+    absl::StatusOr<Turn::Shared> held = turn->Share(deadline);
+    if (!held.ok()) return held.status();
+    return ReadView(std::move(shared), *std::move(held));
+  }
+  ReadView(std::shared_ptr<const SharedView> shared, Turn::Shared held)
+      : shared_(std::move(shared)), held_(std::move(held)) {}
+  ReadView(ReadView&&) = default;
+  ReadView& operator=(ReadView&&) = delete;  // would let go of the view before the turn
+
+  const SharedView* operator->() const { return shared_.get(); }
+
+ private:
+  std::shared_ptr<const SharedView> shared_;  // before the turn, which it outlives
+  Turn::Shared held_;
 };
 
 // A view that this thread has to itself.
@@ -102,6 +132,9 @@ class LockedView {
   LockedView& operator=(LockedView&&) = delete;  // would let go of the view before the turn
 
   SharedView* operator->() const { return shared_.get(); }
+
+  // Lets others read it as well, from now on.
+  ReadView Share() && { return ReadView(std::move(shared_), Turn::Downgrade(std::move(held_))); }
 
  private:
   LockedView(std::shared_ptr<SharedView> shared, Turn::Held held)
@@ -128,8 +161,13 @@ class Views {
   // Errors: those of ClusterState.Sync. Nothing was applied then.
   absl::StatusOr<Applied> Apply(const v1::Changes& changes, const Deadline& deadline);
 
+  // The same, for a question that changes nothing else. It does not wait for others of its kind if there is
+  // nothing to apply.
+  absl::StatusOr<ReadView> Read(const v1::Changes& changes, const Deadline& deadline);
+
   // kNotFound: no such view. kDeadlineExceeded: other calls did not let go of it in time.
   absl::StatusOr<LockedView> Lock(absl::string_view name, const Deadline& deadline);
+  absl::StatusOr<ReadView> Read(absl::string_view name, const Deadline& deadline);
   absl::Status Drop(absl::string_view name);
 
   // All views in name order.
@@ -163,6 +201,8 @@ class Views {
                          std::shared_ptr<SharedView>* silent);
   absl::StatusOr<LockedView> Lock(absl::string_view name, const std::shared_ptr<SharedView>& shared,
                                   const Deadline& deadline);
+  absl::StatusOr<ReadView> Share(absl::string_view name, const std::shared_ptr<SharedView>& shared,
+                                 const Deadline& deadline);
   // Applies changes to a view that is known, or about to be.
   absl::StatusOr<Applied> ApplyTo(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
                                   const Deadline& deadline);
@@ -170,6 +210,7 @@ class Views {
                                  const Deadline& deadline);
   absl::StatusOr<Applied> CheckState(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
                                      const Deadline& deadline);
+  absl::Status CheckWhole(absl::string_view name, const SharedView& shared, const Deadline& deadline);
   void Forget(absl::string_view name, const SharedView* shared);
   // The view that may give way to another one at this time; the end if there is none.
   ByName::iterator Silent(Deadline::Clock::time_point now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
