@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/stubs/logging.h"
 #include "plugin/convert/config.h"
+#include "plugin/convert/error_details.h"
 #include "plugin/convert/parse.h"
 #include "plugin/service/engine.h"
 
@@ -44,18 +45,25 @@ void InstallNewHandler() {
   if (std::get_new_handler() == nullptr) std::set_new_handler(EndWithoutMemory);
 }
 
-// A NUL-terminated copy of `text`.
-char* CopyText(absl::string_view text) {
-  char* const copy = static_cast<char*>(std::malloc(text.size() + 1));
+// The text of an error with NUL; behind it the size of the details, and these.
+char* CopyError(const absl::Status& status) {
+  const absl::string_view text = status.message().substr(0, status.message().find('\0'));
+  const auto payload = status.GetPayload(loadline::kErrorDetails);
+  const std::string details =
+      payload.has_value() ? std::string(*payload) : loadline::EncodeError(status, loadline::ErrorDetails());
+  const size_t details_size = details.size();
+  char* const copy = static_cast<char*>(std::malloc(text.size() + 1 + sizeof(details_size) + details_size));
   if (copy == nullptr) EndWithoutMemory();
   std::memcpy(copy, text.data(), text.size());
   copy[text.size()] = '\0';
+  std::memcpy(copy + text.size() + 1, &details_size, sizeof(details_size));
+  std::memcpy(copy + text.size() + 1 + sizeof(details_size), details.data(), details_size);
   return copy;
 }
 
-int32_t Fail(absl::StatusCode code, absl::string_view text, char** error) {
-  if (error != nullptr) *error = CopyText(text);
-  return static_cast<int32_t>(code);
+int32_t Fail(const absl::Status& status, char** error) {
+  if (error != nullptr) *error = CopyError(status);
+  return static_cast<int32_t>(status.code());
 }
 
 // Runs `body`, which returns a code and has set *error if it is not 0. Nothing is thrown past here: the
@@ -67,9 +75,9 @@ int32_t Guard(char** error, const Body& body) {
   } catch (const std::bad_alloc&) {  // the handler of the host has thrown it
     EndWithoutMemory();
   } catch (const std::exception& e) {
-    return Fail(absl::StatusCode::kInternal, e.what(), error);
+    return Fail(absl::InternalError(e.what()), error);
   } catch (...) {
-    return Fail(absl::StatusCode::kInternal, "unknown exception", error);
+    return Fail(absl::InternalError("unknown exception"), error);
   }
 }
 
@@ -83,7 +91,7 @@ int32_t Create(const void* config, size_t config_size, loadline_engine** engine,
   static_cast<void>(kFormer);
   InstallNewHandler();
   const absl::StatusOr<loadline::EngineLimits> limits = loadline::DecodeConfig(Bytes(config, config_size));
-  if (!limits.ok()) return Fail(limits.status().code(), limits.status().message(), error);
+  if (!limits.ok()) return Fail(limits.status(), error);
   *engine = new loadline_engine(*limits);
   return 0;
 }
@@ -91,7 +99,7 @@ int32_t Create(const void* config, size_t config_size, loadline_engine** engine,
 int32_t Call(loadline_engine* engine, const char* method, absl::string_view request,
              const loadline::Deadline& deadline, void** response, size_t* response_size, char** error) {
   const absl::StatusOr<std::string> answer = engine->engine.Call(method, request, deadline);
-  if (!answer.ok()) return Fail(answer.status().code(), answer.status().message(), error);
+  if (!answer.ok()) return Fail(answer.status(), error);
   if (answer->empty()) return 0;
   *response = std::malloc(answer->size());
   if (*response == nullptr) EndWithoutMemory();
@@ -108,7 +116,7 @@ int32_t CheckedCall(loadline_engine* engine, const char* method, const void* req
   if (error != nullptr) *error = nullptr;
   if (engine == nullptr || method == nullptr || response == nullptr || response_size == nullptr ||
       error == nullptr || (request == nullptr && request_size > 0)) {
-    return Fail(absl::StatusCode::kInvalidArgument, "loadline_call: a pointer is NULL", error);
+    return Fail(absl::InvalidArgumentError("loadline_call: a pointer is NULL"), error);
   }
   return Guard(error, [&] {
     return Call(engine, method, Bytes(request, request_size), deadline, response, response_size, error);
@@ -123,11 +131,11 @@ LOADLINE_EXPORT int32_t loadline_create(const void* config, size_t config_size, 
                                         char** error) {
   if (error != nullptr) *error = nullptr;
   if (engine == nullptr || error == nullptr || (config == nullptr && config_size > 0)) {
-    return Fail(absl::StatusCode::kInvalidArgument, "loadline_create: a pointer is NULL", error);
+    return Fail(absl::InvalidArgumentError("loadline_create: a pointer is NULL"), error);
   }
   *engine = nullptr;
   if (config_size > loadline::kMaxMessageBytes) {
-    return Fail(absl::StatusCode::kInvalidArgument, "loadline_create: the configuration is too large", error);
+    return Fail(absl::InvalidArgumentError("loadline_create: the configuration is too large"), error);
   }
   return Guard(error, [&] { return Create(config, config_size, engine, error); });
 }
@@ -144,6 +152,15 @@ LOADLINE_EXPORT int32_t loadline_try_call(loadline_engine* engine, const char* m
                                           size_t* response_size, char** error) {
   return CheckedCall(engine, method, request, request_size,
                      loadline::Deadline::After(timeout_ns).WithoutWaiting(), response, response_size, error);
+}
+
+LOADLINE_EXPORT const void* loadline_error_details(const char* error, size_t* size) {
+  if (size == nullptr) return nullptr;
+  *size = 0;
+  if (error == nullptr) return nullptr;
+  const char* const behind = error + std::strlen(error) + 1;
+  std::memcpy(size, behind, sizeof(*size));
+  return behind + sizeof(*size);
 }
 
 LOADLINE_EXPORT void loadline_free(void* memory) { std::free(memory); }

@@ -42,6 +42,11 @@ int32_t loadline_try_call(loadline_engine* engine, const char* method, const voi
                           size_t request_size, int64_t timeout_ns, void** response, size_t* response_size,
                           char** error);
 
+/* Returns what programs read of an error: a serialized google.rpc.Status of *size bytes, with its code, its
+ * text, and a google.rpc.ErrorInfo: docs/api.md. `error` is a text that loadline_create() or one of the calls
+ * returned; the bytes go with it. NULL, and 0 bytes, if it is NULL or `size` is. */
+const void* loadline_error_details(const char* error, size_t* size);
+
 /* Frees what loadline_create() or one of the calls returned. NULL is allowed. */
 void loadline_free(void* memory);
 

@@ -1,5 +1,8 @@
 #include "plugin/convert/left_out.h"
 
+#include "absl/strings/match.h"
+#include "plugin/convert/parse.h"
+#include "plugin/convert/resources.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -10,7 +13,7 @@ std::string ReasonOf(const absl::Status& error) {
 
 void ReadName(absl::string_view bytes, k8s::v1::ObjectMeta* metadata) {
   k8s::v1::NamedObject object;
-  if (!object.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
+  if (!ParseObject(bytes, "object", &object).ok()) return;
   if (CheckName(object.metadata().name()).ok()) metadata->set_name(object.metadata().name());
   if (CheckName(object.metadata().namespace_()).ok())
     metadata->set_namespace_(object.metadata().namespace_());
@@ -22,6 +25,7 @@ void EncodeLeftOut(const LeftOutList& list, google::protobuf::RepeatedPtrField<v
     message->set_kind(Printable(object.kind, LeftOutList::kMostNameBytes));
     message->set_namespace_(Printable(object.namespace_name, LeftOutList::kMostNameBytes));
     message->set_name(Printable(object.name, LeftOutList::kMostNameBytes));
+    message->set_no_room_for_name(absl::StrContains(object.reason, kNoRoomForName));
     message->set_reason(Printable(object.reason, LeftOutList::kMostReasonBytes));
   }
 }

@@ -47,7 +47,7 @@ absl::StatusOr<DecodedNode> NodeDecoder::DecodeBound(absl::string_view bytes) {
     ReadName(bytes, message_.mutable_metadata());
     if (message_.metadata().name().empty()) return status;
   } else {
-    status = Parse(bytes, "k8s.io.api.core.v1.Node", &message_);
+    status = ParseObject(bytes, "k8s.io.api.core.v1.Node", &message_);
   }
   const std::string& name = message_.metadata().name();
   if (!status.ok() && name.empty()) return status;

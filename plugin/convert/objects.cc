@@ -143,7 +143,7 @@ absl::StatusOr<ClusterObject> DecodeAs(absl::string_view bytes, ObjectKind kind,
   if (!status.ok()) {
     ReadName(bytes, message.mutable_metadata());
   } else {
-    status = Parse(bytes, type, &message);
+    status = ParseObject(bytes, type, &message);
   }
   ClusterObject object;
   object.key = {kind, message.metadata().namespace_(), message.metadata().name()};

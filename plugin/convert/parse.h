@@ -34,6 +34,17 @@ absl::Status Parse(absl::string_view bytes, absl::string_view type, Message* mes
       "is not a ", type, ": truncated or damaged, nested too deeply, or text that is not UTF-8"));
 }
 
+// Returns the message within the envelope in which the API server sends and etcd keeps objects: "k8s\0" and a
+// runtime.Unknown, of which field 2 has the bytes. Other bytes are returned as they are, and so is an
+// envelope that is damaged: nobody can parse it.
+absl::string_view WithoutEnvelope(absl::string_view bytes);
+
+// Parses an object of Kubernetes, with or without that envelope. Its size was checked.
+template <typename Message>
+absl::Status ParseObject(absl::string_view bytes, absl::string_view type, Message* message) {
+  return Parse(WithoutEnvelope(bytes), type, message);
+}
+
 }  // namespace loadline
 
 #endif  // LOADLINE_PLUGIN_CONVERT_PARSE_H_

@@ -188,7 +188,8 @@ absl::Status PodDecoder::Read(absl::string_view bytes, PodRole role, PodShape* s
     ReadName(bytes, message_.mutable_metadata());
     return status;
   }
-  if (absl::Status status = Parse(bytes, "k8s.io.api.core.v1.Pod", &message_); !status.ok()) return status;
+  if (absl::Status status = ParseObject(bytes, "k8s.io.api.core.v1.Pod", &message_); !status.ok())
+    return status;
   const std::string& namespace_name = message_.metadata().namespace_();
   if (absl::Status status = CheckName(namespace_name); !status.ok()) {
     return Annotate(status, "metadata.namespace");

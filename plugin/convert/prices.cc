@@ -245,7 +245,8 @@ absl::StatusOr<PriceModel> DecodePriceModel(const v1::PriceModel& message) {
 absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, ResourceReader* resources) {
   if (absl::Status status = CheckObjectSize(bytes); !status.ok()) return status;
   k8s::v1::Node message;
-  if (absl::Status status = Parse(bytes, "k8s.io.api.core.v1.Node", &message); !status.ok()) return status;
+  if (absl::Status status = ParseObject(bytes, "k8s.io.api.core.v1.Node", &message); !status.ok())
+    return status;
   ResourceList capacity;
   ResourceList allocatable;
   const k8s::v1::NodeStatus& node_status = message.status();

@@ -45,7 +45,7 @@ absl::Status ResourceReader::ReadEntry(const k8s::v1::QuantityEntry& entry, Reso
               : names_->InternForNode(entry.key(), options_.names);
   if (!named.has_value()) {
     if (of_pod_) (*list)[names_->Intern(kOtherResources)].Add(parsed.value);
-    return absl::InvalidArgumentError("is one resource name too many");
+    return absl::InvalidArgumentError(kNoRoomForName);
   }
   const ResourceId id = *named;
   (*list)[id] = parsed.value;

@@ -24,6 +24,8 @@ inline constexpr size_t kMaxResourceEntries = 256;
 
 using QuantityEntries = google::protobuf::RepeatedPtrField<k8s::v1::QuantityEntry>;
 
+// The reason why a resource is left out for whose name there is no room.
+inline constexpr char kNoRoomForName[] = "is one resource name too many";
 // The namespace of placeholders, unless an engine has another one: as in manifests/autoscaler/slack.
 inline constexpr char kDefaultSlackNamespace[] = "loadline-slack";
 

@@ -4,12 +4,15 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/error_details.h"
 
 namespace loadline {
 namespace {
 
 absl::Status RefusedSlot(absl::string_view field, int index, int32_t slot, absl::string_view reason) {
-  return absl::InvalidArgumentError(absl::StrCat(field, "[", index, "]: slot ", slot, " ", reason));
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat(field, "[", index, "]: slot ", slot, " ", reason)),
+      kUnknownSlot);
 }
 
 // Refuses a slot outside [0, slot_end) and one that came before.

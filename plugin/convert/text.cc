@@ -76,7 +76,10 @@ std::string HeldName(absl::string_view text) {
 }
 
 absl::Status Annotate(const absl::Status& status, absl::string_view prefix, absl::string_view separator) {
-  return absl::Status(status.code(), absl::StrCat(prefix, separator, status.message()));
+  absl::Status annotated(status.code(), absl::StrCat(prefix, separator, status.message()));
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { annotated.SetPayload(type, payload); });
+  return annotated;
 }
 
 }  // namespace loadline

@@ -91,7 +91,10 @@ class UnaryCall : public grpc::ServerGenericBidiReactor {
       return false;
     }
     if (code != 0) {
-      const grpc::Status status(static_cast<grpc::StatusCode>(code), error == nullptr ? "" : error);
+      size_t size = 0;
+      const void* const details = loadline_error_details(error, &size);
+      const grpc::Status status(static_cast<grpc::StatusCode>(code), error == nullptr ? "" : error,
+                                std::string(static_cast<const char*>(details), size));
       loadline_free(error);
       LogTrouble(context_->method(), status);
       Finish(status);

@@ -48,7 +48,7 @@ absl::Status JudgePods(const v1::DescribeRequest& request, v1::DescribeResponse*
   k8s::v1::Pod pod;
   for (int i = 0; i < request.pods_size(); ++i) {
     absl::Status status = CheckObjectSize(request.pods(i));
-    if (status.ok()) status = Parse(request.pods(i), "k8s.io.api.core.v1.Pod", &pod);
+    if (status.ok()) status = ParseObject(request.pods(i), "k8s.io.api.core.v1.Pod", &pod);
     if (!status.ok()) return Annotate(status, absl::StrCat("pods[", i, "]"));
     const PodTraits traits = ReadPodTraits(pod);
     response->add_protected_pods(traits.safe_to_evict == SafeToEvict::kNo ||

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/check.h"
 #include "google/protobuf/arena.h"
@@ -18,6 +19,7 @@
 #include "loadline/v1/simulation.pb.h"
 #include "loadline/v1/size.pb.h"
 #include "loadline/v1/slack.pb.h"
+#include "plugin/convert/error_details.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/schema.h"
 #include "plugin/convert/text.h"
@@ -36,8 +38,32 @@ using Handler = absl::StatusOr<Response> (*)(const Request&, const Deadline&, Vi
 absl::Status RefuseUnknownField(absl::string_view type, absl::string_view bytes) {
   const std::string field = Schema::OfThisEngine().UnknownField(type, bytes);
   if (field.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "request: ", field, " is not known to this engine, which is of version ", LOADLINE_VERSION));
+  return WithReason(
+      absl::InvalidArgumentError(absl::StrCat(
+          "request: ", field, " is not known to this engine, which is of version ", LOADLINE_VERSION)),
+      kUnknownField);
+}
+
+// The details of an error: whose changes a request brought, and what became of them.
+template <typename Request>
+ErrorDetails DetailsOf(const Request& request) {
+  ErrorDetails details;
+  if constexpr (requires { request.changes(); }) {
+    if (request.has_changes()) {
+      details.view = request.changes().view();
+      details.changes_applied = Views::HasApplied();
+    }
+  } else if constexpr (requires { request.view(); }) {
+    details.view = request.view();
+  }
+  if (Views::HasApplied()) details.changes_applied = true;
+  if (!CheckName(details.view).ok()) details.view.clear();
+  return details;
+}
+
+absl::Status WithDetails(absl::Status status, const ErrorDetails& details) {
+  status.SetPayload(kErrorDetails, absl::Cord(EncodeError(status, details)));
+  return status;
 }
 
 // Bytes to bytes around a handler.
@@ -49,11 +75,12 @@ absl::StatusOr<std::string> Handle(absl::string_view bytes, const Deadline& dead
   google::protobuf::Arena arena(blocks);
   Request* const request = google::protobuf::Arena::CreateMessage<Request>(&arena);
   if (absl::Status status = Parse(bytes, request->GetTypeName(), request); !status.ok()) {
-    return Annotate(status, "request", " ");
+    return WithReason(Annotate(status, "request", " "), kUnreadableRequest);
   }
   if (absl::Status status = RefuseUnknownField(request->GetTypeName(), bytes); !status.ok()) return status;
+  Views::ForgetApplied();
   const absl::StatusOr<Response> response = kHandler(*request, deadline, views);
-  if (!response.ok()) return response.status();
+  if (!response.ok()) return WithDetails(response.status(), DetailsOf(*request));
   std::string out;
   if (!response->SerializeToString(&out)) return absl::InternalError("the response cannot be serialized");
   if (out.size() > kMaxMessageBytes) {

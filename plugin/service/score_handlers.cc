@@ -37,11 +37,12 @@ struct ScoreQuestion {
 template <typename Request>
 absl::StatusOr<ScoreQuestion> PrepareScore(const Request& request, const Deadline& deadline, Views* views) {
   if (!request.has_changes()) return absl::InvalidArgumentError("changes: required");
-  if (!request.has_policy()) return absl::InvalidArgumentError("policy: required");
   absl::StatusOr<ReadView> view = ReadChanges(request.changes(), deadline, views);
   if (!view.ok()) return view.status();
   const ClusterState& cluster = (*view)->view.cluster();
 
+  if (!request.has_policy()) return absl::InvalidArgumentError("policy: required");
+  if (request.pod().empty()) return absl::InvalidArgumentError("pod: required");
   const absl::StatusOr<LimitPolicy> policy = DecodePolicy(request.policy());
   if (!policy.ok()) return Annotate(policy.status(), "policy");
   ResourceNames names = cluster.resource_names();

@@ -23,6 +23,8 @@ void Free(std::shared_ptr<SharedView> view) {
 
 }  // namespace
 
+thread_local bool Views::has_applied_ = false;
+
 absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline& deadline) {
   if (absl::Status status = CheckHeader(changes); !status.ok()) return Annotate(status, "changes");
   if (const std::shared_ptr<SharedView> shared = Find(changes.view()); shared != nullptr) {
@@ -36,7 +38,10 @@ absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline&
   const auto fresh = std::make_shared<SharedView>(limits_);
   absl::StatusOr<Applied> applied = ApplyTo(fresh, changes, deadline);
   if (!applied.ok()) return applied;
-  if (absl::Status status = Add(changes.view(), fresh); !status.ok()) return status;
+  if (absl::Status status = Add(changes.view(), fresh); !status.ok()) {
+    has_applied_ = false;
+    return status;
+  }
   return applied;
 }
 
@@ -47,6 +52,7 @@ absl::StatusOr<Applied> Views::ApplyTo(const std::shared_ptr<SharedView>& shared
                                         : Update(shared, changes, deadline);
   // The texts of the core do not name the view.
   if (!applied.ok()) return Annotate(applied.status(), NameOf(changes.view()));
+  has_applied_ = true;
   return applied;
 }
 
@@ -85,7 +91,10 @@ absl::StatusOr<ReadView> Views::Read(const v1::Changes& changes, const Deadline&
     absl::Status status = decoded.status();
     if (status.ok()) status = (*view)->view.CheckState(decoded->batch);
     if (!status.ok()) return Annotate(status, NameOf(changes.view()));
-    if (changes.time_s() <= (*view)->view.time_s()) return view;
+    if (changes.time_s() <= (*view)->view.time_s()) {
+      has_applied_ = true;
+      return view;
+    }
   }
   absl::StatusOr<Applied> applied = Apply(changes, deadline);
   if (!applied.ok()) return applied.status();
@@ -124,7 +133,7 @@ absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const std::shared
   return view;
 }
 
-// What a call may go on with, that has waited for its view.
+// Checks that a call which has waited for its view may go on.
 absl::Status Views::CheckWhole(absl::string_view name, const SharedView& shared, const Deadline& deadline) {
   if (shared.view.half_applied()) {
     Forget(name, &shared);

@@ -58,8 +58,8 @@ struct SharedView {
     return left_out;
   }
 
-  // Returns the profiles of the view by which pods count with these options; nullptr: none. `turn` is held or
-  // shared.
+  // Returns the profiles of the view by which pods count with these options; nullptr: none. `turn` is locked
+  // or shared.
   std::shared_ptr<const ExpectedUse> Expected(const ExpectedUseOptions& options) const {
     const MutexLock lock(&profiles);
     return expected.For(options, view.cluster().objects(), view.time_s());
@@ -181,6 +181,11 @@ class Views {
   bool BeginSimulation() { return !simulating_.exchange(true); }
   void EndSimulation() { simulating_ = false; }
 
+  // Returns whether the call that this thread makes has applied the changes that it brought, or found that
+  // they were applied before. A call runs on one thread from begin to end, and begins with ForgetApplied().
+  static bool HasApplied() { return has_applied_; }
+  static void ForgetApplied() { has_applied_ = false; }
+
   // Checks all views that are not in use. For tests.
   void CheckConsistent() const;
 
@@ -215,6 +220,7 @@ class Views {
   // The view that may give way to another one at this time; the end if there is none.
   ByName::iterator Silent(Deadline::Clock::time_point now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  static thread_local bool has_applied_;
   const EngineLimits limits_;
   std::atomic<int64_t> failed_checks_ = 0;
   std::atomic<bool> simulating_ = false;

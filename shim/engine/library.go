@@ -19,18 +19,20 @@ typedef struct {
 	void (*free)(void*);
 	void (*destroy)(void*);
 	const char* (*version)(void);
+	const void* (*details)(const char*, size_t*);
 } ll_library;
 
 // ll_open loads the library and looks its functions up. Returns NULL and sets *error to a text to free.
 static ll_library* ll_open(const char* path, char** error) {
-	const char* names[] = {"loadline_create", "loadline_call", "loadline_free", "loadline_destroy", "loadline_version"};
-	void* found[5];
+	const char* names[] = {"loadline_create", "loadline_call", "loadline_free", "loadline_destroy", "loadline_version",
+	                       "loadline_error_details"};
+	void* found[6];
 	void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle == NULL) {
 		*error = strdup(dlerror());
 		return NULL;
 	}
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 6; i++) {
 		found[i] = dlsym(handle, names[i]);
 		if (found[i] == NULL) {
 			*error = strdup(dlerror());
@@ -44,6 +46,7 @@ static ll_library* ll_open(const char* path, char** error) {
 	*(void**)&library->free = found[2];
 	*(void**)&library->destroy = found[3];
 	*(void**)&library->version = found[4];
+	*(void**)&library->details = found[5];
 	return library;
 }
 
@@ -56,6 +59,7 @@ static int32_t ll_call(ll_library* l, void* engine, const char* method, const vo
 }
 static void ll_free(ll_library* l, void* memory) { l->free(memory); }
 static void ll_destroy(ll_library* l, void* engine) { l->destroy(engine); }
+static const void* ll_details(ll_library* l, const char* error, size_t* size) { return l->details(error, size); }
 static const char* ll_version(ll_library* l) { return l->version(); }
 */
 import "C"
@@ -65,8 +69,10 @@ import (
 	"sync"
 	"unsafe"
 
+	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // library is a loaded libloadline.so. It stays loaded: engines may have had threads of their own.
@@ -131,8 +137,15 @@ func (l *library) call(engine unsafe.Pointer, method, request []byte, timeoutNs 
 	return use(unsafe.Slice((*byte)(response), int(size)))
 }
 
-// status makes an error of a code and its text, and frees the text.
+// status makes an error of a code, its text and its details, and frees them.
 func (l *library) status(code C.int32_t, problem *C.char) error {
 	defer C.ll_free(l.functions, unsafe.Pointer(problem))
-	return status.Error(codes.Code(code), C.GoString(problem))
+	var size C.size_t
+	details := C.ll_details(l.functions, problem, &size)
+	var message spb.Status
+	if proto.Unmarshal(unsafe.Slice((*byte)(details), int(size)), &message) != nil ||
+		codes.Code(message.GetCode()) != codes.Code(code) {
+		return status.Error(codes.Code(code), C.GoString(problem))
+	}
+	return status.FromProto(&message).Err()
 }

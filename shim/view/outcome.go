@@ -2,43 +2,55 @@ package view
 
 import (
 	"slices"
-	"strings"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
+// errorInfo is what the engine says of an error beside its text: docs/api.md has all of it. Without it, as of an error
+// that does not come from the engine, all is empty.
+type errorInfo struct{ reason, changes string }
+
+func infoOf(err error) errorInfo {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == "loadline.dev" {
+			return errorInfo{reason: info.GetReason(), changes: info.GetMetadata()["changes"]}
+		}
+	}
+	return errorInfo{}
+}
+
 // refused says whether the engine cannot apply a batch in its present state: it has lost the view, or somebody
-// else has written to it.
+// else has written to it. A question that is refused for another reason has its changes applied.
 func refused(err error) bool {
 	code := status.Code(err)
-	return code == codes.FailedPrecondition || code == codes.NotFound
+	return (code == codes.FailedPrecondition || code == codes.NotFound) && infoOf(err).changes != "applied"
 }
 
 // invalid says whether the content of a request is wrong in any state. A request that the engine cannot read, such as
 // one of a newer client, says nothing of it.
 func invalid(err error) bool {
-	return status.Code(err) == codes.InvalidArgument && !strings.HasPrefix(status.Convert(err).Message(), "request")
+	if status.Code(err) != codes.InvalidArgument {
+		return false
+	}
+	reason := infoOf(err).reason
+	return reason != "UNREADABLE_REQUEST" && reason != "UNKNOWN_FIELD"
 }
 
 // exhausted says whether a request is beyond a limit: of a message, or of what the engine or the view may hold.
 func exhausted(err error) bool { return status.Code(err) == codes.ResourceExhausted }
 
-// outcomeOf returns what became of the changes that a question brought along, of whose error the text begins with
-// what is at fault: they were applied when that is the pod or the policy.
+// outcomeOf returns what became of the changes that a question brought along.
 func outcomeOf(err error) error {
-	if !invalid(err) {
-		return err
-	}
-	text := status.Convert(err).Message()
+	info := infoOf(err)
 	switch {
-	case strings.HasPrefix(text, "pod ") || strings.HasPrefix(text, "policy"):
+	case info.reason == "UNKNOWN_SLOT": // slots that do not hold what the books say
+		return status.Error(codes.FailedPrecondition, status.Convert(err).Message())
+	case info.changes == "applied":
 		return nil
-	case strings.HasPrefix(text, "changes") || strings.HasPrefix(text, "view "):
-		return err
 	}
-	// Slots that do not hold what the books say.
-	return status.Error(codes.FailedPrecondition, text)
+	return err
 }
 
 // finish notes the outcome of a batch, and says whether the next batch may do better than one that the engine has

@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -17,8 +16,6 @@ const (
 	hearAttempts = 5
 	// roomEvery is how often a full list may be sent to make room for names.
 	roomEvery = time.Minute
-	// noRoom is what the engine says of a resource of which it has no room for the name.
-	noRoom = "is one resource name too many"
 	// mostRemembered bounds the objects that are remembered as reported.
 	mostRemembered = 4096
 )
@@ -45,7 +42,7 @@ func (u *unreadable) answered(answer *loadlinev1.SyncResponse) (crowded bool) {
 		object := leftout.New(o.GetKind(), o.GetNamespace(), o.GetName(), o.GetReason())
 		if !u.told[object] && !named[object] {
 			news = append(news, object)
-			crowded = crowded || object.Kind == "Node" && strings.Contains(object.Reason, noRoom)
+			crowded = crowded || object.Kind == "Node" && o.GetNoRoomForName()
 		}
 		named[object] = true
 	}

@@ -757,7 +757,9 @@ type LeftOut struct {
 	// Printable; at most 253 bytes, as all three.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// The fault, in plain words; at most 512 bytes.
-	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// It has a resource for whose name the view has no room. Names are given up with a new epoch only.
+	NoRoomForName bool `protobuf:"varint,5,opt,name=no_room_for_name,json=noRoomForName,proto3" json:"no_room_for_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -818,6 +820,13 @@ func (x *LeftOut) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *LeftOut) GetNoRoomForName() bool {
+	if x != nil {
+		return x.NoRoomForName
+	}
+	return false
 }
 
 type SyncResponse struct {
@@ -1856,12 +1865,13 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x03 \x01(\tR\x03uid\"=\n" +
 	"\vSyncRequest\x12.\n" +
-	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\"g\n" +
+	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\"\x90\x01\n" +
 	"\aLeftOut\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\xc0\x01\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12'\n" +
+	"\x10no_room_for_name\x18\x05 \x01(\bR\rnoRoomForName\"\xc0\x01\n" +
 	"\fSyncResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12'\n" +

@@ -1,0 +1,46 @@
+// The parts of an error that programs read, beside the text that people read.
+#ifndef LOADLINE_PLUGIN_CONVERT_ERROR_DETAILS_H_
+#define LOADLINE_PLUGIN_CONVERT_ERROR_DETAILS_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace loadline {
+
+// Reasons beside the one that follows from the code of an error.
+inline constexpr char kUnreadableRequest[] = "UNREADABLE_REQUEST";  // its bytes are no message of the method
+inline constexpr char kUnknownField[] = "UNKNOWN_FIELD";            // it has a field of another version
+inline constexpr char kUnknownSlot[] = "UNKNOWN_SLOT";              // it names a slot that holds no node
+
+// `status`, which is an error, with this reason. Annotate() keeps it.
+absl::Status WithReason(absl::Status status, absl::string_view reason);
+
+// The facts about a call that failed.
+struct ErrorDetails {
+  std::string reason;                   // empty: that of the code
+  std::string view;                     // whose changes the question brought; empty: of none
+  std::optional<bool> changes_applied;  // nullopt: it brought none, or nobody knows
+};
+
+// Returns the path of the field that is at fault. By convention a text begins with it, each message from the
+// outermost on: `problem: groups[1]: node_group: "a b" is not a name` tells "problem.groups[1].node_group",
+// and `pod (namespace "a"): spec: ...` tells "pod".
+// Empty: the text names none.
+std::string FieldOf(absl::string_view text);
+
+// Returns a serialized google.rpc.Status with a google.rpc.ErrorInfo of the domain "loadline.dev": reason,
+// and as metadata `field`, `view` and `changes` ("applied" or "refused"), each where it is known.
+std::string EncodeError(const absl::Status& status, const ErrorDetails& details);
+
+// The payload of an error that has the result of EncodeError().
+inline constexpr char kErrorDetails[] = "loadline.dev/details";
+
+// Returns the reason that WithReason() gave an error, or that follows from its code.
+std::string ReasonOfError(const absl::Status& status);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_PLUGIN_CONVERT_ERROR_DETAILS_H_
