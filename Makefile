@@ -5,9 +5,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate \
-  net mutants check-long race race-smoke test-karpenter test-race fuzz bench bench-cost bench-months bench-overload \
-  bench-peers bench-scheduler demo picture lint lint-fast vulncheck generate reference image-programs image-go arm64 \
-  test-arm64 images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
+  net mutants check-long race race-smoke test-karpenter test-cluster-api test-race fuzz bench bench-cost bench-months \
+  bench-overload bench-peers bench-scheduler demo picture lint lint-fast vulncheck generate reference image-programs \
+  image-go arm64 test-arm64 images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | \
@@ -148,6 +148,9 @@ race-smoke: ## the race in a minute, to see that it works, with Karpenter
 
 test-karpenter: build ## nodes by NodeClaims, with Karpenter's own controllers and its provider without machines
 	@cd test/e2e && BUILD_KARPENTER=1 go test . -run 'Karpenter' -count=1 -timeout 60m
+
+test-cluster-api: build ## the autoscaler with Cluster API's own core controllers, which are built first
+	@cd test/e2e && BUILD_CLUSTER_API=1 go test . -run ClusterAPI -count=1 -timeout 60m
 
 picture: ## draw the picture of the README again, from the page of the last `make demo`
 	@python3 tools/readme_picture.py build/demo/placement.html docs/placement.svg

@@ -26,6 +26,7 @@ CHECKS = {
     "test-race": "the Go tests of `shim/` under the race detector",
     "race-smoke": "a minute of Loadline and Karpenter through the same load",
     "test-karpenter": "nodes by NodeClaims of Karpenter's own controllers",
+    "test-cluster-api": "the autoscaler with the core controllers of Cluster API",
     "test-e2e-1.37": "the end-to-end tests with the newer minor of Kubernetes",
     "test-fit-next": "filters and scores against the plugins of the newer minor",
     "test-hostile": "objects that are meant to harm, one by one and together",

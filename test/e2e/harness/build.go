@@ -144,8 +144,12 @@ func buildInputs(ctx context.Context, root string) (stamp, flags string, err err
 
 // goTool runs the go command and returns what it prints. An error carries the end of its complaints.
 func goTool(ctx context.Context, dir string, args ...string) (string, error) {
+	return goIn(ctx, dir, nil, args...)
+}
+
+func goIn(ctx context.Context, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
@@ -156,9 +160,49 @@ func goTool(ctx context.Context, dir string, args ...string) (string, error) {
 		err = cmd.Wait()
 	}
 	if err != nil {
-		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, lastLines(stderr.String(), 20))
+		return "", fmt.Errorf("go %s in %s: %w\n%s", args[0], dir, err, lastLines(stderr.String(), 20))
 	}
 	return stdout.String(), nil
+}
+
+// goApart runs the go command in a module that is none of the workspace, and returns what it prints, trimmed.
+func goApart(ctx context.Context, module string, args ...string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	out, err := goIn(ctx, filepath.Join(root, module), []string{"GOWORK=off"}, args...)
+	return strings.TrimSpace(out), err
+}
+
+// isBuilt says whether a program is there, by its path below the root.
+func isBuilt(executable string) bool {
+	root, err := Root()
+	if err == nil {
+		_, err = os.Stat(filepath.Join(root, executable))
+	}
+	return err == nil
+}
+
+// buildApart builds a package of a module that is none of the workspace, and returns where the program is. The first
+// time it downloads what that is made of.
+func buildApart(ctx context.Context, log Logf, module, pkg, executable string) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	target := filepath.Join(root, executable)
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return "", err
+	}
+	log.printf("building %s (minutes the first time, seconds after that)", pkg)
+	start := time.Now()
+	defer everySoOften(func() { log.printf("still building %s", pkg) })()
+	if _, err := goApart(ctx, module, "build", "-o", target, pkg); err != nil {
+		return "", err
+	}
+	log.printf("built %s in %.0f s", pkg, time.Since(start).Seconds())
+	return target, nil
 }
 
 // lockFile takes an exclusive lock that the kernel releases when this process ends, however it ends.
@@ -174,19 +218,8 @@ func lockFile(path string) (unlock func(), err error) {
 	return func() { file.Close() }, nil
 }
 
-// BuildHelm builds Helm's own command line beside the components, from the module of the chart's tests, which is none
-// of the workspace.
+// BuildHelm builds Helm's own command line beside the components, from the module of the chart's tests.
 func BuildHelm(ctx context.Context) error {
-	root, err := Root()
-	if err != nil {
-		return err
-	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(root, "build", "e2e", "bin", "helm"),
-		"helm.sh/helm/v3/cmd/helm")
-	cmd.Dir = filepath.Join(root, "test", "chart")
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("building helm: %w\n%s", err, out)
-	}
-	return nil
+	_, err := buildApart(ctx, nil, "test/chart", "helm.sh/helm/v3/cmd/helm", "build/e2e/bin/helm")
+	return err
 }

@@ -1,14 +1,11 @@
 package harness
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -28,45 +25,19 @@ type KarpenterBuilt struct {
 }
 
 // KarpenterIsBuilt says whether BuildKarpenter has built it before.
-func KarpenterIsBuilt() bool {
-	root, err := Root()
-	if err == nil {
-		_, err = os.Stat(filepath.Join(root, karpenterExecutable))
-	}
-	return err == nil
-}
+func KarpenterIsBuilt() bool { return isBuilt(karpenterExecutable) }
 
 // BuildKarpenter builds Karpenter into build/e2e/bin. The first time it downloads what it is made of.
 func BuildKarpenter(ctx context.Context, log Logf) (*KarpenterBuilt, error) {
-	root, err := Root()
+	executable, err := buildApart(ctx, log, karpenterModule, "sigs.k8s.io/karpenter/kwok", karpenterExecutable)
 	if err != nil {
 		return nil, err
 	}
-	goApart := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(ctx, "go", args...)
-		cmd.Dir, cmd.Env = filepath.Join(root, karpenterModule), append(os.Environ(), "GOWORK=off")
-		var stdout, stderr bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		if err := cmd.Run(); err != nil {
-			return "", fmt.Errorf("go %s in %s: %w\n%s", args[0], karpenterModule, err, lastLines(stderr.String(), 20))
-		}
-		return strings.TrimSpace(stdout.String()), nil
-	}
-	built := &KarpenterBuilt{Executable: filepath.Join(root, karpenterExecutable)}
-	if err := os.MkdirAll(filepath.Dir(built.Executable), 0o755); err != nil {
-		return nil, err
-	}
-	log.printf("building Karpenter (minutes the first time, seconds after that)")
-	start := time.Now()
-	defer everySoOften(func() { log.printf("still building Karpenter") })()
-	if _, err := goApart("build", "-o", built.Executable, "sigs.k8s.io/karpenter/kwok"); err != nil {
-		return nil, err
-	}
-	log.printf("built Karpenter in %.0f s", time.Since(start).Seconds())
-	found, err := goApart("list", "-m", "-f", "{{.Version}} {{.Dir}}", "sigs.k8s.io/karpenter")
+	found, err := goApart(ctx, karpenterModule, "list", "-m", "-f", "{{.Version}} {{.Dir}}", "sigs.k8s.io/karpenter")
 	if err != nil {
 		return nil, err
 	}
+	built := &KarpenterBuilt{Executable: executable}
 	version, dir, _ := strings.Cut(found, " ")
 	built.Version = version
 	for _, folder := range []string{"pkg/apis/crds", "kwok/apis/crds"} {
