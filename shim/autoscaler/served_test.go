@@ -15,18 +15,16 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/providers/serve"
 )
 
 // served is a sky behind the protocol of external providers, and a connection to it: the leader asks it by the client
 // that asks real ones, but without a network, which time in these tests would not wait for.
 type served struct {
-	externalgrpc.UnimplementedCloudProviderServer
-	sky *sky
+	server *serve.Server
 
 	mu    sync.Mutex
 	fails []string // methods and groups of calls that fail; guarded by mu
@@ -40,7 +38,7 @@ func (s *served) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 		if of, is := in.(interface{ GetId() string }); is && s.isToFail(m.MethodName+" "+of.GetId()) {
 			return status.Error(codes.Internal, "told to fail")
 		}
-		answer, err := m.Handler(s, ctx, func(asked any) error {
+		answer, err := m.Handler(s.server, ctx, func(asked any) error {
 			proto.Merge(asked.(proto.Message), in.(proto.Message))
 			return nil
 		}, nil)
@@ -70,84 +68,6 @@ func (s *served) isToFail(call string) bool {
 	return slices.Contains(s.fails, call)
 }
 
-func (s *served) Refresh(context.Context, *externalgrpc.RefreshRequest) (*externalgrpc.RefreshResponse, error) {
-	return &externalgrpc.RefreshResponse{}, nil
-}
-
-func (s *served) NodeGroups(ctx context.Context,
-	_ *externalgrpc.NodeGroupsRequest) (*externalgrpc.NodeGroupsResponse, error) {
-	groups, err := s.sky.Groups(ctx, nil)
-	answer := &externalgrpc.NodeGroupsResponse{}
-	for _, g := range groups {
-		answer.NodeGroups = append(answer.NodeGroups,
-			&externalgrpc.NodeGroup{Id: g.ID, MinSize: int32(g.Min), MaxSize: int32(g.Max)})
-	}
-	return answer, err
-}
-
-func (s *served) group(ctx context.Context, id string) (cloud.Group, error) {
-	groups, err := s.sky.Groups(ctx, nil)
-	i := slices.IndexFunc(groups, func(g cloud.Group) bool { return g.ID == id })
-	if err != nil || i < 0 {
-		return cloud.Group{}, fmt.Errorf("group %s: error %v", id, err)
-	}
-	return groups[i], nil
-}
-
-func (s *served) NodeGroupTargetSize(ctx context.Context,
-	r *externalgrpc.NodeGroupTargetSizeRequest) (*externalgrpc.NodeGroupTargetSizeResponse, error) {
-	g, err := s.group(ctx, r.GetId())
-	return &externalgrpc.NodeGroupTargetSizeResponse{TargetSize: int32(g.Target)}, err
-}
-
-func (s *served) NodeGroupNodes(ctx context.Context,
-	r *externalgrpc.NodeGroupNodesRequest) (*externalgrpc.NodeGroupNodesResponse, error) {
-	g, err := s.group(ctx, r.GetId())
-	return &externalgrpc.NodeGroupNodesResponse{Instances: g.Instances}, err
-}
-
-func (s *served) NodeGroupTemplateNodeInfo(ctx context.Context,
-	r *externalgrpc.NodeGroupTemplateNodeInfoRequest) (*externalgrpc.NodeGroupTemplateNodeInfoResponse, error) {
-	node, err := s.sky.TemplateNode(ctx, r.GetId())
-	if err != nil {
-		return nil, err
-	}
-	data, err := node.Marshal()
-	return &externalgrpc.NodeGroupTemplateNodeInfoResponse{NodeBytes: data}, err
-}
-
-func (s *served) PricingNodePrice(ctx context.Context,
-	r *externalgrpc.PricingNodePriceRequest) (*externalgrpc.PricingNodePriceResponse, error) {
-	labels := map[string]string{}
-	for _, label := range r.GetNode().GetLabels() {
-		labels[label.GetKey()] = label.GetValue()
-	}
-	price, err := s.sky.NodePrice(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels}})
-	if err != nil || price == nil {
-		return nil, status.Error(codes.Unimplemented, "no price")
-	}
-	return &externalgrpc.PricingNodePriceResponse{Price: *price}, nil
-}
-
-func (s *served) NodeGroupIncreaseSize(ctx context.Context,
-	r *externalgrpc.NodeGroupIncreaseSizeRequest) (*externalgrpc.NodeGroupIncreaseSizeResponse, error) {
-	g, err := s.group(ctx, r.GetId())
-	if err != nil {
-		return nil, err
-	}
-	return &externalgrpc.NodeGroupIncreaseSizeResponse{},
-		s.sky.IncreaseSize(ctx, g.ID, g.Target, int(r.GetDelta()))
-}
-
-func (s *served) NodeGroupDeleteNodes(ctx context.Context,
-	r *externalgrpc.NodeGroupDeleteNodesRequest) (*externalgrpc.NodeGroupDeleteNodesResponse, error) {
-	var nodes []*v1.Node
-	for _, n := range r.GetNodes() {
-		nodes = append(nodes, &v1.Node{Spec: v1.NodeSpec{ProviderID: n.GetProviderId()}})
-	}
-	return &externalgrpc.NodeGroupDeleteNodesResponse{}, s.sky.DeleteNodes(ctx, r.GetId(), nodes)
-}
-
 // The provider does not tell the target size of one of two groups any more, or nothing at all, after it was asked for
 // two nodes. These come all the same and are not bought again, the group neither grows nor loses a node, and the other
 // one grows and shrinks. When the provider tells again, idle nodes of the group go.
@@ -160,9 +80,10 @@ func TestAGroupThatCannotBeReadIsLeftAsItIs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				groups := map[string]*skyGroup{"cheap": {max: 10, cpu: "4", price: 0.1},
 					"dear": {max: 10, cpu: "4", price: 0.3}}
-				provider := &served{sky: &sky{groups: groups, delay: 40 * time.Second}}
-				provider.sky.client = cloud.New(provider, time.Minute)
-				b := growingUnder(t, provider.sky, nil)
+				machines := &sky{groups: groups, delay: 40 * time.Second}
+				provider := &served{server: serve.New(machines)}
+				machines.client = cloud.New(provider, time.Minute)
+				b := growingUnder(t, machines, nil)
 				b.addPending("web", 2, "3")
 				b.run(10 * time.Second)
 				provider.fail(fails...)
