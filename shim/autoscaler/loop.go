@@ -28,6 +28,7 @@ type leader struct {
 	teller    *tell.Teller
 	clock     *planClock
 	files     reloader
+	rival     *rival        // nil: there can be none
 	batchWait time.Duration // for how long growth waits for further pods, by the last plan
 }
 
@@ -35,7 +36,7 @@ func newLeader(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, ask
 	clock Clock) *leader {
 	plans := newPlanClock(clock)
 	return &leader{config: p.Config, cluster: p.Cluster, cloud: asked, models: cloud.NewModels(asked), planner: p,
-		actor: act.New(p, t, client, asked, plans.now), teller: t, clock: plans}
+		actor: act.New(p, t, client, asked, plans.now), teller: t, clock: plans, rival: newRival(p.Config, client)}
 }
 
 // once is one loop. Where something cannot be found out, nothing is removed, and the status says why.
@@ -82,6 +83,13 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 	if done(); err != nil {
 		return "cloudProvider", err
 	}
+	grows := l.config.Decides(config.ScaleUpDecision) || len(l.planner.Sized) > 0
+	removes := l.config.Decides(config.ScaleDownDecision)
+	warnings, err := l.rival.yield(ctx, groups, grows, removes, o.Now)
+	if err != nil {
+		return "cluster", err
+	}
+	o.Warnings = append(o.Warnings, warnings...)
 	o.See(groups)
 	for _, g := range o.Groups {
 		if g.Problem != nil {
