@@ -26,6 +26,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act"
 	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/buffers"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
@@ -251,6 +252,9 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	t.Loads = tell.DescribeView(loadlinev1.NewClusterStateClient(a.conn), a.config.View)
 	l := newLeader(a.planner, t, a.client, a.cloud, a.Clock)
 	l.actor.Keeper = act.KeeperOf(a.config, a.objects)
+	if a.config.Slack.CapacityBuffers && a.config.Decides(config.SlackDecision) {
+		l.buffers = buffers.New(a.objects, a.cluster.Handler(buffers.Kind))
+	}
 	a.pages.Leader.Store(t)
 	defer a.pages.Leader.Store(nil)
 	defer l.actor.Actuator.Wait()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/autoscaler/act"
+	"loadline.dev/shim/autoscaler/buffers"
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
@@ -28,8 +29,9 @@ type leader struct {
 	teller    *tell.Teller
 	clock     *planClock
 	files     reloader
-	rival     *rival        // nil: there can be none
-	batchWait time.Duration // for how long growth waits for further pods, by the last plan
+	rival     *rival           // nil: there can be none
+	buffers   *buffers.Buffers // nil: those of others are not kept
+	batchWait time.Duration    // for how long growth waits for further pods, by the last plan
 }
 
 func newLeader(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, asked cloud.Provider,
@@ -68,6 +70,7 @@ func (l *leader) decide(ctx context.Context, o *plan.Loop) (part string, err err
 	if l.config.Mode != config.Act {
 		return "", nil
 	}
+	l.failed(ctx, l.buffers.Write(ctx, o.Answer().GetSlack(), l.clock.wall()), "capacityBuffers")
 	return l.actor.Act(ctx, o)
 }
 
@@ -104,6 +107,7 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 	}
 	done = l.teller.Metrics.Time(tell.FunctionUpdate)
 	o.UnderWay, o.Acknowledged = l.actor.Actuator.UnderWay(), l.actor.Actuator.Acknowledged
+	l.failed(ctx, l.buffers.Look(ctx, o.Now), "capacityBuffers")
 	err = l.cluster.Apply()
 	if done(); err != nil {
 		return "cluster", err
@@ -114,6 +118,14 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 	l.models.Fill(ctx, groups, l.cluster.NodesByID(), o.Now)
 	o.Pods = l.cluster.WithoutNode(o.Now)
 	return "", nil
+}
+
+// failed counts and logs what a loop goes on without.
+func (l *leader) failed(ctx context.Context, err error, kind string) {
+	if err != nil && ctx.Err() == nil {
+		l.teller.Metrics.Failed(kind)
+		klog.ErrorS(plan.Bounded(err), "A loop goes on without a part")
+	}
 }
 
 // makePlan has the engine plan, takes note of what it has found out, and keeps what it remembers before anything is

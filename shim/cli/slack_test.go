@@ -140,10 +140,10 @@ func TestSlackAsCapacityBuffers(t *testing.T) {
 				t.Fatal(err)
 			}
 			template, ok := templates[buffer.Namespace+"/"+buffer.Spec.PodTemplateRef.Name]
-			if !ok || buffer.Spec.Replicas < 1 {
+			if !ok || buffer.Spec.Replicas == nil || *buffer.Spec.Replicas < 1 {
 				t.Errorf("%+v", buffer)
 			}
-			if buffer.Namespace == "shop" && (buffer.Spec.Replicas != 2 || template.Template.Labels["app"] != "burst" ||
+			if buffer.Namespace == "shop" && (*buffer.Spec.Replicas != 2 || template.Template.Labels["app"] != "burst" ||
 				template.Template.Spec.Containers[0].Command != nil) {
 				t.Errorf("%+v", template)
 			}

@@ -22,26 +22,6 @@ const PriorityClassName = "loadline-placeholder"
 // nodes.
 const placeholderPriority = -10
 
-// CapacityBuffer follows autoscaling.x-k8s.io/v1beta1, as far as it is written here: replicas only, since
-// implementations differ in what percentages and limits come to.
-type CapacityBuffer struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              CapacityBufferSpec `json:"spec"`
-}
-
-// CapacityBufferSpec says of which pod how many copies are to fit.
-type CapacityBufferSpec struct {
-	ProvisioningStrategy string              `json:"provisioningStrategy"`
-	PodTemplateRef       LocalObjectTemplate `json:"podTemplateRef"`
-	Replicas             int32               `json:"replicas"`
-}
-
-// LocalObjectTemplate names a PodTemplate of the same namespace.
-type LocalObjectTemplate struct {
-	Name string `json:"name"`
-}
-
 // IsPlaceholder says whether a pod is one of ours, which only keeps room free and gives way to all others: labelled as
 // one, in the namespace of slack, made by a Deployment there, and of a priority as low as ours. Anybody can write the
 // label, but who creates Deployments in that namespace is an administrator. The engine has the same rule.
@@ -65,8 +45,8 @@ func CapacityBuffers(shapes []Shape) []any {
 				Template: shape.Pod},
 			&CapacityBuffer{TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling.x-k8s.io/v1beta1",
 				Kind: "CapacityBuffer"}, ObjectMeta: meta,
-				Spec: CapacityBufferSpec{ProvisioningStrategy: "buffer.x-k8s.io/active-capacity",
-					PodTemplateRef: LocalObjectTemplate{Name: shape.Name}, Replicas: shape.Replicas}})
+				Spec: CapacityBufferSpec{ProvisioningStrategy: ActiveCapacity,
+					PodTemplateRef: &LocalObjectTemplate{Name: shape.Name}, Replicas: &shape.Replicas}})
 	}
 	return out
 }

@@ -139,6 +139,7 @@ func TestCombinations(t *testing.T) {
 					with("autoscaler.config.cloudProvider.kind", map[string]string{"report": "karpenter",
 						"capacitybuffers": "cluster-api", "deployments": "externalgrpc"}[keep]).
 					with("monitoring", values{"serviceMonitor": true, "rules": true, "dashboard": true}).
+					with("autoscaler.config.slack.capacityBuffers", keep == "deployments").
 					with("scheduler.replace", mask%2 == 1).with("image.registry", "registry.example/ours").values
 				objects := mustRender(t, c, "anywhere", v)
 				seen := map[string]bool{}
@@ -162,6 +163,7 @@ func TestCombinations(t *testing.T) {
 					"ClusterRole /loadline-autoscaler:act":                          has("autoscaler") && mode == "act",
 					"ResourceQuota loadline-slack/loadline-slack":                   has("autoscaler") && mode == "act" && keep == "deployments",
 					"Role loadline-slack/loadline-autoscaler:slack-capacitybuffers": has("autoscaler") && mode == "act" && keep == "capacitybuffers",
+					"ClusterRole /loadline-autoscaler:capacity-buffers":             has("autoscaler") && keep == "deployments",
 					"ClusterRole /loadline-autoscaler:karpenter":                    has("autoscaler") && keep == "report",
 					"ClusterRole /loadline-autoscaler:act-karpenter":                has("autoscaler") && keep == "report" && mode == "act",
 					"ClusterRole /loadline-autoscaler:cluster-api":                  has("autoscaler") && keep == "capacitybuffers",

@@ -197,10 +197,11 @@ const (
 
 // Slack says how much room is kept free for pods to come, and how.
 type Slack struct {
-	slack.Policy `json:",inline"`
-	RemovalDelay Duration `json:"removalDelay" flag:"slack-removal-delay" help:"how long pieces that are no longer wanted stay"`
-	Keep         string   `json:"keep" flag:"slack-keep" help:"in mode act: deployments of pods that give way to all others, capacitybuffers for an autoscaler that knows them, or report: nothing is written"`
-	Namespace    string   `json:"namespace" flag:"slack-namespace" help:"namespace of these objects; it must be there, and loadlined must be told of another one than the default"`
+	slack.Policy    `json:",inline"`
+	RemovalDelay    Duration `json:"removalDelay" flag:"slack-removal-delay" help:"how long pieces that are no longer wanted stay"`
+	Keep            string   `json:"keep" flag:"slack-keep" help:"in mode act: deployments of pods that give way to all others, capacitybuffers for an autoscaler that knows them, or report: nothing is written"`
+	Namespace       string   `json:"namespace" flag:"slack-namespace" help:"namespace of these objects; it must be there, and loadlined must be told of another one than the default"`
+	CapacityBuffers bool     `json:"capacityBuffers" flag:"capacity-buffer-controller-enabled" help:"keep the room that CapacityBuffers of others ask for, in namespaces whose copies count, and tell them what has become of it"`
 }
 
 func defaultSlack() Slack {
@@ -225,6 +226,9 @@ func (s *Slack) check() error {
 	case s.Keep != SlackDeployments && s.Keep != SlackCapacityBuffers && s.Keep != SlackReport:
 		return fmt.Errorf("slack.keep %q: must be %s, %s or %s", s.Keep, SlackDeployments, SlackCapacityBuffers,
 			SlackReport)
+	case s.CapacityBuffers && s.Keep == SlackCapacityBuffers:
+		return fmt.Errorf("slack.capacityBuffers: with slack.keep %s another autoscaler keeps CapacityBuffers, ours and "+
+			"those of others", SlackCapacityBuffers)
 	case len(validation.IsDNS1123Label(s.Namespace)) > 0:
 		return fmt.Errorf("slack.namespace %q: is not the name of a namespace", s.Namespace)
 	}

@@ -35,11 +35,10 @@ var upstreamFlags = []UpstreamFlag{
 
 	// Flags without a counterpart in Loadline.
 	boolean("async-node-groups", "no node groups are made or deleted"),
-	boolean("capacity-buffer-controller-enabled", "room is kept by --extra-capacity-min-rate and its like; "+
-		"CapacityBuffers of others are not read"),
-	boolean("capacity-buffer-pod-dry-run-enabled", "CapacityBuffers of others are not read"),
-	boolean("capacity-buffer-pod-injection-enabled", "CapacityBuffers of others are not read"),
-	boolean("capacity-buffer-ready-replicas-enabled", "CapacityBuffers of others are not read"),
+	boolean("capacity-buffer-pod-dry-run-enabled", "the templates of CapacityBuffers count as they are"),
+	always("capacity-buffer-pod-injection-enabled", "true",
+		"--capacity-buffer-controller-enabled keeps what CapacityBuffers ask for"),
+	boolean("capacity-buffer-ready-replicas-enabled", "a condition of each CapacityBuffer tells whether all of it fits"),
 	boolean("capacity-quotas-enabled", "CapacityQuotas are not read: --cores-total, --memory-total and --gpu-total bound "+
 		"the cluster"),
 	boolean("check-capacity-batch-processing", noRequests),

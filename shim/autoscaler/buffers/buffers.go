@@ -1,0 +1,251 @@
+// Package buffers has room kept for the CapacityBuffers of others: the engine is told of a stand-in for each, and the
+// buffer what has become of it.
+package buffers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/slack"
+)
+
+// Kind is that of the notes of stand-ins.
+const Kind = "CapacityBuffer"
+
+// lookEvery is how often buffers and what they refer to are read: replicas of a workload change by themselves.
+const lookEvery = 30 * time.Second
+
+// mostBuffers bounds what is read and kept; others are left out, and logged.
+const mostBuffers = 1000
+
+var resource = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1",
+	Resource: "capacitybuffers"}
+
+// Conditions of a buffer and their reasons.
+const (
+	readyForProvisioning = "ReadyForProvisioning"
+	provisioning         = "Provisioning"
+)
+
+// Buffers are those of a cluster.
+type Buffers struct {
+	objects dynamic.Interface
+	to      cache.ResourceEventHandler // takes the stand-ins
+	looked  time.Time
+	known   map[types.NamespacedName]*buffer
+	silent  bool // that there are none to be read has been logged
+}
+
+// buffer is one buffer with what it comes to.
+type buffer struct {
+	slack.CapacityBuffer
+	standIn    *appsv1.Deployment // nil: it cannot be kept
+	copies     int32
+	generation *int64 // of its PodTemplate
+	problem    error
+}
+
+// New returns what has read none yet. `to` takes the stand-ins as it takes objects of the API server.
+func New(objects dynamic.Interface, to cache.ResourceEventHandler) *Buffers {
+	return &Buffers{objects: objects, to: to, known: map[types.NamespacedName]*buffer{}}
+}
+
+// Look reads the buffers, unless that was done a short time ago. Without the kind, or the right to list it, there are
+// none; after another error those that were known stay.
+func (b *Buffers) Look(ctx context.Context, now time.Time) error {
+	if b == nil || !b.looked.IsZero() && now.Sub(b.looked) < lookEvery {
+		return nil
+	}
+	list, err := b.objects.Resource(resource).List(ctx, metav1.ListOptions{Limit: mostBuffers})
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
+		if !b.silent {
+			klog.InfoS("No CapacityBuffers are kept", "why", err)
+		}
+		b.silent, list = true, &unstructured.UnstructuredList{}
+	case err != nil:
+		return fmt.Errorf("CapacityBuffers: %w", err)
+	case list.GetContinue() != "":
+		klog.InfoS("Warning: only the first CapacityBuffers are kept", "most", mostBuffers)
+	}
+	b.looked = now
+	before := b.known
+	b.known = map[types.NamespacedName]*buffer{}
+	for i := range list.Items {
+		one := &buffer{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &one.CapacityBuffer); err != nil {
+			klog.ErrorS(err, "A CapacityBuffer cannot be read", "object", klog.KObj(&list.Items[i]))
+			continue
+		}
+		if one.IsOurs() || !one.IsKept() || one.DeletionTimestamp != nil {
+			continue
+		}
+		one.resolve(ctx, b.objects)
+		b.known[types.NamespacedName{Namespace: one.Namespace, Name: one.Name}] = one
+	}
+	b.tell(before)
+	return nil
+}
+
+// tell tells of stand-ins that have changed.
+func (b *Buffers) tell(before map[types.NamespacedName]*buffer) {
+	for name, one := range b.known {
+		var old *appsv1.Deployment
+		if was := before[name]; was != nil {
+			old = was.standIn
+		}
+		switch {
+		case one.standIn == nil && old != nil:
+			b.to.OnDelete(old)
+		case one.standIn != nil && (old == nil || !reflect.DeepEqual(old, one.standIn)):
+			b.to.OnUpdate(nil, one.standIn)
+		}
+	}
+	for name, was := range before {
+		if b.known[name] == nil && was.standIn != nil {
+			b.to.OnDelete(was.standIn)
+		}
+	}
+}
+
+// resolve finds out of which pod a buffer keeps how many copies.
+func (b *buffer) resolve(ctx context.Context, objects dynamic.Interface) {
+	template, current, err := b.template(ctx, objects)
+	if err == nil {
+		b.copies, err = b.Spec.Copies(current, template)
+	}
+	if err != nil {
+		b.problem = err
+		return
+	}
+	b.standIn = b.StandIn(template, b.copies)
+}
+
+// template returns the pod of a buffer, and how many replicas there are of what it refers to.
+func (b *buffer) template(ctx context.Context, objects dynamic.Interface) (*v1.PodTemplateSpec, int32, error) {
+	get := func(group, resource, name string, into any) error {
+		o, err := objects.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}).
+			Namespace(b.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into)
+	}
+	if ref := b.Spec.PodTemplateRef; ref != nil {
+		template := &v1.PodTemplate{}
+		if err := get("", "podtemplates", ref.Name, template); err != nil {
+			return nil, 0, fmt.Errorf("spec.podTemplateRef: %w", err)
+		}
+		b.generation = &template.Generation
+		return &template.Template, 0, nil
+	}
+	ref := b.Spec.ScalableRef
+	if ref == nil {
+		return nil, 0, fmt.Errorf("spec: needs a podTemplateRef or a scalableRef")
+	}
+	resource, err := ref.Resource()
+	if err != nil {
+		return nil, 0, err
+	}
+	var workload struct {
+		Spec struct {
+			Template v1.PodTemplateSpec `json:"template"`
+		} `json:"spec"`
+		Status struct {
+			Replicas int32 `json:"replicas"`
+		} `json:"status"`
+	}
+	if err := get(ref.APIGroup, resource, ref.Name, &workload); err != nil {
+		return nil, 0, fmt.Errorf("spec.scalableRef: %w", err)
+	}
+	return &workload.Spec.Template, workload.Status.Replicas, nil
+}
+
+// Write tells each buffer what a plan has made of it. A status that is as it should be is not written.
+func (b *Buffers) Write(ctx context.Context, plan *loadlinev1.PlanSlackResponse, now time.Time) error {
+	if b == nil || plan == nil {
+		return nil
+	}
+	refused, mirrored := map[string]string{}, map[string]*loadlinev1.MirroredSlack{}
+	for _, e := range plan.GetErrors() {
+		refused[e.GetSource()] = e.GetText()
+	}
+	for _, m := range plan.GetMirrored() {
+		for _, source := range m.GetSources() {
+			mirrored[source] = m
+		}
+	}
+	for name, one := range b.known {
+		status := one.statusOf(refused[one.Source()], mirrored[one.Source()], now)
+		if reflect.DeepEqual(status, one.Status) {
+			continue
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": one.UID}, "status": status})
+		if err != nil {
+			return err
+		}
+		_, err = b.objects.Resource(resource).Namespace(name.Namespace).Patch(ctx, name.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{}, "status")
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("status of CapacityBuffer %s: %w", name, err)
+		}
+		one.Status = status
+	}
+	return nil
+}
+
+// statusOf returns the status that a buffer should have.
+func (b *buffer) statusOf(refused string, kept *loadlinev1.MirroredSlack, now time.Time) slack.CapacityBufferStatus {
+	s := slack.CapacityBufferStatus{ProvisioningStrategy: slack.ActiveCapacity,
+		PodTemplateRef: b.Spec.PodTemplateRef, PodTemplateGeneration: b.generation, Replicas: &b.copies}
+	for _, c := range b.Status.Conditions {
+		s.Conditions = append(s.Conditions, c)
+	}
+	set := func(kind string, holds bool, reason, message string) {
+		c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+			ObservedGeneration: b.Generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))}
+		if holds {
+			c.Status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&s.Conditions, c)
+	}
+	if b.problem != nil {
+		s.Replicas = nil
+		set(readyForProvisioning, false, "Error", b.problem.Error())
+		set(provisioning, false, "NotReadyForProvisioning", "")
+		return s
+	}
+	set(readyForProvisioning, true, "AttributesSetSuccessfully", "")
+	switch {
+	case refused != "":
+		set(provisioning, false, "Refused", refused)
+	case b.copies == 0:
+		set(provisioning, true, "BufferIsEmpty", "")
+	case kept == nil:
+		set(provisioning, false, "NotPlanned", "the last plan does not tell of it")
+	case kept.GetCount() < kept.GetWanted():
+		set(provisioning, false, "Limited", kept.GetReason())
+	case kept.GetPlaced() < kept.GetCount():
+		set(provisioning, false, "RequiresNewCapacity", kept.GetReason())
+	default:
+		set(provisioning, true, "FitsExistingCapacity", "")
+	}
+	return s
+}
