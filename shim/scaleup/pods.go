@@ -14,7 +14,9 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/leftout"
+	"loadline.dev/shim/usage/profile"
 	"loadline.dev/shim/view"
+	"loadline.dev/shim/workload"
 )
 
 // Pods gathers the pods that wait for a node, equal ones together, and those that every new node carries. Each pod is
@@ -76,6 +78,28 @@ func NewPodsForPlanning() *Pods {
 		}
 		return string(binary.AppendVarint(view.SignPodForFilters(pod), int64(priority)))
 	}}
+}
+
+// TellWorkloads has the pods of workloads that have a profile say which workload that is: by it the engine finds what
+// they are expected to use. Pods of two such workloads are no longer equal. To be called before the first pod.
+func (p *Pods) TellWorkloads(profiles map[profile.Workload]bool) {
+	trim, sign := p.trim, p.sign
+	has := func(pod *v1.Pod) bool {
+		w, found := workload.Of(pod)
+		return found && profiles[profile.Workload{Namespace: pod.Namespace, Kind: w.Kind, Name: w.Name}]
+	}
+	p.trim = func(pod *v1.Pod) []byte {
+		if !has(pod) {
+			return trim(pod)
+		}
+		return view.WithWorkload(trim(pod), pod)
+	}
+	p.sign = func(pod *v1.Pod) string {
+		if !has(pod) {
+			return "\x00" + sign(pod)
+		}
+		return workload.AnnotationOf(pod) + "\x00" + sign(pod) // no annotation has a NUL
+	}
 }
 
 func signForFilters(pod *v1.Pod) string { return string(view.SignPodForFilters(pod)) }

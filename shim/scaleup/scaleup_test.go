@@ -15,6 +15,8 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/nodegroup"
+	"loadline.dev/shim/usage/profile"
+	"loadline.dev/shim/workload"
 )
 
 func groupsOf(t *testing.T, specs ...string) []nodegroup.NodeGroup {
@@ -100,6 +102,38 @@ func TestPodsThatWait(t *testing.T) {
 	}
 	if got := g.Waiting(); got != 8 {
 		t.Errorf("%d pods wait, want 8", got)
+	}
+}
+
+// deployed makes a pod one of a Deployment.
+func deployed(p *v1.Pod, deployment string) *v1.Pod {
+	p.Labels = map[string]string{"pod-template-hash": "5d8f"}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment + "-5d8f",
+		UID: "u", Controller: new(true)}}
+	return p
+}
+
+// Pods of workloads with a profile say so, and only pods of the same workload are equal to them. Without a profile,
+// pods of many workloads are still one kind.
+func TestPodsTellWorkloadsThatHaveAProfile(t *testing.T) {
+	gathered := NewPodsForPlanning()
+	gathered.TellWorkloads(map[profile.Workload]bool{
+		{Namespace: "shop", Kind: "Deployment", Name: "web"}: true, {Namespace: "shop", Kind: "Deployment", Name: "db"}: true,
+		{Namespace: "else", Kind: "Deployment", Name: "mail"}: true})
+	for i, of := range []string{"web", "mail", "db", "web", "cache"} {
+		gathered.AddPod(deployed(pod(fmt.Sprint("pod-", i), "1"), of))
+	}
+	var got []string
+	for _, entry := range gathered.Pending() {
+		var sent v1.Pod
+		if err := sent.Unmarshal(entry.GetPod().GetPod()); err != nil {
+			t.Fatal(err)
+		}
+		stated, _, _ := strings.Cut(sent.Annotations[workload.Annotation], "@")
+		got = append(got, fmt.Sprintf("%d %s", entry.GetCount(), stated))
+	}
+	if want := []string{"2 Deployment/web", "2 ", "1 Deployment/db"}; !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
 	}
 }
 

@@ -296,9 +296,13 @@ func (p *Planner) Ended(node string) {
 // Evicted takes note of an eviction. While no plan is made, evictions that no plan would count any more are forgotten,
 // and of too many the oldest.
 func (p *Planner) Evicted(e drain.Eviction) {
-	pod := view.TrimIncomingPodForPlanning(e.Pod)
+	trim := view.TrimIncomingPodForPlanning
+	if p.Settings.GetFit().GetLoadLine().GetExpectedUse() != nil {
+		trim = func(pod *v1.Pod) []byte { return view.WithWorkload(view.TrimIncomingPodForPlanning(pod), e.Pod) }
+	}
+	pod := trim(e.Pod)
 	if len(pod) > mostEvictedBytes {
-		pod = view.TrimIncomingPodForPlanning(view.SlimPod(e.Pod))
+		pod = trim(view.SlimPod(e.Pod))
 	}
 	all := append(p.progress.Evicted, &loadlinev1.EvictedPod{Pod: pod, Node: e.Pod.Spec.NodeName, AtS: e.At.Unix()})
 	first, bytes := len(all), 0

@@ -25,6 +25,7 @@ import (
 	"loadline.dev/shim/internal/kuberelease"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/slack"
+	"loadline.dev/shim/usage/profile"
 	"loadline.dev/shim/view"
 )
 
@@ -44,8 +45,9 @@ type Cluster struct {
 	selectors *filterconfig.Selectors
 	machines  machines
 	usage     heldUsage
-	countsUse bool  // plans count pods by what they are expected to use
-	minor     int32 // of the release by which resized pods count; 0: that of the API server
+	countsUse bool                      // plans count pods by what they are expected to use
+	profiled  map[profile.Workload]bool // the workloads of the profiles that are in effect
+	minor     int32                     // of the release by which resized pods count; 0: that of the API server
 }
 
 // objects stay as they are between two calls of Apply. They belong to the loop.
@@ -114,6 +116,10 @@ func (c *Cluster) Apply() error {
 	}
 	if profiles, changed := c.usage.take(); changed {
 		c.View.SetUsage(profiles)
+		c.profiled = map[profile.Workload]bool{}
+		for i := range profiles {
+			c.profiled[profiles[i].Workload] = true
+		}
 	}
 	if ready && !c.listed.complete {
 		c.listed.complete = true

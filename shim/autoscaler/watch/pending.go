@@ -60,6 +60,9 @@ func (c *Cluster) WithoutNode(now time.Time) *scaleup.Pods {
 	var taken []int
 	taken, c.demand.turns = c.demand.turns.Take(items, mostPending, sharePods)
 	gathered := scaleup.NewPodsForPlanning()
+	if len(c.profiled) > 0 {
+		gathered.TellWorkloads(c.profiled)
+	}
 	gathered.Selectors = c.selectors
 	gathered.Apart = func(pod *v1.Pod) string {
 		return factsOf(pod, now).apart(c.options.ScaleUp.NewPodScaleUpDelay.Milliseconds())
