@@ -103,6 +103,7 @@ check 'proto lint' proto_lint
 check 'file sizes' file_sizes
 check 'documents' documents
 check 'comments' python3 tools/lint/comments.py
+check 'pictures of the architecture' python3 tools/ways.py --check
 check 'versions of Debian packages' python3 tools/lint/package_versions.py
 check 'shellcheck' shell_check
 check 'gofmt' gofmt_check

@@ -7,7 +7,7 @@ import tomllib
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools" / "lint"))
+sys.path[:0] = [str(ROOT / "tools" / "lint"), str(ROOT / "tools")]
 
 import comments  # noqa: E402
 import documents  # noqa: E402
@@ -17,6 +17,7 @@ import include_rules  # noqa: E402
 import package_versions  # noqa: E402
 import proto_lint  # noqa: E402
 import wall_clock  # noqa: E402
+import ways  # noqa: E402
 
 GOOD_PROTO = """
 syntax = "proto3";
@@ -348,6 +349,31 @@ class WallClockTest(unittest.TestCase):
                      "if time.Since(start) > rest { // clock: waits"]:
             with self.subTest(text):
                 self.assertEqual(wall_clock.problems("x_test.go", text), [])
+
+
+class WaysTest(unittest.TestCase):
+    GOOD = "# A comment.\ntitle: A way\nlane: a\nlane: b < c\na: thinks\na > b < c: asks: why & how\nb < c > a: answers\n"
+
+    def test_steps_and_messages_are_read(self):
+        self.assertEqual(ways.parse("w.txt", self.GOOD), (
+            "A way", ["a", "b < c"], [(0, None, "thinks"), (0, 1, "asks: why & how"), (1, 0, "answers")]))
+
+    def test_bad_lines_are_named(self):
+        for old, new, part in [("a: thinks", "d: thinks", "w.txt:5: no lane d"), ("a: thinks", "thinks", "w.txt:5: not"),
+                               ("a: thinks", "a > a: thinks", "w.txt:5: no lane a > a"), ("title: A way\n", "", "no title"),
+                               ("b < c > a: ", "b < c > a > a: ", "w.txt:7: no lane")]:
+            with self.subTest(new):
+                self.assertRaisesRegex(ValueError, part, ways.parse, "w.txt", self.GOOD.replace(old, new, 1))
+
+    def test_arrows_lead_from_lane_to_lane(self):
+        # Lanes are 250 apart from 20 on: their middles are 145 and 395. An arrow ends 8 before its lane.
+        drawn = ways.picture("w.txt", self.GOOD)
+        self.assertIn('x1="145" y1="150" x2="387" y2="150"', drawn)  # 92, a box of 26, 12 between, 16 of text and 4
+        self.assertIn('x1="395"', drawn)
+        self.assertIn("asks: why &amp; how", drawn)
+
+    def test_the_pictures_of_the_documents_are_current(self):
+        self.assertEqual(ways.main(["--check"]), 0)
 
 
 class MutantsTest(unittest.TestCase):
