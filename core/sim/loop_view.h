@@ -56,7 +56,7 @@ class LoopView {
   const ObservedCluster& seen_;
   const Actuation& actuation_;
   LoopObservation told_;
-  StrongVector<GroupIndex, std::vector<SimMachineIndex>> machines_;  // as told
+  StrongVector<GroupIndex, std::vector<SimMachineIndex>> machines_;  // as reported
   int64_t version_ = -1;
   bool listed_now_ = true;
   RandomStream list_;

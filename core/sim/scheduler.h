@@ -62,7 +62,7 @@ class Scheduler : public SimObserver {
   StrongVector<SimNodeIndex, std::optional<NodeIndex>> index_of_;  // nullopt: gets no pods
   StrongVector<NodeIndex, CpuMemory> limits_;                      // of the pods there
   StrongVector<NodeIndex, SimNodeIndex> node_at_;
-  // Those that are gone are passed over.
+  // May have pods that are gone: these are skipped.
   StrongVector<SimWorkloadIndex, std::deque<SimPodIndex>> waiting_;
   // None: it is on no node that gets pods.
   StrongVector<SimPodIndex, OptionalIndex<SimNodeIndex>> placed_on_;
