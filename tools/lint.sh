@@ -52,7 +52,7 @@ go_vet() {
   return $result
 }
 
-# Of shim and of the tools that release it; test/e2e would take minutes more, since it loads all of Kubernetes.
+# Checks shim and the tools that release it; test/e2e would take minutes more, since it loads all of Kubernetes.
 staticcheck() {
   local tool=$PWD/build/tools/staticcheck result=0
   mkdir -p build/tools
@@ -62,7 +62,7 @@ staticcheck() {
   return $result
 }
 
-# Where there is a copy of the vulnerability database: VULNDB, or what was unpacked into build/vulndb.
+# Needs a copy of the vulnerability database: VULNDB, or one that was unpacked into build/vulndb.
 vulnerabilities() { tools/vulncheck.sh "$vulndb"; }
 
 shell_check() { files '*.sh' .ci/run | xargs -r shellcheck; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the Go tests of shim under the race detector, one package after the other, and tells how long each took: a run
-# that is cut short has told what it has found so far. Tests that draw thousands of cases by one goroutine draw fewer
+# Runs the Go tests of shim under the race detector, one package after the other, and prints how long each took: a run
+# that is cut short has printed what it has found so far. Tests that draw thousands of cases by one goroutine draw fewer
 # (-short).
 #   [PART=1/4] tools/race.sh [PACKAGE...]      PART: the first, fifth, ninth, ... package
 set -uo pipefail

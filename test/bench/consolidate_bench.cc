@@ -28,7 +28,7 @@ void PlanOnce(benchmark::State& state, const ConsolidationOptions& options) {
 void BM_PlanConsolidation(benchmark::State& state) { PlanOnce(state, {}); }
 BENCHMARK(BM_PlanConsolidation)->Arg(200)->Arg(2'000)->Unit(benchmark::kMillisecond);
 
-// As the autoscaler asks.
+// Asks in the way of the autoscaler.
 void BM_PlanConsolidationAsScheduled(benchmark::State& state) {
   ConsolidationOptions options;
   options.as_scheduled = true;

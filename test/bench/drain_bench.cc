@@ -1,4 +1,4 @@
-// Which nodes can go, together, at the sizes of real clusters.
+// Benchmarks of nodes that can be removed together, at the sizes of real clusters.
 #include <benchmark/benchmark.h>
 
 #include <memory>
@@ -46,8 +46,8 @@ void Ask(DrainCase* test) {
   test->problem.now_s = kNow;
 }
 
-// As Cluster Autoscaler's BenchmarkRunOnceScaleDown: 40 pods on each node, each 1 % of it, all of which may
-// be evicted; with all nodes alike, 60 % of them can go.
+// Builds the cluster of Cluster Autoscaler's BenchmarkRunOnceScaleDown: 40 pods on each node, each 1 % of it,
+// all of which may be evicted; with all nodes alike, 60 % of them can go.
 std::unique_ptr<DrainCase> Uniform(int64_t nodes) {
   auto test = std::make_unique<DrainCase>();
   for (int64_t i = 0; i < nodes; ++i) {

@@ -1,4 +1,4 @@
-// Which nodes can go, together: from the bytes of a question to those of its answer.
+// Benchmarks of nodes that can be removed together: from the bytes of a question to those of its answer.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -81,7 +81,7 @@ void Sync(int32_t nodes, Engine* engine, benchmark::State* state) {
   }
 }
 
-// As BM_PlanDrain, with a state that knows nothing: each time anew.
+// Same as BM_PlanDrain, with a state that knows nothing: each time anew.
 void BM_PlanDrainBytes(benchmark::State& state) {
   const int32_t nodes = static_cast<int32_t>(state.range(0));
   Engine engine{EngineLimits{}};

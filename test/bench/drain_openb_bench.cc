@@ -1,5 +1,5 @@
-// Which nodes of the openb trace can go when a third of its pods has ended. OPENB names the folder of the
-// trace, which is not part of this tree.
+// Benchmarks of the nodes of the openb trace that can be removed when a third of its pods has ended. OPENB
+// names the folder of the trace, which is not part of this tree.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

@@ -51,7 +51,7 @@ BENCHMARK(BM_Estimate51000)->Unit(benchmark::kMicrosecond);
 void BM_Estimate51000UnderALine(benchmark::State& state) { Estimate51000(UnderALine(), state); }
 BENCHMARK(BM_Estimate51000UnderALine)->Unit(benchmark::kMicrosecond);
 
-// Of 50 deployments 10 spread over hosts, 10 over zones, 10 have one pod per host, 5 want a pool of nodes and
+// In 50 deployments 10 spread over hosts, 10 over zones, 10 have one pod per host, 5 want a pool of nodes and
 // 15 only need room.
 FitPod PodOfDeployment(int64_t i) {
   const std::string app = "app-" + std::to_string(i);

@@ -50,7 +50,7 @@ struct Question {
       const int64_t cpus = int64_t{2} << (i % 6);
       option.node_group = "group-" + std::to_string(random() % 100'000);
       option.node_count = 1 + pod_count / cpus;
-      // One in ten is not listed and goes by its family.
+      // One in ten is not listed and is priced by its family.
       option.node.instance_type =
           "f" + std::to_string(i % 50) + (i % 10 == 0 ? ".x" : ".t") + std::to_string(i % 20);
       option.node.milli_cpu = cpus * 1000;

@@ -1,4 +1,4 @@
-// What fits where: moves and searches at the sizes of real clusters.
+// Benchmarks of moves and searches at the sizes of real clusters.
 #include <benchmark/benchmark.h>
 
 #include <random>
@@ -130,10 +130,10 @@ FitPod Lonely(int64_t milli_cpu) {
   return pod;
 }
 
-// On which nodes a pod fits whose shape was never seen before: its request is another each time, and what is
-// timed begins with the pod as it came. The terms that keep it away are known from earlier questions; between
-// two questions one of the pods on the nodes leaves and comes back. Every thousand questions all is made
-// anew.
+// Finds the nodes on which a pod fits whose shape was never seen before: its request is another each time,
+// and the timed part begins with the pod as it arrives. The terms that keep it away are known from earlier
+// questions; between two questions one of the pods on the nodes leaves and returns. Every thousand questions
+// all is made anew.
 void BM_FitAntiAffinity(benchmark::State& state) {
   FitCluster cluster;
   AddLonelyNodes(state.range(0), Lonely(100), &cluster);
@@ -169,7 +169,7 @@ void BM_FitAntiAffinity(benchmark::State& state) {
 BENCHMARK(BM_FitAntiAffinity)->Arg(5'000)->Unit(benchmark::kMicrosecond);
 
 // The same where nothing is known: the terms, too, are met for the first time, and the pods on all nodes have
-// to be held against them.
+// to be matched with them.
 void BM_FitAntiAffinityFirst(benchmark::State& state) {
   FitCluster cluster;
   AddLonelyNodes(state.range(0), Lonely(100), &cluster);

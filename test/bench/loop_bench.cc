@@ -50,7 +50,7 @@ v1::PlanLoopResponse Parsed(const std::string& bytes, benchmark::State* state) {
   return response;
 }
 
-// As Cluster Autoscaler decides: without slack.
+// Asks for the decisions of Cluster Autoscaler: without slack.
 v1::PlanLoopRequest QuestionOf(SimulatedCluster* cluster) {
   v1::PlanLoopRequest request = cluster->Question();
   *request.mutable_changes() = cluster->At();
@@ -101,7 +101,7 @@ void BM_PlanLoopScaleDown(benchmark::State& state) {
 }
 BENCHMARK(BM_PlanLoopScaleDown)->Arg(2'000)->Unit(benchmark::kMillisecond);
 
-// With an engine that has to be told of the whole cluster first.
+// The engine has to get the whole cluster first.
 void BM_SyncAndPlanLoopScaleDown(benchmark::State& state) {
   SimulatedCluster cluster = ToShrink(state.range(0));
   const std::vector<std::string> messages = Messages(cluster.FullList());
@@ -177,7 +177,7 @@ SimulatedCluster AtWork(int64_t nodes) {
   return cluster;
 }
 
-// Of this process, in MiB.
+// Returns the resident memory of this process, in MiB.
 double ResidentMemory() {
   int64_t all = 0;
   int64_t resident = 0;
@@ -191,16 +191,16 @@ double Quantile(std::vector<double> times, double share) {
   return times[std::min(times.size() - 1, static_cast<size_t>(share * static_cast<double>(times.size())))];
 }
 
-// Of this thread, in milliseconds: what a busy machine does not add to.
+// Returns the CPU time of this thread, in milliseconds: a busy machine does not add to it.
 double CpuTime() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
 }
 
-// So many loops of ten seconds each, in each of which one pod in a hundred ends and another one of its
-// workload waits in its place, until a scheduler that spreads pods binds it; machines come and nodes go as
-// the answer says. A loop is all that the engine is told and asked.
+// Runs so many loops of ten seconds each. In each of them one pod in a hundred ends and another one of its
+// workload waits in its place, until a scheduler that spreads pods binds it; machines start and nodes are
+// removed as the answer says. A loop is all that the engine gets and is asked.
 void BM_PlanLoopAtWork(benchmark::State& state) {
   SimulatedCluster cluster = AtWork(state.range(0));
   cluster.set_faults({.start_loops = 6, .drain_loops = 2});

@@ -152,7 +152,7 @@ void BM_PlanScaleUp(benchmark::State& state) {
 }
 BENCHMARK(BM_PlanScaleUp)->Arg(1'000)->Unit(benchmark::kMillisecond);
 
-// So many pods of pairwise different sizes.
+// Returns a question with so many pods of pairwise different sizes.
 std::string RequestOfSizes(int64_t pods) {
   v1::PlanScaleUpRequest request;
   v1::ScaleUpProblem* const problem = request.mutable_problem();
@@ -166,14 +166,14 @@ std::string RequestOfSizes(int64_t pods) {
   return request.SerializeAsString();
 }
 
-// The most memory that the process has held, in bytes.
+// Returns the most memory that the process has had, in bytes.
 double PeakBytes() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
   return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
-// Run it alone: `peak_bytes` is that of the process, of which `bytes_before` were held before.
+// Run it alone: `peak_bytes` is that of the process, of which `bytes_before` were in use before.
 void BM_PlanScaleUpOfSizes(benchmark::State& state) {
   Engine engine{EngineLimits()};
   if (!engine.Call("/loadline.v1.ClusterState/Sync", SyncBytes(1'000), Deadline()).ok()) {

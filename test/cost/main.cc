@@ -1,5 +1,6 @@
-// What growing a cluster costs by least-waste, by price and by a joint plan. Prints one line of JSON per
-// scenario, with the scenario itself: report.py makes a table of it, and holds it against the optimum.
+// Measures the cost of growing a cluster by least-waste, by price and by a joint plan. Prints one line of
+// JSON per scenario, with the scenario itself: report.py makes a table of it, and compares it with the
+// optimum.
 //
 //   cost_bench AWS_CSV GCE_CSV [OPENB_PODS_CSV]
 #include <chrono>

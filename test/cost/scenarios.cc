@@ -34,7 +34,7 @@ void Shuffle(std::vector<Item>* items, std::mt19937_64* random) {
   }
 }
 
-// What GKE keeps for itself: a share of each step of CPU and memory, and 100 MiB.
+// Returns what GKE keeps for itself: a share of each step of CPU and memory, and 100 MiB.
 int64_t Reserved(double amount, const std::vector<std::pair<double, double>>& steps) {
   double reserved = 0;
   for (const auto& [step, share] : steps) {

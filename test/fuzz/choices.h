@@ -1,4 +1,4 @@
-// What an input decides, byte by byte: how many of something, which text, which amount.
+// The choices of an input, byte by byte: how many of something, which text, which amount.
 #ifndef LOADLINE_TEST_FUZZ_CHOICES_H_
 #define LOADLINE_TEST_FUZZ_CHOICES_H_
 
@@ -33,7 +33,7 @@ class Choices {
     const int count = Of(kCounts);
     return Take(int64_t{32} * count) ? count : 0;
   }
-  // Whether so many bytes more may be made: counts within counts would take gigabytes.
+  // Returns whether so many bytes more may be made: counts within counts would take gigabytes.
   bool Take(int64_t bytes) {
     if (bytes > bytes_left_) return false;
     bytes_left_ -= bytes;

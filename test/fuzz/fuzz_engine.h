@@ -1,5 +1,5 @@
-// What the fuzz targets of the engine share: an input is several requests, and an engine must outlive them
-// all.
+// The parts that the fuzz targets of the engine share: an input is several requests, and an engine must
+// outlive them all.
 #ifndef LOADLINE_TEST_FUZZ_FUZZ_ENGINE_H_
 #define LOADLINE_TEST_FUZZ_FUZZ_ENGINE_H_
 
@@ -82,7 +82,7 @@ class FuzzEngine {
     return state;
   }
 
-  // Of every node of view "test", the kept sums are those of its pods.
+  // Checks that the kept sums of every node of view "test" are those of its pods.
   void CheckSums() {
     v1::DescribeRequest request;
     request.set_view("test");

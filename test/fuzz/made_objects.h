@@ -13,8 +13,8 @@
 
 namespace loadline {
 
-// Where many are asked for, an element beyond the first few is the one before under another number, so that a
-// few bytes of input make a large object.
+// Makes objects. If many elements are asked for, one beyond the first few is the one before under another
+// number, so that a few bytes of input make a large object.
 class ObjectMaker {
  public:
   explicit ObjectMaker(Choices* choices) : choices_(*choices) {}

@@ -1,5 +1,5 @@
 // An input is choices: a cluster of Kubernetes objects, and questions of all methods about it. Whatever they
-// are, each is answered or refused, in a time and with memory that its size justifies, and the engine goes
+// are, each is answered or refused, in a time and with memory that its size justifies, and the engine works
 // on.
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // An input is a sequence of questions of planners, the method before each: an answer holds to what its
-// messages say, is the same the second time with the state that the first one had, and the engine goes on.
+// messages say, is the same the second time with the state that the first one had, and the engine works on.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -124,7 +124,7 @@ void CheckLoop(const v1::PlanLoopRequest& request, const v1::PlanLoopResponse& r
   }
   for (const v1::PodRun& run : response.scale_up().unplaced()) count(run, 1);
   for (int i = 0; i < request.pods_size(); ++i) {
-    // Those that give way to any pod wait for no node.
+    // Pods that give way to any pod wait for no node.
     Require(places[static_cast<size_t>(i)] == 0 || places[static_cast<size_t>(i)] == request.pods(i).count(),
             "each pod has one place or is left over");
   }
@@ -177,7 +177,7 @@ void CheckFleet(const v1::PlanLoopRequest& request, const v1::LoopFleetAnswer& a
   Require(request.fleet().acts() || answer.actions().empty(), "who does not act is told of no action");
 }
 
-// What the engine remembers comes back as bytes, and is read again.
+// The memory of the engine is returned as bytes, and is read again.
 void AskLoop(absl::string_view bytes, FuzzEngine* engine) {
   const char* const method = "/loadline.v1.Autoscaler/PlanLoop";
   Ask(method, bytes, engine, CheckLoop);

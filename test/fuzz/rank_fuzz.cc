@@ -1,5 +1,5 @@
 // Any bytes as a sequence of RankOptionsRequests: an answer has each option once, no score that is not a
-// number, terms that make up the score, and is the same the second time; and the engine goes on.
+// number, terms that make up the score, and is the same the second time; and the engine works on.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

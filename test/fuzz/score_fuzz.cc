@@ -1,5 +1,5 @@
 // Any bytes as a sequence of ScoreRequests: an answer has one score from 0 to 100 per candidate, is the same
-// the second time and in the explanation, and the engine goes on.
+// the second time and in the explanation, and the engine works on.
 #include <cstddef>
 #include <cstdint>
 #include <string>

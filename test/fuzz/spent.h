@@ -1,4 +1,4 @@
-// What a call takes: the oracles for time and memory.
+// The cost of a call: the oracles for time and memory.
 #ifndef LOADLINE_TEST_FUZZ_SPENT_H_
 #define LOADLINE_TEST_FUZZ_SPENT_H_
 
@@ -16,7 +16,8 @@
 
 namespace loadline {
 
-// Bytes that the process holds, and the most that it held. Counted where the address sanitizer tells, else 0.
+// Bytes that the process has in use, and the most that it had. Counted where the address sanitizer reports
+// them, else 0.
 class HeldBytes {
  public:
   static int64_t Now() { return live_bytes.load(std::memory_order_relaxed); }
@@ -46,7 +47,7 @@ class HeldBytes {
   static inline std::atomic<int64_t> most_live_bytes = 0;
 };
 
-// From its making on: CPU time of this thread, and bytes beyond those that were held before.
+// The cost from its making on: CPU time of this thread, and bytes beyond those that were in use before.
 class Spent {
  public:
   Spent() : cpu_(Cpu()), bytes_((HeldBytes::Begin(), HeldBytes::Now())) {}

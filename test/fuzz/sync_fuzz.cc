@@ -1,5 +1,5 @@
 // Any bytes as a sequence of SyncRequests: a refused one changes nothing, a repeated one changes nothing
-// more, sums stay those of the pods, also those that scores are kept in, and the engine goes on.
+// more, sums stay those of the pods, also those that scores are kept in, and the engine works on.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// What an answer says about the pods and nodes that do no harm.
+// The parts of an answer about the pods and nodes that do no harm.
 #include <map>
 #include <set>
 #include <string>

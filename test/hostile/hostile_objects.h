@@ -32,7 +32,7 @@ inline k8s::v1::Pod EvilPod(const Quantities& requests = {}) {
   return pod;
 }
 
-// So many extended resources, each with this amount.
+// Returns so many extended resources, each with this amount.
 inline Quantities ExtendedResources(int count, const std::string& amount, const std::string& prefix = "r") {
   Quantities quantities;
   for (int i = 0; i < count; ++i) quantities.emplace_back(absl::StrCat("evil.example/", prefix, i), amount);

@@ -32,7 +32,7 @@ int64_t CpuMilliseconds() {
          (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1'000;
 }
 
-// What a process said before it ended, and what it took.
+// The output of a process before it ended, and its cost.
 struct ChildEnd {
   std::string text;
   bool well = false;  // it ended by itself, with 0

@@ -75,7 +75,7 @@ class RowTrial {
   std::set<std::string> others_;
 };
 
-// Where two texts part, for a person to read.
+// Returns where two texts differ, for a person to read.
 std::string FirstDifference(const std::string& got, const std::string& want) {
   const auto part = std::mismatch(got.begin(), got.end(), want.begin(), want.end());
   const auto line = [](const std::string& text, std::string::const_iterator at) {

@@ -1,4 +1,4 @@
-// Whether what one tenant does harms the others.
+// Judges whether what one tenant does harms the others.
 #ifndef LOADLINE_TEST_HOSTILE_JUDGE_H_
 #define LOADLINE_TEST_HOSTILE_JUDGE_H_
 
@@ -13,7 +13,7 @@
 
 namespace loadline {
 
-// What is wrong, in these words:
+// The faults, in these words:
 //   died         the process ended
 //   differs      the innocents got another answer
 //   memory       the process had more than 512 MiB
@@ -31,7 +31,7 @@ struct Findings {
 
 inline constexpr int64_t kMostKib = 512 << 10;
 
-// Where a question is asked.
+// The place where a question is asked.
 struct Court {
   Caller call;
   std::function<int64_t()> cpu_milliseconds;  // of the process that answers, so far

@@ -8,7 +8,7 @@ namespace loadline {
 namespace {
 
 constexpr size_t kBatchBytes = 3'500'000;
-// What all rows together may send with one question.
+// The most bytes that all rows together may send with one question.
 constexpr size_t kMostTogetherBytes = 3'000'000;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What one tenant adds to a cluster, whether from malice or by accident.
+// The objects that one tenant adds to a cluster, whether from malice or by accident.
 #ifndef LOADLINE_TEST_HOSTILE_MISCHIEF_H_
 #define LOADLINE_TEST_HOSTILE_MISCHIEF_H_
 
@@ -45,11 +45,12 @@ class Mischief {
     group.set_node_group(group.node_group() + suffix_);
     groups_.push_back(std::move(group));
   }
-  // All of `other` as well, as far as the pods that wait, and what comes with nodes, stay below `most_bytes`.
+  // Adds all of `other` as well, as far as the pods that wait, and those of new nodes, stay below
+  // `most_bytes`.
   void Add(const Mischief& other, size_t most_bytes);
 
-  // What changes the view, in batches below 4 MiB; `victim` is the record of that node, which gets the bound
-  // pods.
+  // Returns the changes of the view, in batches below 4 MiB; `victim` is the record of that node, which gets
+  // the bound pods.
   std::vector<v1::Changes> Batches(const v1::NodeRecord& victim, int32_t first_shape,
                                    int32_t first_slot) const;
 
@@ -74,7 +75,7 @@ class Mischief {
   std::vector<v1::ScalableGroup> groups_;
 };
 
-// Who has to be named where an object cannot be taken. An empty kind: nobody has to be, since the object may
+// The object that has to be named if it cannot be read. An empty kind: nobody has to be, since the object may
 // be taken; an empty name: any of that kind.
 struct Culprit {
   std::string kind;
@@ -82,7 +83,7 @@ struct Culprit {
   std::string name;
 };
 
-// What the objects of a row do to the answers of others.
+// The effect of the objects of a row on the answers of others.
 enum class Effect {
   kNone,       // none: every answer is as without them
   kTakesRoom,  // they take room, as pods and nodes may: each pod of others finds a place as without them

@@ -1,4 +1,4 @@
-// What is no pod: nodes, workloads, budgets, namespaces, volumes and node groups.
+// The objects that are no pods: nodes, workloads, budgets, namespaces, volumes and node groups.
 #include <cstdint>
 #include <limits>
 #include <string>

@@ -15,7 +15,7 @@ inline const std::map<std::string, std::string>& OpenRows() {
   return *kRows;
 }
 
-// What is still wrong with a row; empty: nothing.
+// Returns what is still wrong with a row; empty: nothing.
 inline std::string OpenIn(const std::string& row) {
   const auto found = OpenRows().find(row);
   return found == OpenRows().end() ? "" : found->second;

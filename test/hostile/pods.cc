@@ -56,7 +56,7 @@ k8s::v1::Pod WithDisks(int disks, const std::string& name) {
   return pod;
 }
 
-// So many pods of pairwise different sizes, which together ask for little.
+// Adds so many pods of pairwise different sizes, which together ask for little.
 void DifferentSizes(int count, Mischief* mischief) {
   for (int i = 0; i < count; ++i) {
     k8s::v1::Pod pod = EvilPod({{"cpu", "1m"}, {"memory", absl::StrCat(1'048'576 + i)}});

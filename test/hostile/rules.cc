@@ -109,7 +109,7 @@ k8s::v1::Pod SelectingKeys(int count) {
   return pod;
 }
 
-// So many requirements of one key that all hold for any pod.
+// Returns a pod with so many requirements of one key that all are true for any pod.
 k8s::v1::Pod AvoidingValues(int count) {
   k8s::v1::Pod pod = EvilPod();
   k8s::v1::PodAffinityTerm* const term =

@@ -28,7 +28,7 @@ inline constexpr bool kSanitized = false;
 inline constexpr int32_t kSharedNodes = 1'000;
 inline constexpr int kPodsPerSharedNode = 20;
 inline constexpr int kInnocents = 50;  // entries of one pod each, the first of every question
-// What a question may take; sanitizers make it ten times as slow. Twice as much CPU is a finding.
+// The time that a question may take; sanitizers make it ten times as slow. Twice as much CPU is a finding.
 inline constexpr int32_t kMaxMilliseconds = kSanitized ? 50'000 : 5'000;
 
 // Answers a call: an engine in this process, or one behind a socket.
@@ -43,7 +43,7 @@ class SharedCluster {
 
   // The full list, as requests of Sync.
   const std::vector<std::string>& full_list() const { return full_list_; }
-  // What `mischief` adds to it, as requests of Sync.
+  // Returns what `mischief` adds to it, as requests of Sync.
   std::vector<std::string> Deltas(const Mischief& mischief) const;
 
   // One question of each method, in the state after so many deltas, each as method and request. The pods,
@@ -64,7 +64,7 @@ class SharedCluster {
   std::vector<std::string> innocents_;
 };
 
-// What an answer says about the innocents, as far as objects of this effect may not change it.
+// Returns what an answer says about the innocents, as far as objects of this effect may not change it.
 std::string AnswerOf(absl::string_view method, const std::string& response, Effect effect);
 // The objects that an answer leaves out.
 std::vector<v1::LeftOut> LeftOutOf(absl::string_view method, const std::string& response);

@@ -1,5 +1,5 @@
-// What core/consolidate reaches on random small clusters, one JSON object per line, for consolidate_oracle.py
-// to hold against the optimum.
+// Prints what core/consolidate reaches on random small clusters, one JSON object per line, which
+// consolidate_oracle.py compares with the optimum.
 //
 //   consolidate_answers CASES
 #include <cstdio>

@@ -1,5 +1,5 @@
-// What core/pack answers on random problems, one JSON object per line, for pack_oracle.py to hold against a
-// solver.
+// Prints the answers of core/pack on random problems, one JSON object per line, which pack_oracle.py compares
+// with a solver.
 //
 //   pack_answers CASES SEED     CASES: of each kind
 #include <cstdio>
@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 class Draw {
  public:
   explicit Draw(uint64_t seed) : random_(seed) {}
-  // Of [from, end).
+  // Returns a number of [from, end).
   int64_t operator()(int64_t from, int64_t end) {
     return from + static_cast<int64_t>(random_() % static_cast<uint64_t>(end - from));
   }

@@ -49,7 +49,7 @@ struct SettingResult {
   size_t pods = 0;
   size_t nodes = 0;
   std::vector<ScoreResult> scores;  // in the order of kScores
-  // Of expected use over KEP 217; 1 where both have less than 0.01 %.
+  // The overload of expected use over that of KEP 217; 1 if both have less than 0.01 %.
   double ratio = 1;
   // Expected use, or expected use of half of the pods, has more overload than KEP 217 by more than two
   // standard errors and 0.01 %.

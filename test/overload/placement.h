@@ -1,4 +1,4 @@
-// Pods of a trace that arrive one after the other, each of which goes to the node of the highest score.
+// Pods of a trace that arrive one after the other, each of which is placed on the node of the highest score.
 #ifndef LOADLINE_TEST_OVERLOAD_PLACEMENT_H_
 #define LOADLINE_TEST_OVERLOAD_PLACEMENT_H_
 

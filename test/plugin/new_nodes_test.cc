@@ -1,4 +1,5 @@
-// What a new node of a group will be, from bytes to bytes: what one node of many carries says nothing of it.
+// The shape of a new node of a group, from bytes to bytes: the labels of one node of many say nothing about
+// it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -362,7 +363,7 @@ TEST_F(NewNodesTest, AnAnnotationOfOneNodeChangesNothing) {
   EXPECT_EQ(Bought(Loop()), 3);
 }
 
-// Over three zones the next node comes to the one with the fewest: a pod for that one gets it, pods for
+// In three zones the next node is added to the one with the fewest: a pod for that one gets it, pods for
 // others wait for their turn, and pods that take any zone of these get theirs.
 TEST_F(NewNodesTest, AGroupOverThreeZones) {
   for (const char* const zone : {"a", "b", "c", "a", "b"}) {
@@ -441,7 +442,7 @@ TEST_F(UnstatedTest, AGroupWhoseTemplateCannotBeReadStaysLeftOut) {
 
 // --- growth that did not help
 
-// The cloud says that new nodes have a label, and none that comes has it.
+// The cloud says that new nodes have a label, and none that is added has it.
 class VainGrowthTest : public NewNodesTest {
  protected:
   VainGrowthTest() {
@@ -531,7 +532,7 @@ TEST_F(VainGrowthTest, OutlivesTheNode) {
   EXPECT_EQ(Bought(Loop(370)), 1);
 }
 
-// What one process has learned the next one knows; nothing is held where nobody acts.
+// The next process knows what one has learned; nothing is deferred where nobody acts.
 TEST_F(VainGrowthTest, IsNotedWhereSomebodyActs) {
   request_.mutable_fleet()->set_acts(false);
   EXPECT_EQ(Bought(Loop(0)), 1);

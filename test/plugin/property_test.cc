@@ -1,4 +1,4 @@
-// What holds for every cluster and every way in which it came to the engine.
+// The properties of every cluster, in every way in which it reached the engine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -242,7 +242,7 @@ class FingerprintTest : public ::testing::TestWithParam<FieldChange> {
  protected:
   // Every field is there, and each of them counts.
   FingerprintTest() : node_(MakeNode("node", {{"cpu", "8"}, {"memory", "1000"}})) {
-    // Of b.com/q the spec asks for most, as long as the resize is not infeasible.
+    // The spec asks for the most of b.com/q, as long as the resize is not infeasible.
     pod_ = MakePod({{"cpu", "2"}}, {{"cpu", "1"}, {"b.com/q", "9"}});
     k8s::v1::Container* const sidecar = pod_.mutable_spec()->add_init_containers();
     sidecar->set_name("sidecar");

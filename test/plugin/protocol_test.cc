@@ -70,7 +70,7 @@ TEST_F(ProtocolTest, ARepeatChangesNothing) {
   const std::string after = engine_.DescribeAll(true).SerializeAsString();
   MustSync(delta);
   EXPECT_EQ(engine_.DescribeAll(true).SerializeAsString(), after);
-  // So does an older full list of the same state, whatever it holds: it was applied before.
+  // An older full list of the same state does so too, whatever is in it: it was applied before.
   MustSync(Changes::FullList(7, 11).Node(5, NodeOf("other")));
   EXPECT_EQ(engine_.DescribeAll(true).SerializeAsString(), after);
 }
@@ -299,7 +299,7 @@ TEST(ViewLimitsTest, AreNamedWithTheirValue) {
                           .Node(1, NodeOf("y"), {{0, "c", ""}, {0, "d", ""}})),
               HasSubstr("the view would hold 4 pods, the limit is 3"));
   EXPECT_THAT(refused(Changes::Delta(1, 1, 2).Shape(2, kSmall)), HasSubstr("the limit of 2 pod shapes"));
-  // Of a node that offers more, what there is a name for is taken.
+  // A node that offers more counts with the resources that have a name.
   const absl::StatusOr<v1::SyncResponse> synced =
       engine.Sync(Changes::Delta(1, 1, 2).Node(3, MakeNode("x", {{"a/a", "1"}, {"a/b", "1"}})));
   ASSERT_TRUE(synced.ok()) << synced.status();

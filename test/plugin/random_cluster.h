@@ -74,7 +74,7 @@ class RandomClient {
   // gone.
   ChangesBuilder Delta(int64_t epoch, int64_t base_revision, int64_t revision,
                        const std::set<std::string>& changed);
-  // What was sent has arrived.
+  // Notes that the sent changes have arrived.
   void Acknowledge();
 
   const std::map<std::string, int32_t>& slots() const { return slots_; }

@@ -186,7 +186,7 @@ TEST_F(RankTest, ThePolicyComesBackComplete) {
   EXPECT_EQ(policy.preferred_table(), v1::RankPolicy::TABLE_PROPOSAL);
   EXPECT_DOUBLE_EQ(policy.damper_usd_per_hour(), 0.5 * 0.033174);
   EXPECT_EQ(policy.pod_rates().ephemeral_flat_usd_per_hour(), 0.01);
-  // What came back, sent again, means the same.
+  // The returned policy, sent again, means the same.
   *request_.mutable_policy() = policy;
   EXPECT_EQ(MustAsk().policy().SerializeAsString(), policy.SerializeAsString());
 }

@@ -1,4 +1,4 @@
-// What people are told of a loop. Expected texts and numbers are counted by hand from the messages below.
+// The report of a loop for people. Expected texts and numbers are counted by hand from the messages below.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,8 +80,8 @@ class ReportTest : public ::testing::Test {
   v1::PlanLoopResponse answer_;
 };
 
-// Of 9 pods 3 do not wait, and 2 of the others get no node; 4 are deferred and 1 is left out. A run behind
-// the end of the question is of pods on nodes that are being deleted.
+// Three of 9 pods do not wait, and 2 of the others get no node; 4 are deferred and 1 is left out. A run
+// behind the end of the question is of pods on nodes that are being deleted.
 TEST_F(ReportTest, CountsPodsThatWait) {
   question_.add_pods()->set_count(6);
   question_.add_pods()->set_count(3);
@@ -124,7 +124,7 @@ TEST_F(ReportTest, TellsWhatGroupsGrowBy) {
   EXPECT_EQ(Report().status().cluster_wide().scale_up().result(), "ScaleUpNotTried");
 }
 
-// One of three groups backs off, one has a node on its way and one that did not come, of one a node goes.
+// One of three groups backs off, one has a node on its way and one that did not arrive, one loses a node.
 TEST_F(ReportTest, TellsOfGroups) {
   v1::GroupSight* const failed = AddGroup("failed", 0, 0);
   failed->mutable_back_off()->set_reason(v1::GroupBackOff::OUT_OF_RESOURCES);
@@ -152,7 +152,7 @@ TEST_F(ReportTest, TellsOfGroups) {
   EXPECT_EQ(groups[1].health().node_counts().long_unregistered(), 1);
   EXPECT_EQ(groups[2].health().status(), "Healthy");
   EXPECT_EQ(report.status().cluster_wide().scale_up().status(), "InProgress");
-  // Three nodes of "grows" are missing, one of "shrinks" goes.
+  // Three nodes of "grows" are missing, one of "shrinks" is removed.
   std::vector<std::string> page;
   for (const v1::PageGroup& group : report.groups()) {
     page.push_back(absl::StrCat(group.name(), " ", group.going(), " ", group.note()));
@@ -165,7 +165,7 @@ TEST_F(ReportTest, TellsOfGroups) {
   EXPECT_THAT(Metrics(report), Contains("nodes_count{longUnregistered} 1"));
 }
 
-// Of three nodes that can go one begins now, and one waits for its timer.
+// The removal of one of three nodes begins now, and one waits for its timer.
 TEST_F(ReportTest, TellsWhatGoesAndWhatStays) {
   AddGroup("g", 3, 1);
   AddCandidate(0)->set_start(true);
@@ -233,7 +233,7 @@ TEST_F(ReportTest, TablesAreBounded) {
   EXPECT_EQ(report.status().cluster_wide().scale_down().next_size(), 5);
 }
 
-// What the engine warns of, and parts of a plan that were cut short.
+// The warnings of the engine, and parts of a plan that were cut short.
 TEST_F(ReportTest, WarnsOfWhatIsMissing) {
   answer_.mutable_fleet()->add_warnings("node n1: no machine");
   answer_.mutable_slack()->set_cut_short("memory");
@@ -262,8 +262,7 @@ v1::ClassSlack* AddClass(const std::string& name, v1::SlackStatus status, int64_
   return of;
 }
 
-// The status is the worst of all, what an answer holds only the first of is said to be more, and the class
-// that lacks most comes first.
+// The status is the worst of all, a shortened list says so, and the class that lacks most is first.
 TEST_F(ReportTest, TellsOfSlack) {
   v1::PlanSlackResponse* const slack = answer_.mutable_slack();
   AddClass("a", v1::SLACK_READY, 400, 400, slack);
@@ -336,7 +335,7 @@ TEST_F(ReportTest, TellsOfMoves) {
                                    "replacement_moves_total{done} 1", "replacement_moves_total{givenUp} 1"}) {
     EXPECT_THAT(Metrics(report), Contains(metric));
   }
-  // The move that was under way before is not told again.
+  // The move that was under way before is not reported again.
   ASSERT_EQ(report.events_size(), 2);
   EXPECT_THAT(report.events(0).nodes(), ElementsAre("d"));
   EXPECT_EQ(report.events(0).message(), "to be replaced, for less: d by 2 to come");
@@ -371,7 +370,7 @@ TEST_F(ReportTest, TellsOfSizes) {
   EXPECT_THAT(Metrics(Report()), Not(Contains("sized_group_utilization_percent{n,cpu} 75.04")));
 }
 
-// Sums are as large as they can be told, whatever the cloud says of single groups.
+// Sums are as large as they can be reported, whatever the cloud says of single groups.
 TEST_F(ReportTest, SumsDoNotOverflow) {
   for (int32_t i = 0; i < 3; ++i) {
     v1::GroupSight* const group = AddGroup(absl::StrCat("g", i), 1, i);
@@ -409,7 +408,7 @@ TEST_F(ReportTest, StaysSmall) {
               ElementsAre("the answer of the loop is so large that groups are not told"));
 }
 
-// Failures are counted and logged; taints that mode act alone takes off are told in mode observe.
+// Failures are counted and logged; taints that mode act alone takes off are reported in mode observe.
 TEST_F(ReportTest, TellsOfFailures) {
   v1::LoopFleetAnswer* const fleet = answer_.mutable_fleet();
   fleet->set_state_problem("of a later version");

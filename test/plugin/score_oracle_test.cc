@@ -121,7 +121,7 @@ Rule::Rule RuleFor(const Case& c, const OraclePod& pod, size_t r, int64_t* fixed
   return Rule::REQUEST;
 }
 
-// What a pod counts as on a node that offers `allocatable`.
+// Returns what a pod counts as on a node that offers `allocatable`.
 Int Counted(const Case& c, const Rules& rules, const OraclePod& pod, bool incoming, size_t r,
             Int allocatable) {
   Int amount = pod.limits[r].value_or(0);

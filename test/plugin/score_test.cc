@@ -22,7 +22,7 @@ std::vector<int32_t> ScoresOf(const absl::StatusOr<v1::ScoreResponse>& response)
   return {response->scores().begin(), response->scores().end()};
 }
 
-// Of a raw score in fixed point.
+// The rounding of a raw score in fixed point.
 constexpr double kRounding = 1.0 / (1 << 20);
 
 const v1::ScorePolicy kStrict = Preset(v1::ScorePolicy::STRICT);
@@ -350,7 +350,7 @@ TEST(ScoreTest, FollowsAFullListThatWasStagedMeanwhile) {
   }
 }
 
-// Names are told as they may be shown: escaped, cut, and no more than a few.
+// Names are shown safely: escaped, cut, and no more than a few.
 TEST(ExplainTest, NamesTheContainersWithoutALimit) {
   TypedEngine engine;
   ASSERT_TRUE(

@@ -1,4 +1,4 @@
-// A cluster as an autoscaler meets it, with its workloads, a scheduler and a cloud: told to the engine as
+// A cluster as an autoscaler meets it, with its workloads, a scheduler and a cloud: sent to the engine as
 // messages, and changed by the engine's answers.
 #ifndef LOADLINE_TEST_PLUGIN_SIMULATED_CLUSTER_H_
 #define LOADLINE_TEST_PLUGIN_SIMULATED_CLUSTER_H_
@@ -27,12 +27,12 @@ struct SimulatedGroup {
   double usd_per_hour = 1;
   int64_t min_nodes = 0;
   int64_t max_nodes = 0;
-  int32_t backs_off = 0;  // loops for which it is held after a machine failed to come
+  int32_t backs_off = 0;  // loops for which it is blocked after a machine failed to start
   std::string zone = {};  // of its nodes; empty: they have none
   bool tainted = false;   // its nodes take only pods that tolerate that
 };
 
-// What pods of a workload ask for beside room.
+// The rules of pods of a workload beside room.
 struct SimulatedRules {
   bool alone = false;                           // no two of them on one node
   bool tolerates = false;                       // the taint of groups
@@ -62,7 +62,7 @@ struct SimulatedMachine {
   bool fails;
 };
 
-// What goes wrong: one in so many; 0: nothing does.
+// The faults: one in so many; 0: none.
 struct SimulatedFaults {
   size_t failed_machines = 0;
   size_t lost_nodes = 0;    // per loop and cluster
@@ -90,9 +90,9 @@ class SimulatedCluster {
   void ReplaceOne(int32_t slot);
   void set_faults(const SimulatedFaults& faults) { faults_ = faults; }
 
-  // A scheduler: each pod that waits goes to the first node, by slot, that has room.
+  // A scheduler: each pod that waits is placed on the first node, by slot, that has room.
   void Schedule();
-  // Another one, which spreads: each pod that waits goes to any node that has room.
+  // Another one, which spreads: each pod that waits is placed on any node that has room.
   void ScheduleAnywhere();
   // Asks the cloud for machines, and starts to remove nodes.
   void Act(const v1::PlanLoopResponse& answer);
@@ -101,7 +101,7 @@ class SimulatedCluster {
 
   // The whole cluster, in messages of so many nodes.
   std::vector<v1::Changes> FullList(int32_t nodes_per_message = 500);
-  // What has changed since the last FullList() or Deltas(), step by step; at least one.
+  // Returns the changes since the last FullList() or Deltas(), step by step; at least one.
   std::vector<v1::Changes> Deltas(int32_t nodes_per_message = 500);
   // Names the state after the last of them.
   v1::Changes At() const;
@@ -115,7 +115,7 @@ class SimulatedCluster {
   const std::vector<SimulatedMachine>& machines() const { return machines_; }
   const SimulatedSize& pod(size_t workload) const { return workloads_[workload]; }
   const SimulatedRules& rules(size_t workload) const { return rules_[workload]; }
-  // Whether the pod's rules permit nodes of the group, whatever runs there.
+  // Returns whether the pod's rules permit nodes of the group, whatever runs there.
   bool Permits(size_t workload, size_t group) const;
   static int64_t PodsOf(const SimulatedNode& node, size_t workload);
   size_t workloads() const { return workloads_.size(); }
@@ -125,7 +125,7 @@ class SimulatedCluster {
   // Nodes of a group, and machines that come to it.
   int64_t CurrentNodes(size_t group) const;
   int64_t now() const { return now_; }
-  bool Quiet() const;  // nothing comes and nothing goes
+  bool Quiet() const;  // no node is added or removed
   static std::string Uid(int64_t number);
   static std::string ProviderId(const SimulatedNode& node);
 

@@ -1,4 +1,4 @@
-// What a simulated cluster tells an engine.
+// The messages of a simulated cluster to an engine.
 #include <algorithm>
 #include <utility>
 

@@ -22,8 +22,8 @@ struct OptionCase {
   std::string before;
   std::function<void(v1::MeasureUtilizationRequest*)> change;
   std::string after;
-  // Of node 0: not ready. Of all nodes: with a DaemonSet pod of 100m. One more node that was tainted so long
-  // ago.
+  // Changes of node 0: not ready; and of all nodes: with a DaemonSet pod of 100m. One more node that was
+  // tainted so long ago.
   bool not_ready = false;
   bool daemons = false;
   int tainted_s = 0;
@@ -92,7 +92,7 @@ template <typename Change>
 auto Group(Change change) {
   return [change](v1::MeasureUtilizationRequest* request) { change(request->mutable_groups(0)); };
 }
-// Of the state of the group.
+// Changes the state of the group.
 template <typename Change>
 auto State(Change change) {
   return [change](v1::MeasureUtilizationRequest* request) {
@@ -247,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(
     }),
     [](const auto& info) { return info.param.name; });
 
-// Of an engine whose placeholders live in "shop": one that waits there is no demand, its like elsewhere is.
+// The placeholders of this engine are in "shop": one that waits there is no demand, its like elsewhere is.
 TEST(SizePlaceholdersTest, AreThoseOfTheNamespaceOfTheEngine) {
   EngineLimits limits;
   limits.slack_namespace = "shop";

@@ -106,7 +106,7 @@ class SizeQuestion : public ::testing::Test {
     EXPECT_TRUE(response.ParseFromString(*bytes));
     return response;
   }
-  // Of group 0.
+  // Returns the size of group 0.
   v1::GroupSize Size() {
     const absl::StatusOr<v1::MeasureUtilizationResponse> response = Ask();
     EXPECT_TRUE(response.ok()) << response.status();

@@ -238,7 +238,7 @@ TEST_F(SizeTest, StarvingIsJudgedOnOnePodAndOneNode) {
   };
   EXPECT_EQ(reason(v1::SizeOptions::DEFAULT), v1::GroupSize::STARVED);
   EXPECT_EQ(reason(v1::SizeOptions::COMPAT), v1::GroupSize::WITHIN_THRESHOLDS);
-  // What would fit on no new node either helps nobody; Escalator asks for nodes until it may not.
+  // A pod that would not fit on a new node either helps nobody; Escalator asks for nodes until it may not.
   waiting->set_pod(PoolPod("1001m", "1M").SerializeAsString());
   EXPECT_EQ(reason(v1::SizeOptions::DEFAULT), v1::GroupSize::WITHIN_THRESHOLDS);
   EXPECT_EQ(reason(v1::SizeOptions::COMPAT), v1::GroupSize::STARVED);

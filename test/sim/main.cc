@@ -6,7 +6,7 @@
 //   first
 //                                    violation only
 //   simulate_seeds --skips COUNT FIRST whether loops that are not run would have done nothing
-//   simulate_seeds --digests COUNT FIRST the digest of each, to hold one build against another
+//   simulate_seeds --digests COUNT FIRST the digest of each, to compare one build with another
 //   simulate_seeds --large DAYS      the scenario of the speed target, for the time that it takes
 
 #include <chrono>

@@ -20,7 +20,7 @@ Scenario LargeScenario(int64_t days);
 // Leaves out groups, workloads, bursts and faults, and makes workloads smaller, as long as `fails`.
 Scenario Shrink(Scenario scenario, const std::function<bool(const Scenario&)>& fails);
 
-// What differs from the default, a line for each group and workload.
+// Returns the differences from the default, a line for each group and workload.
 std::string Describe(const Scenario& scenario);
 
 }  // namespace loadline

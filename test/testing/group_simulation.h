@@ -14,7 +14,7 @@ namespace loadline {
 
 class GroupSimulation {
  public:
-  // Whether nodes that were asked of the cloud appear before the next pass.
+  // True if nodes that were asked of the cloud appear before the next pass.
   bool nodes_arrive = true;
   CpuMemory node_size;
   SizeOptions options;

@@ -39,7 +39,7 @@ inline int64_t NaiveCounted(const PodShape& pod, ResourceId resource, int64_t al
   return std::min(pod.requests.Get(resource), allocatable);
 }
 
-// Which of these pods, placed on the node in this order, would lift it above the line.
+// Returns which of these pods, placed on the node in this order, would lift it above the line.
 inline std::vector<size_t> NaiveLifters(const std::vector<const PodShape*>& pods, const NodeShape& node,
                                         ResourceId resource, int64_t line) {
   std::vector<size_t> lifters;

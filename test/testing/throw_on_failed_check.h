@@ -8,7 +8,7 @@
 
 namespace loadline {
 
-// As long as it lives.
+// Throws on failed checks as long as it lives.
 class ThrowOnFailedCheck {
  public:
   ThrowOnFailedCheck() : former_(SetCheckFailureHandler(nullptr)) {}
@@ -20,7 +20,7 @@ class ThrowOnFailedCheck {
   const CheckFailureHandler former_;
 };
 
-// What the check says that fails in `body`; empty: none does.
+// Returns what the check says that fails in `body`; empty: none does.
 template <typename Body>
 std::string FailedCheckIn(const Body& body) {
   const ThrowOnFailedCheck in_production;

@@ -1,4 +1,4 @@
-// What the product answers to a row, key by key, held against what the row wants.
+// The answers of the product to a row, key by key, compared with what the row wants.
 #ifndef LOADLINE_TEST_VECTORS_ANSWERS_H_
 #define LOADLINE_TEST_VECTORS_ANSWERS_H_
 
@@ -24,12 +24,12 @@ class Answers {
 
   // `got` is to be equal to what the row wants.
   void Equal(const std::string& key, Json got);
-  // As Equal(), where null in the row stands for scores that are all 0.
+  // Same as Equal(), but null in the row means scores that are all 0.
   void Scores(const std::string& key, const std::vector<int32_t>& got);
   // `got` agrees, by a rule that the caller has checked, with what the row wants.
   void Agrees(const std::string& key, bool agrees, Json got);
 
-  // What the row wants of `key`; nullptr where it asserts nothing.
+  // Returns what the row wants of `key`; nullptr where it asserts nothing.
   const Json* Wanted(const std::string& key) const;
 
   // The keys that the row wants and where the answer differs, with the answers; null where there is none.

@@ -34,7 +34,7 @@ class DrainCluster {
   int32_t next_slot_ = 0;
 };
 
-// What most rows state in the same way.
+// States what most rows state in the same way.
 void SetEntry(google::protobuf::RepeatedPtrField<k8s::v1::StringEntry>* entries, const std::string& key,
               const std::string& value);
 void SetAmount(google::protobuf::RepeatedPtrField<k8s::v1::QuantityEntry>* entries, const std::string& key,

@@ -76,7 +76,7 @@ PodQuestion PodQuestionOf(const ClusterState& state, int32_t shape, const Disrup
           .now_s = kRowNow};
 }
 
-// What the rule of that name says of the only pod of the cluster.
+// Returns what the rule of that name says of the only pod of the cluster.
 std::string Ask(absl::string_view name, DrainCluster* cluster, const DrainRuleOptions& options) {
   const ClusterState& state = cluster->state();
   const DisruptionBudgets budgets(state);
@@ -197,7 +197,7 @@ void Replicated(const Json& in, Answers* answers) {
 // --- all pods of a node
 // --------------------------------------------------------------------------------------
 
-// Of _meta.defaults.
+// The values of _meta.defaults.
 constexpr int kOwnerReplicas = 5;
 
 void SetReady(k8s::v1::Pod* pod) {

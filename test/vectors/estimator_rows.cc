@@ -86,7 +86,7 @@ void GroupOrder(const Json& in, Answers* answers) {
   answers->Equal("order", names);
 }
 
-// As Cluster Autoscaler writes limits.
+// Returns a limit as Cluster Autoscaler writes it.
 int64_t Written(NodeLimit limit) {
   if (!limit.has_value()) return 0;
   return *limit > 0 ? *limit : -1;
@@ -124,7 +124,7 @@ void Limiter(const Json& in, Answers* answers) {
   answers->Equal("granted", granted);
 }
 
-// A pod as a client sends it. Of the source of a volume only a projected one has to be told apart.
+// Returns a pod as a client sends it. Only projected volume sources have to be distinguished.
 std::string PodBytes(const Json& json) {
   k8s::v1::Pod pod;
   auto* const requests = pod.mutable_spec()->add_containers()->mutable_resources();

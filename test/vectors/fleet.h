@@ -52,8 +52,8 @@ std::vector<ResourceWeight> Weights(const Json& weights);
 LimitPolicy WholeNumbers(const std::vector<ResourceWeight>& resources, const MissingLimitRule& missing);
 LimitPolicy FixedPoint(const std::vector<ResourceWeight>& resources, const MissingLimitRule& missing);
 
-// What each node counts as with the incoming pod on it: of one resource a number per node, of several an
-// object per node.
+// Returns what each node counts as with the incoming pod on it: for one resource a number per node, for
+// several an object per node.
 Json LimitsAfterPlacing(const LimitPolicy& policy, const std::vector<NodeExplanation>& nodes);
 
 }  // namespace loadline::vectors

@@ -13,7 +13,7 @@
 namespace loadline::vectors {
 namespace {
 
-// What `command` prints to both of its outputs.
+// Returns what `command` prints to both of its outputs.
 std::string OutputOf(const std::string& command) {
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen((command + " 2>&1").c_str(), "r"), pclose);
   std::string output;

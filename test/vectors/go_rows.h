@@ -8,7 +8,7 @@
 
 namespace loadline::vectors {
 
-// What is asked of one Go package.
+// The question to one Go package.
 struct GoQuestion {
   std::string package;              // below shim/, such as "./extender"
   std::set<std::string> files;      // that hold the rows

@@ -13,7 +13,7 @@ namespace {
 
 const MissingLimitRule kNothing = {.rule = MissingLimit::kZero};
 
-// Whether value / one is within 2^-20 of the fraction: |value * d - n * one| * 2^20 <= one * d.
+// Returns whether value / one is within 2^-20 of the fraction: |value * d - n * one| * 2^20 <= one * d.
 bool IsNear(int64_t value, int64_t one, const Fraction& fraction) {
   const absl::int128 difference =
       absl::int128(value) * fraction.denominator - absl::int128(fraction.numerator) * one;

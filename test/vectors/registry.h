@@ -1,4 +1,4 @@
-// Which product function answers which `fn`.
+// The product function that answers each `fn`.
 #ifndef LOADLINE_TEST_VECTORS_REGISTRY_H_
 #define LOADLINE_TEST_VECTORS_REGISTRY_H_
 
@@ -10,7 +10,7 @@
 
 namespace loadline::vectors {
 
-// Asks the product what `in` comes to. Converts, and calculates nothing. May throw what the JSON library
+// Asks the product for its result for `in`. Converts, and calculates nothing. May throw what the JSON library
 // throws when a row is not of its form.
 using Handler = void (*)(const Json& in, Answers* answers);
 using Handlers = std::map<std::string, Handler>;
@@ -27,7 +27,7 @@ void AddDrainNodeHandlers(Handlers* handlers);      // drain_node_rows.cc
 void AddDrainDeletionHandlers(Handlers* handlers);  // drain_deletion_rows.cc
 void AddDrainPlanHandlers(Handlers* handlers);      // drain_plan_rows.cc
 
-// Who answers for the rows of one `fn`.
+// The part that answers for the rows of one `fn`.
 struct Owner {
   enum class Kind {
     kHandler,  // `handler`
@@ -42,7 +42,7 @@ struct Owner {
 
 Owner OwnerOf(const std::string& file_name, const std::string& fn);
 
-// Whether the product has no such function, on purpose: all its rows are overruled.
+// Returns whether the product has no such function, on purpose: all its rows are overruled.
 bool IsLackedOnPurpose(const std::string& fn);
 
 // Why a row is overruled on purpose; nullptr if it is not. It is run all the same, and must differ: a row

@@ -45,7 +45,7 @@ for deb in "$state"/cache/archives/*.deb; do
   dpkg-deb --fsys-tarfile "$deb" | tar -t | sed -E 's|^\./?|/|; s|(.)/$|\1|; s|^/$|/.|' >"$database/info/$name.list"
   { dpkg-deb --field "$deb" | sed '/^Package: /a Status: install ok installed'; echo; } >>"$database/status"
 done
-# What links to /lib/... means the sysroot's.
+# Links to /lib/... mean the sysroot's.
 find "$sysroot" -type l -lname '/*' | while read -r link; do
   ln -sfn "$(realpath --no-symlinks --relative-to="$(dirname "$link")" "$sysroot$(readlink "$link")")" "$link"
 done

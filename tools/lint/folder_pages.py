@@ -46,7 +46,7 @@ def problems(folder, text, files, known):
     found += [f"{folder}/README.md: does not say what {name} is for" for name in unnamed(quoted, files)]
     for word in sorted(quoted):
         name = word.split("/")[-1]
-        if name.startswith("NAME"):  # stands for the name of a file to come
+        if name.startswith("NAME"):  # means the name of a file to come
             continue
         if re.search(r"^[\w/]+\.(h|cc|proto|go|py)$", word) and name not in known:
             found.append(f"{folder}/README.md: there is no {word}")

@@ -23,12 +23,12 @@ FORBIDDEN_STANDARD = {
 FORBIDDEN_ABSEIL = ("absl/time/", "absl/log/", "absl/random/", "absl/synchronization/", "absl/flags/", "absl/base/log")
 FORBIDDEN_CALLS = re.compile(r"(?<![.>\w])(?:std::|::)?"
                              r"(getenv|secure_getenv|setenv|rand|srand|time|clock|gettimeofday|system)\s*\(")
-# Where a failed check is thrown, and nothing else.
+# The files that throw a failed check, and nothing else.
 MAY_THROW = {"core/base/check.h", "core/base/check.cc"}
 THROW = re.compile(r"\b(throw|try)\b\s*[\{\w(:;]")
 
-# What each folder of core/ may include beside itself. Families do not include each other: what two of them need
-# moves down.
+# The folders that each folder of core/ may include beside itself. Families do not include each other: what two of them
+# need moves down.
 FOUNDATION = {"base", "cluster", "fit"}
 MAY_INCLUDE = {
     "base": set(),

@@ -97,7 +97,7 @@ class Linter:
     def close(self):
         block = self.stack.pop()
         self.covered = False
-        # Reserved lines stand anywhere in a block, so they are held against it at its end.
+        # Reserved lines may be anywhere in a block, so they are compared with it at its end.
         for line, name, value in block.elements:
             if name in block.reserved_names:
                 self.problem(line, f"{block.name}.{name}: the name is reserved")

@@ -138,7 +138,7 @@ func TestImagesAreReproducible(t *testing.T) {
 	}
 }
 
-// What is compressed has to be small: an engine and a command line of at most 60 MiB, and nobody is root. The scheduler
+// Compressed images have to be small: an engine and a command line of at most 60 MiB, and nobody is root. The scheduler
 // of each minor runs by the same name.
 func TestImagesAreSmallAndNotRoot(t *testing.T) {
 	sizes := map[string]int64{}
@@ -295,7 +295,7 @@ func TestBillsOfMaterials(t *testing.T) {
 	}
 }
 
-// What `make push` sends to a registry comes back as it was.
+// An image that `make push` sends to a registry can be pulled unchanged.
 func TestPushAndPull(t *testing.T) {
 	server := httptest.NewServer(registry.New())
 	defer server.Close()

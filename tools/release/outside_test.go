@@ -76,7 +76,7 @@ func TestProgramsAreInstalledFromOutside(t *testing.T) {
 	}
 }
 
-// Who builds a scheduler of one's own gets the plugin as any other module: `go get`, without a replace.
+// A scheduler of one's own gets the plugin like any other module: `go get`, without a replace.
 func TestPluginFromOutside(t *testing.T) {
 	const version = "v0.1.0"
 	served, own := t.TempDir(), t.TempDir()

@@ -160,7 +160,8 @@ TEST_F(PromisesTest, AShapeThatPodsMissIsFound) {
   EXPECT_THAT(FailedCheckIn([&] { state.CheckConsistent(); }), HasSubstr("shape 0 is not in use"));
 }
 
-// What goes because a check failed is not undone, which could fail again: its owner drops the snapshot.
+// A fork that is destroyed because a check failed undoes nothing, which could fail again: its owner drops the
+// snapshot.
 TEST_F(PromisesTest, AForkIsNotUndoneWhenACheckFails) {
   {
     const ScopedFork fork(snapshot_.get());

@@ -28,7 +28,7 @@ TEST(ResizeRuleTest, FollowsTheRelease) {
   EXPECT_EQ(ResizeRuleOf(99), ResizeRule::kPerPod);
 }
 
-// What a pod requests, and what it limits, by each rule.
+// The requests and the limits of a pod, by each rule.
 struct ResizeCase {
   std::string name;
   Pod pod;

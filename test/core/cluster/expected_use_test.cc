@@ -21,7 +21,7 @@ ExpectedUseOptions On() {
   return options;
 }
 
-// What is expected in one hour of a pod of the workload; -1: nothing is known.
+// Returns the expected use of a pod of the workload in one hour; -1: nothing is known.
 int64_t Expect(const WorkloadUsage& usage, const ExpectedUseOptions& options, size_t hour,
                const PodShape& pod = Web(), int64_t now_s = kProfileTimeS) {
   ClusterObjects objects;

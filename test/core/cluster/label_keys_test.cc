@@ -1,4 +1,4 @@
-// Which labels of pods tell shapes apart, and the objects of a view.
+// The labels of pods that distinguish shapes, and the objects of a view.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,7 +78,7 @@ TEST(LabelKeysTest, ANewSelectorDerivesShapesAnew) {
     const PodShape& shape = view.cluster().pod_shapes()[view.cluster().pods(Slot{0}).pods()[i].shape];
     EXPECT_EQ(shape.labels, Labels(std::vector<Label>{{"app", i % 2 == 0 ? "web" : "db"}}));
   }
-  // The node holds what it held.
+  // The node is as it was.
   EXPECT_EQ(view.cluster().fingerprint(Slot{0}), fingerprint);
 }
 
@@ -143,8 +143,7 @@ TEST(LabelKeysTest, ANamespaceThatInventsKeysLeavesRoomForOthers) {
   EXPECT_THAT(view.label_keys(), ElementsAre("a", "d", "f"));
 }
 
-// The rules of the pod are as if it had none; the view goes on, and a repeat of the shape is no other
-// content.
+// The pod counts as if it had no rules; the view still works, and a repeat of the shape is no other content.
 TEST(LabelKeysTest, WhatAsksForTooManyKeysIsLeftOutAlone) {
   View view(ViewLimits{.label_keys = 1});
   Batch batch = StatefulSet(1);
@@ -212,7 +211,7 @@ TEST(ViewObjectsTest, ObjectsAreReplacedRemovedAndCounted) {
   EXPECT_EQ(view.Apply(batch).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(objects.size(), 1);
 
-  // What is complete decides as well: what is not there is then known not to be there.
+  // The kinds that are complete decide as well: what is not there is then known not to exist.
   EXPECT_FALSE(objects.complete(ObjectKind::kNamespace));
   batch = Next(4);
   batch.complete_kinds = {ObjectKind::kNamespace};

@@ -1,4 +1,4 @@
-// What is told of objects that are left out, and whose turn it is where not all can be taken.
+// The report of objects that are left out, and whose turn it is if not all can be taken.
 #include "core/cluster/left_out.h"
 
 #include <gmock/gmock.h>

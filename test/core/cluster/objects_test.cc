@@ -1,4 +1,4 @@
-// What is known of objects, and what is known not to be there.
+// Objects that are known, and objects that are known not to exist.
 #include "core/cluster/objects.h"
 
 #include <gtest/gtest.h>

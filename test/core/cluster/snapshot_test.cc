@@ -216,7 +216,7 @@ TEST_F(SnapshotTest, ARemovedNodeTakesItsDomainAlong) {
   EXPECT_EQ(snapshot_->FindSlot(Slot{1}), std::nullopt);
 }
 
-// Of nodes that are named like their hosts no value is looked up until another node comes.
+// If nodes are named like their hosts, no value is looked up until another node is added.
 TEST_F(SnapshotTest, AHostnameThatComesTwiceIsOneDomain) {
   const TopologyKey& hosts = snapshot_->Topology(kHostnameLabel);
   EXPECT_EQ(hosts.domain(NodeIndex{2}), 2);
@@ -233,7 +233,7 @@ TEST_F(SnapshotTest, AHostnameThatComesTwiceIsOneDomain) {
   ExpectEqualsRecount();
 }
 
-// Thousands of keys are asked for, and a node comes that has one of them.
+// Thousands of keys are asked for, and a node is added that has one of them.
 TEST_F(SnapshotTest, AKeyThatNoNodeHadFindsANewNode) {
   std::vector<const TopologyKey*> keys;
   for (int i = 0; i < 100; ++i) keys.push_back(&snapshot_->Topology("key-" + std::to_string(i)));
@@ -361,7 +361,7 @@ TEST_F(SnapshotTest, ReloadFollowsTheCluster) {
   snapshot_->RemovePod(NodeIndex{2}, 0);
   snapshot_->MakeGhost(NodeIndex{2});
   // Slots: 0 "c", 1 "a", 2 "b", 3 "d". One gets other pods, of shapes that were there before and of new ones;
-  // two change names; one stays as it was, and one comes.
+  // two change names; one stays as it was, and one is added.
   FitPod named = pods[2];
   named.name = "named";
   named.requests.push_back({"example.com/new", 7});

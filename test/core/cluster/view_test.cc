@@ -83,7 +83,7 @@ class ViewTest : public ::testing::Test {
   View view_{kSmall};
 };
 
-// A node stands there as another one until its next record, with its pods; put back, all is as it was.
+// A node is shown as another one until its next record, with its pods; put back, all is as it was.
 TEST_F(ViewTest, ShowsANodeAsAnother) {
   const uint64_t fingerprint = view_.cluster().fingerprint();
   const int64_t version = view_.version();
@@ -121,7 +121,7 @@ TEST_F(ViewTest, ARecordReplacesTheWholeNode) {
   EXPECT_EQ(view_.cluster().total_pods(), 1);
 }
 
-// What came to the former state while the list was staged plays no part in the new one's journal.
+// Changes of the former state while the list was staged play no part in the new one's journal.
 TEST_F(ViewTest, WhoReadTheFormerJournalFindsAllSlotsChanged) {
   Batch first = FullList(2, 1, 0, false);
   first.nodes = {Node(0, "x")};

@@ -127,8 +127,8 @@ TEST(ConsolidatorTest, SpotGivesWayToSpotOnlyWithEnoughGroups) {
 }
 
 // The large pod fits on the first node and the small ones on the second. A scheduler that spreads may put the
-// small ones on the first node before the large one comes, so that nothing goes until there is room for that
-// as well.
+// small ones on the first node before the large one arrives, so that nothing is removed until there is room
+// for that as well.
 TEST(ConsolidatorTest, PodsFitInAnyOrderWhereASchedulerPutsThem) {
   ConsolidationOptions options = Eager();
   options.mode = ConsolidationMode::kRemove;
@@ -331,7 +331,7 @@ TEST(ConsolidatorTest, NamespacesPayWhatTheirPodsAreWorth) {
   EXPECT_EQ(Reasons(model, plan)["node-0"], "WorthItsPrice");
 }
 
-// What packing all pods that may move anew would cost.
+// Returns the cost of packing all pods that may move anew.
 double CostOfPackingAnew(const ModelCluster& model) {
   PackingProblem problem;
   for (const ModelApp& app : model.apps) problem.items.push_back({{app.cpu, app.memory, 1}, 0});

@@ -1,4 +1,4 @@
-// Consolidation under a load line: whatever moves, no pod lifts the node that it goes to above it, by a count
+// Consolidation under a load line: whatever moves, no pod lifts its target above the line, by a count
 // of the checker's own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

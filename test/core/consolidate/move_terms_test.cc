@@ -1,4 +1,4 @@
-// What a move must save: what it costs is paid back while its pods are expected to need room.
+// The least saving of a move: its cost is paid back while its pods are expected to need room.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -88,7 +88,8 @@ TEST(MoveTermsOfNewNodesTest, NodesAreReplacedWhenTheyHaveBeenThereForLongEnough
   EXPECT_EQ(PlanOfAges(7.21, &old, 1'000'000).moves.size(), 1U);
 }
 
-// What saved too little is tried again before the usual time, as soon as its nodes are half as old again.
+// A move that saved too little is tried again before the usual time, as soon as its nodes are half as old
+// again.
 TEST(MoveTermsOfNewNodesTest, WhatSavedTooLittleIsTriedAgainWhenNodesAreOlder) {
   Consolidator planner;
   constexpr int64_t kThen = 1'000'000;

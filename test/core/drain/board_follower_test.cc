@@ -20,7 +20,7 @@ class BoardFollowerTest : public ::testing::Test {
     EXPECT_THAT(fixture_.Planned(), ElementsAre("b", "d"));
   }
 
-  // Which nodes of the plan stand on the board yet, after the cluster has changed.
+  // Returns which nodes of the plan still have their moves applied, after the cluster has changed.
   std::vector<bool> StandAfterChange() {
     model_.Update(cluster_);
     fixture_.Begin();

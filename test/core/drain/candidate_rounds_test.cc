@@ -87,7 +87,7 @@ TEST_F(CandidateRoundsTest, PlacesAreLookedForOnNodesThatStayAndThenFromTheLastC
   EXPECT_THAT(names, ElementsAre("d", "a", "c", "b"));
 }
 
-// d goes, b and c move to a, which has taken pods then.
+// d is removed, b and c move to a, which has taken pods then.
 TEST_F(CandidateRoundsTest, ANodeThatHasTakenPodsIsNoCandidateAnyMore) {
   CallFixture fixture(&model_);
   EXPECT_EQ(PlanCandidates({}, /*anew=*/false, &fixture.call(), &fixture.follower(), &fixture.memory()), "");

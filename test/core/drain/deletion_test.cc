@@ -46,7 +46,7 @@ class DeletionTest : public ::testing::Test {
     return SelectDeletions(candidates, groups_, under_way_, options_, kDeletionTime, &limits, &allowance);
   }
 
-  // What each candidate waits for; "None": it goes.
+  // Returns what each candidate waits for; "None": it is removed.
   std::vector<std::string> Waits(const std::vector<DeletionCandidate>& candidates) {
     std::vector<std::string> names;
     for (const DeletionDecision& decision : Select(candidates).decisions) {
@@ -84,7 +84,7 @@ TEST_F(DeletionTest, ANodeWaitsUntilItPaysToDisturbItsPods) {
   later.pays_from_s = kDeletionTime + 5;
   DeletionCandidate now = Drain();
   now.pays_from_s = kDeletionTime;
-  // Those that wait take nobody's turn.
+  // Candidates that wait take nobody's turn.
   EXPECT_THAT(Waits({never, later, now}), ElementsAre("NotWorthDisturbing", "NotWorthDisturbing", "None"));
   EXPECT_EQ(Select({later}).decisions[0].ready_at_s, kDeletionTime + 5);
 }
@@ -193,7 +193,7 @@ TEST_F(DeletionTest, NothingToDo) {
   EXPECT_THAT(Waits({stray}), ElementsAre("NotAutoscaled"));
 }
 
-// Of ten nodes 15 percent are two.
+// In a group of ten nodes 15 percent are two.
 TEST_F(DeletionTest, BudgetsHoldForEachReason) {
   options_.budgets = {{.reasons = {RemovalReason::kEmpty}, .nodes = 15, .percent = true},
                       {.reasons = {RemovalReason::kUnderutilized, RemovalReason::kReplaced}, .nodes = 1}};
@@ -216,7 +216,7 @@ TEST_F(DeletionTest, BudgetsHoldForTheirGroupsInTheirWindowsOnly) {
   }
 }
 
-// Two of three are allowed, so none goes; and it keeps no other group from going.
+// Two of three are allowed, so none is removed; and it keeps no other group from removals.
 TEST_F(DeletionTest, AnAtomicGroupNeedsABudgetForAllOfIt) {
   options_.budgets = {{.groups = {"atomic"}, .nodes = 2}};
   EXPECT_THAT(Waits({Atomic(true), Atomic(true), Atomic(true), Empty()}),

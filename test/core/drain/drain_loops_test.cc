@@ -1,4 +1,4 @@
-// What one loop of scale-down leaves for the next one: brakes, timers, and what was begun.
+// The state that one loop of scale-down leaves for the next one: brakes, timers, and what was begun.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -225,7 +225,8 @@ TEST(DrainLoopsTest, AFinishedPodHasNotVanished) {
       << "one is gone, one is done";
 }
 
-// What it follows is what a new one counts: pods that come, go and change, nodes that go.
+// The followed counts are those of a new one: pods that are added, removed and changed, nodes that are
+// removed.
 TEST(DrainLoopsTest, ACounterFollowsItsCluster) {
   const auto node = [](const char* name) { return LoopNode(name).node; };
   FitPod done = PodOwnedBy("d", "Job", "job", 10);
@@ -258,7 +259,7 @@ TEST(DrainLoopsTest, ACounterFollowsItsCluster) {
   EXPECT_EQ(pods(), 2);
 }
 
-// Of ten nodes three vanish by themselves, which is more than 20 %: timers go on.
+// Three of ten nodes vanish by themselves, which is more than 20 %: timers keep running.
 TEST(DrainLoopsTest, NodesThatVanishWithoutUsBrake) {
   DrainCluster cluster;
   for (int i = 0; i < 10; ++i) cluster.nodes.push_back(LoopNode("n" + std::to_string(i)));
@@ -404,7 +405,8 @@ TEST(DrainLoopsTest, VerificationEndsAtItsMemory) {
   EXPECT_EQ(plan.cut_short_by, BudgetEnd::kOutOfMemory);
 }
 
-// Two pods of one budget that allows one of them: its drain goes alone, also when it began in another loop.
+// Two pods of one budget that allows one of them: its node is drained alone, also when it began in another
+// loop.
 TEST(DrainLoopsTest, ARiskyDrainThatIsUnderWayKeepsOthersFromStarting) {
   DrainCluster cluster;
   cluster.nodes = {LoopNode("a", {ReplicaPod("p1", 10, 0, "web"), ReplicaPod("p2", 10, 0, "web")}),
@@ -443,7 +445,7 @@ TEST(DrainLoopsTest, ARiskyDrainThatIsUnderWayKeepsOthersFromStarting) {
 }
 
 // The drain of a node is over once the cloud deletes it, though the node may be there for minutes; it still
-// counts as one that goes.
+// counts as one that is being removed.
 TEST(DrainLoopsTest, ANodeThatTheCloudDeletesIsNoDrain) {
   DrainCluster cluster;
   cluster.nodes = {LoopNode("a", {ReplicaPod("p", 10)}), LoopNode("b", {ReplicaPod("q", 20)}),

@@ -68,7 +68,8 @@ TEST(DrainMemoryTest, ADrainThatFailsForTheSameReasonFailedSinceThen) {
   }
 }
 
-// Node a of two would go with its pod: the next call expects neither of them, unless nothing goes.
+// Node a of two would be removed with its pod: the next call expects neither of them, unless nothing is
+// removed.
 TEST(DrainMemoryTest, NodesThatDoNotGoStillCount) {
   for (const bool nothing_goes : {false, true}) {
     DrainModel model(OneDrains());

@@ -43,7 +43,7 @@ TEST(LeavingNodesTest, AreNoDomainWhereConstraintsHonorTaints) {
   EXPECT_EQ(NodesThatGo(SpreadOverFourNodes(true)), 2U);
 }
 
-// Where taints are ignored the empty node is the domain with the fewest pods until it is gone, and the
+// If taints are ignored, the empty node is the domain with the fewest pods until it is gone, and the
 // scheduler puts no third pod anywhere. The same for pods that tolerate the taint.
 TEST(LeavingNodesTest, StayADomainWhereConstraintsIgnoreTaints) {
   EXPECT_EQ(NodesThatGo(SpreadOverFourNodes(false)), 0U);

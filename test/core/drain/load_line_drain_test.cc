@@ -30,7 +30,7 @@ class LineDrains {
     }
   }
 
-  // Another pod comes or goes, so that the next plan follows what changed.
+  // Adds or removes a pod, so that the next plan follows the change.
   void Change() {
     DrainNode& node = cluster_.nodes[static_cast<size_t>(Draw(0, 11))];
     if (!node.pods.empty() && Draw(0, 1) == 0) {

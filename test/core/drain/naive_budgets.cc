@@ -35,7 +35,7 @@ class BudgetCheck : public PlanCheck {
         if (Budget* budget = TakenFrom(&budgets, pod)) --budget->left;
       }
     }
-    // And so do those that were evicted and are not told as terminating yet.
+    // Evicted pods that are not reported as terminating yet count as well.
     for (const Evicted& evicted : state_.evictions) {
       if (!nodes_.contains(evicted.node)) continue;
       for (const FitPod& pod : nodes_[evicted.node]->pods) {

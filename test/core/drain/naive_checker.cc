@@ -121,7 +121,7 @@ class PlanRulesCheck : public PlanCheck {
     }
   }
 
-  // What stays once the whole plan and all deletions are done.
+  // Counts what stays once the whole plan and all deletions are done.
   void CheckClusterMinimum() {
     if (plan_.remove.empty()) return;
     const ClusterMinimum& least = state_.options.minimum;

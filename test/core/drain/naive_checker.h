@@ -39,7 +39,7 @@ struct Evicted {
   std::string node;
   int64_t at_s = 0;
 };
-// What is under way, and what is asked for.
+// The removals under way, and the question.
 struct CheckedState {
   std::vector<std::string> deleting;
   std::set<std::string> draining;     // of `deleting` those that have, or had, pods to move
@@ -49,13 +49,13 @@ struct CheckedState {
   DrainOptions options;
 };
 
-// What is wrong with the plan, each by the number of the invariant; empty: nothing. Budgets have selectors of
+// Returns the faults of the plan, each by the number of the invariant; empty: none. Budgets have selectors of
 // one value, terms of pods one label, and pods one spread constraint at most.
 std::vector<std::string> CheckPlan(const DrainCluster& cluster, const CheckedState& state,
                                    const NamedPlan& plan);
 
-// Pods of a node that need another place when it goes: positions. False: one of them keeps the node there,
-// other than for budgets.
+// Finds the pods of a node that need another place when it is removed: positions. False: one of them keeps
+// the node there, other than for budgets.
 bool MovablePods(const DrainCluster& cluster, const DrainNode& node, std::vector<size_t>* pods, bool* waits,
                  const DrainRuleOptions& rules = {});
 

@@ -1,5 +1,5 @@
-// What the parts of the naive checker share: facts of objects as the tests state them, and the plan that is
-// looked at. Each part checks a plan by one kind of rule.
+// The facts that the parts of the naive checker share, as the tests state them, and the plan that is checked.
+// Each part checks a plan by one kind of rule.
 #ifndef LOADLINE_TEST_CORE_DRAIN_NAIVE_PARTS_H_
 #define LOADLINE_TEST_CORE_DRAIN_NAIVE_PARTS_H_
 

@@ -28,7 +28,7 @@ TEST(NodeBudgetTest, PercentagesAreRoundedUp) {
   EXPECT_EQ(allowance.Left(GroupIndex{2}, RemovalReason::kEmpty), 0);
 }
 
-// One budget for all reasons and a stricter one for one of them: what goes for that one counts for both.
+// One budget for all reasons and a stricter one for one of them: a removal for that one counts for both.
 TEST(NodeBudgetTest, TheStrictestBudgetCounts) {
   const NodeGroups groups = {{.name = "a"}};
   const std::vector<NodeBudget> budgets = {{.nodes = 3}, {.reasons = {RemovalReason::kReplaced}, .nodes = 1}};

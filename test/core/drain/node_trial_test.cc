@@ -29,7 +29,7 @@ FitPod Finished(const std::string& name) {
 
 class NodeTrialTest : public ::testing::Test {
  protected:
-  // What becomes of the pods of the first node.
+  // Returns the outcome for the pods of the first node.
   std::optional<NodeTrial> Ask(std::vector<FitPod> pods) {
     cluster_.nodes = {NodeWith("a", std::move(pods)), NodeWith("b", {})};
     model_.emplace(cluster_);

@@ -1,4 +1,4 @@
-// Small clusters in all ways: greedy's set is maximal given its moves, and how near the best set it comes.
+// Small clusters in all ways: greedy's set is maximal given its moves, and how near it is to the best set.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ DrainCluster Objects(const SmallCluster& small) {
   return cluster;
 }
 
-// Whether pods fit into what is free, in any way.
+// Returns whether pods fit into what is free, in any way.
 bool FitAnyhow(const std::vector<int64_t>& pods, size_t next, std::vector<int64_t>* free) {
   if (next == pods.size()) return true;
   for (int64_t& room : *free) {
@@ -112,7 +112,7 @@ TEST(DrainPlannerExhaustiveTest, GreedyIsMaximalAndNearTheBest) {
       WorkBudget budget;
       const DrainPlan& plan = planner.Plan(model.problem(), options, &budget);
       counts[improve] = static_cast<int64_t>(plan.remove.size());
-      // What is free once all moves are made, on nodes that stay.
+      // The free amounts once all moves are made, on nodes that stay.
       std::vector<int64_t> free = small.capacity;
       std::vector<bool> stays(free.size(), true);
       for (size_t i = 0; i < free.size(); ++i) {

@@ -24,7 +24,7 @@ std::string Join(const std::vector<std::string>& lines) {
   return text;
 }
 
-// What is under way, for a planner that is asked about the model.
+// Returns the state of what is under way, for a planner that is asked about the model.
 DrainState StateOf(const CheckedState& checked, DrainModel* model) {
   DrainState state;
   for (const std::string& node : checked.deleting) {
@@ -68,7 +68,7 @@ const NaiveTimer* Running(const NaiveTimers& timers, const std::string& node, co
   return timer != timers.end() && timer->second.uid == uid ? &timer->second : nullptr;
 }
 
-// Whether the budgets of the pod that keeps a node ever let it go.
+// Returns whether the budgets of the pod that keeps a node ever let it go.
 bool MayGoLater(const DrainCluster& cluster, const DrainModel& model, const DrainKeep& keep) {
   const std::string node_name = model.name(keep.slot);
   const absl::string_view pod_name = model.problem().cluster->pods(keep.slot).name(keep.pod->position());
@@ -210,7 +210,7 @@ TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
 // --- the checker finds what is wrong
 // ---------------------------------------------------------------------------
 
-// What a planner with one defect would answer, made of a plan that is right. False: there is nothing in this
+// Makes the answer of a planner with one defect from a plan that is right. False: there is nothing in this
 // plan that the defect would change.
 struct Defect {
   std::string name;

@@ -22,7 +22,7 @@ DrainNode Node(std::string name, int64_t milli_cpu, std::vector<FitPod> pods = {
       .pods = std::move(pods)};
 }
 
-// What a plan comes to, by names.
+// The result of a plan, by names.
 struct Outcome {
   std::vector<std::string> removed;
   std::map<std::string, std::string> moves;  // pod, node
@@ -268,7 +268,7 @@ TEST(DrainPlannerTest, TimersRunBehindABudgetThatOthersUseUp) {
   }
 }
 
-// A budget that comes to want all pods keeps a node like any other reason: its time ends.
+// A budget that now wants all pods keeps a node like any other reason: its timer ends.
 TEST(DrainPlannerTest, TimersEndBehindABudgetThatLetsNothingGo) {
   DrainCluster cluster;
   cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 100)}),
@@ -336,7 +336,7 @@ TEST(DrainPlannerTest, TimersRunOverARestartAndStartAnewAfterABreak) {
   EXPECT_EQ(restarted.Plan(model.problem(), options, &budget).remove.at(0).since_s, cluster.now_s);
 }
 
-// What is remembered of a node from call to call turns on its group.
+// The memory of a node from call to call depends on its group.
 TEST(DrainPlannerTest, WhatIsKnownOfNodesFollowsTheirGroups) {
   DrainCluster cluster;
   cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 100)}), Node("b", 1000, {ReplicaPod("q", 600)})};

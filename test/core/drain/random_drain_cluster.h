@@ -111,7 +111,7 @@ class RandomDrainCluster {
     }
   }
 
-  // Of pods that are gone, or still there; some so long ago that nobody waits any more.
+  // Adds evictions of pods that are gone, or still there; some so long ago that nobody waits any more.
   void AddEvictions(const DrainCluster& cluster, CheckedState* state) {
     for (int64_t i = Draw("state.evicted", 1, 3); i > 0; --i) {
       const DrainNode& node = AnyNode("state.evicted_from", cluster);
@@ -149,8 +149,8 @@ class RandomDrainCluster {
     if (Percent("change.placeholders", 25)) ChangePlaceholders(cluster);
   }
 
-  // One goes, so that those behind it have other positions, one comes, or one is another one by the same
-  // name.
+  // Removes one, so that those behind it have other positions, adds one, or replaces one by another one of
+  // the same name.
   void ChangePlaceholders(DrainCluster* cluster) {
     std::vector<TestPlaceholder>& placeholders = cluster->placeholders;
     if (placeholders.empty() || Percent("placeholders.add", 40)) {

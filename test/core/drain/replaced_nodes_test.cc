@@ -69,7 +69,7 @@ TEST_F(ReplacedNodesTest, WithoutReplacementTheFullOneStays) {
   EXPECT_EQ(Find(Plan(), Slot{0}), nullptr);
 }
 
-// Its moves are on the board from one call to the next: a second time they would not fit.
+// Its moves stay applied from one call to the next: a second time they would not fit.
 TEST_F(ReplacedNodesTest, HoldTheirPlacesOnceWhileTheyWait) {
   model_.problem().groups_grow = true;
   for (int loop = 0; loop < 3; ++loop) {

@@ -85,7 +85,7 @@ TEST(PlacePodsUnderWayTest, AReplacementIsWaitedForAsLongAsItsOwnerLacksIt) {
 }
 
 // Its owner has created the replacement, which waits for the scheduler: the room on b is kept as long as
-// nobody sees where it goes.
+// nobody sees where it is placed.
 TEST(PlacePodsUnderWayTest, AReplacementThatIsCreatedAndHasNoNodeIsWaitedForWhileTheEvictedPodEnds) {
   DrainCluster cluster = OneGoes(300);
   cluster.nodes[0].pods[0].traits.deleted_s = kDrainNow;

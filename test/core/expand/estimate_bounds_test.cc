@@ -1,4 +1,4 @@
-// What growth may cost, and that a pod which costs much keeps no other one waiting.
+// The bounds on the cost of growth: a pod which costs much keeps no other one waiting.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ std::vector<size_t> FirstNumbers(size_t count) {
   return numbers;
 }
 
-// 300 nodes with a pod each, no two of one shape: each term of a pod is held against 300 shapes.
+// 300 nodes with a pod each, no two of one shape: each term of a pod is matched with 300 shapes.
 class ManyShapes {
  public:
   ManyShapes() {
@@ -103,7 +103,7 @@ TEST(EstimateBoundsTest, ARankedPlanSaysThatAPodWasNotLookedAt) {
   EXPECT_EQ(cut.plan.cut_short_by, BudgetEnd::kOutOfWork);
   EXPECT_THAT(cut.plan.cut_off, ElementsAre(0));
   EXPECT_EQ(cut.plan.unplaced[1], 0);
-  // Half of what there is goes to the pods, and half of it to one of two that are looked at twice.
+  // Half of the budget is for the pods, and half of it for one of two that are looked at twice.
   WorkBudget enough(ManyShapes::kWorkOfCostly * 20);
   const RankedScaleUp whole = question.PlanRanked(&enough);
   EXPECT_EQ(whole.plan.cut_short_by, BudgetEnd::kNotEnded);
@@ -155,7 +155,7 @@ TEST(EstimateBoundsTest, AKnapsackOfManyResourcesIsChargedForWhatItWeighs) {
   WorkBudget enough(100'000'000);
   const double bound = SolveKnapsack(free, items, 0, 10, &enough).bound;
   EXPECT_GT(100'000'000 - enough.units(), 200 * (1'000 * 300 / 64));
-  // Where it ends, the bound is that of the first weighings, which is no lower.
+  // After the end of the budget the bound is that of the first weighings, which is no lower.
   WorkBudget little(1'000);
   EXPECT_GE(SolveKnapsack(free, items, 0, 10, &little).bound, bound);
   EXPECT_TRUE(little.ended());

@@ -90,7 +90,7 @@ inline std::map<std::string, int64_t> NodesOf(const ScaleUpPlan& plan, const Gro
   return nodes;
 }
 
-// Goes through a plan pod by pod, in any order that works: the pods of the plan are those of the question,
+// Checks a plan pod by pod, in any order that works: the pods of the plan are those of the question,
 // and each fits where it is put. `stuck`: pods that no order placed. `forgotten`: pods left over for which
 // there is room, on a node that is there or on one more that the limits permit.
 struct CheckedGrowth {

@@ -45,7 +45,7 @@ TEST(JointSpendingTest, APodGoesOnlyWhereAnOptionListsIt) {
   std::vector<ExpansionOption> options = {Option("plain", 2, 0.10, {{0, 2}}),
                                           Option("gpu", 2, 1.00, {{0, 1}, {1, 1}})};
   options[1].node.gpus = 1;
-  // The pod with a GPU needs a node of 1.00, beside it one more fits; the other goes to a plain node.
+  // The pod with a GPU needs a node of 1.00, beside it one more fits; the other is placed on a plain node.
   EXPECT_THAT(Spend(pods, options), ElementsAre(DoubleNear(0.10, 1e-9), DoubleNear(1.00, 1e-9)));
 }
 

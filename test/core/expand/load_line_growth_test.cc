@@ -65,7 +65,7 @@ class LineGrowth {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
   }
 
-  // Whether the node would be above the line with the pod, or has no room for it.
+  // Returns whether the node takes the pod: it stays below the line and has room for it.
   bool Takes(const NaiveNode& node, const PodShape& pod) const {
     for (const auto& [resource, line] : {std::pair{kCpu, cpu_line_}, std::pair{kMemory, memory_line_}}) {
       int64_t requested = pod.requests.Get(resource);
@@ -197,7 +197,7 @@ void CheckPlan(uint32_t seed, bool dependent) {
     world.Fill({use.pods}, &there[static_cast<size_t>(use.node)]);
     if (testing::Test::HasFatalFailure()) FAIL() << "seed " << seed << " existing";
   }
-  // What fits an empty node of some group finds one.
+  // A pod that fits an empty node of some group finds one.
   for (size_t pods = 0; pods < plan.unplaced.size(); ++pods) {
     for (const GrowableIndex group : world.groups_.indices()) {
       if (!world.Takes(world.Fresh(group), world.pods_[pods].pod.shape)) continue;

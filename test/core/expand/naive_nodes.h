@@ -1,5 +1,5 @@
-// Which pods fit on which nodes, counted anew for each question from what the test states about them: the
-// oracle of tests of growth. It shares no code with core/fit, and knows the rules that those tests draw.
+// Finds which pods fit on which nodes, counted anew for each question from what the test states about them:
+// the oracle of tests of growth. It shares no code with core/fit, and knows the rules that those tests draw.
 #ifndef LOADLINE_TEST_CORE_EXPAND_NAIVE_NODES_H_
 #define LOADLINE_TEST_CORE_EXPAND_NAIVE_NODES_H_
 

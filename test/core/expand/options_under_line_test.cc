@@ -29,7 +29,7 @@ class OptionsUnderLineTest : public ::testing::Test {
     option_.pods.push_back({pods_.size(), count});
     pods_.push_back({cluster_.Shape(pod), exempt});
   }
-  // The nodes that `option_` comes to, and how many pods of each run.
+  // Returns the number of nodes of `option_` under the line, and fills in the pods of each run.
   int64_t Nodes(const LoadLine& line) {
     ExpansionOption option = option_;
     KeepToLine(line, node_, pods_, &option);

@@ -325,7 +325,7 @@ RC_GTEST_PROP(RankOptions, AnUnneededGpuNeverWins, ()) {
   for (PodRequests& pod : options.pods) pod.gpus = 0;
   ExpansionOption with = options.options[0];
   with.has_gpu = false;
-  // The GPU value of 1000 stands for the worst: no node of a CPU or more is as unfit.
+  // The GPU value of 1000 is the worst: no node of a CPU or more is as unfit.
   with.node.milli_cpu = std::max<int64_t>(with.node.milli_cpu, 1000);
   options.options = {with, with};
   options.options[0].has_gpu = true;

@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
          Limited(1, 100),
          {},
          {}},
-        // Of memory a pod without a limit counts as the whole node, of cpu as its request.
+        // A pod without a limit of memory counts as the whole node, without one of cpu as its request.
         {"WithoutLimits",
          StrictLine(3'000, 1'500),
          kHundred,
@@ -291,7 +291,7 @@ TEST(LoadLineMovesTest, FollowsMovesAndReverts) {
   EXPECT_TRUE(fit.Fits(again));
 }
 
-// Who holds sums keeps them; of those that nobody holds a few are kept.
+// Sums that somebody uses are kept; of the others a few are kept.
 TEST(LoadLineMovesTest, KeepsFewSumsThatNobodyUses) {
   FitCluster cluster;
   cluster.Add(kHundred, {Limited(1, 100)});
@@ -340,7 +340,7 @@ TEST(LineLeftTest, IsTheLessOfBoth) {
   EXPECT_EQ(LineLeft(none, node).Left(), (CpuMemory{kMaxAmount, kMaxAmount}));
 }
 
-// Random nodes filled by the filter, held against a count by hand.
+// Random nodes filled by the filter, compared with a count by hand.
 TEST(LoadLinePropertyTest, NoPodLiftsANodeAboveTheLine) {
   std::mt19937 random(7);
   const auto draw = [&](int64_t low, int64_t high) {

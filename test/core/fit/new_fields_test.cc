@@ -1,5 +1,5 @@
-// What the filters make of fields of 1.36 and 1.37, of fields that nobody knows, and of a configured
-// scheduler.
+// The answers of the filters about fields of 1.36 and 1.37, about fields that nobody knows, and with a
+// configured scheduler.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -148,7 +148,7 @@ TEST_F(NewFieldsTest, DriversMayAskForNodesThatHaveThem) {
   const Verdict no = Refusal(FilterName::kNodeVolumeLimits, StatusClass::kUnschedulable,
                              {"disk.example.com CSI driver is not installed on the node"});
   EXPECT_EQ(Judge(pod, 1), no);
-  EXPECT_EQ(Judge(pod, 2), Verdict());  // the driver comes with the node
+  EXPECT_EQ(Judge(pod, 2), Verdict());  // the driver is added with the node
   options_.minor = 36;                  // a stored wish means that the gate is on
   EXPECT_EQ(Judge(pod, 1), no);
   Set(ObjectKind::kCsiDriver, "disk.example.com", CsiDriver{false});

@@ -1,4 +1,4 @@
-// What one pod with thousands of terms, keys or names may cost.
+// The bounds on the cost of one pod with thousands of terms, keys or names.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -37,7 +37,8 @@ class BoundedCluster {
 
   FitCluster& fit() { return cluster_; }
 
-  // What preparing the pod and asking about all nodes leaves allocated. The pod itself is not counted.
+  // Returns the bytes that stay allocated after preparing the pod and asking about all nodes. The pod itself
+  // is not counted.
   int64_t BytesOf(const FitPod& pod) {
     const IncomingPod incoming = cluster_.Incoming(pod);
     Snapshot snapshot(cluster_.state());
@@ -100,7 +101,7 @@ TEST(PodFitBoundsTest, AffinityTermsTakeWorkOncePerShape) {
   const int64_t half = cluster.UnitsOf(WithAffinityTerms(500, by_zone));
   const int64_t all = cluster.UnitsOf(WithAffinityTerms(1'000, by_zone));
   ExpectAboutTwice(half, all);
-  // Each of 300 shapes is held against each term, four terms to a unit, and each term is read for 10.
+  // Each of 300 shapes is matched with each term, four terms to a unit, and each term is read for 10.
   EXPECT_LE(all, 300 * 1'000 / 4 + 1'000 * 10 + 1'000);
 }
 
@@ -219,7 +220,7 @@ TEST(PodFitBoundsTest, ResourceNamesOfAQuestionTakeNoColumns) {
   }
 }
 
-// A node that comes later may offer what no node did.
+// A later node may offer what no node did.
 TEST(PodFitBoundsTest, AResourceOfANewNodeIsCountedThere) {
   BoundedCluster cluster(2);
   const FitPod two{.requests = {{"example.com/foo", 2}}};

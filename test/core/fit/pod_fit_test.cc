@@ -315,7 +315,7 @@ TEST(PodFitMovesTest, CountsAndSumsFollowMoves) {
   EXPECT_TRUE(fit.Fits(NodeIndex{0}));
 }
 
-// Terms of a pod that comes later hold as well.
+// Terms of a later pod count as well.
 TEST(PodFitMovesTest, AnUnseenAntiAffinityTermCounts) {
   FitCluster cluster;
   cluster.Add(kNode);

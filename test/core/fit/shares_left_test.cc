@@ -12,7 +12,7 @@
 namespace loadline {
 namespace {
 
-// What is left of CPU and memory together, after a pod.
+// Returns the share that is left of CPU and memory together, after a pod.
 double ShareAfter(const Snapshot& snapshot, NodeIndex node, int64_t cpu, int64_t memory) {
   const auto share = [&](ResourceId resource, int64_t request) {
     const NodeAmount amount = snapshot.amount(node, resource);
@@ -48,7 +48,7 @@ class SharesLeftTest : public ::testing::TestWithParam<unsigned> {
   std::mt19937_64 random_{GetParam()};
 };
 
-// Each pod goes where looking at each node says, until nothing fits.
+// Each pod is placed where looking at each node says, until nothing fits.
 TEST_P(SharesLeftTest, TakesWhatAPodLeavesMostOf) {
   FitCluster cluster;
   for (int i = 0, nodes = 1 + Pick(60); i < nodes; ++i) {

@@ -86,7 +86,7 @@ class FleetWorld {
   FleetGroupView Look(int64_t minute, const FleetOutcomes& outcomes = {}) {
     return LookAtAll(minute, outcomes).groups[0];
   }
-  // So many nodes more were asked for.
+  // Asks for so many more nodes.
   FleetView Grow(int64_t minute, int64_t nodes) {
     FleetOutcomes outcomes;
     outcomes.increases.push_back({.group = group.name, .from = group.target, .nodes = nodes});

@@ -42,8 +42,8 @@ TEST(FollowMachinesTest, FaultsCountByCodeWithTheFirstMessage) {
   EXPECT_EQ(view.failures[2].back_off.reason, BackOffReason::kOutOfResources);
 }
 
-// A cloud may give each of its answers a code of its own. What is told, and so the work for each machine,
-// does not grow with them; no machine is forgotten.
+// A cloud may give each of its answers a code of its own. The report, and so the work for each machine, does
+// not grow with them; no machine is forgotten.
 TEST(FollowMachinesTest, CodesThatAreAllDifferentAreCountedTogether) {
   FleetWorld world;
   world.Look(0);
@@ -51,7 +51,7 @@ TEST(FollowMachinesTest, CodesThatAreAllDifferentAreCountedTogether) {
   world.Grow(0, 3'000);
   const FleetView view = world.LookAtAll(1);
   ASSERT_THAT(view.failures, SizeIs(kMostFaultCodes + 2));
-  // 1,000 are of resources. 64 codes are told apart, of which 22 (0, 3, ..., 63) are.
+  // 1,000 are of resources. 64 codes are counted apart, of which 22 (0, 3, ..., 63) are.
   EXPECT_EQ(view.failures[0].back_off.text,
             "1958 machines could not be created, such as by REQUEST-64: text 64");
   EXPECT_EQ(view.failures[0].back_off.reason, BackOffReason::kCreationFailed);

@@ -21,7 +21,8 @@ TEST(GiveUpTest, LateMachinesGoInSteps) {
   world.Look(0);
   EXPECT_THAT(world.Look(14).delete_late, IsEmpty());
   EXPECT_THAT(world.Look(15).delete_late, ElementsAre(0, 1, 2, 3));
-  // What was given up is not given up again while the cloud has its time, though it is still listed.
+  // Machines that were given up are not given up again while the cloud has its time, though they are still
+  // listed.
   FleetOutcomes outcomes;
   outcomes.given_up = {"m0", "m1", "m2", "m3"};
   world.group.target = 6;
@@ -73,7 +74,7 @@ TEST(GiveUpTest, AMachineThatOnceHadANodeIsLostAndNotLate) {
   EXPECT_FALSE(view.back_off.has_value());
 }
 
-// A new process cannot read the group, and is told of no machine: what an earlier one knew is not forgotten.
+// A new process cannot read the group, and hears of no machine: what an earlier one knew is not forgotten.
 TEST(GiveUpTest, AMachineOfAGroupThatCannotBeReadForSomeTimeIsLostAndNotLate) {
   FleetWorld world;
   world.group = GroupOf("g", {MachineWithNode("a"), MachineWithNode("b")});

@@ -39,7 +39,7 @@ class RandomFleet {
     return observation_;
   }
 
-  // What is given up is deleted, or not, and the client says so.
+  // The machines that are given up are deleted, or not, and the client says so.
   FleetOutcomes Act(const FleetView& view) {
     FleetOutcomes outcomes;
     for (size_t i = 0; i < view.groups.size(); ++i) {
@@ -90,7 +90,7 @@ class RandomFleet {
   int machines_ = 0;
 };
 
-// What must hold whatever the cloud does.
+// The invariants that hold whatever the cloud does.
 void CheckView(const FleetObservation& observation, const FleetOptions& options, const FleetView& view,
                const std::set<std::string>& had_node) {
   int64_t deletions = 0;
@@ -118,7 +118,7 @@ void CheckView(const FleetObservation& observation, const FleetOptions& options,
   EXPECT_LE(deletions, options.max_deletions);
 }
 
-// A client that keeps the bytes only goes on as one that never ended.
+// A client that keeps the bytes only continues like one that never ended.
 TEST(LookTest, ARestartForgetsNothing) {
   FleetOptions options = DefaultFleetOptions();
   options.max_deletions = 3;

@@ -19,7 +19,7 @@ struct SettleCase {
 };
 class SettleRequestTest : public ::testing::TestWithParam<SettleCase> {};
 
-// What becomes of a request for two nodes more than three, once none is on its way.
+// The outcome of a request for two nodes more than three, once none is on its way.
 TEST_P(SettleRequestTest, OnceNoneIsOnItsWay) {
   const SettleCase& c = GetParam();
   FleetWorld world;
@@ -133,7 +133,7 @@ TEST(SettleRequestsTest, AGroupThatIsRefusedForNobodysFaultDoesNotBackOff) {
   EXPECT_FALSE(world.LookAtAll(1).cools_down);
 }
 
-// The cloud does not tell how far its machines are: what it told last becomes neither late nor taken back.
+// The cloud does not say how far its machines are: what it said last becomes neither late nor taken back.
 TEST(SettleRequestsTest, AGroupThatCannotBeReadDoesNotBackOff) {
   FleetWorld world;
   world.group = GroupOf("g", Machines("g", 1));

@@ -22,7 +22,7 @@ class DownscaleOrderTest : public LoopTest {
   DownscaleOrderTest() {
     problem_.decisions = {
         .scale_up = true, .slack = false, .scale_down = true, .replace = false, .downscale_order = true};
-    // Nothing goes meanwhile.
+    // No node is removed meanwhile.
     problem_.scale_down.eligibility.utilization_threshold = 0;
     AddGroup("g", 1000, 1, /*target=*/0);
   }

@@ -111,7 +111,7 @@ TEST_F(TakingTurnsTest, ANamespaceThatTakesAllWorkKeepsNoOtherWaitingForEver) {
     problem_.turn = plan.next_turn;
   }
   EXPECT_GE(placed, 4);
-  // Of both, the larger pods come first: "good" has no place whenever all take part.
+  // The larger pods of both are first: "good" has no place whenever all take part.
   problem_.turn = {};
   EXPECT_EQ(Plan().scale_up.unplaced[1], 1);
 }

@@ -26,7 +26,7 @@ struct MarkCase {
   bool listed = true;
   MachineState state = MachineState::kRunning;
   bool under_way = false;
-  // Of the node: going, abandoned, stuck.
+  // The state of the node: being removed, abandoned, stuck.
   bool going = false;
   bool abandoned = false;
   bool stuck = false;

@@ -63,7 +63,7 @@ class LoadLineLoopTest : public LoopTest {
     }
   }
 
-  // Adds what comes to each node; fails where that lifts it.
+  // Adds the new pods of each node; fails if they lift it above the line.
   void Check(const LoopPlan& plan) {
     FitCluster cluster;
     for (const ResourceId resource : {kCpu, kMemory}) {

@@ -1,4 +1,4 @@
-// What the phases of one iteration may cost, and that none of them keeps the others from being planned.
+// The bounds on the phases of one iteration: none of them keeps the others from being planned.
 #include <gmock/gmock.h>
 
 #include "core/loop/waiting.h"

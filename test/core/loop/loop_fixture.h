@@ -38,7 +38,7 @@ struct TestNode {
 };
 
 // A cluster as a test states it, and what is asked about it. Slack and scale-down are off but where a test
-// turns them on; a node goes at once when it may.
+// turns them on; a node is removed at once when it may be.
 class LoopTest : public ::testing::Test {
  protected:
   LoopTest() {
@@ -76,7 +76,7 @@ class LoopTest : public ::testing::Test {
     for (PendingPods& pods : problem_.pending) pods.pod.names = cluster.names();
     problem_.names = cluster.names();
     cluster.state().set_resource_names(cluster.names());
-    // Each call has a cluster of its own: what planners know goes over as state.
+    // Each call has a cluster of its own: the memory of planners is passed as state.
     SlackPlanner slack;
     slack.Restore(slack_);
     DrainPlanner drain;
@@ -114,7 +114,7 @@ class LoopTest : public ::testing::Test {
   Consolidator consolidator_;
   WorkBudget budget_;  // of each plan
 
-  // What new nodes look like; by position of the group.
+  // The shapes of new nodes; by position of the group.
   StrongVector<GroupIndex, FitNode> templates_;
 
  private:

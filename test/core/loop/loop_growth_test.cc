@@ -222,7 +222,7 @@ TEST_F(LoopGrowthTest, NodesOnTheirWayThatNobodyLookedAtAreSaidToLack) {
   EXPECT_THAT(plan_.growth, IsEmpty());
 }
 
-// Of 10 nodes 3 are there and 2 on their way, and the plan adds one: 4 are left, of which all together
+// Three of 10 nodes are there and 2 on their way, and the plan adds one: 4 are left, of which all together
 // leave 3.
 TEST_F(LoopGrowthTest, MayAddKeepsToTheMaximumOfTheGroupAndOfAll) {
   AddGroup("g", /*target=*/5, 10);

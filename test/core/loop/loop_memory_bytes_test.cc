@@ -87,7 +87,7 @@ std::string WithVersion(int version, const std::string& payload) {
   return std::string("LLLM") + static_cast<char>(version) + sum.bytes() + payload;
 }
 
-// What follows the version and the sum.
+// Returns what follows the version and the sum.
 std::string PayloadOf(const LoopMemory& memory) { return EncodeLoopMemory(memory).substr(4 + 1 + 8); }
 
 TEST(LoopMemoryBytesTest, WhatIsWrittenIsRead) {
@@ -146,9 +146,9 @@ std::string PayloadBeforeVersion7(const LoopMemory& memory) {
          payload.substr(static_cast<size_t>(at) + 1);
 }
 
-// A program that is renewed goes on from what the one before remembered. Version 6 knew nothing of purchases,
+// A program that is renewed starts from the memory of the one before. Version 6 knew nothing of purchases,
 // of moves that were given up and of times of orders, version 5 nothing of soft taints, version 4 nothing of
-// sizes and slack either. Behind them comes only what is not needed any more: a 0 for none.
+// sizes and slack either. Behind them is only what is not needed any more: a 0 for none.
 TEST(LoopMemoryBytesTest, VersionsBeforeAreRead) {
   LoopMemory memory = EverythingRemembered();
   memory.moves[0].ordered_ms = memory.moves[0].at_ms;
@@ -171,7 +171,7 @@ TEST(LoopMemoryBytesTest, VersionsBeforeAreRead) {
   }
 }
 
-// Of groups that are sized the last ones are left out, of slack all: half of it would say that there was
+// The last ones of the groups that are sized are left out, and all slack: half of it would say that there was
 // less.
 TEST(LoopMemoryBytesTest, SizesAndSlackHaveBounds) {
   LoopMemory memory;

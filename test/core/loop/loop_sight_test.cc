@@ -100,7 +100,7 @@ TEST_F(LoopSightTest, CountsNodesByHowFarTheyAre) {
   EXPECT_THAT(of.nodes, ElementsAre(ready, old));
   EXPECT_EQ(of.ready, 1);
   EXPECT_EQ(of.unready, 1);
-  EXPECT_EQ(of.upcoming, 4);  // two that start, one that comes, and one that is not begun
+  EXPECT_EQ(of.upcoming, 4);  // two that start, one that is upcoming, and one that is not begun
   EXPECT_EQ(of.room, 4);      // of 10, with a target of 6
   EXPECT_EQ(of.held, "");
   EXPECT_THAT(sight.not_started, ElementsAre(young, starts, foreign_young));
@@ -185,7 +185,7 @@ TEST_F(LoopSightTest, WhyAGroupMayNotGrow) {
   AddMachine("comes");
   options_.max_nodes_total = 3;
   sight = Observe();
-  EXPECT_EQ(sight.max_new_nodes, NodeLimit(1));  // of 3, one is there and one comes
+  EXPECT_EQ(sight.max_new_nodes, NodeLimit(1));  // of 3, one is there and one is upcoming
   options_.max_nodes_total = 2;
   sight = Observe();
   EXPECT_EQ(sight.max_new_nodes, NodeLimit(0));
@@ -251,7 +251,7 @@ TEST_F(LoopSightTest, DevicesAreExtendedResources) {
   EXPECT_THAT(DevicesOf(amounts, names), ElementsAre(FleetKey("nvidia.com/gpu")));
 }
 
-// What a plan reads of it all.
+// The parts of it all that a plan reads.
 TEST_F(LoopSightTest, PlansUseIt) {
   const Slot a = AddNode("a", 60);
   AddNode("young", 1, /*ready=*/false);
@@ -309,8 +309,8 @@ TEST_F(LoopSightTest, WarnsOfWhatPeopleMustMend) {
 
 // --- actions ---------------------------------------------------------------------------------------------
 
-// A machine that is late goes once; it is not deleted again while the cloud may still list it, unless the
-// cloud has said that it does not delete it.
+// A machine that is late is deleted once; it is not deleted again while the cloud may still list it, unless
+// the cloud has said that it does not delete it.
 TEST_F(LoopSightTest, LateMachinesAreDeletedOnce) {
   AddMachine("late");
   Observe(0);
@@ -336,7 +336,7 @@ TEST_F(LoopSightTest, LateMachinesAreDeletedOnce) {
   EXPECT_THAT(Act(Observe(16), 16), IsEmpty());
 }
 
-// What the cloud has not begun to make is taken back after what it could not make was deleted.
+// Nodes that the cloud has not begun to make are taken back after those that it could not make were deleted.
 TEST_F(LoopSightTest, TakesBackWhatTheCloudDoesNotBegin) {
   AddMachine("failed");
   group().machines[0].fault = MachineFault{"BROKEN", "no machine", false};

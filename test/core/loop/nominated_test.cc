@@ -29,7 +29,7 @@ class NominatedTest : public LoopTest {
   }
 
   FitPod& ending() { return nodes_[0].pods[0]; }
-  // The next plan goes on from the last one.
+  // The next plan starts from the last one.
   LoopPlan PlanAt(int64_t seconds) {
     problem_.drain.now_s = kLoopNow + seconds;
     ending().traits.deleted_s = problem_.drain.now_s + 30;

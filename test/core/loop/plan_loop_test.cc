@@ -118,7 +118,7 @@ TEST_F(LoopTest, SlackGrowsTheCheapestGroupOfItsClassAndAsksOnce) {
   EXPECT_THAT(Plan().growth, IsEmpty()) << "the node is on its way";
 }
 
-// What all groups may grow by together holds for slack as well, and pods come first, also those of a group
+// The sum by which all groups may grow binds slack as well, and pods are served first, also those of a group
 // that is named later.
 TEST_F(LoopTest, SlackGetsWhatPodsLeaveOfWhatAllGroupsMayGrowBy) {
   problem_.decisions.slack = true;

@@ -56,7 +56,7 @@ class ReplacementTest : public LoopTest {
     --problem_.groups[group].target;
   }
 
-  // The memory goes through bytes, as for another process.
+  // The memory is passed as bytes, as for another process.
   LoopPlan Loop(int64_t later_ms = 10'000) {
     now_ms_ += later_ms;
     problem_.drain.now_s = now_ms_ / 1000;

@@ -96,7 +96,7 @@ TEST_F(ReplacementTest, BudgetsOfGroupsHold) {
   EXPECT_THAT(Started(Loop()), ElementsAre("small-1"));
 }
 
-// A node of the group that was there before is none that comes for the move.
+// A node of the group that was there before is none that was added for the move.
 TEST_F(ReplacementTest, OnlyNodesCreatedSinceTheOrderComeForIt) {
   TwoSmallNodes();
   AddNode("big-0", GroupIndex{1}, 8);
@@ -140,7 +140,7 @@ TEST_F(ReplacementTest, MachinesThatDoNotComeEndIt) {
   ASSERT_THAT(plan.replacement.ended, SizeIs(1));
   EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("1 of its 1 new nodes have not come in time"));
   EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{GroupIndex{1}, 1}));
-  // One that comes all the same goes, and its old nodes are left alone.
+  // One that arrives all the same is removed, and its old nodes are left alone.
   Arrive("big-1", GroupIndex{1});
   const LoopPlan late = Loop();
   EXPECT_THAT(Started(late), ElementsAre("big-1"));
@@ -199,7 +199,8 @@ TEST_F(ReplacementTest, ATargetThatGoesEndsIt) {
   EXPECT_EQ(plan.replacement.ended[0].why, "a node that its pods move to is gone");
 }
 
-// A node that came empty goes as a move without pods and new nodes; then pods are placed on it after all.
+// A node that was added empty is removed by a move without pods and new nodes; then pods are placed on it
+// after all.
 TEST_F(ReplacementTest, AMoveThatStandsStillEnds) {
   AddNode("small-1", GroupIndex{0}, 0);
   Loop();
@@ -233,7 +234,7 @@ TEST_F(ReplacementTest, ANewNodeIsNotDrainedWhileOthersAreOnTheirWay) {
   EXPECT_EQ(kept->reason, NodeReason::kPartOfReplacement);
 }
 
-// What holds at all times, by a plain count.
+// The invariants at all times, by a plain count.
 class RandomReplacementTest : public ReplacementTest, public ::testing::WithParamInterface<int> {
  protected:
   RandomReplacementTest() : random_(static_cast<uint32_t>(GetParam())) {

@@ -158,7 +158,7 @@ TEST_F(MaximumTest, AGroupOfAllNodesOrNoneComesAsAWholeOrNotAtAll) {
   EXPECT_THAT(Plan().growth, IsEmpty());
 }
 
-// Each of the two fits alone. The first one comes, and then nothing is left for the second one.
+// Each of the two fits alone. The first one is added, and then nothing is left for the second one.
 TEST_F(MaximumTest, OfTwoGroupsOfAllNodesOrNoneOneComes) {
   for (const std::string name : {"a", "b"}) {
     AddGroup(name, 1000, 1, 0, /*max=*/3);

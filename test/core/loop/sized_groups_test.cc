@@ -159,7 +159,7 @@ TEST_F(SizedGroupsTest, ASizedGroupGrowsForNoPodAndNoSlack) {
   for (const LoopGrowth& growth : plan.growth) EXPECT_EQ(growth.group, GroupIndex{1});
 }
 
-// 1600m are requested of 1000m: ceil(1600 / 700) - 1 = 2, of which the cloud has none left: b comes back.
+// 1600m are requested of 1000m: ceil(1600 / 700) - 1 = 2, of which the cloud has none left: b returns.
 TEST_F(SizedGroupsTest, NodesThatLoseTheirTaintTakePods) {
   AddNode("a", {Member("p", 800)});
   AddTainted("b", 10);

@@ -1,4 +1,4 @@
-// Slack beside scale-down: a cluster that is followed comes to rest, and nothing is bought to be deleted.
+// Slack beside scale-down: a cluster that is followed rests in the end, and nothing is bought to be deleted.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -25,7 +25,7 @@ using ::testing::Pair;
 
 constexpr int64_t kSoftNowMs = 1'700'000'000'000;
 
-// Nodes, and a plan that comes to remove some of them.
+// Nodes, and a plan that will remove some of them.
 class SoftTaintsTest : public ::testing::Test {
  protected:
   SoftTaintsTest() {

@@ -1,4 +1,4 @@
-// What becomes of nodes that are taken back for a cheaper mix: see swap_test.cc for which those are.
+// The outcomes for nodes that are taken back for a cheaper mix: see swap_test.cc for which those are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

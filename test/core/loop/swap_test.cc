@@ -50,7 +50,7 @@ TEST_F(SwapTest, WhatThePlanWouldAskForAgainIsNotGivenUp) {
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
 }
 
-// All groups together may grow by one node: the large one comes in the place of a small one on its way.
+// All groups together may grow by one node: the large one replaces a small one on its way.
 TEST_F(SwapTest, WhatIsGivenUpCountsForNothingAgainstWhatAllGroupsMayGrowBy) {
   Pending(Replica("second", 1000), 3);
   problem_.growth.max_new_nodes = 1;

@@ -24,7 +24,7 @@ using ::testing::SizeIs;
 constexpr int64_t kNowS = 1'800'000'000;
 constexpr int64_t kMinuteMs = 60'000;
 
-// A pod that selects nodes by a label that the template of the group has, and no node that comes.
+// A pod that selects nodes by a label that the template of the group has, and no node that is added.
 FitPod Special(const std::string& namespace_name, const std::string& owner, int64_t milli_cpu = 1000) {
   FitPod pod{.namespace_name = namespace_name, .requests = {{"cpu", milli_cpu}}};
   pod.rules.node_selector = Labels(std::vector<Label>{{"role", "special"}});

@@ -1,4 +1,4 @@
-// Which pods without a node wait for one.
+// The pods without a node that wait for one.
 #include "core/loop/waiting.h"
 
 #include <gtest/gtest.h>

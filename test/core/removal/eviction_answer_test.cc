@@ -10,7 +10,7 @@ namespace {
 
 using Cause = EvictionAnswer::Cause;
 
-// As pkg/registry/core/pod/storage/eviction.go and priority and fairness of Kubernetes answer.
+// Answers as those of pkg/registry/core/pod/storage/eviction.go and of priority and fairness of Kubernetes.
 TEST(EvictionAnswerTest, HasAName) {
   const std::string several =
       "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";

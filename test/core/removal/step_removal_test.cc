@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A node that was tainted at 0, with a client of the API server that does what it is told.
+// A node that was tainted at 0, with a client of the API server that carries out its orders.
 class StepRemovalTest : public ::testing::Test {
  protected:
   static RemovalPod Pod(std::string uid) {

@@ -1,4 +1,4 @@
-// What a pod counts as where some of its containers have no limit. All numbers are counted by hand.
+// The amounts of a pod some of whose containers have no limit. All numbers are counted by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -229,7 +229,7 @@ PodLimit CpuLimitOfPlaceholder(const LimitPolicy& policy, const PodResources& po
   return PodLimitOf(policy, policy.resources[0], kCpu, shape, role);
 }
 
-// A placeholder counts as no more than its requests, whatever stands in for missing limits: without a limit,
+// A placeholder counts as no more than its requests, whatever replaces missing limits: without a limit,
 // with a larger one, and as a pod without anything. A smaller limit than its requests cannot be.
 TEST(LimitOfPlaceholderTest, IsAtMostItsRequests) {
   for (const LimitPolicy& policy : {StrictPolicy({{"cpu", 1}}), Kep217Policy({{"cpu", 1}})}) {

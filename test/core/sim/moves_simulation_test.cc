@@ -1,4 +1,5 @@
-// Nodes that are replaced, in the simulator: it comes to rest, costs no more then, and ends where plans say.
+// Nodes that are replaced, in the simulator: it rests in the end, costs no more then, and ends where plans
+// say.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +53,7 @@ TEST(MovesSimulationTest, ReplacesSmallNodesByBigOnes) {
   EXPECT_NEAR(result.moves.bills.back().now, 1.6, 1e-9);
   EXPECT_EQ(result.moves.done, result.moves.begun);
   EXPECT_GE(result.nodes_removed, 8);
-  // A pod that moved into room on a node that goes later moves again.
+  // A pod that moved into room on a node that is removed later moves again.
   EXPECT_GE(result.evictions, 30);
   EXPECT_LE(result.evictions, 40);
 }
@@ -109,7 +110,7 @@ TEST(MovesSimulationTest, APolicyOutOfItsRangeIsRefused) {
   EXPECT_THAT(CheckScenario(scenario).message(), HasSubstr("settings.consolidation: US dollars"));
 }
 
-// Growth for a move while a node goes, and more nodes that are replaced at once than may.
+// Growth for a move while a node is removed, and more nodes that are replaced at once than may be.
 TEST(MovesSimulationTest, MovesThatBreakTheirLimitsAreSeen) {
   Scenario scenario = EightSmallNodes();
   scenario.settings.replacement.options.max_nodes_at_once = 1;
@@ -128,7 +129,7 @@ TEST(MovesSimulationTest, MovesThatBreakTheirLimitsAreSeen) {
   EXPECT_THAT(checker.violations()[1], HasSubstr("D13 at 0 ms: group big grows for a move while nodes go"));
 }
 
-// Load of two hours that comes, grows and goes, and is constant from then on.
+// Load of two hours that appears, grows and ends, and is constant from then on.
 constexpr int64_t kLoadStopsMs = 2 * kMovesHourMs;
 
 Scenario LoadThatStops(uint64_t seed) {

@@ -394,7 +394,7 @@ class InvariantTest : public ::testing::Test {
     world_.SetReady(node, true);
     return node;
   }
-  // As the loop under test buys a node for all pods that wait.
+  // Buys a node for all pods that wait, as the loop under test does.
   SimNodeIndex Buy(int8_t startup_taint = kNoStartupTaint) {
     checker_.Grows({.group = kGroup, .machines = 1, .workloads = {kWorkload}});
     checker_.Grew(kGroup, cloud_.Grow(kGroup, 1));

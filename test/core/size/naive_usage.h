@@ -9,7 +9,8 @@
 
 namespace loadline {
 
-// Whether more than so many percent of what equal nodes offer is requested, of cpu or of memory. Exact.
+// Returns whether more than so many percent of what equal nodes offer is requested, of cpu or of memory.
+// Exact.
 inline bool ExceedsPercent(const CpuMemory& requests, const CpuMemory& node, int64_t nodes, int64_t percent) {
   const auto exceeds = [&](int64_t requested, int64_t of_one) {
     return absl::int128(requested) * 100 > absl::int128(of_one) * nodes * percent;

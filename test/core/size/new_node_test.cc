@@ -33,7 +33,7 @@ class NewNodeTest : public ::testing::Test {
     return pod;
   }
 
-  // Whether a pod that waits starves; nullopt: it is not known.
+  // Returns whether a pod that waits starves; nullopt: it is not known.
   std::optional<bool> Starves(const FitPod& pod, int64_t work = 1'000'000) {
     const std::vector<WaitingPods> waiting = {{cluster_.Shape(pod), 1}};
     cluster_.state().set_resource_names(cluster_.names());

@@ -111,7 +111,7 @@ TEST(SizeGroupTest, DefaultActsAtMostOnceAtConstantDemand) {
   EXPECT_EQ(Actions(CloudHasRoomBeyondMaximum(SizeMode::kDefault)), 0);
 }
 
-// Random groups of equal nodes: growth is just enough, bounds hold, and the group comes to rest.
+// Random groups of equal nodes: growth is just enough, bounds are kept, and the group rests in the end.
 TEST(SizeGroupTest, DefaultComesToRest) {
   std::mt19937_64 random(7);
   const auto pick = [&](int64_t low, int64_t high) {
@@ -337,7 +337,7 @@ TEST(MembershipTest, CatchAllTakesPodsThatAskForNothing) {
   EXPECT_FALSE(IsMember({.static_pod = true}, group));
 }
 
-// 90 % of ten nodes: three more. Nothing comes of it unless the target says so.
+// 90 % of ten nodes: three more. Nothing follows unless the target says so.
 TEST(SizeGroupTest, TheCoolDownStartsWhenTheCloudTookTheGrowth) {
   for (const SizeMode mode : {SizeMode::kDefault, SizeMode::kCompat}) {
     GroupSimulation group = Group(mode, 10, 9000);
@@ -358,7 +358,7 @@ TEST(SizeGroupTest, TheCoolDownStartsWhenTheCloudTookTheGrowth) {
       EXPECT_EQ(again.ask_cloud, 3);
       EXPECT_FALSE(state.locked_ms.has_value());
     }
-    // What was asked in minute 4 was taken.
+    // The nodes that were asked for in minute 4 were taken.
     EXPECT_EQ(pass(5, 13).reason, SizeReason::kLocked);
     EXPECT_EQ(state.locked_ms, kPassTime + 4 * kMinute);
     EXPECT_EQ(pass(13, 13).reason, SizeReason::kLocked);
@@ -366,7 +366,7 @@ TEST(SizeGroupTest, TheCoolDownStartsWhenTheCloudTookTheGrowth) {
   }
 }
 
-// What the cloud is to hold is not known: the nodes count as asked for at once, and are waited for so long.
+// The target of the cloud is not known: the nodes count as asked for at once, and are waited for so long.
 TEST(SizeGroupTest, NodesThatDoNotComeAreNotWaitedForForEver) {
   for (const int64_t cool_down : {10 * kMinute, 20 * kMinute}) {
     GroupSimulation group = Group(SizeMode::kDefault, 10, 9000);

@@ -1,4 +1,4 @@
-// What holds for every group: checked on random ones by what the numbers mean, not by how they are worked
+// The properties of every group: checked on random ones by what the numbers mean, not by how they are worked
 // out.
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ class RandomGroups {
   std::mt19937_64 random_;
 };
 
-// Whether so many of the group's nodes are too few.
+// Returns whether so many of the group's nodes are too few.
 bool TooFew(const GroupSimulation& group, int64_t nodes) {
   return ExceedsPercent(group.facts.requests, group.node_size, nodes, group.options.scale_up_percent);
 }
@@ -109,7 +109,7 @@ TEST(SizePropertiesTest, ExactlyAtAThreshold) {
   EXPECT_GT(slowly, kGroups / 2);
 }
 
-// A default group below its minimum comes to it in one pass, whatever it lacks: untainted nodes or nodes at
+// A default group below its minimum reaches it in one pass, whatever it lacks: untainted nodes or nodes at
 // all.
 TEST(SizePropertiesTest, BelowTheMinimumItGrowsToTheMinimum) {
   RandomGroups random(13);

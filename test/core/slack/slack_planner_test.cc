@@ -1,4 +1,4 @@
-// What a plan of slack does for single cases, by hand.
+// Plans of slack for single cases, counted by hand.
 #include "core/slack/slack_planner.h"
 
 #include <gmock/gmock.h>
@@ -119,8 +119,8 @@ TEST_F(SlackPlannerTest, CopiesOfPodsForOtherNodesAreUnplaceable) {
   EXPECT_TRUE(plan.demands.empty());
 }
 
-// Classes are told apart by labels that pods select nodes by, and stay so when such a pod is gone: they would
-// change with each run of a CronJob.
+// Classes differ by labels that pods select nodes by, and stay so when such a pod is gone: they would change
+// with each run of a CronJob.
 TEST_F(SlackPlannerTest, ClassesFollowWhatPodsSelect) {
   const auto put = [&](int32_t slot, const std::string& disk, bool selects) {
     FitPod pod;
@@ -146,7 +146,7 @@ TEST_F(SlackPlannerTest, ClassesFollowWhatPodsSelect) {
   EXPECT_EQ(planner_.State(), before);
 }
 
-// What is no longer wanted goes when it has been so for the delay, and not when it comes back meanwhile.
+// Placeholders that are no longer wanted are removed after the delay, unless they are wanted again meanwhile.
 TEST_F(SlackPlannerTest, OnlyRemovalIsDelayed) {
   AddNodes(2, {{{2000, 2000}, "x"}});
   options_.rate = kWholeRate;
@@ -203,7 +203,8 @@ TEST_F(SlackPlannerTest, AStateThatIsPutBackKeepsWhatHasNoRoom) {
   EXPECT_EQ(plan.classes[0].count, 5);
 }
 
-// What a process kept that has not led for long must not buy nodes: a node with 2000 left takes two of 800.
+// The state of a process that has not led for long must not buy nodes: a node with 2000 left takes two of
+// 800.
 TEST_F(SlackPlannerTest, WhatAnotherProcessKeptBuysNoNodes) {
   AddNodes(1, {{{2000, 2000}, "x"}});
   options_.rate = kWholeRate / 5;  // 400 are wanted

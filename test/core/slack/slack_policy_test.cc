@@ -1,4 +1,4 @@
-// What a policy of slack allows: classes, groups, devices, copies and work.
+// The effects of a policy of slack: classes, groups, devices, copies and work.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -139,7 +139,7 @@ TEST_F(SlackPolicyTest, PriceComesBeforeSize) {
   EXPECT_THAT(Grown(Plan()), ElementsAre("small 1"));
 }
 
-// One pod that selects nodes by their type comes and goes: what is kept stays, by number and by name.
+// One pod that selects nodes by their type is created and deleted: what is kept stays, by number and by name.
 TEST_F(SlackPolicyTest, APodThatSelectsATypeChangesNoPlaceholder) {
   FitNode node = Node("a");
   node.labels.push_back({"node.kubernetes.io/instance-type", "m5"});
@@ -195,7 +195,7 @@ TEST_F(SlackPolicyTest, CopiesOfANamespaceAreBounded) {
   EXPECT_EQ(Plan().mirrored[0].reason, "at most 2 copies in all");
 }
 
-// A plan that is cut short says so, asks for nothing that it did not work out, and the next one goes on.
+// A plan that is cut short says so, asks for nothing that it did not work out, and the next one continues.
 TEST_F(SlackPolicyTest, APlanEndsWithItsBudget) {
   options_.rate = 0;
   for (int i = 0; i < 3; ++i) world_.cluster().Add(Node("node-" + std::to_string(i)));
@@ -275,7 +275,7 @@ TEST_F(SlackPolicyTest, PodsThatForgeADaemonSetWantSlackAsOthers) {
   EXPECT_EQ(plan.classes[0].extra.cpu, 0) << "now it exists";
 }
 
-// What MayBeOn() says is what the scheduler makes of the rules that the objects carry.
+// The answer of MayBeOn() is that of the scheduler about the rules that the objects carry.
 TEST_F(SlackPolicyTest, RulesOfPlaceholdersSayWhereTheyMayBe) {
   const LabelKeys keys = {"disk", "node.kubernetes.io/instance-type", "zone"};
   for (const LabelKeys& selected :

@@ -1,4 +1,4 @@
-// What holds for slack on every cluster, each on 10,000 random ones and counted from what the cluster was
+// The properties of slack on every cluster, each on 10,000 random ones and counted from what the cluster was
 // made of.
 #include <gtest/gtest.h>
 
@@ -289,7 +289,7 @@ TEST(SlackPropertiesTest, PodsThatWaitComeFirst) {
   EXPECT_GT(tight, kClusters / 2);
 }
 
-// R5, E2, E3: an autoscaler that adds what is asked for comes to rest, with all slack in place; nothing is
+// R5, E2, E3: an autoscaler that adds what is asked for rests in the end, with all slack in place; nothing is
 // asked of a class when a smaller one of the same zone takes all of it; and without slack nothing is left.
 TEST(SlackPropertiesTest, DemandAndSupplyComeToRest) {
   int grew = 0;

@@ -23,7 +23,7 @@ FitPod PodAsking(int64_t milli_cpu, int64_t memory) {
   return {.requests = {{"cpu", milli_cpu}, {"memory", memory}}};
 }
 
-// A node of 4,000m, 16,000 bytes and 10 pods, with an agent of 100m and 200 bytes that comes with each node.
+// A node of 4,000m, 16,000 bytes and 10 pods, with an agent of 100m and 200 bytes that is on each node.
 class SlackRoomsTest : public ::testing::Test {
  protected:
   SlackRoomsTest() {

@@ -9,8 +9,8 @@
 namespace loadline {
 namespace {
 
-// As few pieces as the unit allows, none larger than it, and at most one unit of each resource too much per
-// piece but one.
+// Room is shared among as few pieces as the unit allows, none larger than it, and at most one unit of each
+// resource too much per piece but one.
 TEST(SlackSizeTest, SharesRoomAmongAsFewPiecesAsFit) {
   std::mt19937_64 random(20260217);
   const auto pick = [&](int64_t high) { return std::uniform_int_distribution<int64_t>(0, high)(random); };

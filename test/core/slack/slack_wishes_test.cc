@@ -1,4 +1,4 @@
-// Who asks for copies of pods, and for how many.
+// The pods for which copies are kept, and their number.
 #include "core/slack/slack_wishes.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// A workload as conversion leaves it: the owner and the age are told with its pod.
+// A workload as conversion leaves it: the owner and the age are stated with its pod.
 struct TestWorkload {
   ObjectKind kind = ObjectKind::kReplicaSet;
   std::string name;
@@ -138,7 +138,7 @@ TEST_F(SlackWishesTest, JobsOfACronJobCountOnce) {
   ASSERT_THAT(wishes.pods, SizeIs(1));
   EXPECT_EQ(wishes.pods[0].copies, 3);
   EXPECT_EQ(wishes.pods[0].key, key) << "the next run is the same to slack";
-  // Those of another owner each by itself.
+  // Jobs of another owner count each by itself.
   Add({.kind = ObjectKind::kJob, .name = "step-1", .copies = 1, .owner_kind = "Workflow", .owner = "flow"});
   Add({.kind = ObjectKind::kJob, .name = "step-2", .copies = 1, .owner_kind = "Workflow", .owner = "flow"});
   EXPECT_EQ(Copies(), 5);
@@ -190,7 +190,7 @@ TEST_F(SlackWishesTest, CopiesTakeNoPortsOfTheNode) {
   EXPECT_EQ(Wishes().pods[0].shape.rules, nullptr);
 }
 
-// Which labels of a pod are known depends on what selectors ask for; its copies stay what they are.
+// The known labels of a pod depend on what selectors ask for; its copies stay what they are.
 TEST_F(SlackWishesTest, CopiesStayWhenASelectorAsksForAnotherLabel) {
   FitPod pod;
   AddPod("lone", "", 1, pod);
@@ -203,7 +203,7 @@ TEST_F(SlackWishesTest, CopiesStayWhenASelectorAsksForAnotherLabel) {
   EXPECT_EQ(Wishes().pods.at(0).key, key);
 }
 
-// Names are as long as those of Kubernetes, and what is told is bounded.
+// Names are as long as those of Kubernetes, and the report is bounded.
 TEST_F(SlackWishesTest, WhatTenantsWriteIsCut) {
   FitPod pod;
   pod.requests = SlackWorld::Requests({100, 100});

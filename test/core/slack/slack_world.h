@@ -1,4 +1,4 @@
-// Small clusters for tests of slack, told in plain numbers, which is what expectations are counted from.
+// Small clusters for tests of slack, stated in plain numbers, from which expectations are counted.
 #ifndef LOADLINE_TEST_CORE_SLACK_SLACK_WORLD_H_
 #define LOADLINE_TEST_CORE_SLACK_SLACK_WORLD_H_
 

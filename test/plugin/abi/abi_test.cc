@@ -36,7 +36,7 @@ class AbiTest : public ::testing::Test {
   }
   ~AbiTest() override { loadline_destroy(engine_); }
 
-  // What was in an output before must not matter.
+  // The content of an output before the call must not matter.
   template <typename T>
   static T* Garbage() {
     static char garbage;

@@ -1,4 +1,4 @@
-// What is left with a view after a question that failed, and after one that was answered.
+// The state of a view after a question that failed, and after one that was answered.
 #include "plugin/service/undo.h"
 
 #include <gtest/gtest.h>

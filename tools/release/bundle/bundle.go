@@ -1,4 +1,4 @@
-// Package bundle puts together what goes into the image of each program, and tells what that is.
+// Package bundle puts together the contents of the image of each program, and lists them.
 package bundle
 
 import (

@@ -52,7 +52,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// What RuntimeDefault refuses is refused, with the error that programs fall back upon, and the rest is not.
+// The calls that RuntimeDefault refuses are refused, with the error that programs fall back upon, and the others are
+// not.
 func TestCallsAreFiltered(t *testing.T) {
 	want := map[string]string{"user namespace": "EPERM", "clone of a namespace": "EPERM", "clone3": "ENOSYS",
 		"keyring": "EPERM", "socket of a virtual machine": "EPERM"}

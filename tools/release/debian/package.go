@@ -16,7 +16,7 @@ type Package struct {
 	Source, SourceVersion string
 	// Status is its paragraph of the status file, which scanners of images read.
 	Status string
-	// Copyright is the text of /usr/share/doc/NAME/copyright, which has to go where the library goes.
+	// Copyright is the text of /usr/share/doc/NAME/copyright, which has to be shipped with the library.
 	Copyright []byte
 }
 

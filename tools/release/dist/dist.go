@@ -39,8 +39,8 @@ func (r Release) Write(folder, version string, key minisign.PrivateKey) error {
 	list := r.sums()
 	all := maps.Clone(r)
 	all[sums] = list
-	// What minisign signs since 2015: the hash of the file. Comments name the release and no time, so that a release that
-	// is made again is the same.
+	// minisign signs this since 2015: the hash of the file. Comments name the release and no time, so that a release
+	// that is made again is the same.
 	reader := minisign.NewReader(bytes.NewReader(list))
 	if _, err := io.Copy(io.Discard, reader); err != nil {
 		return err
