@@ -12,10 +12,22 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/internal/enginetest"
 )
+
+// pod is one that requests nothing, as messages carry it.
+func pod(t *testing.T) []byte {
+	t.Helper()
+	bytes, err := (&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}
 
 // resources is a policy with n resources.
 func resources(n int) string {
@@ -34,8 +46,9 @@ func TestTheEngineTakesAsManyResources(t *testing.T) {
 	}
 	client := loadlinev1.NewSchedulerExtenderClient(enginetest.Open(t))
 	ask := func(policy *loadlinev1.ScorePolicy) error {
-		_, err := client.Score(t.Context(), &loadlinev1.ScoreRequest{Policy: policy, Changes: &loadlinev1.Changes{
-			View: "v", Epoch: 1, Revision: 1, FullList: &loadlinev1.FullListChunk{Last: true}}})
+		_, err := client.Score(t.Context(), &loadlinev1.ScoreRequest{Policy: policy, Pod: pod(t),
+			Changes: &loadlinev1.Changes{View: "v", Epoch: 1, Revision: 1,
+				FullList: &loadlinev1.FullListChunk{Last: true}}})
 		return err
 	}
 	if err := ask(p.Proto()); err != nil {
@@ -53,7 +66,7 @@ func TestTheEngineHasTheSameDefaultResources(t *testing.T) {
 	client := loadlinev1.NewSchedulerExtenderClient(enginetest.Open(t))
 	for _, preset := range []string{"strict", "kep217"} {
 		asked := Policy{Preset: preset}
-		answer, err := client.Explain(t.Context(), &loadlinev1.ExplainRequest{Policy: asked.Proto(),
+		answer, err := client.Explain(t.Context(), &loadlinev1.ExplainRequest{Policy: asked.Proto(), Pod: pod(t),
 			Changes: &loadlinev1.Changes{View: preset, Epoch: 1, Revision: 1,
 				FullList: &loadlinev1.FullListChunk{Last: true}}})
 		if err != nil {

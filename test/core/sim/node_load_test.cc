@@ -8,8 +8,8 @@ namespace loadline {
 namespace {
 
 constexpr int64_t kGib = int64_t{1} << 30;
-constexpr GroupIndex kGroup{0};
-constexpr SimWorkloadIndex kWorkload{0};
+constexpr GroupIndex kOnlyGroup{0};
+constexpr SimWorkloadIndex kOnlyWorkload{0};
 
 // One group of nodes with 4 cores and 16 GiB, which are there from the start, and pods that are limited to 3
 // cores and 2 GiB, of which one is without a memory limit.
@@ -21,7 +21,7 @@ class NodeLoadTest : public ::testing::Test {
         {.name = "w", .replicas = 3, .request = {1'000, kGib}, .limit = {3'000, 2 * kGib}});
     scenario_.workloads.push_back({.name = "free", .replicas = 1, .request = {1'000, kGib}, .limit = {1, 0}});
   }
-  SimNodeIndex Node(World* world) { return world->AddNode(world->AddMachine(kGroup), true); }
+  SimNodeIndex Node(World* world) { return world->AddNode(world->AddMachine(kOnlyGroup), true); }
   Scenario scenario_;
 };
 
@@ -30,9 +30,9 @@ TEST_F(NodeLoadTest, CountsLimitsOfThePodsThatAreThere) {
   NodeLoadWatch watch(&world);
   world.AddObserver(&watch);
   const SimNodeIndex node = Node(&world);
-  const SimPodIndex one = world.CreatePod(kWorkload);
+  const SimPodIndex one = world.CreatePod(kOnlyWorkload);
   world.Bind(one, node);
-  const SimPodIndex two = world.CreatePod(kWorkload);
+  const SimPodIndex two = world.CreatePod(kOnlyWorkload);
   world.Bind(two, node);
   watch.Look();
   EXPECT_DOUBLE_EQ(watch.Load().cpu_p99, 1.5);
@@ -58,7 +58,7 @@ TEST_F(NodeLoadTest, TakesThe99thPercentileOverNodesAndMoments) {
   NodeLoadWatch watch(&world);
   world.AddObserver(&watch);
   const SimNodeIndex node = Node(&world);
-  world.Bind(world.CreatePod(kWorkload), node);
+  world.Bind(world.CreatePod(kOnlyWorkload), node);
   watch.Look();
   world.RemoveNode(node);
   Node(&world);
