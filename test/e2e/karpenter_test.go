@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -286,7 +287,7 @@ func TestAutoscalerWithKarpenter(t *testing.T) {
 	autoscaler, err := k.cluster.StartAutoscaler(k.ctx, "autoscaler", kubeconfig, k.write("autoscaler.yaml", content),
 		"--mode=act", "--engine="+engine.Address, "--cloud=karpenter", "--prices="+k.prices, "--scan-interval=1s",
 		"--decisions=scale-up,scale-down", "--scale-down-delay-after-add=1s", "--node-delete-delay-after-taint=1s",
-		"--eviction-retry-interval=1s", "--poll-interval=500ms")
+		"--eviction-retry-interval=1s", "--poll-interval=500ms", "--max-node-provision-time=10s")
 	k.must(err)
 	var pods []*v1.Pod
 	for i := range 3 {
@@ -305,6 +306,7 @@ func TestAutoscalerWithKarpenter(t *testing.T) {
 	if k.running() != 1 {
 		t.Error("the pod that stays does not run")
 	}
+	k.neverRegisters()
 	_, err = k.objects.Resource(nodePools).Patch(k.ctx, "default", types.MergePatchType,
 		[]byte(`{"spec":{"disruption":{"budgets":[{"nodes":"10%"}]}}}`), metav1.PatchOptions{})
 	k.must(err)
@@ -312,6 +314,33 @@ func TestAutoscalerWithKarpenter(t *testing.T) {
 		page, err := autoscaler.Get(k.ctx, "/statusz")
 		return err == nil && strings.Contains(page, "Karpenter still removes its nodes")
 	})
+}
+
+// neverRegisters has the next machines never become nodes. Each is given up, its group backs off, and the other one
+// grows in its place: two claims in all, and none of them stays.
+func (k *kwoked) neverRegisters() {
+	k.Helper()
+	_, err := k.objects.Resource(kwokClass).Patch(k.ctx, "default", types.MergePatchType,
+		[]byte(`{"spec":{"nodeRegistrationDelay":"1h"}}`), metav1.PatchOptions{})
+	k.must(err)
+	before := k.names(nodeClaims)
+	k.must(k.cluster.CreatePods(k.ctx, []*v1.Pod{waitingPod("late")}))
+	made := map[string]bool{}
+	k.wait("both groups to back off", func() bool {
+		left := k.names(nodeClaims)
+		for _, name := range left {
+			if !slices.Contains(before, name) {
+				made[name] = true
+			}
+		}
+		status, err := k.cluster.Client.CoreV1().ConfigMaps("kube-system").Get(k.ctx, "loadline-autoscaler-status",
+			metav1.GetOptions{})
+		return err == nil && strings.Count(status.Data["status"], "backoffInfo:") == 2 && slices.Equal(left, before)
+	})
+	if len(made) != 2 {
+		k.Errorf("%d claims were made for a pod whose nodes never come, want one in each group: %v", len(made), made)
+	}
+	k.must(k.cluster.DeletePod(k.ctx, "default", "late"))
 }
 
 func waitingPod(name string) *v1.Pod {
