@@ -2,10 +2,14 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,12 +20,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/providers/clusterapi"
 	"loadline.dev/test/e2e/harness"
 )
-
-const infrastructureGroup = "infrastructure.cluster.x-k8s.io"
 
 var (
 	machineDeployments = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2",
@@ -29,29 +34,17 @@ var (
 	capiMachines = schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2", Resource: "machines"}
 	testMachines = schema.GroupVersionResource{Group: infrastructureGroup, Version: "v1", Resource: "testmachines"}
 	testClusters = schema.GroupVersionResource{Group: infrastructureGroup, Version: "v1", Resource: "testclusters"}
+	testControls = schema.GroupVersionResource{Group: infrastructureGroup, Version: "v1", Resource: "testcontrolplanes"}
 )
-
-// infrastructureKind is the definition of one kind of the test's infrastructure provider.
-func infrastructureKind(kind string) *unstructured.Unstructured {
-	plural := strings.ToLower(kind) + "s"
-	anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiextensions.k8s.io/v1",
-		"kind": "CustomResourceDefinition", "metadata": map[string]any{"name": plural + "." + infrastructureGroup,
-			"labels": map[string]any{"cluster.x-k8s.io/v1beta2": "v1"}},
-		"spec": map[string]any{"group": infrastructureGroup, "scope": "Namespaced",
-			"names": map[string]any{"kind": kind, "plural": plural, "singular": strings.ToLower(kind)},
-			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true,
-				"subresources": map[string]any{"status": map[string]any{}},
-				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
-					"properties": map[string]any{"spec": anything, "status": anything}}}}}}}}
-}
 
 // capi is a control plane with Cluster API's core controllers; the test makes the machines.
 type capi struct {
 	*testing.T
 	ctx     context.Context
 	cluster *harness.Cluster
+	rest    *rest.Config
 	objects dynamic.Interface
+	outage  atomic.Bool // no machine becomes a node meanwhile
 }
 
 func startClusterAPI(t *testing.T) *capi {
@@ -63,12 +56,14 @@ func startClusterAPI(t *testing.T) *capi {
 	built, err := harness.BuildClusterAPI(c.ctx, t.Logf)
 	c.must(err)
 	c.cluster = startCluster(t, c.ctx, harness.Options{ControllerManager: true, Kubelet: true})
-	rest, err := clientcmd.BuildConfigFromFlags("", c.cluster.Kubeconfig)
+	c.rest, err = clientcmd.BuildConfigFromFlags("", c.cluster.Kubeconfig)
 	c.must(err)
-	c.objects, err = dynamic.NewForConfig(rest)
+	c.rest.QPS, c.rest.Burst = 1000, 1000
+	c.objects, err = dynamic.NewForConfig(c.rest)
 	c.must(err)
-	c.must(c.cluster.Apply(c.ctx, append(built.Definitions, infrastructureKind("TestCluster"),
-		infrastructureKind("TestMachine"), infrastructureKind("TestMachineTemplate"))))
+	c.must(c.cluster.Apply(c.ctx, append(slices.Clone(built.Definitions), infrastructureKind("TestCluster"),
+		infrastructureKind("TestControlPlane"), infrastructureKind("TestMachine"),
+		infrastructureKind("TestMachineTemplate"))))
 	_, err = c.cluster.StartClusterAPI(c.ctx, built)
 	c.must(err)
 	kubeconfig, err := os.ReadFile(c.cluster.Kubeconfig)
@@ -98,35 +93,6 @@ func (c *capi) wait(what string, holds func() bool) {
 	for end := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) || c.ctx.Err() != nil {
 			c.Fatalf("waited in vain for %s; machines %v, nodes %v", what, c.names(capiMachines), c.nodes())
-		}
-	}
-}
-
-// provision is the infrastructure provider: each TestMachine becomes a node at once.
-func (c *capi) provision() {
-	provisioned := `"status":{"initialization":{"provisioned":true}}`
-	for ; c.ctx.Err() == nil; time.Sleep(200 * time.Millisecond) {
-		_, _ = c.objects.Resource(testClusters).Namespace("default").Patch(c.ctx, "c", types.MergePatchType,
-			[]byte("{"+provisioned+"}"), metav1.PatchOptions{}, "status")
-		list, err := c.objects.Resource(testMachines).Namespace("default").List(c.ctx, metav1.ListOptions{})
-		if err != nil {
-			continue
-		}
-		for _, machine := range list.Items {
-			name := machine.GetName()
-			if id, _, _ := unstructured.NestedString(machine.Object, "spec", "providerID"); id != "" {
-				continue
-			}
-			capacity := v1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("4Gi"),
-				"pods": resource.MustParse("110")}
-			_, _ = c.cluster.Client.CoreV1().Nodes().Create(c.ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
-				Spec: v1.NodeSpec{ProviderID: "test://" + name}, Status: v1.NodeStatus{Capacity: capacity,
-					Allocatable: capacity, Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue,
-						Reason: "KubeletReady"}}}}, metav1.CreateOptions{})
-			of := c.objects.Resource(testMachines).Namespace("default")
-			_, _ = of.Patch(c.ctx, name, types.MergePatchType, []byte("{"+provisioned+"}"), metav1.PatchOptions{}, "status")
-			_, _ = of.Patch(c.ctx, name, types.MergePatchType, []byte(`{"spec":{"providerID":"test://`+name+`"}}`),
-				metav1.PatchOptions{})
 		}
 	}
 }
@@ -167,6 +133,161 @@ func (c *capi) replicas() int64 {
 	c.must(err)
 	count, _, _ := unstructured.NestedInt64(md.Object, "spec", "replicas")
 	return count
+}
+
+// patch changes the MachineDeployment.
+func (c *capi) patch(change string) {
+	c.Helper()
+	_, err := c.objects.Resource(machineDeployments).Namespace("default").Patch(c.ctx, "md", types.MergePatchType,
+		[]byte(change), metav1.PatchOptions{})
+	c.must(err)
+}
+
+// finalize changes the finalizers of the MachineDeployment.
+func (c *capi) finalize(change func([]string) []string) {
+	c.Helper()
+	of := c.objects.Resource(machineDeployments).Namespace("default")
+	c.wait("the finalizers", func() bool {
+		md, err := of.Get(c.ctx, "md", metav1.GetOptions{})
+		c.must(err)
+		md.SetFinalizers(change(md.GetFinalizers()))
+		_, err = of.Update(c.ctx, md, metav1.UpdateOptions{})
+		return err == nil
+	})
+}
+
+// provider returns Loadline's hands, as a process that has just begun.
+func (c *capi) provider() *clusterapi.Provider {
+	c.Helper()
+	p, err := clusterapi.Open(&clusterapi.Options{}, c.rest, c.cluster.Client)
+	c.must(err)
+	return p
+}
+
+const mdGroup = "MachineDeployment/default/md"
+
+// group reads the group as a loop does; nil: it is not listed.
+func (c *capi) group(p *clusterapi.Provider) *cloud.Group {
+	c.Helper()
+	c.must(p.Refresh(c.ctx))
+	groups, err := p.Groups(c.ctx, nil)
+	c.must(err)
+	if len(groups) == 0 {
+		return nil
+	}
+	if len(groups) != 1 || groups[0].ID != mdGroup {
+		c.Fatalf("groups %+v, want %s alone", groups, mdGroup)
+	}
+	return &groups[0]
+}
+
+// states returns the machines of the group by their states, "2 RUNNING".
+func (c *capi) states(p *clusterapi.Provider) string {
+	counts := map[string]int{}
+	for _, machine := range c.group(p).Instances {
+		counts[strings.TrimPrefix(machine.GetStatus().GetInstanceState().String(), "INSTANCE_")]++
+	}
+	var all []string
+	for _, state := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%d %s", counts[state], state))
+	}
+	return strings.Join(all, ", ")
+}
+
+// expectProblem waits until the group is left as it is, and why.
+func (c *capi) expectProblem(p *clusterapi.Provider, why string) {
+	c.Helper()
+	c.wait(why, func() bool {
+		g := c.group(p)
+		return g != nil && g.Problem != nil && strings.Contains(g.Problem.Error(), why)
+	})
+}
+
+// Cluster API's own controllers make machines from none, of two owners one is told that it came too late, and the
+// machine goes that is marked, whichever it is. One that is deleted by hand is replaced, and no other is bought.
+func TestClusterAPIMakesAndDeletesMachines(t *testing.T) {
+	t.Parallel()
+	c := startClusterAPI(t)
+	p, other := c.provider(), c.provider()
+	if g := c.group(p); g.Target != 0 || g.Max != 5 || g.Problem != nil || len(g.Instances) != 0 {
+		t.Fatalf("group %+v", g)
+	}
+	node, err := p.TemplateNode(c.ctx, mdGroup)
+	if err != nil || node.Status.Allocatable.Cpu().Value() != 2 || node.Status.Allocatable.Memory().Value() != 4<<30 {
+		t.Errorf("template %v, error %v", node, err)
+	}
+	c.group(other)
+	c.must(p.IncreaseSize(c.ctx, mdGroup, 0, 3))
+	if err := other.IncreaseSize(c.ctx, mdGroup, 0, 3); !errors.Is(err, cloud.ErrChanged) {
+		t.Errorf("the second owner is told %v, want that the target has changed", err)
+	}
+	c.wait("three nodes", func() bool { return c.states(c.provider()) == "3 RUNNING" })
+	for i, going := range []int{1, 0} { // neither the oldest nor the newest goes by itself: the one that is named does
+		machine := c.group(p).Instances[going].GetId()
+		c.must(p.DeleteNodes(c.ctx, mdGroup, []*v1.Node{{Spec: v1.NodeSpec{ProviderID: machine}}}))
+		c.wait("a node less", func() bool {
+			return c.states(p) == fmt.Sprintf("%d RUNNING", 2-i) && len(c.nodes()) == 2-i
+		})
+		if left := c.nodes(); slices.Contains(left, strings.TrimPrefix(machine, "test://")) {
+			t.Errorf("%s was to go, nodes %v stay", machine, left)
+		}
+	}
+	last := c.names(capiMachines)[0]
+	c.must(c.objects.Resource(capiMachines).Namespace("default").Delete(c.ctx, last, metav1.DeleteOptions{}))
+	c.wait("a new machine", func() bool { return c.states(p) == "1 RUNNING" && c.names(capiMachines)[0] != last })
+	if g := c.group(p); g.Target != 1 {
+		t.Errorf("the target is %d after a machine was deleted by hand, want 1", g.Target)
+	}
+	if err := p.DeleteNodes(c.ctx, mdGroup, []*v1.Node{{Spec: v1.NodeSpec{ProviderID: "test://" + last}}}); err == nil {
+		t.Error("a machine that is gone was deleted once more, and the target is smaller")
+	}
+}
+
+// While a MachineDeployment replaces its machines it may grow, and no node of it goes. One that is paused is left as it
+// is, and so is one that is being deleted, until it is not listed any more.
+func TestClusterAPIReplacesMachinesItself(t *testing.T) {
+	t.Parallel()
+	c := startClusterAPI(t)
+	p := c.provider()
+	c.group(p)
+	c.must(p.IncreaseSize(c.ctx, mdGroup, 0, 2))
+	c.wait("two nodes", func() bool { return c.states(p) == "2 RUNNING" })
+	before := c.nodes()
+	c.outage.Store(true)
+	c.patch(`{"spec":{"template":{"metadata":{"labels":{"generation":"2"}},"spec":{"version":"v1.36.0"}}}}`)
+	c.wait("a machine of the new template", func() bool { return c.states(p) == "1 CREATING, 2 RUNNING" })
+	g := c.group(p)
+	if g.Problem != nil || g.Target != 2 || g.Min != 2 {
+		t.Errorf("group %+v while its machines are replaced, want one of at least its 2 nodes", g)
+	}
+	err := p.DeleteNodes(c.ctx, mdGroup, []*v1.Node{{Spec: v1.NodeSpec{ProviderID: "test://" + before[0]}}})
+	if err == nil || !strings.Contains(err.Error(), "are being replaced") {
+		t.Errorf("a node was deleted while machines are replaced: error %v", err)
+	}
+	c.must(p.IncreaseSize(c.ctx, mdGroup, 2, 1))
+	c.outage.Store(false)
+	c.wait("the new machines", func() bool {
+		g := c.group(p)
+		return g.Min == 0 && g.Target == 3 && c.states(p) == "3 RUNNING"
+	})
+	for _, node := range before {
+		if slices.Contains(c.nodes(), node) {
+			t.Errorf("node %s of the old template stays", node)
+		}
+	}
+
+	c.patch(`{"spec":{"paused":true}}`)
+	c.expectProblem(p, "is paused")
+	c.patch(`{"spec":{"paused":false}}`)
+	c.wait("the end of the pause", func() bool { return c.group(p).Problem == nil })
+
+	c.finalize(func(all []string) []string { return append(all, "test.example/kept") })
+	c.must(c.objects.Resource(machineDeployments).Namespace("default").Delete(c.ctx, "md", metav1.DeleteOptions{}))
+	c.expectProblem(p, "is being deleted")
+	c.finalize(func(all []string) []string {
+		return slices.DeleteFunc(all, func(name string) bool { return name == "test.example/kept" })
+	})
+	c.wait("the end of the group", func() bool { return c.group(p) == nil && len(c.nodes()) == 0 })
 }
 
 // startAutoscaler starts the autoscaler with the rights of the manifests alone, by the command line of Cluster
@@ -222,9 +343,7 @@ func TestAutoscalerWithClusterAPI(t *testing.T) {
 	if left := c.nodes(); c.replicas() != 1 || left[0] != stays || c.running()["p2"] != stays {
 		t.Errorf("%d replicas, nodes %v; the pod that stays ran on %s", c.replicas(), left, stays)
 	}
-	_, err = c.objects.Resource(machineDeployments).Namespace("default").Patch(c.ctx, "md", types.MergePatchType,
-		[]byte(`{"metadata":{"annotations":{"cluster.x-k8s.io/paused":""}}}`), metav1.PatchOptions{})
-	c.must(err)
+	c.patch(`{"metadata":{"annotations":{"cluster.x-k8s.io/paused":""}}}`)
 	c.wait("the warning", func() bool {
 		page, err := autoscaler.Get(c.ctx, "/statusz")
 		return err == nil && strings.Contains(page, "is paused")

@@ -55,30 +55,37 @@ func (p *Provider) now(ctx context.Context, id string) (*found, int, *unstructur
 	return f, int(target), scaled, nil
 }
 
-// inTurn makes one change at a time.
+// inTurn makes one change at a time, and makes it again from what is there then if another write came between: the
+// controllers of Cluster API write the status of a group all the time. Of one that never comes through it is
+// cloud.ErrChanged.
 func (p *Provider) inTurn(ctx context.Context, id string, change func() error) error {
 	select {
 	case p.changing <- struct{}{}:
 		defer func() { <-p.changing }()
-		return change()
 	case <-ctx.Done():
 		return fmt.Errorf("nothing was asked for, as another change is under way: %s: %w", id, ctx.Err())
 	}
+	for try := 0; ; try++ {
+		err := change()
+		switch {
+		case !apierrors.IsConflict(err):
+			return err
+		case try == mostTries:
+			return fmt.Errorf("node group %s: %w: %v", id, cloud.ErrChanged, err)
+		}
+	}
 }
 
-// resize states another target. The scale is of the version that was read: if somebody else has changed it since, this
-// is cloud.ErrChanged.
+// resize states another target. The scale is of the version that was read: if somebody else has written the group since,
+// this is a conflict.
 func (p *Provider) resize(ctx context.Context, f *found, scaled *unstructured.Unstructured, target int) error {
 	if err := unstructured.SetNestedField(scaled.Object, int64(target), "spec", "replicas"); err != nil {
 		return err
 	}
 	_, err := p.of(f.GetKind(), f.GetNamespace()).Update(ctx, scaled, metav1.UpdateOptions{}, scale)
-	switch {
-	case err == nil:
+	if err == nil {
 		klog.V(2).InfoS("The number of machines of a group is changed", "group", f.id(), "machines", target)
 		return nil
-	case apierrors.IsConflict(err):
-		return fmt.Errorf("node group %s: %w: %v", f.id(), cloud.ErrChanged, err)
 	}
 	return outcome(fmt.Errorf("scale of %s: %w", f.id(), err))
 }
@@ -219,7 +226,7 @@ func (p *Provider) mark(ctx context.Context, machine object, on bool) (changed b
 	}
 }
 
-// mostTries is how often a machine is read again that its controllers change at the same time.
+// mostTries is how often an object is read again that its controllers change at the same time.
 const mostTries = 5
 
 // DeleteNodes deletes machines by their nodes, unless the group would get smaller than it may.

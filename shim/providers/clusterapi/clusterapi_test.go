@@ -150,20 +150,30 @@ func TestIncrease(t *testing.T) {
 	}
 }
 
-// Somebody else changes the target between the look and the write: nothing is done.
-func TestConflictChangesNothing(t *testing.T) {
-	w := newWorld(t, "v1beta2", deployment("0 5")...)
-	p := w.provider()
-	w.beforeScale = func() error {
-		o := w.get(deploymentKind, "md")
-		o.SetResourceVersion("2")
-		return w.client.Tracker().Update(schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: "v1beta2",
-			Resource: "machinedeployments"}, &o.Unstructured, "ns")
+// The status of a group is written between the look and the write: the change is made all the same, once. When it comes
+// between each time, nothing is done, and no machine stays marked. A group grows from no other target than was meant.
+func TestConflicts(t *testing.T) {
+	for name, c := range map[string]struct {
+		writes, other int // by others, and the target that they leave
+		grown, shrunk int
+		marked        []string
+	}{"Once": {1, 3, 4, 2, []string{"a"}}, "EachTime": {100, 3, 3, 3, nil}, "OtherTarget": {1, 4, 4, 3, []string{"a"}}} {
+		w := newWorld(t, "v1beta2", deployment("0 5")...)
+		p := w.provider()
+		w.writeBetween(c.writes, c.other)
+		if err := p.IncreaseSize(t.Context(), id, 3, 1); errors.Is(err, cloud.ErrChanged) != (name != "Once") {
+			t.Errorf("%s: growth: error %v", name, err)
+		}
+		w.expect(deploymentKind, "md", c.grown)
+		w = newWorld(t, "v1beta2", deployment("0 5")...)
+		p = w.provider()
+		w.writeBetween(c.writes, c.other)
+		err := p.DeleteNodes(t.Context(), id, []*v1.Node{node("a", "sim://a")})
+		if errors.Is(err, cloud.ErrChanged) != (name == "EachTime") {
+			t.Errorf("%s: deletion: error %v", name, err)
+		}
+		w.expect(deploymentKind, "md", c.shrunk, c.marked...)
 	}
-	if err := p.DeleteNodes(t.Context(), id, []*v1.Node{node("a", "sim://a")}); !errors.Is(err, cloud.ErrChanged) {
-		t.Errorf("error %v", err)
-	}
-	w.expect(deploymentKind, "md", 3)
 }
 
 func TestDeleteNodes(t *testing.T) {

@@ -93,6 +93,21 @@ func (w *world) setScale(action clienttesting.Action) (bool, runtime.Object, err
 	return true, stated, w.client.Tracker().Update(update.GetResource(), o, o.GetNamespace())
 }
 
+// writeBetween has somebody else write the MachineDeployment so often before a scale is written, with that target.
+func (w *world) writeBetween(times, target int) {
+	writes := 0
+	w.beforeScale = func() error {
+		if writes++; writes > times {
+			return nil
+		}
+		o := w.get(deploymentKind, "md")
+		o.SetResourceVersion(fmt.Sprint(100 + writes))
+		_ = unstructured.SetNestedField(o.Object, int64(target), "spec", "replicas")
+		return w.client.Tracker().Update(schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: w.version,
+			Resource: "machinedeployments"}, &o.Unstructured, "ns")
+	}
+}
+
 // provider returns a provider that has looked at the world.
 func (w *world) provider(discovery ...string) *Provider {
 	w.t.Helper()
