@@ -68,6 +68,9 @@ func New(options *config.Configuration, files *config.Loaded, conn engine.Conn, 
 	cluster := watch.New(view.NewForPlanning(conn, options.View), options, files.Fit)
 	metrics := tell.NewMetrics(version)
 	metrics.GPUResources = engine.GPUResources(conn)
+	if options.UpstreamMetrics {
+		metrics.ServeUpstream(options.GroupMetrics)
+	}
 	return &Autoscaler{Clock: systemClock(), Leases: client.CoordinationV1(), config: options, objects: objects,
 		client: client, conn: conn, cloud: asked, metrics: metrics, cluster: cluster,
 		planner: plan.NewPlanner(loadlinev1.NewAutoscalerClient(conn), cluster, options, files, client),

@@ -83,6 +83,8 @@ type Process struct {
 	Profiling        bool           `json:"profiling" help:"serve Go profiles at /debug/pprof/, to whom the page is served"`
 	Namespace        string         `json:"namespace" help:"namespace of status and lease"`
 	StatusConfigMap  string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap that tells the state"`
+	UpstreamMetrics  bool           `json:"clusterAutoscalerMetrics" flag:"cluster-autoscaler-metrics" help:"serve Cluster Autoscaler's metrics too, under its names"`
+	GroupMetrics     bool           `json:"emitPerNodegroupMetrics" flag:"emit-per-nodegroup-metrics" help:"with clusterAutoscalerMetrics: those of each node group too"`
 	UsageNamespace   string         `json:"usageNamespace" help:"namespace of the ConfigMaps of loadline usage, which are read where the load line counts expected use"`
 	KubeClientQPS    float64        `json:"kubeClientQps" flag:"kube-client-qps" range:"1e-9:" help:"requests per second to the API server"`
 	KubeClientBurst  int            `json:"kubeClientBurst" flag:"kube-client-burst" range:"1:" help:"requests to the API server at once"`
@@ -160,7 +162,7 @@ func Default() Configuration {
 func DropIn() Configuration {
 	c := Default()
 	c.BindAddress, c.LeaderElection.ResourceName = ":8085", "cluster-autoscaler"
-	c.StatusConfigMap = "cluster-autoscaler-status"
+	c.StatusConfigMap, c.UpstreamMetrics = "cluster-autoscaler-status", true
 	return c
 }
 

@@ -45,7 +45,6 @@ var upstreamFlags = []UpstreamFlag{
 	text("check-capacity-processor-instance", noRequests),
 	text("check-capacity-provisioning-request-batch-timebox", noRequests),
 	text("check-capacity-provisioning-request-max-batch-size", noRequests),
-	boolean("emit-per-nodegroup-metrics", "the status and the page tell of each node group"),
 	boolean("enable-proactive-scaleup", "room for pods to come is --extra-capacity-min-rate"),
 	boolean("enable-provisioning-requests", noRequests),
 	boolean("force-delete-failed-nodes", noForce),

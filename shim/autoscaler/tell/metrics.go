@@ -45,6 +45,7 @@ const (
 	GivenUpNodes   = "given_up_nodes_total"
 	costWrites     = "pod_deletion_cost_writes_total"
 	errorsTotal    = "errors_total"
+	skipDuration   = "max_node_skip_eval_duration_seconds"
 )
 
 // counters are counted here; the last four the engine tells.
@@ -79,7 +80,7 @@ var gauges = []family{
 	{"slack_placeholders", "Pieces of the room that is kept free: wanted, placed, and pods running for them.",
 		[]string{"state"}},
 	{"scale_down_limit", "Nodes that may go at once; kind is all or drain.", []string{"kind"}},
-	{"max_node_skip_eval_duration_seconds", "How long the planner has not come to look at some node.", nil},
+	{skipDuration, "How long the planner has not come to look at some node.", nil},
 	{"bill_usd_per_hour", "What nodes cost when moves were looked for last: now, what nothing costs less than " +
 		"(bound), and what moves reach (reachable).", []string{"kind"}},
 }
@@ -122,6 +123,7 @@ type Metrics struct {
 	gauges             map[string]*prometheus.GaugeVec
 	families           map[string]family // those that an engine may tell
 	loop               *loopCollector
+	upstream           *upstream // nil: Cluster Autoscaler's metrics are not served
 	duration, deletion *prometheus.HistogramVec
 }
 
@@ -167,11 +169,15 @@ func NewMetrics(version string) *Metrics {
 // Count adds to a counter.
 func (m *Metrics) Count(name string, more float64, labels ...string) {
 	m.counters[name].WithLabelValues(labels...).Add(more)
+	m.upstream.counted(name, more, labels)
 }
 
 // Set sets a gauge.
 func (m *Metrics) Set(name string, value float64, labels ...string) {
 	m.gauges[name].WithLabelValues(labels...).Set(value)
+	if m.upstream != nil && name == skipDuration {
+		m.upstream.set(name, value)
+	}
 }
 
 // Failed counts what could not be done in a loop.
@@ -194,6 +200,7 @@ func (m *Metrics) told(report *loadlinev1.LoopReport) {
 		}
 	}
 	m.loop.tell(slices.Collect(maps.Values(values)))
+	m.upstream.told(m.loop.told())
 }
 
 // withoutPlan keeps the report of the last plan, but for what keeps removals back and for groups that are sized.
@@ -259,6 +266,7 @@ func (m *Metrics) Time(function string) func() {
 // Took notes how long a function has taken.
 func (m *Metrics) Took(function string, took time.Duration) {
 	m.duration.WithLabelValues(function).Observe(took.Seconds())
+	m.upstream.took(function, took)
 }
 
 // WroteDeletionCost counts a write of what a pod's deletion costs.
@@ -275,6 +283,7 @@ func (m *Metrics) Hooks() drain.Hooks {
 			}
 			m.deletion.WithLabelValues(kind, string(result)).Observe(took.Seconds())
 			if result == drain.NodeDeleteOK {
+				m.upstream.removed(took)
 				m.Count("scaled_down_nodes_total", 1, r.Reason, m.gpuResource(r.Node))
 			} else {
 				m.Count("scale_down_failed_nodes_total", 1, string(result))

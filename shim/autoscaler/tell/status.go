@@ -99,7 +99,11 @@ const cloudProvider = "loadline.dev/cloud-provider"
 
 // write writes the ConfigMap.
 func (t *Teller) write(ctx context.Context, s *loadlinev1.AutoscalerStatus) error {
-	text, err := yamlOf(s)
+	text, err := yamlOf(s, func(all map[string]any) {
+		if t.About.Name == upstreamStatus {
+			t.said.inUpstreamForm(all, s)
+		}
+	})
 	if err != nil {
 		return err
 	}
@@ -116,16 +120,19 @@ func (t *Teller) write(ctx context.Context, s *loadlinev1.AutoscalerStatus) erro
 
 // yamlOf returns a status as people read it: numbers also where they are 0, lists and texts only where they are not
 // empty.
-func yamlOf(s *loadlinev1.AutoscalerStatus) ([]byte, error) {
+func yamlOf(s *loadlinev1.AutoscalerStatus, add ...func(all map[string]any)) ([]byte, error) {
 	data, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
-	var all any
+	var all map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber() // large ones stay as they are
 	if err := decoder.Decode(&all); err != nil {
 		return nil, err
+	}
+	for _, add := range add {
+		add(all)
 	}
 	return yaml.Marshal(withoutEmpty(all))
 }

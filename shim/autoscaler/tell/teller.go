@@ -45,6 +45,8 @@ type said struct {
 	lines   map[string]string      // of the log, by what they are about
 	sizes   map[string]string      // of the log, by node group
 	bill    *loadlinev1.BillStatus // of the last loop that looked for moves
+	// transitions are conditions of a status in Cluster Autoscaler's form, by what they are about.
+	transitions map[string]transition
 }
 
 // New returns what tells of the loops of the leader of a term.
@@ -62,7 +64,7 @@ func New(c *watch.Cluster, options *config.Configuration, client kubernetes.Inte
 // TellPlan tells what the engine says of a plan, before it is carried out: the process may end meanwhile.
 func (t *Teller) TellPlan(o *plan.Loop) {
 	t.Metrics.told(o.Report())
-	t.Metrics.Set("max_node_skip_eval_duration_seconds", t.skips.update(o.Plan.NotEvaluated(), o.Now).Seconds())
+	t.Metrics.Set(skipDuration, t.skips.update(o.Plan.NotEvaluated(), o.Now).Seconds())
 	t.tellNodes(o.Report().GetEvents())
 	for _, line := range o.Report().GetLog() {
 		values := make([]any, len(line.Values))
@@ -105,6 +107,7 @@ func (t *Teller) setMetrics(o *plan.Loop, status *loadlinev1.AutoscalerStatus) {
 	}
 	t.Metrics.Set("pending_node_deletions", float64(empty), "empty")
 	t.Metrics.Set("pending_node_deletions", float64(len(o.UnderWay)-empty), "drain")
+	t.upstreamOf(o, status)
 	if kept := status.ClusterWide.Slack; kept != nil {
 		for state, pieces := range map[string]int32{"wanted": kept.Wanted, "placed": kept.Placed, "running": kept.Running} {
 			t.Metrics.Set("slack_placeholders", float64(pieces), state)
