@@ -2,11 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -251,44 +249,15 @@ func (f *usageFlags) runOnce(ctx context.Context, collector *usage.Collector, ou
 		return fmt.Errorf("there are no profiles: no sample is of a pod with a workload")
 	}
 	if f.output == "-" {
-		return writeProfiles(out, profiles)
+		return profile.WriteTable(out, profiles)
 	}
 	file, err := os.Create(f.output)
 	if err != nil {
 		return err
 	}
-	if err := writeProfiles(file, profiles); err != nil {
+	if err := profile.WriteTable(file, profiles); err != nil {
 		file.Close()
 		return err
 	}
 	return file.Close()
-}
-
-// writeProfiles writes a line for each workload and resource: CPU in millicores, memory in bytes, nothing where it is
-// not known.
-func writeProfiles(out io.Writer, profiles []profile.Profile) error {
-	w := csv.NewWriter(out)
-	head := []string{"namespace", "kind", "name", "resource", "samples", "days", "first", "last"}
-	for hour := range profile.Hours {
-		head = append(head, fmt.Sprintf("h%02d", hour))
-	}
-	_ = w.Write(head) // Error tells below
-	for i := range profiles {
-		p := &profiles[i]
-		for of, resource := range [profile.Resources]string{"cpu_milli", "memory_bytes"} {
-			line := []string{p.Workload.Namespace, p.Workload.Kind, p.Workload.Name, resource,
-				strconv.FormatInt(p.Samples, 10), strconv.FormatInt(p.Days, 10),
-				time.Unix(p.First, 0).UTC().Format(time.RFC3339), time.Unix(p.Last, 0).UTC().Format(time.RFC3339)}
-			for _, amount := range p.Day[of] {
-				if amount == profile.Unknown {
-					line = append(line, "")
-				} else {
-					line = append(line, strconv.FormatInt(amount, 10))
-				}
-			}
-			_ = w.Write(line)
-		}
-	}
-	w.Flush()
-	return w.Error()
 }
