@@ -64,8 +64,8 @@ DisruptionBudgets::DisruptionBudgets(const ClusterState& state, std::span<const 
     budgets_.push_back({key, budget, budget->observed_generation < budget->generation, 0, 0});
   }
   if (budgets_.empty()) return;
-  const std::vector<int64_t> seen = ReadyPodsSeen(state, MatchAll(state, work));
-  for (size_t i = 0; i < budgets_.size(); ++i) {
+  const StrongVector<BudgetIndex, int64_t> seen = ReadyPodsSeen(state, MatchAll(state, work));
+  for (const BudgetIndex i : budgets_.indices()) {
     Budget& budget = budgets_[i];
     if (budget.stale) continue;
     const DisruptionBudget& object = *budget.object;
@@ -75,7 +75,7 @@ DisruptionBudgets::DisruptionBudgets(const ClusterState& state, std::span<const 
   for (const AcceptedEviction& eviction : evictions) {
     const BudgetUse use = Find(eviction.shape);
     if (!use.takes) continue;
-    Budget& budget = budgets_[static_cast<size_t>(use.budget)];
+    Budget& budget = budgets_[*use.budget];
     if (!IsDisrupted(*budget.object, eviction.pod_name)) --budget.left;
   }
 }
@@ -90,9 +90,9 @@ void DisruptionBudgets::IndexBudget(absl::string_view namespace_name, const Disr
       break;
     }
   }
-  among->budgets.push_back(size());
+  among->budgets.push_back(budgets_.end_index());
   among->cost += CostOf(budget.selector);
-  if (of.first < 0) of.first = size();
+  if (!of.first.has_value()) of.first = budgets_.end_index();
 }
 
 std::vector<const DisruptionBudgets::Candidates*> DisruptionBudgets::CandidatesFor(const PodShape& shape,
@@ -168,9 +168,9 @@ DisruptionBudgets::MatchingByShape DisruptionBudgets::MatchAll(const ClusterStat
 }
 
 // Also works out uses_: both need the budgets of each shape.
-std::vector<int64_t> DisruptionBudgets::ReadyPodsSeen(const ClusterState& state,
-                                                      const MatchingByShape& all_matching) {
-  std::vector<int64_t> seen(budgets_.size(), 0);
+StrongVector<BudgetIndex, int64_t> DisruptionBudgets::ReadyPodsSeen(const ClusterState& state,
+                                                                    const MatchingByShape& all_matching) {
+  StrongVector<BudgetIndex, int64_t> seen(budgets_.size(), 0);
   const std::span<const int64_t> pods = state.pods_of_shape();
   uses_.resize(pods.size());
   ByName by_name;
@@ -178,12 +178,12 @@ std::vector<int64_t> DisruptionBudgets::ReadyPodsSeen(const ClusterState& state,
     if (pods[i] == 0) continue;
     const PodShape& shape = state.pod_shapes()[static_cast<int32_t>(i)];
     if (GoesWithoutBudget(shape)) continue;
-    const std::vector<int32_t>& matching = all_matching[i];
+    const std::vector<BudgetIndex>& matching = all_matching[i];
     uses_[i] = UseBy(shape, matching);
     if (!TraitsOf(shape).ready) continue;
-    for (const int32_t budget : matching) {
-      if (budgets_[static_cast<size_t>(budget)].object->disrupted_pods.empty()) {
-        seen[static_cast<size_t>(budget)] += pods[i];
+    for (const BudgetIndex budget : matching) {
+      if (budgets_[budget].object->disrupted_pods.empty()) {
+        seen[budget] += pods[i];
       } else {
         by_name.resize(pods.size());
         by_name[i].push_back(budget);
@@ -196,33 +196,33 @@ std::vector<int64_t> DisruptionBudgets::ReadyPodsSeen(const ClusterState& state,
 
 // Disrupted pods are known by their names.
 void DisruptionBudgets::CountByName(const ClusterState& state, const ByName& by_name,
-                                    std::vector<int64_t>* seen) const {
+                                    StrongVector<BudgetIndex, int64_t>* seen) const {
   for (int32_t slot = 0; slot < state.slot_end(); ++slot) {
     if (!state.Occupied(Slot{slot})) continue;
     const NodePods& pods = state.pods(Slot{slot});
     for (size_t i = 0; i < pods.pods().size(); ++i) {
-      for (const int32_t budget : by_name[static_cast<size_t>(pods.pods()[i].shape)]) {
-        const DisruptionBudget& object = *budgets_[static_cast<size_t>(budget)].object;
-        if (!IsDisrupted(object, pods.name(i))) ++(*seen)[static_cast<size_t>(budget)];
+      for (const BudgetIndex budget : by_name[static_cast<size_t>(pods.pods()[i].shape)]) {
+        const DisruptionBudget& object = *budgets_[budget].object;
+        if (!IsDisrupted(object, pods.name(i))) ++(*seen)[budget];
       }
     }
   }
 }
 
-std::vector<int32_t> DisruptionBudgets::Matching(const PodShape& shape) const {
+std::vector<BudgetIndex> DisruptionBudgets::Matching(const PodShape& shape) const {
   const auto found = index_.find(shape.namespace_name);
   if (found == index_.end()) return {};
-  if (found->second.too_costly) return {found->second.first};
+  if (found->second.too_costly) return {*found->second.first};
   int64_t cost = 0;
   return MatchingAmong(shape, CandidatesFor(shape, found->second, &cost));
 }
 
-std::vector<int32_t> DisruptionBudgets::MatchingAmong(const PodShape& shape,
-                                                      std::span<const Candidates* const> all) const {
-  std::vector<int32_t> matching;
+std::vector<BudgetIndex> DisruptionBudgets::MatchingAmong(const PodShape& shape,
+                                                          std::span<const Candidates* const> all) const {
+  std::vector<BudgetIndex> matching;
   for (const Candidates* const candidates : all) {
-    for (const int32_t number : candidates->budgets) {
-      const DisruptionBudget& object = *budgets_[static_cast<size_t>(number)].object;
+    for (const BudgetIndex number : candidates->budgets) {
+      const DisruptionBudget& object = *budgets_[number].object;
       if (!object.selector_error.empty() || object.selector.Matches(shape.labels)) matching.push_back(number);
     }
   }
@@ -230,24 +230,24 @@ std::vector<int32_t> DisruptionBudgets::MatchingAmong(const PodShape& shape,
   return matching;
 }
 
-BudgetUse DisruptionBudgets::UseBy(const PodShape& shape, std::span<const int32_t> matching) const {
+BudgetUse DisruptionBudgets::UseBy(const PodShape& shape, std::span<const BudgetIndex> matching) const {
   BudgetUse use;
   if (GoesWithoutBudget(shape)) return use;
   const auto of = index_.find(shape.namespace_name);
   if (of != index_.end() && of->second.too_costly) {
-    return {.budget = of->second.first, .refusal = BudgetRefusal::kTooCostly};
+    return {.budget = *of->second.first, .refusal = BudgetRefusal::kTooCostly};
   }
   if (matching.empty()) return use;
   use.budget = matching.front();
-  for (const int32_t budget : matching) {
-    if (budgets_[static_cast<size_t>(budget)].object->selector_error.empty()) continue;
+  for (const BudgetIndex budget : matching) {
+    if (budgets_[budget].object->selector_error.empty()) continue;
     return {.budget = budget, .refusal = BudgetRefusal::kInvalidSelector};
   }
   if (matching.size() > 1) {
     use.refusal = BudgetRefusal::kSeveralBudgets;
     return use;
   }
-  const Budget& budget = budgets_[static_cast<size_t>(use.budget)];
+  const Budget& budget = budgets_[*use.budget];
   const DisruptionBudget& object = *budget.object;
   if (!TraitsOf(shape).ready) {
     if (object.unhealthy_policy == DisruptionBudget::UnhealthyPolicy::kAlwaysAllow) return use;
@@ -271,38 +271,38 @@ BudgetUse DisruptionBudgets::Find(const PodShape& shape) const { return UseBy(sh
 bool DisruptionBudgets::Covers(const PodShape& shape) const { return !Matching(shape).empty(); }
 
 std::vector<ObjectKey> DisruptionBudgets::TooCostly() const {
-  std::vector<int32_t> first;
+  std::vector<BudgetIndex> first;
   for (const auto& [name, of] : index_) {
-    if (of.too_costly) first.push_back(of.first);
+    if (of.too_costly) first.push_back(*of.first);
   }
   std::sort(first.begin(), first.end());
   std::vector<ObjectKey> keys;
-  for (const int32_t budget : first) keys.push_back(key(budget));
+  for (const BudgetIndex budget : first) keys.push_back(key(budget));
   return keys;
 }
 
 BudgetRefusal DisruptionBudgets::Refuses(const BudgetUse& use) const {
   if (use.refusal != BudgetRefusal::kNone) return use.refusal;
-  return use.takes && left(use.budget) < 1 ? BudgetRefusal::kExhausted : BudgetRefusal::kNone;
+  return use.takes && left(*use.budget) < 1 ? BudgetRefusal::kExhausted : BudgetRefusal::kNone;
 }
 
 bool DisruptionBudgets::WouldBeLeft(const BudgetUse& use) const {
-  return use.takes && left(use.budget) + budgets_[static_cast<size_t>(use.budget)].taken > 0;
+  return use.takes && left(*use.budget) + budgets_[*use.budget].taken > 0;
 }
 
 bool DisruptionBudgets::MayBeLeftLater(const BudgetUse& use) const {
   if (!use.takes) return false;
-  const DisruptionBudget& budget = *budgets_[static_cast<size_t>(use.budget)].object;
+  const DisruptionBudget& budget = *budgets_[*use.budget].object;
   return budget.expected_pods > budget.desired_healthy;
 }
 
 DisruptionBudgets::Answer DisruptionBudgets::Ask(std::span<const BudgetUse> uses) const {
   Answer answer;
-  absl::flat_hash_map<int32_t, int64_t> taken;
+  absl::flat_hash_map<BudgetIndex, int64_t> taken;
   for (size_t i = 0; i < uses.size(); ++i) {
     const BudgetRefusal refusal = Refuses(uses[i]);
     if (refusal != BudgetRefusal::kNone) return {.refused = i, .refusal = refusal};
-    if (uses[i].takes && ++taken[uses[i].budget] > left(uses[i].budget)) answer.risky = true;
+    if (uses[i].takes && ++taken[*uses[i].budget] > left(*uses[i].budget)) answer.risky = true;
   }
   return answer;
 }

@@ -12,6 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "core/base/strong_vector.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/objects.h"
@@ -37,10 +38,13 @@ enum class BudgetRefusal {
 };
 absl::string_view Name(BudgetRefusal refusal);
 
+// The position of a budget among those of a cluster, in key order.
+enum class BudgetIndex : int32_t {};
+
 // The amounts of budgets that moving one pod takes.
 struct BudgetUse {
-  // A budget that covers it, the first one of several in key order; -1: none, or none counts for this pod.
-  int32_t budget = -1;
+  // A budget that covers it, the first one of several in key order; none: none does, or counts for this pod.
+  OptionalIndex<BudgetIndex> budget;
   // It takes one of what is left.
   bool takes = false;
   // Never kExhausted: that changes as others take.
@@ -82,11 +86,11 @@ class DisruptionBudgets {
   // The first budget of each namespace that costs too much, in order.
   std::vector<ObjectKey> TooCostly() const;
 
-  // Budgets are numbered in key order.
-  int32_t size() const { return static_cast<int32_t>(budgets_.size()); }
-  const ObjectKey& key(int32_t budget) const { return budgets_[static_cast<size_t>(budget)].key; }
+  bool empty() const { return budgets_.empty(); }
+  IndexRange<BudgetIndex> indices() const { return budgets_.indices(); }
+  const ObjectKey& key(BudgetIndex budget) const { return budgets_[budget].key; }
   // May be below 0.
-  int64_t left(int32_t budget) const { return budgets_[static_cast<size_t>(budget)].left; }
+  int64_t left(BudgetIndex budget) const { return budgets_[budget].left; }
 
   // Returns why one pod may not move now.
   BudgetRefusal Refuses(const BudgetUse& use) const;
@@ -111,10 +115,10 @@ class DisruptionBudgets {
 
   // Takes what a pod takes, whether or not it is left, and gives it back. Cost: O(1).
   void Take(const BudgetUse& use) {
-    if (use.takes) Change(use.budget, -1);
+    if (use.takes) Change(*use.budget, -1);
   }
   void GiveBack(const BudgetUse& use) {
-    if (use.takes) Change(use.budget, 1);
+    if (use.takes) Change(*use.budget, 1);
   }
 
  private:
@@ -125,21 +129,21 @@ class DisruptionBudgets {
     int64_t left = 0;
     int64_t taken = 0;  // by Take()
   };
-  void Change(int32_t budget, int64_t by) {
-    budgets_[static_cast<size_t>(budget)].left += by;
-    budgets_[static_cast<size_t>(budget)].taken -= by;
+  void Change(BudgetIndex budget, int64_t by) {
+    budgets_[budget].left += by;
+    budgets_[budget].taken -= by;
   }
 
   // Budgets that may match, and what it costs to ask them.
   struct Candidates {
-    std::vector<int32_t> budgets;
+    std::vector<BudgetIndex> budgets;
     int64_t cost = 0;
   };
   // The budgets of one namespace by what they ask for, of those that may match pods with a label.
   struct ByLabel {
     absl::flat_hash_map<std::pair<absl::string_view, absl::string_view>, Candidates> with_label;
     Candidates others;  // which ask for no single value
-    int32_t first = -1;
+    std::optional<BudgetIndex> first;
     bool too_costly = false;
   };
   // The next one. What is kept refers to what is given.
@@ -147,22 +151,24 @@ class DisruptionBudgets {
   // Candidates for pods of a shape; `cost`: of asking all of them. Cost: O(labels).
   static std::vector<const Candidates*> CandidatesFor(const PodShape& shape, const ByLabel& of,
                                                       int64_t* cost);
-  // Numbers of the budgets that match, in order.
-  std::vector<int32_t> Matching(const PodShape& shape) const;
-  std::vector<int32_t> MatchingAmong(const PodShape& shape, std::span<const Candidates* const> all) const;
+  // The budgets that match, in order.
+  std::vector<BudgetIndex> Matching(const PodShape& shape) const;
+  std::vector<BudgetIndex> MatchingAmong(const PodShape& shape, std::span<const Candidates* const> all) const;
   // By shape, the budgets that match; and marks the namespaces that cost too much.
-  using MatchingByShape = std::vector<std::vector<int32_t>>;
+  using MatchingByShape = std::vector<std::vector<BudgetIndex>>;
   MatchingByShape MatchAll(const ClusterState& state, WorkBudget* work);
   // Returns what it cost, at most `most`; beyond it the namespace is given up.
   int64_t MatchNamespace(const ClusterState& state, std::span<const int32_t> shapes, int64_t most,
                          ByLabel* of, MatchingByShape* matching) const;
-  BudgetUse UseBy(const PodShape& shape, std::span<const int32_t> matching) const;
+  BudgetUse UseBy(const PodShape& shape, std::span<const BudgetIndex> matching) const;
   // By shape: budgets that match its pods, which are ready, and of which pods are disrupted.
-  using ByName = std::vector<std::vector<int32_t>>;
-  std::vector<int64_t> ReadyPodsSeen(const ClusterState& state, const MatchingByShape& matching);
-  void CountByName(const ClusterState& state, const ByName& by_name, std::vector<int64_t>* seen) const;
+  using ByName = std::vector<std::vector<BudgetIndex>>;
+  StrongVector<BudgetIndex, int64_t> ReadyPodsSeen(const ClusterState& state,
+                                                   const MatchingByShape& matching);
+  void CountByName(const ClusterState& state, const ByName& by_name,
+                   StrongVector<BudgetIndex, int64_t>* seen) const;
 
-  std::vector<Budget> budgets_;
+  StrongVector<BudgetIndex, Budget> budgets_;
   absl::flat_hash_map<absl::string_view, ByLabel> index_;  // by namespace
   std::vector<BudgetUse> uses_;                            // by shape
 };

@@ -97,7 +97,7 @@ void DrainMemory::ForgetOldEvictions(int64_t now_s, int64_t recent_eviction_s) {
 
 bool DrainMemory::SawSameRules(const DrainCall& call) {
   const int64_t version = call.cluster().objects().version();
-  const bool same = call.budgets.size() == 0 && call.options().rules == rules_ && objects_version_ == version;
+  const bool same = call.budgets.empty() && call.options().rules == rules_ && objects_version_ == version;
   rules_ = call.options().rules;
   objects_version_ = version;
   return same;

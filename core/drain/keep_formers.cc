@@ -113,7 +113,7 @@ bool FormerRound::KeepIntact(PlannedNode* planned, bool replaced) {
   uses_.clear();
   if (!(same_rules_ && planned->settled) && !MovesTheSame(*planned)) return false;
   planned->risky = false;
-  if (call_.budgets.size() > 0) {
+  if (!call_.budgets.empty()) {
     const DisruptionBudgets::Answer answer = call_.budgets.Ask(uses_);
     if (answer.refused.has_value() || (answer.risky && !replaced)) return false;
     planned->risky = answer.risky;

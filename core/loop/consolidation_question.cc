@@ -26,7 +26,7 @@ class QuestionMaker {
     problem_.cluster = &state_;
     problem_.now_s = drain_.now_s;
     problem_.groups = groups;
-    for (int32_t budget = 0; budget < budgets_.size(); ++budget) {
+    for (const BudgetIndex budget : budgets_.indices()) {
       problem_.budgets.push_back(std::max<int64_t>(0, budgets_.left(budget)));
     }
     node_of_.assign(static_cast<size_t>(state_.slot_end()), -1);
@@ -94,7 +94,7 @@ class QuestionMaker {
       }
       LeavingPod& pod = node->pods.emplace_back();
       pod.position = static_cast<int32_t>(position);
-      pod.budget = use.takes ? use.budget : -1;
+      pod.budget = use.takes ? static_cast<int32_t>(*use.budget) : -1;
       pod.usd = PriceOf(prices_, TraitsOf(shape));
     }
     return true;

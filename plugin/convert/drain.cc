@@ -171,16 +171,16 @@ class Encoder {
   // Budgets that moves take from.
   void EncodeBudgets(const DrainPlan& plan, v1::PlanDrainResponse* response) const {
     if (compact_) return;
-    std::set<int32_t> used;
+    std::set<BudgetIndex> used;
     for (const DrainRemoval& removal : plan.remove) {
       const std::span<const NodePods::Pod> pods = cluster().pods(removal.slot).pods();
       for (const DrainMove& move : removal.moves()) {
         if (move.pod.is_placeholder()) continue;
         const BudgetUse& use = budgets_->UseOf(pods[move.pod.position()].shape);
-        if (use.takes) used.insert(use.budget);
+        if (use.takes) used.insert(*use.budget);
       }
     }
-    for (const int32_t budget : used) {
+    for (const BudgetIndex budget : used) {
       v1::BudgetLeft* const message = response->add_budgets();
       message->set_namespace_(budgets_->key(budget).namespace_name);
       message->set_name(budgets_->key(budget).name);
@@ -252,7 +252,7 @@ class Encoder {
     message->set_namespace_(std::string(namespace_name));
     message->set_name(std::string(name));
     const BudgetUse& use = budgets_->UseOf(cluster().pods(from).pods()[move.pod.position()].shape);
-    if (use.takes) message->set_budget(budgets_->key(use.budget).name);
+    if (use.takes) message->set_budget(budgets_->key(*use.budget).name);
   }
 
   const DrainProblem& problem_;

@@ -52,25 +52,25 @@ class DisruptionBudgetsTest : public ::testing::Test {
 };
 
 TEST_F(DisruptionBudgetsTest, LeavesTheSmallerOneOfStatusAndReadyPods) {
-  EXPECT_EQ(With(ForWeb(2)).left(0), 2);
-  EXPECT_EQ(With(ForWeb(100)).left(0), 3);
+  EXPECT_EQ(With(ForWeb(2)).left(BudgetIndex{0}), 2);
+  EXPECT_EQ(With(ForWeb(100)).left(BudgetIndex{0}), 3);
   DisruptionBudget keeps_two = ForWeb(2);
   keeps_two.desired_healthy = 2;
-  EXPECT_EQ(With(keeps_two).left(0), 1);
+  EXPECT_EQ(With(keeps_two).left(BudgetIndex{0}), 1);
 }
 
 TEST_F(DisruptionBudgetsTest, CountsWhatItsStatusDoesNotShowYet) {
   const FitPod evicted = Pod("web");
-  EXPECT_EQ(With(ForWeb(2), {{"gone", cluster_.Shape(evicted)}}).left(0), 1);
+  EXPECT_EQ(With(ForWeb(2), {{"gone", cluster_.Shape(evicted)}}).left(BudgetIndex{0}), 1);
   DisruptionBudget knows = ForWeb(2);
   knows.disrupted_pods = {{"gone", 0}};
-  EXPECT_EQ(With(knows, {{"gone", cluster_.Shape(evicted)}}).left(0), 2);
+  EXPECT_EQ(With(knows, {{"gone", cluster_.Shape(evicted)}}).left(BudgetIndex{0}), 2);
 }
 
 TEST_F(DisruptionBudgetsTest, DoesNotSeePodsThatWereDisrupted) {
   DisruptionBudget budget = ForWeb(100);
   budget.disrupted_pods = {{"w0", 0}, {"w1", 0}};
-  EXPECT_EQ(With(budget).left(0), 1);
+  EXPECT_EQ(With(budget).left(BudgetIndex{0}), 1);
 }
 
 TEST_F(DisruptionBudgetsTest, AllowsNothingWhileTheStatusIsStale) {
@@ -78,7 +78,7 @@ TEST_F(DisruptionBudgetsTest, AllowsNothingWhileTheStatusIsStale) {
   budget.generation = 2;
   budget.observed_generation = 1;
   const DisruptionBudgets budgets = With(budget);
-  EXPECT_EQ(budgets.left(0), 0);
+  EXPECT_EQ(budgets.left(BudgetIndex{0}), 0);
   EXPECT_EQ(budgets.Refuses(Use(budgets, 0, 0)), BudgetRefusal::kStale);
 }
 
@@ -127,7 +127,7 @@ TEST_F(DisruptionBudgetsTest, CountsThatMakeNoSenseLeaveNothing) {
        std::vector<std::pair<int32_t, int32_t>>{{-1, 0}, {INT32_MIN, INT32_MIN}, {INT32_MAX, INT32_MAX}}) {
     DisruptionBudget budget = ForWeb(allowed);
     budget.desired_healthy = desired;
-    EXPECT_LE(With(budget).left(0), 0) << allowed << " " << desired;
+    EXPECT_LE(With(budget).left(BudgetIndex{0}), 0) << allowed << " " << desired;
   }
 }
 
@@ -150,7 +150,7 @@ TEST_F(DisruptionBudgetsTest, TakesAndGivesBack) {
   const std::vector<BudgetUse> two = {use, use};
   EXPECT_EQ(budgets.Ask(two), (DisruptionBudgets::Answer{.risky = true}));
   budgets.Take(use);
-  EXPECT_EQ(budgets.left(0), 0);
+  EXPECT_EQ(budgets.left(BudgetIndex{0}), 0);
   EXPECT_EQ(budgets.Ask(two),
             (DisruptionBudgets::Answer{.refused = 0, .refusal = BudgetRefusal::kExhausted}));
   budgets.GiveBack(use);
@@ -184,7 +184,7 @@ TEST_F(DisruptionBudgetsTest, ANamespaceThatCostsTooMuchIsProtectedAlone) {
   const DisruptionBudgets again(cluster_.state(), {}, &none);
   for (const DisruptionBudgets* const of : {&budgets, &again}) {
     EXPECT_EQ(of->Refuses(Use(*of, 0, 0)), BudgetRefusal::kNone);
-    EXPECT_EQ(of->left(Use(*of, 0, 0).budget), 3);
+    EXPECT_EQ(of->left(*Use(*of, 0, 0).budget), 3);
     for (const size_t pod : {size_t{0}, size_t{299}})
       EXPECT_EQ(of->Refuses(Use(*of, 2, pod)), BudgetRefusal::kTooCostly);
     EXPECT_EQ(of->Refuses(of->Find(cluster_.Shape(pods[7]))), BudgetRefusal::kTooCostly);
