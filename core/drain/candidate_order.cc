@@ -53,15 +53,15 @@ std::vector<Candidate> Candidates(const DrainCall& call, const Snapshot& snapsho
   if (call.problem().walk.empty()) {
     for (const Slot slot : call.nodes()) add(slot);
   }
-  std::vector<int32_t> position(call.all_judged().size(), -1);
-  for (size_t i = 0; i < displaced.size(); ++i) {
-    if (const std::optional<Slot> slot = call.cluster().Find(displaced[i].node)) {
-      position[IndexOf(*slot)] = static_cast<int32_t>(i);
+  std::vector<const FormerNode*> displaced_in(call.all_judged().size(), nullptr);
+  for (const FormerNode& former : displaced) {
+    if (const std::optional<Slot> slot = call.cluster().Find(former.node)) {
+      displaced_in[IndexOf(*slot)] = &former;
     }
   }
   const bool priced = ArePriced(call, candidates);
   for (Candidate& candidate : candidates) {
-    candidate.displaced = position[IndexOf(candidate.slot)];
+    candidate.displaced = displaced_in[IndexOf(candidate.slot)];
     candidate.value =
         priced ? *SavedPrice(*call.GroupOf(candidate.slot)) : SizeOf(call.AllocatableOf(candidate.slot));
   }
@@ -73,7 +73,7 @@ std::vector<Candidate> Ordered(const DrainCall& call, std::vector<Candidate> can
   if (!call.problem().walk.empty()) return candidates;
   const auto before = [&](const Candidate& a, const Candidate& b) {
     const auto rank = [](const Candidate& candidate) {
-      return std::make_tuple(candidate.displaced < 0, candidate.displaced, candidate.moves_pods);
+      return std::make_tuple(candidate.displaced == nullptr, candidate.displaced, candidate.moves_pods);
     };
     if (rank(a) != rank(b)) return rank(a) < rank(b);
     if (by == OrderBy::kValue && a.value != b.value) return a.value > b.value;
@@ -84,8 +84,9 @@ std::vector<Candidate> Ordered(const DrainCall& call, std::vector<Candidate> can
   };
   std::sort(candidates.begin(), candidates.end(), before);
   if (!resume_at.empty()) {
-    const auto first = std::find_if(candidates.begin(), candidates.end(),
-                                    [](const Candidate& candidate) { return candidate.displaced < 0; });
+    const auto first = std::find_if(candidates.begin(), candidates.end(), [](const Candidate& candidate) {
+      return candidate.displaced == nullptr;
+    });
     const auto resume = std::find_if(first, candidates.end(), [&](const Candidate& candidate) {
       return call.name(candidate.slot) == resume_at;
     });

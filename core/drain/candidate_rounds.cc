@@ -15,8 +15,7 @@ namespace {
 class Rounds {
  public:
   Rounds(std::span<const FormerNode> displaced, DrainCall* call, BoardFollower* follower, DrainMemory* memory)
-      : displaced_(displaced),
-        call_(*call),
+      : call_(*call),
         follower_(*follower),
         board_(follower->board()),
         planned_(memory->planned()),
@@ -47,7 +46,6 @@ class Rounds {
   void UndoRound(size_t kept);
   void Repeat(std::vector<PlannedNode> nodes);
 
-  const std::span<const FormerNode> displaced_;
   DrainCall& call_;
   BoardFollower& follower_;
   DrainBoard& board_;
@@ -106,7 +104,8 @@ void Rounds::NoteSkipped(const Candidate& candidate) {
   if (call_.judged(candidate.slot).reason != NodeReason::kNone) return;
   call_.Note(candidate.slot, NodeReason::kNotEvaluated);
   // Nodes of the former plan come first in any case.
-  if (resume_at_.empty() && candidate.displaced < 0) resume_at_ = std::string(call_.name(candidate.slot));
+  if (resume_at_.empty() && candidate.displaced == nullptr)
+    resume_at_ = std::string(call_.name(candidate.slot));
 }
 
 Rounds::Trial Rounds::TryNode(const Candidate& candidate, bool risky_too) {
@@ -118,9 +117,7 @@ Rounds::Trial Rounds::TryNode(const Candidate& candidate, bool risky_too) {
   }
   call_.work()->Spend();
   if (call_.work()->ended() && call_.MayStop()) return Trial::kSkipped;
-  const FormerNode* const former =
-      candidate.displaced < 0 ? nullptr : &displaced_[static_cast<size_t>(candidate.displaced)];
-  std::optional<NodeTrial> trial = AskPods(slot, former, &call_, &follower_);
+  std::optional<NodeTrial> trial = AskPods(slot, candidate.displaced, &call_, &follower_);
   if (!trial.has_value()) return Trial::kRefused;
   if (trial->planned.risky && !risky_too) return Trial::kRisky;
   const NodeReason limit = call_.limits.Take(node.group, call_.OfferOf(slot));
@@ -135,6 +132,7 @@ Rounds::Trial Rounds::TryNode(const Candidate& candidate, bool risky_too) {
       for (MovingPod& pod : trial->pods) pod.hint = kNoNode;
       board_.Sort(&trial->pods);
     }
+    const FormerNode* const former = candidate.displaced;
     trial->planned.since_s = former == nullptr ? call_.now_s() : TimerStart(former->since_s, call_.now_s());
     planned_.push_back(Accept(*std::move(trial), board_, &call_));
     return Trial::kAccepted;
@@ -224,10 +222,9 @@ std::vector<TimedNode> Rounds::BehindBudgets() const {
     if (node.reason != NodeReason::kBlockedByPod || node.budget != BudgetRefusal::kExhausted) continue;
     const int32_t shape = call_.cluster().pods(candidate.slot).pods()[node.pod->position()].shape;
     const BudgetUse use = call_.budgets.UseOf(shape);
-    if (candidate.displaced >= 0 && call_.budgets.MayBeLeftLater(use)) {
-      const FormerNode& former = displaced_[static_cast<size_t>(candidate.displaced)];
-      nodes.push_back({candidate.slot, TimerStart(former.since_s, call_.now_s())});
-    } else if (candidate.displaced < 0 && call_.budgets.WouldBeLeft(use)) {
+    if (candidate.displaced != nullptr && call_.budgets.MayBeLeftLater(use)) {
+      nodes.push_back({candidate.slot, TimerStart(candidate.displaced->since_s, call_.now_s())});
+    } else if (candidate.displaced == nullptr && call_.budgets.WouldBeLeft(use)) {
       nodes.push_back({candidate.slot, call_.now_s()});
     }
   }
@@ -243,7 +240,7 @@ std::string PlanCandidates(std::span<const FormerNode> displaced, bool anew, Dra
   rounds.Run(/*compete=*/call->options().improve && anew && call->problem().walk.empty());
   for (const Candidate& candidate : rounds.Unevaluated()) {
     ++call->skipped;
-    if (candidate.displaced >= 0) memory->KeepTimer(displaced[static_cast<size_t>(candidate.displaced)]);
+    if (candidate.displaced != nullptr) memory->KeepTimer(*candidate.displaced);
   }
   call->behind_budgets = rounds.BehindBudgets();
   for (const auto& [slot, since_s] : call->behind_budgets)

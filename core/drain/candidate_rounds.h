@@ -18,15 +18,16 @@ namespace loadline {
 // A node to be tried, with the values that the order compares.
 struct Candidate {
   Slot slot;
-  int32_t displaced = -1;  // position among the nodes of the former plan that were not kept; -1: none of them
-  bool moves_pods = false;  // the node has pods
-  int64_t load = 0;         // the larger share of cpu and memory that is requested, in millionths
-  double value = 0;         // what it costs; where any candidate has no price, how large it is
+  const FormerNode* displaced = nullptr;  // among those of the former plan that were not kept; nullptr: none
+  bool moves_pods = false;                // the node has pods
+  int64_t load = 0;  // the larger share of cpu and memory that is requested, in millionths
+  double value = 0;  // what it costs; where any candidate has no price, how large it is
   // The deletion costs that its pods state, together: what is lost when they go. Below 2^31 pods.
   int64_t deletion_cost = 0;
 };
 
-// Eligible nodes that are not planned, in the order of `walk` where the problem has one, else by name.
+// Eligible nodes that are not planned, in the order of `walk` where the problem has one, else by name. They
+// refer to `displaced`.
 std::vector<Candidate> Candidates(const DrainCall& call, const Snapshot& snapshot,
                                   std::span<const FormerNode> displaced);
 
