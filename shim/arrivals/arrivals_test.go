@@ -103,7 +103,7 @@ func TestDefaultScores(t *testing.T) {
 		// 100m and 200Mi are assumed of each: cpu 3800/4000 = 95, memory 7792/8192 = 95. BestEffort: no opinion on
 		// balance.
 		{"NothingStated", []*v1.Pod{silent}, pod("p", 0, [2]string{}, [2]string{}), 95, 0},
-		// What NodeResourcesFit scores leaves pod-level resources out: cpu 1 of 4, memory 2 of 8. Balance has cpu 3/4,
+		// Scores of NodeResourcesFit leave pod-level resources out: cpu 1 of 4, memory 2 of 8. Balance has cpu 3/4,
 		// memory 1/4.
 		{"PodLevel", nil, podLevel, 75, 62},
 	} {
@@ -115,7 +115,7 @@ func TestDefaultScores(t *testing.T) {
 }
 
 // Requests fill both nodes alike, but the limits of the first pod are four times its requests: the default scheduler
-// does not see that, so that the third pod goes to the first node by name.
+// does not see that, so that the third pod is placed on the first node by name.
 func TestRunPlacesByRequestsOrByLimitsToo(t *testing.T) {
 	c := &Cluster{Nodes: []*v1.Node{node("a", "8", "32Gi"), node("b", "8", "32Gi")}}
 	requests := [2]string{"1", "4Gi"}

@@ -99,7 +99,7 @@ func TestArrivalsAreBoughtTogether(t *testing.T) {
 	}
 }
 
-// Where pods never cease to come, groups grow every ten seconds; and nobody waits longer.
+// If pods never cease to arrive, groups grow every ten seconds; and nobody waits longer.
 func TestArrivalsThatDoNotCease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := ofSeveralSizes(t, nil)

@@ -35,7 +35,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// The next loop comes with the tick, or soon after the last one began when a removal has ended, and never with the end.
+// The next loop begins with the tick, or soon after the last one began when a removal has ended, and never with the
+// end.
 func TestPause(t *testing.T) {
 	const interval = 10 * time.Second
 	for _, c := range []struct {

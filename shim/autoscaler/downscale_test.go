@@ -17,7 +17,7 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// What a plan says of deletion costs is written to the pods of its nodes, and taken away by a later plan; only with the
+// The deletion costs of a plan are written to the pods of its nodes, and taken away by a later plan; only with the
 // decision.
 func TestPodsStateTheDeletionCostsOfAPlan(t *testing.T) {
 	for _, decides := range []bool{true, false} {

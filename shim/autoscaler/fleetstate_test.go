@@ -86,7 +86,7 @@ func TestANewLeaderGoesOnWithLateMachines(t *testing.T) {
 	})
 }
 
-// Of a node that vanishes while nobody leads, the machine is not late: a new leader knows that it had one.
+// If a node vanishes while nobody leads, its machine is not late: a new leader knows that it had one.
 func TestANewLeaderKnowsWhichMachinesHadNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{"g": {max: 10, target: 3, cpu: "4", price: 1}}, func(c *config.Configuration) {
@@ -108,7 +108,7 @@ func TestANewLeaderKnowsWhichMachinesHadNodes(t *testing.T) {
 	})
 }
 
-// No node goes for some time after a group has grown, whoever leads then.
+// No node is removed for some time after a group has grown, whoever leads then.
 func TestANewLeaderGoesOnWithCoolDowns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 1}}, nil)
@@ -150,7 +150,7 @@ func TestTheStateIsWrittenWhenItChanges(t *testing.T) {
 			}
 			b.addPending("web", 2, "3") // one of them fits on g1
 			b.run(20 * time.Second)
-			// What was asked for, and then the machines that came of it.
+			// The first write has the request, and the later ones the machines that followed.
 			if got := writes(b); got != 3*want {
 				t.Errorf("mode %s: written %d times once a group has grown, want %d", mode, got, 3*want)
 			}
@@ -159,7 +159,7 @@ func TestTheStateIsWrittenWhenItChanges(t *testing.T) {
 	}
 }
 
-// What somebody else has put there is told of, and does no harm.
+// A ConfigMap that somebody else has written is reported, and does no harm.
 func TestForeignState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 1}}, nil)
@@ -183,7 +183,7 @@ func TestForeignState(t *testing.T) {
 	})
 }
 
-// A write that is lost, or that comes behind one of somebody else, is no error of the loop, and is tried again.
+// A write that is lost, or that is behind one of somebody else, is no error of the loop, and is tried again.
 func TestAStateThatCannotBeWritten(t *testing.T) {
 	configMaps := schema.GroupResource{Resource: "configmaps"}
 	for name, fails := range map[string]error{

@@ -15,7 +15,7 @@ import (
 )
 
 // The engine holds all limits: over random fleets, pods, slack, groups that are sized and groups of all nodes or none,
-// no plan goes beyond what all groups together may get, so that nothing has to be refused.
+// no plan exceeds what all groups together may get, so that nothing has to be refused.
 func TestPlansStayWithinAllLimits(t *testing.T) {
 	const fleets = 60
 	limited, grew, sizedGrew, coresLimited := 0, 0, 0, 0

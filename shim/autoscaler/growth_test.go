@@ -67,8 +67,8 @@ func TestDevicesThatComeLate(t *testing.T) {
 	}{
 		"FirstNode":  {delay: 5 * time.Minute, want: []string{"gpu+1"}},
 		"SecondNode": {delay: 5 * time.Minute, nodes: 1, want: []string{"gpu+1"}},
-		// A node whose device never comes counts as it is once the time for its start is over, and shows what new ones
-		// are like: there are no further ones, whatever the cloud says of them.
+		// A node whose device never arrives counts as it is once the time for its start is over, and shows what new
+		// ones are like: there are no further ones, whatever the cloud says of them.
 		"Never": {delay: 3 * time.Hour, want: []string{"gpu+1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func waitFor(delay string) func(*v1.Pod) {
 	}
 }
 
-// Which pods make groups grow, and how far.
+// The pods that make groups grow, and how far.
 func TestWhatGrows(t *testing.T) {
 	group := func(max int) map[string]*skyGroup {
 		return map[string]*skyGroup{"g": {max: max, cpu: "4", price: 0.1}}
@@ -179,7 +179,7 @@ func TestWhatGrows(t *testing.T) {
 		groups map[string]*skyGroup
 		config func(*config.Configuration)
 		edit   func(*v1.Pod)
-		ends   time.Duration // until a pod on the fixed node has ended; 0: it goes on
+		ends   time.Duration // until a pod on the fixed node has ended; 0: it runs on
 		want   []string
 		why    string // part of the status
 		idle   int    // how many pods do not wait
@@ -306,7 +306,7 @@ func TestWhatGrows(t *testing.T) {
 	}
 }
 
-// Where one group fails the other one grows, and the first is asked again after its back-off only.
+// If one group fails the other one grows, and the first is asked again after its back-off only.
 func TestAnotherGroupGrows(t *testing.T) {
 	for name, fail := range map[string]func(*skyGroup){
 		"Refused": func(g *skyGroup) { g.fails = errors.New("told to fail") },
@@ -370,7 +370,7 @@ func TestNodesThatDoNotCome(t *testing.T) {
 		"Phantoms":           {want: []string{"g+2", "delete sky://g1", "delete sky://g2"}},
 		"NotBegun":           {unborn: true, want: []string{"g+2", "g-2"}},
 		"PhantomsAndRestart": {restart: true, want: []string{"g+2", "delete sky://g1", "delete sky://g2"}},
-		// Where nobody knows since when machines are missing, their time begins anew.
+		// If nobody knows since when machines are missing, their time begins anew.
 		"PhantomsAndALostState": {restart: true, forgets: true,
 			want: []string{"g+2", "delete sky://g1", "delete sky://g2"}},
 	} {
@@ -444,7 +444,7 @@ func TestMachinesWhoseNodesAreNotKnown(t *testing.T) {
 	}
 }
 
-// At constant load, with slack and what stands for it, nothing is asked for and nothing written in 1,000 loops.
+// At constant load, with slack and its placeholder pods, nothing is asked for and nothing written in 1,000 loops.
 // Invariant E3.
 func TestNoOscillationOfTheWholeLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -465,7 +465,7 @@ func TestNoOscillationOfTheWholeLoop(t *testing.T) {
 	})
 }
 
-// More kinds of pods than one question holds are planned for by their priority, and the loop goes on.
+// More kinds of pods than one question may have are planned for by their priority, and the loop continues.
 func TestMorePodsThanAQuestionHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{"g": {max: 1000, cpu: "4", price: 0.1}}, nil)

@@ -135,8 +135,8 @@ func (b *bench) annotate(name string, annotations map[string]string) {
 	synctest.Wait()
 }
 
-// Nodes that state one provider id are kept, whichever comes first by name: the machine runs pods. So is one whose
-// removal had begun.
+// Nodes that state one provider id are kept, whichever is first by name: the machine runs pods. So is one whose removal
+// had begun.
 func TestNodesOfOneMachineAreKept(t *testing.T) {
 	for _, c := range []struct {
 		name  string

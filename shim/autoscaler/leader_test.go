@@ -324,8 +324,8 @@ func threeNodes(t *testing.T, change func(*config.Configuration)) *bench {
 	return b
 }
 
-// The node that goes is the first of the two that are alike. Its pod goes to the fullest node, so that the other one's
-// has no place.
+// The removed node is the first of the two that are alike. Its pod is placed on the fullest node, so that the other
+// one's has no place.
 func TestDrainsOneNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, nil)
@@ -352,7 +352,7 @@ func TestDrainsOneNode(t *testing.T) {
 	})
 }
 
-// While the watches tell of old times nothing goes.
+// While the watches report old times no node is removed.
 func TestOldViewHoldsNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, nil)
@@ -520,8 +520,8 @@ func (b *bench) removePod(name string) {
 	}
 }
 
-// Ended at any moment of a removal, the next process finishes it: the node goes once, and no other one keeps a taint.
-// Invariant G3.
+// Ended at any moment of a removal, the next process finishes it: the node is deleted once, and no other one keeps a
+// taint. Invariant G3.
 func TestRestart(t *testing.T) {
 	for _, after := range []time.Duration{0, 3 * time.Second, 6 * time.Second, 15 * time.Second} {
 		t.Run(after.String(), func(t *testing.T) {
@@ -614,7 +614,7 @@ func TestDeletionOfUnknownOutcome(t *testing.T) {
 }
 
 // A node that the cloud has said it deletes is neither given back nor deleted a second time, however long it is listed;
-// people are told.
+// the status says so.
 func TestAcknowledgedDeletionGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, nil)
@@ -644,7 +644,7 @@ func TestStuckDeletionHoldsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, func(c *config.Configuration) {
 			c.ScaleDown.MaxDrainParallelism, c.ScaleDown.MaxScaleDownParallelism = 1, 1
-			c.ScaleDown.NodeDeleteDelayAfterTaint.Duration = 25 * time.Second // the engine hears that it goes
+			c.ScaleDown.NodeDeleteDelayAfterTaint.Duration = 25 * time.Second // the engine hears that it is being deleted
 		})
 		b.deaf = true
 		b.run(3 * time.Minute)

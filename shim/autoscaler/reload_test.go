@@ -12,8 +12,8 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 )
 
-// A rank policy and price lists that change hold from then on, without a restart; a file that cannot be read changes
-// nothing, and people are told.
+// A rank policy and price lists that change count from then on, without a restart; a file that cannot be read changes
+// nothing, and the status says so.
 func TestFilesAreReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -110,8 +110,8 @@ func (b *bench) expectSizeMetrics(cpuPercent, delta, tainted, locked float64) {
 }
 
 // Six of eight cpu are requested, 75 percent: ceil(6 / (0.7 * 4)) - 2 = 1 node, though no pod waits. One cpu of twelve
-// is 8.3 percent: two nodes are tainted, the oldest. The empty one goes after the soft period, the other one after the
-// hard one, by evicting its pod.
+// is 8.3 percent: two nodes are tainted, the oldest. The empty one is removed after the soft period, the other one
+// after the hard one, by evicting its pod.
 func TestSizedGroupGrowsAndShrinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := sizedBench(t, nil, nil)
@@ -150,7 +150,7 @@ func TestSizedGroupGrowsAndShrinks(t *testing.T) {
 	})
 }
 
-// What is requested, and what becomes of two nodes of which n1 is as old as n2 and first by name.
+// The requests, and the outcome for two nodes of which n1 is as old as n2 and first by name.
 func TestSizedGroup(t *testing.T) {
 	escalator := func(value string) v1.Taint {
 		return v1.Taint{Key: drain.SizeTaint, Value: value, Effect: v1.TaintEffectNoSchedule}
@@ -294,7 +294,7 @@ func TestStraySizeTaints(t *testing.T) {
 	}
 }
 
-// Pods for which only a sized group could grow are told so.
+// Pods for which only a sized group could grow get an event about it.
 func TestPodsAreToldOfSizedGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := sizedBench(t, nil, nil)
@@ -312,7 +312,7 @@ func TestPodsAreToldOfSizedGroups(t *testing.T) {
 	})
 }
 
-// A node that has come anew under its name, or that goes, keeps its taints.
+// A node that was created again under its name, or that is being removed, keeps its taints.
 func TestSizeTaintsTellNodesApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := sizedBench(t, nil, nil)

@@ -39,7 +39,7 @@ type skyGroup struct {
 	cpu              string
 	price            float64 // 0: it does not tell
 	atomic           bool
-	problem          error // that its options cannot be told
+	problem          error // that its options cannot be read
 	delay            time.Duration
 	fault            *externalgrpc.InstanceErrorInfo // of new machines
 	fails            error                           // of requests to grow

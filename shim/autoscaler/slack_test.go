@@ -104,8 +104,8 @@ func TestSlackIsKept(t *testing.T) {
 	})
 }
 
-// With the decision left to somebody else, or to be reported only, no object is kept; what cannot be kept is told, and
-// keeps nothing else from happening.
+// With the decision left to somebody else, or to be reported only, no object is kept; an object that cannot be kept is
+// reported, and keeps nothing else from happening.
 func TestSlackIsNotKept(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*config.Configuration)
@@ -175,7 +175,7 @@ func TestSlackCopies(t *testing.T) {
 	})
 }
 
-// A node goes with the placeholders on it: they are evicted, whatever the plan says of them.
+// A node is removed with the placeholders on it: they are evicted, whatever the plan says of them.
 func TestPlaceholdersGoWithTheirNode(t *testing.T) {
 	for _, decided := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

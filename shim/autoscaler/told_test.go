@@ -46,7 +46,7 @@ func (b *bench) expectPage(path string, wants ...string) string {
 	return page
 }
 
-// The page tells what goes, what stays and why, who waits, and how full nodes are.
+// The page shows which nodes are removed, which stay and why, who waits, and how full nodes are.
 func TestPageOfLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, func(c *config.Configuration) { c.Mode = config.Observe })
@@ -81,7 +81,7 @@ func TestPageOfLeader(t *testing.T) {
 		b.run(10 * time.Second)
 		b.expectPage("/", "limits 2.00, requests 0.25", "could go")
 
-		// What is old says so, and a problem stands at the top.
+		// An old page says so, and a problem is shown at the top.
 		time.Sleep(time.Hour)
 		b.expectPage("/", "What is shown is old: since 1h0m10s ago no loop has ended.")
 		b.fails = errors.New("no <cloud>")
@@ -126,7 +126,7 @@ func (b *bench) going() (removing []string, gauge float64) {
 		gaugeOf(b.t, b, "loadline_autoscaler_pending_node_deletions", "drain")
 }
 
-// A node that somebody else removes is not told as one of ours, however often the plan says that it goes.
+// A node that somebody else removes is not reported as one of ours, however often the plan says that it is removed.
 func TestWhatDidNotBeginIsNotToldAsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, nil)
@@ -153,7 +153,7 @@ func (a *absent) PlanLoop(ctx context.Context, q *loadlinev1.PlanLoopRequest,
 	return a.AutoscalerClient.PlanLoop(ctx, q, options...)
 }
 
-// Without a plan people still see what goes on: removals, and node groups with their sizes.
+// Without a plan people still see what happens: removals, and node groups with their sizes.
 func TestRemovalsAreToldWithoutAPlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, nil)
@@ -184,7 +184,7 @@ func TestRemovalsAreToldWithoutAPlan(t *testing.T) {
 	})
 }
 
-// That a plan is not carried out stands in the status, though there is one; so does an engine that tells too little.
+// The status says that a plan is not carried out, though there is one; and that an engine reports too little.
 func TestProblemsAfterThePlanAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := threeNodes(t, nil)
@@ -211,7 +211,7 @@ func TestProblemsAfterThePlanAreTold(t *testing.T) {
 	})
 }
 
-// silent is an engine that does not say what people are told.
+// silent is an engine without a report for people.
 type silent struct{ loadlinev1.AutoscalerClient }
 
 func (s silent) PlanLoop(ctx context.Context, q *loadlinev1.PlanLoopRequest,

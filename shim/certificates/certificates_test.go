@@ -89,8 +89,8 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// Of the clients that an authority knows only those that are named may connect; who shows no certificate may, for what
-// needs none.
+// Only clients that are named, of those that an authority knows, may connect; a client without a certificate may ask
+// for what needs none.
 func TestClientsAreNamed(t *testing.T) {
 	ca, dir := certtest.New(t), t.TempDir()
 	files := filesIn(ca, dir, 1)

@@ -13,8 +13,8 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// An engine in this process is set up as loadlined is by its flags: it knows placeholders by the namespace that it is
-// told.
+// An engine in this process is set up as loadlined is by its flags: it knows placeholders by the namespace in its
+// configuration.
 func TestEngineInThisProcessIsSetUp(t *testing.T) {
 	priority, controls := int32(-10), true
 	placeholder := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "room", Name: "p",

@@ -86,7 +86,7 @@ func serve(t *testing.T, socket, version string) *grpc.Server {
 	return server
 }
 
-// A server that comes late, and one that comes back, are found; while there is none, a call fails, and does not wait
+// A server that starts late, and one that is back, are found; while there is none, a call fails, and does not wait
 // for one.
 func TestSocketFindsTheServerWhenItComes(t *testing.T) {
 	// A file name that would mean something else in a URL.

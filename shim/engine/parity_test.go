@@ -216,7 +216,7 @@ func (g *requests) at() *loadlinev1.Changes {
 		Revision: g.revision + int64(g.IntN(8)/7)}
 }
 
-// changes builds on the present state, goes on with a full list, or starts anew; some are wrong.
+// changes builds on the present state, continues with a full list, or starts anew; some are wrong.
 func (g *requests) changes() *loadlinev1.Changes {
 	c := &loadlinev1.Changes{View: "view", Epoch: g.epoch, BaseRevision: g.revision, Revision: g.revision + 1}
 	held := maps.Clone(g.slots)

@@ -81,7 +81,7 @@ func TestReplayRefusesWhatIsNoRecording(t *testing.T) {
 	}
 }
 
-// What the engine remembers from loop to loop is part of each question: a recording replays a whole loop, with what
+// The memory of the engine from loop to loop is part of each question: a recording replays a whole loop, with what
 // became late and what was done.
 func TestReplayOfLoops(t *testing.T) {
 	var file bytes.Buffer

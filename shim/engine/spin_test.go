@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// An answer arrives whether it comes while the reader looks for it or long after that, in one piece or in several,
+// An answer arrives whether it is sent while the reader looks for it or long after that, in one piece or in several,
 // asked for or not; and so does the end.
 func TestSpinConn(t *testing.T) {
 	client, server := spinPair(t)

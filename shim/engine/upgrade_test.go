@@ -105,8 +105,8 @@ func growthOf(answer *loadlinev1.PlanLoopResponse) map[string]int64 {
 }
 
 // checkGrowth: no group is asked for more nodes than the release would have asked for. The release let no group grow
-// whose template it was not told; now its nodes show what a new one is, and it grows by at most a node for each pod
-// that waits.
+// whose template it did not get; now its nodes show what a new one is, and it grows by at most a node for each pod that
+// waits.
 func (u *upgrade) checkGrowth(t *testing.T, answer *loadlinev1.PlanLoopResponse) {
 	t.Helper()
 	released := growthOf(u.released)
@@ -125,7 +125,7 @@ func (u *upgrade) checkGrowth(t *testing.T, answer *loadlinev1.PlanLoopResponse)
 	}
 }
 
-// movable counts the pods of a node that have to move before it goes.
+// movable counts the pods of a node that have to move before it is removed.
 func (u *upgrade) movable(t *testing.T, slot int32) (count int) {
 	t.Helper()
 	own := u.question.GetOwn()
@@ -149,7 +149,7 @@ func (u *upgrade) movable(t *testing.T, slot int32) (count int) {
 	return count
 }
 
-// checkRemovals: a machine that is deleted has no node, and all pods of a node that goes have a place to move to.
+// checkRemovals: a machine that is deleted has no node, and all pods of a node to be removed have a place to move to.
 func (u *upgrade) checkRemovals(t *testing.T, answer *loadlinev1.PlanLoopResponse) {
 	t.Helper()
 	removals := map[int32]*loadlinev1.NodeRemoval{}
@@ -190,7 +190,8 @@ func (u *upgrade) checkRemovals(t *testing.T, answer *loadlinev1.PlanLoopRespons
 	}
 }
 
-// checkTimers: a node that was not needed is not needed since the same time; one that goes, goes since then.
+// checkTimers: a node that was not needed is not needed since the same time; one that is removed, is removed since
+// then.
 func (u *upgrade) checkTimers(t *testing.T, answer *loadlinev1.PlanLoopResponse, seen map[string]int) {
 	t.Helper()
 	before := u.question.GetState().GetDrain()

@@ -33,7 +33,7 @@ func gcePolicy(t *testing.T) *ranking.Policy {
 	return p
 }
 
-// Of 10 nodes 4 cpu are preferred, so that both sizes have an unfitness of 2. Machines cost their price and a disk of
+// For 10 nodes 4 cpu are preferred, so that both sizes have an unfitness of 2. Machines cost their price and a disk of
 // 100 GB, 0.013889; X = 0.5 * 0.033174 + 500/1024 * 0.004446.
 //
 //	small  T = 1.1 * 0.033174 + 2.0625 * 0.004446 = 0.045661  C = 3 * 0.108889  (2-1) * (1-tanh(2/15)) + 1 = 1.867451  10.0136
@@ -53,7 +53,7 @@ func TestEveryGenerationGetsTheRightAnswer(t *testing.T) {
 	}
 }
 
-// As above, with limits of 28 Gi: under a line of 1.5 for memory four of them count as 112 Gi, for which three nodes of
+// The same with limits of 28 Gi: under a line of 1.5 for memory four of them count as 112 Gi, for which three nodes of
 // 44 Gi are needed: C = 3 * 0.393889, X and T as above, (1.181667 + X) / (T + X) * 1.867451 = 11.236. On small nodes
 // each counts as 7500 Mi, so that two suffice, and Cluster Autoscaler's three stay.
 func TestTheLoadLineCounts(t *testing.T) {

@@ -98,7 +98,7 @@ func checkTemplate(t *testing.T, data []byte, instanceType, cpu string) {
 	}
 }
 
-// Where a request says the same twice and differently, what came as bytes counts.
+// If a request says the same twice and differently, the bytes count.
 func TestBytesCountBeforeMessages(t *testing.T) {
 	old, fresh := generations[0], generations[2]
 	stale := asked{options: []askedOption{{"g", 1, []*v1.Pod{ordinaryPod("a", "1", "1Gi")}}},
@@ -142,7 +142,7 @@ func TestOfOptionsWithOneIDTheLastCounts(t *testing.T) {
 	}
 }
 
-// What is kept of a pod asks for exactly what the pod asks for.
+// The part that is kept of a pod asks for exactly what the pod asks for.
 func TestWhatIsKeptAsksForTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 7))
 	for i := range 20_000 {

@@ -240,7 +240,7 @@ func TestTheQuestionReachesTheEngine(t *testing.T) {
 	log.has(t, `"nodeGroup"="large"`, `"runnerUp"="small"`, "score 1 against 2", "cost ratio 1 against 2")
 }
 
-// An option without a price is behind the others, counted, and told of.
+// An option without a price is behind the others, counted, and logged.
 func TestOptionsWithoutAPrice(t *testing.T) {
 	response := inOrder(1, 0)
 	response.Options[1] = &loadlinev1.RankedOption{Option: 0, Outcome: loadlinev1.RankedOption_NO_PRICE}
@@ -269,7 +269,7 @@ func TestClusterSizeThatIsNotKnown(t *testing.T) {
 	log.has(t, `"clusterSize"="not known: unfitness counts as 1"`)
 }
 
-// Of twoGroups, small leaves 6000-1100 of 6000 millicores and 22500-2112 of 22500 MiB over, large 8000-4100 of 8000 and
+// In twoGroups, small leaves 6000-1100 of 6000 millicores and 22500-2112 of 22500 MiB over, large 8000-4100 of 8000 and
 // 30000-10304 of 30000: 1.72 and 1.14. So least waste is large, which is neither the first option nor what a broken
 // engine says.
 func TestWithoutAnEngineLeastWasteIsAnswered(t *testing.T) {
@@ -380,7 +380,7 @@ func TestLateRequestsDoNotOpenTheBreaker(t *testing.T) {
 }
 
 func TestTheEngineHasUntil(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // whose time stands still
+	synctest.Test(t, func(t *testing.T) { // whose time does not pass
 		s := &Server{options: Options{Timeout: DefaultTimeout}, within: answerTime}
 		for elapsed, want := range map[time.Duration]time.Duration{
 			0: DefaultTimeout, time.Second: DefaultTimeout,
@@ -429,7 +429,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 			fmt.Sprintf("larger than max (%d vs. %d)", len(request), len(request)-1), rejectSize)
 	start(t, always(inOrder(0, 1), nil), Options{}).
 		refused(request[:len(request)-1], codes.InvalidArgument, "not a BestOptionsRequest", rejectInvalid)
-	many := bytes.Repeat([]byte{0x0a, 0x00}, 3) // three options of one id, then more than are held
+	many := bytes.Repeat([]byte{0x0a, 0x00}, 3) // three options of one id, then more than are read
 	for i := range maxOptions + 1 {
 		many = append(many, lengthDelimited(1, lengthDelimited(1, fmt.Sprint(i)))...)
 	}
@@ -582,8 +582,8 @@ func callWithin(t testing.TB, r *running, request []byte) ([]byte, error) {
 	return response, err
 }
 
-// What counts is the time of the processors, which is the same on a busy machine, and more than the clock shows on an
-// idle one: client and server, with what both take to encrypt and decrypt. The aim is a second.
+// The time that counts is that of the processors, which is the same on a busy machine, and more than the clock shows on
+// an idle one: client and server, with what both take to encrypt and decrypt. The aim is a second.
 func BenchmarkManyPods(b *testing.B) {
 	request := manyPods(b)
 	r := startForManyPods(b)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What follows writes requests as the releases of Cluster Autoscaler do, from the field tables of its own
-// expander.proto. It shares nothing with what reads them.
+// The functions below write requests as the releases of Cluster Autoscaler do, from the field tables of its own
+// expander.proto. They share nothing with what reads them.
 
 // generation is a form of the request on the wire.
 type generation struct {
@@ -100,7 +100,7 @@ func (g generation) encode(t testing.TB, a asked) []byte {
 	return out
 }
 
-// ordinaryPod is a pod as it comes from an API server: some 1.7 kB.
+// ordinaryPod is a pod as an API server sends it: some 1.7 kB.
 func ordinaryPod(name, cpu, memory string) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

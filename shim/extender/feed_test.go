@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// notes writes down what it is told.
+// notes writes down its calls.
 type notes struct {
 	mu    sync.Mutex
 	lines []string
@@ -165,8 +165,8 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 	running.Wait()
 }
 
-// Where a watch has missed events, which the API server tells by 410 Gone, the cluster is listed anew: what went
-// meanwhile is gone here too. Invariant F4.
+// If a watch has missed events, which the API server says by 410 Gone, the cluster is listed anew: objects that were
+// deleted meanwhile are gone here too. Invariant F4.
 func TestAWatchThatMissedEventsListsAgain(t *testing.T) {
 	var lists, watches atomic.Int32
 	answer := func(w http.ResponseWriter, object string) {

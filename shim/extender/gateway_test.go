@@ -230,7 +230,7 @@ func TestGatewayFollowsTheCluster(t *testing.T) {
 	r.waitWatching()
 	ctx := t.Context()
 	pods := r.api.CoreV1().Pods("default")
-	// pod6 brings node2 to 14 of 8 with pod5, where node1 stands at 14 of 8 as well.
+	// pod6 brings node2 to 14 of 8 with pod5, and node1 is at 14 of 8 as well.
 	if _, err := pods.Create(ctx, withLimit(newPod("default", "pod6", "node2"), "1", "5"),
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -417,7 +417,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// As a scheduler does: read the announced bytes and no end.
+		// The test reads as a scheduler does: the announced bytes and no end.
 		if _, err := io.ReadFull(response.Body, make([]byte, response.ContentLength)); err != nil {
 			t.Fatal(err)
 		}
@@ -431,7 +431,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 func TestGatewayEndsGracefully(t *testing.T) {
 	r := start(t, enginetest.Open(t), Options{}, proposalCluster()...)
 	r.waitReady()
-	// A request whose body is on its way when the end comes.
+	// A request whose body is on its way when the server ends.
 	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"loadline.dev/shim/internal/enginetest"
 )
 
-// Where no scheduler asks, the engine is told of the cluster for other doors if one wants it.
+// If no scheduler asks, the engine gets the cluster for other doors if one wants it.
 //
 // The pods request 9 cpu and no memory, one of them 3: 2 cpu are what so many suit (2^5 <= 9^2 < 4^5), and the largest
 // one has to fit.

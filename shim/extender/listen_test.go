@@ -56,7 +56,7 @@ func TestOptionsThatContradictEachOther(t *testing.T) {
 	}
 }
 
-// A client that holds all connections that it may keeps no probe out, which comes from elsewhere.
+// A client with all connections that it may keep leaves room for a probe, which is from elsewhere.
 func TestIdleConnectionsKeepNoProbeOut(t *testing.T) {
 	listener, err := listen("127.0.0.1:0", maxOfProber)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// What is read directly must be what encoding/json reads, wherever both succeed, and nothing that encoding/json reads
-// may be lost.
+// The values that are read directly must be those that encoding/json reads, wherever both succeed, and nothing that
+// encoding/json reads may be lost.
 func checkDecoding(t *testing.T, body []byte) {
 	t.Helper()
 	var want arguments

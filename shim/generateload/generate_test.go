@@ -273,7 +273,7 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// What has the label goes, in the namespace, and nothing else.
+// Objects with the label are deleted, in the namespace, and nothing else.
 func TestRemove(t *testing.T) {
 	o := options()
 	o.MaxUnavailable = "1"

@@ -14,7 +14,7 @@ import (
 	"loadline.dev/shim/engine"
 )
 
-// link is a connection that comes and goes.
+// link is a connection that breaks and is restored.
 type link struct {
 	grpc.ClientConnInterface
 	up bool
@@ -31,7 +31,7 @@ func (l *link) GetState() connectivity.State {
 
 var errAway = status.Error(codes.Unavailable, "away")
 
-// guarded is a guard that remembers what it told.
+// guarded is a guard that remembers what it reported.
 type guarded struct {
 	*Guard
 	told bool // that it is open

@@ -38,7 +38,7 @@ func resources(n int) string {
 	return text
 }
 
-// What passes validation passes the engine: the bound on resources is the engine's.
+// A policy that passes validation passes the engine: the bound on resources is the engine's.
 func TestTheEngineTakesAsManyResources(t *testing.T) {
 	p, err := Parse([]byte(resources(16)))
 	if err != nil {

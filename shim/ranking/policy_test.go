@@ -129,7 +129,7 @@ func TestPolicyFilesThatAreWrong(t *testing.T) {
 	}
 }
 
-// As Cluster Autoscaler's priority expander: patterns match anywhere, the highest priority counts.
+// Same rules as Cluster Autoscaler's priority expander: patterns match anywhere, the highest priority counts.
 func TestPriorities(t *testing.T) {
 	p, err := parse([]byte(head + `priorities: {10: [".*"], 50: ["spot", "^m5"], 30: ["spot-large"]}`))
 	if err != nil {

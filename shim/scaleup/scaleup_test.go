@@ -232,7 +232,7 @@ func TestPodsOfDaemonSets(t *testing.T) {
 	}
 }
 
-// A new node of a group is stated by its file, or found out by the engine: no node stands for it here.
+// A new node of a group is stated by its file, or found out by the engine: no node is its example here.
 func TestGroups(t *testing.T) {
 	g := New(groupsOf(t,
 		`{max: 9, price: 0.25, instanceType: m5.large, target: 4, template: {metadata: {labels: {pool: a}}, status: {capacity: {cpu: 8}}}}`,

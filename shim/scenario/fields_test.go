@@ -31,7 +31,7 @@ func TestEveryFieldIsDocumented(t *testing.T) {
 		for i := range message.Fields().Len() {
 			field := message.Fields().Get(i)
 			fields++
-			// As a key of the example, also one that is a comment, or as code of the page.
+			// The name is a key of the example, also one that is a comment, or code of the page.
 			name := regexp.QuoteMeta(field.JSONName())
 			if !regexp.MustCompile(`(?m)(^ *(# *)?(- )?|[{,] *)` + name + ":|`" + name + "`").MatchString(documents) {
 				t.Errorf("%s: no document names %s", message.Name(), field.JSONName())

@@ -21,7 +21,7 @@ func (s *slowToClose) Close() error {
 	return nil
 }
 
-// A profile that comes does not wait until the client of one that goes has closed.
+// A new profile does not wait until the client of a removed one has closed.
 func TestClientsAreClosedBesideOthers(t *testing.T) {
 	slow := &slowToClose{closing: make(chan struct{}), may: make(chan struct{})}
 	conns := []engine.Conn{slow, &fakeEngine{}}

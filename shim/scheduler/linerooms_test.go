@@ -132,7 +132,7 @@ func TestPreemptionAddsAndSubtracts(t *testing.T) {
 	}
 }
 
-// A pod whose spec says 1 core while the node still grants 4 counts as 4, whether it comes or leaves.
+// A pod whose spec says 1 core while the node still grants 4 counts as 4, whether it is added or removed.
 func TestPreemptionBesideAPodThatIsBeingResized(t *testing.T) {
 	resizing := uid(limited("resizing", 1), 1)
 	resizing.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", Resources: &v1.ResourceRequirements{
@@ -207,7 +207,7 @@ func TestPreemptionAsksSeldom(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if calls := conn.calls.Load() - before; calls > 8 { // of 128, 256, 512, ... nodes, where nobody knows who comes first
+	if calls := conn.calls.Load() - before; calls > 8 { // of 128, 256, 512, ... nodes, where nobody knows who is first
 		t.Errorf("asked %d times", calls)
 	}
 }

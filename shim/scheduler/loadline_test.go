@@ -85,7 +85,7 @@ func TestLoadLineAsksOncePerCycle(t *testing.T) {
 	if got, _ := f.filter(&cycleState{}, pod()); got[0] != fwk.UnschedulableAndUnresolvable {
 		t.Errorf("got %v", got)
 	}
-	// What the line was asked with, the score need not bring again.
+	// Changes that the question about the line brought need not be brought again by the score.
 	f.cycle()
 	if changes := f.engine.asked[0].GetChanges(); len(changes.GetNodes()) != 0 {
 		t.Errorf("the score brings %v", changes)

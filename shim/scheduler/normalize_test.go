@@ -107,7 +107,7 @@ func TestNormalizeEdges(t *testing.T) {
 	}
 }
 
-// What Score and NormalizeScore make of raw scores is what the engine answers when it is asked for scores.
+// The results of Score and NormalizeScore for raw scores are the engine's answers when it is asked for scores.
 func TestNormalizedRawScoresAreTheEnginesScores(t *testing.T) {
 	f := newRealFixture(t, enginetest.Address(t), time.Now)
 	f.plugin.timeout = time.Second // of a busy machine

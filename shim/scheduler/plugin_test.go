@@ -250,8 +250,8 @@ func TestEndlessRefusalsOpenTheBreaker(t *testing.T) {
 	}
 }
 
-// What is too much for a question goes to the background; the cycles until then are skipped, and the engine's
-// fate there counts like any other.
+// Changes that are too many for a question are sent in the background; the cycles until then are skipped, and the
+// engine's fate there counts like any other.
 func TestLargeChangesAreSyncedInTheBackground(t *testing.T) {
 	f := newFixture(t, `{}`)
 	for i := range 400 {

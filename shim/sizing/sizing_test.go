@@ -229,7 +229,7 @@ func TestPodsThatWaitAreGathered(t *testing.T) {
 	}
 }
 
-// The engine is told no names of pods, and names one that it leaves out by its place in the question.
+// The engine gets no names of pods, and names one that it leaves out by its place in the question.
 func TestPodsLeftOutAreNamed(t *testing.T) {
 	g := New()
 	for _, name := range []string{"a", "b", "c"} {
@@ -257,7 +257,7 @@ func TestPodsLeftOutAreNamed(t *testing.T) {
 	none.NameLeftOut(FieldOfLoop, []*loadlinev1.LeftOut{{Kind: "Pod", Name: "size_pods[0]"}})
 }
 
-// Pods are told by name, and what decides where they fit stays with them.
+// Pods are reported by name, and what decides where they fit stays with them.
 func TestPodsThatWaitKeepWhatFiltersRead(t *testing.T) {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0", Labels: map[string]string{
 		"app": "web", "apps.kubernetes.io/pod-index": "0", "statefulset.kubernetes.io/pod-name": "web-0",

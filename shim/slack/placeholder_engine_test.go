@@ -12,7 +12,7 @@ import (
 	"loadline.dev/shim/slack"
 )
 
-// The shim must know placeholders before it asks, so that the engine's rule stands here a second time. Both say
+// The shim must know placeholders before it asks, so that the engine's rule is here a second time. Both say
 // the same of random pods: a placeholder that waits is demand of no sized group, and any other pod of these is.
 func TestIsPlaceholderAsTheEngineSays(t *testing.T) {
 	client, r := loadlinev1.NewAutoscalerClient(enginetest.Open(t)), rand.New(rand.NewPCG(7, 7))

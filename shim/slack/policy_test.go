@@ -95,7 +95,7 @@ func TestPlaceholdersLimitWhatTheyRequest(t *testing.T) {
 	}
 }
 
-// What a tenant writes gets no port, network or scheduler in our namespace, and no rights.
+// A pod of a tenant gets no port, network or scheduler in our namespace, and no rights.
 func TestCopiesHaveNoRights(t *testing.T) {
 	from := &v1.PodTemplateSpec{Spec: v1.PodSpec{HostNetwork: true, SchedulerName: "mine",
 		Containers: []v1.Container{{Name: "c",

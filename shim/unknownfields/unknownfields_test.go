@@ -20,7 +20,7 @@ func TestInJSON(t *testing.T) {
 		`{"spec":{"placement":{"x":1},"containers":[{"name":"a","newRules":[]}]}}`: "spec.containers[0].newRules,spec.placement",
 		`{"spec":{"Containers":[]}}`:                                               "spec.Containers",
 		`{"metadata":{"newThing":1},"status":{"newThing":1},"topLevel":1}`:         "",
-		// Of 1.37.
+		// Fields of 1.37.
 		`{"spec":{"evictionResponders":[{"name":"a"}],"volumes":[{"name":"v","emptyDir":{"mode":448}},` +
 			`{"name":"s","secret":{"defaultUser":5,"items":[{"key":"a","path":"b","user":7}]}}],` +
 			`"containers":[{"name":"a","livenessProbe":{"httpGet":{"port":1,"protocol":"h2"}}}]}}`: "",
@@ -100,7 +100,7 @@ func TestInWire(t *testing.T) {
 	}
 }
 
-// What a client reads from an API server is noted on it: of single objects and of lists.
+// The unknown fields that a client reads from an API server are noted on the object: on single objects and in lists.
 func TestClient(t *testing.T) {
 	pod := v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 	plain, _ := pod.Marshal()

@@ -14,8 +14,8 @@ import (
 	"loadline.dev/shim/internal/nodeinfo"
 )
 
-// What does not get through within the timeout of a cycle is not tried again and again: it goes to the background,
-// which has more time.
+// Changes that do not arrive within the timeout of a cycle are not tried again and again: they are sent in the
+// background, which has more time.
 func TestWhatTimesOutIsSyncedInTheBackground(t *testing.T) {
 	conn := enginetest.Open(t)
 	c := NewCycles(conn, "v", Events{})
@@ -117,7 +117,7 @@ func TestEqualContentIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// A pod or policy that the engine cannot take comes with changes: they are applied, and no node is suspected.
+// A pod or policy that the engine cannot read is sent with changes: they are applied, and no node is suspected.
 func TestABadQuestionDoesNotLoseItsChanges(t *testing.T) {
 	good := &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT}
 	negative := fullPod()

@@ -104,7 +104,7 @@ func TestEffectiveLimitsOfTrimaransTable(t *testing.T) {
 // compareExisting compares all pods that the engine holds and returns how many they are.
 func compareExisting(t *testing.T, conn engine.Conn, pods map[string]*v1.Pod) (compared int) {
 	t.Helper()
-	// As NodeInfo counts pods on a node: what the status says of a resize counts.
+	// The options of NodeInfo for pods on a node: what the status says of a resize counts.
 	options := resourcehelpers.PodResourcesOptions{UseStatusResources: true,
 		InPlacePodLevelResourcesVerticalScalingEnabled: true}
 	request := &loadlinev1.DescribeRequest{View: "compare", IncludePods: true}

@@ -42,7 +42,7 @@ func reduce[T runtime.Object](t *testing.T, k *Keeper, object T) T {
 	return kept.(T)
 }
 
-// podMessages are all ways in which an engine is told of a pod.
+// podMessages are all messages about a pod to an engine.
 var podMessages = map[string]func(*v1.Pod) []byte{
 	"scores": TrimPod, "filters": TrimPodForFilters, "planning": TrimPodForPlanning, "sign": SignPodForFilters,
 	"incoming": TrimIncomingPodForPlanning,
@@ -95,7 +95,7 @@ func TestReducedObjectsAreToldAsWholeOnes(t *testing.T) {
 	}
 }
 
-// What is common is held once; how much of that is remembered is bounded.
+// A common part is kept once; how much of that is remembered is bounded.
 func TestCommonPartsOfPods(t *testing.T) {
 	keeper := NewKeeper()
 	pod := fullPod()

@@ -22,7 +22,7 @@ import (
 	"loadline.dev/shim/leftout"
 )
 
-// What is too large for one node must not keep all other nodes from the engine.
+// A node that is too large must not keep all other nodes from the engine.
 
 const (
 	maxMessageBytes = 4 << 20
@@ -235,7 +235,7 @@ func TestNamesThatAreGoneMakeRoomBetweenCycles(t *testing.T) {
 	}
 }
 
-// A node that comes when there is no room for the name of its device is held with what could be read, and named. All
+// A node that is added when there is no room for the name of its device is kept with what could be read, and named. All
 // others are as if it were not there.
 func TestNodesWithoutRoomAreNamed(t *testing.T) {
 	const nodes, beyond = 300, 300 - roomForNames
@@ -272,7 +272,7 @@ func TestNodesWithoutRoomAreNamed(t *testing.T) {
 			t.Errorf("node %d offers %v, want %v", i, got, want)
 		}
 	}
-	// A change of one of them costs no full list, and is not told again.
+	// A change of one of them costs no full list, and is not reported again.
 	pod := fullPod()
 	pod.Spec.NodeName, conn.lists = news[7].Name, 0
 	v.SetPod(pod)
@@ -280,7 +280,7 @@ func TestNodesWithoutRoomAreNamed(t *testing.T) {
 	if news, total := told.take(); len(news) != 0 || total != beyond && total != 0 || conn.lists != 0 {
 		t.Errorf("told again: %v, %d after %d full lists", news, total, conn.lists)
 	}
-	// Others go, a new one comes: the new epoch has room for all.
+	// Others are removed, a new one is added: the new epoch has room for all.
 	for i := range beyond + 1 {
 		v.DeleteNode(offering(i).Name)
 	}
@@ -293,7 +293,7 @@ func TestNodesWithoutRoomAreNamed(t *testing.T) {
 	}
 }
 
-// Where nodes that are gone leave no room, full lists follow each other at a distance.
+// If nodes that are gone leave no room, full lists follow each other at a distance.
 func TestAFullListForNamesIsRare(t *testing.T) {
 	conn := &measured{ClientConnInterface: enginetest.Open(t)}
 	v := New(conn, "v")

@@ -176,7 +176,7 @@ func TestSetObjectRefusesOtherKinds(t *testing.T) {
 	}
 }
 
-// What a filter reads is still there after trimming; what it does not read must not split shapes.
+// A field that a filter reads is still there after trimming; one that it does not read must not split shapes.
 func TestTrimForFiltersKeepsWhatFiltersRead(t *testing.T) {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns", UID: "u",

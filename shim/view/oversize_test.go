@@ -37,7 +37,7 @@ func requests(cpu string) v1.ResourceRequirements {
 }
 
 // A pod that no message holds counts with its requests, is named, and keeps nobody else from the engine; when it gets
-// smaller, or goes, all is as without it.
+// smaller, or is deleted, all is as without it.
 func TestAHugePodIsTakenByItsRequests(t *testing.T) {
 	conn := enginetest.Open(t)
 	v := NewForPlanning(conn, "v")
@@ -144,8 +144,8 @@ func TestAHugeBudgetProtectsItsNamespace(t *testing.T) {
 	}
 }
 
-// What a pod says of its owner is text of its user: it is made UTF-8 and bounded before messages, which insist on that,
-// hold it.
+// The owner that a pod states is text of its user: it is made UTF-8 and bounded before messages, which insist on that,
+// contain it.
 func TestOwnersAreBoundedText(t *testing.T) {
 	pod := fullPod()
 	pod.Name = "p"

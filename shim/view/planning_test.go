@@ -158,7 +158,7 @@ func TestTrimNodeForPlanning(t *testing.T) {
 	}
 }
 
-// Of each kind an object as it is sent: by name, with what planners read, and with the pod template only where
+// One object of each kind as it is sent: by name, with what planners read, and with the pod template only where
 // somebody wishes slack.
 func TestPlannerObjects(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: "ns", Name: "x", UID: "u", Generation: 3,

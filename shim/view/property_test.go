@@ -23,8 +23,8 @@ import (
 	"loadline.dev/shim/internal/randompod"
 )
 
-// Whatever is done to the cluster and to the messages, once messages arrive again the engine holds what it would
-// hold had it been told everything anew: batches applied twice, late or never, a lost engine, a chunked full list.
+// Whatever is done to the cluster and to the messages, once messages arrive again the engine has what it would have,
+// had it got everything anew: batches applied twice, late or never, a lost engine, a chunked full list.
 
 const (
 	seeds         = 60

@@ -155,7 +155,7 @@ func TestAskSendsEverythingAgainToARestartedEngine(t *testing.T) {
 	}
 }
 
-// A node that comes back while its removal is under way is not in the engine until the next batch.
+// A node that returns while its removal is under way is not in the engine until the next batch.
 func TestSlotWhileANodeComesBack(t *testing.T) {
 	conn := enginetest.Open(t)
 	f := &faulty{ClientConnInterface: conn}
@@ -247,7 +247,7 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-// Where all batches are invalid, no node is to blame, and none is sought for ever.
+// If all batches are invalid, no node is to blame, and none is sought for ever.
 func TestWhatIsNoNodesFaultIsReturned(t *testing.T) {
 	nobody := func(node string, err error) { t.Errorf("%s was left out: %v", node, err) }
 	for range 3 {

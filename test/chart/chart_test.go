@@ -122,7 +122,7 @@ func TestChartEqualsManifests(t *testing.T) {
 }
 
 // All combinations of components and of what decides which objects there are pass Helm's lint, and what they run is
-// hardened and comes from the registry that was named.
+// hardened and is pulled from the registry that was named.
 func TestCombinations(t *testing.T) {
 	c := load(t)
 	all := []string{"scheduler", "extender", "expander", "autoscaler"}
@@ -212,7 +212,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// What is misspelt or impossible is refused by the schema, with its name.
+// A misspelt or impossible value is refused by the schema, with its name.
 func TestSchemaRefuses(t *testing.T) {
 	c := load(t)
 	for path, value := range map[string]any{

@@ -26,7 +26,7 @@ func everything() values {
 		with("monitoring", values{"serviceMonitor": true, "rules": true, "dashboard": true}).values
 }
 
-// A real API server takes what the chart makes, changes it and goes back, and nothing is left in the end.
+// A real API server takes what the chart makes, changes it and reverts it, and nothing is left in the end.
 func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()

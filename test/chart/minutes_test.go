@@ -266,7 +266,7 @@ func (m *minutes) stopStock() {
 	}
 }
 
-// place has a pod placed until it comes to that node. A scheduler goes without our opinion where that comes late.
+// place waits until a pod is placed on that node. A scheduler continues without our opinion if that is late.
 func (m *minutes) place(scheduler, want string) {
 	m.t.Helper()
 	pods := m.cluster.Client.CoreV1().Pods("default")

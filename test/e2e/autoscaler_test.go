@@ -379,9 +379,9 @@ func (s *scaled) checkChanges() {
 	}
 }
 
-// Nodes are drained in parallel, within the budget, with the rights of the manifests. No node goes with a pod that must
-// not move, none keeps a taint, and then nothing happens any more, although the engine is away for a while. Invariants
-// D1, D2, D3.
+// Nodes are drained in parallel, within the budget, with the rights of the manifests. No node is removed with a pod
+// that must not move, none keeps a taint, and then nothing happens any more, although the engine is away for a while.
+// Invariants D1, D2, D3.
 func TestAutoscalerDrains(t *testing.T) {
 	t.Parallel()
 	s := startScaled(t, "act", true)
@@ -442,7 +442,7 @@ func TestAutoscalerKilledMidDrain(t *testing.T) {
 	s.check()
 }
 
-// Of two, one leads; when it is killed in the middle of drains, the other one finishes them. Invariants G2, G3.
+// One of two leads; when it is killed in the middle of drains, the other one finishes them. Invariants G2, G3.
 func TestTwoAutoscalers(t *testing.T) {
 	t.Parallel()
 	s := startScaled(t, "act", true)
@@ -461,7 +461,7 @@ func TestTwoAutoscalers(t *testing.T) {
 	s.check()
 }
 
-// The API server goes away in the middle of drains: the leader that cannot hold its lease ends, and the next one
+// The API server ends in the middle of drains: the leader that cannot hold its lease ends, and the next one
 // finishes what was begun. Nothing is lost, no taint is left, and no node is deleted twice. Invariants G2, G3.
 func TestAPIServerRestarts(t *testing.T) {
 	t.Parallel()

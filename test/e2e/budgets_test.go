@@ -35,7 +35,7 @@ func watchBudgets(t *testing.T, ctx context.Context, cluster *harness.Cluster, l
 	for i := range list.Items {
 		b.set(&list.Items[i], true)
 	}
-	// It goes on where it was when the API server is started again.
+	// It continues where it was when the API server is started again.
 	watched, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.LabelSelector = label

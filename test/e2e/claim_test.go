@@ -10,7 +10,7 @@ import (
 	"loadline.dev/test/e2e/workload"
 )
 
-// What the demo shows on one seed holds on each of five: p95 and maximum of limits/allocatable are lower with
+// The result of the demo on one seed is true on each of five: p95 and maximum of limits/allocatable are lower with
 // loadline-scheduler, for cpu and memory, with no more pods pending; and no pod is where it must not be.
 // Invariant A7.
 func TestClaimOnFiveSeeds(t *testing.T) {

@@ -75,8 +75,8 @@ func (s *scaled) runHere(clock autoscaler.Clock) {
 	})
 }
 
-// The wall clock is set an hour ahead while nodes wait to go, and later an hour back: each waits as long as it has to,
-// by the time that passes, and then it goes. Invariant D7.
+// The wall clock is set an hour ahead while nodes wait for their removal, and later an hour back: each waits as long as
+// it has to, by the time that passes, and then it is removed. Invariant D7.
 func TestWallClockIsSet(t *testing.T) {
 	t.Parallel()
 	const unneeded = 12 * time.Second

@@ -84,7 +84,7 @@ func TestStockSchedulerWithGateway(t *testing.T) {
 }
 
 // A gateway is ready once its engine knows the cluster, and not before; without an engine it answers all the same,
-// and the scheduler goes on by its own scores.
+// and the scheduler continues by its own scores.
 func TestGatewayIsReadyWithItsEngine(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)

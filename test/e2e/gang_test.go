@@ -97,7 +97,7 @@ func TestMembersOfAGangSeeThoseBefore(t *testing.T) {
 	}
 }
 
-// Of a gang that is rejected nothing stays: node0 has the lower limits, whatever the gang had put there on trial.
+// Nothing stays of a gang that is rejected: node0 has the lower limits, whatever the gang had put there on trial.
 func TestNothingOfARejectedGangStays(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)

@@ -159,7 +159,7 @@ func TestAutoscalerScalesUp(t *testing.T) {
 		t.Errorf("%d cheap nodes, %d dear ones, %d tiny ones; want 3 cheap ones", cheap, dear, tiny)
 	}
 	s.calm(50)
-	// More than the cheap group takes: the rest goes to the other one.
+	// The cheap group does not take all of it: the rest is for the other one.
 	s.deploy("web", 11, "1500m")
 	s.waitRunning("web", 11)
 	if cheap, dear := s.cloud.Target("cheap"), s.cloud.Target("dear"); cheap != 4 || dear != 1 {
@@ -199,7 +199,7 @@ func (s *scaled) burst(from, to int32, cpu string) time.Duration {
 }
 
 // With slack kept by pods that give way, the next burst runs on nodes that are there; without, it waits for a node. The
-// slack comes back, and then nothing happens any more.
+// slack is restored, and then nothing happens any more.
 func TestAutoscalerKeepsSlack(t *testing.T) {
 	t.Parallel()
 	const nodeStart = 12 * time.Second
@@ -271,7 +271,7 @@ func TestAutoscalerKeepsCapacityBuffers(t *testing.T) {
 			AbsPath("/apis/autoscaling.x-k8s.io/v1beta1/namespaces/loadline-slack/capacitybuffers").DoRaw(s.ctx)
 		return err == nil && json.Unmarshal(raw, &buffers) == nil && len(buffers.Items) > 0
 	})
-	// Of the 500m that are requested as much again, in pieces of at most a fifth of 2 cpus: two of 250m.
+	// The same amount as the 500m that are requested, in pieces of at most a fifth of 2 cpus: two of 250m.
 	if b := buffers.Items[0].Spec; len(buffers.Items) != 1 || b.Replicas != 2 {
 		t.Errorf("buffers %+v", buffers)
 	}
@@ -338,8 +338,8 @@ func faulty(t *testing.T) (*scaled, []simcloud.Group) {
 
 func (s *scaled) change(group string, change func(*simcloud.Group)) { s.cloud.Change(group, change) }
 
-// Where the cheap group is out of stock or its machines never become nodes, the dear one grows; what does not come is
-// given up, and nothing is asked for twice.
+// If the cheap group is out of stock or its machines never become nodes, the dear one grows; machines that do not
+// arrive are given up, and nothing is asked for twice.
 func TestCloudMakesNoNodes(t *testing.T) {
 	t.Parallel()
 	s, groups := faulty(t)

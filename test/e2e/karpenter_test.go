@@ -206,8 +206,8 @@ func (k *kwoked) states(p *karpenter.Provider) string {
 	return strings.Join(all, ", ")
 }
 
-// Karpenter's own controllers take our NodeClaims for theirs: a node comes for each, and goes with it. A process that
-// ends in the middle leaves nothing that another one buys again. A claim that Karpenter gives up is an error.
+// Karpenter's own controllers take our NodeClaims for theirs: each gets a node, which is deleted with it. A process
+// that ends in the middle leaves nothing that another one buys again. A claim that Karpenter gives up is an error.
 func TestKarpenterLaunchesOurClaims(t *testing.T) {
 	k := startKarpenter(t)
 	p := k.provider()
@@ -215,7 +215,7 @@ func TestKarpenterLaunchesOurClaims(t *testing.T) {
 		t.Fatalf("group %+v", g)
 	}
 	k.must(p.IncreaseSize(k.ctx, smallGroup, 0, 2))
-	p = k.provider() // another process goes on
+	p = k.provider() // another process continues
 	if g := k.group(p); g.Target != 2 {
 		t.Errorf("the new process sees a target of %d, want 2", g.Target)
 	}

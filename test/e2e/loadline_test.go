@@ -14,7 +14,7 @@ import (
 )
 
 // Under a load line for memory no node is ever above it; where the demo's pods have room at all, on at most 5 % more
-// nodes with no more pods pending. No pod is where it must not be, and a pod that nothing takes is told why.
+// nodes with no more pods pending. No pod is where it must not be, and a pod that nothing takes gets the reason.
 func TestLoadLineOnAControlPlane(t *testing.T) {
 	ctx := deadline(t)
 	for seed := uint64(1); seed <= 2; seed++ {
@@ -32,7 +32,7 @@ func TestLoadLineOnAControlPlane(t *testing.T) {
 			for _, broken := range demo.CheckLine(more.Nodes, lined.Pods, demo.MemoryLine) {
 				t.Error(broken)
 			}
-			// Of the second workload the limits of memory are 1.48 times what there is, in the mean.
+			// The limits of memory of the second workload are 1.48 times what there is, in the mean.
 			if before, after := ours.Placement.PendingPods, lined.Placement.PendingPods; seed == 1 && after > before {
 				t.Errorf("%d pods are pending on %d nodes, without the line %d on %d", after, len(more.Nodes), before,
 					len(w.Nodes))

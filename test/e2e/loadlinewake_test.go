@@ -82,7 +82,7 @@ func TestLoadLineLetsPodsInOnAControlPlane(t *testing.T) {
 	}
 	expect("it is placed once a limit is lowered", "waits", bound)
 
-	// 3 and 4 of 8 Gi are taken: 5 find room where the one of 4 goes.
+	// 3 and 4 of 8 Gi are taken: 5 find room where the one of 4 is removed.
 	create("high", "5Gi", "high")
 	expect("a pod of high priority is placed", "high", bound)
 	left, err := pods.List(ctx, metav1.ListOptions{})

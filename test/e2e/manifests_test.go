@@ -22,7 +22,7 @@ import (
 var (
 	appliedFolders = []string{"second-scheduler", "extender", "expander", "autoscaler"}
 	staticPod      = "replacement"
-	// What is applied beside a folder to let it do more.
+	// Folders that are applied beside another one to let it do more.
 	moreRights   = "autoscaler/act"
 	unsafeRights = "autoscaler/act-despite-budgets"
 	orderRights  = "autoscaler/act-downscale-order"
@@ -307,7 +307,7 @@ func TestEngineIsProbed(t *testing.T) {
 	}
 }
 
-// Whatever leaves a pod of ours goes to places that are named.
+// Connections of our pods lead to places that are named.
 func TestEgressNamesDestinations(t *testing.T) {
 	for _, folder := range []string{"second-scheduler", "expander", "autoscaler"} {
 		objects, err := harness.ManifestObjects(folder)
@@ -349,8 +349,8 @@ func containerOf(t *testing.T, folder, name string) v1.Container {
 	return v1.Container{}
 }
 
-// What the autoscaler may do is exactly this, by folder: to look, to keep its own objects; to act; and to keep slack in
-// one namespace.
+// The rights of the autoscaler are exactly these, by folder: to look, to keep its own objects; to act; and to keep
+// slack in one namespace.
 func TestRightsOfTheAutoscaler(t *testing.T) {
 	for folder, want := range map[string][]string{
 		"autoscaler": {"cluster list,watch apps/daemonsets", "cluster list,watch apps/deployments",

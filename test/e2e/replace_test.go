@@ -16,8 +16,8 @@ import (
 	"loadline.dev/test/e2e/simcloud"
 )
 
-// A dear node whose utilization keeps it from going is replaced by two cheap ones, which come first; the pods move
-// within their budget. A leader that is killed while the new nodes are on their way is followed by one that goes on:
+// A dear node whose utilization keeps it from going is replaced by two cheap ones, which are added first; the pods move
+// within their budget. A leader that is killed while the new nodes are on their way is followed by one that continues:
 // nothing is bought twice. Metrics, status and events tell of it, and then nothing happens any more.
 func TestAutoscalerReplacesNodes(t *testing.T) {
 	t.Parallel()
@@ -61,7 +61,7 @@ func TestAutoscalerReplacesNodes(t *testing.T) {
 	if told := s.eventsOn(dear); !slices.Contains(told, "Replacement") {
 		t.Errorf("events on the node that was replaced: %v", told)
 	}
-	s.calm(40) // and the bill is told of the loops that look for moves
+	s.calm(40) // and the bill counts the loops that look for moves
 	if text := s.status(); !strings.Contains(text, "replacement:") || !strings.Contains(text, "reachable: ") {
 		t.Errorf("the status does not tell the bill:\n%s", text)
 	}

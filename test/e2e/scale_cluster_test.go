@@ -15,7 +15,7 @@ import (
 	"loadline.dev/test/e2e/simcloud"
 )
 
-// What the cluster of TestScale looks like: of ten nodes, four are full, and six hold a tenth of that.
+// The shape of the cluster of TestScale: of ten nodes, four are full, and six have a tenth of that.
 const (
 	scaleGroups     = 20
 	scaleNamespaces = 20

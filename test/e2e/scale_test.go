@@ -40,8 +40,9 @@ type scaleRun struct {
 }
 
 // The real autoscaler, with default options and ordinary names, on an API server with its default flow control: the
-// nodes that can go do, no pod goes with its node, no budget breaks, the lease stays where it is; then a rollout comes.
-// SCALE_ARGS are more arguments of the autoscaler; small clusters do not wait ten minutes for a node to be unneeded.
+// nodes that can go do, no pod ends with its node, no budget breaks, the lease stays where it is; then a rollout
+// begins. SCALE_ARGS are more arguments of the autoscaler; small clusters do not wait ten minutes for a node to be
+// unneeded.
 func TestScale(t *testing.T) {
 	nodes := scaleNodes(t)
 	args := strings.Fields(os.Getenv("SCALE_ARGS"))
@@ -146,7 +147,7 @@ func (s *scaleRun) left() (nodes int) {
 	return nodes
 }
 
-// watchRemovals waits until most of the nodes that can go are gone, and says how that goes on. One in twenty of them
+// watchRemovals waits until most of the nodes that can go are gone, and reports the progress. One in twenty of them
 // may stay: kube-scheduler prefers empty nodes, so that some of those that could go are full before it is their turn.
 func (s *scaleRun) watchRemovals() {
 	s.t.Helper()

@@ -49,7 +49,7 @@ func (s *scaled) sizeTainted() (names []string) {
 
 // A group of nodes of 2 cpus grows above 70 percent. Six pods of 0.5 cpu are 3 cpus: ceil(3 / (0.7 * 2)) = 3 nodes,
 // though they fit on two. With one of them left, 8.3 percent are requested: the two oldest nodes are tainted. The empty
-// one goes after five seconds, the other one, on which the pod is, after fifteen, by its eviction.
+// one is removed after five seconds, the other one, on which the pod is, after fifteen, by its eviction.
 func TestAutoscalerSizesByUtilization(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "node-groups.yaml")

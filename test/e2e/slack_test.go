@@ -224,7 +224,7 @@ func TestPlaceholdersGiveWay(t *testing.T) {
 	}
 	expect("base pods run", "app=base", 2)
 
-	// As much again as the 1000m that are requested: three pieces of 334m, since 400m is the largest.
+	// The same amount as the 1000m that are requested: three pieces of 334m, since 400m is the largest.
 	const everything = "--extra-capacity-min-rate=100%"
 	if count, placed, nodes := planSlack(t, ctx, cluster, everything).sums(); count != 3 || placed != 3 || nodes != 0 {
 		t.Fatalf("%d placeholders, %d fit, %d nodes", count, placed, nodes)

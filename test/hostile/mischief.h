@@ -38,7 +38,7 @@ class Mischief {
     message.set_kind(kind);
     message.set_object(object.SerializeAsString());
   }
-  // The template of a DaemonSet that comes with each new node.
+  // The template of a DaemonSet that runs on each new node.
   // The pod of a DaemonSet "hostile", as a client sends it: without a name.
   void DaemonPod(k8s::v1::Pod pod);
   void Group(v1::ScalableGroup group) {

@@ -209,7 +209,7 @@ void AnswerChecker::CheckLeftOver() {
   }
 }
 
-// C1, and no group that is held.
+// C1, and no group that is blocked.
 void AnswerChecker::CheckGrowth() const {
   std::map<int32_t, int64_t> for_pods;
   for (const v1::PlannedNodes& nodes : response_.scale_up().nodes()) for_pods[nodes.group()] += nodes.nodes();

@@ -1,4 +1,4 @@
-// What must hold of one answer of PlanLoop, by a count of our own from the simulated cluster.
+// The invariants of one answer of PlanLoop, by a count of our own from the simulated cluster.
 #ifndef LOADLINE_TEST_PLUGIN_ANSWER_CHECKER_H_
 #define LOADLINE_TEST_PLUGIN_ANSWER_CHECKER_H_
 
@@ -25,14 +25,14 @@ struct LoopLimits {
 // Failures are those of the test that runs.
 class AnswerChecker {
  public:
-  // What stands is referred to.
+  // Keeps references to its arguments.
   AnswerChecker(const SimulatedCluster& cluster, const LoopLimits& limits,
                 const v1::PlanLoopResponse& response);
 
   void Check();
 
  private:
-  // What a node has left, and whom it runs.
+  // The room that a node has left, and the pods that it runs.
   struct Room {
     size_t group;
     SimulatedSize free;
@@ -42,9 +42,9 @@ class AnswerChecker {
 
   Room RoomOn(const SimulatedNode& node) const;
   Room NewRoom(size_t group) const;
-  // As it is after all that was put there. nullptr: there is no such node.
+  // Returns the room after all that was put there. nullptr: there is no such node.
   Room* RoomAt(int32_t slot);
-  // Whether the pod fits there; takes its room if it does.
+  // Returns whether the pod fits there; takes its room if it does.
   bool Put(size_t workload, Room* room) const;
   void ExpectRoom(size_t workload, int64_t count, const std::string& where, Room* room) const;
   bool FindRoom(const std::vector<size_t>& workloads, size_t next, std::vector<Room>* rooms,

@@ -204,7 +204,7 @@ TEST_F(ConsolidateTest, ALoopBuysTheNewNodeAndRemembersTheMove) {
   EXPECT_THAT(plan->replacement().moves(0).remove(), ElementsAre("a", "b"));
   EXPECT_EQ(plan->replacement().moves(0).to_come(), 1);
 
-  // The next loop, perhaps of another process, goes on from the state.
+  // The next loop, perhaps of another process, starts from the state.
   loop_.mutable_fleet()->set_state(plan->fleet().state());
   loop_.mutable_groups(1)->mutable_cloud()->set_target(1);
   plan = engine_.PlanLoop(loop_);

@@ -23,7 +23,7 @@ namespace {
 
 using Seeds = std::map<std::string, std::vector<std::string>>;  // file -> requests
 
-// As the fuzz targets take it apart: two bytes of length before each.
+// Frames requests as the fuzz targets take them apart: two bytes of length before each.
 std::string Framed(const std::vector<std::string>& requests) {
   std::string bytes;
   for (const std::string& request : requests) {
@@ -162,7 +162,7 @@ v1::MeasureUtilizationRequest Sizing(v1::SizeOptions::Mode mode) {
   return request;
 }
 
-// Of nodes that are in one group, with pods of no owner, which its options let go.
+// Returns a question about nodes that are in one group, with pods of no owner, which its options let move.
 v1::PlanDrainRequest Draining() {
   v1::PlanDrainRequest request;
   k8s::v1::Pod pod = PodWithEverything();
@@ -300,7 +300,7 @@ v1::PlanLoopRequest SizingLoop() {
   return request;
 }
 
-// A group with a machine of each kind, a removal that nobody goes on with, and how an action ended.
+// A group with a machine of each kind, a removal that nobody continues, and how an action ended.
 v1::PlanLoopRequest FleetLoop() {
   v1::PlanLoopRequest request = Looping();
   v1::LoopFleet* const fleet = request.mutable_fleet();
@@ -337,7 +337,7 @@ v1::PlanLoopRequest FleetLoop() {
   return request;
 }
 
-// The method comes before each request, as a letter.
+// The method is before each request, as a letter.
 Seeds PlannerSeeds() {
   Seeds seeds;
   v1::MeasureUtilizationRequest with_state = Sizing(v1::SizeOptions::DEFAULT);

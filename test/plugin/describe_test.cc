@@ -1,4 +1,4 @@
-// What an engine tells of its views.
+// The answers of an engine about its views.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -120,7 +120,7 @@ class DrainHandlerTest : public ::testing::Test {
     return response.ok() ? *std::move(response) : v1::PlanDrainResponse();
   }
 
-  // Why nothing goes.
+  // Returns why no node is removed.
   std::string BrakeText() {
     const v1::PlanDrainResponse response = Plan();
     EXPECT_THAT(response.remove(), IsEmpty());
@@ -378,7 +378,7 @@ TEST_F(DrainHandlerTest, ACompactAnswerTellsByReasonWhyNodesStay) {
   EXPECT_NE(response.stay(0).first().advice(), "");
 }
 
-// 1,000 nodes with two pods each, all names as long as they may be: what waits is told in a few bytes.
+// 1,000 nodes with two pods each, all names as long as they may be: waiting removals take a few bytes.
 TEST_F(DrainHandlerTest, ACompactAnswerDoesNotGrowWithPodsAndNames) {
   ChangesBuilder builder = ChangesBuilder::FullList(++epoch_, 1);
   builder.Shape(0, Web());
@@ -417,7 +417,7 @@ TEST_F(DrainHandlerTest, RemovesNothingByAViewThatIsOld) {
   EXPECT_EQ(BrakeText(), "the cluster was last seen 61 s ago, more than 60 s");
 }
 
-// Of three pods one is left: 67 % vanished.
+// One of three pods is left: 67 % vanished.
 TEST_F(DrainHandlerTest, RemovesNothingAfterASuddenLossOfPods) {
   Sync();
   Plan();

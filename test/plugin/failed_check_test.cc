@@ -1,5 +1,5 @@
 // In production a check that fails ends the call with INTERNAL and is counted; what the call had begun is
-// undone, and the engine goes on.
+// undone, and the engine works on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

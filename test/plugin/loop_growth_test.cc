@@ -1,4 +1,4 @@
-// What bounds and shares growth in Autoscaler.PlanLoop, from bytes to bytes.
+// The limits and the sharing of growth in Autoscaler.PlanLoop, from bytes to bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ class LoopGrowthMessageTest : public ::testing::Test {
   v1::PlanLoopRequest request_;
 };
 
-// The same bytes again and again are read once, and told of entry by entry.
+// The same bytes again and again are read once, and reported entry by entry.
 TEST_F(LoopGrowthMessageTest, EntriesThatRepeatAreToldEachByItself) {
   const std::vector<int32_t> counts = {1, 2, 3, 1, 1};
   for (size_t i = 0; i < counts.size(); ++i) Pending(i == 2 ? "900m" : "1", counts[i]);

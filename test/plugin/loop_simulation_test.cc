@@ -1,5 +1,5 @@
-// Autoscaler.PlanLoop loop after loop, on random clusters with a cloud that fails at times:
-// what must hold of each answer, and that the cluster comes to rest.
+// Autoscaler.PlanLoop loop after loop, on random clusters with a cloud that fails at times: the invariants of
+// each answer, and that the cluster rests in the end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -77,7 +77,7 @@ TEST_F(LoopSizesTest, AGroupGrowsByUtilizationOnceAndThenWaits) {
   EXPECT_EQ(plan.state().size().groups(0).asked_target(), 2);
   // The cloud refused, or nobody asked it.
   EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::ABOVE_SCALE_UP);
-  // It took the node. The engine keeps that with the view, and MeasureUtilization goes on from it.
+  // It took the node. The engine keeps that with the view, and MeasureUtilization starts from it.
   request_.mutable_groups(0)->mutable_growth()->set_current_nodes(3);
   EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::LOCKED);
   v1::MeasureUtilizationRequest measure;
@@ -102,7 +102,7 @@ TEST_F(LoopSizesTest, AGroupGrowsByUtilizationOnceAndThenWaits) {
   EXPECT_EQ(Plan().size().groups(0).reason(), v1::GroupSize::ABOVE_SCALE_UP);
 }
 
-// An engine with a new view goes on from what the old one left.
+// An engine with a new view starts from what the old one left.
 TEST_F(LoopSizesTest, ACoolDownOutlivesTheProcess) {
   v1::FleetOptions* const options = request_.mutable_fleet()->mutable_options();
   options->set_max_node_provision_milliseconds(900'000);
@@ -288,7 +288,7 @@ TEST_F(LoopSizesTest, FromZeroDaemonSetsComeOffTheTemplate) {
   OwnedBy("DaemonSet", &daemon);
   request_.add_daemon_pods(daemon.SerializeAsString());
   EXPECT_EQ(Plan().size().groups(0).delta(), 3);
-  // One that goes to other nodes only takes nothing.
+  // A DaemonSet for other nodes only takes nothing.
   auto* const label = daemon.mutable_spec()->add_node_selector();
   label->set_key("pool");
   label->set_value("b");

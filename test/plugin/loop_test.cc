@@ -140,7 +140,7 @@ TEST_F(LoopHandlerTest, PodsThatWaitTakeRoomThenNodes) {
   EXPECT_EQ(plan.growth(0).nodes_for_slack(), 0) << "the second one has a core left";
   EXPECT_EQ(plan.growth(0).usd_per_hour(), 1);
   EXPECT_EQ(plan.no_scale_down(), "groups grow");
-  // What pods are expected on does not go, and what could go waits.
+  // A node on which pods are expected is not removed, and one that could be waits.
   EXPECT_EQ(plan.scale_down().status(), "ScaleDownNoCandidates");
   EXPECT_THAT(plan.scale_down().remove(), SizeIs(0));
 }

@@ -1,4 +1,4 @@
-// Which pods of a question wait for a node: Autoscaler.PlanLoop with rules and facts.
+// The pods of a question that wait for a node: Autoscaler.PlanLoop with rules and facts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ class LoopWaitingTest : public ::testing::Test {
   v1::PlanLoopRequest request_;
 };
 
-// As in questions of clients that have chosen themselves.
+// Same as in questions of clients that have chosen themselves.
 TEST_F(LoopWaitingTest, WithoutRulesAllWait) {
   v1::PendingPods* const young = Pending(3);
   young->set_scale_up_delay_milliseconds(60'000);

@@ -2,7 +2,7 @@
 // shrunk scenario.
 //
 //   simulate_seeds [COUNT [FIRST]]   COUNT seeds (200) from FIRST (1) on
-//   simulate_seeds --all COUNT FIRST the same, and goes on behind broken ones, of which it tells seed and
+//   simulate_seeds --all COUNT FIRST the same, and continues after broken ones, of which it prints seed and
 //   first
 //                                    violation only
 //   simulate_seeds --skips COUNT FIRST whether loops that are not run would have done nothing

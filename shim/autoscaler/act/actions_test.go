@@ -65,7 +65,7 @@ func (c *hangingCloud) IncreaseSize(ctx context.Context, group string, _, _ int)
 	return c.call(ctx, group, "grow")
 }
 
-// act carries out actions by a cloud, and returns the outcomes that are told to the engine.
+// act carries out actions by a cloud, and returns the outcomes that the engine gets.
 func (c *hangingCloud) act(t *testing.T, actions []*loadlinev1.LoopAction) (outcomes []string) {
 	options := config.Default()
 	client := fake.NewClientset()
@@ -110,8 +110,8 @@ func grows(id int64, group string) *loadlinev1.LoopAction {
 		Grow: &loadlinev1.ChangeTarget{NodeGroup: group, Nodes: 1, ExpectedTarget: 2}}}
 }
 
-// A cloud that does not answer for some groups, more than are asked at once, keeps no other group waiting. Growth
-// comes first. What is noted is in the order of the actions, whichever answer came first.
+// A cloud that does not answer for some groups, more than are asked at once, keeps no other group waiting. Growth is
+// first. What is noted is in the order of the actions, whichever answer came first.
 func TestHangingGroupsKeepNoOthersWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &hangingCloud{hangs: map[string]bool{}, callTime: callTime}
@@ -135,7 +135,7 @@ func TestHangingGroupsKeepNoOthersWaiting(t *testing.T) {
 	})
 }
 
-// What there was no time for is no outcome: it was not tried.
+// An action that there was no time for has no outcome: it was not tried.
 func TestWhatIsNotTriedHasNoOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &hangingCloud{hangs: map[string]bool{}, callTime: time.Hour}
@@ -156,7 +156,7 @@ func TestWhatIsNotTriedHasNoOutcome(t *testing.T) {
 	})
 }
 
-// What a group is to have after an action is what the next one expects it to have before.
+// The target of a group after an action is the one that the next action expects.
 func TestActionsOfOneGroupKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &hangingCloud{hangs: map[string]bool{"g": true}, callTime: callTime}

@@ -273,7 +273,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// What a provider need not tell is not known, and no error; a price that is none is one.
+// A value that a provider need not state is not known, and no error; a price that is none is one.
 func TestTemplateAndPrice(t *testing.T) {
 	server := &cloud{}
 	client := serve(t, server)
@@ -299,7 +299,7 @@ func TestTemplateAndPrice(t *testing.T) {
 	}
 }
 
-// What does not leave the machine, or is said to be insecure, needs no encryption.
+// A connection that does not leave the machine, or is said to be insecure, needs no encryption.
 func TestUnencryptedConnections(t *testing.T) {
 	for _, options := range []Options{{Address: "unix:///run/s"}, {Address: "127.0.0.1:1"}, {Address: "[::1]:1"},
 		{Address: "localhost:1"}, {Address: "a:1", Insecure: true}} {

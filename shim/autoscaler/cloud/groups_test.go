@@ -49,8 +49,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A group whose options cannot be told does without, with a warning: those that it told last hold, else the defaults.
-// Wrapped providers of Cluster Autoscaler that have no options answer with Unknown.
+// A group whose options cannot be read does without, with a warning: those of the last answer are used, else the
+// defaults. Wrapped providers of Cluster Autoscaler that have no options answer with Unknown.
 func TestOptionsThatCannotBeTold(t *testing.T) {
 	c := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "b", MinSize: 1, MaxSize: 5}, {Id: "a", MaxSize: 3}}, target: 2,
 		options: true, fails: map[string]codes.Code{"NodeGroupGetOptions a": codes.Unknown}}
@@ -95,7 +95,7 @@ func TestThresholdsThatAreSentBack(t *testing.T) {
 	}
 }
 
-// A group whose id the engine does not take goes by another one here, and by its own at the provider.
+// A group whose id the engine does not take has another one here, and its own at the provider.
 func TestIDsOfAnyText(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	c := &cloud{groups: []*externalgrpc.NodeGroup{{Id: "my asg", MaxSize: 5}, {Id: "gruppe-ä", MaxSize: 5},
@@ -230,7 +230,7 @@ func TestOneGroupCannotBeRead(t *testing.T) {
 	}
 }
 
-// What was told last stands in for what cannot be told, with what was done since, for as long as the group is listed.
+// The last answer is used for what cannot be read, with what was done since, for as long as the group is listed.
 func TestWhatWasToldLastStandsIn(t *testing.T) {
 	a := []string{"NodeGroupTargetSize a", "NodeGroupNodes a", "NodeGroupGetOptions a"}
 	node := []*v1.Node{{Spec: v1.NodeSpec{ProviderID: "sim://a"}}}

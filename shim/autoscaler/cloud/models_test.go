@@ -53,7 +53,7 @@ func nodeOf(name string, ready bool) *v1.Node {
 }
 
 // The template is what the cloud says, and nothing of a node gets into it: whoever runs one node could set the price of
-// all new ones. Without a template none is told.
+// all new ones. Without a template none is sent.
 func TestModelOfNewNodes(t *testing.T) {
 	template := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"from": "cloud"}}}
 	for name, c := range map[string]struct {

@@ -61,7 +61,7 @@ func TestOlderName(t *testing.T) {
 	}
 }
 
-// What --write-config-to writes is read as the same configuration.
+// The output of --write-config-to is read as the same configuration.
 func TestWriteAndLoad(t *testing.T) {
 	c, _, err := parse(t, "--scan-interval=3s --drain-priority-config=10:20,0:5", "")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-// What the configuration says of prices arrives as the engine takes it, with and without a ranking.
+// The settings of prices arrive as the engine takes them, with and without a ranking.
 func TestPricingArrives(t *testing.T) {
 	c, _, err := parse(t, "--spot-factor=0.4 --interruption-risk=0.05 --node-surcharge=0.01", "")
 	if err != nil {
@@ -54,7 +54,7 @@ func TestPricingArrives(t *testing.T) {
 	}
 }
 
-// What only a ranking reads is refused without one.
+// A setting that only a ranking reads is refused without one.
 func TestPricingThatHasNoEffectIsRefused(t *testing.T) {
 	for _, args := range []string{"--commitment=m5=64", "--preferred-table=learned", "--preferred-node=8"} {
 		c, _, err := parse(t, args, "")

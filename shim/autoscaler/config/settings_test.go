@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What is outside of its range is refused, with its key as people write it; the ends themselves are in it.
+// A value outside of its range is refused, with its key as people write it; the ends themselves are in it.
 func TestRanges(t *testing.T) {
 	seconds := func(n int) Duration { return duration(time.Duration(n) * time.Second) }
 	for _, c := range []struct {

@@ -24,8 +24,8 @@ func dropIn(t *testing.T, args ...string) (Configuration, string, error) {
 	return flags.Configuration("")
 }
 
-// What a flag of Cluster Autoscaler means arrives in the configuration, and one without effect is told in a line of its
-// own. A switch that is off asks for nothing.
+// The meaning of a flag of Cluster Autoscaler arrives in the configuration, and one without effect is reported in a
+// line of its own. A switch that is off asks for nothing.
 func TestUpstreamFlags(t *testing.T) {
 	c, warning, err := dropIn(t, "--cloud-provider=clusterapi", "--address=:1", "--scale-down-enabled=false",
 		"--expander=random,price", "--max-inactivity=5m", "--enable-provisioning-requests", "--force-ds=false",

@@ -22,7 +22,7 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 )
 
-// Ids are told as they are where that is possible, and else by a hash: different ones stay different.
+// Ids are sent as they are if possible, and else as a hash: different ones stay different.
 func TestToldID(t *testing.T) {
 	long := strings.Repeat("x", mostIDBytes)
 	for _, id := range []string{"", "aws:///us-east-1a/i-0123456789abcdef0", long} {
@@ -40,7 +40,7 @@ func TestToldID(t *testing.T) {
 	}
 }
 
-// Faults of machines are told apart: the cloud has none left, or something else is wrong.
+// Faults of machines are counted by cause: the cloud has none left, or something else is wrong.
 func TestFaults(t *testing.T) {
 	for _, class := range []int32{1, 99} {
 		want := &loadlinev1.MachineFault{Code: "STOCK_OUT", Message: "none", OutOfResources: class == 1}
@@ -85,7 +85,7 @@ func TestMovesBeginInWindows(t *testing.T) {
 	}
 }
 
-// A new leader that cannot read what there is goes on without it after some attempts.
+// A new leader that cannot read what there is continues without it after some attempts.
 func TestAStateThatCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system",

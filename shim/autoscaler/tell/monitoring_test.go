@@ -88,7 +88,7 @@ func servedMetrics(t *testing.T) map[string][]string {
 		NewMetrics("").Registry.Describe(descriptions)
 		close(descriptions)
 	}()
-	// Of component-base: see TestServesMetricsOfLibraries.
+	// The metrics of component-base: see TestServesMetricsOfLibraries.
 	served := map[string][]string{"process_resident_memory_bytes": scraped,
 		"rest_client_requests_total": append([]string{"code", "host", "method"}, scraped...)}
 	for d := range descriptions {
@@ -221,7 +221,7 @@ func TestCheckQuery(t *testing.T) {
 	}
 }
 
-// What kubectl apply -k takes is what there is, and the monitor finds the port of the Service and of the pods.
+// The files of kubectl apply -k are those that exist, and the monitor finds the port of the Service and of the pods.
 func TestMonitoringFolder(t *testing.T) {
 	var list struct {
 		metav1.TypeMeta    `json:",inline"`

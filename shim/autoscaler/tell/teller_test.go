@@ -50,8 +50,8 @@ warnings:
 	}
 }
 
-// What the engine tells of a plan is served until the next plan, counters add up, and the bill stays. What a later
-// engine tells otherwise, or twice, harms nothing.
+// The engine's report of a plan is served until the next plan, counters add up, and the bill stays. Odd or repeated
+// values of a later engine harm nothing.
 func TestToldMetrics(t *testing.T) {
 	m := NewMetrics("test")
 	value := func(name string, value float64, labels ...string) *loadlinev1.MetricValue {

@@ -46,7 +46,7 @@ func TestObjectsThatComeAndGoAreForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	comeAndGo()
-	for range 2 { // the last one comes back in between
+	for range 2 { // the last one returns in between
 		pods.OnDelete(&v1.Pod{ObjectMeta: stays})
 		jobs.OnDelete(&batchv1.Job{ObjectMeta: stays})
 		pods.OnAdd(&v1.Pod{ObjectMeta: stays}, false)

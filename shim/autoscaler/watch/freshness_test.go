@@ -14,7 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// All that watches tell is as old as the last renewal of the lease that they have told.
+// All news of watches are as old as the last renewal of the lease that they have reported.
 func TestAgeByTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, f := fake.NewClientset(), &freshness{broken: map[string]brokenKind{}}
@@ -48,7 +48,7 @@ func TestAgeByTheLease(t *testing.T) {
 	})
 }
 
-// A kind that cannot be listed is as old as the first error, until something newer is told of it.
+// A kind that cannot be listed is as old as the first error, until something newer is reported of it.
 func TestAgeByErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, version := &freshness{broken: map[string]brokenKind{}}, "7"

@@ -28,7 +28,7 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// podReaders is what Go code reads of pods, beside what the engine is told.
+// podReaders is what Go code reads of pods, beside what the engine gets.
 func podReaders() map[string]func(*v1.Pod) any {
 	now := time.Unix(1_500_000_000, 0)
 	return map[string]func(*v1.Pod) any{
@@ -110,7 +110,7 @@ func TestReducedPodsAreReadAsWholeOnes(t *testing.T) {
 	}
 }
 
-// So it is with nodes, and with DaemonSets of which there is no pod yet.
+// The same is true of nodes, and of DaemonSets of which there is no pod yet.
 func TestReducedNodesAndDaemonSetsAreReadAsWholeOnes(t *testing.T) {
 	keeper, fill := view.NewKeeper(), randompod.Filler(4)
 	for range 500 {
@@ -251,7 +251,7 @@ func TestAReducedPodIsSmall(t *testing.T) {
 	}
 }
 
-// What 80,000 pods take in the store of an informer, as they come and reduced.
+// The memory of 80,000 pods in the store of an informer, whole and reduced.
 func BenchmarkStoreOfPods(b *testing.B) {
 	for name, reduce := range map[string]cache.TransformFunc{
 		"whole": func(object any) (any, error) { return object, nil }, "reduced": view.NewKeeper().Reduce} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whenever it changes whether nodes share a machine, the other nodes of it are told again.
+// Whenever it changes whether nodes share a machine, the other nodes of it are sent again.
 func TestNodesThatShareAMachine(t *testing.T) {
 	m := machines{nodes: map[string]map[string]bool{}}
 	stated := map[string]string{}

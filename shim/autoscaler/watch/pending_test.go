@@ -40,7 +40,7 @@ func TestWhenAPodCame(t *testing.T) {
 	}
 }
 
-// told returns what the engine is told of pods that are equal where they are placed, in order.
+// told returns what the engine gets about pods that are equal where they are placed, in order.
 func told(delay time.Duration, now time.Time, pods []*v1.Pod) (entries []string) {
 	options := config.Default()
 	options.ScaleUp.NewPodScaleUpDelay.Duration = delay
@@ -93,7 +93,7 @@ func TestPodsWithoutANodeComeWithTheirFacts(t *testing.T) {
 			[]string{`2 true none 0`, `3 false none 0`}},
 		"YoungAndOldByTheOption": {time.Minute, []*v1.Pod{pod(time.Second), pod(time.Minute), pod(2 * time.Second),
 			pod(time.Hour)}, []string{`2 false none 1000`, `2 false none 60000`}},
-		// Those of one second, one minute and one hour: the engine decides which of both delays holds.
+		// Pods of one second, one minute and one hour: the engine decides which of both delays counts.
 		"YoungAndOldByBoth": {time.Minute, []*v1.Pod{pod(time.Second, states("10s")), pod(time.Minute, states("10s")),
 			pod(time.Hour, states("10s")), pod(20*time.Second, states("10s")), pod(20 * time.Second)},
 			[]string{`1 false 10000 1000`, `2 false 10000 60000`, `1 false 10000 20000`, `1 false none 20000`}},
@@ -116,7 +116,7 @@ func TestPodsWithoutANodeComeWithTheirFacts(t *testing.T) {
 	}
 }
 
-// What a namespace without bounds takes of a loop, whether or not its pods wait, it takes from itself.
+// The time that a namespace without bounds takes of a loop, whether or not its pods wait, it takes from itself.
 func TestAHundredThousandPodsKeepNobodyOut(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	options := config.Default()
@@ -160,7 +160,7 @@ func BenchmarkWithoutNode(b *testing.B) {
 	}
 }
 
-// With names of schedulers that are allowed, pods of others make no group grow: the engine is not told of them.
+// With names of schedulers that are allowed, pods of others make no group grow: the engine does not get them.
 func TestPodsOfOtherSchedulersAreLeftOut(t *testing.T) {
 	options := config.Default()
 	c := &Cluster{options: &options, objects: objects{Unbound: map[types.NamespacedName]*v1.Pod{}}}

@@ -48,7 +48,7 @@ type batch struct {
 	nodes   []fwk.NodeInfo
 	cycle   int64
 	last    string // the node of the last pod
-	// totals are the points at which the batch stands: those of its first cycle, or, in 1.37, of the last one before
+	// totals are the points that the batch has reached: those of its first cycle, or, in 1.37, of the last one before
 	// which the last pod had not filled its node.
 	totals          map[string]int64
 	hints, rescored int

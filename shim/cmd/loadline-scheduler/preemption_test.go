@@ -142,8 +142,8 @@ func (c *cluster) resize() {
 	c.resized++
 }
 
-// counted is what a pod counts as on a node by the preset strict, in thousandths: the sum of its limits, where for one
-// that is missing the request of cpu or the whole memory of the node stands in, and the node at most.
+// counted is what a pod counts as on a node by the preset strict, in thousandths: the sum of its limits, where the
+// request of cpu or the whole memory of the node replaces a missing one, and the node at most.
 func counted(pod *v1.Pod, node *v1.Node, name v1.ResourceName) int64 {
 	offered := node.Status.Allocatable[name]
 	total := int64(0)

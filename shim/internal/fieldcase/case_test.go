@@ -15,7 +15,7 @@ func TestAssertions(t *testing.T) {
 	}{
 		{"/^2 nodes go$/", true},
 		{"/^2 nodes$/", false},
-		{"/warning/", true}, // of what goes to standard error
+		{"/warning/", true}, // of what is written to standard error
 		{"no /3 nodes/", true},
 		{"no /2 nodes/", false},
 		{".remove[].node = a, b", true},

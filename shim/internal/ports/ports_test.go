@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// from opens a connection from an address of this machine, and says whether it is held.
+// from opens a connection from an address of this machine, and says whether it is kept.
 func from(t *testing.T, address, to string) (conn net.Conn, holds bool) {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}

@@ -206,7 +206,7 @@ func TestDashboardParses(t *testing.T) {
 	for _, p := range dashboard.Panels {
 		for _, target := range p.Targets {
 			queries++
-			// What Grafana puts in.
+			// Grafana replaces these variables.
 			query := strings.NewReplacer("$__rate_interval", "5m", "$__interval", "1m", "$__range", "1h").Replace(target.Expr)
 			if _, err := parse(query); err != nil {
 				t.Errorf("panel %q: %v", p.Title, err)

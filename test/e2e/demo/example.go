@@ -73,8 +73,8 @@ func SetUpExample(ctx context.Context, cluster *harness.Cluster) error {
 	return errors.Join(cluster.CreateNodes(ctx, ExampleNodes()), cluster.CreatePods(ctx, ExamplePods()))
 }
 
-// PlaceExamplePod lets the scheduler of that name place pod5 and returns the node. A pod5 that is there already goes
-// first.
+// PlaceExamplePod lets the scheduler of that name place pod5 and returns the node. A pod5 that is there already is
+// deleted first.
 func PlaceExamplePod(ctx context.Context, cluster *harness.Cluster, schedulerName string) (string, error) {
 	pods := cluster.Client.CoreV1().Pods(ExampleNamespace)
 	if err := cluster.DeletePod(ctx, ExampleNamespace, ExamplePod); err != nil {

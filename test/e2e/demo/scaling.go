@@ -178,7 +178,7 @@ func (s *scaling) start(ctx context.Context, rate string) error {
 		if err != nil {
 			return err
 		}
-		// What the manifests deploy would stay pending: there are no machines that could run it.
+		// The pods of the manifests would stay pending: there are no machines that could run them.
 		objects = slices.DeleteFunc(objects,
 			func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" })
 		if err := s.Apply(ctx, objects); err != nil {
@@ -308,7 +308,7 @@ func (s *scaling) settle(ctx context.Context) error {
 		if now := s.cloud.Requests(); now != requests || targets != len(nodes) || marked {
 			requests, since = now, time.Now()
 		}
-		return time.Since(since) > 9*time.Second, nil // longer than a node is unneeded before it goes
+		return time.Since(since) > 9*time.Second, nil // longer than a node is unneeded before it is removed
 	})
 }
 

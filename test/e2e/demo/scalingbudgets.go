@@ -37,7 +37,7 @@ func (s *scaling) tighten(ctx context.Context) error {
 	return nil
 }
 
-// ignoreEnd returns an error unless it comes of the end of the context.
+// ignoreEnd returns an error unless its cause is the end of the context.
 func ignoreEnd(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -43,7 +43,7 @@ func StartExample(ctx context.Context, cluster *harness.Cluster) error {
 	return err
 }
 
-// stockConfig is the stock scheduler as it comes.
+// stockConfig is the unchanged stock scheduler.
 const stockConfig = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 // PatientTimeout is how long a scheduler waits for the engine where the place of each single pod counts.

@@ -1,7 +1,7 @@
-// Package docs runs the commands that the documents show, and holds what they print against what is shown.
+// Package docs runs the commands that the documents show, and compares what they print with what is shown.
 //
 // A block of commands is fenced. In a `console` block, lines that begin with "$ " are commands, and what follows is
-// what they print; a line "..." stands for any number of lines. In a `sh` block every line is a command, and what it
+// what they print; a line "..." means any number of lines. In a `sh` block every line is a command, and what it
 // prints is not shown. Both run in the top folder of the tree. A comment on the line before the block says where:
 //
 //	(none)                      console: as it is. sh: not allowed, it has to say

@@ -73,7 +73,7 @@ func TestCluster(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 			defer cancel()
 			cluster := startCluster(t, ctx)
-			// What Helm keeps at home goes away with the control plane.
+			// Helm's files at home are removed with the control plane.
 			env := environment(root(t), "KUBECONFIG="+cluster.Kubeconfig, "HOME="+cluster.Dir())
 			dir := workFolder(t)
 			for _, b := range blocks {

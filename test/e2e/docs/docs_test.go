@@ -174,7 +174,7 @@ func testNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// What the documents show without a cluster is what the commands print.
+// The documents show, without a cluster, what the commands print.
 func TestConsole(t *testing.T) {
 	for _, file := range documents(t) {
 		blocks := slices.DeleteFunc(read(t, file), func(b Block) bool { return b.Run != "" })

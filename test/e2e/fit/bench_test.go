@@ -266,7 +266,7 @@ func fork(b *testing.B, snapshot *schedulercache.Snapshot) (revert func()) {
 		fail(from137.StartMutations())
 		return func() { fail(from137.EndMutations()) }
 	}
-	// Of 1.36; it returns a func type of its own, which later ones do not have.
+	// The method of 1.36; it returns a func type of its own, which later ones do not have.
 	results := reflect.ValueOf(snapshot).MethodByName("BackupSnapshot").Call(nil)
 	err, _ := results[1].Interface().(error)
 	fail(err)

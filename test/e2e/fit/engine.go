@@ -15,7 +15,7 @@ type Engine struct {
 	conn     engine.Conn
 	extender loadlinev1.SchedulerExtenderClient
 	view     *view.View
-	held     *Cluster // what the view was told
+	held     *Cluster // what the view got
 }
 
 // NewEngine opens an engine in this process.
@@ -37,8 +37,8 @@ var allKinds = []loadlinev1.ObjectKind{
 	loadlinev1.ObjectKind_DEVICE_CLASS,
 }
 
-// Load starts a view anew, with a cluster that it is told as a whole. Of the kinds that are not complete there may be
-// more objects than the cluster has.
+// Load starts a view anew, with a whole cluster. There may be more objects than the cluster has of the kinds that are
+// not complete.
 func (e *Engine) Load(ctx context.Context, c *Cluster, complete ...loadlinev1.ObjectKind) error {
 	e.view, e.held = view.NewForFilters(e.conn, "fit"), &Cluster{}
 	e.view.Complete(complete...)
@@ -62,7 +62,7 @@ func setAll[T any](v *view.View, objects []T) error {
 	return nil
 }
 
-// Change brings nodes and pods of the view to those of a cluster, as informers would: only what differs is told.
+// Change brings nodes and pods of the view to those of a cluster, as informers would: only differences are sent.
 func (e *Engine) Change(ctx context.Context, c *Cluster) error {
 	for _, pod := range e.held.Pods {
 		if !slices.Contains(c.Pods, pod) {
@@ -115,7 +115,7 @@ func (e *Engine) Fit(ctx context.Context, c *Case, pod *loadlinev1.IncomingPod,
 	return readAnswers(response.GetPods()[0], slots)
 }
 
-// slots returns the slot of each node, held or added by a move.
+// slots returns the slot of each node, known or added by a move.
 func (e *Engine) slots(c *Case) (map[string]int32, error) {
 	slots := map[string]int32{}
 	free := int32(0)

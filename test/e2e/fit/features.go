@@ -144,7 +144,8 @@ func anySpread(has func(v1.TopologySpreadConstraint) bool) func(*Cluster) bool {
 	return incoming(func(p *v1.Pod) bool { return slices.ContainsFunc(p.Spec.TopologySpreadConstraints, has) })
 }
 
-// anyTerm looks at the terms of the incoming pod; of those on nodes too, if they are to be told apart by content.
+// anyTerm looks at the terms of the incoming pod; and at those on nodes too, if they have to be distinguished by
+// content.
 func anyTerm(affinity, anti bool, has func(v1.PodAffinityTerm) bool) func(*Cluster) bool {
 	return func(c *Cluster) bool {
 		if has == nil {

@@ -69,7 +69,7 @@ func differences(c *Cluster, want *Answers, got map[string]Answer) []string {
 		case w.Status == CannotBeJudged && g.Status == CannotBeJudged:
 			continue
 		case ok && w.Filter == "DynamicResources" && (g.Status == CannotBeJudged || g.Filter == "NodeDeclaredFeatures"):
-			continue // devices are not judged; what comes behind them may refuse
+			continue // devices are not judged; later filters may refuse
 		case ok && Minor() >= 37 && c.Pod.Spec.NodeName != "" && w.Status != Fits && g.Status != Fits:
 			continue // 1.37 leaves nodes of other names out before its filters, and says only that
 		case ok && sameButDriver(w, g):

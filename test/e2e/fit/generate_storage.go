@@ -243,7 +243,7 @@ func (g *generator) makeEphemeral(pod *v1.Pod, volume string) {
 	controller := true
 	claim.OwnerReferences = []metav1.OwnerReference{
 		{Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: &controller}}
-	// Of a bound pod it would be an error of NodeVolumeLimits for every other pod.
+	// A bound pod with this would be an error of NodeVolumeLimits for every other pod.
 	if pod.Name == "incoming" && g.chance(5) {
 		claim.OwnerReferences[0].UID = "stranger"
 	}

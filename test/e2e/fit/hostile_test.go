@@ -194,7 +194,7 @@ func nodeTerm(pod *v1.Pod, requirement v1.NodeSelectorRequirement) {
 		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{requirement}}}}}
 }
 
-// Where upstream has an answer, the engine has the same one; where upstream fails, it does not judge.
+// If upstream has an answer, the engine has the same one; if upstream fails, it does not judge.
 func TestHostileObjects(t *testing.T) {
 	p := newPair(t, nil)
 	for _, h := range hostileCases {

@@ -9,7 +9,7 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// An engine that has not been told all objects of a kind may say that it cannot judge, but not guess: whatever it
+// An engine that has not got all objects of a kind may say that it cannot judge, but not guess: whatever it
 // does judge is what upstream says, who knows them all.
 func TestIncompleteViewsAreNotGuessedAbout(t *testing.T) {
 	p := newPair(t, nil)

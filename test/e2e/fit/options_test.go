@@ -82,7 +82,7 @@ func TestConfiguredFiltersEqualUpstream(t *testing.T) {
 	}
 }
 
-// Groups of extended resources are left out by what stands before the slash.
+// Groups of extended resources are left out by the part before the slash.
 func TestIgnoredResourceGroups(t *testing.T) {
 	p := newPair(t, func(profile *config.KubeSchedulerProfile) {
 		for i := range profile.PluginConfig {

@@ -60,7 +60,7 @@ func decoded(t *testing.T, text string) *config.KubeSchedulerProfile {
 	return &object.(*config.KubeSchedulerConfiguration).Profiles[0]
 }
 
-// What `simulate` takes for the scheduler's scores is what its plugins give, for the files that configure both.
+// The scores of the scheduler in `simulate` are those of its plugins, for the files that configure both.
 func TestScoresEqualUpstream(t *testing.T) {
 	for name, text := range schedulerFiles {
 		t.Run(name, func(t *testing.T) {

@@ -102,7 +102,7 @@ func (u *Upstream) Load(c *Cluster) error {
 	)
 }
 
-// deviceClasses is a manager of devices that is told its classes, instead of following an informer.
+// deviceClasses is a manager of devices that gets its classes, instead of following an informer.
 type deviceClasses struct {
 	fwk.SharedDRAManager
 	resolver *extendedresourcecache.ExtendedResourceCache
@@ -166,7 +166,7 @@ const (
 	Fits           = "Fits"
 	Unschedulable  = "Unschedulable"
 	Unresolvable   = "UnschedulableAndUnresolvable"
-	CannotBeJudged = "CannotBeJudged" // upstream: the pod goes back to the queue with an error
+	CannotBeJudged = "CannotBeJudged" // upstream: the pod returns to the queue with an error
 )
 
 // Answer is the outcome of one pod on one node.
@@ -205,7 +205,7 @@ func (u *Upstream) Filter(ctx context.Context, c *Cluster) (*Answers, error) {
 			answer.read(status, narrowing)
 			answer.BeforeNodes = answer.Status != CannotBeJudged
 		case !result.AllNodes() && !result.NodeNames.Has(node.Name):
-			// What Scheduler.findNodesThatFitPod says of the nodes that it does not look at.
+			// Scheduler.findNodesThatFitPod says this of the nodes that it does not look at.
 			answer.read(fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
 				fmt.Sprintf("node(s) didn't satisfy plugin(s) %v", sets.List(narrowing))), narrowing)
 		default:

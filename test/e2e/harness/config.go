@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// PluginName is the name under which our plugin stands in a KubeSchedulerConfiguration.
+// PluginName is the name of our plugin in a KubeSchedulerConfiguration.
 const PluginName = "NodeResourcesLimitAware"
 
 // Site is what a configuration that was written for a cluster cannot know about this machine. Empty fields leave

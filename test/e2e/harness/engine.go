@@ -11,7 +11,7 @@ import (
 // An Engine is a running loadlined.
 type Engine struct {
 	*Process
-	// Address is how clients are told to find it: unix:// and the path of its socket.
+	// Address is the address for clients: unix:// and the path of its socket.
 	Address string
 
 	cluster *Cluster
@@ -86,7 +86,7 @@ func GatewayArgs(address, engineAddress string) []string {
 }
 
 // StartGateway starts the gateway for HTTP extenders, acting as whom the kubeconfig says, and waits until it is
-// ready: it has told the engine the cluster.
+// ready: it has sent the cluster to the engine.
 func (c *Cluster) StartGateway(ctx context.Context, name, kubeconfig, engineAddress string) (*Gateway, error) {
 	return c.startGateway(ctx, name, kubeconfig, engineAddress, "/readyz")
 }

@@ -130,7 +130,7 @@ func (p *JobPods) run(ctx context.Context, pod *v1.Pod, fate PodFate) error {
 	return p.report(ctx, pod, status)
 }
 
-// runUntil runs a process to its end, or until it has printed something and its fate comes.
+// runUntil runs a process to its end, or until it has printed something and its fate is due.
 func runUntil(cmd *exec.Cmd, fate PodFate) (code int, err error) {
 	said := &firstWrite{happened: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = said, said

@@ -16,14 +16,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// runKubelet stands in for the kubelets of all nodes until the context ends: a bound pod becomes Running and
-// Ready, and one that is to be deleted goes away at once. What fails is tried again at the next event or resync.
+// runKubelet replaces the kubelets of all nodes until the context ends: a bound pod becomes Running and Ready, and one
+// that is to be deleted is gone at once. What fails is tried again at the next event or resync.
 func runKubelet(ctx context.Context, client kubernetes.Interface, log Logf) error {
 	bound := fields.OneTermNotEqualSelector("spec.nodeName", "")
 	source := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, bound)
 	var busy errgroup.Group
 	busy.SetLimit(creators)
-	var started sync.Map // UIDs: among many pods, news of one comes late
+	var started sync.Map // UIDs: among many pods, news of one is late
 	handle := func(object any) {
 		pod, ok := object.(*v1.Pod)
 		if !ok || pod.DeletionTimestamp == nil && pod.Status.Phase != v1.PodPending {

@@ -43,7 +43,7 @@ func freePort() (int, error) {
 }
 
 // loopback talks to the components' own ports. They make their certificates themselves, at start and in memory,
-// and the connection does not leave the machine; what is proven with a token goes to the API server's client.
+// and the connection does not leave the machine; a request with a token is made by the API server's client.
 var loopback = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
 // get returns the body of a URL of a component, asked for with the administrator's token.

@@ -14,8 +14,8 @@ import (
 // creators is how many objects are created at a time where the order does not matter.
 const creators = 16
 
-// CreateNodes creates nodes, many at a time. Their status is kept as it is: with no kubelet to report it, this is
-// where allocatable comes from.
+// CreateNodes creates nodes, many at a time. Their status is kept as it is: with no kubelet to report it, this is the
+// source of allocatable.
 func (c *Cluster) CreateNodes(ctx context.Context, nodes []*v1.Node) error {
 	return inParallel(ctx, nodes, func(ctx context.Context, node *v1.Node) error {
 		_, err := c.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})

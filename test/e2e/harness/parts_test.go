@@ -37,7 +37,7 @@ func TestDocumentAndManifestsAgreeOnTheWeight(t *testing.T) {
 	}
 }
 
-// Who watches a cluster for the engine may read, and nothing else. Invariant H6.
+// A watcher of a cluster for the engine may read, and nothing else. Invariant H6.
 func TestTheGatewayMayOnlyRead(t *testing.T) {
 	for _, folder := range []string{"extender", "expander"} {
 		objects, err := ManifestObjects(folder)

@@ -30,7 +30,7 @@ func (p *runningPod) make(ctx context.Context, container v1.Container) (*contain
 	if err != nil {
 		return nil, err
 	}
-	var places []string // pairs for a replacer: a path in the container, the one that stands for it here
+	var places []string // pairs for a replacer: a path in the container, the one in its place here
 	for _, mount := range container.VolumeMounts {
 		places = append(places, mount.MountPath+"/", filepath.Join(p.dir, mount.Name)+"/")
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A PodRunner stands in for the kubelets of all nodes where pods run our programs: each container of a bound pod is a
+// A PodRunner replaces the kubelets of all nodes where pods run our programs: each container of a bound pod is a
 // process of this machine, with the arguments, variables, volumes and probes that the API server says. A pod is Ready
 // when its probes say so, and its processes end, the last one first, when it is deleted. Ports are free ones of this
 // machine, and a token is that of the pod's account. What fails is not started again, but reported by Err.
@@ -29,7 +29,7 @@ type PodRunner struct {
 	pods    map[types.UID]*runningPod // guarded by mu
 	started int                       // guarded by mu
 	errs    []error                   // guarded by mu
-	tokens  sync.Mutex                // held while a kubeconfig is written
+	tokens  sync.Mutex                // locked while a kubeconfig is written
 }
 
 // A runningPod is a pod with its processes.

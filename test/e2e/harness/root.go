@@ -54,7 +54,7 @@ func withMinor(name string) string {
 	return name
 }
 
-// A Program is an executable that this project builds. It comes out of `make build`, never out of the harness.
+// A Program is an executable that this project builds. `make build` makes it, never the harness.
 type Program string
 
 const (

@@ -27,7 +27,7 @@ type sandbox struct {
 	processes []*Process // in order of start; guarded by mu
 	closed    bool       // guarded by mu
 	watchman  *watchman
-	once      sync.Once // runs shutDown; who comes second waits for the first
+	once      sync.Once // runs shutDown; the second caller waits for the first
 	err       error     // of shutDown; read after once
 }
 
@@ -64,7 +64,7 @@ func (s *sandbox) start(ctx context.Context, spec processSpec) (*Process, error)
 	spec.log = filepath.Join(s.dir, "log", spec.name+".log")
 	spec.env = append([]string{
 		"PATH=" + os.Getenv("PATH"),
-		"HOME=" + s.dir, // whatever a component keeps "at home" goes away with the folder
+		"HOME=" + s.dir, // whatever a component keeps "at home" is removed with the folder
 		"TMPDIR=" + filepath.Join(s.dir, "tmp"),
 		"NO_PROXY=*", // everything here is on loopback
 	}, spec.env...)
@@ -153,9 +153,9 @@ func (s *sandbox) shutDown() error {
 	return errors.Join(errs...)
 }
 
-// A watchman is a shell that waits for the end of its standard input, which comes when we close the pipe or die
-// in any way, and then removes the folder. Processes that the kernel is just killing may still write into it,
-// so it looks again until the folder stays away.
+// A watchman is a shell that waits for the end of its standard input, which it sees when we close the pipe or die in
+// any way, and then removes the folder. Processes that the kernel is just killing may still write into it, so it looks
+// again until the folder stays away.
 type watchman struct {
 	cmd  *exec.Cmd
 	pipe *os.File

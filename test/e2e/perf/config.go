@@ -51,7 +51,7 @@ func (c Case) batching() bool { return strings.HasSuffix(string(c), "Batching") 
 
 func (c Case) shared() bool { return strings.Contains(string(c), "Shared") }
 
-// baseline is the case without the plugin that a case is held against.
+// baseline is the case without the plugin that a case is compared with.
 func (c Case) baseline() Case {
 	for _, transport := range []Case{InProcess, Socket, Extender} {
 		if rest, ok := strings.CutPrefix(string(c), string(transport)); ok {
@@ -143,8 +143,8 @@ func (s settings) podsOf(c Case) (initial, measured int, template string) {
 }
 
 // signatures has all pods of an operation sign alike. From 1.37 on scheduler_perf gives each pod a label of its own
-// unless told otherwise, and labels are part of a signature: no pod would ever be placed by a hint. 1.36 has neither
-// label nor option.
+// unless an option says otherwise, and labels are part of a signature: no pod would ever be placed by a hint. 1.36 has
+// neither label nor option.
 func (s settings) signatures(pods int) string {
 	if s.minor == "1.36" {
 		return ""

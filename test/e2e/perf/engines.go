@@ -44,8 +44,8 @@ func (s settings) startEngine(tCtx testContext, bin string) error {
 	})
 }
 
-// startGateway starts the gateway against the workload's API server; it ends with the workload, and what it
-// counted until then goes into result.
+// startGateway starts the gateway against the workload's API server; it ends with the workload, and its counts until
+// then are added to result.
 func (s settings) startGateway(tCtx testContext, bin string, result *Result) error {
 	kubeconfig := filepath.Join(s.dir, "kubeconfig")
 	if err := writeKubeconfig(tCtx.RESTConfig(), kubeconfig); err != nil {
@@ -75,7 +75,7 @@ func (s settings) startGateway(tCtx testContext, bin string, result *Result) err
 	})
 }
 
-// start starts a program whose output goes to a log in the folder, and stops it when the workload ends.
+// start starts a program whose output is written to a log in the folder, and stops it when the workload ends.
 func (s settings) start(tCtx testContext, program string, args ...string) error {
 	log, err := os.Create(filepath.Join(s.dir, filepath.Base(program)+".log"))
 	if err != nil {

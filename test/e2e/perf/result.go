@@ -14,9 +14,9 @@ type Result struct {
 	Case          Case
 	Nodes, Pods   int
 	PodsPerSecond float64
-	// Of all plugins together, per cycle.
+	// The times of all plugins together, per cycle.
 	PreScoreP50, PreScoreP99, ScoreP50, ScoreP99 time.Duration
-	// Of the plugin's PreScore, which holds the question to the engine; 0 without the plugin.
+	// The times of the plugin's PreScore, which contains the question to the engine; 0 without the plugin.
 	PluginP50, PluginP99 time.Duration
 	// Cycles for pods that are measured (of the extender: all requests) in which the engine was to answer, and those
 	// in which it did.

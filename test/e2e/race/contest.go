@@ -45,7 +45,7 @@ func (c *contest) close() error {
 	return errors.Join(errs...)
 }
 
-// stockScheduler is kube-scheduler as it comes, but that it may ask as often as it likes.
+// stockScheduler is the unchanged kube-scheduler, but that it may ask as often as it likes.
 const stockScheduler = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
 // Compete lets one contestant run through a scenario, on a control plane of its own.
@@ -102,7 +102,7 @@ func (c *contest) startScheduler(ctx context.Context, memoryLine float64) error 
 }
 
 // prepare starts the scheduler, and makes one node that runs what every cluster runs: no contestant has made it, and no
-// pod of the load goes there.
+// pod of the load is placed there.
 func (c *contest) prepare(ctx context.Context, memoryLine float64) error {
 	if err := c.startScheduler(ctx, memoryLine); err != nil {
 		return err

@@ -152,7 +152,7 @@ func (c *contest) makeReady(ctx context.Context) error {
 	}, func(*v1.Node) {})
 }
 
-// Of the capacity of an instance type the provider takes so much away from what a node offers to pods.
+// The amounts that the provider takes away from the capacity of an instance type for what a node offers to pods.
 const kwokReservedMilliCPU, kwokReservedMiB = 100, 10
 
 type kwokType struct {

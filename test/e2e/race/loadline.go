@@ -18,8 +18,8 @@ import (
 	"loadline.dev/test/e2e/simcloud"
 )
 
-// loadlineTimes are Loadline's times in a race in which a second stands for a minute: 10 minutes until a node that is
-// not needed goes, and as long after growth. What takes seconds on a cluster takes a second. A minute stands for an
+// loadlineTimes are Loadline's times in a race in which a second represents a minute: 10 minutes until an unneeded node
+// is removed, and as long after growth. Steps that take seconds on a cluster take a second. A minute represents an
 // hour, so that a disturbed pod costs a sixtieth of the default, and has to be saved within a sixtieth of the time.
 var loadlineTimes = []string{"--scan-interval=1s", "--scale-down-unneeded-time=10s", "--scale-down-delay-after-add=10s",
 	"--node-delete-delay-after-taint=1s", "--eviction-retry-interval=1s", "--poll-interval=500ms",
@@ -36,7 +36,7 @@ const (
 type Settings struct {
 	// SlackPercent is kept free; 0: nothing is.
 	SlackPercent int64
-	// Threshold of utilization above which no node goes.
+	// Threshold of utilization above which no node is removed.
 	Threshold float64
 	// Replace nodes by cheaper ones.
 	Replace bool

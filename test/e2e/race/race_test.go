@@ -94,7 +94,7 @@ func TestWrongScenariosAreRefused(t *testing.T) {
 	}
 }
 
-// What the simulator is told of a service follows its steps at each time.
+// The load of a service in the simulator follows its steps at each time.
 func TestTheSimulatorPlaysTheSameLoad(t *testing.T) {
 	for _, name := range []string{Services, Day, Smoke} {
 		s, err := Draw(name, 3)
@@ -173,7 +173,7 @@ func TestWatcherMeasures(t *testing.T) {
 }
 
 // A node of 8 GiB: a pod that may use 6 GiB is seen before it, one of 12 GiB counts as all of it, and one of 4 GiB has
-// ended before that comes.
+// ended before that is bound.
 func TestWatcherSeesLimitsOverMemory(t *testing.T) {
 	w := &watcher{bound: bound{twoTypes}, prices: map[string]float64{"cpu/on-demand": 1},
 		requests: map[string]amounts{"a": {1000, 1024}}, nodes: map[string]seenNode{}, pods: map[types.UID]*seenPod{},
@@ -200,7 +200,7 @@ func TestWatcherSeesLimitsOverMemory(t *testing.T) {
 	}
 }
 
-// Of ten waits of 1 s to 10 s the fifth is the median, and 95 % are at most the tenth.
+// The fifth of ten waits of 1 s to 10 s is the median, and 95 % are at most the tenth.
 func TestWaitsAreByNearestRank(t *testing.T) {
 	var waited []time.Duration
 	for i := 10; i > 0; i-- {

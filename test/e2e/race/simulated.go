@@ -26,7 +26,7 @@ var ErrNotSimulated = errors.New("the simulator knows no pods that keep away fro
 func (s *Scenario) SimulatedScenario(settings *loadlinev1.SimulatedSettings) (*loadlinev1.Scenario, error) {
 	out := &loadlinev1.Scenario{Settings: settings, LoadStepSeconds: seconds(loadStep),
 		DurationSeconds: seconds(s.Duration)}
-	// A node is ready when it comes, and gone when it goes.
+	// A node is ready when it is added, and gone when it is removed.
 	start := &loadlinev1.SecondsRange{Min: seconds(s.NodeStart), Max: seconds(s.NodeStart)}
 	for i := range s.Types {
 		t := &s.Types[i]

@@ -11,7 +11,7 @@ import (
 	"loadline.dev/test/e2e/race"
 )
 
-// A minute with few pods shows that the command works: no number of it is held against another one.
+// A minute with few pods shows that the command works: no number of it is compared with another one.
 func TestTheRaceRuns(t *testing.T) {
 	s, err := race.Draw(race.Smoke, 1)
 	if err != nil {

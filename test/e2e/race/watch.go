@@ -104,7 +104,7 @@ func watchCluster(ctx context.Context, client kubernetes.Interface, s *Scenario)
 	return w, errors.Join(follow(ctx, nodes, w.setNode, w.dropNode), follow(ctx, pods, w.setPod, w.dropPod))
 }
 
-// follow calls functions for each object that comes, changes and goes.
+// follow calls functions for each object that is added, changed and deleted.
 func follow[T any](ctx context.Context, source cache.ListerWatcher, set, drop func(*T)) error {
 	take := func(do func(*T)) func(any) {
 		return func(object any) {

@@ -24,8 +24,8 @@ func (c *Cloud) Hang(method string, hangs bool) {
 }
 
 // Replace puts another machine in the place of the one of a node, as a cloud that repairs itself does: the Node object
-// goes, and one of the same name comes, with another UID and provider id, and with these annotations. Pods stay bound
-// to the name.
+// is deleted, and one of the same name is created, with another UID and provider id, and with these annotations. Pods
+// stay bound to the name.
 func (c *Cloud) Replace(ctx context.Context, name string, annotations map[string]string) (*v1.Node, error) {
 	old, err := c.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -83,7 +83,7 @@ func (c *Cloud) NodeGroupDeleteNodes(ctx context.Context,
 	for _, node := range r.GetNodes() {
 		c.asked = append(c.asked, node.GetName())
 		m := g.machines[node.GetProviderId()]
-		// Of a machine that is no node, an autoscaler gives the provider id as name.
+		// The name of a machine that is no node is its provider id for an autoscaler.
 		if m == nil || m.node != node.GetName() && node.GetName() != node.GetProviderId() {
 			return nil, status.Errorf(codes.InvalidArgument, "node group %s has no node %s with provider id %s",
 				g.ID, node.GetName(), node.GetProviderId())

@@ -319,7 +319,7 @@ TEST_F(AbiTest, ATimeoutThatHasPassedIsTold) {
   for (const int64_t forever : {int64_t{0}, int64_t{-1}, INT64_MIN, INT64_MAX}) {
     EXPECT_EQ(Call(kDescribeMethod, describe.SerializeAsString(), forever).code, 0) << forever;
   }
-  // A batch that comes too late changes nothing.
+  // A batch that is too late changes nothing.
   const Answer late = Call(kSyncMethod, Changes::FullList(99, 1).View("works").Sync().SerializeAsString(), 1);
   EXPECT_EQ(late.code, 4);
   v1::DescribeResponse response;

@@ -119,7 +119,7 @@ TEST(DecodeBatchTest, NamesObjectAndField) {
               StartsWith("node in slot 2 is not a k8s.io.api.core.v1.Node: "));
 }
 
-// What is there is taken as far as it can be read.
+// The objects that are there are taken as far as they can be read.
 TEST(DecodeBatchTest, TellsWhatItCannotRead) {
   ChangesBuilder builder = ChangesBuilder::FullList(1, 1);
   builder.Shape(7, MakePod({{"memory", "1.5.2"}, {"cpu", "1"}}))

@@ -1,4 +1,4 @@
-// Errors of fields of messages: which values pass, and what the caller is told.
+// Errors of fields of messages: which values pass, and what the caller hears.
 #include "plugin/convert/fields.h"
 
 #include <gtest/gtest.h>

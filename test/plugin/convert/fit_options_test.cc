@@ -67,7 +67,7 @@ TEST(FitOptionsTest, ErrorsNameTheField) {
   EXPECT_THAT(ErrorOf(message), HasSubstr("profiles: has 33 entries"));
 }
 
-// Of wire type 0 and value 1.
+// Returns a field of wire type 0 and value 1.
 std::string Field(int number) {
   std::string out;
   for (uint32_t tag = static_cast<uint32_t>(number) << 3; tag != 0; tag >>= 7) {
@@ -79,7 +79,7 @@ std::string Field(int number) {
 TEST(KnownFieldsTest, NewNumbersAreUnknown) {
   k8s::v1::Pod pod;
   EXPECT_EQ(UnknownFieldOf(pod), "");
-  // What 1.37 has and the engine does not read: serviceAccountName, evictionResponders.
+  // Fields of 1.37 that the engine does not read: serviceAccountName, evictionResponders.
   ASSERT_TRUE(pod.mutable_spec()->ParseFromString(Field(5) + Field(43)));
   EXPECT_EQ(UnknownFieldOf(pod), "");
   ASSERT_TRUE(pod.mutable_spec()->ParseFromString(Field(5) + Field(45)));

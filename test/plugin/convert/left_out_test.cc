@@ -1,4 +1,4 @@
-// One object that cannot be taken is left out alone, and told by name.
+// One object that cannot be read is left out alone, and reported by name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -178,7 +178,7 @@ TEST_F(LeftOutTest, OfTooManyDaemonPodsNamespacesTakeTurns) {
   EXPECT_EQ(plan.left_out(0).reason(), "is one of more than 1000 in one question");
 }
 
-// The node stays, and goes as soon as the pod is a good one.
+// The node stays, and is removed as soon as the pod is a good one.
 TEST_F(LeftOutTest, APodOnANodeKeepsItThere) {
   for (const HostilePod& hostile : HostilePods()) {
     SCOPED_TRACE(hostile.name);
@@ -205,7 +205,7 @@ TEST_F(LeftOutTest, APodOnANodeKeepsItThere) {
   EXPECT_EQ(plan.scale_down().remove(0).node(), "b");
 }
 
-// What says nothing is not read: neither node nor pod is left out.
+// An amount that says nothing is not read: neither node nor pod is left out.
 TEST_F(LeftOutTest, AmountsOfZeroAreNoAmounts) {
   Quantities zeros = {{"cpu", "1"}};
   for (int i = 0; i < 255; ++i) zeros.emplace_back(absl::StrCat("example.com/r", i), "0");
@@ -216,7 +216,8 @@ TEST_F(LeftOutTest, AmountsOfZeroAreNoAmounts) {
   EXPECT_EQ(described.nodes(0).resources_size(), 3) << "cpu, memory and pods, which the node offers";
 }
 
-// Eight names of one namespace that no node offers are told apart; a pod of another one has names of its own.
+// Eight names of one namespace that no node offers have numbers of their own; a pod of another one has names
+// of its own.
 TEST_F(LeftOutTest, ANamespaceThatInventsResourcesLeavesRoomForOthers) {
   Quantities many = {{"cpu", "1"}};
   for (int i = 0; i < 100; ++i) many.emplace_back(absl::StrCat("example.com/r", i), "1");

@@ -342,7 +342,7 @@ TEST(LoadLineParityTest, FitAndCheckLoadLineSayTheSame) {
       for (const std::string& reason : refusal.reasons()) absl::StrAppend(&text, reason, ";");
       for (const int32_t slot : refusal.slots()) by_question.insert({slot, text});
     }
-    // Where another filter refuses, the line is not asked: the one request of a byte fits or not.
+    // If another filter refuses, the line is not asked: the one request of a byte fits or not.
     Verdicts other;
     for (const v1::VerdictGroup& group : verdicts.pods(0).groups()) {
       if (group.verdict() != v1::VerdictGroup::DOES_NOT_FIT || group.filter() == v1::VerdictGroup::LOAD_LINE)

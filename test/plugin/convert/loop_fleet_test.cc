@@ -86,7 +86,7 @@ class LoopFleetTest : public ::testing::Test {
     pods->set_count(count);
   }
 
-  // Goes on from the answer.
+  // Continues with the state of the answer.
   v1::PlanLoopResponse Plan() {
     const absl::StatusOr<v1::PlanLoopResponse> response = engine_.PlanLoop(request_);
     EXPECT_TRUE(response.ok()) << response.status();
@@ -122,7 +122,8 @@ TEST_F(LoopFleetTest, MachinesWithoutNodesAreOnTheirWay) {
   EXPECT_TRUE(plan.fleet().timers_run());
 }
 
-// Two machines of two groups name one node: no group waits for a node that never comes, and the loop goes on.
+// Two machines of two groups name one node: no group waits for a node that never arrives, and the loop
+// continues.
 TEST_F(LoopFleetTest, MachinesThatNameOneNode) {
   v1::LoopGroup* const other = request_.add_groups();
   *other = request_.groups(0);
@@ -189,7 +190,7 @@ TEST_F(LoopFleetTest, AFaultOfEachMachineIsNoReasonToRefuseALoop) {
   EXPECT_EQ(failed, 15'000);
 }
 
-// A node that has not started takes no pods, in this plan; the view stays as the client has told it.
+// A node that has not started takes no pods, in this plan; the view stays as the client has sent it.
 TEST_F(LoopFleetTest, ANodeThatStartsTakesNoPods) {
   k8s::v1::Node young = Cores("b");
   young.mutable_metadata()->mutable_creation_timestamp()->set_seconds(kLoopFleetNowS - 60);
@@ -217,7 +218,7 @@ TEST_F(LoopFleetTest, ANodeThatStartsTakesNoPods) {
   EXPECT_EQ(there, 3);
 }
 
-// A removal that nobody goes on with is planned anew, and given back where it is not to be.
+// A removal that nobody continues is planned anew, and given back where it is not to be.
 TEST_F(LoopFleetTest, AnAbandonedNodeIsGivenBack) {
   k8s::v1::Node marked = Cores("a");
   k8s::v1::Taint* const taint = marked.mutable_spec()->add_taints();
@@ -246,7 +247,7 @@ TEST_F(LoopFleetTest, AnAbandonedNodeIsGivenBack) {
   EXPECT_THAT(plan.fleet().actions(), SizeIs(0));
 }
 
-// Another engine goes on with the timers of nodes that are not needed, though none carries a soft taint.
+// Another engine continues the timers of unneeded nodes, though none carries a soft taint.
 TEST_F(LoopFleetTest, TimersGoToTheNextEngine) {
   v1::PlanLoopResponse plan = Plan();
   ASSERT_THAT(plan.scale_down().remove(), SizeIs(1));

@@ -78,8 +78,8 @@ TEST_F(PodDecoderTest, AnEmptyPodIsBestEffort) {
   EXPECT_THAT(Named(shape.requests), IsEmpty());
 }
 
-// 100m + 200m run at once; the sidecar's 50m is there before the plain init container's 400m, and overhead
-// comes on top of it all: max(350, 450) + 10.
+// 100m + 200m run at once; the sidecar's 50m is there before the plain init container's 400m, and overhead is
+// added to all of it: max(350, 450) + 10.
 TEST_F(PodDecoderTest, ReadsInitContainersSidecarsAndOverhead) {
   k8s::v1::Pod pod = MakePod({{"cpu", "100m"}});
   AddContainer("second", {{"cpu", "200m"}}, pod.mutable_spec()->mutable_containers());
@@ -171,7 +171,7 @@ TEST_F(PodDecoderTest, AnAbsentQuantityIsZero) {
   EXPECT_THAT(Named(MustDecode(pod).limits), ElementsAre(Pair("cpu", 0), Pair("memory", 0)));
 }
 
-// What a pod as a whole states of huge pages replaces what its containers ask for, also by 0.
+// The huge pages that a pod as a whole states replace what its containers ask for, also by 0.
 TEST_F(PodDecoderTest, ZeroOfThePodLevelReplacesTheSumOfTheContainers) {
   k8s::v1::Pod pod = MakePod({{"cpu", "1"}, {"hugepages-2Mi", "64Mi"}});
   pod.mutable_spec()->mutable_containers(0)->mutable_resources()->mutable_requests()->CopyFrom(

@@ -217,7 +217,7 @@ LimitPolicy RandomPolicy(std::mt19937_64& random) {
   return policy;
 }
 
-// What Explain tells of a policy states it in full: whatever the preset, it means the same again.
+// The policy in an answer of Explain is complete: whatever the preset, it means the same again.
 TEST(EncodePolicyTest, DecodesToItself) {
   std::mt19937_64 random(11);
   for (int i = 0; i < 2000; ++i) {

@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"siblings.gathered_since_ms", [](auto* q) { q->mutable_siblings()->set_gathered_since_ms(-1); }},
     }));
 
-// What a pod states is not the client's mistake.
+// A grace period of a pod is not the client's mistake.
 TEST(RemovalTest, AnyGracePeriodIsTaken) {
   for (const auto& [stated, taken] : {std::pair{INT64_MIN, int64_t{0}}, {INT64_MAX, kMaxRemovalPatience}}) {
     v1::StepRemovalRequest request = PlainStep();
@@ -97,7 +97,7 @@ TEST(RemovalTest, AnyGracePeriodIsTaken) {
   }
 }
 
-// The state that an answer tells is the one that the next step goes on from.
+// The state in an answer is the one from which the next step starts.
 TEST(RemovalTest, StateGoesThereAndBack) {
   Removal removal{.stage = RemovalStage::kDraining, .empty = false, .since_ms = 3, .accepted_ms = 0};
   removal.pods = {

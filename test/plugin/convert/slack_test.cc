@@ -249,7 +249,7 @@ TEST_F(SlackTest, AClusterWithoutNodesNeedsGroups) {
   EXPECT_EQ(MustAsk().classes_size(), 0);
 }
 
-// As many placeholders as there may be, on 5,000 nodes with names of 63 characters, and elsewhere before.
+// The most placeholders that there may be, on 5,000 nodes with names of 63 characters, and elsewhere before.
 TEST(SlackStateTest, TheLargestStateStaysBelowTwoMebibytes) {
   SlackState state;
   state.next_id = int64_t{1} << 28;

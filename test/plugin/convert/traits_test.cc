@@ -1,4 +1,4 @@
-// What planners read of pods, nodes, budgets and workloads: bytes to core types.
+// The traits that planners read of pods, nodes, budgets and workloads: bytes to core types.
 #include "plugin/convert/traits.h"
 
 #include <gmock/gmock.h>
@@ -170,8 +170,8 @@ TEST(PodTraitsTest, TheFirstVolumeOnTheNodeThatIsNotListedAsSafe) {
   EXPECT_EQ(ReadPodTraits(pod).local_volume, "");
 }
 
-// As Escalator counts: a sidecar is one more init container, of which the largest counts if it is more than
-// all containers together; overhead is added.
+// Escalator's way of counting: a sidecar is one more init container, of which the largest counts if it is
+// more than all containers together; overhead is added.
 TEST(PodTraitsTest, ContainerRequestsWhereMoreIsAddedToThem) {
   ResourceNames names;
   ResourceReader resources(&names);
@@ -212,7 +212,8 @@ TEST(NodeTraitsTest, ReadsThem) {
   EXPECT_EQ(ReadNodeTraits(node), (NodeTraits{"u", "cloud://n", 5, true, 0}));
 }
 
-// "false" takes it back, and of Escalator's an empty text. All else holds; what nobody knows is told.
+// "false" takes it back, and an empty text does for Escalator's. Any other value counts; an unknown one is
+// reported.
 TEST(NodeTraitsTest, AnAnnotationHoldsUnlessItIsTakenBack) {
   for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
     for (const char* const value : {"true", "", "false", "True", "why"}) {
@@ -366,7 +367,8 @@ TEST_F(ObjectsTest, TheTemplateAndWhatIsWishedForIt) {
   EXPECT_EQ(MustDecode(v1::DEPLOYMENT, deployment).slack.copies, 1) << "the workload's own annotation wins";
 }
 
-// What a Job that ended asked for is not kept any more; one whose last pod still runs asks for it.
+// The slack that a Job asked for which has ended is not kept any more; one whose last pod still runs asks for
+// it.
 TEST_F(ObjectsTest, AJobThatEndedAsksForNoSlack) {
   auto job = Named<k8s::v1::Job>();
   Annotate("loadline.dev/slack-copies", "3", job.mutable_metadata());

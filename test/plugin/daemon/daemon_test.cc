@@ -47,7 +47,7 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// A running loadlined whose output goes to a file.
+// A running loadlined whose output is written to a file.
 class Process {
  public:
   Process(std::vector<std::string> arguments, const std::string& output) {

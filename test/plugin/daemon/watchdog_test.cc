@@ -86,7 +86,7 @@ TEST(TurnTest, IsWaitedForNoLongerThanADeadline) {
   EXPECT_TRUE(turn.Take(Deadline::After(1)).ok());
 }
 
-// Who has a view may have it for ever; the others are answered by their own time.
+// A caller that has a view may have it for ever; the others are answered by their own time.
 TEST(TurnTest, AViewThatIsHeldEndsNoCallLate) {
   Views views{EngineLimits()};
   ASSERT_TRUE(
@@ -121,7 +121,7 @@ class LogPipeTest : public ::testing::Test {
     for (const int fd : {former_, pipe_[0], pipe_[1]}) close(fd);
   }
 
-  // So that nothing more fits.
+  // Fills the pipe, so that nothing more fits.
   void Fill() const {
     fcntl(pipe_[1], F_SETFL, O_NONBLOCK);
     while (write(pipe_[1], "x", 1) == 1) {

@@ -448,7 +448,7 @@ func TestFailedDeletion(t *testing.T) {
 	}
 }
 
-// A cloud may answer anything: its text must not keep the engine from saying what comes next.
+// A cloud may answer anything: its text must not keep the engine from saying the next step.
 func TestTextOfTheCloudIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -491,8 +491,8 @@ func TestDrainFailsOfNodeThatOthersDelete(t *testing.T) {
 	}
 }
 
-// What the cloud has said it deletes is neither given back nor deleted again: not by a watch that is late, and not by
-// the next leader.
+// A node whose deletion the cloud has acknowledged is neither given back nor deleted again: not by a watch that is
+// late, and not by the next leader.
 func TestAcknowledgedDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -619,7 +619,7 @@ func TestPodThatThePlanLeaves(t *testing.T) {
 	})
 }
 
-// What a person has cordoned stays cordoned when a removal is taken back.
+// A node that a person has cordoned stays cordoned when a removal is taken back.
 func TestCordonOfOthersStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -781,7 +781,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// Removals begin while the loop goes on: they are under way at once, and what cannot be tainted is told later.
+// Removals begin while the loop continues: they are under way at once, and failures of tainting are reported later.
 func TestRemovalsBeginInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -145,7 +145,8 @@ func TestDeletionCosts(t *testing.T) {
 	}
 }
 
-// Those that lose theirs come first, then the lowest cost, then names. A loop writes 20 pods, the next ones the rest.
+// Pods that lose their costs are first, then the lowest cost, then names. A loop writes 20 pods, the next ones the
+// rest.
 func TestDeletionCostsAreWrittenInOrder(t *testing.T) {
 	pods := []*v1.Pod{replica("a", "high"), replica("c", "low"), replica("b", "low"),
 		replica("z", "stays", "cost=-1", "mark=-1"), replica("y", "stays", "cost=-1", "mark=-1")}

@@ -20,7 +20,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-// What was seen before the engine was away is old when it is there again: the node may be another leader's by then, and
+// A look from before the engine was away is old when it is there again: the node may be another leader's by then, and
 // another pod on it.
 func TestNothingIsDoneByWhatWasSeenLongAgo(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -240,7 +240,7 @@ func TestEngineOfAnotherVersion(t *testing.T) {
 	})
 }
 
-// Only pods whose place others take are told as evicted: a DaemonSet makes none elsewhere.
+// Only pods whose place others take are reported as evicted: a DaemonSet makes none elsewhere.
 func TestEvictionsThatAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

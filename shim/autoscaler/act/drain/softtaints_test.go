@@ -55,7 +55,7 @@ func softTaintsOf(t *testing.T, nodes []*v1.Node, most int) (changes []SoftTaint
 }
 
 // Soft taints carry since when, and what fails keeps no others from being written. A node that has got a hard taint
-// meanwhile gets no soft one. Which were tried is told once.
+// meanwhile gets no soft one. The attempts are reported once.
 func TestSoftTaints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -89,7 +89,7 @@ func TestSoftTaints(t *testing.T) {
 	})
 }
 
-// Soft taints are written while the loop goes on, one loop's after the other's, and for so long only.
+// Soft taints are written while the loop continues, one loop's after the other's, and for so long only.
 func TestSoftTaintsInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

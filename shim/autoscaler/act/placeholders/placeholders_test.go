@@ -116,8 +116,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// What is made are pods that give way to all others, in the namespace of the keeper: a copy looks at pods where it came
-// from.
+// The pods give way to all others, in the namespace of the keeper: a copy looks at pods in its own namespace.
 func TestCopies(t *testing.T) {
 	client := newClient(t)
 	from := shape("copy", 2)
@@ -150,7 +149,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// A CapacityBuffer comes behind its template and goes before it.
+// A CapacityBuffer is created after its template and deleted before it.
 func TestCapacityBuffers(t *testing.T) {
 	client := newClient(t)
 	k := CapacityBuffers(client, namespace)
@@ -169,7 +168,7 @@ func TestCapacityBuffers(t *testing.T) {
 	}
 }
 
-// Where it cannot be known what is there, nothing is written.
+// If it cannot be known what is there, nothing is written.
 func TestNothingIsWrittenBlindly(t *testing.T) {
 	client := newClient(t)
 	client.PrependReactor("list", "*", refuse)

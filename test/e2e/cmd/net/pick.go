@@ -65,7 +65,7 @@ func worth(parts []string, have map[string]int) (count int) {
 	return count
 }
 
-// underWay names what is under way in the state of a question that stands alone.
+// underWay names what is under way in the state of a single question.
 func underWay(c *call) (parts []string) {
 	q, a := &loadlinev1.PlanLoopRequest{}, &loadlinev1.PlanLoopResponse{}
 	if proto.Unmarshal(c.GetRequest(), q) != nil || proto.Unmarshal(c.GetResponse(), a) != nil ||

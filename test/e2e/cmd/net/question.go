@@ -14,7 +14,7 @@ import (
 
 func trimmedPod(pod *v1.Pod) []byte { return view.TrimIncomingPodForPlanning(pod) }
 
-// allKinds are the kinds of objects of which a view is told all.
+// allKinds are the kinds of which a view gets all objects.
 var allKinds = []loadlinev1.ObjectKind{
 	loadlinev1.ObjectKind_NAMESPACE, loadlinev1.ObjectKind_PERSISTENT_VOLUME,
 	loadlinev1.ObjectKind_PERSISTENT_VOLUME_CLAIM, loadlinev1.ObjectKind_STORAGE_CLASS,

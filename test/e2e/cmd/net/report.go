@@ -42,7 +42,7 @@ type count struct {
 	example string
 }
 
-// part is what the recording of one task comes to.
+// part is the result of recording one task.
 type part struct {
 	answers, refused int
 	byMethod, covers map[string]int
@@ -160,7 +160,7 @@ func shorten(text string, most int) string {
 	return text[:most] + "..."
 }
 
-// always are the tags of all worlds with a difference: a hint at what it comes from.
+// always are the tags of all worlds with a difference: a hint at its cause.
 func (c *count) always() string {
 	var names []string
 	for _, tag := range slices.Sorted(maps.Keys(c.tags)) {

@@ -8,7 +8,7 @@ import (
 type settings struct {
 	base          *loadlinev1.PlanLoopRequest
 	fleet         bool // the engine finds out what becomes of machines
-	remembers     bool // the state between loops is what the engine keeps; else it is told
+	remembers     bool // the state between loops is what the engine keeps; else it is sent
 	own           bool // questions bring their cluster
 	packs         bool // how the scheduler places
 	ranked, sizes bool

@@ -223,7 +223,7 @@ func (w *world) stepNode(n *node) {
 	}
 }
 
-// stepRemoval moves the pods of a node that goes, asks the cloud to delete it, and sees it gone.
+// stepRemoval moves the pods of a node to be removed, asks the cloud to delete it, and sees it gone.
 func (w *world) stepRemoval(n *node) {
 	r := n.removal
 	r.loops++

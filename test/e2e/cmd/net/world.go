@@ -13,7 +13,7 @@ import (
 // start is when each world begins.
 const start = int64(1_800_000_000)
 
-// world is a random cluster with its workloads, a plain scheduler and a cloud. It is told to an engine as questions,
+// world is a random cluster with its workloads, a plain scheduler and a cloud. It is sent to an engine as questions,
 // and changed by its answers. Equal seeds and answers make equal worlds.
 type world struct {
 	*rand.Rand
@@ -33,7 +33,7 @@ type world struct {
 	failed, softTried, acknowledged []string
 	evicted                         []*loadlinev1.EvictedPod
 	outcomes                        []*loadlinev1.ActionOutcome
-	changed, gone                   map[string]bool // nodes, since the view was told last
+	changed, gone                   map[string]bool // nodes, since the view was last updated
 }
 
 // answered is what a client keeps of an answer.
@@ -107,7 +107,7 @@ type node struct {
 	devices     int  // loops until they are offered
 	taints      []v1.Taint
 	labels      map[string]string
-	startup     int // loops until its startup taint goes
+	startup     int // loops until its startup taint is removed
 	soft        bool
 	removal     *removal
 	pods        []*pod
@@ -134,7 +134,7 @@ func (p *pod) name() string { return fmt.Sprintf("%s-%d", p.of.name, p.number) }
 
 func (w *world) chance(percent int) bool { return w.IntN(100) < percent }
 
-// tag notes what a world has, so that differences can be told apart by it. It returns the condition.
+// tag notes what a world has, so that differences can be grouped by it. It returns the condition.
 func (w *world) tag(name string, has bool) bool {
 	if has {
 		w.tags[name] = true
