@@ -4,8 +4,8 @@
   ways.py           writes docs/way-of-*.svg from docs/way-of-*.txt
   ways.py --check   fails if a picture is not what its text gives
 
-A text has a line "title: ...", a line "lane: NAME" for each participant, then the steps in their order: "NAME: text" for
-a step of one participant, "NAME > NAME: text" for a message. Lines that begin with # are comments.
+A text has a line "title: ...", a line "lane: NAME" for each participant, then the steps in their order: "NAME: text"
+for a step of one participant, "NAME > NAME: text" for a message. Lines that begin with # are comments.
 """
 
 import html

@@ -81,7 +81,7 @@ func (b *buffered) expectStatus(namespace, name string, replicas int64, want str
 }
 
 // A group grows for the room that CapacityBuffers ask for, once. A buffer that nobody may ask for, one that cannot be,
-// ours and those of other strategies keep nothing; each of the first two is told why.
+// ours and those of other strategies keep nothing; each of the first two gets the reason.
 func TestCapacityBuffersAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		template := map[string]any{"name": "shape"}

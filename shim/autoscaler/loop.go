@@ -120,7 +120,7 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 	return "", nil
 }
 
-// failed counts and logs what a loop goes on without.
+// failed counts and logs what a loop does without.
 func (l *leader) failed(ctx context.Context, err error, kind string) {
 	if err != nil && ctx.Err() == nil {
 		l.teller.Metrics.Failed(kind)

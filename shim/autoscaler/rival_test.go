@@ -89,8 +89,8 @@ func TestGroupsOfClusterAutoscalerAreLeftAlone(t *testing.T) {
 	}
 }
 
-// Beside one that decides growth alone, nodes go, and a warning says what that one must not do. Without the right to
-// read its lease nothing is held back; with an error nothing is done.
+// Beside one that decides growth alone, nodes are removed, and a warning says what that one must not do. Without the
+// right to read its lease nothing is deferred; with an error nothing is done.
 func TestBesideClusterAutoscaler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{"cheap": {max: 10, cpu: "4", target: 1, price: 0.1}},

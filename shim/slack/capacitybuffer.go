@@ -90,7 +90,7 @@ func (s *CapacityBufferSpec) Copies(current int32, pod *v1.PodTemplateSpec) (int
 	return int32(copies), nil
 }
 
-// mostCopies of one buffer; the engine keeps fewer in one namespace, unless it is told to keep more.
+// mostCopies of one buffer; the engine keeps fewer in one namespace, unless its options allow more.
 const mostCopies = 1_000_000
 
 // allowed returns how many copies of a pod fit into the limits. `limited` is false if the pod requests none of these

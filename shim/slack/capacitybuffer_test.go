@@ -65,7 +65,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// What is written here is told apart from what others write, by its label.
+// Our own buffers are distinguished from those of others by their label.
 func TestOwnBuffersAreKnown(t *testing.T) {
 	for _, object := range CapacityBuffers([]Shape{{Name: "slack-1", Namespace: "n", Replicas: 2, Pod: *bufferPod()}}) {
 		if b, is := object.(*CapacityBuffer); is && (!b.IsOurs() || !b.IsKept()) {

@@ -926,8 +926,8 @@ type PlanLoopResponse struct {
 	// Groups, in the order of the request, of which max_cores_total or max_memory_total permits no node more
 	// than this plan adds.
 	AtMaximum []*GroupAtMaximum `protobuf:"bytes,15,rep,name=at_maximum,json=atMaximum,proto3" json:"at_maximum,omitempty"`
-	// Growth for pods waits for further ones: for so long, if none arrives. `growth` has none for pods and slack
-	// then, though scale_up says what would grow. 0: it does not wait.
+	// Growth for pods waits for further ones: for so long, if none arrives. `growth` has none for pods and
+	// slack then, though scale_up says what would grow. 0: it does not wait.
 	BatchWaitMilliseconds int64 `protobuf:"varint,16,opt,name=batch_wait_milliseconds,json=batchWaitMilliseconds,proto3" json:"batch_wait_milliseconds,omitempty"`
 	// Nodes that the provider has not begun to make, and that cost more than what the plan lets groups grow by
 	// in their place: to be taken back once the cloud has been asked for all of `growth`, and only if it took

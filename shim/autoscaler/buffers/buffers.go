@@ -1,5 +1,5 @@
-// Package buffers has room kept for the CapacityBuffers of others: the engine is told of a stand-in for each, and the
-// buffer what has become of it.
+// Package buffers has room kept for the CapacityBuffers of others: the engine gets a substitute pod for each, and the
+// buffer its result.
 package buffers
 
 import (
@@ -53,7 +53,7 @@ type Buffers struct {
 	silent  bool // that there are none to be read has been logged
 }
 
-// buffer is one buffer with what it comes to.
+// buffer is one buffer with its result.
 type buffer struct {
 	slack.CapacityBuffer
 	standIn    *appsv1.Deployment // nil: it cannot be kept
