@@ -70,7 +70,9 @@ class ViewBytesTest : public ::testing::Test {
     Batch batch;
     const std::string name = absl::StrCat("n", i);
     batch.nodes = {{Slot{i}, name, MakeNodeShape({}, ResourceNames()), {}}};
-    for (const PodShapeRecord& shape : shapes) batch.nodes[0].pods.push_back({shape.id, "p", "u"});
+    std::vector<std::string> pods;
+    for (const PodShapeRecord& shape : shapes) pods.push_back(absl::StrCat("p", shape.id));
+    for (size_t j = 0; j < shapes.size(); ++j) batch.nodes[0].pods.push_back({shapes[j].id, pods[j], "u"});
     batch.pod_shapes = std::move(shapes);
     Apply(std::move(batch));
   }
