@@ -13,8 +13,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADER = ROOT / "plugin" / "abi" / "loadline.h"
-FUNCTIONS = ["loadline_call", "loadline_create", "loadline_destroy", "loadline_free", "loadline_try_call",
-             "loadline_version"]
+FUNCTIONS = ["loadline_call", "loadline_create", "loadline_destroy", "loadline_error_details", "loadline_free",
+             "loadline_try_call", "loadline_version"]
 
 arguments = None
 
