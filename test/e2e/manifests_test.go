@@ -26,6 +26,7 @@ var (
 	moreRights   = "autoscaler/act"
 	unsafeRights = "autoscaler/act-despite-budgets"
 	orderRights  = "autoscaler/act-downscale-order"
+	bufferRights = "autoscaler/capacity-buffers"
 	slackRights  = []string{"autoscaler/slack", "autoscaler/slack-capacitybuffers"}
 )
 
@@ -119,7 +120,8 @@ func TestManifestsApply(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
-	for _, folder := range slices.Concat(appliedFolders, []string{moreRights, unsafeRights, orderRights}, slackRights) {
+	more := []string{moreRights, unsafeRights, orderRights, bufferRights}
+	for _, folder := range slices.Concat(appliedFolders, more, slackRights) {
 		apply(t, ctx, cluster, folder)
 		apply(t, ctx, cluster, folder)
 	}
@@ -367,7 +369,13 @@ func TestRightsOfTheAutoscaler(t *testing.T) {
 			"kube-system get,update,list,watch coordination.k8s.io/leases loadline-autoscaler",
 			"kube-system update configmaps loadline-autoscaler-status"},
 		moreRights: {"cluster create pods/eviction", "cluster create,patch events", "cluster get pods",
-			"cluster get,patch nodes", "kube-system get,update configmaps loadline-autoscaler-state"},
+			"cluster get,patch nodes", "kube-system get configmaps cluster-autoscaler-status",
+			"kube-system get coordination.k8s.io/leases cluster-autoscaler",
+			"kube-system get,update configmaps loadline-autoscaler-state"},
+		bufferRights: {"cluster list autoscaling.x-k8s.io/capacitybuffers",
+			"cluster patch autoscaling.x-k8s.io/capacitybuffers/status", "cluster get apps/deployments",
+			"cluster get apps/replicasets", "cluster get apps/statefulsets", "cluster get podtemplates",
+			"cluster get replicationcontrollers"},
 		unsafeRights:   {"cluster delete pods"},
 		orderRights:    {"cluster patch pods"},
 		slackRights[0]: {"loadline-slack list,create,patch,delete apps/deployments"},
