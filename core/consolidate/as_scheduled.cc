@@ -27,7 +27,7 @@ class ReturnOrders {
     const auto size_of = [&](size_t i) { return board.kinds()[kinds_[i]].size; };
     std::stable_sort(largest_.begin(), largest_.end(),
                      [&](size_t a, size_t b) { return size_of(a) > size_of(b); });
-    // Where there are few nodes it matters more, and costs less.
+    // Few nodes need more orders, and each order costs less.
     const auto nodes = static_cast<int64_t>(board.nodes().size());
     count_ = std::clamp<int64_t>(kOrdersTimesNodesSquared / (nodes * nodes), kFewestOrders, kMostOrders);
   }

@@ -1,4 +1,4 @@
-// Where a scheduler puts the pods of a move.
+// Places the pods of a move as a scheduler does.
 #ifndef LOADLINE_CORE_CONSOLIDATE_AS_SCHEDULED_H_
 #define LOADLINE_CORE_CONSOLIDATE_AS_SCHEDULED_H_
 

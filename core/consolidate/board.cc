@@ -51,7 +51,7 @@ void Board::AddMovers(NodeIndex node, const ConsolidationNode& entry) {
   BoardNode& known = nodes_[node];
   for (const LeavingPod& pod : entry.pods) {
     if (!known.may_go) {
-      // What is kept on a node that stays takes its room.
+      // Room that is kept on a node that stays is taken from it.
       if (!pod.placeholder) continue;
       const KeptRoom& kept = problem_.placeholders[static_cast<size_t>(pod.position)];
       snapshot_.PlacePod(node, snapshot_.InternShape(kept.pod.shape));
@@ -246,7 +246,8 @@ int64_t Board::MostOn(MoverKindIndex number, GroupIndex group) {
   if (pod.FitsByItself(copy)) {
     most = room;
     if (!kind.only_room) {
-      // One after the other. If none comes because of pods elsewhere, one is assumed: that may change.
+      // Pods are placed one after the other. If none fits because of pods elsewhere, one is assumed: that may
+      // change.
       int64_t placed = 0;
       while (placed < room && budget_->Spend(pod.UnitsPerNode()) && pod.Fits(copy)) {
         snapshot_.PlacePod(copy, kind.shape);

@@ -24,7 +24,7 @@ namespace loadline {
 
 inline constexpr NodeIndex kNoTarget{-1};
 
-// The position of a kind, and of a pod, in the lists that the board keeps.
+// The position of a kind, and of a pod, in the lists of the trial cluster.
 enum class MoverKindIndex : int32_t {};
 enum class MoverIndex : int32_t {};
 
@@ -52,12 +52,12 @@ struct Mover {
   absl::string_view uid;
 };
 
-// What is known of a node beside the snapshot.
+// The facts about a node beside the snapshot.
 struct BoardNode {
   std::optional<GroupIndex> group;
   double usd = 0;  // per hour
   std::optional<double> age_hours;
-  // What the cheapest spot node costs of those that it is, or came in the place of; infinity: none.
+  // The price of the cheapest spot node in this chain of replacements; infinity if there is none.
   double spot_usd = std::numeric_limits<double>::infinity();
   bool may_go = false;
   bool is_new = false;
@@ -66,17 +66,17 @@ struct BoardNode {
   std::vector<MoverIndex> movers;  // that are on it
 };
 
-// What a new node of a group is.
+// The shape and the price of a new node of a group.
 struct BoardTemplate {
   std::vector<int64_t> free;     // by column, with its daemons
   std::vector<int32_t> daemons;  // shapes of those that fit it
 };
 
-// Snapshot, room, and who is where. Moves are made by Trial; all of them lie in a Fork() of the snapshot that
-// is open as long as the board lives. Not thread-safe.
+// A trial cluster: snapshot, room, and who is where. Trial makes the moves; all of them are in a Fork() of
+// the snapshot that is open as long as this lives. Not thread-safe.
 class Board {
  public:
-  // All outlive the board. Cost: O(pods of nodes that may go + nodes + groups * daemons).
+  // All arguments outlive this. Cost: O(pods of nodes that may go + nodes + groups * daemons).
   Board(Snapshot* snapshot, const ConsolidationProblem& problem, const ConsolidationOptions& options,
         WorkBudget* budget);
   Board(const Board&) = delete;
@@ -106,18 +106,18 @@ class Board {
   int64_t node_count() const { return node_count_; }
   void set_node_count(int64_t count) { node_count_ = count; }
 
-  // What the leaving pods of a node are worth.
+  // Returns the worth of the leaving pods of a node.
   double WorthOf(NodeIndex node) const;
-  // What one unit of each column is worth at the shadow prices; all 0 until it is set.
+  // Sets the worth of one unit of each column at the shadow prices; all 0 until it is set.
   void SetPrices(std::vector<double> prices) { prices_ = std::move(prices); }
-  // What all that a new node of a group, or a node of the cluster, offers to pods that may move would be
-  // worth over its price: about 1 for the types that the relaxation chooses, less for others.
+  // Returns the worth of all that a new node of a group, or a node of the cluster, offers to pods that may
+  // move, over its price: about 1 for the types that the relaxation chooses, less for others.
   double EfficiencyOf(GroupIndex group) const;
   double EfficiencyOf(NodeIndex node) const;
 
   // Prepares the filters of a kind once; looks again at what may have changed. False: it fits nowhere.
   bool Prepare(MoverKindIndex kind);
-  // Of a kind that is prepared.
+  // Returns the filters for a kind that is prepared.
   PodFit& fit(MoverKindIndex kind) { return search_->fit(*kinds_[kind].handle); }
   FitSearch& search() { return *search_; }
 

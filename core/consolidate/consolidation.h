@@ -1,4 +1,4 @@
-// What consolidation is asked, and what it answers: the bill, and moves that make it smaller.
+// The question to consolidation, and its answer: the bill, and moves that make it smaller.
 #ifndef LOADLINE_CORE_CONSOLIDATE_CONSOLIDATION_H_
 #define LOADLINE_CORE_CONSOLIDATE_CONSOLIDATION_H_
 
@@ -36,14 +36,14 @@ inline int64_t MostNodes(const NodeGroup& group) {
   return group.blocked_reason.empty() ? group.max_nodes : 0;
 }
 
-// A pod that has to find another place before its node goes.
+// A pod that has to find another place before its node is removed.
 struct LeavingPod {
   // In ClusterState::pods() of its node; of a placeholder, in ConsolidationProblem::placeholders.
   int32_t position = 0;
   bool placeholder = false;
   // The disruption budget that its eviction takes from, in ConsolidationProblem::budgets; -1: none.
   int32_t budget = -1;
-  // What it costs to disturb it once, US dollars: finite, >= 0.
+  // The one-time cost of disturbing it, US dollars: finite, >= 0.
   double usd = 0;
 };
 
@@ -58,11 +58,12 @@ struct ConsolidationNode {
   bool may_go = false;
   // How long it has been there, in hours, >= 0; nullopt: nobody knows. See MoveTerms.
   std::optional<double> age_hours;
-  // Of a node that may go. Its other pods end with it. Of one that stays placeholders alone are read.
+  // The leaving pods of a node that may be removed. Its other pods end with it. Of a node that stays only
+  // placeholders are read.
   std::vector<LeavingPod> pods;
 };
 
-// Room that is kept by something else than a pod. It finds another place before its node goes.
+// Room that is kept by something else than a pod. It finds another place before its node is removed.
 struct KeptRoom {
   std::string name;  // unique
   IncomingPod pod;   // names are those of the cluster
@@ -103,7 +104,8 @@ struct ConsolidationOptions {
   int64_t max_nodes_at_once = 10;
   int64_t max_pods_at_once = 200;
   // Pods go where a scheduler that spreads puts them (LeastAllocated, kube-scheduler's default): a move is
-  // told only if all of its pods fit so. Else they go to the places that the search has found, however tight.
+  // reported only if all of its pods fit so. Else they move to the places that the search has found, however
+  // tight.
   bool as_scheduled = false;
   // Spot nodes come in the place of spot nodes only where so many spot groups cost less than each of those
   // that go, >= 0: who always takes the cheapest one takes what is interrupted most.
@@ -113,15 +115,15 @@ struct ConsolidationOptions {
   FitOptions fit;
 };
 
-// What a move costs once, the pods that it disturbs and the hours in which old and new nodes are both there,
-// it has to save within this part of the time that its old nodes have been there, in the mean by price. Load
-// that came lately goes soon, as a rule, and then the move has cost more than it saved. Source: our own
-// choice, measured with the loads of the race in the simulator.
+// The part of the age of its old nodes, in the mean by price, within which a move has to save its one-time
+// costs: the pods that it disturbs and the hours in which old and new nodes are both there. Load that arrived
+// lately usually ends soon, and then the move has cost more than it saved. Source: our own choice, measured
+// with the loads of the race in the simulator.
 inline constexpr double kPaysWithinAge = 0.25;
 
 class MoveTerms {
  public:
-  // A node that goes, and how long it has been there; nullopt: nobody knows, or the plan itself brings it.
+  // Adds a removed node and its age; nullopt: nobody knows the age, or the plan itself adds the node.
   void Remove(double usd, std::optional<double> age_hours) {
     removed_ += usd;
     if (!age_hours.has_value()) return;
@@ -211,11 +213,11 @@ enum class KeepReason {
   kSavesTooLittle,  // a cheaper arrangement saves less than the options ask for
   kGroupAtMinimum,  // of its group no node may go
   kTakesPods,       // pods of nodes that go move there
-  kNotTried,        // the budget ended before; the next call goes on
+  kNotTried,        // the budget ended before; the next call continues
   kModeOff,         // ConsolidationMode::kOff
 };
 absl::string_view Name(KeepReason reason);
-// What would have to change; empty where nothing can be said.
+// Returns what would have to change; empty where nothing can be said.
 absl::string_view AdviceOf(KeepReason reason);
 
 struct KeptNode {
@@ -225,7 +227,7 @@ struct KeptNode {
   double worth = 0;         // of its leaving pods, at the shadow prices; of a node that may go
 };
 
-// What one unit of a resource is worth, US dollars per hour.
+// The worth of one unit of a resource, US dollars per hour.
 struct ShadowPrice {
   ResourceId resource;
   double usd = 0;
@@ -235,7 +237,7 @@ struct ConsolidationPlan {
   ConsolidationBill bill;
   std::vector<ConsolidationMove> moves;
   std::vector<KeptNode> keep;  // all other nodes of the problem, in name order
-  // Of the largest part of the cluster, by resource; what is in plenty is worth nothing.
+  // The shadow prices of the largest part of the cluster, by resource; a resource in plenty is worth nothing.
   std::vector<ShadowPrice> shadow_prices;
   // By namespace, in name order: what its pods on nodes that may go are worth at the shadow prices.
   std::vector<std::pair<std::string, double>> namespaces;

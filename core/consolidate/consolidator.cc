@@ -13,7 +13,7 @@
 namespace loadline {
 namespace {
 
-// What decides, beside nodes and pods, whether a move is found.
+// Returns a fingerprint of what decides, beside nodes and pods, whether a move is found.
 uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationOptions& options) {
   FingerprintBuilder builder;
   for (const NodeGroup& group : problem.groups) {
@@ -34,7 +34,7 @@ uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationO
   return builder.Finish();
 }
 
-// What decides, beside ages and the time, what a plan is.
+// Returns a fingerprint of what decides, beside ages and the time, what a plan is.
 uint64_t FingerprintOfQuestion(const ConsolidationProblem& problem, const ConsolidationOptions& options) {
   FingerprintBuilder builder;
   builder.Add(std::bit_cast<int64_t>(FingerprintOf(problem, options)));
@@ -180,7 +180,7 @@ ConsolidationPlan Consolidator::Plan(Snapshot* snapshot, const ConsolidationProb
     const ScopedFork tried(snapshot);
     made = search.Run();
   }
-  // Why nodes stay is told of the cluster as it is, with what their pods are worth.
+  // The reasons why nodes stay are those of the cluster as it is, with the worth of its pods.
   plan.moves = OrderMoves(&board, made);
   std::set<Slot> removed, takes;
   for (const ConsolidationMove& move : plan.moves) {

@@ -12,8 +12,8 @@
 
 namespace loadline {
 
-// Plans again and again for one cluster. What was tried in vain is remembered from call to call, so that a
-// plan after few changes costs little, and one whose budget ended goes on with the nodes that were not tried.
+// Plans again and again for one cluster. Failed attempts are remembered from call to call, so that a plan
+// after few changes costs little, and one whose budget ended continues with the nodes that were not tried.
 // Equal questions to new objects give equal answers. Not thread-safe.
 class Consolidator {
  public:
@@ -22,12 +22,12 @@ class Consolidator {
   ConsolidationPlan Plan(Snapshot* snapshot, const ConsolidationProblem& problem,
                          const ConsolidationOptions& options, WorkBudget* budget);
 
-  // Whether Plan() may answer something new: the last question differed in more than ages and the time, its
-  // budget ended, it found moves, or what was tried in vain is due again. O(nodes + leaving pods).
+  // Returns whether Plan() may answer something new: the last question differed in more than ages and the
+  // time, its budget ended, it found moves, or failed attempts are due again. O(nodes + leaving pods).
   bool Due(const ConsolidationProblem& problem, const ConsolidationOptions& options) const;
   // When it is due again although nothing changes, in seconds since 1970; nullopt: nothing was asked.
   std::optional<int64_t> next_s() const { return next_s_; }
-  // Of the last plan.
+  // Returns the bill of the last plan.
   const ConsolidationBill& bill() const { return bill_; }
 
   // Forgets what was tried.

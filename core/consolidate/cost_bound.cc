@@ -16,7 +16,7 @@ namespace {
 
 // Kinds times groups whose filters are asked; beyond, all kinds are taken to be allowed everywhere.
 constexpr size_t kMostQuestions = 2'000'000;
-// Of so few kinds the pattern relaxation is solved, which sees that pods are not divided.
+// The number of kinds up to which the pattern relaxation is solved, which sees that pods are not divided.
 constexpr size_t kFewKinds = 24;
 
 using KindMarks = StrongVector<MoverKindIndex, bool>;
@@ -48,7 +48,7 @@ class CostBounder {
   }
 
  private:
-  // What a node that may go offers without the pods that leave with it.
+  // Returns what a node that may be removed offers without its leaving pods.
   std::vector<int64_t> EmptyRoom(NodeIndex node) const {
     std::vector<int64_t> free = board_.room().FreeOn(node);
     for (const MoverIndex mover : board_.node(node).movers) {
@@ -84,7 +84,7 @@ class CostBounder {
     }
     const int64_t staying = std::max<int64_t>(0, entry.target - static_cast<int64_t>(nodes.size()));
     const int64_t room = std::max<int64_t>(MostNodes(entry), entry.target) - staying;
-    // What the nodes that are there offer at most, and cost at least.
+    // The most that the present nodes offer, and the least that they cost.
     std::vector<int64_t> most;
     double least = 0;
     bool alike = made != nullptr;

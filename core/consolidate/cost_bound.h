@@ -1,4 +1,4 @@
-// What a cluster must cost at least, and what its pods are worth.
+// The lower bound for the cost of a cluster, and the worth of its pods.
 #ifndef LOADLINE_CORE_CONSOLIDATE_COST_BOUND_H_
 #define LOADLINE_CORE_CONSOLIDATE_COST_BOUND_H_
 

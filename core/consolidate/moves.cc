@@ -292,12 +292,12 @@ class MoveOrder {
   std::map<GroupIndex, int32_t> last_number_;
   struct Brought {
     MoveTarget as;
-    size_t move = 0;  // of those that are told
+    size_t move = 0;  // of those that are reported
   };
   std::map<NodeIndex, Brought> brought_;           // by copy
   StrongVector<MoverIndex, NodeIndex> places_;     // as the move of the pod was made
-  std::vector<bool> leaves_;                       // by node: it goes with some move
-  std::vector<size_t> move_of_;                    // by net move: its number among those that are told
+  std::vector<bool> leaves_;                       // by node: it is removed by some move
+  std::vector<size_t> move_of_;                    // by net move: its number among those that are reported
   std::vector<std::set<size_t>> after_;            // by move: those before it
   std::vector<std::map<int32_t, int64_t>> takes_;  // by move: of budgets
   std::vector<ConsolidationMove> moves_;

@@ -1,4 +1,4 @@
-// What the search made, as moves to be followed one after the other.
+// Turns the result of the search into moves to be followed one after the other.
 #ifndef LOADLINE_CORE_CONSOLIDATE_MOVES_H_
 #define LOADLINE_CORE_CONSOLIDATE_MOVES_H_
 

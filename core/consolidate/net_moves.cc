@@ -45,7 +45,7 @@ class NetMaker {
       }
       for (const NodeIndex node : made_[i].added) users[node].push_back(i);
       for (const auto& [mover, from] : made_[i].moved) {
-        // Where it was before was put down by the move before.
+        // The move before put it where it was until now.
         std::vector<std::pair<size_t, NodeIndex>>& path = steps[mover];
         if (!path.empty()) Unite(path.back().first, i);
         path.emplace_back(i, from);

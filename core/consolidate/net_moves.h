@@ -1,4 +1,4 @@
-// Moves as they were made on the board, put together to what remains of them.
+// Moves as the search made them, put together to what remains of them.
 #ifndef LOADLINE_CORE_CONSOLIDATE_NET_MOVES_H_
 #define LOADLINE_CORE_CONSOLIDATE_NET_MOVES_H_
 
@@ -14,7 +14,7 @@ namespace loadline {
 // A move without what came to nothing.
 struct NetMove {
   std::vector<NodeIndex> remove;   // nodes of the cluster
-  std::vector<NodeIndex> add;      // as the board knows them
+  std::vector<NodeIndex> add;      // as the trial cluster knows them
   std::vector<MoverIndex> movers;  // largest first
   std::set<size_t> after;          // moves that come before, by number
   double saves = 0;

@@ -1,4 +1,4 @@
-// What nodes have free, looked for 64 nodes at a time.
+// The free amounts of nodes, searched 64 nodes at a time.
 #ifndef LOADLINE_CORE_CONSOLIDATE_NODE_ROOM_H_
 #define LOADLINE_CORE_CONSOLIDATE_NODE_ROOM_H_
 
@@ -15,7 +15,7 @@
 namespace loadline {
 
 // A row of free amounts per node: one column per resource, and a last one for pod slots. It mirrors a
-// snapshot and is told which nodes changed. Not thread-safe.
+// snapshot and learns by Read() which nodes changed. Not thread-safe.
 class NodeRoom {
  public:
   // `snapshot` outlives the object. `pods`: the resource that counts pod slots; nullopt: no node has any.
@@ -23,12 +23,13 @@ class NodeRoom {
 
   size_t width() const { return resources_.size() + 1; }
   const std::vector<ResourceId>& resources() const { return resources_; }
-  // What the node has free now, as the snapshot says. Below 0 where its pods request more than it offers.
+  // Returns what the node has free now, as the snapshot says. Below 0 where its pods request more than it
+  // offers.
   std::vector<int64_t> FreeOn(NodeIndex node) const;
 
   // Searches nodes in this order, which has each node of the snapshot once. Reads all of them again.
   void SetOrder(std::vector<NodeIndex> order);
-  // Reads a node again. One that is new comes last in the order. Cost: O(width).
+  // Reads a node again. A new one is last in the order. Cost: O(width).
   void Read(NodeIndex node);
   // Nodes that are hidden have no room for anybody until SetOrder(). Cost: O(width).
   void Hide(NodeIndex node);

@@ -64,7 +64,7 @@ std::optional<KeepReason> Search::ReasonOf(NodeIndex node) const {
   return reasons_.Contains(node) ? reasons_[node] : std::nullopt;
 }
 
-// Whether anything was made.
+// Makes one round of moves. Returns whether anything was made.
 bool Search::Round() {
   // In a large cluster what was made is left alone, so that moves stay small.
   if (!large_) {
@@ -161,7 +161,7 @@ bool Search::IsFresh(NodeIndex node, double share) const {
          board_.node(node).movers.size() != board_.problem().nodes[*board_.node(node).problem].pods.size();
 }
 
-// Whether what the nodes cost above what their pods are worth is enough for a saving.
+// Returns whether the cost of the nodes above the worth of their pods is enough for a saving.
 bool Search::Promises(const std::vector<Candidate>& block) const {
   double usd = 0, worth = 0;
   for (const Candidate& candidate : block) {
@@ -177,7 +177,7 @@ size_t Search::RootOf(size_t move) const {
   return move;
 }
 
-// Whether the move that this becomes, with those whose work it takes off again, is within the limit.
+// Returns whether this move, merged with the moves that it undoes, is within the limit.
 bool Search::SmallEnough(const std::vector<NodeIndex>& go) {
   int64_t size = 0;
   std::set<size_t> with;
@@ -233,7 +233,7 @@ bool Search::Try(const std::vector<NodeIndex>& go, bool may_add) {
   return true;
 }
 
-// What a move brought, and where its pods went, stays as it is in this round.
+// The nodes that a move added, and the targets of its pods, stay as they are in this round.
 void Search::Touch(const MadeMove& move) {
   touched_.resize(board_.nodes().size(), false);
   reasons_.resize(board_.nodes().size());
@@ -346,7 +346,7 @@ void Search::Remember() {
     const bool tried_now = reason == KeepReason::kNoCheaperPlace || reason == KeepReason::kSavesTooLittle;
     if (tried_now) {
       const uint64_t fingerprint = board_.problem().cluster->fingerprint(board_.snapshot().slot(node));
-      // Who took part because of others waits no longer for a turn of its own.
+      // A node tried as part of a block is not delayed further.
       const bool again = before != tried_.end() && !IsFresh(node, share);
       kept[name] = {fingerprint, again ? before->second.at_s : board_.problem().now_s,
                     again ? before->second.until_s : UntilWhen(node, *reason), share, *reason};

@@ -13,7 +13,7 @@
 
 namespace loadline {
 
-// What is remembered of a node that was tried in vain.
+// The memory of a node that was tried in vain.
 struct TriedNode {
   uint64_t fingerprint = 0;  // of the node with its pods
   int64_t at_s = 0;          // when it was tried
@@ -24,16 +24,16 @@ struct TriedNode {
 using TriedNodes = absl::flat_hash_map<std::string, TriedNode>;  // by name
 
 // Rounds over nodes whose pods are worth less than they cost, the emptiest first: each alone into room that
-// is there; then, in blocks of several sizes, onto cheaper new nodes. In a round no node goes that took pods
-// or came in it; the last round finds nothing, so that whoever follows the moves and asks again gets none.
-// Nodes of `tried` that have not changed are not tried by themselves. Order is by what nodes hold and cost,
-// and by names only between equals. Not thread-safe.
+// is there; then, in blocks of several sizes, onto cheaper new nodes. A round removes no node that took pods
+// or was added in it; the last round finds nothing, so that whoever follows the moves and asks again gets
+// none. Nodes of `tried` that have not changed are not tried by themselves. Order is by pods and cost of
+// nodes, and by names only between equals. Not thread-safe.
 class Search {
  public:
   // `tried` is read, and gets what is tried in vain now.
   Search(Board* board, TriedNodes* tried);
 
-  // The moves in the order in which they were made on the board.
+  // Returns the moves in the order in which they were made.
   std::vector<MadeMove> Run();
   // Why a node stays, of those that were looked at; nullopt: it was not.
   std::optional<KeepReason> ReasonOf(NodeIndex node) const;

@@ -14,7 +14,7 @@ namespace {
 // US dollars per hour: less is rounding.
 constexpr double kCent = 1e-9;
 
-// So many nodes are left out of a move because a pod of theirs has no place.
+// The number of nodes that are left out of a move because a pod of theirs has no place.
 constexpr int kMostRetries = 6;
 
 bool Pays(const MoveTerms& terms, const ConsolidationOptions& options) {
@@ -31,7 +31,7 @@ NodeIndex RootOf(const StrongVector<NodeIndex, NodeIndex>& parent, NodeIndex nod
 TrialEnd Trial::Make(std::vector<NodeIndex> go, bool may_add, std::vector<MadeMove>* made) {
   made->clear();
   int retries = kMostRetries;
-  // What is left out makes the rest smaller, so that this ends.
+  // Each retry leaves nodes out, which makes the rest smaller, so that this ends.
   for (;;) {
     Parts parts;
     const TrialEnd end = MakeOnce(go, may_add, &parts);
@@ -166,7 +166,7 @@ NodeIndex Trial::Bring(GroupIndex group) {
 void Trial::TakeOff(const std::vector<NodeIndex>& go) {
   for (const NodeIndex node : go) Leave(node);
   for (const Place& place : places_) {
-    // What is known of a kind may have changed with others.
+    // The facts about a kind may have changed with others.
     if (!board_.KindOf(place.mover).only_room) board_.Prepare(board_.movers()[place.mover].kind);
   }
   // Pods that depend on others have the fewest places, large ones fewer than small ones.
@@ -202,7 +202,7 @@ std::optional<NodeIndex> Trial::FindRoom(MoverKindIndex number) {
   const MoverKind& kind = board_.kinds()[number];
   PodFit& fit = board_.fit(number);
   if (!kind.only_room) fit.Refresh(board_.work());
-  // Of a kind that needs no more than room, what was full stays full as pods are placed.
+  // If a kind needs no more than room, full nodes stay full as pods are placed.
   const size_t from = kind.only_room ? from_[number] : 0;
   for (size_t at = board_.room().Next(kind.request, from); at < board_.room().end();
        at = board_.room().Next(kind.request, at + 1)) {

@@ -1,4 +1,4 @@
-// One move, made on the board if it pays.
+// One move, applied to the trial cluster if it pays.
 #ifndef LOADLINE_CORE_CONSOLIDATE_TRIAL_H_
 #define LOADLINE_CORE_CONSOLIDATE_TRIAL_H_
 
@@ -13,7 +13,7 @@
 
 namespace loadline {
 
-// What a move changed on the board, complete in itself after those before it.
+// The changes of a move, complete in itself after those before it.
 struct MadeMove {
   std::vector<NodeIndex> removed;
   std::vector<NodeIndex> added;
@@ -37,12 +37,12 @@ class Trial {
 
   void set_exact_work(int64_t exact_work) { exact_work_ = exact_work; }
 
-  // Takes nodes off the board, each with pods that leave, and finds places for these: in room that is there,
-  // largest first, and with `may_add` on the cheapest new nodes for the rest. All filters hold for each
-  // placement. Unless the move saves what the options ask for, nothing has changed. Where parts of it have
-  // nothing to do with each other, each is a move, and those are left out that do not pay by themselves.
-  // With `good_types` only new nodes of the best types come, where these take the pods: what is free on them
-  // is of use to moves that follow. Cost: O(pods of the nodes) placements, and a packing.
+  // Removes nodes, each with pods that leave, and finds places for these: in room that is there, largest
+  // first, and with `may_add` on the cheapest new nodes for the rest. All filters hold for each placement.
+  // Unless the move saves what the options ask for, nothing has changed. Where parts of it have nothing to do
+  // with each other, each is a move, and those are left out that do not pay by themselves. With `good_types`
+  // only new nodes of the best types are added, where these take the pods: what is free on them is of use to
+  // moves that follow. Cost: O(pods of the nodes) placements, and a packing.
   void UseGoodTypes(bool good_types) { good_types_ = good_types; }
   TrialEnd Make(std::vector<NodeIndex> go, bool may_add, std::vector<MadeMove>* made);
 
@@ -90,7 +90,7 @@ class Trial {
   std::vector<Place> places_;  // of the pods that leave, largest first
   std::vector<NodeIndex> added_;
   StrongVector<GroupIndex, int64_t> added_of_;
-  StrongVector<MoverKindIndex, size_t> from_;  // where the search for room goes on
+  StrongVector<MoverKindIndex, size_t> from_;  // where the search for room continues
   NodeIndex stuck_ = kNoTarget;                // whose pod has no place
   NodeIndex first_new_{0};                     // nodes from here on are those of this move
 };

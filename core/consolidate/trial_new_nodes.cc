@@ -100,7 +100,7 @@ std::vector<GroupIndex> Trial::GroupsFor(const std::vector<MoverKindIndex>& kind
 
 // Packs what has no place yet onto new nodes, and makes them. False: not at this cost, or not at all.
 bool Trial::PackRest(double most_cost) {
-  // What is left at least costs what it is worth, if the prices are right.
+  // The rest costs at least its worth, if the prices are right.
   PackingProblem problem;
   std::vector<std::vector<size_t>> places_of_item;
   std::vector<MoverKindIndex> kind_of_item;

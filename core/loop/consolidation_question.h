@@ -1,4 +1,4 @@
-// What consolidation is asked of a cluster whose groups and drain rules are known.
+// Makes the question to consolidation about a cluster whose groups and drain rules are known.
 #ifndef LOADLINE_CORE_LOOP_CONSOLIDATION_QUESTION_H_
 #define LOADLINE_CORE_LOOP_CONSOLIDATION_QUESTION_H_
 

@@ -67,8 +67,8 @@ std::vector<NodeToEmpty> NodesByLoad(const LoopProblem& problem, const CountsOfG
   return nodes;
 }
 
-// Whether half of the first quarter are among the emptiest quarter, or little fuller. `by_load` and
-// `by_number` hold the same nodes.
+// Returns whether half of the first quarter are among the emptiest quarter, or little fuller. `by_load` and
+// `by_number` have the same nodes.
 bool IsStillRight(const std::vector<NodeToEmpty>& by_load, const std::vector<NodeToEmpty>& by_number) {
   constexpr int64_t kLittleFuller = 100'000;  // millionths
   const size_t quarter = (by_number.size() + 3) / 4;

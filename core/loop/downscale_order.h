@@ -1,4 +1,4 @@
-// Which nodes are to be empty first when workloads shrink by themselves.
+// Chooses the nodes that should become empty first when workloads shrink by themselves.
 #ifndef LOADLINE_CORE_LOOP_DOWNSCALE_ORDER_H_
 #define LOADLINE_CORE_LOOP_DOWNSCALE_ORDER_H_
 

@@ -30,7 +30,7 @@ EmptyNode RoomOn(const LoopProblem& problem, const Snapshot& snapshot, NodeIndex
   return room;
 }
 
-// What is left when pods come to a node of the group.
+// Takes the room of pods that are placed on a node of the group.
 void Take(const LoopProblem& problem, GroupIndex group, const PodShape& shape, int64_t count,
           EmptyNode* room) {
   const LineLeft line(problem.scale_down.fit.load_line, problem.groups[group].model->shape);

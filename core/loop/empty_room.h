@@ -1,4 +1,4 @@
-// What nodes that are not there yet have room for.
+// The room of nodes that are not there yet.
 #ifndef LOADLINE_CORE_LOOP_EMPTY_ROOM_H_
 #define LOADLINE_CORE_LOOP_EMPTY_ROOM_H_
 
@@ -18,10 +18,10 @@ namespace loadline {
 // domains of spreading.
 NodeGroup TemplateOf(const NodeGroup& group, absl::string_view suffix);
 
-// What a node of the snapshot has left, also below its load line.
+// Returns what a node of the snapshot has left, also below its load line.
 EmptyNode RoomOn(const LoopProblem& problem, const Snapshot& snapshot, NodeIndex node);
 
-// What is left when pods come to a node of the group.
+// Takes the room of pods that are placed on a node of the group.
 void Take(const LoopProblem& problem, GroupIndex group, const PodShape& shape, int64_t count,
           EmptyNode* room);
 

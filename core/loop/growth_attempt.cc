@@ -18,7 +18,7 @@
 namespace loadline {
 namespace {
 
-// Where nodes on their way stand in the snapshot.
+// The positions of upcoming nodes in the snapshot.
 struct UpcomingNodes {
   bool complete = true;  // all of them do
   NodeIndex first{0};
@@ -224,7 +224,7 @@ class Attempt {
     PlanGrowth(caps, with_atomic);
     NodesOfGroups growth = WholeGrowth();
     if (!Within(NewNodesLeft(problem_, plan_), growth)) {
-      // A group that comes as a whole would take what others need: it has its turn when they have grown.
+      // A group that grows as a whole would take what others need: it has its turn when they have grown.
       with_atomic = false;
       PlanGrowth(caps, with_atomic);
       growth = WholeGrowth();
@@ -324,7 +324,7 @@ class Attempt {
     }
   }
 
-  // What nodes on their way and new ones have left, and the growth.
+  // Fills in what upcoming and new nodes have left, and the growth.
   void FillRooms(NodesOfGroups growth) {
     GroupRooms& rooms = result_.rooms;
     rooms.coming.resize(problem_.groups.size());

@@ -21,13 +21,13 @@ struct GrowthWay {
 
 struct GrowthAttempt {
   GrowthWay way;
-  // What GrowForPods() fills in, on top of what the plan held before.
+  // The parts that GrowForPods() fills in, beside those that the plan had before.
   LoopPlan plan;
   GroupRooms rooms;
   // Pods that have a place in the plan, and none where a scheduler puts them: see LeftAsScheduled(). 0 where
   // nothing grows, or a ranking decides.
   int64_t left_as_scheduled = 0;
-  // With `packs_upcoming` limits of all groups together are not kept to, only told: the attempt is worth
+  // With `packs_upcoming` limits of all groups together are not kept to, only reported: the attempt is worth
   // nothing then.
   bool within_limits = true;
 };

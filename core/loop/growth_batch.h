@@ -20,7 +20,7 @@ struct PodAges {
   int64_t last_ms = kLongAgoMs;
 };
 
-// What there is to know of a batch, which begins when the first pod comes that needs a new node.
+// The facts about a batch, which begins when the first pod arrives that needs a new node.
 struct GrowthBatch {
   // It ends when no pod has come for so long that needs a node which is not there yet. 0: growth waits for no
   // further pods.
@@ -30,13 +30,13 @@ struct GrowthBatch {
   // How long ago groups grew for pods, which ended the last batch: pods that have waited since then begin no
   // batch of their own before it. nullopt: long ago.
   std::optional<int64_t> since_growth_ms;
-  // Of the pods that wait, by position; those beyond its end came long ago.
+  // The ages of the waiting pods, by position; those beyond its end arrived long ago.
   std::vector<PodAges> ages;
 };
 
-// For how many milliseconds growth still waits, > 0, if no further pod comes; nullopt: groups grow now.
-// `need_nodes`: positions of the pods that a plan needs new nodes for; `on_the_way`: of those that take nodes
-// on their way, with which a stream of pods goes on. Cost: O(positions). Pure: any thread. Source:
+// Returns for how many milliseconds growth still waits, > 0, if no further pod arrives; nullopt: groups grow
+// now. `need_nodes`: positions of the pods that a plan needs new nodes for; `on_the_way`: of those that take
+// nodes on their way, with which a stream of pods continues. Cost: O(positions). Pure: any thread. Source:
 // batchIdleDuration and batchMaxDuration of Karpenter, which count from the last pod of any kind; here pods
 // that fit on nodes that are there hold up nobody.
 std::optional<int64_t> BatchWaitMs(const GrowthBatch& batch, std::span<const size_t> need_nodes,

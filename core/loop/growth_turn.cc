@@ -20,7 +20,7 @@ uint64_t Draw(const GrowthTurn& turn, absl::string_view namespace_name) {
   return builder.Finish();
 }
 
-// Whether one namespace alone had pods that took too much, so that nobody else lacks anything.
+// Returns whether one namespace alone had pods that took too much, so that nobody else lacks anything.
 bool OneAloneTookTooMuch(const std::vector<PendingPods>& waiting, const ScaleUpPlan& plan) {
   return !plan.cut_off.empty() && std::all_of(plan.cut_off.begin(), plan.cut_off.end(), [&](size_t position) {
     return waiting[position].pod.shape.namespace_name ==

@@ -13,13 +13,13 @@
 
 namespace loadline {
 
-// Says whose turn it is. It comes with the question of a loop, and goes back with its plan.
+// Says whose turn it is. The question of a loop has it, and its plan returns it.
 struct GrowthTurn {
   // About one namespace in so many takes part in the plan of growth; 1: all do. A power of two.
   int32_t parts = 1;
   // Another one takes other namespaces.
   int64_t round = 0;
-  // What cut short the plan for which namespaces take turns.
+  // The limit that cut short the plan for which namespaces take turns.
   BudgetEnd cut_short_by = BudgetEnd::kNotEnded;
   friend bool operator==(const GrowthTurn&, const GrowthTurn&) = default;
 };
@@ -27,7 +27,7 @@ struct GrowthTurn {
 // Pods that are left out, by their position.
 using HeldPods = std::vector<std::pair<size_t, PendingPods>>;
 
-// Takes pods out of `waiting` that do not have their turn: what stands there costs nothing and waits for
+// Takes pods out of `waiting` that do not have their turn: the removed entries cost nothing and wait for
 // nothing. Which namespaces have it is drawn by a hash of the round and the namespace, so that nobody is
 // beside the same others each time, and each has its turn about once in `parts` rounds. One has it at least.
 HeldPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* waiting);

@@ -1,4 +1,4 @@
-// Which removals go on by themselves, and what becomes of those that nobody goes on with.
+// Decides which removals continue by themselves, and what happens to those that nobody continues.
 #ifndef LOADLINE_CORE_LOOP_HAND_OVER_H_
 #define LOADLINE_CORE_LOOP_HAND_OVER_H_
 
@@ -19,12 +19,12 @@ namespace loadline {
 // How long a node whose removal an earlier process began may wait for a plan that removes it.
 inline constexpr int64_t kHandOverMs = 60'000;
 
-// What becomes of nodes that carry a mark, or whose deletion the cloud has acknowledged. Slots in order.
+// The state of nodes that carry a mark, or whose deletion the cloud has acknowledged. Slots in order.
 struct MarkedNodes {
   // The cloud was asked to delete them, and has not made it plain that it does not. A deletion that it has
-  // acknowledged goes on until the node is gone.
+  // acknowledged lasts until the node is gone.
   std::vector<Slot> going;
-  // Their removal has begun and nobody goes on with it: they are planned as if it had not.
+  // Their removal has begun and nobody continues it: they are planned as if it had not.
   std::vector<NodeMark> abandoned;
   // Nodes of which the cloud said some time ago that it deletes them, and which it still lists. They hold no
   // place of the deletions and drains that may be under way: others go on.

@@ -1,4 +1,4 @@
-// What sizes and slack keep from loop to loop, in the memory of the loop.
+// The state of sizes and slack between loops, in the memory of the loop.
 #ifndef LOADLINE_CORE_LOOP_KEPT_H_
 #define LOADLINE_CORE_LOOP_KEPT_H_
 

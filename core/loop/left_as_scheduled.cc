@@ -71,7 +71,7 @@ int64_t LeftAsScheduled(const std::vector<PendingPods>& pods, const std::vector<
   if (all == 0 || nodes == 0 || all > kMostShares) return 0;
   const int64_t orders = std::min(kMostOrders, kMostShares / all / nodes);
   if (orders == 0) return 0;
-  // The plan that is asked about goes on with the rest, whatever it takes to ask.
+  // The plan that is asked about continues with the rest, whatever it takes to ask.
   const WorkPhase phase(budget, kForOrders);
   ReservedMemory memory_of_order(budget, all * static_cast<int64_t>(2 * sizeof(size_t)));
   if (!memory_of_order.ok()) return 0;

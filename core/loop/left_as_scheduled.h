@@ -1,4 +1,4 @@
-// Whether new nodes suffice where kube-scheduler puts the pods, and not the plan.
+// Counts the pods that new nodes do not take where kube-scheduler places them, and not the plan.
 #ifndef LOADLINE_CORE_LOOP_LEFT_AS_SCHEDULED_H_
 #define LOADLINE_CORE_LOOP_LEFT_AS_SCHEDULED_H_
 

@@ -39,14 +39,14 @@ void TakeIncreaseOutcome(const OpenAction& action, const ActionOutcome& outcome,
   taken->increases.push_back(std::move(increase));
 }
 
-// Another process has asked for nodes, and ended before it told how that ended.
+// Another process has asked for nodes, and exited before the result was known.
 void TakeUntoldIncrease(const OpenAction& action, const LoopObservation& seen, LoopMemory* memory,
                         FleetOutcomes* taken) {
   if (!seen.first) return;
   const auto group = std::find_if(seen.groups.begin(), seen.groups.end(),
                                   [&](const CloudGroup& of) { return of.name == action.group; });
   if (group == seen.groups.end()) return;
-  // Of a group that cannot be read nobody knows, and it must not back off for that.
+  // Nobody knows it of a group that cannot be read, and it must not back off for that.
   const bool grown = !group->problem.empty() || group->target >= action.from + action.nodes;
   TakeIncreaseOutcome(action,
                       {action.id, grown ? Result::kDone : Result::kUnknown,

@@ -1,4 +1,4 @@
-// What a loop has done, as actions that a client carries out in their order and tells the outcome of.
+// The actions of a loop, which a client carries out in their order and reports the outcome of.
 #ifndef LOADLINE_CORE_LOOP_LOOP_ACTIONS_H_
 #define LOADLINE_CORE_LOOP_LOOP_ACTIONS_H_
 
@@ -29,16 +29,16 @@ struct LoopAction {
   int64_t id = 0;
   Kind kind = Kind::kGrow;
   std::optional<GroupIndex> group;  // nullopt: the action is one of a node
-  // Of kTakeBack, kSwap and kGrow: by how many nodes, if the target is still `target`.
+  // The number of nodes of kTakeBack, kSwap and kGrow, if the target is still `target`.
   int64_t nodes = 0;
   int64_t target = 0;
   std::vector<int32_t> machines;  // of kDeleteMachines: positions in CloudGroup::machines
   bool late = false;              // of kDeleteMachines: they did not register in time; else they have failed
   Slot slot{-1};                  // of kGiveBack, kRemove, kSoftTaint and kTakeSoftTaint
   int64_t since_s = 0;            // of kSoftTaint: since when the node is not needed
-  // Of kRemove: nodes of one wave are tainted together. Where one cannot be, all of them are given back, and
-  // those of later waves do not begin: the API server fails, or somebody else is at work. Empty nodes go
-  // first.
+  // The wave of kRemove: nodes of one wave are tainted together. Where one cannot be, all of them are given
+  // back, and those of later waves do not begin: the API server fails, or somebody else is at work. Empty
+  // nodes are first.
   int32_t wave = 0;
 };
 
@@ -48,11 +48,11 @@ struct LoopAction {
 FleetOutcomes TakeActionOutcomes(const LoopOutcomes& outcomes, const LoopObservation& seen,
                                  LoopMemory* memory);
 
-// Everything that the plan of a loop comes to but for taints of groups that are sized, which the plan tells
+// Returns all actions of the plan of a loop but for taints of groups that are sized, which the plan lists
 // itself: machines that are given up, in the order of the groups; nodes that are given back; growth, and what
 // is taken back for it; nodes that start to go, unless the fleet cools down; and soft taints of others, where
-// drains are planned. Takes note of it in `memory` before it is done: a client that keeps these first tells
-// the next process of it whatever happens. Without options.acts nothing is done.
+// drains are planned. Takes note of it in `memory` before it is done: a client that keeps these first leaves
+// a record for the next process whatever happens. Without options.acts nothing is done.
 std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& sight, const LoopPlan& plan,
                                   const ClusterState& cluster, const ObserveOptions& options, int64_t now_ms,
                                   LoopMemory* memory);
@@ -63,7 +63,7 @@ void BeginBatch(const LoopMemory& memory, int64_t now_ms, GrowthBatch* batch);
 // Takes note of whether a plan waits.
 void NoteBatch(const LoopPlan& plan, int64_t now_ms, LoopMemory* memory);
 
-// Whether anything counts now for how long something has been so.
+// Returns whether any timer runs now.
 bool TimersRun(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
                const LoopPlan& plan);
 

@@ -16,8 +16,8 @@ namespace {
 constexpr double kForFurtherAttempts = 0.5;
 // How much of new nodes is left free where a scheduler would leave pods over, one after the other.
 constexpr double kReserves[] = {0.02, 0.04, 0.07, 0.1, 0.15, 0.2};
-// So large a part of the pods may be left for nodes that come later: they cost less than room for all orders.
-// Source: our own choice, with the loads of the race in the simulator.
+// The share of the pods that may be left for later nodes: they cost less than room for all orders. Source:
+// our own choice, with the loads of the race in the simulator.
 constexpr int64_t kLeftForLaterPercent = 5;
 constexpr double kRounding = 1e-9;  // US dollars per hour
 
@@ -26,13 +26,13 @@ int64_t CountWaiting(const LoopPlan& plan) {
                          [](int64_t sum, const PendingPods& pods) { return sum + pods.count; });
 }
 
-// Whether it may take the place of the other one: it keeps limits, and leaves no more pods over.
+// Returns whether it may replace the other one: it keeps limits, and leaves no more pods over.
 bool IsValid(const GrowthAttempt& attempt, const GrowthAttempt& other) {
   return attempt.within_limits && attempt.rooms.complete && !attempt.plan.scale_up.cut_short &&
          CountUnplaced(attempt.plan) <= CountUnplaced(other.plan);
 }
 
-// What the dearest of the new nodes costs.
+// Returns the price of the dearest of the new nodes.
 double DearestNode(const LoopProblem& problem, const LoopPlan& plan) {
   double usd = 0;
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
@@ -42,7 +42,8 @@ double DearestNode(const LoopProblem& problem, const LoopPlan& plan) {
   return usd;
 }
 
-// Whether more room is worth its price: it costs no more than a node for each pod that would be left over.
+// Returns whether more room is worth its price: it costs no more than a node for each pod that would be left
+// over.
 bool IsWorthIt(const LoopProblem& problem, const GrowthAttempt& roomier, const GrowthAttempt& than) {
   const double more = roomier.plan.scale_up.cost - than.plan.scale_up.cost;
   const int64_t fewer = than.left_as_scheduled - roomier.left_as_scheduled;
@@ -62,7 +63,7 @@ int64_t RoomOfGroup(const LoopProblem& problem, const CountsOfGroups& counts, co
                     GroupIndex group) {
   int64_t nodes = counts[group].registered + counts[group].upcoming;
   for (const LoopGrowth& growth : plan.growth) {
-    // What comes for the minimum is among those on their way already.
+    // Nodes for the minimum are among the upcoming ones already.
     if (growth.group == group) nodes += growth.nodes() - growth.for_minimum;
   }
   return std::max<int64_t>(0, problem.groups[group].max_nodes - nodes);

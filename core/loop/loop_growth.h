@@ -64,7 +64,7 @@ void TakeGrowth(LoopPlan&& from, LoopPlan* plan);
 // Pods for which the plan of growth has no place.
 int64_t CountUnplaced(const LoopPlan& plan);
 
-// Whether the group may grow for pods, whatever its size.
+// Returns whether the group may grow for pods, whatever its size.
 bool MayGrow(const LoopProblem& problem, GroupIndex group);
 
 // Nodes that the group may have beyond those that it has, those that are on their way, and what the plan
@@ -72,12 +72,12 @@ bool MayGrow(const LoopProblem& problem, GroupIndex group);
 int64_t RoomOfGroup(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
                     GroupIndex group);
 
-// What is left of what all groups may grow by together, as PlanOptions::max_new_nodes has it.
+// Returns the rest of what all groups may grow by together, as PlanOptions::max_new_nodes has it.
 NodeLimit NewNodesLeft(const LoopProblem& problem, const LoopPlan& plan);
 
-// What the group may still win after all that the plan gives: within its own maximum, those of the cluster,
-// and what all groups may grow by together. 0 where it does not grow, and where it can only grow as a whole
-// and may not.
+// Returns what the group may still win after all that the plan gives: within its own maximum, those of the
+// cluster, and what all groups may grow by together. 0 where it does not grow, and where it can only grow as
+// a whole and may not.
 int64_t MayAdd(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
                GroupIndex group);
 

@@ -1,4 +1,4 @@
-// What one loop is told of the cloud and of removals under way: as it is, without what it means.
+// The report to one loop about the cloud and about removals under way: as it is, without its meaning.
 #ifndef LOADLINE_CORE_LOOP_LOOP_OBSERVATION_H_
 #define LOADLINE_CORE_LOOP_LOOP_OBSERVATION_H_
 
@@ -14,7 +14,7 @@
 namespace loadline {
 
 // A machine as the cloud lists it. One without an id, and one whose id was listed before, is none: the cloud
-// has not begun to make it, or told of it twice.
+// has not begun to make it, or listed it twice.
 struct CloudMachine {
   std::string id;
   MachineState state = MachineState::kUnknown;
@@ -28,7 +28,7 @@ struct CloudGroup {
   int64_t max_nodes = 0;
   int64_t target = 0;   // nodes that the cloud is to hold
   bool atomic = false;  // it has all of its nodes or none
-  // What the cloud does not tell of it, so that it is left as it is. Empty: it tells all.
+  // The part of it that the cloud does not state, so that it is left as it is. Empty: it states all.
   std::string problem;
   std::optional<int64_t> provision_ms;
   std::optional<int64_t> startup_ms;
@@ -36,7 +36,7 @@ struct CloudGroup {
   std::vector<CloudMachine> machines;
 };
 
-// What is written on a node whose removal this program has begun.
+// The notes on a node whose removal this program has begun.
 struct NodeMark {
   Slot slot{-1};
   int64_t since_s = 0;  // since when it was not needed
@@ -45,7 +45,7 @@ struct NodeMark {
   bool acknowledged = false;
 };
 
-// A removal that this process goes on with.
+// A removal that this process continues.
 struct RemovalUnderWay {
   std::optional<Slot> slot;  // nullopt: the node is gone
   std::string group;
@@ -71,7 +71,7 @@ struct ActionOutcome {
   std::string error;
 };
 
-// What has happened since the last loop.
+// The outcomes since the last loop.
 struct LoopOutcomes {
   std::vector<ActionOutcome> actions;
   std::vector<RemovalOutcome> removals;
@@ -80,11 +80,11 @@ struct LoopOutcomes {
   std::vector<std::string> soft_taints_tried;  // UIDs of nodes, written or not
 };
 
-// What holds for all groups.
+// The options for all groups.
 struct ObserveOptions {
   FleetOptions fleet;
   StartupTaints startup_taints;
-  // Actions are carried out; else they are only told of.
+  // Actions are carried out; else they are only reported.
   bool acts = true;
   bool grows = true;            // growth, and what becomes of machines, is decided here
   bool swaps = false;           // nodes that are not begun may be taken back for a cheaper mix

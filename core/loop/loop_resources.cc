@@ -8,7 +8,8 @@
 namespace loadline {
 namespace {
 
-// What a node of the cluster offers. Where its GPUs are not there yet, its group says how many come.
+// Returns what a node of the cluster offers. Where its GPUs are not there yet, its group says how many will
+// be.
 NodeOffer OfferThere(const LoopProblem& problem, Slot slot) {
   NodeOffer offer = OfferOfNode(problem, problem.drain.cluster->node_shape(slot));
   if (offer.gpu_type.empty() || offer.gpus > 0) return offer;
@@ -35,7 +36,7 @@ ResourceRoom RoomOfCluster(const LoopProblem& problem, const CountsOfGroups& cou
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     const Slot slot{i};
     if (!cluster.Occupied(slot)) continue;
-    // What a virtual node says that it offers is nobody's machine.
+    // The stated offer of a virtual node is nobody's machine.
     if (KindForPlan(cluster, slot, problem.drain.group_of) == NodeKind::kVirtual) continue;
     room.Take(OfferThere(problem, slot), 1);
   }

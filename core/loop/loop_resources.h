@@ -14,15 +14,15 @@
 
 namespace loadline {
 
-// What one node counts as against the maxima of the cluster; one of the group, which has a template.
+// Returns what one node counts as against the maxima of the cluster; one of the group, which has a template.
 NodeOffer OfferOfNode(const LoopProblem& problem, const NodeShape& node);
 NodeOffer OfferOfGroup(const LoopProblem& problem, GroupIndex group);
 
-// What nodes that are there and on their way leave of the maxima. A node on its way whose group has no
-// template counts for nothing: nobody knows what it offers. Cost: O(nodes) where there is a limit.
+// Returns what present and upcoming nodes leave of the maxima. An upcoming node whose group has no template
+// counts for nothing: nobody knows what it offers. Cost: O(nodes) where there is a limit.
 ResourceRoom RoomOfCluster(const LoopProblem& problem, const CountsOfGroups& counts);
 
-// What all that the plan grows by leaves of LoopPlan::room.
+// Returns what all that the plan grows by leaves of LoopPlan::room.
 ResourceRoom RoomLeft(const LoopProblem& problem, const LoopPlan& plan);
 
 // How many nodes of the group may come by what is left; nullopt: no limit, or no template.
@@ -31,12 +31,12 @@ NodeLimit MostNodesOf(const LoopProblem& problem, const ResourceRoom& left, Grou
 // New nodes of groups.
 using NodesOfGroups = absl::btree_map<GroupIndex, int64_t>;
 
-// Whether the plan may grow by all of these nodes more.
+// Returns whether the plan may grow by all of these nodes more.
 bool PermitsTogether(const LoopProblem& problem, const LoopPlan& plan, const NodesOfGroups& growth);
 
-// Nodes that each group may win at most so that all together stay within the maxima: what may be
-// of `growth`, and then what is left for others, each in the order of the groups. A group that has all of its
-// nodes or none comes behind the others of `growth`, with all that `growth` has of it or none.
+// Nodes that each group may win at most so that all together stay within the maxima: what may be of `growth`,
+// and then what is left for others, each in the order of the groups. A group that has all of its nodes or
+// none is behind the others of `growth`, with all that `growth` has of it or none.
 StrongVector<GroupIndex, NodeLimit> CapsTogether(const LoopProblem& problem, const CountsOfGroups& counts,
                                                  const LoopPlan& plan, const NodesOfGroups& growth);
 

@@ -18,7 +18,7 @@
 
 namespace loadline {
 
-// What is found out about a group beside FleetGroupView.
+// The facts about a group beside FleetGroupView.
 struct GroupSight {
   std::vector<Slot> nodes;  // that have started; none where nobody knows by which rules they may go
   int64_t ready = 0;        // of those that have started, whether or not they are in `nodes`
@@ -28,8 +28,8 @@ struct GroupSight {
   int64_t target = 0;       // of the cloud, once the machines that are given up now are gone
   int64_t room = 0;         // how many nodes it may have more
   std::string held;         // why it may not grow; empty: it may
-  // What shows what new nodes will be: nodes that do not leave, whether or not they have started, and those
-  // of them that lack devices of the group; sorted.
+  // The nodes that show what new nodes will be: those that do not leave, whether or not they have started,
+  // and those of them that lack devices of the group; sorted.
   std::vector<Slot> examples;
   std::vector<Slot> lacking;
   // Positions in CloudGroup::machines of those to delete now, and by how many nodes to lower the target.
@@ -48,7 +48,7 @@ struct NodeTotals {
 };
 
 struct LoopSight {
-  FleetView fleet;  // its positions are those of what was told to the look, and of no use here
+  FleetView fleet;  // its positions are those of the input of the look, and of no use here
   StrongVector<GroupIndex, GroupSight> groups;
   NodeTotals nodes;
   MarkedNodes marked;
@@ -62,17 +62,17 @@ struct LoopSight {
 // Takes note of how actions ended, looks at the machines, and judges the groups.
 //
 // Inputs: as those of LookAtFleet(); slots of the observation are below 2^31.
-// Result: see LoopSight; `memory` is what the loop goes out from, and ends with.
+// Result: see LoopSight; `memory` is the state at the begin of the loop, and at its end.
 // Cost:   O(nodes + machines log machines). The same everywhere; pure but for `memory`.
 LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, const LoopOutcomes& outcomes,
                       const ObserveOptions& options, int64_t now_ms, LoopMemory* memory);
 
-// A node that stands in plans as another shape says than the cluster does.
+// A node that plans see with another shape than the cluster has.
 struct ShownNode {
   Slot slot{-1};
   NodeShape shape;
 };
-// Those of abandoned removals, and those that have not started. `cluster` is as it was observed.
+// Returns the nodes of abandoned removals, and those that have not started. `cluster` is as it was observed.
 std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopSight& sight);
 
 // Fills in what a plan reads of machines and groups: groups, their nodes and targets, models of new nodes,

@@ -12,12 +12,12 @@
 
 namespace loadline {
 
-// What is remembered of nodes that are there, in slot order. Times that lie in the future, or are older than
-// `ttl_s`, say nothing.
+// Returns what is remembered of nodes that are there, in slot order. Times that lie in the future, or are
+// older than `ttl_s`, say nothing.
 std::vector<TimedNode> KnownTimers(const LoopMemory& memory, const ClusterState& cluster, int64_t now_s,
                                    int64_t ttl_s);
 
-// Takes note of the nodes that a plan comes to remove, and of those behind budgets, where it was to say.
+// Takes note of the nodes that a plan will remove, and of those behind budgets, where it was to say.
 void NoteTimers(const LoopPlan& plan, const ClusterState& cluster, LoopMemory* memory);
 
 }  // namespace loadline

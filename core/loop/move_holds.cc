@@ -16,7 +16,7 @@ namespace {
 
 using Phase = MoveUnderWay::Phase;
 
-// What one move holds.
+// Collects what one move reserves.
 class HoldMaker {
  public:
   explicit HoldMaker(const LoopProblem& problem)

@@ -1,4 +1,4 @@
-// What moves that are carried out hold, which no other decision uses.
+// The nodes and places that moves under way reserve, which no other decision uses.
 #ifndef LOADLINE_CORE_LOOP_MOVE_HOLDS_H_
 #define LOADLINE_CORE_LOOP_MOVE_HOLDS_H_
 
@@ -27,7 +27,7 @@ struct MoveHolds {
   std::vector<ReservedPlace> reserved;
 };
 
-// What the moves of the plan hold. Cost: O(nodes + pods of the moves).
+// Returns what the moves of the plan reserve. Cost: O(nodes + pods of the moves).
 MoveHolds HoldsOf(const LoopProblem& problem, const LoopPlan& plan);
 
 // Nodes that come for moves are nobody else's: they count as there, not as on their way.

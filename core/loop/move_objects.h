@@ -23,9 +23,9 @@ using NodesByKey = absl::flat_hash_map<uint64_t, Slot>;
 NodesByKey NodesByKeyOf(const ClusterState& cluster);
 // kNoSlot: it is gone.
 Slot Find(const NodesByKey& nodes, uint64_t key);
-// Those that are there.
+// Returns the nodes that are there.
 std::vector<Slot> FindAll(const NodesByKey& nodes, const std::vector<uint64_t>& keys);
-// As in MoveUnderWay::Place; kNoSlot: one that has not come, or is gone.
+// Returns the targets of MoveUnderWay::Place; kNoSlot: one that has not arrived, or is gone.
 std::vector<Slot> TargetsOf(const NodesByKey& nodes, const MoveUnderWay& move);
 std::optional<GroupIndex> GroupNamed(const LoopProblem& problem, const std::string& name);
 
@@ -34,7 +34,7 @@ uint64_t KeyOfPod(const ClusterState& cluster, Slot slot, size_t position);
 // The place that the move has planned for a pod; nullptr: none.
 const MoveUnderWay::Place* PlaceOf(const MoveUnderWay& move, uint64_t pod);
 
-// Whether only pods are left that end with the node.
+// Returns whether only pods are left that end with the node.
 bool IsEmptyNode(const ClusterState& cluster, Slot slot);
 
 }  // namespace loadline

@@ -16,7 +16,7 @@
 namespace loadline {
 namespace {
 
-// The nodes that were held, and since when.
+// The nodes that kept room for nominated pods, and since when.
 class Holds {
  public:
   explicit Holds(const LoopProblem& problem) : cluster_(*problem.drain.cluster), now_s_(problem.drain.now_s) {
@@ -53,14 +53,14 @@ class Holds {
   absl::btree_map<std::string, HeldNode> held_;
 };
 
-// Whether the pod is about to make room for one of this priority.
+// Returns whether the pod is about to make room for one of this priority.
 bool MakesRoom(const PodTraits& traits, int32_t priority, int64_t now_s) {
   if (!traits.deleted_s.has_value() || traits.priority >= priority) return false;
   return *traits.deleted_s - now_s < kLongestPreemptionS && now_s - *traits.deleted_s < kOverduePreemptionS;
 }
 
 void RemoveEnding(NodeIndex node, int32_t priority, int64_t now_s, Snapshot* snapshot) {
-  // From behind: the last pod takes the place of one that goes.
+  // From the end: the last pod takes the place of a removed one.
   for (size_t position = snapshot->pods(node).size(); position-- > 0;) {
     const PodShape& shape = snapshot->pod_shape(snapshot->pods(node)[position].shape);
     if (MakesRoom(TraitsOf(shape), priority, now_s)) snapshot->RemovePod(node, position);

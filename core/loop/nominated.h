@@ -1,5 +1,5 @@
 // Pods for which the scheduler makes room on a node, by preempting others, need no new node: they wait for
-// that one, and it is held for them.
+// that one, and it keeps the room for them.
 #ifndef LOADLINE_CORE_LOOP_NOMINATED_H_
 #define LOADLINE_CORE_LOOP_NOMINATED_H_
 
@@ -23,7 +23,7 @@ struct Nomination {
   int64_t count = 0;
 };
 
-// A node that is, or was, held for pods that are nominated to it.
+// A node that keeps, or kept, room for pods that are nominated to it.
 struct HeldNode {
   std::string node;
   std::string uid;
@@ -31,7 +31,7 @@ struct HeldNode {
   friend bool operator==(const HeldNode&, const HeldNode&) = default;
 };
 
-// A node is held for so long, and then not again until so much time has passed since it was first held:
+// A node keeps room for so long, and then not again until so much time has passed since it first did:
 // whoever may create pods that preempt others, or forge nominations, keeps no node for ever.
 inline constexpr int64_t kLongestHoldS = 600;
 inline constexpr int64_t kHoldAgainAfterS = 3'600;
@@ -41,10 +41,10 @@ inline constexpr int64_t kOverduePreemptionS = 60;
 
 // Puts nominated pods where they are to run: onto nodes of the snapshot, whose pods of lower priority that
 // are about to end are taken off before, and into LoopPlan::expected; they no longer count as waiting. Other
-// pods that wait find no room there. Only those stay nominated that fit then, on nodes that may be held; all
-// others wait as any pod. Sets LoopPlan::held_nodes and next_held_nodes. The caller has a Fork() open; pods
-// that depend on others are placed in the order of the nominations. Returns how many pods were taken of each
-// position, in that order. Deterministic. Cost: a trial of each nomination.
+// pods that wait find no room there. Only those stay nominated that fit then, on nodes that may keep room;
+// all others wait as any pod. Sets LoopPlan::held_nodes and next_held_nodes. The caller has a Fork() open;
+// pods that depend on others are placed in the order of the nominations. Returns how many pods were taken of
+// each position, in that order. Deterministic. Cost: a trial of each nomination.
 std::vector<int64_t> PlaceNominated(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget,
                                     LoopPlan* plan);
 

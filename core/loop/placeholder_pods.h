@@ -12,8 +12,9 @@
 
 namespace loadline {
 
-// Those of `state` that are on a node, by id. A copy of a pod is a pod like it; others go where the rules of
-// their class let them. `plan` is the one that left the state, for a cluster of these `names`.
+// Returns the placeholders of `state` that are on a node, by id. A copy of a pod is a pod like it; others may
+// be where the rules of their class let them. `plan` is the one that left the state, for a cluster of these
+// `names`.
 // Cost: O(placeholders).
 std::vector<DrainPlaceholder> PlaceholderPods(const SlackState& state, const SlackPlan& plan,
                                               const ResourceNames& names);

@@ -1,5 +1,5 @@
-// One iteration of an autoscaler: pods that wait find places, groups grow for the rest, room is kept for what
-// comes next, and nodes that are not needed go, unless groups grow.
+// One iteration of an autoscaler: pods that wait find places, groups grow for the rest, slack is kept, and
+// unneeded nodes are removed, unless groups grow.
 #ifndef LOADLINE_CORE_LOOP_PLAN_LOOP_H_
 #define LOADLINE_CORE_LOOP_PLAN_LOOP_H_
 
@@ -45,7 +45,7 @@ struct LoopSizing {
   // The group, whose `sized` is set; it has the target, the limits and the model of a new node.
   GroupIndex group{};
   SizedGroup of;
-  // It is only told what would be done.
+  // The result is only reported, and not carried out.
   bool dry_run = false;
   GroupState state;
   // See GatherSizes().
@@ -58,7 +58,7 @@ struct LoopRanking {
   PriceModel prices;
   // In place of the policy's table.
   std::optional<NodeCapacity> preferred_node;
-  // What of a pod has a price.
+  // Returns the part of a pod that has a price.
   std::function<PodRequests(const PodShape&)> requests_of;
 };
 
@@ -69,12 +69,12 @@ struct LoopDecisions {
   bool scale_down = true;
   // Nodes are replaced by cheaper ones. Needs scale_up and scale_down, which carry it out.
   bool replace = false;
-  // Which nodes are to be empty first when workloads shrink. Needs scale_down.
+  // The nodes that should be empty first when workloads shrink. Needs scale_down.
   bool downscale_order = false;
 };
 
 struct LoopProblem {
-  // What is known of the cluster for scale-down; its groups are made of `groups`, its placeholders of the
+  // The facts about the cluster for scale-down; its groups are made of `groups`, its placeholders of the
   // slack that is kept and of pods that are expected on nodes.
   DrainProblem drain;
   NodeGroups groups;
@@ -93,7 +93,7 @@ struct LoopProblem {
   // Names that the shapes of groups and pods refer to: those of the cluster, with names added.
   ResourceNames names;
   PlanOptions growth;
-  // Whether growth for pods waits for further ones.
+  // Says whether growth for pods waits for further ones.
   GrowthBatch batch;
   // Holds for all growth: for sizes, pods and slack, in this order.
   ClusterMaximum maximum;
@@ -107,21 +107,21 @@ struct LoopProblem {
   DrainOptions scale_down;
   LoopDecisions decisions;
   // Pods of `pending` for which the scheduler makes room on a node, in the order of `pending`; and the nodes
-  // that were held for such pods, as the last plan says.
+  // that kept room for such pods, as the last plan says.
   std::vector<Nomination> nominations;
   std::vector<HeldNode> held_nodes;
   // Nodes whose deletion was started, as planners->drain remembers them.
   std::vector<DeletingNode> deleting;
-  // What the last plan handed out; none at first.
+  // The turn that the last plan returned; none at first.
   GrowthTurn turn;
   LoopReplacement replacement;
-  // As LoopMemory::downscale_order.
+  // Same as LoopMemory::downscale_order.
   absl::btree_map<uint64_t, int64_t> downscale_order;
 };
 
 // --- the answer ------------------------------------------------------------------------------------------
 
-// Where pods that wait are expected.
+// The place where pods that wait are expected.
 struct ExpectedPlace {
   int32_t pods = 0;  // position in `waiting`
   int64_t count = 0;
@@ -157,7 +157,7 @@ struct GroupAtMaximum {
   friend bool operator==(const GroupAtMaximum&, const GroupAtMaximum&) = default;
 };
 
-// What the pods of ReplicaSets on a node are to state as their deletion cost.
+// The deletion cost that the pods of ReplicaSets on a node are to state.
 struct NodeDeletionCost {
   Slot slot;
   int32_t cost = 0;
@@ -189,12 +189,13 @@ struct LoopPlan {
   // The nodes on their way that this plan would give up. As many new ones may come beside what all groups may
   // grow by.
   int64_t given_up = 0;
-  // What the maxima of the cluster left before anything grew, and the groups for which nothing is left now.
+  // The room that the maxima of the cluster left before anything grew, and the groups for which nothing is
+  // left now.
   ResourceRoom room;
   std::vector<GroupAtMaximum> at_maximum;
   GrowthTurn next_turn;  // for the next loop
-  // Nodes that do not go, as pods are nominated to them; and those that the next loop knows to have been
-  // held.
+  // Nodes that are not removed, as pods are nominated to them; and those that the next loop knows to have
+  // kept room.
   std::vector<Slot> held_nodes;
   std::vector<HeldNode> next_held_nodes;
   // Nodes not begun that are given up, one entry for each group: by moves that have ended, and for a cheaper
@@ -216,11 +217,11 @@ struct LoopPlan {
 
 // --- the loop --------------------------------------------------------------------------------------------
 
-// What is kept from one iteration to the next; its states say all that counts.
+// The planners that are kept from one iteration to the next; their states say all that counts.
 struct LoopPlanners {
   SlackPlanner* slack;
   DrainPlanner* drain;
-  // What was tried in vain; nullptr: nothing is remembered.
+  // The planner of moves, which remembers failed attempts; nullptr: nothing is remembered.
   Consolidator* consolidator = nullptr;
 };
 
@@ -238,7 +239,7 @@ struct LoopPlanners {
 //
 // Where growth is cut short before all pods have a place, only some namespaces take part in the next plan of
 // growth, and others in the one after it: pods that cost more than there is keep no others waiting for ever.
-// Those that do not take part are told as pods without a place, in a plan that is cut short.
+// Those that do not take part are reported as pods without a place, in a plan that is cut short.
 //
 // While pods still come that need new nodes, growth for pods and slack waits, see LoopProblem::batch: one
 // plan for all of them costs less than one for each handful.

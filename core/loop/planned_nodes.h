@@ -1,4 +1,4 @@
-// Nodes as plans see them: without what comes and goes at the start and the end of a node's life.
+// Nodes as plans see them: without what is temporary at the start and the end of a node's life.
 #ifndef LOADLINE_CORE_LOOP_PLANNED_NODES_H_
 #define LOADLINE_CORE_LOOP_PLANNED_NODES_H_
 

@@ -7,13 +7,13 @@
 namespace loadline {
 namespace {
 
-// A node that offers nothing of a resource comes against no limit of it.
+// A node that offers nothing of a resource meets no limit of it.
 NodeLimit NodesWithin(std::optional<int64_t> left, int64_t of_node) {
   if (!left.has_value() || of_node <= 0) return std::nullopt;
   return *left / of_node;
 }
 
-// Of more than may be, what is left is nothing.
+// Returns what is left; nothing if more are there than may be.
 int64_t Left(int64_t left, int64_t of_node, int64_t nodes) {
   const absl::int128 taken = absl::int128(of_node) * nodes;
   return taken >= left ? 0 : left - static_cast<int64_t>(taken);

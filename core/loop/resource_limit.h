@@ -1,4 +1,4 @@
-// What all nodes together may offer at most: --cores-total, --memory-total and --gpu-total.
+// The most that all nodes together may offer: --cores-total, --memory-total and --gpu-total.
 #ifndef LOADLINE_CORE_LOOP_RESOURCE_LIMIT_H_
 #define LOADLINE_CORE_LOOP_RESOURCE_LIMIT_H_
 
@@ -32,17 +32,17 @@ class ResourceRoom {
 
   // How many nodes may come that each offer so much; nullopt: any number.
   NodeLimit MostNodes(const NodeOffer& node) const;
-  // So many such nodes are there, or come. Of more than may be, what is left is nothing.
+  // Takes so many such nodes, present or upcoming. If they are more than may be, nothing is left.
   void Take(const NodeOffer& node, int64_t nodes);
   // The resources of which one such node more would be too much: "cpu", "memory", then the type of its GPUs,
   // which refers to where that of `node` does.
   std::vector<absl::string_view> ExceededBy(const NodeOffer& node) const;
 
  private:
-  // What is left for GPUs of the node.
+  // Returns what is left for GPUs of the node.
   std::optional<int64_t> GpusLeft(const NodeOffer& node) const;
 
-  // What is left; nullopt: there is no limit.
+  // The rest; nullopt: there is no limit.
   std::optional<int64_t> milli_cpu_;
   std::optional<int64_t> memory_bytes_;
   GpuCounts gpus_;

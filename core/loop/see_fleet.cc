@@ -93,7 +93,7 @@ absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& s
   if (marked.empty()) return listed;
   for (const CloudGroup& group : seen.groups) {
     for (const CloudMachine& machine : group.machines) {
-      // Of a group that cannot be read nobody knows whether the others are being deleted by now.
+      // In a group that cannot be read nobody knows whether the others are being deleted by now.
       if (!group.problem.empty() && machine.state != MachineState::kDeleting) continue;
       if (machine.node.has_value() && marked.contains(*machine.node)) {
         listed.emplace(*machine.node, machine.state);

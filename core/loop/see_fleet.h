@@ -1,4 +1,4 @@
-// What the cloud and the cluster show of all machines, put together for a look at the fleet.
+// Puts together what the cloud and the cluster show of all machines, for a look at the fleet.
 #ifndef LOADLINE_CORE_LOOP_SEE_FLEET_H_
 #define LOADLINE_CORE_LOOP_SEE_FLEET_H_
 
@@ -32,7 +32,8 @@ struct SharedNode {
 // has not begun to make.
 struct SeenFleet {
   FleetObservation told;
-  // Positions in CloudGroup::machines, by position told; and nodes likewise, Slot{-1} where there is none.
+  // Positions in CloudGroup::machines, by position in the report; and nodes likewise, Slot{-1} where there is
+  // none.
   StrongVector<GroupIndex, std::vector<int32_t>> machines;
   StrongVector<GroupIndex, std::vector<Slot>> nodes;
   std::vector<Slot> others;        // of FleetObservation::other_nodes
@@ -46,7 +47,7 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, con
 // The state of the machine of each marked node that has one which is listed.
 absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& seen);
 
-// Whether pods may go to a node: it is ready, and carries no taint that goes when it has started.
+// Returns whether pods may be placed on a node: it is ready, and has no startup taint.
 bool HasStarted(const ClusterState& cluster, Slot slot, const StartupTaints& names);
 
 // Fingerprints of the names of extended resources of which these are more than 0, in order.

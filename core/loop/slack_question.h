@@ -1,4 +1,4 @@
-// What the loop asks of slack, and what slack learns of the drains that follow.
+// Makes the question to slack, and uses what slack learns of the drains that follow.
 #ifndef LOADLINE_CORE_LOOP_SLACK_QUESTION_H_
 #define LOADLINE_CORE_LOOP_SLACK_QUESTION_H_
 

@@ -13,7 +13,7 @@
 namespace loadline {
 namespace {
 
-// The smallest comes first.
+// The smallest is first.
 struct DueChange {
   int64_t tried_ms = 0;  // 0: never
   bool gets = false;

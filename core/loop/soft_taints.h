@@ -1,4 +1,4 @@
-// Which nodes get or lose the soft taint that asks schedulers to spare nodes which may go.
+// Chooses the nodes that get or lose the soft taint that asks schedulers to spare nodes which may be removed.
 #ifndef LOADLINE_CORE_LOOP_SOFT_TAINTS_H_
 #define LOADLINE_CORE_LOOP_SOFT_TAINTS_H_
 
@@ -21,8 +21,8 @@ struct SoftTaintChange {
   friend bool operator==(const SoftTaintChange&, const SoftTaintChange&) = default;
 };
 
-// Brings soft taints (kDeletionCandidateTaint) into line with a plan: nodes that the plan comes to remove,
-// and those behind budgets, carry one, all others none. What a taint says is not renewed.
+// Brings soft taints (kDeletionCandidateTaint) into line with a plan: nodes that the plan will remove, and
+// those behind budgets, carry one, all others none. The time of a taint is not renewed.
 //
 // Order: first nodes that lose theirs, then those that get one, both by name. Nodes that were tried before
 // and are still to change come after all others, and take turns: those that cannot be written keep no others

@@ -79,7 +79,7 @@ class Swap {
     return attempt;
   }
 
-  // Whether the attempt, with what it gives up, takes the place of the plan.
+  // Returns whether the attempt, with what it gives up, replaces the plan.
   bool IsBetter(const NodeCounts& given_up, const Attempt& attempt) const {
     if (budget_->ended() || attempt.plan.scale_up.cut_short || !attempt.rooms.complete) return false;
     const std::vector<int64_t>& left_over = plan_.scale_up.unplaced;
@@ -93,7 +93,7 @@ class Swap {
   }
 
  private:
-  // Whether all that the attempt grows by is within the limits beside what was asked for.
+  // Returns whether all that the attempt grows by is within the limits beside what was asked for.
   bool FitsBeside(const LoopPlan& attempt) const {
     LoopPlan others;
     others.room = plan_.room;
@@ -134,7 +134,7 @@ void SwapForLess(const LoopProblem& problem, const CountsOfGroups& counts, Snaps
   const WorkPhase phase(budget, kForSwap);
   const Swap swap(problem, counts, snapshot, budget, *plan);
   const Attempt anew = swap.PlanWithout(given_up);
-  // What it would ask for again is not given up.
+  // Nodes that it would ask for again are not given up.
   const NodeCounts again = GrownForPods(problem, anew.plan);
   bool any = false;
   for (const GroupIndex group : given_up.indices()) {

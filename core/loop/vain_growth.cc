@@ -149,7 +149,7 @@ void FillInModelKeys(LoopProblem* problem) {
   }
 }
 
-// Goes over all pods that wait: only for growth that is remembered.
+// Reads all pods that wait: only for growth that is remembered.
 void FillInPendingKeys(LoopProblem* problem) {
   for (const PendingPods& pods : problem->pending) {
     problem->pending_keys.push_back(FilterFingerprint(pods.pod.shape, problem->names));

@@ -39,7 +39,7 @@ void RemoveExpendablePods(Snapshot* snapshot) {
   for (int32_t i = 0; i < snapshot->node_end(); ++i) {
     const NodeIndex node{i};
     if (!snapshot->Contains(node)) continue;
-    // From behind: the last pod takes the place of one that goes.
+    // From the end: the last pod takes the place of a removed one.
     for (size_t position = snapshot->pods(node).size(); position-- > 0;) {
       if (expendable[static_cast<size_t>(snapshot->pods(node)[position].shape)] != 0) {
         snapshot->RemovePod(node, position);

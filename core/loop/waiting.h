@@ -21,11 +21,11 @@ namespace loadline {
 // Autoscaler, by its default.
 inline constexpr int32_t kExpendablePriority = -10;
 
-// Whether a pod leaves its room to any other: a placeholder of slack, or a pod with a priority below the
-// cutoff.
+// Returns whether a pod leaves its room to any other: a placeholder of slack, or a pod with a priority below
+// the cutoff.
 bool IsExpendable(const PodTraits& traits);
 
-// Which pods without a node wait for one.
+// The rules by which pods without a node wait for one.
 struct WaitingRules {
   // Pods of a lower priority do not.
   int32_t expendable_priority = kExpendablePriority;
@@ -35,7 +35,7 @@ struct WaitingRules {
   int64_t scale_up_delay_ms = 0;
 };
 
-// What a cluster says of equal pods without a node, beside what they are.
+// The facts of a cluster about equal pods without a node, beside their shape.
 struct PendingFacts {
   // A scheduler has tried them, and found no node.
   bool unschedulable = false;
@@ -51,7 +51,7 @@ struct PendingFacts {
 enum class NotWaiting { kExpendable, kOfDaemonSet, kNotTried, kTooYoung };
 
 // Returns the first reason why the pods do not wait; nullopt: they wait. Without a delay, or with one below
-// 0, their age says nothing: the clock that told it may be wrong. Pure: any thread. Source: Cluster
+// 0, their age says nothing: the clock behind it may be wrong. Pure: any thread. Source: Cluster
 // Autoscaler's --expendable-pods-priority-cutoff, --bypassed-scheduler-names, --new-pod-scale-up-delay, and
 // the annotation cluster-autoscaler.kubernetes.io/pod-scale-up-delay.
 std::optional<NotWaiting> WhyNotWaiting(const PodTraits& traits, const PendingFacts& facts,

@@ -38,7 +38,7 @@ absl::string_view TextOf(GrowthHold hold) {
   return "invalid reason";
 }
 
-// What pods can do least about comes last.
+// The least actionable reason is last.
 constexpr GrowthHold kInOrder[] = {GrowthHold::kNothing,       GrowthHold::kBacksOff, GrowthHold::kHeld,
                                    GrowthHold::kAtMaximum,     GrowthHold::kUnpriced, GrowthHold::kSized,
                                    GrowthHold::kOptionsUnknown};

@@ -11,7 +11,7 @@
 
 namespace loadline {
 
-// What keeps a group from growing further than a plan has it grow; the first that holds.
+// The reason that keeps a group from growing further than in a plan; the first that applies.
 enum class GrowthHold {
   kOptionsUnknown,
   kBacksOff,

@@ -44,7 +44,7 @@ class LineCheck {
 
   NodeLoad Load(Slot slot, size_t resource) const;
   bool Above(Slot slot) const;
-  // Whether the node takes the pod; cheap. `pod` is what MakePod() returned.
+  // Keeps() returns whether the node takes the pod; cheap. Its `pod` is the result of MakePod().
   struct Pod {
     bool exempt = false;
     std::vector<PodLimit> limits;  // by resource of the line
