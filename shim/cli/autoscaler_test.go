@@ -23,7 +23,7 @@ func runAs(t *testing.T, line ...string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-// What is printed without anything given is a file that can be given.
+// The output without any option is a file that can be given.
 func TestAutoscalerWritesItsConfiguration(t *testing.T) {
 	code, out, errs := runAutoscaler(t, "--write-config-to=-", "--max-drain-parallelism=3")
 	if code != exitOK {

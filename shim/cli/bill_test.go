@@ -43,7 +43,7 @@ func TestBillOfADump(t *testing.T) {
 	}
 }
 
-// Every node goes or stays, and every pod goes to a node that does not.
+// Every node is removed or stays, and every pod moves to a node that stays.
 func TestConsolidateAnswersForEachNode(t *testing.T) {
 	out, errs, code := run(t, "loadline", "", billArgs("consolidate", "-o", "json")...)
 	if code != 0 {

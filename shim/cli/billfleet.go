@@ -48,10 +48,10 @@ type fleetMove struct {
 	consolidateMove
 }
 
-// bestMoves is how many moves of all clusters are told.
+// bestMoves is the number of moves of all clusters that are shown.
 const bestMoves = 10
 
-// askAll has each cluster planned. One that cannot be read is told, and the others go on.
+// askAll has each cluster planned. One that cannot be read is reported, and the others continue.
 func (f *billFlags) askAll(ctx context.Context, dumps []string, stdin io.Reader) *fleetBill {
 	fleet := &fleetBill{}
 	var sources []sourceFlags
@@ -75,7 +75,7 @@ func (f *billFlags) askAll(ctx context.Context, dumps []string, stdin io.Reader)
 }
 
 // best merges the moves of all clusters: those of a cluster keep their order, as each is complete once those before it
-// are done, and of the first ones that comes next which saves most per disturbed pod.
+// are done, and of the first ones that is next which saves most per disturbed pod.
 func (b *fleetBill) best(count int) []fleetMove {
 	moves := []fleetMove{}
 	next := make([]int, len(b.clusters))
@@ -86,7 +86,7 @@ func (b *fleetBill) best(count int) []fleetMove {
 				continue
 			}
 			saves := perPod(c.GetMoves()[next[i]])
-			// Of equal ones that of the cluster that fewer were taken of.
+			// Among equal ones the next is that of the cluster of which fewer were taken.
 			if best < 0 || saves > most || saves == most && next[i] < next[best] {
 				best, most = i, saves
 			}

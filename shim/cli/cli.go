@@ -24,7 +24,7 @@ const (
 // pluginName is what the program is called as a plugin of kubectl.
 const pluginName = "kubectl-loadline"
 
-// dropInName is what the program is called where it stands in for Cluster Autoscaler: it is the autoscaler then.
+// dropInName is the name of the program where it replaces Cluster Autoscaler: it is the autoscaler then.
 const dropInName = "cluster-autoscaler"
 
 // Streams are where a command reads and writes.

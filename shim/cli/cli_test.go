@@ -40,7 +40,7 @@ func TestGolden(t *testing.T) {
 		{"why", "why pod5 -f testdata/proposal.json"},
 		// The letter of the proposal: whole numbers, a sum instead of a mean. cpu alone: -75 and -12.
 		{"score_kep217", "score pod5 -f testdata/proposal.json --preset kep217 --resources cpu"},
-		// pod1 leaves node1 with 4 cpu and 4Gi, and comes with 6 cpu and 4Gi: 10 of 8 there, 11 of 8 on node2.
+		// pod1 leaves node1 with 4 cpu and 4Gi, and arrives with 6 cpu and 4Gi: 10 of 8 there, 11 of 8 on node2.
 		{"why_existing", "why pod1 -f testdata/proposal.json"},
 		{"why_equal", "why pod5 -f testdata/proposal.json --resources memory"},
 		// big: cpu batch by its request 2 + 2 = 4/16, memory batch by allocatable 64 + 4 = 68/64: mean of 75 and -6.25.
@@ -111,8 +111,8 @@ func TestGolden(t *testing.T) {
 		{"drain_groups", "drain -f testdata/drain.json --groups testdata/drain-groups.yaml --now 2026-02-17T09:00:00Z"},
 		{"drain_json",
 			"drain -f testdata/drain.json --groups testdata/drain-groups.yaml --now 2026-02-17T09:00:00Z -o json"},
-		// Two pods are 1 of 4 cpu, more than 0.2: node-1, node-2 and node-5 stay. One node goes at once: node-3 waits
-		// for node-8.
+		// Two pods are 1 of 4 cpu, more than 0.2: node-1, node-2 and node-5 stay. One node is removed at a time: node-3
+		// waits for node-8.
 		{"drain_threshold", "drain -f testdata/drain.json --now 2026-02-17T09:00:00Z " +
 			"--scale-down-utilization-threshold 0.2 --scale-down-unneeded-time 0s --max-scale-down-parallelism 1"},
 		{"why_node", "why node-2 -f testdata/drain.json --now 2026-02-17T09:00:00Z"},

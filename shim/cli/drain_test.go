@@ -32,7 +32,7 @@ func TestDrainRefuses(t *testing.T) {
 	}
 }
 
-// Nodes that go together take no pods, and every node goes or stays.
+// Nodes that are removed together take no pods, and every node is removed or stays.
 func TestDrainAnswersForEachNode(t *testing.T) {
 	out, errs, code := run(t, "loadline", "", drainArgs("-o", "json")...)
 	if code != 0 {

@@ -132,7 +132,7 @@ func (d *drainPlan) basis() []string {
 	return append(lines, d.notes...)
 }
 
-// drainTables show what goes and what stays.
+// drainTables show the nodes to remove and those that stay.
 var drainTables = []table{
 	{rows: "remove", kind: "node", name: "node", columns: []column{{header: "GOES", path: "node"},
 		{header: "GROUP", path: "nodeGroup", wide: true}, {header: "START", path: "start"},
@@ -152,7 +152,7 @@ func (d *drainPlan) forms() answer {
 		page: d.page, leftOut: &d.leftOut}
 }
 
-// keepReason is the reason with what stands behind it: "BlockedByPod: NotEnoughPdb, Exhausted".
+// keepReason is the reason with its details: "BlockedByPod: NotEnoughPdb, Exhausted".
 func keepReason(r row) string {
 	return reasonText(r.str("reason"), r.str("podReason"), r.str("budgetRefusal"))
 }

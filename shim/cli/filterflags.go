@@ -63,5 +63,5 @@ func selectors(fit *loadlinev1.FitOptions) *filterconfig.Selectors {
 	return nil
 }
 
-// selectorKinds are the kinds that it is told of.
+// selectorKinds are the kinds that it gets.
 var selectorKinds = []string{"Service", "ReplicationController", "ReplicaSet", "StatefulSet"}

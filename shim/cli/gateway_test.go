@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The gateway takes the argument that the chart gives as an example: it comes as far as the cluster.
+// The gateway takes the argument that the chart gives as an example: it gets as far as the cluster.
 func TestGatewayTakesTheArgumentOfTheChart(t *testing.T) {
 	content, err := os.ReadFile("../../charts/loadline/values.yaml")
 	if err != nil {

@@ -33,7 +33,7 @@ func golden(t *testing.T, name string) string {
 	return printed
 }
 
-// rankedOption is one of the questions under docs/ranking and testdata, as it stands there.
+// rankedOption is one of the questions under docs/ranking and testdata, as it is written there.
 type rankedOption struct {
 	name      string
 	nodes     float64
@@ -193,7 +193,7 @@ func TestGoldenSizesFollowTheFormula(t *testing.T) {
 // memory.
 type nodeLoad struct{ allocatable, limits, requests map[v1.ResourceName]float64 }
 
-// proposal returns the loads of the nodes of the first proposal's example, and the limits of the pod that comes, pod5.
+// proposal returns the loads of the nodes of the first proposal's example, and the limits of the new pod, pod5.
 func proposal(t *testing.T) (map[string]*nodeLoad, map[v1.ResourceName]float64) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "proposal.json"))

@@ -156,7 +156,7 @@ func TestFiltersAsTheSchedulerHasThem(t *testing.T) {
 	}
 }
 
-// A pod that groups which are sized cannot count is named, although the engine is told no names of such pods.
+// A pod that groups which are sized cannot count is named, although the engine gets no names of such pods.
 func TestPodsThatCannotBeSizedAreNamed(t *testing.T) {
 	const bad = `
 ---

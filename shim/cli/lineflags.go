@@ -7,7 +7,7 @@ import (
 	"loadline.dev/shim/filterconfig"
 )
 
-// What becomes of a pod under a load line when the engine does not answer.
+// The treatments of a pod under a load line when the engine does not answer.
 const (
 	refuseOnFailure = "Refuse"
 	allowOnFailure  = "Allow"

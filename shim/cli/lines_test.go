@@ -62,7 +62,7 @@ func TestTopShowsTheLoadLine(t *testing.T) {
 	}
 }
 
-// Of 8, 8, 4 and 10 Gi (no limit: the node) two nodes of 10 Gi take, at a line of 2, all; at 1.5 never 8 with 8 or 10,
+// Two nodes of 10 Gi take, of 8, 8, 4 and 10 Gi (no limit: the node), at a line of 2, all; at 1.5 never 8 with 8 or 10,
 // so that one waits; at 1 one pod each; at 0.5 only the 4 Gi, wherever.
 func TestSimulateComparesLines(t *testing.T) {
 	out, errs, code := run(t, "loadline", "", "simulate", "-f", lineCluster(t), "--lines", "0.5,1,1.5,2", "-o", "json")

@@ -17,7 +17,7 @@ import (
 )
 
 // keptLists holds the objects of each kind that was listed whole. A kind that this API server refuses to list, or does
-// not have, is held with the error. Objects are shared: nobody changes one.
+// not have, is kept with the error. Objects are shared: nobody changes one.
 type keptLists map[string]keptList
 
 type keptList struct {

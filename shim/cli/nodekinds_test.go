@@ -98,7 +98,7 @@ var controlPlanes = map[string]fieldNode{
 	"openshift": {labels: "node-role.kubernetes.io/master: '', node-role.kubernetes.io/worker: ''"},
 }
 
-// A node of the control plane is told as what it is by each command, does not go, and costs nothing that is known.
+// A node of the control plane is shown as what it is by each command, is not removed, and costs nothing that is known.
 func TestTheControlPlaneStays(t *testing.T) {
 	for name, node := range controlPlanes {
 		node.name = "cp"
@@ -202,7 +202,7 @@ var virtualNodes = map[string]fieldNode{
 	"oke": {labels: "app: x", cpu: "1k", memory: "4Ti", spec: "providerID: ocid1.virtualnode.oc1.iad.aaaa"},
 }
 
-// A virtual node neither goes nor takes pods of nodes that go, and its room is nobody's.
+// A virtual node is neither removed nor takes pods of removed nodes, and its room is nobody's.
 func TestVirtualNodesAreNoMachines(t *testing.T) {
 	for name, node := range virtualNodes {
 		node.name = "vk"
@@ -235,7 +235,7 @@ func TestVirtualNodesAreNoMachines(t *testing.T) {
 	}
 }
 
-// Infra and worker nodes of one type are told apart, and so are systems, whatever the nodes are called.
+// Infra and worker nodes of one type are in different groups, and so are systems, whatever the nodes are called.
 func TestDerivedGroupsDoNotHangOnNames(t *testing.T) {
 	for _, c := range []struct{ name, one, other string }{
 		{"roles", "node-role.kubernetes.io/infra: ''", "node-role.kubernetes.io/worker: ''"},
@@ -272,7 +272,7 @@ func TestDerivedGroupsDoNotHangOnNames(t *testing.T) {
 	}
 }
 
-// A pod that comes renames no group.
+// A new pod renames no group.
 func TestANewPodRenamesNoGroup(t *testing.T) {
 	nodes := []fieldNode{{name: "a", labels: hybridType + ", disk: ssd"}, {name: "b", labels: hybridType + ", disk: hdd"}}
 	pods := []fieldPod{{name: "web-0", node: "a", cpu: "1"}, {name: "web-1", node: "b", cpu: "1"}}

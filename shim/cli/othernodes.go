@@ -14,7 +14,7 @@ type otherNode struct {
 	Kind string `json:"kind"`
 }
 
-// kindName is how people are told of the kind of a node; empty for a machine.
+// kindName is the word for the kind of a node; empty for a machine.
 func kindName(kind loadlinev1.NodeKind) string {
 	switch kind {
 	case loadlinev1.NodeKind_CONTROL_PLANE:

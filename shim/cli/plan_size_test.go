@@ -51,7 +51,7 @@ func TestPlanGrowsASizedGroupByHowFullItIs(t *testing.T) {
 	}
 }
 
-// What a plan tells of sized groups is what `size` tells of them.
+// A plan says of sized groups what `size` says of them.
 func TestPlanTellsTheSizesThatSizeTells(t *testing.T) {
 	args := []string{"--groups", "testdata/size-mixed-groups.yaml", "-f", "testdata/size-mixed.yaml"}
 	type told struct {

@@ -154,7 +154,7 @@ func TestPlanOfAnotherKindOfFile(t *testing.T) {
 	}
 }
 
-// Of a recording only the first call is left, which tells the engine of the cluster.
+// Only the first call of a recording is left, which sends the cluster to the engine.
 func TestReplayWithoutAPlan(t *testing.T) {
 	file, answer := filepath.Join(t.TempDir(), "loop.rec"), filepath.Join(t.TempDir(), "plan.json")
 	planJSON(t, "--record", file)

@@ -134,7 +134,7 @@ func TestRankPageIsSelfContained(t *testing.T) {
 			t.Errorf("the page holds %s", bad)
 		}
 	}
-	// Of three bars, each has a part for its ratio, and two one for unfitness.
+	// Each of three bars has a part for its ratio, and two one for unfitness.
 	if got := strings.Count(out, "<rect"); got != 5 {
 		t.Errorf("%d parts, want 5", got)
 	}

@@ -86,7 +86,7 @@ func TestRankOfACluster(t *testing.T) {
 		wantedOption{"n1-standard-8", 10, 3.816 / 2.266}, wantedOption{"n1-standard-2", 50, 1.0087121 * 4.766 / 2.266})
 }
 
-// Where nothing fits on the new nodes of a group, it is last and says so; where nothing fits at all, none is best.
+// If nothing fits on the new nodes of a group, it is last and says so; if nothing fits at all, none is best.
 func TestRankWherePodsFitNowhere(t *testing.T) {
 	got := rankJSON(t, rankFiles(t, ", nodeSelector: {pool: n1-standard-2}")...)
 	if got.Best == nil || *got.Best != "n1-standard-2" || got.Options[1].Score != nil ||

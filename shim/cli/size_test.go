@@ -108,8 +108,9 @@ func TestFromZeroByTheTemplate(t *testing.T) {
 	}
 }
 
-// web: 3 of 15.9 cpu, the DaemonSet pod's 0.1 taken off, are 18.9 %: two go, the oldest by name. batch: 2.5 of 4 cpu;
-// its tainted node is empty, and goes. gpu has neither nodes nor pods, manual does not say how it is sized.
+// web: 3 of 15.9 cpu, the DaemonSet pod's 0.1 taken off, are 18.9 %: two are removed, the oldest by name. batch: 2.5 of
+// 4 cpu; its tainted node is empty, and is removed. gpu has neither nodes nor pods, manual does not say how it is
+// sized.
 func TestSizeOfSeveralGroups(t *testing.T) {
 	args := []string{"--groups", "testdata/size-mixed-groups.yaml", "-f", "testdata/size-mixed.yaml"}
 	got := sizeJSON(t, args...)
@@ -131,7 +132,7 @@ func TestSizeOfSeveralGroups(t *testing.T) {
 		!slices.Equal(gpu.Warnings, []string{"no node carries its labels"}) {
 		t.Errorf("gpu: %+v", gpu)
 	}
-	// What a pass leaves is a file for --state.
+	// The state after a pass is a file for --state.
 	data, err := json.Marshal(got.State)
 	if err != nil {
 		t.Fatal(err)

@@ -189,8 +189,8 @@ func TestSlackPageAndTable(t *testing.T) {
 	}
 }
 
-// Half of 2 cpus are two pieces of 500m. Half of 2010m are 1005m: planned anew two of 503m. With --state the two stay as
-// they are, and one like them comes.
+// Half of 2 cpus are two pieces of 500m. Half of 2010m are 1005m: planned anew two of 503m. With --state the two stay
+// as they are, and one like them is added.
 func TestSlackStateKeepsPlaceholders(t *testing.T) {
 	cluster := func(milliCPU string) string {
 		return fmt.Sprintf(`apiVersion: v1

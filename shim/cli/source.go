@@ -91,7 +91,7 @@ func (s *sourceFlags) minor(fit *loadlinev1.FitOptions) int32 {
 	return kuberelease.Meant(fit.GetKubernetesMinor(), client.Discovery())
 }
 
-// loadGroups reads a file with node groups; the empty name stands for none.
+// loadGroups reads a file with node groups; the empty name means none.
 func loadGroups(name string) (nodegroup.File, error) {
 	if name == "" {
 		return nodegroup.File{}, nil

@@ -105,7 +105,7 @@ func (f *sweepFlags) run(ctx context.Context, file string, streams Streams) erro
 	} else {
 		err = f.runHere(ctx, plan, journal, progress)
 	}
-	// What is there is written even where shards have failed.
+	// The rows that are there are written even if shards have failed.
 	if failed := (*indexedjob.Failed)(nil); err != nil && !errors.As(err, &failed) {
 		return err
 	}
@@ -240,7 +240,7 @@ func (p *sweepProgress) done() {
 	p.tell(p.ready == p.rows)
 }
 
-// tell is called with mu held.
+// tell is called with mu locked.
 func (p *sweepProgress) tell(now bool) {
 	if !now && time.Since(p.told).Seconds() < progressSeconds {
 		return

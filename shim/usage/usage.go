@@ -217,7 +217,7 @@ func (c *Collector) Publish(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// carry goes on from the profiles that an earlier process has written, where the source does not know what was. They
+// carry starts from the profiles that an earlier process has written, where the source does not know what was. They
 // count beside new samples until the days that count are over, and not longer after another restart: so at each time
 // something counts that was measured in the last days, and nothing for ever.
 func (c *Collector) carry(ctx context.Context) {

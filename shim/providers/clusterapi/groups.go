@@ -126,7 +126,7 @@ func (p *Provider) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupA
 		case f.isPaused():
 			g.Problem = errors.New(id + " is paused: no controller looks after it")
 		case f.isRollingOut() || f.GetKind() == poolKind && len(f.machines) == 0:
-			// No node goes: while machines are replaced, which of them goes is for Cluster API to say; and of a pool
+			// No node is removed: while machines are replaced, Cluster API says which of them is deleted; and of a pool
 			// without Machines nobody can say.
 			g.Min = min(max(low, target), high)
 		}

@@ -116,7 +116,7 @@ func number(text string) int64 {
 	return int64(n)
 }
 
-// vmOverhead is the share of memory that Karpenter's AWS provider takes for the hypervisor unless it is told otherwise.
+// vmOverhead is the share of memory that Karpenter's AWS provider takes for the hypervisor by default.
 const vmOverhead = 0.075
 
 // mostPods is the kubelet's default.

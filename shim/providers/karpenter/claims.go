@@ -97,7 +97,7 @@ func (p *Provider) current(ctx context.Context, id string) (*group, error) {
 }
 
 // IncreaseSize makes claims. Their names follow from the claims that are there, so that two who see the same cannot
-// both buy: the second is told that the group has changed.
+// both buy: the second gets the error that the group has changed.
 func (p *Provider) IncreaseSize(ctx context.Context, id string, from, delta int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

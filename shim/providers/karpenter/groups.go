@@ -41,7 +41,7 @@ type group struct {
 	room                 int // how many more machines the limits of the NodePool allow
 }
 
-// anyZone stands in an id for a group without a zone.
+// anyZone is the part of an id for a group without a zone.
 const anyZone = "any"
 
 func idOf(pool, kind, zone, capacity string) string {

@@ -165,7 +165,7 @@ func (p *Provider) follow(claims []*nodeClaim, now time.Time) {
 	}
 }
 
-// lostFor is how long a failed claim is told of where nobody gives it up, as in mode observe.
+// lostFor is how long a failed claim is reported where nobody gives it up, as in mode observe.
 const lostFor = 15 * time.Minute
 
 func (a awaited) lost(name string, at time.Time) lost {

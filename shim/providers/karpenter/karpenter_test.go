@@ -226,7 +226,7 @@ func TestNothingIsListed(t *testing.T) {
 	}
 }
 
-// Beside Karpenter's own work nothing is done, and people are told what to change.
+// Beside Karpenter's own work nothing is done, and the status says what to change.
 func TestKarpenterIsNotOff(t *testing.T) {
 	for _, c := range []struct{ old, new, text string }{
 		{`limits: {cpu: "0"}`, `limits: {cpu: "10"}`, `set spec.limits to {cpu: "0"}`},

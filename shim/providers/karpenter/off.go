@@ -36,8 +36,8 @@ func (p *pool) problemOf() error {
 	return nil
 }
 
-// provisioningIsOff says whether a limit of nothing keeps Karpenter from making nodes. NodeClaims that others make are
-// not held against limits.
+// provisioningIsOff says whether a limit of nothing keeps Karpenter from making nodes. Limits do not count NodeClaims
+// that others make.
 func (p *pool) provisioningIsOff() bool {
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, "nodes"} {
 		if limit, stated := p.Spec.Limits[name]; stated && limit.IsZero() {

@@ -91,7 +91,7 @@ func (s *Server) all(ctx context.Context) ([]string, error) {
 	return s.order, nil
 }
 
-// group returns a group that can be told of; it is an error where the provider cannot.
+// group returns a group that is known in full; it is an error where the provider does not know it.
 func (s *Server) group(ctx context.Context, id string) (cloud.Group, error) {
 	if _, err := s.all(ctx); err != nil {
 		return cloud.Group{}, err

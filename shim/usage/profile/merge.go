@@ -1,7 +1,7 @@
 package profile
 
 // Merge returns profiles of which each hour has the larger amount of both, in the order of the workloads. Both lists
-// are in this order. What an earlier process has measured goes on to count by it, beside what is new.
+// are in this order. Thus the samples of an earlier process still count, beside new ones.
 func Merge(a, b []Profile) []Profile {
 	out := make([]Profile, 0, max(len(a), len(b)))
 	for len(a) > 0 && len(b) > 0 {

@@ -139,7 +139,7 @@ func (p *Prometheus) askOnce(ctx context.Context, query string, from, to int64, 
 	return matrix, nil
 }
 
-// mostWarnings and mostText bound what is told of what a server says.
+// mostWarnings and mostText bound what is reported of a server's answer.
 const (
 	mostWarnings = 4
 	mostText     = 256

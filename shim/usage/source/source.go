@@ -30,7 +30,7 @@ const (
 	Unreadable    Reason = "unreadable"    // what should be a number or a time is none
 )
 
-// Reasons are all of them, in the order in which they are told.
+// Reasons are all of them, in the order in which they are reported.
 var Reasons = []Reason{NotFinite, Negative, Absurd, OutsideWindow, TooMany, BadName, NoOwner, NoRoom, Unreadable}
 
 // Outcome counts what a source said.
@@ -121,5 +121,5 @@ func workloadOf(namespace, kind, name, hash string) (profile.Workload, bool) {
 	return profile.Workload{Namespace: namespace, Kind: w.Kind, Name: w.Name}, found
 }
 
-// templateHash is the label by which a ReplicaSet of a Deployment is told from others.
+// templateHash is the label that distinguishes the ReplicaSets of a Deployment.
 const templateHash = "pod-template-hash"

@@ -10,7 +10,8 @@ import (
 	"loadline.dev/shim/usage/profile"
 )
 
-// stateMetrics finds workloads by what kube-state-metrics has told a Prometheus. It knows pods that are gone as well.
+// stateMetrics finds workloads by what kube-state-metrics has reported to a Prometheus. It knows pods that are gone as
+// well.
 type stateMetrics struct{ prometheus *Prometheus }
 
 // Queries that list each owner once, whatever else the series are labeled with.

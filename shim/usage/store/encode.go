@@ -27,7 +27,7 @@ const (
 // magic begins a shard, with the version of its form.
 const magic = "loadline usage 1\n"
 
-// steps is the number of steps from nothing to the peak of a day; unknown stands for an hour without samples.
+// steps is the number of steps from nothing to the peak of a day; unknown means an hour without samples.
 const (
 	steps   = 254
 	unknown = 255

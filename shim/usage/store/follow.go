@@ -21,7 +21,8 @@ import (
 const (
 	// settle is how long shards that are being written are waited for.
 	settle = time.Second
-	// aged is the age from which on the profiles are told to be old: twenty-four times as long as they are written after.
+	// aged is the age from which on the profiles are reported as old: twenty-four times as long as they are written
+	// after.
 	aged = 24 * time.Hour
 )
 
@@ -50,7 +51,8 @@ func Supply(ctx context.Context, client kubernetes.Interface, namespace string, 
 // Follower is what a client knows of the profiles that are written.
 type Follower struct {
 	namespace string
-	// changed hears of all profiles after each change; told of what is wrong, once, and of nothing when all is well again.
+	// changed hears of all profiles after each change; the other function hears of a problem, once, and of nothing when
+	// all is well again.
 	changed func([]profile.Profile)
 	told    func(problem string)
 

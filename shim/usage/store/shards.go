@@ -25,7 +25,8 @@ func Name(shard int) string { return fmt.Sprint(Prefix, shard) }
 func Encode(head *Head, profiles []profile.Profile) (shards [][]byte, leftOut int) {
 	kept, pieces := slices.Clone(profiles), make([][]byte, 0, len(profiles))
 	slices.SortStableFunc(kept, func(a, b profile.Profile) int { return cmp.Compare(b.Samples, a.Samples) })
-	// What all headers and digests take, and what a shard may waste at its end, since a profile is not cut.
+	// The room that is left by all headers and digests, and by what a shard may waste at its end, since a profile is
+	// not cut.
 	room := Shards * (MostShard - len(seal(encodeHead(head, 1<<20))) - mostProfile)
 	for i := range kept {
 		if room -= len(encodeProfile(nil, &kept[i])); room < 0 {
