@@ -30,8 +30,8 @@ func infrastructureKind(kind string) *unstructured.Unstructured {
 }
 
 // provision is the infrastructure provider: each TestMachine becomes a node at once, unless there is an outage. A node
-// without its TestMachine goes, as where a cloud's controller looks after nodes. The control plane is there already: no
-// machine is available before it is.
+// without its TestMachine is removed, as where a cloud's controller looks after nodes. The control plane is there
+// already: no machine is available before it is.
 func (c *capi) provision() {
 	provisioned := `"status":{"initialization":{"provisioned":true}}`
 	of := c.objects.Resource(testMachines).Namespace("default")

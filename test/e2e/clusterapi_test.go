@@ -203,8 +203,8 @@ func (c *capi) expectProblem(p *clusterapi.Provider, why string) {
 	})
 }
 
-// Cluster API's own controllers make machines from none, of two owners one is told that it came too late, and the
-// machine goes that is marked, whichever it is. One that is deleted by hand is replaced, and no other is bought.
+// Cluster API's own controllers make machines from none, one of two owners hears that it is too late, and the machine
+// is deleted that is marked, whichever it is. One that is deleted by hand is replaced, and no other is bought.
 func TestClusterAPIMakesAndDeletesMachines(t *testing.T) {
 	t.Parallel()
 	c := startClusterAPI(t)
@@ -222,7 +222,7 @@ func TestClusterAPIMakesAndDeletesMachines(t *testing.T) {
 		t.Errorf("the second owner is told %v, want that the target has changed", err)
 	}
 	c.wait("three nodes", func() bool { return c.states(c.provider()) == "3 RUNNING" })
-	for i, going := range []int{1, 0} { // neither the oldest nor the newest goes by itself: the one that is named does
+	for i, going := range []int{1, 0} { // neither the oldest nor the newest is deleted by itself: the one that is named is
 		machine := c.group(p).Instances[going].GetId()
 		c.must(p.DeleteNodes(c.ctx, mdGroup, []*v1.Node{{Spec: v1.NodeSpec{ProviderID: machine}}}))
 		c.wait("a node less", func() bool {
@@ -243,8 +243,8 @@ func TestClusterAPIMakesAndDeletesMachines(t *testing.T) {
 	}
 }
 
-// While a MachineDeployment replaces its machines it may grow, and no node of it goes. One that is paused is left as it
-// is, and so is one that is being deleted, until it is not listed any more.
+// While a MachineDeployment replaces its machines it may grow, and no node of it is removed. One that is paused is left
+// as it is, and so is one that is being deleted, until it is not listed any more.
 func TestClusterAPIReplacesMachinesItself(t *testing.T) {
 	t.Parallel()
 	c := startClusterAPI(t)

@@ -17,7 +17,7 @@ import (
 const upstreamPrefix = "cluster_autoscaler_"
 
 // upstreamGauges are Cluster Autoscaler's metrics of August 2026 that are gauges, under their names and with their
-// labels. What nothing here comes to is 0, or has no labels to be told with.
+// labels. A metric without a counterpart here is 0, or has no labels to report.
 var upstreamGauges = []family{
 	{"cluster_safe_to_autoscale", "Whether enough nodes are ready for groups to grow.", nil},
 	{"nodes_count", "Nodes by state.", []string{"state"}},

@@ -137,7 +137,7 @@ func expectUpstream(t *testing.T, m *Metrics, want map[string]float64) {
 	}
 }
 
-// What is counted here is counted under Cluster Autoscaler's names and reasons too.
+// The counters here are also served under Cluster Autoscaler's names and reasons.
 func TestUpstreamCounters(t *testing.T) {
 	m := NewMetrics("test")
 	m.ServeUpstream(false)
@@ -179,7 +179,7 @@ func TestUpstreamCounters(t *testing.T) {
 	}
 }
 
-// Groups, nodes, limits and taints are told as they are.
+// Groups, nodes, limits and taints are reported as they are.
 func TestUpstreamGauges(t *testing.T) {
 	m, options := NewMetrics("test"), config.Default()
 	m.ServeUpstream(true)
@@ -215,7 +215,7 @@ func TestUpstreamGauges(t *testing.T) {
 }
 
 // Under the name of Cluster Autoscaler's ConfigMap the status has its form: conditions say since when they hold, and
-// nodes that are not ready are a sum with a part. A group that comes back begins anew.
+// nodes that are not ready are a sum with a part. A group that is listed again begins anew.
 func TestUpstreamStatus(t *testing.T) {
 	client, options := fake.NewClientset(), config.DropIn()
 	teller := New(&watch.Cluster{}, &options, client, record.NewFakeRecorder(10), NewMetrics("test"), 1)

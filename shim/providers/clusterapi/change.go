@@ -56,7 +56,7 @@ func (p *Provider) now(ctx context.Context, id string) (*found, int, *unstructur
 }
 
 // inTurn makes one change at a time, and makes it again from what is there then if another write came between: the
-// controllers of Cluster API write the status of a group all the time. Of one that never comes through it is
+// controllers of Cluster API write the status of a group all the time. A change that never succeeds ends with
 // cloud.ErrChanged.
 func (p *Provider) inTurn(ctx context.Context, id string, change func() error) error {
 	select {

@@ -73,7 +73,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// No node of a MachineDeployment goes that replaces its machines; it may grow.
+// No node of a MachineDeployment is removed that replaces its machines; it may grow.
 func TestRollingOut(t *testing.T) {
 	second := with(scalable(setKind, "md-2", 1, ""), map[string]any{"cluster.x-k8s.io/cluster-name": "c"},
 		"metadata", "labels")
@@ -150,8 +150,8 @@ func TestIncrease(t *testing.T) {
 	}
 }
 
-// The status of a group is written between the look and the write: the change is made all the same, once. When it comes
-// between each time, nothing is done, and no machine stays marked. A group grows from no other target than was meant.
+// The status of a group is written between the look and the write: the change is made all the same, once. If that
+// happens each time, nothing is done, and no machine stays marked. A group grows from no other target than was meant.
 func TestConflicts(t *testing.T) {
 	for name, c := range map[string]struct {
 		writes, other int // by others, and the target that they leave
@@ -183,7 +183,7 @@ func TestDeleteNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.expect(deploymentKind, "md", 2, "b")
-	// What was asked for already is not asked for again, and shows as being deleted before anybody has begun.
+	// A node whose deletion was asked for is not asked for again, and shows as being deleted before anybody has begun.
 	if err := p.DeleteNodes(t.Context(), id, []*v1.Node{node("b", "sim://b")}); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestFailedWrites(t *testing.T) {
 	}
 }
 
-// What is taken back first is what has not been made; of the machines that are there only those without an instance.
+// Machines that have not been made are taken back first; of those that are there only the ones without an instance.
 func TestDecrease(t *testing.T) {
 	for _, c := range []struct {
 		target, delta, left int
@@ -319,7 +319,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// What nobody tells is not made up, and what cannot be is told with its annotation.
+// A value that nobody states is not made up, and an impossible one is reported with its annotation.
 func TestTemplatesThatCannotBe(t *testing.T) {
 	const capacity = "capacity.cluster-autoscaler.kubernetes.io/"
 	for _, c := range []struct {

@@ -24,7 +24,7 @@ type world struct {
 	version string
 	client  *fake.FakeDynamicClient
 	nodes   *kubefake.Clientset
-	// beforeScale, if set, comes before a scale is written; its error is the answer.
+	// beforeScale, if set, runs before a scale is written; its error is the answer.
 	beforeScale func() error
 }
 
