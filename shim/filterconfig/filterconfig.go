@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
@@ -170,12 +171,39 @@ func parse(data []byte) (*Scheduler, error) {
 		out.options().Profiles = append(out.options().Profiles,
 			&loadlinev1.SchedulerProfile{SchedulerName: read.name, Options: read.fit})
 	}
-	for i, extender := range config.Extenders {
+	return out, out.readExtenders(config.Extenders)
+}
+
+// readExtenders reads which resources extenders look after in place of NodeResourcesFit. They hold for each profile.
+func (s *Scheduler) readExtenders(extenders []schedulerv1.Extender) error {
+	for i, extender := range extenders {
 		if extender.FilterVerb != "" {
-			out.Warnings = append(out.Warnings, fmt.Sprintf("extenders[%d].filterVerb: what it refuses is not known here", i))
+			s.Warnings = append(s.Warnings, fmt.Sprintf("extenders[%d].filterVerb: what it refuses is not known here", i))
+		}
+		for j, resource := range extender.ManagedResources {
+			if !strings.Contains(resource.Name, "/") {
+				return fmt.Errorf("extenders[%d].managedResources[%d].name: %q must be an extended resource such as "+
+					"example.com/gpu", i, j, resource.Name)
+			}
+			if resource.IgnoredByScheduler {
+				s.ignore(resource.Name)
+			}
 		}
 	}
-	return out, nil
+	return nil
+}
+
+// ignore has no profile compare a resource with what nodes offer.
+func (s *Scheduler) ignore(resource string) {
+	all := []*loadlinev1.FitOptions{s.options()}
+	for _, profile := range s.Fit.GetProfiles() {
+		all = append(all, profile.Options)
+	}
+	for _, fit := range all {
+		if !slices.Contains(fit.IgnoredResources, resource) {
+			fit.IgnoredResources = append(fit.IgnoredResources, resource)
+		}
+	}
 }
 
 // firstProfile returns the position of the profile that holds for pods which name no other.

@@ -54,7 +54,9 @@ profiles:
   - name: InterPodAffinity
     args: {hardPodAffinityWeight: 3}
 extenders:
-- {urlPrefix: "http://127.0.0.1:1/", filterVerb: filter}
+- urlPrefix: "http://127.0.0.1:1/"
+  filterVerb: filter
+  managedResources: [{name: example.com/gpumem, ignoredByScheduler: true}, {name: example.com/shown}]
 `
 
 func read(t *testing.T, text string, request Request) (*Scheduler, error) {
@@ -101,11 +103,13 @@ func TestReadsEachProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := said(t, got.Fit); first != "affinity pool, spread zone, ignored example.com/a, ignored group example.org" {
+	if first := said(t, got.Fit); first != "affinity pool, spread zone, ignored example.com/a, "+
+		"ignored example.com/gpumem, ignored group example.org" {
 		t.Errorf("default-scheduler filters: %s", first)
 	}
 	if profiles := got.Fit.GetProfiles(); len(profiles) != 1 || profiles[0].SchedulerName != "batch" ||
-		said(t, profiles[0].Options) != "ignored example.com/b, without NODE_PORTS, without VOLUME_ZONE" {
+		said(t, profiles[0].Options) != "ignored example.com/b, ignored example.com/gpumem, "+
+			"without NODE_PORTS, without VOLUME_ZONE" {
 		t.Errorf("profiles %v", profiles)
 	}
 	for name, want := range map[string]string{
@@ -167,7 +171,8 @@ func TestErrorsNameTheField(t *testing.T) {
 		"apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration": `v1beta3": must be ` +
 			"kubescheduler.config.k8s.io/v1",
 		head + "profile: []": `unknown field "profile"`,
-		head + "kind: A":     `key "kind" already set`,
+		head + "extenders: [{managedResources: [{name: cpu}]}]": `extenders[0].managedResources[0].name: "cpu" must be`,
+		head + "kind: A": `key "kind" already set`,
 		head + "profiles: [{}, {schedulerName: default-scheduler}]":    `profiles[1].schedulerName: "default-scheduler" is there twice`,
 		head + `profiles: [{schedulerName: ""}]`:                       "profiles[0].schedulerName: must not be empty",
 		head + "profiles: [" + strings.Repeat("{},", 33) + "{}]":       "profiles: has 34 entries",
