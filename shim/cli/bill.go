@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -206,7 +208,8 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 	if err != nil {
 		return nil, err
 	}
-	g := gatheredBill{growing: scaleup.New(file.Groups), shrinking: drain.NewGroups(file.Groups)}
+	g := gatheredBill{growing: scaleup.New(file.Groups), shrinking: drain.NewGroups(file.Groups),
+		architectures: map[string]bool{}}
 	c, err := load(ctx, source, engine, stdin, g.options(request.Fit, s.tellPod, s.tellObject))
 	if err != nil {
 		return nil, err
@@ -239,6 +242,10 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 	b.leftOut.Add(g.growing.LeftOut()...)
 	b.leftOut.AddAnswer(b.PlanConsolidationResponse)
 	b.noteAnswer()
+	if len(g.architectures) > 1 && b.GetMovesTotal() > 0 {
+		b.notes = append(b.notes, fmt.Sprintf("Nodes are of %s, and images are not looked at: a pod that selects no "+
+			"architecture may be moved to any.", strings.Join(slices.Sorted(maps.Keys(g.architectures)), " and ")))
+	}
 	return b, nil
 }
 
@@ -270,6 +277,8 @@ type gatheredBill struct {
 	growing   *scaleup.Gatherer
 	shrinking *drain.Groups
 	nodes     []string // names
+	// architectures are those of the nodes.
+	architectures map[string]bool
 }
 
 // groupOf returns the derived group of each node by names; empty: it is in none.
@@ -308,6 +317,9 @@ func (g *gatheredBill) options(fit *loadlinev1.FitOptions, tellPod func(*v1.Pod)
 			g.growing.AddNode(node)
 			g.shrinking.AddNode(node)
 			g.nodes = append(g.nodes, node.Name)
+			if arch := node.Labels[v1.LabelArchStable]; arch != "" {
+				g.architectures[arch] = true
+			}
 		},
 	}
 }
@@ -319,27 +331,13 @@ func (b *billPlan) assume(source *sourceFlags, c *cluster, derived bool) {
 		b.notes = append(b.notes, fmt.Sprintf("Without --groups, %s derived from pool, instance type, zone, capacity "+
 			"type, system, roles and taints of the nodes, and from labels that pods select by: each may become empty and "+
 			"may grow without limit, and no other instance type is considered.",
-			plural(count, "node group")+areOrIs(count)))
+			plural(count, "node group")+agree(int64(count), " is", " are")))
 	}
 	if source.fromFile() {
 		assumed := &drainPlan{options: &loadlinev1.DrainOptions{}}
 		assumed.assume(c)
 		b.notes = append(b.notes, assumed.notes...)
 	}
-}
-
-func areOrIs(count int) string {
-	if count == 1 {
-		return " is"
-	}
-	return " are"
-}
-
-func haveOrHas(count int) string {
-	if count == 1 {
-		return " has"
-	}
-	return " have"
 }
 
 // noteAnswer says what the answer itself leaves open.
@@ -350,7 +348,7 @@ func (b *billPlan) noteAnswer() {
 	b.notes = append(priceNotes(b.GetPriceSources()), b.notes...)
 	if count := bill.GetUnpricedNodes(); count > 0 {
 		b.notes = append(b.notes, fmt.Sprintf("%s no known price: not counted, and stay.",
-			plural(int(count), "node")+haveOrHas(int(count))))
+			plural(int(count), "node")+agree(int64(count), " has", " have")))
 	}
 	if bill.Bound != nil && !bill.GetProven() {
 		b.notes = append(b.notes, "The bound is not worked out: work or time was used up.")

@@ -342,7 +342,7 @@ func (b *billPlan) consolidateForms() answer {
 		consolidateAnswer
 		leftOutAnswer
 	}{b.consolidateData(), leftOutOf(&b.leftOut)}
-	return answer{data: whole, title: "consolidate", verdict: b.verdict() + ".", tables: consolidateTables,
+	return answer{data: whole, title: "Moves that save money", verdict: b.verdict() + ".", tables: consolidateTables,
 		lines: b.notes, leftOut: &b.leftOut}
 }
 

@@ -303,7 +303,7 @@ func TestPagesHoldEverySection(t *testing.T) {
 		{[]string{"why", "shop/huge", "-f", "testdata/fit.yaml"},
 			[]string{"0/4 nodes are available", "NodeResourcesFit", "Insufficient cpu", "SUCH AS"}},
 		{[]string{"score", "pod5", "-f", "testdata/proposal.json"}, []string{
-			"Scores of all nodes", "node1", "node2", "9 / 8 = 1.13", "14 / 8 = 1.75"}},
+			"Scores of nodes", "node1", "node2", "9 / 8 = 1.13", "14 / 8 = 1.75"}},
 	} {
 		out, errs, code := run(t, "loadline", "", append(c.args, "-o", "html")...)
 		if code != 0 {

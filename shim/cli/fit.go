@@ -3,15 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // fitHelp is part of the help of each command that asks where a pod fits.
@@ -38,12 +34,7 @@ func (a *app) newFit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			data := struct {
-				*fitAnswer
-				leftOutAnswer
-			}{f, leftOutOf(&f.leftOut)}
-			return flags.output.write(a.streams.Out, answer{data: data, table: f.table, tables: named("fits", "node", "name"),
-				leftOut: &f.leftOut})
+			return flags.output.write(a.streams.Out, f.forms())
 		},
 	}
 	command.ValidArgsFunction = completeArgs([]namesOf{flags.podNames})
@@ -65,27 +56,35 @@ func (a *app) askFit(ctx context.Context, flags *podFlags, args []string) (*fitA
 	return q.fit(ctx)
 }
 
-// table lists the nodes on which the pod fits, then those that cannot be judged.
-func (f *fitAnswer) table(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s\n", texttable.Escape(f.Verdict)); err != nil {
-		return err
+// reasonsOf are the reasons of a refusal, in a line.
+func reasonsOf(r row) string {
+	reasons, _ := r["reasons"].([]any)
+	texts := make([]string, len(reasons))
+	for i, reason := range reasons {
+		texts[i] = cellOf(reason)
 	}
-	if len(f.Fits)+len(f.CannotJudge) == 0 {
-		return nil
-	}
-	table := texttable.New(texttable.Column{Header: "NODE"}, texttable.Column{Header: "FITS"}, texttable.Column{})
-	for _, node := range f.Fits {
-		note := ""
-		if node == f.taken {
-			note = "where it is"
+	return strings.Join(texts, "; ")
+}
+
+// forms lists the nodes on which the pod fits, then those that cannot be judged.
+func (f *fitAnswer) forms() answer {
+	data := struct {
+		*fitAnswer
+		leftOutAnswer
+	}{f, leftOutOf(&f.leftOut)}
+	yes := func(row) string { return "yes" }
+	where := func(r row) string {
+		if r.str("name") == f.taken {
+			return "where it is"
 		}
-		table.Row(node, "yes", note)
+		return ""
 	}
-	for _, r := range f.CannotJudge {
-		table.Row(r.Node, "not known", r.Filter+": "+strings.Join(r.Reasons, "; "))
-	}
-	fmt.Fprintln(w)
-	return table.Write(w)
+	return answer{data: data, verdict: f.Verdict, lines: f.Remarks, leftOut: &f.leftOut, tables: []table{
+		{rows: "fits", kind: "node", name: "name", columns: []column{{header: "NODE", path: "name"},
+			{header: "FITS", text: yes}, {text: where}}},
+		{rows: "cannotJudge", columns: []column{{header: "NODE", path: "node"},
+			{header: "FITS", text: func(row) string { return "not known" }},
+			{text: func(r row) string { return r.str("filter") + ": " + reasonsOf(r) }}}}}}
 }
 
 func (a *app) newWhyNot() *cobra.Command {
@@ -136,20 +135,24 @@ func (f *fitAnswer) whyNot(node string, byNode bool) (answer, error) {
 	refusals := slices.Concat(f.DoesNotFit, f.CannotJudge)
 	if node == "" {
 		if byNode {
-			return answer{data: f, table: func(w io.Writer) error { return f.refusalTable(w, refusals) }}, nil
+			return answer{data: f, verdict: f.Verdict, lines: f.Remarks, tables: refusalTables}, nil
 		}
-		return answer{data: newFitSection(f),
-			table: func(w io.Writer) error { return f.groupTable(w, grouped(refusals)) }}, nil
+		return answer{data: newFitSection(f), verdict: f.Verdict, lines: f.Remarks, tables: refusalGroupTables}, nil
 	}
 	i := slices.IndexFunc(refusals, func(r refusal) bool { return r.Node == node })
 	if i < 0 && !slices.Contains(f.Fits, node) {
 		return answer{}, fmt.Errorf("node %q is not in the cluster", node)
 	}
-	one := nodeAnswer{Pod: f.Pod, Node: node, Fits: i < 0}
+	one, verdict, tables := nodeAnswer{Pod: f.Pod, Node: node, Fits: i < 0}, "fits on", []table(nil)
 	if i >= 0 {
 		one.Filter, one.Status, one.Reasons = refusals[i].Filter, refusals[i].Status, refusals[i].Reasons
+		tables = []table{{columns: []column{{header: "FILTER", path: "filter"}, preemptionColumn,
+			{header: "REASON", path: "reasons[*]"}}}}
+		if verdict = "does not fit on"; one.Status == "" {
+			verdict = "cannot be judged on"
+		}
 	}
-	return answer{data: one, table: one.table}, nil
+	return answer{data: one, verdict: fmt.Sprintf("%s %s %s", f.Pod, verdict, node), tables: tables, lines: f.Remarks}, nil
 }
 
 // nodeAnswer is the answer of `why-not POD NODE`.
@@ -162,30 +165,9 @@ type nodeAnswer struct {
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-func (n nodeAnswer) table(w io.Writer) error {
-	if n.Fits {
-		_, err := fmt.Fprintf(w, "%s fits on %s\n", texttable.Escape(n.Pod), texttable.Escape(n.Node))
-		return err
-	}
-	verdict := "does not fit on"
-	if n.Status == "" {
-		verdict = "cannot be judged on"
-	}
-	_, err := fmt.Fprintf(w, "%s %s %s\n\n", texttable.Escape(n.Pod), verdict, texttable.Escape(n.Node))
-	if err != nil {
-		return err
-	}
-	table := texttable.New(texttable.Column{Header: "FILTER"}, texttable.Column{Header: "PREEMPTION"},
-		texttable.Column{Header: "REASON"})
-	for _, reason := range n.Reasons {
-		table.Row(n.Filter, preemption(n.Status), reason)
-	}
-	return table.Write(w)
-}
-
 // preemption says in a word what a status class means.
-func preemption(status string) string {
-	switch status {
+func preemption(r row) string {
+	switch r.str("status") {
 	case "Unschedulable":
 		return "may help"
 	case "UnschedulableAndUnresolvable":
@@ -194,47 +176,22 @@ func preemption(status string) string {
 	return "not known"
 }
 
-func (f *fitAnswer) refusalTable(w io.Writer, refusals []refusal) error {
-	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(f.Verdict)); err != nil {
-		return err
-	}
-	table := texttable.New(texttable.Column{Header: "NODE"}, texttable.Column{Header: "FILTER"},
-		texttable.Column{Header: "PREEMPTION"}, texttable.Column{Header: "REASONS"})
-	for _, r := range refusals {
-		table.Row(r.Node, r.Filter, preemption(r.Status), strings.Join(r.Reasons, "; "))
-	}
-	return table.Write(w)
+var preemptionColumn = column{header: "PREEMPTION", text: preemption}
+
+// refusalTables have a line for each node that does not take the pod, groupTables one for nodes alike.
+var refusalTables, refusalGroupTables = ofRefusals([]column{{header: "NODE", path: "node"},
+	{header: "FILTER", path: "filter"}, preemptionColumn, {header: "REASONS", text: reasonsOf}}),
+	ofRefusals([]column{{header: "NODES", right: true, text: func(r row) string { return strconv.Itoa(len(nodesOf(r))) }},
+		{header: "FILTER", path: "filter"}, preemptionColumn, {header: "REASONS", text: reasonsOf},
+		{header: "SUCH AS", path: "nodes[0]"}})
+
+func ofRefusals(columns []column) []table {
+	return []table{{rows: "doesNotFit", columns: columns}, {rows: "cannotJudge", columns: columns}}
 }
 
-func (f *fitAnswer) groupTable(w io.Writer, groups []refusalGroup) error {
-	if _, err := fmt.Fprintf(w, "%s\n", texttable.Escape(f.Verdict)); err != nil {
-		return err
-	}
-	if len(groups) == 0 {
-		return nil
-	}
-	fmt.Fprintln(w)
-	return writeGroups(w, groups)
-}
-
-var groupHeader = []string{"NODES", "FILTER", "PREEMPTION", "REASONS", "SUCH AS"}
-
-func (g refusalGroup) cells() []string {
-	return []string{strconv.Itoa(len(g.Nodes)), g.Filter, preemption(g.Status),
-		strings.Join(g.Reasons, "; "), g.Nodes[0]}
-}
-
-func writeGroups(w io.Writer, groups []refusalGroup) error {
-	columns := make([]texttable.Column, len(groupHeader))
-	for i, header := range groupHeader {
-		columns[i].Header = header
-	}
-	columns[0].Align = texttable.Right
-	table := texttable.New(columns...)
-	for _, g := range groups {
-		table.Row(g.cells()...)
-	}
-	return table.Write(w)
+func nodesOf(r row) []any {
+	nodes, _ := r["nodes"].([]any)
+	return nodes
 }
 
 // fitSection is the section "fit" of `why` as data, and the answer of `why-not` without a node.
@@ -252,22 +209,11 @@ func newFitSection(f *fitAnswer) fitSection {
 }
 
 // whyFit is the section "fit" of `why`.
-func whyFit(ctx context.Context, q *podQuestion, _ int) (*sectionAnswer, error) {
+func whyFit(ctx context.Context, q *podQuestion, _ int) (answer, error) {
 	f, err := q.fit(ctx)
 	if err != nil {
-		return nil, err
+		return answer{}, err
 	}
 	s := newFitSection(f)
-	groups := slices.Concat(s.DoesNotFit, s.CannotJudge)
-	page := report.Section{Verdict: s.Verdict, Grid: report.Grid{Header: groupHeader}}
-	for _, g := range groups {
-		page.Grid.Rows = append(page.Grid.Rows, g.cells())
-	}
-	table := func(w io.Writer) error {
-		if len(groups) == 0 {
-			return nil
-		}
-		return writeGroups(w, groups)
-	}
-	return &sectionAnswer{verdict: s.Verdict, data: s, table: table, page: page}, nil
+	return answer{verdict: s.Verdict, lines: f.Remarks, data: s, tables: refusalGroupTables}, nil
 }

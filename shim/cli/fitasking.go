@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/leftout"
+	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/view"
 )
 
@@ -20,6 +22,8 @@ type fitAnswer struct {
 	Fits        []string  `json:"fits"`
 	DoesNotFit  []refusal `json:"doesNotFit"`
 	CannotJudge []refusal `json:"cannotJudge,omitempty"`
+	// Remarks say what is special about the pod, beside where it fits.
+	Remarks []string `json:"remarks,omitempty"`
 	// taken is the node that the pod is on, and was taken off.
 	taken   string
 	leftOut leftout.List
@@ -38,6 +42,9 @@ type refusal struct {
 
 // fit asks which nodes the pod fits on, as if it had none yet.
 func (q *podQuestion) fit(ctx context.Context) (*fitAnswer, error) {
+	if q.fitted != nil {
+		return q.fitted, nil
+	}
 	pod := *q.pod
 	pod.Spec.NodeName = ""
 	out := &fitAnswer{Pod: q.name.String(), Fits: []string{}, DoesNotFit: []refusal{}, taken: q.pod.Spec.NodeName}
@@ -70,7 +77,22 @@ func (q *podQuestion) fit(ctx context.Context) (*fitAnswer, error) {
 	slices.SortFunc(out.DoesNotFit, byNode)
 	slices.SortFunc(out.CannotJudge, byNode)
 	out.Verdict = out.verdict()
+	if q.pod.Spec.NodeName == "" {
+		remarks := scaleup.Remarks{Now: time.Now()}
+		remarks.Add(q.pod)
+		out.Remarks = remarks.Lines()
+	}
+	q.fitted = out
 	return out, nil
+}
+
+// candidates are the nodes that a score is for: those that the pod fits on or may fit on; none: it fits nowhere.
+func (f *fitAnswer) candidates() []string {
+	names := slices.Clone(f.Fits)
+	for _, r := range f.CannotJudge {
+		names = append(names, r.Node)
+	}
+	return names
 }
 
 func (f *fitAnswer) add(v *view.View, group *loadlinev1.VerdictGroup) error {

@@ -28,10 +28,10 @@ const mostNamed = 5
 
 // leftOutLines says it in a sentence, for pages; none where nothing was left out.
 func leftOutLines(l *leftout.List) []string {
-	if line := l.Line(mostNamed); line != "" {
-		return []string{line + ". The answer holds for all others."}
+	if l == nil || l.Total() == 0 {
+		return nil
 	}
-	return nil
+	return []string{l.Line(mostNamed) + ". The answer holds for all others."}
 }
 
 // writeLeftOut says it below a table.

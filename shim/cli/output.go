@@ -70,10 +70,28 @@ type answer struct {
 	title, verdict string
 	tables         []table
 	lines          []string
-	table          func(w io.Writer) error // for table, in place of verdict, tables and lines
-	page           func(w io.Writer) error // for html; nil: verdict, lines and tables
+	parts          []answer // follow below, each with its verdict, tables and lines
+	// at is the key in the data that the tables of a part look below; empty: that of the whole.
+	at    string
+	cards []report.Card           // what a page draws in place of the tables
+	table func(w io.Writer) error // for table, in place of verdict, tables and lines
+	page  func(w io.Writer) error // for html; nil: verdict, lines and tables
 	// leftOut is what the answer was made without; nil: the command does not tell.
 	leftOut *leftout.List
+}
+
+// allTables are those of an answer and of its parts, with the lists that they look at named in full.
+func (a answer) allTables() []table {
+	all := slices.Clone(a.tables)
+	for _, part := range a.parts {
+		all = append(all, part.allTables()...)
+	}
+	if a.at != "" {
+		for i := range all {
+			all[i].rows = a.at + "." + all[i].rows
+		}
+	}
+	return all
 }
 
 func (o *outputFlag) write(w io.Writer, a answer) error {
@@ -88,7 +106,7 @@ func (o *outputFlag) write(w io.Writer, a answer) error {
 		return err
 	}
 	if o.sortBy != "" {
-		if err := d.sortBy(o.sortBy, a.tables); err != nil {
+		if err := d.sortBy(o.sortBy, a.allTables()); err != nil {
 			return err
 		}
 		a.data = d
@@ -104,8 +122,6 @@ func (o *outputFlag) write(w io.Writer, a answer) error {
 		return o.renderCustom(w, a, d)
 	case o.form != formTable && o.form != formWide:
 		return o.renderTemplate(w, d)
-	case a.table != nil && o.sortBy != "":
-		return usagef("--sort-by: the table of this command has an order of its own; -o json and custom-columns= are sorted")
 	case a.table != nil:
 		err = a.table(w)
 	default:

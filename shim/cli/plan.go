@@ -89,7 +89,8 @@ type loopPlan struct {
 	groups   []string // names, by position in the question
 	slack    *slackPlan
 	drain    *drainPlan
-	sizes    *sizes // nil: no group is sized by how full it is
+	sizes    *sizes   // nil: no group is sized by how full it is
+	remarks  []string // about pods that are not planned for as others are
 	warnings []string
 	leftOut  leftout.List
 }
@@ -113,7 +114,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	}
 	defer func() { err = finish(err) }()
 	g := gatheredLoop{growing: scaleup.New(file.Groups), shrinking: drain.NewGroups(file.Groups), sized: sizing.New()}
-	g.growing.Selectors = selectors(request.Fit)
+	g.growing.Selectors, g.growing.Remarks.Now = selectors(request.Fit), now
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, g.options(request.Fit, record))
 	if err != nil {
 		return nil, err
@@ -141,6 +142,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		return nil, engineError(err)
 	}
 	c.leaveOut(&l.leftOut)
+	l.remarks = g.growing.Remarks.Lines()
 	if held := l.GetFleet().GetHeld(); held != "" {
 		l.warnings = append(l.warnings, "no node group grows: "+held)
 	}

@@ -2,18 +2,18 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/ranking"
-	"loadline.dev/shim/report/texttable"
 )
 
 // planAnswer is the answer of `plan` as data.
 type planAnswer struct {
 	Waiting []planPods   `json:"waiting"`
 	Growth  []planGrowth `json:"growth"`
+	// Remarks are about pods that are not planned for as others are.
+	Remarks []string `json:"remarks,omitempty"`
 	// GrowthCutShortBy is what was used up before all was looked at: work, time or memory.
 	GrowthCutShortBy string `json:"growthCutShortBy,omitempty"`
 	// Prices are the parts of what the existing nodes cost, by the sources of the prices.
@@ -105,7 +105,7 @@ func (l *loopPlan) ranking() []planOption {
 func (l *loopPlan) data() planAnswer {
 	out := planAnswer{Waiting: l.waiting(), Growth: []planGrowth{}, Slack: l.slack.data(),
 		NoScaleDown: l.GetNoScaleDown(), Prices: newPriceSources(l.GetPriceSources()),
-		GrowthCutShortBy: l.GetScaleUp().GetCutShortBy()}
+		GrowthCutShortBy: l.GetScaleUp().GetCutShortBy(), Remarks: l.remarks}
 	for _, g := range l.GetGrowth() {
 		out.Growth = append(out.Growth, planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(),
 			g.GetNodesForUtilization(), g.GetUsdPerHour()})
@@ -131,12 +131,36 @@ func (l *loopPlan) sized() []sizeGroup {
 	return out
 }
 
+var planTables = []table{
+	{rows: "waiting", columns: []column{{header: "PODS", path: "count", right: true}, {header: "SUCH AS", path: "pod"},
+		{header: "EXPECTED ON", text: expectedOn}}},
+	{rows: "ranking", columns: []column{{header: "OPTION", path: "nodeGroup"}, {header: "PODS", path: "pods", right: true},
+		{header: "WHY", path: "reason"}}},
+	{rows: "growth", kind: "nodegroup", name: "nodeGroup", columns: []column{{header: "GROWS", path: "nodeGroup"},
+		{header: "NODES FOR PODS", path: "forPods", right: true}, {header: "FOR SLACK", path: "forSlack", right: true},
+		{header: "USD/H", right: true, text: func(r row) string { return fmt.Sprintf("%.4f", r.num("usdPerHour")) }}}},
+}
+
 func (l *loopPlan) forms() answer {
 	data := struct {
 		planAnswer
 		leftOutAnswer
 	}{l.data(), leftOutOf(&l.leftOut)}
-	return answer{data: data, table: l.table, tables: named("growth", "nodegroup", "nodeGroup"), leftOut: &l.leftOut}
+	slack := l.slack.shown()
+	if slack.at = "slack"; len(l.GetSlack().GetShapes()) == 0 {
+		slack.tables = nil // no class keeps anything
+	}
+	rest := answer{lines: priceNotes(l.GetPriceSources())}
+	if why := l.GetNoScaleDown(); why != "" {
+		rest.lines = append(rest.lines, fmt.Sprintf("No node goes now: %s.", why))
+	}
+	parts := []answer{{tables: []table{sizeTable("size")}}, slack, rest}
+	if l.GetScaleDown() != nil {
+		parts = append(parts, answer{at: "drain", verdict: l.drain.verdict(), tables: drainTables,
+			lines: []string{strings.Join(l.drain.basis(), " ")}})
+	}
+	return answer{data: data, verdict: l.verdict(), tables: planTables, lines: append(l.remarks, l.growthCutShort()...),
+		parts: parts, leftOut: &l.leftOut}
 }
 
 // verdict is the outcome in one line.
@@ -177,100 +201,18 @@ func (l *loopPlan) verdict() string {
 	return text
 }
 
-func (l *loopPlan) table(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(l.verdict())); err != nil {
-		return err
-	}
-	for _, table := range []*texttable.Table{l.waitingTable(), l.rankingTable(), l.growthTable()} {
-		if table == nil {
-			continue
-		}
-		if err := table.Write(w); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-	}
-	for _, line := range l.growthCutShort() {
-		fmt.Fprintf(w, "%s\n\n", line)
-	}
-	if groups := l.sized(); len(groups) > 0 {
-		if err := writeSizes(w, groups, nil); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-	}
-	if err := l.slack.table(w); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	for _, note := range priceNotes(l.GetPriceSources()) {
-		fmt.Fprintln(w, texttable.Escape(note))
-	}
-	if why := l.GetNoScaleDown(); why != "" {
-		if _, err := fmt.Fprintf(w, "No node goes now: %s.\n", why); err != nil || l.GetScaleDown() == nil {
-			return err
-		}
-	}
-	return writeTables(w, l.drain.forms())
-}
-
-// waitingTable has a line for equal pods that wait; nil: no pod waits.
-func (l *loopPlan) waitingTable() *texttable.Table {
-	waiting := l.waiting()
-	if len(waiting) == 0 {
-		return nil
-	}
-	table := texttable.New(texttable.Column{Header: "PODS", Align: texttable.Right},
-		texttable.Column{Header: "SUCH AS"}, texttable.Column{Header: "EXPECTED ON"})
-	for _, p := range waiting {
-		table.Row(fmt.Sprint(p.Count), p.Pod, p.place())
-	}
-	return table
-}
-
-// rankingTable has a line for each option, best first; nil: none was ranked.
-func (l *loopPlan) rankingTable() *texttable.Table {
-	options := l.ranking()
-	if len(options) == 0 {
-		return nil
-	}
-	table := texttable.New(texttable.Column{Header: "OPTION"},
-		texttable.Column{Header: "PODS", Align: texttable.Right}, texttable.Column{Header: "WHY"})
-	for _, option := range options {
-		table.Row(option.NodeGroup, fmt.Sprint(option.Pods), option.Reason)
-	}
-	return table
-}
-
-// growthTable has a line for each group that grows; nil: none does.
-func (l *loopPlan) growthTable() *texttable.Table {
-	if len(l.GetGrowth()) == 0 {
-		return nil
-	}
-	table := texttable.New(texttable.Column{Header: "GROWS"},
-		texttable.Column{Header: "NODES FOR PODS", Align: texttable.Right},
-		texttable.Column{Header: "FOR SLACK", Align: texttable.Right},
-		texttable.Column{Header: "USD/H", Align: texttable.Right})
-	for _, g := range l.GetGrowth() {
-		table.Row(g.GetNodeGroup(), fmt.Sprint(g.GetNodesForPods()), fmt.Sprint(g.GetNodesForSlack()),
-			fmt.Sprintf("%.4f", g.GetUsdPerHour()))
-	}
-	return table
-}
-
 func (l *loopPlan) growthCutShort() []string {
 	return cutShortLines("More might grow, or at less cost", l.GetScaleUp().GetCutShortBy())
 }
 
-// place says where pods are expected.
-func (p planPods) place() string {
+// expectedOn says where pods are expected.
+func expectedOn(r row) string {
+	group := r.str("nodeGroup")
 	switch {
-	case p.Node != "":
-		return p.Node
-	case p.OnItsWay:
-		return "a node of " + p.NodeGroup + " on its way"
-	case p.NodeGroup != "":
-		return "a new node of " + p.NodeGroup
+	case group == "":
+		return r.str("node")
+	case r["onItsWay"] == true:
+		return "a node of " + group + " on its way"
 	}
-	return "-"
+	return "a new node of " + group
 }

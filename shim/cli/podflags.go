@@ -19,9 +19,9 @@ const candidatesHelp = `POD is [NAMESPACE/]NAME of a pod that waits for a node o
 node is taken off it first, and scored as if it was to be placed anew. With -p the pod is read from a
 file instead, as from a manifest.
 
-All nodes are candidates: whether the pod could run there at all (taints, affinity, room for its
-requests) is not looked at. A scheduler asks only about the nodes that passed its filters, so its scores
-may be spread differently.`
+Nodes on which the pod fits are candidates, as they are for a scheduler, and those that cannot be judged,
+as ` + "`loadline fit`" + ` has them; the others are listed below with their reason. Where it fits on none, all
+nodes are scored.`
 
 // podFlags say which pod a command is about, in which cluster, and how to score it.
 type podFlags struct {
@@ -53,6 +53,7 @@ type podQuestion struct {
 	name   podName
 	policy policy.Policy
 	how    *loadlinev1.FitOptions
+	fitted *fitAnswer // once it was asked where the pod fits
 }
 
 // question loads cluster and pod. The caller closes the cluster.

@@ -52,8 +52,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	client := loadlinev1.NewAutoscalerClient(c.conn)
 	var r *rank
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
-		gathered.TellNodes(problem, c.view.Slot)
-		r, err = s.askAt(ctx, at, client, problem, policy)
+		r, err = s.askAt(ctx, at, client, gathered.At(problem, c.view.Slot), policy)
 		return err
 	})
 	if err != nil {
@@ -61,6 +60,10 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	}
 	c.leaveOut(&r.leftOut)
 	r.leftOut.Add(gathered.LeftOut()...)
+	if source.fromFile() && c.counts.Objects["DaemonSet"] == 0 {
+		r.notes = append(r.notes, "The dump holds no ds: what DaemonSets put on each new node does not count.")
+	}
+	r.notes = append(r.notes, gathered.Remarks.Lines()...)
 	if size != nil && slices.ContainsFunc(file.Groups, func(g nodegroup.NodeGroup) bool { return g.Spec.Size != nil }) {
 		if r.sizes, err = size.ask(ctx, c, sized, file); err != nil {
 			return nil, err

@@ -11,7 +11,6 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // rankAnswer is the answer of `rank` as data. Money is US dollars per hour; null: there is no such number.
@@ -148,52 +147,42 @@ func (r *rank) scale() string {
 	return text + "."
 }
 
+// rankTables have a line for each option.
+var rankTables = []table{{rows: "options", kind: "nodegroup", name: "nodeGroup", columns: []column{
+	{header: "NODE GROUP", path: "nodeGroup"}, {header: "NODES", path: "nodeCount", right: true},
+	{header: "PODS", path: "pods", right: true}, factor("UNFITNESS", "suppressedUnfitness"), factor("COST", "cost"),
+	factor("THEORETICAL", "theoreticalCost"), factor("RATIO", "costRatio"),
+	{header: "SCORE", right: true, text: func(r row) string {
+		if r["score"] == nil && strings.HasPrefix(r.str("reason"), "score") {
+			return "infinite"
+		}
+		return factorOf(r, "score")
+	}}, {header: "PRICE OF A NODE", text: func(r row) string {
+		if r["cost"] == nil {
+			return r.str("reason")
+		}
+		_, price, _ := strings.Cut(r.str("reason"), ranking.BeforePrice)
+		return price
+	}}}}}
+
+func factor(header, key string) column {
+	return column{header: header, right: true, text: func(r row) string { return factorOf(r, key) }}
+}
+
+func factorOf(r row, key string) string {
+	if r[key] == nil {
+		return ""
+	}
+	return sixDecimals(r.num(key))
+}
+
 func (r *rank) forms() answer {
 	data := struct {
 		rankAnswer
 		leftOutAnswer
 	}{r.data(), leftOutOf(&r.leftOut)}
-	return answer{
-		data: data, table: r.table, tables: named("options", "nodegroup", "nodeGroup"), page: r.page, leftOut: &r.leftOut,
-	}
-}
-
-func (r *rank) table(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(r.verdict())); err != nil {
-		return err
-	}
-	columns := []texttable.Column{{Header: "NODE GROUP"}}
-	for _, name := range []string{"NODES", "PODS", "UNFITNESS", "COST", "THEORETICAL", "RATIO", "SCORE"} {
-		columns = append(columns, texttable.Column{Header: name, Align: texttable.Right})
-	}
-	table := texttable.New(append(columns, texttable.Column{Header: "PRICE OF A NODE"})...)
-	for _, o := range r.options {
-		table.Row(rankRow(o)...)
-	}
-	if err := table.Write(w); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n", texttable.Escape(r.basis()))
-	return err
-}
-
-func rankRow(o ranking.Ranked) []string {
-	d := newRankOption(o)
-	cell := func(value *float64) string {
-		if value == nil {
-			return "-"
-		}
-		return sixDecimals(*value)
-	}
-	score, price := cell(d.Score), o.Price()
-	if d.Score == nil && o.GetOutcome() == loadlinev1.RankedOption_SCORED {
-		score = "infinite"
-	}
-	if d.Cost == nil {
-		price = d.Reason
-	}
-	return []string{d.NodeGroup, strconv.Itoa(int(d.NodeCount)), strconv.FormatInt(d.Pods, 10),
-		cell(d.SuppressedUnfitness), cell(d.Cost), cell(d.TheoreticalCost), cell(d.CostRatio), score, price}
+	return answer{data: data, verdict: r.verdict(), tables: rankTables, lines: []string{r.basis()}, page: r.page,
+		leftOut: &r.leftOut}
 }
 
 // sixDecimals writes a number with the decimals that tell scores apart, without zeros at the end.

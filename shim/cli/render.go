@@ -7,155 +7,15 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/util/jsonpath"
 
 	"loadline.dev/shim/report"
 	"loadline.dev/shim/report/texttable"
 )
-
-// column is one of a table.
-type column struct {
-	header string
-	// path leads from a row to the value, in the keys of -o json. Several values make a line each.
-	path string
-	// text, if set, makes the cell of a row in place of path.
-	text func(r row) string
-	// right stands numbers under each other; wide is for -o wide only.
-	right, wide bool
-}
-
-// table shows lists of an answer, one row for each element.
-type table struct {
-	rows string // the key of the list in -o json
-	// kind and name are the words of -o name: "node" and the key of its name; empty: rows have no name.
-	kind, name string
-	columns    []column
-	order      func(x, y row) int // of the rows that are shown; nil: as they come
-	most       int                // how many rows are shown; 0: all
-}
-
-// named says of which list of an answer -o name, custom-columns= and --sort-by take the rows.
-func named(rows, kind, name string) []table { return []table{{rows: rows, kind: kind, name: name}} }
-
-// row is an element of a list, as -o json has it.
-type row map[string]any
-
-// str returns a text of a row; empty: there is none.
-func (r row) str(key string) string {
-	text, _ := r[key].(string)
-	return text
-}
-
-// num returns a number of a row; 0: there is none.
-func (r row) num(key string) float64 {
-	switch n := r[key].(type) {
-	case int64:
-		return float64(n)
-	case float64:
-		return n
-	}
-	return 0
-}
-
-// values evaluates a path, such as "moves[*].pod", on a row. A key that is not there gives no value.
-func (r row) values(path string) ([]any, error) {
-	p := jsonpath.New(path).AllowMissingKeys(true)
-	if err := p.Parse("{." + strings.Trim(path, "{}.") + "}"); err != nil {
-		return nil, fmt.Errorf("path %q: %w", path, err)
-	}
-	results, err := p.FindResults(map[string]any(r))
-	if err != nil {
-		return nil, fmt.Errorf("path %q: %w", path, err)
-	}
-	var values []any
-	for _, result := range results {
-		for _, value := range result {
-			if value.IsValid() && value.CanInterface() && value.Interface() != nil {
-				values = append(values, value.Interface())
-			}
-		}
-	}
-	return values, nil
-}
-
-// cellOf is a value as a table shows it.
-func cellOf(value any) string {
-	switch v := value.(type) {
-	case string:
-		return v
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	case []any:
-		parts := make([]string, len(v))
-		for i, element := range v {
-			parts[i] = cellOf(element)
-		}
-		return strings.Join(parts, ", ")
-	case map[string]any:
-		text, _ := json.Marshal(v)
-		return string(text)
-	}
-	return fmt.Sprint(value)
-}
-
-// cells are what a column shows of a row, one for each line.
-func (c column) cells(r row) ([]string, error) {
-	if c.text != nil {
-		return []string{cmp.Or(c.text(r), "-")}, nil
-	}
-	values, err := r.values(c.path)
-	if err != nil {
-		return nil, err
-	}
-	var cells []string
-	for _, value := range values {
-		cells = append(cells, cmp.Or(cellOf(value), "-"))
-	}
-	if len(cells) == 0 {
-		return []string{"-"}, nil
-	}
-	return cells, nil
-}
-
-// grid lays out rows: a line for each, or as many as the column with most values needs.
-func (t table) grid(rows []row, wide bool) (columns []column, lines [][]string, err error) {
-	for _, c := range t.columns {
-		if !c.wide || wide {
-			columns = append(columns, c)
-		}
-	}
-	if t.order != nil {
-		slices.SortStableFunc(rows, t.order)
-	}
-	if t.most > 0 && len(rows) > t.most {
-		rows = rows[:t.most]
-	}
-	for _, r := range rows {
-		cells, height := make([][]string, len(columns)), 1
-		for i, c := range columns {
-			if cells[i], err = c.cells(r); err != nil {
-				return nil, nil, err
-			}
-			height = max(height, len(cells[i]))
-		}
-		for line := range height {
-			texts := make([]string, len(columns))
-			for i := range columns {
-				if line < len(cells[i]) {
-					texts[i] = cells[i][line]
-				}
-			}
-			lines = append(lines, texts)
-		}
-	}
-	return columns, lines, nil
-}
 
 // document is an answer as -o json has it, for what looks into it.
 type document map[string]any
@@ -179,12 +39,18 @@ func (d document) elements(key string) []any {
 		below, _ := d[first].(map[string]any)
 		return document(below).elements(rest)
 	}
+	if one, ok := d[key].(map[string]any); ok {
+		return []any{one}
+	}
 	elements, _ := d[key].([]any)
 	return elements
 }
 
-// list returns the rows at a key.
+// list returns the rows at a key; the empty one stands for the document itself.
 func (d document) list(key string) []row {
+	if key == "" {
+		return []row{row(d)}
+	}
 	elements := d.elements(key)
 	rows := make([]row, len(elements))
 	for i, element := range elements {
@@ -201,6 +67,9 @@ func (d document) list(key string) []row {
 func (d document) sortBy(path string, tables []table) error {
 	found := false
 	for _, t := range tables {
+		if t.aside {
+			continue
+		}
 		elements, rows := d.elements(t.rows), d.list(t.rows)
 		keys, order := make([]any, len(rows)), make([]int, len(rows))
 		for i, r := range rows {
@@ -243,46 +112,69 @@ func boolOf(b bool) int {
 	return 0
 }
 
-// renderTables writes an answer for a terminal: verdict, tables that have rows, lines.
+// below returns what is at a key.
+func (d document) below(key string) document {
+	if key == "" {
+		return d
+	}
+	below, _ := d[key].(map[string]any)
+	return below
+}
+
+// renderTables writes an answer for a terminal: verdict, tables that have rows, lines, and its parts, with an empty
+// line between them.
 func (o *outputFlag) renderTables(w io.Writer, a answer, d document) error {
+	blocks, err := o.blocks(a, d)
+	if err == nil {
+		_, err = io.WriteString(w, strings.Join(blocks, "\n"))
+	}
+	return err
+}
+
+func (o *outputFlag) blocks(a answer, d document) (blocks []string, err error) {
+	d = d.below(a.at)
 	if a.verdict != "" {
-		fmt.Fprintf(w, "%s\n\n", texttable.Escape(a.verdict))
+		blocks = append(blocks, texttable.Escape(a.verdict)+"\n")
 	}
 	for _, t := range a.tables {
 		rows := d.list(t.rows)
+		if len(rows) == 0 || t.aside && o.noHeaders {
+			continue
+		}
 		if o.sortBy != "" {
 			t.order = nil
 		}
-		if len(rows) == 0 {
-			continue
-		}
 		columns, lines, err := t.grid(rows, o.form == formWide)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := writeGrid(w, columns, lines); err != nil {
-			return err
+		var text strings.Builder
+		if err := o.writeGrid(&text, columns, lines); err != nil {
+			return nil, err
 		}
-		fmt.Fprintln(w)
+		blocks = append(blocks, text.String())
 	}
-	for _, line := range a.lines {
-		if _, err := fmt.Fprintln(w, texttable.Escape(line)); err != nil {
-			return err
+	if len(a.lines) > 0 {
+		var text strings.Builder
+		for _, line := range a.lines {
+			text.WriteString(texttable.Escape(line) + "\n")
 		}
+		blocks = append(blocks, text.String())
 	}
-	return nil
+	for _, part := range a.parts {
+		more, err := o.blocks(part, d)
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, more...)
+	}
+	return blocks, nil
 }
 
-// writeTables writes the tables of an answer within those of another.
-func writeTables(w io.Writer, a answer) error {
-	d, err := documentOf(a.data)
-	if err != nil {
-		return err
+func (o *outputFlag) writeGrid(w io.Writer, columns []column, lines [][]string) error {
+	if o.noHeaders {
+		w = texttable.WithoutHeaders(w)
 	}
-	return (&outputFlag{form: formTable}).renderTables(w, a, d)
-}
-
-func writeGrid(w io.Writer, columns []column, lines [][]string) error {
 	out := make([]texttable.Column, len(columns))
 	for i, c := range columns {
 		out[i].Header = c.header
@@ -300,7 +192,7 @@ func writeGrid(w io.Writer, columns []column, lines [][]string) error {
 // renderNames writes KIND/NAME of each row.
 func renderNames(w io.Writer, a answer, d document) error {
 	named := false
-	for _, t := range a.tables {
+	for _, t := range a.allTables() {
 		if t.kind == "" {
 			continue
 		}
@@ -335,14 +227,21 @@ func (o *outputFlag) renderCustom(w io.Writer, a answer, d document) error {
 		}})
 	}
 	var lines [][]string
-	for _, t := range a.tables {
+	for _, t := range a.allTables() {
+		if t.aside {
+			continue
+		}
 		_, more, err := table{columns: columns}.grid(d.list(t.rows), true)
 		if err != nil {
 			return err
 		}
-		lines = append(lines, more...)
+		for _, line := range more { // lists of other things have none of these paths
+			if slices.ContainsFunc(line, func(cell string) bool { return cell != "<none>" }) {
+				lines = append(lines, line)
+			}
+		}
 	}
-	return writeGrid(w, columns, lines)
+	return o.writeGrid(w, columns, lines)
 }
 
 // renderTemplate writes what a template of kubectl makes of the answer. Texts in it steer no terminal.
@@ -369,17 +268,43 @@ func (o *outputFlag) renderTemplate(w io.Writer, d document) error {
 
 // renderPage writes the page of an answer that has no picture: verdict, lines and tables.
 func renderPage(w io.Writer, a answer, d document) error {
-	sections := []report.Section{{Verdict: a.verdict, Lines: append(slices.Clone(a.lines), leftOutLines(a.leftOut)...)}}
+	sections, err := sectionsOf(a, d)
+	if err != nil {
+		return err
+	}
+	sections[0].Lines = append(sections[0].Lines, leftOutLines(a.leftOut)...)
+	return report.Sections(w, a.title, sections...)
+}
+
+func sectionsOf(a answer, d document) ([]report.Section, error) {
+	d = d.below(a.at)
+	sections := []report.Section{{Verdict: a.verdict, Lines: slices.Clone(a.lines), Cards: a.cards}}
+	if len(a.cards) > 0 {
+		a.tables = nil
+	}
 	for _, t := range a.tables {
-		columns, lines, err := t.grid(d.list(t.rows), true)
+		grid, err := t.gridOf(d)
 		if err != nil {
-			return err
-		}
-		grid := report.Grid{Rows: lines}
-		for _, c := range columns {
-			grid.Header = append(grid.Header, c.header)
+			return nil, err
 		}
 		sections = append(sections, report.Section{Grid: grid})
 	}
-	return report.Sections(w, "loadline "+a.title, sections...)
+	for _, part := range a.parts {
+		more, err := sectionsOf(part, d)
+		if err != nil {
+			return nil, err
+		}
+		sections = append(sections, more...)
+	}
+	return sections, nil
+}
+
+// gridOf is a table as a page shows it.
+func (t table) gridOf(d document) (report.Grid, error) {
+	columns, lines, err := t.grid(d.list(t.rows), true)
+	grid := report.Grid{Rows: lines}
+	for _, c := range columns {
+		grid.Header = append(grid.Header, c.header)
+	}
+	return grid, err
 }

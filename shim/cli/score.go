@@ -4,13 +4,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // scoreAnswer is the answer of `score`.
@@ -18,6 +15,8 @@ type scoreAnswer struct {
 	Pod string `json:"pod"`
 	// Scores are best first, ties by name.
 	Scores []scoreLine `json:"scores"`
+	// DoesNotFit are the nodes that are no candidates; none where the pod fits on none, and all are scored.
+	DoesNotFit []refusal `json:"doesNotFit,omitempty"`
 }
 
 type scoreLine struct {
@@ -31,11 +30,11 @@ type scoreLine struct {
 }
 
 func (a *app) newScore() *cobra.Command {
-	var flags podFlags
+	flags := podFlags{filters: true}
 	command := &cobra.Command{
 		Use:   "score POD | -p FILE",
-		Short: "Score all nodes for a pod",
-		Long: "Score all nodes for a pod, best first: the score of 0 to 100 that a scheduler gets, and the raw " +
+		Short: "Score nodes for a pod",
+		Long: "Score the nodes that a pod fits on, best first: the score of 0 to 100 that a scheduler gets, and the raw " +
 			"score that it is made of.\n\n" + candidatesHelp,
 		Example: `  kubectl get nodes,pods -A -o json | loadline score shop/web-0 -f -
   loadline score -p pod.yaml --preset kep217 -o html > scores.html`,
@@ -54,6 +53,7 @@ func (a *app) newScore() *cobra.Command {
 		},
 	}
 	command.ValidArgsFunction = completeArgs([]namesOf{flags.podNames})
+	flags.how.addTo(command.Flags())
 	addPodFlags(command, &flags, formTable, formJSON, formYAML, formHTML)
 	return command
 }
@@ -61,9 +61,19 @@ func (a *app) newScore() *cobra.Command {
 // scores is the answer of `score` in all forms. The page shows what each score is made of, as that of `why` does.
 func (q *podQuestion) scores(all *loadlinev1.ExplainResponse) answer {
 	s := newScoreAnswer(q.name, all)
-	return answer{data: s, table: s.table, tables: named("scores", "node", "node"), page: func(w io.Writer) error {
-		return report.Sections(w, "Scores of all nodes", newScoreSection(q, all).page())
-	}}
+	if len(q.fitted.candidates()) > 0 {
+		s.DoesNotFit = q.fitted.DoesNotFit
+	}
+	out := answer{title: "Scores of nodes", data: s, tables: append([]table{{rows: "scores", kind: "node", name: "node",
+		columns: []column{{header: "NODE", path: "node"}, {header: "SCORE", path: "score", right: true},
+			{header: "RAW", text: rawOf, right: true}, {text: func(r row) string { return r.str("reason") }}}}},
+		beside(refusalTables[0]))}
+	drawn := newScoreSection(q, all)
+	out.page = func(w io.Writer) error {
+		page := answer{title: "Scores of nodes", verdict: drawn.Verdict, lines: drawn.lines(), cards: drawn.cards()}
+		return renderPage(w, page, nil)
+	}
+	return out
 }
 
 func newScoreAnswer(pod podName, all *loadlinev1.ExplainResponse) scoreAnswer {
@@ -90,17 +100,9 @@ func reasonOf(outcome loadlinev1.NodeExplanation_Outcome) string {
 	return outcome.String()
 }
 
-func (s scoreAnswer) table(w io.Writer) error {
-	table := texttable.New(texttable.Column{Header: "NODE"}, texttable.Column{Header: "SCORE", Align: texttable.Right},
-		texttable.Column{Header: "RAW", Align: texttable.Right}, texttable.Column{})
-	for _, line := range s.Scores {
-		raw := formatRaw(line.Raw)
-		if line.Reason != "" {
-			raw = "-"
-		}
-		table.Row(line.Node, strconv.Itoa(int(line.Score)), raw, line.Reason)
-	}
-	return table.Write(w)
+func beside(t table) table {
+	t.aside = true
+	return t
 }
 
 // roundRaw drops the digits below those that fixed-point arithmetic holds.

@@ -20,8 +20,11 @@ func explainChunk(resources int) int {
 	return max(1, answerBytes/(320+420*resources))
 }
 
-// explain returns how the scores of all nodes came about, best first, ties by name.
+// explain returns how the scores of the candidates came about, best first, ties by name.
 func (q *podQuestion) explain(ctx context.Context) (*loadlinev1.ExplainResponse, error) {
+	if _, err := q.fit(ctx); err != nil {
+		return nil, err
+	}
 	var out *loadlinev1.ExplainResponse
 	err := q.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
 		out, err = q.explainAt(ctx, at)
@@ -39,14 +42,25 @@ func (q *podQuestion) explain(ctx context.Context) (*loadlinev1.ExplainResponse,
 func (q *podQuestion) explainAt(ctx context.Context, at *loadlinev1.Changes) (*loadlinev1.ExplainResponse, error) {
 	client := loadlinev1.NewSchedulerExtenderClient(q.conn)
 	pod, how := view.TrimIncomingPod(q.pod), q.policy.Proto()
-	scored, err := client.Score(ctx, &loadlinev1.ScoreRequest{Changes: at, Pod: pod, Policy: how})
-	if err != nil {
-		return nil, err
+	var candidates []int32
+	for _, node := range q.fitted.candidates() {
+		if slot, ok := q.view.Slot(node); ok {
+			candidates = append(candidates, slot)
+		}
+	}
+	slices.Sort(candidates)
+	asked := candidates
+	if len(asked) == 0 { // it fits nowhere: all nodes are scored
+		scored, err := client.Score(ctx, &loadlinev1.ScoreRequest{Changes: at, Pod: pod, Policy: how})
+		if err != nil {
+			return nil, err
+		}
+		asked = scored.GetSlots()
 	}
 	out := &loadlinev1.ExplainResponse{}
-	for slots := range slices.Chunk(scored.GetSlots(), explainChunk(len(q.policy.CountedResources()))) {
+	for slots := range slices.Chunk(asked, explainChunk(len(q.policy.CountedResources()))) {
 		part, err := client.Explain(ctx,
-			&loadlinev1.ExplainRequest{Changes: at, Pod: pod, Policy: how, ExplainSlots: slots})
+			&loadlinev1.ExplainRequest{Changes: at, Pod: pod, Policy: how, Slots: candidates, ExplainSlots: slots})
 		if err != nil {
 			return nil, err
 		}

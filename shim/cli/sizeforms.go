@@ -3,13 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 	"loadline.dev/shim/sizing"
 )
 
@@ -207,60 +205,38 @@ func (s *sizes) lines() []string {
 	return out
 }
 
+// sizeTable shows groups that are sized.
+func sizeTable(rows string) table {
+	share := func(header, key string) column {
+		return column{header: header, right: true, text: func(r row) string {
+			if r[key] == nil {
+				return ""
+			}
+			return report.FormatPercent(r.num(key))
+		}}
+	}
+	return table{rows: rows, kind: "nodegroup", name: "name", columns: []column{{header: "NODE GROUP", path: "name"},
+		{header: "NODES", path: "nodes.untainted", right: true}, {header: "PODS", path: "pods", right: true},
+		share("CPU", "cpuPercent"), share("MEMORY", "memoryPercent"),
+		{header: "DELTA", right: true, text: func(r row) string {
+			if r.num("delta") == 0 {
+				return "0"
+			}
+			return fmt.Sprintf("%+.0f", r.num("delta"))
+		}}, share("CPU AFTER", "cpuPercentAfter"), share("MEMORY AFTER", "memoryPercentAfter"),
+		{header: "ACTION", path: "action"}, {header: "REASON", path: "reason"}}}
+}
+
 func (s *sizes) forms() answer {
 	data := struct {
 		sizeAnswer
 		leftOutAnswer
 	}{s.data(), leftOutOf(&s.leftOut)}
-	return answer{data: data, table: s.table, tables: named("groups", "nodegroup", "name"), leftOut: &s.leftOut,
-		page: func(w io.Writer) error {
+	return answer{data: data, verdict: s.verdict(), tables: []table{sizeTable("groups")}, lines: s.lines(),
+		leftOut: &s.leftOut, page: func(w io.Writer) error {
 			return report.Sizes(w, "How full node groups are", s.verdict(),
 				append(s.lines(), leftOutLines(&s.leftOut)...), s.gauges())
 		}}
-}
-
-func (s *sizes) table(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(s.verdict())); err != nil {
-		return err
-	}
-	return writeSizes(w, s.data().Groups, s.lines())
-}
-
-func writeSizes(w io.Writer, groups []sizeGroup, lines []string) error {
-	columns := []texttable.Column{{Header: "NODE GROUP"}}
-	for _, name := range []string{"NODES", "PODS", "CPU", "MEMORY", "DELTA", "CPU AFTER", "MEMORY AFTER"} {
-		columns = append(columns, texttable.Column{Header: name, Align: texttable.Right})
-	}
-	table := texttable.New(append(columns, texttable.Column{Header: "ACTION"}, texttable.Column{Header: "REASON"})...)
-	for _, g := range groups {
-		delta := "0"
-		if g.Delta != 0 {
-			delta = fmt.Sprintf("%+d", g.Delta)
-		}
-		table.Row(g.Name, strconv.FormatInt(g.Nodes.Untainted, 10), strconv.FormatInt(g.Pods, 10),
-			percent(g.CPUPercent), percent(g.MemoryPercent),
-			delta, percent(g.CPUPercentAfter), percent(g.MemoryPercentAfter), g.Action, g.Reason)
-	}
-	if err := table.Write(w); err != nil {
-		return err
-	}
-	for i, line := range lines {
-		if i == 0 {
-			fmt.Fprintln(w)
-		}
-		if _, err := fmt.Fprintln(w, texttable.Escape(line)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// percent writes a percentage with at most three decimals.
-func percent(value *float64) string {
-	if value == nil {
-		return "-"
-	}
-	return report.FormatPercent(*value)
 }
 
 // gauges are the groups as the page draws them.

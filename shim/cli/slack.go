@@ -184,15 +184,14 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 		return nil, err
 	}
 	request := &loadlinev1.PlanSlackRequest{Policy: policy, State: former, WantState: f.state != "",
-		Pods:        problem.GetPods(),
-		GroupsKnown: f.groups != "", Groups: problem.GetGroups(), DaemonPods: problem.GetDaemonPods(),
+		Pods: problem.GetPods(), GroupsKnown: f.groups != "", DaemonPods: problem.GetDaemonPods(),
 		NowSeconds: time.Now().Unix(), Literal: f.literal}
 	plan := &slackPlan{rate: string(f.ExtraCapacityMinRate), basis: f.Basis, namespace: f.engine.slackNamespace,
 		pending: g.waiting.Waiting(), known: g.known, warnings: file.Warnings}
 	request.Fit, request.StartupTaints = fit, f.taints.Proto()
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Changes = at
-		g.waiting.TellNodes(problem, c.view.Slot)
+		request.Groups = g.waiting.At(problem, c.view.Slot).GetGroups()
 		named, err := g.named.Proto(c.view.Slot)
 		if err != nil {
 			return err

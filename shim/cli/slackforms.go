@@ -3,11 +3,12 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strconv"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // slackAnswer is the answer of `slack` as data.
@@ -61,6 +62,8 @@ type slackClass struct {
 	Placed int64        `json:"placed"`
 	Status string       `json:"status"`
 	Reason string       `json:"reason,omitempty"`
+	// MoreNodes are asked for, for its placeholders that fit nowhere now.
+	MoreNodes int64 `json:"moreNodes"`
 }
 
 type slackMirrored struct {
@@ -141,7 +144,7 @@ func (p *slackPlan) data() slackAnswer {
 		out.Classes = append(out.Classes,
 			slackClass{c.GetName(), c.GetNodes(), slackAmountsOf(c.GetBasis()), slackAmountsOf(c.GetExtra()),
 				slackAmountsOf(c.GetSum()), slackAmountsOf(c.GetReady()), c.GetCount(), c.GetPlaced(),
-				slackStatus(c.GetStatus()), c.GetReason()})
+				slackStatus(c.GetStatus()), c.GetReason(), p.nodesFor(c.GetName())})
 	}
 	for _, m := range p.GetMirrored() {
 		out.Mirrored = append(out.Mirrored, slackMirrored{m.GetKey(), m.GetSources(), m.GetWanted(), m.GetCount(),
@@ -173,12 +176,59 @@ func (p *slackPlan) data() slackAnswer {
 	return out
 }
 
+// slackTables show the placeholders, and how much room each class of nodes keeps.
+var slackTables = []table{
+	{rows: "placeholders", columns: []column{{header: "PLACEHOLDER", path: "kind"}, {header: "FOR", text: classOf("shape")},
+		amount("CPU", "cpu", "cpuMilli"), amount("MEMORY", "memory", "memoryBytes"),
+		{header: "COUNT", path: "count", right: true}, {header: "FIT NOW", path: "placed", right: true}}},
+	{rows: "classes", columns: []column{{header: "CLASS", text: classOf("name")}, {header: "NODES", path: "nodes", right: true},
+		amount("WANTED CPU", "cpu", "wanted.cpuMilli"), amount("MEMORY", "memory", "wanted.memoryBytes"),
+		amount("READY CPU", "cpu", "ready.cpuMilli"), amount("MEMORY", "memory", "ready.memoryBytes"),
+		{header: "MORE NODES", path: "moreNodes", right: true},
+		{header: "STATUS", text: func(r row) string { return reasonText(r.str("status"), r.str("reason"), "") }}}},
+}
+
+var memoryOfClass = regexp.MustCompile(`(^|,)memory (\d+)$`)
+
+// classOf shows the name of a class, or of who asks for copies, with memory as people write it.
+func classOf(key string) func(row) string {
+	return func(r row) string {
+		name := r.str(key)
+		at := memoryOfClass.FindStringSubmatchIndex(name)
+		if at == nil {
+			return name
+		}
+		bytes, err := strconv.ParseInt(name[at[4]:at[5]], 10, 64)
+		if err != nil {
+			return name
+		}
+		return name[:at[4]] + report.FormatAmount("memory", bytes)
+	}
+}
+
+// shown is the answer of `slack` in tables and lines.
+func (p *slackPlan) shown() answer {
+	return answer{verdict: p.verdict(), tables: slackTables, lines: slices.Concat(p.mirroredNotes(), p.notes())}
+}
+
 func (p *slackPlan) forms() answer {
-	data := struct {
+	a := p.shown()
+	a.data = struct {
 		slackAnswer
 		leftOutAnswer
 	}{p.data(), leftOutOf(&p.leftOut)}
-	return answer{data: data, table: p.table, tables: named("placeholders", "", ""), page: p.page, leftOut: &p.leftOut}
+	a.page, a.leftOut = p.page, &p.leftOut
+	return a
+}
+
+// mirroredNotes say why copies are not kept as wished.
+func (p *slackPlan) mirroredNotes() (notes []string) {
+	for _, m := range p.data().Mirrored {
+		if m.Reason != "" {
+			notes = append(notes, fmt.Sprintf("%v: %s", m.Sources, m.Reason))
+		}
+	}
+	return notes
 }
 
 // verdict is the outcome in one line.
@@ -193,7 +243,7 @@ func (p *slackPlan) verdict() string {
 	if count == 0 {
 		return "no room is to be kept free"
 	}
-	text := fmt.Sprintf("%d of %s fit now", placed, plural(int(count), "placeholder"))
+	text := fmt.Sprintf("%d of %s %s now", placed, plural(int(count), "placeholder"), agree(placed, "fits", "fit"))
 	if nodes > 0 {
 		text += fmt.Sprintf("; %s would take the others", plural(int(nodes), "more node"))
 	}
@@ -208,12 +258,8 @@ func (p *slackPlan) notes() []string {
 	}
 	notes := []string{fmt.Sprintf("Wanted: %s of %s, without what comes with each node.", p.rate, of)}
 	if p.pending > 0 {
-		come := "come"
-		if p.pending == 1 {
-			come = "comes"
-		}
 		notes = append(notes, fmt.Sprintf("%s for a node, and %s before placeholders.",
-			plural(p.pending, "pod")+waits(p.pending), come))
+			plural(p.pending, "pod")+waits(p.pending), agree(int64(p.pending), "comes", "come")))
 	}
 	notes = append(notes, noteOtherNodes(p.GetOtherNodes(), [2]string{"holds no slack", "hold no slack"})...)
 	for _, node := range p.GetOvercommittedNodes() {
@@ -239,11 +285,14 @@ func (p *slackPlan) wrong() []string {
 	return out
 }
 
-func waits(count int) string {
+func waits(count int) string { return agree(int64(count), " waits", " wait") }
+
+// agree returns the form of a verb that agrees with a number.
+func agree(count int64, one, many string) string {
 	if count == 1 {
-		return " waits"
+		return one
 	}
-	return " wait"
+	return many
 }
 
 // literalNotes say what the formulas as they stand lead to.
@@ -272,52 +321,6 @@ func (p *slackPlan) literalNotes() []string {
 	return notes
 }
 
-func (p *slackPlan) table(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(p.verdict())); err != nil {
-		return err
-	}
-	number := func(header string) texttable.Column { return texttable.Column{Header: header, Align: texttable.Right} }
-	shapes := texttable.New(texttable.Column{Header: "PLACEHOLDER"}, texttable.Column{Header: "FOR"}, number("CPU"),
-		number("MEMORY"), number("COUNT"), number("FIT NOW"))
-	for _, s := range p.data().Placeholders {
-		shapes.Row(s.Kind, s.Shape, report.FormatAmount("cpu", s.CPUMilli),
-			report.FormatAmount("memory", s.MemoryBytes),
-			strconv.FormatInt(s.Count, 10), strconv.FormatInt(s.Placed, 10))
-	}
-	if len(p.data().Placeholders) > 0 {
-		if err := shapes.Write(w); err != nil {
-			return err
-		}
-		fmt.Fprintln(w)
-	}
-	classes := texttable.New(texttable.Column{Header: "CLASS"}, number("NODES"), number("WANTED CPU"), number("MEMORY"),
-		number("READY CPU"), number("MEMORY"), number("MORE NODES"), texttable.Column{Header: "STATUS"})
-	for _, c := range p.data().Classes {
-		status := c.Status
-		if c.Reason != "" {
-			status += ": " + c.Reason
-		}
-		classes.Row(c.Name, strconv.FormatInt(c.Nodes, 10), report.FormatAmount("cpu", c.Wanted.CPUMilli),
-			report.FormatAmount("memory", c.Wanted.MemoryBytes),
-			report.FormatAmount("cpu", c.Ready.CPUMilli), report.FormatAmount("memory", c.Ready.MemoryBytes),
-			strconv.FormatInt(p.nodesFor(c.Name), 10), status)
-	}
-	if len(p.data().Classes) > 0 {
-		if err := classes.Write(w); err != nil {
-			return err
-		}
-	}
-	for _, m := range p.data().Mirrored {
-		if m.Reason != "" {
-			fmt.Fprintf(w, "\n%s\n", texttable.Escape(fmt.Sprintf("%v: %s", m.Sources, m.Reason)))
-		}
-	}
-	for _, note := range p.notes() {
-		fmt.Fprintf(w, "\n%s\n", texttable.Escape(note))
-	}
-	return nil
-}
-
 func (p *slackPlan) nodesFor(class string) int64 {
 	for _, d := range p.GetDemands() {
 		if d.GetClassName() == class {
@@ -329,14 +332,12 @@ func (p *slackPlan) nodesFor(class string) int64 {
 
 func (p *slackPlan) page(w io.Writer) error {
 	page := report.SlackPage{Title: "Room for pods to come", Verdict: p.verdict(),
-		Lines: append(p.notes(), leftOutLines(&p.leftOut)...)}
-	for _, c := range p.data().Classes {
-		reason := c.Status
-		if c.Reason != "" {
-			reason += ": " + c.Reason
-		}
-		if nodes := p.nodesFor(c.Name); nodes > 0 {
-			reason += "; " + plural(int(nodes), "more node")
+		Lines: slices.Concat(p.notes(), leftOutLines(&p.leftOut), p.mirroredNotes())}
+	data := p.data()
+	for _, c := range data.Classes {
+		reason := reasonText(c.Status, c.Reason, "")
+		if c.MoreNodes > 0 {
+			reason += "; " + plural(int(c.MoreNodes), "more node")
 		}
 		page.Classes = append(page.Classes,
 			report.SlackClass{Name: c.Name, Note: plural(int(c.Nodes), "node"), Reason: reason, Bars: []report.SlackBar{
@@ -344,16 +345,12 @@ func (p *slackPlan) page(w io.Writer) error {
 				{Resource: "memory", Wanted: c.Wanted.MemoryBytes, Kept: c.Kept.MemoryBytes,
 					Ready: c.Ready.MemoryBytes}}})
 	}
-	page.Grid.Header = []string{"placeholder", "for", "cpu", "memory", "count", "fit now"}
-	for _, s := range p.data().Placeholders {
-		page.Grid.Rows = append(page.Grid.Rows, []string{s.Kind, s.Shape, report.FormatAmount("cpu", s.CPUMilli),
-			report.FormatAmount("memory", s.MemoryBytes),
-			strconv.FormatInt(s.Count, 10), strconv.FormatInt(s.Placed, 10)})
+	d, err := documentOf(data)
+	if err != nil {
+		return err
 	}
-	for _, m := range p.data().Mirrored {
-		if m.Reason != "" {
-			page.Lines = append(page.Lines, fmt.Sprintf("%v: %s", m.Sources, m.Reason))
-		}
+	if page.Grid, err = slackTables[0].gridOf(d); err != nil {
+		return err
 	}
 	return report.Slack(w, page)
 }

@@ -3,14 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // section is one part of the answer of `why`: what one decision thinks of the subject, and why. A new decision adds a
@@ -19,19 +14,7 @@ type section struct {
 	// key names the section in json and yaml.
 	key string
 	// ask returns the section's answer.
-	ask func(ctx context.Context, q *podQuestion, top int) (*sectionAnswer, error)
-}
-
-// sectionAnswer is a section's answer in all forms.
-type sectionAnswer struct {
-	// verdict is the answer in one line.
-	verdict string
-	// data goes into json and yaml under the section's key.
-	data any
-	// table writes what the verdict is made of.
-	table func(w io.Writer) error
-	// page is the same as a part of an HTML page.
-	page report.Section
+	ask func(ctx context.Context, q *podQuestion, top int) (answer, error)
 }
 
 var whySections = []section{{key: "score", ask: whyScore}, {key: "fit", ask: whyFit}}
@@ -110,38 +93,15 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 
 // why puts the sections together.
 func why(ctx context.Context, q *podQuestion, top int) (answer, error) {
-	data := map[string]any{"pod": q.name.String()}
-	var parts []*sectionAnswer
+	data, out := map[string]any{"pod": q.name.String()}, answer{title: "Why this node"}
 	for _, s := range whySections {
 		part, err := s.ask(ctx, q, top)
 		if err != nil {
 			return answer{}, err
 		}
-		parts = append(parts, part)
-		data[s.key] = part.data
+		data[s.key], part.at = part.data, s.key
+		out.parts = append(out.parts, part)
 	}
-	return answer{
-		data: data,
-		table: func(w io.Writer) error {
-			for i, part := range parts {
-				if i > 0 {
-					fmt.Fprintln(w)
-				}
-				if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(part.verdict)); err != nil {
-					return err
-				}
-				if err := part.table(w); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		page: func(w io.Writer) error {
-			var sections []report.Section
-			for _, part := range parts {
-				sections = append(sections, part.page)
-			}
-			return report.Sections(w, "Why this node", sections...)
-		},
-	}, nil
+	out.data = data
+	return out, nil
 }

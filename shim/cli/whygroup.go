@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/ranking"
@@ -80,24 +81,22 @@ func (r *rank) whyGroup(group string) (answer, error) {
 		size := sized.group(0)
 		out.Size = &size
 	}
-	return answer{
-		data: out,
-		table: func(w io.Writer) error {
-			if err := r.termsTable(w, out.Verdict, shown); err != nil || out.Size == nil {
-				return err
-			}
-			fmt.Fprintf(w, "\n%s\n\n", texttable.Escape(out.Size.verdict()))
-			return writeSizes(w, []sizeGroup{*out.Size}, out.Size.lines())
-		},
-		page: func(w io.Writer) error { return r.pageWith(w, sized.gauges()) },
-	}, nil
+	text, err := r.terms(shown)
+	if err != nil {
+		return answer{}, err
+	}
+	terms := answer{data: out, verdict: out.Verdict, lines: strings.Split(strings.TrimSuffix(text, "\n"), "\n"),
+		parts: []answer{{lines: []string{r.basis()}}},
+		page:  func(w io.Writer) error { return r.pageWith(w, sized.gauges()) }}
+	if out.Size != nil {
+		terms.parts = append(terms.parts, answer{verdict: out.Size.verdict(), tables: []table{sizeTable("size")},
+			lines: out.Size.lines()})
+	}
+	return terms, nil
 }
 
-// termsTable has a line per term and a column per option.
-func (r *rank) termsTable(w io.Writer, verdict string, shown []ranking.Ranked) error {
-	if _, err := fmt.Fprintf(w, "%s\n\n", texttable.Escape(verdict)); err != nil {
-		return err
-	}
+// terms are a table with a line per term and a column per option.
+func (r *rank) terms(shown []ranking.Ranked) (string, error) {
 	columns := []texttable.Column{{Header: "TERM"}}
 	for _, o := range shown {
 		columns = append(columns, texttable.Column{Header: o.NodeGroup(), Align: texttable.Right})
@@ -117,11 +116,9 @@ func (r *rank) termsTable(w io.Writer, verdict string, shown []ranking.Ranked) e
 		}
 		table.Row(row...)
 	}
-	if err := table.Write(w); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n", texttable.Escape(r.basis()))
-	return err
+	var text strings.Builder
+	err := table.Write(&text)
+	return text.String(), err
 }
 
 // rankTerms are the lines of `why GROUP`, from what is given to what comes of it.

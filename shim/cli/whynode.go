@@ -128,7 +128,8 @@ func (d *drainPlan) nodeForms(n drainNodeAnswer) answer {
 	if n.Keep != nil && n.Keep.WhatWouldHelp != "" {
 		lines = append([]string{"What would help: " + n.Keep.WhatWouldHelp + "."}, lines...)
 	}
-	return answer{data: n, title: "why", verdict: n.Verdict, lines: []string{strings.Join(lines, " ")}, tables: []table{{
-		rows: "remove.moves", kind: "pod", name: "pod", columns: []column{{header: "POD", path: "pod"},
-			{header: "MOVES TO", path: "to"}, {header: "BUDGET", path: "budget"}}}}}
+	return answer{data: n, title: "Why this node stays or goes", verdict: n.Verdict,
+		lines: []string{strings.Join(lines, " ")}, tables: []table{{rows: "remove.moves", kind: "pod", name: "pod",
+			columns: []column{{header: "POD", path: "pod"}, {header: "MOVES TO", path: "to"},
+				{header: "BUDGET", path: "budget"}}}}}
 }

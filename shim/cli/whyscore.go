@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // scoreSection is the section "score" of `why` as data. Amounts: cpu in millicores, every other resource in its own
@@ -68,16 +66,63 @@ type scoreResource struct {
 	Saturated      bool   `json:"saturated"`
 }
 
-func whyScore(ctx context.Context, q *podQuestion, top int) (*sectionAnswer, error) {
+func whyScore(ctx context.Context, q *podQuestion, top int) (answer, error) {
 	all, err := q.explain(ctx)
 	if err != nil {
-		return nil, err
+		return answer{}, err
 	}
 	s := newScoreSection(q, all)
 	if top > 0 && top < len(s.Nodes) {
 		s.Nodes = s.Nodes[:top]
 	}
-	return &sectionAnswer{verdict: s.Verdict, data: s, table: s.table, page: s.page()}, nil
+	return answer{data: s, verdict: s.Verdict, lines: s.lines(), cards: s.cards(),
+		parts: []answer{{tables: whyScoreTables}, {lines: s.notes()}}}, nil
+}
+
+// whyScoreTables have a line for each resource of a node.
+var whyScoreTables = []table{{rows: "nodes", kind: "node", name: "node", columns: []column{
+	{header: "NODE", path: "node"}, {header: "SCORE", path: "score", right: true},
+	{header: "RAW", text: rawOf, right: true}, {header: "RESOURCE", path: "resources[*].resource"},
+	{header: "ALLOCATABLE", path: "resources[*]", right: true, each: func(r row) string {
+		if r.num("allocatable") == 0 {
+			return "none"
+		}
+		return amountOf(r, "allocatable")
+	}},
+	eachResource("LIMITS THERE", func(r row) string { return amountOf(r, "limitsThere") }),
+	eachResource("THIS POD", func(r row) string { return amountOf(r, "thisPod") }),
+	eachResource("RATIO", func(r row) string { return report.FormatRatio(r.num("ratio")) }),
+	{header: "THIS POD BY", path: "resources[*]", each: func(r row) string {
+		if r.num("allocatable") == 0 {
+			return ""
+		}
+		return origin(r.str("rule"))
+	}},
+	{header: "CLAMPED", path: "resources[*]", each: func(r row) string {
+		return clamps(r["thisPodClamped"] == true, int(r.num("podsThereClamped")), r["saturated"] == true)
+	}},
+	eachResource("NO LIMIT THERE", func(r row) string { return strconv.Itoa(int(r.num("podsThereWithoutLimit"))) }),
+}}}
+
+// eachResource shows a number for each resource that a node offers.
+func eachResource(header string, text func(r row) string) column {
+	return column{header: header, path: "resources[*]", right: true, each: func(r row) string {
+		if r.num("allocatable") == 0 {
+			return ""
+		}
+		return text(r)
+	}}
+}
+
+func amountOf(r row, key string) string {
+	return report.FormatAmount(r.str("resource"), int64(r.num(key)))
+}
+
+func rawOf(r row) string {
+	if r.str("reason") != "" {
+		return ""
+	}
+	return formatRaw(r.num("raw"))
 }
 
 func newScoreSection(q *podQuestion, all *loadlinev1.ExplainResponse) *scoreSection {
@@ -97,6 +142,9 @@ func newScoreSection(q *podQuestion, all *loadlinev1.ExplainResponse) *scoreSect
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(len(a.Reason), len(b.Reason)))
 	})
 	s.Verdict = verdict(q.name, s.Nodes)
+	if len(q.fitted.candidates()) == 0 {
+		s.Verdict += "; it fits on none of them now"
+	}
 	return s
 }
 
@@ -227,30 +275,8 @@ func listAmounts(amounts map[string]int64) string {
 	return strings.Join(out, ", ")
 }
 
-func (s *scoreSection) table(w io.Writer) error {
-	right := func(header string) texttable.Column { return texttable.Column{Header: header, Align: texttable.Right} }
-	table := texttable.New(texttable.Column{Header: "NODE"}, right("SCORE"), right("RAW"),
-		texttable.Column{Header: "RESOURCE"},
-		right("ALLOCATABLE"), right("LIMITS THERE"), right("THIS POD"), right("RATIO"),
-		texttable.Column{Header: "THIS POD BY"}, texttable.Column{Header: "CLAMPED"}, right("NO LIMIT THERE"))
-	for _, node := range s.Nodes {
-		raw := formatRaw(node.Raw)
-		if node.Reason != "" {
-			raw = "-"
-		}
-		head := []string{node.Node, strconv.Itoa(int(node.Score)), raw}
-		for _, r := range node.Resources {
-			table.Row(append(head, r.cells()...)...)
-			head = []string{"", "", ""}
-		}
-	}
-	if err := writeLines(w, append(s.lines(), "")); err != nil {
-		return err
-	}
-	if err := table.Write(w); err != nil {
-		return err
-	}
-	var notes []string
+// notes say what the table leaves open.
+func (s *scoreSection) notes() (notes []string) {
 	for _, node := range s.Nodes {
 		if node.Reason != "" {
 			notes = append(notes, fmt.Sprintf("%s %s.", node.Node, node.Reason))
@@ -259,58 +285,32 @@ func (s *scoreSection) table(w io.Writer) error {
 	if hidden := s.Candidates - len(s.Nodes); hidden > 0 {
 		notes = append(notes, fmt.Sprintf("%s more; --top 0 shows all.", plural(hidden, "node")))
 	}
-	if len(notes) > 0 {
-		notes = append([]string{""}, notes...)
-	}
-	return writeLines(w, notes)
+	return notes
 }
 
-func writeLines(w io.Writer, lines []string) error {
-	for _, line := range lines {
-		if _, err := fmt.Fprintln(w, texttable.Escape(line)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r scoreResource) cells() []string {
-	if r.Allocatable == 0 {
-		return []string{r.Resource, "none", "-", "-", "-", "", "", ""}
-	}
-	return []string{
-		r.Resource, report.FormatAmount(r.Resource, r.Allocatable), report.FormatAmount(r.Resource, r.LimitsThere),
-		report.FormatAmount(r.Resource, r.ThisPod), report.FormatRatio(r.Ratio), r.origin(), r.clamps(),
-		strconv.Itoa(int(r.PodsNoLimit)),
-	}
-}
-
-// origin says where the amount of this pod comes from.
-func (r scoreResource) origin() string {
-	if r.Rule == "" {
+// origin says where the amount of the pod comes from.
+func origin(rule string) string {
+	if rule == "" {
 		return "its limit"
 	}
-	return "rule " + r.Rule
+	return "rule " + rule
 }
 
-func (r scoreResource) clamps() string {
+func clamps(pod bool, there int, saturated bool) string {
 	var parts []string
-	if r.ThisPodClamped {
+	if pod {
 		parts = append(parts, "this pod")
 	}
-	if r.PodsClamped > 0 {
-		parts = append(parts, fmt.Sprintf("%d there", r.PodsClamped))
+	if there > 0 {
+		parts = append(parts, fmt.Sprintf("%d there", there))
 	}
-	if r.Saturated {
+	if saturated {
 		parts = append(parts, "raw score")
-	}
-	if len(parts) == 0 {
-		return "-"
 	}
 	return strings.Join(parts, ", ")
 }
 
-func (s *scoreSection) page() report.Section {
+func (s *scoreSection) cards() []report.Card {
 	var cards []report.Card
 	for _, node := range s.Nodes {
 		card := report.Card{Node: node.Node, Score: node.Score, Raw: node.Raw, Note: node.Reason}
@@ -327,19 +327,19 @@ func (s *scoreSection) page() report.Section {
 		}
 		cards = append(cards, card)
 	}
-	return report.Section{Verdict: s.Verdict, Lines: s.lines(), Cards: cards}
+	return cards
 }
 
 // note says what is not plain about a bar.
 func (r scoreResource) note() string {
 	var parts []string
 	if r.Rule != "" {
-		parts = append(parts, "this pod by "+r.origin())
+		parts = append(parts, "this pod by "+origin(r.Rule))
 	}
 	if r.PodsNoLimit > 0 {
 		parts = append(parts, plural(int(r.PodsNoLimit), "pod")+" there without a limit")
 	}
-	if clamped := r.clamps(); clamped != "-" {
+	if clamped := clamps(r.ThisPodClamped, int(r.PodsClamped), r.Saturated); clamped != "" {
 		parts = append(parts, "clamped: "+clamped)
 	}
 	return strings.Join(parts, "; ")

@@ -55,8 +55,11 @@ func (r Ranked) Reason() string {
 	if r.GetOutcome() == loadlinev1.RankedOption_UNDEFINED_SCORE {
 		score = "no score (0 / 0)"
 	}
-	return fmt.Sprintf("%s = %s; price of a node %s", score, strings.Join(r.terms(), " * "), r.Price())
+	return fmt.Sprintf("%s = %s%s%s", score, strings.Join(r.terms(), " * "), BeforePrice, r.Price())
 }
+
+// BeforePrice stands before the price of a node in a reason.
+const BeforePrice = "; price of a node "
 
 // Price says what a node costs, and the source of the price.
 func (r Ranked) Price() string { return PriceText(r.GetNodePrice()) }

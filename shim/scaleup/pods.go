@@ -107,7 +107,7 @@ func signForFilters(pod *v1.Pod) string { return string(view.SignPodForFilters(p
 // AddPod takes note of a pod. Those that wait are gathered, but for pods of DaemonSets, which wait for one node of
 // their own, pods that are not to be scheduled yet, and pods that end.
 func (p *Pods) AddPod(pod *v1.Pod) {
-	if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed || pod.DeletionTimestamp != nil {
+	if ended(pod) {
 		return
 	}
 	if set, claims := DaemonSetOf(pod); claims {
@@ -131,6 +131,11 @@ func (p *Pods) AddPod(pod *v1.Pod) {
 	}
 	p.bySign[key] = len(p.waiting)
 	p.waiting = append(p.waiting, waiting{pod})
+}
+
+// ended says whether a pod has finished, or is being deleted.
+func ended(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed || pod.DeletionTimestamp != nil
 }
 
 // namesClaims says whether a pod has claims of its own name, so that no other pod is equal to it.

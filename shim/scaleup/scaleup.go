@@ -5,6 +5,7 @@ package scaleup
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -15,6 +16,8 @@ import (
 // Gatherer gathers what a question needs beside the view. It gets each node and pod once.
 type Gatherer struct {
 	Pods
+	// Remarks are about pods that wait and are not planned for as others are.
+	Remarks Remarks
 	groups  []nodegroup.NodeGroup
 	members [][]string // the names of the nodes of each group
 }
@@ -23,6 +26,15 @@ type Gatherer struct {
 func New(groups []nodegroup.NodeGroup) *Gatherer {
 	return &Gatherer{Pods: Pods{trim: view.TrimIncomingPodForFilters, sign: signForFilters}, groups: groups,
 		members: make([][]string, len(groups))}
+}
+
+// AddPod takes note of a pod, unless no group grows for it.
+func (g *Gatherer) AddPod(pod *v1.Pod) {
+	_, daemon := DaemonSetOf(pod)
+	if !daemon && pod.Spec.NodeName == "" && !ended(pod) && !g.Remarks.Add(pod) {
+		return
+	}
+	g.Pods.AddPod(pod)
 }
 
 // AddNode takes note of a node.
@@ -62,16 +74,18 @@ func (g *Gatherer) group(i int) (*loadlinev1.ScalableGroup, error) {
 	return out, err
 }
 
-// TellNodes tells which nodes the groups of a question have. slot returns the number of a node in the view.
-func (g *Gatherer) TellNodes(problem *loadlinev1.ScaleUpProblem, slot func(node string) (int32, bool)) {
-	for i, group := range problem.GetGroups() {
-		group.NodeSlots = nil
+// At returns the question with the nodes that groups have. slot returns the number of a node in the view.
+func (g *Gatherer) At(problem *loadlinev1.ScaleUpProblem,
+	slot func(node string) (int32, bool)) *loadlinev1.ScaleUpProblem {
+	out := proto.CloneOf(problem)
+	for i, group := range out.GetGroups() {
 		for _, name := range g.members[i] {
 			if number, ok := slot(name); ok {
 				group.NodeSlots = append(group.NodeSlots, number)
 			}
 		}
 	}
+	return out
 }
 
 // Named gives a template a name where people leave it out: the engine takes no node without one.

@@ -22,9 +22,6 @@ import (
 	"loadline.dev/shim/sizing"
 )
 
-// scaleUpDelay is the annotation by which a pod overrides newPodScaleUpDelay.
-const scaleUpDelay = "cluster-autoscaler.kubernetes.io/pod-scale-up-delay"
-
 // mostPending is how many pods without a node are planned for in one loop: the engine takes no more kinds of them.
 const mostPending = 100_000
 
@@ -96,10 +93,8 @@ func factsOf(pod *v1.Pod, now time.Time) facts {
 		unschedulable: slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
 			return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
 		})}
-	if stated, ok := pod.Annotations[scaleUpDelay]; ok {
-		delay, err := time.ParseDuration(stated)
-		f.delayMs, f.statesDelay = delay.Milliseconds(), err == nil
-	}
+	delay, stated := scaleup.StatedDelay(pod)
+	f.delayMs, f.statesDelay = delay.Milliseconds(), stated
 	return f
 }
 

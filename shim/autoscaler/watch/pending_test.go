@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/scaleup"
 )
 
 // The API server's times are whole seconds of another clock: what a pod says of itself may be early or late by one.
@@ -72,7 +73,7 @@ func TestPodsWithoutANodeComeWithTheirFacts(t *testing.T) {
 		return p
 	}
 	states := func(delay string) func(*v1.Pod) {
-		return func(p *v1.Pod) { p.Annotations = map[string]string{scaleUpDelay: delay} }
+		return func(p *v1.Pod) { p.Annotations = map[string]string{scaleup.DelayAnnotation: delay} }
 	}
 	condition := func(status v1.ConditionStatus, reason string) func(*v1.Pod) {
 		return func(p *v1.Pod) {

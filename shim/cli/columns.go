@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/client-go/util/jsonpath"
+
+	"loadline.dev/shim/report"
+)
+
+// column is one of a table.
+type column struct {
+	header string
+	// path leads from a row to the value, in the keys of -o json. Several values make a line each.
+	path string
+	// text, if set, makes the cell of a row in place of path; each makes a line of each element that path leads to.
+	text, each func(r row) string
+	// right stands numbers under each other; wide is for -o wide only.
+	right, wide bool
+}
+
+// table shows lists of an answer, one row for each element.
+type table struct {
+	rows string // the key of the list in -o json
+	// kind and name are the words of -o name: "node" and the key of its name; empty: rows have no name.
+	kind, name string
+	columns    []column
+	order      func(x, y row) int // of the rows that are shown; nil: as they come
+	most       int                // how many rows are shown; 0: all
+	// aside says that rows are beside what was asked: scripts, which read names, custom columns and tables without
+	// headers, do not get them.
+	aside bool
+}
+
+// named says of which list of an answer -o name, custom-columns= and --sort-by take the rows.
+func named(rows, kind, name string) []table { return []table{{rows: rows, kind: kind, name: name}} }
+
+// row is an element of a list, as -o json has it.
+type row map[string]any
+
+// str returns a text of a row; empty: there is none.
+func (r row) str(key string) string {
+	text, _ := r[key].(string)
+	return text
+}
+
+// num returns a number of a row; 0: there is none.
+func (r row) num(key string) float64 {
+	switch n := r[key].(type) {
+	case int64:
+		return float64(n)
+	case float64:
+		return n
+	}
+	return 0
+}
+
+// values evaluates a path, such as "moves[*].pod", on a row. A key that is not there gives no value.
+func (r row) values(path string) ([]any, error) {
+	p := jsonpath.New(path).AllowMissingKeys(true)
+	if err := p.Parse("{." + strings.Trim(path, "{}.") + "}"); err != nil {
+		return nil, fmt.Errorf("path %q: %w", path, err)
+	}
+	results, err := p.FindResults(map[string]any(r))
+	if err != nil {
+		return nil, fmt.Errorf("path %q: %w", path, err)
+	}
+	var values []any
+	for _, result := range results {
+		for _, value := range result {
+			if value.IsValid() && value.CanInterface() && value.Interface() != nil {
+				values = append(values, value.Interface())
+			}
+		}
+	}
+	return values, nil
+}
+
+// cellOf is a value as a table shows it.
+func cellOf(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case []any:
+		parts := make([]string, len(v))
+		for i, element := range v {
+			parts[i] = cellOf(element)
+		}
+		return strings.Join(parts, ", ")
+	case map[string]any:
+		text, _ := json.Marshal(v)
+		return string(text)
+	}
+	return fmt.Sprint(value)
+}
+
+// cells are what a column shows of a row, one for each line.
+func (c column) cells(r row) ([]string, error) {
+	if c.text != nil {
+		text := c.text(r)
+		if text == "" && c.header != "" {
+			text = "-"
+		}
+		return []string{text}, nil
+	}
+	values, err := r.values(c.path)
+	if err != nil {
+		return nil, err
+	}
+	var cells []string
+	for _, value := range values {
+		text := cellOf(value)
+		if element, ok := value.(map[string]any); ok && c.each != nil {
+			text = c.each(element)
+		}
+		cells = append(cells, cmp.Or(text, "-"))
+	}
+	if len(cells) == 0 {
+		return []string{"-"}, nil
+	}
+	return cells, nil
+}
+
+// grid lays out rows: a line for each, or as many as the column with most values needs.
+func (t table) grid(rows []row, wide bool) (columns []column, lines [][]string, err error) {
+	for _, c := range t.columns {
+		if !c.wide || wide {
+			columns = append(columns, c)
+		}
+	}
+	if t.order != nil {
+		slices.SortStableFunc(rows, t.order)
+	}
+	if t.most > 0 && len(rows) > t.most {
+		rows = rows[:t.most]
+	}
+	for _, r := range rows {
+		cells, height := make([][]string, len(columns)), 1
+		for i, c := range columns {
+			if cells[i], err = c.cells(r); err != nil {
+				return nil, nil, err
+			}
+			height = max(height, len(cells[i]))
+		}
+		for line := range height {
+			texts := make([]string, len(columns))
+			for i := range columns {
+				if line < len(cells[i]) {
+					texts[i] = cells[i][line]
+				}
+			}
+			lines = append(lines, texts)
+		}
+	}
+	return columns, lines, nil
+}
+
+// amount is a column of amounts of a resource, written as people write them.
+func amount(header, resource, path string) column {
+	return column{header: header, right: true, text: func(r row) string {
+		values, err := r.values(path)
+		if err != nil || len(values) == 0 {
+			return ""
+		}
+		return report.FormatAmount(resource, int64(row{"": values[0]}.num("")))
+	}}
+}

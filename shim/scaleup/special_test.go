@@ -1,0 +1,48 @@
+package scaleup
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Of six pods, three make groups grow; a pod of a gang whose delay of an hour has passed is one of them.
+func TestRemarksNameWhatIsSpecialAndWhatGroupsDoNotGrowFor(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	r := Remarks{Now: now}
+	waits := 0
+	for name, change := range map[string]func(*v1.Pod){
+		"plain": func(*v1.Pod) {},
+		"gated": func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "example.com/a"}, {Name: "b"}} },
+		"low":   func(p *v1.Pod) { p.Spec.Priority = new(int32(-11)) },
+		"border": func(p *v1.Pod) {
+			p.Spec.Priority = new(int32(-10))
+			p.Annotations = map[string]string{"autoscaling.x-k8s.io/consume-provisioning-request": "later"}
+		},
+		"young": func(p *v1.Pod) { p.Annotations = map[string]string{DelayAnnotation: "61m"} },
+		"old": func(p *v1.Pod) {
+			p.Annotations = map[string]string{DelayAnnotation: "60m", "scheduling.k8s.io/group-name": "train"}
+		},
+	} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
+			CreationTimestamp: metav1.NewTime(now.Add(-time.Hour))}}
+		change(pod)
+		if r.Add(pod) {
+			waits++
+		}
+	}
+	want := []string{
+		"Pod shop/gated is gated and waits for no node: example.com/a, b has to be taken off first.",
+		"Pod shop/low is of a priority below -10 (-11): no group grows for such pods.",
+		"Pod shop/young is younger than the delay that it states (1h1m0s): no group grows for such pods.",
+		"Pod shop/border is of a ProvisioningRequest (later), which is not read: it counts as any other pod.",
+		"Pod shop/old is of a gang (train): it is not planned as a whole, so nodes may come on which none of its pods is " +
+			"bound.",
+	}
+	if lines := r.Lines(); !slices.Equal(lines, want) || waits != 3 {
+		t.Errorf("%d wait, %q", waits, lines)
+	}
+}
