@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_CLUSTER_PACKED_LABELS_H_
 #define LOADLINE_CORE_CLUSTER_PACKED_LABELS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -32,6 +33,9 @@ inline absl::string_view Unpack(absl::string_view* packed) {
 
 inline std::string PackLabels(const Labels& labels) {
   std::string packed;
+  size_t bytes = 0;
+  for (const Label& label : labels) bytes += 2 * sizeof(uint32_t) + label.key.size() + label.value.size();
+  packed.reserve(bytes);
   for (const Label& label : labels) {
     packed_labels_internal::Pack(label.key, &packed);
     packed_labels_internal::Pack(label.value, &packed);

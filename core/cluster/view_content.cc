@@ -226,13 +226,14 @@ void View::ApplyShape(const PodShapeRecord& record, bool selects, Content* conte
   PodShape shape = record.shape;
   if (!selects) LeaveOutSelectors(kTooManyLabelKeys, &shape);
   SelectLabels(record.labels, content->label_keys, &shape);
-  client_shape.labels = PackLabels(record.labels);
-  const absl::string_view no_room = NoRoom(shape, client_shape.labels, *content);
+  std::string labels = PackLabels(record.labels);
+  const absl::string_view no_room = NoRoom(shape, labels, *content);
   if (!no_room.empty()) {
     LeaveOutRules(NoRoomFor(no_room), &shape);
     SetLabels(Labels(), &shape);
-    client_shape.labels = std::string();
+    std::string().swap(labels);
   }
+  client_shape.labels.swap(labels);  // an assignment would keep the memory of a longer text
   client_shape.reduced = !selects || !no_room.empty();
   if (!TraitsOf(shape).unreadable.empty()) ++content->unreadable_shapes;
   client_shape.shape = AcquireShape(std::move(shape), content);
