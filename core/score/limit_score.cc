@@ -144,7 +144,10 @@ ResourceExplanation ExplainResource(const LimitColumns& columns, const ClusterSt
   if (node.allocatable == 0) return result;
   result.allocatable = node.allocatable;
   result.node_limits = hour.has_value() ? columns.limits(slot, r, *hour) : columns.limits(slot)[r];
-  if (hour.has_value()) result.pod.amount = std::min(result.pod.amount, pod.at_most[*hour]);
+  if (hour.has_value() && pod.at_most[*hour] < result.pod.amount) {
+    result.pod.amount = pod.at_most[*hour];
+    result.pod_by_profile = true;
+  }
   result.ratio = (static_cast<double>(result.node_limits) + static_cast<double>(result.pod.amount)) /
                  static_cast<double>(node.allocatable);
   const bool fixed_point = policy.arithmetic == Arithmetic::kFixedPoint;

@@ -51,6 +51,7 @@ struct ResourceExplanation {
   int32_t node_missing_limits = 0;  // pods there that count by a rule
   int32_t node_clamped = 0;         // pods there that were clamped
   bool saturated = false;           // held at a bound: see kMaxRawScore
+  bool pod_by_profile = false;  // the incoming pod counts as it is expected to use, less than by its limit
 };
 
 // How one score came about.

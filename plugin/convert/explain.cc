@@ -38,6 +38,7 @@ void EncodeResource(const ResourceExplanation& resource, const ScoredResource& s
   message->set_node_missing_limits(resource.node_missing_limits);
   message->set_node_clamped(resource.node_clamped);
   message->set_saturated(resource.saturated);
+  message->set_pod_by_profile(resource.pod_by_profile);
 }
 
 // The bounds on the answer for one resource: hostile names must not swell it.

@@ -19,6 +19,7 @@
 #include "plugin/convert/slots.h"
 #include "plugin/convert/text.h"
 #include "plugin/service/handlers.h"
+#include "plugin/service/line_use.h"
 #include "plugin/service/question_cluster.h"
 #include "plugin/service/views.h"
 
@@ -144,7 +145,7 @@ class Rooms {
 
 absl::Status Answer(const v1::CheckLoadLineRequest& request, const LineCheck& check, const LoadLine& line,
                     const std::optional<LineCheck::Pod>& pod, const std::vector<Slot>& candidates,
-                    const Arrivals& arrivals, const ClusterState& cluster,
+                    const Arrivals& arrivals, const ClusterState& cluster, LineUse* use,
                     v1::CheckLoadLineResponse* response) {
   Refusals refusals(response);
   Rooms rooms(&check, &line, &cluster, &arrivals, response);
@@ -158,6 +159,7 @@ absl::Status Answer(const v1::CheckLoadLineRequest& request, const LineCheck& ch
     if (request.with_nodes()) {
       v1::LineNode* const node = response->add_nodes();
       TellNode(check, line, slot, cluster.name(slot), node);
+      if (request.with_use()) use->Tell(slot, node);
       bytes += node->ByteSizeLong() + kEntryOverhead;
     }
     if (request.with_rooms()) bytes += rooms.Add(slot, *pod, request.with_pods());
@@ -168,6 +170,7 @@ absl::Status Answer(const v1::CheckLoadLineRequest& request, const LineCheck& ch
     }
   }
   response->set_nodes_above(above);
+  if (request.with_use()) use->TellSafeLines(response);
   return absl::OkStatus();
 }
 
@@ -188,8 +191,8 @@ absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoa
   if (!candidates.ok()) return candidates.status();
 
   const PolicyColumns::Lease columns = (*view)->Columns(decoded->columns, decoded->line.sums.expected);
-  const LineCheck check(&decoded->line, columns.get(), ColumnsOfLine(decoded->line, decoded->columns),
-                        &cluster);
+  const std::vector<size_t> positions = ColumnsOfLine(decoded->line, decoded->columns);
+  const LineCheck check(&decoded->line, columns.get(), positions, &cluster);
   ResourceNames names = cluster.resource_names();
   ResourceReader resources(&names, {.resize_rule = (*view)->view.resize_rule()});
   const absl::StatusOr<Arrivals> arrivals =
@@ -203,9 +206,11 @@ absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoa
     pod = check.MakePod(*shape);
   }
   if (request.with_rooms() && !pod.has_value()) return Refused("pod: required with_rooms");
+  if (request.with_use() && !request.with_nodes()) return Refused("with_use: goes with with_nodes only");
   v1::CheckLoadLineResponse response;
+  LineUse use(&decoded->line, columns.get(), positions, &cluster);
   absl::Status status =
-      Answer(request, check, decoded->line, pod, *candidates, *arrivals, cluster, &response);
+      Answer(request, check, decoded->line, pod, *candidates, *arrivals, cluster, &use, &response);
   if (!status.ok()) return status;
   if (request.with_counting()) {
     *response.mutable_counting() = EncodePolicy(decoded->columns, v1::ScorePolicy::STRICT);

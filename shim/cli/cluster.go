@@ -18,6 +18,7 @@ import (
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/leftout"
+	"loadline.dev/shim/usage/profile"
 	"loadline.dev/shim/view"
 )
 
@@ -62,6 +63,8 @@ type loadOptions struct {
 	fit *loadlinev1.FitOptions
 	// selectors, if set, is told what it deduces them from.
 	selectors *filterconfig.Selectors
+	// profiles say what pods are expected to use; none: nothing is known.
+	profiles []profile.Profile
 }
 
 // tell hands an object to those that asked for it.
@@ -85,6 +88,10 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	c := &cluster{conn: conn, view: view.New(conn, viewName(engine.address)), bound: map[string]int{},
 		selectors: options.selectors}
 	handler := c.handler(&options, viewName(engine.address))
+	if len(options.profiles) > 0 {
+		c.view.TellWorkloads()
+		c.view.SetUsage(options.profiles)
+	}
 	c.view.CountAs(s.minor(options.fit))
 	c.counts, err = s.read(ctx, stdin, handler, options.kinds)
 	c.view.Complete(completeKinds(c.counts, options.planning)...)

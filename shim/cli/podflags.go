@@ -32,10 +32,12 @@ type podFlags struct {
 	output  outputFlag
 	filters bool // the command asks where the pod fits, by how filters are configured
 	how     filterFlags
+	use     useFlags // by which pods count in the score
 }
 
 func addPodFlags(command *cobra.Command, p *podFlags, forms ...string) {
 	p.policy = addPolicyFlags(command.Flags())
+	p.use.addTo(command.Flags())
 	addPodFlagsWithoutPolicy(command, p, forms...)
 }
 
@@ -68,6 +70,11 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 			return nil, err
 		}
 	}
+	p.use.onto(&how)
+	profiles, err := p.use.profiles(ctx, &p.sourceFlags)
+	if err != nil {
+		return nil, err
+	}
 	fit, err := p.how.fit()
 	if err != nil {
 		return nil, err
@@ -77,7 +84,7 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 		return nil, err
 	}
 	c, err := load(ctx, &p.sourceFlags, p.engine, stdin, loadOptions{asked: &name, filters: p.filters,
-		fit: fit, selectors: selectors(fit)})
+		fit: fit, selectors: selectors(fit), profiles: profiles})
 	if err != nil {
 		return nil, err
 	}

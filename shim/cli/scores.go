@@ -41,7 +41,8 @@ func (q *podQuestion) explain(ctx context.Context) (*loadlinev1.ExplainResponse,
 
 func (q *podQuestion) explainAt(ctx context.Context, at *loadlinev1.Changes) (*loadlinev1.ExplainResponse, error) {
 	client := loadlinev1.NewSchedulerExtenderClient(q.conn)
-	pod, how := view.TrimIncomingPod(q.pod), q.policy.Proto()
+	how := q.policy.Proto()
+	pod := view.IncomingPod(q.pod, how.GetExpectedUse())
 	var candidates []int32
 	for _, node := range q.fitted.candidates() {
 		if slot, ok := q.view.Slot(node); ok {

@@ -30,6 +30,7 @@ type topFlags struct {
 	most      int
 	filters   filterFlags
 	lines     linesFlags
+	use       useFlags
 	output    outputFlag
 }
 
@@ -50,10 +51,16 @@ With --lines load lines are compared instead: which nodes are above each now, an
 many would find no room on the nodes that are there, how many more nodes like those would take them, and which
 pods none takes.
 
+With --usage, or --usage-namespace, it shows what the pods of each node are expected to use at the peak of the
+day and at which hour, and for CPU and memory the highest line of limits under which no node would have gone
+over what it has, when filled with pods like its own; with tighter and looser lines: how many nodes would have
+gone over under each, and how many nodes hold all pods at least.
+
 Amounts in json and yaml: cpu in millicores, every other resource in its own unit, such as bytes.`,
 		Example: `  loadline top --sort-by memory
   loadline top --max-limits-over-allocatable memory=1.5
   loadline top --lines 1,1.25,1.5,2,3
+  loadline top --usage-namespace kube-system
   kubectl get nodes,pods -A -o json | loadline top -f - -o html > load.html`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,6 +81,7 @@ Amounts in json and yaml: cpu in millicores, every other resource in its own uni
 		"show only so many nodes; 0: all; totals are always those of all nodes")
 	flags.filters.addTo(command.Flags())
 	flags.lines.addTo(command.Flags())
+	flags.use.addTo(command.Flags())
 	addOutputFlag(command.Flags(), &flags.output, formTable, formJSON, formYAML, formHTML)
 	return command
 }
@@ -92,6 +100,9 @@ func (f *topFlags) ask(ctx context.Context, stdin io.Reader) (answer, error) {
 			return answer{}, err
 		}
 		return lines.forms(), nil
+	}
+	if f.use.given() {
+		return f.expectedUse(ctx, stdin)
 	}
 	t, err := f.load(ctx, stdin)
 	if err != nil {

@@ -46,6 +46,8 @@ type scoreNode struct {
 	Score  int32   `json:"score"`
 	Raw    float64 `json:"raw"`
 	Reason string  `json:"reason,omitempty"`
+	// Hour of the day, UTC, that score and amounts are of: the one that is worst. Left out: they are by limits alone.
+	Hour *int32 `json:"hour,omitempty"`
 	// Resources of the policy, in its order.
 	Resources []scoreResource `json:"resources"`
 }
@@ -59,11 +61,13 @@ type scoreResource struct {
 	Ratio       float64 `json:"ratio"`
 	Raw         float64 `json:"raw"`
 	// Rule stood in for a limit that a container of this pod does not have; empty: all have one.
-	Rule           string `json:"rule,omitempty"`
-	ThisPodClamped bool   `json:"thisPodClamped"`
-	PodsNoLimit    int32  `json:"podsThereWithoutLimit"`
-	PodsClamped    int32  `json:"podsThereClamped"`
-	Saturated      bool   `json:"saturated"`
+	Rule string `json:"rule,omitempty"`
+	// ByProfile: this pod counts as what its workload is expected to use in the hour, which is less than its limit.
+	ByProfile      bool  `json:"byProfile,omitempty"`
+	ThisPodClamped bool  `json:"thisPodClamped"`
+	PodsNoLimit    int32 `json:"podsThereWithoutLimit"`
+	PodsClamped    int32 `json:"podsThereClamped"`
+	Saturated      bool  `json:"saturated"`
 }
 
 func whyScore(ctx context.Context, q *podQuestion, top int) (answer, error) {
@@ -76,7 +80,7 @@ func whyScore(ctx context.Context, q *podQuestion, top int) (answer, error) {
 		s.Nodes = s.Nodes[:top]
 	}
 	return answer{data: s, verdict: s.Verdict, lines: s.lines(), cards: s.cards(),
-		parts: []answer{{tables: whyScoreTables}, {lines: s.notes()}}}, nil
+		parts: []answer{{tables: s.tables()}, {lines: s.notes()}}}, nil
 }
 
 // whyScoreTables have a line for each resource of a node.
@@ -96,13 +100,31 @@ var whyScoreTables = []table{{rows: "nodes", kind: "node", name: "node", columns
 		if r.num("allocatable") == 0 {
 			return ""
 		}
-		return origin(r.str("rule"))
+		return origin(r.str("rule"), r["byProfile"] == true)
 	}},
 	{header: "CLAMPED", path: "resources[*]", each: func(r row) string {
 		return clamps(r["thisPodClamped"] == true, int(r.num("podsThereClamped")), r["saturated"] == true)
 	}},
 	eachResource("NO LIMIT THERE", func(r row) string { return strconv.Itoa(int(r.num("podsThereWithoutLimit"))) }),
 }}}
+
+// tables are whyScoreTables, with the hour where profiles of expected use count.
+func (s *scoreSection) tables() []table {
+	if !slices.ContainsFunc(s.Nodes, func(n scoreNode) bool { return n.Hour != nil }) {
+		return whyScoreTables
+	}
+	byHour := whyScoreTables[0]
+	byHour.columns = slices.Clone(byHour.columns)
+	for i := range byHour.columns {
+		if byHour.columns[i].header == "LIMITS THERE" {
+			byHour.columns[i].header = "EXPECTED THERE"
+		}
+	}
+	byHour.columns = slices.Insert(byHour.columns, 3, column{header: "HOUR", text: func(r row) string {
+		return fmt.Sprintf("%02d:00", int(r.num("hour")))
+	}})
+	return []table{byHour}
+}
 
 // eachResource shows a number for each resource that a node offers.
 func eachResource(header string, text func(r row) string) column {
@@ -158,12 +180,13 @@ func amountsOf(list []*loadlinev1.ResourceAmount) map[string]int64 {
 
 func newScoreNode(in *loadlinev1.NodeExplanation) scoreNode {
 	out := scoreNode{Node: in.GetNode(), Score: in.GetScore(), Raw: roundRaw(in.GetRawScore()),
-		Reason: reasonOf(in.GetOutcome())}
+		Reason: reasonOf(in.GetOutcome()), Hour: in.Hour}
 	for _, r := range in.GetResources() {
 		out.Resources = append(out.Resources, scoreResource{
 			Resource: r.GetResource(), Weight: r.GetWeight(), Allocatable: r.GetAllocatable(),
 			LimitsThere: r.GetNodeLimits(), ThisPod: r.GetPodLimit(), Ratio: r.GetRatio(),
 			Raw: roundRaw(r.GetRawScore()), Rule: ruleName(r.GetPodRule()), ThisPodClamped: r.GetPodClamped(),
+			ByProfile:   r.GetPodByProfile(),
 			PodsNoLimit: r.GetNodeMissingLimits(), PodsClamped: r.GetNodeClamped(), Saturated: r.GetSaturated(),
 		})
 	}
@@ -289,8 +312,11 @@ func (s *scoreSection) notes() (notes []string) {
 }
 
 // origin says where the amount of the pod comes from.
-func origin(rule string) string {
-	if rule == "" {
+func origin(rule string, byProfile bool) string {
+	switch {
+	case byProfile:
+		return "its profile"
+	case rule == "":
 		return "its limit"
 	}
 	return "rule " + rule
@@ -334,7 +360,7 @@ func (s *scoreSection) cards() []report.Card {
 func (r scoreResource) note() string {
 	var parts []string
 	if r.Rule != "" {
-		parts = append(parts, "this pod by "+origin(r.Rule))
+		parts = append(parts, "this pod by "+origin(r.Rule, r.ByProfile))
 	}
 	if r.PodsNoLimit > 0 {
 		parts = append(parts, plural(int(r.PodsNoLimit), "pod")+" there without a limit")

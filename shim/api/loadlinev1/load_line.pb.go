@@ -199,7 +199,10 @@ type CheckLoadLineRequest struct {
 	// With `with_rooms`: pods that are supposed to arrive at candidates. At most 100,000.
 	Arrivals []*LineArrival `protobuf:"bytes,9,rep,name=arrivals,proto3" json:"arrivals,omitempty"`
 	// Tells the policy by which the line counts limits.
-	WithCounting  bool `protobuf:"varint,10,opt,name=with_counting,json=withCounting,proto3" json:"with_counting,omitempty"`
+	WithCounting bool `protobuf:"varint,10,opt,name=with_counting,json=withCounting,proto3" json:"with_counting,omitempty"`
+	// With `with_nodes`: tells what the pods there are expected to use, and which lines of limits would have
+	// been safe, for the resources whose expected use has a line.
+	WithUse       bool `protobuf:"varint,11,opt,name=with_use,json=withUse,proto3" json:"with_use,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -297,6 +300,13 @@ func (x *CheckLoadLineRequest) GetWithCounting() bool {
 	return false
 }
 
+func (x *CheckLoadLineRequest) GetWithUse() bool {
+	if x != nil {
+		return x.WithUse
+	}
+	return false
+}
+
 // A pod that is supposed to arrive at a node. One that cannot be read in full counts by what could be read of
 // it.
 type LineArrival struct {
@@ -368,7 +378,9 @@ type CheckLoadLineResponse struct {
 	// The reasons that rooms refer to.
 	Reasons []string `protobuf:"bytes,5,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	// With `with_counting`: the policy with nothing left UNSPECIFIED or empty.
-	Counting      *ScorePolicy `protobuf:"bytes,6,opt,name=counting,proto3" json:"counting,omitempty"`
+	Counting *ScorePolicy `protobuf:"bytes,6,opt,name=counting,proto3" json:"counting,omitempty"`
+	// With `with_use`: one for each resource whose expected use has a line, in the order of the line.
+	SafeLines     []*SafeLine `protobuf:"bytes,7,rep,name=safe_lines,json=safeLines,proto3" json:"safe_lines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -445,6 +457,162 @@ func (x *CheckLoadLineResponse) GetCounting() *ScorePolicy {
 	return nil
 }
 
+func (x *CheckLoadLineResponse) GetSafeLines() []*SafeLine {
+	if x != nil {
+		return x.SafeLines
+	}
+	return nil
+}
+
+// A line of limits under which no candidate goes over its allocatable in any hour, by what its pods are
+// expected to use, when it is filled with pods like those that it has: the lowest of limits over expected
+// peak, rounded down to 0.05. Nodes whose limits are less than half of their allocatable count only where all
+// are such.
+type SafeLine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The resource, as in the line.
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The line, such as "1.85". Empty: no pod uses anything, and all below is empty.
+	MaxLimitsOverAllocatable string `protobuf:"bytes,2,opt,name=max_limits_over_allocatable,json=maxLimitsOverAllocatable,proto3" json:"max_limits_over_allocatable,omitempty"`
+	// The slot and the name of the node that allows no more.
+	Slot int32  `protobuf:"varint,3,opt,name=slot,proto3" json:"slot,omitempty"`
+	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	// A tighter line, the safe one and two looser ones, from the lowest.
+	Lines         []*LineRisk `protobuf:"bytes,5,rep,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SafeLine) Reset() {
+	*x = SafeLine{}
+	mi := &file_loadline_v1_load_line_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SafeLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SafeLine) ProtoMessage() {}
+
+func (x *SafeLine) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_load_line_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SafeLine.ProtoReflect.Descriptor instead.
+func (*SafeLine) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SafeLine) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *SafeLine) GetMaxLimitsOverAllocatable() string {
+	if x != nil {
+		return x.MaxLimitsOverAllocatable
+	}
+	return ""
+}
+
+func (x *SafeLine) GetSlot() int32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *SafeLine) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *SafeLine) GetLines() []*LineRisk {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+// A line of limits, and what it risks.
+type LineRisk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The line, such as "1.85".
+	MaxLimitsOverAllocatable string `protobuf:"bytes,1,opt,name=max_limits_over_allocatable,json=maxLimitsOverAllocatable,proto3" json:"max_limits_over_allocatable,omitempty"`
+	// How many candidates would be over their allocatable in some hour if each was filled up to it.
+	NodesOver int32 `protobuf:"varint,2,opt,name=nodes_over,json=nodesOver,proto3" json:"nodes_over,omitempty"`
+	// How many nodes of the mean size of the candidates hold all their pods at least: by their limits under the
+	// line, or by their requests where that is more.
+	Nodes         int64 `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LineRisk) Reset() {
+	*x = LineRisk{}
+	mi := &file_loadline_v1_load_line_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LineRisk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LineRisk) ProtoMessage() {}
+
+func (x *LineRisk) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_load_line_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LineRisk.ProtoReflect.Descriptor instead.
+func (*LineRisk) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *LineRisk) GetMaxLimitsOverAllocatable() string {
+	if x != nil {
+		return x.MaxLimitsOverAllocatable
+	}
+	return ""
+}
+
+func (x *LineRisk) GetNodesOver() int32 {
+	if x != nil {
+		return x.NodesOver
+	}
+	return 0
+}
+
+func (x *LineRisk) GetNodes() int64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
 // The amount that a node may still take, or must lose. The node takes the pod of the question if, for each
 // resource of the line, the added amount less the leaving one is at most the room. Where a refusal is
 // unresolvable, nothing that leaves helps.
@@ -467,7 +635,7 @@ type LineRoom struct {
 
 func (x *LineRoom) Reset() {
 	*x = LineRoom{}
-	mi := &file_loadline_v1_load_line_proto_msgTypes[5]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -479,7 +647,7 @@ func (x *LineRoom) String() string {
 func (*LineRoom) ProtoMessage() {}
 
 func (x *LineRoom) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_load_line_proto_msgTypes[5]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -492,7 +660,7 @@ func (x *LineRoom) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineRoom.ProtoReflect.Descriptor instead.
 func (*LineRoom) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LineRoom) GetSlot() int32 {
@@ -538,7 +706,7 @@ type LineRefusal struct {
 
 func (x *LineRefusal) Reset() {
 	*x = LineRefusal{}
-	mi := &file_loadline_v1_load_line_proto_msgTypes[6]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +718,7 @@ func (x *LineRefusal) String() string {
 func (*LineRefusal) ProtoMessage() {}
 
 func (x *LineRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_load_line_proto_msgTypes[6]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +731,7 @@ func (x *LineRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineRefusal.ProtoReflect.Descriptor instead.
 func (*LineRefusal) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *LineRefusal) GetReasons() []string {
@@ -594,14 +762,16 @@ type LineNode struct {
 	Slot int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// In the order of the line.
-	Resources     []*LineAmount `protobuf:"bytes,3,rep,name=resources,proto3" json:"resources,omitempty"`
+	Resources []*LineAmount `protobuf:"bytes,3,rep,name=resources,proto3" json:"resources,omitempty"`
+	// With `with_use`: one for each resource whose expected use has a line, in the order of the line.
+	Use           []*ExpectedUseOnNode `protobuf:"bytes,4,rep,name=use,proto3" json:"use,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LineNode) Reset() {
 	*x = LineNode{}
-	mi := &file_loadline_v1_load_line_proto_msgTypes[7]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -613,7 +783,7 @@ func (x *LineNode) String() string {
 func (*LineNode) ProtoMessage() {}
 
 func (x *LineNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_load_line_proto_msgTypes[7]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -626,7 +796,7 @@ func (x *LineNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineNode.ProtoReflect.Descriptor instead.
 func (*LineNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LineNode) GetSlot() int32 {
@@ -650,6 +820,112 @@ func (x *LineNode) GetResources() []*LineAmount {
 	return nil
 }
 
+func (x *LineNode) GetUse() []*ExpectedUseOnNode {
+	if x != nil {
+		return x.Use
+	}
+	return nil
+}
+
+// What the pods of a node are expected to use of one resource. Amounts: CPU in millicores, memory in bytes.
+type ExpectedUseOnNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The resource, as in the line.
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The amount that the node offers; 0: it lacks the resource.
+	Allocatable int64 `protobuf:"varint,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
+	// The sum that the pods there count as by their limits, and the sum of their requests.
+	Limits   int64 `protobuf:"varint,3,opt,name=limits,proto3" json:"limits,omitempty"`
+	Requests int64 `protobuf:"varint,4,opt,name=requests,proto3" json:"requests,omitempty"`
+	// The most that they are expected to use in any hour of the day, and the first such hour, UTC. Pods count
+	// by their limits where nothing is known.
+	ExpectedPeak int64 `protobuf:"varint,5,opt,name=expected_peak,json=expectedPeak,proto3" json:"expected_peak,omitempty"`
+	Hour         int32 `protobuf:"varint,6,opt,name=hour,proto3" json:"hour,omitempty"`
+	// How many pods of those there have no profile that counts.
+	UnknownPods   int32 `protobuf:"varint,7,opt,name=unknown_pods,json=unknownPods,proto3" json:"unknown_pods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExpectedUseOnNode) Reset() {
+	*x = ExpectedUseOnNode{}
+	mi := &file_loadline_v1_load_line_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpectedUseOnNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpectedUseOnNode) ProtoMessage() {}
+
+func (x *ExpectedUseOnNode) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_load_line_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpectedUseOnNode.ProtoReflect.Descriptor instead.
+func (*ExpectedUseOnNode) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ExpectedUseOnNode) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *ExpectedUseOnNode) GetAllocatable() int64 {
+	if x != nil {
+		return x.Allocatable
+	}
+	return 0
+}
+
+func (x *ExpectedUseOnNode) GetLimits() int64 {
+	if x != nil {
+		return x.Limits
+	}
+	return 0
+}
+
+func (x *ExpectedUseOnNode) GetRequests() int64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *ExpectedUseOnNode) GetExpectedPeak() int64 {
+	if x != nil {
+		return x.ExpectedPeak
+	}
+	return 0
+}
+
+func (x *ExpectedUseOnNode) GetHour() int32 {
+	if x != nil {
+		return x.Hour
+	}
+	return 0
+}
+
+func (x *ExpectedUseOnNode) GetUnknownPods() int32 {
+	if x != nil {
+		return x.UnknownPods
+	}
+	return 0
+}
+
 // One resource of a node. Amounts: CPU in millicores, every other resource in its own unit.
 type LineAmount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -669,7 +945,7 @@ type LineAmount struct {
 
 func (x *LineAmount) Reset() {
 	*x = LineAmount{}
-	mi := &file_loadline_v1_load_line_proto_msgTypes[8]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -681,7 +957,7 @@ func (x *LineAmount) String() string {
 func (*LineAmount) ProtoMessage() {}
 
 func (x *LineAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_load_line_proto_msgTypes[8]
+	mi := &file_loadline_v1_load_line_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -694,7 +970,7 @@ func (x *LineAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LineAmount.ProtoReflect.Descriptor instead.
 func (*LineAmount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_load_line_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LineAmount) GetResource() string {
@@ -746,7 +1022,7 @@ const file_loadline_v1_load_line_proto_rawDesc = "" +
 	"\fLineResource\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12=\n" +
 	"\x1bmax_limits_over_allocatable\x18\x02 \x01(\tR\x18maxLimitsOverAllocatable\x12A\n" +
-	"\x1dmax_expected_over_allocatable\x18\x03 \x01(\tR\x1amaxExpectedOverAllocatable\"\xdc\x02\n" +
+	"\x1dmax_expected_over_allocatable\x18\x03 \x01(\tR\x1amaxExpectedOverAllocatable\"\xf7\x02\n" +
 	"\x14CheckLoadLineRequest\x12.\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\x12)\n" +
 	"\x04line\x18\x02 \x01(\v2\x15.loadline.v1.LoadLineR\x04line\x12\x10\n" +
@@ -759,10 +1035,11 @@ const file_loadline_v1_load_line_proto_rawDesc = "" +
 	"\twith_pods\x18\b \x01(\bR\bwithPods\x124\n" +
 	"\barrivals\x18\t \x03(\v2\x18.loadline.v1.LineArrivalR\barrivals\x12#\n" +
 	"\rwith_counting\x18\n" +
-	" \x01(\bR\fwithCountingJ\x04\b\x05\x10\x06R\x05moves\"3\n" +
+	" \x01(\bR\fwithCounting\x12\x19\n" +
+	"\bwith_use\x18\v \x01(\bR\awithUseJ\x04\b\x05\x10\x06R\x05moves\"3\n" +
 	"\vLineArrival\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x10\n" +
-	"\x03pod\x18\x02 \x01(\fR\x03pod\"\x98\x02\n" +
+	"\x03pod\x18\x02 \x01(\fR\x03pod\"\xce\x02\n" +
 	"\x15CheckLoadLineResponse\x124\n" +
 	"\brefusals\x18\x01 \x03(\v2\x18.loadline.v1.LineRefusalR\brefusals\x12\x1f\n" +
 	"\vnodes_above\x18\x02 \x01(\x05R\n" +
@@ -770,7 +1047,20 @@ const file_loadline_v1_load_line_proto_rawDesc = "" +
 	"\x05nodes\x18\x03 \x03(\v2\x15.loadline.v1.LineNodeR\x05nodes\x12+\n" +
 	"\x05rooms\x18\x04 \x03(\v2\x15.loadline.v1.LineRoomR\x05rooms\x12\x18\n" +
 	"\areasons\x18\x05 \x03(\tR\areasons\x124\n" +
-	"\bcounting\x18\x06 \x01(\v2\x18.loadline.v1.ScorePolicyR\bcounting\"`\n" +
+	"\bcounting\x18\x06 \x01(\v2\x18.loadline.v1.ScorePolicyR\bcounting\x124\n" +
+	"\n" +
+	"safe_lines\x18\a \x03(\v2\x15.loadline.v1.SafeLineR\tsafeLines\"\xba\x01\n" +
+	"\bSafeLine\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12=\n" +
+	"\x1bmax_limits_over_allocatable\x18\x02 \x01(\tR\x18maxLimitsOverAllocatable\x12\x12\n" +
+	"\x04slot\x18\x03 \x01(\x05R\x04slot\x12\x12\n" +
+	"\x04node\x18\x04 \x01(\tR\x04node\x12+\n" +
+	"\x05lines\x18\x05 \x03(\v2\x15.loadline.v1.LineRiskR\x05lines\"~\n" +
+	"\bLineRisk\x12=\n" +
+	"\x1bmax_limits_over_allocatable\x18\x01 \x01(\tR\x18maxLimitsOverAllocatable\x12\x1d\n" +
+	"\n" +
+	"nodes_over\x18\x02 \x01(\x05R\tnodesOver\x12\x14\n" +
+	"\x05nodes\x18\x03 \x01(\x03R\x05nodes\"`\n" +
 	"\bLineRoom\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04room\x18\x02 \x03(\x12R\x04room\x12\x18\n" +
@@ -779,11 +1069,20 @@ const file_loadline_v1_load_line_proto_rawDesc = "" +
 	"\vLineRefusal\x12\x18\n" +
 	"\areasons\x18\x01 \x03(\tR\areasons\x12\"\n" +
 	"\funresolvable\x18\x02 \x01(\bR\funresolvable\x12\x14\n" +
-	"\x05slots\x18\x03 \x03(\x05R\x05slots\"i\n" +
+	"\x05slots\x18\x03 \x03(\x05R\x05slots\"\x9b\x01\n" +
 	"\bLineNode\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x125\n" +
-	"\tresources\x18\x03 \x03(\v2\x17.loadline.v1.LineAmountR\tresources\"\xbb\x01\n" +
+	"\tresources\x18\x03 \x03(\v2\x17.loadline.v1.LineAmountR\tresources\x120\n" +
+	"\x03use\x18\x04 \x03(\v2\x1e.loadline.v1.ExpectedUseOnNodeR\x03use\"\xe1\x01\n" +
+	"\x11ExpectedUseOnNode\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\x12 \n" +
+	"\vallocatable\x18\x02 \x01(\x03R\vallocatable\x12\x16\n" +
+	"\x06limits\x18\x03 \x01(\x03R\x06limits\x12\x1a\n" +
+	"\brequests\x18\x04 \x01(\x03R\brequests\x12#\n" +
+	"\rexpected_peak\x18\x05 \x01(\x03R\fexpectedPeak\x12\x12\n" +
+	"\x04hour\x18\x06 \x01(\x05R\x04hour\x12!\n" +
+	"\funknown_pods\x18\a \x01(\x05R\vunknownPods\"\xbb\x01\n" +
 	"\n" +
 	"LineAmount\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12=\n" +
@@ -804,38 +1103,44 @@ func file_loadline_v1_load_line_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_load_line_proto_rawDescData
 }
 
-var file_loadline_v1_load_line_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_loadline_v1_load_line_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_loadline_v1_load_line_proto_goTypes = []any{
 	(*LoadLine)(nil),              // 0: loadline.v1.LoadLine
 	(*LineResource)(nil),          // 1: loadline.v1.LineResource
 	(*CheckLoadLineRequest)(nil),  // 2: loadline.v1.CheckLoadLineRequest
 	(*LineArrival)(nil),           // 3: loadline.v1.LineArrival
 	(*CheckLoadLineResponse)(nil), // 4: loadline.v1.CheckLoadLineResponse
-	(*LineRoom)(nil),              // 5: loadline.v1.LineRoom
-	(*LineRefusal)(nil),           // 6: loadline.v1.LineRefusal
-	(*LineNode)(nil),              // 7: loadline.v1.LineNode
-	(*LineAmount)(nil),            // 8: loadline.v1.LineAmount
-	(*ScorePolicy)(nil),           // 9: loadline.v1.ScorePolicy
-	(*ExpectedUse)(nil),           // 10: loadline.v1.ExpectedUse
-	(*Changes)(nil),               // 11: loadline.v1.Changes
+	(*SafeLine)(nil),              // 5: loadline.v1.SafeLine
+	(*LineRisk)(nil),              // 6: loadline.v1.LineRisk
+	(*LineRoom)(nil),              // 7: loadline.v1.LineRoom
+	(*LineRefusal)(nil),           // 8: loadline.v1.LineRefusal
+	(*LineNode)(nil),              // 9: loadline.v1.LineNode
+	(*ExpectedUseOnNode)(nil),     // 10: loadline.v1.ExpectedUseOnNode
+	(*LineAmount)(nil),            // 11: loadline.v1.LineAmount
+	(*ScorePolicy)(nil),           // 12: loadline.v1.ScorePolicy
+	(*ExpectedUse)(nil),           // 13: loadline.v1.ExpectedUse
+	(*Changes)(nil),               // 14: loadline.v1.Changes
 }
 var file_loadline_v1_load_line_proto_depIdxs = []int32{
 	1,  // 0: loadline.v1.LoadLine.resources:type_name -> loadline.v1.LineResource
-	9,  // 1: loadline.v1.LoadLine.counting:type_name -> loadline.v1.ScorePolicy
-	10, // 2: loadline.v1.LoadLine.expected_use:type_name -> loadline.v1.ExpectedUse
-	11, // 3: loadline.v1.CheckLoadLineRequest.changes:type_name -> loadline.v1.Changes
+	12, // 1: loadline.v1.LoadLine.counting:type_name -> loadline.v1.ScorePolicy
+	13, // 2: loadline.v1.LoadLine.expected_use:type_name -> loadline.v1.ExpectedUse
+	14, // 3: loadline.v1.CheckLoadLineRequest.changes:type_name -> loadline.v1.Changes
 	0,  // 4: loadline.v1.CheckLoadLineRequest.line:type_name -> loadline.v1.LoadLine
 	3,  // 5: loadline.v1.CheckLoadLineRequest.arrivals:type_name -> loadline.v1.LineArrival
-	6,  // 6: loadline.v1.CheckLoadLineResponse.refusals:type_name -> loadline.v1.LineRefusal
-	7,  // 7: loadline.v1.CheckLoadLineResponse.nodes:type_name -> loadline.v1.LineNode
-	5,  // 8: loadline.v1.CheckLoadLineResponse.rooms:type_name -> loadline.v1.LineRoom
-	9,  // 9: loadline.v1.CheckLoadLineResponse.counting:type_name -> loadline.v1.ScorePolicy
-	8,  // 10: loadline.v1.LineNode.resources:type_name -> loadline.v1.LineAmount
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	8,  // 6: loadline.v1.CheckLoadLineResponse.refusals:type_name -> loadline.v1.LineRefusal
+	9,  // 7: loadline.v1.CheckLoadLineResponse.nodes:type_name -> loadline.v1.LineNode
+	7,  // 8: loadline.v1.CheckLoadLineResponse.rooms:type_name -> loadline.v1.LineRoom
+	12, // 9: loadline.v1.CheckLoadLineResponse.counting:type_name -> loadline.v1.ScorePolicy
+	5,  // 10: loadline.v1.CheckLoadLineResponse.safe_lines:type_name -> loadline.v1.SafeLine
+	6,  // 11: loadline.v1.SafeLine.lines:type_name -> loadline.v1.LineRisk
+	11, // 12: loadline.v1.LineNode.resources:type_name -> loadline.v1.LineAmount
+	10, // 13: loadline.v1.LineNode.use:type_name -> loadline.v1.ExpectedUseOnNode
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_load_line_proto_init() }
@@ -852,7 +1157,7 @@ func file_loadline_v1_load_line_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_load_line_proto_rawDesc), len(file_loadline_v1_load_line_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1459,7 +1459,10 @@ type ResourceExplanation struct {
 	NodeMissingLimits int32 `protobuf:"varint,10,opt,name=node_missing_limits,json=nodeMissingLimits,proto3" json:"node_missing_limits,omitempty"`
 	NodeClamped       int32 `protobuf:"varint,11,opt,name=node_clamped,json=nodeClamped,proto3" json:"node_clamped,omitempty"`
 	// The amount that the pods there or the incoming pod take off was cut to 2^19 (TRUNCATING: 2^51).
-	Saturated     bool `protobuf:"varint,12,opt,name=saturated,proto3" json:"saturated,omitempty"`
+	Saturated bool `protobuf:"varint,12,opt,name=saturated,proto3" json:"saturated,omitempty"`
+	// The incoming pod counts as what its workload is expected to use in the hour, which is less than by its
+	// limit.
+	PodByProfile  bool `protobuf:"varint,13,opt,name=pod_by_profile,json=podByProfile,proto3" json:"pod_by_profile,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1574,6 +1577,13 @@ func (x *ResourceExplanation) GetNodeClamped() int32 {
 func (x *ResourceExplanation) GetSaturated() bool {
 	if x != nil {
 		return x.Saturated
+	}
+	return false
+}
+
+func (x *ResourceExplanation) GetPodByProfile() bool {
+	if x != nil {
+		return x.PodByProfile
 	}
 	return false
 }
@@ -1709,7 +1719,7 @@ const file_loadline_v1_score_proto_rawDesc = "" +
 	"\x06SCORED\x10\x01\x12\x1a\n" +
 	"\x16LACKS_LIMITED_RESOURCE\x10\x02\x12\x13\n" +
 	"\x0fNOTHING_COUNTED\x10\x03B\a\n" +
-	"\x05_hour\"\xad\x03\n" +
+	"\x05_hour\"\xd3\x03\n" +
 	"\x13ResourceExplanation\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x05R\x06weight\x12 \n" +
@@ -1725,7 +1735,8 @@ const file_loadline_v1_score_proto_rawDesc = "" +
 	"\x13node_missing_limits\x18\n" +
 	" \x01(\x05R\x11nodeMissingLimits\x12!\n" +
 	"\fnode_clamped\x18\v \x01(\x05R\vnodeClamped\x12\x1c\n" +
-	"\tsaturated\x18\f \x01(\bR\tsaturatedB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\tsaturated\x18\f \x01(\bR\tsaturated\x12$\n" +
+	"\x0epod_by_profile\x18\r \x01(\bR\fpodByProfileB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_score_proto_rawDescOnce sync.Once

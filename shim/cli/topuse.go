@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/policy"
+	"loadline.dev/shim/report"
+)
+
+// useAnswer is what the pods of each node are expected to use, as data. Amounts: cpu in millicores, memory in bytes.
+type useAnswer struct {
+	// Nodes has a row for each node and resource, those of the highest expected peak over allocatable first.
+	Nodes []useNode `json:"nodes"`
+	// Lines are lines of limits around the one that would have been safe.
+	Lines []useLine `json:"lines"`
+	// Safe has the line of limits of each resource under which no node goes over.
+	Safe []safeLine `json:"safe"`
+}
+
+type useNode struct {
+	Node        string `json:"node"`
+	Resource    string `json:"resource"`
+	Allocatable int64  `json:"allocatable"`
+	Limits      int64  `json:"limits"`
+	Requests    int64  `json:"requests"`
+	// ExpectedPeak is the most of any hour of the day, and Hour the first such hour, UTC.
+	ExpectedPeak int64 `json:"expectedPeak"`
+	Hour         int32 `json:"hour"`
+	// Ratios over allocatable; null where the resource is not offered.
+	LimitsRatio   *float64 `json:"limitsRatio"`
+	RequestsRatio *float64 `json:"requestsRatio"`
+	ExpectedRatio *float64 `json:"expectedRatio"`
+	// UnknownPods have no profile, and count by their limits.
+	UnknownPods int32 `json:"unknownPods"`
+}
+
+type useLine struct {
+	Resource string `json:"resource"`
+	// Line is limits over allocatable.
+	Line string `json:"line"`
+	Safe bool   `json:"safe"`
+	// NodesOver would be over their allocatable in some hour, if each was filled up to the line with pods like its own.
+	NodesOver int32 `json:"nodesOver"`
+	// Nodes, of the mean size of those there, hold all pods at least.
+	Nodes int64 `json:"nodes"`
+}
+
+type safeLine struct {
+	Resource string `json:"resource"`
+	Line     string `json:"line"`
+	// Node allows no more.
+	Node string `json:"node"`
+}
+
+// expectedUse asks what the pods of each node are expected to use, and which lines would have been safe.
+func (f *topFlags) expectedUse(ctx context.Context, stdin io.Reader) (answer, error) {
+	profiles, err := f.use.profiles(ctx, &f.sourceFlags)
+	if err != nil {
+		return answer{}, err
+	}
+	how, err := f.filters.fit()
+	if err != nil {
+		return answer{}, err
+	}
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{fit: how, nodes: true, profiles: profiles})
+	if err != nil {
+		return answer{}, err
+	}
+	defer c.close()
+	question := &loadlinev1.CheckLoadLineRequest{Line: f.lineOfUse(how), WithNodes: true, WithUse: true}
+	var said *loadlinev1.CheckLoadLineResponse
+	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
+		question.Changes = at
+		said, err = loadlinev1.NewSchedulerExtenderClient(c.conn).CheckLoadLine(ctx, question)
+		return err
+	})
+	if err != nil {
+		return answer{}, engineError(err)
+	}
+	data := useDataOf(said)
+	return answer{title: "top", data: data, tables: useTables(f.most), lines: data.lines(countsOf(c))}, nil
+}
+
+// lineOfUse returns a line of expected use, under which pods count by the rules of the scheduler's configuration where
+// it has a line.
+func (f *topFlags) lineOfUse(how *loadlinev1.FitOptions) *loadlinev1.LoadLine {
+	counting := policy.Policy{}
+	if by := how.GetLoadLine().GetCounting(); by != nil {
+		counting = policy.FromProto(by)
+	}
+	counting.Default()
+	counting.ExpectedUse = policy.FromProto(&loadlinev1.ScorePolicy{
+		ExpectedUse: how.GetLoadLine().GetExpectedUse()}).ExpectedUse
+	f.use.onto(&counting)
+	line := &loadlinev1.LoadLine{Counting: counting.Proto(), ExpectedUse: counting.ExpectedUse.Proto()}
+	for _, resource := range []string{"cpu", "memory"} {
+		line.Resources = append(line.Resources,
+			&loadlinev1.LineResource{Resource: resource, MaxExpectedOverAllocatable: "1"})
+	}
+	return line
+}
+
+func useDataOf(said *loadlinev1.CheckLoadLineResponse) useAnswer {
+	out := useAnswer{Nodes: []useNode{}, Lines: []useLine{}, Safe: []safeLine{}}
+	for _, node := range said.GetNodes() {
+		for _, use := range node.GetUse() {
+			row := useNode{Node: node.GetNode(), Resource: use.GetResource(), Allocatable: use.GetAllocatable(),
+				Limits: use.GetLimits(), Requests: use.GetRequests(), ExpectedPeak: use.GetExpectedPeak(),
+				Hour: use.GetHour(), UnknownPods: use.GetUnknownPods()}
+			if offered := float64(use.GetAllocatable()); offered > 0 {
+				row.LimitsRatio = new(float64(row.Limits) / offered)
+				row.RequestsRatio = new(float64(row.Requests) / offered)
+				row.ExpectedRatio = new(float64(row.ExpectedPeak) / offered)
+			}
+			out.Nodes = append(out.Nodes, row)
+		}
+	}
+	slices.SortStableFunc(out.Nodes, func(a, b useNode) int {
+		return cmp.Compare(valueOf(b.ExpectedRatio), valueOf(a.ExpectedRatio))
+	})
+	for _, safe := range said.GetSafeLines() {
+		line := safe.GetMaxLimitsOverAllocatable()
+		out.Safe = append(out.Safe, safeLine{safe.GetResource(), line, safe.GetNode()})
+		for _, risk := range safe.GetLines() {
+			out.Lines = append(out.Lines, useLine{Resource: safe.GetResource(), Line: risk.GetMaxLimitsOverAllocatable(),
+				Safe: risk.GetMaxLimitsOverAllocatable() == line, NodesOver: risk.GetNodesOver(), Nodes: risk.GetNodes()})
+		}
+	}
+	return out
+}
+
+// valueOf returns a ratio; -1: there is none.
+func valueOf(ratio *float64) float64 {
+	if ratio == nil {
+		return -1
+	}
+	return *ratio
+}
+
+func useTables(most int) []table {
+	share := func(amount, ratio string) func(row) string {
+		return func(r row) string {
+			if _, offered := r[ratio].(float64); !offered {
+				return "none offered"
+			}
+			return fmt.Sprintf("%s = %s", withUnit(r.str("resource"), int64(r.num(amount))),
+				report.FormatRatio(r.num(ratio)))
+		}
+	}
+	return []table{
+		{rows: "nodes", kind: "node", name: "node", most: most, columns: []column{
+			{header: "NODE", path: "node"},
+			{header: "RESOURCE", path: "resource"},
+			{header: "ALLOCATABLE", right: true, text: func(r row) string {
+				return evenAmount(r.str("resource"), int64(r.num("allocatable")))
+			}},
+			{header: "LIMITS", right: true, text: share("limits", "limitsRatio")},
+			{header: "REQUESTS", right: true, text: share("requests", "requestsRatio")},
+			{header: "EXPECTED PEAK", right: true, text: share("expectedPeak", "expectedRatio")},
+			{header: "AT", text: func(r row) string { return fmt.Sprintf("%02d:00", int(r.num("hour"))) }},
+			{header: "WITHOUT PROFILE", path: "unknownPods", right: true},
+		}},
+		{rows: "lines", columns: []column{
+			{header: "RESOURCE", path: "resource"},
+			{header: "LINE", path: "line", right: true},
+			{header: "SAFE", text: func(r row) string {
+				if safe, _ := r["safe"].(bool); safe {
+					return "yes"
+				}
+				return ""
+			}},
+			{header: "NODES OVER", path: "nodesOver", right: true},
+			{header: "NODES AT LEAST", path: "nodes", right: true},
+		}},
+	}
+}
+
+func (a *useAnswer) lines(counts string) (lines []string) {
+	for _, safe := range a.Safe {
+		if safe.Line == "" {
+			lines = append(lines, fmt.Sprintf("%s: no line can be told, for no pod uses any.", safe.Resource))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s: limits up to %s times allocatable would have been safe; %s allows no more.",
+			safe.Resource, safe.Line, safe.Node))
+	}
+	return append(lines, "A pod without a profile counts by its limit. Hours are UTC.", counts)
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// useCluster has two nodes of 4 cores and 8 Gi with two pods of "web" on a and one of "mail" on b, each of which may
+// use 2 cores and 4 Gi, and profiles: web uses 500m but 1500m at 14:00, and 1 Gi; nothing is known of mail.
+func useCluster(t *testing.T) (cluster, profiles string) {
+	t.Helper()
+	var objects []string
+	for _, name := range []string{"a", "b"} {
+		objects = append(objects, fmt.Sprintf(`{"kind": "Node", "apiVersion": "v1", "metadata": {"name": %q},
+			"status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}}`, name))
+	}
+	for i, of := range [][2]string{{"web", "a"}, {"web", "a"}, {"mail", "b"}} {
+		objects = append(objects, fmt.Sprintf(`{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p%d",
+			"namespace": "shop", "labels": {"pod-template-hash": "5d8f"}, "ownerReferences": [{"apiVersion": "apps/v1",
+			"kind": "ReplicaSet", "name": "%s-5d8f", "uid": "u", "controller": true}]},
+			"spec": {"nodeName": %q, "containers": [{"name": "c", "resources": {"requests": {"cpu": "100m", "memory": "1Gi"},
+			"limits": {"cpu": "2", "memory": "4Gi"}}}]}, "status": {"phase": "Running"}}`, i, of[0], of[1]))
+	}
+	head := "namespace,kind,name,resource,samples,days,first,last"
+	cpu, memory := "shop,Deployment,web,cpu_milli,9,7,2026-05-01T00:00:00Z,2026-05-07T23:00:00Z",
+		"shop,Deployment,web,memory_bytes,9,7,2026-05-01T00:00:00Z,2026-05-07T23:00:00Z"
+	for hour := range 24 {
+		head += fmt.Sprintf(",h%02d", hour)
+		use := 500
+		if hour == 14 {
+			use = 1500
+		}
+		cpu += fmt.Sprintf(",%d", use)
+		memory += fmt.Sprintf(",%d", 1<<30)
+	}
+	write := func(name, text string) string {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	return write("cluster.json", `{"kind": "List", "apiVersion": "v1", "items": [`+strings.Join(objects, ",")+`]}`),
+		write("profiles.csv", head+"\n"+cpu+"\n"+memory+"\n")
+}
+
+// Limits of a are 4 of 4 cores, and the expected peak is 3 at 14:00: it would take 4/3 of its limits, 1.3 in steps of
+// 0.05. On b limits are half of what it has, and count in full. Of memory a is expected to use 2 of 8 Gi, where limits
+// are 8: four times as much would do, but b allows no more than 1.
+func TestTopTellsExpectedUse(t *testing.T) {
+	cluster, profiles := useCluster(t)
+	out, errs, code := run(t, "loadline", "", "top", "-f", cluster, "--usage", profiles, "-o", "json")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	var got useAnswer
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for _, n := range got.Nodes {
+		rows = append(rows, fmt.Sprintf("%s %s %d %d %d at %d, %d unknown", n.Node, n.Resource, n.Limits, n.Requests,
+			n.ExpectedPeak, n.Hour, n.UnknownPods))
+	}
+	const gi = 1 << 30
+	want := []string{"a cpu 4000 200 3000 at 14, 0 unknown", "b cpu 2000 100 2000 at 0, 1 unknown",
+		fmt.Sprintf("b memory %d %d %d at 0, 1 unknown", 4*gi, gi, 4*gi),
+		fmt.Sprintf("a memory %d %d %d at 0, 0 unknown", 8*gi, 2*gi, 2*gi)}
+	if strings.Join(rows, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got  %q\nwant %q", rows, want)
+	}
+	if len(got.Safe) != 2 || got.Safe[0] != (safeLine{"cpu", "1", "b"}) || got.Safe[1] != (safeLine{"memory", "1", "b"}) {
+		t.Errorf("safe lines %+v", got.Safe)
+	}
+	// At a line of 1.5 b is over, and so is a, which allows 4/3. Limits of 6 cores take 6 / (4 * 1.5) nodes.
+	if last := got.Lines[3]; last != (useLine{Resource: "cpu", Line: "1.5", NodesOver: 2, Nodes: 1}) {
+		t.Errorf("the loosest line of CPU: %+v", last)
+	}
+	out, _, _ = run(t, "loadline", "", "top", "-f", cluster, "--usage", profiles)
+	for _, says := range []string{"3.0 cpu = 0.75", "14:00",
+		"cpu: limits up to 1 times allocatable would have been safe; b allows no more."} {
+		if !strings.Contains(out, says) {
+			t.Errorf("%q is not in\n%s", says, out)
+		}
+	}
+}
+
+// Of p0, both resources count by the profile of its workload, and the node is worst at 14:00.
+func TestWhyShowsTheHour(t *testing.T) {
+	cluster, profiles := useCluster(t)
+	out, errs, code := run(t, "loadline", "", "why", "shop/p0", "-f", cluster, "--usage", profiles)
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, says := range []string{"HOUR", "14:00", "its profile", "EXPECTED THERE"} {
+		if !strings.Contains(out, says) {
+			t.Errorf("%q is not in\n%s", says, out)
+		}
+	}
+	if out, _, _ = run(t, "loadline", "", "why", "shop/p0", "-f", cluster); strings.Contains(out, "HOUR") {
+		t.Errorf("hours without profiles:\n%s", out)
+	}
+}
+
+func TestUsageFlagsAreChecked(t *testing.T) {
+	cluster, profiles := useCluster(t)
+	for _, args := range [][]string{{"--usage", profiles, "--usage-namespace", "n"}, {"--usage-namespace", "n"},
+		{"--usage", profiles + ".absent"}, {"--usage", cluster}} {
+		if _, errs, code := run(t, "loadline", "", append([]string{"top", "-f", cluster}, args...)...); code == 0 {
+			t.Errorf("%v is taken: %s", args, errs)
+		}
+	}
+}
