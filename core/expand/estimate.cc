@@ -141,12 +141,16 @@ void Estimator::Note(const PodFit& fit, const WorkBudget& budget) {
   if (fit.CutShort() && cut_short_by_ == BudgetEnd::kNotEnded) cut_short_by_ = budget.end();
 }
 
-NodeIndex Estimator::AddCopy(const NodeGroup& group, TrialMemory* memory) {
+NodeIndex Estimator::AddBareCopy(const NodeGroup& group) {
   NewNode copy;
   copy.name = absl::StrCat(group.name, "/new-", ++added_);
   copy.hostname = copy.name;
   copy.shape = group.model->shape;
-  const NodeIndex index = snapshot_.AddNode(std::move(copy));
+  return snapshot_.AddNode(std::move(copy));
+}
+
+NodeIndex Estimator::AddCopy(const NodeGroup& group, TrialMemory* memory) {
+  const NodeIndex index = AddBareCopy(group);
   for (const auto& daemon : daemons_) {
     if (!memory->Pod(daemon->UnitsPerNode())) break;
     if (daemon->Fits(index)) snapshot_.PlacePod(index, daemon->shape());
@@ -219,7 +223,30 @@ NodeEstimate Estimator::EstimateCounted(const NodeGroup& group, std::vector<size
   return EstimateByCount(input, limiter, budget);
 }
 
-NodeEstimate Estimator::Estimate(const NodeGroup& group, NodeLimiter limiter, WorkBudget* budget) {
+std::vector<PodRefusal> Estimator::Refusals(const NodeGroup& group, const NodeEstimate& estimate,
+                                            WorkBudget* budget) {
+  std::vector<PodRefusal> refusals;
+  TrialMemory memory(budget);
+  if (!memory.Node(snapshot_)) return refusals;
+  snapshot_.Fork();
+  const NodeIndex node = AddCopy(group, &memory);
+  for (size_t pods = 0; pods < pods_.size(); ++pods) {
+    if (estimate.placed[pods] >= pods_[pods].count) continue;
+    if (!budget->Spend(2 * fit(pods).UnitsPerNode())) break;
+    Verdict verdict = fit(pods).Judge(node);
+    if (verdict.judgement != Judgement::kFits) refusals.push_back({pods, std::move(verdict)});
+  }
+  snapshot_.Revert();
+  if (daemons_.empty()) return refusals;
+  snapshot_.Fork();
+  const NodeIndex bare = AddBareCopy(group);
+  for (PodRefusal& refusal : refusals) refusal.daemons_in_the_way = fit(refusal.pods).Fits(bare);
+  snapshot_.Revert();
+  return refusals;
+}
+
+NodeEstimate Estimator::Estimate(const NodeGroup& group, NodeLimiter limiter, WorkBudget* budget,
+                                 std::vector<PodRefusal>* refusals) {
   NodeEstimate estimate;
   // The pods are ordered, and each is looked at.
   constexpr size_t kPodsPerUnit = 4;
@@ -238,6 +265,7 @@ NodeEstimate Estimator::Estimate(const NodeGroup& group, NodeLimiter limiter, Wo
     estimate =
         mode_ == EstimateMode::kExact ? by_placement.Exact(order) : by_placement.ClusterAutoscaler(order);
   }
+  if (refusals != nullptr) *refusals = Refusals(group, estimate, budget);
   snapshot_.Revert();
   fresh_.StartOver();
   if (mode_ == EstimateMode::kClusterAutoscaler) {

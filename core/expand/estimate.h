@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_EXPAND_ESTIMATE_H_
 #define LOADLINE_CORE_EXPAND_ESTIMATE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "core/fit/filters.h"
 #include "core/fit/fit_search.h"
 #include "core/fit/trial_memory.h"
+#include "core/fit/verdict.h"
 
 namespace loadline {
 
@@ -69,6 +71,13 @@ struct NodeEstimate {
   EstimateEnd end = EstimateEnd::kComplete;
 };
 
+// Pods of one position that a further new node does not take.
+struct PodRefusal {
+  size_t pods = 0;
+  Verdict verdict;
+  bool daemons_in_the_way = false;  // the node would take them without its daemons
+};
+
 // Positions in `pods` in the order of estimation: by cpu / allocatable cpu + memory / allocatable memory of
 // one pod, largest first; an allocatable of 0 adds nothing. Ties: by namespace, then by fingerprint, then by
 // position. Source: estimator/decreasing_pod_orderer.go of Cluster Autoscaler, which leaves ties open.
@@ -111,7 +120,10 @@ class Estimator {
   // Fills new nodes of `group`, whose model is known, one pod after the other in EstimationOrder(). kExact:
   // each pod is placed on the first new node that takes it; if there is none and it depends on other pods, to
   // an existing one that does; else to one more node, if the limiter permits and an empty one takes it.
-  NodeEstimate Estimate(const NodeGroup& group, NodeLimiter limiter, WorkBudget* budget);
+  // `refusals`, unless it is nullptr, gets the pods that are left over and that one more node would not take
+  // beside what has been placed, by position, as far as the budget lasts.
+  NodeEstimate Estimate(const NodeGroup& group, NodeLimiter limiter, WorkBudget* budget,
+                        std::vector<PodRefusal>* refusals = nullptr);
 
   // Adds an empty new node, with its daemons, for good. The daemons are charged to `memory`; if its budget
   // ends, the copy has not all of them.
@@ -141,6 +153,8 @@ class Estimator {
   void Note(const PodFit& fit, const WorkBudget& budget);
   NodeEstimate EstimateCounted(const NodeGroup& group, std::vector<size_t> order, NodeLimiter limiter,
                                WorkBudget* budget);
+  NodeIndex AddBareCopy(const NodeGroup& group);
+  std::vector<PodRefusal> Refusals(const NodeGroup& group, const NodeEstimate& estimate, WorkBudget* budget);
 
   Snapshot& snapshot_;
   const FitOptions& options_;

@@ -151,6 +151,8 @@ absl::Status ApplyMove(const DecodedMove& move, const std::vector<DecodedMove>& 
   return Refused("states no move");
 }
 
+}  // namespace
+
 v1::VerdictGroup EncodeVerdict(const Verdict& verdict) {
   v1::VerdictGroup group;
   switch (verdict.judgement) {
@@ -174,8 +176,6 @@ v1::VerdictGroup EncodeVerdict(const Verdict& verdict) {
   group.set_before_nodes(verdict.before_nodes);
   return group;
 }
-
-}  // namespace
 
 absl::StatusOr<DecodedPod> DecodeIncomingPod(const v1::IncomingPod& message, const v1::FitOptions& options,
                                              PodDecoder* decoder) {

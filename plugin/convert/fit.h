@@ -67,6 +67,9 @@ absl::Status ApplyMoves(const std::vector<DecodedMove>& moves, const View& view,
 absl::StatusOr<std::vector<NodeIndex>> DecodeFitCandidates(const v1::FitRequest& request,
                                                            const Snapshot& snapshot);
 
+// A verdict without the slots that it holds for. Reasons are made printable.
+v1::VerdictGroup EncodeVerdict(const Verdict& verdict);
+
 // Groups the verdicts about one pod as they come, so that of equal ones each is kept once.
 class PodFitGroups {
  public:

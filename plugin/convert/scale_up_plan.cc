@@ -1,10 +1,13 @@
 #include "plugin/convert/scale_up_plan.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "plugin/convert/fields.h"
+#include "plugin/convert/fit.h"
 #include "plugin/convert/prices.h"
 
 namespace loadline {
@@ -80,6 +83,26 @@ v1::GroupEstimate EncodeEstimate(const std::string& name, const NodeEstimate& es
       break;
   }
   return message;
+}
+
+void EncodeRefusals(const std::vector<PodRefusal>& refusals, const PodEntries& entries,
+                    v1::GroupEstimate* message) {
+  using Reason = std::tuple<bool, Judgement, FilterName, std::vector<std::string>>;
+  std::map<Reason, int> known;  // where they are in the message
+  for (const PodRefusal& refusal : refusals) {
+    const Verdict& verdict = refusal.verdict;
+    const auto [at, fresh] =
+        known.try_emplace({refusal.daemons_in_the_way, verdict.judgement, verdict.filter, verdict.reasons},
+                          message->refusals_size());
+    if (fresh) {
+      v1::GroupRefusal* const added = message->add_refusals();
+      *added->mutable_why() = EncodeVerdict(verdict);
+      added->set_daemons_in_the_way(refusal.daemons_in_the_way);
+    }
+    for (const int32_t entry : entries.EntriesOf(refusal.pods)) {
+      message->mutable_refusals(at->second)->add_pods(entry);
+    }
+  }
 }
 
 void EncodeExisting(const std::vector<ExistingUse>& uses, const Snapshot& snapshot, PodEntries* entries,

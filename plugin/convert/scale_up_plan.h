@@ -18,6 +18,9 @@ namespace loadline {
 absl::StatusOr<EstimateMode> DecodeMode(v1::EstimateScaleUpRequest::Mode mode);
 
 v1::GroupEstimate EncodeEstimate(const std::string& name, const NodeEstimate& estimate, PodEntries entries);
+// Pods that are refused for one reason come as one, in the order of the first.
+void EncodeRefusals(const std::vector<PodRefusal>& refusals, const PodEntries& entries,
+                    v1::GroupEstimate* message);
 void EncodeExisting(const std::vector<ExistingUse>& uses, const Snapshot& snapshot, PodEntries* entries,
                     google::protobuf::RepeatedPtrField<v1::ExistingPlacement>* message);
 

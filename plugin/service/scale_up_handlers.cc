@@ -76,8 +76,12 @@ absl::StatusOr<v1::EstimateScaleUpResponse> AnswerEstimateScaleUp(const v1::Esti
       }
       const NodeThreshold limits[] = {{.max_nodes = GroupNodeLimit(group, {})}, {.max_nodes = limit}};
       v1::GroupEstimate* const estimate = response.add_groups();
-      *estimate = EncodeEstimate(group.name, estimator.Estimate(group, NodeLimiter(limits), &budget),
+      std::vector<PodRefusal> refusals;
+      *estimate = EncodeEstimate(group.name,
+                                 estimator.Estimate(group, NodeLimiter(limits), &budget,
+                                                    request.with_refusals() ? &refusals : nullptr),
                                  decoded->entries);
+      EncodeRefusals(refusals, decoded->entries, estimate);
       estimate->set_model_source(std::string(Name(group.model->source)));
       estimate->set_model_node(EncodeModelNode(problem.groups(), shared.view.cluster(), i, *decoded));
     }

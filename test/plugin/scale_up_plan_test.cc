@@ -81,6 +81,27 @@ TEST_F(ScaleUpPlanTest, EstimatesEachGroup) {
   EXPECT_EQ(response->groups(1).end(), v1::GroupEstimate::COMPLETE);
 }
 
+// Pods of 9 CPUs fit neither node of 8 nor of 2; those of 3 fit the larger one.
+TEST_F(ScaleUpPlanTest, TellsWhyAGroupTakesNoMoreIfThatIsAsked) {
+  AddPods("9", 2);
+  AddPods("3", 1);
+  AddPods("9", 1);
+  EXPECT_EQ(Estimate()->groups(0).refusals_size(), 0);
+  v1::EstimateScaleUpRequest request;
+  request.set_with_refusals(true);
+  const absl::StatusOr<v1::EstimateScaleUpResponse> response = Estimate(request);
+  ASSERT_TRUE(response.ok()) << response.status();
+  const auto& large = response->groups(0).refusals();
+  ASSERT_EQ(large.size(), 1);
+  EXPECT_THAT(large[0].pods(), ElementsAre(1, 3));
+  EXPECT_EQ(large[0].why().verdict(), v1::VerdictGroup::DOES_NOT_FIT);
+  EXPECT_EQ(large[0].why().filter(), v1::VerdictGroup::NODE_RESOURCES_FIT);
+  EXPECT_THAT(large[0].why().reasons(), ElementsAre("Insufficient cpu"));
+  EXPECT_FALSE(large[0].daemons_in_the_way());
+  ASSERT_EQ(response->groups(1).refusals_size(), 1);
+  EXPECT_THAT(response->groups(1).refusals(0).pods(), ElementsAre(1, 3, 2));
+}
+
 // Rankings read a new node from the bytes of a node: it is what most nodes of the group share, whatever
 // somebody has written on the first one.
 TEST_F(ScaleUpPlanTest, TellsTheModelNodeOfAGroupWithoutTemplate) {

@@ -602,7 +602,9 @@ type EstimateScaleUpRequest struct {
 	// The question. Required.
 	Problem *ScaleUpProblem `protobuf:"bytes,1,opt,name=problem,proto3" json:"problem,omitempty"`
 	// UNSPECIFIED: EXACT.
-	Mode          EstimateScaleUpRequest_Mode `protobuf:"varint,2,opt,name=mode,proto3,enum=loadline.v1.EstimateScaleUpRequest_Mode" json:"mode,omitempty"`
+	Mode EstimateScaleUpRequest_Mode `protobuf:"varint,2,opt,name=mode,proto3,enum=loadline.v1.EstimateScaleUpRequest_Mode" json:"mode,omitempty"`
+	// The answer says of each group why a further node of it would not take the pods that are left over.
+	WithRefusals  bool `protobuf:"varint,3,opt,name=with_refusals,json=withRefusals,proto3" json:"with_refusals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -649,6 +651,13 @@ func (x *EstimateScaleUpRequest) GetMode() EstimateScaleUpRequest_Mode {
 		return x.Mode
 	}
 	return EstimateScaleUpRequest_MODE_UNSPECIFIED
+}
+
+func (x *EstimateScaleUpRequest) GetWithRefusals() bool {
+	if x != nil {
+		return x.WithRefusals
+	}
+	return false
 }
 
 // Options to grow, in the order of the groups.
@@ -758,7 +767,10 @@ type GroupEstimate struct {
 	ModelSource string `protobuf:"bytes,5,opt,name=model_source,json=modelSource,proto3" json:"model_source,omitempty"`
 	// A plain protobuf k8s.io.api.core.v1.Node that shows to a ranking what a new node is: the labels, the
 	// price and the amounts of the model. Empty for a group with a template, or without nodes.
-	ModelNode     []byte `protobuf:"bytes,6,opt,name=model_node,json=modelNode,proto3" json:"model_node,omitempty"`
+	ModelNode []byte `protobuf:"bytes,6,opt,name=model_node,json=modelNode,proto3" json:"model_node,omitempty"`
+	// With EstimateScaleUpRequest.with_refusals: pods that are left over and that a further node would not
+	// take, by the reason. Pods that it would take are left over because of `end`.
+	Refusals      []*GroupRefusal `protobuf:"bytes,7,rep,name=refusals,proto3" json:"refusals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -835,6 +847,77 @@ func (x *GroupEstimate) GetModelNode() []byte {
 	return nil
 }
 
+func (x *GroupEstimate) GetRefusals() []*GroupRefusal {
+	if x != nil {
+		return x.Refusals
+	}
+	return nil
+}
+
+// Pods that a further node of a group does not take, for one reason.
+type GroupRefusal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Their positions in the request.
+	Pods []int32 `protobuf:"varint,1,rep,packed,name=pods,proto3" json:"pods,omitempty"`
+	// The first filter that refuses them or that could not be worked out, and its reasons; without slots.
+	Why *VerdictGroup `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
+	// A node without pods of DaemonSets would take them.
+	DaemonsInTheWay bool `protobuf:"varint,3,opt,name=daemons_in_the_way,json=daemonsInTheWay,proto3" json:"daemons_in_the_way,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *GroupRefusal) Reset() {
+	*x = GroupRefusal{}
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupRefusal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupRefusal) ProtoMessage() {}
+
+func (x *GroupRefusal) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupRefusal.ProtoReflect.Descriptor instead.
+func (*GroupRefusal) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *GroupRefusal) GetPods() []int32 {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
+func (x *GroupRefusal) GetWhy() *VerdictGroup {
+	if x != nil {
+		return x.Why
+	}
+	return nil
+}
+
+func (x *GroupRefusal) GetDaemonsInTheWay() bool {
+	if x != nil {
+		return x.DaemonsInTheWay
+	}
+	return false
+}
+
 // Pods that one existing node takes.
 type ExistingPlacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -849,7 +932,7 @@ type ExistingPlacement struct {
 
 func (x *ExistingPlacement) Reset() {
 	*x = ExistingPlacement{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[7]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +944,7 @@ func (x *ExistingPlacement) String() string {
 func (*ExistingPlacement) ProtoMessage() {}
 
 func (x *ExistingPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[7]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +957,7 @@ func (x *ExistingPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExistingPlacement.ProtoReflect.Descriptor instead.
 func (*ExistingPlacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExistingPlacement) GetSlot() int32 {
@@ -914,7 +997,7 @@ type PlanScaleUpRequest struct {
 
 func (x *PlanScaleUpRequest) Reset() {
 	*x = PlanScaleUpRequest{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[8]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +1009,7 @@ func (x *PlanScaleUpRequest) String() string {
 func (*PlanScaleUpRequest) ProtoMessage() {}
 
 func (x *PlanScaleUpRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[8]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +1022,7 @@ func (x *PlanScaleUpRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanScaleUpRequest.ProtoReflect.Descriptor instead.
 func (*PlanScaleUpRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PlanScaleUpRequest) GetProblem() *ScaleUpProblem {
@@ -1005,7 +1088,7 @@ type PlanScaleUpResponse struct {
 
 func (x *PlanScaleUpResponse) Reset() {
 	*x = PlanScaleUpResponse{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[9]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1100,7 @@ func (x *PlanScaleUpResponse) String() string {
 func (*PlanScaleUpResponse) ProtoMessage() {}
 
 func (x *PlanScaleUpResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[9]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1113,7 @@ func (x *PlanScaleUpResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanScaleUpResponse.ProtoReflect.Descriptor instead.
 func (*PlanScaleUpResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PlanScaleUpResponse) GetExisting() []*ExistingPlacement {
@@ -1153,7 +1236,7 @@ type PlannedNodes struct {
 
 func (x *PlannedNodes) Reset() {
 	*x = PlannedNodes{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[10]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1248,7 @@ func (x *PlannedNodes) String() string {
 func (*PlannedNodes) ProtoMessage() {}
 
 func (x *PlannedNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[10]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1261,7 @@ func (x *PlannedNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedNodes.ProtoReflect.Descriptor instead.
 func (*PlannedNodes) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PlannedNodes) GetGroup() int32 {
@@ -1216,7 +1299,7 @@ type GroupGrowth struct {
 
 func (x *GroupGrowth) Reset() {
 	*x = GroupGrowth{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[11]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1311,7 @@ func (x *GroupGrowth) String() string {
 func (*GroupGrowth) ProtoMessage() {}
 
 func (x *GroupGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[11]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1324,7 @@ func (x *GroupGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupGrowth.ProtoReflect.Descriptor instead.
 func (*GroupGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GroupGrowth) GetNodeGroup() string {
@@ -1279,7 +1362,7 @@ type SingleGrowth struct {
 
 func (x *SingleGrowth) Reset() {
 	*x = SingleGrowth{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[12]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1374,7 @@ func (x *SingleGrowth) String() string {
 func (*SingleGrowth) ProtoMessage() {}
 
 func (x *SingleGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[12]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1387,7 @@ func (x *SingleGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SingleGrowth.ProtoReflect.Descriptor instead.
 func (*SingleGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SingleGrowth) GetNodeGroup() string {
@@ -1385,10 +1468,11 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"node_slots\x18\t \x03(\x05R\tnodeSlotsB\x14\n" +
 	"\x12_node_usd_per_hourB\a\n" +
 	"\x05_spotB\x18\n" +
-	"\x16_provider_usd_per_hour\"\xce\x01\n" +
+	"\x16_provider_usd_per_hour\"\xf3\x01\n" +
 	"\x16EstimateScaleUpRequest\x125\n" +
 	"\aproblem\x18\x01 \x01(\v2\x1b.loadline.v1.ScaleUpProblemR\aproblem\x12<\n" +
-	"\x04mode\x18\x02 \x01(\x0e2(.loadline.v1.EstimateScaleUpRequest.ModeR\x04mode\"?\n" +
+	"\x04mode\x18\x02 \x01(\x0e2(.loadline.v1.EstimateScaleUpRequest.ModeR\x04mode\x12#\n" +
+	"\rwith_refusals\x18\x03 \x01(\bR\fwithRefusals\"?\n" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05EXACT\x10\x01\x12\x16\n" +
@@ -1400,7 +1484,7 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\bleft_out\x18\x04 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
 	"\x0eleft_out_total\x18\x05 \x01(\x03R\fleftOutTotal\x12 \n" +
 	"\fcut_short_by\x18\x06 \x01(\tR\n" +
-	"cutShortBy\"\xc4\x02\n" +
+	"cutShortBy\"\xfb\x02\n" +
 	"\rGroupEstimate\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x1d\n" +
@@ -1410,14 +1494,19 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x03end\x18\x04 \x01(\x0e2\x1e.loadline.v1.GroupEstimate.EndR\x03end\x12!\n" +
 	"\fmodel_source\x18\x05 \x01(\tR\vmodelSource\x12\x1d\n" +
 	"\n" +
-	"model_node\x18\x06 \x01(\fR\tmodelNode\"X\n" +
+	"model_node\x18\x06 \x01(\fR\tmodelNode\x125\n" +
+	"\brefusals\x18\a \x03(\v2\x19.loadline.v1.GroupRefusalR\brefusals\"X\n" +
 	"\x03End\x12\x13\n" +
 	"\x0fEND_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bCOMPLETE\x10\x01\x12\x0e\n" +
 	"\n" +
 	"NODE_LIMIT\x10\x02\x12\r\n" +
 	"\tCUT_SHORT\x10\x03\x12\x0f\n" +
-	"\vNO_TEMPLATE\x10\x04\"d\n" +
+	"\vNO_TEMPLATE\x10\x04\"|\n" +
+	"\fGroupRefusal\x12\x12\n" +
+	"\x04pods\x18\x01 \x03(\x05R\x04pods\x12+\n" +
+	"\x03why\x18\x02 \x01(\v2\x19.loadline.v1.VerdictGroupR\x03why\x12+\n" +
+	"\x12daemons_in_the_way\x18\x03 \x01(\bR\x0fdaemonsInTheWay\"d\n" +
 	"\x11ExistingPlacement\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12'\n" +
@@ -1479,7 +1568,7 @@ func file_loadline_v1_scale_up_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_scale_up_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loadline_v1_scale_up_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_loadline_v1_scale_up_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_loadline_v1_scale_up_plan_proto_goTypes = []any{
 	(EstimateScaleUpRequest_Mode)(0), // 0: loadline.v1.EstimateScaleUpRequest.Mode
 	(GroupEstimate_End)(0),           // 1: loadline.v1.GroupEstimate.End
@@ -1490,51 +1579,55 @@ var file_loadline_v1_scale_up_plan_proto_goTypes = []any{
 	(*EstimateScaleUpRequest)(nil),   // 6: loadline.v1.EstimateScaleUpRequest
 	(*EstimateScaleUpResponse)(nil),  // 7: loadline.v1.EstimateScaleUpResponse
 	(*GroupEstimate)(nil),            // 8: loadline.v1.GroupEstimate
-	(*ExistingPlacement)(nil),        // 9: loadline.v1.ExistingPlacement
-	(*PlanScaleUpRequest)(nil),       // 10: loadline.v1.PlanScaleUpRequest
-	(*PlanScaleUpResponse)(nil),      // 11: loadline.v1.PlanScaleUpResponse
-	(*PlannedNodes)(nil),             // 12: loadline.v1.PlannedNodes
-	(*GroupGrowth)(nil),              // 13: loadline.v1.GroupGrowth
-	(*SingleGrowth)(nil),             // 14: loadline.v1.SingleGrowth
-	(*Changes)(nil),                  // 15: loadline.v1.Changes
-	(*FitOptions)(nil),               // 16: loadline.v1.FitOptions
-	(*StartupTaints)(nil),            // 17: loadline.v1.StartupTaints
-	(*IncomingPod)(nil),              // 18: loadline.v1.IncomingPod
-	(*LeftOut)(nil),                  // 19: loadline.v1.LeftOut
-	(*PodRun)(nil),                   // 20: loadline.v1.PodRun
-	(*PriceModel)(nil),               // 21: loadline.v1.PriceModel
+	(*GroupRefusal)(nil),             // 9: loadline.v1.GroupRefusal
+	(*ExistingPlacement)(nil),        // 10: loadline.v1.ExistingPlacement
+	(*PlanScaleUpRequest)(nil),       // 11: loadline.v1.PlanScaleUpRequest
+	(*PlanScaleUpResponse)(nil),      // 12: loadline.v1.PlanScaleUpResponse
+	(*PlannedNodes)(nil),             // 13: loadline.v1.PlannedNodes
+	(*GroupGrowth)(nil),              // 14: loadline.v1.GroupGrowth
+	(*SingleGrowth)(nil),             // 15: loadline.v1.SingleGrowth
+	(*Changes)(nil),                  // 16: loadline.v1.Changes
+	(*FitOptions)(nil),               // 17: loadline.v1.FitOptions
+	(*StartupTaints)(nil),            // 18: loadline.v1.StartupTaints
+	(*IncomingPod)(nil),              // 19: loadline.v1.IncomingPod
+	(*LeftOut)(nil),                  // 20: loadline.v1.LeftOut
+	(*PodRun)(nil),                   // 21: loadline.v1.PodRun
+	(*VerdictGroup)(nil),             // 22: loadline.v1.VerdictGroup
+	(*PriceModel)(nil),               // 23: loadline.v1.PriceModel
 }
 var file_loadline_v1_scale_up_plan_proto_depIdxs = []int32{
-	15, // 0: loadline.v1.ScaleUpProblem.changes:type_name -> loadline.v1.Changes
-	15, // 1: loadline.v1.ScaleUpProblem.own:type_name -> loadline.v1.Changes
+	16, // 0: loadline.v1.ScaleUpProblem.changes:type_name -> loadline.v1.Changes
+	16, // 1: loadline.v1.ScaleUpProblem.own:type_name -> loadline.v1.Changes
 	3,  // 2: loadline.v1.ScaleUpProblem.pods:type_name -> loadline.v1.PendingPods
 	5,  // 3: loadline.v1.ScaleUpProblem.groups:type_name -> loadline.v1.ScalableGroup
-	16, // 4: loadline.v1.ScaleUpProblem.fit:type_name -> loadline.v1.FitOptions
-	17, // 5: loadline.v1.ScaleUpProblem.startup_taints:type_name -> loadline.v1.StartupTaints
-	18, // 6: loadline.v1.PendingPods.pod:type_name -> loadline.v1.IncomingPod
+	17, // 4: loadline.v1.ScaleUpProblem.fit:type_name -> loadline.v1.FitOptions
+	18, // 5: loadline.v1.ScaleUpProblem.startup_taints:type_name -> loadline.v1.StartupTaints
+	19, // 6: loadline.v1.PendingPods.pod:type_name -> loadline.v1.IncomingPod
 	4,  // 7: loadline.v1.PendingPods.nominated:type_name -> loadline.v1.NominatedPods
 	2,  // 8: loadline.v1.EstimateScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
 	0,  // 9: loadline.v1.EstimateScaleUpRequest.mode:type_name -> loadline.v1.EstimateScaleUpRequest.Mode
 	8,  // 10: loadline.v1.EstimateScaleUpResponse.groups:type_name -> loadline.v1.GroupEstimate
-	9,  // 11: loadline.v1.EstimateScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	19, // 12: loadline.v1.EstimateScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
-	20, // 13: loadline.v1.GroupEstimate.pods:type_name -> loadline.v1.PodRun
+	10, // 11: loadline.v1.EstimateScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	20, // 12: loadline.v1.EstimateScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
+	21, // 13: loadline.v1.GroupEstimate.pods:type_name -> loadline.v1.PodRun
 	1,  // 14: loadline.v1.GroupEstimate.end:type_name -> loadline.v1.GroupEstimate.End
-	20, // 15: loadline.v1.ExistingPlacement.pods:type_name -> loadline.v1.PodRun
-	2,  // 16: loadline.v1.PlanScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
-	21, // 17: loadline.v1.PlanScaleUpRequest.prices:type_name -> loadline.v1.PriceModel
-	9,  // 18: loadline.v1.PlanScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	12, // 19: loadline.v1.PlanScaleUpResponse.nodes:type_name -> loadline.v1.PlannedNodes
-	13, // 20: loadline.v1.PlanScaleUpResponse.groups:type_name -> loadline.v1.GroupGrowth
-	20, // 21: loadline.v1.PlanScaleUpResponse.unplaced:type_name -> loadline.v1.PodRun
-	14, // 22: loadline.v1.PlanScaleUpResponse.best_single:type_name -> loadline.v1.SingleGrowth
-	19, // 23: loadline.v1.PlanScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
-	20, // 24: loadline.v1.PlannedNodes.pods:type_name -> loadline.v1.PodRun
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	9,  // 15: loadline.v1.GroupEstimate.refusals:type_name -> loadline.v1.GroupRefusal
+	22, // 16: loadline.v1.GroupRefusal.why:type_name -> loadline.v1.VerdictGroup
+	21, // 17: loadline.v1.ExistingPlacement.pods:type_name -> loadline.v1.PodRun
+	2,  // 18: loadline.v1.PlanScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
+	23, // 19: loadline.v1.PlanScaleUpRequest.prices:type_name -> loadline.v1.PriceModel
+	10, // 20: loadline.v1.PlanScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	13, // 21: loadline.v1.PlanScaleUpResponse.nodes:type_name -> loadline.v1.PlannedNodes
+	14, // 22: loadline.v1.PlanScaleUpResponse.groups:type_name -> loadline.v1.GroupGrowth
+	21, // 23: loadline.v1.PlanScaleUpResponse.unplaced:type_name -> loadline.v1.PodRun
+	15, // 24: loadline.v1.PlanScaleUpResponse.best_single:type_name -> loadline.v1.SingleGrowth
+	20, // 25: loadline.v1.PlanScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
+	21, // 26: loadline.v1.PlannedNodes.pods:type_name -> loadline.v1.PodRun
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_scale_up_plan_proto_init() }
@@ -1559,7 +1652,7 @@ func file_loadline_v1_scale_up_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_scale_up_plan_proto_rawDesc), len(file_loadline_v1_scale_up_plan_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

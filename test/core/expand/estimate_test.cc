@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/fit/pod_fit.h"
 #include "core/fit/trial_memory.h"
 #include "test/testing/fit_cluster.h"
@@ -73,6 +74,27 @@ class EstimateTest : public ::testing::Test {
     EXPECT_EQ(first.runs, again.runs);
     EXPECT_EQ(snapshot.node_end(), static_cast<int32_t>(cluster_.state().node_count()));
     return first;
+  }
+
+  // What a further node is told to refuse, as "position filter", with "*" where only daemons are in the way.
+  std::vector<std::string> Refused(const FitNode& node, NodeLimit max_nodes = std::nullopt) {
+    const NodeGroup shape{.name = node.name, .model = NodeModel{cluster_.Shape(node)}};
+    std::vector<PendingPods> pods = pods_;
+    for (PendingPods& entry : pods) entry.pod.names = cluster_.names();
+    for (IncomingPod& pod : daemons_) pod.names = cluster_.names();
+    Snapshot snapshot(cluster_.state());
+    WorkBudget budget;
+    Estimator estimator(&snapshot, &options_, std::move(pods), daemons_, &budget);
+    const NodeThreshold limit{.max_nodes = max_nodes};
+    std::vector<PodRefusal> refusals;
+    estimator.Estimate(shape, NodeLimiter({&limit, 1}), &budget, &refusals);
+    EXPECT_EQ(snapshot.node_end(), static_cast<int32_t>(cluster_.state().node_count()));
+    std::vector<std::string> told;
+    for (const PodRefusal& refusal : refusals) {
+      told.push_back(absl::StrCat(refusal.pods, " ", static_cast<int>(refusal.verdict.filter),
+                                  refusal.daemons_in_the_way ? "*" : ""));
+    }
+    return told;
   }
 
   FitCluster cluster_;
@@ -277,6 +299,33 @@ RC_GTEST_PROP(EstimateProperty, CountingIsPlacing, ()) {
   const NodeEstimate theirs = ask(pods, EstimateMode::kClusterAutoscaler);
   RC_ASSERT(exact.pods >= theirs.pods);
   if (exact.pods == theirs.pods) RC_ASSERT(exact.nodes <= theirs.nodes);
+}
+
+// Nodes of 1000m carry a daemon of 200m: 800m are a fit, 801m are none for want of those 200m, 1001m fit no
+// node. What only the limit keeps out is not refused.
+TEST_F(EstimateTest, ToldIsWhatAFurtherNodeRefusesAndWhetherDaemonsAreInTheWay) {
+  daemons_.push_back(cluster_.Incoming(Plain(200)));
+  Add(Plain(800), 2);
+  Add(Plain(801), 1);
+  Add(Plain(1'001), 1);
+  FitPod selective = Plain(1);
+  selective.rules.node_selector = MakeLabels({{"pool", "other"}});
+  Add(selective, 1);
+  const int room = static_cast<int>(FilterName::kNodeResourcesFit);
+  const int affinity = static_cast<int>(FilterName::kNodeAffinity);
+  EXPECT_THAT(Refused(NewNode(1000), 1), ElementsAre(absl::StrCat("1 ", room, "*"), absl::StrCat("2 ", room),
+                                                     absl::StrCat("3 ", affinity)));
+}
+
+// Pods that spread are judged beside those that have been placed: zone a has no room, so b takes one.
+TEST_F(EstimateTest, ToldIsWhatPodsThatArePlacedRefuse) {
+  cluster_.Add(
+      {.name = "old", .allocatable = {{"cpu", 0}, {"memory", 0}, {"pods", 0}}, .labels = {{kZone, "a"}}});
+  Add(Spread(100, "web", kZone, 1), 3);
+  FitNode node = NewNode(1000);
+  node.labels = {{kZone, "b"}};
+  EXPECT_THAT(Refused(node),
+              ElementsAre(absl::StrCat("0 ", static_cast<int>(FilterName::kPodTopologySpread))));
 }
 
 }  // namespace
