@@ -239,6 +239,38 @@ DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, 
   return answer;
 }
 
+std::optional<Verdict> DrainBoard::Nearest(NodeIndex node, const MovingPod& pod, NearestVerdicts* known) {
+  if (const auto found = known->of_kind.find(pod.kind); found != known->of_kind.end()) return found->second;
+  const std::optional<SearchPod> handle = HandleOf(pod, nullptr);
+  if (!handle.has_value()) return std::nullopt;
+  PodFit& fit = search_->fit(*handle);
+  known->units -= snapshot_.node_end() * fit.UnitsPerNode();
+  if (known->units < 0) return std::nullopt;
+  snapshot_.Fork();
+  snapshot_.MarkLeaving(node);
+  RemoveFrom(node, {&pod, 1});
+  fit.Refresh();
+  std::optional<Verdict> nearest = NearestOf(node, &fit);
+  // All pods of a kind for which only room counts are refused alike, whichever node they leave.
+  const bool refused = nearest.has_value() && nearest->judgement != Judgement::kFits;
+  if (refused && fit.OnlyNeedsRoom()) known->of_kind.emplace(pod.kind, *nearest);
+  snapshot_.Revert();
+  return nearest;
+}
+
+// Filters are numbered in the order in which they are asked.
+std::optional<Verdict> DrainBoard::NearestOf(NodeIndex node, PodFit* fit) {
+  std::optional<Verdict> nearest;
+  for (int32_t i = 0; i < snapshot_.node_end(); ++i) {
+    const NodeIndex other{i};
+    if (other == node || !snapshot_.Contains(other) || snapshot_.Leaving(other)) continue;
+    Verdict verdict = fit->Judge(other);
+    if (verdict.judgement == Judgement::kFits) return verdict;
+    if (!nearest.has_value() || verdict.filter > nearest->filter) nearest = std::move(verdict);
+  }
+  return nearest;
+}
+
 void DrainBoard::Repeat(NodeIndex node, std::span<MovingPod> pods) {
   snapshot_.MarkLeaving(node);
   RemoveFrom(node, pods);

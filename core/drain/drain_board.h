@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "core/base/check.h"
 #include "core/base/work_budget.h"
@@ -36,6 +37,12 @@ struct MovingPod {
   absl::string_view namespace_name = {};
   absl::string_view name = {};
   absl::string_view uid = {};
+};
+
+// What is known of nodes that nearly take pods, for one state of a board.
+struct NearestVerdicts {
+  int64_t units = 0;  // left for looking
+  absl::flat_hash_map<int32_t, Verdict> of_kind = {};
 };
 
 // A trial cluster: a snapshot with the moves of a plan, and a search for places in it.
@@ -88,6 +95,10 @@ class DrainBoard {
   // The pods of `node` go as far as they are in `pods`, and nothing may be placed on it; they are placed as
   // above. Nothing changed unless all were.
   Answer Drain(NodeIndex node, std::span<MovingPod> pods, bool hints_only, WorkBudget* budget, bool may_stop);
+  // The verdict about one pod of `node` on the node that comes closest to taking it: of those that stay, the
+  // one whose first filter to refuse comes last. One that fits: some node takes it. nullopt: no node stays,
+  // or the units of `known` do not suffice, of which each look at a node takes some.
+  std::optional<Verdict> Nearest(NodeIndex node, const MovingPod& pod, NearestVerdicts* known);
   // Same as Drain(), but each pod moves to its node `hint`, where it is known to fit.
   void Repeat(NodeIndex node, std::span<MovingPod> pods);
   // A pod of this kind that was placed on the node is gone again.
@@ -130,6 +141,7 @@ class DrainBoard {
   void Unplace(std::span<MovingPod> pods);
   bool FitsOn(const MovingPod& pod, NodeIndex node, WorkBudget* budget);
   bool HasPlaceAlone(const MovingPod& pod, WorkBudget* budget);
+  std::optional<Verdict> NearestOf(NodeIndex node, PodFit* fit);
   bool PlaceExactly(std::span<MovingPod> pods, int64_t* steps, WorkBudget* budget);
   void RemoveFrom(NodeIndex node, std::span<const MovingPod> pods);
 

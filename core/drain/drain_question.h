@@ -27,6 +27,7 @@
 #include "core/drain/size_limits.h"
 #include "core/drain/timers.h"
 #include "core/fit/node_filter.h"
+#include "core/fit/verdict.h"
 
 namespace loadline {
 
@@ -172,6 +173,10 @@ struct DrainKeep {
   std::optional<PodRef> pod;
   PodReason pod_reason = PodReason::kNone;
   BudgetRefusal budget = BudgetRefusal::kNone;
+  // With kNoPlaceToMovePods and kPlaceholdersNeedRoom, the verdict about that pod on the node which came
+  // closest to taking it; one that fits: by itself it has a place, but not beside the other pods of its node.
+  // nullopt: not known.
+  std::optional<Verdict> nearest;
   // The drain failed for this reason since then without a break; 0: it was not tried.
   int64_t since_s = 0;
   friend bool operator==(const DrainKeep&, const DrainKeep&) = default;
@@ -215,9 +220,10 @@ struct DrainPlan {
   std::vector<ObjectKey> too_costly_budgets;
 };
 
-// Returns what would have to change so that a node can be removed, as a sentence; empty where nothing can be
-// said.
-std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep);
+// Returns what would have to change so that a node of a plan can be removed, as a sentence; empty where
+// nothing can be said. `options`: those by which the plan was made.
+std::string WhatWouldHelp(const DrainProblem& problem, const DrainOptions& options, const DrainPlan& plan,
+                          const DrainKeep& keep);
 
 }  // namespace loadline
 

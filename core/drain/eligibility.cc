@@ -67,20 +67,28 @@ Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& ques
   if (question.takes_replaced_pods) return stays(NodeReason::kPartOfReplacement);
   if (!traits.unreadable.empty()) return stays(NodeReason::kUnreadable);
   if (group->sized) return stays(left_alone ? NodeReason::kSizedByUtilization : NodeReason::kNone);
-  UtilizationOptions counting = options.utilization;
-  counting.ignore_daemonsets = group->ignore_daemonsets_utilization.value_or(counting.ignore_daemonsets);
+  const JudgedUtilization judged = UtilizationOf(state, question, options, now_s);
   Eligibility eligibility;
-  eligibility.utilization = NodeUtilization(state, question.slot, counting, now_s, question.pools);
+  eligibility.utilization = judged.utilization;
   if (!eligibility.utilization.has_value()) {
     eligibility.reason = NodeReason::kUnexpectedError;
   } else if (!options.scale_down_unready_enabled && !IsReady(state, question.slot)) {
     eligibility.reason = NodeReason::kScaleDownUnreadyDisabled;
-  } else if (!question.replaced && eligibility.utilization->value > ThresholdFor(state, question, options)) {
+  } else if (!question.replaced && eligibility.utilization->value > judged.threshold) {
     eligibility.reason = NodeReason::kNotUnderutilized;
   } else if (question.destination) {
     eligibility.reason = NodeReason::kAlreadyADestination;
   }
   return eligibility;
+}
+
+JudgedUtilization UtilizationOf(const ClusterState& state, const NodeQuestion& question,
+                                const EligibilityOptions& options, int64_t now_s) {
+  UtilizationOptions counting = options.utilization;
+  counting.ignore_daemonsets =
+      question.group->ignore_daemonsets_utilization.value_or(counting.ignore_daemonsets);
+  return {NodeUtilization(state, question.slot, counting, now_s, question.pools),
+          ThresholdFor(state, question, options)};
 }
 
 bool IsReady(const ClusterState& state, Slot slot) {

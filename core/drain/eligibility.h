@@ -58,6 +58,15 @@ struct Eligibility {
 Eligibility CheckEligibility(const ClusterState& state, const NodeQuestion& question,
                              const EligibilityOptions& options, int64_t now_s);
 
+// How full the node is as it is judged, and the share above which it stays: by the options, and by what its
+// group says in their place. nullopt: it cannot be computed.
+struct JudgedUtilization {
+  std::optional<Utilization> utilization;
+  double threshold = 0;
+};
+JudgedUtilization UtilizationOf(const ClusterState& state, const NodeQuestion& question,
+                                const EligibilityOptions& options, int64_t now_s);
+
 // Returns whether the node reports to be ready, and no taint says otherwise.
 bool IsReady(const ClusterState& state, Slot slot);
 

@@ -15,12 +15,16 @@
 #include "core/drain/hold_back.h"
 #include "core/drain/keep_formers.h"
 #include "core/drain/node_reason.h"
+#include "core/drain/node_trial.h"
 #include "core/drain/vanished_pods.h"
 #include "core/drain/verify.h"
 
 namespace loadline {
 
 namespace {
+
+// Looks at a node, for all pods without a place together.
+constexpr int64_t kNearestUnits = 20'000;
 
 FormerNode FormerOf(const ReplacedNode& node, const DrainProblem& problem) {
   FormerNode former;
@@ -92,6 +96,7 @@ class DrainPlanner::Impl {
   std::string PlanNodes(std::vector<FormerEntry> formers, bool same_rules);
   void HoldAll(std::vector<FormerEntry> formers);
   void TellRemovals();
+  void TellNearest();
 
   std::optional<DrainCall> call_;  // the last one
   BoardFollower follower_;
@@ -133,6 +138,7 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   plan_.too_costly_budgets = call_->budgets.TooCostly();
   TellRemovals();
   memory_.Remember(*call_, follower_.board(), std::move(resume_at), std::move(pods), &plan_);
+  TellNearest();
   return plan_;
 }
 
@@ -176,6 +182,19 @@ void DrainPlanner::Impl::TellRemovals() {
                             .start = decision.start,
                             .waits = decision.waits});
     plan_.price_saved += SavedPrice(*call_->GroupOf(node.slot)).value_or(0);
+  }
+}
+
+// Says of pods without a place what refuses them where they come closest to one, on the board as the plan
+// leaves it. The bound keeps this below a tenth of the time that a plan for 2,000 nodes may take.
+void DrainPlanner::Impl::TellNearest() {
+  NearestVerdicts known{.units = kNearestUnits};
+  for (DrainKeep& keep : plan_.keep) {
+    const bool no_place =
+        keep.reason == NodeReason::kNoPlaceToMovePods || keep.reason == NodeReason::kPlaceholdersNeedRoom;
+    if (!no_place || !keep.pod.has_value() || known.units < 0) continue;
+    keep.nearest = follower_.board().Nearest(call_->judged(keep.slot).node,
+                                             MovingPodOf(*call_, keep.slot, *keep.pod, &follower_), &known);
   }
 }
 

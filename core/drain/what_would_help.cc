@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "core/drain/drain_question.h"
 #include "core/drain/node_reason.h"
 
@@ -30,10 +31,66 @@ KeepingPod PodOf(const DrainProblem& problem, const DrainKeep& keep) {
 }
 
 std::string RoomFor(const KeepingPod& pod) {
-  if (pod.shape == nullptr) return "more room on nodes that stay";
   return absl::StrFormat("a node that stays and takes %s, which requests %.3g cpu and %.4g MiB of memory",
                          pod.name, static_cast<double>(pod.shape->requests.Get(kCpu)) / 1000,
                          static_cast<double>(pod.shape->requests.Get(kMemory)) / (1 << 20));
+}
+
+// Returns what a node that takes the pod would have to be like, where this filter refuses it on the node that
+// comes closest. Empty: the filter refuses all nodes alike, or says it all by itself.
+std::string PlaceBeyond(FilterName filter, const KeepingPod& pod) {
+  switch (filter) {
+    case FilterName::kNodeUnschedulable:
+      return absl::StrCat("a node that stays, is not cordoned and takes ", pod.name);
+    case FilterName::kTaintToleration:
+      return absl::StrCat("a node that stays and has only taints that ", pod.name, " tolerates");
+    case FilterName::kNodeAffinity:
+      return absl::StrCat("a node that stays and matches node selector and node affinity of ", pod.name);
+    case FilterName::kNodePorts:
+      return absl::StrCat("a node that stays on which the host ports of ", pod.name, " are free");
+    case FilterName::kVolumeRestrictions:
+      return absl::StrCat("a node that stays and on which no other pod uses the volumes of ", pod.name);
+    case FilterName::kNodeVolumeLimits:
+      return absl::StrCat("a node that stays and can attach the volumes of ", pod.name, " as well");
+    case FilterName::kVolumeBinding:
+      return absl::StrCat("a node that stays and reaches the volumes of ", pod.name);
+    case FilterName::kVolumeZone:
+      return absl::StrCat("a node that stays in the zone of the volumes of ", pod.name);
+    case FilterName::kPodTopologySpread:
+      return absl::StrCat("a node that stays in a domain that the spread constraints of ", pod.name,
+                          " permit");
+    case FilterName::kInterPodAffinity:
+      return absl::StrCat("a node that stays and that affinity and anti-affinity between ", pod.name,
+                          " and other pods permit");
+    case FilterName::kDynamicResources:
+      return absl::StrCat("a node that stays and has the devices that ", pod.name, " claims");
+    case FilterName::kNodeDeclaredFeatures:
+      return absl::StrCat("a node that stays and declares the features that ", pod.name, " needs");
+    case FilterName::kLoadLine:
+      return absl::StrCat("a node that stays and is below the load line with the limits of ", pod.name);
+    case FilterName::kNone:
+    case FilterName::kNodeName:
+    case FilterName::kNodeResourcesFit:
+      break;
+  }
+  return "";
+}
+
+std::string ForPlace(const KeepingPod& pod, const std::optional<Verdict>& nearest) {
+  if (pod.shape == nullptr) return "more room on nodes that stay";
+  if (!nearest.has_value() || nearest->filter == FilterName::kNodeResourcesFit) return RoomFor(pod);
+  const std::string reason = absl::StrJoin(nearest->reasons, "; ");
+  switch (nearest->judgement) {
+    case Judgement::kFits:
+      return absl::StrCat(RoomFor(pod), ", beside the other pods of the node");
+    case Judgement::kCannotJudge:
+      return absl::StrCat("whether another node takes ", pod.name, " has to be known: ", reason);
+    case Judgement::kDoesNotFit:
+      break;
+  }
+  const std::string place = PlaceBeyond(nearest->filter, pod);
+  if (place.empty()) return absl::StrCat("a node that stays and takes ", pod.name, ": ", reason);
+  return absl::StrCat(place, ": ", reason);
 }
 
 std::string ForBudget(const KeepingPod& pod, BudgetRefusal refusal) {
@@ -106,28 +163,67 @@ std::string ForPod(const KeepingPod& pod, const DrainKeep& keep, int64_t now_s) 
   return "";
 }
 
-std::string ForUtilization(const DrainProblem& problem, Slot slot) {
-  const std::optional<Utilization> utilization =
-      NodeUtilization(*problem.cluster, slot, UtilizationOptions(), problem.now_s);
-  if (!utilization.has_value()) return "";
-  return absl::StrFormat("less requested on it than the threshold: %.1f %% of its %s are",
-                         utilization->value * 100, utilization->resource);
+std::string ForUtilization(const DrainProblem& problem, const EligibilityOptions& options, Slot slot) {
+  NodeQuestion question{.slot = slot, .group = &problem.groups[*problem.group_of[slot]]};
+  if (const auto pools = problem.pools.find(slot); pools != problem.pools.end())
+    question.pools = pools->second;
+  const JudgedUtilization judged = UtilizationOf(*problem.cluster, question, options, problem.now_s);
+  if (!judged.utilization.has_value()) return "";
+  return absl::StrFormat("less requested on it than the threshold of %.4g %%: %.1f %% of its %s are",
+                         judged.threshold * 100, judged.utilization->value * 100,
+                         judged.utilization->resource);
+}
+
+absl::string_view AdviceFor(DrainBrake brake) {
+  switch (brake) {
+    case DrainBrake::kDoubt:
+      return "all kinds of objects that decide have to be listed, and a moment ago";
+    case DrainBrake::kUnhealthy:
+      return "get nodes ready, or raise ok-total-unready-count or max-total-unready-percentage";
+    case DrainBrake::kPodsVanished:
+    case DrainBrake::kNodesVanished:
+      return "wait for the next loop, which takes what is left for the cluster";
+    case DrainBrake::kClockWentBack:
+      return "wait until the time of the last loop has come again, or set the clock right";
+    case DrainBrake::kNodesBeingDeleted:
+      return "room on nodes that stay for the pods of nodes that are being deleted";
+    case DrainBrake::kRecentEvictions:
+      return "room on nodes that stay for the replacements of evicted pods";
+    case DrainBrake::kNotVerified:
+      return "more time: the next loop looks at their pods first";
+    case DrainBrake::kNone:
+      break;
+  }
+  return "what the brake names has to pass";
+}
+
+// Returns the advice for a node of which no share can be computed.
+std::string ForAllocatable(const DrainProblem& problem, Slot slot, absl::string_view otherwise) {
+  const ResourceAmounts& allocatable = problem.cluster->node_shape(slot).allocatable;
+  if (allocatable.Get(kCpu) <= 0)
+    return "it has to report allocatable cpu above 0: its kubelet has not, or no longer does";
+  if (allocatable.Get(kMemory) <= 0)
+    return "it has to report allocatable memory above 0: its kubelet has not, or no longer does";
+  return std::string(otherwise);
 }
 
 }  // namespace
 
-std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
+std::string WhatWouldHelp(const DrainProblem& problem, const DrainOptions& options, const DrainPlan& plan,
+                          const DrainKeep& keep) {
   const absl::string_view advice = EntryOf(keep.reason).advice;
   switch (keep.reason) {
     case NodeReason::kNodeGroupMinSizeReached: {
       const NodeGroup& group = problem.groups[*problem.group_of[keep.slot]];
       return absl::StrCat("a smaller minimum of group ", group.name, ", which is ", group.min_nodes);
     }
+    case NodeReason::kNotUnneededOtherReason:
+      return std::string(AdviceFor(plan.brake));
     case NodeReason::kNotUnderutilized:
-      return ForUtilization(problem, keep.slot);
+      return ForUtilization(problem, options.eligibility, keep.slot);
     case NodeReason::kNoPlaceToMovePods:
     case NodeReason::kPlaceholdersNeedRoom:
-      return RoomFor(PodOf(problem, keep));
+      return ForPlace(PodOf(problem, keep), keep.nearest);
     case NodeReason::kBlockedByPod:
       return ForPod(PodOf(problem, keep), keep, problem.now_s);
     case NodeReason::kScaleDownDisabledAnnotation:
@@ -137,6 +233,8 @@ std::string WhatWouldHelp(const DrainProblem& problem, const DrainKeep& keep) {
     }
     case NodeReason::kBlockedByOnCompletionPod:
       return absl::StrCat(PodOf(problem, keep).name, " has to run to completion");
+    case NodeReason::kUnexpectedError:
+      return ForAllocatable(problem, keep.slot, advice);
     case NodeReason::kUnreadable:
       return absl::StrCat("correct the node: ", problem.cluster->traits(keep.slot).unreadable);
     default:  // the table says all

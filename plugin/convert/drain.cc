@@ -131,9 +131,13 @@ std::string NameUnlessNone(Enum value) {
   return value == Enum::kNone ? std::string() : std::string(Name(value));
 }
 
+// Reasons of filters name objects of tenants.
+constexpr size_t kMaxAdviceLength = 1'024;
+
 class Encoder {
  public:
-  Encoder(const DrainProblem& problem, bool compact) : problem_(problem), compact_(compact) {
+  Encoder(const DrainProblem& problem, const DrainOptions& options, bool compact)
+      : problem_(problem), options_(options), compact_(compact) {
     if (!compact) budgets_.emplace(*problem.cluster);
   }
 
@@ -154,7 +158,7 @@ class Encoder {
   // Nodes that stay, one by one, or by reason.
   void EncodeKeeps(const DrainPlan& plan, v1::PlanDrainResponse* response) const {
     if (!compact_) {
-      for (const DrainKeep& keep : plan.keep) Encode(keep, response->add_keep());
+      for (const DrainKeep& keep : plan.keep) Encode(plan, keep, response->add_keep());
       return;
     }
     std::map<std::tuple<NodeReason, PodReason, BudgetRefusal>, v1::StayReason*> told;
@@ -162,7 +166,7 @@ class Encoder {
       v1::StayReason*& reason = told[{keep.reason, keep.pod_reason, keep.budget}];
       if (reason == nullptr) {
         reason = response->add_stay();
-        Encode(keep, reason->mutable_first());
+        Encode(plan, keep, reason->mutable_first());
       }
       reason->add_slots(static_cast<int32_t>(keep.slot));
     }
@@ -191,7 +195,7 @@ class Encoder {
  private:
   const ClusterState& cluster() const { return *problem_.cluster; }
 
-  void Encode(const DrainKeep& keep, v1::NodeKeep* message) const {
+  void Encode(const DrainPlan& plan, const DrainKeep& keep, v1::NodeKeep* message) const {
     message->set_slot(static_cast<int32_t>(keep.slot));
     message->set_node(std::string(cluster().name(keep.slot)));
     message->set_reason(std::string(Name(keep.reason)));
@@ -200,7 +204,7 @@ class Encoder {
     message->set_pod_reason(NameUnlessNone(keep.pod_reason));
     message->set_budget_refusal(NameUnlessNone(keep.budget));
     message->set_since_s(keep.since_s);
-    message->set_advice(WhatWouldHelp(problem_, keep));
+    message->set_advice(Printable(WhatWouldHelp(problem_, options_, plan, keep), kMaxAdviceLength));
   }
 
   void EncodeDetails(const DrainRemoval& removal, v1::NodeRemoval* message) const {
@@ -256,6 +260,7 @@ class Encoder {
   }
 
   const DrainProblem& problem_;
+  const DrainOptions& options_;
   const bool compact_;
   std::optional<DisruptionBudgets> budgets_;
 };
@@ -304,8 +309,9 @@ void TellTooCostlyBudgets(const DrainPlan& plan, LeftOutList* left_out) {
   }
 }
 
-v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem& problem, bool compact) {
-  const Encoder encoder(problem, compact);
+v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem& problem,
+                                      const DrainOptions& options, bool compact) {
+  const Encoder encoder(problem, options, compact);
   v1::PlanDrainResponse response;
   for (const DrainRemoval& removal : plan.remove) encoder.Encode(removal, response.add_remove());
   encoder.EncodeKeeps(plan, &response);

@@ -40,7 +40,9 @@ absl::StatusOr<DerivedGroups> PutIntoDerivedGroups(const StartupTaints& startup_
 // Tells the namespaces whose disruption budgets cost too much to match.
 void TellTooCostlyBudgets(const DrainPlan& plan, LeftOutList* left_out);
 
-v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem& problem, bool compact);
+// `options`: those that the plan was made by.
+v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem& problem,
+                                      const DrainOptions& options, bool compact);
 
 }  // namespace loadline
 

@@ -348,7 +348,7 @@ v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& pro
   }
   if (plan.scale_down_problem != nullptr) {
     *response.mutable_scale_down() =
-        EncodeDrainPlan(plan.scale_down, *plan.scale_down_problem, request.compact());
+        EncodeDrainPlan(plan.scale_down, *plan.scale_down_problem, problem.scale_down, request.compact());
   }
   if (plan.no_scale_down != NoScaleDown::kConsidered) {
     response.set_no_scale_down(std::string(Name(plan.no_scale_down)));

@@ -23,7 +23,7 @@ absl::StatusOr<v1::PlanDrainResponse> AnswerPlanDrain(const v1::PlanDrainRequest
   if (!turn.ok()) return turn.status();
   WorkBudget budget = BudgetOf(request, kDrainWork, shared.limits.question_bytes, deadline);
   const DrainPlan& plan = undo.drain()->Plan(turn->problem(), turn->options(), &budget);
-  v1::PlanDrainResponse response = EncodeDrainPlan(plan, turn->problem(), request.compact());
+  v1::PlanDrainResponse response = EncodeDrainPlan(plan, turn->problem(), turn->options(), request.compact());
   turn->Finish(/*planned=*/true);
   LeftOutList left_out = turn->left_out();
   left_out.Add(shared.LeftOut());

@@ -95,6 +95,30 @@ TEST(DrainPlannerTest, ExactFitIsAFitAndOneMoreIsNot) {
             (std::map<std::string, std::string>{{"a", "NoPlaceToMovePods"}, {"b", "NotUnderutilized"}}));
 }
 
+// Of the nodes that stay, the one on which the last filter refuses the pod comes closest: c is cordoned, b
+// has 400m or 399m left for the 400m of p, and runs another pod that p must not run beside.
+TEST(DrainPlannerTest, APodWithoutAPlaceIsToldWithTheFilterOfTheNearestNode) {
+  DrainCluster cluster;
+  FitPod pod = ReplicaPod("p", 400);
+  pod.rules.anti_affinity = {Term(Select("app", "app"), kHostnameLabel)};
+  cluster.nodes = {Node("a", 1000, {pod}), Node("b", 1000, {ReplicaPod("q", 600)}), Node("c", 1000, {})};
+  cluster.nodes[2].node.unschedulable = true;
+  cluster.nodes[2].group.reset();
+  const auto nearest = [&] {
+    const DrainModel model(cluster);
+    DrainPlanner planner;
+    WorkBudget budget;
+    const DrainPlan& plan = planner.Plan(model.problem(), DrainOptions(), &budget);
+    EXPECT_EQ(plan.keep.front().reason, NodeReason::kNoPlaceToMovePods);
+    return plan.keep.front().nearest.value_or(Verdict()).filter;
+  };
+  EXPECT_EQ(nearest(), FilterName::kInterPodAffinity);
+  cluster.nodes[1] = Node("b", 1000, {ReplicaPod("q", 601)});
+  EXPECT_EQ(nearest(), FilterName::kNodeResourcesFit);
+  cluster.nodes.erase(cluster.nodes.begin() + 1);
+  EXPECT_EQ(nearest(), FilterName::kNodeUnschedulable);
+}
+
 TEST(DrainPlannerTest, DestinationIsNoCandidate) {
   DrainCluster cluster;
   cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 100)}), Node("b", 1000, {ReplicaPod("q", 200)})};

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "core/drain/drain_question.h"
@@ -35,13 +36,23 @@ class WhatWouldHelpTest : public ::testing::Test {
     keep.pod = pod;
     keep.pod_reason = pod_reason;
     keep.budget = budget;
-    return WhatWouldHelp(model_->problem(), keep);
+    return WhatWouldHelp(model_->problem(), options_, plan_, keep);
+  }
+  std::string HelpBeyond(FilterName filter, Judgement judgement = Judgement::kDoesNotFit) const {
+    DrainKeep keep;
+    keep.slot = Slot{0};
+    keep.reason = NodeReason::kNoPlaceToMovePods;
+    keep.pod = PodRef::Pod(0);
+    keep.nearest = Verdict{judgement, filter, StatusClass::kUnschedulable, {"one", "two"}};
+    return WhatWouldHelp(model_->problem(), options_, plan_, keep);
   }
   std::string HelpForPod(PodReason reason, BudgetRefusal budget = BudgetRefusal::kNone) const {
     return Help(NodeReason::kBlockedByPod, PodRef::Pod(0), reason, budget);
   }
 
   std::optional<DrainModel> model_;
+  DrainOptions options_;
+  DrainPlan plan_;
 };
 
 TEST_F(WhatWouldHelpTest, APodWithoutAPlaceIsToldWithWhatItRequests) {
@@ -52,10 +63,73 @@ TEST_F(WhatWouldHelpTest, APodWithoutAPlaceIsToldWithWhatItRequests) {
   EXPECT_EQ(Help(NodeReason::kNoPlaceToMovePods), "more room on nodes that stay");
 }
 
+// Room is what is missing where no other filter refuses the pod on the node that comes closest.
+TEST_F(WhatWouldHelpTest, TheFilterThatRefusesTheNearestNodeIsTold) {
+  const std::string room =
+      "a node that stays and takes pod default/web-0, which requests 1.5 cpu and 3 MiB of memory";
+  EXPECT_EQ(HelpBeyond(FilterName::kNodeResourcesFit), room);
+  EXPECT_EQ(HelpBeyond(FilterName::kNone, Judgement::kFits), room + ", beside the other pods of the node");
+  EXPECT_EQ(
+      HelpBeyond(FilterName::kPodTopologySpread),
+      "a node that stays in a domain that the spread constraints of pod default/web-0 permit: one; two");
+  EXPECT_EQ(HelpBeyond(FilterName::kVolumeBinding),
+            "a node that stays and reaches the volumes of pod default/web-0: one; two");
+  EXPECT_EQ(HelpBeyond(FilterName::kNodeVolumeLimits),
+            "a node that stays and can attach the volumes of pod default/web-0 as well: one; two");
+  EXPECT_EQ(HelpBeyond(FilterName::kNodeName), "a node that stays and takes pod default/web-0: one; two");
+  EXPECT_EQ(HelpBeyond(FilterName::kDynamicResources, Judgement::kCannotJudge),
+            "whether another node takes pod default/web-0 has to be known: one; two");
+  for (int filter = 1; filter < kFilterNames; ++filter) {
+    EXPECT_NE(HelpBeyond(static_cast<FilterName>(filter)).find("default/web-0"), std::string::npos) << filter;
+  }
+}
+
+TEST_F(WhatWouldHelpTest, EachBrakeHasAdvice) {
+  EXPECT_EQ(Help(NodeReason::kNotUnneededOtherReason), "what the brake names has to pass");
+  std::set<std::string> told;
+  for (const DrainBrake brake :
+       {DrainBrake::kDoubt, DrainBrake::kUnhealthy, DrainBrake::kNodesVanished, DrainBrake::kClockWentBack,
+        DrainBrake::kNodesBeingDeleted, DrainBrake::kRecentEvictions, DrainBrake::kNotVerified}) {
+    plan_.brake = brake;
+    told.insert(Help(NodeReason::kNotUnneededOtherReason));
+  }
+  EXPECT_EQ(told.size(), 7U);
+  plan_.brake = DrainBrake::kUnhealthy;
+  EXPECT_EQ(Help(NodeReason::kNotUnneededOtherReason),
+            "get nodes ready, or raise ok-total-unready-count or max-total-unready-percentage");
+}
+
+// 1,500m of 2,000m; with what its group says in place of the options, 1,500m - 300m of 2,000m - 300m.
+TEST_F(WhatWouldHelpTest, SharesAreThoseThatWereJudged) {
+  options_.eligibility.utilization_threshold = 0.625;
+  EXPECT_EQ(Help(NodeReason::kNotUnderutilized),
+            "less requested on it than the threshold of 62.5 %: 75.0 % of its cpu are");
+  FitPod daemon = ReplicaPod("agent", 300);
+  daemon.traits.owner = PodOwner{"DaemonSet", "apps/v1", "agent", "uid-agent"};
+  DrainCluster cluster;
+  cluster.groups = {
+      {.name = "workers", .target = 4, .utilization_threshold = 0.7, .ignore_daemonsets_utilization = true}};
+  cluster.nodes = {{.node = {.name = "a", .allocatable = {{"cpu", 2'000}, {"memory", 4 << 20}, {"pods", 10}}},
+                    .pods = {ReplicaPod("web-0", 1'200), daemon}}};
+  model_.emplace(cluster);
+  EXPECT_EQ(Help(NodeReason::kNotUnderutilized),
+            "less requested on it than the threshold of 70 %: 70.6 % of its cpu are");
+}
+
+TEST_F(WhatWouldHelpTest, ANodeWithoutAllocatableIsToldWhatItLacks) {
+  EXPECT_EQ(Help(NodeReason::kUnexpectedError), "it has to report allocatable cpu and memory above 0");
+  DrainCluster cluster;
+  cluster.nodes = {{.node = {.name = "a", .allocatable = {{"cpu", 0}, {"memory", 4 << 20}, {"pods", 10}}}},
+                   {.node = {.name = "b", .allocatable = {{"cpu", 1}, {"memory", 0}, {"pods", 10}}}}};
+  model_.emplace(cluster);
+  EXPECT_EQ(Help(NodeReason::kUnexpectedError),
+            "it has to report allocatable cpu above 0: its kubelet has not, or no longer does");
+}
+
 TEST_F(WhatWouldHelpTest, GroupsAndNodesAreToldWithTheirNumbers) {
   EXPECT_EQ(Help(NodeReason::kNodeGroupMinSizeReached), "a smaller minimum of group workers, which is 4");
   EXPECT_EQ(Help(NodeReason::kNotUnderutilized),
-            "less requested on it than the threshold: 75.0 % of its cpu are");
+            "less requested on it than the threshold of 50 %: 75.0 % of its cpu are");
   EXPECT_EQ(Help(NodeReason::kBlockedByOnCompletionPod, PodRef::Pod(0)),
             "pod default/web-0 has to run to completion");
 }
