@@ -87,49 +87,6 @@ func (f *fitAnswer) forms() answer {
 			{text: func(r row) string { return r.str("filter") + ": " + reasonsOf(r) }}}}}}
 }
 
-func (a *app) newWhyNot() *cobra.Command {
-	flags := podFlags{filters: true}
-	byNode := false
-	command := &cobra.Command{
-		Use:   "why-not POD [NODE] | -p FILE [NODE]",
-		Short: "Tell why a pod does not fit on a node, or on any",
-		Long: "Tell why a pod does not fit on a node: which filter refuses it, whether preemption could help,\n" +
-			"and all reasons in the words of kube-scheduler. Without NODE: why on all nodes, grouped by\n" +
-			"reason.\n\n" + fitHelp,
-		Example: `  loadline why-not shop/web-0 node-7
-  loadline why-not -p pod.yaml -f cluster.json --by-node`,
-		Args: cobra.MaximumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			pod, node := splitPodAndNode(args, flags.podFile != "")
-			f, err := a.askFit(cmd.Context(), &flags, pod)
-			if err != nil {
-				return err
-			}
-			out, err := f.whyNot(node, byNode)
-			if err != nil {
-				return err
-			}
-			return flags.output.write(a.streams.Out, out)
-		},
-	}
-	command.ValidArgsFunction = completeArgs([]namesOf{flags.podNames}, []namesOf{flags.nodeNames})
-	addFitFlags(command, &flags)
-	command.Flags().BoolVar(&byNode, "by-node", false, "a line per node instead of one per reason")
-	return command
-}
-
-// splitPodAndNode tells which arguments name the pod and which the node.
-func splitPodAndNode(args []string, podFromFile bool) (pod []string, node string) {
-	if !podFromFile && len(args) > 0 {
-		pod, args = args[:1], args[1:]
-	}
-	if len(args) > 0 {
-		node = args[0]
-		pod = append(pod, args[1:]...) // one too many: question refuses it
-	}
-	return pod, node
-}
-
 // whyNot tells why a pod does not fit on a node; without a node, on all of them.
 func (f *fitAnswer) whyNot(node string, byNode bool) (answer, error) {
 	refusals := slices.Concat(f.DoesNotFit, f.CannotJudge)

@@ -89,8 +89,9 @@ type loopPlan struct {
 	groups   []string // names, by position in the question
 	slack    *slackPlan
 	drain    *drainPlan
-	sizes    *sizes   // nil: no group is sized by how full it is
-	remarks  []string // about pods that are not planned for as others are
+	sizes    *sizes         // nil: no group is sized by how full it is
+	refusals []groupRefusal // why groups do not take the pods that are left over
+	remarks  []string       // about pods that are not planned for as others are
 	warnings []string
 	leftOut  leftout.List
 }
@@ -135,8 +136,11 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		if request.Groups, err = g.groups(problem, c.view.Slot, policy.Matcher()); err != nil {
 			return err
 		}
-		l.PlanLoopResponse, err = loadlinev1.NewAutoscalerClient(c.conn).PlanLoop(ctx, request)
-		return err
+		client := loadlinev1.NewAutoscalerClient(c.conn)
+		if l.PlanLoopResponse, err = client.PlanLoop(ctx, request); err != nil {
+			return err
+		}
+		return l.askRefusals(ctx, client, at, request, g.growing.At(problem, c.view.Slot))
 	})
 	if err != nil {
 		return nil, engineError(err)
@@ -148,6 +152,36 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	}
 	f.split(l, &g, request.Sized)
 	return l, nil
+}
+
+// askRefusals asks, where pods are left over, why groups do not take them.
+func (l *loopPlan) askRefusals(ctx context.Context, client loadlinev1.AutoscalerClient, at *loadlinev1.Changes,
+	request *loadlinev1.PlanLoopRequest, problem *loadlinev1.ScaleUpProblem) error {
+	left := map[int32]int64{}
+	for _, run := range l.GetScaleUp().GetUnplaced() {
+		if int(run.GetPod()) < len(l.pods) { // others are of nodes that are being deleted
+			left[run.GetPod()] += int64(run.GetCount())
+		}
+	}
+	l.refusals = nil
+	if len(left) == 0 {
+		return nil
+	}
+	problem.Cluster = &loadlinev1.ScaleUpProblem_Changes{Changes: at}
+	problem.Fit, problem.StartupTaints = request.GetFit(), request.GetStartupTaints()
+	answer, err := client.EstimateScaleUp(ctx, &loadlinev1.EstimateScaleUpRequest{Problem: problem, WithRefusals: true})
+	if err != nil {
+		return err
+	}
+	asked := estimated{problem, answer, l.pods}
+	for i, group := range problem.GetGroups() {
+		held := ""
+		if sights := l.GetFleet().GetGroups(); i < len(sights) {
+			held = heldBy(sights[i], group)
+		}
+		l.refusals = append(l.refusals, asked.refusals(i, left, held)...)
+	}
+	return nil
 }
 
 // request returns what the flags ask for, without the cluster; and the policy, by which groups have priorities.

@@ -12,6 +12,8 @@ import (
 type planAnswer struct {
 	Waiting []planPods   `json:"waiting"`
 	Growth  []planGrowth `json:"growth"`
+	// Refusals say why groups do not take the pods that find no place.
+	Refusals []groupRefusal `json:"refusals,omitempty"`
 	// Remarks are about pods that are not planned for as others are.
 	Remarks []string `json:"remarks,omitempty"`
 	// GrowthCutShortBy is what was used up before all was looked at: work, time or memory.
@@ -105,7 +107,7 @@ func (l *loopPlan) ranking() []planOption {
 func (l *loopPlan) data() planAnswer {
 	out := planAnswer{Waiting: l.waiting(), Growth: []planGrowth{}, Slack: l.slack.data(),
 		NoScaleDown: l.GetNoScaleDown(), Prices: newPriceSources(l.GetPriceSources()),
-		GrowthCutShortBy: l.GetScaleUp().GetCutShortBy(), Remarks: l.remarks}
+		GrowthCutShortBy: l.GetScaleUp().GetCutShortBy(), Refusals: l.refusals, Remarks: l.remarks}
 	for _, g := range l.GetGrowth() {
 		out.Growth = append(out.Growth, planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(),
 			g.GetNodesForUtilization(), g.GetUsdPerHour()})
@@ -134,6 +136,7 @@ func (l *loopPlan) sized() []sizeGroup {
 var planTables = []table{
 	{rows: "waiting", columns: []column{{header: "PODS", path: "count", right: true}, {header: "SUCH AS", path: "pod"},
 		{header: "EXPECTED ON", text: expectedOn}}},
+	refusalTable,
 	{rows: "ranking", columns: []column{{header: "OPTION", path: "nodeGroup"}, {header: "PODS", path: "pods", right: true},
 		{header: "WHY", path: "reason"}}},
 	{rows: "growth", kind: "nodegroup", name: "nodeGroup", columns: []column{{header: "GROWS", path: "nodeGroup"},

@@ -22,6 +22,7 @@ type rankSource struct {
 	filters          filterFlags
 	taints           scaleup.StartupTaints
 	clusterNodes     int32
+	only             *onlyPod // nil: groups grow for all pods that wait
 }
 
 func (s *rankSource) addTo(flags *pflag.FlagSet) {
@@ -114,6 +115,11 @@ type rank struct {
 	response *loadlinev1.RankOptionsResponse
 	// notes say what became of the pods and groups beside the ranking, each in a sentence.
 	notes []string
+	// refusals say why groups take no more of the pods that wait, in the order of the options.
+	refusals []groupRefusal
+	// remarks are about pods that are not planned for as others are; fits is a node that takes a pod, if any does.
+	remarks []string
+	fits    string
 	// cutShortBy is what was used up before all options were worked out; empty: nothing.
 	cutShortBy string
 	warnings   []string

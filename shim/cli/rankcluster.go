@@ -39,11 +39,26 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if size != nil {
 		sized = sizing.New()
 	}
-	c, err := load(ctx, source, engine, stdin, rankOptions(fit, gathered, sized))
+	options := rankOptions(fit, gathered, sized)
+	if s.only != nil {
+		options.asked, options.pod = &s.only.name, func(pod *v1.Pod) {
+			if s.only.see(pod) {
+				gathered.AddPod(pod)
+			}
+		}
+	}
+	c, err := load(ctx, source, engine, stdin, options)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
+	if s.only != nil {
+		if s.only.pod == nil {
+			return nil, &noPodError{s.only.name.String(), source.name()}
+		}
+		gathered.Remarks.Add(s.only.pod)
+		gathered.Pods.AddPod(s.only.waiting())
+	}
 	problem, err := gathered.Problem()
 	if err != nil {
 		return nil, err
@@ -63,7 +78,8 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if source.fromFile() && c.counts.Objects["DaemonSet"] == 0 {
 		r.notes = append(r.notes, "The dump holds no ds: what DaemonSets put on each new node does not count.")
 	}
-	r.notes = append(r.notes, gathered.Remarks.Lines()...)
+	r.remarks = gathered.Remarks.Lines()
+	r.notes = append(r.notes, r.remarks...)
 	if size != nil && slices.ContainsFunc(file.Groups, func(g nodegroup.NodeGroup) bool { return g.Spec.Size != nil }) {
 		if r.sizes, err = size.ask(ctx, c, sized, file); err != nil {
 			return nil, err
@@ -94,7 +110,7 @@ func rankOptions(fit *loadlinev1.FitOptions, gathered *scaleup.Gatherer, sized *
 func (s *rankSource) askAt(ctx context.Context, at *loadlinev1.Changes, client loadlinev1.AutoscalerClient,
 	problem *loadlinev1.ScaleUpProblem, policy *ranking.Policy) (*rank, error) {
 	problem.Cluster = &loadlinev1.ScaleUpProblem_Changes{Changes: at}
-	estimate, err := client.EstimateScaleUp(ctx, &loadlinev1.EstimateScaleUpRequest{Problem: problem})
+	estimate, err := client.EstimateScaleUp(ctx, &loadlinev1.EstimateScaleUpRequest{Problem: problem, WithRefusals: true})
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +132,9 @@ func (s *rankSource) askAt(ctx context.Context, at *loadlinev1.Changes, client l
 	if err != nil {
 		return nil, err
 	}
+	if err := r.tellRefusals(problem, estimate); err != nil {
+		return nil, err
+	}
 	r.cutShortBy = estimate.GetCutShortBy()
 	r.models = map[string]string{}
 	for _, group := range estimate.GetGroups() {
@@ -124,4 +143,29 @@ func (s *rankSource) askAt(ctx context.Context, at *loadlinev1.Changes, client l
 	r.notes = append(scaleup.Notes(problem, estimate), cutShortLines(optionsCutShort, r.cutShortBy)...)
 	r.leftOut.AddAnswer(estimate)
 	return r, nil
+}
+
+// tellRefusals says of each option what of the pods that wait its group does not take, and why.
+func (r *rank) tellRefusals(problem *loadlinev1.ScaleUpProblem, answer *loadlinev1.EstimateScaleUpResponse) error {
+	names, err := podNames(problem.GetPods())
+	if err != nil {
+		return err
+	}
+	asked := estimated{problem, answer, names}
+	if existing := answer.GetExisting(); len(existing) > 0 {
+		r.fits = existing[0].GetNode()
+	}
+	for i, option := range r.options {
+		group := int(option.GetOption())
+		left := asked.leftBy(group)
+		refusals := asked.refusals(group, left, "")
+		switch {
+		case len(refusals) > 0:
+			r.options[i].Refused = refusals[0].String()
+		case len(left) == 0:
+			r.options[i].Refused = "no pod needs a new node"
+		}
+		r.refusals = append(r.refusals, refusals...)
+	}
+	return nil
 }

@@ -23,6 +23,8 @@ type rankAnswer struct {
 	PreferredNode *preferredNode `json:"preferredNode"`
 	// Prices are the parts of what the nodes of all options cost, by the sources of the prices.
 	Prices priceSources `json:"prices"`
+	// Refusals say why groups take no more of the pods that wait.
+	Refusals []groupRefusal `json:"refusals,omitempty"`
 	// CutShortBy is what was used up before all options were worked out: work, time or memory.
 	CutShortBy string `json:"cutShortBy,omitempty"`
 }
@@ -62,7 +64,7 @@ func finite(value float64) *float64 {
 
 func (r *rank) data() rankAnswer {
 	out := rankAnswer{Options: []rankOption{}, Prices: newPriceSources(r.response.GetPriceSources()),
-		CutShortBy: r.cutShortBy}
+		Refusals: r.refusals, CutShortBy: r.cutShortBy}
 	if best, ok := r.best(); ok {
 		name := best.NodeGroup()
 		out.Best = &name

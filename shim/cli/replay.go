@@ -68,7 +68,7 @@ func (f *replayFlags) replay(ctx context.Context, name string, out io.Writer) er
 		}
 		table.Row(fmt.Sprint(calls), r.Recorded.GetMethod(), answer)
 		calls++
-		if !strings.HasPrefix(r.Recorded.GetMethod(), "/loadline.v1.ClusterState/") {
+		if strings.HasSuffix(r.Recorded.GetMethod(), "/PlanLoop") {
 			last = r
 		}
 		return nil

@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +14,8 @@ type Ranked struct {
 	*loadlinev1.RankedOption
 	// Asked is the option as it was put.
 	Asked *loadlinev1.ExpansionOption
+	// Refused says why the group takes no more of the pods that wait; empty: that is not known.
+	Refused string
 }
 
 // NodeGroup returns the id of the group.
@@ -33,7 +36,7 @@ func Join(request *loadlinev1.RankOptionsRequest, response *loadlinev1.RankOptio
 			return nil, errors.New("the answer is not a permutation of the options")
 		}
 		seen[at] = true
-		out = append(out, Ranked{option, asked[at]})
+		out = append(out, Ranked{RankedOption: option, Asked: asked[at]})
 	}
 	return out, nil
 }
@@ -47,7 +50,7 @@ func (r Ranked) Reason() string {
 	case loadlinev1.RankedOption_NO_TEMPLATE:
 		return "no template node"
 	case loadlinev1.RankedOption_HELPS_NO_POD:
-		return "adds no node, or takes no pod"
+		return cmp.Or(r.Refused, "adds no node, or takes no pod")
 	default:
 		return r.GetOutcome().String()
 	}

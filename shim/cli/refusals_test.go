@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Two pods wait: web of 900m and huge of 5 cpu. Nodes of `small` offer 1 cpu, of which a DaemonSet takes 200m on each;
+// `spot` has a taint, `full` has its maximum, `blank` neither a template nor a node, `fine` takes web.
+const refusalCluster = `apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+- apiVersion: apps/v1
+  kind: DaemonSet
+  metadata: {name: agent, namespace: shop, uid: u-agent}
+  spec:
+    selector: {matchLabels: {app: agent}}
+    template:
+      metadata: {labels: {app: agent}}
+      spec:
+        nodeSelector: {pool: small}
+        containers: [{name: a, image: x, resources: {requests: {cpu: 200m}}}]
+- apiVersion: v1
+  kind: Node
+  metadata: {name: n1, labels: {pool: small}}
+  status:
+    allocatable: {cpu: '1', memory: 8Gi, pods: '10'}
+    capacity: {cpu: '1', memory: 8Gi, pods: '10'}
+    conditions: [{type: Ready, status: 'True'}]
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: agent-1
+    namespace: shop
+    labels: {app: agent}
+    ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: agent, uid: u-agent, controller: true}]
+  spec:
+    nodeName: n1
+    nodeSelector: {pool: small}
+    containers: [{name: a, image: x, resources: {requests: {cpu: 200m}}}]
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: web, namespace: shop}
+  spec:
+    containers: [{name: a, image: x, resources: {requests: {cpu: 900m}}}]
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: huge
+    namespace: shop
+    labels: {scheduling.x-k8s.io/pod-group: train}
+    annotations: {autoscaling.x-k8s.io/consume-provisioning-request: later}
+  spec:
+    containers: [{name: a, image: x, resources: {requests: {cpu: '5'}}}]
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: gated, namespace: shop}
+  spec:
+    schedulingGates: [{name: example.com/quota}]
+    containers: [{name: a, image: x, resources: {requests: {cpu: 900m}}}]
+`
+
+func refusalGroups() string {
+	group := func(name, max, rest string) string {
+		return "apiVersion: loadline.dev/v1alpha1\nkind: NodeGroup\nmetadata: {name: " + name + "}\nspec:\n  min: 0\n" +
+			"  max: " + max + "\n  nodeSelector: {pool: " + name + "}\n" + rest + "---\n"
+	}
+	template := func(name, cpu, taints string) string {
+		return "  price: 1\n  template:\n    metadata: {labels: {pool: " + name + "}}\n    spec: {taints: [" + taints + "]}\n" +
+			"    status: {allocatable: {cpu: '" + cpu + "', memory: 8Gi, pods: '10'}, capacity: {cpu: '" + cpu +
+			"', memory: 8Gi, pods: '10'}}\n"
+	}
+	return group("blank", "3", "") + group("fine", "3", template("fine", "1", "")) + group("full", "0", template("full", "2", "")) +
+		group("small", "3", template("small", "1", "")) +
+		group("spot", "3", template("spot", "2", "{key: spot, effect: NoSchedule}"))
+}
+
+// refusalFiles writes both.
+func refusalFiles(t *testing.T) (cluster, groups string) {
+	t.Helper()
+	folder := t.TempDir()
+	cluster, groups = filepath.Join(folder, "cluster.yaml"), filepath.Join(folder, "groups.yaml")
+	for file, text := range map[string]string{cluster: refusalCluster, groups: refusalGroups()} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cluster, groups
+}
+
+func TestWhyNotNamesTheFirstReasonOfEachGroup(t *testing.T) {
+	cluster, groups := refusalFiles(t)
+	for _, c := range []struct{ pod, want string }{
+		{"shop/web", `shop/web: 1 of 5 node groups could grow for it
+
+NODE GROUP   TAKES IT   FILTER             WHY
+fine         yes        -                  1 (given) USD/h
+blank        no         -                  it has neither a template nor a node, so nobody knows what a new one is
+full         no         -                  may not grow further: it has 0 of at most 0 nodes
+small        no         NodeResourcesFit   Insufficient cpu beside the pods of DaemonSets that each new node has
+spot         no         TaintToleration    node(s) had untolerated taint(s)
+`},
+		{"shop/gated", `shop/gated: 1 of 5 node groups could grow for it
+
+NODE GROUP   TAKES IT   FILTER             WHY
+fine         yes        -                  1 (given) USD/h
+blank        no         -                  it has neither a template nor a node, so nobody knows what a new one is
+full         no         -                  may not grow further: it has 0 of at most 0 nodes
+small        no         NodeResourcesFit   Insufficient cpu beside the pods of DaemonSets that each new node has
+spot         no         TaintToleration    node(s) had untolerated taint(s)
+
+Pod shop/gated is gated and waits for no node: example.com/quota has to be taken off first.
+`},
+	} {
+		out, errs, code := run(t, "loadline", "", "why-not", c.pod, "-f", cluster, "--groups", groups)
+		if out != c.want || code != 0 {
+			t.Errorf("%s: exit %d %s, got\n%s, want\n%s", c.pod, code, errs, out, c.want)
+		}
+	}
+	out, errs, code := run(t, "loadline", "", "why-not", "shop/web", "spot", "-f", cluster, "--groups", groups, "-o", "json")
+	if code != 0 || strings.Count(out, `"nodeGroup"`) != 1 || !strings.Contains(out, `"filter": "TaintToleration"`) {
+		t.Errorf("exit %d %s: %s", code, errs, out)
+	}
+	for want, args := range map[string][]string{
+		"node group none is not among the 5": {"shop/web", "none"},
+		"pod shop/none is not in":            {"shop/none"},
+		"no --question":                      {"shop/web", "--question", "x"},
+	} {
+		if _, errs, code := run(t, "loadline", "", append(append([]string{"why-not"}, args...), "-f", cluster, "--groups",
+			groups)...); code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit %d %s, want %q", args, code, errs, want)
+		}
+	}
+}
+
+func TestRankAndPlanNameTheFirstReasonOfEachGroup(t *testing.T) {
+	cluster, groups := refusalFiles(t)
+	rank, errs, code := run(t, "loadline", "", "rank", "-f", cluster, "--groups", groups)
+	for _, want := range []string{"small            0      0", "shop/huge: Insufficient cpu",
+		"2 pods, such as shop/web: node(s) had untolerated taint(s)", "Pod shop/huge is of a ProvisioningRequest (later)",
+		"Pod shop/huge is of a gang (train): it is not planned as a whole", "Pod shop/gated is gated and waits for no node"} {
+		if code != 0 || !strings.Contains(rank, want) {
+			t.Errorf("rank: exit %d %s, want %q in\n%s", code, errs, want, rank)
+		}
+	}
+	plan, errs, code := run(t, "loadline", "", "plan", "-f", cluster, "--groups", groups, "--extra-capacity-min-rate", "0")
+	const want = `2 pods wait, 1 on new nodes, 1 nowhere; 1 node to ask for
+
+PODS   SUCH AS     EXPECTED ON
+   1   shop/web    a new node of fine
+   1   shop/huge   -
+
+NODE GROUP   TAKES NO MORE OF   SUCH AS     FILTER             WHY
+blank                       1   shop/huge   -                  it has neither a template nor a node, so nobody knows what a new one is
+fine                        1   shop/huge   NodeResourcesFit   Insufficient cpu
+full                        1   shop/huge   NodeResourcesFit   Insufficient cpu
+small                       1   shop/huge   NodeResourcesFit   Insufficient cpu
+spot                        1   shop/huge   TaintToleration    node(s) had untolerated taint(s)
+`
+	if code != 0 || !strings.HasPrefix(plan, want) {
+		t.Errorf("plan: exit %d %s, got\n%s, want\n%s", code, errs, plan, want)
+	}
+}

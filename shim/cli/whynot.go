@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/scaleup"
+)
+
+// whyNotFlags are the flags of `why-not`.
+type whyNotFlags struct {
+	podFlags
+	groups rankSource
+	byNode bool
+}
+
+func (a *app) newWhyNot() *cobra.Command {
+	f := whyNotFlags{podFlags: podFlags{filters: true}}
+	command := &cobra.Command{
+		Use:   "why-not POD [NODE | GROUP --groups FILE] | -p FILE [NODE | GROUP]",
+		Short: "Tell why a pod does not fit on a node, or on any, or why no node group grows for it",
+		Long: "Tell why a pod does not fit on a node: which filter refuses it, whether preemption could help,\n" +
+			"and all reasons in the words of kube-scheduler. Without NODE: why on all nodes, grouped by\n" +
+			"reason.\n\n" +
+			"With --groups: why a node group does not grow for the pod alone, or none does: the first filter that\n" +
+			"refuses it on a new node, pods of DaemonSets that leave it no room there, the maximum of the group, or\n" +
+			"that nobody knows the price or the template.\n\n" + fitHelp,
+		Example: `  loadline why-not shop/web-0 node-7
+  loadline why-not shop/web-0 spot-large --groups groups.yaml
+  loadline why-not -p pod.yaml -f cluster.json --by-node`,
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			out, err := a.whyNot(cmd.Context(), &f, args)
+			if err != nil {
+				return err
+			}
+			return f.output.write(a.streams.Out, out)
+		},
+	}
+	command.ValidArgsFunction = completeArgs([]namesOf{f.podNames}, []namesOf{f.nodeNames, groupNames(&f.groups.groups)})
+	addPodFlagsWithoutPolicy(command, &f.podFlags, formTable, formJSON, formYAML)
+	f.groups.addTo(command.Flags())
+	_ = command.Flags().MarkHidden("question")
+	command.Flags().BoolVar(&f.byNode, "by-node", false, "a line per node instead of one per reason")
+	return command
+}
+
+func (a *app) whyNot(ctx context.Context, f *whyNotFlags, args []string) (answer, error) {
+	pod, other := splitPodAndNode(args, f.podFile != "")
+	f.how = f.groups.filters // the same flags, whatever is asked about
+	if f.groups.given() {
+		return a.whyNotGroups(ctx, f, pod, other)
+	}
+	fit, err := a.askFit(ctx, &f.podFlags, pod)
+	if err != nil {
+		return answer{}, err
+	}
+	return fit.whyNot(other, f.byNode)
+}
+
+// splitPodAndNode tells which arguments name the pod and which the node.
+func splitPodAndNode(args []string, podFromFile bool) (pod []string, node string) {
+	if !podFromFile && len(args) > 0 {
+		pod, args = args[:1], args[1:]
+	}
+	if len(args) > 0 {
+		node = args[0]
+		pod = append(pod, args[1:]...) // one too many: question refuses it
+	}
+	return pod, node
+}
+
+// groupsAnswer is the answer of `why-not POD --groups`.
+type groupsAnswer struct {
+	Pod     string         `json:"pod"`
+	Verdict string         `json:"verdict"`
+	Groups  []groupVerdict `json:"groups"`
+	Remarks []string       `json:"remarks,omitempty"`
+}
+
+// groupVerdict says whether a new node of a group takes the pod. Reason says why not, or what the node costs.
+type groupVerdict struct {
+	NodeGroup string `json:"nodeGroup"`
+	Takes     bool   `json:"takes"`
+	Filter    string `json:"filter,omitempty"`
+	Reason    string `json:"reason"`
+}
+
+// whyNotGroups asks of a pod alone which groups would grow for it.
+func (a *app) whyNotGroups(ctx context.Context, f *whyNotFlags, args []string, group string) (answer, error) {
+	if err := f.output.check(); err != nil {
+		return answer{}, err
+	}
+	if f.groups.question != "" {
+		return answer{}, usagef("why-not asks about a cluster: no --question")
+	}
+	name, pod, err := f.pod(ctx, a.streams.In, args)
+	if err != nil {
+		return answer{}, err
+	}
+	f.groups.only = &onlyPod{name: name, pod: pod}
+	r, err := f.groups.ask(ctx, &f.sourceFlags, f.engine, a.streams.In, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	out := groupsAnswer{Pod: name.String(), Groups: []groupVerdict{}, Remarks: r.remarks}
+	taken := 0
+	for _, option := range r.options {
+		if group != "" && option.NodeGroup() != group {
+			continue
+		}
+		verdict := groupVerdict{NodeGroup: option.NodeGroup(), Reason: option.Reason(),
+			Takes: option.GetOutcome() == loadlinev1.RankedOption_SCORED ||
+				option.GetOutcome() == loadlinev1.RankedOption_UNDEFINED_SCORE}
+		if i := slices.IndexFunc(r.refusals, func(r groupRefusal) bool { return r.NodeGroup == verdict.NodeGroup }); i >= 0 {
+			verdict.Filter, verdict.Reason = r.refusals[i].Filter, r.refusals[i].Reason
+		}
+		if verdict.Takes {
+			taken++
+			verdict.Reason = option.Price() + " USD/h"
+		}
+		out.Groups = append(out.Groups, verdict)
+	}
+	switch {
+	case len(out.Groups) == 0 && group != "":
+		return answer{}, fmt.Errorf("node group %s is not among the %d of %s", group, len(r.options), f.groups.groups)
+	case r.fits != "":
+		out.Verdict = fmt.Sprintf("%s finds room on %s, so no group grows for it", out.Pod, r.fits)
+	default:
+		out.Verdict = fmt.Sprintf("%s: %d of %s could grow for it", out.Pod, taken, plural(len(out.Groups), "node group"))
+	}
+	return answer{data: out, verdict: out.Verdict, lines: out.Remarks, leftOut: &r.leftOut, tables: []table{
+		{rows: "groups", kind: "nodegroup", name: "nodeGroup", columns: []column{{header: "NODE GROUP", path: "nodeGroup"},
+			{header: "TAKES IT", text: func(r row) string {
+				return map[bool]string{true: "yes", false: "no"}[r["takes"] == true]
+			}}, {header: "FILTER", path: "filter"}, {header: "WHY", path: "reason"}}}}}, nil
+}
+
+// onlyPod is the one pod that groups are asked about, as if no other waited.
+type onlyPod struct {
+	name podName
+	pod  *v1.Pod // as it waits; nil: it has not been seen yet
+}
+
+// see takes note of a pod of the cluster, and says whether others may know of it: of those that wait the one pod alone
+// is asked about.
+func (o *onlyPod) see(pod *v1.Pod) bool {
+	if o == nil {
+		return true
+	}
+	if (podName{pod.Namespace, pod.Name}) != o.name {
+		_, daemon := scaleup.DaemonSetOf(pod)
+		return daemon || pod.Spec.NodeName != ""
+	}
+	if o.pod == nil {
+		o.pod = pod
+	}
+	return false
+}
+
+// waiting returns the pod as if it had no node and no gates.
+func (o *onlyPod) waiting() *v1.Pod {
+	pod := *o.pod
+	pod.Spec.NodeName, pod.Spec.SchedulingGates = "", nil
+	pod.Status, pod.DeletionTimestamp = v1.PodStatus{}, nil
+	return &pod
+}
