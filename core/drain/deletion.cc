@@ -94,9 +94,6 @@ void Selection::AskTimers(int64_t now_s) {
     answer_.decisions[i].ready_at_s = ReadyAt(candidate.since_s, wait_s);
     if (!HasWaited(candidate.since_s, wait_s, now_s)) {
       Wait(i, candidate.ready ? NodeReason::kNotUnneededLongEnough : NodeReason::kNotUnreadyLongEnough);
-    } else if (!candidate.pays_from_s.has_value() || now_s < *candidate.pays_from_s) {
-      Wait(i, NodeReason::kNotWorthDisturbing);
-      answer_.decisions[i].ready_at_s = candidate.pays_from_s.value_or(answer_.decisions[i].ready_at_s);
     } else if (candidate.on_completion) {
       Wait(i, NodeReason::kBlockedByOnCompletionPod);
     }

@@ -40,8 +40,6 @@ struct DeletionCandidate {
   bool empty = false;
   // It is replaced by others.
   bool replaced = false;
-  // From when on its price pays for disturbing its pods; nullopt: never.
-  std::optional<int64_t> pays_from_s = 0;
   // Pods are to run to completion there first.
   bool on_completion = false;
   // Its budgets do not allow all of its pods at once.
@@ -88,7 +86,6 @@ struct Deletions {
 
 // Decides, one after the other:
 //   * NotUnneededLongEnough, NotUnreadyLongEnough   see timers.h
-//   * NotWorthDisturbing                            see disturbance.h
 //   * BlockedByOnCompletionPod                      it keeps no other node from going
 //   * NodeGroupMinSizeReached, MinimalResourceLimitExceeded  by `limits`, from which those that pass are
 //   taken;

@@ -97,9 +97,6 @@ struct DrainProblem {
   std::vector<PodsOnTheWay> on_the_way;
   // Nodes that pods are nominated to, and that do not start to go therefore: their timers go on.
   std::vector<Slot> nominated;
-  // The cost of disturbing pods, which has to be saved, by groups whose price is known; nullopt: it may cost
-  // anything.
-  std::optional<DisturbanceTerms> disturbance;
   // Nodes that are replaced now, in the order in which they are tried, and those that take their pods: these
   // are no candidates. No node is both.
   std::vector<ReplacedNode> replaced;

@@ -91,21 +91,6 @@ void Hold(std::span<const PlannedNode> planned, const std::vector<bool>& held, N
   if (deletions->start.empty()) deletions->status = DrainStatus::kNoNodeDeleted;
 }
 
-// From when on the price of a node pays for disturbing its pods; nullopt: never.
-std::optional<int64_t> PaysFromS(const PlannedNode& node, const DrainCall& call) {
-  const NodeGroup* const group = call.GroupOf(node.slot);
-  const std::optional<DisturbanceTerms>& terms = call.problem().disturbance;
-  if (!terms.has_value() || group == nullptr || !SavedPrice(*group).has_value()) return 0;
-  const ClusterState& cluster = call.cluster();
-  double disturbance = 0;
-  for (const DrainMove& move : *node.moves) {
-    if (move.pod.is_placeholder()) continue;
-    const int32_t shape = cluster.pods(node.slot).pods()[move.pod.position()].shape;
-    disturbance += PriceOf(terms->prices, TraitsOf(cluster.pod_shapes()[shape]));
-  }
-  return PaysFrom(*terms, *SavedPrice(*group), disturbance, cluster.traits(node.slot).created_s);
-}
-
 // Marks the nodes that pods are nominated to.
 std::vector<bool> NominatedTo(std::span<const PlannedNode> planned, const DrainProblem& problem) {
   const absl::flat_hash_set<Slot> slots(problem.nominated.begin(), problem.nominated.end());
@@ -189,7 +174,6 @@ Deletions DecideStarts(std::span<const PlannedNode> planned, const DrainState& s
                           .ready = IsReady(call->cluster(), node.slot),
                           .empty = node.empty,
                           .replaced = replaced.contains(node.slot),
-                          .pays_from_s = replaced.contains(node.slot) ? 0 : PaysFromS(node, *call),
                           .on_completion = !node.waits_for.empty(),
                           .risky = node.risky,
                           .since_s = replaced.contains(node.slot) ? 0 : node.since_s});  // no timer holds it

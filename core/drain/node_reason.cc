@@ -92,9 +92,6 @@ NodeReasonEntry EntryOf(NodeReason reason) {
     case NodeReason::kPartOfReplacement:
       return {"PartOfReplacement", "it takes pods of nodes that are being replaced",
               "wait until the nodes that are being replaced are gone"};
-    case NodeReason::kNotWorthDisturbing:
-      return {"NotWorthDisturbing", "to disturb its pods costs more than it saves",
-              "let it get older, or lower --pod-disruption-cost or raise --payback-hours"};
     case NodeReason::kControlPlane:
       return {"ControlPlane", "it is a node of the control plane, which is nobody's to remove",
               "name a node group that has it, if it is to be treated as a machine"};

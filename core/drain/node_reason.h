@@ -44,7 +44,6 @@ enum class NodeReason {
   kDoNotDisrupt,
   kHoldsRoomForNominatedPods,
   kPartOfReplacement,
-  kNotWorthDisturbing,
   kControlPlane,
   kVirtualNode,
 };

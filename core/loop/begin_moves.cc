@@ -160,6 +160,21 @@ class MoveBeginner {
   size_t remembered_ = 0;
 };
 
+ConsolidationOptions OptionsOf(const LoopProblem& problem, const DrainProblem& drain,
+                               const NodeAllowance& allowance, double saving_lasts_hours) {
+  ConsolidationOptions options = problem.replacement.options;
+  options.payback_hours = saving_lasts_hours;
+  // Pods of nodes that go first must not move to those that have to wait for their turn.
+  options.max_nodes_at_once =
+      std::min(options.max_nodes_at_once, problem.scale_down.deletion.max_drain_parallelism);
+  options.max_nodes_per_move =
+      std::min({options.max_nodes_per_move, options.max_nodes_at_once, LeastLeft(drain, allowance)});
+  options.surge_hours = static_cast<double>(problem.replacement.surge_ms) / 3'600'000;
+  options.fit = problem.scale_down.fit;
+  options.as_scheduled = true;
+  return options;
+}
+
 }  // namespace
 
 void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const DrainProblem& drain,
@@ -176,15 +191,8 @@ void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const 
   question.problem.daemons = problem.daemons;
   if (const NodeLimit most = NewNodesLeft(problem, *plan))
     question.problem.max_nodes = problem.drain.cluster->node_count() + *most;
-  ConsolidationOptions options = problem.replacement.options;
-  // Pods of nodes that go first must not move to those that have to wait for their turn.
-  options.max_nodes_at_once =
-      std::min(options.max_nodes_at_once, problem.scale_down.deletion.max_drain_parallelism);
-  options.max_nodes_per_move =
-      std::min({options.max_nodes_per_move, options.max_nodes_at_once, LeastLeft(drain, allowance)});
-  options.surge_hours = static_cast<double>(problem.replacement.surge_ms) / 3'600'000;
-  options.fit = problem.scale_down.fit;
-  options.as_scheduled = true;
+  const ConsolidationOptions options =
+      OptionsOf(problem, drain, allowance, plan->replacement.saving_lasts_hours);
   if (!consolidator->Due(question.problem, options)) {
     plan->replacement.bill = consolidator->bill();
     return;

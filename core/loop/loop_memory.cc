@@ -27,6 +27,11 @@ void ForgetFutureTimes(int64_t now_ms, LoopMemory* memory) {
   }
   for (auto& [node, since_ms] : memory->resting_since_ms) since_ms = std::min(since_ms, now_ms);
   for (auto& [node, given_up] : memory->given_up) given_up.last_ms = std::min(given_up.last_ms, now_ms);
+  if (memory->load.has_value()) {
+    memory->load->since_ms = std::min(memory->load->since_ms, now_ms);
+    if (auto& away_ms = memory->load->away_since_ms; away_ms.has_value())
+      away_ms = std::min(*away_ms, now_ms);
+  }
   for (auto& [node, tried_ms] : memory->soft_taint_tried_ms) tried_ms = std::min(tried_ms, now_ms);
   for (auto& [of, purchase] : memory->purchases) {
     if (purchase.asked_ms.has_value()) purchase.asked_ms = std::min(*purchase.asked_ms, now_ms);

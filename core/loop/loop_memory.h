@@ -11,6 +11,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "core/base/cpu_memory.h"
 #include "core/cluster/cluster_state.h"
 #include "core/fleet/fleet_state.h"
 #include "core/size/size_group.h"
@@ -68,6 +69,13 @@ struct GivenUpMoves {
   int64_t count = 0;  // >= 1
   int64_t last_ms = 0;
   friend bool operator==(const GivenUpMoves&, const GivenUpMoves&) = default;
+};
+// A load that stands still, see load_rest.h.
+struct RestingLoad {
+  CpuMemory load;  // what the pods of the cluster request together, when it began to
+  int64_t since_ms = 0;
+  std::optional<int64_t> away_since_ms;  // since when it has been another one, not for long yet
+  friend bool operator==(const RestingLoad&, const RestingLoad&) = default;
 };
 // A node is left alone for at most so long after moves were given up. Chosen as kMostVainMs is.
 inline constexpr int64_t kMostGivenUpMs = int64_t{24} * 3600 * 1000;
@@ -151,6 +159,8 @@ struct LoopMemory {
   // ones until they were gone.
   std::optional<int64_t> nodes_took_ms;
   std::optional<int64_t> drains_took_ms;
+  // Where nodes are replaced: for how long the load has stood still.
+  std::optional<RestingLoad> load;
   // By key of a node that is to be empty when workloads shrink: its number, from 1 on, the lowest first.
   absl::btree_map<uint64_t, int64_t> downscale_order;
   // By name of a group that is sized by how full it is.

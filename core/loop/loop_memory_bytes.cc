@@ -140,6 +140,25 @@ void ReadGivenUp(StateReader* in, absl::btree_map<uint64_t, GivenUpMoves>* given
   }
 }
 
+void WriteLoad(const std::optional<RestingLoad>& load, StateWriter* out) {
+  out->Number(load.has_value() ? 1 : 0);
+  if (!load.has_value()) return;
+  out->Number(static_cast<uint64_t>(load->load.cpu));
+  out->Number(static_cast<uint64_t>(load->load.memory));
+  out->Number(static_cast<uint64_t>(load->since_ms));
+  out->Optional(load->away_since_ms);
+}
+
+std::optional<RestingLoad> ReadLoad(StateReader* in) {
+  if (in->Below(2) == 0) return std::nullopt;
+  RestingLoad load;
+  load.load.cpu = static_cast<int64_t>(in->Below(uint64_t{kMaxAmount} + 1));
+  load.load.memory = static_cast<int64_t>(in->Below(uint64_t{kMaxAmount} + 1));
+  load.since_ms = in->Time();
+  load.away_since_ms = in->Optional();
+  return load;
+}
+
 void WritePurchases(const LoopMemory& memory, StateWriter* out) {
   const size_t size = std::min(memory.purchases.size(), kMostPurchases);
   out->Number(size);
@@ -199,6 +218,7 @@ std::string Payload(const LoopMemory& memory) {
   WriteTimes(memory.soft_taint_tried_ms, kMostSoftTaintsTried, &out);
   WritePurchases(memory, &out);
   WriteGivenUp(memory.given_up, &out);
+  WriteLoad(memory.load, &out);
   constexpr size_t kBytesOfTimer = 8 + 6;  // a key, and seconds below 2^42
   const size_t left = kMostLoopMemoryBytes - kMemoryHeaderBytes -
                       std::min(out.bytes().size() + 8, kMostLoopMemoryBytes - kMemoryHeaderBytes);
@@ -262,6 +282,7 @@ absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes) {
     ReadPurchases(&in, &memory);
     ReadGivenUp(&in, &memory.given_up);
   }
+  if (version >= 8) memory.load = ReadLoad(&in);
   ReadTimes(kMostTimers, &in, &memory.unneeded_since_s);
   if (!in.ok() || !in.AtEnd()) return refused("is made up: it holds what no state holds");
   return memory;

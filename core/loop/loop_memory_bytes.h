@@ -12,7 +12,7 @@
 namespace loadline {
 
 // 4 bytes "LLLM", the version, a checksum of what follows, and that: keys of 8 bytes, numbers as varints.
-inline constexpr int kLoopMemoryVersion = 7;
+inline constexpr int kLoopMemoryVersion = 8;
 // The oldest version that is read, so that a new program goes on from it. It has no sizes, slack, soft taints
 // and purchases.
 inline constexpr int kOldestLoopMemoryVersion = 4;

@@ -92,8 +92,9 @@ const ConsolidationNode* FindNode(const ConsolidationQuestion& question, Slot sl
 
 }  // namespace
 
-std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes& nodes, Snapshot* snapshot,
-                                     WorkBudget* budget, MoveUnderWay* move) {
+std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes& nodes,
+                                     double saving_lasts_hours, Snapshot* snapshot, WorkBudget* budget,
+                                     MoveUnderWay* move) {
   const ClusterState& cluster = *problem.drain.cluster;
   ConsolidationQuestion question =
       PrepareConsolidation(problem.drain, problem.scale_down, problem.groups, problem.replacement.prices);
@@ -122,6 +123,7 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
   // Its new nodes are there: what it has cost to bring them is spent either way.
   ConsolidationOptions options = problem.replacement.options;
   options.surge_hours = 0;
+  options.payback_hours = saving_lasts_hours;
   const double removed = terms.removed();
   for (const MoveUnderWay::Order& order : move->orders) {
     for (const NodeGroup& group : problem.groups) {

@@ -20,8 +20,9 @@ struct MoveNodes {
 
 // Why it cannot; nullopt: it can, and all its pods have places in move->places. Pods that came to its old
 // nodes since go to the first of its targets that takes them. The snapshot is as before when it returns.
-std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes& nodes, Snapshot* snapshot,
-                                     WorkBudget* budget, MoveUnderWay* move);
+std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes& nodes,
+                                     double saving_lasts_hours, Snapshot* snapshot, WorkBudget* budget,
+                                     MoveUnderWay* move);
 
 }  // namespace loadline
 

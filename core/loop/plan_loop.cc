@@ -72,10 +72,6 @@ std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem, const
   for (const GroupIndex group : counts.indices()) drain->groups[group].upcoming = counts[group].upcoming;
   drain->chosen = ChosenBySize(problem, plan);
   drain->nominated = plan.held_nodes;
-  const LoopReplacement& replacement = problem.replacement;
-  if (problem.decisions.replace && replacement.options.mode != ConsolidationMode::kOff) {
-    drain->disturbance = {replacement.prices, replacement.options.payback_hours, kPaysWithinAge};
-  }
   for (const ExpectedPlace& place : plan.expected) {
     if (!place.group.has_value()) continue;
     drain->on_the_way.push_back({plan.waiting[static_cast<size_t>(place.pods)].pod, place.count});

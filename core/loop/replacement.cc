@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/drain/being_deleted.h"
 #include "core/drain/node_reason.h"
+#include "core/loop/load_rest.h"
 #include "core/loop/move_check.h"
 #include "core/loop/move_objects.h"
 
@@ -156,7 +157,9 @@ class Follower {
     plan_.replacement.nodes_took_ms =
         std::clamp<int64_t>(now_ms_ - move->at_ms, 0, problem_.replacement.node_wait_ms);
     const MoveNodes nodes{FindAll(nodes_, move->remove), TargetsOf(nodes_, *move)};
-    if (const auto why = CheckMove(problem_, nodes, &snapshot_, &budget_, move)) return End(move, *why);
+    const double lasts_hours = plan_.replacement.saving_lasts_hours;
+    if (const auto why = CheckMove(problem_, nodes, lasts_hours, &snapshot_, &budget_, move))
+      return End(move, *why);
     move->phase = Phase::kDraining;
     move->at_ms = now_ms_;
   }
@@ -234,6 +237,13 @@ void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* bud
     if (policy.now_ms - moves.last_ms < 2 * RestAfter(policy, moves))
       plan->replacement.given_up[node] = moves;
   }
+  if (problem.decisions.replace) {
+    const double payback_hours = policy.options.payback_hours;
+    const CpuMemory load = LoadOf(*problem.drain.cluster, problem.pending);
+    plan->replacement.load = FollowLoad(policy.load, load, payback_hours, policy.now_ms);
+    plan->replacement.saving_lasts_hours =
+        SavingLastsHours(payback_hours, plan->replacement.load, policy.now_ms);
+  }
   if (policy.moves.empty()) return;
   if (problem.decisions.replace) return Follower(problem, snapshot, budget, plan).Run();
   for (const MoveUnderWay& move : policy.moves)
@@ -248,12 +258,14 @@ void UseRememberedMoves(const LoopMemory& memory, int64_t after_add_ms, int64_t 
   replacement->moves = memory.moves;
   replacement->resting_since_ms = memory.resting_since_ms;
   replacement->given_up = memory.given_up;
+  replacement->load = memory.load;
 }
 
 void NoteMoves(const LoopPlan& plan, LoopMemory* memory) {
   memory->moves = plan.replacement.moves;
   memory->resting_since_ms = plan.replacement.resting_since_ms;
   memory->given_up = plan.replacement.given_up;
+  memory->load = plan.replacement.load;
   if (plan.replacement.nodes_took_ms.has_value()) memory->nodes_took_ms = plan.replacement.nodes_took_ms;
   if (plan.replacement.drains_took_ms.has_value()) memory->drains_took_ms = plan.replacement.drains_took_ms;
 }
@@ -265,7 +277,7 @@ void EndMovesHeldUp(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* 
     Follower(problem, snapshot, budget, plan).EndThoseHeldUp();
 }
 
-void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory,
+void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory, int64_t now_ms,
                       const std::function<void(int64_t)>& note) {
   for (const MoveUnderWay& move : memory.moves) {
     const bool draining = move.phase == Phase::kDraining;
@@ -273,6 +285,7 @@ void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory,
     if (draining) note(move.at_ms + kUntilDrainsBeginMs);
   }
   for (const auto& [node, since_ms] : memory.resting_since_ms) note(since_ms + policy.rest_ms);
+  if (memory.load.has_value()) NoteTimesOfLoad(policy.options.payback_hours, *memory.load, now_ms, note);
   for (const auto& [node, moves] : memory.given_up) note(moves.last_ms + RestAfter(policy, moves));
   if (!policy.windows.has_value()) return;
   for (const TimeWindow& window : *policy.windows) note(window.from_s * 1000);

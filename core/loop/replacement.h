@@ -14,14 +14,14 @@
 
 namespace loadline {
 
-// Goes on with the moves of the last loop, and sets LoopPlan::replacement. A move goes on with its drains
-// when all of its nodes have come and are ready, if all pods of its old nodes then have their places under
-// all filters, may move, and the move still saves what the policy asks for. It ends when nodes do not come in
-// time, when it fails that check, when its drains take too long, or when a node that its pods have yet to
-// move to is gone. What was bought for it goes when it is empty, and nodes that are not begun are taken back.
-// A new node that has not gone after `node_wait_ms` is as any other empty node. Without the decision all
-// moves are forgotten, and what came is as any other node. Cost: O(nodes) with moves; O(nodes + pods) when a
-// move is checked.
+// Follows the load, goes on with the moves of the last loop, and sets LoopPlan::replacement. A move goes on
+// with its drains when all of its nodes have come and are ready, if all pods of its old nodes then have their
+// places under all filters, may move, and the move still saves what the policy asks for. It ends when nodes
+// do not come in time, when it fails that check, when its drains take too long, or when a node that its pods
+// have yet to move to is gone. What was bought for it goes when it is empty, and nodes that are not begun are
+// taken back. A new node that has not gone after `node_wait_ms` is as any other empty node. Without the
+// decision all moves are forgotten, and what came is as any other node. Cost: O(nodes) with moves; O(nodes +
+// pods) when a move is checked.
 void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
 
 // Ends moves that stand still, once drains are planned: after a minute none of their drains has begun, and
@@ -41,9 +41,9 @@ void UseRememberedMoves(const LoopMemory& memory, int64_t after_add_ms, int64_t 
                         LoopReplacement* replacement);
 void NoteMoves(const LoopPlan& plan, LoopMemory* memory);
 
-// When moves that are carried out, nodes that rest, or windows may change the answer of a loop although
-// nothing else does: calls `note` with each such time, in milliseconds.
-void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory,
+// When moves that are carried out, nodes that rest, a load that stands still, or windows may change the
+// answer of a loop although nothing else does: calls `note` with each such time, in milliseconds.
+void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory, int64_t now_ms,
                       const std::function<void(int64_t)>& note);
 
 // Growth for a move that the cloud refused: the move ends in the next loop.

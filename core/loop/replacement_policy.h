@@ -16,7 +16,8 @@
 namespace loadline {
 
 struct ReplacementPolicy {
-  // `max_nodes_at_once` and `max_pods_at_once` hold for all moves that are carried out.
+  // `max_nodes_at_once` and `max_pods_at_once` hold for all moves that are carried out. `payback_hours` is
+  // the least time for which a saving is expected to last, see load_rest.h.
   ConsolidationOptions options;
   DisturbancePrices prices;
   // Moves begin only then. Those that have begun go on.
@@ -37,6 +38,7 @@ struct LoopReplacement : ReplacementPolicy {
   std::vector<MoveUnderWay> moves;
   absl::btree_map<uint64_t, int64_t> resting_since_ms;
   absl::btree_map<uint64_t, GivenUpMoves> given_up;
+  std::optional<RestingLoad> load;
 };
 
 // Returns how long a node is left alone after so many moves were given up.
@@ -53,6 +55,9 @@ struct ReplacementPlan {
   std::vector<MoveUnderWay> moves;  // to remember
   absl::btree_map<uint64_t, int64_t> resting_since_ms;
   absl::btree_map<uint64_t, GivenUpMoves> given_up;
+  std::optional<RestingLoad> load;  // also to remember
+  // For how long a saving is expected to last, in hours: it takes the place of `options.payback_hours`.
+  double saving_lasts_hours = 0;
   // How long the new nodes of a move took that are ready since this loop, and the old ones until they were
   // gone.
   std::optional<int64_t> nodes_took_ms;

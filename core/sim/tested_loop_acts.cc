@@ -168,7 +168,7 @@ void TestedLoop::NoteNextTime() {
   if (old_enough_ms_.has_value()) note_ms(*old_enough_ms_);
   if (plan_.batch_wait_ms.has_value()) note_ms(NowMs() + *plan_.batch_wait_ms);
   if (!problem_.decisions.replace) return;
-  NoteTimesOfMoves(problem_.replacement, leader_->memory, note_ms);
+  NoteTimesOfMoves(problem_.replacement, leader_->memory, NowMs(), note_ms);
   // Nothing is asked while moves are carried out.
   const std::optional<int64_t> next_s = leader_->consolidator.next_s();
   if (next_s.has_value() && plan_.replacement.moves.empty()) note_ms(std::max(*next_s * 1000, NowMs() + 1));

@@ -89,7 +89,8 @@ type ConsolidationPolicy struct {
 	LeastSavingUsdPerHour *float64 `protobuf:"fixed64,2,opt,name=least_saving_usd_per_hour,json=leastSavingUsdPerHour,proto3,oneof" json:"least_saving_usd_per_hour,omitempty"`
 	LeastSavingPercent    *float64 `protobuf:"fixed64,3,opt,name=least_saving_percent,json=leastSavingPercent,proto3,oneof" json:"least_saving_percent,omitempty"`
 	// The cost of disturbing a pod once, in US dollars [0.1]: a move saves that of its pods within
-	// payback_hours [1.5]. [0, ...) and (0, 8760].
+	// payback_hours [1.5]; in a loop also within the time for which the load has stood still, a week at most.
+	// [0, ...) and (0, 8760].
 	UsdPerDisturbedPod *float64 `protobuf:"fixed64,4,opt,name=usd_per_disturbed_pod,json=usdPerDisturbedPod,proto3,oneof" json:"usd_per_disturbed_pod,omitempty"`
 	PaybackHours       *float64 `protobuf:"fixed64,5,opt,name=payback_hours,json=paybackHours,proto3,oneof" json:"payback_hours,omitempty"`
 	// In place of usd_per_disturbed_pod for pods of a priority from here on; the largest one that is not above

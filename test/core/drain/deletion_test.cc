@@ -76,19 +76,6 @@ TEST_F(DeletionTest, ATimerEndsStrictlyAfterItsTime) {
   EXPECT_THAT(Waits({node}), ElementsAre("NotUnreadyLongEnough"));
 }
 
-TEST_F(DeletionTest, ANodeWaitsUntilItPaysToDisturbItsPods) {
-  options_.max_drain_parallelism = 1;
-  DeletionCandidate never = Drain();
-  never.pays_from_s = std::nullopt;
-  DeletionCandidate later = Drain();
-  later.pays_from_s = kDeletionTime + 5;
-  DeletionCandidate now = Drain();
-  now.pays_from_s = kDeletionTime;
-  // Candidates that wait take nobody's turn.
-  EXPECT_THAT(Waits({never, later, now}), ElementsAre("NotWorthDisturbing", "NotWorthDisturbing", "None"));
-  EXPECT_EQ(Select({later}).decisions[0].ready_at_s, kDeletionTime + 5);
-}
-
 TEST_F(DeletionTest, AGroupMayStateItsOwnTimes) {
   groups_[GroupIndex{0}].unneeded_time_s = 0;
   DeletionCandidate node = Empty();

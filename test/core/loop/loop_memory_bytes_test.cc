@@ -55,6 +55,8 @@ LoopMemory EverythingRemembered() {
                           .places = {{10, 0}, {11, 2}}});
   memory.resting_since_ms = {{8, kNowMs - 6}};
   memory.given_up = {{8, {.count = 3, .last_ms = kNowMs - 7}}};
+  memory.load = {
+      .load = {.cpu = 7, .memory = int64_t{1} << 62}, .since_ms = kNowMs - 8, .away_since_ms = kNowMs - 9};
   memory.nodes_took_ms = 90'000;
   memory.downscale_order = {{7, 1}, {3, 2}};
   memory.drains_took_ms = 600'000;
@@ -109,7 +111,7 @@ TEST(LoopMemoryBytesTest, WhatIsDamagedIsRefused) {
   EXPECT_FALSE(DecodeLoopMemory(bytes + '\0').ok());
   std::string later = bytes;
   later[4] = 9;
-  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and 4 to 7 are read"));
+  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and 4 to 8 are read"));
   EXPECT_THAT(DecodeLoopMemory("LLFS").status().message(), HasSubstr("is no state of a loop"));
 }
 
@@ -146,16 +148,23 @@ std::string PayloadBeforeVersion7(const LoopMemory& memory) {
          payload.substr(static_cast<size_t>(at) + 1);
 }
 
-// A program that is renewed starts from the memory of the one before. Version 6 knew nothing of purchases,
-// of moves that were given up and of times of orders, version 5 nothing of soft taints, version 4 nothing of
-// sizes and slack either. Behind them is only what is not needed any more: a 0 for none.
+// A program that is renewed starts from the memory of the one before. Version 7 knew nothing of the load that
+// stands still, version 6 nothing of purchases, of moves that were given up and of times of orders, version 5
+// nothing of soft taints, version 4 nothing of sizes and slack either. Behind them is only what is not needed
+// any more: a 0 for none.
 TEST(LoopMemoryBytesTest, VersionsBeforeAreRead) {
   LoopMemory memory = EverythingRemembered();
+  memory.unneeded_since_s.clear();
+  memory.load.reset();
+  const std::string seventh = PayloadOf(memory);
+  const absl::StatusOr<LoopMemory> read =
+      DecodeLoopMemory(WithVersion(7, seventh.substr(0, seventh.size() - 1)));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(*read == memory);
   memory.moves[0].ordered_ms = memory.moves[0].at_ms;
   memory.purchases.clear();
   memory.given_up.clear();
-  memory.unneeded_since_s.clear();
-  for (const auto& [version, zeros] : {std::pair(6, 2), std::pair(5, 3), std::pair(4, 5)}) {
+  for (const auto& [version, zeros] : {std::pair(6, 3), std::pair(5, 4), std::pair(4, 6)}) {
     if (version == 5) memory.soft_taint_tried_ms.clear();
     if (version == 4) {
       memory.sizes.clear();

@@ -67,10 +67,12 @@ class ReplacementTest : public LoopTest {
     problem_.replacement.moves = memory_.moves;
     problem_.replacement.resting_since_ms = memory_.resting_since_ms;
     problem_.replacement.given_up = memory_.given_up;
+    problem_.replacement.load = memory_.load;
     LoopPlan plan = Plan();
     memory_.moves = plan.replacement.moves;
     memory_.resting_since_ms = plan.replacement.resting_since_ms;
     memory_.given_up = plan.replacement.given_up;
+    memory_.load = plan.replacement.load;
     for (const LoopGrowth& growth : plan.growth) problem_.groups[growth.group].target += growth.nodes();
     return plan;
   }

@@ -58,18 +58,42 @@ TEST_F(ReplacementTest, NothingMovesUnlessItIsDecided) {
   EXPECT_THAT(Loop().growth, IsEmpty());
 }
 
-TEST_F(ReplacementTest, DrainsHaveToPayForWhatTheyDisturb) {
+// Nothing that would go without replacement stays because of it, whatever its pods cost.
+TEST_F(ReplacementTest, OrdinaryDrainsGoAsWithoutIt) {
   AddNode("small-1", GroupIndex{0}, 1);
   AddNode("small-2", GroupIndex{0}, 1);
   problem_.replacement.prices.usd_per_pod = 1;  // ten hours of a small node
   Loop();
-  const LoopPlan waits = Loop(700'000);
-  EXPECT_THAT(Started(waits), IsEmpty());
-  ASSERT_THAT(waits.scale_down.remove, SizeIs(1));
-  EXPECT_EQ(waits.scale_down.remove[0].waits, NodeReason::kNotWorthDisturbing);
-  // Nobody has named a price where nothing is replaced.
-  problem_.decisions.replace = false;
-  EXPECT_THAT(Started(Loop()), SizeIs(1));
+  EXPECT_THAT(Started(Loop(700'000)), SizeIs(1));
+}
+
+// Two small nodes that big ones could take over save 0.02 USD per hour, and their eight pods cost 0.4: 20
+// hours. So a move begins once the load has stood still for 24, the next step of 1.5 hours that double.
+TEST_F(ReplacementTest, ASavingLastsForAsLongAsTheLoadHasStoodStill) {
+  TwoSmallNodes();
+  problem_.replacement.prices.usd_per_pod = 0.05;
+  EXPECT_THAT(Loop().growth, IsEmpty());
+  ASSERT_TRUE(memory_.load.has_value());
+  EXPECT_EQ(memory_.load->load.cpu, 8 * 500);
+  EXPECT_THAT(Loop(23 * 3'600'000).growth, IsEmpty());
+  EXPECT_THAT(Loop(3'600'000).growth, SizeIs(1));
+}
+
+TEST_F(ReplacementTest, ALoadThatChangesBeginsAnew) {
+  TwoSmallNodes();
+  problem_.replacement.prices.usd_per_pod = 0.05;
+  Loop();
+  Loop(23 * 3'600'000);
+  nodes_[0].pods.pop_back();  // an eighth of the load, for nine minutes
+  Loop(60'000);
+  nodes_[0].pods.push_back(Replica("small-1-9", 500));
+  EXPECT_THAT(Loop(8 * 60'000).growth, IsEmpty());
+  EXPECT_EQ(memory_.load->since_ms, now_ms_ - (23 * 60 + 9) * kMinuteMs);
+  nodes_[0].pods.pop_back();
+  Loop(60'000);
+  Loop(9 * 60'000);
+  nodes_[0].pods.push_back(Replica("small-1-9", 500));
+  EXPECT_THAT(Loop(3'600'000).growth, IsEmpty());
 }
 
 TEST_F(ReplacementTest, MovesBeginInWindowsOnly) {

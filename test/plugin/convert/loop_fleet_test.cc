@@ -288,9 +288,9 @@ TEST_F(LoopFleetTest, SoftTaintsAreActions) {
 }
 
 TEST_F(LoopFleetTest, AStateThatCannotBeReadIsPutAside) {
-  request_.mutable_fleet()->set_state("LLLM\x08 of a later version");
+  request_.mutable_fleet()->set_state("LLLM\x09 of a later version");
   const v1::PlanLoopResponse plan = Plan();
-  EXPECT_THAT(plan.fleet().state_problem(), HasSubstr("state: has version 8"));
+  EXPECT_THAT(plan.fleet().state_problem(), HasSubstr("state: has version 9"));
   EXPECT_EQ(plan.fleet().groups(0).coming(), 1);
 }
 
