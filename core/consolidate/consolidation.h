@@ -97,6 +97,9 @@ struct ConsolidationOptions {
   double least_saving_usd_per_hour = 0.001;
   double least_saving_percent = 2;
   double payback_hours = 1.5;
+  // The load is known to stand still for so many hours, >= 0: a move may pay for what it costs within that
+  // time, however young its old nodes are. See MoveTerms.
+  double load_rests_hours = 0;
   // For so many hours old and new nodes are both paid for while a move is made, >= 0; see MoveTerms.
   double surge_hours = 0;
   // Nodes that go by one move at most; of these that go at once, and pods that are disturbed at once. >= 1.
@@ -117,8 +120,9 @@ struct ConsolidationOptions {
 
 // The part of the age of its old nodes, in the mean by price, within which a move has to save its one-time
 // costs: the pods that it disturbs and the hours in which old and new nodes are both there. Load that arrived
-// lately usually ends soon, and then the move has cost more than it saved. Source: our own choice, measured
-// with the loads of the race in the simulator.
+// lately usually ends soon, and then the move has cost more than it saved. If the load has stood still for
+// longer than that, the move has as long as that. Source: our own choice, measured with the loads of the race
+// in the simulator.
 inline constexpr double kPaysWithinAge = 0.25;
 
 class MoveTerms {
@@ -140,8 +144,9 @@ class MoveTerms {
   double Required(const ConsolidationOptions& options) const {
     const double once = disturbance_ + options.surge_hours * added_;
     const double age = aged_ > 0 ? weighted_age_ / aged_ : std::numeric_limits<double>::infinity();
+    const double within_hours = std::max(kPaysWithinAge * age, options.load_rests_hours);
     return std::max({options.least_saving_usd_per_hour, options.least_saving_percent / 100 * removed_,
-                     disturbance_ / options.payback_hours, once > 0 ? once / (kPaysWithinAge * age) : 0.0});
+                     disturbance_ / options.payback_hours, once > 0 ? once / within_hours : 0.0});
   }
 
  private:

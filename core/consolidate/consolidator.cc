@@ -28,6 +28,7 @@ uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationO
   builder.Add(std::bit_cast<int64_t>(options.least_saving_usd_per_hour));
   builder.Add(std::bit_cast<int64_t>(options.least_saving_percent));
   builder.Add(std::bit_cast<int64_t>(options.payback_hours));
+  builder.Add(std::bit_cast<int64_t>(options.load_rests_hours));
   builder.Add(options.max_nodes_per_move);
   builder.Add(options.as_scheduled);
   builder.Add(options.least_spot_groups);

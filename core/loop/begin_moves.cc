@@ -8,6 +8,7 @@
 #include "core/drain/being_deleted.h"
 #include "core/drain/node_budget.h"
 #include "core/loop/consolidation_question.h"
+#include "core/loop/load_rest.h"
 #include "core/loop/move_objects.h"
 #include "core/loop/replacement.h"
 
@@ -163,7 +164,7 @@ class MoveBeginner {
 ConsolidationOptions OptionsOf(const LoopProblem& problem, const DrainProblem& drain,
                                const NodeAllowance& allowance, double saving_lasts_hours) {
   ConsolidationOptions options = problem.replacement.options;
-  options.payback_hours = saving_lasts_hours;
+  UseSavingLasts(saving_lasts_hours, &options);
   // Pods of nodes that go first must not move to those that have to wait for their turn.
   options.max_nodes_at_once =
       std::min(options.max_nodes_at_once, problem.scale_down.deletion.max_drain_parallelism);

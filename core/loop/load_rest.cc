@@ -70,6 +70,11 @@ double SavingLastsHours(double payback_hours, const std::optional<RestingLoad>& 
   return hours;
 }
 
+void UseSavingLasts(double lasts_hours, ConsolidationOptions* options) {
+  if (lasts_hours > options->payback_hours) options->load_rests_hours = lasts_hours;
+  options->payback_hours = lasts_hours;
+}
+
 void NoteTimesOfLoad(double payback_hours, const RestingLoad& load, int64_t now_ms,
                      const std::function<void(int64_t)>& note) {
   if (load.away_since_ms.has_value()) note(*load.away_since_ms + PassesWithinMs(payback_hours));

@@ -9,6 +9,7 @@
 
 #include "core/base/cpu_memory.h"
 #include "core/cluster/cluster_state.h"
+#include "core/consolidate/consolidation.h"
 #include "core/expand/estimate.h"
 #include "core/loop/loop_memory.h"
 
@@ -30,6 +31,11 @@ RestingLoad FollowLoad(const std::optional<RestingLoad>& before, const CpuMemory
 // has stood still, in steps that double, so that questions stay alike, and a week at most. What has lasted
 // for some time lasts for as long again, in the median, where nothing else is known.
 double SavingLastsHours(double payback_hours, const std::optional<RestingLoad>& load, int64_t now_ms);
+
+// Lets moves pay for what they cost within the time for which a saving is expected to last. Where that is
+// more than `payback_hours`, the load has been seen to stand still, and the age of nodes tells no more about
+// it.
+void UseSavingLasts(double lasts_hours, ConsolidationOptions* options);
 
 // Calls `note` with the times, in milliseconds, at which the answers of these change although no pod does.
 void NoteTimesOfLoad(double payback_hours, const RestingLoad& load, int64_t now_ms,

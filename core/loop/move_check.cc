@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/fit/pod_fit.h"
 #include "core/loop/consolidation_question.h"
+#include "core/loop/load_rest.h"
 #include "core/loop/move_objects.h"
 #include "core/loop/replacement.h"
 
@@ -123,7 +124,7 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
   // Its new nodes are there: what it has cost to bring them is spent either way.
   ConsolidationOptions options = problem.replacement.options;
   options.surge_hours = 0;
-  options.payback_hours = saving_lasts_hours;
+  UseSavingLasts(saving_lasts_hours, &options);
   const double removed = terms.removed();
   for (const MoveUnderWay::Order& order : move->orders) {
     for (const NodeGroup& group : problem.groups) {

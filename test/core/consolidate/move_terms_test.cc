@@ -61,6 +61,25 @@ TEST(MoveTermsOfNewNodesTest, ANodeThatHasJustComePaysForNothing) {
   EXPECT_GT(terms.Required(Surging(0.1)), 1e6);
 }
 
+// Three hours of rest are longer than a quarter of an hour: (0.4 * 0.1 + 0.02) / 3 = 0.02. The age counts
+// again where a quarter of it is longer: 0.06 / 6.
+TEST(MoveTermsOfNewNodesTest, ALoadThatStandsStillPaysForYoungNodesAsWell) {
+  ConsolidationOptions options = Surging(0.4);
+  options.load_rests_hours = 3;
+  MoveTerms young;
+  young.Remove(0.10, 1.0);
+  young.Add(0.1);
+  young.Disturb(0.02);
+  EXPECT_NEAR(young.Required(options), 0.02, 1e-12);
+  options.payback_hours = 3;
+  EXPECT_NEAR(young.Required(options), 0.02, 1e-12);
+  MoveTerms old;
+  old.Remove(0.10, 24.0);
+  old.Add(0.1);
+  old.Disturb(0.02);
+  EXPECT_NEAR(old.Required(options), 0.01, 1e-12);
+}
+
 // Two full small nodes for 0.20, whose pods a big one takes for 0.18.
 ConsolidationPlan PlanOfAges(double hours, Consolidator* planner, int64_t now_s) {
   ModelCluster model;

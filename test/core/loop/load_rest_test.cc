@@ -63,6 +63,16 @@ TEST(LoadRestTest, AChangeThatPassesIsNone) {
   EXPECT_EQ(FollowLoad(away, other, kPaybackHours, kStartMs + kHourMs + 9 * kMinuteMs), anew);
 }
 
+TEST(LoadRestTest, AgesTellNothingOnceTheLoadIsKnownToStandStill) {
+  ConsolidationOptions options;
+  options.payback_hours = kPaybackHours;
+  UseSavingLasts(kPaybackHours, &options);
+  EXPECT_EQ(options.load_rests_hours, 0);
+  UseSavingLasts(6, &options);
+  EXPECT_EQ(options.load_rests_hours, 6);
+  EXPECT_EQ(options.payback_hours, 6);
+}
+
 TEST(LoadRestTest, NotesWhenAnAnswerChanges) {
   std::vector<int64_t> times;
   const auto note = [&](int64_t at_ms) { times.push_back(at_ms); };
