@@ -39,7 +39,7 @@ struct MovingPod {
   absl::string_view uid = {};
 };
 
-// What is known of nodes that nearly take pods, for one state of a board.
+// The verdicts of nodes that nearly take pods, as far as they are known for one placement of all pods.
 struct NearestVerdicts {
   int64_t units = 0;  // left for looking
   absl::flat_hash_map<int32_t, Verdict> of_kind = {};
@@ -95,8 +95,8 @@ class DrainBoard {
   // The pods of `node` go as far as they are in `pods`, and nothing may be placed on it; they are placed as
   // above. Nothing changed unless all were.
   Answer Drain(NodeIndex node, std::span<MovingPod> pods, bool hints_only, WorkBudget* budget, bool may_stop);
-  // The verdict about one pod of `node` on the node that comes closest to taking it: of those that stay, the
-  // one whose first filter to refuse comes last. One that fits: some node takes it. nullopt: no node stays,
+  // Returns the verdict about one pod of `node` on the node that is closest to taking it: of those that stay,
+  // the one whose first filter to refuse is the last. One that fits: some node takes it. nullopt: none stays,
   // or the units of `known` do not suffice, of which each look at a node takes some.
   std::optional<Verdict> Nearest(NodeIndex node, const MovingPod& pod, NearestVerdicts* known);
   // Same as Drain(), but each pod moves to its node `hint`, where it is known to fit.

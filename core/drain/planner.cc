@@ -185,8 +185,8 @@ void DrainPlanner::Impl::TellRemovals() {
   }
 }
 
-// Says of pods without a place what refuses them where they come closest to one, on the board as the plan
-// leaves it. The bound keeps this below a tenth of the time that a plan for 2,000 nodes may take.
+// Reports for pods without a place the filter of the node that is closest to taking them, in the state that
+// the plan leaves. The bound keeps this below a tenth of the time that a plan for 2,000 nodes may take.
 void DrainPlanner::Impl::TellNearest() {
   NearestVerdicts known{.units = kNearestUnits};
   for (DrainKeep& keep : plan_.keep) {

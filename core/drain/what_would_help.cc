@@ -37,7 +37,7 @@ std::string RoomFor(const KeepingPod& pod) {
 }
 
 // Returns what a node that takes the pod would have to be like, where this filter refuses it on the node that
-// comes closest. Empty: the filter refuses all nodes alike, or says it all by itself.
+// is closest. Empty: the filter refuses all nodes alike, or says it all by itself.
 std::string PlaceBeyond(FilterName filter, const KeepingPod& pod) {
   switch (filter) {
     case FilterName::kNodeUnschedulable:

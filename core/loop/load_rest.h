@@ -20,7 +20,7 @@ namespace loadline {
 // saturate. Cost: O(shapes of pods).
 CpuMemory LoadOf(const ClusterState& cluster, std::span<const PendingPods> waiting);
 
-// Follows the load from loop to loop. It stands still as long as cpu and memory are both within 5 percent of
+// Follows the load from loop to loop. It is constant as long as cpu and memory are both within 5 percent of
 // what they were when it began to. A change that passes within a tenth of `payback_hours` is none: evicted
 // pods are missing until they come again, and the load of a moment decides no purchase. Source: our own
 // choice.

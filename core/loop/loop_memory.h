@@ -1,4 +1,4 @@
-// What one loop remembers for the next one, also of another process.
+// The memory of one loop for the next one, also of another process.
 #ifndef LOADLINE_CORE_LOOP_LOOP_MEMORY_H_
 #define LOADLINE_CORE_LOOP_LOOP_MEMORY_H_
 
@@ -159,7 +159,7 @@ struct LoopMemory {
   // ones until they were gone.
   std::optional<int64_t> nodes_took_ms;
   std::optional<int64_t> drains_took_ms;
-  // Where nodes are replaced: for how long the load has stood still.
+  // With the decision to replace nodes: for how long the load has stood still.
   std::optional<RestingLoad> load;
   // By key of a node that is to be empty when workloads shrink: its number, from 1 on, the lowest first.
   absl::btree_map<uint64_t, int64_t> downscale_order;

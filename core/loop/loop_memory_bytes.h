@@ -1,4 +1,4 @@
-// What is remembered from loop to loop as bytes.
+// The memory from loop to loop as bytes.
 #ifndef LOADLINE_CORE_LOOP_LOOP_MEMORY_BYTES_H_
 #define LOADLINE_CORE_LOOP_LOOP_MEMORY_BYTES_H_
 
@@ -16,7 +16,7 @@ inline constexpr int kLoopMemoryVersion = 8;
 // The oldest version that is read, so that a new program goes on from it. It has no sizes, slack, soft taints
 // and purchases.
 inline constexpr int kOldestLoopMemoryVersion = 4;
-// What no memory outgrows: so much a ConfigMap holds, with its names.
+// The most bytes of a memory: so much a ConfigMap holds, with its names.
 inline constexpr size_t kMostLoopMemoryBytes = (1 << 20) - (16 << 10);
 inline constexpr size_t kMostGroupNameBytes = 512;
 

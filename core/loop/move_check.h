@@ -1,4 +1,4 @@
-// Whether a move can still be made when its nodes are ready.
+// The check of a move when its nodes are ready.
 #ifndef LOADLINE_CORE_LOOP_MOVE_CHECK_H_
 #define LOADLINE_CORE_LOOP_MOVE_CHECK_H_
 

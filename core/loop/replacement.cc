@@ -21,7 +21,7 @@ namespace {
 using Phase = MoveUnderWay::Phase;
 constexpr int64_t kUntilDrainsBeginMs = 60'000;
 
-// Whether it is time that one of its drains has begun.
+// Returns whether it is time that one of its drains has begun.
 bool IsToDrain(const MoveUnderWay& move, int64_t now_ms) {
   return move.phase == Phase::kDraining && now_ms - move.at_ms >= kUntilDrainsBeginMs;
 }
@@ -121,7 +121,7 @@ class Follower {
     return false;
   }
 
-  // Whether a pod that has yet to move had its place on a node that is gone.
+  // Returns whether a pod that has yet to move had its place on a node that is gone.
   bool HasLostAPlace(const MoveUnderWay& move) const {
     const std::vector<Slot> targets = TargetsOf(nodes_, move);
     if (std::find(targets.begin(), targets.end(), kNoSlot) == targets.end()) return false;

@@ -50,7 +50,7 @@ struct EndedMove {
   std::string why;               // why it was given up; empty: it is done
 };
 
-// What a loop does about moves.
+// The outcome of a loop as to moves.
 struct ReplacementPlan {
   std::vector<MoveUnderWay> moves;  // to remember
   absl::btree_map<uint64_t, int64_t> resting_since_ms;

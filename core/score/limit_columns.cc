@@ -10,7 +10,7 @@
 namespace loadline {
 namespace {
 
-// What of 100 * value / allocatable fits in fixed point, rounded down.
+// Returns 100 * value / allocatable in fixed point, rounded down and kept within its range.
 int64_t RawInFixedPoint(int64_t value, int64_t allocatable) {
   // |value| <= 2^62, so the product stays below 2^62 * 2^7 * 2^32 = 2^101.
   const absl::int128 product = absl::int128(value) * (100 * (int64_t{1} << kRawScoreBits));

@@ -21,7 +21,8 @@ inline constexpr int kRawScoreBits = 32;
 // stay within 63 bits.
 inline constexpr int64_t kMaxRawScore = int64_t{1} << (kRawScoreBits + 19);
 
-// What scoring needs of one resource of one node: 32 bytes, so that two resources are one cache line.
+// The data that scoring needs of one resource of one node: 32 bytes, so that two resources are one cache
+// line.
 struct LimitTerm {
   int64_t allocatable = 0;  // 0: the node lacks the resource, and all below is 0
   // 100 * (allocatable - limits there) / allocatable in fixed point, rounded down.
@@ -43,7 +44,7 @@ inline int64_t ShareOf(const LimitTerm& node, int64_t amount) {
   return share > kMaxRawScore ? kMaxRawScore : static_cast<int64_t>(share);
 }
 
-// As those of counted_limits.h, by the rules of a policy.
+// Return the same as their namesakes of counted_limits.h, by the rules of a policy.
 PodLimit PodLimitOf(const LimitPolicy& policy, const ScoredResource& resource, std::optional<ResourceId> id,
                     const PodShape& shape, PodRole role);
 CountedLimit CountOnNode(const LimitPolicy& policy, const PodLimit& limit, int64_t allocatable);
@@ -66,7 +67,7 @@ class LimitColumns {
   std::span<const LimitTerm> terms(Slot slot) const {
     return {terms_.data() + IndexOf(slot) * width_, width_};
   }
-  // What the pods on the node count as, one per resource of the policy.
+  // Returns the amounts that the pods on the node count as, one per resource of the policy.
   std::span<const int64_t> limits(Slot slot) const {
     return {limits_.data() + IndexOf(slot) * width_, width_};
   }

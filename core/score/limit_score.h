@@ -33,7 +33,7 @@ void ScoreNodes(const LimitColumns& columns, const ClusterState& cluster, const 
                 std::span<const Slot> candidates, std::vector<int32_t>* scores,
                 const ResourceNames* pod_names = nullptr);
 
-// What became of a candidate.
+// The outcome for a candidate.
 enum class ScoreOutcome {
   kScored,
   kLacksLimitedResource,  // lacks a resource that the pod limits: 0, apart from normalization
@@ -50,7 +50,7 @@ struct ResourceExplanation {
   double raw_score = 0;             // of this resource alone
   int32_t node_missing_limits = 0;  // pods there that count by a rule
   int32_t node_clamped = 0;         // pods there that were clamped
-  bool saturated = false;           // held at a bound: see kMaxRawScore
+  bool saturated = false;           // it is at a bound: see kMaxRawScore
   bool pod_by_profile = false;  // the incoming pod counts as it is expected to use, less than by its limit
 };
 
@@ -76,11 +76,11 @@ std::vector<NodeExplanation> ExplainNodes(const LimitColumns& columns, const Clu
 
 inline constexpr int64_t kNoRawScore = INT64_MIN;
 
-// Raw scores of a candidate set as integers. In fixed point a weighted mean stands multiplied by the sum of
+// Raw scores of a candidate set as integers. In fixed point a weighted mean is multiplied by the sum of
 // all weights, which spares a division and changes no order.
 struct RawScores {
   std::vector<int64_t> values;  // per candidate; kNoRawScore where the outcome is not kScored
-  int64_t one = 1;              // what stands for a raw score of 1
+  int64_t one = 1;              // the integer for a raw score of 1
   int64_t mean_one = 1;         // the same where a weighted sum is to be read as a mean
 };
 RawScores ScoreRaw(const LimitColumns& columns, const ClusterState& cluster, const PodShape& pod,

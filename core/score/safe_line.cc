@@ -9,7 +9,7 @@
 namespace loadline {
 namespace {
 
-// A line is told in steps of 0.05: profiles are no more exact than that.
+// The step in which lines are reported, 0.05: profiles are no more exact than that.
 constexpr int64_t kStep = kLineUnit / 20;
 
 // The safe line and those around it, in percent of the safe one.

@@ -1,4 +1,4 @@
-// Which line of limits would have been safe, by what the pods of each node are expected to use.
+// The line of limits that would have been safe, by what the pods of each node are expected to use.
 #ifndef LOADLINE_CORE_SCORE_SAFE_LINE_H_
 #define LOADLINE_CORE_SCORE_SAFE_LINE_H_
 
@@ -33,7 +33,7 @@ struct SafeLine {
   int64_t line() const { return around[1].line; }
 };
 
-// Returns the highest line under which no node goes over its allocatable when it is filled with pods like
+// Returns the highest line under which no node exceeds its allocatable when it is filled with pods like
 // those that it has now:
 //
 //   min over nodes of limits / peak, rounded down to 0.05, in [0.1, 1000]

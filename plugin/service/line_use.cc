@@ -33,7 +33,7 @@ LineUse::LineUse(const LoadLine* line, const LimitColumns* columns, const std::v
                  const ClusterState* cluster)
     : columns_(*columns), cluster_(*cluster) {
   for (size_t r = 0; r < line->lines.size(); ++r) {
-    // The first hour stands for all.
+    // The first hour represents all.
     if (line->sums.resources[r].hour != int8_t{0}) continue;
     resources_.push_back({line->sums.resources[r].id, positions[r], {}});
   }

@@ -1,5 +1,5 @@
-// What a line of expected use says of nodes beside its verdicts: what their pods are expected to use, and
-// which line of limits would have been safe.
+// The part of the answer about a line of expected use beside its verdicts: what the pods of nodes are
+// expected to use, and which line of limits would have been safe.
 #ifndef LOADLINE_PLUGIN_SERVICE_LINE_USE_H_
 #define LOADLINE_PLUGIN_SERVICE_LINE_USE_H_
 

@@ -176,7 +176,7 @@ func TestForeignState(t *testing.T) {
 		if got := b.sky.requests(); !slices.Equal(got, []string{"g+1"}) {
 			t.Errorf("asked for %v", got)
 		}
-		if got := b.state().BinaryData["loop"]; !strings.HasPrefix(string(got), "LLLM\x07") {
+		if got := b.state().BinaryData["loop"]; !strings.HasPrefix(string(got), "LLLM\x08") {
 			t.Errorf("the state is %q", got)
 		}
 		b.end()

@@ -76,7 +76,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	c.leaveOut(&r.leftOut)
 	r.leftOut.Add(gathered.LeftOut()...)
 	if source.fromFile() && c.counts.Objects["DaemonSet"] == 0 {
-		r.notes = append(r.notes, "The dump holds no ds: what DaemonSets put on each new node does not count.")
+		r.notes = append(r.notes, "The dump holds no DaemonSets: what they put on each new node does not count.")
 	}
 	r.remarks = gathered.Remarks.Lines()
 	r.notes = append(r.notes, r.remarks...)

@@ -53,7 +53,7 @@ func (e *estimated) leftBy(group int) map[int32]int64 {
 	return left
 }
 
-// refusals says why a group takes no more of the pods that are left over: what filters say comes first, since nothing
+// refusals says why a group takes no more of the pods that are left over: reasons of filters are first, since nothing
 // else helps then; `held`, if not empty, is why it does not grow anyway.
 func (e *estimated) refusals(group int, left map[int32]int64, held string) (out []groupRefusal) {
 	estimate := e.answer.GetGroups()[group]

@@ -18,7 +18,7 @@ type useAnswer struct {
 	Nodes []useNode `json:"nodes"`
 	// Lines are lines of limits around the one that would have been safe.
 	Lines []useLine `json:"lines"`
-	// Safe has the line of limits of each resource under which no node goes over.
+	// Safe has the line of limits of each resource under which no node exceeds its allocatable.
 	Safe []safeLine `json:"safe"`
 }
 

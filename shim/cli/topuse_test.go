@@ -89,7 +89,7 @@ func TestTopTellsExpectedUse(t *testing.T) {
 	}
 }
 
-// Of p0, both resources count by the profile of its workload, and the node is worst at 14:00.
+// Both resources of p0 count by the profile of its workload, and the node is worst at 14:00.
 func TestWhyShowsTheHour(t *testing.T) {
 	cluster, profiles := useCluster(t)
 	out, errs, code := run(t, "loadline", "", "why", "shop/p0", "-f", cluster, "--usage", profiles)

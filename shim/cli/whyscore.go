@@ -159,7 +159,7 @@ func newScoreSection(q *podQuestion, all *loadlinev1.ExplainResponse) *scoreSect
 	for _, node := range all.GetNodes() {
 		s.Nodes = append(s.Nodes, newScoreNode(node))
 	}
-	// Of nodes with equal scores, one that lacks what the pod limits is not as good as the others.
+	// Nodes that lack what the pod limits are behind the others of the same score.
 	slices.SortStableFunc(s.Nodes, func(a, b scoreNode) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(len(a.Reason), len(b.Reason)))
 	})

@@ -61,7 +61,7 @@ func (r Ranked) Reason() string {
 	return fmt.Sprintf("%s = %s%s%s", score, strings.Join(r.terms(), " * "), BeforePrice, r.Price())
 }
 
-// BeforePrice stands before the price of a node in a reason.
+// BeforePrice precedes the price of a node in a reason.
 const BeforePrice = "; price of a node "
 
 // Price says what a node costs, and the source of the price.

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Of six pods, three make groups grow; a pod of a gang whose delay of an hour has passed is one of them.
+// Three of six pods make groups grow; a pod of a gang whose delay of an hour has passed is one of them.
 func TestRemarksNameWhatIsSpecialAndWhatGroupsDoNotGrowFor(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	r := Remarks{Now: now}

@@ -652,8 +652,9 @@ TEST_F(DrainHandlerTest, RefusesBudgetsOfGroupsThatMakeNoSense) {
   request_.mutable_options()->clear_node_budgets();
   v1::TimeWindows* const windows = request_.mutable_options()->add_node_budgets()->mutable_windows();
   for (int i = 0; i < 65; ++i) windows->add_windows();
-  EXPECT_EQ(Ask().status(), absl::ResourceExhaustedError(
-                                "options: node_budgets[0].windows.windows: has 65 entries, the limit is 64"));
+  const absl::Status status = Ask().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(), "options: node_budgets[0].windows.windows: has 65 entries, the limit is 64");
 }
 
 // Placeholders on a name that is no node play no part, and those that nobody could hold are left out.

@@ -464,7 +464,7 @@ func (x *CheckLoadLineResponse) GetSafeLines() []*SafeLine {
 	return nil
 }
 
-// A line of limits under which no candidate goes over its allocatable in any hour, by what its pods are
+// A line of limits under which no candidate exceeds its allocatable in any hour, by what its pods are
 // expected to use, when it is filled with pods like those that it has: the lowest of limits over expected
 // peak, rounded down to 0.05. Nodes whose limits are less than half of their allocatable count only where all
 // are such.
@@ -827,7 +827,7 @@ func (x *LineNode) GetUse() []*ExpectedUseOnNode {
 	return nil
 }
 
-// What the pods of a node are expected to use of one resource. Amounts: CPU in millicores, memory in bytes.
+// The expected use of one resource by the pods of a node. Amounts: CPU in millicores, memory in bytes.
 type ExpectedUseOnNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, as in the line.

@@ -95,7 +95,7 @@ TEST(DrainPlannerTest, ExactFitIsAFitAndOneMoreIsNot) {
             (std::map<std::string, std::string>{{"a", "NoPlaceToMovePods"}, {"b", "NotUnderutilized"}}));
 }
 
-// Of the nodes that stay, the one on which the last filter refuses the pod comes closest: c is cordoned, b
+// The closest node is the one that stays and whose refusal is that of the last filter: c is cordoned, b
 // has 400m or 399m left for the 400m of p, and runs another pod that p must not run beside.
 TEST(DrainPlannerTest, APodWithoutAPlaceIsToldWithTheFilterOfTheNearestNode) {
   DrainCluster cluster;

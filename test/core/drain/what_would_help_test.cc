@@ -63,7 +63,7 @@ TEST_F(WhatWouldHelpTest, APodWithoutAPlaceIsToldWithWhatItRequests) {
   EXPECT_EQ(Help(NodeReason::kNoPlaceToMovePods), "more room on nodes that stay");
 }
 
-// Room is what is missing where no other filter refuses the pod on the node that comes closest.
+// Room is missing where no other filter refuses the pod on the closest node.
 TEST_F(WhatWouldHelpTest, TheFilterThatRefusesTheNearestNodeIsTold) {
   const std::string room =
       "a node that stays and takes pod default/web-0, which requests 1.5 cpu and 3 MiB of memory";

@@ -76,7 +76,7 @@ class EstimateTest : public ::testing::Test {
     return first;
   }
 
-  // What a further node is told to refuse, as "position filter", with "*" where only daemons are in the way.
+  // Returns what a further node refuses, as "position filter", with "*" where only daemons are in the way.
   std::vector<std::string> Refused(const FitNode& node, NodeLimit max_nodes = std::nullopt) {
     const NodeGroup shape{.name = node.name, .model = NodeModel{cluster_.Shape(node)}};
     std::vector<PendingPods> pods = pods_;

@@ -148,8 +148,8 @@ std::string PayloadBeforeVersion7(const LoopMemory& memory) {
          payload.substr(static_cast<size_t>(at) + 1);
 }
 
-// A program that is renewed starts from the memory of the one before. Version 7 knew nothing of the load that
-// stands still, version 6 nothing of purchases, of moves that were given up and of times of orders, version 5
+// A program that is renewed starts from the memory of the one before. Version 7 knew nothing of the constant
+// load, version 6 nothing of purchases, of moves that were given up and of times of orders, version 5
 // nothing of soft taints, version 4 nothing of sizes and slack either. Behind them is only what is not needed
 // any more: a 0 for none.
 TEST(LoopMemoryBytesTest, VersionsBeforeAreRead) {
