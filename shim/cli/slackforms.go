@@ -178,10 +178,12 @@ func (p *slackPlan) data() slackAnswer {
 
 // slackTables show the placeholders, and how much room each class of nodes keeps.
 var slackTables = []table{
-	{rows: "placeholders", columns: []column{{header: "PLACEHOLDER", path: "kind"}, {header: "FOR", text: classOf("shape")},
+	{rows: "placeholders", columns: []column{{header: "PLACEHOLDER", path: "kind"},
+		{header: "FOR", text: classOf("shape")},
 		amount("CPU", "cpu", "cpuMilli"), amount("MEMORY", "memory", "memoryBytes"),
 		{header: "COUNT", path: "count", right: true}, {header: "FIT NOW", path: "placed", right: true}}},
-	{rows: "classes", columns: []column{{header: "CLASS", text: classOf("name")}, {header: "NODES", path: "nodes", right: true},
+	{rows: "classes", columns: []column{{header: "CLASS", text: classOf("name")},
+		{header: "NODES", path: "nodes", right: true},
 		amount("WANTED CPU", "cpu", "wanted.cpuMilli"), amount("MEMORY", "memory", "wanted.memoryBytes"),
 		amount("READY CPU", "cpu", "ready.cpuMilli"), amount("MEMORY", "memory", "ready.memoryBytes"),
 		{header: "MORE NODES", path: "moreNodes", right: true},

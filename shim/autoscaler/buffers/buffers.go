@@ -90,7 +90,8 @@ func (b *Buffers) Look(ctx context.Context, now time.Time) error {
 	b.known = map[types.NamespacedName]*buffer{}
 	for i := range list.Items {
 		one := &buffer{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &one.CapacityBuffer); err != nil {
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &one.CapacityBuffer)
+		if err != nil {
 			klog.ErrorS(err, "A CapacityBuffer cannot be read", "object", klog.KObj(&list.Items[i]))
 			continue
 		}

@@ -76,8 +76,8 @@ func (p *Provider) inTurn(ctx context.Context, id string, change func() error) e
 	}
 }
 
-// resize states another target. The scale is of the version that was read: if somebody else has written the group since,
-// this is a conflict.
+// resize states another target. The scale is of the version that was read: if somebody else has written the group
+// since, this is a conflict.
 func (p *Provider) resize(ctx context.Context, f *found, scaled *unstructured.Unstructured, target int) error {
 	if err := unstructured.SetNestedField(scaled.Object, int64(target), "spec", "replicas"); err != nil {
 		return err
