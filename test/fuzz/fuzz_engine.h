@@ -125,6 +125,7 @@ class FuzzEngine {
   void CheckAlive() {
     v1::ScoreRequest request;
     *request.mutable_changes() = TwoNodes("alive", 1);
+    request.set_pod(PodWithoutContainers());
     request.mutable_policy()->set_preset(v1::ScorePolicy::STRICT);
     v1::DropRequest drop;
     drop.set_view("alive");
@@ -138,13 +139,21 @@ class FuzzEngine {
   }
 
  private:
-  // The scores of all nodes of the view in this state.
+  // Returns a pod that requests nothing. One of no bytes is refused.
+  static std::string PodWithoutContainers() {
+    k8s::v1::Pod pod;
+    pod.mutable_spec();
+    return pod.SerializeAsString();
+  }
+
+  // Returns the scores of all nodes of the view in this state.
   std::string ScoreAll(const v1::ViewState& view, int32_t weight) {
     v1::ScoreRequest request;
     request.mutable_changes()->set_view(view.name());
     request.mutable_changes()->set_epoch(view.epoch());
     request.mutable_changes()->set_base_revision(view.revision());
     request.mutable_changes()->set_revision(view.revision());
+    request.set_pod(PodWithoutContainers());
     request.mutable_policy()->set_preset(v1::ScorePolicy::STRICT);
     for (const char* const resource : {"cpu", "memory"}) {
       v1::ResourceWeight* const weighted = request.mutable_policy()->add_resources();
