@@ -23,7 +23,7 @@ void Free(std::shared_ptr<SharedView> view) {
 
 }  // namespace
 
-thread_local bool Views::has_applied_ = false;
+thread_local bool Views::has_applied = false;
 
 absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline& deadline) {
   if (absl::Status status = CheckHeader(changes); !status.ok()) return Annotate(status, "changes");
@@ -39,7 +39,7 @@ absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline&
   absl::StatusOr<Applied> applied = ApplyTo(fresh, changes, deadline);
   if (!applied.ok()) return applied;
   if (absl::Status status = Add(changes.view(), fresh); !status.ok()) {
-    has_applied_ = false;
+    has_applied = false;
     return status;
   }
   return applied;
@@ -52,7 +52,7 @@ absl::StatusOr<Applied> Views::ApplyTo(const std::shared_ptr<SharedView>& shared
                                         : Update(shared, changes, deadline);
   // The texts of the core do not name the view.
   if (!applied.ok()) return Annotate(applied.status(), NameOf(changes.view()));
-  has_applied_ = true;
+  has_applied = true;
   return applied;
 }
 
@@ -92,7 +92,7 @@ absl::StatusOr<ReadView> Views::Read(const v1::Changes& changes, const Deadline&
     if (status.ok()) status = (*view)->view.CheckState(decoded->batch);
     if (!status.ok()) return Annotate(status, NameOf(changes.view()));
     if (changes.time_s() <= (*view)->view.time_s()) {
-      has_applied_ = true;
+      has_applied = true;
       return view;
     }
   }

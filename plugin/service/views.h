@@ -183,8 +183,8 @@ class Views {
 
   // Returns whether the call that this thread makes has applied the changes that it brought, or found that
   // they were applied before. A call runs on one thread from begin to end, and begins with ForgetApplied().
-  static bool HasApplied() { return has_applied_; }
-  static void ForgetApplied() { has_applied_ = false; }
+  static bool HasApplied() { return has_applied; }
+  static void ForgetApplied() { has_applied = false; }
 
   // Checks all views that are not in use. For tests.
   void CheckConsistent() const;
@@ -220,7 +220,7 @@ class Views {
   // The view that may give way to another one at this time; the end if there is none.
   ByName::iterator Silent(Deadline::Clock::time_point now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  static thread_local bool has_applied_;
+  static thread_local bool has_applied;
   const EngineLimits limits_;
   std::atomic<int64_t> failed_checks_ = 0;
   std::atomic<bool> simulating_ = false;
