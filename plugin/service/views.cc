@@ -162,7 +162,7 @@ Views::ByName::iterator Views::Silent(Deadline::Clock::time_point now) {
 
 absl::Status Views::Add(absl::string_view name, std::shared_ptr<SharedView> shared) {
   std::shared_ptr<SharedView> silent;
-  const absl::Status status = AddLocked(name, std::move(shared), &silent);
+  absl::Status status = AddLocked(name, std::move(shared), &silent);
   if (silent != nullptr) Free(std::move(silent));
   return status;
 }
