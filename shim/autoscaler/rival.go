@@ -17,6 +17,7 @@ import (
 
 // Names of Cluster Autoscaler's objects.
 const (
+	upstreamName   = "Cluster Autoscaler"
 	upstreamLease  = "cluster-autoscaler"
 	upstreamStatus = "cluster-autoscaler-status"
 )
@@ -104,7 +105,7 @@ func (r *rival) yield(ctx context.Context, groups []cloud.Group, grows, removes 
 	acts := r.acts(ctx)
 	for i := range groups {
 		if g := &groups[i]; g.Problem == nil && acts(g.ID) {
-			g.Problem = fmt.Errorf("Cluster Autoscaler acts on it: %s holds lease %s/%s", leader, r.namespace, upstreamLease)
+			g.Problem = fmt.Errorf("%s acts on it: %s holds lease %s/%s", upstreamName, leader, r.namespace, upstreamLease)
 		}
 	}
 	return nil, nil

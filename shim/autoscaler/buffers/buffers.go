@@ -216,9 +216,7 @@ func (b *Buffers) Write(ctx context.Context, plan *loadlinev1.PlanSlackResponse,
 func (b *buffer) statusOf(refused string, kept *loadlinev1.MirroredSlack, now time.Time) slack.CapacityBufferStatus {
 	s := slack.CapacityBufferStatus{ProvisioningStrategy: slack.ActiveCapacity,
 		PodTemplateRef: b.Spec.PodTemplateRef, PodTemplateGeneration: b.generation, Replicas: &b.copies}
-	for _, c := range b.Status.Conditions {
-		s.Conditions = append(s.Conditions, c)
-	}
+	s.Conditions = append(s.Conditions, b.Status.Conditions...)
 	set := func(kind string, holds bool, reason, message string) {
 		c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
 			ObservedGeneration: b.Generation, LastTransitionTime: metav1.NewTime(now.Truncate(time.Second))}
