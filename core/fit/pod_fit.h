@@ -14,7 +14,7 @@
 namespace loadline {
 
 // The filters for one incoming pod, prepared once and asked for many nodes, also after moves of the snapshot.
-// What depends on the shape of a node only is worked out once per shape.
+// Computes once per shape the part that depends on the shape of a node only.
 //
 // Work: preparing is O(requirements of the pod * shapes of the snapshot), and O(pods) where it brings a term
 // that the snapshot has not counted yet. A question is O(resources + ports + terms of the pod + anti-affinity

@@ -239,7 +239,7 @@ struct LoopPlanners {
 //
 // Where growth is cut short before all pods have a place, only some namespaces take part in the next plan of
 // growth, and others in the one after it: pods that cost more than there is keep no others waiting for ever.
-// Those that do not take part are reported as pods without a place, in a plan that is cut short.
+// Pods that do not take part are reported as pods without a place, in a plan that is cut short.
 //
 // While pods still come that need new nodes, growth for pods and slack waits, see LoopProblem::batch: one
 // plan for all of them costs less than one for each handful.

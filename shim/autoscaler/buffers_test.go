@@ -41,7 +41,8 @@ func keepingBuffers(t *testing.T, objects ...map[string]any) *buffered {
 		capacityBuffers: "CapacityBufferList"}, all...), k}
 	b.leader.buffers = buffers.New(out.objects, b.cluster.Handler(buffers.Kind))
 	if _, err := b.client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: "shop", Labels: map[string]string{"loadline.dev/slack-copies": "allowed"}}}, metav1.CreateOptions{}); err != nil {
+		Name: "shop", Labels: map[string]string{"loadline.dev/slack-copies": "allowed"}}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()

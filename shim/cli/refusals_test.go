@@ -73,7 +73,8 @@ func refusalGroups() string {
 			"    status: {allocatable: {cpu: '" + cpu + "', memory: 8Gi, pods: '10'}, capacity: {cpu: '" + cpu +
 			"', memory: 8Gi, pods: '10'}}\n"
 	}
-	return group("blank", "3", "") + group("fine", "3", template("fine", "1", "")) + group("full", "0", template("full", "2", "")) +
+	return group("blank", "3", "") + group("fine", "3", template("fine", "1", "")) +
+		group("full", "0", template("full", "2", "")) +
 		group("small", "3", template("small", "1", "")) +
 		group("spot", "3", template("spot", "2", "{key: spot, effect: NoSchedule}"))
 }
@@ -120,7 +121,8 @@ Pod shop/gated is gated and waits for no node: example.com/quota has to be taken
 			t.Errorf("%s: exit %d %s, got\n%s, want\n%s", c.pod, code, errs, out, c.want)
 		}
 	}
-	out, errs, code := run(t, "loadline", "", "why-not", "shop/web", "spot", "-f", cluster, "--groups", groups, "-o", "json")
+	out, errs, code := run(t, "loadline", "", "why-not", "shop/web", "spot", "-f", cluster,
+		"--groups", groups, "-o", "json")
 	if code != 0 || strings.Count(out, `"nodeGroup"`) != 1 || !strings.Contains(out, `"filter": "TaintToleration"`) {
 		t.Errorf("exit %d %s: %s", code, errs, out)
 	}
@@ -129,7 +131,8 @@ Pod shop/gated is gated and waits for no node: example.com/quota has to be taken
 		"pod shop/none is not in":            {"shop/none"},
 		"no --question":                      {"shop/web", "--question", "x"},
 	} {
-		if _, errs, code := run(t, "loadline", "", append(append([]string{"why-not"}, args...), "-f", cluster, "--groups",
+		if _, errs, code := run(t, "loadline", "", append(append([]string{"why-not"}, args...),
+			"-f", cluster, "--groups",
 			groups)...); code == 0 || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit %d %s, want %q", args, code, errs, want)
 		}
@@ -141,12 +144,14 @@ func TestRankAndPlanNameTheFirstReasonOfEachGroup(t *testing.T) {
 	rank, errs, code := run(t, "loadline", "", "rank", "-f", cluster, "--groups", groups)
 	for _, want := range []string{"small            0      0", "shop/huge: Insufficient cpu",
 		"2 pods, such as shop/web: node(s) had untolerated taint(s)", "Pod shop/huge is of a ProvisioningRequest (later)",
-		"Pod shop/huge is of a gang (train): it is not planned as a whole", "Pod shop/gated is gated and waits for no node"} {
+		"Pod shop/huge is of a gang (train): it is not planned as a whole",
+		"Pod shop/gated is gated and waits for no node"} {
 		if code != 0 || !strings.Contains(rank, want) {
 			t.Errorf("rank: exit %d %s, want %q in\n%s", code, errs, want, rank)
 		}
 	}
-	plan, errs, code := run(t, "loadline", "", "plan", "-f", cluster, "--groups", groups, "--extra-capacity-min-rate", "0")
+	plan, errs, code := run(t, "loadline", "", "plan", "-f", cluster, "--groups", groups,
+		"--extra-capacity-min-rate", "0")
 	const want = `2 pods wait, 1 on new nodes, 1 nowhere; 1 node to ask for
 
 PODS   SUCH AS     EXPECTED ON

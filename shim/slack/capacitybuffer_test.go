@@ -38,24 +38,30 @@ func TestCopies(t *testing.T) {
 		want    int32
 		err     string
 	}{
-		"Replicas":              {CapacityBufferSpec{Replicas: new(int32(3))}, 0, 3, ""},
-		"None":                  {CapacityBufferSpec{Replicas: new(int32(0))}, 0, 0, ""},
-		"TwentyPercentOfTen":    {CapacityBufferSpec{ScalableRef: of, Percentage: new(int32(20))}, 10, 2, ""},
-		"RoundedUp":             {CapacityBufferSpec{ScalableRef: of, Percentage: new(int32(20))}, 11, 3, ""},
-		"OfNone":                {CapacityBufferSpec{ScalableRef: of, Percentage: new(int32(20))}, 0, 0, ""},
-		"MoreOfBoth":            {CapacityBufferSpec{ScalableRef: of, Percentage: new(int32(50)), Replicas: new(int32(4))}, 10, 5, ""},
-		"MoreOfBothTheOther":    {CapacityBufferSpec{ScalableRef: of, Percentage: new(int32(10)), Replicas: new(int32(4))}, 10, 4, ""},
-		"LimitedByCPU":          {CapacityBufferSpec{Replicas: new(int32(9)), Limits: limits("1700m", "8Gi")}, 0, 3, ""},
-		"LimitedByMemory":       {CapacityBufferSpec{Replicas: new(int32(9)), Limits: limits("8", "2Gi")}, 0, 2, ""},
-		"ExactFitOfLimits":      {CapacityBufferSpec{Replicas: new(int32(9)), Limits: limits("2", "")}, 0, 4, ""},
-		"LimitsAlone":           {CapacityBufferSpec{Limits: limits("2", "3Gi")}, 0, 3, ""},
-		"LimitsBelowOne":        {CapacityBufferSpec{Limits: limits("499m", "")}, 0, 0, ""},
-		"OtherLimitsWithCount":  {CapacityBufferSpec{Replicas: new(int32(2)), Limits: v1.ResourceList{"x.io/y": resource.MustParse("1")}}, 0, 2, ""},
-		"OtherLimitsAlone":      {CapacityBufferSpec{Limits: v1.ResourceList{"x.io/y": resource.MustParse("1")}}, 0, 0, "requests none"},
-		"Nothing":               {CapacityBufferSpec{}, 0, 0, "needs replicas"},
-		"PercentageOfNoObject":  {CapacityBufferSpec{Percentage: new(int32(20))}, 10, 0, "needs replicas"},
-		"TooMany":               {CapacityBufferSpec{Replicas: new(int32(1_000_001))}, 0, 0, "the limit is 1000000"},
-		"HugePercentage":        {CapacityBufferSpec{ScalableRef: of, Percentage: new(int32(1 << 30))}, 1 << 30, 0, "the limit is"},
+		"Replicas":           {CapacityBufferSpec{Replicas: new(int32(3))}, 0, 3, ""},
+		"None":               {CapacityBufferSpec{Replicas: new(int32(0))}, 0, 0, ""},
+		"TwentyPercentOfTen": {CapacityBufferSpec{ScalableRef: of, Percentage: new(int32(20))}, 10, 2, ""},
+		"RoundedUp":          {CapacityBufferSpec{ScalableRef: of, Percentage: new(int32(20))}, 11, 3, ""},
+		"OfNone":             {CapacityBufferSpec{ScalableRef: of, Percentage: new(int32(20))}, 0, 0, ""},
+		"MoreOfBoth": {
+			CapacityBufferSpec{ScalableRef: of, Percentage: new(int32(50)), Replicas: new(int32(4))}, 10, 5, ""},
+		"MoreOfBothTheOther": {
+			CapacityBufferSpec{ScalableRef: of, Percentage: new(int32(10)), Replicas: new(int32(4))}, 10, 4, ""},
+		"LimitedByCPU": {
+			CapacityBufferSpec{Replicas: new(int32(9)), Limits: limits("1700m", "8Gi")}, 0, 3, ""},
+		"LimitedByMemory":  {CapacityBufferSpec{Replicas: new(int32(9)), Limits: limits("8", "2Gi")}, 0, 2, ""},
+		"ExactFitOfLimits": {CapacityBufferSpec{Replicas: new(int32(9)), Limits: limits("2", "")}, 0, 4, ""},
+		"LimitsAlone":      {CapacityBufferSpec{Limits: limits("2", "3Gi")}, 0, 3, ""},
+		"LimitsBelowOne":   {CapacityBufferSpec{Limits: limits("499m", "")}, 0, 0, ""},
+		"OtherLimitsWithCount": {
+			CapacityBufferSpec{Replicas: new(int32(2)), Limits: v1.ResourceList{"x.io/y": resource.MustParse("1")}}, 0, 2, ""},
+		"OtherLimitsAlone": {
+			CapacityBufferSpec{Limits: v1.ResourceList{"x.io/y": resource.MustParse("1")}}, 0, 0, "requests none"},
+		"Nothing":              {CapacityBufferSpec{}, 0, 0, "needs replicas"},
+		"PercentageOfNoObject": {CapacityBufferSpec{Percentage: new(int32(20))}, 10, 0, "needs replicas"},
+		"TooMany":              {CapacityBufferSpec{Replicas: new(int32(1_000_001))}, 0, 0, "the limit is 1000000"},
+		"HugePercentage": {
+			CapacityBufferSpec{ScalableRef: of, Percentage: new(int32(1 << 30))}, 1 << 30, 0, "the limit is"},
 		"NegativeCountOfSchema": {CapacityBufferSpec{Replicas: new(int32(-1))}, 0, 0, "-1 copies"},
 	} {
 		got, err := c.spec.Copies(c.current, bufferPod())

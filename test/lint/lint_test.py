@@ -115,11 +115,15 @@ class CommentsTest(unittest.TestCase):
 
     def test_beginnings_are_found_in_each_kind_of_comment(self):
         for name, text, want in [
-            ("a.h", "// Of all nodes.\n", "1 begins with Of"), ("a.h", "int x;\n  /// What it is.\n", "2 begins with What"),
+            ("a.h", "// Of all nodes.\n", "1 begins with Of"),
+            ("a.h", "int x;\n  /// What it is.\n", "2 begins with What"),
             ("a.cc", "int x;  // Whether it is so\n", "1 begins with Whether"),
-            ("a.h", "/*\n * Those of a node.\n */\n", "2 begins with Those"), ("a.h", "/* As that. */\n", "1 begins with As"),
-            ("a.proto", "// Who is asked.\n", "1 begins with Who"), ("a.go", "// Which it is.\nvar x int\n", "1 begins with Which"),
-            ("a.py", "x = 1  # Where it is\n", "1 begins with Where"), ("a.sh", "#!/bin/sh\n# So it is.\n", "2 begins with So"),
+            ("a.h", "/*\n * Those of a node.\n */\n", "2 begins with Those"),
+            ("a.h", "/* As that. */\n", "1 begins with As"),
+            ("a.proto", "// Who is asked.\n", "1 begins with Who"),
+            ("a.go", "// Which it is.\nvar x int\n", "1 begins with Which"),
+            ("a.py", "x = 1  # Where it is\n", "1 begins with Where"),
+            ("a.sh", "#!/bin/sh\n# So it is.\n", "2 begins with So"),
         ]:
             with self.subTest(text):
                 self.assertEqual(self.problems(name, text), [want])
@@ -144,7 +148,8 @@ class CommentsTest(unittest.TestCase):
     def test_banned_words_are_found_and_code_is_not(self):
         for text, want in [("Holds what it was told; it goes.", ['1 says "told"', '1 says "goes"']),
                            ("Goes on.", ['1 says "Goes"']), ("Boards and goes_on, ghosted.", []),
-                           ("The field `held` of Board, group.held, held() and Told::x.", []), ("A left-held board-like one.", []),
+                           ("The field `held` of Board, group.held, held() and Told::x.", []),
+                           ("A left-held board-like one.", []),
                            ('The flag "goes".', [])]:
             with self.subTest(text):
                 self.assertEqual(self.problems("a.h", "// " + text + "\n"), want)
@@ -154,7 +159,8 @@ class CommentsTest(unittest.TestCase):
 
     def test_text_is_no_comment(self):
         for name, text in [("a.cc", 'f("http://goes", \'"\', "// Of it");\n'), ("a.cc", 'R"(\n// Of it\n)";\n'),
-                           ("a.cc", "int x = 10\'000;  // plain\nint y = 20\'000;\n"), ("a.go", "x := `\n// Of it\n`\n"),
+                           ("a.cc", "int x = 10\'000;  // plain\nint y = 20\'000;\n"),
+                           ("a.go", "x := `\n// Of it\n`\n"),
                            ("a.py", 'x = "# Of it"\n'), ("a.sh", 'echo "a # Of it"; echo $#Of\n')]:
             with self.subTest(text):
                 self.assertEqual(self.problems(name, text), [])
@@ -166,14 +172,16 @@ class CommentsTest(unittest.TestCase):
         self.assertEqual(most, {"core": 2, "shim": 0})
         self.assertEqual(comments.over({"core": ["a", "b"], "shim": []}, most), [])
         self.assertEqual(comments.over({"core": ["a"], "shim": []}, most), [])
-        for found, part in [({"core": ["a"] * 3}, "core: 3 faults of comments, at most 2"), ({"shim": ["a"]}, "shim: 1 faults"),
+        for found, part in [({"core": ["a"] * 3}, "core: 3 faults of comments, at most 2"),
+                            ({"shim": ["a"]}, "shim: 1 faults"),
                             ({"tools": ["a"]}, "tools: 1 faults of comments, at most 0")]:
             with self.subTest(part):
                 self.assertEqual(len(comments.over(found, most)), 1)
                 self.assertIn(part, comments.over(found, most)[0])
 
     def test_sources_are_those_of_people(self):
-        names = ["core/base/amount.h", "test/lint/lint_test.py", "tools/lint.sh", "shim/api/loadlinev1/fit.pb.go", "a.md"]
+        names = ["core/base/amount.h", "test/lint/lint_test.py", "tools/lint.sh", "shim/api/loadlinev1/fit.pb.go",
+                 "a.md"]
         self.assertEqual([name for name in names if comments.SOURCE.search(name)], names[:3])
 
 
@@ -196,11 +204,14 @@ class IncludeRulesTest(unittest.TestCase):
     def test_forbidden(self):
         for folder, include in [
             ("base", "<google/protobuf/message.h>"), ("base", "<grpcpp/grpcpp.h>"), ("base", "<chrono>"),
-            ("base", "<random>"), ("base", "<iostream>"), ("base", "<ctime>"), ("base", "<thread>"), ("base", "<mutex>"),
+            ("base", "<random>"), ("base", "<iostream>"), ("base", "<ctime>"), ("base", "<thread>"),
+            ("base", "<mutex>"),
             ("base", '"absl/time/clock.h"'), ("base", '"absl/log/log.h"'), ("base", '"absl/synchronization/mutex.h"'),
             ("base", '"loadline/v1/cluster_state.pb.h"'), ("base", '"plugin/convert/pods.h"'),
-            ("base", '"core/cluster/view.h"'), ("cluster", '"core/fit/fit.h"'), ("cluster", '"core/score/limit_score.h"'),
-            ("score", '"core/drain/plan_drain.h"'), ("drain", '"core/score/limit_score.h"'), ("drain", '"core/loop/loop.h"'),
+            ("base", '"core/cluster/view.h"'), ("cluster", '"core/fit/fit.h"'),
+            ("cluster", '"core/score/limit_score.h"'),
+            ("score", '"core/drain/plan_drain.h"'), ("drain", '"core/score/limit_score.h"'),
+            ("drain", '"core/loop/loop.h"'),
         ]:
             with self.subTest(f"{folder} {include}"):
                 self.assertEqual(len(self.problems(folder, f"int x;\n  #  include {include}\n")), 1)
@@ -251,7 +262,8 @@ class FolderPagesTest(unittest.TestCase):
         self.assertEqual(self.problems(self.PAGE), [])
 
     def test_each_fault_is_found(self):
-        for text, files, part in [(self.PAGE + "\n" * 28, None, "31 lines"), (self.PAGE + "a" * 121, None, ":4: 121 columns"),
+        for text, files, part in [(self.PAGE + "\n" * 28, None, "31 lines"),
+                                  (self.PAGE + "a" * 121, None, ":4: 121 columns"),
                                   (self.PAGE, self.FILES + ["timers.cc"], "does not say what timers is for"),
                                   (self.PAGE + "See `old_plan.cc`.\n", None, "there is no old_plan.cc")]:
             with self.subTest(part):
@@ -336,7 +348,8 @@ class PackageVersionsTest(unittest.TestCase):
 
 class WallClockTest(unittest.TestCase):
     def test_asserted_times_are_found(self):
-        for body in ["if took := time.Since(start); took > time.Second {", "took := time.Since(start)\n\tif took > most {",
+        for body in ["if took := time.Since(start); took > time.Second {",
+                     "took := time.Since(start)\n\tif took > most {",
                      "if time.Since(start) < 200*time.Millisecond {", "if time.Since(start) > 9*time.Second {"]:
             with self.subTest(body):
                 self.assertEqual(len(wall_clock.problems("x_test.go", "func TestX(t *testing.T) {\n\t" + body)), 1)
@@ -352,15 +365,18 @@ class WallClockTest(unittest.TestCase):
 
 
 class WaysTest(unittest.TestCase):
-    GOOD = "# A comment.\ntitle: A way\nlane: a\nlane: b < c\na: thinks\na > b < c: asks: why & how\nb < c > a: answers\n"
+    GOOD = ("# A comment.\ntitle: A way\nlane: a\nlane: b < c\n"
+            "a: thinks\na > b < c: asks: why & how\nb < c > a: answers\n")
 
     def test_steps_and_messages_are_read(self):
         self.assertEqual(ways.parse("w.txt", self.GOOD), (
             "A way", ["a", "b < c"], [(0, None, "thinks"), (0, 1, "asks: why & how"), (1, 0, "answers")]))
 
     def test_bad_lines_are_named(self):
-        for old, new, part in [("a: thinks", "d: thinks", "w.txt:5: no lane d"), ("a: thinks", "thinks", "w.txt:5: not"),
-                               ("a: thinks", "a > a: thinks", "w.txt:5: no lane a > a"), ("title: A way\n", "", "no title"),
+        for old, new, part in [("a: thinks", "d: thinks", "w.txt:5: no lane d"),
+                               ("a: thinks", "thinks", "w.txt:5: not"),
+                               ("a: thinks", "a > a: thinks", "w.txt:5: no lane a > a"),
+                               ("title: A way\n", "", "no title"),
                                ("b < c > a: ", "b < c > a > a: ", "w.txt:7: no lane")]:
             with self.subTest(new):
                 self.assertRaisesRegex(ValueError, part, ways.parse, "w.txt", self.GOOD.replace(old, new, 1))
