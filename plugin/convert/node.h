@@ -35,6 +35,9 @@ class NodeDecoder {
   // could not. Errors: kInvalidArgument  not even its name could be read
   absl::StatusOr<DecodedNode> DecodeBound(absl::string_view bytes);
 
+  // Returns the node that was read last.
+  const k8s::v1::Node& message() const { return message_; }
+
  private:
   ResourceReader* resources_;
   k8s::v1::Node message_;

@@ -247,6 +247,10 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, Resource
   k8s::v1::Node message;
   if (absl::Status status = ParseObject(bytes, "k8s.io.api.core.v1.Node", &message); !status.ok())
     return status;
+  return DecodeTemplate(message, resources);
+}
+
+absl::StatusOr<DecodedTemplate> DecodeTemplate(const k8s::v1::Node& message, ResourceReader* resources) {
   ResourceList capacity;
   ResourceList allocatable;
   const k8s::v1::NodeStatus& node_status = message.status();

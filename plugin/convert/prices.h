@@ -8,6 +8,7 @@
 #include "core/cluster/shapes.h"
 #include "core/observe/derived_groups.h"
 #include "core/price/price_model.h"
+#include "loadline/k8s/v1/core.pb.h"
 #include "loadline/v1/prices.pb.h"
 #include "plugin/convert/resources.h"
 
@@ -37,6 +38,7 @@ struct DecodedTemplate {
 // GPUs and disks by the labels and annotations that cloud providers and Cluster Autoscaler use. Errors:
 // kInvalidArgument  the text continues what the node is about
 absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, ResourceReader* resources);
+absl::StatusOr<DecodedTemplate> DecodeTemplate(const k8s::v1::Node& message, ResourceReader* resources);
 
 // Sets what an option or a group states over its template. A spot node is not a reserved one, whatever labels
 // say.
