@@ -58,7 +58,8 @@ enum class MachineState {
   kDeleting,
 };
 
-// A machine that the cloud lists.
+// A machine that the cloud lists and that counts: one that is listed again, or whose node another machine has,
+// is left out. See SeeFleet() in core/loop.
 struct FleetMachine {
   std::string id;  // the provider id of its node; unique
   MachineState state = MachineState::kUnknown;
@@ -66,6 +67,7 @@ struct FleetMachine {
   std::optional<FleetNode> node;
 };
 
+// The part of a CloudGroup by which its machines are judged. It knows no slots and no cluster.
 struct FleetGroup {
   std::string name;
   int64_t min_nodes = 0;
