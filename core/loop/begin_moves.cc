@@ -24,7 +24,8 @@ bool AtRest(const LoopProblem& problem, const CountsOfGroups& counts, const Loop
   return !come && NodesBeingDeleted(*problem.drain.cluster, problem.deleting, problem.drain.now_s).empty();
 }
 
-// What budgets of groups let moves take: nothing goes when they begin.
+// Returns the nodes that the node budgets of groups let moves remove. No node is leaving when moves begin,
+// see AtRest(), so none is taken off.
 NodeAllowance AllowanceOf(const DrainProblem& drain, const DeletionOptions& options) {
   StrongVector<GroupIndex, int64_t> nodes(drain.groups.size(), 0);
   for (const auto [slot, group] : drain.group_of) {
@@ -33,7 +34,8 @@ NodeAllowance AllowanceOf(const DrainProblem& drain, const DeletionOptions& opti
   return NodeAllowance(options.budgets, drain.groups, nodes, drain.now_s);
 }
 
-// What the strictest budget leaves that leaves some: a move which takes more might never begin.
+// Returns the least number of nodes that a budget allows, budgets that allow none apart. A move that removes
+// more might never begin.
 int64_t LeastLeft(const DrainProblem& drain, const NodeAllowance& allowance) {
   int64_t least = INT64_MAX;
   for (const GroupIndex group : drain.groups.indices()) {
@@ -50,7 +52,8 @@ bool Rests(const LoopReplacement& policy, const ReplacementPlan& plan, uint64_t 
          policy.now_ms - given_up->second.last_ms < RestAfter(policy, given_up->second);
 }
 
-// Nodes that rest, are held for nominated pods, or of whose group none may be replaced now, stay.
+// Keeps nodes that rest, that have room for nominated pods, or whose group's budget allows no replacement
+// now: they stay, and so do their pods.
 void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const NodeAllowance& allowance,
                ConsolidationProblem* question) {
   for (ConsolidationNode& node : question->nodes) {

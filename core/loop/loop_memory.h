@@ -26,7 +26,7 @@ struct OpenAction {
   Kind kind = Kind::kGrow;
   std::string group;
   int64_t at_ms = 0;
-  // Of kGrow and kSwap: from which target, by how many nodes; and whether pods wait for some of them.
+  // For kGrow and kSwap: the target before, the number of nodes, and whether pods wait for some of them.
   int64_t from = 0;
   int64_t nodes = 0;
   bool for_pods = false;
@@ -55,7 +55,7 @@ struct MoveUnderWay {
   };
   Phase phase = Phase::kOrdered;
   int64_t at_ms = 0;           // since when it is in this phase
-  int64_t ordered_ms = 0;      // when `orders` were asked for; 0: not known, and no node comes for them
+  int64_t ordered_ms = 0;      // when `orders` were asked for; 0: not known, and no node counts as theirs
   std::vector<Order> orders;   // by group in the order of the question
   std::vector<uint64_t> came;  // in the order of `orders`; 0: not yet
   std::vector<uint64_t> onto;  // other nodes that take pods
@@ -70,11 +70,11 @@ struct GivenUpMoves {
   int64_t last_ms = 0;
   friend bool operator==(const GivenUpMoves&, const GivenUpMoves&) = default;
 };
-// A load that stands still, see load_rest.h.
+// A load that does not change, see load_rest.h.
 struct RestingLoad {
-  CpuMemory load;  // what the pods of the cluster request together, when it began to
+  CpuMemory load;  // the sum of the requests of the cluster's pods at since_ms
   int64_t since_ms = 0;
-  std::optional<int64_t> away_since_ms;  // since when it has been another one, not for long yet
+  std::optional<int64_t> away_since_ms;  // the start of a deviation that is still short
   friend bool operator==(const RestingLoad&, const RestingLoad&) = default;
 };
 // A node is left alone for at most so long after moves were given up. Chosen as kMostVainMs is.
@@ -131,8 +131,8 @@ inline constexpr size_t kMostTimers = 20'000;
 inline constexpr size_t kMostSwapRefusals = 1'000;
 // Nodes whose soft taint was tried in vain.
 inline constexpr size_t kMostSoftTaintsTried = 5'000;
-// What the next process is told of sizes and slack takes at most so many bytes each. Of sizes the last groups
-// by name are left out then, slack as a whole.
+// The most bytes that sizes and slack may take in the memory, each. If sizes need more, the last groups by
+// name are left out; if slack needs more, all of it is. Chosen: together a sixth of kMostLoopMemoryBytes.
 inline constexpr size_t kMostSizeBytes = size_t{96} << 10;
 inline constexpr size_t kMostSizedGroups = 1'000;
 inline constexpr size_t kMostSlackBytes = size_t{64} << 10;
@@ -176,8 +176,8 @@ struct LoopMemory {
 // How long a group is not asked again to take nodes back for a cheaper mix after it has refused.
 inline constexpr int64_t kSwapRefusedForMs = int64_t{3600} * 1000;
 
-// Under which a node is remembered: its UID. Without one it cannot be told from another node of its name, so
-// its name stands for it.
+// Returns the key by which a node is remembered: the hash of its UID, or of its name if it has no UID. A node
+// without a UID cannot be distinguished from a later node of the same name.
 uint64_t KeyOfNode(const ClusterState& cluster, Slot slot);
 
 // Forgets what counts no more. Lets no time lie in the future: a clock was set back, or somebody made the

@@ -39,8 +39,8 @@ std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
   return waiting;
 }
 
-// Pods that are expected on a node hold it as those do that are there. Where there is no memory for all of
-// them, no node goes.
+// Adds the pods that are expected on existing nodes to the drain question: they keep their node as bound pods
+// do. If the budget has no memory for all of them, no node is removed.
 void AddExpected(const LoopPlan& plan, const Snapshot& snapshot, WorkBudget* budget, DrainProblem* drain) {
   constexpr int64_t kBytesOfExpected = 512;
   int64_t expected = 0;

@@ -14,39 +14,41 @@
 
 namespace loadline {
 
-// Follows the load, goes on with the moves of the last loop, and sets LoopPlan::replacement. A move goes on
-// with its drains when all of its nodes have come and are ready, if all pods of its old nodes then have their
-// places under all filters, may move, and the move still saves what the policy asks for. It ends when nodes
-// do not come in time, when it fails that check, when its drains take too long, or when a node that its pods
-// have yet to move to is gone. What was bought for it goes when it is empty, and nodes that are not begun are
-// taken back. A new node that has not gone after `node_wait_ms` is as any other empty node. Without the
-// decision all moves are forgotten, and what came is as any other node. Cost: O(nodes) with moves; O(nodes +
-// pods) when a move is checked.
+// Follows the load, continues the moves of the last loop, and sets LoopPlan::replacement. The drains of a
+// move start when all of its new nodes are ready, if all pods of its old nodes then have their places under
+// all filters and may move, and if the move still saves what the policy asks for. A move ends when its nodes
+// are not ready in time, when it fails that check, when its drains take too long, or when a node that its
+// pods have yet to move to is gone. Nodes that were bought for a move that ended are removed when they are
+// empty, and not-begun nodes are taken back. After `node_wait_ms` such a node counts as any other empty node.
+// If the decision is switched off, all moves are forgotten, and their new nodes count as any other. Cost:
+// O(nodes) with moves; O(nodes + pods) when a move is checked.
 void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
 
-// Ends moves that stand still, once drains are planned: after a minute none of their drains has begun, and
-// one cannot, as where pods have come to its node since. Others may begin then. Cost: O(nodes) with moves.
+// Ends moves that make no progress; call it once drains are planned. Such a move has begun no drain for a
+// minute, and one of its drains cannot begin, for example because new pods run on its node. Other moves may
+// begin then.
+// Cost: O(nodes) with moves.
 void EndMovesHeldUp(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
 
-// Looks for moves where the cluster is at rest: none is carried out, nothing grows, comes or goes, and it is
-// within a window. The first wave begins, as far as it keeps to the limits; groups grow for it. `drain`: the
-// question of this loop. Cost: that of Consolidator::Plan().
+// Looks for moves if the cluster is at rest: no move is carried out, no group grows, no node is upcoming or
+// being deleted, and the time is within a window. Begins the first wave, as far as the limits allow, and
+// grows groups for it. `drain`: the question of this loop. Cost: that of Consolidator::Plan().
 void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const DrainProblem& drain,
                 Consolidator* consolidator, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
 
-// What a loop goes out from, and what it remembers.
-// `after_add_ms`: for how long no node goes after a group has grown. For so long old and new nodes are both
-// paid for, or for as long as in the last move.
+// UseRememberedMoves() sets what a loop starts from, and NoteMoves() what it remembers. `after_add_ms`: the
+// time after the growth of a group in which no node is removed. Old and new nodes are both paid for during
+// this time, or for as long as in the last move.
 void UseRememberedMoves(const LoopMemory& memory, int64_t after_add_ms, int64_t now_ms,
                         LoopReplacement* replacement);
 void NoteMoves(const LoopPlan& plan, LoopMemory* memory);
 
-// When moves that are carried out, nodes that rest, a load that stands still, or windows may change the
-// answer of a loop although nothing else does: calls `note` with each such time, in milliseconds.
+// Calls `note` with each time, in milliseconds, at which the answer of a loop may change although nothing
+// else does: because of moves that are carried out, nodes that rest, a load that does not change, or windows.
 void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory, int64_t now_ms,
                       const std::function<void(int64_t)>& note);
 
-// Growth for a move that the cloud refused: the move ends in the next loop.
+// Notes that the cloud refused the growth for a move: the move ends in the next loop.
 void NoteRefusedGrowth(const OpenAction& action, LoopMemory* memory);
 
 }  // namespace loadline

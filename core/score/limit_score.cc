@@ -157,7 +157,7 @@ ResourceExplanation ExplainResource(const LimitColumns& columns, const ClusterSt
   result.raw_score =
       static_cast<double>(raw) / (fixed_point ? static_cast<double>(int64_t{1} << kRawScoreBits) : 1);
   result.saturated = raw <= -kMaxRawScore;
-  if (fixed_point) {  // the term is the difference of two that are held
+  if (fixed_point) {  // the term is the difference of two terms, and each of them can be saturated
     result.saturated |= node_raw <= -kMaxRawScore || node_raw - raw >= kMaxRawScore;
   }
   const std::optional<ResourceId> id = cluster.resource_names().Find(resource.name);

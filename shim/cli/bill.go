@@ -34,7 +34,7 @@ type billSource struct {
 	filters                                     filterFlags
 	taints                                      scaleup.StartupTaints
 	noPods                                      bool
-	// tellPod and tellObject, if set, are told the pods, and what planners look up.
+	// tellPod and tellObject, if set, are called with each pod, and with each object that planners look up.
 	tellPod    func(*v1.Pod)
 	tellObject func(any)
 }
@@ -298,7 +298,7 @@ func (g *gatheredBill) groupOf(derived []*loadlinev1.DerivedGroup, c *cluster) m
 	return out
 }
 
-// options says what is gathered. A function that is set is told the same.
+// options returns the options that gather a bill. A function that is set is called with the same pods or objects.
 func (g *gatheredBill) options(fit *loadlinev1.FitOptions, tellPod func(*v1.Pod), tellObject func(any)) loadOptions {
 	return loadOptions{planning: true, fit: fit,
 		object: func(object any) {

@@ -35,7 +35,7 @@ type billPart struct {
 	Name  string   `json:"name"`
 	USD   *float64 `json:"usd"`
 	Nodes int64    `json:"nodes,omitempty"`
-	// Price is what one node costs, and where that comes from.
+	// Price is the price of one node with its source.
 	Price string `json:"price,omitempty"`
 }
 
@@ -236,7 +236,7 @@ func (b *billPlan) partOf(node string) string {
 	return ""
 }
 
-// moveTexts are a move in words: what goes, what comes.
+// moveTexts returns the nodes that a move removes and the nodes that it adds, in words.
 func moveTexts(m consolidateMove) (goes, comes string) {
 	var add []string
 	for _, entry := range m.Add {

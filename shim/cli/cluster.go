@@ -22,13 +22,13 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// cluster is a cluster that the engine has been told.
+// cluster is a cluster that was sent to the engine.
 type cluster struct {
 	conn engine.Conn
 	view *view.View
-	// pod is the pod asked about: taken off its node, so that it is scored as if it was to be placed anew.
+	// pod is the pod of the question. It is taken off its node, so that it is scored as a pod without a node.
 	pod *v1.Pod
-	// counts of the dump or the API server; pending are the pods without a node that are not finished.
+	// counts are of the dump or the API server; pending is the number of unfinished pods without a node.
 	counts  dump.Counts
 	pending int
 	// bound counts pods by the name of their node.
@@ -39,7 +39,7 @@ type cluster struct {
 	broken []leftout.Object
 }
 
-// leaveOut adds what of the cluster takes no part.
+// leaveOut adds the objects of the cluster that do not count.
 func (c *cluster) leaveOut(list *leftout.List) {
 	list.Add(c.broken...)
 	list.Add(c.view.LeftOut()...)
@@ -53,15 +53,15 @@ type loadOptions struct {
 	planning bool                          // and what planners read and look up
 	empty    bool                          // a cluster without nodes will do
 	wrap     func(engine.Conn) engine.Conn // if set, what calls go through
-	// node and pod, if set, are told each object as well.
+	// node and pod, if set, are called with each object as well.
 	node func(*v1.Node)
 	pod  func(*v1.Pod)
-	// object, if set, is told what planners look up; kinds are those of interest, nil: all.
+	// object, if set, is called with each object that planners look up; kinds are the kinds of interest, nil: all.
 	object func(any)
 	kinds  []string
-	// fit, if set, may say of which release the scheduler is.
+	// fit, if set, may name the release of the scheduler.
 	fit *loadlinev1.FitOptions
-	// selectors, if set, is told what it deduces them from.
+	// selectors, if set, receives the objects from which it deduces the selectors of spread constraints.
 	selectors *filterconfig.Selectors
 	// profiles say what pods are expected to use; none: nothing is known.
 	profiles []profile.Profile
@@ -226,8 +226,8 @@ func (c *cluster) addBroken(b dump.Broken) {
 	}
 }
 
-// completeKinds are those that were read as a whole. A dump that holds none of a kind was most likely made without
-// asking for that kind. What planners look up is told to a view for planning only.
+// completeKinds returns the kinds of which all objects were read. A dump without an object of a kind was most likely
+// made without asking for that kind. Only a view for planning gets the kinds that planners look up.
 func completeKinds(counts dump.Counts, planning bool) (kinds []loadlinev1.ObjectKind) {
 	for kind := range counts.Objects {
 		if of, ok := view.Kinds[kind]; ok && (planning || !view.ForPlanners(of)) {

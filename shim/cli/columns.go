@@ -13,14 +13,14 @@ import (
 	"loadline.dev/shim/report"
 )
 
-// column is one of a table.
+// column is a column of a table.
 type column struct {
 	header string
 	// path leads from a row to the value, in the keys of -o json. Several values make a line each.
 	path string
 	// text, if set, makes the cell of a row in place of path; each makes a line of each element that path leads to.
 	text, each func(r row) string
-	// right stands numbers under each other; wide is for -o wide only.
+	// right aligns the column to the right, for numbers; wide shows it with -o wide only.
 	right, wide bool
 }
 

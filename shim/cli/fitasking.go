@@ -144,8 +144,8 @@ func (f *fitAnswer) verdict() string {
 	return fmt.Sprintf("0/%d nodes are available: %s.", all, strings.Join(counted(f.DoesNotFit), ", "))
 }
 
-// counted returns the reasons of refusals with how many nodes each holds for, as the scheduler's message has them. A
-// reason that refused the pod before any node was looked at stands alone.
+// counted returns the reasons of refusals, each with its number of nodes, in the form of the scheduler's message. A
+// reason that refused the pod before any node was tried is returned without a number and alone.
 func counted(refusals []refusal) []string {
 	counts := map[string]int{}
 	for _, r := range refusals {

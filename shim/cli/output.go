@@ -31,7 +31,7 @@ const (
 // formsAnnotation holds the values of a flag that is chosen from a few.
 const formsAnnotation = "loadline_values"
 
-// outputFlag is -o, with the forms that a command has beside those of every command, and what goes with it.
+// outputFlag holds -o with the forms that a command has beside those of every command, --no-headers and --sort-by.
 type outputFlag struct {
 	form      string
 	forms     []string

@@ -25,8 +25,8 @@ type planAnswer struct {
 	Slack   slackAnswer  `json:"slack"`
 	// Size holds the groups that are sized by how full they are, and grow and shrink by nothing else.
 	Size []sizeGroup `json:"size,omitempty"`
-	// NoScaleDown says why no node goes now: "decided elsewhere", then there is no Drain, or "groups grow"; empty:
-	// nodes may.
+	// NoScaleDown is the reason for which no node is removed now: "decided elsewhere", then Drain is nil, or "groups
+	// grow"; empty: nodes may be removed.
 	NoScaleDown string       `json:"noScaleDown"`
 	Drain       *drainAnswer `json:"drain"`
 }

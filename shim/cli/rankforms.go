@@ -18,7 +18,7 @@ type rankAnswer struct {
 	// Best is the node group to grow; null when none would help a pod.
 	Best    *string      `json:"best"`
 	Options []rankOption `json:"options"`
-	// ClusterNodes and PreferredNode are what unfitness goes by; null: not known, and unfitness is 1.
+	// ClusterNodes and PreferredNode are the inputs of unfitness; null: not known, and unfitness is 1.
 	ClusterNodes  *int32         `json:"clusterNodes"`
 	PreferredNode *preferredNode `json:"preferredNode"`
 	// Prices are the parts of what the nodes of all options cost, by the sources of the prices.

@@ -46,7 +46,7 @@ func (d document) elements(key string) []any {
 	return elements
 }
 
-// list returns the rows at a key; the empty one stands for the document itself.
+// list returns the rows at a key; the empty key gives the document itself as the only row.
 func (d document) list(key string) []row {
 	if key == "" {
 		return []row{row(d)}
@@ -63,7 +63,7 @@ func (d document) list(key string) []row {
 	return rows
 }
 
-// sortBy sorts the lists of tables by the value at a path. An element without one comes last.
+// sortBy sorts the lists of tables by the value at a path. An element without a value is last.
 func (d document) sortBy(path string, tables []table) error {
 	found := false
 	for _, t := range tables {

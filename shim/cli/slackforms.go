@@ -13,21 +13,21 @@ import (
 
 // slackAnswer is the answer of `slack` as data.
 type slackAnswer struct {
-	// Placeholders are grouped by what they stand for and their size: that many, of which so many fit now.
+	// Placeholders are grouped by their source and size; a group has its number, and how many of it fit now.
 	Placeholders []slackShape    `json:"placeholders"`
 	Classes      []slackClass    `json:"classes"`
 	Mirrored     []slackMirrored `json:"mirrored"`
 	// Nodes are asked for, for placeholders that fit nowhere now.
 	Nodes   []slackNodes  `json:"nodes"`
 	Literal *slackLiteral `json:"literal,omitempty"`
-	// Errors are wishes for copies that cannot be met. ErrorsTotal and ClassesTotal are how many there are, where not
-	// all are told.
+	// Errors are the requests for copies that cannot be met. ErrorsTotal and ClassesTotal are set if the lists are not
+	// complete.
 	Errors       []slackError `json:"errors,omitempty"`
 	ErrorsTotal  int64        `json:"errorsTotal,omitempty"`
 	ClassesTotal int64        `json:"classesTotal,omitempty"`
 	// OtherNodes hold no slack.
 	OtherNodes []otherNode `json:"otherNodes,omitempty"`
-	// CutShortBy is what was used up before room was found for all placeholders: work, time or memory.
+	// CutShortBy names the budget that ended before all placeholders had room: work, time or memory.
 	CutShortBy string `json:"cutShortBy,omitempty"`
 }
 

@@ -185,7 +185,7 @@ func kindsOf(states []*loadlinev1.NodeState) map[string]loadlinev1.NodeKind {
 	return kinds
 }
 
-// sort orders the nodes, ties by name. A node that lacks the resource comes last.
+// sort orders the nodes, ties by name. A node without the resource is last.
 func (t *top) sort(by string) error {
 	var loads []string
 	switch {
@@ -212,7 +212,7 @@ func (t *top) sort(by string) error {
 	return nil
 }
 
-// countsOf says what a cluster held, and what of it played no part.
+// countsOf returns the numbers of nodes and pods of a cluster, and of the objects that did not count, in words.
 func countsOf(c *cluster) string {
 	text := fmt.Sprintf("%s, %s, %d of them pending.", plural(c.counts.Nodes, "node"),
 		plural(c.counts.Pods, "pod"), c.pending)

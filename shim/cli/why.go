@@ -63,7 +63,7 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 	if f.most < 0 {
 		return usagef("--top %d: must not be negative", f.most)
 	}
-	f.kept = keptLists{} // an answer about a node comes of several questions
+	f.kept = keptLists{} // several questions make the answer about a node
 	if len(args) == 1 && strings.HasPrefix(args[0], nodePrefix) {
 		source := drainSource{groups: f.groups.groups, now: f.size.now, filters: f.groups.filters,
 			taints: f.groups.taints}

@@ -121,7 +121,7 @@ func (r *rank) terms(shown []ranking.Ranked) (string, error) {
 	return text.String(), err
 }
 
-// rankTerms are the lines of `why GROUP`, from what is given to what comes of it.
+// rankTerms are the lines of `why GROUP`, from the inputs to the score and what follows from it.
 var rankTerms = []struct {
 	name string
 	of   func(o ranking.Ranked) string

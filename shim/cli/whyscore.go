@@ -311,7 +311,7 @@ func (s *scoreSection) notes() (notes []string) {
 	return notes
 }
 
-// origin says where the amount of the pod comes from.
+// origin names the source of the pod's amount: its profile, its limit, or a rule.
 func origin(rule string, byProfile bool) string {
 	switch {
 	case byProfile:

@@ -1,16 +1,10 @@
 #!/usr/bin/env python3
 """Checks that comments are whole sentences in the words of docs/glossary.md.
 
-  comments.py               compares the faults of each folder of FOLDERS with tools/lint/comments.txt
-  comments.py --list        prints every fault
-  comments.py --record      lowers the numbers of tools/lint/comments.txt to what is found
-
 A comment begins with a verb in the third person or with a noun phrase; in Go with the declared name. A first line that
 begins with one of BEGINNINGS is the second half of a sentence without its first half. Only the first line of a block of
 comments has a beginning. BANNED words are pictures that stand for many things; a word that becomes a term of the
 glossary leaves the list. Names in backquotes, and names with a dot, colon or parenthesis beside them, are code.
-
-The numbers of comments.txt may only fall: a folder with more faults than it says fails.
 """
 
 import io
@@ -22,7 +16,6 @@ import tokenize
 
 FOLDERS = ("core", "plugin", "proto", "shim", "test", "tools")
 SOURCE = re.compile(r"(?<!\.pb)\.(cc|h|c|go|proto|py|sh)$")
-RECORD = pathlib.Path(__file__).with_name("comments.txt")
 BEGINNINGS = ("Of", "As", "So", "Those", "What", "Whether", "Where", "Which", "Who")
 BANNED = ("told", "goes", "comes", "stands", "held", "sight", "board", "strangers", "dress", "ghost")
 
@@ -92,21 +85,6 @@ def problems(name, text):
     return found
 
 
-def recorded(text):
-    """The number of faults that each folder may have."""
-    return {folder: int(count) for folder, count in (line.split() for line in text.splitlines() if line[:1] != "#")}
-
-
-def over(found, most):
-    """The lines to print about folders with more faults than recorded; `found` has the faults by folder."""
-    out = []
-    for folder, faults in sorted(found.items()):
-        if len(faults) > most.get(folder, 0):
-            out.append(f"{folder}: {len(faults)} faults of comments, at most {most.get(folder, 0)} are left to mend; "
-                       "tools/lint/comments.py says the rule, with --list all of them")
-    return out
-
-
 def sources():
     """The sources that git tracks or would, sorted."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *FOLDERS]
@@ -114,24 +92,15 @@ def sources():
     return sorted({name for name in names if SOURCE.search(name) and pathlib.Path(name).is_file()})
 
 
-def main(arguments):
-    found = {folder: [] for folder in FOLDERS}
+def main():
+    found = []
     for path in sources():
         with open(path, encoding="utf-8", errors="replace") as file:
-            found[path.split("/")[0]] += problems(path, file.read())
-    if "--list" in arguments:
-        print("\n".join(line for _, faults in sorted(found.items()) for line in faults))
-        return 0
-    most = recorded(RECORD.read_text(encoding="utf-8"))
-    if "--record" in arguments:
-        head = "# The faults of comments that are left, by folder. A number may only fall: comments.py --record\n"
-        lower = "".join(f"{folder} {min(len(found[folder]), most[folder])}\n" for folder in FOLDERS)
-        RECORD.write_text(head + lower, encoding="utf-8")
-        return 0
-    out = over(found, most)
-    print("\n".join(out), end="\n" if out else "")
-    return 1 if out else 0
+            found += problems(path, file.read())
+    for line in found:
+        print(line)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
