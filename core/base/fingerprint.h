@@ -35,6 +35,8 @@ class FingerprintBuilder {
   uint64_t Finish() const { return state_; }
 
  private:
+  // Odd numbers whose bits are well mixed: 2^64 divided by the golden ratio, as in SplitMix64, and by the
+  // positive root of x^4 = x + 1.
   static constexpr uint64_t kIncrement = 0x9e3779b97f4a7c15;
   static constexpr uint64_t kTextMark = 0xd1b54a32d192ed03;
 

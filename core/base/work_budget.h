@@ -72,7 +72,7 @@ class WorkBudget {
   friend class WorkPhase;
   friend class WorkPortion;
 
-  static constexpr int64_t kInterval = 1'000;
+  static constexpr int64_t kInterval = 1'000;  // units between looks at the clock; chosen: about 100 us
 
   int64_t left_ = std::numeric_limits<int64_t>::max() / 2;
   int64_t bytes_left_ = kNoByteLimit;

@@ -107,6 +107,8 @@ class DomainCounts {
   bool AnyDomain() const { return topology_->domain_end() > 0; }
 
  private:
+  // The length of the journal. Chosen: a reader that missed more changes looks at all domains, which costs as
+  // much.
   static constexpr size_t kJournalPerDomain = 2;
   // Returns the capacity for so many domains. There are thousands of counts: were each doubled for one new
   // node, so would be their memory.

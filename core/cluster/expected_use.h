@@ -78,6 +78,7 @@ class ExpectedUseCache {
                                          int64_t now_s);
 
  private:
+  // Chosen: the scheduler, the autoscaler and a command ask with their own options.
   static constexpr size_t kMost = 4;
   std::vector<std::shared_ptr<const ExpectedUse>> kept_;  // most recently used last
 };

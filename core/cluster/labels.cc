@@ -12,6 +12,7 @@
 namespace loadline {
 namespace {
 
+// Published: the limits of Kubernetes for the name and the prefix of a label key.
 constexpr size_t kMaxLabelLength = 63;
 constexpr size_t kMaxPrefixLength = 253;
 

@@ -32,9 +32,9 @@ struct LeftOutObject {
 // objects only, and not on the order in which they come.
 class LeftOutList {
  public:
-  static constexpr size_t kMostNamed = 256;
-  static constexpr size_t kMostNameBytes = 253;
-  static constexpr size_t kMostReasonBytes = 512;
+  static constexpr size_t kMostNamed = 256;        // chosen: all others are counted
+  static constexpr size_t kMostNameBytes = 253;    // published: the longest name of a Kubernetes object
+  static constexpr size_t kMostReasonBytes = 512;  // chosen: one sentence that quotes a name
 
   // Adds an object, its text cut to the bounds. One that is named already counts once.
   // Cost: O(log kMostNamed).

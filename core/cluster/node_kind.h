@@ -51,7 +51,7 @@ struct OtherNodes {
   int64_t virtual_nodes = 0;
   std::vector<Node> first;  // at most kMostOtherNodes, by name
 };
-inline constexpr size_t kMostOtherNodes = 256;
+inline constexpr size_t kMostOtherNodes = 256;  // chosen as LeftOutList::kMostNamed; all others are counted
 
 // Returns all nodes that are no machines for a plan. Cost: O(nodes).
 OtherNodes FindOtherNodes(const ClusterState& cluster, const GroupsOfNodes& group_of);

@@ -7,6 +7,8 @@
 namespace loadline {
 namespace {
 
+// Published: the default of terminationGracePeriodSeconds, and Cluster Autoscaler's
+// PodLongTerminatingExtraThreshold.
 constexpr int64_t kDefaultGraceS = 30;
 constexpr int64_t kTerminatingHeadroomS = 30;
 

@@ -18,6 +18,8 @@
 namespace loadline {
 namespace {
 
+// The number of times that a move is tried in the order of moves before it is given up. Chosen: it may wait
+// for the room that a few others make; each try costs a search for all of its pods.
 constexpr int kMostTries = 4;
 
 class MoveOrder {

@@ -7,6 +7,8 @@
 namespace loadline {
 namespace {
 
+// The number of nodes that share one maximum of free room. Chosen: a search passes over 64 nodes by one
+// comparison, and a change looks at 64 at most.
 constexpr size_t kBlock = 64;
 constexpr int64_t kNothing = std::numeric_limits<int64_t>::min();
 

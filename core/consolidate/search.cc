@@ -12,14 +12,18 @@ namespace loadline {
 namespace {
 
 constexpr int kMostRounds = 12;
-// Up to so many nodes are also replaced all at once, and packings are looked for longer.
+// A cluster of at most this many nodes that may go is also replaced as a whole, and its packings get more
+// work, in units of about 100 ns. Chosen: at most 20 ms for the whole cluster and 1 ms for a block.
 constexpr size_t kSmallCluster = 24;
 constexpr int64_t kExactWorkOfAll = 200'000;
 constexpr int64_t kExactWorkOfBlock = 10'000;
-// Blocks of nodes that are replaced together.
+// The numbers of nodes that are replaced together, in the order of trying; kFirstBlock with good types only.
+// Chosen: large blocks first, since their pods share new nodes best; single nodes last, since they nearly
+// always have a place.
 constexpr size_t kBlockSizes[] = {16, 6, 2, 1};
 constexpr size_t kFirstBlock = 20;
-// Nodes whose pods are worth so much of their price are filled rather than replaced.
+// The share of a node's price that its pods are worth from which on the node is filled rather than replaced.
+// Chosen: a replacement saves less than the rest of the price, 15 percent, and moves all of the pods.
 constexpr double kWorthFilling = 0.85;
 
 size_t NodesThatMayGo(const Board& board) {
@@ -121,7 +125,8 @@ std::vector<Search::Candidate> Search::Candidates() {
 
 // Pods move to nodes that stay for sure, then to those of good types, the fullest first.
 void Search::SetOrder() {
-  constexpr double kSteps = 20;  // types that differ by less are as good
+  // Chosen: types that differ by less than 5 percent count as equally efficient.
+  constexpr double kSteps = 20;
   using Key = std::tuple<bool, double, double, uint64_t, NodeIndex>;
   std::vector<Key> keys;
   for (const NodeIndex node : board_.nodes().indices()) {

@@ -11,10 +11,11 @@
 namespace loadline {
 namespace {
 
-// US dollars per hour: less is rounding.
+// An amount in US dollars per hour. A smaller difference is a rounding error of sums of prices.
 constexpr double kCent = 1e-9;
 
-// The number of nodes that are left out of a move because a pod of theirs has no place.
+// The number of times that a move is tried again without the nodes of a pod that has no place. Chosen: each
+// time costs as much as the first.
 constexpr int kMostRetries = 6;
 
 bool Pays(const MoveTerms& terms, const ConsolidationOptions& options) {

@@ -72,7 +72,9 @@ int64_t Trial::RoomOf(GroupIndex group) const {
 
 // Groups that may take part in a packing of these kinds.
 std::vector<GroupIndex> Trial::GroupsFor(const std::vector<MoverKindIndex>& kinds, double most_cost) {
-  constexpr double kGood = 0.93;  // of the best
+  // The part of the best efficiency from which on a type is good. Chosen: types that are nearly as efficient
+  // stay in the packing, so that a smaller one can take the last pods.
+  constexpr double kGood = 0.93;
   std::vector<GroupIndex> groups;
   double best = 0;
   for (const GroupIndex group : added_of_.indices()) {
@@ -140,7 +142,7 @@ bool Trial::PackRest(double most_cost) {
   if (board_.problem().max_nodes.has_value()) {
     problem.limit = std::max<int64_t>(0, *board_.problem().max_nodes - board_.node_count());
   }
-  constexpr int64_t kLastItems = 100;  // are packed exactly, where there is work for it
+  constexpr int64_t kLastItems = 100;  // are packed exactly if there is work for it; chosen as in packing.cc
   Packing packing = PackCoarsely(problem, exact_work_ > 0 ? kLastItems : 0, board_.work());
   if (exact_work_ > 0 && !board_.work()->ended()) {
     WorkBudget local(std::min(board_.work()->units(), exact_work_));

@@ -65,7 +65,7 @@ void Rounds::Run(bool compete) {
 // One round. What a node failed for may have changed only where pods look at each other; there those that
 // failed are tried again.
 Rounds::Outcome Rounds::Try(const std::vector<Candidate>& order) {
-  constexpr int kMostPasses = 3;
+  constexpr int kMostPasses = 3;  // chosen: each pass costs as much as the first, and later ones find little
   board_.SetOrder(Destinations(call_, order));
   Outcome outcome;
   resume_at_.clear();

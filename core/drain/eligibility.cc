@@ -12,6 +12,8 @@
 namespace loadline {
 namespace {
 
+// The age from which on a deletion taint no longer means that the node is being deleted. Published: Cluster
+// Autoscaler gives a deletion five minutes (MaxCloudProviderNodeDeletionTime).
 constexpr int64_t kDeletionTaintAgeS = 5 * 60;
 
 double ThresholdFor(const ClusterState& state, const NodeQuestion& question,

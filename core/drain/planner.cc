@@ -23,7 +23,7 @@ namespace loadline {
 
 namespace {
 
-// Looks at a node, for all pods without a place together.
+// The number of nodes that are looked at, for all pods without a place together. Chosen, see TellNearest().
 constexpr int64_t kNearestUnits = 20'000;
 
 FormerNode FormerOf(const ReplacedNode& node, const DrainProblem& problem) {

@@ -23,7 +23,8 @@ class Portions {
  public:
   Portions(WorkBudget* budget, size_t turns) : budget_(budget), turns_(turns) {}
 
-  // The portion of the next one: an equal share of what is left, but at least a sixteenth of it.
+  // Returns the portion of the next turn: an equal share of what is left, but at least a sixteenth of it.
+  // Chosen: where groups are many, the first ones get enough to be finished.
   WorkPortion Next() {
     constexpr double kMost = 1.0 / 16;
     const double part = turns_ > 1 ? 1 / static_cast<double>(turns_--) : 1;

@@ -13,8 +13,10 @@
 namespace loadline {
 namespace {
 
+// The most pairs of a kind of pods and a type of nodes; beyond it nothing is packed. Chosen: their table
+// takes 32 MB.
 constexpr size_t kMostPairs = 4'000'000;
-// Units of work for the packing: some 100 ms.
+// The units of work of the packing, some 100 ms. Chosen: the answer is only compared with others.
 constexpr int64_t kJointWork = 1'000'000;
 
 // How many of a pod an option lists, and how many one of its nodes takes.

@@ -15,7 +15,8 @@
 namespace loadline {
 namespace {
 
-// At most so often a plan is made again with further nodes, and with a type less.
+// The most times that a plan is made again with further nodes, and with a type less. Chosen: a round costs a
+// full plan, and each leaves fewer pods over, or a type less.
 constexpr int kMostRounds = 12;
 
 // A plan that competes.

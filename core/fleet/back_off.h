@@ -37,7 +37,7 @@ struct BackOff {
   friend bool operator==(const BackOff&, const BackOff&) = default;
 };
 
-// The longest text that is kept of a failure, in bytes.
+// The longest text that is kept of a failure, in bytes. Chosen: the messages of clouds are a few sentences.
 inline constexpr size_t kMostBackOffText = 512;
 
 // Takes note of a failure: the group backs off for twice as long as the last time, or for the initial time if

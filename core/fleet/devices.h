@@ -9,7 +9,7 @@
 
 namespace loadline {
 
-// The most devices that are remembered of a group.
+// The most devices that are remembered of a group. Chosen: a node seldom offers more than two kinds.
 inline constexpr size_t kMostDevices = 8;
 
 // Returns what new nodes of a group come to offer, in order: what the cloud says, unless no node shows it

@@ -56,7 +56,7 @@ struct FleetState {
   friend bool operator==(const FleetState&, const FleetState&) = default;
 };
 
-// The most groups of which something is remembered.
+// The most groups of which something is remembered. Chosen: twice as many as one question may have.
 inline constexpr size_t kMostStateGroups = 2'000;
 
 // The key of a group's name, a machine's id and a device's name.

@@ -70,7 +70,8 @@ std::vector<NodeToEmpty> NodesByLoad(const LoopProblem& problem, const CountsOfG
 // Returns whether half of the first quarter are among the emptiest quarter, or little fuller. `by_load` and
 // `by_number` have the same nodes.
 bool IsStillRight(const std::vector<NodeToEmpty>& by_load, const std::vector<NodeToEmpty>& by_number) {
-  constexpr int64_t kLittleFuller = 100'000;  // millionths
+  // Chosen, in millionths: a tenth of a node is not worth new numbers.
+  constexpr int64_t kLittleFuller = 100'000;
   const size_t quarter = (by_number.size() + 3) / 4;
   const int64_t most = by_load[quarter - 1].load + kLittleFuller;
   const int64_t right =

@@ -11,9 +11,9 @@
 
 namespace loadline {
 
-// A ReplicaSet or ReplicationController that is scaled down gives up pods with a lower deletion cost first
-// (controller.kubernetes.io/pod-deletion-cost). Ours are below what people are likely to state: this and the
-// number of the node.
+// The deletion cost of a pod is this plus the number of its node. A ReplicaSet or ReplicationController that
+// shrinks deletes pods with a lower cost first (controller.kubernetes.io/pod-deletion-cost). Chosen: below
+// the costs that people are likely to state.
 inline constexpr int64_t kLowestDeletionCost = -1'000'000'000;
 inline constexpr int64_t kMostDownscaleNumber = 1'000'000;
 

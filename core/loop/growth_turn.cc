@@ -10,7 +10,8 @@
 namespace loadline {
 namespace {
 
-// With so many parts a namespace waits some hours for its turn, at a loop every ten seconds.
+// The most parts into which namespaces are divided. Chosen: with so many parts a namespace waits for some
+// hours, at a loop every ten seconds.
 constexpr int32_t kMostParts = 1'024;
 
 uint64_t Draw(const GrowthTurn& turn, absl::string_view namespace_name) {

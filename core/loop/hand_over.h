@@ -16,7 +16,8 @@
 
 namespace loadline {
 
-// How long a node whose removal an earlier process began may wait for a plan that removes it.
+// The time for which a node whose removal an earlier process began may wait for a plan that removes it.
+// Chosen: some loops, so that a plan of the new process decides.
 inline constexpr int64_t kHandOverMs = 60'000;
 
 // The state of nodes that carry a mark, or whose deletion the cloud has acknowledged. Slots in order.

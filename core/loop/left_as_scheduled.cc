@@ -13,12 +13,15 @@
 namespace loadline {
 namespace {
 
-// Pods times nodes of all orders together, and orders at most.
+// The most pods times nodes of all orders together, and the most orders. Chosen: 10 million comparisons of
+// some nanoseconds each are a part of a second.
 constexpr int64_t kMostShares = 10'000'000;
 constexpr int64_t kMostOrders = 6;
-// The part of what is left of the budget that all orders may take.
+// The part of the rest of the budget that all orders may take. Chosen: the other half remains for further
+// attempts.
 constexpr double kForOrders = 0.5;
-constexpr int64_t kNodesPerUnit = 64;  // of work: a share is compared in some nanoseconds
+// The nodes for each unit of work, about 100 ns: to compare a share takes some nanoseconds.
+constexpr int64_t kNodesPerUnit = 64;
 
 int64_t Total(const std::vector<PendingPods>& pods) {
   return std::accumulate(pods.begin(), pods.end(), int64_t{0},

@@ -10,6 +10,7 @@
 namespace loadline {
 namespace {
 
+// Chosen, see load_rest.h.
 constexpr int64_t kSamePercent = 5;
 constexpr double kPassesWithinParts = 10;  // of the payback
 constexpr double kMostHours = 7 * 24;

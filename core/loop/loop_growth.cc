@@ -12,9 +12,12 @@
 namespace loadline {
 namespace {
 
-// The part of what is left of the budget for growth that further attempts may take.
+// The part of the rest of the budget for growth that further attempts may take. Chosen: the other half
+// remains for the steps that follow.
 constexpr double kForFurtherAttempts = 0.5;
-// How much of new nodes is left free where a scheduler would leave pods over, one after the other.
+// The shares of new nodes that stay free, tried one after the other while a scheduler would leave too many
+// pods over. Chosen: small steps first, since free room is paid for; above a fifth, the pods are better left
+// for a later node.
 constexpr double kReserves[] = {0.02, 0.04, 0.07, 0.1, 0.15, 0.2};
 // The share of the pods that may be left for later nodes: they cost less than room for all orders. Source:
 // our own choice, with the loads of the race in the simulator.

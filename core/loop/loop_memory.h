@@ -113,23 +113,24 @@ inline constexpr int64_t kPurchaseAgeMs = int64_t{2} * 3600 * 1000;
 // nothing has changed.
 inline constexpr int64_t kMostVainMs = int64_t{24} * 3600 * 1000;
 
-// Moves with more are not carried out.
+// The most moves in progress, and the most nodes and pods of all of them; a move beyond these is not carried
+// out. Chosen, like the bounds below, so that all of the memory stays below kMostLoopMemoryBytes.
 inline constexpr size_t kMostMoves = 100;
 inline constexpr size_t kMostNodesOfMoves = 10'000;  // came, onto and remove of all moves
 inline constexpr size_t kMostPodsOfMoves = 10'000;
-// Nodes that came by moves, or took their pods, and are left alone for some time.
+// The most nodes that were added by moves, or took their pods, and are left alone for some time.
 inline constexpr size_t kMostRestingNodes = 5'000;
 
-// Nodes that are to be empty first.
+// The most nodes that are to become empty first.
 inline constexpr size_t kMostNodesToEmpty = 100;
 
 inline constexpr size_t kMostOpenActions = 1'000;
-// Nodes whose acknowledged deletion or abandoned removal is remembered, and those whose timer is.
+// The most nodes whose acknowledged deletion or abandoned removal is remembered, and the most whose timer is.
 inline constexpr size_t kMostDeletions = 2'000;
 inline constexpr size_t kMostTimers = 20'000;
-// Groups of which it is remembered that they took no nodes back.
+// The most groups of which it is remembered that they took no nodes back.
 inline constexpr size_t kMostSwapRefusals = 1'000;
-// Nodes whose soft taint was tried in vain.
+// The most nodes of which it is remembered that a change of their soft taint failed.
 inline constexpr size_t kMostSoftTaintsTried = 5'000;
 // The most bytes that sizes and slack may take in the memory, each. If sizes need more, the last groups by
 // name are left out; if slack needs more, all of it is. Chosen: together a sixth of kMostLoopMemoryBytes.
@@ -173,7 +174,8 @@ struct LoopMemory {
   friend bool operator==(const LoopMemory&, const LoopMemory&) = default;
 };
 
-// How long a group is not asked again to take nodes back for a cheaper mix after it has refused.
+// The time for which a group is not asked again to take nodes back for a cheaper mix after it has refused.
+// Chosen: a cloud that refuses once mostly always does.
 inline constexpr int64_t kSwapRefusedForMs = int64_t{3600} * 1000;
 
 // Returns the key by which a node is remembered: the hash of its UID, or of its name if it has no UID. A node

@@ -31,11 +31,12 @@ struct HeldNode {
   friend bool operator==(const HeldNode&, const HeldNode&) = default;
 };
 
-// A node keeps room for so long, and then not again until so much time has passed since it first did:
-// whoever may create pods that preempt others, or forge nominations, keeps no node for ever.
+// A node keeps room for a nominated pod for kLongestHoldS, and again only kHoldAgainAfterS after the first
+// time. So somebody who creates pods that preempt others, or forges nominations, keeps no node for ever.
+// Chosen: ten minutes of each hour.
 inline constexpr int64_t kLongestHoldS = 600;
 inline constexpr int64_t kHoldAgainAfterS = 3'600;
-// A pod that takes longer to end, or is overdue by more, makes room for nobody.
+// A pod that takes longer to end, or is overdue by more, makes room for no other pod. Chosen.
 inline constexpr int64_t kLongestPreemptionS = 300;
 inline constexpr int64_t kOverduePreemptionS = 60;
 

@@ -20,8 +20,8 @@
 namespace loadline {
 namespace {
 
-// Parts of what is left that a phase may take: plans of growth that could be better use up all there is, and
-// slack and drains are planned all the same.
+// The parts of the rest of the budget that a phase may take. Chosen: a half each, because the search for
+// cheaper growth uses up whatever it gets, and slack and drains must be planned all the same.
 constexpr double kForGrowth = 0.5;
 constexpr double kForSlack = 0.5;
 constexpr double kForMoves = 0.5;
@@ -42,6 +42,7 @@ std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
 // Adds the pods that are expected on existing nodes to the drain question: they keep their node as bound pods
 // do. If the budget has no memory for all of them, no node is removed.
 void AddExpected(const LoopPlan& plan, const Snapshot& snapshot, WorkBudget* budget, DrainProblem* drain) {
+  // Estimated: a placeholder with its name, and its place in the trial cluster.
   constexpr int64_t kBytesOfExpected = 512;
   int64_t expected = 0;
   for (const ExpectedPlace& place : plan.expected) expected += place.group.has_value() ? 0 : place.count;

@@ -36,7 +36,7 @@ namespace loadline {
 
 // --- the question ----------------------------------------------------------------------------------------
 
-// A group may have so many nodes on their way.
+// The most upcoming nodes of one group. Chosen: four times the largest cluster that is measured.
 inline constexpr int64_t kMostUpcomingNodes = 20'000;
 
 // A group that is sized by how full it is. It grows by nothing else, and of its nodes those go that were

@@ -11,9 +11,11 @@
 namespace loadline {
 namespace {
 
-// At most so many of the nodes that have come are judged, the newest ones first.
+// The most nodes that are judged after a purchase, the newest ones first. Chosen: nodes of one group seldom
+// differ.
 constexpr size_t kMostJudged = 8;
-// The units of work, of about 100 ns each, of one judgement.
+// The units of work, of about 100 ns each, of one judgement. Estimated: all filters of a pod that is new to
+// them.
 constexpr int64_t kJudgement = 100;
 
 int64_t PeriodAfter(int64_t failures, int64_t initial_ms) {

@@ -19,6 +19,7 @@ namespace loadline {
 namespace {
 
 using Phase = MoveUnderWay::Phase;
+// The time after which one of the drains of a move must have begun. Chosen: some loops.
 constexpr int64_t kUntilDrainsBeginMs = 60'000;
 
 // Returns whether it is time that one of its drains has begun.

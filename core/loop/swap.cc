@@ -10,7 +10,7 @@
 namespace loadline {
 namespace {
 
-constexpr double kForSwap = 0.5;
+constexpr double kForSwap = 0.5;  // the part of the rest of the budget; chosen as the parts of plan_loop.cc
 
 using NodeCounts = StrongVector<GroupIndex, int64_t>;
 

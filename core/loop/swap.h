@@ -12,8 +12,8 @@
 
 namespace loadline {
 
-// A mix is cheaper if it saves this share of what it replaces, and so much per hour: prices that nearly agree
-// let nobody buy anew.
+// A mix is cheaper if it saves this share of the price of the nodes that it replaces, and this amount per
+// hour. Chosen: prices that nearly agree are no reason to buy again.
 inline constexpr double kLeastSavedShare = 0.05;
 inline constexpr double kLeastSavedUsd = 0.001;
 

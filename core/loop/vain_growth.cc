@@ -17,7 +17,7 @@
 namespace loadline {
 namespace {
 
-// The part of the work that is left which judgements may take, so that pods of one tenant that wait in vain
+// The part of the rest of the work that judgements may take. Chosen: pods of one tenant that wait in vain
 // leave enough to plan growth for others.
 constexpr double kForJudgements = 0.1;
 // A label that new nodes of a group carry in plans, so that pods can be kept off them.

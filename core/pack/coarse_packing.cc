@@ -20,11 +20,12 @@
 namespace loadline {
 namespace {
 
-// Classes of what is left; more give a better order, and cost more.
+// The number of classes of the items that are left. Chosen: more give a better order, and cost more.
 constexpr size_t kClasses = 512;
-// The relaxation says how many nodes are needed; we make this part (1 / kStep) of them before we ask again.
+// The relaxation says how many nodes are needed. The packing makes this part (1 / kStep) of them before it
+// solves the relaxation again. Chosen: nearly as good as after each node, at a fraction of the time.
 constexpr double kStep = 8;
-// Without a budget a node looks at so many items beyond one that does not fit.
+// The number of items beyond one that does not fit that a node looks at without a budget. Chosen.
 constexpr size_t kLookAhead = 64;
 using Content = std::vector<std::pair<int32_t, int64_t>>;
 

@@ -8,8 +8,10 @@
 namespace loadline {
 namespace {
 
+// Chosen: far above the rounding of doubles near 1, far below any useful step.
 constexpr double kSmall = 1e-9;
-// Right sides are moved apart by about this much: equal ones let the simplex step without getting anywhere.
+// The amount by which right sides are moved apart: with equal ones, the simplex method can step without
+// progress. Chosen: above kSmall, and too little to change a rounded answer.
 constexpr double kShift = 1e-7;
 
 }  // namespace

@@ -15,13 +15,15 @@
 namespace loadline {
 namespace {
 
-// Fractions of nodes this close to a whole number are one.
+// A number of nodes this close to a whole number counts as whole. Chosen: above the error of the linear
+// program.
 constexpr double kWhole = 1e-4;
-// Relaxations that are solved to round up one rest.
+// The most relaxations that are solved to round up one rest. Chosen: it bounds the tree that kWidths spans.
 constexpr int64_t kMostTries = 250;
-// A packing this close to what it must cost at least is not worth more work.
+// A packing is not improved further if its cost is above the lower bound by this part at most. Chosen.
 constexpr double kGoodEnough = 1e-3;
-// Ways to round up, from the root on.
+// The numbers of ways to round up, from the root of the search on; below it is one. Chosen: early choices
+// matter most.
 constexpr size_t kWidths[] = {4, 3, 2, 2};
 
 struct Node {

@@ -9,7 +9,7 @@
 namespace loadline {
 namespace {
 
-// Weighings that bound a search.
+// The number of weighings that bound a search. Chosen: further ones seldom give a tighter bound.
 constexpr size_t kWeighings = 5;
 // The number that is looked at for the cost of a knapsack anyway: those of up to eight resources.
 constexpr size_t kWeighingsLookedAt = 40;

@@ -22,7 +22,8 @@ struct KnapsackResult {
   double bound = 0;             // no choice is worth more
 };
 
-// How far from the best a result may be that is not cut short, as a part of it.
+// The part of the best value by which a result that is not cut short may miss it. Chosen: half of what a
+// packing is off by when it is good enough (kGoodEnough in exact_packing.cc).
 inline constexpr double kKnapsackTolerance = 5e-4;
 
 // Maximizes the value of whole numbers of items whose requests fit into `free`, by branch and bound: items in

@@ -10,7 +10,7 @@
 namespace loadline {
 namespace {
 
-// The number of items that are packed exactly after all others.
+// The number of items that are packed exactly after all others. Chosen: only the last nodes are not full.
 constexpr int64_t kLastItems = 100;
 
 size_t KindsOf(const PackingProblem& problem) {

@@ -12,7 +12,8 @@ namespace loadline {
 namespace {
 
 constexpr int32_t kNoRow = -1;
-// Branches of one knapsack: to find some pattern, and to prove that there is none: some milliseconds at most.
+// The most branches of one knapsack: to find some pattern, and to prove that there is none. Chosen: some
+// milliseconds.
 constexpr int64_t kFewBranches = 300;
 constexpr int64_t kManyBranches = 10'000;
 // A pattern must be worth this much more than it costs to be added.

@@ -11,6 +11,7 @@ namespace loadline {
 namespace {
 
 constexpr int64_t kMilliPerCpu = 1000;
+// Published: Cluster Autoscaler's price expander prefers nodes with 3,750 MiB for each CPU.
 constexpr int64_t kMemoryPerCpu = int64_t{3750} << 20;
 
 // The largest cluster of each row; the last one has no bound. Row i is for 2^i CPUs.

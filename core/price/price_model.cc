@@ -13,7 +13,8 @@ constexpr double kLocalSsdGib = 375;
 constexpr int64_t kDefaultBootDiskGib = 100;
 constexpr absl::string_view kDefaultBootDiskType = "pd-balanced";
 constexpr absl::string_view kGce = "gce";
-// A provider's price below this share of what base rates make of the hardware is passed over.
+// A provider's price below this share of the price that base rates give for the hardware is ignored. Chosen:
+// no list price is that low, so it is a mistake, or the price of a part of the node.
 constexpr double kLeastShareOfHardware = 1.0 / 3;
 // GCE's base factor: spot nodes are judged by the deepest discount that holds for whole families.
 constexpr double kDeepSpotShare = 0.21;

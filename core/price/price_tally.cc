@@ -6,8 +6,8 @@
 namespace loadline {
 namespace {
 
-// A larger share of estimates than this makes a bound worthless: a decision for which it is large enough to
-// pass over rounding and a few nodes of a kind that no list has.
+// A bound whose prices are estimates to a larger share than this is worthless. Chosen: large enough for
+// rounding and for a few nodes of a kind that no list has.
 constexpr double kMostEstimated = 0.1;
 
 void AddTo(PricedNodes* sum, int64_t nodes, double usd) {

@@ -9,6 +9,7 @@ namespace {
 // e^x of x in [1.25, 89): no special value, overflow or denormal can occur. Order of operations and the
 // places of the fused ones are those of the source.
 double GoExp(double x) {
+  // Published: the constants of Go's math.Exp; ln 2 has two parts, so that products with it are exact.
   constexpr double kLog2E = 1.4426950408889634073599246810018920;
   constexpr double kLn2Upper = 0.69314718055966295651160180568695068359375;
   constexpr double kLn2Lower = 0.28235290563031577122588448175013436025525412068e-12;

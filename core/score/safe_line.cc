@@ -9,10 +9,10 @@
 namespace loadline {
 namespace {
 
-// The step in which lines are reported, 0.05: profiles are no more exact than that.
+// The step in which lines are reported, 0.05. Chosen: profiles are not more exact than that.
 constexpr int64_t kStep = kLineUnit / 20;
 
-// The safe line and those around it, in percent of the safe one.
+// The lines that are compared, in percent of the safe one. Chosen: two below or at it, and two above.
 constexpr int64_t kPercentOfSafe[] = {75, 100, 125, 150};
 
 bool Counts(const UseOnNode& node) { return node.allocatable > 0 && node.peak > 0; }

@@ -9,9 +9,12 @@ namespace {
 
 constexpr int64_t kSimMinuteMs = 60'000;
 constexpr int64_t kSimHourMs = 3'600'000;
+// Published: AWS gives two minutes before it takes back a spot machine.
 constexpr int64_t kSpotNoticeMs = 120'000;
 // From Ready=Unknown to the deletion of the pods: tolerationSeconds of the default tolerations.
 constexpr int64_t kTolerateLostMs = 300'000;
+// Chosen: a slow start, an unready flap and a machine that is taken back while it starts, each long enough to
+// be seen by several loops.
 constexpr int64_t kSlowFactor = 10;
 constexpr int64_t kFlapMs = 10'000;
 constexpr int64_t kTakenBackMs = 45'000;

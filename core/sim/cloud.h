@@ -11,7 +11,8 @@
 
 namespace loadline {
 
-// How long the cloud may take from being asked to delete a machine to saying that it does.
+// The time that the cloud may take from the call that deletes a machine until it reports the deletion.
+// Chosen.
 inline constexpr int64_t kDeletionPatienceMs = 300'000;
 
 // How a call ended.

@@ -5,7 +5,7 @@
 namespace loadline {
 namespace {
 
-// From a change to what a controller makes of it.
+// The time from a change until a controller has reacted to it. Chosen: a work queue that is nearly empty.
 constexpr int64_t kReconcileDelayMs = 200;
 
 bool RunsJobs(const SimWorkload& workload) {

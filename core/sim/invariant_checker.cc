@@ -8,9 +8,10 @@ namespace loadline {
 namespace {
 
 constexpr int64_t kCheckedHourMs = 3'600'000;
+// Published: Cluster Autoscaler's defaults of --ok-total-unready-count and --max-total-unready-percentage.
 constexpr int64_t kMostUnready = 3;
 constexpr int64_t kMostUnreadyPercent = 45;
-constexpr int64_t kOldestViewMs = 60'000;
+constexpr int64_t kOldestViewMs = 60'000;  // chosen: a loop may act on a view of this age
 
 }  // namespace
 
@@ -164,7 +165,7 @@ void InvariantChecker::StartsToGo(SimNodeIndex node, bool empty, bool of_move) {
   going_.push_back({node, !empty, of_move});
   CheckParallelism();
   // If writes fail, nodes that could be marked are given back for those that could not, or that fails too: a
-  // few more tries are progress.
+  // few more tries count as progress. Chosen.
   constexpr int64_t kMostTries = 100;
   NodeNote& note = nodes_[node];
   if (world_.scenario().faults.failed_write > 0 && ++note.tries <= kMostTries) {

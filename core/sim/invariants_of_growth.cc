@@ -8,10 +8,13 @@
 namespace loadline {
 namespace {
 
+// Published: the initial backoff of Cluster Autoscaler, five minutes.
 constexpr int64_t kLeastBackOffMs = 300'000;
-// A node that registered so lately may still be starting, whatever the clocks of its watchers say.
+// The age below which a node may still be starting, whatever the clocks of its watchers say. Chosen:
+// kStartupMs of the invariant checker, less a minute.
 constexpr int64_t kStartsMs = 840'000;
-// From a change of a node until the scheduler has tried all pods again, and DaemonSets have put theirs there.
+// The times from a change of a node until the scheduler has tried all pods again, and until DaemonSets have
+// added their pods. Chosen.
 constexpr int64_t kSettledMs = 2'000;
 constexpr int64_t kDaemonsMs = 30'000;
 

@@ -9,6 +9,7 @@
 namespace loadline {
 namespace {
 
+// Chosen: an hour in which all delays that the scenario allows can pass.
 constexpr int64_t kProgressMs = 3'600'000;
 
 }  // namespace

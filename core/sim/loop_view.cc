@@ -11,8 +11,10 @@ namespace loadline {
 namespace {
 
 constexpr int64_t kMsOfMinute = 60'000;
-constexpr int64_t kMostNewNodes = 1'000;  // of one loop
-constexpr int64_t kMostSoftTaints = 10;   // likewise
+// The most new nodes and soft taints of one loop. Published: Cluster Autoscaler's defaults of
+// --max-nodes-per-scaleup and --max-bulk-soft-taint-count.
+constexpr int64_t kMostNewNodes = 1'000;
+constexpr int64_t kMostSoftTaints = 10;
 
 MachineState StateOf(const SimMachine& machine) {
   switch (machine.state) {

@@ -36,7 +36,7 @@ struct SimMoves {
   std::vector<SimBill> bills;             // likewise; each that differs from the one before
   std::vector<std::string> why_given_up;  // likewise
 };
-inline constexpr size_t kMostSimMoves = 1'000;
+inline constexpr size_t kMostSimMoves = 1'000;  // chosen: the answer stays small; all moves are counted
 
 // Takes note of what one loop did. Cost: O(moves that began or ended).
 void NoteInLog(const ReplacementPlan& plan, int64_t now_ms, SimMoves* moves);

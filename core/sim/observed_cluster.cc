@@ -159,7 +159,7 @@ bool ObservedCluster::TakeNews() {
 
 // A full list says what is now, also what the watch has not reported yet; a broken one says less.
 bool ObservedCluster::List() {
-  constexpr int64_t kListAgainMs = 60'000;
+  constexpr int64_t kListAgainMs = 60'000;  // chosen: a broken list lasts for some loops
   const SimFaults& faults = world_.scenario().faults;
   const int64_t hid = hides_;
   const bool broken = hid == kNoPods && chance_.Chance(faults.broken_list);

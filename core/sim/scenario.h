@@ -16,7 +16,7 @@
 
 namespace loadline {
 
-// Bounds of what is simulated at once; what is beyond them is refused.
+// The bounds of one simulation; a scenario beyond them is refused. Chosen: a year of a large cluster.
 inline constexpr int64_t kMostSimDays = 400;
 inline constexpr int64_t kMostSimGroups = 100;
 inline constexpr int64_t kMostSimWorkloads = 2'000;

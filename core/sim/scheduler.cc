@@ -10,7 +10,7 @@
 namespace loadline {
 namespace {
 
-// From what happens to the next cycle of the scheduler.
+// The time from an event until the next cycle of the scheduler. Chosen.
 constexpr int64_t kScheduleDelayMs = 50;
 constexpr int64_t kFullShare = 1'000'000;
 

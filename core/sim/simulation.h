@@ -62,7 +62,7 @@ struct SimResult {
   // or "pods" where there were more than kMostSimPodsEver.
   std::string cut_short_by;
 };
-inline constexpr int64_t kMostSimSamples = 1'500;
+inline constexpr int64_t kMostSimSamples = 1'500;  // chosen: a sample a minute for a day
 
 // Runs a scenario that has passed CheckScenario(). One unit of `budget` is an event.
 // Deterministic. Cost: O(events * log) and that of PlanLoop() for each loop that is run.

@@ -17,9 +17,10 @@ namespace loadline {
 namespace {
 
 constexpr int64_t kLoopHourMs = 3'600'000;
-// From the end of a process to the first loop of the next one.
+// The time from the end of a process to the first loop of the next one. Published: the default lease of
+// leader election in Kubernetes.
 constexpr int64_t kLeaseMs = 15'000;
-// From the begin of a loop to one that runs because a removal has ended.
+// The least time between two loops of which the second runs because a removal has ended. Chosen.
 constexpr int64_t kBetweenLoopsMs = 2'000;
 
 NodeGroup GroupOf(const SimGroup& group, NodeShape node) {

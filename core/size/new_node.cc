@@ -16,9 +16,9 @@
 namespace loadline {
 namespace {
 
-// One judgement, in units of work of about 100 ns.
+// The work of one judgement, in units of about 100 ns. Estimated: a microsecond.
 constexpr int64_t kJudgement = 10;
-// To prepare a pod to be judged, likewise.
+// The work of preparing a pod to be judged, in the same units. Estimated.
 constexpr int64_t kPreparation = 100;
 
 NodeIndex AddNewNode(const std::string& group, const NodeShape& shape, Snapshot* snapshot) {

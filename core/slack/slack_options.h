@@ -71,7 +71,7 @@ struct SlackOptions {
   std::vector<std::string> common_resources = DefaultCommonResources();
 };
 
-// Placeholders of all kinds together: what is kept from plan to plan stays below 2 MiB.
+// The most placeholders of all kinds together. Chosen: the state from plan to plan stays below 2 MiB.
 inline constexpr int64_t kMostPlaceholders = 30'000;
 
 // kInvalidArgument: names the field that is out of its range.

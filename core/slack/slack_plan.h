@@ -99,7 +99,7 @@ struct SlackPlan {
   BudgetEnd cut_short = BudgetEnd::kNotEnded;
 };
 
-inline constexpr size_t kMostRemembered = 64;
+inline constexpr size_t kMostRemembered = 64;  // chosen: a cluster distinguishes its nodes by a few labels
 
 // The state that is kept from one plan to the next, beside what the cluster says.
 struct SlackState {

@@ -13,7 +13,7 @@
 namespace loadline {
 namespace {
 
-// system-cluster-critical and above.
+// Published: the priority of system-cluster-critical, and the lowest that is reserved for the system.
 constexpr int32_t kSystemPriority = 2'000'000'000;
 constexpr int64_t kMostCopies = int64_t{1} << 31;
 constexpr char kTemplateHash[] = "pod-template-hash";

@@ -19,7 +19,7 @@ absl::Status SetLimit(absl::string_view field, int32_t value, int32_t highest, i
 }
 
 absl::Status SetBytes(absl::string_view field, int64_t value, int64_t* limit) {
-  constexpr int64_t kLeast = int64_t{1} << 20;
+  constexpr int64_t kLeast = int64_t{1} << 20;  // chosen: a smaller limit is most likely a wrong unit
   if (value != 0 && value < kLeast) {
     return absl::InvalidArgumentError(
         absl::StrCat(field, ": ", value, " is less than ", kLeast, " and not 0 for the default"));

@@ -246,7 +246,7 @@ v1::ConsolidationBill EncodeBill(const ConsolidationBill& bill, const PriceTally
 
 NodeGroups DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& drain,
                              const StartupTaints& startup_taints, const PriceModel& prices) {
-  constexpr int64_t kAnyNumber = 1 << 20;
+  constexpr int64_t kAnyNumber = 1 << 20;  // chosen: more nodes than any cluster has
   NodeGroups groups;
   for (const GroupIndex index : drain.groups.indices()) {
     NodeToCome made = NewNodeOf(*drain.cluster, derived.groups[index].nodes, startup_taints);

@@ -17,6 +17,7 @@
 
 namespace loadline {
 
+// Bounds of a state, chosen; a larger one is refused.
 inline constexpr int kMaxEvictedPods = 100'000;
 inline constexpr int kMaxDrainStateNodes = 1 << 18;
 inline constexpr int kMaxDrainStateOwners = 1 << 18;

@@ -10,6 +10,8 @@
 
 namespace loadline {
 
+// Bounds of one question, chosen. Longer texts of clouds are cut; a longer id of a machine is replaced by a
+// short name.
 inline constexpr int kMaxFleetGroups = 1'000;
 inline constexpr int kMaxFleetMachines = 100'000;  // of all groups, nodes of none, and entries of outcomes
 inline constexpr size_t kMaxMachineIdBytes = 1024;

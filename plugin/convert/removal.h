@@ -11,6 +11,7 @@
 
 namespace loadline {
 
+// Bounds of one question, chosen; a larger number is refused. Times and waits lie far from any overflow.
 inline constexpr int kMaxRemovalPods = 5'000;
 inline constexpr int kMaxRemovalDelays = 1'000;
 inline constexpr int kMaxRemovalGroups = 1'000;

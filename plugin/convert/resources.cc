@@ -15,6 +15,8 @@ bool IsAlwaysKnown(absl::string_view name) {
 }  // namespace
 
 ReadOptions OptionsOfQuestion(const ResourceNames& of_cluster, const std::string& slack_namespace) {
+  // The names of resources that a question may add to those of its cluster. Chosen: far more than a cluster
+  // has.
   constexpr size_t kMostNames = 256;
   constexpr size_t kMostOfPods = 64;
   constexpr size_t kMostOfNamespace = 16;

@@ -23,6 +23,7 @@
 
 namespace loadline {
 
+// Bounds of one question, chosen. Pods beyond them are left out, and more groups are refused.
 inline constexpr int kMaxPendingPods = 100'000;
 inline constexpr int kMaxScalableGroups = 1'000;
 inline constexpr int kMaxDaemonPods = 1'000;

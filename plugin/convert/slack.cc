@@ -12,6 +12,7 @@
 namespace loadline {
 namespace {
 
+// The bounds of an answer. Chosen: it stays far below 4 MiB; all classes are counted.
 constexpr int kMaxToldClasses = 1'000;
 constexpr size_t kMaxReasonBytes = 1024;
 

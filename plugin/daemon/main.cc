@@ -48,8 +48,8 @@ constexpr int kMaxReceivedBytes = 8 << 20;
 constexpr int kMaxSentBytes = 4 << 20;
 // Bounds the requests of all calls that wait for a thread, to an eighth of the 512 MiB of the manifests.
 constexpr size_t kMostWaitingBytes = 64 << 20;
-// Threads for small scores that wait for a view which another call has. Two, so that those of another view go
-// on; they use no processor meanwhile.
+// The threads for small scores that wait for a view which another call uses. Chosen: two, so that scores of
+// another view continue; a thread that waits uses no processor.
 constexpr size_t kWaitingScoreThreads = 2;
 constexpr int kMaxStreams = 128;
 constexpr int kMinPingIntervalMs = 10'000;
