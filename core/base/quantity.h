@@ -53,6 +53,7 @@ class Quantity {
   absl::int128 nano_ = 0;
 };
 
+// The result of ParseQuantity().
 struct ParsedQuantity {
   Quantity value;
   // The text states more than kMaxAmount units in magnitude ("8Ei", "1e30"); `value` is that bound.

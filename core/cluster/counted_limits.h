@@ -32,6 +32,7 @@ enum class MissingLimit {
   kFixed,        // a fixed amount, once for all such containers of a pod
 };
 
+// The amount that a container without a limit counts as.
 struct MissingLimitRule {
   MissingLimit rule = MissingLimit::kZero;
   int64_t fixed = 0;  // with kFixed: millicores or units, [0, 2^62]

@@ -19,6 +19,7 @@ namespace loadline {
 // The label whose value is the node's own name; of all labels the one that makes every node different.
 inline constexpr char kHostnameLabel[] = "kubernetes.io/hostname";
 
+// A label of an object, ordered by key and then by value.
 struct Label {
   std::string key;
   std::string value;

@@ -20,6 +20,7 @@ enum class NodeAnnotation {
   kNoDelete,           // of Escalator
 };
 
+// An annotation by which users forbid the removal of a node.
 struct NodeAnnotationEntry {
   NodeAnnotation annotation;
   absl::string_view key;  // "karpenter.sh/do-not-disrupt"

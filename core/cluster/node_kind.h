@@ -16,6 +16,7 @@ class ClusterState;
 class GroupsOfNodes;
 enum class Slot : int32_t;
 
+// The kinds of nodes.
 enum class NodeKind : int8_t {
   kMachine,
   kControlPlane,

@@ -14,6 +14,7 @@
 
 namespace loadline {
 
+// The source of the template of a group.
 enum class ModelSource {
   kStated,  // the template of the cloud, or of a file
   kShared,  // the properties that most of its nodes share
@@ -22,6 +23,7 @@ enum class ModelSource {
 // Returns "template", "shared by most nodes" or "one node".
 absl::string_view Name(ModelSource source);
 
+// The template of the next node of a group, with its source.
 struct NodeModel {
   NodeShape shape;  // without a cordon, and without taints that come and go
   ModelSource source = ModelSource::kStated;

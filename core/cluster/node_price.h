@@ -74,12 +74,14 @@ enum class PriceRemark {
 
 // The kind of a part of a price.
 enum class PricePartKind { kMachine = 1, kLocalSsd, kBootDisk, kGpu, kInterruptions, kSurcharge, kLicence };
+// A part of a price, in US dollars per hour.
 struct PricePart {
   PricePartKind kind;
   double price;
   friend bool operator==(const PricePart&, const PricePart&) = default;
 };
 
+// The price of a node with its source, in US dollars per hour.
 struct NodePrice {
   PriceSource source = PriceSource::kNone;
   double price = 0;                             // the sum of the parts, added in their order

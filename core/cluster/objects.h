@@ -21,6 +21,7 @@
 
 namespace loadline {
 
+// The kinds of objects beside nodes and pods that a view takes.
 enum class ObjectKind {
   kNamespace,
   kPersistentVolume,
@@ -47,6 +48,7 @@ bool IsNamespaced(ObjectKind kind);
 // Returns whether objects of the kind are Workload.
 bool IsWorkload(ObjectKind kind);
 
+// The identity of an object in its cluster.
 struct ObjectKey {
   ObjectKind kind = ObjectKind::kNamespace;
   std::string namespace_name;  // empty unless IsNamespaced()

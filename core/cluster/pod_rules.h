@@ -69,6 +69,7 @@ struct SpreadConstraint {
   friend bool operator==(const SpreadConstraint&, const SpreadConstraint&) = default;
 };
 
+// The kinds of volumes that filters distinguish.
 enum class VolumeKind {
   kClaim,      // a PersistentVolumeClaim of that name
   kEphemeral,  // the claim <pod name>-<volume name>, which the pod owns
@@ -115,7 +116,7 @@ struct PodRules {
   std::string spread_error;
   // Features that its node has to declare, sorted: see NodeShape::declared_features.
   std::vector<std::string> required_features;
-  // spec.schedulerName, where it is not that of the default profile.
+  // spec.schedulerName if it differs from the name of the default profile; else empty.
   std::string scheduler_name;
   // A field of the pod that the engine does not know, so that nobody can say what it asks for. Empty: none.
   std::string unknown_field;

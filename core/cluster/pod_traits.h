@@ -35,6 +35,7 @@ struct PodWorkload {
 // The annotation cluster-autoscaler.kubernetes.io/safe-to-evict; a value that is not known is as "false".
 enum class SafeToEvict { kUnstated, kYes, kNo, kOnCompletion };
 
+// The phase of a pod, as far as decisions depend on it.
 enum class PodPhase { kUnfinished, kSucceeded, kFailed };
 
 // The wish of a pod or a workload about the slack to be kept for it.

@@ -38,7 +38,8 @@ struct SnapshotPod {
   friend bool operator==(const SnapshotPod&, const SnapshotPod&) = default;
 };
 
-// A port that pods of a node take, and how many of them: a pod may be put where it does not fit.
+// A host port in use on a node, and the number of pods that use it: a pod may be placed where it does not
+// fit.
 struct UsedPort {
   HostPort port;
   int32_t pods = 0;

@@ -18,6 +18,7 @@ inline constexpr char kDeletionCandidateTaint[] = "DeletionCandidateOfClusterAut
 // The taint of Escalator, with effect NoSchedule, of a node that is to be removed.
 inline constexpr char kRemovalTaint[] = "atlassian.com/escalator";
 
+// The meaning of a taint for plans.
 enum class TaintKind {
   kLasting,    // every node of its group has it, for all of its life
   kStartup,    // a new node has it until it can run pods

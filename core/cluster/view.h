@@ -60,6 +60,7 @@ struct PodRecord {
   absl::string_view uid;
 };
 
+// A node with all of its pods, as a client sends it: it replaces the former content of the slot.
 struct NodeRecord {
   Slot slot;
   absl::string_view name;  // not empty
@@ -69,6 +70,7 @@ struct NodeRecord {
   NodeTraits traits{};
 };
 
+// A shape of pods, as a client sends it; pods refer to it by the id.
 struct PodShapeRecord {
   int32_t id;       // the client's id
   PodShape shape;   // without labels

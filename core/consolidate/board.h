@@ -121,13 +121,14 @@ class Board {
   PodFit& fit(MoverKindIndex kind) { return search_->fit(*kinds_[kind].handle); }
   FitSearch& search() { return *search_; }
 
-  // A new node of a group, with its daemons; it has a template, and the memory of the node is there.
+  // Adds a new node of a group, with its DaemonSet pods. The group has a template, and the caller has
+  // reserved the memory of the node.
   NodeIndex AddNode(GroupIndex group);
-  // Takes the last nodes off what is known, when Revert() has taken them off the snapshot.
+  // Forgets the nodes from `node_end` on, after Revert() has removed them from the snapshot.
   void ForgetNodes(NodeIndex node_end);
   void Place(MoverIndex mover, NodeIndex node);
 
-  // How many pods of a kind an empty new node of a group takes by itself; 0: it may not go there.
+  // Returns the number of pods of a kind that an empty new node of a group takes; 0: they may not run there.
   int64_t MostOn(MoverKindIndex kind, GroupIndex group);
 
  private:

@@ -69,6 +69,7 @@ struct KeptRoom {
   IncomingPod pod;   // names are those of the cluster
 };
 
+// The question: a cluster, its groups, and the nodes that may be removed.
 struct ConsolidationProblem {
   const ClusterState* cluster = nullptr;           // outlives the call
   StrongSpan<GroupIndex, const NodeGroup> groups;  // outlive the call
@@ -84,12 +85,14 @@ struct ConsolidationProblem {
   int64_t now_s = 0;
 };
 
+// The moves that are allowed.
 enum class ConsolidationMode {
   kOff,      // the bill only
   kRemove,   // nodes go whose pods fit elsewhere; no new ones
   kReplace,  // also several nodes for several cheaper ones
 };
 
+// The limits of moves, and the least saving that they must have.
 struct ConsolidationOptions {
   ConsolidationMode mode = ConsolidationMode::kReplace;
   // A move saves at least so much per hour, so much of what the nodes cost that go, and within
@@ -125,6 +128,7 @@ struct ConsolidationOptions {
 // in the simulator.
 inline constexpr double kPaysWithinAge = 0.25;
 
+// The costs and savings of one move, summed node by node.
 class MoveTerms {
  public:
   // Adds a removed node and its age; nullopt: nobody knows the age, or the plan itself adds the node.
@@ -186,6 +190,7 @@ struct MoveTarget {
   friend bool operator==(const MoveTarget&, const MoveTarget&) = default;
 };
 
+// The move of one pod to its target.
 struct PodTransfer {
   Slot from;
   int32_t position = 0;  // as in LeavingPod
@@ -211,6 +216,7 @@ struct ConsolidationMove {
   int64_t wave = 0;
 };
 
+// The reason for which a node is not removed.
 enum class KeepReason {
   kFixed,           // it may not go
   kWorthItsPrice,   // its pods are worth what it costs, at the shadow prices
@@ -225,6 +231,7 @@ absl::string_view Name(KeepReason reason);
 // Returns what would have to change; empty where nothing can be said.
 absl::string_view AdviceOf(KeepReason reason);
 
+// A node that is not removed, with the reason and its worth in US dollars per hour.
 struct KeptNode {
   Slot slot = Slot{-1};
   KeepReason reason = KeepReason::kFixed;
@@ -238,6 +245,7 @@ struct ShadowPrice {
   double usd = 0;
 };
 
+// The answer: the bill, the moves in their order, and the nodes that stay.
 struct ConsolidationPlan {
   ConsolidationBill bill;
   std::vector<ConsolidationMove> moves;

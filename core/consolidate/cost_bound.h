@@ -10,6 +10,7 @@
 
 namespace loadline {
 
+// A lower bound of the cost of all pods that may move, with its shadow prices.
 struct CostBound {
   double usd = 0;       // of nodes that may go, and what takes their place, US dollars per hour
   bool proven = false;  // the budget sufficed

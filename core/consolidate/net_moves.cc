@@ -117,7 +117,7 @@ class NetMaker {
     }
   }
 
-  // Depth first; empty: there is none.
+  // Returns a circle of moves that wait for each other, found depth first; empty: there is none.
   std::vector<size_t> CircleThrough(size_t start) const {
     std::vector<std::optional<size_t>> came_from(net_.size());
     std::vector<size_t> open = {start};

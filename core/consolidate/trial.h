@@ -20,6 +20,7 @@ struct MadeMove {
   std::vector<std::pair<MoverIndex, NodeIndex>> moved;  // mover, and where it was before
 };
 
+// The outcome of the attempt to make a move.
 enum class TrialEnd {
   kMade,
   kNoPlace,         // some pod has no other place within the limits

@@ -103,7 +103,7 @@ Rounds::Outcome Rounds::Try(const std::vector<Candidate>& order) {
 void Rounds::NoteSkipped(const Candidate& candidate) {
   if (call_.judged(candidate.slot).reason != NodeReason::kNone) return;
   call_.Note(candidate.slot, NodeReason::kNotEvaluated);
-  // Nodes of the former plan come first in any case.
+  // Nodes of the previous plan are first in any case.
   if (resume_at_.empty() && candidate.displaced == nullptr)
     resume_at_ = std::string(call_.name(candidate.slot));
 }

@@ -19,6 +19,7 @@ namespace loadline {
 
 enum class NodeReason;  // see node_reason.h
 
+// The limits on removals at the same time.
 struct DeletionOptions {
   // Nodes that go at once, and how many of them with pods to move; what is under way counts. Of Cluster
   // Autoscaler the second one is 1.
@@ -69,12 +70,14 @@ enum class DrainStatus {
 };
 absl::string_view Name(DrainStatus status);
 
+// The decision about one candidate: its removal starts now, or waits for a reason.
 struct DeletionDecision {
   bool start = false;
   NodeReason waits{};      // kNone: none; else what it waits for
   int64_t ready_at_s = 0;  // when its timer ends
 };
 
+// The decisions about all candidates, and the first limit that applied.
 struct Deletions {
   std::vector<DeletionDecision> decisions;  // by candidate
   // Candidates that go now: empty ones, then those to be drained.

@@ -15,6 +15,7 @@ struct DisturbancePrice {
   double usd = 0;
 };
 
+// The price of disturbing a pod, in US dollars, by its priority.
 struct DisturbancePrices {
   double usd_per_pod = 0.1;
   // By priority, ascending: the last one that holds takes the place of `usd_per_pod`.

@@ -107,6 +107,7 @@ struct DrainProblem {
   int64_t now_s = 0;
 };
 
+// The options of a drain plan; most have the defaults of Cluster Autoscaler.
 struct DrainOptions {
   DrainRuleOptions rules;
   EligibilityOptions eligibility;
@@ -193,6 +194,7 @@ enum class DrainBrake {
 };
 absl::string_view Name(DrainBrake brake);
 
+// The answer: the nodes to remove together, and all others with their reasons to stay.
 struct DrainPlan {
   // Together, in the order in which they were planned; that is the order of their drains as well: a pod that
   // has rules about other pods finds its place as those before it have moved.

@@ -43,6 +43,7 @@ struct NodeQuestion {
   std::span<const DevicePool> pools = {};
 };
 
+// The answer whether a node may be removed, apart from its pods.
 struct Eligibility {
   NodeReason reason{};  // kNone: it may go if its pods may
   // The utilization, where it was asked for and can be computed.

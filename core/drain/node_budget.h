@@ -13,12 +13,14 @@
 
 namespace loadline {
 
+// The reasons for a removal that budgets distinguish.
 enum class RemovalReason {
   kEmpty,          // no pod has to move
   kUnderutilized,  // its pods fit elsewhere
   kReplaced,       // a move brings cheaper nodes in its place, or makes do without it
 };
 
+// A limit on the nodes of a group that are removed at once, optionally within windows of time.
 struct NodeBudget {
   // By name, each for itself; none: all groups.
   std::vector<std::string> groups;

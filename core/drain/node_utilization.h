@@ -13,6 +13,7 @@
 
 namespace loadline {
 
+// The pods and labels that count for the utilization of a node.
 struct UtilizationOptions {
   // --ignore-daemonsets-utilization, --ignore-mirror-pods-utilization.
   bool ignore_daemonsets = false;
@@ -32,6 +33,7 @@ struct DevicePool {
   bool complete = true;
 };
 
+// The utilization of a node: requests over allocatable.
 struct Utilization {
   double value = 0;
   // The resource, or device pool, that is fullest.

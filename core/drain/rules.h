@@ -73,6 +73,7 @@ struct PodQuestion {
   int64_t now_s = 0;  // since 1970
 };
 
+// A rule that may keep a pod on its node.
 struct DrainRule {
   absl::string_view name;  // as the folder of the rule in Cluster Autoscaler: "longterminating"
   RuleAnswer (*judge)(const PodQuestion& question);

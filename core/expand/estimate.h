@@ -49,6 +49,7 @@ struct ExistingUse {
   PodCount pods;
 };
 
+// The rules by which nodes are counted.
 enum class EstimateMode {
   // Follows the rules at Estimator::Estimate().
   kExact,
@@ -56,12 +57,14 @@ enum class EstimateMode {
   kClusterAutoscaler,
 };
 
+// The reason for which an estimate ended.
 enum class EstimateEnd {
   kComplete,   // what is not placed does not fit
   kNodeLimit,  // more nodes might have taken more pods
   kBudget,     // the work budget ended
 };
 
+// The number of nodes of one group that pods need, and the pods that they take.
 struct NodeEstimate {
   int64_t nodes = 0;                  // that receive a pod; see EstimateMode
   int64_t pods = 0;                   // placed

@@ -11,6 +11,7 @@
 
 namespace loadline {
 
+// The question of an estimate for pods that need nothing but room.
 struct CountedEstimateInput {
   const RoomColumns* columns;
   std::vector<int64_t> free;    // of an empty copy

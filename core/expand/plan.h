@@ -14,6 +14,7 @@
 
 namespace loadline {
 
+// The options of a joint plan.
 struct PlanOptions {
   // New nodes of all groups together.
   NodeLimit max_new_nodes;
@@ -38,6 +39,7 @@ struct SingleOption {
   double cost = 0;
 };
 
+// A joint plan: nodes of several groups, the pods that they take, and a lower bound of the cost.
 struct ScaleUpPlan {
   std::vector<ExistingUse> existing;  // pods that need no new node
   std::vector<PlannedNodes> nodes;    // by group

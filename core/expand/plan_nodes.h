@@ -30,6 +30,7 @@ std::vector<WantedNodes> NodesOf(const PlanProblem& problem, const Packing& pack
 // The nodes of an estimate for one group.
 std::vector<WantedNodes> NodesOf(GrowableIndex group, const NodeEstimate& estimate);
 
+// The new nodes of a joint plan, with the pods on them and on existing nodes.
 class PlanNodes {
  public:
   // `waiting`: pods to be placed, by position.

@@ -15,6 +15,7 @@
 
 namespace loadline {
 
+// The packing problem of a joint plan, with the pods and groups behind its items and types.
 struct PlanProblem {
   PackingProblem packing;
   // By item: positions of the pods that it represents, with how many of each.
@@ -26,6 +27,7 @@ struct PlanProblem {
   std::unique_ptr<ReservedMemory> memory;  // of the tables
 };
 
+// The rules that a packing problem contains.
 enum class PlanView {
   // The rules that a plan should keep to: for pods that depend on others it is tried out how many one node
   // takes, and pods that spread over zones are divided among them beforehand.

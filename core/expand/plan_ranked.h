@@ -24,6 +24,7 @@ struct Ranking {
   GrowingCluster cluster;
 };
 
+// A plan that grows the best-ranked group only.
 struct RankedScaleUp {
   // Without a lower bound. best_single is the option that was taken, and what it takes is all that grows.
   ScaleUpPlan plan;

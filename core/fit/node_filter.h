@@ -34,9 +34,9 @@ struct FitOptions {
   bool namespace_selector_sees_no_labels = false;
   // The most that the limits of the pods of a node may add up to; off by default.
   LoadLine load_line = {};
-  // kube-scheduler's release is 1.<minor>. [kFirstMinor, kLastMinor].
+  // The minor version of kube-scheduler, in [kFirstMinor, kLastMinor].
   int minor = kFirstMinor;
-  // Filters that refuse nobody, by bit 1 << FilterName.
+  // The filters that refuse no pod, as bits 1 << FilterName.
   uint32_t disabled = 0;
   // Other profiles, each for the pods that name it; these have no profiles of their own.
   std::vector<SchedulerProfile> profiles;
@@ -45,6 +45,7 @@ struct FitOptions {
   const FitOptions& Of(absl::string_view scheduler_name) const;
 };
 
+// A further profile of the scheduler, for the pods that name it.
 struct SchedulerProfile {
   std::string scheduler_name;
   FitOptions options;

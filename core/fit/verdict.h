@@ -32,6 +32,7 @@ inline constexpr int kFilterNames = 16;
 // The status of a refusal, which says whether preemption may help.
 enum class StatusClass { kNone, kUnschedulable, kUnschedulableAndUnresolvable };
 
+// The answer of a filter, or of all of them.
 enum class Judgement {
   kFits,
   kDoesNotFit,

@@ -10,6 +10,7 @@
 
 namespace loadline {
 
+// The reason for which a group backs off.
 enum class BackOffReason {
   kTimeout,         // nodes did not come in time
   kApiError,        // the cloud refused to grow the group, or did not answer

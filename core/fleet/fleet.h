@@ -51,6 +51,7 @@ struct FleetNode {
   std::vector<uint64_t> devices;
 };
 
+// The state of a machine, as the cloud reports it.
 enum class MachineState {
   kUnknown,  // not all clouds tell
   kRunning,
@@ -83,6 +84,7 @@ struct FleetGroup {
   std::vector<FleetMachine> machines;
 };
 
+// The present state of all groups and nodes.
 struct FleetObservation {
   std::vector<FleetGroup> groups;      // names are unique
   std::vector<FleetNode> other_nodes;  // of no machine that is listed
@@ -165,6 +167,7 @@ struct FailedCreations {
   int64_t machines = 0;
 };
 
+// The answer: the state of the groups, and which of them failed.
 struct FleetView {
   // The views of all groups of the observation, in its order; without an observation those of the groups of
   // the outcomes, by name, with their back-off only.

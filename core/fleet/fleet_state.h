@@ -21,6 +21,7 @@ struct OpenRequest {
   friend bool operator==(const OpenRequest&, const OpenRequest&) = default;
 };
 
+// The memory about one group.
 struct GroupMemory {
   std::optional<int64_t> target;          // as it was last seen
   std::optional<int64_t> short_since_ms;  // since when the group has fewer machines than its target
@@ -31,6 +32,7 @@ struct GroupMemory {
   friend bool operator==(const GroupMemory&, const GroupMemory&) = default;
 };
 
+// The memory about one machine.
 struct MachineMemory {
   // It has had a node: if that is gone, the machine is not late. Pods may run there, and all nodes may be
   // gone at once, such as from a store that was restored.

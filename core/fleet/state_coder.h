@@ -11,6 +11,7 @@
 
 namespace loadline {
 
+// Writes numbers, texts and keys as bytes; StateReader reads them.
 class StateWriter {
  public:
   void Key(uint64_t key);        // 8 bytes, little-endian

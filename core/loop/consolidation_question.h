@@ -22,6 +22,7 @@ struct FixedNode {
   BudgetRefusal budget = BudgetRefusal::kNone;
 };
 
+// The question of a loop to core/consolidate.
 struct ConsolidationQuestion {
   ConsolidationProblem problem;
   std::vector<FixedNode> fixed;  // in the order of slots

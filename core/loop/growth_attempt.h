@@ -11,6 +11,7 @@
 
 namespace loadline {
 
+// The way in which an attempt plans growth.
 struct GrowthWay {
   // Nodes on their way are packed together with new ones, at no cost: what they were asked for is found
   // again. Else pods take the room on them first, the largest ones first, as on nodes that are there.
@@ -19,6 +20,7 @@ struct GrowthWay {
   double reserve = 0;
 };
 
+// A complete plan of growth that competes with others.
 struct GrowthAttempt {
   GrowthWay way;
   // The parts that GrowForPods() fills in, beside those that the plan had before.

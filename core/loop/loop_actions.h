@@ -15,6 +15,7 @@
 
 namespace loadline {
 
+// An action that the client is to carry out.
 struct LoopAction {
   enum class Kind {
     kDeleteMachines,  // that are no nodes

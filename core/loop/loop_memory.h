@@ -138,6 +138,7 @@ inline constexpr size_t kMostSizeBytes = size_t{96} << 10;
 inline constexpr size_t kMostSizedGroups = 1'000;
 inline constexpr size_t kMostSlackBytes = size_t{64} << 10;
 
+// The memory of the autoscaler from one loop to the next, also of another process.
 struct LoopMemory {
   FleetState fleet;
   int64_t next_action = 1;

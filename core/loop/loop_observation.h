@@ -22,6 +22,7 @@ struct CloudMachine {
   std::optional<Slot> node;  // of its provider id; nullopt: there is none
 };
 
+// A node group, as the provider reports it.
 struct CloudGroup {
   std::string name;
   int64_t min_nodes = 0;
@@ -51,6 +52,7 @@ struct RemovalUnderWay {
   std::string group;
 };
 
+// The state of the cloud and of removals, as a client reports it.
 struct LoopObservation {
   StrongVector<GroupIndex, CloudGroup> groups;
   std::vector<NodeMark> marks;  // each slot once

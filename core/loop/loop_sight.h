@@ -20,13 +20,13 @@ namespace loadline {
 
 // The facts about a group beside FleetGroupView.
 struct GroupSight {
-  std::vector<Slot> nodes;  // that have started; none where nobody knows by which rules they may go
+  std::vector<Slot> nodes;  // that have started; none if the rules for their removal are not known
   int64_t ready = 0;        // of those that have started, whether or not they are in `nodes`
   int64_t unready = 0;
   int64_t upcoming = 0;
   std::vector<Slot> going;  // of MarkedNodes::going
-  int64_t target = 0;       // of the cloud, once the machines that are given up now are gone
-  int64_t room = 0;         // how many nodes it may have more
+  int64_t target = 0;       // of the cloud, without the machines that are given up now
+  int64_t room = 0;         // the number of nodes by which it may grow
   std::string held;         // why it may not grow; empty: it may
   // The nodes that show what new nodes will be: those that do not leave, whether or not they have started,
   // and those of them that lack devices of the group; sorted.
@@ -47,6 +47,7 @@ struct NodeTotals {
   int64_t starting = 0;
 };
 
+// The interpretation of a LoopObservation: the state of each group and node.
 struct LoopSight {
   FleetView fleet;  // its positions are those of the input of the look, and of no use here
   StrongVector<GroupIndex, GroupSight> groups;

@@ -20,6 +20,7 @@ struct ReservedPlace {
   bool ordered = false;  // its move still waits for nodes: nobody else plans this pod
 };
 
+// The nodes and places that moves in progress reserve.
 struct MoveHolds {
   StrongVector<GroupIndex, int64_t> on_the_way;  // nodes that come for moves
   std::vector<ReplacedNode> replaced;

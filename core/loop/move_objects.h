@@ -21,9 +21,9 @@ using NodesByKey = absl::flat_hash_map<uint64_t, Slot>;
 
 // Cost: O(nodes).
 NodesByKey NodesByKeyOf(const ClusterState& cluster);
-// kNoSlot: it is gone.
+// Returns the slot of the node with this key, or kNoSlot if the node is gone.
 Slot Find(const NodesByKey& nodes, uint64_t key);
-// Returns the nodes that are there.
+// Returns the slots of those nodes that still exist.
 std::vector<Slot> FindAll(const NodesByKey& nodes, const std::vector<uint64_t>& keys);
 // Returns the targets of MoveUnderWay::Place; kNoSlot: one that has not arrived, or is gone.
 std::vector<Slot> TargetsOf(const NodesByKey& nodes, const MoveUnderWay& move);

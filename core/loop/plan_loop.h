@@ -73,6 +73,7 @@ struct LoopDecisions {
   bool downscale_order = false;
 };
 
+// The question of one loop.
 struct LoopProblem {
   // The facts about the cluster for scale-down; its groups are made of `groups`, its placeholders of the
   // slack that is kept and of pods that are expected on nodes.
@@ -172,6 +173,7 @@ enum class NoScaleDown {
 };
 absl::string_view Name(NoScaleDown why);
 
+// The answer of one loop; ActionsOf() derives the actions from it.
 struct LoopPlan {
   // All that wait for a node: those asked about, at their positions, then pods of nodes that are being
   // deleted. What gives way to any pod waits for none: its count is 0.

@@ -15,6 +15,7 @@
 
 namespace loadline {
 
+// The options of replacement: limits, windows and waiting times.
 struct ReplacementPolicy {
   // `max_nodes_at_once` and `max_pods_at_once` hold for all moves that are carried out. `payback_hours` is
   // the least time for which a saving is expected to last, see load_rest.h.
@@ -52,7 +53,7 @@ struct EndedMove {
 
 // The outcome of a loop as to moves.
 struct ReplacementPlan {
-  std::vector<MoveUnderWay> moves;  // to remember
+  std::vector<MoveUnderWay> moves;  // in progress; to remember
   absl::btree_map<uint64_t, int64_t> resting_since_ms;
   absl::btree_map<uint64_t, GivenUpMoves> given_up;
   std::optional<RestingLoad> load;  // also to remember

@@ -15,6 +15,7 @@
 
 namespace loadline {
 
+// A soft taint to write to a node, or to remove from it.
 struct SoftTaintChange {
   Slot slot{-1};
   std::optional<int64_t> since_s;  // since when the node is not needed; nullopt: it loses its taint

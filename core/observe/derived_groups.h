@@ -13,6 +13,7 @@
 
 namespace loadline {
 
+// A node group that was derived from its nodes.
 struct DerivedGroup {
   // Unique. Pool, instance type or size, zone, and what else is not as it is on most nodes anywhere: capacity
   // type, operating system, architecture, roles, taints; behind them labels that divide nodes which are
@@ -22,6 +23,7 @@ struct DerivedGroup {
   std::vector<Slot> nodes;
 };
 
+// All derived groups, and the group of each node.
 struct DerivedGroups {
   StrongVector<GroupIndex, DerivedGroup> groups;  // by name
   GroupsOfNodes group_of;

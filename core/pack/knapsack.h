@@ -10,12 +10,14 @@
 
 namespace loadline {
 
+// A kind of items for one knapsack.
 struct KnapsackItem {
   std::span<const int64_t> request;  // by resource, >= 0
   double value = 0;                  // > 0
   int64_t most = 0;                  // >= 1
 };
 
+// The best content that was found, with an upper bound of its value.
 struct KnapsackResult {
   double value = 0;
   std::vector<int64_t> counts;  // by item

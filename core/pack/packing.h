@@ -25,6 +25,7 @@ struct PackingType {
   std::vector<int64_t> most;  // by item: what one node takes of it by itself at most; 0: it may not go there
 };
 
+// Items, types of nodes, and limits.
 struct PackingProblem {
   std::vector<PackingItem> items;
   std::vector<PackingType> types;
@@ -39,6 +40,7 @@ struct PackedNodes {
   friend bool operator==(const PackedNodes&, const PackedNodes&) = default;
 };
 
+// The nodes of a packing, its cost, and a lower bound of the cost.
 struct Packing {
   std::vector<PackedNodes> nodes;  // by type, then by what they hold
   std::vector<int64_t> left;       // by item: not placed, because no type takes it or limits are reached

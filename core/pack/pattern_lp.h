@@ -21,6 +21,7 @@ struct Pattern {
   friend auto operator<=>(const Pattern&, const Pattern&) = default;
 };
 
+// A solution of the relaxation: patterns with fractional numbers of nodes.
 struct PatternSolution {
   std::vector<Pattern> patterns;
   std::vector<double> nodes;  // by pattern
@@ -29,6 +30,7 @@ struct PatternSolution {
   bool complete = false;      // no further pattern makes it cheaper
 };
 
+// Solves the relaxation of a packing over patterns, and generates the patterns that it needs.
 class PatternLp {
  public:
   // `problem` outlives the object.
@@ -40,7 +42,8 @@ class PatternLp {
   // The cost of leaving one item out: more than any node.
   double penalty() const { return penalty_; }
   double Cost(const Pattern& pattern) const { return problem_.types[static_cast<size_t>(pattern.type)].cost; }
-  // Patterns that hold one kind of item each: the cheapest per item, one per item and type that takes it.
+  // Returns patterns with one kind of item each: for each item and each type that takes it, the cheapest one
+  // per item.
   std::vector<Pattern> SingleKinds(const PackingRest& rest) const;
 
  private:

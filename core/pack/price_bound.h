@@ -11,6 +11,7 @@
 
 namespace loadline {
 
+// Prices of items, and of nodes within limits: any prices prove a lower bound.
 struct PackingPrices {
   std::vector<double> items;  // by item, >= 0
   std::vector<double> types;  // by type: of a node within its limit, >= 0

@@ -7,6 +7,7 @@
 
 namespace loadline {
 
+// The way in which a node is bought.
 enum class CapacityType {
   kUnknown,   // no label says anything
   kOnDemand,  // paid by the hour

@@ -17,6 +17,7 @@ namespace loadline {
 inline constexpr double kMaxPrice = 1e9;
 bool IsPrice(double value);
 
+// The prices of a machine in US dollars per hour; nullopt: the list has none.
 struct MachinePrice {
   std::optional<double> on_demand;
   std::optional<double> spot;
@@ -62,6 +63,7 @@ struct GcePrices {
   double spot_local_ssd_gib = 0;
 };
 
+// A price list.
 struct PriceCatalogue {
   std::string name;
   // Comments of the list about itself. Empty: it has none.

@@ -21,6 +21,7 @@ struct PricedNodes {
   double usd = 0;
 };
 
+// Sums the prices of nodes by the basis of each price.
 class PriceTally {
  public:
   // Adds `nodes` equal nodes of a group; one without a price adds nothing. Cost: O(log what is known).

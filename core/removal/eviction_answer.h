@@ -7,6 +7,7 @@
 
 namespace loadline {
 
+// The meaning of the API server's answer to an eviction.
 enum class EvictionResult {
   kAccepted,       // also of a pod that is gone
   kBudget,         // 429 with the cause of budgets

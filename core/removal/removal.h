@@ -59,6 +59,7 @@ enum class NodeStanding {
   kUnreadable,  // nobody knows
 };
 
+// The node, as the client has just observed it.
 struct SeenNode {
   NodeStanding standing = NodeStanding::kOurs;
   std::string error;                // why it is not kOurs
@@ -89,6 +90,7 @@ struct RemovalPod {
   std::optional<bool> evict_daemon_set;
 };
 
+// The pods of the node, as the client has just observed them.
 struct SeenPods {
   std::string error;  // why they cannot be read; empty: they can
   std::vector<RemovalPod> pods;
@@ -138,6 +140,7 @@ struct RemovalSight {
   RemovalSiblings siblings;
 };
 
+// The order to evict one pod.
 struct EvictionOrder {
   std::string uid;
   int64_t grace_s = 0;
@@ -149,6 +152,7 @@ struct EvictionOrder {
 // How a removal ends; the first one is the only success.
 enum class RemovalResult { kDeleted, kFailedToEvict, kFailedToDelete, kInternal };
 
+// The end of a removal, and what the client has to undo.
 struct RemovalEnd {
   RemovalResult result = RemovalResult::kDeleted;
   std::string error;

@@ -140,7 +140,7 @@ class RemovalStep {
     return Fail(RemovalResult::kFailedToDelete, seen_.asked->error);
   }
 
-  // The node that was seen is not ours any more, or nobody knows.
+  // Ends the removal because the node is not ours any more, or because this is not known.
   RemovalOrders Lost(RemovalResult result) { return Stay(seen_.node->standing, result, seen_.node->error); }
 
   RemovalOrders Stay(NodeStanding standing, RemovalResult result, const std::string& error) {

@@ -27,6 +27,7 @@ struct LineRisk {
   int64_t nodes = 0;
 };
 
+// The highest safe load line, with the risk of the lines around it.
 struct SafeLine {
   size_t node = 0;               // the first by position that allows no more
   std::vector<LineRisk> around;  // rising: a tighter line, the safe one, and two looser ones

@@ -7,6 +7,7 @@
 
 namespace loadline {
 
+// The kinds of events.
 enum class SimEventKind : uint8_t {
   kLoadStep,        // all workloads work out how many pods they want
   kReconcile,       // subject: a workload
@@ -40,6 +41,7 @@ enum class SimEventKind : uint8_t {
   kSample,          // a point of the series
 };
 
+// An event at a time in milliseconds since the begin of the simulation.
 struct SimEvent {
   int64_t at_ms = 0;
   uint64_t number = 0;  // of equal times the one that was put in first is first

@@ -28,6 +28,7 @@ struct SimBill {
   double reachable = 0;
 };
 
+// The moves of a simulation, and the bills at rest.
 struct SimMoves {
   int64_t begun = 0;
   int64_t done = 0;

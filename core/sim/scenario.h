@@ -51,6 +51,7 @@ struct SimGroup {
   std::string zone;
 };
 
+// The kinds of workloads.
 enum class SimWorkloadKind {
   kDeployment,  // as many replicas as the hour of the week asks for
   kBatch,       // waves of jobs, which run for a time and end
@@ -65,6 +66,7 @@ struct SimBurst {
   int64_t replicas = 0;  // beside those of the curve
 };
 
+// The arrival of pods of a trace, in seconds since the begin of the simulation.
 struct SimArrival {
   int64_t at_s = 0;
   int64_t count = 1;
@@ -73,6 +75,7 @@ struct SimArrival {
 // Its position in its scenario.
 enum class SimWorkloadIndex : int32_t {};
 
+// A workload: its pods, and how their number changes.
 struct SimWorkload {
   std::string name;
   SimWorkloadKind kind = SimWorkloadKind::kDeployment;
@@ -121,6 +124,7 @@ struct SimWorkload {
   std::vector<SimArrival> arrivals;
 };
 
+// The score by which the simulated scheduler chooses among feasible nodes.
 enum class SimScore { kLeastAllocated, kMostAllocated, kLimitAware };
 
 // How the scheduler and the loop under test are set. Defaults are those of the autoscaler.
@@ -244,6 +248,7 @@ struct SimFaultField {
 };
 std::span<const SimFaultField> SimFaultFields();
 
+// The question of a simulation; CheckScenario() checks it.
 struct Scenario {
   StrongVector<GroupIndex, SimGroup> groups;
   StrongVector<SimWorkloadIndex, SimWorkload> workloads;

@@ -228,7 +228,8 @@ NodeIndex Scheduler::BestByLimits(const SimWorkload& workload) {
   int64_t best_score = std::numeric_limits<int64_t>::min();
   for (size_t i = 0; i < fits_.size(); ++i) {
     int64_t score = RequestScore(workload, fits_[i]);
-    // Both weigh 1: the best and the worst node are as far apart as full and empty ones.
+    // Both scores weigh 1: the limits of the best and of the worst node count like those of an empty and of a
+    // full one.
     if (span > 0) {
       score += static_cast<int64_t>(absl::int128(limit_shares_[i] - lowest) * 2 * kFullShare / span);
     }

@@ -40,6 +40,7 @@ struct SimWaits {
 };
 inline constexpr int64_t kWaitBounds[] = {0, 1, 10, 30, 60, 90, 120, 180, 300, 600, 1200, 3600};
 
+// The result of a simulation.
 struct SimResult {
   // The digest of all that happened, but for which loops were run. Equal scenarios with equal seeds have
   // equal ones.

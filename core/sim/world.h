@@ -18,6 +18,7 @@ namespace loadline {
 // 00:00 UTC on a Monday; simulations begin there.
 inline constexpr int64_t kSimEpochS = 1'699'833'600;
 
+// The phases of a pod, in their order.
 enum class SimPodPhase : uint8_t { kWaiting, kStarting, kRunning, kTerminating, kGone };
 
 // Pods, nodes and machines have numbers of their own, which are never used again.
@@ -27,6 +28,7 @@ enum class SimMachineIndex : int32_t {};
 // A position in a list of some of them whose order means nothing.
 enum class SimPlace : int32_t {};
 
+// A pod of the simulated cluster.
 struct SimPod {
   SimWorkloadIndex workload{};
   int32_t revision = 0;
@@ -48,6 +50,7 @@ inline constexpr int32_t kSimMarks = 4;
 constexpr uint8_t BitOf(SimMark mark) { return static_cast<uint8_t>(1 << static_cast<int>(mark)); }
 inline constexpr int8_t kNoStartupTaint = -1;
 
+// A node of the simulated cluster.
 struct SimNode {
   GroupIndex group{};
   SimMachineIndex machine{};
@@ -75,6 +78,7 @@ struct SimNode {
   }
 };
 
+// A machine of the simulated cloud.
 struct SimMachine {
   enum class State : uint8_t { kOrdered, kRunning, kDeleting, kGone };
   GroupIndex group{};
@@ -133,6 +137,7 @@ struct SimCounts {
   std::vector<int64_t> waited_ms;  // of each pod that found a node, but those of DaemonSets
 };
 
+// The simulated cluster as it is, whatever its observers know; it owns the clock and the event queue.
 class World {
  public:
   explicit World(const Scenario& scenario);

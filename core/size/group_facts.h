@@ -40,6 +40,7 @@ enum class Waiting {
   kToStart,  // on a node, and counted there; in kCompat they look as if they waited for one
 };
 
+// Equal pods that wait, with their number.
 struct WaitingPods {
   PodShape shape;
   int64_t count = 0;  // [0, 2^31)

@@ -7,14 +7,13 @@
 
 namespace loadline {
 
-// How a group knows its pods.
+// The rule by which a group selects its pods.
 struct GroupSelector {
   // The labels of a group. Its pods ask for one of these labels in their node selector, or in a required term
   // of their node affinity by an In that lists the value; and do not ask for another value of one of these
   // labels in the same place.
   Labels labels;
-  // The pods without node selector and affinity, in place of the above: the group that Escalator calls
-  // default.
+  // Selects the pods without node selector and affinity instead: the group that Escalator calls default.
   bool catch_all = false;
 };
 

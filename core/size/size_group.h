@@ -13,6 +13,7 @@
 
 namespace loadline {
 
+// The arithmetic and the rules of a pass.
 enum class SizeMode {
   // Escalator's laws in exact arithmetic, without its cycles; see SizeGroup().
   kDefault,
@@ -89,6 +90,7 @@ struct GroupState {
 // the group is left alone.
 inline constexpr int64_t kMostWaitForNodesMs = 15 * 60 * 1000;
 
+// The action of a pass.
 enum class SizeAction { kNothing, kScaleUp, kRemoveSlowly, kRemoveFast };
 
 // Why.

@@ -13,6 +13,7 @@ namespace loadline {
 // The largest number of nodes in an answer: a larger one means "as many as there are".
 inline constexpr int64_t kMostNodes = std::numeric_limits<int32_t>::max();
 
+// The kinds of a utilization: only the first one is a percentage.
 enum class UsageKind {
   kPercent,
   kFromZero,    // something is requested and no node is there: no percentage can say how much

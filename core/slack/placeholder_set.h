@@ -19,6 +19,7 @@
 
 namespace loadline {
 
+// The kinds of placeholders.
 enum class PlaceholderKind {
   kStandard,  // one of equal pieces of a class
   kReserved,  // room for one of the biggest pods of a class

@@ -31,6 +31,7 @@ struct GrowableNodes {
   std::string name;                      // of the group
 };
 
+// Equal placeholders that need a new node, with their number.
 struct AskedPlaceholders {
   PlaceholderGroup group;
   int64_t count = 0;

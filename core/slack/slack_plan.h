@@ -18,6 +18,7 @@
 
 namespace loadline {
 
+// The state of the slack of one class or owner.
 enum class SlackStatus {
   kReady,        // all of it fits now
   kMissing,      // some needs nodes that are asked for
@@ -80,6 +81,7 @@ struct LiteralSlackPlan {
   LiteralRoom after_hull;     // second idea
 };
 
+// The answer: slack by class and owner, and the nodes that it needs.
 struct SlackPlan {
   std::vector<ClassSlack> classes;      // by name
   std::vector<MirroredSlack> mirrored;  // by key

@@ -23,6 +23,7 @@
 
 namespace loadline {
 
+// The question: the cluster, the options, and the groups that may grow.
 struct SlackQuestion {
   const ClusterState* cluster = nullptr;
   SlackOptions options;  // valid

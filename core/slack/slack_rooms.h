@@ -61,6 +61,7 @@ struct ExactSum {
   }
 };
 
+// The sums of the nodes of one slack class.
 struct SlackClass {
   SlackClassKey key;
   int64_t nodes = 0;   // all
@@ -76,6 +77,7 @@ struct SlackClass {
   EmptyNode TypicalEmpty() const;
 };
 
+// Follows the nodes of a cluster by slack class, with the room of each.
 class SlackRooms {
  public:
   struct Node {

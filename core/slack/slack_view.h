@@ -30,6 +30,7 @@ struct SlackGroup {
 
 using SlackGroupList = StrongVector<SlackGroupIndex, SlackGroup>;
 
+// A slack class in one plan, with the groups of its new nodes.
 struct SlackClassView {
   SlackClassKey key;
   const SlackClass* of = nullptr;  // nullptr: it has no nodes

@@ -43,6 +43,7 @@ struct WishError {
   friend bool operator==(const WishError&, const WishError&) = default;
 };
 
+// All requests for copies, and those that cannot be met.
 struct SlackWishes {
   std::vector<MirroredPod> pods;  // by key
   std::vector<WishError> errors;  // by source, the first kMostWishErrors

@@ -20,6 +20,7 @@
 
 namespace loadline {
 
+// A policy of consolidation without a cluster.
 struct DecodedConsolidationPolicy {
   ConsolidationOptions options;  // without the filters
   DisturbancePrices prices;

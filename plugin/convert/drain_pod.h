@@ -13,6 +13,7 @@
 
 namespace loadline {
 
+// A pod of a drain question, as an incoming pod.
 struct DrainPod {
   PodShape shape;
   std::string name;

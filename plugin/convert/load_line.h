@@ -11,6 +11,7 @@ namespace loadline {
 
 inline constexpr int kMaxExemptNamespaces = 1'000;
 
+// A load line, with a policy whose columns have its sums.
 struct DecodedLoadLine {
   LoadLine line;
   // A policy whose columns hold the sums of the line; it is the one that the line counts by, where that has

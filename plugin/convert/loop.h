@@ -42,10 +42,10 @@ absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopReque
 NodeGroups LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
                       const DrainProblem& drain, const PriceModel& prices);
 
-// Sets the groups of `problem` that are sized, without what is gathered; marks them among its groups, adds to
-// its names, and sets the pods that those groups count as demand. Pods that cannot be read are added to
-// `left_out`. `kept`: the state that holds where the request has none. `keys`: labels that selectors of the
-// view refer to. Errors: kInvalidArgument  names the entry and the field
+// Sets the groups of `problem` that are sized, without the facts that GatherFacts() adds; marks them among
+// its groups, adds to its names, and sets the pods that those groups count as demand. Pods that cannot be
+// read are added to `left_out`. `kept`: the state that counts if the request has none. `keys`: labels that
+// selectors of the view refer to. Errors: kInvalidArgument  names the entry and the field
 absl::Status DecodeSized(const v1::PlanLoopRequest& request, const v1::SizeState& kept, const LabelKeys& keys,
                          const std::string& slack_namespace, LoopProblem* problem, LeftOutList* left_out);
 // Encodes the state from which the next loop starts.

@@ -13,6 +13,7 @@
 
 namespace loadline {
 
+// A node that was read from its bytes.
 struct DecodedNode {
   std::string name;  // not empty
   NodeShape shape;

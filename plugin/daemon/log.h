@@ -6,6 +6,7 @@
 
 namespace loadline {
 
+// The format of log lines: klog's text, or JSON.
 enum class LogFormat {
   kText,  // klog: `I1121 10:00:00.000000    4711 main.cc:42] message`
   kJson,  // {"ts":1763719200.000000,"severity":"I","caller":"main.cc:42","msg":"message"}

@@ -16,6 +16,7 @@
 
 namespace loadline {
 
+// The command line of loadlined.
 struct Options {
   std::string socket = "/run/loadline/loadlined.sock";
   mode_t socket_mode = 0600;

@@ -103,7 +103,8 @@ absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) 
                     *std::move(slack), *std::move(drain),   *std::move(consolidation)};
 }
 
-// `decoded` keeps the entries and what is left out. `problem` stays where it is: its ranking refers to it.
+// Fills `problem` from the request. `decoded` keeps the entries and the objects that are left out. `problem`
+// must not move afterwards: its ranking refers to it.
 absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, const DrainTurn& drain_turn,
                          const SharedView& shared, const FleetTurn* fleet, DecodedProblem* decoded,
                          LoopProblem* problem) {

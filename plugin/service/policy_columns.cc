@@ -9,8 +9,8 @@
 
 namespace loadline {
 
-// Columns that another question reads are taken only if they need not catch up. They need not unless that
-// question has other profiles: the view has not changed since it asked.
+// Takes columns that another question still reads only if they are up to date. They are, unless that question
+// has other profiles, because the view has not changed since then.
 std::shared_ptr<PolicyColumns::Entry> PolicyColumns::Take(const LimitPolicy& policy,
                                                           const ClusterState& cluster,
                                                           const ExpectedUse* expected) {

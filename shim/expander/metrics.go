@@ -44,10 +44,10 @@ var (
 	rejectReasons = []string{rejectSize, rejectBusy, rejectDeadline, rejectBroken, rejectInvalid}
 )
 
-// maxWinners bounds the node groups that have a time series of their own: whoever reaches the port can make up names.
+// maxWinners bounds the node groups with their own time series: a client of the port can invent any number of names.
 const maxWinners = 1000
 
-// otherWinners is the label of the rest.
+// otherWinners is the label of all further groups.
 const otherWinners = "other"
 
 // metrics of a server.

@@ -78,7 +78,8 @@ type decoder struct {
 	counts  [2]tally         // pods of the option under way: as messages, as bytes
 }
 
-// decode reads a request. An error that is errTooMuch: it is none that we hold. Any other: it is none.
+// decode reads a request. It returns errTooMuch for a request that exceeds the bounds, and another error for bytes that
+// are not a request.
 func decode(in *mem.Reader, keptOfPod *fields) (*question, error) {
 	d := decoder{in: in, kept: keptOfPod, byBytes: map[string]int32{}, byGroup: map[string]int{},
 		newForm: map[string]bool{}}

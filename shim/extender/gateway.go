@@ -230,7 +230,7 @@ func (g *Gateway) unreadable(news []leftout.Object, total int64) {
 	}
 }
 
-// listeners are the ports of a gateway. Each but those of doors may be nil.
+// listeners are the ports of a gateway. extender and health may be nil.
 type listeners struct {
 	extender, health net.Listener
 	doors            []net.Listener

@@ -85,7 +85,7 @@ func (r *refresher) pause(ctx context.Context, began time.Time, wait time.Durati
 	}
 }
 
-// refresh sends what changed, everything if the engine has lost it, and says whether the engine is well.
+// refresh sends the changes, or a full list if the engine has lost the view, and returns whether the engine is well.
 func (r *refresher) refresh(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()

@@ -66,7 +66,7 @@ func (l *List) Add(objects ...Object) {
 	}
 }
 
-// AddAnswer takes note of what an answer of the engine leaves out: some by name, and how many in all.
+// AddAnswer adds the objects that an answer of the engine leaves out: some by name, and the total.
 func (l *List) AddAnswer(answer interface {
 	GetLeftOut() []*loadlinev1.LeftOut
 	GetLeftOutTotal() int64

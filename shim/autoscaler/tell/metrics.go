@@ -252,7 +252,7 @@ func (c *loopCollector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Grew counts nodes like a model that the cloud was asked for.
+// Grew counts nodes that the cloud was asked for; model is their template.
 func (m *Metrics) Grew(model *v1.Node, nodes int64) {
 	m.Count("scaled_up_nodes_total", float64(nodes), m.gpuResource(model))
 }

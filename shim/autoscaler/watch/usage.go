@@ -7,7 +7,7 @@ import (
 	"loadline.dev/shim/usage/profile"
 )
 
-// heldUsage are profiles of what pods use that came since the last call of Apply. Safe for concurrent use.
+// heldUsage holds the profiles of use that arrived since the last call of Apply. Safe for concurrent use.
 type heldUsage struct {
 	mu       sync.Mutex
 	profiles []profile.Profile // guarded by mu

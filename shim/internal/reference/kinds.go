@@ -25,7 +25,7 @@ type kind struct {
 	defaults func() (any, error)
 }
 
-// kinds have a page each.
+// kinds are the kinds of files that have a page each.
 var kinds = []kind{
 	{page: "nodegroup", title: "NodeGroup",
 		intro: "A group of nodes, for `--groups` and `--sized-node-groups`. [Sizing](../sizing.md) says how groups " +

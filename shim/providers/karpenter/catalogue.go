@@ -78,7 +78,7 @@ func readList(data []byte, all map[string]*instanceType) error {
 	}
 }
 
-// typeOf reads one row; nil: it states no shape.
+// typeOf reads one row; nil: the row states no amounts.
 func typeOf(field func(string) string) (*instanceType, error) {
 	t := &instanceType{Name: strings.Clone(field("instance_type")), Arch: strings.Clone(cmp.Or(field("arch"), "amd64")),
 		Allocatable: v1.ResourceList{}}
