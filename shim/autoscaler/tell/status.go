@@ -108,13 +108,23 @@ func (t *Teller) write(ctx context.Context, s *loadlinev1.AutoscalerStatus) erro
 		return err
 	}
 	maps := t.client.CoreV1().ConfigMaps(t.About.Namespace)
-	object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: t.About.Namespace, Name: t.About.Name,
-		Annotations: map[string]string{lastUpdated: s.Time, cloudProvider: t.config.CloudProvider.Kind}},
-		Data: map[string]string{"status": string(text)}}
-	_, err = maps.Update(ctx, object, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) {
-		_, err = maps.Create(ctx, object, metav1.CreateOptions{})
+	object, err := maps.Get(ctx, t.About.Name, metav1.GetOptions{})
+	isNew := apierrors.IsNotFound(err)
+	switch {
+	case isNew, apierrors.IsForbidden(err): // with rights of an earlier version, what others have added is lost
+		object = &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: t.About.Namespace, Name: t.About.Name}}
+	case err != nil:
+		return err
 	}
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, lastUpdated, s.Time)
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, cloudProvider, t.config.CloudProvider.Kind)
+	object.Data = map[string]string{"status": string(text)}
+	if isNew {
+		_, err = maps.Create(ctx, object, metav1.CreateOptions{})
+		return err
+	}
+	object.ResourceVersion = "" // the newest status counts, whoever has written meanwhile
+	_, err = maps.Update(ctx, object, metav1.UpdateOptions{})
 	return err
 }
 

@@ -9,6 +9,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -47,6 +53,41 @@ warnings:
 `
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, error %v, want %s", got, err, want)
+	}
+}
+
+// The status keeps labels and annotations that others add. Without the right to read it, it is written all the same.
+func TestStatusKeepsWhatOthersAdd(t *testing.T) {
+	client, options := fake.NewClientset(), config.Default()
+	teller := New(&watch.Cluster{}, &options, client, record.NewFakeRecorder(10), NewMetrics("test"), 1)
+	maps := client.CoreV1().ConfigMaps("kube-system")
+	write := func(time string) *v1.ConfigMap {
+		t.Helper()
+		if err := teller.write(t.Context(), &loadlinev1.AutoscalerStatus{Time: time}); err != nil {
+			t.Fatal(err)
+		}
+		written, err := client.Tracker().Get(v1.SchemeGroupVersion.WithResource("configmaps"), "kube-system",
+			teller.About.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return written.(*v1.ConfigMap)
+	}
+	object := write("1").DeepCopy()
+	object.Labels = map[string]string{"team": "a"}
+	object.Annotations["theirs"], object.Data["status"] = "b", "overwritten"
+	if _, err := maps.Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if m := write("2"); m.Labels["team"] != "a" || m.Annotations["theirs"] != "b" || m.Annotations[lastUpdated] != "2" ||
+		!strings.Contains(m.Data["status"], `time: "2"`) {
+		t.Errorf("%+v", m)
+	}
+	client.PrependReactor("get", "configmaps", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "status", nil)
+	})
+	if m := write("3"); m.Labels["team"] != "" || m.Annotations[lastUpdated] != "3" {
+		t.Errorf("without the right to read it: %+v", m)
 	}
 }
 

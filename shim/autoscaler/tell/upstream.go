@@ -68,7 +68,7 @@ var upstreamCounters = []family{
 	{"scaled_down_gpu_nodes_total", "The same of nodes with GPUs.", withReason(gpuLabels)},
 	{"evicted_pods_total", "Evictions by whether they were accepted.", []string{"eviction_result"}},
 	{"old_unregistered_nodes_removed_count", "Machines that did not become nodes in time.", nil},
-	{"skipped_scale_events_count", "Loops in which a limit of the cluster held nodes back.",
+	{"skipped_scale_events_count", "Groups, and nodes, that a limit of the cluster held back, in all loops.",
 		[]string{"direction", "reason"}},
 	{"created_node_groups_total", "Never told: no node groups are made.", []string{"group_type"}},
 	{"deleted_node_groups_total", "Never told: no node groups are deleted.", []string{"group_type"}},
@@ -273,8 +273,36 @@ func (t *Teller) upstreamOf(o *plan.Loop, status *loadlinev1.AutoscalerStatus) {
 			u.set("memory_limits_bytes", float64(amounts[1]), direction)
 		}
 	}
+	if o.Plan != nil {
+		u.ofSkips(o.Plan.Answer, t.config.ScaleDown.CoresTotal, t.config.ScaleDown.MemoryTotal)
+	}
 	if u.groups {
 		u.ofGroups(status.GetNodeGroups())
+	}
+}
+
+// skipReasons are Cluster Autoscaler's names of limits of the cluster, by resource.
+var skipReasons = map[string]string{"cpu": "CpuResourceLimit", "memory": "MemoryResourceLimit"}
+
+// ofSkips counts the groups that a maximum of the cluster keeps from growing, by the resources that bind them, and the
+// nodes that a minimum keeps, by the minima that there are.
+func (u *upstream) ofSkips(answer *loadlinev1.PlanLoopResponse, cores, memory string) {
+	for _, group := range answer.GetAtMaximum() {
+		for _, resource := range group.GetResources() {
+			if reason := skipReasons[resource]; reason != "" {
+				u.count("skipped_scale_events_count", 1, "up", reason)
+			}
+		}
+	}
+	for _, value := range answer.GetReport().GetMetrics() {
+		if value.GetName() != "unremovable_nodes" || !slices.Contains(value.GetLabels(), "MinimalResourceLimitExceeded") {
+			continue
+		}
+		for resource, limits := range map[string]string{"cpu": cores, "memory": memory} {
+			if !strings.HasPrefix(limits, "0:") {
+				u.count("skipped_scale_events_count", value.GetValue(), "down", skipReasons[resource])
+			}
+		}
 	}
 }
 

@@ -214,6 +214,27 @@ func TestUpstreamGauges(t *testing.T) {
 		"node_group_backoff_status{g}": 0, "node_group_backoff_status{h,timeout}": 1})
 }
 
+// Groups and nodes that a limit of the cluster keeps are counted by the resources that bind them.
+func TestUpstreamSkips(t *testing.T) {
+	m, options := NewMetrics("test"), config.Default()
+	m.ServeUpstream(false)
+	options.ScaleDown.MemoryTotal = "64:6400000"
+	teller := &Teller{config: &options, cluster: &watch.Cluster{}, Metrics: m}
+	o := plan.NewLoop(time.Unix(0, 0))
+	o.Plan = &plan.Plan{Answer: &loadlinev1.PlanLoopResponse{
+		AtMaximum: []*loadlinev1.GroupAtMaximum{{NodeGroup: "g", Resources: []string{"cpu", "memory"}},
+			{NodeGroup: "h", Resources: []string{"cpu", "nvidia.com/gpu"}}},
+		Report: &loadlinev1.LoopReport{Metrics: []*loadlinev1.MetricValue{
+			{Name: "unremovable_nodes", Labels: []string{"MinimalResourceLimitExceeded"}, Value: 3},
+			{Name: "unremovable_nodes", Labels: []string{"BlockedByPod"}, Value: 5}}}}}
+	for range 2 {
+		teller.upstreamOf(o, &loadlinev1.AutoscalerStatus{})
+	}
+	expectUpstream(t, m, map[string]float64{"skipped_scale_events_count{up,CpuResourceLimit}": 4,
+		"skipped_scale_events_count{up,MemoryResourceLimit}": 2, "skipped_scale_events_count{down,MemoryResourceLimit}": 6,
+		"skipped_scale_events_count{down,CpuResourceLimit}": 0})
+}
+
 // Under the name of Cluster Autoscaler's ConfigMap the status has its form: conditions say since when they hold, and
 // nodes that are not ready are a sum with a part. A group that is listed again begins anew.
 func TestUpstreamStatus(t *testing.T) {
