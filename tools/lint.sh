@@ -100,6 +100,7 @@ check 'clang-format' clang_format
 check 'include rules of core/' python3 tools/lint/include_rules.py
 check 'pages of core/ and shim/' python3 tools/lint/folder_pages.py
 check 'proto lint' proto_lint
+check 'compatibility of v1' python3 tools/lint/proto_compat.py
 check 'file sizes' file_sizes
 check 'documents' documents
 check 'comments' python3 tools/lint/comments.py

@@ -19,6 +19,7 @@ import file_sizes  # noqa: E402
 import folder_pages  # noqa: E402
 import include_rules  # noqa: E402
 import package_versions  # noqa: E402
+import proto_compat  # noqa: E402
 import proto_lint  # noqa: E402
 import wall_clock  # noqa: E402
 import ways  # noqa: E402
@@ -110,6 +111,39 @@ class ProtoLintTest(unittest.TestCase):
     def test_what_cannot_be_read_is_a_problem(self):
         self.assertEqual(self.problems("string view = 1;", "string view 1;"),
                          ["cannot read this line of AskRequest: string view 1;"])
+
+
+class ProtoCompatTest(unittest.TestCase):
+    # A FileDescriptorSet by hand: file { package "p", message M { int32 a = 1 } , enum E { X = 1 },
+    # service S { rpc Do(stream p.M) returns (p.M) } }.
+    @staticmethod
+    def field(number, content):
+        if isinstance(content, int):
+            return bytes([number << 3, content])
+        return bytes([number << 3 | 2, len(content)]) + content
+
+    def test_lines_tell_what_clients_depend_on(self):
+        f = self.field
+        a = f(1, b"a") + f(3, 1) + f(4, 3) + f(5, 5)
+        self.assertEqual(list(proto_compat.message_lines("p", f(1, b"M") + f(2, a))),
+                         ["message p.M", "field p.M.a = 1: repeated int32"])
+        self.assertEqual(list(proto_compat.enum_lines("p", f(1, b"E") + f(2, f(1, b"X") + f(2, 1)))),
+                         ["value p.E.X = 1"])
+        do = f(1, b"Do") + f(2, b".p.M") + f(3, b".p.M") + f(5, 1)
+        self.assertEqual(list(proto_compat.service_lines("p", f(1, b"S") + f(2, do))),
+                         ["method /p.S/Do: stream p.M -> p.M"])
+
+    def test_what_goes_or_changes_is_found(self):
+        released = ["field p.M.a = 1: int32", "field p.M.b = 2: string"]
+        self.assertEqual(proto_compat.missing(released, [*released, "field p.M.c = 3: bool"]), [])
+        for changed in ("field p.M.b = 3: string", "field p.M.b = 2: bytes", "field p.M.c = 2: string"):
+            self.assertEqual(proto_compat.missing(released, [released[0], changed]), [released[1]])
+
+    def test_a_release_is_recorded(self):
+        released = proto_compat.RELEASED.read_text(encoding="utf-8").splitlines()
+        self.assertEqual(released, sorted(released))
+        self.assertIn("method /loadline.v1.ClusterState/Sync: loadline.v1.SyncRequest -> loadline.v1.SyncResponse",
+                      released)
 
 
 class CommentsTest(unittest.TestCase):
