@@ -14,7 +14,8 @@
 namespace loadline {
 
 // Returns for each candidate the lowest of its raw scores of the 24 hours; see RawScores. `columns` has
-// profiles. Cost: O(candidates * (hours + hours that may be the worst * resources)).
+// profiles. Cost: O(candidates * resources * hours), four hours in one step for means and sums in fixed
+// point.
 template <Arithmetic kArithmetic>
 std::vector<int64_t> HourlyRawValues(const LimitColumns& columns, std::span<const PodTerm> pod,
                                      int64_t all_weights, std::span<const Slot> candidates);

@@ -23,6 +23,8 @@ void SetReciprocal(LimitTerm* term) {
   term->up = std::countl_zero(static_cast<uint64_t>(term->allocatable));
   const absl::uint128 dividend = absl::uint128(100 * (uint64_t{1} << kRawScoreBits)) << 64;
   term->reciprocal = absl::Uint128Low64(dividend / (static_cast<uint64_t>(term->allocatable) << term->up));
+  term->share =
+      static_cast<float>(100 * (int64_t{1} << kRawScoreBits)) / static_cast<float>(term->allocatable);
 }
 
 // Says whether an amount of a resource that is scored could not be read. Without that resource the node could
@@ -83,6 +85,7 @@ void LimitColumns::Resize(const ClusterState& cluster, bool anew) {
   resize(&hour_limits_, width_ * hours);
   resize(&hour_raw_, width_ * hours);
   resize(&hour_sums_, hours);
+  resize(&rough_sums_, hours);
   resize(&worst_hours_, expected_ == nullptr ? 0 : 1);
 }
 
@@ -140,6 +143,8 @@ void LimitColumns::UpdateHours(const ClusterState& cluster, Slot slot) {
       sums[hour] += raw * resource.weight;
     }
   }
+  std::transform(sums, sums + kHoursOfDay, rough_sums_.begin() + (sums - hour_sums_.data()),
+                 [](int64_t sum) { return static_cast<float>(sum); });
   worst_hours_[IndexOf(slot)] = static_cast<uint8_t>(std::min_element(sums, sums + kHoursOfDay) - sums);
 }
 

@@ -104,6 +104,18 @@ class RandomWorld {
     return lowest;
   }
 
+  // Replaces all nodes by as many large ones, without pods.
+  void Clear() {
+    for (NamedAmounts& node : nodes_) node = {{"cpu", 64'000}, {"memory", int64_t{1} << 40}};
+    for (auto& there : pods_on_) there.clear();
+  }
+  void Add(size_t node, const TestPod& pod, const WorkloadUsage& usage) {
+    pods_on_[node].push_back({"Deployment/" + std::to_string(++count_), pod, true, usage});
+  }
+  void SetIncoming(const TestPod& pod, const WorkloadUsage& usage) {
+    incoming_ = {"Deployment/" + std::to_string(++count_), pod, true, usage};
+  }
+
   void ForgetProfiles() {
     for (auto& there : pods_on_) {
       for (Workload24& workload : there) workload.known = false;
@@ -167,6 +179,33 @@ INSTANTIATE_TEST_SUITE_P(Policies, HourlyScoreTest,
                          ::testing::Values(Strict(), Strict(Aggregate::kWeightedSum),
                                            Strict(Aggregate::kWorst),
                                            Kep217Policy({{"cpu", 1}, {"memory", 1}})));
+
+// Amounts so large that the hours of a node differ by less than a float tells: the lowest is found all the
+// same.
+TEST_P(HourlyScoreTest, HoursMayDifferByOneUnit) {
+  std::mt19937_64 random(1);
+  for (int64_t units : {1, 7, 100, 100'000}) {
+    const auto near = [&](int64_t amount) {
+      HourlyAmounts hours;
+      for (int64_t& hour : hours) {
+        hour = amount + static_cast<int64_t>(random() % static_cast<uint64_t>(units + 1));
+      }
+      return hours;
+    };
+    constexpr int64_t kLimit = int64_t{1} << 38;
+    RandomWorld world(static_cast<uint64_t>(units));
+    world.Clear();
+    for (size_t node = 0; node < 12; ++node) {
+      world.Add(node,
+                {.limits = {{"cpu", 60'000}, {"memory", kLimit}}, .requests = {{"cpu", 1}, {"memory", 1}}},
+                UseOfDay(AllDay(10'000), near(kLimit / 4)));
+    }
+    world.SetIncoming(
+        {.limits = {{"cpu", 60'000}, {"memory", kLimit}}, .requests = {{"cpu", 1}, {"memory", 1}}},
+        UseOfDay(near(20'000), near(kLimit / 8)));
+    EXPECT_EQ(world.WithProfiles(GetParam()), world.HourByHour(GetParam())) << units << " units";
+  }
+}
 
 // Two nodes of 10 cores, each with a pod of 8 cores. One is busy at 3:00, the other at 4:00. A pod that is
 // busy at 4:00 fits better beside the first, although the limits are the same.
