@@ -31,23 +31,23 @@ function(loadline_proto_library target root)
   target_compile_options(${target} PRIVATE -w -O1)
 endfunction()
 
-# loadline_descriptors(VAR ROOT FILE...): VAR is a C++ source that defines ApiDescriptors() of
-# plugin/convert/api_descriptors.h: what protoc says of FILEs below ROOT. The lite runtime does not have that.
-function(loadline_descriptors var root)
-  set(set ${PROJECT_BINARY_DIR}/gen/api_descriptors.pb)
-  set(source ${PROJECT_BINARY_DIR}/gen/api_descriptors.cc)
+# loadline_descriptors(VAR ROOT NAME FUNCTION FILE...): VAR is a C++ source that defines FUNCTION() of
+# plugin/convert/NAME.h: what protoc says of FILEs below ROOT. The lite runtime does not have that.
+function(loadline_descriptors var root name function)
+  set(set ${PROJECT_BINARY_DIR}/gen/${name}.pb)
+  set(source ${PROJECT_BINARY_DIR}/gen/${name}.cc)
   list(TRANSFORM ARGN PREPEND ${root}/ OUTPUT_VARIABLE files)
   add_custom_command(
     OUTPUT ${set}
     COMMAND protobuf::protoc --descriptor_set_out=${set} -I ${root} ${files}
     DEPENDS ${files} protobuf::protoc
-    COMMENT "protoc api_descriptors.pb"
+    COMMENT "protoc ${name}.pb"
     VERBATIM)
   set(embed ${PROJECT_SOURCE_DIR}/cmake/EmbedFile.cmake)
   add_custom_command(
     OUTPUT ${source}
-    COMMAND ${CMAKE_COMMAND} -D FROM=${set} -D TO=${source} -D HEADER=plugin/convert/api_descriptors.h
-      -D FUNCTION=ApiDescriptors -P ${embed}
+    COMMAND ${CMAKE_COMMAND} -D FROM=${set} -D TO=${source} -D HEADER=plugin/convert/${name}.h
+      -D FUNCTION=${function} -P ${embed}
     DEPENDS ${set} ${embed}
     VERBATIM)
   set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)

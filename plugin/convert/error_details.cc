@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/wire.h"
 
 namespace loadline {
 namespace {
@@ -35,39 +36,31 @@ absl::string_view ReasonOfCode(absl::StatusCode code) {
   }
 }
 
-void AppendVarint(uint64_t value, std::string* out) {
-  for (; value >= 0x80; value >>= 7) out->push_back(static_cast<char>(value | 0x80));
-  out->push_back(static_cast<char>(value));
-}
-
-// Appends a field of text, bytes or a message; one that is empty is left out.
-void AppendField(uint32_t number, absl::string_view bytes, std::string* out) {
-  constexpr uint32_t kLengthDelimited = 2;
-  if (bytes.empty()) return;
-  AppendVarint(number << 3 | kLengthDelimited, out);
-  AppendVarint(bytes.size(), out);
-  out->append(bytes.data(), bytes.size());
-}
-
 void AppendMetadata(absl::string_view key, absl::string_view value, std::string* info) {
   if (value.empty()) return;
   std::string entry;
-  AppendField(1, key, &entry);
-  AppendField(2, value, &entry);
-  AppendField(3, entry, info);
+  AppendBytes(1, key, &entry);
+  AppendBytes(2, value, &entry);
+  AppendBytes(3, entry, info);
 }
 
-// The length of the name, with an index where there is one, that `text` begins with.
+// The length of the path of names, each with an index where there is one, that `text` begins with.
 size_t NameLength(absl::string_view text) {
+  const auto skip = [text](size_t at, bool (*counts)(char)) {
+    while (at < text.size() && counts(text[at])) ++at;
+    return at;
+  };
   size_t end = 0;
-  while (end < text.size() && (absl::ascii_isalnum(static_cast<unsigned char>(text[end])) ||
-                               text[end] == '_' || text[end] == '.')) {
-    ++end;
+  while (true) {
+    const size_t name = skip(end, [](char c) {
+      return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
+    });
+    if (name == end || name == text.size() || text[name] != '[') return name;
+    const size_t index =
+        skip(name + 1, [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); });
+    if (index == name + 1 || index == text.size() || text[index] != ']') return name;
+    end = index + 1;
   }
-  if (end == 0 || end >= text.size() || text[end] != '[') return end;
-  size_t index = end + 1;
-  while (index < text.size() && absl::ascii_isdigit(static_cast<unsigned char>(text[index]))) ++index;
-  return index > end + 1 && index < text.size() && text[index] == ']' ? index + 1 : end;
 }
 
 }  // namespace
@@ -97,22 +90,20 @@ std::string FieldOf(absl::string_view text) {
 
 std::string EncodeError(const absl::Status& status, const ErrorDetails& details) {
   std::string info;
-  AppendField(1, details.reason.empty() ? ReasonOfError(status) : details.reason, &info);
-  AppendField(2, kDomain, &info);
+  AppendBytes(1, details.reason.empty() ? ReasonOfError(status) : details.reason, &info);
+  AppendBytes(2, kDomain, &info);
   if (details.changes_applied.has_value()) {
     AppendMetadata("changes", *details.changes_applied ? "applied" : "refused", &info);
   }
   AppendMetadata("field", FieldOf(status.message()), &info);
   AppendMetadata("view", details.view, &info);
   std::string any;
-  AppendField(1, kErrorInfo, &any);
-  AppendField(2, info, &any);
+  AppendBytes(1, kErrorInfo, &any);
+  AppendBytes(2, info, &any);
   std::string out;
-  constexpr uint32_t kCodeTag = 1 << 3;
-  AppendVarint(kCodeTag, &out);
-  AppendVarint(static_cast<uint64_t>(status.code()), &out);
-  AppendField(2, status.message(), &out);
-  AppendField(3, any, &out);
+  AppendNumber(1, static_cast<uint64_t>(status.code()), &out);
+  AppendBytes(2, status.message(), &out);
+  AppendBytes(3, any, &out);
   return out;
 }
 

@@ -3,10 +3,13 @@
 #define LOADLINE_PLUGIN_CONVERT_PARSE_H_
 
 #include <cstddef>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "plugin/convert/json.h"
 
 namespace loadline {
 
@@ -39,10 +42,12 @@ absl::Status Parse(absl::string_view bytes, absl::string_view type, Message* mes
 // envelope that is damaged: nobody can parse it.
 absl::string_view WithoutEnvelope(absl::string_view bytes);
 
-// Parses an object of Kubernetes, with or without that envelope. Its size was checked.
+// Parses an object of Kubernetes: JSON, or protobuf with or without that envelope. Its size was checked.
 template <typename Message>
 absl::Status ParseObject(absl::string_view bytes, absl::string_view type, Message* message) {
-  return Parse(WithoutEnvelope(bytes), type, message);
+  if (!IsJson(bytes)) return Parse(WithoutEnvelope(bytes), type, message);
+  const absl::StatusOr<std::string> wire = JsonToWire(bytes, message->GetTypeName(), type);
+  return wire.ok() ? Parse(*wire, type, message) : wire.status();
 }
 
 }  // namespace loadline

@@ -2,16 +2,13 @@
 
 #include <utility>
 
-#include "absl/base/attributes.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "plugin/convert/api_descriptors.h"
+#include "plugin/convert/wire.h"
 
 namespace loadline {
 namespace {
-
-// Wire types of protobuf.
-constexpr uint32_t kWireVarint = 0, kWireFixed64 = 1, kWireBytes = 2, kWireFixed32 = 5;
 
 // A set of one wire type.
 constexpr uint8_t Bit(uint32_t wire_type) { return static_cast<uint8_t>(1U << wire_type); }
@@ -20,71 +17,6 @@ constexpr uint8_t Bit(uint32_t wire_type) { return static_cast<uint8_t>(1U << wi
 constexpr int64_t kMaxFieldNumber = 1 << 12;
 // How deeply messages are defined in one another.
 constexpr int kMaxNesting = 16;
-
-// One field on the wire.
-struct WireField {
-  int64_t number = 0;
-  uint32_t wire_type = 0;
-  uint64_t value = 0;         // with kWireVarint
-  absl::string_view content;  // with kWireBytes
-};
-
-// Reads the fields of a serialized message one after the other.
-class WireReader {
- public:
-  explicit WireReader(absl::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
-
-  // False: there is none, or what follows cannot be read. Inline, as each field of each question passes here:
-  // what the caller does not read of `field` is not written then.
-  ABSL_ATTRIBUTE_ALWAYS_INLINE bool Next(WireField* field) {
-    uint64_t tag = 0;
-    if (!ReadVarint(&tag)) return false;
-    field->number = static_cast<int64_t>(tag >> 3);
-    field->wire_type = static_cast<uint32_t>(tag & 7);
-    uint64_t length = 0;
-    switch (field->wire_type) {
-      case kWireVarint:
-        return ReadVarint(&field->value);
-      case kWireFixed64:
-        return Skip(8, field);
-      case kWireFixed32:
-        return Skip(4, field);
-      case kWireBytes:
-        return ReadVarint(&length) && Skip(length, field);
-      default:
-        return true;  // a group, which no message here has; what follows is not read
-    }
-  }
-
- private:
-  ABSL_ATTRIBUTE_ALWAYS_INLINE bool ReadVarint(uint64_t* value) {
-    if (at_ < end_ && static_cast<uint8_t>(*at_) < 0x80) {  // most tags, lengths and numbers
-      *value = static_cast<uint8_t>(*at_++);
-      return true;
-    }
-    return ReadLongVarint(value);
-  }
-
-  bool ReadLongVarint(uint64_t* value) {
-    *value = 0;
-    for (int shift = 0; at_ < end_ && shift < 64; shift += 7) {
-      const auto byte = static_cast<uint8_t>(*at_++);
-      *value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) return true;
-    }
-    return false;
-  }
-
-  bool Skip(uint64_t length, WireField* field) {
-    if (length > static_cast<uint64_t>(end_ - at_)) return false;
-    field->content = absl::string_view(at_, static_cast<size_t>(length));
-    at_ += length;
-    return true;
-  }
-
-  const char* at_;
-  const char* const end_;
-};
 
 }  // namespace
 

@@ -30,6 +30,7 @@ TEST(FieldOfTest, ReadsThePathThatATextBeginsWith) {
            {"pod (namespace \"a\"): spec.containers[0] \"app\": limits: \"x\" is no quantity", "pod"},
            {"state.slack: last_s: -1 is negative", "state.slack.last_s"},
            {"slots[3]: slot 7 holds no node", "slots[3]"},
+           {"nodes[3]: spec.containers[0].name: is a number", "nodes[3].spec.containers[0].name"},
            {"view \"test\" is not known", ""},
            {"a[: b", ""},
            {"a[]: b", ""},
