@@ -133,8 +133,16 @@ std::optional<FullListChunk> ChunkOf(const v1::Changes& changes) {
   return FullListChunk{changes.full_list().index(), changes.full_list().last()};
 }
 
+bool NamesPresentState(const v1::Changes& changes) {
+  return changes.epoch() == 0 && changes.base_revision() == 0 && changes.revision() == 0 &&
+         changes.kubernetes_minor() == 0 && OnlyNamesState(changes);
+}
+
 absl::Status CheckHeader(const v1::Changes& changes) {
   absl::Status status = CheckViewName(changes.view());
+  if (NamesPresentState(changes)) {
+    return status.ok() ? CheckRange("time_s", changes.time_s(), 0, kMaxTimeS) : status;
+  }
   if (status.ok()) status = CheckRange("epoch", changes.epoch(), 1, kMaxRevision);
   if (status.ok()) status = CheckRange("revision", changes.revision(), 1, kMaxRevision);
   if (status.ok()) status = CheckRange("base_revision", changes.base_revision(), 0, changes.revision());

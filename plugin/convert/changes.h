@@ -22,6 +22,9 @@ absl::Status CheckViewName(absl::string_view name);
 // The part of a full list that `changes` is, if any.
 std::optional<FullListChunk> ChunkOf(const v1::Changes& changes);
 
+// Returns whether `changes` names the state that the view is in, whichever that is.
+bool NamesPresentState(const v1::Changes& changes);
+
 // Checks all of `changes` but its content: the view's name, epoch, revisions and the index of a full list.
 // Errors: kInvalidArgument  names the field
 absl::Status CheckHeader(const v1::Changes& changes);

@@ -9,14 +9,18 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "loadline/v1/cluster_state.pb.h"
 #include "plugin/daemon/log.h"
 
 namespace loadline {
 namespace {
 
 constexpr char kScore[] = "/loadline.v1.SchedulerExtender/Score";
+constexpr char kSetCluster[] = "/loadline.v1.ClusterState/SetCluster";
+constexpr char kDescribe[] = "/loadline.v1.ClusterState/Describe";
 // Beyond it a score carries so many changes that they take longer than the score.
 constexpr size_t kMaxInlineBytes = 64 << 10;
 
@@ -41,21 +45,74 @@ void LogTrouble(const std::string& method, const grpc::Status& status) {
   LogError(absl::StrCat(method, ": ", status.error_message()));
 }
 
-// One unary call. Deletes itself when gRPC is done with it.
-class UnaryCall : public grpc::ServerGenericBidiReactor {
+// The API of an engine, as the bytes of a google.protobuf.FileDescriptorSet within its answer to Describe.
+std::string DescriptorsOf(loadline_engine* engine) {
+  v1::DescribeRequest request;
+  request.set_include_api(true);
+  const std::string bytes = request.SerializeAsString();
+  void* response = nullptr;
+  size_t size = 0;
+  char* error = nullptr;
+  loadline_call(engine, kDescribe, bytes.data(), bytes.size(), 0, &response, &size, &error);
+  v1::DescribeResponse answer;
+  if (response != nullptr) answer.ParseFromArray(response, static_cast<int>(size));
+  loadline_free(response);
+  loadline_free(error);
+  return answer.api();
+}
+
+// A share of the bytes that all clusters may have which are being received. Its destructor gives it back.
+class ClusterBytes {
  public:
-  UnaryCall(grpc::GenericCallbackServerContext* context, loadline_engine* engine, Executor* executor,
-            Executor* waiting_scores, RunningCalls* calls)
+  ClusterBytes(std::atomic<size_t>* all, size_t most) : all_(*all), most_(most) {}
+  ClusterBytes(const ClusterBytes&) = delete;
+  ClusterBytes& operator=(const ClusterBytes&) = delete;
+  ~ClusterBytes() { all_ -= taken_; }
+
+  // Returns what is wrong; OK: there was room, and it is taken.
+  grpc::Status Take(size_t bytes) {
+    if (taken_ + bytes > most_) {
+      return {grpc::StatusCode::RESOURCE_EXHAUSTED,
+              absl::StrCat("the cluster has more than ", most_, " bytes, which is the limit")};
+    }
+    taken_ += bytes;
+    if (all_.fetch_add(bytes) + bytes > 2 * most_) {
+      return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many clusters are being received"};
+    }
+    return grpc::Status::OK;
+  }
+
+ private:
+  std::atomic<size_t>& all_;
+  const size_t most_;
+  size_t taken_ = 0;
+};
+
+// One call with one request, or with the parts of one. Deletes itself when gRPC is done with it.
+class EngineCall : public grpc::ServerGenericBidiReactor {
+ public:
+  EngineCall(grpc::GenericCallbackServerContext* context, loadline_engine* engine, Executor* executor,
+             Executor* waiting_scores, RunningCalls* calls, std::atomic<size_t>* cluster_bytes,
+             size_t most_cluster_bytes)
       : context_(context),
         engine_(engine),
         executor_(executor),
         waiting_scores_(waiting_scores),
-        calls_(calls) {
+        calls_(calls),
+        has_parts_(context->method() == kSetCluster),
+        cluster_bytes_(cluster_bytes, most_cluster_bytes) {
     StartRead(&request_);
   }
 
   void OnReadDone(bool ok) override {
-    if (!ok) {
+    if (has_parts_ && ok) {
+      AddPart();
+      return;
+    }
+    if (has_part_) {
+      request_ = grpc::ByteBuffer(parts_.data(), parts_.size());
+      parts_.clear();
+    } else if (!ok) {
       Finish({grpc::StatusCode::INVALID_ARGUMENT, "the call has no request"});
       return;
     }
@@ -70,6 +127,21 @@ class UnaryCall : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 
  private:
+  // Keeps a part, and reads the next one. Messages of protobuf that stand one behind the other add up.
+  void AddPart() {
+    if (grpc::Status status = cluster_bytes_.Take(request_.Length()); !status.ok()) {
+      LogTrouble(context_->method(), status);
+      Finish(status);
+      return;
+    }
+    std::vector<grpc::Slice> slices;
+    request_.Dump(&slices).IgnoreError();
+    parts_.insert(parts_.end(), slices.begin(), slices.end());
+    has_part_ = true;
+    request_.Clear();
+    StartRead(&request_);
+  }
+
   // Returns false, and has done nothing, if `call` may not wait for other calls and would have to.
   bool Answer(decltype(loadline_call)* call) {
     int64_t timeout_ns = 0;
@@ -122,14 +194,59 @@ class UnaryCall : public grpc::ServerGenericBidiReactor {
   Executor* executor_;
   Executor* waiting_scores_;
   RunningCalls* calls_;
+  const bool has_parts_;
+  ClusterBytes cluster_bytes_;
+  std::vector<grpc::Slice> parts_;
+  bool has_part_ = false;
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer response_;
+};
+
+// A stream of questions about the services, each answered before the next is read. Deletes itself.
+class ReflectionCall : public grpc::ServerGenericBidiReactor {
+ public:
+  explicit ReflectionCall(const Reflection* reflection) : reflection_(reflection) { StartRead(&request_); }
+
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      Finish(grpc::Status::OK);
+      return;
+    }
+    const grpc::Slice question = OneSlice(request_);
+    const grpc::Slice answer(reflection_->Answer({question.begin(), question.end()}));
+    response_ = grpc::ByteBuffer(&answer, 1);
+    StartWrite(&response_);
+  }
+  void OnWriteDone(bool ok) override {
+    if (ok) {
+      StartRead(&request_);
+    } else {
+      Finish({grpc::StatusCode::CANCELLED, "the client is gone"});
+    }
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  const Reflection* reflection_;
   grpc::ByteBuffer request_;
   grpc::ByteBuffer response_;
 };
 
 }  // namespace
 
+EngineService::EngineService(loadline_engine* engine, Executor* executor, Executor* waiting_scores,
+                             RunningCalls* calls, size_t most_cluster_bytes)
+    : engine_(engine),
+      executor_(executor),
+      waiting_scores_(waiting_scores),
+      calls_(calls),
+      most_cluster_bytes_(most_cluster_bytes),
+      reflection_(DescriptorsOf(engine)) {}
+
 grpc::ServerGenericBidiReactor* EngineService::CreateReactor(grpc::GenericCallbackServerContext* context) {
-  return new UnaryCall(context, engine_, executor_, waiting_scores_, calls_);
+  if (Reflection::Serves(context->method())) return new ReflectionCall(&reflection_);
+  return new EngineCall(context, engine_, executor_, waiting_scores_, calls_, &cluster_bytes_,
+                        most_cluster_bytes_);
 }
 
 }  // namespace loadline

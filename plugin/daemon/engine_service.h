@@ -4,8 +4,12 @@
 
 #include <grpcpp/generic/async_generic_service.h>
 
+#include <atomic>
+#include <cstddef>
+
 #include "plugin/abi/loadline.h"
 #include "plugin/daemon/executor.h"
+#include "plugin/daemon/reflection.h"
 #include "plugin/daemon/running_calls.h"
 
 namespace loadline {
@@ -13,12 +17,15 @@ namespace loadline {
 // Small scores are answered on gRPC's own threads, unless they would have to wait for a view: these are run
 // by an executor of their own. All else is run by the other one. gRPC has as many threads as the machine has
 // cores, and scores and health checks must not wait for a sync or a plan.
+//
+// The parts of a call that sets a cluster are put together here: the engine takes them as one request.
 class EngineService : public grpc::CallbackGenericService {
  public:
-  // All outlive the service. `waiting_scores` has the scores that wait for a view, `executor` all calls but
-  // scores; `calls` knows what is being answered.
-  EngineService(loadline_engine* engine, Executor* executor, Executor* waiting_scores, RunningCalls* calls)
-      : engine_(engine), executor_(executor), waiting_scores_(waiting_scores), calls_(calls) {}
+  // All pointees outlive the service. `waiting_scores` has the scores that wait for a view, `executor` all
+  // calls but scores; `calls` knows what is being answered. A cluster has at most `most_cluster_bytes`, and
+  // all that are being received, or wait for a thread, twice as many.
+  EngineService(loadline_engine* engine, Executor* executor, Executor* waiting_scores, RunningCalls* calls,
+                size_t most_cluster_bytes);
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
 
@@ -27,6 +34,9 @@ class EngineService : public grpc::CallbackGenericService {
   Executor* executor_;
   Executor* waiting_scores_;
   RunningCalls* calls_;
+  const size_t most_cluster_bytes_;
+  std::atomic<size_t> cluster_bytes_ = 0;  // of all clusters
+  const Reflection reflection_;
 };
 
 }  // namespace loadline

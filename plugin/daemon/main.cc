@@ -20,6 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin/abi/loadline.h"
+#include "plugin/base/cluster_bytes.h"
 #include "plugin/daemon/engine_service.h"
 #include "plugin/daemon/executor.h"
 #include "plugin/daemon/health_check.h"
@@ -121,7 +122,8 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
                     {static_cast<size_t>(options.max_waiting_calls), kMostWaitingBytes});
   Executor waiting_scores(kWaitingScoreThreads,
                           {static_cast<size_t>(options.max_waiting_calls), kMostWaitingBytes});
-  EngineService service(engine.get(), &executor, &waiting_scores, &calls);
+  EngineService service(engine.get(), &executor, &waiting_scores, &calls,
+                        MostClusterBytes(config.max_question_bytes()));
   const std::unique_ptr<grpc::Server> server = StartServer(options, &service);
   if (server == nullptr) {
     LogError(absl::StrCat("cannot listen on ", options.socket));

@@ -16,9 +16,11 @@
 #include "loadline/v1/scale_up.pb.h"
 #include "loadline/v1/scale_up_plan.pb.h"
 #include "loadline/v1/score.pb.h"
+#include "loadline/v1/set_cluster.pb.h"
 #include "loadline/v1/simulation.pb.h"
 #include "loadline/v1/size.pb.h"
 #include "loadline/v1/slack.pb.h"
+#include "plugin/base/cluster_bytes.h"
 #include "plugin/convert/error_details.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/schema.h"
@@ -94,6 +96,7 @@ absl::StatusOr<std::string> Handle(absl::string_view bytes, const Deadline& dead
 struct Method {
   absl::string_view name;
   absl::StatusOr<std::string> (*handle)(absl::string_view bytes, const Deadline& deadline, Views* views);
+  bool takes_cluster = false;  // its request has a bound of its own
 };
 
 constexpr Method kMethods[] = {
@@ -122,6 +125,8 @@ constexpr Method kMethods[] = {
     {"/loadline.v1.Autoscaler/PlanSlack",
      Handle<v1::PlanSlackRequest, v1::PlanSlackResponse, AnswerPlanSlack>},
     {"/loadline.v1.ClusterState/Sync", Handle<v1::SyncRequest, v1::SyncResponse, AnswerSync>},
+    {"/loadline.v1.ClusterState/SetCluster",
+     Handle<v1::SetClusterRequest, v1::SetClusterResponse, AnswerSetCluster>, true},
     {"/loadline.v1.ClusterState/Describe", Handle<v1::DescribeRequest, v1::DescribeResponse, AnswerDescribe>},
     {"/loadline.v1.ClusterState/Drop", Handle<v1::DropRequest, v1::DropResponse, AnswerDrop>},
 };
@@ -132,9 +137,11 @@ absl::StatusOr<std::string> Engine::Call(absl::string_view method, absl::string_
                                          const Deadline& deadline) {
   for (const Method& candidate : kMethods) {
     if (candidate.name != method) continue;
-    if (request.size() > kMaxMessageBytes) {
+    const size_t most =
+        candidate.takes_cluster ? MostClusterBytes(views_.limits().question_bytes) : kMaxMessageBytes;
+    if (request.size() > most) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("the request has ", request.size(), " bytes, the limit is ", kMaxMessageBytes));
+          absl::StrCat("the request has ", request.size(), " bytes, the limit is ", most));
     }
     try {
       return candidate.handle(request, deadline, &views_);

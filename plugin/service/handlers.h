@@ -40,6 +40,8 @@ class RankOptionsRequest;
 class RankOptionsResponse;
 class ScoreRequest;
 class ScoreResponse;
+class SetClusterRequest;
+class SetClusterResponse;
 class SimulateRequest;
 class SimulateResponse;
 class StepRemovalRequest;
@@ -55,6 +57,8 @@ class SyncResponse;
 // ClusterState. A node that alone would outgrow an answer makes Describe kResourceExhausted.
 absl::StatusOr<v1::SyncResponse> AnswerSync(const v1::SyncRequest& request, const Deadline& deadline,
                                             Views* views);
+absl::StatusOr<v1::SetClusterResponse> AnswerSetCluster(const v1::SetClusterRequest& request,
+                                                        const Deadline& deadline, Views* views);
 absl::StatusOr<v1::DescribeResponse> AnswerDescribe(const v1::DescribeRequest& request,
                                                     const Deadline& deadline, Views* views);
 absl::StatusOr<v1::DropResponse> AnswerDrop(const v1::DropRequest& request, const Deadline& deadline,

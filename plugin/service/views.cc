@@ -61,6 +61,10 @@ absl::StatusOr<Applied> Views::CheckState(const std::shared_ptr<SharedView>& sha
                                           const v1::Changes& changes, const Deadline& deadline) {
   absl::StatusOr<LockedView> view = Lock(changes.view(), shared, deadline);
   if (!view.ok()) return view.status();
+  if (NamesPresentState(changes)) {
+    shared->view.AdvanceTime(changes.time_s());
+    return Applied{*std::move(view), 0};
+  }
   const absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames());
   if (!decoded.ok()) return decoded.status();
   if (absl::Status status = shared->view.Apply(decoded->batch); !status.ok()) return status;
@@ -87,10 +91,12 @@ absl::StatusOr<ReadView> Views::Read(const v1::Changes& changes, const Deadline&
   if (shared != nullptr && changes.base_revision() == changes.revision() && !changes.has_full_list()) {
     absl::StatusOr<ReadView> view = Share(changes.view(), shared, deadline);
     if (!view.ok()) return Annotate(view.status(), NameOf(changes.view()));
-    const absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames());
-    absl::Status status = decoded.status();
-    if (status.ok()) status = (*view)->view.CheckState(decoded->batch);
-    if (!status.ok()) return Annotate(status, NameOf(changes.view()));
+    if (!NamesPresentState(changes)) {
+      const absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames());
+      absl::Status status = decoded.status();
+      if (status.ok()) status = (*view)->view.CheckState(decoded->batch);
+      if (!status.ok()) return Annotate(status, NameOf(changes.view()));
+    }
     if (changes.time_s() <= (*view)->view.time_s()) {
       has_applied = true;
       return view;

@@ -24,6 +24,7 @@
 #include "plugin/base/mutex.h"
 #include "plugin/convert/config.h"
 #include "plugin/convert/resources.h"
+#include "plugin/service/cluster_books.h"
 #include "plugin/service/deadline.h"
 #include "plugin/service/kept.h"
 #include "plugin/service/policy_columns.h"
@@ -77,6 +78,7 @@ struct SharedView {
   void CheckConsistent() const;
 
   const EngineLimits limits;
+  Turn setter;  // orders calls that set the whole cluster; taken before `writer`
   Turn writer;  // orders batches; taken before `turn`
   Turn turn;    // shared by questions that change nothing
   // Changed with both turns, so either is enough to read it; questions add label keys and derive shapes anew
@@ -93,6 +95,7 @@ struct SharedView {
   KeptDrain drain;                   // guarded by `turn`
   SlackPlanner slack;                // guarded by `turn`
   Consolidator consolidator;         // guarded by `turn`; what was tried in vain, also by calls that failed
+  ClusterBooks books;                // guarded by `turn`
   LeftOutList left_out;              // guarded by `turn`; see LeftOut()
   int64_t left_out_version = -1;
 };
@@ -165,6 +168,8 @@ class Views {
   // nothing to apply.
   absl::StatusOr<ReadView> Read(const v1::Changes& changes, const Deadline& deadline);
 
+  // Returns the view of this name; nullptr: there is none.
+  std::shared_ptr<SharedView> Find(absl::string_view name);
   // kNotFound: no such view. kDeadlineExceeded: other calls did not let go of it in time.
   absl::StatusOr<LockedView> Lock(absl::string_view name, const Deadline& deadline);
   absl::StatusOr<ReadView> Read(absl::string_view name, const Deadline& deadline);
@@ -196,7 +201,6 @@ class Views {
   };
   using ByName = std::map<std::string, Entry, std::less<>>;
 
-  std::shared_ptr<SharedView> Find(absl::string_view name);
   // Adds a view under a name that is free. Where there are as many as may be, the one that was not named for
   // the longest time gives way, if that is long enough and no call has it.
   // Errors: kResourceExhausted  no view gives way

@@ -137,7 +137,7 @@ func (c *inProcessConn) call(ctx context.Context, method, request []byte, use fu
 	return c.library.call(c.engine, method, request, timeout.Nanoseconds(), use)
 }
 
-// NewStream fails: the API has no streams.
+// NewStream fails: within a process no message is too large, so the parts of a SetCluster go as one request, by Invoke.
 func (c *inProcessConn) NewStream(context.Context, *grpc.StreamDesc, string,
 	...grpc.CallOption) (grpc.ClientStream, error) {
 	return nil, status.Error(codes.Unimplemented, "the engine has no streaming methods")

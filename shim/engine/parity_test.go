@@ -166,6 +166,8 @@ func (g *requests) request(method string) proto.Message {
 		}
 		g.pending = func() { g.epoch, g.revision, g.slots, g.staged = g.epoch+1, 0, nil, nil }
 		return &loadlinev1.DropRequest{View: "view"}
+	case loadlinev1.ClusterState_SetCluster_FullMethodName:
+		return g.cluster()
 	case loadlinev1.SchedulerExtender_Score_FullMethodName:
 		return &loadlinev1.ScoreRequest{Changes: g.at(), Pod: g.incoming(), Slots: g.someSlots(5), Policy: g.policy()}
 	case loadlinev1.SchedulerExtender_Explain_FullMethodName:
@@ -201,6 +203,18 @@ func (g *requests) request(method string) proto.Message {
 	}
 	g.unmade[method] = true
 	return &emptypb.Empty{} // and what damage makes of it
+}
+
+// cluster returns a cluster of a view of its own, as JSON: most nodes and pods are in the next one as well.
+func (g *requests) cluster() *loadlinev1.SetClusterRequest {
+	request := &loadlinev1.SetClusterRequest{View: "given", Last: g.IntN(8) > 0}
+	for i := range 4 + g.IntN(3) {
+		request.Nodes = append(request.Nodes, fmt.Appendf(nil, `{"kind":"Node","metadata":{"name":"n%d"},`+
+			`"status":{"allocatable":{"cpu":%d,"memory":"8Gi"}}}`, i, 4+g.IntN(20)/19))
+		request.Pods = append(request.Pods, fmt.Appendf(nil, `{"metadata":{"name":"p%d"},"spec":{"nodeName":"n%d",`+
+			`"containers":[{"resources":{"limits":{"cpu":"%d"}}}]}}`, i+g.IntN(2), g.IntN(8), 1+g.IntN(2)))
+	}
+	return request
 }
 
 func (g *requests) view() string {

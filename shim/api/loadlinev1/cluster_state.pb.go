@@ -23,95 +23,6 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Kinds of objects beside nodes and pods.
-type ObjectKind int32
-
-const (
-	ObjectKind_OBJECT_KIND_UNSPECIFIED ObjectKind = 0  // refused
-	ObjectKind_NAMESPACE               ObjectKind = 1  // k8s.io.api.core.v1.Namespace
-	ObjectKind_PERSISTENT_VOLUME       ObjectKind = 2  // k8s.io.api.core.v1.PersistentVolume
-	ObjectKind_PERSISTENT_VOLUME_CLAIM ObjectKind = 3  // k8s.io.api.core.v1.PersistentVolumeClaim
-	ObjectKind_STORAGE_CLASS           ObjectKind = 4  // k8s.io.api.storage.v1.StorageClass
-	ObjectKind_CSI_NODE                ObjectKind = 5  // k8s.io.api.storage.v1.CSINode
-	ObjectKind_POD_DISRUPTION_BUDGET   ObjectKind = 6  // k8s.io.api.policy.v1.PodDisruptionBudget
-	ObjectKind_REPLICATION_CONTROLLER  ObjectKind = 7  // k8s.io.api.core.v1.ReplicationController
-	ObjectKind_REPLICA_SET             ObjectKind = 8  // k8s.io.api.apps.v1.ReplicaSet
-	ObjectKind_STATEFUL_SET            ObjectKind = 9  // k8s.io.api.apps.v1.StatefulSet
-	ObjectKind_DAEMON_SET              ObjectKind = 10 // k8s.io.api.apps.v1.DaemonSet
-	ObjectKind_JOB                     ObjectKind = 11 // k8s.io.api.batch.v1.Job
-	ObjectKind_DEPLOYMENT              ObjectKind = 12 // k8s.io.api.apps.v1.Deployment
-	ObjectKind_CSI_DRIVER              ObjectKind = 13 // k8s.io.api.storage.v1.CSIDriver
-	ObjectKind_DEVICE_CLASS            ObjectKind = 14 // k8s.io.api.resource.v1.DeviceClass
-	ObjectKind_WORKLOAD_USAGE          ObjectKind = 15 // loadline.v1.WorkloadUsage, named "KIND/NAME": see usage.proto
-)
-
-// Enum value maps for ObjectKind.
-var (
-	ObjectKind_name = map[int32]string{
-		0:  "OBJECT_KIND_UNSPECIFIED",
-		1:  "NAMESPACE",
-		2:  "PERSISTENT_VOLUME",
-		3:  "PERSISTENT_VOLUME_CLAIM",
-		4:  "STORAGE_CLASS",
-		5:  "CSI_NODE",
-		6:  "POD_DISRUPTION_BUDGET",
-		7:  "REPLICATION_CONTROLLER",
-		8:  "REPLICA_SET",
-		9:  "STATEFUL_SET",
-		10: "DAEMON_SET",
-		11: "JOB",
-		12: "DEPLOYMENT",
-		13: "CSI_DRIVER",
-		14: "DEVICE_CLASS",
-		15: "WORKLOAD_USAGE",
-	}
-	ObjectKind_value = map[string]int32{
-		"OBJECT_KIND_UNSPECIFIED": 0,
-		"NAMESPACE":               1,
-		"PERSISTENT_VOLUME":       2,
-		"PERSISTENT_VOLUME_CLAIM": 3,
-		"STORAGE_CLASS":           4,
-		"CSI_NODE":                5,
-		"POD_DISRUPTION_BUDGET":   6,
-		"REPLICATION_CONTROLLER":  7,
-		"REPLICA_SET":             8,
-		"STATEFUL_SET":            9,
-		"DAEMON_SET":              10,
-		"JOB":                     11,
-		"DEPLOYMENT":              12,
-		"CSI_DRIVER":              13,
-		"DEVICE_CLASS":            14,
-		"WORKLOAD_USAGE":          15,
-	}
-)
-
-func (x ObjectKind) Enum() *ObjectKind {
-	p := new(ObjectKind)
-	*p = x
-	return p
-}
-
-func (x ObjectKind) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (ObjectKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_cluster_state_proto_enumTypes[0].Descriptor()
-}
-
-func (ObjectKind) Type() protoreflect.EnumType {
-	return &file_loadline_v1_cluster_state_proto_enumTypes[0]
-}
-
-func (x ObjectKind) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use ObjectKind.Descriptor instead.
-func (ObjectKind) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{0}
-}
-
 // The kind of a node.
 type NodeKind int32
 
@@ -149,11 +60,11 @@ func (x NodeKind) String() string {
 }
 
 func (NodeKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_cluster_state_proto_enumTypes[1].Descriptor()
+	return file_loadline_v1_cluster_state_proto_enumTypes[0].Descriptor()
 }
 
 func (NodeKind) Type() protoreflect.EnumType {
-	return &file_loadline_v1_cluster_state_proto_enumTypes[1]
+	return &file_loadline_v1_cluster_state_proto_enumTypes[0]
 }
 
 func (x NodeKind) Number() protoreflect.EnumNumber {
@@ -162,7 +73,7 @@ func (x NodeKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NodeKind.Descriptor instead.
 func (NodeKind) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{1}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{0}
 }
 
 // One step of a view from `base_revision` to `revision`. A record states the whole content of a node and
@@ -171,7 +82,8 @@ func (NodeKind) EnumDescriptor() ([]byte, []int) {
 // [base_revision, revision): a client that does not know whether its last batch arrived sends a larger one
 // on the same base. At `revision` itself the batch was applied before and is not applied again.
 // Order within a batch: removed slots, pod shapes, nodes; removed objects, objects. All of a batch is
-// applied, or nothing.
+// applied, or nothing. One that has nothing but `view`, and perhaps `time_s`, names the state that the view
+// is in, whichever that is.
 type Changes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the view, 1 to 63 characters of [a-z0-9/-].
@@ -332,127 +244,6 @@ func (x *Changes) GetTimeS() int64 {
 	return 0
 }
 
-// The whole content of one object; replaces the object that the view has under its kind, namespace and name.
-type ClusterObject struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of the object.
-	Kind ObjectKind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.ObjectKind" json:"kind,omitempty"`
-	// The plain protobuf of that kind, at most 1.5 MiB. The engine reads the fields in
-	// loadline/k8s/v1/{core,storage,workloads}.proto. A workload's pod template may be left out, and one that
-	// cannot be read counts as left out. A disruption budget that cannot be read covers all pods of its
-	// namespace and lets none go; of another kind, what depends on such an object is not judged.
-	Object        []byte `protobuf:"bytes,2,opt,name=object,proto3" json:"object,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ClusterObject) Reset() {
-	*x = ClusterObject{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ClusterObject) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ClusterObject) ProtoMessage() {}
-
-func (x *ClusterObject) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ClusterObject.ProtoReflect.Descriptor instead.
-func (*ClusterObject) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *ClusterObject) GetKind() ObjectKind {
-	if x != nil {
-		return x.Kind
-	}
-	return ObjectKind_OBJECT_KIND_UNSPECIFIED
-}
-
-func (x *ClusterObject) GetObject() []byte {
-	if x != nil {
-		return x.Object
-	}
-	return nil
-}
-
-// Names one object.
-type ObjectKey struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind of the object.
-	Kind ObjectKind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.ObjectKind" json:"kind,omitempty"`
-	// metadata.namespace, empty for kinds without namespaces, and metadata.name.
-	Namespace     string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name          string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ObjectKey) Reset() {
-	*x = ObjectKey{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ObjectKey) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ObjectKey) ProtoMessage() {}
-
-func (x *ObjectKey) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ObjectKey.ProtoReflect.Descriptor instead.
-func (*ObjectKey) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *ObjectKey) GetKind() ObjectKind {
-	if x != nil {
-		return x.Kind
-	}
-	return ObjectKind_OBJECT_KIND_UNSPECIFIED
-}
-
-func (x *ObjectKey) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
-func (x *ObjectKey) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
 // A full list replaces the view. Its chunks carry the same epoch and revision; they are staged, and take
 // effect together when the last one is in. Until then the view answers from its former state.
 type FullListChunk struct {
@@ -467,7 +258,7 @@ type FullListChunk struct {
 
 func (x *FullListChunk) Reset() {
 	*x = FullListChunk{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[3]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -479,7 +270,7 @@ func (x *FullListChunk) String() string {
 func (*FullListChunk) ProtoMessage() {}
 
 func (x *FullListChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[3]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -492,7 +283,7 @@ func (x *FullListChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FullListChunk.ProtoReflect.Descriptor instead.
 func (*FullListChunk) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *FullListChunk) GetIndex() int32 {
@@ -528,7 +319,7 @@ type PodShape struct {
 
 func (x *PodShape) Reset() {
 	*x = PodShape{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[4]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +331,7 @@ func (x *PodShape) String() string {
 func (*PodShape) ProtoMessage() {}
 
 func (x *PodShape) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[4]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +344,7 @@ func (x *PodShape) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodShape.ProtoReflect.Descriptor instead.
 func (*PodShape) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PodShape) GetId() int32 {
@@ -586,7 +377,7 @@ type NodeRecord struct {
 
 func (x *NodeRecord) Reset() {
 	*x = NodeRecord{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[5]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +389,7 @@ func (x *NodeRecord) String() string {
 func (*NodeRecord) ProtoMessage() {}
 
 func (x *NodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[5]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +402,7 @@ func (x *NodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRecord.ProtoReflect.Descriptor instead.
 func (*NodeRecord) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *NodeRecord) GetSlot() int32 {
@@ -650,7 +441,7 @@ type PodRecord struct {
 
 func (x *PodRecord) Reset() {
 	*x = PodRecord{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[6]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -662,7 +453,7 @@ func (x *PodRecord) String() string {
 func (*PodRecord) ProtoMessage() {}
 
 func (x *PodRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[6]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -675,7 +466,7 @@ func (x *PodRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodRecord.ProtoReflect.Descriptor instead.
 func (*PodRecord) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PodRecord) GetShape() int32 {
@@ -709,7 +500,7 @@ type SyncRequest struct {
 
 func (x *SyncRequest) Reset() {
 	*x = SyncRequest{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[7]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -721,7 +512,7 @@ func (x *SyncRequest) String() string {
 func (*SyncRequest) ProtoMessage() {}
 
 func (x *SyncRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[7]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -734,7 +525,7 @@ func (x *SyncRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncRequest.ProtoReflect.Descriptor instead.
 func (*SyncRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SyncRequest) GetChanges() *Changes {
@@ -742,91 +533,6 @@ func (x *SyncRequest) GetChanges() *Changes {
 		return x.Changes
 	}
 	return nil
-}
-
-// An object that the engine could not take. It alone was left out; all the others were decided upon. Beside
-// what is wrong with the object, there may be no room for what it brings: a view has 4,096 label keys that
-// selectors over pods refer to, 256 of which objects of one namespace may bring, and 16 resource names that
-// pods bring and no node offers, 8 of one namespace. What pods ask for beyond that counts as one resource.
-type LeftOut struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its kind in Kubernetes, such as "Pod" or "PodDisruptionBudget"; or "NodeGroup".
-	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Empty: it has none, or it is not known.
-	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Printable; at most 253 bytes, as all three.
-	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The fault, in plain words; at most 512 bytes.
-	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// It has a resource for whose name the view has no room. Names are given up with a new epoch only.
-	NoRoomForName bool `protobuf:"varint,5,opt,name=no_room_for_name,json=noRoomForName,proto3" json:"no_room_for_name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LeftOut) Reset() {
-	*x = LeftOut{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LeftOut) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LeftOut) ProtoMessage() {}
-
-func (x *LeftOut) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LeftOut.ProtoReflect.Descriptor instead.
-func (*LeftOut) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *LeftOut) GetKind() string {
-	if x != nil {
-		return x.Kind
-	}
-	return ""
-}
-
-func (x *LeftOut) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
-func (x *LeftOut) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *LeftOut) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *LeftOut) GetNoRoomForName() bool {
-	if x != nil {
-		return x.NoRoomForName
-	}
-	return false
 }
 
 type SyncResponse struct {
@@ -846,7 +552,7 @@ type SyncResponse struct {
 
 func (x *SyncResponse) Reset() {
 	*x = SyncResponse{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[9]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -858,7 +564,7 @@ func (x *SyncResponse) String() string {
 func (*SyncResponse) ProtoMessage() {}
 
 func (x *SyncResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[9]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -871,7 +577,7 @@ func (x *SyncResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncResponse.ProtoReflect.Descriptor instead.
 func (*SyncResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SyncResponse) GetEpoch() int64 {
@@ -934,7 +640,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[10]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -946,7 +652,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[10]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -959,7 +665,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DescribeRequest) GetView() string {
@@ -1036,7 +742,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[11]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +754,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[11]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +767,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DescribeResponse) GetViews() []*ViewState {
@@ -1146,7 +852,7 @@ type ViewState struct {
 
 func (x *ViewState) Reset() {
 	*x = ViewState{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[12]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +864,7 @@ func (x *ViewState) String() string {
 func (*ViewState) ProtoMessage() {}
 
 func (x *ViewState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[12]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +877,7 @@ func (x *ViewState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ViewState.ProtoReflect.Descriptor instead.
 func (*ViewState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ViewState) GetName() string {
@@ -1258,7 +964,7 @@ type ObjectCount struct {
 
 func (x *ObjectCount) Reset() {
 	*x = ObjectCount{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[13]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1270,7 +976,7 @@ func (x *ObjectCount) String() string {
 func (*ObjectCount) ProtoMessage() {}
 
 func (x *ObjectCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[13]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1283,7 +989,7 @@ func (x *ObjectCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ObjectCount.ProtoReflect.Descriptor instead.
 func (*ObjectCount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ObjectCount) GetKind() ObjectKind {
@@ -1330,7 +1036,7 @@ type NodeState struct {
 
 func (x *NodeState) Reset() {
 	*x = NodeState{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[14]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1342,7 +1048,7 @@ func (x *NodeState) String() string {
 func (*NodeState) ProtoMessage() {}
 
 func (x *NodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[14]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1355,7 +1061,7 @@ func (x *NodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeState.ProtoReflect.Descriptor instead.
 func (*NodeState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NodeState) GetSlot() int32 {
@@ -1422,7 +1128,7 @@ type OtherNodes struct {
 
 func (x *OtherNodes) Reset() {
 	*x = OtherNodes{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1434,7 +1140,7 @@ func (x *OtherNodes) String() string {
 func (*OtherNodes) ProtoMessage() {}
 
 func (x *OtherNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1447,7 +1153,7 @@ func (x *OtherNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherNodes.ProtoReflect.Descriptor instead.
 func (*OtherNodes) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *OtherNodes) GetControlPlane() int64 {
@@ -1484,7 +1190,7 @@ type OtherNode struct {
 
 func (x *OtherNode) Reset() {
 	*x = OtherNode{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1496,7 +1202,7 @@ func (x *OtherNode) String() string {
 func (*OtherNode) ProtoMessage() {}
 
 func (x *OtherNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1509,7 +1215,7 @@ func (x *OtherNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OtherNode.ProtoReflect.Descriptor instead.
 func (*OtherNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *OtherNode) GetNode() string {
@@ -1542,7 +1248,7 @@ type ResourceSums struct {
 
 func (x *ResourceSums) Reset() {
 	*x = ResourceSums{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1260,7 @@ func (x *ResourceSums) String() string {
 func (*ResourceSums) ProtoMessage() {}
 
 func (x *ResourceSums) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1273,7 @@ func (x *ResourceSums) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceSums.ProtoReflect.Descriptor instead.
 func (*ResourceSums) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{17}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ResourceSums) GetResource() string {
@@ -1616,7 +1322,7 @@ type PodState struct {
 
 func (x *PodState) Reset() {
 	*x = PodState{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1628,7 +1334,7 @@ func (x *PodState) String() string {
 func (*PodState) ProtoMessage() {}
 
 func (x *PodState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1641,7 +1347,7 @@ func (x *PodState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodState.ProtoReflect.Descriptor instead.
 func (*PodState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{18}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PodState) GetNamespace() string {
@@ -1698,7 +1404,7 @@ type ResourceAmount struct {
 
 func (x *ResourceAmount) Reset() {
 	*x = ResourceAmount{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[19]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1416,7 @@ func (x *ResourceAmount) String() string {
 func (*ResourceAmount) ProtoMessage() {}
 
 func (x *ResourceAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[19]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1429,7 @@ func (x *ResourceAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResourceAmount.ProtoReflect.Descriptor instead.
 func (*ResourceAmount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{19}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ResourceAmount) GetResource() string {
@@ -1750,7 +1456,7 @@ type DropRequest struct {
 
 func (x *DropRequest) Reset() {
 	*x = DropRequest{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[20]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1762,7 +1468,7 @@ func (x *DropRequest) String() string {
 func (*DropRequest) ProtoMessage() {}
 
 func (x *DropRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[20]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1775,7 +1481,7 @@ func (x *DropRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropRequest.ProtoReflect.Descriptor instead.
 func (*DropRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{20}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DropRequest) GetView() string {
@@ -1793,7 +1499,7 @@ type DropResponse struct {
 
 func (x *DropResponse) Reset() {
 	*x = DropResponse{}
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[21]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1805,7 +1511,7 @@ func (x *DropResponse) String() string {
 func (*DropResponse) ProtoMessage() {}
 
 func (x *DropResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_cluster_state_proto_msgTypes[21]
+	mi := &file_loadline_v1_cluster_state_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1818,14 +1524,14 @@ func (x *DropResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropResponse.ProtoReflect.Descriptor instead.
 func (*DropResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{21}
+	return file_loadline_v1_cluster_state_proto_rawDescGZIP(), []int{18}
 }
 
 var File_loadline_v1_cluster_state_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1floadline/v1/cluster_state.proto\x12\vloadline.v1\"\xb0\x04\n" +
+	"\x1floadline/v1/cluster_state.proto\x12\vloadline.v1\x1a\x19loadline/v1/objects.proto\x1a\x1dloadline/v1/set_cluster.proto\"\xb0\x04\n" +
 	"\aChanges\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12#\n" +
@@ -1841,14 +1547,7 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	" \x03(\v2\x16.loadline.v1.ObjectKeyR\x0eremovedObjects\x12>\n" +
 	"\x0ecomplete_kinds\x18\v \x03(\x0e2\x17.loadline.v1.ObjectKindR\rcompleteKinds\x12)\n" +
 	"\x10kubernetes_minor\x18\f \x01(\x05R\x0fkubernetesMinor\x12\x15\n" +
-	"\x06time_s\x18\r \x01(\x03R\x05timeS\"T\n" +
-	"\rClusterObject\x12+\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x17.loadline.v1.ObjectKindR\x04kind\x12\x16\n" +
-	"\x06object\x18\x02 \x01(\fR\x06object\"j\n" +
-	"\tObjectKey\x12+\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x17.loadline.v1.ObjectKindR\x04kind\x12\x1c\n" +
-	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\"9\n" +
+	"\x06time_s\x18\r \x01(\x03R\x05timeS\"9\n" +
 	"\rFullListChunk\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\bR\x04last\",\n" +
@@ -1865,13 +1564,7 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x03 \x01(\tR\x03uid\"=\n" +
 	"\vSyncRequest\x12.\n" +
-	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\"\x90\x01\n" +
-	"\aLeftOut\x12\x12\n" +
-	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1c\n" +
-	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\x12'\n" +
-	"\x10no_room_for_name\x18\x05 \x01(\bR\rnoRoomForName\"\xc0\x01\n" +
+	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesR\achanges\"\xc0\x01\n" +
 	"\fSyncResponse\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x03R\x05epoch\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12'\n" +
@@ -1948,38 +1641,18 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\"!\n" +
 	"\vDropRequest\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\"\x0e\n" +
-	"\fDropResponse*\xc6\x02\n" +
-	"\n" +
-	"ObjectKind\x12\x1b\n" +
-	"\x17OBJECT_KIND_UNSPECIFIED\x10\x00\x12\r\n" +
-	"\tNAMESPACE\x10\x01\x12\x15\n" +
-	"\x11PERSISTENT_VOLUME\x10\x02\x12\x1b\n" +
-	"\x17PERSISTENT_VOLUME_CLAIM\x10\x03\x12\x11\n" +
-	"\rSTORAGE_CLASS\x10\x04\x12\f\n" +
-	"\bCSI_NODE\x10\x05\x12\x19\n" +
-	"\x15POD_DISRUPTION_BUDGET\x10\x06\x12\x1a\n" +
-	"\x16REPLICATION_CONTROLLER\x10\a\x12\x0f\n" +
-	"\vREPLICA_SET\x10\b\x12\x10\n" +
-	"\fSTATEFUL_SET\x10\t\x12\x0e\n" +
-	"\n" +
-	"DAEMON_SET\x10\n" +
-	"\x12\a\n" +
-	"\x03JOB\x10\v\x12\x0e\n" +
-	"\n" +
-	"DEPLOYMENT\x10\f\x12\x0e\n" +
-	"\n" +
-	"CSI_DRIVER\x10\r\x12\x10\n" +
-	"\fDEVICE_CLASS\x10\x0e\x12\x12\n" +
-	"\x0eWORKLOAD_USAGE\x10\x0f*R\n" +
+	"\fDropResponse*R\n" +
 	"\bNodeKind\x12\x19\n" +
 	"\x15NODE_KIND_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aMACHINE\x10\x01\x12\x11\n" +
 	"\rCONTROL_PLANE\x10\x02\x12\v\n" +
-	"\aVIRTUAL\x10\x032\xd1\x01\n" +
+	"\aVIRTUAL\x10\x032\xa2\x02\n" +
 	"\fClusterState\x12;\n" +
-	"\x04Sync\x12\x18.loadline.v1.SyncRequest\x1a\x19.loadline.v1.SyncResponse\x12G\n" +
+	"\x04Sync\x12\x18.loadline.v1.SyncRequest\x1a\x19.loadline.v1.SyncResponse\x12O\n" +
+	"\n" +
+	"SetCluster\x12\x1e.loadline.v1.SetClusterRequest\x1a\x1f.loadline.v1.SetClusterResponse(\x01\x12G\n" +
 	"\bDescribe\x12\x1c.loadline.v1.DescribeRequest\x1a\x1d.loadline.v1.DescribeResponse\x12;\n" +
-	"\x04Drop\x12\x18.loadline.v1.DropRequest\x1a\x19.loadline.v1.DropResponseB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x04Drop\x12\x18.loadline.v1.DropRequest\x1a\x19.loadline.v1.DropResponseB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1P\x00b\x06proto3"
 
 var (
 	file_loadline_v1_cluster_state_proto_rawDescOnce sync.Once
@@ -1993,68 +1666,70 @@ func file_loadline_v1_cluster_state_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_cluster_state_proto_rawDescData
 }
 
-var file_loadline_v1_cluster_state_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loadline_v1_cluster_state_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_loadline_v1_cluster_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_loadline_v1_cluster_state_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_loadline_v1_cluster_state_proto_goTypes = []any{
-	(ObjectKind)(0),          // 0: loadline.v1.ObjectKind
-	(NodeKind)(0),            // 1: loadline.v1.NodeKind
-	(*Changes)(nil),          // 2: loadline.v1.Changes
-	(*ClusterObject)(nil),    // 3: loadline.v1.ClusterObject
-	(*ObjectKey)(nil),        // 4: loadline.v1.ObjectKey
-	(*FullListChunk)(nil),    // 5: loadline.v1.FullListChunk
-	(*PodShape)(nil),         // 6: loadline.v1.PodShape
-	(*NodeRecord)(nil),       // 7: loadline.v1.NodeRecord
-	(*PodRecord)(nil),        // 8: loadline.v1.PodRecord
-	(*SyncRequest)(nil),      // 9: loadline.v1.SyncRequest
-	(*LeftOut)(nil),          // 10: loadline.v1.LeftOut
-	(*SyncResponse)(nil),     // 11: loadline.v1.SyncResponse
-	(*DescribeRequest)(nil),  // 12: loadline.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 13: loadline.v1.DescribeResponse
-	(*ViewState)(nil),        // 14: loadline.v1.ViewState
-	(*ObjectCount)(nil),      // 15: loadline.v1.ObjectCount
-	(*NodeState)(nil),        // 16: loadline.v1.NodeState
-	(*OtherNodes)(nil),       // 17: loadline.v1.OtherNodes
-	(*OtherNode)(nil),        // 18: loadline.v1.OtherNode
-	(*ResourceSums)(nil),     // 19: loadline.v1.ResourceSums
-	(*PodState)(nil),         // 20: loadline.v1.PodState
-	(*ResourceAmount)(nil),   // 21: loadline.v1.ResourceAmount
-	(*DropRequest)(nil),      // 22: loadline.v1.DropRequest
-	(*DropResponse)(nil),     // 23: loadline.v1.DropResponse
+	(NodeKind)(0),              // 0: loadline.v1.NodeKind
+	(*Changes)(nil),            // 1: loadline.v1.Changes
+	(*FullListChunk)(nil),      // 2: loadline.v1.FullListChunk
+	(*PodShape)(nil),           // 3: loadline.v1.PodShape
+	(*NodeRecord)(nil),         // 4: loadline.v1.NodeRecord
+	(*PodRecord)(nil),          // 5: loadline.v1.PodRecord
+	(*SyncRequest)(nil),        // 6: loadline.v1.SyncRequest
+	(*SyncResponse)(nil),       // 7: loadline.v1.SyncResponse
+	(*DescribeRequest)(nil),    // 8: loadline.v1.DescribeRequest
+	(*DescribeResponse)(nil),   // 9: loadline.v1.DescribeResponse
+	(*ViewState)(nil),          // 10: loadline.v1.ViewState
+	(*ObjectCount)(nil),        // 11: loadline.v1.ObjectCount
+	(*NodeState)(nil),          // 12: loadline.v1.NodeState
+	(*OtherNodes)(nil),         // 13: loadline.v1.OtherNodes
+	(*OtherNode)(nil),          // 14: loadline.v1.OtherNode
+	(*ResourceSums)(nil),       // 15: loadline.v1.ResourceSums
+	(*PodState)(nil),           // 16: loadline.v1.PodState
+	(*ResourceAmount)(nil),     // 17: loadline.v1.ResourceAmount
+	(*DropRequest)(nil),        // 18: loadline.v1.DropRequest
+	(*DropResponse)(nil),       // 19: loadline.v1.DropResponse
+	(*ClusterObject)(nil),      // 20: loadline.v1.ClusterObject
+	(*ObjectKey)(nil),          // 21: loadline.v1.ObjectKey
+	(ObjectKind)(0),            // 22: loadline.v1.ObjectKind
+	(*LeftOut)(nil),            // 23: loadline.v1.LeftOut
+	(*SetClusterRequest)(nil),  // 24: loadline.v1.SetClusterRequest
+	(*SetClusterResponse)(nil), // 25: loadline.v1.SetClusterResponse
 }
 var file_loadline_v1_cluster_state_proto_depIdxs = []int32{
-	5,  // 0: loadline.v1.Changes.full_list:type_name -> loadline.v1.FullListChunk
-	6,  // 1: loadline.v1.Changes.pod_shapes:type_name -> loadline.v1.PodShape
-	7,  // 2: loadline.v1.Changes.nodes:type_name -> loadline.v1.NodeRecord
-	3,  // 3: loadline.v1.Changes.objects:type_name -> loadline.v1.ClusterObject
-	4,  // 4: loadline.v1.Changes.removed_objects:type_name -> loadline.v1.ObjectKey
-	0,  // 5: loadline.v1.Changes.complete_kinds:type_name -> loadline.v1.ObjectKind
-	0,  // 6: loadline.v1.ClusterObject.kind:type_name -> loadline.v1.ObjectKind
-	0,  // 7: loadline.v1.ObjectKey.kind:type_name -> loadline.v1.ObjectKind
-	8,  // 8: loadline.v1.NodeRecord.pods:type_name -> loadline.v1.PodRecord
-	2,  // 9: loadline.v1.SyncRequest.changes:type_name -> loadline.v1.Changes
-	10, // 10: loadline.v1.SyncResponse.left_out:type_name -> loadline.v1.LeftOut
-	14, // 11: loadline.v1.DescribeResponse.views:type_name -> loadline.v1.ViewState
-	16, // 12: loadline.v1.DescribeResponse.nodes:type_name -> loadline.v1.NodeState
-	15, // 13: loadline.v1.ViewState.objects:type_name -> loadline.v1.ObjectCount
-	0,  // 14: loadline.v1.ObjectCount.kind:type_name -> loadline.v1.ObjectKind
-	19, // 15: loadline.v1.NodeState.resources:type_name -> loadline.v1.ResourceSums
-	20, // 16: loadline.v1.NodeState.pods:type_name -> loadline.v1.PodState
-	1,  // 17: loadline.v1.NodeState.kind:type_name -> loadline.v1.NodeKind
-	18, // 18: loadline.v1.OtherNodes.first:type_name -> loadline.v1.OtherNode
-	1,  // 19: loadline.v1.OtherNode.kind:type_name -> loadline.v1.NodeKind
-	21, // 20: loadline.v1.PodState.requests:type_name -> loadline.v1.ResourceAmount
-	21, // 21: loadline.v1.PodState.limits:type_name -> loadline.v1.ResourceAmount
-	9,  // 22: loadline.v1.ClusterState.Sync:input_type -> loadline.v1.SyncRequest
-	12, // 23: loadline.v1.ClusterState.Describe:input_type -> loadline.v1.DescribeRequest
-	22, // 24: loadline.v1.ClusterState.Drop:input_type -> loadline.v1.DropRequest
-	11, // 25: loadline.v1.ClusterState.Sync:output_type -> loadline.v1.SyncResponse
-	13, // 26: loadline.v1.ClusterState.Describe:output_type -> loadline.v1.DescribeResponse
-	23, // 27: loadline.v1.ClusterState.Drop:output_type -> loadline.v1.DropResponse
-	25, // [25:28] is the sub-list for method output_type
-	22, // [22:25] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	2,  // 0: loadline.v1.Changes.full_list:type_name -> loadline.v1.FullListChunk
+	3,  // 1: loadline.v1.Changes.pod_shapes:type_name -> loadline.v1.PodShape
+	4,  // 2: loadline.v1.Changes.nodes:type_name -> loadline.v1.NodeRecord
+	20, // 3: loadline.v1.Changes.objects:type_name -> loadline.v1.ClusterObject
+	21, // 4: loadline.v1.Changes.removed_objects:type_name -> loadline.v1.ObjectKey
+	22, // 5: loadline.v1.Changes.complete_kinds:type_name -> loadline.v1.ObjectKind
+	5,  // 6: loadline.v1.NodeRecord.pods:type_name -> loadline.v1.PodRecord
+	1,  // 7: loadline.v1.SyncRequest.changes:type_name -> loadline.v1.Changes
+	23, // 8: loadline.v1.SyncResponse.left_out:type_name -> loadline.v1.LeftOut
+	10, // 9: loadline.v1.DescribeResponse.views:type_name -> loadline.v1.ViewState
+	12, // 10: loadline.v1.DescribeResponse.nodes:type_name -> loadline.v1.NodeState
+	11, // 11: loadline.v1.ViewState.objects:type_name -> loadline.v1.ObjectCount
+	22, // 12: loadline.v1.ObjectCount.kind:type_name -> loadline.v1.ObjectKind
+	15, // 13: loadline.v1.NodeState.resources:type_name -> loadline.v1.ResourceSums
+	16, // 14: loadline.v1.NodeState.pods:type_name -> loadline.v1.PodState
+	0,  // 15: loadline.v1.NodeState.kind:type_name -> loadline.v1.NodeKind
+	14, // 16: loadline.v1.OtherNodes.first:type_name -> loadline.v1.OtherNode
+	0,  // 17: loadline.v1.OtherNode.kind:type_name -> loadline.v1.NodeKind
+	17, // 18: loadline.v1.PodState.requests:type_name -> loadline.v1.ResourceAmount
+	17, // 19: loadline.v1.PodState.limits:type_name -> loadline.v1.ResourceAmount
+	6,  // 20: loadline.v1.ClusterState.Sync:input_type -> loadline.v1.SyncRequest
+	24, // 21: loadline.v1.ClusterState.SetCluster:input_type -> loadline.v1.SetClusterRequest
+	8,  // 22: loadline.v1.ClusterState.Describe:input_type -> loadline.v1.DescribeRequest
+	18, // 23: loadline.v1.ClusterState.Drop:input_type -> loadline.v1.DropRequest
+	7,  // 24: loadline.v1.ClusterState.Sync:output_type -> loadline.v1.SyncResponse
+	25, // 25: loadline.v1.ClusterState.SetCluster:output_type -> loadline.v1.SetClusterResponse
+	9,  // 26: loadline.v1.ClusterState.Describe:output_type -> loadline.v1.DescribeResponse
+	19, // 27: loadline.v1.ClusterState.Drop:output_type -> loadline.v1.DropResponse
+	24, // [24:28] is the sub-list for method output_type
+	20, // [20:24] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_cluster_state_proto_init() }
@@ -2062,13 +1737,15 @@ func file_loadline_v1_cluster_state_proto_init() {
 	if File_loadline_v1_cluster_state_proto != nil {
 		return
 	}
+	file_loadline_v1_objects_proto_init()
+	file_loadline_v1_set_cluster_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_cluster_state_proto_rawDesc), len(file_loadline_v1_cluster_state_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   22,
+			NumEnums:      1,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

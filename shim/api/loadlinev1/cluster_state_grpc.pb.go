@@ -21,9 +21,10 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	ClusterState_Sync_FullMethodName     = "/loadline.v1.ClusterState/Sync"
-	ClusterState_Describe_FullMethodName = "/loadline.v1.ClusterState/Describe"
-	ClusterState_Drop_FullMethodName     = "/loadline.v1.ClusterState/Drop"
+	ClusterState_Sync_FullMethodName       = "/loadline.v1.ClusterState/Sync"
+	ClusterState_SetCluster_FullMethodName = "/loadline.v1.ClusterState/SetCluster"
+	ClusterState_Describe_FullMethodName   = "/loadline.v1.ClusterState/Describe"
+	ClusterState_Drop_FullMethodName       = "/loadline.v1.ClusterState/Drop"
 )
 
 // ClusterStateClient is the client API for ClusterState service.
@@ -39,6 +40,12 @@ type ClusterStateClient interface {
 	// FAILED_PRECONDITION: the batch does not build on the view's revision; send a full list.
 	// RESOURCE_EXHAUSTED: names the limit and its value. Nothing was applied.
 	Sync(ctx context.Context, in *SyncRequest, opts ...grpc.CallOption) (*SyncResponse, error)
+	// Makes a view what a cluster is, given as objects of Kubernetes: for clients that keep no slots, shapes
+	// and revisions. The engine compares the cluster with the view, and applies what differs as one batch. The
+	// C ABI takes all parts as one request: the bytes of the parts, one behind the other. INVALID_ARGUMENT:
+	// names the object and its field. RESOURCE_EXHAUSTED: names the limit and its value; all parts together
+	// have at most a quarter of EngineConfig.max_question_bytes. Nothing was applied then.
+	SetCluster(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SetClusterRequest, SetClusterResponse], error)
 	// Tells what the engine holds: views, and of one view its nodes with sums and fingerprints.
 	// NOT_FOUND: no such view. INVALID_ARGUMENT: a slot that is out of range or named twice.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
@@ -63,6 +70,19 @@ func (c *clusterStateClient) Sync(ctx context.Context, in *SyncRequest, opts ...
 	}
 	return out, nil
 }
+
+func (c *clusterStateClient) SetCluster(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SetClusterRequest, SetClusterResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ClusterState_ServiceDesc.Streams[0], ClusterState_SetCluster_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SetClusterRequest, SetClusterResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ClusterState_SetClusterClient = grpc.ClientStreamingClient[SetClusterRequest, SetClusterResponse]
 
 func (c *clusterStateClient) Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -97,6 +117,12 @@ type ClusterStateServer interface {
 	// FAILED_PRECONDITION: the batch does not build on the view's revision; send a full list.
 	// RESOURCE_EXHAUSTED: names the limit and its value. Nothing was applied.
 	Sync(context.Context, *SyncRequest) (*SyncResponse, error)
+	// Makes a view what a cluster is, given as objects of Kubernetes: for clients that keep no slots, shapes
+	// and revisions. The engine compares the cluster with the view, and applies what differs as one batch. The
+	// C ABI takes all parts as one request: the bytes of the parts, one behind the other. INVALID_ARGUMENT:
+	// names the object and its field. RESOURCE_EXHAUSTED: names the limit and its value; all parts together
+	// have at most a quarter of EngineConfig.max_question_bytes. Nothing was applied then.
+	SetCluster(grpc.ClientStreamingServer[SetClusterRequest, SetClusterResponse]) error
 	// Tells what the engine holds: views, and of one view its nodes with sums and fingerprints.
 	// NOT_FOUND: no such view. INVALID_ARGUMENT: a slot that is out of range or named twice.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
@@ -114,6 +140,9 @@ type UnimplementedClusterStateServer struct{}
 
 func (UnimplementedClusterStateServer) Sync(context.Context, *SyncRequest) (*SyncResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Sync not implemented")
+}
+func (UnimplementedClusterStateServer) SetCluster(grpc.ClientStreamingServer[SetClusterRequest, SetClusterResponse]) error {
+	return status.Error(codes.Unimplemented, "method SetCluster not implemented")
 }
 func (UnimplementedClusterStateServer) Describe(context.Context, *DescribeRequest) (*DescribeResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Describe not implemented")
@@ -159,6 +188,13 @@ func _ClusterState_Sync_Handler(srv interface{}, ctx context.Context, dec func(i
 	}
 	return interceptor(ctx, in, info, handler)
 }
+
+func _ClusterState_SetCluster_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ClusterStateServer).SetCluster(&grpc.GenericServerStream[SetClusterRequest, SetClusterResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ClusterState_SetClusterServer = grpc.ClientStreamingServer[SetClusterRequest, SetClusterResponse]
 
 func _ClusterState_Describe_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DescribeRequest)
@@ -216,6 +252,12 @@ var ClusterState_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _ClusterState_Drop_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "SetCluster",
+			Handler:       _ClusterState_SetCluster_Handler,
+			ClientStreams: true,
+		},
+	},
 	Metadata: "loadline/v1/cluster_state.proto",
 }
