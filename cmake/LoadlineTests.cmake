@@ -2,7 +2,6 @@ find_package(GTest 1.12 CONFIG REQUIRED)
 find_package(benchmark 1.7 CONFIG REQUIRED)
 find_package(rapidcheck CONFIG REQUIRED)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 
 # What every test sees. Property tests draw from this seed; another one can be given by hand.
 set(LOADLINE_TEST_ENVIRONMENT
@@ -104,6 +103,10 @@ if(NOT LOADLINE_FUZZ)
 
   # --- What is shipped, and the rules of the tree. --------------------------------------------------------------
   loadline_add_test(lint_test Python3::Interpreter test/lint/lint_test.py)
+  if(NOT LOADLINE_SANITIZE)
+    loadline_add_test(api_test Python3::Interpreter test/api/api_test.py)
+    set_tests_properties(api_test PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900)
+  endif()
   loadline_add_test(check_long_test Python3::Interpreter test/lint/check_long_test.py)
   if(NOT LOADLINE_SANITIZE)
     loadline_add_test(binaries_test Python3::Interpreter test/lint/binaries_test.py

@@ -103,6 +103,9 @@ func filesOfRelease(images string, built builds, source, version string, when ti
 		return nil, err
 	}
 	r["loadline-chart-"+version+".tgz"] = chart
+	if r["loadline-"+version+"-proto.tar.gz"], err = archiveOfMessages(source, version, when); err != nil {
+		return nil, err
+	}
 	for from, to := range copies {
 		if r[to], err = os.ReadFile(filepath.Join(images, from)); err != nil {
 			return nil, fmt.Errorf("%w: make images first", err)
@@ -139,6 +142,33 @@ func archiveOfPrograms(build, source, version string, when time.Time) ([]byte, e
 		return nil, err
 	}
 	tree[top+"/LICENSE"] = image.File{Content: license}
+	return tree.Archive(when)
+}
+
+// archiveOfMessages returns the files of the API for other languages, with the license and an example.
+func archiveOfMessages(source, version string, when time.Time) ([]byte, error) {
+	tree := image.Tree{}
+	files, err := filepath.Glob(filepath.Join(source, "proto", "loadline", "*", "*.proto"))
+	if err != nil {
+		return nil, err
+	}
+	objects, err := filepath.Glob(filepath.Join(source, "proto", "loadline", "*", "*", "*.proto"))
+	if err != nil {
+		return nil, err
+	}
+	files = append(append(files, objects...), filepath.Join(source, "LICENSE"),
+		filepath.Join(source, "docs", "api", "score_pod.py"))
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		name, err := filepath.Rel(source, file)
+		if err != nil {
+			return nil, err
+		}
+		tree["/loadline-"+version+"-proto/"+filepath.ToSlash(name)] = image.File{Content: content}
+	}
 	return tree.Archive(when)
 }
 
@@ -215,7 +245,7 @@ func sourceOf(folder, version string) dist.Source {
 	s.Tools["go"] = first("go", "env", "GOVERSION")
 	s.Tools["cmake"] = first("cmake", "--version")
 	for _, p := range []string{"g++", "g++-aarch64-linux-gnu", "libgrpc++-dev", "libprotobuf-dev", "libabsl-dev",
-		"libmimalloc-dev"} {
+		"libmimalloc-dev", "nlohmann-json3-dev"} {
 		s.Tools["debian:"+p] = first("dpkg-query", "--show", "--showformat=${Version}", p)
 	}
 	return s
