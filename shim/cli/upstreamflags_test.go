@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"loadline.dev/shim/autoscaler/config"
 )
@@ -119,6 +120,73 @@ func TestStockCommandLines(t *testing.T) {
 		const refusal = "mode act: needs a cloud provider, which --cloud names"
 		if kind == "none" && (code != exitUsage || !strings.Contains(errs, refusal)) {
 			t.Errorf("%s: in mode act exit code %d, %s", provider, code, errs)
+		}
+	}
+}
+
+// mattering are the flags of Cluster Autoscaler by which clusters behave otherwise, each with the line of the
+// configuration that it changes here, or the reason why it has no effect.
+var mattering = []struct{ flag, config, why string }{
+	{"--startup-taint=a", "- a\n", ""},
+	{"--startup-taint-prefix=a/", "- a/\n", ""},
+	{"--ignore-taint=a", "- a\n", ""},
+	{"--status-taint=a", "- a\n", ""},
+	{"--allowed-scheduler-names=a", "allowedSchedulerNames:\n  - a\n", ""},
+	{"--bypassed-scheduler-names=a", "bypassedSchedulerNames:\n  - a\n", ""},
+	{"--capacity-buffer-controller-enabled", "capacityBuffers: true\n", ""},
+	{"--emit-per-nodegroup-metrics", "emitPerNodegroupMetrics: true\n", ""},
+	{"--scale-down-enabled=false", "decisions:\n- scale-up\n- slack\n", ""},
+	{"--scale-from-unschedulable=false", "", "a cordon of one node never counts for the next one"},
+	{"--enable-dynamic-resource-allocation=false", "", "device classes are always watched"},
+	{"--capacity-buffer-pod-injection-enabled=false", "", "--capacity-buffer-controller-enabled"},
+	{"--capacity-buffer-pod-dry-run-enabled", "", "count as they are"},
+	{"--capacity-quotas-enabled", "", "--cores-total, --memory-total and --gpu-total bound the cluster"},
+	{"--force-ds", "", "a group too small for all of them grows"},
+	{"--force-delete-failed-nodes", "", "never gets smaller than its minimum"},
+	{"--force-delete-unregistered-nodes", "", "never gets smaller than its minimum"},
+	{"--enable-provisioning-requests", "", "ProvisioningRequests are not read"},
+	{"--check-capacity-batch-processing", "", "ProvisioningRequests are not read"},
+	{"--check-capacity-processor-instance=a", "", "ProvisioningRequests are not read"},
+	{"--check-capacity-provisioning-request-batch-timebox=1s", "", "ProvisioningRequests are not read"},
+	{"--check-capacity-provisioning-request-max-batch-size=1", "", "ProvisioningRequests are not read"},
+	{"--provisioning-request-initial-backoff-time=1s", "", "ProvisioningRequests are not read"},
+	{"--provisioning-request-max-backoff-cache-size=1", "", "ProvisioningRequests are not read"},
+	{"--provisioning-request-max-backoff-time=1s", "", "ProvisioningRequests are not read"},
+	{"--async-node-groups", "", "no node groups are made or deleted"},
+	{"--enable-proactive-scaleup", "", "--extra-capacity-min-rate"},
+	{"--pod-injection-limit=1", "", "no pods are made up but those of slack"},
+}
+
+// Each flag that matters changes the configuration, which is another one without it, or one line says why it does not.
+func TestFlagsThatMatter(t *testing.T) {
+	_, plain, _ := runAs(t, "cluster-autoscaler", "--write-config-to=-")
+	for _, m := range mattering {
+		code, out, errs := runAs(t, "cluster-autoscaler", m.flag, "--write-config-to=-")
+		if code != exitOK {
+			t.Errorf("%s: exit code %d, %s", m.flag, code, errs)
+			continue
+		}
+		name, _, _ := strings.Cut(m.flag, "=")
+		set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		flags := config.AddFlags(set, true)
+		if err := set.Parse([]string{m.flag}); err != nil {
+			t.Fatal(err)
+		}
+		_, warnings, err := flags.Configuration("")
+		if err != nil {
+			t.Errorf("%s: %v", m.flag, err)
+		}
+		said := ""
+		for line := range strings.Lines(warnings) {
+			if strings.Contains(line, name+"=") && strings.Contains(line, " has no effect: ") {
+				said = line
+			}
+		}
+		switch {
+		case m.config != "" && (said != "" || out == plain || !strings.Contains(out, m.config)):
+			t.Errorf("%s: no %q in the configuration, or the same as without it; said: %s", m.flag, m.config, said)
+		case m.config == "" && (out != plain || !strings.Contains(said, m.why)):
+			t.Errorf("%s: said %q, want %q; the configuration is another one: %v", m.flag, said, m.why, out != plain)
 		}
 	}
 }
