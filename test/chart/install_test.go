@@ -23,7 +23,7 @@ const release, namespace = "loadline", "loadline-test"
 func everything() values {
 	return setter{on("scheduler", "extender", "expander", "autoscaler")}.with("autoscaler.mode", "act").
 		with("autoscaler.despiteBudgets", true).
-		with("monitoring", values{"serviceMonitor": true, "rules": true, "dashboard": true}).values
+		with("monitoring", values{"serviceMonitor": true, "podMonitor": true, "rules": true, "dashboard": true}).values
 }
 
 // A real API server takes what the chart makes, changes it and reverts it, and nothing is left in the end.
@@ -91,16 +91,25 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	}
 }
 
-// Another component's release beside the first one, in a namespace of its own.
-func TestTwoReleases(t *testing.T) {
+// Another component's release beside the first one, in a namespace of its own; and one of the same components under
+// another name, in a namespace that is there already.
+func TestSeveralReleases(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	defer cancel()
 	cluster := startCluster(t, ctx)
-	for name, v := range map[string]values{"one": on("scheduler"), "two": on("autoscaler")} {
-		install := action.NewInstall(helm(t, cluster, name))
-		install.ReleaseName, install.Namespace, install.CreateNamespace = name, name, true
-		if _, err := install.RunWithContext(ctx, load(t), v); err != nil {
-			t.Errorf("%s: %v", name, err)
+	acting := setter{on("autoscaler")}.with("autoscaler.mode", "act")
+	for _, r := range []struct {
+		name, namespace string
+		values          values
+	}{
+		{"one", "one", on("scheduler")}, {"two", "two", acting.values},
+		{"three", "one", setter{on("scheduler", "autoscaler")}.with("autoscaler.mode", "act").
+			with("autoscaler.createSlackNamespace", false).with("fullnameOverride", "blue").values},
+	} {
+		install := action.NewInstall(helm(t, cluster, r.namespace))
+		install.ReleaseName, install.Namespace, install.CreateNamespace = r.name, r.namespace, true
+		if _, err := install.RunWithContext(ctx, load(t), r.values); err != nil {
+			t.Errorf("%s: %v", r.name, err)
 		}
 	}
 }
@@ -127,7 +136,8 @@ func secret(t *testing.T, ctx context.Context, client kubernetes.Interface) stri
 // them: what does not fit them is refused.
 func applyOperatorKinds(t *testing.T, ctx context.Context, cluster *harness.Cluster) {
 	t.Helper()
-	for _, file := range []string{"monitoring.coreos.com_servicemonitors.yaml", "monitoring.coreos.com_prometheusrules.yaml"} {
+	for _, kind := range []string{"podmonitors", "servicemonitors", "prometheusrules"} {
+		file := "monitoring.coreos.com_" + kind + ".yaml"
 		content, err := operatorFile(ctx, file)
 		if err != nil {
 			t.Fatal(err)
@@ -142,7 +152,7 @@ func applyOperatorKinds(t *testing.T, ctx context.Context, cluster *harness.Clus
 	}
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		resources, err := cluster.Client.Discovery().ServerResourcesForGroupVersion("monitoring.coreos.com/v1")
-		return err == nil && len(resources.APIResources) >= 2, nil
+		return err == nil && len(resources.APIResources) >= 3, nil
 	})
 	if err != nil {
 		t.Fatal(errors.Join(errors.New("the kinds of the operator are not served"), err))

@@ -5,10 +5,52 @@
      component   the values of the component
      container   the container of the program, beside loadlined */}}
 
+{{/* What names of objects begin with: "loadline", unless values say otherwise. Labels and whatever refers to an object by its
+     name follow. */}}
+{{- define "loadline.fullname" -}}
+{{- $v := .Values -}}
+{{- $name := "loadline" -}}
+{{- if $v.fullnameOverride }}{{ $name = $v.fullnameOverride }}
+{{- else if $v.nameOverride }}
+{{- $name = contains $v.nameOverride .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $v.nameOverride) }}
+{{- end -}}
+{{- $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* A file of manifests/ with the names of this release. Images, paths and the ConfigMaps of usage, which the programs
+     know by name, stay: they follow "/", or go on with a number. */}}
+{{- define "loadline.file" -}}
+{{- $text := .root.Files.Get .path -}}
+{{- $name := include "loadline.fullname" .root -}}
+{{- if ne $name "loadline" }}
+{{- $text = regexReplaceAll "(^|[^/\\w.-])loadline-(scheduler|autoscaler|gateway|expander|prices|cloud)" $text (printf "${1}%s-${2}" $name) }}
+{{- $text = regexReplaceAll "(^|[^/\\w.-])loadline-usage([^-]|$)" $text (printf "${1}%s-usage${2}" $name) }}
+{{- end -}}
+{{- $text -}}
+{{- end -}}
+
+{{/* The accounts that values name, by the names that manifests/ has for them. */}}
+{{- define "loadline.accounts" -}}
+{{- $v := .Values -}}
+{{- $name := include "loadline.fullname" . -}}
+{{- $accounts := dict -}}
+{{- range $component, $in := dict "scheduler" "scheduler" "extender" "gateway" "expander" "expander" "autoscaler" "autoscaler" "usage" "usage" }}
+{{- with (get $v $component).serviceAccount.name }}{{ $_ := set $accounts (printf "%s-%s" $name $in) . }}{{ end -}}
+{{- end -}}
+{{- toYaml $accounts -}}
+{{- end -}}
+
+{{/* Labels of objects that no file of manifests/ has. */}}
+{{- define "loadline.labels" -}}
+app.kubernetes.io/part-of: loadline
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
 {{- define "loadline.objects" -}}
 {{- $a := . -}}
 {{- range $path, $_ := $a.root.Files.Glob (printf "manifests/%s/*.yaml" $a.folder) }}
-{{- range $text := regexSplit "(?m)^---\\s*$" ($a.root.Files.Get $path) -1 }}
+{{- range $text := regexSplit "(?m)^---\\s*$" (include "loadline.file" (dict "root" $a.root "path" $path)) -1 }}
 {{- $object := fromYaml $text }}
 {{- if hasKey $object "Error" }}{{ fail (printf "%s: %s" $path $object.Error) }}{{ end }}
 {{- if and $object (include "loadline.wanted" (dict "a" $a "object" $object)) }}
@@ -20,14 +62,16 @@
 {{- end -}}
 
 {{/* "yes" unless the object is none of a release's: its namespace, what Helm is asked to leave out, what another template
-     makes. */}}
+     or release makes. */}}
 {{- define "loadline.wanted" -}}
 {{- $o := .object -}}
 {{- $home := and (eq $o.kind "Namespace") (eq $o.metadata.name .a.home) -}}
 {{- $policy := and (eq $o.kind "NetworkPolicy") (not .a.root.Values.networkPolicies) -}}
 {{- $kinds := .a.kinds | default list -}}
 {{- $other := and $kinds (not (has $o.kind $kinds)) -}}
-{{- if not (or $home $policy $other) }}yes{{ end -}}
+{{- $account := and (eq $o.kind "ServiceAccount") (not .a.component.serviceAccount.create) -}}
+{{- $slack := and (has $o.kind (list "Namespace" "ResourceQuota" "PriorityClass")) (eq (get .a.component "createSlackNamespace" | toString) "false") -}}
+{{- if not (or $home $policy $other $account $slack) }}yes{{ end -}}
 {{- end -}}
 
 {{- define "loadline.changed" -}}
@@ -35,15 +79,21 @@
 {{- $o := .object -}}
 {{- $release := $a.root.Release.Namespace -}}
 {{- $m := $o.metadata -}}
+{{- $accounts := include "loadline.accounts" $a.root | fromYaml -}}
 {{- if eq ($m.namespace | default "") $a.home }}{{ $_ := set $m "namespace" $release }}{{ end -}}
 {{- range $o.subjects | default list }}
 {{- if eq (.namespace | default "") $a.home }}{{ $_ := set . "namespace" $release }}{{ end -}}
+{{- if eq .kind "ServiceAccount" }}{{ $_ := set . "name" (get $accounts .name | default .name) }}{{ end -}}
+{{- end -}}
+{{- if eq $o.kind "ServiceAccount" }}
+{{- $_ := set $m "name" (get $accounts $m.name | default $m.name) }}
+{{- with $a.component.serviceAccount.annotations }}{{ $_ := set $m "annotations" . }}{{ end -}}
 {{- end -}}
 {{- $labels := $m.labels | default dict -}}
 {{- $_ := set $labels "app.kubernetes.io/managed-by" $a.root.Release.Service -}}
 {{- $_ := set $labels "app.kubernetes.io/instance" $a.root.Release.Name -}}
 {{- $_ := set $labels "helm.sh/chart" (printf "%s-%s" $a.root.Chart.Name $a.root.Chart.Version | replace "+" "_") -}}
-{{- if has $o.kind (list "ServiceMonitor" "PrometheusRule") }}
+{{- if has $o.kind (list "PodMonitor" "ServiceMonitor" "PrometheusRule") }}
 {{- $labels = merge $labels $a.root.Values.monitoring.labels }}
 {{- end -}}
 {{- $_ := set $m "labels" $labels -}}
@@ -65,7 +115,15 @@
 {{- $_ := set $annotations "checksum/config" (include $a.config $a | sha256sum) }}
 {{- end -}}
 {{- if $annotations }}{{ $_ := set $template.metadata "annotations" $annotations }}{{ end -}}
-{{- range $key := list "nodeSelector" "tolerations" "affinity" }}
+{{- with $c.podLabels }}{{ $_ := set $template.metadata "labels" (merge (dict) $template.metadata.labels .) }}{{ end -}}
+{{- with $c.serviceAccount.name }}{{ $_ := set $pod "serviceAccountName" . }}{{ end -}}
+{{- with $c.extraVolumes }}{{ $_ := set $pod "volumes" (concat ($pod.volumes | default list) .) }}{{ end -}}
+{{- with $c.topologySpreadConstraints }}
+{{- $spread := list }}
+{{- range . }}{{ $spread = append $spread (merge (dict) . (dict "labelSelector" $spec.selector)) }}{{ end }}
+{{- $_ := set $pod "topologySpreadConstraints" $spread }}
+{{- end -}}
+{{- range $key := list "nodeSelector" "tolerations" "affinity" "priorityClassName" }}
 {{- with get $c $key }}{{ $_ := set $pod $key . }}{{ end -}}
 {{- end -}}
 {{- with $a.root.Values.image.pullSecrets }}{{ $_ := set $pod "imagePullSecrets" . }}{{ end -}}
@@ -73,6 +131,10 @@
 {{- $_ := set $one "image" (include "loadline.image" (dict "root" $a.root "image" $one.image)) -}}
 {{- with $a.root.Values.image.pullPolicy }}{{ $_ := set $one "imagePullPolicy" . }}{{ end -}}
 {{- $engine := eq $one.name "loadlined" -}}
+{{- if not $engine }}
+{{- with $c.extraEnv }}{{ $_ := set $one "env" (concat ($one.env | default list) .) }}{{ end -}}
+{{- with $c.extraVolumeMounts }}{{ $_ := set $one "volumeMounts" (concat ($one.volumeMounts | default list) .) }}{{ end -}}
+{{- end -}}
 {{- with ternary $c.engineResources $c.resources $engine }}{{ $_ := set $one "resources" . }}{{ end -}}
 {{- with ternary $c.engineArgs (concat ($a.args | default list) $c.extraArgs) $engine }}
 {{- $_ := set $one "args" (concat (include "loadline.args" (dict "args" $one.args "without" $a.without) | fromYamlArray) .) }}

@@ -97,10 +97,10 @@ func upstream(string) (string, error) {
 // runbooks writes what the alerts say about themselves.
 func runbooks(top string) (string, error) {
 	var out strings.Builder
-	out.WriteString(notice + "# Runbooks\n\nWhat to do about each alert of `manifests/autoscaler/monitoring` and " +
-		"`manifests/usage/monitoring`. The autoscaler's page says more than any metric: `kubectl -n kube-system " +
+	out.WriteString(notice + "# Runbooks\n\nWhat to do about each alert of the folders `monitoring` in `manifests`. " +
+		"The autoscaler's page says more than any metric: `kubectl -n kube-system " +
 		"port-forward deploy/loadline-autoscaler 8085`.\n")
-	for _, component := range []string{"autoscaler", "usage"} {
+	for _, component := range []string{"autoscaler", "second-scheduler", "expander", "usage"} {
 		if err := addRunbooks(&out, filepath.Join(top, "manifests", component, "monitoring", "30-rules.yaml")); err != nil {
 			return "", err
 		}

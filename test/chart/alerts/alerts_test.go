@@ -1,4 +1,4 @@
-// Package alerts tests the alerts and the dashboard of manifests/autoscaler/monitoring with Prometheus' own engine.
+// Package alerts tests the alerts of manifests/ and the dashboard of manifests/autoscaler/monitoring with Prometheus' own engine.
 package alerts
 
 import (
@@ -21,6 +21,10 @@ import (
 
 const folder = "../../../manifests/autoscaler/monitoring/"
 
+// folders have alerts.
+var folders = []string{folder, "../../../manifests/second-scheduler/monitoring/",
+	"../../../manifests/expander/monitoring/"}
+
 type alert struct {
 	Alert, Expr, For    string
 	Labels, Annotations map[string]string
@@ -28,20 +32,22 @@ type alert struct {
 
 func alerts(t *testing.T) map[string]alert {
 	t.Helper()
-	content, err := os.ReadFile(folder + "30-rules.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var object struct {
-		Spec struct{ Groups []struct{ Rules []alert } }
-	}
-	if err := yaml.Unmarshal(content, &object); err != nil {
-		t.Fatal(err)
-	}
 	all := map[string]alert{}
-	for _, g := range object.Spec.Groups {
-		for _, r := range g.Rules {
-			all[r.Alert] = r
+	for _, folder := range folders {
+		content, err := os.ReadFile(folder + "30-rules.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var object struct {
+			Spec struct{ Groups []struct{ Rules []alert } }
+		}
+		if err := yaml.Unmarshal(content, &object); err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range object.Spec.Groups {
+			for _, r := range g.Rules {
+				all[r.Alert] = r
+			}
 		}
 	}
 	return all
@@ -84,6 +90,19 @@ loadline_autoscaler_evicted_pods_total{eviction_result="accepted"} 0x400`, "Load
 		"LoadlineDrainsFail", 15 * time.Minute, map[string]string{"result": "NodeDeleteErrorFailedToDelete"}},
 	{leads + `loadline_autoscaler_max_node_skip_eval_duration_seconds 2000x400`, "LoadlineNodesNotEvaluated", 15 * time.Minute,
 		nil},
+	{leads + `loadline_scheduler_breaker_open{namespace="s",pod="p",engine="e",view="v"} 1x400`,
+		"LoadlineSchedulerEngineAway", 10 * time.Minute, map[string]string{"namespace": "s", "pod": "p"}},
+	{leads + `loadline_scheduler_load_line_failures_total{reason="timeout"} 0+1x400`, "LoadlineSchedulerLineUnknown",
+		26 * time.Minute, map[string]string{"reason": "timeout"}},
+	{leads + `loadline_scheduler_panics_total{where="score"} 0x20 1x400`, "LoadlineSchedulerPanics", 22 * time.Minute, nil},
+	{leads + `loadline_scheduler_unreadable_objects{engine="e",view="v"} 2x400`, "LoadlineSchedulerObjectsUnreadable",
+		30 * time.Minute, nil},
+	{leads + `loadline_decision_fallback_total{kind="rank",reason="deadline"} 0+1x400`, "LoadlineExpanderFallsBack",
+		8 * time.Minute, map[string]string{"reason": "deadline"}},
+	{leads + `loadline_requests_rejected_total{reason="size"} 0+1x400`, "LoadlineExpanderRejectsRequests",
+		8 * time.Minute, map[string]string{"reason": "size"}},
+	{leads + `loadline_rank_unpriced_options_total 0+1x400`, "LoadlineExpanderUnpricedOptions", 61 * time.Minute, nil},
+	{leads + `loadline_tls_last_reload_successful 0x400`, "LoadlineExpanderCertificateUnreadable", 15 * time.Minute, nil},
 	// A healthy cluster: pods wait now and then, some evictions are refused, others are not.
 	{leads + `loadline_autoscaler_unschedulable_pods_count 0x5 2x5 0x390
 loadline_autoscaler_node_groups_count{held="none"} 3x400
@@ -92,6 +111,11 @@ loadline_autoscaler_evicted_pods_total{eviction_result="budget"} 0+3x400
 loadline_autoscaler_evicted_pods_total{eviction_result="accepted"} 0+1x400
 loadline_autoscaler_errors_total{type="plan"} 0x400
 loadline_autoscaler_cluster_safe_to_autoscale{namespace="kube-system",pod="a"} 1x400
+loadline_scheduler_breaker_open{namespace="s",pod="p",engine="e",view="v"} 0x5 1x5 0x390
+loadline_scheduler_load_line_failures_total{reason="timeout"} 0x400
+loadline_scheduler_panics_total{where="score"} 0x400
+loadline_decision_fallback_total{kind="rank",reason="deadline"} 0x400
+loadline_tls_last_reload_successful 1x400
 loadline_autoscaler_scale_down_brake{brake="PodsVanished"} 0x400`, "", 0, nil},
 }
 
