@@ -2,6 +2,7 @@ package karpenter
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,9 @@ import (
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	k8stesting "k8s.io/client-go/testing"
 
 	"loadline.dev/shim/api/externalgrpc"
@@ -246,6 +249,40 @@ func TestKarpenterIsNotOff(t *testing.T) {
 		if err == nil || len(w.claims()) != 0 {
 			t.Errorf("%s: %d claims, error %v", c.new, len(w.claims()), err)
 		}
+	}
+}
+
+// The command of docs/platforms.md gives a NodePool of Karpenter's away: it has groups then, within the limits that the
+// command states, and without a problem.
+func TestPageGivesANodePoolAway(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/platforms.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, command, found := strings.Cut(string(page), "kubectl patch nodepool default --type merge -p '")
+	patch, _, ends := strings.Cut(command, "'")
+	if !found || !ends {
+		t.Fatal("the page has no such command")
+	}
+	plain := managedPool
+	for _, ours := range []string{`, labels: {loadline.dev/managed: "true"}`, `  limits: {cpu: "0"}` + "\n",
+		`    budgets: [{nodes: "0"}]` + "\n"} {
+		if !strings.Contains(plain, ours) {
+			t.Fatalf("no %q", ours)
+		}
+		plain = strings.Replace(plain, ours, "", 1)
+	}
+	w := newWorld(t, plain)
+	if groups := w.groups(); len(groups) != 0 {
+		t.Errorf("%d groups of a NodePool that is Karpenter's", len(groups))
+	}
+	if _, err := w.objects.Resource(nodePools).Patch(t.Context(), "default", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	g := w.groups()[small]
+	if g.Problem != nil || g.Max != 518 { // 1000 cpus, of which one node has 1930m
+		t.Errorf("problem %v, at most %d nodes", g.Problem, g.Max)
 	}
 }
 
