@@ -31,7 +31,7 @@ class FingerprintIndex {
 
   void Add(uint64_t fingerprint, int32_t number) { numbers_[fingerprint].push_back(number); }
 
-  // How many numbers there are. Cost: O(numbers).
+  // Returns the number of entries. Cost: O(entries).
   size_t size() const {
     return std::accumulate(numbers_.begin(), numbers_.end(), size_t{0},
                            [](size_t sum, const auto& entry) { return sum + entry.second.size(); });

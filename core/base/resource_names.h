@@ -22,11 +22,11 @@ inline constexpr ResourceId kEphemeralStorage{2};  // "ephemeral-storage"
 // The one name in place of all that there is no room for: no node offers it.
 inline constexpr char kOtherResources[] = "loadline.dev/other-resources";
 
-// How many names there may be, kOtherResources not counted.
+// The limits on the number of names, without kOtherResources.
 struct NameLimits {
   size_t names = 256;
-  // How many names pods may bring that no node has brought before: all pods, and those of one namespace. A
-  // pod that asks for such a name fits nowhere, so that few of them need names of their own.
+  // The number of names that only pods may add, which no node has: by all pods, and by those of one
+  // namespace. A pod that asks for such a name fits nowhere, so that few of them need names of their own.
   size_t of_pods = 16;
   size_t of_namespace = 8;
 };

@@ -1,4 +1,4 @@
-// How many pods of some kind each value of a topology key holds, kept up to date by each move.
+// Counts pods of some kind for each value of a topology key, and follows each move.
 #ifndef LOADLINE_CORE_CLUSTER_DOMAIN_COUNTS_H_
 #define LOADLINE_CORE_CLUSTER_DOMAIN_COUNTS_H_
 

@@ -28,7 +28,7 @@ struct LimitSumsSpec {
   };
   std::vector<Resource> resources;
   int32_t max_limit_ratio = 1;  // see LimitCounting
-  // By which pods count in the hours; nullptr: nothing is known, and they count by their limits.
+  // The profiles by which pods count in each hour; nullptr: there are none, and pods count by their limits.
   std::shared_ptr<const ExpectedUse> expected = nullptr;
   friend bool operator==(const LimitSumsSpec&, const LimitSumsSpec&) = default;
 };

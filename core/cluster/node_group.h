@@ -33,7 +33,7 @@ struct NodeGroup {
   int64_t upcoming = 0;
   // Nodes on their way that the provider has not begun to make, and would take back.
   int64_t not_begun = 0;
-  // Why it may not grow now, for example "back-off"; empty if it may.
+  // The reason for which it may not grow now, for example "back-off"; empty if it may.
   std::string blocked_reason;
 
   // nullopt: not known, and the group does not grow.

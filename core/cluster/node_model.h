@@ -27,7 +27,7 @@ absl::string_view Name(ModelSource source);
 struct NodeModel {
   NodeShape shape;  // without a cordon, and without taints that come and go
   ModelSource source = ModelSource::kStated;
-  // How many nodes of the group were looked at.
+  // The number of nodes of the group that were read.
   int64_t nodes = 0;
   // The zones of these nodes, sorted, where they are in several and no template says otherwise. `shape` is of
   // the first of those with the fewest nodes.

@@ -107,7 +107,7 @@ class Snapshot {
   // offers it, whatever pods there request. A pod that asks for it fits nowhere else, so that a question
   // which brings thousands of names of its own needs no column for them.
   const NodeAmount& amount(NodeIndex node, ResourceId resource) const;
-  // How many resources the cluster state had a name for.
+  // Returns the number of resource names of the cluster state.
   size_t amount_end() const { return width_; }
   // One for each of these, by id.
   std::span<const NodeAmount> amounts(NodeIndex node) const {
@@ -331,7 +331,7 @@ class Snapshot {
   std::vector<std::shared_ptr<LimitSums>> limit_sums_;  // those asked for last come last
   absl::flat_hash_map<std::string, int64_t> numbers_;
   int64_t count_bytes_ = 0;
-  // How many nodes, from the first, have their own name as hostname.
+  // The number of nodes, from the first on, whose hostname is their own name.
   int32_t named_by_host_ = 0;
   absl::flat_hash_set<std::string> label_keys_;  // of the first label_keys_read_ node shapes
   int32_t label_keys_read_ = 0;

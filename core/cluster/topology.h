@@ -54,7 +54,7 @@ class TopologyKey {
   // nodes, of which each of them has another value. The values are taken in with Index(), before any other
   // node is added: to hash them costs more than all the rest, and most clusters never ask for them.
   void AddDistinct(int32_t nodes);
-  // How many nodes came by AddDistinct() and are not indexed yet.
+  // Returns the number of nodes that AddDistinct() added and that are not indexed yet.
   int32_t unindexed() const { return unindexed_; }
   // value_of(NodeIndex) gives the value of one of these nodes.
   template <typename ValueOf>

@@ -43,7 +43,7 @@ struct SelectorKeys {
   absl::string_view namespace_name;
   LabelKeys keys;
 };
-// Why a pod or object is left out whose keys are too many.
+// The reason for which a pod or object with too many keys is left out.
 inline constexpr char kTooManyLabelKeys[] = "its selectors refer to more label keys than there is room for";
 
 // A state of a view. Epochs start with the client; revisions count within one. {0, 0}: nothing yet.

@@ -14,7 +14,8 @@
 
 namespace loadline {
 
-// Why the rules and labels of a pod are left out, or the content of an object. `field` takes most of it.
+// Returns the reason for which the rules and labels of a pod, or the content of an object, are left out.
+// `field` is the largest part.
 std::string NoRoomFor(absl::string_view field);
 
 // Counts what objects of each namespace take beyond that which ordinary ones do, and which the number of

@@ -56,7 +56,7 @@ struct ConsolidationNode {
   // A node that is no machine costs nothing that is known, and no pod moves to a virtual one.
   NodeKind kind = NodeKind::kMachine;
   bool may_go = false;
-  // How long it has been there, in hours, >= 0; nullopt: nobody knows. See MoveTerms.
+  // The age of the node in hours, >= 0; nullopt: not known. See MoveTerms.
   std::optional<double> age_hours;
   // The leaving pods of a node that may be removed. Its other pods end with it. Of a node that stays only
   // placeholders are read.

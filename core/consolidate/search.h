@@ -35,7 +35,7 @@ class Search {
 
   // Returns the moves in the order in which they were made.
   std::vector<MadeMove> Run();
-  // Why a node stays, of those that were looked at; nullopt: it was not.
+  // Returns the reason for which a node stays; nullopt: the node was not tried.
   std::optional<KeepReason> ReasonOf(NodeIndex node) const;
 
  private:

@@ -21,8 +21,8 @@ struct BrakeOptions {
                                     ObjectKind::kStatefulSet, ObjectKind::kDaemonSet, ObjectKind::kJob};
 };
 
-// Why the cluster is not known for sure: the view lacks a kind of objects, or is older than it may be.
-// `seen_s` and `now_s`: when it was last known to be so, and what time it is. Empty: nothing.
+// Returns the reason for which the state of the cluster is uncertain: the view lacks a kind of objects, or is
+// too old. `seen_s`: the time at which the state was last known to be current. Empty: the state is certain.
 std::string WhatIsNotKnown(const ClusterObjects& objects, const BrakeOptions& options, int64_t seen_s,
                            int64_t now_s);
 

@@ -1,4 +1,4 @@
-// How many pods may be disrupted yet, by budget.
+// Counts the pods that may still be disrupted, by budget.
 #ifndef LOADLINE_CORE_DRAIN_DISRUPTION_BUDGETS_H_
 #define LOADLINE_CORE_DRAIN_DISRUPTION_BUDGETS_H_
 
@@ -26,7 +26,7 @@ struct AcceptedEviction {
   PodShape shape;  // of the pod, with its labels
 };
 
-// Why a pod may not be evicted.
+// The reason for which a pod may not be evicted.
 enum class BudgetRefusal {
   kNone,
   kExhausted,        // no disruption is left

@@ -34,7 +34,7 @@ struct JudgedNode {
   bool being_deleted = false;
   bool eligible = false;
   bool planned = false;
-  // Why it stays, and which pod keeps it.
+  // The reason for which the node stays, and the pod that keeps it.
   NodeReason reason{};  // kNone
   std::optional<PodRef> pod;
   PodReason pod_reason = PodReason::kNone;

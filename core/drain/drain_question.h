@@ -82,11 +82,11 @@ struct DrainProblem {
   std::vector<Slot> chosen;
   // Devices on nodes.
   absl::flat_hash_map<Slot, std::vector<DevicePool>> pools;
-  // Why the cluster is not known for sure: the view is incomplete or stale. Nothing is removed then, and
-  // timers go on. Empty: it is.
+  // The reason for which the state of the cluster is uncertain: the view is incomplete or stale. Then no node
+  // is removed, and the timers keep running. Empty: the state is certain.
   std::string doubt;
-  // The reason why the cluster is unhealthy. Nothing is removed then, and timers start anew. Empty: it is
-  // healthy.
+  // The reason for which the cluster is unhealthy. Then no node is removed, and the timers start again.
+  // Empty: it is healthy.
   std::string unhealthy;
   // Groups grow in this loop: the plan is made and timers go on, but nothing starts to go.
   bool groups_grow = false;
@@ -111,7 +111,7 @@ struct DrainProblem {
 struct DrainOptions {
   DrainRuleOptions rules;
   EligibilityOptions eligibility;
-  // How long the replacement of an evicted pod is waited for.
+  // The time for which the planner waits for the replacement of an evicted pod.
   int64_t recent_eviction_s = 60;
   // Nodes that are evaluated at least, whatever the work budget says.
   int64_t min_evaluated_nodes = 50;
@@ -180,7 +180,7 @@ struct DrainKeep {
   friend bool operator==(const DrainKeep&, const DrainKeep&) = default;
 };
 
-// Why nothing is removed at all.
+// The reasons for which no node is removed at all.
 enum class DrainBrake {
   kNone,
   kDoubt,         // DrainProblem::doubt

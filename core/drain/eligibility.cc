@@ -37,7 +37,7 @@ NodeReason ReasonOutsideGroups(NodeKind kind) {
   return NodeReason::kNotAutoscaled;
 }
 
-// Why a node stays about which people say something.
+// Returns the reason that an annotation of the node states.
 std::optional<NodeReason> ReasonOfAnnotations(const NodeTraits& traits) {
   for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
     if (!States(traits, entry.annotation)) continue;

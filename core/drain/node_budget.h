@@ -1,4 +1,4 @@
-// How many nodes of a node group may go at once, by why they go.
+// Limits on the nodes of a group that are removed at once, by the reason of the removal.
 #ifndef LOADLINE_CORE_DRAIN_NODE_BUDGET_H_
 #define LOADLINE_CORE_DRAIN_NODE_BUDGET_H_
 
@@ -34,7 +34,7 @@ struct NodeBudget {
   friend bool operator==(const NodeBudget&, const NodeBudget&) = default;
 };
 
-// How many nodes may yet begin to go by all budgets that hold at a time.
+// Counts the removals that may still start under all budgets that apply at a time.
 class NodeAllowance {
  public:
   // `nodes`: those that are there, by group, with those that go. Cost: O(budgets * groups).

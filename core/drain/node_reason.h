@@ -1,4 +1,4 @@
-// Why a node stays.
+// The reasons for which a node stays.
 #ifndef LOADLINE_CORE_DRAIN_NODE_REASON_H_
 #define LOADLINE_CORE_DRAIN_NODE_REASON_H_
 

@@ -24,7 +24,7 @@ struct TimerOptions {
 // running, or says that it will start in the future.
 int64_t TimerStart(std::optional<int64_t> before_s, int64_t now_s);
 
-// How long a node waits: by its readiness, and its group where that states it.
+// Returns the unneeded time of a node, in seconds: by its readiness, and by its group if that states one.
 int64_t WaitTime(const NodeGroup& group, bool ready, const TimerOptions& options);
 
 // Returns whether a node that has been unneeded since then is removed now. It waits strictly longer than

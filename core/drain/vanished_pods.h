@@ -65,7 +65,7 @@ std::vector<OwnerPods> CountPods(const ClusterState& cluster);
 // Cost: O(pods of the nodes * log).
 void TakeAwayPods(const ClusterState& cluster, std::span<const Slot> nodes, std::vector<OwnerPods>* counts);
 
-// How many pods there were, and how many of them vanished.
+// The number of pods before, and the number of them that vanished.
 struct VanishedCount {
   int64_t before = 0;
   int64_t vanished = 0;

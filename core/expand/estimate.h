@@ -1,4 +1,4 @@
-// How many copies of one node group's template the pending pods need.
+// Counts the copies of one node group's template that the pending pods need.
 #ifndef LOADLINE_CORE_EXPAND_ESTIMATE_H_
 #define LOADLINE_CORE_EXPAND_ESTIMATE_H_
 
@@ -108,7 +108,7 @@ class Estimator {
   BudgetEnd cut_short_by() const { return cut_short_by_; }
   // Positions of the pods that could not, ascending.
   const std::vector<size_t>& cut_off() const { return cut_off_; }
-  // How many wait from now on, by position.
+  // Sets the number of waiting pods, by position.
   void set_counts(const std::vector<int64_t>& counts) {
     for (size_t i = 0; i < counts.size(); ++i) pods_[i].count = counts[i];
   }

@@ -19,7 +19,7 @@ constexpr size_t kMostPairs = 4'000'000;
 // The units of work of the packing, some 100 ms. Chosen: the answer is only compared with others.
 constexpr int64_t kJointWork = 1'000'000;
 
-// How many of a pod an option lists, and how many one of its nodes takes.
+// The number of equal pods that an option lists, and the number that one of its nodes takes.
 struct Listing {
   size_t type = 0;
   int64_t count = 0;

@@ -1,4 +1,4 @@
-// How many nodes a scale-up may add.
+// Limits on the number of nodes that a scale-up may add.
 #ifndef LOADLINE_CORE_EXPAND_NODE_LIMITS_H_
 #define LOADLINE_CORE_EXPAND_NODE_LIMITS_H_
 
@@ -45,7 +45,7 @@ class NodeLimiter {
   // Permits up to `wanted` (>= 0) nodes more, and none after `elapsed_seconds` beyond the time limit.
   // Returns how many.
   int64_t Grant(int64_t wanted, double elapsed_seconds = 0);
-  // How many Grant() would permit of `wanted`.
+  // Returns the number of nodes that Grant() would permit of `wanted`.
   int64_t Grantable(int64_t wanted, double elapsed_seconds = 0) const;
 
  private:

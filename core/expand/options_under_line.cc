@@ -18,7 +18,7 @@ struct LineDemand {
   int64_t ceiling = 0;  // of one node
 };
 
-// How many such pods one node takes: 0 where not even one.
+// Returns the number of such pods that one node takes; it may be 0.
 int64_t MostOnNode(const LineOnNode& on) {
   if (!on.Keeps(0)) return 0;
   return on.counted == 0 ? std::numeric_limits<int64_t>::max() : on.ceiling / on.counted;

@@ -46,7 +46,7 @@ double ProposalDamper(const ResourceRates& rates);
 struct PodRun {
   size_t pod = 0;
   int64_t count = 0;  // [0, 2^31)
-  // How many of these pods one node takes by other rules than what they request.
+  // The number of these pods that one node takes by rules other than their requests.
   int64_t most_on_node = std::numeric_limits<int64_t>::max();
 };
 

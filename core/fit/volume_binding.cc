@@ -226,7 +226,7 @@ std::string Sort(const PersistentVolumeClaim* claim, const ClusterObjects& objec
   return "";
 }
 
-// Why a claim cannot be used at all; empty: it can.
+// Returns the reason for which a claim cannot be used at all; empty: it can.
 std::string Problem(const PersistentVolumeClaim& claim, const PodVolume& volume, const IncomingPod& pod) {
   if (claim.lost) {
     return absl::StrCat("persistentvolumeclaim ", GoQuoted(claim.name),

@@ -71,7 +71,7 @@ class VolumeZone : public NodeFilter {
   const std::vector<Place> places_;
 };
 
-// Why a claim that is bound to nothing ends the search before it begins; empty: it does not.
+// Returns the reason for which an unbound claim ends the search before it begins; empty: it does not.
 std::string UnboundProblem(const PersistentVolumeClaim& claim, const ClusterObjects& objects) {
   if (claim.storage_class.empty()) return "PersistentVolumeClaim had no pv name and storageClass name";
   const StorageClass* const storage_class = objects.FindStorageClass(claim.storage_class);

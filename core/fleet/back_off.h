@@ -1,4 +1,4 @@
-// How long a group that has failed to grow is left alone.
+// Decides for how long a group that failed to grow is not tried again.
 #ifndef LOADLINE_CORE_FLEET_BACK_OFF_H_
 #define LOADLINE_CORE_FLEET_BACK_OFF_H_
 

@@ -13,12 +13,12 @@ namespace loadline {
 
 // Times are in milliseconds since 1970, periods in milliseconds.
 struct FleetOptions {
-  // How long a machine may take to register a node, and a node to be ready with all its devices, where the
-  // group says nothing else.
+  // The times that a machine may take to register a node, and a node to be ready with all its devices, where
+  // the group says nothing else.
   int64_t provision_ms = 0;
   int64_t startup_ms = 0;
   BackOffOptions back_off;
-  // How long the cloud may list a machine as it was, after it was asked to delete it.
+  // The time for which the cloud may list a machine as before, after it was asked to delete it.
   int64_t deletion_patience_ms = 0;
   // Machines without a node that may be deleted after one look, of all groups.
   int64_t max_deletions = 0;
@@ -32,7 +32,7 @@ struct FleetOptions {
   int64_t after_failure_ms = 0;
 };
 
-// Why a machine cannot be created.
+// The reason for which a machine cannot be created.
 struct MachineFault {
   std::string code;
   std::string message;

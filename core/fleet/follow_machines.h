@@ -1,4 +1,4 @@
-// Since when machines have no node, and groups fewer machines than they are to have.
+// Measures for how long machines have no node, and groups fewer machines than their target.
 #ifndef LOADLINE_CORE_FLEET_FOLLOW_MACHINES_H_
 #define LOADLINE_CORE_FLEET_FOLLOW_MACHINES_H_
 

@@ -45,7 +45,7 @@ std::vector<size_t> OrderOf(const std::vector<PendingPods>& pods, int64_t number
   return order;
 }
 
-// How many find no place; the budget may end before.
+// Returns the number of pods without a place; the budget may end before.
 int64_t PlaceInOrder(const std::vector<size_t>& order, SharesLeft shares, Estimator* estimator,
                      Snapshot* snapshot, WorkBudget* budget) {
   TrialMemory memory(budget);

@@ -18,8 +18,8 @@ struct ComingNodes {
   int64_t nodes = 0;
 };
 
-// How many of the pods find no place when the nodes have come and kube-scheduler places one pod after the
-// other by its default, LeastAllocated: the most of several orders, in some of which equal pods come
+// Returns the number of pods without a place when the nodes are ready and kube-scheduler places one pod after
+// the other by its default, LeastAllocated: the most of several orders, in some of which equal pods come
 // together. A plan packs tighter, so that the last large pods may be left over. 0 where that would cost too
 // much to find out: where pods times nodes are more than ten million, or half of what is left of the budget
 // does not suffice. The budget has not ended by this call.

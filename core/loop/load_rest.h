@@ -1,4 +1,4 @@
-// For how long the load has stood still, and how long a saving is expected to last therefore.
+// Measures for how long the load has been constant, and derives for how long a saving is expected to last.
 #ifndef LOADLINE_CORE_LOOP_LOAD_REST_H_
 #define LOADLINE_CORE_LOOP_LOAD_REST_H_
 
@@ -15,29 +15,29 @@
 
 namespace loadline {
 
-// Sums what all pods request that run or wait: neither those of DaemonSets and static ones, which come with
-// nodes, nor expendable ones. Pods on nodes that leave count, so that a removal changes nothing. Sums
+// Sums the requests of all pods that run or wait, except DaemonSet and static pods, which belong to nodes,
+// and expendable pods. Pods on nodes that are being removed count, so that a removal changes nothing. Sums
 // saturate. Cost: O(shapes of pods).
 CpuMemory LoadOf(const ClusterState& cluster, std::span<const PendingPods> waiting);
 
-// Follows the load from loop to loop. It is constant as long as cpu and memory are both within 5 percent of
-// what they were when it began to. A change that passes within a tenth of `payback_hours` is none: evicted
-// pods are missing until they come again, and the load of a moment decides no purchase. Source: our own
-// choice.
+// Follows the load from loop to loop. The load is constant while CPU and memory are both within 5 percent of
+// their amounts at the start. A change that ends within a tenth of `payback_hours` does not count: evicted
+// pods are missing until they are created again, and a momentary load should not decide a purchase. Source:
+// our own choice.
 RestingLoad FollowLoad(const std::optional<RestingLoad>& before, const CpuMemory& load, double payback_hours,
                        int64_t now_ms);
 
-// Returns for how many hours a saving is expected to last: `payback_hours` at least; else as long as the load
-// has stood still, in steps that double, so that questions stay alike, and a week at most. What has lasted
-// for some time lasts for as long again, in the median, where nothing else is known.
+// Returns for how many hours a saving is expected to last: `payback_hours` at least; otherwise as long as the
+// load has been constant, in steps that double, so that questions stay alike, and a week at most. If nothing
+// else is known, a state lasts, in the median, for as long again as it has lasted.
 double SavingLastsHours(double payback_hours, const std::optional<RestingLoad>& load, int64_t now_ms);
 
-// Lets moves pay for what they cost within the time for which a saving is expected to last. Where that is
-// more than `payback_hours`, the load has been seen to stand still, and the age of nodes tells no more about
-// it.
+// Lets moves pay for what they cost within the time for which a saving is expected to last. If that is more
+// than `payback_hours`, the load is known to be constant, and the age of nodes says nothing more about it.
 void UseSavingLasts(double lasts_hours, ConsolidationOptions* options);
 
-// Calls `note` with the times, in milliseconds, at which the answers of these change although no pod does.
+// Calls `note` with the times, in milliseconds, at which the answers of these functions change although no
+// pod changes.
 void NoteTimesOfLoad(double payback_hours, const RestingLoad& load, int64_t now_ms,
                      const std::function<void(int64_t)>& note);
 

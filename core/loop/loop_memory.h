@@ -107,7 +107,7 @@ struct Purchase {
 // Beyond that many, namespaces keep equal shares of them, each its newest ones. Chosen so that they take less
 // than a tenth of kMostLoopMemoryBytes.
 inline constexpr size_t kMostPurchases = 1'000;
-// How long nodes that were asked for may take until they count as not having come.
+// The time after which a requested node counts as one that never registered.
 inline constexpr int64_t kPurchaseAgeMs = int64_t{2} * 3600 * 1000;
 // A group does not grow for pods in vain for at most so long. Chosen so that a machine a day shows that
 // nothing has changed.
@@ -157,8 +157,8 @@ struct LoopMemory {
   std::vector<MoveUnderWay> moves;
   absl::btree_map<uint64_t, int64_t> resting_since_ms;
   absl::btree_map<uint64_t, GivenUpMoves> given_up;  // by key of an old node
-  // How long new nodes of the last move took from their order until they were ready, and from then on its old
-  // ones until they were gone.
+  // The time that new nodes of the last move took from their order until they were ready, and the time from
+  // then on until its old nodes were gone.
   std::optional<int64_t> nodes_took_ms;
   std::optional<int64_t> drains_took_ms;
   // With the decision to replace nodes: for how long the load has stood still.

@@ -25,7 +25,8 @@ ResourceRoom RoomOfCluster(const LoopProblem& problem, const CountsOfGroups& cou
 // Returns what all that the plan grows by leaves of LoopPlan::room.
 ResourceRoom RoomLeft(const LoopProblem& problem, const LoopPlan& plan);
 
-// How many nodes of the group may come by what is left; nullopt: no limit, or no template.
+// Returns the number of nodes of the group that the remaining amounts allow; nullopt: there is no limit, or
+// no template.
 NodeLimit MostNodesOf(const LoopProblem& problem, const ResourceRoom& left, GroupIndex group);
 
 // New nodes of groups.

@@ -39,7 +39,7 @@ struct GroupSight {
   int64_t swappable = 0;  // nodes not begun that may be taken back for a cheaper mix
 };
 
-// How many nodes there are in all.
+// The numbers of all nodes.
 struct NodeTotals {
   int64_t all = 0;
   int64_t ready = 0;

@@ -1,4 +1,4 @@
-// Since when nodes are not needed, from one process to the next.
+// Carries the timers of unneeded nodes from one process to the next.
 #ifndef LOADLINE_CORE_LOOP_LOOP_TIMERS_H_
 #define LOADLINE_CORE_LOOP_LOOP_TIMERS_H_
 

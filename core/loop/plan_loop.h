@@ -165,7 +165,7 @@ struct NodeDeletionCost {
   friend bool operator==(const NodeDeletionCost&, const NodeDeletionCost&) = default;
 };
 
-// Why no node starts to go.
+// The reason for which no removal starts.
 enum class NoScaleDown {
   kConsidered,  // nodes may
   kNotDecided,  // somebody else decides, and no drain is planned
@@ -185,8 +185,8 @@ struct LoopPlan {
   std::vector<RankedOption> ranked;
   std::optional<NodeCapacity> preferred_node;
   std::vector<LoopGrowth> growth;  // by group; those that win nothing are left out
-  // For how long growth still waits for further pods; then nothing grows for pods and slack, though
-  // `scale_up` says what would. nullopt: it does not wait.
+  // The time for which growth still waits for further pods. If it is set, nothing grows for pods and slack,
+  // though `scale_up` says what would. nullopt: it does not wait.
   std::optional<int64_t> batch_wait_ms;
   // The nodes on their way that this plan would give up. As many new ones may come beside what all groups may
   // grow by.

@@ -34,7 +34,7 @@ struct ReplacementPolicy {
 // The policy, and what the last loop remembered.
 struct LoopReplacement : ReplacementPolicy {
   int64_t now_ms = 0;
-  // For how long old and new nodes are both there in a move, as far as that is known.
+  // The time for which old and new nodes exist side by side in a move, as far as it is known.
   int64_t surge_ms = 0;
   std::vector<MoveUnderWay> moves;
   absl::btree_map<uint64_t, int64_t> resting_since_ms;
@@ -57,7 +57,7 @@ struct ReplacementPlan {
   absl::btree_map<uint64_t, int64_t> resting_since_ms;
   absl::btree_map<uint64_t, GivenUpMoves> given_up;
   std::optional<RestingLoad> load;  // also to remember
-  // For how long a saving is expected to last, in hours: it takes the place of `options.payback_hours`.
+  // The time for which a saving is expected to last, in hours. It replaces `options.payback_hours`.
   double saving_lasts_hours = 0;
   // How long the new nodes of a move took that are ready since this loop, and the old ones until they were
   // gone.

@@ -30,7 +30,7 @@ class ResourceRoom {
 
   bool unlimited() const { return !milli_cpu_.has_value() && !memory_bytes_.has_value() && gpus_.empty(); }
 
-  // How many nodes may come that each offer so much; nullopt: any number.
+  // Returns the number of nodes with these amounts that may be added; nullopt: any number.
   NodeLimit MostNodes(const NodeOffer& node) const;
   // Takes so many such nodes, present or upcoming. If they are more than may be, nothing is left.
   void Take(const NodeOffer& node, int64_t nodes);

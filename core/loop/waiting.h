@@ -43,11 +43,11 @@ struct PendingFacts {
   absl::string_view scheduler;
   // In place of WaitingRules::scale_up_delay_ms; nullopt: they state none.
   std::optional<int64_t> delay_ms;
-  // How long ago the youngest of them was created. >= 0.
+  // The age of the youngest of them. >= 0.
   int64_t youngest_age_ms = kLongAgoMs;
 };
 
-// Why pods without a node do not wait for one.
+// The reasons for which pods without a node do not wait for one.
 enum class NotWaiting { kExpendable, kOfDaemonSet, kNotTried, kTooYoung };
 
 // Returns the first reason why the pods do not wait; nullopt: they wait. Without a delay, or with one below

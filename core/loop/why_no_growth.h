@@ -1,4 +1,4 @@
-// Why groups do not grow, for people.
+// Words for the reasons for which groups do not grow.
 #ifndef LOADLINE_CORE_LOOP_WHY_NO_GROWTH_H_
 #define LOADLINE_CORE_LOOP_WHY_NO_GROWTH_H_
 
@@ -27,7 +27,8 @@ enum class GrowthHold {
 GrowthHold HoldOf(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
                   const LoopPlan& plan, GroupIndex group);
 
-// How many groups what keeps from growing, as a sentence for a pod that gets no node.
+// Returns the reasons for which groups do not grow, each with its number of groups, as a sentence for a pod
+// that gets no node.
 std::string WhyNoGrowth(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
                         const LoopPlan& plan);
 

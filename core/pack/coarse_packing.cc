@@ -225,7 +225,7 @@ class CoarsePacker {
     return node;
   }
 
-  // How much a node wants an item of a class, > 0.
+  // Returns the priority of an item of a class for a node, > 0.
   double Rating(const ItemClass& entry, size_t type, const Filling& node, FillOrder order) const {
     double size = 1e-12, balanced = 1e-12;
     const std::vector<int64_t>& whole = problem_.types[type].free;

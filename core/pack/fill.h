@@ -1,4 +1,4 @@
-// How many items of one kind go into what is free.
+// Counts the items of one kind that fit into free amounts.
 #ifndef LOADLINE_CORE_PACK_FILL_H_
 #define LOADLINE_CORE_PACK_FILL_H_
 
@@ -10,8 +10,8 @@
 
 namespace loadline {
 
-// How many copies of a request fit into what is free, one after the other. By resource; of a request that
-// asks for nothing: the largest number.
+// Returns the number of copies of a request that fit into the free amounts, one after the other. By resource;
+// of a request that asks for nothing: the largest number.
 inline int64_t CopiesThatFit(std::span<const int64_t> free, std::span<const int64_t> request) {
   int64_t most = std::numeric_limits<int64_t>::max();
   for (size_t i = 0; i < request.size(); ++i) {

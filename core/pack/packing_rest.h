@@ -19,7 +19,7 @@ struct PackingRest {
 
   // No item is left.
   bool Empty() const;
-  // How many of so many nodes of a type are within the limits.
+  // Returns how many of these nodes of a type are within the limits.
   int64_t NodesWithinLimits(int32_t type, int64_t nodes) const;
   // Takes nodes of a type off the limits, none of which falls below 0.
   void TakeFromLimits(int32_t type, int64_t nodes);

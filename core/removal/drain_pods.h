@@ -27,7 +27,7 @@ class PodsDrain {
   // Finds out what is to be done about the pods that are left. They were looked at in this step.
   void Advance();
 
-  // Why the node stays; empty: it does not for now.
+  // Returns the reason for which the node stays; empty: it does not stay for now.
   const std::string& failure() const { return failure_; }
   std::vector<EvictionOrder> TakeEvictions() { return std::move(evictions_); }
   int64_t due_ms() const { return due_ms_; }

@@ -28,9 +28,9 @@ struct RemovalRules {
   std::vector<RemovalPriorityGroup> priority_groups;
   // How often it is looked whether pods have ended, and others still delay the deletion. > 0.
   int64_t poll_ms = 5'000;
-  // How long nodes of a group that need not go together are gathered for one call of the cloud.
+  // The time for which independent nodes of a group are gathered for one call of the cloud.
   int64_t batch_interval_ms = 0;
-  // How long annotations may delay the deletion of a node.
+  // The longest time for which annotations may delay the deletion of a node.
   int64_t deletion_delay_ms = 120'000;
   // The rule for pods of DaemonSets that do not say themselves whether they are evicted.
   bool evict_daemon_sets_of_empty = false;

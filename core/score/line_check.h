@@ -27,7 +27,7 @@ struct NodeLoad {
   bool above() const { return limits > ceiling; }
 };
 
-// Why a pod must keep off a node.
+// The reasons for which the load line keeps a pod off a node.
 struct LineVerdict {
   std::vector<std::string> reasons;  // sorted; empty: it need not
   bool unresolvable = false;         // it alone counts as more than the node may hold

@@ -40,7 +40,7 @@ class NodeLoadWatch : public SimObserver {
   const World& world_;
   StrongVector<SimPodIndex, OptionalIndex<SimNodeIndex>> node_of_;
   StrongVector<SimNodeIndex, CpuMemory> limits_;  // of the pods there
-  // How many nodes at how many moments had so many hundredths.
+  // The number of samples of all nodes, by the load in hundredths.
   std::vector<int64_t> cpu_;
   std::vector<int64_t> memory_;
   int64_t moments_ = 0;

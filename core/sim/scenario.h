@@ -112,7 +112,7 @@ struct SimWorkload {
   // A new revision each so many seconds; 0: never. `surge_percent` of the replicas come before others go.
   int64_t rollout_every_s = 0;
   int64_t surge_percent = 25;
-  // How many of its pods may be disrupted at once; below 0: there is no budget.
+  // The number of its pods that may be disrupted at once; below 0: there is no budget.
   int64_t max_unavailable = -1;
 
   // The first wave and the time between two, for kBatch; and for kBatch and kTrace the time for which a pod

@@ -28,14 +28,14 @@ struct SimSample {
   double wait_max = 0;
 };
 
-// How long pods waited for a node, in seconds; those of DaemonSets do not wait.
+// The times for which pods waited for a node, in seconds. Pods of DaemonSets do not wait.
 struct SimWaits {
   int64_t pods = 0;
   double mean = 0;
   double p50 = 0;
   double p95 = 0;
   double max = 0;
-  // How many waited at most so long: kWaitBounds, and the rest.
+  // The number of pods by waiting time: up to each of kWaitBounds, and longer.
   std::vector<int64_t> histogram;
 };
 inline constexpr int64_t kWaitBounds[] = {0, 1, 10, 30, 60, 90, 120, 180, 300, 600, 1200, 3600};

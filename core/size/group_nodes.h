@@ -39,7 +39,7 @@ struct GroupNode {
   bool empty = false;
 };
 
-// How long tainted nodes are kept. Milliseconds.
+// The times for which tainted nodes are kept, in milliseconds.
 struct GracePeriods {
   int64_t soft_ms = 0;
   int64_t hard_ms = 0;

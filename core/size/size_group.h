@@ -37,7 +37,7 @@ struct SizeOptions {
   int64_t slow_rate = 0;
   int64_t fast_rate = 0;
   GracePeriods grace;
-  // How long the group is left alone after the cloud took nodes that it was asked for.
+  // The cool-down of the group after the cloud has accepted a growth.
   int64_t cool_down_ms = 0;
   // Grow by a node when a pending pod fits on none.
   bool scale_on_starve = false;

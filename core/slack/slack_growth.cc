@@ -23,7 +23,7 @@ struct Bucket {
   int64_t nodes;
 };
 
-// How many empty nodes take all of these, the largest first; each size fits an empty node.
+// Returns the number of empty nodes that take all of these, the largest first; each size fits an empty node.
 int64_t NodesFor(const EmptyNode& empty, std::span<const AskedPlaceholders> placeholders) {
   std::vector<Bucket> buckets;
   int64_t nodes = 0;

@@ -1,4 +1,4 @@
-// How much slack is kept, and how it is shaped.
+// Options for the amount of slack and its form.
 #ifndef LOADLINE_CORE_SLACK_SLACK_OPTIONS_H_
 #define LOADLINE_CORE_SLACK_SLACK_OPTIONS_H_
 

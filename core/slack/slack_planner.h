@@ -31,7 +31,7 @@ struct SlackQuestion {
   std::optional<SlackGroupList> groups;
   // How options to grow are ranked; nullptr: by what they cost.
   SlackRanking ranking;
-  // How many nodes all groups together may grow by; nullopt: any number.
+  // The number of nodes by which all groups together may grow; nullopt: any number.
   std::optional<int64_t> max_new_nodes = std::nullopt;
   // Names that the shapes of groups and of pods that wait refer to: nullopt: those of the cluster.
   std::optional<ResourceNames> names;
@@ -65,7 +65,8 @@ class SlackPlanner {
   // Takes over what another process kept, unless this planner keeps something itself. No node is asked for
   // placeholders that find no room at first: they had none.
   void Restore(const KeptSlack& kept);
-  // Since when classes have more than they want, in seconds; by class. Of the last plan.
+  // Returns the times since which classes have more than they want, in seconds, by class, as of the last
+  // plan.
   const absl::btree_map<std::string, int64_t>& excess_since_s() const { return excess_since_s_; }
 
   // `question.cluster` is the same one each time, or one that journals as it does (ClusterState::changes()).

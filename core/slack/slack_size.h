@@ -1,4 +1,4 @@
-// How many placeholders, and how large: our rule, and the literal formulas of the resource slack proposal.
+// Sizes placeholders: by our own rule, and by the literal formulas of the resource slack proposal.
 #ifndef LOADLINE_CORE_SLACK_SLACK_SIZE_H_
 #define LOADLINE_CORE_SLACK_SLACK_SIZE_H_
 

@@ -14,7 +14,7 @@ std::string Describe(const CpuMemory& amounts) {
 
 int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-// How many placeholders of a size make up `room`; nullopt: no number does.
+// Returns the number of placeholders of a size that make up `room`; nullopt: no number does.
 std::optional<int64_t> PlaceholdersFor(const CpuMemory& room, const CpuMemory& size) {
   if ((room.cpu > 0 && size.cpu == 0) || (room.memory > 0 && size.memory == 0)) return std::nullopt;
   return std::max(room.cpu > 0 ? CeilDiv(room.cpu, size.cpu) : 0,

@@ -21,7 +21,7 @@ class PodEntries {
   void Add(size_t pods, int32_t entry, int64_t count);
   // The entries that hold these pods.
   std::vector<int32_t> EntriesOf(size_t pods) const;
-  // How many of these pods the entry holds that is next.
+  // Returns the number of these pods in the next entry.
   int64_t NextOf(int32_t pods);
   // Takes `count` of these pods, in the order of the entries, and appends them to `runs`.
   void Take(int32_t pods, int64_t count, google::protobuf::RepeatedPtrField<v1::PodRun>* runs);

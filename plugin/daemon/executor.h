@@ -12,7 +12,7 @@
 
 namespace loadline {
 
-// How much may wait beside what runs.
+// The limits on waiting calls.
 struct ExecutorLimits {
   size_t tasks = 0;
   size_t bytes = 0;  // of all of them together; one task may have more

@@ -1,4 +1,4 @@
-// How much memory the daemon may take, and how much of it one question.
+// Limits on the memory of the daemon, and of one question.
 #ifndef LOADLINE_PLUGIN_DAEMON_MEMORY_LIMIT_H_
 #define LOADLINE_PLUGIN_DAEMON_MEMORY_LIMIT_H_
 

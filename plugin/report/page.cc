@@ -100,7 +100,7 @@ void AddCandidates(const LoopTold& told, const GroupOfSlot& group_of, v1::LoopRe
   }
 }
 
-// Why nodes stay.
+// Returns the reason for which a node stays, in words.
 std::string StayText(const v1::NodeKeep& keep) {
   std::string text = keep.reason();
   for (const std::string* const more : {&keep.pod_reason(), &keep.budget_refusal()}) {

@@ -16,7 +16,7 @@
 namespace loadline {
 namespace {
 
-// How many lists, instance types, groups, regions and shares a sentence names.
+// The number of lists, instance types, groups, regions and shares that a sentence names.
 constexpr size_t kMostNamed = 5;
 
 std::string Usd(double amount) { return absl::StrFormat("%.3f", amount); }

@@ -1,4 +1,4 @@
-// How long a caller is willing to wait.
+// The time until which a caller is willing to wait.
 #ifndef LOADLINE_PLUGIN_SERVICE_DEADLINE_H_
 #define LOADLINE_PLUGIN_SERVICE_DEADLINE_H_
 

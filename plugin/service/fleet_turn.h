@@ -33,7 +33,7 @@ class FleetTurn {
   const LeftOutList& left_out() const { return fleet_.left_out; }
   // Nodes that the drain planner is to forget as being deleted.
   void AddProgress(v1::PlanDrainRequest* drain) const;
-  // Since when nodes are not needed, as an earlier process knew.
+  // Returns the timers of unneeded nodes of an earlier process.
   std::vector<TimedNode> Timers(int64_t now_s, int64_t ttl_s) const;
   // Returns what groups that are sized left, as requests have it; `of_view`: the part for which the memory
   // has no room.

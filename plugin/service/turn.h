@@ -17,7 +17,7 @@ namespace loadline {
 // thread sanitizer of GCC 12 does not see. Thread-safe.
 class Turn {
  public:
-  // How long a call without a timeout waits for the ones before it.
+  // The longest time for which a call without a timeout waits for the calls before it. Chosen.
   static constexpr std::chrono::seconds kLongestWait{10};
 
   struct GiveBack {
