@@ -39,6 +39,7 @@ enum class SimEventKind : uint8_t {
   kRemovalEnded,    // a node is gone, or given back
   kLeaderHour,      // once in an hour the process that leads may end
   kSample,          // a point of the series
+  kUseHour,         // pods begin to use what they use in the next hour
 };
 
 // An event at a time in milliseconds since the begin of the simulation.

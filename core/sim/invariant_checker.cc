@@ -18,6 +18,7 @@ constexpr int64_t kOldestViewMs = 60'000;  // chosen: a loop may act on a view o
 InvariantChecker::InvariantChecker(const World* world, const Cloud* cloud)
     : world_(*world),
       cloud_(*cloud),
+      has_line_(world->scenario().settings.HasLine()),
       ready_(world->scenario().workloads.size()),
       groups_(world->scenario().groups.size()) {}
 

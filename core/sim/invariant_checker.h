@@ -127,6 +127,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
 
   const World& world_;
   const Cloud& cloud_;
+  const bool has_line_;  // a load line may refuse pods that have room
   StrongVector<SimPodIndex, PodNote> pods_;
   StrongVector<SimNodeIndex, NodeNote> nodes_;
   StrongVector<SimWorkloadIndex, int64_t> ready_;  // pods

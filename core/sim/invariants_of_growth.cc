@@ -76,13 +76,14 @@ CpuMemory InvariantChecker::FreeOn(SimNodeIndex node) const {
   return {group.allocatable.cpu - note.cpu, group.allocatable.memory - note.memory};
 }
 
-// By amounts; a workload whose pods depend on each other may be refused in spite of that.
+// By amounts; a workload whose pods depend on each other may be refused in spite of that, and a load line may
+// refuse any.
 bool InvariantChecker::HasRoomFor(SimWorkloadIndex workload, SimNodeIndex node) const {
   const SimWorkload& of = world_.workload(workload);
   const NodeNote& note = nodes_[node];
   const SimGroup& group = world_.group(world_.node(node).group);
   const CpuMemory free = FreeOn(node);
-  if (of.max_zone_skew > 0 || (of.apart && note.to_move > 0)) return false;
+  if (of.max_zone_skew > 0 || (of.apart && note.to_move > 0) || has_line_) return false;
   return of.request.cpu <= free.cpu && of.request.memory <= free.memory &&
          of.gpus <= group.gpus - note.gpus && note.pods < group.pods;
 }
@@ -102,8 +103,8 @@ bool InvariantChecker::HasRoomForAll(SimNodeIndex node) const {
     wanted = Plus(wanted, Times(of.request, waiting));
     gpus += of.gpus * waiting;
   }
-  return wanted.cpu <= free.cpu && wanted.memory <= free.memory && gpus <= group.gpus - note.gpus &&
-         note.pods + world_.waiting() <= group.pods;
+  return !has_line_ && wanted.cpu <= free.cpu && wanted.memory <= free.memory &&
+         gpus <= group.gpus - note.gpus && note.pods + world_.waiting() <= group.pods;
 }
 
 // The node is like those that the group would grow by: they would not take the pods either, or the pods need

@@ -90,8 +90,9 @@ bool InvariantChecker::MaySpreadTo(SimWorkloadIndex workload, const std::string&
 }
 
 // Returns whether a new node of some group, which could grow all the time since then, takes it, with room to
-// spare for the pods of DaemonSets there.
+// spare for the pods of DaemonSets there. A load line may have any node refuse it.
 bool InvariantChecker::WouldHaveNode(SimWorkloadIndex number, int64_t since_ms) const {
+  if (has_line_) return false;
   const SimWorkload& workload = world_.workload(number);
   const StrongVector<GroupIndex, SimGroup>& groups = world_.scenario().groups;
   for (const GroupIndex i : groups.indices()) {

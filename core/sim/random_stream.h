@@ -25,6 +25,7 @@ enum class SimPurpose : uint64_t {
   kSoftTaintWatch,
   kHandMark,
   kStartupTaint,
+  kUse,
 };
 
 // Numbers that follow from a seed and a purpose, the same on every machine. Source: SplitMix64.

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/check_range.h"
+#include "core/fit/load_line.h"
 
 namespace loadline {
 namespace {
@@ -113,9 +115,41 @@ absl::Status CheckLoad(const std::string& of, const SimWorkload& workload) {
                           {"podStartSeconds.max", workload.start_s_max, workload.start_s_min, 3600}});
 }
 
+absl::Status CheckUse(const std::string& of, const SimWorkload& workload) {
+  const SimUse& use = *workload.use;
+  if (absl::Status status = CheckFields(of, {{"cpuPeakPercent", use.cpu_peak_percent, 0, 100},
+                                             {"memoryPeakPercent", use.memory_peak_percent, 0, 100},
+                                             {"phaseHours", use.phase_hours, 0, 23},
+                                             {"deviationPercent", use.deviation_percent, 0, 1'000}});
+      !status.ok()) {
+    return status;
+  }
+  for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
+    if (absl::Status status = CheckFields(of, {{"cpuMilli", use.cpu_milli[hour], 0, kMostSimAmount},
+                                               {"memoryBytes", use.memory_bytes[hour], 0, kMostSimAmount}});
+        !status.ok()) {
+      return status;
+    }
+  }
+  if (use.pattern == SimUsePattern::kHours) return absl::OkStatus();
+  if (use.cpu_peak_percent == 0 && use.memory_peak_percent == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(of, ".pattern: needs cpuPeakPercent, memoryPeakPercent or both"));
+  }
+  if ((use.cpu_peak_percent > 0 && workload.limit.cpu == 0) ||
+      (use.memory_peak_percent > 0 && workload.limit.memory == 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(of, ".pattern: is a share of the limit, and the pods have none"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSimWorkload(const std::string& of, const SimWorkload& workload,
                               const absl::flat_hash_set<std::string>& groups) {
   if (absl::Status status = CheckLoad(of, workload); !status.ok()) return status;
+  if (workload.use.has_value()) {
+    if (absl::Status status = CheckUse(absl::StrCat(of, ".use"), workload); !status.ok()) return status;
+  }
   if (absl::Status status = CheckFields(of, {{"cpu", workload.request.cpu, 0, kMostSimAmount},
                                              {"memory", workload.request.memory, 0, kMostSimAmount},
                                              {"cpuLimit", workload.limit.cpu, 0, kMostSimAmount},
@@ -154,7 +188,25 @@ absl::Status CheckReplacement(const ReplacementPolicy& policy) {
                       {"restSeconds", policy.rest_ms / 1000, 0, kMostSimSeconds}});
 }
 
+absl::Status CheckLines(const SimSettings& settings) {
+  const std::pair<absl::string_view, int64_t> lines[] = {
+      {"maxLimitsOverAllocatable.cpu", settings.limits_line.cpu},
+      {"maxLimitsOverAllocatable.memory", settings.limits_line.memory},
+      {"maxExpectedOverAllocatable.cpu", settings.expected_line.cpu},
+      {"maxExpectedOverAllocatable.memory", settings.expected_line.memory}};
+  for (const auto& [field, line] : lines) {
+    if (line == 0 || (line >= kLowestLine && line <= kHighestLine)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("settings.", field, ": must be 0 or in [0.1, ", kHighestLine / kLineUnit, "]"));
+  }
+  if (!settings.expected_use.on && settings.expected_line.any()) {
+    return absl::InvalidArgumentError("settings.maxExpectedOverAllocatable: needs expectedUse.mode ON");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSettings(const SimSettings& settings) {
+  if (absl::Status status = CheckLines(settings); !status.ok()) return status;
   if (absl::Status status = CheckReplacement(settings.replacement); !status.ok()) return status;
   if (!(settings.utilization_threshold >= 0 && settings.utilization_threshold <= 1)) {
     return absl::InvalidArgumentError("settings.utilizationThreshold: must be in [0, 1]");

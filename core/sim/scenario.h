@@ -3,7 +3,9 @@
 #ifndef LOADLINE_CORE_SIM_SCENARIO_H_
 #define LOADLINE_CORE_SIM_SCENARIO_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,7 +13,9 @@
 #include "absl/status/status.h"
 #include "core/base/cpu_memory.h"
 #include "core/base/strong_vector.h"
+#include "core/cluster/expected_use.h"
 #include "core/cluster/node_group.h"
+#include "core/cluster/objects.h"
 #include "core/loop/replacement_policy.h"
 
 namespace loadline {
@@ -72,6 +76,22 @@ struct SimArrival {
   int64_t count = 1;
 };
 
+// The course of a day.
+enum class SimUsePattern { kHours, kFlat, kOfficeHours, kNightBatch };
+
+// The use of a pod in each hour of the day. See message SimulatedUse.
+struct SimUse {
+  SimUsePattern pattern = SimUsePattern::kHours;
+  int64_t cpu_peak_percent = 0;  // of the limit
+  int64_t memory_peak_percent = 0;
+  int64_t phase_hours = 0;
+  // With kHours; an hour of 0 is not known.
+  HourlyAmounts cpu_milli = {};
+  HourlyAmounts memory_bytes = {};
+  // By how much the use differs from that at most, either way.
+  int64_t deviation_percent = 0;
+};
+
 // Its position in its scenario.
 enum class SimWorkloadIndex : int32_t {};
 
@@ -122,10 +142,20 @@ struct SimWorkload {
   int64_t run_s_min = 60;
   int64_t run_s_max = 600;
   std::vector<SimArrival> arrivals;
+  // nullopt: a pod uses what it requests.
+  std::optional<SimUse> use;
 };
 
 // The score by which the simulated scheduler chooses among feasible nodes.
 enum class SimScore { kLeastAllocated, kMostAllocated, kLimitAware };
+
+// The line of each resource over allocatable, in thousandths; 0: none.
+struct SimLine {
+  int64_t cpu = 0;
+  int64_t memory = 0;
+
+  bool any() const { return cpu > 0 || memory > 0; }
+};
 
 // How the scheduler and the loop under test are set. Defaults are those of the autoscaler.
 struct SimSettings {
@@ -162,6 +192,11 @@ struct SimSettings {
   ReplacementPolicy replacement;
   // Deployments that shrink give up the pods of nodes first that could go; needs `scale_down`.
   bool downscale_order = false;
+  // How the expected use of pods counts for scheduler and loop, and the load line that both keep to.
+  ExpectedUseOptions expected_use;
+  SimLine limits_line;
+  SimLine expected_line;  // needs `expected_use`
+  bool HasLine() const { return limits_line.any() || expected_line.any(); }
   // A loop runs also where nothing has changed: for tests.
   bool run_every_loop = false;
 };
@@ -260,6 +295,12 @@ struct Scenario {
   uint64_t seed = 1;
   // How often workloads follow their curves.
   int64_t load_step_s = 300;
+
+  // Returns whether a workload states what its pods use.
+  bool StatesUse() const {
+    return std::any_of(workloads.begin(), workloads.end(),
+                       [](const SimWorkload& workload) { return workload.use.has_value(); });
+  }
 };
 
 // kInvalidArgument, with the field, where a value is out of its range, names are not unique, or it is all too

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/sim/sim_use.h"
 
 namespace loadline {
 namespace {
@@ -21,12 +22,42 @@ int64_t ShareLeft(int64_t left, int64_t allocatable) {
   return static_cast<int64_t>(absl::int128(left) * kFullShare / allocatable);
 }
 
+// Returns the shares of a node that the amounts leave, below 0 if they exceed it.
+int64_t SharesLeft(const CpuMemory& amounts, int64_t cpu, int64_t memory) {
+  const auto share = [](int64_t amount, int64_t allocatable) {
+    return static_cast<int64_t>(absl::int128(allocatable - amount) * kFullShare /
+                                std::max<int64_t>(1, allocatable));
+  };
+  return share(amounts.cpu, cpu) + share(amounts.memory, memory);
+}
+
+FitOptions FitOf(const Scenario& scenario) {
+  FitOptions fit;
+  fit.load_line = SimLoadLine(scenario);
+  return fit;
+}
+
+// A pod without a limit counts as nothing, as where expected use is off.
+LimitSumsSpec HoursOfScore(const Scenario& scenario) {
+  LimitSumsSpec spec;
+  if (!scenario.settings.expected_use.on || scenario.settings.score != SimScore::kLimitAware) return spec;
+  spec.max_limit_ratio = 0;
+  spec.expected = SimProfiles(scenario);
+  for (const ResourceId resource : {kCpu, kMemory}) {
+    for (size_t hour = 0; hour < kHoursOfDay; ++hour)
+      spec.resources.push_back({resource, {}, static_cast<int8_t>(hour)});
+  }
+  return spec;
+}
+
 }  // namespace
 
 Scheduler::Scheduler(World* world, const ShapesOf* shapes)
     : world_(*world),
       shapes_(*shapes),
       score_(world->scenario().settings.score),
+      fit_(FitOf(world->scenario())),
+      hours_(HoursOfScore(world->scenario())),
       waiting_(world->scenario().workloads.size()) {
   nothing_.set_resource_names(shapes->names());
   Rebuild();
@@ -180,13 +211,31 @@ int64_t Scheduler::RequestScore(const SimWorkload& workload, NodeIndex node) con
 
 // Returns the share that limits leave of the node, below 0 if they exceed it.
 int64_t Scheduler::LimitShare(const SimWorkload& workload, NodeIndex node) const {
-  const CpuMemory limits = Plus(limits_[node], workload.limit);
-  const auto share = [](int64_t limit, int64_t allocatable) {
-    return static_cast<int64_t>(absl::int128(allocatable - limit) * kFullShare /
-                                std::max<int64_t>(1, allocatable));
-  };
-  return share(limits.cpu, snapshot_->amount(node, kCpu).allocatable) +
-         share(limits.memory, snapshot_->amount(node, kMemory).allocatable);
+  return SharesLeft(Plus(limits_[node], workload.limit), snapshot_->amount(node, kCpu).allocatable,
+                    snapshot_->amount(node, kMemory).allocatable);
+}
+
+// Finds the share that is left in the worst hour, for each of `fits_`.
+void Scheduler::FindHourShares(SimWorkloadIndex workload) {
+  const std::shared_ptr<const LimitSums> sums = snapshot_->SumLimits(hours_);
+  const PodShape& shape = snapshot_->pod_shape(search_->fit(search_pods_[workload]).shape());
+  std::vector<PodLimit> pod;
+  for (size_t r = 0; r < hours_.resources.size(); ++r) pod.push_back(sums->LimitOfPod(shape, r));
+  for (const NodeIndex node : fits_) {
+    const int64_t cpu = snapshot_->amount(node, kCpu).allocatable;
+    const int64_t memory = snapshot_->amount(node, kMemory).allocatable;
+    const auto counted = [&](size_t r, int64_t allocatable) {
+      const absl::int128 there = sums->sum(node, r);
+      return SaturatingAdd(static_cast<int64_t>(std::min<absl::int128>(there, kMaxAmount)),
+                           CountOnNode(hours_.max_limit_ratio, pod[r], allocatable).amount);
+    };
+    int64_t lowest = std::numeric_limits<int64_t>::max();
+    for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
+      const CpuMemory amounts = {counted(hour, cpu), counted(kHoursOfDay + hour, memory)};
+      lowest = std::min(lowest, SharesLeft(amounts, cpu, memory));
+    }
+    limit_shares_.push_back(lowest);
+  }
 }
 
 std::optional<NodeIndex> Scheduler::FindNode(SimWorkloadIndex workload) {
@@ -199,6 +248,12 @@ std::optional<NodeIndex> Scheduler::FindNode(SimWorkloadIndex workload) {
   // The worst and the best of those that fit say what a share of the limits is worth.
   search_->AllFits(pod, &fits_);
   if (fits_.empty()) return std::nullopt;
+  limit_shares_.clear();
+  if (!hours_.resources.empty()) {
+    FindHourShares(workload);
+  } else {
+    for (const NodeIndex node : fits_) limit_shares_.push_back(LimitShare(world_.workload(workload), node));
+  }
   return BestByLimits(world_.workload(workload));
 }
 
@@ -219,8 +274,6 @@ NodeIndex Scheduler::BestByRequests(const SimWorkload& workload, NodeIndex first
 }
 
 NodeIndex Scheduler::BestByLimits(const SimWorkload& workload) {
-  limit_shares_.clear();
-  for (const NodeIndex node : fits_) limit_shares_.push_back(LimitShare(workload, node));
   const auto [low, high] = std::minmax_element(limit_shares_.begin(), limit_shares_.end());
   const int64_t lowest = *low;
   const int64_t span = *high - *low;

@@ -50,11 +50,14 @@ class Scheduler : public SimObserver {
   NodeIndex BestByLimits(const SimWorkload& workload);
   int64_t RequestScore(const SimWorkload& workload, NodeIndex node) const;
   int64_t LimitShare(const SimWorkload& workload, NodeIndex node) const;
+  void FindHourShares(SimWorkloadIndex workload);
 
   World& world_;
   const ShapesOf& shapes_;
   const SimScore score_;
   const FitOptions fit_;
+  // What pods count as in each hour, for the score: those of cpu, then those of memory; empty: by limits.
+  const LimitSumsSpec hours_;
   ClusterState nothing_;  // a snapshot starts from some state
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<FitSearch> search_;

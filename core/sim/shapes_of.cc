@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/cluster/gpu_resources.h"
 #include "core/cluster/pod_resources.h"
+#include "core/sim/sim_use.h"
 
 namespace loadline {
 namespace {
@@ -88,6 +89,7 @@ PodShape ShapesOf::Make(SimWorkloadIndex workload, PodTraits traits) const {
     container.limits[gpus_] = Quantity::FromUnits(of.gpus);
   }
   traits.owner = Owner(workload);
+  if (of.use.has_value()) traits.workload.name = SimProfileName(of);
   traits.priority = of.priority;
   traits.grace_s = of.grace_s;
   if (of.not_evictable) traits.safe_to_evict = SafeToEvict::kNo;

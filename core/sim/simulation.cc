@@ -65,6 +65,7 @@ class Simulation {
     controllers_.Start();
     cloud_.Start();
     world_.After(0, SimEventKind::kSample);
+    if (world_.scenario().StatesUse()) world_.After(kProgressHourMs, SimEventKind::kUseHour);
     loop_.Start();
     if (world_.scenario().faults.api_down > 0) world_.After(kProgressHourMs, SimEventKind::kApiHour);
     while (!world_.queue().empty() && world_.queue().first().at_ms <= end_ms_) {
@@ -156,6 +157,9 @@ void Simulation::Handle(const SimEvent& event, WorkBudget* budget) {
       return HandleOfCloud(event);
     case SimEventKind::kApiHour:
       return world_.ApiHour();
+    case SimEventKind::kUseHour:
+      load_.NextHour();
+      return world_.After(kProgressHourMs, SimEventKind::kUseHour);
   }
 }
 
@@ -255,6 +259,7 @@ void Simulation::Sample() {
   sample.wait_p50 = waits.p50;
   sample.wait_p95 = waits.p95;
   sample.wait_max = waits.max;
+  sample.use = load_.UseNow();
   if (world_.now_ms() >= next_progress_ms_) {
     next_progress_ms_ += kProgressHourMs;
     checker_.CheckProgress();

@@ -26,6 +26,7 @@ struct SimSample {
   double wait_p50 = 0;
   double wait_p95 = 0;
   double wait_max = 0;
+  SimUseNow use;  // all 0 where no workload states it
 };
 
 // The times for which pods waited for a node, in seconds. Pods of DaemonSets do not wait.

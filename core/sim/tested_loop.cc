@@ -12,6 +12,7 @@
 #include "core/loop/loop_timers.h"
 #include "core/loop/replacement.h"
 #include "core/loop/vain_growth.h"
+#include "core/sim/sim_use.h"
 
 namespace loadline {
 namespace {
@@ -61,6 +62,7 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
                         .replace = settings.replace && settings.scale_down,
                         .downscale_order = settings.downscale_order && settings.scale_down};
   static_cast<ReplacementPolicy&>(problem_.replacement) = settings.replacement;
+  problem_.scale_down.fit.load_line = SimLoadLine(scenario);
   problem_.slack.rate = kWholeRate / 100 * settings.slack_percent;
   problem_.batch.max_ms = settings.batch_max_ms;
   rules_.scale_up_delay_ms = settings.new_pod_scale_up_delay_s * 1000;

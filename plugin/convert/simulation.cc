@@ -1,7 +1,10 @@
 #include "plugin/convert/simulation.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +12,7 @@
 #include "plugin/convert/fields.h"
 #include "plugin/convert/replacement.h"
 #include "plugin/convert/text.h"
+#include "plugin/convert/usage.h"
 
 namespace loadline {
 namespace {
@@ -78,6 +82,30 @@ void DecodeLoad(const v1::SimulatedWorkload& message, SimWorkload* workload) {
   }
 }
 
+SimUse DecodeSimUse(const v1::SimulatedUse& message) {
+  SimUse use;
+  switch (message.pattern()) {
+    case v1::SimulatedUse::FLAT:
+      use.pattern = SimUsePattern::kFlat;
+      break;
+    case v1::SimulatedUse::OFFICE_HOURS:
+      use.pattern = SimUsePattern::kOfficeHours;
+      break;
+    case v1::SimulatedUse::NIGHT_BATCH:
+      use.pattern = SimUsePattern::kNightBatch;
+      break;
+    default:
+      break;
+  }
+  use.cpu_peak_percent = message.cpu_peak_percent();
+  use.memory_peak_percent = message.memory_peak_percent();
+  use.phase_hours = message.phase_hours();
+  std::copy(message.cpu_milli().begin(), message.cpu_milli().end(), use.cpu_milli.begin());
+  std::copy(message.memory_bytes().begin(), message.memory_bytes().end(), use.memory_bytes.begin());
+  use.deviation_percent = message.deviation_percent();
+  return use;
+}
+
 SimWorkload DecodeSimWorkload(const v1::SimulatedWorkload& message) {
   SimWorkload workload;
   workload.name = message.name();
@@ -98,6 +126,7 @@ SimWorkload DecodeSimWorkload(const v1::SimulatedWorkload& message) {
   if (message.has_pod_start_seconds()) {
     ReadRange(message.pod_start_seconds(), &workload.start_s_min, &workload.start_s_max);
   }
+  if (message.has_use()) workload.use = DecodeSimUse(message.use());
   DecodeLoad(message, &workload);
   return workload;
 }
@@ -108,6 +137,24 @@ absl::Status DecodeSimReplacement(const v1::SimulatedSettings& message, SimSetti
       DecodeConsolidationPolicy(message.consolidation());
   if (!policy.ok()) return Annotate(policy.status(), "scenario.settings.consolidation");
   UseConsolidationPolicy(*policy, &settings->replacement);
+  return absl::OkStatus();
+}
+
+// Anything that is no line becomes one that CheckScenario() refuses.
+int64_t DecodeLine(double line) {
+  const double thousandths = std::round(line * kLineUnit);
+  return thousandths >= 0 && thousandths <= kHighestLine ? static_cast<int64_t>(thousandths) : -1;
+}
+
+absl::Status DecodeLines(const v1::SimulatedSettings& message, SimSettings* settings) {
+  const absl::StatusOr<ExpectedUseOptions> expected = DecodeExpectedUse(message.expected_use());
+  if (!expected.ok()) return Annotate(expected.status(), "scenario.settings.expected_use");
+  settings->expected_use = *expected;
+  const auto line = [](const v1::SimulatedLine& of) {
+    return SimLine{DecodeLine(of.cpu()), DecodeLine(of.memory())};
+  };
+  settings->limits_line = line(message.max_limits_over_allocatable());
+  settings->expected_line = line(message.max_expected_over_allocatable());
   return absl::OkStatus();
 }
 
@@ -193,6 +240,21 @@ SimFaults DecodeSimFaults(const v1::SimulatedFaults& message) {
   return faults;
 }
 
+absl::Status CheckHours(const std::string& of, const v1::SimulatedUse& use) {
+  if (use.pattern() < 0 || use.pattern() > v1::SimulatedUse::NIGHT_BATCH) {
+    return NoSuchValue(absl::StrCat(of, ".pattern"), use.pattern());
+  }
+  constexpr int kHours = static_cast<int>(kHoursOfDay);
+  for (const int entries : {use.cpu_milli_size(), use.memory_bytes_size()}) {
+    if (entries == 0 || (entries == kHours && use.pattern() == v1::SimulatedUse::PATTERN_UNSPECIFIED)) {
+      continue;
+    }
+    return Refused(absl::StrCat(of, ": cpu_milli and memory_bytes have ", kHours,
+                                " entries or none, and none with a pattern"));
+  }
+  return absl::OkStatus();
+}
+
 // Checks what has no counterpart in core/, or would be lost on the way there.
 absl::Status CheckSimMessage(const v1::Scenario& message) {
   Fields fields;
@@ -211,6 +273,7 @@ absl::Status CheckSimMessage(const v1::Scenario& message) {
     fields.Range(absl::StrCat(of, ".peak_hour"), workload.peak_hour(), 0, 23);
     fields.Keep(CheckSize(absl::StrCat(of, ".bursts"), workload.bursts_size(), 1000));
     fields.Keep(CheckSize(absl::StrCat(of, ".arrivals"), workload.arrivals_size(), kMostSimEntries));
+    fields.Keep(CheckHours(absl::StrCat(of, ".use"), workload.use()));
     if (workload.kind() < 0 || workload.kind() > v1::SimulatedWorkload::TRACE) {
       fields.Keep(NoSuchValue(absl::StrCat(of, ".kind"), workload.kind()));
     }
@@ -237,6 +300,7 @@ absl::StatusOr<Scenario> DecodeScenario(const v1::SimulateRequest& request) {
   if (absl::Status status = DecodeSimReplacement(message.settings(), &scenario.settings); !status.ok()) {
     return status;
   }
+  if (absl::Status status = DecodeLines(message.settings(), &scenario.settings); !status.ok()) return status;
   scenario.faults = DecodeSimFaults(message.faults());
   scenario.days = request.days();
   scenario.duration_s = message.duration_seconds();
@@ -267,6 +331,13 @@ v1::SimulateResponse EncodeSimulation(const SimResult& result) {
   load->set_limits_over_allocatable_memory_p99(result.load.memory_p99);
   load->set_nodes_mean(result.load.nodes_mean);
   load->set_nodes_max(result.load.nodes_max);
+  if (const std::optional<SimOverload>& overload = result.load.overload; overload.has_value()) {
+    v1::SimulatedOverload* const told = response.mutable_overload();
+    told->set_cpu_node_hours(overload->cpu_node_hours);
+    told->set_memory_node_hours(overload->memory_node_hours);
+    told->set_cpu_volume(overload->cpu_volume);
+    told->set_memory_volume(overload->memory_volume);
+  }
   v1::SimulatedMoves* const moves = response.mutable_moves();
   moves->set_begun(result.moves.begun);
   moves->set_done(result.moves.done);
@@ -291,6 +362,9 @@ v1::SimulateResponse EncodeSimulation(const SimResult& result) {
     moment->set_wait_p50(sample.wait_p50);
     moment->set_wait_p95(sample.wait_p95);
     moment->set_wait_max(sample.wait_max);
+    moment->set_busiest_cpu(sample.use.busiest_cpu);
+    moment->set_busiest_memory(sample.use.busiest_memory);
+    moment->set_nodes_overloaded(sample.use.overloaded);
   }
   return response;
 }

@@ -46,14 +46,15 @@ void LineUse::Tell(Slot slot, v1::LineNode* node) {
     use.allocatable = columns_.terms(slot)[resource.column].allocatable;
     use.limits = columns_.limits(slot)[resource.column];
     use.requests = RequestedOn(cluster_, slot, resource.id);
+    v1::ExpectedUseOnNode* const message = node->add_use();
     size_t peak_hour = 0;
     for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
       const int64_t amount = columns_.limits(slot, resource.column, hour);
+      message->add_expected_hours(amount);
       if (amount <= use.peak) continue;
       use.peak = amount;
       peak_hour = hour;
     }
-    v1::ExpectedUseOnNode* const message = node->add_use();
     message->set_resource(std::string(LineResourceName(resource.id)));
     message->set_allocatable(use.allocatable);
     message->set_limits(use.limits);

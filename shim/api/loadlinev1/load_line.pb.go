@@ -842,7 +842,9 @@ type ExpectedUseOnNode struct {
 	ExpectedPeak int64 `protobuf:"varint,5,opt,name=expected_peak,json=expectedPeak,proto3" json:"expected_peak,omitempty"`
 	Hour         int32 `protobuf:"varint,6,opt,name=hour,proto3" json:"hour,omitempty"`
 	// How many pods of those there have no profile that counts.
-	UnknownPods   int32 `protobuf:"varint,7,opt,name=unknown_pods,json=unknownPods,proto3" json:"unknown_pods,omitempty"`
+	UnknownPods int32 `protobuf:"varint,7,opt,name=unknown_pods,json=unknownPods,proto3" json:"unknown_pods,omitempty"`
+	// The amount that they are expected to use in each hour of the day, UTC: 24 entries.
+	ExpectedHours []int64 `protobuf:"varint,8,rep,packed,name=expected_hours,json=expectedHours,proto3" json:"expected_hours,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -924,6 +926,13 @@ func (x *ExpectedUseOnNode) GetUnknownPods() int32 {
 		return x.UnknownPods
 	}
 	return 0
+}
+
+func (x *ExpectedUseOnNode) GetExpectedHours() []int64 {
+	if x != nil {
+		return x.ExpectedHours
+	}
+	return nil
 }
 
 // One resource of a node. Amounts: CPU in millicores, every other resource in its own unit.
@@ -1074,7 +1083,7 @@ const file_loadline_v1_load_line_proto_rawDesc = "" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x125\n" +
 	"\tresources\x18\x03 \x03(\v2\x17.loadline.v1.LineAmountR\tresources\x120\n" +
-	"\x03use\x18\x04 \x03(\v2\x1e.loadline.v1.ExpectedUseOnNodeR\x03use\"\xe1\x01\n" +
+	"\x03use\x18\x04 \x03(\v2\x1e.loadline.v1.ExpectedUseOnNodeR\x03use\"\x88\x02\n" +
 	"\x11ExpectedUseOnNode\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12 \n" +
 	"\vallocatable\x18\x02 \x01(\x03R\vallocatable\x12\x16\n" +
@@ -1082,7 +1091,8 @@ const file_loadline_v1_load_line_proto_rawDesc = "" +
 	"\brequests\x18\x04 \x01(\x03R\brequests\x12#\n" +
 	"\rexpected_peak\x18\x05 \x01(\x03R\fexpectedPeak\x12\x12\n" +
 	"\x04hour\x18\x06 \x01(\x05R\x04hour\x12!\n" +
-	"\funknown_pods\x18\a \x01(\x05R\vunknownPods\"\xbb\x01\n" +
+	"\funknown_pods\x18\a \x01(\x05R\vunknownPods\x12%\n" +
+	"\x0eexpected_hours\x18\b \x03(\x03R\rexpectedHours\"\xbb\x01\n" +
 	"\n" +
 	"LineAmount\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12=\n" +

@@ -84,6 +84,63 @@ func (SimulatedWorkload_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{4, 0}
 }
 
+// Courses of a day, as shares of the peak. The memory of a pod falls half as far as its CPU.
+type SimulatedUse_Pattern int32
+
+const (
+	// The hours are stated one by one.
+	SimulatedUse_PATTERN_UNSPECIFIED SimulatedUse_Pattern = 0
+	// The peak in all hours.
+	SimulatedUse_FLAT SimulatedUse_Pattern = 1
+	// The peak from 9:00 until before 17:00, 15 % at night.
+	SimulatedUse_OFFICE_HOURS SimulatedUse_Pattern = 2
+	// The peak from 0:00 until before 5:00, 10 % over the day.
+	SimulatedUse_NIGHT_BATCH SimulatedUse_Pattern = 3
+)
+
+// Enum value maps for SimulatedUse_Pattern.
+var (
+	SimulatedUse_Pattern_name = map[int32]string{
+		0: "PATTERN_UNSPECIFIED",
+		1: "FLAT",
+		2: "OFFICE_HOURS",
+		3: "NIGHT_BATCH",
+	}
+	SimulatedUse_Pattern_value = map[string]int32{
+		"PATTERN_UNSPECIFIED": 0,
+		"FLAT":                1,
+		"OFFICE_HOURS":        2,
+		"NIGHT_BATCH":         3,
+	}
+)
+
+func (x SimulatedUse_Pattern) Enum() *SimulatedUse_Pattern {
+	p := new(SimulatedUse_Pattern)
+	*p = x
+	return p
+}
+
+func (x SimulatedUse_Pattern) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SimulatedUse_Pattern) Descriptor() protoreflect.EnumDescriptor {
+	return file_loadline_v1_simulation_proto_enumTypes[1].Descriptor()
+}
+
+func (SimulatedUse_Pattern) Type() protoreflect.EnumType {
+	return &file_loadline_v1_simulation_proto_enumTypes[1]
+}
+
+func (x SimulatedUse_Pattern) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SimulatedUse_Pattern.Descriptor instead.
+func (SimulatedUse_Pattern) EnumDescriptor() ([]byte, []int) {
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{5, 0}
+}
+
 // How the scheduler prefers nodes.
 type SimulatedSettings_Score int32
 
@@ -125,11 +182,11 @@ func (x SimulatedSettings_Score) String() string {
 }
 
 func (SimulatedSettings_Score) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_simulation_proto_enumTypes[1].Descriptor()
+	return file_loadline_v1_simulation_proto_enumTypes[2].Descriptor()
 }
 
 func (SimulatedSettings_Score) Type() protoreflect.EnumType {
-	return &file_loadline_v1_simulation_proto_enumTypes[1]
+	return &file_loadline_v1_simulation_proto_enumTypes[2]
 }
 
 func (x SimulatedSettings_Score) Number() protoreflect.EnumNumber {
@@ -138,7 +195,7 @@ func (x SimulatedSettings_Score) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SimulatedSettings_Score.Descriptor instead.
 func (SimulatedSettings_Score) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{7, 0}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{8, 0}
 }
 
 // One simulation. Equal questions have equal answers.
@@ -574,8 +631,11 @@ type SimulatedWorkload struct {
 	MaxZoneSkew int64 `protobuf:"varint,27,opt,name=max_zone_skew,json=maxZoneSkew,proto3" json:"max_zone_skew,omitempty"`
 	// Its pods go only to nodes that an operator has labelled: see SimulatedFaults.hand_mark.
 	LabelledNodesOnly bool `protobuf:"varint,28,opt,name=labelled_nodes_only,json=labelledNodesOnly,proto3" json:"labelled_nodes_only,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// The use of each of its pods by the hour. Left out: a pod uses what it requests, and nothing is known of
+	// that.
+	Use           *SimulatedUse `protobuf:"bytes,29,opt,name=use,proto3" json:"use,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SimulatedWorkload) Reset() {
@@ -804,6 +864,113 @@ func (x *SimulatedWorkload) GetLabelledNodesOnly() bool {
 	return false
 }
 
+func (x *SimulatedWorkload) GetUse() *SimulatedUse {
+	if x != nil {
+		return x.Use
+	}
+	return nil
+}
+
+// The use of a pod in each hour of the day, UTC. It never exceeds the limit of the pod. Of a resource that is
+// left out nothing is known, and the pod uses what it requests.
+type SimulatedUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The course of the day.
+	Pattern SimulatedUse_Pattern `protobuf:"varint,1,opt,name=pattern,proto3,enum=loadline.v1.SimulatedUse_Pattern" json:"pattern,omitempty"`
+	// With a pattern: the peak in percent of the limit, which the pod must have. [0, 100]; 0: left out.
+	CpuPeakPercent    int64 `protobuf:"varint,2,opt,name=cpu_peak_percent,json=cpuPeakPercent,proto3" json:"cpu_peak_percent,omitempty"`
+	MemoryPeakPercent int64 `protobuf:"varint,3,opt,name=memory_peak_percent,json=memoryPeakPercent,proto3" json:"memory_peak_percent,omitempty"`
+	// With a pattern: how many hours later than above it is. [0, 23].
+	PhaseHours int64 `protobuf:"varint,4,opt,name=phase_hours,json=phaseHours,proto3" json:"phase_hours,omitempty"`
+	// Without a pattern: the profile of a workload, as in WorkloadUsage; 24 entries, or none.
+	CpuMilli    []int64 `protobuf:"varint,5,rep,packed,name=cpu_milli,json=cpuMilli,proto3" json:"cpu_milli,omitempty"`
+	MemoryBytes []int64 `protobuf:"varint,6,rep,packed,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	// By how many percent the use differs from that at most, either way: drawn evenly for each hour of each
+	// day, the same for all pods of the workload. Scheduler and autoscaler do not know it. [0, 1000].
+	DeviationPercent int64 `protobuf:"varint,7,opt,name=deviation_percent,json=deviationPercent,proto3" json:"deviation_percent,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
+}
+
+func (x *SimulatedUse) Reset() {
+	*x = SimulatedUse{}
+	mi := &file_loadline_v1_simulation_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SimulatedUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SimulatedUse) ProtoMessage() {}
+
+func (x *SimulatedUse) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_simulation_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SimulatedUse.ProtoReflect.Descriptor instead.
+func (*SimulatedUse) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SimulatedUse) GetPattern() SimulatedUse_Pattern {
+	if x != nil {
+		return x.Pattern
+	}
+	return SimulatedUse_PATTERN_UNSPECIFIED
+}
+
+func (x *SimulatedUse) GetCpuPeakPercent() int64 {
+	if x != nil {
+		return x.CpuPeakPercent
+	}
+	return 0
+}
+
+func (x *SimulatedUse) GetMemoryPeakPercent() int64 {
+	if x != nil {
+		return x.MemoryPeakPercent
+	}
+	return 0
+}
+
+func (x *SimulatedUse) GetPhaseHours() int64 {
+	if x != nil {
+		return x.PhaseHours
+	}
+	return 0
+}
+
+func (x *SimulatedUse) GetCpuMilli() []int64 {
+	if x != nil {
+		return x.CpuMilli
+	}
+	return nil
+}
+
+func (x *SimulatedUse) GetMemoryBytes() []int64 {
+	if x != nil {
+		return x.MemoryBytes
+	}
+	return nil
+}
+
+func (x *SimulatedUse) GetDeviationPercent() int64 {
+	if x != nil {
+		return x.DeviationPercent
+	}
+	return 0
+}
+
 // A time of more replicas.
 type SimulatedBurst struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -817,7 +984,7 @@ type SimulatedBurst struct {
 
 func (x *SimulatedBurst) Reset() {
 	*x = SimulatedBurst{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[5]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -829,7 +996,7 @@ func (x *SimulatedBurst) String() string {
 func (*SimulatedBurst) ProtoMessage() {}
 
 func (x *SimulatedBurst) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[5]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -842,7 +1009,7 @@ func (x *SimulatedBurst) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedBurst.ProtoReflect.Descriptor instead.
 func (*SimulatedBurst) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SimulatedBurst) GetAtSeconds() int64 {
@@ -878,7 +1045,7 @@ type SimulatedArrival struct {
 
 func (x *SimulatedArrival) Reset() {
 	*x = SimulatedArrival{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[6]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -890,7 +1057,7 @@ func (x *SimulatedArrival) String() string {
 func (*SimulatedArrival) ProtoMessage() {}
 
 func (x *SimulatedArrival) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[6]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -903,7 +1070,7 @@ func (x *SimulatedArrival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedArrival.ProtoReflect.Descriptor instead.
 func (*SimulatedArrival) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SimulatedArrival) GetAtSeconds() int64 {
@@ -964,13 +1131,20 @@ type SimulatedSettings struct {
 	DownscaleOrder bool `protobuf:"varint,21,opt,name=downscale_order,json=downscaleOrder,proto3" json:"downscale_order,omitempty"`
 	// Younger pods make no group grow.
 	NewPodScaleUpDelaySeconds int64 `protobuf:"varint,22,opt,name=new_pod_scale_up_delay_seconds,json=newPodScaleUpDelaySeconds,proto3" json:"new_pod_scale_up_delay_seconds,omitempty"`
-	unknownFields             protoimpl.UnknownFields
-	sizeCache                 protoimpl.SizeCache
+	// Whether scheduler and autoscaler know the use of pods by the hour, and how it counts. With LIMIT_AWARE
+	// nodes count by their worst hour. Left out: OFF.
+	ExpectedUse *ExpectedUse `protobuf:"bytes,23,opt,name=expected_use,json=expectedUse,proto3" json:"expected_use,omitempty"`
+	// The load line of scheduler and autoscaler: limits over allocatable, and with `expected_use` the expected
+	// use in every hour over allocatable.
+	MaxLimitsOverAllocatable   *SimulatedLine `protobuf:"bytes,24,opt,name=max_limits_over_allocatable,json=maxLimitsOverAllocatable,proto3" json:"max_limits_over_allocatable,omitempty"`
+	MaxExpectedOverAllocatable *SimulatedLine `protobuf:"bytes,25,opt,name=max_expected_over_allocatable,json=maxExpectedOverAllocatable,proto3" json:"max_expected_over_allocatable,omitempty"`
+	unknownFields              protoimpl.UnknownFields
+	sizeCache                  protoimpl.SizeCache
 }
 
 func (x *SimulatedSettings) Reset() {
 	*x = SimulatedSettings{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[7]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1156,7 @@ func (x *SimulatedSettings) String() string {
 func (*SimulatedSettings) ProtoMessage() {}
 
 func (x *SimulatedSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[7]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1169,7 @@ func (x *SimulatedSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedSettings.ProtoReflect.Descriptor instead.
 func (*SimulatedSettings) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SimulatedSettings) GetScore() SimulatedSettings_Score {
@@ -1152,6 +1326,81 @@ func (x *SimulatedSettings) GetNewPodScaleUpDelaySeconds() int64 {
 	return 0
 }
 
+func (x *SimulatedSettings) GetExpectedUse() *ExpectedUse {
+	if x != nil {
+		return x.ExpectedUse
+	}
+	return nil
+}
+
+func (x *SimulatedSettings) GetMaxLimitsOverAllocatable() *SimulatedLine {
+	if x != nil {
+		return x.MaxLimitsOverAllocatable
+	}
+	return nil
+}
+
+func (x *SimulatedSettings) GetMaxExpectedOverAllocatable() *SimulatedLine {
+	if x != nil {
+		return x.MaxExpectedOverAllocatable
+	}
+	return nil
+}
+
+// A line for each resource, rounded to thousandths. [0.1, 1000]; 0: none.
+type SimulatedLine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// CPU and memory.
+	Cpu           float64 `protobuf:"fixed64,1,opt,name=cpu,proto3" json:"cpu,omitempty"`
+	Memory        float64 `protobuf:"fixed64,2,opt,name=memory,proto3" json:"memory,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SimulatedLine) Reset() {
+	*x = SimulatedLine{}
+	mi := &file_loadline_v1_simulation_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SimulatedLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SimulatedLine) ProtoMessage() {}
+
+func (x *SimulatedLine) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_simulation_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SimulatedLine.ProtoReflect.Descriptor instead.
+func (*SimulatedLine) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SimulatedLine) GetCpu() float64 {
+	if x != nil {
+		return x.Cpu
+	}
+	return 0
+}
+
+func (x *SimulatedLine) GetMemory() float64 {
+	if x != nil {
+		return x.Memory
+	}
+	return 0
+}
+
 // Faults, with their chances in a million.
 type SimulatedFaults struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1221,7 +1470,7 @@ type SimulatedFaults struct {
 
 func (x *SimulatedFaults) Reset() {
 	*x = SimulatedFaults{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[8]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1233,7 +1482,7 @@ func (x *SimulatedFaults) String() string {
 func (*SimulatedFaults) ProtoMessage() {}
 
 func (x *SimulatedFaults) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[8]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1246,7 +1495,7 @@ func (x *SimulatedFaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedFaults.ProtoReflect.Descriptor instead.
 func (*SimulatedFaults) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SimulatedFaults) GetWatchLagMillisecondsMin() int64 {
@@ -1567,14 +1816,16 @@ type SimulateResponse struct {
 	// How loaded nodes were.
 	Load *SimulatedLoad `protobuf:"bytes,14,opt,name=load,proto3" json:"load,omitempty"`
 	// With SimulatedSettings.replace: what became of moves.
-	Moves         *SimulatedMoves `protobuf:"bytes,15,opt,name=moves,proto3" json:"moves,omitempty"`
+	Moves *SimulatedMoves `protobuf:"bytes,15,opt,name=moves,proto3" json:"moves,omitempty"`
+	// How much pods used. Left out where no workload states it.
+	Overload      *SimulatedOverload `protobuf:"bytes,16,opt,name=overload,proto3" json:"overload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SimulateResponse) Reset() {
 	*x = SimulateResponse{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[9]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1586,7 +1837,7 @@ func (x *SimulateResponse) String() string {
 func (*SimulateResponse) ProtoMessage() {}
 
 func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[9]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1599,7 +1850,7 @@ func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateResponse.ProtoReflect.Descriptor instead.
 func (*SimulateResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SimulateResponse) GetDigest() uint64 {
@@ -1707,6 +1958,84 @@ func (x *SimulateResponse) GetMoves() *SimulatedMoves {
 	return nil
 }
 
+func (x *SimulateResponse) GetOverload() *SimulatedOverload {
+	if x != nil {
+		return x.Overload
+	}
+	return nil
+}
+
+// The time in which the pods of a node use more than it offers, over all nodes.
+type SimulatedOverload struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The hours of nodes in which the use of CPU exceeds what is allocatable, and the use of memory 97 % of it.
+	CpuNodeHours    float64 `protobuf:"fixed64,1,opt,name=cpu_node_hours,json=cpuNodeHours,proto3" json:"cpu_node_hours,omitempty"`
+	MemoryNodeHours float64 `protobuf:"fixed64,2,opt,name=memory_node_hours,json=memoryNodeHours,proto3" json:"memory_node_hours,omitempty"`
+	// The use beyond what is allocatable, in hours of a node: 1 is as much as a node offers in an hour.
+	CpuVolume     float64 `protobuf:"fixed64,3,opt,name=cpu_volume,json=cpuVolume,proto3" json:"cpu_volume,omitempty"`
+	MemoryVolume  float64 `protobuf:"fixed64,4,opt,name=memory_volume,json=memoryVolume,proto3" json:"memory_volume,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SimulatedOverload) Reset() {
+	*x = SimulatedOverload{}
+	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SimulatedOverload) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SimulatedOverload) ProtoMessage() {}
+
+func (x *SimulatedOverload) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SimulatedOverload.ProtoReflect.Descriptor instead.
+func (*SimulatedOverload) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SimulatedOverload) GetCpuNodeHours() float64 {
+	if x != nil {
+		return x.CpuNodeHours
+	}
+	return 0
+}
+
+func (x *SimulatedOverload) GetMemoryNodeHours() float64 {
+	if x != nil {
+		return x.MemoryNodeHours
+	}
+	return 0
+}
+
+func (x *SimulatedOverload) GetCpuVolume() float64 {
+	if x != nil {
+		return x.CpuVolume
+	}
+	return 0
+}
+
+func (x *SimulatedOverload) GetMemoryVolume() float64 {
+	if x != nil {
+		return x.MemoryVolume
+	}
+	return 0
+}
+
 // Moves that replace nodes by cheaper ones.
 type SimulatedMoves struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1720,7 +2049,7 @@ type SimulatedMoves struct {
 
 func (x *SimulatedMoves) Reset() {
 	*x = SimulatedMoves{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +2061,7 @@ func (x *SimulatedMoves) String() string {
 func (*SimulatedMoves) ProtoMessage() {}
 
 func (x *SimulatedMoves) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +2074,7 @@ func (x *SimulatedMoves) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedMoves.ProtoReflect.Descriptor instead.
 func (*SimulatedMoves) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SimulatedMoves) GetBegun() int64 {
@@ -1785,7 +2114,7 @@ type SimulatedLoad struct {
 
 func (x *SimulatedLoad) Reset() {
 	*x = SimulatedLoad{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1797,7 +2126,7 @@ func (x *SimulatedLoad) String() string {
 func (*SimulatedLoad) ProtoMessage() {}
 
 func (x *SimulatedLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1810,7 +2139,7 @@ func (x *SimulatedLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedLoad.ProtoReflect.Descriptor instead.
 func (*SimulatedLoad) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SimulatedLoad) GetLimitsOverAllocatableCpuP99() float64 {
@@ -1859,7 +2188,7 @@ type SimulatedWaits struct {
 
 func (x *SimulatedWaits) Reset() {
 	*x = SimulatedWaits{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1871,7 +2200,7 @@ func (x *SimulatedWaits) String() string {
 func (*SimulatedWaits) ProtoMessage() {}
 
 func (x *SimulatedWaits) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1884,7 +2213,7 @@ func (x *SimulatedWaits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedWaits.ProtoReflect.Descriptor instead.
 func (*SimulatedWaits) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SimulatedWaits) GetPods() int64 {
@@ -1942,7 +2271,7 @@ type SimulatedWaitCount struct {
 
 func (x *SimulatedWaitCount) Reset() {
 	*x = SimulatedWaitCount{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2283,7 @@ func (x *SimulatedWaitCount) String() string {
 func (*SimulatedWaitCount) ProtoMessage() {}
 
 func (x *SimulatedWaitCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2296,7 @@ func (x *SimulatedWaitCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedWaitCount.ProtoReflect.Descriptor instead.
 func (*SimulatedWaitCount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SimulatedWaitCount) GetAtMostSeconds() int64 {
@@ -1999,16 +2328,21 @@ type SimulatedMoment struct {
 	// The same at least, see SimulateResponse.bound_usd.
 	BoundUsdPerHour float64 `protobuf:"fixed64,7,opt,name=bound_usd_per_hour,json=boundUsdPerHour,proto3" json:"bound_usd_per_hour,omitempty"`
 	// How long those pods had waited that found a node since the moment before, in seconds.
-	WaitP50       float64 `protobuf:"fixed64,8,opt,name=wait_p50,json=waitP50,proto3" json:"wait_p50,omitempty"`
-	WaitP95       float64 `protobuf:"fixed64,9,opt,name=wait_p95,json=waitP95,proto3" json:"wait_p95,omitempty"`
-	WaitMax       float64 `protobuf:"fixed64,10,opt,name=wait_max,json=waitMax,proto3" json:"wait_max,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	WaitP50 float64 `protobuf:"fixed64,8,opt,name=wait_p50,json=waitP50,proto3" json:"wait_p50,omitempty"`
+	WaitP95 float64 `protobuf:"fixed64,9,opt,name=wait_p95,json=waitP95,proto3" json:"wait_p95,omitempty"`
+	WaitMax float64 `protobuf:"fixed64,10,opt,name=wait_max,json=waitMax,proto3" json:"wait_max,omitempty"`
+	// Where a workload states its use: the use over allocatable of the node where it is highest, and how many
+	// nodes are overloaded, see SimulatedOverload.
+	BusiestCpu      float64 `protobuf:"fixed64,11,opt,name=busiest_cpu,json=busiestCpu,proto3" json:"busiest_cpu,omitempty"`
+	BusiestMemory   float64 `protobuf:"fixed64,12,opt,name=busiest_memory,json=busiestMemory,proto3" json:"busiest_memory,omitempty"`
+	NodesOverloaded int64   `protobuf:"varint,13,opt,name=nodes_overloaded,json=nodesOverloaded,proto3" json:"nodes_overloaded,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SimulatedMoment) Reset() {
 	*x = SimulatedMoment{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2020,7 +2354,7 @@ func (x *SimulatedMoment) String() string {
 func (*SimulatedMoment) ProtoMessage() {}
 
 func (x *SimulatedMoment) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2033,7 +2367,7 @@ func (x *SimulatedMoment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedMoment.ProtoReflect.Descriptor instead.
 func (*SimulatedMoment) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SimulatedMoment) GetAtSeconds() int64 {
@@ -2106,11 +2440,32 @@ func (x *SimulatedMoment) GetWaitMax() float64 {
 	return 0
 }
 
+func (x *SimulatedMoment) GetBusiestCpu() float64 {
+	if x != nil {
+		return x.BusiestCpu
+	}
+	return 0
+}
+
+func (x *SimulatedMoment) GetBusiestMemory() float64 {
+	if x != nil {
+		return x.BusiestMemory
+	}
+	return 0
+}
+
+func (x *SimulatedMoment) GetNodesOverloaded() int64 {
+	if x != nil {
+		return x.NodesOverloaded
+	}
+	return 0
+}
+
 var File_loadline_v1_simulation_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\n" +
-	"\x1cloadline/v1/simulation.proto\x12\vloadline.v1\x1a&loadline/v1/consolidation_policy.proto\"l\n" +
+	"\x1cloadline/v1/simulation.proto\x12\vloadline.v1\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/usage.proto\"l\n" +
 	"\x0fSimulateRequest\x121\n" +
 	"\bscenario\x18\x01 \x01(\v2\x15.loadline.v1.ScenarioR\bscenario\x12\x12\n" +
 	"\x04days\x18\x02 \x01(\x03R\x04days\x12\x12\n" +
@@ -2145,7 +2500,8 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\r_stop_seconds\"2\n" +
 	"\fSecondsRange\x12\x10\n" +
 	"\x03min\x18\x01 \x01(\x03R\x03min\x12\x10\n" +
-	"\x03max\x18\x02 \x01(\x03R\x03max\"\xe0\t\n" +
+	"\x03max\x18\x02 \x01(\x03R\x03max\"\x8d\n" +
+	"\n" +
 	"\x11SimulatedWorkload\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\x04kind\x18\x02 \x01(\x0e2#.loadline.v1.SimulatedWorkload.KindR\x04kind\x12\x1a\n" +
@@ -2178,7 +2534,8 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x05apart\x18\x19 \x01(\bR\x05apart\x12E\n" +
 	"\x11pod_start_seconds\x18\x1a \x01(\v2\x19.loadline.v1.SecondsRangeR\x0fpodStartSeconds\x12\"\n" +
 	"\rmax_zone_skew\x18\x1b \x01(\x03R\vmaxZoneSkew\x12.\n" +
-	"\x13labelled_nodes_only\x18\x1c \x01(\bR\x11labelledNodesOnly\"N\n" +
+	"\x13labelled_nodes_only\x18\x1c \x01(\bR\x11labelledNodesOnly\x12+\n" +
+	"\x03use\x18\x1d \x01(\v2\x19.loadline.v1.SimulatedUseR\x03use\"N\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
@@ -2190,7 +2547,21 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\n" +
 	"_peak_hourB\x12\n" +
 	"\x10_max_unavailableB\x10\n" +
-	"\x0e_grace_seconds\"l\n" +
+	"\x0e_grace_seconds\"\x84\x03\n" +
+	"\fSimulatedUse\x12;\n" +
+	"\apattern\x18\x01 \x01(\x0e2!.loadline.v1.SimulatedUse.PatternR\apattern\x12(\n" +
+	"\x10cpu_peak_percent\x18\x02 \x01(\x03R\x0ecpuPeakPercent\x12.\n" +
+	"\x13memory_peak_percent\x18\x03 \x01(\x03R\x11memoryPeakPercent\x12\x1f\n" +
+	"\vphase_hours\x18\x04 \x01(\x03R\n" +
+	"phaseHours\x12\x1b\n" +
+	"\tcpu_milli\x18\x05 \x03(\x03R\bcpuMilli\x12!\n" +
+	"\fmemory_bytes\x18\x06 \x03(\x03R\vmemoryBytes\x12+\n" +
+	"\x11deviation_percent\x18\a \x01(\x03R\x10deviationPercent\"O\n" +
+	"\aPattern\x12\x17\n" +
+	"\x13PATTERN_UNSPECIFIED\x10\x00\x12\b\n" +
+	"\x04FLAT\x10\x01\x12\x10\n" +
+	"\fOFFICE_HOURS\x10\x02\x12\x0f\n" +
+	"\vNIGHT_BATCH\x10\x03\"l\n" +
 	"\x0eSimulatedBurst\x12\x1d\n" +
 	"\n" +
 	"at_seconds\x18\x01 \x01(\x03R\tatSeconds\x12\x1f\n" +
@@ -2200,7 +2571,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x10SimulatedArrival\x12\x1d\n" +
 	"\n" +
 	"at_seconds\x18\x01 \x01(\x03R\tatSeconds\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count\"\x9d\f\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\x94\x0e\n" +
 	"\x11SimulatedSettings\x12:\n" +
 	"\x05score\x18\x01 \x01(\x0e2$.loadline.v1.SimulatedSettings.ScoreR\x05score\x12!\n" +
 	"\fscan_seconds\x18\x02 \x01(\x03R\vscanSeconds\x128\n" +
@@ -2226,7 +2597,10 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x11poll_milliseconds\x18\x14 \x01(\x03H\n" +
 	"R\x10pollMilliseconds\x88\x01\x01\x12'\n" +
 	"\x0fdownscale_order\x18\x15 \x01(\bR\x0edownscaleOrder\x12A\n" +
-	"\x1enew_pod_scale_up_delay_seconds\x18\x16 \x01(\x03R\x19newPodScaleUpDelaySeconds\"X\n" +
+	"\x1enew_pod_scale_up_delay_seconds\x18\x16 \x01(\x03R\x19newPodScaleUpDelaySeconds\x12;\n" +
+	"\fexpected_use\x18\x17 \x01(\v2\x18.loadline.v1.ExpectedUseR\vexpectedUse\x12Y\n" +
+	"\x1bmax_limits_over_allocatable\x18\x18 \x01(\v2\x1a.loadline.v1.SimulatedLineR\x18maxLimitsOverAllocatable\x12]\n" +
+	"\x1dmax_expected_over_allocatable\x18\x19 \x01(\v2\x1a.loadline.v1.SimulatedLineR\x1amaxExpectedOverAllocatable\"X\n" +
 	"\x05Score\x12\x15\n" +
 	"\x11SCORE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fLEAST_ALLOCATED\x10\x01\x12\x12\n" +
@@ -2242,7 +2616,10 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x17_batch_max_millisecondsB\x10\n" +
 	"\x0e_slack_percentB\x1e\n" +
 	"\x1c_eviction_retry_millisecondsB\x14\n" +
-	"\x12_poll_milliseconds\"\xe0\f\n" +
+	"\x12_poll_milliseconds\"9\n" +
+	"\rSimulatedLine\x12\x10\n" +
+	"\x03cpu\x18\x01 \x01(\x01R\x03cpu\x12\x16\n" +
+	"\x06memory\x18\x02 \x01(\x01R\x06memory\"\xe0\f\n" +
 	"\x0fSimulatedFaults\x12;\n" +
 	"\x1awatch_lag_milliseconds_min\x18\x01 \x01(\x03R\x17watchLagMillisecondsMin\x12;\n" +
 	"\x1awatch_lag_milliseconds_max\x18\x02 \x01(\x03R\x17watchLagMillisecondsMax\x12\x1d\n" +
@@ -2294,7 +2671,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\thand_mark\x18& \x01(\x03R\bhandMark\x12*\n" +
 	"\x11hand_mark_seconds\x18' \x01(\x03R\x0fhandMarkSeconds\x12#\n" +
 	"\rstartup_taint\x18( \x01(\x03R\fstartupTaint\x122\n" +
-	"\x15startup_taint_seconds\x18) \x01(\x03R\x13startupTaintSeconds\"\xa9\x04\n" +
+	"\x15startup_taint_seconds\x18) \x01(\x03R\x13startupTaintSeconds\"\xe5\x04\n" +
 	"\x10SimulateResponse\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\x06R\x06digest\x12\x14\n" +
 	"\x05loops\x18\x02 \x01(\x03R\x05loops\x12\x10\n" +
@@ -2314,7 +2691,14 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\agrowths\x18\f \x01(\x03R\agrowths\x12\x1b\n" +
 	"\tbound_usd\x18\r \x01(\x01R\bboundUsd\x12.\n" +
 	"\x04load\x18\x0e \x01(\v2\x1a.loadline.v1.SimulatedLoadR\x04load\x121\n" +
-	"\x05moves\x18\x0f \x01(\v2\x1b.loadline.v1.SimulatedMovesR\x05moves\"U\n" +
+	"\x05moves\x18\x0f \x01(\v2\x1b.loadline.v1.SimulatedMovesR\x05moves\x12:\n" +
+	"\boverload\x18\x10 \x01(\v2\x1e.loadline.v1.SimulatedOverloadR\boverload\"\xa9\x01\n" +
+	"\x11SimulatedOverload\x12$\n" +
+	"\x0ecpu_node_hours\x18\x01 \x01(\x01R\fcpuNodeHours\x12*\n" +
+	"\x11memory_node_hours\x18\x02 \x01(\x01R\x0fmemoryNodeHours\x12\x1d\n" +
+	"\n" +
+	"cpu_volume\x18\x03 \x01(\x01R\tcpuVolume\x12#\n" +
+	"\rmemory_volume\x18\x04 \x01(\x01R\fmemoryVolume\"U\n" +
 	"\x0eSimulatedMoves\x12\x14\n" +
 	"\x05begun\x18\x01 \x01(\x03R\x05begun\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\x03R\x04done\x12\x19\n" +
@@ -2334,7 +2718,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\thistogram\x18\x06 \x03(\v2\x1f.loadline.v1.SimulatedWaitCountR\thistogram\"P\n" +
 	"\x12SimulatedWaitCount\x12&\n" +
 	"\x0fat_most_seconds\x18\x01 \x01(\x03R\ratMostSeconds\x12\x12\n" +
-	"\x04pods\x18\x02 \x01(\x03R\x04pods\"\xb2\x02\n" +
+	"\x04pods\x18\x02 \x01(\x03R\x04pods\"\xa5\x03\n" +
 	"\x0fSimulatedMoment\x12\x1d\n" +
 	"\n" +
 	"at_seconds\x18\x01 \x01(\x03R\tatSeconds\x12\x14\n" +
@@ -2349,7 +2733,11 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\bwait_p50\x18\b \x01(\x01R\awaitP50\x12\x19\n" +
 	"\bwait_p95\x18\t \x01(\x01R\awaitP95\x12\x19\n" +
 	"\bwait_max\x18\n" +
-	" \x01(\x01R\awaitMaxB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	" \x01(\x01R\awaitMax\x12\x1f\n" +
+	"\vbusiest_cpu\x18\v \x01(\x01R\n" +
+	"busiestCpu\x12%\n" +
+	"\x0ebusiest_memory\x18\f \x01(\x01R\rbusiestMemory\x12)\n" +
+	"\x10nodes_overloaded\x18\r \x01(\x03R\x0fnodesOverloadedB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_simulation_proto_rawDescOnce sync.Once
@@ -2363,52 +2751,63 @@ func file_loadline_v1_simulation_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_simulation_proto_rawDescData
 }
 
-var file_loadline_v1_simulation_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loadline_v1_simulation_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_loadline_v1_simulation_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_loadline_v1_simulation_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_loadline_v1_simulation_proto_goTypes = []any{
 	(SimulatedWorkload_Kind)(0),  // 0: loadline.v1.SimulatedWorkload.Kind
-	(SimulatedSettings_Score)(0), // 1: loadline.v1.SimulatedSettings.Score
-	(*SimulateRequest)(nil),      // 2: loadline.v1.SimulateRequest
-	(*Scenario)(nil),             // 3: loadline.v1.Scenario
-	(*SimulatedGroup)(nil),       // 4: loadline.v1.SimulatedGroup
-	(*SecondsRange)(nil),         // 5: loadline.v1.SecondsRange
-	(*SimulatedWorkload)(nil),    // 6: loadline.v1.SimulatedWorkload
-	(*SimulatedBurst)(nil),       // 7: loadline.v1.SimulatedBurst
-	(*SimulatedArrival)(nil),     // 8: loadline.v1.SimulatedArrival
-	(*SimulatedSettings)(nil),    // 9: loadline.v1.SimulatedSettings
-	(*SimulatedFaults)(nil),      // 10: loadline.v1.SimulatedFaults
-	(*SimulateResponse)(nil),     // 11: loadline.v1.SimulateResponse
-	(*SimulatedMoves)(nil),       // 12: loadline.v1.SimulatedMoves
-	(*SimulatedLoad)(nil),        // 13: loadline.v1.SimulatedLoad
-	(*SimulatedWaits)(nil),       // 14: loadline.v1.SimulatedWaits
-	(*SimulatedWaitCount)(nil),   // 15: loadline.v1.SimulatedWaitCount
-	(*SimulatedMoment)(nil),      // 16: loadline.v1.SimulatedMoment
-	(*ConsolidationPolicy)(nil),  // 17: loadline.v1.ConsolidationPolicy
+	(SimulatedUse_Pattern)(0),    // 1: loadline.v1.SimulatedUse.Pattern
+	(SimulatedSettings_Score)(0), // 2: loadline.v1.SimulatedSettings.Score
+	(*SimulateRequest)(nil),      // 3: loadline.v1.SimulateRequest
+	(*Scenario)(nil),             // 4: loadline.v1.Scenario
+	(*SimulatedGroup)(nil),       // 5: loadline.v1.SimulatedGroup
+	(*SecondsRange)(nil),         // 6: loadline.v1.SecondsRange
+	(*SimulatedWorkload)(nil),    // 7: loadline.v1.SimulatedWorkload
+	(*SimulatedUse)(nil),         // 8: loadline.v1.SimulatedUse
+	(*SimulatedBurst)(nil),       // 9: loadline.v1.SimulatedBurst
+	(*SimulatedArrival)(nil),     // 10: loadline.v1.SimulatedArrival
+	(*SimulatedSettings)(nil),    // 11: loadline.v1.SimulatedSettings
+	(*SimulatedLine)(nil),        // 12: loadline.v1.SimulatedLine
+	(*SimulatedFaults)(nil),      // 13: loadline.v1.SimulatedFaults
+	(*SimulateResponse)(nil),     // 14: loadline.v1.SimulateResponse
+	(*SimulatedOverload)(nil),    // 15: loadline.v1.SimulatedOverload
+	(*SimulatedMoves)(nil),       // 16: loadline.v1.SimulatedMoves
+	(*SimulatedLoad)(nil),        // 17: loadline.v1.SimulatedLoad
+	(*SimulatedWaits)(nil),       // 18: loadline.v1.SimulatedWaits
+	(*SimulatedWaitCount)(nil),   // 19: loadline.v1.SimulatedWaitCount
+	(*SimulatedMoment)(nil),      // 20: loadline.v1.SimulatedMoment
+	(*ConsolidationPolicy)(nil),  // 21: loadline.v1.ConsolidationPolicy
+	(*ExpectedUse)(nil),          // 22: loadline.v1.ExpectedUse
 }
 var file_loadline_v1_simulation_proto_depIdxs = []int32{
-	3,  // 0: loadline.v1.SimulateRequest.scenario:type_name -> loadline.v1.Scenario
-	4,  // 1: loadline.v1.Scenario.groups:type_name -> loadline.v1.SimulatedGroup
-	6,  // 2: loadline.v1.Scenario.workloads:type_name -> loadline.v1.SimulatedWorkload
-	9,  // 3: loadline.v1.Scenario.settings:type_name -> loadline.v1.SimulatedSettings
-	10, // 4: loadline.v1.Scenario.faults:type_name -> loadline.v1.SimulatedFaults
-	5,  // 5: loadline.v1.SimulatedGroup.start_seconds:type_name -> loadline.v1.SecondsRange
+	4,  // 0: loadline.v1.SimulateRequest.scenario:type_name -> loadline.v1.Scenario
+	5,  // 1: loadline.v1.Scenario.groups:type_name -> loadline.v1.SimulatedGroup
+	7,  // 2: loadline.v1.Scenario.workloads:type_name -> loadline.v1.SimulatedWorkload
+	11, // 3: loadline.v1.Scenario.settings:type_name -> loadline.v1.SimulatedSettings
+	13, // 4: loadline.v1.Scenario.faults:type_name -> loadline.v1.SimulatedFaults
+	6,  // 5: loadline.v1.SimulatedGroup.start_seconds:type_name -> loadline.v1.SecondsRange
 	0,  // 6: loadline.v1.SimulatedWorkload.kind:type_name -> loadline.v1.SimulatedWorkload.Kind
-	7,  // 7: loadline.v1.SimulatedWorkload.bursts:type_name -> loadline.v1.SimulatedBurst
-	5,  // 8: loadline.v1.SimulatedWorkload.run_seconds:type_name -> loadline.v1.SecondsRange
-	8,  // 9: loadline.v1.SimulatedWorkload.arrivals:type_name -> loadline.v1.SimulatedArrival
-	5,  // 10: loadline.v1.SimulatedWorkload.pod_start_seconds:type_name -> loadline.v1.SecondsRange
-	1,  // 11: loadline.v1.SimulatedSettings.score:type_name -> loadline.v1.SimulatedSettings.Score
-	17, // 12: loadline.v1.SimulatedSettings.consolidation:type_name -> loadline.v1.ConsolidationPolicy
-	14, // 13: loadline.v1.SimulateResponse.waits:type_name -> loadline.v1.SimulatedWaits
-	16, // 14: loadline.v1.SimulateResponse.series:type_name -> loadline.v1.SimulatedMoment
-	13, // 15: loadline.v1.SimulateResponse.load:type_name -> loadline.v1.SimulatedLoad
-	12, // 16: loadline.v1.SimulateResponse.moves:type_name -> loadline.v1.SimulatedMoves
-	15, // 17: loadline.v1.SimulatedWaits.histogram:type_name -> loadline.v1.SimulatedWaitCount
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	9,  // 7: loadline.v1.SimulatedWorkload.bursts:type_name -> loadline.v1.SimulatedBurst
+	6,  // 8: loadline.v1.SimulatedWorkload.run_seconds:type_name -> loadline.v1.SecondsRange
+	10, // 9: loadline.v1.SimulatedWorkload.arrivals:type_name -> loadline.v1.SimulatedArrival
+	6,  // 10: loadline.v1.SimulatedWorkload.pod_start_seconds:type_name -> loadline.v1.SecondsRange
+	8,  // 11: loadline.v1.SimulatedWorkload.use:type_name -> loadline.v1.SimulatedUse
+	1,  // 12: loadline.v1.SimulatedUse.pattern:type_name -> loadline.v1.SimulatedUse.Pattern
+	2,  // 13: loadline.v1.SimulatedSettings.score:type_name -> loadline.v1.SimulatedSettings.Score
+	21, // 14: loadline.v1.SimulatedSettings.consolidation:type_name -> loadline.v1.ConsolidationPolicy
+	22, // 15: loadline.v1.SimulatedSettings.expected_use:type_name -> loadline.v1.ExpectedUse
+	12, // 16: loadline.v1.SimulatedSettings.max_limits_over_allocatable:type_name -> loadline.v1.SimulatedLine
+	12, // 17: loadline.v1.SimulatedSettings.max_expected_over_allocatable:type_name -> loadline.v1.SimulatedLine
+	18, // 18: loadline.v1.SimulateResponse.waits:type_name -> loadline.v1.SimulatedWaits
+	20, // 19: loadline.v1.SimulateResponse.series:type_name -> loadline.v1.SimulatedMoment
+	17, // 20: loadline.v1.SimulateResponse.load:type_name -> loadline.v1.SimulatedLoad
+	16, // 21: loadline.v1.SimulateResponse.moves:type_name -> loadline.v1.SimulatedMoves
+	15, // 22: loadline.v1.SimulateResponse.overload:type_name -> loadline.v1.SimulatedOverload
+	19, // 23: loadline.v1.SimulatedWaits.histogram:type_name -> loadline.v1.SimulatedWaitCount
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_simulation_proto_init() }
@@ -2417,16 +2816,17 @@ func file_loadline_v1_simulation_proto_init() {
 		return
 	}
 	file_loadline_v1_consolidation_policy_proto_init()
+	file_loadline_v1_usage_proto_init()
 	file_loadline_v1_simulation_proto_msgTypes[2].OneofWrappers = []any{}
 	file_loadline_v1_simulation_proto_msgTypes[4].OneofWrappers = []any{}
-	file_loadline_v1_simulation_proto_msgTypes[7].OneofWrappers = []any{}
+	file_loadline_v1_simulation_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_simulation_proto_rawDesc), len(file_loadline_v1_simulation_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   15,
+			NumEnums:      3,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

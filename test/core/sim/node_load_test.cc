@@ -53,6 +53,44 @@ TEST_F(NodeLoadTest, CountsLimitsOfThePodsThatAreThere) {
   EXPECT_DOUBLE_EQ(later.Load().cpu_p99, 1.5);
 }
 
+// Two pods of 3 cores on a node of 4, for half an hour; then one, and in the next hour one that uses little.
+TEST_F(NodeLoadTest, CountsTheTimeInWhichPodsUseMoreThanThereIs) {
+  constexpr int64_t kHourMs = 3'600'000;
+  SimUse use;
+  use.cpu_milli.fill(3'000);
+  use.cpu_milli[1] = 1;
+  use.memory_bytes.fill(8 * kGib);
+  scenario_.workloads.front().limit.memory = 8 * kGib;
+  scenario_.workloads.front().use = use;
+  World world(scenario_);
+  NodeLoadWatch watch(&world);
+  world.AddObserver(&watch);
+  const SimNodeIndex node = Node(&world);
+  const SimPodIndex one = world.CreatePod(kOnlyWorkload);
+  world.Bind(one, node);
+  const SimPodIndex two = world.CreatePod(kOnlyWorkload);
+  world.Bind(two, node);
+  EXPECT_DOUBLE_EQ(watch.UseNow().busiest_cpu, 1.5);
+  EXPECT_DOUBLE_EQ(watch.UseNow().busiest_memory, 1);
+  EXPECT_EQ(watch.UseNow().overloaded, 1);
+  world.set_now_ms(kHourMs / 2);
+  world.Terminate(one);
+  world.Vanish(one);
+  EXPECT_EQ(watch.UseNow().overloaded, 0);
+  // It states no use: it uses the core that it requests, and with the other one all that there is.
+  world.Bind(world.CreatePod(SimWorkloadIndex{1}), node);
+  world.set_now_ms(kHourMs);
+  watch.NextHour();
+  EXPECT_DOUBLE_EQ(watch.UseNow().busiest_cpu, 1'001.0 / 4'000);
+  world.set_now_ms(2 * kHourMs);
+  const SimLoad load = watch.Load();
+  ASSERT_TRUE(load.overload.has_value());
+  EXPECT_DOUBLE_EQ(load.overload->cpu_node_hours, 0.5);
+  EXPECT_DOUBLE_EQ(load.overload->cpu_volume, 0.25);
+  EXPECT_DOUBLE_EQ(load.overload->memory_node_hours, 0.5) << "above 97 % counts";
+  EXPECT_DOUBLE_EQ(load.overload->memory_volume, 0) << "all of it is not too much";
+}
+
 TEST_F(NodeLoadTest, TakesThe99thPercentileOverNodesAndMoments) {
   World world(scenario_);
   NodeLoadWatch watch(&world);
