@@ -59,13 +59,9 @@ func readInput(ctx context.Context, in sweep.Input, beside func(string) string,
 	engine engineFlags) (string, *loadlinev1.Scenario, error) {
 	if in.Scenario != "" {
 		file := beside(in.Scenario)
-		content, err := os.ReadFile(file)
+		name, read, err := scenario.Load(file)
 		if err != nil {
 			return "", nil, err
-		}
-		name, read, err := scenario.Parse(content)
-		if err != nil {
-			return "", nil, fmt.Errorf("%s: %w", file, err)
 		}
 		return cmp.Or(in.Name, name, baseName(file)), read, nil
 	}

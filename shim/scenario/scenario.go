@@ -32,17 +32,17 @@ type file struct {
 	Spec json.RawMessage `json:"spec"`
 }
 
-// Load reads a file of one document, and the traces that it names, whose paths are relative to it.
+// Load reads a file of one document, and the traces and profiles that it names, whose paths are relative to it.
 func Load(path string) (name string, scenario *loadlinev1.Scenario, err error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return "", nil, err
 	}
-	name, scenario, err = ParseWith(content, func(trace string) ([]byte, error) {
-		if !filepath.IsAbs(trace) {
-			trace = filepath.Join(filepath.Dir(path), trace)
+	name, scenario, err = ParseWith(content, func(file string) ([]byte, error) {
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(filepath.Dir(path), file)
 		}
-		return os.ReadFile(trace)
+		return os.ReadFile(file)
 	})
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", path, err)
@@ -50,15 +50,15 @@ func Load(path string) (name string, scenario *loadlinev1.Scenario, err error) {
 	return name, scenario, nil
 }
 
-// Parse reads one document that names no trace, and returns its name and the scenario. Errors name the field.
+// Parse reads one document that names no other file, and returns its name and the scenario. Errors name the field.
 func Parse(document []byte) (name string, scenario *loadlinev1.Scenario, err error) {
 	return ParseWith(document, func(string) ([]byte, error) {
 		return nil, errors.New("no file can be read here")
 	})
 }
 
-// ParseWith is Parse of a document whose traces are read by a function.
-func ParseWith(document []byte, readTrace func(string) ([]byte, error)) (name string,
+// ParseWith is Parse of a document whose traces and profiles are read by a function.
+func ParseWith(document []byte, readFile func(string) ([]byte, error)) (name string,
 	scenario *loadlinev1.Scenario, err error) {
 	content, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
@@ -79,8 +79,11 @@ func ParseWith(document []byte, readTrace func(string) ([]byte, error)) (name st
 	if len(read.Spec) == 0 {
 		return "", nil, errors.New("spec: is missing")
 	}
-	spec, traced, err := takeTraces(read.Spec, readTrace)
+	spec, traced, err := takeTraces(read.Spec, readFile)
 	if err != nil {
+		return "", nil, err
+	}
+	if spec, err = takeProfiles(spec, readFile); err != nil {
 		return "", nil, err
 	}
 	spec, windows, err := takeWindows(spec)
