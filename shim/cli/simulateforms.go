@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -12,11 +13,36 @@ import (
 
 const secondsOfDay = 86400
 
-// scenarioRows are the lines of a grid of runs.
-var scenarioRows = []struct {
+// scenarioRow is a line of a grid of runs.
+type scenarioRow struct {
 	name  string
 	value func(*loadlinev1.SimulateResponse) string
-}{
+}
+
+// overloadRow has a number of the overload; nothing where no workload states its use.
+func overloadRow(name, format string, value func(*loadlinev1.SimulatedOverload) float64) scenarioRow {
+	return scenarioRow{name, func(r *loadlinev1.SimulateResponse) string {
+		if r.GetOverload() == nil {
+			return ""
+		}
+		return fmt.Sprintf(format, value(r.GetOverload()))
+	}}
+}
+
+// overloadRows are in a grid of runs of which one states its use.
+var overloadRows = []scenarioRow{
+	overloadRow("overloaded, node-hours: cpu", "%.1f", (*loadlinev1.SimulatedOverload).GetCpuNodeHours),
+	overloadRow("  memory, above 97 %", "%.1f", (*loadlinev1.SimulatedOverload).GetMemoryNodeHours),
+	overloadRow("overload, in nodes for an hour", "%.2f", (*loadlinev1.SimulatedOverload).GetCpuVolume),
+	overloadRow("  memory", "%.2f", (*loadlinev1.SimulatedOverload).GetMemoryVolume),
+}
+
+func statesUse(runs []*scenarioRun) bool {
+	return slices.ContainsFunc(runs, func(run *scenarioRun) bool { return run.result.GetOverload() != nil })
+}
+
+// scenarioRows are the lines of a grid of runs.
+var scenarioRows = []scenarioRow{
 	{"cost, US dollars", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%.2f", r.GetUsd()) }},
 	{"  no packing costs less than", func(r *loadlinev1.SimulateResponse) string {
 		return fmt.Sprintf("%.2f", r.GetBoundUsd())
@@ -54,13 +80,20 @@ var scenarioRows = []struct {
 	{"digest", func(r *loadlinev1.SimulateResponse) string { return fmt.Sprintf("%016x", r.GetDigest()) }},
 }
 
+// rowsAtTheEnd say how the simulation went: loops, invariants and digest.
+const rowsAtTheEnd = 3
+
 // scenarioGrid has a line for each number, and a column for each run.
 func scenarioGrid(runs []*scenarioRun) report.Grid {
 	grid := report.Grid{Header: []string{""}}
 	for _, run := range runs {
 		grid.Header = append(grid.Header, run.name)
 	}
-	for _, row := range scenarioRows {
+	rows := scenarioRows
+	if statesUse(runs) {
+		rows = slices.Concat(rows[:len(rows)-rowsAtTheEnd], overloadRows, rows[len(rows)-rowsAtTheEnd:])
+	}
+	for _, row := range rows {
 		line := []string{row.name}
 		for _, run := range runs {
 			line = append(line, row.value(run.result))
@@ -97,7 +130,11 @@ func scenarioPage(w io.Writer, runs []*scenarioRun) error {
 		Verdict: fmt.Sprintf("%d days: %.2f US dollars; half of all pods waited at most %.1f s for a node, 95 %% at most "+
 			"%.1f s.", runs[0].days, runs[0].result.GetUsd(), runs[0].result.GetWaits().GetP50(),
 			runs[0].result.GetWaits().GetP95())}
-	for _, chart := range scenarioCharts {
+	charts := scenarioCharts
+	if statesUse(runs) {
+		charts = slices.Concat(charts, useCharts)
+	}
+	for _, chart := range charts {
 		drawn := report.StepChart{Title: chart.title}
 		for _, run := range runs {
 			drawn.Series = append(drawn.Series, seriesOf(run.name, run, chart.value))
@@ -116,10 +153,19 @@ func scenarioPage(w io.Writer, runs []*scenarioRun) error {
 // moment is what a chart shows of one.
 type moment func(*loadlinev1.SimulatedMoment) float64
 
-var scenarioCharts = []struct {
+type scenarioChart struct {
 	title        string
 	value, bound moment
-}{
+}
+
+// useCharts are drawn where a workload states its use.
+var useCharts = []scenarioChart{
+	{"CPU that the pods of the busiest node use, over what it offers", (*loadlinev1.SimulatedMoment).GetBusiestCpu, nil},
+	{"Memory, likewise", (*loadlinev1.SimulatedMoment).GetBusiestMemory, nil},
+	{"Overloaded nodes", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetNodesOverloaded()) }, nil},
+}
+
+var scenarioCharts = []scenarioChart{
 	{"Nodes", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetNodes()) }, nil},
 	{"Pods", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetPods()) }, nil},
 	{"Pods that wait for a node", func(m *loadlinev1.SimulatedMoment) float64 { return float64(m.GetWaiting()) }, nil},

@@ -53,7 +53,18 @@ type scenarioData struct {
 	Nodes          scenarioNodes `json:"nodes"`
 	// The 99th percentile over each node at each moment.
 	LimitsOverAllocatableP99 map[string]float64 `json:"limitsOverAllocatableP99"`
-	Against                  *scenarioData      `json:"against,omitempty"`
+	// Overload is left out where no workload states its use.
+	Overload *scenarioOverload `json:"overload,omitempty"`
+	Against  *scenarioData     `json:"against,omitempty"`
+}
+
+// scenarioOverload is how long pods used more than their nodes offer, in hours of nodes, and how much more, in hours of
+// whole nodes.
+type scenarioOverload struct {
+	CPUNodeHours    float64 `json:"cpuNodeHours"`
+	MemoryNodeHours float64 `json:"memoryNodeHours"`
+	CPUVolume       float64 `json:"cpuVolume"`
+	MemoryVolume    float64 `json:"memoryVolume"`
 }
 
 // scenarioMoves are moves that replace nodes by cheaper ones.
@@ -135,7 +146,7 @@ func (f *scenarioFlags) runRow(ctx context.Context, file string, from *engineFla
 
 func (r *scenarioRun) data() *scenarioData {
 	waits, load, moves := r.result.GetWaits(), r.result.GetLoad(), r.result.GetMoves()
-	return &scenarioData{Digest: fmt.Sprintf("%016x", r.result.GetDigest()), Days: r.days,
+	data := &scenarioData{Digest: fmt.Sprintf("%016x", r.result.GetDigest()), Days: r.days,
 		Loops: r.result.GetLoops(), USD: r.result.GetUsd(), BoundUSD: r.result.GetBoundUsd(),
 		Growths:        r.result.GetGrowths(),
 		Moves:          scenarioMoves{moves.GetBegun(), moves.GetDone(), moves.GetGivenUp()},
@@ -146,6 +157,11 @@ func (r *scenarioRun) data() *scenarioData {
 		Nodes:      scenarioNodes{load.GetNodesMean(), load.GetNodesMax()},
 		LimitsOverAllocatableP99: map[string]float64{"cpu": load.GetLimitsOverAllocatableCpuP99(),
 			"memory": load.GetLimitsOverAllocatableMemoryP99()}}
+	if over := r.result.GetOverload(); over != nil {
+		data.Overload = &scenarioOverload{over.GetCpuNodeHours(), over.GetMemoryNodeHours(), over.GetCpuVolume(),
+			over.GetMemoryVolume()}
+	}
+	return data
 }
 
 func scenarioForms(runs []*scenarioRun) answer {

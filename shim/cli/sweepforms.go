@@ -18,13 +18,15 @@ type sweepAnswer struct {
 
 // sweepData is the answer as data.
 type sweepData struct {
-	Sweep  string          `json:"sweep"`
-	Digest string          `json:"digest"`
-	Rows   int             `json:"rows"`
-	Points int             `json:"points"`
-	Wait   string          `json:"wait"`
-	Goal   float64         `json:"goalSeconds,omitempty"`
-	Inputs []sweepDataPart `json:"inputs"`
+	Sweep  string  `json:"sweep"`
+	Digest string  `json:"digest"`
+	Rows   int     `json:"rows"`
+	Points int     `json:"points"`
+	Wait   string  `json:"wait"`
+	Goal   float64 `json:"goalSeconds,omitempty"`
+	// OverloadGoal bounds the hours of nodes with overload.
+	OverloadGoal *float64        `json:"goalOverloadNodeHours,omitempty"`
+	Inputs       []sweepDataPart `json:"inputs"`
 }
 
 type sweepDataPart struct {
@@ -46,6 +48,8 @@ type sweepDataPoint struct {
 	LimitsOverAllocatableCPUP99    float64           `json:"limitsOverAllocatableCpuP99"`
 	LimitsOverAllocatableMemoryP99 float64           `json:"limitsOverAllocatableMemoryP99"`
 	Nodes                          float64           `json:"nodes"`
+	// OverloadNodeHours is left out where no workload states its use.
+	OverloadNodeHours *sweep.Spread `json:"overloadNodeHours,omitempty"`
 }
 
 func (a *sweepAnswer) point(o *sweep.Outcome) *sweepDataPoint {
@@ -58,9 +62,13 @@ func (a *sweepAnswer) point(o *sweep.Outcome) *sweepDataPoint {
 			settings[path] = value
 		}
 	}
-	return &sweepDataPoint{Point: o.Point, Settings: settings, Seeds: o.Seeds, USD: o.USD, BoundUSD: o.Bound,
+	point := &sweepDataPoint{Point: o.Point, Settings: settings, Seeds: o.Seeds, USD: o.USD, BoundUSD: o.Bound,
 		WaitSeconds: o.Wait, Evictions: o.Evictions, LimitsOverAllocatableCPUP99: o.CPUP99,
 		LimitsOverAllocatableMemoryP99: o.MemoryP99, Nodes: o.NodesMean}
+	if a.plan.StatesUse() {
+		point.OverloadNodeHours = new(o.Overload)
+	}
+	return point
 }
 
 func (a *sweepAnswer) forms() answer {
@@ -68,6 +76,9 @@ func (a *sweepAnswer) forms() answer {
 	what, _, goal := a.plan.Spec.Goal.Wait()
 	data := sweepData{Sweep: a.plan.Name, Digest: a.plan.Digest, Rows: len(a.rows), Points: len(a.plan.Points), Wait: what,
 		Goal: goal}
+	if bound, hours := a.plan.Spec.Goal.Overload(); bound {
+		data.OverloadGoal = &hours
+	}
 	for i := range summaries {
 		s := &summaries[i]
 		part := sweepDataPart{Name: s.Input, Today: a.point(s.Today), Best: a.point(s.Best), Front: []sweepDataPoint{},
@@ -90,6 +101,9 @@ func (a *sweepAnswer) verdict(s *sweep.Summary) string {
 	if goal > 0 {
 		within = fmt.Sprintf(" with a %s of at most %g s", what, goal)
 	}
+	if bound, hours := a.plan.Spec.Goal.Overload(); bound {
+		within += fmt.Sprintf(" with at most %g node-hours of overload", hours)
+	}
 	switch {
 	case s.Today == nil && s.Best == nil:
 		return "No month was simulated."
@@ -103,6 +117,14 @@ func (a *sweepAnswer) verdict(s *sweep.Summary) string {
 	}
 	return fmt.Sprintf("Cheapest%s: %s. %.2f USD in place of %.2f, %s %.1f s in place of %.1f.", within,
 		a.plan.Points[s.Best.Point], s.Best.USD.Mean, s.Today.USD.Mean, what, s.Best.Wait.Mean, s.Today.Wait.Mean)
+}
+
+// ifUse returns the last cells of a line: overload only where it is counted.
+func (a *sweepAnswer) ifUse(overload, settings string) []string {
+	if a.plan.StatesUse() {
+		return []string{overload, settings}
+	}
+	return []string{settings}
 }
 
 // mostShown is how many points a table has.
@@ -129,12 +151,17 @@ func (a *sweepAnswer) table(w io.Writer, summaries []sweep.Summary) error {
 		right := func(header string) texttable.Column {
 			return texttable.Column{Header: header, Align: texttable.Right}
 		}
-		table := texttable.New(right("USD"), right("BOUND"), right("WAIT S"), right("SEEDS"), right("EVICTIONS"),
-			right("NODES"), texttable.Column{Header: "SETTINGS"})
+		columns := []texttable.Column{right("USD"), right("BOUND"), right("WAIT S"), right("SEEDS"), right("EVICTIONS"),
+			right("NODES")}
+		if a.plan.StatesUse() {
+			columns = append(columns, right("OVERLOAD H"))
+		}
+		table := texttable.New(append(columns, texttable.Column{Header: "SETTINGS"})...)
 		for _, o := range shown(s) {
-			table.Row(fmt.Sprintf("%.2f", o.USD.Mean), fmt.Sprintf("%.2f", o.Bound), fmt.Sprintf("%.1f", o.Wait.Mean),
-				fmt.Sprint(o.Seeds), fmt.Sprintf("%.0f", o.Evictions), fmt.Sprintf("%.1f", o.NodesMean),
-				a.plan.Points[o.Point].String())
+			table.Row(append([]string{fmt.Sprintf("%.2f", o.USD.Mean), fmt.Sprintf("%.2f", o.Bound),
+				fmt.Sprintf("%.1f", o.Wait.Mean), fmt.Sprint(o.Seeds), fmt.Sprintf("%.0f", o.Evictions),
+				fmt.Sprintf("%.1f", o.NodesMean)},
+				a.ifUse(fmt.Sprintf("%.1f", o.Overload.Mean), a.plan.Points[o.Point].String())...)...)
 		}
 		if err := table.Write(w); err != nil {
 			return err
@@ -142,6 +169,9 @@ func (a *sweepAnswer) table(w io.Writer, summaries []sweep.Summary) error {
 	}
 	_, err := fmt.Fprintf(w, "\nUSD, bound, evictions and nodes are means over seeds; WAIT S is the mean of each "+
 		"seed's %s.\n", what)
+	if err == nil && a.plan.StatesUse() {
+		_, err = fmt.Fprintln(w, "OVERLOAD H is the mean of the hours of nodes whose pods use more than there is.")
+	}
 	return err
 }
 
@@ -158,17 +188,18 @@ func (a *sweepAnswer) page(summaries []sweep.Summary) *report.Sweep {
 		s := &summaries[i]
 		section := report.SweepSection{Title: s.Input, Verdict: a.verdict(s), WaitName: what, GoalSeconds: goal,
 			Configuration: a.configuration(s), Chosen: report.Grid{Header: []string{"US dollars", "no packing costs less",
-				what + ", s", "evictions", "limits / allocatable p99, cpu", "memory", "nodes", "settings"}}}
+				what + ", s", "evictions", "limits / allocatable p99, cpu", "memory", "nodes"}}}
+		section.Chosen.Header = append(section.Chosen.Header, a.ifUse("overload, node-hours", "settings")...)
 		for _, o := range s.Outcomes {
 			section.Points = append(section.Points, report.SweepPoint{Name: a.plan.Points[o.Point].String(),
 				USD: report.SweepSpread(o.USD), Wait: report.SweepSpread(o.Wait), OnFront: o.OnFront, Today: o.Point == 0,
 				Best: s.Best != nil && s.Best.Point == o.Point})
 		}
 		for _, o := range shown(s) {
-			section.Chosen.Rows = append(section.Chosen.Rows, []string{fmt.Sprintf("%.2f", o.USD.Mean),
+			section.Chosen.Rows = append(section.Chosen.Rows, append([]string{fmt.Sprintf("%.2f", o.USD.Mean),
 				fmt.Sprintf("%.2f", o.Bound), fmt.Sprintf("%.1f", o.Wait.Mean), fmt.Sprintf("%.0f", o.Evictions),
-				fmt.Sprintf("%.2f", o.CPUP99), fmt.Sprintf("%.2f", o.MemoryP99), fmt.Sprintf("%.1f", o.NodesMean),
-				a.plan.Points[o.Point].String()})
+				fmt.Sprintf("%.2f", o.CPUP99), fmt.Sprintf("%.2f", o.MemoryP99), fmt.Sprintf("%.1f", o.NodesMean)},
+				a.ifUse(fmt.Sprintf("%.1f", o.Overload.Mean), a.plan.Points[o.Point].String())...))
 		}
 		for _, e := range a.plan.Effects(s) {
 			section.Effects = append(section.Effects, report.SweepEffect{Setting: e.Path, Value: e.Value, USD: e.USD,

@@ -87,6 +87,9 @@ func parse(content []byte) (*Plan, error) {
 		return nil, fmt.Errorf("spec: %d inputs, %d points and %d seeds make %d rows, more than %d", len(p.Scenarios),
 			len(p.Points), p.Spec.Seeds.Count, p.Rows(), maxRows)
 	}
+	if bound, _ := p.Spec.Goal.Overload(); bound && !p.StatesUse() {
+		return nil, fmt.Errorf("spec.goal.overloadNodeHours: no workload of an input states its use")
+	}
 	return p, p.check()
 }
 
@@ -174,6 +177,18 @@ func (p *Plan) Describe(row int) string {
 	at := p.place(row)
 	return fmt.Sprintf("row %d: %s, %s, seed %d", row, p.Names[at.input], p.Points[at.point],
 		p.Spec.Seeds.First+int64(at.seed))
+}
+
+// StatesUse says whether a workload of an input states what its pods use, so that overload is counted.
+func (p *Plan) StatesUse() bool {
+	for _, scenario := range p.Scenarios {
+		for _, workload := range scenario.GetWorkloads() {
+			if workload.GetUse() != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Paths are what points set, in order.

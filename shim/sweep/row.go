@@ -31,7 +31,13 @@ type Row struct {
 	NodesAdded   int64   `json:"nodesAdded"`
 	NodesRemoved int64   `json:"nodesRemoved"`
 	Violations   int64   `json:"violations"`
+	// Hours of nodes with overload; 0 also where no workload states its use.
+	CPUOverload    float64 `json:"cpuOverloadNodeHours,omitempty"`
+	MemoryOverload float64 `json:"memoryOverloadNodeHours,omitempty"`
 }
+
+// Overload is the hours of nodes with overload of either resource, in which those with both count twice.
+func (r *Row) Overload() float64 { return r.CPUOverload + r.MemoryOverload }
 
 // NewRow returns the row of an answer.
 func NewRow(row int, answer *loadlinev1.SimulateResponse) *Row {
@@ -42,7 +48,8 @@ func NewRow(row int, answer *loadlinev1.SimulateResponse) *Row {
 		Evictions: answer.GetEvictions(), CPUP99: load.GetLimitsOverAllocatableCpuP99(),
 		MemoryP99: load.GetLimitsOverAllocatableMemoryP99(), NodesMean: load.GetNodesMean(), NodesMax: load.GetNodesMax(),
 		NodesAdded: answer.GetNodesAdded(), NodesRemoved: answer.GetNodesRemoved(),
-		Violations: int64(len(answer.GetViolations()))}
+		Violations: int64(len(answer.GetViolations())), CPUOverload: answer.GetOverload().GetCpuNodeHours(),
+		MemoryOverload: answer.GetOverload().GetMemoryNodeHours()}
 }
 
 // column is one of a table of rows.
@@ -77,7 +84,7 @@ func (p *Plan) columns() []column {
 	for _, path := range p.Paths() {
 		all = append(all, p.settingColumn(path))
 	}
-	return append(all,
+	all = append(all,
 		column{"seed", func(p *Plan, r *Row) any { return p.Spec.Seeds.First + int64(p.place(r.Row).seed) }, wholeColumn},
 		column{"days", func(p *Plan, _ *Row) any { return p.Spec.Days }, wholeColumn},
 		column{"digest", func(_ *Plan, r *Row) any { return r.Digest }, textColumn},
@@ -97,6 +104,11 @@ func (p *Plan) columns() []column {
 		whole("nodes_added", func(r *Row) int64 { return r.NodesAdded }),
 		whole("nodes_removed", func(r *Row) int64 { return r.NodesRemoved }),
 		whole("violations", func(r *Row) int64 { return r.Violations }))
+	if p.StatesUse() {
+		all = append(all, number("cpu_overload_node_hours", func(r *Row) float64 { return r.CPUOverload }),
+			number("memory_overload_node_hours", func(r *Row) float64 { return r.MemoryOverload }))
+	}
+	return all
 }
 
 // settingColumn has the values of a path: as numbers, if all are.

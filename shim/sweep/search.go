@@ -81,26 +81,33 @@ func (p *Plan) best(done map[int]*Row, points []int, seeds, most int) []int {
 	return slices.Sorted(slices.Values(kept))
 }
 
-// score is what a point costs in all inputs together, and by how many seconds its worst input misses the goal.
-type score struct{ misses, usd float64 }
+// score is what a point costs in all inputs together, and by how many hours of nodes and seconds its worst input misses
+// the goal.
+type score struct{ overload, misses, usd float64 }
 
 func (s score) compare(other score) int {
-	return cmp.Or(cmp.Compare(s.misses, other.misses), cmp.Compare(s.usd, other.usd))
+	return cmp.Or(cmp.Compare(s.overload, other.overload), cmp.Compare(s.misses, other.misses),
+		cmp.Compare(s.usd, other.usd))
 }
 
 func (p *Plan) score(done map[int]*Row, point, seeds int) (s score) {
 	_, wait, goal := p.Spec.Goal.Wait()
+	bound, most := p.Spec.Goal.Overload()
 	for input := range p.Scenarios {
-		var usd, waited mean
+		var usd, waited, overload mean
 		for seed := range seeds {
 			if row := done[p.row(place{input, point, seed})]; row != nil {
 				usd.add(row.USD)
 				waited.add(wait(row))
+				overload.add(row.Overload())
 			}
 		}
 		s.usd += usd.of()
 		if goal > 0 {
 			s.misses = max(s.misses, waited.of()-goal)
+		}
+		if bound {
+			s.overload = max(s.overload, overload.of()-most)
 		}
 	}
 	return s

@@ -124,7 +124,8 @@ type Search struct {
 	KeepPercent int `json:"keepPercent,omitempty"`
 }
 
-// Goal is what the cheapest point is looked for under: the mean over seeds of one of these is at most so many seconds.
+// Goal is what the cheapest point is looked for under: the mean over seeds of one of the waits is at most so many
+// seconds, that of overload so many hours of nodes, or both.
 type Goal struct {
 	// MeanWaitSeconds bounds the mean of the time that pods wait. Required without the others.
 	MeanWaitSeconds float64 `json:"meanWaitSeconds,omitempty"`
@@ -134,6 +135,9 @@ type Goal struct {
 	P95WaitSeconds float64 `json:"p95WaitSeconds,omitempty"`
 	// MaxWaitSeconds bounds the longest wait. Required without the others.
 	MaxWaitSeconds float64 `json:"maxWaitSeconds,omitempty"`
+	// OverloadNodeHours bounds the hours of nodes whose pods use more than there is: of CPU more than all, of memory
+	// more than 97 %, the sum of both. It takes workloads that state their use. Required without the others.
+	OverloadNodeHours *float64 `json:"overloadNodeHours,omitempty"`
 }
 
 var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?$`)
@@ -273,10 +277,23 @@ func (g *Goal) check() error {
 			set++
 		}
 	}
-	if set != 1 {
-		return fmt.Errorf("goal: must have one of meanWaitSeconds, p50WaitSeconds, p95WaitSeconds and maxWaitSeconds")
+	bound, hours := g.Overload()
+	if hours < 0 {
+		return fmt.Errorf("goal.overloadNodeHours: %v is below 0", hours)
+	}
+	if set > 1 || (set == 0 && !bound) {
+		return fmt.Errorf("goal: must have one of meanWaitSeconds, p50WaitSeconds, p95WaitSeconds and maxWaitSeconds, " +
+			"or overloadNodeHours, or both")
 	}
 	return nil
+}
+
+// Overload returns whether overload is bounded, and by how many hours of nodes.
+func (g *Goal) Overload() (bound bool, hours float64) {
+	if g == nil || g.OverloadNodeHours == nil {
+		return false, 0
+	}
+	return true, *g.OverloadNodeHours
 }
 
 // Wait returns what a goal is about, in words, of a row, and at most how many seconds.

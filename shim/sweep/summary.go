@@ -28,6 +28,8 @@ func spread(values []float64) Spread {
 	return s
 }
 
+func (s Spread) plus(o Spread) Spread { return Spread{s.Mean + o.Mean, s.Min + o.Min, s.Max + o.Max} }
+
 // Outcome is what became of a point in an input, or in all together: then it costs the sum, and Wait is that of the
 // input that waits longest.
 type Outcome struct {
@@ -39,8 +41,10 @@ type Outcome struct {
 	CPUP99    float64
 	MemoryP99 float64
 	NodesMean float64
-	// Meets: Wait.Mean is within the goal, if there is one. OnFront: no point of as many seeds costs less and waits no
-	// longer.
+	// Overload is the hours of nodes with overload.
+	Overload Spread
+	// Meets: Wait.Mean and Overload.Mean are within the goal, if there is one. OnFront: no point of as many seeds costs
+	// less and waits no longer, of those whose overload is within the goal.
 	Meets, OnFront bool
 }
 
@@ -106,7 +110,7 @@ func (p *Plan) outcome(point int, rows []*Row) Outcome {
 		Evictions: of(func(r *Row) float64 { return float64(r.Evictions) }).Mean,
 		CPUP99:    of(func(r *Row) float64 { return r.CPUP99 }).Max,
 		MemoryP99: of(func(r *Row) float64 { return r.MemoryP99 }).Max,
-		NodesMean: of(func(r *Row) float64 { return r.NodesMean }).Mean}
+		NodesMean: of(func(r *Row) float64 { return r.NodesMean }).Mean, Overload: of((*Row).Overload)}
 }
 
 // together adds up the inputs of each point that has all of them.
@@ -122,7 +126,8 @@ func (p *Plan) together(inputs []Summary) Summary {
 				break
 			}
 			sum.Seeds = min(sum.Seeds, o.Seeds)
-			sum.USD = Spread{sum.USD.Mean + o.USD.Mean, sum.USD.Min + o.USD.Min, sum.USD.Max + o.USD.Max}
+			sum.USD = sum.USD.plus(o.USD)
+			sum.Overload = sum.Overload.plus(o.Overload)
 			if o.Wait.Mean >= sum.Wait.Mean {
 				sum.Wait = o.Wait
 			}
@@ -141,6 +146,7 @@ func (p *Plan) together(inputs []Summary) Summary {
 // finish finds the front, today's point, and the best of those with most seeds.
 func (p *Plan) finish(s *Summary) {
 	_, _, goal := p.Spec.Goal.Wait()
+	bound, hours := p.Spec.Goal.Overload()
 	most := 0
 	for _, o := range s.Outcomes {
 		most = max(most, o.Seeds)
@@ -148,11 +154,12 @@ func (p *Plan) finish(s *Summary) {
 	var ranked []*Outcome
 	for i := range s.Outcomes {
 		o := &s.Outcomes[i]
-		o.Meets = goal == 0 || o.Wait.Mean <= goal
+		loaded := bound && o.Overload.Mean > hours
+		o.Meets = (goal == 0 || o.Wait.Mean <= goal) && !loaded
 		if o.Point == 0 {
 			s.Today = o
 		}
-		if o.Seeds == most {
+		if o.Seeds == most && !loaded {
 			ranked = append(ranked, o)
 		}
 	}
