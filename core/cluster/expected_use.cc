@@ -9,6 +9,12 @@
 namespace loadline {
 namespace {
 
+constexpr int kShareBits = 32;
+
+bool IsKnown(const HourlyAmounts& profile) {
+  return std::any_of(profile.begin(), profile.end(), [](int64_t amount) { return amount > 0; });
+}
+
 // The most of each hour and its neighbours, times the margin, rounded up. An hour with a neighbour that is
 // not known is not known either: it could be the most.
 HourlyAmounts WithMargin(const HourlyAmounts& measured, int32_t margin_percent, int32_t neighbor_hours) {
@@ -33,6 +39,8 @@ HourlyAmounts WithMargin(const HourlyAmounts& measured, int32_t margin_percent, 
 
 ExpectedUse::ExpectedUse(const ExpectedUseOptions& options, const ClusterObjects& objects, int64_t now_s)
     : options_(options), version_(objects.usage_version()) {
+  KnownWorkloads cpu;
+  KnownWorkloads memory;
   for (const auto& [key, object] : objects.of(ObjectKind::kWorkloadUsage)) {
     const WorkloadUsage& usage = std::get<WorkloadUsage>(object.content);
     if (usage.days < options_.min_days) continue;
@@ -46,7 +54,11 @@ ExpectedUse::ExpectedUse(const ExpectedUseOptions& options, const ClusterObjects
     profile.pod_template = usage.pod_template;
     profile.cpu = WithMargin(usage.cpu_milli, options_.cpu_margin_percent, options_.neighbor_hours);
     profile.memory = WithMargin(usage.memory_bytes, options_.memory_margin_percent, options_.neighbor_hours);
+    cpu.Add(usage.cpu_limit_milli, profile.cpu);
+    memory.Add(usage.memory_limit_bytes, profile.memory);
   }
+  cpu_share_ = cpu.Share();
+  memory_share_ = memory.Share();
   if (now_s <= 0) until_s_ = 1;  // a view that knows no time
 }
 
@@ -59,7 +71,31 @@ const HourlyAmounts* ExpectedUse::Find(const PodShape& pod, ResourceId resource)
   if (found == in_namespace->second.end()) return nullptr;
   const Profile& profile = found->second;
   if (profile.pod_template != 0 && profile.pod_template != workload.pod_template) return nullptr;
-  return resource == kCpu ? &profile.cpu : &profile.memory;
+  const HourlyAmounts& hours = resource == kCpu ? profile.cpu : profile.memory;
+  return IsKnown(hours) ? &hours : nullptr;
+}
+
+void ExpectedUse::KnownWorkloads::Add(int64_t limit, const HourlyAmounts& profile) {
+  if (limit == 0 || !IsKnown(profile)) return;
+  limits += limit;
+  for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
+    use[hour] += profile[hour] == 0 ? limit : std::min(limit, profile[hour]);
+  }
+}
+
+std::optional<int64_t> ExpectedUse::KnownWorkloads::Share() const {
+  if (limits == 0) return std::nullopt;
+  // Less than 2^31 workloads of at most 2^62, so that the product stays within 125 bits.
+  const absl::int128 peak = *std::max_element(use.begin(), use.end());
+  return static_cast<int64_t>(((peak << kShareBits) + limits - 1) / limits);
+}
+
+int64_t ExpectedUse::AtMostUnknown(ResourceId resource, int64_t limit, int64_t request) const {
+  if (resource != kCpu && resource != kMemory) return kMaxAmount;
+  const std::optional<int64_t> share = resource == kCpu ? cpu_share_ : memory_share_;
+  if (!share.has_value()) return kMaxAmount;
+  const absl::int128 used = (absl::int128(limit) * *share) >> kShareBits;
+  return std::max(request, static_cast<int64_t>(used));
 }
 
 bool ExpectedUse::Holds(const ClusterObjects& objects, int64_t now_s) const {

@@ -3,13 +3,16 @@
 #define LOADLINE_CORE_CLUSTER_EXPECTED_USE_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/numeric/int128.h"
 #include "absl/strings/string_view.h"
 #include "core/base/amount.h"
 #include "core/base/resource_names.h"
@@ -51,6 +54,14 @@ class ExpectedUse {
     return options_.request_floor ? std::max((*profile)[hour], request) : (*profile)[hour];
   }
 
+  // Returns the most that a pod without a profile counts as in the score, in all hours alike:
+  //
+  //   limit * max over hours (sum of what known workloads count as) / sum of their limits
+  //
+  // and not less than its request. A workload is known if it has a profile and states its limit; one pod of
+  // each counts. kMaxAmount: none is known. `limit`, `request`: of the pod, [0, 2^62].
+  int64_t AtMostUnknown(ResourceId resource, int64_t limit, int64_t request) const;
+
   // Returns true if the same profiles count at this time and are those that `objects` holds.
   bool Holds(const ClusterObjects& objects, int64_t now_s) const;
 
@@ -61,10 +72,23 @@ class ExpectedUse {
     HourlyAmounts memory = {};
   };
 
+  // The sums over known workloads: of their limits, and of what they count as in each hour.
+  struct KnownWorkloads {
+    absl::int128 limits = 0;
+    std::array<absl::int128, kHoursOfDay> use = {};
+    void Add(int64_t limit, const HourlyAmounts& profile);
+    // The largest sum of an hour over that of the limits, in 2^-kShareBits, rounded up; nullopt: none is
+    // known.
+    std::optional<int64_t> Share() const;
+  };
+
   const ExpectedUseOptions options_;
   const int64_t version_;  // ClusterObjects::usage_version()
   int64_t from_s_ = 0;     // from then on, until before `until_s_`
   int64_t until_s_ = INT64_MAX;
+  // The share of the limits of known workloads that they use at the peak of the day; see Share().
+  std::optional<int64_t> cpu_share_;
+  std::optional<int64_t> memory_share_;
   // By namespace, then by "KIND/NAME".
   absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, Profile>> profiles_;
 };

@@ -184,6 +184,8 @@ struct WorkloadUsage {
   uint64_t pod_template = 0;        // for which it holds; 0: for all
   HourlyAmounts cpu_milli = {};     // [0, 2^62]; 0: not known
   HourlyAmounts memory_bytes = {};  // likewise
+  int64_t cpu_limit_milli = 0;      // of one pod, [0, 2^62]; 0: not known
+  int64_t memory_limit_bytes = 0;   // likewise
   int32_t days = 0;                 // of the hour that was measured on the fewest days
   int64_t newest_s = 0;             // seconds since 1970, [0, 2^40]
 };

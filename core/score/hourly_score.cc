@@ -27,7 +27,7 @@ NodeSum SumInHour(const LimitColumns& columns, Slot slot, std::span<const PodTer
     const int64_t counted = CountedInHour(pod[r], terms[r].allocatable, hour);
     const int64_t term = kArithmetic == Arithmetic::kFixedPoint
                              ? columns.hour_raw(slot, r)[hour] - ShareOf(terms[r], counted)
-                             : TruncatingTerm(terms[r], columns.limits(slot, r, hour), counted);
+                             : TruncatingTerm(terms[r], columns.scored_limits(slot, r, hour), counted);
     node.sum += term * pod[r].weight;
     node.counted += pod[r].weight;
     node.worst = std::min(node.worst, term);

@@ -49,6 +49,19 @@ CountedLimit CountOnNode(const LimitPolicy& policy, const PodLimit& limit, int64
   return CountOnNode(policy.max_limit_ratio, limit, allocatable);
 }
 
+HourlyAmounts ScoredAtMost(const ExpectedUse& expected, const PodShape& shape, ResourceId id,
+                           const PodLimit& limit) {
+  const int64_t request = shape.requests.Get(id);
+  HourlyAmounts at_most;
+  if (const HourlyAmounts* const profile = expected.Find(shape, id); profile != nullptr) {
+    for (size_t hour = 0; hour < kHoursOfDay; ++hour) at_most[hour] = expected.AtMost(profile, hour, request);
+  } else {
+    const bool has_limit = limit.limited && !limit.missing;
+    at_most.fill(has_limit ? expected.AtMostUnknown(id, limit.amount, request) : kMaxAmount);
+  }
+  return at_most;
+}
+
 LimitColumns::LimitColumns(LimitPolicy policy)
     : policy_(std::move(policy)), width_(policy_.resources.size()) {}
 
@@ -83,6 +96,7 @@ void LimitColumns::Resize(const ClusterState& cluster, bool anew) {
   resize(&limits_, width_);
   const size_t hours = expected_ == nullptr ? 0 : kHoursOfDay;
   resize(&hour_limits_, width_ * hours);
+  resize(&discounts_, expected_ == nullptr ? 0 : width_);
   resize(&hour_raw_, width_ * hours);
   resize(&hour_sums_, hours);
   resize(&rough_sums_, hours);
@@ -122,6 +136,8 @@ void LimitColumns::UpdateHours(const ClusterState& cluster, Slot slot) {
     const size_t first = (IndexOf(slot) * width_ + r) * kHoursOfDay;
     std::fill_n(hour_limits_.begin() + static_cast<std::ptrdiff_t>(first), kHoursOfDay, 0);
     std::fill_n(hour_raw_.begin() + static_cast<std::ptrdiff_t>(first), kHoursOfDay, 0);
+    int64_t& discount = discounts_[IndexOf(slot) * width_ + r];
+    discount = 0;
     const LimitTerm& term = terms_[IndexOf(slot) * width_ + r];
     if (term.allocatable == 0) continue;
     const ResourceId id = *cluster.resource_names().Find(resource.name);
@@ -130,15 +146,17 @@ void LimitColumns::UpdateHours(const ClusterState& cluster, Slot slot) {
       const PodLimit limit = PodLimitOf(policy_, resource, id, shape, PodRole::kExisting);
       const int64_t counted = CountOnNode(policy_, limit, term.allocatable).amount;
       if (counted == 0) continue;
-      const HourlyAmounts* const profile = expected_->Find(shape, id);
-      const int64_t request = shape.requests.Get(id);
+      const HourlyAmounts at_most = ScoredAtMost(*expected_, shape, id, limit);
+      const bool known = expected_->Find(shape, id) != nullptr;
+      if (!known) discount = SaturatingAdd(discount, counted - std::min(counted, at_most[0]));
       for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
         int64_t& limits = hour_limits_[first + hour];
-        limits = SaturatingAdd(limits, std::min(counted, expected_->AtMost(profile, hour, request)));
+        limits = SaturatingAdd(limits, known ? std::min(counted, at_most[hour]) : counted);
       }
     }
     for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
-      const int64_t raw = RawInFixedPoint(term.allocatable - hour_limits_[first + hour], term.allocatable);
+      const int64_t limits = hour_limits_[first + hour] - discount;
+      const int64_t raw = RawInFixedPoint(term.allocatable - limits, term.allocatable);
       hour_raw_[first + hour] = raw;
       sums[hour] += raw * resource.weight;
     }

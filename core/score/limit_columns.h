@@ -50,6 +50,11 @@ PodLimit PodLimitOf(const LimitPolicy& policy, const ScoredResource& resource, s
                     const PodShape& shape, PodRole role);
 CountedLimit CountOnNode(const LimitPolicy& policy, const PodLimit& limit, int64_t allocatable);
 
+// Returns the most that a pod counts as in the score in each hour: by its profile; where it has none but its
+// containers all have limits, ExpectedUse::AtMostUnknown().
+HourlyAmounts ScoredAtMost(const ExpectedUse& expected, const PodShape& shape, ResourceId id,
+                           const PodLimit& limit);
+
 // Holds no reference to the cluster. Not thread-safe; const members may run together.
 class LimitColumns {
  public:
@@ -75,10 +80,15 @@ class LimitColumns {
 
   // The profiles by which pods count; nullptr: there are none, and all hours are alike.
   const ExpectedUse* expected() const { return expected_.get(); }
-  // The amount that the pods on the node count as in an hour, for the resource at this position.
+  // The amount that the pods on the node count as in an hour, for the resource at this position: in load
+  // lines, where pods without a profile count by their limits, and in the score.
   int64_t limits(Slot slot, size_t resource, size_t hour) const {
     if (expected_ == nullptr) return limits(slot)[resource];
     return hour_limits_[(IndexOf(slot) * width_ + resource) * kHoursOfDay + hour];
+  }
+  int64_t scored_limits(Slot slot, size_t resource, size_t hour) const {
+    const int64_t in_line = limits(slot, resource, hour);
+    return expected_ == nullptr ? in_line : in_line - discounts_[IndexOf(slot) * width_ + resource];
   }
   // The counterpart of LimitTerm::raw_without_pod in each hour of one resource; only where there are
   // profiles.
@@ -109,6 +119,8 @@ class LimitColumns {
   std::shared_ptr<const ExpectedUse> expected_;
   // With profiles: (slot * width_ + resource) * kHoursOfDay + hour; and slot * kHoursOfDay + hour.
   std::vector<int64_t> hour_limits_;
+  std::vector<int64_t>
+      discounts_;  // slot * width_ + resource: by how much pods without a profile count for less
   std::vector<int64_t> hour_raw_;
   std::vector<int64_t> hour_sums_;
   std::vector<float> rough_sums_;

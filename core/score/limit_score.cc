@@ -28,11 +28,9 @@ std::vector<PodTerm> PodTerms(const LimitPolicy& policy, const ResourceNames& na
     term.amount = term.limit.allocatable ? kMaxAmount : term.limit.amount;
     term.ratio = term.limit.allocatable ? 1 : policy.max_limit_ratio;
     term.largest_factor = kMaxAmount / std::max<int64_t>(term.ratio, 1);
-    const bool known = expected != nullptr && id.has_value();
-    const HourlyAmounts* const profile = known ? expected->Find(pod, *id) : nullptr;
-    const int64_t request = known ? pod.requests.Get(*id) : 0;
-    for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
-      term.at_most[hour] = known ? expected->AtMost(profile, hour, request) : kMaxAmount;
+    term.at_most.fill(kMaxAmount);
+    if (expected != nullptr && id.has_value()) {
+      term.at_most = ScoredAtMost(*expected, pod, *id, term.limit);
     }
     term.peak = *std::max_element(term.at_most.begin(), term.at_most.end());
     terms.push_back(term);
@@ -143,7 +141,7 @@ ResourceExplanation ExplainResource(const LimitColumns& columns, const ClusterSt
   result.pod_rule = pod.limit.rule;
   if (node.allocatable == 0) return result;
   result.allocatable = node.allocatable;
-  result.node_limits = hour.has_value() ? columns.limits(slot, r, *hour) : columns.limits(slot)[r];
+  result.node_limits = hour.has_value() ? columns.scored_limits(slot, r, *hour) : columns.limits(slot)[r];
   if (hour.has_value() && pod.at_most[*hour] < result.pod.amount) {
     result.pod.amount = pod.at_most[*hour];
     result.pod_by_profile = true;

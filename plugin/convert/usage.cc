@@ -40,11 +40,15 @@ absl::Status ReadUsage(const v1::WorkloadUsage& message, WorkloadUsage* usage) {
   Fields fields;
   fields.Keep(ReadHours("cpu_milli", message.cpu_milli(), &usage->cpu_milli));
   fields.Keep(ReadHours("memory_bytes", message.memory_bytes(), &usage->memory_bytes));
+  fields.Range("cpu_limit_milli", message.cpu_limit_milli(), 0, kMaxAmount);
+  fields.Range("memory_limit_bytes", message.memory_limit_bytes(), 0, kMaxAmount);
   fields.Keep(CheckNotNegative("days", message.days()));
   fields.Keep(CheckNotNegative("samples", message.samples()));
   fields.Range("newest_s", message.newest_s(), 0, kLatestSampleS);
   fields.Range("oldest_s", message.oldest_s(), 0, message.newest_s());
   usage->pod_template = message.template_();
+  usage->cpu_limit_milli = message.cpu_limit_milli();
+  usage->memory_limit_bytes = message.memory_limit_bytes();
   usage->days = message.days();
   usage->newest_s = message.newest_s();
   return fields.status();

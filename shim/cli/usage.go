@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
-	restclient "k8s.io/client-go/rest"
 
 	"loadline.dev/shim/usage"
 	"loadline.dev/shim/usage/profile"
@@ -160,18 +158,17 @@ func (f *usageFlags) checkBounds() error {
 // run collects until the context ends, or once.
 func (f *usageFlags) run(ctx context.Context, out io.Writer) error {
 	var client kubernetes.Interface
-	var rest *restclient.Config
 	asksAPI := f.metricsAPI || f.prometheus.Address != "" && f.owners == ownersAPI
 	if asksAPI || f.output == "" {
-		var err error
-		if rest, err = f.cluster.restConfig(); err != nil {
+		rest, err := f.cluster.restConfig()
+		if err != nil {
 			return err
 		}
 		if client, err = kubernetes.NewForConfig(rest); err != nil {
 			return err
 		}
 	}
-	from, err := f.source(ctx, rest, client, asksAPI)
+	from, err := f.source(ctx, client, asksAPI)
 	if err != nil {
 		return err
 	}
@@ -193,18 +190,14 @@ func (f *usageFlags) run(ctx context.Context, out io.Writer) error {
 }
 
 // source returns what tells what pods use.
-func (f *usageFlags) source(ctx context.Context, rest *restclient.Config, client kubernetes.Interface,
-	asksAPI bool) (source.Source, error) {
+func (f *usageFlags) source(ctx context.Context, client kubernetes.Interface, asksAPI bool) (source.Source, error) {
 	if f.file != "" {
 		return source.File{Path: f.file}, nil
 	}
 	var owners source.Owners
 	if asksAPI {
-		objects, err := metadata.NewForConfig(rest)
-		if err != nil {
-			return nil, err
-		}
-		if owners, err = source.FollowOwners(ctx, objects); err != nil {
+		var err error
+		if owners, err = source.FollowOwners(ctx, client); err != nil {
 			return nil, err
 		}
 	}

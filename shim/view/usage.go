@@ -91,6 +91,7 @@ func usageOf(p *profile.Profile) *loadlinev1.WorkloadUsage {
 	}
 	return &loadlinev1.WorkloadUsage{Namespace: p.Workload.Namespace, Kind: p.Workload.Kind, Name: p.Workload.Name,
 		CpuMilli: amounts(&p.Day[profile.CPU]), MemoryBytes: amounts(&p.Day[profile.Memory]),
+		CpuLimitMilli: p.Limits[profile.CPU], MemoryLimitBytes: p.Limits[profile.Memory],
 		Days: int32(min(p.Days, 1<<30)), Samples: p.Samples, OldestS: min(p.First, p.Last, mostTime),
 		NewestS: min(max(p.First, p.Last), mostTime)}
 }

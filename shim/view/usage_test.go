@@ -72,7 +72,7 @@ func (e *usageEngine) names() string {
 
 func used(name string, cpu int64) profile.Profile {
 	p := profile.Profile{Workload: profile.Workload{Namespace: "shop", Kind: "Deployment", Name: name}, Samples: 9, Days: 3,
-		First: 1_795_000_000, Last: 1_795_003_600}
+		First: 1_795_000_000, Last: 1_795_003_600, Limits: [profile.Resources]int64{500, 1 << 30}}
 	for hour := range profile.Hours {
 		p.Day[profile.CPU][hour], p.Day[profile.Memory][hour] = cpu, profile.Unknown
 	}
@@ -97,7 +97,7 @@ func TestProfilesAreObjectsOfAView(t *testing.T) {
 	v.SetUsage([]profile.Profile{used("web", 50), used("db", 7)})
 	sync()
 	want := &loadlinev1.WorkloadUsage{Namespace: "shop", Kind: "Deployment", Name: "web", Days: 3, Samples: 9,
-		OldestS: 1_795_000_000, NewestS: 1_795_003_600, CpuMilli: slices.Repeat([]int64{50}, 24)}
+		OldestS: 1_795_000_000, NewestS: 1_795_003_600, CpuLimitMilli: 500, MemoryLimitBytes: 1 << 30, CpuMilli: slices.Repeat([]int64{50}, 24)}
 	want.CpuMilli[0], want.CpuMilli[1] = 1, 0 // nothing counts as one, and what is not known as 0
 	if diff := cmp.Diff(want, e.held["shop/Deployment/web"], protocmp.Transform()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -82,6 +82,8 @@ WorkloadUsage ProfileOf(const Machine& machine) {
     usage.cpu_milli[hour] = std::max<int64_t>(1, static_cast<int64_t>(LargestOf(machine.cpu, hour)));
     usage.memory_bytes[hour] = std::max<int64_t>(1, static_cast<int64_t>(LargestOf(machine.memory, hour)));
   }
+  usage.cpu_limit_milli = machine.cpu_limit;
+  usage.memory_limit_bytes = machine.memory_limit;
   usage.days = kHistoryDays;
   usage.newest_s = kHistoryHours * 3600;
   return usage;

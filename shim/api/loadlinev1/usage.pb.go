@@ -170,10 +170,15 @@ type WorkloadUsage struct {
 	// The number of samples in the profile. Shown to people, and decides nothing. Not negative.
 	Samples int64 `protobuf:"varint,8,opt,name=samples,proto3" json:"samples,omitempty"`
 	// Times of the oldest and the newest sample, in seconds since 1970. [0, 2^40]; oldest_s <= newest_s.
-	OldestS       int64 `protobuf:"varint,9,opt,name=oldest_s,json=oldestS,proto3" json:"oldest_s,omitempty"`
-	NewestS       int64 `protobuf:"varint,10,opt,name=newest_s,json=newestS,proto3" json:"newest_s,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	OldestS int64 `protobuf:"varint,9,opt,name=oldest_s,json=oldestS,proto3" json:"oldest_s,omitempty"`
+	NewestS int64 `protobuf:"varint,10,opt,name=newest_s,json=newestS,proto3" json:"newest_s,omitempty"`
+	// The limits of one pod of the workload, all containers together, in millicores and in bytes. From those of
+	// all workloads follows what pods without a profile count as: see ExpectedUse. [0, 2^62]; 0: it has no
+	// limit, or the collector does not know it.
+	CpuLimitMilli    int64 `protobuf:"varint,11,opt,name=cpu_limit_milli,json=cpuLimitMilli,proto3" json:"cpu_limit_milli,omitempty"`
+	MemoryLimitBytes int64 `protobuf:"varint,12,opt,name=memory_limit_bytes,json=memoryLimitBytes,proto3" json:"memory_limit_bytes,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *WorkloadUsage) Reset() {
@@ -276,6 +281,20 @@ func (x *WorkloadUsage) GetNewestS() int64 {
 	return 0
 }
 
+func (x *WorkloadUsage) GetCpuLimitMilli() int64 {
+	if x != nil {
+		return x.CpuLimitMilli
+	}
+	return 0
+}
+
+func (x *WorkloadUsage) GetMemoryLimitBytes() int64 {
+	if x != nil {
+		return x.MemoryLimitBytes
+	}
+	return 0
+}
+
 // Several profiles: what a collector stores. Each workload once, sorted by namespace, kind and name.
 type UsageProfiles struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -330,6 +349,15 @@ func (x *UsageProfiles) GetWorkloads() []*WorkloadUsage {
 // has none, the hour is 0, the template differs, the workload is new, or the profile is stale. The limit is
 // what the pod counts as without expected use. The time by which profiles age is that of the view:
 // Changes.time_s.
+//
+// In scores, and not in load lines, a pod without a profile whose containers all have limits counts in every
+// hour as
+//
+//	limit * max over h (sum over workloads of min(limit, margin * profile[h])) / sum over workloads of limits
+//
+// and at least as its request. The sums are over workloads with a profile that state their limit of the
+// resource (WorkloadUsage.cpu_limit_milli, memory_limit_bytes), one pod of each. Where none does, the pod
+// counts as its limit.
 type ExpectedUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The switch of expected use.
@@ -433,7 +461,7 @@ var File_loadline_v1_usage_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_usage_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/usage.proto\x12\vloadline.v1\"\x95\x02\n" +
+	"\x17loadline/v1/usage.proto\x12\vloadline.v1\"\xeb\x02\n" +
 	"\rWorkloadUsage\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -445,7 +473,9 @@ const file_loadline_v1_usage_proto_rawDesc = "" +
 	"\asamples\x18\b \x01(\x03R\asamples\x12\x19\n" +
 	"\boldest_s\x18\t \x01(\x03R\aoldestS\x12\x19\n" +
 	"\bnewest_s\x18\n" +
-	" \x01(\x03R\anewestS\"I\n" +
+	" \x01(\x03R\anewestS\x12&\n" +
+	"\x0fcpu_limit_milli\x18\v \x01(\x03R\rcpuLimitMilli\x12,\n" +
+	"\x12memory_limit_bytes\x18\f \x01(\x03R\x10memoryLimitBytes\"I\n" +
 	"\rUsageProfiles\x128\n" +
 	"\tworkloads\x18\x01 \x03(\v2\x1a.loadline.v1.WorkloadUsageR\tworkloads\"\xa6\x03\n" +
 	"\vExpectedUse\x121\n" +

@@ -31,7 +31,11 @@ type history struct {
 	cells   []cell
 	samples int64
 	newest  int64 // the time of the newest sample
+	limits  [Resources]limit
 }
+
+// limit is the limit of a pod at a time.
+type limit struct{ seconds, amount int64 }
 
 // Collector gathers samples. Not safe for concurrent use.
 //
@@ -62,9 +66,16 @@ func (c *Collector) ring() int { return c.options.Days * Hours }
 
 // Add takes one sample: what one pod used at a time in seconds since 1970. Whoever calls has checked that the amount is
 // not negative. Times need no order, but a sample of an hour displaces those of the same hour of the day so many days
-// before, and one older than what is there is ignored. It returns false where there is no room for the workload.
+// before, and one older than what is there is ignored. Of limits the newest counts, of several at a time the largest;
+// one of a workload without any other sample is ignored. It returns false where there is no room for the workload.
 func (c *Collector) Add(w Workload, of Resource, seconds, amount int64) bool {
 	h := c.workloads[w]
+	if of >= Resources {
+		if told := (limit{seconds, min(amount, mostAmount)}); h != nil {
+			h.limits[of-Resources] = newer(h.limits[of-Resources], told)
+		}
+		return true
+	}
 	if h == nil {
 		if !c.makeRoom(w) {
 			c.refused++
@@ -94,6 +105,14 @@ func (c *Collector) Add(w Workload, of Resource, seconds, amount int64) bool {
 		at.memory = max(at.memory, min(amount, mostAmount))
 	}
 	return true
+}
+
+// newer returns the newer one of two limits, or the larger one of the same time.
+func newer(a, b limit) limit {
+	if b.seconds > a.seconds || b.seconds == a.seconds && b.amount > a.amount {
+		return b
+	}
+	return a
 }
 
 // makeRoom says whether a workload that is not kept may be, and drops another one for it where that is fair.
@@ -157,6 +176,7 @@ func (c *Collector) Profiles(now int64) []Profile {
 		}
 		if p, any := h.profile(first, last, c.options); any { // else all is of the next hour, by another clock
 			p.Workload = w
+			p.Limits = [Resources]int64{h.limits[CPU].amount, h.limits[Memory].amount}
 			out = append(out, p)
 		}
 	}

@@ -23,6 +23,9 @@ func mergeOne(p Profile, other *Profile) Profile {
 		for hour := range p.Day[of] {
 			p.Day[of][hour] = max(p.Day[of][hour], other.Day[of][hour]) // Unknown is less than all amounts
 		}
+		if p.Limits[of] == 0 || other.Last > p.Last && other.Limits[of] > 0 {
+			p.Limits[of] = other.Limits[of]
+		}
 	}
 	p.Samples = min(p.Samples+other.Samples, mostAmount)
 	p.Days = max(p.Days, other.Days)

@@ -24,6 +24,9 @@ const (
 	Resources
 )
 
+// Limit is, as the kind of a sample, the limit of a pod instead of what it uses.
+func (r Resource) Limit() Resource { return r + Resources }
+
 // Workload is what owns pods that do the same: the Deployment, not its ReplicaSet; the CronJob, not its Job.
 type Workload struct {
 	Namespace, Kind, Name string
@@ -62,6 +65,8 @@ type Profile struct {
 	Workload Workload
 	// Day has the amounts by resource and hour.
 	Day [Resources]Day
+	// Limits are the newest limits of one pod; 0: it has none, or nobody knows.
+	Limits [Resources]int64
 	// Samples are those of CPU.
 	Samples int64
 	// Days are those with samples in the hour that was measured on the fewest days, of the hours that are known.

@@ -103,6 +103,33 @@ func TestWhatCounts(t *testing.T) {
 	}
 }
 
+func TestTheNewestLimitCounts(t *testing.T) {
+	c := NewCollector(Default())
+	c.Add(web, CPU.Limit(), at(1, 9, 0), 1) // of a workload without samples
+	if c.Workloads() != 0 {
+		t.Error("a limit makes a workload")
+	}
+	c.Add(web, CPU, at(1, 9, 0), 7)
+	for _, told := range [][2]int64{{at(1, 9, 1), 300}, {at(1, 9, 2), 200}, {at(1, 9, 2), 100}, {at(1, 9, 0), 400}} {
+		c.Add(web, CPU.Limit(), told[0], told[1])
+	}
+	c.Add(web, Memory.Limit(), at(1, 9, 0), 1<<63-1)
+	p := c.Profiles(at(1, 9, 3))[0]
+	if want := [Resources]int64{200, mostAmount}; p.Limits != want || p.Samples != 1 || p.Last != at(1, 9, 0) {
+		t.Errorf("%+v, want the limits %v", p, want)
+	}
+	old, fresh := p, p
+	old.Last, old.Limits = p.Last-1, [Resources]int64{999, 5}
+	fresh.Limits[Memory] = 0
+	if got, want := Merge([]Profile{fresh}, []Profile{old})[0].Limits, [Resources]int64{200, 5}; got != want {
+		t.Errorf("limits %v together, want %v", got, want)
+	}
+	c.Add(web, CPU.Limit(), at(1, 9, 5), 0) // it has none any more
+	if got := c.Profiles(at(1, 9, 6))[0].Limits[CPU]; got != 0 {
+		t.Errorf("a limit of %d is left", got)
+	}
+}
+
 func TestOrderOfSamplesDoesNotMatter(t *testing.T) {
 	type sample struct {
 		w               Workload

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,12 +14,15 @@ import (
 // columnOf are the names of the resources in a table.
 var columnOf = [Resources]string{CPU: "cpu_milli", Memory: "memory_bytes"}
 
+// columnLimit ends a line; tables without it are read as well.
+const columnLimit = "limit"
+
 func tableHead() []string {
 	head := []string{"namespace", "kind", "name", "resource", "samples", "days", "first", "last"}
 	for hour := range Hours {
 		head = append(head, fmt.Sprintf("h%02d", hour))
 	}
-	return head
+	return append(head, columnLimit)
 }
 
 // WriteTable writes profiles as CSV, a line for each workload and resource: CPU in millicores, memory in bytes, nothing
@@ -39,26 +43,32 @@ func WriteTable(out io.Writer, profiles []Profile) error {
 					line = append(line, strconv.FormatInt(amount, 10))
 				}
 			}
-			_ = w.Write(line)
+			_ = w.Write(append(line, limitText(p.Limits[of])))
 		}
 	}
 	w.Flush()
 	return w.Error()
 }
 
+func limitText(amount int64) string {
+	if amount == 0 {
+		return ""
+	}
+	return strconv.FormatInt(amount, 10)
+}
+
 // ReadTable reads what WriteTable writes. Errors name line and column.
 func ReadTable(in io.Reader) ([]Profile, error) {
 	r := csv.NewReader(in)
 	head := tableHead()
-	r.FieldsPerRecord = len(head)
-	first, err := r.Read()
+	first, err := r.Read() // the number of its fields holds for all lines
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("it is empty")
 	}
 	if err != nil {
 		return nil, err
 	}
-	if strings.Join(first, ",") != strings.Join(head, ",") {
+	if !slices.Equal(first, head) && !slices.Equal(append(first, columnLimit), head) {
 		return nil, fmt.Errorf("line 1: must be %s", strings.Join(head, ","))
 	}
 	var out []Profile
@@ -83,15 +93,16 @@ func ReadTable(in io.Reader) ([]Profile, error) {
 			out = append(out, Profile{Workload: row.Workload, Samples: row.Samples, Days: row.Days, First: row.First,
 				Last: row.Last, Day: [Resources]Day{allUnknown(), allUnknown()}})
 		}
-		out[place].Day[row.of] = row.day
+		out[place].Day[row.of], out[place].Limits[row.of] = row.day, row.limit
 	}
 }
 
 // tableRow is a line of a table.
 type tableRow struct {
 	Profile
-	of  Resource
-	day Day
+	of    Resource
+	day   Day
+	limit int64
 }
 
 func allUnknown() (day Day) {
@@ -137,7 +148,10 @@ func readRow(record []string) (row tableRow, err error) {
 			}
 		}
 	}
-	return row, nil
+	if limits := record[8+Hours:]; len(limits) > 0 && limits[0] != "" {
+		row.limit, err = readAmount(columnLimit, limits[0])
+	}
+	return row, err
 }
 
 func readAmount(column, text string) (int64, error) {

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -10,7 +11,8 @@ import (
 
 func TestTableIsReadAsItWasWritten(t *testing.T) {
 	want := []Profile{
-		{Workload: Workload{"shop", "Deployment", "web"}, Samples: 9, Days: 7, First: 1_794_400_000, Last: 1_795_000_000},
+		{Workload: Workload{"shop", "Deployment", "web"}, Limits: [Resources]int64{500, 0}, Samples: 9, Days: 7, First: 1_794_400_000,
+			Last: 1_795_000_000},
 		{Workload: Workload{"shop", "CronJob", "with, comma"}, Samples: 1, Days: 1, First: 0, Last: 5,
 			Day: [Resources]Day{allUnknown(), allUnknown()}}}
 	for hour := range Hours {
@@ -21,8 +23,16 @@ func TestTableIsReadAsItWasWritten(t *testing.T) {
 	if err := WriteTable(&text, want); err != nil {
 		t.Fatal(err)
 	}
+	older := regexp.MustCompile(`,[^,]*\n`).ReplaceAllString(text.String(), "\n") // without the column of limits
 	got, err := ReadTable(&text)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	want[0].Limits = [Resources]int64{}
+	if got, err = ReadTable(strings.NewReader(older)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -32,7 +42,7 @@ func TestTableIsReadAsItWasWritten(t *testing.T) {
 
 func TestTableErrorsNameLineAndColumn(t *testing.T) {
 	head := strings.Join(tableHead(), ",") + "\n"
-	row := func(start string) string { return head + start + strings.Repeat(",1", Hours) + "\n" }
+	row := func(start string) string { return head + start + strings.Repeat(",1", Hours+1) + "\n" }
 	const times = ",2026-05-01T12:00:00Z,2026-05-02T12:00:00Z"
 	for name, c := range map[string]struct{ text, want string }{
 		"Empty":     {"", "it is empty"},
@@ -44,10 +54,12 @@ func TestTableErrorsNameLineAndColumn(t *testing.T) {
 		"Samples":   {row("shop,Deployment,web,cpu_milli,-1,7" + times), `line 2: samples: "-1" is no whole number`},
 		"Days":      {row("shop,Deployment,web,cpu_milli,1,x" + times), `line 2: days: "x" is no whole number`},
 		"Time":      {row("shop,Deployment,web,cpu_milli,1,7,today,today"), `line 2: first: "today" is no time`},
-		"Hour": {strings.TrimSuffix(row("shop,Deployment,web,cpu_milli,1,7"+times), "1\n") + "NaN\n",
+		"Hour": {strings.TrimSuffix(row("shop,Deployment,web,cpu_milli,1,7"+times), "1,1\n") + "NaN,1\n",
 			`line 2: h23: "NaN" is no whole number`},
+		"Limit": {strings.TrimSuffix(row("shop,Deployment,web,cpu_milli,1,7"+times), "1\n") + "-1\n",
+			`line 2: limit: "-1" is no whole number`},
 		"SecondLine": {row("shop,Deployment,web,cpu_milli,1,7"+times) + "shop,Deployment,web,cpu_milli,1,7,no,no" +
-			strings.Repeat(",1", Hours) + "\n", `line 3: first: "no"`},
+			strings.Repeat(",1", Hours+1) + "\n", `line 3: first: "no"`},
 	} {
 		if _, err := ReadTable(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

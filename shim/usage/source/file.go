@@ -25,14 +25,17 @@ const (
 	columnName
 	columnCPU
 	columnMemory
+	columnCPULimit
+	columnMemoryLimit
 	columns
 )
 
-var columnNames = [columns]string{"time", "namespace", "kind", "name", "cpu_milli", "memory_bytes"}
+var columnNames = [columns]string{"time", "namespace", "kind", "name", "cpu_milli", "memory_bytes",
+	"cpu_limit_milli", "memory_limit_bytes"}
 
 // File reads samples from a file, each of one pod of a workload: CSV with a head, or Parquet where its name ends in
 // .parquet, with the columns of columnNames in any order and others beside them. A time is in seconds since 1970, of
-// RFC 3339, or a timestamp of Parquet. An empty amount is none.
+// RFC 3339, or a timestamp of Parquet. An empty amount is none, and a limit that is none is not known.
 type File struct{ Path string }
 
 // Span is without end: a file is read once.
@@ -73,6 +76,9 @@ func (f File) Collect(_ context.Context, from, to int64, sink Sink) (out Outcome
 				continue
 			}
 			samples = append(samples, sample{w, profile.Resource(of), seconds, amount})
+			if limit, why := amountIn(r[column+columnCPULimit-columnCPU], profile.Resource(of)); why == "" {
+				samples = append(samples, sample{w, profile.Resource(of).Limit(), seconds, limit})
+			}
 		}
 		return nil
 	})
@@ -80,7 +86,11 @@ func (f File) Collect(_ context.Context, from, to int64, sink Sink) (out Outcome
 		return Outcome{}, err
 	}
 	for _, s := range samples {
-		out.give(sink, s.w, s.of, s.seconds, s.amount)
+		if s.of >= profile.Resources {
+			sink(s.w, s.of, s.seconds, s.amount)
+		} else {
+			out.give(sink, s.w, s.of, s.seconds, s.amount)
+		}
 	}
 	return out, nil
 }

@@ -95,7 +95,8 @@ func (m *MetricsAPI) Collect(ctx context.Context, from, to int64, sink Sink) (ou
 				out.drop(why, 1)
 				continue
 			}
-			out.give(sink, w, profile.Resource(of), at, amount)
+			out.give(sink, w.Workload, profile.Resource(of), at, amount)
+			sink(w.Workload, profile.Resource(of).Limit(), at, w.Limits[of])
 		}
 	}
 	m.last = seen

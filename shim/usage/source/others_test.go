@@ -14,10 +14,12 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata/fake"
 	"k8s.io/client-go/rest"
 
 	"loadline.dev/shim/usage/profile"
@@ -26,9 +28,10 @@ import (
 // someOwners know one pod.
 type someOwners struct{}
 
-func (someOwners) During(context.Context, int64, int64) (func(Pod) (profile.Workload, bool), error) {
-	return func(pod Pod) (profile.Workload, bool) {
-		return profile.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}, pod == Pod{"shop", "web-1"}
+func (someOwners) During(context.Context, int64, int64) (func(Pod) (Owned, bool), error) {
+	return func(pod Pod) (Owned, bool) {
+		return Owned{profile.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}, [profile.Resources]int64{0, 1 << 22}},
+			pod == Pod{"shop", "web-1"}
 	}, nil
 }
 
@@ -58,7 +61,7 @@ func metricsOf(pod string, seconds int64, containers ...string) string {
 
 func TestMetricsAPI(t *testing.T) {
 	use := func(cpu, memory string) string { return fmt.Sprintf(`{"usage":{"cpu":%q,"memory":%q}}`, cpu, memory) }
-	good := taken{"Deployment shop/web 0 +30 251", "Deployment shop/web 1 +30 3145728"}
+	good := taken{"Deployment shop/web 0 +30 251", "Deployment shop/web 1 +30 3145728", "Deployment shop/web 1 +30 <= 4194304"}
 	tests := []struct {
 		name    string
 		items   []string
@@ -112,9 +115,13 @@ func TestMetricsAPIThatFails(t *testing.T) {
 
 func TestOwnersByTheAPI(t *testing.T) {
 	controls := true
-	pod := func(name, kind, owner, hash string) *metav1.PartialObjectMetadata {
-		p := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: name, Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}}}
+	limited := func(cpu, memory string) v1.Container {
+		return v1.Container{Name: "a", Resources: v1.ResourceRequirements{Limits: v1.ResourceList{
+			v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse(memory)}}}
+	}
+	pod := func(name, kind, owner, hash string, containers ...v1.Container) *v1.Pod {
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"a": "b"},
+			Annotations: map[string]string{"c": "d"}}, Spec: v1.PodSpec{Containers: containers}}
 		if hash != "" {
 			p.Labels[templateHash] = hash
 		}
@@ -123,31 +130,28 @@ func TestOwnersByTheAPI(t *testing.T) {
 		}
 		return p
 	}
-	testScheme := fake.NewTestScheme()
-	if err := metav1.AddMetaToScheme(testScheme); err != nil {
-		t.Fatal(err)
-	}
-	client := fake.NewSimpleMetadataClient(testScheme, pod("web-1", "ReplicaSet", "web-abc", "abc"), pod("bare", "", "", ""),
-		pod("job-1", "Job", "report-29384756", ""))
-	owners, err := FollowOwners(t.Context(), client)
+	web := pod("web-1", "ReplicaSet", "web-abc", "abc", limited("1500m", "1Gi"), limited("250m", "1Ki"))
+	owners, err := FollowOwners(t.Context(), fake.NewClientset(web, pod("bare", "", "", ""),
+		pod("job-1", "Job", "report-29384756", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var find func(Pod) (profile.Workload, bool)
+	var find func(Pod) (Owned, bool)
 	for deadline := time.Now().Add(10 * time.Second); find == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		find, err = owners.During(t.Context(), testFrom, testTo)
 	}
 	if find == nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"web-1": "Deployment shop/web", "job-1": "CronJob shop/report", "bare": "", "gone": ""} {
+	for name, want := range map[string]string{"web-1": "Deployment shop/web [1750 1073742848]",
+		"job-1": "CronJob shop/report [0 0]", "bare": "", "gone": ""} {
 		got, found := find(Pod{"shop", name})
-		if found != (want != "") || found && got.String() != want {
-			t.Errorf("%s is of %v, want %q", name, got, want)
+		if text := fmt.Sprint(got.Workload, got.Limits); found != (want != "") || found && text != want {
+			t.Errorf("%s is of %v, want %q", name, text, want)
 		}
 	}
-	kept, _ := keepOwner(pod("web-1", "ReplicaSet", "web-abc", "abc"))
-	if k := kept.(*metav1.PartialObjectMetadata); k.Annotations != nil || len(k.Labels) != 1 || len(k.OwnerReferences) != 1 {
+	kept, _ := keepOwned(web)
+	if k := kept.(*ownedPod); k.Annotations != nil || k.Labels != nil || k.OwnerReferences != nil {
 		t.Errorf("kept %+v", k)
 	}
 }
@@ -164,6 +168,11 @@ func TestFile(t *testing.T) {
 			taken{"Deployment shop/web 0 +0 250", "Deployment shop/web 1 +0 1000", "Deployment shop/web 1 +300 7"}, nil, ""},
 		{"Odd", head + "web,Deployment,shop,1795003200,NaN,-1,\nweb,Deployment,shop,1795003199,1,x,\n", nil,
 			map[Reason]int64{NotFinite: 1, Negative: 1, OutsideWindow: 2}, ""},
+		{"Limits", strings.Replace(head, "pod", "cpu_limit_milli", 1) + "web,Deployment,shop,1795003200,250,7,500\n" +
+			"web,Deployment,shop,1795003200,250,7,\n" + "web,Deployment,shop,1795003200,250,7,-1\n",
+			slices.Concat(taken{"Deployment shop/web 0 +0 250", "Deployment shop/web 0 +0 <= 500"},
+				slices.Repeat(taken{"Deployment shop/web 1 +0 7", "Deployment shop/web 0 +0 250"}, 2),
+				taken{"Deployment shop/web 1 +0 7"}), nil, ""},
 		{"ATime", head + "web,Deployment,shop,noon,1,1,\n", nil, nil, `record 1: time: "noon" is neither`},
 		{"AName", head + "web,Deployment,shop,1,1,1,\n" + "a/b,Deployment,shop,1,1,1,\n", nil, nil, `record 2: "shop", "Deployment", "a/b"`},
 		{"NoColumn", "name,kind,time,cpu_milli\n", nil, nil, `no column "namespace"`},

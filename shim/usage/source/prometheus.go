@@ -161,7 +161,7 @@ func bounded(err error) error {
 
 // take hands the samples of one series on.
 func (p *Prometheus) take(series *model.SampleStream, of profile.Resource, from, to int64,
-	owner func(Pod) (profile.Workload, bool), sink Sink, out *Outcome) {
+	owner func(Pod) (Owned, bool), sink Sink, out *Outcome) {
 	pod := Pod{string(series.Metric["namespace"]), string(series.Metric["pod"])}
 	count := int64(len(series.Values) + len(series.Histograms))
 	if !named(pod.Namespace) || !named(pod.Name) {
@@ -188,7 +188,8 @@ func (p *Prometheus) take(series *model.SampleStream, of profile.Resource, from,
 		case why != "":
 			out.drop(why, 1)
 		default:
-			out.give(sink, w, of, seconds, amount)
+			out.give(sink, w.Workload, of, seconds, amount)
 		}
 	}
+	sink(w.Workload, of.Limit(), to-1, w.Limits[of])
 }

@@ -26,6 +26,7 @@ type liar struct {
 	// cpu and memory are the results of range queries: each a series.
 	cpu, memory []string
 	owners      string // the results of kube_pod_owner; empty: one of web-1
+	limits      string // the results of kube_pod_container_resource_limits for CPU
 	handler     http.HandlerFunc
 }
 
@@ -45,6 +46,8 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case strings.Contains(query, "kube_replicaset_owner"):
 		result = `{"metric":{"namespace":"shop","replicaset":"web-abc","owner_name":"web"},"value":[1,"1"]}`
+	case strings.Contains(query, `kube_pod_container_resource_limits{resource="cpu"}`):
+		result = l.limits
 	case strings.Contains(query, "container_cpu_usage_seconds_total"):
 		result, form = strings.Join(l.cpu, ","), "matrix"
 	case strings.Contains(query, "container_memory_working_set_bytes"):
@@ -67,7 +70,12 @@ func series(pod string, values ...string) string {
 type taken []string
 
 func (t *taken) sink(w profile.Workload, of profile.Resource, seconds, amount int64) bool {
-	*t = append(*t, fmt.Sprintf("%v %d +%d %d", w, of, seconds-testFrom, amount))
+	switch {
+	case of < profile.Resources:
+		*t = append(*t, fmt.Sprintf("%v %d +%d %d", w, of, seconds-testFrom, amount))
+	case amount > 0:
+		*t = append(*t, fmt.Sprintf("%v %d +%d <= %d", w, of-profile.Resources, seconds-testFrom, amount))
+	}
 	return true
 }
 
@@ -142,6 +150,21 @@ func TestPrometheus(t *testing.T) {
 				t.Errorf("%d samples counted, want %d", out.Samples, len(test.want))
 			}
 		})
+	}
+}
+
+func TestPrometheusTellsLimits(t *testing.T) {
+	limit := func(pod, value string) string {
+		return fmt.Sprintf(`{"metric":{"namespace":"shop","pod":%q},"value":[1,%q]}`, pod, value)
+	}
+	use := taken{"Deployment shop/web 0 +0 500", "Deployment shop/web 1 +0 1000"}
+	for limits, want := range map[string]taken{
+		limit("web-1", "1.25") + "," + limit("web-2", "9"): {use[0], "Deployment shop/web 0 +3599 <= 1250", use[1]},
+		limit("web-1", "NaN"):                              use, limit("web-1", "-1"): use, "": use} {
+		l := &liar{cpu: []string{series("web-1", "0.5")}, memory: []string{series("web-1", "1000")}, limits: limits}
+		if got, _, err := l.ask(t, nil); err != nil || !slices.Equal(got, want) {
+			t.Errorf("limits %s: samples %q, %v; want %q", limits, got, err, want)
+		}
 	}
 }
 

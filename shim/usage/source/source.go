@@ -51,7 +51,8 @@ func (o *Outcome) drop(why Reason, count int64) {
 	}
 }
 
-// Sink takes a sample; false: there is no room for its workload. A profile.Collector's Add is one.
+// Sink takes a sample, or the limit of a pod after a sample of its workload; false: there is no room for its workload.
+// A profile.Collector's Add is one.
 type Sink func(w profile.Workload, of profile.Resource, seconds, amount int64) bool
 
 // give hands a sample on, and counts it.
@@ -75,10 +76,16 @@ type Source interface {
 // Pod names one.
 type Pod struct{ Namespace, Name string }
 
+// Owned is what is known of a pod beside its use: its workload, and its limits, 0 where it has none or nobody knows.
+type Owned struct {
+	profile.Workload
+	Limits [profile.Resources]int64
+}
+
 // Owners tell the workloads of pods.
 type Owners interface {
 	// During returns what finds the workload of pods that ran within [from, to).
-	During(ctx context.Context, from, to int64) (func(Pod) (profile.Workload, bool), error)
+	During(ctx context.Context, from, to int64) (func(Pod) (Owned, bool), error)
 }
 
 // Bounds on an amount: a million cores, an exbibyte.

@@ -20,10 +20,12 @@ const (
 		`(last_over_time(kube_pod_owner{owner_is_controller="true"}[%ds]))`
 	setOwners = `group by (namespace, replicaset, owner_name) ` +
 		`(last_over_time(kube_replicaset_owner{owner_is_controller="true", owner_kind="Deployment"}[%ds]))`
+	podLimits = `sum by (namespace, pod) (max by (namespace, pod, container) ` +
+		`(last_over_time(kube_pod_container_resource_limits{resource="%s"}[%ds])))`
 )
 
-// During asks who owned pods and ReplicaSets within [from, to).
-func (s stateMetrics) During(ctx context.Context, from, to int64) (func(Pod) (profile.Workload, bool), error) {
+// During asks who owned pods and ReplicaSets within [from, to), and for the limits of pods.
+func (s stateMetrics) During(ctx context.Context, from, to int64) (func(Pod) (Owned, bool), error) {
 	pods, err := s.list(ctx, fmt.Sprintf(podOwners, to-from), to)
 	if err != nil {
 		return nil, err
@@ -55,10 +57,32 @@ func (s stateMetrics) During(ctx context.Context, from, to int64) (func(Pod) (pr
 			byPod[pod] = w
 		}
 	}
-	return func(pod Pod) (profile.Workload, bool) {
+	limits, err := s.limits(ctx, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return func(pod Pod) (Owned, bool) {
 		w, found := byPod[pod]
-		return w, found
+		return Owned{w, limits[pod]}, found
 	}, nil
+}
+
+// limits asks for those of pods. One that cannot be is not known.
+func (s stateMetrics) limits(ctx context.Context, from, to int64) (map[Pod][profile.Resources]int64, error) {
+	out := map[Pod][profile.Resources]int64{}
+	for of, name := range [profile.Resources]string{"cpu", "memory"} {
+		samples, err := s.list(ctx, fmt.Sprintf(podLimits, name, to-from), to)
+		if err != nil {
+			return nil, err
+		}
+		for _, sample := range samples {
+			pod := Pod{string(sample.Metric["namespace"]), string(sample.Metric["pod"])}
+			amounts := out[pod]
+			amounts[of], _ = amountOf(float64(sample.Value), profile.Resource(of))
+			out[pod] = amounts
+		}
+	}
+	return out, nil
 }
 
 // list answers an instant query by a vector.

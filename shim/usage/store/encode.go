@@ -18,14 +18,14 @@ const (
 	// Shards is the number of ConfigMaps, MostShard the bytes of each: together 4 MiB.
 	Shards    = 8
 	MostShard = 512 << 10
-	// MostWorkloads bounds the profiles of a shard: none is shorter than 56 bytes.
-	MostWorkloads = MostShard / 56
+	// MostWorkloads bounds the profiles of a shard: none is shorter than 62 bytes.
+	MostWorkloads = MostShard / 62
 	// mostText bounds namespaces, kinds and names. API servers take no longer ones.
 	mostText = 253
 )
 
 // magic begins a shard, with the version of its form.
-const magic = "loadline usage 1\n"
+const magic = "loadline usage 2\n"
 
 // steps is the number of steps from nothing to the peak of a day; unknown means an hour without samples.
 const (
@@ -60,7 +60,7 @@ func encodeProfile(out []byte, p *profile.Profile) []byte {
 	}
 	for of := range p.Day {
 		peak, _ := p.Day[of].Peak()
-		out = binary.AppendUvarint(out, uint64(max(peak, 0)))
+		out = binary.AppendUvarint(binary.AppendUvarint(out, uint64(p.Limits[of])), uint64(max(peak, 0)))
 		for _, amount := range p.Day[of] {
 			out = append(out, shareOf(amount, peak))
 		}
@@ -194,6 +194,7 @@ func (d *decoder) profile() (p profile.Profile) {
 		Name: d.text("a name")}
 	p.Samples, p.Days, p.First, p.Last = d.number(), d.number(), d.number(), d.number()
 	for of := range p.Day {
+		p.Limits[of] = d.number()
 		peak := d.number()
 		for hour, share := range d.bytes(profile.Hours) {
 			p.Day[of][hour] = amountOf(share, peak)

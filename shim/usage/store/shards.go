@@ -57,6 +57,6 @@ func Encode(head *Head, profiles []profile.Profile) (shards [][]byte, leftOut in
 	return shards, leftOut
 }
 
-// mostProfile bounds the bytes of a profile: three texts with two bytes of length each, six numbers of at most nine
-// bytes, two days.
-const mostProfile = 3*(mostText+2) + 6*9 + 2*profile.Hours
+// mostProfile bounds the bytes of a profile: three texts with two bytes of length each, eight numbers of at most
+// nine bytes, two days.
+const mostProfile = 3*(mostText+2) + 8*9 + 2*profile.Hours

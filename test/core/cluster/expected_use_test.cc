@@ -87,6 +87,40 @@ TEST(ExpectedUseTest, OtherResourcesHaveNone) {
   EXPECT_EQ((*use.Find(Web(), kMemory))[3], 2);
 }
 
+// Two workloads that state their limits of CPU: 100 of 1,000 all day, and 300 of 500, but 700 in hour 5,
+// which counts as 500. In that hour they use 600 of 1,500.
+TEST(ExpectedUseTest, APodWithoutAProfileCountsAsTheKnownOnes) {
+  ClusterObjects objects;
+  WorkloadUsage usage = UseOfDay(AllDay(100), AllDay(7));
+  usage.cpu_limit_milli = 1'000;
+  SetUsage("Deployment/a", usage, &objects);
+  usage.cpu_milli = AllDayBut(300, 5, 700);
+  usage.cpu_limit_milli = 500;
+  SetUsage("Deployment/b", usage, &objects);
+  const auto at_most = [&](int64_t limit, int64_t request) {
+    return ExpectedUse(On(), objects, kProfileTimeS).AtMostUnknown(kCpu, limit, request);
+  };
+  EXPECT_EQ(at_most(1'000, 0), 400);
+  EXPECT_EQ(at_most(1'000, 450), 450);
+  EXPECT_EQ(at_most(0, 0), 0);
+  EXPECT_GT(at_most(kMaxAmount, 0), kMaxAmount / 5 * 2 - 1'000);
+  const ExpectedUse use(On(), objects, kProfileTimeS);
+  EXPECT_EQ(use.AtMostUnknown(kMemory, 1'000, 0), kMaxAmount) << "nobody states a limit of memory";
+  EXPECT_EQ(use.AtMostUnknown(kEphemeralStorage, 1'000, 0), kMaxAmount);
+  // An hour that is not known counts as the limit: 100 + 500 of 1,500 again.
+  usage.cpu_milli = AllDayBut(300, 5, 0);
+  SetUsage("Deployment/b", usage, &objects);
+  EXPECT_EQ(at_most(1'000, 0), 400);
+  // Profiles that do not count say nothing: new, and without any hour.
+  usage.days = 1;
+  SetUsage("Deployment/b", usage, &objects);
+  EXPECT_EQ(at_most(1'000, 0), 100);
+  usage.days = 7;
+  usage.cpu_milli = AllDay(0);
+  SetUsage("Deployment/b", usage, &objects);
+  EXPECT_EQ(at_most(1'000, 0), 100);
+}
+
 TEST(ExpectedUseCacheTest, KeepsAnObjectForAsLongAsItHolds) {
   ClusterObjects objects;
   SetUsage(kWeb, UseOfDay(AllDay(1), AllDay(2)), &objects);

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -241,6 +242,61 @@ TEST(HourlyScoreTest, PutsPodsWhereTheirHoursAreFree) {
   EXPECT_EQ(nodes[1].hour, 4u);
   EXPECT_NEAR(nodes[1].raw_score, 0, 1e-6);
 }
+
+// A pod without a profile, of 4 cores, on a node of 10 beside a pod of 8 cores that uses 2, but 4 at 5:00.
+struct Unknown {
+  std::string name;
+  int64_t known_limit;  // 0: not stated
+  TestPod pod;
+  int64_t counted;  // of CPU, with the pod
+};
+class UnknownPodTest : public ::testing::TestWithParam<Unknown> {};
+
+TEST_P(UnknownPodTest, CountsAsTheShareThatKnownWorkloadsUse) {
+  ClusterBuilder builder;
+  ClusterState& cluster = builder.cluster();
+  builder.Node("a", {{"cpu", 10'000}});
+  WorkloadUsage usage = UseOfDay(AllDayBut(2'000, 5, 4'000), AllDay(1));
+  usage.cpu_limit_milli = GetParam().known_limit;
+  SetUsage("Deployment/known", usage, &cluster.objects());
+  const PodShape unknown = OfWorkload(builder.Shape(GetParam().pod), "Deployment/unknown");
+  std::vector<PodContent> contents;
+  for (const PodShape& shape :
+       {OfWorkload(builder.Shape({.limits = {{"cpu", 8'000}}}), "Deployment/known"), unknown}) {
+    contents.push_back({cluster.pod_shapes().Acquire(shape), 0, "", "", shape.fingerprint});
+  }
+  const Slot slot{0};
+  cluster.SetNode(slot, "a", cluster.node_shape(slot), contents);
+  ExpectedUseOptions options;
+  options.on = true;
+  const auto expected = std::make_shared<const ExpectedUse>(options, cluster.objects(), kProfileTimeS);
+  for (const LimitPolicy& policy : {StrictPolicy({{"cpu", 1}}), Kep217Policy({{"cpu", 1}})}) {
+    LimitColumns columns(policy);
+    columns.CatchUp(cluster, expected);
+    const std::vector<size_t> first = {0};
+    const NodeExplanation node = ExplainNodes(columns, cluster, unknown, AllSlots(cluster), first)[0];
+    EXPECT_EQ(node.hour, 5u);
+    EXPECT_EQ(node.resources[0].node_limits, 4'000 + GetParam().counted);
+    EXPECT_EQ(node.resources[0].pod.amount, GetParam().counted);
+    const double raw = 100 - 0.01 * static_cast<double>(4'000 + 2 * GetParam().counted);
+    EXPECT_NEAR(node.raw_score, policy.arithmetic == Arithmetic::kTruncating ? std::trunc(raw) : raw, 1e-6);
+    // Lines keep to the limit.
+    EXPECT_EQ(columns.limits(slot, 0, 5), 4'000 + 4'000);
+    EXPECT_EQ(columns.limits(slot, 0, 4), 2'000 + 4'000);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, UnknownPodTest,
+    ::testing::Values(Unknown{"HalfOfItsLimit", 8'000, {.limits = {{"cpu", 4'000}}}, 2'000},
+                      Unknown{"NotBelowItsRequest",
+                              8'000,
+                              {.limits = {{"cpu", 4'000}}, .requests = {{"cpu", 3'000}}},
+                              3'000},
+                      Unknown{"NotAboveItsLimit", 3'000, {.limits = {{"cpu", 4'000}}}, 4'000},
+                      Unknown{"RoundedDown", 12'000, {.limits = {{"cpu", 4'000}}}, 1'333},
+                      Unknown{"ByItsLimitIfNoneStatesOne", 0, {.limits = {{"cpu", 4'000}}}, 4'000}),
+    [](const auto& row) { return row.param.name; });
 
 }  // namespace
 }  // namespace loadline
