@@ -59,8 +59,8 @@ enum class MachineState {
   kDeleting,
 };
 
-// A machine that the cloud lists and that counts: one that is listed again, or whose node another machine has,
-// is left out. See SeeFleet() in core/loop.
+// A machine that the cloud lists and that counts: one that is listed again, or whose node another machine
+// has, is left out. See SeeFleet() in core/loop.
 struct FleetMachine {
   std::string id;  // the provider id of its node; unique
   MachineState state = MachineState::kUnknown;

@@ -76,11 +76,12 @@ const PodOwner* OwnerOf(const ObjectKey& key, const Workload& workload) {
   return key.kind == ObjectKind::kReplicaSet || of_runs ? &*owner : nullptr;
 }
 
-bool IsAllowed(const ClusterObjects& objects, const std::string& namespace_name) {
+// `unlabelled`: whether a known namespace without the label allows them.
+bool IsAllowed(const ClusterObjects& objects, const std::string& namespace_name, bool unlabelled) {
   const Namespace* const found = objects.FindNamespace(namespace_name);
   if (found == nullptr) return false;
   const std::string* const value = found->labels.Find(kCopiesLabel);
-  return value != nullptr && *value == kCopiesAllowed;
+  return value != nullptr ? *value == kCopiesAllowed : unlabelled;
 }
 
 // A Deployment that a ReplicaSet is of: by its owner, or by its name.
@@ -215,8 +216,8 @@ class Collector {
   void Refuse(const std::string& source, std::string text) { errors_.push_back({source, std::move(text)}); }
 
   // Returns false, and reports it, if copies may not be kept.
-  bool MayAsk(const std::string& source, const std::string& namespace_name) {
-    if (IsAllowed(objects_, namespace_name)) return true;
+  bool MayAsk(const std::string& source, const std::string& namespace_name, bool is_buffer = false) {
+    if (IsAllowed(objects_, namespace_name, /*unlabelled=*/is_buffer)) return true;
     Refuse(source, absl::StrCat("no copies: namespace ", Told(namespace_name), " does not carry the label ",
                                 kCopiesLabel, "=", kCopiesAllowed));
     return false;
@@ -226,7 +227,8 @@ class Collector {
     const std::string source =
         absl::StrCat(KindName(key.kind), " ", Told(key.namespace_name), "/", Told(key.name));
     if (!workload.slack.error.empty()) return Refuse(source, Told(workload.slack.error));
-    if (workload.slack.copies.value_or(0) <= 0 || !MayAsk(source, key.namespace_name)) return;
+    const bool is_buffer = key.kind == ObjectKind::kDeployment && absl::StartsWith(key.name, kBufferPrefix);
+    if (workload.slack.copies.value_or(0) <= 0 || !MayAsk(source, key.namespace_name, is_buffer)) return;
     if (!workload.pod.has_value()) return Refuse(source, "its pod template is not known");
     Add(KeyOfTemplate(*workload.pod, cluster_.resource_names()), source, *workload.pod,
         *workload.slack.copies);

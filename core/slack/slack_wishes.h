@@ -35,6 +35,10 @@ inline constexpr size_t kMostWishErrors = 256;
 // may write a pod is not who pays for them.
 inline constexpr char kCopiesLabel[] = "loadline.dev/slack-copies";
 inline constexpr char kCopiesAllowed[] = "allowed";
+// A Deployment stands for a CapacityBuffer if its name begins so, which no object of an API server can have.
+// The rights of the cluster say who may create CapacityBuffers, so that these need no label. Any other value
+// of it than kCopiesAllowed forbids their copies as well.
+inline constexpr char kBufferPrefix[] = "capacitybuffer:";
 
 // An annotation, or a workload, that cannot be made sense of; it counts for nothing.
 struct WishError {
@@ -54,7 +58,7 @@ struct SlackWishes {
 // something speaks for its pods, and a Deployment for its ReplicaSets. Of other ReplicaSets, and of the Jobs
 // of one CronJob, the newest speaks, and a ReplicaSet that is to have no pods does not. Of an owner that is
 // not known or says nothing the pods count once, and as many copies as one of them says at most. Namespaces
-// without kCopiesLabel have none.
+// without kCopiesLabel have none but those of CapacityBuffers.
 // Cost: O(workloads + pods on nodes with such pods).
 SlackWishes CollectWishes(const ClusterState& cluster, const SlackRooms& rooms);
 

@@ -1,17 +1,20 @@
 package autoscaler
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"loadline.dev/shim/autoscaler/buffers"
 	"loadline.dev/shim/autoscaler/config"
@@ -20,6 +23,8 @@ import (
 
 var capacityBuffers = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1",
 	Resource: "capacitybuffers"}
+
+var resourceQuotas = v1.SchemeGroupVersion.WithResource("resourcequotas")
 
 // buffered is a cluster as of slacking, which keeps nothing free but for CapacityBuffers.
 type buffered struct {
@@ -38,12 +43,14 @@ func keepingBuffers(t *testing.T, objects ...map[string]any) *buffered {
 		all = append(all, &unstructured.Unstructured{Object: o})
 	}
 	out := &buffered{b, fake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{
-		capacityBuffers: "CapacityBufferList"}, all...), k}
+		capacityBuffers: "CapacityBufferList", resourceQuotas: "ResourceQuotaList"}, all...), k}
 	b.leader.buffers = buffers.New(out.objects, b.cluster.Handler(buffers.Kind))
-	if _, err := b.client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: "shop", Labels: map[string]string{"loadline.dev/slack-copies": "allowed"}}},
-		metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	for name, labels := range map[string]map[string]string{"shop": nil,
+		"closed": {"loadline.dev/slack-copies": "forbidden"}} {
+		if _, err := b.client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: labels}}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	synctest.Wait()
 	return out
@@ -81,7 +88,8 @@ func (b *buffered) expectStatus(namespace, name string, replicas int64, want str
 	}
 }
 
-// A group grows for the room that CapacityBuffers ask for, once. A buffer that nobody may ask for, one that cannot be,
+// A group grows for the room that CapacityBuffers ask for, once, in a namespace without a label. A buffer of a namespace
+// whose label forbids it, one that cannot be,
 // ours and those of other strategies keep nothing; each of the first two gets the reason.
 func TestCapacityBuffersAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +97,7 @@ func TestCapacityBuffersAreKept(t *testing.T) {
 		b := keepingBuffers(t,
 			map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"namespace": "shop",
 				"name": "shape", "generation": int64(7)}, "template": podOf("2")},
-			map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"namespace": "default",
+			map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"namespace": "closed",
 				"name": "shape"}, "template": podOf("2")},
 			map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop",
 				"name": "web"}, "spec": map[string]any{"template": podOf("1")}, "status": map[string]any{"replicas": int64(4)}},
@@ -102,7 +110,7 @@ func TestCapacityBuffersAreKept(t *testing.T) {
 				"provisioningStrategy": "example.com/standby"}),
 			bufferOf("shop", "ours", map[string]any{slack.ShapeLabel: "slack-1"}, map[string]any{
 				"podTemplateRef": template, "replicas": int64(9)}),
-			bufferOf("default", "refused", nil, map[string]any{"podTemplateRef": template, "replicas": int64(9)}))
+			bufferOf("closed", "refused", nil, map[string]any{"podTemplateRef": template, "replicas": int64(9)}))
 		b.run(10 * time.Second)
 		// Three copies of 2 cpus and one of 1 cpu, on nodes of 4: the one fits beside the pod of 3 cpus, and two nodes
 		// take the others.
@@ -113,7 +121,7 @@ func TestCapacityBuffersAreKept(t *testing.T) {
 		b.expectStatus("shop", "fixed", 3, ready+"Provisioning=False RequiresNewCapacity. ")
 		b.expectStatus("shop", "share", 1, ready+"Provisioning=True FitsExistingCapacity. ")
 		b.expectStatus("shop", "wrong", -1, "ReadyForProvisioning=False Error. Provisioning=False NotReadyForProvisioning. ")
-		b.expectStatus("default", "refused", 9, ready+"Provisioning=False Refused. ")
+		b.expectStatus("closed", "refused", 9, ready+"Provisioning=False Refused. ")
 		for _, name := range []string{"other", "ours"} {
 			b.expectStatus("shop", name, -1, "")
 		}
@@ -141,4 +149,73 @@ func TestCapacityBuffersAreKept(t *testing.T) {
 		}
 		b.end()
 	})
+}
+
+// Quotas of the namespace bound what all its buffers ask for together, in the order of their names; those with scopes do
+// not, and without the right to read them only the engine's bounds hold.
+func TestQuotasBoundCapacityBuffers(t *testing.T) {
+	quota := func(name string, spec, hard, used map[string]any) map[string]any {
+		return map[string]any{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"namespace": "shop",
+			"name": name}, "spec": spec, "status": map[string]any{"hard": hard, "used": used}}
+	}
+	for _, forbidden := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			template := map[string]any{"name": "shape"}
+			b := keepingBuffers(t,
+				map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"namespace": "shop",
+					"name": "shape", "generation": int64(1)}, "template": podOf("2")},
+				quota("cores", nil, map[string]any{"requests.cpu": "10", "services": "0"},
+					map[string]any{"requests.cpu": "1500m"}),
+				quota("scoped", map[string]any{"scopes": []any{"Terminating"}}, map[string]any{"pods": "0"}, nil),
+				bufferOf("shop", "one", nil, map[string]any{"podTemplateRef": template, "replicas": int64(3)}),
+				bufferOf("shop", "two", nil, map[string]any{"podTemplateRef": template, "replicas": int64(3)}))
+			if forbidden {
+				b.objects.PrependReactor("list", "resourcequotas", func(k8stesting.Action) (bool, runtime.Object, error) {
+					return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "resourcequotas"}, "", nil)
+				})
+			}
+			b.run(10 * time.Second)
+			const ready = "ReadyForProvisioning=True AttributesSetSuccessfully. "
+			const grows = "Provisioning=False RequiresNewCapacity. "
+			b.expectStatus("shop", "one", 3, ready+grows)
+			if forbidden {
+				b.expectStatus("shop", "two", 3, ready+grows)
+			} else {
+				b.expectStatus("shop", "two", 1, ready+"LimitedByQuotas=True LimitedByQuotas. "+grows)
+			}
+			b.end()
+		})
+	}
+}
+
+// No buffer is kept without the right to list the kind, or if it is not served: its definition is missing, or of another
+// version. Loops end without an error. While the API server fails, the buffers that were listed last are kept.
+func TestCapacityBuffersThatCannotBeListed(t *testing.T) {
+	group := capacityBuffers.GroupResource()
+	for name, c := range map[string]struct {
+		err  error
+		kept int
+	}{
+		"another version":   {apierrors.NewNotFound(group, ""), 0},
+		"no right":          {apierrors.NewForbidden(group, "", nil), 0},
+		"a webhook is down": {apierrors.NewInternalError(errors.New("conversion webhook failed")), 3},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := keepingBuffers(t,
+				map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"namespace": "shop",
+					"name": "shape", "generation": int64(1)}, "template": podOf("2")},
+				bufferOf("shop", "one", nil, map[string]any{"podTemplateRef": map[string]any{"name": "shape"},
+					"replicas": int64(3)}))
+			b.run(2 * time.Minute)
+			asked := len(b.sky.requests())
+			b.objects.PrependReactor("list", "capacitybuffers", func(k8stesting.Action) (bool, runtime.Object, error) {
+				return true, nil, c.err
+			})
+			b.run(15 * time.Minute)
+			if b.kept.replicas() != c.kept || asked == 0 {
+				t.Errorf("%s: %d replicas, %d requests before", name, b.kept.replicas(), asked)
+			}
+			b.end()
+		})
+	}
 }

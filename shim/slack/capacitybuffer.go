@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	helpers "k8s.io/component-helpers/resource"
 )
@@ -113,6 +115,63 @@ func (s *CapacityBufferSpec) allowed(pod *v1.PodTemplateSpec) (copies int64, lim
 		limited = true
 	}
 	return copies, limited
+}
+
+// Quotas is what each ResourceQuota of a namespace leaves. Those with scopes are not counted.
+type Quotas []v1.ResourceList
+
+// QuotasOf returns what they leave now.
+func QuotasOf(all []v1.ResourceQuota) (quotas Quotas) {
+	for i := range all {
+		if q := &all[i]; len(q.Spec.Scopes) == 0 && q.Spec.ScopeSelector == nil {
+			left := v1.ResourceList{}
+			for name, most := range q.Status.Hard {
+				most.Sub(q.Status.Used[name])
+				left[name] = most
+			}
+			quotas = append(quotas, left)
+		}
+	}
+	return quotas
+}
+
+// Take returns how many of so many copies of a pod the quotas allow, and takes these from them, so that several buffers
+// share the rest.
+func (q Quotas) Take(pod *v1.PodTemplateSpec, copies int32) int32 {
+	template := copyPod(pod)
+	of := &v1.Pod{Spec: template.Spec}
+	requests := helpers.PodRequests(of, helpers.PodResourcesOptions{})
+	limits := helpers.PodLimits(of, helpers.PodResourcesOptions{})
+	each := v1.ResourceList{}
+	for _, left := range q {
+		for name, amount := range left {
+			size := quotaSize(name, requests, limits)
+			each[name] = size
+			if size.Sign() > 0 {
+				copies = min(copies, int32(max(0, min(mostCopies, amount.AsApproximateFloat64()/size.AsApproximateFloat64()))))
+			}
+		}
+	}
+	for _, left := range q {
+		for name, amount := range left {
+			size := each[name]
+			size.Mul(int64(copies))
+			amount.Sub(size)
+			left[name] = amount
+		}
+	}
+	return copies
+}
+
+// quotaSize returns what a pod takes from a quota of this name.
+func quotaSize(name v1.ResourceName, requests, limits v1.ResourceList) resource.Quantity {
+	if name == v1.ResourcePods || name == "count/pods" {
+		return *resource.NewQuantity(1, resource.DecimalSI)
+	}
+	if limited, ok := strings.CutPrefix(string(name), "limits."); ok {
+		return limits[v1.ResourceName(limited)]
+	}
+	return requests[v1.ResourceName(strings.TrimPrefix(string(name), "requests."))]
 }
 
 // ScalableKinds are the kinds of workloads that a buffer may refer to, with their groups and names in the API.

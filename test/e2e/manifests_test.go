@@ -375,7 +375,7 @@ func TestRightsOfTheAutoscaler(t *testing.T) {
 		bufferRights: {"cluster list autoscaling.x-k8s.io/capacitybuffers",
 			"cluster patch autoscaling.x-k8s.io/capacitybuffers/status", "cluster get apps/deployments",
 			"cluster get apps/replicasets", "cluster get apps/statefulsets", "cluster get podtemplates",
-			"cluster get replicationcontrollers"},
+			"cluster get replicationcontrollers", "cluster list resourcequotas"},
 		unsafeRights:   {"cluster delete pods"},
 		orderRights:    {"cluster patch pods"},
 		slackRights[0]: {"loadline-slack list,create,patch,delete apps/deployments"},

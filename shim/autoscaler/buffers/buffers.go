@@ -3,10 +3,12 @@
 package buffers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -42,6 +44,7 @@ var resource = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Versio
 const (
 	readyForProvisioning = "ReadyForProvisioning"
 	provisioning         = "Provisioning"
+	limitedByQuotas      = "LimitedByQuotas"
 )
 
 // Buffers are those of a cluster.
@@ -58,6 +61,7 @@ type buffer struct {
 	slack.CapacityBuffer
 	standIn    *appsv1.Deployment // nil: it cannot be kept
 	copies     int32
+	wanted     int32  // copies, were there no quotas
 	generation *int64 // of its PodTemplate
 	problem    error
 }
@@ -88,6 +92,10 @@ func (b *Buffers) Look(ctx context.Context, now time.Time) error {
 	b.looked = now
 	before := b.known
 	b.known = map[types.NamespacedName]*buffer{}
+	slices.SortFunc(list.Items, func(x, y unstructured.Unstructured) int { // they share quotas, in this order
+		return cmp.Or(cmp.Compare(x.GetNamespace(), y.GetNamespace()), cmp.Compare(x.GetName(), y.GetName()))
+	})
+	quotas := map[string]slack.Quotas{}
 	for i := range list.Items {
 		one := &buffer{}
 		err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &one.CapacityBuffer)
@@ -98,7 +106,13 @@ func (b *Buffers) Look(ctx context.Context, now time.Time) error {
 		if one.IsOurs() || !one.IsKept() || one.DeletionTimestamp != nil {
 			continue
 		}
-		one.resolve(ctx, b.objects)
+		if _, read := quotas[one.Namespace]; !read {
+			if quotas[one.Namespace], err = b.quotasOf(ctx, one.Namespace); err != nil {
+				b.known, b.looked = before, time.Time{}
+				return err
+			}
+		}
+		one.resolve(ctx, b.objects, quotas[one.Namespace])
 		b.known[types.NamespacedName{Namespace: one.Namespace, Name: one.Name}] = one
 	}
 	b.tell(before)
@@ -127,16 +141,38 @@ func (b *Buffers) tell(before map[types.NamespacedName]*buffer) {
 }
 
 // resolve finds out of which pod a buffer keeps how many copies.
-func (b *buffer) resolve(ctx context.Context, objects dynamic.Interface) {
+func (b *buffer) resolve(ctx context.Context, objects dynamic.Interface, quotas slack.Quotas) {
 	template, current, err := b.template(ctx, objects)
 	if err == nil {
-		b.copies, err = b.Spec.Copies(current, template)
+		b.wanted, err = b.Spec.Copies(current, template)
 	}
 	if err != nil {
 		b.problem = err
 		return
 	}
+	b.copies = quotas.Take(template, b.wanted)
 	b.standIn = b.StandIn(template, b.copies)
+}
+
+// quotasOf returns what the ResourceQuotas of a namespace leave; without the right to list them, the bounds of the
+// engine are the only ones.
+func (b *Buffers) quotasOf(ctx context.Context, namespace string) (slack.Quotas, error) {
+	list, err := b.objects.Resource(v1.SchemeGroupVersion.WithResource("resourcequotas")).Namespace(namespace).List(ctx,
+		metav1.ListOptions{})
+	if apierrors.IsForbidden(err) {
+		klog.InfoS("Warning: quotas do not bound CapacityBuffers", "namespace", namespace, "why", err)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("quotas of CapacityBuffers: %w", err)
+	}
+	all := make([]v1.ResourceQuota, len(list.Items))
+	for i := range list.Items {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &all[i]); err != nil {
+			return nil, fmt.Errorf("quotas of CapacityBuffers: %w", err)
+		}
+	}
+	return slack.QuotasOf(all), nil
 }
 
 // template returns the pod of a buffer, and how many replicas there are of what it refers to.
@@ -232,6 +268,10 @@ func (b *buffer) statusOf(refused string, kept *loadlinev1.MirroredSlack, now ti
 		return s
 	}
 	set(readyForProvisioning, true, "AttributesSetSuccessfully", "")
+	if less := b.copies < b.wanted; less || meta.FindStatusCondition(s.Conditions, limitedByQuotas) != nil {
+		set(limitedByQuotas, less, limitedByQuotas, fmt.Sprintf("quotas of the namespace allow %d of %d copies", b.copies,
+			b.wanted))
+	}
 	switch {
 	case refused != "":
 		set(provisioning, false, "Refused", refused)

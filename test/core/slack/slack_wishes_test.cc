@@ -182,6 +182,23 @@ TEST_F(SlackWishesTest, OnlyNamespacesThatAnAdministratorLabelledHaveCopies) {
   EXPECT_THAT(Wishes().pods, IsEmpty()) << "a namespace that is not known";
 }
 
+// An administrator may forbid them by another value of the label.
+TEST_F(SlackWishesTest, CapacityBuffersNeedNoLabel) {
+  Add({.kind = ObjectKind::kDeployment, .name = "capacitybuffer:fixed", .replicas = 0, .copies = 3});
+  Add({.kind = ObjectKind::kDeployment, .name = "web", .replicas = 0, .copies = 5});
+  Add({.name = "capacitybuffer:set", .copies = 7});
+  EXPECT_EQ(Copies(), 3 + 5 + 7);
+  world_.AllowCopies("default", false);
+  EXPECT_EQ(Copies(), 3) << "a namespace without the label";
+  ClusterObject object;
+  object.key = {ObjectKind::kNamespace, "", "default"};
+  object.content = Namespace{MakeLabels({{kCopiesLabel, "forbidden"}})};
+  world_.cluster().state().objects().Set(object);
+  EXPECT_EQ(Copies(), 0) << "a namespace with another value of it";
+  world_.cluster().state().objects().Remove({ObjectKind::kNamespace, "", "default"});
+  EXPECT_EQ(Copies(), 0) << "a namespace that is not known";
+}
+
 TEST_F(SlackWishesTest, CopiesTakeNoPortsOfTheNode) {
   FitPod pod;
   pod.rules.host_ports = {{443, "TCP", "0.0.0.0"}};
