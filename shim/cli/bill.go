@@ -50,18 +50,18 @@ func (s *billSource) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&s.now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
 	flags.StringVar(&s.mode, "mode", "replace", "off: the bill only; remove: nodes go, none come; replace")
 	flags.Lookup("mode").Annotations = map[string][]string{formsAnnotation: {"off", "remove", "replace"}}
-	flags.Float64Var(&s.leastUSD, "least-saving", 0.001, "a move saves at least so many USD per hour")
+	flags.Float64Var(&s.leastUSD, "least-saving", 0.001, "a move saves at least this many USD per hour")
 	flags.Float64Var(&s.leastPercent, "least-saving-percent", 2,
-		"and so many percent of what the nodes cost that go")
+		"and at least this percentage of the price of the removed nodes")
 	flags.Float64Var(&s.podUSD, "pod-disruption-cost", 0.1,
 		"what it costs to disturb a pod once, in USD: a move saves that of its pods within --payback-hours")
 	flags.Float64Var(&s.payback, "payback-hours", 168,
 		"hours within which a move saves what it costs to disturb its pods; the autoscaler has 1.5, since its load "+
 			"changes sooner")
-	flags.Int32Var(&s.nodesPerMove, "max-nodes-per-move", 24, "nodes that go by one move at most")
+	flags.Int32Var(&s.nodesPerMove, "max-nodes-per-move", 24, "the most nodes that one move removes")
 	flags.Int32Var(&s.spotGroups, "least-spot-groups", 15,
-		"spot nodes come in the place of spot nodes only where so many spot groups cost less than those that go")
-	flags.Int32Var(&s.nodesAtOnce, "max-nodes-at-once", 10, "nodes that go by moves of one wave at most")
+		"spot nodes replace spot nodes only if this many spot groups cost less than the removed nodes")
+	flags.Int32Var(&s.nodesAtOnce, "max-nodes-at-once", 10, "the most nodes that the moves of one wave remove")
 	flags.Int32Var(&s.podsAtOnce, "max-pods-at-once", 200, "pods that moves of one wave disturb at most")
 	flags.Int32Var(&s.maxNodesTotal, "max-nodes-total", 0, "nodes that the cluster may have in all; 0: any number")
 	flags.BoolVar(&s.noPods, "no-pods", false, noPodsHelp)

@@ -40,8 +40,8 @@ func (s *drainSource) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&s.now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
 	flags.Float64Var(&s.threshold, "scale-down-utilization-threshold", 0.5, "nodes of which more is requested stay")
 	flags.DurationVar(&s.unneeded, "scale-down-unneeded-time", 10*time.Minute,
-		"how long a node is unneeded before it goes")
-	flags.Int32Var(&s.parallelism, "max-scale-down-parallelism", 10, "nodes that go at once")
+		"the time for which a node is unneeded before it is removed")
+	flags.Int32Var(&s.parallelism, "max-scale-down-parallelism", 10, "nodes that are removed at the same time")
 	flags.Int32Var(&s.drains, "max-drain-parallelism", 5, "and how many of them with pods to move")
 	flags.BoolVar(&s.noPods, "no-pods", false, noPodsHelp)
 	flags.BoolVar(&s.systemPods, "skip-nodes-with-system-pods", true, "nodes with pods of kube-system stay")

@@ -55,7 +55,7 @@ func (a *app) newGenerateLoad() *cobra.Command {
 	flags.StringVar(&o.Name, "name", "load", "name of the load: those of its objects begin with it")
 	flags.IntVar(&o.Pods, "pods", 10, "pods in all")
 	flags.IntVar(&o.Deployments, "deployments", 1, "Deployments that share them")
-	flags.BoolVar(&o.Bare, "bare", false, "no Deployments: pods that nobody makes again")
+	flags.BoolVar(&o.Bare, "bare", false, "no Deployments, but bare pods that no controller creates again")
 	flags.StringVar(&f.cpu, "cpu", "100m", "what a pod requests: an amount, or LOW-HIGH")
 	flags.StringVar(&f.memory, "memory", "128Mi", "the same of memory")
 	flags.StringVar(&f.factor, "limit-factor", "1", "limits over requests: a number, or LOW-HIGH; 0: no limits")

@@ -31,7 +31,7 @@ func (s *rankSource) addTo(flags *pflag.FlagSet) {
 		"file with options to be ranked as they stand there, kind "+ranking.QuestionKind+
 			", instead of a cluster and its node groups")
 	flags.Int32Var(&s.clusterNodes, "cluster-nodes", -1,
-		"rank for a cluster of so many nodes (default: as many as there are)")
+		"rank for a cluster of this many nodes (default: the present number)")
 	addRankPolicyFlags(flags, &s.policy, "rank-policy")
 	s.filters.addTo(flags)
 	s.taints.AddFlags(flags)

@@ -78,7 +78,7 @@ Amounts in json and yaml: cpu in millicores, every other resource in its own uni
 	command.Flags().StringVar(&flags.sortBy, "sort-by", sortByLoad,
 		"load: the highest limits ratio of any resource first; name; or a resource: its limits ratio")
 	command.Flags().IntVar(&flags.most, "top", 0,
-		"show only so many nodes; 0: all; totals are always those of all nodes")
+		"show only this many nodes; 0: all; totals are always those of all nodes")
 	flags.filters.addTo(command.Flags())
 	flags.lines.addTo(command.Flags())
 	flags.use.addTo(command.Flags())

@@ -54,7 +54,7 @@ func (a *app) newWhy() *cobra.Command {
 	addPodFlags(command, &f.podFlags, formTable, formJSON, formYAML, formHTML)
 	f.groups.addTo(command.Flags())
 	f.size.addTo(command.Flags())
-	command.Flags().IntVar(&f.most, "top", 10, "explain only so many nodes, the best ones; 0: all")
+	command.Flags().IntVar(&f.most, "top", 10, "explain only this many nodes, the best ones; 0: all")
 	return command
 }
 

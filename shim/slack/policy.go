@@ -22,7 +22,7 @@ type Policy struct {
 	ExtraCapacityMinRate  Share    `json:"extraCapacityMinRate" flag:"extra-capacity-min-rate" help:"room to keep free at least, such as 10% or 0.1"`
 	Basis                 string   `json:"basis" flag:"slack-basis" help:"what that is a share of: requested, capacity"`
 	Version               string   `json:"version" flag:"slack-version" help:"what is kept free beside equal pieces: 1 (nothing), 2a, 2b, pareto"`
-	Granularity           int      `json:"granularity" flag:"slack-granularity" range:"1:1000" help:"a piece is at most one part in so many of a node, 1 to 1000"`
+	Granularity           int      `json:"granularity" flag:"slack-granularity" range:"1:1000" help:"a piece of slack is at most this part of a node: 1/N, N from 1 to 1000"`
 	MaxPlaceholders       int      `json:"maxPlaceholders" flag:"max-placeholders" range:"1:100000" help:"pieces of a class, and copies of a pod, at most"`
 	BoundByPods           string   `json:"boundByPods" flag:"slack-bound-by-pods" help:"pieces are no larger than the largest requests of pods of their class: true, false, or auto (where room is kept for the biggest)"`
 	MaxExtraCPU           string   `json:"maxExtraCPU" flag:"slack-max-extra-cpu" help:"cpu of a class that is kept free at most, such as 64 (default: no limit)"`

@@ -82,7 +82,7 @@ type Process struct {
 	ExposePage       bool           `json:"exposePage" help:"the page and /statusz, which name nodes and pods of all namespaces, are served to other machines too; without it to this one only, which kubectl port-forward counts as"`
 	Profiling        bool           `json:"profiling" help:"serve Go profiles at /debug/pprof/, to whom the page is served"`
 	Namespace        string         `json:"namespace" help:"namespace of status and lease"`
-	StatusConfigMap  string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap that tells the state"`
+	StatusConfigMap  string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap with the status"`
 	UpstreamMetrics  bool           `json:"clusterAutoscalerMetrics" flag:"cluster-autoscaler-metrics" help:"serve Cluster Autoscaler's metrics too, under its names"`
 	GroupMetrics     bool           `json:"emitPerNodegroupMetrics" flag:"emit-per-nodegroup-metrics" help:"with clusterAutoscalerMetrics: those of each node group too"`
 	UsageNamespace   string         `json:"usageNamespace" help:"namespace of the ConfigMaps of loadline usage, which are read where the load line counts expected use"`

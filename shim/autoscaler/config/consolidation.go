@@ -13,13 +13,13 @@ import (
 
 // Consolidation says which moves make the cluster cheaper enough: the decision ReplaceDecision.
 type Consolidation struct {
-	LeastSaving        float64  `json:"leastSaving" range:"0:1000000" help:"nodes are replaced by cheaper ones if that saves so many US dollars per hour"`
+	LeastSaving        float64  `json:"leastSaving" range:"0:1000000" help:"nodes are replaced by cheaper ones if that saves at least this many US dollars per hour"`
 	LeastSavingPercent float64  `json:"leastSavingPercent" range:"0:100" help:"and so much of what the nodes cost that are replaced"`
 	PodDisruptionCost  float64  `json:"podDisruptionCost" range:"0:1000000" help:"what it costs to disturb a pod once, in US dollars"`
 	PodDisruptionCosts []string `json:"podDisruptionCosts" range:":64" help:"other costs for pods from some priority on: PRIORITY=USD, such as 1000=0.01"`
 	PaybackHours       float64  `json:"paybackHours" range:"0.000001:8760" help:"a move saves what it costs to disturb its pods within so many hours, or within the time for which the load has stood still, a week at most"`
 	MaxNodesPerMove    int      `json:"maxNodesPerMove" range:"1:10000" help:"nodes that are replaced by one move at most"`
-	LeastSpotGroups    int      `json:"leastSpotGroups" range:"0:2147483647" help:"spot nodes come in the place of spot nodes only where so many spot groups cost less than those that go"`
+	LeastSpotGroups    int      `json:"leastSpotGroups" range:"0:2147483647" help:"spot nodes replace spot nodes only if this many spot groups cost less than the removed nodes"`
 	MaxNodesAtOnce     int      `json:"maxNodesAtOnce" range:"1:2147483647" help:"nodes that are replaced at once"`
 	MaxPodsAtOnce      int      `json:"maxPodsAtOnce" range:"1:2147483647" help:"pods that are disturbed at once, as budgets let them go"`
 	ReplacementWindows []string `json:"replacementWindows" range:":64" help:"moves begin only in these windows: the five fields of a cron schedule, for how long, and a time zone (UTC without one), such as '0 22 * * 1-5 6h Europe/Berlin'; none: at any time"`

@@ -52,7 +52,7 @@ type WaitingPods struct {
 
 // GroupChoice says which of the groups grows that could.
 type GroupChoice struct {
-	Prices            []string `json:"prices" help:"price lists, CSV files, for groups of which the provider tells no price"`
+	Prices            []string `json:"prices" help:"price lists, CSV files, for groups whose price the provider does not state"`
 	BaseRatePrices    bool     `json:"baseRatePrices" help:"a group that no price list knows is priced by cpu, memory and GPUs; without it, it does not grow"`
 	RankPolicy        string   `json:"rankPolicy" flag:"rank-policy" help:"file of kind RankPolicy: the one group grows that ranks best by it, as with Cluster Autoscaler's expanders; its prices hold too. Without a policy, a preset and strategies groups grow together, by the cheapest plan"`
 	RankPreset        string   `json:"rankPreset" flag:"rank-preset" help:"bundle of settings of such a policy: cluster-autoscaler or proposal"`

@@ -26,7 +26,7 @@ type ScaleDown struct {
 
 // RemovalLimits say how many nodes go at once, and what the cluster keeps.
 type RemovalLimits struct {
-	MaxScaleDownParallelism int      `json:"maxScaleDownParallelism" range:"0:1073741824" help:"nodes that go at once"`
+	MaxScaleDownParallelism int      `json:"maxScaleDownParallelism" range:"0:1073741824" help:"nodes that are removed at the same time"`
 	MaxDrainParallelism     int      `json:"maxDrainParallelism" range:"0:1073741824" help:"of these, nodes with pods to move (Cluster Autoscaler: 1)"`
 	ExclusiveDrains         bool     `json:"exclusiveDrains" help:"no drain starts while one is under way"`
 	NodeBudgets             []string `json:"nodeBudgets" range:":64" help:"nodes of each node group that go at once: a number or a percentage, then of=GROUP and for=empty, underutilized or replaced, each as often as wanted, and in=WINDOW as in replacementWindows; such as '10%' or '0 for=replaced in=0 9 * * 1-5 8h Europe/Berlin'"`
@@ -39,9 +39,9 @@ type RemovalLimits struct {
 
 // Unneeded says when a node is unneeded, and how long it stays all the same.
 type Unneeded struct {
-	ScaleDownUnneededTime         Duration `json:"scaleDownUnneededTime" help:"how long a node is unneeded before it goes"`
+	ScaleDownUnneededTime         Duration `json:"scaleDownUnneededTime" help:"the time for which a node is unneeded before it is removed"`
 	ScaleDownUnreadyTime          Duration `json:"scaleDownUnreadyTime" help:"the same for one that is not ready"`
-	ScaleDownUnreadyEnabled       bool     `json:"scaleDownUnreadyEnabled" help:"nodes that are not ready may go"`
+	ScaleDownUnreadyEnabled       bool     `json:"scaleDownUnreadyEnabled" help:"nodes that are not ready may be removed"`
 	ScaleDownUtilizationThreshold float64  `json:"scaleDownUtilizationThreshold" range:"0:1" help:"a node with more requests over allocatable stays"`
 	ScaleDownGPUThreshold         float64  `json:"scaleDownGpuUtilizationThreshold" flag:"scale-down-gpu-utilization-threshold" range:"0:1" help:"the same for GPUs"`
 	IgnoreDaemonSets              bool     `json:"ignoreDaemonsetsUtilization" flag:"ignore-daemonsets-utilization" help:"DaemonSet pods do not count as utilization"`
@@ -70,9 +70,9 @@ type BlockingPods struct {
 
 // Brakes hold all nodes back.
 type Brakes struct {
-	OKTotalUnreadyCount       int      `json:"okTotalUnreadyCount" range:"0:1073741824" help:"so many nodes may always be not ready"`
-	MaxTotalUnreadyPercentage int      `json:"maxTotalUnreadyPercentage" range:"0:100" help:"while more percent of the nodes are not ready, none goes"`
-	MaxViewAge                Duration `json:"maxViewAge" help:"when the cluster was last seen longer ago, none goes"`
+	OKTotalUnreadyCount       int      `json:"okTotalUnreadyCount" range:"0:1073741824" help:"this many nodes may be not ready in any case"`
+	MaxTotalUnreadyPercentage int      `json:"maxTotalUnreadyPercentage" range:"0:100" help:"no node is removed while a larger percentage of the nodes is not ready"`
+	MaxViewAge                Duration `json:"maxViewAge" help:"no node is removed if the view of the cluster is older"`
 	MostVanishedPercent       int      `json:"mostVanishedPercent" range:"0:100" help:"when more percent of pods or nodes vanish from one loop to the next without a reason, none goes; a reason is that we removed the node, or that the pod finished or its owner is gone or wants fewer"`
 }
 
@@ -92,7 +92,7 @@ type Evictions struct {
 // Deletion says how a node is taken out of service before its pods leave, and deleted after that.
 type Deletion struct {
 	NodeDeleteDelayAfterTaint   Duration `json:"nodeDeleteDelayAfterTaint" help:"from taint to drain"`
-	CordonNodeBeforeTerminating bool     `json:"cordonNodeBeforeTerminating" help:"nodes that go are made unschedulable too"`
+	CordonNodeBeforeTerminating bool     `json:"cordonNodeBeforeTerminating" help:"nodes that are removed are also made unschedulable"`
 	NodeDeletionDelayTimeout    Duration `json:"nodeDeletionDelayTimeout" help:"how long annotations may delay the deletion of a node"`
 	NodeDeletionBatcherInterval Duration `json:"nodeDeletionBatcherInterval" help:"how long nodes of a group are gathered for one deletion"`
 }
