@@ -4,6 +4,7 @@
 import contextlib
 import io
 import pathlib
+import re
 import sys
 import tempfile
 import tomllib
@@ -349,6 +350,15 @@ class DocumentsTest(unittest.TestCase):
     def test_tests_of_both_languages_are_known(self):
         names = documents.names_of_tests(ROOT)
         self.assertTrue({"TestDemo", "NodeReasonTest"} <= names)
+
+
+class ReasonsToStayTest(unittest.TestCase):
+    def test_the_page_of_drains_has_a_row_for_each_reason(self):
+        source = (ROOT / "core/drain/node_reason.cc").read_text(encoding="utf-8")
+        page = (ROOT / "docs/drains.md").read_text(encoding="utf-8")
+        section = page.split("## Reasons to stay")[1].split("\n## ")[0]
+        self.assertEqual(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE),
+                         [name for name in re.findall(r'return \{"(\w+)"', source) if name != "None"])
 
 
 class PackageVersionsTest(unittest.TestCase):
