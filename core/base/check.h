@@ -78,7 +78,7 @@ inline size_t CheckedIndex(const char* what, size_t index, size_t end) {
 
 }  // namespace loadline
 
-// Always on, so it costs no more than a compare or two.
+// Checks an invariant, in all builds. A condition should cost no more than a comparison or two.
 #define LOADLINE_CHECK(condition) \
   ABSL_PREDICT_TRUE(condition)    \
   ? void() : ::loadline::RaiseCheckFailure{} & ::loadline::CheckFailure(__FILE__, __LINE__, #condition)

@@ -33,8 +33,9 @@ struct LimitSumsSpec {
   friend bool operator==(const LimitSumsSpec&, const LimitSumsSpec&) = default;
 };
 
-// Sums are exact, so that they can be taken back: effective limits, with the rules for missing ones for all
-// pods alike. Kept by a Snapshot, see Snapshot::SumLimits(). Not thread-safe; const members may run together.
+// Sums the effective limits of the pods of each node; the rules for missing limits are the same for all pods.
+// Sums are exact, so that a pod can be subtracted again. Kept by a Snapshot, see Snapshot::SumLimits(). Not
+// thread-safe; const members may run together.
 class LimitSums {
  public:
   explicit LimitSums(LimitSumsSpec spec) : spec_(std::move(spec)) {}

@@ -44,7 +44,8 @@ bool SaysVirtual(absl::string_view key, absl::string_view value) {
          key == "vcluster.loft.sh/fake-node";
 }
 
-// Fargate: "aws:///us-east-1a/f2b1/fargate-ip-10-0-1-2.ec2.internal"; OKE: "ocid1.virtualnode.oc1.iad.abc".
+// Recognizes the provider ids of Fargate ("aws:///us-east-1a/f2b1/fargate-ip-10-0-1-2.ec2.internal") and of
+// OKE's virtual nodes ("ocid1.virtualnode.oc1.iad.abc").
 bool IsVirtualProvider(absl::string_view provider_id) {
   return (absl::StartsWith(provider_id, "aws://") && absl::StrContains(provider_id, "/fargate-")) ||
          absl::StrContains(provider_id, "ocid1.virtualnode.");

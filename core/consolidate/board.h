@@ -98,7 +98,7 @@ class Board {
   BoardNode& node(NodeIndex node) { return nodes_[node]; }
   const BoardNode& node(NodeIndex node) const { return nodes_[node]; }
   const StrongVector<NodeIndex, BoardNode>& nodes() const { return nodes_; }
-  // nullptr: it has none.
+  // Returns the template of a group, or nullptr if it has none.
   const BoardTemplate* node_template(GroupIndex group) const { return templates_[group].get(); }
   // Nodes of each group, with those on their way, and of all.
   StrongVector<GroupIndex, int64_t>& group_nodes() { return group_nodes_; }

@@ -58,7 +58,7 @@ class BoardFollower {
 
   // Returns the kind of a pod in the trial cluster.
   int32_t KindOf(const DrainCall& call, Slot slot, PodRef pod);
-  // A node of the plan by names.
+  // Returns a node of the plan, with names in place of slots.
   FormerNode ByNames(const PlannedNode& planned) const;
   // Undoes the moves of nodes.
   void Withdraw(const DrainCall& call, std::span<const PlannedNode> nodes);

@@ -117,9 +117,9 @@ NodeIndex AddEmptied(const PlannedNode& planned, const ClusterState& cluster, Sn
   return copy;
 }
 
-// Marks nodes that would start, where they are the room that pods need if nodes on their way never come. Such
-// pods are put onto nodes of the plan as if these were empty: first those that do not start in any case, then
-// the others, the last one first. Where the work ends, all are marked.
+// Marks the nodes whose removal would start although waiting pods need their room if upcoming nodes never
+// register. The pods are placed onto nodes of the plan as if these were empty: first onto nodes that do not
+// start in any case, then onto the others, the last one first. If the work budget ends, all nodes are marked.
 std::vector<bool> NodesThatHoldRoom(std::span<const PlannedNode> planned, const Deletions& deletions,
                                     DrainCall* call, BoardFollower* follower) {
   std::vector<size_t> order;

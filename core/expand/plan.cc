@@ -260,7 +260,7 @@ std::vector<size_t> CanonicalPods(const std::vector<PendingPods>& pods) {
   return order;
 }
 
-// By position in that order: the one that was given.
+// The given position of a group, by its position in that order.
 using GivenGroups = StrongVector<GrowableIndex, GrowableIndex>;
 
 GivenGroups CanonicalGroups(const GrowableGroups& groups) {

@@ -33,7 +33,8 @@ bool Names(const AffinityTerm& term, const std::string& namespace_name) {
 // Matches(): O(terms), but the first that does not match ends it.
 class TermSet {
  public:
-  // Adds to `identity` what tells sets apart that match other pods. Of the key of each term nothing counts.
+  // Adds to `identity` the properties that distinguish term sets by the pods that they match; topology keys
+  // do not count.
   TermSet(std::span<const AffinityTerm> terms, const ClusterObjects& objects, const FitOptions& options,
           IdentityBuilder* identity)
       : objects_(objects) {

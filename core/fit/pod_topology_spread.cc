@@ -134,7 +134,8 @@ class SpreadSpecs {
     return builder.Finish();
   }
 
-  // Pods that a constraint counts. Most constraints of a pod have the same selector.
+  // Returns the predicate for the pods that a constraint counts. Most constraints of a pod have the same
+  // selector.
   std::shared_ptr<const PodPredicate> Counting(const LabelSelector& selector) {
     if (last_ != nullptr && *last_ == selector) return last_counting_;
     PodPredicate predicate;

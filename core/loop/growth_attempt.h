@@ -29,8 +29,8 @@ struct GrowthAttempt {
   // Pods that have a place in the plan, and none where a scheduler puts them: see LeftAsScheduled(). 0 where
   // nothing grows, or a ranking decides.
   int64_t left_as_scheduled = 0;
-  // With `packs_upcoming` limits of all groups together are not kept to, only reported: the attempt is worth
-  // nothing then.
+  // With `packs_upcoming`, limits on all groups together are not applied, only checked: false makes the
+  // attempt invalid.
   bool within_limits = true;
 };
 

@@ -13,7 +13,7 @@ NodeLimit NodesWithin(std::optional<int64_t> left, int64_t of_node) {
   return *left / of_node;
 }
 
-// Returns what is left; nothing if more are there than may be.
+// Returns the amount that is left; 0 if the nodes exceed it.
 int64_t Left(int64_t left, int64_t of_node, int64_t nodes) {
   const absl::int128 taken = absl::int128(of_node) * nodes;
   return taken >= left ? 0 : left - static_cast<int64_t>(taken);

@@ -34,7 +34,7 @@ class PriceTally {
   // worth naming.
   bool MostlyKnown() const;
 
-  // The price lists, in the order of keys: the nodes that each of them prices.
+  // A price list. lists() has the nodes that each list prices, in the order of keys.
   struct List {
     std::string name;
     std::string region;

@@ -65,7 +65,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
   static constexpr size_t kMostViolations = 100;
 
  private:
-  // A node that registered so lately may still be starting.
+  // The age below which a node may still be starting. Chosen.
   static constexpr int64_t kStartupMs = 900'000;
 
   struct PodNote {

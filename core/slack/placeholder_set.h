@@ -124,8 +124,8 @@ class PlaceholderSet {
   void Attach(int64_t id, size_t node);
   void Detach(int64_t id);
 
-  // Puts those of a group that have no node back to where they were last, on nodes of `classes`. Returns how
-  // many.
+  // Puts the placeholders of a group without a node back onto their last nodes, if these are of `classes`.
+  // Returns their number.
   int64_t PlaceBack(const PlaceholderGroup& group, std::span<const int32_t> classes);
   // Puts those of a group that have no node onto nodes of `classes`, which are tried in this order: each onto
   // the node where it was last, else where it leaves least cpu, then memory; ties by name. Returns how many.

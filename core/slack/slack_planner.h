@@ -45,11 +45,11 @@ struct SlackQuestion {
   std::function<Snapshot*()> snapshot;
 };
 
-// Plans again and again for one cluster. All that it keeps beside State() follows from the cluster: a planner
-// that takes over a state answers as the one that gave it. Equal cluster, state and question give an equal
-// plan; the same question again changes nothing.
+// Plans repeatedly for one cluster. Everything that it keeps beside State() follows from the cluster: a
+// planner that starts from the state of another one gives the same answers. Equal cluster, state and question
+// give an equal plan; the same question again changes nothing.
 //
-// Where nodes are short, placeholders get them in this order: copies of pods, room for the biggest pods, then
+// If nodes are scarce, placeholders get them in this order: copies of pods, room for the biggest pods, then
 // standard ones; classes by name. Each class uses nodes of its own first, then others where it may be.
 //
 // Cost: O(pods on changed nodes + changed placeholders * log nodes + classes), and O(shapes of pods) where

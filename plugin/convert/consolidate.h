@@ -46,8 +46,8 @@ NodeGroups DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& d
 void EncodeDerivedGroups(const DerivedGroups& derived, const NodeGroups& groups, const ResourceNames& names,
                          v1::PlanConsolidationResponse* response);
 
-// Fills in all but what was left out. `groups`: as `question` was prepared with. Of moves and of nodes that
-// stay, the first are listed, as many as fit into a bounded answer.
+// Fills in everything except the objects that were left out. `groups`: those with which `question` was
+// prepared. Lists the first moves and the first nodes that stay, as many as fit into a bounded answer.
 void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuestion& question,
                          const DrainProblem& drain, const NodeGroups& groups, const PriceTally& prices,
                          v1::PlanConsolidationResponse* response);
