@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,9 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/drain"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
@@ -21,94 +25,64 @@ import (
 	"loadline.dev/shim/scaleup"
 )
 
-// billSource says what is asked of the bill: groups, prices, and which moves are wanted.
+// billSource says what is asked of the bill: groups, and which moves are wanted.
 type billSource struct {
-	groups, now, mode                           string
-	leastUSD, leastPercent, podUSD, payback     float64
-	nodesPerMove, nodesAtOnce, podsAtOnce       int32
-	spotGroups                                  int32
-	maxNodesTotal                               int32
-	systemPods, localStorage, customControllers bool
-	prices                                      []string
-	spotFactor                                  float64
-	filters                                     filterFlags
-	taints                                      scaleup.StartupTaints
-	noPods                                      bool
+	groups, now, mode string
+	noPods            bool
+	settings          settings
 	// tellPod and tellObject, if set, are called with each pod, and with each object that planners look up.
 	tellPod    func(*v1.Pod)
 	tellObject func(any)
 }
 
+// billSettings are the settings of a bill without file and flags: who asks once need not fear that the load changes as
+// soon as the autoscaler must.
+func billSettings() config.Configuration {
+	c := config.Default()
+	c.Consolidation.PaybackHours = 168
+	return c
+}
+
 func (s *billSource) addTo(flags *pflag.FlagSet) {
-	s.filters.addTo(flags)
-	s.taints.AddFlags(flags)
+	s.settings.addTo(flags, "bill", billSettings())
+	flags.Lookup("prices").Usage = "price lists, CSV or CSV.gz (default: those that are built in, " +
+		strings.Join(ranking.DefaultCatalogues, ", ") + ")"
+	flags.Lookup("payback-hours").Usage += "; by default the autoscaler has 1.5"
 	flags.StringVar(&s.groups, "groups", "", "file with node groups, kind "+nodegroup.Kind+
 		"; without it they are derived from the nodes")
-	flags.StringArrayVar(&s.prices, "prices", nil, "price list, CSV or CSV.gz; may be repeated (default: those that are "+
-		"built in, "+strings.Join(ranking.DefaultCatalogues, ", ")+")")
-	addSpotFactorFlag(flags, &s.spotFactor)
-	flags.StringVar(&s.now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
+	addNowFlag(flags, &s.now)
 	flags.StringVar(&s.mode, "mode", "replace", "off: the bill only; remove: nodes go, none come; replace")
 	flags.Lookup("mode").Annotations = map[string][]string{formsAnnotation: {"off", "remove", "replace"}}
-	flags.Float64Var(&s.leastUSD, "least-saving", 0.001, "a move saves at least this many USD per hour")
-	flags.Float64Var(&s.leastPercent, "least-saving-percent", 2,
-		"and at least this percentage of the price of the removed nodes")
-	flags.Float64Var(&s.podUSD, "pod-disruption-cost", 0.1,
-		"what it costs to disturb a pod once, in USD: a move saves that of its pods within --payback-hours")
-	flags.Float64Var(&s.payback, "payback-hours", 168,
-		"hours within which a move saves what it costs to disturb its pods; the autoscaler has 1.5, since its load "+
-			"changes sooner")
-	flags.Int32Var(&s.nodesPerMove, "max-nodes-per-move", 24, "the most nodes that one move removes")
-	flags.Int32Var(&s.spotGroups, "least-spot-groups", 15,
-		"spot nodes replace spot nodes only if this many spot groups cost less than the removed nodes")
-	flags.Int32Var(&s.nodesAtOnce, "max-nodes-at-once", 10, "the most nodes that the moves of one wave remove")
-	flags.Int32Var(&s.podsAtOnce, "max-pods-at-once", 200, "pods that moves of one wave disturb at most")
-	flags.Int32Var(&s.maxNodesTotal, "max-nodes-total", 0, "nodes that the cluster may have in all; 0: any number")
 	flags.BoolVar(&s.noPods, "no-pods", false, noPodsHelp)
-	flags.BoolVar(&s.systemPods, "skip-nodes-with-system-pods", true, "nodes with pods of kube-system stay")
-	flags.BoolVar(&s.localStorage, "skip-nodes-with-local-storage",
-		true, "nodes with pods that store data on the node stay")
-	flags.BoolVar(&s.customControllers, "skip-nodes-with-custom-controller-pods",
-		true, "nodes with pods of controllers that are not built in stay")
 }
 
-func (s *billSource) policy() (*loadlinev1.ConsolidationPolicy, error) {
+func (s *billSource) modeOf() (loadlinev1.ConsolidationPolicy_Mode, error) {
 	mode, ok := loadlinev1.ConsolidationPolicy_Mode_value[strings.ToUpper(s.mode)]
 	if !ok || mode == 0 || s.mode != strings.ToLower(s.mode) {
-		return nil, usagef("--mode %q: must be one of off, remove, replace", s.mode)
+		return 0, usagef("--mode %q: must be one of off, remove, replace", s.mode)
 	}
-	return &loadlinev1.ConsolidationPolicy{
-		Mode:                  loadlinev1.ConsolidationPolicy_Mode(mode),
-		LeastSavingUsdPerHour: &s.leastUSD, LeastSavingPercent: &s.leastPercent,
-		UsdPerDisturbedPod: &s.podUSD, PaybackHours: &s.payback,
-		MaxNodesPerMove: &s.nodesPerMove, MaxNodesAtOnce: &s.nodesAtOnce, MaxPodsAtOnce: &s.podsAtOnce,
-		LeastSpotGroups: &s.spotGroups,
-	}, nil
+	return loadlinev1.ConsolidationPolicy_Mode(mode), nil
 }
 
-// priceModel returns the lists that are asked: those that are named, else those that are built in.
-func (s *billSource) priceModel() (*loadlinev1.PriceModel, error) {
-	p := ranking.Default()
-	if err := setSpotFactor(p, s.spotFactor); err != nil {
-		return nil, err
+// prices returns the lists that are asked: those that are named, else those that are built in.
+func (s *billSource) prices() (*loadlinev1.PriceModel, error) {
+	up := &s.settings.ScaleUp
+	p, err := up.Rank()
+	if err == nil && len(up.Prices) == 0 && up.RankPolicy == "" {
+		err = p.AddDefaultCatalogues()
 	}
-	for _, name := range s.prices {
-		if err := p.AddCatalogue(name); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, usageError{err}
 	}
-	if len(s.prices) == 0 {
-		if err := p.AddDefaultCatalogues(); err != nil {
-			return nil, err
-		}
-	}
-	return p.PriceModel(), nil
+	return up.PriceModel(p), nil
 }
 
 // billPlan is an answer, and what it was asked with.
 type billPlan struct {
 	*loadlinev1.PlanConsolidationResponse
 	notes []string
+	// brake is what keeps moves from beginning now; empty: nothing does.
+	brake string
 	// groupOf is the derived group of each node, by names; empty: it is in none.
 	groupOf map[string]string
 	leftOut leftout.List
@@ -166,7 +140,7 @@ func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, 
 		command.Args = cobra.ArbitraryArgs
 	}
 	command.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := f.output.check(); err != nil {
+		if err := cmp.Or(f.output.check(), f.settings.read(&f.engine)); err != nil {
 			return err
 		}
 		if len(args) > 0 || len(f.contexts) > 0 {
@@ -224,20 +198,34 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 	}
 	request.DaemonPods = problem.GetDaemonPods()
 	request.DeriveGroups = s.groups == ""
+	assumed := &drainPlan{options: proto.CloneOf(request.Drain)}
+	if source.fromFile() {
+		assumed.assume(c)
+	}
+	client := loadlinev1.NewAutoscalerClient(c.conn)
+	brakes := &loadlinev1.PlanDrainRequest{NowS: request.NowS, Options: assumed.options, Fit: request.Fit, Compact: true}
+	var drained *loadlinev1.PlanDrainResponse
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanConsolidationRequest_Changes{Changes: at}
 		var err error
 		if request.Groups, err = loopGroups(problem, g.shrinking, c.view.Slot, nil); err != nil {
 			return err
 		}
-		b.PlanConsolidationResponse, err = loadlinev1.NewAutoscalerClient(c.conn).PlanConsolidation(ctx, request)
+		brakes.Cluster = &loadlinev1.PlanDrainRequest_Changes{Changes: at}
+		if drained, err = client.PlanDrain(ctx, brakes); err != nil { // of no group: it tells what holds all nodes
+			return err
+		}
+		b.PlanConsolidationResponse, err = client.PlanConsolidation(ctx, request)
 		return err
 	})
 	if err != nil {
 		return nil, engineError(err)
 	}
 	b.groupOf = g.groupOf(b.GetDerivedGroups(), c)
-	b.assume(source, c, request.GetDeriveGroups())
+	if b.brake = drained.GetBrakeText(); b.brake != "" {
+		b.notes = append(b.notes, "No move begins now: "+b.brake+".")
+	}
+	b.assume(request.GetDeriveGroups(), assumed.notes)
 	c.leaveOut(&b.leftOut)
 	b.leftOut.Add(g.growing.LeftOut()...)
 	b.leftOut.AddAnswer(b.PlanConsolidationResponse)
@@ -251,25 +239,27 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 
 // request returns what the flags ask for, without the cluster.
 func (s *billSource) request() (*loadlinev1.PlanConsolidationRequest, error) {
-	now, err := (&drainSource{now: s.now}).time()
+	now, err := timeOf(s.now)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.taints.Check(); err != nil {
-		return nil, usageError{err}
-	}
-	request := &loadlinev1.PlanConsolidationRequest{NowS: now.Unix(), MaxNodesTotal: s.maxNodesTotal,
-		StartupTaints: s.taints.Proto(),
-		Drain: &loadlinev1.DrainOptions{SkipNodesWithSystemPods: &s.systemPods,
-			SkipNodesWithLocalStorage: &s.localStorage, SkipNodesWithCustomControllerPods: &s.customControllers}}
-	if request.Policy, err = s.policy(); err != nil {
+	mode, err := s.modeOf()
+	if err != nil {
 		return nil, err
 	}
-	if request.Fit, err = s.filters.fit(); err != nil {
+	loaded := &config.Loaded{}
+	if loaded.Fit, err = s.settings.fit(); err != nil {
 		return nil, err
 	}
-	request.Prices, err = s.priceModel()
-	return request, err
+	if loaded.Prices, err = s.prices(); err != nil {
+		return nil, err
+	}
+	rules := plan.RulesOf(&s.settings.Configuration, loaded)
+	request := &loadlinev1.PlanConsolidationRequest{NowS: now.Unix(), MaxNodesTotal: rules.Settings.MaxNodesTotal,
+		StartupTaints: rules.Settings.StartupTaints, Drain: rules.Drain(now), Fit: loaded.Fit, Prices: loaded.Prices,
+		Policy: proto.CloneOf(rules.Consolidation(now))}
+	request.Policy.Mode = mode
+	return request, nil
 }
 
 // gatheredBill is what a bill asks about, as it is gathered from a cluster.
@@ -325,7 +315,7 @@ func (g *gatheredBill) options(fit *loadlinev1.FitOptions, tellPod func(*v1.Pod)
 }
 
 // assume says what is taken for granted beside the question.
-func (b *billPlan) assume(source *sourceFlags, c *cluster, derived bool) {
+func (b *billPlan) assume(derived bool, notes []string) {
 	if derived {
 		count := len(b.GetDerivedGroups())
 		b.notes = append(b.notes, fmt.Sprintf("Without --groups, %s derived from pool, instance type, zone, capacity "+
@@ -333,11 +323,7 @@ func (b *billPlan) assume(source *sourceFlags, c *cluster, derived bool) {
 			"may grow without limit, and no other instance type is considered.",
 			plural(count, "node group")+agree(int64(count), " is", " are")))
 	}
-	if source.fromFile() {
-		assumed := &drainPlan{options: &loadlinev1.DrainOptions{}}
-		assumed.assume(c)
-		b.notes = append(b.notes, assumed.notes...)
-	}
+	b.notes = append(b.notes, notes...)
 }
 
 // noteAnswer says what the answer itself leaves open.

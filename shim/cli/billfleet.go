@@ -8,7 +8,6 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // fleetBill is the bill of several clusters.
@@ -153,55 +152,45 @@ func boundText(bound *float64) string {
 
 func (b *fleetBill) forms() answer {
 	data := b.data()
-	return answer{data: data, table: data.table, page: data.page}
+	return answer{data: data, verdict: data.verdict() + ".", lines: data.notes(), page: data.page,
+		tables: []table{{fixed: data.clusters(), texts: []string{"CLUSTER"}},
+			{fixed: data.moves(), texts: []string{"CLUSTER", "GOES", "COMES"}}}}
 }
 
-func (a *fleetAnswer) table(w io.Writer) error {
-	fmt.Fprintf(w, "%s.\n\n", a.verdict())
-	right := func(header string) texttable.Column { return texttable.Column{Header: header, Align: texttable.Right} }
-	clusters := texttable.New(texttable.Column{Header: "CLUSTER"}, right("NODES"), right("USD/H"), right("BOUND"),
-		right("AFTER MOVES"), right("MOVES"))
+func (a *fleetAnswer) clusters() report.Grid {
+	grid := report.Grid{Header: []string{"CLUSTER", "NODES", "USD/H", "BOUND", "AFTER MOVES", "MOVES"}}
 	nodes, moves := int64(0), int64(0)
 	for _, c := range a.Clusters {
 		nodes, moves = nodes+c.Nodes, moves+c.MovesTotal
-		clusters.Row(c.Name, fmt.Sprint(c.Nodes), usd(c.Now), boundText(c.Bound), usd(c.Reachable),
-			fmt.Sprint(c.MovesTotal))
+		grid.Rows = append(grid.Rows, []string{c.Name, fmt.Sprint(c.Nodes), usd(c.Now), boundText(c.Bound),
+			usd(c.Reachable), fmt.Sprint(c.MovesTotal)})
 	}
-	clusters.Row("all", fmt.Sprint(nodes), usd(a.Now), boundText(a.Bound), usd(a.Reachable), fmt.Sprint(moves))
-	if err := clusters.Write(w); err != nil {
-		return err
-	}
-	if len(a.Moves) > 0 {
-		fmt.Fprintln(w)
-		best := texttable.New(texttable.Column{Header: "CLUSTER"}, texttable.Column{Header: "GOES"},
-			texttable.Column{Header: "COMES"}, right("USD/H"), right("PODS"))
-		for _, m := range a.Moves {
-			goes, comes := moveTexts(m.consolidateMove)
-			best.Row(m.Cluster, goes, comes, usd(m.Saves), fmt.Sprint(m.Disrupted))
-		}
-		if err := best.Write(w); err != nil {
-			return err
-		}
-	}
-	return a.writeNotes(w)
+	grid.Rows = append(grid.Rows, []string{"all", fmt.Sprint(nodes), usd(a.Now), boundText(a.Bound), usd(a.Reachable),
+		fmt.Sprint(moves)})
+	return grid
 }
 
-// writeNotes tells what was assumed, once where it is the same for several clusters.
-func (a *fleetAnswer) writeNotes(w io.Writer) error {
-	fmt.Fprintln(w)
+func (a *fleetAnswer) moves() report.Grid {
+	grid := report.Grid{Header: []string{"CLUSTER", "GOES", "COMES", "USD/H", "PODS"}}
+	for _, m := range a.Moves {
+		goes, comes := moveTexts(m.consolidateMove)
+		grid.Rows = append(grid.Rows, []string{m.Cluster, goes, comes, usd(m.Saves), fmt.Sprint(m.Disrupted)})
+	}
+	return grid
+}
+
+// notes tell what was assumed, once where it is the same for several clusters.
+func (a *fleetAnswer) notes() (lines []string) {
 	told := map[string]bool{}
 	for _, c := range a.Clusters {
 		for _, note := range c.Notes {
-			if told[note] {
-				continue
+			if !told[note] {
+				lines = append(lines, c.Name+": "+note)
 			}
 			told[note] = true
-			if _, err := fmt.Fprintln(w, texttable.Escape(c.Name+": "+note)); err != nil {
-				return err
-			}
 		}
 	}
-	return nil
+	return lines
 }
 
 func (a *fleetAnswer) page(w io.Writer) error {
@@ -211,12 +200,8 @@ func (a *fleetAnswer) page(w io.Writer) error {
 		page.Groups = append(page.Groups, report.BillPart{Name: fmt.Sprintf("%s (%s; bound %s, after moves %s)", c.Name,
 			plural(int(c.Nodes), "node"), boundText(c.Bound), usd(c.Reachable)), USD: c.Now})
 	}
+	page.Moves = a.moves()
 	page.Moves.Header = []string{"cluster", "goes", "comes", "USD/h saved", "pods"}
-	for _, m := range a.Moves {
-		goes, comes := moveTexts(m.consolidateMove)
-		page.Moves.Rows = append(page.Moves.Rows,
-			[]string{m.Cluster, goes, comes, usd(m.Saves), fmt.Sprint(m.Disrupted)})
-	}
 	page.Lines = a.Failed
 	return page.Write(w)
 }

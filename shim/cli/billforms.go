@@ -27,7 +27,9 @@ type billAnswer struct {
 	Stay       []billStay        `json:"stay"`
 	// OtherNodes are not counted: the first 256 that are no machines.
 	OtherNodes []otherNode `json:"otherNodes,omitempty"`
-	Notes      []string    `json:"notes"`
+	// Brake is what keeps moves from beginning now.
+	Brake string   `json:"brake,omitempty"`
+	Notes []string `json:"notes"`
 }
 
 // billPart is what a group or a namespace costs; USD is null where the price is not known.
@@ -57,7 +59,9 @@ type consolidateAnswer struct {
 	Moves      []consolidateMove `json:"moves"`
 	MovesTotal int64             `json:"movesTotal"`
 	Keep       []consolidateKeep `json:"keep"`
-	Notes      []string          `json:"notes"`
+	// Brake is what keeps moves from beginning now.
+	Brake string   `json:"brake,omitempty"`
+	Notes []string `json:"notes"`
 }
 
 // consolidateMove is complete in itself once those before it are done. To is a node, or GROUP#N.
@@ -143,7 +147,7 @@ func (b *billPlan) billData() billAnswer {
 	out := billAnswer{Now: bill.GetNow(), Bound: bill.Bound, Gap: b.gap(), Reachable: bill.GetReachable(),
 		Fixed: bill.GetFixed(), Prices: newPriceSources(b.GetPriceSources()), Groups: []billPart{},
 		Namespaces: []billPart{}, Moves: b.moves(firstMoves), MovesTotal: b.GetMovesTotal(), Stay: []billStay{},
-		OtherNodes: otherNodesOf(b.GetOtherNodes()), Notes: append([]string{}, b.notes...)}
+		OtherNodes: otherNodesOf(b.GetOtherNodes()), Brake: b.brake, Notes: append([]string{}, b.notes...)}
 	for _, group := range b.GetGroups() {
 		out.Groups = append(out.Groups, billPart{group.GetNodeGroup(), group.UsdPerHour, group.GetNodes(),
 			ranking.PriceText(group.GetNodePrice())})
@@ -161,7 +165,7 @@ func (b *billPlan) billData() billAnswer {
 
 func (b *billPlan) consolidateData() consolidateAnswer {
 	out := consolidateAnswer{Moves: b.moves(len(b.GetMoves())), MovesTotal: b.GetMovesTotal(),
-		Keep: []consolidateKeep{}, Notes: append([]string{}, b.notes...)}
+		Keep: []consolidateKeep{}, Brake: b.brake, Notes: append([]string{}, b.notes...)}
 	out.Bill.Now, out.Bill.Bound, out.Bill.Reachable = b.GetBill().GetNow(), b.GetBill().Bound,
 		b.GetBill().GetReachable()
 	advice := b.advice()

@@ -20,8 +20,9 @@ type column struct {
 	path string
 	// text, if set, makes the cell of a row in place of path; each makes a line of each element that path leads to.
 	text, each func(r row) string
-	// right aligns the column to the right, for numbers; wide shows it with -o wide only.
-	right, wide bool
+	// right aligns the column to the right, for numbers; wide shows it with -o wide only; blank leaves cells without a
+	// text empty.
+	right, wide, blank bool
 }
 
 // table shows lists of an answer, one row for each element.
@@ -35,10 +36,32 @@ type table struct {
 	// aside says that rows are beside what was asked: scripts, which read names, custom columns and tables without
 	// headers, do not get them.
 	aside bool
+	// foot has rows below those of the list, such as sums, for people alone.
+	foot func(d document) []row
+	// fixed, if it has a header, is the whole table, whose rows are no elements of the answer; texts are the headers of
+	// its columns that hold no numbers.
+	fixed report.Grid
+	texts []string
 }
 
-// named says of which list of an answer -o name, custom-columns= and --sort-by take the rows.
-func named(rows, kind, name string) []table { return []table{{rows: rows, kind: kind, name: name}} }
+// isList says whether rows are what was asked: elements of the answer.
+func (t table) isList() bool { return !t.aside && t.fixed.Header == nil }
+
+// layout returns the columns and lines of a table in an answer; without lines there is none.
+func (t table) layout(d document, wide, foot bool) (columns []column, lines [][]string, err error) {
+	for _, header := range t.fixed.Header {
+		columns = append(columns, column{header: header, right: !slices.Contains(t.texts, header)})
+	}
+	if columns != nil {
+		return columns, t.fixed.Rows, nil
+	}
+	rows := d.list(t.rows)
+	if columns, lines, err = t.grid(rows, wide); err != nil || len(lines) == 0 || t.foot == nil || !foot {
+		return columns, lines, err
+	}
+	_, more, err := table{columns: t.columns}.grid(t.foot(d), wide)
+	return columns, append(lines, more...), err
+}
 
 // row is an element of a list, as -o json has it.
 type row map[string]any
@@ -105,7 +128,7 @@ func cellOf(value any) string {
 func (c column) cells(r row) ([]string, error) {
 	if c.text != nil {
 		text := c.text(r)
-		if text == "" && c.header != "" {
+		if text == "" && c.header != "" && !c.blank {
 			text = "-"
 		}
 		return []string{text}, nil

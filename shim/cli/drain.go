@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,73 +11,47 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/drain"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
-	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/view"
 )
 
 // drainSource says which nodes are asked about, and by which rules they may go.
 type drainSource struct {
-	groups, now                                            string
-	threshold                                              float64
-	unneeded                                               time.Duration
-	parallelism, drains                                    int32
-	systemPods, localStorage, customControllers, daemonSet bool
-	noPods                                                 bool
-	filters                                                filterFlags
-	taints                                                 scaleup.StartupTaints
+	groups, now string
+	noPods      bool
+	settings    settings
 }
 
-// addTo adds flags of Cluster Autoscaler under their names.
-func (s *drainSource) addTo(flags *pflag.FlagSet) {
-	s.filters.addTo(flags)
-	s.taints.AddFlags(flags)
+// addTo adds the flags of a command; those of Cluster Autoscaler have their names.
+func (s *drainSource) addTo(flags *pflag.FlagSet, command string) {
+	s.settings.addTo(flags, command, config.Default())
 	flags.StringVar(&s.groups, "groups", "",
 		"file with node groups, kind "+nodegroup.Kind+"; without it they are derived from the nodes, and may become empty")
-	flags.StringVar(&s.now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
-	flags.Float64Var(&s.threshold, "scale-down-utilization-threshold", 0.5, "nodes of which more is requested stay")
-	flags.DurationVar(&s.unneeded, "scale-down-unneeded-time", 10*time.Minute,
-		"the time for which a node is unneeded before it is removed")
-	flags.Int32Var(&s.parallelism, "max-scale-down-parallelism", 10, "nodes that are removed at the same time")
-	flags.Int32Var(&s.drains, "max-drain-parallelism", 5, "and how many of them with pods to move")
+	addNowFlag(flags, &s.now)
 	flags.BoolVar(&s.noPods, "no-pods", false, noPodsHelp)
-	flags.BoolVar(&s.systemPods, "skip-nodes-with-system-pods", true, "nodes with pods of kube-system stay")
-	flags.BoolVar(&s.localStorage, "skip-nodes-with-local-storage",
-		true, "nodes with pods that store data on the node stay")
-	flags.BoolVar(&s.customControllers, "skip-nodes-with-custom-controller-pods",
-		true, "nodes with pods of controllers that are not built in stay")
-	flags.BoolVar(&s.daemonSet, "ignore-daemonsets-utilization",
-		false, "pods of DaemonSets do not count as utilization")
 }
 
-// time returns the time of the plan.
-func (s *drainSource) time() (time.Time, error) {
-	if s.now == "" {
+func addNowFlag(flags *pflag.FlagSet, now *string) {
+	flags.StringVar(now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
+}
+
+// timeOf returns the time of a plan, which --now says.
+func timeOf(now string) (time.Time, error) {
+	if now == "" {
 		return time.Now(), nil
 	}
-	now, err := time.Parse(time.RFC3339, s.now)
+	at, err := time.Parse(time.RFC3339, now)
 	if err != nil {
-		return now, usagef("--now %q: must be a time such as 2026-02-17T09:00:00Z", s.now)
+		return at, usagef("--now %q: must be a time such as 2026-02-17T09:00:00Z", now)
 	}
-	return now, nil
-}
-
-func (s *drainSource) options() *loadlinev1.DrainOptions {
-	wait := int32(s.unneeded.Seconds())
-	return &loadlinev1.DrainOptions{
-		SkipNodesWithSystemPods:           &s.systemPods,
-		SkipNodesWithLocalStorage:         &s.localStorage,
-		SkipNodesWithCustomControllerPods: &s.customControllers,
-		ScaleDownUtilizationThreshold:     &s.threshold,
-		ScaleDownUnneededTimeS:            &wait,
-		MaxScaleDownParallelism:           &s.parallelism,
-		MaxDrainParallelism:               &s.drains,
-		IgnoreDaemonsetsUtilization:       &s.daemonSet,
-	}
+	return at, nil
 }
 
 // drainFlags are the flags of `drain`.
@@ -106,7 +81,7 @@ A kind of which it holds nothing counts as one of which there is nothing.`,
   loadline drain --groups groups.yaml -o html > drain.html`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.output.check(); err != nil {
+			if err := cmp.Or(f.output.check(), f.settings.read(&f.engine)); err != nil {
 				return err
 			}
 			d, err := f.ask(cmd.Context(), &f.sourceFlags, f.engine, a.streams.In)
@@ -118,7 +93,7 @@ A kind of which it holds nothing counts as one of which there is nothing.`,
 	}
 	flags := command.Flags()
 	addSourceFlags(flags, &f.sourceFlags)
-	f.drainSource.addTo(flags)
+	f.drainSource.addTo(flags, "drain")
 	addEngineFlag(flags, &f.engine)
 	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML)
 	return command
@@ -139,17 +114,15 @@ type drainPlan struct {
 // ask has a plan made.
 func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engineFlags,
 	stdin io.Reader) (*drainPlan, error) {
-	now, err := s.time()
+	now, err := timeOf(s.now)
 	if err != nil {
 		return nil, err
 	}
-	fit, err := s.filters.fit()
+	fit, err := s.settings.fit()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.taints.Check(); err != nil {
-		return nil, usageError{err}
-	}
+	rules := plan.RulesOf(&s.settings.Configuration, &config.Loaded{Fit: fit})
 	file, err := loadGroups(s.groups)
 	if err != nil {
 		return nil, err
@@ -163,7 +136,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	if err := c.withoutPods(source, s.noPods); err != nil {
 		return nil, err
 	}
-	d := &drainPlan{now: now, options: s.options()}
+	d := &drainPlan{now: now, options: proto.CloneOf(rules.Drain(now))}
 	if s.groups == "" {
 		d.notes = append(d.notes, "Without --groups, node groups are derived from the nodes, and may become empty.")
 	}
@@ -174,7 +147,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request := &loadlinev1.PlanDrainRequest{Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: at},
 			NowS: now.Unix(), Options: d.options, Fit: fit, DeriveGroups: s.groups == "",
-			StartupTaints: s.taints.Proto()}
+			StartupTaints: s.settings.ScaleUp.StartupTaints.Proto()}
 		var err error
 		if request.Groups, err = groups.Proto(c.view.Slot); err != nil {
 			return err

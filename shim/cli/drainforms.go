@@ -35,6 +35,8 @@ type drainRemoval struct {
 	Since     time.Time   `json:"since"`
 	ReadyAt   time.Time   `json:"readyAt"`
 	Start     string      `json:"start"`
+	// WaitsForPods counts the pods that run to completion before it is removed.
+	WaitsForPods int `json:"waitsForPods,omitempty"`
 }
 
 type drainMove struct {
@@ -75,7 +77,8 @@ func (d *drainPlan) data() drainAnswer {
 	for _, r := range d.GetRemove() {
 		removal := drainRemoval{Node: r.GetNode(), NodeGroup: r.GetNodeGroup(), Empty: r.GetEmpty(),
 			Risky: r.GetRisky(), Moves: []drainMove{},
-			Since: time.Unix(r.GetSinceS(), 0).UTC(), ReadyAt: time.Unix(r.GetReadyAtS(), 0).UTC(), Start: startOf(r)}
+			Since: time.Unix(r.GetSinceS(), 0).UTC(), ReadyAt: time.Unix(r.GetReadyAtS(), 0).UTC(), Start: startOf(r),
+			WaitsForPods: len(r.GetWaitsFor())}
 		for _, m := range r.GetMoves() {
 			removal.Moves = append(removal.Moves,
 				drainMove{podOf(m.GetNamespace(), m.GetName()), m.GetTo(), m.GetBudget()})
@@ -103,9 +106,13 @@ func (d *drainPlan) verdict() string {
 	if d.GetBrake() != "" {
 		return fmt.Sprintf("nothing is removed: %s", d.GetBrakeText())
 	}
-	empty, moves := 0, 0
+	empty, moves, later, running := 0, 0, 0, 0
 	for _, r := range d.GetRemove() {
-		if r.GetEmpty() {
+		switch {
+		case len(r.GetWaitsFor()) > 0:
+			later++
+			running += len(r.GetWaitsFor())
+		case r.GetEmpty():
 			empty++
 		}
 		moves += len(r.GetMoves())
@@ -115,7 +122,11 @@ func (d *drainPlan) verdict() string {
 		return "no node can go"
 	}
 	text := fmt.Sprintf("%s of %d can go together: %d empty, %d by moving %s",
-		plural(count, "node"), count+len(d.GetKeep()), empty, count-empty, plural(moves, "pod"))
+		plural(count, "node"), count+len(d.GetKeep()), empty, count-empty-later, plural(moves, "pod"))
+	if later > 0 {
+		text += fmt.Sprintf(", %d after %s run to completion", later,
+			plural(running, "pod")+agree(int64(running), " has", " have"))
+	}
 	if saved := d.GetUsdPerHourSaved(); saved > 0 {
 		text += fmt.Sprintf("; %.4f USD per hour are saved", saved)
 	}
@@ -135,7 +146,7 @@ func (d *drainPlan) basis() []string {
 // drainTables show the nodes to remove and those that stay.
 var drainTables = []table{
 	{rows: "remove", kind: "node", name: "node", columns: []column{{header: "GOES", path: "node"},
-		{header: "GROUP", path: "nodeGroup", wide: true}, {header: "START", path: "start"},
+		{header: "GROUP", path: "nodeGroup", wide: true}, {header: "START", text: startText},
 		{header: "READY AT", path: "readyAt"}, {header: "POD", path: "moves[*].pod"},
 		{header: "MOVES TO", path: "moves[*].to"}}},
 	{rows: "keep", columns: []column{{header: "STAYS", path: "node"}, {header: "GROUP", path: "nodeGroup", wide: true},
@@ -150,6 +161,15 @@ func (d *drainPlan) forms() answer {
 	}{d.data(), leftOutOf(&d.leftOut)}
 	return answer{data: data, verdict: d.verdict(), tables: drainTables, lines: []string{strings.Join(d.basis(), " ")},
 		page: d.page, leftOut: &d.leftOut}
+}
+
+// startText says when the removal of a node begins, and for how many pods it waits.
+func startText(r row) string {
+	text := r.str("start")
+	if pods := int(r.num("waitsForPods")); pods > 0 {
+		text += " (" + plural(pods, "pod") + agree(int64(pods), " runs", " run") + " to completion first)"
+	}
+	return text
 }
 
 // keepReason is the reason with its details: "BlockedByPod: NotEnoughPdb, Exhausted".

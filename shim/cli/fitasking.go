@@ -78,7 +78,7 @@ func (q *podQuestion) fit(ctx context.Context) (*fitAnswer, error) {
 	slices.SortFunc(out.CannotJudge, byNode)
 	out.Verdict = out.verdict()
 	if q.pod.Spec.NodeName == "" {
-		remarks := scaleup.Remarks{Now: time.Now()}
+		remarks := scaleup.Remarks{Rules: scaleup.DefaultRules(time.Now())}
 		remarks.Add(q.pod)
 		out.Remarks = remarks.Lines()
 	}

@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"net"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/expander"
 	"loadline.dev/shim/extender"
 	"loadline.dev/shim/policy"
@@ -45,6 +47,16 @@ answer of the engine within --expander-timeout, the group with the least waste i
 
 An address that other machines can reach needs TLS. Certificate files are read again when they change.`
 
+// The treatments of a pod under a load line when the engine does not answer.
+const (
+	refuseOnFailure = "Refuse"
+	allowOnFailure  = "Allow"
+)
+
+// readsByGateway are the settings of the autoscaler that the gateway has too.
+var readsByGateway = slices.Concat(readsPrices, readsRanking, []string{"filters.maxLimitsOverAllocatable",
+	"filters.lineNodeLabelPrefix", "filters.lineExemptNamespaces"})
+
 // gatewayFlags are the flags of the gateway.
 type gatewayFlags struct {
 	cluster  clusterFlags
@@ -54,9 +66,8 @@ type gatewayFlags struct {
 	expanderAddress string
 	engine          engineFlags
 	score           *policyFlags
-	line            lineFlags
+	settings        settings
 	onFailure       string
-	rank            rankPolicyFlags
 	logs            logFlags
 }
 
@@ -107,12 +118,11 @@ func (f *gatewayFlags) addTo(flags *pflag.FlagSet) {
 	_ = flags.MarkHidden("namespace")
 	addEngineFlag(flags, &f.engine)
 	f.score = addPolicyFlags(flags)
-	f.line.addTo(flags)
+	f.settings.addFlags(flags, config.Default(), readsByGateway)
 	flags.StringVar(&f.onFailure, "on-engine-failure", refuseOnFailure, "with a load line, where the engine does not "+
 		"answer: Refuse places no pod; Allow places it, whatever the line")
 	flags.StringVar(&f.extender.UsageNamespace, "usage-namespace", store.DefaultNamespace, "namespace of the "+
 		"ConfigMaps of 'loadline usage', which are read where the policy counts expected use")
-	addRankPolicyFlags(flags, &f.rank, "rank-policy")
 	f.logs = addLogFlags(flags, 0)
 }
 
@@ -141,7 +151,9 @@ func (f *gatewayFlags) check() error {
 
 // loadLine returns the load line of the filter verb; nil: there is none.
 func (f *gatewayFlags) loadLine(counting policy.Policy) (*loadlinev1.LoadLine, bool, error) {
-	line, err := policy.ReadLine(f.line.entries, f.line.prefix, f.line.exempt)
+	filters := &f.settings.Filters
+	line, err := policy.ReadLine(filters.MaxLimitsOverAllocatable, filters.LineNodeLabelPrefix,
+		filters.LineExemptNamespaces)
 	if err != nil {
 		return nil, false, usageError{err}
 	}
@@ -161,11 +173,14 @@ func (f *gatewayFlags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := f.settings.read(&f.engine); err != nil {
+		return err
+	}
 	f.extender.Policy, f.extender.Version = p.Proto(), Version
 	if f.extender.Line, f.extender.AllowOnFailure, err = f.loadLine(p); err != nil {
 		return err
 	}
-	if f.expander.Policy, err = f.rank.policy(); err != nil {
+	if f.expander.Policy, err = f.settings.rank(); err != nil {
 		return err
 	}
 	f.expander.Line = f.extender.Line

@@ -10,10 +10,9 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/arrivals"
+	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/policy"
-	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 	"loadline.dev/shim/scaleup"
 )
 
@@ -27,7 +26,7 @@ type linesFlags struct {
 func (f *linesFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.ratios, "lines", nil,
 		"load lines to compare, such as 1,1.25,1.5,2,3: what each would cost")
-	f.taints.AddFlags(flags)
+	config.AddFlagsTo(flags, &f.taints)
 	flags.StringVar(&f.resource, "line-resource", "memory", "with --lines: the resource that they are for")
 }
 
@@ -123,25 +122,11 @@ func underLines(ctx context.Context, conn engine.Conn, viewName string, c *arriv
 	return out, nil
 }
 
-func (t *lineTable) write(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: what a load line for %s would mean, if all %s came anew on %s.\n\n",
-		texttable.Escape(t.source), t.resource, plural(t.pods, "pod"), plural(t.nodes, "node")); err != nil {
-		return err
-	}
-	table := texttable.New(texttable.Column{Header: "LINE"}, texttable.Column{Header: "NODES ABOVE NOW"},
-		texttable.Column{Header: "PODS WAIT"}, texttable.Column{Header: "NODES MORE"},
-		texttable.Column{Header: "WAIT FOR GOOD"})
-	for _, line := range t.lines {
-		name, above := line.Line, fmt.Sprint(line.NodesAbove)
-		if name == "" {
-			name, above = "none", "-"
-		}
-		table.Row(name, above, fmt.Sprint(len(line.Waiting)), fmt.Sprint(line.NodesMore),
-			fmt.Sprint(len(line.Unplaced)))
-	}
-	if err := table.Write(w); err != nil {
-		return err
-	}
+func (t *lineTable) forms() answer {
+	out := answer{title: "Load lines for " + t.resource + ": " + t.source, data: struct {
+		Lines []lineData `json:"lines"`
+	}{t.lines}, verdict: fmt.Sprintf("%s: what a load line for %s would mean, if all %s came anew on %s.", t.source,
+		t.resource, plural(t.pods, "pod"), plural(t.nodes, "node")), tables: lineTables}
 	for _, line := range t.lines {
 		pods, what := line.Unplaced, "no node like those that are there takes"
 		if len(pods) == 0 {
@@ -151,33 +136,32 @@ func (t *lineTable) write(w io.Writer) error {
 			continue
 		}
 		shown := pods[:min(len(pods), t.waitingShown)]
-		more := ""
+		text := fmt.Sprintf("%s, %s: %s", line.Line, what, strings.Join(shown, ", "))
 		if len(pods) > len(shown) {
-			more = fmt.Sprintf(" and %d more", len(pods)-len(shown))
+			text += fmt.Sprintf(" and %d more", len(pods)-len(shown))
 		}
-		if _, err := fmt.Fprintf(w, "\n%s, %s: %s%s\n", line.Line, what, texttable.Escape(strings.Join(shown, ", ")),
-			more); err != nil {
-			return err
-		}
+		out.lines = append(out.lines, text)
 	}
-	return nil
+	return out
 }
 
-func (t *lineTable) page(w io.Writer) error {
-	grid := report.Grid{Header: []string{"line", "nodes above now", "pods wait", "nodes more", "wait for good"}}
-	for _, line := range t.lines {
-		name := line.Line
-		if name == "" {
-			name = "none"
+// ifLine shows a number of a line; - where there is none.
+func ifLine(key, without string) func(r row) string {
+	return func(r row) string {
+		if r.str("line") == "" {
+			return without
 		}
-		grid.Rows = append(grid.Rows, []string{name, fmt.Sprint(line.NodesAbove), fmt.Sprint(len(line.Waiting)),
-			fmt.Sprint(line.NodesMore), fmt.Sprint(len(line.Unplaced))})
+		return cellOf(r[key])
 	}
-	return report.StepsPage(w, report.Steps{Title: "Load lines for " + t.resource + ": " + t.source, Grid: grid})
 }
 
-func (t *lineTable) forms() answer {
-	return answer{data: struct {
-		Lines []lineData `json:"lines"`
-	}{t.lines}, table: t.write, page: t.page}
+func countOf(header, key string) column {
+	return column{header: header, text: func(r row) string {
+		pods, _ := r[key].([]any)
+		return fmt.Sprint(len(pods))
+	}}
 }
+
+var lineTables = []table{{rows: "lines", columns: []column{{header: "LINE", text: ifLine("line", "none")},
+	{header: "NODES ABOVE NOW", text: ifLine("nodesAbove", "-")}, countOf("PODS WAIT", "waiting"),
+	{header: "NODES MORE", path: "nodesMore"}, countOf("WAIT FOR GOOD", "unplaced")}}}

@@ -74,7 +74,6 @@ type answer struct {
 	// at is the key in the data that the tables of a part look below; empty: that of the whole.
 	at    string
 	cards []report.Card           // what a page draws in place of the tables
-	table func(w io.Writer) error // for table, in place of verdict, tables and lines
 	page  func(w io.Writer) error // for html; nil: verdict, lines and tables
 	// leftOut is what the answer was made without; nil: the command does not tell.
 	leftOut *leftout.List
@@ -122,8 +121,6 @@ func (o *outputFlag) write(w io.Writer, a answer) error {
 		return o.renderCustom(w, a, d)
 	case o.form != formTable && o.form != formWide:
 		return o.renderTemplate(w, d)
-	case a.table != nil:
-		err = a.table(w)
 	default:
 		err = o.renderTables(w, a, d)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,8 +30,6 @@ import (
 type planFlags struct {
 	sourceFlags
 	drainSource
-	slackPolicyFlags
-	rank   rankPolicyFlags
 	engine engineFlags
 	record string
 	output outputFlag
@@ -55,7 +54,7 @@ which 'loadline replay' asks it again.`,
   loadline replay loop.rec`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.output.check(); err != nil {
+			if err := cmp.Or(f.output.check(), f.settings.read(&f.engine)); err != nil {
 				return err
 			}
 			if f.groups == "" {
@@ -73,9 +72,7 @@ which 'loadline replay' asks it again.`,
 	}
 	flags := command.Flags()
 	addSourceFlags(flags, &f.sourceFlags)
-	f.drainSource.addTo(flags)
-	f.slackPolicyFlags.addTo(flags)
-	addRankPolicyFlags(flags, &f.rank, "rank-policy")
+	f.drainSource.addTo(flags, "plan")
 	flags.StringVar(&f.record, "record", "", "file to write down what the engine is told and asked")
 	addEngineFlag(flags, &f.engine)
 	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML)
@@ -97,7 +94,7 @@ type loopPlan struct {
 }
 
 func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err error) {
-	now, err := f.time()
+	now, err := timeOf(f.now)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +111,8 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		return nil, err
 	}
 	defer func() { err = finish(err) }()
-	g := gatheredLoop{growing: scaleup.New(file.Groups), shrinking: drain.NewGroups(file.Groups), sized: sizing.New()}
+	g := gatheredLoop{growing: f.settings.gatherer(file.Groups), shrinking: drain.NewGroups(file.Groups),
+		sized: sizing.New()}
 	g.growing.Selectors, g.growing.Remarks.Now = selectors(request.Fit), now
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, g.options(request.Fit, record))
 	if err != nil {
@@ -184,27 +182,30 @@ func (l *loopPlan) askRefusals(ctx context.Context, client loadlinev1.Autoscaler
 	return nil
 }
 
-// request returns what the flags ask for, without the cluster; and the policy, by which groups have priorities.
-func (f *planFlags) request(now time.Time) (_ *loadlinev1.PlanLoopRequest, _ *ranking.Policy, err error) {
-	request := &loadlinev1.PlanLoopRequest{NowS: now.Unix(), Drain: f.options(), StartupTaints: f.taints.Proto(),
-		Fleet: firstLook(now)}
-	if err := f.taints.Check(); err != nil {
-		return nil, nil, usageError{err}
-	}
-	if request.Slack, err = f.slackPolicyFlags.policy(); err != nil {
-		return nil, nil, err
-	}
-	if request.Fit, err = f.filters.fit(); err != nil {
-		return nil, nil, err
-	}
-	policy, err := f.rank.policy()
+// request returns what the settings ask for, without the cluster; and the policy, by which groups have priorities.
+func (f *planFlags) request(now time.Time) (*loadlinev1.PlanLoopRequest, *ranking.Policy, error) {
+	fit, err := f.settings.fit()
 	if err != nil {
 		return nil, nil, err
 	}
-	request.Prices = policy.PriceModel()
-	if f.rank.ranks() {
-		request.Ranking = policy.Proto()
+	up := &f.settings.ScaleUp
+	policy, ranks, err := up.Ranking()
+	if err != nil {
+		return nil, nil, usageError{err}
 	}
+	loaded := &config.Loaded{Prices: up.PriceModel(policy), Fit: fit}
+	if ranks {
+		loaded.Ranking = policy.Proto()
+	}
+	once := f.settings.Configuration // what is asked at one moment waits for no further pods, and for no machine
+	once.ScaleUp.BatchIdle.Duration, once.ScaleUp.BatchMax.Duration, once.ScaleUp.SwapNotBegun = 0, 0, false
+	once.ScaleDown.ScaleDownSimulationTimeout.Duration = 0
+	rules := plan.RulesOf(&once, loaded)
+	request := rules.Settings
+	request.Waiting = nil // the gatherer has left out the pods that do not wait
+	request.NowS, request.Drain = now.Unix(), proto.CloneOf(rules.Drain(now))
+	request.Consolidation = rules.Consolidation(now)
+	request.Fleet.NowMilliseconds, request.Fleet.First = now.UnixMilli(), true
 	return request, policy, nil
 }
 
@@ -257,8 +258,8 @@ func (f *planFlags) split(l *loopPlan, g *gatheredLoop, sized []*loadlinev1.Size
 	l.leftOut.Add(g.growing.LeftOut()...)
 	g.sized.NameLeftOut(sizing.FieldOfLoop, l.PlanLoopResponse.GetLeftOut())
 	l.leftOut.AddAnswer(l.PlanLoopResponse)
-	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: string(f.ExtraCapacityMinRate),
-		basis: f.Basis, pending: g.growing.Waiting()}
+	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: string(f.settings.Slack.ExtraCapacityMinRate),
+		basis: f.settings.Slack.Basis, pending: g.growing.Waiting()}
 	l.warnings = append(l.warnings, l.slack.wrong()...)
 	l.drain.PlanDrainResponse = l.GetScaleDown()
 	if len(sized) > 0 {
@@ -280,15 +281,6 @@ func sizedGroups(groups []nodegroup.NodeGroup) (out []*loadlinev1.SizedGroup, er
 		out = append(out, group)
 	}
 	return out, nil
-}
-
-// firstLook is how an autoscaler with default settings looks at machines for the first time, and does nothing.
-func firstLook(now time.Time) *loadlinev1.LoopFleet {
-	settings := config.Default()
-	settings.Mode = config.Observe
-	look := plan.FleetSettings(&settings)
-	look.NowMilliseconds, look.First, look.Swaps = now.UnixMilli(), true, false
-	return look
 }
 
 // groups returns the groups with their nodes as machines that run.

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,29 +14,24 @@ import (
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
-	"loadline.dev/shim/scaleup"
 )
 
 // rankSource says which node groups could grow, and how they are ranked.
 type rankSource struct {
 	groups, question string
-	policy           rankPolicyFlags
-	filters          filterFlags
-	taints           scaleup.StartupTaints
+	settings         settings
 	clusterNodes     int32
 	only             *onlyPod // nil: groups grow for all pods that wait
 }
 
-func (s *rankSource) addTo(flags *pflag.FlagSet) {
+func (s *rankSource) addTo(flags *pflag.FlagSet, command string) {
+	s.settings.addTo(flags, command, billSettings()) // a bill is part of what is explained of a node
 	flags.StringVar(&s.groups, "groups", "", "file with the node groups that may grow, kind "+nodegroup.Kind)
 	flags.StringVar(&s.question, "question", "",
 		"file with options to be ranked as they stand there, kind "+ranking.QuestionKind+
 			", instead of a cluster and its node groups")
 	flags.Int32Var(&s.clusterNodes, "cluster-nodes", -1,
 		"rank for a cluster of this many nodes (default: the present number)")
-	addRankPolicyFlags(flags, &s.policy, "rank-policy")
-	s.filters.addTo(flags)
-	s.taints.AddFlags(flags)
 }
 
 // given says whether the command line names node groups.
@@ -48,9 +45,10 @@ func (s *rankSource) check() error {
 		return usagef("--groups and --question exclude each other")
 	case s.clusterNodes < -1:
 		return usagef("--cluster-nodes %d: must not be negative", s.clusterNodes)
-	case s.question != "" && s.policy.given():
-		return usagef("--question FILE says itself how to rank: no --rank-policy, --rank-preset, --strategies or " +
-			"--prices beside it")
+	case s.question != "" && (s.settings.file != "" ||
+		s.settings.flags.Changed(func(path string) bool { return reads(slices.Concat(readsPrices, readsRanking), path) })):
+		return usagef("--question FILE says itself how to rank: no --config, --rank-policy, --rank-preset, --strategies " +
+			"or --prices beside it")
 	}
 	return nil
 }
@@ -88,7 +86,7 @@ A node group without a template is taken for what its nodes are. A dump should h
   loadline rank --question docs/ranking/proposal-100m.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.output.check(); err != nil {
+			if err := cmp.Or(f.output.check(), f.settings.read(&f.engine)); err != nil {
 				return err
 			}
 			r, err := f.ask(cmd.Context(), &f.sourceFlags, f.engine, a.streams.In, nil)
@@ -103,7 +101,7 @@ A node group without a template is taken for what its nodes are. A dump should h
 	}
 	flags := command.Flags()
 	addSourceFlags(flags, &f.sourceFlags)
-	f.rankSource.addTo(flags)
+	f.rankSource.addTo(flags, "rank")
 	addEngineFlag(flags, &f.engine)
 	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML)
 	return command

@@ -18,22 +18,19 @@ import (
 // full those are that say how they are sized.
 func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine engineFlags, stdin io.Reader,
 	size *sizeSource) (*rank, error) {
-	policy, err := s.policy.policy()
+	policy, err := s.settings.rank()
 	if err != nil {
 		return nil, err
-	}
-	if err := s.taints.Check(); err != nil {
-		return nil, usageError{err}
 	}
 	file, err := nodegroup.Load(s.groups)
 	if err != nil {
 		return nil, err
 	}
-	fit, err := s.filters.fit()
+	fit, err := s.settings.fit()
 	if err != nil {
 		return nil, err
 	}
-	gathered := scaleup.New(file.Groups)
+	gathered := s.settings.gatherer(file.Groups)
 	gathered.Selectors = selectors(fit)
 	var sized *sizing.Gatherer
 	if size != nil {
@@ -63,7 +60,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, err
 	}
-	problem.Fit, problem.StartupTaints = fit, s.taints.Proto()
+	problem.Fit, problem.StartupTaints = fit, s.settings.ScaleUp.StartupTaints.Proto()
 	client := loadlinev1.NewAutoscalerClient(c.conn)
 	var r *rank
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
@@ -114,7 +111,8 @@ func (s *rankSource) askAt(ctx context.Context, at *loadlinev1.Changes, client l
 	if err != nil {
 		return nil, err
 	}
-	request := &loadlinev1.RankOptionsRequest{Changes: at, Prices: policy.PriceModel(), Policy: policy.Proto()}
+	request := &loadlinev1.RankOptionsRequest{Changes: at, Prices: s.settings.ScaleUp.PriceModel(policy),
+		Policy: policy.Proto()}
 	if s.clusterNodes >= 0 {
 		request.Changes, request.ClusterNodes = nil, &s.clusterNodes
 	}

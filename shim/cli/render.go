@@ -67,7 +67,7 @@ func (d document) list(key string) []row {
 func (d document) sortBy(path string, tables []table) error {
 	found := false
 	for _, t := range tables {
-		if t.aside {
+		if !t.isList() {
 			continue
 		}
 		elements, rows := d.elements(t.rows), d.list(t.rows)
@@ -137,16 +137,18 @@ func (o *outputFlag) blocks(a answer, d document) (blocks []string, err error) {
 		blocks = append(blocks, texttable.Escape(a.verdict)+"\n")
 	}
 	for _, t := range a.tables {
-		rows := d.list(t.rows)
-		if len(rows) == 0 || t.aside && o.noHeaders {
+		if t.aside && o.noHeaders {
 			continue
 		}
 		if o.sortBy != "" {
 			t.order = nil
 		}
-		columns, lines, err := t.grid(rows, o.form == formWide)
+		columns, lines, err := t.layout(d, o.form == formWide, !o.noHeaders)
 		if err != nil {
 			return nil, err
+		}
+		if len(lines) == 0 {
+			continue
 		}
 		var text strings.Builder
 		if err := o.writeGrid(&text, columns, lines); err != nil {
@@ -228,7 +230,7 @@ func (o *outputFlag) renderCustom(w io.Writer, a answer, d document) error {
 	}
 	var lines [][]string
 	for _, t := range a.allTables() {
-		if t.aside {
+		if !t.isList() {
 			continue
 		}
 		_, more, err := table{columns: columns}.grid(d.list(t.rows), true)
@@ -301,7 +303,7 @@ func sectionsOf(a answer, d document) ([]report.Section, error) {
 
 // gridOf is a table as a page shows it.
 func (t table) gridOf(d document) (report.Grid, error) {
-	columns, lines, err := t.grid(d.list(t.rows), true)
+	columns, lines, err := t.layout(d, true, true)
 	grid := report.Grid{Rows: lines}
 	for _, c := range columns {
 		grid.Header = append(grid.Header, c.header)

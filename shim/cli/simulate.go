@@ -11,7 +11,6 @@ import (
 	"loadline.dev/shim/arrivals"
 	"loadline.dev/shim/dump"
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // simulateFlags are the flags of `simulate`.
@@ -243,30 +242,23 @@ func (s *simulation) forms() answer {
 		}
 		data.Placements = append(data.Placements, p)
 	}
-	return answer{data: data, table: s.table, page: func(w io.Writer) error {
-		return report.Page(w, "Simulation: "+s.source, s.placements())
-	}}
+	return answer{data: data, verdict: fmt.Sprintf("%s: arrival of %s on %s with %s.", s.source,
+		plural(len(s.cluster.Arrivals), "pod"), plural(len(s.cluster.Nodes), "node"), plural(len(s.cluster.Fixed), "pod")),
+		tables: []table{{fixed: report.SummaryGrid(s.placements()), texts: report.SummaryTexts}}, lines: s.lines(),
+		page: func(w io.Writer) error { return report.Page(w, "Simulation: "+s.source, s.placements()) }}
 }
 
-func (s *simulation) table(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s: arrival of %s on %s with %s.\n\n", texttable.Escape(s.source),
-		plural(len(s.cluster.Arrivals), "pod"), plural(len(s.cluster.Nodes), "node"),
-		plural(len(s.cluster.Fixed), "pod")); err != nil {
-		return err
-	}
-	if err := report.Table(w, s.placements()); err != nil {
-		return err
-	}
+func (s *simulation) lines() []string {
 	elsewhere := 0
 	for pod, node := range s.outcomes[0].Nodes {
 		if s.outcomes[1].Nodes[pod] != node {
 			elsewhere++
 		}
 	}
-	_, err := fmt.Fprintf(w, "\nPlaced elsewhere with Loadline: %s.\n", plural(elsewhere, "pod"))
-	if err == nil && s.outcomes[0].NotJudged+s.outcomes[1].NotJudged > 0 {
-		_, err = fmt.Fprintf(w, "Pending only because what a filter looks up is missing: %d and %d.\n",
-			s.outcomes[0].NotJudged, s.outcomes[1].NotJudged)
+	lines := []string{fmt.Sprintf("Placed elsewhere with Loadline: %s.", plural(elsewhere, "pod"))}
+	if s.outcomes[0].NotJudged+s.outcomes[1].NotJudged > 0 {
+		lines = append(lines, fmt.Sprintf("Pending only because what a filter looks up is missing: %d and %d.",
+			s.outcomes[0].NotJudged, s.outcomes[1].NotJudged))
 	}
-	return err
+	return lines
 }

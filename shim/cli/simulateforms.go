@@ -8,7 +8,6 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 const secondsOfDay = 86400
@@ -103,25 +102,14 @@ func scenarioGrid(runs []*scenarioRun) report.Grid {
 	return grid
 }
 
-func scenarioTable(w io.Writer, runs []*scenarioRun) error {
-	grid := scenarioGrid(runs)
-	for _, row := range append([][]string{grid.Header}, grid.Rows...) {
-		line := fmt.Sprintf("%-31s", row[0])
-		for _, cell := range row[1:] {
-			line += fmt.Sprintf(" %24s", texttable.Escape(cell))
-		}
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " ")); err != nil {
-			return err
-		}
-	}
+// violations are the invariants that runs broke.
+func violations(runs []*scenarioRun) (lines []string) {
 	for _, run := range runs {
 		for _, violation := range run.result.GetViolations() {
-			if _, err := fmt.Fprintf(w, "%s: %s\n", texttable.Escape(run.name), texttable.Escape(violation)); err != nil {
-				return err
-			}
+			lines = append(lines, run.name+": "+violation)
 		}
 	}
-	return nil
+	return lines
 }
 
 // scenarioPage draws both runs in the same pictures.

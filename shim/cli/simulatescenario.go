@@ -169,7 +169,6 @@ func scenarioForms(runs []*scenarioRun) answer {
 	if len(runs) > 1 {
 		data.Against = runs[1].data()
 	}
-	return answer{data: data,
-		table: func(w io.Writer) error { return scenarioTable(w, runs) },
-		page:  func(w io.Writer) error { return scenarioPage(w, runs) }}
+	return answer{data: data, tables: []table{{fixed: scenarioGrid(runs), texts: []string{""}}}, lines: violations(runs),
+		page: func(w io.Writer) error { return scenarioPage(w, runs) }}
 }

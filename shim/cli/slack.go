@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -8,10 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/drain"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
@@ -28,22 +29,12 @@ const (
 // slackFlags are the flags of `slack`.
 type slackFlags struct {
 	sourceFlags
-	slackPolicyFlags
-	groups  string
-	engine  engineFlags
-	filters filterFlags
-	taints  scaleup.StartupTaints
-	literal bool
-	state   string
-	output  outputFlag
-}
-
-// slackPolicyFlags say how much room is kept free.
-type slackPolicyFlags struct{ slack.Policy }
-
-func (f *slackPolicyFlags) addTo(flags *pflag.FlagSet) {
-	f.Policy = slack.DefaultPolicy()
-	f.AddFlags(flags)
+	settings settings
+	groups   string
+	engine   engineFlags
+	literal  bool
+	state    string
+	output   outputFlag
 }
 
 // slackHelp is the help of `slack`.
@@ -93,13 +84,9 @@ func (a *app) newSlack() *cobra.Command {
 	}
 	flags := command.Flags()
 	addSourceFlags(flags, &f.sourceFlags)
-	f.filters.addTo(flags)
-	f.slackPolicyFlags.addTo(flags)
-	f.taints.AddFlags(flags)
+	f.settings.addTo(flags, "slack", config.Default())
 	flags.StringVar(&f.groups, "groups", "",
 		"file with the node groups that may grow, kind "+nodegroup.Kind+" (default: every class with nodes may)")
-	flags.StringVar(&f.engine.slackNamespace, "slack-namespace", slack.DefaultNamespace,
-		"namespace of our own placeholders, and of the objects that are printed")
 	flags.BoolVar(&f.literal, "literal", false, "also show what the formulas of the proposal come to as they stand")
 	flags.StringVar(&f.state, "state", "", "file with what the plan before left, kind "+slack.StateKind+
 		": placeholders stay from run to run; made and written again by each run (default: each run plans anew)")
@@ -127,15 +114,6 @@ func (f *slackFlags) former() (*loadlinev1.SlackState, error) {
 	return slack.LoadState(f.state)
 }
 
-// policy reads the flags.
-func (f *slackPolicyFlags) policy() (*loadlinev1.SlackPolicy, error) {
-	policy, err := f.Proto()
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return policy, nil
-}
-
 // slackPlan is a plan of slack, and what is known of the pods that it is for.
 type slackPlan struct {
 	*loadlinev1.PlanSlackResponse
@@ -149,14 +127,11 @@ type slackPlan struct {
 }
 
 func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, error) {
-	if err := f.output.check(); err != nil {
+	if err := cmp.Or(f.output.check(), f.settings.read(&f.engine)); err != nil {
 		return nil, err
 	}
-	policy, err := f.policy()
+	policy, err := f.settings.Slack.Proto()
 	if err != nil {
-		return nil, err
-	}
-	if err := f.taints.Check(); err != nil {
 		return nil, usageError{err}
 	}
 	former, err := f.former()
@@ -167,11 +142,11 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	fit, err := f.filters.fit()
+	fit, err := f.settings.fit()
 	if err != nil {
 		return nil, err
 	}
-	g := gatheredSlack{waiting: scaleup.New(file.Groups), known: slack.NewGatherer(),
+	g := gatheredSlack{waiting: f.settings.gatherer(file.Groups), known: slack.NewGatherer(),
 		named: drain.NewGroups(file.Groups)}
 	g.waiting.Selectors = selectors(fit)
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, g.options(fit, f.engine.slackNamespace))
@@ -186,9 +161,10 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	request := &loadlinev1.PlanSlackRequest{Policy: policy, State: former, WantState: f.state != "",
 		Pods: problem.GetPods(), GroupsKnown: f.groups != "", DaemonPods: problem.GetDaemonPods(),
 		NowSeconds: time.Now().Unix(), Literal: f.literal}
-	plan := &slackPlan{rate: string(f.ExtraCapacityMinRate), basis: f.Basis, namespace: f.engine.slackNamespace,
-		pending: g.waiting.Waiting(), known: g.known, warnings: file.Warnings}
-	request.Fit, request.StartupTaints = fit, f.taints.Proto()
+	plan := &slackPlan{rate: string(f.settings.Slack.ExtraCapacityMinRate), basis: f.settings.Slack.Basis,
+		namespace: f.engine.slackNamespace,
+		pending:   g.waiting.Waiting(), known: g.known, warnings: file.Warnings}
+	request.Fit, request.StartupTaints = fit, f.settings.ScaleUp.StartupTaints.Proto()
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Changes = at
 		request.Groups = g.waiting.At(problem, c.view.Slot).GetGroups()

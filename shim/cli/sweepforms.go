@@ -3,9 +3,9 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 	"loadline.dev/shim/sweep"
 )
 
@@ -90,8 +90,9 @@ func (a *sweepAnswer) forms() answer {
 		}
 		data.Inputs = append(data.Inputs, part)
 	}
-	return answer{data: data, table: func(w io.Writer) error { return a.table(w, summaries) },
-		page: func(w io.Writer) error { return a.page(summaries).Write(w) }}
+	return answer{data: data, verdict: fmt.Sprintf("%s of %s, %d days each; all rows are in %s.",
+		plural(len(a.rows), "month"), plural(len(a.plan.Points), "point"), a.plan.Spec.Days, a.folder+"/rows.csv"),
+		parts: a.parts(summaries), page: func(w io.Writer) error { return a.page(summaries).Write(w) }}
 }
 
 // verdict says what to choose.
@@ -141,38 +142,30 @@ func shown(s *sweep.Summary) (out []sweep.Outcome) {
 	return out[:min(len(out), mostShown)]
 }
 
-func (a *sweepAnswer) table(w io.Writer, summaries []sweep.Summary) error {
+// sweepHeader are the headers of a table; "OVERLOAD H" and "SETTINGS" follow.
+var sweepHeader = []string{"USD", "BOUND", "WAIT S", "SEEDS", "EVICTIONS", "NODES"}
+
+// parts has one for each cluster, and what holds for all of them.
+func (a *sweepAnswer) parts(summaries []sweep.Summary) (out []answer) {
 	what, _, _ := a.plan.Spec.Goal.Wait()
-	fmt.Fprintf(w, "%s of %s, %d days each; all rows are in %s.\n", plural(len(a.rows), "month"),
-		plural(len(a.plan.Points), "point"), a.plan.Spec.Days, texttable.Escape(a.folder+"/rows.csv"))
 	for i := range summaries {
 		s := &summaries[i]
-		fmt.Fprintf(w, "\n%s: %s\n\n", texttable.Escape(s.Input), texttable.Escape(a.verdict(s)))
-		right := func(header string) texttable.Column {
-			return texttable.Column{Header: header, Align: texttable.Right}
-		}
-		columns := []texttable.Column{right("USD"), right("BOUND"), right("WAIT S"), right("SEEDS"), right("EVICTIONS"),
-			right("NODES")}
-		if a.plan.StatesUse() {
-			columns = append(columns, right("OVERLOAD H"))
-		}
-		table := texttable.New(append(columns, texttable.Column{Header: "SETTINGS"})...)
+		grid := report.Grid{Header: append(slices.Clone(sweepHeader), a.ifUse("OVERLOAD H", "SETTINGS")...)}
 		for _, o := range shown(s) {
-			table.Row(append([]string{fmt.Sprintf("%.2f", o.USD.Mean), fmt.Sprintf("%.2f", o.Bound),
+			grid.Rows = append(grid.Rows, append([]string{fmt.Sprintf("%.2f", o.USD.Mean), fmt.Sprintf("%.2f", o.Bound),
 				fmt.Sprintf("%.1f", o.Wait.Mean), fmt.Sprint(o.Seeds), fmt.Sprintf("%.0f", o.Evictions),
 				fmt.Sprintf("%.1f", o.NodesMean)},
-				a.ifUse(fmt.Sprintf("%.1f", o.Overload.Mean), a.plan.Points[o.Point].String())...)...)
+				a.ifUse(fmt.Sprintf("%.1f", o.Overload.Mean), a.plan.Points[o.Point].String())...))
 		}
-		if err := table.Write(w); err != nil {
-			return err
-		}
+		out = append(out, answer{verdict: s.Input + ": " + a.verdict(s),
+			tables: []table{{fixed: grid, texts: []string{"SETTINGS"}}}})
 	}
-	_, err := fmt.Fprintf(w, "\nUSD, bound, evictions and nodes are means over seeds; WAIT S is the mean of each "+
-		"seed's %s.\n", what)
-	if err == nil && a.plan.StatesUse() {
-		_, err = fmt.Fprintln(w, "OVERLOAD H is the mean of the hours of nodes whose pods use more than there is.")
+	lines := []string{"USD, bound, evictions and nodes are means over seeds; WAIT S is the mean of each seed's " +
+		what + "."}
+	if a.plan.StatesUse() {
+		lines = append(lines, "OVERLOAD H is the mean of the hours of nodes whose pods use more than there is.")
 	}
-	return err
+	return append(out, answer{lines: lines})
 }
 
 func (a *sweepAnswer) page(summaries []sweep.Summary) *report.Sweep {

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -169,9 +168,8 @@ func (s *scenarioSource) protected(ctx context.Context, pods []*v1.Pod) (map[*v1
 
 // bill has the cluster billed, and keeps its pods and disruption budgets.
 func (s *scenarioSource) bill(ctx context.Context, stdin io.Reader, cluster *scenario.Cluster) (*billPlan, error) {
-	var asked billSource
-	asked.addTo(pflag.NewFlagSet("", pflag.ContinueOnError)) // its defaults
-	asked.mode, asked.prices = "off", s.prices
+	asked := billSource{mode: "off", settings: settings{Configuration: billSettings()}}
+	asked.settings.ScaleUp.Prices = s.prices
 	asked.tellPod = func(pod *v1.Pod) { cluster.Pods = append(cluster.Pods, pod) }
 	asked.tellObject = func(object any) {
 		if budget, ok := object.(*policyv1.PodDisruptionBudget); ok {

@@ -246,12 +246,11 @@ func (t *top) shown() []report.Node {
 }
 
 func (t *top) forms() answer {
-	return answer{
-		tables: named("nodes", "node", "node"),
-		data:   t.data(),
-		table:  t.table,
-		page: func(w io.Writer) error {
-			return report.Page(w, "Load of "+t.placement.Name, []report.Placement{t.counted})
-		},
+	out := answer{data: t.data(), tables: t.tables(), lines: []string{t.counts}, page: func(w io.Writer) error {
+		return report.Page(w, "Load of "+t.placement.Name, []report.Placement{t.counted})
+	}}
+	if t.line != nil {
+		out.parts = []answer{t.line.part()}
 	}
+	return out
 }

@@ -2,11 +2,9 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // topAnswer is the answer of `top` as data. Amounts: cpu in millicores, every other resource in its own unit.
@@ -87,64 +85,47 @@ func (t *top) highest(resource string) (topMax, bool) {
 	return best, found
 }
 
-func (t *top) table(w io.Writer) error {
-	columns := []texttable.Column{{Header: "NODE"}}
+// tables has a row for each node, and below them one for all nodes together and one for the highest ratios.
+func (t *top) tables() []table {
+	columns := []column{{header: "NODE", path: "node"}}
 	if len(t.kinds) > 0 {
-		columns = append(columns, texttable.Column{Header: "KIND"})
+		columns = append(columns, column{header: "KIND", blank: true, text: func(r row) string { return r.str("kind") }})
 	}
 	for _, resource := range t.resources {
 		name := strings.ToUpper(resource)
-		columns = append(columns, texttable.Column{Header: name + " LIMITS", Align: texttable.Right},
-			texttable.Column{Header: name + " REQUESTS", Align: texttable.Right})
+		columns = append(columns, shareColumn(name+" LIMITS", resource, "limits"),
+			shareColumn(name+" REQUESTS", resource, "requests"))
 	}
-	table := texttable.New(columns...)
-	for _, node := range t.shown() {
-		row := t.head(node.Name, kindName(t.kinds[node.Name]))
-		for _, resource := range t.resources {
-			row = append(row, shares(resource, node.Resources[resource])...)
-		}
-		table.Row(row...)
-	}
-	total, highest := t.head("TOTAL", ""), t.head("MAX", "")
-	for _, resource := range t.resources {
-		total = append(total, shares(resource, report.Summarize(t.counted, resource).Total)...)
-		ratio := "-"
-		if most, ok := t.highest(resource); ok {
-			ratio = report.FormatRatio(most.LimitsRatio)
-		}
-		highest = append(highest, ratio, "")
-	}
-	table.Row(total...)
-	table.Row(highest...)
-	if err := table.Write(w); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(w, "\n%s\n", texttable.Escape(t.counts)); err != nil || t.line == nil {
-		return err
-	}
-	return t.line.of(t.shown()).write(w)
+	return []table{{rows: "nodes", kind: "node", name: "node", columns: columns, foot: func(d document) []row {
+		return []row{{"node": "TOTAL", "resources": d["total"]}, {"node": "MAX", "resources": d["max"]}}
+	}}}
 }
 
-// head begins a row: the kind has a column where any node is no machine.
-func (t *top) head(name, kind string) []string {
-	if len(t.kinds) == 0 {
-		return []string{name}
-	}
-	return []string{name, kind}
-}
-
-// shares writes limits and requests over allocatable, such as "14.0 cpu / 8.0 = 1.75".
-func shares(resource string, a report.Amounts) []string {
-	limits, offered := a.Ratio()
-	if !offered {
-		return []string{"none offered", ""}
-	}
-	requests, _ := a.RequestsRatio()
-	share := func(amount int64, ratio float64) string {
-		return fmt.Sprintf("%s / %s = %s", withUnit(resource, amount), evenAmount(resource, a.Allocatable),
-			report.FormatRatio(ratio))
-	}
-	return []string{share(a.Limits, limits), share(a.Requests, requests)}
+// shareColumn shows limits or requests over allocatable, such as "14.0 cpu / 8.0 = 1.75"; where there is no amount, the
+// ratio alone.
+func shareColumn(header, resource, amount string) column {
+	return column{header: header, right: true, blank: true, text: func(r row) string {
+		for _, of := range document(r).list("resources") {
+			if of.str("resource") != resource {
+				continue
+			}
+			offered := of[amount+"Ratio"] != nil
+			ratio := of.num(amount + "Ratio")
+			switch _, known := of["allocatable"]; {
+			case !known && offered:
+				return report.FormatRatio(ratio)
+			case !known:
+				return ""
+			case !offered && amount == "limits":
+				return "none offered"
+			case !offered:
+				return ""
+			}
+			return fmt.Sprintf("%s / %s = %s", withUnit(resource, int64(of.num(amount))),
+				evenAmount(resource, int64(of.num("allocatable"))), report.FormatRatio(ratio))
+		}
+		return "-"
+	}}
 }
 
 // withUnit writes an amount with its unit, where the amount itself does not show it.

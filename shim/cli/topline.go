@@ -2,12 +2,9 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/report"
-	"loadline.dev/shim/report/texttable"
 )
 
 // topLine is how loaded the nodes are under a load line.
@@ -70,22 +67,20 @@ func (l *topLine) of(nodes []report.Node) *topLine {
 	return out
 }
 
-func (l *topLine) write(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "\n%s above the load line.\n\n", plural(l.NodesAbove, "node")); err != nil {
-		return err
+// part shows the line below the load of the nodes.
+func (l *topLine) part() answer {
+	resource := func(header, key string) column {
+		return column{header: header, right: true, text: func(r row) string {
+			return report.FormatAmount(r.str("resource"), int64(r.num(key)))
+		}}
 	}
-	table := texttable.New(texttable.Column{Header: "NODE"}, texttable.Column{Header: "RESOURCE"},
-		texttable.Column{Header: "LINE", Align: texttable.Right},
-		texttable.Column{Header: "LIMITS COUNTED", Align: texttable.Right},
-		texttable.Column{Header: "AT MOST", Align: texttable.Right},
-		texttable.Column{Header: "HEADROOM", Align: texttable.Right})
-	for _, node := range l.Nodes {
-		headroom := report.FormatAmount(node.Resource, node.Headroom)
-		if node.Headroom < 0 {
-			headroom = "above by " + report.FormatAmount(node.Resource, -node.Headroom)
-		}
-		table.Row(node.Node, node.Resource, node.Line, report.FormatAmount(node.Resource, node.Limits),
-			report.FormatAmount(node.Resource, node.AtMost), headroom)
-	}
-	return table.Write(w)
+	return answer{at: "line", verdict: plural(l.NodesAbove, "node") + " above the load line.", tables: []table{
+		{rows: "nodes", aside: true, columns: []column{{header: "NODE", path: "node"}, {header: "RESOURCE", path: "resource"},
+			{header: "LINE", path: "line", right: true}, resource("LIMITS COUNTED", "limits"), resource("AT MOST", "atMost"),
+			{header: "HEADROOM", right: true, text: func(r row) string {
+				if headroom := int64(r.num("headroom")); headroom < 0 {
+					return "above by " + report.FormatAmount(r.str("resource"), -headroom)
+				}
+				return report.FormatAmount(r.str("resource"), int64(r.num("headroom")))
+			}}}}}}
 }

@@ -145,7 +145,7 @@ func valueOf(ratio *float64) float64 {
 func useTables(most int) []table {
 	share := func(amount, ratio string) func(row) string {
 		return func(r row) string {
-			if _, offered := r[ratio].(float64); !offered {
+			if r[ratio] == nil {
 				return "none offered"
 			}
 			return fmt.Sprintf("%s = %s", withUnit(r.str("resource"), int64(r.num(amount))),

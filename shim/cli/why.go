@@ -51,8 +51,8 @@ func (a *app) newWhy() *cobra.Command {
 		},
 	}
 	command.ValidArgsFunction = completeArgs([]namesOf{f.podNames, f.nodeNames, groupNames(&f.groups.groups)})
+	f.groups.addTo(command.Flags(), "why")
 	addPodFlags(command, &f.podFlags, formTable, formJSON, formYAML, formHTML)
-	f.groups.addTo(command.Flags())
 	f.size.addTo(command.Flags())
 	command.Flags().IntVar(&f.most, "top", 10, "explain only this many nodes, the best ones; 0: all")
 	return command
@@ -63,19 +63,21 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 	if f.most < 0 {
 		return usagef("--top %d: must not be negative", f.most)
 	}
+	if err := f.groups.settings.read(&f.engine); err != nil {
+		return err
+	}
 	f.kept = keptLists{} // several questions make the answer about a node
 	if len(args) == 1 && strings.HasPrefix(args[0], nodePrefix) {
-		source := drainSource{groups: f.groups.groups, now: f.size.now, filters: f.groups.filters,
-			taints: f.groups.taints}
+		source := drainSource{groups: f.groups.groups, now: f.size.now, settings: f.groups.settings}
 		return a.whyNamedNode(ctx, &f.podFlags, source, strings.TrimPrefix(args[0], nodePrefix))
 	}
 	if f.groups.given() {
 		return a.whyGroup(ctx, &f.podFlags, &f.groups, &f.size, args)
 	}
-	f.how = f.groups.filters // the same flags, whatever is asked about
+	f.how.Filters = f.groups.settings.Filters // the same flags, whatever is asked about
 	q, err := f.question(ctx, a.streams.In, args)
 	if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 && !f.fromStdin() {
-		source := drainSource{now: f.size.now, filters: f.groups.filters, taints: f.groups.taints}
+		source := drainSource{now: f.size.now, settings: f.groups.settings}
 		if found, nodeErr := a.whyNode(ctx, &f.podFlags, source, args[0]); found {
 			return nodeErr
 		} // else the pod is what is missing

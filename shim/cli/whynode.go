@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"loadline.dev/shim/api/loadlinev1"
 )
 
@@ -31,21 +29,17 @@ type drainNodeAnswer struct {
 	Consolidation string `json:"consolidation,omitempty"`
 }
 
-// whyNode explains whether a node can go, with groups, time, filters and startup taints as given and the rules that
-// hold where no flag says otherwise. False: there is no such node.
+// whyNode explains whether a node can go, by what is given. False: there is no such node.
 func (a *app) whyNode(ctx context.Context, flags *podFlags, given drainSource, node string) (bool, error) {
 	if err := flags.output.check(); err != nil {
 		return false, err
 	}
-	var source drainSource
-	source.addTo(pflag.NewFlagSet("drain", pflag.ContinueOnError)) // sets the defaults
-	source.groups, source.now, source.filters, source.taints = given.groups, given.now, given.filters, given.taints
-	d, err := source.ask(ctx, &flags.sourceFlags, flags.engine, a.streams.In)
+	d, err := given.ask(ctx, &flags.sourceFlags, flags.engine, a.streams.In)
 	if err != nil {
 		return false, err
 	}
 	if !flags.fromStdin() { // standard input is read once
-		d.consolidation = a.consolidationOf(ctx, flags, source, node)
+		d.consolidation = a.consolidationOf(ctx, flags, given, node)
 	}
 	out, ok := d.whyNode(node)
 	if !ok {
@@ -54,12 +48,9 @@ func (a *app) whyNode(ctx context.Context, flags *podFlags, given drainSource, n
 	return true, flags.output.write(a.streams.Out, out)
 }
 
-// consolidationOf says what consolidation makes of a node, with what holds where no flag says otherwise. What it cannot
-// say is no error of the question.
+// consolidationOf says what consolidation makes of a node. What it cannot say is no error of the question.
 func (a *app) consolidationOf(ctx context.Context, flags *podFlags, given drainSource, node string) string {
-	var source billSource
-	source.addTo(pflag.NewFlagSet("bill", pflag.ContinueOnError)) // sets the defaults
-	source.groups, source.now, source.filters, source.taints = given.groups, given.now, given.filters, given.taints
+	source := billSource{groups: given.groups, now: given.now, mode: "replace", settings: given.settings}
 	b, err := source.ask(ctx, &flags.sourceFlags, flags.engine, a.streams.In)
 	if err != nil {
 		return "What consolidation makes of it is not known: " + err.Error() + "."
@@ -100,6 +91,9 @@ func removalVerdict(r *loadlinev1.NodeRemoval) string {
 	how := "it is empty"
 	if !r.GetEmpty() {
 		how = "by moving " + plural(len(r.GetMoves()), "pod")
+	}
+	if pods := len(r.GetWaitsFor()); pods > 0 {
+		how = "after " + plural(pods, "pod") + agree(int64(pods), " has", " have") + " run to completion"
 	}
 	when := "now"
 	if !r.GetStart() {

@@ -43,8 +43,8 @@ func (a *app) newWhyNot() *cobra.Command {
 		},
 	}
 	command.ValidArgsFunction = completeArgs([]namesOf{f.podNames}, []namesOf{f.nodeNames, groupNames(&f.groups.groups)})
+	f.groups.addTo(command.Flags(), "why-not")
 	addPodFlagsWithoutPolicy(command, &f.podFlags, formTable, formJSON, formYAML)
-	f.groups.addTo(command.Flags())
 	_ = command.Flags().MarkHidden("question")
 	command.Flags().BoolVar(&f.byNode, "by-node", false, "a line per node instead of one per reason")
 	return command
@@ -52,7 +52,10 @@ func (a *app) newWhyNot() *cobra.Command {
 
 func (a *app) whyNot(ctx context.Context, f *whyNotFlags, args []string) (answer, error) {
 	pod, other := splitPodAndNode(args, f.podFile != "")
-	f.how = f.groups.filters // the same flags, whatever is asked about
+	if err := f.groups.settings.read(&f.engine); err != nil {
+		return answer{}, err
+	}
+	f.how.Filters = f.groups.settings.Filters // the same flags, whatever is asked about
 	if f.groups.given() {
 		return a.whyNotGroups(ctx, f, pod, other)
 	}

@@ -2,34 +2,34 @@ package report
 
 import (
 	"fmt"
-	"io"
+	"slices"
 	"strconv"
-
-	"loadline.dev/shim/report/texttable"
 )
 
-// Table writes one block of lines per resource, with a column per placement: percentiles and maximum of
+// SummaryTexts are the headers of SummaryGrid whose columns hold no numbers.
+var SummaryTexts = []string{"RESOURCE", "LIMITS/ALLOCATABLE"}
+
+// SummaryGrid has one block of lines per resource, with a column per placement: percentiles and maximum of
 // limits/allocatable over the nodes (nearest rank), how many nodes are above 1.0, 1.5 and 2.0, then the pods
 // left pending.
-func Table(w io.Writer, placements []Placement) error {
-	columns := []texttable.Column{{Header: "RESOURCE"}, {Header: "LIMITS/ALLOCATABLE"}}
+func SummaryGrid(placements []Placement) Grid {
+	grid := Grid{Header: slices.Clone(SummaryTexts)}
 	for _, p := range placements {
-		columns = append(columns, texttable.Column{Header: p.Name, Align: texttable.Right})
+		grid.Header = append(grid.Header, p.Name)
 	}
-	table := texttable.New(columns...)
 	for _, resource := range Resources(placements) {
 		for i, line := range summaryLines(placements, resource) {
 			name := ""
 			if i == 0 {
 				name = resource
 			}
-			table.Row(append([]string{name, line.label}, line.values...)...)
+			grid.Rows = append(grid.Rows, append([]string{name, line.label}, line.values...))
 		}
 	}
-	table.Row(append([]string{"pods", "pending"}, each(placements, func(p Placement) string {
+	grid.Rows = append(grid.Rows, append([]string{"pods", "pending"}, each(placements, func(p Placement) string {
 		return strconv.Itoa(p.PendingPods)
-	})...)...)
-	return table.Write(w)
+	})...))
+	return grid
 }
 
 // summaryLine is one measure of all placements.

@@ -4,6 +4,7 @@ package scaleup
 
 import (
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
@@ -25,7 +26,7 @@ type Gatherer struct {
 // New returns a gatherer for node groups.
 func New(groups []nodegroup.NodeGroup) *Gatherer {
 	return &Gatherer{Pods: Pods{trim: view.TrimIncomingPodForFilters, sign: signForFilters}, groups: groups,
-		members: make([][]string, len(groups))}
+		Remarks: Remarks{Rules: DefaultRules(time.Time{})}, members: make([][]string, len(groups))}
 }
 
 // AddPod takes note of a pod, unless no group grows for it.

@@ -9,23 +9,39 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
+// Rules say which pods make groups grow.
+type Rules struct {
+	// Now is the time of the question; zero: the age of pods says nothing.
+	Now time.Time
+	// Cutoff is the priority below which no group grows for a pod, and Delay how old a pod has to be that does not say.
+	Cutoff int32
+	Delay  time.Duration
+	// Allows says for the pods of which schedulers groups grow; nil: of all.
+	Allows func(scheduler string) bool
+}
+
 // special is a property of pods for which they are not planned for as others are.
 type special struct {
-	// of names what gives a pod the property at a time; empty: it has it not.
-	of func(pod *v1.Pod, now time.Time) string
+	// of names what gives a pod the property; empty: it has it not.
+	of func(pod *v1.Pod, r *Rules) string
 	// text says it of several pods, with the name.
 	text string
 	// passed says that no group grows for such pods.
 	passed bool
 }
 
-// expendablePriority is that below which pods make no group grow, as Cluster Autoscaler has it by default.
-const expendablePriority = -10
+// DefaultRules returns the rules of Cluster Autoscaler's defaults for a question of this time.
+func DefaultRules(now time.Time) Rules { return Rules{Now: now, Cutoff: -10} }
+
+// cutoff is the place in a text of the priority below which pods are expendable.
+const cutoff = "CUTOFF"
 
 var specials = [...]special{
 	{gates, "gated and wait for no node: %s has to be taken off first", true},
-	{expendable, "of a priority below -10 (%s): no group grows for such pods", true},
+	{expendable, "of a priority below " + cutoff + " (%s): no group grows for such pods", true},
 	{delayed, "younger than the delay that they state (%s): no group grows for such pods", true},
+	{young, "younger than a pod has to be (%s): no group grows for such pods", true},
+	{ofOtherScheduler, "of a scheduler for whose pods no group grows (%s)", true},
 	{provisioningRequest, "of a ProvisioningRequest (%s), which is not read: they count as any other pods", false},
 	{gang, "of a gang (%s): it is not planned as a whole, so nodes may come on which none of its pods is bound", false},
 }
@@ -43,14 +59,28 @@ func StatedDelay(pod *v1.Pod) (time.Duration, bool) {
 	return delay, err == nil
 }
 
-func delayed(pod *v1.Pod, now time.Time) string {
-	if delay, ok := StatedDelay(pod); ok && !now.IsZero() && now.Sub(pod.CreationTimestamp.Time) < delay {
+func delayed(pod *v1.Pod, r *Rules) string {
+	if delay, ok := StatedDelay(pod); ok && r.younger(pod, delay) {
 		return delay.String()
 	}
 	return ""
 }
 
-func gates(pod *v1.Pod, _ time.Time) string {
+func young(pod *v1.Pod, r *Rules) string {
+	if _, states := StatedDelay(pod); !states && r.younger(pod, r.Delay) {
+		return r.Delay.String()
+	}
+	return ""
+}
+
+func ofOtherScheduler(pod *v1.Pod, r *Rules) string {
+	if r.Allows != nil && !r.Allows(pod.Spec.SchedulerName) {
+		return pod.Spec.SchedulerName
+	}
+	return ""
+}
+
+func gates(pod *v1.Pod, _ *Rules) string {
 	var names []string
 	for _, gate := range pod.Spec.SchedulingGates {
 		names = append(names, gate.Name)
@@ -58,14 +88,14 @@ func gates(pod *v1.Pod, _ time.Time) string {
 	return strings.Join(names, ", ")
 }
 
-func expendable(pod *v1.Pod, _ time.Time) string {
-	if priority := corev1helpers.PodPriority(pod); priority < expendablePriority {
+func expendable(pod *v1.Pod, r *Rules) string {
+	if priority := corev1helpers.PodPriority(pod); priority < r.Cutoff {
 		return fmt.Sprint(priority)
 	}
 	return ""
 }
 
-func provisioningRequest(pod *v1.Pod, _ time.Time) string {
+func provisioningRequest(pod *v1.Pod, _ *Rules) string {
 	for _, prefix := range []string{"autoscaling.x-k8s.io/", "cluster-autoscaler.kubernetes.io/"} {
 		if name := pod.Annotations[prefix+"consume-provisioning-request"]; name != "" {
 			return name
@@ -75,7 +105,7 @@ func provisioningRequest(pod *v1.Pod, _ time.Time) string {
 }
 
 // gang returns the name that Kubernetes' own pod groups, the co-scheduling plugin, Kueue or Volcano know a gang by.
-func gang(pod *v1.Pod, _ time.Time) string {
+func gang(pod *v1.Pod, _ *Rules) string {
 	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
 		return *group.PodGroupName
 	}
@@ -89,20 +119,22 @@ func gang(pod *v1.Pod, _ time.Time) string {
 
 // Remarks gathers pods without a node that are not planned for as others are. Each pod is added once.
 type Remarks struct {
-	// Now is the time of the question; zero: the age of pods says nothing.
-	Now time.Time
-
+	Rules
 	of [len(specials)]struct {
 		pods        int
 		first, name string // the first such pod, and what gives it the property
 	}
 }
 
+func (r *Rules) younger(pod *v1.Pod, age time.Duration) bool {
+	return !r.Now.IsZero() && r.Now.Sub(pod.CreationTimestamp.Time) < age
+}
+
 // Add takes note of a pod, and says whether groups may grow for it.
 func (r *Remarks) Add(pod *v1.Pod) (waits bool) {
 	waits = true
 	for i, s := range specials {
-		name := s.of(pod, r.Now)
+		name := s.of(pod, &r.Rules)
 		if name == "" {
 			continue
 		}
@@ -118,7 +150,8 @@ func (r *Remarks) Add(pod *v1.Pod) (waits bool) {
 func (r *Remarks) Lines() (lines []string) {
 	for i, s := range specials {
 		noted := r.of[i]
-		switch text := fmt.Sprintf(s.text, noted.name); noted.pods {
+		form := strings.ReplaceAll(s.text, cutoff, fmt.Sprint(r.Cutoff))
+		switch text := fmt.Sprintf(form, noted.name); noted.pods {
 		case 0:
 		case 1:
 			lines = append(lines, fmt.Sprintf("Pod %s is %s.", noted.first, singular.Replace(text)))

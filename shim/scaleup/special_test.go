@@ -12,7 +12,7 @@ import (
 // Three of six pods make groups grow; a pod of a gang whose delay of an hour has passed is one of them.
 func TestRemarksNameWhatIsSpecialAndWhatGroupsDoNotGrowFor(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	r := Remarks{Now: now}
+	r := Remarks{Rules: DefaultRules(now)}
 	waits := 0
 	for name, change := range map[string]func(*v1.Pod){
 		"plain": func(*v1.Pod) {},

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -23,24 +22,17 @@ type StartupTaints struct {
 
 // taintFlag is a field with its tags.
 type taintFlag struct {
-	keys       *[]string
-	name, help string
+	keys *[]string
+	name string
 }
 
 func (t *StartupTaints) flags() (all []taintFlag) {
 	fields := reflect.ValueOf(t).Elem()
 	for i := range fields.NumField() {
 		tag := fields.Type().Field(i).Tag
-		all = append(all, taintFlag{fields.Field(i).Addr().Interface().(*[]string), tag.Get("flag"), tag.Get("help")})
+		all = append(all, taintFlag{fields.Field(i).Addr().Interface().(*[]string), tag.Get("flag")})
 	}
 	return all
-}
-
-// AddFlags adds a flag for each field.
-func (t *StartupTaints) AddFlags(flags *pflag.FlagSet) {
-	for _, flag := range t.flags() {
-		flags.StringSliceVar(flag.keys, flag.name, *flag.keys, flag.help)
-	}
 }
 
 // Check says which of the names cannot be the key of a taint, or the beginning of one.

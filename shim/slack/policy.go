@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -221,27 +219,6 @@ func ParseGroupRule(text string) (*loadlinev1.SlackGroupRule, error) {
 		return nil, errors.New("must say off or max-nodes=N after the group and a semicolon")
 	}
 	return rule, nil
-}
-
-// AddFlags adds a flag for each field.
-func (p *Policy) AddFlags(flags *pflag.FlagSet) {
-	fields := reflect.ValueOf(p).Elem()
-	for i := range fields.NumField() {
-		tag := fields.Type().Field(i).Tag
-		name, help := tag.Get("flag"), tag.Get("help")
-		switch v := fields.Field(i).Addr().Interface().(type) {
-		case *Share:
-			flags.StringVar((*string)(v), name, string(*v), help)
-		case *string:
-			flags.StringVar(v, name, *v, help)
-		case *[]string:
-			flags.StringSliceVar(v, name, *v, help)
-		case *int:
-			flags.IntVar(v, name, *v, help)
-		case *bool:
-			flags.BoolVar(v, name, *v, help)
-		}
-	}
 }
 
 // parseShare reads 0.1 or 10%.

@@ -109,29 +109,37 @@ type Filters struct {
 }
 
 // Options returns them as the engine has them; nil: as kube-scheduler's defaults.
-func (f *Filters) Options() (*loadlinev1.FitOptions, error) { return f.read(f.SchedulerConfig) }
-
-// check finds what is wrong without the scheduler's file.
-func (f *Filters) check() error {
-	_, err := f.read("")
-	return err
-}
-
-func (f *Filters) read(file string) (*loadlinev1.FitOptions, error) {
-	scheduler, err := filterconfig.Read(filterconfig.Request{File: file, Defects: f.UpstreamDefects,
-		Version: f.KubernetesVersion})
+func (f *Filters) Options() (*loadlinev1.FitOptions, error) {
+	scheduler, err := f.Scheduler()
 	if err != nil {
 		return nil, fmt.Errorf("filters: %w", err)
 	}
 	for _, warning := range scheduler.Warnings {
-		klog.InfoS("The scheduler's configuration has what plans do not see", "file", file, "what", warning)
+		klog.InfoS("The scheduler's configuration has what plans do not see", "file", f.SchedulerConfig, "what", warning)
 	}
-	options, err := filterconfig.WithLine(scheduler.Fit, f.MaxLimitsOverAllocatable, f.LineNodeLabelPrefix,
-		f.LineExemptNamespaces)
+	return scheduler.Fit, nil
+}
+
+// check finds what is wrong without the scheduler's file.
+func (f *Filters) check() error {
+	without := *f
+	without.SchedulerConfig = ""
+	if _, err := without.Scheduler(); err != nil {
+		return fmt.Errorf("filters: %w", err)
+	}
+	return nil
+}
+
+// Scheduler returns how the cluster's scheduler is configured.
+func (f *Filters) Scheduler() (*filterconfig.Scheduler, error) {
+	scheduler, err := filterconfig.Read(filterconfig.Request{File: f.SchedulerConfig, Defects: f.UpstreamDefects,
+		Version: f.KubernetesVersion})
 	if err != nil {
-		return nil, fmt.Errorf("filters: %w", err)
+		return nil, err
 	}
-	return options, nil
+	scheduler.Fit, err = filterconfig.WithLine(scheduler.Fit, f.MaxLimitsOverAllocatable, f.LineNodeLabelPrefix,
+		f.LineExemptNamespaces)
+	return scheduler, err
 }
 
 func duration(d time.Duration) Duration { return Duration{Duration: d} }

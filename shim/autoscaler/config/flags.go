@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +17,8 @@ import (
 type Flags struct {
 	set    *pflag.FlagSet
 	values Configuration
+	// own are the paths of the settings that have a flag here; others may have flags of the same name.
+	own map[string]bool
 	// empties is --max-empty-bulk-delete.
 	empties int
 	// expander is --expander.
@@ -35,7 +38,7 @@ func AddFlags(set *pflag.FlagSet, dropIn bool) *Flags {
 	if dropIn {
 		base = DropIn()
 	}
-	f := addFlags(set, base, "")
+	f := addFlags(set, base, func(setting) bool { return true })
 	f.dropIn = dropIn
 	set.StringVar(&f.expander, "expander", "", "Cluster Autoscaler's name of --strategies: what decides between node "+
 		"groups, one after the other; without either groups grow together, by the cheapest plan")
@@ -46,56 +49,83 @@ func AddFlags(set *pflag.FlagSet, dropIn bool) *Flags {
 
 // AddSomeFlags adds a flag for each setting whose flag begins with one of these.
 func AddSomeFlags(set *pflag.FlagSet, prefixes ...string) *Flags {
-	return addFlags(set, Default(), prefixes...)
+	return addFlags(set, Default(), func(s setting) bool {
+		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(s.flag, prefix) })
+	})
 }
 
-func addFlags(set *pflag.FlagSet, base Configuration, prefixes ...string) *Flags {
-	f := &Flags{set: set, values: base, base: base}
+// AddFlagsOf adds a flag for each setting of which `has` is true, by its path: the key with those of its sections.
+func AddFlagsOf(set *pflag.FlagSet, base Configuration, has func(path string) bool) *Flags {
+	return addFlags(set, base, func(s setting) bool { return has(s.path) })
+}
+
+// AddFlagsTo adds a flag for each setting of one section, which the flags write to.
+func AddFlagsTo(set *pflag.FlagSet, section any) {
+	for _, s := range settingsOf(section, "") {
+		addFlag(set, s)
+	}
+}
+
+// Paths returns the path of each setting, in the order in which they are declared.
+func Paths() (all []string) {
+	c := Default()
+	for _, s := range settingsOf(&c, "") {
+		all = append(all, s.path)
+	}
+	return all
+}
+
+func addFlags(set *pflag.FlagSet, base Configuration, wanted func(setting) bool) *Flags {
+	f := &Flags{set: set, values: base, base: base, own: map[string]bool{}}
 	for _, s := range settingsOf(&f.values, "") {
-		if !slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(s.flag, prefix) }) {
+		if !wanted(s) {
 			continue
 		}
-		flag, help := s.flag, s.tag.Get("help")
-		switch v := s.value.Addr().Interface().(type) {
-		case *string:
-			set.StringVar(v, flag, *v, help)
-		case *[]string:
-			if s.tag.Get("entries") == "whole" { // they may have commas
-				set.StringArrayVar(v, flag, *v, help)
-			} else {
-				set.StringSliceVar(v, flag, *v, help)
-			}
-		case *bool:
-			set.BoolVar(v, flag, *v, help)
-		case *int:
-			set.IntVar(v, flag, *v, help)
-		case *float64:
-			set.Float64Var(v, flag, *v, help)
-		case *slack.Share:
-			set.Var(v, flag, help)
-		case *Duration:
-			set.DurationVar(&v.Duration, flag, v.Duration, help)
-		default:
-			panic(fmt.Sprintf("no flag can be a %T", v))
-		}
+		f.own[s.path] = true
+		addFlag(set, s)
 	}
 	return f
 }
 
+// addFlag adds the flag of a setting, which it writes to.
+func addFlag(set *pflag.FlagSet, s setting) {
+	flag, help := s.flag, s.tag.Get("help")
+	switch v := s.value.Addr().Interface().(type) {
+	case *string:
+		set.StringVar(v, flag, *v, help)
+	case *[]string:
+		if s.tag.Get("entries") == "whole" { // they may have commas
+			set.StringArrayVar(v, flag, *v, help)
+		} else {
+			set.StringSliceVar(v, flag, *v, help)
+		}
+	case *bool:
+		set.BoolVar(v, flag, *v, help)
+	case *int:
+		set.IntVar(v, flag, *v, help)
+	case *float64:
+		set.Float64Var(v, flag, *v, help)
+	case *slack.Share:
+		set.Var(v, flag, help)
+	case *Duration:
+		set.DurationVar(&v.Duration, flag, v.Duration, help)
+	default:
+		panic(fmt.Sprintf("no flag can be a %T", v))
+	}
+}
+
+// Changed says whether a flag was given of any setting of which `of` is true, by its path.
+func (f *Flags) Changed(of func(path string) bool) bool {
+	return slices.ContainsFunc(settingsOf(&f.values, ""), func(s setting) bool { return f.changed(s) && of(s.path) })
+}
+
+func (f *Flags) changed(s setting) bool { return f.own[s.path] && f.set.Changed(s.flag) }
+
 // Configuration returns the defaults, overridden by the file, if there is one, overridden by the flags that were given;
 // and warnings, a line for each, if any are due.
 func (f *Flags) Configuration(file string) (c Configuration, warning string, err error) {
-	c = f.base
-	if file != "" {
-		if err := c.Load(file); err != nil {
-			return c, "", err
-		}
-	}
-	from := settingsOf(&f.values, "")
-	for i, s := range settingsOf(&c, "") {
-		if f.set.Changed(s.flag) {
-			s.value.Set(from[i].value)
-		}
+	if c, err = f.merged(file); err != nil {
+		return c, "", err
 	}
 	var warnings []string
 	if f.set.Changed("max-empty-bulk-delete") {
@@ -127,6 +157,32 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 		warnings = append(warnings, noProvider)
 	}
 	return c, strings.Join(warnings, "\n"), c.Check()
+}
+
+// Question returns the same for a command that asks a question: it acts on nothing, so that no provider is needed.
+func (f *Flags) Question(file string) (Configuration, error) {
+	c, err := f.merged(file)
+	if c.Mode == Act {
+		c.Mode = Observe
+	}
+	return c, cmp.Or(err, c.Check())
+}
+
+// merged returns the base, overridden by the file and by the flags that were given.
+func (f *Flags) merged(file string) (Configuration, error) {
+	c := f.base
+	if file != "" {
+		if err := c.Load(file); err != nil {
+			return c, err
+		}
+	}
+	from := settingsOf(&f.values, "")
+	for i, s := range settingsOf(&c, "") {
+		if f.changed(s) {
+			s.value.Set(from[i].value)
+		}
+	}
+	return c, nil
 }
 
 // strategiesOf returns the strategies that Cluster Autoscaler's --expander names. Those that there are none of are left

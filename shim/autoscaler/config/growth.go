@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
@@ -161,10 +162,19 @@ func checkSchedulers(path string, names []string) error {
 
 // Ranking returns the policy by which node groups are ranked, with the price lists, and whether they are ranked at all.
 func (s *ScaleUp) Ranking() (policy *ranking.Policy, ranks bool, err error) {
+	ranks = s.RankPolicy != "" || s.RankPreset != "" || len(s.Strategies) > 0
+	policy, err = s.ranking(ranks)
+	return policy, ranks, err
+}
+
+// Rank returns the policy by which node groups are ranked that are to be ranked in any case.
+func (s *ScaleUp) Rank() (*ranking.Policy, error) { return s.ranking(true) }
+
+func (s *ScaleUp) ranking(ranks bool) (policy *ranking.Policy, err error) {
 	policy = ranking.Default()
 	if s.RankPolicy != "" {
 		if policy, err = ranking.Load(s.RankPolicy); err != nil {
-			return nil, false, fmt.Errorf("scaleUp.rankPolicy: %w", err)
+			return nil, fmt.Errorf("scaleUp.rankPolicy: %w", err)
 		}
 	}
 	if s.RankPreset != "" {
@@ -173,19 +183,27 @@ func (s *ScaleUp) Ranking() (policy *ranking.Policy, ranks bool, err error) {
 	if len(s.Strategies) > 0 {
 		policy.Strategies = s.Strategies
 	}
-	ranks = s.RankPolicy != "" || s.RankPreset != "" || len(s.Strategies) > 0
 	if err := s.Pricing.applyTo(policy, ranks); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if err := policy.Validate(); err != nil {
-		return nil, false, fmt.Errorf("scaleUp: %w", err)
+		return nil, fmt.Errorf("scaleUp: %w", err)
 	}
 	for _, name := range s.Prices {
 		if err := policy.AddCatalogue(name); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
-	return policy, ranks, nil
+	return policy, nil
+}
+
+// PriceModel returns what nodes cost by a policy.
+func (s *ScaleUp) PriceModel(policy *ranking.Policy) *loadlinev1.PriceModel {
+	prices := policy.PriceModel()
+	if !s.BaseRatePrices {
+		prices.LastSource = loadlinev1.NodePrice_FAMILY
+	}
+	return prices
 }
 
 // How slack is kept in mode act.
@@ -202,6 +220,15 @@ type Slack struct {
 	Keep            string   `json:"keep" flag:"slack-keep" help:"in mode act: deployments of pods that give way to all others, capacitybuffers for an autoscaler that knows them, or report: nothing is written"`
 	Namespace       string   `json:"namespace" flag:"slack-namespace" help:"namespace of these objects; it must be there, and loadlined must be told of another one than the default"`
 	CapacityBuffers bool     `json:"capacityBuffers" flag:"capacity-buffer-controller-enabled" help:"keep the room that CapacityBuffers of others ask for, in namespaces whose copies count, and tell them what has become of it"`
+}
+
+// Proto returns the policy with all that the engine reads of these settings.
+func (s *Slack) Proto() (*loadlinev1.SlackPolicy, error) {
+	policy, err := s.Policy.Proto()
+	if err == nil {
+		policy.RemovalDelaySeconds = new(int32(s.RemovalDelay.Seconds()))
+	}
+	return policy, err
 }
 
 func defaultSlack() Slack {

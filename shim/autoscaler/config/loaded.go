@@ -23,10 +23,7 @@ func (c *Configuration) ReadFiles() (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Loaded{Prices: policy.PriceModel()}
-	if !c.ScaleUp.BaseRatePrices {
-		out.Prices.LastSource = loadlinev1.NodePrice_FAMILY
-	}
+	out := &Loaded{Prices: c.ScaleUp.PriceModel(policy)}
 	if ranks {
 		out.Ranking, out.Priorities = policy.Proto(), policy.Matcher()
 	}

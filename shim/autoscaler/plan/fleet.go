@@ -23,8 +23,8 @@ type fleet struct {
 // deletionPatience is how long the cloud may take from being asked to delete a node to saying that it does.
 const deletionPatience = 5 * time.Minute
 
-// FleetSettings returns the part of each question about machines that stays the same.
-func FleetSettings(c *config.Configuration) *loadlinev1.LoopFleet {
+// fleetSettings returns the part of each question about machines that stays the same.
+func fleetSettings(c *config.Configuration) *loadlinev1.LoopFleet {
 	up, down := &c.ScaleUp, &c.ScaleDown
 	return &loadlinev1.LoopFleet{Acts: c.Mode == config.Act, Swaps: up.SwapNotBegun, Options: &loadlinev1.FleetOptions{
 		MaxNodeProvisionMilliseconds:  max(1, up.MaxNodeProvisionTime.Milliseconds()),

@@ -17,6 +17,47 @@ import (
 func number(n int) *int32              { return new(int32(n)) }
 func seconds(d config.Duration) *int32 { return number(int(d.Duration / time.Second)) }
 
+// Rules are the parts of a question that follow from a configuration alone.
+type Rules struct {
+	// Settings is what is the same at any time.
+	Settings *loadlinev1.PlanLoopRequest
+	// windows are those in which moves begin; none: at any time.
+	windows []timewindow.Window
+	// budgets bound how many nodes of single groups go at once.
+	budgets []config.NodeBudget
+}
+
+// decisions of a configuration, as the engine has them.
+var decisions = map[string]loadlinev1.PlanLoopRequest_Decision{
+	config.ScaleUpDecision:        loadlinev1.PlanLoopRequest_SCALE_UP,
+	config.SlackDecision:          loadlinev1.PlanLoopRequest_SLACK,
+	config.ScaleDownDecision:      loadlinev1.PlanLoopRequest_SCALE_DOWN,
+	config.ReplaceDecision:        loadlinev1.PlanLoopRequest_REPLACE,
+	config.DownscaleOrderDecision: loadlinev1.PlanLoopRequest_DOWNSCALE_ORDER}
+
+// RulesOf returns the rules of a configuration that has been checked, with the files that it names.
+func RulesOf(options *config.Configuration, files *config.Loaded) Rules {
+	up, down := &options.ScaleUp, &options.ScaleDown
+	totals, _ := down.Totals()
+	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(down), Prices: files.Prices, Ranking: files.Ranking,
+		Fit: files.Fit, StartupTaints: up.StartupTaints.Proto(), UsdPerFurtherType: up.USDPerFurtherType,
+		MaxWork:         int64(options.MaxWork),
+		MaxMilliseconds: int32(down.ScaleDownSimulationTimeout.Milliseconds()), MaxCoresTotal: &totals.MaxCores,
+		MaxMemoryTotal: &totals.MaxBytes, EnforceMinSizes: up.EnforceNodeGroupMinSize, Balance: balanceOf(&up.Balancing),
+		MaxNewNodes: int32(up.MaxNodesPerScaleUp), MaxNodesTotal: int32(up.MaxNodesTotal),
+		BatchIdleMilliseconds: int32(up.BatchIdle.Milliseconds()),
+		BatchMaxMilliseconds:  int32(up.BatchMax.Milliseconds()), Fleet: fleetSettings(options),
+		Consolidation: consolidationOf(&options.Consolidation), Waiting: waitingOf(&options.ScaleUp)}
+	_, settings.MaxGpusTotal, _ = down.GPUTotals()
+	settings.Slack, _ = options.Slack.Proto()
+	for _, decision := range options.Decisions {
+		settings.Decisions = append(settings.Decisions, decisions[decision])
+	}
+	windows, _ := options.Consolidation.Windows()
+	budgets, _ := options.ScaleDown.Budgets()
+	return Rules{settings, windows, budgets}
+}
+
 // consolidationOf returns which moves are wanted.
 func consolidationOf(s *config.Consolidation) *loadlinev1.ConsolidationPolicy {
 	policy := &loadlinev1.ConsolidationPolicy{LeastSavingUsdPerHour: &s.LeastSaving,
@@ -29,13 +70,13 @@ func consolidationOf(s *config.Consolidation) *loadlinev1.ConsolidationPolicy {
 	return policy
 }
 
-// consolidation returns which moves are wanted now.
-func (p *Planner) consolidation(now time.Time) *loadlinev1.ConsolidationPolicy {
-	if len(p.windows) == 0 {
-		return p.Settings.Consolidation
+// Consolidation returns which moves are wanted at a time.
+func (r *Rules) Consolidation(now time.Time) *loadlinev1.ConsolidationPolicy {
+	if len(r.windows) == 0 {
+		return r.Settings.Consolidation
 	}
-	policy := proto.CloneOf(p.Settings.Consolidation)
-	policy.Windows = windowsAt(now, p.windows...)
+	policy := proto.CloneOf(r.Settings.Consolidation)
+	policy.Windows = windowsAt(now, r.windows...)
 	return policy
 }
 
@@ -50,13 +91,13 @@ func windowsAt(now time.Time, windows ...timewindow.Window) *loadlinev1.TimeWind
 	return out
 }
 
-// drain returns how nodes go now.
-func (p *Planner) drain(now time.Time) *loadlinev1.DrainOptions {
-	if len(p.budgets) == 0 {
-		return p.Settings.Drain
+// Drain returns how nodes go at a time.
+func (r *Rules) Drain(now time.Time) *loadlinev1.DrainOptions {
+	if len(r.budgets) == 0 {
+		return r.Settings.Drain
 	}
-	options := proto.CloneOf(p.Settings.Drain)
-	for _, budget := range p.budgets {
+	options := proto.CloneOf(r.Settings.Drain)
+	for _, budget := range r.budgets {
 		message := proto.CloneOf(budget.NodeBudget)
 		if budget.Window != nil {
 			message.Windows = windowsAt(now, *budget.Window)

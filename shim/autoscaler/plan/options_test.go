@@ -123,7 +123,7 @@ func settingsOf(t *testing.T, set func(*pflag.FlagSet)) *loadlinev1.PlanLoopRequ
 	t.Helper()
 	p, now := plannerOf(t, set), time.Unix(1e9, 0)
 	settings := proto.CloneOf(p.Settings)
-	settings.Drain, settings.Consolidation = p.drain(now), p.consolidation(now)
+	settings.Drain, settings.Consolidation = p.Drain(now), p.Consolidation(now)
 	return settings
 }
 

@@ -24,7 +24,6 @@ import (
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
-	"loadline.dev/shim/timewindow"
 	"loadline.dev/shim/view"
 )
 
@@ -33,15 +32,10 @@ const AnswerTime = 30 * time.Second
 
 // Planner asks the engine what is to be done.
 type Planner struct {
+	Rules
 	Client  loadlinev1.AutoscalerClient
 	Cluster *watch.Cluster
 	Config  *config.Configuration
-	// Settings is the part of each question that stays the same.
-	Settings *loadlinev1.PlanLoopRequest
-	// windows are those in which moves begin; none: at any time.
-	windows []timewindow.Window
-	// budgets bound how many nodes of single groups go at once.
-	budgets []config.NodeBudget
 	// progress is the part that the engine does not know yet.
 	progress loadlinev1.DrainProgress
 	// priorities are those of node groups, where they are ranked.
@@ -54,38 +48,13 @@ type Planner struct {
 	store *stateStore
 }
 
-// decisions of a configuration, as the engine has them.
-var decisions = map[string]loadlinev1.PlanLoopRequest_Decision{
-	config.ScaleUpDecision:        loadlinev1.PlanLoopRequest_SCALE_UP,
-	config.SlackDecision:          loadlinev1.PlanLoopRequest_SLACK,
-	config.ScaleDownDecision:      loadlinev1.PlanLoopRequest_SCALE_DOWN,
-	config.ReplaceDecision:        loadlinev1.PlanLoopRequest_REPLACE,
-	config.DownscaleOrderDecision: loadlinev1.PlanLoopRequest_DOWNSCALE_ORDER}
-
 // NewPlanner returns a planner for a configuration that has been checked, with the files that it names.
 func NewPlanner(client loadlinev1.AutoscalerClient, c *watch.Cluster, options *config.Configuration,
 	files *config.Loaded, objects kubernetes.Interface) *Planner {
-	up, down := &options.ScaleUp, &options.ScaleDown
-	totals, _ := down.Totals()
-	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(down), Prices: files.Prices, Ranking: files.Ranking,
-		Fit: files.Fit, StartupTaints: up.StartupTaints.Proto(), UsdPerFurtherType: up.USDPerFurtherType,
-		MaxWork:         int64(options.MaxWork),
-		MaxMilliseconds: int32(down.ScaleDownSimulationTimeout.Milliseconds()), MaxCoresTotal: &totals.MaxCores,
-		MaxMemoryTotal: &totals.MaxBytes, EnforceMinSizes: up.EnforceNodeGroupMinSize, Balance: balanceOf(&up.Balancing),
-		MaxNewNodes: int32(up.MaxNodesPerScaleUp), MaxNodesTotal: int32(up.MaxNodesTotal),
-		BatchIdleMilliseconds: int32(up.BatchIdle.Milliseconds()),
-		BatchMaxMilliseconds:  int32(up.BatchMax.Milliseconds()), Fleet: FleetSettings(options),
-		Consolidation: consolidationOf(&options.Consolidation), Waiting: waitingOf(&options.ScaleUp), Compact: true}
-	_, settings.MaxGpusTotal, _ = down.GPUTotals()
-	settings.Slack, _ = options.Slack.Proto()
-	settings.Slack.RemovalDelaySeconds = seconds(options.Slack.RemovalDelay)
-	for _, decision := range options.Decisions {
-		settings.Decisions = append(settings.Decisions, decisions[decision])
-	}
-	windows, _ := options.Consolidation.Windows()
-	budgets, _ := options.ScaleDown.Budgets()
-	return &Planner{Client: client, Cluster: c, Config: options, Settings: settings, windows: windows, budgets: budgets,
-		priorities: files.Priorities, store: newStateStore(objects, options)}
+	rules := RulesOf(options, files)
+	rules.Settings.Compact = true
+	return &Planner{Rules: rules, Client: client, Cluster: c, Config: options, priorities: files.Priorities,
+		store: newStateStore(objects, options)}
 }
 
 // Plan is an answer with what it was made from. What it says of nodes that go is at hand directly.
@@ -107,7 +76,7 @@ func (p *Planner) request(o *Loop) *loadlinev1.PlanLoopRequest {
 		return true
 	})
 	request.NowS, request.SeenS = o.Now.Unix(), o.Now.Add(-p.Cluster.Age).Unix()
-	request.Drain, request.Consolidation = p.drain(o.Now), p.consolidation(o.Now)
+	request.Drain, request.Consolidation = p.Drain(o.Now), p.Consolidation(o.Now)
 	request.Fleet = p.Fleet.question(p.Settings.Fleet, o.Now)
 	request.Progress, request.DaemonPods = &p.progress, o.Pods.DaemonPods()
 	request.Groups = o.groupMessages()

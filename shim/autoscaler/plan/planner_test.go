@@ -72,7 +72,7 @@ func TestMovesBeginInWindows(t *testing.T) {
 	want := &loadlinev1.TimeWindows{Windows: []*loadlinev1.TimeWindow{
 		{FromS: at(22, 0).Unix(), UntilS: at(28, 0).Unix()}, {FromS: at(14, 0).Unix(), UntilS: at(14, 30).Unix()}}}
 	for _, now := range []time.Time{at(12, 0), at(14, 29)} {
-		if diff := cmp.Diff(want, p.consolidation(now).GetWindows(), protocmp.Transform()); diff != "" {
+		if diff := cmp.Diff(want, p.Consolidation(now).GetWindows(), protocmp.Transform()); diff != "" {
 			t.Errorf("at %v: %s", now, diff)
 		}
 	}
@@ -80,7 +80,7 @@ func TestMovesBeginInWindows(t *testing.T) {
 		t.Error("the settings have changed")
 	}
 	always := plannerOf(t, func(*pflag.FlagSet) {})
-	if got := always.consolidation(at(12, 0)).GetWindows(); got != nil {
+	if got := always.Consolidation(at(12, 0)).GetWindows(); got != nil {
 		t.Errorf("without windows: %v", got)
 	}
 }
