@@ -31,6 +31,8 @@ type useNode struct {
 	// ExpectedPeak is the most of any hour of the day, and Hour the first such hour, UTC.
 	ExpectedPeak int64 `json:"expectedPeak"`
 	Hour         int32 `json:"hour"`
+	// ExpectedHours has all 24 of them.
+	ExpectedHours []int64 `json:"expectedHours"`
 	// Ratios over allocatable; null where the resource is not offered.
 	LimitsRatio   *float64 `json:"limitsRatio"`
 	RequestsRatio *float64 `json:"requestsRatio"`
@@ -83,7 +85,9 @@ func (f *topFlags) expectedUse(ctx context.Context, stdin io.Reader) (answer, er
 		return answer{}, engineError(err)
 	}
 	data := useDataOf(said)
-	return answer{title: "top", data: data, tables: useTables(f.most), lines: data.lines(countsOf(c))}, nil
+	out := answer{title: "top", data: data, tables: useTables(f.most), lines: data.lines(countsOf(c))}
+	out.page = func(w io.Writer) error { return usePage(w, f.name(), out, data.Nodes) }
+	return out, nil
 }
 
 // lineOfUse returns a line of expected use, under which pods count by the rules of the scheduler's configuration where
@@ -111,7 +115,7 @@ func useDataOf(said *loadlinev1.CheckLoadLineResponse) useAnswer {
 		for _, use := range node.GetUse() {
 			row := useNode{Node: node.GetNode(), Resource: use.GetResource(), Allocatable: use.GetAllocatable(),
 				Limits: use.GetLimits(), Requests: use.GetRequests(), ExpectedPeak: use.GetExpectedPeak(),
-				Hour: use.GetHour(), UnknownPods: use.GetUnknownPods()}
+				Hour: use.GetHour(), ExpectedHours: use.GetExpectedHours(), UnknownPods: use.GetUnknownPods()}
 			if offered := float64(use.GetAllocatable()); offered > 0 {
 				row.LimitsRatio = new(float64(row.Limits) / offered)
 				row.RequestsRatio = new(float64(row.Requests) / offered)

@@ -80,6 +80,16 @@ func TestTopTellsExpectedUse(t *testing.T) {
 	if last := got.Lines[3]; last != (useLine{Resource: "cpu", Line: "1.5", NodesOver: 2, Nodes: 1}) {
 		t.Errorf("the loosest line of CPU: %+v", last)
 	}
+	if hours := got.Nodes[0].ExpectedHours; len(hours) != 24 || hours[13] != 1000 || hours[14] != 3000 {
+		t.Errorf("hours of a: %v", hours)
+	}
+	// Two nodes with two resources each; 3 of 4 cores at 14:00.
+	page, _, _ := run(t, "loadline", "", "top", "-f", cluster, "--usage", profiles, "-o", "html")
+	for _, says := range []string{"a: cpu, cores", "b: memory, GiB", "hour of the day, UTC", "expected use"} {
+		if !strings.Contains(page, says) || strings.Count(page, "<figure>") != 4 {
+			t.Errorf("%q is not in the page, or it has not four pictures", says)
+		}
+	}
 	out, _, _ = run(t, "loadline", "", "top", "-f", cluster, "--usage", profiles)
 	for _, says := range []string{"3.0 cpu = 0.75", "14:00",
 		"cpu: limits up to 1 times allocatable would have been safe; b allows no more."} {
