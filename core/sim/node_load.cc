@@ -94,7 +94,7 @@ SimLoad NodeLoadWatch::Load() const {
   return load;
 }
 
-// Returns the use in this hour; a pod uses what it requests where nothing is told.
+// Returns the use in this hour; a pod uses what it requests where nothing is stated.
 int64_t NodeLoadWatch::RealUse(int64_t told, int64_t request, int64_t limit, int64_t percent) const {
   if (told == 0) return request;
   const absl::int128 use = absl::int128(told) * percent / kHundredths;

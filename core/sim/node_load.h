@@ -35,7 +35,7 @@ struct SimLoad {
 
 // The use of all nodes at one moment.
 struct SimUseNow {
-  // Of the node where it is highest, over allocatable.
+  // Use over allocatable on the node where it is highest.
   double busiest_cpu = 0;
   double busiest_memory = 0;
   int64_t overloaded = 0;  // nodes
@@ -93,7 +93,7 @@ class NodeLoadWatch : public SimObserver {
   int64_t moments_ = 0;
   int64_t nodes_ = 0;  // summed over moments
   int64_t nodes_max_ = 0;
-  // What pods use; empty: no workload states it.
+  // The use of pods by the hour; empty: no workload states it.
   StrongVector<SimWorkloadIndex, SimHours> told_;
   StrongVector<SimWorkloadIndex, CpuMemory> use_;  // of a pod in this hour
   StrongVector<SimNodeIndex, NodeUse> nodes_use_;

@@ -85,10 +85,10 @@ struct SimUse {
   int64_t cpu_peak_percent = 0;  // of the limit
   int64_t memory_peak_percent = 0;
   int64_t phase_hours = 0;
-  // With kHours; an hour of 0 is not known.
+  // Amounts with kHours; an hour of 0 is not known.
   HourlyAmounts cpu_milli = {};
   HourlyAmounts memory_bytes = {};
-  // By how much the use differs from that at most, either way.
+  // The most by which the use differs from that, either way.
   int64_t deviation_percent = 0;
 };
 

@@ -56,7 +56,8 @@ class Scheduler : public SimObserver {
   const ShapesOf& shapes_;
   const SimScore score_;
   const FitOptions fit_;
-  // What pods count as in each hour, for the score: those of cpu, then those of memory; empty: by limits.
+  // The amounts that pods count as in each hour, for the score: those of cpu, then those of memory; empty:
+  // pods count by their limits.
   const LimitSumsSpec hours_;
   ClusterState nothing_;  // a snapshot starts from some state
   std::unique_ptr<Snapshot> snapshot_;

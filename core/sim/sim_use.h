@@ -1,4 +1,4 @@
-// The use of pods by the hour: what scheduler and loop are told of it, and the rules by which they count it.
+// The use of pods by the hour: what scheduler and loop know of it, and the rules by which they count it.
 #ifndef LOADLINE_CORE_SIM_SIM_USE_H_
 #define LOADLINE_CORE_SIM_SIM_USE_H_
 
@@ -17,7 +17,7 @@ struct SimHours {
   HourlyAmounts memory = {};
 };
 
-// Returns what is told of the pods of a workload, which is their use without deviations. Amounts are at most
+// Returns the known use of the pods of a workload, which is their use without deviations. Amounts are at most
 // the limits of a pod, where it has some.
 SimHours HoursOf(const SimWorkload& workload);
 

@@ -1131,8 +1131,8 @@ type SimulatedSettings struct {
 	DownscaleOrder bool `protobuf:"varint,21,opt,name=downscale_order,json=downscaleOrder,proto3" json:"downscale_order,omitempty"`
 	// Younger pods make no group grow.
 	NewPodScaleUpDelaySeconds int64 `protobuf:"varint,22,opt,name=new_pod_scale_up_delay_seconds,json=newPodScaleUpDelaySeconds,proto3" json:"new_pod_scale_up_delay_seconds,omitempty"`
-	// Whether scheduler and autoscaler know the use of pods by the hour, and how it counts. With LIMIT_AWARE
-	// nodes count by their worst hour. Left out: OFF.
+	// The knowledge that scheduler and autoscaler have of the use of pods by the hour, and how it counts. With
+	// LIMIT_AWARE nodes count by their worst hour. Left out: OFF.
 	ExpectedUse *ExpectedUse `protobuf:"bytes,23,opt,name=expected_use,json=expectedUse,proto3" json:"expected_use,omitempty"`
 	// The load line of scheduler and autoscaler: limits over allocatable, and with `expected_use` the expected
 	// use in every hour over allocatable.
@@ -2331,8 +2331,8 @@ type SimulatedMoment struct {
 	WaitP50 float64 `protobuf:"fixed64,8,opt,name=wait_p50,json=waitP50,proto3" json:"wait_p50,omitempty"`
 	WaitP95 float64 `protobuf:"fixed64,9,opt,name=wait_p95,json=waitP95,proto3" json:"wait_p95,omitempty"`
 	WaitMax float64 `protobuf:"fixed64,10,opt,name=wait_max,json=waitMax,proto3" json:"wait_max,omitempty"`
-	// Where a workload states its use: the use over allocatable of the node where it is highest, and how many
-	// nodes are overloaded, see SimulatedOverload.
+	// The use over allocatable of the node where it is highest, and how many nodes are overloaded, see
+	// SimulatedOverload. Left out where no workload states its use.
 	BusiestCpu      float64 `protobuf:"fixed64,11,opt,name=busiest_cpu,json=busiestCpu,proto3" json:"busiest_cpu,omitempty"`
 	BusiestMemory   float64 `protobuf:"fixed64,12,opt,name=busiest_memory,json=busiestMemory,proto3" json:"busiest_memory,omitempty"`
 	NodesOverloaded int64   `protobuf:"varint,13,opt,name=nodes_overloaded,json=nodesOverloaded,proto3" json:"nodes_overloaded,omitempty"`

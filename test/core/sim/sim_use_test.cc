@@ -138,7 +138,7 @@ TEST(SimUseTest, ALineOfExpectedUseNeedsFewerNodesThanOneOfLimits) {
   EXPECT_EQ(RunWithUse(scenario).load.overload->cpu_volume, deviating.load.overload->cpu_volume);
 }
 
-// By limits the second pod of the day goes to the first one, since the pod of the night may use more. At
+// By limits the second pod of the day joins the first one, since the pod of the night may use more. At
 // night that one has its node to itself, and by day it uses little.
 TEST(SimUseTest, TheScoreBringsPodsOfDifferentHoursTogether) {
   Scenario scenario = DayAndNight();
