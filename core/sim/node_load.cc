@@ -52,12 +52,12 @@ void NodeLoadWatch::PodChanged(SimPodIndex pod) {
   const SimWorkloadIndex workload = world_.pod(pod).workload;
   const CpuMemory& limit = world_.workload(workload).limit;
   if (before.has_value()) {
-    ChangeUse(*before, workload, /*comes=*/false);
+    ChangeUse(*before, workload, /*added=*/false);
     CpuMemory& limits = limits_[*before];
     limits = Minus(limits, limit);
   }
   if (now.has_value()) {
-    ChangeUse(*now, workload, /*comes=*/true);
+    ChangeUse(*now, workload, /*added=*/true);
     if (!limits_.Contains(*now)) limits_.resize(IndexOf(*now) + 1);
     CpuMemory& limits = limits_[*now];
     limits = Plus(limits, limit);
@@ -120,12 +120,12 @@ void NodeLoadWatch::NextHour() {
   }
 }
 
-void NodeLoadWatch::ChangeUse(SimNodeIndex node, SimWorkloadIndex workload, bool comes) {
+void NodeLoadWatch::ChangeUse(SimNodeIndex node, SimWorkloadIndex workload, bool added) {
   if (told_.empty()) return;
   if (!nodes_use_.Contains(node)) nodes_use_.resize(IndexOf(node) + 1);
   AddUntilNow(node, &overload_);
   NodeUse& use = nodes_use_[node];
-  use.now = comes ? Plus(use.now, use_[workload]) : Minus(use.now, use_[workload]);
+  use.now = added ? Plus(use.now, use_[workload]) : Minus(use.now, use_[workload]);
   use.since_ms = world_.now_ms();
 }
 

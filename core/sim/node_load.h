@@ -81,7 +81,7 @@ class NodeLoadWatch : public SimObserver {
     return world_.group(world_.node(node).group).allocatable;
   }
   int64_t RealUse(int64_t told, int64_t request, int64_t limit, int64_t percent) const;
-  void ChangeUse(SimNodeIndex node, SimWorkloadIndex workload, bool comes);
+  void ChangeUse(SimNodeIndex node, SimWorkloadIndex workload, bool added);
   void AddUntilNow(SimNodeIndex node, Overload* overload) const;
 
   const World& world_;

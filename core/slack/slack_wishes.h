@@ -35,7 +35,7 @@ inline constexpr size_t kMostWishErrors = 256;
 // may write a pod is not who pays for them.
 inline constexpr char kCopiesLabel[] = "loadline.dev/slack-copies";
 inline constexpr char kCopiesAllowed[] = "allowed";
-// A Deployment stands for a CapacityBuffer if its name begins so, which no object of an API server can have.
+// A Deployment represents a CapacityBuffer if its name begins so, which no name of an API server does.
 // The rights of the cluster say who may create CapacityBuffers, so that these need no label. Any other value
 // of it than kCopiesAllowed forbids their copies as well.
 inline constexpr char kBufferPrefix[] = "capacitybuffer:";

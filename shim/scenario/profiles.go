@@ -9,7 +9,7 @@ import (
 	"loadline.dev/shim/usage/profile"
 )
 
-// takeProfiles takes spec.profiles, a file of `loadline usage --output`, out of a spec, and puts hours of it in place of
+// takeProfiles takes spec.profiles, a file of `loadline usage --output`, out of a spec, and puts its hours in place of
 // use.owner of workloads, which is NAMESPACE/KIND/NAME.
 func takeProfiles(spec json.RawMessage, read func(string) ([]byte, error)) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage

@@ -84,63 +84,6 @@ func (SimulatedWorkload_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{4, 0}
 }
 
-// Courses of a day, as shares of the peak. The memory of a pod falls half as far as its CPU.
-type SimulatedUse_Pattern int32
-
-const (
-	// The hours are stated one by one.
-	SimulatedUse_PATTERN_UNSPECIFIED SimulatedUse_Pattern = 0
-	// The peak in all hours.
-	SimulatedUse_FLAT SimulatedUse_Pattern = 1
-	// The peak from 9:00 until before 17:00, 15 % at night.
-	SimulatedUse_OFFICE_HOURS SimulatedUse_Pattern = 2
-	// The peak from 0:00 until before 5:00, 10 % over the day.
-	SimulatedUse_NIGHT_BATCH SimulatedUse_Pattern = 3
-)
-
-// Enum value maps for SimulatedUse_Pattern.
-var (
-	SimulatedUse_Pattern_name = map[int32]string{
-		0: "PATTERN_UNSPECIFIED",
-		1: "FLAT",
-		2: "OFFICE_HOURS",
-		3: "NIGHT_BATCH",
-	}
-	SimulatedUse_Pattern_value = map[string]int32{
-		"PATTERN_UNSPECIFIED": 0,
-		"FLAT":                1,
-		"OFFICE_HOURS":        2,
-		"NIGHT_BATCH":         3,
-	}
-)
-
-func (x SimulatedUse_Pattern) Enum() *SimulatedUse_Pattern {
-	p := new(SimulatedUse_Pattern)
-	*p = x
-	return p
-}
-
-func (x SimulatedUse_Pattern) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (SimulatedUse_Pattern) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_simulation_proto_enumTypes[1].Descriptor()
-}
-
-func (SimulatedUse_Pattern) Type() protoreflect.EnumType {
-	return &file_loadline_v1_simulation_proto_enumTypes[1]
-}
-
-func (x SimulatedUse_Pattern) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use SimulatedUse_Pattern.Descriptor instead.
-func (SimulatedUse_Pattern) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{5, 0}
-}
-
 // How the scheduler prefers nodes.
 type SimulatedSettings_Score int32
 
@@ -182,11 +125,11 @@ func (x SimulatedSettings_Score) String() string {
 }
 
 func (SimulatedSettings_Score) Descriptor() protoreflect.EnumDescriptor {
-	return file_loadline_v1_simulation_proto_enumTypes[2].Descriptor()
+	return file_loadline_v1_simulation_proto_enumTypes[1].Descriptor()
 }
 
 func (SimulatedSettings_Score) Type() protoreflect.EnumType {
-	return &file_loadline_v1_simulation_proto_enumTypes[2]
+	return &file_loadline_v1_simulation_proto_enumTypes[1]
 }
 
 func (x SimulatedSettings_Score) Number() protoreflect.EnumNumber {
@@ -195,7 +138,7 @@ func (x SimulatedSettings_Score) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SimulatedSettings_Score.Descriptor instead.
 func (SimulatedSettings_Score) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{8, 0}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{7, 0}
 }
 
 // One simulation. Equal questions have equal answers.
@@ -871,106 +814,6 @@ func (x *SimulatedWorkload) GetUse() *SimulatedUse {
 	return nil
 }
 
-// The use of a pod in each hour of the day, UTC. It never exceeds the limit of the pod. Of a resource that is
-// left out nothing is known, and the pod uses what it requests.
-type SimulatedUse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The course of the day.
-	Pattern SimulatedUse_Pattern `protobuf:"varint,1,opt,name=pattern,proto3,enum=loadline.v1.SimulatedUse_Pattern" json:"pattern,omitempty"`
-	// With a pattern: the peak in percent of the limit, which the pod must have. [0, 100]; 0: left out.
-	CpuPeakPercent    int64 `protobuf:"varint,2,opt,name=cpu_peak_percent,json=cpuPeakPercent,proto3" json:"cpu_peak_percent,omitempty"`
-	MemoryPeakPercent int64 `protobuf:"varint,3,opt,name=memory_peak_percent,json=memoryPeakPercent,proto3" json:"memory_peak_percent,omitempty"`
-	// With a pattern: how many hours later than above it is. [0, 23].
-	PhaseHours int64 `protobuf:"varint,4,opt,name=phase_hours,json=phaseHours,proto3" json:"phase_hours,omitempty"`
-	// Without a pattern: the profile of a workload, as in WorkloadUsage; 24 entries, or none.
-	CpuMilli    []int64 `protobuf:"varint,5,rep,packed,name=cpu_milli,json=cpuMilli,proto3" json:"cpu_milli,omitempty"`
-	MemoryBytes []int64 `protobuf:"varint,6,rep,packed,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	// By how many percent the use differs from that at most, either way: drawn evenly for each hour of each
-	// day, the same for all pods of the workload. Scheduler and autoscaler do not know it. [0, 1000].
-	DeviationPercent int64 `protobuf:"varint,7,opt,name=deviation_percent,json=deviationPercent,proto3" json:"deviation_percent,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
-}
-
-func (x *SimulatedUse) Reset() {
-	*x = SimulatedUse{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SimulatedUse) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SimulatedUse) ProtoMessage() {}
-
-func (x *SimulatedUse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SimulatedUse.ProtoReflect.Descriptor instead.
-func (*SimulatedUse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *SimulatedUse) GetPattern() SimulatedUse_Pattern {
-	if x != nil {
-		return x.Pattern
-	}
-	return SimulatedUse_PATTERN_UNSPECIFIED
-}
-
-func (x *SimulatedUse) GetCpuPeakPercent() int64 {
-	if x != nil {
-		return x.CpuPeakPercent
-	}
-	return 0
-}
-
-func (x *SimulatedUse) GetMemoryPeakPercent() int64 {
-	if x != nil {
-		return x.MemoryPeakPercent
-	}
-	return 0
-}
-
-func (x *SimulatedUse) GetPhaseHours() int64 {
-	if x != nil {
-		return x.PhaseHours
-	}
-	return 0
-}
-
-func (x *SimulatedUse) GetCpuMilli() []int64 {
-	if x != nil {
-		return x.CpuMilli
-	}
-	return nil
-}
-
-func (x *SimulatedUse) GetMemoryBytes() []int64 {
-	if x != nil {
-		return x.MemoryBytes
-	}
-	return nil
-}
-
-func (x *SimulatedUse) GetDeviationPercent() int64 {
-	if x != nil {
-		return x.DeviationPercent
-	}
-	return 0
-}
-
 // A time of more replicas.
 type SimulatedBurst struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -984,7 +827,7 @@ type SimulatedBurst struct {
 
 func (x *SimulatedBurst) Reset() {
 	*x = SimulatedBurst{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[6]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +839,7 @@ func (x *SimulatedBurst) String() string {
 func (*SimulatedBurst) ProtoMessage() {}
 
 func (x *SimulatedBurst) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[6]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +852,7 @@ func (x *SimulatedBurst) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedBurst.ProtoReflect.Descriptor instead.
 func (*SimulatedBurst) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SimulatedBurst) GetAtSeconds() int64 {
@@ -1045,7 +888,7 @@ type SimulatedArrival struct {
 
 func (x *SimulatedArrival) Reset() {
 	*x = SimulatedArrival{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[7]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +900,7 @@ func (x *SimulatedArrival) String() string {
 func (*SimulatedArrival) ProtoMessage() {}
 
 func (x *SimulatedArrival) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[7]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +913,7 @@ func (x *SimulatedArrival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedArrival.ProtoReflect.Descriptor instead.
 func (*SimulatedArrival) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SimulatedArrival) GetAtSeconds() int64 {
@@ -1144,7 +987,7 @@ type SimulatedSettings struct {
 
 func (x *SimulatedSettings) Reset() {
 	*x = SimulatedSettings{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[8]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +999,7 @@ func (x *SimulatedSettings) String() string {
 func (*SimulatedSettings) ProtoMessage() {}
 
 func (x *SimulatedSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[8]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1012,7 @@ func (x *SimulatedSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedSettings.ProtoReflect.Descriptor instead.
 func (*SimulatedSettings) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SimulatedSettings) GetScore() SimulatedSettings_Score {
@@ -1359,7 +1202,7 @@ type SimulatedLine struct {
 
 func (x *SimulatedLine) Reset() {
 	*x = SimulatedLine{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[9]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1214,7 @@ func (x *SimulatedLine) String() string {
 func (*SimulatedLine) ProtoMessage() {}
 
 func (x *SimulatedLine) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[9]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1227,7 @@ func (x *SimulatedLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedLine.ProtoReflect.Descriptor instead.
 func (*SimulatedLine) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SimulatedLine) GetCpu() float64 {
@@ -1470,7 +1313,7 @@ type SimulatedFaults struct {
 
 func (x *SimulatedFaults) Reset() {
 	*x = SimulatedFaults{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1325,7 @@ func (x *SimulatedFaults) String() string {
 func (*SimulatedFaults) ProtoMessage() {}
 
 func (x *SimulatedFaults) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1338,7 @@ func (x *SimulatedFaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedFaults.ProtoReflect.Descriptor instead.
 func (*SimulatedFaults) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SimulatedFaults) GetWatchLagMillisecondsMin() int64 {
@@ -1825,7 +1668,7 @@ type SimulateResponse struct {
 
 func (x *SimulateResponse) Reset() {
 	*x = SimulateResponse{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +1680,7 @@ func (x *SimulateResponse) String() string {
 func (*SimulateResponse) ProtoMessage() {}
 
 func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +1693,7 @@ func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateResponse.ProtoReflect.Descriptor instead.
 func (*SimulateResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SimulateResponse) GetDigest() uint64 {
@@ -1965,77 +1808,6 @@ func (x *SimulateResponse) GetOverload() *SimulatedOverload {
 	return nil
 }
 
-// The time in which the pods of a node use more than it offers, over all nodes.
-type SimulatedOverload struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The hours of nodes in which the use of CPU exceeds what is allocatable, and the use of memory 97 % of it.
-	CpuNodeHours    float64 `protobuf:"fixed64,1,opt,name=cpu_node_hours,json=cpuNodeHours,proto3" json:"cpu_node_hours,omitempty"`
-	MemoryNodeHours float64 `protobuf:"fixed64,2,opt,name=memory_node_hours,json=memoryNodeHours,proto3" json:"memory_node_hours,omitempty"`
-	// The use beyond what is allocatable, in hours of a node: 1 is as much as a node offers in an hour.
-	CpuVolume     float64 `protobuf:"fixed64,3,opt,name=cpu_volume,json=cpuVolume,proto3" json:"cpu_volume,omitempty"`
-	MemoryVolume  float64 `protobuf:"fixed64,4,opt,name=memory_volume,json=memoryVolume,proto3" json:"memory_volume,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SimulatedOverload) Reset() {
-	*x = SimulatedOverload{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SimulatedOverload) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SimulatedOverload) ProtoMessage() {}
-
-func (x *SimulatedOverload) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SimulatedOverload.ProtoReflect.Descriptor instead.
-func (*SimulatedOverload) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *SimulatedOverload) GetCpuNodeHours() float64 {
-	if x != nil {
-		return x.CpuNodeHours
-	}
-	return 0
-}
-
-func (x *SimulatedOverload) GetMemoryNodeHours() float64 {
-	if x != nil {
-		return x.MemoryNodeHours
-	}
-	return 0
-}
-
-func (x *SimulatedOverload) GetCpuVolume() float64 {
-	if x != nil {
-		return x.CpuVolume
-	}
-	return 0
-}
-
-func (x *SimulatedOverload) GetMemoryVolume() float64 {
-	if x != nil {
-		return x.MemoryVolume
-	}
-	return 0
-}
-
 // Moves that replace nodes by cheaper ones.
 type SimulatedMoves struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2049,7 +1821,7 @@ type SimulatedMoves struct {
 
 func (x *SimulatedMoves) Reset() {
 	*x = SimulatedMoves{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +1833,7 @@ func (x *SimulatedMoves) String() string {
 func (*SimulatedMoves) ProtoMessage() {}
 
 func (x *SimulatedMoves) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +1846,7 @@ func (x *SimulatedMoves) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedMoves.ProtoReflect.Descriptor instead.
 func (*SimulatedMoves) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SimulatedMoves) GetBegun() int64 {
@@ -2114,7 +1886,7 @@ type SimulatedLoad struct {
 
 func (x *SimulatedLoad) Reset() {
 	*x = SimulatedLoad{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +1898,7 @@ func (x *SimulatedLoad) String() string {
 func (*SimulatedLoad) ProtoMessage() {}
 
 func (x *SimulatedLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +1911,7 @@ func (x *SimulatedLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedLoad.ProtoReflect.Descriptor instead.
 func (*SimulatedLoad) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SimulatedLoad) GetLimitsOverAllocatableCpuP99() float64 {
@@ -2188,7 +1960,7 @@ type SimulatedWaits struct {
 
 func (x *SimulatedWaits) Reset() {
 	*x = SimulatedWaits{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[15]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +1972,7 @@ func (x *SimulatedWaits) String() string {
 func (*SimulatedWaits) ProtoMessage() {}
 
 func (x *SimulatedWaits) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[15]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +1985,7 @@ func (x *SimulatedWaits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedWaits.ProtoReflect.Descriptor instead.
 func (*SimulatedWaits) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SimulatedWaits) GetPods() int64 {
@@ -2271,7 +2043,7 @@ type SimulatedWaitCount struct {
 
 func (x *SimulatedWaitCount) Reset() {
 	*x = SimulatedWaitCount{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[16]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2283,7 +2055,7 @@ func (x *SimulatedWaitCount) String() string {
 func (*SimulatedWaitCount) ProtoMessage() {}
 
 func (x *SimulatedWaitCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[16]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2296,7 +2068,7 @@ func (x *SimulatedWaitCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedWaitCount.ProtoReflect.Descriptor instead.
 func (*SimulatedWaitCount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SimulatedWaitCount) GetAtMostSeconds() int64 {
@@ -2342,7 +2114,7 @@ type SimulatedMoment struct {
 
 func (x *SimulatedMoment) Reset() {
 	*x = SimulatedMoment{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[17]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2354,7 +2126,7 @@ func (x *SimulatedMoment) String() string {
 func (*SimulatedMoment) ProtoMessage() {}
 
 func (x *SimulatedMoment) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[17]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2367,7 +2139,7 @@ func (x *SimulatedMoment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedMoment.ProtoReflect.Descriptor instead.
 func (*SimulatedMoment) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{17}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SimulatedMoment) GetAtSeconds() int64 {
@@ -2465,7 +2237,7 @@ var File_loadline_v1_simulation_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\n" +
-	"\x1cloadline/v1/simulation.proto\x12\vloadline.v1\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/usage.proto\"l\n" +
+	"\x1cloadline/v1/simulation.proto\x12\vloadline.v1\x1a&loadline/v1/consolidation_policy.proto\x1a\x1floadline/v1/simulated_use.proto\x1a\x17loadline/v1/usage.proto\"l\n" +
 	"\x0fSimulateRequest\x121\n" +
 	"\bscenario\x18\x01 \x01(\v2\x15.loadline.v1.ScenarioR\bscenario\x12\x12\n" +
 	"\x04days\x18\x02 \x01(\x03R\x04days\x12\x12\n" +
@@ -2547,21 +2319,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\n" +
 	"_peak_hourB\x12\n" +
 	"\x10_max_unavailableB\x10\n" +
-	"\x0e_grace_seconds\"\x84\x03\n" +
-	"\fSimulatedUse\x12;\n" +
-	"\apattern\x18\x01 \x01(\x0e2!.loadline.v1.SimulatedUse.PatternR\apattern\x12(\n" +
-	"\x10cpu_peak_percent\x18\x02 \x01(\x03R\x0ecpuPeakPercent\x12.\n" +
-	"\x13memory_peak_percent\x18\x03 \x01(\x03R\x11memoryPeakPercent\x12\x1f\n" +
-	"\vphase_hours\x18\x04 \x01(\x03R\n" +
-	"phaseHours\x12\x1b\n" +
-	"\tcpu_milli\x18\x05 \x03(\x03R\bcpuMilli\x12!\n" +
-	"\fmemory_bytes\x18\x06 \x03(\x03R\vmemoryBytes\x12+\n" +
-	"\x11deviation_percent\x18\a \x01(\x03R\x10deviationPercent\"O\n" +
-	"\aPattern\x12\x17\n" +
-	"\x13PATTERN_UNSPECIFIED\x10\x00\x12\b\n" +
-	"\x04FLAT\x10\x01\x12\x10\n" +
-	"\fOFFICE_HOURS\x10\x02\x12\x0f\n" +
-	"\vNIGHT_BATCH\x10\x03\"l\n" +
+	"\x0e_grace_seconds\"l\n" +
 	"\x0eSimulatedBurst\x12\x1d\n" +
 	"\n" +
 	"at_seconds\x18\x01 \x01(\x03R\tatSeconds\x12\x1f\n" +
@@ -2692,13 +2450,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\tbound_usd\x18\r \x01(\x01R\bboundUsd\x12.\n" +
 	"\x04load\x18\x0e \x01(\v2\x1a.loadline.v1.SimulatedLoadR\x04load\x121\n" +
 	"\x05moves\x18\x0f \x01(\v2\x1b.loadline.v1.SimulatedMovesR\x05moves\x12:\n" +
-	"\boverload\x18\x10 \x01(\v2\x1e.loadline.v1.SimulatedOverloadR\boverload\"\xa9\x01\n" +
-	"\x11SimulatedOverload\x12$\n" +
-	"\x0ecpu_node_hours\x18\x01 \x01(\x01R\fcpuNodeHours\x12*\n" +
-	"\x11memory_node_hours\x18\x02 \x01(\x01R\x0fmemoryNodeHours\x12\x1d\n" +
-	"\n" +
-	"cpu_volume\x18\x03 \x01(\x01R\tcpuVolume\x12#\n" +
-	"\rmemory_volume\x18\x04 \x01(\x01R\fmemoryVolume\"U\n" +
+	"\boverload\x18\x10 \x01(\v2\x1e.loadline.v1.SimulatedOverloadR\boverload\"U\n" +
 	"\x0eSimulatedMoves\x12\x14\n" +
 	"\x05begun\x18\x01 \x01(\x03R\x05begun\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\x03R\x04done\x12\x19\n" +
@@ -2751,63 +2503,61 @@ func file_loadline_v1_simulation_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_simulation_proto_rawDescData
 }
 
-var file_loadline_v1_simulation_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_loadline_v1_simulation_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_loadline_v1_simulation_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_loadline_v1_simulation_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_loadline_v1_simulation_proto_goTypes = []any{
 	(SimulatedWorkload_Kind)(0),  // 0: loadline.v1.SimulatedWorkload.Kind
-	(SimulatedUse_Pattern)(0),    // 1: loadline.v1.SimulatedUse.Pattern
-	(SimulatedSettings_Score)(0), // 2: loadline.v1.SimulatedSettings.Score
-	(*SimulateRequest)(nil),      // 3: loadline.v1.SimulateRequest
-	(*Scenario)(nil),             // 4: loadline.v1.Scenario
-	(*SimulatedGroup)(nil),       // 5: loadline.v1.SimulatedGroup
-	(*SecondsRange)(nil),         // 6: loadline.v1.SecondsRange
-	(*SimulatedWorkload)(nil),    // 7: loadline.v1.SimulatedWorkload
-	(*SimulatedUse)(nil),         // 8: loadline.v1.SimulatedUse
-	(*SimulatedBurst)(nil),       // 9: loadline.v1.SimulatedBurst
-	(*SimulatedArrival)(nil),     // 10: loadline.v1.SimulatedArrival
-	(*SimulatedSettings)(nil),    // 11: loadline.v1.SimulatedSettings
-	(*SimulatedLine)(nil),        // 12: loadline.v1.SimulatedLine
-	(*SimulatedFaults)(nil),      // 13: loadline.v1.SimulatedFaults
-	(*SimulateResponse)(nil),     // 14: loadline.v1.SimulateResponse
-	(*SimulatedOverload)(nil),    // 15: loadline.v1.SimulatedOverload
-	(*SimulatedMoves)(nil),       // 16: loadline.v1.SimulatedMoves
-	(*SimulatedLoad)(nil),        // 17: loadline.v1.SimulatedLoad
-	(*SimulatedWaits)(nil),       // 18: loadline.v1.SimulatedWaits
-	(*SimulatedWaitCount)(nil),   // 19: loadline.v1.SimulatedWaitCount
-	(*SimulatedMoment)(nil),      // 20: loadline.v1.SimulatedMoment
-	(*ConsolidationPolicy)(nil),  // 21: loadline.v1.ConsolidationPolicy
-	(*ExpectedUse)(nil),          // 22: loadline.v1.ExpectedUse
+	(SimulatedSettings_Score)(0), // 1: loadline.v1.SimulatedSettings.Score
+	(*SimulateRequest)(nil),      // 2: loadline.v1.SimulateRequest
+	(*Scenario)(nil),             // 3: loadline.v1.Scenario
+	(*SimulatedGroup)(nil),       // 4: loadline.v1.SimulatedGroup
+	(*SecondsRange)(nil),         // 5: loadline.v1.SecondsRange
+	(*SimulatedWorkload)(nil),    // 6: loadline.v1.SimulatedWorkload
+	(*SimulatedBurst)(nil),       // 7: loadline.v1.SimulatedBurst
+	(*SimulatedArrival)(nil),     // 8: loadline.v1.SimulatedArrival
+	(*SimulatedSettings)(nil),    // 9: loadline.v1.SimulatedSettings
+	(*SimulatedLine)(nil),        // 10: loadline.v1.SimulatedLine
+	(*SimulatedFaults)(nil),      // 11: loadline.v1.SimulatedFaults
+	(*SimulateResponse)(nil),     // 12: loadline.v1.SimulateResponse
+	(*SimulatedMoves)(nil),       // 13: loadline.v1.SimulatedMoves
+	(*SimulatedLoad)(nil),        // 14: loadline.v1.SimulatedLoad
+	(*SimulatedWaits)(nil),       // 15: loadline.v1.SimulatedWaits
+	(*SimulatedWaitCount)(nil),   // 16: loadline.v1.SimulatedWaitCount
+	(*SimulatedMoment)(nil),      // 17: loadline.v1.SimulatedMoment
+	(*SimulatedUse)(nil),         // 18: loadline.v1.SimulatedUse
+	(*ConsolidationPolicy)(nil),  // 19: loadline.v1.ConsolidationPolicy
+	(*ExpectedUse)(nil),          // 20: loadline.v1.ExpectedUse
+	(*SimulatedOverload)(nil),    // 21: loadline.v1.SimulatedOverload
 }
 var file_loadline_v1_simulation_proto_depIdxs = []int32{
-	4,  // 0: loadline.v1.SimulateRequest.scenario:type_name -> loadline.v1.Scenario
-	5,  // 1: loadline.v1.Scenario.groups:type_name -> loadline.v1.SimulatedGroup
-	7,  // 2: loadline.v1.Scenario.workloads:type_name -> loadline.v1.SimulatedWorkload
-	11, // 3: loadline.v1.Scenario.settings:type_name -> loadline.v1.SimulatedSettings
-	13, // 4: loadline.v1.Scenario.faults:type_name -> loadline.v1.SimulatedFaults
-	6,  // 5: loadline.v1.SimulatedGroup.start_seconds:type_name -> loadline.v1.SecondsRange
+	3,  // 0: loadline.v1.SimulateRequest.scenario:type_name -> loadline.v1.Scenario
+	4,  // 1: loadline.v1.Scenario.groups:type_name -> loadline.v1.SimulatedGroup
+	6,  // 2: loadline.v1.Scenario.workloads:type_name -> loadline.v1.SimulatedWorkload
+	9,  // 3: loadline.v1.Scenario.settings:type_name -> loadline.v1.SimulatedSettings
+	11, // 4: loadline.v1.Scenario.faults:type_name -> loadline.v1.SimulatedFaults
+	5,  // 5: loadline.v1.SimulatedGroup.start_seconds:type_name -> loadline.v1.SecondsRange
 	0,  // 6: loadline.v1.SimulatedWorkload.kind:type_name -> loadline.v1.SimulatedWorkload.Kind
-	9,  // 7: loadline.v1.SimulatedWorkload.bursts:type_name -> loadline.v1.SimulatedBurst
-	6,  // 8: loadline.v1.SimulatedWorkload.run_seconds:type_name -> loadline.v1.SecondsRange
-	10, // 9: loadline.v1.SimulatedWorkload.arrivals:type_name -> loadline.v1.SimulatedArrival
-	6,  // 10: loadline.v1.SimulatedWorkload.pod_start_seconds:type_name -> loadline.v1.SecondsRange
-	8,  // 11: loadline.v1.SimulatedWorkload.use:type_name -> loadline.v1.SimulatedUse
-	1,  // 12: loadline.v1.SimulatedUse.pattern:type_name -> loadline.v1.SimulatedUse.Pattern
-	2,  // 13: loadline.v1.SimulatedSettings.score:type_name -> loadline.v1.SimulatedSettings.Score
-	21, // 14: loadline.v1.SimulatedSettings.consolidation:type_name -> loadline.v1.ConsolidationPolicy
-	22, // 15: loadline.v1.SimulatedSettings.expected_use:type_name -> loadline.v1.ExpectedUse
-	12, // 16: loadline.v1.SimulatedSettings.max_limits_over_allocatable:type_name -> loadline.v1.SimulatedLine
-	12, // 17: loadline.v1.SimulatedSettings.max_expected_over_allocatable:type_name -> loadline.v1.SimulatedLine
-	18, // 18: loadline.v1.SimulateResponse.waits:type_name -> loadline.v1.SimulatedWaits
-	20, // 19: loadline.v1.SimulateResponse.series:type_name -> loadline.v1.SimulatedMoment
-	17, // 20: loadline.v1.SimulateResponse.load:type_name -> loadline.v1.SimulatedLoad
-	16, // 21: loadline.v1.SimulateResponse.moves:type_name -> loadline.v1.SimulatedMoves
-	15, // 22: loadline.v1.SimulateResponse.overload:type_name -> loadline.v1.SimulatedOverload
-	19, // 23: loadline.v1.SimulatedWaits.histogram:type_name -> loadline.v1.SimulatedWaitCount
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	7,  // 7: loadline.v1.SimulatedWorkload.bursts:type_name -> loadline.v1.SimulatedBurst
+	5,  // 8: loadline.v1.SimulatedWorkload.run_seconds:type_name -> loadline.v1.SecondsRange
+	8,  // 9: loadline.v1.SimulatedWorkload.arrivals:type_name -> loadline.v1.SimulatedArrival
+	5,  // 10: loadline.v1.SimulatedWorkload.pod_start_seconds:type_name -> loadline.v1.SecondsRange
+	18, // 11: loadline.v1.SimulatedWorkload.use:type_name -> loadline.v1.SimulatedUse
+	1,  // 12: loadline.v1.SimulatedSettings.score:type_name -> loadline.v1.SimulatedSettings.Score
+	19, // 13: loadline.v1.SimulatedSettings.consolidation:type_name -> loadline.v1.ConsolidationPolicy
+	20, // 14: loadline.v1.SimulatedSettings.expected_use:type_name -> loadline.v1.ExpectedUse
+	10, // 15: loadline.v1.SimulatedSettings.max_limits_over_allocatable:type_name -> loadline.v1.SimulatedLine
+	10, // 16: loadline.v1.SimulatedSettings.max_expected_over_allocatable:type_name -> loadline.v1.SimulatedLine
+	15, // 17: loadline.v1.SimulateResponse.waits:type_name -> loadline.v1.SimulatedWaits
+	17, // 18: loadline.v1.SimulateResponse.series:type_name -> loadline.v1.SimulatedMoment
+	14, // 19: loadline.v1.SimulateResponse.load:type_name -> loadline.v1.SimulatedLoad
+	13, // 20: loadline.v1.SimulateResponse.moves:type_name -> loadline.v1.SimulatedMoves
+	21, // 21: loadline.v1.SimulateResponse.overload:type_name -> loadline.v1.SimulatedOverload
+	16, // 22: loadline.v1.SimulatedWaits.histogram:type_name -> loadline.v1.SimulatedWaitCount
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_simulation_proto_init() }
@@ -2816,17 +2566,18 @@ func file_loadline_v1_simulation_proto_init() {
 		return
 	}
 	file_loadline_v1_consolidation_policy_proto_init()
+	file_loadline_v1_simulated_use_proto_init()
 	file_loadline_v1_usage_proto_init()
 	file_loadline_v1_simulation_proto_msgTypes[2].OneofWrappers = []any{}
 	file_loadline_v1_simulation_proto_msgTypes[4].OneofWrappers = []any{}
-	file_loadline_v1_simulation_proto_msgTypes[8].OneofWrappers = []any{}
+	file_loadline_v1_simulation_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_simulation_proto_rawDesc), len(file_loadline_v1_simulation_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   18,
+			NumEnums:      2,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
