@@ -173,3 +173,26 @@ func TestBillOfAFleet(t *testing.T) {
 		t.Errorf("with one that is not there: %d, %s, %s", code, errs, out)
 	}
 }
+
+// The example of docs/sweeps.md: a line of expected use is the cheapest that keeps the goal. Without a line all costs
+// less, and nodes are overloaded.
+func TestALineIsChosenByRisk(t *testing.T) {
+	out, errs, code := run(t, "loadline", "", "sweep", "../../docs/line-sweep.yaml", "--results", t.TempDir(), "-o", "json")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	var got sweepData
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	best, today := got.Inputs[0].Best, got.Inputs[0].Today
+	if got.OverloadGoal == nil || best == nil || best.OverloadNodeHours.Mean > *got.OverloadGoal {
+		t.Fatalf("goal %v, best %+v", got.OverloadGoal, best)
+	}
+	if len(best.Settings) != 1 || best.Settings["settings.maxExpectedOverAllocatable.cpu"] == "" {
+		t.Errorf("the best sets %v", best.Settings)
+	}
+	if today.OverloadNodeHours.Mean < 10**got.OverloadGoal || today.USD.Mean > best.USD.Mean {
+		t.Errorf("without a line %+v, best %+v", today, best)
+	}
+}
