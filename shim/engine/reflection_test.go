@@ -118,7 +118,7 @@ func TestReflectionRefusesWhatIsNotThere(t *testing.T) {
 		{MessageRequest: &reflectionv1.ServerReflectionRequest_FileByFilename{FileByFilename: "../passwd"}}: codes.NotFound,
 		{MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingExtension{
 			FileContainingExtension: &reflectionv1.ExtensionRequest{}}}: codes.Unimplemented,
-		{}: codes.Unimplemented,
+		{Host: "h"}: codes.Unimplemented,
 	} {
 		if got := codes.Code(a.ask(question).GetErrorResponse().GetErrorCode()); got != want {
 			t.Errorf("%v: got %v, want %v", question, got, want)
