@@ -50,9 +50,9 @@ func TestUsageFromAFile(t *testing.T) {
 	}
 	// The 90th percentile of three samples is the third, and 200 lies in the bucket of 200 to 203. The last sample is
 	// older than seven days. 23 o'clock has one day.
-	const want = `namespace,kind,name,resource,samples,days,first,last,h00,h01,h02,h03,h04,h05,h06,h07,h08,h09,h10,h11,h12,h13,h14,h15,h16,h17,h18,h19,h20,h21,h22,h23
-shop,Deployment,web,cpu_milli,3,1,2026-11-18T09:00:00Z,2026-11-19T23:00:00Z,,,,,,,,,,203,,,,,,,,,,,,,,
-shop,Deployment,web,memory_bytes,3,1,2026-11-18T09:00:00Z,2026-11-19T23:00:00Z,,,,,,,,,,3000,,,,,,,,,,,,,,0
+	const want = `namespace,kind,name,resource,samples,days,first,last,h00,h01,h02,h03,h04,h05,h06,h07,h08,h09,h10,h11,h12,h13,h14,h15,h16,h17,h18,h19,h20,h21,h22,h23,limit
+shop,Deployment,web,cpu_milli,3,1,2026-11-18T09:00:00Z,2026-11-19T23:00:00Z,,,,,,,,,,203,,,,,,,,,,,,,,,
+shop,Deployment,web,memory_bytes,3,1,2026-11-18T09:00:00Z,2026-11-19T23:00:00Z,,,,,,,,,,3000,,,,,,,,,,,,,,0,
 `
 	out, errors, code := run(t, "loadline", "", "usage", "--from", path, "--output", "-")
 	if code != exitOK || out != want {
