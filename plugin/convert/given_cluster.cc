@@ -54,8 +54,8 @@ std::string EngineBytes(const Message& message) {
 // Names that were there, with the field that had each.
 class GivenNames {
  public:
-  absl::Status Add(std::string name, const std::string& field) {
-    const auto [first, is_new] = fields_.emplace(std::move(name), field);
+  absl::Status Add(const std::string& name, const std::string& field) {
+    const auto [first, is_new] = fields_.emplace(name, field);
     if (is_new) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("metadata.name: ", Quoted(first->first), " is also that of ", first->second));
