@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"golang.org/x/net/html"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/report/texttable"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -36,26 +34,9 @@ func proposal() []Placement {
 	}
 }
 
-// writeGrid writes a summary as the command line does.
-func writeGrid(w io.Writer, grid Grid) error {
-	var columns []texttable.Column
-	for _, header := range grid.Header {
-		column := texttable.Column{Header: header, Align: texttable.Right}
-		if slices.Contains(SummaryTexts, header) {
-			column.Align = texttable.Left
-		}
-		columns = append(columns, column)
-	}
-	table := texttable.New(columns...)
-	for _, row := range grid.Rows {
-		table.Row(row...)
-	}
-	return table.Write(w)
-}
-
 func TestTableShowsPlacementsSideBySide(t *testing.T) {
 	var text bytes.Buffer
-	if err := writeGrid(&text, SummaryGrid(proposal())); err != nil {
+	if err := Table(&text, proposal()); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "proposal.txt", text.Bytes())
@@ -70,7 +51,7 @@ func TestTableOfHostileNamesAndMissingResources(t *testing.T) {
 		{Name: "b", Resources: map[string]Amounts{"memory": {Allocatable: 4 * gib, Limits: 6 * gib}}},
 	}}, {Name: "empty 世界"}}
 	var text bytes.Buffer
-	if err := writeGrid(&text, SummaryGrid(placements)); err != nil {
+	if err := Table(&text, placements); err != nil {
 		t.Fatal(err)
 	}
 	compareGolden(t, "hostile.txt", text.Bytes())

@@ -2,8 +2,11 @@ package report
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
+
+	"loadline.dev/shim/report/texttable"
 )
 
 // SummaryTexts are the headers of SummaryGrid whose columns hold no numbers.
@@ -30,6 +33,24 @@ func SummaryGrid(placements []Placement) Grid {
 		return strconv.Itoa(p.PendingPods)
 	})...))
 	return grid
+}
+
+// Table writes SummaryGrid as text.
+func Table(w io.Writer, placements []Placement) error {
+	grid := SummaryGrid(placements)
+	var columns []texttable.Column
+	for _, header := range grid.Header {
+		column := texttable.Column{Header: header, Align: texttable.Right}
+		if slices.Contains(SummaryTexts, header) {
+			column.Align = texttable.Left
+		}
+		columns = append(columns, column)
+	}
+	table := texttable.New(columns...)
+	for _, row := range grid.Rows {
+		table.Row(row...)
+	}
+	return table.Write(w)
 }
 
 // summaryLine is one measure of all placements.
