@@ -148,7 +148,7 @@ func (q Quotas) Take(pod *v1.PodTemplateSpec, copies int32) int32 {
 			size := quotaSize(name, requests, limits)
 			each[name] = size
 			if size.Sign() > 0 {
-				copies = min(copies, int32(max(0, min(mostCopies, amount.AsApproximateFloat64()/size.AsApproximateFloat64()))))
+				copies = min(copies, int32(max(0, min(mostCopies, unitsOf(name, amount)/unitsOf(name, size)))))
 			}
 		}
 	}
@@ -161,6 +161,14 @@ func (q Quotas) Take(pod *v1.PodTemplateSpec, copies int32) int32 {
 		}
 	}
 	return copies
+}
+
+// unitsOf returns an amount as a whole number: millicores of CPU, and of all else what the quota counts in.
+func unitsOf(name v1.ResourceName, amount resource.Quantity) int64 {
+	if strings.HasSuffix(string(name), "cpu") {
+		return amount.MilliValue()
+	}
+	return amount.Value()
 }
 
 // quotaSize returns what a pod takes from a quota of this name.

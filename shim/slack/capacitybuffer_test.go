@@ -83,3 +83,23 @@ func TestOwnBuffersAreKnown(t *testing.T) {
 		t.Errorf("a buffer of another strategy counts as ours")
 	}
 }
+
+// Three pods of 100 millicores take all of 300, which a quotient of fractions would not say. Copies limit what they
+// request.
+func TestQuotasAreCountedInWholeUnits(t *testing.T) {
+	pod := &v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{
+		Requests: v1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("700Mi")}}}}}}
+	for _, c := range []struct {
+		name, hard string
+		want       int32
+	}{
+		{"requests.cpu", "300m", 3}, {"cpu", "700m", 7}, {"requests.memory", "2099Mi", 2}, {"memory", "2100Mi", 3},
+		{"pods", "4", 4}, {"limits.cpu", "350m", 3}, {"requests.cpu", "-1", 0},
+	} {
+		quotas := QuotasOf([]v1.ResourceQuota{{Status: v1.ResourceQuotaStatus{
+			Hard: v1.ResourceList{v1.ResourceName(c.name): resource.MustParse(c.hard)}}}})
+		if got := quotas.Take(pod, 9); got != c.want {
+			t.Errorf("%s of %s: %d copies, want %d", c.hard, c.name, got, c.want)
+		}
+	}
+}
