@@ -305,10 +305,11 @@ bool WireWriter::key(string_t& name) {
     }
     return true;
   }
-  if (absl::c_linear_search(top.named, static_cast<const void*>(top.field))) {
-    if (error_.empty()) error_ = absl::StrCat(Path(), ": is there twice");
+  if (!absl::c_linear_search(top.named, static_cast<const void*>(top.field))) {
+    top.named.push_back(top.field);  // each once, so that a repeated name costs no more each time
+  } else if (error_.empty()) {
+    error_ = absl::StrCat(Path(), ": is there twice");
   }
-  top.named.push_back(top.field);
   return true;
 }
 
