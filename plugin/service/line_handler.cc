@@ -170,7 +170,10 @@ absl::Status Answer(const v1::CheckLoadLineRequest& request, const LineCheck& ch
     }
   }
   response->set_nodes_above(above);
-  if (request.with_use()) use->TellSafeLines(response);
+  if (request.with_use()) {
+    use->TellHours(response);
+    use->TellSafeLines(response);
+  }
   return absl::OkStatus();
 }
 

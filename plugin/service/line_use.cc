@@ -1,8 +1,11 @@
 #include "plugin/service/line_use.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "core/base/amount.h"
 #include "plugin/convert/text.h"
@@ -10,10 +13,19 @@
 namespace loadline {
 namespace {
 
+// The most nodes whose hours are stated, for each resource. Chosen: as many as a page draws; hours of 15,000
+// nodes would not fit into an answer.
+constexpr size_t kMostDays = 24;
+
 int64_t RequestedOn(const ClusterState& cluster, Slot slot, ResourceId id) {
   const ResourceColumns* const columns = cluster.columns(id);
   if (columns == nullptr || IndexOf(slot) >= columns->requested.size()) return 0;
   return columns->requested[IndexOf(slot)];
+}
+
+// The expected peak over allocatable; -1: the node lacks the resource.
+double PeakRatio(const UseOnNode& use) {
+  return use.allocatable == 0 ? -1 : static_cast<double>(use.peak) / static_cast<double>(use.allocatable);
 }
 
 // Pods without a profile that counts.
@@ -50,7 +62,6 @@ void LineUse::Tell(Slot slot, v1::LineNode* node) {
     size_t peak_hour = 0;
     for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
       const int64_t amount = columns_.limits(slot, resource.column, hour);
-      message->add_expected_hours(amount);
       if (amount <= use.peak) continue;
       use.peak = amount;
       peak_hour = hour;
@@ -62,6 +73,25 @@ void LineUse::Tell(Slot slot, v1::LineNode* node) {
     message->set_expected_peak(use.peak);
     message->set_hour(static_cast<int32_t>(peak_hour));
     message->set_unknown_pods(UnknownPods(cluster_, columns_.expected(), slot, resource.id));
+  }
+}
+
+void LineUse::TellHours(v1::CheckLoadLineResponse* response) const {
+  for (size_t r = 0; r < resources_.size(); ++r) {
+    const Resource& resource = resources_[r];
+    std::vector<size_t> busiest(resource.nodes.size());
+    std::iota(busiest.begin(), busiest.end(), size_t{0});
+    const auto middle = busiest.begin() + static_cast<std::ptrdiff_t>(std::min(busiest.size(), kMostDays));
+    std::partial_sort(busiest.begin(), middle, busiest.end(), [&](size_t a, size_t b) {
+      return std::pair(-PeakRatio(resource.nodes[a]), a) < std::pair(-PeakRatio(resource.nodes[b]), b);
+    });
+    for (const size_t i : std::span(busiest.begin(), middle)) {
+      v1::ExpectedUseOnNode* const use =
+          response->mutable_nodes(static_cast<int>(i))->mutable_use(static_cast<int>(r));
+      for (size_t hour = 0; hour < kHoursOfDay; ++hour) {
+        use->add_expected_hours(columns_.limits(slots_[i], resource.column, hour));
+      }
+    }
   }
 }
 

@@ -25,6 +25,8 @@ class LineUse {
 
   // Cost: O(resources * (hours + pods there)).
   void Tell(Slot slot, v1::LineNode* node);
+  // Adds the hours of the busiest nodes to `response`, which has the nodes in the order of Tell().
+  void TellHours(v1::CheckLoadLineResponse* response) const;
   void TellSafeLines(v1::CheckLoadLineResponse* response) const;
 
  private:

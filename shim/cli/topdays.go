@@ -22,8 +22,10 @@ func usePage(w io.Writer, source string, a answer, nodes []useNode) error {
 	}
 	page := report.Steps{Title: "Expected use: " + source, Lines: a.lines, Grid: grid, TimeUnit: "hour of the day, UTC",
 		Verdict: "What pods are expected to use in each hour, beside their limits and requests."}
-	for i := range nodes[:min(len(nodes), mostDays)] {
-		page.Charts = append(page.Charts, nodes[i].day())
+	for i := range nodes {
+		if len(nodes[i].ExpectedHours) > 0 && len(page.Charts) < mostDays {
+			page.Charts = append(page.Charts, nodes[i].day())
+		}
 	}
 	return report.StepsPage(w, page)
 }
@@ -42,9 +44,7 @@ func (n *useNode) day() report.StepChart {
 	for hour, amount := range n.ExpectedHours {
 		use.Points = append(use.Points, report.StepPoint{Seconds: float64(hour), Value: float64(amount) / of})
 	}
-	if last := len(use.Points) - 1; last >= 0 {
-		use.Points = append(use.Points, report.StepPoint{Seconds: 24, Value: use.Points[last].Value})
-	}
+	use.Points = append(use.Points, report.StepPoint{Seconds: 24, Value: use.Points[len(use.Points)-1].Value})
 	return report.StepChart{Title: fmt.Sprintf("%s: %s, %s", n.Node, n.Resource, unit), Series: []report.StepSeries{use,
 		flat("allocatable", n.Allocatable), flat("limits", n.Limits), flat("requests", n.Requests)}}
 }

@@ -31,8 +31,8 @@ type useNode struct {
 	// ExpectedPeak is the most of any hour of the day, and Hour the first such hour, UTC.
 	ExpectedPeak int64 `json:"expectedPeak"`
 	Hour         int32 `json:"hour"`
-	// ExpectedHours has all 24 of them.
-	ExpectedHours []int64 `json:"expectedHours"`
+	// ExpectedHours has the 24 hours of the busiest 24 nodes of the resource; it is left out for the others.
+	ExpectedHours []int64 `json:"expectedHours,omitempty"`
 	// Ratios over allocatable; null where the resource is not offered.
 	LimitsRatio   *float64 `json:"limitsRatio"`
 	RequestsRatio *float64 `json:"requestsRatio"`

@@ -99,6 +99,46 @@ func TestTopTellsExpectedUse(t *testing.T) {
 	}
 }
 
+// The answer about 15,000 nodes fits: it states the hours of the busiest nodes only. Node 7 alone has two pods.
+func TestTopTellsExpectedUseOf15000Nodes(t *testing.T) {
+	const nodes = 15000
+	_, profiles := useCluster(t)
+	var objects strings.Builder
+	pod := func(name, node int) {
+		fmt.Fprintf(&objects, `,{"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p%d", "namespace": "shop",
+			"labels": {"pod-template-hash": "5d8f"}, "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet",
+			"name": "web-5d8f", "uid": "u", "controller": true}]}, "spec": {"nodeName": "ip-10-0-%d.compute.internal",
+			"containers": [{"name": "c", "resources": {"limits": {"cpu": "2", "memory": "4Gi"}}}]}}`, name, node)
+	}
+	for i := range nodes {
+		fmt.Fprintf(&objects, `,{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "ip-10-0-%d.compute.internal"},
+			"status": {"allocatable": {"cpu": "15890m", "memory": "63123456Ki", "pods": "110"}}}`, i)
+		pod(i, i)
+	}
+	pod(nodes, 7)
+	list := `{"kind": "List", "apiVersion": "v1", "items": [` + objects.String()[1:] + `]}`
+	out, errs, code := run(t, "loadline", list, "top", "-f", "-", "--usage", profiles, "-o", "json")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	var got useAnswer
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	hours := map[string]int{}
+	for _, n := range got.Nodes {
+		if len(n.ExpectedHours) == 24 {
+			hours[n.Resource]++
+		}
+	}
+	if len(got.Nodes) != 2*nodes || hours["cpu"] != 24 || hours["memory"] != 24 {
+		t.Errorf("%d rows, hours of %v", len(got.Nodes), hours)
+	}
+	if busiest := got.Nodes[0]; busiest.Node != "ip-10-0-7.compute.internal" || len(busiest.ExpectedHours) != 24 {
+		t.Errorf("the busiest node: %+v", busiest)
+	}
+}
+
 // Both resources of p0 count by the profile of its workload, and the node is worst at 14:00.
 func TestWhyShowsTheHour(t *testing.T) {
 	cluster, profiles := useCluster(t)

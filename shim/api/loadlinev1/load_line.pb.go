@@ -843,7 +843,8 @@ type ExpectedUseOnNode struct {
 	Hour         int32 `protobuf:"varint,6,opt,name=hour,proto3" json:"hour,omitempty"`
 	// How many pods of those there have no profile that counts.
 	UnknownPods int32 `protobuf:"varint,7,opt,name=unknown_pods,json=unknownPods,proto3" json:"unknown_pods,omitempty"`
-	// The amount that they are expected to use in each hour of the day, UTC: 24 entries.
+	// The amount that they are expected to use in each hour of the day, UTC: 24 entries for the 24 candidates
+	// with the highest expected peak over allocatable of this resource, and none for the others.
 	ExpectedHours []int64 `protobuf:"varint,8,rep,packed,name=expected_hours,json=expectedHours,proto3" json:"expected_hours,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
