@@ -95,8 +95,8 @@ func TestCapacityBuffersAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		template := map[string]any{"name": "shape"}
 		b := keepingBuffers(t,
-			map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"namespace": "shop",
-				"name": "shape", "generation": int64(7)}, "template": podOf("2")},
+			map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{
+				"namespace": "shop", "name": "shape", "generation": int64(7)}, "template": podOf("2")},
 			map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"namespace": "closed",
 				"name": "shape"}, "template": podOf("2")},
 			map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop",
@@ -155,24 +155,25 @@ func TestCapacityBuffersAreKept(t *testing.T) {
 // not, and without the right to read them only the engine's bounds hold.
 func TestQuotasBoundCapacityBuffers(t *testing.T) {
 	quota := func(name string, spec, hard, used map[string]any) map[string]any {
-		return map[string]any{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"namespace": "shop",
-			"name": name}, "spec": spec, "status": map[string]any{"hard": hard, "used": used}}
+		return map[string]any{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{
+			"namespace": "shop", "name": name}, "spec": spec, "status": map[string]any{"hard": hard, "used": used}}
 	}
 	for _, forbidden := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			template := map[string]any{"name": "shape"}
 			b := keepingBuffers(t,
-				map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"namespace": "shop",
-					"name": "shape", "generation": int64(1)}, "template": podOf("2")},
+				map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{
+					"namespace": "shop", "name": "shape", "generation": int64(1)}, "template": podOf("2")},
 				quota("cores", nil, map[string]any{"requests.cpu": "10", "services": "0"},
 					map[string]any{"requests.cpu": "1500m"}),
 				quota("scoped", map[string]any{"scopes": []any{"Terminating"}}, map[string]any{"pods": "0"}, nil),
 				bufferOf("shop", "one", nil, map[string]any{"podTemplateRef": template, "replicas": int64(3)}),
 				bufferOf("shop", "two", nil, map[string]any{"podTemplateRef": template, "replicas": int64(3)}))
 			if forbidden {
-				b.objects.PrependReactor("list", "resourcequotas", func(k8stesting.Action) (bool, runtime.Object, error) {
+				refuse := func(k8stesting.Action) (bool, runtime.Object, error) {
 					return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "resourcequotas"}, "", nil)
-				})
+				}
+				b.objects.PrependReactor("list", "resourcequotas", refuse)
 			}
 			b.run(10 * time.Second)
 			const ready = "ReadyForProvisioning=True AttributesSetSuccessfully. "
@@ -202,8 +203,8 @@ func TestCapacityBuffersThatCannotBeListed(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := keepingBuffers(t,
-				map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{"namespace": "shop",
-					"name": "shape", "generation": int64(1)}, "template": podOf("2")},
+				map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{
+					"namespace": "shop", "name": "shape", "generation": int64(1)}, "template": podOf("2")},
 				bufferOf("shop", "one", nil, map[string]any{"podTemplateRef": map[string]any{"name": "shape"},
 					"replicas": int64(3)}))
 			b.run(2 * time.Minute)

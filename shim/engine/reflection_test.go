@@ -81,7 +81,8 @@ func TestReflectionTellsServicesAndTheirMessages(t *testing.T) {
 	if method == nil || !method.IsStreamingClient() || method.IsStreamingServer() {
 		t.Errorf("SetCluster is %v, want one with a stream of requests", method)
 	}
-	for _, name := range []string{"loadline.v1.ScorePolicy", "loadline.v1.ScorePolicy.Preset", "loadline.v1.ScoreRequest.pod"} {
+	for _, name := range []string{"loadline.v1.ScorePolicy", "loadline.v1.ScorePolicy.Preset",
+		"loadline.v1.ScoreRequest.pod"} {
 		if got := a.symbol(name).GetFileDescriptorResponse().GetFileDescriptorProto(); len(got) == 0 {
 			t.Errorf("no file has %s", name)
 		}
@@ -89,7 +90,8 @@ func TestReflectionTellsServicesAndTheirMessages(t *testing.T) {
 }
 
 // serviceOf builds the files of an answer, which are all that are needed.
-func serviceOf(t *testing.T, answer *reflectionv1.ServerReflectionResponse, name string) protoreflect.ServiceDescriptor {
+func serviceOf(t *testing.T, answer *reflectionv1.ServerReflectionResponse,
+	name string) protoreflect.ServiceDescriptor {
 	t.Helper()
 	set := &descriptorpb.FileDescriptorSet{}
 	for _, bytes := range answer.GetFileDescriptorResponse().GetFileDescriptorProto() {
@@ -115,7 +117,8 @@ func TestReflectionRefusesWhatIsNotThere(t *testing.T) {
 	for question, want := range map[*reflectionv1.ServerReflectionRequest]codes.Code{
 		{MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{
 			FileContainingSymbol: "loadline.v1.Nothing"}}: codes.NotFound,
-		{MessageRequest: &reflectionv1.ServerReflectionRequest_FileByFilename{FileByFilename: "../passwd"}}: codes.NotFound,
+		{MessageRequest: &reflectionv1.ServerReflectionRequest_FileByFilename{
+			FileByFilename: "../passwd"}}: codes.NotFound,
 		{MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingExtension{
 			FileContainingExtension: &reflectionv1.ExtensionRequest{}}}: codes.Unimplemented,
 		{Host: "h"}: codes.Unimplemented,
@@ -124,8 +127,9 @@ func TestReflectionRefusesWhatIsNotThere(t *testing.T) {
 			t.Errorf("%v: got %v, want %v", question, got, want)
 		}
 	}
-	file := a.ask(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_FileByFilename{
-		FileByFilename: "loadline/v1/score.proto"}}).GetFileDescriptorResponse().GetFileDescriptorProto()
+	byName := &reflectionv1.ServerReflectionRequest_FileByFilename{FileByFilename: "loadline/v1/score.proto"}
+	file := a.ask(&reflectionv1.ServerReflectionRequest{MessageRequest: byName}).GetFileDescriptorResponse().
+		GetFileDescriptorProto()
 	if len(file) < 2 {
 		t.Errorf("score.proto came with %d files, want those that it imports as well", len(file))
 	}

@@ -97,7 +97,8 @@ func TestProfilesAreObjectsOfAView(t *testing.T) {
 	v.SetUsage([]profile.Profile{used("web", 50), used("db", 7)})
 	sync()
 	want := &loadlinev1.WorkloadUsage{Namespace: "shop", Kind: "Deployment", Name: "web", Days: 3, Samples: 9,
-		OldestS: 1_795_000_000, NewestS: 1_795_003_600, CpuLimitMilli: 500, MemoryLimitBytes: 1 << 30, CpuMilli: slices.Repeat([]int64{50}, 24)}
+		OldestS: 1_795_000_000, NewestS: 1_795_003_600, CpuLimitMilli: 500, MemoryLimitBytes: 1 << 30,
+		CpuMilli: slices.Repeat([]int64{50}, 24)}
 	want.CpuMilli[0], want.CpuMilli[1] = 1, 0 // nothing counts as one, and what is not known as 0
 	if diff := cmp.Diff(want, e.held["shop/Deployment/web"], protocmp.Transform()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

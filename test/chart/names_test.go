@@ -72,8 +72,8 @@ func TestAnotherName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, _, _ := unstructured.NestedString(scheduler.Object, "data", "scheduler-config.yaml"); !strings.Contains(text+"\n",
-			"schedulerName: "+test.want+"-scheduler\n") {
+		text, _, _ = unstructured.NestedString(scheduler.Object, "data", "scheduler-config.yaml")
+		if !strings.Contains(text+"\n", "schedulerName: "+test.want+"-scheduler\n") {
 			t.Errorf("the scheduler's name is not that of the release: %s", text)
 		}
 	}

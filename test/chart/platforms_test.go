@@ -117,7 +117,8 @@ func TestPlatformsPage(t *testing.T) {
 			}
 		}
 	}
-	if got, want := fmt.Sprint(p.modes), "[observe karpenter act karpenter observe karpenter]"; got != want || p.files < 7 {
+	const want = "[observe karpenter act karpenter observe karpenter]"
+	if got := fmt.Sprint(p.modes); got != want || p.files < 7 {
 		t.Errorf("modes %v, want %v; %d files", got, want, p.files)
 	}
 }

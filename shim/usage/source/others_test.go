@@ -30,8 +30,8 @@ type someOwners struct{}
 
 func (someOwners) During(context.Context, int64, int64) (func(Pod) (Owned, bool), error) {
 	return func(pod Pod) (Owned, bool) {
-		return Owned{profile.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}, [profile.Resources]int64{0, 1 << 22}},
-			pod == Pod{"shop", "web-1"}
+		web := profile.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}
+		return Owned{web, [profile.Resources]int64{0, 1 << 22}}, pod == Pod{"shop", "web-1"}
 	}, nil
 }
 
@@ -61,7 +61,8 @@ func metricsOf(pod string, seconds int64, containers ...string) string {
 
 func TestMetricsAPI(t *testing.T) {
 	use := func(cpu, memory string) string { return fmt.Sprintf(`{"usage":{"cpu":%q,"memory":%q}}`, cpu, memory) }
-	good := taken{"Deployment shop/web 0 +30 251", "Deployment shop/web 1 +30 3145728", "Deployment shop/web 1 +30 <= 4194304"}
+	good := taken{"Deployment shop/web 0 +30 251", "Deployment shop/web 1 +30 3145728",
+		"Deployment shop/web 1 +30 <= 4194304"}
 	tests := []struct {
 		name    string
 		items   []string

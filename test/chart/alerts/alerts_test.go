@@ -1,4 +1,5 @@
-// Package alerts tests the alerts of manifests/ and the dashboard of manifests/autoscaler/monitoring with Prometheus' own engine.
+// Package alerts tests the alerts of manifests/ and the dashboard of manifests/autoscaler/monitoring with Prometheus' own
+// engine.
 package alerts
 
 import (
