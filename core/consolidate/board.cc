@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/leaving.h"
 #include "core/fit/filters.h"
 #include "core/pack/fill.h"
 
@@ -226,6 +227,17 @@ void Board::Place(MoverIndex number, NodeIndex node) {
     snapshot_.PlacePod(node, kind.shape, mover.name, mover.uid);
   } else {
     snapshot_.PlacePod(node, kind.shape);
+  }
+  room_->Read(node);
+}
+
+void Board::Leave(NodeIndex node) {
+  if (nodes_[node].is_new) {
+    snapshot_.RemoveNode(node);
+  } else {
+    std::vector<int32_t> shapes;
+    for (const MoverIndex mover : nodes_[node].movers) shapes.push_back(KindOf(mover).shape);
+    Vacate(node, shapes, &snapshot_);
   }
   room_->Read(node);
 }

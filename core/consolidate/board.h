@@ -127,6 +127,8 @@ class Board {
   // Forgets the nodes from `node_end` on, after Revert() has removed them from the snapshot.
   void ForgetNodes(NodeIndex node_end);
   void Place(MoverIndex mover, NodeIndex node);
+  // Makes a node leave, without its movers; see Vacate(). A new one was only tried, and is gone at once.
+  void Leave(NodeIndex node);
 
   // Returns the number of pods of a kind that an empty new node of a group takes; 0: they may not run there.
   int64_t MostOn(MoverKindIndex kind, GroupIndex group);

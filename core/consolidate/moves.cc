@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/leaving.h"
 #include "core/consolidate/as_scheduled.h"
 #include "core/consolidate/net_moves.h"
 
@@ -152,7 +153,7 @@ class MoveOrder {
     if (!Pays(*net) || !WithinLimits(*net)) return false;
     Snapshot& snapshot = board_.snapshot();
     snapshot.Fork();
-    for (const NodeIndex node : net->remove) snapshot.RemoveNode(node);
+    Leave(*net);
     for (const NodeIndex node : net->add) copies_[node] = AddCopy(*board_.node(node).group);
     if (!PlaceAll(*net)) {
       snapshot.Revert();
@@ -166,6 +167,14 @@ class MoveOrder {
     node_count_ += static_cast<int64_t>(net->add.size()) - static_cast<int64_t>(net->remove.size());
     Emit(*net);
     return true;
+  }
+
+  void Leave(const NetMove& net) {
+    std::map<NodeIndex, std::vector<int32_t>> shapes;
+    for (const NodeIndex node : net.remove) shapes[node];
+    for (const MoverIndex mover : net.movers)
+      shapes[board_.movers()[mover].home].push_back(board_.KindOf(mover).shape);
+    for (const auto& [node, of] : shapes) Vacate(node, of, &board_.snapshot());
   }
 
   NodeIndex AddCopy(GroupIndex group) {
@@ -193,7 +202,7 @@ class MoveOrder {
       for (const MoverIndex number : waiting) {
         const Mover& mover = board_.movers()[number];
         const NodeIndex to = board_.node(mover.node).is_new ? copies_.at(mover.node) : mover.node;
-        if (!board_.snapshot().Contains(to)) return false;
+        if (!board_.snapshot().Placeable(to)) return false;
         board_.fit(mover.kind).Refresh(board_.work());
         if (!board_.fit(mover.kind).Fits(to)) {
           later.push_back(number);

@@ -92,7 +92,7 @@ bool Search::Round() {
 }
 
 bool Search::MayGo(NodeIndex node) const {
-  if (!board_.snapshot().Contains(node) || !board_.node(node).may_go) return false;
+  if (!board_.snapshot().Placeable(node) || !board_.node(node).may_go) return false;
   const std::vector<MoverIndex>& movers = board_.node(node).movers;
   return std::none_of(movers.begin(), movers.end(),
                       [&](MoverIndex mover) { return board_.KindOf(mover).hopeless; });
@@ -102,7 +102,7 @@ std::vector<Search::Candidate> Search::Candidates() {
   std::vector<Candidate> candidates;
   const ConsolidationOptions& options = board_.options();
   for (const NodeIndex node : board_.nodes().indices()) {
-    if (!board_.snapshot().Contains(node) || !board_.node(node).may_go || touched_[node]) continue;
+    if (!board_.snapshot().Placeable(node) || !board_.node(node).may_go || touched_[node]) continue;
     if (!MayGo(node)) {
       reasons_[node] = KeepReason::kNoCheaperPlace;
       continue;
@@ -131,7 +131,7 @@ void Search::SetOrder() {
   std::vector<Key> keys;
   for (const NodeIndex node : board_.nodes().indices()) {
     const BoardNode& known = board_.node(node);
-    if (!board_.snapshot().Contains(node)) {
+    if (!board_.snapshot().Placeable(node)) {
       keys.emplace_back(true, 0, 0, 0, node);
       continue;
     }
@@ -273,11 +273,11 @@ bool Search::RemoveEach(std::vector<Candidate>* candidates) {
   for (const Candidate& candidate : *candidates) {
     if (board_.work()->ended()) break;
     if (touched_[candidate.node] || !candidate.fresh) continue;
-    if (!board_.snapshot().Contains(candidate.node)) continue;
+    if (!board_.snapshot().Placeable(candidate.node)) continue;
     any = Try({candidate.node}, /*may_add=*/false) || any;
   }
   std::erase_if(*candidates, [&](const Candidate& candidate) {
-    return !board_.snapshot().Contains(candidate.node) || touched_[candidate.node];
+    return !board_.snapshot().Placeable(candidate.node) || touched_[candidate.node];
   });
   return any;
 }
@@ -289,7 +289,7 @@ bool Search::ReplaceBlocks(std::vector<Candidate>* candidates, size_t size) {
     std::vector<Candidate> block;
     for (size_t i = begin; i < std::min(candidates->size(), begin + size); ++i) {
       const Candidate& candidate = (*candidates)[i];
-      const bool there = board_.snapshot().Contains(candidate.node);
+      const bool there = board_.snapshot().Placeable(candidate.node);
       if (there && !touched_[candidate.node]) block.push_back(candidate);
     }
     const bool fresh = std::any_of(block.begin(), block.end(), [](const Candidate& c) { return c.fresh; });
@@ -299,7 +299,7 @@ bool Search::ReplaceBlocks(std::vector<Candidate>* candidates, size_t size) {
       any = Try(go, /*may_add=*/true) || any;
     }
     for (const Candidate& candidate : block) {
-      if (board_.snapshot().Contains(candidate.node) && !touched_[candidate.node]) left.push_back(candidate);
+      if (board_.snapshot().Placeable(candidate.node) && !touched_[candidate.node]) left.push_back(candidate);
     }
   }
   *candidates = std::move(left);
@@ -342,7 +342,7 @@ int64_t Search::UntilWhen(NodeIndex node, KeepReason reason) const {
 void Search::Remember() {
   TriedNodes kept;
   for (const NodeIndex node : board_.nodes().indices()) {
-    if (!board_.snapshot().Contains(node) || board_.node(node).is_new || !board_.node(node).may_go) continue;
+    if (!board_.snapshot().Placeable(node) || board_.node(node).is_new || !board_.node(node).may_go) continue;
     const std::optional<KeepReason> reason = ReasonOf(node);
     const std::string& name = board_.snapshot().name(node);
     const auto before = tried_.find(name);

@@ -111,10 +111,7 @@ bool Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
   for (const NodeIndex node : added_) groups.push_back(*board_.node(node).group);
   Undo(go);
   board_.snapshot().Fork();
-  for (const NodeIndex node : go) {
-    board_.snapshot().RemoveNode(node);
-    board_.room().Read(node);
-  }
+  for (const NodeIndex node : go) board_.Leave(node);
   added_.clear();
   added_of_.assign(added_of_.size(), 0);
   for (const GroupIndex group : groups) Bring(group);
@@ -150,12 +147,6 @@ void Trial::Begin() {
   board_.snapshot().Fork();
 }
 
-void Trial::Leave(NodeIndex node) {
-  for (const MoverIndex mover : board_.node(node).movers) places_.push_back({mover});
-  board_.snapshot().RemoveNode(node);
-  board_.room().Read(node);
-}
-
 NodeIndex Trial::Bring(GroupIndex group) {
   added_.push_back(board_.AddNode(group));
   double& spot_usd = board_.node(added_.back()).spot_usd;
@@ -165,7 +156,10 @@ NodeIndex Trial::Bring(GroupIndex group) {
 }
 
 void Trial::TakeOff(const std::vector<NodeIndex>& go) {
-  for (const NodeIndex node : go) Leave(node);
+  for (const NodeIndex node : go) {
+    for (const MoverIndex mover : board_.node(node).movers) places_.push_back({mover});
+    board_.Leave(node);
+  }
   for (const Place& place : places_) {
     // The facts about a kind may have changed with others.
     if (!board_.KindOf(place.mover).only_room) board_.Prepare(board_.movers()[place.mover].kind);

@@ -72,7 +72,6 @@ class Trial {
   bool AddForOne(Place* place);
   void DropUnused();
   void Begin();
-  void Leave(NodeIndex node);
   NodeIndex Bring(GroupIndex group);
   void Put(Place* place, NodeIndex node);
   // The room of a group for new nodes while the old ones are there.

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/cluster/leaving.h"
 #include "core/drain/filter_shape.h"
 
 namespace loadline {
@@ -212,8 +213,7 @@ DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, 
     }
   }
   snapshot_.Fork();
-  snapshot_.MarkLeaving(node);
-  RemoveFrom(node, pods);
+  Leave(node, pods);
   Answer answer = Place(pods, hints_only, budget, may_stop);
   if (answer.outcome == Outcome::kNoPlace && !hints_only) {
     // First fit may have put the pods in each other's way, so few pods are tried in all ways. Chosen: 20,000
@@ -224,8 +224,7 @@ DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, 
     snapshot_.Revert();
     Unplace(pods);
     snapshot_.Fork();
-    snapshot_.MarkLeaving(node);
-    RemoveFrom(node, pods);
+    Leave(node, pods);
     int64_t steps = snapshot_.node_end() <= kFewNodes ? 20'000 : 64;
     WorkBudget* const search = may_stop ? budget : nullptr;
     if (pods.size() >= 2 && pods.size() <= kFewPods && PlaceExactly(pods, &steps, search)) answer = {};
@@ -249,8 +248,7 @@ std::optional<Verdict> DrainBoard::Nearest(NodeIndex node, const MovingPod& pod,
   known->units -= snapshot_.node_end() * fit.UnitsPerNode();
   if (known->units < 0) return std::nullopt;
   snapshot_.Fork();
-  snapshot_.MarkLeaving(node);
-  RemoveFrom(node, {&pod, 1});
+  Leave(node, {&pod, 1});
   fit.Refresh();
   std::optional<Verdict> nearest = NearestOf(node, &fit);
   // All pods of a kind for which only room counts are refused alike, whichever node they leave.
@@ -274,8 +272,7 @@ std::optional<Verdict> DrainBoard::NearestOf(NodeIndex node, PodFit* fit) {
 }
 
 void DrainBoard::Repeat(NodeIndex node, std::span<MovingPod> pods) {
-  snapshot_.MarkLeaving(node);
-  RemoveFrom(node, pods);
+  Leave(node, pods);
   for (MovingPod& pod : pods) Put(&pod, pod.hint);
 }
 
@@ -312,37 +309,21 @@ bool DrainBoard::PlaceExactly(std::span<MovingPod> pods, int64_t* steps, WorkBud
   return false;
 }
 
-// Pods on a node that MakeGhost() was called for count only in rules about other pods.
-void DrainBoard::RemoveFrom(NodeIndex node, std::span<const MovingPod> pods) {
-  if (!pods_depend_ || pods.empty()) return;
-  // Positions in the cluster state count finished pods, which the snapshot leaves out.
-  const std::span<const NodePods::Pod> all = state_.pods(snapshot_.slot(node)).pods();
-  std::vector<bool> goes(all.size(), false);
+// Pods on a node that leaves count only in rules about other pods, and nothing asks for placeholders there.
+void DrainBoard::Leave(NodeIndex node, std::span<const MovingPod> pods) {
+  const std::span<const NodePods::Pod> there = state_.pods(snapshot_.slot(node)).pods();
+  std::vector<int32_t> shapes;
   for (const MovingPod& pod : pods) {
-    if (!pod.pod.is_placeholder())
-      goes[CheckedIndex("pod of the node", pod.pod.position(), goes.size())] = true;
+    if (!pods_depend_ || pod.pod.is_placeholder()) continue;
+    const size_t position = CheckedIndex("pod of the node", pod.pod.position(), there.size());
+    shapes.push_back(snapshot_.ShapeOf(there[position].shape));
   }
-  std::vector<size_t> positions;
-  size_t position = 0;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (state_.pod_shapes()[all[i].shape].finished) continue;
-    if (goes[i]) positions.push_back(position);
-    ++position;
-  }
-  // The pods behind them in the snapshot are placeholders; nothing asks whether those are there.
-  for (auto at = positions.rbegin(); at != positions.rend(); ++at) snapshot_.RemovePod(node, *at);
+  Vacate(node, shapes, &snapshot_);
 }
 
 void DrainBoard::TakeBack(int32_t kind, NodeIndex node) {
-  const int32_t shape = At(kind).shape_id;
-  const std::span<const SnapshotPod> pods = snapshot_.pods(node);
-  for (size_t i = pods.size(); i-- > 0;) {
-    if (pods[i].shape != shape) continue;
-    snapshot_.RemovePod(node, i);
-    --received_[CheckedIndex("node", IndexOf(node), received_.size())];
-    return;
-  }
-  LOADLINE_CHECK(false) << "no pod of kind " << kind << " is on node " << static_cast<int32_t>(node);
+  TakeOff(node, At(kind).shape_id, &snapshot_);
+  --received_[CheckedIndex("node", IndexOf(node), received_.size())];
 }
 
 void DrainBoard::CheckConsistent() const {

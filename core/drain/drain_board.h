@@ -143,7 +143,7 @@ class DrainBoard {
   bool HasPlaceAlone(const MovingPod& pod, WorkBudget* budget);
   std::optional<Verdict> NearestOf(NodeIndex node, PodFit* fit);
   bool PlaceExactly(std::span<MovingPod> pods, int64_t* steps, WorkBudget* budget);
-  void RemoveFrom(NodeIndex node, std::span<const MovingPod> pods);
+  void Leave(NodeIndex node, std::span<const MovingPod> pods);
 
   const ClusterState& state_;
   const FitOptions& fit_;

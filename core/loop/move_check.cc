@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/leaving.h"
 #include "core/fit/pod_fit.h"
 #include "core/loop/consolidation_question.h"
 #include "core/loop/load_rest.h"
@@ -15,6 +16,7 @@ namespace loadline {
 namespace {
 
 struct MovingPodPlace {
+  NodeIndex from;
   int32_t shape = 0;  // of the snapshot
   uint64_t key = 0;
   std::optional<size_t> target;  // planned
@@ -109,8 +111,10 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
     }
     terms.Remove(*node->usd_per_hour, node->age_hours);
     for (const LeavingPod& pod : node->pods) {
+      if (pod.placeholder) continue;  // slack finds another place for it
       const size_t position = static_cast<size_t>(pod.position);
       MovingPodPlace& entry = pods.emplace_back();
+      entry.from = *snapshot->FindSlot(slot);
       entry.shape = snapshot->ShapeOf(cluster.pods(slot).pods()[position].shape);
       entry.key = KeyOfPod(cluster, slot, position);
       const auto place = std::lower_bound(move->places.begin(), move->places.end(), entry.key,
@@ -136,7 +140,14 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
     return absl::StrCat("it would save ", terms.saves(), " USD per hour now, which is not enough");
   }
   snapshot->Fork();
-  for (const Slot slot : nodes.remove) snapshot->RemoveNode(*snapshot->FindSlot(slot));
+  for (const Slot slot : nodes.remove) {
+    const NodeIndex node = *snapshot->FindSlot(slot);
+    std::vector<int32_t> shapes;
+    for (const MovingPodPlace& pod : pods) {
+      if (pod.from == node) shapes.push_back(pod.shape);
+    }
+    Vacate(node, shapes, snapshot);
+  }
   std::vector<NodeIndex> targets;
   for (const Slot slot : nodes.targets) {
     targets.push_back(slot == Slot{-1} ? NodeIndex{-1} : snapshot->FindSlot(slot).value_or(NodeIndex{-1}));

@@ -81,20 +81,18 @@ void Scheduler::PodChanged(SimPodIndex pod) {
   if (!of.place.has_value() && placed_on_[pod].has_value()) {
     Remove(pod, *std::exchange(placed_on_[pod], std::nullopt));
     if (world_.waiting() > 0) Wake();
-  } else if (of.place.has_value() && !placed_on_[pod].has_value() && Offers(*of.node)) {
+  } else if (of.place.has_value() && !placed_on_[pod].has_value()) {
     // Somebody else has bound it: a DaemonSet.
     if (const std::optional<NodeIndex> index = index_of_[*of.node]) Place(pod, *index);
   }
 }
 
-bool Scheduler::Offers(SimNodeIndex node) const { return world_.node(node).Offers(); }
-
 void Scheduler::NodeChanged(SimNodeIndex node) {
   if (!index_of_.Contains(node)) index_of_.resize(IndexOf(node) + 1);
   // A node that offers something else is another one.
   if (index_of_[node].has_value()) Take(node);
-  if (!Offers(node)) return;
-  Enter(node);
+  if (world_.node(node).present) Enter(node);
+  // Also where the node has gone: its domain may have had the fewest pods.
   if (world_.waiting() > 0) Wake();
 }
 
@@ -111,6 +109,7 @@ void Scheduler::Enter(SimNodeIndex node) {
   node_at_[index] = node;
   limits_[index] = {};
   for (const SimPodIndex pod : of.pods) Place(pod, index);
+  if (!of.Offers()) snapshot_->MarkLeaving(index);
 }
 
 void Scheduler::Take(SimNodeIndex node) {
@@ -154,7 +153,7 @@ void Scheduler::Rebuild() {
   std::sort(nodes.begin(), nodes.end());
   for (const SimNodeIndex node : nodes) {
     index_of_[node].reset();
-    if (Offers(node)) Enter(node);
+    if (world_.node(node).present) Enter(node);
   }
 }
 

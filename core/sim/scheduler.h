@@ -19,7 +19,8 @@ namespace loadline {
 
 // Places pods that wait whenever something has happened that may help one: those of the highest priority
 // first, then the workload of the oldest one. It sees the cluster as it is. Of equal scores the node that
-// came first wins. Nodes that are not ready, about to be deleted, or about to be taken back get no pods.
+// came first wins. Nodes that are not ready, about to be deleted, or about to be taken back get no pods; they
+// go on counting in their domains, see MarkLeaving().
 //
 // Cost: O(nodes) for each pod that is placed; O(1) for one like a pod that has just found no place.
 class Scheduler : public SimObserver {
@@ -36,7 +37,6 @@ class Scheduler : public SimObserver {
 
  private:
   void Wake();
-  bool Offers(SimNodeIndex node) const;
   void Enter(SimNodeIndex node);
   void Take(SimNodeIndex node);
   void Place(SimPodIndex pod, NodeIndex node);
@@ -63,12 +63,12 @@ class Scheduler : public SimObserver {
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<FitSearch> search_;
   StrongVector<SimWorkloadIndex, SearchPod> search_pods_;
-  StrongVector<SimNodeIndex, std::optional<NodeIndex>> index_of_;  // nullopt: gets no pods
+  StrongVector<SimNodeIndex, std::optional<NodeIndex>> index_of_;  // nullopt: not there
   StrongVector<NodeIndex, CpuMemory> limits_;                      // of the pods there
   StrongVector<NodeIndex, SimNodeIndex> node_at_;
   // May have pods that are gone: these are skipped.
   StrongVector<SimWorkloadIndex, std::deque<SimPodIndex>> waiting_;
-  // None: it is on no node that gets pods.
+  // None: it is on no node.
   StrongVector<SimPodIndex, OptionalIndex<SimNodeIndex>> placed_on_;
   std::vector<NodeIndex> fits_;        // room to work in
   std::vector<int64_t> limit_shares_;  // likewise

@@ -92,6 +92,8 @@ class MoveChecker {
         static_cast<int64_t>(now_.nodes.size()) > *now_.max_nodes) {
       Say("the cluster is above its maximum");
     }
+    std::set<std::string> zones;  // also those of nodes that leave: they count until the move is done
+    for (const ModelNode& node : now_.nodes) zones.insert(now_.types[node.type].zone);
     ByZone stayed = PodsByZone();
     for (const PodTransfer& pod : move.pods) Forget(pod, &stayed);
     MovePods(move);
@@ -107,7 +109,7 @@ class MoveChecker {
       now_.nodes.erase(now_.nodes.begin() + (node - now_.nodes.data()));
     }
     CheckNodes();
-    CheckSkew(stayed);
+    CheckSkew(zones, stayed);
   }
 
   void Forget(const PodTransfer& pod, ByZone* stayed) {
@@ -157,9 +159,7 @@ class MoveChecker {
 
   // A zone that took pods is within the skew when the last of them has come; others may be above, as for a
   // scheduler.
-  void CheckSkew(const ByZone& stayed) {
-    std::set<std::string> zones;
-    for (const ModelNode& node : now_.nodes) zones.insert(now_.types[node.type].zone);
+  void CheckSkew(const std::set<std::string>& zones, const ByZone& stayed) {
     ByZone pods = PodsByZone();
     for (size_t app = 0; app < now_.apps.size(); ++app) {
       if (now_.apps[app].max_skew == 0) continue;
