@@ -18,14 +18,14 @@ namespace loadline {
 namespace new_nodes {
 namespace {
 
-constexpr int64_t kNowS = 1'800'000'000;
+constexpr int64_t kAskedS = 1'800'000'000;
 constexpr int64_t kHour = 3600;
 
 using ChangeNode = std::function<void(k8s::v1::Node*)>;
 
 k8s::v1::Node NodeOf(const std::string& name, int64_t age_s = kHour) {
   k8s::v1::Node node = MakeNode(name, {{"cpu", "2"}, {"memory", "8Gi"}, {"pods", "10"}});
-  node.mutable_metadata()->mutable_creation_timestamp()->set_seconds(kNowS - age_s);
+  node.mutable_metadata()->mutable_creation_timestamp()->set_seconds(kAskedS - age_s);
   k8s::v1::NodeCondition* const ready = node.mutable_status()->add_conditions();
   ready->set_type("Ready");
   ready->set_status("True");
@@ -64,7 +64,7 @@ void Select(const std::string& key, const std::string& value, k8s::v1::Pod* pod)
 class NewNodesTest : public ::testing::Test {
  protected:
   NewNodesTest() {
-    request_.set_now_s(kNowS);
+    request_.set_now_s(kAskedS);
     v1::LoopGroup* const group = request_.add_groups();
     group->mutable_growth()->set_node_group("g");
     group->mutable_growth()->set_max_nodes(50);
@@ -80,7 +80,7 @@ class NewNodesTest : public ::testing::Test {
     options->set_initial_back_off_milliseconds(300'000);
     options->set_max_back_off_milliseconds(1'800'000);
     options->set_back_off_reset_milliseconds(10'800'000);
-    request_.mutable_fleet()->set_now_milliseconds(kNowS * 1000);
+    request_.mutable_fleet()->set_now_milliseconds(kAskedS * 1000);
     request_.mutable_fleet()->set_acts(true);
     request_.add_decisions(v1::PlanLoopRequest::SCALE_UP);
   }
@@ -123,8 +123,8 @@ class NewNodesTest : public ::testing::Test {
   // One loop, `seconds` after the first one.
   v1::PlanLoopResponse Loop(int64_t seconds = 0) {
     ++epoch_;
-    request_.set_now_s(kNowS + seconds);
-    request_.mutable_fleet()->set_now_milliseconds((kNowS + seconds) * 1000);
+    request_.set_now_s(kAskedS + seconds);
+    request_.mutable_fleet()->set_now_milliseconds((kAskedS + seconds) * 1000);
     ChangesBuilder changes = ChangesBuilder::FullList(epoch_, 1);
     changes.Shape(0, PodOf("2"));
     for (size_t i = 0; i < nodes_.size(); ++i) {

@@ -11,7 +11,7 @@
 namespace loadline {
 namespace {
 
-constexpr ResourceId kGpu{3};
+constexpr ResourceId kDevice{3};
 
 ResourceAmounts Amounts(const std::vector<std::pair<ResourceId, int64_t>>& entries) {
   ResourceAmounts amounts;
@@ -33,9 +33,10 @@ std::vector<ResourceId> Ids(const ResourceAmounts& amounts) {
 
 TEST(ResourceMapTest, IsSortedById) {
   const ResourceAmounts amounts =
-      Amounts({{kGpu, 1}, {kCpu, 2}, {ResourceId{9}, 3}, {kMemory, 4}, {kEphemeralStorage, 5}});
-  EXPECT_EQ(Ids(amounts), (std::vector<ResourceId>{kCpu, kMemory, kEphemeralStorage, kGpu, ResourceId{9}}));
-  EXPECT_EQ(amounts.Get(kGpu), 1);
+      Amounts({{kDevice, 1}, {kCpu, 2}, {ResourceId{9}, 3}, {kMemory, 4}, {kEphemeralStorage, 5}});
+  EXPECT_EQ(Ids(amounts),
+            (std::vector<ResourceId>{kCpu, kMemory, kEphemeralStorage, kDevice, ResourceId{9}}));
+  EXPECT_EQ(amounts.Get(kDevice), 1);
   EXPECT_EQ(amounts.Get(ResourceId{9}), 3);
 }
 
@@ -55,7 +56,7 @@ TEST(ResourceMapTest, AbsentIsNotZero) {
   ASSERT_NE(amounts.Find(kMemory), nullptr);
   EXPECT_EQ(*amounts.Find(kMemory), 0);
   EXPECT_EQ(amounts.Find(kCpu), nullptr);
-  EXPECT_EQ(amounts.Find(kGpu), nullptr);
+  EXPECT_EQ(amounts.Find(kDevice), nullptr);
   EXPECT_EQ(amounts.Get(kCpu), 0);
   EXPECT_EQ(amounts.size(), 1U);
   EXPECT_NE(amounts, ResourceAmounts());
@@ -72,13 +73,13 @@ TEST(ResourceMapTest, LastValueOfAResourceHolds) {
 }
 
 TEST(AddToTest, SumsAndTakesOver) {
-  ResourceAmounts sum = Amounts({{kCpu, 100}, {kGpu, 1}});
+  ResourceAmounts sum = Amounts({{kCpu, 100}, {kDevice, 1}});
   AddTo(sum, Amounts({{kCpu, 50}, {kMemory, 0}}));
-  EXPECT_EQ(sum, Amounts({{kCpu, 150}, {kMemory, 0}, {kGpu, 1}}));
+  EXPECT_EQ(sum, Amounts({{kCpu, 150}, {kMemory, 0}, {kDevice, 1}}));
 
-  ResourceList list = Units({{kCpu, 100}, {kGpu, 1}});
+  ResourceList list = Units({{kCpu, 100}, {kDevice, 1}});
   AddTo(list, Units({{kCpu, 50}, {kMemory, 0}}));
-  EXPECT_EQ(list, Units({{kCpu, 150}, {kMemory, 0}, {kGpu, 1}}));
+  EXPECT_EQ(list, Units({{kCpu, 150}, {kMemory, 0}, {kDevice, 1}}));
 }
 
 TEST(AddToTest, Saturates) {
@@ -95,22 +96,22 @@ TEST(AddToTest, Saturates) {
 
 TEST(RaiseToTest, TakesLargerAndMissing) {
   ResourceList list = Units({{kCpu, 2}, {kMemory, 5}});
-  RaiseTo(list, Units({{kCpu, 3}, {kMemory, 4}, {kEphemeralStorage, 0}, {kGpu, -1}}));
-  EXPECT_EQ(list, Units({{kCpu, 3}, {kMemory, 5}, {kEphemeralStorage, 0}, {kGpu, -1}}));
+  RaiseTo(list, Units({{kCpu, 3}, {kMemory, 4}, {kEphemeralStorage, 0}, {kDevice, -1}}));
+  EXPECT_EQ(list, Units({{kCpu, 3}, {kMemory, 5}, {kEphemeralStorage, 0}, {kDevice, -1}}));
 }
 
 TEST(ToAmountsTest, CpuIsMilliTheRestUnitsRoundedUp) {
   ResourceList list;
   list[kCpu] = Quantity::FromNano(1'500'000'001);
   list[kMemory] = Quantity::FromNano(1'500'000'001);
-  list[kGpu] = Quantity::FromNano(1);
+  list[kDevice] = Quantity::FromNano(1);
   list[kEphemeralStorage] = Quantity();
-  EXPECT_EQ(ToAmounts(list), Amounts({{kCpu, 1'501}, {kMemory, 2}, {kEphemeralStorage, 0}, {kGpu, 1}}));
+  EXPECT_EQ(ToAmounts(list), Amounts({{kCpu, 1'501}, {kMemory, 2}, {kEphemeralStorage, 0}, {kDevice, 1}}));
 }
 
 TEST(ToAmountsTest, StaysWithinBounds) {
-  EXPECT_EQ(ToAmounts(Units({{kCpu, kMaxAmount}, {kMemory, kMaxAmount}, {kGpu, -1}})),
-            Amounts({{kCpu, kMaxAmount}, {kMemory, kMaxAmount}, {kGpu, 0}}));
+  EXPECT_EQ(ToAmounts(Units({{kCpu, kMaxAmount}, {kMemory, kMaxAmount}, {kDevice, -1}})),
+            Amounts({{kCpu, kMaxAmount}, {kMemory, kMaxAmount}, {kDevice, 0}}));
   // The largest number of cores whose millicores fit is 2^62 / 1000, which is 4611686018427387.904.
   EXPECT_EQ(ToAmount(kCpu, Quantity::FromUnits(4'611'686'018'427'387)), 4'611'686'018'427'387'000);
   EXPECT_EQ(ToAmount(kCpu, Quantity::FromUnits(4'611'686'018'427'388)), kMaxAmount);

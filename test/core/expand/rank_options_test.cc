@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kGib = int64_t{1} << 30;
+constexpr int64_t kGibibyte = int64_t{1} << 30;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // Options whose nodes have a price that is given.
@@ -25,7 +25,7 @@ class Options {
   std::vector<ExpansionOption> options;
   PriceModel prices;
   RankPolicy policy = ClusterAutoscalerRanking();
-  std::optional<NodeCapacity> preferred = NodeCapacity{8000, 30 * kGib};
+  std::optional<NodeCapacity> preferred = NodeCapacity{8000, 30 * kGibibyte};
 
   ExpansionOption& Add(std::string group, int64_t milli_cpu, double price, int64_t nodes = 1,
                        int64_t count = 1) {
@@ -33,7 +33,7 @@ class Options {
     option.node_group = std::move(group);
     option.node_count = nodes;
     option.node.milli_cpu = milli_cpu;
-    option.node.memory_bytes = 4 * kGib * milli_cpu / 1000;
+    option.node.memory_bytes = 4 * kGibibyte * milli_cpu / 1000;
     option.node.given = price;
     option.pods = {{0, count}};
     return option;
@@ -146,7 +146,7 @@ TEST(RankOptions, StrategiesFollowEachOther) {
 TEST(RankOptions, LeastWasteLooksAtCpuAndMemory) {
   Options options;
   options.policy.strategies = {RankStrategy::kLeastWaste};
-  options.pods = {{.milli_cpu = 1000, .memory_bytes = 4 * kGib}};
+  options.pods = {{.milli_cpu = 1000, .memory_bytes = 4 * kGibibyte}};
   options.Add("half", 2000, 0);
   options.Add("full", 1000, 100);
   options.Add("unknown", 0, 0);
@@ -220,7 +220,7 @@ Options RandomOptions() {
   for (int i = 0; i < 3; ++i) {
     const int64_t gpus = *rc::gen::element(0, 0, 1);
     options.pods.push_back({.milli_cpu = *rc::gen::inRange(0, 4000),
-                            .memory_bytes = *rc::gen::inRange(0, 8) * kGib,
+                            .memory_bytes = *rc::gen::inRange(0, 8) * kGibibyte,
                             .gpus = gpus});
   }
   const auto size = *rc::gen::inRange<size_t>(1, 12);

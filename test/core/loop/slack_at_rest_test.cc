@@ -14,7 +14,7 @@
 namespace loadline {
 namespace {
 
-constexpr char kType[] = "node.kubernetes.io/instance-type";
+constexpr char kTypeLabel[] = "node.kubernetes.io/instance-type";
 
 // Follows plans: nodes that are asked for come as the template of their group, and nodes whose drain starts
 // go, their pods to where they were planned to move.
@@ -110,10 +110,10 @@ TEST_F(SlackAtRestTest, ADrainPutsNoPlaceholderWhereSlackDoesNot) {
 TEST_F(SlackAtRestTest, ADrainPutsNoPlaceholderOnAnotherTypeThatPodsSelect) {
   AddGroup("small", 4000, 1, 0);
   AddGroup("other", 4000, 1, 0);
-  templates_[GroupIndex{0}] = Labelled(4000, {{kType, "small"}});
-  templates_[GroupIndex{1}] = Labelled(4000, {{kType, "other"}});
+  templates_[GroupIndex{0}] = Labelled(4000, {{kTypeLabel, "small"}});
+  templates_[GroupIndex{1}] = Labelled(4000, {{kTypeLabel, "other"}});
   FitPod typed = Replica("", 400);
-  typed.rules.node_selector = MakeLabels({{kType, "other"}});
+  typed.rules.node_selector = MakeLabels({{kTypeLabel, "other"}});
   AddNode(GroupIndex{0}, {Replica("", 3900)});
   AddNode(GroupIndex{0}, {Replica("", 100)});
   AddNode(GroupIndex{1}, {typed});
@@ -131,7 +131,7 @@ class RandomFleet {
   // Groups of two sizes in two zones, some labelled, some tainted.
   FitNode Template() {
     const bool large = Percent(40);
-    std::vector<Label> labels = {{kZone, Percent(50) ? "a" : "b"}, {kType, large ? "large" : "small"}};
+    std::vector<Label> labels = {{kZone, Percent(50) ? "a" : "b"}, {kTypeLabel, large ? "large" : "small"}};
     std::vector<Taint> taints;
     if (Percent(30)) labels.push_back({"workload", Percent(50) ? "batch" : "web"});
     if (Percent(30)) taints.push_back({"dedicated", "x", "NoSchedule"});
@@ -144,7 +144,7 @@ class RandomFleet {
     FitPod pod = Replica("", Draw(1, 20) * 100);
     std::vector<Label> selector;
     for (const Label& label : node.labels) {
-      if (Percent(label.key == kType ? 10 : 25)) selector.push_back(label);
+      if (Percent(label.key == kTypeLabel ? 10 : 25)) selector.push_back(label);
     }
     pod.rules.node_selector = MakeLabels(std::move(selector));
     if (!node.taints.empty()) pod.rules.tolerations = {{"dedicated", "Equal", "x", "NoSchedule"}};

@@ -9,7 +9,7 @@
 namespace loadline {
 namespace {
 
-constexpr int64_t kNowS = 10'000;
+constexpr int64_t kAskedS = 10'000;
 
 struct PodCase {
   std::string name;
@@ -24,9 +24,9 @@ class RemovalPodsTest : public ::testing::TestWithParam<PodCase> {};
 TEST_P(RemovalPodsTest, IsJudged) {
   const PodCase& c = GetParam();
   const std::vector<RemovalPod> pods = {c.pod};
-  EXPECT_EQ(Unexpected(pods, kNowS).has_value(), c.unexpected);
-  EXPECT_EQ(PodsToGo({}, /*empty=*/false, pods, kNowS).size(), c.goes ? 1 : 0);
-  EXPECT_EQ(WouldBeLost(pods, kNowS).has_value(), c.lost);
+  EXPECT_EQ(Unexpected(pods, kAskedS).has_value(), c.unexpected);
+  EXPECT_EQ(PodsToGo({}, /*empty=*/false, pods, kAskedS).size(), c.goes ? 1 : 0);
+  EXPECT_EQ(WouldBeLost(pods, kAskedS).has_value(), c.lost);
 }
 
 // By the rules of Cluster Autoscaler's actuator and drain package, and ours of placeholders.
@@ -46,10 +46,10 @@ INSTANTIATE_TEST_SUITE_P(
          false,
          false,
          false},
-        {"Ends", {.deleted_s = kNowS}, false, true, true},
-        {"EndsFor60S", {.deleted_s = kNowS - 60}, false, true, true},
-        {"ShouldHaveEnded", {.planned = PlannedPod::kNew, .deleted_s = kNowS - 61}, false, false, false},
-        {"MayEndForLonger", {.grace_s = 40, .deleted_s = kNowS - 61}, false, true, true},
+        {"Ends", {.deleted_s = kAskedS}, false, true, true},
+        {"EndsFor60S", {.deleted_s = kAskedS - 60}, false, true, true},
+        {"ShouldHaveEnded", {.planned = PlannedPod::kNew, .deleted_s = kAskedS - 61}, false, false, false},
+        {"MayEndForLonger", {.grace_s = 40, .deleted_s = kAskedS - 61}, false, true, true},
     }),
     [](const auto& info) { return info.param.name; });
 
@@ -57,8 +57,8 @@ TEST(RemovalPodsTest, WhatAPodStatesIsBoundedAndNoPodThatEndsIsEvicted) {
   RemovalPod longest;
   longest.grace_s = 3600;
   RemovalPod ends;
-  ends.deleted_s = kNowS;
-  const std::vector<PodRemoval> go = PodsToGo({}, /*empty=*/false, std::vector{longest, ends}, kNowS);
+  ends.deleted_s = kAskedS;
+  const std::vector<PodRemoval> go = PodsToGo({}, /*empty=*/false, std::vector{longest, ends}, kAskedS);
   EXPECT_EQ(go[0].grace_s, 600);
   EXPECT_FALSE(go[0].accepted);
   EXPECT_TRUE(go[1].accepted);
@@ -67,9 +67,9 @@ TEST(RemovalPodsTest, WhatAPodStatesIsBoundedAndNoPodThatEndsIsEvicted) {
 TEST(RemovalPodsTest, DaemonSetsOfEmptyNodesStayByDefault) {
   RemovalPod daemon;
   daemon.daemon_set = true;
-  EXPECT_TRUE(PodsToGo({}, /*empty=*/true, std::vector{daemon}, kNowS).empty());
+  EXPECT_TRUE(PodsToGo({}, /*empty=*/true, std::vector{daemon}, kAskedS).empty());
   daemon.evict_daemon_set = true;
-  EXPECT_TRUE(PodsToGo({}, /*empty=*/true, std::vector{daemon}, kNowS)[0].best_effort);
+  EXPECT_TRUE(PodsToGo({}, /*empty=*/true, std::vector{daemon}, kAskedS)[0].best_effort);
 }
 
 }  // namespace
