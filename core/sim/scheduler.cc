@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/leaving.h"
 #include "core/sim/sim_use.h"
 
 namespace loadline {
@@ -72,6 +73,7 @@ void Scheduler::Wake() {
 void Scheduler::PodChanged(SimPodIndex pod) {
   if (!placed_on_.Contains(pod)) {
     placed_on_.resize(IndexOf(pod) + 1);
+    ending_.resize(IndexOf(pod) + 1, false);
     if (!world_.IsDaemon(pod)) {
       waiting_[world_.pod(pod).workload].push_back(pod);
       Wake();
@@ -84,7 +86,21 @@ void Scheduler::PodChanged(SimPodIndex pod) {
   } else if (of.place.has_value() && !placed_on_[pod].has_value()) {
     // Somebody else has bound it: a DaemonSet.
     if (const std::optional<NodeIndex> index = index_of_[*of.node]) Place(pod, *index);
+  } else if (of.place.has_value() && ending_[pod] != Ends(pod)) {
+    Remove(pod, *of.node);
+    Place(pod, *index_of_[*of.node]);
+    if (world_.waiting() > 0) Wake();
   }
+}
+
+// Returns whether spread constraints pass over the pod, as it is terminating.
+bool Scheduler::Ends(SimPodIndex pod) const {
+  return world_.IsTerminating(pod) && ending_shapes_[world_.pod(pod).workload].has_value();
+}
+
+int32_t Scheduler::ShapeOf(SimPodIndex pod) const {
+  const SimWorkloadIndex workload = world_.pod(pod).workload;
+  return ending_[pod] ? *ending_shapes_[workload] : search_->fit(search_pods_[workload]).shape();
 }
 
 void Scheduler::NodeChanged(SimNodeIndex node) {
@@ -119,7 +135,8 @@ void Scheduler::Take(SimNodeIndex node) {
 
 void Scheduler::Place(SimPodIndex pod, NodeIndex node) {
   const SimPod& of = world_.pod(pod);
-  snapshot_->PlacePod(node, search_->fit(search_pods_[of.workload]).shape());
+  ending_[pod] = Ends(pod);
+  snapshot_->PlacePod(node, ShapeOf(pod));
   placed_on_[pod] = node_at_[node];
   limits_[node] = Plus(limits_[node], world_.workload(of.workload).limit);
 }
@@ -127,15 +144,8 @@ void Scheduler::Place(SimPodIndex pod, NodeIndex node) {
 void Scheduler::Remove(SimPodIndex pod, SimNodeIndex node) {
   const std::optional<NodeIndex> index = index_of_[node];
   if (!index.has_value()) return;
-  const SimWorkloadIndex workload = world_.pod(pod).workload;
-  const int32_t shape = search_->fit(search_pods_[workload]).shape();
-  const std::span<const SnapshotPod> pods = snapshot_->pods(*index);
-  // Pods of a workload are the same for the scheduler.
-  const auto found =
-      std::find_if(pods.begin(), pods.end(), [&](const SnapshotPod& on) { return on.shape == shape; });
-  LOADLINE_CHECK(found != pods.end()) << "pod " << IndexOf(pod) << " is not on node " << IndexOf(node);
-  snapshot_->RemovePod(*index, static_cast<size_t>(found - pods.begin()));
-  limits_[*index] = Minus(limits_[*index], world_.workload(workload).limit);
+  TakeOff(*index, ShapeOf(pod), snapshot_.get());  // pods of one shape are the same for the scheduler
+  limits_[*index] = Minus(limits_[*index], world_.workload(world_.pod(pod).workload).limit);
 }
 
 // Numbers of nodes in a snapshot are not used again: after many have come and gone it is made anew.
@@ -144,10 +154,14 @@ void Scheduler::Rebuild() {
   snapshot_ = std::make_unique<Snapshot>(nothing_);
   search_ = std::make_unique<FitSearch>(snapshot_.get(), &fit_);
   search_pods_.clear();
+  ending_shapes_.clear();
   node_at_.clear();
   limits_.clear();
   for (const SimWorkloadIndex workload : waiting_.indices()) {
     search_pods_.push_back(search_->Add(shapes_.Incoming(workload)));
+    const bool spreads = world_.workload(workload).max_zone_skew > 0;
+    ending_shapes_.push_back(
+        spreads ? std::optional(snapshot_->InternShape(shapes_.OnNode(workload, true, 0))) : std::nullopt);
   }
   std::vector<SimNodeIndex> nodes = world_.nodes().values();
   std::sort(nodes.begin(), nodes.end());

@@ -41,6 +41,8 @@ class Scheduler : public SimObserver {
   void Take(SimNodeIndex node);
   void Place(SimPodIndex pod, NodeIndex node);
   void Remove(SimPodIndex pod, SimNodeIndex node);
+  bool Ends(SimPodIndex pod) const;
+  int32_t ShapeOf(SimPodIndex pod) const;
   void Rebuild();
   std::vector<SimWorkloadIndex> InTurn();
   void PlaceAllOf(SimWorkloadIndex workload);
@@ -63,6 +65,8 @@ class Scheduler : public SimObserver {
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<FitSearch> search_;
   StrongVector<SimWorkloadIndex, SearchPod> search_pods_;
+  // The shape of terminating pods, which spread constraints do not count; nullopt: none has any.
+  StrongVector<SimWorkloadIndex, std::optional<int32_t>> ending_shapes_;
   StrongVector<SimNodeIndex, std::optional<NodeIndex>> index_of_;  // nullopt: not there
   StrongVector<NodeIndex, CpuMemory> limits_;                      // of the pods there
   StrongVector<NodeIndex, SimNodeIndex> node_at_;
@@ -70,8 +74,9 @@ class Scheduler : public SimObserver {
   StrongVector<SimWorkloadIndex, std::deque<SimPodIndex>> waiting_;
   // None: it is on no node.
   StrongVector<SimPodIndex, OptionalIndex<SimNodeIndex>> placed_on_;
-  std::vector<NodeIndex> fits_;        // room to work in
-  std::vector<int64_t> limit_shares_;  // likewise
+  StrongVector<SimPodIndex, bool> ending_;  // it was placed with the shape of a terminating pod
+  std::vector<NodeIndex> fits_;             // room to work in
+  std::vector<int64_t> limit_shares_;       // likewise
   bool awake_ = false;
 };
 
