@@ -47,7 +47,7 @@ FitPod Alone(int64_t milli_cpu, const std::string& app) {
   return pod;
 }
 
-FitNode NewNode(int64_t milli_cpu, int64_t memory = 1'000'000, int64_t pods = 110) {
+FitNode EmptyNode(int64_t milli_cpu, int64_t memory = 1'000'000, int64_t pods = 110) {
   return {.name = "new", .allocatable = {{"cpu", milli_cpu}, {"memory", memory}, {"pods", pods}}};
 }
 
@@ -105,31 +105,31 @@ class EstimateTest : public ::testing::Test {
 
 TEST_F(EstimateTest, ExactFitAndOneUnitShort) {
   Add(Plain(500), 4);
-  EXPECT_EQ(Ask(NewNode(2000)).nodes, 1);
-  EXPECT_EQ(Ask(NewNode(1999)).nodes, 2);
-  EXPECT_EQ(Ask(NewNode(500)).nodes, 4);
-  EXPECT_EQ(Ask(NewNode(499)).nodes, 0);
-  EXPECT_EQ(Ask(NewNode(499)).end, EstimateEnd::kComplete);
+  EXPECT_EQ(Ask(EmptyNode(2000)).nodes, 1);
+  EXPECT_EQ(Ask(EmptyNode(1999)).nodes, 2);
+  EXPECT_EQ(Ask(EmptyNode(500)).nodes, 4);
+  EXPECT_EQ(Ask(EmptyNode(499)).nodes, 0);
+  EXPECT_EQ(Ask(EmptyNode(499)).end, EstimateEnd::kComplete);
 }
 
 TEST_F(EstimateTest, NothingWaits) {
   Add(Plain(500), 0);
-  const NodeEstimate estimate = Ask(NewNode(2000));
+  const NodeEstimate estimate = Ask(EmptyNode(2000));
   EXPECT_EQ(estimate.nodes, 0);
   EXPECT_EQ(estimate.pods, 0);
   pods_.clear();
-  EXPECT_EQ(Ask(NewNode(2000)).nodes, 0);
+  EXPECT_EQ(Ask(EmptyNode(2000)).nodes, 0);
 }
 
 TEST_F(EstimateTest, PodsWithoutRequestsTakeSlots) {
   Add(FitPod{}, 25);
-  EXPECT_EQ(Ask(NewNode(2000, 10, /*pods=*/10)).nodes, 3);
+  EXPECT_EQ(Ask(EmptyNode(2000, 10, /*pods=*/10)).nodes, 3);
 }
 
 TEST_F(EstimateTest, SmallPodsFillWhatLargeOnesLeave) {
   Add(Plain(300), 3);
   Add(Plain(700), 2);
-  const NodeEstimate estimate = Ask(NewNode(1000));
+  const NodeEstimate estimate = Ask(EmptyNode(1000));
   EXPECT_EQ(estimate.nodes, 3);
   EXPECT_THAT(estimate.placed, ElementsAre(3, 2));
   // Two nodes with one pod of each, and one with what is left.
@@ -138,24 +138,24 @@ TEST_F(EstimateTest, SmallPodsFillWhatLargeOnesLeave) {
 
 TEST_F(EstimateTest, DaemonsTakeTheirPartOfEachNode) {
   Add(Plain(900), 3);
-  EXPECT_EQ(Ask(NewNode(1800)).nodes, 2);
+  EXPECT_EQ(Ask(EmptyNode(1800)).nodes, 2);
   daemons_.push_back(cluster_.Incoming(Plain(100)));
-  EXPECT_EQ(Ask(NewNode(1800)).nodes, 3);
-  EXPECT_EQ(Ask(NewNode(1900)).nodes, 2);
+  EXPECT_EQ(Ask(EmptyNode(1800)).nodes, 3);
+  EXPECT_EQ(Ask(EmptyNode(1900)).nodes, 2);
   // One that does not run on such nodes takes nothing.
   FitPod elsewhere = Plain(900);
   elsewhere.rules.node_selector = Labels(std::vector<Label>{{"pool", "other"}});
   daemons_ = {cluster_.Incoming(elsewhere)};
-  EXPECT_EQ(Ask(NewNode(1800)).nodes, 2);
+  EXPECT_EQ(Ask(EmptyNode(1800)).nodes, 2);
 }
 
 TEST_F(EstimateTest, TheLimitCutsNodesAndPods) {
   Add(Plain(500), 10);
-  const NodeEstimate estimate = Ask(NewNode(1000), EstimateMode::kExact, 3);
+  const NodeEstimate estimate = Ask(EmptyNode(1000), EstimateMode::kExact, 3);
   EXPECT_EQ(estimate.nodes, 3);
   EXPECT_EQ(estimate.pods, 6);
   EXPECT_EQ(estimate.end, EstimateEnd::kNodeLimit);
-  EXPECT_EQ(Ask(NewNode(1000), EstimateMode::kExact, -1).nodes, 0);
+  EXPECT_EQ(Ask(EmptyNode(1000), EstimateMode::kExact, -1).nodes, 0);
 }
 
 TEST_F(EstimateTest, SelectorsAndTaintsKeepPodsAway) {
@@ -163,7 +163,7 @@ TEST_F(EstimateTest, SelectorsAndTaintsKeepPodsAway) {
   chooser.rules.node_selector = Labels(std::vector<Label>{{"pool", "gpu"}});
   Add(chooser, 5);
   Add(Plain(100), 5);
-  FitNode node = NewNode(1000);
+  FitNode node = EmptyNode(1000);
   EXPECT_THAT(Ask(node).placed, ElementsAre(0, 5));
   node.labels = {{"pool", "gpu"}};
   EXPECT_THAT(Ask(node).placed, ElementsAre(5, 5));
@@ -173,16 +173,16 @@ TEST_F(EstimateTest, SelectorsAndTaintsKeepPodsAway) {
 
 TEST_F(EstimateTest, OnePerHost) {
   Add(Alone(100, "db"), 7);
-  EXPECT_EQ(Ask(NewNode(1000)).nodes, 7);
+  EXPECT_EQ(Ask(EmptyNode(1000)).nodes, 7);
   Add(Plain(900), 7);
-  EXPECT_EQ(Ask(NewNode(1000)).nodes, 7);
+  EXPECT_EQ(Ask(EmptyNode(1000)).nodes, 7);
 }
 
 TEST_F(EstimateTest, HostPorts) {
   FitPod pod = Plain(100);
   pod.rules.host_ports = {{8080, "TCP", "0.0.0.0"}};
   Add(pod, 4);
-  EXPECT_EQ(Ask(NewNode(1000)).nodes, 4);
+  EXPECT_EQ(Ask(EmptyNode(1000)).nodes, 4);
 }
 
 TEST_F(EstimateTest, PendingPodsKeepEachOtherAway) {
@@ -191,21 +191,21 @@ TEST_F(EstimateTest, PendingPodsKeepEachOtherAway) {
   Add(loner, 2);
   Add(Labeled(200, "noisy"), 2);
   // Both kinds fit on one node by room.
-  EXPECT_EQ(Ask(NewNode(1000)).nodes, 2);
+  EXPECT_EQ(Ask(EmptyNode(1000)).nodes, 2);
 }
 
 // The old node has to take its part before the new ones may take more.
 TEST_F(EstimateTest, SpreadingOverHostsUsesTheOldNodeToo) {
   cluster_.Add({.name = "old", .allocatable = {{"cpu", 100}, {"memory", 1'000'000}, {"pods", 10}}});
   Add(Spread(20, "web", kHostnameLabel, 1, 3), 12);
-  const NodeEstimate exact = Ask(NewNode(1000));
+  const NodeEstimate exact = Ask(EmptyNode(1000));
   EXPECT_EQ(exact.nodes, 2);
   EXPECT_EQ(exact.pods, 12);
   int64_t on_old = 0;
   for (const ExistingUse& use : exact.existing) on_old += use.pods.count;
   EXPECT_EQ(on_old, 4);
   // Cluster Autoscaler counts the old node as one more.
-  EXPECT_EQ(Ask(NewNode(1000), EstimateMode::kClusterAutoscaler).nodes, 3);
+  EXPECT_EQ(Ask(EmptyNode(1000), EstimateMode::kClusterAutoscaler).nodes, 3);
 }
 
 TEST_F(EstimateTest, OneZoneTakesNoMoreThanItsSkew) {
@@ -214,7 +214,7 @@ TEST_F(EstimateTest, OneZoneTakesNoMoreThanItsSkew) {
               .labels = {{kZone, "a"}}};
   cluster_.Add(old);
   Add(Spread(20, "web", kZone, 2), 9);
-  FitNode node = NewNode(1000);
+  FitNode node = EmptyNode(1000);
   node.labels = {{kZone, "b"}};
   const NodeEstimate estimate = Ask(node);
   EXPECT_EQ(estimate.nodes, 1);
@@ -223,7 +223,7 @@ TEST_F(EstimateTest, OneZoneTakesNoMoreThanItsSkew) {
 
 TEST_F(EstimateTest, TheBudgetEndsIt) {
   for (int64_t i = 1; i <= 50; ++i) Add(Alone(10 + i, "app-" + std::to_string(i)), 20);
-  const NodeGroup node{.name = "new", .model = NodeModel{cluster_.Shape(NewNode(1000))}};
+  const NodeGroup node{.name = "new", .model = NodeModel{cluster_.Shape(EmptyNode(1000))}};
   for (PendingPods& entry : pods_) entry.pod.names = cluster_.names();
   Snapshot snapshot(cluster_.state());
   WorkBudget to_prepare;
@@ -262,7 +262,7 @@ RC_GTEST_PROP(EstimateProperty, CountingIsPlacing, ()) {
     pods.push_back({cluster.Incoming(pod), *rc::gen::inRange(0, 60)});
   }
   const NodeGroup node{.name = "new",
-                       .model = NodeModel{cluster.Shape(NewNode(1000, 1000, *rc::gen::inRange(1, 12)))}};
+                       .model = NodeModel{cluster.Shape(EmptyNode(1000, 1000, *rc::gen::inRange(1, 12)))}};
   for (PendingPods& entry : pods) entry.pod.names = cluster.names();
   // A pod that nobody waits for and that keeps its like away: the others still need only room, but now all of
   // them are placed in the snapshot.
@@ -313,8 +313,9 @@ TEST_F(EstimateTest, ToldIsWhatAFurtherNodeRefusesAndWhetherDaemonsAreInTheWay) 
   Add(selective, 1);
   const int room = static_cast<int>(FilterName::kNodeResourcesFit);
   const int affinity = static_cast<int>(FilterName::kNodeAffinity);
-  EXPECT_THAT(Refused(NewNode(1000), 1), ElementsAre(absl::StrCat("1 ", room, "*"), absl::StrCat("2 ", room),
-                                                     absl::StrCat("3 ", affinity)));
+  EXPECT_THAT(
+      Refused(EmptyNode(1000), 1),
+      ElementsAre(absl::StrCat("1 ", room, "*"), absl::StrCat("2 ", room), absl::StrCat("3 ", affinity)));
 }
 
 // Pods that spread are judged beside those that have been placed: zone a has no room, so b takes one.
@@ -322,7 +323,7 @@ TEST_F(EstimateTest, ToldIsWhatPodsThatArePlacedRefuse) {
   cluster_.Add(
       {.name = "old", .allocatable = {{"cpu", 0}, {"memory", 0}, {"pods", 0}}, .labels = {{kZone, "a"}}});
   Add(Spread(100, "web", kZone, 1), 3);
-  FitNode node = NewNode(1000);
+  FitNode node = EmptyNode(1000);
   node.labels = {{kZone, "b"}};
   EXPECT_THAT(Refused(node),
               ElementsAre(absl::StrCat("0 ", static_cast<int>(FilterName::kPodTopologySpread))));
