@@ -67,9 +67,14 @@ class Trial {
   TrialEnd AddNodes(double most_cost);
   bool PackRest(double most_cost);
   std::vector<GroupIndex> GroupsFor(const std::vector<MoverKindIndex>& kinds, double most_cost);
-  void PlacePacked(const Packing& packing, const std::vector<std::vector<GroupIndex>>& groups_of_type,
+  std::vector<GroupIndex> GroupsOfNodes(const Packing& packing,
+                                        const std::vector<std::vector<GroupIndex>>& groups_of_type,
+                                        const std::vector<MoverKindIndex>& kind_of_item);
+  bool TryOut(const PackedNodes& run, const std::vector<MoverKindIndex>& kind_of_item, NodeIndex node);
+  void PlacePacked(const Packing& packing, const std::vector<GroupIndex>& groups,
                    std::vector<std::vector<size_t>> places_of_item);
   bool AddForOne(Place* place);
+  void Drop(NodeIndex node);
   void DropUnused();
   void Begin();
   NodeIndex Bring(GroupIndex group);

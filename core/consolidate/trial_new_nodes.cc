@@ -160,21 +160,71 @@ bool Trial::PackRest(double most_cost) {
     if (!all || one->cost < packing.cost) packing = *std::move(one);
   }
   if (packing.cost > most_cost) return false;
-  PlacePacked(packing, groups_of_type, std::move(places_of_item));
+  PlacePacked(packing, GroupsOfNodes(packing, groups_of_type, kind_of_item), std::move(places_of_item));
   return true;
 }
 
-void Trial::PlacePacked(const Packing& packing, const std::vector<std::vector<GroupIndex>>& groups_of_type,
+// Returns the group of each node of a packing, as far as there is room and work. A type may be that of
+// several groups, such as one for each zone: if some pods depend on others, a node is of the first group that
+// takes its first pod, given the nodes before.
+std::vector<GroupIndex> Trial::GroupsOfNodes(const Packing& packing,
+                                             const std::vector<std::vector<GroupIndex>>& groups_of_type,
+                                             const std::vector<MoverKindIndex>& kind_of_item) {
+  const bool try_out = std::any_of(kind_of_item.begin(), kind_of_item.end(),
+                                   [&](MoverKindIndex kind) { return !board_.kinds()[kind].only_room; });
+  const StrongVector<GroupIndex, int64_t> added_before = added_of_;
+  const NodeIndex end{board_.snapshot().node_end()};
+  std::vector<GroupIndex> chosen;
+  board_.snapshot().Fork();
+  for (const PackedNodes& run : packing.nodes) {
+    const std::vector<GroupIndex>& groups = groups_of_type[static_cast<size_t>(run.type)];
+    for (int64_t i = 0; i < run.nodes; ++i) {
+      std::optional<GroupIndex> group;
+      for (const GroupIndex candidate : groups) {
+        if (RoomOf(candidate) == 0) continue;
+        if (!group.has_value()) group = candidate;
+        if (!try_out || !board_.work()->Spend(20)) break;
+        const NodeIndex node = board_.AddNode(candidate);
+        if (TryOut(run, kind_of_item, node)) {
+          group = candidate;
+          break;
+        }
+        board_.snapshot().RemoveNode(node);
+      }
+      if (!group.has_value()) break;
+      ++added_of_[*group];
+      chosen.push_back(*group);
+    }
+  }
+  board_.snapshot().Revert();
+  board_.ForgetNodes(end);
+  added_of_ = added_before;
+  return chosen;
+}
+
+// Places the pods of a packed node on the snapshot, as far as they fit. Returns whether the first one did.
+bool Trial::TryOut(const PackedNodes& run, const std::vector<MoverKindIndex>& kind_of_item, NodeIndex node) {
+  bool any = false;
+  for (const auto& [item, count] : run.items) {
+    const MoverKindIndex kind = kind_of_item[static_cast<size_t>(item)];
+    board_.fit(kind).Refresh(board_.work());
+    for (int64_t i = 0; i < count && board_.work()->Spend() && board_.fit(kind).Fits(node); ++i) {
+      board_.snapshot().PlacePod(node, board_.kinds()[kind].shape);
+      any = true;
+    }
+    if (!any) return false;
+  }
+  return any;
+}
+
+void Trial::PlacePacked(const Packing& packing, const std::vector<GroupIndex>& groups,
                         std::vector<std::vector<size_t>> places_of_item) {
   // All nodes at once, as a scheduler sees them.
   std::vector<std::pair<NodeIndex, const PackedNodes*>> nodes;
   for (const PackedNodes& run : packing.nodes) {
     for (int64_t i = 0; i < run.nodes; ++i) {
-      const std::vector<GroupIndex>& groups = groups_of_type[static_cast<size_t>(run.type)];
-      const auto group =
-          std::find_if(groups.begin(), groups.end(), [&](GroupIndex g) { return RoomOf(g) > 0; });
-      if (group == groups.end() || !board_.work()->Spend(20)) return;
-      nodes.emplace_back(Bring(*group), &run);
+      if (nodes.size() == groups.size() || !board_.work()->Spend(20)) return;
+      nodes.emplace_back(Bring(groups[nodes.size()]), &run);
     }
   }
   // Pods of the same node stay together where they can, so that parts of the move have less to do with each
@@ -194,21 +244,35 @@ void Trial::PlacePacked(const Packing& packing, const std::vector<std::vector<Gr
   }
 }
 
-// The cheapest new node for a pod that fits nowhere else.
+// The cheapest new node for a pod that fits nowhere else: of the groups whose nodes may take it, the first
+// that does, given all other pods.
 bool Trial::AddForOne(Place* place) {
   const MoverKindIndex kind = board_.movers()[place->mover].kind;
-  std::optional<GroupIndex> best;
+  std::vector<std::pair<double, GroupIndex>> groups;
   for (const GroupIndex group : added_of_.indices()) {
     if (RoomOf(group) == 0 || board_.MostOn(kind, group) == 0) continue;
-    const auto cost = [&](GroupIndex g) { return UsdOf(board_.problem().groups[g]); };
-    if (!best.has_value() || cost(group) < cost(*best)) best = group;
+    groups.emplace_back(UsdOf(board_.problem().groups[group]), group);
   }
-  if (!best.has_value() || !board_.work()->Spend(20)) return false;
-  const NodeIndex node = Bring(*best);
-  board_.fit(kind).Refresh(board_.work());
-  if (!board_.fit(kind).Fits(node)) return false;
-  Put(place, node);
-  return true;
+  std::sort(groups.begin(), groups.end());
+  for (const auto& [usd, group] : groups) {
+    if (!board_.work()->Spend(20)) return false;
+    const NodeIndex node = Bring(group);
+    board_.fit(kind).Refresh(board_.work());
+    if (board_.fit(kind).Fits(node)) {
+      Put(place, node);
+      return true;
+    }
+    Drop(node);
+    added_.pop_back();
+  }
+  return false;
+}
+
+// Takes back a new node that nothing came to. It is still in `added_`.
+void Trial::Drop(NodeIndex node) {
+  --added_of_[*board_.node(node).group];
+  board_.snapshot().RemoveNode(node);
+  board_.room().Read(node);
 }
 
 // Nodes that nothing came to are not needed.
@@ -217,9 +281,7 @@ void Trial::DropUnused() {
   for (const Place& place : places_) used[place.to] = true;
   std::erase_if(added_, [&](NodeIndex node) {
     if (used[node]) return false;
-    --added_of_[*board_.node(node).group];
-    board_.snapshot().RemoveNode(node);
-    board_.room().Read(node);
+    Drop(node);
     return true;
   });
 }

@@ -107,7 +107,7 @@ TEST_F(PromisesTest, OfADrainBoard) {
   DrainBoard board(cluster_.state(), &options);
   const int32_t kind = board.KindOf(cluster_.Incoming({.requests = {{"cpu", 1}}}));
   board.CheckConsistent();
-  EXPECT_THAT(FailedCheckIn([&] { board.TakeBack(kind, NodeIndex{0}); }), HasSubstr("no pod of kind"));
+  EXPECT_THAT(FailedCheckIn([&] { board.TakeBack(kind, NodeIndex{0}); }), HasSubstr("no pod of shape"));
   EXPECT_EQ(FailedCheckIn([&] { board.AddPlaceholder(NodeIndex{0}, kind + 1); }),
             absl::StrCat("kind ", kind + 1, " is not one of ", kind + 1));
 }
