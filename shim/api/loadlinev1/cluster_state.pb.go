@@ -490,6 +490,7 @@ func (x *PodRecord) GetUid() string {
 	return ""
 }
 
+// One batch of changes for one view.
 type SyncRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The batch. Required.
@@ -535,10 +536,13 @@ func (x *SyncRequest) GetChanges() *Changes {
 	return nil
 }
 
+// The state of the view after the batch, and the objects that were left out.
 type SyncResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// State of the view after the batch; while a full list is staged, the state before it (0 if none).
-	Epoch    int64 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Epoch of the view after the batch; while a full list is staged, that before it. 0: there is no view yet.
+	Epoch int64 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Revision of the view after the batch; while a full list is staged, that before it. 0: there is no view
+	// yet.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Amounts in this batch that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,3,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
@@ -615,6 +619,7 @@ func (x *SyncResponse) GetLeftOutTotal() int64 {
 	return 0
 }
 
+// The view to describe, and how much of it.
 type DescribeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the view; empty: list all views and no nodes.
@@ -632,7 +637,8 @@ type DescribeRequest struct {
 	// status.startTime are read: the answer tells which of them annotations protect at now_s. At most 100000.
 	// With an empty `view`, no view is listed or waited for.
 	Pods [][]byte `protobuf:"bytes,6,rep,name=pods,proto3" json:"pods,omitempty"`
-	// Seconds since 1970, at least 0.
+	// The time at which protection by annotations is judged, in seconds since 1970. At least 0; read only with
+	// `pods`.
 	NowS          int64 `protobuf:"varint,7,opt,name=now_s,json=nowS,proto3" json:"now_s,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -717,6 +723,7 @@ func (x *DescribeRequest) GetNowS() int64 {
 	return 0
 }
 
+// The views or nodes that were asked for, and facts about the engine.
 type DescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The view asked for, or all views in name order.
@@ -830,12 +837,16 @@ func (x *DescribeResponse) GetProtectedPods() []bool {
 type ViewState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the view.
-	Name     string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Epoch    int64  `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Revision int64  `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
-	Nodes    int64  `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	Pods     int64  `protobuf:"varint,5,opt,name=pods,proto3" json:"pods,omitempty"`
-	// Canonical shapes in use: what remains distinct for the engine.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Start of the client that sent the view: see Changes.epoch.
+	Epoch int64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Number of the last batch that was applied: see Changes.revision.
+	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Number of nodes in the view.
+	Nodes int64 `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// Number of pods on these nodes, finished ones included.
+	Pods int64 `protobuf:"varint,5,opt,name=pods,proto3" json:"pods,omitempty"`
+	// Number of distinct pod shapes in use, after the engine has merged those that are equal to it.
 	PodShapes int64 `protobuf:"varint,6,opt,name=pod_shapes,json=podShapes,proto3" json:"pod_shapes,omitempty"`
 	// Amounts clamped to [0, 2^62] since the view exists.
 	ClampedAmounts int64 `protobuf:"varint,7,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
@@ -953,10 +964,11 @@ func (x *ViewState) GetExtraBytes() int64 {
 // Objects of one kind.
 type ObjectCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind, and the number of its objects.
-	Kind  ObjectKind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.ObjectKind" json:"kind,omitempty"`
-	Count int64      `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// The client said that it has sent all of them.
+	// The kind of the objects.
+	Kind ObjectKind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.ObjectKind" json:"kind,omitempty"`
+	// Number of objects of this kind in the view.
+	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// True if the client said that it has sent all objects of this kind: see Changes.complete_kinds.
 	Complete      bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1024,7 +1036,7 @@ type NodeState struct {
 	Fingerprint uint64 `protobuf:"fixed64,3,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// One per resource that the node offers or that its pods request or limit, in name order.
 	Resources []*ResourceSums `protobuf:"bytes,4,rep,name=resources,proto3" json:"resources,omitempty"`
-	// Pods that are not finished.
+	// Number of pods on the node that have not finished.
 	PodCount int64 `protobuf:"varint,5,opt,name=pod_count,json=podCount,proto3" json:"pod_count,omitempty"`
 	// With include_pods: all pods, by name and UID.
 	Pods []*PodState `protobuf:"bytes,6,rep,name=pods,proto3" json:"pods,omitempty"`
@@ -1117,10 +1129,11 @@ func (x *NodeState) GetKind() NodeKind {
 // no bill, form no node group and hold no slack.
 type OtherNodes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many there are of each kind.
+	// Number of nodes of the kind CONTROL_PLANE.
 	ControlPlane int64 `protobuf:"varint,1,opt,name=control_plane,json=controlPlane,proto3" json:"control_plane,omitempty"`
-	Virtual      int64 `protobuf:"varint,2,opt,name=virtual,proto3" json:"virtual,omitempty"`
-	// The first 256 by name.
+	// Number of nodes of the kind VIRTUAL.
+	Virtual int64 `protobuf:"varint,2,opt,name=virtual,proto3" json:"virtual,omitempty"`
+	// The first 256 of these nodes, by name.
 	First         []*OtherNode `protobuf:"bytes,3,rep,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1236,8 +1249,9 @@ func (x *OtherNode) GetKind() NodeKind {
 type ResourceSums struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Resource name, such as "cpu".
-	Resource    string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	Allocatable int64  `protobuf:"varint,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The amount that the node offers to pods. 0: it lacks the resource.
+	Allocatable int64 `protobuf:"varint,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
 	// Sum of the effective requests of the pods.
 	Requested int64 `protobuf:"varint,3,opt,name=requested,proto3" json:"requested,omitempty"`
 	// Sum of the effective limits of the pods that have one, unclamped.
@@ -1307,14 +1321,17 @@ func (x *ResourceSums) GetLimits() int64 {
 // One pod as the engine holds it.
 type PodState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// metadata.namespace, metadata.name and metadata.uid.
+	// metadata.namespace of the pod.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name      string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Uid       string `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Effective requests and limits, in name order. A resource that is absent is not requested or limited.
+	// metadata.name of the pod. Empty: the client did not send it.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// metadata.uid of the pod. Empty: the client did not send it.
+	Uid string `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
+	// Effective requests of the pod, in name order. A resource that is absent is not requested.
 	Requests []*ResourceAmount `protobuf:"bytes,4,rep,name=requests,proto3" json:"requests,omitempty"`
-	Limits   []*ResourceAmount `protobuf:"bytes,5,rep,name=limits,proto3" json:"limits,omitempty"`
-	// Succeeded or Failed: holds nothing.
+	// Effective limits of the pod, in name order. A resource that is absent is not limited.
+	Limits []*ResourceAmount `protobuf:"bytes,5,rep,name=limits,proto3" json:"limits,omitempty"`
+	// True if the phase of the pod is Succeeded or Failed, so that it uses nothing of the node.
 	Finished      bool `protobuf:"varint,6,opt,name=finished,proto3" json:"finished,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1395,9 +1412,10 @@ func (x *PodState) GetFinished() bool {
 // An amount of a resource. CPU in millicores, every other resource in its own unit.
 type ResourceAmount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Resource name, such as "cpu", and how much of it. [0, 2^62].
-	Resource      string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	Amount        int64  `protobuf:"varint,2,opt,name=amount,proto3" json:"amount,omitempty"`
+	// Resource name, such as "cpu".
+	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The amount: CPU in millicores, every other resource in its own unit. [0, 2^62].
+	Amount        int64 `protobuf:"varint,2,opt,name=amount,proto3" json:"amount,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1446,6 +1464,7 @@ func (x *ResourceAmount) GetAmount() int64 {
 	return 0
 }
 
+// The view to forget.
 type DropRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the view.
@@ -1491,6 +1510,7 @@ func (x *DropRequest) GetView() string {
 	return ""
 }
 
+// Empty: the view is forgotten.
 type DropResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

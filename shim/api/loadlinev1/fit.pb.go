@@ -86,8 +86,8 @@ type VerdictGroup_StatusClass int32
 
 const (
 	VerdictGroup_STATUS_CLASS_UNSPECIFIED       VerdictGroup_StatusClass = 0 // the pod fits, or cannot be judged
-	VerdictGroup_UNSCHEDULABLE                  VerdictGroup_StatusClass = 1
-	VerdictGroup_UNSCHEDULABLE_AND_UNRESOLVABLE VerdictGroup_StatusClass = 2
+	VerdictGroup_UNSCHEDULABLE                  VerdictGroup_StatusClass = 1 // preempting pods on the node may help
+	VerdictGroup_UNSCHEDULABLE_AND_UNRESOLVABLE VerdictGroup_StatusClass = 2 // preempting pods on the node does not help
 )
 
 // Enum value maps for VerdictGroup_StatusClass.
@@ -135,23 +135,22 @@ func (VerdictGroup_StatusClass) EnumDescriptor() ([]byte, []int) {
 type VerdictGroup_Filter int32
 
 const (
-	VerdictGroup_FILTER_UNSPECIFIED     VerdictGroup_Filter = 0 // the pod fits
-	VerdictGroup_NODE_UNSCHEDULABLE     VerdictGroup_Filter = 1
-	VerdictGroup_NODE_NAME              VerdictGroup_Filter = 2
-	VerdictGroup_TAINT_TOLERATION       VerdictGroup_Filter = 3
-	VerdictGroup_NODE_AFFINITY          VerdictGroup_Filter = 4
-	VerdictGroup_NODE_PORTS             VerdictGroup_Filter = 5
-	VerdictGroup_NODE_RESOURCES_FIT     VerdictGroup_Filter = 6
-	VerdictGroup_VOLUME_RESTRICTIONS    VerdictGroup_Filter = 7
-	VerdictGroup_NODE_VOLUME_LIMITS     VerdictGroup_Filter = 8
-	VerdictGroup_VOLUME_BINDING         VerdictGroup_Filter = 9
-	VerdictGroup_VOLUME_ZONE            VerdictGroup_Filter = 10
-	VerdictGroup_POD_TOPOLOGY_SPREAD    VerdictGroup_Filter = 11
-	VerdictGroup_INTER_POD_AFFINITY     VerdictGroup_Filter = 12
-	VerdictGroup_DYNAMIC_RESOURCES      VerdictGroup_Filter = 13
-	VerdictGroup_NODE_DECLARED_FEATURES VerdictGroup_Filter = 14
-	// Not of kube-scheduler's default profile, but of our plugin for it.
-	VerdictGroup_LOAD_LINE VerdictGroup_Filter = 15
+	VerdictGroup_FILTER_UNSPECIFIED     VerdictGroup_Filter = 0  // the pod fits
+	VerdictGroup_NODE_UNSCHEDULABLE     VerdictGroup_Filter = 1  // the node is cordoned: plugin NodeUnschedulable
+	VerdictGroup_NODE_NAME              VerdictGroup_Filter = 2  // the pod names another node: plugin NodeName
+	VerdictGroup_TAINT_TOLERATION       VerdictGroup_Filter = 3  // the pod does not tolerate a taint: plugin TaintToleration
+	VerdictGroup_NODE_AFFINITY          VerdictGroup_Filter = 4  // node selector or required node affinity: plugin NodeAffinity
+	VerdictGroup_NODE_PORTS             VerdictGroup_Filter = 5  // a host port is in use: plugin NodePorts
+	VerdictGroup_NODE_RESOURCES_FIT     VerdictGroup_Filter = 6  // requests exceed what is free: plugin NodeResourcesFit
+	VerdictGroup_VOLUME_RESTRICTIONS    VerdictGroup_Filter = 7  // a volume cannot be shared: plugin VolumeRestrictions
+	VerdictGroup_NODE_VOLUME_LIMITS     VerdictGroup_Filter = 8  // too many volumes: plugin NodeVolumeLimits
+	VerdictGroup_VOLUME_BINDING         VerdictGroup_Filter = 9  // a claim cannot be bound there: plugin VolumeBinding
+	VerdictGroup_VOLUME_ZONE            VerdictGroup_Filter = 10 // a volume is in another zone: plugin VolumeZone
+	VerdictGroup_POD_TOPOLOGY_SPREAD    VerdictGroup_Filter = 11 // a required spread constraint: plugin PodTopologySpread
+	VerdictGroup_INTER_POD_AFFINITY     VerdictGroup_Filter = 12 // required pod affinity or anti-affinity: plugin InterPodAffinity
+	VerdictGroup_DYNAMIC_RESOURCES      VerdictGroup_Filter = 13 // resource claims: plugin DynamicResources
+	VerdictGroup_NODE_DECLARED_FEATURES VerdictGroup_Filter = 14 // features that a pod needs: plugin NodeDeclaredFeatures
+	VerdictGroup_LOAD_LINE              VerdictGroup_Filter = 15 // the load line; of our own plugin, not of the default profile
 )
 
 // Enum value maps for VerdictGroup_Filter.
@@ -487,31 +486,37 @@ type isMove_Move interface {
 }
 
 type Move_PlacePod struct {
-	// The change; see each.
+	// Puts a pod on a node.
 	PlacePod *PlacePod `protobuf:"bytes,1,opt,name=place_pod,json=placePod,proto3,oneof"`
 }
 
 type Move_RemovePod struct {
+	// Takes a pod off its node.
 	RemovePod *RemovePod `protobuf:"bytes,2,opt,name=remove_pod,json=removePod,proto3,oneof"`
 }
 
 type Move_AddNode struct {
+	// Adds a node without pods.
 	AddNode *AddNode `protobuf:"bytes,3,opt,name=add_node,json=addNode,proto3,oneof"`
 }
 
 type Move_RemoveNode struct {
+	// Removes a node.
 	RemoveNode *RemoveNode `protobuf:"bytes,4,opt,name=remove_node,json=removeNode,proto3,oneof"`
 }
 
 type Move_Fork struct {
+	// Starts a level of moves.
 	Fork *Fork `protobuf:"bytes,5,opt,name=fork,proto3,oneof"`
 }
 
 type Move_Commit struct {
+	// Merges the current level into the one below.
 	Commit *Commit `protobuf:"bytes,6,opt,name=commit,proto3,oneof"`
 }
 
 type Move_Revert struct {
+	// Undoes the current level.
 	Revert *Revert `protobuf:"bytes,7,opt,name=revert,proto3,oneof"`
 }
 
@@ -539,10 +544,11 @@ type PlacePod struct {
 	//	*PlacePod_Pod
 	//	*PlacePod_Shape
 	Content isPlacePod_Content `protobuf_oneof:"content"`
-	// The node to place it on.
+	// Slot of the node on which the pod is placed.
 	Slot int32 `protobuf:"varint,3,opt,name=slot,proto3" json:"slot,omitempty"`
-	// metadata.name and metadata.uid of a pod that is given by its shape.
-	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// metadata.name of a pod that is given by its shape; may be empty.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// metadata.uid of a pod that is given by its shape; may be empty.
 	Uid           string `protobuf:"bytes,5,opt,name=uid,proto3" json:"uid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -629,11 +635,12 @@ type isPlacePod_Content interface {
 }
 
 type PlacePod_Pod struct {
-	// A plain protobuf k8s.io.api.core.v1.Pod, or the id of a shape of the view.
+	// The pod as a plain protobuf k8s.io.api.core.v1.Pod, within the bounds of PodShape.pod.
 	Pod []byte `protobuf:"bytes,1,opt,name=pod,proto3,oneof"`
 }
 
 type PlacePod_Shape struct {
+	// The pod as the id of a pod shape of the view; `name` and `uid` complete it.
 	Shape int32 `protobuf:"varint,2,opt,name=shape,proto3,oneof"`
 }
 
@@ -644,11 +651,13 @@ func (*PlacePod_Shape) isPlacePod_Content() {}
 // Takes a pod off a node. INVALID_ARGUMENT when it is not there.
 type RemovePod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node that it is on.
+	// Slot of the node that the pod is on.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// Names the pod: its UID, or if that is empty its namespace and name.
-	Uid           string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	Namespace     string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// metadata.uid of the pod. Empty: `namespace` and `name` identify it.
+	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	// metadata.namespace of the pod; read only if `uid` is empty.
+	Namespace string `protobuf:"bytes,3,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// metadata.name of the pod; read only if `uid` is empty.
 	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -770,9 +779,10 @@ func (x *AddNode) GetNode() []byte {
 // Takes a node away.
 type RemoveNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node.
+	// Slot of the node to remove.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// The node and its pods go on counting for affinity and spreading, but no pod may go there.
+	// True if the node and its pods still count for affinity and spreading, although no pod may be placed
+	// there.
 	Ghost         bool `protobuf:"varint,2,opt,name=ghost,proto3" json:"ghost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -942,8 +952,10 @@ type FitOptions struct {
 	// PodTopologySpreadArgs.defaultConstraints: plain k8s.io.api.core.v1.TopologySpreadConstraint messages.
 	// The ones that are DoNotSchedule hold for pods without constraints that have a default_spread_selector.
 	DefaultSpreadConstraints [][]byte `protobuf:"bytes,2,rep,name=default_spread_constraints,json=defaultSpreadConstraints,proto3" json:"default_spread_constraints,omitempty"`
-	// NodeResourcesFitArgs: extended resources, and groups of them ("example.com"), that do not count.
-	IgnoredResources      []string `protobuf:"bytes,3,rep,name=ignored_resources,json=ignoredResources,proto3" json:"ignored_resources,omitempty"`
+	// NodeResourcesFitArgs.ignoredResources: extended resources that do not count. Empty: all count.
+	IgnoredResources []string `protobuf:"bytes,3,rep,name=ignored_resources,json=ignoredResources,proto3" json:"ignored_resources,omitempty"`
+	// NodeResourcesFitArgs.ignoredResourceGroups: groups of extended resources, such as "example.com", that do
+	// not count. Empty: all count.
 	IgnoredResourceGroups []string `protobuf:"bytes,4,rep,name=ignored_resource_groups,json=ignoredResourceGroups,proto3" json:"ignored_resource_groups,omitempty"`
 	// Defects of kube-scheduler to be reproduced. Left empty: those that the release has.
 	Defects *UpstreamDefects `protobuf:"bytes,5,opt,name=defects,proto3" json:"defects,omitempty"`
@@ -1269,9 +1281,11 @@ func (x *PodFit) GetGroups() []*VerdictGroup {
 // Candidates with the same verdict.
 type VerdictGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The verdict, the filter that gave it, and its class.
-	Verdict     VerdictGroup_Verdict     `protobuf:"varint,1,opt,name=verdict,proto3,enum=loadline.v1.VerdictGroup_Verdict" json:"verdict,omitempty"`
-	Filter      VerdictGroup_Filter      `protobuf:"varint,2,opt,name=filter,proto3,enum=loadline.v1.VerdictGroup_Filter" json:"filter,omitempty"`
+	// The verdict on all candidates of this group.
+	Verdict VerdictGroup_Verdict `protobuf:"varint,1,opt,name=verdict,proto3,enum=loadline.v1.VerdictGroup_Verdict" json:"verdict,omitempty"`
+	// The filter that gave the verdict. UNSPECIFIED: the pod fits.
+	Filter VerdictGroup_Filter `protobuf:"varint,2,opt,name=filter,proto3,enum=loadline.v1.VerdictGroup_Filter" json:"filter,omitempty"`
+	// The class of the filter's status. UNSPECIFIED: the pod fits, or cannot be judged.
 	StatusClass VerdictGroup_StatusClass `protobuf:"varint,3,opt,name=status_class,json=statusClass,proto3,enum=loadline.v1.VerdictGroup_StatusClass" json:"status_class,omitempty"`
 	// All reasons of that filter, worded as kube-scheduler words them, sorted.
 	Reasons []string `protobuf:"bytes,4,rep,name=reasons,proto3" json:"reasons,omitempty"`

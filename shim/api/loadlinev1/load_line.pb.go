@@ -474,8 +474,9 @@ type SafeLine struct {
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The line, such as "1.85". Empty: no pod uses anything, and all below is empty.
 	MaxLimitsOverAllocatable string `protobuf:"bytes,2,opt,name=max_limits_over_allocatable,json=maxLimitsOverAllocatable,proto3" json:"max_limits_over_allocatable,omitempty"`
-	// The slot and the name of the node that allows no more.
-	Slot int32  `protobuf:"varint,3,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Slot of the node that allows no higher line.
+	Slot int32 `protobuf:"varint,3,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Name of the node that allows no higher line.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
 	// A tighter line, the safe one and two looser ones, from the lowest.
 	Lines         []*LineRisk `protobuf:"bytes,5,rep,name=lines,proto3" json:"lines,omitempty"`
@@ -758,10 +759,11 @@ func (x *LineRefusal) GetSlots() []int32 {
 // How loaded a node is.
 type LineNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node, as numbered by the client, and its name.
-	Slot int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// The node, as numbered by the client.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Name of the node.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// In the order of the line.
+	// The load of the node by resource, in the order of the line.
 	Resources []*LineAmount `protobuf:"bytes,3,rep,name=resources,proto3" json:"resources,omitempty"`
 	// With `with_use`: one for each resource whose expected use has a line, in the order of the line.
 	Use           []*ExpectedUseOnNode `protobuf:"bytes,4,rep,name=use,proto3" json:"use,omitempty"`
@@ -834,13 +836,15 @@ type ExpectedUseOnNode struct {
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
 	// The amount that the node offers; 0: it lacks the resource.
 	Allocatable int64 `protobuf:"varint,2,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
-	// The sum that the pods there count as by their limits, and the sum of their requests.
-	Limits   int64 `protobuf:"varint,3,opt,name=limits,proto3" json:"limits,omitempty"`
+	// The sum that the pods on the node count as by their limits.
+	Limits int64 `protobuf:"varint,3,opt,name=limits,proto3" json:"limits,omitempty"`
+	// The sum of the effective requests of the pods on the node.
 	Requests int64 `protobuf:"varint,4,opt,name=requests,proto3" json:"requests,omitempty"`
-	// The most that they are expected to use in any hour of the day, and the first such hour, UTC. Pods count
-	// by their limits where nothing is known.
+	// The most that the pods on the node are expected to use in any hour of the day. A pod of whose use nothing
+	// is known counts by its limit.
 	ExpectedPeak int64 `protobuf:"varint,5,opt,name=expected_peak,json=expectedPeak,proto3" json:"expected_peak,omitempty"`
-	Hour         int32 `protobuf:"varint,6,opt,name=hour,proto3" json:"hour,omitempty"`
+	// The first hour of the day, UTC, in which expected_peak is reached. [0, 23].
+	Hour int32 `protobuf:"varint,6,opt,name=hour,proto3" json:"hour,omitempty"`
 	// How many pods of those there have no profile that counts.
 	UnknownPods int32 `protobuf:"varint,7,opt,name=unknown_pods,json=unknownPods,proto3" json:"unknown_pods,omitempty"`
 	// The amount that they are expected to use in each hour of the day, UTC: 24 entries for the 24 candidates
@@ -947,7 +951,7 @@ type LineAmount struct {
 	Allocatable int64 `protobuf:"varint,3,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
 	// The sum that the pods there count as.
 	Limits int64 `protobuf:"varint,4,opt,name=limits,proto3" json:"limits,omitempty"`
-	// The most that they may.
+	// The most that the limits of the pods on the node may add up to under the line.
 	Ceiling       int64 `protobuf:"varint,5,opt,name=ceiling,proto3" json:"ceiling,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -243,9 +243,9 @@ type LeftOut struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its kind in Kubernetes, such as "Pod" or "PodDisruptionBudget"; or "NodeGroup".
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Empty: it has none, or it is not known.
+	// Namespace of the object. Empty: it has none, or it is not known.
 	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Printable; at most 253 bytes, as all three.
+	// Name of the object. Printable; at most 253 bytes, as are kind and namespace.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// The fault, in plain words; at most 512 bytes.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`

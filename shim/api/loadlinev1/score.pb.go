@@ -23,7 +23,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// The action to take.
+// The rules by which raw scores become scores.
 type RawScale_Kind int32
 
 const (
@@ -33,7 +33,7 @@ const (
 	// 100 * (raw - lowest) / (highest - lowest), rounded down; less than 2^-16 below an integer counts as
 	// that integer.
 	RawScale_MIN_MAX_FIXED_POINT RawScale_Kind = 2
-	// The same, rounded down.
+	// 100 * (raw - lowest) / (highest - lowest), rounded down.
 	RawScale_MIN_MAX_TRUNCATING RawScale_Kind = 3
 )
 
@@ -139,7 +139,7 @@ func (ScorePolicy_Preset) EnumDescriptor() ([]byte, []int) {
 type ScorePolicy_Arithmetic int32
 
 const (
-	ScorePolicy_ARITHMETIC_UNSPECIFIED ScorePolicy_Arithmetic = 0
+	ScorePolicy_ARITHMETIC_UNSPECIFIED ScorePolicy_Arithmetic = 0 // as the preset says
 	// 32 fractional bits; one rounding at the end: down, where less than 2^-16 below an integer counts as
 	// that integer.
 	ScorePolicy_FIXED_POINT ScorePolicy_Arithmetic = 1
@@ -192,7 +192,7 @@ func (ScorePolicy_Arithmetic) EnumDescriptor() ([]byte, []int) {
 type ScorePolicy_PodLimits int32
 
 const (
-	ScorePolicy_POD_LIMITS_UNSPECIFIED ScorePolicy_PodLimits = 0
+	ScorePolicy_POD_LIMITS_UNSPECIFIED ScorePolicy_PodLimits = 0 // as the preset says
 	// Effective limits: the rules of component-helpers' PodLimits, for incoming and existing pods alike.
 	ScorePolicy_EFFECTIVE ScorePolicy_PodLimits = 1
 	// The proposal's two functions: sidecars are ordinary init containers, existing pods count their
@@ -245,7 +245,7 @@ func (ScorePolicy_PodLimits) EnumDescriptor() ([]byte, []int) {
 type ScorePolicy_Aggregate int32
 
 const (
-	ScorePolicy_AGGREGATE_UNSPECIFIED ScorePolicy_Aggregate = 0
+	ScorePolicy_AGGREGATE_UNSPECIFIED ScorePolicy_Aggregate = 0 // as the preset says
 	// Weighted mean over the resources counted on that node.
 	ScorePolicy_WEIGHTED_MEAN ScorePolicy_Aggregate = 1
 	// Weighted sum.
@@ -301,7 +301,7 @@ func (ScorePolicy_Aggregate) EnumDescriptor() ([]byte, []int) {
 type ScorePolicy_AbsentResource int32
 
 const (
-	ScorePolicy_ABSENT_RESOURCE_UNSPECIFIED ScorePolicy_AbsentResource = 0
+	ScorePolicy_ABSENT_RESOURCE_UNSPECIFIED ScorePolicy_AbsentResource = 0 // as the preset says
 	// Skipped with its weight; if the pod limits it, the node scores 0 and is left out of normalization.
 	ScorePolicy_EXCLUDE ScorePolicy_AbsentResource = 1
 	// The resource adds nothing to the sum.
@@ -353,7 +353,7 @@ func (ScorePolicy_AbsentResource) EnumDescriptor() ([]byte, []int) {
 type ScorePolicy_MissingLimitScope int32
 
 const (
-	ScorePolicy_MISSING_LIMIT_SCOPE_UNSPECIFIED ScorePolicy_MissingLimitScope = 0
+	ScorePolicy_MISSING_LIMIT_SCOPE_UNSPECIFIED ScorePolicy_MissingLimitScope = 0 // as the preset says
 	// The incoming pod and those on the nodes.
 	ScorePolicy_ALL_PODS ScorePolicy_MissingLimitScope = 1
 	// The incoming pod only: of existing pods, containers without a limit count nothing.
@@ -405,7 +405,7 @@ func (ScorePolicy_MissingLimitScope) EnumDescriptor() ([]byte, []int) {
 type ScorePolicy_Normalization int32
 
 const (
-	ScorePolicy_NORMALIZATION_UNSPECIFIED ScorePolicy_Normalization = 0
+	ScorePolicy_NORMALIZATION_UNSPECIFIED ScorePolicy_Normalization = 0 // as the preset says
 	// 100 * (raw - lowest) / (highest - lowest) over the candidate set; all equal: all 0.
 	ScorePolicy_MIN_MAX ScorePolicy_Normalization = 1
 	// 100 / (1 + ratio), where ratio = 1 - raw / 100 (of a WEIGHTED_SUM: raw / sum of all weights): empty
@@ -783,7 +783,7 @@ func (x *ScoreResponse) GetScale() *RawScale {
 // highest.
 type RawScale struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The action to take.
+	// The rule by which raw scores become scores.
 	Kind RawScale_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.RawScale_Kind" json:"kind,omitempty"`
 	// MIN_MAX_*: if highest - lowest is less, all score 0. At least 1.
 	EqualBelow    int64 `protobuf:"varint,2,opt,name=equal_below,json=equalBelow,proto3" json:"equal_below,omitempty"`
@@ -838,20 +838,26 @@ func (x *RawScale) GetEqualBelow() int64 {
 // A way to score. The preset settles all that is left UNSPECIFIED or empty.
 type ScorePolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required.
+	// The bundle that settles all options which are left UNSPECIFIED or empty. Required.
 	Preset ScorePolicy_Preset `protobuf:"varint,1,opt,name=preset,proto3,enum=loadline.v1.ScorePolicy_Preset" json:"preset,omitempty"`
 	// The resources that count, each once. Empty: cpu 1 and memory 1.
-	Resources  []*ResourceWeight      `protobuf:"bytes,2,rep,name=resources,proto3" json:"resources,omitempty"`
+	Resources []*ResourceWeight `protobuf:"bytes,2,rep,name=resources,proto3" json:"resources,omitempty"`
+	// The arithmetic of raw scores. UNSPECIFIED: as the preset says.
 	Arithmetic ScorePolicy_Arithmetic `protobuf:"varint,3,opt,name=arithmetic,proto3,enum=loadline.v1.ScorePolicy_Arithmetic" json:"arithmetic,omitempty"`
-	PodLimits  ScorePolicy_PodLimits  `protobuf:"varint,4,opt,name=pod_limits,json=podLimits,proto3,enum=loadline.v1.ScorePolicy_PodLimits" json:"pod_limits,omitempty"`
+	// The amount that counts as the limit of a pod. UNSPECIFIED: as the preset says.
+	PodLimits ScorePolicy_PodLimits `protobuf:"varint,4,opt,name=pod_limits,json=podLimits,proto3,enum=loadline.v1.ScorePolicy_PodLimits" json:"pod_limits,omitempty"`
 	// One pod counts on one node at most this many times the node's allocatable. [1, 1000]; 0 = as the
 	// preset says, -1 = no bound.
-	MaxLimitRatio     int32                         `protobuf:"varint,5,opt,name=max_limit_ratio,json=maxLimitRatio,proto3" json:"max_limit_ratio,omitempty"`
-	Aggregate         ScorePolicy_Aggregate         `protobuf:"varint,6,opt,name=aggregate,proto3,enum=loadline.v1.ScorePolicy_Aggregate" json:"aggregate,omitempty"`
-	AbsentResource    ScorePolicy_AbsentResource    `protobuf:"varint,7,opt,name=absent_resource,json=absentResource,proto3,enum=loadline.v1.ScorePolicy_AbsentResource" json:"absent_resource,omitempty"`
+	MaxLimitRatio int32 `protobuf:"varint,5,opt,name=max_limit_ratio,json=maxLimitRatio,proto3" json:"max_limit_ratio,omitempty"`
+	// How the resources of a node become one raw score. UNSPECIFIED: as the preset says.
+	Aggregate ScorePolicy_Aggregate `protobuf:"varint,6,opt,name=aggregate,proto3,enum=loadline.v1.ScorePolicy_Aggregate" json:"aggregate,omitempty"`
+	// The treatment of a node that lacks a resource. UNSPECIFIED: as the preset says.
+	AbsentResource ScorePolicy_AbsentResource `protobuf:"varint,7,opt,name=absent_resource,json=absentResource,proto3,enum=loadline.v1.ScorePolicy_AbsentResource" json:"absent_resource,omitempty"`
+	// The pods for which the rules for missing limits hold. UNSPECIFIED: as the preset says.
 	MissingLimitScope ScorePolicy_MissingLimitScope `protobuf:"varint,8,opt,name=missing_limit_scope,json=missingLimitScope,proto3,enum=loadline.v1.ScorePolicy_MissingLimitScope" json:"missing_limit_scope,omitempty"`
 	// Rules for missing limits; they override the preset's rule for the resources that they name.
-	MissingLimits []*MissingLimitRule       `protobuf:"bytes,9,rep,name=missing_limits,json=missingLimits,proto3" json:"missing_limits,omitempty"`
+	MissingLimits []*MissingLimitRule `protobuf:"bytes,9,rep,name=missing_limits,json=missingLimits,proto3" json:"missing_limits,omitempty"`
+	// How raw scores become scores of [0, 100]. UNSPECIFIED: as the preset says.
 	Normalization ScorePolicy_Normalization `protobuf:"varint,10,opt,name=normalization,proto3,enum=loadline.v1.ScorePolicy_Normalization" json:"normalization,omitempty"`
 	// Counts the expected use of pods by the hour in place of their limits: the raw score is then the lowest of
 	// those of the 24 hours. Left out: OFF.
@@ -972,7 +978,7 @@ type ResourceWeight struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Resource name: cpu, memory, ephemeral-storage, hugepages-*, or an extended resource.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// [1, 100].
+	// Weight of the resource in a WEIGHTED_MEAN or WEIGHTED_SUM. [1, 100].
 	Weight        int32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1029,11 +1035,12 @@ func (x *ResourceWeight) GetWeight() int32 {
 // whole pod: the rule is for pods in which no container has a limit.
 type MissingLimitRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The pods that the rule is for.
+	// The pods that the rule is for. Required.
 	Pods MissingLimitRule_Pods `protobuf:"varint,1,opt,name=pods,proto3,enum=loadline.v1.MissingLimitRule_Pods" json:"pods,omitempty"`
 	// Resource name, one of the policy's resources.
-	Resource string                `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
-	Rule     MissingLimitRule_Rule `protobuf:"varint,3,opt,name=rule,proto3,enum=loadline.v1.MissingLimitRule_Rule" json:"rule,omitempty"`
+	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	// The amount that counts in place of the limit. Required.
+	Rule MissingLimitRule_Rule `protobuf:"varint,3,opt,name=rule,proto3,enum=loadline.v1.MissingLimitRule_Rule" json:"rule,omitempty"`
 	// With FIXED: a Kubernetes quantity, such as "500m" or "1Gi".
 	Fixed         string `protobuf:"bytes,4,opt,name=fixed,proto3" json:"fixed,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1102,10 +1109,13 @@ func (x *MissingLimitRule) GetFixed() string {
 type ExplainRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The state to answer at, as in ScoreRequest.
-	Changes *Changes     `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"`
-	Pod     []byte       `protobuf:"bytes,2,opt,name=pod,proto3" json:"pod,omitempty"`
-	Slots   []int32      `protobuf:"varint,3,rep,packed,name=slots,proto3" json:"slots,omitempty"`
-	Policy  *ScorePolicy `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`
+	Changes *Changes `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"`
+	// The incoming pod, as in ScoreRequest.
+	Pod []byte `protobuf:"bytes,2,opt,name=pod,proto3" json:"pod,omitempty"`
+	// The candidate set, as in ScoreRequest. Empty: all nodes of the view.
+	Slots []int32 `protobuf:"varint,3,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	// How to score, as in ScoreRequest. Required.
+	Policy *ScorePolicy `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`
 	// Candidates to explain, each once; empty: all of them. Normalization is over the candidate set.
 	ExplainSlots  []int32 `protobuf:"varint,5,rep,packed,name=explain_slots,json=explainSlots,proto3" json:"explain_slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1182,10 +1192,11 @@ type ExplainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The policy with nothing left UNSPECIFIED or empty.
 	Policy *ScorePolicy `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
-	// The incoming pod's effective requests and limits, in name order.
+	// The incoming pod's effective requests, in name order.
 	PodRequests []*ResourceAmount `protobuf:"bytes,2,rep,name=pod_requests,json=podRequests,proto3" json:"pod_requests,omitempty"`
-	PodLimits   []*ResourceAmount `protobuf:"bytes,3,rep,name=pod_limits,json=podLimits,proto3" json:"pod_limits,omitempty"`
-	// The incoming pod's QoS class is BestEffort.
+	// The incoming pod's effective limits, in name order.
+	PodLimits []*ResourceAmount `protobuf:"bytes,3,rep,name=pod_limits,json=podLimits,proto3" json:"pod_limits,omitempty"`
+	// True if the incoming pod's QoS class is BestEffort.
 	BestEffort bool `protobuf:"varint,4,opt,name=best_effort,json=bestEffort,proto3" json:"best_effort,omitempty"`
 	// In the order of `explain_slots`, else of `slots`, else in slot order.
 	Nodes []*NodeExplanation `protobuf:"bytes,5,rep,name=nodes,proto3" json:"nodes,omitempty"`
@@ -1342,7 +1353,7 @@ type NodeExplanation struct {
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// The outcome: the node has a raw score, or the reason against one.
 	Outcome NodeExplanation_Outcome `protobuf:"varint,3,opt,name=outcome,proto3,enum=loadline.v1.NodeExplanation_Outcome" json:"outcome,omitempty"`
-	// Normalized, [0, 100].
+	// Normalized score, [0, 100]; higher is better.
 	Score int32 `protobuf:"varint,4,opt,name=score,proto3" json:"score,omitempty"`
 	// Higher is better; 100 = nothing allowed, 0 = at the load line, negative = above it.
 	RawScore float64 `protobuf:"fixed64,5,opt,name=raw_score,json=rawScore,proto3" json:"raw_score,omitempty"`
@@ -1439,8 +1450,9 @@ type ResourceExplanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The resource, as in the policy.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	Weight   int32  `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
-	// 0: the node lacks it.
+	// Weight of the resource in the policy. [1, 100].
+	Weight int32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	// The amount that the node offers to pods. 0: it lacks the resource.
 	Allocatable int64 `protobuf:"varint,3,opt,name=allocatable,proto3" json:"allocatable,omitempty"`
 	// The sum that the pods there count as, by rules and clamps.
 	NodeLimits int64 `protobuf:"varint,4,opt,name=node_limits,json=nodeLimits,proto3" json:"node_limits,omitempty"`
@@ -1455,9 +1467,10 @@ type ResourceExplanation struct {
 	PodRule MissingLimitRule_Rule `protobuf:"varint,8,opt,name=pod_rule,json=podRule,proto3,enum=loadline.v1.MissingLimitRule_Rule" json:"pod_rule,omitempty"`
 	// The incoming pod's limit was clamped to max_limit_ratio times allocatable.
 	PodClamped bool `protobuf:"varint,9,opt,name=pod_clamped,json=podClamped,proto3" json:"pod_clamped,omitempty"`
-	// The number of pods there that have a container without a limit, and of those that were clamped.
+	// Number of pods on the node that have a container without a limit for the resource.
 	NodeMissingLimits int32 `protobuf:"varint,10,opt,name=node_missing_limits,json=nodeMissingLimits,proto3" json:"node_missing_limits,omitempty"`
-	NodeClamped       int32 `protobuf:"varint,11,opt,name=node_clamped,json=nodeClamped,proto3" json:"node_clamped,omitempty"`
+	// Number of pods on the node whose limit was clamped to max_limit_ratio times allocatable.
+	NodeClamped int32 `protobuf:"varint,11,opt,name=node_clamped,json=nodeClamped,proto3" json:"node_clamped,omitempty"`
 	// The amount that the pods there or the incoming pod take off was cut to 2^19 (TRUNCATING: 2^51).
 	Saturated bool `protobuf:"varint,12,opt,name=saturated,proto3" json:"saturated,omitempty"`
 	// The incoming pod counts as what its workload is expected to use in the hour, which is less than by its

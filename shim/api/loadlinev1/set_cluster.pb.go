@@ -41,9 +41,11 @@ type SetClusterRequest struct {
 	Objects []*ClusterObject `protobuf:"bytes,4,rep,name=objects,proto3" json:"objects,omitempty"`
 	// Kinds of which these are all objects of the cluster: see Changes.complete_kinds.
 	CompleteKinds []ObjectKind `protobuf:"varint,5,rep,packed,name=complete_kinds,json=completeKinds,proto3,enum=loadline.v1.ObjectKind" json:"complete_kinds,omitempty"`
-	// See Changes.kubernetes_minor.
+	// The release 1.x of Kubernetes whose rules count pods that are being resized, as in
+	// Changes.kubernetes_minor. 0: 36 or earlier.
 	KubernetesMinor int32 `protobuf:"varint,6,opt,name=kubernetes_minor,json=kubernetesMinor,proto3" json:"kubernetes_minor,omitempty"`
-	// See Changes.time_s.
+	// Time of the client, by which the profiles of the view age, in seconds since 1970, as in Changes.time_s.
+	// 0: not stated.
 	TimeS int64 `protobuf:"varint,7,opt,name=time_s,json=timeS,proto3" json:"time_s,omitempty"`
 	// Set in the last part. Without it a call broke off, and changes nothing.
 	Last          bool `protobuf:"varint,8,opt,name=last,proto3" json:"last,omitempty"`
@@ -140,9 +142,9 @@ func (x *SetClusterRequest) GetLast() bool {
 // The view after the call.
 type SetClusterResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The state of the view, for a client that continues with Sync. Questions need not name it.
+	// Epoch of the view, for a client that continues with Sync. Questions need not name it.
 	Epoch int64 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// The revision within that epoch.
+	// Revision of the view within that epoch, for a client that continues with Sync.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// The slot of each node, in the order of the request's nodes. A node keeps its slot while it is in the
 	// view.

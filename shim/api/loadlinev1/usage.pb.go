@@ -150,11 +150,14 @@ func (ExpectedUse_Floor) EnumDescriptor() ([]byte, []int) {
 // together, never of all pods of the workload.
 type WorkloadUsage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Namespace, kind and name of the workload, as the annotation of its pods states them. Not empty; kind and
-	// name without "/" and "@"; at most 253 bytes each.
+	// Namespace of the workload. Not empty; at most 253 bytes.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Kind      string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	Name      string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Kind of the workload, as the annotation of its pods states it, such as "Deployment". Not empty, without
+	// "/" and "@"; at most 253 bytes.
+	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Name of the workload, as the annotation of its pods states it. Not empty, without "/" and "@"; at most
+	// 253 bytes.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// Template for which the profile holds: the number in the annotation of its pods. A pod with another one
 	// counts by its limits. 0: it holds for all pods of the workload.
 	Template uint64 `protobuf:"fixed64,4,opt,name=template,proto3" json:"template,omitempty"`
@@ -162,20 +165,26 @@ type WorkloadUsage struct {
 	// is the 90th percentile of the samples from h:00 until before h+1:00, UTC. [0, 2^62]; 0: the hour is not
 	// known, so that a pod counts by its limit then. A measured 0 is sent as 1.
 	CpuMilli []int64 `protobuf:"varint,5,rep,packed,name=cpu_milli,json=cpuMilli,proto3" json:"cpu_milli,omitempty"`
-	// Memory in bytes (working set), likewise: entry h is the maximum.
+	// Memory in bytes (working set), for each hour of the day: 24 entries, or none where nothing is known of
+	// memory. Entry h is the maximum of the samples from h:00 until before h+1:00, UTC. [0, 2^62]; 0 as in
+	// cpu_milli.
 	MemoryBytes []int64 `protobuf:"varint,6,rep,packed,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	// How many days have samples in the hour that was measured on the fewest days, of those that are known. Few
 	// days make a workload new: see ExpectedUse.min_days. Not negative.
 	Days int32 `protobuf:"varint,7,opt,name=days,proto3" json:"days,omitempty"`
 	// The number of samples in the profile. Shown to people, and decides nothing. Not negative.
 	Samples int64 `protobuf:"varint,8,opt,name=samples,proto3" json:"samples,omitempty"`
-	// Times of the oldest and the newest sample, in seconds since 1970. [0, 2^40]; oldest_s <= newest_s.
+	// Time of the oldest sample, in seconds since 1970. [0, 2^40], at most newest_s.
 	OldestS int64 `protobuf:"varint,9,opt,name=oldest_s,json=oldestS,proto3" json:"oldest_s,omitempty"`
+	// Time of the newest sample, in seconds since 1970. [0, 2^40]. Decides whether the profile is stale: see
+	// ExpectedUse.max_age_s.
 	NewestS int64 `protobuf:"varint,10,opt,name=newest_s,json=newestS,proto3" json:"newest_s,omitempty"`
-	// The limits of one pod of the workload, all containers together, in millicores and in bytes. From those of
-	// all workloads follows what pods without a profile count as: see ExpectedUse. [0, 2^62]; 0: it has no
-	// limit, or the collector does not know it.
-	CpuLimitMilli    int64 `protobuf:"varint,11,opt,name=cpu_limit_milli,json=cpuLimitMilli,proto3" json:"cpu_limit_milli,omitempty"`
+	// The CPU limit of one pod of the workload, all containers together, in millicores. The limits of all
+	// workloads decide what pods without a profile count as: see ExpectedUse. [0, 2^62]; 0: it has no limit, or
+	// the collector does not know it.
+	CpuLimitMilli int64 `protobuf:"varint,11,opt,name=cpu_limit_milli,json=cpuLimitMilli,proto3" json:"cpu_limit_milli,omitempty"`
+	// The memory limit of one pod of the workload, all containers together, in bytes. Used as cpu_limit_milli
+	// is. [0, 2^62]; 0: it has no limit, or the collector does not know it.
 	MemoryLimitBytes int64 `protobuf:"varint,12,opt,name=memory_limit_bytes,json=memoryLimitBytes,proto3" json:"memory_limit_bytes,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -362,8 +371,9 @@ type ExpectedUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The switch of expected use.
 	Mode ExpectedUse_Mode `protobuf:"varint,1,opt,name=mode,proto3,enum=loadline.v1.ExpectedUse_Mode" json:"mode,omitempty"`
-	// The factor of a profile, in percent. [100, 1000]; 0 = 100.
-	CpuMarginPercent    int32 `protobuf:"varint,2,opt,name=cpu_margin_percent,json=cpuMarginPercent,proto3" json:"cpu_margin_percent,omitempty"`
+	// The factor by which the CPU of a profile is multiplied, in percent. [100, 1000]; 0: 100.
+	CpuMarginPercent int32 `protobuf:"varint,2,opt,name=cpu_margin_percent,json=cpuMarginPercent,proto3" json:"cpu_margin_percent,omitempty"`
+	// The factor by which the memory of a profile is multiplied, in percent. [100, 1000]; 0: 100.
 	MemoryMarginPercent int32 `protobuf:"varint,3,opt,name=memory_margin_percent,json=memoryMarginPercent,proto3" json:"memory_margin_percent,omitempty"`
 	// An hour counts as the most of itself and so many hours before and after it, for use that does not keep to
 	// the clock, and for clocks that are changed in summer. [0, 11].
