@@ -27,8 +27,7 @@ const (
 type SimulatedUse_Pattern int32
 
 const (
-	// The hours are stated one by one.
-	SimulatedUse_PATTERN_UNSPECIFIED SimulatedUse_Pattern = 0
+	SimulatedUse_PATTERN_UNSPECIFIED SimulatedUse_Pattern = 0 // the hours are stated one by one
 	// The peak in all hours.
 	SimulatedUse_FLAT SimulatedUse_Pattern = 1
 	// The peak from 9:00 until before 17:00, 15 % at night.
@@ -84,17 +83,23 @@ func (SimulatedUse_Pattern) EnumDescriptor() ([]byte, []int) {
 // left out nothing is known, and the pod uses what it requests.
 type SimulatedUse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The course of the day.
+	// The course of the day. UNSPECIFIED: `cpu_milli` and `memory_bytes` state the hours.
 	Pattern SimulatedUse_Pattern `protobuf:"varint,1,opt,name=pattern,proto3,enum=loadline.v1.SimulatedUse_Pattern" json:"pattern,omitempty"`
-	// With a pattern: the peak in percent of the limit, which the pod must have. [0, 100]; 0: left out.
-	CpuPeakPercent    int64 `protobuf:"varint,2,opt,name=cpu_peak_percent,json=cpuPeakPercent,proto3" json:"cpu_peak_percent,omitempty"`
+	// With a pattern: the peak of CPU in percent of the CPU limit, which the pod must have. [0, 100]; 0: the
+	// use of CPU is left out. With a pattern, one of both peaks is above 0.
+	CpuPeakPercent int64 `protobuf:"varint,2,opt,name=cpu_peak_percent,json=cpuPeakPercent,proto3" json:"cpu_peak_percent,omitempty"`
+	// With a pattern: the peak of memory in percent of the memory limit, which the pod must have. [0, 100]; 0:
+	// the use of memory is left out.
 	MemoryPeakPercent int64 `protobuf:"varint,3,opt,name=memory_peak_percent,json=memoryPeakPercent,proto3" json:"memory_peak_percent,omitempty"`
-	// With a pattern: how many hours later than above it is. [0, 23].
+	// With a pattern: how many hours later than above its course runs. [0, 23].
 	PhaseHours int64 `protobuf:"varint,4,opt,name=phase_hours,json=phaseHours,proto3" json:"phase_hours,omitempty"`
-	// Without a pattern: the profile of a workload, as in WorkloadUsage; 24 entries, or none.
-	CpuMilli    []int64 `protobuf:"varint,5,rep,packed,name=cpu_milli,json=cpuMilli,proto3" json:"cpu_milli,omitempty"`
+	// Without a pattern: CPU in millicores in each hour of the day, UTC, as in WorkloadUsage.cpu_milli: 24
+	// entries of [0, 2^50], or none. 0: the hour is not known.
+	CpuMilli []int64 `protobuf:"varint,5,rep,packed,name=cpu_milli,json=cpuMilli,proto3" json:"cpu_milli,omitempty"`
+	// Without a pattern: memory in bytes in each hour of the day, UTC, as in WorkloadUsage.memory_bytes: 24
+	// entries of [0, 2^50], or none. 0: the hour is not known.
 	MemoryBytes []int64 `protobuf:"varint,6,rep,packed,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	// By how many percent the use differs from that at most, either way: drawn evenly for each hour of each
+	// The most by which the use differs from that, either way, in percent: drawn evenly for each hour of each
 	// day, the same for all pods of the workload. Scheduler and autoscaler do not know it. [0, 1000].
 	DeviationPercent int64 `protobuf:"varint,7,opt,name=deviation_percent,json=deviationPercent,proto3" json:"deviation_percent,omitempty"`
 	unknownFields    protoimpl.UnknownFields
@@ -183,11 +188,13 @@ func (x *SimulatedUse) GetDeviationPercent() int64 {
 // The time in which the pods of a node use more than it offers, over all nodes.
 type SimulatedOverload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The hours of nodes in which the use of CPU exceeds what is allocatable, and the use of memory 97 % of it.
-	CpuNodeHours    float64 `protobuf:"fixed64,1,opt,name=cpu_node_hours,json=cpuNodeHours,proto3" json:"cpu_node_hours,omitempty"`
+	// Hours of nodes in which the use of CPU exceeds what is allocatable.
+	CpuNodeHours float64 `protobuf:"fixed64,1,opt,name=cpu_node_hours,json=cpuNodeHours,proto3" json:"cpu_node_hours,omitempty"`
+	// Hours of nodes in which the use of memory exceeds 97 % of what is allocatable.
 	MemoryNodeHours float64 `protobuf:"fixed64,2,opt,name=memory_node_hours,json=memoryNodeHours,proto3" json:"memory_node_hours,omitempty"`
-	// The use beyond what is allocatable, in hours of a node: 1 is as much as a node offers in an hour.
-	CpuVolume     float64 `protobuf:"fixed64,3,opt,name=cpu_volume,json=cpuVolume,proto3" json:"cpu_volume,omitempty"`
+	// The use of CPU beyond what is allocatable, in hours of a node: 1 is as much as a node offers in an hour.
+	CpuVolume float64 `protobuf:"fixed64,3,opt,name=cpu_volume,json=cpuVolume,proto3" json:"cpu_volume,omitempty"`
+	// The use of memory beyond what is allocatable, in hours of a node, as in cpu_volume.
 	MemoryVolume  float64 `protobuf:"fixed64,4,opt,name=memory_volume,json=memoryVolume,proto3" json:"memory_volume,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -27,16 +27,11 @@ const (
 type SimulatedWorkload_Kind int32
 
 const (
-	// A DEPLOYMENT.
-	SimulatedWorkload_KIND_UNSPECIFIED SimulatedWorkload_Kind = 0
-	// Runs as many replicas as the hour of the week asks for.
-	SimulatedWorkload_DEPLOYMENT SimulatedWorkload_Kind = 1
-	// Waves of jobs, which run for a time and end.
-	SimulatedWorkload_BATCH SimulatedWorkload_Kind = 2
-	// A pod on each node.
-	SimulatedWorkload_DAEMON SimulatedWorkload_Kind = 3
-	// Pods at given times, which run for a time and end.
-	SimulatedWorkload_TRACE SimulatedWorkload_Kind = 4
+	SimulatedWorkload_KIND_UNSPECIFIED SimulatedWorkload_Kind = 0 // as DEPLOYMENT
+	SimulatedWorkload_DEPLOYMENT       SimulatedWorkload_Kind = 1 // runs as many replicas as the hour of the week asks for
+	SimulatedWorkload_BATCH            SimulatedWorkload_Kind = 2 // waves of jobs, which run for a time and end
+	SimulatedWorkload_DAEMON           SimulatedWorkload_Kind = 3 // a pod on each node
+	SimulatedWorkload_TRACE            SimulatedWorkload_Kind = 4 // pods at given times, which run for a time and end
 )
 
 // Enum value maps for SimulatedWorkload_Kind.
@@ -88,14 +83,10 @@ func (SimulatedWorkload_Kind) EnumDescriptor() ([]byte, []int) {
 type SimulatedSettings_Score int32
 
 const (
-	// LEAST_ALLOCATED.
-	SimulatedSettings_SCORE_UNSPECIFIED SimulatedSettings_Score = 0
-	// Nodes with the most room.
-	SimulatedSettings_LEAST_ALLOCATED SimulatedSettings_Score = 1
-	// Nodes with the least room.
-	SimulatedSettings_MOST_ALLOCATED SimulatedSettings_Score = 2
-	// LEAST_ALLOCATED, and nodes whose pods are limited to less.
-	SimulatedSettings_LIMIT_AWARE SimulatedSettings_Score = 3
+	SimulatedSettings_SCORE_UNSPECIFIED SimulatedSettings_Score = 0 // as LEAST_ALLOCATED
+	SimulatedSettings_LEAST_ALLOCATED   SimulatedSettings_Score = 1 // nodes with the most room
+	SimulatedSettings_MOST_ALLOCATED    SimulatedSettings_Score = 2 // nodes with the least room
+	SimulatedSettings_LIMIT_AWARE       SimulatedSettings_Score = 3 // LEAST_ALLOCATED, and nodes whose pods are limited to less
 )
 
 // Enum value maps for SimulatedSettings_Score.
@@ -144,11 +135,11 @@ func (SimulatedSettings_Score) EnumDescriptor() ([]byte, []int) {
 // One simulation. Equal questions have equal answers.
 type SimulateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The scenario that is simulated.
+	// The scenario that is simulated. Required.
 	Scenario *Scenario `protobuf:"bytes,1,opt,name=scenario,proto3" json:"scenario,omitempty"`
-	// How long, from a Monday on: [1, 400].
+	// The number of simulated days, from a Monday on. [1, 400].
 	Days int64 `protobuf:"varint,2,opt,name=days,proto3" json:"days,omitempty"`
-	// The seed of all chance, at least 0.
+	// The seed of all chance. At least 0.
 	Seed          int64 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -208,17 +199,17 @@ func (x *SimulateRequest) GetSeed() int64 {
 // A cluster, its load, and its faults.
 type Scenario struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Nodes, by groups: 1 to 100, of together at most 5,000 nodes.
+	// Node groups: 1 to 100, of together at most 5,000 nodes.
 	Groups []*SimulatedGroup `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Load: at most 2,000, of together at most 100,000 pods at their peaks.
+	// Load: at most 2,000 workloads, of together at most 200,000 pods at their peaks, and as many arrivals.
 	Workloads []*SimulatedWorkload `protobuf:"bytes,2,rep,name=workloads,proto3" json:"workloads,omitempty"`
 	// How scheduler and autoscaler are set.
 	Settings *SimulatedSettings `protobuf:"bytes,3,opt,name=settings,proto3" json:"settings,omitempty"`
 	// Unset: no faults.
 	Faults *SimulatedFaults `protobuf:"bytes,4,opt,name=faults,proto3" json:"faults,omitempty"`
-	// How often workloads follow their curves [300].
+	// How often workloads follow their curves, in seconds. [10, 86400]; 0: 300.
 	LoadStepSeconds int64 `protobuf:"varint,5,opt,name=load_step_seconds,json=loadStepSeconds,proto3" json:"load_step_seconds,omitempty"`
-	// Unless 0, all ends after so many seconds where the days do not end before.
+	// The number of seconds after which all ends where the days do not end before. 0: the days decide.
 	DurationSeconds int64 `protobuf:"varint,6,opt,name=duration_seconds,json=durationSeconds,proto3" json:"duration_seconds,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -299,31 +290,35 @@ func (x *Scenario) GetDurationSeconds() int64 {
 // Nodes that are alike.
 type SimulatedGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique: a-z, 0-9 and -.
+	// Unique name: 1 to 63 of a-z, 0-9 and -.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Bounds of the number of nodes, and how many are there at the start [min].
-	Min   int64 `protobuf:"varint,2,opt,name=min,proto3" json:"min,omitempty"`
-	Max   int64 `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`
+	// The fewest nodes that the group has. [0, max].
+	Min int64 `protobuf:"varint,2,opt,name=min,proto3" json:"min,omitempty"`
+	// The most nodes that the group may have. [0, 5000].
+	Max int64 `protobuf:"varint,3,opt,name=max,proto3" json:"max,omitempty"`
+	// Nodes at the start. [min, max]; 0: min.
 	Nodes int64 `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// The amounts that one offers to pods.
-	MilliCpu  int64 `protobuf:"varint,5,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
+	// CPU that a node offers to pods, in millicores. [1, 2^50].
+	MilliCpu int64 `protobuf:"varint,5,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
+	// Memory that a node offers to pods, in MiB. [1, 2^30].
 	MemoryMib int64 `protobuf:"varint,6,opt,name=memory_mib,json=memoryMib,proto3" json:"memory_mib,omitempty"`
-	// How many pods it takes [110].
+	// The most pods that a node takes. [1, 10000]; 0: 110.
 	Pods int64 `protobuf:"varint,7,opt,name=pods,proto3" json:"pods,omitempty"`
-	// Devices nvidia.com/gpu.
+	// Devices nvidia.com/gpu of a node. [0, 1000].
 	Gpus int64 `protobuf:"varint,8,opt,name=gpus,proto3" json:"gpus,omitempty"`
-	// The price of one, in US dollars.
+	// The price of a node, in US dollars per hour. [0, 1000000].
 	UsdPerHour float64 `protobuf:"fixed64,9,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
-	// From the order of a machine to its node, drawn evenly [60 to 90].
+	// Seconds from the order of a machine to its node, drawn evenly. Within [1, 86400]; unset: 60 to 90.
 	StartSeconds *SecondsRange `protobuf:"bytes,10,opt,name=start_seconds,json=startSeconds,proto3" json:"start_seconds,omitempty"`
-	// The cloud may take its machines back.
+	// True if the cloud may take its machines back: see SimulatedFaults.spot_interruption.
 	Spot bool `protobuf:"varint,11,opt,name=spot,proto3" json:"spot,omitempty"`
-	// Only pods that name the group go there.
+	// True if only pods that name the group may run there.
 	Tainted bool `protobuf:"varint,12,opt,name=tainted,proto3" json:"tainted,omitempty"`
-	// From its node to a node that is ready [10], and from a deletion that the cloud has taken to its end,
-	// until when it costs [30].
+	// Seconds from the node of a machine to a node that is ready. [0, 3600]; unset: 10.
 	ReadySeconds *int64 `protobuf:"varint,13,opt,name=ready_seconds,json=readySeconds,proto3,oneof" json:"ready_seconds,omitempty"`
-	StopSeconds  *int64 `protobuf:"varint,14,opt,name=stop_seconds,json=stopSeconds,proto3,oneof" json:"stop_seconds,omitempty"`
+	// Seconds from a deletion that the cloud has taken to its end, until when the machine costs. [0, 3600];
+	// unset: 30.
+	StopSeconds *int64 `protobuf:"varint,14,opt,name=stop_seconds,json=stopSeconds,proto3,oneof" json:"stop_seconds,omitempty"`
 	// Its zone: the label topology.kubernetes.io/zone of its nodes. Empty: they have none.
 	Zone          string `protobuf:"bytes,15,opt,name=zone,proto3" json:"zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -467,10 +462,9 @@ func (x *SimulatedGroup) GetZone() string {
 
 // A time that is drawn evenly between both.
 type SecondsRange struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The shortest and the longest.
-	Min           int64 `protobuf:"varint,1,opt,name=min,proto3" json:"min,omitempty"`
-	Max           int64 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Min           int64                  `protobuf:"varint,1,opt,name=min,proto3" json:"min,omitempty"` // the shortest, in seconds
+	Max           int64                  `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"` // the longest, in seconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -522,59 +516,60 @@ func (x *SecondsRange) GetMax() int64 {
 // Pods that are alike, and when there are how many.
 type SimulatedWorkload struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique: a-z, 0-9 and -.
+	// Unique name: 1 to 63 of a-z, 0-9 and -.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// How it makes pods.
+	// How the workload makes pods. UNSPECIFIED: DEPLOYMENT.
 	Kind SimulatedWorkload_Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=loadline.v1.SimulatedWorkload_Kind" json:"kind,omitempty"`
-	// The pods of a Deployment at the peak, or of a batch in each wave.
+	// The pods of a DEPLOYMENT at the peak, or of a BATCH in each wave. [0, 200000].
 	Replicas int64 `protobuf:"varint,3,opt,name=replicas,proto3" json:"replicas,omitempty"`
-	// The requests of a pod.
-	MilliCpu  int64 `protobuf:"varint,4,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
+	// The CPU request of a pod, in millicores. [0, 2^50].
+	MilliCpu int64 `protobuf:"varint,4,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
+	// The memory request of a pod, in MiB. [0, 2^30].
 	MemoryMib int64 `protobuf:"varint,5,opt,name=memory_mib,json=memoryMib,proto3" json:"memory_mib,omitempty"`
-	Gpus      int64 `protobuf:"varint,6,opt,name=gpus,proto3" json:"gpus,omitempty"`
-	// The limits of a pod; 0: none.
-	LimitMilliCpu  int64 `protobuf:"varint,7,opt,name=limit_milli_cpu,json=limitMilliCpu,proto3" json:"limit_milli_cpu,omitempty"`
+	// The devices nvidia.com/gpu that a pod requests. [0, 1000].
+	Gpus int64 `protobuf:"varint,6,opt,name=gpus,proto3" json:"gpus,omitempty"`
+	// The CPU limit of a pod, in millicores. [0, 2^50]; 0: none.
+	LimitMilliCpu int64 `protobuf:"varint,7,opt,name=limit_milli_cpu,json=limitMilliCpu,proto3" json:"limit_milli_cpu,omitempty"`
+	// The memory limit of a pod, in MiB. [0, 2^30]; 0: none.
 	LimitMemoryMib int64 `protobuf:"varint,8,opt,name=limit_memory_mib,json=limitMemoryMib,proto3" json:"limit_memory_mib,omitempty"`
-	// The priority: of pods that wait, those of the highest one come first.
+	// The priority of its pods: of waiting pods, those of the highest one are placed first. [-10^9, 10^9].
 	Priority int32 `protobuf:"varint,9,opt,name=priority,proto3" json:"priority,omitempty"`
-	// The group that its pods name; empty: any that is not tainted.
+	// The group that its pods name. Empty: any that is not tainted.
 	Group string `protobuf:"bytes,10,opt,name=group,proto3" json:"group,omitempty"`
-	// The share that is missing at the quietest hour, and on Saturday and Sunday; percent of the replicas.
-	DailyPercent   int64 `protobuf:"varint,11,opt,name=daily_percent,json=dailyPercent,proto3" json:"daily_percent,omitempty"`
+	// The share of the replicas that is missing at the quietest hour, in percent. [0, 100].
+	DailyPercent int64 `protobuf:"varint,11,opt,name=daily_percent,json=dailyPercent,proto3" json:"daily_percent,omitempty"`
+	// The share of the replicas that is missing on Saturday and Sunday, in percent. [0, 100].
 	WeekendPercent int64 `protobuf:"varint,12,opt,name=weekend_percent,json=weekendPercent,proto3" json:"weekend_percent,omitempty"`
-	// The hour of the peak [14].
+	// The hour of the peak. [0, 23]; unset: 14.
 	PeakHour *int64 `protobuf:"varint,13,opt,name=peak_hour,json=peakHour,proto3,oneof" json:"peak_hour,omitempty"`
-	// Times of more replicas.
+	// Times of more replicas. At most 1,000.
 	Bursts []*SimulatedBurst `protobuf:"bytes,14,rep,name=bursts,proto3" json:"bursts,omitempty"`
-	// A new revision each so many seconds; 0: never.
+	// Seconds between two new revisions; 0: there are none.
 	RolloutEverySeconds int64 `protobuf:"varint,15,opt,name=rollout_every_seconds,json=rolloutEverySeconds,proto3" json:"rollout_every_seconds,omitempty"`
-	// How many of its pods may be disrupted at once; unset: it has no budget.
+	// Number of its pods that may be disrupted at once, by a disruption budget. Unset: it has no budget.
 	MaxUnavailable *int64 `protobuf:"varint,16,opt,name=max_unavailable,json=maxUnavailable,proto3,oneof" json:"max_unavailable,omitempty"`
-	// The first wave of a batch, and the time between two.
+	// The first wave of a BATCH, in seconds since the start.
 	FirstSeconds int64 `protobuf:"varint,17,opt,name=first_seconds,json=firstSeconds,proto3" json:"first_seconds,omitempty"`
+	// Seconds between two waves of a BATCH. At least 10.
 	EverySeconds int64 `protobuf:"varint,18,opt,name=every_seconds,json=everySeconds,proto3" json:"every_seconds,omitempty"`
-	// The time that a pod of a batch or a trace runs [60 to 600].
+	// Seconds for which a pod of a BATCH or a TRACE runs, drawn evenly. Unset: 60 to 600.
 	RunSeconds *SecondsRange `protobuf:"bytes,19,opt,name=run_seconds,json=runSeconds,proto3" json:"run_seconds,omitempty"`
-	// The arrivals of a trace, in order of time.
+	// The arrivals of a TRACE, in order of time. At most 200,000.
 	Arrivals []*SimulatedArrival `protobuf:"bytes,20,rep,name=arrivals,proto3" json:"arrivals,omitempty"`
-	// How long a pod takes to end [30].
+	// Seconds that a pod takes to end. [0, 3600]; unset: 30.
 	GraceSeconds *int64 `protobuf:"varint,21,opt,name=grace_seconds,json=graceSeconds,proto3,oneof" json:"grace_seconds,omitempty"`
-	// No pod of it may be evicted.
-	NotEvictable bool `protobuf:"varint,22,opt,name=not_evictable,json=notEvictable,proto3" json:"not_evictable,omitempty"`
-	// Two budgets select its pods, so that the API server evicts none of them.
-	TwoBudgets bool `protobuf:"varint,23,opt,name=two_budgets,json=twoBudgets,proto3" json:"two_budgets,omitempty"`
-	// Its pods say that they are of a DaemonSet, which there is not.
-	ForgedOwner bool `protobuf:"varint,24,opt,name=forged_owner,json=forgedOwner,proto3" json:"forged_owner,omitempty"`
-	// No two of its pods are on one node: required anti-affinity by hostname.
-	Apart bool `protobuf:"varint,25,opt,name=apart,proto3" json:"apart,omitempty"`
-	// From a pod's node until it runs, drawn evenly [2 to 10].
+	NotEvictable bool   `protobuf:"varint,22,opt,name=not_evictable,json=notEvictable,proto3" json:"not_evictable,omitempty"` // no pod of it may be evicted
+	TwoBudgets   bool   `protobuf:"varint,23,opt,name=two_budgets,json=twoBudgets,proto3" json:"two_budgets,omitempty"`       // two budgets select its pods: the API server evicts none of them
+	ForgedOwner  bool   `protobuf:"varint,24,opt,name=forged_owner,json=forgedOwner,proto3" json:"forged_owner,omitempty"`    // its pods claim a DaemonSet as owner that does not exist
+	Apart        bool   `protobuf:"varint,25,opt,name=apart,proto3" json:"apart,omitempty"`                                   // no two of its pods share a node: required anti-affinity by hostname
+	// Seconds from a pod's node until it runs, drawn evenly. Within [0, 3600]; unset: 2 to 10.
 	PodStartSeconds *SecondsRange `protobuf:"bytes,26,opt,name=pod_start_seconds,json=podStartSeconds,proto3" json:"pod_start_seconds,omitempty"`
-	// Zones differ by at most so many of its pods, as a topology spread constraint with DoNotSchedule has it.
-	// 0: by any number.
+	// The most by which the numbers of its pods in two zones differ, by a topology spread constraint with
+	// DoNotSchedule. 0: there is no constraint.
 	MaxZoneSkew int64 `protobuf:"varint,27,opt,name=max_zone_skew,json=maxZoneSkew,proto3" json:"max_zone_skew,omitempty"`
 	// Its pods go only to nodes that an operator has labelled: see SimulatedFaults.hand_mark.
 	LabelledNodesOnly bool `protobuf:"varint,28,opt,name=labelled_nodes_only,json=labelledNodesOnly,proto3" json:"labelled_nodes_only,omitempty"`
-	// The use of each of its pods by the hour. Left out: a pod uses what it requests, and nothing is known of
+	// The use of each of its pods by the hour. Unset: a pod uses what it requests, and nothing is known of
 	// that.
 	Use           *SimulatedUse `protobuf:"bytes,29,opt,name=use,proto3" json:"use,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -816,11 +811,10 @@ func (x *SimulatedWorkload) GetUse() *SimulatedUse {
 
 // A time of more replicas.
 type SimulatedBurst struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// When, since the start, for how long, and how many more.
-	AtSeconds     int64 `protobuf:"varint,1,opt,name=at_seconds,json=atSeconds,proto3" json:"at_seconds,omitempty"`
-	ForSeconds    int64 `protobuf:"varint,2,opt,name=for_seconds,json=forSeconds,proto3" json:"for_seconds,omitempty"`
-	Replicas      int64 `protobuf:"varint,3,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AtSeconds     int64                  `protobuf:"varint,1,opt,name=at_seconds,json=atSeconds,proto3" json:"at_seconds,omitempty"`    // begin, in seconds since the start
+	ForSeconds    int64                  `protobuf:"varint,2,opt,name=for_seconds,json=forSeconds,proto3" json:"for_seconds,omitempty"` // duration, in seconds; at least 1
+	Replicas      int64                  `protobuf:"varint,3,opt,name=replicas,proto3" json:"replicas,omitempty"`                       // replicas beside those of the curve; at least 1
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -878,10 +872,9 @@ func (x *SimulatedBurst) GetReplicas() int64 {
 
 // Pods of a trace.
 type SimulatedArrival struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// When, since the start, and how many.
-	AtSeconds     int64 `protobuf:"varint,1,opt,name=at_seconds,json=atSeconds,proto3" json:"at_seconds,omitempty"`
-	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AtSeconds     int64                  `protobuf:"varint,1,opt,name=at_seconds,json=atSeconds,proto3" json:"at_seconds,omitempty"` // time, in seconds since the start
+	Count         int64                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`                          // number of pods; at least 1
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -933,53 +926,57 @@ func (x *SimulatedArrival) GetCount() int64 {
 // How scheduler and autoscaler are set. What is unset is as Cluster Autoscaler has it.
 type SimulatedSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How the scheduler prefers nodes.
+	// How the scheduler prefers nodes. UNSPECIFIED: LEAST_ALLOCATED.
 	Score SimulatedSettings_Score `protobuf:"varint,1,opt,name=score,proto3,enum=loadline.v1.SimulatedSettings_Score" json:"score,omitempty"`
-	// Between two loops [10].
+	// Seconds between two loops. [1, 3600]; 0: 10.
 	ScanSeconds int64 `protobuf:"varint,2,opt,name=scan_seconds,json=scanSeconds,proto3" json:"scan_seconds,omitempty"`
-	// Nodes that are emptier may go [0.5].
+	// Nodes whose utilization is below this may be removed. [0, 1]; unset: 0.5.
 	UtilizationThreshold *float64 `protobuf:"fixed64,3,opt,name=utilization_threshold,json=utilizationThreshold,proto3,oneof" json:"utilization_threshold,omitempty"`
-	// The time for which a node is unneeded before it is removed [600], and for which it is not ready [1200].
+	// Seconds for which a node is unneeded before it is removed. [0, 86400]; unset: 600.
 	UnneededSeconds *int64 `protobuf:"varint,4,opt,name=unneeded_seconds,json=unneededSeconds,proto3,oneof" json:"unneeded_seconds,omitempty"`
-	UnreadySeconds  *int64 `protobuf:"varint,5,opt,name=unready_seconds,json=unreadySeconds,proto3,oneof" json:"unready_seconds,omitempty"`
-	// Nodes that go at once [10], and of them with pods [5].
+	// Seconds for which an unready node is unneeded before it is removed. [0, 86400]; unset: 1200.
+	UnreadySeconds *int64 `protobuf:"varint,5,opt,name=unready_seconds,json=unreadySeconds,proto3,oneof" json:"unready_seconds,omitempty"`
+	// Nodes that are removed at once. [1, 1000]; 0: 10.
 	MaxScaleDownParallelism int64 `protobuf:"varint,6,opt,name=max_scale_down_parallelism,json=maxScaleDownParallelism,proto3" json:"max_scale_down_parallelism,omitempty"`
-	MaxDrainParallelism     int64 `protobuf:"varint,7,opt,name=max_drain_parallelism,json=maxDrainParallelism,proto3" json:"max_drain_parallelism,omitempty"`
-	// No node is removed.
-	NoScaleDown bool `protobuf:"varint,8,opt,name=no_scale_down,json=noScaleDown,proto3" json:"no_scale_down,omitempty"`
-	// Machines that have no node after so long are given up [900].
+	// Nodes with pods to move that are removed at once. [1, 1000]; 0: 5.
+	MaxDrainParallelism int64 `protobuf:"varint,7,opt,name=max_drain_parallelism,json=maxDrainParallelism,proto3" json:"max_drain_parallelism,omitempty"`
+	NoScaleDown         bool  `protobuf:"varint,8,opt,name=no_scale_down,json=noScaleDown,proto3" json:"no_scale_down,omitempty"` // no node is removed
+	// Seconds after which a machine without a node is given up. [60, 86400]; 0: 900.
 	MaxNodeProvisionSeconds int64 `protobuf:"varint,9,opt,name=max_node_provision_seconds,json=maxNodeProvisionSeconds,proto3" json:"max_node_provision_seconds,omitempty"`
-	// The times in which no node is removed: after a group has grown [600], a node was removed [0], and
-	// tainting has failed [180].
-	DelayAfterAddSeconds     *int64 `protobuf:"varint,10,opt,name=delay_after_add_seconds,json=delayAfterAddSeconds,proto3,oneof" json:"delay_after_add_seconds,omitempty"`
-	DelayAfterDeleteSeconds  *int64 `protobuf:"varint,11,opt,name=delay_after_delete_seconds,json=delayAfterDeleteSeconds,proto3,oneof" json:"delay_after_delete_seconds,omitempty"`
+	// Seconds after the growth of a group in which no node is removed. [0, 86400]; unset: 600.
+	DelayAfterAddSeconds *int64 `protobuf:"varint,10,opt,name=delay_after_add_seconds,json=delayAfterAddSeconds,proto3,oneof" json:"delay_after_add_seconds,omitempty"`
+	// Seconds after the removal of a node in which none is removed. [0, 86400]; unset: 0.
+	DelayAfterDeleteSeconds *int64 `protobuf:"varint,11,opt,name=delay_after_delete_seconds,json=delayAfterDeleteSeconds,proto3,oneof" json:"delay_after_delete_seconds,omitempty"`
+	// Seconds after a failed taint in which no node is removed. [0, 86400]; unset: 180.
 	DelayAfterFailureSeconds *int64 `protobuf:"varint,12,opt,name=delay_after_failure_seconds,json=delayAfterFailureSeconds,proto3,oneof" json:"delay_after_failure_seconds,omitempty"`
-	// Growth waits until no pod has come for so long that needs a node [1000], and no longer than that [10000].
+	// Growth waits until no pod has arrived for so long that needs a node, in milliseconds. [0,
+	// batch_max_milliseconds]; unset: 1000.
 	BatchIdleMilliseconds *int64 `protobuf:"varint,13,opt,name=batch_idle_milliseconds,json=batchIdleMilliseconds,proto3,oneof" json:"batch_idle_milliseconds,omitempty"`
-	BatchMaxMilliseconds  *int64 `protobuf:"varint,14,opt,name=batch_max_milliseconds,json=batchMaxMilliseconds,proto3,oneof" json:"batch_max_milliseconds,omitempty"`
-	// Room that is kept beside what pods request, as a share of that [10].
+	// The longest that growth waits in this way, in milliseconds. [0, 3600000]; unset: 10000.
+	BatchMaxMilliseconds *int64 `protobuf:"varint,14,opt,name=batch_max_milliseconds,json=batchMaxMilliseconds,proto3,oneof" json:"batch_max_milliseconds,omitempty"`
+	// Room that is kept beside what pods request, in percent of that. [0, 1000]; unset: 10.
 	SlackPercent *int64 `protobuf:"varint,15,opt,name=slack_percent,json=slackPercent,proto3,oneof" json:"slack_percent,omitempty"`
-	// Decision REPLACE: nodes are replaced by cheaper ones. It needs nodes that go.
+	// Decision REPLACE: nodes are replaced by cheaper ones. Has no effect with no_scale_down.
 	Replace bool `protobuf:"varint,16,opt,name=replace,proto3" json:"replace,omitempty"`
-	// With `replace`: which moves are wanted, as of a cluster that is not simulated.
+	// With `replace`: which moves are wanted. Unset: the defaults of ConsolidationPolicy.
 	Consolidation *ConsolidationPolicy `protobuf:"bytes,17,opt,name=consolidation,proto3" json:"consolidation,omitempty"`
-	// Nodes of each group that go at once; 0: any number.
+	// Nodes of each group that are removed at once. [0, 1000]; 0: any number.
 	NodeBudget int64 `protobuf:"varint,18,opt,name=node_budget,json=nodeBudget,proto3" json:"node_budget,omitempty"`
-	// Until an eviction that was refused is tried again [10000], and until it is seen whether pods have ended
-	// [5000].
+	// Milliseconds until a refused eviction is tried again. [100, 3600000]; unset: 10000.
 	EvictionRetryMilliseconds *int64 `protobuf:"varint,19,opt,name=eviction_retry_milliseconds,json=evictionRetryMilliseconds,proto3,oneof" json:"eviction_retry_milliseconds,omitempty"`
-	PollMilliseconds          *int64 `protobuf:"varint,20,opt,name=poll_milliseconds,json=pollMilliseconds,proto3,oneof" json:"poll_milliseconds,omitempty"`
-	// Decision DOWNSCALE_ORDER: Deployments that shrink give up the pods of nodes first that could go. It needs
-	// nodes that go.
+	// Milliseconds until it is seen whether pods have ended. [100, 3600000]; unset: 5000.
+	PollMilliseconds *int64 `protobuf:"varint,20,opt,name=poll_milliseconds,json=pollMilliseconds,proto3,oneof" json:"poll_milliseconds,omitempty"`
+	// Decision DOWNSCALE_ORDER: Deployments that shrink give up the pods of removable nodes first. Has no
+	// effect with no_scale_down.
 	DownscaleOrder bool `protobuf:"varint,21,opt,name=downscale_order,json=downscaleOrder,proto3" json:"downscale_order,omitempty"`
-	// Younger pods make no group grow.
+	// Seconds for which a new pod makes no group grow. [0, 1800].
 	NewPodScaleUpDelaySeconds int64 `protobuf:"varint,22,opt,name=new_pod_scale_up_delay_seconds,json=newPodScaleUpDelaySeconds,proto3" json:"new_pod_scale_up_delay_seconds,omitempty"`
 	// The knowledge that scheduler and autoscaler have of the use of pods by the hour, and how it counts. With
-	// LIMIT_AWARE nodes count by their worst hour. Left out: OFF.
+	// LIMIT_AWARE nodes count by their worst hour. Unset: OFF.
 	ExpectedUse *ExpectedUse `protobuf:"bytes,23,opt,name=expected_use,json=expectedUse,proto3" json:"expected_use,omitempty"`
-	// The load line of scheduler and autoscaler: limits over allocatable, and with `expected_use` the expected
-	// use in every hour over allocatable.
-	MaxLimitsOverAllocatable   *SimulatedLine `protobuf:"bytes,24,opt,name=max_limits_over_allocatable,json=maxLimitsOverAllocatable,proto3" json:"max_limits_over_allocatable,omitempty"`
+	// The load line of scheduler and autoscaler: limits over allocatable. Unset: none.
+	MaxLimitsOverAllocatable *SimulatedLine `protobuf:"bytes,24,opt,name=max_limits_over_allocatable,json=maxLimitsOverAllocatable,proto3" json:"max_limits_over_allocatable,omitempty"`
+	// The same for the expected use in every hour over allocatable; needs `expected_use` ON. Unset: none.
 	MaxExpectedOverAllocatable *SimulatedLine `protobuf:"bytes,25,opt,name=max_expected_over_allocatable,json=maxExpectedOverAllocatable,proto3" json:"max_expected_over_allocatable,omitempty"`
 	unknownFields              protoimpl.UnknownFields
 	sizeCache                  protoimpl.SizeCache
@@ -1192,10 +1189,9 @@ func (x *SimulatedSettings) GetMaxExpectedOverAllocatable() *SimulatedLine {
 
 // A line for each resource, rounded to thousandths. [0.1, 1000]; 0: none.
 type SimulatedLine struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// CPU and memory.
-	Cpu           float64 `protobuf:"fixed64,1,opt,name=cpu,proto3" json:"cpu,omitempty"`
-	Memory        float64 `protobuf:"fixed64,2,opt,name=memory,proto3" json:"memory,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cpu           float64                `protobuf:"fixed64,1,opt,name=cpu,proto3" json:"cpu,omitempty"`       // line of CPU
+	Memory        float64                `protobuf:"fixed64,2,opt,name=memory,proto3" json:"memory,omitempty"` // line of memory
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1244,423 +1240,27 @@ func (x *SimulatedLine) GetMemory() float64 {
 	return 0
 }
 
-// Faults, with their chances in a million.
-type SimulatedFaults struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// From a change to the autoscaler's view of it, at least and at most.
-	WatchLagMillisecondsMin int64 `protobuf:"varint,1,opt,name=watch_lag_milliseconds_min,json=watchLagMillisecondsMin,proto3" json:"watch_lag_milliseconds_min,omitempty"`
-	WatchLagMillisecondsMax int64 `protobuf:"varint,2,opt,name=watch_lag_milliseconds_max,json=watchLagMillisecondsMax,proto3" json:"watch_lag_milliseconds_max,omitempty"`
-	// A change that only the next full list has, and the time between two of these [600].
-	LostEvent     int64 `protobuf:"varint,3,opt,name=lost_event,json=lostEvent,proto3" json:"lost_event,omitempty"`
-	RelistSeconds int64 `protobuf:"varint,4,opt,name=relist_seconds,json=relistSeconds,proto3" json:"relist_seconds,omitempty"`
-	// An order for which there is no capacity; the group has none for so long [1800].
-	StockOut        int64 `protobuf:"varint,5,opt,name=stock_out,json=stockOut,proto3" json:"stock_out,omitempty"`
-	StockOutSeconds int64 `protobuf:"varint,6,opt,name=stock_out_seconds,json=stockOutSeconds,proto3" json:"stock_out_seconds,omitempty"`
-	// A machine that never becomes a node, and one that takes ten times as long.
-	Phantom   int64 `protobuf:"varint,7,opt,name=phantom,proto3" json:"phantom,omitempty"`
-	SlowStart int64 `protobuf:"varint,8,opt,name=slow_start,json=slowStart,proto3" json:"slow_start,omitempty"`
-	// Devices are offered so long after the node is ready.
-	LateDevicesSeconds int64 `protobuf:"varint,9,opt,name=late_devices_seconds,json=lateDevicesSeconds,proto3" json:"late_devices_seconds,omitempty"`
-	// Calls that the cloud answers in a minute; 0: any number. A call that fails.
-	CallsPerMinute int64 `protobuf:"varint,10,opt,name=calls_per_minute,json=callsPerMinute,proto3" json:"calls_per_minute,omitempty"`
-	FailedCall     int64 `protobuf:"varint,11,opt,name=failed_call,json=failedCall,proto3" json:"failed_call,omitempty"`
-	// In an hour: a spot machine is taken back; a node is not ready, for so long [300]; a node is gone.
-	SpotInterruption   int64 `protobuf:"varint,12,opt,name=spot_interruption,json=spotInterruption,proto3" json:"spot_interruption,omitempty"`
-	NodeUnready        int64 `protobuf:"varint,13,opt,name=node_unready,json=nodeUnready,proto3" json:"node_unready,omitempty"`
-	NodeUnreadySeconds int64 `protobuf:"varint,14,opt,name=node_unready_seconds,json=nodeUnreadySeconds,proto3" json:"node_unready_seconds,omitempty"`
-	NodeLost           int64 `protobuf:"varint,15,opt,name=node_lost,json=nodeLost,proto3" json:"node_lost,omitempty"`
-	// A call whose answer is lost; a list of machines that fails.
-	LostAnswer int64 `protobuf:"varint,16,opt,name=lost_answer,json=lostAnswer,proto3" json:"lost_answer,omitempty"`
-	FailedList int64 `protobuf:"varint,17,opt,name=failed_list,json=failedList,proto3" json:"failed_list,omitempty"`
-	// A machine that cannot be created; an order that is taken back; a deletion that takes so long [3600].
-	FailedMachine        int64 `protobuf:"varint,18,opt,name=failed_machine,json=failedMachine,proto3" json:"failed_machine,omitempty"`
-	TakenBack            int64 `protobuf:"varint,19,opt,name=taken_back,json=takenBack,proto3" json:"taken_back,omitempty"`
-	StuckDeletion        int64 `protobuf:"varint,20,opt,name=stuck_deletion,json=stuckDeletion,proto3" json:"stuck_deletion,omitempty"`
-	StuckDeletionSeconds int64 `protobuf:"varint,21,opt,name=stuck_deletion_seconds,json=stuckDeletionSeconds,proto3" json:"stuck_deletion_seconds,omitempty"`
-	// In an hour: somebody else changes a group; a node is ready by turns; a node registers again.
-	HandScaling int64 `protobuf:"varint,22,opt,name=hand_scaling,json=handScaling,proto3" json:"hand_scaling,omitempty"`
-	NodeFlaps   int64 `protobuf:"varint,23,opt,name=node_flaps,json=nodeFlaps,proto3" json:"node_flaps,omitempty"`
-	NodeReturns int64 `protobuf:"varint,24,opt,name=node_returns,json=nodeReturns,proto3" json:"node_returns,omitempty"`
-	// A change that is reported twice; a full list that lacks pods.
-	DoubledEvent int64 `protobuf:"varint,25,opt,name=doubled_event,json=doubledEvent,proto3" json:"doubled_event,omitempty"`
-	BrokenList   int64 `protobuf:"varint,26,opt,name=broken_list,json=brokenList,proto3" json:"broken_list,omitempty"`
-	// A write to the API server that fails. In an hour: it is out of reach, for so long [300].
-	FailedWrite    int64 `protobuf:"varint,27,opt,name=failed_write,json=failedWrite,proto3" json:"failed_write,omitempty"`
-	ApiDown        int64 `protobuf:"varint,28,opt,name=api_down,json=apiDown,proto3" json:"api_down,omitempty"`
-	ApiDownSeconds int64 `protobuf:"varint,29,opt,name=api_down_seconds,json=apiDownSeconds,proto3" json:"api_down_seconds,omitempty"`
-	// A pod that takes so long to end [1800] beyond its grace period.
-	StuckPod        int64 `protobuf:"varint,30,opt,name=stuck_pod,json=stuckPod,proto3" json:"stuck_pod,omitempty"`
-	StuckPodSeconds int64 `protobuf:"varint,31,opt,name=stuck_pod_seconds,json=stuckPodSeconds,proto3" json:"stuck_pod_seconds,omitempty"`
-	// The process that leads ends: in an hour, and at each thing that it does. Its state is not written. By how
-	// much the clock of each leader is wrong at most.
-	LeaderEnds              int64 `protobuf:"varint,32,opt,name=leader_ends,json=leaderEnds,proto3" json:"leader_ends,omitempty"`
-	LeaderEndsActing        int64 `protobuf:"varint,33,opt,name=leader_ends_acting,json=leaderEndsActing,proto3" json:"leader_ends_acting,omitempty"`
-	FailedStateWrite        int64 `protobuf:"varint,34,opt,name=failed_state_write,json=failedStateWrite,proto3" json:"failed_state_write,omitempty"`
-	LeaderClockMilliseconds int64 `protobuf:"varint,35,opt,name=leader_clock_milliseconds,json=leaderClockMilliseconds,proto3" json:"leader_clock_milliseconds,omitempty"`
-	// In an hour: the cloud tells nothing of a node group, for so long [1200].
-	UnreadGroup        int64 `protobuf:"varint,36,opt,name=unread_group,json=unreadGroup,proto3" json:"unread_group,omitempty"`
-	UnreadGroupSeconds int64 `protobuf:"varint,37,opt,name=unread_group_seconds,json=unreadGroupSeconds,proto3" json:"unread_group_seconds,omitempty"`
-	// In an hour and for each group: an operator labels, taints, cordons or annotates one of its nodes, for so
-	// long [7200]. The annotation keeps the node.
-	HandMark        int64 `protobuf:"varint,38,opt,name=hand_mark,json=handMark,proto3" json:"hand_mark,omitempty"`
-	HandMarkSeconds int64 `protobuf:"varint,39,opt,name=hand_mark_seconds,json=handMarkSeconds,proto3" json:"hand_mark_seconds,omitempty"`
-	// A new node with a startup taint, which is removed after so long [120] at most.
-	StartupTaint        int64 `protobuf:"varint,40,opt,name=startup_taint,json=startupTaint,proto3" json:"startup_taint,omitempty"`
-	StartupTaintSeconds int64 `protobuf:"varint,41,opt,name=startup_taint_seconds,json=startupTaintSeconds,proto3" json:"startup_taint_seconds,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
-}
-
-func (x *SimulatedFaults) Reset() {
-	*x = SimulatedFaults{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SimulatedFaults) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SimulatedFaults) ProtoMessage() {}
-
-func (x *SimulatedFaults) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SimulatedFaults.ProtoReflect.Descriptor instead.
-func (*SimulatedFaults) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *SimulatedFaults) GetWatchLagMillisecondsMin() int64 {
-	if x != nil {
-		return x.WatchLagMillisecondsMin
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetWatchLagMillisecondsMax() int64 {
-	if x != nil {
-		return x.WatchLagMillisecondsMax
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetLostEvent() int64 {
-	if x != nil {
-		return x.LostEvent
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetRelistSeconds() int64 {
-	if x != nil {
-		return x.RelistSeconds
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetStockOut() int64 {
-	if x != nil {
-		return x.StockOut
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetStockOutSeconds() int64 {
-	if x != nil {
-		return x.StockOutSeconds
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetPhantom() int64 {
-	if x != nil {
-		return x.Phantom
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetSlowStart() int64 {
-	if x != nil {
-		return x.SlowStart
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetLateDevicesSeconds() int64 {
-	if x != nil {
-		return x.LateDevicesSeconds
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetCallsPerMinute() int64 {
-	if x != nil {
-		return x.CallsPerMinute
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetFailedCall() int64 {
-	if x != nil {
-		return x.FailedCall
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetSpotInterruption() int64 {
-	if x != nil {
-		return x.SpotInterruption
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetNodeUnready() int64 {
-	if x != nil {
-		return x.NodeUnready
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetNodeUnreadySeconds() int64 {
-	if x != nil {
-		return x.NodeUnreadySeconds
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetNodeLost() int64 {
-	if x != nil {
-		return x.NodeLost
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetLostAnswer() int64 {
-	if x != nil {
-		return x.LostAnswer
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetFailedList() int64 {
-	if x != nil {
-		return x.FailedList
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetFailedMachine() int64 {
-	if x != nil {
-		return x.FailedMachine
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetTakenBack() int64 {
-	if x != nil {
-		return x.TakenBack
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetStuckDeletion() int64 {
-	if x != nil {
-		return x.StuckDeletion
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetStuckDeletionSeconds() int64 {
-	if x != nil {
-		return x.StuckDeletionSeconds
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetHandScaling() int64 {
-	if x != nil {
-		return x.HandScaling
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetNodeFlaps() int64 {
-	if x != nil {
-		return x.NodeFlaps
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetNodeReturns() int64 {
-	if x != nil {
-		return x.NodeReturns
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetDoubledEvent() int64 {
-	if x != nil {
-		return x.DoubledEvent
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetBrokenList() int64 {
-	if x != nil {
-		return x.BrokenList
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetFailedWrite() int64 {
-	if x != nil {
-		return x.FailedWrite
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetApiDown() int64 {
-	if x != nil {
-		return x.ApiDown
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetApiDownSeconds() int64 {
-	if x != nil {
-		return x.ApiDownSeconds
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetStuckPod() int64 {
-	if x != nil {
-		return x.StuckPod
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetStuckPodSeconds() int64 {
-	if x != nil {
-		return x.StuckPodSeconds
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetLeaderEnds() int64 {
-	if x != nil {
-		return x.LeaderEnds
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetLeaderEndsActing() int64 {
-	if x != nil {
-		return x.LeaderEndsActing
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetFailedStateWrite() int64 {
-	if x != nil {
-		return x.FailedStateWrite
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetLeaderClockMilliseconds() int64 {
-	if x != nil {
-		return x.LeaderClockMilliseconds
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetUnreadGroup() int64 {
-	if x != nil {
-		return x.UnreadGroup
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetUnreadGroupSeconds() int64 {
-	if x != nil {
-		return x.UnreadGroupSeconds
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetHandMark() int64 {
-	if x != nil {
-		return x.HandMark
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetHandMarkSeconds() int64 {
-	if x != nil {
-		return x.HandMarkSeconds
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetStartupTaint() int64 {
-	if x != nil {
-		return x.StartupTaint
-	}
-	return 0
-}
-
-func (x *SimulatedFaults) GetStartupTaintSeconds() int64 {
-	if x != nil {
-		return x.StartupTaintSeconds
-	}
-	return 0
-}
-
 // The outcome.
 type SimulateResponse struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// A hash of all that happened: the same for the same question.
-	Digest uint64 `protobuf:"fixed64,1,opt,name=digest,proto3" json:"digest,omitempty"`
-	// Loops in which something had changed.
-	Loops int64 `protobuf:"varint,2,opt,name=loops,proto3" json:"loops,omitempty"`
-	// The cost of all machines.
-	Usd float64 `protobuf:"fixed64,3,opt,name=usd,proto3" json:"usd,omitempty"`
-	// How long pods waited for a node.
-	Waits *SimulatedWaits `protobuf:"bytes,4,opt,name=waits,proto3" json:"waits,omitempty"`
-	// Evictions, and those that a budget refused.
-	Evictions        int64 `protobuf:"varint,5,opt,name=evictions,proto3" json:"evictions,omitempty"`
-	RefusedEvictions int64 `protobuf:"varint,6,opt,name=refused_evictions,json=refusedEvictions,proto3" json:"refused_evictions,omitempty"`
-	// Nodes that came and went.
-	NodesAdded   int64 `protobuf:"varint,7,opt,name=nodes_added,json=nodesAdded,proto3" json:"nodes_added,omitempty"`
-	NodesRemoved int64 `protobuf:"varint,8,opt,name=nodes_removed,json=nodesRemoved,proto3" json:"nodes_removed,omitempty"`
-	// Pods that had no node at the end.
-	LeftWaiting int64 `protobuf:"varint,9,opt,name=left_waiting,json=leftWaiting,proto3" json:"left_waiting,omitempty"`
-	// Invariants that were broken, with the time: none, or a fault of ours.
-	Violations []string `protobuf:"bytes,10,rep,name=violations,proto3" json:"violations,omitempty"`
-	// At most 1,500 moments, evenly.
-	Series []*SimulatedMoment `protobuf:"bytes,11,rep,name=series,proto3" json:"series,omitempty"`
-	// Orders of machines.
-	Growths int64 `protobuf:"varint,12,opt,name=growths,proto3" json:"growths,omitempty"`
-	// The least cost of nodes for all pods that had one: no packing costs less, and few can be had for that.
-	// It counts cores and memory only, and parts of nodes.
-	BoundUsd float64 `protobuf:"fixed64,13,opt,name=bound_usd,json=boundUsd,proto3" json:"bound_usd,omitempty"`
-	// How loaded nodes were.
-	Load *SimulatedLoad `protobuf:"bytes,14,opt,name=load,proto3" json:"load,omitempty"`
-	// With SimulatedSettings.replace: what became of moves.
-	Moves *SimulatedMoves `protobuf:"bytes,15,opt,name=moves,proto3" json:"moves,omitempty"`
-	// How much pods used. Left out where no workload states it.
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Digest           uint64                 `protobuf:"fixed64,1,opt,name=digest,proto3" json:"digest,omitempty"`                                            // hash of all that happened: equal questions have equal ones
+	Loops            int64                  `protobuf:"varint,2,opt,name=loops,proto3" json:"loops,omitempty"`                                               // loops that were run, since something had changed
+	Usd              float64                `protobuf:"fixed64,3,opt,name=usd,proto3" json:"usd,omitempty"`                                                  // cost of all machines, in US dollars
+	Waits            *SimulatedWaits        `protobuf:"bytes,4,opt,name=waits,proto3" json:"waits,omitempty"`                                                // how long pods waited for a node
+	Evictions        int64                  `protobuf:"varint,5,opt,name=evictions,proto3" json:"evictions,omitempty"`                                       // evictions that were granted
+	RefusedEvictions int64                  `protobuf:"varint,6,opt,name=refused_evictions,json=refusedEvictions,proto3" json:"refused_evictions,omitempty"` // evictions that the API server refused
+	NodesAdded       int64                  `protobuf:"varint,7,opt,name=nodes_added,json=nodesAdded,proto3" json:"nodes_added,omitempty"`                   // nodes that were added
+	NodesRemoved     int64                  `protobuf:"varint,8,opt,name=nodes_removed,json=nodesRemoved,proto3" json:"nodes_removed,omitempty"`             // nodes that were removed, for whatever reason
+	LeftWaiting      int64                  `protobuf:"varint,9,opt,name=left_waiting,json=leftWaiting,proto3" json:"left_waiting,omitempty"`                // pods that had no node at the end
+	Violations       []string               `protobuf:"bytes,10,rep,name=violations,proto3" json:"violations,omitempty"`                                     // invariants that were broken, with the time; each is a fault of ours
+	Series           []*SimulatedMoment     `protobuf:"bytes,11,rep,name=series,proto3" json:"series,omitempty"`                                             // at most 1,500 moments, evenly
+	Growths          int64                  `protobuf:"varint,12,opt,name=growths,proto3" json:"growths,omitempty"`                                          // orders of machines
+	// The least cost of nodes for all pods that had one, in US dollars: no packing costs less, and few can be
+	// had for that. It counts cores and memory only, and parts of nodes.
+	BoundUsd float64         `protobuf:"fixed64,13,opt,name=bound_usd,json=boundUsd,proto3" json:"bound_usd,omitempty"`
+	Load     *SimulatedLoad  `protobuf:"bytes,14,opt,name=load,proto3" json:"load,omitempty"`   // how loaded nodes were
+	Moves    *SimulatedMoves `protobuf:"bytes,15,opt,name=moves,proto3" json:"moves,omitempty"` // with SimulatedSettings.replace: the moves
+	// The time in which pods used more than their nodes offer. Unset where no workload states its use.
 	Overload      *SimulatedOverload `protobuf:"bytes,16,opt,name=overload,proto3" json:"overload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1668,7 +1268,7 @@ type SimulateResponse struct {
 
 func (x *SimulateResponse) Reset() {
 	*x = SimulateResponse{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1680,7 +1280,7 @@ func (x *SimulateResponse) String() string {
 func (*SimulateResponse) ProtoMessage() {}
 
 func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1693,7 +1293,7 @@ func (x *SimulateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulateResponse.ProtoReflect.Descriptor instead.
 func (*SimulateResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SimulateResponse) GetDigest() uint64 {
@@ -1810,18 +1410,17 @@ func (x *SimulateResponse) GetOverload() *SimulatedOverload {
 
 // Moves that replace nodes by cheaper ones.
 type SimulatedMoves struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The moves that began; of these, those that were carried out, and those that were given up.
-	Begun         int64 `protobuf:"varint,1,opt,name=begun,proto3" json:"begun,omitempty"`
-	Done          int64 `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
-	GivenUp       int64 `protobuf:"varint,3,opt,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Begun         int64                  `protobuf:"varint,1,opt,name=begun,proto3" json:"begun,omitempty"`                    // moves that began
+	Done          int64                  `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`                      // of these, moves that were carried out
+	GivenUp       int64                  `protobuf:"varint,3,opt,name=given_up,json=givenUp,proto3" json:"given_up,omitempty"` // of these, moves that were given up
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SimulatedMoves) Reset() {
 	*x = SimulatedMoves{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +1432,7 @@ func (x *SimulatedMoves) String() string {
 func (*SimulatedMoves) ProtoMessage() {}
 
 func (x *SimulatedMoves) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +1445,7 @@ func (x *SimulatedMoves) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedMoves.ProtoReflect.Descriptor instead.
 func (*SimulatedMoves) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SimulatedMoves) GetBegun() int64 {
@@ -1873,20 +1472,20 @@ func (x *SimulatedMoves) GetGivenUp() int64 {
 // Limits over allocatable and numbers of nodes, over the moments of the series.
 type SimulatedLoad struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 99th percentile of each node at each moment, in hundredths, rounded up, at most 100. A pod without a
-	// limit counts as nothing.
-	LimitsOverAllocatableCpuP99    float64 `protobuf:"fixed64,1,opt,name=limits_over_allocatable_cpu_p99,json=limitsOverAllocatableCpuP99,proto3" json:"limits_over_allocatable_cpu_p99,omitempty"`
+	// 99th percentile of CPU limits over allocatable, of each node at each moment, in hundredths, rounded up,
+	// at most 100. A pod without a limit counts as nothing.
+	LimitsOverAllocatableCpuP99 float64 `protobuf:"fixed64,1,opt,name=limits_over_allocatable_cpu_p99,json=limitsOverAllocatableCpuP99,proto3" json:"limits_over_allocatable_cpu_p99,omitempty"`
+	// The same for memory.
 	LimitsOverAllocatableMemoryP99 float64 `protobuf:"fixed64,2,opt,name=limits_over_allocatable_memory_p99,json=limitsOverAllocatableMemoryP99,proto3" json:"limits_over_allocatable_memory_p99,omitempty"`
-	// How many nodes there were in the mean, and at most.
-	NodesMean     float64 `protobuf:"fixed64,3,opt,name=nodes_mean,json=nodesMean,proto3" json:"nodes_mean,omitempty"`
-	NodesMax      int64   `protobuf:"varint,4,opt,name=nodes_max,json=nodesMax,proto3" json:"nodes_max,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	NodesMean                      float64 `protobuf:"fixed64,3,opt,name=nodes_mean,json=nodesMean,proto3" json:"nodes_mean,omitempty"` // mean number of nodes
+	NodesMax                       int64   `protobuf:"varint,4,opt,name=nodes_max,json=nodesMax,proto3" json:"nodes_max,omitempty"`     // highest number of nodes
+	unknownFields                  protoimpl.UnknownFields
+	sizeCache                      protoimpl.SizeCache
 }
 
 func (x *SimulatedLoad) Reset() {
 	*x = SimulatedLoad{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1898,7 +1497,7 @@ func (x *SimulatedLoad) String() string {
 func (*SimulatedLoad) ProtoMessage() {}
 
 func (x *SimulatedLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1911,7 +1510,7 @@ func (x *SimulatedLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedLoad.ProtoReflect.Descriptor instead.
 func (*SimulatedLoad) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SimulatedLoad) GetLimitsOverAllocatableCpuP99() float64 {
@@ -1944,23 +1543,20 @@ func (x *SimulatedLoad) GetNodesMax() int64 {
 
 // How long pods waited for a node, in seconds; those of DaemonSets do not.
 type SimulatedWaits struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many there were.
-	Pods int64 `protobuf:"varint,1,opt,name=pods,proto3" json:"pods,omitempty"`
-	// Their mean, percentiles by nearest rank, and the longest.
-	Mean float64 `protobuf:"fixed64,2,opt,name=mean,proto3" json:"mean,omitempty"`
-	P50  float64 `protobuf:"fixed64,3,opt,name=p50,proto3" json:"p50,omitempty"`
-	P95  float64 `protobuf:"fixed64,4,opt,name=p95,proto3" json:"p95,omitempty"`
-	Max  float64 `protobuf:"fixed64,5,opt,name=max,proto3" json:"max,omitempty"`
-	// Pods that waited at most so long, and longer than those before.
-	Histogram     []*SimulatedWaitCount `protobuf:"bytes,6,rep,name=histogram,proto3" json:"histogram,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pods          int64                  `protobuf:"varint,1,opt,name=pods,proto3" json:"pods,omitempty"`          // number of pods that waited
+	Mean          float64                `protobuf:"fixed64,2,opt,name=mean,proto3" json:"mean,omitempty"`         // mean wait, in seconds
+	P50           float64                `protobuf:"fixed64,3,opt,name=p50,proto3" json:"p50,omitempty"`           // median wait by nearest rank, in seconds
+	P95           float64                `protobuf:"fixed64,4,opt,name=p95,proto3" json:"p95,omitempty"`           // 95th percentile by nearest rank, in seconds
+	Max           float64                `protobuf:"fixed64,5,opt,name=max,proto3" json:"max,omitempty"`           // longest wait, in seconds
+	Histogram     []*SimulatedWaitCount  `protobuf:"bytes,6,rep,name=histogram,proto3" json:"histogram,omitempty"` // pods by wait, from the shortest
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SimulatedWaits) Reset() {
 	*x = SimulatedWaits{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +1568,7 @@ func (x *SimulatedWaits) String() string {
 func (*SimulatedWaits) ProtoMessage() {}
 
 func (x *SimulatedWaits) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +1581,7 @@ func (x *SimulatedWaits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedWaits.ProtoReflect.Descriptor instead.
 func (*SimulatedWaits) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SimulatedWaits) GetPods() int64 {
@@ -2033,17 +1629,16 @@ func (x *SimulatedWaits) GetHistogram() []*SimulatedWaitCount {
 // Pods that waited about as long.
 type SimulatedWaitCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Seconds; below 0: any.
+	// Upper bound of their wait, in seconds, above that of the entry before. Below 0: any.
 	AtMostSeconds int64 `protobuf:"varint,1,opt,name=at_most_seconds,json=atMostSeconds,proto3" json:"at_most_seconds,omitempty"`
-	// How many.
-	Pods          int64 `protobuf:"varint,2,opt,name=pods,proto3" json:"pods,omitempty"`
+	Pods          int64 `protobuf:"varint,2,opt,name=pods,proto3" json:"pods,omitempty"` // number of pods
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SimulatedWaitCount) Reset() {
 	*x = SimulatedWaitCount{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2055,7 +1650,7 @@ func (x *SimulatedWaitCount) String() string {
 func (*SimulatedWaitCount) ProtoMessage() {}
 
 func (x *SimulatedWaitCount) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2068,7 +1663,7 @@ func (x *SimulatedWaitCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedWaitCount.ProtoReflect.Descriptor instead.
 func (*SimulatedWaitCount) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SimulatedWaitCount) GetAtMostSeconds() int64 {
@@ -2087,34 +1682,33 @@ func (x *SimulatedWaitCount) GetPods() int64 {
 
 // One moment.
 type SimulatedMoment struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Since the start.
-	AtSeconds int64 `protobuf:"varint,1,opt,name=at_seconds,json=atSeconds,proto3" json:"at_seconds,omitempty"`
-	// Nodes, machines without a node yet, pods, and those of them that wait.
-	Nodes    int64 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	OnTheWay int64 `protobuf:"varint,3,opt,name=on_the_way,json=onTheWay,proto3" json:"on_the_way,omitempty"`
-	Pods     int64 `protobuf:"varint,4,opt,name=pods,proto3" json:"pods,omitempty"`
-	Waiting  int64 `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	// The cost of all machines.
-	UsdPerHour float64 `protobuf:"fixed64,6,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
-	// The same at least, see SimulateResponse.bound_usd.
-	BoundUsdPerHour float64 `protobuf:"fixed64,7,opt,name=bound_usd_per_hour,json=boundUsdPerHour,proto3" json:"bound_usd_per_hour,omitempty"`
-	// How long those pods had waited that found a node since the moment before, in seconds.
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	AtSeconds       int64                  `protobuf:"varint,1,opt,name=at_seconds,json=atSeconds,proto3" json:"at_seconds,omitempty"`                        // time, in seconds since the start
+	Nodes           int64                  `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`                                                 // number of nodes
+	OnTheWay        int64                  `protobuf:"varint,3,opt,name=on_the_way,json=onTheWay,proto3" json:"on_the_way,omitempty"`                         // machines without a node yet
+	Pods            int64                  `protobuf:"varint,4,opt,name=pods,proto3" json:"pods,omitempty"`                                                   // pods with and without a node
+	Waiting         int64                  `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`                                             // pods that wait for a node
+	UsdPerHour      float64                `protobuf:"fixed64,6,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`                  // cost of all machines, in US dollars per hour
+	BoundUsdPerHour float64                `protobuf:"fixed64,7,opt,name=bound_usd_per_hour,json=boundUsdPerHour,proto3" json:"bound_usd_per_hour,omitempty"` // least cost, see SimulateResponse.bound_usd
+	// Median wait, in seconds, of the pods that found a node since the moment before.
 	WaitP50 float64 `protobuf:"fixed64,8,opt,name=wait_p50,json=waitP50,proto3" json:"wait_p50,omitempty"`
+	// 95th percentile of these waits, in seconds.
 	WaitP95 float64 `protobuf:"fixed64,9,opt,name=wait_p95,json=waitP95,proto3" json:"wait_p95,omitempty"`
+	// The longest of these waits, in seconds.
 	WaitMax float64 `protobuf:"fixed64,10,opt,name=wait_max,json=waitMax,proto3" json:"wait_max,omitempty"`
-	// The use over allocatable of the node where it is highest, and how many nodes are overloaded, see
-	// SimulatedOverload. Left out where no workload states its use.
-	BusiestCpu      float64 `protobuf:"fixed64,11,opt,name=busiest_cpu,json=busiestCpu,proto3" json:"busiest_cpu,omitempty"`
-	BusiestMemory   float64 `protobuf:"fixed64,12,opt,name=busiest_memory,json=busiestMemory,proto3" json:"busiest_memory,omitempty"`
-	NodesOverloaded int64   `protobuf:"varint,13,opt,name=nodes_overloaded,json=nodesOverloaded,proto3" json:"nodes_overloaded,omitempty"`
+	// Use of CPU over allocatable of the node where it is highest. 0 where no workload states its use.
+	BusiestCpu float64 `protobuf:"fixed64,11,opt,name=busiest_cpu,json=busiestCpu,proto3" json:"busiest_cpu,omitempty"`
+	// Use of memory over allocatable of the node where it is highest. 0 where no workload states its use.
+	BusiestMemory float64 `protobuf:"fixed64,12,opt,name=busiest_memory,json=busiestMemory,proto3" json:"busiest_memory,omitempty"`
+	// Number of overloaded nodes, see SimulatedOverload. 0 where no workload states its use.
+	NodesOverloaded int64 `protobuf:"varint,13,opt,name=nodes_overloaded,json=nodesOverloaded,proto3" json:"nodes_overloaded,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SimulatedMoment) Reset() {
 	*x = SimulatedMoment{}
-	mi := &file_loadline_v1_simulation_proto_msgTypes[15]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2126,7 +1720,7 @@ func (x *SimulatedMoment) String() string {
 func (*SimulatedMoment) ProtoMessage() {}
 
 func (x *SimulatedMoment) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_simulation_proto_msgTypes[15]
+	mi := &file_loadline_v1_simulation_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2139,7 +1733,7 @@ func (x *SimulatedMoment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimulatedMoment.ProtoReflect.Descriptor instead.
 func (*SimulatedMoment) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_simulation_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SimulatedMoment) GetAtSeconds() int64 {
@@ -2237,7 +1831,7 @@ var File_loadline_v1_simulation_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\n" +
-	"\x1cloadline/v1/simulation.proto\x12\vloadline.v1\x1a&loadline/v1/consolidation_policy.proto\x1a\x1floadline/v1/simulated_use.proto\x1a\x17loadline/v1/usage.proto\"l\n" +
+	"\x1cloadline/v1/simulation.proto\x12\vloadline.v1\x1a&loadline/v1/consolidation_policy.proto\x1a\"loadline/v1/simulated_faults.proto\x1a\x1floadline/v1/simulated_use.proto\x1a\x17loadline/v1/usage.proto\"l\n" +
 	"\x0fSimulateRequest\x121\n" +
 	"\bscenario\x18\x01 \x01(\v2\x15.loadline.v1.ScenarioR\bscenario\x12\x12\n" +
 	"\x04days\x18\x02 \x01(\x03R\x04days\x12\x12\n" +
@@ -2377,59 +1971,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x12_poll_milliseconds\"9\n" +
 	"\rSimulatedLine\x12\x10\n" +
 	"\x03cpu\x18\x01 \x01(\x01R\x03cpu\x12\x16\n" +
-	"\x06memory\x18\x02 \x01(\x01R\x06memory\"\xe0\f\n" +
-	"\x0fSimulatedFaults\x12;\n" +
-	"\x1awatch_lag_milliseconds_min\x18\x01 \x01(\x03R\x17watchLagMillisecondsMin\x12;\n" +
-	"\x1awatch_lag_milliseconds_max\x18\x02 \x01(\x03R\x17watchLagMillisecondsMax\x12\x1d\n" +
-	"\n" +
-	"lost_event\x18\x03 \x01(\x03R\tlostEvent\x12%\n" +
-	"\x0erelist_seconds\x18\x04 \x01(\x03R\rrelistSeconds\x12\x1b\n" +
-	"\tstock_out\x18\x05 \x01(\x03R\bstockOut\x12*\n" +
-	"\x11stock_out_seconds\x18\x06 \x01(\x03R\x0fstockOutSeconds\x12\x18\n" +
-	"\aphantom\x18\a \x01(\x03R\aphantom\x12\x1d\n" +
-	"\n" +
-	"slow_start\x18\b \x01(\x03R\tslowStart\x120\n" +
-	"\x14late_devices_seconds\x18\t \x01(\x03R\x12lateDevicesSeconds\x12(\n" +
-	"\x10calls_per_minute\x18\n" +
-	" \x01(\x03R\x0ecallsPerMinute\x12\x1f\n" +
-	"\vfailed_call\x18\v \x01(\x03R\n" +
-	"failedCall\x12+\n" +
-	"\x11spot_interruption\x18\f \x01(\x03R\x10spotInterruption\x12!\n" +
-	"\fnode_unready\x18\r \x01(\x03R\vnodeUnready\x120\n" +
-	"\x14node_unready_seconds\x18\x0e \x01(\x03R\x12nodeUnreadySeconds\x12\x1b\n" +
-	"\tnode_lost\x18\x0f \x01(\x03R\bnodeLost\x12\x1f\n" +
-	"\vlost_answer\x18\x10 \x01(\x03R\n" +
-	"lostAnswer\x12\x1f\n" +
-	"\vfailed_list\x18\x11 \x01(\x03R\n" +
-	"failedList\x12%\n" +
-	"\x0efailed_machine\x18\x12 \x01(\x03R\rfailedMachine\x12\x1d\n" +
-	"\n" +
-	"taken_back\x18\x13 \x01(\x03R\ttakenBack\x12%\n" +
-	"\x0estuck_deletion\x18\x14 \x01(\x03R\rstuckDeletion\x124\n" +
-	"\x16stuck_deletion_seconds\x18\x15 \x01(\x03R\x14stuckDeletionSeconds\x12!\n" +
-	"\fhand_scaling\x18\x16 \x01(\x03R\vhandScaling\x12\x1d\n" +
-	"\n" +
-	"node_flaps\x18\x17 \x01(\x03R\tnodeFlaps\x12!\n" +
-	"\fnode_returns\x18\x18 \x01(\x03R\vnodeReturns\x12#\n" +
-	"\rdoubled_event\x18\x19 \x01(\x03R\fdoubledEvent\x12\x1f\n" +
-	"\vbroken_list\x18\x1a \x01(\x03R\n" +
-	"brokenList\x12!\n" +
-	"\ffailed_write\x18\x1b \x01(\x03R\vfailedWrite\x12\x19\n" +
-	"\bapi_down\x18\x1c \x01(\x03R\aapiDown\x12(\n" +
-	"\x10api_down_seconds\x18\x1d \x01(\x03R\x0eapiDownSeconds\x12\x1b\n" +
-	"\tstuck_pod\x18\x1e \x01(\x03R\bstuckPod\x12*\n" +
-	"\x11stuck_pod_seconds\x18\x1f \x01(\x03R\x0fstuckPodSeconds\x12\x1f\n" +
-	"\vleader_ends\x18  \x01(\x03R\n" +
-	"leaderEnds\x12,\n" +
-	"\x12leader_ends_acting\x18! \x01(\x03R\x10leaderEndsActing\x12,\n" +
-	"\x12failed_state_write\x18\" \x01(\x03R\x10failedStateWrite\x12:\n" +
-	"\x19leader_clock_milliseconds\x18# \x01(\x03R\x17leaderClockMilliseconds\x12!\n" +
-	"\funread_group\x18$ \x01(\x03R\vunreadGroup\x120\n" +
-	"\x14unread_group_seconds\x18% \x01(\x03R\x12unreadGroupSeconds\x12\x1b\n" +
-	"\thand_mark\x18& \x01(\x03R\bhandMark\x12*\n" +
-	"\x11hand_mark_seconds\x18' \x01(\x03R\x0fhandMarkSeconds\x12#\n" +
-	"\rstartup_taint\x18( \x01(\x03R\fstartupTaint\x122\n" +
-	"\x15startup_taint_seconds\x18) \x01(\x03R\x13startupTaintSeconds\"\xe5\x04\n" +
+	"\x06memory\x18\x02 \x01(\x01R\x06memory\"\xe5\x04\n" +
 	"\x10SimulateResponse\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\x06R\x06digest\x12\x14\n" +
 	"\x05loops\x18\x02 \x01(\x03R\x05loops\x12\x10\n" +
@@ -2504,7 +2046,7 @@ func file_loadline_v1_simulation_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_simulation_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loadline_v1_simulation_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_loadline_v1_simulation_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_loadline_v1_simulation_proto_goTypes = []any{
 	(SimulatedWorkload_Kind)(0),  // 0: loadline.v1.SimulatedWorkload.Kind
 	(SimulatedSettings_Score)(0), // 1: loadline.v1.SimulatedSettings.Score
@@ -2517,13 +2059,13 @@ var file_loadline_v1_simulation_proto_goTypes = []any{
 	(*SimulatedArrival)(nil),     // 8: loadline.v1.SimulatedArrival
 	(*SimulatedSettings)(nil),    // 9: loadline.v1.SimulatedSettings
 	(*SimulatedLine)(nil),        // 10: loadline.v1.SimulatedLine
-	(*SimulatedFaults)(nil),      // 11: loadline.v1.SimulatedFaults
-	(*SimulateResponse)(nil),     // 12: loadline.v1.SimulateResponse
-	(*SimulatedMoves)(nil),       // 13: loadline.v1.SimulatedMoves
-	(*SimulatedLoad)(nil),        // 14: loadline.v1.SimulatedLoad
-	(*SimulatedWaits)(nil),       // 15: loadline.v1.SimulatedWaits
-	(*SimulatedWaitCount)(nil),   // 16: loadline.v1.SimulatedWaitCount
-	(*SimulatedMoment)(nil),      // 17: loadline.v1.SimulatedMoment
+	(*SimulateResponse)(nil),     // 11: loadline.v1.SimulateResponse
+	(*SimulatedMoves)(nil),       // 12: loadline.v1.SimulatedMoves
+	(*SimulatedLoad)(nil),        // 13: loadline.v1.SimulatedLoad
+	(*SimulatedWaits)(nil),       // 14: loadline.v1.SimulatedWaits
+	(*SimulatedWaitCount)(nil),   // 15: loadline.v1.SimulatedWaitCount
+	(*SimulatedMoment)(nil),      // 16: loadline.v1.SimulatedMoment
+	(*SimulatedFaults)(nil),      // 17: loadline.v1.SimulatedFaults
 	(*SimulatedUse)(nil),         // 18: loadline.v1.SimulatedUse
 	(*ConsolidationPolicy)(nil),  // 19: loadline.v1.ConsolidationPolicy
 	(*ExpectedUse)(nil),          // 20: loadline.v1.ExpectedUse
@@ -2534,7 +2076,7 @@ var file_loadline_v1_simulation_proto_depIdxs = []int32{
 	4,  // 1: loadline.v1.Scenario.groups:type_name -> loadline.v1.SimulatedGroup
 	6,  // 2: loadline.v1.Scenario.workloads:type_name -> loadline.v1.SimulatedWorkload
 	9,  // 3: loadline.v1.Scenario.settings:type_name -> loadline.v1.SimulatedSettings
-	11, // 4: loadline.v1.Scenario.faults:type_name -> loadline.v1.SimulatedFaults
+	17, // 4: loadline.v1.Scenario.faults:type_name -> loadline.v1.SimulatedFaults
 	5,  // 5: loadline.v1.SimulatedGroup.start_seconds:type_name -> loadline.v1.SecondsRange
 	0,  // 6: loadline.v1.SimulatedWorkload.kind:type_name -> loadline.v1.SimulatedWorkload.Kind
 	7,  // 7: loadline.v1.SimulatedWorkload.bursts:type_name -> loadline.v1.SimulatedBurst
@@ -2547,12 +2089,12 @@ var file_loadline_v1_simulation_proto_depIdxs = []int32{
 	20, // 14: loadline.v1.SimulatedSettings.expected_use:type_name -> loadline.v1.ExpectedUse
 	10, // 15: loadline.v1.SimulatedSettings.max_limits_over_allocatable:type_name -> loadline.v1.SimulatedLine
 	10, // 16: loadline.v1.SimulatedSettings.max_expected_over_allocatable:type_name -> loadline.v1.SimulatedLine
-	15, // 17: loadline.v1.SimulateResponse.waits:type_name -> loadline.v1.SimulatedWaits
-	17, // 18: loadline.v1.SimulateResponse.series:type_name -> loadline.v1.SimulatedMoment
-	14, // 19: loadline.v1.SimulateResponse.load:type_name -> loadline.v1.SimulatedLoad
-	13, // 20: loadline.v1.SimulateResponse.moves:type_name -> loadline.v1.SimulatedMoves
+	14, // 17: loadline.v1.SimulateResponse.waits:type_name -> loadline.v1.SimulatedWaits
+	16, // 18: loadline.v1.SimulateResponse.series:type_name -> loadline.v1.SimulatedMoment
+	13, // 19: loadline.v1.SimulateResponse.load:type_name -> loadline.v1.SimulatedLoad
+	12, // 20: loadline.v1.SimulateResponse.moves:type_name -> loadline.v1.SimulatedMoves
 	21, // 21: loadline.v1.SimulateResponse.overload:type_name -> loadline.v1.SimulatedOverload
-	16, // 22: loadline.v1.SimulatedWaits.histogram:type_name -> loadline.v1.SimulatedWaitCount
+	15, // 22: loadline.v1.SimulatedWaits.histogram:type_name -> loadline.v1.SimulatedWaitCount
 	23, // [23:23] is the sub-list for method output_type
 	23, // [23:23] is the sub-list for method input_type
 	23, // [23:23] is the sub-list for extension type_name
@@ -2566,6 +2108,7 @@ func file_loadline_v1_simulation_proto_init() {
 		return
 	}
 	file_loadline_v1_consolidation_policy_proto_init()
+	file_loadline_v1_simulated_faults_proto_init()
 	file_loadline_v1_simulated_use_proto_init()
 	file_loadline_v1_usage_proto_init()
 	file_loadline_v1_simulation_proto_msgTypes[2].OneofWrappers = []any{}
@@ -2577,7 +2120,7 @@ func file_loadline_v1_simulation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_simulation_proto_rawDesc), len(file_loadline_v1_simulation_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   16,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
