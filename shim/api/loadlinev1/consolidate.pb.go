@@ -241,11 +241,12 @@ type PlanConsolidationResponse struct {
 	Bill *ConsolidationBill `protobuf:"bytes,1,opt,name=bill,proto3" json:"bill,omitempty"`
 	// Moves in the order of what they save per disturbed pod, as far as none needs another before it.
 	Moves []*ConsolidationMove `protobuf:"bytes,2,rep,name=moves,proto3" json:"moves,omitempty"`
-	// How many there are in all.
+	// Number of moves in all.
 	MovesTotal int64 `protobuf:"varint,3,opt,name=moves_total,json=movesTotal,proto3" json:"moves_total,omitempty"`
-	// Nodes that stay, in name order, and how many do in all.
-	Keep      []*ConsolidationKeep `protobuf:"bytes,4,rep,name=keep,proto3" json:"keep,omitempty"`
-	KeepTotal int64                `protobuf:"varint,5,opt,name=keep_total,json=keepTotal,proto3" json:"keep_total,omitempty"`
+	// Nodes that stay, in name order, as many as fit.
+	Keep []*ConsolidationKeep `protobuf:"bytes,4,rep,name=keep,proto3" json:"keep,omitempty"`
+	// Number of nodes that stay in all.
+	KeepTotal int64 `protobuf:"varint,5,opt,name=keep_total,json=keepTotal,proto3" json:"keep_total,omitempty"`
 	// The changes that would help, by reason, in the order of names.
 	Reasons []*ConsolidationReason `protobuf:"bytes,6,rep,name=reasons,proto3" json:"reasons,omitempty"`
 	// The cost of all nodes of each group, in the order of the request.
@@ -440,11 +441,14 @@ type DerivedGroup struct {
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// Its nodes, as numbered by the client, in name order.
 	Slots []int32 `protobuf:"varint,2,rep,packed,name=slots,proto3" json:"slots,omitempty"`
-	// The amounts that a new node of it offers to pods.
-	MilliCpu    int64 `protobuf:"varint,3,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
+	// CPU that a new node of it offers to pods, in millicores.
+	MilliCpu int64 `protobuf:"varint,3,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
+	// Memory that a new node of it offers to pods, in bytes.
 	MemoryBytes int64 `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	Pods        int64 `protobuf:"varint,5,opt,name=pods,proto3" json:"pods,omitempty"`
-	Gpus        int64 `protobuf:"varint,6,opt,name=gpus,proto3" json:"gpus,omitempty"`
+	// The most pods that a new node of it takes.
+	Pods int64 `protobuf:"varint,5,opt,name=pods,proto3" json:"pods,omitempty"`
+	// GPUs that a new node of it offers to pods.
+	Gpus int64 `protobuf:"varint,6,opt,name=gpus,proto3" json:"gpus,omitempty"`
 	// It may be taken away.
 	Spot bool `protobuf:"varint,7,opt,name=spot,proto3" json:"spot,omitempty"`
 	// It takes only pods that tolerate its taints.
@@ -549,15 +553,16 @@ type ConsolidationMove struct {
 	Add []*GroupAddition `protobuf:"bytes,2,rep,name=add,proto3" json:"add,omitempty"`
 	// The transfers of pods and placeholders.
 	Pods []*PodTransfer `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
-	// US dollars per hour.
+	// The cost that the move saves, in US dollars per hour.
 	Saves float64 `protobuf:"fixed64,4,opt,name=saves,proto3" json:"saves,omitempty"`
-	// Pods that are disturbed, and what that costs once, in US dollars.
-	Disrupted      int64   `protobuf:"varint,5,opt,name=disrupted,proto3" json:"disrupted,omitempty"`
+	// Number of pods that the move disturbs.
+	Disrupted int64 `protobuf:"varint,5,opt,name=disrupted,proto3" json:"disrupted,omitempty"`
+	// The one-time cost of disturbing these pods, in US dollars.
 	DisturbanceUsd float64 `protobuf:"fixed64,6,opt,name=disturbance_usd,json=disturbanceUsd,proto3" json:"disturbance_usd,omitempty"`
-	// Evictions in so many turns: no turn takes more of a disruption budget than it has now.
+	// Number of turns in which pods are evicted: no turn takes more of a disruption budget than it has now.
 	Turns int64 `protobuf:"varint,7,opt,name=turns,proto3" json:"turns,omitempty"`
-	// Moves of the same wave may be made at once: budgets and the limits of the policy hold for all of them
-	// together. Ascending from 0.
+	// The wave of the move, from 0 on and ascending. Moves of one wave may be made at once: budgets and the
+	// limits of the policy hold for all of them together.
 	Wave          int64 `protobuf:"varint,8,opt,name=wave,proto3" json:"wave,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -654,8 +659,9 @@ type GroupAddition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the node group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// How many, and the number of the first of them, from 1 on in each group.
-	Nodes         int32 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// Number of new nodes.
+	Nodes int32 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// Number of the first of these nodes; from 1 on in each group.
 	FirstNumber   int32 `protobuf:"varint,3,opt,name=first_number,json=firstNumber,proto3" json:"first_number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -715,12 +721,13 @@ func (x *GroupAddition) GetFirstNumber() int32 {
 // One pod, or placeholder, and its target.
 type PodTransfer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Namespace and name; of a placeholder its name alone.
+	// Namespace of the pod; of a placeholder empty.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name      string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The node that is removed.
+	// Name of the pod or placeholder.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Name of the node that is removed.
 	From string `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
-	// The node that takes it, or GROUP#N: the Nth new node of the group.
+	// Name of the node that takes the pod, or GROUP#N: the Nth new node of the group.
 	To string `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
 	// It is a placeholder: nothing is evicted.
 	Placeholder   bool `protobuf:"varint,5,opt,name=placeholder,proto3" json:"placeholder,omitempty"`
@@ -796,19 +803,24 @@ func (x *PodTransfer) GetPlaceholder() bool {
 // A node that stays.
 type ConsolidationKeep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name, and its group; empty: none.
-	Node      string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Name of the node.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Group of the node; empty: none.
 	NodeGroup string `protobuf:"bytes,2,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// WorthItsPrice, NoCheaperPlace, SavesTooLittle, NodeGroupMinSizeReached, TakesPods, NotTried or Off; of a
 	// node that may not go, as in NodeKeep.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The pod that keeps it there, as in NodeKeep.
-	PodNamespace  string `protobuf:"bytes,4,opt,name=pod_namespace,json=podNamespace,proto3" json:"pod_namespace,omitempty"`
-	PodName       string `protobuf:"bytes,5,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
-	PodReason     string `protobuf:"bytes,6,opt,name=pod_reason,json=podReason,proto3" json:"pod_reason,omitempty"`
+	// Namespace of the pod that keeps the node, as in NodeKeep; empty: no pod does.
+	PodNamespace string `protobuf:"bytes,4,opt,name=pod_namespace,json=podNamespace,proto3" json:"pod_namespace,omitempty"`
+	// Name of the pod that keeps the node; empty: no pod does.
+	PodName string `protobuf:"bytes,5,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
+	// Why that pod cannot move, as in NodeKeep; empty: no pod keeps the node.
+	PodReason string `protobuf:"bytes,6,opt,name=pod_reason,json=podReason,proto3" json:"pod_reason,omitempty"`
+	// The state of the disruption budget that keeps the pod, as in NodeKeep; empty: none does.
 	BudgetRefusal string `protobuf:"bytes,7,opt,name=budget_refusal,json=budgetRefusal,proto3" json:"budget_refusal,omitempty"`
-	// Its cost per hour, 0 if that is not known, and the worth of the pods that would leave it.
-	UsdPerHour    float64 `protobuf:"fixed64,8,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
+	// The cost of the node, in US dollars per hour; 0: not known.
+	UsdPerHour float64 `protobuf:"fixed64,8,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
+	// The worth of the pods that would leave the node, at the shadow prices, in US dollars per hour.
 	Worth         float64 `protobuf:"fixed64,9,opt,name=worth,proto3" json:"worth,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -912,8 +924,9 @@ type ConsolidationReason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The reason, as in ConsolidationKeep.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// How many nodes stay for it, and what they cost per hour.
-	Nodes      int64   `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// Number of nodes that stay for it.
+	Nodes int64 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// The cost of these nodes, in US dollars per hour.
 	UsdPerHour float64 `protobuf:"fixed64,3,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	// The change that would help; empty: nothing can be said.
 	Advice        string `protobuf:"bytes,4,opt,name=advice,proto3" json:"advice,omitempty"`
@@ -984,10 +997,11 @@ type GroupBill struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the node group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// Nodes of the cluster, and what they cost per hour; unset: their price is not known.
-	Nodes      int64    `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// Number of nodes of the group in the cluster.
+	Nodes int64 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// The cost of these nodes, in US dollars per hour. Unset: their price is not known.
 	UsdPerHour *float64 `protobuf:"fixed64,3,opt,name=usd_per_hour,json=usdPerHour,proto3,oneof" json:"usd_per_hour,omitempty"`
-	// The price of one, and its source.
+	// The price of one node of the group, and its source.
 	NodePrice     *NodePrice `protobuf:"bytes,5,opt,name=node_price,json=nodePrice,proto3" json:"node_price,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1054,9 +1068,9 @@ func (x *GroupBill) GetNodePrice() *NodePrice {
 // The worth of the pods of a namespace.
 type NamespaceBill struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the namespace.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// US dollars per hour.
+	// The worth of its pods, in US dollars per hour.
 	UsdPerHour    float64 `protobuf:"fixed64,2,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1111,7 +1125,7 @@ type ShadowPrice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the resource.
 	Resource string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
-	// US dollars per hour.
+	// The worth of one unit of it, in US dollars per hour.
 	UsdPerHour    float64 `protobuf:"fixed64,2,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -27,10 +27,10 @@ const (
 type ConsolidationPolicy_Mode int32
 
 const (
-	ConsolidationPolicy_MODE_UNSPECIFIED ConsolidationPolicy_Mode = 0 // REPLACE
-	// Nothing: the bill only.
+	ConsolidationPolicy_MODE_UNSPECIFIED ConsolidationPolicy_Mode = 0 // as REPLACE
+	// No move: the bill only.
 	ConsolidationPolicy_OFF ConsolidationPolicy_Mode = 1
-	// Nodes go whose pods fit elsewhere; none come.
+	// Nodes are removed if their pods fit elsewhere; none is added.
 	ConsolidationPolicy_REMOVE ConsolidationPolicy_Mode = 2
 	// Nodes are also replaced by cheaper ones, several by several.
 	ConsolidationPolicy_REPLACE ConsolidationPolicy_Mode = 3
@@ -82,25 +82,26 @@ func (ConsolidationPolicy_Mode) EnumDescriptor() ([]byte, []int) {
 // The moves that are wanted. Unset: the default in brackets.
 type ConsolidationPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// UNSPECIFIED: REPLACE.
+	// The moves that are allowed. UNSPECIFIED: REPLACE.
 	Mode ConsolidationPolicy_Mode `protobuf:"varint,1,opt,name=mode,proto3,enum=loadline.v1.ConsolidationPolicy_Mode" json:"mode,omitempty"`
-	// A move saves at least so much per hour [0.001], and so much of what the nodes cost that go, in percent
-	// [2]. [0, ...) and [0, 100].
+	// A move saves at least so much, in US dollars per hour [0.001]. At least 0.
 	LeastSavingUsdPerHour *float64 `protobuf:"fixed64,2,opt,name=least_saving_usd_per_hour,json=leastSavingUsdPerHour,proto3,oneof" json:"least_saving_usd_per_hour,omitempty"`
-	LeastSavingPercent    *float64 `protobuf:"fixed64,3,opt,name=least_saving_percent,json=leastSavingPercent,proto3,oneof" json:"least_saving_percent,omitempty"`
-	// The cost of disturbing a pod once, in US dollars [0.1]: a move saves that of its pods within
-	// payback_hours [1.5]; in a loop also within the time for which the load has stood still, a week at most.
-	// [0, ...) and (0, 8760].
+	// A move saves at least this share of what the removed nodes cost, in percent [2]. [0, 100].
+	LeastSavingPercent *float64 `protobuf:"fixed64,3,opt,name=least_saving_percent,json=leastSavingPercent,proto3,oneof" json:"least_saving_percent,omitempty"`
+	// The one-time cost of disturbing a pod, in US dollars [0.1]. At least 0.
 	UsdPerDisturbedPod *float64 `protobuf:"fixed64,4,opt,name=usd_per_disturbed_pod,json=usdPerDisturbedPod,proto3,oneof" json:"usd_per_disturbed_pod,omitempty"`
-	PaybackHours       *float64 `protobuf:"fixed64,5,opt,name=payback_hours,json=paybackHours,proto3,oneof" json:"payback_hours,omitempty"`
+	// Hours within which a move saves the cost of disturbing its pods [1.5]. A loop takes the time for which
+	// the load has not changed, at most a week, where that is longer. (0, 8760].
+	PaybackHours *float64 `protobuf:"fixed64,5,opt,name=payback_hours,json=paybackHours,proto3,oneof" json:"payback_hours,omitempty"`
 	// In place of usd_per_disturbed_pod for pods of a priority from here on; the largest one that is not above
 	// that of the pod holds. At most 64, each priority once.
 	UsdByPriority []*DisturbancePrice `protobuf:"bytes,6,rep,name=usd_by_priority,json=usdByPriority,proto3" json:"usd_by_priority,omitempty"`
-	// Nodes that go by one move at most [24], and nodes [10] and pods [200] of moves that are made at once.
-	// [1, 10000], [1, 2^31) and [1, 2^31).
+	// Nodes that one move removes at most [24]. [1, 10000].
 	MaxNodesPerMove *int32 `protobuf:"varint,7,opt,name=max_nodes_per_move,json=maxNodesPerMove,proto3,oneof" json:"max_nodes_per_move,omitempty"`
-	MaxNodesAtOnce  *int32 `protobuf:"varint,8,opt,name=max_nodes_at_once,json=maxNodesAtOnce,proto3,oneof" json:"max_nodes_at_once,omitempty"`
-	MaxPodsAtOnce   *int32 `protobuf:"varint,9,opt,name=max_pods_at_once,json=maxPodsAtOnce,proto3,oneof" json:"max_pods_at_once,omitempty"`
+	// Nodes that moves remove at once at most [10]. [1, 2^31).
+	MaxNodesAtOnce *int32 `protobuf:"varint,8,opt,name=max_nodes_at_once,json=maxNodesAtOnce,proto3,oneof" json:"max_nodes_at_once,omitempty"`
+	// Pods that moves disturb at once at most [200]. [1, 2^31).
+	MaxPodsAtOnce *int32 `protobuf:"varint,9,opt,name=max_pods_at_once,json=maxPodsAtOnce,proto3,oneof" json:"max_pods_at_once,omitempty"`
 	// Nodes that came by a move, or took its pods, stay for so long, and those of a move that was given up are
 	// not tried again [1800]. Only loops read it. [0, 2^31).
 	RestSeconds *int32 `protobuf:"varint,10,opt,name=rest_seconds,json=restSeconds,proto3,oneof" json:"rest_seconds,omitempty"`

@@ -177,8 +177,9 @@ const (
 	NodePrice_SPOT_FACTOR_OF_CATALOGUE NodePrice_Remark = 6
 	// A spot node, of which no catalogue has the spot price: the model's spot_factor holds.
 	NodePrice_SPOT_FACTOR_OF_MODEL NodePrice_Remark = 7
-	// The type of the GPUs or boot disk is not listed: base rate, or 0 for the disk.
-	NodePrice_GPU_TYPE_NOT_LISTED       NodePrice_Remark = 8
+	// The type of the GPUs is not listed: the base rate holds.
+	NodePrice_GPU_TYPE_NOT_LISTED NodePrice_Remark = 8
+	// The type of the boot disk is not listed: it counts as 0.
 	NodePrice_BOOT_DISK_TYPE_NOT_LISTED NodePrice_Remark = 9
 	// The option has no template node to be priced.
 	NodePrice_NO_TEMPLATE NodePrice_Remark = 10
@@ -266,20 +267,22 @@ func (NodePrice_Remark) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_prices_proto_rawDescGZIP(), []int{5, 2}
 }
 
-// The purpose of a part.
+// The purposes of parts.
 type NodePrice_Part_Kind int32
 
 const (
 	NodePrice_Part_KIND_UNSPECIFIED NodePrice_Part_Kind = 0 // never sent
 	// The machine itself, as its source has it, at spot or on-demand price.
 	NodePrice_Part_MACHINE NodePrice_Part_Kind = 1
-	// GCE: local SSDs, boot disk, attached GPUs.
+	// Local SSDs; GCE only.
 	NodePrice_Part_LOCAL_SSD NodePrice_Part_Kind = 2
+	// The boot disk; GCE only.
 	NodePrice_Part_BOOT_DISK NodePrice_Part_Kind = 3
-	NodePrice_Part_GPU       NodePrice_Part_Kind = 4
+	// Attached GPUs; GCE only.
+	NodePrice_Part_GPU NodePrice_Part_Kind = 4
 	// The expected cost of the interruptions of a spot node.
 	NodePrice_Part_INTERRUPTIONS NodePrice_Part_Kind = 5
-	// node_surcharge_usd_per_hour.
+	// The surcharge of PriceModel.node_surcharge_usd_per_hour.
 	NodePrice_Part_SURCHARGE NodePrice_Part_Kind = 6
 	// Windows, on top of a price of Linux.
 	NodePrice_Part_LICENCE NodePrice_Part_Kind = 7
@@ -706,22 +709,24 @@ func (x *Commitment) GetUnusedMilliCpu() int64 {
 // The price of one node.
 type NodePrice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The source.
+	// The source of the price. UNSPECIFIED: there is no price.
 	Source NodePrice_Source `protobuf:"varint,1,opt,name=source,proto3,enum=loadline.v1.NodePrice_Source" json:"source,omitempty"`
-	// The sum of the parts, added in their order.
+	// The sum of the parts, added in their order, in US dollars per hour.
 	UsdPerHour float64 `protobuf:"fixed64,2,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	// Parts that are not 0.
 	Parts []*NodePrice_Part `protobuf:"bytes,3,rep,name=parts,proto3" json:"parts,omitempty"`
-	// In order of their numbers.
+	// Remarks on the way to the price, in the order of their numbers.
 	Remarks []NodePrice_Remark `protobuf:"varint,4,rep,packed,name=remarks,proto3,enum=loadline.v1.NodePrice_Remark" json:"remarks,omitempty"`
-	// The catalogue, and the key in it: an instance type or a family.
+	// Name of the catalogue that the price is from; empty: it is from none.
 	Catalogue string `protobuf:"bytes,5,opt,name=catalogue,proto3" json:"catalogue,omitempty"`
-	Key       string `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`
+	// The key in that catalogue: an instance type or a family.
+	Key string `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`
 	// The node is a spot or preemptible one.
 	Spot bool `protobuf:"varint,7,opt,name=spot,proto3" json:"spot,omitempty"`
-	// The region of the price, and the date of the list; empty: the list names none.
+	// The region of the price; empty: the list names none.
 	Region string `protobuf:"bytes,8,opt,name=region,proto3" json:"region,omitempty"`
-	Date   string `protobuf:"bytes,9,opt,name=date,proto3" json:"date,omitempty"`
+	// The date of the price list; empty: the list names none.
+	Date string `protobuf:"bytes,9,opt,name=date,proto3" json:"date,omitempty"`
 	// The kind of the amount.
 	Basis NodePrice_Basis `protobuf:"varint,10,opt,name=basis,proto3,enum=loadline.v1.NodePrice_Basis" json:"basis,omitempty"`
 	// The share of the on-demand price that was taken; 0: the price is no share.
@@ -949,9 +954,10 @@ func (x *PriceSources) GetWarnings() []string {
 // One addend.
 type NodePrice_Part struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The kind and the amount.
-	Kind          NodePrice_Part_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.NodePrice_Part_Kind" json:"kind,omitempty"`
-	UsdPerHour    float64             `protobuf:"fixed64,2,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
+	// The purpose of the part.
+	Kind NodePrice_Part_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.NodePrice_Part_Kind" json:"kind,omitempty"`
+	// The amount, in US dollars per hour.
+	UsdPerHour    float64 `protobuf:"fixed64,2,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -82,7 +82,7 @@ func (RankPolicy_Preset) EnumDescriptor() ([]byte, []int) {
 type RankPolicy_PreferredTable int32
 
 const (
-	RankPolicy_PREFERRED_TABLE_UNSPECIFIED RankPolicy_PreferredTable = 0
+	RankPolicy_PREFERRED_TABLE_UNSPECIFIED RankPolicy_PreferredTable = 0 // as the preset says
 	// Up to 2 nodes 1 CPU, 6: 2, 20: 4, 60: 8, 200: 16, above: 32.
 	RankPolicy_TABLE_CLUSTER_AUTOSCALER RankPolicy_PreferredTable = 1
 	// Up to 2 nodes 1 CPU, 6: 2, 20: 4, 80: 8, 300: 16, above: 32.
@@ -138,7 +138,7 @@ func (RankPolicy_PreferredTable) EnumDescriptor() ([]byte, []int) {
 type RankPolicy_UnfitnessResources int32
 
 const (
-	RankPolicy_UNFITNESS_RESOURCES_UNSPECIFIED RankPolicy_UnfitnessResources = 0
+	RankPolicy_UNFITNESS_RESOURCES_UNSPECIFIED RankPolicy_UnfitnessResources = 0 // as CPU
 	// max(preferred / node, node / preferred) over CPU.
 	RankPolicy_CPU RankPolicy_UnfitnessResources = 1
 	// The larger of that over CPU and over memory.
@@ -336,7 +336,7 @@ type RankOptionsRequest struct {
 	Pods [][]byte `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
 	// The options, at most 10000. Names of node groups may repeat: each is an option of its own.
 	Options []*ExpansionOption `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty"`
-	// How nodes are priced.
+	// How nodes are priced. Unset: by the defaults of PriceModel.
 	Prices *PriceModel `protobuf:"bytes,5,opt,name=prices,proto3" json:"prices,omitempty"`
 	// How options are ranked. Required.
 	Policy *RankPolicy `protobuf:"bytes,6,opt,name=policy,proto3" json:"policy,omitempty"`
@@ -440,11 +440,13 @@ func (x *RankOptionsRequest) GetLoadLine() *LoadLine {
 // The requests of the pods that run in a cluster. Amounts beyond [0, 2^62] are refused.
 type RunningDemand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All of them together.
-	TotalMilliCpu    int64 `protobuf:"varint,1,opt,name=total_milli_cpu,json=totalMilliCpu,proto3" json:"total_milli_cpu,omitempty"`
+	// CPU that all of them request together, in millicores. [0, 2^62].
+	TotalMilliCpu int64 `protobuf:"varint,1,opt,name=total_milli_cpu,json=totalMilliCpu,proto3" json:"total_milli_cpu,omitempty"`
+	// Memory that all of them request together, in bytes. [0, 2^62].
 	TotalMemoryBytes int64 `protobuf:"varint,2,opt,name=total_memory_bytes,json=totalMemoryBytes,proto3" json:"total_memory_bytes,omitempty"`
-	// The largest request of one of them, each resource by itself.
-	LargestMilliCpu    int64 `protobuf:"varint,3,opt,name=largest_milli_cpu,json=largestMilliCpu,proto3" json:"largest_milli_cpu,omitempty"`
+	// The largest CPU request of one of them, in millicores. [0, 2^62].
+	LargestMilliCpu int64 `protobuf:"varint,3,opt,name=largest_milli_cpu,json=largestMilliCpu,proto3" json:"largest_milli_cpu,omitempty"`
+	// The largest memory request of one of them, in bytes. [0, 2^62].
 	LargestMemoryBytes int64 `protobuf:"varint,4,opt,name=largest_memory_bytes,json=largestMemoryBytes,proto3" json:"largest_memory_bytes,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -684,7 +686,7 @@ func (x *PodRun) GetCount() int32 {
 // A way to rank. The preset settles all that is left unset.
 type RankPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Required.
+	// The bundle that settles all that is left unset. Required.
 	Preset RankPolicy_Preset `protobuf:"varint,1,opt,name=preset,proto3,enum=loadline.v1.RankPolicy_Preset" json:"preset,omitempty"`
 	// Each strategy at most once. Empty: PRICE.
 	Strategies []RankPolicy_Strategy `protobuf:"varint,2,rep,packed,name=strategies,proto3,enum=loadline.v1.RankPolicy_Strategy" json:"strategies,omitempty"`
@@ -692,21 +694,22 @@ type RankPolicy struct {
 	DamperUsdPerHour *float64 `protobuf:"fixed64,3,opt,name=damper_usd_per_hour,json=damperUsdPerHour,proto3,oneof" json:"damper_usd_per_hour,omitempty"`
 	// The rates of pods on machines that suit them perfectly. Unset fields: the preset's.
 	PodRates *ResourceRates `protobuf:"bytes,4,opt,name=pod_rates,json=podRates,proto3" json:"pod_rates,omitempty"`
-	// Divides the node count in the suppression of unfitness. (0, ...).
+	// Divides the node count in the suppression of unfitness. Above 0; unset: the preset's.
 	SuppressionDivisor *float64 `protobuf:"fixed64,5,opt,name=suppression_divisor,json=suppressionDivisor,proto3,oneof" json:"suppression_divisor,omitempty"`
-	// Takes the place of the suppressed unfitness where a node has GPUs. [1, ...); 0: nothing does.
+	// Takes the place of the suppressed unfitness where a node has GPUs. [1, ...); 0: nothing does; unset: the
+	// preset's.
 	GpuUnfitness *float64 `protobuf:"fixed64,6,opt,name=gpu_unfitness,json=gpuUnfitness,proto3,oneof" json:"gpu_unfitness,omitempty"`
 	// gpu_unfitness holds for options only none of whose pods asks for a GPU.
 	GpuUnfitnessIfUnneeded bool `protobuf:"varint,7,opt,name=gpu_unfitness_if_unneeded,json=gpuUnfitnessIfUnneeded,proto3" json:"gpu_unfitness_if_unneeded,omitempty"`
-	// Multiplies the score of a group that does not exist yet. [1, ...).
+	// Multiplies the score of a group that does not exist yet. [1, ...); unset: the preset's.
 	CreationFactor *float64 `protobuf:"fixed64,8,opt,name=creation_factor,json=creationFactor,proto3,oneof" json:"creation_factor,omitempty"`
 	// Counts nodes for the suppression in units of the preferred node: node_count * CPU / preferred CPU.
 	CountPreferredNodes bool `protobuf:"varint,9,opt,name=count_preferred_nodes,json=countPreferredNodes,proto3" json:"count_preferred_nodes,omitempty"`
-	// How the preferred node is found.
+	// How the preferred node is found. UNSPECIFIED: as the preset says.
 	PreferredTable RankPolicy_PreferredTable `protobuf:"varint,10,opt,name=preferred_table,json=preferredTable,proto3,enum=loadline.v1.RankPolicy_PreferredTable" json:"preferred_table,omitempty"`
-	// The preferred node itself, in place of a table.
+	// The preferred node itself, in place of a table. Unset: the table holds.
 	PreferredNode *PreferredNode `protobuf:"bytes,11,opt,name=preferred_node,json=preferredNode,proto3" json:"preferred_node,omitempty"`
-	// The resources that unfitness looks at. Unset: CPU.
+	// The resources that unfitness looks at. UNSPECIFIED: CPU.
 	UnfitnessResources RankPolicy_UnfitnessResources `protobuf:"varint,12,opt,name=unfitness_resources,json=unfitnessResources,proto3,enum=loadline.v1.RankPolicy_UnfitnessResources" json:"unfitness_resources,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -829,8 +832,9 @@ func (x *RankPolicy) GetUnfitnessResources() RankPolicy_UnfitnessResources {
 // The node that suits a cluster.
 type PreferredNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Capacity. CPU [1, 2^62], memory [0, 2^62]; memory 0: of no meaning.
-	MilliCpu      int64 `protobuf:"varint,1,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
+	// CPU capacity, in millicores. [1, 2^62].
+	MilliCpu int64 `protobuf:"varint,1,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
+	// Memory capacity, in bytes. [0, 2^62]; 0: memory plays no part.
 	MemoryBytes   int64 `protobuf:"varint,2,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1003,24 +1007,28 @@ type RankedOption struct {
 	Outcome RankedOption_Outcome `protobuf:"varint,2,opt,name=outcome,proto3,enum=loadline.v1.RankedOption_Outcome" json:"outcome,omitempty"`
 	// Lower is better. 0 where the outcome is another than SCORED.
 	Score float64 `protobuf:"fixed64,3,opt,name=score,proto3" json:"score,omitempty"`
-	// The terms, as far as they are known.
+	// The first factor of the score. 1 where unfitness is not known.
 	SuppressedUnfitness float64 `protobuf:"fixed64,4,opt,name=suppressed_unfitness,json=suppressedUnfitness,proto3" json:"suppressed_unfitness,omitempty"`
-	CostRatio           float64 `protobuf:"fixed64,5,opt,name=cost_ratio,json=costRatio,proto3" json:"cost_ratio,omitempty"`
-	CreationFactor      float64 `protobuf:"fixed64,6,opt,name=creation_factor,json=creationFactor,proto3" json:"creation_factor,omitempty"`
-	// The factors of the terms. X is the same in all options.
-	Unfitness                 float64 `protobuf:"fixed64,7,opt,name=unfitness,proto3" json:"unfitness,omitempty"`
-	CostUsdPerHour            float64 `protobuf:"fixed64,8,opt,name=cost_usd_per_hour,json=costUsdPerHour,proto3" json:"cost_usd_per_hour,omitempty"`
+	// The second factor of the score. 0 where it is not known.
+	CostRatio float64 `protobuf:"fixed64,5,opt,name=cost_ratio,json=costRatio,proto3" json:"cost_ratio,omitempty"`
+	// The third factor of the score. 1 for a group that exists.
+	CreationFactor float64 `protobuf:"fixed64,6,opt,name=creation_factor,json=creationFactor,proto3" json:"creation_factor,omitempty"`
+	// How far the node is from the preferred one. At least 1; lower is better. 1 where it is not known.
+	Unfitness float64 `protobuf:"fixed64,7,opt,name=unfitness,proto3" json:"unfitness,omitempty"`
+	// The cost of the nodes of the option, in US dollars per hour.
+	CostUsdPerHour float64 `protobuf:"fixed64,8,opt,name=cost_usd_per_hour,json=costUsdPerHour,proto3" json:"cost_usd_per_hour,omitempty"`
+	// The cost of the pods of the option on machines that suit them perfectly, in US dollars per hour.
 	TheoreticalCostUsdPerHour float64 `protobuf:"fixed64,9,opt,name=theoretical_cost_usd_per_hour,json=theoreticalCostUsdPerHour,proto3" json:"theoretical_cost_usd_per_hour,omitempty"`
-	DamperUsdPerHour          float64 `protobuf:"fixed64,10,opt,name=damper_usd_per_hour,json=damperUsdPerHour,proto3" json:"damper_usd_per_hour,omitempty"`
+	// X, in US dollars per hour; the same in all options.
+	DamperUsdPerHour float64 `protobuf:"fixed64,10,opt,name=damper_usd_per_hour,json=damperUsdPerHour,proto3" json:"damper_usd_per_hour,omitempty"`
 	// The part of the cost that commitments pay.
 	CommittedUsdPerHour float64 `protobuf:"fixed64,11,opt,name=committed_usd_per_hour,json=committedUsdPerHour,proto3" json:"committed_usd_per_hour,omitempty"`
 	// The price of one node.
 	NodePrice *NodePrice `protobuf:"bytes,12,opt,name=node_price,json=nodePrice,proto3" json:"node_price,omitempty"`
 	// Pods that the option takes, under the load line if there is one.
-	Pods int64 `protobuf:"varint,13,opt,name=pods,proto3" json:"pods,omitempty"`
-	// The nodes have GPUs; no pod of the option asks for one.
-	HasGpu      bool `protobuf:"varint,14,opt,name=has_gpu,json=hasGpu,proto3" json:"has_gpu,omitempty"`
-	GpuUnneeded bool `protobuf:"varint,15,opt,name=gpu_unneeded,json=gpuUnneeded,proto3" json:"gpu_unneeded,omitempty"`
+	Pods        int64 `protobuf:"varint,13,opt,name=pods,proto3" json:"pods,omitempty"`
+	HasGpu      bool  `protobuf:"varint,14,opt,name=has_gpu,json=hasGpu,proto3" json:"has_gpu,omitempty"`                // the nodes have GPUs
+	GpuUnneeded bool  `protobuf:"varint,15,opt,name=gpu_unneeded,json=gpuUnneeded,proto3" json:"gpu_unneeded,omitempty"` // the nodes have GPUs, and no pod of the option asks for one
 	// Share of CPU plus share of memory left over, [.., 2]. Unset: no template, or no nodes.
 	Waste *float64 `protobuf:"fixed64,16,opt,name=waste,proto3,oneof" json:"waste,omitempty"`
 	// With the strategy JOINT: what the mix spends on nodes of this group per hour, 0 if it has none.

@@ -23,11 +23,11 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// By which rules pods are placed and nodes counted.
+// The rules by which pods are placed and nodes counted.
 type EstimateScaleUpRequest_Mode int32
 
 const (
-	EstimateScaleUpRequest_MODE_UNSPECIFIED EstimateScaleUpRequest_Mode = 0 // EXACT
+	EstimateScaleUpRequest_MODE_UNSPECIFIED EstimateScaleUpRequest_Mode = 0 // as EXACT
 	// Pods first use room on nodes that are there. Each pod is placed on the first new node that takes it,
 	// one that depends on other pods also to an existing node, else to one more node.
 	EstimateScaleUpRequest_EXACT EstimateScaleUpRequest_Mode = 1
@@ -487,13 +487,17 @@ type ScalableGroup struct {
 	// of its nodes share; where there is none, the group takes no part. Nor does one whose template cannot be
 	// read, which is left out.
 	TemplateNode []byte `protobuf:"bytes,2,opt,name=template_node,json=templateNode,proto3" json:"template_node,omitempty"`
-	// Nodes that it has, and may have. [0, 2^31). Where it has more than it may, it does not grow.
+	// Nodes that the group has. [0, 2^31). With more than max_nodes it does not grow.
 	CurrentNodes int32 `protobuf:"varint,3,opt,name=current_nodes,json=currentNodes,proto3" json:"current_nodes,omitempty"`
-	MaxNodes     int32 `protobuf:"varint,4,opt,name=max_nodes,json=maxNodes,proto3" json:"max_nodes,omitempty"`
-	// The price of one node, its instance type, and whether it is a spot one, as in ExpansionOption.
+	// Nodes that the group may have. [0, 2^31).
+	MaxNodes int32 `protobuf:"varint,4,opt,name=max_nodes,json=maxNodes,proto3" json:"max_nodes,omitempty"`
+	// The price of one node, in US dollars per hour, as in ExpansionOption. Unset: see PriceModel.
 	NodeUsdPerHour *float64 `protobuf:"fixed64,5,opt,name=node_usd_per_hour,json=nodeUsdPerHour,proto3,oneof" json:"node_usd_per_hour,omitempty"`
-	InstanceType   string   `protobuf:"bytes,6,opt,name=instance_type,json=instanceType,proto3" json:"instance_type,omitempty"`
-	Spot           *bool    `protobuf:"varint,7,opt,name=spot,proto3,oneof" json:"spot,omitempty"`
+	// The instance type, as in ExpansionOption. Empty: what the template's label says.
+	InstanceType string `protobuf:"bytes,6,opt,name=instance_type,json=instanceType,proto3" json:"instance_type,omitempty"`
+	// True if the nodes are spot or preemptible ones, as in ExpansionOption. Unset: what the template's labels
+	// say.
+	Spot *bool `protobuf:"varint,7,opt,name=spot,proto3,oneof" json:"spot,omitempty"`
 	// The price of one node as the cloud provider says it; see NodePrice.Source.
 	ProviderUsdPerHour *float64 `protobuf:"fixed64,8,opt,name=provider_usd_per_hour,json=providerUsdPerHour,proto3,oneof" json:"provider_usd_per_hour,omitempty"`
 	// Slots of its nodes, each of them occupied. Read where there is no template. PlanLoop and
@@ -601,7 +605,7 @@ type EstimateScaleUpRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The question. Required.
 	Problem *ScaleUpProblem `protobuf:"bytes,1,opt,name=problem,proto3" json:"problem,omitempty"`
-	// UNSPECIFIED: EXACT.
+	// The rules by which pods are placed and nodes counted. UNSPECIFIED: EXACT.
 	Mode EstimateScaleUpRequest_Mode `protobuf:"varint,2,opt,name=mode,proto3,enum=loadline.v1.EstimateScaleUpRequest_Mode" json:"mode,omitempty"`
 	// The answer says of each group why a further node of it would not take the pods that are left over.
 	WithRefusals  bool `protobuf:"varint,3,opt,name=with_refusals,json=withRefusals,proto3" json:"with_refusals,omitempty"`
@@ -921,10 +925,11 @@ func (x *GroupRefusal) GetDaemonsInTheWay() bool {
 // Pods that one existing node takes.
 type ExistingPlacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node, as numbered by the client, and its name.
-	Slot int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// The node, as numbered by the client.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Name of the node.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// The pods.
+	// The pods that it takes.
 	Pods          *PodRun `protobuf:"bytes,3,opt,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1226,9 +1231,9 @@ type PlannedNodes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position of the group in the request.
 	Group int32 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
-	// How many such nodes.
+	// Number of such nodes.
 	Nodes int32 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// Pods on one of them.
+	// Pods on each of them.
 	Pods          []*PodRun `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1288,10 +1293,11 @@ func (x *PlannedNodes) GetPods() []*PodRun {
 // How far one group grows.
 type GroupGrowth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the node group, and the nodes that it gets.
+	// Id of the node group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	NodeCount int32  `protobuf:"varint,2,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
-	// Their cost per hour.
+	// Number of nodes that it gets.
+	NodeCount int32 `protobuf:"varint,2,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
+	// The cost of these nodes, in US dollars per hour.
 	UsdPerHour    float64 `protobuf:"fixed64,3,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1351,10 +1357,13 @@ func (x *GroupGrowth) GetUsdPerHour() float64 {
 // Growing one group alone.
 type SingleGrowth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the node group, its nodes, the pods that they take, and what they cost per hour.
-	NodeGroup     string  `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	NodeCount     int32   `protobuf:"varint,2,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
-	Pods          int64   `protobuf:"varint,3,opt,name=pods,proto3" json:"pods,omitempty"`
+	// Id of the node group.
+	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
+	// Number of nodes that it gets.
+	NodeCount int32 `protobuf:"varint,2,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
+	// Number of pods that these nodes take.
+	Pods int64 `protobuf:"varint,3,opt,name=pods,proto3" json:"pods,omitempty"`
+	// The cost of these nodes, in US dollars per hour.
 	UsdPerHour    float64 `protobuf:"fixed64,4,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

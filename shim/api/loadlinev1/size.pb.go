@@ -27,7 +27,7 @@ const (
 type SizeOptions_Mode int32
 
 const (
-	SizeOptions_MODE_UNSPECIFIED SizeOptions_Mode = 0 // DEFAULT
+	SizeOptions_MODE_UNSPECIFIED SizeOptions_Mode = 0 // as DEFAULT
 	// Escalator's laws with effective requests and exact arithmetic, without its cycles.
 	SizeOptions_DEFAULT SizeOptions_Mode = 1
 	// Escalator as shipped.
@@ -79,11 +79,9 @@ func (SizeOptions_Mode) EnumDescriptor() ([]byte, []int) {
 type WaitingPods_For int32
 
 const (
-	WaitingPods_FOR_UNSPECIFIED WaitingPods_For = 0 // NODE
-	// For the scheduler to find a node.
-	WaitingPods_NODE WaitingPods_For = 1
-	// For scheduling gates; demand in COMPAT only.
-	WaitingPods_GATE WaitingPods_For = 2
+	WaitingPods_FOR_UNSPECIFIED WaitingPods_For = 0 // as NODE
+	WaitingPods_NODE            WaitingPods_For = 1 // for the scheduler to find a node
+	WaitingPods_GATE            WaitingPods_For = 2 // for scheduling gates to be removed; demand in COMPAT only
 	// To start, on a node that is in the view with them, in phase Pending. COMPAT takes them for pods that
 	// wait for a node when it looks for starving ones.
 	WaitingPods_START WaitingPods_For = 3
@@ -137,10 +135,10 @@ type GroupSize_Action int32
 
 const (
 	GroupSize_ACTION_UNSPECIFIED GroupSize_Action = 0 // never sent
-	GroupSize_NOTHING            GroupSize_Action = 1
-	GroupSize_SCALE_UP           GroupSize_Action = 2
-	GroupSize_REMOVE_SLOWLY      GroupSize_Action = 3
-	GroupSize_REMOVE_FAST        GroupSize_Action = 4
+	GroupSize_NOTHING            GroupSize_Action = 1 // the group neither grows nor shrinks
+	GroupSize_SCALE_UP           GroupSize_Action = 2 // nodes lose their taint, or are asked of the cloud
+	GroupSize_REMOVE_SLOWLY      GroupSize_Action = 3 // slow_rate nodes are tainted
+	GroupSize_REMOVE_FAST        GroupSize_Action = 4 // fast_rate nodes are tainted
 )
 
 // Enum value maps for GroupSize_Action.
@@ -188,41 +186,50 @@ func (GroupSize_Action) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_size_proto_rawDescGZIP(), []int{9, 0}
 }
 
-// Why.
+// The reason for the action, or for none.
 type GroupSize_Reason int32
 
 const (
 	GroupSize_REASON_UNSPECIFIED GroupSize_Reason = 0 // never sent
-	GroupSize_WITHIN_THRESHOLDS  GroupSize_Reason = 1
-	GroupSize_ABOVE_SCALE_UP     GroupSize_Reason = 2
-	GroupSize_FROM_ZERO          GroupSize_Reason = 3
-	GroupSize_STARVED            GroupSize_Reason = 4
-	GroupSize_NODE_TOO_OLD       GroupSize_Reason = 5
-	GroupSize_BELOW_MINIMUM      GroupSize_Reason = 6
-	GroupSize_BELOW_TAINT_UPPER  GroupSize_Reason = 7
-	GroupSize_BELOW_TAINT_LOWER  GroupSize_Reason = 8
-	GroupSize_ABOVE_MAXIMUM      GroupSize_Reason = 9
-	// A threshold is crossed, and yet nothing happens: it may not grow,
+	// No threshold is crossed.
+	GroupSize_WITHIN_THRESHOLDS GroupSize_Reason = 1
+	// The utilization is above scale_up_percent.
+	GroupSize_ABOVE_SCALE_UP GroupSize_Reason = 2
+	// There are pods and no node.
+	GroupSize_FROM_ZERO GroupSize_Reason = 3
+	// A pending pod fits on no node: see SizeOptions.scale_on_starve.
+	GroupSize_STARVED GroupSize_Reason = 4
+	// A node is older than max_node_age_milliseconds, and the group is at its minimum.
+	GroupSize_NODE_TOO_OLD GroupSize_Reason = 5
+	// There are fewer untainted nodes than min_nodes.
+	GroupSize_BELOW_MINIMUM GroupSize_Reason = 6
+	// The utilization is below taint_upper_percent.
+	GroupSize_BELOW_TAINT_UPPER GroupSize_Reason = 7
+	// The utilization is below taint_lower_percent.
+	GroupSize_BELOW_TAINT_LOWER GroupSize_Reason = 8
+	// There are more untainted nodes than max_nodes.
+	GroupSize_ABOVE_MAXIMUM GroupSize_Reason = 9
+	// A threshold is crossed, but the group may not grow.
 	GroupSize_AT_MAXIMUM GroupSize_Reason = 10
-	// or shrink;
+	// A threshold is crossed, but the group may not shrink.
 	GroupSize_AT_MINIMUM GroupSize_Reason = 11
-	// without a node it would be above scale_up_percent again;
+	// A threshold is crossed, but with one node less the group would be above scale_up_percent again.
 	GroupSize_WOULD_GROW_BACK GroupSize_Reason = 12
-	// the nodes that it lacks are on their way;
+	// A threshold is crossed, but the nodes that the group lacks are on their way.
 	GroupSize_WAITING GroupSize_Reason = 13
-	// it was scaled up a short time ago, as the cloud's target showed;
+	// A threshold is crossed, but the group was scaled up a short time ago, as the cloud's target showed.
 	GroupSize_LOCKED GroupSize_Reason = 14
-	// too many nodes are not ready;
+	// A threshold is crossed, but too many nodes are not ready.
 	GroupSize_UNHEALTHY GroupSize_Reason = 15
-	// starving is watched, and pods wait that a node of the group can take.
+	// A threshold is crossed, but starving is watched, and pods wait that a node of the group can take.
 	GroupSize_PODS_PENDING GroupSize_Reason = 16
-	// Neither nodes nor pods.
+	// There are neither nodes nor pods.
 	GroupSize_EMPTY GroupSize_Reason = 17
-	// Errors that end a pass: the nodes offer no cpu or no memory,
+	// An error that ends the pass: the nodes offer no cpu or no memory.
 	GroupSize_NO_CAPACITY GroupSize_Reason = 18
-	// COMPAT gives up below the minimum,
+	// An error that ends the pass: COMPAT gives up, since there are fewer nodes of any kind than min_nodes.
 	GroupSize_FEWER_THAN_MINIMUM GroupSize_Reason = 19
-	// a new node would offer none of what is lacking.
+	// An error that ends the pass: a new node would offer none of what is lacking.
 	GroupSize_NODE_TOO_SMALL GroupSize_Reason = 20
 )
 
@@ -303,16 +310,14 @@ func (GroupSize_Reason) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_size_proto_rawDescGZIP(), []int{9, 1}
 }
 
-// The kind of a percentage: a number, or none.
+// The kinds of percentages: a number, or none.
 type Utilization_Kind int32
 
 const (
 	Utilization_KIND_UNSPECIFIED Utilization_Kind = 0 // never sent
-	Utilization_PERCENT          Utilization_Kind = 1
-	// Something is requested and no node is there.
-	Utilization_FROM_ZERO Utilization_Kind = 2
-	// Nodes are there and offer nothing in one dimension.
-	Utilization_NO_CAPACITY Utilization_Kind = 3
+	Utilization_PERCENT          Utilization_Kind = 1 // cpu_percent and memory_percent say how full the group is
+	Utilization_FROM_ZERO        Utilization_Kind = 2 // something is requested, and no node is there
+	Utilization_NO_CAPACITY      Utilization_Kind = 3 // nodes are there, and offer nothing in one dimension
 )
 
 // Enum value maps for Utilization_Kind.
@@ -733,38 +738,43 @@ func (x *SizedGroup) GetDryRun() bool {
 // Escalator's options. Percentages are of capacity.
 type SizeOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// UNSPECIFIED: DEFAULT.
+	// The rules by which the group is sized. UNSPECIFIED: DEFAULT.
 	Mode SizeOptions_Mode `protobuf:"varint,1,opt,name=mode,proto3,enum=loadline.v1.SizeOptions_Mode" json:"mode,omitempty"`
-	// Bounds on the untainted nodes. 0 <= min_nodes <= max_nodes.
+	// The fewest untainted nodes. [0, max_nodes].
 	MinNodes int32 `protobuf:"varint,2,opt,name=min_nodes,json=minNodes,proto3" json:"min_nodes,omitempty"`
+	// The most untainted nodes. [min_nodes, 2^31).
 	MaxNodes int32 `protobuf:"varint,3,opt,name=max_nodes,json=maxNodes,proto3" json:"max_nodes,omitempty"`
-	// Bounds of the cloud's group, on all nodes. Unset: min_nodes and max_nodes.
+	// The fewest nodes of the cloud's group, tainted ones included. [0, 2^31); unset: min_nodes.
 	CloudMin *int32 `protobuf:"varint,4,opt,name=cloud_min,json=cloudMin,proto3,oneof" json:"cloud_min,omitempty"`
+	// The most nodes of the cloud's group, tainted ones included. [0, 2^31); unset: max_nodes.
 	CloudMax *int32 `protobuf:"varint,5,opt,name=cloud_max,json=cloudMax,proto3,oneof" json:"cloud_max,omitempty"`
-	// The group grows above the first, loses slow_rate nodes below the second and fast_rate below the third.
-	// 1000000 >= scale_up_percent > taint_upper_percent > taint_lower_percent > 0.
-	ScaleUpPercent    int32 `protobuf:"varint,6,opt,name=scale_up_percent,json=scaleUpPercent,proto3" json:"scale_up_percent,omitempty"`
+	// The group grows above this utilization. (taint_upper_percent, 1000000].
+	ScaleUpPercent int32 `protobuf:"varint,6,opt,name=scale_up_percent,json=scaleUpPercent,proto3" json:"scale_up_percent,omitempty"`
+	// The group loses slow_rate nodes below this utilization. (taint_lower_percent, scale_up_percent).
 	TaintUpperPercent int32 `protobuf:"varint,7,opt,name=taint_upper_percent,json=taintUpperPercent,proto3" json:"taint_upper_percent,omitempty"`
+	// The group loses fast_rate nodes below this utilization. [1, taint_upper_percent).
 	TaintLowerPercent int32 `protobuf:"varint,8,opt,name=taint_lower_percent,json=taintLowerPercent,proto3" json:"taint_lower_percent,omitempty"`
-	// 0 <= slow_rate <= fast_rate.
+	// Nodes that the group loses in one pass below taint_upper_percent. [0, fast_rate].
 	SlowRate int32 `protobuf:"varint,9,opt,name=slow_rate,json=slowRate,proto3" json:"slow_rate,omitempty"`
+	// Nodes that the group loses in one pass below taint_lower_percent. [slow_rate, 2^31).
 	FastRate int32 `protobuf:"varint,10,opt,name=fast_rate,json=fastRate,proto3" json:"fast_rate,omitempty"`
-	// A tainted node is deleted after the first if it is empty, after the second whatever is on it: 0 < soft <
-	// hard.
+	// Time after which a tainted node is deleted if it is empty. [1, hard_grace_milliseconds).
 	SoftGraceMilliseconds int64 `protobuf:"varint,11,opt,name=soft_grace_milliseconds,json=softGraceMilliseconds,proto3" json:"soft_grace_milliseconds,omitempty"`
+	// Time after which a tainted node is deleted whatever is on it. Above soft_grace_milliseconds.
 	HardGraceMilliseconds int64 `protobuf:"varint,12,opt,name=hard_grace_milliseconds,json=hardGraceMilliseconds,proto3" json:"hard_grace_milliseconds,omitempty"`
-	// How long the group is left alone after the cloud took nodes that it was asked for. Above 0.
+	// The cool-down: for how long the group is left alone after the cloud took nodes that it was asked for. At
+	// least 1.
 	CoolDownMilliseconds int64 `protobuf:"varint,13,opt,name=cool_down_milliseconds,json=coolDownMilliseconds,proto3" json:"cool_down_milliseconds,omitempty"`
 	// Grow by a node when a pending pod fits on none by all filters, and would on a new one. COMPAT looks at
 	// cpu and memory, each by itself.
 	ScaleOnStarve bool `protobuf:"varint,14,opt,name=scale_on_starve,json=scaleOnStarve,proto3" json:"scale_on_starve,omitempty"`
-	// At the minimum, replace nodes older than this. 0: off.
+	// At the minimum, nodes older than this are replaced. 0: none is.
 	MaxNodeAgeMilliseconds int64 `protobuf:"varint,15,opt,name=max_node_age_milliseconds,json=maxNodeAgeMilliseconds,proto3" json:"max_node_age_milliseconds,omitempty"`
-	// How old a node is that has to be ready. 0: health plays no part, and the two below are not read.
+	// Age from which a node has to be ready. 0: health plays no part, and the two fields below are not read.
 	UnhealthyGraceMilliseconds int64 `protobuf:"varint,16,opt,name=unhealthy_grace_milliseconds,json=unhealthyGraceMilliseconds,proto3" json:"unhealthy_grace_milliseconds,omitempty"`
-	// The share of such nodes that is newest, and the share of these that may not be ready. [1, 100], [0,
-	// 99].
-	NewestPercent       int32 `protobuf:"varint,17,opt,name=newest_percent,json=newestPercent,proto3" json:"newest_percent,omitempty"`
+	// The newest share of such nodes, of which the readiness is looked at, in percent. [1, 100].
+	NewestPercent int32 `protobuf:"varint,17,opt,name=newest_percent,json=newestPercent,proto3" json:"newest_percent,omitempty"`
+	// The share of these newest nodes that may be unready, in percent. [0, 99].
 	MaxUnhealthyPercent int32 `protobuf:"varint,18,opt,name=max_unhealthy_percent,json=maxUnhealthyPercent,proto3" json:"max_unhealthy_percent,omitempty"`
 	// Do not take the requests of DaemonSet pods off the capacity. Without it only COMPAT does not.
 	IgnoreDaemonSets bool `protobuf:"varint,19,opt,name=ignore_daemon_sets,json=ignoreDaemonSets,proto3" json:"ignore_daemon_sets,omitempty"`
@@ -942,7 +952,7 @@ type WaitingPods struct {
 	Pod []byte `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
 	// How many there are. [0, 2^31).
 	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// UNSPECIFIED: NODE.
+	// The event that the pods wait for. UNSPECIFIED: NODE.
 	WaitsFor      WaitingPods_For `protobuf:"varint,3,opt,name=waits_for,json=waitsFor,proto3,enum=loadline.v1.WaitingPods_For" json:"waits_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1054,18 +1064,19 @@ type GroupSizeState struct {
 	CachedNode *NodeSize `protobuf:"bytes,2,opt,name=cached_node,json=cachedNode,proto3" json:"cached_node,omitempty"`
 	// When the cloud took nodes that it was asked for, in milliseconds since 1970. Unset: never.
 	LockedMilliseconds *int64 `protobuf:"varint,3,opt,name=locked_milliseconds,json=lockedMilliseconds,proto3,oneof" json:"locked_milliseconds,omitempty"`
-	// How many were asked for last. [0, 2^31).
+	// Number of nodes that the cloud was asked for last. [0, 2^31).
 	Requested int64 `protobuf:"varint,4,opt,name=requested,proto3" json:"requested,omitempty"`
-	// Nodes that there are to be once they are there. [0, 2^31). Unset: none is awaited. It ends 15 minutes
-	// after they were asked for, or after the cool-down if that is longer.
+	// Number of nodes that the group has once these are there. [0, 2^31). Unset: none is awaited. The wait ends
+	// 15 minutes after they were asked for, or after the cool-down if that is longer.
 	Expected *int64 `protobuf:"varint,5,opt,name=expected,proto3,oneof" json:"expected,omitempty"`
-	// When nodes were asked of the cloud, in milliseconds since 1970, and its target before, [0, 2^31). Unset:
-	// nothing was asked that the cloud may have taken since. A pass with a cloud_target above this one takes
-	// the nodes for granted; one with another forgets them.
+	// When nodes were asked of the cloud, in milliseconds since 1970. Unset: nothing was asked that the cloud
+	// may have taken since.
 	AskedMilliseconds *int64 `protobuf:"varint,6,opt,name=asked_milliseconds,json=askedMilliseconds,proto3,oneof" json:"asked_milliseconds,omitempty"`
-	AskedTarget       *int64 `protobuf:"varint,7,opt,name=asked_target,json=askedTarget,proto3,oneof" json:"asked_target,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Target of the cloud's group before that. [0, 2^31); read with asked_milliseconds. A pass with a
+	// cloud_target above it takes the nodes for granted; a pass with another one forgets them.
+	AskedTarget   *int64 `protobuf:"varint,7,opt,name=asked_target,json=askedTarget,proto3,oneof" json:"asked_target,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GroupSizeState) Reset() {
@@ -1150,8 +1161,9 @@ func (x *GroupSizeState) GetAskedTarget() int64 {
 // The amounts that one node offers.
 type NodeSize struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Allocatable amounts, [0, 2^62].
-	MilliCpu      int64 `protobuf:"varint,1,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
+	// Allocatable CPU, in millicores. [0, 2^62].
+	MilliCpu int64 `protobuf:"varint,1,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
+	// Allocatable memory, in bytes. [0, 2^62].
 	MemoryBytes   int64 `protobuf:"varint,2,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1289,39 +1301,52 @@ type GroupSize struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the node group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// The action, its reason, and the same in words.
-	Action     GroupSize_Action `protobuf:"varint,2,opt,name=action,proto3,enum=loadline.v1.GroupSize_Action" json:"action,omitempty"`
-	Reason     GroupSize_Reason `protobuf:"varint,3,opt,name=reason,proto3,enum=loadline.v1.GroupSize_Reason" json:"reason,omitempty"`
-	ReasonText string           `protobuf:"bytes,4,opt,name=reason_text,json=reasonText,proto3" json:"reason_text,omitempty"`
+	// The action on the group.
+	Action GroupSize_Action `protobuf:"varint,2,opt,name=action,proto3,enum=loadline.v1.GroupSize_Action" json:"action,omitempty"`
+	// The reason for the action.
+	Reason GroupSize_Reason `protobuf:"varint,3,opt,name=reason,proto3,enum=loadline.v1.GroupSize_Reason" json:"reason,omitempty"`
+	// The reason, in words.
+	ReasonText string `protobuf:"bytes,4,opt,name=reason_text,json=reasonText,proto3" json:"reason_text,omitempty"`
 	// Untainted nodes to win, or if negative to taint. In COMPAT what Escalator returns, which may be more than
 	// what is done.
 	Delta int64 `protobuf:"varint,5,opt,name=delta,proto3" json:"delta,omitempty"`
-	// The same as if there was no maximum and no node on its way.
+	// The same as delta if there were no maximum and no node on its way.
 	WantedDelta int64 `protobuf:"varint,6,opt,name=wanted_delta,json=wantedDelta,proto3" json:"wanted_delta,omitempty"`
 	// Nodes to ask of the cloud.
 	AskCloud int64 `protobuf:"varint,7,opt,name=ask_cloud,json=askCloud,proto3" json:"ask_cloud,omitempty"`
-	// Requests over capacity now, and after delta. Unset: what a new node offers is not known.
-	Utilization      *Utilization `protobuf:"bytes,8,opt,name=utilization,proto3" json:"utilization,omitempty"`
+	// Requests over capacity now.
+	Utilization *Utilization `protobuf:"bytes,8,opt,name=utilization,proto3" json:"utilization,omitempty"`
+	// Requests over capacity after delta. Unset: what a new node offers is not known.
 	UtilizationAfter *Utilization `protobuf:"bytes,9,opt,name=utilization_after,json=utilizationAfter,proto3" json:"utilization_after,omitempty"`
-	// Demand, and what the untainted nodes offer.
-	RequestedMilliCpu    int64 `protobuf:"varint,10,opt,name=requested_milli_cpu,json=requestedMilliCpu,proto3" json:"requested_milli_cpu,omitempty"`
+	// CPU that the pods of the demand request, in millicores.
+	RequestedMilliCpu int64 `protobuf:"varint,10,opt,name=requested_milli_cpu,json=requestedMilliCpu,proto3" json:"requested_milli_cpu,omitempty"`
+	// Memory that the pods of the demand request, in bytes.
 	RequestedMemoryBytes int64 `protobuf:"varint,11,opt,name=requested_memory_bytes,json=requestedMemoryBytes,proto3" json:"requested_memory_bytes,omitempty"`
-	CapacityMilliCpu     int64 `protobuf:"varint,12,opt,name=capacity_milli_cpu,json=capacityMilliCpu,proto3" json:"capacity_milli_cpu,omitempty"`
-	CapacityMemoryBytes  int64 `protobuf:"varint,13,opt,name=capacity_memory_bytes,json=capacityMemoryBytes,proto3" json:"capacity_memory_bytes,omitempty"`
-	// Pods of the demand, and those of them without a node.
-	Pods        int64 `protobuf:"varint,14,opt,name=pods,proto3" json:"pods,omitempty"`
+	// CPU that the untainted nodes offer, in millicores.
+	CapacityMilliCpu int64 `protobuf:"varint,12,opt,name=capacity_milli_cpu,json=capacityMilliCpu,proto3" json:"capacity_milli_cpu,omitempty"`
+	// Memory that the untainted nodes offer, in bytes.
+	CapacityMemoryBytes int64 `protobuf:"varint,13,opt,name=capacity_memory_bytes,json=capacityMemoryBytes,proto3" json:"capacity_memory_bytes,omitempty"`
+	// Number of pods of the demand.
+	Pods int64 `protobuf:"varint,14,opt,name=pods,proto3" json:"pods,omitempty"`
+	// Number of pods of the demand without a node.
 	PendingPods int64 `protobuf:"varint,15,opt,name=pending_pods,json=pendingPods,proto3" json:"pending_pods,omitempty"`
-	// Nodes, each of one kind: the first of cordoned, force-tainted, tainted and untainted that holds.
-	UntaintedNodes    int64 `protobuf:"varint,16,opt,name=untainted_nodes,json=untaintedNodes,proto3" json:"untainted_nodes,omitempty"`
-	TaintedNodes      int64 `protobuf:"varint,17,opt,name=tainted_nodes,json=taintedNodes,proto3" json:"tainted_nodes,omitempty"`
+	// Number of nodes that are neither cordoned nor tainted. A node counts once: as the first of cordoned,
+	// force-tainted, tainted and untainted that holds.
+	UntaintedNodes int64 `protobuf:"varint,16,opt,name=untainted_nodes,json=untaintedNodes,proto3" json:"untainted_nodes,omitempty"`
+	// Number of nodes that are deleted after their grace period, by their taint.
+	TaintedNodes int64 `protobuf:"varint,17,opt,name=tainted_nodes,json=taintedNodes,proto3" json:"tainted_nodes,omitempty"`
+	// Number of nodes that are deleted as soon as they are empty, by their taint.
 	ForceTaintedNodes int64 `protobuf:"varint,18,opt,name=force_tainted_nodes,json=forceTaintedNodes,proto3" json:"force_tainted_nodes,omitempty"`
-	CordonedNodes     int64 `protobuf:"varint,19,opt,name=cordoned_nodes,json=cordonedNodes,proto3" json:"cordoned_nodes,omitempty"`
+	// Number of nodes that are cordoned.
+	CordonedNodes int64 `protobuf:"varint,19,opt,name=cordoned_nodes,json=cordonedNodes,proto3" json:"cordoned_nodes,omitempty"`
 	// Nodes to be tainted because they are not ready; some may be in `untaint` again.
 	TaintUnhealthy []*SizedNode `protobuf:"bytes,20,rep,name=taint_unhealthy,json=taintUnhealthy,proto3" json:"taint_unhealthy,omitempty"`
-	// Nodes to lose their taint, to be tainted, and to be deleted.
+	// Nodes to lose their taint.
 	Untaint []*SizedNode `protobuf:"bytes,21,rep,name=untaint,proto3" json:"untaint,omitempty"`
-	Taint   []*SizedNode `protobuf:"bytes,22,rep,name=taint,proto3" json:"taint,omitempty"`
-	Remove  []*SizedNode `protobuf:"bytes,23,rep,name=remove,proto3" json:"remove,omitempty"`
+	// Nodes to be tainted.
+	Taint []*SizedNode `protobuf:"bytes,22,rep,name=taint,proto3" json:"taint,omitempty"`
+	// Nodes to be deleted.
+	Remove []*SizedNode `protobuf:"bytes,23,rep,name=remove,proto3" json:"remove,omitempty"`
 	// Facts that make the numbers worth less.
 	Warnings      []*SizeWarning `protobuf:"bytes,24,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1531,8 +1556,9 @@ type Utilization struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The kind, which says whether the two below mean anything.
 	Kind Utilization_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.Utilization_Kind" json:"kind,omitempty"`
-	// Percent of capacity; 0 unless PERCENT.
-	CpuPercent    float64 `protobuf:"fixed64,2,opt,name=cpu_percent,json=cpuPercent,proto3" json:"cpu_percent,omitempty"`
+	// Percent of the CPU capacity; 0 unless PERCENT.
+	CpuPercent float64 `protobuf:"fixed64,2,opt,name=cpu_percent,json=cpuPercent,proto3" json:"cpu_percent,omitempty"`
+	// Percent of the memory capacity; 0 unless PERCENT.
 	MemoryPercent float64 `protobuf:"fixed64,3,opt,name=memory_percent,json=memoryPercent,proto3" json:"memory_percent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1592,8 +1618,9 @@ func (x *Utilization) GetMemoryPercent() float64 {
 // A node of a group.
 type SizedNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node, as numbered by the client, and its name.
-	Slot          int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// The node, as numbered by the client.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Name of the node.
 	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1648,12 +1675,12 @@ type SizeWarning struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The kind of the reason.
 	Kind SizeWarning_Kind `protobuf:"varint,1,opt,name=kind,proto3,enum=loadline.v1.SizeWarning_Kind" json:"kind,omitempty"`
-	// The subject, as the kind says.
+	// The number that the kind refers to; 0 with another kind.
 	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	// The subject, as the kind says.
+	// With SHARED_NODES: id of the other group. Empty with another kind.
 	NodeGroup string `protobuf:"bytes,3,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// The pod, as the kind says: its position in MeasureUtilizationRequest.pods, or
-	// PlanLoopRequest.size_pods. Unset in a loop without size_pods.
+	// With PODS_TOO_LARGE: position of one such pod in MeasureUtilizationRequest.pods, or
+	// PlanLoopRequest.size_pods. Unset with another kind, and in a loop without size_pods.
 	FirstPod      *int32 `protobuf:"varint,4,opt,name=first_pod,json=firstPod,proto3,oneof" json:"first_pod,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
