@@ -56,8 +56,8 @@ type PlanConsolidationRequest struct {
 	// Units of work, about 100 ns each, after which the best so far is the answer: the same on each machine.
 	// [0, 2^62]; 0: 50000000.
 	MaxWork int64 `protobuf:"varint,12,opt,name=max_work,json=maxWork,proto3" json:"max_work,omitempty"`
-	// The same in time, which makes an answer that is cut short depend on the machine. [0, 3600000]; 0: no
-	// limit.
+	// The same limit in time, in milliseconds, which makes an answer that is cut short depend on the machine.
+	// [0, 3600000]; 0: no limit.
 	MaxMilliseconds int32 `protobuf:"varint,13,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
 	// Taints that come and go with the life of a node, beside the well-known ones.
 	StartupTaints *StartupTaints `protobuf:"bytes,14,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
@@ -256,7 +256,7 @@ type PlanConsolidationResponse struct {
 	Namespaces []*NamespaceBill `protobuf:"bytes,8,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
 	// The worth of one unit of a resource: CPU a core, all else its own unit. 0: there is plenty of it.
 	ShadowPrices []*ShadowPrice `protobuf:"bytes,9,rep,name=shadow_prices,json=shadowPrices,proto3" json:"shadow_prices,omitempty"`
-	// Groups without a price or template: their nodes stay as they are, or none come.
+	// Groups without a price or template: their nodes stay, or none is added.
 	GroupsLeftOut []string `protobuf:"bytes,10,rep,name=groups_left_out,json=groupsLeftOut,proto3" json:"groups_left_out,omitempty"`
 	// Amounts in the request that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,11,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
@@ -268,7 +268,7 @@ type PlanConsolidationResponse struct {
 	CutShortBy string `protobuf:"bytes,14,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
 	// Nodes that are not counted in the bill, since they are no machines.
 	OtherNodes *OtherNodes `protobuf:"bytes,15,opt,name=other_nodes,json=otherNodes,proto3" json:"other_nodes,omitempty"`
-	// With derive_groups: as in `groups`, what they are.
+	// With derive_groups: the derived groups, in the order of `groups`.
 	DerivedGroups []*DerivedGroup `protobuf:"bytes,16,rep,name=derived_groups,json=derivedGroups,proto3" json:"derived_groups,omitempty"`
 	// With derive_groups: machines without a label that states their instance type.
 	UntypedNodes int64 `protobuf:"varint,17,opt,name=untyped_nodes,json=untypedNodes,proto3" json:"untyped_nodes,omitempty"`
@@ -437,7 +437,7 @@ func (x *PlanConsolidationResponse) GetPriceSources() *PriceSources {
 // A node group that was derived from nodes.
 type DerivedGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its name.
+	// Name of the group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// Its nodes, as numbered by the client, in name order.
 	Slots []int32 `protobuf:"varint,2,rep,packed,name=slots,proto3" json:"slots,omitempty"`
@@ -449,9 +449,9 @@ type DerivedGroup struct {
 	Pods int64 `protobuf:"varint,5,opt,name=pods,proto3" json:"pods,omitempty"`
 	// GPUs that a new node of it offers to pods.
 	Gpus int64 `protobuf:"varint,6,opt,name=gpus,proto3" json:"gpus,omitempty"`
-	// It may be taken away.
+	// True if the cloud may take its nodes back.
 	Spot bool `protobuf:"varint,7,opt,name=spot,proto3" json:"spot,omitempty"`
-	// It takes only pods that tolerate its taints.
+	// True if it takes only pods that tolerate its taints.
 	Repels        bool `protobuf:"varint,8,opt,name=repels,proto3" json:"repels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -547,9 +547,9 @@ func (x *DerivedGroup) GetRepels() bool {
 // it that it needs are done.
 type ConsolidationMove struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Nodes that go, by name.
+	// Nodes that are removed, by name.
 	Remove []string `protobuf:"bytes,1,rep,name=remove,proto3" json:"remove,omitempty"`
-	// Nodes that come before.
+	// Nodes that are added before.
 	Add []*GroupAddition `protobuf:"bytes,2,rep,name=add,proto3" json:"add,omitempty"`
 	// The transfers of pods and placeholders.
 	Pods []*PodTransfer `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
@@ -729,7 +729,7 @@ type PodTransfer struct {
 	From string `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"`
 	// Name of the node that takes the pod, or GROUP#N: the Nth new node of the group.
 	To string `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
-	// It is a placeholder: nothing is evicted.
+	// True if it is a placeholder: nothing is evicted.
 	Placeholder   bool `protobuf:"varint,5,opt,name=placeholder,proto3" json:"placeholder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -807,8 +807,8 @@ type ConsolidationKeep struct {
 	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	// Group of the node; empty: none.
 	NodeGroup string `protobuf:"bytes,2,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// WorthItsPrice, NoCheaperPlace, SavesTooLittle, NodeGroupMinSizeReached, TakesPods, NotTried or Off; of a
-	// node that may not go, as in NodeKeep.
+	// Why the node stays: WorthItsPrice, NoCheaperPlace, SavesTooLittle, NodeGroupMinSizeReached, TakesPods,
+	// NotTried or Off; of a node that may not be removed, a reason of NodeKeep.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Namespace of the pod that keeps the node, as in NodeKeep; empty: no pod does.
 	PodNamespace string `protobuf:"bytes,4,opt,name=pod_namespace,json=podNamespace,proto3" json:"pod_namespace,omitempty"`

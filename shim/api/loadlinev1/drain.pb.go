@@ -33,29 +33,31 @@ type PlanDrainRequest struct {
 	//	*PlanDrainRequest_Changes
 	//	*PlanDrainRequest_Own
 	Cluster isPlanDrainRequest_Cluster `protobuf_oneof:"cluster"`
-	// The time of the question. [1, 2^40].
+	// The time of the question, in seconds since 1970. [1, 2^40].
 	NowS int64 `protobuf:"varint,3,opt,name=now_s,json=nowS,proto3" json:"now_s,omitempty"`
-	// When the client last knew the cluster to be as it says. 0: now. Nothing is removed when that is more than
-	// max_view_age_s ago.
+	// The time at which the client last knew the cluster to be as it says, in seconds since 1970. 0: now. No
+	// node is removed when it is more than DrainOptions.max_view_age_s ago.
 	SeenS int64 `protobuf:"varint,4,opt,name=seen_s,json=seenS,proto3" json:"seen_s,omitempty"`
 	// Node groups, at most 10000. A node that is in none stays.
 	Groups []*DrainGroup `protobuf:"bytes,5,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Placeholders of slack that are no pods of the cluster, at most 100000.
 	Placeholders []*DrainPlaceholder `protobuf:"bytes,6,rep,name=placeholders,proto3" json:"placeholders,omitempty"`
-	// Devices on nodes, for their utilization.
+	// Devices on nodes, which count for their utilization.
 	Pools []*DrainDevicePool `protobuf:"bytes,7,rep,name=pools,proto3" json:"pools,omitempty"`
-	// How it is planned. Flags of Cluster Autoscaler under its names.
+	// How nodes are chosen and removed. Unset: the defaults of DrainOptions.
 	Options *DrainOptions `protobuf:"bytes,8,opt,name=options,proto3" json:"options,omitempty"`
 	// How the filters are configured.
 	Fit *FitOptions `protobuf:"bytes,9,opt,name=fit,proto3" json:"fit,omitempty"`
-	// Replaces the state that the engine keeps with the view. Unset: that, else the taints of the nodes.
+	// Replaces the state that the engine keeps with the view. Unset: that state; without one, the taints of the
+	// nodes say since when they are unneeded.
 	State *DrainState `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`
-	// The progress since the last answer.
+	// The fate of nodes and pods since the last answer. Unset: nothing.
 	Progress *DrainProgress `protobuf:"bytes,11,opt,name=progress,proto3" json:"progress,omitempty"`
 	// Units of work, about 100 ns each, after which nodes are left for the next loop: the same on each machine.
 	// [0, 2^62]; 0: no limit. See also EngineConfig.max_question_bytes.
 	MaxWork int64 `protobuf:"varint,12,opt,name=max_work,json=maxWork,proto3" json:"max_work,omitempty"`
-	// The same in time, so that an answer that is cut short depends on the machine. [0, 3600000]; 0: no limit.
+	// The same limit in time, in milliseconds, which makes an answer that is cut short depend on the machine.
+	// [0, 3600000]; 0: no limit.
 	MaxMilliseconds int32 `protobuf:"varint,13,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
 	// For clients that ask in each loop: an answer for 15000 nodes of less than 1 MiB. Names, UIDs, groups and
 	// moves (without names) are those of nodes that start to go only; `stay` counts the others by reason.
@@ -244,20 +246,25 @@ type DrainGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique printable text of 1 to 253 bytes. A group with another id, or an impossible size, loses no node.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// Nodes that it keeps, and may have. 0 <= min <= max.
-	MinNodes int32  `protobuf:"varint,2,opt,name=min_nodes,json=minNodes,proto3" json:"min_nodes,omitempty"`
+	// The fewest nodes that the group keeps. [0, max_nodes]; out of range: it loses no node.
+	MinNodes int32 `protobuf:"varint,2,opt,name=min_nodes,json=minNodes,proto3" json:"min_nodes,omitempty"`
+	// The most nodes that the group may have. Unset: no limit is known.
 	MaxNodes *int32 `protobuf:"varint,3,opt,name=max_nodes,json=maxNodes,proto3,oneof" json:"max_nodes,omitempty"`
-	// Nodes that the cloud is to hold; unset: those that are there. [0, 2^31).
+	// Number of nodes that the cloud is to have. [0, 2^31); unset: the nodes that are there.
 	Target *int32 `protobuf:"varint,4,opt,name=target,proto3,oneof" json:"target,omitempty"`
-	// It scales to none or to all only.
+	// True if the group scales to none or to all of its nodes only.
 	Atomic bool `protobuf:"varint,5,opt,name=atomic,proto3" json:"atomic,omitempty"`
-	// In place of the options of that name. Thresholds in [0, 1], times in [0, 2^40]; others count as unset.
-	ScaleDownUtilizationThreshold    *float64 `protobuf:"fixed64,6,opt,name=scale_down_utilization_threshold,json=scaleDownUtilizationThreshold,proto3,oneof" json:"scale_down_utilization_threshold,omitempty"`
+	// In place of DrainOptions.scale_down_utilization_threshold. [0, 1]; unset or out of range: that.
+	ScaleDownUtilizationThreshold *float64 `protobuf:"fixed64,6,opt,name=scale_down_utilization_threshold,json=scaleDownUtilizationThreshold,proto3,oneof" json:"scale_down_utilization_threshold,omitempty"`
+	// In place of DrainOptions.scale_down_gpu_utilization_threshold. [0, 1]; unset or out of range: that.
 	ScaleDownGpuUtilizationThreshold *float64 `protobuf:"fixed64,7,opt,name=scale_down_gpu_utilization_threshold,json=scaleDownGpuUtilizationThreshold,proto3,oneof" json:"scale_down_gpu_utilization_threshold,omitempty"`
-	IgnoreDaemonsetsUtilization      *bool    `protobuf:"varint,8,opt,name=ignore_daemonsets_utilization,json=ignoreDaemonsetsUtilization,proto3,oneof" json:"ignore_daemonsets_utilization,omitempty"`
-	ScaleDownUnneededTimeS           *int64   `protobuf:"varint,9,opt,name=scale_down_unneeded_time_s,json=scaleDownUnneededTimeS,proto3,oneof" json:"scale_down_unneeded_time_s,omitempty"`
-	ScaleDownUnreadyTimeS            *int64   `protobuf:"varint,10,opt,name=scale_down_unready_time_s,json=scaleDownUnreadyTimeS,proto3,oneof" json:"scale_down_unready_time_s,omitempty"`
-	// The price of one node. [0, ...). Unset: not known.
+	// In place of DrainOptions.ignore_daemonsets_utilization. Unset: that.
+	IgnoreDaemonsetsUtilization *bool `protobuf:"varint,8,opt,name=ignore_daemonsets_utilization,json=ignoreDaemonsetsUtilization,proto3,oneof" json:"ignore_daemonsets_utilization,omitempty"`
+	// In place of DrainOptions.scale_down_unneeded_time_s. [0, 2^40]; unset or out of range: that.
+	ScaleDownUnneededTimeS *int64 `protobuf:"varint,9,opt,name=scale_down_unneeded_time_s,json=scaleDownUnneededTimeS,proto3,oneof" json:"scale_down_unneeded_time_s,omitempty"`
+	// In place of DrainOptions.scale_down_unready_time_s. [0, 2^40]; unset or out of range: that.
+	ScaleDownUnreadyTimeS *int64 `protobuf:"varint,10,opt,name=scale_down_unready_time_s,json=scaleDownUnreadyTimeS,proto3,oneof" json:"scale_down_unready_time_s,omitempty"`
+	// The price of one node, in US dollars per hour. At least 0; unset or out of range: not known.
 	NodeUsdPerHour *float64 `protobuf:"fixed64,11,opt,name=node_usd_per_hour,json=nodeUsdPerHour,proto3,oneof" json:"node_usd_per_hour,omitempty"`
 	// Its nodes, as numbered by the client. A node is in one group.
 	Slots         []int32 `protobuf:"varint,12,rep,packed,name=slots,proto3" json:"slots,omitempty"`
@@ -382,7 +389,7 @@ func (x *DrainGroup) GetSlots() []int32 {
 // A placeholder of slack.
 type DrainPlaceholder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique.
+	// Unique name of the placeholder.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The node that it is on, by name.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
@@ -450,10 +457,11 @@ type DrainDevicePool struct {
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	// Name of driver and pool.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// How many there are, and how many are allocated. [0, 2^31).
-	Devices   int32 `protobuf:"varint,3,opt,name=devices,proto3" json:"devices,omitempty"`
+	// Number of devices of the pool. Negative: the pool counts as incomplete.
+	Devices int32 `protobuf:"varint,3,opt,name=devices,proto3" json:"devices,omitempty"`
+	// Number of devices that are allocated. Negative: the pool counts as incomplete.
 	Allocated int32 `protobuf:"varint,4,opt,name=allocated,proto3" json:"allocated,omitempty"`
-	// The pool lists fewer slices than it announces.
+	// True if the pool lists fewer slices than it announces.
 	Incomplete    bool `protobuf:"varint,5,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -524,57 +532,78 @@ func (x *DrainDevicePool) GetIncomplete() bool {
 	return false
 }
 
-// Unset: the default of Cluster Autoscaler, where nothing else is said. Counts and times in [0, 2^31).
+// How nodes are chosen and removed. Counts and times are in [0, 2^31), times in seconds. Unset: the default
+// of Cluster Autoscaler, where nothing else is said.
 type DrainOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The pods that may be moved.
-	SkipNodesWithSystemPods             *bool  `protobuf:"varint,1,opt,name=skip_nodes_with_system_pods,json=skipNodesWithSystemPods,proto3,oneof" json:"skip_nodes_with_system_pods,omitempty"`
-	SkipNodesWithLocalStorage           *bool  `protobuf:"varint,2,opt,name=skip_nodes_with_local_storage,json=skipNodesWithLocalStorage,proto3,oneof" json:"skip_nodes_with_local_storage,omitempty"`
-	SkipNodesWithCustomControllerPods   *bool  `protobuf:"varint,3,opt,name=skip_nodes_with_custom_controller_pods,json=skipNodesWithCustomControllerPods,proto3,oneof" json:"skip_nodes_with_custom_controller_pods,omitempty"`
-	MinReplicaCount                     *int32 `protobuf:"varint,4,opt,name=min_replica_count,json=minReplicaCount,proto3,oneof" json:"min_replica_count,omitempty"`
+	// Keeps nodes with pods of kube-system that no disruption budget covers; pods of DaemonSets and mirror pods
+	// do not count. Unset: true.
+	SkipNodesWithSystemPods *bool `protobuf:"varint,1,opt,name=skip_nodes_with_system_pods,json=skipNodesWithSystemPods,proto3,oneof" json:"skip_nodes_with_system_pods,omitempty"`
+	// Keeps nodes with pods that use local storage. Unset: true.
+	SkipNodesWithLocalStorage *bool `protobuf:"varint,2,opt,name=skip_nodes_with_local_storage,json=skipNodesWithLocalStorage,proto3,oneof" json:"skip_nodes_with_local_storage,omitempty"`
+	// Keeps nodes with pods of other controllers than ReplicationControllers, Jobs, ReplicaSets, StatefulSets
+	// and DaemonSets. Unset: true.
+	SkipNodesWithCustomControllerPods *bool `protobuf:"varint,3,opt,name=skip_nodes_with_custom_controller_pods,json=skipNodesWithCustomControllerPods,proto3,oneof" json:"skip_nodes_with_custom_controller_pods,omitempty"`
+	// Keeps nodes with pods of a ReplicaSet or ReplicationController that wants fewer replicas; read with
+	// skip_nodes_with_custom_controller_pods. Unset: 0.
+	MinReplicaCount *int32 `protobuf:"varint,4,opt,name=min_replica_count,json=minReplicaCount,proto3,oneof" json:"min_replica_count,omitempty"`
+	// Age above which a pod of kube-system no longer keeps its node. Unset: 3600.
 	BlockingSystemPodDisruptionTimeoutS *int32 `protobuf:"varint,5,opt,name=blocking_system_pod_disruption_timeout_s,json=blockingSystemPodDisruptionTimeoutS,proto3,oneof" json:"blocking_system_pod_disruption_timeout_s,omitempty"`
-	// The nodes that may go. Thresholds in [0, 1].
-	ScaleDownUtilizationThreshold    *float64 `protobuf:"fixed64,6,opt,name=scale_down_utilization_threshold,json=scaleDownUtilizationThreshold,proto3,oneof" json:"scale_down_utilization_threshold,omitempty"`
+	// Nodes whose utilization is below this may be removed. [0, 1]; unset: 0.5.
+	ScaleDownUtilizationThreshold *float64 `protobuf:"fixed64,6,opt,name=scale_down_utilization_threshold,json=scaleDownUtilizationThreshold,proto3,oneof" json:"scale_down_utilization_threshold,omitempty"`
+	// The same for nodes with GPUs. [0, 1]; unset: 0.5.
 	ScaleDownGpuUtilizationThreshold *float64 `protobuf:"fixed64,7,opt,name=scale_down_gpu_utilization_threshold,json=scaleDownGpuUtilizationThreshold,proto3,oneof" json:"scale_down_gpu_utilization_threshold,omitempty"`
-	IgnoreDaemonsetsUtilization      *bool    `protobuf:"varint,8,opt,name=ignore_daemonsets_utilization,json=ignoreDaemonsetsUtilization,proto3,oneof" json:"ignore_daemonsets_utilization,omitempty"`
-	IgnoreMirrorPodsUtilization      *bool    `protobuf:"varint,9,opt,name=ignore_mirror_pods_utilization,json=ignoreMirrorPodsUtilization,proto3,oneof" json:"ignore_mirror_pods_utilization,omitempty"`
-	ScaleDownUnreadyEnabled          *bool    `protobuf:"varint,10,opt,name=scale_down_unready_enabled,json=scaleDownUnreadyEnabled,proto3,oneof" json:"scale_down_unready_enabled,omitempty"`
-	// Labels that tell a node with GPUs. Empty: those of Google, Amazon and Azure.
+	// Leaves pods of DaemonSets out of the utilization. Unset: false.
+	IgnoreDaemonsetsUtilization *bool `protobuf:"varint,8,opt,name=ignore_daemonsets_utilization,json=ignoreDaemonsetsUtilization,proto3,oneof" json:"ignore_daemonsets_utilization,omitempty"`
+	// Leaves mirror pods out of the utilization. Unset: false.
+	IgnoreMirrorPodsUtilization *bool `protobuf:"varint,9,opt,name=ignore_mirror_pods_utilization,json=ignoreMirrorPodsUtilization,proto3,oneof" json:"ignore_mirror_pods_utilization,omitempty"`
+	// Allows the removal of unready nodes. Unset: true.
+	ScaleDownUnreadyEnabled *bool `protobuf:"varint,10,opt,name=scale_down_unready_enabled,json=scaleDownUnreadyEnabled,proto3,oneof" json:"scale_down_unready_enabled,omitempty"`
+	// Labels by which a node has GPUs. Empty: those of Google, Amazon and Azure.
 	GpuLabels []string `protobuf:"bytes,11,rep,name=gpu_labels,json=gpuLabels,proto3" json:"gpu_labels,omitempty"`
-	// When they go. By default 600 and 1200.
+	// Time for which a node is unneeded before it is removed. Unset: 600.
 	ScaleDownUnneededTimeS *int32 `protobuf:"varint,12,opt,name=scale_down_unneeded_time_s,json=scaleDownUnneededTimeS,proto3,oneof" json:"scale_down_unneeded_time_s,omitempty"`
-	ScaleDownUnreadyTimeS  *int32 `protobuf:"varint,13,opt,name=scale_down_unready_time_s,json=scaleDownUnreadyTimeS,proto3,oneof" json:"scale_down_unready_time_s,omitempty"`
-	// How old a taint may be that says since when a node is unneeded. By default 3600; 0: taints say nothing.
+	// Time for which an unready node is unneeded before it is removed. Unset: 1200.
+	ScaleDownUnreadyTimeS *int32 `protobuf:"varint,13,opt,name=scale_down_unready_time_s,json=scaleDownUnreadyTimeS,proto3,oneof" json:"scale_down_unready_time_s,omitempty"`
+	// The age up to which a taint says since when a node is unneeded. Unset: 3600; 0: taints say nothing.
 	NodeDeletionCandidateTtlS *int32 `protobuf:"varint,14,opt,name=node_deletion_candidate_ttl_s,json=nodeDeletionCandidateTtlS,proto3,oneof" json:"node_deletion_candidate_ttl_s,omitempty"`
-	// How many go at once, and how many of them with pods to move. By default 10, and 5 instead of 1.
+	// Nodes that are removed at once. Unset: 10.
 	MaxScaleDownParallelism *int32 `protobuf:"varint,15,opt,name=max_scale_down_parallelism,json=maxScaleDownParallelism,proto3,oneof" json:"max_scale_down_parallelism,omitempty"`
-	MaxDrainParallelism     *int32 `protobuf:"varint,16,opt,name=max_drain_parallelism,json=maxDrainParallelism,proto3,oneof" json:"max_drain_parallelism,omitempty"`
-	// No drain starts while one is under way.
+	// Nodes with pods to move among these. Unset: 5, where Cluster Autoscaler has 1.
+	MaxDrainParallelism *int32 `protobuf:"varint,16,opt,name=max_drain_parallelism,json=maxDrainParallelism,proto3,oneof" json:"max_drain_parallelism,omitempty"`
+	// True if no drain starts while another one is under way.
 	Exclusive bool `protobuf:"varint,17,opt,name=exclusive,proto3" json:"exclusive,omitempty"`
-	// The least that all nodes keep together: cores, bytes and nodes.
-	MinCoresTotal  int64 `protobuf:"varint,18,opt,name=min_cores_total,json=minCoresTotal,proto3" json:"min_cores_total,omitempty"`
+	// Cores that all nodes keep together. [0, 2^31); 0: no minimum.
+	MinCoresTotal int64 `protobuf:"varint,18,opt,name=min_cores_total,json=minCoresTotal,proto3" json:"min_cores_total,omitempty"`
+	// Bytes of memory that all nodes keep together. [0, 2^62]; 0: no minimum.
 	MinMemoryTotal int64 `protobuf:"varint,19,opt,name=min_memory_total,json=minMemoryTotal,proto3" json:"min_memory_total,omitempty"`
-	MinNodesTotal  int32 `protobuf:"varint,20,opt,name=min_nodes_total,json=minNodesTotal,proto3" json:"min_nodes_total,omitempty"`
-	// How long the replacement of an evicted pod is waited for. By default 60.
+	// Nodes that the cluster keeps. [0, 2^31); 0: no minimum.
+	MinNodesTotal int32 `protobuf:"varint,20,opt,name=min_nodes_total,json=minNodesTotal,proto3" json:"min_nodes_total,omitempty"`
+	// Time for which the plan waits for the replacement of an evicted pod. Unset: 60.
 	RecentEvictionS *int32 `protobuf:"varint,21,opt,name=recent_eviction_s,json=recentEvictionS,proto3,oneof" json:"recent_eviction_s,omitempty"`
-	// Nodes that are evaluated at least, whatever the limits of work. By default 50.
+	// Nodes that are evaluated at least, whatever the limits of work say. Unset: 50.
 	MinEvaluatedNodes *int32 `protobuf:"varint,22,opt,name=min_evaluated_nodes,json=minEvaluatedNodes,proto3,oneof" json:"min_evaluated_nodes,omitempty"`
-	// Brakes. Nothing is removed while more nodes than both are not ready: by default 3, and 45 percent; when
-	// more than so many percent of the pods or nodes vanished since the last loop without a reason: by default
-	// 20; and when the cluster was last seen longer ago: by default 60. Reasons are that the node was to go,
-	// that the pod finished or ran for a DaemonSet, that its owner is gone or wants no more pods than it has.
-	OkTotalUnreadyCount       *int32 `protobuf:"varint,23,opt,name=ok_total_unready_count,json=okTotalUnreadyCount,proto3,oneof" json:"ok_total_unready_count,omitempty"`
+	// A brake: no node is removed while more nodes than this, and more than max_total_unready_percentage, are
+	// not ready. Unset: 3.
+	OkTotalUnreadyCount *int32 `protobuf:"varint,23,opt,name=ok_total_unready_count,json=okTotalUnreadyCount,proto3,oneof" json:"ok_total_unready_count,omitempty"`
+	// See ok_total_unready_count: the share of all nodes, in percent. [0, 100]; unset: 45.
 	MaxTotalUnreadyPercentage *int32 `protobuf:"varint,24,opt,name=max_total_unready_percentage,json=maxTotalUnreadyPercentage,proto3,oneof" json:"max_total_unready_percentage,omitempty"`
-	MostVanishedPercent       *int32 `protobuf:"varint,25,opt,name=most_vanished_percent,json=mostVanishedPercent,proto3,oneof" json:"most_vanished_percent,omitempty"`
-	MaxViewAgeS               *int32 `protobuf:"varint,26,opt,name=max_view_age_s,json=maxViewAgeS,proto3,oneof" json:"max_view_age_s,omitempty"`
-	// Nodes are tried in one order only: no better set is looked for.
+	// A brake: no node is removed when more than this share of the pods or nodes vanished since the last loop
+	// without a reason. Reasons are that the node was to be removed, that the pod finished or ran for a
+	// DaemonSet, that its owner is gone or wants no more pods than it has. Percent, [0, 100]; unset: 20.
+	MostVanishedPercent *int32 `protobuf:"varint,25,opt,name=most_vanished_percent,json=mostVanishedPercent,proto3,oneof" json:"most_vanished_percent,omitempty"`
+	// A brake: no node is removed when the client last knew the cluster longer ago: see
+	// PlanDrainRequest.seen_s. Unset: 60.
+	MaxViewAgeS *int32 `protobuf:"varint,26,opt,name=max_view_age_s,json=maxViewAgeS,proto3,oneof" json:"max_view_age_s,omitempty"`
+	// True if nodes are tried in one order only, and no better set is searched.
 	PlainGreedy bool `protobuf:"varint,27,opt,name=plain_greedy,json=plainGreedy,proto3" json:"plain_greedy,omitempty"`
-	// Kinds of objects that the view need not hold completely. By default all that say whether a pod may be
-	// moved are needed: budgets, replica sets, stateful sets, jobs, daemon sets.
+	// Kinds of objects that the view need not hold completely. Empty: it must hold all kinds that decide
+	// whether a pod may be moved, which are budgets, replica sets, stateful sets, jobs and daemon sets.
 	MayBeIncomplete []ObjectKind `protobuf:"varint,28,rep,packed,name=may_be_incomplete,json=mayBeIncomplete,proto3,enum=loadline.v1.ObjectKind" json:"may_be_incomplete,omitempty"`
 	// GPUs that all nodes together keep, by type: see GpuCount. At most 100 types, each once.
 	MinGpusTotal []*GpuCount `protobuf:"bytes,29,rep,name=min_gpus_total,json=minGpusTotal,proto3" json:"min_gpus_total,omitempty"`
-	// How many nodes of single groups go at once, at most 64. All that hold count.
+	// Limits for the nodes of single groups that are removed at once. At most 64; each that applies must allow
+	// the removal.
 	NodeBudgets   []*NodeBudget `protobuf:"bytes,30,rep,name=node_budgets,json=nodeBudgets,proto3" json:"node_budgets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -824,9 +853,9 @@ func (x *DrainOptions) GetNodeBudgets() []*NodeBudget {
 // that it carries, and their number its allocatable nvidia.com/gpu.
 type GpuCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Not empty.
+	// The type, not empty.
 	GpuType string `protobuf:"bytes,1,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`
-	// [0, 2^31).
+	// The number of GPUs. [0, 2^31).
 	Gpus          int64 `protobuf:"varint,2,opt,name=gpus,proto3" json:"gpus,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -876,662 +905,31 @@ func (x *GpuCount) GetGpus() int64 {
 	return 0
 }
 
-// The memory of scale-down from one loop to the next.
-type DrainState struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Nodes that may go, in the order in which they were accepted. At most 262144, as of the next two lists.
-	Unneeded []*UnneededNode `protobuf:"bytes,1,rep,name=unneeded,proto3" json:"unneeded,omitempty"`
-	// Nodes whose deletion was started.
-	Deleting []*DeletingNode `protobuf:"bytes,2,rep,name=deleting,proto3" json:"deleting,omitempty"`
-	// Nodes for which a drain was tried in vain.
-	Failed []*FailedNode `protobuf:"bytes,3,rep,name=failed,proto3" json:"failed,omitempty"`
-	// Pods whose eviction was accepted, at most 100000.
-	RecentEvictions []*EvictedPod `protobuf:"bytes,4,rep,name=recent_evictions,json=recentEvictions,proto3" json:"recent_evictions,omitempty"`
-	// The first node that was not evaluated for want of time; empty: all were.
-	ResumeAt string `protobuf:"bytes,5,opt,name=resume_at,json=resumeAt,proto3" json:"resume_at,omitempty"`
-	// Time of the last loop, and nodes that were there and were not about to go; unset: there was none.
-	AtS   *int64 `protobuf:"varint,6,opt,name=at_s,json=atS,proto3,oneof" json:"at_s,omitempty"`
-	Nodes *int64 `protobuf:"varint,8,opt,name=nodes,proto3,oneof" json:"nodes,omitempty"`
-	// The pods of those nodes, by the hash of their owner in ascending order. At most 262144 owners.
-	Pods          []*OwnerPods `protobuf:"bytes,9,rep,name=pods,proto3" json:"pods,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DrainState) Reset() {
-	*x = DrainState{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[6]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DrainState) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DrainState) ProtoMessage() {}
-
-func (x *DrainState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[6]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DrainState.ProtoReflect.Descriptor instead.
-func (*DrainState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{6}
-}
-
-func (x *DrainState) GetUnneeded() []*UnneededNode {
-	if x != nil {
-		return x.Unneeded
-	}
-	return nil
-}
-
-func (x *DrainState) GetDeleting() []*DeletingNode {
-	if x != nil {
-		return x.Deleting
-	}
-	return nil
-}
-
-func (x *DrainState) GetFailed() []*FailedNode {
-	if x != nil {
-		return x.Failed
-	}
-	return nil
-}
-
-func (x *DrainState) GetRecentEvictions() []*EvictedPod {
-	if x != nil {
-		return x.RecentEvictions
-	}
-	return nil
-}
-
-func (x *DrainState) GetResumeAt() string {
-	if x != nil {
-		return x.ResumeAt
-	}
-	return ""
-}
-
-func (x *DrainState) GetAtS() int64 {
-	if x != nil && x.AtS != nil {
-		return *x.AtS
-	}
-	return 0
-}
-
-func (x *DrainState) GetNodes() int64 {
-	if x != nil && x.Nodes != nil {
-		return *x.Nodes
-	}
-	return 0
-}
-
-func (x *DrainState) GetPods() []*OwnerPods {
-	if x != nil {
-		return x.Pods
-	}
-	return nil
-}
-
-// Pods of one owner, without those of DaemonSets and mirror pods.
-type OwnerPods struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// The hash of its namespace in 24 upper bits; below, of its UID, else kind and name. 0 there: no owner.
-	Owner uint64 `protobuf:"fixed64,1,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Its kind, where the cluster tells how many replicas it wants: replica sets, stateful sets, jobs and
-	// replication controllers. Unset: anything else.
-	Kind ObjectKind `protobuf:"varint,2,opt,name=kind,proto3,enum=loadline.v1.ObjectKind" json:"kind,omitempty"`
-	// Pods that have not finished, and those that have and are still there. [0, 2^31).
-	Pods          int64 `protobuf:"varint,3,opt,name=pods,proto3" json:"pods,omitempty"`
-	Finished      int64 `protobuf:"varint,4,opt,name=finished,proto3" json:"finished,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *OwnerPods) Reset() {
-	*x = OwnerPods{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[7]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *OwnerPods) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*OwnerPods) ProtoMessage() {}
-
-func (x *OwnerPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[7]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use OwnerPods.ProtoReflect.Descriptor instead.
-func (*OwnerPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *OwnerPods) GetOwner() uint64 {
-	if x != nil {
-		return x.Owner
-	}
-	return 0
-}
-
-func (x *OwnerPods) GetKind() ObjectKind {
-	if x != nil {
-		return x.Kind
-	}
-	return ObjectKind_OBJECT_KIND_UNSPECIFIED
-}
-
-func (x *OwnerPods) GetPods() int64 {
-	if x != nil {
-		return x.Pods
-	}
-	return 0
-}
-
-func (x *OwnerPods) GetFinished() int64 {
-	if x != nil {
-		return x.Finished
-	}
-	return 0
-}
-
-// The planned destination of a pod.
-type DestinationHint struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its UID, or "namespace/name", or "placeholder/" and a name.
-	Pod string `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	// The node, by name.
-	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DestinationHint) Reset() {
-	*x = DestinationHint{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DestinationHint) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DestinationHint) ProtoMessage() {}
-
-func (x *DestinationHint) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DestinationHint.ProtoReflect.Descriptor instead.
-func (*DestinationHint) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *DestinationHint) GetPod() string {
-	if x != nil {
-		return x.Pod
-	}
-	return ""
-}
-
-func (x *DestinationHint) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-// A node that may go.
-type UnneededNode struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name and UID; an empty UID is not known.
-	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	Uid  string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Since then without a break.
-	SinceS int64 `protobuf:"varint,3,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
-	// The destination of each pod that moves.
-	Hints []*DestinationHint `protobuf:"bytes,4,rep,name=hints,proto3" json:"hints,omitempty"`
-	// Its budgets did not allow all of its pods at once.
-	Risky bool `protobuf:"varint,5,opt,name=risky,proto3" json:"risky,omitempty"`
-	// The engine said that it is to be removed at once.
-	Start         bool `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *UnneededNode) Reset() {
-	*x = UnneededNode{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *UnneededNode) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*UnneededNode) ProtoMessage() {}
-
-func (x *UnneededNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use UnneededNode.ProtoReflect.Descriptor instead.
-func (*UnneededNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *UnneededNode) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *UnneededNode) GetUid() string {
-	if x != nil {
-		return x.Uid
-	}
-	return ""
-}
-
-func (x *UnneededNode) GetSinceS() int64 {
-	if x != nil {
-		return x.SinceS
-	}
-	return 0
-}
-
-func (x *UnneededNode) GetHints() []*DestinationHint {
-	if x != nil {
-		return x.Hints
-	}
-	return nil
-}
-
-func (x *UnneededNode) GetRisky() bool {
-	if x != nil {
-		return x.Risky
-	}
-	return false
-}
-
-func (x *UnneededNode) GetStart() bool {
-	if x != nil {
-		return x.Start
-	}
-	return false
-}
-
-// A node whose deletion was started: neither source nor destination.
-type DeletingNode struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name and UID; an empty UID is not known.
-	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	Uid  string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// When.
-	SinceS int64 `protobuf:"varint,3,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
-	// It has, or had, pods to move.
-	Drain bool `protobuf:"varint,4,opt,name=drain,proto3" json:"drain,omitempty"`
-	// The destination of each pod that moves.
-	Hints []*DestinationHint `protobuf:"bytes,5,rep,name=hints,proto3" json:"hints,omitempty"`
-	// It was risky when it was planned: no other drain starts until it is gone.
-	Risky bool `protobuf:"varint,6,opt,name=risky,proto3" json:"risky,omitempty"`
-	// The counts of the last loop are without it and its pods.
-	LeftOut       bool `protobuf:"varint,7,opt,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DeletingNode) Reset() {
-	*x = DeletingNode{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DeletingNode) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DeletingNode) ProtoMessage() {}
-
-func (x *DeletingNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DeletingNode.ProtoReflect.Descriptor instead.
-func (*DeletingNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *DeletingNode) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *DeletingNode) GetUid() string {
-	if x != nil {
-		return x.Uid
-	}
-	return ""
-}
-
-func (x *DeletingNode) GetSinceS() int64 {
-	if x != nil {
-		return x.SinceS
-	}
-	return 0
-}
-
-func (x *DeletingNode) GetDrain() bool {
-	if x != nil {
-		return x.Drain
-	}
-	return false
-}
-
-func (x *DeletingNode) GetHints() []*DestinationHint {
-	if x != nil {
-		return x.Hints
-	}
-	return nil
-}
-
-func (x *DeletingNode) GetRisky() bool {
-	if x != nil {
-		return x.Risky
-	}
-	return false
-}
-
-func (x *DeletingNode) GetLeftOut() bool {
-	if x != nil {
-		return x.LeftOut
-	}
-	return false
-}
-
-// A node for which a drain was tried in vain.
-type FailedNode struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name and UID; an empty UID is not known.
-	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	Uid  string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
-	// The reason, as in NodeKeep.
-	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The pod that keeps it there: "namespace/name".
-	Pod string `protobuf:"bytes,4,opt,name=pod,proto3" json:"pod,omitempty"`
-	// When it failed for this reason first.
-	SinceS        int64 `protobuf:"varint,5,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FailedNode) Reset() {
-	*x = FailedNode{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[11]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FailedNode) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FailedNode) ProtoMessage() {}
-
-func (x *FailedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[11]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FailedNode.ProtoReflect.Descriptor instead.
-func (*FailedNode) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{11}
-}
-
-func (x *FailedNode) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *FailedNode) GetUid() string {
-	if x != nil {
-		return x.Uid
-	}
-	return ""
-}
-
-func (x *FailedNode) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *FailedNode) GetPod() string {
-	if x != nil {
-		return x.Pod
-	}
-	return ""
-}
-
-func (x *FailedNode) GetSinceS() int64 {
-	if x != nil {
-		return x.SinceS
-	}
-	return 0
-}
-
-// A pod whose eviction was accepted; its replacement may still be missing.
-type EvictedPod struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// A plain protobuf k8s.io.api.core.v1.Pod.
-	Pod []byte `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	// The node that it was on, by name.
-	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// When.
-	AtS           int64 `protobuf:"varint,3,opt,name=at_s,json=atS,proto3" json:"at_s,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EvictedPod) Reset() {
-	*x = EvictedPod{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EvictedPod) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EvictedPod) ProtoMessage() {}
-
-func (x *EvictedPod) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EvictedPod.ProtoReflect.Descriptor instead.
-func (*EvictedPod) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *EvictedPod) GetPod() []byte {
-	if x != nil {
-		return x.Pod
-	}
-	return nil
-}
-
-func (x *EvictedPod) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *EvictedPod) GetAtS() int64 {
-	if x != nil {
-		return x.AtS
-	}
-	return 0
-}
-
-// The outcome of the last answer.
-type DrainProgress struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Nodes whose deletion was started, by name.
-	Started []string `protobuf:"bytes,1,rep,name=started,proto3" json:"started,omitempty"`
-	// Nodes whose deletion ended without their going, by name. Those that are gone need no word.
-	Failed []string `protobuf:"bytes,2,rep,name=failed,proto3" json:"failed,omitempty"`
-	// Evictions that were accepted, at most 100000.
-	Evicted       []*EvictedPod `protobuf:"bytes,3,rep,name=evicted,proto3" json:"evicted,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *DrainProgress) Reset() {
-	*x = DrainProgress{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *DrainProgress) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*DrainProgress) ProtoMessage() {}
-
-func (x *DrainProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use DrainProgress.ProtoReflect.Descriptor instead.
-func (*DrainProgress) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *DrainProgress) GetStarted() []string {
-	if x != nil {
-		return x.Started
-	}
-	return nil
-}
-
-func (x *DrainProgress) GetFailed() []string {
-	if x != nil {
-		return x.Failed
-	}
-	return nil
-}
-
-func (x *DrainProgress) GetEvicted() []*EvictedPod {
-	if x != nil {
-		return x.Evicted
-	}
-	return nil
-}
-
 // The nodes that go, those that stay, and the reasons.
 type PlanDrainResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Together, in the order in which they are to be drained.
+	// Nodes that can be removed together, in the order in which they are to be drained.
 	Remove []*NodeRemoval `protobuf:"bytes,1,rep,name=remove,proto3" json:"remove,omitempty"`
 	// All other nodes, in name order; none in a compact answer.
 	Keep []*NodeKeep `protobuf:"bytes,2,rep,name=keep,proto3" json:"keep,omitempty"`
-	// Why nothing is removed at all: ClusterNotKnown, ClusterUnhealthy, PodsVanished, NodesVanished,
-	// ClockWentBack, NodesBeingDeleted, RecentEvictions, NotVerified; empty: no brake. And what exactly.
-	Brake     string `protobuf:"bytes,3,opt,name=brake,proto3" json:"brake,omitempty"`
+	// The reason why no node is removed at all: ClusterNotKnown, ClusterUnhealthy, PodsVanished, NodesVanished,
+	// ClockWentBack, NodesBeingDeleted, RecentEvictions or NotVerified; empty: no brake.
+	Brake string `protobuf:"bytes,3,opt,name=brake,proto3" json:"brake,omitempty"`
+	// The same in words, with its cause; empty: no brake.
 	BrakeText string `protobuf:"bytes,4,opt,name=brake_text,json=brakeText,proto3" json:"brake_text,omitempty"`
-	// ScaleDown and NotTried, NoCandidates, NoNodeDeleted, Throttled or NodeDeleteStarted.
+	// The outcome: "ScaleDown" and NotTried, NoCandidates, NoNodeDeleted, Throttled or NodeDeleteStarted.
 	Status string `protobuf:"bytes,5,opt,name=status,proto3" json:"status,omitempty"`
-	// The first limit that deferred a node: MaxScaleDownParallelism, MaxDrainParallelism, Exclusive,
-	// NodeBudget.
+	// The first limit that deferred a node: MaxScaleDownParallelism, MaxDrainParallelism, Exclusive or
+	// NodeBudget; empty: none did.
 	Limit string `protobuf:"bytes,6,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Nodes whose drain was tried, and those that were left for the next loop.
+	// Number of nodes whose drain was tried.
 	Evaluated int64 `protobuf:"varint,7,opt,name=evaluated,proto3" json:"evaluated,omitempty"`
-	Skipped   int64 `protobuf:"varint,8,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	// The sum of the prices of the nodes that go, where groups state prices.
+	// Number of nodes that were left for the next loop, since the budget had ended.
+	Skipped int64 `protobuf:"varint,8,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// The sum of the prices of the nodes in `remove`, where groups state prices, in US dollars per hour.
 	UsdPerHourSaved float64 `protobuf:"fixed64,9,opt,name=usd_per_hour_saved,json=usdPerHourSaved,proto3" json:"usd_per_hour_saved,omitempty"`
-	// To be handed back by a client that keeps it. The engine keeps it with the view as well.
+	// The memory for the next loop, to be handed back by a client that keeps it. The engine keeps it with the
+	// view as well.
 	State *DrainState `protobuf:"bytes,10,opt,name=state,proto3" json:"state,omitempty"`
 	// Budgets that moves take from, in the order of their names; none in a compact answer.
 	Budgets []*BudgetLeft `protobuf:"bytes,11,rep,name=budgets,proto3" json:"budgets,omitempty"`
@@ -1539,13 +937,12 @@ type PlanDrainResponse struct {
 	LeftOut []*LeftOut `protobuf:"bytes,12,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
 	LeftOutTotal int64 `protobuf:"varint,13,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
-	// The limit that ended the budget of the question before all was looked at: "work", "time" or "memory";
-	// empty: nothing did. What starts to go was looked at in any case.
+	// The limit that ended the budget of the question before all nodes were evaluated: "work", "time" or
+	// "memory"; empty: none did. Nodes that start to be removed were evaluated in any case.
 	CutShortBy string `protobuf:"bytes,14,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
 	// In a compact answer: why all other nodes stay, in the order of the first node of each reason.
 	Stay []*StayReason `protobuf:"bytes,15,rep,name=stay,proto3" json:"stay,omitempty"`
-	// Nodes that stay although they are not needed, since only a budget keeps them that others use up: their
-	// time runs with that of the others.
+	// Unneeded nodes that stay only because other nodes use up a disruption budget. Their timers keep running.
 	BehindBudgets []*UnneededBehindBudget `protobuf:"bytes,16,rep,name=behind_budgets,json=behindBudgets,proto3" json:"behind_budgets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1553,7 +950,7 @@ type PlanDrainResponse struct {
 
 func (x *PlanDrainResponse) Reset() {
 	*x = PlanDrainResponse{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	mi := &file_loadline_v1_drain_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +962,7 @@ func (x *PlanDrainResponse) String() string {
 func (*PlanDrainResponse) ProtoMessage() {}
 
 func (x *PlanDrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[14]
+	mi := &file_loadline_v1_drain_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +975,7 @@ func (x *PlanDrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanDrainResponse.ProtoReflect.Descriptor instead.
 func (*PlanDrainResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PlanDrainResponse) GetRemove() []*NodeRemoval {
@@ -1698,7 +1095,7 @@ type UnneededBehindBudget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node, as numbered by the client.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// Not needed without a break since then.
+	// The time since when it is unneeded without a break, in seconds since 1970.
 	SinceS        int64 `protobuf:"varint,2,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1706,7 +1103,7 @@ type UnneededBehindBudget struct {
 
 func (x *UnneededBehindBudget) Reset() {
 	*x = UnneededBehindBudget{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +1115,7 @@ func (x *UnneededBehindBudget) String() string {
 func (*UnneededBehindBudget) ProtoMessage() {}
 
 func (x *UnneededBehindBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[15]
+	mi := &file_loadline_v1_drain_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +1128,7 @@ func (x *UnneededBehindBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnneededBehindBudget.ProtoReflect.Descriptor instead.
 func (*UnneededBehindBudget) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *UnneededBehindBudget) GetSlot() int32 {
@@ -1751,9 +1148,9 @@ func (x *UnneededBehindBudget) GetSinceS() int64 {
 // Nodes that stay for the same reason.
 type StayReason struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The first of them, by name. Its reason, pod_reason and budget_refusal are those of all.
+	// The first of these nodes, by name. Its reason, pod_reason and budget_refusal are those of all.
 	First *NodeKeep `protobuf:"bytes,1,opt,name=first,proto3" json:"first,omitempty"`
-	// All of them, as numbered by the client, in name order.
+	// All of these nodes, as numbered by the client, in name order.
 	Slots         []int32 `protobuf:"varint,2,rep,packed,name=slots,proto3" json:"slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1761,7 +1158,7 @@ type StayReason struct {
 
 func (x *StayReason) Reset() {
 	*x = StayReason{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[16]
+	mi := &file_loadline_v1_drain_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1170,7 @@ func (x *StayReason) String() string {
 func (*StayReason) ProtoMessage() {}
 
 func (x *StayReason) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[16]
+	mi := &file_loadline_v1_drain_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1183,7 @@ func (x *StayReason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StayReason.ProtoReflect.Descriptor instead.
 func (*StayReason) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StayReason) GetFirst() *NodeKeep {
@@ -1806,10 +1203,11 @@ func (x *StayReason) GetSlots() []int32 {
 // The evictions that a budget allows before anything moves.
 type BudgetLeft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The budget.
+	// Namespace of the budget.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name      string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Pods that may be evicted at once.
+	// Name of the budget.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Number of pods that may be evicted at once. At least 0.
 	Left          int64 `protobuf:"varint,3,opt,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1817,7 +1215,7 @@ type BudgetLeft struct {
 
 func (x *BudgetLeft) Reset() {
 	*x = BudgetLeft{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[17]
+	mi := &file_loadline_v1_drain_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +1227,7 @@ func (x *BudgetLeft) String() string {
 func (*BudgetLeft) ProtoMessage() {}
 
 func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[17]
+	mi := &file_loadline_v1_drain_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +1240,7 @@ func (x *BudgetLeft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BudgetLeft.ProtoReflect.Descriptor instead.
 func (*BudgetLeft) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{17}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *BudgetLeft) GetNamespace() string {
@@ -1869,32 +1267,39 @@ func (x *BudgetLeft) GetLeft() int64 {
 // A node that can go.
 type NodeRemoval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node, as numbered by the client. Who deletes it makes sure that name, UID and provider ID are these.
-	Slot       int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	Node       string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	Uid        string `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
+	// The node, as numbered by the client. Whoever deletes it makes sure that name, UID and provider ID are
+	// these.
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Name of the node. In a compact answer only with `start`.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// metadata.uid of the node. In a compact answer only with `start`.
+	Uid string `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
+	// spec.providerID of the node. In a compact answer only with `start`.
 	ProviderId string `protobuf:"bytes,4,opt,name=provider_id,json=providerId,proto3" json:"provider_id,omitempty"`
-	// No pod has to move, placeholders apart.
+	// True if no pod has to move, placeholders apart.
 	Empty bool `protobuf:"varint,5,opt,name=empty,proto3" json:"empty,omitempty"`
-	// Its budgets do not allow all of its pods at once: it is drained last, and alone.
+	// True if its budgets do not allow all of its pods to be evicted at once: it is drained last, and alone.
 	Risky bool `protobuf:"varint,6,opt,name=risky,proto3" json:"risky,omitempty"`
 	// The destinations of its pods.
 	Moves []*PodMove `protobuf:"bytes,7,rep,name=moves,proto3" json:"moves,omitempty"`
-	// Positions of pods that run to completion first, in the record of the node.
+	// Pods that run to completion first, by their positions in the record of the node.
 	WaitsFor []int32 `protobuf:"varint,8,rep,packed,name=waits_for,json=waitsFor,proto3" json:"waits_for,omitempty"`
-	// In the plan without a break since then, and when its timer ends.
-	SinceS   int64 `protobuf:"varint,9,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
+	// The time since when the node is in the plan without a break, in seconds since 1970.
+	SinceS int64 `protobuf:"varint,9,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
+	// The time at which the timer of the node ends, in seconds since 1970.
 	ReadyAtS int64 `protobuf:"varint,10,opt,name=ready_at_s,json=readyAtS,proto3" json:"ready_at_s,omitempty"`
-	// It is removed now; if not, the reason it waits for, under the names of NodeKeep; beside them
-	// ScaleDownThrottled, WaitsForOtherDrains and, in a loop of PlanLoop, GroupsGrow and
-	// HoldsRoomForWaitingPods.
-	Start bool   `protobuf:"varint,11,opt,name=start,proto3" json:"start,omitempty"`
+	// True if the node is removed now.
+	Start bool `protobuf:"varint,11,opt,name=start,proto3" json:"start,omitempty"`
+	// The reason why it is not removed now, under the names of NodeKeep; beside them ScaleDownThrottled,
+	// WaitsForOtherDrains and, in a loop of PlanLoop, GroupsGrow and HoldsRoomForWaitingPods. Empty with
+	// `start`.
 	Waits string `protobuf:"bytes,12,opt,name=waits,proto3" json:"waits,omitempty"`
-	// The group of the node.
+	// The group of the node. In a compact answer only with `start`.
 	NodeGroup string `protobuf:"bytes,13,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// How many pods have to move, placeholders apart.
+	// Number of pods that have to move, placeholders apart.
 	PodsToMove int64 `protobuf:"varint,14,opt,name=pods_to_move,json=podsToMove,proto3" json:"pods_to_move,omitempty"`
-	// "empty", "underutilized" or "unready". In a compact answer only of nodes that start.
+	// Why the node can be removed: "empty", "underutilized" or "unready". In a compact answer only with
+	// `start`.
 	Reason        string `protobuf:"bytes,15,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1902,7 +1307,7 @@ type NodeRemoval struct {
 
 func (x *NodeRemoval) Reset() {
 	*x = NodeRemoval{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[18]
+	mi := &file_loadline_v1_drain_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1914,7 +1319,7 @@ func (x *NodeRemoval) String() string {
 func (*NodeRemoval) ProtoMessage() {}
 
 func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[18]
+	mi := &file_loadline_v1_drain_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1927,7 +1332,7 @@ func (x *NodeRemoval) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRemoval.ProtoReflect.Descriptor instead.
 func (*NodeRemoval) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{18}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NodeRemoval) GetSlot() int32 {
@@ -2038,16 +1443,18 @@ func (x *NodeRemoval) GetReason() string {
 // One pod, or placeholder, and its target.
 type PodMove struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Position in the record of the node; of a placeholder, in the request.
+	// Position of the pod in the record of the node; of a placeholder, in the request.
 	Pod int32 `protobuf:"varint,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	// It is a placeholder: it is not evicted.
+	// True if it is a placeholder, which is not evicted.
 	Placeholder bool `protobuf:"varint,2,opt,name=placeholder,proto3" json:"placeholder,omitempty"`
-	// The node that takes it, as numbered by the client, and its name.
-	ToSlot int32  `protobuf:"varint,3,opt,name=to_slot,json=toSlot,proto3" json:"to_slot,omitempty"`
-	To     string `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
-	// Name of the pod.
+	// The node that takes it, as numbered by the client.
+	ToSlot int32 `protobuf:"varint,3,opt,name=to_slot,json=toSlot,proto3" json:"to_slot,omitempty"`
+	// Name of that node; empty in a compact answer.
+	To string `protobuf:"bytes,4,opt,name=to,proto3" json:"to,omitempty"`
+	// Namespace of the pod; empty for a placeholder and in a compact answer.
 	Namespace string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name      string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
+	// Name of the pod or placeholder; empty in a compact answer.
+	Name string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
 	// Name of the budget of its namespace from which its eviction takes; empty: none.
 	Budget        string `protobuf:"bytes,7,opt,name=budget,proto3" json:"budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2056,7 +1463,7 @@ type PodMove struct {
 
 func (x *PodMove) Reset() {
 	*x = PodMove{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[19]
+	mi := &file_loadline_v1_drain_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +1475,7 @@ func (x *PodMove) String() string {
 func (*PodMove) ProtoMessage() {}
 
 func (x *PodMove) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[19]
+	mi := &file_loadline_v1_drain_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +1488,7 @@ func (x *PodMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodMove.ProtoReflect.Descriptor instead.
 func (*PodMove) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{19}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PodMove) GetPod() int32 {
@@ -2137,21 +1544,27 @@ func (x *PodMove) GetBudget() string {
 type NodeKeep struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node, as numbered by the client.
-	Slot int32  `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Name of the node.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// Under Cluster Autoscaler's names, such as NotUnderutilized, and some of our own, such as ControlPlane.
+	// Why the node stays, under Cluster Autoscaler's names, such as NotUnderutilized, and some of our own, such
+	// as ControlPlane.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The pod that keeps it there: position in the record of the node, its name, Cluster Autoscaler's reason,
-	// such as NotReplicated, or Unreadable, and with NotEnoughPdb what the budget says: Exhausted, StaleStatus,
-	// UnhealthyPod, SeveralBudgets, InvalidSelector or TooCostly.
-	Pod           *int32 `protobuf:"varint,4,opt,name=pod,proto3,oneof" json:"pod,omitempty"`
-	PodNamespace  string `protobuf:"bytes,5,opt,name=pod_namespace,json=podNamespace,proto3" json:"pod_namespace,omitempty"`
-	PodName       string `protobuf:"bytes,6,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
-	PodReason     string `protobuf:"bytes,7,opt,name=pod_reason,json=podReason,proto3" json:"pod_reason,omitempty"`
+	// The pod that keeps the node there, by its position in the record of the node; a placeholder by -1 minus
+	// its position in the request. Unset: no pod keeps it.
+	Pod *int32 `protobuf:"varint,4,opt,name=pod,proto3,oneof" json:"pod,omitempty"`
+	// Namespace of that pod; empty: none, or a placeholder.
+	PodNamespace string `protobuf:"bytes,5,opt,name=pod_namespace,json=podNamespace,proto3" json:"pod_namespace,omitempty"`
+	// Name of that pod or placeholder; empty: none.
+	PodName string `protobuf:"bytes,6,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
+	// Why that pod cannot move: Cluster Autoscaler's reason, such as NotReplicated, or Unreadable; empty: none.
+	PodReason string `protobuf:"bytes,7,opt,name=pod_reason,json=podReason,proto3" json:"pod_reason,omitempty"`
+	// With NotEnoughPdb, the state of the budget: Exhausted, StaleStatus, UnhealthyPod, SeveralBudgets,
+	// InvalidSelector or TooCostly; empty: none.
 	BudgetRefusal string `protobuf:"bytes,8,opt,name=budget_refusal,json=budgetRefusal,proto3" json:"budget_refusal,omitempty"`
-	// The drain has failed for this reason since then; 0: it was not tried.
+	// The time since when the drain fails for this reason, in seconds since 1970; 0: it was not tried.
 	SinceS int64 `protobuf:"varint,9,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
-	// The change that would help.
+	// The change that would help, as a sentence; empty: nothing can be said.
 	Advice string `protobuf:"bytes,10,opt,name=advice,proto3" json:"advice,omitempty"`
 	// The group of the node; empty: none.
 	NodeGroup     string `protobuf:"bytes,11,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
@@ -2161,7 +1574,7 @@ type NodeKeep struct {
 
 func (x *NodeKeep) Reset() {
 	*x = NodeKeep{}
-	mi := &file_loadline_v1_drain_proto_msgTypes[20]
+	mi := &file_loadline_v1_drain_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2173,7 +1586,7 @@ func (x *NodeKeep) String() string {
 func (*NodeKeep) ProtoMessage() {}
 
 func (x *NodeKeep) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_drain_proto_msgTypes[20]
+	mi := &file_loadline_v1_drain_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2186,7 +1599,7 @@ func (x *NodeKeep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeKeep.ProtoReflect.Descriptor instead.
 func (*NodeKeep) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{20}
+	return file_loadline_v1_drain_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NodeKeep) GetSlot() int32 {
@@ -2270,7 +1683,7 @@ var File_loadline_v1_drain_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/drain.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x1dloadline/v1/node_budget.proto\x1a loadline/v1/startup_taints.proto\"\xdc\x05\n" +
+	"\x17loadline/v1/drain.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x1dloadline/v1/drain_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x1dloadline/v1/node_budget.proto\x1a loadline/v1/startup_taints.proto\"\xdc\x05\n" +
 	"\x10PlanDrainRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -2384,58 +1797,7 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\x0f_max_view_age_s\"9\n" +
 	"\bGpuCount\x12\x19\n" +
 	"\bgpu_type\x18\x01 \x01(\tR\agpuType\x12\x12\n" +
-	"\x04gpus\x18\x02 \x01(\x03R\x04gpus\"\x84\x03\n" +
-	"\n" +
-	"DrainState\x125\n" +
-	"\bunneeded\x18\x01 \x03(\v2\x19.loadline.v1.UnneededNodeR\bunneeded\x125\n" +
-	"\bdeleting\x18\x02 \x03(\v2\x19.loadline.v1.DeletingNodeR\bdeleting\x12/\n" +
-	"\x06failed\x18\x03 \x03(\v2\x17.loadline.v1.FailedNodeR\x06failed\x12B\n" +
-	"\x10recent_evictions\x18\x04 \x03(\v2\x17.loadline.v1.EvictedPodR\x0frecentEvictions\x12\x1b\n" +
-	"\tresume_at\x18\x05 \x01(\tR\bresumeAt\x12\x16\n" +
-	"\x04at_s\x18\x06 \x01(\x03H\x00R\x03atS\x88\x01\x01\x12\x19\n" +
-	"\x05nodes\x18\b \x01(\x03H\x01R\x05nodes\x88\x01\x01\x12*\n" +
-	"\x04pods\x18\t \x03(\v2\x16.loadline.v1.OwnerPodsR\x04podsB\a\n" +
-	"\x05_at_sB\b\n" +
-	"\x06_nodesJ\x04\b\a\x10\b\"~\n" +
-	"\tOwnerPods\x12\x14\n" +
-	"\x05owner\x18\x01 \x01(\x06R\x05owner\x12+\n" +
-	"\x04kind\x18\x02 \x01(\x0e2\x17.loadline.v1.ObjectKindR\x04kind\x12\x12\n" +
-	"\x04pods\x18\x03 \x01(\x03R\x04pods\x12\x1a\n" +
-	"\bfinished\x18\x04 \x01(\x03R\bfinished\"7\n" +
-	"\x0fDestinationHint\x12\x10\n" +
-	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\"\xad\x01\n" +
-	"\fUnneededNode\x12\x12\n" +
-	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
-	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x17\n" +
-	"\asince_s\x18\x03 \x01(\x03R\x06sinceS\x122\n" +
-	"\x05hints\x18\x04 \x03(\v2\x1c.loadline.v1.DestinationHintR\x05hints\x12\x14\n" +
-	"\x05risky\x18\x05 \x01(\bR\x05risky\x12\x14\n" +
-	"\x05start\x18\x06 \x01(\bR\x05start\"\xc8\x01\n" +
-	"\fDeletingNode\x12\x12\n" +
-	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
-	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x17\n" +
-	"\asince_s\x18\x03 \x01(\x03R\x06sinceS\x12\x14\n" +
-	"\x05drain\x18\x04 \x01(\bR\x05drain\x122\n" +
-	"\x05hints\x18\x05 \x03(\v2\x1c.loadline.v1.DestinationHintR\x05hints\x12\x14\n" +
-	"\x05risky\x18\x06 \x01(\bR\x05risky\x12\x19\n" +
-	"\bleft_out\x18\a \x01(\bR\aleftOut\"u\n" +
-	"\n" +
-	"FailedNode\x12\x12\n" +
-	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
-	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x10\n" +
-	"\x03pod\x18\x04 \x01(\tR\x03pod\x12\x17\n" +
-	"\asince_s\x18\x05 \x01(\x03R\x06sinceS\"E\n" +
-	"\n" +
-	"EvictedPod\x12\x10\n" +
-	"\x03pod\x18\x01 \x01(\fR\x03pod\x12\x12\n" +
-	"\x04node\x18\x02 \x01(\tR\x04node\x12\x11\n" +
-	"\x04at_s\x18\x03 \x01(\x03R\x03atS\"t\n" +
-	"\rDrainProgress\x12\x18\n" +
-	"\astarted\x18\x01 \x03(\tR\astarted\x12\x16\n" +
-	"\x06failed\x18\x02 \x03(\tR\x06failed\x121\n" +
-	"\aevicted\x18\x03 \x03(\v2\x17.loadline.v1.EvictedPodR\aevicted\"\x8a\x05\n" +
+	"\x04gpus\x18\x02 \x01(\x03R\x04gpus\"\x8a\x05\n" +
 	"\x11PlanDrainResponse\x120\n" +
 	"\x06remove\x18\x01 \x03(\v2\x18.loadline.v1.NodeRemovalR\x06remove\x12)\n" +
 	"\x04keep\x18\x02 \x03(\v2\x15.loadline.v1.NodeKeepR\x04keep\x12\x14\n" +
@@ -2526,7 +1888,7 @@ func file_loadline_v1_drain_proto_rawDescGZIP() []byte {
 	return file_loadline_v1_drain_proto_rawDescData
 }
 
-var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_loadline_v1_drain_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_loadline_v1_drain_proto_goTypes = []any{
 	(*PlanDrainRequest)(nil),     // 0: loadline.v1.PlanDrainRequest
 	(*DrainGroup)(nil),           // 1: loadline.v1.DrainGroup
@@ -2534,65 +1896,50 @@ var file_loadline_v1_drain_proto_goTypes = []any{
 	(*DrainDevicePool)(nil),      // 3: loadline.v1.DrainDevicePool
 	(*DrainOptions)(nil),         // 4: loadline.v1.DrainOptions
 	(*GpuCount)(nil),             // 5: loadline.v1.GpuCount
-	(*DrainState)(nil),           // 6: loadline.v1.DrainState
-	(*OwnerPods)(nil),            // 7: loadline.v1.OwnerPods
-	(*DestinationHint)(nil),      // 8: loadline.v1.DestinationHint
-	(*UnneededNode)(nil),         // 9: loadline.v1.UnneededNode
-	(*DeletingNode)(nil),         // 10: loadline.v1.DeletingNode
-	(*FailedNode)(nil),           // 11: loadline.v1.FailedNode
-	(*EvictedPod)(nil),           // 12: loadline.v1.EvictedPod
-	(*DrainProgress)(nil),        // 13: loadline.v1.DrainProgress
-	(*PlanDrainResponse)(nil),    // 14: loadline.v1.PlanDrainResponse
-	(*UnneededBehindBudget)(nil), // 15: loadline.v1.UnneededBehindBudget
-	(*StayReason)(nil),           // 16: loadline.v1.StayReason
-	(*BudgetLeft)(nil),           // 17: loadline.v1.BudgetLeft
-	(*NodeRemoval)(nil),          // 18: loadline.v1.NodeRemoval
-	(*PodMove)(nil),              // 19: loadline.v1.PodMove
-	(*NodeKeep)(nil),             // 20: loadline.v1.NodeKeep
-	(*Changes)(nil),              // 21: loadline.v1.Changes
-	(*FitOptions)(nil),           // 22: loadline.v1.FitOptions
-	(*StartupTaints)(nil),        // 23: loadline.v1.StartupTaints
-	(ObjectKind)(0),              // 24: loadline.v1.ObjectKind
-	(*NodeBudget)(nil),           // 25: loadline.v1.NodeBudget
-	(*LeftOut)(nil),              // 26: loadline.v1.LeftOut
+	(*PlanDrainResponse)(nil),    // 6: loadline.v1.PlanDrainResponse
+	(*UnneededBehindBudget)(nil), // 7: loadline.v1.UnneededBehindBudget
+	(*StayReason)(nil),           // 8: loadline.v1.StayReason
+	(*BudgetLeft)(nil),           // 9: loadline.v1.BudgetLeft
+	(*NodeRemoval)(nil),          // 10: loadline.v1.NodeRemoval
+	(*PodMove)(nil),              // 11: loadline.v1.PodMove
+	(*NodeKeep)(nil),             // 12: loadline.v1.NodeKeep
+	(*Changes)(nil),              // 13: loadline.v1.Changes
+	(*FitOptions)(nil),           // 14: loadline.v1.FitOptions
+	(*DrainState)(nil),           // 15: loadline.v1.DrainState
+	(*DrainProgress)(nil),        // 16: loadline.v1.DrainProgress
+	(*StartupTaints)(nil),        // 17: loadline.v1.StartupTaints
+	(ObjectKind)(0),              // 18: loadline.v1.ObjectKind
+	(*NodeBudget)(nil),           // 19: loadline.v1.NodeBudget
+	(*LeftOut)(nil),              // 20: loadline.v1.LeftOut
 }
 var file_loadline_v1_drain_proto_depIdxs = []int32{
-	21, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
-	21, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
+	13, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
+	13, // 1: loadline.v1.PlanDrainRequest.own:type_name -> loadline.v1.Changes
 	1,  // 2: loadline.v1.PlanDrainRequest.groups:type_name -> loadline.v1.DrainGroup
 	2,  // 3: loadline.v1.PlanDrainRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
 	3,  // 4: loadline.v1.PlanDrainRequest.pools:type_name -> loadline.v1.DrainDevicePool
 	4,  // 5: loadline.v1.PlanDrainRequest.options:type_name -> loadline.v1.DrainOptions
-	22, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
-	6,  // 7: loadline.v1.PlanDrainRequest.state:type_name -> loadline.v1.DrainState
-	13, // 8: loadline.v1.PlanDrainRequest.progress:type_name -> loadline.v1.DrainProgress
-	23, // 9: loadline.v1.PlanDrainRequest.startup_taints:type_name -> loadline.v1.StartupTaints
-	24, // 10: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
+	14, // 6: loadline.v1.PlanDrainRequest.fit:type_name -> loadline.v1.FitOptions
+	15, // 7: loadline.v1.PlanDrainRequest.state:type_name -> loadline.v1.DrainState
+	16, // 8: loadline.v1.PlanDrainRequest.progress:type_name -> loadline.v1.DrainProgress
+	17, // 9: loadline.v1.PlanDrainRequest.startup_taints:type_name -> loadline.v1.StartupTaints
+	18, // 10: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
 	5,  // 11: loadline.v1.DrainOptions.min_gpus_total:type_name -> loadline.v1.GpuCount
-	25, // 12: loadline.v1.DrainOptions.node_budgets:type_name -> loadline.v1.NodeBudget
-	9,  // 13: loadline.v1.DrainState.unneeded:type_name -> loadline.v1.UnneededNode
-	10, // 14: loadline.v1.DrainState.deleting:type_name -> loadline.v1.DeletingNode
-	11, // 15: loadline.v1.DrainState.failed:type_name -> loadline.v1.FailedNode
-	12, // 16: loadline.v1.DrainState.recent_evictions:type_name -> loadline.v1.EvictedPod
-	7,  // 17: loadline.v1.DrainState.pods:type_name -> loadline.v1.OwnerPods
-	24, // 18: loadline.v1.OwnerPods.kind:type_name -> loadline.v1.ObjectKind
-	8,  // 19: loadline.v1.UnneededNode.hints:type_name -> loadline.v1.DestinationHint
-	8,  // 20: loadline.v1.DeletingNode.hints:type_name -> loadline.v1.DestinationHint
-	12, // 21: loadline.v1.DrainProgress.evicted:type_name -> loadline.v1.EvictedPod
-	18, // 22: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
-	20, // 23: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
-	6,  // 24: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
-	17, // 25: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
-	26, // 26: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
-	16, // 27: loadline.v1.PlanDrainResponse.stay:type_name -> loadline.v1.StayReason
-	15, // 28: loadline.v1.PlanDrainResponse.behind_budgets:type_name -> loadline.v1.UnneededBehindBudget
-	20, // 29: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
-	19, // 30: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	19, // 12: loadline.v1.DrainOptions.node_budgets:type_name -> loadline.v1.NodeBudget
+	10, // 13: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
+	12, // 14: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
+	15, // 15: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
+	9,  // 16: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
+	20, // 17: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
+	8,  // 18: loadline.v1.PlanDrainResponse.stay:type_name -> loadline.v1.StayReason
+	7,  // 19: loadline.v1.PlanDrainResponse.behind_budgets:type_name -> loadline.v1.UnneededBehindBudget
+	12, // 20: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
+	11, // 21: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_drain_proto_init() }
@@ -2601,6 +1948,7 @@ func file_loadline_v1_drain_proto_init() {
 		return
 	}
 	file_loadline_v1_cluster_state_proto_init()
+	file_loadline_v1_drain_state_proto_init()
 	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_node_budget_proto_init()
 	file_loadline_v1_startup_taints_proto_init()
@@ -2610,15 +1958,14 @@ func file_loadline_v1_drain_proto_init() {
 	}
 	file_loadline_v1_drain_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_drain_proto_msgTypes[4].OneofWrappers = []any{}
-	file_loadline_v1_drain_proto_msgTypes[6].OneofWrappers = []any{}
-	file_loadline_v1_drain_proto_msgTypes[20].OneofWrappers = []any{}
+	file_loadline_v1_drain_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_drain_proto_rawDesc), len(file_loadline_v1_drain_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

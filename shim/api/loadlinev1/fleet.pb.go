@@ -23,12 +23,12 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// The kind of the failure.
+// The kinds of failures.
 type GroupBackOff_Reason int32
 
 const (
-	GroupBackOff_REASON_UNSPECIFIED GroupBackOff_Reason = 0 // never
-	GroupBackOff_TIMEOUT            GroupBackOff_Reason = 1 // nodes did not come in time
+	GroupBackOff_REASON_UNSPECIFIED GroupBackOff_Reason = 0 // never sent
+	GroupBackOff_TIMEOUT            GroupBackOff_Reason = 1 // nodes did not register in time
 	GroupBackOff_API_ERROR          GroupBackOff_Reason = 2 // the cloud refused to grow the group, or did not answer
 	GroupBackOff_OUT_OF_RESOURCES   GroupBackOff_Reason = 3 // there are no such machines left, or a quota is used up
 	GroupBackOff_CREATION_FAILED    GroupBackOff_Reason = 4 // machines could not be created for another reason
@@ -79,7 +79,7 @@ func (GroupBackOff_Reason) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{3, 0}
 }
 
-// How far it is.
+// The stages of a machine's life.
 type CloudMachine_State int32
 
 const (
@@ -132,15 +132,15 @@ func (CloudMachine_State) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{7, 0}
 }
 
-// The outcome.
+// The outcomes of an action.
 type ActionOutcome_Result int32
 
 const (
 	ActionOutcome_RESULT_UNSPECIFIED ActionOutcome_Result = 0 // refused
 	ActionOutcome_DONE               ActionOutcome_Result = 1 // it was done
-	ActionOutcome_CHANGED            ActionOutcome_Result = 2 // somebody else has changed the target of the group: nobody's fault
+	ActionOutcome_CHANGED            ActionOutcome_Result = 2 // somebody else has changed the target of the group
 	ActionOutcome_FAILED             ActionOutcome_Result = 3 // nothing was done
-	ActionOutcome_UNKNOWN            ActionOutcome_Result = 4 // nobody knows
+	ActionOutcome_UNKNOWN            ActionOutcome_Result = 4 // nobody knows whether it was done
 )
 
 // Enum value maps for ActionOutcome_Result.
@@ -192,14 +192,14 @@ func (ActionOutcome_Result) EnumDescriptor() ([]byte, []int) {
 type GroupSight_Hold int32
 
 const (
-	GroupSight_HOLD_UNSPECIFIED GroupSight_Hold = 0 // nothing does
-	GroupSight_OPTIONS_UNKNOWN  GroupSight_Hold = 1 // it cannot be read
+	GroupSight_HOLD_UNSPECIFIED GroupSight_Hold = 0 // nothing keeps it from growing
+	GroupSight_OPTIONS_UNKNOWN  GroupSight_Hold = 1 // its options cannot be read
 	GroupSight_BACKS_OFF        GroupSight_Hold = 2 // it has failed to grow
 	GroupSight_SIZED            GroupSight_Hold = 3 // it grows by nothing but how full it is
-	GroupSight_HELD             GroupSight_Hold = 4 // what `held` says
-	GroupSight_AT_MAXIMUM       GroupSight_Hold = 5 // its own maximum
-	GroupSight_UNPRICED         GroupSight_Hold = 6 // nobody knows what its nodes are like, or cost
-	GroupSight_CLUSTER_MAXIMUM  GroupSight_Hold = 7 // the maxima of the cluster
+	GroupSight_HELD             GroupSight_Hold = 4 // the reason in `held`
+	GroupSight_AT_MAXIMUM       GroupSight_Hold = 5 // it is at its own maximum
+	GroupSight_UNPRICED         GroupSight_Hold = 6 // the shape or price of its nodes is not known
+	GroupSight_CLUSTER_MAXIMUM  GroupSight_Hold = 7 // the cluster is at a maximum
 )
 
 // Enum value maps for GroupSight_Hold.
@@ -260,29 +260,28 @@ type FleetOptions struct {
 	MaxNodeProvisionMilliseconds int64 `protobuf:"varint,1,opt,name=max_node_provision_milliseconds,json=maxNodeProvisionMilliseconds,proto3" json:"max_node_provision_milliseconds,omitempty"`
 	// How long a node may take to be ready with all its devices, where its group says nothing else.
 	MaxNodeStartupMilliseconds int64 `protobuf:"varint,2,opt,name=max_node_startup_milliseconds,json=maxNodeStartupMilliseconds,proto3" json:"max_node_startup_milliseconds,omitempty"`
-	// For how long a group backs off after its first failure, and at most; each time in between twice as long.
-	// At least 1, and not above max_back_off_milliseconds.
+	// How long a group backs off after its first failure, doubled with each further one. At least 1, and not
+	// above max_back_off_milliseconds.
 	InitialBackOffMilliseconds int64 `protobuf:"varint,3,opt,name=initial_back_off_milliseconds,json=initialBackOffMilliseconds,proto3" json:"initial_back_off_milliseconds,omitempty"`
-	// See initial_back_off_milliseconds.
+	// The longest that a group backs off.
 	MaxBackOffMilliseconds int64 `protobuf:"varint,4,opt,name=max_back_off_milliseconds,json=maxBackOffMilliseconds,proto3" json:"max_back_off_milliseconds,omitempty"`
-	// After which time without a failure the next one counts as the first.
+	// Time without a failure after which the next one counts as the first.
 	BackOffResetMilliseconds int64 `protobuf:"varint,5,opt,name=back_off_reset_milliseconds,json=backOffResetMilliseconds,proto3" json:"back_off_reset_milliseconds,omitempty"`
-	// How long the cloud may list a machine as it was after it was asked to delete it.
+	// How long the cloud may still list a machine as it was after it was asked to delete it.
 	DeletionPatienceMilliseconds int64 `protobuf:"varint,6,opt,name=deletion_patience_milliseconds,json=deletionPatienceMilliseconds,proto3" json:"deletion_patience_milliseconds,omitempty"`
 	// Machines without a node that may be deleted after one look. [0, 2^31).
 	MaxDeletions int32 `protobuf:"varint,7,opt,name=max_deletions,json=maxDeletions,proto3" json:"max_deletions,omitempty"`
-	// No group grows while more nodes than ok_unready_nodes, and more than this part of all, are not ready.
-	// [0, 2^31), and percent in [0, 100].
+	// No group grows while more nodes than this, and more than max_unready_percent, are not ready. [0, 2^31).
 	OkUnreadyNodes int32 `protobuf:"varint,8,opt,name=ok_unready_nodes,json=okUnreadyNodes,proto3" json:"ok_unready_nodes,omitempty"`
-	// See ok_unready_nodes.
+	// See ok_unready_nodes: the share of all nodes, in percent. [0, 100].
 	MaxUnreadyPercent int32 `protobuf:"varint,9,opt,name=max_unready_percent,json=maxUnreadyPercent,proto3" json:"max_unready_percent,omitempty"`
 	// The time after the growth of a group in which no node is removed.
 	DelayAfterAddMilliseconds int64 `protobuf:"varint,10,opt,name=delay_after_add_milliseconds,json=delayAfterAddMilliseconds,proto3" json:"delay_after_add_milliseconds,omitempty"`
-	// The same after a node has gone.
+	// The time after the removal of a node in which none is removed.
 	DelayAfterDeleteMilliseconds int64 `protobuf:"varint,11,opt,name=delay_after_delete_milliseconds,json=delayAfterDeleteMilliseconds,proto3" json:"delay_after_delete_milliseconds,omitempty"`
-	// The same after tainting has failed.
+	// The time after a failed taint in which no node is removed.
 	DelayAfterFailureMilliseconds int64 `protobuf:"varint,12,opt,name=delay_after_failure_milliseconds,json=delayAfterFailureMilliseconds,proto3" json:"delay_after_failure_milliseconds,omitempty"`
-	// Soft taints that change in one loop; 0: none. [0, 2^31).
+	// Soft taints that are written or removed in one loop; 0: none. [0, 2^31).
 	MaxSoftTaints int32 `protobuf:"varint,13,opt,name=max_soft_taints,json=maxSoftTaints,proto3" json:"max_soft_taints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -409,14 +408,14 @@ func (x *FleetOptions) GetMaxSoftTaints() int32 {
 	return 0
 }
 
-// Why a machine cannot be created.
+// The fault for which a machine cannot be created.
 type MachineFault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The cloud's words for the failure, each cut after 1024 bytes.
+	// The cloud's code of the failure; cut after 1024 bytes.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	// See code.
+	// The cloud's words for the failure; cut after 1024 bytes.
 	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	// There are no such machines left, or a quota is used up.
+	// True if there are no such machines left, or a quota is used up.
 	OutOfResources bool `protobuf:"varint,3,opt,name=out_of_resources,json=outOfResources,proto3" json:"out_of_resources,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -535,7 +534,7 @@ type GroupBackOff struct {
 	Reason GroupBackOff_Reason `protobuf:"varint,1,opt,name=reason,proto3,enum=loadline.v1.GroupBackOff_Reason" json:"reason,omitempty"`
 	// The error, in words.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	// Until when it backs off.
+	// The time at which the back-off ends, in milliseconds since 1970.
 	UntilMilliseconds int64 `protobuf:"varint,3,opt,name=until_milliseconds,json=untilMilliseconds,proto3" json:"until_milliseconds,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -595,9 +594,9 @@ func (x *GroupBackOff) GetUntilMilliseconds() int64 {
 // A group that has failed to grow.
 type FleetFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its id.
+	// Id of the group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// How, and until when it backs off.
+	// The failure, and until when the group backs off.
 	BackOff       *GroupBackOff `protobuf:"bytes,2,opt,name=back_off,json=backOff,proto3" json:"back_off,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -652,9 +651,9 @@ type FailedCreations struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// Why.
+	// The kind of the failure.
 	Reason GroupBackOff_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=loadline.v1.GroupBackOff_Reason" json:"reason,omitempty"`
-	// How many.
+	// Number of machines.
 	Machines      int64 `protobuf:"varint,3,opt,name=machines,proto3" json:"machines,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -714,16 +713,16 @@ func (x *FailedCreations) GetMachines() int64 {
 // A node group as the cloud shows it.
 type CloudGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Nodes that the cloud is to hold. [0, 2^31); a group with another number is left as it is.
+	// Number of nodes that the cloud is to have. [0, 2^31); a group with another number is left as it is.
 	Target int32 `protobuf:"varint,1,opt,name=target,proto3" json:"target,omitempty"`
 	// A problem that hides its present state: the group is left as it is, and the last known state is used.
 	// Empty: all is known. What is beyond 4096 bytes is cut.
 	Problem string `protobuf:"bytes,2,opt,name=problem,proto3" json:"problem,omitempty"`
-	// See FleetOptions. Unset, 0, or out of range: as there.
+	// In place of FleetOptions.max_node_provision_milliseconds. Unset, 0 or out of range: that.
 	MaxNodeProvisionMilliseconds int64 `protobuf:"varint,3,opt,name=max_node_provision_milliseconds,json=maxNodeProvisionMilliseconds,proto3" json:"max_node_provision_milliseconds,omitempty"`
-	// See FleetOptions. Unset, 0, or out of range: as there.
+	// In place of FleetOptions.max_node_startup_milliseconds. Unset, 0 or out of range: that.
 	MaxNodeStartupMilliseconds int64 `protobuf:"varint,4,opt,name=max_node_startup_milliseconds,json=maxNodeStartupMilliseconds,proto3" json:"max_node_startup_milliseconds,omitempty"`
-	// The template of the group is what the cloud says of new nodes; else it is one of its nodes.
+	// True if the template of the group is what the cloud says of new nodes; else it is one of its nodes.
 	CloudTemplate bool `protobuf:"varint,5,opt,name=cloud_template,json=cloudTemplate,proto3" json:"cloud_template,omitempty"`
 	// Its machines, as they are listed: at most 100000 in all groups.
 	Machines      []*CloudMachine `protobuf:"bytes,6,rep,name=machines,proto3" json:"machines,omitempty"`
@@ -810,9 +809,9 @@ type CloudMachine struct {
 	// other machine has. Printable ASCII without spaces, at most 1024 bytes; any other has a stand-in. Empty:
 	// it has none yet.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// How far it is.
+	// The stage of the machine. UNSPECIFIED: the cloud does not tell.
 	State CloudMachine_State `protobuf:"varint,2,opt,name=state,proto3,enum=loadline.v1.CloudMachine_State" json:"state,omitempty"`
-	// Set: why it cannot be created.
+	// Why the machine cannot be created. Unset: it has no fault.
 	Fault *MachineFault `protobuf:"bytes,3,opt,name=fault,proto3" json:"fault,omitempty"`
 	// The slot of its node. Unset: it has none. Of machines that name one slot the first one has the node; the
 	// others are left out, with a warning.
@@ -886,12 +885,12 @@ type NodeMark struct {
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
 	// Since when it was not needed, in seconds since 1970. [0, 2^40]; any other time counts as now.
 	SinceS int64 `protobuf:"varint,2,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`
-	// It was cordoned for the removal.
+	// True if it was cordoned for the removal.
 	Cordoned bool `protobuf:"varint,3,opt,name=cordoned,proto3" json:"cordoned,omitempty"`
-	// When the cloud was first asked to delete it, in seconds since 1970. [0, 2^40]; 0: not yet. Any other time
-	// counts as so long ago that the cloud's list decides.
+	// The time at which the cloud was first asked to delete it, in seconds since 1970. [0, 2^40]; 0: not yet.
+	// Any other time counts as so long ago that the cloud's list decides.
 	DeletingS int64 `protobuf:"varint,4,opt,name=deleting_s,json=deletingS,proto3" json:"deleting_s,omitempty"`
-	// The cloud has said that it deletes it.
+	// True if the cloud has said that it deletes it.
 	Acknowledged  bool `protobuf:"varint,5,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1022,7 +1021,7 @@ type ActionOutcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// LoopAction.id. One that is not known is passed over.
 	Id int64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The outcome.
+	// The outcome. Required.
 	Result ActionOutcome_Result `protobuf:"varint,2,opt,name=result,proto3,enum=loadline.v1.ActionOutcome_Result" json:"result,omitempty"`
 	// The error, with FAILED and UNKNOWN; cut after 4096 bytes.
 	Error         string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
@@ -1096,7 +1095,7 @@ type LoopFleet struct {
 	// The first question of this client, whose provider may call machines by other ids than before: those that
 	// run without a node, and that nothing is remembered of, are never late.
 	First bool `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`
-	// Actions are carried out. Else the answer has none.
+	// True if actions are carried out. If false, the answer has none.
 	Acts bool `protobuf:"varint,5,opt,name=acts,proto3" json:"acts,omitempty"`
 	// How actions ended; at most 10000.
 	Outcomes []*ActionOutcome `protobuf:"bytes,6,rep,name=outcomes,proto3" json:"outcomes,omitempty"`
@@ -1104,16 +1103,16 @@ type LoopFleet struct {
 	Removals []*FleetRemoval `protobuf:"bytes,7,rep,name=removals,proto3" json:"removals,omitempty"`
 	// UIDs of nodes that the cloud has said it deletes; at most 100000, of at most 256 bytes.
 	Acknowledged []string `protobuf:"bytes,8,rep,name=acknowledged,proto3" json:"acknowledged,omitempty"`
-	// Nodes that were to go could not be tainted.
+	// True if nodes that were to be removed could not be tainted.
 	TaintingFailed bool `protobuf:"varint,9,opt,name=tainting_failed,json=taintingFailed,proto3" json:"tainting_failed,omitempty"`
 	// Marks that nodes carry; each slot once.
 	Marks []*NodeMark `protobuf:"bytes,10,rep,name=marks,proto3" json:"marks,omitempty"`
-	// Removals that go on.
+	// Removals that this client continues.
 	UnderWay []*RemovalUnderWay `protobuf:"bytes,11,rep,name=under_way,json=underWay,proto3" json:"under_way,omitempty"`
-	// Nodes that the cloud has not begun to make may be taken back for a cheaper mix.
+	// True if nodes that the cloud has not begun to make may be taken back for a cheaper mix.
 	Swaps bool `protobuf:"varint,12,opt,name=swaps,proto3" json:"swaps,omitempty"`
-	// UIDs of nodes whose soft taint was written, or could not be; at most 100000, of at most 256 bytes. Those
-	// that are still to change come after others: what cannot be written keeps no others waiting.
+	// UIDs of nodes whose soft taint was written, or could not be; at most 100000, of at most 256 bytes. They
+	// wait behind others for another change, so that a node that cannot be written delays no other.
 	SoftTaintsTried []string `protobuf:"bytes,13,rep,name=soft_taints_tried,json=softTaintsTried,proto3" json:"soft_taints_tried,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -1243,7 +1242,7 @@ func (x *LoopFleet) GetSoftTaintsTried() []string {
 // Something to be done. The order is that of the answer.
 type LoopAction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its number, for ActionOutcome.
+	// Number of the action, for ActionOutcome.
 	Id int64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// The action to take.
 	//
@@ -1257,11 +1256,11 @@ type LoopAction struct {
 	//	*LoopAction_SoftTaint
 	//	*LoopAction_TakeSoftTaintSlot
 	Action isLoopAction_Action `protobuf_oneof:"action"`
-	// It is done only if all that the answer lets groups grow by was granted: a take_back of nodes in the place
-	// of which others come. Else it is not tried, and has no outcome.
+	// True if the action is tried only after all growth of the answer was granted: a take_back of nodes that
+	// others replace. If it was not granted, the action has no outcome.
 	AfterGrowth bool `protobuf:"varint,7,opt,name=after_growth,json=afterGrowth,proto3" json:"after_growth,omitempty"`
-	// The wave of remove_slot: the nodes of one wave are tainted together. Where one of them cannot be, all
-	// of them are given back, and those of later waves do not begin. Waves come in order; [1, 2].
+	// The wave of remove_slot: the nodes of one wave are tainted together. If one of them cannot be tainted,
+	// all of them are given back, and later waves do not begin. [1, 2], ascending.
 	Wave          int32 `protobuf:"varint,10,opt,name=wave,proto3" json:"wave,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1504,7 +1503,7 @@ type DeleteMachines struct {
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// Positions in CloudGroup.machines.
 	Machines []int32 `protobuf:"varint,2,rep,packed,name=machines,proto3" json:"machines,omitempty"`
-	// They did not register a node in time; else they cannot be created.
+	// True if they did not register a node in time; else they cannot be created.
 	Late          bool `protobuf:"varint,3,opt,name=late,proto3" json:"late,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1566,7 +1565,7 @@ type ChangeTarget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// By how many nodes. >= 1.
+	// Number of nodes by which the target changes. At least 1.
 	Nodes int64 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	// The target before it.
 	ExpectedTarget int64 `protobuf:"varint,3,opt,name=expected_target,json=expectedTarget,proto3" json:"expected_target,omitempty"`
@@ -1628,39 +1627,39 @@ func (x *ChangeTarget) GetExpectedTarget() int64 {
 // The findings of a loop about a node group.
 type GroupSight struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its id.
+	// Id of the group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// Nodes that have started: those that are ready, and others.
+	// Number of nodes that have started and are ready.
 	Ready int64 `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
-	// See ready.
+	// Number of nodes that have started and are not ready.
 	Unready int64 `protobuf:"varint,3,opt,name=unready,proto3" json:"unready,omitempty"`
-	// Nodes on their way: those that have registered, and others.
+	// Number of nodes on their way that have registered.
 	Starting int64 `protobuf:"varint,4,opt,name=starting,proto3" json:"starting,omitempty"`
-	// See starting.
+	// Number of nodes on their way that have not registered.
 	Coming int64 `protobuf:"varint,5,opt,name=coming,proto3" json:"coming,omitempty"`
-	// Machines that cannot be created, did not register a node in time, or whose node has been gone for longer
-	// than that; and nodes that the cloud has not begun to make in time.
+	// Number of machines that cannot be created.
 	Failed int64 `protobuf:"varint,6,opt,name=failed,proto3" json:"failed,omitempty"`
-	// See failed.
+	// Number of machines that did not register a node in time.
 	Late int64 `protobuf:"varint,7,opt,name=late,proto3" json:"late,omitempty"`
-	// See failed.
+	// Number of machines whose node has been gone for longer than a machine may take to register one.
 	Lost int64 `protobuf:"varint,8,opt,name=lost,proto3" json:"lost,omitempty"`
-	// See failed.
+	// Number of nodes that the cloud has not begun to make in time.
 	NotBegun int64 `protobuf:"varint,9,opt,name=not_begun,json=notBegun,proto3" json:"not_begun,omitempty"`
-	// How many nodes it may have more.
+	// Number of nodes that the group may have more.
 	Room int64 `protobuf:"varint,10,opt,name=room,proto3" json:"room,omitempty"`
-	// While it backs off.
+	// The back-off of the group. Unset: it does not back off.
 	BackOff *GroupBackOff `protobuf:"bytes,11,opt,name=back_off,json=backOff,proto3" json:"back_off,omitempty"`
 	// Why it may not grow; empty: it may.
 	Held string `protobuf:"bytes,12,opt,name=held,proto3" json:"held,omitempty"`
-	// Nodes that the cloud was asked to delete, by an earlier process too, and whose removal nobody continues.
+	// Number of nodes that the cloud was asked to delete, by an earlier process too, and whose removal nobody
+	// continues.
 	Going int64 `protobuf:"varint,13,opt,name=going,proto3" json:"going,omitempty"`
-	// The reason that keeps it from growing.
+	// The reason that keeps the group from growing. UNSPECIFIED: none does.
 	Hold GroupSight_Hold `protobuf:"varint,14,opt,name=hold,proto3,enum=loadline.v1.GroupSight_Hold" json:"hold,omitempty"`
 	// How it is known what a new node of it will be: "template", "shared by most nodes" or "one node"; empty:
 	// it is not known.
 	ModelSource string `protobuf:"bytes,15,opt,name=model_source,json=modelSource,proto3" json:"model_source,omitempty"`
-	// How many of its nodes were looked at for that.
+	// Number of its nodes that were read for that.
 	ModelNodes int64 `protobuf:"varint,16,opt,name=model_nodes,json=modelNodes,proto3" json:"model_nodes,omitempty"`
 	// The zones of these nodes, where they are in several: the next one is expected in that with the fewest.
 	ModelZones    []string `protobuf:"bytes,17,rep,name=model_zones,json=modelZones,proto3" json:"model_zones,omitempty"`
@@ -1820,27 +1819,27 @@ func (x *GroupSight) GetModelZones() []string {
 // The findings of a loop, and the actions to take.
 type LoopFleetAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// To be handed back with the next question, also by another process: bytes with a version, below 1 MiB. A
-	// client keeps them before it carries out the actions.
+	// The memory for the next question, also of another process: bytes with a version, below 1 MiB. A client
+	// stores them before it carries out the actions.
 	State []byte `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Why the state of the question could not be read, and all is as if it were empty. Empty: it could.
+	// Why the state of the question could not be read, so that all is as if it were empty. Empty: it could.
 	StateProblem string `protobuf:"bytes,2,opt,name=state_problem,json=stateProblem,proto3" json:"state_problem,omitempty"`
 	// The groups of the question, in their order.
 	Groups []*GroupSight `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
-	// Nodes in all; of these, those that have started and are ready, and that are not.
+	// Number of nodes in all.
 	Nodes int64 `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// See nodes.
+	// Number of nodes that have started and are ready.
 	ReadyNodes int64 `protobuf:"varint,5,opt,name=ready_nodes,json=readyNodes,proto3" json:"ready_nodes,omitempty"`
-	// See nodes.
+	// Number of nodes that have started and are not ready.
 	UnreadyNodes int64 `protobuf:"varint,6,opt,name=unready_nodes,json=unreadyNodes,proto3" json:"unready_nodes,omitempty"`
-	// Why no group may grow; empty: they may.
+	// Why no group may grow; empty: groups may grow.
 	Held string `protobuf:"bytes,7,opt,name=held,proto3" json:"held,omitempty"`
 	// The fault of the cluster for which no group may grow; empty: none.
 	Unhealthy string `protobuf:"bytes,8,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
-	// No node starts to go for now, whatever scale_down.remove says: a group has grown, a node has gone, or
-	// tainting has failed.
+	// True in a cool-down: no node starts to be removed for now, whatever scale_down.remove says, since a group
+	// has grown, a node was removed, or tainting has failed.
 	CoolsDown bool `protobuf:"varint,9,opt,name=cools_down,json=coolsDown,proto3" json:"cools_down,omitempty"`
-	// Something counts for how long it has been so.
+	// True if a timer runs, so that a later loop may decide otherwise although nothing changes.
 	TimersRun bool `protobuf:"varint,10,opt,name=timers_run,json=timersRun,proto3" json:"timers_run,omitempty"`
 	// Groups that have failed, in the order in which that was noticed.
 	Failures []*FleetFailure `protobuf:"bytes,11,rep,name=failures,proto3" json:"failures,omitempty"`
@@ -1852,7 +1851,8 @@ type LoopFleetAnswer struct {
 	Actions []*LoopAction `protobuf:"bytes,14,rep,name=actions,proto3" json:"actions,omitempty"`
 	// Nodes whose removal an earlier process began, and nobody continues.
 	AbandonedNodes int64 `protobuf:"varint,15,opt,name=abandoned_nodes,json=abandonedNodes,proto3" json:"abandoned_nodes,omitempty"`
-	// How many groups what keeps from growing, as a sentence for a pod that gets no node.
+	// The reasons that keep groups from growing and how many groups each of them keeps, as a sentence for a pod
+	// that gets no node.
 	WhyNoGrowth   string `protobuf:"bytes,16,opt,name=why_no_growth,json=whyNoGrowth,proto3" json:"why_no_growth,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

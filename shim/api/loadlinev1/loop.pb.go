@@ -156,11 +156,11 @@ type PlanLoopRequest struct {
 	//	*PlanLoopRequest_Changes
 	//	*PlanLoopRequest_Own
 	Cluster isPlanLoopRequest_Cluster `protobuf_oneof:"cluster"`
-	// The time of the question. [1, 2^40].
+	// The time of the question, in seconds since 1970. [1, 2^40].
 	NowS int64 `protobuf:"varint,3,opt,name=now_s,json=nowS,proto3" json:"now_s,omitempty"`
-	// When the client last knew the cluster to be as it says. 0: now.
+	// The time at which the client last knew the cluster to be as it says, in seconds since 1970. 0: now.
 	SeenS int64 `protobuf:"varint,4,opt,name=seen_s,json=seenS,proto3" json:"seen_s,omitempty"`
-	// None: all but REPLACE.
+	// The decisions that are taken here. Empty: SCALE_UP, SLACK and SCALE_DOWN.
 	Decisions []PlanLoopRequest_Decision `protobuf:"varint,5,rep,packed,name=decisions,proto3,enum=loadline.v1.PlanLoopRequest_Decision" json:"decisions,omitempty"`
 	// Node groups, at most 1000. Names are unique.
 	Groups []*LoopGroup `protobuf:"bytes,6,rep,name=groups,proto3" json:"groups,omitempty"`
@@ -172,7 +172,7 @@ type PlanLoopRequest struct {
 	DaemonPods [][]byte `protobuf:"bytes,8,rep,name=daemon_pods,json=daemonPods,proto3" json:"daemon_pods,omitempty"`
 	// How nodes are priced. A group without a price does not grow, but by a ranking.
 	Prices *PriceModel `protobuf:"bytes,9,opt,name=prices,proto3" json:"prices,omitempty"`
-	// The amount that each further type of new node counts as. [0, ...).
+	// The amount that each further type of new node counts as, in US dollars per hour. At least 0.
 	UsdPerFurtherType float64 `protobuf:"fixed64,10,opt,name=usd_per_further_type,json=usdPerFurtherType,proto3" json:"usd_per_further_type,omitempty"`
 	// New nodes of all groups together, for sizes, pods and slack, in this order. A group that has all of its
 	// nodes or none counts with all. [0, 2^31); 0: no limit.
@@ -180,25 +180,25 @@ type PlanLoopRequest struct {
 	// Nodes that the cluster may have in all; those that are on their way count. What is left of it is shared
 	// as max_new_nodes is. [0, 2^31); 0: no limit.
 	MaxNodesTotal int32 `protobuf:"varint,12,opt,name=max_nodes_total,json=maxNodesTotal,proto3" json:"max_nodes_total,omitempty"`
-	// How much slack is kept.
+	// How much slack is kept. Unset: the defaults of SlackPolicy.
 	Slack *SlackPolicy `protobuf:"bytes,13,opt,name=slack,proto3" json:"slack,omitempty"`
-	// How nodes are chosen to go.
+	// How nodes are chosen and removed. Unset: the defaults of DrainOptions.
 	Drain *DrainOptions `protobuf:"bytes,14,opt,name=drain,proto3" json:"drain,omitempty"`
-	// Devices on nodes, for their utilization.
+	// Devices on nodes, which count for their utilization.
 	Pools []*DrainDevicePool `protobuf:"bytes,15,rep,name=pools,proto3" json:"pools,omitempty"`
 	// How the filters are configured.
 	Fit *FitOptions `protobuf:"bytes,16,opt,name=fit,proto3" json:"fit,omitempty"`
 	// Replaces the state that the engine keeps with the view. Unset: it starts from that state.
 	State *LoopState `protobuf:"bytes,17,opt,name=state,proto3" json:"state,omitempty"`
-	// The progress since the last answer.
+	// The fate of nodes and pods since the last answer. Unset: nothing.
 	Progress *DrainProgress `protobuf:"bytes,18,opt,name=progress,proto3" json:"progress,omitempty"`
 	// Units of work, about 100 ns each, after which the best so far is the answer: the same on each machine.
 	// Growth may take half of it, slack half of what growth leaves, and drains the rest. Where growth is cut
 	// short before all pods have a place, the pods of some namespaces take part in the next loop, and others in
 	// the one after it. [0, 2^62]; 0: 20000000.
 	MaxWork int64 `protobuf:"varint,19,opt,name=max_work,json=maxWork,proto3" json:"max_work,omitempty"`
-	// The same in time, with the same parts, which makes an answer that is cut short depend on the machine.
-	// [0, 3600000]; 0: no limit.
+	// The same limit in time, in milliseconds, with the same parts, which makes an answer that is cut short
+	// depend on the machine. [0, 3600000]; 0: no limit.
 	MaxMilliseconds int32 `protobuf:"varint,20,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
 	// The answer has no state, which stays with the view, and scale-down as in
 	// PlanDrainRequest.compact: it does not grow with the pods of the cluster.
@@ -220,24 +220,26 @@ type PlanLoopRequest struct {
 	// whatever reason. Allocatable amounts count, as for DrainOptions.min_cores_total. [0, 2^31); unset: no
 	// limit.
 	MaxCoresTotal *int64 `protobuf:"varint,25,opt,name=max_cores_total,json=maxCoresTotal,proto3,oneof" json:"max_cores_total,omitempty"`
-	// The same for bytes of memory. [0, 2^62]; unset: no limit.
+	// Bytes of memory that all nodes may offer together, in the way of max_cores_total. [0, 2^62]; unset: no
+	// limit.
 	MaxMemoryTotal *int64 `protobuf:"varint,26,opt,name=max_memory_total,json=maxMemoryTotal,proto3,oneof" json:"max_memory_total,omitempty"`
-	// Pods that come together are planned for together: growth for pods, and slack with it, waits until no pod
-	// has come for so long that needs a node which is not there yet. [0, 2^31); 0: it waits for none.
+	// Growth for pods, and slack with it, waits until no pod has arrived for so long that needs a node which is
+	// not there yet, so that pods which arrive together are planned for together. [0, 2^31); 0: it does not
+	// wait.
 	BatchIdleMilliseconds int32 `protobuf:"varint,27,opt,name=batch_idle_milliseconds,json=batchIdleMilliseconds,proto3" json:"batch_idle_milliseconds,omitempty"`
-	// It waits at most so long since the first pod came that needs a new node, or groups last grew for pods.
-	// [0, 2^31).
+	// The longest that growth waits in this way since the first pod arrived that needs a new node, or since
+	// groups last grew for pods. [0, 2^31).
 	BatchMaxMilliseconds int32 `protobuf:"varint,28,opt,name=batch_max_milliseconds,json=batchMaxMilliseconds,proto3" json:"batch_max_milliseconds,omitempty"`
-	// How long ago groups last grew for pods, in milliseconds. >= 0; unset: long ago.
+	// How long ago groups last grew for pods, in milliseconds. At least 0; unset: long ago.
 	SinceGrowthMilliseconds *int64 `protobuf:"varint,29,opt,name=since_growth_milliseconds,json=sinceGrowthMilliseconds,proto3,oneof" json:"since_growth_milliseconds,omitempty"`
 	// GPUs that all nodes may offer together, by type, as max_cores_total says of cores. A type that is not
 	// there has no limit. Minima: DrainOptions.min_gpus_total. At most 100 types, each once.
 	MaxGpusTotal []*GpuCount `protobuf:"bytes,30,rep,name=max_gpus_total,json=maxGpusTotal,proto3" json:"max_gpus_total,omitempty"`
-	// Groups that have fewer nodes than their minimum grow to it, whatever waits; else a minimum only keeps
-	// nodes from going. Groups that are sized keep theirs in any case.
+	// True if groups with fewer nodes than their minimum grow to it, even if no pod waits; else a minimum only
+	// keeps nodes from being removed. Sized groups keep theirs in any case.
 	EnforceMinSizes bool `protobuf:"varint,31,opt,name=enforce_min_sizes,json=enforceMinSizes,proto3" json:"enforce_min_sizes,omitempty"`
-	// Set: groups that are similar share what they grow by for pods, so that their sizes come close to each
-	// other.
+	// Set: similar groups share the nodes by which they grow for pods, so that their sizes become equal. Unset:
+	// they do not.
 	Balance *GroupSimilarity `protobuf:"bytes,32,opt,name=balance,proto3" json:"balance,omitempty"`
 	// With REPLACE: which moves are wanted.
 	Consolidation *ConsolidationPolicy `protobuf:"bytes,33,opt,name=consolidation,proto3" json:"consolidation,omitempty"`
@@ -594,7 +596,7 @@ type WaitingRules struct {
 	ExpendablePriorityCutoff *int32 `protobuf:"varint,1,opt,name=expendable_priority_cutoff,json=expendablePriorityCutoff,proto3,oneof" json:"expendable_priority_cutoff,omitempty"`
 	// Pods of these schedulers need not be tried. At most 1000.
 	BypassedSchedulers []string `protobuf:"bytes,2,rep,name=bypassed_schedulers,json=bypassedSchedulers,proto3" json:"bypassed_schedulers,omitempty"`
-	// Younger pods do not wait yet, unless they state a delay themselves. >= 0.
+	// Age below which pods do not wait yet, unless they state a delay themselves, in milliseconds. At least 0.
 	ScaleUpDelayMilliseconds int64 `protobuf:"varint,3,opt,name=scale_up_delay_milliseconds,json=scaleUpDelayMilliseconds,proto3" json:"scale_up_delay_milliseconds,omitempty"`
 	unknownFields            protoimpl.UnknownFields
 	sizeCache                protoimpl.SizeCache
@@ -659,10 +661,9 @@ type GroupSimilarity struct {
 	Labels []string `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty"`
 	// Labels that may differ, beside those of hostname, zone and region. At most 100; none where `labels` are.
 	IgnoredLabels []string `protobuf:"bytes,2,rep,name=ignored_labels,json=ignoredLabels,proto3" json:"ignored_labels,omitempty"`
-	// By how much allocatable amounts, and the capacity of memory, may differ: shares of the larger one. [0,
-	// 1]; unset: 0.05 and 0.015.
+	// The share of the larger one by which allocatable amounts may differ. [0, 1]; unset: 0.05.
 	MaxAllocatableDifference *float64 `protobuf:"fixed64,3,opt,name=max_allocatable_difference,json=maxAllocatableDifference,proto3,oneof" json:"max_allocatable_difference,omitempty"`
-	// See max_allocatable_difference.
+	// The share of the larger one by which the capacity of memory may differ. [0, 1]; unset: 0.015.
 	MaxMemoryDifference *float64 `protobuf:"fixed64,4,opt,name=max_memory_difference,json=maxMemoryDifference,proto3,oneof" json:"max_memory_difference,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -737,7 +738,8 @@ type LoopGroup struct {
 	ScaleDown *DrainGroup `protobuf:"bytes,2,opt,name=scale_down,json=scaleDown,proto3" json:"scale_down,omitempty"`
 	// Why it may not grow for now, such as a back-off; empty: it may.
 	Held string `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`
-	// See ExpansionOption.priority.
+	// The priority of the group with the strategy PRIORITY: see ExpansionOption.priority. Unset: no pattern
+	// matches it.
 	Priority *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
 	// Nodes among current_nodes that the provider has not begun to make, and would take back. They may be given
 	// up for a cheaper mix: see PlanLoopResponse.take_back. [0, 2^31).
@@ -903,10 +905,10 @@ type PlanLoopResponse struct {
 	// which nodes can go and since when, and none of them starts. Empty: nodes may be removed. While pods wait
 	// for nodes on their way, nodes that would be their room if none came wait for HoldsRoomForWaitingPods.
 	NoScaleDown string `protobuf:"bytes,7,opt,name=no_scale_down,json=noScaleDown,proto3" json:"no_scale_down,omitempty"`
-	// The nodes that go, without state.
+	// The nodes that can be removed, and why the others stay, without state.
 	ScaleDown *PlanDrainResponse `protobuf:"bytes,8,opt,name=scale_down,json=scaleDown,proto3" json:"scale_down,omitempty"`
-	// To be handed back by a client that keeps it. The engine keeps it with the view as well. Unset in a
-	// compact answer.
+	// The memory for the next loop, to be handed back by a client that keeps it. The engine keeps it with the
+	// view as well. Unset in a compact answer.
 	State *LoopState `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"`
 	// Amounts in the request that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,10,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
@@ -923,24 +925,24 @@ type PlanLoopResponse struct {
 	LeftOut []*LeftOut `protobuf:"bytes,13,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
 	LeftOutTotal int64 `protobuf:"varint,14,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
-	// Groups, in the order of the request, of which max_cores_total or max_memory_total permits no node more
-	// than this plan adds.
+	// Groups, in the order of the request, that max_cores_total or max_memory_total allows no node more than
+	// this plan adds.
 	AtMaximum []*GroupAtMaximum `protobuf:"bytes,15,rep,name=at_maximum,json=atMaximum,proto3" json:"at_maximum,omitempty"`
-	// Growth for pods waits for further ones: for so long, if none arrives. `growth` has none for pods and
-	// slack then, though scale_up says what would grow. 0: it does not wait.
+	// How long growth for pods waits for further ones if none arrives, in milliseconds. `growth` has none for
+	// pods and slack then, though scale_up says what would grow. 0: it does not wait.
 	BatchWaitMilliseconds int64 `protobuf:"varint,16,opt,name=batch_wait_milliseconds,json=batchWaitMilliseconds,proto3" json:"batch_wait_milliseconds,omitempty"`
 	// Nodes that the provider has not begun to make, and that cost more than what the plan lets groups grow by
 	// in their place: to be taken back once the cloud has been asked for all of `growth`, and only if it took
 	// all.
 	TakeBack []*TakeBack `protobuf:"bytes,17,rep,name=take_back,json=takeBack,proto3" json:"take_back,omitempty"`
-	// With REPLACE: moves that are carried out.
+	// With REPLACE: the moves that are carried out.
 	Replacement *LoopReplacement `protobuf:"bytes,18,opt,name=replacement,proto3" json:"replacement,omitempty"`
-	// With DOWNSCALE_ORDER: nodes whose pods of ReplicaSets are to go first, the lowest cost first, 100 at
-	// most.
+	// With DOWNSCALE_ORDER: nodes whose pods of ReplicaSets are to be removed first, the lowest cost first; at
+	// most 100.
 	DeletionCosts []*NodeDeletionCost `protobuf:"bytes,19,rep,name=deletion_costs,json=deletionCosts,proto3" json:"deletion_costs,omitempty"`
 	// With PlanLoopRequest.waiting: entries of the request whose pods do not wait, in their order.
 	NotWaiting []*NotWaitingPods `protobuf:"bytes,20,rep,name=not_waiting,json=notWaiting,proto3" json:"not_waiting,omitempty"`
-	// With PlanLoopRequest.fleet: what was found out, and what is to be done.
+	// With PlanLoopRequest.fleet: the findings about machines, and the actions to take.
 	Fleet *LoopFleetAnswer `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
 	// The sources of the prices of the nodes of all groups.
 	PriceSources *PriceSources `protobuf:"bytes,42,opt,name=price_sources,json=priceSources,proto3" json:"price_sources,omitempty"`
@@ -1144,9 +1146,9 @@ func (x *PlanLoopResponse) GetReport() *LoopReport {
 // An entry of pods that have no node and do not wait for one.
 type NotWaitingPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Position in the request.
+	// Position of the entry in the request.
 	Pod int32 `protobuf:"varint,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	// Why.
+	// Why its pods do not wait.
 	Reason        NotWaitingPods_Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=loadline.v1.NotWaitingPods_Reason" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1200,9 +1202,9 @@ func (x *NotWaitingPods) GetReason() NotWaitingPods_Reason {
 // controller.kubernetes.io/pod-deletion-cost, unless somebody else has stated one.
 type NodeDeletionCost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node.
+	// The node, as numbered by the client.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// Negative.
+	// The number to state. Negative; the lowest is removed first.
 	Cost          int32 `protobuf:"varint,2,opt,name=cost,proto3" json:"cost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1252,248 +1254,14 @@ func (x *NodeDeletionCost) GetCost() int32 {
 	return 0
 }
 
-// The state of moves that make the cluster cheaper.
-type LoopReplacement struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// All that are carried out, those that begin in this loop last.
-	Moves []*MoveUnderWay `protobuf:"bytes,1,rep,name=moves,proto3" json:"moves,omitempty"`
-	// The moves that ended in this loop.
-	Ended []*EndedMove `protobuf:"bytes,2,rep,name=ended,proto3" json:"ended,omitempty"`
-	// The bill of a loop that looked for moves.
-	Bill *ConsolidationBill `protobuf:"bytes,3,opt,name=bill,proto3" json:"bill,omitempty"`
-	// How many of `moves` begin in this loop, what they save in USD per hour, and how many pods they disturb.
-	Begun         int64   `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`
-	Saves         float64 `protobuf:"fixed64,5,opt,name=saves,proto3" json:"saves,omitempty"`
-	Disrupted     int64   `protobuf:"varint,6,opt,name=disrupted,proto3" json:"disrupted,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *LoopReplacement) Reset() {
-	*x = LoopReplacement{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *LoopReplacement) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*LoopReplacement) ProtoMessage() {}
-
-func (x *LoopReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use LoopReplacement.ProtoReflect.Descriptor instead.
-func (*LoopReplacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *LoopReplacement) GetMoves() []*MoveUnderWay {
-	if x != nil {
-		return x.Moves
-	}
-	return nil
-}
-
-func (x *LoopReplacement) GetEnded() []*EndedMove {
-	if x != nil {
-		return x.Ended
-	}
-	return nil
-}
-
-func (x *LoopReplacement) GetBill() *ConsolidationBill {
-	if x != nil {
-		return x.Bill
-	}
-	return nil
-}
-
-func (x *LoopReplacement) GetBegun() int64 {
-	if x != nil {
-		return x.Begun
-	}
-	return 0
-}
-
-func (x *LoopReplacement) GetSaves() float64 {
-	if x != nil {
-		return x.Saves
-	}
-	return 0
-}
-
-func (x *LoopReplacement) GetDisrupted() int64 {
-	if x != nil {
-		return x.Disrupted
-	}
-	return 0
-}
-
-// A move that is carried out.
-type MoveUnderWay struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// "ordered": its new nodes are on their way; "draining": its old nodes go; "giving back": it was given up,
-	// and new nodes that are empty go.
-	Phase string `protobuf:"bytes,1,opt,name=phase,proto3" json:"phase,omitempty"`
-	// How long it has been so.
-	Seconds int64 `protobuf:"varint,2,opt,name=seconds,proto3" json:"seconds,omitempty"`
-	// Old nodes that are still there, by name.
-	Remove []string `protobuf:"bytes,3,rep,name=remove,proto3" json:"remove,omitempty"`
-	// New nodes that are there, by name, and how many have yet to come.
-	Add           []string `protobuf:"bytes,4,rep,name=add,proto3" json:"add,omitempty"`
-	ToCome        int64    `protobuf:"varint,5,opt,name=to_come,json=toCome,proto3" json:"to_come,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *MoveUnderWay) Reset() {
-	*x = MoveUnderWay{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[9]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *MoveUnderWay) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*MoveUnderWay) ProtoMessage() {}
-
-func (x *MoveUnderWay) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[9]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use MoveUnderWay.ProtoReflect.Descriptor instead.
-func (*MoveUnderWay) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *MoveUnderWay) GetPhase() string {
-	if x != nil {
-		return x.Phase
-	}
-	return ""
-}
-
-func (x *MoveUnderWay) GetSeconds() int64 {
-	if x != nil {
-		return x.Seconds
-	}
-	return 0
-}
-
-func (x *MoveUnderWay) GetRemove() []string {
-	if x != nil {
-		return x.Remove
-	}
-	return nil
-}
-
-func (x *MoveUnderWay) GetAdd() []string {
-	if x != nil {
-		return x.Add
-	}
-	return nil
-}
-
-func (x *MoveUnderWay) GetToCome() int64 {
-	if x != nil {
-		return x.ToCome
-	}
-	return 0
-}
-
-// A move that is over.
-type EndedMove struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why it was given up. Empty: it was carried out.
-	Why string `protobuf:"bytes,1,opt,name=why,proto3" json:"why,omitempty"`
-	// Old nodes, and those of them that are still there, by name.
-	Nodes         int64    `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	Remove        []string `protobuf:"bytes,3,rep,name=remove,proto3" json:"remove,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *EndedMove) Reset() {
-	*x = EndedMove{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[10]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *EndedMove) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*EndedMove) ProtoMessage() {}
-
-func (x *EndedMove) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[10]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use EndedMove.ProtoReflect.Descriptor instead.
-func (*EndedMove) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *EndedMove) GetWhy() string {
-	if x != nil {
-		return x.Why
-	}
-	return ""
-}
-
-func (x *EndedMove) GetNodes() int64 {
-	if x != nil {
-		return x.Nodes
-	}
-	return 0
-}
-
-func (x *EndedMove) GetRemove() []string {
-	if x != nil {
-		return x.Remove
-	}
-	return nil
-}
-
 // Nodes of a group of which the target is to be taken back.
 type TakeBack struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// How many.
+	// Number of nodes.
 	Nodes int64 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// Their cost per hour.
+	// The cost of these nodes, in US dollars per hour.
 	UsdPerHour    float64 `protobuf:"fixed64,3,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1501,7 +1269,7 @@ type TakeBack struct {
 
 func (x *TakeBack) Reset() {
 	*x = TakeBack{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[11]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1281,7 @@ func (x *TakeBack) String() string {
 func (*TakeBack) ProtoMessage() {}
 
 func (x *TakeBack) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[11]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1294,7 @@ func (x *TakeBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeBack.ProtoReflect.Descriptor instead.
 func (*TakeBack) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TakeBack) GetNodeGroup() string {
@@ -1563,7 +1331,7 @@ type GroupAtMaximum struct {
 
 func (x *GroupAtMaximum) Reset() {
 	*x = GroupAtMaximum{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[12]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1343,7 @@ func (x *GroupAtMaximum) String() string {
 func (*GroupAtMaximum) ProtoMessage() {}
 
 func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[12]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1356,7 @@ func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAtMaximum.ProtoReflect.Descriptor instead.
 func (*GroupAtMaximum) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GroupAtMaximum) GetNodeGroup() string {
@@ -1608,13 +1376,13 @@ func (x *GroupAtMaximum) GetResources() []string {
 // Equal pods on nodes that are being deleted.
 type DrainedPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Their namespace, and kind and name of their controller.
+	// Namespace of the pods.
 	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// See namespace.
+	// Kind of their controller; empty: they have none.
 	OwnerKind string `protobuf:"bytes,2,opt,name=owner_kind,json=ownerKind,proto3" json:"owner_kind,omitempty"`
-	// See namespace.
+	// Name of their controller; empty: they have none.
 	OwnerName string `protobuf:"bytes,3,opt,name=owner_name,json=ownerName,proto3" json:"owner_name,omitempty"`
-	// How many.
+	// Number of pods.
 	Count         int64 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1622,7 +1390,7 @@ type DrainedPods struct {
 
 func (x *DrainedPods) Reset() {
 	*x = DrainedPods{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[13]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1634,7 +1402,7 @@ func (x *DrainedPods) String() string {
 func (*DrainedPods) ProtoMessage() {}
 
 func (x *DrainedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[13]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1647,7 +1415,7 @@ func (x *DrainedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedPods.ProtoReflect.Descriptor instead.
 func (*DrainedPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DrainedPods) GetNamespace() string {
@@ -1683,7 +1451,7 @@ type UpcomingPlacement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// The pods.
+	// The pods, and how many of them.
 	Pods          *PodRun `protobuf:"bytes,2,opt,name=pods,proto3" json:"pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1691,7 +1459,7 @@ type UpcomingPlacement struct {
 
 func (x *UpcomingPlacement) Reset() {
 	*x = UpcomingPlacement{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[14]
+	mi := &file_loadline_v1_loop_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1703,7 +1471,7 @@ func (x *UpcomingPlacement) String() string {
 func (*UpcomingPlacement) ProtoMessage() {}
 
 func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[14]
+	mi := &file_loadline_v1_loop_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1716,7 +1484,7 @@ func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpcomingPlacement.ProtoReflect.Descriptor instead.
 func (*UpcomingPlacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{14}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UpcomingPlacement) GetNodeGroup() string {
@@ -1738,17 +1506,17 @@ type LoopGrowth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// Nodes for pods that wait, and for slack beyond them.
+	// Number of nodes for pods that wait.
 	NodesForPods int64 `protobuf:"varint,2,opt,name=nodes_for_pods,json=nodesForPods,proto3" json:"nodes_for_pods,omitempty"`
-	// See nodes_for_pods.
+	// Number of nodes for slack beyond them.
 	NodesForSlack int64 `protobuf:"varint,3,opt,name=nodes_for_slack,json=nodesForSlack,proto3" json:"nodes_for_slack,omitempty"`
-	// Their cost per hour.
+	// The cost of all new nodes of the group, in US dollars per hour.
 	UsdPerHour float64 `protobuf:"fixed64,4,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
-	// Nodes that a group which is sized asks of the cloud.
+	// Number of nodes that a sized group asks of the cloud.
 	NodesForUtilization int64 `protobuf:"varint,5,opt,name=nodes_for_utilization,json=nodesForUtilization,proto3" json:"nodes_for_utilization,omitempty"`
-	// Nodes that it lacks of its minimum.
+	// Number of nodes that the group lacks of its minimum.
 	NodesForMinimum int64 `protobuf:"varint,6,opt,name=nodes_for_minimum,json=nodesForMinimum,proto3" json:"nodes_for_minimum,omitempty"`
-	// Nodes that take pods of nodes which are replaced.
+	// Number of nodes that take pods of nodes which are replaced.
 	NodesForReplacement int64 `protobuf:"varint,7,opt,name=nodes_for_replacement,json=nodesForReplacement,proto3" json:"nodes_for_replacement,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -1756,7 +1524,7 @@ type LoopGrowth struct {
 
 func (x *LoopGrowth) Reset() {
 	*x = LoopGrowth{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[15]
+	mi := &file_loadline_v1_loop_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1768,7 +1536,7 @@ func (x *LoopGrowth) String() string {
 func (*LoopGrowth) ProtoMessage() {}
 
 func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[15]
+	mi := &file_loadline_v1_loop_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1781,7 +1549,7 @@ func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopGrowth.ProtoReflect.Descriptor instead.
 func (*LoopGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{15}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LoopGrowth) GetNodeGroup() string {
@@ -1838,11 +1606,11 @@ type RecordedCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Full name of the gRPC method.
 	Method string `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"`
-	// The messages, in the deterministic form of protobuf.
+	// The request, in the deterministic form of protobuf.
 	Request []byte `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
-	// See request. Of a call that failed empty.
+	// The response, in the deterministic form of protobuf. Empty: the call failed.
 	Response []byte `protobuf:"bytes,3,opt,name=response,proto3" json:"response,omitempty"`
-	// The gRPC code; 0: it did not fail.
+	// The gRPC code of the outcome; 0: the call did not fail.
 	Code          int32 `protobuf:"varint,4,opt,name=code,proto3" json:"code,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1850,7 +1618,7 @@ type RecordedCall struct {
 
 func (x *RecordedCall) Reset() {
 	*x = RecordedCall{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[16]
+	mi := &file_loadline_v1_loop_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1862,7 +1630,7 @@ func (x *RecordedCall) String() string {
 func (*RecordedCall) ProtoMessage() {}
 
 func (x *RecordedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[16]
+	mi := &file_loadline_v1_loop_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1875,7 +1643,7 @@ func (x *RecordedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedCall.ProtoReflect.Descriptor instead.
 func (*RecordedCall) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{16}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RecordedCall) GetMethod() string {
@@ -1910,7 +1678,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x18loadline/v1/report.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\x1a loadline/v1/startup_taints.proto\"\xd0\x0f\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x1dloadline/v1/drain_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\"loadline/v1/loop_replacement.proto\x1a\x18loadline/v1/prices.proto\x1a\x18loadline/v1/report.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\x1a loadline/v1/startup_taints.proto\"\xd0\x0f\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -2029,24 +1797,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\tTOO_YOUNG\x10\x04\":\n" +
 	"\x10NodeDeletionCost\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
-	"\x04cost\x18\x02 \x01(\x05R\x04cost\"\xee\x01\n" +
-	"\x0fLoopReplacement\x12/\n" +
-	"\x05moves\x18\x01 \x03(\v2\x19.loadline.v1.MoveUnderWayR\x05moves\x12,\n" +
-	"\x05ended\x18\x02 \x03(\v2\x16.loadline.v1.EndedMoveR\x05ended\x122\n" +
-	"\x04bill\x18\x03 \x01(\v2\x1e.loadline.v1.ConsolidationBillR\x04bill\x12\x14\n" +
-	"\x05begun\x18\x04 \x01(\x03R\x05begun\x12\x14\n" +
-	"\x05saves\x18\x05 \x01(\x01R\x05saves\x12\x1c\n" +
-	"\tdisrupted\x18\x06 \x01(\x03R\tdisrupted\"\x81\x01\n" +
-	"\fMoveUnderWay\x12\x14\n" +
-	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x18\n" +
-	"\aseconds\x18\x02 \x01(\x03R\aseconds\x12\x16\n" +
-	"\x06remove\x18\x03 \x03(\tR\x06remove\x12\x10\n" +
-	"\x03add\x18\x04 \x03(\tR\x03add\x12\x17\n" +
-	"\ato_come\x18\x05 \x01(\x03R\x06toCome\"K\n" +
-	"\tEndedMove\x12\x10\n" +
-	"\x03why\x18\x01 \x01(\tR\x03why\x12\x14\n" +
-	"\x05nodes\x18\x02 \x01(\x03R\x05nodes\x12\x16\n" +
-	"\x06remove\x18\x03 \x03(\tR\x06remove\"a\n" +
+	"\x04cost\x18\x02 \x01(\x05R\x04cost\"a\n" +
 	"\bTakeBack\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
@@ -2098,7 +1849,7 @@ func file_loadline_v1_loop_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_loop_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_loadline_v1_loop_proto_goTypes = []any{
 	(PlanLoopRequest_Decision)(0),      // 0: loadline.v1.PlanLoopRequest.Decision
 	(NotWaitingPods_Reason)(0),         // 1: loadline.v1.NotWaitingPods.Reason
@@ -2110,106 +1861,100 @@ var file_loadline_v1_loop_proto_goTypes = []any{
 	(*PlanLoopResponse)(nil),           // 7: loadline.v1.PlanLoopResponse
 	(*NotWaitingPods)(nil),             // 8: loadline.v1.NotWaitingPods
 	(*NodeDeletionCost)(nil),           // 9: loadline.v1.NodeDeletionCost
-	(*LoopReplacement)(nil),            // 10: loadline.v1.LoopReplacement
-	(*MoveUnderWay)(nil),               // 11: loadline.v1.MoveUnderWay
-	(*EndedMove)(nil),                  // 12: loadline.v1.EndedMove
-	(*TakeBack)(nil),                   // 13: loadline.v1.TakeBack
-	(*GroupAtMaximum)(nil),             // 14: loadline.v1.GroupAtMaximum
-	(*DrainedPods)(nil),                // 15: loadline.v1.DrainedPods
-	(*UpcomingPlacement)(nil),          // 16: loadline.v1.UpcomingPlacement
-	(*LoopGrowth)(nil),                 // 17: loadline.v1.LoopGrowth
-	(*RecordedCall)(nil),               // 18: loadline.v1.RecordedCall
-	(*Changes)(nil),                    // 19: loadline.v1.Changes
-	(*PendingPods)(nil),                // 20: loadline.v1.PendingPods
-	(*PriceModel)(nil),                 // 21: loadline.v1.PriceModel
-	(*SlackPolicy)(nil),                // 22: loadline.v1.SlackPolicy
-	(*DrainOptions)(nil),               // 23: loadline.v1.DrainOptions
-	(*DrainDevicePool)(nil),            // 24: loadline.v1.DrainDevicePool
-	(*FitOptions)(nil),                 // 25: loadline.v1.FitOptions
-	(*DrainProgress)(nil),              // 26: loadline.v1.DrainProgress
-	(*RankPolicy)(nil),                 // 27: loadline.v1.RankPolicy
-	(*SizedGroup)(nil),                 // 28: loadline.v1.SizedGroup
-	(*WaitingPods)(nil),                // 29: loadline.v1.WaitingPods
-	(*GpuCount)(nil),                   // 30: loadline.v1.GpuCount
-	(*ConsolidationPolicy)(nil),        // 31: loadline.v1.ConsolidationPolicy
-	(*StartupTaints)(nil),              // 32: loadline.v1.StartupTaints
-	(*LoopFleet)(nil),                  // 33: loadline.v1.LoopFleet
-	(*ScalableGroup)(nil),              // 34: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),                 // 35: loadline.v1.DrainGroup
-	(*CloudGroup)(nil),                 // 36: loadline.v1.CloudGroup
-	(*SlackState)(nil),                 // 37: loadline.v1.SlackState
-	(*DrainState)(nil),                 // 38: loadline.v1.DrainState
-	(*SizeState)(nil),                  // 39: loadline.v1.SizeState
-	(*ExistingPlacement)(nil),          // 40: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),        // 41: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),          // 42: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),          // 43: loadline.v1.PlanDrainResponse
-	(*RankOptionsResponse)(nil),        // 44: loadline.v1.RankOptionsResponse
-	(*MeasureUtilizationResponse)(nil), // 45: loadline.v1.MeasureUtilizationResponse
-	(*LeftOut)(nil),                    // 46: loadline.v1.LeftOut
-	(*LoopFleetAnswer)(nil),            // 47: loadline.v1.LoopFleetAnswer
-	(*PriceSources)(nil),               // 48: loadline.v1.PriceSources
-	(*LoopReport)(nil),                 // 49: loadline.v1.LoopReport
-	(*ConsolidationBill)(nil),          // 50: loadline.v1.ConsolidationBill
-	(*PodRun)(nil),                     // 51: loadline.v1.PodRun
+	(*TakeBack)(nil),                   // 10: loadline.v1.TakeBack
+	(*GroupAtMaximum)(nil),             // 11: loadline.v1.GroupAtMaximum
+	(*DrainedPods)(nil),                // 12: loadline.v1.DrainedPods
+	(*UpcomingPlacement)(nil),          // 13: loadline.v1.UpcomingPlacement
+	(*LoopGrowth)(nil),                 // 14: loadline.v1.LoopGrowth
+	(*RecordedCall)(nil),               // 15: loadline.v1.RecordedCall
+	(*Changes)(nil),                    // 16: loadline.v1.Changes
+	(*PendingPods)(nil),                // 17: loadline.v1.PendingPods
+	(*PriceModel)(nil),                 // 18: loadline.v1.PriceModel
+	(*SlackPolicy)(nil),                // 19: loadline.v1.SlackPolicy
+	(*DrainOptions)(nil),               // 20: loadline.v1.DrainOptions
+	(*DrainDevicePool)(nil),            // 21: loadline.v1.DrainDevicePool
+	(*FitOptions)(nil),                 // 22: loadline.v1.FitOptions
+	(*DrainProgress)(nil),              // 23: loadline.v1.DrainProgress
+	(*RankPolicy)(nil),                 // 24: loadline.v1.RankPolicy
+	(*SizedGroup)(nil),                 // 25: loadline.v1.SizedGroup
+	(*WaitingPods)(nil),                // 26: loadline.v1.WaitingPods
+	(*GpuCount)(nil),                   // 27: loadline.v1.GpuCount
+	(*ConsolidationPolicy)(nil),        // 28: loadline.v1.ConsolidationPolicy
+	(*StartupTaints)(nil),              // 29: loadline.v1.StartupTaints
+	(*LoopFleet)(nil),                  // 30: loadline.v1.LoopFleet
+	(*ScalableGroup)(nil),              // 31: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),                 // 32: loadline.v1.DrainGroup
+	(*CloudGroup)(nil),                 // 33: loadline.v1.CloudGroup
+	(*SlackState)(nil),                 // 34: loadline.v1.SlackState
+	(*DrainState)(nil),                 // 35: loadline.v1.DrainState
+	(*SizeState)(nil),                  // 36: loadline.v1.SizeState
+	(*ExistingPlacement)(nil),          // 37: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),        // 38: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),          // 39: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),          // 40: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),        // 41: loadline.v1.RankOptionsResponse
+	(*MeasureUtilizationResponse)(nil), // 42: loadline.v1.MeasureUtilizationResponse
+	(*LeftOut)(nil),                    // 43: loadline.v1.LeftOut
+	(*LoopReplacement)(nil),            // 44: loadline.v1.LoopReplacement
+	(*LoopFleetAnswer)(nil),            // 45: loadline.v1.LoopFleetAnswer
+	(*PriceSources)(nil),               // 46: loadline.v1.PriceSources
+	(*LoopReport)(nil),                 // 47: loadline.v1.LoopReport
+	(*PodRun)(nil),                     // 48: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
-	19, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
-	19, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
+	16, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
+	16, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
 	0,  // 2: loadline.v1.PlanLoopRequest.decisions:type_name -> loadline.v1.PlanLoopRequest.Decision
 	5,  // 3: loadline.v1.PlanLoopRequest.groups:type_name -> loadline.v1.LoopGroup
-	20, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
-	21, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
-	22, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
-	23, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
-	24, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
-	25, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
+	17, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
+	18, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
+	19, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
+	20, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
+	21, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
+	22, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
 	6,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
-	26, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
-	27, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
-	28, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
-	29, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
-	30, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
+	23, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
+	24, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
+	25, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
+	26, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
+	27, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
 	4,  // 16: loadline.v1.PlanLoopRequest.balance:type_name -> loadline.v1.GroupSimilarity
-	31, // 17: loadline.v1.PlanLoopRequest.consolidation:type_name -> loadline.v1.ConsolidationPolicy
+	28, // 17: loadline.v1.PlanLoopRequest.consolidation:type_name -> loadline.v1.ConsolidationPolicy
 	3,  // 18: loadline.v1.PlanLoopRequest.waiting:type_name -> loadline.v1.WaitingRules
-	32, // 19: loadline.v1.PlanLoopRequest.startup_taints:type_name -> loadline.v1.StartupTaints
-	33, // 20: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
-	34, // 21: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	35, // 22: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	36, // 23: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
-	37, // 24: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	38, // 25: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	39, // 26: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
-	15, // 27: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	40, // 28: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	16, // 29: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	41, // 30: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	17, // 31: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	42, // 32: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	43, // 33: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	29, // 19: loadline.v1.PlanLoopRequest.startup_taints:type_name -> loadline.v1.StartupTaints
+	30, // 20: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
+	31, // 21: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	32, // 22: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	33, // 23: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
+	34, // 24: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	35, // 25: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	36, // 26: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
+	12, // 27: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	37, // 28: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	13, // 29: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	38, // 30: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	14, // 31: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	39, // 32: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	40, // 33: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
 	6,  // 34: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	44, // 35: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
-	45, // 36: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
-	46, // 37: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
-	14, // 38: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
-	13, // 39: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
-	10, // 40: loadline.v1.PlanLoopResponse.replacement:type_name -> loadline.v1.LoopReplacement
+	41, // 35: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	42, // 36: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
+	43, // 37: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
+	11, // 38: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
+	10, // 39: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
+	44, // 40: loadline.v1.PlanLoopResponse.replacement:type_name -> loadline.v1.LoopReplacement
 	9,  // 41: loadline.v1.PlanLoopResponse.deletion_costs:type_name -> loadline.v1.NodeDeletionCost
 	8,  // 42: loadline.v1.PlanLoopResponse.not_waiting:type_name -> loadline.v1.NotWaitingPods
-	47, // 43: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
-	48, // 44: loadline.v1.PlanLoopResponse.price_sources:type_name -> loadline.v1.PriceSources
-	49, // 45: loadline.v1.PlanLoopResponse.report:type_name -> loadline.v1.LoopReport
+	45, // 43: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
+	46, // 44: loadline.v1.PlanLoopResponse.price_sources:type_name -> loadline.v1.PriceSources
+	47, // 45: loadline.v1.PlanLoopResponse.report:type_name -> loadline.v1.LoopReport
 	1,  // 46: loadline.v1.NotWaitingPods.reason:type_name -> loadline.v1.NotWaitingPods.Reason
-	11, // 47: loadline.v1.LoopReplacement.moves:type_name -> loadline.v1.MoveUnderWay
-	12, // 48: loadline.v1.LoopReplacement.ended:type_name -> loadline.v1.EndedMove
-	50, // 49: loadline.v1.LoopReplacement.bill:type_name -> loadline.v1.ConsolidationBill
-	51, // 50: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	48, // 47: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -2220,8 +1965,10 @@ func file_loadline_v1_loop_proto_init() {
 	file_loadline_v1_cluster_state_proto_init()
 	file_loadline_v1_consolidation_policy_proto_init()
 	file_loadline_v1_drain_proto_init()
+	file_loadline_v1_drain_state_proto_init()
 	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_fleet_proto_init()
+	file_loadline_v1_loop_replacement_proto_init()
 	file_loadline_v1_prices_proto_init()
 	file_loadline_v1_report_proto_init()
 	file_loadline_v1_scale_up_proto_init()
@@ -2242,7 +1989,7 @@ func file_loadline_v1_loop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_loop_proto_rawDesc), len(file_loadline_v1_loop_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   17,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

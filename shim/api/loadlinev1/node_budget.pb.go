@@ -27,7 +27,7 @@ const (
 type NodeBudget_Reason int32
 
 const (
-	NodeBudget_REASON_UNSPECIFIED NodeBudget_Reason = 0 // not permitted
+	NodeBudget_REASON_UNSPECIFIED NodeBudget_Reason = 0 // refused
 	NodeBudget_EMPTY              NodeBudget_Reason = 1 // no pod has to move
 	NodeBudget_UNDERUTILIZED      NodeBudget_Reason = 2 // its pods fit elsewhere
 	NodeBudget_REPLACED           NodeBudget_Reason = 3 // a move makes the cluster cheaper
@@ -79,9 +79,9 @@ func (NodeBudget_Reason) EnumDescriptor() ([]byte, []int) {
 // How many nodes of a node group may go at once, by why they go.
 type NodeBudget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Groups that it holds for, each for itself, by name: at most 1000, not empty. None: all.
+	// Node groups that it holds for, each by itself, by name: at most 1000, not empty. None: all groups.
 	NodeGroups []string `protobuf:"bytes,1,rep,name=node_groups,json=nodeGroups,proto3" json:"node_groups,omitempty"`
-	// None: all.
+	// Reasons of removals that it holds for. Empty: all.
 	Reasons []NodeBudget_Reason `protobuf:"varint,2,rep,packed,name=reasons,proto3,enum=loadline.v1.NodeBudget_Reason" json:"reasons,omitempty"`
 	// Nodes [0, 2^31), or percent of the nodes of the group that are there, rounded up [0, 100]. An atomic
 	// group is removed only if all of it may be. Unset: none may be.
@@ -91,7 +91,7 @@ type NodeBudget struct {
 	//	*NodeBudget_Nodes
 	//	*NodeBudget_Percent
 	Limit isNodeBudget_Limit `protobuf_oneof:"limit"`
-	// It holds only then. Unset: at any time.
+	// The times at which it holds. Unset: at any time.
 	Windows       *TimeWindows `protobuf:"bytes,5,opt,name=windows,proto3" json:"windows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -178,12 +178,12 @@ type isNodeBudget_Limit interface {
 }
 
 type NodeBudget_Nodes struct {
-	// A number of nodes.
+	// A number of nodes. [0, 2^31).
 	Nodes int32 `protobuf:"varint,3,opt,name=nodes,proto3,oneof"`
 }
 
 type NodeBudget_Percent struct {
-	// A percentage of the nodes that are there.
+	// A percentage of the nodes of the group that are there, rounded up. [0, 100].
 	Percent int32 `protobuf:"varint,4,opt,name=percent,proto3,oneof"`
 }
 

@@ -356,13 +356,14 @@ type PriceModel struct {
 	// The share of an hour's work that a spot node loses to interruptions: its price is divided by
 	// 1 - interruption_risk. [0, 1).
 	InterruptionRisk float64 `protobuf:"fixed64,5,opt,name=interruption_risk,json=interruptionRisk,proto3" json:"interruption_risk,omitempty"`
-	// The amount that each node costs on top, such as licences and agents paid per node.
+	// The amount that each node costs on top, such as licences and agents paid per node, in US dollars per
+	// hour.
 	NodeSurchargeUsdPerHour float64 `protobuf:"fixed64,6,opt,name=node_surcharge_usd_per_hour,json=nodeSurchargeUsdPerHour,proto3" json:"node_surcharge_usd_per_hour,omitempty"`
 	// CPUs that are paid for already: nodes that use them cost nothing for that part. Each option is counted
 	// against all of it.
 	Commitments []*Commitment `protobuf:"bytes,7,rep,name=commitments,proto3" json:"commitments,omitempty"`
-	// Other risks for spot nodes of some instance types and families; that of the type is used first. At most
-	// 1000, each instance once.
+	// Other risks for spot nodes of some instance types and families; a type takes precedence over its family.
+	// At most 1000, each instance once.
 	InterruptionRisks []*InterruptionRisk `protobuf:"bytes,8,rep,name=interruption_risks,json=interruptionRisks,proto3" json:"interruption_risks,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -572,11 +573,11 @@ func (x *PriceCatalogue) GetCsv() []byte {
 // Prices of single resources. Each is finite and not negative.
 type ResourceRates struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One CPU [0.033174].
+	// One CPU, in US dollars per hour [0.033174].
 	CpuUsdPerHour *float64 `protobuf:"fixed64,1,opt,name=cpu_usd_per_hour,json=cpuUsdPerHour,proto3,oneof" json:"cpu_usd_per_hour,omitempty"`
-	// One GiB of memory [0.004446].
+	// One GiB of memory, in US dollars per hour [0.004446].
 	MemoryGibUsdPerHour *float64 `protobuf:"fixed64,2,opt,name=memory_gib_usd_per_hour,json=memoryGibUsdPerHour,proto3,oneof" json:"memory_gib_usd_per_hour,omitempty"`
-	// One GPU [0.70], of whatever maker.
+	// One GPU of any maker, in US dollars per hour [0.70].
 	GpuUsdPerHour *float64 `protobuf:"fixed64,3,opt,name=gpu_usd_per_hour,json=gpuUsdPerHour,proto3,oneof" json:"gpu_usd_per_hour,omitempty"`
 	// One GiB of ephemeral storage [0.10 / 720; preset PROPOSAL: 0].
 	EphemeralGibUsdPerHour *float64 `protobuf:"fixed64,4,opt,name=ephemeral_gib_usd_per_hour,json=ephemeralGibUsdPerHour,proto3,oneof" json:"ephemeral_gib_usd_per_hour,omitempty"`
@@ -721,7 +722,7 @@ type NodePrice struct {
 	Catalogue string `protobuf:"bytes,5,opt,name=catalogue,proto3" json:"catalogue,omitempty"`
 	// The key in that catalogue: an instance type or a family.
 	Key string `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`
-	// The node is a spot or preemptible one.
+	// True if the node is a spot or preemptible one.
 	Spot bool `protobuf:"varint,7,opt,name=spot,proto3" json:"spot,omitempty"`
 	// The region of the price; empty: the list names none.
 	Region string `protobuf:"bytes,8,opt,name=region,proto3" json:"region,omitempty"`

@@ -28,11 +28,11 @@ type NodeStanding int32
 
 const (
 	NodeStanding_NODE_STANDING_UNSPECIFIED NodeStanding = 0 // refused
-	NodeStanding_NODE_OURS                 NodeStanding = 1
-	NodeStanding_NODE_GONE                 NodeStanding = 2 // there is none of its name any more
-	NodeStanding_NODE_REPLACED             NodeStanding = 3 // there is another one of its name
+	NodeStanding_NODE_OURS                 NodeStanding = 1 // it is the node that was tainted, and still ours
+	NodeStanding_NODE_GONE                 NodeStanding = 2 // there is no node of its name any more
+	NodeStanding_NODE_REPLACED             NodeStanding = 3 // there is another node of its name
 	NodeStanding_NODE_NOT_OURS             NodeStanding = 4 // somebody else has taken it over, or the taint away
-	NodeStanding_NODE_UNREADABLE           NodeStanding = 5 // nobody knows
+	NodeStanding_NODE_UNREADABLE           NodeStanding = 5 // nobody knows: it cannot be read
 )
 
 // Enum value maps for NodeStanding.
@@ -94,7 +94,7 @@ const (
 	RemovalState_MARKING           RemovalState_Stage = 5 // it is noted on the node that the cloud is asked
 	RemovalState_MARKED            RemovalState_Stage = 6 // that has yet to be noted on others
 	RemovalState_ASKING            RemovalState_Stage = 7 // the cloud is asked
-	RemovalState_ENDED             RemovalState_Stage = 8
+	RemovalState_ENDED             RemovalState_Stage = 8 // it is over: see StepRemovalResponse.end
 )
 
 // Enum value maps for RemovalState_Stage.
@@ -155,9 +155,9 @@ type RemovalPod_Planned int32
 
 const (
 	RemovalPod_PLANNED_UNSPECIFIED RemovalPod_Planned = 0 // refused
-	RemovalPod_MOVES               RemovalPod_Planned = 1
-	RemovalPod_STAYS               RemovalPod_Planned = 2
-	RemovalPod_NEW                 RemovalPod_Planned = 3 // it has come since then
+	RemovalPod_MOVES               RemovalPod_Planned = 1 // it moves to another node
+	RemovalPod_STAYS               RemovalPod_Planned = 2 // it ends with the node
+	RemovalPod_NEW                 RemovalPod_Planned = 3 // it has appeared since then
 	RemovalPod_CHANGED             RemovalPod_Planned = 4 // what plans read of it has changed since then
 )
 
@@ -210,7 +210,7 @@ func (RemovalPod_Planned) EnumDescriptor() ([]byte, []int) {
 type EvictionAnswer_Cause int32
 
 const (
-	EvictionAnswer_CAUSE_UNSPECIFIED EvictionAnswer_Cause = 0 // another one, or none
+	EvictionAnswer_CAUSE_UNSPECIFIED EvictionAnswer_Cause = 0 // another cause, or none
 	EvictionAnswer_BUDGET            EvictionAnswer_Cause = 1 // DisruptionBudget
 	EvictionAnswer_NAMESPACE_ENDS    EvictionAnswer_Cause = 2 // NamespaceTerminating
 )
@@ -256,7 +256,7 @@ func (EvictionAnswer_Cause) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_removal_proto_rawDescGZIP(), []int{8, 0}
 }
 
-// See AskOutcome.
+// The answers of the cloud.
 type AskOutcome_Result int32
 
 const (
@@ -309,11 +309,11 @@ func (AskOutcome_Result) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_removal_proto_rawDescGZIP(), []int{10, 0}
 }
 
-// By the names of Cluster Autoscaler.
+// The outcomes of removals, by the names of Cluster Autoscaler.
 type RemovalEnd_Result int32
 
 const (
-	RemovalEnd_RESULT_UNSPECIFIED RemovalEnd_Result = 0 // never
+	RemovalEnd_RESULT_UNSPECIFIED RemovalEnd_Result = 0 // never sent
 	RemovalEnd_DELETED            RemovalEnd_Result = 1 // NodeDeleteOk
 	RemovalEnd_FAILED_TO_EVICT    RemovalEnd_Result = 2 // NodeDeleteErrorFailedToEvictPods
 	RemovalEnd_FAILED_TO_DELETE   RemovalEnd_Result = 3 // NodeDeleteErrorFailedToDelete
@@ -373,17 +373,17 @@ type StepRemovalRequest struct {
 	Rules *RemovalRules `protobuf:"bytes,1,opt,name=rules,proto3" json:"rules,omitempty"`
 	// The state in the answer of the step before; before the first one: `empty` and `since_ms`.
 	State *RemovalState `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// The time of the question.
+	// The time of the question, in milliseconds since 1970. [0, 2^50].
 	NowMs int64 `protobuf:"varint,3,opt,name=now_ms,json=nowMs,proto3" json:"now_ms,omitempty"`
-	// The node, if it was read.
+	// The node, as it was read for this step. Unset: it was not read.
 	Node *SeenNode `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	// Its pods, if they were listed.
+	// Its pods, as they were listed for this step. Unset: they were not listed.
 	Pods *SeenPods `protobuf:"bytes,5,opt,name=pods,proto3" json:"pods,omitempty"`
 	// Answers to the evictions that were ordered. At most 5000.
 	Evictions []*EvictionAnswer `protobuf:"bytes,6,rep,name=evictions,proto3" json:"evictions,omitempty"`
-	// How the note on the node ended, if it was ordered.
+	// How the note on the node ended. Unset: it was not ordered.
 	Marked *MarkOutcome `protobuf:"bytes,7,opt,name=marked,proto3" json:"marked,omitempty"`
-	// The answer of the cloud, if it was asked.
+	// The answer of the cloud. Unset: it was not asked.
 	Asked *AskOutcome `protobuf:"bytes,8,opt,name=asked,proto3" json:"asked,omitempty"`
 	// Others of its group.
 	Siblings      *RemovalSiblings `protobuf:"bytes,9,opt,name=siblings,proto3" json:"siblings,omitempty"`
@@ -487,27 +487,27 @@ func (x *StepRemovalRequest) GetSiblings() *RemovalSiblings {
 // How long is waited for what. Times in [0, 2^40].
 type RemovalRules struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// From taint to the first look.
+	// Time from the taint to the first look.
 	DelayAfterTaintMilliseconds int64 `protobuf:"varint,1,opt,name=delay_after_taint_milliseconds,json=delayAfterTaintMilliseconds,proto3" json:"delay_after_taint_milliseconds,omitempty"`
-	// Between two attempts to evict a pod, give or take a fifth.
+	// Time between two attempts to evict a pod, give or take a fifth.
 	EvictionRetryMilliseconds int64 `protobuf:"varint,2,opt,name=eviction_retry_milliseconds,json=evictionRetryMilliseconds,proto3" json:"eviction_retry_milliseconds,omitempty"`
-	// How long it is tried; 0: once.
+	// Time for which an eviction is tried; 0: once.
 	MaxPodEvictionMilliseconds int64 `protobuf:"varint,3,opt,name=max_pod_eviction_milliseconds,json=maxPodEvictionMilliseconds,proto3" json:"max_pod_eviction_milliseconds,omitempty"`
-	// The time that a pod may take to end, whatever it states.
+	// The longest time that a pod may take to end, whatever it states.
 	MaxGraceSeconds int64 `protobuf:"varint,4,opt,name=max_grace_seconds,json=maxGraceSeconds,proto3" json:"max_grace_seconds,omitempty"`
 	// The time that it may take beyond that.
 	TerminationHeadroomMilliseconds int64 `protobuf:"varint,5,opt,name=termination_headroom_milliseconds,json=terminationHeadroomMilliseconds,proto3" json:"termination_headroom_milliseconds,omitempty"`
 	// In place of max_grace_seconds: pods go group by group. Sorted by priority, each once. At most 1000.
 	PriorityGroups []*RemovalPriorityGroup `protobuf:"bytes,6,rep,name=priority_groups,json=priorityGroups,proto3" json:"priority_groups,omitempty"`
-	// How often it is looked whether pods have ended. [1, 2^40].
+	// Time between two looks whether pods have ended. [1, 2^40].
 	PollMilliseconds int64 `protobuf:"varint,7,opt,name=poll_milliseconds,json=pollMilliseconds,proto3" json:"poll_milliseconds,omitempty"`
 	// How long annotations may delay the deletion.
 	DeletionDelayMilliseconds int64 `protobuf:"varint,8,opt,name=deletion_delay_milliseconds,json=deletionDelayMilliseconds,proto3" json:"deletion_delay_milliseconds,omitempty"`
-	// Evicts pods of DaemonSets that do not say themselves.
+	// Evicts the pods of DaemonSets of a node without pods to move, unless their annotation says otherwise.
 	EvictDaemonSetsOfEmpty bool `protobuf:"varint,9,opt,name=evict_daemon_sets_of_empty,json=evictDaemonSetsOfEmpty,proto3" json:"evict_daemon_sets_of_empty,omitempty"`
-	// See evict_daemon_sets_of_empty.
+	// Evicts the pods of DaemonSets of a node with pods to move, unless their annotation says otherwise.
 	EvictDaemonSetsOfOccupied bool `protobuf:"varint,10,opt,name=evict_daemon_sets_of_occupied,json=evictDaemonSetsOfOccupied,proto3" json:"evict_daemon_sets_of_occupied,omitempty"`
-	// Pods whose budgets refuse their eviction to the end are deleted.
+	// True if pods are deleted whose budgets refuse their eviction to the end.
 	DeleteDespiteBudgets bool `protobuf:"varint,11,opt,name=delete_despite_budgets,json=deleteDespiteBudgets,proto3" json:"delete_despite_budgets,omitempty"`
 	// How long nodes of a group that need not go together are gathered for one call of the cloud.
 	BatchIntervalMilliseconds int64 `protobuf:"varint,12,opt,name=batch_interval_milliseconds,json=batchIntervalMilliseconds,proto3" json:"batch_interval_milliseconds,omitempty"`
@@ -632,7 +632,7 @@ func (x *RemovalRules) GetBatchIntervalMilliseconds() int64 {
 // Pods from this priority up to that of the next group.
 type RemovalPriorityGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The lowest one.
+	// The lowest priority of the group.
 	Priority int32 `protobuf:"varint,1,opt,name=priority,proto3" json:"priority,omitempty"`
 	// The time that its pods may take to end. [0, 2^40].
 	GraceSeconds  int64 `protobuf:"varint,2,opt,name=grace_seconds,json=graceSeconds,proto3" json:"grace_seconds,omitempty"`
@@ -687,17 +687,17 @@ func (x *RemovalPriorityGroup) GetGraceSeconds() int64 {
 // The state of a removal that is kept from step to step.
 type RemovalState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// See Stage.
+	// How far the removal is. UNSPECIFIED: before the first step.
 	Stage RemovalState_Stage `protobuf:"varint,1,opt,name=stage,proto3,enum=loadline.v1.RemovalState_Stage" json:"stage,omitempty"`
-	// No pod of it was to move.
+	// True if no pod of the node was to move.
 	Empty bool `protobuf:"varint,2,opt,name=empty,proto3" json:"empty,omitempty"`
-	// When it was tainted, or its deletion first delayed.
+	// The time at which the node was tainted, or its deletion first delayed, in milliseconds since 1970.
 	SinceMs int64 `protobuf:"varint,3,opt,name=since_ms,json=sinceMs,proto3" json:"since_ms,omitempty"`
-	// Pods that have yet to go. At most 5000.
+	// Pods that have yet to go, sorted by `group`. At most 5000.
 	Pods []*PodRemoval `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`
-	// Since when the evictions of those that go first are accepted.
+	// The time since when the evictions of the first group of pods are accepted. Unset: they are not.
 	AcceptedMs *int64 `protobuf:"varint,5,opt,name=accepted_ms,json=acceptedMs,proto3,oneof" json:"accepted_ms,omitempty"`
-	// How long after that it was last looked at. [0, 2^50].
+	// Milliseconds from accepted_ms until it was last looked whether these pods have ended. [0, 2^50].
 	LookedMs      int64 `protobuf:"varint,6,opt,name=looked_ms,json=lookedMs,proto3" json:"looked_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -784,19 +784,19 @@ type PodRemoval struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The time that it is given to end. [0, 2^40].
 	GraceSeconds int64 `protobuf:"varint,3,opt,name=grace_seconds,json=graceSeconds,proto3" json:"grace_seconds,omitempty"`
-	// The position of its priority group. [0, their number), or 0.
+	// The position of its priority group. [0, number of groups); 0 without groups.
 	Group int32 `protobuf:"varint,4,opt,name=group,proto3" json:"group,omitempty"`
-	// That it is not evicted is no failure.
+	// True if it is no failure that the pod is not evicted.
 	BestEffort bool `protobuf:"varint,5,opt,name=best_effort,json=bestEffort,proto3" json:"best_effort,omitempty"`
-	// Its eviction is accepted.
+	// True if its eviction is accepted, or it ends already.
 	Accepted bool `protobuf:"varint,6,opt,name=accepted,proto3" json:"accepted,omitempty"`
-	// It is to be deleted.
+	// True if it is to be deleted in place of being evicted.
 	DespiteBudget bool `protobuf:"varint,7,opt,name=despite_budget,json=despiteBudget,proto3" json:"despite_budget,omitempty"`
 	// Attempts to evict it. [0, 2^50].
 	Attempts int64 `protobuf:"varint,8,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	// Until when it is tried, and when again.
+	// The time until when its eviction is tried, in milliseconds since 1970.
 	UntilMs int64 `protobuf:"varint,9,opt,name=until_ms,json=untilMs,proto3" json:"until_ms,omitempty"`
-	// See until_ms.
+	// The time at which its eviction is tried again, in milliseconds since 1970.
 	NextMs        int64 `protobuf:"varint,10,opt,name=next_ms,json=nextMs,proto3" json:"next_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -905,9 +905,9 @@ func (x *PodRemoval) GetNextMs() int64 {
 // The node, as it is now.
 type SeenNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// See NodeStanding.
+	// The standing of the node. Required.
 	Standing NodeStanding `protobuf:"varint,1,opt,name=standing,proto3,enum=loadline.v1.NodeStanding" json:"standing,omitempty"`
-	// Why it is not NODE_OURS.
+	// Why it is not NODE_OURS; empty with NODE_OURS.
 	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	// Annotations that ask to wait before it is deleted. At most 1000.
 	Delays        []string `protobuf:"bytes,3,rep,name=delays,proto3" json:"delays,omitempty"`
@@ -1026,25 +1026,25 @@ type RemovalPod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its UID.
 	Uid string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Its namespace and name.
+	// Its namespace and name: "default/web-1".
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// See Planned.
+	// The plan for the pod. Required.
 	Planned RemovalPod_Planned `protobuf:"varint,3,opt,name=planned,proto3,enum=loadline.v1.RemovalPod_Planned" json:"planned,omitempty"`
 	// Its priority.
 	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
-	// The grace period that it states; it is taken into [0, 2^40]. Unset: 30.
+	// The grace period that it states, in seconds; it is taken into [0, 2^40]. Unset: 30.
 	GraceSeconds *int64 `protobuf:"varint,5,opt,name=grace_seconds,json=graceSeconds,proto3,oneof" json:"grace_seconds,omitempty"`
-	// metadata.deletionTimestamp, in seconds since 1970.
+	// metadata.deletionTimestamp, in seconds since 1970. Unset: it is not being deleted.
 	DeletedS *int64 `protobuf:"varint,6,opt,name=deleted_s,json=deletedS,proto3,oneof" json:"deleted_s,omitempty"`
-	// It has finished.
+	// True if it has finished.
 	Finished bool `protobuf:"varint,7,opt,name=finished,proto3" json:"finished,omitempty"`
-	// A mirror pod.
+	// True if it is a mirror pod.
 	Mirror bool `protobuf:"varint,8,opt,name=mirror,proto3" json:"mirror,omitempty"`
-	// It only keeps room free.
+	// True if it only keeps room free.
 	Placeholder bool `protobuf:"varint,9,opt,name=placeholder,proto3" json:"placeholder,omitempty"`
-	// A DaemonSet that exists runs it, or it says that it is like such a pod.
+	// True if a DaemonSet that exists runs it, or its annotation says that it is like such a pod.
 	DaemonSet bool `protobuf:"varint,10,opt,name=daemon_set,json=daemonSet,proto3" json:"daemon_set,omitempty"`
-	// Its own word on being evicted as one of a DaemonSet.
+	// Its own annotation about being evicted as a pod of a DaemonSet. Unset: it has none.
 	EvictDaemonSet *bool `protobuf:"varint,11,opt,name=evict_daemon_set,json=evictDaemonSet,proto3,oneof" json:"evict_daemon_set,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1164,11 +1164,11 @@ type EvictionAnswer struct {
 	Uid string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
 	// The HTTP status; 0: there was none.
 	Code int32 `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
-	// See Cause.
+	// The cause that the answer names.
 	Cause EvictionAnswer_Cause `protobuf:"varint,3,opt,name=cause,proto3,enum=loadline.v1.EvictionAnswer_Cause" json:"cause,omitempty"`
-	// How long the server asks to wait. [0, 2^31).
+	// Seconds that the server asks to wait. [0, 2^31); 0: it asks for none.
 	RetryAfterSeconds int64 `protobuf:"varint,4,opt,name=retry_after_seconds,json=retryAfterSeconds,proto3" json:"retry_after_seconds,omitempty"`
-	// Its text.
+	// The text of the answer; empty: it was accepted.
 	Error         string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1242,9 +1242,9 @@ func (x *EvictionAnswer) GetError() string {
 // How the note on a node ended.
 type MarkOutcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// NODE_OURS: it was noted.
+	// NODE_OURS: the note was written; else why it was not. Required.
 	Standing NodeStanding `protobuf:"varint,1,opt,name=standing,proto3,enum=loadline.v1.NodeStanding" json:"standing,omitempty"`
-	// Why it was not.
+	// Why it was not written, in words; empty with NODE_OURS.
 	Error         string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1297,9 +1297,9 @@ func (x *MarkOutcome) GetError() string {
 // The answer of the cloud.
 type AskOutcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// See Result.
+	// The answer of the cloud. Required.
 	Result AskOutcome_Result `protobuf:"varint,1,opt,name=result,proto3,enum=loadline.v1.AskOutcome_Result" json:"result,omitempty"`
-	// Why not.
+	// Why it does not delete the node, in words; empty with TAKEN.
 	Error         string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1352,15 +1352,16 @@ func (x *AskOutcome) GetError() string {
 // Nodes of its group that go with this one.
 type RemovalSiblings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The nodes before READY. [0, 2^31).
+	// Number of these nodes before READY. [0, 2^31).
 	NotReady int64 `protobuf:"varint,1,opt,name=not_ready,json=notReady,proto3" json:"not_ready,omitempty"`
-	// The nodes before MARKED. [0, 2^31).
+	// Number of these nodes before MARKED. [0, 2^31).
 	NotMarked int64 `protobuf:"varint,2,opt,name=not_marked,json=notMarked,proto3" json:"not_marked,omitempty"`
 	// Why one of them stays: "node n1 cannot go: ...". Empty: none does.
 	Failed string `protobuf:"bytes,3,opt,name=failed,proto3" json:"failed,omitempty"`
-	// All of them go, or none.
+	// True if all of them are removed, or none.
 	Atomic bool `protobuf:"varint,4,opt,name=atomic,proto3" json:"atomic,omitempty"`
-	// Others are gathered: since when the first of them is READY. Unset: not yet.
+	// The time since when the first of these nodes is READY, where nodes are gathered for one call of the
+	// cloud, in milliseconds since 1970. Unset: none is yet.
 	GatheredSinceMs *int64 `protobuf:"varint,5,opt,name=gathered_since_ms,json=gatheredSinceMs,proto3,oneof" json:"gathered_since_ms,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -1439,23 +1440,24 @@ type StepRemovalResponse struct {
 	State *RemovalState `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
 	// Pods to evict.
 	Evictions []*EvictionOrder `protobuf:"bytes,2,rep,name=evictions,proto3" json:"evictions,omitempty"`
-	// Note on the node that the cloud is asked.
+	// Order: write a note on the node that the cloud is asked.
 	Mark bool `protobuf:"varint,3,opt,name=mark,proto3" json:"mark,omitempty"`
-	// Ask the cloud, once for all nodes that go together.
+	// Order: ask the cloud, once for all nodes that are removed together.
 	Ask bool `protobuf:"varint,4,opt,name=ask,proto3" json:"ask,omitempty"`
-	// When the next step is taken, and what is read for it. It is taken earlier when its siblings have changed.
+	// The time of the next step, in milliseconds since 1970. It is taken earlier when the siblings have
+	// changed.
 	DueMs int64 `protobuf:"varint,5,opt,name=due_ms,json=dueMs,proto3" json:"due_ms,omitempty"`
-	// See due_ms.
+	// True if the node is to be read for the next step.
 	LookAtNode bool `protobuf:"varint,6,opt,name=look_at_node,json=lookAtNode,proto3" json:"look_at_node,omitempty"`
-	// See due_ms.
+	// True if the pods of the node are to be listed for the next step.
 	LookAtPods bool `protobuf:"varint,7,opt,name=look_at_pods,json=lookAtPods,proto3" json:"look_at_pods,omitempty"`
-	// Set: it is over.
+	// How the removal ended. Unset: it has not.
 	End *RemovalEnd `protobuf:"bytes,8,opt,name=end,proto3" json:"end,omitempty"`
-	// The counting of each answer in the request: "accepted", or the reason against it.
+	// The label of each answer in the request for a metric: "accepted", or why it was refused.
 	Counted []string `protobuf:"bytes,9,rep,name=counted,proto3" json:"counted,omitempty"`
-	// For a log; empty: none.
+	// A line for a log; empty: none.
 	Note string `protobuf:"bytes,10,opt,name=note,proto3" json:"note,omitempty"`
-	// How far it is, for people.
+	// The stage of the removal, in words for people.
 	ToldStage     string `protobuf:"bytes,11,opt,name=told_stage,json=toldStage,proto3" json:"told_stage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1573,13 +1575,13 @@ type EvictionOrder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its UID, which the eviction must state.
 	Uid string `protobuf:"bytes,1,opt,name=uid,proto3" json:"uid,omitempty"`
-	// The grace period to ask for.
+	// The grace period to ask for, in seconds.
 	GraceSeconds int64 `protobuf:"varint,2,opt,name=grace_seconds,json=graceSeconds,proto3" json:"grace_seconds,omitempty"`
-	// It is tried for the first time.
+	// True if the eviction is tried for the first time.
 	First bool `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
-	// To be deleted in place of being evicted.
+	// True if the pod is to be deleted in place of being evicted.
 	DespiteBudget bool `protobuf:"varint,4,opt,name=despite_budget,json=despiteBudget,proto3" json:"despite_budget,omitempty"`
-	// The pod is one of a DaemonSet: nothing takes its place elsewhere.
+	// True if the pod is one of a DaemonSet: nothing takes its place elsewhere.
 	BestEffort    bool `protobuf:"varint,5,opt,name=best_effort,json=bestEffort,proto3" json:"best_effort,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1653,13 +1655,13 @@ func (x *EvictionOrder) GetBestEffort() bool {
 // How a removal ended.
 type RemovalEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// See Result.
+	// How the removal ended.
 	Result RemovalEnd_Result `protobuf:"varint,1,opt,name=result,proto3,enum=loadline.v1.RemovalEnd_Result" json:"result,omitempty"`
-	// Why it failed.
+	// Why it failed, in words; empty with DELETED.
 	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
-	// Mark and taint are taken away again, unless somebody else has the machine deleted.
+	// True if note and taint are to be taken off the node, unless somebody else has the machine deleted.
 	GiveBack bool `protobuf:"varint,3,opt,name=give_back,json=giveBack,proto3" json:"give_back,omitempty"`
-	// The nodes that go with it stay as well.
+	// True if the nodes that are removed with it stay as well.
 	FailsSiblings bool `protobuf:"varint,4,opt,name=fails_siblings,json=failsSiblings,proto3" json:"fails_siblings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

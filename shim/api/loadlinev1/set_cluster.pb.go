@@ -47,7 +47,7 @@ type SetClusterRequest struct {
 	// Time of the client, by which the profiles of the view age, in seconds since 1970, as in Changes.time_s.
 	// 0: not stated.
 	TimeS int64 `protobuf:"varint,7,opt,name=time_s,json=timeS,proto3" json:"time_s,omitempty"`
-	// Set in the last part. Without it a call broke off, and changes nothing.
+	// True in the last part. Without it a call has broken off, and changes nothing.
 	Last          bool `protobuf:"varint,8,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

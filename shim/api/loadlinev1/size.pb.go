@@ -641,7 +641,7 @@ type SizedGroup struct {
 	// them in their node selector, or by an In in a required term of their node affinity, and for no other
 	// value of these keys in the same place. Pods of DaemonSets and static pods are no demand.
 	Labels []*GroupLabel `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty"`
-	// The demand are pods without node selector and affinity instead.
+	// The demand of the group is instead the pods without node selector and affinity.
 	CatchAll bool `protobuf:"varint,3,opt,name=catch_all,json=catchAll,proto3" json:"catch_all,omitempty"`
 	// A plain protobuf k8s.io.api.core.v1.Node: what a new node looks like. Empty: unknown. Not read by COMPAT.
 	TemplateNode []byte `protobuf:"bytes,4,opt,name=template_node,json=templateNode,proto3" json:"template_node,omitempty"`
@@ -765,7 +765,7 @@ type SizeOptions struct {
 	// The cool-down: for how long the group is left alone after the cloud took nodes that it was asked for. At
 	// least 1.
 	CoolDownMilliseconds int64 `protobuf:"varint,13,opt,name=cool_down_milliseconds,json=coolDownMilliseconds,proto3" json:"cool_down_milliseconds,omitempty"`
-	// Grow by a node when a pending pod fits on none by all filters, and would on a new one. COMPAT looks at
+	// Grows by a node when a pending pod fits on none by all filters, and would on a new one. COMPAT looks at
 	// cpu and memory, each by itself.
 	ScaleOnStarve bool `protobuf:"varint,14,opt,name=scale_on_starve,json=scaleOnStarve,proto3" json:"scale_on_starve,omitempty"`
 	// At the minimum, nodes older than this are replaced. 0: none is.
@@ -776,7 +776,8 @@ type SizeOptions struct {
 	NewestPercent int32 `protobuf:"varint,17,opt,name=newest_percent,json=newestPercent,proto3" json:"newest_percent,omitempty"`
 	// The share of these newest nodes that may be unready, in percent. [0, 99].
 	MaxUnhealthyPercent int32 `protobuf:"varint,18,opt,name=max_unhealthy_percent,json=maxUnhealthyPercent,proto3" json:"max_unhealthy_percent,omitempty"`
-	// Do not take the requests of DaemonSet pods off the capacity. Without it only COMPAT does not.
+	// Counts the capacity with the requests of DaemonSet pods. If false, they are taken off it, except by
+	// COMPAT.
 	IgnoreDaemonSets bool `protobuf:"varint,19,opt,name=ignore_daemon_sets,json=ignoreDaemonSets,proto3" json:"ignore_daemon_sets,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1217,7 +1218,7 @@ func (x *NodeSize) GetMemoryBytes() int64 {
 // cloud_target is not known: else the next one tells whether the cloud took them.
 type MeasureUtilizationResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Per group, in the order of the request.
+	// Results by group, in the order of the request.
 	Groups []*GroupSize `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
 	// The state that the pass leaves; the engine keeps it with the view.
 	State *SizeState `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`

@@ -79,11 +79,11 @@ func (SlackStatus) EnumDescriptor() ([]byte, []int) {
 	return file_loadline_v1_slack_proto_rawDescGZIP(), []int{0}
 }
 
-// The amount that the rate is a share of.
+// The amounts that the rate may be a share of.
 type SlackPolicy_Basis int32
 
 const (
-	SlackPolicy_BASIS_UNSPECIFIED SlackPolicy_Basis = 0 // REQUESTED
+	SlackPolicy_BASIS_UNSPECIFIED SlackPolicy_Basis = 0 // as REQUESTED
 	SlackPolicy_REQUESTED         SlackPolicy_Basis = 1 // what pods request, but those that come with each node
 	SlackPolicy_CAPACITY          SlackPolicy_Basis = 2 // what schedulable nodes offer to such pods
 )
@@ -134,7 +134,7 @@ func (SlackPolicy_Basis) EnumDescriptor() ([]byte, []int) {
 type SlackPolicy_Reserve int32
 
 const (
-	SlackPolicy_RESERVE_UNSPECIFIED SlackPolicy_Reserve = 0 // NONE
+	SlackPolicy_RESERVE_UNSPECIFIED SlackPolicy_Reserve = 0 // as NONE
 	SlackPolicy_NONE                SlackPolicy_Reserve = 1 // for none
 	SlackPolicy_BIGGEST             SlackPolicy_Reserve = 2 // for the pod with the most cpu, and for the one with the most memory
 	SlackPolicy_HULL                SlackPolicy_Reserve = 3 // for one as large as both together, where that fits a node; else as BIGGEST
@@ -244,20 +244,21 @@ type SlackPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Extra room as a share of the basis. [0, 1000], of CAPACITY below 1; unset: 0.1.
 	ExtraCapacityMinRate *float64 `protobuf:"fixed64,1,opt,name=extra_capacity_min_rate,json=extraCapacityMinRate,proto3,oneof" json:"extra_capacity_min_rate,omitempty"`
-	// UNSPECIFIED: REQUESTED.
+	// The amount that the rate is a share of. UNSPECIFIED: REQUESTED.
 	Basis SlackPolicy_Basis `protobuf:"varint,2,opt,name=basis,proto3,enum=loadline.v1.SlackPolicy_Basis" json:"basis,omitempty"`
-	// UNSPECIFIED: NONE.
+	// The pods for which room is kept by itself. UNSPECIFIED: NONE.
 	Reserve SlackPolicy_Reserve `protobuf:"varint,3,opt,name=reserve,proto3,enum=loadline.v1.SlackPolicy_Reserve" json:"reserve,omitempty"`
-	// A placeholder has at most one part in so many of a node. [0, 1000]; 0: 5.
+	// Number of parts of a node: a placeholder is at most as large as one part. [0, 1000]; 0: 5.
 	Granularity int32 `protobuf:"varint,4,opt,name=granularity,proto3" json:"granularity,omitempty"`
-	// Nor more than pods of its class request at most. Unset: unless reserve is NONE.
+	// Bounds a placeholder also by the largest request of the pods of its class. Unset: true unless reserve is
+	// NONE.
 	BoundByPods *bool `protobuf:"varint,5,opt,name=bound_by_pods,json=boundByPods,proto3,oneof" json:"bound_by_pods,omitempty"`
-	// Placeholders of a class, and copies of a pod, at most. [0, 100000]; 0: 10000. There are at most 30000
+	// The most placeholders of a class, and copies of a pod. [0, 100000]; 0: 10000. There are at most 30000
 	// placeholders in all.
 	MaxPlaceholders int32 `protobuf:"varint,6,opt,name=max_placeholders,json=maxPlaceholders,proto3" json:"max_placeholders,omitempty"`
-	// Extra room of a class at most, in millicores and bytes. [0, 2^62]; unset: no limit.
+	// The most extra room of a class, in millicores. [0, 2^62]; unset: no limit.
 	MaxExtraMilliCpu *int64 `protobuf:"varint,7,opt,name=max_extra_milli_cpu,json=maxExtraMilliCpu,proto3,oneof" json:"max_extra_milli_cpu,omitempty"`
-	// See max_extra_milli_cpu.
+	// The most extra room of a class, in bytes of memory. [0, 2^62]; unset: no limit.
 	MaxExtraMemoryBytes *int64 `protobuf:"varint,8,opt,name=max_extra_memory_bytes,json=maxExtraMemoryBytes,proto3,oneof" json:"max_extra_memory_bytes,omitempty"`
 	// Seconds for which placeholders that are no longer wanted stay. [0, 2^31); unset: 600.
 	RemovalDelaySeconds *int32 `protobuf:"varint,9,opt,name=removal_delay_seconds,json=removalDelaySeconds,proto3,oneof" json:"removal_delay_seconds,omitempty"`
@@ -271,19 +272,19 @@ type SlackPolicy struct {
 	ClassRules []*SlackClassRule `protobuf:"bytes,12,rep,name=class_rules,json=classRules,proto3" json:"class_rules,omitempty"`
 	// Rules for some node groups. At most 1000, each group once.
 	GroupRules []*SlackGroupRule `protobuf:"bytes,13,rep,name=group_rules,json=groupRules,proto3" json:"group_rules,omitempty"`
-	// Nodes with extended resources, such as GPUs, come also for placeholders that request none of them.
+	// True if nodes with extended resources, such as GPUs, are also added for placeholders that request none of
+	// them.
 	BuyExtendedResources bool `protobuf:"varint,14,opt,name=buy_extended_resources,json=buyExtendedResources,proto3" json:"buy_extended_resources,omitempty"`
 	// Names of extended resources that do not count as such, or what such names begin with. None:
 	// devices.kubevirt.io/, networking.gke.io, smarter-devices/ and vpc.amazonaws.com/. At most 1000.
 	CommonResources []string `protobuf:"bytes,15,rep,name=common_resources,json=commonResources,proto3" json:"common_resources,omitempty"`
-	// Copies of all pods together, and of those of one namespace, at most. [0, 100000]; 0: 10000 and 1000.
+	// The most copies of all pods together. [0, 100000]; 0: 10000.
 	MaxCopies int32 `protobuf:"varint,16,opt,name=max_copies,json=maxCopies,proto3" json:"max_copies,omitempty"`
-	// See max_copies.
+	// The most copies of pods of one namespace. [0, 100000]; 0: 1000.
 	MaxCopiesPerNamespace int32 `protobuf:"varint,17,opt,name=max_copies_per_namespace,json=maxCopiesPerNamespace,proto3" json:"max_copies_per_namespace,omitempty"`
-	// The most that the copies of one namespace request together, in millicores and bytes. [0, 2^62]; unset:
-	// 64000 and 256 GiB.
+	// The most CPU that the copies of one namespace request together, in millicores. [0, 2^62]; unset: 64000.
 	MaxCopiesMilliCpuPerNamespace *int64 `protobuf:"varint,18,opt,name=max_copies_milli_cpu_per_namespace,json=maxCopiesMilliCpuPerNamespace,proto3,oneof" json:"max_copies_milli_cpu_per_namespace,omitempty"`
-	// See max_copies_milli_cpu_per_namespace.
+	// The most memory that the copies of one namespace request together, in bytes. [0, 2^62]; unset: 256 GiB.
 	MaxCopiesMemoryBytesPerNamespace *int64 `protobuf:"varint,19,opt,name=max_copies_memory_bytes_per_namespace,json=maxCopiesMemoryBytesPerNamespace,proto3,oneof" json:"max_copies_memory_bytes_per_namespace,omitempty"`
 	unknownFields                    protoimpl.UnknownFields
 	sizeCache                        protoimpl.SizeCache
@@ -459,11 +460,12 @@ type SlackClassRule struct {
 	ClassName string `protobuf:"bytes,1,opt,name=class_name,json=className,proto3" json:"class_name,omitempty"`
 	// Labels that its nodes have all; they tell classes apart. Empty: any.
 	Labels []*ClassSlack_NodeLabel `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty"`
-	// No slack is kept here, and no such node is added for slack.
+	// True if no slack is kept here, and no such node is added for slack.
 	Off bool `protobuf:"varint,3,opt,name=off,proto3" json:"off,omitempty"`
-	// Extra room at most, as in SlackPolicy, in place of what that says.
+	// The most extra room of such a class, in millicores. [0, 2^62]. If this and the next field are unset, the
+	// limits of SlackPolicy hold; else an unset one is no limit.
 	MaxExtraMilliCpu *int64 `protobuf:"varint,4,opt,name=max_extra_milli_cpu,json=maxExtraMilliCpu,proto3,oneof" json:"max_extra_milli_cpu,omitempty"`
-	// See max_extra_milli_cpu.
+	// The most extra room of such a class, in bytes of memory; unset as above. [0, 2^62].
 	MaxExtraMemoryBytes *int64 `protobuf:"varint,5,opt,name=max_extra_memory_bytes,json=maxExtraMemoryBytes,proto3,oneof" json:"max_extra_memory_bytes,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
@@ -539,7 +541,7 @@ type SlackGroupRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the node group. Required.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// No node of it is added for slack, and a class of such groups keeps none.
+	// True if no node of it is added for slack, and a class of such groups keeps none.
 	Off bool `protobuf:"varint,2,opt,name=off,proto3" json:"off,omitempty"`
 	// Nodes that it has at most when it grows for slack. [0, 2^31); unset: as many as it may have.
 	MaxNodes      *int32 `protobuf:"varint,3,opt,name=max_nodes,json=maxNodes,proto3,oneof" json:"max_nodes,omitempty"`
@@ -607,20 +609,20 @@ type Placeholder struct {
 	Kind Placeholder_Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=loadline.v1.Placeholder_Kind" json:"kind,omitempty"`
 	// Name of its class; of a mirrored one the key of the pod.
 	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Its requests, in millicores and bytes. [0, 2^62].
+	// Its CPU request, in millicores. [0, 2^62].
 	MilliCpu int64 `protobuf:"varint,4,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
-	// See milli_cpu.
+	// Its memory request, in bytes. [0, 2^62].
 	MemoryBytes int64 `protobuf:"varint,5,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	// Node that it is on; empty: none.
 	Node string `protobuf:"bytes,6,opt,name=node,proto3" json:"node,omitempty"`
 	// The node on which it is tried first when it loses the one that it is on, or was on last; empty: `node`.
 	LastNode string `protobuf:"bytes,7,opt,name=last_node,json=lastNode,proto3" json:"last_node,omitempty"`
-	// In place of owner, node and last_node: positions in SlackState.names, counted from 1; 0: as these say.
-	// The engine sends positions, and takes both.
+	// In place of `owner`: its position in SlackState.names, counted from 1. 0: `owner` holds. The engine sends
+	// positions, and takes both.
 	OwnerName int32 `protobuf:"varint,8,opt,name=owner_name,json=ownerName,proto3" json:"owner_name,omitempty"`
-	// See owner_name.
+	// In place of `node`: its position in SlackState.names, counted from 1. 0: `node` holds.
 	NodeName int32 `protobuf:"varint,9,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
-	// See owner_name.
+	// In place of `last_node`: its position in SlackState.names, counted from 1. 0: `last_node` holds.
 	LastNodeName  int32 `protobuf:"varint,10,opt,name=last_node_name,json=lastNodeName,proto3" json:"last_node_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -735,7 +737,7 @@ type SlackState struct {
 	Placeholders []*Placeholder `protobuf:"bytes,2,rep,name=placeholders,proto3" json:"placeholders,omitempty"`
 	// Labels that distinguished classes.
 	ClassLabels []string `protobuf:"bytes,3,rep,name=class_labels,json=classLabels,proto3" json:"class_labels,omitempty"`
-	// By class.
+	// Classes that have more than they want, by class.
 	Excesses []*SlackState_Excess `protobuf:"bytes,4,rep,name=excesses,proto3" json:"excesses,omitempty"`
 	// Names that placeholders refer to.
 	Names []string `protobuf:"bytes,5,rep,name=names,proto3" json:"names,omitempty"`
@@ -822,15 +824,15 @@ type PlanSlackRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// View, epoch and revision to answer at, with the changes that lead there. Required.
 	Changes *Changes `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"`
-	// How much.
+	// How much slack is kept. Unset: the defaults of SlackPolicy.
 	Policy *SlackPolicy `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
-	// The state that the last plan left. Unset: the one that the engine keeps with the view, of a new view
-	// nothing.
+	// The state that the last plan left. Unset: the one that the engine keeps with the view; with a new view,
+	// none.
 	State *SlackState `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	// Pods that wait. They come before placeholders. Of more than 100000 entries some are left out; namespaces
 	// take turns.
 	Pods []*PendingPods `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`
-	// The `groups` are all that may grow; else every class that has nodes may.
+	// True if only `groups` may grow; else every class that has nodes may.
 	GroupsKnown bool `protobuf:"varint,5,opt,name=groups_known,json=groupsKnown,proto3" json:"groups_known,omitempty"`
 	// Node groups that may grow, at most 1000; groups without a template take no part.
 	Groups []*ScalableGroup `protobuf:"bytes,6,rep,name=groups,proto3" json:"groups,omitempty"`
@@ -838,11 +840,11 @@ type PlanSlackRequest struct {
 	DaemonPods [][]byte `protobuf:"bytes,7,rep,name=daemon_pods,json=daemonPods,proto3" json:"daemon_pods,omitempty"`
 	// How the filters are configured.
 	Fit *FitOptions `protobuf:"bytes,8,opt,name=fit,proto3" json:"fit,omitempty"`
-	// Now, in seconds since 1970. [0, 2^62].
+	// The time of the question, in seconds since 1970. [0, 2^62].
 	NowSeconds int64 `protobuf:"varint,9,opt,name=now_seconds,json=nowSeconds,proto3" json:"now_seconds,omitempty"`
-	// Works out the formulas of the proposal as they stand.
+	// True if the answer carries the formulas of the proposal as they are written.
 	Literal bool `protobuf:"varint,10,opt,name=literal,proto3" json:"literal,omitempty"`
-	// Tells the new state.
+	// True if the answer carries the new state.
 	WantState bool `protobuf:"varint,11,opt,name=want_state,json=wantState,proto3" json:"want_state,omitempty"`
 	// Units of work of some 100 ns that the search for nodes for pods that wait and for copies, and what is
 	// asked for, may take. [0, 2^62]; 0: 10 million.
@@ -994,11 +996,9 @@ func (x *PlanSlackRequest) GetGroupedSlots() []int32 {
 
 // Amounts of both resources.
 type CpuAndMemory struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Millicores.
-	MilliCpu int64 `protobuf:"varint,1,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
-	// Bytes.
-	MemoryBytes   int64 `protobuf:"varint,2,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	MilliCpu      int64                  `protobuf:"varint,1,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`          // CPU, in millicores
+	MemoryBytes   int64                  `protobuf:"varint,2,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"` // memory, in bytes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1056,11 +1056,11 @@ type ClassSlack struct {
 	Labels []*ClassSlack_NodeLabel `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty"`
 	// Taints that keep pods away and stay.
 	Taints []*ClassSlack_Taint `protobuf:"bytes,3,rep,name=taints,proto3" json:"taints,omitempty"`
-	// Nodes of the class.
+	// Number of nodes of the class.
 	Nodes int64 `protobuf:"varint,4,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	// The amounts that most of them offer when empty, and the pods that they take.
+	// The amounts that most of them offer when empty.
 	EmptyNode *CpuAndMemory `protobuf:"bytes,5,opt,name=empty_node,json=emptyNode,proto3" json:"empty_node,omitempty"`
-	// See empty_node.
+	// The number of pods that most of them take when empty.
 	EmptyNodePods int64 `protobuf:"varint,6,opt,name=empty_node_pods,json=emptyNodePods,proto3" json:"empty_node_pods,omitempty"`
 	// The amounts that the rate is taken of.
 	Basis *CpuAndMemory `protobuf:"bytes,7,opt,name=basis,proto3" json:"basis,omitempty"`
@@ -1072,20 +1072,19 @@ type ClassSlack struct {
 	Unit *CpuAndMemory `protobuf:"bytes,10,opt,name=unit,proto3" json:"unit,omitempty"`
 	// All placeholders together.
 	Sum *CpuAndMemory `protobuf:"bytes,11,opt,name=sum,proto3" json:"sum,omitempty"`
-	// How many there are, and how many of them fit now.
+	// Number of placeholders.
 	Count int64 `protobuf:"varint,12,opt,name=count,proto3" json:"count,omitempty"`
-	// See count.
+	// Number of placeholders that fit now.
 	Placed int64 `protobuf:"varint,13,opt,name=placed,proto3" json:"placed,omitempty"`
-	// The status: all is there, or a part.
+	// The worst status of a part of the slack.
 	Status SlackStatus `protobuf:"varint,14,opt,name=status,proto3,enum=loadline.v1.SlackStatus" json:"status,omitempty"`
-	// Why not; empty where nodes are asked for.
+	// Why not all of it fits now; empty: it does, or nodes are asked for.
 	Reason string `protobuf:"bytes,15,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Placeholders that fit now, together.
 	Ready *CpuAndMemory `protobuf:"bytes,16,opt,name=ready,proto3" json:"ready,omitempty"`
-	// The place of its placeholders: on nodes that have these labels, and of other labels none of these
-	// keys; they tolerate `taints`. By key.
+	// Labels of the nodes on which its placeholders are placed, by key; placeholders tolerate `taints`.
 	NeededLabels []*ClassSlack_NodeLabel `protobuf:"bytes,17,rep,name=needed_labels,json=neededLabels,proto3" json:"needed_labels,omitempty"`
-	// See needed_labels.
+	// Keys of labels that these nodes do not have, by key.
 	AbsentLabels  []string `protobuf:"bytes,18,rep,name=absent_labels,json=absentLabels,proto3" json:"absent_labels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1254,15 +1253,15 @@ type MirroredSlack struct {
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// The objects that ask for copies, such as "Deployment shop/web". The first 16.
 	Sources []string `protobuf:"bytes,2,rep,name=sources,proto3" json:"sources,omitempty"`
-	// Copies that are asked for, that are kept, and that fit now.
+	// Number of copies that are asked for.
 	Wanted int64 `protobuf:"varint,3,opt,name=wanted,proto3" json:"wanted,omitempty"`
-	// See wanted.
+	// Number of copies that are kept.
 	Count int64 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
-	// See wanted.
+	// Number of copies that fit now.
 	Placed int64 `protobuf:"varint,5,opt,name=placed,proto3" json:"placed,omitempty"`
-	// The status: all are there, or a part.
+	// The worst status of a copy.
 	Status SlackStatus `protobuf:"varint,6,opt,name=status,proto3,enum=loadline.v1.SlackStatus" json:"status,omitempty"`
-	// Why not.
+	// Why not all of them fit now; empty: they do, or nodes are asked for.
 	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1356,9 +1355,9 @@ type ShapeSlack struct {
 	Kind Placeholder_Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=loadline.v1.Placeholder_Kind" json:"kind,omitempty"`
 	// Requests of one.
 	Size *CpuAndMemory `protobuf:"bytes,3,opt,name=size,proto3" json:"size,omitempty"`
-	// How many there are, and how many of them fit now.
+	// Number of such placeholders.
 	Count int64 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
-	// See count.
+	// Number of these that fit now.
 	Placed        int64 `protobuf:"varint,5,opt,name=placed,proto3" json:"placed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1434,7 +1433,7 @@ type SlackDemand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Class of the nodes.
 	ClassName string `protobuf:"bytes,1,opt,name=class_name,json=className,proto3" json:"class_name,omitempty"`
-	// How many.
+	// Number of nodes.
 	Nodes int64 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	// The placeholders that they are to take: counts only, none of it placed.
 	Placeholders  []*ShapeSlack `protobuf:"bytes,3,rep,name=placeholders,proto3" json:"placeholders,omitempty"`
@@ -1496,27 +1495,28 @@ func (x *SlackDemand) GetPlaceholders() []*ShapeSlack {
 // The formulas of the proposal, over all nodes.
 type LiteralSlack struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The amounts that nodes offer, and the number of nodes.
+	// The amounts that all nodes offer.
 	Capacity *CpuAndMemory `protobuf:"bytes,1,opt,name=capacity,proto3" json:"capacity,omitempty"`
-	// See capacity.
+	// Number of nodes.
 	Nodes int64 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	// Version 1: granularity placeholders for each node, each an average node over granularity.
 	Placeholders int64 `protobuf:"varint,3,opt,name=placeholders,proto3" json:"placeholders,omitempty"`
-	// Size of one of them, in millicores and bytes.
+	// CPU of one of them, in millicores.
 	MilliCpu float64 `protobuf:"fixed64,4,opt,name=milli_cpu,json=milliCpu,proto3" json:"milli_cpu,omitempty"`
-	// See milli_cpu.
+	// Memory of one of them, in bytes.
 	MemoryBytes float64 `protobuf:"fixed64,5,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
-	// The pods with the most of each resource.
+	// The requests of the pod with the most CPU.
 	MostCpu *CpuAndMemory `protobuf:"bytes,6,opt,name=most_cpu,json=mostCpu,proto3" json:"most_cpu,omitempty"`
-	// See most_cpu.
+	// The requests of the pod with the most memory.
 	MostMemory *CpuAndMemory `protobuf:"bytes,7,opt,name=most_memory,json=mostMemory,proto3" json:"most_memory,omitempty"`
-	// Version 2: what is left of the extra room for all placeholders together, below 0 where pods are larger.
+	// Version 2: the CPU of the extra room that is left for all placeholders together, in millicores; below 0
+	// where pods are larger.
 	AfterBiggestMilliCpu float64 `protobuf:"fixed64,8,opt,name=after_biggest_milli_cpu,json=afterBiggestMilliCpu,proto3" json:"after_biggest_milli_cpu,omitempty"`
-	// See after_biggest_milli_cpu.
+	// The same for memory, in bytes.
 	AfterBiggestMemoryBytes float64 `protobuf:"fixed64,9,opt,name=after_biggest_memory_bytes,json=afterBiggestMemoryBytes,proto3" json:"after_biggest_memory_bytes,omitempty"`
-	// The same with one pod as large as both.
+	// The same for CPU with one pod as large as both, in millicores.
 	AfterHullMilliCpu float64 `protobuf:"fixed64,10,opt,name=after_hull_milli_cpu,json=afterHullMilliCpu,proto3" json:"after_hull_milli_cpu,omitempty"`
-	// See after_hull_milli_cpu.
+	// The same for memory with one pod as large as both, in bytes.
 	AfterHullMemoryBytes float64 `protobuf:"fixed64,11,opt,name=after_hull_memory_bytes,json=afterHullMemoryBytes,proto3" json:"after_hull_memory_bytes,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -1687,29 +1687,29 @@ func (x *SlackWishError) GetText() string {
 // Slack as it is to be kept.
 type PlanSlackResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// By name, the first 1000.
+	// Classes of nodes, by name; the first 1000.
 	Classes []*ClassSlack `protobuf:"bytes,1,rep,name=classes,proto3" json:"classes,omitempty"`
-	// By key.
+	// Pods of which copies are kept, by key.
 	Mirrored []*MirroredSlack `protobuf:"bytes,2,rep,name=mirrored,proto3" json:"mirrored,omitempty"`
-	// By owner, kind and size.
+	// All placeholders, by owner, kind and size.
 	Shapes []*ShapeSlack `protobuf:"bytes,3,rep,name=shapes,proto3" json:"shapes,omitempty"`
-	// By class.
+	// Nodes that are asked for, by class.
 	Demands []*SlackDemand `protobuf:"bytes,4,rep,name=demands,proto3" json:"demands,omitempty"`
-	// By source, the first 256.
+	// Wishes that could not be read, by source; the first 256.
 	Errors []*SlackWishError `protobuf:"bytes,5,rep,name=errors,proto3" json:"errors,omitempty"`
 	// Nodes whose pods request more than there is, by name.
 	OvercommittedNodes []string `protobuf:"bytes,6,rep,name=overcommitted_nodes,json=overcommittedNodes,proto3" json:"overcommitted_nodes,omitempty"`
-	// Placeholders that came, were taken away, lost their node, and found one.
+	// Number of placeholders that were added.
 	Added int64 `protobuf:"varint,7,opt,name=added,proto3" json:"added,omitempty"`
-	// See added.
+	// Number of placeholders that were removed.
 	Removed int64 `protobuf:"varint,8,opt,name=removed,proto3" json:"removed,omitempty"`
-	// See added.
+	// Number of placeholders that lost their node.
 	PushedOut int64 `protobuf:"varint,9,opt,name=pushed_out,json=pushedOut,proto3" json:"pushed_out,omitempty"`
-	// See added.
+	// Number of placeholders that found a node.
 	Placed int64 `protobuf:"varint,10,opt,name=placed,proto3" json:"placed,omitempty"`
-	// An answer only where it was asked for.
+	// The formulas as they are written, with PlanSlackRequest.literal; else unset.
 	Literal *LiteralSlack `protobuf:"bytes,11,opt,name=literal,proto3" json:"literal,omitempty"`
-	// An answer only where it was asked for.
+	// The new state, with PlanSlackRequest.want_state; else unset.
 	State *SlackState `protobuf:"bytes,12,opt,name=state,proto3" json:"state,omitempty"`
 	// Amounts in the request that were clamped to [0, 2^62].
 	ClampedAmounts int64 `protobuf:"varint,13,opt,name=clamped_amounts,json=clampedAmounts,proto3" json:"clamped_amounts,omitempty"`
@@ -1717,9 +1717,9 @@ type PlanSlackResponse struct {
 	LeftOut []*LeftOut `protobuf:"bytes,14,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
 	LeftOutTotal int64 `protobuf:"varint,15,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
-	// How many errors and classes there are in all.
+	// Number of wishes that could not be read in all.
 	ErrorsTotal int64 `protobuf:"varint,16,opt,name=errors_total,json=errorsTotal,proto3" json:"errors_total,omitempty"`
-	// See errors_total.
+	// Number of classes in all.
 	ClassesTotal int64 `protobuf:"varint,17,opt,name=classes_total,json=classesTotal,proto3" json:"classes_total,omitempty"`
 	// The budget that cut the plan short: "work", "time" or "memory". Some placeholders may have no node,
 	// and no node is asked for them, until the next plan. Empty: nothing did.
@@ -1898,7 +1898,7 @@ type SlackState_Excess struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the class.
 	ClassName string `protobuf:"bytes,1,opt,name=class_name,json=className,proto3" json:"class_name,omitempty"`
-	// Since when, in seconds since 1970.
+	// The time since when, in seconds since 1970.
 	SinceSeconds  int64 `protobuf:"varint,2,opt,name=since_seconds,json=sinceSeconds,proto3" json:"since_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1950,13 +1950,10 @@ func (x *SlackState_Excess) GetSinceSeconds() int64 {
 
 // A taint that all its nodes have.
 type ClassSlack_Taint struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Key, value and effect of the taint.
-	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// See key.
-	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// See key.
-	Effect        string `protobuf:"bytes,3,opt,name=effect,proto3" json:"effect,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`       // key of the taint
+	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`   // value of the taint
+	Effect        string                 `protobuf:"bytes,3,opt,name=effect,proto3" json:"effect,omitempty"` // effect of the taint
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2014,11 +2011,9 @@ func (x *ClassSlack_Taint) GetEffect() string {
 
 // A label that all its nodes have.
 type ClassSlack_NodeLabel struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Key and value of the label.
-	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	// See key.
-	Value         string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`     // key of the label
+	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"` // value of the label
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -72,9 +72,9 @@ func (x *TimeWindows) GetWindows() []*TimeWindow {
 // In seconds since 1970: from the first one until before the other.
 type TimeWindow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// [0, 2^40].
+	// The first second, since 1970. [0, 2^40].
 	FromS int64 `protobuf:"varint,1,opt,name=from_s,json=fromS,proto3" json:"from_s,omitempty"`
-	// [from_s, 2^40].
+	// The second before which it ends, since 1970. [from_s, 2^40].
 	UntilS        int64 `protobuf:"varint,2,opt,name=until_s,json=untilS,proto3" json:"until_s,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
