@@ -3,14 +3,14 @@
 
   proto_lint.py FILE...
 
-Every service, method, message, enum, field and enum value carries a comment. A comment may stand above, behind, or
-above a group of lines without a blank one between them, which it then describes together. Needs none: a
-request or response, which its method describes, and an enum's zero value, whose name says it all.
+Every service, method, message, enum, field and enum value carries a comment of its own, directly above it or behind it
+on its line. A comment that only says "See X." is none: a reader of the field must learn what it is.
 Besides: names in their usual case, the zero value of an enum ends in _UNSPECIFIED, numbers and names are used once
 and not when reserved, no maps (their order on the wire is random), no unsigned amounts, each method has a
 request and a response of its own.
 
-Files in proto2 restate what others define: of them only numbers, names and maps are checked.
+Files of other packages than loadline.*, and those in proto2, restate what others define, who document it: they need no
+comments. Of those in proto2 only numbers, names and maps are checked.
 """
 
 import dataclasses
@@ -25,6 +25,7 @@ VALUE = re.compile(rf"({IDENTIFIER})\s*=\s*(-?\w+)\s*(?:\[.*\])?;$")
 RPC = re.compile(rf"rpc\s+({IDENTIFIER})\s*\(\s*(stream\s+)?([\w.]+)\s*\)\s*"
                  rf"returns\s*\(\s*(stream\s+)?([\w.]+)\s*\)\s*(?:;|\{{\s*\}})$")
 RESERVED = re.compile(r"reserved\s+(.*);$")
+REFERENCE = re.compile(r"See [\w.]+\.$")
 
 CAMEL = re.compile(r"[A-Z][A-Za-z0-9]*$")
 SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*$")
@@ -46,10 +47,9 @@ class Linter:
         self.text = text
         self.problems = []
         self.stack = []
-        self.covered = False  # the line before is a comment, or an element that a comment covers
-        self.uncommented_messages = []
-        self.method_messages = set()
+        self.comment = ""  # the lines of comments directly above
         self.proto3 = re.search(r'^syntax\s*=\s*"proto3";', text, re.M) is not None
+        self.documented = self.proto3 and re.search(r"^package\s+loadline\.", text, re.M) is not None
 
     def problem(self, line, text):
         self.problems.append(f"{self.path}:{line}: {text}")
@@ -57,46 +57,33 @@ class Linter:
     def run(self):
         for number, line in enumerate(self.text.splitlines(), start=1):
             self.line(number, line.strip())
-        for number, name in self.uncommented_messages:
-            if name not in self.method_messages:
-                self.problem(number, f"message {name} has no comment")
         return self.problems
 
     def line(self, number, line):
-        if not line:
-            self.covered = False
+        code, _, behind = line.partition("//")
+        code, behind = code.strip(), behind.strip()
+        if not code:
+            self.comment = f"{self.comment} {behind}".strip() if behind else ""
             return
-        if line.startswith("//"):
-            self.covered = True
-            return
-        code, _, comment = line.partition("//")
-        code = code.strip()
-        commented = self.covered or bool(comment)
+        comment, self.comment = behind or self.comment, ""
+        commented = bool(comment) and not REFERENCE.match(comment)
         if block := BLOCK.match(code):
             self.open(number, *block.groups(), commented)
         elif code == "}":
             self.close()
         elif self.stack:
             self.element(number, code, commented)
-            self.covered = commented
-        else:  # syntax, package, import, option
-            self.covered = False
 
     def open(self, number, kind, name, closed, commented):
         if not CAMEL.match(name) and kind != "oneof":
             self.problem(number, f"{kind} {name} is not CamelCase")
-        if not commented and self.proto3:
-            if kind == "message":
-                self.uncommented_messages.append((number, name))
-            else:
-                self.problem(number, f"{kind} {name} has no comment")
+        if not commented and self.documented:
+            self.problem(number, f"{kind} {name} has no comment of its own")
         if not closed:
             self.stack.append(Block(kind, name))
-        self.covered = False
 
     def close(self):
         block = self.stack.pop()
-        self.covered = False
         # Reserved lines may be anywhere in a block, so they are compared with it at its end.
         for line, name, value in block.elements:
             if name in block.reserved_names:
@@ -145,14 +132,14 @@ class Linter:
         self.once(number, block, name, int(value))
         if kind.startswith("map"):
             self.problem(number, f"{block.name}.{name} is a map: a sorted repeated message has one order")
+        if self.documented and not commented:
+            self.problem(number, f"field {block.name}.{name} has no comment of its own")
         if not self.proto3:
             return
         if not SNAKE.match(name):
             self.problem(number, f"{block.name}.{name} is not snake_case")
         if kind in ("uint32", "uint64"):
             self.problem(number, f"{block.name}.{name} is unsigned: amounts are signed, hashes are fixed64")
-        if not commented:
-            self.problem(number, f"field {block.name}.{name} has no comment")
 
     def value(self, number, block, code, commented):
         match = VALUE.match(code)
@@ -166,8 +153,8 @@ class Linter:
             self.problem(number, f"{block.name}.{name} is not UPPER_SNAKE_CASE")
         if first and (value != 0 or not name.endswith("_UNSPECIFIED")):
             self.problem(number, f"{block.name}: the first value is 0 and ends in _UNSPECIFIED")
-        if not first and not commented and self.proto3:
-            self.problem(number, f"value {block.name}.{name} has no comment")
+        if not commented and self.documented:
+            self.problem(number, f"value {block.name}.{name} has no comment of its own")
 
     def method(self, number, block, code, commented):
         match = RPC.match(code)
@@ -175,13 +162,12 @@ class Linter:
             self.problem(number, f"cannot read this line of {block.name}: {code}")
             return
         name, _, request, _, response = match.groups()
-        self.method_messages.update((request, response))
         if not CAMEL.match(name):
             self.problem(number, f"rpc {block.name}.{name} is not CamelCase")
         if (request, response) != (f"{name}Request", f"{name}Response"):
             self.problem(number, f"rpc {block.name}.{name} takes {name}Request and returns {name}Response")
-        if not commented:
-            self.problem(number, f"rpc {block.name}.{name} has no comment")
+        if not commented and self.documented:
+            self.problem(number, f"rpc {block.name}.{name} has no comment of its own")
 
 
 def lint(path, text):
