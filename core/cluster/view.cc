@@ -89,7 +89,7 @@ absl::Status View::ApplyChunk(const Batch& batch) {
   if (index + 1 == staging_->next_chunk) return absl::OkStatus();  // a repeat
   if (index != staging_->next_chunk) {
     return absl::FailedPreconditionError(absl::StrCat("chunk ", index, " of the full list for ",
-                                                      Describe(target), " came where chunk ",
+                                                      Describe(target), " arrived where chunk ",
                                                       staging_->next_chunk, " was due"));
   }
   if (batch.resize_rule != staging_->content.resize_rule) return Refused(batch, kOtherRule);

@@ -25,8 +25,8 @@ absl::Status CheckSlackOptions(const SlackOptions& options) {
   absl::Status status = CheckRange("rate in billionths", options.rate, 0, kMostRate);
   if (status.ok() && options.basis == SlackBasis::kCapacity && options.rate >= kWholeRate) {
     status = absl::InvalidArgumentError(
-        "rate: is 1 or more on the basis of capacity: a cluster that is to have as much free as it has never "
-        "comes to rest");
+        "rate: is 1 or more on the basis of capacity: a cluster that keeps as much free as it has never "
+        "stops growing");
   }
   if (status.ok()) status = CheckRange("granularity", options.granularity, 1, 1000);
   if (status.ok()) status = CheckRange("max_placeholders", options.max_placeholders, 1, 100'000);

@@ -38,8 +38,7 @@ absl::Status DecodeDisturbancePrices(const v1::ConsolidationPolicy& message, Dis
     if (absl::Status status = CheckNumber("usd", price.usd(), 0, kMaxPrice); !status.ok())
       return Annotate(status, at);
     if (!sorted.emplace(price.from_priority(), price.usd()).second) {
-      return Annotate(Refused(absl::StrCat("from_priority: ", price.from_priority(), " is there before")),
-                      at);
+      return Annotate(Refused(absl::StrCat("from_priority: ", price.from_priority(), " occurs twice")), at);
     }
   }
   for (const auto& [priority, usd] : sorted) prices->by_priority.push_back({priority, usd});

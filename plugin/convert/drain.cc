@@ -269,11 +269,12 @@ class Encoder {
 
 absl::StatusOr<DerivedGroups> PutIntoDerivedGroups(const StartupTaints& startup_taints, int most,
                                                    DrainProblem* problem) {
-  if (!problem->groups.empty()) return Refused("groups: are stated, and yet are to be derived");
+  if (!problem->groups.empty()) return Refused("groups: must be empty if groups are derived");
   DerivedGroups derived = DeriveGroups(*problem->cluster, startup_taints);
   if (derived.groups.size() > static_cast<size_t>(most)) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the nodes make ", derived.groups.size(), " node groups, at most ", most, " are taken: name groups"));
+    return absl::ResourceExhaustedError(absl::StrCat("the nodes form ", derived.groups.size(),
+                                                     " node groups, at most ", most,
+                                                     " are allowed: name groups"));
   }
   problem->group_of = derived.group_of;
   for (const DerivedGroup& group : derived.groups) {

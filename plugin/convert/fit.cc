@@ -269,7 +269,7 @@ absl::StatusOr<std::vector<NodeIndex>> DecodeFitCandidates(const v1::FitRequest&
       return Refused(absl::StrCat("slots[", i, "]: slot ", request.slots(i), " ", reason));
     };
     if (!node.has_value()) return refuse("holds no node");
-    if (!snapshot.Placeable(*node)) return refuse("holds a ghost");
+    if (!snapshot.Placeable(*node)) return refuse("holds a node that was removed");
     if (seen[IndexOf(*node)]) return refuse("is named twice");
     seen[IndexOf(*node)] = true;
     candidates.push_back(*node);

@@ -363,7 +363,7 @@ absl::StatusOr<std::string> JsonToWire(absl::string_view json, absl::string_view
                                        absl::string_view type) {
   const ObjectSchema& schema = ObjectSchema::OfThisEngine();
   const ObjectSchema::Message* const root = schema.Find(message);
-  if (root == nullptr) return absl::InvalidArgumentError("is JSON, which no such object may be");
+  if (root == nullptr) return absl::InvalidArgumentError("is JSON, which is not allowed for this object");
   // A type without a package is no kind: only the name of such an object is of interest.
   const size_t dot = type.rfind('.');
   WireWriter writer(schema, *root, dot == absl::string_view::npos ? "" : type.substr(dot + 1));

@@ -52,7 +52,7 @@ absl::Status ReadResource(const v1::LineResource& message, LoadLine* line) {
     return Refused("max_expected_over_allocatable: only cpu and memory have an expected use");
   }
   if (!line->expected_use.on) {
-    return Refused("max_expected_over_allocatable: takes an expected_use that is ON");
+    return Refused("max_expected_over_allocatable: requires an expected_use that is ON");
   }
   AddExpectedLine(*id, {}, *at_most, line);
   return absl::OkStatus();
@@ -84,7 +84,7 @@ absl::StatusOr<LimitPolicy> ReadCounting(const v1::LoadLine& message) {
       policy->missing_limit_scope != MissingLimitScope::kAllPods) {
     return Refused(
         "a load line counts the effective limits of all pods alike: neither the preset KEP217 nor "
-        "pod_limits PROPOSAL nor missing_limit_scope INCOMING_POD goes with it");
+        "pod_limits PROPOSAL nor missing_limit_scope INCOMING_POD is allowed with it");
   }
   return policy;
 }

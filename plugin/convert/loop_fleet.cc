@@ -55,7 +55,8 @@ absl::Status CheckRawGroup(const v1::LoopGroup& message) {
   if (!message.has_cloud()) return Refused("cloud: required with PlanLoopRequest.fleet");
   if (message.growth().current_nodes() != 0 || message.scale_down().slots_size() > 0 ||
       !message.held().empty()) {
-    return Refused("states current_nodes, slots or held, which is found out with PlanLoopRequest.fleet");
+    return Refused(
+        "states current_nodes, slots or held, which the engine finds out with PlanLoopRequest.fleet");
   }
   return absl::OkStatus();
 }

@@ -137,7 +137,7 @@ absl::Status DecodeFixed(const v1::MissingLimitRule& message, MissingLimitRule* 
   if (rule->rule != MissingLimit::kFixed) {
     if (message.fixed().empty()) return absl::OkStatus();
     return absl::InvalidArgumentError(
-        absl::StrCat("fixed: ", Quoted(message.fixed()), " goes with the rule FIXED only"));
+        absl::StrCat("fixed: ", Quoted(message.fixed()), " is allowed with the rule FIXED only"));
   }
   if (message.fixed().empty()) return absl::InvalidArgumentError("fixed: required by the rule FIXED");
   const absl::StatusOr<ParsedQuantity> parsed = ParseAmount(message.fixed());

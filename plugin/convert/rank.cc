@@ -49,7 +49,7 @@ absl::Status DecodeStrategies(const v1::RankPolicy& message, RankPolicy* policy)
     const auto strategy = static_cast<RankStrategy>(value - 1);
     const auto& before = policy->strategies;
     if (std::find(before.begin(), before.end(), strategy) != before.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(field, ": is there before"));
+      return absl::InvalidArgumentError(absl::StrCat(field, ": occurs twice"));
     }
     policy->strategies.push_back(strategy);
   }

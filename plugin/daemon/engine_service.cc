@@ -221,7 +221,7 @@ class ReflectionCall : public grpc::ServerGenericBidiReactor {
     if (ok) {
       StartRead(&request_);
     } else {
-      Finish({grpc::StatusCode::CANCELLED, "the client is gone"});
+      Finish({grpc::StatusCode::CANCELLED, "the client has disconnected"});
     }
   }
   void OnDone() override { delete this; }

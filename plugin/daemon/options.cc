@@ -130,7 +130,7 @@ constexpr Flag kFlags[] = {
     {"max-waiting-calls", "N", "calls that wait for a thread at most; more are refused [256]",
      SetMaxWaitingCalls},
     {"watchdog-seconds", "N",
-     "health is NOT_SERVING while a call goes on for N seconds past its timeout, or from its begin if it has "
+     "health is NOT_SERVING while a call runs for N seconds past its timeout, or past its start if it has "
      "none [60]; 0: never",
      SetWatchdogSeconds},
     {"check", "PATH", "ask the daemon at socket PATH whether it serves and exit: 0 yes, 1 no", SetCheck},

@@ -36,11 +36,11 @@ absl::Status CheckDescribe(const v1::DescribeRequest& request) {
   status.Update(CheckSize("pods", request.pods_size(), kMaxJudgedPods));
   if (!status.ok()) return status;
   if (request.first_slot() > 0 && !request.slots().empty()) {
-    return absl::InvalidArgumentError("first_slot: goes with empty slots only");
+    return absl::InvalidArgumentError("first_slot: is allowed with empty slots only");
   }
   if (!request.view().empty()) return CheckViewName(request.view());
   if (request.slots().empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError("slots: go with the name of a view only");
+  return absl::InvalidArgumentError("slots: require the name of a view");
 }
 
 // Tells which of the pods in a question their annotations protect.

@@ -39,7 +39,7 @@ absl::StatusOr<Arrivals> DecodeArrivals(const v1::CheckLoadLineRequest& request,
                                         ResourceReader* resources) {
   Arrivals arrivals;
   if (request.arrivals().empty()) return arrivals;
-  if (!request.with_rooms()) return Refused("arrivals: only with_rooms tells of them");
+  if (!request.with_rooms()) return Refused("arrivals: require with_rooms");
   if (absl::Status status = CheckEntries(request.arrivals_size(), "arrivals", kMaxArrivals); !status.ok()) {
     return status;
   }
@@ -208,8 +208,8 @@ absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoa
     if (!shape.ok()) return Annotate(shape.status(), "pod", " ");
     pod = check.MakePod(*shape);
   }
-  if (request.with_rooms() && !pod.has_value()) return Refused("pod: required with_rooms");
-  if (request.with_use() && !request.with_nodes()) return Refused("with_use: goes with with_nodes only");
+  if (request.with_rooms() && !pod.has_value()) return Refused("pod: required with with_rooms");
+  if (request.with_use() && !request.with_nodes()) return Refused("with_use: requires with_nodes");
   v1::CheckLoadLineResponse response;
   LineUse use(&decoded->line, columns.get(), positions, &cluster);
   absl::Status status =

@@ -29,7 +29,8 @@ absl::StatusOr<GrowingCluster> SizeOf(const v1::RankOptionsRequest& request, boo
   GrowingCluster size;
   if (request.has_changes()) {
     if (request.has_cluster_nodes()) {
-      return absl::InvalidArgumentError("cluster_nodes: the view tells the size of the cluster");
+      return absl::InvalidArgumentError(
+          "cluster_nodes: must be unset with a view, which states the size of the cluster");
     }
     const absl::StatusOr<LockedView> locked = ApplyChanges(request.changes(), deadline, views);
     if (!locked.ok()) return locked.status();
@@ -44,7 +45,7 @@ absl::StatusOr<GrowingCluster> SizeOf(const v1::RankOptionsRequest& request, boo
   }
   if (request.has_running()) {
     if (request.has_changes()) {
-      return absl::InvalidArgumentError("running: the view tells what the pods of the cluster request");
+      return absl::InvalidArgumentError("running: must be unset with a view, which states what pods request");
     }
     absl::StatusOr<PodDemand> running = DecodeRunningDemand(request.running());
     if (!running.ok()) return running.status();

@@ -83,7 +83,7 @@ class Turn {
     if (!deadline.may_wait()) return absl::AbortedError("another call has it");
     if (free_.WaitUntil(&mutex_, until)) return absl::OkStatus();
     if (absl::Status status = deadline.Check(); !status.ok()) return status;
-    return absl::DeadlineExceededError("another call has not let go of it; a timeout allows a longer wait");
+    return absl::DeadlineExceededError("another call still uses it; a longer timeout leaves it more time");
   }
 
   Mutex mutex_;

@@ -113,13 +113,13 @@ TEST(DescribeTest, TellsTheSlotsAskedForInTheirOrder) {
   EXPECT_EQ(error_of(Request({131072})), "slots[0]: slot 131072 is not in [0, 131072)");
   v1::DescribeRequest request = Request({1});
   request.set_first_slot(1);
-  EXPECT_EQ(error_of(request), "first_slot: goes with empty slots only");
+  EXPECT_EQ(error_of(request), "first_slot: is allowed with empty slots only");
   request = Request();
   request.set_first_slot(-1);
   EXPECT_EQ(error_of(request), "first_slot: -1 is negative");
   request = Request({1});
   request.clear_view();
-  EXPECT_EQ(error_of(request), "slots: go with the name of a view only");
+  EXPECT_EQ(error_of(request), "slots: require the name of a view");
   request.set_view("A");
   EXPECT_EQ(error_of(request), "view: \"A\" is not the name of a view: 1 to 63 characters of [a-z0-9/-]");
   request.set_view("b");

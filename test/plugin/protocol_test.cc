@@ -159,7 +159,7 @@ TEST_F(ProtocolTest, ChunksOutOfOrderAreRefused) {
   const auto code = absl::StatusCode::kFailedPrecondition;
   MustRefuse(Changes::Chunk(7, 20, 1, true), code, "which has not been started");
   MustSync(Changes::Chunk(7, 20, 0, false).Node(0, NodeOf("x")));
-  MustRefuse(Changes::Chunk(7, 20, 2, true), code, "came where chunk 1 was due");
+  MustRefuse(Changes::Chunk(7, 20, 2, true), code, "arrived where chunk 1 was due");
   MustRefuse(Changes::Chunk(7, 21, 1, true), code, "which has not been started");
   MustRefuse(Changes::Chunk(7, 20, 1, true).Node(9, NodeOf("x")), absl::StatusCode::kInvalidArgument,
              "slot 0 has a node of the same name");

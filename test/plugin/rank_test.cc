@@ -215,7 +215,7 @@ TEST_F(RankTest, TheViewTellsTheSizeOfTheCluster) {
   EXPECT_EQ(response.preferred_node().milli_cpu(), 11'000);
   EXPECT_NEAR(static_cast<double>(response.preferred_node().memory_bytes()), 11.0 * 70 / 34 * (1 << 30), 4);
   request_.set_cluster_nodes(5);
-  ExpectInvalid("cluster_nodes: the view tells");
+  ExpectInvalid("cluster_nodes: must be unset with a view");
   request_.clear_cluster_nodes();
   *request_.mutable_changes() = ChangesBuilder::At(1, 1).View("never-sent").changes();
   ExpectError(absl::StatusCode::kFailedPrecondition, "");
@@ -375,7 +375,7 @@ TEST_F(RankTest, Strategies) {
   Add("many", OfType("x", "2"), 1, 2)->set_priority(10);
   EXPECT_THAT(Groups(), ElementsAre("many", "few", "unmatched"));
   policy->add_strategies(v1::RankPolicy::PRIORITY);
-  ExpectInvalid("policy: strategies[2]: is there before");
+  ExpectInvalid("policy: strategies[2]: occurs twice");
 }
 
 TEST_F(RankTest, ABrokenCatalogueNamesItsLine) {

@@ -208,7 +208,7 @@ TEST_F(ViewTest, AFullListTakesEffectWhenItIsComplete) {
 TEST_F(ViewTest, ChunksOutOfOrderAreRefused) {
   ExpectRefused(FullList(2, 1, 1), absl::StatusCode::kFailedPrecondition, "has not been started");
   ASSERT_TRUE(view_.Apply(FullList(2, 1, 0, false)).ok());
-  ExpectRefused(FullList(2, 1, 2), absl::StatusCode::kFailedPrecondition, "came where chunk 1 was due");
+  ExpectRefused(FullList(2, 1, 2), absl::StatusCode::kFailedPrecondition, "arrived where chunk 1 was due");
 }
 
 TEST_F(ViewTest, NodesMayChangePlaces) {

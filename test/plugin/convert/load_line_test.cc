@@ -207,7 +207,7 @@ TEST_F(CheckLoadLineTest, RefusesArrivalsThatCannotCome) {
   EXPECT_THAT(Ask().status().message(), HasSubstr("arrivals[0]: slot 0 is no candidate"));
   arrival->set_slot(1);
   request_.clear_pod();
-  EXPECT_THAT(Ask().status().message(), HasSubstr("pod: required with_rooms"));
+  EXPECT_THAT(Ask().status().message(), HasSubstr("pod: required with with_rooms"));
 }
 
 // An arrival that cannot be read in full is no error, since it would be none on the node, and the others

@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"FixedWithoutAmount", [](Message* m) { AddRule(Rule::OTHERS, "cpu", Rule::FIXED, "", m); },
          "missing_limits[0]: fixed: required by the rule FIXED"},
         {"AmountWithoutFixed", [](Message* m) { AddRule(Rule::OTHERS, "cpu", Rule::REQUEST, "1", m); },
-         R"(missing_limits[0]: fixed: "1" goes with the rule FIXED only)"},
+         R"(missing_limits[0]: fixed: "1" is allowed with the rule FIXED only)"},
         {"FixedMalformed", [](Message* m) { AddRule(Rule::OTHERS, "cpu", Rule::FIXED, "1 Gi", m); },
          R"(missing_limits[0]: fixed: "1 Gi" is not a quantity)"},
         {"FixedNegative", [](Message* m) { AddRule(Rule::OTHERS, "cpu", Rule::FIXED, "-1", m); },

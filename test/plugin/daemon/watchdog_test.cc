@@ -81,7 +81,7 @@ TEST(TurnTest, IsWaitedForNoLongerThanADeadline) {
   EXPECT_EQ(late.message(), "the timeout of the call passed before there was an answer");
   late = turn.Take(Deadline(), milliseconds(1)).status();
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(late.message(), "another call has not let go of it; a timeout allows a longer wait");
+  EXPECT_EQ(late.message(), "another call still uses it; a longer timeout leaves it more time");
   first->reset();
   EXPECT_TRUE(turn.Take(Deadline::After(1)).ok());
 }
