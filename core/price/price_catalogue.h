@@ -84,7 +84,7 @@ struct PriceCatalogue {
 // header, with the keys region, date and os, say what the list is of.
 //
 // Errors: kInvalidArgument  the fault, with the number of the line, from 1: `line 17: "abc" is not a
-//                           price: ...`. Also a key that is there twice, and a header without what it takes.
+//                           price: ...`. Also a key that occurs twice, and a header without what it takes.
 // Cost:   O(bytes).
 absl::StatusOr<PriceCatalogue> ParsePriceCatalogue(absl::string_view name, absl::string_view csv);
 

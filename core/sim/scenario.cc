@@ -45,7 +45,7 @@ absl::Status CheckSimName(const std::string& of, const std::string& name,
         absl::StrCat(of, ".name: must be 1 to 63 of a-z, 0-9 and -"));  // the name itself may be anything
   }
   if (!names->insert(name).second) {
-    return absl::InvalidArgumentError(absl::StrCat(of, ".name: ", name, " is there twice"));
+    return absl::InvalidArgumentError(absl::StrCat(of, ".name: ", name, " occurs twice"));
   }
   return absl::OkStatus();
 }

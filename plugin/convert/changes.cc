@@ -33,7 +33,7 @@ bool OnlyNamesState(const v1::Changes& changes) {
          changes.complete_kinds().empty();
 }
 
-// Shapes are decoded in their order, and one that is there twice is refused before it costs anything: an
+// Shapes are decoded in their order, and one that occurs twice is refused before it costs anything: an
 // empty one has 2 bytes on the wire and a hundred times as many here.
 absl::Status DecodePodShapes(const v1::Changes& changes, ResourceReader* resources, Batch* batch) {
   PodDecoder decoder(resources);

@@ -38,7 +38,7 @@ struct DecodedBatch {
 // Decodes `changes`, whose header is in order and which outlives the result. `names` are those that the view
 // has for it, View::names_for().
 // If a pod, node or object cannot be taken in full, the rest of it is taken, and View::LeftOut() names it.
-// Errors: kInvalidArgument  what the client itself did wrong: a shape or object that is there twice, a
+// Errors: kInvalidArgument  what the client itself did wrong: a shape or object that occurs twice, a
 //                           node or object without a name
 absl::StatusOr<DecodedBatch> DecodeBatch(const v1::Changes& changes, ResourceNames names,
                                          const ReadOptions& options = {});

@@ -75,7 +75,7 @@ absl::StatusOr<FitOptions> DecodeFitOptions(const v1::FitOptions& message) {
     if (!status.ok()) return Annotate(Annotate(status, "scheduler_name"), at);
     if (&options->Of(profile.scheduler_name()) != &*options) {
       return Annotate(
-          Refused(absl::StrCat("scheduler_name: ", Quoted(profile.scheduler_name()), " is there twice")), at);
+          Refused(absl::StrCat("scheduler_name: ", Quoted(profile.scheduler_name()), " occurs twice")), at);
     }
     if (profile.options().profiles_size() > 0)
       return Annotate(Refused("options.profiles: must be empty"), at);

@@ -31,7 +31,7 @@ absl::StatusOr<GpuCounts> DecodeGpuCounts(absl::string_view field,
     fields.Name("gpu_type", counts[i].gpu_type());
     fields.Range("gpus", counts[i].gpus(), 0, INT32_MAX);
     if (fields.status().ok() && !gpus.emplace(counts[i].gpu_type(), counts[i].gpus()).second) {
-      fields.Refuse(absl::StrCat("gpu_type: ", Quoted(counts[i].gpu_type()), " is there twice"));
+      fields.Refuse(absl::StrCat("gpu_type: ", Quoted(counts[i].gpu_type()), " occurs twice"));
     }
     if (!fields.status().ok()) return Annotate(fields.status(), absl::StrCat(field, "[", i, "]"));
   }

@@ -308,7 +308,7 @@ bool WireWriter::key(string_t& name) {
   if (!absl::c_linear_search(top.named, static_cast<const void*>(top.field))) {
     top.named.push_back(top.field);  // each once, so that a repeated name costs no more each time
   } else if (error_.empty()) {
-    error_ = absl::StrCat(Path(), ": is there twice");
+    error_ = absl::StrCat(Path(), ": occurs twice");
   }
   return true;
 }

@@ -115,7 +115,7 @@ absl::Status DecodeRisks(const v1::PriceModel& message, PriceModel* model) {
     absl::Status status = CheckRisk("risk", risk.risk());
     if (risk.instance().empty()) status.Update(absl::InvalidArgumentError("instance: is empty"));
     if (!instances.insert(risk.instance()).second)
-      status.Update(absl::InvalidArgumentError("instance: is there twice"));
+      status.Update(absl::InvalidArgumentError("instance: occurs twice"));
     if (!status.ok()) return Annotate(status, absl::StrCat("interruption_risks[", i, "]"), ".");
     model->interruption_risks.push_back({risk.instance(), risk.risk()});
   }

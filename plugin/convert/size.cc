@@ -94,7 +94,7 @@ absl::StatusOr<Labels> DecodeLabels(const v1::SizedGroup& message) {
     if (label.key() == kHostnameLabel)
       return Refused(absl::StrCat("labels: ", kHostnameLabel, " is of one node"));
     if (!keys.insert(label.key()).second) {
-      return Refused(absl::StrCat("labels: key ", Quoted(label.key()), " is there twice"));
+      return Refused(absl::StrCat("labels: key ", Quoted(label.key()), " occurs twice"));
     }
     labels.push_back({label.key(), label.value()});
   }

@@ -216,7 +216,7 @@ func printable(err error) error {
 func (d *reader) readYAMLDocument(read []byte, document int) error {
 	asJSON, err := yaml.YAMLToJSONStrict(read)
 	if err != nil && strings.Contains(err.Error(), "already set in map") {
-		return fmt.Errorf("document %d: a key is there twice, as where two files were joined without --- between them: %w",
+		return fmt.Errorf("document %d: a key occurs twice, as where two files were joined without --- between them: %w",
 			document, printable(err))
 	}
 	if err != nil {

@@ -154,7 +154,7 @@ func parse(data []byte) (*Scheduler, error) {
 			return nil, fmt.Errorf("profiles[%d].%w", i, err)
 		}
 		if _, ok := out.Profiles[read.name]; ok {
-			return nil, fmt.Errorf("profiles[%d].schedulerName: %q is there twice", i, read.name)
+			return nil, fmt.Errorf("profiles[%d].schedulerName: %q occurs twice", i, read.name)
 		}
 		out.Profiles[read.name] = read.scoring
 		if err := out.addLine(read.line); err != nil {

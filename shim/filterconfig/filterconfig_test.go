@@ -173,7 +173,7 @@ func TestErrorsNameTheField(t *testing.T) {
 		head + "profile: []": `unknown field "profile"`,
 		head + "extenders: [{managedResources: [{name: cpu}]}]": `extenders[0].managedResources[0].name: "cpu" must be`,
 		head + "kind: A": `key "kind" already set`,
-		head + "profiles: [{}, {schedulerName: default-scheduler}]":    `profiles[1].schedulerName: "default-scheduler" is there twice`,
+		head + "profiles: [{}, {schedulerName: default-scheduler}]":    `profiles[1].schedulerName: "default-scheduler" occurs twice`,
 		head + `profiles: [{schedulerName: ""}]`:                       "profiles[0].schedulerName: must not be empty",
 		head + "profiles: [" + strings.Repeat("{},", 33) + "{}]":       "profiles: has 34 entries",
 		plugin("NodeAffinity", "{addedAffinity: 7}"):                   "profiles[0].pluginConfig[0] (NodeAffinity).args: ",

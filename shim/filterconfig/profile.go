@@ -33,7 +33,7 @@ func readProfile(config *schedulerv1.KubeSchedulerProfile) (*profile, error) {
 	for i := range config.PluginConfig {
 		plugin := &config.PluginConfig[i]
 		if seen[plugin.Name] {
-			return nil, fmt.Errorf("pluginConfig[%d].name: %q is there twice", i, plugin.Name)
+			return nil, fmt.Errorf("pluginConfig[%d].name: %q occurs twice", i, plugin.Name)
 		}
 		seen[plugin.Name] = true
 		if err := p.readArgs(plugin); err != nil {

@@ -15,7 +15,7 @@ func WithWorkload(trimmed []byte, pod *v1.Pod) []byte {
 	if annotation == "" {
 		return trimmed
 	}
-	// A message that is there twice is merged: these are more metadata of the same pod.
+	// A message that occurs twice is merged: these are more metadata of the same pod.
 	return appendMessage(trimmed, objectMetadata, func(b []byte) []byte {
 		return appendLabels(b, metaAnnotations, map[string]string{workload.Annotation: text.Valid(annotation)})
 	})

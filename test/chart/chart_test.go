@@ -146,7 +146,7 @@ func TestCombinations(t *testing.T) {
 				seen := map[string]bool{}
 				for _, o := range objects {
 					if seen[key(o)] {
-						t.Errorf("%v, %s, %s: %s is there twice", enabled, mode, keep, key(o))
+						t.Errorf("%v, %s, %s: %s occurs twice", enabled, mode, keep, key(o))
 					}
 					seen[key(o)] = true
 					checkImages(t, o)

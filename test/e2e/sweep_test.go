@@ -192,7 +192,7 @@ func sweepRows(t *testing.T, cmd *exec.Cmd, succeeds bool) map[string]string {
 	rows := map[string]string{}
 	for _, record := range records[1:] {
 		if _, twice := rows[record[0]]; twice {
-			t.Errorf("row %s is there twice", record[0])
+			t.Errorf("row %s occurs twice", record[0])
 		}
 		rows[record[0]] = strings.Join(record, ",")
 	}

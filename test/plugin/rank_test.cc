@@ -421,7 +421,7 @@ TEST_F(RankTest, RefusesWrongFields) {
   };
   expect("prices: interruption_risks[0].risk: is 1", [&](Request& r) { risk_of(r, "m5", 1); });
   expect("prices: interruption_risks[0].instance: is empty", [&](Request& r) { risk_of(r, "", 0.5); });
-  expect("prices: interruption_risks[1].instance: is there twice", [&](Request& r) {
+  expect("prices: interruption_risks[1].instance: occurs twice", [&](Request& r) {
     risk_of(r, "m5", 0.5);
     risk_of(r, "m5", 0.4);
   });

@@ -348,7 +348,7 @@ INSTANTIATE_TEST_SUITE_P(
         {"Hostname", InGroup([](auto* g) { g->mutable_labels(0)->set_key("kubernetes.io/hostname"); }),
          "labels: kubernetes.io/hostname is of one node"},
         {"KeyTwice", InGroup([](auto* g) { *g->add_labels() = g->labels(0); }),
-         "groups[0]: labels: key \"pool\" is there twice"},
+         "groups[0]: labels: key \"pool\" occurs twice"},
         {"LabelTwice",
          [](auto* r) {
            *r->add_groups() = r->groups(0);

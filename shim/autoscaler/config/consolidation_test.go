@@ -22,7 +22,7 @@ func TestWindowsAndCostsAreRefusedWithTheirKey(t *testing.T) {
 		"podDisruptionCosts: \"1000\" must be":          {PodDisruptionCosts: []string{"1000"}},
 		"podDisruptionCosts: \"1000=-1\" must be":       {PodDisruptionCosts: []string{"1000=-1"}},
 		"podDisruptionCosts: \"1000=NaN\" must be":      {PodDisruptionCosts: []string{"1000=NaN"}},
-		"podDisruptionCosts: 7 is there twice":          {PodDisruptionCosts: []string{"7=1", "7=2"}},
+		"podDisruptionCosts: 7 occurs twice":            {PodDisruptionCosts: []string{"7=1", "7=2"}},
 		"podDisruptionCosts: number of entries 65 must": {PodDisruptionCosts: make([]string, 65)},
 	} {
 		c := Default()

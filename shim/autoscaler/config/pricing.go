@@ -37,7 +37,7 @@ func (p *Pricing) interruptionRisks() (map[string]float64, error) {
 				entry)
 		}
 		if _, twice := risks[instance]; twice {
-			return nil, fmt.Errorf("scaleUp.pricing.interruptionRisks: %s is there twice", instance)
+			return nil, fmt.Errorf("scaleUp.pricing.interruptionRisks: %s occurs twice", instance)
 		}
 		risks[instance] = risk
 	}

@@ -133,7 +133,7 @@ func once[T any, K comparable](path string, entries []T, keyOf func(T) K) error 
 	for _, entry := range entries {
 		key := keyOf(entry)
 		if seen[key] {
-			return fmt.Errorf("%s: %v is there twice", path, key)
+			return fmt.Errorf("%s: %v occurs twice", path, key)
 		}
 		seen[key] = true
 	}

@@ -107,7 +107,7 @@ profiles:
 		})
 	}
 	if _, err := (Site{}).Apply([]byte("a: 1\na: 2\n")); err == nil {
-		t.Error("a field that is there twice was accepted")
+		t.Error("a field that occurs twice was accepted")
 	}
 }
 

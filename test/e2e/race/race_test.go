@@ -80,7 +80,7 @@ func TestWrongScenariosAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*Scenario){
-		"workload a: is there twice":  func(s *Scenario) { s.Services = append(s.Services, s.Services[0]) },
+		"workload a: occurs twice":    func(s *Scenario) { s.Services = append(s.Services, s.Services[0]) },
 		"workload a: no type":         func(s *Scenario) { s.Services[0].MilliCPU = 5000 },
 		"workload a: 1s is not":       func(s *Scenario) { s.Services[0].Steps[1].At = time.Second },
 		"workload a: its steps":       func(s *Scenario) { s.Services[0].Steps[0].At = 2 * loadStep },

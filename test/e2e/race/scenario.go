@@ -101,7 +101,7 @@ func (s *Scenario) Check() error {
 	names := map[string]bool{}
 	check := func(name string, request *Request, times ...time.Duration) error {
 		if names[name] || name == "" {
-			return fmt.Errorf("workload %q: is there twice, or has no name", name)
+			return fmt.Errorf("workload %q: occurs twice, or has no name", name)
 		}
 		names[name] = true
 		if request.LimitMemoryMiB != 0 && request.LimitMemoryMiB < request.MemoryMiB {

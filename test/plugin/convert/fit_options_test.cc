@@ -56,7 +56,7 @@ TEST(FitOptionsTest, ErrorsNameTheField) {
   EXPECT_THAT(ErrorOf(message), HasSubstr("profiles[0]: scheduler_name: is empty"));
   message.mutable_profiles(0)->set_scheduler_name("a");
   message.add_profiles()->set_scheduler_name("a");
-  EXPECT_THAT(ErrorOf(message), HasSubstr("profiles[1]: scheduler_name: \"a\" is there twice"));
+  EXPECT_THAT(ErrorOf(message), HasSubstr("profiles[1]: scheduler_name: \"a\" occurs twice"));
   message.mutable_profiles(1)->set_scheduler_name("b");
   message.mutable_profiles(1)->mutable_options()->set_added_affinity("\377");
   EXPECT_THAT(ErrorOf(message), HasSubstr("profiles[1]: options: added_affinity"));

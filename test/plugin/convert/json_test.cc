@@ -97,7 +97,7 @@ TEST(JsonTest, NamesWhatIsWrong) {
            {R"({"metadata": {"creationTimestamp": "now"}})",
             "metadata.creationTimestamp: is \"now\", not a time as of RFC 3339"},
            {R"({"metadata": {"name": "a"}, "metadata": {"name": "b"}})",
-            "metadata: is there twice, in Pod \"b\""},
+            "metadata: occurs twice, in Pod \"b\""},
            {R"({"kind": "PodList", "items": []})", "kind: is \"PodList\", not \"Pod\""}}) {
     EXPECT_EQ(ErrorOf(c.json), c.error) << c.json;
   }
