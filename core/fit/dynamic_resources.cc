@@ -99,7 +99,7 @@ MadeFilter MakeDynamicResources(const FitContext& context) {
       case DeviceService::kDeviceClass:
         needs.push_back(
             {resource,
-             absl::StrCat(name, " comes from a device class, of which the engine knows no devices")});
+             absl::StrCat(name, " belongs to a device class whose devices the engine does not know")});
         break;
       case DeviceService::kUnknown:
         if (!asked_for(resource)) break;  // ignored: somebody else serves it

@@ -107,7 +107,7 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
   for (const Slot slot : nodes.remove) {
     const ConsolidationNode* const node = FindNode(question, slot);
     if (node == nullptr || !node->may_go || !node->usd_per_hour.has_value()) {
-      return absl::StrCat("node ", cluster.name(slot), " may not go any more");
+      return absl::StrCat("node ", cluster.name(slot), " can no longer be removed");
     }
     terms.Remove(*node->usd_per_hour, node->age_hours);
     for (const LeavingPod& pod : node->pods) {

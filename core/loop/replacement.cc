@@ -58,8 +58,8 @@ class Follower {
     for (MoveUnderWay& move : plan_.replacement.moves) {
       if (!IsToDrain(move, now_ms_)) continue;
       if (const DrainKeep* const keep = WhatHoldsUp(move))
-        End(&move,
-            absl::StrCat("node ", cluster_.name(keep->slot), " cannot go: ", EntryOf(keep->reason).meaning));
+        End(&move, absl::StrCat("node ", cluster_.name(keep->slot),
+                                " cannot be removed: ", EntryOf(keep->reason).meaning));
     }
   }
 

@@ -35,7 +35,7 @@ std::optional<std::string> Unexpected(std::span<const RemovalPod> pods, int64_t 
       case PlannedPod::kStays:
         return absl::StrCat("pod ", pod.name, " is on the node, and the plan does not move it");
       case PlannedPod::kNew:
-        return absl::StrCat("pod ", pod.name, " has come to the node since the plan was made");
+        return absl::StrCat("pod ", pod.name, " has arrived on the node since the plan was made");
       case PlannedPod::kChanged:
         return absl::StrCat("pod ", pod.name, " has changed since the plan was made");
     }

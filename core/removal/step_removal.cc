@@ -21,7 +21,7 @@ class RemovalStep {
     // Once the cloud is asked, its answer is all that counts.
     if (!seen_.siblings.failed.empty() && removal_.stage != RemovalStage::kAsking) {
       return Fail(RemovalResult::kFailedToDelete,
-                  absl::StrCat("its group goes as a whole, and ", seen_.siblings.failed));
+                  absl::StrCat("its group is removed as a whole, and ", seen_.siblings.failed));
     }
     switch (removal_.stage) {
       case RemovalStage::kTainted:

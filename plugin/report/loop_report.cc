@@ -28,7 +28,7 @@ void LogFailures(const LoopTold& told, v1::LoopReport* report) {
   const v1::LoopFleetAnswer& fleet = told.answer.fleet();
   if (!fleet.state_problem().empty()) {
     v1::LogLine* const line = report->add_log();
-    line->set_message("What was remembered of machines and groups cannot be read: all times begin anew");
+    line->set_message("The stored state of machines and groups cannot be read: all timers restart");
     AddValue("why", fleet.state_problem(), line);
   }
   for (const v1::FleetFailure& failure : fleet.failures()) {
@@ -64,7 +64,7 @@ void Shorten(v1::LoopReport* report) {
   *shorter.mutable_status() = std::move(*report->mutable_status());
   shorter.mutable_status()->clear_node_groups();
   shorter.mutable_status()->clear_warnings();
-  shorter.mutable_status()->add_warnings("the answer of the loop is so large that groups are not told");
+  shorter.mutable_status()->add_warnings("the answer of the loop is so large that it leaves out the groups");
   *shorter.mutable_metrics() = std::move(*report->mutable_metrics());
   *report = std::move(shorter);
 }

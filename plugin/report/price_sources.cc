@@ -134,8 +134,8 @@ void TellUnknown(const PriceTally& tally, v1::PriceSources* sources) {
     groups.push_back(absl::StrFormat("%s (%g USD/h)", Printable(group), usd));
   if (!groups.empty()) {
     sources->add_warnings(
-        absl::StrCat("The cloud provider says less than a third of what the hardware costs, and is "
-                     "not believed where a list knows better: ",
+        absl::StrCat("The cloud provider states less than a third of what the hardware costs, and is "
+                     "ignored where a price list has the node: ",
                      Named(std::move(groups)), "."));
   }
 }

@@ -405,7 +405,7 @@ TEST_F(ReportTest, StaysSmall) {
   EXPECT_LT(report.ByteSizeLong(), size_t{20} << 10);
   EXPECT_EQ(report.metrics_size(), metrics);
   EXPECT_THAT(report.status().warnings(),
-              ElementsAre("the answer of the loop is so large that groups are not told"));
+              ElementsAre("the answer of the loop is so large that it leaves out the groups"));
 }
 
 // Failures are counted and logged; taints that mode act alone takes off are reported in mode observe.

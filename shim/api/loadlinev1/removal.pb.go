@@ -1356,7 +1356,7 @@ type RemovalSiblings struct {
 	NotReady int64 `protobuf:"varint,1,opt,name=not_ready,json=notReady,proto3" json:"not_ready,omitempty"`
 	// Number of these nodes before MARKED. [0, 2^31).
 	NotMarked int64 `protobuf:"varint,2,opt,name=not_marked,json=notMarked,proto3" json:"not_marked,omitempty"`
-	// Why one of them stays: "node n1 cannot go: ...". Empty: none does.
+	// Why one of them stays: "node n1 cannot be removed: ...". Empty: none does.
 	Failed string `protobuf:"bytes,3,opt,name=failed,proto3" json:"failed,omitempty"`
 	// True if all of them are removed, or none.
 	Atomic bool `protobuf:"varint,4,opt,name=atomic,proto3" json:"atomic,omitempty"`

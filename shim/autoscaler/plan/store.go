@@ -47,7 +47,7 @@ func (s *stateStore) read(ctx context.Context) []byte {
 			return s.written
 		}
 		if try == stateTries || ctx.Err() != nil || apierrors.IsForbidden(err) {
-			klog.ErrorS(err, "What an earlier leader remembered cannot be read: all times begin anew")
+			klog.ErrorS(err, "The state that an earlier leader stored cannot be read: all timers restart")
 			return nil
 		}
 		select {

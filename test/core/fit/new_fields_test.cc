@@ -123,7 +123,7 @@ TEST_F(NewFieldsTest, DevicesThatAClassServesAreNeverInsufficient) {
   EXPECT_EQ(Judge(more, 0), insufficient);  // the node offers its own
   const Verdict devices =
       CannotJudge(FilterName::kDynamicResources,
-                  "example.com/gpu comes from a device class, of which the engine knows no devices");
+                  "example.com/gpu belongs to a device class whose devices the engine does not know");
   EXPECT_EQ(Judge(pod, 1), devices);
   EXPECT_EQ(Judge({.requests = {{kGpu, 1}, {"cpu", 2000}}}, 1).reasons,
             std::vector<std::string>{"Insufficient cpu"});

@@ -235,7 +235,7 @@ TEST_F(ReplacementTest, AMoveThatStandsStillEnds) {
   const LoopPlan plan = Loop(1);
   ASSERT_THAT(plan.replacement.ended, SizeIs(1));
   EXPECT_THAT(plan.replacement.ended[0].why,
-              HasSubstr("node small-1 cannot go: a pod of it fits nowhere else"));
+              HasSubstr("node small-1 cannot be removed: a pod of it fits nowhere else"));
   Loop();
   EXPECT_THAT(memory_.moves, IsEmpty());
 }

@@ -314,10 +314,10 @@ TEST_F(StepRemovalTest, OthersAreGatheredAndThenLookedAt) {
 TEST_F(StepRemovalTest, IfOneOfThemStaysAllDoUnlessTheCloudIsAsked) {
   pods_.pods = {Pod("p")};
   LookAgain();
-  siblings_.failed = "node a cannot go: no";
+  siblings_.failed = "node a cannot be removed: no";
   RemovalOrders orders = Step(false, true, 201);
   ASSERT_TRUE(orders.end.has_value());
-  EXPECT_EQ(orders.end->error, "its group goes as a whole, and node a cannot go: no");
+  EXPECT_EQ(orders.end->error, "its group is removed as a whole, and node a cannot be removed: no");
   EXPECT_TRUE(orders.end->give_back);
   removal_ = {.stage = RemovalStage::kAsking};
   orders = Take({.asked = AskOutcome{}, .siblings = siblings_});

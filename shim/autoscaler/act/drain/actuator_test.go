@@ -89,7 +89,7 @@ func TestRemoval(t *testing.T) {
 			want: ErrorFailedToEvict, wantErr: "still there 630 s after its eviction", attempts: 1,
 			took: 635 * time.Second},
 		{name: "NewPodOnTheNode", after: time.Second, then: func(w *world) { w.addPod("late", "n") },
-			want: ErrorInternal, wantErr: "pod default/late has come to the node", attempts: 0, took: 5 * time.Second},
+			want: ErrorInternal, wantErr: "pod default/late has arrived on the node", attempts: 0, took: 5 * time.Second},
 		{name: "NewPodDuringTheDrain", before: func(w *world) { w.linger = func(string) bool { return true } },
 			after: 20 * time.Second, then: func(w *world) { w.addPod("late", "n"); w.removePod("p") },
 			want: ErrorInternal, wantErr: "pod default/late is on the node", attempts: 1},
@@ -98,7 +98,7 @@ func TestRemoval(t *testing.T) {
 			want: NodeDeleteOK, attempts: 1},
 		{name: "NewForgedDaemonSetPodIsOne", after: time.Second,
 			then: func(w *world) { w.addForgedDaemonSetPod("forged", "n") },
-			want: ErrorInternal, wantErr: "pod default/forged has come to the node", attempts: 0,
+			want: ErrorInternal, wantErr: "pod default/forged has arrived on the node", attempts: 0,
 			took: 5 * time.Second},
 		{name: "ForgedDaemonSetPodDuringTheDrain",
 			before: func(w *world) { w.linger = func(string) bool { return true } },
@@ -550,21 +550,21 @@ func TestAtomicGroupIsNotLeftInPart(t *testing.T) {
 		why     string // in the error of b and c, if they do not go
 	}{
 		"Nothing":   {then: func(*world) {}, deleted: []string{"a", "b", "c"}},
-		"MarkTaken": {then: markTaken, why: "node a cannot go: the node is not ours any more"},
+		"MarkTaken": {then: markTaken, why: "node a cannot be removed: the node is not ours any more"},
 		"CannotBeWritten": {then: func(w *world) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.taintFails = []string{"a"}
-		}, why: "node a cannot go: Internal error occurred: told to fail"},
+		}, why: "node a cannot be removed: Internal error occurred: told to fail"},
 		"Replaced": {then: changed(func(n *v1.Node) { n.UID = "another" }),
-			why: "node a cannot go: the node is gone: another one has its name"},
+			why: "node a cannot be removed: the node is gone: another one has its name"},
 		"Gone": {then: func(w *world) {
 			if err := w.client.Tracker().Delete(nodeResource, "", "a"); err != nil {
 				w.t.Error(err)
 			}
 		}, deleted: []string{"b", "c"}},
 		"PodComes": {then: func(w *world) { w.addPod("late", "a") },
-			why: "node a cannot go: pod default/late is on the node that is to be deleted"},
+			why: "node a cannot be removed: pod default/late is on the node that is to be deleted"},
 		"NotAtomic": {then: markTaken, apart: true, deleted: []string{"b", "c"}},
 	} {
 		t.Run(name, func(t *testing.T) {

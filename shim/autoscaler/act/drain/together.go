@@ -84,7 +84,7 @@ func (a *Actuator) note(d *deletion, answer *loadlinev1.StepRemovalResponse) {
 		delete(a.gathering, d.Group) // its time is over
 	}
 	if end := answer.End; d.Atomic && end.GetFailsSiblings() && b.failed == "" {
-		b.failed = fmt.Sprintf("node %s cannot go: %s", d.Node.Name, end.Error)
+		b.failed = fmt.Sprintf("node %s cannot be removed: %s", d.Node.Name, end.Error)
 	}
 	if answer.End != nil || b.before(loadlinev1.RemovalState_READY, nil) == 0 && before < loadlinev1.RemovalState_READY ||
 		b.before(loadlinev1.RemovalState_MARKED, nil) == 0 && before < loadlinev1.RemovalState_MARKED {
