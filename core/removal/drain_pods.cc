@@ -71,7 +71,8 @@ std::vector<absl::string_view> PodsDrain::Settle() {
 
 void PodsDrain::Refused(const EvictionAnswer& answer, bool again, bool by_budget, PodRemoval* pod) {
   if (pod->despite_budget) {
-    failure_ = absl::StrCat("pod ", pod->name, ": refused by its budgets, nor deleted: ", answer.error);
+    failure_ = absl::StrCat("pod ", pod->name,
+                            ": its budgets refuse its eviction, and its deletion failed: ", answer.error);
     return;
   }
   if (!again) {

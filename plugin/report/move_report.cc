@@ -18,13 +18,14 @@ namespace {
 // Returns the nodes that a move removes and adds.
 std::string NodesOf(const v1::MoveUnderWay& move) {
   std::string comes = Listed(move.add());
-  if (move.to_come() > 0) absl::StrAppend(&comes, comes.empty() ? "" : ", ", move.to_come(), " to come");
-  if (comes.empty()) comes = "room that is there";
-  return absl::StrCat(Listed(move.remove(), "nodes that are gone"), " by ", comes);
+  if (move.to_come() > 0)
+    absl::StrAppend(&comes, comes.empty() ? "" : ", ", Counted(move.to_come(), "new node"));
+  if (comes.empty()) comes = "existing nodes";
+  return absl::StrCat(Listed(move.remove(), "removed nodes"), " by ", comes);
 }
 
 std::string MoveText(const v1::MoveUnderWay& move) {
-  return absl::StrCat(move.phase(), " since ", SecondsText(move.seconds()), ": ", NodesOf(move));
+  return absl::StrCat(move.phase(), " for ", SecondsText(move.seconds()), ": ", NodesOf(move));
 }
 
 std::string EndedText(const v1::EndedMove& move) {
@@ -82,8 +83,8 @@ void TellEvents(const v1::LoopReplacement& replacement, v1::LoopReport* report) 
   const int before = std::max(0, replacement.moves_size() - Clamped32(replacement.begun()));
   for (int i = before; i < replacement.moves_size(); ++i) {
     const v1::MoveUnderWay& move = replacement.moves(i);
-    AddEvent(move.remove(), false, "Replacement", absl::StrCat("to be replaced, for less: ", NodesOf(move)),
-             report);
+    AddEvent(move.remove(), false, "Replacement",
+             absl::StrCat("to be replaced at lower cost: ", NodesOf(move)), report);
   }
   for (const v1::EndedMove& move : replacement.ended()) {
     if (move.why().empty()) continue;

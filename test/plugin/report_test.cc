@@ -324,7 +324,7 @@ TEST_F(ReportTest, TellsOfMoves) {
   const v1::ReplacementStatus& status = report.status().cluster_wide().replacement();
   EXPECT_EQ(status.status(), "InProgress");
   EXPECT_THAT(status.moves(),
-              ElementsAre("draining since 1m30s: a, b by c", "ordered since 0s: d by 2 to come"));
+              ElementsAre("draining for 1m30s: a, b by c", "ordered for 0s: d by 2 new nodes"));
   EXPECT_THAT(status.ended(),
               ElementsAre("done: 1 node replaced", "given up: its saving is gone; nodes that stay: e"));
   EXPECT_EQ(status.bill().bound(), 1.5);
@@ -338,7 +338,7 @@ TEST_F(ReportTest, TellsOfMoves) {
   // The move that was under way before is not reported again.
   ASSERT_EQ(report.events_size(), 2);
   EXPECT_THAT(report.events(0).nodes(), ElementsAre("d"));
-  EXPECT_EQ(report.events(0).message(), "to be replaced, for less: d by 2 to come");
+  EXPECT_EQ(report.events(0).message(), "to be replaced at lower cost: d by 2 new nodes");
   EXPECT_TRUE(report.events(1).warning());
   EXPECT_EQ(report.events(1).message(), "stays for now: its saving is gone");
   question_.mutable_fleet()->set_acts(false);

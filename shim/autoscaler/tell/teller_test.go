@@ -145,14 +145,14 @@ func TestEventsOnNodes(t *testing.T) {
 	c := watch.New(view.NewForPlanning(nil, "test"), &options, nil)
 	c.Nodes["n1"] = &v1.Node{}
 	New(c, &options, nil, recorder, NewMetrics(""), 1).tellNodes([]*loadlinev1.NodeEvent{
-		{Nodes: []string{"n1", "gone"}, Reason: "Replacement", Message: "to be replaced, for less: n1 by n2"},
+		{Nodes: []string{"n1", "gone"}, Reason: "Replacement", Message: "to be replaced at lower cost: n1 by n2"},
 		{Nodes: []string{"n1"}, Warning: true, Reason: "ReplacementGivenUp", Message: "stays for now: too dear"}})
 	close(recorder.Events)
 	var got []string
 	for event := range recorder.Events {
 		got = append(got, event)
 	}
-	want := []string{"Normal Replacement to be replaced, for less: n1 by n2",
+	want := []string{"Normal Replacement to be replaced at lower cost: n1 by n2",
 		"Warning ReplacementGivenUp stays for now: too dear"}
 	if !slices.Equal(got, want) {
 		t.Errorf("events %q, want %q", got, want)

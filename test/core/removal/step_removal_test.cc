@@ -225,7 +225,8 @@ TEST_F(StepRemovalTest, OnlyBudgetsAreOverruledAndOnlyIfThatIsAllowed) {
   EXPECT_THAT(ends_with(false, EvictionAnswer::Cause::kBudget, 0), HasSubstr("not evicted in time"));
   EXPECT_THAT(ends_with(true, EvictionAnswer::Cause::kOther, 0), HasSubstr("not evicted in time"));
   EXPECT_EQ(ends_with(true, EvictionAnswer::Cause::kBudget, 200), "deleted");
-  EXPECT_THAT(ends_with(true, EvictionAnswer::Cause::kBudget, 403), HasSubstr("nor deleted"));
+  EXPECT_THAT(ends_with(true, EvictionAnswer::Cause::kBudget, 403),
+              HasSubstr("its budgets refuse its eviction, and its deletion failed"));
 }
 
 // The pods of the lowest priority go first; the next ones when these are gone, and after a look at the node.
