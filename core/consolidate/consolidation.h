@@ -218,18 +218,19 @@ struct ConsolidationMove {
 
 // The reason for which a node is not removed.
 enum class KeepReason {
-  kFixed,           // it may not go
-  kWorthItsPrice,   // its pods are worth what it costs, at the shadow prices
-  kNoCheaperPlace,  // tried in vain
-  kSavesTooLittle,  // a cheaper arrangement saves less than the options ask for
-  kGroupAtMinimum,  // of its group no node may go
-  kTakesPods,       // pods of nodes that go move there
-  kNotTried,        // the budget ended before; the next call continues
-  kModeOff,         // ConsolidationMode::kOff
+  kFixed,             // it may not go
+  kWorthItsPrice,     // its pods are worth what it costs, at the shadow prices
+  kNoCheaperPlace,    // tried in vain
+  kSavesTooLittle,    // a cheaper arrangement saves less than the options ask for
+  kGroupAtMinimum,    // of its group no node may go
+  kTakesPods,         // pods of nodes that go move there
+  kNotTried,          // the budget ended before; the next call continues
+  kModeOff,           // ConsolidationMode::kOff
+  kTooFewSpotGroups,  // cheaper spot nodes could come if ConsolidationOptions::least_spot_groups were lower
 };
 absl::string_view Name(KeepReason reason);
-// Returns what would have to change; empty where nothing can be said.
-absl::string_view AdviceOf(KeepReason reason);
+// Returns what would have to change, with the options that were asked about; empty where nothing can be said.
+std::string AdviceOf(KeepReason reason, const ConsolidationOptions& options);
 
 // A node that is not removed, with the reason and its worth in US dollars per hour.
 struct KeptNode {

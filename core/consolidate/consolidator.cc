@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "core/base/fingerprint.h"
 #include "core/cluster/scoped_fork.h"
 #include "core/consolidate/cost_bound.h"
@@ -123,11 +125,13 @@ absl::string_view Name(KeepReason reason) {
       return "NotTried";
     case KeepReason::kModeOff:
       return "Off";
+    case KeepReason::kTooFewSpotGroups:
+      return "TooFewSpotGroups";
   }
   return "invalid reason";
 }
 
-absl::string_view AdviceOf(KeepReason reason) {
+std::string AdviceOf(KeepReason reason, const ConsolidationOptions& options) {
   switch (reason) {
     case KeepReason::kFixed:
     case KeepReason::kTakesPods:
@@ -137,17 +141,28 @@ absl::string_view AdviceOf(KeepReason reason) {
              "cheaper nodes.";
     case KeepReason::kNoCheaperPlace:
       return "No cheaper nodes within the limits take its pods together with those of others. Raise the "
-             "maximum of a "
-             "group, loosen the rules that keep its pods apart, or lower their requests.";
+             "maximum of a group, loosen the rules that keep its pods apart, or lower their requests.";
     case KeepReason::kSavesTooLittle:
-      return "A cheaper arrangement saves less than asked for: lower the least saving, or the price of a "
-             "disturbed pod.";
+      return absl::StrFormat(
+          "A cheaper arrangement saves less than asked for: %g USD per hour, %g %% of what its nodes cost, "
+          "and "
+          "within %g hours what it costs to disturb its pods. Lower the least saving, or the price of a "
+          "disturbed pod.",
+          options.least_saving_usd_per_hour, options.least_saving_percent, options.payback_hours);
     case KeepReason::kGroupAtMinimum:
       return "Lower the minimum of its group.";
     case KeepReason::kNotTried:
       return "Allow more work or time: the next call goes on here.";
     case KeepReason::kModeOff:
       return "Consolidation is off.";
+    case KeepReason::kTooFewSpotGroups:
+      return absl::StrCat(
+          "Cheaper spot nodes would take its pods, but spot nodes come in the place of spot nodes only where "
+          "at "
+          "least ",
+          options.least_spot_groups,
+          options.least_spot_groups == 1 ? " spot group costs" : " spot groups cost",
+          " less than those that go. Add spot groups, or lower --least-spot-groups.");
   }
   return "";
 }

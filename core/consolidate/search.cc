@@ -43,8 +43,17 @@ KeepReason ReasonFor(TrialEnd end) {
       return KeepReason::kGroupAtMinimum;
     case TrialEnd::kCutShort:
       return KeepReason::kNotTried;
+    case TrialEnd::kTooFewSpotGroups:
+      return KeepReason::kTooFewSpotGroups;
   }
   return KeepReason::kNotTried;
+}
+
+// Returns how much a reason says of what would help: of several attempts the most telling one counts, and the
+// last one of those that are alike.
+int Telling(KeepReason reason) {
+  if (reason == KeepReason::kTooFewSpotGroups) return 2;
+  return reason == KeepReason::kSavesTooLittle ? 1 : 0;
 }
 
 }  // namespace
@@ -226,8 +235,9 @@ bool Search::Try(const std::vector<NodeIndex>& go, bool may_add) {
   if (end != TrialEnd::kMade) {
     for (const NodeIndex node : go) {
       std::optional<KeepReason>& reason = reasons_[node];
-      // That something would be cheaper, but not by enough, says more than that nothing was found.
-      if (reason != KeepReason::kSavesTooLittle || end == TrialEnd::kCutShort) reason = ReasonFor(end);
+      const KeepReason now = ReasonFor(end);
+      const bool tells = !reason.has_value() || Telling(now) >= Telling(*reason);
+      if (tells || end == TrialEnd::kCutShort) reason = now;
     }
     return false;
   }
@@ -348,7 +358,8 @@ void Search::Remember() {
     const auto before = tried_.find(name);
     const double usd = board_.node(node).usd;
     const double share = usd > 0 ? board_.WorthOf(node) / usd : 1;
-    const bool tried_now = reason == KeepReason::kNoCheaperPlace || reason == KeepReason::kSavesTooLittle;
+    const bool tried_now = reason == KeepReason::kNoCheaperPlace || reason == KeepReason::kSavesTooLittle ||
+                           reason == KeepReason::kTooFewSpotGroups;
     if (tried_now) {
       const uint64_t fingerprint = board_.problem().cluster->fingerprint(board_.snapshot().slot(node));
       // A node tried as part of a block is not delayed further.

@@ -30,6 +30,24 @@ NodeIndex RootOf(const StrongVector<NodeIndex, NodeIndex>& parent, NodeIndex nod
 }  // namespace
 
 TrialEnd Trial::Make(std::vector<NodeIndex> go, bool may_add, std::vector<MadeMove>* made) {
+  const TrialEnd end = MakeSome(go, may_add, made);
+  const bool refused =
+      end == TrialEnd::kNoPlace || end == TrialEnd::kNotCheaper || end == TrialEnd::kSavesTooLittle;
+  return refused && may_add && !spot_may_come_ && PaysWithSpot(go) ? TrialEnd::kTooFewSpotGroups : end;
+}
+
+// Returns whether the move could be made if any number of spot groups sufficed. Changes nothing.
+bool Trial::PaysWithSpot(const std::vector<NodeIndex>& go) {
+  ignores_spot_rule_ = true;
+  Begin();
+  TakeOff(go);
+  const bool pays = Arrange(go, /*may_add=*/true) == TrialEnd::kMade && !PartsThatPay(go).empty();
+  Undo(go);
+  ignores_spot_rule_ = false;
+  return pays && !board_.work()->ended();
+}
+
+TrialEnd Trial::MakeSome(std::vector<NodeIndex> go, bool may_add, std::vector<MadeMove>* made) {
   made->clear();
   int retries = kMostRetries;
   // Each retry leaves nodes out, which makes the rest smaller, so that this ends.
@@ -97,7 +115,7 @@ TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
 
 // See ConsolidationOptions::least_spot_groups.
 bool Trial::SpotMayCome() const {
-  if (spot_usd_ == std::numeric_limits<double>::infinity()) return true;
+  if (ignores_spot_rule_ || spot_usd_ == std::numeric_limits<double>::infinity()) return true;
   const auto groups = board_.problem().groups;
   return std::count_if(groups.begin(), groups.end(), [&](const NodeGroup& group) {
            return group.priced.spot && HasNewNodes(group) && *group.usd_per_hour < spot_usd_;

@@ -27,7 +27,8 @@ enum class TrialEnd {
   kNotCheaper,      // what would have to come costs as much
   kSavesTooLittle,  // it would be cheaper, but by less than the options ask for
   kGroupAtMinimum,
-  kCutShort,  // the budget ended
+  kCutShort,          // the budget ended
+  kTooFewSpotGroups,  // it could be made if spot nodes might come; see least_spot_groups
 };
 
 // Makes moves, one after the other. Not thread-safe.
@@ -56,10 +57,12 @@ class Trial {
   // The nodes of the parts of a move, each part a list.
   using Parts = std::vector<std::vector<NodeIndex>>;
 
+  TrialEnd MakeSome(std::vector<NodeIndex> go, bool may_add, std::vector<MadeMove>* made);
   TrialEnd MakeOnce(const std::vector<NodeIndex>& go, bool may_add, Parts* parts);
   TrialEnd Arrange(const std::vector<NodeIndex>& go, bool may_add);
   bool WithinLimits(const std::vector<NodeIndex>& go) const;
   bool SpotMayCome() const;
+  bool PaysWithSpot(const std::vector<NodeIndex>& go);
   void TakeOff(const std::vector<NodeIndex>& go);
   bool UseRoom();
   bool PutAsScheduled(const std::vector<NodeIndex>& go);
@@ -92,7 +95,8 @@ class Trial {
   bool good_types_ = false;
   double spot_usd_ = 0;  // of the cheapest spot node that leaves
   bool spot_may_come_ = true;
-  std::vector<Place> places_;  // of the pods that leave, largest first
+  bool ignores_spot_rule_ = false;  // the attempt only finds out whether least_spot_groups decides
+  std::vector<Place> places_;       // of the pods that leave, largest first
   std::vector<NodeIndex> added_;
   StrongVector<GroupIndex, int64_t> added_of_;
   StrongVector<MoverKindIndex, size_t> from_;  // where the search for room continues

@@ -90,9 +90,10 @@ class ConsolidationEncoder {
   static absl::string_view ReasonName(const KeptNode& kept, const FixedNode* fixed) {
     return kept.reason == KeepReason::kFixed && fixed != nullptr ? Name(fixed->reason) : Name(kept.reason);
   }
-  static absl::string_view AdviceFor(const KeptNode& kept, const FixedNode* fixed) {
-    return kept.reason == KeepReason::kFixed && fixed != nullptr ? EntryOf(fixed->reason).advice
-                                                                 : AdviceOf(kept.reason);
+  static std::string AdviceFor(const KeptNode& kept, const FixedNode* fixed,
+                               const ConsolidationOptions& options) {
+    return kept.reason == KeepReason::kFixed && fixed != nullptr ? std::string(EntryOf(fixed->reason).advice)
+                                                                 : AdviceOf(kept.reason, options);
   }
 
  private:
@@ -284,8 +285,9 @@ void EncodeDerivedGroups(const DerivedGroups& derived, const NodeGroups& groups,
   response->set_untyped_nodes(untyped);
 }
 
-void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuestion& question,
-                         const DrainProblem& drain, const NodeGroups& groups, const PriceTally& prices,
+void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationOptions& options,
+                         const ConsolidationQuestion& question, const DrainProblem& drain,
+                         const NodeGroups& groups, const PriceTally& prices,
                          v1::PlanConsolidationResponse* response) {
   const ConsolidationEncoder encoder(drain, groups);
   *response->mutable_bill() = EncodeBill(plan.bill, prices);
@@ -310,7 +312,7 @@ void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuest
     v1::ConsolidationReason& reason = reasons[std::string(ConsolidationEncoder::ReasonName(kept, why))];
     reason.set_nodes(reason.nodes() + 1);
     reason.set_usd_per_hour(reason.usd_per_hour() + kept.usd_per_hour);
-    reason.set_advice(std::string(ConsolidationEncoder::AdviceFor(kept, why)));
+    if (reason.nodes() == 1) reason.set_advice(ConsolidationEncoder::AdviceFor(kept, why, options));
     if (bytes > kKeepBytes) continue;
     v1::ConsolidationKeep message = encoder.Encode(kept, why, group_of[kept.slot]);
     bytes += message.ByteSizeLong() + kEntryOverhead;

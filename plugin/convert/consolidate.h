@@ -47,9 +47,11 @@ void EncodeDerivedGroups(const DerivedGroups& derived, const NodeGroups& groups,
                          v1::PlanConsolidationResponse* response);
 
 // Fills in everything except the objects that were left out. `groups`: those with which `question` was
-// prepared. Lists the first moves and the first nodes that stay, as many as fit into a bounded answer.
-void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationQuestion& question,
-                         const DrainProblem& drain, const NodeGroups& groups, const PriceTally& prices,
+// prepared. `options`: those of the plan. Lists the first moves and the first nodes that stay, as many as fit
+// into a bounded answer.
+void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationOptions& options,
+                         const ConsolidationQuestion& question, const DrainProblem& drain,
+                         const NodeGroups& groups, const PriceTally& prices,
                          v1::PlanConsolidationResponse* response);
 
 }  // namespace loadline

@@ -74,7 +74,7 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
 
   v1::PlanConsolidationResponse response;
   const PriceTally tally = TallyPrices(groups, problem->group_of);
-  EncodeConsolidation(plan, question, *problem, groups, tally, &response);
+  EncodeConsolidation(plan, policy->options, question, *problem, groups, tally, &response);
   *response.mutable_price_sources() = PriceSourcesOf(tally);
   if (request.derive_groups()) {
     EncodeDerivedGroups(*derived, groups, view.cluster().resource_names(), &response);

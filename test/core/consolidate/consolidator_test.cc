@@ -124,6 +124,24 @@ TEST(ConsolidatorTest, SpotGivesWayToSpotOnlyWithEnoughGroups) {
   EXPECT_NEAR(PlanOf(model, options).bill.reachable, 0.10, 1e-12);  // an on-demand node is cheaper as well
   model.nodes[0].type = 3;                                          // 0.06
   EXPECT_THAT(PlanOf(model, options).moves, IsEmpty());
+  EXPECT_EQ(Reasons(model, PlanOf(model, options))["node-0"], "TooFewSpotGroups");
+  // The pods fit on no cheaper spot node: more groups would not help.
+  model.types[2].cpu = 1000;
+  EXPECT_EQ(Reasons(model, PlanOf(model, options))["node-0"], "NoCheaperPlace");
+}
+
+TEST(ConsolidatorTest, AdviceTellsTheOptionsThatWereAskedAbout) {
+  ConsolidationOptions options;
+  options.least_spot_groups = 1;
+  EXPECT_THAT(AdviceOf(KeepReason::kTooFewSpotGroups, options),
+              testing::HasSubstr("at least 1 spot group costs less"));
+  options.least_spot_groups = 15;
+  EXPECT_THAT(AdviceOf(KeepReason::kTooFewSpotGroups, options),
+              testing::HasSubstr("at least 15 spot groups cost less"));
+  options.least_saving_percent = 7.5;
+  options.payback_hours = 168;
+  EXPECT_THAT(AdviceOf(KeepReason::kSavesTooLittle, options),
+              testing::HasSubstr("0.001 USD per hour, 7.5 % of what its nodes cost, and within 168 hours"));
 }
 
 // The large pod fits on the first node and the small ones on the second. A scheduler that spreads may put the
