@@ -8,6 +8,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 
 namespace loadline {
 namespace {
@@ -231,5 +233,17 @@ absl::StatusOr<ParsedQuantity> ParseQuantity(absl::string_view text) {
 int64_t Milli(Quantity quantity) { return ReadOut(quantity.nano(), Quantity::kNanoPerUnit / 1000); }
 
 int64_t Units(Quantity quantity) { return ReadOut(quantity.nano(), Quantity::kNanoPerUnit); }
+
+std::string MemoryText(int64_t bytes) {
+  double amount = static_cast<double>(bytes);
+  absl::string_view unit;
+  for (const absl::string_view next : {"Ki", "Mi", "Gi", "Ti", "Pi", "Ei"}) {
+    if (amount < 1024) break;
+    amount /= 1024;
+    unit = next;
+  }
+  const std::string number = absl::StrFormat("%.2f", amount);
+  return absl::StrCat(absl::StripSuffix(number.substr(0, number.find_last_not_of('0') + 1), "."), unit);
+}
 
 }  // namespace loadline

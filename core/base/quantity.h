@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <string>
 
 #include "absl/numeric/int128.h"
 #include "absl/status/statusor.h"
@@ -77,6 +78,10 @@ absl::StatusOr<ParsedQuantity> ParseQuantity(absl::string_view text);
 // (away from zero) as Quantity.MilliValue() and Quantity.Value() do, cut to [-kMaxAmount, kMaxAmount].
 int64_t Milli(Quantity quantity);
 int64_t Units(Quantity quantity);
+
+// Writes an amount of memory, >= 0, in the largest binary unit of which there is one, with at most two
+// decimals, as the tables of the command line do: "1Gi", "1.25Gi", "128Mi", "0".
+std::string MemoryText(int64_t bytes);
 
 }  // namespace loadline
 

@@ -68,7 +68,8 @@ std::string WhatIsUnhealthy(const ClusterState& state, const BrakeOptions& optio
       unready * 100 <= state.node_count() * options.max_total_unready_percentage) {
     return "";
   }
-  return absl::StrCat(unready, " of ", state.node_count(), " nodes are not ready");
+  return absl::StrCat(unready, " of ", state.node_count(), state.node_count() == 1 ? " node" : " nodes",
+                      unready == 1 ? " is not ready" : " are not ready");
 }
 
 }  // namespace loadline

@@ -47,10 +47,13 @@ std::string NamespaceNamed(uint64_t hash, const ClusterState& cluster) {
 
 std::string WhatVanished(const VanishedCounts& counts, const ClusterState& cluster) {
   std::string text = absl::StrCat(counts.all.vanished, " of the ", counts.all.before,
-                                  " pods of the last loop are gone, and nothing says why");
+                                  counts.all.before == 1 ? " pod" : " pods", " of the last loop ",
+                                  counts.all.vanished == 1 ? "is" : "are", " gone, and nothing says why");
   if (counts.one_namespace.before == counts.all.before) return text;
   const std::string name = NamespaceNamed(counts.namespace_hash, cluster);
-  if (!name.empty()) absl::StrAppend(&text, "; ", counts.one_namespace.vanished, " were in namespace ", name);
+  if (!name.empty())
+    absl::StrAppend(&text, "; ", counts.one_namespace.vanished,
+                    counts.one_namespace.vanished == 1 ? " was" : " were", " in namespace ", name);
   return text;
 }
 
@@ -71,9 +74,10 @@ BrakeFound FindWhatVanished(const DrainCall& call, const DrainState& state, std:
   }
   const int64_t nodes = cluster.node_count() - static_cast<int64_t>(leaving.size());
   if (state.nodes >= 0 && absl::int128(state.nodes - nodes) * 100 > absl::int128(state.nodes) * percent) {
-    return {DrainBrake::kNodesVanished,
-            absl::StrCat("there were ", state.nodes,
-                         " nodes in the last loop that were to stay, and now there are ", nodes)};
+    return {
+        DrainBrake::kNodesVanished,
+        absl::StrCat("of ", state.nodes, state.nodes == 1 ? " node" : " nodes",
+                     " of the last loop that had to stay, ", nodes, nodes == 1 ? " is" : " are", " left")};
   }
   return {};
 }

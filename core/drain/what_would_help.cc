@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "core/base/quantity.h"
 #include "core/drain/drain_question.h"
 #include "core/drain/node_reason.h"
 
@@ -31,9 +32,9 @@ KeepingPod PodOf(const DrainProblem& problem, const DrainKeep& keep) {
 }
 
 std::string RoomFor(const KeepingPod& pod) {
-  return absl::StrFormat("a node that stays and takes %s, which requests %.3g cpu and %.4g MiB of memory",
-                         pod.name, static_cast<double>(pod.shape->requests.Get(kCpu)) / 1000,
-                         static_cast<double>(pod.shape->requests.Get(kMemory)) / (1 << 20));
+  return absl::StrFormat("a node that stays and takes %s, which requests %.3g cpu and %s memory", pod.name,
+                         static_cast<double>(pod.shape->requests.Get(kCpu)) / 1000,
+                         MemoryText(pod.shape->requests.Get(kMemory)));
 }
 
 // Returns what a node that takes the pod would have to be like, where this filter refuses it on the node that

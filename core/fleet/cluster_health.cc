@@ -18,7 +18,8 @@ std::string WhyUnhealthy(const FleetObservation& observation, const FleetOptions
     }
   }
   if (unready <= options.ok_unready_nodes || unready * 100 <= options.max_unready_percent * all) return "";
-  return absl::StrCat("ClusterUnhealthy: ", unready, " of ", all, " nodes are not ready");
+  return absl::StrCat("ClusterUnhealthy: ", unready, " of ", all, all == 1 ? " node" : " nodes",
+                      unready == 1 ? " is not ready" : " are not ready");
 }
 
 void NoteGrowth(const FleetObservation& observation, int64_t now_ms, FleetState* state) {

@@ -115,8 +115,8 @@ void FailCreations(const std::string& group, const FaultCount& count, const Flee
   view->failed_creations.push_back({group, reason, count.machines});
   FailGroup(
       group, reason,
-      absl::StrCat(count.machines, " machines could not be created", count.others ? ", such as by " : ": ",
-                   count.first->code, ": ", count.first->message),
+      absl::StrCat(count.machines, count.machines == 1 ? " machine" : " machines", " could not be created",
+                   count.others ? ", such as by " : ": ", count.first->code, ": ", count.first->message),
       options.back_off, now_ms, memory, view);
   if (!memory->request.has_value()) return;
   memory->request->nodes -= count.machines;

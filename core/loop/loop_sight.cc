@@ -77,8 +77,8 @@ std::string WhyHeld(const CloudGroup& group, const GroupSight& sight, const Flee
   }
   if (view.back_off.has_value()) return CutText(view.held, kMostText);
   if (group.atomic && sight.room > loop.max_new_nodes.value_or(sight.room)) {
-    return absl::StrCat("grows by all of its ", sight.room, " nodes or none, and ", *loop.max_new_nodes,
-                        " may be added");
+    return absl::StrCat("grows by all of its ", sight.room, sight.room == 1 ? " node" : " nodes",
+                        " or none, and ", *loop.max_new_nodes, " may be added");
   }
   return loop.held;
 }
@@ -158,7 +158,8 @@ LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, 
   sight.nothing_goes = sight.fleet.cools_down || !options.acts;
   sight.held = sight.fleet.unhealthy;
   if (sight.held.empty() && sight.max_new_nodes == 0) {
-    sight.held = absl::StrCat("the cluster may have ", options.max_nodes_total, " nodes in all");
+    sight.held = absl::StrCat("the cluster may have ", options.max_nodes_total,
+                              options.max_nodes_total == 1 ? " node" : " nodes", " in all");
   }
   for (const GroupIndex i : seen.groups.indices()) {
     const FleetGroupView& view = sight.fleet.groups[IndexOf(i)];

@@ -98,7 +98,9 @@ class Follower {
           Check(move);
         } else if (now_ms_ - move->at_ms >= policy.node_wait_ms) {
           End(move, absl::StrCat(Missing(*move), " of its ", move->came.size(),
-                                 " new nodes have not come in time, or were refused"));
+                                 move->came.size() == 1 ? " new node" : " new nodes",
+                                 Missing(*move) == 1 ? " has not come in time, or was refused"
+                                                     : " have not come in time, or were refused"));
         }
         return true;
       case Phase::kDraining:

@@ -166,7 +166,8 @@ std::vector<std::string> TextsOf(std::span<const VainGrowth> vain, const LoopPro
   }
   if (vain.size() > texts.size()) {
     texts.push_back(absl::StrCat("node groups do not grow for ", vain.size() - texts.size(),
-                                 " further kinds of pods that nodes which came for them do not take"));
+                                 vain.size() - texts.size() == 1 ? " further kind" : " further kinds",
+                                 " of pods that nodes which came for them do not take"));
   }
   return texts;
 }

@@ -68,10 +68,10 @@ void SlackPlanner::AskForClass(const SlackClassView& of, ClassSlack* slack, Turn
   const int64_t left = turn->sketch.Ask(allowed, std::move(asked), turn->budget);
   RaiseStatus(SlackStatus::kMissing, "", slack);
   if (left == 0) return;
-  std::string why = absl::StrCat("no node may come for ", left, " placeholders");
+  std::string why = absl::StrCat("no node may come for ", left, left == 1 ? " placeholder" : " placeholders");
   if (turn->budget->ended()) {
-    why = absl::StrCat(left, " placeholders have no node: the plan was cut short, out of ",
-                       Name(turn->budget->end()));
+    why = absl::StrCat(left, left == 1 ? " placeholder has" : " placeholders have",
+                       " no node: the plan was cut short, out of ", Name(turn->budget->end()));
   } else if (!unneeded.empty()) {
     absl::StrAppend(&why, ": ", unneeded);
   }

@@ -3,13 +3,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
+#include "core/base/quantity.h"
 #include "core/slack/slack_planner.h"
 
 namespace loadline {
 namespace {
 
 std::string Describe(const CpuMemory& amounts) {
-  return absl::StrCat("cpu ", amounts.cpu, "m, memory ", amounts.memory);
+  return absl::StrCat("cpu ", amounts.cpu, "m, memory ", MemoryText(amounts.memory));
 }
 
 int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
@@ -34,7 +35,8 @@ void CountPieces(const CpuMemory& room, int64_t most, ClassSlack* slack) {
   }
   if (slack->pieces.count > most) {
     slack->pieces = {most, slack->unit};
-    RaiseStatus(SlackStatus::kLimited, absl::StrCat("at most ", most, " placeholders"), slack);
+    RaiseStatus(SlackStatus::kLimited,
+                absl::StrCat("at most ", most, most == 1 ? " placeholder" : " placeholders"), slack);
   }
 }
 

@@ -148,8 +148,10 @@ void AddLines(v1::LoopReport* report) {
     report->add_lines(absl::StrCat("Grows: ", growth, "."));
   }
   if (all.scale_up().unplaced() > 0) {
-    report->add_warnings(absl::StrCat(all.scale_up().unplaced(), " of ", all.scale_up().pending_pods(),
-                                      " pods that wait get no node: ", all.scale_up().why()));
+    report->add_warnings(absl::StrCat(
+        all.scale_up().unplaced(), " of ", Counted(all.scale_up().pending_pods(), "pod"), " that ",
+        all.scale_up().pending_pods() == 1 ? "waits " : "wait ",
+        all.scale_up().unplaced() == 1 ? "gets no node: " : "get no node: ", all.scale_up().why()));
   }
 }
 

@@ -57,7 +57,7 @@ Reasons ReasonsOf(const v1::PlanSlackResponse& slack) {
     reasons.Note(wrong.source(), v1::SLACK_STATUS_UNSPECIFIED, wrong.text());
   }
   if (const int64_t further = slack.errors_total() - slack.errors_size(); further > 0) {
-    reasons.Tell(absl::StrCat(further, " more wishes for copies cannot be met"));
+    reasons.Tell(absl::StrCat(Counted(further, "more wish", "es"), " for copies cannot be met"));
   }
   if (slack.classes_total() > slack.classes_size()) {
     reasons.Tell(absl::StrCat("the status is that of the first ", slack.classes_size(), " of ",

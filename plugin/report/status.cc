@@ -190,7 +190,8 @@ v1::AutoscalerStatus StatusOf(const LoopTold& told, const GroupOfSlot& group_of,
   status.set_autoscaler_status("Running");
   status.set_mode(acts ? "act" : "observe");
   if (const int64_t left = told.answer.fleet().abandoned_nodes(); left > 0 && !acts) {
-    status.set_message(absl::StrCat(left, " nodes carry taints of mode act, which alone takes them off"));
+    status.set_message(absl::StrCat(Counted(left, "node"), left == 1 ? " carries" : " carry",
+                                    " taints of mode act, which alone takes them off"));
   }
   AddWarnings(told, &status);
   *status.mutable_prices() = told.answer.price_sources();

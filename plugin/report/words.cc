@@ -9,8 +9,8 @@
 
 namespace loadline {
 
-std::string Counted(int64_t number, absl::string_view what) {
-  return absl::StrCat(number, " ", what, number == 1 ? "" : "s");
+std::string Counted(int64_t number, absl::string_view what, absl::string_view ending) {
+  return absl::StrCat(number, " ", what, number == 1 ? "" : ending);
 }
 
 std::string TimeText(int64_t seconds) {

@@ -12,8 +12,8 @@ namespace loadline {
 
 using Texts = google::protobuf::RepeatedPtrField<std::string>;
 
-// "1 node", "2 nodes".
-std::string Counted(int64_t number, absl::string_view what);
+// "1 node", "2 nodes"; with an ending of its own, "2 wishes".
+std::string Counted(int64_t number, absl::string_view what, absl::string_view ending = "s");
 
 // Seconds since 1970 as "2026-01-02T03:04:05Z".
 std::string TimeText(int64_t seconds);

@@ -189,7 +189,7 @@ func TestWhatGrows(t *testing.T) {
 		"NodesInAll": {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.MaxNodesTotal = 3 },
 			want: []string{"g+2"}},
 		"NoneMoreInAll": {groups: group(10), config: func(c *config.Configuration) { c.ScaleUp.MaxNodesTotal = 1 },
-			why: "the cluster may have 1 nodes in all"},
+			why: "the cluster may have 1 node in all"},
 		// The fixed node has four.
 		"CoresInAll": {groups: group(10), config: func(c *config.Configuration) { c.ScaleDown.CoresTotal = "0:15" },
 			want: []string{"g+2"}, why: "1 max cluster cpu limit reached"},

@@ -434,7 +434,7 @@ TEST_F(DrainHandlerTest, RemovesNothingAfterASuddenLossOfNodes) {
   builder.Remove(2);
   *request_.mutable_changes() = builder.changes();
   request_.mutable_groups(0)->mutable_slots()->RemoveLast();
-  EXPECT_EQ(BrakeText(), "there were 3 nodes in the last loop that were to stay, and now there are 2");
+  EXPECT_EQ(BrakeText(), "of 3 nodes of the last loop that had to stay, 2 are left");
 }
 
 // Four of five nodes are not ready: more than 3, and more than 45 %.

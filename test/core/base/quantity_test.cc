@@ -394,5 +394,18 @@ TEST(QuantityTest, OrderOfSumsOfOneSignDoesNotMatter) {
   }
 }
 
+TEST(QuantityTest, MemoryIsWrittenInTheLargestUnit) {
+  const std::pair<int64_t, const char*> cases[] = {{0, "0"},
+                                                   {1023, "1023"},
+                                                   {1024, "1Ki"},
+                                                   {int64_t{128} << 20, "128Mi"},
+                                                   {int64_t{1000} << 20, "1000Mi"},
+                                                   {int64_t{1} << 30, "1Gi"},
+                                                   {int64_t{1280} << 20, "1.25Gi"},
+                                                   {int64_t{4} << 40, "4Ti"},
+                                                   {kMaxAmount, "4Ei"}};
+  for (const auto& [bytes, text] : cases) EXPECT_EQ(MemoryText(bytes), text);
+}
+
 }  // namespace
 }  // namespace loadline

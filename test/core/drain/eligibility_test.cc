@@ -176,6 +176,9 @@ TEST(BrakesTest, AnUnhealthyClusterHasMoreNodesNotReadyThanBothLimits) {
   EXPECT_EQ(WhatIsUnhealthy(cluster_of(3, 3)->state(), {}), "");
   EXPECT_EQ(WhatIsUnhealthy(cluster_of(20, 9)->state(), {}), "");
   EXPECT_EQ(WhatIsUnhealthy(cluster_of(20, 10)->state(), {}), "10 of 20 nodes are not ready");
+  const BrakeOptions none_may_be{.ok_total_unready_count = 0, .max_total_unready_percentage = 0};
+  EXPECT_EQ(WhatIsUnhealthy(cluster_of(2, 1)->state(), none_may_be), "1 of 2 nodes is not ready");
+  EXPECT_EQ(WhatIsUnhealthy(cluster_of(1, 1)->state(), none_may_be), "1 of 1 node is not ready");
 }
 
 }  // namespace

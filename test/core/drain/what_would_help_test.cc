@@ -57,16 +57,16 @@ class WhatWouldHelpTest : public ::testing::Test {
 
 TEST_F(WhatWouldHelpTest, APodWithoutAPlaceIsToldWithWhatItRequests) {
   EXPECT_EQ(Help(NodeReason::kNoPlaceToMovePods, PodRef::Pod(0)),
-            "a node that stays and takes pod default/web-0, which requests 1.5 cpu and 3 MiB of memory");
+            "a node that stays and takes pod default/web-0, which requests 1.5 cpu and 3Mi memory");
   EXPECT_EQ(Help(NodeReason::kPlaceholdersNeedRoom, PodRef::Placeholder(0)),
-            "a node that stays and takes placeholder slack-3, which requests 0.25 cpu and 1 MiB of memory");
+            "a node that stays and takes placeholder slack-3, which requests 0.25 cpu and 1Mi memory");
   EXPECT_EQ(Help(NodeReason::kNoPlaceToMovePods), "more room on nodes that stay");
 }
 
 // Room is missing where no other filter refuses the pod on the closest node.
 TEST_F(WhatWouldHelpTest, TheFilterThatRefusesTheNearestNodeIsTold) {
   const std::string room =
-      "a node that stays and takes pod default/web-0, which requests 1.5 cpu and 3 MiB of memory";
+      "a node that stays and takes pod default/web-0, which requests 1.5 cpu and 3Mi memory";
   EXPECT_EQ(HelpBeyond(FilterName::kNodeResourcesFit), room);
   EXPECT_EQ(HelpBeyond(FilterName::kNone, Judgement::kFits), room + ", beside the other pods of the node");
   EXPECT_EQ(

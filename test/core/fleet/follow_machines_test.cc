@@ -37,8 +37,8 @@ TEST(FollowMachinesTest, FaultsCountByCodeWithTheFirstMessage) {
   const FleetView view = world.LookAtAll(1);
   ASSERT_THAT(view.failures, SizeIs(3));
   EXPECT_EQ(view.failures[0].back_off.text, "2 machines could not be created: REQUEST-1: text 1");
-  EXPECT_EQ(view.failures[1].back_off.text, "1 machines could not be created: REQUEST-2: text 2");
-  EXPECT_EQ(view.failures[2].back_off.text, "1 machines could not be created: REQUEST-1: none left");
+  EXPECT_EQ(view.failures[1].back_off.text, "1 machine could not be created: REQUEST-2: text 2");
+  EXPECT_EQ(view.failures[2].back_off.text, "1 machine could not be created: REQUEST-1: none left");
   EXPECT_EQ(view.failures[2].back_off.reason, BackOffReason::kOutOfResources);
 }
 
@@ -58,8 +58,8 @@ TEST(FollowMachinesTest, CodesThatAreAllDifferentAreCountedTogether) {
   EXPECT_EQ(view.failures[1].back_off.text,
             "978 machines could not be created, such as by REQUEST-66: text 66");
   EXPECT_EQ(view.failures[1].back_off.reason, BackOffReason::kOutOfResources);
-  EXPECT_EQ(view.failures[2].back_off.text, "1 machines could not be created: REQUEST-0: text 0");
-  EXPECT_EQ(view.groups[0].back_off->text, "1 machines could not be created: REQUEST-63: text 63");
+  EXPECT_EQ(view.failures[2].back_off.text, "1 machine could not be created: REQUEST-0: text 0");
+  EXPECT_EQ(view.groups[0].back_off->text, "1 machine could not be created: REQUEST-63: text 63");
   int64_t machines = 0;
   for (const FailedCreations& failed : view.failed_creations) machines += failed.machines;
   EXPECT_EQ(machines, 3'000);

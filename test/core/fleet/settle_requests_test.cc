@@ -111,7 +111,7 @@ TEST(SettleRequestsTest, WhatCameIsNoSuccessOfWhatFailedBesideIt) {
   const FleetView view = world.LookAtAll(1);
   EXPECT_FALSE(world.state.groups[FleetKey("g")].request.has_value());
   ASSERT_TRUE(view.groups[0].back_off.has_value());
-  EXPECT_EQ(view.groups[0].back_off->text, "1 machines could not be created: BROKEN: no machine");
+  EXPECT_EQ(view.groups[0].back_off->text, "1 machine could not be created: BROKEN: no machine");
 }
 
 TEST(SettleRequestsTest, ARequestOfWhichAllFailHasEndedThere) {

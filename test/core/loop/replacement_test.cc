@@ -162,7 +162,7 @@ TEST_F(ReplacementTest, MachinesThatDoNotComeEndIt) {
   problem_.groups[GroupIndex{1}].not_begun = 1;
   const LoopPlan plan = Loop(1);
   ASSERT_THAT(plan.replacement.ended, SizeIs(1));
-  EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("1 of its 1 new nodes have not come in time"));
+  EXPECT_THAT(plan.replacement.ended[0].why, HasSubstr("1 of its 1 new node has not come in time"));
   EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{GroupIndex{1}, 1}));
   // One that arrives all the same is removed, and its old nodes are left alone.
   Arrive("big-1", GroupIndex{1});
