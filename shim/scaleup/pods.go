@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -36,7 +37,7 @@ type Pods struct {
 	bySign  map[string]int // position in waiting
 	// daemons are pods that say that they are of a DaemonSet; sets are those that exist.
 	daemons map[DaemonSet]*v1.Pod
-	sets    map[DaemonSet]bool
+	sets    map[DaemonSet]*appsv1.DaemonSet
 	pods    int
 	leftOut []leftout.Object
 }
@@ -162,9 +163,9 @@ func (p *Pods) AddObject(object any) {
 		return
 	}
 	if p.sets == nil {
-		p.sets = map[DaemonSet]bool{}
+		p.sets = map[DaemonSet]*appsv1.DaemonSet{}
 	}
-	p.sets[IdentityOf(set)] = true
+	p.sets[IdentityOf(set)] = set
 }
 
 // Waiting returns how many pods were gathered that wait, or may do so.
@@ -217,22 +218,21 @@ func (p *Pods) LeftOutPods() (pods int) {
 // mostDaemonBytes is what the pods of all DaemonSets may take in a question, beside all the rest.
 const mostDaemonBytes = 1 << 20
 
-// DaemonPods returns one pod of each DaemonSet that exists, in the order of names, as it would be on any node. A pod
-// that names a DaemonSet that does not exist makes no new node smaller.
+// DaemonPods returns one pod of each DaemonSet that exists, in the order of names, as it would be on any node: of a set
+// without a pod the one that it would make. A pod that names a DaemonSet that does not exist makes no new node smaller.
 func (p *Pods) DaemonPods() [][]byte {
-	keys := make([]DaemonSet, 0, len(p.daemons))
-	for key := range p.daemons {
-		if p.sets[key] {
-			keys = append(keys, key)
-		}
-	}
+	keys := slices.Collect(maps.Keys(p.sets))
 	slices.SortFunc(keys, func(a, b DaemonSet) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	// The smallest first: one of them cannot keep others out.
 	trimmed := make(map[DaemonSet][]byte, len(keys))
 	for _, key := range keys {
-		trimmed[key] = p.trim(anywhere(p.daemons[key]))
+		pod, runs := p.daemons[key]
+		if !runs {
+			pod = PodOf(p.sets[key])
+		}
+		trimmed[key] = p.trim(anywhere(pod))
 	}
 	bySize := slices.Clone(keys)
 	slices.SortStableFunc(bySize, func(a, b DaemonSet) int { return len(trimmed[a]) - len(trimmed[b]) })

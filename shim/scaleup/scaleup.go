@@ -123,6 +123,21 @@ func Options(problem *loadlinev1.ScaleUpProblem,
 	return out, nil
 }
 
+// WaitNote says how many pods wait, and how many of them find room on nodes that are there.
+func WaitNote(all, there int64) string {
+	switch {
+	case all == 0:
+		return "No pod waits."
+	case all == 1 && there == 0:
+		return "1 pod waits; it fits on no node that is there."
+	case all == 1:
+		return "1 pod waits; it fits on a node that is there."
+	case there == 1:
+		return fmt.Sprintf("%d pods wait; 1 of them fits on nodes that are there.", all)
+	}
+	return fmt.Sprintf("%d pods wait; %d of them fit on nodes that are there.", all, there)
+}
+
 // Notes says what became of pods and groups beside the options, each in a sentence.
 func Notes(problem *loadlinev1.ScaleUpProblem, answer *loadlinev1.EstimateScaleUpResponse) []string {
 	all, there := int64(0), int64(0)
@@ -132,14 +147,7 @@ func Notes(problem *loadlinev1.ScaleUpProblem, answer *loadlinev1.EstimateScaleU
 	for _, placement := range answer.GetExisting() {
 		there += int64(placement.GetPods().GetCount())
 	}
-	wait, fit := "%d pods wait; ", "%d of them fit on nodes that are there."
-	if all == 1 {
-		wait = "%d pod waits; "
-	}
-	if there == 1 {
-		fit = "%d of them fits on nodes that are there."
-	}
-	notes := []string{fmt.Sprintf(wait+fit, all, there)}
+	notes := []string{WaitNote(all, there)}
 	for _, group := range answer.GetGroups() {
 		switch group.GetEnd() {
 		case loadlinev1.GroupEstimate_NODE_LIMIT:

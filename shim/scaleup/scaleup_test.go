@@ -181,10 +181,54 @@ func TestForgedOwnersMakeNoNodeSmaller(t *testing.T) {
 			for _, set := range c.sets {
 				g.AddObject(set)
 			}
-			if got := len(g.DaemonPods()); got != c.want {
-				t.Errorf("%d pods are on every new node, want %d", got, c.want)
+			got := 0
+			for _, bytes := range g.DaemonPods() {
+				var pod v1.Pod
+				if err := pod.Unmarshal(bytes); err != nil {
+					t.Fatal(err)
+				}
+				got += len(pod.Spec.Containers) // a set of the test makes pods without any
+			}
+			if got != c.want {
+				t.Errorf("%d pods like it are on every new node, want %d", got, c.want)
 			}
 		})
+	}
+}
+
+// A DaemonSet without a pod, as on a group that has no node yet, is on new nodes by the pod that it would make.
+func TestADaemonSetWithoutAPodIsOnNewNodes(t *testing.T) {
+	g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
+	set := daemonSet("logs", "u")
+	set.Spec.Template.Spec = pod("any", "500m").Spec
+	set.Spec.Template.Spec.NodeSelector = map[string]string{"pool": "a"}
+	g.AddObject(set)
+	pods := g.DaemonPods()
+	if len(pods) != 1 {
+		t.Fatalf("%d pods are on every new node, want 1", len(pods))
+	}
+	var got v1.Pod
+	if err := got.Unmarshal(pods[0]); err != nil {
+		t.Fatal(err)
+	}
+	if cpu := got.Spec.Containers[0].Resources.Requests.Cpu(); cpu.String() != "500m" ||
+		got.Spec.NodeSelector["pool"] != "a" {
+		t.Errorf("got %v", got.Spec)
+	}
+}
+
+func TestTheNoteOfPodsThatWaitAgreesWithTheirNumber(t *testing.T) {
+	for _, c := range []struct {
+		all, there int64
+		want       string
+	}{{0, 0, "No pod waits."}, {1, 0, "1 pod waits; it fits on no node that is there."},
+		{1, 1, "1 pod waits; it fits on a node that is there."},
+		{2, 0, "2 pods wait; 0 of them fit on nodes that are there."},
+		{2, 1, "2 pods wait; 1 of them fits on nodes that are there."},
+		{2, 2, "2 pods wait; 2 of them fit on nodes that are there."}} {
+		if got := WaitNote(c.all, c.there); got != c.want {
+			t.Errorf("%d of %d: got %q, want %q", c.there, c.all, got, c.want)
+		}
 	}
 }
 

@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
@@ -69,11 +67,7 @@ func (c *Cluster) WithoutNode(now time.Time) *scaleup.Pods {
 	}
 	for _, set := range c.Sets {
 		gathered.AddObject(set)
-		pods := c.daemons[scaleup.IdentityOf(set)]
-		if len(pods) == 0 {
-			gathered.AddPod(podOf(set))
-		}
-		for _, pod := range pods {
+		for _, pod := range c.daemons[scaleup.IdentityOf(set)] {
 			gathered.AddPod(pod)
 		}
 	}
@@ -109,24 +103,6 @@ func (f facts) apart(delayMs int64) string {
 	}
 	return fmt.Sprintf("%t %t %d %t %t ", f.unschedulable, f.statesDelay, f.delayMs, f.ageMs < f.delayMs,
 		f.ageMs < delayMs)
-}
-
-// podOf returns a pod as a DaemonSet would make it, of which there is none to look at.
-func podOf(set *appsv1.DaemonSet) *v1.Pod {
-	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name,
-		Labels:      set.Spec.Template.Labels,
-		Annotations: set.Spec.Template.Annotations,
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet",
-			Name: set.Name, UID: set.UID, Controller: new(true)}}}, Spec: *set.Spec.Template.Spec.DeepCopy()}
-	for key, effect := range map[string]v1.TaintEffect{v1.TaintNodeNotReady: v1.TaintEffectNoExecute,
-		v1.TaintNodeUnreachable:  v1.TaintEffectNoExecute,
-		v1.TaintNodeDiskPressure: v1.TaintEffectNoSchedule, v1.TaintNodeMemoryPressure: v1.TaintEffectNoSchedule,
-		v1.TaintNodePIDPressure: v1.TaintEffectNoSchedule, v1.TaintNodeUnschedulable: v1.TaintEffectNoSchedule} {
-		pod.Spec.Tolerations = append(pod.Spec.Tolerations,
-			v1.Toleration{Key: key, Operator: v1.TolerationOpExists, Effect: effect})
-	}
-	slices.SortFunc(pod.Spec.Tolerations, func(a, b v1.Toleration) int { return strings.Compare(a.Key, b.Key) })
-	return pod
 }
 
 // TellNominated says of equal pods for how many of them the scheduler makes room on which nodes.
