@@ -317,11 +317,14 @@ func (g *gatheredBill) options(fit *loadlinev1.FitOptions, tellPod func(*v1.Pod)
 // assume says what is taken for granted beside the question.
 func (b *billPlan) assume(derived bool, notes []string) {
 	if derived {
-		count := len(b.GetDerivedGroups())
-		b.notes = append(b.notes, fmt.Sprintf("Without --groups, %s derived from pool, instance type, zone, capacity "+
-			"type, system, roles and taints of the nodes, and from labels that pods select by: each may become empty and "+
-			"may grow without limit, and no other instance type is considered.",
-			plural(count, "node group")+agree(int64(count), " is", " are")))
+		if count := len(b.GetDerivedGroups()); count == 0 {
+			b.notes = append(b.notes, "Without --groups, node groups are derived from the nodes, and no node makes one.")
+		} else {
+			b.notes = append(b.notes, fmt.Sprintf("Without --groups, %s derived from pool, instance type, zone, capacity "+
+				"type, system, roles and taints of the nodes, and from labels that pods select by: %s may become empty and "+
+				"may grow without limit, and no other instance type is considered.",
+				plural(count, "node group")+agree(int64(count), " is", " are"), agree(int64(count), "it", "each")))
+		}
 	}
 	b.notes = append(b.notes, notes...)
 }

@@ -121,12 +121,19 @@ func (d *drainPlan) verdict() string {
 	if count == 0 {
 		return "no node can go"
 	}
-	text := fmt.Sprintf("%s of %d can go together: %d empty, %d by moving %s",
-		plural(count, "node"), count+len(d.GetKeep()), empty, count-empty-later, plural(moves, "pod"))
-	if later > 0 {
-		text += fmt.Sprintf(", %d after %s run to completion", later,
-			plural(running, "pod")+agree(int64(running), " has", " have"))
+	var ways []string
+	if empty > 0 {
+		ways = append(ways, fmt.Sprintf("%d empty", empty))
 	}
+	if drained := count - empty - later; drained > 0 {
+		ways = append(ways, fmt.Sprintf("%d by moving %s", drained, plural(moves, "pod")))
+	}
+	if later > 0 {
+		ways = append(ways, fmt.Sprintf("%d after %s run to completion", later,
+			plural(running, "pod")+agree(int64(running), " has", " have")))
+	}
+	text := fmt.Sprintf("%s of %d can go%s: %s", plural(count, "node"), count+len(d.GetKeep()),
+		agree(int64(count), "", " together"), strings.Join(ways, ", "))
 	if saved := d.GetUsdPerHourSaved(); saved > 0 {
 		text += fmt.Sprintf("; %.4f USD per hour are saved", saved)
 	}

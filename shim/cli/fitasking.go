@@ -138,7 +138,10 @@ func (f *fitAnswer) verdict() string {
 	case len(f.Fits) > 0:
 		return fmt.Sprintf("%s fits on %d of %s", f.Pod, len(f.Fits), plural(all, "node"))
 	case len(f.CannotJudge) > 0:
-		return fmt.Sprintf("%s: not known to fit on any of %s; %d of them cannot be judged", f.Pod, plural(all, "node"),
+		if all == 1 {
+			return f.Pod + ": not known to fit on the only node, which cannot be judged"
+		}
+		return fmt.Sprintf("%s: not known to fit on any of %d nodes; %d of them cannot be judged", f.Pod, all,
 			len(f.CannotJudge))
 	}
 	return fmt.Sprintf("0/%d nodes are available: %s.", all, strings.Join(counted(f.DoesNotFit), ", "))

@@ -18,7 +18,8 @@ func TestScoresOfManyNodesComeInSeveralAnswers(t *testing.T) {
 		`"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}]}}`)
 	for i := range nodes {
 		fmt.Fprintf(&dump,
-			`,{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-%04d"},"status":{"allocatable":{"cpu":"%d","memory":"64Gi"}}}`,
+			`,{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-%04d"},"status":{"allocatable":`+
+				`{"cpu":"%d","memory":"64Gi","pods":"110"}}}`,
 			i, 1+i%100)
 	}
 	dump.WriteString(`]}`)

@@ -172,10 +172,14 @@ func (l *loopPlan) askRefusals(ctx context.Context, client loadlinev1.Autoscaler
 		return err
 	}
 	asked := estimated{problem, answer, l.pods}
+	more := map[string]int64{}
+	for _, growth := range l.GetGrowth() {
+		more[growth.GetNodeGroup()] = growthOf(growth)
+	}
 	for i, group := range problem.GetGroups() {
 		held := ""
 		if sights := l.GetFleet().GetGroups(); i < len(sights) {
-			held = heldBy(sights[i], group)
+			held = heldBy(sights[i], group, more[group.GetNodeGroup()])
 		}
 		l.refusals = append(l.refusals, asked.refusals(i, left, held)...)
 	}

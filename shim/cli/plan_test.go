@@ -54,7 +54,7 @@ func TestPlanTable(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
-	for _, want := range []string{"3 pods wait, 1 find room, 2 on new nodes; 2 nodes to ask for\n",
+	for _, want := range []string{"3 pods wait, 1 finds room, 2 on new nodes; 2 nodes to ask for\n",
 		"   2   shop/wait-0   a new node of workers\n", "No node goes now: groups grow.\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)

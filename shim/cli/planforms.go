@@ -182,8 +182,7 @@ func (l *loopPlan) verdict() string {
 		}
 	}
 	for _, g := range l.GetGrowth() {
-		nodes += g.GetNodesForPods() + g.GetNodesForSlack() + g.GetNodesForUtilization() + g.GetNodesForMinimum() +
-			g.GetNodesForReplacement()
+		nodes += growthOf(g)
 	}
 	parts := []string{"no pod waits"}
 	if all := there + upcoming + fresh + nowhere; all > 0 {
@@ -191,7 +190,9 @@ func (l *loopPlan) verdict() string {
 		for _, part := range []struct {
 			count int64
 			where string
-		}{{there, "find room"}, {upcoming, "on nodes on their way"}, {fresh, "on new nodes"}, {nowhere, "nowhere"}} {
+		}{{there, agree(there, "finds room", "find room")},
+			{upcoming, agree(upcoming, "on a node on its way", "on nodes on their way")},
+			{fresh, agree(fresh, "on a new node", "on new nodes")}, {nowhere, "nowhere"}} {
 			if part.count > 0 {
 				parts = append(parts, fmt.Sprintf("%d %s", part.count, part.where))
 			}
@@ -202,6 +203,12 @@ func (l *loopPlan) verdict() string {
 		text += fmt.Sprintf("; %s to ask for", plural(int(nodes), "node"))
 	}
 	return text
+}
+
+// growthOf returns how many nodes a group gets in all.
+func growthOf(g *loadlinev1.LoopGrowth) int64 {
+	return g.GetNodesForPods() + g.GetNodesForSlack() + g.GetNodesForUtilization() + g.GetNodesForMinimum() +
+		g.GetNodesForReplacement()
 }
 
 func (l *loopPlan) growthCutShort() []string {

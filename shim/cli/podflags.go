@@ -20,8 +20,7 @@ node is taken off it first, and scored as if it was to be placed anew. With -p t
 file instead, as from a manifest.
 
 Nodes on which the pod fits are candidates, as they are for a scheduler, and those that cannot be judged,
-as ` + "`loadline fit`" + ` has them; the others are listed below with their reason. Where it fits on none, all
-nodes are scored.`
+as ` + "`loadline fit`" + ` has them; the others are listed below with their reason.`
 
 // podFlags say which pod a command is about, in which cluster, and how to score it.
 type podFlags struct {

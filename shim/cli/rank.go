@@ -115,6 +115,8 @@ type rank struct {
 	notes []string
 	// refusals say why groups take no more of the pods that wait, in the order of the options.
 	refusals []groupRefusal
+	// sized are the groups that grow by nothing but how full they are.
+	sized map[string]bool
 	// remarks are about pods that are not planned for as others are; fits is a node that takes a pod, if any does.
 	remarks []string
 	fits    string

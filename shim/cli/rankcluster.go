@@ -70,6 +70,10 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, engineError(err)
 	}
+	r.sized = map[string]bool{}
+	for i := range file.Groups {
+		r.sized[file.Groups[i].Name()] = file.Groups[i].Spec.Size != nil
+	}
 	c.leaveOut(&r.leftOut)
 	r.leftOut.Add(gathered.LeftOut()...)
 	if source.fromFile() && c.counts.Objects["DaemonSet"] == 0 {

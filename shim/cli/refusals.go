@@ -101,7 +101,7 @@ func (e *estimated) refusals(group int, left map[int32]int64, held string) (out 
 func endOf(estimate *loadlinev1.GroupEstimate, group *loadlinev1.ScalableGroup) string {
 	switch estimate.GetEnd() {
 	case loadlinev1.GroupEstimate_NODE_LIMIT:
-		return "may not grow further: " + maximumOf(group)
+		return "may not grow further: " + maximumOf(group, int64(estimate.GetNodeCount()))
 	case loadlinev1.GroupEstimate_CUT_SHORT:
 		return "the estimate was cut short"
 	case loadlinev1.GroupEstimate_NO_TEMPLATE:
@@ -110,23 +110,32 @@ func endOf(estimate *loadlinev1.GroupEstimate, group *loadlinev1.ScalableGroup) 
 	return ""
 }
 
-func maximumOf(group *loadlinev1.ScalableGroup) string {
-	return fmt.Sprintf("it has %d of at most %s", group.GetCurrentNodes(), plural(int(group.GetMaxNodes()), "node"))
+// maximumOf tells the maximum of a group that gets so many more nodes.
+func maximumOf(group *loadlinev1.ScalableGroup, more int64) string {
+	with := ""
+	if more > 0 {
+		with = fmt.Sprintf("with %d more ", more)
+	}
+	return fmt.Sprintf("%sit has %d of at most %s", with, int64(group.GetCurrentNodes())+more,
+		plural(int(group.GetMaxNodes()), "node"))
 }
 
-// heldBy says why a group does not grow, whatever pods ask for; empty: it may.
-func heldBy(sight *loadlinev1.GroupSight, group *loadlinev1.ScalableGroup) string {
+// bySizeOnly is why a group that is sized does not grow for pods.
+const bySizeOnly = "it grows by nothing but how full it is"
+
+// heldBy says why a group that gets so many more nodes does not grow further, whatever pods ask for; empty: it may.
+func heldBy(sight *loadlinev1.GroupSight, group *loadlinev1.ScalableGroup, more int64) string {
 	switch sight.GetHold() {
 	case loadlinev1.GroupSight_OPTIONS_UNKNOWN:
 		return "it cannot be read"
 	case loadlinev1.GroupSight_BACKS_OFF:
 		return "it backs off after a failed scale-up"
 	case loadlinev1.GroupSight_SIZED:
-		return "it grows by nothing but how full it is"
+		return bySizeOnly
 	case loadlinev1.GroupSight_HELD:
 		return sight.GetHeld()
 	case loadlinev1.GroupSight_AT_MAXIMUM:
-		return "may not grow further: " + maximumOf(group)
+		return "may not grow further: " + maximumOf(group, more)
 	case loadlinev1.GroupSight_UNPRICED:
 		return "its price is not known: it grows by a ranking only"
 	case loadlinev1.GroupSight_CLUSTER_MAXIMUM:

@@ -152,7 +152,7 @@ func TestRankAndPlanNameTheFirstReasonOfEachGroup(t *testing.T) {
 	}
 	plan, errs, code := run(t, "loadline", "", "plan", "-f", cluster, "--groups", groups,
 		"--extra-capacity-min-rate", "0")
-	const want = `2 pods wait, 1 on new nodes, 1 nowhere; 1 node to ask for
+	const want = `2 pods wait, 1 on a new node, 1 nowhere; 1 node to ask for
 
 PODS   SUCH AS     EXPECTED ON
    1   shop/web    a new node of fine
@@ -167,5 +167,41 @@ spot                        1   shop/huge   TaintToleration    node(s) had untol
 `
 	if code != 0 || !strings.HasPrefix(plan, want) {
 		t.Errorf("plan: exit %d %s, got\n%s, want\n%s", code, errs, plan, want)
+	}
+}
+
+// A group that is asked about alone is the verdict, and one that is sized grows for no pod.
+func TestWhyNotOfOneGroupSaysItInItsVerdict(t *testing.T) {
+	cluster, groups := refusalFiles(t)
+	text, err := os.ReadFile(groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sized := `apiVersion: loadline.dev/v1alpha1
+kind: NodeGroup
+metadata: {name: sized}
+spec:
+  max: 3
+  nodeSelector: {pool: sized}
+  template:
+    metadata: {labels: {pool: sized}}
+    status: {allocatable: {cpu: '2', memory: 8Gi, pods: '10'}, capacity: {cpu: '2', memory: 8Gi, pods: '10'}}
+  size:
+    {scaleUpThresholdPercent: 70, taintUpperCapacityThresholdPercent: 40, taintLowerCapacityThresholdPercent: 20,
+     softDeleteGracePeriod: 1m, hardDeleteGracePeriod: 10m, scaleUpCoolDownPeriod: 1m, slowNodeRemovalRate: 1,
+     fastNodeRemovalRate: 2}
+`
+	if err := os.WriteFile(groups, append(text, sized...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for group, want := range map[string]string{
+		"fine":  "fine could grow for shop/web\n",
+		"full":  "full does not grow for shop/web: may not grow further: it has 0 of at most 0 nodes\n",
+		"sized": "sized does not grow for shop/web: it grows by nothing but how full it is\n",
+	} {
+		out, errs, code := run(t, "loadline", "", "why-not", "shop/web", group, "-f", cluster, "--groups", groups)
+		if code != 0 || !strings.HasPrefix(out, want) {
+			t.Errorf("%s: got %d, %s%s, want %s", group, code, out, errs, want)
+		}
 	}
 }

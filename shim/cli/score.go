@@ -15,7 +15,7 @@ type scoreAnswer struct {
 	Pod string `json:"pod"`
 	// Scores are best first, ties by name.
 	Scores []scoreLine `json:"scores"`
-	// DoesNotFit are the nodes that are no candidates; none where the pod fits on none, and all are scored.
+	// DoesNotFit are the nodes that are no candidates, and are not scored.
 	DoesNotFit []refusal `json:"doesNotFit,omitempty"`
 }
 
@@ -61,10 +61,12 @@ func (a *app) newScore() *cobra.Command {
 // scores is the answer of `score` in all forms. The page shows what each score is made of, as that of `why` does.
 func (q *podQuestion) scores(all *loadlinev1.ExplainResponse) answer {
 	s := newScoreAnswer(q.name, all)
-	if len(q.fitted.candidates()) > 0 {
-		s.DoesNotFit = q.fitted.DoesNotFit
+	s.DoesNotFit = q.fitted.DoesNotFit
+	verdict := ""
+	if len(s.Scores) == 0 {
+		verdict = q.nowhere()
 	}
-	out := answer{title: "Scores of nodes", data: s, tables: append([]table{{rows: "scores", kind: "node", name: "node",
+	out := answer{title: "Scores of nodes", data: s, verdict: verdict, tables: append([]table{{rows: "scores", kind: "node", name: "node",
 		columns: []column{{header: "NODE", path: "node"}, {header: "SCORE", path: "score", right: true},
 			{header: "RAW", text: rawOf, right: true}, {text: func(r row) string { return r.str("reason") }}}}},
 		beside(refusalTables[0]))}
@@ -74,6 +76,11 @@ func (q *podQuestion) scores(all *loadlinev1.ExplainResponse) answer {
 		return renderPage(w, page, nil)
 	}
 	return out
+}
+
+// nowhere is the verdict on a pod that fits on no node.
+func (q *podQuestion) nowhere() string {
+	return fmt.Sprintf("%s fits on none of %s now: none is scored", q.name, plural(len(q.fitted.DoesNotFit), "node"))
 }
 
 func newScoreAnswer(pod podName, all *loadlinev1.ExplainResponse) scoreAnswer {

@@ -51,12 +51,9 @@ func (q *podQuestion) explainAt(ctx context.Context, at *loadlinev1.Changes) (*l
 	}
 	slices.Sort(candidates)
 	asked := candidates
-	if len(asked) == 0 { // it fits nowhere: all nodes are scored
-		scored, err := client.Score(ctx, &loadlinev1.ScoreRequest{Changes: at, Pod: pod, Policy: how})
-		if err != nil {
-			return nil, err
-		}
-		asked = scored.GetSlots()
+	if len(asked) == 0 && len(q.fitted.DoesNotFit) > 0 { // no node is ranked: any one tells what the pod counts as
+		slot, _ := q.view.Slot(q.fitted.DoesNotFit[0].Node)
+		asked = []int32{slot}
 	}
 	out := &loadlinev1.ExplainResponse{}
 	for slots := range slices.Chunk(asked, explainChunk(len(q.policy.CountedResources()))) {
@@ -67,6 +64,9 @@ func (q *podQuestion) explainAt(ctx context.Context, at *loadlinev1.Changes) (*l
 		}
 		part.Nodes = append(out.Nodes, part.Nodes...)
 		out = part
+	}
+	if len(candidates) == 0 {
+		out.Nodes = nil
 	}
 	return out, nil
 }

@@ -115,8 +115,8 @@ func violations(runs []*scenarioRun) (lines []string) {
 // scenarioPage draws both runs in the same pictures.
 func scenarioPage(w io.Writer, runs []*scenarioRun) error {
 	page := report.Steps{Title: "Simulation: " + runs[0].name, Grid: scenarioGrid(runs), TimeUnit: "days",
-		Verdict: fmt.Sprintf("%d days: %.2f US dollars; half of all pods waited at most %.1f s for a node, 95 %% at most "+
-			"%.1f s.", runs[0].days, runs[0].result.GetUsd(), runs[0].result.GetWaits().GetP50(),
+		Verdict: fmt.Sprintf("%s: %.2f US dollars; half of all pods waited at most %.1f s for a node, 95 %% at most "+
+			"%.1f s.", plural(int(runs[0].days), "day"), runs[0].result.GetUsd(), runs[0].result.GetWaits().GetP50(),
 			runs[0].result.GetWaits().GetP95())}
 	charts := scenarioCharts
 	if statesUse(runs) {

@@ -282,7 +282,7 @@ func (p *slackPlan) wrong() []string {
 		out = append(out, fmt.Sprintf("%s: %s", wrong.GetSource(), wrong.GetText()))
 	}
 	if further := p.GetErrorsTotal() - int64(len(out)); further > 0 {
-		out = append(out, fmt.Sprintf("%d more wishes for copies cannot be met", further))
+		out = append(out, fmt.Sprintf("%d more %s for copies cannot be met", further, agree(further, "wish", "wishes")))
 	}
 	return out
 }
@@ -304,23 +304,31 @@ func (p *slackPlan) literalNotes() []string {
 		return nil
 	}
 	notes := []string{
-		fmt.Sprintf("As the proposal's version 1 is written: %d placeholders of %s cpu and %s memory, which is the "+
+		fmt.Sprintf("As the proposal's version 1 is written: %s of %s cpu and %s memory, which is the "+
 			"whole cluster over again at every rate; a cluster that grows for them never comes to rest.",
-			l.GetPlaceholders(), report.FormatAmount("cpu", int64(l.GetMilliCpu())),
+			plural(int(l.GetPlaceholders()), "placeholder"), report.FormatAmount("cpu", int64(l.GetMilliCpu())),
 			report.FormatAmount("memory", int64(l.GetMemoryBytes())))}
 	for _, idea := range []struct {
 		name        string
 		cpu, memory float64
 	}{{"2, first idea", l.GetAfterBiggestMilliCpu(), l.GetAfterBiggestMemoryBytes()},
 		{"2, second idea", l.GetAfterHullMilliCpu(), l.GetAfterHullMemoryBytes()}} {
-		note := fmt.Sprintf("Version %s: %.0fm cpu and %.0f bytes of memory remain for %d placeholders",
-			idea.name, idea.cpu, idea.memory, l.GetPlaceholders())
+		note := fmt.Sprintf("Version %s: %.0fm cpu and %s memory remain for %s", idea.name, idea.cpu,
+			signed(idea.memory), plural(int(l.GetPlaceholders()), "placeholder"))
 		if idea.cpu < 0 || idea.memory < 0 {
 			note += ": less than nothing, which no pod can request"
 		}
 		notes = append(notes, note+".")
 	}
 	return notes
+}
+
+// signed writes an amount of memory that may be below zero.
+func signed(bytes float64) string {
+	if bytes < 0 {
+		return "-" + report.FormatAmount("memory", int64(-bytes))
+	}
+	return report.FormatAmount("memory", int64(bytes))
 }
 
 func (p *slackPlan) nodesFor(class string) int64 {

@@ -90,8 +90,9 @@ func (a *sweepAnswer) forms() answer {
 		}
 		data.Inputs = append(data.Inputs, part)
 	}
-	return answer{data: data, verdict: fmt.Sprintf("%s of %s, %d days each; all rows are in %s.",
-		plural(len(a.rows), "month"), plural(len(a.plan.Points), "point"), a.plan.Spec.Days, a.folder+"/rows.csv"),
+	return answer{data: data, verdict: fmt.Sprintf("%s of %s, %s each; all rows are in %s.",
+		plural(len(a.rows), "month"), plural(len(a.plan.Points), "point"), plural(int(a.plan.Spec.Days), "day"),
+		a.folder+"/rows.csv"),
 		parts: a.parts(summaries), page: func(w io.Writer) error { return a.page(summaries).Write(w) }}
 }
 
@@ -171,9 +172,9 @@ func (a *sweepAnswer) parts(summaries []sweep.Summary) (out []answer) {
 func (a *sweepAnswer) page(summaries []sweep.Summary) *report.Sweep {
 	what, _, goal := a.plan.Spec.Goal.Wait()
 	page := &report.Sweep{Title: "Sweep: " + a.plan.Name, Verdict: a.verdict(&summaries[0]), Lines: []string{
-		fmt.Sprintf("%s: %s, %s and %s; %d days each.", plural(len(a.rows), "month"),
+		fmt.Sprintf("%s: %s, %s and %s; %s each.", plural(len(a.rows), "month"),
 			plural(len(a.plan.Scenarios), "cluster"), plural(len(a.plan.Points), "point"),
-			plural(a.plan.Spec.Seeds.Count, "seed"), a.plan.Spec.Days)}}
+			plural(a.plan.Spec.Seeds.Count, "seed"), plural(int(a.plan.Spec.Days), "day"))}}
 	if len(summaries) > 1 {
 		page.Fleet, page.Fronts = a.fleet(summaries), fronts(summaries)
 	}

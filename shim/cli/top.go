@@ -214,8 +214,8 @@ func (t *top) sort(by string) error {
 
 // countsOf returns the numbers of nodes and pods of a cluster, and of the objects that did not count, in words.
 func countsOf(c *cluster) string {
-	text := fmt.Sprintf("%s, %s, %d of them pending.", plural(c.counts.Nodes, "node"),
-		plural(c.counts.Pods, "pod"), c.pending)
+	text := fmt.Sprintf("%s, %s, %d %spending.", plural(c.counts.Nodes, "node"), plural(c.counts.Pods, "pod"), c.pending,
+		agree(int64(c.counts.Pods), "", "of them "))
 	if stray := c.stray(); stray > 0 {
 		text += fmt.Sprintf(" Not counted: %s on nodes that are not there.", plural(stray, "pod"))
 	}

@@ -123,6 +123,9 @@ func (a *app) whyNotGroups(ctx context.Context, f *whyNotFlags, args []string, g
 		if i := slices.IndexFunc(r.refusals, func(r groupRefusal) bool { return r.NodeGroup == verdict.NodeGroup }); i >= 0 {
 			verdict.Filter, verdict.Reason = r.refusals[i].Filter, r.refusals[i].Reason
 		}
+		if verdict.Takes && r.sized[verdict.NodeGroup] {
+			verdict.Takes, verdict.Reason = false, bySizeOnly
+		}
 		if verdict.Takes {
 			taken++
 			verdict.Reason = option.Price() + " USD/h"
@@ -134,6 +137,10 @@ func (a *app) whyNotGroups(ctx context.Context, f *whyNotFlags, args []string, g
 		return answer{}, fmt.Errorf("node group %s is not among the %d of %s", group, len(r.options), f.groups.groups)
 	case r.fits != "":
 		out.Verdict = fmt.Sprintf("%s finds room on %s, so no group grows for it", out.Pod, r.fits)
+	case group != "" && taken == 1:
+		out.Verdict = fmt.Sprintf("%s could grow for %s", group, out.Pod)
+	case group != "":
+		out.Verdict = fmt.Sprintf("%s does not grow for %s: %s", group, out.Pod, out.Groups[0].Reason)
 	default:
 		out.Verdict = fmt.Sprintf("%s: %d of %s could grow for it", out.Pod, taken, plural(len(out.Groups), "node group"))
 	}

@@ -151,7 +151,7 @@ func newScoreSection(q *podQuestion, all *loadlinev1.ExplainResponse) *scoreSect
 	s := &scoreSection{
 		TakenOff: q.pod.Spec.NodeName, Policy: policy.FromProto(all.GetPolicy()), BestEffort: all.GetBestEffort(),
 		Requests: amountsOf(all.GetPodRequests()), Limits: amountsOf(all.GetPodLimits()),
-		Candidates: len(all.GetNodes()),
+		Nodes: []scoreNode{}, Candidates: len(all.GetNodes()),
 	}
 	for _, u := range all.GetUnlimitedContainers() {
 		s.Unlimited = append(s.Unlimited, unlimitedContainers{u.GetResource(), u.GetContainers(), u.GetTotal()})
@@ -163,9 +163,10 @@ func newScoreSection(q *podQuestion, all *loadlinev1.ExplainResponse) *scoreSect
 	slices.SortStableFunc(s.Nodes, func(a, b scoreNode) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(len(a.Reason), len(b.Reason)))
 	})
-	s.Verdict = verdict(q.name, s.Nodes)
-	if len(q.fitted.candidates()) == 0 {
-		s.Verdict += "; it fits on none of them now"
+	if len(s.Nodes) == 0 {
+		s.Verdict = q.nowhere()
+	} else {
+		s.Verdict = verdict(q.name, s.Nodes)
 	}
 	return s
 }
@@ -207,7 +208,7 @@ func verdict(pod podName, nodes []scoreNode) string {
 	}
 	switch {
 	case len(nodes) == 1:
-		return fmt.Sprintf("%s: %s is the only node", pod, best.inShort(best.decisive(best)))
+		return fmt.Sprintf("%s: %s is the only node that it fits on", pod, best.inShort(best.decisive(best)))
 	case level == len(nodes):
 		return fmt.Sprintf("%s: none of %d nodes is preferred; by name the first is %s", pod, len(nodes),
 			best.inShort(best.decisive(best)))

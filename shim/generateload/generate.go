@@ -188,8 +188,8 @@ type progress struct {
 }
 
 func (p progress) String() string {
-	text := fmt.Sprintf("%d pods: %d run, %d start, %d wait for a node, %d end", p.total, p.running, p.starting,
-		p.waiting, p.ending)
+	text := fmt.Sprintf("%d pods: %d running, %d starting, %d waiting for a node, %d ending", p.total, p.running,
+		p.starting, p.waiting, p.ending)
 	if n := len(p.waits); n > 0 {
 		text += fmt.Sprintf("; had a node after %v in the median, %v at the latest", p.waits[(n-1)/2], p.waits[n-1])
 	}

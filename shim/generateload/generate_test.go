@@ -255,8 +255,8 @@ func TestWait(t *testing.T) {
 		if err := b.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"2 of 2 pods asked for", "2 pods: 0 run, 0 start, 2 wait for a node, 0 end",
-			"2 pods: 2 run, 0 start, 0 wait for a node, 0 end; had a node after 1s in the median, 2s at the latest"}
+		want := []string{"2 of 2 pods asked for", "2 pods: 0 running, 0 starting, 2 waiting for a node, 0 ending",
+			"2 pods: 2 running, 0 starting, 0 waiting for a node, 0 ending; had a node after 1s in the median, 2s at the latest"}
 		if !slices.Equal(b.lines, want) {
 			t.Errorf("%q", b.lines)
 		}

@@ -122,7 +122,7 @@ func (g *Gatherer) NameLeftOut(field string, objects []*loadlinev1.LeftOut) {
 		if namespace, name, known := strings.Cut(g.Name(int32(i)), "/"); known {
 			o.Namespace, o.Name = namespace, name
 			if others := g.waiting[i].GetCount() - 1; others > 0 {
-				o.Reason = fmt.Sprintf("%s (so it is with %d pods like it)", o.GetReason(), others)
+				o.Reason = fmt.Sprintf("%s (pods like it: %d)", o.GetReason(), others)
 			}
 		}
 	}
@@ -292,6 +292,14 @@ var actions = map[loadlinev1.GroupSize_Action]string{
 // Action names what happens to a group.
 func Action(group *loadlinev1.GroupSize) string { return actions[group.GetAction()] }
 
+// counted says it of one or of several.
+func counted(w *loadlinev1.SizeWarning, one, many string) string {
+	if w.GetCount() == 1 {
+		return fmt.Sprintf(one, 1)
+	}
+	return fmt.Sprintf(many, w.GetCount())
+}
+
 // Warnings are the warnings about a group, each in a sentence. pods is what was asked with; nil: it is not known.
 func Warnings(group *loadlinev1.GroupSize, pods *Gatherer) []string {
 	var out []string
@@ -304,15 +312,16 @@ func Warnings(group *loadlinev1.GroupSize, pods *Gatherer) []string {
 		case loadlinev1.SizeWarning_DAEMON_SHARE:
 			out = append(out, "DaemonSet pods take more of its nodes than the scale-up threshold leaves")
 		case loadlinev1.SizeWarning_PODS_WITHOUT_REQUESTS:
-			out = append(out,
-				fmt.Sprintf("%d of its pods have a container that requests no cpu or no memory", w.GetCount()))
+			out = append(out, counted(w, "%d of its pods has a container that requests no cpu or no memory",
+				"%d of its pods have a container that requests no cpu or no memory"))
 		case loadlinev1.SizeWarning_SHARED_NODES:
-			out = append(out, fmt.Sprintf("%d of its nodes are also of %s", w.GetCount(), w.GetNodeGroup()))
+			out = append(out, counted(w, "%d of its nodes is also of ", "%d of its nodes are also of ")+w.GetNodeGroup())
 		case loadlinev1.SizeWarning_UNCOUNTED_PODS:
-			out = append(out, fmt.Sprintf("%d pods on its nodes ask for no group and are no demand", w.GetCount()))
+			out = append(out, counted(w, "%d pod on its nodes asks for no group and is no demand",
+				"%d pods on its nodes ask for no group and are no demand"))
 		case loadlinev1.SizeWarning_PODS_TOO_LARGE:
-			text := fmt.Sprintf("%d of its pods that wait request more than any of its nodes offers, and are no demand",
-				w.GetCount())
+			text := counted(w, "%d of its pods that wait requests more than any of its nodes offers, and is no demand",
+				"%d of its pods that wait request more than any of its nodes offers, and are no demand")
 			if pods != nil && w.FirstPod != nil {
 				text += ", such as " + pods.Name(w.GetFirstPod())
 			}

@@ -241,7 +241,7 @@ func TestPodsLeftOutAreNamed(t *testing.T) {
 		want *loadlinev1.LeftOut
 	}{
 		{"pods[0]", &loadlinev1.LeftOut{Kind: "Pod", Namespace: "shop", Name: "a",
-			Reason: "bad (so it is with 2 pods like it)"}},
+			Reason: "bad (pods like it: 2)"}},
 		{"pods[1]", &loadlinev1.LeftOut{Kind: "Pod", Namespace: "other", Name: "d", Reason: "bad"}},
 		{"pods[2]", &loadlinev1.LeftOut{Kind: "Pod", Name: "pods[2]", Reason: "bad"}},
 		{"pods[x]", &loadlinev1.LeftOut{Kind: "Pod", Name: "pods[x]", Reason: "bad"}},
@@ -288,6 +288,28 @@ func TestPodsThatWaitKeepWhatFiltersRead(t *testing.T) {
 		{Kind: loadlinev1.SizeWarning_PODS_TOO_LARGE, Count: 2, FirstPod: proto.Int32(0)}}}, g)
 	if len(warnings) != 1 || !strings.HasSuffix(warnings[0], ", such as shop/web-0") {
 		t.Errorf("got %q", warnings)
+	}
+}
+
+func TestWarningsAgreeWithTheirNumbers(t *testing.T) {
+	for kind, want := range map[loadlinev1.SizeWarning_Kind][2]string{
+		loadlinev1.SizeWarning_PODS_WITHOUT_REQUESTS: {
+			"1 of its pods has a container that requests no cpu or no memory",
+			"2 of its pods have a container that requests no cpu or no memory"},
+		loadlinev1.SizeWarning_SHARED_NODES: {"1 of its nodes is also of b", "2 of its nodes are also of b"},
+		loadlinev1.SizeWarning_UNCOUNTED_PODS: {"1 pod on its nodes asks for no group and is no demand",
+			"2 pods on its nodes ask for no group and are no demand"},
+		loadlinev1.SizeWarning_PODS_TOO_LARGE: {
+			"1 of its pods that wait requests more than any of its nodes offers, and is no demand",
+			"2 of its pods that wait request more than any of its nodes offers, and are no demand"},
+	} {
+		for i, text := range want {
+			got := Warnings(&loadlinev1.GroupSize{Warnings: []*loadlinev1.SizeWarning{
+				{Kind: kind, Count: int64(i + 1), NodeGroup: "b"}}}, nil)
+			if len(got) != 1 || got[0] != text {
+				t.Errorf("got %q, want %q", got, text)
+			}
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func TestGenerateLoad(t *testing.T) {
 		t.Fatalf("%d objects, error %v", len(printed), err)
 	}
 	if out := run("--over=3s"); !strings.Contains(out,
-		"12 pods: 12 run, 0 start, 0 wait for a node, 0 end; had a node after") {
+		"12 pods: 12 running, 0 starting, 0 waiting for a node, 0 ending; had a node after") {
 		t.Errorf("it says %s", out)
 	}
 	if count, err := running(ctx, cluster, "loadline.dev/generated-load=burst"); err != nil || count != 12 {

@@ -11,6 +11,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/tell"
+	"loadline.dev/shim/report"
 )
 
 // increase has a group grow; nil: there is no such group.
@@ -107,7 +108,7 @@ func (a *Actor) tellSwapped(group string, nodes int, err error) {
 	}
 	klog.V(2).InfoS("Nodes are taken back for a cheaper mix", "group", group, "nodes", nodes)
 	a.teller.Events.Eventf(a.teller.About, v1.EventTypeNormal, "SwappedNodes",
-		"Scale-up: %d nodes of group %s that were not begun are taken back for a cheaper mix", nodes, group)
+		"Scale-up: taken back for a cheaper mix: %s of group %s not begun yet", report.Counted(nodes, "node"), group)
 }
 
 func (a *Actor) countGivenUp(reason string, nodes int, err error) {
