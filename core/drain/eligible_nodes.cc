@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/drain/node_reason.h"
 
 namespace loadline {
@@ -77,6 +78,8 @@ void EligibleNodes::Judge(const BoardFollower::Changes& changes, DrainCall* call
     } else {
       node.reason = *known;
     }
+    const bool in_no_group = node.reason == NodeReason::kNotAutoscaled;
+    if (in_no_group && absl::c_binary_search(problem.not_started, slot)) node.reason = NodeReason::kNotStarted;
     node.eligible = node.reason == NodeReason::kNone;
   }
 }

@@ -100,6 +100,9 @@ NodeReasonEntry EntryOf(NodeReason reason) {
     case NodeReason::kVirtualNode:
       return {"VirtualNode", "it is a virtual node, not a machine",
               "remove it where it is configured: its pods are what is paid for"};
+    case NodeReason::kNotStarted:
+      return {"NotStarted", "it has not started yet, and counts as a node on its way",
+              "wait until it is ready, has no startup taint and offers the devices of its group"};
   }
   return {};
 }

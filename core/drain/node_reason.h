@@ -46,6 +46,7 @@ enum class NodeReason {
   kPartOfReplacement,
   kControlPlane,
   kVirtualNode,
+  kNotStarted,
 };
 
 // The properties of a reason that are the same on every node.

@@ -211,17 +211,20 @@ void UseSight(const LoopSight& sight, const StrongVector<GroupIndex, bool>& clou
   problem->drain.nothing_goes = sight.nothing_goes;
   problem->drain.group_of = {};
   problem->drain.going_group_of = {};
+  problem->drain.not_started.clear();
   for (const GroupIndex i : problem->groups.indices()) {
     const GroupSight& of = sight.groups[i];
     NodeGroup& group = problem->groups[i];
     for (const Slot slot : of.nodes) problem->drain.group_of.Set(slot, i);
     for (const Slot slot : of.going) problem->drain.going_group_of.Set(slot, i);
+    absl::c_set_intersection(of.examples, sight.not_started, std::back_inserter(problem->drain.not_started));
     group.target = static_cast<int64_t>(of.nodes.size()) + std::min(of.upcoming, kMostUpcomingNodes);
     group.max_nodes = group.target + of.room;
     group.blocked_reason = of.held;
     group.not_begun = of.swappable;
     SetModel(cluster, of, cloud_template[i], problem->startup_taints, problem->names, &group);
   }
+  absl::c_sort(problem->drain.not_started);
   problem->growth.max_new_nodes = sight.max_new_nodes;
 }
 

@@ -128,6 +128,20 @@ TEST(DrainPlannerTest, DestinationIsNoCandidate) {
   EXPECT_EQ(outcome.kept, (std::map<std::string, std::string>{{"b", "AlreadyADestination"}}));
 }
 
+// Both are in no group of the question; a node of a group that has not started says so.
+TEST(DrainPlannerTest, ANodeThatHasNotStartedHasAReasonOfItsOwn) {
+  DrainCluster cluster;
+  cluster.nodes = {Node("a", 1000, {}), Node("b", 1000, {}), Node("c", 1000, {})};
+  cluster.nodes[1].group.reset();
+  cluster.nodes[2].group.reset();
+  DrainModel model(cluster);
+  model.problem().not_started = {Slot{1}};
+  DrainPlanner planner;
+  WorkBudget budget;
+  const Outcome outcome = Read(model, planner.Plan(model.problem(), DrainOptions(), &budget));
+  EXPECT_EQ(outcome.kept, (std::map<std::string, std::string>{{"b", "NotStarted"}, {"c", "NotAutoscaled"}}));
+}
+
 TEST(DrainPlannerTest, RoomIsUsedOnce) {
   DrainCluster cluster;
   cluster.groups[GroupIndex{0}].utilization_threshold = 0.65;

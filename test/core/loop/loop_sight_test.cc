@@ -104,6 +104,11 @@ TEST_F(LoopSightTest, CountsNodesByHowFarTheyAre) {
   EXPECT_EQ(of.room, 4);      // of 10, with a target of 6
   EXPECT_EQ(of.held, "");
   EXPECT_THAT(sight.not_started, ElementsAre(young, starts, foreign_young));
+  LoopProblem problem;
+  problem.names = cluster_.names();
+  problem.groups.emplace_back();
+  UseSight(sight, {false}, cluster_.state(), &problem);
+  EXPECT_THAT(problem.drain.not_started, ElementsAre(young, starts)) << "the foreign one is of no group";
   EXPECT_EQ(sight.nodes.all, 6);
   EXPECT_EQ(sight.nodes.ready, 2);
   EXPECT_EQ(sight.nodes.unready, 1);
