@@ -101,7 +101,8 @@ struct DrainProblem {
   // are no candidates. No node is both.
   std::vector<ReplacedNode> replaced;
   std::vector<Slot> takes_replaced_pods;
-  // Nodes of groups that have not started, sorted: they count as nodes on their way, and are in no group here.
+  // Nodes of groups that have not started, sorted: they count as nodes on their way, and are in no group
+  // here.
   std::vector<Slot> not_started;
   // Not empty: only these nodes are candidates, tried in this order, and no other order competes.
   std::vector<Slot> walk;

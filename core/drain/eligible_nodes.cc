@@ -79,7 +79,8 @@ void EligibleNodes::Judge(const BoardFollower::Changes& changes, DrainCall* call
       node.reason = *known;
     }
     const bool in_no_group = node.reason == NodeReason::kNotAutoscaled;
-    if (in_no_group && absl::c_binary_search(problem.not_started, slot)) node.reason = NodeReason::kNotStarted;
+    if (in_no_group && absl::c_binary_search(problem.not_started, slot))
+      node.reason = NodeReason::kNotStarted;
     node.eligible = node.reason == NodeReason::kNone;
   }
 }
