@@ -1,0 +1,157 @@
+package clusterapi
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
+
+	"loadline.dev/shim/autoscaler/cloud"
+)
+
+// fail has all requests of a kind fail with an error, and returns what ends that.
+func (w *world) fail(verb, resource string, err error) (end func()) {
+	on := true
+	w.client.PrependReactor(verb, resource, func(a clienttesting.Action) (bool, runtime.Object, error) {
+		return on && a.GetSubresource() == "", nil, err
+	})
+	return func() { on = false }
+}
+
+func forbidden(resource string) error {
+	return apierrors.NewForbidden(schema.GroupResource{Group: "cluster.x-k8s.io", Resource: resource}, "",
+		errors.New("no"))
+}
+
+var webhookDown = apierrors.NewInternalError(errors.New("failed calling webhook"))
+
+// A list that fails is no empty cluster: the error says which right is missing, and the groups are those of before.
+func TestRightsToListAreMissing(t *testing.T) {
+	for _, resource := range []string{"machines", "machinesets", "machinedeployments"} {
+		w := newWorld(t, "v1beta2", deployment("1 5")...)
+		p := w.provider()
+		before := told(t, p)
+		end := w.fail("list", resource, forbidden(resource))
+		if err := p.Refresh(t.Context()); err == nil || !strings.Contains(err.Error(), "no right to list "+resource) {
+			t.Errorf("error %v", err)
+		}
+		if got := told(t, p); got != before {
+			t.Errorf("%s\nwant %s", got, before)
+		}
+		if resource != "machinedeployments" { // a change reads machines, and nothing is asked for without them
+			for _, err := range []error{p.IncreaseSize(t.Context(), id, 3, 1),
+				p.DeleteNodes(t.Context(), id, []*v1.Node{node("a", "sim://a")})} {
+				if err == nil || cloud.OutcomeUnknown(err) {
+					t.Errorf("error %v", err)
+				}
+			}
+		}
+		end()
+		w.refresh(p)
+		w.expect(deploymentKind, "md", 3)
+	}
+}
+
+// A machine that cannot be marked keeps its node, and so do those that were marked before it.
+func TestMarksFail(t *testing.T) {
+	for _, failure := range []error{forbidden("machines"), webhookDown} {
+		w := newWorld(t, "v1beta1", deployment("0 5")...)
+		p := w.provider()
+		writes := 0
+		w.client.PrependReactor("update", "machines", func(clienttesting.Action) (bool, runtime.Object, error) {
+			writes++
+			return writes == 2, nil, failure // the second mark; what takes the first one back is written
+		})
+		err := p.DeleteNodes(t.Context(), id, []*v1.Node{node("a", "sim://a"), node("b", "sim://b")})
+		if err == nil || writes != 3 {
+			t.Errorf("%d writes, error %v", writes, err)
+		}
+		w.expect(deploymentKind, "md", 3)
+	}
+}
+
+// Growth to which there was no answer may have happened. The same request is made again only if it has not, also by
+// another process.
+func TestGrowthWithoutAnAnswer(t *testing.T) {
+	for _, happened := range []bool{false, true} {
+		w := newWorld(t, "v1beta2", deployment("0 9")...)
+		w.beforeScale = func() error {
+			if happened {
+				w.writeBetween(1, 5)
+				_ = w.beforeScale()
+			}
+			return webhookDown
+		}
+		if err := w.provider().IncreaseSize(t.Context(), id, 3, 2); !cloud.OutcomeUnknown(err) {
+			t.Errorf("error %v", err)
+		}
+		w.beforeScale = nil
+		err := w.provider().IncreaseSize(t.Context(), id, 3, 2) // of another process
+		if errors.Is(err, cloud.ErrChanged) != happened || err != nil != happened {
+			t.Errorf("it had happened: %v, error %v", happened, err)
+		}
+		w.expect(deploymentKind, "md", 5)
+	}
+}
+
+// A process that takes over sees which nodes go, and asks for none of them again.
+func TestRestart(t *testing.T) {
+	w := newWorld(t, "v1beta2", deployment("0 5")...)
+	of := []*v1.Node{node("b", "sim://b")}
+	if err := w.provider().DeleteNodes(t.Context(), id, of); err != nil {
+		t.Fatal(err)
+	}
+	p := w.provider()
+	if got := told(t, p); !strings.Contains(got, "target 2") || !strings.Contains(got, "sim://b deleting") {
+		t.Error(got)
+	}
+	if err := p.DeleteNodes(t.Context(), id, of); err != nil {
+		t.Error(err)
+	}
+	w.expect(deploymentKind, "md", 2, "b")
+}
+
+// A machine that somebody deletes by hand leaves the target as it is: Cluster API makes another one. Its node is not
+// deleted a second time, and no other in its place.
+func TestMachineDeletedByHand(t *testing.T) {
+	objects := deployment("0 5")
+	with(objects[2], "2026-11-27T00:00:00Z", "metadata", "deletionTimestamp")
+	w := newWorld(t, "v1beta2", objects...)
+	p := w.provider()
+	if got := told(t, p); !strings.Contains(got, "target 3, sim://a deleting") {
+		t.Error(got)
+	}
+	of := []*v1.Node{node("a", "sim://a")}
+	if err := p.DeleteNodes(t.Context(), id, of); err != nil {
+		t.Error(err)
+	}
+	w.expect(deploymentKind, "md", 3)
+	machines := schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: w.version, Resource: "machines"}
+	if err := w.client.Tracker().Delete(machines, "ns", "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.DeleteNodes(t.Context(), id, of); err == nil || cloud.OutcomeUnknown(err) {
+		t.Errorf("error %v", err)
+	}
+	w.expect(deploymentKind, "md", 3)
+}
+
+// An upgrade that takes a version of the API away is an error until the next look, which asks for the version anew.
+func TestVersionGoes(t *testing.T) {
+	w := newWorld(t, "v1beta2", deployment("0 5")...)
+	p := w.provider()
+	end := w.fail("list", "*", apierrors.NewNotFound(schema.GroupResource{Resource: "machines"}, ""))
+	if err := p.Refresh(t.Context()); err == nil || p.version != "" {
+		t.Errorf("version %q, error %v", p.version, err)
+	}
+	end()
+	w.refresh(p)
+	if got := told(t, p); p.version != "v1beta2" || !strings.Contains(got, "target 3, sim://a running") {
+		t.Errorf("version %s: %s", p.version, got)
+	}
+}

@@ -1,0 +1,147 @@
+package karpenter
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	k8stesting "k8s.io/client-go/testing"
+
+	"loadline.dev/shim/autoscaler/cloud"
+)
+
+// fail has requests of a kind fail with an error from the `first` one on, and returns what ends that.
+func (w *world) fail(verb string, first int, err error) (end func()) {
+	calls, on := 0, true
+	w.objects.PrependReactor(verb, "nodeclaims", func(k8stesting.Action) (bool, runtime.Object, error) {
+		calls++
+		return on && calls >= first, nil, err
+	})
+	return func() { on = false }
+}
+
+// A claim that was launched and never registers is given up by its id; while Karpenter still terminates it, it counts
+// no more, and what is bought in its place is another claim.
+func TestStuckClaim(t *testing.T) {
+	w := newWorld(t, managedPool)
+	w.grow(small, 0, 1)
+	stuck := w.claims()[0].Name
+	w.launch(stuck)
+	lingers := true // a finalizer holds it
+	w.objects.PrependReactor("delete", "nodeclaims", func(k8stesting.Action) (bool, runtime.Object, error) {
+		return lingers, nil, nil
+	})
+	if err := w.p.DeleteNodes(t.Context(), small, machine("aws:///"+stuck)); err != nil {
+		t.Fatal(err)
+	}
+	w.change(stuck, func(object map[string]any) {
+		object["metadata"].(map[string]any)["deletionTimestamp"] = "2026-11-27T00:00:00Z"
+	})
+	w.expect(small, "0 of 999, aws DELETING")
+	w.grow(small, 0, 1)
+	if all := w.claims(); len(all) != 2 || all[0].Name == all[1].Name {
+		t.Fatalf("%d claims", len(all))
+	}
+	lingers = false
+	w.vanish(stuck)
+	w.expect(small, "1 of 1000, nodeclaim CREATING") // and nothing of the first one
+}
+
+// A node whose claim somebody deletes by hand is no failure of the type, and is not deleted a second time.
+func TestClaimDeletedByHand(t *testing.T) {
+	w := newWorld(t, managedPool)
+	w.grow(small, 0, 2)
+	gone, stays := w.claims()[0].Name, w.claims()[1].Name
+	w.register(gone)
+	w.register(stays)
+	w.expect(small, "2 of 1000, aws RUNNING, aws RUNNING")
+	w.vanish(gone)
+	if err := w.p.DeleteNodes(t.Context(), small, machine("aws:///"+gone)); err == nil || cloud.OutcomeUnknown(err) {
+		t.Errorf("error %v", err)
+	}
+	w.expect(small, "1 of 1000, aws RUNNING")
+	if all := w.claims(); len(all) != 1 || all[0].Name != stays {
+		t.Errorf("claims %v", all)
+	}
+}
+
+// A process that dies in the middle of growth leaves claims that the next one counts: the same request is refused, and
+// the rest is bought once.
+func TestRestartInTheMiddle(t *testing.T) {
+	w := newWorld(t, managedPool)
+	end := w.fail("create", 2, apierrors.NewInternalError(errors.New("failed calling webhook")))
+	if err := w.p.IncreaseSize(t.Context(), small, 0, 3); !cloud.OutcomeUnknown(err) {
+		t.Errorf("error %v", err)
+	}
+	end()
+	p := w.restart()
+	w.expect(small, "1 of 1000, nodeclaim CREATING")
+	if err := p.IncreaseSize(t.Context(), small, 0, 3); !errors.Is(err, cloud.ErrChanged) || len(w.claims()) != 1 {
+		t.Errorf("%d claims, error %v", len(w.claims()), err)
+	}
+	if err := p.IncreaseSize(t.Context(), small, 1, 2); err != nil || len(w.claims()) != 3 {
+		t.Errorf("%d claims, error %v", len(w.claims()), err)
+	}
+}
+
+// Nodes that cannot be deleted stay; after one of several was, nobody knows before the next look.
+func TestDeletionFails(t *testing.T) {
+	forbidden := apierrors.NewForbidden(nodeClaims.GroupResource(), "", errors.New("no"))
+	down := apierrors.NewInternalError(errors.New("failed calling webhook"))
+	for _, c := range []struct {
+		name    string
+		err     error
+		first   int
+		unknown bool
+		text    string
+	}{
+		{"rights", forbidden, 1, false, "manifests/autoscaler/karpenter"},
+		{"rights later", forbidden, 2, true, ""},
+		{"webhook", down, 1, true, "webhook"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, managedPool)
+			w.grow(small, 0, 2)
+			nodes := machine("aws:///" + w.claims()[0].Name)
+			nodes = append(nodes, machine("aws:///"+w.claims()[1].Name)...)
+			for _, claim := range w.claims() {
+				w.register(claim.Name)
+			}
+			end := w.fail("delete", c.first, c.err)
+			err := w.p.DeleteNodes(t.Context(), small, nodes)
+			if err == nil || cloud.OutcomeUnknown(err) != c.unknown || !strings.Contains(err.Error(), c.text) ||
+				len(w.claims()) != 3-c.first {
+				t.Errorf("%d claims, error %v", len(w.claims()), err)
+			}
+			// The others still count, as nodes that run.
+			want := "2 of 1000, aws RUNNING, aws RUNNING"
+			if c.first == 2 {
+				want = "1 of 1000, aws RUNNING"
+			}
+			w.expect(small, want)
+			end()
+		})
+	}
+}
+
+// NodeClaims of another version, or that may not be listed, are no empty cluster.
+func TestNoNodeClaimsAreListed(t *testing.T) {
+	for text, err := range map[string]error{
+		"has no nodeclaims of karpenter.sh/v1": apierrors.NewNotFound(nodeClaims.GroupResource(), ""),
+		"see manifests/autoscaler/karpenter":   apierrors.NewForbidden(nodeClaims.GroupResource(), "", errors.New("no")),
+	} {
+		w := newWorld(t, managedPool)
+		w.grow(small, 0, 1)
+		end := w.fail("list", 1, err)
+		if err := w.p.Refresh(t.Context()); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("error %v, want %q in it", err, text)
+		}
+		if err := w.p.IncreaseSize(t.Context(), small, 1, 1); err == nil || cloud.OutcomeUnknown(err) {
+			t.Errorf("error %v", err)
+		}
+		end()
+		w.expect(small, "1 of 1000, nodeclaim CREATING") // none of them has vanished
+	}
+}
