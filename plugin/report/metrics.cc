@@ -31,17 +31,17 @@ void TellGroups(const v1::LoopFleetAnswer& fleet, v1::LoopReport* report) {
       {"none", 0}, {"backoff", 0}, {"maximum", 0}, {"unpriced", 0}, {"other", 0}};
   for (const v1::GroupSight& group : fleet.groups()) ++groups[HoldLabel(group.hold())];
   for (const auto& [label, count] : groups) {
-    AddMetric("node_groups_count", {label}, static_cast<double>(count), report);
+    AddMetric("node_groups", {label}, static_cast<double>(count), report);
   }
 }
 
 void TellNodes(const v1::LoopFleetAnswer& fleet, v1::LoopReport* report) {
   const v1::NodeCounts counts = CountsOfAll(fleet);
-  AddMetric("nodes_count", {"ready"}, counts.registered().ready(), report);
-  AddMetric("nodes_count", {"unready"}, counts.registered().unready(), report);
-  AddMetric("nodes_count", {"notStarted"}, counts.registered().not_started(), report);
-  AddMetric("nodes_count", {"unregistered"}, counts.unregistered(), report);
-  AddMetric("nodes_count", {"longUnregistered"}, counts.long_unregistered(), report);
+  AddMetric("nodes", {"ready"}, counts.registered().ready(), report);
+  AddMetric("nodes", {"unready"}, counts.registered().unready(), report);
+  AddMetric("nodes", {"notStarted"}, counts.registered().not_started(), report);
+  AddMetric("nodes", {"unregistered"}, counts.unregistered(), report);
+  AddMetric("nodes", {"longUnregistered"}, counts.long_unregistered(), report);
 }
 
 // Thousands may fail at once, for few reasons.
@@ -94,8 +94,7 @@ void AddMetric(absl::string_view name, std::initializer_list<absl::string_view> 
 
 void TellMetrics(const LoopTold& told, v1::LoopReport* report) {
   const v1::LoopFleetAnswer& fleet = told.answer.fleet();
-  AddMetric("unschedulable_pods_count", {}, report->status().cluster_wide().scale_up().pending_pods(),
-            report);
+  AddMetric("unschedulable_pods", {}, report->status().cluster_wide().scale_up().pending_pods(), report);
   AddMetric("cluster_safe_to_autoscale", {}, fleet.unhealthy().empty() ? 1 : 0, report);
   TellNodes(fleet, report);
   // Else somebody else knows what holds groups.

@@ -48,7 +48,7 @@ func NewMetrics(version string) *Metrics {
 			[]string{"type"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: prefix + "question_duration_seconds",
 			Help: "Time until the source has answered a question.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 14)}),
-		pending:   gauge("pending_hours", "Hours of the past that are to be asked about."),
+		pending:   gauge("pending_seconds", "How much of the past is to be asked about."),
 		asked:     gauge("last_answer_timestamp_seconds", "When the source has last answered."),
 		written:   gauge("last_write_timestamp_seconds", "When profiles were last written."),
 		workloads: gauge("profiles", "Workloads with a profile that was written last."),

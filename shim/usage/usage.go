@@ -116,7 +116,7 @@ func (c *Collector) Round(ctx context.Context, now time.Time) (complete bool, fi
 	failures := 0
 	todo := c.spans(now.Add(-settle).Unix(), span)
 	for _, from := range todo {
-		c.metrics.pending.Set(float64(len(todo)))
+		c.metrics.pending.Set(float64(int64(len(todo)) * span))
 		c.vitals.roundBegan.Store(time.Now().UnixNano())
 		err := c.Collect(ctx, from, from+span)
 		if err == nil {
@@ -131,7 +131,7 @@ func (c *Collector) Round(ctx context.Context, now time.Time) (complete bool, fi
 			break
 		}
 	}
-	c.metrics.pending.Set(float64(len(todo)))
+	c.metrics.pending.Set(float64(int64(len(todo)) * span))
 	return first == nil, first
 }
 

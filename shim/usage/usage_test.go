@@ -225,7 +225,7 @@ func TestMetricsAndProbes(t *testing.T) {
 	all := get("/metrics")
 	for _, want := range []string{"loadline_usage_samples_total 336\n", `loadline_usage_dropped_samples_total{reason="notFinite"} 3` + "\n",
 		`loadline_usage_dropped_samples_total{reason="negative"} 0` + "\n", `loadline_usage_errors_total{type="ask"} 1` + "\n",
-		"loadline_usage_profiles 1\n", "loadline_usage_pending_hours 0\n", "loadline_usage_left_out_profiles 0\n"} {
+		"loadline_usage_profiles 1\n", "loadline_usage_pending_seconds 0\n", "loadline_usage_left_out_profiles 0\n"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("the metrics lack %q", want)
 		}

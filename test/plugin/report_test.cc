@@ -104,7 +104,7 @@ TEST_F(ReportTest, CountsPodsThatWait) {
   EXPECT_EQ(up.result(), "ScaleUpNoOptionsAvailable");
   EXPECT_THAT(report.warnings(),
               ElementsAre("2 of 11 pods that wait get no node: 1 max node group size reached"));
-  EXPECT_THAT(Metrics(report), Contains("unschedulable_pods_count{} 11"));
+  EXPECT_THAT(Metrics(report), Contains("unschedulable_pods{} 11"));
 }
 
 TEST_F(ReportTest, TellsWhatGroupsGrowBy) {
@@ -159,10 +159,10 @@ TEST_F(ReportTest, TellsOfGroups) {
   }
   EXPECT_THAT(
       page, ElementsAre("grows 0 ", "shrinks 1 ", "failed 0 backs off until 2027-01-15T08:01:00Z: no stock"));
-  EXPECT_THAT(Metrics(report), Contains("node_groups_count{backoff} 1"));
+  EXPECT_THAT(Metrics(report), Contains("node_groups{backoff} 1"));
   question_.add_decisions(v1::PlanLoopRequest::SCALE_DOWN);  // somebody else knows what holds groups
-  EXPECT_THAT(Metrics(Report()), Not(Contains("node_groups_count{backoff} 1")));
-  EXPECT_THAT(Metrics(report), Contains("nodes_count{longUnregistered} 1"));
+  EXPECT_THAT(Metrics(Report()), Not(Contains("node_groups{backoff} 1")));
+  EXPECT_THAT(Metrics(report), Contains("nodes{longUnregistered} 1"));
 }
 
 // The removal of one of three nodes begins now, and one waits for its timer.

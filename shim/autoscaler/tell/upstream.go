@@ -236,13 +236,13 @@ func (u *upstream) told(values []*loadlinev1.MetricValue) {
 	u.gauges["unremovable_nodes_count"].Reset()
 	for _, v := range values {
 		switch v.Name {
-		case "cluster_safe_to_autoscale", "nodes_count", "scale_down_in_cooldown":
+		case "cluster_safe_to_autoscale", "scale_down_in_cooldown":
 			u.set(v.Name, v.Value, v.Labels...)
-		case "unneeded_nodes", "unremovable_nodes":
+		case "nodes", "unneeded_nodes", "unremovable_nodes":
 			u.set(v.Name+"_count", v.Value, v.Labels...)
-		case "unschedulable_pods_count":
-			u.set(v.Name, v.Value, "unschedulable")
-			u.set(v.Name, 0, "scheduler_unprocessed")
+		case "unschedulable_pods":
+			u.set(v.Name+"_count", v.Value, "unschedulable")
+			u.set(v.Name+"_count", 0, "scheduler_unprocessed")
 		}
 	}
 }

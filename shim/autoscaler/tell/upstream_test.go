@@ -157,9 +157,9 @@ func TestUpstreamCounters(t *testing.T) {
 	m.told(&loadlinev1.LoopReport{Metrics: []*loadlinev1.MetricValue{
 		{Name: "failed_scale_ups_total", Labels: []string{"timeout"}, Value: 2},
 		{Name: "failed_node_creations_total", Labels: []string{"outOfResources"}, Value: 6},
-		{Name: "nodes_count", Labels: []string{"ready"}, Value: 8}, {Name: "unneeded_nodes", Value: 1},
+		{Name: "nodes", Labels: []string{"ready"}, Value: 8}, {Name: "unneeded_nodes", Value: 1},
 		{Name: "unremovable_nodes", Labels: []string{"BlockedByPod"}, Value: 9},
-		{Name: "unschedulable_pods_count", Value: 11}}})
+		{Name: "unschedulable_pods", Value: 11}}})
 	expectUpstream(t, m, map[string]float64{"errors_total{cloudProviderError}": 1, "errors_total{internalError}": 1,
 		"errors_total{apiCallError}": 1, "scaled_up_nodes_total{nvidia.com/gpu}": 3, "scaled_up_nodes_total{}": 2,
 		"scaled_up_gpu_nodes_total{nvidia.com/gpu}": 3, "old_unregistered_nodes_removed_count{}": 4,

@@ -73,13 +73,13 @@ var worlds = []world{
 		map[string]string{"type": "plan"}},
 	{leads + `loadline_autoscaler_left_out_objects{kind="Pod"} 2x400`, "LoadlineObjectsLeftOut", 30 * time.Minute,
 		map[string]string{"kind": "Pod"}},
-	{leads + `loadline_autoscaler_unschedulable_pods_count 3x400
-loadline_autoscaler_node_groups_count{held="none"} 0x400`, "LoadlinePodsWait", 15 * time.Minute, nil},
-	{leads + `loadline_autoscaler_unschedulable_pods_count 3x400
-loadline_autoscaler_node_groups_count{held="none"} 2x400`, "LoadlinePodsWaitLong", 30 * time.Minute, nil},
+	{leads + `loadline_autoscaler_unschedulable_pods 3x400
+loadline_autoscaler_node_groups{held="none"} 0x400`, "LoadlinePodsWait", 15 * time.Minute, nil},
+	{leads + `loadline_autoscaler_unschedulable_pods 3x400
+loadline_autoscaler_node_groups{held="none"} 2x400`, "LoadlinePodsWaitLong", 30 * time.Minute, nil},
 	{leads + `loadline_autoscaler_failed_scale_ups_total{reason="timeout"} 0+1x400`, "LoadlineScaleUpFails", 5 * time.Minute,
 		map[string]string{"reason": "timeout"}},
-	{leads + `loadline_autoscaler_node_groups_count{held="backoff"} 1x400`, "LoadlineNodeGroupsBackOff", time.Hour, nil},
+	{leads + `loadline_autoscaler_node_groups{held="backoff"} 1x400`, "LoadlineNodeGroupsBackOff", time.Hour, nil},
 	{leads + `loadline_autoscaler_cluster_safe_to_autoscale{namespace="kube-system",pod="a"} 0x400`, "LoadlineClusterUnsafe",
 		15 * time.Minute, map[string]string{"namespace": "kube-system", "pod": "a"}},
 	{leads + `loadline_autoscaler_scale_down_brake{brake="PodsVanished"} 1x400`, "LoadlineScaleDownBraked", 30 * time.Minute,
@@ -105,8 +105,8 @@ loadline_autoscaler_evicted_pods_total{eviction_result="accepted"} 0x400`, "Load
 	{leads + `loadline_rank_unpriced_options_total 0+1x400`, "LoadlineExpanderUnpricedOptions", 61 * time.Minute, nil},
 	{leads + `loadline_tls_last_reload_successful 0x400`, "LoadlineExpanderCertificateUnreadable", 15 * time.Minute, nil},
 	// A healthy cluster: pods wait now and then, some evictions are refused, others are not.
-	{leads + `loadline_autoscaler_unschedulable_pods_count 0x5 2x5 0x390
-loadline_autoscaler_node_groups_count{held="none"} 3x400
+	{leads + `loadline_autoscaler_unschedulable_pods 0x5 2x5 0x390
+loadline_autoscaler_node_groups{held="none"} 3x400
 loadline_autoscaler_last_loop_timestamp_seconds 0+60x400
 loadline_autoscaler_evicted_pods_total{eviction_result="budget"} 0+3x400
 loadline_autoscaler_evicted_pods_total{eviction_result="accepted"} 0+1x400

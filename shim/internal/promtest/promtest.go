@@ -1,0 +1,49 @@
+// Package promtest holds the metrics of our programs against the rules of Prometheus for names.
+package promtest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+)
+
+// root is that of the names of all of our metrics.
+const root = "loadline_"
+
+// ofLibraries are the roots of metrics that libraries have: their names are theirs.
+var ofLibraries = []string{"go_", "process_", "rest_client_", "leader_election_", "workqueue_", "grpc_"}
+
+// Lint checks the metrics that a program serves, and fails if one of `names` is not there with a value.
+func Lint(t *testing.T, served prometheus.Gatherer, names ...string) {
+	t.Helper()
+	families, err := served.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, there := families[:0:0], map[string]bool{}
+	for _, family := range families {
+		name := family.GetName()
+		if slices.ContainsFunc(ofLibraries, func(of string) bool { return strings.HasPrefix(name, of) }) {
+			continue
+		}
+		if there[name] = true; !strings.HasPrefix(name, root) {
+			t.Errorf("%s does not begin with %s", name, root)
+		}
+		ours = append(ours, family)
+	}
+	for _, name := range names {
+		if !there[name] {
+			t.Errorf("%s has no value: it is not checked", name)
+		}
+	}
+	problems, err := promlint.NewWithMetricFamilies(ours).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range problems {
+		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
+}
