@@ -60,6 +60,8 @@ struct NodeGroup {
   std::optional<bool> ignore_daemonsets_utilization;
   std::optional<int64_t> unneeded_time_s;
   std::optional<int64_t> unready_time_s;
+  // No node of it starts to be removed before, in seconds since 1970; nullopt: its timers alone decide.
+  std::optional<int64_t> stays_until_s;
   // The price by which nodes are chosen for removal, in any currency; nullopt: usd_per_hour.
   std::optional<double> node_price;
 };

@@ -1,5 +1,7 @@
 #include "core/fleet/cluster_health.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "core/fleet/devices.h"
 
@@ -22,12 +24,30 @@ std::string WhyUnhealthy(const FleetObservation& observation, const FleetOptions
                       unready == 1 ? " is not ready" : " are not ready");
 }
 
-void NoteGrowth(const FleetObservation& observation, int64_t now_ms, FleetState* state) {
+void NoteGrowth(const FleetObservation& observation, const FleetOptions& options, int64_t now_ms,
+                FleetState* state) {
   for (const FleetGroup& group : observation.groups) {
     if (!group.readable) continue;
-    std::optional<int64_t>& target = state->groups[FleetKey(group.name)].target;
-    if (target.has_value() && group.target > *target) state->grown_ms = now_ms;
-    target = group.target;
+    GroupMemory& memory = state->groups[FleetKey(group.name)];
+    if (memory.target.has_value() && group.target > *memory.target)
+      NoteGrown(options, now_ms, &memory, state);
+    memory.target = group.target;
+  }
+}
+
+void NoteGrown(const FleetOptions& options, int64_t at_ms, GroupMemory* memory, FleetState* state) {
+  if (!options.delays_by_group) {
+    state->grown_ms = at_ms;
+  } else if (memory != nullptr) {
+    memory->grown_ms = at_ms;
+  }
+}
+
+void NoteDeleted(const FleetOptions& options, int64_t at_ms, GroupMemory* memory, FleetState* state) {
+  if (!options.delays_by_group) {
+    state->deleted_ms = at_ms;
+  } else if (memory != nullptr) {
+    memory->deleted_ms = at_ms;
   }
 }
 
@@ -35,8 +55,21 @@ bool CoolsDown(const FleetState& state, const FleetOptions& options, int64_t now
   const auto within = [now_ms](const std::optional<int64_t>& since_ms, int64_t period_ms) {
     return since_ms.has_value() && now_ms - *since_ms < period_ms;
   };
-  return within(state.grown_ms, options.after_add_ms) || within(state.deleted_ms, options.after_delete_ms) ||
-         within(state.taint_failed_ms, options.after_failure_ms);
+  if (within(state.taint_failed_ms, options.after_failure_ms)) return true;
+  if (options.delays_by_group) return false;
+  return within(state.grown_ms, options.after_add_ms) || within(state.deleted_ms, options.after_delete_ms);
+}
+
+std::optional<int64_t> CoolsDownUntil(const GroupMemory& memory, const FleetOptions& options,
+                                      int64_t now_ms) {
+  if (!options.delays_by_group) return std::nullopt;
+  int64_t until_ms = now_ms;
+  const auto keep = [&until_ms](const std::optional<int64_t>& since_ms, int64_t period_ms) {
+    if (since_ms.has_value()) until_ms = std::max(until_ms, *since_ms + period_ms);
+  };
+  keep(memory.grown_ms, options.after_add_ms);
+  keep(memory.deleted_ms, options.after_delete_ms);
+  return until_ms > now_ms ? std::optional(until_ms) : std::nullopt;
 }
 
 }  // namespace loadline

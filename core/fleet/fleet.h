@@ -30,6 +30,8 @@ struct FleetOptions {
   int64_t after_add_ms = 0;
   int64_t after_delete_ms = 0;
   int64_t after_failure_ms = 0;
+  // The first two keep only the nodes of the group that has grown or lost a node.
+  bool delays_by_group = false;
 };
 
 // The reason for which a machine cannot be created.
@@ -152,6 +154,8 @@ struct FleetGroupView {
   int64_t take_back = 0;
   std::optional<BackOff> back_off;  // while it lasts
   std::string held;                 // the same in words
+  // No node of it is removed until then; nullopt: no delay keeps them.
+  std::optional<int64_t> cools_down_until_ms;
 };
 
 // A group that has failed to grow, and backs off.
@@ -174,7 +178,7 @@ struct FleetView {
   std::vector<FleetGroupView> groups;
   std::vector<int32_t> other_not_started;  // positions in other_nodes
   std::string unhealthy;                   // why no group may grow; empty: they may
-  bool cools_down = false;                 // no node is removed for now
+  bool cools_down = false;                 // no node of any group is removed for now
   bool backs_off = false;                  // some group does, whether it is listed or not
   std::vector<FleetFailure> failures;      // in the order in which they were noticed
   std::vector<FailedCreations> failed_creations;

@@ -30,6 +30,8 @@ void ForgetFuture(int64_t now_ms, const BackOffOptions& options, FleetState* sta
   NoneInFuture(now_ms, &state->taint_failed_ms);
   for (auto& [key, group] : state->groups) {
     AtMost(now_ms, &group.short_since_ms);
+    NoneInFuture(now_ms, &group.grown_ms);
+    NoneInFuture(now_ms, &group.deleted_ms);
     if (!group.back_off.has_value()) continue;
     BackOff& back_off = *group.back_off;
     back_off.since_ms = std::min(back_off.since_ms, now_ms);

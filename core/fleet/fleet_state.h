@@ -27,6 +27,9 @@ struct GroupMemory {
   std::optional<int64_t> short_since_ms;  // since when the group has fewer machines than its target
   std::optional<OpenRequest> request;
   std::optional<BackOff> back_off;
+  // When it last grew, and a node of it last went; only where delays hold by group.
+  std::optional<int64_t> grown_ms;
+  std::optional<int64_t> deleted_ms;
   // Fingerprints of the devices that its nodes come to offer, in order.
   std::vector<uint64_t> devices;
   friend bool operator==(const GroupMemory&, const GroupMemory&) = default;

@@ -50,14 +50,16 @@ void AddBackOff(const FleetState& state, int64_t now_ms, FleetGroupView* view) {
 
 void Observe(const FleetObservation& observation, const FleetOptions& options, int64_t now_ms,
              FleetState* state, FleetView* view) {
-  NoteGrowth(observation, now_ms, state);
+  NoteGrowth(observation, options, now_ms, state);
   const std::vector<std::vector<MachineMemory>> machines =
       FollowMachines(observation, options, now_ms, state, view);
   ForgetGroups(observation, options, now_ms, state);
   for (size_t i = 0; i < observation.groups.size(); ++i) {
     const FleetGroup& group = observation.groups[i];
     view->groups.push_back(CountMachines(group, machines[i], options, now_ms, state));
-    SettleRequest(group, view->groups.back(), options, now_ms, &state->groups[FleetKey(group.name)], view);
+    GroupMemory& memory = state->groups[FleetKey(group.name)];
+    SettleRequest(group, view->groups.back(), options, now_ms, &memory, view);
+    view->groups.back().cools_down_until_ms = CoolsDownUntil(memory, options, now_ms);
   }
   GiveUpMachines(observation.groups, options, *state, &view->groups);
   for (size_t i = 0; i < observation.other_nodes.size(); ++i) {

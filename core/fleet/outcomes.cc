@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/fleet/cluster_health.h"
+
 namespace loadline {
 namespace {
 
@@ -16,7 +18,7 @@ void TakeIncrease(const IncreaseOutcome& increase, const FleetOptions& options, 
       if (!memory.request.has_value()) memory.request = OpenRequest{.from = increase.from};
       memory.request->nodes += increase.nodes;
       memory.request->until_ms = at_ms + increase.provision_ms.value_or(options.provision_ms);
-      state->grown_ms = at_ms;
+      NoteGrown(options, at_ms, &memory, state);
       return;
     case IncreaseOutcome::Result::kRefused:
       return;
@@ -44,16 +46,15 @@ void TakeOutcomes(const FleetOutcomes& outcomes, const FleetOptions& options, in
     state->machines[FleetKey(machine)].given_up_ms = now_ms;
   }
   for (const RemovalOutcome& removal : outcomes.removals) {
-    state->deleted_ms = now_ms;
     if (const auto machine = state->machines.find(FleetKey(removal.machine));
         machine != state->machines.end()) {
       machine->second.had_node = false;
     }
+    const auto group = state->groups.find(FleetKey(removal.group));
+    GroupMemory* const memory = group != state->groups.end() ? &group->second : nullptr;
+    NoteDeleted(options, now_ms, memory, state);
     // The target falls by one, which takes nothing back of what was asked for.
-    if (const auto group = state->groups.find(FleetKey(removal.group));
-        group != state->groups.end() && group->second.request.has_value()) {
-      --group->second.request->from;
-    }
+    if (memory != nullptr && memory->request.has_value()) --memory->request->from;
   }
   for (const TakenBackOutcome& back : outcomes.taken_back) {
     const auto group = state->groups.find(FleetKey(back.group));

@@ -15,6 +15,7 @@ namespace {
 
 constexpr absl::string_view kMagic = "LLFS";
 constexpr size_t kHeaderBytes = 4 + 1 + 8;
+constexpr uint64_t kRequestBit = 1, kDelaysBit = 2;
 constexpr uint64_t kHadNodeBit = 1, kInheritedBit = 2, kFaultyBit = 4;
 
 using KeyedMachine = std::pair<uint64_t, MachineMemory>;
@@ -29,11 +30,16 @@ void WriteGroup(uint64_t key, const GroupMemory& group, size_t text_share, State
   out->Key(key);
   out->Optional(group.target);
   out->Optional(group.short_since_ms);
-  out->Number(group.request.has_value() ? 1 : 0);
+  const bool delays = group.grown_ms.has_value() || group.deleted_ms.has_value();
+  out->Number((group.request.has_value() ? kRequestBit : 0) | (delays ? kDelaysBit : 0));
   if (group.request.has_value()) {
     out->Signed(group.request->from);
     out->Number(static_cast<uint64_t>(group.request->nodes));
     out->Number(static_cast<uint64_t>(group.request->until_ms));
+  }
+  if (delays) {
+    out->Optional(group.grown_ms);
+    out->Optional(group.deleted_ms);
   }
   out->Number(group.back_off.has_value() ? 1 + static_cast<uint64_t>(group.back_off->reason) : 0);
   if (group.back_off.has_value()) {
@@ -50,9 +56,14 @@ GroupMemory ReadGroup(StateReader* in) {
   GroupMemory group;
   group.target = in->Optional();
   group.short_since_ms = in->Optional();
-  if (in->Below(2) == 1) {
+  const uint64_t bits = in->Below(4);
+  if ((bits & kRequestBit) != 0) {
     const int64_t from = in->Signed(), nodes = in->Time(), until_ms = in->Time();
     group.request = OpenRequest{from, nodes, until_ms};
+  }
+  if ((bits & kDelaysBit) != 0) {
+    group.grown_ms = in->Optional();
+    group.deleted_ms = in->Optional();
   }
   if (const uint64_t reason = in->Below(kBackOffReasons + 1); reason > 0) {
     BackOff back_off;

@@ -25,7 +25,8 @@ inline constexpr size_t kMostMachinesWithNodes = 40'000;
 // Returns the bytes of a state: magic "LLFS", the version, a checksum, and
 //
 //   1 if a look was taken, else 0; three times (grown, deleted, tainting failed)
-//   number of groups, and for each by key: key, target, short since, request (0 or 1, from, nodes, until),
+//   number of groups, and for each by key: key, target, short since, bits (1: request, 2: delays of its own),
+//     with a request from, nodes and until, with delays of its own when it last grew and a node of it went,
 //     failure (0 or 1 + reason, since, until, duration, length of the text, text), number of devices, devices
 //   number of machines under way, and for each by key: key, bits, missing since, given up
 //   number of machines of which only is known that they had a node, and their keys

@@ -267,6 +267,9 @@ bool TimersRun(const LoopObservation& seen, const LoopSight& sight, const LoopPr
   for (const GroupSight& group : sight.groups) {
     if (group.upcoming > 0) return true;
   }
+  for (const FleetGroupView& group : sight.fleet.groups) {
+    if (group.cools_down_until_ms.has_value()) return true;
+  }
   for (size_t i = 0; i < problem.sized.size(); ++i) {
     const std::vector<GroupNode>& nodes = problem.sized[i].gathered.facts.nodes;
     const bool tainted = std::any_of(nodes.begin(), nodes.end(), [](const GroupNode& node) {

@@ -222,6 +222,8 @@ void UseSight(const LoopSight& sight, const StrongVector<GroupIndex, bool>& clou
     group.max_nodes = group.target + of.room;
     group.blocked_reason = of.held;
     group.not_begun = of.swappable;
+    const std::optional<int64_t>& until_ms = sight.fleet.groups[IndexOf(i)].cools_down_until_ms;
+    if (until_ms.has_value()) group.stays_until_s = (*until_ms + 999) / 1000;
     SetModel(cluster, of, cloud_template[i], problem->startup_taints, problem->names, &group);
   }
   absl::c_sort(problem->drain.not_started);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/loop/cool_down.h"
 #include "core/loop/downscale_order.h"
 #include "core/loop/loop_growth.h"
 #include "core/loop/loop_resources.h"
@@ -175,8 +176,10 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
     LookForMoves(problem, counts, *drain, planners.consolidator, snapshot, budget, &plan);
     drain->groups_grow = GroupsGrow(plan);
     HoldInDrains(problem, HoldsOf(problem, plan), drain.get());
+    HoldNodesThatCoolDown(drain.get());
     plan.scale_down_problem = std::move(drain);
     plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
+    TellEndOfDelays(problem, *plan.scale_down_problem, &plan.scale_down);
     EndMovesHeldUp(problem, snapshot, budget, &plan);
     ChooseNodesToEmpty(problem, counts, *snapshot, &plan);
     ExpectWhereDrained(*plan.scale_down_problem, plan.scale_down, planners.slack);

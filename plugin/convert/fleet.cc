@@ -59,6 +59,7 @@ absl::StatusOr<FleetOptions> DecodeFleetOptions(const v1::FleetOptions& message)
   options.after_add_ms = message.delay_after_add_milliseconds();
   options.after_delete_ms = message.delay_after_delete_milliseconds();
   options.after_failure_ms = message.delay_after_failure_milliseconds();
+  options.delays_by_group = message.delays_by_group();
   return options;
 }
 

@@ -90,6 +90,12 @@ void FleetTurn::Use(LoopProblem* problem) const {
   BeginBatch(memory_, fleet_.now_ms, &problem->batch);
 }
 
+void FleetTurn::NoteHeld(const StrongVector<GroupIndex, std::string>& held) {
+  for (const GroupIndex group : held.indices()) {
+    if (sight_.groups[group].held.empty()) sight_.groups[group].held = held[group];
+  }
+}
+
 void FleetTurn::HoldVainGrowth(Snapshot* snapshot, WorkBudget* budget, LoopProblem* problem) {
   vain_ = loadline::HoldVainGrowth(fleet_.options.fleet.back_off, fleet_.now_ms, snapshot, budget, problem,
                                    &memory_);

@@ -42,6 +42,8 @@ class FleetTurn {
   void UseSlack(const LoopProblem& problem, SlackPlanner* slack) const;
   // Fills in what the plan reads of machines and groups, and of the batch.
   void Use(LoopProblem* problem) const;
+  // Takes note of why groups do not grow, by group; empty: they may.
+  void NoteHeld(const StrongVector<GroupIndex, std::string>& held);
   // Keeps groups from growing again for pods that nodes which came for them do not take.
   void HoldVainGrowth(Snapshot* snapshot, WorkBudget* budget, LoopProblem* problem);
   // Returns the answer, with the state from which the next loop starts.

@@ -10,6 +10,7 @@
 #include "core/loop/loop_growth.h"
 #include "core/loop/loop_sizes.h"
 #include "core/loop/price_sums.h"
+#include "core/loop/small_groups.h"
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/fields.h"
@@ -220,6 +221,10 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
     fleet_turn->UseSlack(problem, slack);
   }
   WorkBudget budget = BudgetOf(request, kLoopWork, shared.limits.question_bytes, deadline);
+  if (request.hold_groups_too_small_for_daemons()) {
+    const StrongVector<GroupIndex, std::string> held = HoldSmallGroups(snapshot, &budget, &problem);
+    if (fleet_turn != nullptr) fleet_turn->NoteHeld(held);
+  }
   if (fleet_turn != nullptr) fleet_turn->HoldVainGrowth(snapshot, &budget, &problem);
   const LoopPlan plan = PlanLoop(problem, {slack, undo.drain(), &shared.consolidator}, snapshot, &budget);
 

@@ -41,6 +41,7 @@ var (
 		"scaleDown.scaleDownDelayAfterAdd":      "nothing has been done",
 		"scaleDown.scaleDownDelayAfterDelete":   "nothing has been done",
 		"scaleDown.scaleDownDelayAfterFailure":  "nothing has been done",
+		"scaleDown.scaleDownDelayTypeLocal":     "nothing has been done",
 		"scaleDown.scaleDownSimulationTimeout":  "an answer is the same on each machine",
 		"scaleDown.recentEvictionTime":          "nothing has been evicted",
 		"scaleDown.minEvaluatedNodes":           "all nodes are looked at",

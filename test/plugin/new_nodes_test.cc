@@ -226,6 +226,20 @@ TEST_F(NewNodesTest, ANodeWithAStatusTaintIsNotOnItsWay) {
   EXPECT_EQ(Bought(Loop()), 1);
 }
 
+// A group whose new nodes do not carry all pods of DaemonSets grows all the same, unless that is not wanted.
+TEST_F(NewNodesTest, AGroupTooSmallForDaemonsIsHeldOnDemand) {
+  SetTemplate(NodeOf("template"));
+  request_.add_daemon_pods(PodOf("1500m").SerializeAsString());
+  request_.add_daemon_pods(PodOf("501m").SerializeAsString());
+  Wait(PodOf("400m"));
+  request_.set_hold_groups_too_small_for_daemons(true);
+  const v1::PlanLoopResponse answer = Loop();
+  EXPECT_EQ(Bought(answer), 0);
+  EXPECT_THAT(answer.fleet().groups(0).held(), ::testing::HasSubstr("no room for all pods of DaemonSets"));
+  request_.set_hold_groups_too_small_for_daemons(false);
+  EXPECT_EQ(Bought(Loop(1)), 1);
+}
+
 // --- what a node has beside amounts, labels and taints
 
 class FeaturesTest : public NewNodesTest, public ::testing::WithParamInterface<int> {};

@@ -283,6 +283,9 @@ type FleetOptions struct {
 	DelayAfterFailureMilliseconds int64 `protobuf:"varint,12,opt,name=delay_after_failure_milliseconds,json=delayAfterFailureMilliseconds,proto3" json:"delay_after_failure_milliseconds,omitempty"`
 	// Soft taints that are written or removed in one loop; 0: none. [0, 2^31).
 	MaxSoftTaints int32 `protobuf:"varint,13,opt,name=max_soft_taints,json=maxSoftTaints,proto3" json:"max_soft_taints,omitempty"`
+	// The delays after growth and after a node has gone keep only nodes of that group. The delay after a
+	// failure keeps all nodes in any case.
+	DelaysByGroup bool `protobuf:"varint,14,opt,name=delays_by_group,json=delaysByGroup,proto3" json:"delays_by_group,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -408,7 +411,14 @@ func (x *FleetOptions) GetMaxSoftTaints() int32 {
 	return 0
 }
 
-// The fault for which a machine cannot be created.
+func (x *FleetOptions) GetDelaysByGroup() bool {
+	if x != nil {
+		return x.DelaysByGroup
+	}
+	return false
+}
+
+// Why a machine cannot be created.
 type MachineFault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cloud's code of the failure; cut after 1024 bytes.
@@ -2004,7 +2014,7 @@ var File_loadline_v1_fleet_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/fleet.proto\x12\vloadline.v1\"\x93\x06\n" +
+	"\x17loadline/v1/fleet.proto\x12\vloadline.v1\"\xbb\x06\n" +
 	"\fFleetOptions\x12E\n" +
 	"\x1fmax_node_provision_milliseconds\x18\x01 \x01(\x03R\x1cmaxNodeProvisionMilliseconds\x12A\n" +
 	"\x1dmax_node_startup_milliseconds\x18\x02 \x01(\x03R\x1amaxNodeStartupMilliseconds\x12A\n" +
@@ -2019,7 +2029,8 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	" \x01(\x03R\x19delayAfterAddMilliseconds\x12E\n" +
 	"\x1fdelay_after_delete_milliseconds\x18\v \x01(\x03R\x1cdelayAfterDeleteMilliseconds\x12G\n" +
 	" delay_after_failure_milliseconds\x18\f \x01(\x03R\x1ddelayAfterFailureMilliseconds\x12&\n" +
-	"\x0fmax_soft_taints\x18\r \x01(\x05R\rmaxSoftTaints\"f\n" +
+	"\x0fmax_soft_taints\x18\r \x01(\x05R\rmaxSoftTaints\x12&\n" +
+	"\x0fdelays_by_group\x18\x0e \x01(\bR\rdelaysByGroup\"f\n" +
 	"\fMachineFault\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12(\n" +

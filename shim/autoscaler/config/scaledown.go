@@ -46,9 +46,10 @@ type Unneeded struct {
 	ScaleDownGPUThreshold         float64  `json:"scaleDownGpuUtilizationThreshold" flag:"scale-down-gpu-utilization-threshold" range:"0:1" help:"the same for GPUs"`
 	IgnoreDaemonSets              bool     `json:"ignoreDaemonsetsUtilization" flag:"ignore-daemonsets-utilization" help:"DaemonSet pods do not count as utilization"`
 	IgnoreMirrorPods              bool     `json:"ignoreMirrorPodsUtilization" flag:"ignore-mirror-pods-utilization" help:"mirror pods do not count as utilization"`
-	ScaleDownDelayAfterAdd        Duration `json:"scaleDownDelayAfterAdd" help:"after a node group has grown"`
+	ScaleDownDelayAfterAdd        Duration `json:"scaleDownDelayAfterAdd" help:"for how long no node is removed after a node group has grown"`
 	ScaleDownDelayAfterDelete     Duration `json:"scaleDownDelayAfterDelete" help:"after a node has gone"`
 	ScaleDownDelayAfterFailure    Duration `json:"scaleDownDelayAfterFailure" help:"after nodes could not be tainted"`
+	ScaleDownDelayTypeLocal       bool     `json:"scaleDownDelayTypeLocal" help:"the delays after growth and after a node has gone keep only the nodes of that group; that after nodes could not be tainted keeps all"`
 }
 
 // RemovalSearch says how nodes that can go are looked for.

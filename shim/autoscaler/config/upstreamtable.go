@@ -49,13 +49,10 @@ var upstreamFlags = []UpstreamFlag{
 	boolean("enable-provisioning-requests", noRequests),
 	boolean("force-delete-failed-nodes", noForce),
 	boolean("force-delete-unregistered-nodes", noForce),
-	boolean("force-ds",
-		"a node carries those pods of DaemonSets that fit it, and a group too small for all of them grows"),
 	text("pod-injection-limit", "no pods are made up but those of slack"),
 	text("provisioning-request-initial-backoff-time", noRequests),
 	text("provisioning-request-max-backoff-cache-size", noRequests),
 	text("provisioning-request-max-backoff-time", noRequests),
-	boolean("scale-down-delay-type-local", "delays after growth and removals hold for all groups"),
 	text("unready-nodes-scope", "all nodes of the cluster count among those that may be not ready"),
 
 	// Flags by which Cluster Autoscaler bounds its work.

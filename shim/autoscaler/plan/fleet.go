@@ -39,6 +39,7 @@ func fleetSettings(c *config.Configuration) *loadlinev1.LoopFleet {
 		DelayAfterAddMilliseconds:     down.ScaleDownDelayAfterAdd.Milliseconds(),
 		DelayAfterDeleteMilliseconds:  down.ScaleDownDelayAfterDelete.Milliseconds(),
 		DelayAfterFailureMilliseconds: down.ScaleDownDelayAfterFailure.Milliseconds(),
+		DelaysByGroup:                 down.ScaleDownDelayTypeLocal,
 		MaxSoftTaints:                 int32(down.MaxBulkSoftTaintCount),
 	}}
 }

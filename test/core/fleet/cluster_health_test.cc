@@ -60,6 +60,37 @@ TEST(ClusterHealthTest, NoNodeGoesAfterOursHaveGrownFailedOrGone) {
   EXPECT_FALSE(world.LookAtAll(6).cools_down);
 }
 
+TEST(ClusterHealthTest, ADelayByGroupKeepsThatGroupOnly) {
+  FleetWorld world;
+  world.options.delays_by_group = true;
+  world.options.after_delete_ms = 5 * kFleetMinute;
+  EXPECT_EQ(world.Look(0).cools_down_until_ms, std::nullopt);
+  EXPECT_FALSE(world.Grow(1, 1).cools_down);
+  EXPECT_EQ(world.Look(1).cools_down_until_ms, FleetWorld::At(11));
+  EXPECT_EQ(world.Look(10).cools_down_until_ms, FleetWorld::At(11));
+  EXPECT_EQ(world.Look(11).cools_down_until_ms, std::nullopt);
+  ++world.group.target;  // somebody else lets it grow
+  EXPECT_EQ(world.Look(12).cools_down_until_ms, FleetWorld::At(22));
+  FleetOutcomes outcomes;
+  outcomes.removals = {{"g", "m"}};
+  EXPECT_EQ(world.Look(20, outcomes).cools_down_until_ms, FleetWorld::At(25));
+  outcomes.removals = {{"another", "m"}};
+  EXPECT_EQ(world.Look(25, outcomes).cools_down_until_ms, std::nullopt);
+  EXPECT_FALSE(world.LookAtAll(25).cools_down);
+  outcomes = {};
+  outcomes.tainting_failed = true;
+  EXPECT_TRUE(world.LookAtAll(26, outcomes).cools_down) << "a failure keeps all";
+}
+
+TEST(ClusterHealthTest, ADelayByGroupThatLiesInTheFutureIsNone) {
+  FleetWorld world;
+  world.options.delays_by_group = true;
+  world.Look(100);
+  world.Grow(100, 1);
+  EXPECT_EQ(world.Look(100).cools_down_until_ms, FleetWorld::At(110));
+  EXPECT_EQ(world.Look(50).cools_down_until_ms, std::nullopt);
+}
+
 // Nothing was known of it for a time, and then it has the nodes that it always had.
 TEST(ClusterHealthTest, AGroupThatCanBeReadAgainHasNotGrown) {
   FleetWorld world;

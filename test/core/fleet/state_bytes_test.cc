@@ -24,6 +24,8 @@ FleetState EverythingState() {
   group.back_off =
       BackOff{BackOffReason::kOutOfResources, "none \xe2\x82\xac", kFleetStart, kFleetStart + 1, 1};
   group.devices = {1, UINT64_MAX};
+  state.groups[FleetKey("grown")].grown_ms = kFleetStart - 1;
+  state.groups[FleetKey("shrunk")].deleted_ms = kFleetStart - 2;
   state.groups[FleetKey("empty")];
   state.machines[1] = {.had_node = true};
   state.machines[UINT64_MAX] = {.inherited = true, .missing_since_ms = kFleetStart};

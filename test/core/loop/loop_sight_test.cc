@@ -388,6 +388,23 @@ TEST_F(LoopSightTest, NodesGoUnlessTheFleetCoolsDown) {
   EXPECT_THAT(Act(Observe(4), 4, plan), SizeIs(1));
 }
 
+TEST_F(LoopSightTest, ADelayByGroupReachesThePlan) {
+  options_.fleet.delays_by_group = true;
+  AddNode("n", 60);
+  Observe(0);
+  ++group().target;
+  const LoopSight sight = Observe(1);
+  EXPECT_FALSE(sight.nothing_goes);
+  LoopProblem problem;
+  problem.groups.emplace_back().name = "g";
+  UseSight(sight, {false}, cluster_.state(), &problem);
+  EXPECT_EQ(problem.groups[GroupIndex{0}].stays_until_s, FleetWorld::At(11) / 1000);
+  LoopProblem later;
+  later.groups.emplace_back().name = "g";
+  UseSight(Observe(11), {false}, cluster_.state(), &later);
+  EXPECT_EQ(later.groups[GroupIndex{0}].stays_until_s, std::nullopt);
+}
+
 // Empty nodes are the first wave, whatever the order of the plan.
 TEST_F(LoopSightTest, NodesGoInWaves) {
   LoopPlan plan;
