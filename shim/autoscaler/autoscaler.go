@@ -30,6 +30,7 @@ import (
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
+	"loadline.dev/shim/autoscaler/quotas"
 	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/engine"
@@ -257,6 +258,9 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	l.actor.Keeper = act.KeeperOf(a.config, a.objects)
 	if a.config.Slack.CapacityBuffers && a.config.Decides(config.SlackDecision) {
 		l.buffers = buffers.New(a.objects, a.cluster.Handler(buffers.Kind))
+	}
+	if a.config.ScaleUp.CapacityQuotas {
+		a.planner.Quotas = quotas.New(a.objects)
 	}
 	a.pages.Leader.Store(t)
 	defer a.pages.Leader.Store(nil)

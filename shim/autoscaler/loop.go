@@ -108,6 +108,7 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 	done = l.teller.Metrics.Time(tell.FunctionUpdate)
 	o.UnderWay, o.Acknowledged = l.actor.Actuator.UnderWay(), l.actor.Actuator.Acknowledged
 	l.failed(ctx, l.buffers.Look(ctx, o.Now), "capacityBuffers")
+	l.failed(ctx, l.planner.Quotas.Look(ctx, o.Now), "capacityQuotas")
 	err = l.cluster.Apply()
 	if done(); err != nil {
 		return "cluster", err

@@ -58,7 +58,7 @@ var readsBill = slices.Concat(readsFilters, readsBlockers, readsPrices, []string
 func init() {
 	readBy["plan"] = slices.Concat(readBy["drain"], readBy["rank"], readsSlack, []string{"decisions", "maxWork",
 		"scaleUp.", "!scaleUp.batchIdle", "!scaleUp.batchMax", "!scaleUp.swapNotBegun",
-		"!scaleUp.bypassedSchedulerNames", "consolidation."})
+		"!scaleUp.bypassedSchedulerNames", "!scaleUp.capacityQuotas", "consolidation."})
 	readBy["why"], readBy["why-not"] = slices.Concat(readBy["rank"], readBy["drain"], readsBill), readBy["rank"]
 }
 

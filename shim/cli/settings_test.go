@@ -37,6 +37,7 @@ var (
 		"scaleUp.batchIdle":                     "what is asked at one moment waits for no further pods",
 		"scaleUp.batchMax":                      "what is asked at one moment waits for no further pods",
 		"scaleUp.swapNotBegun":                  "nothing has been ordered",
+		"scaleUp.capacityQuotas":                "quotas of the cluster are not read",
 		"scaleUp.bypassedSchedulerNames":        "pods wait whether a scheduler has tried them or not",
 		"scaleDown.scaleDownDelayAfterAdd":      "nothing has been done",
 		"scaleDown.scaleDownDelayAfterDelete":   "nothing has been done",

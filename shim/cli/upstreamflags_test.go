@@ -140,7 +140,7 @@ var mattering = []struct{ flag, config, why string }{
 	{"--enable-dynamic-resource-allocation=false", "", "device classes are always watched"},
 	{"--capacity-buffer-pod-injection-enabled=false", "", "--capacity-buffer-controller-enabled"},
 	{"--capacity-buffer-pod-dry-run-enabled", "", "count as they are"},
-	{"--capacity-quotas-enabled", "", "--cores-total, --memory-total and --gpu-total bound the cluster"},
+	{"--capacity-quotas-enabled", "capacityQuotas: true\n", ""},
 	{"--scale-down-delay-type-local", "scaleDownDelayTypeLocal: true\n", ""},
 	{"--force-ds", "forceDaemonSets: true\n", ""},
 	{"--force-delete-failed-nodes", "", "never gets smaller than its minimum"},

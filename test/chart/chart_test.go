@@ -141,6 +141,7 @@ func TestCombinations(t *testing.T) {
 					with("monitoring", values{"serviceMonitor": true, "podMonitor": true, "rules": true,
 						"dashboard": true}).
 					with("autoscaler.config.slack.capacityBuffers", keep == "deployments").
+					with("autoscaler.config.scaleUp.capacityQuotas", keep == "report").
 					with("scheduler.replace", mask%2 == 1).with("image.registry", "registry.example/ours").values
 				objects := mustRender(t, c, "anywhere", v)
 				seen := map[string]bool{}
@@ -165,6 +166,7 @@ func TestCombinations(t *testing.T) {
 					"ResourceQuota loadline-slack/loadline-slack":                   has("autoscaler") && mode == "act" && keep == "deployments",
 					"Role loadline-slack/loadline-autoscaler:slack-capacitybuffers": has("autoscaler") && mode == "act" && keep == "capacitybuffers",
 					"ClusterRole /loadline-autoscaler:capacity-buffers":             has("autoscaler") && keep == "deployments",
+					"ClusterRole /loadline-autoscaler:capacity-quotas":              has("autoscaler") && keep == "report",
 					"ClusterRole /loadline-autoscaler:karpenter":                    has("autoscaler") && keep == "report",
 					"ClusterRole /loadline-autoscaler:act-karpenter":                has("autoscaler") && keep == "report" && mode == "act",
 					"ClusterRole /loadline-autoscaler:cluster-api":                  has("autoscaler") && keep == "capacitybuffers",

@@ -27,6 +27,7 @@ var (
 	unsafeRights = "autoscaler/act-despite-budgets"
 	orderRights  = "autoscaler/act-downscale-order"
 	bufferRights = "autoscaler/capacity-buffers"
+	quotaRights  = "autoscaler/capacity-quotas"
 	slackRights  = []string{"autoscaler/slack", "autoscaler/slack-capacitybuffers"}
 )
 
@@ -120,7 +121,7 @@ func TestManifestsApply(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
-	more := []string{moreRights, unsafeRights, orderRights, bufferRights}
+	more := []string{moreRights, unsafeRights, orderRights, bufferRights, quotaRights}
 	for _, folder := range slices.Concat(appliedFolders, more, slackRights) {
 		apply(t, ctx, cluster, folder)
 		apply(t, ctx, cluster, folder)
@@ -376,6 +377,7 @@ func TestRightsOfTheAutoscaler(t *testing.T) {
 			"cluster patch autoscaling.x-k8s.io/capacitybuffers/status", "cluster get apps/deployments",
 			"cluster get apps/replicasets", "cluster get apps/statefulsets", "cluster get podtemplates",
 			"cluster get replicationcontrollers", "cluster list resourcequotas"},
+		quotaRights:    {"cluster list autoscaling.x-k8s.io/capacityquotas"},
 		unsafeRights:   {"cluster delete pods"},
 		orderRights:    {"cluster patch pods"},
 		slackRights[0]: {"loadline-slack list,create,patch,delete apps/deployments"},

@@ -39,8 +39,6 @@ var upstreamFlags = []UpstreamFlag{
 	always("capacity-buffer-pod-injection-enabled", "true",
 		"--capacity-buffer-controller-enabled keeps what CapacityBuffers ask for"),
 	boolean("capacity-buffer-ready-replicas-enabled", "a condition of each CapacityBuffer tells whether all of it fits"),
-	boolean("capacity-quotas-enabled", "CapacityQuotas are not read: --cores-total, --memory-total and --gpu-total bound "+
-		"the cluster"),
 	boolean("check-capacity-batch-processing", noRequests),
 	text("check-capacity-processor-instance", noRequests),
 	text("check-capacity-provisioning-request-batch-timebox", noRequests),

@@ -19,6 +19,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/quotas"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/share"
 	"loadline.dev/shim/nodegroup"
@@ -45,7 +46,9 @@ type Planner struct {
 	Fleet fleet
 	// Sized are groups that grow and shrink by how full they are, and by nothing else.
 	Sized []nodegroup.NodeGroup
-	store *stateStore
+	// Quotas bound growth beside the configuration; nil: they are not followed.
+	Quotas *quotas.Quotas
+	store  *stateStore
 }
 
 // NewPlanner returns a planner for a configuration that has been checked, with the files that it names.
@@ -76,6 +79,7 @@ func (p *Planner) request(o *Loop) *loadlinev1.PlanLoopRequest {
 		return true
 	})
 	request.NowS, request.SeenS = o.Now.Unix(), o.Now.Add(-p.Cluster.Age).Unix()
+	p.Quotas.Bound(request)
 	request.Drain, request.Consolidation = p.Drain(o.Now), p.Consolidation(o.Now)
 	request.Fleet = p.Fleet.question(p.Settings.Fleet, o.Now)
 	request.Progress, request.DaemonPods = &p.progress, o.Pods.DaemonPods()
