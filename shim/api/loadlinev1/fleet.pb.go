@@ -418,7 +418,7 @@ func (x *FleetOptions) GetDelaysByGroup() bool {
 	return false
 }
 
-// Why a machine cannot be created.
+// The fault for which a machine cannot be created.
 type MachineFault struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The cloud's code of the failure; cut after 1024 bytes.

@@ -1688,7 +1688,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\x18loadline/v1/prices.proto\x1a\x18loadline/v1/report.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\x1a loadline/v1/startup_taints.proto\"\x99\x10\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x1dloadline/v1/drain_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\"loadline/v1/loop_replacement.proto\x1a\x18loadline/v1/prices.proto\x1a\x18loadline/v1/report.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\x1a loadline/v1/startup_taints.proto\"\x99\x10\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
