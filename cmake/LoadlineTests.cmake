@@ -37,7 +37,8 @@ function(loadline_gtest name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
   loadline_test_sources(sources ${arg_SOURCES})
   add_executable(${name} ${sources})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test UNITY_BUILD_BATCH_SIZE 18)
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test UNITY_BUILD_BATCH_SIZE 18)
   target_link_libraries(${name} PRIVATE
     ${arg_LIBRARIES} rapidcheck_gtest GTest::gmock_main loadline_compiler loadline_gtest_compiler)
   loadline_precompile(${name} <gmock/gmock.h> <gtest/gtest.h> <random>)

@@ -808,7 +808,8 @@ type ConsolidationKeep struct {
 	// Group of the node; empty: none.
 	NodeGroup string `protobuf:"bytes,2,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// Why the node stays: WorthItsPrice, NoCheaperPlace, SavesTooLittle, TooFewSpotGroups,
-	// NodeGroupMinSizeReached, TakesPods, NotTried or Off; of a node that may not be removed, a reason of NodeKeep.
+	// NodeGroupMinSizeReached, TakesPods, NotTried or Off; of a node that may not be removed, a reason of
+	// NodeKeep.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Namespace of the pod that keeps the node, as in NodeKeep; empty: no pod does.
 	PodNamespace string `protobuf:"bytes,4,opt,name=pod_namespace,json=podNamespace,proto3" json:"pod_namespace,omitempty"`

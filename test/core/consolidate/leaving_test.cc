@@ -1,4 +1,4 @@
-// A node that leaves goes on counting in its zone until it is gone: a rule over zones does not loosen with
+// A node that leaves counts in its zone until it is gone: a rule over zones does not loosen with
 // the move.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ ModelCluster DearNodes(const std::set<std::string>& cheap) {
   return model;
 }
 
-// For each node that goes, the type that its pod moves to.
+// For each node that leaves, the type that its pod moves to.
 std::map<std::string, std::string> Targets(const ModelCluster& model) {
   PlannedCluster cluster(model);
   Snapshot snapshot(*cluster.problem().cluster);
