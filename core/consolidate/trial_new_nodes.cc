@@ -175,6 +175,7 @@ std::vector<GroupIndex> Trial::GroupsOfNodes(const Packing& packing,
   const StrongVector<GroupIndex, int64_t> added_before = added_of_;
   const NodeIndex end{board_.snapshot().node_end()};
   std::vector<GroupIndex> chosen;
+  int64_t asked = 0;
   board_.snapshot().Fork();
   for (const PackedNodes& run : packing.nodes) {
     const std::vector<GroupIndex>& groups = groups_of_type[static_cast<size_t>(run.type)];
@@ -195,6 +196,8 @@ std::vector<GroupIndex> Trial::GroupsOfNodes(const Packing& packing,
       ++added_of_[*group];
       chosen.push_back(*group);
     }
+    asked += run.nodes;
+    if (static_cast<int64_t>(chosen.size()) < asked) break;  // those of the next run would be taken for them
   }
   board_.snapshot().Revert();
   board_.ForgetNodes(end);

@@ -16,8 +16,8 @@
 namespace loadline {
 namespace {
 
-// Groups that are not listed are forgotten, but for failures that still count: a cloud may leave a group out
-// for a moment.
+// Groups that are not listed are forgotten, but for failures and delays that still count: a cloud may leave a
+// group out for a moment.
 void ForgetGroups(const FleetObservation& observation, const FleetOptions& options, int64_t now_ms,
                   FleetState* state) {
   absl::btree_set<uint64_t> listed;
@@ -28,10 +28,11 @@ void ForgetGroups(const FleetObservation& observation, const FleetOptions& optio
     if (memory.back_off.has_value() && IsForgotten(*memory.back_off, now_ms, options.back_off)) {
       memory.back_off.reset();
     }
+    const bool counts = memory.back_off.has_value() || CoolsDownUntil(memory, options, now_ms).has_value();
     if (listed.contains(it->first)) {
       ++it;
-    } else if (memory.back_off.has_value() && kept < kMostStateGroups) {
-      memory = {.back_off = memory.back_off};
+    } else if (counts && kept < kMostStateGroups) {
+      memory = {.back_off = memory.back_off, .grown_ms = memory.grown_ms, .deleted_ms = memory.deleted_ms};
       ++kept;
       ++it;
     } else {

@@ -64,6 +64,7 @@ GroupMemory ReadGroup(StateReader* in) {
   if ((bits & kDelaysBit) != 0) {
     group.grown_ms = in->Optional();
     group.deleted_ms = in->Optional();
+    if (!group.grown_ms.has_value() && !group.deleted_ms.has_value()) in->Fail();
   }
   if (const uint64_t reason = in->Below(kBackOffReasons + 1); reason > 0) {
     BackOff back_off;

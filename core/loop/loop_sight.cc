@@ -223,6 +223,7 @@ void UseSight(const LoopSight& sight, const StrongVector<GroupIndex, bool>& clou
     group.blocked_reason = of.held;
     group.not_begun = of.swappable;
     const std::optional<int64_t>& until_ms = sight.fleet.groups[IndexOf(i)].cools_down_until_ms;
+    group.stays_until_s.reset();
     if (until_ms.has_value()) group.stays_until_s = (*until_ms + 999) / 1000;
     SetModel(cluster, of, cloud_template[i], problem->startup_taints, problem->names, &group);
   }

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "core/cluster/scoped_fork.h"
 #include "core/fit/pod_fit.h"
 
@@ -39,6 +38,7 @@ std::string DaemonText(const IncomingPod& daemon) {
 // the budget has ended.
 const IncomingPod* WithoutRoom(const NodeGroup& group, const DaemonFits& fits, Snapshot* snapshot,
                                WorkBudget* budget) {
+  const ScopedFork supposed(snapshot);
   const NodeIndex node = AddNewNodeOf(group, snapshot);
   for (const std::unique_ptr<PodFit>& fit : fits) {
     if (!budget->Spend(kJudgingDaemon * fit->UnitsPerNode())) return nullptr;
@@ -60,7 +60,6 @@ StrongVector<GroupIndex, std::string> HoldSmallGroups(Snapshot* snapshot, WorkBu
                                                       LoopProblem* problem) {
   StrongVector<GroupIndex, std::string> held(problem->groups.size());
   const WorkPhase phase(budget, kForDaemons);
-  const ScopedFork supposed(snapshot);
   DaemonFits fits;
   for (const IncomingPod& daemon : problem->daemons) {
     if (!budget->Spend(kPreparingDaemon)) return held;

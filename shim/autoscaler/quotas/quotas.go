@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 
@@ -109,12 +110,24 @@ func add(object map[string]any, limits map[string]int64) (problem string) {
 	if s := quota.Spec.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
 		return "it selects nodes by labels, and only quotas of all nodes are followed"
 	}
+	unknown := []string{}
 	for name, limit := range quota.Spec.Limits.Resources {
-		// A limit below 0 permits no more than 0 does.
-		amount := max(0, limit.Value())
+		amount := limit.Value()
+		switch {
+		case name == cpu: // whole cores, rounded down: a quota is never exceeded
+			amount = limit.MilliValue() / 1000
+		case name != memory && name != nodes && (name == "" || len(validation.IsValidLabelValue(name)) > 0):
+			unknown = append(unknown, fmt.Sprintf("%q", name))
+			continue
+		}
+		amount = max(0, amount) // a limit below 0 permits no more than 0 does
 		if before, known := limits[name]; !known || amount < before {
 			limits[name] = amount
 		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		return "only cpu, memory, nodes and types of GPUs are bounded, not " + strings.Join(unknown, ", ")
 	}
 	return ""
 }

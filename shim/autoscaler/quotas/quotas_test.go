@@ -63,6 +63,9 @@ func TestLimits(t *testing.T) {
 		{"OfSomeNodes", []runtime.Object{quotaOf("q", some, map[string]any{"cpu": "20"}),
 			quotaOf("r", nil, map[string]any{"cpu": "90"})}, "90 1000 50 a4:8"},
 		{"NoNodes", []runtime.Object{quotaOf("q", nil, map[string]any{"nodes": "0"})}, "0 1000 50 a4:8"},
+		{"PartsOfACore", []runtime.Object{quotaOf("q", nil, map[string]any{"cpu": "13500m"})}, "13 1000 50 a4:8"},
+		{"NoTypeOfGPUs", []runtime.Object{quotaOf("q", nil, map[string]any{"nvidia.com/gpu": "1", "memory": "100"})},
+			"100 100 50 a4:8"},
 		{"Unreadable", []runtime.Object{quotaOf("q", nil, map[string]any{"cpu": "many"})}, "100 1000 50 a4:8"},
 	}
 	for _, c := range cases {
