@@ -357,7 +357,8 @@ func TestTheGatewayOnlyReads(t *testing.T) {
 		verbs[action.GetVerb()]++
 	}
 	reads := verbs["list"] + verbs["watch"] + verbs["get"]
-	if reads != len(r.api.Actions()) || verbs["list"] < 2 || verbs["watch"] < 2 || verbs["get"] != 1 {
+	// The last watch may not have begun when the gateway stops.
+	if reads != len(r.api.Actions()) || verbs["list"] < 2 || verbs["watch"] < 1 || verbs["get"] != 1 {
 		t.Errorf("the gateway made these calls: %v", verbs)
 	}
 }
