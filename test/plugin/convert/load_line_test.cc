@@ -201,7 +201,7 @@ TEST_F(CheckLoadLineTest, TellsRooms) {
 TEST_F(CheckLoadLineTest, RefusesArrivalsThatCannotCome) {
   request_.set_pod(Limiting("61").SerializeAsString());
   v1::LineArrival* const arrival = AddArrival(0, Limiting("7"));
-  EXPECT_THAT(Ask().status().message(), HasSubstr("arrivals: requires with_rooms"));
+  EXPECT_THAT(Ask().status().message(), HasSubstr("arrivals: require with_rooms"));
   request_.set_with_rooms(true);
   request_.add_slots(1);
   EXPECT_THAT(Ask().status().message(), HasSubstr("arrivals[0]: slot 0 is no candidate"));
