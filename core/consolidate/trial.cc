@@ -29,7 +29,7 @@ NodeIndex RootOf(const StrongVector<NodeIndex, NodeIndex>& parent, NodeIndex nod
 
 }  // namespace
 
-TrialEnd Trial::Make(std::vector<NodeIndex> go, bool may_add, std::vector<MadeMove>* made) {
+TrialEnd Trial::Make(const std::vector<NodeIndex>& go, bool may_add, std::vector<MadeMove>* made) {
   const TrialEnd end = MakeSome(go, may_add, made);
   const bool refused =
       end == TrialEnd::kNoPlace || end == TrialEnd::kNotCheaper || end == TrialEnd::kSavesTooLittle;

@@ -46,7 +46,7 @@ class Trial {
   // only new nodes of the best types are added, where these take the pods: what is free on them is of use to
   // moves that follow. Cost: O(pods of the nodes) placements, and a packing.
   void UseGoodTypes(bool good_types) { good_types_ = good_types; }
-  TrialEnd Make(std::vector<NodeIndex> go, bool may_add, std::vector<MadeMove>* made);
+  TrialEnd Make(const std::vector<NodeIndex>& go, bool may_add, std::vector<MadeMove>* made);
 
  private:
   struct Place {
