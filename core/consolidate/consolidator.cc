@@ -145,8 +145,7 @@ std::string AdviceOf(KeepReason reason, const ConsolidationOptions& options) {
     case KeepReason::kSavesTooLittle:
       return absl::StrFormat(
           "A cheaper arrangement saves less than asked for: %g USD per hour, %g %% of what its nodes cost, "
-          "and "
-          "within %g hours what it costs to disturb its pods. Lower the least saving, or the price of a "
+          "and within %g hours what it costs to disturb its pods. Lower the least saving, or the price of a "
           "disturbed pod.",
           options.least_saving_usd_per_hour, options.least_saving_percent, options.payback_hours);
     case KeepReason::kGroupAtMinimum:
@@ -158,8 +157,7 @@ std::string AdviceOf(KeepReason reason, const ConsolidationOptions& options) {
     case KeepReason::kTooFewSpotGroups:
       return absl::StrCat(
           "Cheaper spot nodes would take its pods, but spot nodes come in the place of spot nodes only where "
-          "at "
-          "least ",
+          "at least ",
           options.least_spot_groups,
           options.least_spot_groups == 1 ? " spot group costs" : " spot groups cost",
           " less than those that go. Add spot groups, or lower --least-spot-groups.");

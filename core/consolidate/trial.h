@@ -76,7 +76,7 @@ class Trial {
   bool TryOut(const PackedNodes& run, const std::vector<MoverKindIndex>& kind_of_item, NodeIndex node);
   void PlacePacked(const Packing& packing, const std::vector<GroupIndex>& groups,
                    std::vector<std::vector<size_t>> places_of_item);
-  bool AddForOne(Place* place);
+  bool AddForOne(Place* place, double most_cost);
   void Drop(NodeIndex node);
   void DropUnused();
   void Begin();

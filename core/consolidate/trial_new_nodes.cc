@@ -47,7 +47,7 @@ TrialEnd Trial::AddNodes(double most_cost) {
     from_[kind] = 0;
     if (const std::optional<NodeIndex> node = FindRoom(kind)) {
       Put(&place, *node);
-    } else if (!AddForOne(&place)) {
+    } else if (!AddForOne(&place, most_cost)) {
       stuck_ = board_.movers()[place.mover].node;
       return TrialEnd::kNoPlace;
     } else if (AddedCost() > most_cost) {
@@ -249,7 +249,9 @@ void Trial::PlacePacked(const Packing& packing, const std::vector<GroupIndex>& g
 
 // The cheapest new node for a pod that fits nowhere else: of the groups whose nodes may take it, the first
 // that does, given all other pods.
-bool Trial::AddForOne(Place* place) {
+// Where the cheapest does not, those that cost too much are not tried: a pod that fits nowhere would take the
+// work of all others.
+bool Trial::AddForOne(Place* place, double most_cost) {
   const MoverKindIndex kind = board_.movers()[place->mover].kind;
   std::vector<std::pair<double, GroupIndex>> groups;
   for (const GroupIndex group : added_of_.indices()) {
@@ -258,7 +260,8 @@ bool Trial::AddForOne(Place* place) {
   }
   std::sort(groups.begin(), groups.end());
   for (const auto& [usd, group] : groups) {
-    if (!board_.work()->Spend(20)) return false;
+    const bool too_dear = group != groups.front().second && AddedCost() + usd > most_cost;
+    if (too_dear || !board_.work()->Spend(20)) return false;
     const NodeIndex node = Bring(group);
     board_.fit(kind).Refresh(board_.work());
     if (board_.fit(kind).Fits(node)) {

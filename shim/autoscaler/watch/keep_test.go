@@ -141,7 +141,8 @@ func TestReducedNodesAndDaemonSetsAreReadAsWholeOnes(t *testing.T) {
 		if scaleup.IdentityOf(keptSet) != scaleup.IdentityOf(set) {
 			t.Fatalf("the DaemonSet became %v", scaleup.IdentityOf(keptSet))
 		}
-		got, want := view.TrimIncomingPodForPlanning(scaleup.PodOf(keptSet)), view.TrimIncomingPodForPlanning(scaleup.PodOf(set))
+		got := view.TrimIncomingPodForPlanning(scaleup.PodOf(keptSet))
+		want := view.TrimIncomingPodForPlanning(scaleup.PodOf(set))
 		if string(got) != string(want) {
 			t.Fatalf("a pod of the reduced DaemonSet is told as\n%q, want\n%q", got, want)
 		}

@@ -97,6 +97,23 @@ TEST(StateBytesTest, OfTooManyMachinesTheEarliestAreKept) {
   EXPECT_TRUE(read->machines.contains(2 * 49'999 + 1));
 }
 
+// The most groups, with all that is remembered of one, beside the most machines.
+TEST(StateBytesTest, TheLargestStateCanBeRead) {
+  FleetState state;
+  GroupMemory group = EverythingState().groups[FleetKey("g")];
+  group.grown_ms = group.deleted_ms = kFleetStart;
+  group.back_off->text = std::string(kMostBackOffText, 'x');
+  for (uint64_t i = 0; i < kMostStateGroups; ++i) state.groups[i << 48] = group;
+  for (uint64_t i = 0; i < 50'000; ++i) {
+    state.machines[i << 40] = {.had_node = true};
+    state.machines[(i << 40) + 1] = {
+        .inherited = true, .missing_since_ms = kFleetStart, .given_up_ms = kFleetStart};
+  }
+  const std::string bytes = EncodeFleetState(state);
+  EXPECT_LE(bytes.size(), kMostFleetStateBytes);
+  EXPECT_TRUE(DecodeFleetState(bytes).ok());
+}
+
 TEST(StateBytesTest, ForeignNewerAndDamagedBytesAreRefused) {
   const std::string good = EncodeFleetState(EverythingState());
   const auto why = [](absl::string_view bytes) {
