@@ -78,9 +78,9 @@ void ClusterObjects::Set(ClusterObject object) {
   if (!object.unreadable.empty()) {
     // Many texts would take more memory than they are worth.
     int32_t& reasons = reasons_[static_cast<size_t>(object.key.kind)];
-    const bool told = reasons < kMostReasons;
-    if (told) ++reasons;
-    unreadable_.emplace(object.key, told ? std::move(object.unreadable) : std::string());
+    const bool reported = reasons < kMostReasons;
+    if (reported) ++reasons;
+    unreadable_.emplace(object.key, reported ? std::move(object.unreadable) : std::string());
   }
   ObjectKey key = object.key;
   if (object.is_left_out) {

@@ -99,7 +99,7 @@ void Snapshot::Reload(std::span<const Slot> slots) {
     Node& entry = At(*node);
     while (!entry.pods.empty()) Detach(*node, entry.pods.size() - 1);
     SetLeaving(*node, false);
-    entry.ghost = false;
+    entry.closed = false;
     if (state_.Occupied(slots[i]) && state_.name(slots[i]) == entry.name &&
         state_.hostname(slots[i]) == entry.hostname && state_.node_shape(slots[i]) == node_shape(*node)) {
       stay[i] = *node;
@@ -217,8 +217,8 @@ void Snapshot::Undo(const Move& move) {
     case Move::Kind::kRemoveNode:
       Join(move.node);
       return;
-    case Move::Kind::kGhost:
-      node.ghost = false;
+    case Move::Kind::kClose:
+      node.closed = false;
       RecordFreed(move.node);
       return;
     case Move::Kind::kLeaving:
@@ -267,15 +267,15 @@ void Snapshot::RemoveNode(NodeIndex node) {
   Leave(node);
 }
 
-void Snapshot::MakeGhost(NodeIndex node) {
+void Snapshot::CloseNode(NodeIndex node) {
   Node& entry = Present(node);
-  if (entry.ghost) return;
-  Log(Move::Kind::kGhost, node);
-  entry.ghost = true;
+  if (entry.closed) return;
+  Log(Move::Kind::kClose, node);
+  entry.closed = true;
 }
 
 void Snapshot::MarkLeaving(NodeIndex node) {
-  MakeGhost(node);
+  CloseNode(node);
   if (Leaving(node)) return;
   Log(Move::Kind::kLeaving, node);
   SetLeaving(node, true);

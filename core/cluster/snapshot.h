@@ -87,7 +87,7 @@ class Snapshot {
     return IndexOf(node) < nodes_.size() && nodes_[IndexOf(node)].present;
   }
   // Returns whether the node exists and pods may be placed on it.
-  bool Placeable(NodeIndex node) const { return Contains(node) && !nodes_[IndexOf(node)].ghost; }
+  bool Placeable(NodeIndex node) const { return Contains(node) && !nodes_[IndexOf(node)].closed; }
   // About to be deleted, see MarkLeaving().
   bool Leaving(NodeIndex node) const { return At(node).leaving; }
   std::optional<NodeIndex> FindSlot(Slot slot) const;
@@ -152,8 +152,8 @@ class Snapshot {
   // Takes a node away with its pods.
   void RemoveNode(NodeIndex node);
   // Nothing may be placed on the node any more; it and its pods go on counting.
-  void MakeGhost(NodeIndex node);
-  // Marks a node after MakeGhost() as one that is about to be deleted: it counts as one with
+  void CloseNode(NodeIndex node);
+  // Marks a node after CloseNode() as one that is about to be deleted: it counts as one with
   // kToBeDeletedTaint, so that spread constraints which honor taints leave it and its pods out. Cost: O(pods
   // of the node) if there are any such.
   void MarkLeaving(NodeIndex node);
@@ -194,7 +194,7 @@ class Snapshot {
   // The required anti-affinity terms of all shapes.
   const AntiAffinityTerms& anti_affinity_terms() const { return anti_affinity_terms_; }
 
-  // The journal of nodes that lost a pod, came, or are no longer ghosts: where what did not fit before may
+  // The journal of nodes that lost a pod, came, or are no longer closed: where what did not fit before may
   // fit now. As Journal::Since().
   std::optional<std::span<const NodeIndex>> freed(int64_t since) const { return freed_.Since(since); }
   int64_t freed_end() const { return freed_.end(); }
@@ -206,7 +206,7 @@ class Snapshot {
   };
   struct Node {
     bool present = false;
-    bool ghost = false;
+    bool closed = false;
     bool leaving = false;
     int32_t shape = -1;
     Slot slot = Slot{-1};
@@ -229,7 +229,7 @@ class Snapshot {
     std::vector<NodeIndex> nodes;
   };
   struct Move {
-    enum class Kind { kPlace, kRemove, kAddNode, kRemoveNode, kGhost, kLeaving };
+    enum class Kind { kPlace, kRemove, kAddNode, kRemoveNode, kClose, kLeaving };
     Kind kind = Kind::kPlace;
     NodeIndex node{-1};
     size_t position = 0;   // kRemove

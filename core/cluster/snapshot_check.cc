@@ -40,7 +40,7 @@ void Snapshot::CheckConsistent() const {
 void Snapshot::CheckNode(NodeIndex node) const {
   const Node& entry = At(node);
   const int32_t number = static_cast<int32_t>(node);
-  LOADLINE_CHECK(!entry.leaving || entry.ghost) << "node " << number << " leaves and takes pods";
+  LOADLINE_CHECK(!entry.leaving || entry.closed) << "node " << number << " leaves and takes pods";
   std::map<HostPort, int32_t> ports;
   for (const SnapshotPod& pod : entry.pods) {
     const PodShape& shape = *pod_shapes_[pod.shape];

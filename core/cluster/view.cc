@@ -162,7 +162,7 @@ std::optional<int32_t> View::ShapeOf(int32_t id) const {
 }
 
 // Returns whether a record has the content of the shape with its id.
-bool View::IsAsHeld(const PodShapeRecord& record, const Content& content) {
+bool View::IsUnchanged(const PodShapeRecord& record, const Content& content) {
   const ClientShape& client_shape = content.shapes[static_cast<size_t>(record.id)];
   const uint64_t fingerprint = FingerprintWithLabels(record.shape.fingerprint, record.labels);
   if (client_shape.fingerprint != fingerprint) return false;
@@ -189,7 +189,7 @@ absl::Status View::CheckShapes(const Batch& batch, const Content& content) const
     }
     const size_t id = static_cast<size_t>(record.id);
     if (id >= content.shapes.size() || content.shapes[id].pods == 0) continue;
-    if (IsAsHeld(record, content)) continue;
+    if (IsUnchanged(record, content)) continue;
     return absl::InvalidArgumentError(absl::StrCat("pod shape ", record.id,
                                                    " is given another content while ",
                                                    content.shapes[id].pods, " pods refer to it"));

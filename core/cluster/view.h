@@ -207,7 +207,7 @@ class View {
   absl::Status CheckNodes(const Batch& batch, const Content& content) const;
   std::vector<bool> AdmitLabelKeys(std::span<const SelectorKeys> wishes, Content* content) const;
   static void AddLabelKeys(LabelKeys keys, Content* content);
-  static bool IsAsHeld(const PodShapeRecord& record, const Content& content);
+  static bool IsUnchanged(const PodShapeRecord& record, const Content& content);
   static int64_t BytesOfLabels(const ClientShape& shape) { return static_cast<int64_t>(shape.labels.size()); }
   absl::string_view NoRoom(const PodShape& shape, const std::string& labels, const Content& content) const;
   void ApplyShape(const PodShapeRecord& record, bool selects, Content* content) const;

@@ -76,7 +76,7 @@ const std::string& HolderOf(const ObjectKey& key) {
 }
 
 // Returns the counted bytes of an object of the view.
-int64_t BytesHeld(const ClusterObjects& objects, const ObjectKey& key) {
+int64_t BytesStored(const ClusterObjects& objects, const ObjectKey& key) {
   const auto found = objects.of(key.kind).find(key);
   return found == objects.of(key.kind).end() ? 0 : ViewBytes::Counted(BytesOf(found->second).bytes);
 }
@@ -106,7 +106,7 @@ void View::ApplyContent(const Batch& batch, Content* content) const {
   }
   for (const NodeRecord& node : batch.nodes) SetNode(node, content);
   for (const ObjectKey& key : batch.removed_objects) {
-    content->bytes.Add(HolderOf(key), -BytesHeld(cluster.objects(), key));
+    content->bytes.Add(HolderOf(key), -BytesStored(cluster.objects(), key));
     cluster.objects().Remove(key);
   }
   std::vector<bool> readable(batch.objects.size(), true);
@@ -156,7 +156,7 @@ void View::SetNode(const NodeRecord& node, Content* content) const {
 void View::SetObject(ClusterObject object, bool readable, Content* content) const {
   ClusterObjects& objects = content->cluster->objects();
   const std::string namespace_name = HolderOf(object.key);
-  content->bytes.Add(namespace_name, -BytesHeld(objects, object.key));
+  content->bytes.Add(namespace_name, -BytesStored(objects, object.key));
   if (!readable) LeaveOutSelectors(kTooManyLabelKeys, &object);
   const ContentBytes taken = BytesOf(object);
   int64_t bytes = ViewBytes::Counted(taken.bytes);

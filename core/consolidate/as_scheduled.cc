@@ -21,15 +21,16 @@ constexpr int64_t kNodesPerUnit = 64;
 // numbered.
 class ReturnOrders {
  public:
-  ReturnOrders(const Board& board, std::span<const MoverIndex> movers) : numbered_(movers.size()) {
+  ReturnOrders(const TrialCluster& trial_cluster, std::span<const MoverIndex> movers)
+      : numbered_(movers.size()) {
     std::iota(numbered_.begin(), numbered_.end(), size_t{0});
-    for (const MoverIndex mover : movers) kinds_.push_back(board.movers()[mover].kind);
+    for (const MoverIndex mover : movers) kinds_.push_back(trial_cluster.movers()[mover].kind);
     largest_ = numbered_;
-    const auto size_of = [&](size_t i) { return board.kinds()[kinds_[i]].size; };
+    const auto size_of = [&](size_t i) { return trial_cluster.kinds()[kinds_[i]].size; };
     std::stable_sort(largest_.begin(), largest_.end(),
                      [&](size_t a, size_t b) { return size_of(a) > size_of(b); });
     // Few nodes need more orders, and each order costs less.
-    const auto nodes = static_cast<int64_t>(board.nodes().size());
+    const auto nodes = static_cast<int64_t>(trial_cluster.nodes().size());
     count_ = std::clamp<int64_t>(kOrdersTimesNodesSquared / (nodes * nodes), kFewestOrders, kMostOrders);
   }
 
@@ -61,18 +62,18 @@ class ReturnOrders {
   Shuffler shuffler_;
 };
 
-bool PlaceInOrder(Board* board, std::span<const MoverIndex> movers, std::vector<size_t> waiting,
-                  SharesLeft shares, std::vector<NodeIndex>* places) {
-  Snapshot& snapshot = board->snapshot();
+bool PlaceInOrder(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,
+                  std::vector<size_t> waiting, SharesLeft shares, std::vector<NodeIndex>* places) {
+  Snapshot& snapshot = trial_cluster->snapshot();
   while (!waiting.empty()) {
     std::vector<size_t> later;
     for (const size_t i : waiting) {
-      const Mover& mover = board->movers()[movers[i]];
-      const MoverKind& kind = board->kinds()[mover.kind];
-      if (!board->work()->Spend(1 + snapshot.node_end() / kNodesPerUnit)) return false;
-      board->fit(mover.kind).Refresh(board->work());
+      const Mover& mover = trial_cluster->movers()[movers[i]];
+      const MoverKind& kind = trial_cluster->kinds()[mover.kind];
+      if (!trial_cluster->work()->Spend(1 + snapshot.node_end() / kNodesPerUnit)) return false;
+      trial_cluster->fit(mover.kind).Refresh(trial_cluster->work());
       const std::optional<NodeIndex> node =
-          shares.Take(snapshot.pod_shape(kind.shape), &board->fit(mover.kind));
+          shares.Take(snapshot.pod_shape(kind.shape), &trial_cluster->fit(mover.kind));
       if (!node.has_value()) {
         later.push_back(i);
         continue;
@@ -88,18 +89,18 @@ bool PlaceInOrder(Board* board, std::span<const MoverIndex> movers, std::vector<
 
 }  // namespace
 
-bool PlaceAsScheduled(Board* board, std::span<const MoverIndex> movers, const std::vector<bool>& leaves,
-                      std::vector<NodeIndex>* places) {
+bool PlaceAsScheduled(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,
+                      const std::vector<bool>& leaves, std::vector<NodeIndex>* places) {
   places->assign(movers.size(), kNoTarget);
-  ReturnOrders orders(*board, movers);
-  const SharesLeft shares(board->snapshot(), leaves);
+  ReturnOrders orders(*trial_cluster, movers);
+  const SharesLeft shares(trial_cluster->snapshot(), leaves);
   for (int64_t i = 0; i < orders.count(); ++i) {
-    board->snapshot().Fork();
-    const bool all = PlaceInOrder(board, movers, orders.Order(i), shares, places);
+    trial_cluster->snapshot().Fork();
+    const bool all = PlaceInOrder(trial_cluster, movers, orders.Order(i), shares, places);
     if (all && i + 1 == orders.count()) {
-      board->snapshot().Commit();
+      trial_cluster->snapshot().Commit();
     } else {
-      board->snapshot().Revert();
+      trial_cluster->snapshot().Revert();
     }
     if (!all) return false;
   }

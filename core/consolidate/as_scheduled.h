@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "core/consolidate/board.h"
+#include "core/consolidate/trial_cluster.h"
 
 namespace loadline {
 
@@ -21,8 +21,8 @@ namespace loadline {
 // places of the order in which they are numbered hold, and are in `places`, by position in `movers`.
 // `leaves`: by node; those beyond its end stay. The kinds are prepared. Cost: O(nodes * log nodes) and for
 // each order and mover that of SharesLeft::Take().
-bool PlaceAsScheduled(Board* board, std::span<const MoverIndex> movers, const std::vector<bool>& leaves,
-                      std::vector<NodeIndex>* places);
+bool PlaceAsScheduled(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,
+                      const std::vector<bool>& leaves, std::vector<NodeIndex>* places);
 
 }  // namespace loadline
 

@@ -77,27 +77,28 @@ ConsolidationBill BillOf(const ConsolidationProblem& problem, const CostBound& b
   return bill;
 }
 
-std::vector<std::pair<std::string, double>> WorthByNamespace(const Board& board) {
+std::vector<std::pair<std::string, double>> WorthByNamespace(const TrialCluster& trial_cluster) {
   std::map<std::string, double> sums;
-  for (const MoverKind& kind : board.kinds()) {
-    sums[board.snapshot().pod_shape(kind.shape).namespace_name] +=
+  for (const MoverKind& kind : trial_cluster.kinds()) {
+    sums[trial_cluster.snapshot().pod_shape(kind.shape).namespace_name] +=
         kind.worth * static_cast<double>(kind.count);
   }
   return {sums.begin(), sums.end()};
 }
 
-KeptNode KeptNodeOf(const Board& board, const Search& search, NodeIndex node, const std::set<Slot>& takes) {
-  const BoardNode& known = board.node(node);
+KeptNode KeptNodeOf(const TrialCluster& trial_cluster, const Search& search, NodeIndex node,
+                    const std::set<Slot>& takes) {
+  const TrialNode& known = trial_cluster.node(node);
   KeptNode kept;
-  kept.slot = board.snapshot().slot(node);
+  kept.slot = trial_cluster.snapshot().slot(node);
   kept.usd_per_hour = known.usd;
-  kept.worth = board.WorthOf(node);
+  kept.worth = trial_cluster.WorthOf(node);
   if (!known.may_go) {
     kept.worth = 0;
     return kept;
   }
   kept.reason = KeepReason::kModeOff;
-  if (board.options().mode == ConsolidationMode::kOff) return kept;
+  if (trial_cluster.options().mode == ConsolidationMode::kOff) return kept;
   kept.reason = takes.contains(kept.slot) ? KeepReason::kTakesPods
                                           : search.ReasonOf(node).value_or(KeepReason::kNotTried);
   if (kept.reason == KeepReason::kTakesPods && !takes.contains(kept.slot))
@@ -177,25 +178,25 @@ ConsolidationPlan Consolidator::Plan(Snapshot* snapshot, const ConsolidationProb
   groups_ = groups;
   ConsolidationPlan plan;
   const ScopedFork whole(snapshot);
-  Board board(snapshot, problem, options, budget);
+  TrialCluster trial_cluster(snapshot, problem, options, budget);
   std::vector<NodeIndex> order;
-  for (const NodeIndex node : board.nodes().indices()) order.push_back(node);
-  board.room().SetOrder(order);
-  CostBound bound = BoundCost(&board, budget);
+  for (const NodeIndex node : trial_cluster.nodes().indices()) order.push_back(node);
+  trial_cluster.room().SetOrder(order);
+  CostBound bound = BoundCost(&trial_cluster, budget);
   plan.bill = BillOf(problem, bound);
   std::vector<double> prices;
   for (const ShadowPrice& price : bound.shadow_prices) prices.push_back(price.usd);
-  board.SetPrices(std::move(prices));
+  trial_cluster.SetPrices(std::move(prices));
   plan.shadow_prices = std::move(bound.shadow_prices);
-  plan.namespaces = WorthByNamespace(board);
-  Search search(&board, &tried_);
+  plan.namespaces = WorthByNamespace(trial_cluster);
+  Search search(&trial_cluster, &tried_);
   std::vector<MadeMove> made;
   {
     const ScopedFork tried(snapshot);
     made = search.Run();
   }
   // The reasons why nodes stay are those of the cluster as it is, with the worth of its pods.
-  plan.moves = OrderMoves(&board, made);
+  plan.moves = OrderMoves(&trial_cluster, made);
   std::set<Slot> removed, takes;
   for (const ConsolidationMove& move : plan.moves) {
     plan.bill.reachable -= move.saves;
@@ -205,10 +206,10 @@ ConsolidationPlan Consolidator::Plan(Snapshot* snapshot, const ConsolidationProb
     }
   }
   for (const NodeIndex node : IndexRange<NodeIndex>(static_cast<size_t>(snapshot->node_end()))) {
-    if (!snapshot->Contains(node) || !board.node(node).problem.has_value() ||
+    if (!snapshot->Contains(node) || !trial_cluster.node(node).problem.has_value() ||
         removed.contains(snapshot->slot(node)))
       continue;
-    plan.keep.push_back(KeptNodeOf(board, search, node, takes));
+    plan.keep.push_back(KeptNodeOf(trial_cluster, search, node, takes));
   }
   std::sort(plan.keep.begin(), plan.keep.end(), [&](const KeptNode& a, const KeptNode& b) {
     return problem.cluster->name(a.slot) < problem.cluster->name(b.slot);

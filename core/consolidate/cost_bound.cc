@@ -31,16 +31,17 @@ struct BoundType {
 
 class CostBounder {
  public:
-  CostBounder(Board* board, WorkBudget* budget) : board_(*board), budget_(budget) {}
+  CostBounder(TrialCluster* trial_cluster, WorkBudget* budget)
+      : trial_cluster_(*trial_cluster), budget_(budget) {}
 
   CostBound Bound() {
-    const size_t kinds = board_.kinds().size();
-    for (const MoverKindIndex kind : board_.kinds().indices()) {
+    const size_t kinds = trial_cluster_.kinds().size();
+    for (const MoverKindIndex kind : trial_cluster_.kinds().indices()) {
       if (!budget_->Spend(2)) return {};
-      board_.Prepare(kind);
+      trial_cluster_.Prepare(kind);
     }
     AddFixedRoom();
-    for (const GroupIndex group : board_.problem().groups.indices()) {
+    for (const GroupIndex group : trial_cluster_.problem().groups.indices()) {
       if (!budget_->Spend(static_cast<int64_t>(1 + kinds / 2))) return {};
       AddGroup(group);
     }
@@ -52,9 +53,9 @@ class CostBounder {
  private:
   // Returns what a node that may be removed offers without its leaving pods.
   std::vector<int64_t> EmptyRoom(NodeIndex node) const {
-    std::vector<int64_t> free = board_.room().FreeOn(node);
-    for (const MoverIndex mover : board_.node(node).movers) {
-      const MoverKind& kind = board_.KindOf(mover);
+    std::vector<int64_t> free = trial_cluster_.room().FreeOn(node);
+    for (const MoverIndex mover : trial_cluster_.node(node).movers) {
+      const MoverKind& kind = trial_cluster_.KindOf(mover);
       for (size_t i = 0; i < free.size(); ++i) free[i] += kind.request[i];
     }
     return free;
@@ -62,13 +63,14 @@ class CostBounder {
 
   // Room on nodes that stay costs nothing. As if it were one large node.
   void AddFixedRoom() {
-    std::vector<int64_t> free(board_.room().width(), 0);
+    std::vector<int64_t> free(trial_cluster_.room().width(), 0);
     bool any = false;
-    const Snapshot& snapshot = board_.snapshot();
-    for (const NodeIndex node : board_.nodes().indices()) {
-      if (!snapshot.Placeable(node) || snapshot.node_shape(node).unschedulable || board_.node(node).may_go)
+    const Snapshot& snapshot = trial_cluster_.snapshot();
+    for (const NodeIndex node : trial_cluster_.nodes().indices()) {
+      if (!snapshot.Placeable(node) || snapshot.node_shape(node).unschedulable ||
+          trial_cluster_.node(node).may_go)
         continue;
-      const std::vector<int64_t> room = board_.room().FreeOn(node);
+      const std::vector<int64_t> room = trial_cluster_.room().FreeOn(node);
       any = any || room.back() > 0;
       for (size_t r = 0; r < free.size(); ++r) {
         if (room[r] > 0) free[r] = std::min(kMostRoom, free[r] + room[r]);
@@ -78,11 +80,11 @@ class CostBounder {
   }
 
   void AddGroup(GroupIndex group) {
-    const NodeGroup& entry = board_.problem().groups[group];
-    const BoardTemplate* const made = board_.node_template(group);
+    const NodeGroup& entry = trial_cluster_.problem().groups[group];
+    const TrialTemplate* const made = trial_cluster_.node_template(group);
     std::vector<NodeIndex> nodes;
-    for (const NodeIndex node : board_.nodes().indices()) {
-      if (board_.node(node).may_go && board_.node(node).group == group) nodes.push_back(node);
+    for (const NodeIndex node : trial_cluster_.nodes().indices()) {
+      if (trial_cluster_.node(node).may_go && trial_cluster_.node(node).group == group) nodes.push_back(node);
     }
     const int64_t staying = std::max<int64_t>(0, entry.target - static_cast<int64_t>(nodes.size()));
     const int64_t room = std::max<int64_t>(MostNodes(entry), entry.target) - staying;
@@ -92,10 +94,10 @@ class CostBounder {
     bool alike = made != nullptr;
     for (const NodeIndex node : nodes) {
       std::vector<int64_t> free = EmptyRoom(node);
-      least = most.empty() ? board_.node(node).usd : std::min(least, board_.node(node).usd);
+      least = most.empty() ? trial_cluster_.node(node).usd : std::min(least, trial_cluster_.node(node).usd);
       if (most.empty()) most.assign(free.size(), 0);
       for (size_t r = 0; r < free.size(); ++r) most[r] = std::max(most[r], free[r]);
-      const NodeShape& shape = board_.snapshot().node_shape(node);
+      const NodeShape& shape = trial_cluster_.snapshot().node_shape(node);
       alike = alike && shape.labels == entry.model->shape.labels && shape.taints == entry.model->shape.taints;
     }
     KindMarks takes = AllKinds();
@@ -114,7 +116,7 @@ class CostBounder {
 
   // Nodes up to the minimum are there whatever they hold: paid for, and their room is for nothing.
   void AddMinimum(const NodeGroup& group, int64_t staying, std::vector<int64_t> most, double least,
-                  const BoardTemplate* made) {
+                  const TrialTemplate* made) {
     const int64_t kept = std::min<int64_t>(group.min_nodes - staying, group.target - staying);
     if (kept <= 0 || most.empty()) return;
     if (made != nullptr) {
@@ -125,17 +127,17 @@ class CostBounder {
     AddType(std::move(most), 0, kept, AllKinds());
   }
 
-  KindMarks AllKinds() const { return KindMarks(board_.kinds().size(), true); }
+  KindMarks AllKinds() const { return KindMarks(trial_cluster_.kinds().size(), true); }
 
   KindMarks TakenByTemplate(GroupIndex group) {
     KindMarks takes = AllKinds();
-    if (takes.size() * board_.problem().groups.size() > kMostQuestions) return takes;
-    Snapshot& snapshot = board_.snapshot();
+    if (takes.size() * trial_cluster_.problem().groups.size() > kMostQuestions) return takes;
+    Snapshot& snapshot = trial_cluster_.snapshot();
     snapshot.Fork();
     const NodeIndex copy = snapshot.AddNode(
-        {"consolidate-bound", board_.problem().groups[group].model->shape, "consolidate-bound"});
+        {"consolidate-bound", trial_cluster_.problem().groups[group].model->shape, "consolidate-bound"});
     for (const MoverKindIndex kind : takes.indices()) {
-      takes[kind] = !board_.kinds()[kind].hopeless && board_.fit(kind).FitsByItself(copy);
+      takes[kind] = !trial_cluster_.kinds()[kind].hopeless && trial_cluster_.fit(kind).FitsByItself(copy);
     }
     snapshot.Revert();
     return takes;
@@ -153,7 +155,7 @@ class CostBounder {
   // Kinds and types that have to do with each other, in parts by number.
   StrongVector<MoverKindIndex, size_t> Parts(size_t* count) const {
     StrongVector<MoverKindIndex, MoverKindIndex> parent;
-    for (const MoverKindIndex kind : board_.kinds().indices()) parent.push_back(kind);
+    for (const MoverKindIndex kind : trial_cluster_.kinds().indices()) parent.push_back(kind);
     const auto root = [&](MoverKindIndex k) {
       while (parent[k] != k) k = parent[k] = parent[parent[k]];
       return k;
@@ -185,7 +187,7 @@ class CostBounder {
     const StrongVector<MoverKindIndex, size_t> part = Parts(&parts);
     std::vector<std::vector<MoverKindIndex>> kinds_of(parts);
     for (const MoverKindIndex kind : part.indices()) {
-      if (!board_.kinds()[kind].hopeless) kinds_of[part[kind]].push_back(kind);
+      if (!trial_cluster_.kinds()[kind].hopeless) kinds_of[part[kind]].push_back(kind);
     }
     CostBound bound;
     bound.proven = true;
@@ -193,7 +195,7 @@ class CostBounder {
     for (const std::vector<MoverKindIndex>& kinds : kinds_of) {
       if (kinds.empty()) continue;
       int64_t pods = 0;
-      for (const MoverKindIndex kind : kinds) pods += board_.kinds()[kind].count;
+      for (const MoverKindIndex kind : kinds) pods += trial_cluster_.kinds()[kind].count;
       std::vector<ShadowPrice> prices;
       const PackingBound of_part = BoundPart(kinds, &prices);
       bound.usd += of_part.cost;
@@ -213,7 +215,7 @@ class CostBounder {
     std::vector<int64_t> counts;
     for (const PackingItem& item : problem.items) counts.push_back(item.count);
     // Items that nobody has tell what one unit of each resource is worth.
-    const size_t width = board_.room().width();
+    const size_t width = trial_cluster_.room().width();
     std::vector<PackingItem> priced = problem.items;
     for (size_t r = 0; r < width; ++r) {
       PackingItem& unit = priced.emplace_back();
@@ -223,10 +225,10 @@ class CostBounder {
     }
     ResourceRelaxation relaxed = RelaxResources(priced, problem.types, std::nullopt, counts, budget_);
     for (size_t i = 0; i < kinds.size(); ++i) {
-      board_.kinds()[kinds[i]].worth = relaxed.prices.items[item_of[i]];
+      trial_cluster_.kinds()[kinds[i]].worth = relaxed.prices.items[item_of[i]];
     }
     for (size_t r = 0; r + 1 < width; ++r) {
-      shadow->push_back({board_.room().resources()[r], relaxed.prices.items[real + r]});
+      shadow->push_back({trial_cluster_.room().resources()[r], relaxed.prices.items[real + r]});
     }
     counts.resize(real);
     relaxed.prices.items.resize(real);
@@ -253,7 +255,7 @@ class CostBounder {
     std::map<Key, size_t> items;
     std::vector<size_t> item_of;
     for (const MoverKindIndex k : kinds) {
-      const MoverKind& kind = board_.kinds()[k];
+      const MoverKind& kind = trial_cluster_.kinds()[k];
       std::vector<bool> takes;
       for (const size_t t : types) takes.push_back(types_[t].takes[k]);
       const auto [found, is_new] = items.try_emplace({kind.request, takes}, problem->items.size());
@@ -272,7 +274,7 @@ class CostBounder {
 
   static constexpr int64_t kMostRoom = int64_t{1} << 61;  // the sum of two such amounts does not overflow
 
-  Board& board_;
+  TrialCluster& trial_cluster_;
   WorkBudget* budget_;
   std::vector<BoundType> types_;
   double minima_ = 0;
@@ -280,6 +282,8 @@ class CostBounder {
 
 }  // namespace
 
-CostBound BoundCost(Board* board, WorkBudget* budget) { return CostBounder(board, budget).Bound(); }
+CostBound BoundCost(TrialCluster* trial_cluster, WorkBudget* budget) {
+  return CostBounder(trial_cluster, budget).Bound();
+}
 
 }  // namespace loadline

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/base/work_budget.h"
-#include "core/consolidate/board.h"
 #include "core/consolidate/consolidation.h"
+#include "core/consolidate/trial_cluster.h"
 
 namespace loadline {
 
@@ -18,8 +18,8 @@ struct CostBound {
 };
 
 // A cost that nodes which hold the pods of all nodes that may go are never below, whichever nodes of the
-// groups they are, with the room on nodes that stay for nothing. Prepares all kinds, and writes into `board`
-// what each is worth.
+// groups they are, with the room on nodes that stay for nothing. Prepares all kinds, and writes into
+// `trial_cluster` what each is worth.
 //
 // How: it relaxes what pods forbid each other, and that a pod is not divided between nodes. Groups whose
 // kinds of pods have nothing in common are bound one by one. A type is a group: what a new node of it offers;
@@ -29,7 +29,7 @@ struct CostBound {
 // weak duality, so that the bound is one however the program was solved. It is rounded down by a billionth.
 //
 // Cost: O(kinds * groups), and a linear program with a row per resource and limit.
-CostBound BoundCost(Board* board, WorkBudget* budget);
+CostBound BoundCost(TrialCluster* trial_cluster, WorkBudget* budget);
 
 }  // namespace loadline
 

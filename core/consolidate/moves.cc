@@ -25,11 +25,11 @@ constexpr int kMostTries = 4;
 
 class MoveOrder {
  public:
-  MoveOrder(Board* board, const std::vector<MadeMove>& made)
-      : board_(*board),
-        net_(NetMovesOf(*board, made)),
-        places_(board->movers().size(), kNoTarget),
-        leaves_(static_cast<size_t>(board->snapshot().node_end())) {
+  MoveOrder(TrialCluster* trial_cluster, const std::vector<MadeMove>& made)
+      : trial_cluster_(*trial_cluster),
+        net_(NetMovesOf(*trial_cluster, made)),
+        places_(trial_cluster->movers().size(), kNoTarget),
+        leaves_(static_cast<size_t>(trial_cluster->snapshot().node_end())) {
     for (const NetMove& net : net_) {
       for (const NodeIndex node : net.remove) leaves_[IndexOf(node)] = true;
     }
@@ -68,15 +68,15 @@ class MoveOrder {
   // Makes the moves in this order on the snapshot, and takes them back. Whether all could be made.
   bool Emitted(const std::vector<size_t>& wanted) {
     group_nodes_.clear();
-    for (const NodeGroup& group : board_.problem().groups) group_nodes_.push_back(group.target);
-    node_count_ = board_.problem().cluster->node_count();
+    for (const NodeGroup& group : trial_cluster_.problem().groups) group_nodes_.push_back(group.target);
+    node_count_ = trial_cluster_.problem().cluster->node_count();
     last_number_.clear();
     brought_.clear();
     copies_.clear();
     move_of_.assign(net_.size(), 0);
-    board_.snapshot().Fork();
+    trial_cluster_.snapshot().Fork();
     FollowAll(wanted);
-    board_.snapshot().Revert();
+    trial_cluster_.snapshot().Revert();
     return std::all_of(net_.begin(), net_.end(), [](const NetMove& move) { return move.done; });
   }
 
@@ -97,25 +97,27 @@ class MoveOrder {
 
   bool Pays(const NetMove& net) const {
     MoveTerms terms;
-    for (const NodeIndex node : net.remove) terms.Remove(board_.node(node).usd, board_.node(node).age_hours);
-    for (const NodeIndex node : net.add) terms.Add(board_.node(node).usd);
+    for (const NodeIndex node : net.remove)
+      terms.Remove(trial_cluster_.node(node).usd, trial_cluster_.node(node).age_hours);
+    for (const NodeIndex node : net.add) terms.Add(trial_cluster_.node(node).usd);
     terms.Disturb(net.disturbance);
-    return net.saves > 0 && net.saves + 1e-9 >= terms.Required(board_.options()) && !net.remove.empty();
+    return net.saves > 0 && net.saves + 1e-9 >= terms.Required(trial_cluster_.options()) &&
+           !net.remove.empty();
   }
 
   bool WithinLimits(const NetMove& net) const {
     StrongVector<GroupIndex, int64_t> nodes = group_nodes_;
     for (const NodeIndex node : net.add) {
-      const GroupIndex group = *board_.node(node).group;
-      if (++nodes[group] > std::max(MostNodes(board_.problem().groups[group]), group_nodes_[group]))
+      const GroupIndex group = *trial_cluster_.node(node).group;
+      if (++nodes[group] > std::max(MostNodes(trial_cluster_.problem().groups[group]), group_nodes_[group]))
         return false;
     }
-    const std::optional<int64_t>& most = board_.problem().max_nodes;
+    const std::optional<int64_t>& most = trial_cluster_.problem().max_nodes;
     if (most.has_value() && !net.add.empty() && node_count_ + static_cast<int64_t>(net.add.size()) > *most)
       return false;
     for (const NodeIndex node : net.remove) {
-      const GroupIndex group = *board_.node(node).group;
-      if (--nodes[group] < board_.problem().groups[group].min_nodes) return false;
+      const GroupIndex group = *trial_cluster_.node(node).group;
+      if (--nodes[group] < trial_cluster_.problem().groups[group].min_nodes) return false;
     }
     return true;
   }
@@ -151,10 +153,10 @@ class MoveOrder {
   // Makes a move on the snapshot; false, and nothing changed: not now.
   bool Follow(NetMove* net) {
     if (!Pays(*net) || !WithinLimits(*net)) return false;
-    Snapshot& snapshot = board_.snapshot();
+    Snapshot& snapshot = trial_cluster_.snapshot();
     snapshot.Fork();
     Leave(*net);
-    for (const NodeIndex node : net->add) copies_[node] = AddCopy(*board_.node(node).group);
+    for (const NodeIndex node : net->add) copies_[node] = AddCopy(*trial_cluster_.node(node).group);
     if (!PlaceAll(*net)) {
       snapshot.Revert();
       return false;
@@ -162,8 +164,8 @@ class MoveOrder {
     snapshot.Commit();
     net->done = true;
     move_of_[static_cast<size_t>(net - net_.data())] = moves_.size();
-    for (const NodeIndex node : net->add) ++group_nodes_[*board_.node(node).group];
-    for (const NodeIndex node : net->remove) --group_nodes_[*board_.node(node).group];
+    for (const NodeIndex node : net->add) ++group_nodes_[*trial_cluster_.node(node).group];
+    for (const NodeIndex node : net->remove) --group_nodes_[*trial_cluster_.node(node).group];
     node_count_ += static_cast<int64_t>(net->add.size()) - static_cast<int64_t>(net->remove.size());
     Emit(*net);
     return true;
@@ -173,24 +175,25 @@ class MoveOrder {
     std::map<NodeIndex, std::vector<int32_t>> shapes;
     for (const NodeIndex node : net.remove) shapes[node];
     for (const MoverIndex mover : net.movers)
-      shapes[board_.movers()[mover].home].push_back(board_.KindOf(mover).shape);
-    for (const auto& [node, of] : shapes) Vacate(node, of, &board_.snapshot());
+      shapes[trial_cluster_.movers()[mover].home].push_back(trial_cluster_.KindOf(mover).shape);
+    for (const auto& [node, of] : shapes) Vacate(node, of, &trial_cluster_.snapshot());
   }
 
   NodeIndex AddCopy(GroupIndex group) {
-    const NodeGroup& of = board_.problem().groups[group];
+    const NodeGroup& of = trial_cluster_.problem().groups[group];
     const std::string name = absl::StrCat(of.name, "#", ++copied_);
-    const NodeIndex copy = board_.snapshot().AddNode({name, of.model->shape, name});
-    for (const int32_t shape : board_.node_template(group)->daemons) board_.snapshot().PlacePod(copy, shape);
+    const NodeIndex copy = trial_cluster_.snapshot().AddNode({name, of.model->shape, name});
+    for (const int32_t shape : trial_cluster_.node_template(group)->daemons)
+      trial_cluster_.snapshot().PlacePod(copy, shape);
     return copy;
   }
 
   bool PlaceAll(const NetMove& net) {
-    if (!board_.options().as_scheduled) return PlaceAsFound(net.movers);
+    if (!trial_cluster_.options().as_scheduled) return PlaceAsFound(net.movers);
     std::vector<MoverIndex> movers = net.movers;
     std::sort(movers.begin(), movers.end());
     std::vector<NodeIndex> places;
-    if (!PlaceAsScheduled(&board_, movers, leaves_, &places)) return false;
+    if (!PlaceAsScheduled(&trial_cluster_, movers, leaves_, &places)) return false;
     for (size_t i = 0; i < movers.size(); ++i) places_[movers[i]] = places[i];
     return true;
   }
@@ -200,17 +203,17 @@ class MoveOrder {
     while (!waiting.empty()) {
       std::vector<MoverIndex> later;
       for (const MoverIndex number : waiting) {
-        const Mover& mover = board_.movers()[number];
-        const NodeIndex to = board_.node(mover.node).is_new ? copies_.at(mover.node) : mover.node;
-        if (!board_.snapshot().Placeable(to)) return false;
-        board_.fit(mover.kind).Refresh(board_.work());
-        if (!board_.fit(mover.kind).Fits(to)) {
+        const Mover& mover = trial_cluster_.movers()[number];
+        const NodeIndex to = trial_cluster_.node(mover.node).is_new ? copies_.at(mover.node) : mover.node;
+        if (!trial_cluster_.snapshot().Placeable(to)) return false;
+        trial_cluster_.fit(mover.kind).Refresh(trial_cluster_.work());
+        if (!trial_cluster_.fit(mover.kind).Fits(to)) {
           later.push_back(number);
           continue;
         }
-        const MoverKind& kind = board_.kinds()[mover.kind];
-        board_.snapshot().PlacePod(to, kind.shape, kind.by_name ? mover.name : "",
-                                   kind.by_name ? mover.uid : "");
+        const MoverKind& kind = trial_cluster_.kinds()[mover.kind];
+        trial_cluster_.snapshot().PlacePod(to, kind.shape, kind.by_name ? mover.name : "",
+                                           kind.by_name ? mover.uid : "");
         places_[number] = to;
       }
       if (later.size() == waiting.size()) return false;
@@ -221,10 +224,10 @@ class MoveOrder {
 
   void Emit(const NetMove& net) {
     ConsolidationMove& move = moves_.emplace_back();
-    const Snapshot& snapshot = board_.snapshot();
+    const Snapshot& snapshot = trial_cluster_.snapshot();
     for (const NodeIndex node : net.remove) move.remove.push_back(SlotOf(node));
     std::map<GroupIndex, std::vector<NodeIndex>> by_group;
-    for (const NodeIndex node : net.add) by_group[*board_.node(node).group].push_back(node);
+    for (const NodeIndex node : net.add) by_group[*trial_cluster_.node(node).group].push_back(node);
     for (const auto& [group, nodes] : by_group) {
       int32_t& last = last_number_[group];
       move.add.push_back({group, static_cast<int64_t>(nodes.size())});
@@ -235,7 +238,7 @@ class MoveOrder {
     std::set<size_t>& after = after_.emplace_back();
     for (const size_t before : net.after) after.insert(move_of_[before]);
     for (const MoverIndex number : net.movers) {
-      const Mover& mover = board_.movers()[number];
+      const Mover& mover = trial_cluster_.movers()[number];
       const NodeIndex place = places_[number];
       MoveTarget to{snapshot.slot(place)};
       if (const auto brought = brought_.find(place); brought != brought_.end()) {
@@ -252,20 +255,23 @@ class MoveOrder {
     move.disrupted = net.disrupted;
     std::map<int32_t, int64_t>& takes = takes_.emplace_back();
     for (const MoverIndex number : net.movers) {
-      const int32_t budget = board_.movers()[number].pod.budget;
+      const int32_t budget = trial_cluster_.movers()[number].pod.budget;
       if (budget >= 0) ++takes[budget];
     }
     for (const auto& [budget, pods] : takes) {
-      const int64_t left = std::max<int64_t>(1, board_.problem().budgets[static_cast<size_t>(budget)]);
+      const int64_t left =
+          std::max<int64_t>(1, trial_cluster_.problem().budgets[static_cast<size_t>(budget)]);
       move.turns = std::max(move.turns, (pods + left - 1) / left);
     }
   }
 
-  Slot SlotOf(NodeIndex node) const { return board_.problem().nodes[*board_.node(node).problem].slot; }
+  Slot SlotOf(NodeIndex node) const {
+    return trial_cluster_.problem().nodes[*trial_cluster_.node(node).problem].slot;
+  }
 
   // A move joins the wave of the one before if budgets and limits hold for all of them together.
   void SetWaves() {
-    const ConsolidationOptions& options = board_.options();
+    const ConsolidationOptions& options = trial_cluster_.options();
     std::map<int32_t, int64_t> taken;
     int64_t wave = 0, nodes = 0, pods = 0;
     size_t first = 0;  // of the wave
@@ -279,7 +285,8 @@ class MoveOrder {
       for (const auto& [budget, count] : takes_[i]) {
         const auto before = taken.find(budget);
         if (before == taken.end()) continue;
-        joins = joins && before->second + count <= board_.problem().budgets[static_cast<size_t>(budget)];
+        joins =
+            joins && before->second + count <= trial_cluster_.problem().budgets[static_cast<size_t>(budget)];
       }
       if (!joins) {
         ++wave;
@@ -294,7 +301,7 @@ class MoveOrder {
     }
   }
 
-  Board& board_;
+  TrialCluster& trial_cluster_;
   std::vector<NetMove> net_;
   std::map<NodeIndex, NodeIndex> copies_;  // of new nodes, as they are made again
   int64_t copied_ = 0;
@@ -316,8 +323,8 @@ class MoveOrder {
 
 }  // namespace
 
-std::vector<ConsolidationMove> OrderMoves(Board* board, const std::vector<MadeMove>& made) {
-  return MoveOrder(board, made).Order();
+std::vector<ConsolidationMove> OrderMoves(TrialCluster* trial_cluster, const std::vector<MadeMove>& made) {
+  return MoveOrder(trial_cluster, made).Order();
 }
 
 }  // namespace loadline

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "core/consolidate/board.h"
 #include "core/consolidate/trial.h"
+#include "core/consolidate/trial_cluster.h"
 
 namespace loadline {
 
@@ -14,7 +14,7 @@ namespace loadline {
 // snapshot, which is as it was before the search, with all filters and with the limits of groups and cluster
 // while old nodes and new ones are both there; one that cannot be made, or does not pay by itself, is left
 // out. The snapshot is as before when the call returns. Cost: O(moves log moves + pods) placements.
-std::vector<ConsolidationMove> OrderMoves(Board* board, const std::vector<MadeMove>& made);
+std::vector<ConsolidationMove> OrderMoves(TrialCluster* trial_cluster, const std::vector<MadeMove>& made);
 
 }  // namespace loadline
 

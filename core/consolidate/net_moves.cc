@@ -13,7 +13,8 @@ namespace {
 
 class NetMaker {
  public:
-  NetMaker(const Board& board, const std::vector<MadeMove>& made) : board_(board), made_(made) {}
+  NetMaker(const TrialCluster& trial_cluster, const std::vector<MadeMove>& made)
+      : trial_cluster_(trial_cluster), made_(made) {}
 
   std::vector<NetMove> Make() {
     Join();
@@ -37,8 +38,8 @@ class NetMaker {
   void Join() {
     parent_.resize(made_.size());
     std::iota(parent_.begin(), parent_.end(), size_t{0});
-    StrongVector<NodeIndex, std::vector<size_t>> users(board_.nodes().size());
-    StrongVector<MoverIndex, std::vector<std::pair<size_t, NodeIndex>>> steps(board_.movers().size());
+    StrongVector<NodeIndex, std::vector<size_t>> users(trial_cluster_.nodes().size());
+    StrongVector<MoverIndex, std::vector<std::pair<size_t, NodeIndex>>> steps(trial_cluster_.movers().size());
     for (size_t i = 0; i < made_.size(); ++i) {
       for (const NodeIndex node : made_[i].removed) {
         for (const size_t user : users[node]) Unite(user, i);
@@ -60,18 +61,18 @@ class NetMaker {
       if (is_new) net_.emplace_back();
       NetMove& net = net_[found->second];
       for (const NodeIndex node : made_[i].removed) {
-        if (board_.node(node).is_new) continue;
+        if (trial_cluster_.node(node).is_new) continue;
         net.remove.push_back(node);
-        net.saves += board_.node(node).usd;
+        net.saves += trial_cluster_.node(node).usd;
       }
       for (const NodeIndex node : made_[i].added) {
         if (!Stays(node)) continue;
         net.add.push_back(node);
-        net.saves -= board_.node(node).usd;
+        net.saves -= trial_cluster_.node(node).usd;
         brought_by_[node] = found->second;
       }
       for (const auto& [mover, from] : made_[i].moved) {
-        if (board_.movers()[mover].home == from) net.movers.push_back(mover);
+        if (trial_cluster_.movers()[mover].home == from) net.movers.push_back(mover);
       }
     }
     for (size_t n = 0; n < net_.size(); ++n) Complete(n);
@@ -91,13 +92,13 @@ class NetMaker {
     std::sort(net.remove.begin(), net.remove.end());
     std::sort(net.add.begin(), net.add.end());
     const auto key = [&](MoverIndex mover) {
-      const MoverKind& kind = board_.KindOf(mover);
-      return std::tuple(kind.only_room, -kind.size, board_.movers()[mover].kind, mover);
+      const MoverKind& kind = trial_cluster_.KindOf(mover);
+      return std::tuple(kind.only_room, -kind.size, trial_cluster_.movers()[mover].kind, mover);
     };
     std::sort(net.movers.begin(), net.movers.end(),
               [&](MoverIndex a, MoverIndex b) { return key(a) < key(b); });
     for (const MoverIndex number : net.movers) {
-      const Mover& mover = board_.movers()[number];
+      const Mover& mover = trial_cluster_.movers()[number];
       net.disturbance += mover.pod.usd;
       if (!mover.pod.placeholder) ++net.disrupted;
       const auto brought = brought_by_.find(mover.node);
@@ -160,7 +161,7 @@ class NetMaker {
     Complete(into);
   }
 
-  const Board& board_;
+  const TrialCluster& trial_cluster_;
   const std::vector<MadeMove>& made_;
   std::vector<size_t> parent_;
   std::vector<NetMove> net_;
@@ -170,8 +171,8 @@ class NetMaker {
 
 }  // namespace
 
-std::vector<NetMove> NetMovesOf(const Board& board, const std::vector<MadeMove>& made) {
-  return NetMaker(board, made).Make();
+std::vector<NetMove> NetMovesOf(const TrialCluster& trial_cluster, const std::vector<MadeMove>& made) {
+  return NetMaker(trial_cluster, made).Make();
 }
 
 }  // namespace loadline

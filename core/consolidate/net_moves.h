@@ -6,8 +6,8 @@
 #include <set>
 #include <vector>
 
-#include "core/consolidate/board.h"
 #include "core/consolidate/trial.h"
+#include "core/consolidate/trial_cluster.h"
 
 namespace loadline {
 
@@ -25,7 +25,7 @@ struct NetMove {
 
 // A move that takes off what another one brought, or pods where it put them, is one with it; so are moves
 // that wait for each other. Those that were merged into others are empty and done. Cost: O(moves * log).
-std::vector<NetMove> NetMovesOf(const Board& board, const std::vector<MadeMove>& made);
+std::vector<NetMove> NetMovesOf(const TrialCluster& trial_cluster, const std::vector<MadeMove>& made);
 
 }  // namespace loadline
 

@@ -26,9 +26,9 @@ constexpr size_t kFirstBlock = 20;
 // Chosen: a replacement saves less than the rest of the price, 15 percent, and moves all of the pods.
 constexpr double kWorthFilling = 0.85;
 
-size_t NodesThatMayGo(const Board& board) {
-  return static_cast<size_t>(std::count_if(board.nodes().begin(), board.nodes().end(),
-                                           [](const BoardNode& node) { return node.may_go; }));
+size_t NodesThatMayGo(const TrialCluster& trial_cluster) {
+  return static_cast<size_t>(std::count_if(trial_cluster.nodes().begin(), trial_cluster.nodes().end(),
+                                           [](const TrialNode& node) { return node.may_go; }));
 }
 
 KeepReason ReasonFor(TrialEnd end) {
@@ -58,15 +58,15 @@ int Telling(KeepReason reason) {
 
 }  // namespace
 
-Search::Search(Board* board, TriedNodes* tried)
-    : board_(*board),
+Search::Search(TrialCluster* trial_cluster, TriedNodes* tried)
+    : trial_cluster_(*trial_cluster),
       tried_(*tried),
-      large_(NodesThatMayGo(*board) > kSmallCluster),
-      trial_(board, large_ ? 0 : kExactWorkOfBlock) {}
+      large_(NodesThatMayGo(*trial_cluster) > kSmallCluster),
+      trial_(trial_cluster, large_ ? 0 : kExactWorkOfBlock) {}
 
 std::vector<MadeMove> Search::Run() {
-  if (board_.options().mode == ConsolidationMode::kOff) return {};
-  for (int round = 0; round < kMostRounds && !board_.work()->ended(); ++round) {
+  if (trial_cluster_.options().mode == ConsolidationMode::kOff) return {};
+  for (int round = 0; round < kMostRounds && !trial_cluster_.work()->ended(); ++round) {
     if (!Round()) break;
   }
   Remember();
@@ -84,39 +84,40 @@ bool Search::Round() {
     touched_.clear();
     reasons_.clear();
   }
-  touched_.resize(board_.nodes().size(), false);
-  reasons_.resize(board_.nodes().size());
+  touched_.resize(trial_cluster_.nodes().size(), false);
+  reasons_.resize(trial_cluster_.nodes().size());
   SetOrder();
   std::vector<Candidate> candidates = Candidates();
   bool any = ReplaceEmptiest(&candidates);
   any = RemoveEach(&candidates) || any;
-  if (board_.options().mode != ConsolidationMode::kReplace) return any;
+  if (trial_cluster_.options().mode != ConsolidationMode::kReplace) return any;
   any = ReplaceAll() || any;
-  const size_t most = static_cast<size_t>(board_.options().max_nodes_per_move);
+  const size_t most = static_cast<size_t>(trial_cluster_.options().max_nodes_per_move);
   for (const size_t size : kBlockSizes) {
-    if (board_.work()->ended()) break;
+    if (trial_cluster_.work()->ended()) break;
     any = ReplaceBlocks(&candidates, std::min(size, most)) || any;
   }
   return any;
 }
 
 bool Search::MayGo(NodeIndex node) const {
-  if (!board_.snapshot().Placeable(node) || !board_.node(node).may_go) return false;
-  const std::vector<MoverIndex>& movers = board_.node(node).movers;
+  if (!trial_cluster_.snapshot().Placeable(node) || !trial_cluster_.node(node).may_go) return false;
+  const std::vector<MoverIndex>& movers = trial_cluster_.node(node).movers;
   return std::none_of(movers.begin(), movers.end(),
-                      [&](MoverIndex mover) { return board_.KindOf(mover).hopeless; });
+                      [&](MoverIndex mover) { return trial_cluster_.KindOf(mover).hopeless; });
 }
 
 std::vector<Search::Candidate> Search::Candidates() {
   std::vector<Candidate> candidates;
-  const ConsolidationOptions& options = board_.options();
-  for (const NodeIndex node : board_.nodes().indices()) {
-    if (!board_.snapshot().Placeable(node) || !board_.node(node).may_go || touched_[node]) continue;
+  const ConsolidationOptions& options = trial_cluster_.options();
+  for (const NodeIndex node : trial_cluster_.nodes().indices()) {
+    if (!trial_cluster_.snapshot().Placeable(node) || !trial_cluster_.node(node).may_go || touched_[node])
+      continue;
     if (!MayGo(node)) {
       reasons_[node] = KeepReason::kNoCheaperPlace;
       continue;
     }
-    const double usd = board_.node(node).usd, worth = board_.WorthOf(node);
+    const double usd = trial_cluster_.node(node).usd, worth = trial_cluster_.WorthOf(node);
     if (worth >= usd * (1 - options.least_saving_percent / 100) || usd <= 0) {
       reasons_[node] = KeepReason::kWorthItsPrice;
       continue;
@@ -126,8 +127,8 @@ std::vector<Search::Candidate> Search::Candidates() {
     reasons_[node] = KeepReason::kNotTried;
   }
   std::sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
-    return std::tie(a.share, a.content, board_.snapshot().name(a.node)) <
-           std::tie(b.share, b.content, board_.snapshot().name(b.node));
+    return std::tie(a.share, a.content, trial_cluster_.snapshot().name(a.node)) <
+           std::tie(b.share, b.content, trial_cluster_.snapshot().name(b.node));
   });
   return candidates;
 }
@@ -138,51 +139,53 @@ void Search::SetOrder() {
   constexpr double kSteps = 20;
   using Key = std::tuple<bool, double, double, uint64_t, NodeIndex>;
   std::vector<Key> keys;
-  for (const NodeIndex node : board_.nodes().indices()) {
-    const BoardNode& known = board_.node(node);
-    if (!board_.snapshot().Placeable(node)) {
+  for (const NodeIndex node : trial_cluster_.nodes().indices()) {
+    const TrialNode& known = trial_cluster_.node(node);
+    if (!trial_cluster_.snapshot().Placeable(node)) {
       keys.emplace_back(true, 0, 0, 0, node);
       continue;
     }
-    const double share = known.usd > 0 ? board_.WorthOf(node) / known.usd : 1;
-    const double efficiency = std::round(std::min(1.0, board_.EfficiencyOf(node)) * kSteps);
+    const double share = known.usd > 0 ? trial_cluster_.WorthOf(node) / known.usd : 1;
+    const double efficiency = std::round(std::min(1.0, trial_cluster_.EfficiencyOf(node)) * kSteps);
     keys.emplace_back(known.may_go, -efficiency, -share, ContentOf(node), node);
   }
   std::sort(keys.begin(), keys.end());
   std::vector<NodeIndex> order;
   for (const Key& key : keys) order.push_back(std::get<4>(key));
-  board_.room().SetOrder(std::move(order));
+  trial_cluster_.room().SetOrder(std::move(order));
 }
 
 uint64_t Search::ContentOf(NodeIndex node) const {
   // The sum is the same in whichever order pods came.
-  const std::optional<GroupIndex> group = board_.node(node).group;
+  const std::optional<GroupIndex> group = trial_cluster_.node(node).group;
   uint64_t content = group.has_value() ? IndexOf(*group) + 1 : 0;
-  for (const MoverIndex mover : board_.node(node).movers) {
-    content += board_.snapshot().pod_shape(board_.KindOf(mover).shape).fingerprint;
+  for (const MoverIndex mover : trial_cluster_.node(node).movers) {
+    content += trial_cluster_.snapshot().pod_shape(trial_cluster_.KindOf(mover).shape).fingerprint;
   }
   return content;
 }
 
 bool Search::IsFresh(NodeIndex node, double share) const {
-  if (board_.node(node).is_new) return true;
-  const auto found = tried_.find(board_.snapshot().name(node));
+  if (trial_cluster_.node(node).is_new) return true;
+  const auto found = tried_.find(trial_cluster_.snapshot().name(node));
   if (found == tried_.end()) return true;
   const TriedNode& tried = found->second;
-  const int64_t now_s = board_.problem().now_s;
-  return tried.fingerprint != board_.problem().cluster->fingerprint(board_.snapshot().slot(node)) ||
+  const int64_t now_s = trial_cluster_.problem().now_s;
+  return tried.fingerprint !=
+             trial_cluster_.problem().cluster->fingerprint(trial_cluster_.snapshot().slot(node)) ||
          now_s < tried.at_s || now_s >= tried.until_s || std::abs(tried.share - share) > 0.01 ||
-         board_.node(node).movers.size() != board_.problem().nodes[*board_.node(node).problem].pods.size();
+         trial_cluster_.node(node).movers.size() !=
+             trial_cluster_.problem().nodes[*trial_cluster_.node(node).problem].pods.size();
 }
 
 // Returns whether the cost of the nodes above the worth of their pods is enough for a saving.
 bool Search::Promises(const std::vector<Candidate>& block) const {
   double usd = 0, worth = 0;
   for (const Candidate& candidate : block) {
-    usd += board_.node(candidate.node).usd;
-    worth += candidate.share * board_.node(candidate.node).usd;
+    usd += trial_cluster_.node(candidate.node).usd;
+    worth += candidate.share * trial_cluster_.node(candidate.node).usd;
   }
-  const ConsolidationOptions& options = board_.options();
+  const ConsolidationOptions& options = trial_cluster_.options();
   return usd - worth >= std::max(options.least_saving_usd_per_hour, options.least_saving_percent / 100 * usd);
 }
 
@@ -196,21 +199,21 @@ bool Search::SmallEnough(const std::vector<NodeIndex>& go) {
   int64_t size = 0;
   std::set<size_t> with;
   for (const NodeIndex node : go) {
-    if (!board_.node(node).is_new) ++size;
+    if (!trial_cluster_.node(node).is_new) ++size;
     if (!users_.Contains(node)) continue;
     for (const size_t user : users_[node]) with.insert(RootOf(user));
   }
   for (const size_t move : with) size += sizes_[move];
-  return size <= board_.options().max_nodes_per_move;
+  return size <= trial_cluster_.options().max_nodes_per_move;
 }
 
 void Search::Record(MadeMove move) {
   const size_t number = moves_.size();
   parent_.push_back(number);
   sizes_.push_back(0);
-  users_.resize(board_.nodes().size());
+  users_.resize(trial_cluster_.nodes().size());
   for (const NodeIndex node : move.removed) {
-    if (!board_.node(node).is_new) ++sizes_.back();
+    if (!trial_cluster_.node(node).is_new) ++sizes_.back();
     for (const size_t user : users_[node]) {
       const size_t root = RootOf(user);
       if (root == number) continue;
@@ -220,7 +223,7 @@ void Search::Record(MadeMove move) {
   }
   for (const NodeIndex node : move.added) users_[node].push_back(number);
   for (const auto& [mover, from] : move.moved) {
-    std::vector<size_t>& users = users_[board_.movers()[mover].node];
+    std::vector<size_t>& users = users_[trial_cluster_.movers()[mover].node];
     if (users.empty() || users.back() != number) users.push_back(number);
   }
   moves_.push_back(std::move(move));
@@ -230,8 +233,8 @@ bool Search::Try(const std::vector<NodeIndex>& go, bool may_add) {
   if (!SmallEnough(go)) return false;
   std::vector<MadeMove> made;
   const TrialEnd end = trial_.Make(go, may_add, &made);
-  touched_.resize(board_.nodes().size(), false);
-  reasons_.resize(board_.nodes().size());
+  touched_.resize(trial_cluster_.nodes().size(), false);
+  reasons_.resize(trial_cluster_.nodes().size());
   if (end != TrialEnd::kMade) {
     for (const NodeIndex node : go) {
       std::optional<KeepReason>& reason = reasons_[node];
@@ -250,11 +253,11 @@ bool Search::Try(const std::vector<NodeIndex>& go, bool may_add) {
 
 // The nodes that a move added, and the targets of its pods, stay as they are in this round.
 void Search::Touch(const MadeMove& move) {
-  touched_.resize(board_.nodes().size(), false);
-  reasons_.resize(board_.nodes().size());
+  touched_.resize(trial_cluster_.nodes().size(), false);
+  reasons_.resize(trial_cluster_.nodes().size());
   for (const NodeIndex node : move.added) touched_[node] = true;
   for (const auto& [mover, from] : move.moved) {
-    const NodeIndex to = board_.movers()[mover].node;
+    const NodeIndex to = trial_cluster_.movers()[mover].node;
     touched_[to] = true;
     reasons_[to] = KeepReason::kTakesPods;
   }
@@ -263,16 +266,16 @@ void Search::Touch(const MadeMove& move) {
 // The emptiest nodes of a large cluster, in blocks, onto new nodes of the best types. Their room is hidden,
 // so that no pod moves to a node that is to go after it; fuller nodes take pods.
 bool Search::ReplaceEmptiest(std::vector<Candidate>* candidates) {
-  if (!large_ || board_.options().mode != ConsolidationMode::kReplace) return false;
+  if (!large_ || trial_cluster_.options().mode != ConsolidationMode::kReplace) return false;
   std::vector<Candidate> emptiest;
   for (const Candidate& candidate : *candidates) {
     if (candidate.share >= kWorthFilling) continue;
     emptiest.push_back(candidate);
-    board_.room().Hide(candidate.node);
+    trial_cluster_.room().Hide(candidate.node);
   }
   trial_.UseGoodTypes(true);
   const bool any = ReplaceBlocks(
-      &emptiest, std::min(kFirstBlock, static_cast<size_t>(board_.options().max_nodes_per_move)));
+      &emptiest, std::min(kFirstBlock, static_cast<size_t>(trial_cluster_.options().max_nodes_per_move)));
   trial_.UseGoodTypes(false);
   SetOrder();
   return any;
@@ -281,13 +284,13 @@ bool Search::ReplaceEmptiest(std::vector<Candidate>* candidates) {
 bool Search::RemoveEach(std::vector<Candidate>* candidates) {
   bool any = false;
   for (const Candidate& candidate : *candidates) {
-    if (board_.work()->ended()) break;
+    if (trial_cluster_.work()->ended()) break;
     if (touched_[candidate.node] || !candidate.fresh) continue;
-    if (!board_.snapshot().Placeable(candidate.node)) continue;
+    if (!trial_cluster_.snapshot().Placeable(candidate.node)) continue;
     any = Try({candidate.node}, /*may_add=*/false) || any;
   }
   std::erase_if(*candidates, [&](const Candidate& candidate) {
-    return !board_.snapshot().Placeable(candidate.node) || touched_[candidate.node];
+    return !trial_cluster_.snapshot().Placeable(candidate.node) || touched_[candidate.node];
   });
   return any;
 }
@@ -299,17 +302,18 @@ bool Search::ReplaceBlocks(std::vector<Candidate>* candidates, size_t size) {
     std::vector<Candidate> block;
     for (size_t i = begin; i < std::min(candidates->size(), begin + size); ++i) {
       const Candidate& candidate = (*candidates)[i];
-      const bool there = board_.snapshot().Placeable(candidate.node);
+      const bool there = trial_cluster_.snapshot().Placeable(candidate.node);
       if (there && !touched_[candidate.node]) block.push_back(candidate);
     }
     const bool fresh = std::any_of(block.begin(), block.end(), [](const Candidate& c) { return c.fresh; });
-    if (!block.empty() && fresh && !board_.work()->ended() && Promises(block)) {
+    if (!block.empty() && fresh && !trial_cluster_.work()->ended() && Promises(block)) {
       std::vector<NodeIndex> go;
       for (const Candidate& candidate : block) go.push_back(candidate.node);
       any = Try(go, /*may_add=*/true) || any;
     }
     for (const Candidate& candidate : block) {
-      if (board_.snapshot().Placeable(candidate.node) && !touched_[candidate.node]) left.push_back(candidate);
+      if (trial_cluster_.snapshot().Placeable(candidate.node) && !touched_[candidate.node])
+        left.push_back(candidate);
     }
   }
   *candidates = std::move(left);
@@ -320,17 +324,18 @@ bool Search::ReplaceBlocks(std::vector<Candidate>* candidates, size_t size) {
 bool Search::ReplaceAll() {
   std::vector<NodeIndex> all;
   bool fresh = false;
-  for (const NodeIndex node : board_.nodes().indices()) {
+  for (const NodeIndex node : trial_cluster_.nodes().indices()) {
     if (!MayGo(node) || touched_[node]) continue;
     all.push_back(node);
-    const double usd = board_.node(node).usd;
-    fresh = fresh || IsFresh(node, usd > 0 ? board_.WorthOf(node) / usd : 1);
+    const double usd = trial_cluster_.node(node).usd;
+    fresh = fresh || IsFresh(node, usd > 0 ? trial_cluster_.WorthOf(node) / usd : 1);
   }
-  const size_t most = std::min(kSmallCluster, static_cast<size_t>(board_.options().max_nodes_per_move));
-  if (!fresh || all.size() < 2 || all.size() > most || board_.work()->ended()) return false;
+  const size_t most =
+      std::min(kSmallCluster, static_cast<size_t>(trial_cluster_.options().max_nodes_per_move));
+  if (!fresh || all.size() < 2 || all.size() > most || trial_cluster_.work()->ended()) return false;
   std::sort(all.begin(), all.end(), [&](NodeIndex a, NodeIndex b) {
-    return std::tuple(ContentOf(a), board_.snapshot().name(a)) <
-           std::tuple(ContentOf(b), board_.snapshot().name(b));
+    return std::tuple(ContentOf(a), trial_cluster_.snapshot().name(a)) <
+           std::tuple(ContentOf(b), trial_cluster_.snapshot().name(b));
   });
   trial_.set_exact_work(kExactWorkOfAll);
   const bool made = Try(all, /*may_add=*/true);
@@ -341,30 +346,33 @@ bool Search::ReplaceAll() {
 // A node for which too little would be saved is tried again when it has been there for half as long again:
 // more moves pay then.
 int64_t Search::UntilWhen(NodeIndex node, KeepReason reason) const {
-  const int64_t retry_s = board_.options().retry_s;
-  const std::optional<double>& age_hours = board_.node(node).age_hours;
+  const int64_t retry_s = trial_cluster_.options().retry_s;
+  const std::optional<double>& age_hours = trial_cluster_.node(node).age_hours;
   if (reason != KeepReason::kSavesTooLittle || !age_hours.has_value())
-    return board_.problem().now_s + retry_s;
+    return trial_cluster_.problem().now_s + retry_s;
   const double half_s = std::clamp(std::ceil(*age_hours * 1'800), 1.0, static_cast<double>(retry_s));
-  return board_.problem().now_s + static_cast<int64_t>(half_s);
+  return trial_cluster_.problem().now_s + static_cast<int64_t>(half_s);
 }
 
 void Search::Remember() {
   TriedNodes kept;
-  for (const NodeIndex node : board_.nodes().indices()) {
-    if (!board_.snapshot().Placeable(node) || board_.node(node).is_new || !board_.node(node).may_go) continue;
+  for (const NodeIndex node : trial_cluster_.nodes().indices()) {
+    if (!trial_cluster_.snapshot().Placeable(node) || trial_cluster_.node(node).is_new ||
+        !trial_cluster_.node(node).may_go)
+      continue;
     const std::optional<KeepReason> reason = ReasonOf(node);
-    const std::string& name = board_.snapshot().name(node);
+    const std::string& name = trial_cluster_.snapshot().name(node);
     const auto before = tried_.find(name);
-    const double usd = board_.node(node).usd;
-    const double share = usd > 0 ? board_.WorthOf(node) / usd : 1;
+    const double usd = trial_cluster_.node(node).usd;
+    const double share = usd > 0 ? trial_cluster_.WorthOf(node) / usd : 1;
     const bool tried_now = reason == KeepReason::kNoCheaperPlace || reason == KeepReason::kSavesTooLittle ||
                            reason == KeepReason::kTooFewSpotGroups;
     if (tried_now) {
-      const uint64_t fingerprint = board_.problem().cluster->fingerprint(board_.snapshot().slot(node));
+      const uint64_t fingerprint =
+          trial_cluster_.problem().cluster->fingerprint(trial_cluster_.snapshot().slot(node));
       // A node tried as part of a block is not delayed further.
       const bool again = before != tried_.end() && !IsFresh(node, share);
-      kept[name] = {fingerprint, again ? before->second.at_s : board_.problem().now_s,
+      kept[name] = {fingerprint, again ? before->second.at_s : trial_cluster_.problem().now_s,
                     again ? before->second.until_s : UntilWhen(node, *reason), share, *reason};
     } else if (before != tried_.end() && reason == KeepReason::kNotTried && !IsFresh(node, share)) {
       kept[name] = before->second;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/consolidate/board.h"
 #include "core/consolidate/trial.h"
+#include "core/consolidate/trial_cluster.h"
 
 namespace loadline {
 
@@ -31,7 +31,7 @@ using TriedNodes = absl::flat_hash_map<std::string, TriedNode>;  // by name
 class Search {
  public:
   // `tried` is read, and gets what is tried in vain now.
-  Search(Board* board, TriedNodes* tried);
+  Search(TrialCluster* trial_cluster, TriedNodes* tried);
 
   // Returns the moves in the order in which they were made.
   std::vector<MadeMove> Run();
@@ -65,7 +65,7 @@ class Search {
   int64_t UntilWhen(NodeIndex node, KeepReason reason) const;
   void Remember();
 
-  Board& board_;
+  TrialCluster& trial_cluster_;
   TriedNodes& tried_;
   const bool large_;  // too many nodes to replace all at once
   Trial trial_;

@@ -44,7 +44,7 @@ bool Trial::PaysWithSpot(const std::vector<NodeIndex>& go) {
   const bool pays = Arrange(go, /*may_add=*/true) == TrialEnd::kMade && !PartsThatPay(go).empty();
   Undo(go);
   ignores_spot_rule_ = false;
-  return pays && !board_.work()->ended();
+  return pays && !trial_cluster_.work()->ended();
 }
 
 TrialEnd Trial::MakeSome(std::vector<NodeIndex> go, bool may_add, std::vector<MadeMove>* made) {
@@ -77,14 +77,14 @@ TrialEnd Trial::MakeOnce(const std::vector<NodeIndex>& go, bool may_add, Parts* 
   Begin();
   TakeOff(go);
   TrialEnd end = Arrange(go, may_add);
-  if (board_.work()->ended()) end = TrialEnd::kCutShort;
+  if (trial_cluster_.work()->ended()) end = TrialEnd::kCutShort;
   size_t paying = 0;
   if (end == TrialEnd::kMade) {
     *parts = PartsThatPay(go);
     for (const std::vector<NodeIndex>& part : *parts) paying += part.size();
   }
   if (paying == go.size()) {
-    board_.snapshot().Commit();
+    trial_cluster_.snapshot().Commit();
   } else {
     Undo(go);
   }
@@ -95,8 +95,8 @@ TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
   double removed_usd = 0;
   spot_usd_ = std::numeric_limits<double>::infinity();
   for (const NodeIndex node : go) {
-    removed_usd += board_.node(node).usd;
-    spot_usd_ = std::min(spot_usd_, board_.node(node).spot_usd);
+    removed_usd += trial_cluster_.node(node).usd;
+    spot_usd_ = std::min(spot_usd_, trial_cluster_.node(node).spot_usd);
   }
   spot_may_come_ = SpotMayCome();
   if (!UseRoom()) return TrialEnd::kNoPlace;
@@ -109,27 +109,27 @@ TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
   }
   const MoveTerms terms = TermsOf(go);
   if (terms.saves() <= kCent) return TrialEnd::kNotCheaper;
-  if (!Pays(terms, board_.options())) return TrialEnd::kSavesTooLittle;
-  return !board_.options().as_scheduled || PutAsScheduled(go) ? TrialEnd::kMade : TrialEnd::kNoPlace;
+  if (!Pays(terms, trial_cluster_.options())) return TrialEnd::kSavesTooLittle;
+  return !trial_cluster_.options().as_scheduled || PutAsScheduled(go) ? TrialEnd::kMade : TrialEnd::kNoPlace;
 }
 
 // See ConsolidationOptions::least_spot_groups.
 bool Trial::SpotMayCome() const {
   if (ignores_spot_rule_ || spot_usd_ == std::numeric_limits<double>::infinity()) return true;
-  const auto groups = board_.problem().groups;
+  const auto groups = trial_cluster_.problem().groups;
   return std::count_if(groups.begin(), groups.end(), [&](const NodeGroup& group) {
            return group.priced.spot && HasNewNodes(group) && *group.usd_per_hour < spot_usd_;
-         }) >= board_.options().least_spot_groups;
+         }) >= trial_cluster_.options().least_spot_groups;
 }
 
 // With the same new nodes, but pods go where a scheduler puts them. Whether all have a place.
 bool Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
   std::vector<GroupIndex> groups;
   std::vector<MoverIndex> movers;
-  for (const NodeIndex node : added_) groups.push_back(*board_.node(node).group);
+  for (const NodeIndex node : added_) groups.push_back(*trial_cluster_.node(node).group);
   Undo(go);
-  board_.snapshot().Fork();
-  for (const NodeIndex node : go) board_.Leave(node);
+  trial_cluster_.snapshot().Fork();
+  for (const NodeIndex node : go) trial_cluster_.Leave(node);
   added_.clear();
   added_of_.assign(added_of_.size(), 0);
   for (const GroupIndex group : groups) Bring(group);
@@ -139,35 +139,35 @@ bool Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
     movers.push_back(place.mover);
   }
   std::vector<NodeIndex> nodes;
-  if (!PlaceAsScheduled(&board_, movers, {}, &nodes)) return false;
+  if (!PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes)) return false;
   for (size_t i = 0; i < places_.size(); ++i) {
     places_[i].to = nodes[i];
-    board_.room().Read(nodes[i]);
+    trial_cluster_.room().Read(nodes[i]);
   }
   return true;
 }
 
 bool Trial::WithinLimits(const std::vector<NodeIndex>& go) const {
   std::map<GroupIndex, int64_t> leaving;
-  for (const NodeIndex node : go) ++leaving[*board_.node(node).group];
+  for (const NodeIndex node : go) ++leaving[*trial_cluster_.node(node).group];
   return std::all_of(leaving.begin(), leaving.end(), [&](const auto& entry) {
     const auto& [group, nodes] = entry;
-    return board_.group_nodes()[group] - nodes >= board_.problem().groups[group].min_nodes;
+    return trial_cluster_.group_nodes()[group] - nodes >= trial_cluster_.problem().groups[group].min_nodes;
   });
 }
 
 void Trial::Begin() {
-  first_new_ = NodeIndex{board_.snapshot().node_end()};
+  first_new_ = NodeIndex{trial_cluster_.snapshot().node_end()};
   added_.clear();
-  added_of_.assign(board_.problem().groups.size(), 0);
+  added_of_.assign(trial_cluster_.problem().groups.size(), 0);
   places_.clear();
   stuck_ = kNoTarget;
-  board_.snapshot().Fork();
+  trial_cluster_.snapshot().Fork();
 }
 
 NodeIndex Trial::Bring(GroupIndex group) {
-  added_.push_back(board_.AddNode(group));
-  double& spot_usd = board_.node(added_.back()).spot_usd;
+  added_.push_back(trial_cluster_.AddNode(group));
+  double& spot_usd = trial_cluster_.node(added_.back()).spot_usd;
   spot_usd = std::min(spot_usd, spot_usd_);
   ++added_of_[group];
   return added_.back();
@@ -175,31 +175,32 @@ NodeIndex Trial::Bring(GroupIndex group) {
 
 void Trial::TakeOff(const std::vector<NodeIndex>& go) {
   for (const NodeIndex node : go) {
-    for (const MoverIndex mover : board_.node(node).movers) places_.push_back({mover});
-    board_.Leave(node);
+    for (const MoverIndex mover : trial_cluster_.node(node).movers) places_.push_back({mover});
+    trial_cluster_.Leave(node);
   }
   for (const Place& place : places_) {
     // The facts about a kind may have changed with others.
-    if (!board_.KindOf(place.mover).only_room) board_.Prepare(board_.movers()[place.mover].kind);
+    if (!trial_cluster_.KindOf(place.mover).only_room)
+      trial_cluster_.Prepare(trial_cluster_.movers()[place.mover].kind);
   }
   // Pods that depend on others have the fewest places, large ones fewer than small ones.
   std::stable_sort(places_.begin(), places_.end(), [&](const Place& a, const Place& b) {
-    const MoverKindIndex kind_a = board_.movers()[a.mover].kind;
-    const MoverKindIndex kind_b = board_.movers()[b.mover].kind;
-    const MoverKind& x = board_.kinds()[kind_a];
-    const MoverKind& y = board_.kinds()[kind_b];
+    const MoverKindIndex kind_a = trial_cluster_.movers()[a.mover].kind;
+    const MoverKindIndex kind_b = trial_cluster_.movers()[b.mover].kind;
+    const MoverKind& x = trial_cluster_.kinds()[kind_a];
+    const MoverKind& y = trial_cluster_.kinds()[kind_b];
     return std::tuple(x.only_room, -x.size, kind_a) < std::tuple(y.only_room, -y.size, kind_b);
   });
-  from_.assign(board_.kinds().size(), 0);
+  from_.assign(trial_cluster_.kinds().size(), 0);
 }
 
 // Places what fits on nodes that are there. False: the budget ended, or a pod fits nowhere in any case.
 bool Trial::UseRoom() {
   std::optional<MoverKindIndex> full;  // the last kind for which no room was left
   for (Place& place : places_) {
-    const MoverKindIndex number = board_.movers()[place.mover].kind;
-    const MoverKind& kind = board_.kinds()[number];
-    if (kind.hopeless || !board_.work()->Spend()) return false;
+    const MoverKindIndex number = trial_cluster_.movers()[place.mover].kind;
+    const MoverKind& kind = trial_cluster_.kinds()[number];
+    if (kind.hopeless || !trial_cluster_.work()->Spend()) return false;
     if (number == full) continue;
     const std::optional<NodeIndex> node = FindRoom(number);
     if (node.has_value()) {
@@ -212,39 +213,41 @@ bool Trial::UseRoom() {
 }
 
 std::optional<NodeIndex> Trial::FindRoom(MoverKindIndex number) {
-  const MoverKind& kind = board_.kinds()[number];
-  PodFit& fit = board_.fit(number);
-  if (!kind.only_room) fit.Refresh(board_.work());
+  const MoverKind& kind = trial_cluster_.kinds()[number];
+  PodFit& fit = trial_cluster_.fit(number);
+  if (!kind.only_room) fit.Refresh(trial_cluster_.work());
   // If a kind needs no more than room, full nodes stay full as pods are placed.
   const size_t from = kind.only_room ? from_[number] : 0;
-  for (size_t at = board_.room().Next(kind.request, from); at < board_.room().end();
-       at = board_.room().Next(kind.request, at + 1)) {
+  for (size_t at = trial_cluster_.room().Next(kind.request, from); at < trial_cluster_.room().end();
+       at = trial_cluster_.room().Next(kind.request, at + 1)) {
     from_[number] = at;
-    if (!board_.work()->Spend(kind.only_room ? 1 : fit.UnitsPerNode())) return std::nullopt;
-    if (kind.only_room ? fit.FitsByItself(board_.room().at(at)) : fit.Fits(board_.room().at(at)))
-      return board_.room().at(at);
+    if (!trial_cluster_.work()->Spend(kind.only_room ? 1 : fit.UnitsPerNode())) return std::nullopt;
+    if (kind.only_room ? fit.FitsByItself(trial_cluster_.room().at(at))
+                       : fit.Fits(trial_cluster_.room().at(at)))
+      return trial_cluster_.room().at(at);
   }
-  from_[number] = board_.room().end();
+  from_[number] = trial_cluster_.room().end();
   return std::nullopt;
 }
 
 void Trial::Put(Place* place, NodeIndex node) {
-  board_.Place(place->mover, node);
+  trial_cluster_.Place(place->mover, node);
   place->to = node;
 }
 
 double Trial::AddedCost() const {
   double cost = 0;
-  for (const NodeIndex node : added_) cost += board_.node(node).usd;
+  for (const NodeIndex node : added_) cost += trial_cluster_.node(node).usd;
   return cost;
 }
 
 MoveTerms Trial::TermsOf(const std::vector<NodeIndex>& go) const {
   MoveTerms terms;
-  for (const NodeIndex node : go) terms.Remove(board_.node(node).usd, board_.node(node).age_hours);
-  for (const NodeIndex node : added_) terms.Add(board_.node(node).usd);
+  for (const NodeIndex node : go)
+    terms.Remove(trial_cluster_.node(node).usd, trial_cluster_.node(node).age_hours);
+  for (const NodeIndex node : added_) terms.Add(trial_cluster_.node(node).usd);
   for (const Place& place : places_) {
-    const Mover& mover = board_.movers()[place.mover];
+    const Mover& mover = trial_cluster_.movers()[place.mover];
     if (mover.node == mover.home) terms.Disturb(mover.pod.usd);
   }
   return terms;
@@ -253,70 +256,71 @@ MoveTerms Trial::TermsOf(const std::vector<NodeIndex>& go) const {
 // Nodes that go and new ones belong together where a pod moves from one to the other.
 Trial::Parts Trial::PartsThatPay(const std::vector<NodeIndex>& go) const {
   StrongVector<NodeIndex, NodeIndex> parent;
-  for (const NodeIndex node : board_.nodes().indices()) parent.push_back(node);
+  for (const NodeIndex node : trial_cluster_.nodes().indices()) parent.push_back(node);
   struct Part {
     MoveTerms terms;
     std::vector<NodeIndex> nodes;
   };
   for (const Place& place : places_) {
     if (place.to < first_new_) continue;
-    const NodeIndex a = RootOf(parent, board_.movers()[place.mover].node), b = RootOf(parent, place.to);
+    const NodeIndex a = RootOf(parent, trial_cluster_.movers()[place.mover].node),
+                    b = RootOf(parent, place.to);
     parent[std::max(a, b)] = std::min(a, b);
   }
   std::map<NodeIndex, Part> parts;
   const auto part_of = [&](NodeIndex node) -> Part& { return parts[RootOf(parent, node)]; };
   for (const NodeIndex node : go) {
-    part_of(node).terms.Remove(board_.node(node).usd, board_.node(node).age_hours);
+    part_of(node).terms.Remove(trial_cluster_.node(node).usd, trial_cluster_.node(node).age_hours);
     part_of(node).nodes.push_back(node);
   }
-  for (const NodeIndex node : added_) part_of(node).terms.Add(board_.node(node).usd);
+  for (const NodeIndex node : added_) part_of(node).terms.Add(trial_cluster_.node(node).usd);
   for (const Place& place : places_) {
-    const Mover& mover = board_.movers()[place.mover];
+    const Mover& mover = trial_cluster_.movers()[place.mover];
     if (mover.node == mover.home) part_of(mover.node).terms.Disturb(mover.pod.usd);
   }
   Parts pays;
   for (auto& [root, part] : parts) {
-    if (Pays(part.terms, board_.options())) pays.push_back(std::move(part.nodes));
+    if (Pays(part.terms, trial_cluster_.options())) pays.push_back(std::move(part.nodes));
   }
   return pays;
 }
 
 void Trial::Undo(const std::vector<NodeIndex>& go) {
-  board_.snapshot().Revert();
-  board_.ForgetNodes(first_new_);
-  for (const NodeIndex node : go) board_.room().Read(node);
+  trial_cluster_.snapshot().Revert();
+  trial_cluster_.ForgetNodes(first_new_);
+  for (const NodeIndex node : go) trial_cluster_.room().Read(node);
   for (const Place& place : places_) {
-    if (place.to != kNoTarget && place.to < first_new_) board_.room().Read(place.to);
+    if (place.to != kNoTarget && place.to < first_new_) trial_cluster_.room().Read(place.to);
   }
 }
 
 void Trial::Keep(const Parts& parts, std::vector<MadeMove>* made) {
-  StrongVector<NodeIndex, std::optional<size_t>> part_of(board_.nodes().size());
+  StrongVector<NodeIndex, std::optional<size_t>> part_of(trial_cluster_.nodes().size());
   for (const std::vector<NodeIndex>& part : parts) {
     for (const NodeIndex node : part) part_of[node] = made->size();
     MadeMove& move = made->emplace_back();
     move.removed = part;
     for (const NodeIndex node : part) {
-      --board_.group_nodes()[*board_.node(node).group];
-      board_.node(node).movers.clear();
+      --trial_cluster_.group_nodes()[*trial_cluster_.node(node).group];
+      trial_cluster_.node(node).movers.clear();
     }
   }
   for (const Place& place : places_) {
-    Mover& mover = board_.movers()[place.mover];
+    Mover& mover = trial_cluster_.movers()[place.mover];
     const std::optional<size_t> part = part_of[mover.node];
     LOADLINE_CHECK(place.to != kNoTarget) << "a pod has no place";
     if (place.to >= first_new_) part_of[place.to] = part;
     (*made)[*part].moved.emplace_back(place.mover, mover.node);
     mover.node = place.to;
-    board_.node(place.to).movers.push_back(place.mover);
+    trial_cluster_.node(place.to).movers.push_back(place.mover);
   }
-  int64_t count = board_.node_count() + static_cast<int64_t>(added_.size());
+  int64_t count = trial_cluster_.node_count() + static_cast<int64_t>(added_.size());
   for (const NodeIndex node : added_) {
     (*made)[part_of[node].value_or(0)].added.push_back(node);
-    ++board_.group_nodes()[*board_.node(node).group];
+    ++trial_cluster_.group_nodes()[*trial_cluster_.node(node).group];
   }
   for (const MadeMove& move : *made) count -= static_cast<int64_t>(move.removed.size());
-  board_.set_node_count(count);
+  trial_cluster_.set_node_count(count);
 }
 
 }  // namespace loadline

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/consolidate/board.h"
+#include "core/consolidate/trial_cluster.h"
 #include "core/pack/packing.h"
 
 namespace loadline {
@@ -35,7 +35,8 @@ enum class TrialEnd {
 class Trial {
  public:
   // `exact_work`: units of work that one packing may take to look for the best.
-  Trial(Board* board, int64_t exact_work) : board_(*board), exact_work_(exact_work) {}
+  Trial(TrialCluster* trial_cluster, int64_t exact_work)
+      : trial_cluster_(*trial_cluster), exact_work_(exact_work) {}
 
   void set_exact_work(int64_t exact_work) { exact_work_ = exact_work; }
 
@@ -90,7 +91,7 @@ class Trial {
   void Undo(const std::vector<NodeIndex>& go);
   void Keep(const Parts& parts, std::vector<MadeMove>* made);
 
-  Board& board_;
+  TrialCluster& trial_cluster_;
   int64_t exact_work_;
   bool good_types_ = false;
   double spot_usd_ = 0;  // of the cheapest spot node that leaves

@@ -39,16 +39,17 @@ std::optional<Packing> OnOneNode(const PackingProblem& problem) {
 }  // namespace
 
 TrialEnd Trial::AddNodes(double most_cost) {
-  if (!PackRest(most_cost)) return board_.work()->ended() ? TrialEnd::kCutShort : TrialEnd::kNotCheaper;
+  if (!PackRest(most_cost))
+    return trial_cluster_.work()->ended() ? TrialEnd::kCutShort : TrialEnd::kNotCheaper;
   for (Place& place : places_) {
     if (place.to != kNoTarget) continue;
-    const MoverKindIndex kind = board_.movers()[place.mover].kind;
-    if (!board_.work()->Spend()) return TrialEnd::kCutShort;
+    const MoverKindIndex kind = trial_cluster_.movers()[place.mover].kind;
+    if (!trial_cluster_.work()->Spend()) return TrialEnd::kCutShort;
     from_[kind] = 0;
     if (const std::optional<NodeIndex> node = FindRoom(kind)) {
       Put(&place, *node);
     } else if (!AddForOne(&place, most_cost)) {
-      stuck_ = board_.movers()[place.mover].node;
+      stuck_ = trial_cluster_.movers()[place.mover].node;
       return TrialEnd::kNoPlace;
     } else if (AddedCost() > most_cost) {
       return TrialEnd::kNotCheaper;
@@ -59,13 +60,13 @@ TrialEnd Trial::AddNodes(double most_cost) {
 }
 
 int64_t Trial::RoomOf(GroupIndex group) const {
-  if (board_.node_template(group) == nullptr) return 0;
-  const NodeGroup& of = board_.problem().groups[group];
+  if (trial_cluster_.node_template(group) == nullptr) return 0;
+  const NodeGroup& of = trial_cluster_.problem().groups[group];
   if (!spot_may_come_ && of.priced.spot) return 0;
-  int64_t room = MostNodes(of) - board_.group_nodes()[group] - added_of_[group];
-  if (board_.problem().max_nodes.has_value()) {
-    room = std::min(room,
-                    *board_.problem().max_nodes - board_.node_count() - static_cast<int64_t>(added_.size()));
+  int64_t room = MostNodes(of) - trial_cluster_.group_nodes()[group] - added_of_[group];
+  if (trial_cluster_.problem().max_nodes.has_value()) {
+    room = std::min(room, *trial_cluster_.problem().max_nodes - trial_cluster_.node_count() -
+                              static_cast<int64_t>(added_.size()));
   }
   return std::max<int64_t>(0, room);
 }
@@ -78,24 +79,25 @@ std::vector<GroupIndex> Trial::GroupsFor(const std::vector<MoverKindIndex>& kind
   std::vector<GroupIndex> groups;
   double best = 0;
   for (const GroupIndex group : added_of_.indices()) {
-    const double cost = UsdOf(board_.problem().groups[group]);
+    const double cost = UsdOf(trial_cluster_.problem().groups[group]);
     if (RoomOf(group) == 0 || cost > most_cost) continue;
     groups.push_back(group);
-    best = std::max(best, board_.EfficiencyOf(group));
+    best = std::max(best, trial_cluster_.EfficiencyOf(group));
   }
   if (!good_types_) return groups;
-  const auto good = [&](GroupIndex group) { return board_.EfficiencyOf(group) >= kGood * best; };
+  const auto good = [&](GroupIndex group) { return trial_cluster_.EfficiencyOf(group) >= kGood * best; };
   // Pods that no good type takes need others.
   std::vector<MoverKindIndex> left;
   for (const MoverKindIndex kind : kinds) {
     const bool taken = std::any_of(groups.begin(), groups.end(), [&](GroupIndex group) {
-      return good(group) && board_.MostOn(kind, group) > 0;
+      return good(group) && trial_cluster_.MostOn(kind, group) > 0;
     });
     if (!taken) left.push_back(kind);
   }
   std::erase_if(groups, [&](GroupIndex group) {
-    return !good(group) && std::none_of(left.begin(), left.end(),
-                                        [&](MoverKindIndex k) { return board_.MostOn(k, group) > 0; });
+    return !good(group) && std::none_of(left.begin(), left.end(), [&](MoverKindIndex k) {
+      return trial_cluster_.MostOn(k, group) > 0;
+    });
   });
   return groups;
 }
@@ -108,10 +110,10 @@ bool Trial::PackRest(double most_cost) {
   std::vector<MoverKindIndex> kind_of_item;
   for (size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].to != kNoTarget) continue;
-    const MoverKindIndex kind = board_.movers()[places_[i].mover].kind;
+    const MoverKindIndex kind = trial_cluster_.movers()[places_[i].mover].kind;
     if (kind_of_item.empty() || kind_of_item.back() != kind) {
       kind_of_item.push_back(kind);
-      problem.items.push_back({board_.kinds()[kind].request, 0});
+      problem.items.push_back({trial_cluster_.kinds()[kind].request, 0});
       places_of_item.emplace_back();
     }
     ++problem.items.back().count;
@@ -121,14 +123,14 @@ bool Trial::PackRest(double most_cost) {
   std::map<std::tuple<double, std::vector<int64_t>, std::vector<int64_t>>, size_t> types;
   for (const GroupIndex group : GroupsFor(kind_of_item, most_cost)) {
     const int64_t room = RoomOf(group);
-    const double cost = UsdOf(board_.problem().groups[group]);
-    if (!board_.work()->Spend(static_cast<int64_t>(1 + problem.items.size() / 4))) return false;
+    const double cost = UsdOf(trial_cluster_.problem().groups[group]);
+    if (!trial_cluster_.work()->Spend(static_cast<int64_t>(1 + problem.items.size() / 4))) return false;
     std::vector<int64_t> most;
     for (size_t item = 0; item < problem.items.size(); ++item) {
-      most.push_back(std::min(problem.items[item].count, board_.MostOn(kind_of_item[item], group)));
+      most.push_back(std::min(problem.items[item].count, trial_cluster_.MostOn(kind_of_item[item], group)));
     }
     if (std::all_of(most.begin(), most.end(), [](int64_t m) { return m == 0; })) continue;
-    const std::vector<int64_t>& free = board_.node_template(group)->free;
+    const std::vector<int64_t>& free = trial_cluster_.node_template(group)->free;
     const auto [found, is_new] = types.try_emplace({cost, free, most}, problem.types.size());
     if (is_new) {
       problem.types.push_back({free, cost, room, std::move(most)});
@@ -139,15 +141,15 @@ bool Trial::PackRest(double most_cost) {
     }
   }
   if (problem.types.empty()) return false;
-  if (board_.problem().max_nodes.has_value()) {
-    problem.limit = std::max<int64_t>(0, *board_.problem().max_nodes - board_.node_count());
+  if (trial_cluster_.problem().max_nodes.has_value()) {
+    problem.limit = std::max<int64_t>(0, *trial_cluster_.problem().max_nodes - trial_cluster_.node_count());
   }
   constexpr int64_t kLastItems = 100;  // are packed exactly if there is work for it; chosen as in packing.cc
-  Packing packing = PackCoarsely(problem, exact_work_ > 0 ? kLastItems : 0, board_.work());
-  if (exact_work_ > 0 && !board_.work()->ended()) {
-    WorkBudget local(std::min(board_.work()->units(), exact_work_));
+  Packing packing = PackCoarsely(problem, exact_work_ > 0 ? kLastItems : 0, trial_cluster_.work());
+  if (exact_work_ > 0 && !trial_cluster_.work()->ended()) {
+    WorkBudget local(std::min(trial_cluster_.work()->units(), exact_work_));
     Packing exact = Pack(problem, &local);
-    board_.work()->Spend(exact_work_ - std::max<int64_t>(0, local.units()));
+    trial_cluster_.work()->Spend(exact_work_ - std::max<int64_t>(0, local.units()));
     const auto remains = [](const Packing& p) {
       return std::accumulate(p.left.begin(), p.left.end(), int64_t{0});
     };
@@ -170,13 +172,14 @@ bool Trial::PackRest(double most_cost) {
 std::vector<GroupIndex> Trial::GroupsOfNodes(const Packing& packing,
                                              const std::vector<std::vector<GroupIndex>>& groups_of_type,
                                              const std::vector<MoverKindIndex>& kind_of_item) {
-  const bool try_out = std::any_of(kind_of_item.begin(), kind_of_item.end(),
-                                   [&](MoverKindIndex kind) { return !board_.kinds()[kind].only_room; });
+  const bool try_out = std::any_of(kind_of_item.begin(), kind_of_item.end(), [&](MoverKindIndex kind) {
+    return !trial_cluster_.kinds()[kind].only_room;
+  });
   const StrongVector<GroupIndex, int64_t> added_before = added_of_;
-  const NodeIndex end{board_.snapshot().node_end()};
+  const NodeIndex end{trial_cluster_.snapshot().node_end()};
   std::vector<GroupIndex> chosen;
   int64_t asked = 0;
-  board_.snapshot().Fork();
+  trial_cluster_.snapshot().Fork();
   for (const PackedNodes& run : packing.nodes) {
     const std::vector<GroupIndex>& groups = groups_of_type[static_cast<size_t>(run.type)];
     for (int64_t i = 0; i < run.nodes; ++i) {
@@ -184,13 +187,13 @@ std::vector<GroupIndex> Trial::GroupsOfNodes(const Packing& packing,
       for (const GroupIndex candidate : groups) {
         if (RoomOf(candidate) == 0) continue;
         if (!group.has_value()) group = candidate;
-        if (!try_out || !board_.work()->Spend(20)) break;
-        const NodeIndex node = board_.AddNode(candidate);
+        if (!try_out || !trial_cluster_.work()->Spend(20)) break;
+        const NodeIndex node = trial_cluster_.AddNode(candidate);
         if (TryOut(run, kind_of_item, node)) {
           group = candidate;
           break;
         }
-        board_.snapshot().RemoveNode(node);
+        trial_cluster_.snapshot().RemoveNode(node);
       }
       if (!group.has_value()) break;
       ++added_of_[*group];
@@ -199,8 +202,8 @@ std::vector<GroupIndex> Trial::GroupsOfNodes(const Packing& packing,
     asked += run.nodes;
     if (static_cast<int64_t>(chosen.size()) < asked) break;  // those of the next run would be taken for them
   }
-  board_.snapshot().Revert();
-  board_.ForgetNodes(end);
+  trial_cluster_.snapshot().Revert();
+  trial_cluster_.ForgetNodes(end);
   added_of_ = added_before;
   return chosen;
 }
@@ -210,9 +213,10 @@ bool Trial::TryOut(const PackedNodes& run, const std::vector<MoverKindIndex>& ki
   bool any = false;
   for (const auto& [item, count] : run.items) {
     const MoverKindIndex kind = kind_of_item[static_cast<size_t>(item)];
-    board_.fit(kind).Refresh(board_.work());
-    for (int64_t i = 0; i < count && board_.work()->Spend() && board_.fit(kind).Fits(node); ++i) {
-      board_.snapshot().PlacePod(node, board_.kinds()[kind].shape);
+    trial_cluster_.fit(kind).Refresh(trial_cluster_.work());
+    for (int64_t i = 0; i < count && trial_cluster_.work()->Spend() && trial_cluster_.fit(kind).Fits(node);
+         ++i) {
+      trial_cluster_.snapshot().PlacePod(node, trial_cluster_.kinds()[kind].shape);
       any = true;
     }
     if (!any) return false;
@@ -226,7 +230,7 @@ void Trial::PlacePacked(const Packing& packing, const std::vector<GroupIndex>& g
   std::vector<std::pair<NodeIndex, const PackedNodes*>> nodes;
   for (const PackedNodes& run : packing.nodes) {
     for (int64_t i = 0; i < run.nodes; ++i) {
-      if (nodes.size() == groups.size() || !board_.work()->Spend(20)) return;
+      if (nodes.size() == groups.size() || !trial_cluster_.work()->Spend(20)) return;
       nodes.emplace_back(Bring(groups[nodes.size()]), &run);
     }
   }
@@ -238,8 +242,8 @@ void Trial::PlacePacked(const Packing& packing, const std::vector<GroupIndex>& g
       std::vector<size_t>& places = places_of_item[static_cast<size_t>(item)];
       for (int64_t i = 0; i < count && !places.empty(); ++i) {
         Place& place = places_[places.back()];
-        const MoverKindIndex kind = board_.movers()[place.mover].kind;
-        if (!board_.work()->Spend() || !board_.fit(kind).Fits(node)) break;
+        const MoverKindIndex kind = trial_cluster_.movers()[place.mover].kind;
+        if (!trial_cluster_.work()->Spend() || !trial_cluster_.fit(kind).Fits(node)) break;
         Put(&place, node);
         places.pop_back();
       }
@@ -252,19 +256,19 @@ void Trial::PlacePacked(const Packing& packing, const std::vector<GroupIndex>& g
 // Where the cheapest does not, those that cost too much are not tried: a pod that fits nowhere would take the
 // work of all others.
 bool Trial::AddForOne(Place* place, double most_cost) {
-  const MoverKindIndex kind = board_.movers()[place->mover].kind;
+  const MoverKindIndex kind = trial_cluster_.movers()[place->mover].kind;
   std::vector<std::pair<double, GroupIndex>> groups;
   for (const GroupIndex group : added_of_.indices()) {
-    if (RoomOf(group) == 0 || board_.MostOn(kind, group) == 0) continue;
-    groups.emplace_back(UsdOf(board_.problem().groups[group]), group);
+    if (RoomOf(group) == 0 || trial_cluster_.MostOn(kind, group) == 0) continue;
+    groups.emplace_back(UsdOf(trial_cluster_.problem().groups[group]), group);
   }
   std::sort(groups.begin(), groups.end());
   for (const auto& [usd, group] : groups) {
     const bool too_dear = group != groups.front().second && AddedCost() + usd > most_cost;
-    if (too_dear || !board_.work()->Spend(20)) return false;
+    if (too_dear || !trial_cluster_.work()->Spend(20)) return false;
     const NodeIndex node = Bring(group);
-    board_.fit(kind).Refresh(board_.work());
-    if (board_.fit(kind).Fits(node)) {
+    trial_cluster_.fit(kind).Refresh(trial_cluster_.work());
+    if (trial_cluster_.fit(kind).Fits(node)) {
       Put(place, node);
       return true;
     }
@@ -276,14 +280,14 @@ bool Trial::AddForOne(Place* place, double most_cost) {
 
 // Takes back a new node that nothing came to. It is still in `added_`.
 void Trial::Drop(NodeIndex node) {
-  --added_of_[*board_.node(node).group];
-  board_.snapshot().RemoveNode(node);
-  board_.room().Read(node);
+  --added_of_[*trial_cluster_.node(node).group];
+  trial_cluster_.snapshot().RemoveNode(node);
+  trial_cluster_.room().Read(node);
 }
 
 // Nodes that nothing came to are not needed.
 void Trial::DropUnused() {
-  StrongVector<NodeIndex, bool> used(board_.nodes().size(), false);
+  StrongVector<NodeIndex, bool> used(trial_cluster_.nodes().size(), false);
   for (const Place& place : places_) used[place.to] = true;
   std::erase_if(added_, [&](NodeIndex node) {
     if (used[node]) return false;

@@ -19,7 +19,7 @@ int64_t DeletionCostOf(const ClusterState& cluster, Slot slot) {
 }
 
 // Returns the size of a node in millicores: its CPU, and its memory where 4 GiB count as a core. Chosen as in
-// drain_board.cc.
+// drain_trial.cc.
 double SizeOf(const CpuMemory& allocatable) {
   constexpr double kBytesPerMilliCpu = 4.0 * (int64_t{1} << 30) / 1000;
   return static_cast<double>(allocatable.cpu) + static_cast<double>(allocatable.memory) / kBytesPerMilliCpu;

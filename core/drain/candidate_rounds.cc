@@ -14,13 +14,13 @@ namespace {
 
 class Rounds {
  public:
-  Rounds(std::span<const FormerNode> displaced, DrainCall* call, BoardFollower* follower, DrainMemory* memory)
+  Rounds(std::span<const FormerNode> displaced, DrainCall* call, TrialFollower* follower, DrainMemory* memory)
       : call_(*call),
         follower_(*follower),
-        board_(follower->board()),
+        trial_(follower->trial()),
         planned_(memory->planned()),
         resume_from_(memory->state().resume_at),
-        candidates_(Candidates(*call, board_.snapshot(), displaced)),
+        candidates_(Candidates(*call, trial_.snapshot(), displaced)),
         priced_(ArePriced(*call, candidates_)) {}
 
   void Run(bool compete);
@@ -47,8 +47,8 @@ class Rounds {
   void Repeat(std::vector<PlannedNode> nodes);
 
   DrainCall& call_;
-  BoardFollower& follower_;
-  DrainBoard& board_;
+  TrialFollower& follower_;
+  DrainTrial& trial_;
   std::vector<PlannedNode>& planned_;
   const std::string resume_from_;
   const std::vector<Candidate> candidates_;
@@ -66,7 +66,7 @@ void Rounds::Run(bool compete) {
 // failed are tried again.
 Rounds::Outcome Rounds::Try(const std::vector<Candidate>& order) {
   constexpr int kMostPasses = 3;  // chosen: each pass costs as much as the first, and later ones find little
-  board_.SetOrder(Destinations(call_, order));
+  trial_.SetOrder(Destinations(call_, order));
   Outcome outcome;
   resume_at_.clear();
   std::vector<Candidate> left = order;
@@ -95,7 +95,7 @@ Rounds::Outcome Rounds::Try(const std::vector<Candidate>& order) {
       left = std::move(risky_ones);
     }
     left = std::move(refused);
-    last = !accepted || !board_.pods_depend() || call_.work()->ended();
+    last = !accepted || !trial_.pods_depend() || call_.work()->ended();
   }
   return outcome;
 }
@@ -111,7 +111,7 @@ void Rounds::NoteSkipped(const Candidate& candidate) {
 Rounds::Trial Rounds::TryNode(const Candidate& candidate, bool risky_too) {
   const Slot slot = candidate.slot;
   const JudgedNode& node = call_.judged(slot);
-  if (board_.received(node.node) > 0) {
+  if (trial_.received(node.node) > 0) {
     call_.Note(slot, NodeReason::kAlreadyADestination);
     return Trial::kDestination;
   }
@@ -125,20 +125,20 @@ Rounds::Trial Rounds::TryNode(const Candidate& candidate, bool risky_too) {
     call_.Note(slot, limit);
     return Trial::kRefused;
   }
-  const DrainBoard::Answer answer =
-      board_.Drain(node.node, trial->pods, /*hints_only=*/false, call_.work(), call_.MayStop());
-  if (answer.outcome == DrainBoard::Outcome::kPlaced) {
-    if (!board_.pods_depend()) {
+  const DrainTrial::Answer answer =
+      trial_.Drain(node.node, trial->pods, /*hints_only=*/false, call_.work(), call_.MayStop());
+  if (answer.outcome == DrainTrial::Outcome::kPlaced) {
+    if (!trial_.pods_depend()) {
       for (MovingPod& pod : trial->pods) pod.hint = kNoNode;
-      board_.Sort(&trial->pods);
+      trial_.Sort(&trial->pods);
     }
     const FormerNode* const former = candidate.displaced;
     trial->planned.since_s = former == nullptr ? call_.now_s() : TimerStart(former->since_s, call_.now_s());
-    planned_.push_back(Accept(*std::move(trial), board_, &call_));
+    planned_.push_back(Accept(*std::move(trial), trial_, &call_));
     return Trial::kAccepted;
   }
   call_.limits.GiveBack(*node.group, call_.OfferOf(slot));
-  if (answer.outcome == DrainBoard::Outcome::kStopped) return Trial::kSkipped;
+  if (answer.outcome == DrainTrial::Outcome::kStopped) return Trial::kSkipped;
   const MovingPod& pod = trial->pods[answer.pod];
   call_.Note(slot, pod.placeholder ? NodeReason::kPlaceholdersNeedRoom : NodeReason::kNoPlaceToMovePods,
              pod.pod);
@@ -198,7 +198,7 @@ void Rounds::Repeat(std::vector<PlannedNode> nodes) {
       pods.back().hint = planned.placed[i].to;
       call_.budgets.Take(pods.back().use);
     }
-    board_.Repeat(planned.node, pods);
+    trial_.Repeat(planned.node, pods);
     call_.limits.Take(call_.judged(planned.slot).group, call_.OfferOf(planned.slot));
     planned_.push_back(std::move(planned));
   }
@@ -234,7 +234,7 @@ std::vector<TimedNode> Rounds::BehindBudgets() const {
 }  // namespace
 
 std::string PlanCandidates(std::span<const FormerNode> displaced, bool anew, DrainCall* call,
-                           BoardFollower* follower, DrainMemory* memory) {
+                           TrialFollower* follower, DrainMemory* memory) {
   Rounds rounds(displaced, call, follower, memory);
   // A plan under way is added to and never exchanged: its timers would start anew.
   rounds.Run(/*compete=*/call->options().improve && anew && call->problem().walk.empty());

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "core/drain/board_follower.h"
 #include "core/drain/drain_call.h"
 #include "core/drain/drain_memory.h"
 #include "core/drain/planned_node.h"
+#include "core/drain/trial_follower.h"
 
 namespace loadline {
 
@@ -53,7 +53,7 @@ std::vector<NodeIndex> Destinations(const DrainCall& call, std::span<const Candi
 // by which more nodes go wins. Returns the name of the first node that was not evaluated for want of work,
 // where the next call resumes; empty: all were. Cost: O(pods of candidates * log) as far as room decides.
 std::string PlanCandidates(std::span<const FormerNode> displaced, bool anew, DrainCall* call,
-                           BoardFollower* follower, DrainMemory* memory);
+                           TrialFollower* follower, DrainMemory* memory);
 
 }  // namespace loadline
 

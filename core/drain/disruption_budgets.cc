@@ -11,7 +11,7 @@ namespace loadline {
 namespace {
 
 // Returns whether the eviction API asks no budget about the pod.
-bool GoesWithoutBudget(const PodShape& shape) {
+bool LeavesWithoutBudget(const PodShape& shape) {
   const PodTraits& traits = TraitsOf(shape);
   return shape.finished || traits.deleted_s.has_value() || traits.placeholder;
 }
@@ -145,7 +145,7 @@ DisruptionBudgets::MatchingByShape DisruptionBudgets::MatchAll(const ClusterStat
     if (pods[i] == 0) continue;
     const PodShape& shape = state.pod_shapes()[static_cast<int32_t>(i)];
     const auto of = index_.find(shape.namespace_name);
-    if (of == index_.end() || GoesWithoutBudget(shape)) continue;
+    if (of == index_.end() || LeavesWithoutBudget(shape)) continue;
     OneNamespace& one = by_name[of->first];
     one.name = of->first;
     one.cost += of->second.others.cost + 1;
@@ -177,7 +177,7 @@ StrongVector<BudgetIndex, int64_t> DisruptionBudgets::ReadyPodsSeen(const Cluste
   for (size_t i = 0; i < pods.size(); ++i) {
     if (pods[i] == 0) continue;
     const PodShape& shape = state.pod_shapes()[static_cast<int32_t>(i)];
-    if (GoesWithoutBudget(shape)) continue;
+    if (LeavesWithoutBudget(shape)) continue;
     const std::vector<BudgetIndex>& matching = all_matching[i];
     uses_[i] = UseBy(shape, matching);
     if (!TraitsOf(shape).ready) continue;
@@ -232,7 +232,7 @@ std::vector<BudgetIndex> DisruptionBudgets::MatchingAmong(const PodShape& shape,
 
 BudgetUse DisruptionBudgets::UseBy(const PodShape& shape, std::span<const BudgetIndex> matching) const {
   BudgetUse use;
-  if (GoesWithoutBudget(shape)) return use;
+  if (LeavesWithoutBudget(shape)) return use;
   const auto of = index_.find(shape.namespace_name);
   if (of != index_.end() && of->second.too_costly) {
     return {.budget = *of->second.first, .refusal = BudgetRefusal::kTooCostly};

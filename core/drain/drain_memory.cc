@@ -43,8 +43,8 @@ DrainKeep KeepOf(const DrainCall& call, Slot slot, const FailedNode* known, std:
     return keep;
   }
   if (!IsFailure(node.reason)) return keep;
-  const bool goes_on = known != nullptr && known->reason == node.reason;
-  keep.since_s = goes_on ? std::min(known->since_s, call.now_s()) : call.now_s();
+  const bool continues = known != nullptr && known->reason == node.reason;
+  keep.since_s = continues ? std::min(known->since_s, call.now_s()) : call.now_s();
   failed->push_back({std::string(call.name(slot)), call.cluster().traits(slot).uid, node.reason,
                      FailedPodText(call, slot, node.pod), keep.since_s});
   return keep;
@@ -122,10 +122,10 @@ std::vector<FormerNode> DrainMemory::TakeTimers() {
   return timers;
 }
 
-void DrainMemory::Remember(const DrainCall& call, const DrainBoard& board, std::string resume_at,
+void DrainMemory::Remember(const DrainCall& call, const DrainTrial& trial, std::string resume_at,
                            std::vector<OwnerPods> pods, DrainPlan* plan) {
   RememberFailures(call, plan);
-  RememberTimers(call, board);
+  RememberTimers(call, trial);
   state_.resume_at = std::move(resume_at);
   state_.at_s = call.now_s();
   std::erase_if(state_.deleting,
@@ -149,11 +149,11 @@ void DrainMemory::RememberFailures(const DrainCall& call, DrainPlan* plan) {
   state_.failed = std::move(failed);
 }
 
-void DrainMemory::RememberTimers(const DrainCall& call, const DrainBoard& board) {
+void DrainMemory::RememberTimers(const DrainCall& call, const DrainTrial& trial) {
   // Nodes that took pods are no candidates, whatever their timers say.
   std::erase_if(timers_, [&](const FormerNode& former) {
     const std::optional<Slot> slot = call.cluster().Find(former.node);
-    return !slot.has_value() || board.received(call.judged(*slot).node) > 0;
+    return !slot.has_value() || trial.received(call.judged(*slot).node) > 0;
   });
   // The state has the same rule: no hint is kept for a placeholder that is away for a loop.
   for (FormerNode& former : timers_) {
@@ -168,7 +168,7 @@ void DrainMemory::RememberTimers(const DrainCall& call, const DrainBoard& board)
 void DrainMemory::RememberCounts(const DrainCall& call, const DrainPlan& plan, std::vector<OwnerPods> pods) {
   std::vector<Slot> leaving = RememberedDeleting(call.cluster(), state_.deleting);
   for (const DrainRemoval& removal : plan.remove) {
-    if (removal.start && !call.problem().nothing_goes) leaving.push_back(removal.slot);
+    if (removal.start && !call.problem().nothing_leaves) leaving.push_back(removal.slot);
   }
   for (DeletingNode& node : state_.deleting) node.left_out = true;
   state_.nodes = call.cluster().node_count() - static_cast<int64_t>(leaving.size());

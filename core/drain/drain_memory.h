@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "core/drain/drain_board.h"
 #include "core/drain/drain_call.h"
 #include "core/drain/drain_question.h"
 #include "core/drain/drain_state.h"
+#include "core/drain/drain_trial.h"
 #include "core/drain/planned_node.h"
 #include "core/drain/vanished_pods.h"
 
@@ -47,12 +47,12 @@ class DrainMemory {
 
   // Remembers what the call came to, and puts the nodes that stay into its answer. `plan` has the nodes that
   // go; `pods`: all pods of the cluster, counted. Cost: O(nodes + pods of nodes that start to go).
-  void Remember(const DrainCall& call, const DrainBoard& board, std::string resume_at,
+  void Remember(const DrainCall& call, const DrainTrial& trial, std::string resume_at,
                 std::vector<OwnerPods> pods, DrainPlan* plan);
 
  private:
   void RememberFailures(const DrainCall& call, DrainPlan* plan);
-  void RememberTimers(const DrainCall& call, const DrainBoard& board);
+  void RememberTimers(const DrainCall& call, const DrainTrial& trial);
   void RememberCounts(const DrainCall& call, const DrainPlan& plan, std::vector<OwnerPods> pods);
 
   std::vector<PlannedNode> planned_;

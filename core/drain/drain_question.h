@@ -91,7 +91,7 @@ struct DrainProblem {
   // Groups grow in this loop: the plan is made and timers go on, but nothing starts to go.
   bool groups_grow = false;
   // None of the nodes that would start to go does so in this loop, for a reason that is none of the plan.
-  bool nothing_goes = false;
+  bool nothing_leaves = false;
   // Pods that count on nodes which are on their way. If none came they would need another place, so nodes
   // that could take them once they are empty do not go: as many as all these pods need.
   std::vector<PodsOnTheWay> on_the_way;

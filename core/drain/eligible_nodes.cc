@@ -19,7 +19,7 @@ bool HasTerminatingPods(const ClusterState& cluster, Slot slot) {
 
 }  // namespace
 
-void EligibleNodes::ForgetChanged(const BoardFollower::Changes& changes, const DrainCall& call) {
+void EligibleNodes::ForgetChanged(const TrialFollower::Changes& changes, const DrainCall& call) {
   const DrainProblem& problem = call.problem();
   Basis basis{call.options().eligibility, {}, problem.chosen, problem.replaced, problem.takes_replaced_pods};
   for (const NodeGroup& group : problem.groups) {
@@ -46,7 +46,7 @@ void EligibleNodes::ForgetMoved(const GroupsOfNodes& group_of) {
   group_of_ = group_of;
 }
 
-void EligibleNodes::Judge(const BoardFollower::Changes& changes, DrainCall* call) {
+void EligibleNodes::Judge(const TrialFollower::Changes& changes, DrainCall* call) {
   ForgetChanged(changes, *call);
   const DrainProblem& problem = call->problem();
   const size_t slots = static_cast<size_t>(call->cluster().slot_end());

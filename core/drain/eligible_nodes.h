@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/drain/board_follower.h"
 #include "core/drain/drain_call.h"
 #include "core/drain/eligibility.h"
+#include "core/drain/trial_follower.h"
 
 namespace loadline {
 
@@ -18,7 +18,7 @@ class EligibleNodes {
  public:
   // Judges all nodes of the call, and counts them against its size limits. `changes`: since the last time.
   // Cost: O(nodes + pods of nodes that changed).
-  void Judge(const BoardFollower::Changes& changes, DrainCall* call);
+  void Judge(const TrialFollower::Changes& changes, DrainCall* call);
 
  private:
   // The part of a group that CheckEligibility() reads: its size changes all the time, and what counts is
@@ -41,7 +41,7 @@ class EligibleNodes {
     friend bool operator==(const Basis&, const Basis&) = default;
   };
 
-  void ForgetChanged(const BoardFollower::Changes& changes, const DrainCall& call);
+  void ForgetChanged(const TrialFollower::Changes& changes, const DrainCall& call);
 
   void ForgetMoved(const GroupsOfNodes& group_of);
 

@@ -121,15 +121,15 @@ NodeIndex AddEmptied(const PlannedNode& planned, const ClusterState& cluster, Sn
 // register. The pods are placed onto nodes of the plan as if these were empty: first onto nodes that do not
 // start in any case, then onto the others, the last one first. If the work budget ends, all nodes are marked.
 std::vector<bool> NodesThatHoldRoom(std::span<const PlannedNode> planned, const Deletions& deletions,
-                                    DrainCall* call, BoardFollower* follower) {
+                                    DrainCall* call, TrialFollower* follower) {
   std::vector<size_t> order;
   for (size_t i = 0; i < planned.size(); ++i) {
     if (!deletions.decisions[i].start) order.push_back(i);
   }
   order.insert(order.end(), deletions.start.rbegin(), deletions.start.rend());
   follower->Spoil();  // the trial cluster is changed once it has seen the pods
-  DrainBoard& board = follower->board();
-  Snapshot& snapshot = board.snapshot();
+  DrainTrial& trial = follower->trial();
+  Snapshot& snapshot = trial.snapshot();
   WorkBudget* const work = call->work();
   snapshot.Fork();
   std::vector<NodeIndex> copies;
@@ -137,7 +137,7 @@ std::vector<bool> NodesThatHoldRoom(std::span<const PlannedNode> planned, const 
   std::vector<bool> held(planned.size(), false);
   for (const PodsOnTheWay& pods : call->problem().on_the_way) {
     if (!HasResourcesOf(call->cluster().resource_names(), pods.pod)) continue;
-    const int32_t shape = board.shape(board.KindOf(pods.pod));
+    const int32_t shape = trial.shape(trial.KindOf(pods.pod));
     IncomingPod incoming = pods.pod;
     incoming.shape = snapshot.pod_shape(shape);
     incoming.names = call->cluster().resource_names();
@@ -163,7 +163,7 @@ std::vector<bool> NodesThatHoldRoom(std::span<const PlannedNode> planned, const 
 }  // namespace
 
 Deletions DecideStarts(std::span<const PlannedNode> planned, const DrainState& state, DrainCall* call,
-                       BoardFollower* follower) {
+                       TrialFollower* follower) {
   SizeLimits limits = LimitsBeforePlan(*call);
   absl::flat_hash_set<Slot> replaced;
   for (const ReplacedNode& node : call->problem().replaced) replaced.insert(node.slot);

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "core/drain/board_follower.h"
 #include "core/drain/deletion.h"
 #include "core/drain/drain_call.h"
 #include "core/drain/drain_state.h"
 #include "core/drain/planned_node.h"
+#include "core/drain/trial_follower.h"
 
 namespace loadline {
 
@@ -19,7 +19,7 @@ namespace loadline {
 // in the answer are those in `planned`. Cost: O(nodes), and a search among the nodes of the plan for pods on
 // the way.
 Deletions DecideStarts(std::span<const PlannedNode> planned, const DrainState& state, DrainCall* call,
-                       BoardFollower* follower);
+                       TrialFollower* follower);
 
 }  // namespace loadline
 

@@ -13,7 +13,7 @@ namespace {
 
 class FormerRound {
  public:
-  FormerRound(bool same_rules, DrainCall* call, BoardFollower* follower, DrainMemory* memory)
+  FormerRound(bool same_rules, DrainCall* call, TrialFollower* follower, DrainMemory* memory)
       : same_rules_(same_rules), call_(*call), follower_(*follower), memory_(*memory) {}
 
   void Run(FormerEntry entry);
@@ -28,7 +28,7 @@ class FormerRound {
 
   const bool same_rules_;
   DrainCall& call_;
-  BoardFollower& follower_;
+  TrialFollower& follower_;
   DrainMemory& memory_;
   std::vector<FormerNode> displaced_;
   std::vector<BudgetUse> uses_;  // room to work in
@@ -109,7 +109,7 @@ bool FormerRound::MovesTheSame(const PlannedNode& planned) {
 bool FormerRound::KeepIntact(PlannedNode* planned, bool replaced) {
   const Slot slot = planned->slot;
   JudgedNode& node = call_.judged(slot);
-  if (!node.eligible || follower_.board().received(planned->node) > 0) return false;
+  if (!node.eligible || follower_.trial().received(planned->node) > 0) return false;
   uses_.clear();
   if (!(same_rules_ && planned->settled) && !MovesTheSame(*planned)) return false;
   planned->risky = false;
@@ -129,8 +129,8 @@ bool FormerRound::KeepIntact(PlannedNode* planned, bool replaced) {
 // Returns whether each pod of a node that is known by names still has its place; then they are placed there.
 bool FormerRound::PlaceAgain(const FormerNode& former, Slot slot, bool replaced) {
   const JudgedNode& node = call_.judged(slot);
-  DrainBoard& board = follower_.board();
-  if (!node.eligible || board.received(node.node) > 0) return false;
+  DrainTrial& trial = follower_.trial();
+  if (!node.eligible || trial.received(node.node) > 0) return false;
   std::optional<NodeTrial> trial = AskPods(slot, &former, &call_, &follower_);
   if (!trial.has_value() || (trial->planned.risky && !replaced)) return false;
   if (std::any_of(trial->pods.begin(), trial->pods.end(),
@@ -138,28 +138,28 @@ bool FormerRound::PlaceAgain(const FormerNode& former, Slot slot, bool replaced)
     return false;
   }
   if (call_.limits.Take(node.group, call_.OfferOf(slot)) != NodeReason::kNone) return false;
-  const DrainBoard::Answer answer =
-      board.Drain(node.node, trial->pods, /*hints_only=*/true, call_.work(), /*may_stop=*/false);
-  if (answer.outcome != DrainBoard::Outcome::kPlaced) {
+  const DrainTrial::Answer answer =
+      trial.Drain(node.node, trial->pods, /*hints_only=*/true, call_.work(), /*may_stop=*/false);
+  if (answer.outcome != DrainTrial::Outcome::kPlaced) {
     call_.limits.GiveBack(*node.group, call_.OfferOf(slot));
     return false;
   }
   trial->planned.since_s = TimerStart(former.since_s, call_.now_s());
-  memory_.planned().push_back(Accept(*std::move(trial), board, &call_));
+  memory_.planned().push_back(Accept(*std::move(trial), trial, &call_));
   return true;
 }
 
 }  // namespace
 
 std::vector<FormerNode> KeepFormers(std::vector<FormerEntry> formers, bool same_rules, DrainCall* call,
-                                    BoardFollower* follower, DrainMemory* memory) {
+                                    TrialFollower* follower, DrainMemory* memory) {
   FormerRound round(same_rules, call, follower, memory);
   for (FormerEntry& entry : formers) round.Run(std::move(entry));
   return round.TakeDisplaced();
 }
 
 void KeepTimers(std::vector<FormerEntry> formers, bool anew, const DrainCall& call,
-                const BoardFollower& follower, DrainMemory* memory) {
+                const TrialFollower& follower, DrainMemory* memory) {
   for (FormerEntry& entry : formers) {
     FormerNode former = entry.intact.has_value() ? follower.ByNames(*entry.intact) : std::move(entry.former);
     if (!call.Find(former).has_value()) continue;

@@ -4,10 +4,10 @@
 
 #include <vector>
 
-#include "core/drain/board_follower.h"
 #include "core/drain/drain_call.h"
 #include "core/drain/drain_memory.h"
 #include "core/drain/planned_node.h"
+#include "core/drain/trial_follower.h"
 
 namespace loadline {
 
@@ -17,12 +17,12 @@ namespace loadline {
 // have not changed are as movable as before. Returns the others, which are tried again as candidates.
 // Cost: O(nodes of the former plan), O(pods) of those whose moves are not applied any more.
 std::vector<FormerNode> KeepFormers(std::vector<FormerEntry> formers, bool same_rules, DrainCall* call,
-                                    BoardFollower* follower, DrainMemory* memory);
+                                    TrialFollower* follower, DrainMemory* memory);
 
 // With a brake on, no node is in the plan, and timers go on. They start `anew` where the cluster is not
 // healthy, as in Cluster Autoscaler.
 void KeepTimers(std::vector<FormerEntry> formers, bool anew, const DrainCall& call,
-                const BoardFollower& follower, DrainMemory* memory);
+                const TrialFollower& follower, DrainMemory* memory);
 
 }  // namespace loadline
 

@@ -31,7 +31,7 @@ void NoteBlock(Slot slot, const NodePodsJudgement::Block& block, DrainCall* call
 
 }  // namespace
 
-MovingPod MovingPodOf(const DrainCall& call, Slot slot, PodRef pod, BoardFollower* follower) {
+MovingPod MovingPodOf(const DrainCall& call, Slot slot, PodRef pod, TrialFollower* follower) {
   MovingPod moving;
   moving.pod = pod;
   moving.key = call.KeyOf(slot, pod);
@@ -68,7 +68,7 @@ void SetHints(const DrainCall& call, const FormerNode& former, std::vector<Movin
 }
 
 std::optional<NodeTrial> AskPods(Slot slot, const FormerNode* former, DrainCall* call,
-                                 BoardFollower* follower) {
+                                 TrialFollower* follower) {
   const std::span<const NodePods::Pod> all = call->cluster().pods(slot).pods();
   const NodePodsJudgement judgement = call->judge.JudgeNode(slot);
   if (judgement.block.has_value()) {
@@ -104,18 +104,18 @@ std::optional<NodeTrial> AskPods(Slot slot, const FormerNode* former, DrainCall*
     trial.pods.push_back(MovingPodOf(*call, slot, placeholder, follower));
   }
   if (former != nullptr) SetHints(*call, *former, &trial.pods);
-  follower->board().Sort(&trial.pods);
+  follower->trial().Sort(&trial.pods);
   return trial;
 }
 
-PlannedNode Accept(NodeTrial trial, const DrainBoard& board, DrainCall* call) {
+PlannedNode Accept(NodeTrial trial, const DrainTrial& trial, DrainCall* call) {
   PlannedNode planned = std::move(trial.planned);
   auto moves = std::make_shared<DrainRemoval::Moves>();
   moves->reserve(trial.pods.size());
   planned.placed.reserve(trial.pods.size());
   for (const MovingPod& pod : trial.pods) {
     call->budgets.Take(pod.use);
-    moves->push_back({pod.pod, board.snapshot().slot(pod.to)});
+    moves->push_back({pod.pod, trial.snapshot().slot(pod.to)});
     planned.placed.push_back({pod.key, pod.kind, pod.to});
     const Slot to = moves->back().to;
     if (planned.destinations.empty() || planned.destinations.back() != to) planned.destinations.push_back(to);

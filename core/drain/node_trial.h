@@ -5,15 +5,15 @@
 #include <optional>
 #include <vector>
 
-#include "core/drain/board_follower.h"
-#include "core/drain/drain_board.h"
 #include "core/drain/drain_call.h"
+#include "core/drain/drain_trial.h"
 #include "core/drain/planned_node.h"
+#include "core/drain/trial_follower.h"
 
 namespace loadline {
 
 // A pod or placeholder of a node as one that moves.
-MovingPod MovingPodOf(const DrainCall& call, Slot slot, PodRef pod, BoardFollower* follower);
+MovingPod MovingPodOf(const DrainCall& call, Slot slot, PodRef pod, TrialFollower* follower);
 
 // Gives pods that were planned to move to a node before that place as a hint: where the node is still there,
 // and is none of the former plan itself.
@@ -28,10 +28,10 @@ struct NodeTrial {
 // Asks rules and budgets about the pods of a node. nullopt: one keeps the node, which is noted in the call.
 // `former`: of the former plan, for hints; or nullptr. Cost: O(pods of the node * log).
 std::optional<NodeTrial> AskPods(Slot slot, const FormerNode* former, DrainCall* call,
-                                 BoardFollower* follower);
+                                 TrialFollower* follower);
 
 // The node of a trial whose pods have been placed, as part of the plan; takes what they take from budgets.
-PlannedNode Accept(NodeTrial trial, const DrainBoard& board, DrainCall* call);
+PlannedNode Accept(NodeTrial trial, const DrainTrial& trial, DrainCall* call);
 
 }  // namespace loadline
 

@@ -10,15 +10,15 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "core/drain/drain_board.h"
 #include "core/drain/drain_question.h"
+#include "core/drain/drain_trial.h"
 
 namespace loadline {
 
 // A pod that moved, as the trial cluster knows it.
 struct PlacedPod {
   uint64_t key = 0;   // see DrainCall::KeyOf()
-  int32_t kind = -1;  // of DrainBoard
+  int32_t kind = -1;  // of DrainTrial
   NodeIndex to = kNoNode;
 };
 

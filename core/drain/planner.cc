@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/drain/board_follower.h"
 #include "core/drain/candidate_rounds.h"
 #include "core/drain/drain_call.h"
 #include "core/drain/drain_memory.h"
@@ -16,6 +15,7 @@
 #include "core/drain/keep_formers.h"
 #include "core/drain/node_reason.h"
 #include "core/drain/node_trial.h"
+#include "core/drain/trial_follower.h"
 #include "core/drain/vanished_pods.h"
 #include "core/drain/verify.h"
 
@@ -60,10 +60,10 @@ void PutReplacedFirst(const DrainProblem& problem, std::vector<FormerEntry>* for
 
 // Pods of other nodes are in the trial cluster as they were planned, perhaps on a node that is replaced now,
 // or in the room that its pods need. Then all look for their places anew, in their order.
-void MakeWayForReplaced(const DrainCall& call, BoardFollower* follower, std::vector<FormerEntry>* formers) {
+void MakeWayForReplaced(const DrainCall& call, TrialFollower* follower, std::vector<FormerEntry>* formers) {
   const bool needed = std::any_of(formers->begin(), formers->end(), [&](const FormerEntry& entry) {
     return entry.replaced &&
-           (!entry.intact.has_value() || follower->board().received(entry.intact->node) > 0);
+           (!entry.intact.has_value() || follower->trial().received(entry.intact->node) > 0);
   });
   if (!needed) return;
   for (FormerEntry& entry : *formers) {
@@ -99,7 +99,7 @@ class DrainPlanner::Impl {
   void TellNearest();
 
   std::optional<DrainCall> call_;  // the last one
-  BoardFollower follower_;
+  TrialFollower follower_;
   DrainMemory memory_;
   EligibleNodes eligible_;
   PodCounter counter_;
@@ -118,7 +118,7 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   counter_.Follow(*problem.cluster, changes);
   std::vector<OwnerPods> pods = counter_.counts();
 
-  call_->SetNodes(follower_.board().snapshot(), formers, order);
+  call_->SetNodes(follower_.trial().snapshot(), formers, order);
   eligible_.Judge(changes, &*call_);
   BrakeFound brake = FindBrake(*call_, memory_.state(), pods);
   if (brake.brake == DrainBrake::kNone) brake = PlacePodsUnderWay(memory_.state(), &*call_, &follower_);
@@ -137,7 +137,7 @@ const DrainPlan& DrainPlanner::Impl::Plan(const DrainProblem& problem, const Dra
   plan_.behind_budgets = call_->behind_budgets;
   plan_.too_costly_budgets = call_->budgets.TooCostly();
   TellRemovals();
-  memory_.Remember(*call_, follower_.board(), std::move(resume_at), std::move(pods), &plan_);
+  memory_.Remember(*call_, follower_.trial(), std::move(resume_at), std::move(pods), &plan_);
   TellNearest();
   return plan_;
 }
@@ -193,7 +193,7 @@ void DrainPlanner::Impl::TellNearest() {
     const bool no_place =
         keep.reason == NodeReason::kNoPlaceToMovePods || keep.reason == NodeReason::kPlaceholdersNeedRoom;
     if (!no_place || !keep.pod.has_value() || known.units < 0) continue;
-    keep.nearest = follower_.board().Nearest(call_->judged(keep.slot).node,
+    keep.nearest = follower_.trial().Nearest(call_->judged(keep.slot).node,
                                              MovingPodOf(*call_, keep.slot, *keep.pod, &follower_), &known);
   }
 }

@@ -73,7 +73,7 @@ OwnerPods OwnerOf(const PodShape& shape) {
 
 // A DaemonSet is not looked up, other than by OfKnownDaemonSet(): its pods are there for a while when it is
 // gone, and must not seem to vanish then. Of one that never was the garbage collector removes the pods.
-bool ComesWithItsNode(const PodTraits& traits) {
+bool IsNodeBound(const PodTraits& traits) {
   return traits.mirror || traits.static_pod || traits.daemon_by_annotation ||
          (traits.owner.has_value() && IsOfKind(*traits.owner, "DaemonSet", "apps/"));
 }
@@ -119,7 +119,7 @@ const OwnerPods& PodCounter::OnePod(const ClusterState& cluster, int32_t shape) 
   if (known.fingerprint == of.fingerprint) return known.one;
   known.fingerprint = of.fingerprint;
   known.one = {};
-  if (ComesWithItsNode(TraitsOf(of))) return known.one;
+  if (IsNodeBound(TraitsOf(of))) return known.one;
   known.one = OwnerOf(of);
   (of.finished ? known.one.finished : known.one.pods) = 1;
   return known.one;
@@ -198,7 +198,7 @@ void TakeAwayPods(const ClusterState& cluster, std::span<const Slot> nodes, std:
   for (const Slot node : nodes) {
     for (const NodePods::Pod& pod : cluster.pods(node).pods()) {
       const PodShape& shape = cluster.pod_shapes()[pod.shape];
-      if (shape.finished || ComesWithItsNode(TraitsOf(shape))) continue;
+      if (shape.finished || IsNodeBound(TraitsOf(shape))) continue;
       const uint64_t owner = OwnerOf(shape).owner;
       --std::lower_bound(counts->begin(), counts->end(), owner, [](const OwnerPods& entry, uint64_t hash) {
           return entry.owner < hash;

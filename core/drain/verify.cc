@@ -83,8 +83,8 @@ BrakeFound FindWhatVanished(const DrainCall& call, const DrainState& state, std:
 }
 
 // Pods that a node being deleted still has.
-DrainBoard::Outcome PlaceFromDeleting(Slot slot, const DrainState& state, DrainCall* call,
-                                      BoardFollower* follower, std::string* text) {
+DrainTrial::Outcome PlaceFromDeleting(Slot slot, const DrainState& state, DrainCall* call,
+                                      TrialFollower* follower, std::string* text) {
   const NodePods& all = call->cluster().pods(slot);
   std::vector<MovingPod> pods;
   std::vector<BudgetUse> uses;
@@ -109,11 +109,11 @@ DrainBoard::Outcome PlaceFromDeleting(Slot slot, const DrainState& state, DrainC
     SetHints(*call, planned, &pods);
   }
   for (const BudgetUse& use : uses) call->budgets.Take(use);
-  DrainBoard& board = follower->board();
-  board.Sort(&pods);
-  const DrainBoard::Answer answer =
-      board.Drain(call->judged(slot).node, pods, /*hints_only=*/false, call->work(), /*may_stop=*/true);
-  if (answer.outcome != DrainBoard::Outcome::kNoPlace) return answer.outcome;
+  DrainTrial& trial = follower->trial();
+  trial.Sort(&pods);
+  const DrainTrial::Answer answer =
+      trial.Drain(call->judged(slot).node, pods, /*hints_only=*/false, call->work(), /*may_stop=*/true);
+  if (answer.outcome != DrainTrial::Outcome::kNoPlace) return answer.outcome;
   const MovingPod& pod = pods[answer.pod];
   *text = absl::StrCat("node ", call->name(slot), " is being deleted, and its pod ",
                        PodName(pod.namespace_name, pod.name), " fits nowhere else");
@@ -137,7 +137,7 @@ std::vector<const RecentEviction*> EvictionsToReplace(const DrainState& state,
 }
 
 // Replacements have no node yet, and are placed as if they had come.
-DrainBoard::Outcome PlaceReplacements(const DrainState& state, DrainCall* call, DrainBoard* board,
+DrainTrial::Outcome PlaceReplacements(const DrainState& state, DrainCall* call, DrainTrial* trial,
                                       std::string* text) {
   const ClusterObjects& objects = call->cluster().objects();
   const std::vector<const RecentEviction*> evictions = EvictionsToReplace(state, objects);
@@ -148,19 +148,19 @@ DrainBoard::Outcome PlaceReplacements(const DrainState& state, DrainCall* call, 
     replacement.shape = eviction->shape;
     replacement.names = eviction->names;
     MovingPod pod;
-    pod.kind = board->KindOf(replacement);
+    pod.kind = trial->KindOf(replacement);
     pod.name = eviction->name;
     pod.uid = eviction->uid;
-    const DrainBoard::Outcome outcome =
-        board->Place({&pod, 1}, /*hints_only=*/false, call->work(), /*may_stop=*/true).outcome;
-    if (outcome == DrainBoard::Outcome::kPlaced) continue;
-    if (outcome == DrainBoard::Outcome::kNoPlace) {
+    const DrainTrial::Outcome outcome =
+        trial->Place({&pod, 1}, /*hints_only=*/false, call->work(), /*may_stop=*/true).outcome;
+    if (outcome == DrainTrial::Outcome::kPlaced) continue;
+    if (outcome == DrainTrial::Outcome::kNoPlace) {
       *text = absl::StrCat("the replacement of pod ", PodName(eviction->shape.namespace_name, eviction->name),
                            ", which was evicted from node ", eviction->node, ", fits nowhere");
     }
     return outcome;
   }
-  return DrainBoard::Outcome::kPlaced;
+  return DrainTrial::Outcome::kPlaced;
 }
 
 }  // namespace
@@ -176,29 +176,29 @@ BrakeFound FindBrake(const DrainCall& call, const DrainState& state, std::span<c
   return FindWhatVanished(call, state, pods);
 }
 
-BrakeFound PlacePodsUnderWay(const DrainState& state, DrainCall* call, BoardFollower* follower) {
+BrakeFound PlacePodsUnderWay(const DrainState& state, DrainCall* call, TrialFollower* follower) {
   if (!call->expects_pods_first()) return {};
   follower->Spoil();
-  DrainBoard& board = follower->board();
-  board.SetOrder(Destinations(
-      *call, Ordered(*call, Candidates(*call, board.snapshot(), {}), OrderBy::kLoad, state.resume_at)));
+  DrainTrial& trial = follower->trial();
+  trial.SetOrder(Destinations(
+      *call, Ordered(*call, Candidates(*call, trial.snapshot(), {}), OrderBy::kLoad, state.resume_at)));
   BrakeFound found;
-  DrainBoard::Outcome outcome = DrainBoard::Outcome::kPlaced;
+  DrainTrial::Outcome outcome = DrainTrial::Outcome::kPlaced;
   DrainBrake brake = DrainBrake::kNodesBeingDeleted;
-  for (size_t i = 0; i < call->deleting.size() && outcome == DrainBoard::Outcome::kPlaced; ++i) {
+  for (size_t i = 0; i < call->deleting.size() && outcome == DrainTrial::Outcome::kPlaced; ++i) {
     outcome = PlaceFromDeleting(call->deleting[i], state, call, follower, &found.text);
   }
-  if (outcome == DrainBoard::Outcome::kPlaced) {
+  if (outcome == DrainTrial::Outcome::kPlaced) {
     brake = DrainBrake::kRecentEvictions;
-    outcome = PlaceReplacements(state, call, &board, &found.text);
+    outcome = PlaceReplacements(state, call, &trial, &found.text);
   }
   switch (outcome) {
-    case DrainBoard::Outcome::kPlaced:
+    case DrainTrial::Outcome::kPlaced:
       break;
-    case DrainBoard::Outcome::kNoPlace:
+    case DrainTrial::Outcome::kNoPlace:
       found.brake = brake;
       break;
-    case DrainBoard::Outcome::kStopped:
+    case DrainTrial::Outcome::kStopped:
       found.brake = DrainBrake::kNotVerified;
       found.text = absl::StrCat("the limit of ", Name(call->work()->end()),
                                 " was reached before pods of nodes being deleted and replacements of evicted "

@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "core/drain/board_follower.h"
 #include "core/drain/drain_call.h"
 #include "core/drain/drain_memory.h"
+#include "core/drain/trial_follower.h"
 #include "core/drain/vanished_pods.h"
 
 namespace loadline {
@@ -27,7 +27,7 @@ BrakeFound FindBrake(const DrainCall& call, const DrainState& state, std::span<c
 // owners have yet to create; they stay in the trial cluster, and the plan has to do with the rest. A brake:
 // one fits nowhere, or the work ended before all had a place. The plan takes what such pods need of budgets
 // without asking: they move in any case. Cost: O(pods * log) as far as room decides.
-BrakeFound PlacePodsUnderWay(const DrainState& state, DrainCall* call, BoardFollower* follower);
+BrakeFound PlacePodsUnderWay(const DrainState& state, DrainCall* call, TrialFollower* follower);
 
 }  // namespace loadline
 

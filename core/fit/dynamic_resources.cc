@@ -16,7 +16,7 @@ namespace {
 // Before the name of a device class: a resource that every class serves.
 constexpr char kClassPrefix[] = "deviceclass.resource.kubernetes.io/";
 
-bool AllDeviceClassesHeld(const ClusterObjects& objects) {
+bool AllDeviceClassesKnown(const ClusterObjects& objects) {
   if (!objects.complete(ObjectKind::kDeviceClass)) return false;
   const auto left_out = objects.unreadable().lower_bound({ObjectKind::kDeviceClass, "", ""});
   return left_out == objects.unreadable().end() || left_out->first.kind != ObjectKind::kDeviceClass;
@@ -73,7 +73,7 @@ DeviceService ServiceOf(ResourceId resource, const FitContext& context) {
     if (std::get<DeviceClass>(object.content).extended_resource == name) return DeviceService::kDeviceClass;
     if (by_class && name.substr(sizeof(kClassPrefix) - 1) == key.name) return DeviceService::kDeviceClass;
   }
-  if (AllDeviceClassesHeld(objects) || AnyNodeOffers(resource, context)) return DeviceService::kNobody;
+  if (AllDeviceClassesKnown(objects) || AnyNodeOffers(resource, context)) return DeviceService::kNobody;
   return DeviceService::kUnknown;
 }
 

@@ -220,7 +220,7 @@ class InterPodAffinity : public NodeFilter {
                     "node(s) didn't satisfy existing pods anti-affinity rules");
     }
     if (Conflict(doubtful_owners_, node) != nullptr) {
-      if (why != nullptr) *why = CannotJudge(name(), NotHeld("namespace", shape_.namespace_name));
+      if (why != nullptr) *why = CannotJudge(name(), NotInView("namespace", shape_.namespace_name));
       return false;
     }
     return true;

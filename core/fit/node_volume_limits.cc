@@ -53,7 +53,7 @@ class NodeVolumeLimits : public NodeFilter {
     const std::string& name = model.empty() ? snapshot_.name(node) : model;
     const CsiNode* const csi_node = objects_.FindCsiNode(name);
     if (csi_node == nullptr && !objects_.KnownMissing(ObjectKind::kCsiNode, "", name)) {
-      return Doubt(why, NotHeld("csinode.storage.k8s.io", name));
+      return Doubt(why, NotInView("csinode.storage.k8s.io", name));
     }
     const bool drivers_known = csi_node != nullptr || model.empty();
     if (!HasLimits(csi_node) && !(drivers_known && asks_for_drivers_)) return true;
@@ -83,7 +83,7 @@ class NodeVolumeLimits : public NodeFilter {
       // The gate is off in 1.36: a driver that we do not know is one that has no wish.
       if (wish == nullptr && options_.minor >= 37 &&
           !objects_.KnownMissing(ObjectKind::kCsiDriver, "", driver)) {
-        return Doubt(why, NotHeld("csidriver.storage.k8s.io", driver));
+        return Doubt(why, NotInView("csidriver.storage.k8s.io", driver));
       }
     }
     return true;
@@ -156,7 +156,7 @@ class NodeVolumeLimits : public NodeFilter {
           // A new pod without its claim was dealt with by VolumeRestrictions or VolumeBinding.
           if (incoming || objects_.KnownMissing(ObjectKind::kPersistentVolumeClaim, namespace_name, *name))
             continue;
-          return Doubt(why, NotHeld("persistentvolumeclaim", *name));
+          return Doubt(why, NotInView("persistentvolumeclaim", *name));
         }
         if (volume.kind == VolumeKind::kEphemeral && (claim->owner_uid.empty() || claim->owner_uid != uid)) {
           return Doubt(why,
@@ -184,14 +184,14 @@ class NodeVolumeLimits : public NodeFilter {
       const PersistentVolume* const bound = objects_.FindVolume(claim.volume_name);
       if (bound != nullptr) return AddBound(*bound, volumes, why);
       if (!objects_.KnownMissing(ObjectKind::kPersistentVolume, "", claim.volume_name)) {
-        return Doubt(why, NotHeld("persistentvolume", claim.volume_name));
+        return Doubt(why, NotInView("persistentvolume", claim.volume_name));
       }
     }
     if (claim.storage_class.empty()) return true;
     const StorageClass* const storage_class = objects_.FindStorageClass(claim.storage_class);
     if (storage_class == nullptr) {
       if (objects_.KnownMissing(ObjectKind::kStorageClass, "", claim.storage_class)) return true;
-      return Doubt(why, NotHeld("storageclass.storage.k8s.io", claim.storage_class));
+      return Doubt(why, NotInView("storageclass.storage.k8s.io", claim.storage_class));
     }
     // A handle that no volume has.
     const std::string handle = absl::StrCat("\n", claim.namespace_name, "/", claim.name);

@@ -88,7 +88,7 @@ class VolumeBinding : public NodeFilter {
           outcome->reasons.push_back(
               "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)");
         } else {
-          outcome->doubt = NotHeld("persistentvolume", claim->volume_name);
+          outcome->doubt = NotInView("persistentvolume", claim->volume_name);
         }
         return;
       }
@@ -112,7 +112,7 @@ class VolumeBinding : public NodeFilter {
       return !volume.node_affinity.has_value() || volume.node_affinity->Matches(labels);
     const CsiNode* const csi_node = objects_.FindCsiNode(snapshot_.name(node));
     if (csi_node == nullptr && !objects_.KnownMissing(ObjectKind::kCsiNode, "", snapshot_.name(node))) {
-      outcome->doubt = NotHeld("csinode.storage.k8s.io", snapshot_.name(node));
+      outcome->doubt = NotInView("csinode.storage.k8s.io", snapshot_.name(node));
       return false;
     }
     if (csi_node != nullptr && other && !csi_node->migrated_plugins.empty()) {
@@ -210,7 +210,7 @@ std::string Sort(const PersistentVolumeClaim* claim, const ClusterObjects& objec
       claim->storage_class.empty() ? nullptr : objects.FindStorageClass(claim->storage_class);
   if (storage_class == nullptr && !claim->storage_class.empty() && claim->volume_name.empty() &&
       !objects.KnownMissing(ObjectKind::kStorageClass, "", claim->storage_class)) {
-    *doubt = NotHeld("storageclass.storage.k8s.io", claim->storage_class);
+    *doubt = NotInView("storageclass.storage.k8s.io", claim->storage_class);
     return "";
   }
   if (storage_class != nullptr && storage_class->binding == StorageClass::Binding::kUnset) {
@@ -256,7 +256,7 @@ MadeFilter MakeVolumeBinding(const FitContext& context) {
     const PersistentVolumeClaim* const claim = objects.FindClaim(context.pod->shape.namespace_name, *name);
     if (claim == nullptr &&
         !objects.KnownMissing(ObjectKind::kPersistentVolumeClaim, context.pod->shape.namespace_name, *name)) {
-      made.doubt = CannotJudge(kBinding, NotHeld("persistentvolumeclaim", *name));
+      made.doubt = CannotJudge(kBinding, NotInView("persistentvolumeclaim", *name));
       continue;
     }
     std::string problem =

@@ -96,7 +96,7 @@ std::string NotFound(absl::string_view resource, absl::string_view name) {
   return absl::StrCat(resource, " ", GoQuoted(name), " not found");
 }
 
-std::string NotHeld(absl::string_view resource, absl::string_view name) {
+std::string NotInView(absl::string_view resource, absl::string_view name) {
   return absl::StrCat(resource, " ", GoQuoted(name), " is not in the view, which does not hold all of them");
 }
 

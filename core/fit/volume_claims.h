@@ -17,7 +17,7 @@ std::optional<std::string> ClaimName(const PodVolume& volume, absl::string_view 
 // `persistentvolumeclaim "x" not found`, as client-go words it.
 std::string NotFound(absl::string_view resource, absl::string_view name);
 // A reason for what the view lacks.
-std::string NotHeld(absl::string_view resource, absl::string_view name);
+std::string NotInView(absl::string_view resource, absl::string_view name);
 
 // Text in quotes, as Go's %q writes names.
 std::string GoQuoted(absl::string_view text);

@@ -120,7 +120,7 @@ MadeFilter MakeVolumeRestrictions(const FitContext& context) {
       return made;
     } else {
       made.doubt =
-          CannotJudge(FilterName::kVolumeRestrictions, NotHeld("persistentvolumeclaim", volume.name));
+          CannotJudge(FilterName::kVolumeRestrictions, NotInView("persistentvolumeclaim", volume.name));
     }
   }
   if (disks || !exclusive.empty())

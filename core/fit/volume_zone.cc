@@ -120,7 +120,7 @@ MadeFilter MakeVolumeZone(const FitContext& context) {
       return made;
     }
     if (bound == nullptr) {
-      made.doubt = CannotJudge(kName, NotHeld("persistentvolume", claim->volume_name));
+      made.doubt = CannotJudge(kName, NotInView("persistentvolume", claim->volume_name));
       continue;
     }
     for (const TopologyLabel& label : kLabels) {

@@ -82,9 +82,9 @@ MachineMemory Followed(const FleetMachine& machine, const MachineMemory& before,
 
 using KeyedMemory = std::pair<uint64_t, MachineMemory>;
 
-// Replaces the memory of machines. The last entry of a machine that is listed twice counts. `all_told`: every
-// machine is listed; else others may be there all the same.
-void Remember(std::vector<KeyedMemory> machines, bool all_told,
+// Replaces the memory of machines. The last entry of a machine that is listed twice counts. `all_reported`:
+// every machine is listed; else others may be there all the same.
+void Remember(std::vector<KeyedMemory> machines, bool all_reported,
               absl::btree_map<uint64_t, MachineMemory>* all) {
   std::stable_sort(machines.begin(), machines.end(),
                    [](const KeyedMemory& a, const KeyedMemory& b) { return a.first < b.first; });
@@ -98,7 +98,7 @@ void Remember(std::vector<KeyedMemory> machines, bool all_told,
   }
   // A cloud may leave a machine out of one answer.
   for (const auto& [key, memory] : *all) {
-    if (!all_told) {
+    if (!all_reported) {
       now.emplace(key, memory);
     } else if (memory.inherited) {
       now.emplace(key, MachineMemory{.inherited = true});
@@ -138,7 +138,7 @@ std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& o
   std::vector<KeyedMemory> machines;
   machines.reserve(state->machines.size());
   bool changed = false;
-  bool all_told = true;
+  bool all_reported = true;
   size_t codes = 0;
   for (const FleetGroup& group : observation.groups) {
     GroupMemory& memory = state->groups[FleetKey(group.name)];
@@ -164,7 +164,7 @@ std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& o
       known_of.push_back(after);
     }
     // A new process hears of none of its machines, though they are there.
-    if (!group.readable && group.machines.empty()) all_told = false;
+    if (!group.readable && group.machines.empty()) all_reported = false;
     if (live >= group.target) {
       memory.short_since_ms.reset();
     } else if (!memory.short_since_ms.has_value()) {
@@ -178,7 +178,7 @@ std::vector<std::vector<MachineMemory>> FollowMachines(const FleetObservation& o
   state->looked = true;
   // From one look to the next most often nothing changes: all were known, and there are no others.
   if (changed || machines.size() != state->machines.size()) {
-    Remember(std::move(machines), all_told, &state->machines);
+    Remember(std::move(machines), all_reported, &state->machines);
   }
   return followed;
 }

@@ -58,9 +58,9 @@ void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const NodeAllow
                ConsolidationProblem* question) {
   for (ConsolidationNode& node : question->nodes) {
     const uint64_t key = KeyOfNode(*problem.drain.cluster, node.slot);
-    const bool held =
-        std::find(plan.held_nodes.begin(), plan.held_nodes.end(), node.slot) != plan.held_nodes.end() ||
-        allowance.Left(node.group, RemovalReason::kReplaced) == 0;
+    const bool held = std::find(plan.reserved_nodes.begin(), plan.reserved_nodes.end(), node.slot) !=
+                          plan.reserved_nodes.end() ||
+                      allowance.Left(node.group, RemovalReason::kReplaced) == 0;
     if (!held && !Rests(problem.replacement, plan.replacement, key)) continue;
     node.may_go = false;
     std::erase_if(node.pods, [](const LeavingPod& pod) { return !pod.placeholder; });
@@ -203,7 +203,7 @@ void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const 
   }
   const ConsolidationPlan found = consolidator->Plan(snapshot, question.problem, options, budget);
   plan->replacement.bill = found.bill;
-  plan->replacement.goes_on = found.cut_short_by != BudgetEnd::kNotEnded;
+  plan->replacement.continues = found.cut_short_by != BudgetEnd::kNotEnded;
   MoveBeginner beginner(problem, counts, allowance, plan);
   for (const ConsolidationMove& move : found.moves) {
     if (move.wave == 0) beginner.Begin(move);

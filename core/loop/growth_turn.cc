@@ -31,8 +31,8 @@ bool OneAloneTookTooMuch(const std::vector<PendingPods>& waiting, const ScaleUpP
 
 }  // namespace
 
-HeldPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* waiting) {
-  HeldPods held;
+DeferredPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* waiting) {
+  DeferredPods held;
   if (turn.parts <= 1) return held;
   const uint64_t parts = static_cast<uint64_t>(turn.parts);
   std::pair<bool, uint64_t> first{true, ~uint64_t{0}};  // it is out of turn, and its draw: the least of all
@@ -75,7 +75,8 @@ GrowthTurn NextTurn(const GrowthTurn& turn, const std::vector<PendingPods>& wait
   return next;
 }
 
-void PutBack(const GrowthTurn& turn, HeldPods&& held, std::vector<PendingPods>* waiting, ScaleUpPlan* plan) {
+void PutBack(const GrowthTurn& turn, DeferredPods&& held, std::vector<PendingPods>* waiting,
+             ScaleUpPlan* plan) {
   if (held.empty()) return;
   plan->unplaced.resize(waiting->size(), 0);
   for (auto& [position, pods] : held) {

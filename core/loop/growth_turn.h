@@ -25,12 +25,12 @@ struct GrowthTurn {
 };
 
 // Pods that are left out, by their position.
-using HeldPods = std::vector<std::pair<size_t, PendingPods>>;
+using DeferredPods = std::vector<std::pair<size_t, PendingPods>>;
 
 // Takes pods out of `waiting` that do not have their turn: the removed entries cost nothing and wait for
 // nothing. Which namespaces have it is drawn by a hash of the round and the namespace, so that nobody is
 // beside the same others each time, and each has its turn about once in `parts` rounds. One has it at least.
-HeldPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* waiting);
+DeferredPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* waiting);
 
 // Half as many namespaces take part next time if the plan was cut short before all pods of several had a
 // place, and not for the sake of one alone that took more than its portion; else twice as many. `waiting`:
@@ -38,7 +38,8 @@ HeldPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* waiting
 GrowthTurn NextTurn(const GrowthTurn& turn, const std::vector<PendingPods>& waiting, const ScaleUpPlan& plan);
 
 // Puts back what TakeOutOfTurn() took: pods without a place, in a plan that is cut short for them.
-void PutBack(const GrowthTurn& turn, HeldPods&& held, std::vector<PendingPods>* waiting, ScaleUpPlan* plan);
+void PutBack(const GrowthTurn& turn, DeferredPods&& held, std::vector<PendingPods>* waiting,
+             ScaleUpPlan* plan);
 
 }  // namespace loadline
 

@@ -40,8 +40,8 @@ void TakeIncreaseOutcome(const OpenAction& action, const ActionOutcome& outcome,
 }
 
 // Another process has asked for nodes, and exited before the result was known.
-void TakeUntoldIncrease(const OpenAction& action, const LoopObservation& seen, LoopMemory* memory,
-                        FleetOutcomes* taken) {
+void TakeUnreportedIncrease(const OpenAction& action, const LoopObservation& seen, LoopMemory* memory,
+                            FleetOutcomes* taken) {
   if (!seen.first) return;
   const auto group = std::find_if(seen.groups.begin(), seen.groups.end(),
                                   [&](const CloudGroup& of) { return of.name == action.group; });
@@ -168,9 +168,9 @@ class ActionMaker {
 };
 
 // Nodes that go, and those whose removal somebody has begun.
-absl::flat_hash_set<Slot> NodesOnTheirWayOut(const LoopObservation& seen, const LoopSight& sight,
+absl::flat_hash_set<Slot> NodesOnTheirWayOut(const LoopObservation& seen, const LoopFindings& findings,
                                              const std::vector<LoopAction>& actions) {
-  absl::flat_hash_set<Slot> slots(sight.marked.going.begin(), sight.marked.going.end());
+  absl::flat_hash_set<Slot> slots(findings.marked.going.begin(), findings.marked.going.end());
   for (const NodeMark& mark : seen.marks) slots.insert(mark.slot);
   for (const RemovalUnderWay& removal : seen.under_way) {
     if (removal.slot.has_value()) slots.insert(*removal.slot);
@@ -203,7 +203,7 @@ FleetOutcomes TakeActionOutcomes(const LoopOutcomes& outcomes, const LoopObserva
   }
   for (const OpenAction& action : memory->open) {
     if (action.kind == OpenAction::Kind::kGrow) {
-      TakeUntoldIncrease(action, seen, memory, &taken);
+      TakeUnreportedIncrease(action, seen, memory, &taken);
     } else if (action.kind == OpenAction::Kind::kDeleteMachines && !seen.first) {
       ForgetGivenUp(action, memory);
     }
@@ -212,32 +212,32 @@ FleetOutcomes TakeActionOutcomes(const LoopOutcomes& outcomes, const LoopObserva
   return taken;
 }
 
-std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& sight, const LoopPlan& plan,
-                                  const ClusterState& cluster, const ObserveOptions& options, int64_t now_ms,
-                                  LoopMemory* memory) {
+std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopFindings& findings,
+                                  const LoopPlan& plan, const ClusterState& cluster,
+                                  const ObserveOptions& options, int64_t now_ms, LoopMemory* memory) {
   ActionMaker actions(seen, now_ms, memory);
   if (!options.acts) return {};
   for (const GroupIndex index : seen.groups.indices()) {
-    const GroupSight& group = sight.groups[index];
+    const GroupFindings& group = findings.groups[index];
     actions.Delete(index, group.delete_failed, /*late=*/false);
     actions.Delete(index, group.delete_late, /*late=*/true);
     actions.TakeBack(index, group.take_back, group.target + group.take_back);
   }
   const DrainPlan* const drains = plan.scale_down_problem != nullptr ? &plan.scale_down : nullptr;
-  for (const Slot slot : GiveBack(cluster, sight.marked.abandoned, drains, now_ms, memory)) {
+  for (const Slot slot : GiveBack(cluster, findings.marked.abandoned, drains, now_ms, memory)) {
     actions.OfNode(LoopAction::Kind::kGiveBack, slot);
   }
   for (const LoopGrowth& growth : plan.growth) {
-    if (options.grows) actions.Grow(growth, sight.groups[growth.group].target);
+    if (options.grows) actions.Grow(growth, findings.groups[growth.group].target);
   }
-  if (!sight.nothing_goes) actions.Remove(plan.scale_down);
+  if (!findings.nothing_leaves) actions.Remove(plan.scale_down);
   for (const TakeBack& back : plan.take_back) {
-    int64_t target = sight.groups[back.group].target;
+    int64_t target = findings.groups[back.group].target;
     for (const LoopGrowth& growth : plan.growth) target += growth.group == back.group ? growth.nodes() : 0;
     actions.Swap(back.group, back.nodes, target);
   }
   if (drains == nullptr) return actions.Take();
-  const absl::flat_hash_set<Slot> left_alone = NodesOnTheirWayOut(seen, sight, actions.actions());
+  const absl::flat_hash_set<Slot> left_alone = NodesOnTheirWayOut(seen, findings, actions.actions());
   for (const SoftTaintChange& change :
        SoftTaintChanges(cluster, *drains, left_alone, options.max_soft_taints, memory)) {
     actions.SoftTaint(change);
@@ -260,14 +260,14 @@ void NoteBatch(const LoopPlan& plan, int64_t now_ms, LoopMemory* memory) {
   }
 }
 
-bool TimersRun(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
+bool TimersRun(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
                const LoopPlan& plan) {
-  if (!seen.under_way.empty() || sight.fleet.backs_off || sight.fleet.cools_down) return true;
+  if (!seen.under_way.empty() || findings.fleet.backs_off || findings.fleet.cools_down) return true;
   if (!plan.scale_down.remove.empty() || plan.no_scale_down == NoScaleDown::kGrowing) return true;
-  for (const GroupSight& group : sight.groups) {
+  for (const GroupFindings& group : findings.groups) {
     if (group.upcoming > 0) return true;
   }
-  for (const FleetGroupView& group : sight.fleet.groups) {
+  for (const FleetGroupView& group : findings.fleet.groups) {
     if (group.cools_down_until_ms.has_value()) return true;
   }
   for (size_t i = 0; i < problem.sized.size(); ++i) {

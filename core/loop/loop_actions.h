@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/fleet/fleet.h"
+#include "core/loop/loop_findings.h"
 #include "core/loop/loop_memory.h"
 #include "core/loop/loop_observation.h"
-#include "core/loop/loop_sight.h"
 #include "core/loop/plan_loop.h"
 
 namespace loadline {
@@ -54,9 +54,9 @@ FleetOutcomes TakeActionOutcomes(const LoopOutcomes& outcomes, const LoopObserva
 // is taken back for it; nodes that start to go, unless the fleet cools down; and soft taints of others, where
 // drains are planned. Takes note of it in `memory` before it is done: a client that keeps these first leaves
 // a record for the next process whatever happens. Without options.acts nothing is done.
-std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopSight& sight, const LoopPlan& plan,
-                                  const ClusterState& cluster, const ObserveOptions& options, int64_t now_ms,
-                                  LoopMemory* memory);
+std::vector<LoopAction> ActionsOf(const LoopObservation& seen, const LoopFindings& findings,
+                                  const LoopPlan& plan, const ClusterState& cluster,
+                                  const ObserveOptions& options, int64_t now_ms, LoopMemory* memory);
 
 // Growth that has waited for further pods for as long as it may waits no longer, though the pods that began
 // the batch may be gone and others come in their place for ever.
@@ -65,7 +65,7 @@ void BeginBatch(const LoopMemory& memory, int64_t now_ms, GrowthBatch* batch);
 void NoteBatch(const LoopPlan& plan, int64_t now_ms, LoopMemory* memory);
 
 // Returns whether any timer runs now.
-bool TimersRun(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
+bool TimersRun(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
                const LoopPlan& plan);
 
 }  // namespace loadline

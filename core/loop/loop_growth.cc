@@ -145,8 +145,8 @@ void TakeGrowth(LoopPlan&& from, LoopPlan* plan) {
   plan->ranked = std::move(from.ranked);
   plan->preferred_node = from.preferred_node;
   plan->growth = std::move(from.growth);
-  plan->held_nodes = std::move(from.held_nodes);
-  plan->next_held_nodes = std::move(from.next_held_nodes);
+  plan->reserved_nodes = std::move(from.reserved_nodes);
+  plan->next_reserved_nodes = std::move(from.next_reserved_nodes);
 }
 
 int64_t CountUnplaced(const LoopPlan& plan) {

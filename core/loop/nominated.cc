@@ -21,7 +21,7 @@ class Holds {
  public:
   explicit Holds(const LoopProblem& problem) : cluster_(*problem.drain.cluster), now_s_(problem.drain.now_s) {
     for (const DeletingNode& node : problem.deleting) deleting_.insert(node.node);
-    for (HeldNode held : problem.held_nodes) {
+    for (ReservedNode held : problem.reserved_nodes) {
       held.since_s = std::min(held.since_s, now_s_);
       const std::optional<Slot> slot = cluster_.Find(held.node);
       const bool there = slot.has_value() && held.uid == cluster_.traits(*slot).uid;
@@ -37,11 +37,11 @@ class Holds {
 
   void Hold(Slot slot) {
     std::string name(cluster_.name(slot));
-    held_.try_emplace(name, HeldNode{name, cluster_.traits(slot).uid, now_s_});
+    held_.try_emplace(name, ReservedNode{name, cluster_.traits(slot).uid, now_s_});
   }
 
-  std::vector<HeldNode> Take() && {
-    std::vector<HeldNode> held;
+  std::vector<ReservedNode> Take() && {
+    std::vector<ReservedNode> held;
     for (auto& [name, node] : held_) held.push_back(std::move(node));
     return held;
   }
@@ -50,7 +50,7 @@ class Holds {
   const ClusterState& cluster_;
   int64_t now_s_;
   absl::flat_hash_set<std::string> deleting_;
-  absl::btree_map<std::string, HeldNode> held_;
+  absl::btree_map<std::string, ReservedNode> held_;
 };
 
 // Returns whether the pod is about to make room for one of this priority.
@@ -105,10 +105,10 @@ std::vector<int64_t> PlaceNominated(const LoopProblem& problem, Snapshot* snapsh
     pods.count -= placed;
     taken[position] += placed;
     plan->expected.push_back({nomination.pods, placed, *node});
-    plan->held_nodes.push_back(nomination.node);
+    plan->reserved_nodes.push_back(nomination.node);
     holds.Hold(nomination.node);
   }
-  plan->next_held_nodes = std::move(holds).Take();
+  plan->next_reserved_nodes = std::move(holds).Take();
   return taken;
 }
 

@@ -24,11 +24,11 @@ struct Nomination {
 };
 
 // A node that keeps, or kept, room for pods that are nominated to it.
-struct HeldNode {
+struct ReservedNode {
   std::string node;
   std::string uid;
   int64_t since_s = 0;
-  friend bool operator==(const HeldNode&, const HeldNode&) = default;
+  friend bool operator==(const ReservedNode&, const ReservedNode&) = default;
 };
 
 // A node keeps room for a nominated pod for kLongestHoldS, and again only kHoldAgainAfterS after the first
@@ -43,9 +43,9 @@ inline constexpr int64_t kOverduePreemptionS = 60;
 // Puts nominated pods where they are to run: onto nodes of the snapshot, whose pods of lower priority that
 // are about to end are taken off before, and into LoopPlan::expected; they no longer count as waiting. Other
 // pods that wait find no room there. Only those stay nominated that fit then, on nodes that may keep room;
-// all others wait as any pod. Sets LoopPlan::held_nodes and next_held_nodes. The caller has a Fork() open;
-// pods that depend on others are placed in the order of the nominations. Returns how many pods were taken of
-// each position, in that order. Deterministic. Cost: a trial of each nomination.
+// all others wait as any pod. Sets LoopPlan::reserved_nodes and next_reserved_nodes. The caller has a Fork()
+// open; pods that depend on others are placed in the order of the nominations. Returns how many pods were
+// taken of each position, in that order. Deterministic. Cost: a trial of each nomination.
 std::vector<int64_t> PlaceNominated(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget,
                                     LoopPlan* plan);
 

@@ -73,7 +73,7 @@ std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem, const
   drain->groups = problem.groups;
   for (const GroupIndex group : counts.indices()) drain->groups[group].upcoming = counts[group].upcoming;
   drain->chosen = ChosenBySize(problem, plan);
-  drain->nominated = plan.held_nodes;
+  drain->nominated = plan.reserved_nodes;
   for (const ExpectedPlace& place : plan.expected) {
     if (!place.group.has_value()) continue;
     drain->on_the_way.push_back({plan.waiting[static_cast<size_t>(place.pods)].pod, place.count});
@@ -143,7 +143,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
                   WorkBudget* budget) {
   LoopPlan plan;
   plan.waiting = AllThatWait(problem);
-  HeldPods out_of_turn = TakeOutOfTurn(problem.turn, &plan.waiting);
+  DeferredPods out_of_turn = TakeOutOfTurn(problem.turn, &plan.waiting);
   CountsOfGroups counts = CountNodes(problem);
   FollowMoves(problem, snapshot, budget, &plan);
   const MoveHolds holds = HoldsOf(problem, plan);
@@ -180,7 +180,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
     plan.scale_down_problem = std::move(drain);
     plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
     TellEndOfDelays(problem, *plan.scale_down_problem, &plan.scale_down);
-    EndMovesHeldUp(problem, snapshot, budget, &plan);
+    EndStuckMoves(problem, snapshot, budget, &plan);
     ChooseNodesToEmpty(problem, counts, *snapshot, &plan);
     ExpectWhereDrained(*plan.scale_down_problem, plan.scale_down, planners.slack);
   }

@@ -110,7 +110,7 @@ struct LoopProblem {
   // Pods of `pending` for which the scheduler makes room on a node, in the order of `pending`; and the nodes
   // that kept room for such pods, as the last plan says.
   std::vector<Nomination> nominations;
-  std::vector<HeldNode> held_nodes;
+  std::vector<ReservedNode> reserved_nodes;
   // Nodes whose deletion was started, as planners->drain remembers them.
   std::vector<DeletingNode> deleting;
   // The turn that the last plan returned; none at first.
@@ -198,8 +198,8 @@ struct LoopPlan {
   GrowthTurn next_turn;  // for the next loop
   // Nodes that are not removed, as pods are nominated to them; and those that the next loop knows to have
   // kept room.
-  std::vector<Slot> held_nodes;
-  std::vector<HeldNode> next_held_nodes;
+  std::vector<Slot> reserved_nodes;
+  std::vector<ReservedNode> next_reserved_nodes;
   // Nodes not begun that are given up, one entry for each group: by moves that have ended, and for a cheaper
   // mix, which `growth` holds.
   std::vector<TakeBack> take_back;

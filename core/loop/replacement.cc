@@ -49,11 +49,11 @@ class Follower {
     }
     for (MoveUnderWay move : problem_.replacement.moves) {
       Claim(&move);
-      if (GoesOn(&move)) plan_.replacement.moves.push_back(std::move(move));
+      if (Continues(&move)) plan_.replacement.moves.push_back(std::move(move));
     }
   }
 
-  void EndThoseHeldUp() {
+  void EndStuck() {
     if (plan_.scale_down.brake != DrainBrake::kNone) return;
     for (MoveUnderWay& move : plan_.replacement.moves) {
       if (!IsToDrain(move, now_ms_)) continue;
@@ -88,7 +88,7 @@ class Follower {
     }
   }
 
-  bool GoesOn(MoveUnderWay* move) {
+  bool Continues(MoveUnderWay* move) {
     const LoopReplacement& policy = problem_.replacement;
     switch (move->phase) {
       case Phase::kOrdered:
@@ -273,11 +273,10 @@ void NoteMoves(const LoopPlan& plan, LoopMemory* memory) {
   if (plan.replacement.drains_took_ms.has_value()) memory->drains_took_ms = plan.replacement.drains_took_ms;
 }
 
-void EndMovesHeldUp(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
+void EndStuckMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
   const std::vector<MoveUnderWay>& moves = plan->replacement.moves;
   const auto to_drain = [&](const MoveUnderWay& move) { return IsToDrain(move, problem.replacement.now_ms); };
-  if (std::any_of(moves.begin(), moves.end(), to_drain))
-    Follower(problem, snapshot, budget, plan).EndThoseHeldUp();
+  if (std::any_of(moves.begin(), moves.end(), to_drain)) Follower(problem, snapshot, budget, plan).EndStuck();
 }
 
 void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory, int64_t now_ms,

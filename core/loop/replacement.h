@@ -28,7 +28,7 @@ void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* bud
 // minute, and one of its drains cannot begin, for example because new pods run on its node. Other moves may
 // begin then.
 // Cost: O(nodes) with moves.
-void EndMovesHeldUp(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
+void EndStuckMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
 
 // Looks for moves if the cluster is at rest: no move is carried out, no group grows, no node is upcoming or
 // being deleted, and the time is within a window. Begins the first wave, as far as the limits allow, and

@@ -67,7 +67,7 @@ struct ReplacementPlan {
   std::vector<ConsolidationMove> begun;
   std::vector<EndedMove> ended;
   std::optional<ConsolidationBill> bill;  // of the loops that look for moves
-  bool goes_on = false;                   // the budget ended before all moves were tried: the next loop does
+  bool continues = false;                 // the budget ended before all moves were tried: the next loop does
 };
 
 }  // namespace loadline

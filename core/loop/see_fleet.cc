@@ -106,27 +106,27 @@ absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& s
 SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, const StartupTaints& names,
                    std::span<const Slot> going) {
   SeenFleet fleet;
-  fleet.told.first = seen.first;
+  fleet.reported.first = seen.first;
   absl::flat_hash_set<absl::string_view> shrinking;
   for (const RemovalUnderWay& removal : seen.under_way) shrinking.insert(removal.group);
   ListedOnce listed(cluster, seen);
   for (const GroupIndex index : seen.groups.indices()) {
     const CloudGroup& group = seen.groups[index];
-    FleetGroup told = SeenGroup(group, shrinking.contains(group.name));
+    FleetGroup reported = SeenGroup(group, shrinking.contains(group.name));
     std::vector<int32_t> machines;
     std::vector<Slot> nodes;
-    told.machines.reserve(group.machines.size());
+    reported.machines.reserve(group.machines.size());
     machines.reserve(group.machines.size());
     nodes.reserve(group.machines.size());
     for (size_t i = 0; i < group.machines.size(); ++i) {
       const CloudMachine& machine = group.machines[i];
       if (machine.id.empty()) continue;
       if (!listed.Add({index, i}, &fleet.shared)) {
-        if (machine.state != MachineState::kDeleting && told.target > 0) --told.target;
+        if (machine.state != MachineState::kDeleting && reported.target > 0) --reported.target;
         continue;
       }
       FleetMachine& as =
-          told.machines.emplace_back(FleetMachine{machine.id, machine.state, machine.fault, {}});
+          reported.machines.emplace_back(FleetMachine{machine.id, machine.state, machine.fault, {}});
       const bool has_node = machine.node.has_value() && cluster.Occupied(*machine.node);
       if (has_node) {
         const Slot slot = *machine.node;
@@ -135,14 +135,14 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, con
       machines.push_back(static_cast<int32_t>(i));
       nodes.push_back(has_node ? *machine.node : Slot{-1});
     }
-    fleet.told.groups.push_back(std::move(told));
+    fleet.reported.groups.push_back(std::move(reported));
     fleet.machines.push_back(std::move(machines));
     fleet.nodes.push_back(std::move(nodes));
   }
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     const Slot slot{i};
     if (!cluster.Occupied(slot) || listed.HasMachine(slot)) continue;
-    fleet.told.other_nodes.push_back(SeenNode(cluster, slot, names, /*leaving=*/false));
+    fleet.reported.other_nodes.push_back(SeenNode(cluster, slot, names, /*leaving=*/false));
     fleet.others.push_back(slot);
   }
   return fleet;

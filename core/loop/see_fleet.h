@@ -27,11 +27,11 @@ struct SharedNode {
   MachinePlace owner;
 };
 
-// `told` with what its positions mean. Each machine counts once, and each node is that of one machine: where
-// one is listed again, less is expected of that group. A machine without an id counts as one that the cloud
-// has not begun to make.
+// `reported` with what its positions mean. Each machine counts once, and each node is that of one machine:
+// where one is listed again, less is expected of that group. A machine without an id counts as one that the
+// cloud has not begun to make.
 struct SeenFleet {
-  FleetObservation told;
+  FleetObservation reported;
   // Positions in CloudGroup::machines, by position in the report; and nodes likewise, Slot{-1} where there is
   // none.
   StrongVector<GroupIndex, std::vector<int32_t>> machines;

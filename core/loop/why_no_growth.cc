@@ -45,7 +45,7 @@ constexpr GrowthHold kInOrder[] = {GrowthHold::kNothing,       GrowthHold::kBack
 
 }  // namespace
 
-GrowthHold HoldOf(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
+GrowthHold HoldOf(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
                   const LoopPlan& plan, GroupIndex group) {
   const NodeGroup& of = problem.groups[group];
   int64_t grows = 0;
@@ -53,22 +53,22 @@ GrowthHold HoldOf(const LoopObservation& seen, const LoopSight& sight, const Loo
     if (growth.group == group) grows = growth.nodes();
   }
   if (!seen.groups[group].problem.empty()) return GrowthHold::kOptionsUnknown;
-  if (sight.fleet.groups[IndexOf(group)].back_off.has_value()) return GrowthHold::kBacksOff;
+  if (findings.fleet.groups[IndexOf(group)].back_off.has_value()) return GrowthHold::kBacksOff;
   if (of.sized) return GrowthHold::kSized;
-  if (!sight.groups[group].held.empty()) return GrowthHold::kHeld;
-  if (sight.groups[group].room <= grows) return GrowthHold::kAtMaximum;
+  if (!findings.groups[group].held.empty()) return GrowthHold::kHeld;
+  if (findings.groups[group].room <= grows) return GrowthHold::kAtMaximum;
   const bool chosen_with = of.usd_per_hour.has_value() || problem.ranking.has_value();
   if (!of.model.has_value() || !chosen_with) return GrowthHold::kUnpriced;
   return AtMaximumOfCluster(plan, group) != nullptr ? GrowthHold::kMaximumOfCluster : GrowthHold::kNothing;
 }
 
-std::string WhyNoGrowth(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
+std::string WhyNoGrowth(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
                         const LoopPlan& plan) {
-  if (!sight.held.empty()) return sight.held;
+  if (!findings.held.empty()) return findings.held;
   absl::btree_map<GrowthHold, int64_t> groups;
   absl::btree_map<std::string, int64_t> by_resources;
   for (const GroupIndex group : problem.groups.indices()) {
-    const GrowthHold hold = HoldOf(seen, sight, problem, plan, group);
+    const GrowthHold hold = HoldOf(seen, findings, problem, plan, group);
     if (hold == GrowthHold::kMaximumOfCluster) {
       ++by_resources[absl::StrJoin(AtMaximumOfCluster(plan, group)->resources, ", ")];
     } else {

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <string>
 
+#include "core/loop/loop_findings.h"
 #include "core/loop/loop_observation.h"
-#include "core/loop/loop_sight.h"
 #include "core/loop/plan_loop.h"
 
 namespace loadline {
@@ -24,12 +24,12 @@ enum class GrowthHold {
 };
 
 // All of the same loop.
-GrowthHold HoldOf(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
+GrowthHold HoldOf(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
                   const LoopPlan& plan, GroupIndex group);
 
 // Returns the reasons for which groups do not grow, each with its number of groups, as a sentence for a pod
 // that gets no node.
-std::string WhyNoGrowth(const LoopObservation& seen, const LoopSight& sight, const LoopProblem& problem,
+std::string WhyNoGrowth(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
                         const LoopPlan& plan);
 
 }  // namespace loadline

@@ -33,7 +33,7 @@ int64_t Jitter(int64_t interval_ms, const PodRemoval& pod) {
 
 }  // namespace
 
-PodsDrain::PodsDrain(const RemovalRules& rules, const RemovalSight& seen, int64_t now_ms, Removal* removal)
+PodsDrain::PodsDrain(const RemovalRules& rules, const RemovalFacts& seen, int64_t now_ms, Removal* removal)
     : rules_(rules), seen_(seen), now_ms_(now_ms), removal_(*removal) {}
 
 absl::flat_hash_map<absl::string_view, PodRemoval*> PodsDrain::Left() {

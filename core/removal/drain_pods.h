@@ -19,7 +19,7 @@ namespace loadline {
 // gone. A pod whose eviction is refused is tried again until its time is up. All outlive it.
 class PodsDrain {
  public:
-  PodsDrain(const RemovalRules& rules, const RemovalSight& seen, int64_t now_ms, Removal* removal);
+  PodsDrain(const RemovalRules& rules, const RemovalFacts& seen, int64_t now_ms, Removal* removal);
 
   // Takes note of the answers to evictions, forgets pods that have ended, and returns how each answer is
   // counted.
@@ -45,7 +45,7 @@ class PodsDrain {
   void AwaitEnd(std::span<PodRemoval> group);
 
   const RemovalRules& rules_;
-  const RemovalSight& seen_;
+  const RemovalFacts& seen_;
   const int64_t now_ms_;
   Removal& removal_;
   int64_t retry_ms_ = 0;  // for all that are refused in this step

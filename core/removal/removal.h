@@ -131,7 +131,7 @@ struct RemovalSiblings {
 };
 
 // The observations since the last step, and the outcomes of its orders.
-struct RemovalSight {
+struct RemovalFacts {
   std::optional<SeenNode> node;
   std::optional<SeenPods> pods;
   std::vector<EvictionAnswer> evictions;

@@ -13,7 +13,7 @@ bool EndedLongAgo(const RemovalPod& pod, int64_t now_s) {
   return IsLongTerminating(pod.deleted_s, pod.grace_s, now_s);
 }
 
-bool GoesWithNode(const RemovalPod& pod, int64_t now_s) {
+bool LeavesWithNode(const RemovalPod& pod, int64_t now_s) {
   return pod.mirror || pod.daemon_set || pod.finished || EndedLongAgo(pod, now_s);
 }
 
@@ -28,7 +28,7 @@ size_t GroupOf(const RemovalRules& rules, const RemovalPod& pod) {
 
 std::optional<std::string> Unexpected(std::span<const RemovalPod> pods, int64_t now_s) {
   for (const RemovalPod& pod : pods) {
-    if (GoesWithNode(pod, now_s) || pod.placeholder) continue;
+    if (LeavesWithNode(pod, now_s) || pod.placeholder) continue;
     switch (pod.planned) {
       case PlannedPod::kMoves:
         break;
@@ -45,7 +45,7 @@ std::optional<std::string> Unexpected(std::span<const RemovalPod> pods, int64_t 
 
 std::optional<std::string> WouldBeLost(std::span<const RemovalPod> pods, int64_t now_s) {
   const auto lost = std::find_if(pods.begin(), pods.end(),
-                                 [&](const RemovalPod& pod) { return !GoesWithNode(pod, now_s); });
+                                 [&](const RemovalPod& pod) { return !LeavesWithNode(pod, now_s); });
   if (lost == pods.end()) return std::nullopt;
   return absl::StrCat("pod ", lost->name, " is on the node that is to be deleted");
 }

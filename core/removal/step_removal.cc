@@ -14,7 +14,7 @@ namespace {
 // One call of StepRemoval().
 class RemovalStep {
  public:
-  RemovalStep(const RemovalRules& rules, const RemovalSight& seen, int64_t now_ms, Removal* removal)
+  RemovalStep(const RemovalRules& rules, const RemovalFacts& seen, int64_t now_ms, Removal* removal)
       : rules_(rules), seen_(seen), now_ms_(now_ms), removal_(*removal) {}
 
   RemovalOrders Take() {
@@ -168,7 +168,7 @@ class RemovalStep {
   int64_t NowS() const { return now_ms_ / 1000; }
 
   const RemovalRules& rules_;
-  const RemovalSight& seen_;
+  const RemovalFacts& seen_;
   const int64_t now_ms_;
   Removal& removal_;
   RemovalOrders orders_;
@@ -194,7 +194,7 @@ absl::string_view Name(RemovalStage stage) {
   return "no such stage";
 }
 
-RemovalOrders StepRemoval(const RemovalRules& rules, const RemovalSight& seen, int64_t now_ms,
+RemovalOrders StepRemoval(const RemovalRules& rules, const RemovalFacts& seen, int64_t now_ms,
                           Removal* removal) {
   return RemovalStep(rules, seen, now_ms, removal).Take();
 }

@@ -18,7 +18,7 @@ namespace loadline {
 //
 // `seen`: all that the orders of the step before asked for, once each. `now_ms` never decreases.
 // Cost: O(pods * log(pods) + pods * priority groups). Pure: any thread.
-RemovalOrders StepRemoval(const RemovalRules& rules, const RemovalSight& seen, int64_t now_ms,
+RemovalOrders StepRemoval(const RemovalRules& rules, const RemovalFacts& seen, int64_t now_ms,
                           Removal* removal);
 
 // For people: "tainted", "draining", "waiting" or "deleting".

@@ -132,7 +132,7 @@ void Actuation::Finish(SimNodeIndex node, const RemovalEnd& end) {
   }
 }
 
-void Actuation::Look(const Going& going, RemovalSight* seen) const {
+void Actuation::Look(const Going& going, RemovalFacts* seen) const {
   const SimNode& node = world_.node(going.node);
   if (going.look_at_node) {
     seen->node.emplace();
@@ -156,8 +156,8 @@ void Actuation::Look(const Going& going, RemovalSight* seen) const {
   }
 }
 
-RemovalSight Actuation::CarryOut(const RemovalOrders& orders, SimNodeIndex node) {
-  RemovalSight seen;
+RemovalFacts Actuation::CarryOut(const RemovalOrders& orders, SimNodeIndex node) {
+  RemovalFacts seen;
   for (const EvictionOrder& order : orders.evictions) {
     const SimPodIndex pod = ObservedCluster::PodNamed(order.uid);
     const SimEviction eviction = world_.Evict(pod);
@@ -181,7 +181,7 @@ RemovalSight Actuation::CarryOut(const RemovalOrders& orders, SimNodeIndex node)
   return seen;
 }
 
-void Actuation::Advance(Going* going, RemovalSight seen) {
+void Actuation::Advance(Going* going, RemovalFacts seen) {
   for (;;) {
     const RemovalOrders orders = StepRemoval(rules_, seen, world_.now_ms(), &going->removal);
     if (orders.end.has_value()) return Finish(going->node, *orders.end);
@@ -205,7 +205,7 @@ void Actuation::Step(SimNodeIndex node) {
     End(node);
     return;
   }
-  RemovalSight seen;
+  RemovalFacts seen;
   Look(*going, &seen);
   Advance(going, std::move(seen));
 }

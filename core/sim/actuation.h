@@ -94,11 +94,11 @@ class Actuation {
   };
   Going* Find(SimNodeIndex node);
   // Adds what is to be looked at.
-  void Look(const Going& going, RemovalSight* seen) const;
+  void Look(const Going& going, RemovalFacts* seen) const;
   // Does what was ordered, and tells what became of it.
-  RemovalSight CarryOut(const RemovalOrders& orders, SimNodeIndex node);
+  RemovalFacts CarryOut(const RemovalOrders& orders, SimNodeIndex node);
   // Takes steps until something is to be waited for.
-  void Advance(Going* going, RemovalSight seen);
+  void Advance(Going* going, RemovalFacts seen);
   void End(SimNodeIndex node);
   void Finish(SimNodeIndex node, const RemovalEnd& end);
   // Its removal has failed; the mark stays.

@@ -93,13 +93,13 @@ LoopView::LoopView(const World* world, const Cloud* cloud, const ObservedCluster
   const StrongVector<GroupIndex, SimGroup>& groups = world_.scenario().groups;
   machines_.resize(groups.size());
   for (const SimGroup& of : groups) {
-    CloudGroup& group = told_.groups.emplace_back();
+    CloudGroup& group = reported_.groups.emplace_back();
     group.name = of.name;
     group.min_nodes = of.min_nodes;
     group.max_nodes = of.max_nodes;
     if (of.gpus > 0) group.template_devices.push_back(FleetKey(kNvidiaGpu));
   }
-  told_.first = true;
+  reported_.first = true;
   RandomStream unread(world->scenario().seed, SimPurpose::kUnreadGroup);
   for (size_t i = 0; i < groups.size(); ++i) {
     std::vector<bool>& hours = unread_hours_.emplace_back();
@@ -117,32 +117,32 @@ bool LoopView::NoteUnread(GroupIndex group) {
   const auto hour = static_cast<size_t>(world_.now_ms() / kHourMs);
   const bool unread = hour < hours.size() && hours[hour] &&
                       world_.now_ms() % kHourMs < world_.scenario().faults.unread_group_s * 1000;
-  std::string& problem = told_.groups[group].problem;
+  std::string& problem = reported_.groups[group].problem;
   if (unread == !problem.empty()) return false;
   problem = unread ? "no answer" : "";
   return true;
 }
 
 void LoopView::NoteDeletions(GroupIndex group) {
-  CloudGroup& told = told_.groups[group];
-  for (size_t i = 0; i < told.machines.size(); ++i) {
+  CloudGroup& reported = reported_.groups[group];
+  for (size_t i = 0; i < reported.machines.size(); ++i) {
     const std::optional<SimNodeIndex> node = world_.machine(machines_[group][i]).node;
-    if (told.machines[i].state == MachineState::kDeleting || !node.has_value() ||
+    if (reported.machines[i].state == MachineState::kDeleting || !node.has_value() ||
         !actuation_.Acknowledged(*node)) {
       continue;
     }
-    told.machines[i].state = MachineState::kDeleting;
-    --told.target;
+    reported.machines[i].state = MachineState::kDeleting;
+    --reported.target;
   }
 }
 
 void LoopView::List(GroupIndex group) {
-  CloudGroup& told = told_.groups[group];
-  told.target = cloud_.target(group);
+  CloudGroup& reported = reported_.groups[group];
+  reported.target = cloud_.target(group);
   machines_[group] = cloud_.machines(group);
-  told.machines.clear();
+  reported.machines.clear();
   for (const SimMachineIndex machine : cloud_.machines(group)) {
-    CloudMachine& entry = told.machines.emplace_back();
+    CloudMachine& entry = reported.machines.emplace_back();
     entry.id = MachineId(machine);
     entry.state = StateOf(world_.machine(machine));
     if (world_.machine(machine).faulty) entry.fault = MachineFault{"no-such-image", "", false};
@@ -152,7 +152,7 @@ void LoopView::List(GroupIndex group) {
 bool LoopView::ListMachines() {
   bool changed = false;
   for (const GroupIndex group : machines_.indices()) changed |= NoteUnread(group);
-  const bool any_read = std::any_of(told_.groups.begin(), told_.groups.end(),
+  const bool any_read = std::any_of(reported_.groups.begin(), reported_.groups.end(),
                                     [](const CloudGroup& group) { return group.problem.empty(); });
   listed_now_ = !list_.Chance(world_.scenario().faults.failed_list) && any_read;
   if (!listed_now_) {
@@ -162,7 +162,7 @@ bool LoopView::ListMachines() {
   if (!changed && version_ == cloud_.version()) return false;
   version_ = cloud_.version();
   for (const GroupIndex group : machines_.indices()) {
-    if (told_.groups[group].problem.empty()) {
+    if (reported_.groups[group].problem.empty()) {
       List(group);
     } else {
       NoteDeletions(group);
@@ -173,41 +173,41 @@ bool LoopView::ListMachines() {
 
 // Forgets the machines: a new process knows nothing of a group that cannot be read now.
 void LoopView::Restart() {
-  told_.first = true;
+  reported_.first = true;
   version_ = -1;
   for (const GroupIndex group : machines_.indices()) {
     machines_[group].clear();
-    told_.groups[group].machines.clear();
-    told_.groups[group].target = 0;
+    reported_.groups[group].machines.clear();
+    reported_.groups[group].target = 0;
   }
 }
 
 const LoopObservation& LoopView::Observe() {
   for (const GroupIndex group : machines_.indices()) {
     for (size_t k = 0; k < machines_[group].size(); ++k) {
-      told_.groups[group].machines[k].node = seen_.SlotOfMachine(machines_[group][k]);
+      reported_.groups[group].machines[k].node = seen_.SlotOfMachine(machines_[group][k]);
     }
   }
-  told_.marks.clear();
+  reported_.marks.clear();
   for (const SimNodeIndex node : seen_.registered()) {
     const std::optional<Slot> slot = seen_.SlotOf(node);
     if (!slot.has_value() || !seen_.Tainted(node)) continue;
     const int64_t asked_ms = world_.node(node).asked_ms;
-    NodeMark& mark = told_.marks.emplace_back();
+    NodeMark& mark = reported_.marks.emplace_back();
     mark.slot = *slot;
     if (asked_ms >= 0) mark.deleting_s = kSimEpochS + asked_ms / 1000;
     mark.acknowledged = actuation_.Acknowledged(node);
   }
-  told_.under_way.clear();
+  reported_.under_way.clear();
   for (const SimNodeIndex node : actuation_.under_way()) {
     const bool is_shown = seen_.Registered(node);
-    told_.under_way.push_back(
+    reported_.under_way.push_back(
         {is_shown ? seen_.SlotOf(node) : std::nullopt, world_.group(world_.node(node).group).name});
   }
-  return told_;
+  return reported_;
 }
 
-std::optional<int64_t> NextLookMs(const LoopMemory& memory, const LoopObservation& told,
+std::optional<int64_t> NextLookMs(const LoopMemory& memory, const LoopObservation& reported,
                                   const ClusterState& cluster, const FleetOptions& options, int64_t now_ms) {
   Earliest next(now_ms);
   NoteFleet(memory.fleet, options, &next);
@@ -219,12 +219,12 @@ std::optional<int64_t> NextLookMs(const LoopMemory& memory, const LoopObservatio
     next.Note(purchase.until_ms + kMostVainMs);
   }
   // Until then the cloud may come to say that it deletes them.
-  for (const NodeMark& mark : told.marks) {
+  for (const NodeMark& mark : reported.marks) {
     if (mark.deleting_s > 0) next.Note(mark.deleting_s * 1000 + options.deletion_patience_ms);
   }
-  const bool has_devices = std::any_of(told.groups.begin(), told.groups.end(), [](const CloudGroup& group) {
-    return !group.template_devices.empty();
-  });
+  const bool has_devices =
+      std::any_of(reported.groups.begin(), reported.groups.end(),
+                  [](const CloudGroup& group) { return !group.template_devices.empty(); });
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     // The devices that nodes of groups will offer depend on how old their nodes are.
     if (!cluster.Occupied(Slot{i}) || (!has_devices && HasStarted(cluster, Slot{i}, {}))) continue;

@@ -35,9 +35,9 @@ class LoopView {
 
   // Observes the machines that were listed and the nodes that are shown. Cost: O(machines + nodes).
   const LoopObservation& Observe();
-  const LoopObservation& observation() const { return told_; }
+  const LoopObservation& observation() const { return reported_; }
   // The loop has answered to it.
-  void Answered() { told_.first = false; }
+  void Answered() { reported_.first = false; }
   // The machine at a position of CloudGroup::machines.
   SimMachineIndex MachineAt(GroupIndex group, int32_t position) const {
     return machines_[group][static_cast<size_t>(position)];
@@ -55,7 +55,7 @@ class LoopView {
   const Cloud& cloud_;
   const ObservedCluster& seen_;
   const Actuation& actuation_;
-  LoopObservation told_;
+  LoopObservation reported_;
   StrongVector<GroupIndex, std::vector<SimMachineIndex>> machines_;  // as reported
   int64_t version_ = -1;
   bool listed_now_ = true;
@@ -66,7 +66,7 @@ class LoopView {
 
 // Returns the time at which a look at the same report may find out something else although nothing changes,
 // by the clock of the loop; nullopt: never.
-std::optional<int64_t> NextLookMs(const LoopMemory& memory, const LoopObservation& told,
+std::optional<int64_t> NextLookMs(const LoopMemory& memory, const LoopObservation& reported,
                                   const ClusterState& cluster, const FleetOptions& options, int64_t now_ms);
 
 }  // namespace loadline

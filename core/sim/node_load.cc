@@ -39,8 +39,8 @@ NodeLoadWatch::NodeLoadWatch(const World* world)
       memory_(kHighest * kHundredths + 1),
       chance_(world->scenario().seed, SimPurpose::kUse) {
   if (!world_.scenario().StatesUse()) return;
-  for (const SimWorkload& workload : world_.scenario().workloads) told_.push_back(HoursOf(workload));
-  use_.resize(told_.size());
+  for (const SimWorkload& workload : world_.scenario().workloads) reported_.push_back(HoursOf(workload));
+  use_.resize(reported_.size());
   NextHour();
 }
 
@@ -84,7 +84,7 @@ SimLoad NodeLoadWatch::Load() const {
   load.memory_p99 = P99(memory_, nodes_);
   if (moments_ > 0) load.nodes_mean = static_cast<double>(nodes_) / static_cast<double>(moments_);
   load.nodes_max = nodes_max_;
-  if (told_.empty()) return load;
+  if (reported_.empty()) return load;
   Overload sums = overload_;
   for (const SimNodeIndex node : world_.nodes()) AddUntilNow(node, &sums);
   const auto volume = [](absl::int128 sum) { return static_cast<double>(sum) / kMillionths / kUseHourMs; };
@@ -95,9 +95,9 @@ SimLoad NodeLoadWatch::Load() const {
 }
 
 // Returns the use in this hour; a pod uses what it requests where nothing is stated.
-int64_t NodeLoadWatch::RealUse(int64_t told, int64_t request, int64_t limit, int64_t percent) const {
-  if (told == 0) return request;
-  const absl::int128 use = absl::int128(told) * percent / kHundredths;
+int64_t NodeLoadWatch::RealUse(int64_t reported, int64_t request, int64_t limit, int64_t percent) const {
+  if (reported == 0) return request;
+  const absl::int128 use = absl::int128(reported) * percent / kHundredths;
   return static_cast<int64_t>(std::min<absl::int128>(use, limit > 0 ? limit : kMaxAmount));
 }
 
@@ -107,9 +107,9 @@ void NodeLoadWatch::NextHour() {
     const SimWorkload& workload = world_.workload(i);
     const int64_t most = workload.use.has_value() ? workload.use->deviation_percent : 0;
     const int64_t percent = std::max<int64_t>(0, kHundredths + chance_.Between(-most, most));
-    const SimHours& told = told_[i];
-    use_[i] = {RealUse(told.cpu[hour], workload.request.cpu, workload.limit.cpu, percent),
-               RealUse(told.memory[hour], workload.request.memory, workload.limit.memory, percent)};
+    const SimHours& reported = reported_[i];
+    use_[i] = {RealUse(reported.cpu[hour], workload.request.cpu, workload.limit.cpu, percent),
+               RealUse(reported.memory[hour], workload.request.memory, workload.limit.memory, percent)};
   }
   for (const SimNodeIndex node : world_.nodes()) {
     if (!nodes_use_.Contains(node)) continue;
@@ -121,7 +121,7 @@ void NodeLoadWatch::NextHour() {
 }
 
 void NodeLoadWatch::ChangeUse(SimNodeIndex node, SimWorkloadIndex workload, bool added) {
-  if (told_.empty()) return;
+  if (reported_.empty()) return;
   if (!nodes_use_.Contains(node)) nodes_use_.resize(IndexOf(node) + 1);
   AddUntilNow(node, &overload_);
   NodeUse& use = nodes_use_[node];

@@ -80,7 +80,7 @@ class NodeLoadWatch : public SimObserver {
   const CpuMemory& AllocatableOf(SimNodeIndex node) const {
     return world_.group(world_.node(node).group).allocatable;
   }
-  int64_t RealUse(int64_t told, int64_t request, int64_t limit, int64_t percent) const;
+  int64_t RealUse(int64_t reported, int64_t request, int64_t limit, int64_t percent) const;
   void ChangeUse(SimNodeIndex node, SimWorkloadIndex workload, bool added);
   void AddUntilNow(SimNodeIndex node, Overload* overload) const;
 
@@ -94,7 +94,7 @@ class NodeLoadWatch : public SimObserver {
   int64_t nodes_ = 0;  // summed over moments
   int64_t nodes_max_ = 0;
   // The use of pods by the hour; empty: no workload states it.
-  StrongVector<SimWorkloadIndex, SimHours> told_;
+  StrongVector<SimWorkloadIndex, SimHours> reported_;
   StrongVector<SimWorkloadIndex, CpuMemory> use_;  // of a pod in this hour
   StrongVector<SimNodeIndex, NodeUse> nodes_use_;
   RandomStream chance_;

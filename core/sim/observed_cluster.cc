@@ -49,7 +49,7 @@ int64_t ObservedCluster::CameMs(SimPodIndex pod) const {
   return std::min(CreatedMs(pod) + 1000, pods_[pod].waits_since_ms);
 }
 
-int64_t ObservedCluster::ToldEndS(int32_t terminating_s) {
+int64_t ObservedCluster::ReportedEndS(int32_t terminating_s) {
   constexpr int64_t kStepS = 60;
   return kSimEpochS + (int64_t{terminating_s} / kStepS + 1) * kStepS;
 }
@@ -225,7 +225,7 @@ void ObservedCluster::ApplyPod(const News& news) {
   if (seen.phase != SimPodPhase::kTerminating) return;
   constexpr int64_t kEndHeadroomS = 30;
   const int64_t grace_s = world_.workload(world_.pod(pod).workload).grace_s;
-  late_ends_s_.insert(ToldEndS(seen.terminating_s) + grace_s + kEndHeadroomS + 1);
+  late_ends_s_.insert(ReportedEndS(seen.terminating_s) + grace_s + kEndHeadroomS + 1);
 }
 
 void ObservedCluster::Attach(SimPodIndex pod) {

@@ -16,7 +16,7 @@
 #include "absl/container/btree_set.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/snapshot.h"
-#include "core/loop/loop_sight.h"
+#include "core/loop/loop_findings.h"
 #include "core/sim/shapes_of.h"
 #include "core/sim/world.h"
 
@@ -132,7 +132,7 @@ class ObservedCluster : public SimObserver {
   static constexpr int64_t kAllPods = 2;
 
   // Returns the reported end of a pod: in steps, so that pods which end together share a shape.
-  static int64_t ToldEndS(int32_t terminating_s);
+  static int64_t ReportedEndS(int32_t terminating_s);
   bool Has(SimNodeIndex node, NodeBit bit) const {
     return nodes_.Contains(node) && (nodes_[node].bits & bit) != 0;
   }

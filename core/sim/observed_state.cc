@@ -49,8 +49,8 @@ int32_t ObservedCluster::ShapeIn(SimPodIndex pod) {
     return shape_[workload][ready];
   }
   if (seen.shape < 0) {
-    seen.shape =
-        state_.pod_shapes().Acquire(shapes_.OnNode(workload, /*ready=*/true, ToldEndS(seen.terminating_s)));
+    seen.shape = state_.pod_shapes().Acquire(
+        shapes_.OnNode(workload, /*ready=*/true, ReportedEndS(seen.terminating_s)));
   }
   return seen.shape;
 }

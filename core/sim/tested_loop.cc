@@ -153,7 +153,7 @@ void TestedLoop::BecomeLeader() {
   view_.Restart();
   unwritten_ = false;
   problem_.turn = {};
-  problem_.held_nodes.clear();
+  problem_.reserved_nodes.clear();
   problem_.deleting.clear();
   waits_until_ms_ = -1;
   changed_ = true;
@@ -193,7 +193,7 @@ bool TestedLoop::Decide(WorkBudget* budget) {
                    budget);
   NoteInLog(plan_.replacement, world_.now_ms(), &moves_);
   problem_.turn = plan_.next_turn;
-  problem_.held_nodes = plan_.next_held_nodes;
+  problem_.reserved_nodes = plan_.next_reserved_nodes;
   WaitForPods();
   NoteBatch(plan_, NowMs(), &leader_->memory);
   NoteTimers(plan_, seen_.state(), &leader_->memory);
@@ -203,7 +203,7 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   NoteKept(problem_, plan_, leader_->slack, &leader_->memory);
   StateDeletionCosts();
   const std::vector<LoopAction> actions =
-      ActionsOf(view_.observation(), sight_, plan_, seen_.state(), options_, NowMs(), &leader_->memory);
+      ActionsOf(view_.observation(), findings_, plan_, seen_.state(), options_, NowMs(), &leader_->memory);
   view_.Answered();
   KeepMemory();
   // The planner tells its state only as long as the cluster is the one that it has planned for.
@@ -211,9 +211,9 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   if (!Act(actions)) return true;
   NoteNextTime();
   // The next loop compares with this one what vanished, and first looks at what was left for want of time.
-  const bool goes_on = plan_.scale_down.brake != DrainBrake::kNone || plan_.scale_down.skipped > 0 ||
-                       plan_.replacement.goes_on;
-  return goes_on || !actions.empty() || !sight_.marked.abandoned.empty() || leader_->memory != before;
+  const bool continues = plan_.scale_down.brake != DrainBrake::kNone || plan_.scale_down.skipped > 0 ||
+                         plan_.replacement.continues;
+  return continues || !actions.empty() || !findings_.marked.abandoned.empty() || leader_->memory != before;
 }
 
 void TestedLoop::StateDeletionCosts() {
@@ -232,12 +232,12 @@ void TestedLoop::WaitForPods() {
 
 void TestedLoop::Observe() {
   seen_.Show();
-  sight_ = ObserveLoop(seen_.state(), view_.Observe(), std::exchange(leader_->outcomes, {}), options_,
-                       NowMs(), &leader_->memory);
-  seen_.ShowAs(NodesAsPlanned(seen_.state(), sight_));
+  findings_ = ObserveLoop(seen_.state(), view_.Observe(), std::exchange(leader_->outcomes, {}), options_,
+                          NowMs(), &leader_->memory);
+  seen_.ShowAs(NodesAsPlanned(seen_.state(), findings_));
   for (const GroupIndex group : templates_.indices())
     problem_.groups[group].model = NodeModel{templates_[group]};
-  UseSight(sight_, StrongVector<GroupIndex, bool>(templates_.size(), true), seen_.state(), &problem_);
+  ApplyFindings(findings_, StrongVector<GroupIndex, bool>(templates_.size(), true), seen_.state(), &problem_);
 }
 
 void TestedLoop::WritePending() {
@@ -306,7 +306,7 @@ void TestedLoop::TellProgress() {
   std::vector<std::string> failed;
   for (const SimNodeIndex node : progress.failed) failed.push_back(seen_.NodeName(node));
   // The planner may still count them among those that go.
-  for (const std::vector<NodeMark>* const marks : {&sight_.marked.abandoned, &sight_.marked.stuck}) {
+  for (const std::vector<NodeMark>* const marks : {&findings_.marked.abandoned, &findings_.marked.stuck}) {
     for (const NodeMark& mark : *marks) failed.emplace_back(cluster.name(mark.slot));
   }
   for (const SimNodeIndex node : progress.started) {

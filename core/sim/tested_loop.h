@@ -14,8 +14,8 @@
 #include "core/drain/planner.h"
 #include "core/loop/downscale_order.h"
 #include "core/loop/loop_actions.h"
+#include "core/loop/loop_findings.h"
 #include "core/loop/loop_memory.h"
-#include "core/loop/loop_sight.h"
 #include "core/loop/plan_loop.h"
 #include "core/loop/waiting.h"
 #include "core/sim/actuation.h"
@@ -104,7 +104,7 @@ class TestedLoop {
   ActObserver& observer_;
   LoopView view_;
   ObserveOptions options_;
-  LoopSight sight_;
+  LoopFindings findings_;
   StrongVector<SimWorkloadIndex, IncomingPod> pods_;
   StrongVector<GroupIndex, NodeShape> templates_;
   Actuation::Progress progress_;

@@ -168,16 +168,16 @@ void SlackPlanner::RemoveOrphans(const SlackWishes& wishes, Turn* turn) {
   absl::btree_map<std::string, const CpuMemory*> owners;
   for (const SlackClassView& of : turn->views) owners[of.key.name] = nullptr;
   for (const MirroredPod& pod : wishes.pods) owners[pod.key] = &pod.size;
-  std::vector<std::pair<PlaceholderGroup, int64_t>> strangers;
+  std::vector<std::pair<PlaceholderGroup, int64_t>> unknown_groups;
   for (const auto& [group, members] : set_.groups()) {
     const auto owner = owners.find(group.owner);
     const bool mirrored = group.kind == PlaceholderKind::kMirrored;
     const bool known =
         owner != owners.end() &&
         (mirrored ? owner->second != nullptr && *owner->second == group.size : owner->second == nullptr);
-    if (!known) strangers.emplace_back(group, static_cast<int64_t>(members.ids.size()));
+    if (!known) unknown_groups.emplace_back(group, static_cast<int64_t>(members.ids.size()));
   }
-  for (const auto& [group, count] : strangers) Shrink(group, count, turn->plan);
+  for (const auto& [group, count] : unknown_groups) Shrink(group, count, turn->plan);
   for (auto at = excess_since_s_.begin(); at != excess_since_s_.end();) {
     const auto owner = owners.find(at->first);
     at = owner == owners.end() ? excess_since_s_.erase(at) : std::next(at);

@@ -57,13 +57,13 @@ constexpr absl::string_view kOfOneRun[] = {
     "job-name",          "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"};
 
 // Names come from whoever may write a pod: as long as names of Kubernetes, and of its characters.
-std::string Told(absl::string_view text) {
+std::string Reported(absl::string_view text) {
   constexpr size_t kMostBytes = 253;
-  std::string told(text.substr(0, kMostBytes));
-  for (char& c : told) {
+  std::string reported(text.substr(0, kMostBytes));
+  for (char& c : reported) {
     if (c < ' ' || c > '~') c = '?';
   }
-  return text.size() > kMostBytes ? absl::StrCat(told, "...") : told;
+  return text.size() > kMostBytes ? absl::StrCat(reported, "...") : reported;
 }
 
 // The owner that makes one such workload after the other: a Deployment or Rollout its ReplicaSets, a CronJob
@@ -218,15 +218,15 @@ class Collector {
   // Returns false, and reports it, if copies may not be kept.
   bool MayAsk(const std::string& source, const std::string& namespace_name, bool is_buffer = false) {
     if (IsAllowed(objects_, namespace_name, /*unlabelled=*/is_buffer)) return true;
-    Refuse(source, absl::StrCat("no copies: namespace ", Told(namespace_name), " does not carry the label ",
-                                kCopiesLabel, "=", kCopiesAllowed));
+    Refuse(source, absl::StrCat("no copies: namespace ", Reported(namespace_name),
+                                " does not carry the label ", kCopiesLabel, "=", kCopiesAllowed));
     return false;
   }
 
   void Read(const ObjectKey& key, const Workload& workload) {
     const std::string source =
-        absl::StrCat(KindName(key.kind), " ", Told(key.namespace_name), "/", Told(key.name));
-    if (!workload.slack.error.empty()) return Refuse(source, Told(workload.slack.error));
+        absl::StrCat(KindName(key.kind), " ", Reported(key.namespace_name), "/", Reported(key.name));
+    if (!workload.slack.error.empty()) return Refuse(source, Reported(workload.slack.error));
     const bool is_buffer = key.kind == ObjectKind::kDeployment && absl::StartsWith(key.name, kBufferPrefix);
     if (workload.slack.copies.value_or(0) <= 0 || !MayAsk(source, key.namespace_name, is_buffer)) return;
     if (!workload.pod.has_value()) return Refuse(source, "its pod template is not known");
@@ -244,17 +244,17 @@ class Collector {
       const Workload* const owner = FindOwner(traits, shape.namespace_name, objects_);
       // A workload that says something speaks for its pods, and so does the one that came after it.
       if (owner != nullptr && (owner->slack != SlackWish() || owner->target_replicas <= 0)) continue;
-      ReadPod(shape, absl::StrCat("Pod ", Told(shape.namespace_name), "/", Told(pods.name(i))));
+      ReadPod(shape, absl::StrCat("Pod ", Reported(shape.namespace_name), "/", Reported(pods.name(i))));
     }
   }
 
   void ReadPod(const PodShape& shape, const std::string& pod) {
     const PodTraits& traits = TraitsOf(shape);
-    const std::string source = traits.owner.has_value()
-                                   ? absl::StrCat(Told(traits.owner->kind), " ", Told(shape.namespace_name),
-                                                  "/", Told(traits.owner->name))
-                                   : pod;
-    if (!traits.slack.error.empty()) return Refuse(source, Told(traits.slack.error));
+    const std::string source = traits.owner.has_value() ? absl::StrCat(Reported(traits.owner->kind), " ",
+                                                                       Reported(shape.namespace_name), "/",
+                                                                       Reported(traits.owner->name))
+                                                        : pod;
+    if (!traits.slack.error.empty()) return Refuse(source, Reported(traits.slack.error));
     const int32_t copies = traits.slack.copies.value_or(0);
     if (copies == 0 || !MayAsk(source, shape.namespace_name)) return;
     Owned& wish = owned_[traits.owner.has_value() ? traits.owner->uid : pod];

@@ -65,8 +65,8 @@ void DecodePods(const v1::NodeRecord& message, NodeRecord* node, std::deque<std:
     if (node->traits.unreadable.empty()) {
       node->traits.unreadable = ReasonOf(Annotate(status, absl::StrCat("pods[", i, "]")));
     }
-    const std::string& name = names->emplace_back(HeldName(pod.name()));
-    node->pods.push_back({pod.shape(), name, names->emplace_back(HeldName(pod.uid()))});
+    const std::string& name = names->emplace_back(StoredName(pod.name()));
+    node->pods.push_back({pod.shape(), name, names->emplace_back(StoredName(pod.uid()))});
   }
 }
 

@@ -119,7 +119,8 @@ absl::Status DecodePools(const v1::PlanDrainRequest& request, const ClusterState
     if (!fields.status().ok()) return Annotate(fields.status(), absl::StrCat("pools[", i, "]"));
     // A driver writes the numbers: where they cannot be, the pool is one that does not tell all.
     const bool complete = !message.incomplete() && message.devices() >= 0 && message.allocated() >= 0;
-    problem->pools[Slot{message.slot()}].push_back({HeldName(message.name()), std::max(0, message.devices()),
+    problem->pools[Slot{message.slot()}].push_back({StoredName(message.name()),
+                                                    std::max(0, message.devices()),
                                                     std::max(0, message.allocated()), complete});
   }
   return absl::OkStatus();
@@ -161,9 +162,9 @@ class Encoder {
       for (const DrainKeep& keep : plan.keep) Encode(plan, keep, response->add_keep());
       return;
     }
-    std::map<std::tuple<NodeReason, PodReason, BudgetRefusal>, v1::StayReason*> told;
+    std::map<std::tuple<NodeReason, PodReason, BudgetRefusal>, v1::StayReason*> reported;
     for (const DrainKeep& keep : plan.keep) {
-      v1::StayReason*& reason = told[{keep.reason, keep.pod_reason, keep.budget}];
+      v1::StayReason*& reason = reported[{keep.reason, keep.pod_reason, keep.budget}];
       if (reason == nullptr) {
         reason = response->add_stay();
         Encode(plan, keep, reason->mutable_first());

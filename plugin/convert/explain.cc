@@ -42,7 +42,7 @@ void EncodeResource(const ResourceExplanation& resource, const ScoredResource& s
 }
 
 // The bounds on the answer for one resource: hostile names must not swell it.
-constexpr size_t kMaxContainersTold = 8;
+constexpr size_t kMaxContainersReported = 8;
 constexpr size_t kMaxContainerName = 63;
 
 }  // namespace
@@ -74,7 +74,7 @@ google::protobuf::RepeatedPtrField<v1::UnlimitedContainers> EncodeUnlimitedConta
     v1::UnlimitedContainers* const message = messages.Add();
     message->set_resource(resource.name);
     message->set_total(static_cast<int32_t>(without.size()));
-    for (size_t i = 0; i < std::min(without.size(), kMaxContainersTold); ++i) {
+    for (size_t i = 0; i < std::min(without.size(), kMaxContainersReported); ++i) {
       message->add_containers(absl::CHexEscape(without[i].substr(0, kMaxContainerName)));
     }
   }

@@ -132,7 +132,7 @@ absl::Status ApplyMove(const DecodedMove& move, const std::vector<DecodedMove>& 
     case v1::Move::kRemoveNode: {
       const absl::StatusOr<NodeIndex> node = NodeIn(*snapshot, message.remove_node().slot());
       if (!node.ok()) return node.status();
-      message.remove_node().ghost() ? snapshot->MakeGhost(*node) : snapshot->RemoveNode(*node);
+      message.remove_node().ghost() ? snapshot->CloseNode(*node) : snapshot->RemoveNode(*node);
       return absl::OkStatus();
     }
     case v1::Move::kFork:

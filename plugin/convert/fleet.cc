@@ -86,7 +86,7 @@ MachineFault DecodeMachineFault(const v1::MachineFault& message) {
 absl::StatusOr<RemovalOutcome> DecodeRemoval(const v1::FleetRemoval& message) {
   if (message.node_group().empty()) return Refused("node_group: is empty");
   const auto held = [](const std::string& id, const absl::Status& status) {
-    return status.ok() ? id : HeldName(id);
+    return status.ok() ? id : StoredName(id);
   };
   return RemovalOutcome{held(message.node_group(), CheckGroupId(message.node_group())),
                         held(message.machine(), CheckName(message.machine(), kMaxMachineIdBytes))};

@@ -118,14 +118,14 @@ std::string ByAnnotation(const k8s::v1::ObjectMeta& metadata) {
 }  // namespace
 
 std::string UnknownFieldOf(const k8s::v1::Pod& message) {
-  if (std::string told = ByAnnotation(message.metadata()); !told.empty()) return told;
+  if (std::string reported = ByAnnotation(message.metadata()); !reported.empty()) return reported;
   UnknownField unknown;
   LookAtSpec(message.spec(), &unknown);
   return unknown.found();
 }
 
 std::string UnknownFieldOf(const k8s::v1::Node& message) {
-  if (std::string told = ByAnnotation(message.metadata()); !told.empty()) return told;
+  if (std::string reported = ByAnnotation(message.metadata()); !reported.empty()) return reported;
   UnknownField unknown;
   unknown.Look(message.spec(), "spec", 8);
   unknown.LookAtAll(message.spec().taints(), "spec.taints", 4);

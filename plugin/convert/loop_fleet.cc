@@ -36,7 +36,7 @@ absl::StatusOr<CloudMachine> DecodeCloudMachine(const v1::CloudMachine& message,
                                                 const ClusterState& cluster) {
   CloudMachine machine;
   const bool plain = CheckName(message.id(), kMaxMachineIdBytes).ok();
-  machine.id = plain ? message.id() : HeldName(message.id());
+  machine.id = plain ? message.id() : StoredName(message.id());
   const absl::StatusOr<MachineState> state = DecodeMachineState(message.state());
   if (!state.ok()) return state.status();
   machine.state = *state;
@@ -199,7 +199,7 @@ v1::GroupSight::Hold EncodeHold(GrowthHold hold) {
   return v1::GroupSight::HOLD_UNSPECIFIED;
 }
 
-v1::GroupSight EncodeGroupSight(const GroupSight& group, const FleetGroupView& view) {
+v1::GroupSight EncodeGroupSight(const GroupFindings& group, const FleetGroupView& view) {
   v1::GroupSight message;
   message.set_node_group(view.name);
   message.set_ready(group.ready);
@@ -318,31 +318,31 @@ absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& requ
   return fleet;
 }
 
-v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopSight& sight,
+v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopFindings& findings,
                                     const LoopProblem& problem, const LoopPlan& plan,
                                     const std::vector<LoopAction>& actions) {
   v1::LoopFleetAnswer answer;
-  for (const GroupIndex i : sight.groups.indices()) {
-    *answer.add_groups() = EncodeGroupSight(sight.groups[i], sight.fleet.groups[IndexOf(i)]);
-    answer.mutable_groups()->rbegin()->set_hold(EncodeHold(HoldOf(seen, sight, problem, plan, i)));
+  for (const GroupIndex i : findings.groups.indices()) {
+    *answer.add_groups() = EncodeGroupSight(findings.groups[i], findings.fleet.groups[IndexOf(i)]);
+    answer.mutable_groups()->rbegin()->set_hold(EncodeHold(HoldOf(seen, findings, problem, plan, i)));
     EncodeModel(problem.groups[i], &*answer.mutable_groups()->rbegin());
   }
-  answer.set_nodes(sight.nodes.all);
-  answer.set_ready_nodes(sight.nodes.ready);
-  answer.set_unready_nodes(sight.nodes.unready);
-  answer.set_held(sight.held);
-  answer.set_unhealthy(sight.fleet.unhealthy);
-  answer.set_cools_down(sight.fleet.cools_down);
-  for (const FleetFailure& failure : sight.fleet.failures) *answer.add_failures() = EncodeFailure(failure);
-  for (const FailedCreations& failed : sight.fleet.failed_creations) {
+  answer.set_nodes(findings.nodes.all);
+  answer.set_ready_nodes(findings.nodes.ready);
+  answer.set_unready_nodes(findings.nodes.unready);
+  answer.set_held(findings.held);
+  answer.set_unhealthy(findings.fleet.unhealthy);
+  answer.set_cools_down(findings.fleet.cools_down);
+  for (const FleetFailure& failure : findings.fleet.failures) *answer.add_failures() = EncodeFailure(failure);
+  for (const FailedCreations& failed : findings.fleet.failed_creations) {
     *answer.add_failed_creations() = EncodeFailedCreations(failed);
   }
-  for (const std::string& warning : sight.warnings) {
+  for (const std::string& warning : findings.warnings) {
     answer.add_warnings(Printable(warning, kMostWarningBytes));
   }
   for (const LoopAction& action : actions) *answer.add_actions() = EncodeAction(action, seen);
-  answer.set_why_no_growth(Printable(WhyNoGrowth(seen, sight, problem, plan), kMostWarningBytes));
-  answer.set_abandoned_nodes(static_cast<int64_t>(sight.marked.abandoned.size()));
+  answer.set_why_no_growth(Printable(WhyNoGrowth(seen, findings, problem, plan), kMostWarningBytes));
+  answer.set_abandoned_nodes(static_cast<int64_t>(findings.marked.abandoned.size()));
   return answer;
 }
 

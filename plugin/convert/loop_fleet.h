@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "core/loop/loop_actions.h"
+#include "core/loop/loop_findings.h"
 #include "core/loop/loop_observation.h"
-#include "core/loop/loop_sight.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/scale_up_problem.h"
 
@@ -35,7 +35,7 @@ absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& requ
                                                  const ClusterState& cluster);
 
 // The answer without its state. All of the same loop.
-v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopSight& sight,
+v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopFindings& findings,
                                     const LoopProblem& problem, const LoopPlan& plan,
                                     const std::vector<LoopAction>& actions);
 

@@ -76,7 +76,7 @@ absl::StatusOr<DecodedNode> NodeDecoder::DecodeBound(absl::string_view bytes) {
   shape.unschedulable = message_.spec().unschedulable();
   shape.declared_features = {node_status.declared_features().begin(), node_status.declared_features().end()};
   shape.unknown_field = UnknownFieldOf(message_);
-  DecodedNode node{HeldName(name), CompleteNodeShape(std::move(shape), resources_->names()),
+  DecodedNode node{StoredName(name), CompleteNodeShape(std::move(shape), resources_->names()),
                    std::move(hostname), ReadNodeTraits(message_)};
   node.traits.kind = KindOfNode(node.shape.labels, node.shape.taints, message_.spec().provider_id());
   if (has_allocatable)

@@ -154,7 +154,7 @@ absl::StatusOr<ClusterObject> DecodeAs(absl::string_view bytes, ObjectKind kind,
   for (std::string* const text : {&object.key.namespace_name, &object.key.name}) {
     if (absl::Status bad_name = CheckName(*text); !bad_name.ok()) {
       status.Update(Annotate(bad_name, "metadata"));
-      *text = HeldName(*text);
+      *text = StoredName(*text);
     }
   }
   if (status.ok()) {
@@ -250,8 +250,8 @@ absl::StatusOr<ObjectKey> DecodeObjectKey(const v1::ObjectKey& message) {
   const absl::StatusOr<ObjectKind> kind = DecodeObjectKind(message.kind());
   if (!kind.ok()) return kind.status();
   if (message.name().empty()) return absl::InvalidArgumentError("name: is empty");
-  return ObjectKey{*kind, IsNamespaced(*kind) ? HeldName(message.namespace_()) : "",
-                   HeldName(message.name())};
+  return ObjectKey{*kind, IsNamespaced(*kind) ? StoredName(message.namespace_()) : "",
+                   StoredName(message.name())};
 }
 
 absl::StatusOr<ClusterObject> DecodeObject(const v1::ClusterObject& message, ResourceReader* resources) {

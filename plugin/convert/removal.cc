@@ -114,8 +114,8 @@ SeenPods DecodePods(const v1::SeenPods& message, Fields* fields) {
   return seen;
 }
 
-RemovalSight DecodeSight(const v1::StepRemovalRequest& message, Fields* fields) {
-  RemovalSight seen;
+RemovalFacts DecodeSight(const v1::StepRemovalRequest& message, Fields* fields) {
+  RemovalFacts seen;
   if (message.has_node()) {
     const v1::SeenNode& node = message.node();
     fields->Keep(CheckSize("node.delays", node.delays_size(), kMaxRemovalDelays));

@@ -22,7 +22,7 @@ inline constexpr int64_t kMaxRemovalPatience = int64_t{1} << 40;
 struct RemovalQuestion {
   RemovalRules rules;
   Removal removal;
-  RemovalSight seen;
+  RemovalFacts seen;
   int64_t now_ms = 0;
 };
 

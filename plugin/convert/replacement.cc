@@ -69,18 +69,18 @@ v1::LoopReplacement EncodeReplacement(const LoopPlan& plan, const LoopProblem& p
   if (replacement.moves.empty() && replacement.ended.empty()) return message;
   const NodeNames names(*problem.drain.cluster);
   for (const MoveUnderWay& move : replacement.moves) {
-    v1::MoveUnderWay* const told = message.add_moves();
-    told->set_phase(std::string(PhaseName(move.phase)));
-    told->set_seconds((problem.replacement.now_ms - move.at_ms) / 1000);
-    names.Tell(move.remove, told->mutable_remove());
-    names.Tell(move.came, told->mutable_add());
-    told->set_to_come(std::count(move.came.begin(), move.came.end(), uint64_t{0}));
+    v1::MoveUnderWay* const reported = message.add_moves();
+    reported->set_phase(std::string(PhaseName(move.phase)));
+    reported->set_seconds((problem.replacement.now_ms - move.at_ms) / 1000);
+    names.Tell(move.remove, reported->mutable_remove());
+    names.Tell(move.came, reported->mutable_add());
+    reported->set_to_come(std::count(move.came.begin(), move.came.end(), uint64_t{0}));
   }
   for (const EndedMove& move : replacement.ended) {
-    v1::EndedMove* const told = message.add_ended();
-    told->set_why(move.why);
-    told->set_nodes(static_cast<int64_t>(move.remove.size()));
-    names.Tell(move.remove, told->mutable_remove());
+    v1::EndedMove* const reported = message.add_ended();
+    reported->set_why(move.why);
+    reported->set_nodes(static_cast<int64_t>(move.remove.size()));
+    names.Tell(move.remove, reported->mutable_remove());
   }
   return message;
 }

@@ -332,11 +332,11 @@ v1::SimulateResponse EncodeSimulation(const SimResult& result) {
   load->set_nodes_mean(result.load.nodes_mean);
   load->set_nodes_max(result.load.nodes_max);
   if (const std::optional<SimOverload>& overload = result.load.overload; overload.has_value()) {
-    v1::SimulatedOverload* const told = response.mutable_overload();
-    told->set_cpu_node_hours(overload->cpu_node_hours);
-    told->set_memory_node_hours(overload->memory_node_hours);
-    told->set_cpu_volume(overload->cpu_volume);
-    told->set_memory_volume(overload->memory_volume);
+    v1::SimulatedOverload* const reported = response.mutable_overload();
+    reported->set_cpu_node_hours(overload->cpu_node_hours);
+    reported->set_memory_node_hours(overload->memory_node_hours);
+    reported->set_cpu_volume(overload->cpu_volume);
+    reported->set_memory_volume(overload->memory_volume);
   }
   v1::SimulatedMoves* const moves = response.mutable_moves();
   moves->set_begun(result.moves.begun);

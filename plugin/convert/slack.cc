@@ -13,7 +13,7 @@ namespace loadline {
 namespace {
 
 // The bounds of an answer. Chosen: it stays far below 4 MiB; all classes are counted.
-constexpr int kMaxToldClasses = 1'000;
+constexpr int kMaxReportedClasses = 1'000;
 constexpr size_t kMaxReasonBytes = 1024;
 
 v1::SlackStatus EncodeStatus(SlackStatus status) {
@@ -164,7 +164,7 @@ SlackGroupList SlackGroups(DecodedProblem* problem) {
 v1::PlanSlackResponse EncodeSlackPlan(const SlackPlan& plan) {
   v1::PlanSlackResponse response;
   for (const ClassSlack& slack : plan.classes) {
-    if (response.classes_size() < kMaxToldClasses) EncodeClass(slack, response.add_classes());
+    if (response.classes_size() < kMaxReportedClasses) EncodeClass(slack, response.add_classes());
   }
   response.set_classes_total(static_cast<int64_t>(plan.classes.size()));
   for (const MirroredSlack& mirrored : plan.mirrored) EncodeMirrored(mirrored, response.add_mirrored());

@@ -20,7 +20,7 @@ absl::Status CheckGroupId(absl::string_view id) {
 StatedGroup::StatedGroup(absl::string_view id, LeftOutList* left_out) : name_(id), left_out_(left_out) {
   const absl::Status status = CheckGroupId(id);
   if (status.ok()) return;
-  name_ = HeldName(id);
+  name_ = StoredName(id);
   LeaveAlone(absl::StrCat("node_group: ", ReasonOf(status)));
 }
 

@@ -66,7 +66,7 @@ absl::Status CheckName(absl::string_view text, size_t max_length) {
       absl::StrCat(Quoted(text), " is not a name: it has characters other than printable ASCII"));
 }
 
-std::string HeldName(absl::string_view text) {
+std::string StoredName(absl::string_view text) {
   if (CheckName(text).ok()) return std::string(text);
   constexpr size_t kMostEscaped = 32;
   FingerprintBuilder hash;

@@ -29,7 +29,7 @@ absl::Status CheckName(absl::string_view text, size_t max_length = kMaxNameLengt
 
 // Returns the name under which an object is kept whose name is `text`: `text` if it is a valid name. Else a
 // printable substitute, not the same for any two texts: its first bytes, escaped, and a hash of all of it.
-std::string HeldName(absl::string_view text);
+std::string StoredName(absl::string_view text);
 
 // `status` with `prefix` and a separator put before its text.
 absl::Status Annotate(const absl::Status& status, absl::string_view prefix,

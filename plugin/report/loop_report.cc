@@ -24,8 +24,8 @@ void AddValue(absl::string_view key, std::string value, v1::LogLine* line) {
 }
 
 // A memory that cannot be read, and groups that have failed.
-void LogFailures(const LoopTold& told, v1::LoopReport* report) {
-  const v1::LoopFleetAnswer& fleet = told.answer.fleet();
+void LogFailures(const LoopReportInput& input, v1::LoopReport* report) {
+  const v1::LoopFleetAnswer& fleet = input.answer.fleet();
   if (!fleet.state_problem().empty()) {
     v1::LogLine* const line = report->add_log();
     line->set_message("The stored state of machines and groups cannot be read: all timers restart");
@@ -44,18 +44,18 @@ void LogFailures(const LoopTold& told, v1::LoopReport* report) {
 
 }  // namespace
 
-v1::LoopReport ReportOf(const LoopTold& told) {
+v1::LoopReport ReportOf(const LoopReportInput& input) {
   v1::LoopReport report;
-  const GroupOfSlot group_of = GroupsOfCandidates(told.question, told.answer);
-  const std::vector<v1::NodeGroupSizeStatus> sizes = SizeStatuses(told);
-  *report.mutable_status() = StatusOf(told, group_of, sizes);
-  TellMetrics(told, &report);
-  TellPage(told, group_of, &report);
-  if (Decides(told.question, v1::PlanLoopRequest::SLACK)) TellSlack(told.answer.slack(), &report);
-  TellSizes(told, sizes, &report);
-  if (Decides(told.question, v1::PlanLoopRequest::REPLACE)) TellMoves(told, &report);
-  for (const std::string& note : told.answer.price_sources().notes()) report.add_lines(note);
-  LogFailures(told, &report);
+  const GroupOfSlot group_of = GroupsOfCandidates(input.question, input.answer);
+  const std::vector<v1::NodeGroupSizeStatus> sizes = SizeStatuses(input);
+  *report.mutable_status() = StatusOf(input, group_of, sizes);
+  TellMetrics(input, &report);
+  TellPage(input, group_of, &report);
+  if (Decides(input.question, v1::PlanLoopRequest::SLACK)) TellSlack(input.answer.slack(), &report);
+  TellSizes(input, sizes, &report);
+  if (Decides(input.question, v1::PlanLoopRequest::REPLACE)) TellMoves(input, &report);
+  for (const std::string& note : input.answer.price_sources().notes()) report.add_lines(note);
+  LogFailures(input, &report);
   return report;
 }
 

@@ -12,7 +12,7 @@ namespace loadline {
 
 // The input for the report of one loop, with PlanLoopRequest.fleet. All of it outlives the call that it is
 // given to.
-struct LoopTold {
+struct LoopReportInput {
   const v1::PlanLoopRequest& question;
   const v1::PlanLoopResponse& answer;
   // The name of the node in a slot that the answer names.
@@ -21,7 +21,7 @@ struct LoopTold {
 
 // All but what only the client knows. `answer` is whole but for `report`.
 // Cost: O(size of the question's groups and pods, and of the answer), with logarithms for what is sorted.
-v1::LoopReport ReportOf(const LoopTold& told);
+v1::LoopReport ReportOf(const LoopReportInput& input);
 
 // Leaves the metrics and the status without groups and warnings, for an answer that has no room for more.
 void Shorten(v1::LoopReport* report);

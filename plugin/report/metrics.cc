@@ -92,16 +92,16 @@ void AddMetric(absl::string_view name, std::initializer_list<absl::string_view> 
   metric->set_value(value);
 }
 
-void TellMetrics(const LoopTold& told, v1::LoopReport* report) {
-  const v1::LoopFleetAnswer& fleet = told.answer.fleet();
+void TellMetrics(const LoopReportInput& input, v1::LoopReport* report) {
+  const v1::LoopFleetAnswer& fleet = input.answer.fleet();
   AddMetric("unschedulable_pods", {}, report->status().cluster_wide().scale_up().pending_pods(), report);
   AddMetric("cluster_safe_to_autoscale", {}, fleet.unhealthy().empty() ? 1 : 0, report);
   TellNodes(fleet, report);
   // Else somebody else knows what holds groups.
-  if (Decides(told.question, v1::PlanLoopRequest::SCALE_UP)) TellGroups(fleet, report);
+  if (Decides(input.question, v1::PlanLoopRequest::SCALE_UP)) TellGroups(fleet, report);
   TellFailures(fleet, report);
-  TellScaleDown(told.answer, report);
-  TellCutShort(told.answer, report);
+  TellScaleDown(input.answer, report);
+  TellCutShort(input.answer, report);
 }
 
 }  // namespace loadline

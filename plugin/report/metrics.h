@@ -13,7 +13,7 @@ void AddMetric(absl::string_view name, std::initializer_list<absl::string_view> 
                v1::LoopReport* report);
 
 // All but those of slack, of groups that are sized, and of moves.
-void TellMetrics(const LoopTold& told, v1::LoopReport* report);
+void TellMetrics(const LoopReportInput& input, v1::LoopReport* report);
 
 }  // namespace loadline
 

@@ -109,14 +109,14 @@ v1::ReplacementStatus ReplacementStatusOf(const v1::LoopReplacement& replacement
   return status;
 }
 
-void TellMoves(const LoopTold& told, v1::LoopReport* report) {
-  const v1::LoopReplacement& replacement = told.answer.replacement();
+void TellMoves(const LoopReportInput& input, v1::LoopReport* report) {
+  const v1::LoopReplacement& replacement = input.answer.replacement();
   TellMetricsOf(replacement, report);
   TellTable(replacement, report);
   for (const v1::EndedMove& move : replacement.ended()) {
     report->add_lines(absl::StrCat("A move ended, ", EndedText(move), "."));
   }
-  if (told.question.fleet().acts()) TellEvents(replacement, report);
+  if (input.question.fleet().acts()) TellEvents(replacement, report);
 }
 
 }  // namespace loadline

@@ -10,7 +10,7 @@ v1::ReplacementStatus ReplacementStatusOf(const v1::LoopReplacement& replacement
 
 // Metrics, lines and a table of the page, and, where actions are carried out, events: on nodes that are to go
 // when a move begins, and on those that stay when it is given up.
-void TellMoves(const LoopTold& told, v1::LoopReport* report);
+void TellMoves(const LoopReportInput& input, v1::LoopReport* report);
 
 }  // namespace loadline
 

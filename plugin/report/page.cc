@@ -30,9 +30,9 @@ int64_t Busy(const v1::PageGroup& group) {
   return group.going() + std::max(int64_t{0}, int64_t{group.target()} - group.nodes());
 }
 
-void AddGroups(const LoopTold& told, v1::LoopReport* report) {
+void AddGroups(const LoopReportInput& input, v1::LoopReport* report) {
   absl::flat_hash_map<absl::string_view, int64_t> under_way;
-  for (const v1::RemovalUnderWay& removal : told.question.fleet().under_way()) {
+  for (const v1::RemovalUnderWay& removal : input.question.fleet().under_way()) {
     ++under_way[removal.node_group()];
   }
   std::vector<v1::PageGroup> groups;
@@ -45,7 +45,7 @@ void AddGroups(const LoopTold& told, v1::LoopReport* report) {
     group.set_max_size(status.health().max_size());
     group.set_target(status.health().cloud_provider_target());
     group.set_nodes(status.health().node_counts().registered().total());
-    group.set_going(Clamped32(told.answer.fleet().groups(i).going() + under_way[status.name()]));
+    group.set_going(Clamped32(input.answer.fleet().groups(i).going() + under_way[status.name()]));
   }
   std::stable_sort(groups.begin(), groups.end(),
                    [](const v1::PageGroup& a, const v1::PageGroup& b) { return Busy(a) > Busy(b); });
@@ -73,24 +73,24 @@ std::string StateOf(const v1::NodeRemoval& removal, int64_t now_s) {
 }
 
 // Nodes that could go, in the order of the plan, without those whose removal is under way.
-void AddCandidates(const LoopTold& told, const GroupOfSlot& group_of, v1::LoopReport* report) {
+void AddCandidates(const LoopReportInput& input, const GroupOfSlot& group_of, v1::LoopReport* report) {
   v1::PageTable* const table = SetTable("Nodes that go", "None is going, and none could.", "node",
                                         {"NODE", "NODE GROUP", "STATE", "NOT NEEDED FOR", "PODS TO MOVE"},
                                         report->mutable_nodes_that_go());
   absl::flat_hash_set<int32_t> under_way;
-  for (const v1::RemovalUnderWay& removal : told.question.fleet().under_way()) {
+  for (const v1::RemovalUnderWay& removal : input.question.fleet().under_way()) {
     if (removal.has_slot()) under_way.insert(removal.slot());
   }
-  const int64_t now_s = told.question.now_s();
-  for (const v1::NodeRemoval& removal : told.answer.scale_down().remove()) {
+  const int64_t now_s = input.question.now_s();
+  for (const v1::NodeRemoval& removal : input.answer.scale_down().remove()) {
     if (under_way.contains(removal.slot())) continue;
     table->set_rows_total(table->rows_total() + 1);
     if (table->rows_size() == kMostPageRows) continue;
-    const std::string name = told.name_of(removal.slot());
+    const std::string name = input.name_of(removal.slot());
     const auto group = group_of.find(removal.slot());
     v1::PageRow* const row = table->add_rows();
     row->add_cells(name);
-    row->add_cells(group == group_of.end() ? "" : told.question.groups(group->second).growth().node_group());
+    row->add_cells(group == group_of.end() ? "" : input.question.groups(group->second).growth().node_group());
     row->add_cells(StateOf(removal, now_s));
     row->add_cells(SecondsText(now_s - removal.since_s()));
     row->add_cells(absl::StrCat(removal.pods_to_move()));
@@ -110,12 +110,12 @@ std::string StayText(const v1::NodeKeep& keep) {
 }
 
 // The most frequent reasons first.
-void AddReasons(const LoopTold& told, v1::LoopReport* report) {
+void AddReasons(const LoopReportInput& input, v1::LoopReport* report) {
   v1::PageTable* const table =
       SetTable("Why nodes stay", "There is no plan that says so.", "reason",
                {"REASON", "NODES", "SUCH AS", "POD", "WHAT WOULD HELP"}, report->add_tables());
   std::vector<std::pair<std::string, const v1::StayReason*>> reasons;
-  for (const v1::StayReason& stay : told.answer.scale_down().stay()) {
+  for (const v1::StayReason& stay : input.answer.scale_down().stay()) {
     reasons.emplace_back(StayText(stay.first()), &stay);
   }
   std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) {
@@ -129,7 +129,7 @@ void AddReasons(const LoopTold& told, v1::LoopReport* report) {
     v1::PageRow* const row = table->add_rows();
     row->add_cells(text);
     row->add_cells(absl::StrCat(stay->slots_size()));
-    row->add_cells(told.name_of(first.slot()));
+    row->add_cells(input.name_of(first.slot()));
     row->add_cells(first.pod_name().empty() ? ""
                                             : absl::StrCat(first.pod_namespace(), "/", first.pod_name()));
     row->add_cells(first.advice());
@@ -157,11 +157,11 @@ void AddLines(v1::LoopReport* report) {
 
 }  // namespace
 
-void TellPage(const LoopTold& told, const GroupOfSlot& group_of, v1::LoopReport* report) {
+void TellPage(const LoopReportInput& input, const GroupOfSlot& group_of, v1::LoopReport* report) {
   AddLines(report);
-  AddGroups(told, report);
-  AddCandidates(told, group_of, report);
-  AddReasons(told, report);
+  AddGroups(input, report);
+  AddCandidates(input, group_of, report);
+  AddReasons(input, report);
 }
 
 }  // namespace loadline

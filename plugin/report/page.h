@@ -9,7 +9,7 @@ namespace loadline {
 
 // Groups, tables of nodes with notes, lines and warnings. report->status is whole. The client puts nodes
 // whose removal is under way before those that could go.
-void TellPage(const LoopTold& told, const GroupOfSlot& group_of, v1::LoopReport* report);
+void TellPage(const LoopReportInput& input, const GroupOfSlot& group_of, v1::LoopReport* report);
 
 }  // namespace loadline
 

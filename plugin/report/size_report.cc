@@ -70,23 +70,23 @@ void AddMetrics(const v1::GroupSize& group, v1::LoopReport* report) {
 
 }  // namespace
 
-std::vector<v1::NodeGroupSizeStatus> SizeStatuses(const LoopTold& told) {
+std::vector<v1::NodeGroupSizeStatus> SizeStatuses(const LoopReportInput& input) {
   absl::flat_hash_map<absl::string_view, absl::string_view> held;
-  for (const v1::GroupSight& group : told.answer.fleet().groups()) held[group.node_group()] = group.held();
-  const bool grows_here = Decides(told.question, v1::PlanLoopRequest::SCALE_UP);
+  for (const v1::GroupSight& group : input.answer.fleet().groups()) held[group.node_group()] = group.held();
+  const bool grows_here = Decides(input.question, v1::PlanLoopRequest::SCALE_UP);
   std::vector<v1::NodeGroupSizeStatus> statuses;
-  for (int i = 0; i < told.answer.size().groups_size(); ++i) {
-    const v1::GroupSize& group = told.answer.size().groups(i);
+  for (int i = 0; i < input.answer.size().groups_size(); ++i) {
+    const v1::GroupSize& group = input.answer.size().groups(i);
     std::string why(grows_here ? held[group.node_group()] : "growth is decided elsewhere");
-    statuses.push_back(StatusOf(group, std::move(why), told.question.sized(i).dry_run()));
+    statuses.push_back(StatusOf(group, std::move(why), input.question.sized(i).dry_run()));
   }
   return statuses;
 }
 
-void TellSizes(const LoopTold& told, const std::vector<v1::NodeGroupSizeStatus>& statuses,
+void TellSizes(const LoopReportInput& input, const std::vector<v1::NodeGroupSizeStatus>& statuses,
                v1::LoopReport* report) {
   for (size_t i = 0; i < statuses.size(); ++i) {
-    const v1::GroupSize& group = told.answer.size().groups(static_cast<int>(i));
+    const v1::GroupSize& group = input.answer.size().groups(static_cast<int>(i));
     report->add_lines(absl::StrCat("Sized: ", group.node_group(), ": ", SizeText(statuses[i]), "."));
     AddMetrics(group, report);
   }

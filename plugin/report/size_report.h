@@ -9,10 +9,10 @@
 namespace loadline {
 
 // In the order of the answer; all but the warnings, which name pods that only the client knows.
-std::vector<v1::NodeGroupSizeStatus> SizeStatuses(const LoopTold& told);
+std::vector<v1::NodeGroupSizeStatus> SizeStatuses(const LoopReportInput& input);
 
 // Metrics and lines of the page. `statuses`: those above.
-void TellSizes(const LoopTold& told, const std::vector<v1::NodeGroupSizeStatus>& statuses,
+void TellSizes(const LoopReportInput& input, const std::vector<v1::NodeGroupSizeStatus>& statuses,
                v1::LoopReport* report);
 
 }  // namespace loadline

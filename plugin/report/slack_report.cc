@@ -36,15 +36,15 @@ class Reasons {
  public:
   void Note(absl::string_view name, v1::SlackStatus status, absl::string_view why) {
     worst_ = std::max(worst_, status);
-    if (!why.empty() && told_.size() < kMostStatusEntries) told_.Add(absl::StrCat(name, ": ", why));
+    if (!why.empty() && reported_.size() < kMostStatusEntries) reported_.Add(absl::StrCat(name, ": ", why));
   }
-  void Tell(std::string text) { told_.Add(std::move(text)); }
+  void Tell(std::string text) { reported_.Add(std::move(text)); }
   v1::SlackStatus worst() const { return worst_; }
-  const Texts& told() const { return told_; }
+  const Texts& reported() const { return reported_; }
 
  private:
   v1::SlackStatus worst_ = v1::SLACK_STATUS_UNSPECIFIED;
-  Texts told_;
+  Texts reported_;
 };
 
 Reasons ReasonsOf(const v1::PlanSlackResponse& slack) {
@@ -115,7 +115,7 @@ v1::KeptSlackStatus SlackStatusOf(const v1::PlanSlackResponse& slack) {
   status.set_placed(Clamped32(placed));
   status.set_missing(Clamped32(wanted - placed));
   status.set_nodes(Clamped32(nodes));
-  *status.mutable_why() = reasons.told();
+  *status.mutable_why() = reasons.reported();
   return status;
 }
 

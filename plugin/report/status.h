@@ -11,7 +11,7 @@ namespace loadline {
 
 // All but what only the client knows: left_out, pods, what is under way, how slack is kept, and what came of
 // actions. `sizes`: see SizeStatuses().
-v1::AutoscalerStatus StatusOf(const LoopTold& told, const GroupOfSlot& group_of,
+v1::AutoscalerStatus StatusOf(const LoopReportInput& input, const GroupOfSlot& group_of,
                               const std::vector<v1::NodeGroupSizeStatus>& sizes);
 
 }  // namespace loadline

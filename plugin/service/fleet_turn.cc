@@ -31,14 +31,14 @@ absl::StatusOr<std::unique_ptr<FleetTurn>> FleetTurn::Begin(const v1::PlanLoopRe
       turn->state_problem_ = absl::StrCat("state: ", memory.status().message());
     }
   }
-  turn->sight_ = ObserveLoop(view->cluster(), turn->fleet_.seen, turn->fleet_.outcomes, turn->fleet_.options,
-                             turn->fleet_.now_ms, &turn->memory_);
+  turn->findings_ = ObserveLoop(view->cluster(), turn->fleet_.seen, turn->fleet_.outcomes,
+                                turn->fleet_.options, turn->fleet_.now_ms, &turn->memory_);
   turn->ShowNodes();
   return turn;
 }
 
 void FleetTurn::ShowNodes() {
-  for (ShownNode& node : NodesAsPlanned(view_.cluster(), sight_)) {
+  for (ShownNode& node : NodesAsPlanned(view_.cluster(), findings_)) {
     former_.push_back({node.slot, view_.cluster().node_shape(node.slot)});
     view_.ShowNode(node.slot, std::move(node.shape));
   }
@@ -52,14 +52,14 @@ FleetTurn::~FleetTurn() {
 }
 
 void FleetTurn::Describe(const ScalableGroups& stated, DecodedProblem* decoded) const {
-  for (const GroupIndex group : sight_.groups.indices()) {
-    const GroupSight& of = sight_.groups[group];
+  for (const GroupIndex group : findings_.groups.indices()) {
+    const GroupFindings& of = findings_.groups[group];
     DescribeByNodes(view_.cluster(), stated, of.examples.empty() ? of.going : of.examples, group, decoded);
   }
 }
 
 void FleetTurn::AddProgress(v1::PlanDrainRequest* drain) const {
-  for (const std::vector<NodeMark>* marks : {&sight_.marked.abandoned, &sight_.marked.stuck}) {
+  for (const std::vector<NodeMark>* marks : {&findings_.marked.abandoned, &findings_.marked.stuck}) {
     for (const NodeMark& mark : *marks) {
       drain->mutable_progress()->add_failed(std::string(view_.cluster().name(mark.slot)));
     }
@@ -84,7 +84,7 @@ void FleetTurn::UseSlack(const LoopProblem& problem, SlackPlanner* slack) const 
 }
 
 void FleetTurn::Use(LoopProblem* problem) const {
-  UseSight(sight_, fleet_.cloud_template, view_.cluster(), problem);
+  ApplyFindings(findings_, fleet_.cloud_template, view_.cluster(), problem);
   UseRememberedMoves(memory_, fleet_.options.fleet.after_add_ms, fleet_.now_ms, &problem->replacement);
   problem->downscale_order = memory_.downscale_order;
   BeginBatch(memory_, fleet_.now_ms, &problem->batch);
@@ -92,7 +92,7 @@ void FleetTurn::Use(LoopProblem* problem) const {
 
 void FleetTurn::NoteHeld(const StrongVector<GroupIndex, std::string>& held) {
   for (const GroupIndex group : held.indices()) {
-    if (sight_.groups[group].held.empty()) sight_.groups[group].held = held[group];
+    if (findings_.groups[group].held.empty()) findings_.groups[group].held = held[group];
   }
 }
 
@@ -108,13 +108,14 @@ v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan
   NoteTimers(plan, cluster, &memory_);
   if (fleet_.options.acts) NoteMoves(plan, &memory_);
   if (fleet_.options.acts) NoteGrowthForPods(problem, plan, fleet_.now_ms, &memory_);
-  for (std::string& text : TextsOf(vain_, problem, fleet_.now_ms)) sight_.warnings.push_back(std::move(text));
+  for (std::string& text : TextsOf(vain_, problem, fleet_.now_ms))
+    findings_.warnings.push_back(std::move(text));
   NoteDownscaleOrder(plan, cluster, &memory_);
   NoteKept(problem, plan, slack, &memory_);
   const std::vector<LoopAction> actions =
-      ActionsOf(fleet_.seen, sight_, plan, cluster, fleet_.options, fleet_.now_ms, &memory_);
-  v1::LoopFleetAnswer answer = EncodeLoopFleet(fleet_.seen, sight_, problem, plan, actions);
-  answer.set_timers_run(!vain_.empty() || TimersRun(fleet_.seen, sight_, problem, plan));
+      ActionsOf(fleet_.seen, findings_, plan, cluster, fleet_.options, fleet_.now_ms, &memory_);
+  v1::LoopFleetAnswer answer = EncodeLoopFleet(fleet_.seen, findings_, problem, plan, actions);
+  answer.set_timers_run(!vain_.empty() || TimersRun(fleet_.seen, findings_, problem, plan));
   answer.set_state(EncodeLoopMemory(memory_));
   answer.set_state_problem(state_problem_);
   return answer;

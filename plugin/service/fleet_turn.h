@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/drain/timers.h"
-#include "core/loop/loop_sight.h"
+#include "core/loop/loop_findings.h"
 #include "core/loop/vain_growth.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/loop_fleet.h"
@@ -57,7 +57,7 @@ class FleetTurn {
   DecodedLoopFleet fleet_;
   LoopMemory memory_;
   std::string state_problem_;
-  LoopSight sight_;
+  LoopFindings findings_;
   std::vector<VainGrowth> vain_;
   std::vector<ShownNode> former_;  // nodes that are shown otherwise, as they are
 };

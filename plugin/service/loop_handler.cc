@@ -149,7 +149,7 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
   problem->deleting = drain_turn.state().deleting;
   if (!request.has_state()) {
     problem->turn = shared.growth_turn;
-    problem->held_nodes = shared.held_nodes;
+    problem->reserved_nodes = shared.reserved_nodes;
   }
   // The memory of the loop holds what the view does, and outlives it.
   const v1::SizeState sizes = fleet != nullptr ? fleet->Sizes(shared.size_state) : shared.size_state;
@@ -255,7 +255,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   drain_turn->Keep();
   if (!problem.sized.empty()) shared.size_state = std::move(size_state);
   shared.growth_turn = plan.next_turn;
-  shared.held_nodes = plan.next_held_nodes;
+  shared.reserved_nodes = plan.next_reserved_nodes;
   undo.Keep();
   return sized;
 }

@@ -19,7 +19,7 @@ constexpr int kMostTries = 3;
 // A batch that makes a view what a cluster is.
 struct SettingBatch {
   std::shared_ptr<SharedView> shared;  // the view that was there; before the turn, which it outlives
-  Turn::Held setter;                   // nobody else sets it until the batch is applied
+  Turn::Lock setter;                   // nobody else sets it until the batch is applied
   v1::Changes changes;
   ClusterBooks books;  // of the view after the batch
   ClusterBooks::Changed changed;
@@ -34,7 +34,7 @@ absl::Status Prepare(const v1::SetClusterRequest& request, const GivenCluster& c
   Revision now;
   batch->shared = views->Find(request.view());
   if (batch->shared != nullptr) {
-    absl::StatusOr<Turn::Held> setter = batch->shared->setter.Take(deadline);
+    absl::StatusOr<Turn::Lock> setter = batch->shared->setter.Take(deadline);
     if (!setter.ok()) return setter.status();
     batch->setter = *std::move(setter);
     const absl::StatusOr<LockedView> view = LockedView::Wait(batch->shared, deadline);

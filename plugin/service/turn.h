@@ -34,12 +34,12 @@ class Turn {
     }
   };
   // Both are locks that are released when they are destroyed; before the Turn is.
-  using Held = std::unique_ptr<Turn, GiveBack>;
+  using Lock = std::unique_ptr<Turn, GiveBack>;
   using Shared = std::unique_ptr<Turn, GiveBackShare>;
 
   // Errors: kDeadlineExceeded  `deadline` passed first, or `longest_wait` when the call has none
   //         kAborted           another call has it, and this one may not wait
-  absl::StatusOr<Held> Take(const Deadline& deadline, std::chrono::milliseconds longest_wait = kLongestWait) {
+  absl::StatusOr<Lock> Take(const Deadline& deadline, std::chrono::milliseconds longest_wait = kLongestWait) {
     const Deadline::Clock::time_point until = deadline.OrAfter(longest_wait);
     const MutexLock lock(&mutex_);
     ++waiting_;
@@ -51,7 +51,7 @@ class Turn {
       return status;
     }
     taken_ = true;
-    return Held(this);
+    return Lock(this);
   }
 
   // The same, of a share.
@@ -67,8 +67,8 @@ class Turn {
   }
 
   // Makes a share of the turn that a thread has alone. Nobody has it in between.
-  static Shared Downgrade(Held held) {
-    Turn* const turn = held.release();
+  static Shared Downgrade(Lock lock) {
+    Turn* const turn = lock.release();
     const MutexLock lock(&turn->mutex_);
     turn->taken_ = false;
     ++turn->sharing_;

@@ -73,7 +73,7 @@ absl::StatusOr<Applied> Views::CheckState(const std::shared_ptr<SharedView>& sha
 
 absl::StatusOr<Applied> Views::Update(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
                                       const Deadline& deadline) {
-  const absl::StatusOr<Turn::Held> writer = shared->writer.Take(deadline);
+  const absl::StatusOr<Turn::Lock> writer = shared->writer.Take(deadline);
   if (!writer.ok()) return writer.status();
   const absl::StatusOr<DecodedBatch> decoded =
       DecodeBatch(changes, shared->view.names_for(ChunkOf(changes)), shared->OptionsOfBatch());

@@ -91,12 +91,12 @@ struct SharedView {
   // The states that planners left for their next loop. Guarded by `turn`.
   v1::SizeState size_state;
   GrowthTurn growth_turn;  // guarded by `turn`; not part of a state that is handed out: it begins anew
-  std::vector<HeldNode> held_nodes;  // likewise
-  KeptDrain drain;                   // guarded by `turn`
-  SlackPlanner slack;                // guarded by `turn`
-  Consolidator consolidator;         // guarded by `turn`; what was tried in vain, also by calls that failed
-  ClusterBooks books;                // guarded by `turn`
-  LeftOutList left_out;              // guarded by `turn`; see LeftOut()
+  std::vector<ReservedNode> reserved_nodes;  // likewise
+  KeptDrain drain;                           // guarded by `turn`
+  SlackPlanner slack;                        // guarded by `turn`
+  Consolidator consolidator;  // guarded by `turn`; what was tried in vain, also by calls that failed
+  ClusterBooks books;         // guarded by `turn`
+  LeftOutList left_out;       // guarded by `turn`; see LeftOut()
   int64_t left_out_version = -1;
 };
 
@@ -106,12 +106,12 @@ class ReadView {
   // Errors: kDeadlineExceeded  other calls did not let go of it in time; see Turn::Share()
   static absl::StatusOr<ReadView> Wait(std::shared_ptr<const SharedView> shared, Turn* turn,
                                        const Deadline& deadline) {
-    absl::StatusOr<Turn::Shared> held = turn->Share(deadline);
-    if (!held.ok()) return held.status();
-    return ReadView(std::move(shared), *std::move(held));
+    absl::StatusOr<Turn::Shared> lock = turn->Share(deadline);
+    if (!lock.ok()) return lock.status();
+    return ReadView(std::move(shared), *std::move(lock));
   }
-  ReadView(std::shared_ptr<const SharedView> shared, Turn::Shared held)
-      : shared_(std::move(shared)), held_(std::move(held)) {}
+  ReadView(std::shared_ptr<const SharedView> shared, Turn::Shared lock)
+      : shared_(std::move(shared)), lock_(std::move(lock)) {}
   ReadView(ReadView&&) = default;
   ReadView& operator=(ReadView&&) = delete;  // would let go of the view before the turn
 
@@ -119,7 +119,7 @@ class ReadView {
 
  private:
   std::shared_ptr<const SharedView> shared_;  // before the turn, which it outlives
-  Turn::Shared held_;
+  Turn::Shared lock_;
 };
 
 // A view that this thread has to itself.
@@ -127,9 +127,9 @@ class LockedView {
  public:
   // Errors: kDeadlineExceeded  other calls did not let go of it in time; see Turn::Take()
   static absl::StatusOr<LockedView> Wait(std::shared_ptr<SharedView> shared, const Deadline& deadline) {
-    absl::StatusOr<Turn::Held> held = shared->turn.Take(deadline);
-    if (!held.ok()) return held.status();
-    return LockedView(std::move(shared), *std::move(held));
+    absl::StatusOr<Turn::Lock> lock = shared->turn.Take(deadline);
+    if (!lock.ok()) return lock.status();
+    return LockedView(std::move(shared), *std::move(lock));
   }
   LockedView(LockedView&&) = default;
   LockedView& operator=(LockedView&&) = delete;  // would let go of the view before the turn
@@ -137,14 +137,14 @@ class LockedView {
   SharedView* operator->() const { return shared_.get(); }
 
   // Lets others read it as well, from now on.
-  ReadView Share() && { return ReadView(std::move(shared_), Turn::Downgrade(std::move(held_))); }
+  ReadView Share() && { return ReadView(std::move(shared_), Turn::Downgrade(std::move(lock_))); }
 
  private:
-  LockedView(std::shared_ptr<SharedView> shared, Turn::Held held)
-      : shared_(std::move(shared)), held_(std::move(held)) {}
+  LockedView(std::shared_ptr<SharedView> shared, Turn::Lock lock)
+      : shared_(std::move(shared)), lock_(std::move(lock)) {}
 
   std::shared_ptr<SharedView> shared_;  // before the turn, which it outlives
-  Turn::Held held_;
+  Turn::Lock lock_;
 };
 
 // A view after a batch.

@@ -174,7 +174,7 @@ void CheckFleet(const v1::PlanLoopRequest& request, const v1::LoopFleetAnswer& a
   }
   Require(deletions <= request.fleet().options().max_deletions(), "so many machines go at most");
   Require(soft_taints <= request.fleet().options().max_soft_taints(), "so many soft taints change at most");
-  Require(request.fleet().acts() || answer.actions().empty(), "who does not act is told of no action");
+  Require(request.fleet().acts() || answer.actions().empty(), "who does not act is given no action");
 }
 
 // The memory of the engine is returned as bytes, and is read again.

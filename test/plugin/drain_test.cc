@@ -573,7 +573,7 @@ TEST_F(DrainHandlerTest, LeavesAGroupAloneWhoseSizeCannotBe) {
   Sync();
   ASSERT_THAT(Removed(Plan()), Not(IsEmpty()));
   const v1::DrainGroup good = request_.groups(0);
-  const auto told = [&] {
+  const auto reported = [&] {
     const v1::PlanDrainResponse response = Plan();
     EXPECT_THAT(Removed(response), IsEmpty());
     *request_.mutable_groups(0) = good;
@@ -581,9 +581,9 @@ TEST_F(DrainHandlerTest, LeavesAGroupAloneWhoseSizeCannotBe) {
   };
   request_.mutable_groups(0)->set_min_nodes(5);
   request_.mutable_groups(0)->set_max_nodes(4);
-  EXPECT_EQ(told(), "max_nodes: 4 is below min_nodes, 5: the group is left as it is");
+  EXPECT_EQ(reported(), "max_nodes: 4 is below min_nodes, 5: the group is left as it is");
   request_.mutable_groups(0)->set_target(-1);
-  EXPECT_EQ(told(), "target: -1 is negative: the group is left as it is");
+  EXPECT_EQ(reported(), "target: -1 is negative: the group is left as it is");
 }
 
 TEST_F(DrainHandlerTest, RefusesTimesThatMakeNoSense) {

@@ -70,13 +70,14 @@ TEST_F(LoopGrowthMessageTest, EntriesThatRepeatAreToldEachByItself) {
   const std::vector<int32_t> counts = {1, 2, 3, 1, 1};
   for (size_t i = 0; i < counts.size(); ++i) Pending(i == 2 ? "900m" : "1", counts[i]);
   const v1::PlanLoopResponse plan = Plan();
-  std::map<int32_t, int64_t> told;
-  for (const v1::ExistingPlacement& place : plan.existing()) told[place.pods().pod()] += place.pods().count();
+  std::map<int32_t, int64_t> reported;
+  for (const v1::ExistingPlacement& place : plan.existing())
+    reported[place.pods().pod()] += place.pods().count();
   for (const v1::PlannedNodes& nodes : plan.scale_up().nodes()) {
-    for (const v1::PodRun& run : nodes.pods()) told[run.pod()] += nodes.nodes() * run.count();
+    for (const v1::PodRun& run : nodes.pods()) reported[run.pod()] += nodes.nodes() * run.count();
   }
-  for (const v1::PodRun& run : plan.scale_up().unplaced()) told[run.pod()] += run.count();
-  for (size_t i = 0; i < counts.size(); ++i) EXPECT_EQ(told[static_cast<int32_t>(i)], counts[i]) << i;
+  for (const v1::PodRun& run : plan.scale_up().unplaced()) reported[run.pod()] += run.count();
+  for (size_t i = 0; i < counts.size(); ++i) EXPECT_EQ(reported[static_cast<int32_t>(i)], counts[i]) << i;
 }
 
 TEST_F(LoopGrowthMessageTest, GPUsHaveAMaximum) {

@@ -78,15 +78,15 @@ void ExpectSums(const v1::NodeState& state, const ClusterNode& node, const Rando
     if (amount > 0) expected.insert(name);
   for (const auto& [name, amount] : limits)
     if (amount > 0) expected.insert(name);
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (const v1::ResourceSums& sums : state.resources()) {
-    told.insert(sums.resource());
+    reported.insert(sums.resource());
     const auto allocatable = node.allocatable.find(sums.resource());
     EXPECT_EQ(sums.allocatable(), allocatable == node.allocatable.end() ? 0 : allocatable->second);
     EXPECT_EQ(sums.requested(), requested[sums.resource()]) << state.name() << " " << sums.resource();
     EXPECT_EQ(sums.limits(), limits[sums.resource()]) << state.name() << " " << sums.resource();
   }
-  EXPECT_EQ(told, expected) << state.name();
+  EXPECT_EQ(reported, expected) << state.name();
 }
 
 class PropertyTest : public ::testing::TestWithParam<uint64_t> {};

@@ -36,9 +36,9 @@ class ReportTest : public ::testing::Test {
     group->mutable_growth()->set_max_nodes(10);
     group->mutable_cloud()->set_target(target);
     group->mutable_cloud()->add_machines()->set_slot(slot);
-    v1::GroupSight* const sight = answer_.mutable_fleet()->add_groups();
-    sight->set_node_group(name);
-    return sight;
+    v1::GroupSight* const findings = answer_.mutable_fleet()->add_groups();
+    findings->set_node_group(name);
+    return findings;
   }
 
   v1::NodeRemoval* AddCandidate(int32_t slot) {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/cluster/startup_taints.h"
-#include "core/drain/drain_board.h"
+#include "core/drain/drain_trial.h"
 #include "core/drain/node_reason.h"
 #include "core/drain/planner.h"
 #include "core/fit/fit_search.h"
@@ -195,31 +195,31 @@ void Schedule(const Json& in, Answers* answers) {
     cluster.Add({.name = name, .allocatable = {{"cpu", mcpu}, {"memory", 1}, {"pods", 110}}}, pods);
   }
   const FitOptions options;
-  DrainBoard board(cluster.state(), &options);
+  DrainTrial trial(cluster.state(), &options);
   std::vector<std::string> names;
   for (const Json& pod : in.at("pods")) names.push_back(pod.at("name"));
   std::vector<MovingPod> pods;
   for (size_t i = 0; i < names.size(); ++i) {
     const FitPod pod = ReadPlanPod(in.at("pods").at(i));
     MovingPod& moving = pods.emplace_back();
-    moving.kind = board.KindOf(cluster.Incoming(pod));
+    moving.kind = trial.KindOf(cluster.Incoming(pod));
     moving.priority = pod.traits.priority;
     moving.name = names[i];
     const Json hint = in.at("hints").value(names[i], Json());
     const std::optional<Slot> slot =
         hint.is_null() ? std::nullopt : cluster.state().Find(hint.get<std::string>());
-    if (slot.has_value()) moving.hint = *board.snapshot().FindSlot(*slot);
+    if (slot.has_value()) moving.hint = *trial.snapshot().FindSlot(*slot);
   }
-  board.Sort(&pods);
+  trial.Sort(&pods);
   WorkBudget budget;
   if (in.at("deadline_passed")) budget = WorkBudget(0);
   Json placed = Json::array();
   for (MovingPod& pod : pods) {
-    if (board.Place({&pod, 1}, /*hints_only=*/false, &budget, /*may_stop=*/true).outcome !=
-        DrainBoard::Outcome::kPlaced) {
+    if (trial.Place({&pod, 1}, /*hints_only=*/false, &budget, /*may_stop=*/true).outcome !=
+        DrainTrial::Outcome::kPlaced) {
       continue;
     }
-    placed.push_back({{"pod", Text(pod.name)}, {"node", board.snapshot().name(pod.to)}});
+    placed.push_back({{"pod", Text(pod.name)}, {"node", trial.snapshot().name(pod.to)}});
   }
   answers->Equal("placed", placed);
 }

@@ -4,7 +4,7 @@ others.
 
   folder_pages.py [ROOT]
 
-A C++ file is named by its name without suffix, or by the type that it holds: drain_board, DrainBoard. A Go file is
+A C++ file is named by its name without suffix, or by the type that it holds: drain_trial, DrainTrial. A Go file is
 named by its name, or by a pattern: why*.go. Columns in pages of shim/ are left to documents.py, which lets tables pass.
 """
 

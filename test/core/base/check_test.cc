@@ -7,7 +7,7 @@
 
 #include "core/cluster/scoped_fork.h"
 #include "core/cluster/snapshot.h"
-#include "core/drain/drain_board.h"
+#include "core/drain/drain_trial.h"
 #include "core/fit/pod_fit.h"
 #include "core/slack/placeholder_set.h"
 #include "test/testing/fit_cluster.h"
@@ -96,19 +96,19 @@ TEST_F(PromisesTest, OfNamesThatComeWithAPod) {
   pod.names = cluster_.state().resource_names();  // which lack the name that was added
   EXPECT_THAT(FailedCheckIn([&] { PodFit(snapshot_.get(), pod, &options); }),
               HasSubstr("requests what its names lack"));
-  DrainBoard board(cluster_.state(), &options);
-  EXPECT_THAT(FailedCheckIn([&] { board.KindOf(pod); }), HasSubstr("requests what its names lack"));
+  DrainTrial trial(cluster_.state(), &options);
+  EXPECT_THAT(FailedCheckIn([&] { trial.KindOf(pod); }), HasSubstr("requests what its names lack"));
   EXPECT_EQ(FailedCheckIn([&] { pod.names.name(ResourceId{-1}); }),
             absl::StrCat("resource -1 is not one of ", pod.names.size()));
 }
 
-TEST_F(PromisesTest, OfADrainBoard) {
+TEST_F(PromisesTest, OfADrainTrial) {
   const FitOptions options;
-  DrainBoard board(cluster_.state(), &options);
-  const int32_t kind = board.KindOf(cluster_.Incoming({.requests = {{"cpu", 1}}}));
-  board.CheckConsistent();
-  EXPECT_THAT(FailedCheckIn([&] { board.TakeBack(kind, NodeIndex{0}); }), HasSubstr("no pod of shape"));
-  EXPECT_EQ(FailedCheckIn([&] { board.AddPlaceholder(NodeIndex{0}, kind + 1); }),
+  DrainTrial trial(cluster_.state(), &options);
+  const int32_t kind = trial.KindOf(cluster_.Incoming({.requests = {{"cpu", 1}}}));
+  trial.CheckConsistent();
+  EXPECT_THAT(FailedCheckIn([&] { trial.TakeBack(kind, NodeIndex{0}); }), HasSubstr("no pod of shape"));
+  EXPECT_EQ(FailedCheckIn([&] { trial.AddPlaceholder(NodeIndex{0}, kind + 1); }),
             absl::StrCat("kind ", kind + 1, " is not one of ", kind + 1));
 }
 

@@ -200,7 +200,7 @@ TEST_F(SnapshotTest, AGhostCountsButTakesNoPods) {
   snapshot_->Fork();
   const std::string before = Observe();
   const int64_t total = counts_[0]->total();
-  snapshot_->MakeGhost(NodeIndex{0});
+  snapshot_->CloseNode(NodeIndex{0});
   EXPECT_TRUE(snapshot_->Contains(NodeIndex{0}));
   EXPECT_FALSE(snapshot_->Placeable(NodeIndex{0}));
   EXPECT_EQ(counts_[0]->total(), total);
@@ -314,7 +314,7 @@ TEST_F(SnapshotTest, RevertRestoresWhatWasThere) {
     } else if (dice < 69 && nodes.size() > 2) {
       snapshot_->RemoveNode(node);
     } else if (dice < 70 && !nodes.empty()) {
-      snapshot_->MakeGhost(node);
+      snapshot_->CloseNode(node);
     } else if (dice < 71 && !nodes.empty()) {
       snapshot_->MarkLeaving(node);
     } else if (dice < 82 && before.size() < 6) {
@@ -359,7 +359,7 @@ TEST_F(SnapshotTest, ReloadFollowsTheCluster) {
   snapshot_->PlacePod(NodeIndex{0}, moved);
   snapshot_->PlacePod(NodeIndex{1}, moved);
   snapshot_->RemovePod(NodeIndex{2}, 0);
-  snapshot_->MakeGhost(NodeIndex{2});
+  snapshot_->CloseNode(NodeIndex{2});
   // Slots: 0 "c", 1 "a", 2 "b", 3 "d". One gets other pods, of shapes that were there before and of new ones;
   // two change names; one stays as it was, and one is added.
   FitPod named = pods[2];

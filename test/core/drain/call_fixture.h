@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/drain/board_follower.h"
 #include "core/drain/drain_call.h"
 #include "core/drain/drain_memory.h"
 #include "core/drain/eligible_nodes.h"
+#include "core/drain/trial_follower.h"
 #include "test/core/drain/drain_cluster.h"
 
 namespace loadline {
@@ -34,16 +34,16 @@ class CallFixture {
   void Begin() {
     if (call_.has_value()) follower_.CheckConsistent(memory_.planned());
     call_.emplace(model_.problem(), options_, memory_.state(), &work_);
-    BoardFollower::Followed followed = follower_.Follow(*call_, memory_.TakePlanned());
+    TrialFollower::Followed followed = follower_.Follow(*call_, memory_.TakePlanned());
     formers_ = std::move(followed.formers);
     for (FormerNode& former : memory_.TakeTimers()) formers_.push_back({std::nullopt, std::move(former)});
     follower_.CheckConsistent({});
-    call_->SetNodes(follower_.board().snapshot(), formers_, {});
+    call_->SetNodes(follower_.trial().snapshot(), formers_, {});
     eligible_.Judge(followed.changes, &*call_);
   }
 
   DrainCall& call() { return *call_; }
-  BoardFollower& follower() { return follower_; }
+  TrialFollower& follower() { return follower_; }
   DrainMemory& memory() { return memory_; }
   WorkBudget& work() { return work_; }
   DrainOptions& options() { return options_; }
@@ -62,7 +62,7 @@ class CallFixture {
   DrainOptions options_;
   WorkBudget work_;
   std::optional<DrainCall> call_;
-  BoardFollower follower_;
+  TrialFollower follower_;
   DrainMemory memory_;
   EligibleNodes eligible_;
   std::vector<FormerEntry> formers_;

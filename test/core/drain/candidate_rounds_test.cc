@@ -24,7 +24,7 @@ class CandidateRoundsTest : public ::testing::Test {
                                  std::vector<FormerNode> displaced = {}) {
     CallFixture fixture(&model_);
     const std::vector<Candidate> candidates =
-        Candidates(fixture.call(), fixture.follower().board().snapshot(), displaced);
+        Candidates(fixture.call(), fixture.follower().trial().snapshot(), displaced);
     std::vector<std::string> names;
     for (const Candidate& candidate : Ordered(fixture.call(), candidates, by, resume_at)) {
       names.push_back(model_.name(candidate.slot));
@@ -78,11 +78,11 @@ TEST_F(CandidateRoundsTest, PlacesAreLookedForOnNodesThatStayAndThenFromTheLastC
   model_.Update(cluster_);
   CallFixture fixture(&model_);
   const std::vector<Candidate> candidates =
-      Candidates(fixture.call(), fixture.follower().board().snapshot(), {});
+      Candidates(fixture.call(), fixture.follower().trial().snapshot(), {});
   const std::vector<Candidate> order = Ordered(fixture.call(), candidates, OrderBy::kLoad, "");
   std::vector<std::string> names;
   for (const NodeIndex node : Destinations(fixture.call(), order)) {
-    names.push_back(fixture.follower().board().snapshot().name(node));
+    names.push_back(fixture.follower().trial().snapshot().name(node));
   }
   EXPECT_THAT(names, ElementsAre("d", "a", "c", "b"));
 }

@@ -57,7 +57,7 @@ TEST(DrainMemoryTest, ADrainThatFailsForTheSameReasonFailedSinceThen) {
     DrainPlan plan;
     const std::string resume_at =
         PlanCandidates({}, /*anew=*/true, &fixture.call(), &fixture.follower(), &fixture.memory());
-    fixture.memory().Remember(fixture.call(), fixture.follower().board(), resume_at, {}, &plan);
+    fixture.memory().Remember(fixture.call(), fixture.follower().trial(), resume_at, {}, &plan);
     ASSERT_THAT(plan.keep, SizeIs(2));
     EXPECT_EQ(plan.keep[1].reason, NodeReason::kNoPlaceToMovePods);
     const int64_t since_s = before == NodeReason::kNoPlaceToMovePods ? kDrainNow - 3'600 : kDrainNow;
@@ -71,9 +71,9 @@ TEST(DrainMemoryTest, ADrainThatFailsForTheSameReasonFailedSinceThen) {
 // Node a of two would be removed with its pod: the next call expects neither of them, unless nothing is
 // removed.
 TEST(DrainMemoryTest, NodesThatDoNotGoStillCount) {
-  for (const bool nothing_goes : {false, true}) {
+  for (const bool nothing_leaves : {false, true}) {
     DrainModel model(OneDrains());
-    model.problem().nothing_goes = nothing_goes;
+    model.problem().nothing_leaves = nothing_leaves;
     CallFixture fixture(&model);
     DrainPlan plan;
     std::string resume_at =
@@ -83,12 +83,12 @@ TEST(DrainMemoryTest, NodesThatDoNotGoStillCount) {
     removal.slot = *model.problem().cluster->Find("a");
     removal.start = true;
     std::vector<OwnerPods> pods = CountPods(*model.problem().cluster);
-    fixture.memory().Remember(fixture.call(), fixture.follower().board(), std::move(resume_at),
+    fixture.memory().Remember(fixture.call(), fixture.follower().trial(), std::move(resume_at),
                               std::move(pods), &plan);
     int64_t counted = 0;
     for (const OwnerPods& owner : fixture.memory().state().pods) counted += owner.pods;
-    EXPECT_EQ(fixture.memory().state().nodes, nothing_goes ? 2 : 1);
-    EXPECT_EQ(counted, nothing_goes ? 2 : 1);
+    EXPECT_EQ(fixture.memory().state().nodes, nothing_leaves ? 2 : 1);
+    EXPECT_EQ(counted, nothing_leaves ? 2 : 1);
   }
 }
 

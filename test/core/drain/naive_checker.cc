@@ -41,7 +41,7 @@ class PlanRulesCheck : public PlanCheck {
     std::multiset<std::string> seen(plan_.keep.begin(), plan_.keep.end());
     for (const NamedRemoval& removal : plan_.remove) seen.insert(removal.node);
     for (const auto& [name, node] : nodes_) {
-      if (seen.count(name) != 1) Report("G", name + " is not told once");
+      if (seen.count(name) != 1) Report("G", name + " is not reported once");
     }
     if (seen.size() != nodes_.size()) Report("G", "a node that is not there");
     for (const NamedRemoval& removal : plan_.remove) {
@@ -81,7 +81,7 @@ class PlanRulesCheck : public PlanCheck {
       if (Deleting(move.to) || to.unschedulable || !to.traits.ready) Report("D4", move.to + " takes no pods");
     }
     if (moved != expected) Report("D4", "other pods of " + removal.node + " move than have to");
-    if (removal.empty == real) Report("D4", removal.node + " is not told empty as it is");
+    if (removal.empty == real) Report("D4", removal.node + " is not reported empty as it is");
     if (removal.start && waits) Report("D3", removal.node + " goes before a pod that may complete");
   }
 

@@ -11,9 +11,9 @@ namespace {
 // Three nodes of 1,000m and 4,000 bytes in a group that may lose them all, and one without a group.
 class SizeLimitsTest : public ::testing::Test {
  protected:
-  SizeLimits Limits(const ClusterMinimum& minimum, bool third_goes = false) const {
+  SizeLimits Limits(const ClusterMinimum& minimum, bool third_leaves = false) const {
     SizeLimits limits(groups_, minimum);
-    for (int i = 0; i < 3; ++i) limits.AddNode(kGroup, kNode, third_goes && i == 2);
+    for (int i = 0; i < 3; ++i) limits.AddNode(kGroup, kNode, third_leaves && i == 2);
     limits.AddNode(std::nullopt, kNode, false);
     return limits;
   }
@@ -45,10 +45,10 @@ TEST_F(SizeLimitsTest, EachMinimumOfTheClusterHoldsByItself) {
 
 TEST_F(SizeLimitsTest, WhatIsBeingDeletedIsGone) {
   constexpr NodeReason kLeast = NodeReason::kMinimalResourceLimitExceeded;
-  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {0, 8'000}}, /*third_goes=*/true)), LimitOutcome(1, kLeast));
-  EXPECT_EQ(MostThatMayGo(Limits({.nodes = 2}, /*third_goes=*/true)), LimitOutcome(1, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.amounts = {0, 8'000}}, /*third_leaves=*/true)), LimitOutcome(1, kLeast));
+  EXPECT_EQ(MostThatMayGo(Limits({.nodes = 2}, /*third_leaves=*/true)), LimitOutcome(1, kLeast));
   groups_.front().min_nodes = 1;
-  EXPECT_EQ(MostThatMayGo(Limits({}, /*third_goes=*/true)),
+  EXPECT_EQ(MostThatMayGo(Limits({}, /*third_leaves=*/true)),
             LimitOutcome(1, NodeReason::kNodeGroupMinSizeReached));
 }
 
@@ -76,7 +76,7 @@ TEST_F(SizeLimitsTest, ANodeWithoutAGroupDoesNotGo) {
 TEST_F(SizeLimitsTest, AWholeGroupIsItsTargetOrAllThatThereIsAndWillBe) {
   EXPECT_TRUE(Limits({}).AreWholeGroup(kGroup, 3));
   EXPECT_FALSE(Limits({}).AreWholeGroup(kGroup, 2));
-  EXPECT_TRUE(Limits({}, /*third_goes=*/true).AreWholeGroup(kGroup, 2));
+  EXPECT_TRUE(Limits({}, /*third_leaves=*/true).AreWholeGroup(kGroup, 2));
   groups_.front().target = 5;
   EXPECT_TRUE(Limits({}).AreWholeGroup(kGroup, 3)) << "more are wanted, but none is on its way";
   groups_.front().upcoming = 1;

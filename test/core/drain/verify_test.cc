@@ -41,7 +41,7 @@ TEST(PlacePodsUnderWayTest, PodsOfANodeThatIsBeingDeletedTakeTheirPlacesFirst) {
   CallFixture fixture(&model, ABeingDeleted());
   EXPECT_EQ(PlacePodsUnderWay(fixture.memory().state(), &fixture.call(), &fixture.follower()).brake,
             DrainBrake::kNone);
-  EXPECT_EQ(fixture.follower().board().received(fixture.judged(1).node), 1);
+  EXPECT_EQ(fixture.follower().trial().received(fixture.judged(1).node), 1);
 }
 
 TEST(PlacePodsUnderWayTest, APodThatFitsNowhereIsNamed) {
@@ -108,14 +108,14 @@ TEST(PlacePodsUnderWayTest, AReplacementThatIsCreatedAndHasNoNodeIsWaitedForWhil
     CallFixture fixture(&model, state);
     EXPECT_EQ(PlacePodsUnderWay(fixture.memory().state(), &fixture.call(), &fixture.follower()).brake,
               DrainBrake::kNone);
-    EXPECT_EQ(fixture.follower().board().received(fixture.judged(1).node), 1);
+    EXPECT_EQ(fixture.follower().trial().received(fixture.judged(1).node), 1);
   }
   cluster.nodes[1].pods.push_back(ReplicaPod("p2", 300));  // there it is
   model.Update(cluster);
   CallFixture fixture(&model, state);
   EXPECT_EQ(PlacePodsUnderWay(fixture.memory().state(), &fixture.call(), &fixture.follower()).brake,
             DrainBrake::kNone);
-  EXPECT_EQ(fixture.follower().board().received(fixture.judged(1).node), 0);
+  EXPECT_EQ(fixture.follower().trial().received(fixture.judged(1).node), 0);
 }
 
 }  // namespace

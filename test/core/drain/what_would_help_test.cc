@@ -86,14 +86,14 @@ TEST_F(WhatWouldHelpTest, TheFilterThatRefusesTheNearestNodeIsTold) {
 
 TEST_F(WhatWouldHelpTest, EachBrakeHasAdvice) {
   EXPECT_EQ(Help(NodeReason::kNotUnneededOtherReason), "what the brake names has to pass");
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (const DrainBrake brake :
        {DrainBrake::kDoubt, DrainBrake::kUnhealthy, DrainBrake::kNodesVanished, DrainBrake::kClockWentBack,
         DrainBrake::kNodesBeingDeleted, DrainBrake::kRecentEvictions, DrainBrake::kNotVerified}) {
     plan_.brake = brake;
-    told.insert(Help(NodeReason::kNotUnneededOtherReason));
+    reported.insert(Help(NodeReason::kNotUnneededOtherReason));
   }
-  EXPECT_EQ(told.size(), 7U);
+  EXPECT_EQ(reported.size(), 7U);
   plan_.brake = DrainBrake::kUnhealthy;
   EXPECT_EQ(Help(NodeReason::kNotUnneededOtherReason),
             "get nodes ready, or raise ok-total-unready-count or max-total-unready-percentage");

@@ -89,12 +89,12 @@ class EstimateTest : public ::testing::Test {
     std::vector<PodRefusal> refusals;
     estimator.Estimate(shape, NodeLimiter({&limit, 1}), &budget, &refusals);
     EXPECT_EQ(snapshot.node_end(), static_cast<int32_t>(cluster_.state().node_count()));
-    std::vector<std::string> told;
+    std::vector<std::string> reported;
     for (const PodRefusal& refusal : refusals) {
-      told.push_back(absl::StrCat(refusal.pods, " ", static_cast<int>(refusal.verdict.filter),
-                                  refusal.daemons_in_the_way ? "*" : ""));
+      reported.push_back(absl::StrCat(refusal.pods, " ", static_cast<int>(refusal.verdict.filter),
+                                      refusal.daemons_in_the_way ? "*" : ""));
     }
-    return told;
+    return reported;
   }
 
   FitCluster cluster_;

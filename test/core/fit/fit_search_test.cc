@@ -134,7 +134,7 @@ TEST(FitSearchTest, RemembersNothingThatIsNotTrueAnyMore) {
     } else if (dice < 98) {
       if (snapshot.Contains(any)) snapshot.RemoveNode(any);
     } else if (snapshot.Contains(any)) {
-      snapshot.MakeGhost(any);
+      snapshot.CloseNode(any);
     }
   }
   EXPECT_GT(fits, 400);

@@ -57,7 +57,7 @@ TEST(GrowthTurnTest, EachNamespaceHasItsTurn) {
       const GrowthTurn turn{parts, round, BudgetEnd::kOutOfWork};
       std::vector<PendingPods> waiting = OnePodEach(20);
       ScaleUpPlan plan;
-      HeldPods held = TakeOutOfTurn(turn, &waiting);
+      DeferredPods held = TakeOutOfTurn(turn, &waiting);
       EXPECT_LT(held.size(), 20U) << "one has it at least";
       std::set<size_t> out;
       for (const auto& [position, pods] : held) {

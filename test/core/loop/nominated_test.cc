@@ -34,7 +34,7 @@ class NominatedTest : public LoopTest {
     problem_.drain.now_s = kLoopNow + seconds;
     ending().traits.deleted_s = problem_.drain.now_s + 30;
     LoopPlan plan = Plan();
-    problem_.held_nodes = plan.next_held_nodes;
+    problem_.reserved_nodes = plan.next_reserved_nodes;
     return plan;
   }
 
@@ -46,7 +46,7 @@ TEST_F(NominatedTest, ANominatedPodNeedsNoNewNode) {
   EXPECT_THAT(plan.growth, IsEmpty());
   EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}}));
   EXPECT_EQ(plan.waiting[0].count, 1);
-  EXPECT_THAT(plan.held_nodes, ElementsAre(Slot{0}));
+  EXPECT_THAT(plan.reserved_nodes, ElementsAre(Slot{0}));
   problem_.nominations.clear();
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1})) << "it would need one";
 }
@@ -78,14 +78,14 @@ TEST_F(NominatedTest, OnceTheyHaveEndedTheRoomIsStillHeld) {
   nodes_[0].pods.clear();
   const LoopPlan plan = Plan();
   EXPECT_THAT(plan.growth, IsEmpty());
-  EXPECT_THAT(plan.held_nodes, ElementsAre(Slot{0}));
+  EXPECT_THAT(plan.reserved_nodes, ElementsAre(Slot{0}));
 }
 
 TEST_F(NominatedTest, WhatDoesNotFitIsNotNominated) {
   nodes_[0].pods.push_back(Replica("stays-too", 201));
   LoopPlan plan = Plan();
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
-  EXPECT_THAT(plan.held_nodes, IsEmpty());
+  EXPECT_THAT(plan.reserved_nodes, IsEmpty());
   nodes_[0].pods.pop_back();
   problem_.nominations = {{0, Slot{7}, 1}, {0, Slot{-1}, 1}, {0, Slot{0}, 0}};
   plan = Plan();
@@ -120,31 +120,31 @@ TEST_F(NominatedTest, ItsNodeDoesNotStartToGoAndItsTimerGoesOn) {
 }
 
 TEST_F(NominatedTest, NobodyHoldsANodeForEver) {
-  EXPECT_THAT(PlanAt(0).held_nodes, ElementsAre(Slot{0}));
-  EXPECT_THAT(PlanAt(kLongestHoldS - 1).held_nodes, ElementsAre(Slot{0}));
+  EXPECT_THAT(PlanAt(0).reserved_nodes, ElementsAre(Slot{0}));
+  EXPECT_THAT(PlanAt(kLongestHoldS - 1).reserved_nodes, ElementsAre(Slot{0}));
   LoopPlan plan = PlanAt(kLongestHoldS);
-  EXPECT_THAT(plan.held_nodes, IsEmpty());
+  EXPECT_THAT(plan.reserved_nodes, IsEmpty());
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
   problem_.nominations.clear();
   PlanAt(kLongestHoldS + 10);
   problem_.nominations = {{0, Slot{0}, 1}};
-  EXPECT_THAT(PlanAt(kHoldAgainAfterS - 1).held_nodes, IsEmpty()) << "a pause does not help";
-  EXPECT_THAT(PlanAt(kHoldAgainAfterS).held_nodes, ElementsAre(Slot{0}));
+  EXPECT_THAT(PlanAt(kHoldAgainAfterS - 1).reserved_nodes, IsEmpty()) << "a pause does not help";
+  EXPECT_THAT(PlanAt(kHoldAgainAfterS).reserved_nodes, ElementsAre(Slot{0}));
 }
 
 TEST_F(NominatedTest, AnotherNodeOfTheNameIsHeldAnew) {
   nodes_[0].node.traits.uid = "first";
   PlanAt(0);
   nodes_[0].node.traits.uid = "second";
-  EXPECT_THAT(PlanAt(kLongestHoldS).held_nodes, ElementsAre(Slot{0}));
-  problem_.held_nodes = {{"a", "second", kLoopNow + 100'000}};
-  EXPECT_THAT(PlanAt(700).next_held_nodes, ElementsAre(HeldNode{"a", "second", kLoopNow + 700}))
+  EXPECT_THAT(PlanAt(kLongestHoldS).reserved_nodes, ElementsAre(Slot{0}));
+  problem_.reserved_nodes = {{"a", "second", kLoopNow + 100'000}};
+  EXPECT_THAT(PlanAt(700).next_reserved_nodes, ElementsAre(ReservedNode{"a", "second", kLoopNow + 700}))
       << "of the future";
 }
 
 TEST_F(NominatedTest, ANodeThatIsBeingDeletedIsNotHeld) {
   drain_.deleting = {{.node = "a", .since_s = kLoopNow}};
-  EXPECT_THAT(Plan().held_nodes, IsEmpty());
+  EXPECT_THAT(Plan().reserved_nodes, IsEmpty());
 }
 
 }  // namespace

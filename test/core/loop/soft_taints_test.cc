@@ -53,7 +53,7 @@ class SoftTaintsTest : public ::testing::Test {
   std::vector<std::string> Actions() {
     std::vector<std::string> texts;
     for (const LoopAction& action :
-         ActionsOf(seen_, sight_, plan_, cluster_.state(), options_, kSoftNowMs, &memory_)) {
+         ActionsOf(seen_, findings_, plan_, cluster_.state(), options_, kSoftNowMs, &memory_)) {
       if (action.slot == Slot{-1}) continue;
       const absl::string_view name = cluster_.state().name(action.slot);
       if (action.kind == LoopAction::Kind::kTakeSoftTaint) {
@@ -75,7 +75,7 @@ class SoftTaintsTest : public ::testing::Test {
   FitCluster cluster_;
   int32_t next_ = 0;
   LoopObservation seen_;
-  LoopSight sight_;
+  LoopFindings findings_;
   ObserveOptions options_;
   LoopPlan plan_;
   LoopMemory memory_;
@@ -113,11 +113,11 @@ TEST_F(SoftTaintsTest, NodesOnTheirWayOutAreLeftAlone) {
   Add("tainted twice", {kDeletionCandidateTaint, kToBeDeletedTaint});
   // A node whose removal was abandoned is shown with a soft taint that it does not have.
   seen_.marks.push_back({.slot = Soft("marked")});
-  sight_.marked.going.push_back(Soft("acknowledged"));
+  findings_.marked.going.push_back(Soft("acknowledged"));
   seen_.under_way = {{Soft("under way"), "g"}, {std::nullopt, "g"}};
   Removes(Add("starts"), 2, /*start=*/true);
   EXPECT_THAT(Actions(), ElementsAre("remove starts"));
-  sight_.nothing_goes = true;
+  findings_.nothing_leaves = true;
   EXPECT_THAT(Actions(), ElementsAre("+starts 2"));
 }
 
@@ -135,7 +135,7 @@ TEST_F(SoftTaintsTest, WhoDoesNotActWritesNone) {
 
 TEST_F(SoftTaintsTest, TheyFollowWhileGroupsGrow) {
   seen_.groups.resize(1);
-  sight_.groups.resize(1);
+  findings_.groups.resize(1);
   plan_.growth = {{.group = GroupIndex{0}, .for_pods = 1}};
   plan_.no_scale_down = NoScaleDown::kGrowing;
   Soft("a");

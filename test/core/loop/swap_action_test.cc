@@ -15,15 +15,15 @@ class SwapActionTest : public ::testing::Test {
     seen_.groups.resize(2);
     seen_.groups[GroupIndex{0}].name = "small";
     seen_.groups[GroupIndex{1}].name = "large";
-    sight_.groups.resize(2);
-    sight_.groups[GroupIndex{0}].target = 3;
-    sight_.groups[GroupIndex{1}].target = 5;
+    findings_.groups.resize(2);
+    findings_.groups[GroupIndex{0}].target = 3;
+    findings_.groups[GroupIndex{1}].target = 5;
     plan_.growth = {{.group = GroupIndex{0}, .for_pods = 2}, {.group = GroupIndex{1}, .for_slack = 1}};
     plan_.take_back = {{GroupIndex{1}, 4}};
   }
 
   std::vector<LoopAction> Actions() {
-    return ActionsOf(seen_, sight_, plan_, ClusterState(), ObserveOptions(), kSwapNowMs, &memory_);
+    return ActionsOf(seen_, findings_, plan_, ClusterState(), ObserveOptions(), kSwapNowMs, &memory_);
   }
 
   FleetOutcomes Ended(ActionOutcome::Result result) {
@@ -33,7 +33,7 @@ class SwapActionTest : public ::testing::Test {
   }
 
   LoopObservation seen_;
-  LoopSight sight_;
+  LoopFindings findings_;
   LoopPlan plan_;
   LoopMemory memory_;
 };

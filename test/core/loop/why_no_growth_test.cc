@@ -13,25 +13,25 @@ class WhyNoGrowthTest : public ::testing::Test {
  protected:
   WhyNoGrowthTest() {
     seen_.groups.resize(8);
-    sight_.groups.resize(8);
-    sight_.fleet.groups.resize(8);
+    findings_.groups.resize(8);
+    findings_.fleet.groups.resize(8);
     problem_.groups.resize(8);
     for (const GroupIndex group : problem_.groups.indices()) {
-      sight_.groups[group].room = 2;
+      findings_.groups[group].room = 2;
       problem_.groups[group].model.emplace();
       problem_.groups[group].usd_per_hour = 1;
     }
     seen_.groups[GroupIndex{0}].problem = "no answer";
-    sight_.fleet.groups[1].back_off.emplace();
+    findings_.fleet.groups[1].back_off.emplace();
     problem_.groups[GroupIndex{2}].sized = true;
-    sight_.groups[GroupIndex{3}].held = "grows by all of its 5 nodes or none, and 4 may be added";
+    findings_.groups[GroupIndex{3}].held = "grows by all of its 5 nodes or none, and 4 may be added";
     plan_.growth.push_back({.group = GroupIndex{4}, .for_pods = 1, .for_slack = 1});
     problem_.groups[GroupIndex{5}].usd_per_hour.reset();
     plan_.at_maximum.push_back({GroupIndex{6}, {"cpu", "memory"}});
   }
 
   LoopObservation seen_;
-  LoopSight sight_;
+  LoopFindings findings_;
   LoopProblem problem_;
   LoopPlan plan_;
 };
@@ -46,26 +46,26 @@ TEST_F(WhyNoGrowthTest, NamesWhatHoldsEachGroup) {
                                                      GrowthHold::kMaximumOfCluster,
                                                      GrowthHold::kNothing};
   for (const GroupIndex group : want.indices()) {
-    EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, group), want[group]) << "group " << IndexOf(group);
+    EXPECT_EQ(HoldOf(seen_, findings_, problem_, plan_, group), want[group]) << "group " << IndexOf(group);
   }
 }
 
 // A ranking needs no price.
 TEST_F(WhyNoGrowthTest, RankedGroupsNeedNoPrice) {
   problem_.ranking.emplace();
-  EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, GroupIndex{5}), GrowthHold::kNothing);
+  EXPECT_EQ(HoldOf(seen_, findings_, problem_, plan_, GroupIndex{5}), GrowthHold::kNothing);
   problem_.groups[GroupIndex{5}].model.reset();
-  EXPECT_EQ(HoldOf(seen_, sight_, problem_, plan_, GroupIndex{5}), GrowthHold::kUnpriced);
+  EXPECT_EQ(HoldOf(seen_, findings_, problem_, plan_, GroupIndex{5}), GrowthHold::kUnpriced);
 }
 
 TEST_F(WhyNoGrowthTest, SaysItInASentence) {
   EXPECT_EQ(
-      WhyNoGrowth(seen_, sight_, problem_, plan_),
+      WhyNoGrowth(seen_, findings_, problem_, plan_),
       "1 new nodes do not take it, 1 backs off after failed scale-up, 1 grows by all of its nodes or none, "
       "and so many may not be added, 1 max node group size reached, 1 no price or template known, 1 sized "
       "by utilization, 1 cannot be read, 1 max cluster cpu, memory limit reached");
-  sight_.held = "the cluster may have 3 nodes in all";
-  EXPECT_EQ(WhyNoGrowth(seen_, sight_, problem_, plan_), sight_.held);
+  findings_.held = "the cluster may have 3 nodes in all";
+  EXPECT_EQ(WhyNoGrowth(seen_, findings_, problem_, plan_), findings_.held);
   EXPECT_EQ(WhyNoGrowth({}, {}, {}, {}), "there is no node group");
 }
 

@@ -36,7 +36,7 @@ class StepRemovalTest : public ::testing::Test {
 
   // A step with what is there now. `evictions` are answered by `code`.
   RemovalOrders Step(bool node, bool pods, int32_t code = 0) {
-    RemovalSight seen;
+    RemovalFacts seen;
     seen.siblings = siblings_;
     if (node) seen.node = node_;
     if (pods) seen.pods = pods_;
@@ -46,7 +46,7 @@ class StepRemovalTest : public ::testing::Test {
     return Take(seen);
   }
 
-  RemovalOrders Take(const RemovalSight& seen) {
+  RemovalOrders Take(const RemovalFacts& seen) {
     RemovalOrders orders = StepRemoval(rules_, seen, now_ms_, &removal_);
     ordered_.clear();
     for (const EvictionOrder& order : orders.evictions) ordered_.push_back(order.uid);

@@ -22,7 +22,7 @@ constexpr int64_t kHerdCpu = 16'000;
 constexpr int64_t kHerdMemory = 64 * kGi;
 
 // When the engine hears of a pod that was placed, and of its profile.
-enum class Told {
+enum class Reported {
   kAtOnce,    // the pod is assumed, and counts with the next one
   kOneByOne,  // likewise, and all profiles are measured and sent anew before the next one
   kTooLate,   // not before all have been placed
@@ -39,13 +39,13 @@ class Burst {
   }
 
   // Returns the 99th percentile over the nodes of their expected peak over allocatable, by nearest rank.
-  double Place(Told told) {
+  double Place(Reported reported) {
     LimitColumns columns(StrictPolicy({{"cpu", 1}, {"memory", 1}}));
     Measure();
     columns.CatchUp(builder_.cluster(), expected_);
     for (size_t i = 0; i < kHerdPods; ++i) {
-      if (told == Told::kOneByOne) Measure();
-      if (told != Told::kTooLate) columns.CatchUp(builder_.cluster(), expected_);
+      if (reported == Reported::kOneByOne) Measure();
+      if (reported != Reported::kTooLate) columns.CatchUp(builder_.cluster(), expected_);
       Bind(random_() % workloads_.size(), columns);
     }
     std::vector<double> peaks;
@@ -131,17 +131,17 @@ class Burst {
   std::shared_ptr<const ExpectedUse> expected_;
 };
 
-double PeakAfter(uint64_t seed, Told told) { return Burst(seed).Place(told); }
+double PeakAfter(uint64_t seed, Reported reported) { return Burst(seed).Place(reported); }
 
 TEST(HerdTest, ABurstSpreadsAsTheSamePodsOneByOne) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
-    const double one_by_one = PeakAfter(seed, Told::kOneByOne);
-    const double burst = PeakAfter(seed, Told::kAtOnce);
+    const double one_by_one = PeakAfter(seed, Reported::kOneByOne);
+    const double burst = PeakAfter(seed, Reported::kAtOnce);
     RecordProperty("one_by_one_" + std::to_string(seed), std::to_string(one_by_one));
     RecordProperty("burst_" + std::to_string(seed), std::to_string(burst));
     EXPECT_LE(burst, 1.05 * one_by_one) << "seed " << seed;
     // The measure sees a herd where there is one.
-    EXPECT_GT(PeakAfter(seed, Told::kTooLate), 1.5 * one_by_one) << "seed " << seed;
+    EXPECT_GT(PeakAfter(seed, Reported::kTooLate), 1.5 * one_by_one) << "seed " << seed;
   }
 }
 

@@ -32,13 +32,13 @@ TEST(QuotedTest, EscapesAndCuts) {
   EXPECT_EQ(Quoted(std::string(65, 'x')), '"' + std::string(64, 'x') + "\"...");
 }
 
-TEST(HeldNameTest, StandsInForATextThatIsNoName) {
-  EXPECT_EQ(HeldName("a.b-c"), "a.b-c");
+TEST(StoredNameTest, StandsInForATextThatIsNoName) {
+  EXPECT_EQ(StoredName("a.b-c"), "a.b-c");
   const std::string longest(1 << 20, 'x');
-  EXPECT_NE(HeldName(longest), HeldName(longest + "y"));
-  EXPECT_NE(HeldName("\xff"), HeldName("\xfe"));
+  EXPECT_NE(StoredName(longest), StoredName(longest + "y"));
+  EXPECT_NE(StoredName("\xff"), StoredName("\xfe"));
   for (const std::string& text : {std::string("a\0 \x1b[2J\n", 8), longest, std::string("\xff")}) {
-    EXPECT_TRUE(CheckName(HeldName(text)).ok()) << HeldName(text);
+    EXPECT_TRUE(CheckName(StoredName(text)).ok()) << StoredName(text);
   }
 }
 

@@ -100,8 +100,8 @@ class OddValuesTest : public ::testing::Test {
   }
 
   // Returns the reasons that the answer gives for `name`.
-  static std::string Told(const v1::PlanLoopResponse& plan, const std::string& kind,
-                          const std::string& name) {
+  static std::string Reported(const v1::PlanLoopResponse& plan, const std::string& kind,
+                              const std::string& name) {
     std::string text;
     for (const v1::LeftOut& object : plan.left_out()) {
       if (object.kind() == kind && object.name() == name) absl::StrAppend(&text, object.reason(), "\n");
@@ -116,7 +116,7 @@ class OddValuesTest : public ::testing::Test {
 struct OddValue {
   std::string name;
   std::function<void(v1::LoopGroup*)> change;
-  std::string told;
+  std::string reported;
   bool left_alone = false;  // else its nodes go as they do without
 };
 
@@ -157,20 +157,20 @@ TEST_F(OddValuesTest, AGroupIsJudgedValueByValue) {
   };
   const v1::PlanLoopRequest good = request_;
   for (const OddValue& value : values) {
-    SCOPED_TRACE(value.told);
+    SCOPED_TRACE(value.reported);
     request_ = good;
     value.change(request_.mutable_groups(1));
     const v1::PlanLoopResponse plan = Plan();
     ASSERT_THAT(plan.growth(), SizeIs(1));
     EXPECT_EQ(plan.growth(0).node_group(), "workers");
     EXPECT_THAT(Removed(plan), SizeIs(value.left_alone ? 0 : 2));
-    std::string told;
+    std::string reported;
     for (const v1::LeftOut& object : plan.left_out()) {
       EXPECT_EQ(object.kind(), "NodeGroup");
       EXPECT_THAT(object.name(), testing::StartsWith(value.name));
-      absl::StrAppend(&told, object.reason(), "\n");
+      absl::StrAppend(&reported, object.reason(), "\n");
     }
-    EXPECT_THAT(told, HasSubstr(value.told));
+    EXPECT_THAT(reported, HasSubstr(value.reported));
     EXPECT_GE(plan.left_out_total(), 1);
   }
 }
@@ -203,8 +203,8 @@ TEST_F(OddValuesTest, AMarkIsJudgedByItself) {
     int64_t since_s;
     int64_t deleting_s;
     bool acknowledged;
-    bool goes_on;  // its deletion; else the node is given back, or drained anew
-    std::string told;
+    bool continues;  // its deletion; else the node is given back, or drained anew
+    std::string reported;
   };
   const int64_t huge = int64_t{1} << 62;
   const std::vector<OddMark> marks = {
@@ -215,7 +215,7 @@ TEST_F(OddValuesTest, AMarkIsJudgedByItself) {
       {kOddValuesNowS, kOddValuesNowS - 1, false, true, ""},
   };
   for (const OddMark& odd : marks) {
-    SCOPED_TRACE(odd.told);
+    SCOPED_TRACE(odd.reported);
     v1::NodeMark* const mark = request_.mutable_fleet()->add_marks();
     mark->set_slot(1);
     mark->set_since_s(odd.since_s);
@@ -224,9 +224,9 @@ TEST_F(OddValuesTest, AMarkIsJudgedByItself) {
     const v1::PlanLoopResponse plan = Plan();
     request_.mutable_fleet()->clear_marks();
     EXPECT_THAT(plan.growth(), SizeIs(1));
-    EXPECT_EQ(plan.fleet().groups(1).going(), odd.goes_on ? 1 : 0);
-    EXPECT_THAT(Told(plan, "Node", "b"), HasSubstr(odd.told));
-    EXPECT_EQ(plan.left_out_total(), odd.told.empty() ? 0 : 1);
+    EXPECT_EQ(plan.fleet().groups(1).going(), odd.continues ? 1 : 0);
+    EXPECT_THAT(Reported(plan, "Node", "b"), HasSubstr(odd.reported));
+    EXPECT_EQ(plan.left_out_total(), odd.reported.empty() ? 0 : 1);
   }
 }
 
@@ -239,8 +239,8 @@ TEST_F(OddValuesTest, AMarkWithoutANodeAndASecondOneAreLeftOut) {
   }
   const v1::PlanLoopResponse plan = Plan();
   EXPECT_EQ(plan.fleet().groups(1).going(), 1);
-  EXPECT_THAT(Told(plan, "Node", "marks[0]"), HasSubstr("slot: there is no node in 9"));
-  EXPECT_THAT(Told(plan, "Node", "b"), HasSubstr("marks[2]: the node has a mark already"));
+  EXPECT_THAT(Reported(plan, "Node", "marks[0]"), HasSubstr("slot: there is no node in 9"));
+  EXPECT_THAT(Reported(plan, "Node", "b"), HasSubstr("marks[2]: the node has a mark already"));
 }
 
 }  // namespace

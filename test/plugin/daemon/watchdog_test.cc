@@ -74,7 +74,7 @@ TEST(WatchdogTest, ReportsACallThatDoesNotEndAndThatItEnded) {
 
 TEST(TurnTest, IsWaitedForNoLongerThanADeadline) {
   Turn turn;
-  absl::StatusOr<Turn::Held> first = turn.Take(Deadline());
+  absl::StatusOr<Turn::Lock> first = turn.Take(Deadline());
   ASSERT_TRUE(first.ok());
   absl::Status late = turn.Take(Deadline::After(1'000'000)).status();
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);

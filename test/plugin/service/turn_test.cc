@@ -34,7 +34,7 @@ TEST(TurnTest, OneHasItOrSeveralShareIt) {
     EXPECT_EQ(turn.Take(Deadline(), kSoon).status().code(), absl::StatusCode::kDeadlineExceeded);
     EXPECT_TRUE(turn.Share(kAtOnce).ok()) << "the one that waited has gone";
   }
-  const absl::StatusOr<Turn::Held> alone = turn.Take(kAtOnce);
+  const absl::StatusOr<Turn::Lock> alone = turn.Take(kAtOnce);
   EXPECT_TRUE(alone.ok());
   EXPECT_EQ(turn.Share(kAtOnce).status().code(), absl::StatusCode::kAborted);
   EXPECT_EQ(turn.Share(Deadline(), kSoon).status().code(), absl::StatusCode::kDeadlineExceeded);
@@ -42,7 +42,7 @@ TEST(TurnTest, OneHasItOrSeveralShareIt) {
 
 TEST(TurnTest, AShareThatIsMadeOfAllLetsOthersIn) {
   Turn turn;
-  absl::StatusOr<Turn::Held> alone = turn.Take(kAtOnce);
+  absl::StatusOr<Turn::Lock> alone = turn.Take(kAtOnce);
   ASSERT_TRUE(alone.ok());
   const Turn::Shared share = Turn::Downgrade(*std::move(alone));
   EXPECT_TRUE(turn.Share(kAtOnce).ok());
@@ -56,7 +56,7 @@ TEST(TurnTest, ReadersKeepNobodyOut) {
   std::atomic<bool> taken = false;
   std::optional<Turn::Shared> share = *turn.Share(kAtOnce);
   std::thread writer([&] {
-    const absl::StatusOr<Turn::Held> held = turn.Take(Deadline());
+    const absl::StatusOr<Turn::Lock> held = turn.Take(Deadline());
     EXPECT_TRUE(held.ok());
     taken = true;
   });
@@ -77,7 +77,7 @@ TEST(TurnTest, NobodyReadsWhatIsBeingWritten) {
     threads.emplace_back([&, i] {
       for (int round = 0; round < 2'000; ++round) {
         if (i == 0) {
-          absl::StatusOr<Turn::Held> held = turn.Take(Deadline());
+          absl::StatusOr<Turn::Lock> held = turn.Take(Deadline());
           ASSERT_TRUE(held.ok());
           value += 1;
           value += 1;

@@ -1,6 +1,6 @@
 // The cluster while moves are tried out on it.
-#ifndef LOADLINE_CORE_CONSOLIDATE_BOARD_H_
-#define LOADLINE_CORE_CONSOLIDATE_BOARD_H_
+#ifndef LOADLINE_CORE_CONSOLIDATE_TRIAL_CLUSTER_H_
+#define LOADLINE_CORE_CONSOLIDATE_TRIAL_CLUSTER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +53,7 @@ struct Mover {
 };
 
 // The facts about a node beside the snapshot.
-struct BoardNode {
+struct TrialNode {
   std::optional<GroupIndex> group;
   double usd = 0;  // per hour
   std::optional<double> age_hours;
@@ -67,20 +67,20 @@ struct BoardNode {
 };
 
 // The shape and the price of a new node of a group.
-struct BoardTemplate {
+struct TrialTemplate {
   std::vector<int64_t> free;     // by column, with its daemons
   std::vector<int32_t> daemons;  // shapes of those that fit it
 };
 
 // A trial cluster: snapshot, room, and who is where. Trial makes the moves; all of them are in a Fork() of
 // the snapshot that is open as long as this lives. Not thread-safe.
-class Board {
+class TrialCluster {
  public:
   // All arguments outlive this. Cost: O(pods of nodes that may go + nodes + groups * daemons).
-  Board(Snapshot* snapshot, const ConsolidationProblem& problem, const ConsolidationOptions& options,
-        WorkBudget* budget);
-  Board(const Board&) = delete;
-  Board& operator=(const Board&) = delete;
+  TrialCluster(Snapshot* snapshot, const ConsolidationProblem& problem, const ConsolidationOptions& options,
+               WorkBudget* budget);
+  TrialCluster(const TrialCluster&) = delete;
+  TrialCluster& operator=(const TrialCluster&) = delete;
 
   Snapshot& snapshot() { return snapshot_; }
   const Snapshot& snapshot() const { return snapshot_; }
@@ -95,11 +95,11 @@ class Board {
   StrongVector<MoverIndex, Mover>& movers() { return movers_; }
   const StrongVector<MoverIndex, Mover>& movers() const { return movers_; }
   const MoverKind& KindOf(MoverIndex mover) const { return kinds_[movers_[mover].kind]; }
-  BoardNode& node(NodeIndex node) { return nodes_[node]; }
-  const BoardNode& node(NodeIndex node) const { return nodes_[node]; }
-  const StrongVector<NodeIndex, BoardNode>& nodes() const { return nodes_; }
+  TrialNode& node(NodeIndex node) { return nodes_[node]; }
+  const TrialNode& node(NodeIndex node) const { return nodes_[node]; }
+  const StrongVector<NodeIndex, TrialNode>& nodes() const { return nodes_; }
   // Returns the template of a group, or nullptr if it has none.
-  const BoardTemplate* node_template(GroupIndex group) const { return templates_[group].get(); }
+  const TrialTemplate* node_template(GroupIndex group) const { return templates_[group].get(); }
   // Nodes of each group, with those on their way, and of all.
   StrongVector<GroupIndex, int64_t>& group_nodes() { return group_nodes_; }
   const StrongVector<GroupIndex, int64_t>& group_nodes() const { return group_nodes_; }
@@ -150,8 +150,8 @@ class Board {
   StrongVector<MoverKindIndex, MoverKind> kinds_;
   std::vector<std::optional<MoverKindIndex>> kind_of_shape_;  // by shape of the snapshot
   StrongVector<MoverIndex, Mover> movers_;
-  StrongVector<NodeIndex, BoardNode> nodes_;
-  StrongVector<GroupIndex, std::unique_ptr<BoardTemplate>> templates_;
+  StrongVector<NodeIndex, TrialNode> nodes_;
+  StrongVector<GroupIndex, std::unique_ptr<TrialTemplate>> templates_;
   std::vector<double> prices_;  // by column
   StrongVector<GroupIndex, int64_t> group_nodes_;
   int64_t node_count_ = 0;
@@ -161,4 +161,4 @@ class Board {
 
 }  // namespace loadline
 
-#endif  // LOADLINE_CORE_CONSOLIDATE_BOARD_H_
+#endif  // LOADLINE_CORE_CONSOLIDATE_TRIAL_CLUSTER_H_

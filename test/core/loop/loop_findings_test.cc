@@ -1,4 +1,4 @@
-#include "core/loop/loop_sight.h"
+#include "core/loop/loop_findings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,9 +26,9 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 
 // One cluster, one cloud, and loops that look at them.
-class LoopSightTest : public ::testing::Test {
+class LoopFindingsTest : public ::testing::Test {
  protected:
-  LoopSightTest() {
+  LoopFindingsTest() {
     options_.fleet = DefaultFleetOptions();
     options_.fleet.ok_unready_nodes = 1'000;
     AddGroup("g", /*target=*/0, /*max_nodes=*/10);
@@ -67,14 +67,14 @@ class LoopSightTest : public ::testing::Test {
     ++group().target;
   }
 
-  LoopSight Observe(int64_t minute = 0, const LoopOutcomes& outcomes = {}) {
-    LoopSight sight =
+  LoopFindings Observe(int64_t minute = 0, const LoopOutcomes& outcomes = {}) {
+    LoopFindings findings =
         ObserveLoop(cluster_.state(), seen_, outcomes, options_, FleetWorld::At(minute), &memory_);
     seen_.first = false;
-    return sight;
+    return findings;
   }
-  std::vector<LoopAction> Act(const LoopSight& sight, int64_t minute, const LoopPlan& plan = {}) {
-    return ActionsOf(seen_, sight, plan, cluster_.state(), options_, FleetWorld::At(minute), &memory_);
+  std::vector<LoopAction> Act(const LoopFindings& findings, int64_t minute, const LoopPlan& plan = {}) {
+    return ActionsOf(seen_, findings, plan, cluster_.state(), options_, FleetWorld::At(minute), &memory_);
   }
 
   std::vector<std::pair<std::string, int64_t>> allocatable_ = {{"cpu", 4000}, {"memory", 16}, {"pods", 110}};
@@ -85,7 +85,7 @@ class LoopSightTest : public ::testing::Test {
   int32_t next_ = 0;
 };
 
-TEST_F(LoopSightTest, CountsNodesByHowFarTheyAre) {
+TEST_F(LoopFindingsTest, CountsNodesByHowFarTheyAre) {
   const Slot ready = AddNode("ready", 60);
   const Slot old = AddNode("old", 60, /*ready=*/false);
   const Slot young = AddNode("young", 1, /*ready=*/false);
@@ -95,40 +95,40 @@ TEST_F(LoopSightTest, CountsNodesByHowFarTheyAre) {
   const Slot foreign_young = AddForeign("foreign-young", 1, /*ready=*/false);
   AddMachine("comes");
   ++group().target;  // the cloud has not begun to make it
-  const LoopSight sight = Observe();
-  const GroupSight& of = sight.groups[GroupIndex{0}];
+  const LoopFindings findings = Observe();
+  const GroupFindings& of = findings.groups[GroupIndex{0}];
   EXPECT_THAT(of.nodes, ElementsAre(ready, old));
   EXPECT_EQ(of.ready, 1);
   EXPECT_EQ(of.unready, 1);
   EXPECT_EQ(of.upcoming, 4);  // two that start, one that is upcoming, and one that is not begun
   EXPECT_EQ(of.room, 4);      // of 10, with a target of 6
   EXPECT_EQ(of.held, "");
-  EXPECT_THAT(sight.not_started, ElementsAre(young, starts, foreign_young));
+  EXPECT_THAT(findings.not_started, ElementsAre(young, starts, foreign_young));
   LoopProblem problem;
   problem.names = cluster_.names();
   problem.groups.emplace_back();
-  UseSight(sight, {false}, cluster_.state(), &problem);
+  ApplyFindings(findings, {false}, cluster_.state(), &problem);
   EXPECT_THAT(problem.drain.not_started, ElementsAre(young, starts)) << "the foreign one is of no group";
-  EXPECT_EQ(sight.nodes.all, 6);
-  EXPECT_EQ(sight.nodes.ready, 2);
-  EXPECT_EQ(sight.nodes.unready, 1);
-  EXPECT_EQ(sight.nodes.starting, 2);
+  EXPECT_EQ(findings.nodes.all, 6);
+  EXPECT_EQ(findings.nodes.ready, 2);
+  EXPECT_EQ(findings.nodes.unready, 1);
+  EXPECT_EQ(findings.nodes.starting, 2);
 }
 
 // A machine that is listed twice counts once, and one without an id has not been begun.
-TEST_F(LoopSightTest, MachinesThatAreListedOddly) {
+TEST_F(LoopFindingsTest, MachinesThatAreListedOddly) {
   const Slot slot = AddNode("n", 60);
   AddMachine("n", slot);
   AddMachine("");
-  const LoopSight sight = Observe();
-  EXPECT_THAT(sight.groups[GroupIndex{0}].nodes, ElementsAre(slot));
-  EXPECT_EQ(sight.groups[GroupIndex{0}].upcoming, 1);
-  EXPECT_EQ(sight.groups[GroupIndex{0}].target, 3);
+  const LoopFindings findings = Observe();
+  EXPECT_THAT(findings.groups[GroupIndex{0}].nodes, ElementsAre(slot));
+  EXPECT_EQ(findings.groups[GroupIndex{0}].upcoming, 1);
+  EXPECT_EQ(findings.groups[GroupIndex{0}].target, 3);
 }
 
 // A node is that of one machine. Another one that names it counts for nothing: it is not on its way, since it
 // would be for ever, nor is it deleted, since pods may run there.
-TEST_F(LoopSightTest, MachinesThatNameOneNode) {
+TEST_F(LoopFindingsTest, MachinesThatNameOneNode) {
   AddGroup("h", /*target=*/3, /*max_nodes=*/10);
   const Slot slot = AddNode("n", 60);
   AddMachine("n-again", slot);
@@ -143,20 +143,20 @@ TEST_F(LoopSightTest, MachinesThatNameOneNode) {
   own.node = AddForeign("m", 60);
   group(1).machines.push_back(own);
   for (const int64_t minute : {0, 20, 1'440}) {
-    const LoopSight sight = Observe(minute);
-    EXPECT_THAT(sight.groups[GroupIndex{0}].nodes, ElementsAre(slot));
-    EXPECT_THAT(sight.groups[GroupIndex{1}].nodes, ElementsAre(*own.node));
-    for (const GroupIndex i : sight.groups.indices()) {
-      EXPECT_EQ(sight.groups[i].upcoming, 0);
-      EXPECT_EQ(sight.groups[i].ready, 1);
-      EXPECT_EQ(sight.groups[i].held, "");
-      EXPECT_EQ(sight.groups[i].target, seen_.groups[i].target);  // the cloud has these machines
-      EXPECT_EQ(sight.groups[i].room, 10 - seen_.groups[i].target);
+    const LoopFindings findings = Observe(minute);
+    EXPECT_THAT(findings.groups[GroupIndex{0}].nodes, ElementsAre(slot));
+    EXPECT_THAT(findings.groups[GroupIndex{1}].nodes, ElementsAre(*own.node));
+    for (const GroupIndex i : findings.groups.indices()) {
+      EXPECT_EQ(findings.groups[i].upcoming, 0);
+      EXPECT_EQ(findings.groups[i].ready, 1);
+      EXPECT_EQ(findings.groups[i].held, "");
+      EXPECT_EQ(findings.groups[i].target, seen_.groups[i].target);  // the cloud has these machines
+      EXPECT_EQ(findings.groups[i].room, 10 - seen_.groups[i].target);
     }
-    EXPECT_EQ(sight.nodes.ready, 2);
-    EXPECT_THAT(Act(sight, minute), IsEmpty());
+    EXPECT_EQ(findings.nodes.ready, 2);
+    EXPECT_THAT(Act(findings, minute), IsEmpty());
     EXPECT_THAT(
-        sight.warnings,
+        findings.warnings,
         ElementsAre(
             "machine n-again of node group g is ignored: its node n is that of machine n of node group g",
             "machine h-0 of node group h is ignored: its node n is that of machine n of node group g; "
@@ -165,7 +165,7 @@ TEST_F(LoopSightTest, MachinesThatNameOneNode) {
 }
 
 // A cloud that has more machines than its target has no room for as many.
-TEST_F(LoopSightTest, RoomByTargetAndByMachines) {
+TEST_F(LoopFindingsTest, RoomByTargetAndByMachines) {
   for (int i = 0; i < 7; ++i) AddNode("n" + std::to_string(i), 60);
   for (const auto& [target, room] :
        std::vector<std::pair<int64_t, int64_t>>{{7, 3}, {4, 3}, {9, 1}, {12, 0}}) {
@@ -174,54 +174,54 @@ TEST_F(LoopSightTest, RoomByTargetAndByMachines) {
   }
 }
 
-TEST_F(LoopSightTest, WhyAGroupMayNotGrow) {
+TEST_F(LoopFindingsTest, WhyAGroupMayNotGrow) {
   AddGroup("atomic", 0, 5);
   group(1).atomic = true;
   AddGroup("unknown", 0, 5);
   group(2).problem = "no answer";
   options_.max_new_nodes = 4;
-  LoopSight sight = Observe();
-  EXPECT_EQ(sight.groups[GroupIndex{0}].held, "");
-  EXPECT_EQ(sight.groups[GroupIndex{1}].held, "grows by all of its 5 nodes or none, and 4 may be added");
-  EXPECT_EQ(sight.groups[GroupIndex{2}].held, "it cannot be read: no answer");
-  EXPECT_EQ(sight.max_new_nodes, NodeLimit(4));
+  LoopFindings findings = Observe();
+  EXPECT_EQ(findings.groups[GroupIndex{0}].held, "");
+  EXPECT_EQ(findings.groups[GroupIndex{1}].held, "grows by all of its 5 nodes or none, and 4 may be added");
+  EXPECT_EQ(findings.groups[GroupIndex{2}].held, "it cannot be read: no answer");
+  EXPECT_EQ(findings.max_new_nodes, NodeLimit(4));
 
   AddNode("n", 60);
   AddMachine("comes");
   options_.max_nodes_total = 3;
-  sight = Observe();
-  EXPECT_EQ(sight.max_new_nodes, NodeLimit(1));  // of 3, one is there and one is upcoming
+  findings = Observe();
+  EXPECT_EQ(findings.max_new_nodes, NodeLimit(1));  // of 3, one is there and one is upcoming
   options_.max_nodes_total = 2;
-  sight = Observe();
-  EXPECT_EQ(sight.max_new_nodes, NodeLimit(0));
-  EXPECT_EQ(sight.groups[GroupIndex{0}].held, "the cluster may have 2 nodes in all");
+  findings = Observe();
+  EXPECT_EQ(findings.max_new_nodes, NodeLimit(0));
+  EXPECT_EQ(findings.groups[GroupIndex{0}].held, "the cluster may have 2 nodes in all");
 }
 
-TEST_F(LoopSightTest, NoGroupGrowsInAnUnhealthyCluster) {
+TEST_F(LoopFindingsTest, NoGroupGrowsInAnUnhealthyCluster) {
   options_.fleet.ok_unready_nodes = 0;
   for (int i = 0; i < 2; ++i) AddNode("n" + std::to_string(i), 60, /*ready=*/false);
-  const LoopSight sight = Observe();
-  EXPECT_THAT(sight.held, HasSubstr("ClusterUnhealthy: 2 of 2 nodes are not ready"));
-  EXPECT_EQ(sight.groups[GroupIndex{0}].held, sight.held);
+  const LoopFindings findings = Observe();
+  EXPECT_THAT(findings.held, HasSubstr("ClusterUnhealthy: 2 of 2 nodes are not ready"));
+  EXPECT_EQ(findings.groups[GroupIndex{0}].held, findings.held);
 }
 
 // The nodes of a group whose options nobody knows belong to no group: by which rules they may go is not
 // known.
-TEST_F(LoopSightTest, NodesOfAnUnknownGroupStay) {
+TEST_F(LoopFindingsTest, NodesOfAnUnknownGroupStay) {
   AddNode("n", 60);
   group().problem = "no answer";
-  const LoopSight sight = Observe();
-  EXPECT_THAT(sight.groups[GroupIndex{0}].nodes, IsEmpty());
-  EXPECT_EQ(sight.groups[GroupIndex{0}].ready, 1);
+  const LoopFindings findings = Observe();
+  EXPECT_THAT(findings.groups[GroupIndex{0}].nodes, IsEmpty());
+  EXPECT_EQ(findings.groups[GroupIndex{0}].ready, 1);
 }
 
-TEST_F(LoopSightTest, NodesStandInPlansAsTheyCount) {
+TEST_F(LoopFindingsTest, NodesStandInPlansAsTheyCount) {
   AddNode("n", 60);
   const Slot young = AddNode("young", 1, /*ready=*/false);
   const Slot marked = AddNode("marked", 60, true, {{kToBeDeletedTaint, "5", "NoSchedule"}});
   seen_.marks.push_back({.slot = marked, .since_s = 77});
-  const LoopSight sight = Observe();
-  const std::vector<ShownNode> shown = NodesAsPlanned(cluster_.state(), sight);
+  const LoopFindings findings = Observe();
+  const std::vector<ShownNode> shown = NodesAsPlanned(cluster_.state(), findings);
   ASSERT_EQ(shown.size(), 2u);
   EXPECT_EQ(shown[0].slot, marked);
   EXPECT_THAT(shown[0].shape.taints,
@@ -231,21 +231,21 @@ TEST_F(LoopSightTest, NodesStandInPlansAsTheyCount) {
 }
 
 // GPUs come minutes after the node is ready: until then it is on its way, and no model of new nodes.
-TEST_F(LoopSightTest, ANodeWithoutItsDevicesIsOnItsWay) {
+TEST_F(LoopFindingsTest, ANodeWithoutItsDevicesIsOnItsWay) {
   group().template_devices = {FleetKey("nvidia.com/gpu")};
   const Slot slot = AddNode("n", 1);
-  LoopSight sight = Observe();
-  EXPECT_THAT(sight.not_started, ElementsAre(slot));
-  EXPECT_THAT(sight.groups[GroupIndex{0}].lacking, ElementsAre(slot));
+  LoopFindings findings = Observe();
+  EXPECT_THAT(findings.not_started, ElementsAre(slot));
+  EXPECT_THAT(findings.groups[GroupIndex{0}].lacking, ElementsAre(slot));
   allocatable_.emplace_back("nvidia.com/gpu", 1);
   const Slot whole = AddNode("whole", 1);
-  sight = Observe();
-  EXPECT_THAT(sight.groups[GroupIndex{0}].nodes, ElementsAre(whole));
-  EXPECT_THAT(sight.groups[GroupIndex{0}].examples, ElementsAre(slot, whole));
-  EXPECT_THAT(sight.groups[GroupIndex{0}].lacking, ElementsAre(slot));
+  findings = Observe();
+  EXPECT_THAT(findings.groups[GroupIndex{0}].nodes, ElementsAre(whole));
+  EXPECT_THAT(findings.groups[GroupIndex{0}].examples, ElementsAre(slot, whole));
+  EXPECT_THAT(findings.groups[GroupIndex{0}].lacking, ElementsAre(slot));
 }
 
-TEST_F(LoopSightTest, DevicesAreExtendedResources) {
+TEST_F(LoopFindingsTest, DevicesAreExtendedResources) {
   ResourceNames names;
   ResourceAmounts amounts;
   amounts[names.Intern("cpu")] = 1;
@@ -257,7 +257,7 @@ TEST_F(LoopSightTest, DevicesAreExtendedResources) {
 }
 
 // The parts of it all that a plan reads.
-TEST_F(LoopSightTest, PlansUseIt) {
+TEST_F(LoopFindingsTest, PlansUseIt) {
   const Slot a = AddNode("a", 60);
   AddNode("young", 1, /*ready=*/false);
   options_.max_new_nodes = 3;
@@ -266,12 +266,12 @@ TEST_F(LoopSightTest, PlansUseIt) {
       group().template_devices.clear();
       if (lacks) group().template_devices = {FleetKey("nvidia.com/gpu")};
       memory_ = {};
-      const LoopSight sight = Observe();
+      const LoopFindings findings = Observe();
       LoopProblem problem;
       problem.names = cluster_.names();
       problem.groups.emplace_back().model =
           NodeModel{cluster_.Shape(FitNode{.name = "cloud", .allocatable = {{"cpu", 1}}})};
-      UseSight(sight, {by_cloud}, cluster_.state(), &problem);
+      ApplyFindings(findings, {by_cloud}, cluster_.state(), &problem);
       EXPECT_EQ(problem.drain.group_of, AllInFirstGroup(1));
       EXPECT_EQ(problem.groups[GroupIndex{0}].target, 2);
       EXPECT_EQ(problem.groups[GroupIndex{0}].max_nodes, 10);
@@ -285,18 +285,18 @@ TEST_F(LoopSightTest, PlansUseIt) {
   }
 }
 
-TEST_F(LoopSightTest, PlansKnowWhichNodesTheCloudDeletes) {
+TEST_F(LoopFindingsTest, PlansKnowWhichNodesTheCloudDeletes) {
   AddNode("a", 60);
   const Slot going = AddNode("going", 60);
   seen_.marks.push_back({.slot = going, .deleting_s = FleetWorld::At(0) / 1000, .acknowledged = true});
   LoopProblem problem;
   problem.names = cluster_.names();
   problem.groups.emplace_back();
-  UseSight(Observe(), {false}, cluster_.state(), &problem);
+  ApplyFindings(Observe(), {false}, cluster_.state(), &problem);
   EXPECT_THAT(problem.drain.drained, ElementsAre(going));
 }
 
-TEST_F(LoopSightTest, WarnsOfWhatPeopleMustMend) {
+TEST_F(LoopFindingsTest, WarnsOfWhatPeopleMustMend) {
   AddNode("n", 60);
   Observe(0);
   cluster_.Remove(Slot{0});
@@ -316,16 +316,16 @@ TEST_F(LoopSightTest, WarnsOfWhatPeopleMustMend) {
 
 // A machine that is late is deleted once; it is not deleted again while the cloud may still list it, unless
 // the cloud has said that it does not delete it.
-TEST_F(LoopSightTest, LateMachinesAreDeletedOnce) {
+TEST_F(LoopFindingsTest, LateMachinesAreDeletedOnce) {
   AddMachine("late");
   Observe(0);
-  LoopSight sight = Observe(15);
-  std::vector<LoopAction> actions = Act(sight, 15);
+  LoopFindings findings = Observe(15);
+  std::vector<LoopAction> actions = Act(findings, 15);
   ASSERT_EQ(actions.size(), 1u);
   EXPECT_EQ(actions[0].kind, LoopAction::Kind::kDeleteMachines);
   EXPECT_THAT(actions[0].machines, ElementsAre(0));
   EXPECT_TRUE(actions[0].late);
-  EXPECT_EQ(sight.groups[GroupIndex{0}].target, 0);
+  EXPECT_EQ(findings.groups[GroupIndex{0}].target, 0);
   for (const ActionOutcome::Result result : {ActionOutcome::Result::kDone, ActionOutcome::Result::kUnknown}) {
     LoopMemory memory = memory_;
     std::swap(memory, memory_);
@@ -342,38 +342,38 @@ TEST_F(LoopSightTest, LateMachinesAreDeletedOnce) {
 }
 
 // Nodes that the cloud has not begun to make are taken back after those that it could not make were deleted.
-TEST_F(LoopSightTest, TakesBackWhatTheCloudDoesNotBegin) {
+TEST_F(LoopFindingsTest, TakesBackWhatTheCloudDoesNotBegin) {
   AddMachine("failed");
   group().machines[0].fault = MachineFault{"BROKEN", "no machine", false};
   group().target += 2;
   Observe(0);
   memory_.fleet.machines.clear();
-  const LoopSight sight = Observe(16);
-  const std::vector<LoopAction> actions = Act(sight, 16);
+  const LoopFindings findings = Observe(16);
+  const std::vector<LoopAction> actions = Act(findings, 16);
   ASSERT_EQ(actions.size(), 2u);
   EXPECT_EQ(actions[0].kind, LoopAction::Kind::kDeleteMachines);
   EXPECT_FALSE(actions[0].late);
   EXPECT_EQ(actions[1].kind, LoopAction::Kind::kTakeBack);
   EXPECT_EQ(actions[1].nodes, 2);
   EXPECT_EQ(actions[1].target, 2);
-  EXPECT_EQ(sight.groups[GroupIndex{0}].target, 0);
-  EXPECT_EQ(sight.groups[GroupIndex{0}].room, 9);  // the machine is still there
+  EXPECT_EQ(findings.groups[GroupIndex{0}].target, 0);
+  EXPECT_EQ(findings.groups[GroupIndex{0}].room, 9);  // the machine is still there
 }
 
-TEST_F(LoopSightTest, WithoutActingNothingIsDone) {
+TEST_F(LoopFindingsTest, WithoutActingNothingIsDone) {
   options_.acts = false;
   AddMachine("late");
   Observe(0);
-  const LoopSight sight = Observe(15);
-  EXPECT_EQ(sight.groups[GroupIndex{0}].target, 1);
+  const LoopFindings findings = Observe(15);
+  EXPECT_EQ(findings.groups[GroupIndex{0}].target, 1);
   LoopPlan plan;
   plan.growth.push_back({.group = GroupIndex{0}, .for_pods = 1});
-  EXPECT_THAT(Act(sight, 15, plan), IsEmpty());
+  EXPECT_THAT(Act(findings, 15, plan), IsEmpty());
   EXPECT_THAT(memory_.open, IsEmpty());
 }
 
 // Nodes start to go unless something has happened a short time ago.
-TEST_F(LoopSightTest, NodesGoUnlessTheFleetCoolsDown) {
+TEST_F(LoopFindingsTest, NodesGoUnlessTheFleetCoolsDown) {
   const Slot slot = AddNode("n", 60);
   LoopPlan plan;
   plan.scale_down.remove.resize(2);
@@ -388,25 +388,25 @@ TEST_F(LoopSightTest, NodesGoUnlessTheFleetCoolsDown) {
   EXPECT_THAT(Act(Observe(4), 4, plan), SizeIs(1));
 }
 
-TEST_F(LoopSightTest, ADelayByGroupReachesThePlan) {
+TEST_F(LoopFindingsTest, ADelayByGroupReachesThePlan) {
   options_.fleet.delays_by_group = true;
   AddNode("n", 60);
   Observe(0);
   ++group().target;
-  const LoopSight sight = Observe(1);
-  EXPECT_FALSE(sight.nothing_goes);
+  const LoopFindings findings = Observe(1);
+  EXPECT_FALSE(findings.nothing_leaves);
   LoopProblem problem;
   problem.groups.emplace_back().name = "g";
-  UseSight(sight, {false}, cluster_.state(), &problem);
+  ApplyFindings(findings, {false}, cluster_.state(), &problem);
   EXPECT_EQ(problem.groups[GroupIndex{0}].stays_until_s, FleetWorld::At(11) / 1000);
   LoopProblem later;
   later.groups.emplace_back().name = "g";
-  UseSight(Observe(11), {false}, cluster_.state(), &later);
+  ApplyFindings(Observe(11), {false}, cluster_.state(), &later);
   EXPECT_EQ(later.groups[GroupIndex{0}].stays_until_s, std::nullopt);
 }
 
 // Empty nodes are the first wave, whatever the order of the plan.
-TEST_F(LoopSightTest, NodesGoInWaves) {
+TEST_F(LoopFindingsTest, NodesGoInWaves) {
   LoopPlan plan;
   for (const bool empty : {false, true, false}) {
     DrainRemoval& removal = plan.scale_down.remove.emplace_back();
@@ -420,7 +420,7 @@ TEST_F(LoopSightTest, NodesGoInWaves) {
   EXPECT_THAT(waves, ElementsAre(Pair(remove[1].slot, 1), Pair(remove[0].slot, 2), Pair(remove[2].slot, 2)));
 }
 
-class GrowthOutcomeTest : public LoopSightTest {
+class GrowthOutcomeTest : public LoopFindingsTest {
  protected:
   // Asks for three nodes at minute 0, and returns the action.
   LoopAction Grow(int64_t for_pods = 2) {
@@ -437,9 +437,9 @@ class GrowthOutcomeTest : public LoopSightTest {
 TEST_F(GrowthOutcomeTest, WhatIsGrantedIsExpectedAndCounted) {
   const LoopAction action = Grow();
   group().target = 3;
-  const LoopSight sight = Observe(1, {.actions = {{action.id, ActionOutcome::Result::kDone, ""}}});
-  EXPECT_EQ(sight.groups[GroupIndex{0}].upcoming, 3);
-  EXPECT_TRUE(sight.fleet.cools_down);
+  const LoopFindings findings = Observe(1, {.actions = {{action.id, ActionOutcome::Result::kDone, ""}}});
+  EXPECT_EQ(findings.groups[GroupIndex{0}].upcoming, 3);
+  EXPECT_TRUE(findings.fleet.cools_down);
   EXPECT_EQ(memory_.grown_for_pods_ms, FleetWorld::At(0));
   EXPECT_EQ(memory_.fleet.groups[FleetKey("g")].request->until_ms, FleetWorld::At(15));
 }
@@ -450,22 +450,23 @@ TEST_F(GrowthOutcomeTest, GrowthForSlackEndsNoBatch) {
 }
 
 TEST_F(GrowthOutcomeTest, WhatFailsBacksOffSinceItWasAskedFor) {
-  const LoopSight sight =
+  const LoopFindings findings =
       Observe(1, {.actions = {{Grow().id, ActionOutcome::Result::kFailed, "out of quota"}}});
-  ASSERT_TRUE(sight.fleet.groups[0].back_off.has_value());
-  EXPECT_EQ(sight.fleet.groups[0].back_off->until_ms, FleetWorld::At(5));
-  EXPECT_THAT(sight.groups[GroupIndex{0}].held, HasSubstr("out of quota"));
+  ASSERT_TRUE(findings.fleet.groups[0].back_off.has_value());
+  EXPECT_EQ(findings.fleet.groups[0].back_off->until_ms, FleetWorld::At(5));
+  EXPECT_THAT(findings.groups[GroupIndex{0}].held, HasSubstr("out of quota"));
 }
 
 TEST_F(GrowthOutcomeTest, ForWhatOthersHaveChangedNobodyBacksOff) {
-  const LoopSight sight = Observe(1, {.actions = {{Grow().id, ActionOutcome::Result::kChanged, "changed"}}});
-  EXPECT_FALSE(sight.fleet.groups[0].back_off.has_value());
+  const LoopFindings findings =
+      Observe(1, {.actions = {{Grow().id, ActionOutcome::Result::kChanged, "changed"}}});
+  EXPECT_FALSE(findings.fleet.groups[0].back_off.has_value());
 }
 
 TEST_F(GrowthOutcomeTest, WhatWasNotTriedIsForgotten) {
   Grow();
-  const LoopSight sight = Observe(1);
-  EXPECT_FALSE(sight.fleet.groups[0].back_off.has_value());
+  const LoopFindings findings = Observe(1);
+  EXPECT_FALSE(findings.fleet.groups[0].back_off.has_value());
   EXPECT_THAT(memory_.open, IsEmpty());
 }
 
@@ -477,8 +478,8 @@ TEST_F(GrowthOutcomeTest, AnotherProcessAsked) {
     Grow();
     group().target = grown ? 3 : 0;
     seen_.first = true;
-    const LoopSight sight = Observe(1);
-    EXPECT_EQ(sight.fleet.groups[0].back_off.has_value(), !grown);
+    const LoopFindings findings = Observe(1);
+    EXPECT_EQ(findings.fleet.groups[0].back_off.has_value(), !grown);
     EXPECT_EQ(memory_.fleet.groups[FleetKey("g")].request.has_value(), grown);
   }
 }
@@ -496,8 +497,8 @@ TEST_F(GrowthOutcomeTest, AnotherProcessAskedAGroupThatCannotBeRead) {
 
 TEST_F(GrowthOutcomeTest, IdsOfNobodyArePassedOver) {
   Grow();
-  const LoopSight sight = Observe(1, {.actions = {{999, ActionOutcome::Result::kFailed, "forged"}}});
-  EXPECT_FALSE(sight.fleet.groups[0].back_off.has_value());
+  const LoopFindings findings = Observe(1, {.actions = {{999, ActionOutcome::Result::kFailed, "forged"}}});
+  EXPECT_FALSE(findings.fleet.groups[0].back_off.has_value());
 }
 
 TEST(BatchMemoryTest, ABatchHasAnEnd) {
@@ -520,11 +521,11 @@ TEST(BatchMemoryTest, ABatchHasAnEnd) {
   EXPECT_EQ(batch.since_growth_ms, 400);
 }
 
-TEST_F(LoopSightTest, WhetherTimersRun) {
-  const auto run = [&](const LoopSight& sight, const LoopPlan& plan) {
-    return TimersRun(seen_, sight, LoopProblem(), plan);
+TEST_F(LoopFindingsTest, WhetherTimersRun) {
+  const auto run = [&](const LoopFindings& findings, const LoopPlan& plan) {
+    return TimersRun(seen_, findings, LoopProblem(), plan);
   };
-  LoopSight nothing;
+  LoopFindings nothing;
   LoopPlan plan;
   EXPECT_FALSE(run(nothing, plan));
   plan.no_scale_down = NoScaleDown::kNotDecided;
@@ -535,15 +536,15 @@ TEST_F(LoopSightTest, WhetherTimersRun) {
   plan.scale_down.remove.emplace_back();
   EXPECT_TRUE(run(nothing, plan));
   plan = LoopPlan();
-  LoopSight sight;
-  sight.groups.emplace_back().upcoming = 1;
-  EXPECT_TRUE(run(sight, plan));
-  sight = LoopSight();
-  sight.fleet.backs_off = true;
-  EXPECT_TRUE(run(sight, plan));
-  sight = LoopSight();
-  sight.fleet.cools_down = true;
-  EXPECT_TRUE(run(sight, plan));
+  LoopFindings findings;
+  findings.groups.emplace_back().upcoming = 1;
+  EXPECT_TRUE(run(findings, plan));
+  findings = LoopFindings();
+  findings.fleet.backs_off = true;
+  EXPECT_TRUE(run(findings, plan));
+  findings = LoopFindings();
+  findings.fleet.cools_down = true;
+  EXPECT_TRUE(run(findings, plan));
   seen_.under_way.emplace_back();
   EXPECT_TRUE(run(nothing, plan));
 }

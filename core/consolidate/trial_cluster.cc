@@ -1,4 +1,4 @@
-#include "core/consolidate/board.h"
+#include "core/consolidate/trial_cluster.h"
 
 #include <algorithm>
 #include <set>
@@ -20,15 +20,15 @@ bool HasEphemeralVolume(const PodShape& shape) {
 
 }  // namespace
 
-Board::Board(Snapshot* snapshot, const ConsolidationProblem& problem, const ConsolidationOptions& options,
-             WorkBudget* budget)
+TrialCluster::TrialCluster(Snapshot* snapshot, const ConsolidationProblem& problem,
+                           const ConsolidationOptions& options, WorkBudget* budget)
     : snapshot_(*snapshot), problem_(problem), options_(options), budget_(budget) {
   nodes_.resize(static_cast<size_t>(snapshot_.node_end()));
   for (size_t i = 0; i < problem_.nodes.size(); ++i) {
     const ConsolidationNode& entry = problem_.nodes[i];
     const std::optional<NodeIndex> node = snapshot_.FindSlot(entry.slot);
     if (!node.has_value()) continue;
-    BoardNode& known = nodes_[*node];
+    TrialNode& known = nodes_[*node];
     known.group = entry.group;
     known.usd = entry.usd_per_hour.value_or(0);
     const bool spot = entry.group.has_value() && problem_.groups[*entry.group].priced.spot;
@@ -38,7 +38,7 @@ Board::Board(Snapshot* snapshot, const ConsolidationProblem& problem, const Cons
     known.problem = i;
     AddMovers(*node, entry);
     // Room there is paid for by the pod: a move to it saves nothing that is known.
-    if (entry.kind == NodeKind::kVirtual) snapshot_.MakeGhost(*node);
+    if (entry.kind == NodeKind::kVirtual) snapshot_.CloseNode(*node);
   }
   for (const NodeGroup& group : problem_.groups) group_nodes_.push_back(group.target);
   node_count_ = problem_.cluster->node_count();
@@ -47,9 +47,9 @@ Board::Board(Snapshot* snapshot, const ConsolidationProblem& problem, const Cons
   MakeTemplates();
 }
 
-void Board::AddMovers(NodeIndex node, const ConsolidationNode& entry) {
+void TrialCluster::AddMovers(NodeIndex node, const ConsolidationNode& entry) {
   const NodePods& pods = problem_.cluster->pods(entry.slot);
-  BoardNode& known = nodes_[node];
+  TrialNode& known = nodes_[node];
   for (const LeavingPod& pod : entry.pods) {
     if (!known.may_go) {
       // Room that is kept on a node that stays is taken from it.
@@ -81,7 +81,7 @@ void Board::AddMovers(NodeIndex node, const ConsolidationNode& entry) {
   }
 }
 
-MoverKindIndex Board::KindOf(int32_t shape, bool by_name) {
+MoverKindIndex TrialCluster::KindOf(int32_t shape, bool by_name) {
   if (static_cast<size_t>(shape) >= kind_of_shape_.size()) {
     kind_of_shape_.resize(static_cast<size_t>(snapshot_.pod_shape_end()));
   }
@@ -94,14 +94,14 @@ MoverKindIndex Board::KindOf(int32_t shape, bool by_name) {
   return *known;
 }
 
-IncomingPod Board::PodOf(const MoverKind& kind) const {
+IncomingPod TrialCluster::PodOf(const MoverKind& kind) const {
   IncomingPod pod;
   pod.shape = snapshot_.pod_shape(kind.shape);
   pod.names = problem_.cluster->resource_names();
   return pod;
 }
 
-void Board::MakeColumns() {
+void TrialCluster::MakeColumns() {
   std::set<ResourceId> resources;
   std::vector<std::vector<CheckedRequest>> checked;
   for (const MoverKind& kind : kinds_) {
@@ -129,7 +129,7 @@ void Board::MakeColumns() {
                                      problem_.cluster->resource_names().Find("pods"));
 }
 
-void Board::MakeTemplates() {
+void TrialCluster::MakeTemplates() {
   templates_.resize(problem_.groups.size());
   std::vector<std::unique_ptr<PodFit>> daemons;
   for (const IncomingPod& pod : problem_.daemons) {
@@ -139,7 +139,7 @@ void Board::MakeTemplates() {
   for (const GroupIndex group : templates_.indices()) {
     if (!HasNewNodes(problem_.groups[group])) continue;
     if (!budget_->Spend(static_cast<int64_t>(10 + daemons.size()))) return;
-    auto made = std::make_unique<BoardTemplate>();
+    auto made = std::make_unique<TrialTemplate>();
     snapshot_.Fork();
     const std::string name = absl::StrCat("consolidate-", IndexOf(group));
     const NodeIndex copy = snapshot_.AddNode({name, problem_.groups[group].model->shape, name});
@@ -155,13 +155,13 @@ void Board::MakeTemplates() {
   }
 }
 
-double Board::WorthOf(NodeIndex node) const {
+double TrialCluster::WorthOf(NodeIndex node) const {
   double worth = 0;
   for (const MoverIndex mover : nodes_[node].movers) worth += KindOf(mover).worth;
   return worth;
 }
 
-double Board::WorthOfRoom(std::span<const int64_t> free) const {
+double TrialCluster::WorthOfRoom(std::span<const int64_t> free) const {
   double worth = 0;
   for (size_t i = 0; i < prices_.size(); ++i) {
     worth += prices_[i] * static_cast<double>(std::max<int64_t>(0, free[i]));
@@ -169,18 +169,18 @@ double Board::WorthOfRoom(std::span<const int64_t> free) const {
   return worth;
 }
 
-double Board::EfficiencyOf(GroupIndex group) const {
+double TrialCluster::EfficiencyOf(GroupIndex group) const {
   const double usd = UsdOf(problem_.groups[group]);
   if (templates_[group] == nullptr) return 0;
   return usd > 0 ? WorthOfRoom(templates_[group]->free) / usd : 1;
 }
 
-double Board::EfficiencyOf(NodeIndex node) const {
+double TrialCluster::EfficiencyOf(NodeIndex node) const {
   const double usd = nodes_[node].usd;
   return usd > 0 ? (WorthOfRoom(room_->FreeOn(node)) + WorthOf(node)) / usd : 1;
 }
 
-bool Board::Prepare(MoverKindIndex number) {
+bool TrialCluster::Prepare(MoverKindIndex number) {
   MoverKind& kind = kinds_[number];
   if (kind.hopeless) return false;
   if (!kind.handle.has_value()) {
@@ -199,13 +199,13 @@ bool Board::Prepare(MoverKindIndex number) {
   return !kind.hopeless;
 }
 
-NodeIndex Board::AddNode(GroupIndex group) {
+NodeIndex TrialCluster::AddNode(GroupIndex group) {
   const NodeGroup& of = problem_.groups[group];
   // A node of the cluster may have any name: one that no node can have keeps them apart.
   const std::string name = absl::StrCat(of.name, "#", ++added_);
   const NodeIndex node = snapshot_.AddNode({name, of.model->shape, name});
   for (const int32_t shape : templates_[group]->daemons) snapshot_.PlacePod(node, shape);
-  BoardNode& known = nodes_.emplace_back();
+  TrialNode& known = nodes_.emplace_back();
   known.group = group;
   known.usd = UsdOf(of);
   if (of.priced.spot) known.spot_usd = known.usd;
@@ -215,12 +215,12 @@ NodeIndex Board::AddNode(GroupIndex group) {
   return node;
 }
 
-void Board::ForgetNodes(NodeIndex node_end) {
+void TrialCluster::ForgetNodes(NodeIndex node_end) {
   nodes_.resize(IndexOf(node_end));
   room_->Forget(node_end);
 }
 
-void Board::Place(MoverIndex number, NodeIndex node) {
+void TrialCluster::Place(MoverIndex number, NodeIndex node) {
   const Mover& mover = movers_[number];
   const MoverKind& kind = kinds_[mover.kind];
   if (kind.by_name) {
@@ -231,7 +231,7 @@ void Board::Place(MoverIndex number, NodeIndex node) {
   room_->Read(node);
 }
 
-void Board::Leave(NodeIndex node) {
+void TrialCluster::Leave(NodeIndex node) {
   if (nodes_[node].is_new) {
     snapshot_.RemoveNode(node);
   } else {
@@ -242,10 +242,10 @@ void Board::Leave(NodeIndex node) {
   room_->Read(node);
 }
 
-int64_t Board::MostOn(MoverKindIndex number, GroupIndex group) {
+int64_t TrialCluster::MostOn(MoverKindIndex number, GroupIndex group) {
   const auto [known, is_new] = most_on_.try_emplace({number, group}, 0);
   if (!is_new) return known->second;
-  const BoardTemplate* const made = templates_[group].get();
+  const TrialTemplate* const made = templates_[group].get();
   const MoverKind& kind = kinds_[number];
   if (made == nullptr) return 0;
   const int64_t room = CopiesThatFit(made->free, kind.request);

@@ -1,4 +1,4 @@
-#include "core/drain/board_follower.h"
+#include "core/drain/trial_follower.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@ using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 // b moves to c and d to a, where they fill up what is left.
-class BoardFollowerTest : public ::testing::Test {
+class TrialFollowerTest : public ::testing::Test {
  protected:
-  BoardFollowerTest() {
+  TrialFollowerTest() {
     PlanCandidates({}, /*anew=*/false, &fixture_.call(), &fixture_.follower(), &fixture_.memory());
     EXPECT_THAT(fixture_.Planned(), ElementsAre("b", "d"));
   }
@@ -36,42 +36,42 @@ class BoardFollowerTest : public ::testing::Test {
   CallFixture fixture_{&model_};
 };
 
-TEST_F(BoardFollowerTest, ThePlanStandsWhereNothingChanged) {
+TEST_F(TrialFollowerTest, ThePlanStandsWhereNothingChanged) {
   EXPECT_THAT(StandAfterChange(), ElementsAre(true, true));
-  EXPECT_EQ(fixture_.follower().board().received(fixture_.judged(2).node), 1);
+  EXPECT_EQ(fixture_.follower().trial().received(fixture_.judged(2).node), 1);
 }
 
-TEST_F(BoardFollowerTest, OnlyWhatWasTouchedIsPlacedAgain) {
+TEST_F(TrialFollowerTest, OnlyWhatWasTouchedIsPlacedAgain) {
   cluster_.nodes[2].pods.push_back(ReplicaPod("new", 1));  // c takes the pod of b
   EXPECT_THAT(StandAfterChange(), ElementsAre(false, true));
-  EXPECT_EQ(fixture_.follower().board().received(fixture_.judged(2).node), 0);
+  EXPECT_EQ(fixture_.follower().trial().received(fixture_.judged(2).node), 0);
   EXPECT_EQ(fixture_.formers()[0].former.node, "b");
   EXPECT_THAT(fixture_.formers()[0].former.hints, SizeIs(1));
 }
 
-TEST_F(BoardFollowerTest, APodThatAsksForSomethingElseMakesAllBePlacedAgain) {
+TEST_F(TrialFollowerTest, APodThatAsksForSomethingElseMakesAllBePlacedAgain) {
   cluster_.nodes[1].pods = {ReplicaPod("q", 50)};
   EXPECT_THAT(StandAfterChange(), ElementsAre(false, false));
 }
 
-TEST_F(BoardFollowerTest, ABoardThatHoldsSomethingElseIsBuiltAnew) {
+TEST_F(TrialFollowerTest, ATrialThatHoldsSomethingElseIsBuiltAnew) {
   fixture_.follower().Spoil();
   EXPECT_THAT(StandAfterChange(), ElementsAre(false, false));
-  EXPECT_EQ(fixture_.follower().board().received(fixture_.judged(2).node), 0);
+  EXPECT_EQ(fixture_.follower().trial().received(fixture_.judged(2).node), 0);
 }
 
-TEST_F(BoardFollowerTest, PodsThatLookAtEachOtherMakeAllBePlacedAgain) {
+TEST_F(TrialFollowerTest, PodsThatLookAtEachOtherMakeAllBePlacedAgain) {
   FitPod lonely = ReplicaPod("new", 1);
   lonely.rules.anti_affinity = {Term(Select("app", "app"), kHostnameLabel)};
   cluster_.nodes.push_back(NodeWith("e", {lonely}));
   EXPECT_THAT(StandAfterChange(), ElementsAre(false, false));
 }
 
-TEST_F(BoardFollowerTest, MovesThatAreWithdrawnLeaveTheBoardAsItWas) {
+TEST_F(TrialFollowerTest, MovesThatAreWithdrawnLeaveTheTrialAsItWas) {
   fixture_.follower().Withdraw(fixture_.call(), fixture_.memory().planned());
   for (int32_t slot = 0; slot < 4; ++slot) {
-    EXPECT_EQ(fixture_.follower().board().received(fixture_.judged(slot).node), 0) << slot;
-    EXPECT_THAT(fixture_.follower().board().snapshot().pods(fixture_.judged(slot).node), SizeIs(1));
+    EXPECT_EQ(fixture_.follower().trial().received(fixture_.judged(slot).node), 0) << slot;
+    EXPECT_THAT(fixture_.follower().trial().snapshot().pods(fixture_.judged(slot).node), SizeIs(1));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "core/loop/loop_sight.h"
+#include "core/loop/loop_findings.h"
 
 #include <algorithm>
 #include <iterator>
@@ -33,31 +33,31 @@ void CountStarted(const ClusterState& cluster, Slot slot, const StartupTaints& n
   ++*(HasStarted(cluster, slot, names) ? ready : unready);
 }
 
-GroupSight SightOf(const ClusterState& cluster, const CloudGroup& group, const FleetGroupView& view,
-                   const std::vector<int32_t>& machines, const std::vector<Slot>& nodes,
-                   const ObserveOptions& options) {
-  GroupSight sight;
+GroupFindings FindingsOf(const ClusterState& cluster, const CloudGroup& group, const FleetGroupView& view,
+                         const std::vector<int32_t>& machines, const std::vector<Slot>& nodes,
+                         const ObserveOptions& options) {
+  GroupFindings findings;
   std::vector<Slot> started = NodesAt(nodes, view.started);
   for (const Slot slot : started)
-    CountStarted(cluster, slot, options.startup_taints, &sight.ready, &sight.unready);
-  sight.examples = started;
-  for (const Slot slot : NodesAt(nodes, view.not_started)) sight.examples.push_back(slot);
-  sight.lacking = NodesAt(nodes, view.lacking);
-  absl::c_sort(sight.examples);
-  absl::c_sort(sight.lacking);
-  if (group.problem.empty()) sight.nodes = std::move(started);
-  sight.upcoming = view.starting + view.coming;
-  sight.target = group.target;
+    CountStarted(cluster, slot, options.startup_taints, &findings.ready, &findings.unready);
+  findings.examples = started;
+  for (const Slot slot : NodesAt(nodes, view.not_started)) findings.examples.push_back(slot);
+  findings.lacking = NodesAt(nodes, view.lacking);
+  absl::c_sort(findings.examples);
+  absl::c_sort(findings.lacking);
+  if (group.problem.empty()) findings.nodes = std::move(started);
+  findings.upcoming = view.starting + view.coming;
+  findings.target = group.target;
   if (options.acts && options.grows) {
-    sight.delete_failed = MachinesAt(machines, view.delete_failed);
-    sight.delete_late = MachinesAt(machines, view.delete_late);
-    sight.take_back = view.take_back;
-    sight.target -=
-        static_cast<int64_t>(sight.delete_failed.size() + sight.delete_late.size()) + sight.take_back;
+    findings.delete_failed = MachinesAt(machines, view.delete_failed);
+    findings.delete_late = MachinesAt(machines, view.delete_late);
+    findings.take_back = view.take_back;
+    findings.target -= static_cast<int64_t>(findings.delete_failed.size() + findings.delete_late.size()) +
+                       findings.take_back;
   }
   // A cloud may have more machines than its target for some time.
-  sight.room = std::max<int64_t>(0, group.max_nodes - std::max(sight.target, view.live));
-  return sight;
+  findings.room = std::max<int64_t>(0, group.max_nodes - std::max(findings.target, view.live));
+  return findings;
 }
 
 // The limit of one loop, and what the maximum of the cluster leaves: nodes that have no machine yet count.
@@ -69,15 +69,15 @@ NodeLimit MostNewNodes(const ClusterState& cluster, const ObserveOptions& option
   return SmallerLimit(most, std::max<int64_t>(0, options.max_nodes_total - nodes));
 }
 
-std::string WhyHeld(const CloudGroup& group, const GroupSight& sight, const FleetGroupView& view,
-                    const LoopSight& loop) {
+std::string WhyHeld(const CloudGroup& group, const GroupFindings& findings, const FleetGroupView& view,
+                    const LoopFindings& loop) {
   constexpr size_t kMostText = 512;
   if (!group.problem.empty()) {
     return CutText(absl::StrCat("it cannot be read: ", group.problem), kMostText);
   }
   if (view.back_off.has_value()) return CutText(view.held, kMostText);
-  if (group.atomic && sight.room > loop.max_new_nodes.value_or(sight.room)) {
-    return absl::StrCat("grows by all of its ", sight.room, sight.room == 1 ? " node" : " nodes",
+  if (group.atomic && findings.room > loop.max_new_nodes.value_or(findings.room)) {
+    return absl::StrCat("grows by all of its ", findings.room, findings.room == 1 ? " node" : " nodes",
                         " or none, and ", *loop.max_new_nodes, " may be added");
   }
   return loop.held;
@@ -114,26 +114,27 @@ void WarnOfSharedNodes(const ClusterState& cluster, const LoopObservation& seen,
 }
 
 void Warn(const ClusterState& cluster, const LoopObservation& seen, const SeenFleet& fleet, int64_t now_ms,
-          LoopSight* sight) {
-  WarnOfSharedNodes(cluster, seen, fleet.shared, &sight->warnings);
+          LoopFindings* findings) {
+  WarnOfSharedNodes(cluster, seen, fleet.shared, &findings->warnings);
   for (const GroupIndex group : seen.groups.indices()) {
-    const int64_t lost = sight->fleet.groups[IndexOf(group)].lost;
+    const int64_t lost = findings->fleet.groups[IndexOf(group)].lost;
     if (lost == 0) continue;
-    sight->warnings.push_back(absl::StrCat(
+    findings->warnings.push_back(absl::StrCat(
         "node group ", seen.groups[group].name, ": ", lost, lost == 1 ? " machine" : " machines",
         " had nodes that are gone: not deleted, since pods may run there; look why they do not register, or "
         "delete them"));
   }
-  for (const NodeMark& mark : sight->marked.stuck) {
-    sight->warnings.push_back(absl::StrCat("node ", cluster.name(mark.slot), ": the cloud said ",
-                                           DurationText((now_ms / 1000 - mark.deleting_s) * 1000),
-                                           " ago that it deletes it, and still lists it: delete the machine "
-                                           "there"));
+  for (const NodeMark& mark : findings->marked.stuck) {
+    findings->warnings.push_back(
+        absl::StrCat("node ", cluster.name(mark.slot), ": the cloud said ",
+                     DurationText((now_ms / 1000 - mark.deleting_s) * 1000),
+                     " ago that it deletes it, and still lists it: delete the machine "
+                     "there"));
   }
 }
 
 // The price stays that of what the cloud says of new nodes: a node tells nothing of its capacity here.
-void SetModel(const ClusterState& cluster, const GroupSight& of, bool cloud_template,
+void SetModel(const ClusterState& cluster, const GroupFindings& of, bool cloud_template,
               const StartupTaints& startup_taints, const ResourceNames& names, NodeGroup* group) {
   if (!group->model.has_value()) return;
   const bool is_stated = cloud_template || of.examples.empty();
@@ -143,92 +144,95 @@ void SetModel(const ClusterState& cluster, const GroupSight& of, bool cloud_temp
 
 }  // namespace
 
-LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, const LoopOutcomes& outcomes,
-                      const ObserveOptions& options, int64_t now_ms, LoopMemory* memory) {
+LoopFindings ObserveLoop(const ClusterState& cluster, const LoopObservation& seen,
+                         const LoopOutcomes& outcomes, const ObserveOptions& options, int64_t now_ms,
+                         LoopMemory* memory) {
   ForgetFutureTimes(now_ms, memory);
   NoteAcknowledged(cluster, outcomes.acknowledged, memory);
   NoteSoftTaintsTried(outcomes.soft_taints_tried, now_ms, memory);
-  LoopSight sight;
-  sight.marked =
+  LoopFindings findings;
+  findings.marked =
       JudgeMarks(cluster, seen, MachinesOfMarks(seen), options.fleet.deletion_patience_ms, now_ms, *memory);
-  const SeenFleet fleet = SeeFleet(cluster, seen, options.startup_taints, sight.marked.going);
+  const SeenFleet fleet = SeeFleet(cluster, seen, options.startup_taints, findings.marked.going);
   const FleetOutcomes ended = TakeActionOutcomes(outcomes, seen, memory);
-  sight.fleet = LookAtFleet(&fleet.told, ended, options.fleet, now_ms, &memory->fleet);
-  sight.max_new_nodes = MostNewNodes(cluster, options, sight.fleet);
-  sight.nothing_goes = sight.fleet.cools_down || !options.acts;
-  sight.held = sight.fleet.unhealthy;
-  if (sight.held.empty() && sight.max_new_nodes == 0) {
-    sight.held = absl::StrCat("the cluster may have ", options.max_nodes_total,
-                              options.max_nodes_total == 1 ? " node" : " nodes", " in all");
+  findings.fleet = LookAtFleet(&fleet.reported, ended, options.fleet, now_ms, &memory->fleet);
+  findings.max_new_nodes = MostNewNodes(cluster, options, findings.fleet);
+  findings.nothing_leaves = findings.fleet.cools_down || !options.acts;
+  findings.held = findings.fleet.unhealthy;
+  if (findings.held.empty() && findings.max_new_nodes == 0) {
+    findings.held = absl::StrCat("the cluster may have ", options.max_nodes_total,
+                                 options.max_nodes_total == 1 ? " node" : " nodes", " in all");
   }
   for (const GroupIndex i : seen.groups.indices()) {
-    const FleetGroupView& view = sight.fleet.groups[IndexOf(i)];
-    GroupSight& group = sight.groups.emplace_back(
-        SightOf(cluster, seen.groups[i], view, fleet.machines[i], fleet.nodes[i], options));
-    group.held = WhyHeld(seen.groups[i], group, view, sight);
+    const FleetGroupView& view = findings.fleet.groups[IndexOf(i)];
+    GroupFindings& group = findings.groups.emplace_back(
+        FindingsOf(cluster, seen.groups[i], view, fleet.machines[i], fleet.nodes[i], options));
+    group.held = WhyHeld(seen.groups[i], group, view, findings);
     group.swappable = Swappable(seen.groups[i], view, options, *memory);
-    std::copy_if(fleet.nodes[i].begin(), fleet.nodes[i].end(), std::back_inserter(group.going),
-                 [&](Slot slot) {
-                   return std::binary_search(sight.marked.going.begin(), sight.marked.going.end(), slot);
-                 });
-    sight.nodes.ready += group.ready;
-    sight.nodes.unready += group.unready;
-    sight.nodes.starting += view.starting;
-    for (const Slot slot : NodesAt(fleet.nodes[i], view.not_started)) sight.not_started.push_back(slot);
+    std::copy_if(
+        fleet.nodes[i].begin(), fleet.nodes[i].end(), std::back_inserter(group.going), [&](Slot slot) {
+          return std::binary_search(findings.marked.going.begin(), findings.marked.going.end(), slot);
+        });
+    findings.nodes.ready += group.ready;
+    findings.nodes.unready += group.unready;
+    findings.nodes.starting += view.starting;
+    for (const Slot slot : NodesAt(fleet.nodes[i], view.not_started)) findings.not_started.push_back(slot);
   }
   std::vector<bool> starts(fleet.others.size(), false);
-  for (const int32_t position : sight.fleet.other_not_started) {
+  for (const int32_t position : findings.fleet.other_not_started) {
     starts[static_cast<size_t>(position)] = true;
-    sight.not_started.push_back(fleet.others[static_cast<size_t>(position)]);
+    findings.not_started.push_back(fleet.others[static_cast<size_t>(position)]);
   }
   for (size_t i = 0; i < fleet.others.size(); ++i) {
     if (starts[i]) continue;
-    CountStarted(cluster, fleet.others[i], options.startup_taints, &sight.nodes.ready, &sight.nodes.unready);
+    CountStarted(cluster, fleet.others[i], options.startup_taints, &findings.nodes.ready,
+                 &findings.nodes.unready);
   }
-  sight.nodes.all = cluster.node_count();
-  std::sort(sight.not_started.begin(), sight.not_started.end());
-  Warn(cluster, seen, fleet, now_ms, &sight);
-  return sight;
+  findings.nodes.all = cluster.node_count();
+  std::sort(findings.not_started.begin(), findings.not_started.end());
+  Warn(cluster, seen, fleet, now_ms, &findings);
+  return findings;
 }
 
-std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopSight& sight) {
+std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopFindings& findings) {
   std::vector<ShownNode> shown;
   std::vector<Slot> abandoned;
-  for (const NodeMark& mark : sight.marked.abandoned) {
+  for (const NodeMark& mark : findings.marked.abandoned) {
     abandoned.push_back(mark.slot);
     shown.push_back({mark.slot, WithoutMark(cluster.node_shape(mark.slot), mark)});
   }
-  for (const Slot slot : sight.not_started) {
+  for (const Slot slot : findings.not_started) {
     if (std::binary_search(abandoned.begin(), abandoned.end(), slot)) continue;
     shown.push_back({slot, WithoutPlace(cluster.node_shape(slot))});
   }
   return shown;
 }
 
-void UseSight(const LoopSight& sight, const StrongVector<GroupIndex, bool>& cloud_template,
-              const ClusterState& cluster, LoopProblem* problem) {
-  problem->drain.drained = sight.marked.going;
-  problem->drain.nothing_goes = sight.nothing_goes;
+void ApplyFindings(const LoopFindings& findings, const StrongVector<GroupIndex, bool>& cloud_template,
+                   const ClusterState& cluster, LoopProblem* problem) {
+  problem->drain.drained = findings.marked.going;
+  problem->drain.nothing_leaves = findings.nothing_leaves;
   problem->drain.group_of = {};
   problem->drain.going_group_of = {};
   problem->drain.not_started.clear();
   for (const GroupIndex i : problem->groups.indices()) {
-    const GroupSight& of = sight.groups[i];
+    const GroupFindings& of = findings.groups[i];
     NodeGroup& group = problem->groups[i];
     for (const Slot slot : of.nodes) problem->drain.group_of.Set(slot, i);
     for (const Slot slot : of.going) problem->drain.going_group_of.Set(slot, i);
-    absl::c_set_intersection(of.examples, sight.not_started, std::back_inserter(problem->drain.not_started));
+    absl::c_set_intersection(of.examples, findings.not_started,
+                             std::back_inserter(problem->drain.not_started));
     group.target = static_cast<int64_t>(of.nodes.size()) + std::min(of.upcoming, kMostUpcomingNodes);
     group.max_nodes = group.target + of.room;
     group.blocked_reason = of.held;
     group.not_begun = of.swappable;
-    const std::optional<int64_t>& until_ms = sight.fleet.groups[IndexOf(i)].cools_down_until_ms;
+    const std::optional<int64_t>& until_ms = findings.fleet.groups[IndexOf(i)].cools_down_until_ms;
     group.stays_until_s.reset();
     if (until_ms.has_value()) group.stays_until_s = (*until_ms + 999) / 1000;
     SetModel(cluster, of, cloud_template[i], problem->startup_taints, problem->names, &group);
   }
   absl::c_sort(problem->drain.not_started);
-  problem->growth.max_new_nodes = sight.max_new_nodes;
+  problem->growth.max_new_nodes = findings.max_new_nodes;
 }
 
 }  // namespace loadline

@@ -1,4 +1,4 @@
-#include "core/drain/drain_board.h"
+#include "core/drain/drain_trial.h"
 
 #include <algorithm>
 #include <tuple>
@@ -32,24 +32,24 @@ ResourceAmounts RequestsByName(const IncomingPod& pod, const ResourceNames& name
 
 }  // namespace
 
-DrainBoard::DrainBoard(const ClusterState& state, const FitOptions* fit)
+DrainTrial::DrainTrial(const ClusterState& state, const FitOptions* fit)
     : state_(state), fit_(*fit), snapshot_(state, Snapshot::Source::kChanges) {
   NoteNewPods();
   SetOrder({});
 }
 
-void DrainBoard::NoteNewPods() {
+void DrainTrial::NoteNewPods() {
   for (; shapes_seen_ < snapshot_.pod_shape_end(); ++shapes_seen_) {
     pods_depend_ = pods_depend_ || DependsOnOthers(snapshot_.pod_shape(shapes_seen_));
   }
 }
 
-void DrainBoard::ForgetSearch() {
+void DrainTrial::ForgetSearch() {
   search_.reset();
   SetOrder({});
 }
 
-std::vector<Slot> DrainBoard::Touched() const {
+std::vector<Slot> DrainTrial::Touched() const {
   std::vector<Slot> slots;
   for (int32_t i = 0; i < snapshot_.node_end(); ++i) {
     const NodeIndex node{i};
@@ -60,18 +60,18 @@ std::vector<Slot> DrainBoard::Touched() const {
   return slots;
 }
 
-void DrainBoard::SetOrder(std::vector<NodeIndex> order) {
+void DrainTrial::SetOrder(std::vector<NodeIndex> order) {
   if (search_ != nullptr && order == order_) return;
   order_ = std::move(order);
   search_ = std::make_unique<FitSearch>(&snapshot_, &fit_, order_);
   for (Kind& kind : kinds_) kind.handle.reset();
 }
 
-int32_t DrainBoard::KindOf(int32_t state_shape) {
+int32_t DrainTrial::KindOf(int32_t state_shape) {
   return KindOfSnapshotShape(snapshot_.ShapeOf(state_shape));
 }
 
-int32_t DrainBoard::KindOf(const IncomingPod& pod) {
+int32_t DrainTrial::KindOf(const IncomingPod& pod) {
   LOADLINE_CHECK(Covers(pod.names, pod.shape.requests))
       << "pod " << pod.name << " requests what its names lack";
   if (HasNamesOf(state_.resource_names(), pod)) return KindOfSnapshotShape(snapshot_.InternShape(pod.shape));
@@ -80,7 +80,7 @@ int32_t DrainBoard::KindOf(const IncomingPod& pod) {
   return KindOfSnapshotShape(snapshot_.InternShape(ShapeForFilters(renamed, fit_.load_line)));
 }
 
-int32_t DrainBoard::KindOfSnapshotShape(int32_t shape) {
+int32_t DrainTrial::KindOfSnapshotShape(int32_t shape) {
   const size_t i = static_cast<size_t>(shape);
   if (i >= kind_of_shape_.size()) kind_of_shape_.resize(std::max(i + 1, 2 * kind_of_shape_.size()), -1);
   if (kind_of_shape_[i] >= 0) return kind_of_shape_[i];
@@ -104,7 +104,7 @@ int32_t DrainBoard::KindOfSnapshotShape(int32_t shape) {
   return kind_of_shape_[i] = kind_of_shape_[at];
 }
 
-std::optional<SearchPod> DrainBoard::HandleOf(const MovingPod& pod, WorkBudget* budget) {
+std::optional<SearchPod> DrainTrial::HandleOf(const MovingPod& pod, WorkBudget* budget) {
   Kind& kind = At(pod.kind);
   if (kind.handle.has_value() && !kind.by_name) return *kind.handle;
   IncomingPod incoming;
@@ -121,14 +121,14 @@ std::optional<SearchPod> DrainBoard::HandleOf(const MovingPod& pod, WorkBudget* 
 }
 
 // Takes one unit for a pod. The first pod of a kind costs a look at all nodes, some 10 ns each.
-bool DrainBoard::Pay(const MovingPod& pod, WorkBudget* budget) const {
+bool DrainTrial::Pay(const MovingPod& pod, WorkBudget* budget) const {
   constexpr int64_t kNodesPerUnit = 8;
   const Kind& kind = At(pod.kind);
   if (kind.handle.has_value() && !kind.by_name) return budget->Spend();
   return budget->Spend(1 + snapshot_.node_end() / kNodesPerUnit);
 }
 
-bool DrainBoard::FitsOn(const MovingPod& pod, NodeIndex node, WorkBudget* budget) {
+bool DrainTrial::FitsOn(const MovingPod& pod, NodeIndex node, WorkBudget* budget) {
   if (!snapshot_.Placeable(node)) return false;
   const std::optional<SearchPod> handle = HandleOf(pod, budget);
   if (!handle.has_value()) return false;
@@ -138,7 +138,7 @@ bool DrainBoard::FitsOn(const MovingPod& pod, NodeIndex node, WorkBudget* budget
   return (budget == nullptr || budget->Spend(fit.UnitsPerNode() - 1)) && fit.Fits(node);
 }
 
-void DrainBoard::Put(MovingPod* pod, NodeIndex node) {
+void DrainTrial::Put(MovingPod* pod, NodeIndex node) {
   const Kind& kind = At(pod->kind);
   if (kind.by_name) {
     snapshot_.PlacePod(node, kind.shape_id, pod->name, pod->uid);
@@ -150,17 +150,17 @@ void DrainBoard::Put(MovingPod* pod, NodeIndex node) {
   ++received_[IndexOf(node)];
 }
 
-void DrainBoard::AddPlaceholder(NodeIndex node, int32_t kind) { snapshot_.PlacePod(node, At(kind).shape_id); }
+void DrainTrial::AddPlaceholder(NodeIndex node, int32_t kind) { snapshot_.PlacePod(node, At(kind).shape_id); }
 
 // Forgets the places of pods that a Revert() took away.
-void DrainBoard::Unplace(std::span<MovingPod> pods) {
+void DrainTrial::Unplace(std::span<MovingPod> pods) {
   for (MovingPod& pod : pods) {
     if (pod.to != kNoNode) --received_[IndexOf(pod.to)];
     pod.to = kNoNode;
   }
 }
 
-void DrainBoard::Sort(std::vector<MovingPod>* pods) const {
+void DrainTrial::Sort(std::vector<MovingPod>* pods) const {
   const auto before = [&](const MovingPod& a, const MovingPod& b) {
     const auto rank = [&](const MovingPod& pod) {
       return std::make_tuple(pod.placeholder, -int64_t{pod.priority}, pod.hint == kNoNode, -size(pod.kind));
@@ -178,7 +178,7 @@ void DrainBoard::Sort(std::vector<MovingPod>* pods) const {
   if (!std::is_sorted(pods->begin(), pods->end(), before)) std::sort(pods->begin(), pods->end(), before);
 }
 
-DrainBoard::Answer DrainBoard::Place(std::span<MovingPod> pods, bool hints_only, WorkBudget* budget,
+DrainTrial::Answer DrainTrial::Place(std::span<MovingPod> pods, bool hints_only, WorkBudget* budget,
                                      bool may_stop) {
   WorkBudget* const search = may_stop ? budget : nullptr;
   const auto no_place = [&](size_t i) {
@@ -201,7 +201,7 @@ DrainBoard::Answer DrainBoard::Place(std::span<MovingPod> pods, bool hints_only,
   return {};
 }
 
-DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, bool hints_only,
+DrainTrial::Answer DrainTrial::Drain(NodeIndex node, std::span<MovingPod> pods, bool hints_only,
                                      WorkBudget* budget, bool may_stop) {
   // Most that fail do so because there is no room for some pod of theirs, whatever becomes of the others.
   if (!hints_only) {
@@ -240,7 +240,7 @@ DrainBoard::Answer DrainBoard::Drain(NodeIndex node, std::span<MovingPod> pods, 
   return answer;
 }
 
-std::optional<Verdict> DrainBoard::Nearest(NodeIndex node, const MovingPod& pod, NearestVerdicts* known) {
+std::optional<Verdict> DrainTrial::Nearest(NodeIndex node, const MovingPod& pod, NearestVerdicts* known) {
   if (const auto found = known->of_kind.find(pod.kind); found != known->of_kind.end()) return found->second;
   const std::optional<SearchPod> handle = HandleOf(pod, nullptr);
   if (!handle.has_value()) return std::nullopt;
@@ -259,7 +259,7 @@ std::optional<Verdict> DrainBoard::Nearest(NodeIndex node, const MovingPod& pod,
 }
 
 // Filters are numbered in the order in which they are asked.
-std::optional<Verdict> DrainBoard::NearestOf(NodeIndex node, PodFit* fit) {
+std::optional<Verdict> DrainTrial::NearestOf(NodeIndex node, PodFit* fit) {
   std::optional<Verdict> nearest;
   for (int32_t i = 0; i < snapshot_.node_end(); ++i) {
     const NodeIndex other{i};
@@ -271,14 +271,14 @@ std::optional<Verdict> DrainBoard::NearestOf(NodeIndex node, PodFit* fit) {
   return nearest;
 }
 
-void DrainBoard::Repeat(NodeIndex node, std::span<MovingPod> pods) {
+void DrainTrial::Repeat(NodeIndex node, std::span<MovingPod> pods) {
   Leave(node, pods);
   for (MovingPod& pod : pods) Put(&pod, pod.hint);
 }
 
 // Returns whether there is a node for the pod, if nothing of its node has moved yet. True without a search
 // unless room is all that counts for the pod.
-bool DrainBoard::HasPlaceAlone(const MovingPod& pod, WorkBudget* budget) {
+bool DrainTrial::HasPlaceAlone(const MovingPod& pod, WorkBudget* budget) {
   if (!At(pod.kind).only_room) return true;
   const std::optional<SearchPod> handle = HandleOf(pod, budget);
   if (!handle.has_value()) return false;
@@ -289,7 +289,7 @@ bool DrainBoard::HasPlaceAlone(const MovingPod& pod, WorkBudget* budget) {
 }
 
 // Depth first. Pods may not be in order of size, and the first that fails decides little.
-bool DrainBoard::PlaceExactly(std::span<MovingPod> pods, int64_t* steps, WorkBudget* budget) {
+bool DrainTrial::PlaceExactly(std::span<MovingPod> pods, int64_t* steps, WorkBudget* budget) {
   if (pods.empty()) return true;
   const std::optional<SearchPod> handle = HandleOf(pods.front(), budget);
   if (!handle.has_value()) return false;
@@ -310,7 +310,7 @@ bool DrainBoard::PlaceExactly(std::span<MovingPod> pods, int64_t* steps, WorkBud
 }
 
 // Pods on a node that leaves count only in rules about other pods, and nothing asks for placeholders there.
-void DrainBoard::Leave(NodeIndex node, std::span<const MovingPod> pods) {
+void DrainTrial::Leave(NodeIndex node, std::span<const MovingPod> pods) {
   const std::span<const NodePods::Pod> there = state_.pods(snapshot_.slot(node)).pods();
   std::vector<int32_t> shapes;
   for (const MovingPod& pod : pods) {
@@ -321,12 +321,12 @@ void DrainBoard::Leave(NodeIndex node, std::span<const MovingPod> pods) {
   Vacate(node, shapes, &snapshot_);
 }
 
-void DrainBoard::TakeBack(int32_t kind, NodeIndex node) {
+void DrainTrial::TakeBack(int32_t kind, NodeIndex node) {
   TakeOff(node, At(kind).shape_id, &snapshot_);
   --received_[CheckedIndex("node", IndexOf(node), received_.size())];
 }
 
-void DrainBoard::CheckConsistent() const {
+void DrainTrial::CheckConsistent() const {
   snapshot_.CheckConsistent();
   LOADLINE_CHECK(snapshot_.depth() == 0) << snapshot_.depth() << " forks were left behind";
   for (size_t i = 0; i < kinds_.size(); ++i) {
@@ -347,7 +347,7 @@ void DrainBoard::CheckConsistent() const {
   }
 }
 
-void DrainBoard::Reload(std::span<const Slot> slots) {
+void DrainTrial::Reload(std::span<const Slot> slots) {
   received_.resize(static_cast<size_t>(snapshot_.node_end()), 0);
   for (const Slot slot : slots) {  // before nodes get other numbers
     if (const std::optional<NodeIndex> node = snapshot_.FindSlot(slot)) received_[IndexOf(*node)] = 0;

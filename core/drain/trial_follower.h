@@ -1,6 +1,6 @@
 // Updates the trial cluster to the cluster of the next call.
-#ifndef LOADLINE_CORE_DRAIN_BOARD_FOLLOWER_H_
-#define LOADLINE_CORE_DRAIN_BOARD_FOLLOWER_H_
+#ifndef LOADLINE_CORE_DRAIN_TRIAL_FOLLOWER_H_
+#define LOADLINE_CORE_DRAIN_TRIAL_FOLLOWER_H_
 
 #include <compare>
 #include <cstdint>
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/drain/drain_board.h"
 #include "core/drain/drain_call.h"
+#include "core/drain/drain_trial.h"
 #include "core/drain/planned_node.h"
 
 namespace loadline {
@@ -30,7 +30,7 @@ namespace loadline {
 //     the plan have taken.
 // Then all moves are reverted, or the trial cluster is built anew where pods depend on others, and the plan
 // is known by names. Not thread-safe.
-class BoardFollower {
+class TrialFollower {
  public:
   // Slots of nodes that changed since the last call; nullopt: all may have.
   using Changes = std::optional<std::span<const Slot>>;
@@ -53,8 +53,8 @@ class BoardFollower {
   void CheckConsistent(std::span<const PlannedNode> planned) const;
 
   // After the first Follow().
-  DrainBoard& board() { return *board_; }
-  const DrainBoard& board() const { return *board_; }
+  DrainTrial& trial() { return *trial_; }
+  const DrainTrial& trial() const { return *trial_; }
 
   // Returns the kind of a pod in the trial cluster.
   int32_t KindOf(const DrainCall& call, Slot slot, PodRef pod);
@@ -90,7 +90,7 @@ class BoardFollower {
   void Prepare(const DrainCall& call, std::span<const Slot> slots);
 
   std::unique_ptr<FitOptions> fit_;
-  std::unique_ptr<DrainBoard> board_;
+  std::unique_ptr<DrainTrial> trial_;
   const ClusterState* cluster_ = nullptr;
   int64_t journal_ = 0;      // ClusterState::change_count() of the last call
   bool holds_plan_ = false;  // the trial cluster has the moves of the plan and no others
@@ -99,4 +99,4 @@ class BoardFollower {
 
 }  // namespace loadline
 
-#endif  // LOADLINE_CORE_DRAIN_BOARD_FOLLOWER_H_
+#endif  // LOADLINE_CORE_DRAIN_TRIAL_FOLLOWER_H_

@@ -1,4 +1,4 @@
-#include "core/drain/board_follower.h"
+#include "core/drain/trial_follower.h"
 
 #include <algorithm>
 #include <iterator>
@@ -10,12 +10,12 @@
 
 namespace loadline {
 
-void BoardFollower::Reset() {
-  board_.reset();
+void TrialFollower::Reset() {
+  trial_.reset();
   cluster_ = nullptr;
 }
 
-BoardFollower::Followed BoardFollower::Follow(const DrainCall& call, std::vector<PlannedNode> planned) {
+TrialFollower::Followed TrialFollower::Follow(const DrainCall& call, std::vector<PlannedNode> planned) {
   Followed followed;
   if (cluster_ == &call.cluster()) followed.changes = call.cluster().changes(journal_);
   if (CanFollow(call) && followed.changes.has_value()) {
@@ -35,19 +35,19 @@ BoardFollower::Followed BoardFollower::Follow(const DrainCall& call, std::vector
   return followed;
 }
 
-bool BoardFollower::CanFollow(const DrainCall& call) const {
+bool TrialFollower::CanFollow(const DrainCall& call) const {
   return holds_plan_ && !call.expects_pods_first() && call.problem().walk.empty() && CanClear(call);
 }
 
-bool BoardFollower::CanClear(const DrainCall& call) const {
-  if (board_ == nullptr || board_->pods_depend()) return false;
-  const Snapshot& snapshot = board_->snapshot();
+bool TrialFollower::CanClear(const DrainCall& call) const {
+  if (trial_ == nullptr || trial_->pods_depend()) return false;
+  const Snapshot& snapshot = trial_->snapshot();
   // Nodes and shapes that are gone stay numbered.
   if (snapshot.node_end() > 2 * call.cluster().node_count() + 64) return false;
   return snapshot.pod_shape_end() <= 4 * static_cast<int64_t>(call.cluster().pod_shapes().size()) + 10'000;
 }
 
-std::vector<BoardFollower::SeenPlaceholder> BoardFollower::Seen(
+std::vector<TrialFollower::SeenPlaceholder> TrialFollower::Seen(
     std::span<const DrainPlaceholder> placeholders) {
   std::vector<SeenPlaceholder> seen;
   seen.reserve(placeholders.size());
@@ -57,7 +57,7 @@ std::vector<BoardFollower::SeenPlaceholder> BoardFollower::Seen(
   return seen;
 }
 
-std::vector<Slot> BoardFollower::WithOtherPlaceholders(const DrainCall& call,
+std::vector<Slot> TrialFollower::WithOtherPlaceholders(const DrainCall& call,
                                                        std::span<const PlannedNode> planned) const {
   std::vector<SeenPlaceholder> now = Seen(call.problem().placeholders);
   if (now == placeholders_seen_) return {};
@@ -79,7 +79,7 @@ std::vector<Slot> BoardFollower::WithOtherPlaceholders(const DrainCall& call,
   return slots;
 }
 
-std::vector<FormerEntry> BoardFollower::Update(const DrainCall& call, std::vector<PlannedNode> planned,
+std::vector<FormerEntry> TrialFollower::Update(const DrainCall& call, std::vector<PlannedNode> planned,
                                                std::span<const Slot> changes) {
   std::vector<FormerEntry> formers;
   formers.reserve(planned.size());
@@ -108,13 +108,13 @@ std::vector<FormerEntry> BoardFollower::Update(const DrainCall& call, std::vecto
     }
     // The pods on nodes that changed are removed when these nodes are read anew.
     for (size_t i = 0; i < node.placed.size(); ++i) {
-      if (!changed[IndexOf((*node.moves)[i].to)]) board_->TakeBack(node.placed[i].kind, node.placed[i].to);
+      if (!changed[IndexOf((*node.moves)[i].to)]) trial_->TakeBack(node.placed[i].kind, node.placed[i].to);
     }
   }
-  board_->Reload(reload);
+  trial_->Reload(reload);
   Prepare(call, reload);
-  board_->NoteNewPods();
-  const bool stands = !board_->pods_depend() &&
+  trial_->NoteNewPods();
+  const bool stands = !trial_->pods_depend() &&
                       std::none_of(with_changes.begin(), with_changes.end(),
                                    [&](const PlannedNode* node) { return AsksOtherwise(call, *node); });
   if (stands) return formers;
@@ -126,7 +126,7 @@ std::vector<FormerEntry> BoardFollower::Update(const DrainCall& call, std::vecto
 }
 
 // Returns whether a pod that was to move from the node is still there and asks for something else.
-bool BoardFollower::AsksOtherwise(const DrainCall& call, const PlannedNode& planned) {
+bool TrialFollower::AsksOtherwise(const DrainCall& call, const PlannedNode& planned) {
   if (!call.cluster().Occupied(planned.slot)) return false;
   absl::flat_hash_map<uint64_t, int32_t> kinds;
   for (const PlacedPod& pod : planned.placed) kinds.emplace(pod.key, pod.kind);
@@ -142,92 +142,92 @@ bool BoardFollower::AsksOtherwise(const DrainCall& call, const PlannedNode& plan
   return std::any_of(placeholders.begin(), placeholders.end(), differs);
 }
 
-void BoardFollower::Clear(const DrainCall& call, std::span<const Slot> changes) {
-  std::vector<Slot> slots = board_->Touched();
+void TrialFollower::Clear(const DrainCall& call, std::span<const Slot> changes) {
+  std::vector<Slot> slots = trial_->Touched();
   slots.insert(slots.end(), changes.begin(), changes.end());
   for (const Slot slot : WithOtherPlaceholders(call, {})) slots.push_back(slot);
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
-  board_->Reload(slots);
-  board_->ForgetSearch();
+  trial_->Reload(slots);
+  trial_->ForgetSearch();
   Prepare(call, slots);
-  board_->NoteNewPods();
-  if (board_->pods_depend()) return Rebuild(call);
-  for (const Slot slot : call.deleting) board_->snapshot().MarkLeaving(NodeIn(slot));
+  trial_->NoteNewPods();
+  if (trial_->pods_depend()) return Rebuild(call);
+  for (const Slot slot : call.deleting) trial_->snapshot().MarkLeaving(NodeIn(slot));
 }
 
-void BoardFollower::Rebuild(const DrainCall& call) {
+void TrialFollower::Rebuild(const DrainCall& call) {
   fit_ = std::make_unique<FitOptions>(call.options().fit);
-  board_.reset();  // first: two at a time would take twice the memory
-  board_ = std::make_unique<DrainBoard>(call.cluster(), fit_.get());
+  trial_.reset();  // first: two at a time would take twice the memory
+  trial_ = std::make_unique<DrainTrial>(call.cluster(), fit_.get());
   std::vector<Slot> all;
   for (int32_t i = 0; i < call.cluster().slot_end(); ++i) {
     if (call.cluster().Occupied(Slot{i})) all.push_back(Slot{i});
   }
   Prepare(call, all);
-  board_->NoteNewPods();
-  Snapshot& snapshot = board_->snapshot();
+  trial_->NoteNewPods();
+  Snapshot& snapshot = trial_->snapshot();
   for (const Slot slot : call.deleting) snapshot.MarkLeaving(NodeIn(slot));
 }
 
-void BoardFollower::Prepare(const DrainCall& call, std::span<const Slot> slots) {
+void TrialFollower::Prepare(const DrainCall& call, std::span<const Slot> slots) {
   for (const Slot slot : slots) {
     if (!call.cluster().Occupied(slot)) continue;
     const NodeIndex node = NodeIn(slot);
     for (const PodRef placeholder : call.PlaceholdersOn(slot)) {
-      board_->AddPlaceholder(node, board_->KindOf(*call.placeholder(placeholder).pod));
+      trial_->AddPlaceholder(node, trial_->KindOf(*call.placeholder(placeholder).pod));
     }
     // Room on a virtual node is paid for by the pod: a move there saves nothing that is known.
     if (call.cluster().node_shape(slot).unschedulable || !IsReady(call.cluster(), slot) ||
         call.cluster().traits(slot).kind == NodeKind::kVirtual) {
-      board_->snapshot().MakeGhost(node);
+      trial_->snapshot().CloseNode(node);
     }
   }
 }
 
-NodeIndex BoardFollower::NodeIn(Slot slot) const {
-  const std::optional<NodeIndex> node = board_->snapshot().FindSlot(slot);
-  LOADLINE_CHECK(node.has_value()) << "the board lacks the node in slot " << static_cast<int32_t>(slot);
+NodeIndex TrialFollower::NodeIn(Slot slot) const {
+  const std::optional<NodeIndex> node = trial_->snapshot().FindSlot(slot);
+  LOADLINE_CHECK(node.has_value()) << "the trial lacks the node in slot " << static_cast<int32_t>(slot);
   return *node;
 }
 
-void BoardFollower::CheckConsistent(std::span<const PlannedNode> planned) const {
-  if (board_ == nullptr) return;
-  board_->CheckConsistent();
+void TrialFollower::CheckConsistent(std::span<const PlannedNode> planned) const {
+  if (trial_ == nullptr) return;
+  trial_->CheckConsistent();
   if (!holds_plan_) return;
-  std::vector<int32_t> received(static_cast<size_t>(board_->snapshot().node_end()), 0);
+  std::vector<int32_t> received(static_cast<size_t>(trial_->snapshot().node_end()), 0);
   for (const PlannedNode& node : planned) {
-    LOADLINE_CHECK(board_->snapshot().Leaving(node.node)) << "a planned node takes pods";
+    LOADLINE_CHECK(trial_->snapshot().Leaving(node.node)) << "a planned node takes pods";
     for (const PlacedPod& pod : node.placed) {
       ++received[CheckedIndex("node", IndexOf(pod.to), received.size())];
     }
   }
   for (size_t i = 0; i < received.size(); ++i) {
-    const int32_t on_board = board_->received(NodeIndex{static_cast<int32_t>(i)});
-    LOADLINE_CHECK(on_board >= received[i])
-        << "node " << i << " has taken " << on_board << ", planned " << received[i];
+    const int32_t on_trial = trial_->received(NodeIndex{static_cast<int32_t>(i)});
+    LOADLINE_CHECK(on_trial >= received[i])
+        << "node " << i << " has taken " << on_trial << ", planned " << received[i];
   }
 }
 
-int32_t BoardFollower::KindOf(const DrainCall& call, Slot slot, PodRef pod) {
-  if (pod.is_placeholder()) return board_->KindOf(*call.placeholder(pod).pod);
-  return board_->KindOf(call.cluster().pods(slot).pods()[pod.position()].shape);
+int32_t TrialFollower::KindOf(const DrainCall& call, Slot slot, PodRef pod) {
+  if (pod.is_placeholder()) return trial_->KindOf(*call.placeholder(pod).pod);
+  return trial_->KindOf(call.cluster().pods(slot).pods()[pod.position()].shape);
 }
 
-FormerNode BoardFollower::ByNames(const PlannedNode& planned) const {
-  const Snapshot& snapshot = board_->snapshot();
+FormerNode TrialFollower::ByNames(const PlannedNode& planned) const {
+  const Snapshot& snapshot = trial_->snapshot();
   FormerNode former{snapshot.name(planned.node), planned.uid, planned.since_s, {}};
   for (const PlacedPod& pod : planned.placed) former.hints.emplace_back(pod.key, snapshot.name(pod.to));
   return former;
 }
 
-void BoardFollower::Withdraw(const DrainCall& call, std::span<const PlannedNode> nodes) {
+void TrialFollower::Withdraw(const DrainCall& call, std::span<const PlannedNode> nodes) {
   std::vector<Slot> reload;
   for (const PlannedNode& node : nodes) {
-    for (const PlacedPod& pod : node.placed) board_->TakeBack(pod.kind, pod.to);
+    for (const PlacedPod& pod : node.placed) trial_->TakeBack(pod.kind, pod.to);
     reload.push_back(node.slot);
   }
-  board_->Reload(reload);
+  trial_->Reload(reload);
   Prepare(call, reload);
 }
 

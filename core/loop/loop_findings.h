@@ -1,6 +1,6 @@
 // The first step of a loop: what the cloud and the cluster show, and what it means for each node group.
-#ifndef LOADLINE_CORE_LOOP_LOOP_SIGHT_H_
-#define LOADLINE_CORE_LOOP_LOOP_SIGHT_H_
+#ifndef LOADLINE_CORE_LOOP_LOOP_FINDINGS_H_
+#define LOADLINE_CORE_LOOP_LOOP_FINDINGS_H_
 
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@
 namespace loadline {
 
 // The facts about a group beside FleetGroupView.
-struct GroupSight {
+struct GroupFindings {
   std::vector<Slot> nodes;  // that have started; none if the rules for their removal are not known
   int64_t ready = 0;        // of those that have started, whether or not they are in `nodes`
   int64_t unready = 0;
@@ -48,25 +48,26 @@ struct NodeTotals {
 };
 
 // The interpretation of a LoopObservation: the state of each group and node.
-struct LoopSight {
+struct LoopFindings {
   FleetView fleet;  // its positions are those of the input of the look, and of no use here
-  StrongVector<GroupIndex, GroupSight> groups;
+  StrongVector<GroupIndex, GroupFindings> groups;
   NodeTotals nodes;
   MarkedNodes marked;
   std::vector<Slot> not_started;  // nodes on their way; sorted
   NodeLimit max_new_nodes;        // that all groups together may grow by
   std::string held;               // why no group may grow
-  bool nothing_goes = false;      // it cools down, or nothing is carried out
+  bool nothing_leaves = false;    // it cools down, or nothing is carried out
   std::vector<std::string> warnings;
 };
 
 // Takes note of how actions ended, looks at the machines, and judges the groups.
 //
 // Inputs: as those of LookAtFleet(); slots of the observation are below 2^31.
-// Result: see LoopSight; `memory` is the state at the begin of the loop, and at its end.
+// Result: see LoopFindings; `memory` is the state at the begin of the loop, and at its end.
 // Cost:   O(nodes + machines log machines). The same everywhere; pure but for `memory`.
-LoopSight ObserveLoop(const ClusterState& cluster, const LoopObservation& seen, const LoopOutcomes& outcomes,
-                      const ObserveOptions& options, int64_t now_ms, LoopMemory* memory);
+LoopFindings ObserveLoop(const ClusterState& cluster, const LoopObservation& seen,
+                         const LoopOutcomes& outcomes, const ObserveOptions& options, int64_t now_ms,
+                         LoopMemory* memory);
 
 // A node that plans see with another shape than the cluster has.
 struct ShownNode {
@@ -74,14 +75,14 @@ struct ShownNode {
   NodeShape shape;
 };
 // Returns the nodes of abandoned removals, and those that have not started. `cluster` is as it was observed.
-std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopSight& sight);
+std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopFindings& findings);
 
 // Fills in what a plan reads of machines and groups: groups, their nodes and targets, models of new nodes,
 // and the limit of new nodes. The groups are there already, with a node that shows what new ones are like;
 // `cloud_template`: whether the cloud says so itself. The cluster is as it was observed.
-void UseSight(const LoopSight& sight, const StrongVector<GroupIndex, bool>& cloud_template,
-              const ClusterState& cluster, LoopProblem* problem);
+void ApplyFindings(const LoopFindings& findings, const StrongVector<GroupIndex, bool>& cloud_template,
+                   const ClusterState& cluster, LoopProblem* problem);
 
 }  // namespace loadline
 
-#endif  // LOADLINE_CORE_LOOP_LOOP_SIGHT_H_
+#endif  // LOADLINE_CORE_LOOP_LOOP_FINDINGS_H_

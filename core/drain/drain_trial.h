@@ -1,6 +1,6 @@
 // The cluster that drains are tried out on.
-#ifndef LOADLINE_CORE_DRAIN_DRAIN_BOARD_H_
-#define LOADLINE_CORE_DRAIN_DRAIN_BOARD_H_
+#ifndef LOADLINE_CORE_DRAIN_DRAIN_TRIAL_H_
+#define LOADLINE_CORE_DRAIN_DRAIN_TRIAL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ inline constexpr NodeIndex kNoNode{-1};
 // A pod, or placeholder, that looks for a place.
 struct MovingPod {
   PodRef pod = PodRef::Pod(0);  // of the node that it leaves, where it has one
-  int32_t kind = -1;            // of DrainBoard
+  int32_t kind = -1;            // of DrainTrial
   NodeIndex to = kNoNode;       // where it was placed
   NodeIndex hint = kNoNode;     // where it is to go if it fits there
   uint64_t key = 0;             // tells pods of a node apart as long as the process lives
@@ -49,10 +49,10 @@ struct NearestVerdicts {
 //
 // Pods differ only by what filters read of them: many owners whose pods ask for the same have one kind. A
 // placed pod has no name, unless it has volumes that its name decides.
-class DrainBoard {
+class DrainTrial {
  public:
   // `state` and `fit` outlive this.
-  DrainBoard(const ClusterState& state, const FitOptions* fit);
+  DrainTrial(const ClusterState& state, const FitOptions* fit);
 
   Snapshot& snapshot() { return snapshot_; }
   const Snapshot& snapshot() const { return snapshot_; }
@@ -159,4 +159,4 @@ class DrainBoard {
 
 }  // namespace loadline
 
-#endif  // LOADLINE_CORE_DRAIN_DRAIN_BOARD_H_
+#endif  // LOADLINE_CORE_DRAIN_DRAIN_TRIAL_H_
