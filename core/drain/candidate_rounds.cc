@@ -17,10 +17,10 @@ class Rounds {
   Rounds(std::span<const FormerNode> displaced, DrainCall* call, TrialFollower* follower, DrainMemory* memory)
       : call_(*call),
         follower_(*follower),
-        trial_(follower->trial()),
+        trial_cluster_(follower->trial()),
         planned_(memory->planned()),
         resume_from_(memory->state().resume_at),
-        candidates_(Candidates(*call, trial_.snapshot(), displaced)),
+        candidates_(Candidates(*call, trial_cluster_.snapshot(), displaced)),
         priced_(ArePriced(*call, candidates_)) {}
 
   void Run(bool compete);
@@ -48,7 +48,7 @@ class Rounds {
 
   DrainCall& call_;
   TrialFollower& follower_;
-  DrainTrial& trial_;
+  DrainTrial& trial_cluster_;
   std::vector<PlannedNode>& planned_;
   const std::string resume_from_;
   const std::vector<Candidate> candidates_;
@@ -66,7 +66,7 @@ void Rounds::Run(bool compete) {
 // failed are tried again.
 Rounds::Outcome Rounds::Try(const std::vector<Candidate>& order) {
   constexpr int kMostPasses = 3;  // chosen: each pass costs as much as the first, and later ones find little
-  trial_.SetOrder(Destinations(call_, order));
+  trial_cluster_.SetOrder(Destinations(call_, order));
   Outcome outcome;
   resume_at_.clear();
   std::vector<Candidate> left = order;
@@ -95,7 +95,7 @@ Rounds::Outcome Rounds::Try(const std::vector<Candidate>& order) {
       left = std::move(risky_ones);
     }
     left = std::move(refused);
-    last = !accepted || !trial_.pods_depend() || call_.work()->ended();
+    last = !accepted || !trial_cluster_.pods_depend() || call_.work()->ended();
   }
   return outcome;
 }
@@ -111,7 +111,7 @@ void Rounds::NoteSkipped(const Candidate& candidate) {
 Rounds::Trial Rounds::TryNode(const Candidate& candidate, bool risky_too) {
   const Slot slot = candidate.slot;
   const JudgedNode& node = call_.judged(slot);
-  if (trial_.received(node.node) > 0) {
+  if (trial_cluster_.received(node.node) > 0) {
     call_.Note(slot, NodeReason::kAlreadyADestination);
     return Trial::kDestination;
   }
@@ -126,15 +126,15 @@ Rounds::Trial Rounds::TryNode(const Candidate& candidate, bool risky_too) {
     return Trial::kRefused;
   }
   const DrainTrial::Answer answer =
-      trial_.Drain(node.node, trial->pods, /*hints_only=*/false, call_.work(), call_.MayStop());
+      trial_cluster_.Drain(node.node, trial->pods, /*hints_only=*/false, call_.work(), call_.MayStop());
   if (answer.outcome == DrainTrial::Outcome::kPlaced) {
-    if (!trial_.pods_depend()) {
+    if (!trial_cluster_.pods_depend()) {
       for (MovingPod& pod : trial->pods) pod.hint = kNoNode;
-      trial_.Sort(&trial->pods);
+      trial_cluster_.Sort(&trial->pods);
     }
     const FormerNode* const former = candidate.displaced;
     trial->planned.since_s = former == nullptr ? call_.now_s() : TimerStart(former->since_s, call_.now_s());
-    planned_.push_back(Accept(*std::move(trial), trial_, &call_));
+    planned_.push_back(Accept(*std::move(trial), trial_cluster_, &call_));
     return Trial::kAccepted;
   }
   call_.limits.GiveBack(*node.group, call_.OfferOf(slot));
@@ -198,7 +198,7 @@ void Rounds::Repeat(std::vector<PlannedNode> nodes) {
       pods.back().hint = planned.placed[i].to;
       call_.budgets.Take(pods.back().use);
     }
-    trial_.Repeat(planned.node, pods);
+    trial_cluster_.Repeat(planned.node, pods);
     call_.limits.Take(call_.judged(planned.slot).group, call_.OfferOf(planned.slot));
     planned_.push_back(std::move(planned));
   }

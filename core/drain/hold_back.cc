@@ -128,8 +128,8 @@ std::vector<bool> NodesThatHoldRoom(std::span<const PlannedNode> planned, const 
   }
   order.insert(order.end(), deletions.start.rbegin(), deletions.start.rend());
   follower->Spoil();  // the trial cluster is changed once it has seen the pods
-  DrainTrial& trial = follower->trial();
-  Snapshot& snapshot = trial.snapshot();
+  DrainTrial& trial_cluster = follower->trial();
+  Snapshot& snapshot = trial_cluster.snapshot();
   WorkBudget* const work = call->work();
   snapshot.Fork();
   std::vector<NodeIndex> copies;
@@ -137,7 +137,7 @@ std::vector<bool> NodesThatHoldRoom(std::span<const PlannedNode> planned, const 
   std::vector<bool> held(planned.size(), false);
   for (const PodsOnTheWay& pods : call->problem().on_the_way) {
     if (!HasResourcesOf(call->cluster().resource_names(), pods.pod)) continue;
-    const int32_t shape = trial.shape(trial.KindOf(pods.pod));
+    const int32_t shape = trial_cluster.shape(trial_cluster.KindOf(pods.pod));
     IncomingPod incoming = pods.pod;
     incoming.shape = snapshot.pod_shape(shape);
     incoming.names = call->cluster().resource_names();

@@ -129,8 +129,8 @@ bool FormerRound::KeepIntact(PlannedNode* planned, bool replaced) {
 // Returns whether each pod of a node that is known by names still has its place; then they are placed there.
 bool FormerRound::PlaceAgain(const FormerNode& former, Slot slot, bool replaced) {
   const JudgedNode& node = call_.judged(slot);
-  DrainTrial& trial = follower_.trial();
-  if (!node.eligible || trial.received(node.node) > 0) return false;
+  DrainTrial& trial_cluster = follower_.trial();
+  if (!node.eligible || trial_cluster.received(node.node) > 0) return false;
   std::optional<NodeTrial> trial = AskPods(slot, &former, &call_, &follower_);
   if (!trial.has_value() || (trial->planned.risky && !replaced)) return false;
   if (std::any_of(trial->pods.begin(), trial->pods.end(),
@@ -139,13 +139,13 @@ bool FormerRound::PlaceAgain(const FormerNode& former, Slot slot, bool replaced)
   }
   if (call_.limits.Take(node.group, call_.OfferOf(slot)) != NodeReason::kNone) return false;
   const DrainTrial::Answer answer =
-      trial.Drain(node.node, trial->pods, /*hints_only=*/true, call_.work(), /*may_stop=*/false);
+      trial_cluster.Drain(node.node, trial->pods, /*hints_only=*/true, call_.work(), /*may_stop=*/false);
   if (answer.outcome != DrainTrial::Outcome::kPlaced) {
     call_.limits.GiveBack(*node.group, call_.OfferOf(slot));
     return false;
   }
   trial->planned.since_s = TimerStart(former.since_s, call_.now_s());
-  memory_.planned().push_back(Accept(*std::move(trial), trial, &call_));
+  memory_.planned().push_back(Accept(*std::move(trial), trial_cluster, &call_));
   return true;
 }
 

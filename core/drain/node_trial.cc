@@ -108,14 +108,14 @@ std::optional<NodeTrial> AskPods(Slot slot, const FormerNode* former, DrainCall*
   return trial;
 }
 
-PlannedNode Accept(NodeTrial trial, const DrainTrial& trial, DrainCall* call) {
+PlannedNode Accept(NodeTrial trial, const DrainTrial& trial_cluster, DrainCall* call) {
   PlannedNode planned = std::move(trial.planned);
   auto moves = std::make_shared<DrainRemoval::Moves>();
   moves->reserve(trial.pods.size());
   planned.placed.reserve(trial.pods.size());
   for (const MovingPod& pod : trial.pods) {
     call->budgets.Take(pod.use);
-    moves->push_back({pod.pod, trial.snapshot().slot(pod.to)});
+    moves->push_back({pod.pod, trial_cluster.snapshot().slot(pod.to)});
     planned.placed.push_back({pod.key, pod.kind, pod.to});
     const Slot to = moves->back().to;
     if (planned.destinations.empty() || planned.destinations.back() != to) planned.destinations.push_back(to);

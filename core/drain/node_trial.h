@@ -31,7 +31,7 @@ std::optional<NodeTrial> AskPods(Slot slot, const FormerNode* former, DrainCall*
                                  TrialFollower* follower);
 
 // The node of a trial whose pods have been placed, as part of the plan; takes what they take from budgets.
-PlannedNode Accept(NodeTrial trial, const DrainTrial& trial, DrainCall* call);
+PlannedNode Accept(NodeTrial trial, const DrainTrial& trial_cluster, DrainCall* call);
 
 }  // namespace loadline
 

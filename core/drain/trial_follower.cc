@@ -11,7 +11,7 @@
 namespace loadline {
 
 void TrialFollower::Reset() {
-  trial_.reset();
+  trial_cluster_.reset();
   cluster_ = nullptr;
 }
 
@@ -40,8 +40,8 @@ bool TrialFollower::CanFollow(const DrainCall& call) const {
 }
 
 bool TrialFollower::CanClear(const DrainCall& call) const {
-  if (trial_ == nullptr || trial_->pods_depend()) return false;
-  const Snapshot& snapshot = trial_->snapshot();
+  if (trial_cluster_ == nullptr || trial_cluster_->pods_depend()) return false;
+  const Snapshot& snapshot = trial_cluster_->snapshot();
   // Nodes and shapes that are gone stay numbered.
   if (snapshot.node_end() > 2 * call.cluster().node_count() + 64) return false;
   return snapshot.pod_shape_end() <= 4 * static_cast<int64_t>(call.cluster().pod_shapes().size()) + 10'000;
@@ -108,13 +108,14 @@ std::vector<FormerEntry> TrialFollower::Update(const DrainCall& call, std::vecto
     }
     // The pods on nodes that changed are removed when these nodes are read anew.
     for (size_t i = 0; i < node.placed.size(); ++i) {
-      if (!changed[IndexOf((*node.moves)[i].to)]) trial_->TakeBack(node.placed[i].kind, node.placed[i].to);
+      if (!changed[IndexOf((*node.moves)[i].to)])
+        trial_cluster_->TakeBack(node.placed[i].kind, node.placed[i].to);
     }
   }
-  trial_->Reload(reload);
+  trial_cluster_->Reload(reload);
   Prepare(call, reload);
-  trial_->NoteNewPods();
-  const bool stands = !trial_->pods_depend() &&
+  trial_cluster_->NoteNewPods();
+  const bool stands = !trial_cluster_->pods_depend() &&
                       std::none_of(with_changes.begin(), with_changes.end(),
                                    [&](const PlannedNode* node) { return AsksOtherwise(call, *node); });
   if (stands) return formers;
@@ -143,30 +144,30 @@ bool TrialFollower::AsksOtherwise(const DrainCall& call, const PlannedNode& plan
 }
 
 void TrialFollower::Clear(const DrainCall& call, std::span<const Slot> changes) {
-  std::vector<Slot> slots = trial_->Touched();
+  std::vector<Slot> slots = trial_cluster_->Touched();
   slots.insert(slots.end(), changes.begin(), changes.end());
   for (const Slot slot : WithOtherPlaceholders(call, {})) slots.push_back(slot);
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
-  trial_->Reload(slots);
-  trial_->ForgetSearch();
+  trial_cluster_->Reload(slots);
+  trial_cluster_->ForgetSearch();
   Prepare(call, slots);
-  trial_->NoteNewPods();
-  if (trial_->pods_depend()) return Rebuild(call);
-  for (const Slot slot : call.deleting) trial_->snapshot().MarkLeaving(NodeIn(slot));
+  trial_cluster_->NoteNewPods();
+  if (trial_cluster_->pods_depend()) return Rebuild(call);
+  for (const Slot slot : call.deleting) trial_cluster_->snapshot().MarkLeaving(NodeIn(slot));
 }
 
 void TrialFollower::Rebuild(const DrainCall& call) {
   fit_ = std::make_unique<FitOptions>(call.options().fit);
-  trial_.reset();  // first: two at a time would take twice the memory
-  trial_ = std::make_unique<DrainTrial>(call.cluster(), fit_.get());
+  trial_cluster_.reset();  // first: two at a time would take twice the memory
+  trial_cluster_ = std::make_unique<DrainTrial>(call.cluster(), fit_.get());
   std::vector<Slot> all;
   for (int32_t i = 0; i < call.cluster().slot_end(); ++i) {
     if (call.cluster().Occupied(Slot{i})) all.push_back(Slot{i});
   }
   Prepare(call, all);
-  trial_->NoteNewPods();
-  Snapshot& snapshot = trial_->snapshot();
+  trial_cluster_->NoteNewPods();
+  Snapshot& snapshot = trial_cluster_->snapshot();
   for (const Slot slot : call.deleting) snapshot.MarkLeaving(NodeIn(slot));
 }
 
@@ -175,47 +176,48 @@ void TrialFollower::Prepare(const DrainCall& call, std::span<const Slot> slots) 
     if (!call.cluster().Occupied(slot)) continue;
     const NodeIndex node = NodeIn(slot);
     for (const PodRef placeholder : call.PlaceholdersOn(slot)) {
-      trial_->AddPlaceholder(node, trial_->KindOf(*call.placeholder(placeholder).pod));
+      trial_cluster_->AddPlaceholder(node, trial_cluster_->KindOf(*call.placeholder(placeholder).pod));
     }
     // Room on a virtual node is paid for by the pod: a move there saves nothing that is known.
     if (call.cluster().node_shape(slot).unschedulable || !IsReady(call.cluster(), slot) ||
         call.cluster().traits(slot).kind == NodeKind::kVirtual) {
-      trial_->snapshot().CloseNode(node);
+      trial_cluster_->snapshot().CloseNode(node);
     }
   }
 }
 
 NodeIndex TrialFollower::NodeIn(Slot slot) const {
-  const std::optional<NodeIndex> node = trial_->snapshot().FindSlot(slot);
-  LOADLINE_CHECK(node.has_value()) << "the trial lacks the node in slot " << static_cast<int32_t>(slot);
+  const std::optional<NodeIndex> node = trial_cluster_->snapshot().FindSlot(slot);
+  LOADLINE_CHECK(node.has_value()) << "the trial_cluster lacks the node in slot "
+                                   << static_cast<int32_t>(slot);
   return *node;
 }
 
 void TrialFollower::CheckConsistent(std::span<const PlannedNode> planned) const {
-  if (trial_ == nullptr) return;
-  trial_->CheckConsistent();
+  if (trial_cluster_ == nullptr) return;
+  trial_cluster_->CheckConsistent();
   if (!holds_plan_) return;
-  std::vector<int32_t> received(static_cast<size_t>(trial_->snapshot().node_end()), 0);
+  std::vector<int32_t> received(static_cast<size_t>(trial_cluster_->snapshot().node_end()), 0);
   for (const PlannedNode& node : planned) {
-    LOADLINE_CHECK(trial_->snapshot().Leaving(node.node)) << "a planned node takes pods";
+    LOADLINE_CHECK(trial_cluster_->snapshot().Leaving(node.node)) << "a planned node takes pods";
     for (const PlacedPod& pod : node.placed) {
       ++received[CheckedIndex("node", IndexOf(pod.to), received.size())];
     }
   }
   for (size_t i = 0; i < received.size(); ++i) {
-    const int32_t on_trial = trial_->received(NodeIndex{static_cast<int32_t>(i)});
-    LOADLINE_CHECK(on_trial >= received[i])
-        << "node " << i << " has taken " << on_trial << ", planned " << received[i];
+    const int32_t on_board = trial_cluster_->received(NodeIndex{static_cast<int32_t>(i)});
+    LOADLINE_CHECK(on_board >= received[i])
+        << "node " << i << " has taken " << on_board << ", planned " << received[i];
   }
 }
 
 int32_t TrialFollower::KindOf(const DrainCall& call, Slot slot, PodRef pod) {
-  if (pod.is_placeholder()) return trial_->KindOf(*call.placeholder(pod).pod);
-  return trial_->KindOf(call.cluster().pods(slot).pods()[pod.position()].shape);
+  if (pod.is_placeholder()) return trial_cluster_->KindOf(*call.placeholder(pod).pod);
+  return trial_cluster_->KindOf(call.cluster().pods(slot).pods()[pod.position()].shape);
 }
 
 FormerNode TrialFollower::ByNames(const PlannedNode& planned) const {
-  const Snapshot& snapshot = trial_->snapshot();
+  const Snapshot& snapshot = trial_cluster_->snapshot();
   FormerNode former{snapshot.name(planned.node), planned.uid, planned.since_s, {}};
   for (const PlacedPod& pod : planned.placed) former.hints.emplace_back(pod.key, snapshot.name(pod.to));
   return former;
@@ -224,10 +226,10 @@ FormerNode TrialFollower::ByNames(const PlannedNode& planned) const {
 void TrialFollower::Withdraw(const DrainCall& call, std::span<const PlannedNode> nodes) {
   std::vector<Slot> reload;
   for (const PlannedNode& node : nodes) {
-    for (const PlacedPod& pod : node.placed) trial_->TakeBack(pod.kind, pod.to);
+    for (const PlacedPod& pod : node.placed) trial_cluster_->TakeBack(pod.kind, pod.to);
     reload.push_back(node.slot);
   }
-  trial_->Reload(reload);
+  trial_cluster_->Reload(reload);
   Prepare(call, reload);
 }
 

@@ -53,8 +53,8 @@ class TrialFollower {
   void CheckConsistent(std::span<const PlannedNode> planned) const;
 
   // After the first Follow().
-  DrainTrial& trial() { return *trial_; }
-  const DrainTrial& trial() const { return *trial_; }
+  DrainTrial& trial() { return *trial_cluster_; }
+  const DrainTrial& trial() const { return *trial_cluster_; }
 
   // Returns the kind of a pod in the trial cluster.
   int32_t KindOf(const DrainCall& call, Slot slot, PodRef pod);
@@ -90,7 +90,7 @@ class TrialFollower {
   void Prepare(const DrainCall& call, std::span<const Slot> slots);
 
   std::unique_ptr<FitOptions> fit_;
-  std::unique_ptr<DrainTrial> trial_;
+  std::unique_ptr<DrainTrial> trial_cluster_;
   const ClusterState* cluster_ = nullptr;
   int64_t journal_ = 0;      // ClusterState::change_count() of the last call
   bool holds_plan_ = false;  // the trial cluster has the moves of the plan and no others
