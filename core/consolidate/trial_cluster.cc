@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/cluster/leaving.h"
+#include "core/cluster/pod_role.h"
 #include "core/fit/filters.h"
 #include "core/pack/fill.h"
 
@@ -23,6 +24,7 @@ bool HasEphemeralVolume(const PodShape& shape) {
 TrialCluster::TrialCluster(Snapshot* snapshot, const ConsolidationProblem& problem,
                            const ConsolidationOptions& options, WorkBudget* budget)
     : snapshot_(*snapshot), problem_(problem), options_(options), budget_(budget) {
+  RemoveExpendablePods(&snapshot_);
   nodes_.resize(static_cast<size_t>(snapshot_.node_end()));
   for (size_t i = 0; i < problem_.nodes.size(); ++i) {
     const ConsolidationNode& entry = problem_.nodes[i];

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/cluster/leaving.h"
+#include "core/cluster/pod_role.h"
 #include "core/drain/filter_shape.h"
 
 namespace loadline {
@@ -35,6 +36,7 @@ ResourceAmounts RequestsByName(const IncomingPod& pod, const ResourceNames& name
 DrainTrial::DrainTrial(const ClusterState& state, const FitOptions* fit)
     : state_(state), fit_(*fit), snapshot_(state, Snapshot::Source::kChanges) {
   NoteNewPods();
+  RemoveExpendablePods(&snapshot_);
   SetOrder({});
 }
 
@@ -353,6 +355,7 @@ void DrainTrial::Reload(std::span<const Slot> slots) {
     if (const std::optional<NodeIndex> node = snapshot_.FindSlot(slot)) received_[IndexOf(*node)] = 0;
   }
   snapshot_.Reload(slots);
+  RemoveExpendablePods(slots, &snapshot_);
   received_.resize(static_cast<size_t>(snapshot_.node_end()), 0);
 }
 

@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "core/base/amount.h"
 #include "core/cluster/gpu_resources.h"
+#include "core/cluster/pod_role.h"
 #include "core/drain/rules.h"
 
 namespace loadline {
@@ -27,7 +28,7 @@ Requests RequestsOf(const ClusterState& state, Slot slot, ResourceId resource,
   Requests requests;
   for (const NodePods::Pod& pod : state.pods(slot).pods()) {
     const PodShape& shape = state.pod_shapes()[pod.shape];
-    if (IsLongTerminating(TraitsOf(shape), now_s)) continue;
+    if (IsLongTerminating(TraitsOf(shape), now_s) || IsExpendable(TraitsOf(shape))) continue;
     int64_t& sum = IsIgnored(shape, state.objects(), options) ? requests.ignored : requests.counted;
     sum = SaturatingAdd(sum, shape.requests.Get(resource));
   }

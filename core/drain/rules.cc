@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
+#include "core/cluster/pod_role.h"
 
 namespace loadline {
 namespace {
@@ -22,6 +23,10 @@ RuleAnswer Unreadable(const PodQuestion& question) {
 // Not a rule of Cluster Autoscaler, which knows no placeholders.
 RuleAnswer Placeholder(const PodQuestion& question) {
   return TraitsOf(question.shape).placeholder ? Outcome(PodOutcome::kMove) : Undefined();
+}
+
+RuleAnswer Expendable(const PodQuestion& question) {
+  return IsExpendable(TraitsOf(question.shape)) ? Outcome(PodOutcome::kSkip) : Undefined();
 }
 
 RuleAnswer Mirror(const PodQuestion& question) {
@@ -136,7 +141,8 @@ RuleAnswer Pdb(const PodQuestion& question) {
   return Budget(question.budgets.Find(question.shape), question.budgets);
 }
 
-constexpr std::array<DrainRule, 15> kRules = {{{"placeholder", Placeholder},
+constexpr std::array<DrainRule, 16> kRules = {{{"placeholder", Placeholder},
+                                               {"expendable", Expendable},
                                                {"mirror", Mirror},
                                                {"longterminating", LongTerminating},
                                                {"replicacount", ReplicaCount},

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/pod_role.h"
 #include "core/drain/being_deleted.h"
 #include "core/drain/candidate_rounds.h"
 #include "core/drain/missing_replicas.h"
@@ -15,10 +16,10 @@
 namespace loadline {
 namespace {
 
-// Returns whether nobody creates another one.
+// Returns whether nobody creates another one, or the other one waits for no place.
 bool IsNotReplaced(const PodShape& shape, const ClusterObjects& objects) {
   const PodTraits& traits = TraitsOf(shape);
-  return traits.mirror || traits.static_pod || traits.placeholder || OfKnownDaemonSet(shape, objects);
+  return traits.mirror || traits.static_pod || GivesWay(traits) || OfKnownDaemonSet(shape, objects);
 }
 
 std::string PodName(absl::string_view namespace_name, absl::string_view name) {

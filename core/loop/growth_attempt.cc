@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cluster/pod_role.h"
 #include "core/expand/node_limits.h"
 #include "core/fit/trial_memory.h"
 #include "core/loop/empty_room.h"
@@ -85,7 +86,7 @@ class Attempt {
 
   GrowthAttempt Run() && {
     snapshot_.Fork();
-    RemoveExpendablePods(&snapshot_);
+    RemovePodsThatGiveWay(&snapshot_);
     const std::vector<int64_t> nominated = PlaceNominated(problem_, &snapshot_, budget_, &plan_);
     {
       TrialMemory memory(budget_);

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "absl/numeric/int128.h"
+#include "core/cluster/pod_role.h"
 #include "core/loop/waiting.h"
 
 namespace loadline {
@@ -17,7 +18,7 @@ constexpr double kMostHours = 7 * 24;
 
 bool IsLoad(const PodShape& shape, const ClusterObjects& objects) {
   const PodTraits& traits = TraitsOf(shape);
-  return !shape.finished && !traits.mirror && !traits.static_pod && !IsExpendable(traits) &&
+  return !shape.finished && !traits.mirror && !traits.static_pod && !GivesWay(traits) &&
          !OfKnownDaemonSet(shape, objects);
 }
 

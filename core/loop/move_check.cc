@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/cluster/leaving.h"
+#include "core/cluster/pod_role.h"
 #include "core/fit/pod_fit.h"
 #include "core/loop/consolidation_question.h"
 #include "core/loop/load_rest.h"
@@ -140,6 +141,7 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
     return absl::StrCat("it would save ", terms.saves(), " USD per hour now, which is not enough");
   }
   snapshot->Fork();
+  RemoveExpendablePods(snapshot);
   for (const Slot slot : nodes.remove) {
     const NodeIndex node = *snapshot->FindSlot(slot);
     std::vector<int32_t> shapes;

@@ -30,7 +30,7 @@ constexpr double kForMoves = 0.5;
 std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
   std::vector<PendingPods> waiting = problem.pending;
   for (PendingPods& pods : waiting) {
-    if (IsExpendable(TraitsOf(pods.pod.shape))) pods.count = 0;
+    if (GivesWay(TraitsOf(pods.pod.shape))) pods.count = 0;
   }
   for (PendingPods& pods :
        PodsOfNodesBeingDeleted(*problem.drain.cluster, problem.deleting, problem.drain.now_s)) {

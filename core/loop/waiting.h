@@ -1,4 +1,4 @@
-// Tells which pods without a node wait for one, and which running pods are expendable: as good as not there.
+// Tells which pods without a node wait for one.
 #ifndef LOADLINE_CORE_LOOP_WAITING_H_
 #define LOADLINE_CORE_LOOP_WAITING_H_
 
@@ -10,20 +10,12 @@
 
 #include "absl/strings/string_view.h"
 #include "core/cluster/cluster_state.h"
-#include "core/cluster/snapshot.h"
+#include "core/cluster/pod_role.h"
 #include "core/drain/drain_state.h"
 #include "core/expand/estimate.h"
 #include "core/loop/growth_batch.h"
 
 namespace loadline {
-
-// Pods of a lower priority are as if they were not there: --expendable-pods-priority-cutoff of Cluster
-// Autoscaler, by its default.
-inline constexpr int32_t kExpendablePriority = -10;
-
-// Returns whether a pod leaves its room to any other: a placeholder of slack, or a pod with a priority below
-// the cutoff.
-bool IsExpendable(const PodTraits& traits);
 
 // The rules by which pods without a node wait for one.
 struct WaitingRules {
@@ -57,12 +49,9 @@ enum class NotWaiting { kExpendable, kOfDaemonSet, kNotTried, kTooYoung };
 std::optional<NotWaiting> WhyNotWaiting(const PodTraits& traits, const PendingFacts& facts,
                                         const WaitingRules& rules);
 
-// Takes the expendable pods off all nodes. Cost: O(pods).
-void RemoveExpendablePods(Snapshot* snapshot);
-
 // Pods on nodes being deleted, see NodesBeingDeleted(), whose replacements need another node, equal ones
 // together; in the order of the nodes, then of their shapes. Pods that end with their node (of DaemonSets,
-// mirror pods), that have finished or are terminating, and expendable ones need none.
+// mirror pods), that have finished or are terminating, and those that give way need none.
 std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
                                                  std::span<const DeletingNode> deleting, int64_t now_s);
 

@@ -145,7 +145,7 @@ struct EvictionOrder {
   std::string uid;
   int64_t grace_s = 0;
   bool first = false;           // it is tried for the first time
-  bool best_effort = false;     // of a DaemonSet: nothing takes its place elsewhere
+  bool best_effort = false;     // of a DaemonSet, or expendable: nothing needs a place elsewhere
   bool despite_budget = false;  // to be deleted in place of being evicted
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/pod_role.h"
 #include "core/cluster/pod_traits.h"
 
 namespace loadline {
@@ -13,8 +14,10 @@ bool EndedLongAgo(const RemovalPod& pod, int64_t now_s) {
   return IsLongTerminating(pod.deleted_s, pod.grace_s, now_s);
 }
 
+bool MayBeLost(const RemovalPod& pod) { return IsExpendable(pod.priority, pod.placeholder); }
+
 bool LeavesWithNode(const RemovalPod& pod, int64_t now_s) {
-  return pod.mirror || pod.daemon_set || pod.finished || EndedLongAgo(pod, now_s);
+  return pod.mirror || MayBeLost(pod) || pod.daemon_set || pod.finished || EndedLongAgo(pod, now_s);
 }
 
 // The position of its priority group.
@@ -58,15 +61,16 @@ std::vector<PodRemoval> PodsToGo(const RemovalRules& rules, bool empty, std::spa
   for (const RemovalPod& pod : pods) {
     const bool ends = pod.deleted_s.has_value();
     if (pod.mirror || EndedLongAgo(pod, now_s)) continue;
-    const bool goes = pod.daemon_set
-                          ? !ends && pod.evict_daemon_set.value_or(daemon_sets)
-                          : ends || pod.planned == PlannedPod::kMoves || (pod.placeholder && !pod.finished);
+    const bool goes = pod.daemon_set ? !ends && pod.evict_daemon_set.value_or(daemon_sets)
+                                     : ends || pod.planned == PlannedPod::kMoves ||
+                                           ((pod.placeholder || MayBeLost(pod)) && !pod.finished);
     if (!goes) continue;
     PodRemoval& removal = go.emplace_back();
     removal.uid = pod.uid;
     removal.name = pod.name;
-    removal.best_effort = pod.daemon_set && !groups;  // groups name all pods
-    removal.accepted = ends;                          // another eviction could only shorten its grace period
+    // Priority groups name all pods of DaemonSets, and nobody waits for an expendable pod.
+    removal.best_effort = (pod.daemon_set && !groups) || MayBeLost(pod);
+    removal.accepted = ends;  // another eviction could only shorten its grace period
     int64_t longest_s = rules.max_grace_s;
     if (groups) {
       const size_t group = GroupOf(rules, pod);

@@ -92,6 +92,15 @@ TEST_F(NodeUtilizationTest, PodsThatEndCountUntilTheyAreLongGone) {
   EXPECT_EQ(Of({finished})->value, 0);
 }
 
+TEST_F(NodeUtilizationTest, ExpendablePodsDoNotCountAndPlaceholdersDo) {
+  FitPod expendable = Requesting(2'000, 8);
+  expendable.traits.priority = -11;
+  FitPod placeholder = expendable;
+  placeholder.traits.placeholder = true;
+  EXPECT_EQ(Of({expendable, Requesting(1'000, 1)}), (Utilization{0.25, "cpu", 0.25, 0.0625}));
+  EXPECT_EQ(Of({placeholder}), (Utilization{0.5, "cpu", 0.5, 0.5}));
+}
+
 TEST_F(NodeUtilizationTest, GpusOfEveryMakerCount) {
   node_.labels = {{"cloud.google.com/gke-accelerator", "mi300x"}};
   node_.allocatable.emplace_back("amd.com/gpu", 8);

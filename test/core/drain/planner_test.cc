@@ -199,6 +199,43 @@ TEST(DrainPlannerTest, PlaceholdersMoveAndNeedRoom) {
 
 // A pod that waits and is expected on a node brings names that the cluster does not have, or has under
 // another number: its resources are matched by name.
+FitPod Expendable(std::string name, int64_t milli_cpu) {
+  FitPod pod = ReplicaPod(std::move(name), milli_cpu);
+  pod.traits.priority = -11;
+  return pod;
+}
+
+// a has nothing but an expendable pod of 3 of its 4 cores; the pod on b finds room where one is on c.
+TEST(DrainPlannerTest, ExpendablePodsKeepNoNodeAndHoldNoRoom) {
+  DrainCluster cluster;
+  cluster.nodes = {Node("a", 4000, {Expendable("batch-a", 3000)}), Node("b", 4000, {ReplicaPod("web", 1000)}),
+                   Node("c", 4000, {ReplicaPod("big", 3000), Expendable("batch-c", 1000)})};
+  DrainModel model(cluster);
+  DrainPlanner planner;
+  WorkBudget budget;
+  const DrainPlan plan = planner.Plan(model.problem(), {}, &budget);
+  const Outcome outcome = Read(model, plan);
+  EXPECT_THAT(outcome.removed, UnorderedElementsAre("a", "b"));
+  EXPECT_EQ(outcome.moves, (std::map<std::string, std::string>{{"web", "c"}}));
+  for (const DrainRemoval& removal : plan.remove) EXPECT_EQ(removal.empty, model.name(removal.slot) == "a");
+
+  cluster.nodes[2].pods[1] = ReplicaPod("batch-c", 1000);
+  EXPECT_THAT(PlanOnce(cluster).removed, ElementsAre("a")) << "c is full, and a is empty";
+}
+
+// What the planner keeps from call to call leaves them out as well.
+TEST(DrainPlannerTest, AnExpendablePodThatComesLaterHoldsNoRoom) {
+  DrainCluster cluster;
+  cluster.nodes = {Node("b", 4000, {ReplicaPod("web", 1000)}), Node("c", 4000, {ReplicaPod("big", 3000)})};
+  DrainModel model(cluster);
+  DrainPlanner planner;
+  WorkBudget budget;
+  planner.Plan(model.problem(), {}, &budget);
+  cluster.nodes[1].pods.push_back(Expendable("batch", 1000));
+  model.Update(cluster);
+  EXPECT_THAT(Read(model, planner.Plan(model.problem(), {}, &budget)).removed, ElementsAre("b"));
+}
+
 TEST(DrainPlannerTest, ResourcesOfPlaceholdersAreMatchedByName) {
   DrainCluster cluster;
   cluster.nodes = {Node("a", 1000), Node("b", 1000, {ReplicaPod("q", 600)})};

@@ -72,6 +72,24 @@ TEST_F(RulesTest, StopsAtTheFirstPodThatBlocks) {
   EXPECT_EQ(judgement.block, (NodePodsJudgement::Block{1, PodReason::kNotReplicated}));
 }
 
+FitPod OfPriority(FitPod pod, int32_t priority) {
+  pod.traits.priority = priority;
+  return pod;
+}
+
+TEST_F(RulesTest, AnExpendablePodIsSkippedAndTheCutoffItselfIsNotBelowIt) {
+  FitPod protected_pod;
+  protected_pod.traits.safe_to_evict = SafeToEvict::kNo;
+  FitPod placeholder;
+  placeholder.traits.placeholder = true;
+  const NodePodsJudgement judgement =
+      Judge({OfPriority(protected_pod, -11), OfPriority(OwnedBy("ReplicaSet", "r"), -11),
+             OfPriority(OwnedBy("ReplicaSet", "r"), -10), OfPriority(placeholder, -1000)});
+  EXPECT_FALSE(judgement.block.has_value());
+  EXPECT_THAT(judgement.move, ElementsAre(2, 3));
+  EXPECT_EQ(Blocks(OfPriority(FitPod(), -10)), PodReason::kNotReplicated);
+}
+
 FitPod NotToBeDisrupted() {
   FitPod pod = OwnedBy("ReplicaSet", "r");
   pod.traits.do_not_disrupt = true;

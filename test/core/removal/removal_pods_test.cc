@@ -40,6 +40,8 @@ INSTANTIATE_TEST_SUITE_P(
         {"NewMirror", {.planned = PlannedPod::kNew, .mirror = true}, false, false, false},
         {"NewFinished", {.planned = PlannedPod::kNew, .finished = true}, false, false, false},
         {"NewPlaceholder", {.planned = PlannedPod::kNew, .placeholder = true}, false, true, true},
+        {"NewExpendable", {.planned = PlannedPod::kNew, .priority = -11}, false, true, false},
+        {"NewOfTheCutoff", {.planned = PlannedPod::kNew, .priority = -10}, true, false, true},
         {"NewDaemonSet", {.planned = PlannedPod::kNew, .daemon_set = true}, false, true, false},
         {"DaemonSetThatRefuses",
          {.planned = PlannedPod::kNew, .daemon_set = true, .evict_daemon_set = false},
@@ -62,6 +64,15 @@ TEST(RemovalPodsTest, WhatAPodStatesIsBoundedAndNoPodThatEndsIsEvicted) {
   EXPECT_EQ(go[0].grace_s, 600);
   EXPECT_FALSE(go[0].accepted);
   EXPECT_TRUE(go[1].accepted);
+}
+
+TEST(RemovalPodsTest, NobodyWaitsForAnExpendablePod) {
+  RemovalPod expendable;
+  expendable.priority = -11;
+  const std::vector<PodRemoval> go = PodsToGo({}, /*empty=*/true, {{RemovalPod(), expendable}}, kAskedS);
+  ASSERT_EQ(go.size(), 2);
+  EXPECT_FALSE(go[0].best_effort);
+  EXPECT_TRUE(go[1].best_effort);
 }
 
 TEST(RemovalPodsTest, DaemonSetsOfEmptyNodesStayByDefault) {
