@@ -223,7 +223,7 @@ TEST(DrainPlannerTest, ExpendablePodsKeepNoNodeAndHoldNoRoom) {
   EXPECT_THAT(PlanOnce(cluster).removed, ElementsAre("a")) << "c is full, and a is empty";
 }
 
-// What the planner keeps from call to call leaves them out as well.
+// The trial cluster that is kept from call to call leaves them out as well.
 TEST(DrainPlannerTest, AnExpendablePodThatComesLaterHoldsNoRoom) {
   DrainCluster cluster;
   cluster.nodes = {Node("b", 4000, {ReplicaPod("web", 1000)}), Node("c", 4000, {ReplicaPod("big", 3000)})};
