@@ -67,8 +67,8 @@ class Turn {
   }
 
   // Makes a share of the turn that a thread has alone. Nobody has it in between.
-  static Shared Downgrade(Lock lock) {
-    Turn* const turn = lock.release();
+  static Shared Downgrade(Lock exclusive) {
+    Turn* const turn = exclusive.release();
     const MutexLock lock(&turn->mutex_);
     turn->taken_ = false;
     ++turn->sharing_;
