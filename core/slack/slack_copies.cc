@@ -142,7 +142,6 @@ void SlackPlanner::PlanOnSnapshot(Turn* turn) {
   if (plan->mirrored.empty()) return;
   on.PutPlaceholders();
   for (const MirroredSlack& mirrored : plan->mirrored) plan->placed += on.PlaceMirrored(mirrored.pod);
-  filled_.insert(filled_.end(), on.fuller().begin(), on.fuller().end());
   const absl::btree_map<std::string, SlackClassView*> by_name = ByName(&turn->views);
   for (MirroredSlack& mirrored : plan->mirrored) {
     const PlaceholderSet::Members* const members =
@@ -164,6 +163,7 @@ void SlackPlanner::PlanOnSnapshot(Turn* turn) {
       mirrored.reason = mirrored.limit;
     }
   }
+  filled_.insert(filled_.end(), on.fuller().begin(), on.fuller().end());
 }
 
 }  // namespace loadline

@@ -187,12 +187,27 @@ void SlackOnSnapshot::PutCopy(int64_t id, size_t slot, int32_t shape, bool attac
   const CpuMemory size = set_.placeholder(id).size;
   const CpuMemory left = Minus(set_.node(slot).allocatable, set_.node(slot).real);
   const CpuMemory beyond = Smaller(Minus(RoomTaken(node, shape, size), size), left);
-  if (beyond == CpuMemory()) return;
-  // Charges limits above requests to the node as if real pods used them, for this plan.
+  if (beyond != CpuMemory()) Charge(slot, beyond);  // limits above requests
+}
+
+// Takes room of a node as if real pods used it, for this plan.
+void SlackOnSnapshot::Charge(size_t slot, const CpuMemory& amount) {
   SlackNode content = set_.node(slot);
-  content.real = Plus(content.real, beyond);
+  content.real = Plus(content.real, amount);
   set_.SetNode(slot, std::move(content));
   fuller_.push_back(slot);
+}
+
+// Reserves room for a copy on a node that is there and takes it only once nodes to come have theirs, as where
+// copies spread over zones. Returns whether there is any. The copy gets its place when those nodes are there.
+bool SlackOnSnapshot::ReserveRoom(SearchPod pod, const CpuMemory& size) {
+  search_->fit(pod).Refresh(&budget_);
+  const std::optional<size_t> slot = FindNode(pod, size);
+  if (!slot.has_value()) return false;
+  const NodeIndex node = *snapshot_.FindSlot(Slot{static_cast<int32_t>(*slot)});
+  snapshot_.PlacePod(node, search_->fit(pod).shape());
+  Charge(*slot, RoomTaken(node, search_->fit(pod).shape(), size));
+  return true;
 }
 
 // Copies that no longer may be where they are lose their node, but not for want of work: those that were not
@@ -313,13 +328,15 @@ void SlackOnSnapshot::AskFor(const std::vector<NodeShape>& shapes, const GrowthS
   const AskedPlaceholders asked{group, mirrored->count - mirrored->placed};
   if (asked.count <= 0) return;
   Search search;
-  search.fit = &search_->fit(Prepare(mirrored->pod));
+  const SearchPod prepared = Prepare(mirrored->pod);
+  search.fit = &search_->fit(prepared);
   search.size = group.size;
   search.positions = sketch->Ranked(allowed, std::span(&asked, 1));
   // A node that is refused for balance takes a copy once others have theirs.
   const PodRules* const rules = mirrored->pod.shape.rules.get();
   search.for_good = rules == nullptr || rules->spread.empty();
   for (int64_t i = mirrored->placed; i < mirrored->count; ++i) {
+    if (!search.for_good && i > mirrored->placed && ReserveRoom(prepared, group.size)) continue;
     const std::optional<size_t> node = NodeToCome(shapes, &search, sketch);
     if (!node.has_value()) {
       bool fits_some = false;

@@ -94,6 +94,8 @@ class SlackOnSnapshot {
   std::optional<size_t> TightestFit(SearchPod pod, const CpuMemory& size);
   CpuMemory RoomTaken(NodeIndex node, int32_t shape, const CpuMemory& size) const;
   void PutCopy(int64_t id, size_t slot, int32_t shape, bool attach);
+  void Charge(size_t slot, const CpuMemory& amount);
+  bool ReserveRoom(SearchPod pod, const CpuMemory& size);
   // The number of a node to come that takes the pod now; adds one if need be.
   std::optional<size_t> NodeToCome(const std::vector<NodeShape>& shapes, Search* search,
                                    GrowthSketch* sketch);

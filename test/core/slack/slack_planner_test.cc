@@ -105,6 +105,33 @@ TEST_F(SlackPlannerTest, CopiesKeepTheirRules) {
   EXPECT_EQ(nodes, (std::set<std::string>{"", "node-0", "node-1"}));
 }
 
+// Zone a has room for two copies, but balance lets it take the second one only after zone b has one, and b is
+// full. One new node of b takes two: 2 and 2.
+TEST_F(SlackPlannerTest, RoomIsTriedAgainOnceNodesHaveCome) {
+  world_.kinds.push_back({"b", {4000, 16'000}, 110, {}});
+  AddNodes(1);
+  const int32_t full = world_.AddNode(1);
+  world_.nodes[full].pods = {{{4000, 1000}, "full"}};
+  world_.Sync(full);
+  FitPod pod;
+  pod.requests = SlackWorld::Requests({2000, 100});
+  pod.labels = {{"app", "x"}};
+  pod.rules.spread = {{.topology_key = "topology.kubernetes.io/zone", .selector = Select("app", "x")}};
+  world_.Mirror("x", pod, 4);
+  for (int run = 0; run < 2; ++run) {
+    const SlackPlan plan = Plan(run);
+    ASSERT_EQ(plan.mirrored.size(), 1u);
+    EXPECT_EQ(plan.mirrored[0].placed, 1);
+    EXPECT_EQ(plan.mirrored[0].status, SlackStatus::kMissing);
+    ASSERT_EQ(plan.demands.size(), 1u) << "a second run asks for the same";
+    EXPECT_EQ(plan.demands[0].nodes, 1);
+  }
+  world_.AddNode(1);
+  const SlackPlan plan = Plan(2);
+  EXPECT_EQ(plan.mirrored[0].placed, 4);
+  EXPECT_TRUE(plan.demands.empty());
+}
+
 // R9: a copy that only runs in a zone without nodes fits no new node either.
 TEST_F(SlackPlannerTest, CopiesOfPodsForOtherNodesAreUnplaceable) {
   AddNodes(2);
