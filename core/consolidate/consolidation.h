@@ -31,9 +31,9 @@ namespace loadline {
 inline bool HasNewNodes(const NodeGroup& group) {
   return group.model.has_value() && group.usd_per_hour.has_value();
 }
-// Returns how many nodes the group may have.
+// Returns how many nodes the group may have, for consolidation: one that is sized gets none by it.
 inline int64_t MostNodes(const NodeGroup& group) {
-  return group.blocked_reason.empty() ? group.max_nodes : 0;
+  return group.blocked_reason.empty() && !group.sized ? group.max_nodes : 0;
 }
 
 // A pod that has to find another place before its node is removed.

@@ -19,6 +19,10 @@ namespace {
 // full plan, and each leaves fewer pods over, or a type less.
 constexpr int kMostRounds = 12;
 
+int64_t Total(const std::vector<int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+}
+
 // A plan that competes.
 struct Candidate {
   std::vector<PlannedNodes> nodes;
@@ -43,11 +47,20 @@ struct Candidate {
 
 class Planner {
  public:
+  // `waiting`: how many of each of the estimator's pods wait for new nodes.
   Planner(Estimator* estimator, Snapshot* snapshot, const GrowableGroups& groups, const PlanOptions& options,
-          WorkBudget* budget)
-      : estimator_(*estimator), snapshot_(*snapshot), groups_(groups), options_(options), budget_(budget) {
-    for (const PendingPods& entry : estimator_.pods()) waiting_.push_back(entry.count);
+          std::vector<int64_t> waiting, WorkBudget* budget)
+      : estimator_(*estimator),
+        snapshot_(*snapshot),
+        groups_(groups),
+        options_(options),
+        budget_(budget),
+        waiting_(std::move(waiting)) {
+    estimator_.set_counts(waiting_);
   }
+
+  // Returns whether a new node takes any of the pods.
+  bool TakesAny() { return BestSingle(Fresh()).option.pods > 0; }
 
   ScaleUpPlan Run() {
     ScaleUpPlan plan;
@@ -158,10 +171,6 @@ class Planner {
     return candidate;
   }
 
-  static int64_t Total(const std::vector<int64_t>& counts) {
-    return std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  }
-
   Candidate Joint(const std::set<TypeKey>& banned) {
     StrongVector<GrowableIndex, int64_t> room = Fresh().room();
     for (const GrowableIndex group : groups_.indices()) {
@@ -247,6 +256,65 @@ class Planner {
   std::vector<int64_t> waiting_;
 };
 
+// Plans for pods on new nodes so that none is left over for one of a lower priority: where the plan for all
+// of them would do that, those below the highest priority that is left over wait for the next plan.
+class PriorityPlanner {
+ public:
+  PriorityPlanner(Estimator* estimator, Snapshot* snapshot, const GrowableGroups& groups,
+                  const PlanOptions& options, WorkBudget* budget)
+      : estimator_(*estimator), snapshot_(*snapshot), groups_(groups), options_(options), budget_(budget) {
+    for (const PendingPods& entry : estimator_.pods()) {
+      waiting_.push_back(entry.count);
+      priorities_.push_back(TraitsOf(entry.pod.shape).priority);
+    }
+  }
+
+  ScaleUpPlan Run() {
+    ScaleUpPlan plan = PlannerFor(waiting_).Run();
+    const std::optional<int32_t> least = LeastToPlan(plan);
+    if (!least.has_value() || budget_->ended()) return plan;
+    const auto only_from_least = [&](std::vector<int64_t> counts) {
+      for (size_t i = 0; i < counts.size(); ++i) counts[i] *= priorities_[i] >= *least;
+      return counts;
+    };
+    const std::vector<int64_t> left = only_from_least(plan.unplaced);
+    if (!PlannerFor(left).TakesAny()) return plan;  // no limit keeps them back
+    const std::vector<int64_t> first = only_from_least(waiting_);
+    ScaleUpPlan alone = PlannerFor(first).Run();
+    if (budget_->ended() || Total(alone.unplaced) >= Total(left)) return plan;
+    for (size_t i = 0; i < first.size(); ++i) alone.unplaced[i] += waiting_[i] - first[i];
+    return alone;
+  }
+
+ private:
+  Planner PlannerFor(std::vector<int64_t> waiting) {
+    return {&estimator_, &snapshot_, groups_, options_, std::move(waiting), budget_};
+  }
+
+  // Returns the highest priority of a pod that is left over, if one of a lower priority has a new node.
+  std::optional<int32_t> LeastToPlan(const ScaleUpPlan& plan) const {
+    std::optional<int32_t> left, placed;
+    for (size_t i = 0; i < priorities_.size(); ++i) {
+      if (plan.unplaced[i] > 0) left = std::max(left.value_or(priorities_[i]), priorities_[i]);
+    }
+    for (const PlannedNodes& nodes : plan.nodes) {
+      for (const PodCount& entry : nodes.pods) {
+        const int32_t priority = priorities_[static_cast<size_t>(entry.pods)];
+        placed = std::min(placed.value_or(priority), priority);
+      }
+    }
+    return left.has_value() && placed.has_value() && *placed < *left ? left : std::nullopt;
+  }
+
+  Estimator& estimator_;
+  Snapshot& snapshot_;
+  const GrowableGroups& groups_;
+  const PlanOptions& options_;
+  WorkBudget* budget_;
+  std::vector<int64_t> waiting_;
+  std::vector<int32_t> priorities_;
+};
+
 // Positions in an order that does not depend on the order in which things were given.
 std::vector<size_t> CanonicalPods(const std::vector<PendingPods>& pods) {
   std::vector<size_t> order(pods.size());
@@ -316,7 +384,7 @@ ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<P
   {
     Estimator estimator(snapshot, fit, std::move(sorted_pods), std::move(daemons), budget);
     std::vector<ExistingUse> existing = estimator.UseExistingRoom(budget);
-    plan = Planner(&estimator, snapshot, sorted_groups, options, budget).Run();
+    plan = PriorityPlanner(&estimator, snapshot, sorted_groups, options, budget).Run();
     if (plan.cut_short_by == BudgetEnd::kNotEnded) {
       plan.cut_short_by = estimator.cut_short_by();
       plan.cut_off = estimator.cut_off();

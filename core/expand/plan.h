@@ -55,10 +55,12 @@ struct ScaleUpPlan {
   std::vector<size_t> cut_off;
 };
 
-// Plans for `pods` in this order of wishes: as few pods as possible are left over; new nodes cost as little
-// as possible, with the penalty for types; groups that are alike grow evenly. Room on nodes that are there is
-// used first. All filters hold for each placement, also those that depend on other pods. Never leaves more
-// pods over than the best single option, and never costs more where both leave as many.
+// Plans for `pods` in this order of wishes: no pod is left over for one of a lower priority on a new node,
+// which then waits for the next plan; as few pods as possible are left over; new nodes cost as little as
+// possible, with the penalty for types; groups that are alike grow evenly. Room on nodes that are there is
+// used first. All filters hold for each placement, also those that depend on other pods. Among pods of one
+// priority it never leaves more over than the best single option, and never costs more where both leave as
+// many.
 //
 // Last, nodes are shared among groups of one NodeGroup::balance_set, where no more pods are left over by that
 // and no more nodes come.

@@ -32,6 +32,7 @@ NodeGroup DecodeGroup(const v1::DrainGroup& message, LeftOutList* left_out, bool
   group.min_nodes = std::max(0, message.min_nodes());
   group.target = message.has_target() ? std::max(0, message.target()) : message.slots_size();
   group.atomic = message.atomic();
+  group.sized = message.sized();
 #define FIELD(name) #name, message.has_##name(), message.name()
   group.utilization_threshold = stated.Number(FIELD(scale_down_utilization_threshold), 1);
   group.gpu_utilization_threshold = stated.Number(FIELD(scale_down_gpu_utilization_threshold), 1);

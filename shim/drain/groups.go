@@ -60,7 +60,7 @@ func (g *Groups) Proto(slot func(node string) (int32, bool)) ([]*loadlinev1.Drai
 
 func newGroup(g *nodegroup.NodeGroup) *loadlinev1.DrainGroup {
 	group := &loadlinev1.DrainGroup{NodeGroup: g.Name(), MinNodes: g.Spec.Min, MaxNodes: &g.Spec.Max,
-		Target: g.Spec.Target, NodeUsdPerHour: g.Spec.Price}
+		Target: g.Spec.Target, NodeUsdPerHour: g.Spec.Price, Sized: g.Spec.Size != nil}
 	if s := g.Spec.ScaleDown; s != nil {
 		group.Atomic = s.ZeroOrMaxNodeScaling
 		group.ScaleDownUtilizationThreshold = s.ScaleDownUtilizationThreshold

@@ -267,7 +267,9 @@ type DrainGroup struct {
 	// The price of one node, in US dollars per hour. At least 0; unset or out of range: not known.
 	NodeUsdPerHour *float64 `protobuf:"fixed64,11,opt,name=node_usd_per_hour,json=nodeUsdPerHour,proto3,oneof" json:"node_usd_per_hour,omitempty"`
 	// Its nodes, as numbered by the client. A node is in one group.
-	Slots         []int32 `protobuf:"varint,12,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	Slots []int32 `protobuf:"varint,12,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	// True if the group grows and shrinks by its utilization: its nodes stay, for the reason SizedByUtilization.
+	Sized         bool `protobuf:"varint,13,opt,name=sized,proto3" json:"sized,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -384,6 +386,13 @@ func (x *DrainGroup) GetSlots() []int32 {
 		return x.Slots
 	}
 	return nil
+}
+
+func (x *DrainGroup) GetSized() bool {
+	if x != nil {
+		return x.Sized
+	}
+	return false
 }
 
 // A placeholder of slack.
@@ -1702,7 +1711,7 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\acompact\x18\x0e \x01(\bR\acompact\x12#\n" +
 	"\rderive_groups\x18\x0f \x01(\bR\fderiveGroups\x12A\n" +
 	"\x0estartup_taints\x18\x10 \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaintsB\t\n" +
-	"\acluster\"\xad\x06\n" +
+	"\acluster\"\xc3\x06\n" +
 	"\n" +
 	"DrainGroup\x12\x1d\n" +
 	"\n" +
@@ -1718,7 +1727,8 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\x19scale_down_unready_time_s\x18\n" +
 	" \x01(\x03H\x06R\x15scaleDownUnreadyTimeS\x88\x01\x01\x12.\n" +
 	"\x11node_usd_per_hour\x18\v \x01(\x01H\aR\x0enodeUsdPerHour\x88\x01\x01\x12\x14\n" +
-	"\x05slots\x18\f \x03(\x05R\x05slotsB\f\n" +
+	"\x05slots\x18\f \x03(\x05R\x05slots\x12\x14\n" +
+	"\x05sized\x18\r \x01(\bR\x05sizedB\f\n" +
 	"\n" +
 	"_max_nodesB\t\n" +
 	"\a_targetB#\n" +

@@ -87,6 +87,9 @@ TEST_F(RulesTest, AnExpendablePodIsSkippedAndTheCutoffItselfIsNotBelowIt) {
              OfPriority(OwnedBy("ReplicaSet", "r"), -10), OfPriority(placeholder, -1000)});
   EXPECT_FALSE(judgement.block.has_value());
   EXPECT_THAT(judgement.move, ElementsAre(2, 3));
+}
+
+TEST_F(RulesTest, APodOfTheCutoffIsJudgedAsAnyOther) {
   EXPECT_EQ(Blocks(OfPriority(FitPod(), -10)), PodReason::kNotReplicated);
 }
 

@@ -76,6 +76,39 @@ TEST(PlanTest, LimitsOfGroupsAndOfAll) {
   EXPECT_DOUBLE_EQ(plan.cost, 2 * 1 + 2 * 2);
 }
 
+FitPod OfPool(const std::string& pool, int32_t priority) {
+  FitPod pod = Sized(500);
+  pod.rules.node_selector = Labels(std::vector<Label>{{"pool", pool}});
+  pod.traits.priority = priority;
+  return pod;
+}
+
+// One node may come: three pods of a low priority and less cost against one of a higher priority.
+TEST(PlanTest, NoPodIsLeftOverForOneOfALowerPriority) {
+  GrowthQuestion question;
+  question.Pods(OfPool("low", 0), 3);
+  question.Pods(OfPool("high", 1000), 1);
+  question.Add({.name = "low", .usd = 0.2, .pool = "low"});
+  question.Add({.name = "high", .usd = 0.3, .pool = "high"});
+  EXPECT_EQ(NodesOf(question.Ask(), question), (std::map<std::string, int64_t>{{"high", 1}, {"low", 2}}))
+      << "where there is room for both, both come";
+  question.options.max_new_nodes = 1;
+  const ScaleUpPlan plan = question.Ask();
+  EXPECT_EQ(NodesOf(plan, question), (std::map<std::string, int64_t>{{"high", 1}}));
+  EXPECT_THAT(plan.unplaced, ElementsAre(3, 0));
+}
+
+// A pod that fits no new node keeps nobody back, whatever its priority.
+TEST(PlanTest, APodThatFitsNowhereDoesNotKeepOthersBack) {
+  GrowthQuestion question;
+  question.Pods(OfPool("low", 0), 3);
+  question.Pods(OfPool("nowhere", 1000), 1);
+  question.Add({.name = "low", .usd = 0.2, .pool = "low"});
+  const ScaleUpPlan plan = question.Ask();
+  EXPECT_EQ(NodesOf(plan, question), (std::map<std::string, int64_t>{{"low", 2}}));
+  EXPECT_THAT(plan.unplaced, ElementsAre(0, 1));
+}
+
 TEST(PlanTest, ExistingRoomComesFirst) {
   GrowthQuestion question;
   question.AddOld({.name = "old", .allocatable = {{"cpu", 2000}, {"memory", 10}, {"pods", 10}}});

@@ -116,6 +116,7 @@ TEST_F(SlackPlannerTest, RoomIsTriedAgainOnceNodesHaveCome) {
   FitPod pod;
   pod.requests = SlackWorld::Requests({2000, 100});
   pod.labels = {{"app", "x"}};
+  pod.rules.has_spread = true;
   pod.rules.spread = {{.topology_key = "topology.kubernetes.io/zone", .selector = Select("app", "x")}};
   world_.Mirror("x", pod, 4);
   for (int run = 0; run < 2; ++run) {
