@@ -23,6 +23,12 @@ bool IsDisrupted(const DisruptionBudget& budget, absl::string_view pod_name) {
   return found != budget.disrupted_pods.end() && found->name == pod_name;
 }
 
+bool AllowsOnceHealthy(const DisruptionBudget& budget) {
+  return budget.expected_pods > budget.desired_healthy;
+}
+
+bool IsStale(const DisruptionBudget& budget) { return budget.observed_generation < budget.generation; }
+
 // The cost of holding labels against a selector, in units of a WorkBudget: measured, one requirement takes
 // 100 ns.
 int64_t CostOf(const LabelSelector& selector) {
@@ -56,13 +62,19 @@ absl::string_view Name(BudgetRefusal refusal) {
   return "invalid refusal";
 }
 
-DisruptionBudgets::DisruptionBudgets(const ClusterState& state, std::span<const AcceptedEviction> evictions,
-                                     WorkBudget* work) {
-  for (const auto& [key, object] : state.objects().of(ObjectKind::kDisruptionBudget)) {
+bool NeverAllows(const DisruptionBudget& budget) { return !IsStale(budget) && !AllowsOnceHealthy(budget); }
+
+DisruptionBudgets::DisruptionBudgets(const ClusterObjects& objects) {
+  for (const auto& [key, object] : objects.of(ObjectKind::kDisruptionBudget)) {
     const auto* const budget = std::get_if<DisruptionBudget>(&object.content);
     IndexBudget(key.namespace_name, *budget);
-    budgets_.push_back({key, budget, budget->observed_generation < budget->generation, 0, 0});
+    budgets_.push_back({key, budget, IsStale(*budget), 0, 0});
   }
+}
+
+DisruptionBudgets::DisruptionBudgets(const ClusterState& state, std::span<const AcceptedEviction> evictions,
+                                     WorkBudget* work)
+    : DisruptionBudgets(state.objects()) {
   if (budgets_.empty()) return;
   const StrongVector<BudgetIndex, int64_t> seen = ReadyPodsSeen(state, MatchAll(state, work));
   for (const BudgetIndex i : budgets_.indices()) {
@@ -270,6 +282,19 @@ BudgetUse DisruptionBudgets::Find(const PodShape& shape) const { return UseBy(sh
 
 bool DisruptionBudgets::Covers(const PodShape& shape) const { return !Matching(shape).empty(); }
 
+bool DisruptionBudgets::NeverAllow(const PodShape& shape) const {
+  constexpr int64_t kMostWorkOfPod = 200;  // chosen: about 20 us
+  const auto found = index_.find(shape.namespace_name);
+  if (found == index_.end() || LeavesWithoutBudget(shape)) return false;
+  int64_t cost = 0;
+  const std::vector<const Candidates*> candidates = CandidatesFor(shape, found->second, &cost);
+  if (found->second.too_costly || cost > kMostWorkOfPod) return true;
+  const std::vector<BudgetIndex> matching = MatchingAmong(shape, candidates);
+  if (matching.size() != 1) return matching.size() > 1;
+  const DisruptionBudget& budget = *budgets_[matching.front()].object;
+  return !budget.selector_error.empty() || NeverAllows(budget);
+}
+
 std::vector<ObjectKey> DisruptionBudgets::TooCostly() const {
   std::vector<BudgetIndex> first;
   for (const auto& [name, of] : index_) {
@@ -292,8 +317,7 @@ bool DisruptionBudgets::WouldBeLeft(const BudgetUse& use) const {
 
 bool DisruptionBudgets::MayBeLeftLater(const BudgetUse& use) const {
   if (!use.takes) return false;
-  const DisruptionBudget& budget = *budgets_[*use.budget].object;
-  return budget.expected_pods > budget.desired_healthy;
+  return AllowsOnceHealthy(*budgets_[*use.budget].object);
 }
 
 DisruptionBudgets::Answer DisruptionBudgets::Ask(std::span<const BudgetUse> uses) const {

@@ -38,6 +38,10 @@ enum class BudgetRefusal {
 };
 absl::string_view Name(BudgetRefusal refusal);
 
+// Returns whether a budget lets no pod go, also once all of its pods are healthy, such as one that wants all
+// of them. False while its status is older than the budget.
+bool NeverAllows(const DisruptionBudget& budget);
+
 // The position of a budget among those of a cluster, in key order.
 enum class BudgetIndex : int32_t {};
 
@@ -74,6 +78,10 @@ class DisruptionBudgets {
   explicit DisruptionBudgets(const ClusterState& state, std::span<const AcceptedEviction> evictions = {},
                              WorkBudget* work = nullptr);
 
+  // The budgets of `objects` alone, for NeverAllow(): nothing is counted. `objects` outlives the object and
+  // does not change meanwhile. Cost: O(budgets).
+  explicit DisruptionBudgets(const ClusterObjects& objects);
+
   // Returns what moving a pod of this shape takes. `shape` is in ClusterState::pod_shapes() and in use.
   const BudgetUse& UseOf(int32_t shape) const {
     static constexpr BudgetUse kNone;
@@ -83,6 +91,10 @@ class DisruptionBudgets {
   BudgetUse Find(const PodShape& shape) const;
   // Returns whether any budget matches pods of the shape, also where it does not count for them.
   bool Covers(const PodShape& shape) const;
+  // Returns whether budgets refuse each eviction of pods of the shape for as long as they are as they are:
+  // one that NeverAllows() or whose selector is invalid, several, or too many to ask them. Whether the pod is
+  // ready plays no part. Cost: O(labels + budgets that may match), bounded.
+  bool NeverAllow(const PodShape& shape) const;
   // The first budget of each namespace that costs too much, in order.
   std::vector<ObjectKey> TooCostly() const;
 

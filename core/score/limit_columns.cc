@@ -65,10 +65,14 @@ HourlyAmounts ScoredAtMost(const ExpectedUse& expected, const PodShape& shape, R
 LimitColumns::LimitColumns(LimitPolicy policy)
     : policy_(std::move(policy)), width_(policy_.resources.size()) {}
 
-void LimitColumns::CatchUp(const ClusterState& cluster, std::shared_ptr<const ExpectedUse> expected) {
+void LimitColumns::CatchUp(const ClusterState& cluster, std::shared_ptr<const ExpectedUse> expected,
+                           std::shared_ptr<const DrainBlockers> blockers) {
   if (expected != nullptr && expected->empty()) expected = nullptr;
+  if (policy_.blockers_together == 0) blockers = nullptr;
   const bool same_profiles = expected == expected_;
+  const bool same_blockers = blockers == blockers_;
   expected_ = std::move(expected);
+  blockers_ = std::move(blockers);
   const std::optional<std::span<const Slot>> changes = cluster.changes(next_change_);
   next_change_ = cluster.change_count();
   if (!changes.has_value() || !same_profiles) {
@@ -78,14 +82,18 @@ void LimitColumns::CatchUp(const ClusterState& cluster, std::shared_ptr<const Ex
   }
   Resize(cluster, /*anew=*/false);
   for (const Slot slot : *changes) UpdateNode(cluster, slot);
+  if (same_blockers || blockers_ == nullptr) return;
+  for (int32_t slot = 0; slot < cluster.slot_end(); ++slot) UpdateBlocker(cluster, Slot{slot});
 }
 
-bool LimitColumns::IsUpToDate(const ClusterState& cluster, const ExpectedUse* expected) const {
+bool LimitColumns::IsUpToDate(const ClusterState& cluster, const ExpectedUse* expected,
+                              const DrainBlockers* blockers) const {
   if (expected != nullptr && expected->empty()) expected = nullptr;
-  return next_change_ == cluster.change_count() && expected_.get() == expected;
+  if (policy_.blockers_together == 0) blockers = nullptr;
+  return next_change_ == cluster.change_count() && expected_.get() == expected && blockers_.get() == blockers;
 }
 
-// Has a cell for each slot, and for no hour without profiles.
+// Has a cell for each slot, for no hour without profiles, and no flag without a rule.
 void LimitColumns::Resize(const ClusterState& cluster, bool anew) {
   const auto resize = [&](auto* column, size_t width) {
     const size_t size = static_cast<size_t>(cluster.slot_end()) * width;
@@ -101,6 +109,7 @@ void LimitColumns::Resize(const ClusterState& cluster, bool anew) {
   resize(&hour_sums_, hours);
   resize(&rough_sums_, hours);
   resize(&worst_hours_, expected_ == nullptr ? 0 : 1);
+  resize(&has_blocker_, blockers_ == nullptr ? 0 : 1);
 }
 
 void LimitColumns::UpdateNode(const ClusterState& cluster, Slot slot) {
@@ -125,6 +134,18 @@ void LimitColumns::UpdateNode(const ClusterState& cluster, Slot slot) {
     SetReciprocal(&term);
   }
   if (expected_ != nullptr) UpdateHours(cluster, slot);
+  if (blockers_ != nullptr) UpdateBlocker(cluster, slot);
+}
+
+void LimitColumns::UpdateBlocker(const ClusterState& cluster, Slot slot) {
+  uint8_t& has_blocker = has_blocker_[IndexOf(slot)];
+  has_blocker = 0;
+  if (!cluster.Occupied(slot)) return;
+  const std::span<const NodePods::Pod> pods = cluster.pods(slot).pods();
+  const auto blocks = [&](const NodePods::Pod& pod) {
+    return blockers_->Blocks(cluster.pod_shapes()[pod.shape]);
+  };
+  has_blocker = std::any_of(pods.begin(), pods.end(), blocks) ? 1 : 0;
 }
 
 // The same for each hour, of a node whose terms are up to date.

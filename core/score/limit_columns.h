@@ -11,6 +11,7 @@
 #include "absl/numeric/int128.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/counted_limits.h"
+#include "core/cluster/drain_blockers.h"
 #include "core/score/limit_policy.h"
 
 namespace loadline {
@@ -61,12 +62,15 @@ class LimitColumns {
   // `policy` has passed CheckLimitPolicy().
   explicit LimitColumns(LimitPolicy policy);
 
-  // Brings the sums up to date, with those of each hour where `expected` has profiles. Cost: O(pods of the
-  // nodes that changed since the last call); after a full list, when the journal of changes does not reach
-  // back, or with another object `expected`, O(pods).
-  void CatchUp(const ClusterState& cluster, std::shared_ptr<const ExpectedUse> expected = nullptr);
+  // Brings the sums up to date, with those of each hour where `expected` has profiles, and which nodes have a
+  // pod that blocks drains, where the policy asks for that. Cost: O(pods of the nodes that changed since the
+  // last call); after a full list, when the journal of changes does not reach back, or with another object
+  // `expected` or `blockers`, O(pods).
+  void CatchUp(const ClusterState& cluster, std::shared_ptr<const ExpectedUse> expected = nullptr,
+               std::shared_ptr<const DrainBlockers> blockers = nullptr);
   // Returns whether CatchUp() would change nothing.
-  bool IsUpToDate(const ClusterState& cluster, const ExpectedUse* expected) const;
+  bool IsUpToDate(const ClusterState& cluster, const ExpectedUse* expected,
+                  const DrainBlockers* blockers = nullptr) const;
 
   const LimitPolicy& policy() const { return policy_; }
   // One per resource of the policy. CatchUp() was called, and `slot` is occupied.
@@ -77,6 +81,11 @@ class LimitColumns {
   std::span<const int64_t> limits(Slot slot) const {
     return {limits_.data() + IndexOf(slot) * width_, width_};
   }
+
+  // The rule by which pods block drains; nullptr: none does, or the policy does not ask.
+  const DrainBlockers* blockers() const { return blockers_.get(); }
+  // Returns whether a pod on the node blocks drains; only where there is such a rule.
+  bool has_blocker(Slot slot) const { return has_blocker_[IndexOf(slot)] != 0; }
 
   // The profiles by which pods count; nullptr: there are none, and all hours are alike.
   const ExpectedUse* expected() const { return expected_.get(); }
@@ -110,6 +119,7 @@ class LimitColumns {
   void Resize(const ClusterState& cluster, bool anew);
   void UpdateNode(const ClusterState& cluster, Slot slot);
   void UpdateHours(const ClusterState& cluster, Slot slot);
+  void UpdateBlocker(const ClusterState& cluster, Slot slot);
 
   LimitPolicy policy_;
   size_t width_;                  // resources of the policy
@@ -125,6 +135,8 @@ class LimitColumns {
   std::vector<int64_t> hour_sums_;
   std::vector<float> rough_sums_;
   std::vector<uint8_t> worst_hours_;  // by slot
+  std::shared_ptr<const DrainBlockers> blockers_;
+  std::vector<uint8_t> has_blocker_;  // by slot; empty without a rule
 };
 
 }  // namespace loadline

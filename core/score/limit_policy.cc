@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
+#include "core/base/check_range.h"
 
 namespace loadline {
 namespace {
@@ -72,7 +73,7 @@ absl::Status CheckLimitPolicy(const LimitPolicy& policy) {
     return absl::InvalidArgumentError(
         absl::StrCat("max_limit_ratio ", policy.max_limit_ratio, " is not in [0, ", kMaxLimitRatio, "]"));
   }
-  return absl::OkStatus();
+  return CheckRange("blockers_together", policy.blockers_together, 0, kMostBlockersTogether);
 }
 
 }  // namespace loadline

@@ -54,6 +54,9 @@ struct LimitPolicy {
   Normalization normalization = Normalization::kMinMax;
   // Counts pods by their expected use in each hour; the raw score is the lowest of the hours.
   ExpectedUseOptions expected_use = {};
+  // The points of the raw score, of a mean, that a node loses for a pod which blocks drains if no pod there
+  // does: such pods then come together, and more of the other nodes can go. [0, kMostBlockersTogether].
+  int32_t blockers_together = 0;
   friend bool operator==(const LimitPolicy&, const LimitPolicy&) = default;
 };
 
@@ -61,6 +64,8 @@ struct LimitPolicy {
 inline constexpr size_t kMaxScoredResources = 16;
 inline constexpr int32_t kMaxResourceWeight = 100;
 inline constexpr int32_t kMaxLimitRatio = 1000;
+// Limits alone decide between nodes whose limits differ by more than half of their allocatable.
+inline constexpr int32_t kMostBlockersTogether = 50;
 
 // Name and weight of a resource that counts.
 struct ResourceWeight {

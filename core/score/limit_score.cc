@@ -126,9 +126,15 @@ void NormalizeAbsolute(const RawScores& raw, std::vector<int32_t>* scores) {
   const uint64_t numerator = 10'000 * static_cast<uint64_t>(raw.mean_one);
   for (size_t i = 0; i < raw.values.size(); ++i) {
     if (raw.values[i] == kNoRawScore) continue;
-    // 200 * one <= 2^51 and |value| < 2^62.7: within 63 bits.
+    // 200 * one <= 2^51 and |value| < 2^62.8: within 63 bits.
     (*scores)[i] = RoundDown(numerator, static_cast<uint64_t>(200 * raw.mean_one - raw.values[i]));
   }
+}
+
+// Returns the raw score that a node without a pod that blocks drains loses for `pod`; 0: it loses nothing.
+int64_t LostApart(const LimitColumns& columns, const PodShape& pod, const RawScores& raw) {
+  if (columns.blockers() == nullptr || !columns.blockers()->Blocks(pod)) return 0;
+  return columns.policy().blockers_together * raw.mean_one;
 }
 
 ResourceExplanation ExplainResource(const LimitColumns& columns, const ClusterState& cluster, Slot slot,
@@ -186,6 +192,12 @@ RawScores ScoreRaw(const LimitColumns& columns, const ClusterState& cluster, con
   const bool mean_is_scaled = fixed_point && policy.aggregate == Aggregate::kWeightedMean;
   raw.one = mean_is_scaled ? unit * all_weights : unit;
   raw.mean_one = policy.aggregate == Aggregate::kWeightedSum ? unit * all_weights : raw.one;
+  // |value| < 2^62.7, and at most 50 * 2^32 * 1600 < 2^49 are lost: within 63 bits.
+  if (const int64_t lost = LostApart(columns, pod, raw); lost > 0) {
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (raw.values[i] != kNoRawScore && !columns.has_blocker(candidates[i])) raw.values[i] -= lost;
+    }
+  }
   return raw;
 }
 
@@ -220,6 +232,7 @@ std::vector<NodeExplanation> ExplainNodes(const LimitColumns& columns, const Clu
   const RawScores raw = ScoreRaw(columns, cluster, pod, candidates, pod_names);
   std::vector<int32_t> scores;
   Normalize(columns.policy(), raw, &scores);
+  const double lost_apart = static_cast<double>(LostApart(columns, pod, raw)) / static_cast<double>(raw.one);
   std::vector<NodeExplanation> result;
   result.reserve(explained.size());
   for (const size_t i : explained) {
@@ -229,6 +242,7 @@ std::vector<NodeExplanation> ExplainNodes(const LimitColumns& columns, const Clu
     node.score = scores[i];
     if (node.outcome == ScoreOutcome::kScored) {
       node.raw_score = static_cast<double>(raw.values[i]) / static_cast<double>(raw.one);
+      if (lost_apart > 0 && !columns.has_blocker(node.slot)) node.lost_apart = lost_apart;
     }
     if (columns.expected() != nullptr) node.hour = WorstHour(columns, pod_terms, node.slot);
     for (size_t r = 0; r < pod_terms.size(); ++r) {

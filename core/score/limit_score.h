@@ -20,6 +20,8 @@ namespace loadline {
 //
 // or what the policy of `columns` says instead; limits_r is what the pods there and `pod` count as. With
 // profiles of expected use that is another amount in each hour of the day, and raw the lowest of the hours.
+// With LimitPolicy::blockers_together raw is less for a pod that blocks drains where no pod there does.
+//
 // Inputs:  `columns` has caught up with `cluster`; `candidates` are occupied slots, each once; `pod` was made
 //          with PodRole::kIncoming; `pod_names` are the names that its ids refer to where it has more than
 //          the cluster: a pod may limit what no node has ever offered.
@@ -60,6 +62,8 @@ struct NodeExplanation {
   ScoreOutcome outcome = ScoreOutcome::kScored;
   int32_t score = 0;
   double raw_score = 0;
+  // The points that it has lost because the pod blocks drains, and no pod on the node does.
+  double lost_apart = 0;
   // With profiles: the hour of the day that the raw score is of. The resources are those of this hour.
   std::optional<size_t> hour;
   std::vector<ResourceExplanation> resources;  // in the policy's order

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/check_range.h"
 #include "core/fit/load_line.h"
+#include "core/score/limit_policy.h"
 
 namespace loadline {
 namespace {
@@ -211,6 +212,9 @@ absl::Status CheckSettings(const SimSettings& settings) {
   if (!(settings.utilization_threshold >= 0 && settings.utilization_threshold <= 1)) {
     return absl::InvalidArgumentError("settings.utilizationThreshold: must be in [0, 1]");
   }
+  if (settings.blockers_together != 0 && settings.score != SimScore::kLimitAware) {
+    return absl::InvalidArgumentError("settings.blockersTogether: needs score LIMIT_AWARE");
+  }
   return CheckFields("settings",
                      {{"scanSeconds", settings.scan_interval_s, 1, 3600},
                       {"unneededSeconds", settings.unneeded_time_s, 0, kSecondsOfDay},
@@ -225,6 +229,7 @@ absl::Status CheckSettings(const SimSettings& settings) {
                       {"evictionRetryMilliseconds", settings.eviction_retry_ms, 100, 3'600'000},
                       {"pollMilliseconds", settings.poll_ms, 100, 3'600'000},
                       {"slackPercent", settings.slack_percent, 0, 1'000},
+                      {"blockersTogether", settings.blockers_together, 0, kMostBlockersTogether},
                       {"newPodScaleUpDelaySeconds", settings.new_pod_scale_up_delay_s, 0, 1800},
                       {"batchMaxMilliseconds", settings.batch_max_ms, 0, 3'600'000},
                       {"batchIdleMilliseconds", settings.batch_idle_ms, 0, settings.batch_max_ms}});

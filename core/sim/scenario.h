@@ -196,6 +196,8 @@ struct SimSettings {
   ExpectedUseOptions expected_use;
   SimLine limits_line;
   SimLine expected_line;  // needs `expected_use`
+  // LimitPolicy::blockers_together of the score; it takes kLimitAware.
+  int64_t blockers_together = 0;
   bool HasLine() const { return limits_line.any() || expected_line.any(); }
   // A loop runs also where nothing has changed: for tests.
   bool run_every_loop = false;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/cluster/leaving.h"
+#include "core/sim/sim_blockers.h"
 #include "core/sim/sim_use.h"
 
 namespace loadline {
@@ -15,6 +16,8 @@ namespace {
 // The time from an event until the next cycle of the scheduler. Chosen.
 constexpr int64_t kScheduleDelayMs = 50;
 constexpr int64_t kFullShare = 1'000'000;
+// A point of a raw score: a hundredth of the mean of two shares.
+constexpr int64_t kSharesOfPoint = 2 * kFullShare / 100;
 
 // Returns the rest of `allocatable`, as a share of it.
 int64_t ShareLeft(int64_t left, int64_t allocatable) {
@@ -59,6 +62,8 @@ Scheduler::Scheduler(World* world, const ShapesOf* shapes)
       score_(world->scenario().settings.score),
       fit_(FitOf(world->scenario())),
       hours_(HoursOfScore(world->scenario())),
+      blocking_(BlockingWorkloads(world->scenario(), *shapes)),
+      lost_apart_(world->scenario().settings.blockers_together * kSharesOfPoint),
       waiting_(world->scenario().workloads.size()) {
   nothing_.set_resource_names(shapes->names());
   Rebuild();
@@ -122,8 +127,10 @@ void Scheduler::Enter(SimNodeIndex node) {
   index_of_[node] = index;
   node_at_.resize(IndexOf(index) + 1);
   limits_.resize(IndexOf(index) + 1);
+  blockers_.resize(IndexOf(index) + 1);
   node_at_[index] = node;
   limits_[index] = {};
+  blockers_[index] = 0;
   for (const SimPodIndex pod : of.pods) Place(pod, index);
   if (!of.Offers()) snapshot_->MarkLeaving(index);
 }
@@ -139,13 +146,16 @@ void Scheduler::Place(SimPodIndex pod, NodeIndex node) {
   snapshot_->PlacePod(node, ShapeOf(pod));
   placed_on_[pod] = node_at_[node];
   limits_[node] = Plus(limits_[node], world_.workload(of.workload).limit);
+  if (blocking_[of.workload]) ++blockers_[node];
 }
 
 void Scheduler::Remove(SimPodIndex pod, SimNodeIndex node) {
   const std::optional<NodeIndex> index = index_of_[node];
   if (!index.has_value()) return;
   TakeOff(*index, ShapeOf(pod), snapshot_.get());  // pods of one shape are the same for the scheduler
-  limits_[*index] = Minus(limits_[*index], world_.workload(world_.pod(pod).workload).limit);
+  const SimWorkloadIndex workload = world_.pod(pod).workload;
+  limits_[*index] = Minus(limits_[*index], world_.workload(workload).limit);
+  if (blocking_[workload]) --blockers_[*index];
 }
 
 // Numbers of nodes in a snapshot are not used again: after many have come and gone it is made anew.
@@ -157,6 +167,7 @@ void Scheduler::Rebuild() {
   ending_shapes_.clear();
   node_at_.clear();
   limits_.clear();
+  blockers_.clear();
   for (const SimWorkloadIndex workload : waiting_.indices()) {
     search_pods_.push_back(search_->Add(shapes_.Incoming(workload)));
     const bool spreads = world_.workload(workload).max_zone_skew > 0;
@@ -266,6 +277,9 @@ std::optional<NodeIndex> Scheduler::FindNode(SimWorkloadIndex workload) {
     FindHourShares(workload);
   } else {
     for (const NodeIndex node : fits_) limit_shares_.push_back(LimitShare(world_.workload(workload), node));
+  }
+  for (size_t i = 0; blocking_[workload] && i < fits_.size(); ++i) {
+    if (blockers_[fits_[i]] == 0) limit_shares_[i] -= lost_apart_;
   }
   return BestByLimits(world_.workload(workload));
 }

@@ -61,6 +61,9 @@ class Scheduler : public SimObserver {
   // The amounts that pods count as in each hour, for the score: those of cpu, then those of memory; empty:
   // pods count by their limits.
   const LimitSumsSpec hours_;
+  // The workloads whose pods block drains, and what a node without such a pod loses of its share for them.
+  const StrongVector<SimWorkloadIndex, bool> blocking_;
+  const int64_t lost_apart_;
   ClusterState nothing_;  // a snapshot starts from some state
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<FitSearch> search_;
@@ -69,6 +72,7 @@ class Scheduler : public SimObserver {
   StrongVector<SimWorkloadIndex, std::optional<int32_t>> ending_shapes_;
   StrongVector<SimNodeIndex, std::optional<NodeIndex>> index_of_;  // nullopt: not there
   StrongVector<NodeIndex, CpuMemory> limits_;                      // of the pods there
+  StrongVector<NodeIndex, int64_t> blockers_;                      // pods there that block drains
   StrongVector<NodeIndex, SimNodeIndex> node_at_;
   // May have pods that are gone: these are skipped.
   StrongVector<SimWorkloadIndex, std::deque<SimPodIndex>> waiting_;

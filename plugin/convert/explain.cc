@@ -55,6 +55,7 @@ v1::NodeExplanation EncodeExplanation(const NodeExplanation& explanation, absl::
   message.set_outcome(EncodeOutcome(explanation.outcome));
   message.set_score(explanation.score);
   message.set_raw_score(explanation.raw_score);
+  message.set_lost_apart(explanation.lost_apart);
   if (explanation.hour.has_value()) message.set_hour(static_cast<int32_t>(*explanation.hour));
   for (size_t r = 0; r < explanation.resources.size(); ++r) {
     EncodeResource(explanation.resources[r], policy.resources[r], message.add_resources());

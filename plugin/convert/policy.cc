@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/check_range.h"
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
 #include "core/cluster/labels.h"
@@ -211,6 +212,9 @@ absl::StatusOr<LimitPolicy> DecodePolicy(const v1::ScorePolicy& message) {
   absl::StatusOr<ExpectedUseOptions> expected = DecodeExpectedUse(message.expected_use());
   if (!expected.ok()) return Annotate(expected.status(), "expected_use");
   policy->expected_use = *expected;
+  status = CheckRange("blockers_together", message.blockers_together(), 0, kMostBlockersTogether);
+  if (!status.ok()) return status;
+  policy->blockers_together = message.blockers_together();
   std::set<MissingLimitRule*> seen;
   for (int i = 0; i < message.missing_limits_size(); ++i) {
     status = DecodeMissingLimit(message.missing_limits(i), &seen, &*policy);
@@ -232,6 +236,7 @@ v1::ScorePolicy EncodePolicy(const LimitPolicy& policy, v1::ScorePolicy::Preset 
   message.set_missing_limit_scope(EncodeOption(policy.missing_limit_scope, kScopes));
   message.set_normalization(EncodeOption(policy.normalization, kNormalizations));
   if (policy.expected_use.on) *message.mutable_expected_use() = EncodeExpectedUse(policy.expected_use);
+  message.set_blockers_together(policy.blockers_together);
   for (const ScoredResource& resource : policy.resources) {
     v1::ResourceWeight* const weight = message.add_resources();
     weight->set_resource(resource.name);

@@ -16,7 +16,7 @@ absl::Status CheckScoredResource(absl::string_view name);
 
 // Returns the policy with all that its preset settles.
 // Errors: kInvalidArgument  names the field: no or an unknown preset, an enum value that does not exist, a
-//                           weight or ratio out of range, a resource named twice or unknown, two rules for
+//                           number out of range, a resource named twice or unknown, two rules for
 //                           the same pods and resource, a fixed amount that is no quantity or without FIXED
 absl::StatusOr<LimitPolicy> DecodePolicy(const v1::ScorePolicy& message);
 

@@ -187,6 +187,7 @@ SimSettings DecodeSimSettings(const v1::SimulatedSettings& message) {
   if (message.has_batch_idle_milliseconds()) settings.batch_idle_ms = message.batch_idle_milliseconds();
   if (message.has_batch_max_milliseconds()) settings.batch_max_ms = message.batch_max_milliseconds();
   if (message.has_slack_percent()) settings.slack_percent = message.slack_percent();
+  settings.blockers_together = message.blockers_together();
   return settings;
 }
 

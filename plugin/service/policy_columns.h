@@ -34,13 +34,16 @@ class PolicyColumns {
 
   // The columns of `policy`, up to date with `cluster`, which is the same view each time. Cost: that of
   // LimitColumns::CatchUp(); O(pods) for a policy that was not kept.
-  // `expected`: the profiles by which the policy counts; nullptr: none.
+  // `expected`: the profiles by which the policy counts; nullptr: none. `blockers`: the rule by which pods
+  // block drains, where the policy asks for it.
   Lease For(const LimitPolicy& policy, const ClusterState& cluster,
-            std::shared_ptr<const ExpectedUse> expected);
+            std::shared_ptr<const ExpectedUse> expected,
+            std::shared_ptr<const DrainBlockers> blockers = nullptr);
 
  private:
   std::shared_ptr<Entry> Take(const LimitPolicy& policy, const ClusterState& cluster,
-                              const ExpectedUse* expected) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+                              const ExpectedUse* expected, const DrainBlockers* blockers)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Return(Entry* entry);
 
   const size_t max_policies_;

@@ -53,6 +53,9 @@ absl::StatusOr<ScoreQuestion> PrepareScore(const Request& request, const Deadlin
   absl::StatusOr<std::vector<Slot>> candidates = DecodeCandidates(request.slots(), cluster);
   if (!candidates.ok()) return candidates.status();
 
+  if (policy->blockers_together > 0) {  // budgets select pods by labels
+    SelectLabels(decoder.labels(), (*view)->view.label_keys(), &*pod);
+  }
   PolicyColumns::Lease columns = (*view)->Columns(*policy, (*view)->Expected(policy->expected_use));
   ScoreQuestion question{*std::move(view), std::move(columns), std::move(names),
                          *std::move(pod),  PodResources(),     *std::move(candidates)};
@@ -143,6 +146,8 @@ absl::StatusOr<v1::ExplainResponse> AnswerExplain(const v1::ExplainRequest& requ
   *response.mutable_pod_requests() = EncodeAmounts(question->pod.requests, question->names);
   *response.mutable_pod_limits() = EncodeAmounts(question->pod.limits, question->names);
   response.set_best_effort(question->pod.best_effort);
+  const DrainBlockers* const blockers = question->columns->blockers();
+  response.set_pod_blocks_drains(blockers != nullptr && blockers->Blocks(question->pod));
   *response.mutable_unlimited_containers() =
       EncodeUnlimitedContainers(question->resources, question->names, question->columns->policy());
   if (absl::Status status = ExplainCandidates(*question, *explained, &response); !status.ok()) return status;

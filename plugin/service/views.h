@@ -16,6 +16,7 @@
 #include "core/cluster/expected_use.h"
 #include "core/cluster/view.h"
 #include "core/consolidate/consolidator.h"
+#include "core/drain/lasting_blockers.h"
 #include "core/loop/growth_turn.h"
 #include "core/loop/nominated.h"
 #include "core/slack/slack_planner.h"
@@ -71,7 +72,12 @@ struct SharedView {
   // The columns of a policy by which limits count. `turn` is locked or shared until they are given back.
   PolicyColumns::Lease Columns(const LimitPolicy& policy,
                                std::shared_ptr<const ExpectedUse> profiles_of_policy) const {
-    return columns.For(policy, view.cluster(), std::move(profiles_of_policy));
+    std::shared_ptr<const DrainBlockers> rule;
+    if (policy.blockers_together > 0) {
+      const MutexLock lock(&profiles);
+      rule = blockers.For(view.cluster().objects());
+    }
+    return columns.For(policy, view.cluster(), std::move(profiles_of_policy), std::move(rule));
   }
 
   // Checks all of it; `turn` is locked. For tests.
@@ -87,6 +93,7 @@ struct SharedView {
   mutable PolicyColumns columns;  // has a lock of its own
   mutable Mutex profiles;
   mutable ExpectedUseCache expected ABSL_GUARDED_BY(profiles);
+  mutable LastingBlockersCache blockers ABSL_GUARDED_BY(profiles);
   KeptSnapshot snapshot;  // guarded by `turn`
   // The states that planners left for their next loop. Guarded by `turn`.
   v1::SizeState size_state;

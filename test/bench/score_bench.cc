@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/drain/lasting_blockers.h"
 #include "core/score/limit_score.h"
 #include "test/testing/cluster_builder.h"
 #include "test/testing/units.h"
@@ -14,7 +15,7 @@
 namespace loadline {
 namespace {
 
-void BM_ScoreNodes(benchmark::State& state) {
+void ScoreNodesBy(const LimitPolicy& policy, benchmark::State& state) {
   std::mt19937_64 random(217);
   ClusterBuilder builder;
   for (int64_t i = 0; i < state.range(0); ++i) {
@@ -33,8 +34,9 @@ void BM_ScoreNodes(benchmark::State& state) {
                                              {"memory", 1 + static_cast<int64_t>(random() % (16 * kGi))}}}));
   }
   const std::vector<Slot> candidates = AllSlots(builder.cluster());
-  LimitColumns columns(StrictPolicy({{"cpu", 1}, {"memory", 1}}));
-  columns.CatchUp(builder.cluster());
+  LimitColumns columns(policy);
+  columns.CatchUp(builder.cluster(), nullptr,
+                  std::make_shared<const LastingBlockers>(builder.cluster().objects()));
   std::vector<int32_t> scores;
   size_t pod = 0;
   for (auto _ : state) {
@@ -43,7 +45,19 @@ void BM_ScoreNodes(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
+
+void BM_ScoreNodes(benchmark::State& state) {
+  ScoreNodesBy(StrictPolicy({{"cpu", 1}, {"memory", 1}}), state);
+}
 BENCHMARK(BM_ScoreNodes)->Arg(5'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
+
+// No pod has an owner: each of them blocks drains.
+void BM_ScoreNodesOfBlockers(benchmark::State& state) {
+  LimitPolicy policy = StrictPolicy({{"cpu", 1}, {"memory", 1}});
+  policy.blockers_together = 20;
+  ScoreNodesBy(policy, state);
+}
+BENCHMARK(BM_ScoreNodesOfBlockers)->Arg(5'000)->Arg(100'000)->Unit(benchmark::kMicrosecond);
 
 // A day: quiet but for some hours, which begin at any.
 HourlyAmounts DrawDay(int64_t limit, std::mt19937_64* random) {

@@ -861,9 +861,15 @@ type ScorePolicy struct {
 	Normalization ScorePolicy_Normalization `protobuf:"varint,10,opt,name=normalization,proto3,enum=loadline.v1.ScorePolicy_Normalization" json:"normalization,omitempty"`
 	// Counts the expected use of pods by the hour in place of their limits: the raw score is then the lowest of
 	// those of the 24 hours. Left out: OFF.
-	ExpectedUse   *ExpectedUse `protobuf:"bytes,11,opt,name=expected_use,json=expectedUse,proto3" json:"expected_use,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ExpectedUse *ExpectedUse `protobuf:"bytes,11,opt,name=expected_use,json=expectedUse,proto3" json:"expected_use,omitempty"`
+	// Has pods that block drains come together: the points of the raw score, of a WEIGHTED_SUM times the sum of all
+	// weights, that a node loses for such a pod if no pod there blocks drains. Those are pods without an owner,
+	// pods that cluster-autoscaler.kubernetes.io/safe-to-evict: "false" or karpenter.sh/do-not-disrupt protects,
+	// also for a time, and pods whose disruption budgets never allow an eviction, as far as the view has them;
+	// pods of DaemonSets, mirror pods and pods that are being deleted are none. [0, 50]; 0: off.
+	BlockersTogether int32 `protobuf:"varint,12,opt,name=blockers_together,json=blockersTogether,proto3" json:"blockers_together,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ScorePolicy) Reset() {
@@ -971,6 +977,13 @@ func (x *ScorePolicy) GetExpectedUse() *ExpectedUse {
 		return x.ExpectedUse
 	}
 	return nil
+}
+
+func (x *ScorePolicy) GetBlockersTogether() int32 {
+	if x != nil {
+		return x.BlockersTogether
+	}
+	return 0
 }
 
 // A resource that counts.
@@ -1203,8 +1216,10 @@ type ExplainResponse struct {
 	// The resources of an EFFECTIVE policy, in its order, for which containers of the incoming pod have no
 	// limit.
 	UnlimitedContainers []*UnlimitedContainers `protobuf:"bytes,6,rep,name=unlimited_containers,json=unlimitedContainers,proto3" json:"unlimited_containers,omitempty"`
-	unknownFields       protoimpl.UnknownFields
-	sizeCache           protoimpl.SizeCache
+	// True if the incoming pod blocks drains; only with `blockers_together` of the policy.
+	PodBlocksDrains bool `protobuf:"varint,7,opt,name=pod_blocks_drains,json=podBlocksDrains,proto3" json:"pod_blocks_drains,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ExplainResponse) Reset() {
@@ -1277,6 +1292,13 @@ func (x *ExplainResponse) GetUnlimitedContainers() []*UnlimitedContainers {
 		return x.UnlimitedContainers
 	}
 	return nil
+}
+
+func (x *ExplainResponse) GetPodBlocksDrains() bool {
+	if x != nil {
+		return x.PodBlocksDrains
+	}
+	return false
 }
 
 // Containers of the incoming pod that have no limit for a resource, where the pod level has none either.
@@ -1361,7 +1383,10 @@ type NodeExplanation struct {
 	Resources []*ResourceExplanation `protobuf:"bytes,6,rep,name=resources,proto3" json:"resources,omitempty"`
 	// With profiles of expected use: the hour of the day, UTC, in which the raw score is lowest. Scores and
 	// amounts are those of this hour.
-	Hour          *int32 `protobuf:"varint,7,opt,name=hour,proto3,oneof" json:"hour,omitempty"`
+	Hour *int32 `protobuf:"varint,7,opt,name=hour,proto3,oneof" json:"hour,omitempty"`
+	// What the raw score has lost because the incoming pod blocks drains, and no pod on the node does: see
+	// `blockers_together`.
+	LostApart     float64 `protobuf:"fixed64,8,opt,name=lost_apart,json=lostApart,proto3" json:"lost_apart,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1441,6 +1466,13 @@ func (x *NodeExplanation) GetResources() []*ResourceExplanation {
 func (x *NodeExplanation) GetHour() int32 {
 	if x != nil && x.Hour != nil {
 		return *x.Hour
+	}
+	return 0
+}
+
+func (x *NodeExplanation) GetLostApart() float64 {
+	if x != nil {
+		return x.LostApart
 	}
 	return 0
 }
@@ -1627,7 +1659,7 @@ const file_loadline_v1_score_proto_rawDesc = "" +
 	"\n" +
 	"\x06SCORES\x10\x01\x12\x17\n" +
 	"\x13MIN_MAX_FIXED_POINT\x10\x02\x12\x16\n" +
-	"\x12MIN_MAX_TRUNCATING\x10\x03\"\x8b\n" +
+	"\x12MIN_MAX_TRUNCATING\x10\x03\"\xb8\n" +
 	"\n" +
 	"\vScorePolicy\x127\n" +
 	"\x06preset\x18\x01 \x01(\x0e2\x1f.loadline.v1.ScorePolicy.PresetR\x06preset\x129\n" +
@@ -1644,7 +1676,8 @@ const file_loadline_v1_score_proto_rawDesc = "" +
 	"\x0emissing_limits\x18\t \x03(\v2\x1d.loadline.v1.MissingLimitRuleR\rmissingLimits\x12L\n" +
 	"\rnormalization\x18\n" +
 	" \x01(\x0e2&.loadline.v1.ScorePolicy.NormalizationR\rnormalization\x12;\n" +
-	"\fexpected_use\x18\v \x01(\v2\x18.loadline.v1.ExpectedUseR\vexpectedUse\"8\n" +
+	"\fexpected_use\x18\v \x01(\v2\x18.loadline.v1.ExpectedUseR\vexpectedUse\x12+\n" +
+	"\x11blockers_together\x18\f \x01(\x05R\x10blockersTogether\"8\n" +
 	"\x06Preset\x12\x16\n" +
 	"\x12PRESET_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +
@@ -1702,7 +1735,7 @@ const file_loadline_v1_score_proto_rawDesc = "" +
 	"\x03pod\x18\x02 \x01(\fR\x03pod\x12\x14\n" +
 	"\x05slots\x18\x03 \x03(\x05R\x05slots\x120\n" +
 	"\x06policy\x18\x04 \x01(\v2\x18.loadline.v1.ScorePolicyR\x06policy\x12#\n" +
-	"\rexplain_slots\x18\x05 \x03(\x05R\fexplainSlots\"\xe9\x02\n" +
+	"\rexplain_slots\x18\x05 \x03(\x05R\fexplainSlots\"\x95\x03\n" +
 	"\x0fExplainResponse\x120\n" +
 	"\x06policy\x18\x01 \x01(\v2\x18.loadline.v1.ScorePolicyR\x06policy\x12>\n" +
 	"\fpod_requests\x18\x02 \x03(\v2\x1b.loadline.v1.ResourceAmountR\vpodRequests\x12:\n" +
@@ -1711,13 +1744,14 @@ const file_loadline_v1_score_proto_rawDesc = "" +
 	"\vbest_effort\x18\x04 \x01(\bR\n" +
 	"bestEffort\x122\n" +
 	"\x05nodes\x18\x05 \x03(\v2\x1c.loadline.v1.NodeExplanationR\x05nodes\x12S\n" +
-	"\x14unlimited_containers\x18\x06 \x03(\v2 .loadline.v1.UnlimitedContainersR\x13unlimitedContainers\"g\n" +
+	"\x14unlimited_containers\x18\x06 \x03(\v2 .loadline.v1.UnlimitedContainersR\x13unlimitedContainers\x12*\n" +
+	"\x11pod_blocks_drains\x18\a \x01(\bR\x0fpodBlocksDrains\"g\n" +
 	"\x13UnlimitedContainers\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x1e\n" +
 	"\n" +
 	"containers\x18\x02 \x03(\tR\n" +
 	"containers\x12\x14\n" +
-	"\x05total\x18\x03 \x01(\x05R\x05total\"\xef\x02\n" +
+	"\x05total\x18\x03 \x01(\x05R\x05total\"\x8e\x03\n" +
 	"\x0fNodeExplanation\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12>\n" +
@@ -1725,7 +1759,9 @@ const file_loadline_v1_score_proto_rawDesc = "" +
 	"\x05score\x18\x04 \x01(\x05R\x05score\x12\x1b\n" +
 	"\traw_score\x18\x05 \x01(\x01R\brawScore\x12>\n" +
 	"\tresources\x18\x06 \x03(\v2 .loadline.v1.ResourceExplanationR\tresources\x12\x17\n" +
-	"\x04hour\x18\a \x01(\x05H\x00R\x04hour\x88\x01\x01\"_\n" +
+	"\x04hour\x18\a \x01(\x05H\x00R\x04hour\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"lost_apart\x18\b \x01(\x01R\tlostApart\"_\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +

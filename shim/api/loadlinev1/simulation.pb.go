@@ -978,8 +978,10 @@ type SimulatedSettings struct {
 	MaxLimitsOverAllocatable *SimulatedLine `protobuf:"bytes,24,opt,name=max_limits_over_allocatable,json=maxLimitsOverAllocatable,proto3" json:"max_limits_over_allocatable,omitempty"`
 	// The same for the expected use in every hour over allocatable; needs `expected_use` ON. Unset: none.
 	MaxExpectedOverAllocatable *SimulatedLine `protobuf:"bytes,25,opt,name=max_expected_over_allocatable,json=maxExpectedOverAllocatable,proto3" json:"max_expected_over_allocatable,omitempty"`
-	unknownFields              protoimpl.UnknownFields
-	sizeCache                  protoimpl.SizeCache
+	// The same as in ScorePolicy. It takes LIMIT_AWARE. [0, 50]; 0: off.
+	BlockersTogether int32 `protobuf:"varint,26,opt,name=blockers_together,json=blockersTogether,proto3" json:"blockers_together,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SimulatedSettings) Reset() {
@@ -1185,6 +1187,13 @@ func (x *SimulatedSettings) GetMaxExpectedOverAllocatable() *SimulatedLine {
 		return x.MaxExpectedOverAllocatable
 	}
 	return nil
+}
+
+func (x *SimulatedSettings) GetBlockersTogether() int32 {
+	if x != nil {
+		return x.BlockersTogether
+	}
+	return 0
 }
 
 // A line for each resource, rounded to thousandths. [0.1, 1000]; 0: none.
@@ -1923,7 +1932,7 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x10SimulatedArrival\x12\x1d\n" +
 	"\n" +
 	"at_seconds\x18\x01 \x01(\x03R\tatSeconds\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count\"\x94\x0e\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\"\xc1\x0e\n" +
 	"\x11SimulatedSettings\x12:\n" +
 	"\x05score\x18\x01 \x01(\x0e2$.loadline.v1.SimulatedSettings.ScoreR\x05score\x12!\n" +
 	"\fscan_seconds\x18\x02 \x01(\x03R\vscanSeconds\x128\n" +
@@ -1952,7 +1961,8 @@ const file_loadline_v1_simulation_proto_rawDesc = "" +
 	"\x1enew_pod_scale_up_delay_seconds\x18\x16 \x01(\x03R\x19newPodScaleUpDelaySeconds\x12;\n" +
 	"\fexpected_use\x18\x17 \x01(\v2\x18.loadline.v1.ExpectedUseR\vexpectedUse\x12Y\n" +
 	"\x1bmax_limits_over_allocatable\x18\x18 \x01(\v2\x1a.loadline.v1.SimulatedLineR\x18maxLimitsOverAllocatable\x12]\n" +
-	"\x1dmax_expected_over_allocatable\x18\x19 \x01(\v2\x1a.loadline.v1.SimulatedLineR\x1amaxExpectedOverAllocatable\"X\n" +
+	"\x1dmax_expected_over_allocatable\x18\x19 \x01(\v2\x1a.loadline.v1.SimulatedLineR\x1amaxExpectedOverAllocatable\x12+\n" +
+	"\x11blockers_together\x18\x1a \x01(\x05R\x10blockersTogether\"X\n" +
 	"\x05Score\x12\x15\n" +
 	"\x11SCORE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fLEAST_ALLOCATED\x10\x01\x12\x12\n" +

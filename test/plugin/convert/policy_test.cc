@@ -57,6 +57,7 @@ TEST(DecodePolicyTest, EachOptionOverridesThePreset) {
   message.set_absent_resource(Message::ADD_NOTHING);
   message.set_missing_limit_scope(Message::INCOMING_POD);
   message.set_normalization(Message::ABSOLUTE);
+  message.set_blockers_together(50);
   AddRule(Rule::OTHERS, "cpu", Rule::FIXED, "0.5", &message);
   AddRule(Rule::BEST_EFFORT, "example.com/gpu", Rule::FIXED, "2k", &message);
   AddRule(Rule::BEST_EFFORT, "cpu", Rule::ZERO, "", &message);
@@ -69,6 +70,7 @@ TEST(DecodePolicyTest, EachOptionOverridesThePreset) {
   policy.absent_resource = AbsentResource::kAddNothing;
   policy.missing_limit_scope = MissingLimitScope::kIncomingPod;
   policy.normalization = Normalization::kAbsolute;
+  policy.blockers_together = 50;
   policy.resources[1].others = {MissingLimit::kFixed, 500};
   policy.resources[0].best_effort = {MissingLimit::kFixed, 2000};
   policy.resources[1].best_effort = {MissingLimit::kZero, 0};
@@ -158,6 +160,10 @@ INSTANTIATE_TEST_SUITE_P(
          "max_limit_ratio: 1001 is not in [1, 1000]"},
         {"RatioNegative", [](Message* m) { m->set_max_limit_ratio(-2); },
          "max_limit_ratio: -2 is not in [1, 1000]"},
+        {"PointsTooMany", [](Message* m) { m->set_blockers_together(51); },
+         "blockers_together: 51 is not in [0, 50]"},
+        {"PointsNegative", [](Message* m) { m->set_blockers_together(-1); },
+         "blockers_together: -1 is not in [0, 50]"},
         {"RuleOfNoPods", [](Message* m) { AddRule(Rule::PODS_UNSPECIFIED, "cpu", Rule::ZERO, "", m); },
          "missing_limits[0]: pods: required"},
         {"RuleOfUnknownPods",
@@ -214,6 +220,7 @@ LimitPolicy RandomPolicy(std::mt19937_64& random) {
   policy.absent_resource = Pick(random, {AbsentResource::kExclude, AbsentResource::kAddNothing});
   policy.missing_limit_scope = Pick(random, {MissingLimitScope::kAllPods, MissingLimitScope::kIncomingPod});
   policy.normalization = Pick(random, {Normalization::kMinMax, Normalization::kAbsolute});
+  policy.blockers_together = static_cast<int32_t>(random() % (kMostBlockersTogether + 1));
   return policy;
 }
 
