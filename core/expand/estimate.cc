@@ -165,8 +165,13 @@ std::vector<ExistingUse> Estimator::UseExistingRoom(WorkBudget* budget) {
   // The whole cluster replaces a template: only the order of pods by size counts.
   ResourceAmounts sum;
   for (const PendingPods& entry : pods_) AddTo(sum, entry.pod.shape.requests);
+  std::vector<size_t> order = EstimationOrder(sum, pods_);
+  // kube-scheduler gives this room to pods of a higher priority first.
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return TraitsOf(pods_[a].pod.shape).priority > TraitsOf(pods_[b].pod.shape).priority;
+  });
   std::vector<ExistingUse> uses;
-  for (const size_t pods : EstimationOrder(sum, pods_)) {
+  for (const size_t pods : order) {
     PodFit& fit = existing_.fit(searches_[pods].existing);
     const bool only_needs_room = OnlyNeedsRoom(pods);
     int64_t& left = pods_[pods].count;

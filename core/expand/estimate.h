@@ -115,9 +115,9 @@ class Estimator {
   bool OnlyNeedsRoom(size_t pods) const { return searches_[pods].only_needs_room; }
   bool AllOnlyNeedRoom() const { return all_only_need_room_; }
 
-  // Places what fits on nodes that are there, largest first, each on the first node in name order, for good:
-  // pods() holds what is left. The caller has a Fork() open if it wants the snapshot back. The memory of what
-  // was placed stays charged to the budget.
+  // Places what fits on nodes that are there, those of a higher priority first and then the largest, each on
+  // the first node in name order, for good: pods() holds what is left. The caller has a Fork() open if it
+  // wants the snapshot back. The memory of what was placed stays charged to the budget.
   std::vector<ExistingUse> UseExistingRoom(WorkBudget* budget);
 
   // Fills new nodes of `group`, whose model is known, one pod after the other in EstimationOrder(). kExact:

@@ -120,6 +120,20 @@ TEST(PlanTest, ExistingRoomComesFirst) {
   EXPECT_EQ(NodesOf(plan, question), (std::map<std::string, int64_t>{{"new", 1}}));
 }
 
+TEST(PlanTest, ExistingRoomIsForTheHighestPriority) {
+  GrowthQuestion question;
+  question.AddOld({.name = "old", .allocatable = {{"cpu", 1000}, {"memory", 10}, {"pods", 10}}});
+  question.Pods(Sized(1000), 1);
+  FitPod high = Sized(900);
+  high.traits.priority = 1000;
+  question.Pods(high, 1);
+  question.Add({.name = "new"});
+  const ScaleUpPlan plan = question.Ask();
+  ASSERT_EQ(plan.existing.size(), 1U);
+  EXPECT_EQ(plan.existing[0].pods, (PodCount{1, 1}));
+  EXPECT_EQ(NodesOf(plan, question), (std::map<std::string, int64_t>{{"new", 1}}));
+}
+
 TEST(PlanTest, PodsThatFitNowhereAreLeftOver) {
   GrowthQuestion question;
   question.Pods(Sized(5000), 3);
