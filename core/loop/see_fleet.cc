@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "core/drain/eligibility.h"
+#include "core/fleet/count_machines.h"
 #include "core/fleet/fleet_state.h"
 
 namespace loadline {
@@ -72,6 +73,22 @@ class ListedOnce {
 
 bool HasStarted(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
   return IsReady(cluster, slot) && !HasTaintOf(TaintKind::kStartup, cluster.node_shape(slot), names);
+}
+
+void TakeOutNodesThatStart(const StartupTaints& names, DrainProblem* problem) {
+  const ClusterState& cluster = *problem->cluster;
+  GroupsOfNodes started;
+  for (const auto [slot, group] : problem->group_of) {
+    const bool starts = !HasStarted(cluster, slot, names) &&
+                        IsStarting(SeenNode(cluster, slot, names, /*leaving=*/false), /*devices=*/{},
+                                   FleetOptions().startup_ms, problem->now_s * 1000);
+    if (starts) {
+      problem->not_started.push_back(slot);
+    } else {
+      started.Set(slot, group);
+    }
+  }
+  problem->group_of = std::move(started);
 }
 
 std::vector<uint64_t> DevicesOf(const ResourceAmounts& amounts, const ResourceNames& names) {

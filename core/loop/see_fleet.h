@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/startup_taints.h"
+#include "core/drain/drain_question.h"
 #include "core/fleet/fleet.h"
 #include "core/loop/loop_observation.h"
 
@@ -49,6 +50,11 @@ absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& s
 
 // Returns whether pods may be placed on a node: it is ready, and has no startup taint.
 bool HasStarted(const ClusterState& cluster, Slot slot, const StartupTaints& names);
+
+// Takes the nodes that start out of their groups, for a question about drains alone:
+// DrainProblem::not_started. Such a node has not started, and is younger than a machine may take for that by
+// default. Cost: O(nodes).
+void TakeOutNodesThatStart(const StartupTaints& names, DrainProblem* problem);
 
 // Fingerprints of the names of extended resources of which these are more than 0, in order.
 std::vector<uint64_t> DevicesOf(const ResourceAmounts& amounts, const ResourceNames& names);

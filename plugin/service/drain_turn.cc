@@ -9,6 +9,8 @@
 #include "core/drain/drain_progress.h"
 #include "core/drain/timers.h"
 #include "core/drain/vanished_pods.h"
+#include "core/loop/see_fleet.h"
+#include "plugin/convert/startup_taints.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -73,6 +75,9 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   absl::StatusOr<DrainProblem> problem = DecodeDrainProblem(request, read, &view, &turn.left_out_);
   if (!problem.ok()) return problem.status();
   turn.problem_ = std::make_unique<DrainProblem>(*std::move(problem));
+  const absl::StatusOr<StartupTaints> startup_taints = DecodeStartupTaints(request.startup_taints());
+  if (!startup_taints.ok()) return startup_taints.status();
+  TakeOutNodesThatStart(*startup_taints, turn.problem_.get());
   KeptDrain& kept = shared->drain;
   if (kept.cluster != view.cluster_number() || kept.label_keys != view.label_keys().size()) {
     ReadEvictionsAgain(read, &view, &kept.last);

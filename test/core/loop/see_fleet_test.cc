@@ -1,0 +1,42 @@
+#include "core/loop/see_fleet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/testing/fit_cluster.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int64_t kAskedS = 1'000'000;
+
+FitNode NodeOfAge(const std::string& name, int64_t seconds, bool tainted, bool ready = true) {
+  FitNode node{.name = name, .traits = {.created_s = kAskedS - seconds, .ready = ready}};
+  if (tainted) node.taints = {{.key = "node.cilium.io/agent-not-ready", .value = "", .effect = "NoSchedule"}};
+  return node;
+}
+
+// A node may take 15 minutes to start, by default.
+TEST(SeeFleetTest, NodesThatStartAreInNoGroupForADrain) {
+  FitCluster cluster;
+  cluster.Add(NodeOfAge("started", 60, /*tainted=*/false));
+  cluster.Add(NodeOfAge("tainted", 60, /*tainted=*/true));
+  cluster.Add(NodeOfAge("stuck", 901, /*tainted=*/true));
+  cluster.Add(NodeOfAge("not-ready", 899, /*tainted=*/false, /*ready=*/false));
+  cluster.Add(NodeOfAge("of-no-group", 60, /*tainted=*/true));
+  DrainProblem problem;
+  problem.cluster = &cluster.state();
+  problem.now_s = kAskedS;
+  for (const int32_t slot : {0, 1, 2, 3}) problem.group_of.Set(Slot{slot}, GroupIndex{0});
+  TakeOutNodesThatStart(StartupTaints(), &problem);
+  EXPECT_THAT(problem.not_started, ElementsAre(Slot{1}, Slot{3}));
+  EXPECT_EQ(problem.group_of[Slot{0}], GroupIndex{0});
+  EXPECT_EQ(problem.group_of[Slot{1}], std::nullopt);
+  EXPECT_EQ(problem.group_of[Slot{2}], GroupIndex{0});
+  EXPECT_EQ(problem.group_of[Slot{3}], std::nullopt);
+}
+
+}  // namespace
+}  // namespace loadline
