@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -144,6 +145,10 @@ func newReplay(conn grpc.ClientConnInterface, viewName string, c *Cluster, s Sch
 	if r.scheduler.Config == nil {
 		r.scheduler.Config, _ = filterconfig.Read(filterconfig.Request{}) // no file, no error
 	}
+	together := s.Policy.GetBlockersTogether() > 0
+	if together {
+		r.view = view.NewForPlanning(conn, viewName)
+	}
 	r.view.CountAs(r.scheduler.Config.Fit.GetKubernetesMinor())
 	r.scorer = NewScorer(r.scheduler.Config)
 	if filterconfig.NeedsSelectors(r.scheduler.Config.Fit) {
@@ -158,6 +163,9 @@ func newReplay(conn grpc.ClientConnInterface, viewName string, c *Cluster, s Sch
 	}
 	for _, object := range c.Selecting {
 		r.selectors.Set(object)
+		if _, ok := object.(*policyv1.PodDisruptionBudget); ok && together {
+			_ = r.view.SetObject(object) // one that is too large for the engine protects nothing here
+		}
 	}
 	r.view.Complete(c.Complete...)
 	for _, pod := range c.Fixed {
@@ -194,7 +202,7 @@ func (r *replay) choose(ctx context.Context, pod *v1.Pod) (node string, judged b
 		ours := make([]int32, len(slots))
 		if r.scheduler.Weight > 0 && len(slots) > 1 {
 			answer, err := r.extender.Score(ctx, &loadlinev1.ScoreRequest{
-				Changes: at, Pod: view.TrimIncomingPod(pod), Slots: slots, Policy: r.scheduler.Policy})
+				Changes: at, Pod: view.ScoredPod(pod, r.scheduler.Policy), Slots: slots, Policy: r.scheduler.Policy})
 			if err != nil {
 				return err
 			}

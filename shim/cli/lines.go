@@ -58,7 +58,7 @@ func (f *linesFlags) compare(ctx context.Context, source *sourceFlags, engine en
 	if err := f.taints.Check(); err != nil {
 		return nil, usageError{err}
 	}
-	arriving, err := source.arrivingPods(ctx, stdin)
+	arriving, err := source.arrivingPods(ctx, stdin, selectorKinds)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 		return nil, err
 	}
 	c, err := load(ctx, &p.sourceFlags, p.engine, stdin, loadOptions{asked: &name, filters: p.filters,
-		fit: fit, selectors: selectors(fit), profiles: profiles})
+		planning: how.BlockersTogether > 0, fit: fit, selectors: selectors(fit), profiles: profiles})
 	if err != nil {
 		return nil, err
 	}

@@ -41,6 +41,8 @@ func addPolicyFlags(flags *pflag.FlagSet) *policyFlags {
 		"a node that lacks a resource: Exclude or AddNothing")
 	flags.StringVar(&p.flags.PodLimits, "pod-limits", "", "what counts as the limit of a pod: Effective or Proposal")
 	flags.StringVar(&p.flags.Arithmetic, "arithmetic", "", "FixedPoint or Truncating")
+	flags.Int32Var(&p.flags.BlockersTogether, "blockers-together", 0, "points of the raw score, 0 to 50, that a node "+
+		"loses for a pod that blocks drains where no pod there does")
 	return p
 }
 
@@ -68,6 +70,9 @@ func (p *policyFlags) policy() (policy.Policy, error) {
 	}
 	if p.set.Changed("max-limit-ratio") {
 		out.MaxLimitRatio = &p.maxLimitRatio
+	}
+	if p.set.Changed("blockers-together") {
+		out.BlockersTogether = p.flags.BlockersTogether
 	}
 	if err := p.addLists(&out); err != nil {
 		return out, err

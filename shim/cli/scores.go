@@ -42,7 +42,7 @@ func (q *podQuestion) explain(ctx context.Context) (*loadlinev1.ExplainResponse,
 func (q *podQuestion) explainAt(ctx context.Context, at *loadlinev1.Changes) (*loadlinev1.ExplainResponse, error) {
 	client := loadlinev1.NewSchedulerExtenderClient(q.conn)
 	how := q.policy.Proto()
-	pod := view.IncomingPod(q.pod, how.GetExpectedUse())
+	pod := view.ScoredPod(q.pod, how)
 	var candidates []int32
 	for _, node := range q.fitted.candidates() {
 		if slot, ok := q.view.Slot(node); ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
@@ -148,7 +149,11 @@ func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, 
 			return nil, usagef("--%w", err)
 		}
 	}
-	if s.cluster, err = f.arrivingPods(ctx, stdin); err != nil {
+	kinds := selectorKinds
+	if how.BlockersTogether > 0 {
+		kinds = append(slices.Clone(kinds), "PodDisruptionBudget")
+	}
+	if s.cluster, err = f.arrivingPods(ctx, stdin, kinds); err != nil {
 		return nil, err
 	}
 	conn, err := f.engine.open()
@@ -180,7 +185,7 @@ func (f *simulateFlags) compareLines(ctx context.Context, stdin io.Reader) (*lin
 }
 
 // arrivingPods reads what pods arrive in.
-func (f *sourceFlags) arrivingPods(ctx context.Context, stdin io.Reader) (*arrivals.Cluster, error) {
+func (f *sourceFlags) arrivingPods(ctx context.Context, stdin io.Reader, kinds []string) (*arrivals.Cluster, error) {
 	c := &arrivals.Cluster{}
 	var pods []*v1.Pod
 	counts, err := f.read(ctx, stdin, dump.Handler{
@@ -188,7 +193,7 @@ func (f *sourceFlags) arrivingPods(ctx context.Context, stdin io.Reader) (*arriv
 		Pod:           func(pod *v1.Pod) error { pods = append(pods, pod); return nil },
 		Object:        func(object any) error { c.Objects = append(c.Objects, object); return nil },
 		PlannerObject: func(object any) error { c.Selecting = append(c.Selecting, object); return nil },
-	}, selectorKinds)
+	}, kinds)
 	if err != nil {
 		return nil, err
 	}

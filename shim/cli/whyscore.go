@@ -25,6 +25,8 @@ type scoreSection struct {
 	BestEffort bool             `json:"bestEffort"`
 	Requests   map[string]int64 `json:"requests"`
 	Limits     map[string]int64 `json:"limits"`
+	// BlocksDrains: the pod does, so that a node where no pod does loses points; false where the policy does not ask.
+	BlocksDrains bool `json:"blocksDrains,omitempty"`
 	// Unlimited are the resources of the policy for which containers of the pod have no limit.
 	Unlimited []unlimitedContainers `json:"unlimited,omitempty"`
 	// Nodes are best first, ties by name, those without a raw score last among equals; Candidates counts those that are
@@ -46,6 +48,8 @@ type scoreNode struct {
 	Score  int32   `json:"score"`
 	Raw    float64 `json:"raw"`
 	Reason string  `json:"reason,omitempty"`
+	// LostApart is what raw has lost because this pod blocks drains and no pod there does.
+	LostApart float64 `json:"lostApart,omitempty"`
 	// Hour of the day, UTC, that score and amounts are of: the one that is worst. Left out: they are by limits alone.
 	Hour *int32 `json:"hour,omitempty"`
 	// Resources of the policy, in its order.
@@ -108,22 +112,26 @@ var whyScoreTables = []table{{rows: "nodes", kind: "node", name: "node", columns
 	eachResource("NO LIMIT THERE", func(r row) string { return strconv.Itoa(int(r.num("podsThereWithoutLimit"))) }),
 }}}
 
-// tables are whyScoreTables, with the hour where profiles of expected use count.
+// tables are whyScoreTables, with the hour where profiles of expected use count, and with what nodes lose for a pod
+// that blocks drains.
 func (s *scoreSection) tables() []table {
-	if !slices.ContainsFunc(s.Nodes, func(n scoreNode) bool { return n.Hour != nil }) {
-		return whyScoreTables
-	}
-	byHour := whyScoreTables[0]
-	byHour.columns = slices.Clone(byHour.columns)
-	for i := range byHour.columns {
-		if byHour.columns[i].header == "LIMITS THERE" {
-			byHour.columns[i].header = "EXPECTED THERE"
+	shown := whyScoreTables[0]
+	shown.columns = slices.Clone(shown.columns)
+	if slices.ContainsFunc(s.Nodes, func(n scoreNode) bool { return n.Hour != nil }) {
+		for i := range shown.columns {
+			if shown.columns[i].header == "LIMITS THERE" {
+				shown.columns[i].header = "EXPECTED THERE"
+			}
 		}
+		shown.columns = slices.Insert(shown.columns, 3, column{header: "HOUR", text: func(r row) string {
+			return fmt.Sprintf("%02d:00", int(r.num("hour")))
+		}})
 	}
-	byHour.columns = slices.Insert(byHour.columns, 3, column{header: "HOUR", text: func(r row) string {
-		return fmt.Sprintf("%02d:00", int(r.num("hour")))
-	}})
-	return []table{byHour}
+	if s.BlocksDrains {
+		lost := func(r row) string { return formatRaw(r.num("lostApart")) }
+		shown.columns = slices.Insert(shown.columns, 3, column{header: "LOST APART", right: true, text: lost})
+	}
+	return []table{shown}
 }
 
 // eachResource shows a number for each resource that a node offers.
@@ -151,7 +159,7 @@ func newScoreSection(q *podQuestion, all *loadlinev1.ExplainResponse) *scoreSect
 	s := &scoreSection{
 		TakenOff: q.pod.Spec.NodeName, Policy: policy.FromProto(all.GetPolicy()), BestEffort: all.GetBestEffort(),
 		Requests: amountsOf(all.GetPodRequests()), Limits: amountsOf(all.GetPodLimits()),
-		Nodes: []scoreNode{}, Candidates: len(all.GetNodes()),
+		Nodes: []scoreNode{}, Candidates: len(all.GetNodes()), BlocksDrains: all.GetPodBlocksDrains(),
 	}
 	for _, u := range all.GetUnlimitedContainers() {
 		s.Unlimited = append(s.Unlimited, unlimitedContainers{u.GetResource(), u.GetContainers(), u.GetTotal()})
@@ -181,7 +189,7 @@ func amountsOf(list []*loadlinev1.ResourceAmount) map[string]int64 {
 
 func newScoreNode(in *loadlinev1.NodeExplanation) scoreNode {
 	out := scoreNode{Node: in.GetNode(), Score: in.GetScore(), Raw: roundRaw(in.GetRawScore()),
-		Reason: reasonOf(in.GetOutcome()), Hour: in.Hour}
+		Reason: reasonOf(in.GetOutcome()), LostApart: roundRaw(in.GetLostApart()), Hour: in.Hour}
 	for _, r := range in.GetResources() {
 		out.Resources = append(out.Resources, scoreResource{
 			Resource: r.GetResource(), Weight: r.GetWeight(), Allocatable: r.GetAllocatable(),
@@ -267,6 +275,10 @@ func (s *scoreSection) lines() []string {
 	}
 	for _, u := range s.Unlimited {
 		lines = append(lines, u.line())
+	}
+	if s.BlocksDrains {
+		lines = append(lines, fmt.Sprintf("It blocks drains, and goes where such a pod is already: a node without one "+
+			"loses %s of its raw score.", plural(int(s.Policy.BlockersTogether), "point")))
 	}
 	if s.TakenOff != "" {
 		lines = append(lines, fmt.Sprintf("It is on %s now, and was taken off it to be scored as if it was to be "+

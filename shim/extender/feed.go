@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"loadline.dev/shim/view"
 )
 
 // podsThatCount selects the pods that kube-scheduler's own informer selects, as far as they are bound. A finished
@@ -211,7 +213,7 @@ func (f *feed) Transformer() cache.TransformFunc {
 		}
 		if accessor, err := meta.Accessor(object); err == nil {
 			accessor.SetManagedFields(nil)
-			accessor.SetAnnotations(nil)
+			accessor.SetAnnotations(view.Protection(accessor.GetAnnotations()))
 		}
 		return object, nil
 	}

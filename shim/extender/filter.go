@@ -162,8 +162,3 @@ func (f *lineFilter) without(names []string, skip string) *extenderv1.ExtenderFi
 	return &extenderv1.ExtenderFilterResult{Error: "load line: the engine gives no answer (" + skip +
 		"), so that the pod is not placed; --on-engine-failure=Allow would place it"}
 }
-
-// countsUse says whether the view needs profiles of what pods use.
-func (g *Gateway) countsUse() bool {
-	return g.options.Policy.GetExpectedUse() != nil || g.options.Line.GetExpectedUse() != nil
-}

@@ -28,7 +28,6 @@ import (
 	"loadline.dev/shim/internal/kuberelease"
 	"loadline.dev/shim/internal/ports"
 	"loadline.dev/shim/leftout"
-	"loadline.dev/shim/usage/store"
 	"loadline.dev/shim/view"
 )
 
@@ -162,9 +161,7 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 		suspect: g.refresher.suspect, reading: make(chan struct{}, maxReading),
 		bodies: &byteBudget{limit: maxBodiesBytes},
 	}
-	if g.countsUse() {
-		g.view.TellWorkloads() // before it gets any pod
-	}
+	g.tellPods()
 	if options.Line != nil {
 		g.filter = &lineFilter{prioritizer: &g.prioritizer, line: options.Line, allow: options.AllowOnFailure}
 	}
@@ -327,9 +324,7 @@ func (g *Gateway) startBackground(ctx context.Context, running *sync.WaitGroup) 
 		return
 	}
 	running.Go(func() { watchPods(ctx, g.client, g.pods) })
-	if g.countsUse() {
-		store.Supply(ctx, g.client, g.options.UsageNamespace, g.view, g.refresher.changed)
-	}
+	g.supply(ctx)
 	running.Go(func() {
 		for _, f := range []*feed{g.nodes, g.pods} {
 			select {

@@ -159,7 +159,7 @@ type reply struct {
 }
 
 func (p *prioritizer) ask(ctx context.Context, pod *v1.Pod, names []string) (r reply, err error) {
-	request := &loadlinev1.ScoreRequest{Pod: view.IncomingPod(pod, p.policy.GetExpectedUse()), Policy: p.policy}
+	request := &loadlinev1.ScoreRequest{Pod: view.ScoredPod(pod, p.policy), Policy: p.policy}
 	err = p.state.Ask(ctx, func(at *loadlinev1.Changes) error {
 		r = reply{answer: neutral(names)} // asked again after a resync
 		request.Changes = at

@@ -47,6 +47,10 @@ type Policy struct {
 	Normalization string `json:"normalization,omitempty"`
 	// ExpectedUse has pods count as what their workload is expected to use by the hour. Default: they do not.
 	ExpectedUse *ExpectedUse `json:"expectedUse,omitempty"`
+	// BlockersTogether is how many points of the raw score a node loses for a pod that blocks drains where no pod there
+	// does: 0 to 50. Such pods have no owner, are not to be evicted or disrupted by their annotations, or have budgets
+	// that never allow an eviction. Default: 0, so that they make no difference.
+	BlockersTogether int32 `json:"blockersTogether,omitempty"`
 }
 
 // ResourceWeight is a resource that counts.

@@ -103,6 +103,7 @@ missingLimits:
 - {pods: BestEffort, resource: cpu, rule: Allocatable}
 - {pods: Others, resource: cpu, rule: Fixed, fixed: 500m}
 normalization: Absolute
+blockersTogether: 50
 `, &loadlinev1.ScorePolicy{
 			Preset: loadlinev1.ScorePolicy_STRICT,
 			Resources: []*loadlinev1.ResourceWeight{
@@ -119,7 +120,8 @@ normalization: Absolute
 					Rule: loadlinev1.MissingLimitRule_ALLOCATABLE},
 				{Pods: loadlinev1.MissingLimitRule_OTHERS, Resource: "cpu", Rule: loadlinev1.MissingLimitRule_FIXED,
 					Fixed: "500m"}},
-			Normalization: loadlinev1.ScorePolicy_ABSOLUTE,
+			Normalization:    loadlinev1.ScorePolicy_ABSOLUTE,
+			BlockersTogether: 50,
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,6 +160,8 @@ func TestParseRefuses(t *testing.T) {
 			`normalization: Unsupported value: "None": supported values: "MinMax", "Absolute"`},
 		{"RatioZero", `maxLimitRatio: 0`, `maxLimitRatio: Invalid value: 0: must be 1 to 1000, or -1 for no bound`},
 		{"RatioHuge", `maxLimitRatio: 1001`, `maxLimitRatio: Invalid value: 1001`},
+		{"PointsNegative", `blockersTogether: -1`, `blockersTogether: Invalid value: -1: must be 0 to 50`},
+		{"PointsHuge", `blockersTogether: 51`, `blockersTogether: Invalid value: 51: must be 0 to 50`},
 		{"WeightZero", `resources: [{resource: cpu, weight: 0}]`,
 			`resources[0].weight: Invalid value: 0: must be 1 to 100`},
 		{"WeightAbsent", `resources: [{resource: cpu}]`, `resources[0].weight: Invalid value: 0: must be 1 to 100`},

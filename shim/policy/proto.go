@@ -13,6 +13,7 @@ func (p Policy) Proto() *loadlinev1.ScorePolicy {
 		MissingLimitScope: loadlinev1.ScorePolicy_MissingLimitScope(limitScopes.Number(p.MissingLimitScope)),
 		Normalization:     loadlinev1.ScorePolicy_Normalization(normalizations.Number(p.Normalization)),
 		ExpectedUse:       p.ExpectedUse.Proto(),
+		BlockersTogether:  p.BlockersTogether,
 	}
 	if p.MaxLimitRatio != nil {
 		out.MaxLimitRatio = *p.MaxLimitRatio
@@ -42,6 +43,7 @@ func FromProto(in *loadlinev1.ScorePolicy) Policy {
 		MissingLimitScope: limitScopes.Word(in.GetMissingLimitScope().Number()),
 		Normalization:     normalizations.Word(in.GetNormalization().Number()),
 		ExpectedUse:       expectedUse(in.GetExpectedUse()),
+		BlockersTogether:  in.GetBlockersTogether(),
 	}
 	if ratio := in.GetMaxLimitRatio(); ratio != 0 {
 		p.MaxLimitRatio = &ratio

@@ -16,6 +16,8 @@ const (
 	maxWeight     = 100
 	maxLimitRatio = 1000
 	noLimitRatio  = -1
+
+	maxBlockersTogether = 50
 )
 
 // Validate returns an error that names each wrong field and its value, or nil.
@@ -34,6 +36,10 @@ func (p Policy) ValidateAt(path *field.Path) field.ErrorList {
 	errs = append(errs, normalizations.Check(path.Child("normalization"), p.Normalization)...)
 	errs = append(errs, p.ExpectedUse.validateAt(path.Child("expectedUse"))...)
 	errs = append(errs, checkRatio(path.Child("maxLimitRatio"), p.MaxLimitRatio)...)
+	if points := p.BlockersTogether; points < 0 || points > maxBlockersTogether {
+		errs = append(errs, field.Invalid(path.Child("blockersTogether"), points,
+			fmt.Sprintf("must be 0 to %d", maxBlockersTogether)))
+	}
 	errs = append(errs, p.checkResources(path.Child("resources"))...)
 	return append(errs, p.checkMissingLimits(path.Child("missingLimits"))...)
 }

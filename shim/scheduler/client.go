@@ -14,6 +14,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/guard"
+	"loadline.dev/shim/internal/budgets"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/usage/store"
 	"loadline.dev/shim/view"
@@ -34,6 +35,7 @@ type client struct {
 
 	users    int    // guarded by clients.mu
 	supplied func() // ends the supply of profiles; nil: none. Guarded by clients.mu
+	budgeted func() // likewise of disruption budgets
 }
 
 type clientKey struct{ address, view string }
@@ -93,6 +95,20 @@ func (c *clients) supply(have *client, api kubernetes.Interface, namespace strin
 	store.Supply(ctx, api, namespace, have.cycles, nil)
 }
 
+// supplyBudgets has disruption budgets read for a client, and pods sent with what says whether they block drains, once
+// for all that use it.
+func (c *clients) supplyBudgets(have *client, api kubernetes.Interface) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if have.budgeted != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	have.budgeted = cancel
+	have.cycles.TellBlockers()
+	budgets.Supply(ctx, api, have.cycles, nil)
+}
+
 // release closes a client that nobody uses any more. Others do not wait for its background sync.
 func (c *clients) release(have *client) error {
 	c.mu.Lock()
@@ -100,8 +116,10 @@ func (c *clients) release(have *client) error {
 	unused := have.users == 0
 	if unused {
 		delete(c.byKey, have.key)
-		if have.supplied != nil {
-			have.supplied()
+		for _, end := range []func(){have.supplied, have.budgeted} {
+			if end != nil {
+				end()
+			}
 		}
 	}
 	c.mu.Unlock()
@@ -125,7 +143,7 @@ func (c *client) rawScores(ctx context.Context, pod *v1.Pod, policy *loadlinev1.
 		asked = true
 		defer observeSince(engineSeconds, time.Now())
 		answer, err := c.scorer.Score(ctx, &loadlinev1.ScoreRequest{Changes: changes, Slots: slots,
-			Pod: view.IncomingPod(pod, policy.GetExpectedUse()), Policy: policy, Raw: true})
+			Pod: view.ScoredPod(pod, policy), Policy: policy, Raw: true})
 		if err == nil && answer.GetScale() != nil {
 			scale(answer.GetScale())
 		}
@@ -147,10 +165,14 @@ func (c *client) rawScores(ctx context.Context, pod *v1.Pod, policy *loadlinev1.
 
 // sign returns bytes that are equal for pods that a policy scores alike.
 func sign(pod *v1.Pod, policy *loadlinev1.ScorePolicy) []byte {
-	if policy.GetExpectedUse() == nil {
-		return view.SignPod(pod)
+	signed := view.SignPod(pod)
+	if policy.GetExpectedUse() != nil {
+		signed = append(signed, pod.Namespace+"/"+workload.AnnotationOf(pod)...)
 	}
-	return append(view.SignPod(pod), pod.Namespace+"/"+workload.AnnotationOf(pod)...)
+	if policy.GetBlockersTogether() > 0 {
+		signed = view.WithProtection(append(signed, pod.Namespace...), pod)
+	}
+	return signed
 }
 
 // leftOut hears of a node that the engine finds invalid: it has the lowest score until it changes.

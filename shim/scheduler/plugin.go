@@ -79,6 +79,9 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, clien
 	if args.ExpectedUse.On() {
 		clients.supply(shared, handle.ClientSet(), args.UsageNamespace)
 	}
+	if args.BlockersTogether > 0 {
+		clients.supplyBudgets(shared, handle.ClientSet())
+	}
 	return &Plugin{
 		loadLine: loadLine{line: args.Line.Proto(args.Policy.Proto()), allow: args.OnEngineFailure == AllowOnFailure},
 		handle:   handle, timeout: args.Timeout.Duration, policy: args.Policy.Proto(), client: shared, logger: logger,

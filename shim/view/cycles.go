@@ -51,6 +51,7 @@ type Cycles struct {
 	tentative []*entry
 	memory    memory        // guarded by feed.turn
 	workloads bool          // pods state theirs
+	blockers  bool          // pods state what says whether they block drains
 	synced    chan struct{} // closed when the background sync under way ends; nil: there is none. Guarded by feed.mu
 
 	ctx    context.Context

@@ -145,10 +145,14 @@ func (c *Cycles) setPods(e *entry, pods []*v1.Pod) (trims int, changed bool) {
 
 // trim returns a pod as it is sent.
 func (c *Cycles) trim(pod *v1.Pod) []byte {
+	trimmed := TrimPod(pod)
 	if c.workloads {
-		return WithWorkload(TrimPod(pod), pod)
+		trimmed = WithWorkload(trimmed, pod)
 	}
-	return TrimPod(pod)
+	if c.blockers {
+		trimmed = WithProtection(trimmed, pod)
+	}
+	return trimmed
 }
 
 // recall finds a pod among those that its node had, most likely at the same place: the very object, or another

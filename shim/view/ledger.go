@@ -79,6 +79,7 @@ type ledger struct {
 
 	objects objects
 	usage   uint64 // how often profiles were set
+	rules   uint64 // how often other objects changed by which nodes are scored
 }
 
 // fullList is the progress of a full list.
@@ -98,9 +99,10 @@ func newLedger(view string, names, lazy bool) ledger {
 
 // reset forgets all nodes, but not which epochs were used; objects count as new.
 func (l *ledger) reset() {
-	epoch, leaveOut, minor, objects, usage := l.epoch, l.leaveOut, l.minor, l.objects.kept(), l.usage
+	before, objects := *l, l.objects.kept()
 	*l = newLedger(l.view, l.names, l.lazy)
-	l.epoch, l.leaveOut, l.minor, l.objects, l.usage = epoch, leaveOut, minor, objects, usage
+	l.epoch, l.leaveOut, l.minor, l.objects = before.epoch, before.leaveOut, before.minor, objects
+	l.usage, l.rules = before.usage, before.rules
 }
 
 // entry returns the entry of a node, which may have to be made.

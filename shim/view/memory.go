@@ -21,10 +21,10 @@ type Kind struct {
 
 // memory remembers raw scores, each of a version of a node, for the kinds of pods that were asked about last. A cycle
 // then asks only about nodes that changed. It forgets all with each epoch, for the engine may be another one, and
-// with each era of profiles.
+// with each era of profiles and budgets.
 type memory struct {
 	epoch int64
-	era   uint64
+	era   era
 	kinds []*kindMemory // the last one asked about first
 	turn  uint64        // counts the questions
 }
@@ -42,7 +42,7 @@ type slotMemory struct {
 }
 
 // of returns what is remembered of a kind, which now is the last one asked about.
-func (m *memory) of(kind Kind, epoch int64, era uint64) *kindMemory {
+func (m *memory) of(kind Kind, epoch int64, era era) *kindMemory {
 	if m.epoch != epoch || m.era != era {
 		m.epoch, m.era, m.kinds = epoch, era, nil
 	}

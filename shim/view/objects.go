@@ -64,11 +64,12 @@ type objects struct {
 	complete, told []loadlinev1.ObjectKind
 }
 
-func (o *objects) set(key objectKey, bytes []byte) {
+// set has the engine hold an object, or not any more; it says whether that is another one than before.
+func (o *objects) set(key objectKey, bytes []byte) bool {
 	e, ok := o.byKey[key]
 	switch {
 	case !ok && bytes == nil:
-		return
+		return false
 	case !ok:
 		e = &objectEntry{key: key}
 		if o.byKey == nil {
@@ -76,7 +77,7 @@ func (o *objects) set(key objectKey, bytes []byte) {
 		}
 		o.byKey[key] = e
 	case bytes != nil && slices.Equal(e.bytes, bytes):
-		return
+		return false
 	}
 	e.bytes = bytes
 	e.version++
@@ -84,6 +85,7 @@ func (o *objects) set(key objectKey, bytes []byte) {
 		e.queued = true
 		o.queue = append(o.queue, e)
 	}
+	return true
 }
 
 func (o *objects) pending() bool {

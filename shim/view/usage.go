@@ -107,12 +107,15 @@ func (l *ledger) seconds() int64 {
 	return time.Now().Unix()
 }
 
-// era is another number where raw scores may be others though no node has changed; 0 without profiles.
-func (l *ledger) era() uint64 {
-	if l.usage == 0 {
-		return 0
+// era is another one where raw scores may be others though no node has changed.
+type era struct{ usage, time, rules uint64 }
+
+func (l *ledger) era() era {
+	now := era{usage: l.usage, rules: l.rules}
+	if l.usage > 0 {
+		now.time = uint64(time.Now().UnixNano() / int64(usageEra))
 	}
-	return l.usage<<32 | uint64(time.Now().UnixNano()/int64(usageEra))&(1<<32-1)
+	return now
 }
 
 // queuedBytes estimates what the queued objects take in a batch.
