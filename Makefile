@@ -227,7 +227,7 @@ test-images: build $(RELEASE) ## run the programs of images, from their files al
 	@tools/test_images.sh $(RELEASE)
 
 reference: build ## write the pages of docs/ that follow from the sources: flags, kinds of files, messages, runbooks
-	@cd shim && go run ./internal/reference ..
+	@cd tools/reference && GOWORK=off go run . ../..
 
 clean: ## remove build/
 	@rm -rf build

@@ -55,7 +55,7 @@ check_go() {
 
 readonly go_modules=(shim shim/cmd/loadline-scheduler test/e2e)
 # Outside of the workspace: what these need is not to choose versions for what runs in clusters.
-readonly apart_modules=(tools/release test/chart)
+readonly apart_modules=(tools/release tools/reference test/chart)
 
 # Later steps then need no network. The stamp tells for which files and into which folder the modules were downloaded.
 fetch_modules() {

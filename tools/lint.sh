@@ -42,7 +42,7 @@ go_vet() {
   for module in shim shim/cmd/loadline-scheduler test/e2e; do
     (cd "$module" && go vet ./...) || result=1
   done
-  for module in tools/release tools/lint test/chart; do
+  for module in tools/release tools/reference tools/lint test/chart; do
     (cd "$module" && GOWORK=off go vet ./...) || result=1
   done
   local workspace
@@ -59,6 +59,7 @@ staticcheck() {
   (cd tools/lint && GOWORK=off go build -o "$tool" honnef.co/go/tools/cmd/staticcheck) || return 1
   (cd shim && "$tool" ./...) || result=1
   (cd tools/release && GOWORK=off "$tool" ./...) || result=1
+  (cd tools/reference && GOWORK=off "$tool" ./...) || result=1
   return $result
 }
 

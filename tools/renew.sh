@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 readonly root=$PWD
 readonly workspace=(shim shim/cmd/loadline-scheduler test/e2e)
-readonly apart=(tools/release tools/lint test/chart)
+readonly apart=(tools/release tools/reference tools/lint test/chart)
 
 # go_list MODULE...: with GOWORK of the caller; the newest version that a query allows.
 go_list() { go list -m -f '{{.Version}}' "$@"; }
@@ -63,7 +63,7 @@ for module in "${workspace[@]}" "${apart[@]}"; do
   (
     cd "$module"
     export GOWORK=off # go get knows no workspace, whose one replacement is made here for as long as it takes
-    if grep -qE '^\s+loadline.dev/shim v' go.mod; then
+    if grep -qE '^\s+loadline.dev/shim v' go.mod && ! grep -q '^replace loadline.dev/shim ' go.mod; then
       go mod edit -replace="loadline.dev/shim=$root/shim"
       trap 'go mod edit -dropreplace=loadline.dev/shim' EXIT
     fi

@@ -1,20 +1,14 @@
 package autoscaler
 
 import (
-	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"net/http/pprof"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // leader_election_*
 	_ "k8s.io/component-base/metrics/prometheus/restclient"              // rest_client_*
-	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/internal/health"
 	"loadline.dev/shim/internal/ports"
@@ -32,30 +26,16 @@ func (a *Autoscaler) serve() (closeServer func(), err error) {
 	if a.config.BindAddress == "" {
 		return func() {}, nil
 	}
-	listener, err := net.Listen("tcp", a.config.BindAddress)
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{Handler: a.handler(), ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second,
-		WriteTimeout: 5 * time.Second, IdleTimeout: ports.IdleTime, MaxHeaderBytes: 16 << 10}
-	go func() {
-		if err := server.Serve(ports.Limit(listener, maxConnections, maxOfClient)); !errors.Is(err, http.ErrServerClosed) {
-			klog.ErrorS(err, "Probes are not answered any more")
-		}
-	}()
-	return func() { server.Close() }, nil
+	return ports.Serve(a.config.BindAddress, a.handler(), maxConnections, maxOfClient)
 }
 
 // handler answers on all paths.
 func (a *Autoscaler) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /livez", health.Handler(a.alive))
-	mux.Handle("GET /healthz", health.Handler(a.alive))      // the older name
+	health.Handle(mux, a.alive, a.readiness)
 	mux.Handle("GET /health-check", health.Handler(a.alive)) // Cluster Autoscaler's name, which its charts probe
-	mux.Handle("GET /readyz", health.Handler(a.readiness))
 	// The registry of component-base has what client-go counts, the process and Go's runtime.
-	all := prometheus.Gatherers{a.metrics.Registry, legacyregistry.DefaultGatherer}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{MaxRequestsInFlight: ports.MostGathering}))
+	mux.Handle("GET /metrics", ports.Metrics(prometheus.Gatherers{a.metrics.Registry, legacyregistry.DefaultGatherer}))
 	a.pages.Add(mux)
 	if a.config.Profiling {
 		a.addProfiles(mux)
@@ -82,13 +62,11 @@ type vitals struct {
 
 // alive fails when a loop has hung for so long that only a restart helps.
 func (a *Autoscaler) alive() []health.Check {
-	c := health.Check{Name: "loop"}
-	if began := a.vitals.loopBegan.Load(); a.vitals.leads.Load() && began != 0 {
-		if since := time.Since(time.Unix(0, began)); since > stuckAfter+a.config.ScanInterval.Duration {
-			c.Problem = fmt.Sprintf("stuck for %v", since.Round(time.Second))
-		}
+	began := a.vitals.loopBegan.Load()
+	if !a.vitals.leads.Load() {
+		began = 0
 	}
-	return []health.Check{c}
+	return []health.Check{health.Stuck("loop", began, stuckAfter+a.config.ScanInterval.Duration)}
 }
 
 // readiness fails until the cluster is listed, and on a leader until a loop has ended well.

@@ -90,11 +90,9 @@ type billPlan struct {
 
 // billFlags are the flags of `bill` and `consolidate`.
 type billFlags struct {
-	sourceFlags
+	inquiry
 	contexts []string // of several clusters
 	billSource
-	engine engineFlags
-	output outputFlag
 }
 
 func (a *app) newBill() *cobra.Command {
@@ -160,13 +158,11 @@ func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, 
 		return f.output.write(a.streams.Out, forms(b))
 	}
 	flags := command.Flags()
-	addSourceFlags(flags, &f.sourceFlags)
 	if isBill {
 		flags.StringSliceVar(&f.contexts, "contexts", nil, "names of kubeconfig contexts: one bill of all these clusters")
 	}
 	f.billSource.addTo(flags)
-	addEngineFlag(flags, &f.engine)
-	addOutputFlag(flags, &f.output, names...)
+	f.inquiry.addTo(flags, names...)
 	return command
 }
 

@@ -333,21 +333,13 @@ var (
 )
 
 func (b *billPlan) billForms() answer {
-	whole := struct {
-		billAnswer
-		leftOutAnswer
-	}{b.billData(), leftOutOf(&b.leftOut)}
-	return answer{data: whole, verdict: b.verdict() + ".", tables: billTables, lines: b.notes, leftOut: &b.leftOut,
-		page: b.page}
+	return answer{data: b.billData(), verdict: b.verdict() + ".", tables: billTables, lines: b.notes,
+		leftOut: &b.leftOut, page: b.page}
 }
 
 func (b *billPlan) consolidateForms() answer {
-	whole := struct {
-		consolidateAnswer
-		leftOutAnswer
-	}{b.consolidateData(), leftOutOf(&b.leftOut)}
-	return answer{data: whole, title: "Moves that save money", verdict: b.verdict() + ".", tables: consolidateTables,
-		lines: b.notes, leftOut: &b.leftOut}
+	return answer{data: b.consolidateData(), title: "Moves that save money", verdict: b.verdict() + ".",
+		tables: consolidateTables, lines: b.notes, leftOut: &b.leftOut}
 }
 
 func (b *billPlan) page(w io.Writer) error {

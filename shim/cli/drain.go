@@ -56,10 +56,8 @@ func timeOf(now string) (time.Time, error) {
 
 // drainFlags are the flags of `drain`.
 type drainFlags struct {
-	sourceFlags
+	inquiry
 	drainSource
-	engine engineFlags
-	output outputFlag
 }
 
 func (a *app) newDrain() *cobra.Command {
@@ -92,10 +90,8 @@ A kind of which it holds nothing counts as one of which there is nothing.`,
 		},
 	}
 	flags := command.Flags()
-	addSourceFlags(flags, &f.sourceFlags)
 	f.drainSource.addTo(flags, "drain")
-	addEngineFlag(flags, &f.engine)
-	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML)
+	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML)
 	return command
 }
 

@@ -162,12 +162,8 @@ var drainTables = []table{
 }
 
 func (d *drainPlan) forms() answer {
-	data := struct {
-		drainAnswer
-		leftOutAnswer
-	}{d.data(), leftOutOf(&d.leftOut)}
-	return answer{data: data, verdict: d.verdict(), tables: drainTables, lines: []string{strings.Join(d.basis(), " ")},
-		page: d.page, leftOut: &d.leftOut}
+	return answer{data: d.data(), verdict: d.verdict(), tables: drainTables,
+		lines: []string{strings.Join(d.basis(), " ")}, page: d.page, leftOut: &d.leftOut}
 }
 
 // startText says when the removal of a node begins, and for how many pods it waits.

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"loadline.dev/shim/internal/fieldcase"
 )
 
 // Each folder of test/field is a situation that users of autoscalers have reported, with the right answer: see its
@@ -24,17 +22,17 @@ func TestField(t *testing.T) {
 	for _, file := range files {
 		folder := filepath.Dir(file)
 		t.Run(filepath.Base(folder), func(t *testing.T) {
-			c, err := fieldcase.Read(folder)
+			c, err := readField(folder)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Chdir(folder)
-			for _, problem := range c.Check(func(args []string) fieldcase.Output {
+			for _, problem := range c.Check(func(args []string) fieldOutput {
 				for i, arg := range args {
 					args[i] = strings.ReplaceAll(arg, "$ROOT", root)
 				}
 				out, errs, code := run(t, args[0], "", args[1:]...)
-				return fieldcase.Output{Out: out, Errs: errs, Code: code}
+				return fieldOutput{Out: out, Errs: errs, Code: code}
 			}) {
 				t.Error(problem)
 			}

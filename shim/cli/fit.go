@@ -68,10 +68,6 @@ func reasonsOf(r row) string {
 
 // forms lists the nodes on which the pod fits, then those that cannot be judged.
 func (f *fitAnswer) forms() answer {
-	data := struct {
-		*fitAnswer
-		leftOutAnswer
-	}{f, leftOutOf(&f.leftOut)}
 	yes := func(row) string { return "yes" }
 	where := func(r row) string {
 		if r.str("name") == f.taken {
@@ -79,7 +75,7 @@ func (f *fitAnswer) forms() answer {
 		}
 		return ""
 	}
-	return answer{data: data, verdict: f.Verdict, lines: f.Remarks, leftOut: &f.leftOut, tables: []table{
+	return answer{data: f, verdict: f.Verdict, lines: f.Remarks, leftOut: &f.leftOut, tables: []table{
 		{rows: "fits", kind: "node", name: "name", columns: []column{{header: "NODE", path: "name"},
 			{header: "FITS", text: yes}, {text: where}}},
 		{rows: "cannotJudge", columns: []column{{header: "NODE", path: "node"},

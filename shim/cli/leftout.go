@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -15,12 +17,21 @@ type leftOutAnswer struct {
 	LeftOutTotal int64 `json:"leftOutTotal,omitempty"`
 }
 
-func leftOutOf(l *leftout.List) leftOutAnswer {
-	out := leftOutAnswer{LeftOut: l.Objects()}
-	if total := l.Total(); total > int64(len(out.LeftOut)) {
-		out.LeftOutTotal = total
+// withLeftOut is data with the keys of leftOutAnswer behind its own.
+type withLeftOut struct {
+	data any
+	list *leftout.List
+}
+
+// MarshalJSON is part of json.Marshaler.
+func (w withLeftOut) MarshalJSON() ([]byte, error) {
+	told := leftOutAnswer{LeftOut: w.list.Objects()}
+	if total := w.list.Total(); total > int64(len(told.LeftOut)) {
+		told.LeftOutTotal = total
 	}
-	return out
+	data, err := json.Marshal(w.data)
+	more, err2 := json.Marshal(told)
+	return append(append(data[:max(0, len(data)-1)], ','), more[1:]...), errors.Join(err, err2)
 }
 
 // mostNamed is how many objects a line names.

@@ -75,7 +75,7 @@ type answer struct {
 	at    string
 	cards []report.Card           // what a page draws in place of the tables
 	page  func(w io.Writer) error // for html; nil: verdict, lines and tables
-	// leftOut is what the answer was made without; nil: the command does not tell.
+	// leftOut is what the answer was made without, which the data tell too; nil: the command does not tell.
 	leftOut *leftout.List
 }
 
@@ -99,6 +99,9 @@ func (o *outputFlag) write(w io.Writer, a answer) error {
 	}
 	if o.form == formHTML && a.page != nil {
 		return a.page(w)
+	}
+	if a.leftOut != nil {
+		a.data = withLeftOut{a.data, a.leftOut}
 	}
 	d, err := documentOf(a.data)
 	if err != nil {

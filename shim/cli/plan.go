@@ -28,11 +28,9 @@ import (
 
 // planFlags are the flags of `plan`.
 type planFlags struct {
-	sourceFlags
+	inquiry
 	drainSource
-	engine engineFlags
 	record string
-	output outputFlag
 }
 
 func (a *app) newPlan() *cobra.Command {
@@ -71,11 +69,9 @@ which 'loadline replay' asks it again.`,
 		},
 	}
 	flags := command.Flags()
-	addSourceFlags(flags, &f.sourceFlags)
 	f.drainSource.addTo(flags, "plan")
 	flags.StringVar(&f.record, "record", "", "file to write down what the engine is told and asked")
-	addEngineFlag(flags, &f.engine)
-	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML)
+	f.inquiry.addTo(flags, formTable, formJSON, formYAML)
 	return command
 }
 

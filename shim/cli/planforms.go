@@ -145,10 +145,6 @@ var planTables = []table{
 }
 
 func (l *loopPlan) forms() answer {
-	data := struct {
-		planAnswer
-		leftOutAnswer
-	}{l.data(), leftOutOf(&l.leftOut)}
 	slack := l.slack.shown()
 	if slack.at = "slack"; len(l.GetSlack().GetShapes()) == 0 {
 		slack.tables = nil // no class keeps anything
@@ -162,8 +158,8 @@ func (l *loopPlan) forms() answer {
 		parts = append(parts, answer{at: "drain", verdict: l.drain.verdict(), tables: drainTables,
 			lines: []string{strings.Join(l.drain.basis(), " ")}})
 	}
-	return answer{data: data, verdict: l.verdict(), tables: planTables, lines: append(l.remarks, l.growthCutShort()...),
-		parts: parts, leftOut: &l.leftOut}
+	return answer{data: l.data(), verdict: l.verdict(), tables: planTables,
+		lines: append(l.remarks, l.growthCutShort()...), parts: parts, leftOut: &l.leftOut}
 }
 
 // verdict is the outcome in one line.

@@ -24,12 +24,10 @@ as ` + "`loadline fit`" + ` has them; the others are listed below with their rea
 
 // podFlags say which pod a command is about, in which cluster, and how to score it.
 type podFlags struct {
-	sourceFlags
+	inquiry
 	podFile string
-	engine  engineFlags
 	policy  *policyFlags // nil: the command scores nothing
-	output  outputFlag
-	filters bool // the command asks where the pod fits, by how filters are configured
+	filters bool         // the command asks where the pod fits, by how filters are configured
 	how     filterFlags
 	use     useFlags // by which pods count in the score
 }
@@ -42,10 +40,8 @@ func addPodFlags(command *cobra.Command, p *podFlags, forms ...string) {
 
 func addPodFlagsWithoutPolicy(command *cobra.Command, p *podFlags, forms ...string) {
 	flags := command.Flags()
-	addSourceFlags(flags, &p.sourceFlags)
 	flags.StringVarP(&p.podFile, "pod-file", "p", "", "manifest of the pod, YAML or JSON; - is standard input")
-	addEngineFlag(flags, &p.engine)
-	addOutputFlag(flags, &p.output, forms...)
+	p.inquiry.addTo(flags, forms...)
 }
 
 // podQuestion is a pod to be placed in a cluster.

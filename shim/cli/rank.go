@@ -55,10 +55,8 @@ func (s *rankSource) check() error {
 
 // rankFlags are the flags of `rank`.
 type rankFlags struct {
-	sourceFlags
+	inquiry
 	rankSource
-	engine engineFlags
-	output outputFlag
 }
 
 func (a *app) newRank() *cobra.Command {
@@ -100,10 +98,8 @@ A node group without a template is taken for what its nodes are. A dump should h
 		},
 	}
 	flags := command.Flags()
-	addSourceFlags(flags, &f.sourceFlags)
 	f.rankSource.addTo(flags, "rank")
-	addEngineFlag(flags, &f.engine)
-	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML)
+	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML)
 	return command
 }
 

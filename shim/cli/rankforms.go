@@ -179,11 +179,7 @@ func factorOf(r row, key string) string {
 }
 
 func (r *rank) forms() answer {
-	data := struct {
-		rankAnswer
-		leftOutAnswer
-	}{r.data(), leftOutOf(&r.leftOut)}
-	return answer{data: data, verdict: r.verdict(), tables: rankTables, lines: []string{r.basis()}, page: r.page,
+	return answer{data: r.data(), verdict: r.verdict(), tables: rankTables, lines: []string{r.basis()}, page: r.page,
 		leftOut: &r.leftOut}
 }
 

@@ -16,15 +16,13 @@ import (
 
 // simulateFlags are the flags of `simulate`.
 type simulateFlags struct {
-	sourceFlags
+	inquiry
 	scenario scenarioFlags
 	lines    linesFlags
-	engine   engineFlags
 	policy   *policyFlags
 	filters  filterFlags
 	strategy string
 	weight   int64
-	output   outputFlag
 }
 
 // maxWeight is the highest weight that kube-scheduler's extenders and plugins are given in practice; totals stay far
@@ -74,8 +72,6 @@ func (a *app) newSimulate() *cobra.Command {
 			return flags.output.write(a.streams.Out, out)
 		},
 	}
-	addSourceFlags(command.Flags(), &flags.sourceFlags)
-	addEngineFlag(command.Flags(), &flags.engine)
 	flags.scenario.addTo(command.Flags())
 	flags.lines.addTo(command.Flags())
 	flags.policy = addPolicyFlags(command.Flags())
@@ -84,7 +80,7 @@ func (a *app) newSimulate() *cobra.Command {
 	flags.filters.addTo(command.Flags())
 	command.Flags().StringVar(&flags.strategy, "strategy", "", "strategy of NodeResourcesFit, instead of that of the "+
 		"scheduler's configuration: LeastAllocated (default), MostAllocated or RequestedToCapacityRatio")
-	addOutputFlag(command.Flags(), &flags.output, formTable, formJSON, formYAML, formHTML)
+	flags.inquiry.addTo(command.Flags(), formTable, formJSON, formYAML, formHTML)
 	return command
 }
 

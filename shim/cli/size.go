@@ -46,11 +46,9 @@ func (s *sizeSource) time() (time.Time, error) {
 
 // sizeFlags are the flags of `size`.
 type sizeFlags struct {
-	sourceFlags
+	inquiry
 	sizeSource
 	groups string
-	engine engineFlags
-	output outputFlag
 }
 
 func (a *app) newSize() *cobra.Command {
@@ -84,11 +82,9 @@ template, else by one node.`,
 		},
 	}
 	flags := command.Flags()
-	addSourceFlags(flags, &f.sourceFlags)
 	flags.StringVar(&f.groups, "groups", "", "file with node groups: kind "+nodegroup.Kind+", or Escalator's")
 	f.sizeSource.addTo(flags)
-	addEngineFlag(flags, &f.engine)
-	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML)
+	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML)
 	return command
 }
 

@@ -228,11 +228,7 @@ func sizeTable(rows string) table {
 }
 
 func (s *sizes) forms() answer {
-	data := struct {
-		sizeAnswer
-		leftOutAnswer
-	}{s.data(), leftOutOf(&s.leftOut)}
-	return answer{data: data, verdict: s.verdict(), tables: []table{sizeTable("groups")}, lines: s.lines(),
+	return answer{data: s.data(), verdict: s.verdict(), tables: []table{sizeTable("groups")}, lines: s.lines(),
 		leftOut: &s.leftOut, page: func(w io.Writer) error {
 			return report.Sizes(w, "How full node groups are", s.verdict(),
 				append(s.lines(), leftOutLines(&s.leftOut)...), s.gauges())

@@ -28,13 +28,11 @@ const (
 
 // slackFlags are the flags of `slack`.
 type slackFlags struct {
-	sourceFlags
+	inquiry
 	settings settings
 	groups   string
-	engine   engineFlags
 	literal  bool
 	state    string
-	output   outputFlag
 }
 
 // slackHelp is the help of `slack`.
@@ -83,15 +81,13 @@ func (a *app) newSlack() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	addSourceFlags(flags, &f.sourceFlags)
 	f.settings.addTo(flags, "slack", config.Default())
 	flags.StringVar(&f.groups, "groups", "",
 		"file with the node groups that may grow, kind "+nodegroup.Kind+" (default: every class with nodes may)")
 	flags.BoolVar(&f.literal, "literal", false, "also show what the formulas of the proposal come to as they stand")
 	flags.StringVar(&f.state, "state", "", "file with what the plan before left, kind "+slack.StateKind+
 		": placeholders stay from run to run; made and written again by each run (default: each run plans anew)")
-	addEngineFlag(flags, &f.engine)
-	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML, formBuffers, formDeployments)
+	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML, formBuffers, formDeployments)
 	return command
 }
 

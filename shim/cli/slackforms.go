@@ -215,11 +215,7 @@ func (p *slackPlan) shown() answer {
 
 func (p *slackPlan) forms() answer {
 	a := p.shown()
-	a.data = struct {
-		slackAnswer
-		leftOutAnswer
-	}{p.data(), leftOutOf(&p.leftOut)}
-	a.page, a.leftOut = p.page, &p.leftOut
+	a.data, a.page, a.leftOut = p.data(), p.page, &p.leftOut
 	return a
 }
 

@@ -56,6 +56,21 @@ func addSourceFlags(flags *pflag.FlagSet, s *sourceFlags) {
 		"repeated, for a cluster in several files")
 }
 
+// inquiry is what questions about a cluster have in common: where it is, which engine is asked, and the form of the
+// answer.
+type inquiry struct {
+	sourceFlags
+	engine engineFlags
+	output outputFlag
+}
+
+// addTo adds the flags, behind those of the command itself.
+func (q *inquiry) addTo(flags *pflag.FlagSet, forms ...string) {
+	addSourceFlags(flags, &q.sourceFlags)
+	addEngineFlag(flags, &q.engine)
+	addOutputFlag(flags, &q.output, forms...)
+}
+
 // fromFile says whether the cluster is in a dump.
 func (s *sourceFlags) fromFile() bool { return len(s.files) > 0 }
 

@@ -23,15 +23,13 @@ const (
 
 // topFlags are the flags of `top`.
 type topFlags struct {
-	sourceFlags
-	engine    engineFlags
+	inquiry
 	resources []string
 	sortBy    string
 	most      int
 	filters   filterFlags
 	lines     linesFlags
 	use       useFlags
-	output    outputFlag
 }
 
 func (a *app) newTop() *cobra.Command {
@@ -71,8 +69,6 @@ Amounts in json and yaml: cpu in millicores, every other resource in its own uni
 			return flags.output.write(a.streams.Out, out)
 		},
 	}
-	addSourceFlags(command.Flags(), &flags.sourceFlags)
-	addEngineFlag(command.Flags(), &flags.engine)
 	command.Flags().StringSliceVar(&flags.resources, "resources", nil,
 		"resources to show (default: those that a pod requests or limits, cpu and memory)")
 	command.Flags().StringVar(&flags.sortBy, "sort-by", sortByLoad,
@@ -82,7 +78,7 @@ Amounts in json and yaml: cpu in millicores, every other resource in its own uni
 	flags.filters.addTo(command.Flags())
 	flags.lines.addTo(command.Flags())
 	flags.use.addTo(command.Flags())
-	addOutputFlag(command.Flags(), &flags.output, formTable, formJSON, formYAML, formHTML)
+	flags.inquiry.addTo(command.Flags(), formTable, formJSON, formYAML, formHTML)
 	return command
 }
 

@@ -33,31 +33,17 @@ var errWholeNodes = errors.New("whole nodes came: set nodeCacheCapable: true, wh
 
 // ServeHTTP answers with the names that pass, and why others do not.
 func (f *lineFilter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	select {
-	case f.reading <- struct{}{}:
-		defer func() { <-f.reading }()
-	default:
-		f.reject(w, http.StatusServiceUnavailable, errTooMany)
-		return
-	}
-	body, taken, err := f.readBody(w, r)
-	defer f.bodies.give(taken)
-	start := time.Now()
-	if err != nil {
-		f.reject(w, codeOf(err), err)
-		return
-	}
-	pod, names, full, err := decodeArguments(body)
-	if err != nil || full {
-		if err == nil {
+	f.serve(w, r, func(a asked, err error) (any, error) {
+		if err == nil && a.full {
 			err = errWholeNodes
 		}
-		f.reject(w, http.StatusBadRequest, err)
-		return
-	}
-	answer, skip := f.filter(r.Context(), pod, names)
-	f.metrics.filtered(skip, time.Since(start))
-	writeJSON(w, answer)
+		if err != nil {
+			return nil, err
+		}
+		answer, skip := f.filter(r.Context(), a.pod, a.names)
+		f.metrics.filtered(skip, time.Since(a.read))
+		return answer, nil
+	})
 }
 
 // codeOf returns the HTTP status for a body that cannot be read.

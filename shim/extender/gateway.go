@@ -248,7 +248,7 @@ func (g *Gateway) listen() (open listeners, err error) {
 		if address == "" || err != nil {
 			return nil
 		}
-		if listener, err = listen(address, each); err == nil {
+		if listener, err = ports.Listen(address, maxConnections, each); err == nil {
 			opened = append(opened, listener)
 		}
 		return listener
@@ -359,13 +359,7 @@ func (g *Gateway) forget() {
 
 // alive fails when the background has hung for so long that only a restart helps.
 func (g *Gateway) alive() []health.Check {
-	c := health.Check{Name: "refresh"}
-	if last := g.rounds.Load(); last != 0 {
-		if since := time.Since(time.Unix(0, last)); since > stuckAfter {
-			c.Problem = fmt.Sprintf("stuck for %v", since.Round(time.Second))
-		}
-	}
-	return []health.Check{c}
+	return []health.Check{health.Stuck("refresh", g.rounds.Load(), stuckAfter)}
 }
 
 // readiness fails until the cluster is known and the engine has had it once, and again when the gateway ends.

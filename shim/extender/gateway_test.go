@@ -26,6 +26,7 @@ import (
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/certtest"
 	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/ports"
 	"loadline.dev/shim/policy"
 )
 
@@ -86,7 +87,7 @@ func startWith(t *testing.T, conn engine.Conn, options Options, change func(*dis
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := listen(options.Address, maxOfClient)
+	listener, err := ports.Listen(options.Address, maxConnections, maxOfClient)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -586,11 +587,11 @@ func TestSlowAndOversizedHeaders(t *testing.T) {
 	}
 	slow, slowReader := dial("POST /prioritize HTTP/1.1\r\nHost: x\r\nX: ")
 
-	_, large := dial("POST /prioritize HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2*maxHeaderBytes) + "\r\n\r\n")
+	_, large := dial("POST /prioritize HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 2*ports.MaxHeaderBytes) + "\r\n\r\n")
 	if line, err := large.ReadString('\n'); err != nil || !strings.Contains(line, "431") {
 		t.Errorf("oversized headers: %q, %v", line, err)
 	}
-	slow.SetReadDeadline(time.Now().Add(patience)) // it takes readHeaderTimeout
+	slow.SetReadDeadline(time.Now().Add(patience)) // it takes as long as a header may
 	if _, err := io.Copy(io.Discard, slowReader); err != nil {
 		t.Errorf("slow headers: the connection stays open: %v", err)
 	}

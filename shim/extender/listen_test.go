@@ -58,7 +58,7 @@ func TestOptionsThatContradictEachOther(t *testing.T) {
 
 // A client with all connections that it may keep leaves room for a probe, which is from elsewhere.
 func TestIdleConnectionsKeepNoProbeOut(t *testing.T) {
-	listener, err := listen("127.0.0.1:0", maxOfProber)
+	listener, err := ports.Listen("127.0.0.1:0", maxConnections, maxOfProber)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,9 +48,17 @@ type prioritizer struct {
 	bodies  *byteBudget   // of all of them
 }
 
-// ServeHTTP answers with one score per distinct node asked about, in the order asked. On any trouble on our side
-// that is 0 for all of them, which leaves the scheduler with its own opinion; only what is not a request gets an error.
-func (p *prioritizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// asked is a request.
+type asked struct {
+	pod   *v1.Pod
+	names []string
+	full  bool      // whole nodes came instead of names
+	read  time.Time // when all of it had come
+}
+
+// serve reads a request and answers it, or says what is wrong with it. answer gets the error of a request that cannot be
+// decoded, and returns the one that the client gets in place of an answer.
+func (p *prioritizer) serve(w http.ResponseWriter, r *http.Request, answer func(a asked, err error) (any, error)) {
 	select {
 	case p.reading <- struct{}{}:
 		defer func() { <-p.reading }()
@@ -60,32 +68,38 @@ func (p *prioritizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, taken, err := p.readBody(w, r)
 	defer p.bodies.give(taken)
-	start := time.Now()
+	a := asked{read: time.Now()}
 	if err != nil {
-		code := http.StatusBadRequest
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			code = http.StatusRequestEntityTooLarge
-		}
-		if errors.Is(err, errBodiesTooLarge) {
-			code = http.StatusServiceUnavailable
-		}
-		p.reject(w, code, err)
+		p.reject(w, codeOf(err), err)
 		return
 	}
-	pod, names, full, err := decodeArguments(body)
-	if err != nil && !errors.Is(err, errNoPod) {
+	a.pod, a.names, a.full, err = decodeArguments(body)
+	message, err := answer(a, err)
+	if err != nil {
 		p.reject(w, http.StatusBadRequest, err)
 		return
 	}
-	if full {
-		p.metrics.fullNodes.Inc()
-	}
-	answer, skip := p.prioritize(r.Context(), pod, names)
-	p.metrics.answered(skip, time.Since(start))
-	if skip != "" {
-		klog.FromContext(r.Context()).V(4).Info("Answered without an opinion", "reason", skip, "nodes", len(names))
-	}
-	writeJSON(w, answer)
+	writeJSON(w, message)
+}
+
+// ServeHTTP answers with one score per distinct node asked about, in the order asked. On any trouble on our side
+// that is 0 for all of them, which leaves the scheduler with its own opinion; only what is not a request gets an error.
+func (p *prioritizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.serve(w, r, func(a asked, err error) (any, error) {
+		if err != nil && !errors.Is(err, errNoPod) {
+			return nil, err
+		}
+		if a.full {
+			p.metrics.fullNodes.Inc()
+		}
+		answer, skip := p.prioritize(r.Context(), a.pod, a.names)
+		p.metrics.answered(skip, time.Since(a.read))
+		if skip != "" {
+			klog.FromContext(r.Context()).V(4).Info("Answered without an opinion", "reason", skip, "nodes",
+				len(a.names))
+		}
+		return answer, nil
+	})
 }
 
 // readBody reads the body at once where the request tells its size, and returns how many bytes of the budget it has

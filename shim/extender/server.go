@@ -1,13 +1,8 @@
 package extender
 
 import (
-	"fmt"
-	"net"
 	"net/http"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/internal/health"
 	"loadline.dev/shim/internal/ports"
@@ -17,33 +12,14 @@ import (
 // the scheduler's configuration.
 const PrioritizePath = "/prioritize"
 
-const (
-	readHeaderTimeout = 2 * time.Second
-	requestTimeout    = 5 * time.Second
-	maxHeaderBytes    = 16 << 10
-	// idleTimeout outlives the 90 s for which Go's clients keep an idle connection, so that no request meets a
-	// connection that is being closed.
-	idleTimeout = 2 * time.Minute
-)
+// idleTimeout outlives the 90 s for which Go's clients keep an idle connection, so that no request meets a connection
+// that is being closed.
+const idleTimeout = 2 * time.Minute
 
 func newServer(handler http.Handler, idleTime time.Duration) *http.Server {
-	return &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       requestTimeout,
-		WriteTimeout:      requestTimeout,
-		IdleTimeout:       idleTime,
-		MaxHeaderBytes:    maxHeaderBytes,
-		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxReading},
-	}
-}
-
-func listen(address string, each int) (net.Listener, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	return ports.Limit(listener, maxConnections, each), nil
+	server := ports.NewServer(handler, idleTime)
+	server.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxReading}
+	return server
 }
 
 // handler serves all paths. With `certificateNeeded`, only probes get an answer without a client certificate.
@@ -69,12 +45,8 @@ func (g *Gateway) healthHandler() http.Handler {
 }
 
 func (g *Gateway) addHealth(mux *http.ServeMux, guard func(http.Handler) http.Handler) {
-	mux.Handle("GET /livez", health.Handler(g.alive))
-	mux.Handle("GET /healthz", health.Handler(g.alive)) // the older name
-	mux.Handle("GET /readyz", health.Handler(g.readiness))
-	mux.Handle("GET /metrics",
-		guard(promhttp.HandlerFor(g.metrics.registry, promhttp.HandlerOpts{ErrorLog: errorLog{},
-			MaxRequestsInFlight: ports.MostGathering})))
+	health.Handle(mux, g.alive, g.readiness)
+	mux.Handle("GET /metrics", guard(ports.Metrics(g.metrics.registry)))
 }
 
 func requireCertificate(next http.Handler) http.Handler {
@@ -85,11 +57,4 @@ func requireCertificate(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// errorLog passes on what the metrics handler cannot tell its client.
-type errorLog struct{}
-
-func (errorLog) Println(v ...any) {
-	klog.ErrorS(nil, "Metrics could not be gathered", "cause", fmt.Sprint(v...))
 }

@@ -2,20 +2,10 @@ package report
 
 import (
 	"cmp"
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
-
-	"loadline.dev/shim/report/texttable"
 )
-
-//go:embed autoscaler.html.tmpl
-var autoscalerText string
-
-var autoscalerTemplate = template.Must(template.Must(template.Must(
-	template.New("autoscaler").Parse(autoscalerText)).Parse(histogramText)).Parse(slackClassesText))
 
 // The bounds of a page of an autoscaler, so that it stays small in clusters of any size.
 const (
@@ -60,31 +50,27 @@ type TitledGrid struct {
 const groupWidth = 300.0
 
 type autoscalerPage struct {
-	Title, Verdict  string
-	Style           template.CSS
-	Warnings, Lines []string
-	Refresh         int
-	Groups          []groupRow
-	MoreGroups      int
-	Slack           []slackRow
-	Tables          []TitledGrid
-	Count           int
-	Problem         string
-	Loads           []loadSection
-	Resources       []string
-	Nodes           []nodeRow
-	MoreNodes       int
+	Autoscaler
+	Groups     []groupRow
+	MoreGroups int
+	Slack      []slackRow
+	Count      int
+	Loads      []loadSection
+	Resources  []string
+	Nodes      []nodeRow
+	MoreNodes  int
 }
 
 type groupRow struct {
-	Name, Note, Text         string
+	AutoscalerGroup
+	Text                     string
 	Stay, Going, Coming      float64 // lengths in viewBox units, one behind the other
 	Second, Third, Low, High float64 // where they and the marks of minimum and maximum begin
 }
 
 type loadSection struct {
 	Resource  string
-	Lines     []tableLine
+	Lines     []summaryLine
 	Histogram histogram
 }
 
@@ -99,27 +85,15 @@ type nodeCell struct {
 	Class, Text, Title     string
 }
 
-// AutoscalerPage writes one HTML page that needs nothing else, in the manner of Page. Of many groups and nodes it shows
-// some, the fullest nodes first, and counts the others.
+// AutoscalerPage writes a page. Of many groups and nodes it shows some, the fullest nodes first, and counts the others.
 func AutoscalerPage(w io.Writer, a Autoscaler) error {
-	p := autoscalerPage{Title: texttable.Escape(a.Title), Verdict: texttable.Escape(a.Verdict),
-		Style:    template.CSS(pageStyle),
-		Warnings: escaped(a.Warnings), Lines: escaped(a.Lines), Refresh: a.Refresh, Slack: slackRows(a.Slack),
-		Count:   len(a.Nodes.Nodes),
-		Problem: texttable.Escape(a.NodesProblem), MoreGroups: max(0, a.MoreGroups) + max(0, len(a.Groups)-mostShownGroups)}
+	p := autoscalerPage{Autoscaler: a, Slack: slackRows(a.Slack), Count: len(a.Nodes.Nodes),
+		MoreGroups: max(0, a.MoreGroups) + max(0, len(a.Groups)-mostShownGroups)}
 	for _, g := range a.Groups[:min(len(a.Groups), mostShownGroups)] {
 		p.Groups = append(p.Groups, g.row())
 	}
-	for _, t := range a.Tables {
-		out := TitledGrid{Title: t.Title, None: texttable.Escape(t.None), Note: texttable.Escape(t.Note),
-			Grid: Grid{Header: escaped(t.Header)}}
-		for _, row := range t.Rows {
-			out.Rows = append(out.Rows, escaped(row))
-		}
-		p.Tables = append(p.Tables, out)
-	}
 	p.addNodes(a.Nodes, a.Notes)
-	return autoscalerTemplate.Execute(w, p)
+	return write(w, "autoscaler", p)
 }
 
 func (g AutoscalerGroup) row() groupRow {
@@ -133,7 +107,7 @@ func (g AutoscalerGroup) row() groupRow {
 	if coming > 0 {
 		text += fmt.Sprintf(", %d on their way", coming)
 	}
-	return groupRow{Name: texttable.Escape(g.Name), Note: texttable.Escape(g.Note),
+	return groupRow{AutoscalerGroup: g,
 		Text: fmt.Sprintf("%s; target %d, %d to %d", text, g.Target, g.Min, g.Max),
 		Stay: x(stay), Going: x(g.Going), Coming: x(coming), Second: x(stay), Third: x(stay + g.Going), Low: x(g.Min),
 		High: x(g.Max)}
@@ -145,10 +119,7 @@ func (p *autoscalerPage) addNodes(nodes Placement, notes map[string]string) {
 	resources = resources[:min(len(resources), mostShownResources)]
 	nodes.Name = "all nodes"
 	for _, resource := range resources {
-		section := loadSection{Resource: texttable.Escape(resource)}
-		for _, line := range summaryLines([]Placement{nodes}, resource) {
-			section.Lines = append(section.Lines, tableLine{line.label, line.values})
-		}
+		section := loadSection{Resource: resource, Lines: summaryLines([]Placement{nodes}, resource)}
 		all := ratios(nodes, resource)
 		shared := newAxis(all)
 		section.Histogram = newHistogram(nodes, resource, shared, max(1, slices.Max(shared.count(all))))
@@ -162,7 +133,7 @@ func (p *autoscalerPage) addNodes(nodes Placement, notes map[string]string) {
 	}
 	end = min(end, cardEnd)
 	for i := range fullest {
-		row := nodeRow{Name: texttable.Escape(fullest[i].Name), Note: texttable.Escape(notes[fullest[i].Name])}
+		row := nodeRow{Name: fullest[i].Name, Note: notes[fullest[i].Name]}
 		for _, resource := range resources {
 			row.Bars = append(row.Bars, fullest[i].bar(resource, end))
 		}
@@ -217,5 +188,5 @@ func (n *Node) bar(resource string, end float64) nodeCell {
 		Class: scaleClass(limits), Text: text,
 		Title: "limits " + FormatAmount(resource, amounts.Limits) + ", requests " +
 			FormatAmount(resource, amounts.Requests) +
-			", allocatable " + FormatAmount(resource, amounts.Allocatable) + " " + texttable.Escape(resource)}
+			", allocatable " + FormatAmount(resource, amounts.Allocatable) + " " + resource}
 }

@@ -1,19 +1,9 @@
 package report
 
 import (
-	"cmp"
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
-
-	"loadline.dev/shim/report/texttable"
 )
-
-//go:embed bill.html.tmpl
-var billText string
-
-var billTemplate = template.Must(template.New("bill").Parse(billText))
 
 // Bill is what a cluster costs, and must cost at least. Amounts are US dollars per hour.
 type Bill struct {
@@ -40,14 +30,8 @@ type BillPart struct {
 const billWidth = 600.0
 
 type billPage struct {
-	Title, Verdict string
-	Style          template.CSS
-	Lines          []string
-	Totals         []billBar
-	Groups         []billBar
-	PartsTitle     string
-	Namespaces     []billBar
-	Moves, Stay    Grid
+	*Bill
+	Totals, Groups, Namespaces []billBar
 }
 
 // billBar is a bar; Dark is the part of it that is fixed.
@@ -56,11 +40,9 @@ type billBar struct {
 	Dark, Light float64
 }
 
-// Write writes one HTML page that needs nothing else, in the manner of Page.
+// Write writes a page.
 func (b *Bill) Write(w io.Writer) error {
-	p := billPage{Title: texttable.Escape(b.Title), Verdict: texttable.Escape(b.Verdict),
-		PartsTitle: cmp.Or(b.PartsTitle, "By node group"), Style: template.CSS(pageStyle),
-		Lines: escaped(b.Lines), Moves: b.Moves.escaped(), Stay: b.Stay.escaped()}
+	p := billPage{Bill: b, Groups: billBars(b.Groups), Namespaces: billBars(b.Namespaces)}
 	total := func(name string, usd float64) {
 		if b.Now <= 0 {
 			return
@@ -74,8 +56,7 @@ func (b *Bill) Write(w io.Writer) error {
 	if b.Bound != nil {
 		total("lower bound", *b.Bound)
 	}
-	p.Groups, p.Namespaces = billBars(b.Groups), billBars(b.Namespaces)
-	return billTemplate.Execute(w, p)
+	return write(w, "bill", p)
 }
 
 func billBars(parts []BillPart) (bars []billBar) {
@@ -84,19 +65,11 @@ func billBars(parts []BillPart) (bars []billBar) {
 		most = max(most, part.USD)
 	}
 	for _, part := range parts {
-		bar := billBar{Name: texttable.Escape(part.Name), Text: fmt.Sprintf("%.3f", part.USD)}
+		bar := billBar{Name: part.Name, Text: fmt.Sprintf("%.3f", part.USD)}
 		if most > 0 {
 			bar.Light = billWidth * part.USD / most
 		}
 		bars = append(bars, bar)
 	}
 	return bars
-}
-
-func (g Grid) escaped() Grid {
-	out := Grid{Header: g.Header}
-	for _, row := range g.Rows {
-		out.Rows = append(out.Rows, escaped(row))
-	}
-	return out
 }

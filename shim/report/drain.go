@@ -1,19 +1,12 @@
 package report
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"strconv"
 
 	"loadline.dev/shim/report/texttable"
 )
-
-//go:embed drain.html.tmpl
-var drainText string
-
-var drainTemplate = template.Must(template.New("drain").Parse(drainText))
 
 // Drain is a plan of nodes that go together.
 type Drain struct {
@@ -138,42 +131,36 @@ const (
 var drainClasses = map[string]string{"taint": "s4", "evict": "s6", "wait": "none", "delete": "s1"}
 
 type drainPage struct {
-	Title, Verdict string
-	Style          template.CSS
-	Lines          []string
-	Wide           float64
-	Ticks          []tick
-	Rows           []drainRow
-	Keep           Grid
-	Cut            bool
+	*Drain
+	Wide  float64
+	Ticks []tick
+	Rows  []drainRow
+	Cut   bool
 }
 
 type drainRow struct {
-	Name, Start, Until, Pods string
-	Parts                    []drainPart
-	Moves                    []string
+	DrainNode
+	Pods  string
+	Parts []drainPart
 }
 
 type drainPart struct {
-	X, Width     float64
-	Class, Title string
-	Text         string
-	Middle       float64
+	X, Width float64
+	Class    string
+	Title    verbatim
+	Text     string
+	Middle   float64
 }
 
-// Write writes one HTML page that needs nothing else, in the manner of Page: the drains as a timeline, the target of
-// each pod, and what keeps every other node.
+// Write writes a page: the drains as a timeline, the target of each pod, and what keeps every other node.
 func (d *Drain) Write(w io.Writer) error {
-	p := drainPage{Title: texttable.Escape(d.Title), Verdict: texttable.Escape(d.Verdict),
-		Style: template.CSS(pageStyle), Lines: escaped(d.Lines)}
 	rows, steps, cut := d.timeline()
-	p.Cut, p.Wide = cut, drainStepWide*float64(max(steps, drainRoom))
+	p := drainPage{Drain: d, Cut: cut, Wide: drainStepWide * float64(max(steps, drainRoom))}
 	for step := range steps {
 		p.Ticks = append(p.Ticks, tick{drainStepWide * (float64(step) + 0.5), strconv.Itoa(step + 1)})
 	}
 	for i, node := range d.Remove {
-		row := drainRow{Name: texttable.Escape(node.Name), Start: texttable.Escape(node.Start),
-			Until: texttable.Escape(node.Until), Pods: "empty"}
+		row := drainRow{DrainNode: node, Pods: "empty"}
 		if len(node.Moves) > 0 {
 			row.Pods = Counted(len(node.Moves), "pod")
 		}
@@ -182,36 +169,22 @@ func (d *Drain) Write(w io.Writer) error {
 				row.Parts = append(row.Parts, newDrainPart(step, s))
 			}
 		}
-		for _, move := range node.Moves {
-			text := move.Pod + " to " + move.To
-			if move.Budget != "" {
-				text += ", within " + move.Budget
-			}
-			row.Moves = append(row.Moves, texttable.Escape(text))
-		}
 		p.Rows = append(p.Rows, row)
 	}
-	if len(d.Keep) > 0 {
-		p.Keep.Header = []string{"node", "reason", "pod", "what would help"}
-	}
-	for _, row := range d.Keep {
-		p.Keep.Rows = append(p.Keep.Rows, escaped(row))
-	}
-	return drainTemplate.Execute(w, p)
+	return write(w, "drain", p)
 }
 
 func newDrainPart(step int, s drainStep) drainPart {
 	part := drainPart{X: drainStepWide*float64(step) + 1, Width: drainStepWide - 2,
-		Middle: drainStepWide * (float64(step) + 0.5), Class: drainClasses[s.Kind], Title: s.Kind}
+		Middle: drainStepWide * (float64(step) + 0.5), Class: drainClasses[s.Kind], Title: verbatim(s.Kind)}
 	switch s.Kind {
 	case "evict":
 		part.Text = strconv.Itoa(len(s.Moves))
-		part.Title = "evict"
 		for _, move := range s.Moves {
-			part.Title += "\n" + texttable.Escape(move.Pod)
+			part.Title += verbatim("\n" + texttable.Escape(move.Pod))
 		}
 	case "wait":
-		part.Title = "wait for budget " + texttable.Escape(s.Reason)
+		part.Title = verbatim("wait for budget " + texttable.Escape(s.Reason))
 	}
 	return part
 }

@@ -1,7 +1,5 @@
 package report
 
-import "loadline.dev/shim/report/texttable"
-
 const (
 	// labelledCells is the most nodes for which each cell shows name and ratio; larger maps show them on hover.
 	labelledCells = 48
@@ -37,20 +35,19 @@ func newHeatMap(p Placement, resource string) heatMap {
 
 func newCell(node Node, resource string, labelled bool) cell {
 	amounts := node.Resources[resource]
-	name, unit := texttable.Escape(node.Name), texttable.Escape(resource)
-	c := cell{Class: "none", Ratio: "none", Title: name + ": offers no " + unit}
+	c := cell{Class: "none", Ratio: "none", Title: node.Name + ": offers no " + resource}
 	if ratio, ok := amounts.Ratio(); ok {
 		c.Class, c.Ratio = scaleClass(ratio), FormatRatio(ratio)
 		if ratio > 1 {
 			c.Class += " over"
 		}
 		requests, _ := amounts.RequestsRatio()
-		c.Title = name + ": limits " + FormatAmount(resource, amounts.Limits) +
-			" / allocatable " + FormatAmount(resource, amounts.Allocatable) + " " + unit + " = " + c.Ratio +
+		c.Title = node.Name + ": limits " + FormatAmount(resource, amounts.Limits) +
+			" / allocatable " + FormatAmount(resource, amounts.Allocatable) + " " + resource + " = " + c.Ratio +
 			"; requests " + FormatAmount(resource, amounts.Requests) + " = " + FormatRatio(requests)
 	}
 	if labelled {
-		c.Name = name
+		c.Name = node.Name
 	}
 	return c
 }

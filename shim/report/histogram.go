@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
-	"loadline.dev/shim/report/texttable"
 )
 
 // Size of a histogram in units of its viewBox: the plot and the margins that hold labels.
@@ -116,7 +114,7 @@ func newHistogram(p Placement, resource string, a axis, highest int) histogram {
 		Placement: p.Name,
 		Width:     marginLeft + plotWidth + marginRight, Height: marginTop + plotHeight + marginBottom,
 		Left: marginLeft, Right: marginLeft + plotWidth, Top: marginTop, Bottom: marginTop + plotHeight,
-		XTitle: texttable.Escape(resource) + " limits / allocatable",
+		XTitle: resource + " limits / allocatable",
 	}
 	counts := a.count(ratios(p, resource))
 	scale := niceCount(highest)
@@ -144,17 +142,14 @@ func newHistogram(p Placement, resource string, a axis, highest int) histogram {
 
 func (a axis) barTitle(k, count int) string {
 	from, to := formatTick(float64(k)*a.step), formatTick(float64(k+1)*a.step)
-	nodes := "nodes"
-	if count == 1 {
-		nodes = "node"
-	}
+	nodes := Counted(count, "node")
 	switch {
 	case k == a.bars-1 && a.open:
-		return fmt.Sprintf("%d %s above %s", count, nodes, from)
+		return fmt.Sprintf("%s above %s", nodes, from)
 	case k == 0:
-		return fmt.Sprintf("%d %s up to %s", count, nodes, to)
+		return fmt.Sprintf("%s up to %s", nodes, to)
 	}
-	return fmt.Sprintf("%d %s above %s up to %s", count, nodes, from, to)
+	return fmt.Sprintf("%s above %s up to %s", nodes, from, to)
 }
 
 // ticks labels at most about ten places, the load line among them where the steps allow it.

@@ -1,19 +1,10 @@
 package report
 
 import (
-	_ "embed"
-	"html/template"
 	"io"
 	"math"
 	"strconv"
-
-	"loadline.dev/shim/report/texttable"
 )
-
-//go:embed ranking.html.tmpl
-var rankingText string
-
-var rankingTemplate = template.Must(template.Must(template.New("ranking").Parse(rankingText)).Parse(gaugesText))
 
 // RankBar is one option of a ranking: a bar made of the factors that its score is the product of.
 type RankBar struct {
@@ -40,21 +31,20 @@ const (
 var factorClasses = [...]string{"s1", "s6", "s3"}
 
 type rankingPage struct {
-	Title, Verdict string
-	Style          template.CSS
-	Lines          []string
-	Legend         []legendItem
-	Rows           []rankingRow
-	Left, Wide     float64
-	Ticks          []tick
-	Gauges         gaugesPart
+	head
+	Legend     []legendItem
+	Rows       []rankingRow
+	Left, Wide float64
+	Ticks      []tick
+	Gauges     gaugesPart
 }
 
 type legendItem struct{ Class, Label string }
 
 type rankingRow struct {
-	Name, Amount, Score, Reason string
-	Parts                       []rankingPart
+	RankBar
+	Score string
+	Parts []rankingPart
 }
 
 type rankingPart struct {
@@ -62,15 +52,12 @@ type rankingPart struct {
 	Class, Title string
 }
 
-// Ranking writes one HTML page that needs nothing else, in the manner of Page: the verdict, lines of text, and a row
-// per option, in the order given. A bar ends at the score. The scale is logarithmic: the first factor reaches to its
-// value, and each further one lengthens the bar by as much in every row. Below it are gauges of node groups, if any.
+// Ranking writes a page: the verdict, lines of text, and a row per option, in the order given. A bar ends at the score.
+// The scale is logarithmic: the first factor reaches to its value, and each further one lengthens the bar by as much in
+// every row. Below it are gauges of node groups, if any.
 func Ranking(w io.Writer, title, verdict string, lines []string, bars []RankBar, gauges ...GroupGauges) error {
-	p := rankingPage{Title: texttable.Escape(title), Verdict: texttable.Escape(verdict), Style: template.CSS(pageStyle),
-		Left: -rankMargin, Wide: rankWidth + 2*rankMargin, Gauges: newGauges(gauges)}
-	for _, line := range lines {
-		p.Lines = append(p.Lines, texttable.Escape(line))
-	}
+	p := rankingPage{head: head{title, verdict, lines}, Left: -rankMargin, Wide: rankWidth + 2*rankMargin,
+		Gauges: newGauges(gauges)}
 	scale := newLogScale(bars)
 	p.Ticks = scale.ticks()
 	for _, bar := range bars {
@@ -81,7 +68,7 @@ func Ranking(w io.Writer, title, verdict string, lines []string, bars []RankBar,
 		}
 		p.Rows = append(p.Rows, scale.row(bar))
 	}
-	return rankingTemplate.Execute(w, p)
+	return write(w, "ranking", p)
 }
 
 // drawn are the factors, if each has a place on a logarithmic scale: what costs nothing has none.
@@ -130,8 +117,7 @@ func (s logScale) ticks() []tick {
 }
 
 func (s logScale) row(bar RankBar) rankingRow {
-	row := rankingRow{Name: texttable.Escape(bar.Name), Amount: bar.Amount, Reason: texttable.Escape(bar.Reason),
-		Score: "none"}
+	row := rankingRow{RankBar: bar, Score: "none"}
 	if bar.Score == nil {
 		return row
 	}

@@ -1,18 +1,9 @@
 package report
 
 import (
-	_ "embed"
-	"html/template"
 	"io"
 	"math"
-
-	"loadline.dev/shim/report/texttable"
 )
-
-//go:embed sections.html.tmpl
-var sectionsText string
-
-var sectionsTemplate = template.Must(template.New("sections").Parse(sectionsText))
 
 // Section is a part of a page: a verdict and what it is made of.
 type Section struct {
@@ -60,24 +51,16 @@ const (
 	cardEnd   = 4.0
 )
 
-type sectionsPage struct {
-	Title    string
-	Style    template.CSS
-	Sections []sectionPart
-}
-
 type sectionPart struct {
-	Verdict   string
-	Lines     []string
+	Section
 	Resources []string
 	Cards     []cardRow
-	Grid      Grid
 }
 
 type cardRow struct {
-	Node, Raw, Note string
-	Score           int32
-	Bars            []cardCell
+	Card
+	Raw  string
+	Bars []cardCell
 }
 
 type cardCell struct {
@@ -88,30 +71,29 @@ type cardCell struct {
 	Text, Title, Note               string
 }
 
-// Sections writes one HTML page that needs nothing else, in the manner of Page.
+// Sections writes a page.
 func Sections(w io.Writer, title string, sections ...Section) error {
-	p := sectionsPage{Title: texttable.Escape(title), Style: template.CSS(pageStyle)}
+	p := struct {
+		Title    string
+		Sections []sectionPart
+	}{Title: title}
 	for _, section := range sections {
 		p.Sections = append(p.Sections, section.part())
 	}
-	return sectionsTemplate.Execute(w, p)
+	return write(w, "sections", p)
 }
 
 func (s Section) part() sectionPart {
-	p := sectionPart{Verdict: texttable.Escape(s.Verdict), Lines: escaped(s.Lines),
-		Grid: Grid{Header: escaped(s.Grid.Header)}}
-	for _, row := range s.Grid.Rows {
-		p.Grid.Rows = append(p.Grid.Rows, escaped(row))
-	}
+	p := sectionPart{Section: s}
 	end := scaleEnd(s.Cards)
 	for i, card := range s.Cards {
-		row := cardRow{Node: texttable.Escape(card.Node), Score: card.Score, Note: card.Note, Raw: "none"}
+		row := cardRow{Card: card, Raw: "none"}
 		if !math.IsNaN(card.Raw) {
 			row.Raw = formatTwo(card.Raw)
 		}
 		for _, bar := range card.Bars {
 			if i == 0 {
-				p.Resources = append(p.Resources, texttable.Escape(bar.Resource))
+				p.Resources = append(p.Resources, bar.Resource)
 			}
 			row.Bars = append(row.Bars, bar.cell(end))
 		}
@@ -133,14 +115,6 @@ func scaleEnd(cards []Card) float64 {
 	return min(end, cardEnd)
 }
 
-func escaped(texts []string) []string {
-	var out []string
-	for _, text := range texts {
-		out = append(out, texttable.Escape(text))
-	}
-	return out
-}
-
 func (b CardBar) ratio() float64 {
 	return float64(SaturatingAdd(b.There, b.Pod)) / float64(b.Allocatable)
 }
@@ -160,6 +134,6 @@ func (b CardBar) cell(end float64) cardCell {
 		Text: FormatAmount(b.Resource, total) + " / " + FormatAmount(b.Resource, b.Allocatable) + " = " +
 			FormatRatio(ratio),
 		Title: "pods there " + FormatAmount(b.Resource, b.There) + ", this pod " + FormatAmount(b.Resource, b.Pod) +
-			", allocatable " + FormatAmount(b.Resource, b.Allocatable) + " " + texttable.Escape(b.Resource),
+			", allocatable " + FormatAmount(b.Resource, b.Allocatable) + " " + b.Resource,
 	}
 }

@@ -1,22 +1,10 @@
 package report
 
 import (
-	_ "embed"
-	"html/template"
 	"io"
 	"math"
 	"strconv"
-
-	"loadline.dev/shim/report/texttable"
 )
-
-//go:embed sizes.html.tmpl
-var sizesText string
-
-//go:embed gauges.html.tmpl
-var gaugesText string
-
-var sizesTemplate = template.Must(template.Must(template.New("sizes").Parse(sizesText)).Parse(gaugesText))
 
 // GroupGauges is how full one node group is, against its thresholds. All numbers are percent of capacity.
 type GroupGauges struct {
@@ -53,8 +41,8 @@ type gaugesPart struct {
 }
 
 type gaugeRow struct {
-	Name, Amount, Verdict string
-	Cells                 []gaugeCell
+	GroupGauges
+	Cells []gaugeCell
 }
 
 type gaugeCell struct {
@@ -67,29 +55,22 @@ type gaugeCell struct {
 	Text, Title string
 }
 
-type sizesPage struct {
-	Title, Verdict string
-	Style          template.CSS
-	Lines          []string
-	Gauges         gaugesPart
-}
-
-// Sizes writes one HTML page that needs nothing else, in the manner of Page: the verdict, lines of text, and of each
-// node group a gauge per resource against its thresholds.
+// Sizes writes a page: the verdict, lines of text, and of each node group a gauge per resource against its thresholds.
 func Sizes(w io.Writer, title, verdict string, lines []string, groups []GroupGauges) error {
-	return sizesTemplate.Execute(w, sizesPage{Title: texttable.Escape(title), Verdict: texttable.Escape(verdict),
-		Style: template.CSS(pageStyle), Lines: escaped(lines), Gauges: newGauges(groups)})
+	return write(w, "sizes", struct {
+		head
+		Gauges gaugesPart
+	}{head{title, verdict, lines}, newGauges(groups)})
 }
 
 func newGauges(groups []GroupGauges) gaugesPart {
 	end := gaugesEnd(groups)
 	out := gaugesPart{Wide: gaugeWidth + 2}
 	for i, group := range groups {
-		row := gaugeRow{Name: texttable.Escape(group.Name), Amount: texttable.Escape(group.Amount),
-			Verdict: texttable.Escape(group.Verdict)}
+		row := gaugeRow{GroupGauges: group}
 		for _, gauge := range group.Gauges {
 			if i == 0 {
-				out.Resources = append(out.Resources, texttable.Escape(gauge.Resource))
+				out.Resources = append(out.Resources, gauge.Resource)
 			}
 			row.Cells = append(row.Cells, group.cell(gauge, end))
 		}

@@ -1,20 +1,6 @@
 package report
 
-import (
-	_ "embed"
-	"html/template"
-	"io"
-
-	"loadline.dev/shim/report/texttable"
-)
-
-//go:embed slack.html.tmpl
-var slackText string
-
-//go:embed slackclasses.html.tmpl
-var slackClassesText string
-
-var slackTemplate = template.Must(template.Must(template.New("slack").Parse(slackText)).Parse(slackClassesText))
+import "io"
 
 // SlackPage is the room that is kept free for pods to come.
 type SlackPage struct {
@@ -40,17 +26,9 @@ type SlackBar struct {
 // slackWidth is the length of the longest bar of a resource, in units of its viewBox.
 const slackWidth = 260.0
 
-type slackPage struct {
-	Title, Verdict string
-	Style          template.CSS
-	Lines          []string
-	Rows           []slackRow
-	Grid           Grid
-}
-
 type slackRow struct {
-	Name, Note, Reason string
-	Bars               []slackCell
+	SlackClass
+	Bars []slackCell
 }
 
 type slackCell struct {
@@ -58,17 +36,11 @@ type slackCell struct {
 	Text                 string
 }
 
-// Slack writes one HTML page that needs nothing else, in the manner of Page: a row per class with a bar for each
-// resource. Bars of one resource share a scale.
-func Slack(w io.Writer, page SlackPage) error {
-	p := slackPage{Title: texttable.Escape(page.Title), Verdict: texttable.Escape(page.Verdict),
-		Style: template.CSS(pageStyle), Lines: escaped(page.Lines), Grid: Grid{Header: escaped(page.Grid.Header)}}
-	for _, row := range page.Grid.Rows {
-		p.Grid.Rows = append(p.Grid.Rows, escaped(row))
-	}
-	p.Rows = slackRows(page.Classes)
-	return slackTemplate.Execute(w, p)
-}
+// Slack writes a page: a row per class with a bar for each resource. Bars of one resource share a scale.
+func Slack(w io.Writer, page SlackPage) error { return write(w, "slack", page) }
+
+// Rows are the classes as they are drawn.
+func (p SlackPage) Rows() []slackRow { return slackRows(p.Classes) }
 
 func slackRows(classes []SlackClass) (rows []slackRow) {
 	longest := map[string]int64{}
@@ -78,7 +50,7 @@ func slackRows(classes []SlackClass) (rows []slackRow) {
 		}
 	}
 	for _, class := range classes {
-		row := slackRow{Name: texttable.Escape(class.Name), Note: class.Note, Reason: texttable.Escape(class.Reason)}
+		row := slackRow{SlackClass: class}
 		for _, bar := range class.Bars {
 			row.Bars = append(row.Bars, bar.cell(longest[bar.Resource]))
 		}

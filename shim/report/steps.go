@@ -1,22 +1,12 @@
 package report
 
 import (
-	"cmp"
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"strconv"
 	"strings"
-
-	"loadline.dev/shim/report/texttable"
 )
-
-//go:embed steps.html.tmpl
-var stepsText string
-
-var stepsTemplate = template.Must(template.New("steps").Parse(stepsText))
 
 // Steps is a page of what has changed over time.
 type Steps struct {
@@ -52,13 +42,9 @@ type StepMark struct {
 }
 
 type stepsPage struct {
-	Title, Verdict string
-	Style          template.CSS
-	Lines          []string
-	TimeUnit       string
-	Legend         []stepLegend
-	Charts         []stepsChart
-	Grid           Grid
+	Steps
+	Legend []stepLegend
+	Charts []stepsChart
 }
 
 type stepLegend struct{ Name, Class string }
@@ -79,19 +65,14 @@ type stepsMark struct {
 	Anchor, Class, Label string
 }
 
-// StepsPage writes one HTML page that needs nothing else, in the manner of Page. Lines differ by colour and by dashes.
+// StepsPage writes a page. Lines differ by colour and by dashes.
 func StepsPage(w io.Writer, s Steps) error {
-	p := stepsPage{Title: texttable.Escape(s.Title), Verdict: texttable.Escape(s.Verdict),
-		Style: template.CSS(pageStyle), TimeUnit: cmp.Or(s.TimeUnit, "seconds"), Lines: escaped(s.Lines),
-		Grid: Grid{Header: escaped(s.Grid.Header)}}
-	for _, row := range s.Grid.Rows {
-		p.Grid.Rows = append(p.Grid.Rows, escaped(row))
-	}
+	p := stepsPage{Steps: s}
 	end := 1.0
 	for _, chart := range s.Charts {
 		for i, series := range chart.Series {
 			if i == len(p.Legend) {
-				p.Legend = append(p.Legend, stepLegend{texttable.Escape(series.Name), lineClass(i)})
+				p.Legend = append(p.Legend, stepLegend{series.Name, lineClass(i)})
 			}
 			for _, point := range series.Points {
 				end = max(end, point.Seconds)
@@ -101,7 +82,7 @@ func StepsPage(w io.Writer, s Steps) error {
 	for _, chart := range s.Charts {
 		p.Charts = append(p.Charts, chart.draw(end))
 	}
-	return stepsTemplate.Execute(w, p)
+	return write(w, "steps", p)
 }
 
 func lineClass(i int) string { return "line" + strconv.Itoa(i%4) }
@@ -118,7 +99,7 @@ func (c *StepChart) draw(end float64) stepsChart {
 			highest = max(highest, point.Value)
 		}
 	}
-	out := stepsChart{Title: texttable.Escape(c.Title), Left: marginLeft, Right: marginLeft + plotWidth, Top: 12,
+	out := stepsChart{Title: c.Title, Left: marginLeft, Right: marginLeft + plotWidth, Top: 12,
 		Bottom: 12 + plotHeight, Width: marginLeft + plotWidth + marginRight}
 	out.Height = out.Bottom + marginBottom + float64(rows)*labelRow
 	step := niceStep(max(highest, 0.05) / 4)
@@ -134,14 +115,14 @@ func (c *StepChart) draw(end float64) stepsChart {
 	}
 	row := 0
 	for i, series := range c.Series {
-		out.Lines = append(out.Lines, stepLine{lineClass(i), path(series.Points, x, y), texttable.Escape(series.Name)})
+		out.Lines = append(out.Lines, stepLine{lineClass(i), path(series.Points, x, y), series.Name})
 		if len(series.Marks) == 0 {
 			continue
 		}
 		row++
 		for _, m := range series.Marks {
 			at := stepsMark{X: x(m.Seconds), LabelX: x(m.Seconds) + 2, LabelY: out.Bottom + 18 + float64(row)*labelRow,
-				Anchor: "start", Class: lineClass(i), Label: texttable.Escape(m.Label)}
+				Anchor: "start", Class: lineClass(i), Label: m.Label}
 			if at.X > out.Right-70 { // it would not fit beside
 				at.LabelX, at.Anchor = at.X-2, "end"
 			}

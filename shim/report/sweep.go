@@ -1,21 +1,13 @@
 package report
 
 import (
-	_ "embed"
+	"cmp"
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"slices"
 	"strings"
-
-	"loadline.dev/shim/report/texttable"
 )
-
-//go:embed sweep.html.tmpl
-var sweepText string
-
-var sweepTemplate = template.Must(template.New("sweep").Parse(sweepText))
 
 // Sweep is a page of what settings cost, and how long pods wait with them.
 type Sweep struct {
@@ -58,29 +50,71 @@ type SweepEffect struct {
 }
 
 type sweepPage struct {
-	Title, Verdict string
-	Style          template.CSS
-	Lines          []string
-	Fleet          Grid
-	FleetChart     *sweepFleet
-	Sections       []sweepSection
+	*Sweep
+	FleetChart *sweepFleet
+	Sections   []sweepSection
 }
 
 type sweepSection struct {
-	Title, Verdict, Configuration string
-	Chart                         sweepChart
-	Chosen                        Grid
-	Effects                       []sweepEffects
+	SweepSection
+	Configuration verbatim
+	Chart         sweepChart
+	Effects       []sweepEffects
+}
+
+// waitChart is a chart over waiting times, from 0 on.
+type waitChart struct {
+	XName                                   string
+	Width, Height, Left, Right, Top, Bottom float64
+	XTicks, YTicks                          []tick
+	Goal                                    float64 // 0: none
+	x, y                                    func(float64) float64
+}
+
+// newWaitChart returns a chart up to the longest wait whose vertical axis has a tick each stepY, from around low to
+// around high, but for a part of a step.
+func newWaitChart(waitName string, goal, longest, stepY, low, high float64, unit string) waitChart {
+	c := emptyWaitChart(waitName)
+	stepX := niceStep(max(longest, 1) / 8)
+	endX := stepX * math.Ceil(max(longest, 1)*1.02/stepX)
+	from, to := max(0, stepY*math.Floor(low/stepY)), stepY*math.Ceil(high/stepY)
+	c.x = func(seconds float64) float64 { return c.Left + plotWidth*seconds/endX }
+	c.y = func(value float64) float64 { return c.Bottom - (c.Bottom-c.Top)*(value-from)/(to-from) }
+	for k := 0; float64(k)*stepX <= endX*1.0001; k++ {
+		c.XTicks = append(c.XTicks, tick{c.x(float64(k) * stepX), formatTick(float64(k) * stepX)})
+	}
+	for value := from; value <= to*1.0001; value += stepY {
+		c.YTicks = append(c.YTicks, tick{c.y(value), formatTick(value) + unit})
+	}
+	if goal > 0 {
+		c.Goal = c.x(goal)
+	}
+	return c
+}
+
+func emptyWaitChart(waitName string) waitChart {
+	const top, bottom = 14, 14 + 1.6*plotHeight
+	return waitChart{XName: waitName + ", seconds", Left: marginLeft, Right: marginLeft + plotWidth, Top: top,
+		Bottom: bottom, Width: marginLeft + plotWidth + marginRight, Height: bottom + marginBottom}
+}
+
+// stairs leads from point to point, in order of their waits: nothing is known between two of them.
+func (c *waitChart) stairs(points []SweepFrontPoint) string {
+	var path strings.Builder
+	for i, p := range points {
+		format := "H%.1fV%.1f"
+		if i == 0 {
+			format = "M%.1f %.1f"
+		}
+		fmt.Fprintf(&path, format, c.x(p.Wait), c.y(p.Percent))
+	}
+	return path.String()
 }
 
 type sweepChart struct {
-	Title, XName             string
-	Width, Height            float64
-	Left, Right, Top, Bottom float64
-	XTicks, YTicks           []tick
-	Goal                     float64 // 0: none
-	Front                    string
-	Points                   []sweepMark
+	waitChart
+	Front  string
+	Points []sweepMark
 }
 
 // sweepMark is a point with bars of its spread.
@@ -103,83 +137,47 @@ type sweepEffectLine struct {
 	WaitName          string
 }
 
-// Write writes one HTML page that needs nothing else, in the manner of Page.
+// Write writes a page.
 func (s *Sweep) Write(w io.Writer) error {
-	p := sweepPage{Title: texttable.Escape(s.Title), Verdict: texttable.Escape(s.Verdict), Style: template.CSS(pageStyle),
-		Lines: escaped(s.Lines), Fleet: s.Fleet.escaped(), FleetChart: s.drawFleet()}
+	p := sweepPage{Sweep: s, FleetChart: s.drawFleet()}
 	for _, section := range s.Sections {
-		p.Sections = append(p.Sections, sweepSection{Title: texttable.Escape(section.Title),
-			Verdict: texttable.Escape(section.Verdict), Configuration: section.Configuration, Chart: section.draw(),
-			Chosen: section.Chosen.escaped(), Effects: section.effects()})
+		p.Sections = append(p.Sections, sweepSection{SweepSection: section,
+			Configuration: verbatim(section.Configuration), Chart: section.draw(), Effects: section.effects()})
 	}
-	return sweepTemplate.Execute(w, p)
+	return write(w, "sweep", p)
 }
 
-// draw draws costs over waiting times. Waits go from 0; costs do not, as the least are seldom near it.
-func (s *SweepSection) draw() sweepChart {
-	c := sweepChart{Title: texttable.Escape(s.Title), XName: texttable.Escape(s.WaitName) + ", seconds", Left: marginLeft,
-		Right: marginLeft + plotWidth, Top: 14, Bottom: 14 + 1.6*plotHeight, Width: marginLeft + plotWidth + marginRight}
-	c.Height = c.Bottom + marginBottom
+// draw draws costs over waiting times. Costs do not begin at 0, as the least are seldom near it.
+func (s *SweepSection) draw() (c sweepChart) {
 	longest, low, high := s.GoalSeconds, math.Inf(1), 0.0
 	for _, p := range s.Points {
 		longest = max(longest, p.Wait.Max)
 		low, high = min(low, p.USD.Min), max(high, p.USD.Max)
 	}
 	if len(s.Points) == 0 {
-		return c
+		return sweepChart{waitChart: emptyWaitChart(s.WaitName)}
 	}
-	stepX, stepY := niceStep(max(longest, 1)/8), niceStep(max(high-low, high/100, 0.01)/5)
-	endX := stepX * math.Ceil(max(longest, 1)*1.02/stepX)
-	from, to := stepY*math.Floor(low/stepY-0.2), stepY*math.Ceil(high/stepY+0.2)
-	from = max(0, from)
-	x := func(seconds float64) float64 { return c.Left + (c.Right-c.Left)*seconds/endX }
-	y := func(usd float64) float64 { return c.Bottom - (c.Bottom-c.Top)*(usd-from)/(to-from) }
-	for k := 0; float64(k)*stepX <= endX*1.0001; k++ {
-		c.XTicks = append(c.XTicks, tick{x(float64(k) * stepX), formatTick(float64(k) * stepX)})
-	}
-	for usd := from; usd <= to*1.0001; usd += stepY {
-		c.YTicks = append(c.YTicks, tick{y(usd), formatTick(usd)})
-	}
-	if s.GoalSeconds > 0 {
-		c.Goal = x(s.GoalSeconds)
-	}
-	c.Front = s.front(x, y)
+	step := niceStep(max(high-low, high/100, 0.01) / 5)
+	c.waitChart = newWaitChart(s.WaitName, s.GoalSeconds, longest, step, low-0.2*step, high+0.2*step, "")
+	var front []SweepFrontPoint
 	for _, p := range s.Points {
-		c.Points = append(c.Points, p.mark(&c, x, y))
+		if p.OnFront {
+			front = append(front, SweepFrontPoint{p.Wait.Mean, p.USD.Mean})
+		}
+		c.Points = append(c.Points, p.mark(&c.waitChart))
 	}
+	slices.SortFunc(front, shorterWait)
+	c.Front = c.stairs(front)
 	slices.SortStableFunc(c.Points, func(a, b sweepMark) int { return int(a.R - b.R) }) // what matters on top
 	return c
 }
 
-// front leads from the cheapest point to the one that waits least, by steps: nothing is known between two points.
-func (s *SweepSection) front(x, y func(float64) float64) string {
-	var on []SweepPoint
-	for _, p := range s.Points {
-		if p.OnFront {
-			on = append(on, p)
-		}
-	}
-	slices.SortFunc(on, func(a, b SweepPoint) int {
-		if a.Wait.Mean < b.Wait.Mean {
-			return -1
-		}
-		return 1
-	})
-	var path strings.Builder
-	for i, p := range on {
-		if i == 0 {
-			fmt.Fprintf(&path, "M%.1f %.1f", x(p.Wait.Mean), y(p.USD.Mean))
-			continue
-		}
-		fmt.Fprintf(&path, "H%.1fV%.1f", x(p.Wait.Mean), y(p.USD.Mean))
-	}
-	return path.String()
-}
+func shorterWait(a, b SweepFrontPoint) int { return cmp.Compare(a.Wait, b.Wait) }
 
-func (p *SweepPoint) mark(c *sweepChart, x, y func(float64) float64) sweepMark {
-	m := sweepMark{Class: "other", R: 3, X: x(p.Wait.Mean), Y: y(p.USD.Mean), LowX: x(p.Wait.Min), HighX: x(p.Wait.Max),
-		LowY: y(p.USD.Min), HighY: y(p.USD.Max), Anchor: "start",
-		Name: texttable.Escape(fmt.Sprintf("%s: %.2f USD, %.1f s", p.Name, p.USD.Mean, p.Wait.Mean))}
+func (p *SweepPoint) mark(c *waitChart) sweepMark {
+	m := sweepMark{Class: "other", R: 3, X: c.x(p.Wait.Mean), Y: c.y(p.USD.Mean), LowX: c.x(p.Wait.Min),
+		HighX: c.x(p.Wait.Max), LowY: c.y(p.USD.Min), HighY: c.y(p.USD.Max), Anchor: "start",
+		Name: fmt.Sprintf("%s: %.2f USD, %.1f s", p.Name, p.USD.Mean, p.Wait.Mean)}
 	if p.OnFront {
 		m.Class, m.R = "front", 4
 	}
@@ -208,11 +206,11 @@ func (s *SweepSection) effects() (out []sweepEffects) {
 		dearest, longest = max(dearest, e.USD), max(longest, e.Wait)
 	}
 	for _, e := range s.Effects {
-		if len(out) == 0 || out[len(out)-1].Setting != texttable.Escape(e.Setting) {
-			out = append(out, sweepEffects{Setting: texttable.Escape(e.Setting)})
+		if len(out) == 0 || out[len(out)-1].Setting != e.Setting {
+			out = append(out, sweepEffects{Setting: e.Setting})
 		}
-		line := sweepEffectLine{Value: texttable.Escape(e.Value), USD: fmt.Sprintf("%.2f", e.USD),
-			Wait: fmt.Sprintf("%.1f", e.Wait), WaitName: texttable.Escape(s.WaitName)}
+		line := sweepEffectLine{Value: e.Value, USD: fmt.Sprintf("%.2f", e.USD),
+			Wait: fmt.Sprintf("%.1f", e.Wait), WaitName: s.WaitName}
 		if dearest > 0 {
 			line.USDWide = effectWidth * e.USD / dearest
 		}

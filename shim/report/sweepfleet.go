@@ -1,13 +1,8 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
-	"strings"
-
-	"loadline.dev/shim/report/texttable"
 )
 
 // SweepFront is a line of the picture of all clusters: for each wait the least that a cluster costs, in percent of what
@@ -21,11 +16,8 @@ type SweepFront struct {
 type SweepFrontPoint struct{ Wait, Percent float64 }
 
 type sweepFleet struct {
-	XName                                   string
-	Width, Height, Left, Right, Top, Bottom float64
-	XTicks, YTicks                          []tick
-	Goal                                    float64
-	Lines                                   []sweepFleetLine
+	waitChart
+	Lines []sweepFleetLine
 }
 
 type sweepFleetLine struct {
@@ -39,53 +31,24 @@ func (s *Sweep) drawFleet() *sweepFleet {
 		return nil
 	}
 	goal := s.Sections[0].GoalSeconds
-	c := &sweepFleet{XName: texttable.Escape(s.Sections[0].WaitName) + ", seconds", Left: marginLeft,
-		Right: marginLeft + plotWidth, Top: 14, Bottom: 14 + 1.6*plotHeight, Width: marginLeft + plotWidth + marginRight}
-	c.Height = c.Bottom + marginBottom
 	longest, low, high := goal, 100.0, 100.0
 	for _, front := range s.Fronts {
 		for _, p := range front.Points {
 			longest, low, high = max(longest, p.Wait), min(low, p.Percent), max(high, p.Percent)
 		}
 	}
-	stepX, stepY := niceStep(max(longest, 1)/8), niceStep(max(high-low, 4)/6)
-	endX := stepX * math.Ceil(max(longest, 1)*1.02/stepX)
-	from, to := stepY*math.Floor(low/stepY-0.1), stepY*math.Ceil(high/stepY+0.1)
-	x := func(seconds float64) float64 { return c.Left + plotWidth*seconds/endX }
-	y := func(percent float64) float64 { return c.Bottom - (c.Bottom-c.Top)*(percent-from)/(to-from) }
-	for k := 0; float64(k)*stepX <= endX*1.0001; k++ {
-		c.XTicks = append(c.XTicks, tick{x(float64(k) * stepX), formatTick(float64(k) * stepX)})
-	}
-	for percent := from; percent <= to*1.0001; percent += stepY {
-		c.YTicks = append(c.YTicks, tick{y(percent), formatTick(percent) + " %"})
-	}
-	if goal > 0 {
-		c.Goal = x(goal)
-	}
+	step := niceStep(max(high-low, 4) / 6)
+	c := &sweepFleet{waitChart: newWaitChart(s.Sections[0].WaitName, goal, longest, step, low-0.1*step, high+0.1*step,
+		" %")}
 	for i, front := range s.Fronts {
-		if line, ok := front.draw(i, c.Right, x, y); ok {
-			c.Lines = append(c.Lines, line)
-		}
-	}
-	return c
-}
-
-func (f *SweepFront) draw(i int, end float64, x, y func(float64) float64) (sweepFleetLine, bool) {
-	points := slices.SortedFunc(slices.Values(f.Points),
-		func(a, b SweepFrontPoint) int { return cmp.Compare(a.Wait, b.Wait) })
-	if len(points) == 0 {
-		return sweepFleetLine{}, false
-	}
-	var path strings.Builder
-	for k, p := range points {
-		if k == 0 {
-			fmt.Fprintf(&path, "M%.1f %.1f", x(p.Wait), y(p.Percent))
+		if len(front.Points) == 0 {
 			continue
 		}
-		fmt.Fprintf(&path, "H%.1fV%.1f", x(p.Wait), y(p.Percent))
+		points := slices.SortedFunc(slices.Values(front.Points), shorterWait)
+		last := points[len(points)-1]
+		c.Lines = append(c.Lines, sweepFleetLine{Class: lineClass(i), Name: front.Name,
+			Path: c.stairs(points) + fmt.Sprintf("H%.1f", c.Right), // who may wait longer pays no more
+			X:    c.x(last.Wait) + 6, Y: c.y(last.Percent) - 7})
 	}
-	fmt.Fprintf(&path, "H%.1f", end) // who may wait longer pays no more
-	last := points[len(points)-1]
-	return sweepFleetLine{Class: lineClass(i), Name: texttable.Escape(f.Name), Path: path.String(), X: x(last.Wait) + 6,
-		Y: y(last.Percent) - 7}, true
+	return c
 }

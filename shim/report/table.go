@@ -26,7 +26,7 @@ func SummaryGrid(placements []Placement) Grid {
 			if i == 0 {
 				name = resource
 			}
-			grid.Rows = append(grid.Rows, append([]string{name, line.label}, line.values...))
+			grid.Rows = append(grid.Rows, append([]string{name, line.Label}, line.Values...))
 		}
 	}
 	grid.Rows = append(grid.Rows, append([]string{"pods", "pending"}, each(placements, func(p Placement) string {
@@ -55,8 +55,8 @@ func Table(w io.Writer, placements []Placement) error {
 
 // summaryLine is one measure of all placements.
 type summaryLine struct {
-	label  string
-	values []string
+	Label  string
+	Values []string
 }
 
 func summaryLines(placements []Placement, resource string) []summaryLine {

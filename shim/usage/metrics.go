@@ -1,18 +1,13 @@
 package usage
 
 import (
-	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/restclient" // rest_client_*
-	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/internal/health"
 	"loadline.dev/shim/internal/ports"
@@ -108,39 +103,19 @@ const (
 
 // Serve answers probes and metrics at an address, until the function that it returns is called.
 func (c *Collector) Serve(address string) (closeServer func(), err error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{Handler: c.handler(), ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second,
-		WriteTimeout: 5 * time.Second, IdleTimeout: ports.IdleTime, MaxHeaderBytes: 16 << 10}
-	go func() {
-		if err := server.Serve(ports.Limit(listener, maxConnections, maxOfClient)); !errors.Is(err, http.ErrServerClosed) {
-			klog.ErrorS(err, "Probes are not answered any more")
-		}
-	}()
-	return func() { server.Close() }, nil
+	return ports.Serve(address, c.handler(), maxConnections, maxOfClient)
 }
 
 func (c *Collector) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /livez", health.Handler(c.alive))
-	mux.Handle("GET /healthz", health.Handler(c.alive)) // the older name
-	mux.Handle("GET /readyz", health.Handler(c.ready))
-	all := prometheus.Gatherers{c.metrics.registry, legacyregistry.DefaultGatherer}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{MaxRequestsInFlight: ports.MostGathering}))
+	health.Handle(mux, c.alive, c.ready)
+	mux.Handle("GET /metrics", ports.Metrics(prometheus.Gatherers{c.metrics.registry, legacyregistry.DefaultGatherer}))
 	return mux
 }
 
 // alive fails when a question has hung for so long that only a restart helps.
 func (c *Collector) alive() []health.Check {
-	check := health.Check{Name: "questions"}
-	if began := c.vitals.roundBegan.Load(); began != 0 {
-		if since := time.Since(time.Unix(0, began)); since > stuckAfter+c.options.Poll {
-			check.Problem = fmt.Sprintf("stuck for %v", since.Round(time.Second))
-		}
-	}
-	return []health.Check{check}
+	return []health.Check{health.Stuck("questions", c.vitals.roundBegan.Load(), stuckAfter+c.options.Poll)}
 }
 
 // ready fails until the source has answered.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // Check is one line of an answer.
@@ -35,4 +36,21 @@ func Handler(checks func() []Check) http.Handler {
 		}
 		fmt.Fprint(w, lines.String())
 	})
+}
+
+// Stuck is a check of rounds of which the last began at a time in nanoseconds since 1970, 0: none did. It fails when
+// that round has taken so long that only a restart helps.
+func Stuck(name string, began int64, longest time.Duration) Check {
+	c := Check{Name: name}
+	if since := time.Since(time.Unix(0, began)); began != 0 && since > longest {
+		c.Problem = fmt.Sprintf("stuck for %v", since.Round(time.Second))
+	}
+	return c
+}
+
+// Handle answers /livez, /healthz, which is its older name, and /readyz.
+func Handle(mux *http.ServeMux, alive, ready func() []Check) {
+	mux.Handle("GET /livez", Handler(alive))
+	mux.Handle("GET /healthz", Handler(alive))
+	mux.Handle("GET /readyz", Handler(ready))
 }

@@ -1,4 +1,4 @@
-// Package ports bounds what clients hold of a port that others can reach.
+// Package ports serves at ports that others can reach, and bounds what clients hold of them.
 package ports
 
 import (

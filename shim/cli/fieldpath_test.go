@@ -1,4 +1,4 @@
-package fieldcase
+package cli
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 //	.moves[] none                        there is none
 //	.groups[] count 3                    how many
 //	.note matches base rates             one of the values, as a regular expression
-func ofJSON(line string) (func(Output, any) string, error) {
+func ofJSON(line string) (func(fieldOutput, any) string, error) {
 	path, rest, _ := strings.Cut(line, " ")
 	operator, value, _ := strings.Cut(rest, " ")
 	steps, err := parsePath(path)
@@ -31,7 +31,7 @@ func ofJSON(line string) (func(Output, any) string, error) {
 	if (value == "") != (operator == "none") {
 		return nil, fmt.Errorf("%s: one value too many or too few", operator)
 	}
-	return func(_ Output, object any) string {
+	return func(_ fieldOutput, object any) string {
 		values := []any{object}
 		for _, step := range steps {
 			values = step(values)

@@ -10,7 +10,7 @@ import (
 
 // Each key that decoding a kind takes is in its page, in the section of its object.
 func TestPagesHaveAllKeys(t *testing.T) {
-	pages, err := generate("../../..")
+	pages, err := generate("../..")
 	if err != nil {
 		t.Fatal(err)
 	}

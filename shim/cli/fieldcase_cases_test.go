@@ -1,4 +1,4 @@
-package fieldcase
+package cli
 
 import (
 	"strings"
@@ -42,15 +42,15 @@ func TestAssertions(t *testing.T) {
 		{"fails (a fault): .now < 2", false},
 	} {
 		t.Run(c.assertion, func(t *testing.T) {
-			parsed, err := parse("# a comment\nloadline drain -f input.yaml\n", "== drain\n"+c.assertion+"\n")
+			parsed, err := parseField("# a comment\nloadline drain -f input.yaml\n", "== drain\n"+c.assertion+"\n")
 			if err != nil {
 				t.Fatal(err)
 			}
-			problems := parsed.Check(func(args []string) Output {
+			problems := parsed.Check(func(args []string) fieldOutput {
 				if args[len(args)-1] == "json" {
-					return Output{Out: printed}
+					return fieldOutput{Out: printed}
 				}
-				return Output{Out: "2 nodes go\n", Errs: "a warning\n"}
+				return fieldOutput{Out: "2 nodes go\n", Errs: "a warning\n"}
 			})
 			if (len(problems) == 0) != c.holds {
 				t.Errorf("holds: %v, want %v: %q", len(problems) == 0, c.holds, problems)
@@ -60,13 +60,15 @@ func TestAssertions(t *testing.T) {
 }
 
 func TestExitCodes(t *testing.T) {
-	run := func(code int) func([]string) Output { return func([]string) Output { return Output{Code: code} } }
+	run := func(code int) func([]string) fieldOutput {
+		return func([]string) fieldOutput { return fieldOutput{Code: code} }
+	}
 	for _, c := range []struct {
 		expected string
 		code     int
 		holds    bool
 	}{{"== fit\n", 0, true}, {"== fit\n", 1, false}, {"== fit\nexit 1\n", 1, true}, {"== fit\nexit 1\n", 0, false}} {
-		parsed, err := parse("loadline fit a", c.expected)
+		parsed, err := parseField("loadline fit a", c.expected)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +92,7 @@ func TestCasesThatAreWrong(t *testing.T) {
 		{"loadline fit a", "== fit\n.a =\n", "one value"},
 		{"loadline fit a", "== fit\nfails (no): exit 1\n", "cannot be marked"},
 	} {
-		if _, err := parse(c.script, c.expected); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := parseField(c.script, c.expected); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v, want %q", c.expected, err, c.want)
 		}
 	}

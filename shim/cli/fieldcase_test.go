@@ -1,5 +1,4 @@
-// Package fieldcase reads cases of test/field and holds answers against them.
-package fieldcase
+package cli
 
 import (
 	"encoding/json"
@@ -11,13 +10,13 @@ import (
 	"strings"
 )
 
-// Case is a situation with commands and what has to be true of what they print.
-type Case struct {
-	commands []command
+// fieldCase is a situation with commands and what has to be true of what they print.
+type fieldCase struct {
+	commands []fieldCommand
 }
 
-// command is one line of `cmd`, with the assertions of its section of expected.txt.
-type command struct {
+// fieldCommand is one line of `cmd`, with the assertions of its section of expected.txt.
+type fieldCommand struct {
 	args       []string
 	exit       int
 	assertions []assertion
@@ -28,18 +27,18 @@ type assertion struct {
 	text string
 	// fails says why it is known not to be true yet; empty: it has to be.
 	fails string
-	check func(o Output, asJSON any) string // empty: it is true
+	check func(o fieldOutput, asJSON any) string // empty: it is true
 	json  bool
 }
 
-// Output is what a command printed.
-type Output struct {
+// fieldOutput is what a command printed.
+type fieldOutput struct {
 	Out, Errs string
 	Code      int
 }
 
-// Read reads a case from its folder.
-func Read(folder string) (*Case, error) {
+// readField reads a case from its folder.
+func readField(folder string) (*fieldCase, error) {
 	script, err := os.ReadFile(filepath.Join(folder, "cmd"))
 	if err != nil {
 		return nil, err
@@ -48,14 +47,14 @@ func Read(folder string) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parse(string(script), string(expected))
+	return parseField(string(script), string(expected))
 }
 
-// parse reads the commands, one in each line, and a section of assertions for each.
-func parse(script, expected string) (*Case, error) {
-	c := &Case{}
+// parseField reads the commands, one in each line, and a section of assertions for each.
+func parseField(script, expected string) (*fieldCase, error) {
+	c := &fieldCase{}
 	for line := range lines(script) {
-		c.commands = append(c.commands, command{args: strings.Fields(line)})
+		c.commands = append(c.commands, fieldCommand{args: strings.Fields(line)})
 	}
 	section := -1
 	for line := range lines(expected) {
@@ -92,7 +91,7 @@ func lines(text string) func(yield func(string) bool) {
 
 var failing = regexp.MustCompile(`^fails \((.+?)\): (.+)$`)
 
-func (c *command) add(line string) error {
+func (c *fieldCommand) add(line string) error {
 	a := assertion{text: line}
 	if m := failing.FindStringSubmatch(line); m != nil {
 		a.fails, line = m[1], m[2]
@@ -118,7 +117,7 @@ func (c *command) add(line string) error {
 }
 
 // ofText reads `/regular expression/` and `no /regular expression/`: some line of what was printed matches, or none.
-func ofText(line string) (func(Output, any) string, error) {
+func ofText(line string) (func(fieldOutput, any) string, error) {
 	pattern, none := strings.CutPrefix(line, "no ")
 	if len(pattern) < 3 || !strings.HasSuffix(pattern, "/") {
 		return nil, fmt.Errorf("a regular expression ends with /")
@@ -127,7 +126,7 @@ func ofText(line string) (func(Output, any) string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(o Output, _ any) string {
+	return func(o fieldOutput, _ any) string {
 		for text := range lines(strings.ReplaceAll(o.Out+"\n"+o.Errs, "#", "\u200b#")) {
 			text = strings.ReplaceAll(text, "\u200b", "")
 			if expression.MatchString(text) {
@@ -146,14 +145,14 @@ func ofText(line string) (func(Output, any) string, error) {
 
 // Check runs the commands, and returns what is wrong with what they print. A command with assertions about JSON runs
 // once more, with `-o json`.
-func (c *Case) Check(run func(args []string) Output) (problems []string) {
+func (c *fieldCase) Check(run func(args []string) fieldOutput) (problems []string) {
 	for _, command := range c.commands {
 		problems = append(problems, command.check(run)...)
 	}
 	return problems
 }
 
-func (c *command) check(run func(args []string) Output) (problems []string) {
+func (c *fieldCommand) check(run func(args []string) fieldOutput) (problems []string) {
 	plain := run(slices.Clone(c.args))
 	if plain.Code != c.exit {
 		return []string{fmt.Sprintf("%s: exit code %d, not %d\n%s%s", strings.Join(c.args, " "), plain.Code, c.exit,
