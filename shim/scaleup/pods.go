@@ -198,6 +198,23 @@ func (p *Pods) Pending() []*loadlinev1.PendingPods {
 	return out
 }
 
+// TellNominated says of equal pods for how many of them the scheduler makes room on which nodes.
+func TellNominated(pods []*v1.Pod, slot func(node string) (int32, bool), entry *loadlinev1.PendingPods) {
+	counts := map[int32]int32{}
+	for _, pod := range pods {
+		if pod.Status.NominatedNodeName == "" {
+			continue
+		}
+		if slot, ok := slot(pod.Status.NominatedNodeName); ok {
+			counts[slot]++
+		}
+	}
+	entry.Nominated = nil
+	for _, slot := range slices.Sorted(maps.Keys(counts)) {
+		entry.Nominated = append(entry.Nominated, &loadlinev1.NominatedPods{Slot: slot, Count: counts[slot]})
+	}
+}
+
 func (p *Pods) leave(kind, namespace, name, reason string) {
 	p.leftOut = append(p.leftOut, leftout.New(kind, namespace, name, reason))
 }

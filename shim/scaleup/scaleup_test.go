@@ -217,6 +217,28 @@ func TestADaemonSetWithoutAPodIsOnNewNodes(t *testing.T) {
 	}
 }
 
+// Only pods for which the scheduler makes room on a node that is there are nominated.
+func TestTellNominated(t *testing.T) {
+	slots := map[string]int32{"n1": 1, "n2": 2}
+	var pods []*v1.Pod
+	for _, node := range []string{"n2", "", "n1", "n2", "gone"} {
+		waits := pod("p", "1")
+		waits.Status.NominatedNodeName = node
+		pods = append(pods, waits)
+	}
+	var entry loadlinev1.PendingPods
+	for range 2 { // the question may be put again
+		TellNominated(pods, func(node string) (int32, bool) { slot, ok := slots[node]; return slot, ok }, &entry)
+	}
+	var got []string
+	for _, n := range entry.GetNominated() {
+		got = append(got, fmt.Sprintf("%d*%d", n.GetSlot(), n.GetCount()))
+	}
+	if want := []string{"1*1", "2*2"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestTheNoteOfPodsThatWaitAgreesWithTheirNumber(t *testing.T) {
 	for _, c := range []struct {
 		all, there int64
