@@ -1,4 +1,4 @@
-// Package fieldcase reads cases of test/field and holds answers against them.
+// Package fieldcase reads cases of test/field and test/pairs, and holds answers against them.
 package fieldcase
 
 import (
