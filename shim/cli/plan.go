@@ -109,6 +109,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	defer func() { err = finish(err) }()
 	g := gatheredLoop{growing: f.settings.gatherer(file.Groups), shrinking: drain.NewGroups(file.Groups),
 		sized: sizing.New()}
+	g.growing.Pods = *scaleup.NewPodsForPlanning()
 	g.growing.Selectors, g.growing.Remarks.Now = selectors(request.Fit), now
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, g.options(request.Fit, record))
 	if err != nil {
@@ -126,6 +127,9 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	}
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
+		for i, entry := range request.Pods {
+			scaleup.TellNominated(g.growing.Entry(i), c.view.Slot, entry)
+		}
 		var err error
 		if request.Groups, err = g.groups(problem, c.view.Slot, policy.Matcher()); err != nil {
 			return err

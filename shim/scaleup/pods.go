@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/filterconfig"
@@ -198,6 +199,23 @@ func (p *Pods) Pending() []*loadlinev1.PendingPods {
 	return out
 }
 
+// TellNominated says of equal pods for how many of them the scheduler makes room on which nodes.
+func TellNominated(pods []*v1.Pod, slot func(node string) (int32, bool), entry *loadlinev1.PendingPods) {
+	counts := map[int32]int32{}
+	for _, pod := range pods {
+		if pod.Status.NominatedNodeName == "" {
+			continue
+		}
+		if slot, ok := slot(pod.Status.NominatedNodeName); ok {
+			counts[slot]++
+		}
+	}
+	entry.Nominated = nil
+	for _, slot := range slices.Sorted(maps.Keys(counts)) {
+		entry.Nominated = append(entry.Nominated, &loadlinev1.NominatedPods{Slot: slot, Count: counts[slot]})
+	}
+}
+
 func (p *Pods) leave(kind, namespace, name, reason string) {
 	p.leftOut = append(p.leftOut, leftout.New(kind, namespace, name, reason))
 }
@@ -218,21 +236,22 @@ func (p *Pods) LeftOutPods() (pods int) {
 // mostDaemonBytes is what the pods of all DaemonSets may take in a question, beside all the rest.
 const mostDaemonBytes = 1 << 20
 
-// DaemonPods returns one pod of each DaemonSet that exists, in the order of names, as it would be on any node: of a set
-// without a pod the one that it would make. A pod that names a DaemonSet that does not exist makes no new node smaller.
+// DaemonPods returns one pod of each DaemonSet that exists, as it would be on any node: of a set without a pod the one
+// that it would make. Those of a higher priority come first, as a scheduler places them on a new node, then those with
+// lower names. A pod that names a DaemonSet that does not exist makes no new node smaller.
 func (p *Pods) DaemonPods() [][]byte {
 	keys := slices.Collect(maps.Keys(p.sets))
 	slices.SortFunc(keys, func(a, b DaemonSet) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	// The smallest first: one of them cannot keep others out.
-	trimmed := make(map[DaemonSet][]byte, len(keys))
+	trimmed, priorities := make(map[DaemonSet][]byte, len(keys)), make(map[DaemonSet]int32, len(keys))
 	for _, key := range keys {
 		pod, runs := p.daemons[key]
 		if !runs {
 			pod = PodOf(p.sets[key])
 		}
-		trimmed[key] = p.trim(anywhere(pod))
+		trimmed[key], priorities[key] = p.trim(anywhere(pod)), corev1helpers.PodPriority(pod)
 	}
 	bySize := slices.Clone(keys)
 	slices.SortStableFunc(bySize, func(a, b DaemonSet) int { return len(trimmed[a]) - len(trimmed[b]) })
@@ -245,6 +264,7 @@ func (p *Pods) DaemonPods() [][]byte {
 			delete(trimmed, key)
 		}
 	}
+	slices.SortStableFunc(keys, func(a, b DaemonSet) int { return cmp.Compare(priorities[b], priorities[a]) })
 	var out [][]byte
 	for _, key := range keys {
 		if pod, taken := trimmed[key]; taken {

@@ -217,6 +217,50 @@ func TestADaemonSetWithoutAPodIsOnNewNodes(t *testing.T) {
 	}
 }
 
+// A scheduler places the pods of a new node by their priority.
+func TestDaemonSetsOfAHighPriorityComeFirst(t *testing.T) {
+	g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
+	for name, priority := range map[string]int32{"a": -5, "b": 2_000_001_000, "c": 0, "d": 0} {
+		set := daemonSet(name, types.UID(name))
+		set.Spec.Template.Spec = pod("any", "500m").Spec
+		set.Spec.Template.Spec.Priority = &priority
+		g.AddObject(set)
+	}
+	var got []string
+	for _, data := range g.DaemonPods() {
+		var pod v1.Pod
+		if err := pod.Unmarshal(data); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, pod.Name)
+	}
+	if want := []string{"b", "c", "d", "a"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// Only pods for which the scheduler makes room on a node that is there are nominated.
+func TestTellNominated(t *testing.T) {
+	slots := map[string]int32{"n1": 1, "n2": 2}
+	var pods []*v1.Pod
+	for _, node := range []string{"n2", "", "n1", "n2", "gone"} {
+		waits := pod("p", "1")
+		waits.Status.NominatedNodeName = node
+		pods = append(pods, waits)
+	}
+	var entry loadlinev1.PendingPods
+	for range 2 { // the question may be put again
+		TellNominated(pods, func(node string) (int32, bool) { slot, ok := slots[node]; return slot, ok }, &entry)
+	}
+	var got []string
+	for _, n := range entry.GetNominated() {
+		got = append(got, fmt.Sprintf("%d*%d", n.GetSlot(), n.GetCount()))
+	}
+	if want := []string{"1*1", "2*2"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 func TestTheNoteOfPodsThatWaitAgreesWithTheirNumber(t *testing.T) {
 	for _, c := range []struct {
 		all, there int64

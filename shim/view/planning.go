@@ -73,7 +73,11 @@ func appendPlanningMeta(b []byte, pod *v1.Pod) []byte {
 	if pod.Namespace == metav1.NamespaceSystem && !pod.CreationTimestamp.IsZero() {
 		b = appendObject(b, metaCreationTimestamp, &pod.CreationTimestamp)
 	}
-	b = appendLabels(b, metaAnnotations, PlanningAnnotations(pod.Annotations))
+	return appendLabels(b, metaAnnotations, PlanningAnnotations(pod.Annotations))
+}
+
+// appendController appends the owner that has made a pod.
+func appendController(b []byte, pod *v1.Pod) []byte {
 	for i := range pod.OwnerReferences {
 		if o := &pod.OwnerReferences[i]; o.Controller != nil && *o.Controller {
 			// An API server takes any text here. What exists has shorter names.
@@ -134,9 +138,6 @@ func appendPlanningSpec(b []byte, spec *v1.PodSpec) []byte {
 	}
 	if spec.TerminationGracePeriodSeconds != nil {
 		b = appendVarint(b, specGracePeriod, uint64(*spec.TerminationGracePeriodSeconds))
-	}
-	if spec.Priority != nil && *spec.Priority != 0 {
-		b = appendVarint(b, specPriority, uint64(int64(*spec.Priority)))
 	}
 	if spec.Affinity != nil && requiredAffinity(spec.Affinity) == nil {
 		b = appendObject(b, specAffinity, &v1.Affinity{}) // that it states one counts

@@ -62,6 +62,7 @@ type detail struct {
 	identity bool // name, UID and node
 	filters  bool // what filters read
 	planning bool // what planners read
+	priority bool
 	status   bool
 }
 
@@ -103,7 +104,19 @@ func lineLabels(labels map[string]string) map[string]string {
 	return kept
 }
 
+// placeholderLabel is on pods that may be placeholders of slack.
+const placeholderLabel = "loadline.dev/placeholder"
+
+// mayBePlaceholder says whether the engine, which also knows the namespace, may count a pod as a placeholder: at most
+// as what it requests.
+func mayBePlaceholder(pod *v1.Pod) bool {
+	_, labelled := pod.Labels[placeholderLabel]
+	return labelled && pod.Spec.Priority != nil && *pod.Spec.Priority < 0
+}
+
 func trimPod(pod *v1.Pod, with detail) []byte {
+	placeholder := mayBePlaceholder(pod)
+	with.priority = with.planning || placeholder
 	b := appendMessage(make([]byte, 0, 256), objectMetadata, func(b []byte) []byte {
 		if with.identity {
 			b = appendString(b, metaName, pod.Name)
@@ -119,11 +132,16 @@ func trimPod(pod *v1.Pod, with detail) []byte {
 		}
 		if with.filters {
 			b = appendLabels(b, metaLabels, pod.Labels)
+		} else if placeholder {
+			b = appendLabels(b, metaLabels, map[string]string{placeholderLabel: ""})
 		}
 		if with.planning {
 			b = appendPlanningMeta(b, pod)
 		} else if with.filters {
 			b = appendUnknownFields(b, pod)
+		}
+		if with.planning || placeholder {
+			b = appendController(b, pod)
 		}
 		return b
 	})
@@ -193,6 +211,9 @@ func appendSpec(b []byte, spec *v1.PodSpec, with detail) []byte {
 		}
 		if with.planning {
 			b = appendPlanningSpec(b, spec)
+		}
+		if with.priority && spec.Priority != nil && *spec.Priority != 0 {
+			b = appendVarint(b, specPriority, uint64(int64(*spec.Priority)))
 		}
 		b = appendResources(b, specOverhead, spec.Overhead)
 		return appendRequirements(b, specResources, spec.Resources)

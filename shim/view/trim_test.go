@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -157,6 +158,29 @@ func TestTrimPodTellsApartWhatMatters(t *testing.T) {
 				t.Errorf("bytes changed: %v, want %v", changed, c.matters)
 			}
 		})
+	}
+}
+
+// The engine counts a placeholder as what it requests, in scores and lines too.
+func TestTrimPodTellsPlaceholders(t *testing.T) {
+	pod := fullPod()
+	before := TrimPod(pod)
+	pod.Labels = map[string]string{"loadline.dev/placeholder": "true", "app": "a"}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "r", UID: "u",
+		Controller: new(true)}}
+	if !bytes.Equal(before, TrimPod(pod)) {
+		t.Error("a pod of priority 0 with the label is told apart")
+	}
+	pod.Spec.Priority = new(int32(-10))
+	for name, trim := range map[string]func(*v1.Pod) []byte{"TrimPod": TrimPod, "TrimPodForFilters": TrimPodForFilters} {
+		var got v1.Pod
+		if err := got.Unmarshal(trim(pod)); err != nil {
+			t.Fatal(err)
+		}
+		if _, labelled := got.Labels["loadline.dev/placeholder"]; !labelled || got.Spec.Priority == nil ||
+			*got.Spec.Priority != -10 || len(got.OwnerReferences) != 1 || got.OwnerReferences[0].Kind != "ReplicaSet" {
+			t.Errorf("%s: got %v", name, &got)
+		}
 	}
 }
 

@@ -155,7 +155,7 @@ func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 		clear(plan.NameOf)
 		p.see(o, plan, request)
 		for i, entry := range pending {
-			p.Cluster.TellNominated(o.Pods.Entry(i), entry)
+			scaleup.TellNominated(o.Pods.Entry(i), p.Cluster.View.Slot, entry)
 		}
 		request.Pods = nil
 		plan.entries, after = p.turns.Take(itemsOfQuestion(o.Pods, pending), mostBytes-proto.Size(request), watch.ShareCost)

@@ -105,23 +105,6 @@ func (f facts) apart(delayMs int64) string {
 		f.ageMs < delayMs)
 }
 
-// TellNominated says of equal pods for how many of them the scheduler makes room on which nodes.
-func (c *Cluster) TellNominated(pods []*v1.Pod, entry *loadlinev1.PendingPods) {
-	counts := map[int32]int32{}
-	for _, pod := range pods {
-		if pod.Status.NominatedNodeName == "" {
-			continue
-		}
-		if slot, ok := c.View.Slot(pod.Status.NominatedNodeName); ok {
-			counts[slot]++
-		}
-	}
-	entry.Nominated = nil
-	for _, slot := range slices.Sorted(maps.Keys(counts)) {
-		entry.Nominated = append(entry.Nominated, &loadlinev1.NominatedPods{Slot: slot, Count: counts[slot]})
-	}
-}
-
 // mostSizeBytes is how much of a question the pods may take that groups that are sized count as demand.
 const mostSizeBytes = 1 << 20
 
