@@ -52,10 +52,13 @@ class NodeVolumeLimits : public NodeFilter {
     const std::string& model = snapshot_.node_shape(node).csi_node;
     const std::string& name = model.empty() ? snapshot_.name(node) : model;
     const CsiNode* const csi_node = objects_.FindCsiNode(name);
-    if (csi_node == nullptr && !objects_.KnownMissing(ObjectKind::kCsiNode, "", name)) {
+    const bool known_missing = objects_.KnownMissing(ObjectKind::kCsiNode, "", name);
+    // A node that is not there yet has no CSINode in any view, whether or not the view holds all.
+    const bool is_new = snapshot_.slot(node) == Slot{-1};
+    if (csi_node == nullptr && !known_missing && !is_new) {
       return Doubt(why, NotInView("csinode.storage.k8s.io", name));
     }
-    const bool drivers_known = csi_node != nullptr || model.empty();
+    const bool drivers_known = csi_node != nullptr || (model.empty() && known_missing);
     if (!HasLimits(csi_node) && !(drivers_known && asks_for_drivers_)) return true;
     Volumes added{csi_node != nullptr, {}};
     if (!Add(pod_.shape.namespace_name, pod_.name, pod_.uid, rules_, true, &added, why)) return false;
