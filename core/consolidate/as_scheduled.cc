@@ -63,8 +63,7 @@ class ReturnOrders {
 };
 
 bool PlaceInOrder(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,
-                  std::vector<size_t> waiting, SharesLeft shares, std::vector<NodeIndex>* places,
-                  absl::FunctionRef<void(MoverIndex)> left_over) {
+                  std::vector<size_t> waiting, SharesLeft shares, std::vector<NodeIndex>* places) {
   Snapshot& snapshot = trial_cluster->snapshot();
   while (!waiting.empty()) {
     std::vector<size_t> later;
@@ -82,10 +81,7 @@ bool PlaceInOrder(TrialCluster* trial_cluster, std::span<const MoverIndex> mover
       snapshot.PlacePod(*node, kind.shape, kind.by_name ? mover.name : "", kind.by_name ? mover.uid : "");
       (*places)[i] = *node;
     }
-    if (later.size() == waiting.size()) {
-      left_over(movers[later.front()]);
-      return false;
-    }
+    if (later.size() == waiting.size()) return false;
     waiting = std::move(later);
   }
   return true;
@@ -94,14 +90,13 @@ bool PlaceInOrder(TrialCluster* trial_cluster, std::span<const MoverIndex> mover
 }  // namespace
 
 bool PlaceAsScheduled(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,
-                      const std::vector<bool>& leaves, std::vector<NodeIndex>* places,
-                      absl::FunctionRef<void(MoverIndex)> left_over) {
-  places->assign(movers.size(), kNoTarget);
+                      const std::vector<bool>& leaves, std::vector<NodeIndex>* places) {
   ReturnOrders orders(*trial_cluster, movers);
   const SharesLeft shares(trial_cluster->snapshot(), leaves);
   for (int64_t i = 0; i < orders.count(); ++i) {
+    places->assign(movers.size(), kNoTarget);
     trial_cluster->snapshot().Fork();
-    const bool all = PlaceInOrder(trial_cluster, movers, orders.Order(i), shares, places, left_over);
+    const bool all = PlaceInOrder(trial_cluster, movers, orders.Order(i), shares, places);
     if (all && i + 1 == orders.count()) {
       trial_cluster->snapshot().Commit();
     } else {

@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "core/consolidate/trial_cluster.h"
 
 namespace loadline {
@@ -18,14 +17,13 @@ namespace loadline {
 // which order evicted pods come back, so that they have to fit in each of several orders: 4 in a large
 // cluster, up to 32 in a small one.
 //
-// False: the budget ended, or in one of these some pod has no place: `left_over` has been called with it
-// while the others were on the snapshot, which is now as before. Else the places of the order in which they
-// are numbered hold, and are in `places`, by position in `movers`. `leaves`: by node; those beyond its end
-// stay. The kinds are prepared. Cost: O(nodes * log nodes) and for each order and mover that of
-// SharesLeft::Take().
+// False: in one of these some pod has no place, or the budget ended; the snapshot is as before, and `places`
+// has kNoTarget for the pods without one. Else the places of the order in which they are numbered hold, and
+// are in `places`, by position in `movers`.
+// `leaves`: by node; those beyond its end stay. The kinds are prepared. Cost: O(nodes * log nodes) and for
+// each order and mover that of SharesLeft::Take().
 bool PlaceAsScheduled(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,
-                      const std::vector<bool>& leaves, std::vector<NodeIndex>* places,
-                      absl::FunctionRef<void(MoverIndex)> left_over);
+                      const std::vector<bool>& leaves, std::vector<NodeIndex>* places);
 
 }  // namespace loadline
 

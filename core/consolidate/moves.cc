@@ -193,7 +193,7 @@ class MoveOrder {
     std::vector<MoverIndex> movers = net.movers;
     std::sort(movers.begin(), movers.end());
     std::vector<NodeIndex> places;
-    if (!PlaceAsScheduled(&trial_cluster_, movers, leaves_, &places, [](MoverIndex) {})) return false;
+    if (!PlaceAsScheduled(&trial_cluster_, movers, leaves_, &places)) return false;
     for (size_t i = 0; i < movers.size(); ++i) places_[movers[i]] = places[i];
     return true;
   }

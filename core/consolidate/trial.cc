@@ -122,30 +122,35 @@ bool Trial::SpotMayCome() const {
          }) >= trial_cluster_.options().least_spot_groups;
 }
 
-// With the same new nodes, but pods are placed where a scheduler places them. For a pod that is left over, a
-// further node of the cheapest group that takes it is tried, as long as the move still pays. Returns whether
+// With the same new nodes, but pods are placed where a scheduler places them. Where one is left over, a
+// further node of the cheapest groups that take it is tried, as long as the move still pays. Returns whether
 // all pods have a place.
 bool Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
-  // Chosen: each costs as much as the first attempt, and a move that needs more was planned too tightly.
-  constexpr size_t kMostFurtherNodes = 4;
+  // Chosen: as many groups as a region has zones; each costs as much as the first attempt.
+  constexpr size_t kMostFurtherGroups = 3;
   std::vector<GroupIndex> groups;
   for (const NodeIndex node : added_) groups.push_back(*trial_cluster_.node(node).group);
-  const size_t most = groups.empty() ? 0 : groups.size() + kMostFurtherNodes;
-  MoveTerms terms = TermsOf(go);
-  for (;;) {
-    std::optional<GroupIndex> further;
-    if (PutOnNodes(go, groups, &further)) return true;
-    if (!further.has_value() || groups.size() >= most || trial_cluster_.work()->ended()) return false;
-    terms.Add(UsdOf(trial_cluster_.problem().groups[*further]));
-    if (!Pays(terms, trial_cluster_.options())) return false;
-    groups.push_back(*further);
+  const MoveTerms terms = TermsOf(go);
+  const std::optional<MoverIndex> left = PutOnNodes(go, groups);
+  if (!left.has_value()) return true;
+  if (groups.empty()) return false;
+  std::vector<std::pair<double, GroupIndex>> further = GroupsThatTake(trial_cluster_.movers()[*left].kind);
+  if (further.size() > kMostFurtherGroups) further.resize(kMostFurtherGroups);
+  for (const auto& [usd, group] : further) {
+    MoveTerms with_node = terms;
+    with_node.Add(usd);
+    if (!Pays(with_node, trial_cluster_.options()) || trial_cluster_.work()->ended()) return false;
+    groups.push_back(group);
+    if (!PutOnNodes(go, groups).has_value()) return true;
+    groups.pop_back();
   }
+  return false;
 }
 
-// Starts the move anew with a node of each of `groups`, and places its pods as a scheduler does. False: one
-// is left over; `further` is the cheapest group that takes it, if any does.
-bool Trial::PutOnNodes(const std::vector<NodeIndex>& go, const std::vector<GroupIndex>& groups,
-                       std::optional<GroupIndex>* further) {
+// Starts the move anew with a node of each of `groups`, and places its pods as a scheduler does. Returns one
+// that is left over; nullopt: all have a place.
+std::optional<MoverIndex> Trial::PutOnNodes(const std::vector<NodeIndex>& go,
+                                            const std::vector<GroupIndex>& groups) {
   std::vector<MoverIndex> movers;
   Undo(go);
   trial_cluster_.snapshot().Fork();
@@ -159,15 +164,15 @@ bool Trial::PutOnNodes(const std::vector<NodeIndex>& go, const std::vector<Group
     movers.push_back(place.mover);
   }
   std::vector<NodeIndex> nodes;
-  const auto left_over = [&](MoverIndex mover) {
-    *further = GroupThatTakes(trial_cluster_.movers()[mover].kind);
-  };
-  if (!PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes, left_over)) return false;
+  if (!PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes)) {
+    const auto left = std::find(nodes.begin(), nodes.end(), kNoTarget);
+    return movers[left == nodes.end() ? 0 : static_cast<size_t>(left - nodes.begin())];
+  }
   for (size_t i = 0; i < places_.size(); ++i) {
     places_[i].to = nodes[i];
     trial_cluster_.room().Read(nodes[i]);
   }
-  return true;
+  return std::nullopt;
 }
 
 bool Trial::WithinLimits(const std::vector<NodeIndex>& go) const {

@@ -252,7 +252,7 @@ void Trial::PlacePacked(const Packing& packing, const std::vector<GroupIndex>& g
 }
 
 // The groups whose nodes may take a pod of the kind, with the price of a node; the cheapest first.
-std::vector<std::pair<double, GroupIndex>> Trial::GroupsThatMayTake(MoverKindIndex kind) const {
+std::vector<std::pair<double, GroupIndex>> Trial::GroupsThatTake(MoverKindIndex kind) const {
   std::vector<std::pair<double, GroupIndex>> groups;
   for (const GroupIndex group : added_of_.indices()) {
     if (RoomOf(group) == 0 || trial_cluster_.MostOn(kind, group) == 0) continue;
@@ -262,32 +262,12 @@ std::vector<std::pair<double, GroupIndex>> Trial::GroupsThatMayTake(MoverKindInd
   return groups;
 }
 
-// The cheapest of these groups of which a new node takes a pod of the kind, given all others; nullopt: none.
-std::optional<GroupIndex> Trial::GroupThatTakes(MoverKindIndex kind) {
-  const NodeIndex end{trial_cluster_.snapshot().node_end()};
-  std::optional<GroupIndex> taker;
-  trial_cluster_.snapshot().Fork();
-  for (const auto& [usd, group] : GroupsThatMayTake(kind)) {
-    if (!trial_cluster_.work()->Spend(20)) break;
-    const NodeIndex node = trial_cluster_.AddNode(group);
-    trial_cluster_.fit(kind).Refresh(trial_cluster_.work());
-    if (trial_cluster_.fit(kind).Fits(node)) {
-      taker = group;
-      break;
-    }
-    trial_cluster_.snapshot().RemoveNode(node);
-  }
-  trial_cluster_.snapshot().Revert();
-  trial_cluster_.ForgetNodes(end);
-  return taker;
-}
-
 // The cheapest new node for a pod that fits nowhere else: of the groups whose nodes may take it, the first
 // that does, given all other pods. Where the cheapest does not, those that cost too much are not tried: a pod
 // that fits nowhere would take the work of all others.
 bool Trial::AddForOne(Place* place, double most_cost) {
   const MoverKindIndex kind = trial_cluster_.movers()[place->mover].kind;
-  const std::vector<std::pair<double, GroupIndex>> groups = GroupsThatMayTake(kind);
+  const std::vector<std::pair<double, GroupIndex>> groups = GroupsThatTake(kind);
   for (const auto& [usd, group] : groups) {
     const bool too_dear = group != groups.front().second && AddedCost() + usd > most_cost;
     if (too_dear || !trial_cluster_.work()->Spend(20)) return false;
