@@ -91,10 +91,10 @@ bool PlaceInOrder(TrialCluster* trial_cluster, std::span<const MoverIndex> mover
 
 bool PlaceAsScheduled(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,
                       const std::vector<bool>& leaves, std::vector<NodeIndex>* places) {
+  places->assign(movers.size(), kNoTarget);
   ReturnOrders orders(*trial_cluster, movers);
   const SharesLeft shares(trial_cluster->snapshot(), leaves);
   for (int64_t i = 0; i < orders.count(); ++i) {
-    places->assign(movers.size(), kNoTarget);
     trial_cluster->snapshot().Fork();
     const bool all = PlaceInOrder(trial_cluster, movers, orders.Order(i), shares, places);
     if (all && i + 1 == orders.count()) {

@@ -17,9 +17,8 @@ namespace loadline {
 // which order evicted pods come back, so that they have to fit in each of several orders: 4 in a large
 // cluster, up to 32 in a small one.
 //
-// False: in one of these some pod has no place, or the budget ended; the snapshot is as before, and `places`
-// has kNoTarget for the pods without one. Else the places of the order in which they are numbered hold, and
-// are in `places`, by position in `movers`.
+// False: in one of these some pod has no place, or the budget ended; the snapshot is as before. Else the
+// places of the order in which they are numbered hold, and are in `places`, by position in `movers`.
 // `leaves`: by node; those beyond its end stay. The kinds are prepared. Cost: O(nodes * log nodes) and for
 // each order and mover that of SharesLeft::Take().
 bool PlaceAsScheduled(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,

@@ -122,36 +122,11 @@ bool Trial::SpotMayCome() const {
          }) >= trial_cluster_.options().least_spot_groups;
 }
 
-// With the same new nodes, but pods are placed where a scheduler places them. Where one is left over, a
-// further node of the cheapest groups that take it is tried, as long as the move still pays. Returns whether
-// all pods have a place.
+// With the same new nodes, but pods go where a scheduler puts them. Whether all have a place.
 bool Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
-  // Chosen: as many groups as a region has zones; each costs as much as the first attempt.
-  constexpr size_t kMostFurtherGroups = 3;
   std::vector<GroupIndex> groups;
-  for (const NodeIndex node : added_) groups.push_back(*trial_cluster_.node(node).group);
-  const MoveTerms terms = TermsOf(go);
-  const std::optional<MoverIndex> left = PutOnNodes(go, groups);
-  if (!left.has_value()) return true;
-  if (groups.empty()) return false;
-  std::vector<std::pair<double, GroupIndex>> further = GroupsThatTake(trial_cluster_.movers()[*left].kind);
-  if (further.size() > kMostFurtherGroups) further.resize(kMostFurtherGroups);
-  for (const auto& [usd, group] : further) {
-    MoveTerms with_node = terms;
-    with_node.Add(usd);
-    if (!Pays(with_node, trial_cluster_.options()) || trial_cluster_.work()->ended()) return false;
-    groups.push_back(group);
-    if (!PutOnNodes(go, groups).has_value()) return true;
-    groups.pop_back();
-  }
-  return false;
-}
-
-// Starts the move anew with a node of each of `groups`, and places its pods as a scheduler does. Returns one
-// that is left over; nullopt: all have a place.
-std::optional<MoverIndex> Trial::PutOnNodes(const std::vector<NodeIndex>& go,
-                                            const std::vector<GroupIndex>& groups) {
   std::vector<MoverIndex> movers;
+  for (const NodeIndex node : added_) groups.push_back(*trial_cluster_.node(node).group);
   Undo(go);
   trial_cluster_.snapshot().Fork();
   for (const NodeIndex node : go) trial_cluster_.Leave(node);
@@ -164,15 +139,12 @@ std::optional<MoverIndex> Trial::PutOnNodes(const std::vector<NodeIndex>& go,
     movers.push_back(place.mover);
   }
   std::vector<NodeIndex> nodes;
-  if (!PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes)) {
-    const auto left = std::find(nodes.begin(), nodes.end(), kNoTarget);
-    return movers[left == nodes.end() ? 0 : static_cast<size_t>(left - nodes.begin())];
-  }
+  if (!PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes)) return false;
   for (size_t i = 0; i < places_.size(); ++i) {
     places_[i].to = nodes[i];
     trial_cluster_.room().Read(nodes[i]);
   }
-  return std::nullopt;
+  return true;
 }
 
 bool Trial::WithinLimits(const std::vector<NodeIndex>& go) const {

@@ -67,8 +67,6 @@ class Trial {
   void TakeOff(const std::vector<NodeIndex>& go);
   bool UseRoom();
   bool PutAsScheduled(const std::vector<NodeIndex>& go);
-  std::optional<MoverIndex> PutOnNodes(const std::vector<NodeIndex>& go,
-                                       const std::vector<GroupIndex>& groups);
   std::optional<NodeIndex> FindRoom(MoverKindIndex kind);
   TrialEnd AddNodes(double most_cost);
   bool PackRest(double most_cost);
@@ -80,7 +78,6 @@ class Trial {
   void PlacePacked(const Packing& packing, const std::vector<GroupIndex>& groups,
                    std::vector<std::vector<size_t>> places_of_item);
   bool AddForOne(Place* place, double most_cost);
-  std::vector<std::pair<double, GroupIndex>> GroupsThatTake(MoverKindIndex kind) const;
   void Drop(NodeIndex node);
   void DropUnused();
   void Begin();

@@ -251,23 +251,18 @@ void Trial::PlacePacked(const Packing& packing, const std::vector<GroupIndex>& g
   }
 }
 
-// The groups whose nodes may take a pod of the kind, with the price of a node; the cheapest first.
-std::vector<std::pair<double, GroupIndex>> Trial::GroupsThatTake(MoverKindIndex kind) const {
+// The cheapest new node for a pod that fits nowhere else: of the groups whose nodes may take it, the first
+// that does, given all other pods.
+// Where the cheapest does not, those that cost too much are not tried: a pod that fits nowhere would take the
+// work of all others.
+bool Trial::AddForOne(Place* place, double most_cost) {
+  const MoverKindIndex kind = trial_cluster_.movers()[place->mover].kind;
   std::vector<std::pair<double, GroupIndex>> groups;
   for (const GroupIndex group : added_of_.indices()) {
     if (RoomOf(group) == 0 || trial_cluster_.MostOn(kind, group) == 0) continue;
     groups.emplace_back(UsdOf(trial_cluster_.problem().groups[group]), group);
   }
   std::sort(groups.begin(), groups.end());
-  return groups;
-}
-
-// The cheapest new node for a pod that fits nowhere else: of the groups whose nodes may take it, the first
-// that does, given all other pods. Where the cheapest does not, those that cost too much are not tried: a pod
-// that fits nowhere would take the work of all others.
-bool Trial::AddForOne(Place* place, double most_cost) {
-  const MoverKindIndex kind = trial_cluster_.movers()[place->mover].kind;
-  const std::vector<std::pair<double, GroupIndex>> groups = GroupsThatTake(kind);
   for (const auto& [usd, group] : groups) {
     const bool too_dear = group != groups.front().second && AddedCost() + usd > most_cost;
     if (too_dear || !trial_cluster_.work()->Spend(20)) return false;
