@@ -94,10 +94,12 @@ RuleAnswer OnCompletion(const PodQuestion& question) {
                                                                               : Undefined();
 }
 
+// Karpenter asks it of all pods that run, also of mirror pods and those of DaemonSets.
 RuleAnswer DoNotDisrupt(const PodQuestion& question) {
-  return IsDisruptionForbidden(TraitsOf(question.shape), question.now_s)
-             ? Block(PodReason::kDoNotDisruptAnnotation)
-             : Undefined();
+  const PodTraits& traits = TraitsOf(question.shape);
+  const bool runs = !question.shape.finished && !traits.deleted_s.has_value();
+  return runs && IsDisruptionForbidden(traits, question.now_s) ? Block(PodReason::kDoNotDisruptAnnotation)
+                                                               : Undefined();
 }
 
 RuleAnswer Replicated(const PodQuestion& question) {
@@ -142,6 +144,7 @@ RuleAnswer Pdb(const PodQuestion& question) {
 }
 
 constexpr std::array<DrainRule, 16> kRules = {{{"placeholder", Placeholder},
+                                               {"donotdisrupt", DoNotDisrupt},
                                                {"expendable", Expendable},
                                                {"mirror", Mirror},
                                                {"longterminating", LongTerminating},
@@ -151,7 +154,6 @@ constexpr std::array<DrainRule, 16> kRules = {{{"placeholder", Placeholder},
                                                {"safetoevict", SafeToEvictPod},
                                                {"terminal", Terminal},
                                                {"oncompletion", OnCompletion},
-                                               {"donotdisrupt", DoNotDisrupt},
                                                {"replicated", Replicated},
                                                {"system", System},
                                                {"notsafetoevict", NotSafeToEvict},

@@ -79,15 +79,15 @@ struct DrainRule {
   RuleAnswer (*judge)(const PodQuestion& question);
 };
 
-// "placeholder" and "expendable", then the twelve rules of Cluster Autoscaler in their order, the last one is
-// that of budgets, with "unreadable" behind "daemonset": what ends with its node need not be understood; and
-// "donotdisrupt", by Karpenter's annotation, behind "oncompletion". It precedes all rules by which a pod may
-// move though it is running, and safe-to-evict: "true" does not outvote it.
+// "placeholder"; "donotdisrupt", by Karpenter's annotation; "expendable"; then the twelve rules of Cluster
+// Autoscaler in their order, of which the last one is that of budgets, with "unreadable" behind "daemonset":
+// what ends with its node need not be understood. "donotdisrupt" precedes all rules by which a pod may move or
+// end with its node while it runs, as Karpenter asks it of mirror pods and those of DaemonSets too.
 //
 // They differ from Cluster Autoscaler's in what can be forged: a pod with the mirror annotation that somebody
 // else than its node owns blocks (ControllerNotFound), and an owner of a kind that is known complete has to
-// be there under its UID, whatever the flags. A placeholder of slack moves, and an
-// expendable pod is skipped, as Cluster Autoscaler drops it before it asks the rules. Source:
+// be there under its UID, whatever the flags. A placeholder of slack moves, and an expendable pod is skipped,
+// as Cluster Autoscaler drops it before it asks the rules. Source:
 // cluster-autoscaler/simulator/drainability/rules, f7bb0c36.
 std::span<const DrainRule> DrainRules();
 

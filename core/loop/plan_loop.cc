@@ -52,13 +52,16 @@ void AddExpected(const LoopPlan& plan, const Snapshot& snapshot, WorkBudget* bud
                                 " waiting pods that are expected on nodes");
     return;
   }
+  std::vector<int64_t> named(plan.waiting.size(), 0);
   for (const ExpectedPlace& place : plan.expected) {
     if (place.group.has_value()) continue;
-    const IncomingPod& pod = plan.waiting[static_cast<size_t>(place.pods)].pod;
+    const size_t pods = static_cast<size_t>(place.pods);
+    const IncomingPod& pod = plan.waiting[pods].pod;
+    const std::string name = absl::StrCat(pod.shape.namespace_name, "/", pod.name);
     for (int64_t i = 0; i < place.count; ++i) {
-      drain->placeholders.emplace_back(
-          absl::StrCat("pending/", place.pods, "/", snapshot.name(place.node), "/", i),
-          snapshot.name(place.node), pod);
+      const int64_t number = ++named[pods];  // equal pods have one name here
+      drain->placeholders.emplace_back(number == 1 ? name : absl::StrCat(name, " (", number, ")"),
+                                       snapshot.name(place.node), pod);
     }
   }
 }

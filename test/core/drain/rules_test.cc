@@ -110,12 +110,22 @@ TEST_F(RulesTest, DoNotDisruptOutvotesTheAgeOfASystemPod) {
   pod.traits.created_s = 0;
   EXPECT_EQ(Blocks(pod), PodReason::kDoNotDisruptAnnotation);
 }
-TEST_F(RulesTest, DoNotDisruptDoesNotKeepWhatEndsWithItsNodeOrHasEnded) {
-  FitPod daemon = OwnedBy("DaemonSet", "d");
-  daemon.traits.do_not_disrupt = true;
+TEST_F(RulesTest, DoNotDisruptDoesNotKeepWhatHasEndedOrEnds) {
   FitPod ended = NotToBeDisrupted();
   ended.traits.phase = PodPhase::kFailed;
-  EXPECT_FALSE(Judge({daemon, ended}).block.has_value());
+  FitPod ends = NotToBeDisrupted();
+  ends.traits.deleted_s = kRulesTime;
+  EXPECT_FALSE(Judge({ended, ends}).block.has_value());
+}
+TEST_F(RulesTest, DoNotDisruptOfAPodOfADaemonSetKeepsTheNode) {
+  FitPod daemon = OwnedBy("DaemonSet", "d");
+  daemon.traits.do_not_disrupt = true;
+  EXPECT_EQ(Blocks(daemon), PodReason::kDoNotDisruptAnnotation);
+}
+TEST_F(RulesTest, DoNotDisruptOfAMirrorPodKeepsTheNode) {
+  FitPod pod = Mirror({});
+  pod.traits.do_not_disrupt = true;
+  EXPECT_EQ(Blocks(pod), PodReason::kDoNotDisruptAnnotation);
 }
 
 TEST_F(RulesTest, DoNotDisruptHoldsUntilTheEndOfItsTime) {
