@@ -1,5 +1,6 @@
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -120,8 +121,9 @@ std::string ForBudget(const KeepingPod& pod, BudgetRefusal refusal) {
 
 // Returns the advice where annotations protect `object` by a value that nobody knows.
 std::string ForUnknownProtection(absl::string_view unknown, absl::string_view object) {
+  const absl::string_view known = absl::StrContains(unknown, "/safe-to-evict:") ? "false" : "true";
   return absl::StrCat("correct ", unknown, " of ", object,
-                      ": nobody knows the value, and so it protects as \"true\" would");
+                      ": nobody knows the value, and so it protects as \"", known, "\" would");
 }
 
 std::string ForDoNotDisrupt(const KeepingPod& pod, int64_t now_s) {

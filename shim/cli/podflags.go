@@ -12,6 +12,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/dump"
 	"loadline.dev/shim/policy"
+	"loadline.dev/shim/workload"
 )
 
 // candidatesHelp is part of the help of each command that scores.
@@ -116,8 +117,8 @@ func (p *podFlags) pod(ctx context.Context, stdin io.Reader, args []string) (pod
 	return podName{pod.Namespace, pod.Name}, pod, nil
 }
 
-// readPod reads a file that holds one pod. A namespace given with -n is that of a manifest without one, and must be
-// that of any other.
+// readPod reads a file that holds one pod, as it will be once it is submitted. A namespace given with -n is that of a
+// manifest without one, and must be that of any other.
 func readPod(ctx context.Context, file string, stdin io.Reader, namespace string) (*v1.Pod, error) {
 	var pods []*v1.Pod
 	_, err := dump.ReadFiles(ctx, []string{file}, stdin, dump.Handler{
@@ -141,5 +142,6 @@ func readPod(ctx context.Context, file string, stdin io.Reader, namespace string
 		pod.Namespace = namespace
 	}
 	pod.Spec.NodeName = ""
+	workload.Submitted(&pod.Spec)
 	return pod, nil
 }

@@ -113,10 +113,21 @@ func (d *reader) download(ctx context.Context, url string) error {
 	return d.readAs(response.Body, url)
 }
 
-// asText undoes what a dump was wrapped in: gzip, and the UTF-16 of PowerShell. Bounds count the result.
+// mostWrapped bounds how often a dump may be gzipped.
+const mostWrapped = 4
+
+// asText undoes what a dump was wrapped in: gzip, also twice, as where a gzipped download was gzipped again, and the
+// UTF-16 of PowerShell. Bounds count the result.
 func asText(r io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(r)
-	if start, _ := in.Peek(2); bytes.Equal(start, []byte{0x1f, 0x8b}) {
+	for wrapped := 0; ; wrapped++ {
+		start, _ := in.Peek(2)
+		if !bytes.Equal(start, []byte{0x1f, 0x8b}) {
+			break
+		}
+		if wrapped == mostWrapped {
+			return nil, fmt.Errorf("it is gzipped more than %d times", mostWrapped)
+		}
 		unzipped, err := gzip.NewReader(in)
 		if err != nil {
 			return nil, fmt.Errorf("it starts as gzip does: %w", err)
@@ -124,11 +135,28 @@ func asText(r io.Reader) (io.Reader, error) {
 		in = bufio.NewReader(unzipped)
 	}
 	start, err := in.Peek(2)
-	switch {
-	case err != nil && !errors.Is(err, io.EOF):
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
-	case bytes.Equal(start, []byte{0xff, 0xfe}) || bytes.Equal(start, []byte{0xfe, 0xff}):
-		return transform.NewReader(in, unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder()), nil
+	}
+	if order, mark, is := utf16Of(start); is {
+		return transform.NewReader(in, unicode.UTF16(order, mark).NewDecoder()), nil
 	}
 	return in, nil
+}
+
+// utf16Of tells UTF-16 by its byte order mark or, without one, by the empty half of its first letter, which is ASCII in
+// each dump.
+func utf16Of(start []byte) (unicode.Endianness, unicode.BOMPolicy, bool) {
+	letter := func(b byte) bool { return b >= ' ' && b <= '~' || b == '\n' || b == '\r' }
+	switch {
+	case len(start) < 2:
+		return unicode.BigEndian, unicode.IgnoreBOM, false
+	case bytes.Equal(start, []byte{0xff, 0xfe}) || bytes.Equal(start, []byte{0xfe, 0xff}):
+		return unicode.LittleEndian, unicode.ExpectBOM, true
+	case letter(start[0]) && start[1] == 0:
+		return unicode.LittleEndian, unicode.IgnoreBOM, true
+	case start[0] == 0 && letter(start[1]):
+		return unicode.BigEndian, unicode.IgnoreBOM, true
+	}
+	return unicode.BigEndian, unicode.IgnoreBOM, false
 }

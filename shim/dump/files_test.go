@@ -46,13 +46,17 @@ const (
 func TestReadsFilesAsPeopleHaveThem(t *testing.T) {
 	list := `{"kind":"List","items":[` + node1 + "," + pod1 + "]}"
 	for name, text := range map[string]string{
-		"Gzip":            gzipped(t, list),
-		"UTF16":           utf16(t, unicode.LittleEndian, list),
-		"UTF16BigEndian":  utf16(t, unicode.BigEndian, nodesYAML+"---\n"+podsYAML),
-		"GzipOfUTF16":     gzipped(t, utf16(t, unicode.LittleEndian, list)),
-		"AppendedYAML":    nodesYAML + podsYAML,
-		"AppendedWindows": strings.ReplaceAll(nodesYAML+podsYAML, "\n", "\r\n"),
-		"ListInAList":     `{"kind":"List","apiVersion":"v1","items":[` + list + "]}",
+		"Gzip":                      gzipped(t, list),
+		"UTF16":                     utf16(t, unicode.LittleEndian, list),
+		"UTF16BigEndian":            utf16(t, unicode.BigEndian, nodesYAML+"---\n"+podsYAML),
+		"UTF16WithoutMark":          strings.TrimPrefix(utf16(t, unicode.LittleEndian, list), "\xff\xfe"),
+		"UTF16BigEndianWithoutMark": strings.TrimPrefix(utf16(t, unicode.BigEndian, nodesYAML+"---\n"+podsYAML), "\xfe\xff"),
+		"GzippedTwice":              gzipped(t, gzipped(t, list)),
+		"EmptyListInAList":          `{"kind":"List","items":[{"kind":"List","items":null},` + node1 + "," + pod1 + "]}",
+		"GzipOfUTF16":               gzipped(t, utf16(t, unicode.LittleEndian, list)),
+		"AppendedYAML":              nodesYAML + podsYAML,
+		"AppendedWindows":           strings.ReplaceAll(nodesYAML+podsYAML, "\n", "\r\n"),
+		"ListInAList":               `{"kind":"List","apiVersion":"v1","items":[` + list + "]}",
 		"TypedListInAList": `{"kind":"List","items":[{"kind":"NodeList","apiVersion":"v1",` +
 			`"items":[{"metadata":{"name":"node1"}}]},` + pod1 + "]}",
 		"AppendedAndMarked": nodesYAML + "---\n" + podsYAML,
@@ -71,6 +75,7 @@ func TestRefusesWhatIsNoDumpAndSaysWhy(t *testing.T) {
 		"as where two files were joined without ---": "kind: List\nitems: []\nkind: List\nitems: []\n",
 		"it starts as gzip does: ":                   "\x1f\x8bxx",
 		"the JSON ends early":                        gzipped(t, strings.Repeat(node1, 9))[:60],
+		"gzipped more than 4 times":                  gzipped(t, gzipped(t, gzipped(t, gzipped(t, gzipped(t, node1))))),
 		"more than 8 deep":                           strings.Repeat(`{"kind":"List","items":[`, 10) + strings.Repeat("]}", 10),
 		"JSON has no such limit":                     "kind: " + strings.Repeat("x", MaxDocumentBytes+1),
 		"an object is larger than the limit":         gzipped(t, `{"kind":"`+strings.Repeat("x", MaxObjectBytes+1)),

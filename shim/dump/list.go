@@ -90,8 +90,16 @@ func (d *reader) finishTop(t top, document int) error {
 		}
 		return nil
 	}
-	if t.kind == "" {
+	_, event := t.fields["object"]
+	switch {
+	case t.kind == "" && event:
+		return fmt.Errorf("document %d: %w; it is an event of a watch: leave out --watch and --output-watch-events",
+			document, errNotADump)
+	case t.kind == "":
 		return fmt.Errorf("document %d: %w; the object has no kind", document, errNotADump)
+	case t.kind == "Status":
+		return fmt.Errorf("document %d: %w; it is an error of the API server: %s", document, errNotADump,
+			abbreviate(t.fields["message"]))
 	}
 	whole, err := json.Marshal(t.fields)
 	if err != nil {
@@ -146,7 +154,7 @@ func (d *reader) readItems(decoder *json.Decoder, bounded *boundedReader, docume
 	}
 	bounded.renew()
 	if _, err = decoder.Token(); err != nil { // the closing bracket
-		return jsonError(decoder, fmt.Sprintf("document %d: behind %d items", document, i), err)
+		return jsonError(decoder, fmt.Sprintf("document %d: behind its items, of which there are %d", document, i), err)
 	}
 	return nil
 }
@@ -257,9 +265,14 @@ func describeToken(token json.Token) string {
 	return abbreviate(fmt.Appendf(nil, "%v", token))
 }
 
-// abbreviate quotes the start of a value for an error message: escaped, and not all of it.
+// abbreviate quotes the start of a value in JSON for an error message: a text as it reads, escaped once, and not all of
+// it.
 func abbreviate(value []byte) string {
-	const most = 40
+	const most = 100
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		value = []byte(text)
+	}
 	if len(value) > most {
 		return fmt.Sprintf("%q...", value[:most])
 	}

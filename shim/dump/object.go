@@ -64,16 +64,17 @@ const mostNested = 8
 // nested hands over the items of a list that is an item of another. False: it is no list.
 func (d *reader) nested(raw json.RawMessage, head metav1.TypeMeta, at position) (bool, error) {
 	var list struct {
-		Items []json.RawMessage `json:"items"`
+		Items json.RawMessage `json:"items"` // an empty list of Go may be null
 	}
-	if err := json.Unmarshal(raw, &list); err != nil || list.Items == nil {
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil || list.Items == nil || json.Unmarshal(list.Items, &items) != nil {
 		return false, nil
 	}
 	if d.depth++; d.depth > mostNested {
 		return true, fmt.Errorf("%s: lists lie within lists more than %d deep", at, mostNested)
 	}
 	defer func() { d.depth-- }()
-	for _, item := range list.Items {
+	for _, item := range items {
 		of, err := headOf(item, at)
 		if err != nil {
 			return true, err
@@ -223,7 +224,8 @@ func (d *reader) once(kind, name string, at position) error {
 		if before.dump != d.name {
 			of = " of " + before.dump
 		}
-		return fmt.Errorf("%s (%s %q): metadata.name: the same object as %s%s", at, kind, name, before, of)
+		return fmt.Errorf("%s (%s %q): metadata.name: the same object as %s%s: leave one of them out, as where a file was "+
+			"appended to itself or is given twice", at, kind, name, before, of)
 	}
 	at.dump = d.name
 	d.seen[key] = at

@@ -200,7 +200,12 @@ func split(data []byte) ([][]byte, error) {
 }
 
 func parseDocument(document []byte) (File, error) {
-	var head metav1.TypeMeta
+	var head struct {
+		metav1.TypeMeta
+		Metadata struct {
+			Name any `json:"name"`
+		} `json:"metadata"`
+	}
 	if err := yaml.Unmarshal(document, &head); err != nil {
 		return File{}, err
 	}
@@ -210,7 +215,7 @@ func parseDocument(document []byte) (File, error) {
 	}
 	var group NodeGroup
 	if err := policy.DecodeStrict(document, &group); err != nil {
-		return File{}, err
+		return File{}, fmt.Errorf("node group %q: %w", fmt.Sprint(head.Metadata.Name), err)
 	}
 	if err := group.check(); err != nil {
 		return File{}, fmt.Errorf("node group %q: %w", group.Name(), err)

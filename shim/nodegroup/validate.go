@@ -1,9 +1,12 @@
 package nodegroup
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -28,7 +31,7 @@ func (g *NodeGroup) check() error {
 			"the group")
 	}
 	if s.Template != nil {
-		if err := checkAmounts(s); err != nil {
+		if err := cmp.Or(checkAmounts(s), checkLabels(s)); err != nil {
 			return err
 		}
 	}
@@ -40,6 +43,17 @@ func (g *NodeGroup) check() error {
 	if s.ScaleDown != nil {
 		if err := s.ScaleDown.check(); err != nil {
 			return fmt.Errorf("spec.scaleDown.%w", err)
+		}
+	}
+	return nil
+}
+
+// checkLabels refuses a template whose nodes would be in another group, so that no number of them is ever enough.
+func checkLabels(s *Spec) error {
+	for _, key := range slices.Sorted(maps.Keys(s.NodeSelector)) {
+		if has, ok := s.Template.Labels[key]; ok && has != s.NodeSelector[key] {
+			return fmt.Errorf("spec.template.metadata.labels[%q]: %q is not %q, by which spec.nodeSelector knows the nodes of "+
+				"the group", key, has, s.NodeSelector[key])
 		}
 	}
 	return nil

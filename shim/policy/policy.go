@@ -5,8 +5,11 @@
 package policy
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"reflect"
 
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -123,7 +126,29 @@ func DecodeStrict(data []byte, into any) error {
 	}
 	strict, err := kjson.UnmarshalStrict(document, into)
 	if err != nil {
-		return err
+		return readable(err)
 	}
 	return utilerrors.NewAggregate(strict)
+}
+
+// readable names the field of a value of the wrong type and what it has to be, where encoding/json names types of Go.
+func readable(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) || wrong.Field == "" {
+		return err
+	}
+	kind := "an object"
+	switch wrong.Type.Kind() {
+	case reflect.String:
+		kind = "a text"
+	case reflect.Bool:
+		kind = "true or false"
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64:
+		kind = fmt.Sprintf("a whole number of %d bits", wrong.Type.Bits())
+	case reflect.Float32, reflect.Float64:
+		kind = "a number"
+	case reflect.Slice, reflect.Array:
+		kind = "a list"
+	}
+	return fmt.Errorf("%s: has to be %s, and is a %s", wrong.Field, kind, wrong.Value)
 }

@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/workload"
 )
 
 // PodOf returns a pod as a DaemonSet would make it, of which there is none to look at.
@@ -16,6 +18,7 @@ func PodOf(set *appsv1.DaemonSet) *v1.Pod {
 		Annotations: set.Spec.Template.Annotations,
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet",
 			Name: set.Name, UID: set.UID, Controller: new(true)}}}, Spec: *set.Spec.Template.Spec.DeepCopy()}
+	workload.Submitted(&pod.Spec)
 	for key, effect := range map[string]v1.TaintEffect{v1.TaintNodeNotReady: v1.TaintEffectNoExecute,
 		v1.TaintNodeUnreachable:  v1.TaintEffectNoExecute,
 		v1.TaintNodeDiskPressure: v1.TaintEffectNoSchedule, v1.TaintNodeMemoryPressure: v1.TaintEffectNoSchedule,

@@ -4,6 +4,7 @@ package scaleup
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -89,13 +90,19 @@ func (g *Gatherer) At(problem *loadlinev1.ScaleUpProblem,
 	return out
 }
 
-// Named gives a template a name where people leave it out: the engine takes no node without one.
+// Named gives a template a name where people leave it out: the engine takes no node without one, nor one with a space,
+// which a group may have.
 func Named(template *v1.Node, group string) *v1.Node {
 	if template.Name != "" {
 		return template
 	}
 	node := *template
-	node.Name = "template-node-for-" + group // as Cluster Autoscaler calls them
+	node.Name = "template-node-for-" + strings.Map(func(r rune) rune { // as Cluster Autoscaler calls them
+		if r <= ' ' || r > '~' {
+			return '-'
+		}
+		return r
+	}, group)
 	return &node
 }
 

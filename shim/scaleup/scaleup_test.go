@@ -321,6 +321,15 @@ func TestPodsOfDaemonSets(t *testing.T) {
 }
 
 // A new node of a group is stated by its file, or found out by the engine: no node is its example here.
+func TestTemplatesOfGroupsWithAnyNameHaveAName(t *testing.T) {
+	for group, want := range map[string]string{"general": "template-node-for-general",
+		"my größe": "template-node-for-my-gr--e"} {
+		if got := Named(&v1.Node{}, group).Name; got != want {
+			t.Errorf("the template of %s is named %s, want %s", group, got, want)
+		}
+	}
+}
+
 func TestGroups(t *testing.T) {
 	g := New(groupsOf(t,
 		`{max: 9, price: 0.25, instanceType: m5.large, target: 4, template: {metadata: {labels: {pool: a}}, status: {capacity: {cpu: 8}}}}`,

@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/workload"
 )
 
 // Keeper reduces the objects of an informer to what is read of them: what the engine gets of a view for planning, and
@@ -211,9 +213,12 @@ func keptContainerStatuses(statuses []v1.ContainerStatus) []v1.ContainerStatus {
 	return out
 }
 
+// keptTemplate keeps a template as its pods will be.
 func keptTemplate(template *v1.PodTemplateSpec) v1.PodTemplateSpec {
+	spec := template.Spec.DeepCopy()
+	workload.Submitted(spec)
 	return v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels,
-		Annotations: PodAnnotations(template.Annotations)}, Spec: keptSpec(&template.Spec)}
+		Annotations: PodAnnotations(template.Annotations)}, Spec: keptSpec(spec)}
 }
 
 // keptNode keeps all labels and annotations: cloud providers are asked what a node with these costs.

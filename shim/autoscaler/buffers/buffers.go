@@ -26,6 +26,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/slack"
+	"loadline.dev/shim/workload"
 )
 
 // Kind is that of the notes of stand-ins.
@@ -144,6 +145,7 @@ func (b *Buffers) tell(before map[types.NamespacedName]*buffer) {
 func (b *buffer) resolve(ctx context.Context, objects dynamic.Interface, quotas slack.Quotas) {
 	template, current, err := b.template(ctx, objects)
 	if err == nil {
+		workload.Submitted(&template.Spec)
 		b.wanted, err = b.Spec.Copies(current, template)
 	}
 	if err != nil {

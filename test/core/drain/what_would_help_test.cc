@@ -172,6 +172,21 @@ TEST_F(WhatWouldHelpTest, AValueThatNobodyKnowsIsTold) {
       "value, and so it protects as \"true\" would");
 }
 
+// "true" is the value of this annotation that does not protect.
+TEST_F(WhatWouldHelpTest, AnUnknownSafeToEvictProtectsAsFalse) {
+  FitPod pod = ReplicaPod("web-0", 1'500, 3 << 20);
+  pod.traits.safe_to_evict = SafeToEvict::kNo;
+  pod.traits.unknown_protection = "cluster-autoscaler.kubernetes.io/safe-to-evict: \"False\"";
+  DrainCluster cluster;
+  cluster.groups = {{.name = "workers", .target = 4}};
+  cluster.nodes = {{.node = {.name = "a"}, .pods = {pod}}};
+  model_.emplace(cluster);
+  EXPECT_EQ(
+      HelpForPod(PodReason::kNotSafeToEvictAnnotation),
+      "correct cluster-autoscaler.kubernetes.io/safe-to-evict: \"False\" of pod default/web-0: nobody knows "
+      "the value, and so it protects as \"false\" would");
+}
+
 TEST_F(WhatWouldHelpTest, AProtectionThatEndsIsToldWithItsTime) {
   FitPod pod = ReplicaPod("web-0", 1'500, 3 << 20);
   pod.traits.do_not_disrupt = true;
