@@ -56,8 +56,8 @@ type asked struct {
 	read  time.Time // when all of it had come
 }
 
-// serve reads a request and answers it, or says what is wrong with it. answer gets the error of a request that cannot be
-// decoded, and returns the one that the client gets in place of an answer.
+// serve reads a request and answers it, or says what is wrong with it. answer gets the error of a request that cannot
+// be decoded, and returns the one that the client gets in place of an answer.
 func (p *prioritizer) serve(w http.ResponseWriter, r *http.Request, answer func(a asked, err error) (any, error)) {
 	select {
 	case p.reading <- struct{}{}:
