@@ -27,6 +27,7 @@ Scenario PodsThatStay(int64_t blockers_together) {
       {.name = "stays", .replicas = 4, .request = {500, int64_t{1} << 30}, .not_evictable = true});
   scenario.settings.score = SimScore::kLimitAware;
   scenario.settings.blockers_together = blockers_together;
+  scenario.settings.slack_percent = 0;
   return scenario;
 }
 
