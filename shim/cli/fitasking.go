@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/view"
@@ -101,7 +102,7 @@ func (f *fitAnswer) add(v *view.View, group *loadlinev1.VerdictGroup) error {
 		if !ok {
 			return fmt.Errorf("the engine answers about slot %d, which holds no node", slot)
 		}
-		r := refusal{Node: node, Filter: filterName(group.GetFilter()), Reasons: group.GetReasons(),
+		r := refusal{Node: node, Filter: filterconfig.FilterName(group.GetFilter()), Reasons: group.GetReasons(),
 			beforeNodes: group.GetBeforeNodes()}
 		switch group.GetVerdict() {
 		case loadlinev1.VerdictGroup_FITS:
@@ -117,18 +118,6 @@ func (f *fitAnswer) add(v *view.View, group *loadlinev1.VerdictGroup) error {
 		}
 	}
 	return nil
-}
-
-// filterName writes a filter as kube-scheduler does: NODE_RESOURCES_FIT as NodeResourcesFit.
-func filterName(filter loadlinev1.VerdictGroup_Filter) string {
-	if filter == loadlinev1.VerdictGroup_FILTER_UNSPECIFIED {
-		return ""
-	}
-	var name strings.Builder
-	for _, word := range strings.Split(filter.String(), "_") {
-		name.WriteString(word[:1] + strings.ToLower(word[1:]))
-	}
-	return name.String()
 }
 
 // verdict is the answer in one line.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/filterconfig"
 )
 
 // groupRefusal says why a node group takes no more of some pods that wait.
@@ -80,7 +81,7 @@ func (e *estimated) refusals(group int, left map[int32]int64, held string) (out 
 		case refusal.GetDaemonsInTheWay():
 			reason += " beside the pods of DaemonSets that each new node has"
 		}
-		take(filterName(why.GetFilter()), reason, refusal.GetPods())
+		take(filterconfig.FilterName(why.GetFilter()), reason, refusal.GetPods())
 	}
 	if held == "" || estimate.GetEnd() == loadlinev1.GroupEstimate_NO_TEMPLATE {
 		held = endOf(estimate, e.problem.GetGroups()[group])

@@ -143,23 +143,29 @@ func checkConstraint(c *v1.TopologySpreadConstraint) error {
 	return nil
 }
 
-// filters are the plugins that filter, by their names.
-var filters = map[string]loadlinev1.VerdictGroup_Filter{
-	"NodeUnschedulable":    loadlinev1.VerdictGroup_NODE_UNSCHEDULABLE,
-	"NodeName":             loadlinev1.VerdictGroup_NODE_NAME,
-	"TaintToleration":      loadlinev1.VerdictGroup_TAINT_TOLERATION,
-	"NodeAffinity":         loadlinev1.VerdictGroup_NODE_AFFINITY,
-	"NodePorts":            loadlinev1.VerdictGroup_NODE_PORTS,
-	"NodeResourcesFit":     loadlinev1.VerdictGroup_NODE_RESOURCES_FIT,
-	"VolumeRestrictions":   loadlinev1.VerdictGroup_VOLUME_RESTRICTIONS,
-	"NodeVolumeLimits":     loadlinev1.VerdictGroup_NODE_VOLUME_LIMITS,
-	"VolumeBinding":        loadlinev1.VerdictGroup_VOLUME_BINDING,
-	"VolumeZone":           loadlinev1.VerdictGroup_VOLUME_ZONE,
-	"PodTopologySpread":    loadlinev1.VerdictGroup_POD_TOPOLOGY_SPREAD,
-	"InterPodAffinity":     loadlinev1.VerdictGroup_INTER_POD_AFFINITY,
-	"DynamicResources":     loadlinev1.VerdictGroup_DYNAMIC_RESOURCES,
-	"NodeDeclaredFeatures": loadlinev1.VerdictGroup_NODE_DECLARED_FEATURES,
+// FilterName writes a filter as kube-scheduler does: NODE_RESOURCES_FIT as NodeResourcesFit; empty: it is none.
+func FilterName(filter loadlinev1.VerdictGroup_Filter) string {
+	if filter == loadlinev1.VerdictGroup_FILTER_UNSPECIFIED {
+		return ""
+	}
+	var name strings.Builder
+	for word := range strings.SplitSeq(filter.String(), "_") {
+		name.WriteString(word[:1] + strings.ToLower(word[1:]))
+	}
+	return name.String()
 }
+
+// filters are kube-scheduler's plugins that filter, by their names.
+var filters = func() map[string]loadlinev1.VerdictGroup_Filter {
+	out := map[string]loadlinev1.VerdictGroup_Filter{}
+	for number := range loadlinev1.VerdictGroup_Filter_name {
+		filter := loadlinev1.VerdictGroup_Filter(number)
+		if name := FilterName(filter); name != "" && filter != loadlinev1.VerdictGroup_LOAD_LINE {
+			out[name] = filter
+		}
+	}
+	return out
+}()
 
 // others are the plugins of kube-scheduler that never filter, and ours.
 var others = []string{"SchedulingGates", "PrioritySort", "DefaultPreemption", "NodeResourcesBalancedAllocation",

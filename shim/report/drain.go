@@ -120,10 +120,9 @@ func (d *Drain) evict(pods []DrainMove, used map[string]int64) (step drainStep, 
 	return step, left
 }
 
-// Size of a step and a row in units of the viewBox.
+// Size of a step in units of the viewBox.
 const (
 	drainStepWide = 44.0
-	drainRowHigh  = 17.0
 	drainRoom     = 13 // steps that a row shows without becoming narrower
 )
 
