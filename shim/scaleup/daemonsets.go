@@ -11,7 +11,7 @@ import (
 	"loadline.dev/shim/workload"
 )
 
-// PodOf returns a pod as a DaemonSet would make it, of which there is none to look at.
+// PodOf returns a pod as a DaemonSet would make it on a new node.
 func PodOf(set *appsv1.DaemonSet) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name,
 		Labels:      set.Spec.Template.Labels,

@@ -36,8 +36,8 @@ type Pods struct {
 
 	waiting []waiting
 	bySign  map[string]int // position in waiting
-	// daemons are pods that say that they are of a DaemonSet; sets are those that exist.
-	daemons map[DaemonSet]*v1.Pod
+	// daemons are what pods tell of the DaemonSet that they name; sets are those that exist.
+	daemons map[DaemonSet]daemonFacts
 	sets    map[DaemonSet]*appsv1.DaemonSet
 	pods    int
 	leftOut []leftout.Object
@@ -146,14 +146,22 @@ func namesClaims(pod *v1.Pod) bool {
 		slices.ContainsFunc(pod.Spec.Volumes, func(volume v1.Volume) bool { return volume.Ephemeral != nil })
 }
 
-// addDaemon keeps of each DaemonSet the pod that is first by name: all of them look the same.
+// daemonFacts are the facts of a DaemonSet that its pods tell, and its template does not.
+type daemonFacts struct {
+	placed   bool   // some pod has a node, so that its scheduler runs
+	priority *int32 // by the priority class that the template names; the highest
+}
+
 func (p *Pods) addDaemon(set DaemonSet, pod *v1.Pod) {
 	if p.daemons == nil {
-		p.daemons = map[DaemonSet]*v1.Pod{}
+		p.daemons = map[DaemonSet]daemonFacts{}
 	}
-	if kept, ok := p.daemons[set]; !ok || pod.Name < kept.Name {
-		p.daemons[set] = pod
+	facts := p.daemons[set]
+	facts.placed = facts.placed || pod.Spec.NodeName != ""
+	if priority := pod.Spec.Priority; priority != nil && (facts.priority == nil || *priority > *facts.priority) {
+		facts.priority = priority
 	}
+	p.daemons[set] = facts
 }
 
 // AddObject takes note of DaemonSets, which exist then, and of what Selectors reads.
@@ -236,22 +244,23 @@ func (p *Pods) LeftOutPods() (pods int) {
 // mostDaemonBytes is what the pods of all DaemonSets may take in a question, beside all the rest.
 const mostDaemonBytes = 1 << 20
 
-// DaemonPods returns one pod of each DaemonSet that exists, as it would be on any node: of a set without a pod the one
-// that it would make. Those of a higher priority come first, as a scheduler places them on a new node, then those with
-// lower names. A pod that names a DaemonSet that does not exist makes no new node smaller.
+// DaemonPods returns the pod that each DaemonSet would make on a new node, by its template, whatever the pods that name
+// the set look like. Those of a higher priority come first, as a scheduler places them on a new node, then those with
+// lower names. A set that makes no pod that could run there is left out, and so is one that only a pod names.
 func (p *Pods) DaemonPods() [][]byte {
 	keys := slices.Collect(maps.Keys(p.sets))
+	keys = slices.DeleteFunc(keys, func(key DaemonSet) bool { return !runsOnNewNodes(p.sets[key], p.daemons[key]) })
 	slices.SortFunc(keys, func(a, b DaemonSet) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	// The smallest first: one of them cannot keep others out.
 	trimmed, priorities := make(map[DaemonSet][]byte, len(keys)), make(map[DaemonSet]int32, len(keys))
 	for _, key := range keys {
-		pod, runs := p.daemons[key]
-		if !runs {
-			pod = PodOf(p.sets[key])
+		pod := PodOf(p.sets[key])
+		if pod.Spec.Priority == nil {
+			pod.Spec.Priority = p.daemons[key].priority
 		}
-		trimmed[key], priorities[key] = p.trim(anywhere(pod)), corev1helpers.PodPriority(pod)
+		trimmed[key], priorities[key] = p.trim(pod), corev1helpers.PodPriority(pod)
 	}
 	bySize := slices.Clone(keys)
 	slices.SortStableFunc(bySize, func(a, b DaemonSet) int { return len(trimmed[a]) - len(trimmed[b]) })
@@ -274,24 +283,10 @@ func (p *Pods) DaemonPods() [][]byte {
 	return out
 }
 
-// anywhere returns the pod of a DaemonSet without the node that its controller made it for.
-func anywhere(pod *v1.Pod) *v1.Pod {
-	out := pod.DeepCopy()
-	out.Spec.NodeName = ""
-	if out.Spec.Affinity == nil || out.Spec.Affinity.NodeAffinity == nil {
-		return out
-	}
-	required := out.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	if required == nil {
-		return out
-	}
-	for i := range required.NodeSelectorTerms {
-		required.NodeSelectorTerms[i].MatchFields = nil
-	}
-	// A term that says nothing matches no node; here it said the one node, and now says any.
-	if slices.ContainsFunc(required.NodeSelectorTerms,
-		func(t v1.NodeSelectorTerm) bool { return len(t.MatchExpressions) == 0 }) {
-		out.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = nil
-	}
-	return out
+// runsOnNewNodes says whether a DaemonSet makes pods on new nodes that are scheduled there: it is not being deleted, its
+// pods have no gate and name no node, and their scheduler is Kubernetes' own or has placed a pod of the set.
+func runsOnNewNodes(set *appsv1.DaemonSet, facts daemonFacts) bool {
+	spec := &set.Spec.Template.Spec
+	known := spec.SchedulerName == "" || spec.SchedulerName == v1.DefaultSchedulerName || facts.placed
+	return set.DeletionTimestamp == nil && len(spec.SchedulingGates) == 0 && spec.NodeName == "" && known
 }

@@ -142,58 +142,67 @@ func daemonSet(name string, uid types.UID) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: uid}}
 }
 
-// A pod makes new nodes smaller only if the DaemonSet that it names exists with this UID. Otherwise it counts for
-// nothing.
-func TestForgedOwnersMakeNoNodeSmaller(t *testing.T) {
+// daemonsOf returns the pods on every new node, as NAME CPU.
+func daemonsOf(t *testing.T, g *Pods) []string {
+	t.Helper()
+	var got []string
+	for _, data := range g.DaemonPods() {
+		var pod v1.Pod
+		if err := pod.Unmarshal(data); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, pod.Name+" "+pod.Spec.Containers[0].Resources.Requests.Cpu().String())
+	}
+	return got
+}
+
+// A pod says nothing about new nodes, whatever DaemonSet it names: what the set makes is in its template. That a set has
+// a pod on a node shows that the scheduler which it names runs.
+func TestTheTemplateOfADaemonSetSaysWhatIsOnNewNodes(t *testing.T) {
 	for name, c := range map[string]struct {
-		owner metav1.OwnerReference
-		sets  []*appsv1.DaemonSet
-		want  int
+		set  func(*appsv1.DaemonSet)
+		pods func() []*v1.Pod
+		want []string
 	}{
-		"Real": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u"},
-			[]*appsv1.DaemonSet{daemonSet("logs", "u")}, 1},
-		"NoSetsKnown": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u"}, nil,
-			0},
-		"AnotherName": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "net", UID: "u"},
-			[]*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
-		"AnotherUID": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "v"},
-			[]*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
-		"NoUID": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs"},
-			[]*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
-		"AnotherAPI": {metav1.OwnerReference{APIVersion: "evil/v1", Kind: "DaemonSet", Name: "logs", UID: "u"},
-			[]*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
-		"AnotherSpace": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "x", UID: "u"},
-			[]*appsv1.DaemonSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "x", UID: "u"}}}, 0},
-		"NoController": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u",
-			Controller: new(false)}, []*appsv1.DaemonSet{daemonSet("logs", "u")}, 0},
-		"BeforeItsSets": {metav1.OwnerReference{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: "u"},
-			[]*appsv1.DaemonSet{daemonSet("net", "w"), daemonSet("logs", "u")}, 1},
+		"WithoutAPod":    {want: []string{"logs 100m"}},
+		"BesideOthers":   {pods: func() []*v1.Pod { return []*v1.Pod{daemonPod("u", "n")} }, want: []string{"logs 100m"}},
+		"OfAnotherUID":   {pods: func() []*v1.Pod { return []*v1.Pod{daemonPod("v", "n")} }, want: []string{"logs 100m"}},
+		"BeingDeleted":   {set: func(s *appsv1.DaemonSet) { s.DeletionTimestamp = &metav1.Time{} }},
+		"Gated":          {set: func(s *appsv1.DaemonSet) { s.Spec.Template.Spec.SchedulingGates = make([]v1.PodSchedulingGate, 1) }},
+		"OnOneNode":      {set: func(s *appsv1.DaemonSet) { s.Spec.Template.Spec.NodeName = "n" }},
+		"OfAnUnknownOne": {set: func(s *appsv1.DaemonSet) { s.Spec.Template.Spec.SchedulerName = "own" }},
+		"OfOneThatPlacesIt": {set: func(s *appsv1.DaemonSet) { s.Spec.Template.Spec.SchedulerName = "own" },
+			pods: func() []*v1.Pod { return []*v1.Pod{daemonPod("u", ""), daemonPod("u", "n")} }, want: []string{"logs 100m"}},
+		"OfOneThatDoesNot": {set: func(s *appsv1.DaemonSet) { s.Spec.Template.Spec.SchedulerName = "own" },
+			pods: func() []*v1.Pod { return []*v1.Pod{daemonPod("u", ""), daemonPod("v", "n")} }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
-			daemon := pod("daemon", "3")
-			daemon.Spec.NodeName = "n"
-			if c.owner.Controller == nil {
-				c.owner.Controller = new(true)
-			}
-			daemon.OwnerReferences = []metav1.OwnerReference{c.owner}
-			g.AddPod(daemon)
-			for _, set := range c.sets {
-				g.AddObject(set)
-			}
-			got := 0
-			for _, bytes := range g.DaemonPods() {
-				var pod v1.Pod
-				if err := pod.Unmarshal(bytes); err != nil {
-					t.Fatal(err)
+			g := NewPodsForPlanning()
+			if c.pods != nil {
+				for _, pod := range c.pods() {
+					g.AddPod(pod)
 				}
-				got += len(pod.Spec.Containers) // a set of the test makes pods without any
 			}
-			if got != c.want {
-				t.Errorf("%d pods like it are on every new node, want %d", got, c.want)
+			set := daemonSet("logs", "u")
+			set.Spec.Template.Spec = pod("any", "100m").Spec
+			if c.set != nil {
+				c.set(set)
+			}
+			g.AddObject(set)
+			if got := daemonsOf(t, g); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
+}
+
+// daemonPod returns a pod of 3 cpu that names the DaemonSet logs with this UID.
+func daemonPod(uid types.UID, node string) *v1.Pod {
+	p := pod("logs-"+node, "3")
+	p.Spec.NodeName = node
+	p.OwnerReferences = []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "logs", UID: uid, Controller: new(true)}}
+	return p
 }
 
 // A DaemonSet without a pod, as on a group that has no node yet, is on new nodes by the pod that it would make.
@@ -273,50 +282,6 @@ func TestTheNoteOfPodsThatWaitAgreesWithTheirNumber(t *testing.T) {
 		if got := WaitNote(c.all, c.there); got != c.want {
 			t.Errorf("%d of %d: got %q, want %q", c.there, c.all, got, c.want)
 		}
-	}
-}
-
-// Each DaemonSet is there once, without the node that its pod was made for.
-func TestPodsOfDaemonSets(t *testing.T) {
-	g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
-	g.AddObject(daemonSet("net", "u"))
-	g.AddObject(daemonSet("logs", "u"))
-	yes := true
-	daemon := func(set, node string, expressions ...v1.NodeSelectorRequirement) *v1.Pod {
-		p := pod(set+"-"+node, "100m")
-		p.Spec.NodeName = node
-		p.OwnerReferences = []metav1.OwnerReference{
-			{APIVersion: "apps/v1", Kind: "DaemonSet", Name: set, UID: "u", Controller: &yes}}
-		p.Spec.Affinity = &v1.Affinity{
-			NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
-				NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: expressions,
-					MatchFields: []v1.NodeSelectorRequirement{
-						{Key: "metadata.name", Operator: v1.NodeSelectorOpIn, Values: []string{node}}}}}}}}
-		return p
-	}
-	linux := v1.NodeSelectorRequirement{Key: "os", Operator: v1.NodeSelectorOpIn, Values: []string{"linux"}}
-	for _, p := range []*v1.Pod{daemon("net", "n2", linux), daemon("logs", "n2"), daemon("logs", "n1"),
-		daemon("net", "n1", linux)} {
-		g.AddPod(p)
-	}
-	var got []string
-	for _, data := range problemOf(t, g).GetDaemonPods() {
-		var p v1.Pod
-		if err := p.Unmarshal(data); err != nil {
-			t.Fatal(err)
-		}
-		if p.Spec.NodeName != "" {
-			t.Errorf("%s is on node %s", p.Name, p.Spec.NodeName)
-		}
-		required := "anywhere"
-		if p.Spec.Affinity != nil {
-			term := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0]
-			required = fmt.Sprint(len(term.MatchFields), " fields, ", term.MatchExpressions[0].Key)
-		}
-		got = append(got, p.Name+" "+required)
-	}
-	if want := []string{"logs-n1 anywhere", "net-n1 0 fields, os"}; !slices.Equal(got, want) {
-		t.Errorf("daemons %q, want %q", got, want)
 	}
 }
 

@@ -52,8 +52,9 @@ func (k *Keeper) Reduce(object any) (any, error) {
 		return object, nil // of a kind that is not ours, or a note that an object is gone
 	}
 	keepSelector(object, trimmed)
-	if set, ok := trimmed.(*appsv1.DaemonSet); ok { // a pod of it may have to be made up
+	if set, ok := trimmed.(*appsv1.DaemonSet); ok { // a pod of it is made up for new nodes
 		set.Spec.Template = keptTemplate(&object.(*appsv1.DaemonSet).Spec.Template)
+		set.DeletionTimestamp = meta.DeletionTimestamp // no pod is made any more
 	}
 	if kept, ok := trimmed.(metav1.Object); ok {
 		kept.SetNamespace(meta.Namespace)
