@@ -283,8 +283,8 @@ func (p *Pods) DaemonPods() [][]byte {
 	return out
 }
 
-// runsOnNewNodes says whether a DaemonSet makes pods on new nodes that are scheduled there: it is not being deleted, its
-// pods have no gate and name no node, and their scheduler is Kubernetes' own or has placed a pod of the set.
+// runsOnNewNodes says whether a DaemonSet makes pods that are scheduled to new nodes: it is not being deleted, its pods
+// have no gate and name no node, and their scheduler is Kubernetes' own or has placed a pod of the set.
 func runsOnNewNodes(set *appsv1.DaemonSet, facts daemonFacts) bool {
 	spec := &set.Spec.Template.Spec
 	known := spec.SchedulerName == "" || spec.SchedulerName == v1.DefaultSchedulerName || facts.placed

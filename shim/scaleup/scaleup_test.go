@@ -156,19 +156,21 @@ func daemonsOf(t *testing.T, g *Pods) []string {
 	return got
 }
 
-// A pod says nothing about new nodes, whatever DaemonSet it names: what the set makes is in its template. That a set has
-// a pod on a node shows that the scheduler which it names runs.
+// A pod says nothing about new nodes, whatever DaemonSet it names: what the set makes is in its template. A pod of the set
+// on a node shows that the scheduler which it names runs.
 func TestTheTemplateOfADaemonSetSaysWhatIsOnNewNodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  func(*appsv1.DaemonSet)
 		pods func() []*v1.Pod
 		want []string
 	}{
-		"WithoutAPod":    {want: []string{"logs 100m"}},
-		"BesideOthers":   {pods: func() []*v1.Pod { return []*v1.Pod{daemonPod("u", "n")} }, want: []string{"logs 100m"}},
-		"OfAnotherUID":   {pods: func() []*v1.Pod { return []*v1.Pod{daemonPod("v", "n")} }, want: []string{"logs 100m"}},
-		"BeingDeleted":   {set: func(s *appsv1.DaemonSet) { s.DeletionTimestamp = &metav1.Time{} }},
-		"Gated":          {set: func(s *appsv1.DaemonSet) { s.Spec.Template.Spec.SchedulingGates = make([]v1.PodSchedulingGate, 1) }},
+		"WithoutAPod":  {want: []string{"logs 100m"}},
+		"BesideOthers": {pods: func() []*v1.Pod { return []*v1.Pod{daemonPod("u", "n")} }, want: []string{"logs 100m"}},
+		"OfAnotherUID": {pods: func() []*v1.Pod { return []*v1.Pod{daemonPod("v", "n")} }, want: []string{"logs 100m"}},
+		"BeingDeleted": {set: func(s *appsv1.DaemonSet) { s.DeletionTimestamp = &metav1.Time{} }},
+		"Gated": {set: func(s *appsv1.DaemonSet) {
+			s.Spec.Template.Spec.SchedulingGates = make([]v1.PodSchedulingGate, 1)
+		}},
 		"OnOneNode":      {set: func(s *appsv1.DaemonSet) { s.Spec.Template.Spec.NodeName = "n" }},
 		"OfAnUnknownOne": {set: func(s *appsv1.DaemonSet) { s.Spec.Template.Spec.SchedulerName = "own" }},
 		"OfOneThatPlacesIt": {set: func(s *appsv1.DaemonSet) { s.Spec.Template.Spec.SchedulerName = "own" },
