@@ -156,8 +156,8 @@ func daemonsOf(t *testing.T, g *Pods) []string {
 	return got
 }
 
-// A pod says nothing about new nodes, whatever DaemonSet it names: what the set makes is in its template. A pod of the set
-// on a node shows that the scheduler which it names runs.
+// A pod says nothing about new nodes, whatever DaemonSet it names: what the set makes is in its template. A pod of the
+// set on a node shows that the scheduler which it names runs.
 func TestTheTemplateOfADaemonSetSaysWhatIsOnNewNodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		set  func(*appsv1.DaemonSet)
