@@ -15,7 +15,7 @@ constexpr char kSafeToEvict[] = "annotate it with cluster-autoscaler.kubernetes.
 
 // The pod that keeps a node, and what is known of it.
 struct KeepingPod {
-  std::string name;  // "pod default/web-0", "waiting pod default/web-0", "placeholder slack-3"
+  std::string name;  // "pod default/web-0", "placeholder slack-3"
   std::string namespace_name;
   const PodShape* shape = nullptr;
 };
@@ -25,9 +25,7 @@ KeepingPod PodOf(const DrainProblem& problem, const DrainKeep& keep) {
   const size_t i = keep.pod->position();
   if (keep.pod->is_placeholder()) {
     const DrainPlaceholder& placeholder = problem.placeholders[i];
-    const bool waits = !TraitsOf(placeholder.pod->shape).placeholder;
-    return {absl::StrCat(waits ? "waiting pod " : "placeholder ", placeholder.name), "",
-            &placeholder.pod->shape};
+    return {absl::StrCat("placeholder ", placeholder.name), "", &placeholder.pod->shape};
   }
   const NodePods& pods = problem.cluster->pods(keep.slot);
   const PodShape& shape = problem.cluster->pod_shapes()[pods.pods()[i].shape];

@@ -57,7 +57,7 @@ void AddExpected(const LoopPlan& plan, const Snapshot& snapshot, WorkBudget* bud
     if (place.group.has_value()) continue;
     const size_t pods = static_cast<size_t>(place.pods);
     const IncomingPod& pod = plan.waiting[pods].pod;
-    const std::string name = absl::StrCat(pod.shape.namespace_name, "/", pod.name);
+    const std::string name = absl::StrCat("for waiting pod ", pod.shape.namespace_name, "/", pod.name);
     for (int64_t i = 0; i < place.count; ++i) {
       const int64_t number = ++named[pods];  // equal pods have one name here
       drain->placeholders.emplace_back(number == 1 ? name : absl::StrCat(name, " (", number, ")"),

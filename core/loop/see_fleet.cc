@@ -15,6 +15,10 @@
 namespace loadline {
 namespace {
 
+// The time that a node may take to start where no option says so. Published: --max-node-startup-time of
+// Cluster Autoscaler is 15 minutes by default.
+constexpr int64_t kStartupMs = 15 * 60 * 1000;
+
 FleetNode SeenNode(const ClusterState& cluster, Slot slot, const StartupTaints& names, bool leaving) {
   FleetNode node;
   node.created_ms = std::max<int64_t>(0, cluster.traits(slot).created_s.value_or(0)) * 1000;
@@ -79,9 +83,9 @@ void TakeOutNodesThatStart(const StartupTaints& names, DrainProblem* problem) {
   const ClusterState& cluster = *problem->cluster;
   GroupsOfNodes started;
   for (const auto [slot, group] : problem->group_of) {
-    const bool starts = !HasStarted(cluster, slot, names) &&
-                        IsStarting(SeenNode(cluster, slot, names, /*leaving=*/false), /*devices=*/{},
-                                   FleetOptions().startup_ms, problem->now_s * 1000);
+    const bool starts =
+        !HasStarted(cluster, slot, names) && IsStarting(SeenNode(cluster, slot, names, /*leaving=*/false),
+                                                        /*devices=*/{}, kStartupMs, problem->now_s * 1000);
     if (starts) {
       problem->not_started.push_back(slot);
     } else {

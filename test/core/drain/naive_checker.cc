@@ -206,7 +206,6 @@ bool MovablePods(const DrainCluster& cluster, const DrainNode& node, std::vector
       if (!Finished(pod)) pods->push_back(i);
       continue;
     }
-    if (traits.priority < -10) continue;
     if (traits.mirror) {
       if (traits.owner.has_value() && (traits.owner->kind != "Node" || traits.owner->name != node.node.name))
         return false;

@@ -12,9 +12,6 @@ std::string ValueOf(const FitNode& node, const std::string& key) {
   return key == kHostname ? node.name : LabelOf(node.labels, key);
 }
 
-// Leaves its room to others.
-bool Expendable(const FitPod& pod) { return !pod.traits.placeholder && pod.traits.priority < -10; }
-
 class PlacementCheck : public PlanCheck {
  public:
   using PlanCheck::PlanCheck;
@@ -40,7 +37,7 @@ class PlacementCheck : public PlanCheck {
     for (const auto& [name, node] : nodes_) {
       std::vector<const FitPod*> pods;
       for (const FitPod& pod : node->pods) {
-        if (!Finished(pod) && !Expendable(pod)) pods.push_back(&pod);
+        if (!Finished(pod)) pods.push_back(&pod);
       }
       for (const TestPlaceholder& placeholder : cluster_.placeholders) {
         if (placeholder.node == name) pods.push_back(&placeholder.pod);
@@ -102,7 +99,7 @@ class PlacementCheck : public PlanCheck {
     std::map<std::string, std::vector<FitPod>> pods;
     for (const auto& [name, node] : nodes_) {
       for (const FitPod& pod : node->pods) {
-        if (!Finished(pod) && !Expendable(pod)) pods[name].push_back(pod);
+        if (!Finished(pod)) pods[name].push_back(pod);
       }
     }
     for (const NamedRemoval& removal : plan_.remove) {

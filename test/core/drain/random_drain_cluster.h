@@ -194,7 +194,7 @@ class RandomDrainCluster {
     if (plain_) return pod;
     PodTraits& traits = pod.traits;
     traits.ready = !Percent("pod.unready", 12);
-    traits.priority = Percent("pod.priority", 15) ? 100 : Percent("pod.expendable", 5) ? -11 : 0;
+    traits.priority = Percent("pod.priority", 15) ? 100 : 0;
     const int64_t kind = Draw("pod.kind", 1, 100);
     if (kind <= 2) traits.owner.reset();
     if (kind > 2 && kind <= 10) traits.owner = PodOwner{"DaemonSet", "apps/v1", "ds", "uid-ds"};
