@@ -204,7 +204,7 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanConsolidationRequest_Changes{Changes: at}
 		var err error
-		if request.Groups, err = loopGroups(problem, g.shrinking, c.view.Slot, nil); err != nil {
+		if request.Groups, err = loopGroups(problem, g.shrinking, c.view.Slot); err != nil {
 			return err
 		}
 		brakes.Cluster = &loadlinev1.PlanDrainRequest_Changes{Changes: at}
@@ -256,6 +256,22 @@ func (s *billSource) request() (*loadlinev1.PlanConsolidationRequest, error) {
 		Policy: proto.CloneOf(rules.Consolidation(now))}
 	request.Policy.Mode = mode
 	return request, nil
+}
+
+// loopGroups joins how groups grow and how they shrink. What both would say, growing says.
+func loopGroups(problem *loadlinev1.ScaleUpProblem, shrinking *drain.Groups,
+	slot func(string) (int32, bool)) ([]*loadlinev1.LoopGroup, error) {
+	scaleDown, err := shrinking.Proto(slot)
+	if err != nil {
+		return nil, err
+	}
+	groups := make([]*loadlinev1.LoopGroup, len(problem.GetGroups()))
+	for i, growth := range problem.GetGroups() {
+		group := scaleDown[i]
+		group.NodeGroup, group.Target, group.MaxNodes, group.NodeUsdPerHour = "", nil, nil, nil
+		groups[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: group}
+	}
+	return groups, nil
 }
 
 // gatheredBill is what a bill asks about, as it is gathered from a cluster.

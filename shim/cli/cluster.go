@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/dump"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/filterconfig"
@@ -26,6 +28,9 @@ import (
 type cluster struct {
 	conn engine.Conn
 	view *view.View
+	// watched holds the objects themselves, where an option says so.
+	watched *watch.Cluster
+	kept    *view.Keeper // of what it holds
 	// pod is the pod of the question. It is taken off its node, so that it is scored as a pod without a node.
 	pod *v1.Pod
 	// counts are of the dump or the API server; pending is the number of unfinished pods without a node.
@@ -65,6 +70,8 @@ type loadOptions struct {
 	selectors *filterconfig.Selectors
 	// profiles say what pods are expected to use; none: nothing is known.
 	profiles []profile.Profile
+	// watch, if set, has the cluster be as an autoscaler with this configuration sees it; with `planning`.
+	watch *config.Configuration
 }
 
 // tell hands an object to those that asked for it.
@@ -87,14 +94,21 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	}
 	c := &cluster{conn: conn, view: view.New(conn, viewName(engine.address)), bound: map[string]int{},
 		selectors: options.selectors}
-	handler := c.handler(&options, viewName(engine.address))
-	if len(options.profiles) > 0 {
+	handler := c.handler(&options, s, viewName(engine.address))
+	switch {
+	case len(options.profiles) == 0:
+	case c.watched != nil:
+		c.watched.SetUsage(options.profiles)
+	default:
 		c.view.TellWorkloads()
 		c.view.SetUsage(options.profiles)
 	}
 	c.view.CountAs(s.minor(options.fit))
 	c.counts, err = s.read(ctx, stdin, handler, options.kinds)
 	c.view.Complete(completeKinds(c.counts, options.planning)...)
+	if err == nil && c.watched != nil {
+		err = c.watched.Apply()
+	}
 	if err == nil {
 		err = c.tooFew(s, options.empty)
 	}
@@ -149,21 +163,22 @@ func (c *cluster) withoutPods(s *sourceFlags, meant bool) error {
 }
 
 // handler returns what is done with each object, and adds the kinds that this takes to the options.
-func (c *cluster) handler(options *loadOptions, name string) dump.Handler {
+func (c *cluster) handler(options *loadOptions, s *sourceFlags, name string) dump.Handler {
 	handler := dump.Handler{
 		Node: func(node *v1.Node) error {
-			c.view.SetNode(node)
 			if options.node != nil {
 				options.node(node)
 			}
-			return nil
+			return c.set(node)
 		},
 		Pod: func(pod *v1.Pod) error {
-			c.add(pod, options.asked)
+			if s.fromFile() && options.watch != nil {
+				pod = asTried(pod)
+			}
 			if options.pod != nil {
 				options.pod(pod)
 			}
-			return nil
+			return c.add(pod, options.asked)
 		},
 	}
 	c.forAnswer(options, name, &handler)
@@ -183,12 +198,12 @@ func (c *cluster) forAnswer(options *loadOptions, name string, handler *dump.Han
 	switch {
 	case options.planning:
 		c.view = view.NewForPlanning(c.conn, name)
-		handler.Object, handler.PlannerObject = c.view.SetObject, func(object any) error {
+		if options.watch != nil {
+			c.watched, c.kept = watch.New(c.view, options.watch, options.fit), view.NewKeeper()
+		}
+		handler.Object, handler.PlannerObject = c.set, func(object any) error {
 			options.tell(object)
-			if _, ok := object.(*v1.Service); ok {
-				return nil // an engine has no use for it
-			}
-			return c.view.SetObject(object)
+			return c.set(object)
 		}
 	case options.nodes:
 		c.view.TellKinds()
@@ -218,10 +233,10 @@ func (c *cluster) addBroken(b dump.Broken) {
 	switch {
 	case b.Name == "":
 	case b.Kind == "Pod" && b.NodeName != "":
-		c.view.SetPod(view.SlimPod(&v1.Pod{ObjectMeta: head, Spec: v1.PodSpec{NodeName: b.NodeName}}))
+		_ = c.set(view.SlimPod(&v1.Pod{ObjectMeta: head, Spec: v1.PodSpec{NodeName: b.NodeName}}))
 		c.bound[b.NodeName]++
 	case b.Kind == "PodDisruptionBudget":
-		_ = c.view.SetObject(&policyv1.PodDisruptionBudget{ObjectMeta: head,
+		_ = c.set(&policyv1.PodDisruptionBudget{ObjectMeta: head,
 			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}})
 	}
 }
@@ -250,10 +265,41 @@ func viewName(address string) string {
 	return "cli"
 }
 
-func (c *cluster) add(pod *v1.Pod, asked *podName) {
+// set has the view hold an object.
+func (c *cluster) set(object any) error {
+	if c.watched != nil {
+		kept, err := c.kept.Reduce(object)
+		c.watched.Take(kept)
+		return err
+	}
+	switch o := object.(type) {
+	case *v1.Node:
+		c.view.SetNode(o)
+	case *v1.Pod:
+		c.view.SetPod(o)
+	case *v1.Service: // an engine has no use for it
+	default:
+		return c.view.SetObject(object)
+	}
+	return nil
+}
+
+// asTried returns a pod of a dump as if a scheduler had found no node for it, where the dump does not say: people write
+// pods by hand to ask about them.
+func asTried(pod *v1.Pod) *v1.Pod {
+	if pod.Spec.NodeName != "" || slices.ContainsFunc(pod.Status.Conditions,
+		func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled }) {
+		return pod
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.PodScheduled,
+		Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable})
+	return pod
+}
+
+func (c *cluster) add(pod *v1.Pod, asked *podName) error {
 	if asked != nil && *asked == (podName{pod.Namespace, pod.Name}) {
 		c.pod = pod
-		return
+		return nil
 	}
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
@@ -262,7 +308,7 @@ func (c *cluster) add(pod *v1.Pod, asked *podName) {
 	default:
 		c.bound[pod.Spec.NodeName]++
 	}
-	c.view.SetPod(pod)
+	return c.set(pod)
 }
 
 // stray counts the pods on nodes that are not in the cluster.

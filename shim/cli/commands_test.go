@@ -396,23 +396,46 @@ func apiServerOf(t *testing.T, file, gitVersion string) (kubeconfig string, path
 		kind := map[string]string{"/api/v1/nodes": "Node", "/api/v1/pods": "Pod",
 			"/api/v1/namespaces/default/pods": "Pod", "/api/v1/namespaces": "Namespace",
 			"/api/v1/persistentvolumes": "PersistentVolume", "/api/v1/persistentvolumeclaims": "PersistentVolumeClaim",
-			"/apis/storage.k8s.io/v1/storageclasses": "StorageClass",
-			"/apis/storage.k8s.io/v1/csinodes":       "CSINode",
-			"/apis/storage.k8s.io/v1/csidrivers":     "CSIDriver",
-			"/apis/policy/v1/poddisruptionbudgets":   "PodDisruptionBudget",
-			"/api/v1/services":                       "Service",
-			"/api/v1/replicationcontrollers":         "ReplicationController",
-			"/apis/apps/v1/replicasets":              "ReplicaSet",
-			"/apis/apps/v1/statefulsets":             "StatefulSet",
-			"/apis/apps/v1/daemonsets":               "DaemonSet",
-			"/apis/apps/v1/deployments":              "Deployment",
-			"/apis/batch/v1/jobs":                    "Job",
+			"/apis/storage.k8s.io/v1/storageclasses":    "StorageClass",
+			"/apis/storage.k8s.io/v1/csinodes":          "CSINode",
+			"/apis/storage.k8s.io/v1/csidrivers":        "CSIDriver",
+			"/apis/policy/v1/poddisruptionbudgets":      "PodDisruptionBudget",
+			"/api/v1/services":                          "Service",
+			"/api/v1/replicationcontrollers":            "ReplicationController",
+			"/apis/apps/v1/replicasets":                 "ReplicaSet",
+			"/apis/apps/v1/statefulsets":                "StatefulSet",
+			"/apis/apps/v1/daemonsets":                  "DaemonSet",
+			"/apis/apps/v1/deployments":                 "Deployment",
+			"/apis/batch/v1/jobs":                       "Job",
+			"/api/v1/namespaces/kube-system/configmaps": "ConfigMap",
 		}[r.URL.Path]
-		if r.URL.Path == "/apis/resource.k8s.io/v1/deviceclasses" { // an API server of 1.33
-			http.NotFound(w, r)
+		named, one := strings.CutPrefix(query.Get("fieldSelector"), "metadata.name=")
+		if name, ok := strings.CutPrefix(r.URL.Path, "/api/v1/namespaces/kube-system/configmaps/"); ok {
+			kind, named, one = "ConfigMap", name, true
+		}
+		if devices, ok := strings.CutPrefix(r.URL.Path, "/apis/resource.k8s.io/v1"); ok {
+			kind = "DeviceClass"
+			if !slices.ContainsFunc(dump.Items, func(o map[string]any) bool { return o["kind"] == kind }) {
+				http.NotFound(w, r) // an API server of 1.33
+				return
+			}
+			if devices == "" {
+				fmt.Fprint(w, `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "resource.k8s.io/v1"}`)
+				return
+			}
+		}
+		items := slices.DeleteFunc(slices.Clone(dump.Items), func(o map[string]any) bool {
+			return o["kind"] != kind || one && o["metadata"].(map[string]any)["name"] != named
+		})
+		if strings.HasSuffix(r.URL.Path, "/"+named) && one {
+			if len(items) == 0 {
+				http.NotFound(w, r)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			json.NewEncoder(w).Encode(items[0])
 			return
 		}
-		items := slices.DeleteFunc(slices.Clone(dump.Items), func(o map[string]any) bool { return o["kind"] != kind })
 		start := 0
 		fmt.Sscan(query.Get("continue"), &start)
 		metadata := map[string]any{"resourceVersion": "7"}

@@ -8,28 +8,27 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
-	"loadline.dev/shim/drain"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
-	"loadline.dev/shim/ranking"
-	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/sizing"
+	"loadline.dev/shim/usage/profile"
+	"loadline.dev/shim/usage/store"
 )
 
 // planFlags are the flags of `plan`.
 type planFlags struct {
 	inquiry
 	drainSource
+	usage  string
 	record string
 }
 
@@ -71,6 +70,8 @@ which 'loadline replay' asks it again.`,
 	flags := command.Flags()
 	f.drainSource.addTo(flags, "plan")
 	flags.StringVar(&f.record, "record", "", "file to write down what the engine is told and asked")
+	flags.StringVar(&f.usage, "usage", "", "profiles of what pods use by the hour, as `FILE` of 'loadline usage --output', "+
+		"in place of those of a live cluster: for plans that count expected use")
 	f.inquiry.addTo(flags, formTable, formJSON, formYAML)
 	return command
 }
@@ -94,11 +95,16 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if err != nil {
 		return nil, err
 	}
-	request, policy, err := f.request(now)
+	once := f.once()
+	loaded, err := f.loaded()
 	if err != nil {
 		return nil, err
 	}
 	file, err := nodegroup.Load(f.groups)
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := f.profiles(ctx, loaded.Fit)
 	if err != nil {
 		return nil, err
 	}
@@ -107,54 +113,63 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		return nil, err
 	}
 	defer func() { err = finish(err) }()
-	g := gatheredLoop{growing: f.settings.gatherer(file.Groups), shrinking: drain.NewGroups(file.Groups),
-		sized: sizing.New()}
-	g.growing.Pods = *scaleup.NewPodsForPlanning()
-	g.growing.Selectors, g.growing.Remarks.Now = selectors(request.Fit), now
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, g.options(request.Fit, record))
+	remarks := f.settings.remarks(now)
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, fit: loaded.Fit, empty: true,
+		wrap: record, watch: &once, profiles: profiles, pod: func(pod *v1.Pod) { remarks.AddWaiting(pod) }})
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	l = &loopPlan{warnings: append(file.Warnings, file.Ignored()...),
-		drain: &drainPlan{now: now, options: request.Drain}}
+	l = &loopPlan{warnings: append(file.Warnings, file.Ignored()...), drain: &drainPlan{now: now}}
+	client := loadlinev1.NewAutoscalerClient(c.conn)
+	p := plan.NewPlanner(client, c.watched, &once, loaded, nil)
+	p.Settings.Compact, p.Patience, p.Sized = false, 0, sizedGroups(file.Groups)
 	if f.fromFile() {
+		l.drain.options = p.Settings.Drain
 		l.drain.assume(c)
 	}
-	problem, err := l.complete(request, &g, file.Groups)
+	o, err := p.Once(ctx, file.Groups, now)
 	if err != nil {
+		return nil, engineError(err)
+	}
+	l.PlanLoopResponse, l.drain.options = o.Answer(), o.Plan.Question.GetDrain()
+	if err := l.keepNames(o); err != nil {
 		return nil, err
 	}
-	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
-		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
-		for i, entry := range request.Pods {
-			scaleup.TellNominated(g.growing.Entry(i), c.view.Slot, entry)
-		}
-		var err error
-		if request.Groups, err = g.groups(problem, c.view.Slot, policy.Matcher()); err != nil {
-			return err
-		}
-		client := loadlinev1.NewAutoscalerClient(c.conn)
-		if l.PlanLoopResponse, err = client.PlanLoop(ctx, request); err != nil {
-			return err
-		}
-		return l.askRefusals(ctx, client, at, request, g.growing.At(problem, c.view.Slot))
-	})
+	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error { return l.askRefusals(ctx, client, at, o.Plan) })
 	if err != nil {
 		return nil, engineError(err)
 	}
 	c.leaveOut(&l.leftOut)
-	l.remarks = g.growing.Remarks.Lines()
+	l.remarks = remarks.Lines()
+	l.warnings = append(l.warnings, o.Warnings...)
 	if held := l.GetFleet().GetHeld(); held != "" {
 		l.warnings = append(l.warnings, "no node group grows: "+held)
 	}
-	f.split(l, &g, request.Sized)
+	f.split(l, o)
 	return l, nil
+}
+
+// once are the settings for a question of one moment: it waits for no further pods, for no machine and for no clock.
+func (f *planFlags) once() config.Configuration {
+	once := f.settings.Configuration
+	once.ScaleUp.BatchIdle.Duration, once.ScaleUp.BatchMax.Duration, once.ScaleUp.SwapNotBegun = 0, 0, false
+	once.ScaleDown.ScaleDownSimulationTimeout.Duration = 0
+	return once
+}
+
+// loaded reads the files that the settings name.
+func (f *planFlags) loaded() (*config.Loaded, error) {
+	loaded, err := f.settings.ReadFiles()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return loaded, nil
 }
 
 // askRefusals asks, where pods are left over, why groups do not take them.
 func (l *loopPlan) askRefusals(ctx context.Context, client loadlinev1.AutoscalerClient, at *loadlinev1.Changes,
-	request *loadlinev1.PlanLoopRequest, problem *loadlinev1.ScaleUpProblem) error {
+	asked *plan.Plan) error {
 	left := map[int32]int64{}
 	for _, run := range l.GetScaleUp().GetUnplaced() {
 		if int(run.GetPod()) < len(l.pods) { // others are of nodes that are being deleted
@@ -165,13 +180,13 @@ func (l *loopPlan) askRefusals(ctx context.Context, client loadlinev1.Autoscaler
 	if len(left) == 0 {
 		return nil
 	}
+	problem := asked.Problem()
 	problem.Cluster = &loadlinev1.ScaleUpProblem_Changes{Changes: at}
-	problem.Fit, problem.StartupTaints = request.GetFit(), request.GetStartupTaints()
 	answer, err := client.EstimateScaleUp(ctx, &loadlinev1.EstimateScaleUpRequest{Problem: problem, WithRefusals: true})
 	if err != nil {
 		return err
 	}
-	asked := estimated{problem, answer, l.pods}
+	estimate := estimated{problem, answer, l.pods}
 	more := map[string]int64{}
 	for _, growth := range l.GetGrowth() {
 		more[growth.GetNodeGroup()] = growthOf(growth)
@@ -181,144 +196,64 @@ func (l *loopPlan) askRefusals(ctx context.Context, client loadlinev1.Autoscaler
 		if sights := l.GetFleet().GetGroups(); i < len(sights) {
 			held = heldBy(sights[i], group, more[group.GetNodeGroup()])
 		}
-		l.refusals = append(l.refusals, asked.refusals(i, left, held)...)
+		l.refusals = append(l.refusals, estimate.refusals(i, left, held)...)
 	}
 	return nil
 }
 
-// request returns what the settings ask for, without the cluster; and the policy, by which groups have priorities.
-func (f *planFlags) request(now time.Time) (*loadlinev1.PlanLoopRequest, *ranking.Policy, error) {
-	fit, err := f.settings.fit()
-	if err != nil {
-		return nil, nil, err
+// profiles returns what pods are expected to use, where plans count that; nil: nothing is known.
+func (f *planFlags) profiles(ctx context.Context, fit *loadlinev1.FitOptions) ([]profile.Profile, error) {
+	switch {
+	case f.usage != "":
+		return (&useFlags{file: f.usage}).profiles(ctx, &f.sourceFlags)
+	case f.fromFile() || fit.GetLoadLine().GetExpectedUse() == nil:
+		return nil, nil
 	}
-	up := &f.settings.ScaleUp
-	policy, ranks, err := up.Ranking()
-	if err != nil {
-		return nil, nil, usageError{err}
-	}
-	loaded := &config.Loaded{Prices: up.PriceModel(policy), Fit: fit}
-	if ranks {
-		loaded.Ranking = policy.Proto()
-	}
-	once := f.settings.Configuration // what is asked at one moment waits for no further pods, and for no machine
-	once.ScaleUp.BatchIdle.Duration, once.ScaleUp.BatchMax.Duration, once.ScaleUp.SwapNotBegun = 0, 0, false
-	once.ScaleDown.ScaleDownSimulationTimeout.Duration = 0
-	rules := plan.RulesOf(&once, loaded)
-	request := rules.Settings
-	request.Waiting = nil // the gatherer has left out the pods that do not wait
-	request.NowS, request.Drain = now.Unix(), proto.CloneOf(rules.Drain(now))
-	request.Consolidation = rules.Consolidation(now)
-	request.Fleet.NowMilliseconds, request.Fleet.First = now.UnixMilli(), true
-	return request, policy, nil
-}
-
-// gatheredLoop is what one loop asks about, as it is gathered from a cluster.
-type gatheredLoop struct {
-	growing   *scaleup.Gatherer
-	shrinking *drain.Groups
-	sized     *sizing.Gatherer
-}
-
-func (g *gatheredLoop) options(fit *loadlinev1.FitOptions, record func(engine.Conn) engine.Conn) loadOptions {
-	return loadOptions{planning: true, fit: fit, empty: true, wrap: record, object: g.growing.AddObject,
-		pod: func(pod *v1.Pod) {
-			g.growing.AddPod(pod)
-			g.sized.AddPod(pod)
-		},
-		node: func(node *v1.Node) {
-			g.growing.AddNode(node)
-			g.shrinking.AddNode(node)
-		},
-	}
-}
-
-// complete puts the pods that were gathered into the request, and the groups that are sized. It keeps names of pods and
-// groups, and returns how groups may grow.
-func (l *loopPlan) complete(request *loadlinev1.PlanLoopRequest, g *gatheredLoop,
-	groups []nodegroup.NodeGroup) (*loadlinev1.ScaleUpProblem, error) {
-	problem, err := g.growing.Problem()
+	client, err := f.client()
 	if err != nil {
 		return nil, err
 	}
-	request.Pods, request.DaemonPods = problem.GetPods(), problem.GetDaemonPods()
-	for _, group := range problem.GetGroups() {
-		l.groups = append(l.groups, group.GetNodeGroup())
+	_, profiles, problems, err := store.Read(ctx, client, f.settings.UsageNamespace)
+	for _, problem := range problems {
+		klog.Warning(problem)
 	}
-	if l.pods, err = podNames(request.Pods); err != nil {
-		return nil, err
+	return profiles, err
+}
+
+// keepNames keeps the names of the pods and groups of a question.
+func (l *loopPlan) keepNames(o *plan.Loop) (err error) {
+	for _, group := range o.Groups {
+		l.groups = append(l.groups, group.ID)
 	}
-	if request.Sized, err = sizedGroups(groups); err != nil {
-		return nil, err
-	}
-	if len(request.Sized) > 0 {
-		request.SizePods = g.sized.Pods()
-	}
-	return problem, nil
+	l.pods, err = podNames(o.Plan.Question.GetPods())
+	return err
 }
 
 // split gives each part of the answer to what shows it.
-func (f *planFlags) split(l *loopPlan, g *gatheredLoop, sized []*loadlinev1.SizedGroup) {
-	l.leftOut.Add(g.growing.LeftOut()...)
-	g.sized.NameLeftOut(sizing.FieldOfLoop, l.PlanLoopResponse.GetLeftOut())
+func (f *planFlags) split(l *loopPlan, o *plan.Loop) {
+	l.leftOut.Add(o.Pods.LeftOut()...)
+	o.SizePods.NameLeftOut(sizing.FieldOfLoop, l.PlanLoopResponse.GetLeftOut())
 	l.leftOut.AddAnswer(l.PlanLoopResponse)
 	l.slack = &slackPlan{PlanSlackResponse: l.GetSlack(), rate: string(f.settings.Slack.ExtraCapacityMinRate),
-		basis: f.settings.Slack.Basis, pending: g.growing.Waiting()}
+		basis: f.settings.Slack.Basis, pending: o.Plan.Waiting()}
 	l.warnings = append(l.warnings, l.slack.wrong()...)
 	l.drain.PlanDrainResponse = l.GetScaleDown()
-	if len(sized) > 0 {
-		l.sizes = &sizes{asked: sized, pods: g.sized, response: l.GetSize()}
+	if sized := o.Plan.Question.GetSized(); len(sized) > 0 {
+		l.sizes = &sizes{asked: sized, pods: o.SizePods, response: l.GetSize()}
 	}
 }
 
-// sizedGroups returns the groups that are sized by how full they are: they grow and shrink by nothing else.
-func sizedGroups(groups []nodegroup.NodeGroup) (out []*loadlinev1.SizedGroup, err error) {
-	for i := range groups {
-		spec := &groups[i].Spec
-		if spec.Size == nil {
-			continue
-		}
-		group, err := sizing.ForLoop(&groups[i], sizing.Cloud{ID: groups[i].Name(), Min: spec.Min, Max: spec.Max})
-		if err != nil {
-			return nil, fmt.Errorf("node group %q: %w", groups[i].Name(), err)
-		}
-		out = append(out, group)
-	}
-	return out, nil
-}
-
-// groups returns the groups with their nodes as machines that run.
-func (g *gatheredLoop) groups(problem *loadlinev1.ScaleUpProblem, slot func(string) (int32, bool),
-	priorities ranking.Priorities) ([]*loadlinev1.LoopGroup, error) {
-	groups, err := loopGroups(problem, g.shrinking, slot, priorities)
+// sizedGroups returns the groups that are sized by how full they are: they grow and shrink by nothing else. They have
+// their own names here, not those at a cloud.
+func sizedGroups(groups []nodegroup.NodeGroup) (out []nodegroup.NodeGroup) {
 	for _, group := range groups {
-		group.Cloud = &loadlinev1.CloudGroup{Target: group.GetGrowth().GetCurrentNodes(),
-			CloudTemplate: len(group.GetGrowth().GetTemplateNode()) > 0}
-		for _, slot := range group.GetScaleDown().GetSlots() {
-			group.Cloud.Machines = append(group.Cloud.Machines, &loadlinev1.CloudMachine{Id: fmt.Sprint("slot-", slot),
-				State: loadlinev1.CloudMachine_RUNNING, Slot: &slot})
+		if group.Spec.Size != nil {
+			size := *group.Spec.Size
+			size.CloudGroup, group.Spec.Size = "", &size
+			out = append(out, group)
 		}
-		group.Growth = proto.CloneOf(group.Growth) // the question may be put again
-		group.Growth.CurrentNodes, group.ScaleDown.Slots = 0, nil
 	}
-	return groups, err
-}
-
-// loopGroups joins how groups grow and how they shrink. What both would say, growing says.
-func loopGroups(problem *loadlinev1.ScaleUpProblem, shrinking *drain.Groups, slot func(string) (int32, bool),
-	priorities ranking.Priorities) ([]*loadlinev1.LoopGroup, error) {
-	scaleDown, err := shrinking.Proto(slot)
-	if err != nil {
-		return nil, err
-	}
-	groups := make([]*loadlinev1.LoopGroup, len(problem.GetGroups()))
-	for i, growth := range problem.GetGroups() {
-		group := scaleDown[i]
-		group.NodeGroup, group.Target, group.MaxNodes, group.NodeUsdPerHour = "", nil, nil, nil
-		groups[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: group,
-			Priority: priorities.Of(growth.GetNodeGroup())}
-	}
-	return groups, nil
+	return out
 }
 
 func podNames(pods []*loadlinev1.PendingPods) ([]string, error) {

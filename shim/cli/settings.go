@@ -3,6 +3,7 @@ package cli
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -58,7 +59,7 @@ var readsBill = slices.Concat(readsFilters, readsBlockers, readsPrices, []string
 func init() {
 	readBy["plan"] = slices.Concat(readBy["drain"], readBy["rank"], readsSlack, []string{"decisions", "maxWork",
 		"scaleUp.", "!scaleUp.batchIdle", "!scaleUp.batchMax", "!scaleUp.swapNotBegun",
-		"!scaleUp.bypassedSchedulerNames", "!scaleUp.capacityQuotas", "consolidation."})
+		"!scaleUp.capacityQuotas", "consolidation.", "usageNamespace"})
 	readBy["why"], readBy["why-not"] = slices.Concat(readBy["rank"], readBy["drain"], readsBill), readBy["rank"]
 }
 
@@ -118,8 +119,18 @@ func (s *settings) rank() (*ranking.Policy, error) {
 // gatherer returns what gathers the pods that wait for nodes of groups.
 func (s *settings) gatherer(groups []nodegroup.NodeGroup) *scaleup.Gatherer {
 	g := scaleup.New(groups)
-	up := &s.ScaleUp
-	g.Remarks.Cutoff, g.Remarks.Delay = int32(up.ExpendablePodsPriorityCutoff), up.NewPodScaleUpDelay.Duration
-	g.Remarks.Allows = up.Allows
+	g.Remarks = *s.remarks(time.Time{})
 	return g
+}
+
+// remarks returns what gathers the pods that are not planned for as others are. Without a time neither their age says
+// anything nor whether they have been tried.
+func (s *settings) remarks(now time.Time) *scaleup.Remarks {
+	up := &s.ScaleUp
+	r := &scaleup.Remarks{Rules: scaleup.Rules{Now: now, Cutoff: int32(up.ExpendablePodsPriorityCutoff),
+		Delay: up.NewPodScaleUpDelay.Duration, Allows: up.Allows}}
+	if !now.IsZero() {
+		r.Bypassed = func(scheduler string) bool { return slices.Contains(up.BypassedSchedulerNames, scheduler) }
+	}
+	return r
 }

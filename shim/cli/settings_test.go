@@ -26,7 +26,6 @@ var (
 		"statusConfigMapName":                   "no status is written",
 		"clusterAutoscalerMetrics":              "nothing is served",
 		"emitPerNodegroupMetrics":               "nothing is served",
-		"usageNamespace":                        "profiles are given by flags",
 		"kubeClientQps":                         "kubeconfig and its flags say how the API server is asked",
 		"kubeClientBurst":                       "kubeconfig and its flags say how the API server is asked",
 		"leaderElection.":                       "nothing is carried out",
@@ -38,7 +37,6 @@ var (
 		"scaleUp.batchMax":                      "what is asked at one moment waits for no further pods",
 		"scaleUp.swapNotBegun":                  "nothing has been ordered",
 		"scaleUp.capacityQuotas":                "quotas of the cluster are not read",
-		"scaleUp.bypassedSchedulerNames":        "pods wait whether a scheduler has tried them or not",
 		"scaleDown.scaleDownDelayAfterAdd":      "nothing has been done",
 		"scaleDown.scaleDownDelayAfterDelete":   "nothing has been done",
 		"scaleDown.scaleDownDelayAfterFailure":  "nothing has been done",
@@ -65,6 +63,7 @@ var (
 		"scaleDown.daemonsetEvictionForEmptyNodes":           "nothing is carried out",
 		"scaleDown.daemonsetEvictionForOccupiedNodes":        "nothing is carried out",
 	}
+	noUse   = map[string]string{"usageNamespace": "it asks nothing by what pods are expected to use"}
 	noDrain = map[string]string{"scaleDown.": "no node is to go"}
 	noMoves = map[string]string{"consolidation.": "no node is replaced", "decisions": "the command is one decision",
 		"maxWork": "the engine's own limit holds"}
@@ -72,11 +71,11 @@ var (
 	noSlack   = map[string]string{"slack.": "no room is kept"}
 	notReadBy = map[string][]map[string]string{
 		"plan":  nil,
-		"drain": {noMoves, noGrowth, noSlack},
-		"slack": {noDrain, noMoves, {"scaleUp.": "nodes come for room alone, of groups that may grow"}},
-		"rank": {noDrain, noMoves, noSlack, {"scaleUp.": "what each group would come to is told, whatever holds growth " +
+		"drain": {noMoves, noGrowth, noSlack, noUse},
+		"slack": {noDrain, noMoves, noUse, {"scaleUp.": "nodes come for room alone, of groups that may grow"}},
+		"rank": {noDrain, noMoves, noSlack, noUse, {"scaleUp.": "what each group would come to is told, whatever holds growth " +
 			"back in a loop"}},
-		"bill": {noSlack, {"decisions": "the command is one decision", "maxWork": "the engine's own limit holds",
+		"bill": {noSlack, noUse, {"decisions": "the command is one decision", "maxWork": "the engine's own limit holds",
 			"consolidation.replacementRest": "nothing has been done",
 			"scaleDown.":                    "nodes go because that saves money, however full they are",
 			"scaleUp.":                      "no pods wait for a ranking, and new nodes are as good as there"}},

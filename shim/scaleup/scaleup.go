@@ -32,11 +32,9 @@ func New(groups []nodegroup.NodeGroup) *Gatherer {
 
 // AddPod takes note of a pod, unless no group grows for it.
 func (g *Gatherer) AddPod(pod *v1.Pod) {
-	_, daemon := DaemonSetOf(pod)
-	if !daemon && pod.Spec.NodeName == "" && !ended(pod) && !g.Remarks.Add(pod) {
-		return
+	if g.Remarks.AddWaiting(pod) {
+		g.Pods.AddPod(pod)
 	}
-	g.Pods.AddPod(pod)
 }
 
 // AddNode takes note of a node.

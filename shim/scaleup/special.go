@@ -1,7 +1,9 @@
 package scaleup
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +18,8 @@ type Rules struct {
 	// Cutoff is the priority below which no group grows for a pod, and Delay how old a pod has to be that does not say.
 	Cutoff int32
 	Delay  time.Duration
+	// Bypassed says of which schedulers pods need not have been tried; nil: of all.
+	Bypassed func(scheduler string) bool
 	// Allows says for the pods of which schedulers groups grow; nil: of all.
 	Allows func(scheduler string) bool
 }
@@ -41,6 +45,7 @@ var specials = [...]special{
 	{expendable, "of a priority below " + cutoff + " (%s): no group grows for such pods", true},
 	{delayed, "younger than the delay that they state (%s): no group grows for such pods", true},
 	{young, "younger than a pod has to be (%s): no group grows for such pods", true},
+	{untried, "not tried yet by their scheduler (%s): no group grows for them before", true},
 	{ofOtherScheduler, "of a scheduler for whose pods no group grows (%s)", true},
 	{provisioningRequest, "of a ProvisioningRequest (%s), which is not read: they count as any other pods", false},
 	{gang, "of a gang (%s): it is not planned as a whole, so nodes may come on which none of its pods is bound", false},
@@ -71,6 +76,20 @@ func young(pod *v1.Pod, r *Rules) string {
 		return r.Delay.String()
 	}
 	return ""
+}
+
+// FoundNoNode says whether a scheduler has tried a pod and found no node for it.
+func FoundNoNode(pod *v1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
+	})
+}
+
+func untried(pod *v1.Pod, r *Rules) string {
+	if r.Bypassed == nil || FoundNoNode(pod) || len(pod.Spec.SchedulingGates) > 0 || r.Bypassed(pod.Spec.SchedulerName) {
+		return ""
+	}
+	return cmp.Or(pod.Spec.SchedulerName, v1.DefaultSchedulerName)
 }
 
 func ofOtherScheduler(pod *v1.Pod, r *Rules) string {
@@ -146,6 +165,13 @@ func (r *Remarks) Add(pod *v1.Pod) (waits bool) {
 	return waits
 }
 
+// AddWaiting takes note of a pod if it may wait for a node, and says whether groups may grow for it. Pods of DaemonSets,
+// which wait for one node of their own, and pods that have one, or end, pass.
+func (r *Remarks) AddWaiting(pod *v1.Pod) (waits bool) {
+	_, daemon := DaemonSetOf(pod)
+	return daemon || pod.Spec.NodeName != "" || ended(pod) || r.Add(pod)
+}
+
 // Lines says it in a sentence for each property.
 func (r *Remarks) Lines() (lines []string) {
 	for i, s := range specials {
@@ -164,4 +190,5 @@ func (r *Remarks) Lines() (lines []string) {
 
 // singular makes of a text about several pods one about a single pod.
 var singular = strings.NewReplacer("and wait for", "and waits for", "they count as any other pods",
-	"it counts as any other pod", "that they state", "that it states")
+	"it counts as any other pod", "that they state", "that it states",
+	"their scheduler", "its scheduler", "for them before", "for it before")

@@ -46,3 +46,30 @@ func TestRemarksNameWhatIsSpecialAndWhatGroupsDoNotGrowFor(t *testing.T) {
 		t.Errorf("%d wait, %q", waits, lines)
 	}
 }
+
+// A pod that no scheduler has tried makes no group grow, but where that does not count, or its scheduler is passed over.
+func TestRemarksNamePodsThatNobodyHasTried(t *testing.T) {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "new"}, Spec: v1.PodSpec{SchedulerName: "own"}}
+	r := Remarks{Rules: DefaultRules(time.Time{})}
+	if !r.AddWaiting(pod) || r.Lines() != nil {
+		t.Errorf("without the rule: %q", r.Lines())
+	}
+	r.Bypassed = func(scheduler string) bool { return scheduler == "other" }
+	other, tried, bound, second := pod.DeepCopy(), pod.DeepCopy(), pod.DeepCopy(), pod.DeepCopy()
+	other.Spec.SchedulerName, bound.Spec.NodeName = "other", "n"
+	tried.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse,
+		Reason: v1.PodReasonUnschedulable}}
+	for _, p := range []*v1.Pod{other, tried, bound} {
+		if !r.AddWaiting(p) {
+			t.Errorf("%v does not wait", p)
+		}
+	}
+	want := []string{"Pod shop/new is not tried yet by its scheduler (own): no group grows for it before."}
+	if r.AddWaiting(pod) || !slices.Equal(r.Lines(), want) {
+		t.Errorf("got %q", r.Lines())
+	}
+	want = []string{"2 pods, such as shop/new, are not tried yet by their scheduler (own): no group grows for them before."}
+	if r.AddWaiting(second) || !slices.Equal(r.Lines(), want) {
+		t.Errorf("got %q", r.Lines())
+	}
+}

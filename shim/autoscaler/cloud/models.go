@@ -30,6 +30,9 @@ type Model struct {
 	Node    *v1.Node
 	ByCloud bool     // Node is the template, and the engine gets it
 	Price   *float64 // US dollars per hour; nil: the cloud does not tell
+	// StatedPrice and InstanceType are what people state of a group in a file; nil, empty: nothing.
+	StatedPrice  *float64
+	InstanceType string
 }
 
 // Models knows what the cloud has said of new nodes.

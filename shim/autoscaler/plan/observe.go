@@ -30,7 +30,8 @@ func (o *Loop) groupMessages() []*loadlinev1.LoopGroup {
 		if len(judged.doubts) > 0 {
 			o.warn("node group %s: these options count as not stated: %s", g.ID, strings.Join(judged.doubts, "; "))
 		}
-		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, MaxNodes: int32(g.Max), ProviderUsdPerHour: g.Model.Price}
+		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, MaxNodes: int32(g.Max), ProviderUsdPerHour: g.Model.Price,
+			NodeUsdPerHour: g.Model.StatedPrice, InstanceType: g.Model.InstanceType}
 		growth.TemplateNode, seen.CloudTemplate = templates[g], templates[g] != nil
 		seen.Target = int32(g.Target)
 		if g.Problem != nil {

@@ -18,6 +18,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/quotas"
 	"loadline.dev/shim/autoscaler/watch"
@@ -44,6 +45,8 @@ type Planner struct {
 	// turns say whose pods come first while a question does not hold all of them.
 	turns share.Turns
 	Fleet fleet
+	// Patience is how long an answer may take; 0: as long as it does.
+	Patience time.Duration
 	// Sized are groups that grow and shrink by how full they are, and by nothing else.
 	Sized []nodegroup.NodeGroup
 	// Quotas bound growth beside the configuration; nil: they are not followed.
@@ -57,13 +60,15 @@ func NewPlanner(client loadlinev1.AutoscalerClient, c *watch.Cluster, options *c
 	rules := RulesOf(options, files)
 	rules.Settings.Compact = true
 	return &Planner{Rules: rules, Client: client, Cluster: c, Config: options, priorities: files.Priorities,
-		store: newStateStore(objects, options)}
+		Patience: options.ScaleDown.ScaleDownSimulationTimeout.Duration + AnswerTime,
+		store:    newStateStore(objects, options)}
 }
 
 // Plan is an answer with what it was made from. What it says of nodes that go is at hand directly.
 type Plan struct {
 	*loadlinev1.PlanDrainResponse
-	Answer *loadlinev1.PlanLoopResponse
+	Question *loadlinev1.PlanLoopRequest
+	Answer   *loadlinev1.PlanLoopResponse
 	// NameOf are the names of the nodes by their slots.
 	NameOf map[int32]string
 	// entries are the positions, among all pods without a node, of those in the question.
@@ -142,14 +147,18 @@ func (p *Planner) Plan(ctx context.Context, o *Loop) error {
 func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 	plan := &Plan{NameOf: map[int32]string{}}
 	request := p.request(o)
+	plan.Question = request
 	pending := o.Pods.Pending()
 	request.LeftOutPods = int32(o.Pods.LeftOutPods())
 	for i, entry := range pending {
 		p.Cluster.Tell(o.Pods.Entry(i), o.Now, entry)
 	}
 	var after share.Turns
-	ctx, cancel := context.WithTimeout(ctx, p.Config.ScaleDown.ScaleDownSimulationTimeout.Duration+AnswerTime)
-	defer cancel()
+	if p.Patience > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, p.Patience)
+		defer cancel()
+	}
 	err := p.Cluster.View.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
 		clear(plan.NameOf)
@@ -179,7 +188,7 @@ func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 	plan.PlanDrainResponse = plan.Answer.GetScaleDown()
 	plan.name(func(node string) string {
 		if n := p.Cluster.Nodes[node]; n != nil {
-			return o.groupOf[n.Spec.ProviderID]
+			return o.groupOf[cloud.MachineID(n)]
 		}
 		return ""
 	})

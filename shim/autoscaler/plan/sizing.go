@@ -6,6 +6,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/sizing"
 )
@@ -66,7 +67,7 @@ func (p *Planner) straySizeTaints(o *Loop) []string {
 		if !drain.HasTaint(node, drain.SizeTaint) || drain.HasTaint(node, drain.HardTaint) {
 			continue
 		}
-		id, known := o.groupOf[node.Spec.ProviderID]
+		id, known := o.groupOf[cloud.MachineID(node)]
 		if o.Sized[id] != nil || unread && (!known || o.Group(id).Problem != nil) {
 			continue
 		}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/internal/kuberelease"
@@ -103,7 +104,9 @@ func (c *Cluster) Apply() error {
 	ready := c.Ready() // before the notes are taken: they hold the whole list then
 	c.Age = c.viewAge()
 	var errs []error
-	for n, value := range c.inbox.takeAll() {
+	notes := c.inbox.takeAll()
+	for _, n := range slices.SortedFunc(maps.Keys(notes), note.compare) { // equal clusters make equal questions
+		value := notes[n]
 		switch n.kind {
 		case KindNode:
 			c.applyNode(n.name.Name, value)
@@ -239,11 +242,11 @@ func (c *Cluster) SortedNodes() []*v1.Node {
 	return slices.SortedFunc(maps.Values(c.Nodes), func(a, b *v1.Node) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// NodesByID returns the nodes of a cluster by their provider ids; of those that share one the first by name.
+// NodesByID returns the nodes of a cluster by the ids of their machines; of those that share one the first by name.
 func (c *Cluster) NodesByID() map[string]*v1.Node {
 	byID := map[string]*v1.Node{}
 	for _, node := range c.SortedNodes() {
-		if id := node.Spec.ProviderID; id != "" && byID[id] == nil {
+		if id := cloud.MachineID(node); byID[id] == nil {
 			byID[id] = node
 		}
 	}

@@ -1,8 +1,11 @@
 package watch
 
 import (
+	"cmp"
 	"context"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -82,6 +85,11 @@ func (in *inbox) takeAll() map[note]any {
 type note struct {
 	kind string
 	name types.NamespacedName
+}
+
+func (n note) compare(other note) int {
+	return cmp.Or(strings.Compare(n.kind, other.kind), strings.Compare(n.name.Namespace, other.name.Namespace),
+		strings.Compare(n.name.Name, other.name.Name))
 }
 
 // Kinds of objects.
@@ -166,6 +174,13 @@ func (c *Cluster) Handler(kind string) cache.ResourceEventHandler {
 				c.inbox.remove(n, object)
 			}
 		}}
+}
+
+// Take takes note of an object of a cluster that is not watched: one of a list, or of a dump.
+func (c *Cluster) Take(object any) {
+	if n, ok := noteOf(reflect.TypeOf(object).Elem().Name(), object); ok { // types have the names of their kinds
+		c.inbox.set(n, object, true)
+	}
 }
 
 // gone is an object that was deleted, as it was last.

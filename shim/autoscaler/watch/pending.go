@@ -84,9 +84,7 @@ type facts struct {
 
 func factsOf(pod *v1.Pod, now time.Time) facts {
 	f := facts{ageMs: max(0, now.Sub(pod.CreationTimestamp.Time)).Milliseconds(), // another clock may be ahead
-		unschedulable: slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
-			return c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse && c.Reason == v1.PodReasonUnschedulable
-		})}
+		unschedulable: scaleup.FoundNoNode(pod)}
 	delay, stated := scaleup.StatedDelay(pod)
 	f.delayMs, f.statesDelay = delay.Milliseconds(), stated
 	return f

@@ -21,6 +21,9 @@ func (h *heldUsage) SetUsage(profiles []profile.Profile) {
 	h.profiles, h.changed = profiles, true
 }
 
+// SetUsage is that of a cluster that is not watched.
+func (c *Cluster) SetUsage(profiles []profile.Profile) { c.usage.SetUsage(profiles) }
+
 func (h *heldUsage) take() ([]profile.Profile, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
