@@ -81,8 +81,8 @@ struct DrainRule {
 
 // "placeholder"; "donotdisrupt", by Karpenter's annotation; "expendable"; then the twelve rules of Cluster
 // Autoscaler in their order, of which the last one is that of budgets, with "unreadable" behind "daemonset":
-// what ends with its node need not be understood. "donotdisrupt" precedes all rules by which a pod may move or
-// end with its node while it runs, as Karpenter asks it of mirror pods and those of DaemonSets too.
+// what ends with its node need not be understood. "donotdisrupt" precedes all rules by which a pod may move
+// or end with its node while it runs, as Karpenter asks it of mirror pods and those of DaemonSets too.
 //
 // They differ from Cluster Autoscaler's in what can be forged: a pod with the mirror annotation that somebody
 // else than its node owns blocks (ControllerNotFound), and an owner of a kind that is known complete has to

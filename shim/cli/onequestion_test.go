@@ -43,7 +43,7 @@ import (
 	"loadline.dev/shim/usage/store"
 )
 
-// ear is an engine that remembers what it is told and asked, and answers nothing.
+// ear is an engine that remembers the changes and questions that it gets, and answers nothing.
 type ear struct {
 	loadlinev1.UnimplementedAutoscalerServer
 	loadlinev1.UnimplementedClusterStateServer

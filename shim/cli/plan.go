@@ -70,8 +70,8 @@ which 'loadline replay' asks it again.`,
 	flags := command.Flags()
 	f.drainSource.addTo(flags, "plan")
 	flags.StringVar(&f.record, "record", "", "file to write down what the engine is told and asked")
-	flags.StringVar(&f.usage, "usage", "", "profiles of what pods use by the hour, as `FILE` of 'loadline usage --output', "+
-		"in place of those of a live cluster: for plans that count expected use")
+	flags.StringVar(&f.usage, "usage", "", "profiles of what pods use by the hour, as `FILE` of 'loadline usage "+
+		"--output', in place of those of a live cluster: for plans that count expected use")
 	f.inquiry.addTo(flags, formTable, formJSON, formYAML)
 	return command
 }

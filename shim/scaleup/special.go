@@ -165,8 +165,8 @@ func (r *Remarks) Add(pod *v1.Pod) (waits bool) {
 	return waits
 }
 
-// AddWaiting takes note of a pod if it may wait for a node, and says whether groups may grow for it. Pods of DaemonSets,
-// which wait for one node of their own, and pods that have one, or end, pass.
+// AddWaiting takes note of a pod if it may wait for a node, and says whether groups may grow for it. Pods of
+// DaemonSets, which wait for one node of their own, and pods that have one, or end, pass.
 func (r *Remarks) AddWaiting(pod *v1.Pod) (waits bool) {
 	_, daemon := DaemonSetOf(pod)
 	return daemon || pod.Spec.NodeName != "" || ended(pod) || r.Add(pod)

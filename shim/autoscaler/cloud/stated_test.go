@@ -36,7 +36,7 @@ spec:
   max: 3
 `
 
-func nodeOf(name, machine string, labels map[string]string) *v1.Node {
+func machineNode(name, machine string, labels map[string]string) *v1.Node {
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: v1.NodeSpec{ProviderID: machine}}
 }
 
@@ -48,8 +48,8 @@ func TestStatedGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool := map[string]string{"pool": "a"}
-	nodes := []*v1.Node{nodeOf("n1", "sim://1", pool), nodeOf("n2", "", pool), nodeOf("n3", "sim://1", pool),
-		nodeOf("n4", "sim://4", nil)}
+	nodes := []*v1.Node{machineNode("n1", "sim://1", pool), machineNode("n2", "", pool), machineNode("n3", "sim://1", pool),
+		machineNode("n4", "sim://4", nil)}
 	defaults := &externalgrpc.NodeGroupAutoscalingOptions{ScaleDownUtilizationThreshold: 0.5,
 		ScaleDownGpuUtilizationThreshold: 0.6, MaxNodeProvisionDuration: durationpb.New(time.Minute)}
 	got, err := Stated(file.Groups, nodes, defaults)
@@ -72,7 +72,7 @@ func TestStatedGroups(t *testing.T) {
 	if b.Options != nil || len(b.Instances) != 0 || b.Target != 0 || b.Model.Node != nil {
 		t.Errorf("group b: %+v", b)
 	}
-	both := nodeOf("n5", "", map[string]string{"pool": "a", "zone": "z"})
+	both := machineNode("n5", "", map[string]string{"pool": "a", "zone": "z"})
 	if _, err := Stated(file.Groups, append(nodes, both), defaults); err == nil ||
 		!strings.Contains(err.Error(), "node n5 belongs to two node groups, a and b") {
 		t.Error(err)
