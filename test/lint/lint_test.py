@@ -195,7 +195,7 @@ class CommentsTest(unittest.TestCase):
     def test_banned_words_are_found_and_code_is_not(self):
         for text, want in [("Holds what it was told; it goes.", ['1 says "told"', '1 says "goes"']),
                            ("Goes on.", ['1 says "Goes"']), ("Boards and goes_on, ghosted.", []),
-                           ("The field `held` of Board, group.held, held() and Told::x.", []),
+                           ("The field `held` of a view, group.held, held() and Told::x.", []),
                            ("A left-held board-like one.", []),
                            ('The flag "goes".', [])]:
             with self.subTest(text):
