@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protodelim"
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/internal/enginetest"
@@ -135,6 +136,7 @@ func (u *upgrade) movable(t *testing.T, slot int32) (count int) {
 		if err := pod.Unmarshal(shape.GetPod()); err != nil {
 			t.Fatal(err)
 		}
+		stays[shape.GetId()] = corev1helpers.PodPriority(pod) < -10 // expendable
 		for _, owner := range pod.OwnerReferences {
 			stays[shape.GetId()] = stays[shape.GetId()] || owner.Kind == "DaemonSet"
 		}
