@@ -317,7 +317,7 @@ func (a *asker) heard(problem string) *loadlinev1.PlanLoopRequest {
 	select {
 	case asked := <-a.ear.plans:
 		return asked
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		a.Fatalf("no question: %s", problem)
 	}
 	return nil
