@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate \
   net mutants check-long race race-smoke test-karpenter test-cluster-api test-race fuzz bench bench-cost bench-months \
   bench-overload bench-peers bench-scheduler demo picture lint lint-fast vulncheck generate reference image-programs \
-  image-go arm64 test-arm64 images push test-images release verify-release test-e2e test-e2e-1.37 test-fit-next clean
+  image-go arm64 test-arm64 images push test-images test-claim release verify-release test-e2e test-e2e-1.37 test-fit-next clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | \
@@ -92,6 +92,10 @@ mutants: deps ## put small faults into a copy of the tree, one at a time, and re
 
 test-e2e: build ## the plugin's tests and those on a real control plane alone; KUBERNETES=1.37: with that minor
 	@$(MINOR_GOWORK) tools/test-e2e.sh
+
+test-claim: build ## limits over allocatable on five seeds, of which `make test` has two
+	@cd test/e2e && LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' \
+	  go test -count=1 -timeout 30m -v -run '^TestClaimOnFiveSeeds$$' .
 
 test-e2e-1.37:
 	@$(MAKE) --no-print-directory test-e2e KUBERNETES=1.37
