@@ -7,7 +7,8 @@ SHELL := /bin/bash
 .PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate \
   net mutants check-long race race-smoke test-karpenter test-cluster-api test-race fuzz bench bench-cost bench-months \
   bench-overload bench-peers bench-scheduler demo picture lint lint-fast vulncheck generate reference image-programs \
-  image-go arm64 test-arm64 images push test-images test-claim release verify-release test-e2e test-e2e-1.37 test-fit-next clean
+  image-go arm64 test-arm64 images push test-images release verify-release test-e2e test-e2e-1.37 \
+  test-claim test-fit-next clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | \

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -61,7 +62,7 @@ class ScoreBlockersTest : public ::testing::Test {
     blocks_ = response->pod_blocks_drains();
     lost_.clear();
     for (const v1::NodeExplanation& node : response->nodes()) {
-      raw.push_back(static_cast<int64_t>(node.raw_score() + 0.5));
+      raw.push_back(std::lround(node.raw_score()));
       lost_.push_back(static_cast<int64_t>(node.lost_apart()));
     }
     return raw;
