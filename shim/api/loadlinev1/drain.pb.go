@@ -268,7 +268,8 @@ type DrainGroup struct {
 	NodeUsdPerHour *float64 `protobuf:"fixed64,11,opt,name=node_usd_per_hour,json=nodeUsdPerHour,proto3,oneof" json:"node_usd_per_hour,omitempty"`
 	// Its nodes, as numbered by the client. A node is in one group.
 	Slots []int32 `protobuf:"varint,12,rep,packed,name=slots,proto3" json:"slots,omitempty"`
-	// True if the group grows and shrinks by its utilization: its nodes stay, for the reason SizedByUtilization.
+	// True if the group grows and shrinks by its utilization: its nodes stay, for the reason
+	// SizedByUtilization.
 	Sized         bool `protobuf:"varint,13,opt,name=sized,proto3" json:"sized,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -862,11 +862,11 @@ type ScorePolicy struct {
 	// Counts the expected use of pods by the hour in place of their limits: the raw score is then the lowest of
 	// those of the 24 hours. Left out: OFF.
 	ExpectedUse *ExpectedUse `protobuf:"bytes,11,opt,name=expected_use,json=expectedUse,proto3" json:"expected_use,omitempty"`
-	// Has pods that block drains come together: the points of the raw score, of a WEIGHTED_SUM times the sum of all
-	// weights, that a node loses for such a pod if no pod there blocks drains. Those are pods without an owner,
-	// pods that cluster-autoscaler.kubernetes.io/safe-to-evict: "false" or karpenter.sh/do-not-disrupt protects,
-	// also for a time, and pods whose disruption budgets never allow an eviction, as far as the view has them;
-	// pods of DaemonSets, mirror pods and pods that are being deleted are none. [0, 50]; 0: off.
+	// Has pods that block drains come together: the points of the raw score, of a WEIGHTED_SUM times the sum of
+	// all weights, that a node loses for such a pod if no pod there blocks drains. Those are pods without an
+	// owner, pods that cluster-autoscaler.kubernetes.io/safe-to-evict: "false" or karpenter.sh/do-not-disrupt
+	// protects, also for a time, and pods whose disruption budgets never allow an eviction, as far as the view
+	// has them; pods of DaemonSets, mirror pods and pods that are being deleted are none. [0, 50]; 0: off.
 	BlockersTogether int32 `protobuf:"varint,12,opt,name=blockers_together,json=blockersTogether,proto3" json:"blockers_together,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -1384,8 +1384,8 @@ type NodeExplanation struct {
 	// With profiles of expected use: the hour of the day, UTC, in which the raw score is lowest. Scores and
 	// amounts are those of this hour.
 	Hour *int32 `protobuf:"varint,7,opt,name=hour,proto3,oneof" json:"hour,omitempty"`
-	// What the raw score has lost because the incoming pod blocks drains, and no pod on the node does: see
-	// `blockers_together`.
+	// The part of the raw score that was lost because the incoming pod blocks drains, and no pod on the node
+	// does: see `blockers_together`.
 	LostApart     float64 `protobuf:"fixed64,8,opt,name=lost_apart,json=lostApart,proto3" json:"lost_apart,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
