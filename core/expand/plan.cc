@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "core/expand/plan_nodes.h"
 #include "core/expand/plan_problem.h"
 #include "core/expand/share_growth.h"
@@ -256,64 +257,47 @@ class Planner {
   std::vector<int64_t> waiting_;
 };
 
+// Returns the highest priority of a pod that is left over, if one of a lower priority has a new node.
+std::optional<int32_t> LeastToPlan(const ScaleUpPlan& plan, const std::vector<int32_t>& priorities) {
+  std::optional<int32_t> left, placed;
+  for (size_t i = 0; i < priorities.size(); ++i) {
+    if (plan.unplaced[i] > 0) left = std::max(left.value_or(priorities[i]), priorities[i]);
+  }
+  for (const PlannedNodes& nodes : plan.nodes) {
+    for (const PodCount& entry : nodes.pods) {
+      const int32_t priority = priorities[static_cast<size_t>(entry.pods)];
+      placed = std::min(placed.value_or(priority), priority);
+    }
+  }
+  return left.has_value() && placed.has_value() && *placed < *left ? left : std::nullopt;
+}
+
 // Plans for pods on new nodes so that none is left over for one of a lower priority: where the plan for all
 // of them would do that, those below the highest priority that is left over wait for the next plan.
-class PriorityPlanner {
- public:
-  PriorityPlanner(Estimator* estimator, Snapshot* snapshot, const GrowableGroups& groups,
-                  const PlanOptions& options, WorkBudget* budget)
-      : estimator_(*estimator), snapshot_(*snapshot), groups_(groups), options_(options), budget_(budget) {
-    for (const PendingPods& entry : estimator_.pods()) {
-      waiting_.push_back(entry.count);
-      priorities_.push_back(TraitsOf(entry.pod.shape).priority);
-    }
+// `planner_for`: a planner for so many of each of `pods`.
+ScaleUpPlan PlanByPriority(const std::vector<PendingPods>& pods,
+                           absl::FunctionRef<Planner(std::vector<int64_t>)> planner_for, WorkBudget* budget) {
+  std::vector<int64_t> waiting;
+  std::vector<int32_t> priorities;
+  for (const PendingPods& entry : pods) {
+    waiting.push_back(entry.count);
+    priorities.push_back(TraitsOf(entry.pod.shape).priority);
   }
-
-  ScaleUpPlan Run() {
-    ScaleUpPlan plan = PlannerFor(waiting_).Run();
-    const std::optional<int32_t> least = LeastToPlan(plan);
-    if (!least.has_value() || budget_->ended()) return plan;
-    const auto only_from_least = [&](std::vector<int64_t> counts) {
-      for (size_t i = 0; i < counts.size(); ++i) counts[i] *= priorities_[i] >= *least;
-      return counts;
-    };
-    const std::vector<int64_t> left = only_from_least(plan.unplaced);
-    if (!PlannerFor(left).TakesAny()) return plan;  // no limit keeps them back
-    const std::vector<int64_t> first = only_from_least(waiting_);
-    ScaleUpPlan alone = PlannerFor(first).Run();
-    if (budget_->ended() || Total(alone.unplaced) >= Total(left)) return plan;
-    for (size_t i = 0; i < first.size(); ++i) alone.unplaced[i] += waiting_[i] - first[i];
-    return alone;
-  }
-
- private:
-  Planner PlannerFor(std::vector<int64_t> waiting) {
-    return {&estimator_, &snapshot_, groups_, options_, std::move(waiting), budget_};
-  }
-
-  // Returns the highest priority of a pod that is left over, if one of a lower priority has a new node.
-  std::optional<int32_t> LeastToPlan(const ScaleUpPlan& plan) const {
-    std::optional<int32_t> left, placed;
-    for (size_t i = 0; i < priorities_.size(); ++i) {
-      if (plan.unplaced[i] > 0) left = std::max(left.value_or(priorities_[i]), priorities_[i]);
-    }
-    for (const PlannedNodes& nodes : plan.nodes) {
-      for (const PodCount& entry : nodes.pods) {
-        const int32_t priority = priorities_[static_cast<size_t>(entry.pods)];
-        placed = std::min(placed.value_or(priority), priority);
-      }
-    }
-    return left.has_value() && placed.has_value() && *placed < *left ? left : std::nullopt;
-  }
-
-  Estimator& estimator_;
-  Snapshot& snapshot_;
-  const GrowableGroups& groups_;
-  const PlanOptions& options_;
-  WorkBudget* budget_;
-  std::vector<int64_t> waiting_;
-  std::vector<int32_t> priorities_;
-};
+  ScaleUpPlan plan = planner_for(waiting).Run();
+  const std::optional<int32_t> least = LeastToPlan(plan, priorities);
+  if (!least.has_value() || budget->ended()) return plan;
+  const auto only_from_least = [&](std::vector<int64_t> counts) {
+    for (size_t i = 0; i < counts.size(); ++i) counts[i] *= priorities[i] >= *least;
+    return counts;
+  };
+  const std::vector<int64_t> left = only_from_least(plan.unplaced);
+  if (!planner_for(left).TakesAny()) return plan;  // no limit keeps them back
+  const std::vector<int64_t> first = only_from_least(waiting);
+  ScaleUpPlan alone = planner_for(first).Run();
+  if (budget->ended() || Total(alone.unplaced) >= Total(left)) return plan;
+  for (size_t i = 0; i < first.size(); ++i) alone.unplaced[i] += waiting[i] - first[i];
+  return alone;
+}
 
 // Positions in an order that does not depend on the order in which things were given.
 std::vector<size_t> CanonicalPods(const std::vector<PendingPods>& pods) {
@@ -384,7 +368,10 @@ ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<P
   {
     Estimator estimator(snapshot, fit, std::move(sorted_pods), std::move(daemons), budget);
     std::vector<ExistingUse> existing = estimator.UseExistingRoom(budget);
-    plan = PriorityPlanner(&estimator, snapshot, sorted_groups, options, budget).Run();
+    const auto planner_for = [&](std::vector<int64_t> waiting) {
+      return Planner(&estimator, snapshot, sorted_groups, options, std::move(waiting), budget);
+    };
+    plan = PlanByPriority(estimator.pods(), planner_for, budget);
     if (plan.cut_short_by == BudgetEnd::kNotEnded) {
       plan.cut_short_by = estimator.cut_short_by();
       plan.cut_off = estimator.cut_off();
