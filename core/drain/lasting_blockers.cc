@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/cluster/pod_role.h"
 #include "core/drain/rules.h"
 
 namespace loadline {
@@ -53,7 +54,7 @@ bool LastingBlockers::Blocks(const PodShape& shape) const {
   const PodTraits& traits = TraitsOf(shape);
   // A mirror pod is judged by its node, and what is being deleted leaves the node.
   if (shape.finished || traits.mirror || traits.deleted_s.has_value() || IsDaemonPod(traits)) return false;
-  return BlocksByItself(shape) || budgets_.NeverAllow(shape);
+  return BlocksByItself(shape) || (!IsExpendable(traits) && budgets_.NeverAllow(shape));
 }
 
 bool LastingBlockers::Holds(const ClusterObjects& objects) const {

@@ -14,8 +14,9 @@ namespace loadline {
 
 // The pods that block by DrainRules() whatever the flags of the autoscaler are and whatever else happens:
 // those without an owner, those that an annotation protects, also for a time, those that cannot be read, and
-// those whose budgets never allow an eviction. Pods of DaemonSets, mirror pods, placeholders, and pods that
-// have finished or are being deleted never do. What turns on a node or on the time of day plays no part.
+// those whose budgets never allow an eviction. Pods of DaemonSets, mirror pods, placeholders, expendable pods
+// without do-not-disrupt, and pods that have finished or are being deleted never do. What turns on a node or
+// on the time of day plays no part.
 class LastingBlockers final : public DrainBlockers {
  public:
   // Keeps the budgets of `objects`, and no reference. Cost: O(budgets).

@@ -21,6 +21,8 @@ absl::StatusOr<v1::PlanDrainResponse> AnswerPlanDrain(const v1::PlanDrainRequest
   UndoUnlessKept undo(&shared);
   absl::StatusOr<DrainTurn> turn = DrainTurn::Begin(request, "options", &undo);
   if (!turn.ok()) return turn.status();
+  if (absl::Status status = turn->LeaveOutNodesThatStart(request.startup_taints()); !status.ok())
+    return status;
   WorkBudget budget = BudgetOf(request, kDrainWork, shared.limits.question_bytes, deadline);
   const DrainPlan& plan = undo.drain()->Plan(turn->problem(), turn->options(), &budget);
   v1::PlanDrainResponse response = EncodeDrainPlan(plan, turn->problem(), turn->options(), request.compact());

@@ -59,6 +59,12 @@ void Count(const ClusterState& cluster, int64_t now_s, DrainState* state) {
 
 }  // namespace
 
+absl::Status DrainTurn::LeaveOutNodesThatStart(const v1::StartupTaints& message) {
+  const absl::StatusOr<StartupTaints> startup_taints = DecodeStartupTaints(message);
+  if (startup_taints.ok()) TakeOutNodesThatStart(*startup_taints, problem_.get());
+  return startup_taints.status();
+}
+
 absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, absl::string_view options,
                                            UndoUnlessKept* undo, const Timers& timers) {
   SharedView* const shared = &undo->shared();
@@ -75,9 +81,6 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   absl::StatusOr<DrainProblem> problem = DecodeDrainProblem(request, read, &view, &turn.left_out_);
   if (!problem.ok()) return problem.status();
   turn.problem_ = std::make_unique<DrainProblem>(*std::move(problem));
-  const absl::StatusOr<StartupTaints> startup_taints = DecodeStartupTaints(request.startup_taints());
-  if (!startup_taints.ok()) return startup_taints.status();
-  TakeOutNodesThatStart(*startup_taints, turn.problem_.get());
   KeptDrain& kept = shared->drain;
   if (kept.cluster != view.cluster_number() || kept.label_keys != view.label_keys().size()) {
     ReadEvictionsAgain(read, &view, &kept.last);

@@ -33,6 +33,10 @@ class DrainTurn {
   static absl::StatusOr<DrainTurn> Begin(const v1::PlanDrainRequest& request, absl::string_view options,
                                          UndoUnlessKept* undo, const Timers& timers = nullptr);
 
+  // Has nodes that start stay as NotStarted, for a question about drains alone: a loop reads them from its
+  // machines. Errors name the field.
+  absl::Status LeaveOutNodesThatStart(const v1::StartupTaints& message);
+
   const DrainProblem& problem() const { return *problem_; }
   const DrainOptions& options() const { return options_.options; }
   // Returns the state that the planner has before it plans.

@@ -102,6 +102,9 @@ TEST_F(LastingBlockersTest, ABudgetThatNeverAllowsAnEvictionBlocks) {
   FitPod other = WebPod();
   other.labels = {{"app", "other"}};
   EXPECT_FALSE(Blocks(other));
+  FitPod expendable = WebPod();
+  expendable.traits.priority = -11;
+  EXPECT_FALSE(Blocks(expendable)) << "it keeps no node";
   FitPod elsewhere = WebPod();
   elsewhere.namespace_name = "elsewhere";
   EXPECT_FALSE(Blocks(elsewhere));
