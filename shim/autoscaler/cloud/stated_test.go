@@ -48,7 +48,8 @@ func TestStatedGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	pool := map[string]string{"pool": "a"}
-	nodes := []*v1.Node{machineNode("n1", "sim://1", pool), machineNode("n2", "", pool), machineNode("n3", "sim://1", pool),
+	nodes := []*v1.Node{machineNode("n1", "sim://1", pool), machineNode("n2", "", pool),
+		machineNode("n3", "sim://1", pool),
 		machineNode("n4", "sim://4", nil)}
 	defaults := &externalgrpc.NodeGroupAutoscalingOptions{ScaleDownUtilizationThreshold: 0.5,
 		ScaleDownGpuUtilizationThreshold: 0.6, MaxNodeProvisionDuration: durationpb.New(time.Minute)}
