@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/fakeapi"
 )
 
 // A gateway without an extender serves its other doors, knows the size of the cluster and needs no pods.
@@ -57,7 +58,7 @@ func TestGatewayWithAnotherDoorOnly(t *testing.T) {
 		t.Errorf("door_total is %s", got)
 	}
 	waitForNodes(t, g, 2)
-	time.Sleep(50 * time.Millisecond) // the fake API server forgets events before a watch
+	fakeapi.WaitForWatch(t, api, "nodes")
 	if _, err := api.CoreV1().Nodes().Create(t.Context(), &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node3"}},
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

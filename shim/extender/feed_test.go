@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+
+	"loadline.dev/shim/internal/fakeapi"
 )
 
 // notes writes down its calls.
@@ -145,7 +147,7 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 	if diff := cmp.Diff([]string{"set node x", "set pod d/a"}, n.take()); diff != "" {
 		t.Error("lists (-want +got):", diff)
 	}
-	time.Sleep(50 * time.Millisecond) // the fake client forgets events before its watch
+	fakeapi.WaitForWatch(t, client, "nodes", "pods")
 	if _, err := client.CoreV1().Pods("d").Create(ctx, newPod("d", "b", "x"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

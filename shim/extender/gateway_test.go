@@ -26,6 +26,7 @@ import (
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/certtest"
 	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/fakeapi"
 	"loadline.dev/shim/internal/ports"
 	"loadline.dev/shim/policy"
 )
@@ -152,23 +153,6 @@ func (r *running) waitFor(body, want string) {
 	r.t.Fatalf("still %s, want %s", got, want)
 }
 
-// waitWatching waits until the gateway watches nodes and pods: the fake API server forgets events before a watch.
-func (r *running) waitWatching() {
-	r.t.Helper()
-	for start := time.Now(); time.Since(start) < patience; time.Sleep(time.Millisecond) {
-		watched := map[string]bool{}
-		for _, action := range r.api.Actions() {
-			if action.GetVerb() == "watch" {
-				watched[action.GetResource().Resource] = true
-			}
-		}
-		if watched["nodes"] && watched["pods"] {
-			return
-		}
-	}
-	r.t.Fatal("nodes and pods are not watched")
-}
-
 func (r *running) waitReady() {
 	r.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
@@ -228,7 +212,7 @@ func TestGatewayScoresTheExampleOfTheProposal(t *testing.T) {
 func TestGatewayFollowsTheCluster(t *testing.T) {
 	r := start(t, enginetest.Open(t), Options{}, proposalCluster()...)
 	r.waitReady()
-	r.waitWatching()
+	fakeapi.WaitForWatch(r.t, r.api, "nodes", "pods")
 	ctx := t.Context()
 	pods := r.api.CoreV1().Pods("default")
 	// pod6 brings node2 to 14 of 8 with pod5, and node1 is at 14 of 8 as well.

@@ -7,6 +7,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"loadline.dev/shim/internal/fakeapi"
 )
 
 // holder hands on the budgets that it gets; a deleted one has no status.
@@ -51,6 +53,7 @@ func TestSupplyTellsEachBudgetWithoutWhatChangesWithItsPods(t *testing.T) {
 		got.Status.CurrentHealthy != 0 || got.Status.DisruptionsAllowed != 0 || got.Status.DisruptedPods != nil {
 		t.Errorf("got %+v", got)
 	}
+	fakeapi.WaitForWatch(t, client, "poddisruptionbudgets")
 	if err := of.Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
