@@ -19,10 +19,13 @@ namespace loadline {
 //
 // False: in one of these some pod has no place, or the budget ended; the snapshot is as before. Else the
 // places of the order in which they are numbered hold, and are in `places`, by position in `movers`.
-// `leaves`: by node; those beyond its end stay. The kinds are prepared. Cost: O(nodes * log nodes) and for
-// each order and mover that of SharesLeft::Take().
+// `leaves`: by node; those beyond its end stay. `takes_stuck`, if not null, gets the cheapest group whose new
+// node takes the first pod without a place, once the pods before it are placed; nullopt: there is none, or
+// all have a place. The kinds are prepared. Cost: O(nodes * log nodes) and for each order and mover that of
+// SharesLeft::Take(); for `takes_stuck` a new node of each group in addition.
 bool PlaceAsScheduled(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,
-                      const std::vector<bool>& leaves, std::vector<NodeIndex>* places);
+                      const std::vector<bool>& leaves, std::vector<NodeIndex>* places,
+                      std::optional<GroupIndex>* takes_stuck);
 
 }  // namespace loadline
 

@@ -23,6 +23,10 @@ namespace {
 // for the room that a few others make; each try costs a search for all of its pods.
 constexpr int kMostTries = 4;
 
+// The number of nodes that a move may get beyond those of the search. Chosen: each costs another search for
+// all pods of the move, and a move that a scheduler leaves short by more is better made of other nodes.
+constexpr size_t kMostFurther = 3;
+
 class MoveOrder {
  public:
   MoveOrder(TrialCluster* trial_cluster, const std::vector<MadeMove>& made)
@@ -99,7 +103,7 @@ class MoveOrder {
     MoveTerms terms;
     for (const NodeIndex node : net.remove)
       terms.Remove(trial_cluster_.node(node).usd, trial_cluster_.node(node).age_hours);
-    for (const NodeIndex node : net.add) terms.Add(trial_cluster_.node(node).usd);
+    for (const GroupIndex group : GroupsOfNew(net)) terms.Add(UsdOf(trial_cluster_.problem().groups[group]));
     terms.Disturb(net.disturbance);
     return net.saves > 0 && net.saves + 1e-9 >= terms.Required(trial_cluster_.options()) &&
            !net.remove.empty();
@@ -107,13 +111,13 @@ class MoveOrder {
 
   bool WithinLimits(const NetMove& net) const {
     StrongVector<GroupIndex, int64_t> nodes = group_nodes_;
-    for (const NodeIndex node : net.add) {
-      const GroupIndex group = *trial_cluster_.node(node).group;
+    const std::vector<GroupIndex> added = GroupsOfNew(net);
+    for (const GroupIndex group : added) {
       if (++nodes[group] > std::max(MostNodes(trial_cluster_.problem().groups[group]), group_nodes_[group]))
         return false;
     }
     const std::optional<int64_t>& most = trial_cluster_.problem().max_nodes;
-    if (most.has_value() && !net.add.empty() && node_count_ + static_cast<int64_t>(net.add.size()) > *most)
+    if (most.has_value() && !added.empty() && node_count_ + static_cast<int64_t>(added.size()) > *most)
       return false;
     for (const NodeIndex node : net.remove) {
       const GroupIndex group = *trial_cluster_.node(node).group;
@@ -150,24 +154,61 @@ class MoveOrder {
     }
   }
 
-  // Makes a move on the snapshot; false, and nothing changed: not now.
+  // The groups of all new nodes of a move.
+  std::vector<GroupIndex> GroupsOfNew(const NetMove& net) const {
+    std::vector<GroupIndex> groups;
+    for (const NodeIndex node : net.add) groups.push_back(*trial_cluster_.node(node).group);
+    groups.insert(groups.end(), net.further.begin(), net.further.end());
+    return groups;
+  }
+
+  // Makes a move on the snapshot, with a few further nodes where it needs them and still pays; false, and
+  // nothing changed: not now.
   bool Follow(NetMove* net) {
-    if (!Pays(*net) || !WithinLimits(*net)) return false;
+    NetMove tried = *net;
+    for (;;) {
+      if (!Pays(tried) || !WithinLimits(tried)) return false;
+      std::optional<GroupIndex> helps;
+      if (Make(tried, &helps)) break;
+      if (!helps.has_value() || tried.further.size() == kMostFurther || !MayGrow(*net, *helps)) return false;
+      tried.further.push_back(*helps);
+      tried.saves -= UsdOf(trial_cluster_.problem().groups[*helps]);
+    }
+    *net = std::move(tried);
+    net->done = true;
+    move_of_[static_cast<size_t>(net - net_.data())] = moves_.size();
+    for (const GroupIndex group : GroupsOfNew(*net)) ++group_nodes_[group];
+    for (const NodeIndex node : net->remove) --group_nodes_[*trial_cluster_.node(node).group];
+    node_count_ += static_cast<int64_t>(net->add.size() + net->further.size()) -
+                   static_cast<int64_t>(net->remove.size());
+    Emit(*net);
+    return true;
+  }
+
+  // The search decides whether spot nodes may come; see ConsolidationOptions::least_spot_groups.
+  bool MayGrow(const NetMove& net, GroupIndex group) const {
+    const auto spot = [&](GroupIndex of) { return trial_cluster_.problem().groups[of].priced.spot; };
+    const std::vector<GroupIndex> added = GroupsOfNew(net);
+    return !spot(group) || std::any_of(added.begin(), added.end(), spot);
+  }
+
+  // False: some pod has no place, a new node of the group `helps` would take it, and nothing changed.
+  bool Make(const NetMove& net, std::optional<GroupIndex>* helps) {
     Snapshot& snapshot = trial_cluster_.snapshot();
     snapshot.Fork();
-    Leave(*net);
-    for (const NodeIndex node : net->add) copies_[node] = AddCopy(*trial_cluster_.node(node).group);
-    if (!PlaceAll(*net)) {
+    Leave(net);
+    brought_now_.clear();
+    const std::vector<GroupIndex> groups = GroupsOfNew(net);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const NodeIndex copy = trial_cluster_.AddToSnapshot(groups[i]);
+      if (i < net.add.size()) copies_[net.add[i]] = copy;
+      brought_now_[groups[i]].push_back(copy);
+    }
+    if (!PlaceAll(net, helps)) {
       snapshot.Revert();
       return false;
     }
     snapshot.Commit();
-    net->done = true;
-    move_of_[static_cast<size_t>(net - net_.data())] = moves_.size();
-    for (const NodeIndex node : net->add) ++group_nodes_[*trial_cluster_.node(node).group];
-    for (const NodeIndex node : net->remove) --group_nodes_[*trial_cluster_.node(node).group];
-    node_count_ += static_cast<int64_t>(net->add.size()) - static_cast<int64_t>(net->remove.size());
-    Emit(*net);
     return true;
   }
 
@@ -179,21 +220,12 @@ class MoveOrder {
     for (const auto& [node, of] : shapes) Vacate(node, of, &trial_cluster_.snapshot());
   }
 
-  NodeIndex AddCopy(GroupIndex group) {
-    const NodeGroup& of = trial_cluster_.problem().groups[group];
-    const std::string name = absl::StrCat(of.name, "#", ++copied_);
-    const NodeIndex copy = trial_cluster_.snapshot().AddNode({name, of.model->shape, name});
-    for (const int32_t shape : trial_cluster_.node_template(group)->daemons)
-      trial_cluster_.snapshot().PlacePod(copy, shape);
-    return copy;
-  }
-
-  bool PlaceAll(const NetMove& net) {
+  bool PlaceAll(const NetMove& net, std::optional<GroupIndex>* helps) {
     if (!trial_cluster_.options().as_scheduled) return PlaceAsFound(net.movers);
     std::vector<MoverIndex> movers = net.movers;
     std::sort(movers.begin(), movers.end());
     std::vector<NodeIndex> places;
-    if (!PlaceAsScheduled(&trial_cluster_, movers, leaves_, &places)) return false;
+    if (!PlaceAsScheduled(&trial_cluster_, movers, leaves_, &places, helps)) return false;
     for (size_t i = 0; i < movers.size(); ++i) places_[movers[i]] = places[i];
     return true;
   }
@@ -226,14 +258,11 @@ class MoveOrder {
     ConsolidationMove& move = moves_.emplace_back();
     const Snapshot& snapshot = trial_cluster_.snapshot();
     for (const NodeIndex node : net.remove) move.remove.push_back(SlotOf(node));
-    std::map<GroupIndex, std::vector<NodeIndex>> by_group;
-    for (const NodeIndex node : net.add) by_group[*trial_cluster_.node(node).group].push_back(node);
-    for (const auto& [group, nodes] : by_group) {
+    for (const auto& [group, copies] : brought_now_) {
       int32_t& last = last_number_[group];
-      move.add.push_back({group, static_cast<int64_t>(nodes.size())});
+      move.add.push_back({group, static_cast<int64_t>(copies.size())});
       move.first_number.push_back(last + 1);
-      for (const NodeIndex node : nodes)
-        brought_[copies_.at(node)] = {{Slot{-1}, group, ++last}, moves_.size() - 1};
+      for (const NodeIndex copy : copies) brought_[copy] = {{Slot{-1}, group, ++last}, moves_.size() - 1};
     }
     std::set<size_t>& after = after_.emplace_back();
     for (const size_t before : net.after) after.insert(move_of_[before]);
@@ -303,8 +332,8 @@ class MoveOrder {
 
   TrialCluster& trial_cluster_;
   std::vector<NetMove> net_;
-  std::map<NodeIndex, NodeIndex> copies_;  // of new nodes, as they are made again
-  int64_t copied_ = 0;
+  std::map<NodeIndex, NodeIndex> copies_;                     // of new nodes, as they are made again
+  std::map<GroupIndex, std::vector<NodeIndex>> brought_now_;  // copies that come with the move that is made
   StrongVector<GroupIndex, int64_t> group_nodes_;
   int64_t node_count_ = 0;
   std::map<GroupIndex, int32_t> last_number_;

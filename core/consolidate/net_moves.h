@@ -13,8 +13,10 @@ namespace loadline {
 
 // A move without what came to nothing.
 struct NetMove {
-  std::vector<NodeIndex> remove;   // nodes of the cluster
-  std::vector<NodeIndex> add;      // as the trial cluster knows them
+  std::vector<NodeIndex> remove;  // nodes of the cluster
+  std::vector<NodeIndex> add;     // as the trial cluster knows them
+  // The groups of further nodes, without which pods have no place where a scheduler spreads them.
+  std::vector<GroupIndex> further;
   std::vector<MoverIndex> movers;  // largest first
   std::set<size_t> after;          // moves that come before, by number
   double saves = 0;

@@ -139,7 +139,7 @@ bool Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
     movers.push_back(place.mover);
   }
   std::vector<NodeIndex> nodes;
-  if (!PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes)) return false;
+  if (!PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes, nullptr)) return false;
   for (size_t i = 0; i < places_.size(); ++i) {
     places_[i].to = nodes[i];
     trial_cluster_.room().Read(nodes[i]);

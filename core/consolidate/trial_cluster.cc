@@ -201,12 +201,18 @@ bool TrialCluster::Prepare(MoverKindIndex number) {
   return !kind.hopeless;
 }
 
-NodeIndex TrialCluster::AddNode(GroupIndex group) {
+NodeIndex TrialCluster::AddToSnapshot(GroupIndex group) {
   const NodeGroup& of = problem_.groups[group];
   // A node of the cluster may have any name: one that no node can have keeps them apart.
   const std::string name = absl::StrCat(of.name, "#", ++added_);
   const NodeIndex node = snapshot_.AddNode({name, of.model->shape, name});
   for (const int32_t shape : templates_[group]->daemons) snapshot_.PlacePod(node, shape);
+  return node;
+}
+
+NodeIndex TrialCluster::AddNode(GroupIndex group) {
+  const NodeGroup& of = problem_.groups[group];
+  const NodeIndex node = AddToSnapshot(group);
   TrialNode& known = nodes_.emplace_back();
   known.group = group;
   known.usd = UsdOf(of);
@@ -242,6 +248,17 @@ void TrialCluster::Leave(NodeIndex node) {
     Vacate(node, shapes, &snapshot_);
   }
   room_->Read(node);
+}
+
+std::vector<GroupIndex> TrialCluster::GroupsByPrice(MoverKindIndex kind) {
+  std::vector<GroupIndex> groups;
+  for (const GroupIndex group : templates_.indices()) {
+    if (MostOn(kind, group) > 0) groups.push_back(group);
+  }
+  std::stable_sort(groups.begin(), groups.end(), [&](GroupIndex a, GroupIndex b) {
+    return UsdOf(problem_.groups[a]) < UsdOf(problem_.groups[b]);
+  });
+  return groups;
 }
 
 int64_t TrialCluster::MostOn(MoverKindIndex number, GroupIndex group) {

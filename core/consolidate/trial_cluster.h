@@ -124,12 +124,16 @@ class TrialCluster {
   // Adds a new node of a group, with its DaemonSet pods. The group has a template, and the caller has
   // reserved the memory of the node.
   NodeIndex AddNode(GroupIndex group);
+  // Adds the same node to the snapshot alone: it has no TrialNode and no room.
+  NodeIndex AddToSnapshot(GroupIndex group);
   // Forgets the nodes from `node_end` on, after Revert() has removed them from the snapshot.
   void ForgetNodes(NodeIndex node_end);
   void Place(MoverIndex mover, NodeIndex node);
   // Makes a node leave, without its movers; see Vacate(). A new one was only tried, and is gone at once.
   void Leave(NodeIndex node);
 
+  // Returns the groups whose empty new nodes may take a pod of a kind, the cheapest first.
+  std::vector<GroupIndex> GroupsByPrice(MoverKindIndex kind);
   // Returns the number of pods of a kind that an empty new node of a group takes; 0: they may not run there.
   int64_t MostOn(MoverKindIndex kind, GroupIndex group);
 

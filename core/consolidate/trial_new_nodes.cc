@@ -257,14 +257,11 @@ void Trial::PlacePacked(const Packing& packing, const std::vector<GroupIndex>& g
 // work of all others.
 bool Trial::AddForOne(Place* place, double most_cost) {
   const MoverKindIndex kind = trial_cluster_.movers()[place->mover].kind;
-  std::vector<std::pair<double, GroupIndex>> groups;
-  for (const GroupIndex group : added_of_.indices()) {
-    if (RoomOf(group) == 0 || trial_cluster_.MostOn(kind, group) == 0) continue;
-    groups.emplace_back(UsdOf(trial_cluster_.problem().groups[group]), group);
-  }
-  std::sort(groups.begin(), groups.end());
-  for (const auto& [usd, group] : groups) {
-    const bool too_dear = group != groups.front().second && AddedCost() + usd > most_cost;
+  std::vector<GroupIndex> groups = trial_cluster_.GroupsByPrice(kind);
+  std::erase_if(groups, [&](GroupIndex group) { return RoomOf(group) == 0; });
+  for (const GroupIndex group : groups) {
+    const double usd = UsdOf(trial_cluster_.problem().groups[group]);
+    const bool too_dear = group != groups.front() && AddedCost() + usd > most_cost;
     if (too_dear || !trial_cluster_.work()->Spend(20)) return false;
     const NodeIndex node = Bring(group);
     trial_cluster_.fit(kind).Refresh(trial_cluster_.work());
