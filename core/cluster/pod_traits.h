@@ -35,8 +35,11 @@ struct PodWorkload {
 // The annotation cluster-autoscaler.kubernetes.io/safe-to-evict; a value that is not known is as "false".
 enum class SafeToEvict { kUnstated, kYes, kNo, kOnCompletion };
 
-// The phase of a pod, as far as decisions depend on it.
-enum class PodPhase { kUnfinished, kSucceeded, kFailed };
+// The phase of a pod, as far as decisions depend on it. kPending: it has a node, and no container has started.
+enum class PodPhase { kUnfinished, kPending, kSucceeded, kFailed };
+constexpr bool HasFinished(PodPhase phase) {
+  return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed;
+}
 
 // The wish of a pod or a workload about the slack to be kept for it.
 struct SlackWish {
@@ -54,8 +57,6 @@ struct PodTraits {
   std::optional<PodOwner> owner;
   PodWorkload workload;
   PodPhase phase = PodPhase::kUnfinished;
-  // spec.restartPolicy is Always, also by default.
-  bool restarts_always = true;
   // The condition Ready is True.
   bool ready = false;
   // metadata.deletionTimestamp, spec.terminationGracePeriodSeconds.

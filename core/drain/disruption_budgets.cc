@@ -13,7 +13,8 @@ namespace {
 // Returns whether the eviction API asks no budget about the pod.
 bool LeavesWithoutBudget(const PodShape& shape) {
   const PodTraits& traits = TraitsOf(shape);
-  return shape.finished || traits.deleted_s.has_value() || traits.placeholder;
+  return shape.finished || traits.phase == PodPhase::kPending || traits.deleted_s.has_value() ||
+         traits.placeholder;
 }
 
 bool IsDisrupted(const DisruptionBudget& budget, absl::string_view pod_name) {

@@ -83,10 +83,7 @@ RuleAnswer SafeToEvictPod(const PodQuestion& question) {
 }
 
 RuleAnswer Terminal(const PodQuestion& question) {
-  const PodTraits& traits = TraitsOf(question.shape);
-  const bool terminal =
-      traits.phase == PodPhase::kFailed || (traits.phase == PodPhase::kSucceeded && !traits.restarts_always);
-  return terminal ? Outcome(PodOutcome::kMove) : Undefined();
+  return question.shape.finished ? Outcome(PodOutcome::kMove) : Undefined();
 }
 
 RuleAnswer OnCompletion(const PodQuestion& question) {

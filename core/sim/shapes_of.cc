@@ -93,7 +93,6 @@ PodShape ShapesOf::Make(SimWorkloadIndex workload, PodTraits traits) const {
   traits.priority = of.priority;
   traits.grace_s = of.grace_s;
   if (of.not_evictable) traits.safe_to_evict = SafeToEvict::kNo;
-  traits.restarts_always = KindOf(of) != ObjectKind::kJob;
   PodRules rules = RulesOf(of);
   rules.terminating = traits.deleted_s.has_value();
   if (of.apart) {

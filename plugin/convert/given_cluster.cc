@@ -82,9 +82,11 @@ absl::Status ReadNodes(const v1::SetClusterRequest& request, GivenCluster* clust
 std::string ShapeOf(k8s::v1::Pod* pod) {
   pod->mutable_metadata()->clear_name();
   pod->mutable_metadata()->clear_uid();
-  pod->mutable_spec()->clear_node_name();
   const std::string& phase = pod->status().phase();
-  if (phase != "Succeeded" && phase != "Failed" && pod->has_status()) pod->mutable_status()->clear_phase();
+  const bool starts = phase == "Pending" && !pod->spec().node_name().empty();
+  if (!starts && phase != "Succeeded" && phase != "Failed" && pod->has_status())
+    pod->mutable_status()->clear_phase();
+  pod->mutable_spec()->clear_node_name();
   return EngineBytes(*pod);
 }
 

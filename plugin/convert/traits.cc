@@ -126,6 +126,7 @@ bool IsOurs(const PodTraits& traits) {
 }
 
 PodPhase ReadPhase(const std::string& phase) {
+  if (phase == "Pending") return PodPhase::kPending;
   if (phase == "Succeeded") return PodPhase::kSucceeded;
   return phase == "Failed" ? PodPhase::kFailed : PodPhase::kUnfinished;
 }
@@ -160,7 +161,6 @@ PodTraits ReadPodTraits(const k8s::v1::Pod& message, absl::string_view slack_nam
   const std::string* const workload = FindEntry(annotations, kWorkload);
   if (workload != nullptr) traits.workload = ReadPodWorkload(*workload);
   traits.phase = ReadPhase(message.status().phase());
-  traits.restarts_always = spec.restart_policy().empty() || spec.restart_policy() == "Always";
   for (const k8s::v1::PodCondition& condition : message.status().conditions()) {
     if (condition.type() == "Ready") traits.ready = condition.status() == "True";
   }

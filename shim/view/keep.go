@@ -129,9 +129,8 @@ func once[T marshaler](k *Keeper, object T) T {
 // of a pod, which keep slack, prefer what the pod prefers.
 func keptSpec(spec *v1.PodSpec) v1.PodSpec {
 	out := v1.PodSpec{NodeName: spec.NodeName, SchedulerName: spec.SchedulerName, SchedulingGates: spec.SchedulingGates,
-		RestartPolicy: spec.RestartPolicy, Priority: spec.Priority,
-		TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds,
-		NodeSelector:                  spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
+		Priority: spec.Priority, TerminationGracePeriodSeconds: spec.TerminationGracePeriodSeconds,
+		NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		TopologySpreadConstraints: spec.TopologySpreadConstraints, ResourceClaims: spec.ResourceClaims,
 		Overhead: spec.Overhead, Resources: spec.Resources, HostNetwork: spec.HostNetwork, HostUsers: spec.HostUsers,
 		Containers: keptContainers(spec.Containers), InitContainers: keptContainers(spec.InitContainers)}

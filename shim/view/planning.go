@@ -24,9 +24,8 @@ const (
 	metaAnnotations       = 12
 	metaOwnerReferences   = 13
 
-	specRestartPolicy = 3
-	specGracePeriod   = 4
-	specPriority      = 25
+	specGracePeriod = 4
+	specPriority    = 25
 
 	nodeSpecProviderID   = 3
 	nodeStatusConditions = 4
@@ -133,9 +132,6 @@ func protectedSince(pod *v1.Pod) *metav1.Time {
 
 // appendPlanningSpec appends what planners read of a pod's spec.
 func appendPlanningSpec(b []byte, spec *v1.PodSpec) []byte {
-	if spec.RestartPolicy != v1.RestartPolicyAlways {
-		b = appendString(b, specRestartPolicy, string(spec.RestartPolicy))
-	}
 	if spec.TerminationGracePeriodSeconds != nil {
 		b = appendVarint(b, specGracePeriod, uint64(*spec.TerminationGracePeriodSeconds))
 	}
@@ -160,6 +156,14 @@ func planningVolume(v *v1.Volume) (*v1.Volume, bool) {
 			VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v.EmptyDir.Medium}}}, true
 	}
 	return nil, false
+}
+
+// appendPending appends the phase of a pod that has a node and has not started: it is evicted without asking budgets.
+func appendPending(b []byte, pod *v1.Pod) []byte {
+	if pod.Status.Phase == v1.PodPending && pod.Spec.NodeName != "" {
+		b = appendString(b, statusPhase, string(v1.PodPending))
+	}
+	return b
 }
 
 // appendReady appends the condition by which budgets count a pod.

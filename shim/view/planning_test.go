@@ -28,13 +28,14 @@ var planningChanges = []struct {
 	{"Secret", false, func(p *v1.Pod) {
 		p.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{Secret: &v1.SecretVolumeSource{}}}}
 	}},
-	{"RestartAlways", false, func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyAlways }},
 	{"OurDeletionCost", false, func(p *v1.Pod) {
 		p.Annotations = map[string]string{v1.PodDeletionCost: "-9", DeletionCostMark: "-9"}
 	}},
 	{"DeletionCost", true, func(p *v1.Pod) {
 		p.Annotations = map[string]string{v1.PodDeletionCost: "5", DeletionCostMark: "-9"}
 	}},
+	{"Starts", true, func(p *v1.Pod) { p.Spec.NodeName, p.Status.Phase = "node1", v1.PodPending }},
+	{"Waits", false, func(p *v1.Pod) { p.Spec.NodeName, p.Status.Phase = "", v1.PodPending }},
 	{"Ready", true, func(p *v1.Pod) { p.Status.Conditions[0].Status = v1.ConditionFalse }},
 	{"SafeToEvict", true, func(p *v1.Pod) {
 		p.Annotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
@@ -54,7 +55,7 @@ var planningChanges = []struct {
 		func(p *v1.Pod) { p.Namespace, p.CreationTimestamp = "kube-system", metav1.Unix(5, 0) }},
 	{"Deleted", true, func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(5, 0)} }},
 	{"Grace", true, func(p *v1.Pod) { p.Spec.TerminationGracePeriodSeconds = new(int64(0)) }},
-	{"RestartNever", true, func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyNever }},
+	{"RestartNever", false, func(p *v1.Pod) { p.Spec.RestartPolicy = v1.RestartPolicyNever }},
 	{"Priority", true, func(p *v1.Pod) { p.Spec.Priority = new(int32(-10)) }},
 	{"PreferredAffinity", true, func(p *v1.Pod) { p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{}} }},
 	{"HostPath", true, func(p *v1.Pod) {
@@ -86,7 +87,7 @@ func TestTrimPodForPlanningReadsBack(t *testing.T) {
 	pod := fullPod()
 	for _, c := range planningChanges {
 		switch c.name {
-		case "SlackCopies", "Owner", "CreatedInKubeSystem", "Deleted", "Grace", "RestartNever", "Priority", "EmptyDir":
+		case "SlackCopies", "Owner", "CreatedInKubeSystem", "Deleted", "Grace", "Starts", "Priority", "EmptyDir":
 			c.apply(pod)
 		}
 	}
@@ -97,7 +98,7 @@ func TestTrimPodForPlanningReadsBack(t *testing.T) {
 	owner := got.OwnerReferences[0]
 	if got.Annotations["loadline.dev/slack-copies"] != "2" || got.CreationTimestamp.Unix() != 5 ||
 		got.DeletionTimestamp.Unix() != 5 ||
-		*got.Spec.TerminationGracePeriodSeconds != 0 || got.Spec.RestartPolicy != v1.RestartPolicyNever ||
+		*got.Spec.TerminationGracePeriodSeconds != 0 || got.Status.Phase != v1.PodPending ||
 		*got.Spec.Priority != -10 ||
 		got.Spec.Volumes[0].Name != "d" || got.Spec.Volumes[0].EmptyDir == nil ||
 		got.Status.Conditions[1].Type != v1.PodReady ||

@@ -152,6 +152,7 @@ func trimPod(pod *v1.Pod, with detail) []byte {
 	return appendMessage(b, podStatus, func(b []byte) []byte {
 		b = appendPodStatus(b, &pod.Status)
 		if with.planning {
+			b = appendPending(b, pod)
 			b = appendReady(b, &pod.Status)
 			if start := protectedSince(pod); start != nil {
 				b = appendObject(b, statusStartTime, start)
@@ -241,8 +242,8 @@ func appendContainer(b []byte, number protowire.Number, c *v1.Container, with de
 }
 
 func appendPodStatus(b []byte, status *v1.PodStatus) []byte {
-	// Finished is all that a phase means to a decision. Leaving the others out keeps pods that start up equal to
-	// those that run.
+	// Finished is all that a phase means to a score. Leaving the others out keeps pods that start up equal to those
+	// that run.
 	if status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed {
 		b = appendString(b, statusPhase, string(status.Phase))
 	}

@@ -214,7 +214,7 @@ bool MovablePods(const DrainCluster& cluster, const DrainNode& node, std::vector
     if (traits.deleted_s.has_value() && *traits.deleted_s + 60 < cluster.now_s) continue;
     if (IsDaemon(pod)) continue;
     if (traits.safe_to_evict != SafeToEvict::kYes) {
-      if (Finished(pod) && (traits.phase == PodPhase::kFailed || !traits.restarts_always)) continue;
+      if (Finished(pod)) continue;
       if (traits.safe_to_evict == SafeToEvict::kOnCompletion) {
         *waits = true;
         continue;

@@ -14,7 +14,7 @@
 
 namespace loadline {
 
-inline bool Finished(const FitPod& pod) { return pod.traits.phase != PodPhase::kUnfinished; }
+inline bool Finished(const FitPod& pod) { return HasFinished(pod.traits.phase); }
 
 inline std::string LabelOf(const std::vector<Label>& labels, const std::string& key) {
   for (const Label& label : labels) {

@@ -303,7 +303,7 @@ const std::vector<Defect>& Defects() {
                   std::any_of(node.pods.begin(), node.pods.end(), [&](const FitPod& pod) {
                     return pod.traits.ready && pod.traits.owner.has_value() &&
                            pod.traits.owner->kind == "ReplicaSet" && !pod.traits.deleted_s.has_value() &&
-                           pod.traits.phase == PodPhase::kUnfinished && !pod.traits.placeholder &&
+                           !HasFinished(pod.traits.phase) && !pod.traits.placeholder &&
                            pod.traits.safe_to_evict != SafeToEvict::kOnCompletion &&
                            std::any_of(cluster.budgets.begin(), cluster.budgets.end(),
                                        [&](const DrainBudget& budget) {
@@ -384,7 +384,7 @@ const std::vector<Defect>& Defects() {
                if (pod.name != move.pod || pod.rules.anti_affinity.empty()) continue;
                for (const std::string& name : plan->keep) {
                  for (const FitPod& other : FindNode(cluster, name)->pods) {
-                   if (other.labels != pod.labels || other.traits.phase != PodPhase::kUnfinished) continue;
+                   if (other.labels != pod.labels || HasFinished(other.traits.phase)) continue;
                    if (pod.rules.anti_affinity[0].topology_key == "zone" &&
                        FindNode(cluster, name)->node.labels.empty()) {
                      continue;

@@ -140,7 +140,6 @@ TEST(PodTraitsTest, StateAndSpec) {
   want.deleted_s = 7;
   want.grace_s = 0;
   want.priority = -10;
-  want.restarts_always = false;
   want.states_affinity = true;
   want.phase = PodPhase::kFailed;
   want.ready = true;
