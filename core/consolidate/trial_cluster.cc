@@ -1,12 +1,16 @@
 #include "core/consolidate/trial_cluster.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "core/cluster/labels.h"
 #include "core/cluster/leaving.h"
 #include "core/cluster/pod_role.h"
+#include "core/cluster/pod_rules.h"
 #include "core/fit/filters.h"
 #include "core/pack/fill.h"
 
@@ -261,6 +265,25 @@ std::vector<GroupIndex> TrialCluster::GroupsByPrice(MoverKindIndex kind) {
   return groups;
 }
 
+// Returns the filters that say how many pods of a kind one node takes. Rules over domains of several nodes,
+// such as zones, play no part: how much of a zone is left changes with each move.
+PodFit& TrialCluster::FitOnOneNode(MoverKindIndex number) {
+  MoverKind& kind = kinds_[number];
+  const std::shared_ptr<const PodRules>& rules = snapshot_.pod_shape(kind.shape).rules;
+  const auto wider = [](const SpreadConstraint& spread) { return spread.topology_key != kHostnameLabel; };
+  if (rules == nullptr || (rules->affinity.empty() && absl::c_none_of(rules->spread, wider)))
+    return fit(number);
+  if (kind.on_one_node == nullptr) {
+    PodRules alone = *rules;
+    std::erase_if(alone.spread, wider);
+    alone.affinity.clear();
+    IncomingPod pod = PodOf(kind);
+    pod.shape.rules = std::make_shared<const PodRules>(std::move(alone));
+    kind.on_one_node = std::make_unique<PodFit>(&snapshot_, std::move(pod), &options_.fit, budget_);
+  }
+  return *kind.on_one_node;
+}
+
 int64_t TrialCluster::MostOn(MoverKindIndex number, GroupIndex group) {
   const auto [known, is_new] = most_on_.try_emplace({number, group}, 0);
   if (!is_new) return known->second;
@@ -269,7 +292,7 @@ int64_t TrialCluster::MostOn(MoverKindIndex number, GroupIndex group) {
   if (made == nullptr) return 0;
   const int64_t room = CopiesThatFit(made->free, kind.request);
   if (room == 0) return 0;
-  PodFit& pod = fit(number);
+  PodFit& pod = FitOnOneNode(number);
   snapshot_.Fork();
   const std::string name = absl::StrCat("consolidate-", IndexOf(group));
   const NodeIndex copy = snapshot_.AddNode({name, problem_.groups[group].model->shape, name});
@@ -279,6 +302,7 @@ int64_t TrialCluster::MostOn(MoverKindIndex number, GroupIndex group) {
     if (!kind.only_room) {
       // Pods are placed one after the other. If none fits because of pods elsewhere, one is assumed: that may
       // change.
+      pod.Refresh(budget_);
       int64_t placed = 0;
       while (placed < room && budget_->Spend(pod.UnitsPerNode()) && pod.Fits(copy)) {
         snapshot_.PlacePod(copy, kind.shape);

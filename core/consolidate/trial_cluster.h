@@ -40,6 +40,7 @@ struct MoverKind {
   double size = 0;               // larger ones find a place first
   double worth = 0;              // at the shadow prices, US dollars per hour
   std::optional<SearchPod> handle;
+  std::unique_ptr<PodFit> on_one_node;  // see MostOn(); made when it is needed
 };
 
 // One pod or placeholder of a node that may go.
@@ -134,12 +135,14 @@ class TrialCluster {
 
   // Returns the groups whose empty new nodes may take a pod of a kind, the cheapest first.
   std::vector<GroupIndex> GroupsByPrice(MoverKindIndex kind);
-  // Returns the number of pods of a kind that an empty new node of a group takes; 0: they may not run there.
+  // Returns the number of pods of a kind that an empty new node of a group takes, as far as it turns on that
+  // node alone; 0: they may not run there.
   int64_t MostOn(MoverKindIndex kind, GroupIndex group);
 
  private:
   void AddMovers(NodeIndex node, const ConsolidationNode& entry);
   MoverKindIndex KindOf(int32_t shape, bool by_name);
+  PodFit& FitOnOneNode(MoverKindIndex kind);
   void MakeColumns();
   void MakeTemplates();
   IncomingPod PodOf(const MoverKind& kind) const;
