@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_CONSOLIDATE_AS_SCHEDULED_H_
 #define LOADLINE_CORE_CONSOLIDATE_AS_SCHEDULED_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,6 +11,11 @@
 #include "core/consolidate/trial_cluster.h"
 
 namespace loadline {
+
+// The number of nodes that a move may get beyond those of its packing, for pods that a scheduler would leave
+// without a place. Chosen: each costs another search for all pods of the move, and a move that needs more is
+// better made of other nodes.
+inline constexpr size_t kMostFurtherNodes = 3;
 
 // Places movers on the snapshot where kube-scheduler's default, LeastAllocated, puts them: each on the node,
 // of those that take it and do not leave, with the largest share of CPU and memory left, in the mean of both;

@@ -7,11 +7,9 @@
 #include <numeric>
 #include <optional>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "core/cluster/leaving.h"
 #include "core/consolidate/as_scheduled.h"
 #include "core/consolidate/net_moves.h"
@@ -22,10 +20,6 @@ namespace {
 // The number of times that a move is tried in the order of moves before it is given up. Chosen: it may wait
 // for the room that a few others make; each try costs a search for all of its pods.
 constexpr int kMostTries = 4;
-
-// The number of nodes that a move may get beyond those of the search. Chosen: each costs another search for
-// all pods of the move, and a move that a scheduler leaves short by more is better made of other nodes.
-constexpr size_t kMostFurther = 3;
 
 class MoveOrder {
  public:
@@ -170,7 +164,8 @@ class MoveOrder {
       if (!Pays(tried) || !WithinLimits(tried)) return false;
       std::optional<GroupIndex> helps;
       if (Make(tried, &helps)) break;
-      if (!helps.has_value() || tried.further.size() == kMostFurther || !MayGrow(*net, *helps)) return false;
+      if (!helps.has_value() || tried.further.size() == kMostFurtherNodes || !MayGrow(*net, *helps))
+        return false;
       tried.further.push_back(*helps);
       tried.saves -= UsdOf(trial_cluster_.problem().groups[*helps]);
     }

@@ -110,7 +110,7 @@ TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
   const MoveTerms terms = TermsOf(go);
   if (terms.saves() <= kCent) return TrialEnd::kNotCheaper;
   if (!Pays(terms, trial_cluster_.options())) return TrialEnd::kSavesTooLittle;
-  return !trial_cluster_.options().as_scheduled || PutAsScheduled(go) ? TrialEnd::kMade : TrialEnd::kNoPlace;
+  return trial_cluster_.options().as_scheduled ? PutAsScheduled(go) : TrialEnd::kMade;
 }
 
 // See ConsolidationOptions::least_spot_groups.
@@ -122,29 +122,39 @@ bool Trial::SpotMayCome() const {
          }) >= trial_cluster_.options().least_spot_groups;
 }
 
-// With the same new nodes, but pods go where a scheduler puts them. Whether all have a place.
-bool Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
+// Makes the move again with the same new nodes, but pods go where a scheduler puts them; a few further nodes
+// come where that leaves some without a place, as long as the move pays.
+TrialEnd Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
   std::vector<GroupIndex> groups;
   std::vector<MoverIndex> movers;
   for (const NodeIndex node : added_) groups.push_back(*trial_cluster_.node(node).group);
+  std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.mover < b.mover; });
+  for (const Place& place : places_) movers.push_back(place.mover);
+  std::vector<NodeIndex> nodes;
+  for (size_t further = 0;; ++further) {
+    BringAgain(go, groups);
+    if (!Pays(TermsOf(go), trial_cluster_.options())) return TrialEnd::kSavesTooLittle;
+    std::optional<GroupIndex> helps;
+    if (PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes, &helps)) break;
+    if (further == kMostFurtherNodes || !helps.has_value() || RoomOf(*helps) == 0) return TrialEnd::kNoPlace;
+    groups.push_back(*helps);
+  }
+  for (size_t i = 0; i < places_.size(); ++i) {
+    places_[i].to = nodes[i];
+    trial_cluster_.room().Read(nodes[i]);
+  }
+  return TrialEnd::kMade;
+}
+
+// Begins the move anew with new nodes of these groups, and no pod placed.
+void Trial::BringAgain(const std::vector<NodeIndex>& go, const std::vector<GroupIndex>& groups) {
   Undo(go);
   trial_cluster_.snapshot().Fork();
   for (const NodeIndex node : go) trial_cluster_.Leave(node);
   added_.clear();
   added_of_.assign(added_of_.size(), 0);
   for (const GroupIndex group : groups) Bring(group);
-  std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.mover < b.mover; });
-  for (Place& place : places_) {
-    place.to = kNoTarget;
-    movers.push_back(place.mover);
-  }
-  std::vector<NodeIndex> nodes;
-  if (!PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes, nullptr)) return false;
-  for (size_t i = 0; i < places_.size(); ++i) {
-    places_[i].to = nodes[i];
-    trial_cluster_.room().Read(nodes[i]);
-  }
-  return true;
+  for (Place& place : places_) place.to = kNoTarget;
 }
 
 bool Trial::WithinLimits(const std::vector<NodeIndex>& go) const {
