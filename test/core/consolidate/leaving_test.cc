@@ -31,19 +31,32 @@ ModelCluster DearNodes(const std::set<std::string>& cheap) {
   return model;
 }
 
-// For each node that leaves, the type that its pod moves to.
-std::map<std::string, std::string> Targets(const ModelCluster& model) {
+// Plans for pods that a scheduler places, and checks the moves.
+ConsolidationPlan PlanFor(const ModelCluster& model) {
   PlannedCluster cluster(model);
   Snapshot snapshot(*cluster.problem().cluster);
   WorkBudget budget;
   ConsolidationOptions options;
   options.least_saving_percent = 0;
-  const ConsolidationPlan plan = Consolidator().Plan(&snapshot, cluster.problem(), options, &budget);
+  options.as_scheduled = true;
+  ConsolidationPlan plan = Consolidator().Plan(&snapshot, cluster.problem(), options, &budget);
   MoveChecker checker(model, options);
   checker.Follow(plan);
   EXPECT_THAT(checker.problems(), IsEmpty());
+  return plan;
+}
+
+// Adds pods to each node.
+void AddPods(size_t app, int count, ModelCluster* model) {
+  for (ModelNode& node : model->nodes) {
+    for (int i = 0; i < count; ++i) node.pods.push_back({absl::StrCat(node.name, "-", app, "-", i), app});
+  }
+}
+
+// For each node that leaves, the type that its pod moves to.
+std::map<std::string, std::string> Targets(const ModelCluster& model) {
   std::map<std::string, std::string> targets;
-  for (const ConsolidationMove& move : plan.moves) {
+  for (const ConsolidationMove& move : PlanFor(model).moves) {
     for (const PodTransfer& pod : move.pods) {
       targets[model.nodes[IndexOf(pod.from)].name] =
           pod.to.is_new() ? model.types[IndexOf(*pod.to.group)].name : model.nodes[IndexOf(pod.to.slot)].name;
@@ -71,6 +84,26 @@ TEST(LeavingTest, WithoutARuleZonesDoNotMatter) {
   EXPECT_THAT(Targets(model),
               UnorderedElementsAre(std::pair("node-a", "cheap-b"), std::pair("node-b", "cheap-b"),
                                    std::pair("node-c", "cheap-b")));
+}
+
+// With six pods in each zone a seventh may come to any one, and an eighth not: how many a new node takes has
+// nothing to do with that.
+TEST(LeavingTest, ANewNodeTakesAllPodsOfItsZone) {
+  ModelCluster model = DearNodes({"a", "b", "c"});
+  AddPods(0, 5, &model);
+  EXPECT_NEAR(PlanFor(model).bill.reachable, 6 * 0.2, 1e-9) << "6 of 4 cores in each zone";
+}
+
+// 12 cores of pods that spread and 3 of others fit on four cheap nodes. A scheduler that spreads puts some of
+// the others where the first ones have to go: one more node is needed, at least.
+TEST(LeavingTest, FurtherNodesComeForPodsThatASchedulerLeavesShort) {
+  ModelCluster model = DearNodes({"a", "b", "c"});
+  model.apps.push_back({500, 500});
+  AddPods(0, 3, &model);
+  AddPods(1, 2, &model);
+  const ConsolidationPlan plan = PlanFor(model);
+  EXPECT_GE(plan.bill.reachable, 5 * 0.2 - 1e-9);
+  EXPECT_LE(plan.bill.reachable, 7 * 0.2 + 1e-9);
 }
 
 }  // namespace

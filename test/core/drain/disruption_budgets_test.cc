@@ -139,7 +139,9 @@ TEST_F(DisruptionBudgetsTest, PodsThatGoAnywayTakeNothing) {
   placeholder.traits.placeholder = true;
   FitPod finished = Pod("web");
   finished.traits.phase = PodPhase::kFailed;
-  for (const FitPod& pod : {terminating, placeholder, finished}) {
+  FitPod pending = Pod("web");
+  pending.traits.phase = PodPhase::kPending;
+  for (const FitPod& pod : {terminating, placeholder, finished, pending}) {
     EXPECT_EQ(budgets.Refuses(budgets.Find(cluster_.Shape(pod))), BudgetRefusal::kNone);
   }
 }

@@ -111,11 +111,18 @@ TEST_F(RulesTest, DoNotDisruptOutvotesTheAgeOfASystemPod) {
   EXPECT_EQ(Blocks(pod), PodReason::kDoNotDisruptAnnotation);
 }
 TEST_F(RulesTest, DoNotDisruptDoesNotKeepWhatHasEndedOrEnds) {
-  FitPod ended = NotToBeDisrupted();
-  ended.traits.phase = PodPhase::kFailed;
-  FitPod ends = NotToBeDisrupted();
+  FitPod failed = NotToBeDisrupted(), succeeded = NotToBeDisrupted(), ends = NotToBeDisrupted();
+  failed.traits.phase = PodPhase::kFailed;
+  succeeded.traits.phase = PodPhase::kSucceeded;
   ends.traits.deleted_s = kRulesTime;
-  EXPECT_FALSE(Judge({ended, ends}).block.has_value());
+  EXPECT_FALSE(Judge({failed, succeeded, ends}).block.has_value());
+}
+TEST_F(RulesTest, APodThatHasSucceededNeedsNoOwner) {
+  FitPod pod = OwnedBy("ReplicaSet", "r");
+  pod.traits.owner.reset();
+  EXPECT_EQ(Blocks(pod), PodReason::kNotReplicated);
+  pod.traits.phase = PodPhase::kSucceeded;
+  EXPECT_FALSE(Judge({pod}).block.has_value());
 }
 TEST_F(RulesTest, DoNotDisruptOfAPodOfADaemonSetKeepsTheNode) {
   FitPod daemon = OwnedBy("DaemonSet", "d");
