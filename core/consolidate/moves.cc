@@ -182,6 +182,7 @@ class MoveOrder {
 
   // The search decides whether spot nodes may come; see ConsolidationOptions::least_spot_groups.
   bool MayGrow(const NetMove& net, GroupIndex group) const {
+    if (trial_cluster_.options().mode != ConsolidationMode::kReplace) return false;
     const auto spot = [&](GroupIndex of) { return trial_cluster_.problem().groups[of].priced.spot; };
     const std::vector<GroupIndex> added = GroupsOfNew(net);
     return !spot(group) || std::any_of(added.begin(), added.end(), spot);

@@ -110,7 +110,7 @@ TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
   const MoveTerms terms = TermsOf(go);
   if (terms.saves() <= kCent) return TrialEnd::kNotCheaper;
   if (!Pays(terms, trial_cluster_.options())) return TrialEnd::kSavesTooLittle;
-  return trial_cluster_.options().as_scheduled ? PutAsScheduled(go) : TrialEnd::kMade;
+  return trial_cluster_.options().as_scheduled ? PutAsScheduled(go, may_add) : TrialEnd::kMade;
 }
 
 // See ConsolidationOptions::least_spot_groups.
@@ -124,7 +124,7 @@ bool Trial::SpotMayCome() const {
 
 // Makes the move again with the same new nodes, but pods go where a scheduler puts them; a few further nodes
 // come where that leaves some without a place, as long as the move pays.
-TrialEnd Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
+TrialEnd Trial::PutAsScheduled(const std::vector<NodeIndex>& go, bool may_add) {
   std::vector<GroupIndex> groups;
   std::vector<MoverIndex> movers;
   for (const NodeIndex node : added_) groups.push_back(*trial_cluster_.node(node).group);
@@ -135,7 +135,7 @@ TrialEnd Trial::PutAsScheduled(const std::vector<NodeIndex>& go) {
     BringAgain(go, groups);
     if (!Pays(TermsOf(go), trial_cluster_.options())) return TrialEnd::kSavesTooLittle;
     std::optional<GroupIndex> helps;
-    if (PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes, &helps)) break;
+    if (PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes, may_add ? &helps : nullptr)) break;
     if (further == kMostFurtherNodes || !helps.has_value() || RoomOf(*helps) == 0) return TrialEnd::kNoPlace;
     groups.push_back(*helps);
   }

@@ -66,7 +66,7 @@ class Trial {
   bool PaysWithSpot(const std::vector<NodeIndex>& go);
   void TakeOff(const std::vector<NodeIndex>& go);
   bool UseRoom();
-  TrialEnd PutAsScheduled(const std::vector<NodeIndex>& go);
+  TrialEnd PutAsScheduled(const std::vector<NodeIndex>& go, bool may_add);
   void BringAgain(const std::vector<NodeIndex>& go, const std::vector<GroupIndex>& groups);
   std::optional<NodeIndex> FindRoom(MoverKindIndex kind);
   TrialEnd AddNodes(double most_cost);
