@@ -7,9 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/drain/being_deleted.h"
+#include "core/drain/disruption_budgets.h"
 #include "core/drain/node_reason.h"
 #include "core/loop/load_rest.h"
 #include "core/loop/move_check.h"
@@ -137,15 +139,18 @@ class Follower {
     return false;
   }
 
-  // An old node of the move that cannot go, where none has begun to.
+  // Returns why an old node of the move cannot go, where none goes or is about to. What passes by itself does
+  // not count: a budget that is used up has something left again once the pods that it waits for are ready.
   const DrainKeep* WhatHoldsUp(const MoveUnderWay& move) const {
     const std::vector<Slot> old = FindAll(nodes_, move.remove);
-    const bool goes = std::any_of(old.begin(), old.end(), [&](Slot slot) { return going_.contains(slot); });
-    if (goes) return nullptr;
+    const auto is_old = [&](Slot slot) { return absl::c_linear_search(old, slot); };
+    if (absl::c_any_of(old, [&](Slot slot) { return going_.contains(slot); })) return nullptr;
+    if (absl::c_any_of(plan_.scale_down.remove, [&](const DrainRemoval& of) { return is_old(of.slot); }))
+      return nullptr;
     for (const DrainKeep& keep : plan_.scale_down.keep) {
-      if (keep.reason != NodeReason::kNotEvaluated &&
-          std::find(old.begin(), old.end(), keep.slot) != old.end())
-        return &keep;
+      const bool passes =
+          keep.reason == NodeReason::kNotEvaluated || keep.budget == BudgetRefusal::kExhausted;
+      if (!passes && is_old(keep.slot)) return &keep;
     }
     return nullptr;
   }
