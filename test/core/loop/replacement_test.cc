@@ -240,6 +240,19 @@ TEST_F(ReplacementTest, AMoveThatStandsStillEnds) {
   EXPECT_THAT(memory_.moves, IsEmpty());
 }
 
+// One node is about to go, and may have to wait for a delay after growth; the other one follows.
+TEST_F(ReplacementTest, AMoveOfWhichOneNodeIsAboutToGoDoesNotStandStill) {
+  TwoSmallNodes();
+  Loop();
+  Arrive("big-1", GroupIndex{1});
+  Loop();
+  ASSERT_EQ(memory_.moves[0].phase, Phase::kDraining);
+  nodes_[1].pods.push_back(Replica("late", 100'000));
+  const LoopPlan plan = Loop(kMinuteMs);
+  EXPECT_THAT(Started(plan), ElementsAre("small-1"));
+  EXPECT_THAT(plan.replacement.ended, IsEmpty());
+}
+
 TEST_F(ReplacementTest, ANewNodeIsNotDrainedWhileOthersAreOnTheirWay) {
   TwoSmallNodes();
   MoveUnderWay& move = memory_.moves.emplace_back();
