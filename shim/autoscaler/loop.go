@@ -117,7 +117,7 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 		return "cluster", err
 	}
 	l.models.Fill(ctx, groups, l.cluster.NodesByID(), o.Now)
-	o.Pods = l.cluster.WithoutNode(o.Now)
+	o.Pods = l.cluster.WithoutNode(o.Now, nil)
 	return "", nil
 }
 

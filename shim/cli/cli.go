@@ -85,6 +85,13 @@ type app struct {
 	running bool // the command line was understood; what fails from now on is no wrong usage
 }
 
+// warn tells people what they should know beside the answer.
+func (a *app) warn(warnings []string) {
+	for _, warning := range warnings {
+		fmt.Fprintf(a.streams.Err, "warning: %s\n", escapeLines(warning))
+	}
+}
+
 func (a *app) newRoot(program string) *cobra.Command {
 	if program == dropInName {
 		return a.started(a.newAutoscaler(dropInName))

@@ -15,11 +15,13 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/dump"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/leftout"
+	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/usage/profile"
 	"loadline.dev/shim/view"
 )
@@ -268,6 +270,9 @@ func viewName(address string) string {
 // set has the view hold an object.
 func (c *cluster) set(object any) error {
 	if c.watched != nil {
+		if pod, ok := object.(*v1.Pod); ok { // it is reduced in its place, and others may read it
+			object = new(*pod)
+		}
 		kept, err := c.kept.Reduce(object)
 		c.watched.Take(kept)
 		return err
@@ -291,7 +296,8 @@ func asTried(pod *v1.Pod) *v1.Pod {
 		func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled }) {
 		return pod
 	}
-	pod.Status.Conditions = append(pod.Status.Conditions, v1.PodCondition{Type: v1.PodScheduled,
+	pod = new(*pod)
+	pod.Status.Conditions = append(slices.Clip(pod.Status.Conditions), v1.PodCondition{Type: v1.PodScheduled,
 		Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable})
 	return pod
 }
@@ -328,6 +334,20 @@ func (c *cluster) close() {
 	defer cancel()
 	_ = c.view.Drop(ctx) // an engine of our own ends anyway, and one that is gone holds nothing
 	c.conn.Close()
+}
+
+// gather gathers what an autoscaler with this configuration would ask about the cluster, in whose way it was loaded.
+// `waits` is that of Planner.Gather.
+func (c *cluster) gather(settings *config.Configuration, loaded *config.Loaded, file nodegroup.File,
+	now time.Time, waits func(*v1.Pod) bool) (*plan.Planner, *plan.Loop, error) {
+	p := plan.NewPlanner(loadlinev1.NewAutoscalerClient(c.conn), c.watched, settings, loaded, nil)
+	p.Settings.Compact, p.Patience = false, 0
+	o, err := p.Gather(file.Groups, now, waits)
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Warnings = slices.Concat(file.Warnings, file.Ignored())
+	return p, o, nil
 }
 
 // describe returns all nodes as the engine holds them, in slot order.

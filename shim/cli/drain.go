@@ -11,12 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"google.golang.org/protobuf/proto"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
-	"loadline.dev/shim/drain"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/view"
@@ -86,6 +84,7 @@ A kind of which it holds nothing counts as one of which there is nothing.`,
 			if err != nil {
 				return err
 			}
+			a.warn(d.warnings)
 			return f.output.write(a.streams.Out, d.forms())
 		},
 	}
@@ -101,8 +100,9 @@ type drainPlan struct {
 	now     time.Time
 	options *loadlinev1.DrainOptions
 	// notes say what holds for the plan beside itself, each in a sentence.
-	notes   []string
-	leftOut leftout.List
+	notes    []string
+	leftOut  leftout.List
+	warnings []string
 	// consolidation is what consolidation makes of the node asked about; empty: that was not asked.
 	consolidation string
 }
@@ -118,13 +118,12 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	if err != nil {
 		return nil, err
 	}
-	rules := plan.RulesOf(&s.settings.Configuration, &config.Loaded{Fit: fit})
 	file, err := loadGroups(s.groups)
 	if err != nil {
 		return nil, err
 	}
-	groups := drain.NewGroups(file.Groups)
-	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, fit: fit, node: groups.AddNode})
+	alone := s.settings.deciding(config.ScaleDownDecision)
+	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, fit: fit, watch: &alone})
 	if err != nil {
 		return nil, err
 	}
@@ -132,28 +131,30 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	if err := c.withoutPods(source, s.noPods); err != nil {
 		return nil, err
 	}
-	d := &drainPlan{now: now, options: proto.CloneOf(rules.Drain(now))}
+	p, o, err := c.gather(&alone, &config.Loaded{Fit: fit}, file, now, nil)
+	if err != nil {
+		return nil, err
+	}
+	d := &drainPlan{now: now, options: p.Settings.Drain}
 	if s.groups == "" {
 		d.notes = append(d.notes, "Without --groups, node groups are derived from the nodes, and may become empty.")
 	}
 	if source.fromFile() {
 		d.assume(c)
 	}
-	client := loadlinev1.NewAutoscalerClient(c.conn)
-	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
-		request := &loadlinev1.PlanDrainRequest{Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: at},
-			NowS: now.Unix(), Options: d.options, Fit: fit, DeriveGroups: s.groups == "",
-			StartupTaints: s.settings.ScaleUp.StartupTaints.Proto()}
-		var err error
-		if request.Groups, err = groups.Proto(c.view.Slot); err != nil {
-			return err
-		}
-		d.PlanDrainResponse, err = client.PlanDrain(ctx, request)
+	_, err = p.Put(ctx, o, func(asked *plan.Plan) (err error) {
+		q := asked.Question
+		d.options = q.GetDrain()
+		d.PlanDrainResponse, err = p.Client.PlanDrain(ctx, &loadlinev1.PlanDrainRequest{
+			Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: q.GetChanges()}, NowS: q.GetNowS(), SeenS: q.GetSeenS(),
+			Groups: asked.DrainGroups(), Options: d.options, Fit: q.GetFit(), DeriveGroups: s.groups == "",
+			StartupTaints: q.GetStartupTaints()})
 		return err
 	})
 	if err != nil {
 		return nil, engineError(err)
 	}
+	d.warnings = o.Warnings
 	c.leaveOut(&d.leftOut)
 	d.leftOut.AddAnswer(d.PlanDrainResponse)
 	return d, nil

@@ -50,6 +50,7 @@ type ear struct {
 	address string
 
 	plans chan *loadlinev1.PlanLoopRequest
+	parts chan proto.Message // questions of commands
 
 	mu   sync.Mutex
 	told *loadlinev1.Changes // guarded by mu
@@ -62,7 +63,8 @@ func newEar(t *testing.T) *ear {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(folder) })
-	e := &ear{address: "unix://" + filepath.Join(folder, "s"), plans: make(chan *loadlinev1.PlanLoopRequest, 100)}
+	e := &ear{address: "unix://" + filepath.Join(folder, "s"), plans: make(chan *loadlinev1.PlanLoopRequest, 100),
+		parts: make(chan proto.Message, 100)}
 	listener, err := net.Listen("unix", filepath.Join(folder, "s"))
 	if err != nil {
 		t.Fatal(err)
@@ -91,14 +93,19 @@ func (e *ear) Drop(context.Context, *loadlinev1.DropRequest) (*loadlinev1.DropRe
 
 // PlanLoop hands on the question with the cluster that it is about.
 func (e *ear) PlanLoop(_ context.Context, r *loadlinev1.PlanLoopRequest) (*loadlinev1.PlanLoopResponse, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	asked := proto.CloneOf(r)
-	own := proto.CloneOf(e.told)
-	own.View, own.Epoch, own.BaseRevision, own.Revision, own.FullList, own.TimeS = "", 0, 0, 0, nil, 0
-	asked.Cluster = &loadlinev1.PlanLoopRequest_Own{Own: own}
+	asked.Cluster = &loadlinev1.PlanLoopRequest_Own{Own: e.own()}
 	e.plans <- asked
 	return &loadlinev1.PlanLoopResponse{}, nil
+}
+
+// own is the cluster that the engine was told of, as one of a question.
+func (e *ear) own() *loadlinev1.Changes {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	own := proto.CloneOf(e.told)
+	own.View, own.Epoch, own.BaseRevision, own.Revision, own.FullList, own.TimeS = "", 0, 0, 0, nil, 0
+	return own
 }
 
 // heaven is a cloud that has what a file says of node groups.

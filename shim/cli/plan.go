@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -61,9 +60,7 @@ which 'loadline replay' asks it again.`,
 			if err != nil {
 				return err
 			}
-			for _, warning := range l.warnings {
-				fmt.Fprintf(a.streams.Err, "warning: %s\n", escapeLines(warning))
-			}
+			a.warn(l.warnings)
 			return f.output.write(a.streams.Out, l.forms())
 		},
 	}
@@ -120,29 +117,29 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		return nil, err
 	}
 	defer c.close()
-	l = &loopPlan{warnings: append(file.Warnings, file.Ignored()...), drain: &drainPlan{now: now}}
-	client := loadlinev1.NewAutoscalerClient(c.conn)
-	p := plan.NewPlanner(client, c.watched, &once, loaded, nil)
-	p.Settings.Compact, p.Patience, p.Sized = false, 0, sizedGroups(file.Groups)
+	l = &loopPlan{drain: &drainPlan{now: now}}
+	p, o, err := c.gather(&once, loaded, file, now, nil)
+	if err != nil {
+		return nil, err
+	}
 	if f.fromFile() {
 		l.drain.options = p.Settings.Drain
 		l.drain.assume(c)
 	}
-	o, err := p.Once(ctx, file.Groups, now)
-	if err != nil {
+	if err := p.Plan(ctx, o); err != nil {
 		return nil, engineError(err)
 	}
 	l.PlanLoopResponse, l.drain.options = o.Answer(), o.Plan.Question.GetDrain()
 	if err := l.keepNames(o); err != nil {
 		return nil, err
 	}
-	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error { return l.askRefusals(ctx, client, at, o.Plan) })
+	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error { return l.askRefusals(ctx, p.Client, at, o.Plan) })
 	if err != nil {
 		return nil, engineError(err)
 	}
 	c.leaveOut(&l.leftOut)
 	l.remarks = remarks.Lines()
-	l.warnings = append(l.warnings, o.Warnings...)
+	l.warnings = o.Warnings
 	if held := l.GetFleet().GetHeld(); held != "" {
 		l.warnings = append(l.warnings, "no node group grows: "+held)
 	}
@@ -241,19 +238,6 @@ func (f *planFlags) split(l *loopPlan, o *plan.Loop) {
 	if sized := o.Plan.Question.GetSized(); len(sized) > 0 {
 		l.sizes = &sizes{asked: sized, pods: o.SizePods, response: l.GetSize()}
 	}
-}
-
-// sizedGroups returns the groups that are sized by how full they are: they grow and shrink by nothing else. They have
-// their own names here, not those at a cloud.
-func sizedGroups(groups []nodegroup.NodeGroup) (out []nodegroup.NodeGroup) {
-	for _, group := range groups {
-		if group.Spec.Size != nil {
-			size := *group.Spec.Size
-			size.CloudGroup, group.Spec.Size = "", &size
-			out = append(out, group)
-		}
-	}
-	return out
 }
 
 func podNames(pods []*loadlinev1.PendingPods) ([]string, error) {

@@ -91,9 +91,7 @@ A node group without a template is taken for what its nodes are. A dump should h
 			if err != nil {
 				return err
 			}
-			for _, warning := range r.warnings {
-				fmt.Fprintf(a.streams.Err, "warning: %s\n", escapeLines(warning))
-			}
+			a.warn(r.warnings)
 			return f.output.write(a.streams.Out, r.forms())
 		},
 	}

@@ -107,6 +107,13 @@ func (s *settings) read(engine *engineFlags) (err error) {
 // fit returns how the filters are configured; nil: as kube-scheduler's defaults.
 func (s *settings) fit() (*loadlinev1.FitOptions, error) { return (&filterFlags{s.Filters}).fit() }
 
+// deciding are the settings of an autoscaler that takes these decisions alone.
+func (s *settings) deciding(decisions ...string) config.Configuration {
+	c := s.Configuration
+	c.Decisions = decisions
+	return c
+}
+
 // rank returns the policy by which node groups are ranked.
 func (s *settings) rank() (*ranking.Policy, error) {
 	policy, err := s.ScaleUp.Rank()

@@ -75,9 +75,7 @@ template, else by one node.`,
 			if err != nil {
 				return err
 			}
-			for _, warning := range s.warnings {
-				fmt.Fprintf(a.streams.Err, "warning: %s\n", escapeLines(warning))
-			}
+			a.warn(s.warnings)
 			return f.output.write(a.streams.Out, s.forms())
 		},
 	}

@@ -71,9 +71,7 @@ func (a *app) newSlack() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, warning := range plan.warnings {
-				fmt.Fprintf(a.streams.Err, "warning: %s\n", escapeLines(warning))
-			}
+			a.warn(plan.warnings)
 			if err := f.print(a.streams.Out, plan); err != nil || f.state == "" {
 				return err
 			}

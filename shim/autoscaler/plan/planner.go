@@ -145,20 +145,40 @@ func (p *Planner) Plan(ctx context.Context, o *Loop) error {
 }
 
 func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
-	plan := &Plan{NameOf: map[int32]string{}}
+	if p.Patience > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, p.Patience)
+		defer cancel()
+	}
+	plan, err := p.Put(ctx, o, func(plan *Plan) (err error) {
+		plan.Answer, err = p.Client.PlanLoop(ctx, plan.Question)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.noteWaiting(o, plan)
+	plan.PlanDrainResponse = plan.Answer.GetScaleDown()
+	plan.name(func(node string) string {
+		if n := p.Cluster.Nodes[node]; n != nil {
+			return o.groupOf[cloud.MachineID(n)]
+		}
+		return ""
+	})
+	p.progress.Reset()
+	return plan, nil
+}
+
+// Put has the question of a loop put, at one state of the cluster: as it is, or a part of it.
+func (p *Planner) Put(ctx context.Context, o *Loop, put func(*Plan) error) (*Plan, error) {
 	request := p.request(o)
-	plan.Question = request
+	plan := &Plan{NameOf: map[int32]string{}, Question: request}
 	pending := o.Pods.Pending()
 	request.LeftOutPods = int32(o.Pods.LeftOutPods())
 	for i, entry := range pending {
 		p.Cluster.Tell(o.Pods.Entry(i), o.Now, entry)
 	}
 	var after share.Turns
-	if p.Patience > 0 {
-		var cancel func()
-		ctx, cancel = context.WithTimeout(ctx, p.Patience)
-		defer cancel()
-	}
 	err := p.Cluster.View.Ask(ctx, func(at *loadlinev1.Changes) error {
 		request.Cluster = &loadlinev1.PlanLoopRequest_Changes{Changes: at}
 		clear(plan.NameOf)
@@ -172,27 +192,16 @@ func (p *Planner) ask(ctx context.Context, o *Loop) (*Plan, error) {
 			request.Pods = append(request.Pods, pending[entry])
 		}
 		request.DeferredPods = int32(podsIn(pending) - podsIn(request.Pods))
-		var err error
-		plan.Answer, err = p.Client.PlanLoop(ctx, request)
-		return err
+		return put(plan)
 	})
 	if err != nil {
 		return nil, err
 	}
 	p.turns = after
-	p.noteWaiting(o, plan)
 	if request.DeferredPods > 0 {
 		klog.InfoS("Pods wait for the next loops: the question holds no more kinds of them",
 			"kinds", len(pending)-len(request.Pods), "pods", request.DeferredPods)
 	}
-	plan.PlanDrainResponse = plan.Answer.GetScaleDown()
-	plan.name(func(node string) string {
-		if n := p.Cluster.Nodes[node]; n != nil {
-			return o.groupOf[cloud.MachineID(n)]
-		}
-		return ""
-	})
-	p.progress.Reset()
 	return plan, nil
 }
 

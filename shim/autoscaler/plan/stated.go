@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"context"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -13,9 +12,10 @@ import (
 	"loadline.dev/shim/nodegroup"
 )
 
-// Once makes the plan of one loop for groups that a file states, of a cluster that Take and Apply have brought into
-// effect. It asks what an autoscaler would ask that begins at this moment.
-func (p *Planner) Once(ctx context.Context, groups []nodegroup.NodeGroup, now time.Time) (*Loop, error) {
+// Gather gathers the question of a loop about groups that a file states, and a cluster that Take and Apply have brought
+// into effect: what an autoscaler would ask that begins at this moment. `waits` says for which pods without a node
+// groups may grow; nil: the engine decides that.
+func (p *Planner) Gather(groups []nodegroup.NodeGroup, now time.Time, waits func(*v1.Pod) bool) (*Loop, error) {
 	o := NewLoop(now)
 	shown, err := cloud.Stated(groups, p.Cluster.SortedNodes(), GroupDefaults(p.Config))
 	if err != nil {
@@ -26,8 +26,22 @@ func (p *Planner) Once(ctx context.Context, groups []nodegroup.NodeGroup, now ti
 		mark, _ := drain.MarkOf(node)
 		return mark.Acknowledged
 	}
-	o.Pods = p.Cluster.WithoutNode(now)
-	return o, p.Plan(ctx, o)
+	o.Pods = p.Cluster.WithoutNode(now, waits)
+	p.Sized = sizedGroups(groups)
+	return o, nil
+}
+
+// sizedGroups returns the groups that are sized by how full they are: they grow and shrink by nothing else. They have
+// their own names here, not those at a cloud.
+func sizedGroups(groups []nodegroup.NodeGroup) (out []nodegroup.NodeGroup) {
+	for _, group := range groups {
+		if group.Spec.Size != nil {
+			size := *group.Spec.Size
+			size.CloudGroup, group.Spec.Size = "", &size
+			out = append(out, group)
+		}
+	}
+	return out
 }
 
 // notWaiting says of the entries of the question whether their pods do not wait.
@@ -61,15 +75,41 @@ func (p *Plan) Problem() *loadlinev1.ScaleUpProblem {
 		}
 		out.Pods = append(out.Pods, entry)
 	}
-	for _, group := range p.Question.GetGroups() {
-		growth := proto.CloneOf(group.GetGrowth())
-		growth.CurrentNodes = group.GetCloud().GetTarget()
+	for _, group := range p.Groups() {
+		group.Growth.NodeSlots = group.GetScaleDown().GetSlots()
+		out.Groups = append(out.Groups, group.Growth)
+	}
+	return out
+}
+
+// Groups are the groups of the question with their nodes, for questions that do not ask what becomes of machines.
+func (p *Plan) Groups() []*loadlinev1.LoopGroup {
+	sized := map[string]bool{}
+	for _, group := range p.Question.GetSized() {
+		sized[group.GetNodeGroup()] = true
+	}
+	out := make([]*loadlinev1.LoopGroup, len(p.Question.GetGroups()))
+	for i, group := range p.Question.GetGroups() {
+		growth, shrinks := proto.CloneOf(group.GetGrowth()), proto.CloneOf(group.GetScaleDown())
+		growth.CurrentNodes, shrinks.Sized = group.GetCloud().GetTarget(), sized[growth.GetNodeGroup()]
 		for _, machine := range group.GetCloud().GetMachines() {
 			if machine.Slot != nil {
-				growth.NodeSlots = append(growth.NodeSlots, machine.GetSlot())
+				shrinks.Slots = append(shrinks.Slots, machine.GetSlot())
 			}
 		}
-		out.Groups = append(out.Groups, growth)
+		out[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: shrinks}
+	}
+	return out
+}
+
+// DrainGroups are the same groups, for questions about drains.
+func (p *Plan) DrainGroups() []*loadlinev1.DrainGroup {
+	var out []*loadlinev1.DrainGroup
+	for _, group := range p.Groups() {
+		growth, shrinks := group.GetGrowth(), group.GetScaleDown()
+		shrinks.NodeGroup, shrinks.Target, shrinks.MaxNodes = growth.GetNodeGroup(), &growth.CurrentNodes, &growth.MaxNodes
+		shrinks.NodeUsdPerHour = growth.NodeUsdPerHour
+		out = append(out, shrinks)
 	}
 	return out
 }

@@ -42,12 +42,14 @@ type demand struct {
 // WithoutNode gathers the pods without a node, those of higher priority first, and what each new node carries. The
 // engine decides which of them wait for one. Here is decided only what bounds the bytes of a question: of too many pods
 // the engine sees some, those that do not wait among them, and namespaces take turns. Pods of DaemonSets stand for what
-// their set puts on each new node.
-func (c *Cluster) WithoutNode(now time.Time) *scaleup.Pods {
+// their set puts on each new node. Pods of which `waits`, if it is set, says that no group grows for them are left out.
+func (c *Cluster) WithoutNode(now time.Time, waits func(*v1.Pod) bool) *scaleup.Pods {
 	pods := slices.SortedFunc(maps.Values(c.Unbound), func(a, b *v1.Pod) int {
 		return cmp.Or(cmp.Compare(corev1helpers.PodPriority(b), corev1helpers.PodPriority(a)), byName(a, b))
 	})
-	pods = slices.DeleteFunc(pods, func(pod *v1.Pod) bool { return !c.options.ScaleUp.Allows(pod.Spec.SchedulerName) })
+	pods = slices.DeleteFunc(pods, func(pod *v1.Pod) bool {
+		return !c.options.ScaleUp.Allows(pod.Spec.SchedulerName) || waits != nil && !waits(pod)
+	})
 	items := make([]share.Item, len(pods))
 	for i, pod := range pods {
 		items[i] = share.Item{Priority: corev1helpers.PodPriority(pod), Namespace: pod.Namespace, Cost: 1}

@@ -50,7 +50,7 @@ func told(delay time.Duration, now time.Time, pods []*v1.Pod) (entries []string)
 		pod.Namespace, pod.Name = "default", fmt.Sprint("pod-", i)
 		c.Unbound[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pod
 	}
-	gathered := c.WithoutNode(now)
+	gathered := c.WithoutNode(now, nil)
 	for i, entry := range gathered.Pending() {
 		c.Tell(gathered.Entry(i), now, entry)
 		own := "none"
@@ -132,7 +132,7 @@ func TestAHundredThousandPodsKeepNobodyOut(t *testing.T) {
 		add("a", fmt.Sprint(i), time.Duration(i)*time.Second)
 	}
 	add("b", "0", time.Hour)
-	gathered := c.WithoutNode(now)
+	gathered := c.WithoutNode(now, nil)
 	pending := gathered.Pending()
 	if gathered.Waiting() != mostPending || len(pending) != 3 {
 		t.Errorf("%d pods of %d kinds, want %d of 3: the young and the old ones of a, and that of b", gathered.Waiting(),
@@ -155,7 +155,7 @@ func BenchmarkWithoutNode(b *testing.B) {
 		c.Unbound[types.NamespacedName{Namespace: "a", Name: pod.Name}] = pod
 	}
 	for b.Loop() {
-		if kinds := len(c.WithoutNode(now).Pending()); kinds != 1 {
+		if kinds := len(c.WithoutNode(now, nil).Pending()); kinds != 1 {
 			b.Fatalf("%d kinds of pods, want 1", kinds)
 		}
 	}
@@ -175,7 +175,7 @@ func TestPodsOfOtherSchedulersAreLeftOut(t *testing.T) {
 		if allowed != "" {
 			options.ScaleUp.AllowedSchedulerNames = []string{allowed}
 		}
-		if got := len(c.WithoutNode(time.Unix(0, 0)).Pending()); got != want {
+		if got := len(c.WithoutNode(time.Unix(0, 0), nil).Pending()); got != want {
 			t.Errorf("%q is allowed: %d kinds of pods, want %d", allowed, got, want)
 		}
 	}

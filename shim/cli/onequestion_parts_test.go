@@ -1,0 +1,97 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	v1 "k8s.io/api/core/v1"
+
+	"loadline.dev/shim/api/loadlinev1"
+)
+
+// hear hands on the part of a loop's question that a command asks.
+func hear[Q, A proto.Message](e *ear, question Q, answer A) (A, error) {
+	e.parts <- proto.CloneOf(proto.Message(question))
+	return answer, nil
+}
+
+func (e *ear) PlanDrain(_ context.Context, r *loadlinev1.PlanDrainRequest) (*loadlinev1.PlanDrainResponse, error) {
+	return hear(e, r, &loadlinev1.PlanDrainResponse{})
+}
+
+// asks returns the question of this type that a command asks, and the cluster that it is about.
+func asks[Q proto.Message](t *testing.T, a *asker, args ...string) (asked Q, own *loadlinev1.Changes) {
+	t.Helper()
+	_, errs, _ := run(t, "loadline", "", append(args, "--engine", a.ear.address, "--kubeconfig", a.kubeconfig,
+		"--context", "test", "--groups", questionGroups)...)
+	for {
+		select {
+		case part := <-a.ear.parts:
+			if asked, ok := part.(Q); ok {
+				return asked, a.ear.own()
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%v: no question: %s", args, errs)
+		}
+	}
+}
+
+// same fails if two messages differ, but for fields that are left out.
+func same[M any](t *testing.T, what string, want, got M, but ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, append(but, protocmp.Transform())...); diff != "" {
+		t.Errorf("%s (-autoscaler +command)\n%s", what, diff)
+	}
+}
+
+// slotsOf returns the slots of nodes in a cluster as it was told.
+func slotsOf(t *testing.T, own *loadlinev1.Changes, nodes ...string) (slots []int32) {
+	t.Helper()
+	for _, name := range nodes {
+		i := slices.IndexFunc(own.GetNodes(), func(record *loadlinev1.NodeRecord) bool {
+			var node v1.Node
+			return node.Unmarshal(record.GetNode()) == nil && node.Name == name
+		})
+		if i < 0 {
+			t.Fatalf("there is no node %s", name)
+		}
+		slots = append(slots, own.GetNodes()[i].GetSlot())
+	}
+	return slots
+}
+
+// drainGroupsOf are the groups of the question, counted by hand. The machine that two nodes of b state is one.
+func drainGroupsOf(t *testing.T, own *loadlinev1.Changes) []*loadlinev1.DrainGroup {
+	return []*loadlinev1.DrainGroup{
+		{NodeGroup: "a", MinNodes: 1, MaxNodes: new(int32(9)), Target: new(int32(6)),
+			Slots: slotsOf(t, own, "a-1", "a-2", "a-3", "a-4")},
+		{NodeGroup: "b", MaxNodes: new(int32(3)), Target: new(int32(1)), Slots: slotsOf(t, own, "b-0"), Atomic: true,
+			ScaleDownUtilizationThreshold: new(0.75), ScaleDownGpuUtilizationThreshold: new(0.5),
+			IgnoreDaemonsetsUtilization: new(false), ScaleDownUnneededTimeS: new(int64(180)),
+			ScaleDownUnreadyTimeS: new(int64(1200))},
+		{NodeGroup: "s", MinNodes: 1, MaxNodes: new(int32(5)), Target: new(int32(1)), Slots: slotsOf(t, own, "s-1"),
+			Sized: true}}
+}
+
+// `drain` asks about the cluster and the groups that an autoscaler asks about which decides only that.
+func TestDrainAsksWhatTheAutoscalerAsks(t *testing.T) {
+	a := newAsker(t)
+	flags := []string{"--ignore-daemonsets-utilization=false", "--startup-taint=example.com/starting",
+		"--node-budgets=10%", "--cores-total=7:9"}
+	loop := a.byAutoscaler(append(flags, "--decisions=scale-down")...)
+	got, own := asks[*loadlinev1.PlanDrainRequest](t, a, append([]string{"drain", "--now",
+		questionTime.Format(time.RFC3339)}, flags...)...)
+	same(t, "cluster", loop.GetOwn(), own)
+	same(t, "groups", drainGroupsOf(t, own), got.GetGroups())
+	same(t, "options", loop.GetDrain(), got.GetOptions())
+	same(t, "filters", loop.GetFit(), got.GetFit())
+	same(t, "taints", loop.GetStartupTaints(), got.GetStartupTaints())
+	if got.GetNowS() != loop.GetNowS() || got.GetSeenS() != loop.GetSeenS() || got.GetDeriveGroups() {
+		t.Error(got)
+	}
+}
