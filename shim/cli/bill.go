@@ -18,11 +18,9 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
-	"loadline.dev/shim/drain"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
-	"loadline.dev/shim/scaleup"
 )
 
 // billSource says what is asked of the bill: groups, and which moves are wanted.
@@ -84,8 +82,9 @@ type billPlan struct {
 	// brake is what keeps moves from beginning now; empty: nothing does.
 	brake string
 	// groupOf is the derived group of each node, by names; empty: it is in none.
-	groupOf map[string]string
-	leftOut leftout.List
+	groupOf  map[string]string
+	leftOut  leftout.List
+	warnings []string
 }
 
 // billFlags are the flags of `bill` and `consolidate`.
@@ -155,6 +154,7 @@ func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, 
 		if err != nil {
 			return err
 		}
+		a.warn(b.warnings)
 		return f.output.write(a.streams.Out, forms(b))
 	}
 	flags := command.Flags()
@@ -169,72 +169,6 @@ func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, 
 // ask has the cluster planned.
 func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engineFlags,
 	stdin io.Reader) (*billPlan, error) {
-	request, err := s.request()
-	if err != nil {
-		return nil, err
-	}
-	b := &billPlan{}
-	file, err := loadGroups(s.groups)
-	if err != nil {
-		return nil, err
-	}
-	g := gatheredBill{growing: scaleup.New(file.Groups), shrinking: drain.NewGroups(file.Groups),
-		architectures: map[string]bool{}}
-	c, err := load(ctx, source, engine, stdin, g.options(request.Fit, s.tellPod, s.tellObject))
-	if err != nil {
-		return nil, err
-	}
-	defer c.close()
-	if err := c.withoutPods(source, s.noPods); err != nil {
-		return nil, err
-	}
-	problem, err := g.growing.Problem()
-	if err != nil {
-		return nil, err
-	}
-	request.DaemonPods = problem.GetDaemonPods()
-	request.DeriveGroups = s.groups == ""
-	assumed := &drainPlan{options: proto.CloneOf(request.Drain)}
-	if source.fromFile() {
-		assumed.assume(c)
-	}
-	client := loadlinev1.NewAutoscalerClient(c.conn)
-	brakes := &loadlinev1.PlanDrainRequest{NowS: request.NowS, Options: assumed.options, Fit: request.Fit, Compact: true}
-	var drained *loadlinev1.PlanDrainResponse
-	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
-		request.Cluster = &loadlinev1.PlanConsolidationRequest_Changes{Changes: at}
-		var err error
-		if request.Groups, err = loopGroups(problem, g.shrinking, c.view.Slot); err != nil {
-			return err
-		}
-		brakes.Cluster = &loadlinev1.PlanDrainRequest_Changes{Changes: at}
-		if drained, err = client.PlanDrain(ctx, brakes); err != nil { // of no group: it tells what holds all nodes
-			return err
-		}
-		b.PlanConsolidationResponse, err = client.PlanConsolidation(ctx, request)
-		return err
-	})
-	if err != nil {
-		return nil, engineError(err)
-	}
-	b.groupOf = g.groupOf(b.GetDerivedGroups(), c)
-	if b.brake = drained.GetBrakeText(); b.brake != "" {
-		b.notes = append(b.notes, "No move begins now: "+b.brake+".")
-	}
-	b.assume(request.GetDeriveGroups(), assumed.notes)
-	c.leaveOut(&b.leftOut)
-	b.leftOut.Add(g.growing.LeftOut()...)
-	b.leftOut.AddAnswer(b.PlanConsolidationResponse)
-	b.noteAnswer()
-	if len(g.architectures) > 1 && b.GetMovesTotal() > 0 {
-		b.notes = append(b.notes, fmt.Sprintf("Nodes are of %s, and images are not looked at: a pod that selects no "+
-			"architecture may be moved to any.", strings.Join(slices.Sorted(maps.Keys(g.architectures)), " and ")))
-	}
-	return b, nil
-}
-
-// request returns what the flags ask for, without the cluster.
-func (s *billSource) request() (*loadlinev1.PlanConsolidationRequest, error) {
 	now, err := timeOf(s.now)
 	if err != nil {
 		return nil, err
@@ -243,86 +177,105 @@ func (s *billSource) request() (*loadlinev1.PlanConsolidationRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded := &config.Loaded{}
-	if loaded.Fit, err = s.settings.fit(); err != nil {
-		return nil, err
-	}
-	if loaded.Prices, err = s.prices(); err != nil {
-		return nil, err
-	}
-	rules := plan.RulesOf(&s.settings.Configuration, loaded)
-	request := &loadlinev1.PlanConsolidationRequest{NowS: now.Unix(), MaxNodesTotal: rules.Settings.MaxNodesTotal,
-		StartupTaints: rules.Settings.StartupTaints, Drain: rules.Drain(now), Fit: loaded.Fit, Prices: loaded.Prices,
-		Policy: proto.CloneOf(rules.Consolidation(now))}
-	request.Policy.Mode = mode
-	return request, nil
-}
-
-// loopGroups joins how groups grow and how they shrink. What both would say, growing says.
-func loopGroups(problem *loadlinev1.ScaleUpProblem, shrinking *drain.Groups,
-	slot func(string) (int32, bool)) ([]*loadlinev1.LoopGroup, error) {
-	scaleDown, err := shrinking.Proto(slot)
+	loaded, err := s.loaded()
 	if err != nil {
 		return nil, err
 	}
-	groups := make([]*loadlinev1.LoopGroup, len(problem.GetGroups()))
-	for i, growth := range problem.GetGroups() {
-		group := scaleDown[i]
-		group.NodeGroup, group.Target, group.MaxNodes, group.NodeUsdPerHour = "", nil, nil, nil
-		groups[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: group}
+	file, err := loadGroups(s.groups)
+	if err != nil {
+		return nil, err
 	}
-	return groups, nil
+	alone := s.settings.deciding(config.ScaleUpDecision, config.ScaleDownDecision, config.ReplaceDecision)
+	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, fit: loaded.Fit, watch: &alone,
+		pod: s.tellPod, object: s.tellObject})
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	if err := c.withoutPods(source, s.noPods); err != nil {
+		return nil, err
+	}
+	p, o, err := c.gather(&alone, loaded, file, now, nil)
+	if err != nil {
+		return nil, err
+	}
+	assumed := &drainPlan{options: proto.CloneOf(p.Settings.Drain)}
+	if source.fromFile() {
+		assumed.assume(c)
+	}
+	b := &billPlan{}
+	_, err = p.Put(ctx, o, func(asked *plan.Plan) (err error) {
+		q := asked.Question
+		brakes := &loadlinev1.PlanDrainRequest{NowS: q.GetNowS(), Options: assumed.options, Fit: q.GetFit(), Compact: true,
+			Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: q.GetChanges()}}
+		drained, err := p.Client.PlanDrain(ctx, brakes) // of no group: it tells what holds all nodes
+		if err != nil {
+			return err
+		}
+		b.brake = drained.GetBrakeText()
+		b.PlanConsolidationResponse, err = p.Client.PlanConsolidation(ctx, s.request(asked, mode))
+		return err
+	})
+	if err != nil {
+		return nil, engineError(err)
+	}
+	b.tell(c, o, s.groups == "", assumed.notes)
+	return b, nil
 }
 
-// gatheredBill is what a bill asks about, as it is gathered from a cluster.
-type gatheredBill struct {
-	growing   *scaleup.Gatherer
-	shrinking *drain.Groups
-	nodes     []string // names
-	// architectures are those of the nodes.
-	architectures map[string]bool
+// loaded reads the files that the settings name.
+func (s *billSource) loaded() (*config.Loaded, error) {
+	fit, err := s.settings.fit()
+	if err != nil {
+		return nil, err
+	}
+	prices, err := s.prices()
+	return &config.Loaded{Fit: fit, Prices: prices}, err
 }
 
-// groupOf returns the derived group of each node by names; empty: it is in none.
-func (g *gatheredBill) groupOf(derived []*loadlinev1.DerivedGroup, c *cluster) map[string]string {
-	bySlot := map[int32]string{}
-	for _, group := range derived {
+// request is the part of a loop's question that a bill asks.
+func (s *billSource) request(asked *plan.Plan,
+	mode loadlinev1.ConsolidationPolicy_Mode) *loadlinev1.PlanConsolidationRequest {
+	q := asked.Question
+	policy := proto.CloneOf(q.GetConsolidation())
+	policy.Mode = mode
+	return &loadlinev1.PlanConsolidationRequest{NowS: q.GetNowS(), MaxNodesTotal: q.GetMaxNodesTotal(),
+		Cluster: &loadlinev1.PlanConsolidationRequest_Changes{Changes: q.GetChanges()}, Groups: asked.Groups(),
+		DaemonPods: q.GetDaemonPods(), DeriveGroups: s.groups == "", StartupTaints: q.GetStartupTaints(),
+		Drain: q.GetDrain(), Fit: q.GetFit(), Prices: q.GetPrices(), Policy: policy}
+}
+
+// tell says what was asked with, and what the answer leaves open.
+func (b *billPlan) tell(c *cluster, o *plan.Loop, derived bool, assumed []string) {
+	b.warnings = o.Warnings
+	b.groupOf = map[string]string{}
+	architectures := map[string]bool{}
+	for _, node := range c.watched.SortedNodes() {
+		if _, held := c.view.Slot(node.Name); held {
+			b.groupOf[node.Name] = ""
+		}
+		if arch := node.Labels[v1.LabelArchStable]; arch != "" {
+			architectures[arch] = true
+		}
+	}
+	for _, group := range b.GetDerivedGroups() {
 		for _, slot := range group.GetSlots() {
-			bySlot[slot] = group.GetNodeGroup()
+			if node, ok := c.view.Node(slot); ok {
+				b.groupOf[node] = group.GetNodeGroup()
+			}
 		}
 	}
-	out := map[string]string{}
-	for _, node := range g.nodes {
-		if slot, ok := c.view.Slot(node); ok {
-			out[node] = bySlot[slot]
-		}
+	if b.brake != "" {
+		b.notes = append(b.notes, "No move begins now: "+b.brake+".")
 	}
-	return out
-}
-
-// options returns the options that gather a bill. A function that is set is called with the same pods or objects.
-func (g *gatheredBill) options(fit *loadlinev1.FitOptions, tellPod func(*v1.Pod), tellObject func(any)) loadOptions {
-	return loadOptions{planning: true, fit: fit,
-		object: func(object any) {
-			g.growing.AddObject(object)
-			if tellObject != nil {
-				tellObject(object)
-			}
-		},
-		pod: func(pod *v1.Pod) {
-			g.growing.AddPod(pod)
-			if tellPod != nil {
-				tellPod(pod)
-			}
-		},
-		node: func(node *v1.Node) {
-			g.growing.AddNode(node)
-			g.shrinking.AddNode(node)
-			g.nodes = append(g.nodes, node.Name)
-			if arch := node.Labels[v1.LabelArchStable]; arch != "" {
-				g.architectures[arch] = true
-			}
-		},
+	b.assume(derived, assumed)
+	c.leaveOut(&b.leftOut)
+	b.leftOut.Add(o.Pods.LeftOut()...)
+	b.leftOut.AddAnswer(b.PlanConsolidationResponse)
+	b.noteAnswer()
+	if len(architectures) > 1 && b.GetMovesTotal() > 0 {
+		b.notes = append(b.notes, fmt.Sprintf("Nodes are of %s, and images are not looked at: a pod that selects no "+
+			"architecture may be moved to any.", strings.Join(slices.Sorted(maps.Keys(architectures)), " and ")))
 	}
 }
 

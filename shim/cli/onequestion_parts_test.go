@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -15,13 +16,19 @@ import (
 )
 
 // hear hands on the part of a loop's question that a command asks.
-func hear[Q, A proto.Message](e *ear, question Q, answer A) (A, error) {
-	e.parts <- proto.CloneOf(proto.Message(question))
-	return answer, nil
+func (e *ear) hear(question proto.Message) error {
+	e.parts <- proto.CloneOf(question)
+	return errors.New("only listens")
 }
 
 func (e *ear) PlanDrain(_ context.Context, r *loadlinev1.PlanDrainRequest) (*loadlinev1.PlanDrainResponse, error) {
-	return hear(e, r, &loadlinev1.PlanDrainResponse{})
+	_ = e.hear(r)
+	return &loadlinev1.PlanDrainResponse{}, nil // a bill asks on
+}
+
+func (e *ear) PlanConsolidation(_ context.Context,
+	r *loadlinev1.PlanConsolidationRequest) (*loadlinev1.PlanConsolidationResponse, error) {
+	return nil, e.hear(r)
 }
 
 // asks returns the question of this type that a command asks, and the cluster that it is about.
@@ -92,6 +99,35 @@ func TestDrainAsksWhatTheAutoscalerAsks(t *testing.T) {
 	same(t, "filters", loop.GetFit(), got.GetFit())
 	same(t, "taints", loop.GetStartupTaints(), got.GetStartupTaints())
 	if got.GetNowS() != loop.GetNowS() || got.GetSeenS() != loop.GetSeenS() || got.GetDeriveGroups() {
+		t.Error(got)
+	}
+}
+
+// `bill` and `consolidate` ask about what an autoscaler asks about that grows, shrinks and replaces.
+func TestConsolidateAsksWhatTheAutoscalerAsks(t *testing.T) {
+	a := newAsker(t)
+	flags := []string{"--startup-taint=example.com/starting", "--payback-hours=3", "--max-nodes-total=77"}
+	loop := a.byAutoscaler(append(flags, "--decisions=scale-up,scale-down,replace")...)
+	got, own := asks[*loadlinev1.PlanConsolidationRequest](t, a, append([]string{"consolidate", "--now",
+		questionTime.Format(time.RFC3339)}, flags...)...)
+	same(t, "cluster", loop.GetOwn(), own)
+	shrinking := drainGroupsOf(t, own)
+	for i, group := range got.GetGroups() {
+		want := proto.CloneOf(loop.GetGroups()[i].GetGrowth())
+		want.CurrentNodes = shrinking[i].GetTarget()
+		same(t, "growth", want, group.GetGrowth())
+		shrinks := shrinking[i]
+		shrinks.NodeGroup, shrinks.Target, shrinks.MaxNodes = "", nil, nil // growth says it
+		same(t, "scale-down", shrinks, group.GetScaleDown())
+	}
+	same(t, "daemon pods", loop.GetDaemonPods(), got.GetDaemonPods())
+	same(t, "drain", loop.GetDrain(), got.GetDrain())
+	same(t, "filters", loop.GetFit(), got.GetFit())
+	same(t, "taints", loop.GetStartupTaints(), got.GetStartupTaints())
+	same(t, "policy", loop.GetConsolidation(), got.GetPolicy(),
+		protocmp.IgnoreFields(&loadlinev1.ConsolidationPolicy{}, "mode", "rest_seconds"))
+	if got.GetNowS() != loop.GetNowS() || got.GetMaxNodesTotal() != 77 || len(got.GetGroups()) != 3 ||
+		len(got.GetDaemonPods()) != 2 {
 		t.Error(got)
 	}
 }
