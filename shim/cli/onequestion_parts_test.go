@@ -31,6 +31,10 @@ func (e *ear) PlanConsolidation(_ context.Context,
 	return nil, e.hear(r)
 }
 
+func (e *ear) PlanSlack(_ context.Context, r *loadlinev1.PlanSlackRequest) (*loadlinev1.PlanSlackResponse, error) {
+	return nil, e.hear(r)
+}
+
 // asks returns the question of this type that a command asks, and the cluster that it is about.
 func asks[Q proto.Message](t *testing.T, a *asker, args ...string) (asked Q, own *loadlinev1.Changes) {
 	t.Helper()
@@ -130,4 +134,51 @@ func TestConsolidateAsksWhatTheAutoscalerAsks(t *testing.T) {
 		len(got.GetDaemonPods()) != 2 {
 		t.Error(got)
 	}
+}
+
+// growsOf are the groups of a loop's question as they are where each is asked about by itself.
+func growsOf(t *testing.T, loop *loadlinev1.PlanLoopRequest, own *loadlinev1.Changes) (all []*loadlinev1.ScalableGroup) {
+	for i, of := range drainGroupsOf(t, own) {
+		want := proto.CloneOf(loop.GetGroups()[i].GetGrowth())
+		want.CurrentNodes, want.NodeSlots = of.GetTarget(), of.GetSlots()
+		all = append(all, want)
+	}
+	return all
+}
+
+// ages are the fields of pods that wait which turn on the time of the question; only loops read them.
+var ages = protocmp.IgnoreFields(&loadlinev1.PendingPods{}, "first_age_milliseconds", "last_age_milliseconds",
+	"youngest_age_milliseconds")
+
+// waitingOf are the pods of a loop's question but for those of low priority, for which the engine lets no group grow.
+func waitingOf(t *testing.T, loop *loadlinev1.PlanLoopRequest) (waiting []*loadlinev1.PendingPods) {
+	for _, entry := range loop.GetPods() {
+		var pod v1.Pod
+		if err := pod.Unmarshal(entry.GetPod().GetPod()); err != nil {
+			t.Fatal(err)
+		}
+		if pod.Name != "expendable" {
+			waiting = append(waiting, entry)
+		}
+	}
+	if len(waiting) != 8 { // wait, important, patient, untried, disk, claims, of-other, of-group
+		t.Errorf("%d kinds of pods wait", len(waiting))
+	}
+	return waiting
+}
+
+// `slack` asks about what an autoscaler asks about that only keeps slack.
+func TestSlackAsksWhatTheAutoscalerAsks(t *testing.T) {
+	a := newAsker(t)
+	flags := []string{"--startup-taint=example.com/starting", "--slack-version=2b"}
+	loop := a.byAutoscaler(append(flags, "--decisions=slack")...)
+	got, own := asks[*loadlinev1.PlanSlackRequest](t, a, append([]string{"slack"}, flags...)...)
+	same(t, "cluster", loop.GetOwn(), own)
+	same(t, "groups", growsOf(t, loop, own), got.GetGroups())
+	same(t, "slots", slotsOf(t, own, "a-1", "a-2", "a-3", "a-4", "b-0", "s-1"), got.GetGroupedSlots())
+	same(t, "pods", waitingOf(t, loop), got.GetPods(), ages)
+	same(t, "daemon pods", loop.GetDaemonPods(), got.GetDaemonPods())
+	same(t, "policy", loop.GetSlack(), got.GetPolicy())
+	same(t, "filters", loop.GetFit(), got.GetFit())
+	same(t, "taints", loop.GetStartupTaints(), got.GetStartupTaints())
 }

@@ -9,14 +9,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/drain"
+	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
-	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/slack"
 )
 
@@ -67,15 +65,15 @@ func (a *app) newSlack() *cobra.Command {
   loadline slack -o deployments | kubectl apply --server-side -f -`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			plan, err := f.ask(cmd.Context(), a.streams.In)
+			out, err := f.ask(cmd.Context(), a.streams.In)
 			if err != nil {
 				return err
 			}
-			a.warn(plan.warnings)
-			if err := f.print(a.streams.Out, plan); err != nil || f.state == "" {
+			a.warn(out.warnings)
+			if err := f.print(a.streams.Out, out); err != nil || f.state == "" {
 				return err
 			}
-			return slack.SaveState(f.state, plan.GetState())
+			return slack.SaveState(f.state, out.GetState())
 		},
 	}
 	flags := command.Flags()
@@ -124,10 +122,6 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err := cmp.Or(f.output.check(), f.settings.read(&f.engine)); err != nil {
 		return nil, err
 	}
-	policy, err := f.settings.Slack.Proto()
-	if err != nil {
-		return nil, usageError{err}
-	}
 	former, err := f.former()
 	if err != nil {
 		return nil, err
@@ -140,73 +134,46 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	g := gatheredSlack{waiting: f.settings.gatherer(file.Groups), known: slack.NewGatherer(),
-		named: drain.NewGroups(file.Groups)}
-	g.waiting.Selectors = selectors(fit)
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, g.options(fit, f.engine.slackNamespace))
+	alone, known := f.settings.deciding(config.SlackDecision), slack.NewGatherer()
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, fit: fit, empty: true, watch: &alone,
+		pod: known.AddPod, object: known.AddObject})
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	problem, err := g.waiting.Problem()
+	waits := f.settings.remarks(time.Time{}).Waits
+	p, o, err := c.gather(&alone, &config.Loaded{Fit: fit}, file, time.Now(), waits)
 	if err != nil {
 		return nil, err
 	}
-	request := &loadlinev1.PlanSlackRequest{Policy: policy, State: former, WantState: f.state != "",
-		Pods: problem.GetPods(), GroupsKnown: f.groups != "", DaemonPods: problem.GetDaemonPods(),
-		NowSeconds: time.Now().Unix(), Literal: f.literal}
-	plan := &slackPlan{rate: string(f.settings.Slack.ExtraCapacityMinRate), basis: f.settings.Slack.Basis,
-		namespace: f.engine.slackNamespace,
-		pending:   g.waiting.Waiting(), known: g.known, warnings: file.Warnings}
-	request.Fit, request.StartupTaints = fit, f.settings.ScaleUp.StartupTaints.Proto()
-	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
-		request.Changes = at
-		request.Groups = g.waiting.At(problem, c.view.Slot).GetGroups()
-		named, err := g.named.Proto(c.view.Slot)
-		if err != nil {
-			return err
-		}
-		request.GroupedSlots = nil
-		for _, group := range named {
-			request.GroupedSlots = append(request.GroupedSlots, group.GetSlots()...)
-		}
-		plan.PlanSlackResponse, err = loadlinev1.NewAutoscalerClient(c.conn).PlanSlack(ctx, request)
+	out := &slackPlan{rate: string(f.settings.Slack.ExtraCapacityMinRate), basis: f.settings.Slack.Basis,
+		namespace: f.engine.slackNamespace, pending: o.Pods.Waiting(), known: known}
+	_, err = p.Put(ctx, o, func(asked *plan.Plan) (err error) {
+		request := f.request(asked)
+		request.State = former
+		out.PlanSlackResponse, err = p.Client.PlanSlack(ctx, request)
 		return err
 	})
 	if err != nil {
 		return nil, engineError(err)
 	}
-	c.leaveOut(&plan.leftOut)
-	plan.leftOut.Add(g.waiting.LeftOut()...)
-	plan.leftOut.AddAnswer(plan.PlanSlackResponse)
-	plan.warnings = append(plan.warnings, plan.wrong()...)
-	return plan, nil
+	c.leaveOut(&out.leftOut)
+	out.leftOut.Add(o.Pods.LeftOut()...)
+	out.leftOut.AddAnswer(out.PlanSlackResponse)
+	out.warnings = append(o.Warnings, out.wrong()...)
+	return out, nil
 }
 
-// gatheredSlack is what a plan of slack asks about, as it is gathered from a cluster.
-type gatheredSlack struct {
-	waiting *scaleup.Gatherer
-	known   *slack.Gatherer
-	named   *drain.Groups // with their nodes
-}
-
-func (g *gatheredSlack) options(fit *loadlinev1.FitOptions, namespace string) loadOptions {
-	return loadOptions{planning: true, fit: fit, empty: true,
-		node: func(node *v1.Node) {
-			g.waiting.AddNode(node)
-			g.named.AddNode(node)
-		},
-		object: func(object any) {
-			g.waiting.AddObject(object)
-			g.known.AddObject(object)
-		},
-		pod: func(pod *v1.Pod) {
-			if !slack.IsPlaceholder(pod, namespace) {
-				g.waiting.AddPod(pod)
-			}
-			g.known.AddPod(pod)
-		},
+// request is the part of a loop's question that a plan of slack asks.
+func (f *slackFlags) request(asked *plan.Plan) *loadlinev1.PlanSlackRequest {
+	q, growth := asked.Question, asked.Problem()
+	request := &loadlinev1.PlanSlackRequest{Changes: q.GetChanges(), Policy: q.GetSlack(), Pods: growth.GetPods(),
+		GroupsKnown: f.groups != "", Groups: growth.GetGroups(), DaemonPods: q.GetDaemonPods(), Fit: q.GetFit(),
+		NowSeconds: q.GetNowS(), StartupTaints: q.GetStartupTaints(), Literal: f.literal, WantState: f.state != ""}
+	for _, group := range request.GetGroups() {
+		request.GroupedSlots = append(request.GroupedSlots, group.GetNodeSlots()...)
 	}
+	return request
 }
 
 // manifests prints objects that keep the slack.

@@ -149,20 +149,23 @@ func (r *Rules) younger(pod *v1.Pod, age time.Duration) bool {
 	return !r.Now.IsZero() && r.Now.Sub(pod.CreationTimestamp.Time) < age
 }
 
+// Waits says whether groups may grow for a pod.
+func (r *Rules) Waits(pod *v1.Pod) bool {
+	return !slices.ContainsFunc(specials[:], func(s special) bool { return s.passed && s.of(pod, r) != "" })
+}
+
 // Add takes note of a pod, and says whether groups may grow for it.
 func (r *Remarks) Add(pod *v1.Pod) (waits bool) {
-	waits = true
 	for i, s := range specials {
 		name := s.of(pod, &r.Rules)
 		if name == "" {
 			continue
 		}
-		waits = waits && !s.passed
 		if r.of[i].pods++; r.of[i].pods == 1 {
 			r.of[i].first, r.of[i].name = pod.Namespace+"/"+pod.Name, name
 		}
 	}
-	return waits
+	return r.Waits(pod)
 }
 
 // AddWaiting takes note of a pod if it may wait for a node, and says whether groups may grow for it. Pods of
