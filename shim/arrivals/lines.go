@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
@@ -34,12 +35,14 @@ func UnderLine(ctx context.Context, conn grpc.ClientConnInterface, viewName stri
 	how *loadlinev1.FitOptions) (*LineOutcome, error) {
 	r := newReplay(conn, viewName, c, Scheduler{})
 	defer r.view.Drop(context.WithoutCancel(ctx))
-	pods := scaleup.New(nil)
+	pods, rules := scaleup.NewPods(), scaleup.DefaultRules(time.Time{})
 	for _, pod := range c.Fixed {
 		pods.AddPod(pod) // those of DaemonSets come with each new node
 	}
 	for _, pod := range c.Arrivals {
-		pods.AddPod(arriving(pod))
+		if rules.Waits(pod) {
+			pods.AddPod(arriving(pod))
+		}
 	}
 	problem := &loadlinev1.ScaleUpProblem{Pods: pods.Pending(), DaemonPods: pods.DaemonPods(), Groups: kindsOf(c.Nodes),
 		Fit: how, StartupTaints: c.StartupTaints}

@@ -60,10 +60,9 @@ type loadOptions struct {
 	planning bool                          // and what planners read and look up
 	empty    bool                          // a cluster without nodes will do
 	wrap     func(engine.Conn) engine.Conn // if set, what calls go through
-	// node and pod, if set, are called with each object as well.
-	node func(*v1.Node)
-	pod  func(*v1.Pod)
-	// object, if set, is called with each object that planners look up; kinds are the kinds of interest, nil: all.
+	// pod and object, if set, are called with each pod, and with each object that planners look up; kinds are the kinds
+	// of these that are of interest, nil: all.
+	pod    func(*v1.Pod)
 	object func(any)
 	kinds  []string
 	// fit, if set, may name the release of the scheduler.
@@ -167,12 +166,7 @@ func (c *cluster) withoutPods(s *sourceFlags, meant bool) error {
 // handler returns what is done with each object, and adds the kinds that this takes to the options.
 func (c *cluster) handler(options *loadOptions, s *sourceFlags, name string) dump.Handler {
 	handler := dump.Handler{
-		Node: func(node *v1.Node) error {
-			if options.node != nil {
-				options.node(node)
-			}
-			return c.set(node)
-		},
+		Node: func(node *v1.Node) error { return c.set(node) },
 		Pod: func(pod *v1.Pod) error {
 			if s.fromFile() && options.watch != nil {
 				pod = asTried(pod)
@@ -187,7 +181,7 @@ func (c *cluster) handler(options *loadOptions, s *sourceFlags, name string) dum
 	if options.planning || options.filters {
 		c.view.LeaveOutInvalid(func(string, error) {}) // the answer names it
 		handler.Broken = func(b dump.Broken) {
-			if options.planning || !forPlanners(b.Kind) || slices.Contains(options.kinds, b.Kind) {
+			if options.planning && options.kinds == nil || !forPlanners(b.Kind) || slices.Contains(options.kinds, b.Kind) {
 				c.addBroken(b)
 			}
 		}
@@ -212,17 +206,12 @@ func (c *cluster) forAnswer(options *loadOptions, name string, handler *dump.Han
 	case options.filters:
 		c.view = view.NewForFilters(c.conn, name)
 		handler.Object = c.view.SetObject
-		if options.object != nil || options.selectors != nil {
+		if options.selectors != nil {
+			options.kinds = selectorKinds
 			handler.PlannerObject = func(object any) error {
-				options.tell(object)
+				options.selectors.Set(object)
 				return nil
 			}
-		}
-		switch {
-		case options.selectors != nil && options.object == nil:
-			options.kinds = selectorKinds
-		case options.selectors != nil && options.kinds != nil:
-			options.kinds = append(slices.Clone(options.kinds), selectorKinds...)
 		}
 	}
 }

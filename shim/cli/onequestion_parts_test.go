@@ -35,6 +35,11 @@ func (e *ear) PlanSlack(_ context.Context, r *loadlinev1.PlanSlackRequest) (*loa
 	return nil, e.hear(r)
 }
 
+func (e *ear) EstimateScaleUp(_ context.Context,
+	r *loadlinev1.EstimateScaleUpRequest) (*loadlinev1.EstimateScaleUpResponse, error) {
+	return nil, e.hear(r)
+}
+
 // asks returns the question of this type that a command asks, and the cluster that it is about.
 func asks[Q proto.Message](t *testing.T, a *asker, args ...string) (asked Q, own *loadlinev1.Changes) {
 	t.Helper()
@@ -179,6 +184,22 @@ func TestSlackAsksWhatTheAutoscalerAsks(t *testing.T) {
 	same(t, "pods", waitingOf(t, loop), got.GetPods(), ages)
 	same(t, "daemon pods", loop.GetDaemonPods(), got.GetDaemonPods())
 	same(t, "policy", loop.GetSlack(), got.GetPolicy())
+	same(t, "filters", loop.GetFit(), got.GetFit())
+	same(t, "taints", loop.GetStartupTaints(), got.GetStartupTaints())
+}
+
+// `rank` asks about what an autoscaler asks about that grows for pods and slack. It reads no objects that drains turn on.
+func TestRankAsksWhatTheAutoscalerAsks(t *testing.T) {
+	a := newAsker(t)
+	flags := []string{"--startup-taint=example.com/starting", "--kubernetes-version=1.37"}
+	loop := a.byAutoscaler(append(flags, "--decisions=scale-up,slack")...)
+	asked, own := asks[*loadlinev1.EstimateScaleUpRequest](t, a, append([]string{"rank"}, flags...)...)
+	got := asked.GetProblem()
+	same(t, "nodes", loop.GetOwn().GetNodes(), own.GetNodes())
+	same(t, "pods on nodes", loop.GetOwn().GetPodShapes(), own.GetPodShapes())
+	same(t, "groups", growsOf(t, loop, own), got.GetGroups())
+	same(t, "pods", waitingOf(t, loop), got.GetPods(), ages)
+	same(t, "daemon pods", loop.GetDaemonPods(), got.GetDaemonPods())
 	same(t, "filters", loop.GetFit(), got.GetFit())
 	same(t, "taints", loop.GetStartupTaints(), got.GetStartupTaints())
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"io"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
+	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
@@ -30,41 +34,30 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, err
 	}
-	gathered := s.settings.gatherer(file.Groups)
-	gathered.Selectors = selectors(fit)
+	remarks := s.settings.remarks(time.Time{})
 	var sized *sizing.Gatherer
 	if size != nil {
 		sized = sizing.New()
 	}
-	options := rankOptions(fit, gathered, sized)
-	if s.only != nil {
-		options.asked, options.pod = &s.only.name, func(pod *v1.Pod) {
-			if s.only.see(pod) {
-				gathered.AddPod(pod)
-			}
-		}
-	}
-	c, err := load(ctx, source, engine, stdin, options)
+	alone := s.settings.deciding(config.ScaleUpDecision, config.SlackDecision) // which has placeholders not wait
+	c, err := load(ctx, source, engine, stdin, s.options(&alone, fit, remarks, sized))
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
+	waits := remarks.Waits
 	if s.only != nil {
-		if s.only.pod == nil {
-			return nil, &noPodError{s.only.name.String(), source.name()}
+		if waits, err = s.only.take(c, source.name(), remarks); err != nil {
+			return nil, err
 		}
-		gathered.Remarks.Add(s.only.pod)
-		gathered.Pods.AddPod(s.only.waiting())
 	}
-	problem, err := gathered.Problem()
+	p, o, err := c.gather(&alone, &config.Loaded{Fit: fit}, file, time.Now(), waits)
 	if err != nil {
 		return nil, err
 	}
-	problem.Fit, problem.StartupTaints = fit, s.settings.ScaleUp.StartupTaints.Proto()
-	client := loadlinev1.NewAutoscalerClient(c.conn)
 	var r *rank
-	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
-		r, err = s.askAt(ctx, at, client, gathered.At(problem, c.view.Slot), policy)
+	_, err = p.Put(ctx, o, func(asked *plan.Plan) (err error) {
+		r, err = s.askAt(ctx, asked.Question.GetChanges(), p.Client, asked.Problem(), policy)
 		return err
 	})
 	if err != nil {
@@ -75,34 +68,35 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 		r.sized[file.Groups[i].Name()] = file.Groups[i].Spec.Size != nil
 	}
 	c.leaveOut(&r.leftOut)
-	r.leftOut.Add(gathered.LeftOut()...)
+	r.leftOut.Add(o.Pods.LeftOut()...)
 	if source.fromFile() && c.counts.Objects["DaemonSet"] == 0 {
 		r.notes = append(r.notes, "The dump holds no DaemonSets: what they put on each new node does not count.")
 	}
-	r.remarks = gathered.Remarks.Lines()
+	r.remarks, r.warnings = remarks.Lines(), o.Warnings
 	r.notes = append(r.notes, r.remarks...)
 	if size != nil && slices.ContainsFunc(file.Groups, func(g nodegroup.NodeGroup) bool { return g.Spec.Size != nil }) {
-		if r.sizes, err = size.ask(ctx, c, sized, file); err != nil {
-			return nil, err
-		}
+		r.sizes, err = size.ask(ctx, c, sized, file)
 	}
-	r.warnings = file.Warnings
-	return r, nil
+	return r, err
 }
 
-// rankOptions say what of a cluster ranking reads; and what sizing does, unless `sized` is nil.
-func rankOptions(fit *loadlinev1.FitOptions, gathered *scaleup.Gatherer, sized *sizing.Gatherer) loadOptions {
-	options := loadOptions{filters: true, fit: fit, empty: true, node: gathered.AddNode, pod: gathered.AddPod,
-		object: gathered.AddObject, kinds: []string{"DaemonSet"}}
-	if gathered.Selectors != nil {
+// options say what of a cluster ranking reads; and what sizing does, unless `sized` is nil.
+func (s *rankSource) options(alone *config.Configuration, fit *loadlinev1.FitOptions, remarks *scaleup.Remarks,
+	sized *sizing.Gatherer) loadOptions {
+	options := loadOptions{planning: true, fit: fit, empty: true, watch: alone, kinds: []string{"DaemonSet"},
+		pod: func(pod *v1.Pod) { remarks.AddWaiting(pod) }}
+	if filterconfig.NeedsSelectors(fit) {
 		options.kinds = append(options.kinds, selectorKinds...)
 	}
 	if sized != nil {
-		options.planning, options.kinds = true, nil
+		options.kinds = nil
 		options.pod = func(pod *v1.Pod) {
-			gathered.AddPod(pod)
+			remarks.AddWaiting(pod)
 			sized.AddPod(pod)
 		}
+	}
+	if s.only != nil { // for it groups grow whatever scheduler it names
+		options.asked, options.pod, alone.ScaleUp.AllowedSchedulerNames = &s.only.name, nil, nil
 	}
 	return options
 }

@@ -9,7 +9,6 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
-	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
 )
@@ -121,13 +120,6 @@ func (s *settings) rank() (*ranking.Policy, error) {
 		return nil, usageError{err}
 	}
 	return policy, nil
-}
-
-// gatherer returns what gathers the pods that wait for nodes of groups.
-func (s *settings) gatherer(groups []nodegroup.NodeGroup) *scaleup.Gatherer {
-	g := scaleup.New(groups)
-	g.Remarks = *s.remarks(time.Time{})
-	return g
 }
 
 // remarks returns what gathers the pods that are not planned for as others are. Without a time neither their age says

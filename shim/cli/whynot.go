@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -154,23 +155,20 @@ func (a *app) whyNotGroups(ctx context.Context, f *whyNotFlags, args []string, g
 // onlyPod is the one pod that groups are asked about, as if no other waited.
 type onlyPod struct {
 	name podName
-	pod  *v1.Pod // as it waits; nil: it has not been seen yet
+	pod  *v1.Pod // nil: that of the cluster
 }
 
-// see takes note of a pod of the cluster, and says whether others may know of it: of those that wait the one pod alone
-// is asked about.
-func (o *onlyPod) see(pod *v1.Pod) bool {
-	if o == nil {
-		return true
-	}
-	if (podName{pod.Namespace, pod.Name}) != o.name {
-		_, daemon := scaleup.DaemonSetOf(pod)
-		return daemon || pod.Spec.NodeName != ""
+// take has the pod wait in a cluster, and says that no other one does.
+func (o *onlyPod) take(c *cluster, source string, remarks *scaleup.Remarks) (waits func(*v1.Pod) bool, err error) {
+	if o.pod == nil {
+		o.pod = c.pod
 	}
 	if o.pod == nil {
-		o.pod = pod
+		return nil, &noPodError{o.name.String(), source}
 	}
-	return false
+	remarks.Add(o.pod)
+	waits = func(pod *v1.Pod) bool { return podName{pod.Namespace, pod.Name} == o.name }
+	return waits, cmp.Or(c.set(o.waiting()), c.watched.Apply())
 }
 
 // waiting returns the pod as if it had no node and no gates.

@@ -71,8 +71,8 @@ func IdentityOf(set *appsv1.DaemonSet) DaemonSet {
 // waiting are equal pods that wait for a node, in the order in which they were added.
 type waiting []*v1.Pod
 
-// NewPodsForPlanning returns a gatherer for a question to a planner, which also looks at priorities.
-func NewPodsForPlanning() *Pods {
+// NewPods returns a gatherer that has no pod yet.
+func NewPods() *Pods {
 	return &Pods{trim: view.TrimIncomingPodForPlanning, sign: func(pod *v1.Pod) string {
 		priority := int32(0)
 		if pod.Spec.Priority != nil {
@@ -103,8 +103,6 @@ func (p *Pods) TellWorkloads(profiles map[profile.Workload]bool) {
 		return workload.AnnotationOf(pod) + "\x00" + sign(pod) // no annotation has a NUL
 	}
 }
-
-func signForFilters(pod *v1.Pod) string { return string(view.SignPodForFilters(pod)) }
 
 // AddPod takes note of a pod. Those that wait are gathered, but for pods of DaemonSets, which wait for one node of
 // their own, pods that are not to be scheduled yet, and pods that end.

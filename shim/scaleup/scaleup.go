@@ -5,88 +5,11 @@ package scaleup
 import (
 	"fmt"
 	"strings"
-	"time"
 
-	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/nodegroup"
-	"loadline.dev/shim/view"
 )
-
-// Gatherer gathers what a question needs beside the view. It gets each node and pod once.
-type Gatherer struct {
-	Pods
-	// Remarks are about pods that wait and are not planned for as others are.
-	Remarks Remarks
-	groups  []nodegroup.NodeGroup
-	members [][]string // the names of the nodes of each group
-}
-
-// New returns a gatherer for node groups.
-func New(groups []nodegroup.NodeGroup) *Gatherer {
-	return &Gatherer{Pods: Pods{trim: view.TrimIncomingPodForFilters, sign: signForFilters}, groups: groups,
-		Remarks: Remarks{Rules: DefaultRules(time.Time{})}, members: make([][]string, len(groups))}
-}
-
-// AddPod takes note of a pod, unless no group grows for it.
-func (g *Gatherer) AddPod(pod *v1.Pod) {
-	if g.Remarks.AddWaiting(pod) {
-		g.Pods.AddPod(pod)
-	}
-}
-
-// AddNode takes note of a node.
-func (g *Gatherer) AddNode(node *v1.Node) {
-	for i := range g.groups {
-		if g.groups[i].Spec.Has(node.Labels) {
-			g.members[i] = append(g.members[i], node.Name)
-		}
-	}
-}
-
-// Problem returns the question, but for the cluster, which is a view's.
-func (g *Gatherer) Problem() (*loadlinev1.ScaleUpProblem, error) {
-	out := &loadlinev1.ScaleUpProblem{Pods: g.Pending(), DaemonPods: g.DaemonPods()}
-	for i := range g.groups {
-		group, err := g.group(i)
-		if err != nil {
-			return nil, fmt.Errorf("node group %q: %w", g.groups[i].Name(), err)
-		}
-		out.Groups = append(out.Groups, group)
-	}
-	return out, nil
-}
-
-func (g *Gatherer) group(i int) (*loadlinev1.ScalableGroup, error) {
-	spec := &g.groups[i].Spec
-	out := &loadlinev1.ScalableGroup{NodeGroup: g.groups[i].Name(), CurrentNodes: int32(len(g.members[i])),
-		MaxNodes: spec.Max, NodeUsdPerHour: spec.Price, InstanceType: spec.InstanceType}
-	if spec.Target != nil {
-		out.CurrentNodes = max(out.CurrentNodes, *spec.Target)
-	}
-	if spec.Template == nil {
-		return out, nil // the engine reads the nodes of the group
-	}
-	var err error
-	out.TemplateNode, err = Named(spec.Template, g.groups[i].Name()).Marshal()
-	return out, err
-}
-
-// At returns the question with the nodes that groups have. slot returns the number of a node in the view.
-func (g *Gatherer) At(problem *loadlinev1.ScaleUpProblem,
-	slot func(node string) (int32, bool)) *loadlinev1.ScaleUpProblem {
-	out := proto.CloneOf(problem)
-	for i, group := range out.GetGroups() {
-		for _, name := range g.members[i] {
-			if number, ok := slot(name); ok {
-				group.NodeSlots = append(group.NodeSlots, number)
-			}
-		}
-	}
-	return out
-}
 
 // Named gives a template a name where people leave it out: the engine takes no node without one, nor one with a space,
 // which a group may have.

@@ -14,32 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/usage/profile"
 	"loadline.dev/shim/workload"
 )
-
-func groupsOf(t *testing.T, specs ...string) []nodegroup.NodeGroup {
-	t.Helper()
-	var documents []string
-	for i, spec := range specs {
-		documents = append(documents, fmt.Sprintf("apiVersion: loadline.dev/v1alpha1\nkind: NodeGroup\n"+
-			"metadata: {name: group-%d}\nspec: %s\n", i, spec))
-	}
-	file, err := nodegroup.Parse([]byte(strings.Join(documents, "---\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file.Groups
-}
-
-func node(name, pool, cpu string) *v1.Node {
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name,
-		Labels: map[string]string{"pool": pool, v1.LabelHostname: name}},
-		Status: v1.NodeStatus{Capacity: v1.ResourceList{"cpu": resource.MustParse(cpu)},
-			Allocatable: v1.ResourceList{"cpu": resource.MustParse(cpu)},
-			Conditions:  []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}
-}
 
 func pod(name, cpu string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
@@ -48,20 +25,11 @@ func pod(name, cpu string) *v1.Pod {
 			Requests: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}}}}
 }
 
-func problemOf(t *testing.T, g *Gatherer) *loadlinev1.ScaleUpProblem {
-	t.Helper()
-	problem, err := g.Problem()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return problem
-}
-
 // names returns the first pod of each kind that waits, and how many there are.
-func names(t *testing.T, problem *loadlinev1.ScaleUpProblem) string {
+func names(t *testing.T, g *Pods) string {
 	t.Helper()
 	var out []string
-	for _, pods := range problem.GetPods() {
+	for _, pods := range g.Pending() {
 		var pod v1.Pod
 		if err := pod.Unmarshal(pods.GetPod().GetPod()); err != nil {
 			t.Fatal(err)
@@ -72,7 +40,7 @@ func names(t *testing.T, problem *loadlinev1.ScaleUpProblem) string {
 }
 
 func TestPodsThatWait(t *testing.T) {
-	g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
+	g := NewPods()
 	bound, done, gated, ending, daemon := pod("bound", "1"), pod("done", "1"), pod("gated", "1"), pod("ending", "1"),
 		pod("daemon", "1")
 	bound.Spec.NodeName = "n"
@@ -97,7 +65,7 @@ func TestPodsThatWait(t *testing.T) {
 		g.AddPod(p)
 	}
 	// Equal pods are one, but for those whose claims are named after them.
-	if got, want := names(t, problemOf(t, g)), "first*3 other*1 large*1 spread*1 scratch-0*1 scratch-1*1"; got != want {
+	if got, want := names(t, g), "first*3 other*1 large*1 spread*1 scratch-0*1 scratch-1*1"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if got := g.Waiting(); got != 8 {
@@ -116,7 +84,7 @@ func deployed(p *v1.Pod, deployment string) *v1.Pod {
 // Pods of workloads with a profile say so, and only pods of the same workload are equal to them. Without a profile,
 // pods of many workloads are still one kind.
 func TestPodsTellWorkloadsThatHaveAProfile(t *testing.T) {
-	gathered := NewPodsForPlanning()
+	gathered := NewPods()
 	gathered.TellWorkloads(map[profile.Workload]bool{
 		{Namespace: "shop", Kind: "Deployment", Name: "web"}: true, {Namespace: "shop", Kind: "Deployment", Name: "db"}: true,
 		{Namespace: "else", Kind: "Deployment", Name: "mail"}: true})
@@ -179,7 +147,7 @@ func TestTheTemplateOfADaemonSetSaysWhatIsOnNewNodes(t *testing.T) {
 			pods: func() []*v1.Pod { return []*v1.Pod{daemonPod("u", ""), daemonPod("v", "n")} }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewPodsForPlanning()
+			g := NewPods()
 			if c.pods != nil {
 				for _, pod := range c.pods() {
 					g.AddPod(pod)
@@ -209,7 +177,7 @@ func daemonPod(uid types.UID, node string) *v1.Pod {
 
 // A DaemonSet without a pod, as on a group that has no node yet, is on new nodes by the pod that it would make.
 func TestADaemonSetWithoutAPodIsOnNewNodes(t *testing.T) {
-	g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
+	g := NewPods()
 	set := daemonSet("logs", "u")
 	set.Spec.Template.Spec = pod("any", "500m").Spec
 	set.Spec.Template.Spec.NodeSelector = map[string]string{"pool": "a"}
@@ -230,7 +198,7 @@ func TestADaemonSetWithoutAPodIsOnNewNodes(t *testing.T) {
 
 // A scheduler places the pods of a new node by their priority.
 func TestDaemonSetsOfAHighPriorityComeFirst(t *testing.T) {
-	g := New(groupsOf(t, `{max: 3, nodeSelector: {pool: a}}`))
+	g := NewPods()
 	for name, priority := range map[string]int32{"a": -5, "b": 2_000_001_000, "c": 0, "d": 0} {
 		set := daemonSet(name, types.UID(name))
 		set.Spec.Template.Spec = pod("any", "500m").Spec
@@ -294,39 +262,6 @@ func TestTemplatesOfGroupsWithAnyNameHaveAName(t *testing.T) {
 		if got := Named(&v1.Node{}, group).Name; got != want {
 			t.Errorf("the template of %s is named %s, want %s", group, got, want)
 		}
-	}
-}
-
-func TestGroups(t *testing.T) {
-	g := New(groupsOf(t,
-		`{max: 9, price: 0.25, instanceType: m5.large, target: 4, template: {metadata: {labels: {pool: a}}, status: {capacity: {cpu: 8}}}}`,
-		`{max: 5, nodeSelector: {pool: b}}`, `{max: 2, nodeSelector: {pool: c}}`, `{max: 2, nodeSelector: {pool: d}}`))
-	for _, n := range []*v1.Node{node("a0", "a", "1"), node("b1", "b", "2"), node("b0", "b", "1"),
-		node("b4", "b", "16"), node("b3", "b", "4"), node("d0", "d", "3")} {
-		g.AddNode(n)
-	}
-	problem := problemOf(t, g)
-	want := []struct {
-		current, max int32
-		cpu          string // of the template
-	}{{4, 9, "8"}, {4, 5, ""}, {0, 2, ""}, {1, 2, ""}}
-	for i, w := range want {
-		group := problem.GetGroups()[i]
-		if group.GetCurrentNodes() != w.current || group.GetMaxNodes() != w.max {
-			t.Errorf("group %d: %d of %d nodes, want %d of %d", i, group.GetCurrentNodes(), group.GetMaxNodes(),
-				w.current, w.max)
-		}
-		var template v1.Node
-		if err := template.Unmarshal(group.GetTemplateNode()); err != nil {
-			t.Fatal(err)
-		}
-		if w.cpu == "" && len(group.GetTemplateNode()) > 0 || w.cpu != "" &&
-			template.Status.Capacity.Cpu().String() != w.cpu {
-			t.Errorf("group %d: template %+v, want %s cpu", i, template.Status, w.cpu)
-		}
-	}
-	if first := problem.GetGroups()[0]; first.GetNodeUsdPerHour() != 0.25 || first.GetInstanceType() != "m5.large" {
-		t.Errorf("price %v, instance type %s", first.GetNodeUsdPerHour(), first.GetInstanceType())
 	}
 }
 

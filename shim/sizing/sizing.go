@@ -38,7 +38,7 @@ type waitingKey struct {
 
 // New returns a gatherer that knows no pod.
 func New() *Gatherer {
-	return &Gatherer{index: map[waitingKey]int{}, daemons: scaleup.NewPodsForPlanning()}
+	return &Gatherer{index: map[waitingKey]int{}, daemons: scaleup.NewPods()}
 }
 
 // AddPod takes note of a pod that waits for a node, for a gate, or to start on its node, and of what DaemonSets run.

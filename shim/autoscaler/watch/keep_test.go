@@ -50,7 +50,7 @@ func podReaders() map[string]func(*v1.Pod) any {
 			return fmt.Sprint(of, err)
 		},
 		"waiting": func(pod *v1.Pod) any {
-			pods := scaleup.NewPodsForPlanning()
+			pods := scaleup.NewPods()
 			pods.AddPod(pod)
 			pods.AddPod(pod)
 			if set, claims := scaleup.DaemonSetOf(pod); claims {

@@ -56,7 +56,7 @@ func (c *Cluster) WithoutNode(now time.Time, waits func(*v1.Pod) bool) *scaleup.
 	}
 	var taken []int
 	taken, c.demand.turns = c.demand.turns.Take(items, mostPending, sharePods)
-	gathered := scaleup.NewPodsForPlanning()
+	gathered := scaleup.NewPods()
 	if len(c.profiled) > 0 {
 		gathered.TellWorkloads(c.profiled)
 	}
