@@ -69,7 +69,7 @@ type loadOptions struct {
 	fit *loadlinev1.FitOptions
 	// selectors, if set, receives the objects from which it deduces the selectors of spread constraints.
 	selectors *filterconfig.Selectors
-	// profiles say what pods are expected to use; none: nothing is known.
+	// profiles say what pods are expected to use; nil: with `watch` those that the cluster holds, else nothing is known.
 	profiles []profile.Profile
 	// watch, if set, has the cluster be as an autoscaler with this configuration sees it; with `planning`.
 	watch *config.Configuration
@@ -86,6 +86,13 @@ func (o *loadOptions) tell(object any) {
 // load reads the cluster.
 func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Reader,
 	options loadOptions) (*cluster, error) {
+	if counts := options.fit.GetLoadLine().GetExpectedUse() != nil; counts && options.watch != nil &&
+		options.profiles == nil && !s.fromFile() {
+		var err error
+		if options.profiles, err = s.heldProfiles(ctx, options.watch.UsageNamespace); err != nil {
+			return nil, err
+		}
+	}
 	conn, err := engine.open()
 	if err != nil {
 		return nil, err

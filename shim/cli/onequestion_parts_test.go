@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -81,6 +83,15 @@ func slotsOf(t *testing.T, own *loadlinev1.Changes, nodes ...string) (slots []in
 	return slots
 }
 
+// schedulerFlag names a file of a scheduler with spread constraints of its own and a line that counts expected use.
+func schedulerFlag(t *testing.T) string {
+	file := filepath.Join(t.TempDir(), "scheduler.yaml")
+	if err := os.WriteFile(file, []byte(schedulerOfQuestion), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "--scheduler-config-file=" + file
+}
+
 // drainGroupsOf are the groups of the question, counted by hand. The machine that two nodes of b state is one.
 func drainGroupsOf(t *testing.T, own *loadlinev1.Changes) []*loadlinev1.DrainGroup {
 	return []*loadlinev1.DrainGroup{
@@ -97,7 +108,7 @@ func drainGroupsOf(t *testing.T, own *loadlinev1.Changes) []*loadlinev1.DrainGro
 // `drain` asks about the cluster and the groups that an autoscaler asks about which decides only that.
 func TestDrainAsksWhatTheAutoscalerAsks(t *testing.T) {
 	a := newAsker(t)
-	flags := []string{"--ignore-daemonsets-utilization=false", "--startup-taint=example.com/starting",
+	flags := []string{"--ignore-daemonsets-utilization=false", "--startup-taint=example.com/starting", schedulerFlag(t),
 		"--node-budgets=10%", "--cores-total=7:9"}
 	loop := a.byAutoscaler(append(flags, "--decisions=scale-down")...)
 	got, own := asks[*loadlinev1.PlanDrainRequest](t, a, append([]string{"drain", "--now",
@@ -115,7 +126,7 @@ func TestDrainAsksWhatTheAutoscalerAsks(t *testing.T) {
 // `bill` and `consolidate` ask about what an autoscaler asks about that grows, shrinks and replaces.
 func TestConsolidateAsksWhatTheAutoscalerAsks(t *testing.T) {
 	a := newAsker(t)
-	flags := []string{"--startup-taint=example.com/starting", "--payback-hours=3", "--max-nodes-total=77"}
+	flags := []string{"--startup-taint=example.com/starting", schedulerFlag(t), "--payback-hours=3", "--max-nodes-total=77"}
 	loop := a.byAutoscaler(append(flags, "--decisions=scale-up,scale-down,replace")...)
 	got, own := asks[*loadlinev1.PlanConsolidationRequest](t, a, append([]string{"consolidate", "--now",
 		questionTime.Format(time.RFC3339)}, flags...)...)
@@ -175,7 +186,7 @@ func waitingOf(t *testing.T, loop *loadlinev1.PlanLoopRequest) (waiting []*loadl
 // `slack` asks about what an autoscaler asks about that only keeps slack.
 func TestSlackAsksWhatTheAutoscalerAsks(t *testing.T) {
 	a := newAsker(t)
-	flags := []string{"--startup-taint=example.com/starting", "--slack-version=2b"}
+	flags := []string{"--startup-taint=example.com/starting", schedulerFlag(t), "--slack-version=2b"}
 	loop := a.byAutoscaler(append(flags, "--decisions=slack")...)
 	got, own := asks[*loadlinev1.PlanSlackRequest](t, a, append([]string{"slack"}, flags...)...)
 	same(t, "cluster", loop.GetOwn(), own)
@@ -191,7 +202,7 @@ func TestSlackAsksWhatTheAutoscalerAsks(t *testing.T) {
 // `rank` asks about what an autoscaler asks about that grows for pods and slack. It reads no objects that drains turn on.
 func TestRankAsksWhatTheAutoscalerAsks(t *testing.T) {
 	a := newAsker(t)
-	flags := []string{"--startup-taint=example.com/starting", "--kubernetes-version=1.37"}
+	flags := []string{"--startup-taint=example.com/starting", schedulerFlag(t), "--kubernetes-version=1.37"}
 	loop := a.byAutoscaler(append(flags, "--decisions=scale-up,slack")...)
 	asked, own := asks[*loadlinev1.EstimateScaleUpRequest](t, a, append([]string{"rank"}, flags...)...)
 	got := asked.GetProblem()

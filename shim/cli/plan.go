@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
@@ -19,8 +18,6 @@ import (
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/sizing"
-	"loadline.dev/shim/usage/profile"
-	"loadline.dev/shim/usage/store"
 )
 
 // planFlags are the flags of `plan`.
@@ -101,7 +98,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if err != nil {
 		return nil, err
 	}
-	profiles, err := f.profiles(ctx, loaded.Fit)
+	profiles, err := (&useFlags{file: f.usage}).profiles(ctx, &f.sourceFlags)
 	if err != nil {
 		return nil, err
 	}
@@ -196,25 +193,6 @@ func (l *loopPlan) askRefusals(ctx context.Context, client loadlinev1.Autoscaler
 		l.refusals = append(l.refusals, estimate.refusals(i, left, held)...)
 	}
 	return nil
-}
-
-// profiles returns what pods are expected to use, where plans count that; nil: nothing is known.
-func (f *planFlags) profiles(ctx context.Context, fit *loadlinev1.FitOptions) ([]profile.Profile, error) {
-	switch {
-	case f.usage != "":
-		return (&useFlags{file: f.usage}).profiles(ctx, &f.sourceFlags)
-	case f.fromFile() || fit.GetLoadLine().GetExpectedUse() == nil:
-		return nil, nil
-	}
-	client, err := f.client()
-	if err != nil {
-		return nil, err
-	}
-	_, profiles, problems, err := store.Read(ctx, client, f.settings.UsageNamespace)
-	for _, problem := range problems {
-		klog.Warning(problem)
-	}
-	return profiles, err
 }
 
 // keepNames keeps the names of the pods and groups of a question.

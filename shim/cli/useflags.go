@@ -55,16 +55,22 @@ func (f *useFlags) profiles(ctx context.Context, s *sourceFlags) ([]profile.Prof
 	return profiles, nil
 }
 
-// stored reads the profiles that a cluster keeps.
-func (f *useFlags) stored(ctx context.Context, s *sourceFlags) ([]profile.Profile, error) {
+// heldProfiles reads the profiles that a live cluster holds in a namespace.
+func (s *sourceFlags) heldProfiles(ctx context.Context, namespace string) ([]profile.Profile, error) {
 	client, err := s.client()
 	if err != nil {
 		return nil, err
 	}
-	_, profiles, problems, err := store.Read(ctx, client, f.namespace)
+	_, profiles, problems, err := store.Read(ctx, client, namespace)
 	for _, problem := range problems {
 		klog.Warning(problem)
 	}
+	return profiles, err
+}
+
+// stored reads the profiles of the namespace that is named.
+func (f *useFlags) stored(ctx context.Context, s *sourceFlags) ([]profile.Profile, error) {
+	profiles, err := s.heldProfiles(ctx, f.namespace)
 	if err == nil && len(profiles) == 0 {
 		err = fmt.Errorf("there are no ConfigMaps %s with profiles: see loadline usage", store.Name(0))
 	}
