@@ -67,7 +67,7 @@ func same[M any](t *testing.T, what string, want, got M, but ...cmp.Option) {
 	}
 }
 
-// slotsOf returns the slots of nodes in a cluster as it was told.
+// slotsOf returns the slots of nodes in a cluster.
 func slotsOf(t *testing.T, own *loadlinev1.Changes, nodes ...string) (slots []int32) {
 	t.Helper()
 	for _, name := range nodes {

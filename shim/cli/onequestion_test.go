@@ -99,7 +99,7 @@ func (e *ear) PlanLoop(_ context.Context, r *loadlinev1.PlanLoopRequest) (*loadl
 	return &loadlinev1.PlanLoopResponse{}, nil
 }
 
-// own is the cluster that the engine was told of, as one of a question.
+// own is the cluster that the engine holds, as one of a question.
 func (e *ear) own() *loadlinev1.Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
