@@ -31,10 +31,9 @@ void PodTraits::AddTo(FingerprintBuilder* builder) const {
     }
   }
   for (const int64_t number :
-       {static_cast<int64_t>(phase), int64_t{ready}, int64_t{priority},
-        int64_t{mirror}, int64_t{static_pod}, int64_t{daemon_by_annotation},
-        static_cast<int64_t>(safe_to_evict), int64_t{placeholder}, int64_t{states_affinity},
-        int64_t{slack.opted_out}, int64_t{container_requests.has_value()}}) {
+       {static_cast<int64_t>(phase), int64_t{ready}, int64_t{priority}, int64_t{mirror}, int64_t{static_pod},
+        int64_t{daemon_by_annotation}, static_cast<int64_t>(safe_to_evict), int64_t{placeholder},
+        int64_t{states_affinity}, int64_t{slack.opted_out}, int64_t{container_requests.has_value()}}) {
     builder->Add(number);
   }
   if (container_requests.has_value()) {

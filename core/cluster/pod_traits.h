@@ -35,7 +35,8 @@ struct PodWorkload {
 // The annotation cluster-autoscaler.kubernetes.io/safe-to-evict; a value that is not known is as "false".
 enum class SafeToEvict { kUnstated, kYes, kNo, kOnCompletion };
 
-// The phase of a pod, as far as decisions depend on it. kPending: it has a node, and no container has started.
+// The phase of a pod, as far as decisions depend on it. kPending: it has a node, and no container has
+// started.
 enum class PodPhase { kUnfinished, kPending, kSucceeded, kFailed };
 constexpr bool HasFinished(PodPhase phase) {
   return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed;

@@ -64,7 +64,8 @@ struct BudgetUse {
 // A pod that is not ready takes nothing: it is not among the ready pods seen. By unhealthyPodEvictionPolicy
 // it moves always (AlwaysAllow), or while currentHealthy >= desiredHealthy (IfHealthyBudget); where
 // desiredHealthy is 0 it takes one of what is left, as the eviction API asks. Finished pods, pods in phase
-// Pending, pods that are terminating and placeholders of slack take nothing. Not thread-safe while Take() or GiveBack() run.
+// Pending, pods that are terminating and placeholders of slack take nothing. Not thread-safe while Take() or
+// GiveBack() run.
 class DisruptionBudgets {
  public:
   // Budgets for tests of rules alone: none.

@@ -139,9 +139,9 @@ class Follower {
     return false;
   }
 
-  // Returns why an old node of the move cannot go, where none goes or is about to. What passes by itself does
-  // not count: a budget that is used up has something left again once the pods that it waits for are ready,
-  // and pods that were evicted a moment ago have yet to come to their places.
+  // Returns why an old node of the move has to stay, where none of them leaves or is about to. What passes by
+  // itself does not count: a budget that is used up has something left again once the pods that it waits for
+  // are ready, and pods that were evicted a moment ago have yet to come to their places.
   const DrainKeep* WhatHoldsUp(const MoveUnderWay& move) const {
     const std::vector<Slot> old = FindAll(nodes_, move.remove);
     const auto is_old = [&](Slot slot) { return absl::c_linear_search(old, slot); };

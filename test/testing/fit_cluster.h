@@ -82,8 +82,8 @@ class FitCluster {
       const ResourceId id = names_.Intern(name);
       container.limits[id] = id == kCpu ? Quantity::FromMilli(amount) : Quantity::FromUnits(amount);
     }
-    PodShape shape = MakePodShape(pod.namespace_name, HasFinished(pod.traits.phase), resources,
-                                  names_, PodRole::kIncoming, pod.rules, pod.traits);
+    PodShape shape = MakePodShape(pod.namespace_name, HasFinished(pod.traits.phase), resources, names_,
+                                  PodRole::kIncoming, pod.rules, pod.traits);
     if (!pod.labels.empty()) SetLabels(Labels(pod.labels), &shape);
     return shape;
   }

@@ -17,7 +17,7 @@ type Client interface {
 }
 
 // WaitForWatch waits until each of these resources is watched. The fake API server forgets what happens between a list
-// and the watch that follows it: a test that changes an object earlier waits for an event that never comes.
+// and the watch that follows it: a test that changes an object earlier waits for an event in vain.
 func WaitForWatch(t *testing.T, client Client, resources ...string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
