@@ -43,6 +43,7 @@ SlackPod MakePod(const PodShape& shape, const ClusterObjects& objects) {
   pod.shape = shape;
   pod.requests = CpuMemoryOf(shape.requests);
   pod.placeholder = traits.placeholder;
+  pod.terminating = traits.deleted_s.has_value();
   pod.overhead = OfKnownDaemonSet(shape, objects) || traits.mirror || traits.static_pod;
   pod.wishes = !pod.placeholder && (traits.slack.copies.has_value() || !traits.slack.error.empty());
   if (!pod.placeholder && !pod.overhead && shape.rules != nullptr) pod.selects = shape.rules->NodeLabelKeys();
@@ -166,7 +167,7 @@ void SlackRooms::ReadPods(const ClusterState& cluster, size_t slot, Node* node) 
     if (pod.overhead) {
       overhead = Plus(overhead, pod.requests);
       ++overheads;
-    } else {
+    } else if (!pod.terminating) {
       node->requested = Plus(node->requested, pod.requests);
     }
   }

@@ -39,6 +39,8 @@ struct SlackPod {
   PodShape shape;
   CpuMemory requests;
   bool placeholder = false;
+  // It is being deleted: it holds its room, and slack is kept for the pod that takes its place.
+  bool terminating = false;
   // It belongs to the node: a DaemonSet that is known runs it, or the kubelet by itself.
   bool overhead = false;
   // Its annotations ask for something, or cannot be read.
@@ -66,8 +68,8 @@ struct SlackClass {
   SlackClassKey key;
   int64_t nodes = 0;   // all
   int64_t usable = 0;  // those that take placeholders
-  // The sum of what pods on all its nodes request, without placeholders and overhead: also a cordoned node
-  // has pods that need room.
+  // The sum of what pods on all its nodes request, without placeholders, overhead and pods that terminate:
+  // also a cordoned node has pods that need room.
   ExactSum requested;
   // The sum of what the nodes that take placeholders offer, less overhead.
   ExactSum capacity;
@@ -91,7 +93,7 @@ class SlackRooms {
     CpuMemory allocatable;
     CpuMemory real;  // all pods but placeholders
     int64_t free_slots = 0;
-    CpuMemory requested;  // without overhead
+    CpuMemory requested;  // without overhead and pods that terminate
     EmptyNode empty;
     std::vector<std::pair<int32_t, int32_t>> pods;  // SlackPod, count
     bool has_placeholders = false;

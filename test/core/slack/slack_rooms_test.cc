@@ -76,6 +76,18 @@ TEST_F(SlackRoomsTest, PlaceholdersTakeNoRoomAndFinishedPodsNeither) {
   EXPECT_THAT(rooms_.with_placeholders(), ElementsAre(0));
 }
 
+// Its replacement counts, so that a drain does not want slack twice for what it moves.
+TEST_F(SlackRoomsTest, APodThatTerminatesHoldsItsRoomAndWantsNoSlack) {
+  FitPod terminating = PodAsking(500, 500);
+  terminating.traits.deleted_s = 5;
+  pods_.push_back(terminating);
+  cluster_.Add(node_, pods_);
+  CatchUp();
+  EXPECT_EQ(rooms_.node(0).real, (CpuMemory{1'600, 2'700}));
+  EXPECT_EQ(rooms_.node(0).requested, (CpuMemory{1'000, 2'000}));
+  EXPECT_EQ(OnlyClass().requested.value(), (CpuMemory{1'000, 2'000}));
+}
+
 TEST_F(SlackRoomsTest, PodsOfACordonedNodeWillNeedRoomButItOffersNone) {
   node_.unschedulable = true;
   cluster_.Add(node_, pods_);
