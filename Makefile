@@ -8,7 +8,7 @@ SHELL := /bin/bash
   net mutants check-long race race-smoke test-karpenter test-cluster-api test-race fuzz bench bench-cost bench-months \
   bench-overload bench-peers bench-scheduler demo picture lint lint-fast vulncheck generate reference image-programs \
   image-go arm64 test-arm64 images push test-images release verify-release test-e2e test-e2e-1.37 \
-  test-claim test-fit-next clean
+  test-claim test-pairs test-fit-next clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | \
@@ -97,6 +97,10 @@ test-e2e: build ## the plugin's tests and those on a real control plane alone; K
 test-claim: build ## limits over allocatable on five seeds, of which `make test` has two
 	@cd test/e2e && LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' \
 	  go test -count=1 -timeout 30m -v -run '^TestClaimOnFiveSeeds$$' .
+
+test-pairs: build ## families of rules that both act, two by two, on two real control planes that share the machine with nothing else
+	@cd test/e2e && PAIRS=1 LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' \
+	  go test -count=1 -timeout 10m -v -run '^TestPairs' .
 
 test-e2e-1.37:
 	@$(MAKE) --no-print-directory test-e2e KUBERNETES=1.37

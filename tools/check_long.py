@@ -28,6 +28,7 @@ CHECKS = {
     "test-karpenter": "nodes by NodeClaims of Karpenter's own controllers",
     "test-cluster-api": "the autoscaler with the core controllers of Cluster API",
     "test-e2e-1.37": "the end-to-end tests with the newer minor of Kubernetes",
+    "test-pairs": "pairs of families of rules that both act, on real control planes",
     "test-claim": "limits over allocatable on five seeds, of which `make test` has two",
     "test-fit-next": "filters and scores against the plugins of the newer minor",
     "test-hostile": "objects that are meant to harm, one by one and together",

@@ -24,13 +24,12 @@ type pair struct {
 	name   string
 	groups []pairGroup
 	loads  []pairLoad
-	later  []pairLoad    // loads that come once the groups have kept their sizes for a while
-	then   func(*scaled) // happens after that; nil: nothing does
+	then   func(*scaled) // happens once the groups have kept their sizes for a while; nil: nothing does
 	slack  []string      // the nodes of the placeholders that run in the end; none: no room is kept free there
 }
 
-// A pairGroup is a node group with its size at the start, before later loads come, and in the end. It may never be
-// larger than these.
+// A pairGroup is a node group with its size at the start, before `then` happens, and in the end. It may never be larger
+// than these.
 type pairGroup struct {
 	simcloud.Group
 	start, held, end int
@@ -199,7 +198,7 @@ func (s *scaled) atSizes(p pair, size func(pairGroup) int) (wrong []string) {
 	return wrong
 }
 
-// held says what is not as it is to be before later loads come.
+// held says what is not as it is to be before `then` happens.
 func (s *scaled) held(p pair) []string {
 	wrong := s.atSizes(p, func(g pairGroup) int { return g.held })
 	for _, l := range p.loads {
@@ -225,21 +224,10 @@ func (s *scaled) until(what string, wrong func() []string) {
 	}
 }
 
-// goOn creates the pods that come later, and does what happens then.
-func (s *scaled) goOn(p pair) {
-	s.t.Helper()
-	for _, load := range p.later {
-		s.load(p, load)
-	}
-	if p.then != nil {
-		p.then(s)
-	}
-}
-
 // ended says what is not yet as it is to be in the end.
 func (s *scaled) ended(p pair) []string {
 	wrong := s.atSizes(p, func(g pairGroup) int { return g.end })
-	for _, l := range slices.Concat(p.loads, p.later) {
+	for _, l := range p.loads {
 		on := s.runningOn("app=" + l.name)
 		if wanted := len(l.bound) + l.waiting; !l.daemon && !l.lingers && len(on) != wanted {
 			wrong = append(wrong, fmt.Sprintf("pods of %s run on %v, want %d", l.name, on, wanted))
