@@ -16,7 +16,8 @@ namespace {
 using GroupPositions = StrongVector<SlackGroupIndex, GroupIndex>;
 
 // Pods that wait, where they are expected: what they request is not free for slack, and wants slack itself.
-std::vector<SlackPending> ExpectedPodsOf(const LoopPlan& plan, const Snapshot& snapshot,
+// `asked`: so many of the waiting pods were asked about; those behind run on nodes that are being deleted.
+std::vector<SlackPending> ExpectedPodsOf(const LoopPlan& plan, size_t asked, const Snapshot& snapshot,
                                          const GroupPositions& positions) {
   absl::flat_hash_map<GroupIndex, SlackGroupIndex> position_of;
   for (const SlackGroupIndex i : positions.indices()) position_of[positions[i]] = i;
@@ -24,15 +25,17 @@ std::vector<SlackPending> ExpectedPodsOf(const LoopPlan& plan, const Snapshot& s
   const auto on_group = [&](int32_t waiting, int64_t count, GroupIndex group) {
     const auto at = position_of.find(group);
     if (at == position_of.end()) return;
-    pods.push_back({plan.waiting[static_cast<size_t>(waiting)].pod, count, std::nullopt, at->second});
+    const auto number = static_cast<size_t>(waiting);
+    pods.push_back({plan.waiting[number].pod, count, std::nullopt, at->second, number >= asked});
   };
   for (const ExpectedPlace& place : plan.expected) {
     if (place.group.has_value()) {
       on_group(place.pods, place.count, *place.group);
       continue;
     }
+    const auto number = static_cast<size_t>(place.pods);
     pods.push_back(
-        {plan.waiting[static_cast<size_t>(place.pods)].pod, place.count, snapshot.slot(place.node)});
+        {plan.waiting[number].pod, place.count, snapshot.slot(place.node), std::nullopt, number >= asked});
   }
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
     for (const PodCount& count : nodes.pods) {
@@ -100,7 +103,7 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const CountsOfGroups
     added.coming = std::move(rooms.coming[group]);
     added.nodes = counts[group].registered + static_cast<int64_t>(added.coming.size());
   }
-  question.waiting = ExpectedPodsOf(plan, *snapshot, *positions);
+  question.waiting = ExpectedPodsOf(plan, problem.pending.size(), *snapshot, *positions);
   question.ranking = RankingOf(problem, plan, *positions);
   return question;
 }

@@ -72,7 +72,7 @@ std::vector<ExpectedPods> SlackOnSnapshot::PlaceWaiting(std::vector<SlackPending
     const PodShape& shape = pods.pod.shape;
     if (TraitsOf(shape).placeholder || pods.count <= 0) continue;
     if (pods.group.has_value()) {
-      expected.push_back({&shape, pods.count, {}, pods.group});
+      if (!pods.still_run) expected.push_back({&shape, pods.count, {}, pods.group});
       continue;
     }
     const CpuMemory size = CpuMemoryOf(shape.requests);
@@ -81,7 +81,7 @@ std::vector<ExpectedPods> SlackOnSnapshot::PlaceWaiting(std::vector<SlackPending
       if (!node.has_value()) continue;
       const int32_t id = snapshot_.InternShape(shape);
       for (int64_t i = 0; i < pods.count && memory_.Pod(); ++i) Place(*node, id, size, filled);
-      expected.push_back({&shape, pods.count, IndexOf(*pods.node), {}});
+      if (!pods.still_run) expected.push_back({&shape, pods.count, IndexOf(*pods.node), {}});
       continue;
     }
     const SearchPod pod = search_->Add(pods.pod, &budget_);

@@ -28,6 +28,8 @@ struct SlackPending {
   std::optional<Slot> node = std::nullopt;
   // Or on a node to come, of this group of the question.
   std::optional<SlackGroupIndex> group = std::nullopt;
+  // They still run, on nodes that leave: they take room, and the slack that they want is counted there.
+  bool still_run = false;
 };
 
 // Pods that wait and found, or state, the node that they are expected on; or that found none.
