@@ -98,9 +98,9 @@ test-claim: build ## limits over allocatable on five seeds, of which `make test`
 	@cd test/e2e && LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' \
 	  go test -count=1 -timeout 30m -v -run '^TestClaimOnFiveSeeds$$' .
 
-test-pairs: build ## families of rules that both act, two by two, on two real control planes that share the machine with nothing else
-	@cd test/e2e && PAIRS=1 LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' \
-	  go test -count=1 -timeout 10m -v -run '^TestPairs' .
+test-pairs: build ## families of rules that both act, two by two, on two real control planes; on a quiet machine
+	@cd test/e2e && PAIRS=1 LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' \
+	  LOADLINED='$(CURDIR)/build/bin/loadlined' go test -count=1 -timeout 10m -v -run '^TestPairs' .
 
 test-e2e-1.37:
 	@$(MAKE) --no-print-directory test-e2e KUBERNETES=1.37

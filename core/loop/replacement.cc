@@ -141,7 +141,7 @@ class Follower {
 
   // Returns why an old node of the move has to stay, where none of them leaves or is about to. What passes by
   // itself does not count: a budget that is used up has something left again once the pods that it waits for
-  // are ready, and pods that were evicted a moment ago have yet to come to their places.
+  // are ready.
   const DrainKeep* WhatHoldsUp(const MoveUnderWay& move) const {
     const std::vector<Slot> old = FindAll(nodes_, move.remove);
     const auto is_old = [&](Slot slot) { return absl::c_linear_search(old, slot); };
@@ -149,9 +149,8 @@ class Follower {
     if (absl::c_any_of(plan_.scale_down.remove, [&](const DrainRemoval& of) { return is_old(of.slot); }))
       return nullptr;
     for (const DrainKeep& keep : plan_.scale_down.keep) {
-      const bool is_new = keep.since_s > 0 && now_ms_ - keep.since_s * 1000 < kUntilDrainsBeginMs;
       const bool passes =
-          is_new || keep.reason == NodeReason::kNotEvaluated || keep.budget == BudgetRefusal::kExhausted;
+          keep.reason == NodeReason::kNotEvaluated || keep.budget == BudgetRefusal::kExhausted;
       if (!passes && is_old(keep.slot)) return &keep;
     }
     return nullptr;

@@ -15,7 +15,7 @@ func one(group simcloud.Group, size int) pairGroup { return pairGroup{group, siz
 
 // slackPairs keep 10 % of what is requested, in one piece on the node that the scheduler chooses.
 var slackPairs = []pair{{
-	// 8 - 7.26 = 740m are left for 726m: the node with 1 cpu goes, and none comes for slack while its pod moves.
+	// 8 - 7.26 = 740m are left for 726m: the node with 1 cpu is removed, and none is added for slack while its pod moves.
 	name: "slack-goes", slack: []string{"fits-2"}, groups: []pairGroup{{pool("fits", 0, 3, 8, 1), 2, 1, 1}},
 	loads: []pairLoad{{name: "fits-1", bound: []string{"fits-1"}, cpu: "1"},
 		{name: "fits-2", bound: []string{"fits-2"}, cpu: "6260m", endsOn: "fits-2"}},
@@ -25,7 +25,7 @@ var slackPairs = []pair{{
 	loads: []pairLoad{{name: "lacks-1", bound: []string{"lacks-1"}, cpu: "1"},
 		{name: "lacks-2", bound: []string{"lacks-2"}, cpu: "6280m"}},
 }, {
-	// One node comes, of the cheaper group, for 3 + 0.3 of 4 cpu. While it starts, the pod and the placeholder wait.
+	// One node is added, of the cheaper group, for 3 + 0.3 of 4 cpu. While it starts, the pod and the placeholder wait.
 	name: "slack-starts", slack: []string{"agent-1"},
 	groups: []pairGroup{{starting(pool("agent", 0, 3, 4, 0.2)), 0, 1, 1}, one(pool("plain", 0, 3, 4, 0.3), 0)},
 	loads:  []pairLoad{{name: "starts", waiting: 1, cpu: "3"}},
@@ -50,7 +50,7 @@ var drainPairs = []pair{{
 		{name: "above-2", bound: []string{"above-2"}, cpu: "4", limit: "4008m"}},
 }, {
 	// A pod of a high priority has room made for it on the first node. Until that has ended, 4 - 3.5 cpu are left there,
-	// too few for the pod of 1 cpu on the other node: none goes, and none comes for the pod that waits.
+	// too few for the pod of 1 cpu on the other node: none is removed, and none is added for the pod that waits.
 	name: "drain-priorities", groups: []pairGroup{one(pool("made", 0, 4, 4, 1), 2)},
 	loads: []pairLoad{{name: "victim", bound: []string{"made-1"}, cpu: "2", lingers: true},
 		{name: "stays", bound: []string{"made-2"}, cpu: "1", priority: "high", endsOn: "made-2"},
@@ -61,16 +61,16 @@ var drainPairs = []pair{{
 	name: "drain-sized", groups: []pairGroup{one(pool("sized", 0, 4, 4, 1), 2)},
 	loads: []pairLoad{{name: "sized", bound: []string{"sized-1", "sized-2"}, cpu: "1800m"}},
 }, {
-	// The same without a size: 1.8 + 1.8 of 4 cpu, one goes.
+	// The same without a size: 1.8 + 1.8 of 4 cpu, one is removed.
 	name: "drain-unsized", groups: []pairGroup{{pool("unsized", 0, 4, 4, 1), 2, 1, 1}},
 	loads: []pairLoad{{name: "unsized", bound: []string{"unsized-1", "unsized-2"}, cpu: "1800m"}},
 }, {
-	// 1 + 1 of 4 cpu: of the two nodes, the dearer one goes.
+	// 1 + 1 of 4 cpu: of the two nodes, the dearer one is removed.
 	name:   "drain-ranking",
 	groups: []pairGroup{{pool("worth", 0, 3, 4, 2), 1, 0, 0}, one(pool("cheaper", 0, 3, 4, 1), 1)},
 	loads:  []pairLoad{{name: "ranked", bound: []string{"worth-1", "cheaper-1"}, cpu: "1"}},
 }, {
-	// A node that starts takes no pods, and does not go. Once it has started, one of two goes.
+	// A node that starts takes no pods, and is not removed. Once it has started, one of two is.
 	name: "drain-starts", groups: []pairGroup{{starting(pool("half", 0, 3, 4, 1)), 2, 2, 1}},
 	loads: []pairLoad{{name: "half", bound: []string{"half-1"}, cpu: "1"}},
 	then:  func(s *scaled) { s.hasStarted("half-2") },
@@ -81,7 +81,7 @@ var drainPairs = []pair{{
 		{name: "daemons-1", bound: []string{"daemons-1"}, cpu: "1500m", endsOn: "daemons-1"},
 		{name: "daemons-2", bound: []string{"daemons-2"}, cpu: "1"}},
 }, {
-	// One of the two nodes that reach the volumes of zone a goes, and not the one of zone b, though 3 x 1 of 4 cpu fit.
+	// One of the two nodes that reach the volumes of zone a is removed, and not that of zone b, though 3 x 1 of 4 cpu fit.
 	name: "drain-volumes", groups: []pairGroup{{inZone("a", pool("za", 0, 3, 4, 1)), 2, 1, 1},
 		one(inZone("b", pool("zb", 0, 3, 4, 1)), 1)},
 	loads: []pairLoad{{name: "za-1", bound: []string{"za-1"}, cpu: "1", zone: "a"},
