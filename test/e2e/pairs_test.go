@@ -150,7 +150,7 @@ var movePairs = []pair{{
 	loads:  []pairLoad{{name: "moves-z", bound: []string{"dear-z-1"}, cpu: "3600m"}},
 }}
 
-// Where two families of rules act, the scheduler places pods as the autoscaler has planned: each group has as many
+// The scheduler places pods as the autoscaler has planned, also where two families of rules act: each group has as many
 // nodes in the end as counted by hand, and never more meanwhile. See test/pairs/README.md.
 func TestPairs(t *testing.T) {
 	t.Parallel()
