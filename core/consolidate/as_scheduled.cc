@@ -62,23 +62,26 @@ class ReturnOrders {
   Shuffler shuffler_;
 };
 
-// Returns the cheapest group whose new node takes a pod of this kind beside the pods that are placed.
-std::optional<GroupIndex> GroupThatTakes(TrialCluster* trial_cluster, MoverKindIndex kind) {
+// Finds the group whose new node takes a pod of this kind beside the pods that are placed.
+void FindFurther(TrialCluster* trial_cluster, MoverKindIndex kind, FurtherNode* further) {
   for (const GroupIndex group : trial_cluster->GroupsByPrice(kind)) {
-    if (!trial_cluster->work()->Spend(20)) return std::nullopt;
+    if (!further->may_come(group)) continue;
+    if (!trial_cluster->work()->Spend(20)) return;
     trial_cluster->snapshot().Fork();
     const NodeIndex node = trial_cluster->AddToSnapshot(group);
     trial_cluster->fit(kind).Refresh(trial_cluster->work());
     const bool fits = trial_cluster->fit(kind).Fits(node);
     trial_cluster->snapshot().Revert();
-    if (fits) return group;
+    if (fits) {
+      further->group = group;
+      return;
+    }
   }
-  return std::nullopt;
 }
 
 bool PlaceInOrder(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,
                   std::vector<size_t> waiting, SharesLeft shares, std::vector<NodeIndex>* places,
-                  std::optional<GroupIndex>* takes_stuck) {
+                  FurtherNode* further) {
   Snapshot& snapshot = trial_cluster->snapshot();
   while (!waiting.empty()) {
     std::vector<size_t> later;
@@ -97,10 +100,8 @@ bool PlaceInOrder(TrialCluster* trial_cluster, std::span<const MoverIndex> mover
       (*places)[i] = *node;
     }
     if (later.size() == waiting.size()) {
-      if (takes_stuck != nullptr) {
-        const MoverIndex stuck = movers[later.front()];
-        *takes_stuck = GroupThatTakes(trial_cluster, trial_cluster->movers()[stuck].kind);
-      }
+      const Mover& stuck = trial_cluster->movers()[movers[later.front()]];
+      if (further != nullptr) FindFurther(trial_cluster, stuck.kind, further);
       return false;
     }
     waiting = std::move(later);
@@ -111,14 +112,13 @@ bool PlaceInOrder(TrialCluster* trial_cluster, std::span<const MoverIndex> mover
 }  // namespace
 
 bool PlaceAsScheduled(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,
-                      const std::vector<bool>& leaves, std::vector<NodeIndex>* places,
-                      std::optional<GroupIndex>* takes_stuck) {
+                      const std::vector<bool>& leaves, std::vector<NodeIndex>* places, FurtherNode* further) {
   places->assign(movers.size(), kNoTarget);
   ReturnOrders orders(*trial_cluster, movers);
   const SharesLeft shares(trial_cluster->snapshot(), leaves);
   for (int64_t i = 0; i < orders.count(); ++i) {
     trial_cluster->snapshot().Fork();
-    const bool all = PlaceInOrder(trial_cluster, movers, orders.Order(i), shares, places, takes_stuck);
+    const bool all = PlaceInOrder(trial_cluster, movers, orders.Order(i), shares, places, further);
     if (all && i + 1 == orders.count()) {
       trial_cluster->snapshot().Commit();
     } else {

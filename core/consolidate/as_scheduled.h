@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "core/consolidate/trial_cluster.h"
 
 namespace loadline {
@@ -17,6 +18,12 @@ namespace loadline {
 // better made of other nodes.
 inline constexpr size_t kMostFurtherNodes = 3;
 
+// A node that would help where a pod has no place.
+struct FurtherNode {
+  absl::FunctionRef<bool(GroupIndex)> may_come;  // a node of this group
+  std::optional<GroupIndex> group;  // the cheapest of those that take the pod; nullopt: none does
+};
+
 // Places movers on the snapshot where kube-scheduler's default, LeastAllocated, puts them: each on the node,
 // of those that take it and do not leave, with the largest share of CPU and memory left, in the mean of both;
 // the first of equal ones. Pods that fit nowhere at first may fit once others are there. Nobody knows in
@@ -25,13 +32,12 @@ inline constexpr size_t kMostFurtherNodes = 3;
 //
 // False: in one of these some pod has no place, or the budget ended; the snapshot is as before. Else the
 // places of the order in which they are numbered hold, and are in `places`, by position in `movers`.
-// `leaves`: by node; those beyond its end stay. `takes_stuck`, if not null, gets the cheapest group whose new
-// node takes the first pod without a place, once the pods before it are placed; nullopt: there is none, or
-// all have a place. The kinds are prepared. Cost: O(nodes * log nodes) and for each order and mover that of
-// SharesLeft::Take(); for `takes_stuck` a new node of each group in addition.
+// `leaves`: by node; those beyond its end stay. `further`, nullptr for none, gets the group that takes the
+// first pod without a place, once the pods before it are placed. The kinds are prepared. Cost: O(nodes * log
+// nodes) and for each order and mover that of SharesLeft::Take(); for `further` a new node of each group in
+// addition.
 bool PlaceAsScheduled(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,
-                      const std::vector<bool>& leaves, std::vector<NodeIndex>* places,
-                      std::optional<GroupIndex>* takes_stuck);
+                      const std::vector<bool>& leaves, std::vector<NodeIndex>* places, FurtherNode* further);
 
 }  // namespace loadline
 

@@ -160,14 +160,14 @@ class MoveOrder {
   // nothing changed: not now.
   bool Follow(NetMove* net) {
     NetMove tried = *net;
+    const auto may_come = [&](GroupIndex group) { return MayCome(tried, group); };
     for (;;) {
       if (!Pays(tried) || !WithinLimits(tried)) return false;
-      std::optional<GroupIndex> helps;
-      if (Make(tried, &helps)) break;
-      if (!helps.has_value() || tried.further.size() == kMostFurtherNodes || !MayGrow(*net, *helps))
-        return false;
-      tried.further.push_back(*helps);
-      tried.saves -= UsdOf(trial_cluster_.problem().groups[*helps]);
+      FurtherNode node{may_come, std::nullopt};
+      if (Make(tried, &node)) break;
+      if (!node.group.has_value()) return false;
+      tried.further.push_back(*node.group);
+      tried.saves -= UsdOf(trial_cluster_.problem().groups[*node.group]);
     }
     *net = std::move(tried);
     net->done = true;
@@ -180,16 +180,19 @@ class MoveOrder {
     return true;
   }
 
-  // The search decides whether spot nodes may come; see ConsolidationOptions::least_spot_groups.
-  bool MayGrow(const NetMove& net, GroupIndex group) const {
+  // Returns whether the move may get a further node of a group. The search decides whether spot nodes may
+  // come; see ConsolidationOptions::least_spot_groups.
+  bool MayCome(NetMove net, GroupIndex group) const {
     if (trial_cluster_.options().mode != ConsolidationMode::kReplace) return false;
     const auto spot = [&](GroupIndex of) { return trial_cluster_.problem().groups[of].priced.spot; };
     const std::vector<GroupIndex> added = GroupsOfNew(net);
-    return !spot(group) || std::any_of(added.begin(), added.end(), spot);
+    if (spot(group) && std::none_of(added.begin(), added.end(), spot)) return false;
+    net.further.push_back(group);
+    return net.further.size() <= kMostFurtherNodes && WithinLimits(net);
   }
 
-  // False: some pod has no place, a new node of the group `helps` would take it, and nothing changed.
-  bool Make(const NetMove& net, std::optional<GroupIndex>* helps) {
+  // False: some pod has no place, which a node of the group in `further` would have, and nothing changed.
+  bool Make(const NetMove& net, FurtherNode* further) {
     Snapshot& snapshot = trial_cluster_.snapshot();
     snapshot.Fork();
     Leave(net);
@@ -200,7 +203,7 @@ class MoveOrder {
       if (i < net.add.size()) copies_[net.add[i]] = copy;
       brought_now_[groups[i]].push_back(copy);
     }
-    if (!PlaceAll(net, helps)) {
+    if (!PlaceAll(net, further)) {
       snapshot.Revert();
       return false;
     }
@@ -216,12 +219,12 @@ class MoveOrder {
     for (const auto& [node, of] : shapes) Vacate(node, of, &trial_cluster_.snapshot());
   }
 
-  bool PlaceAll(const NetMove& net, std::optional<GroupIndex>* helps) {
+  bool PlaceAll(const NetMove& net, FurtherNode* further) {
     if (!trial_cluster_.options().as_scheduled) return PlaceAsFound(net.movers);
     std::vector<MoverIndex> movers = net.movers;
     std::sort(movers.begin(), movers.end());
     std::vector<NodeIndex> places;
-    if (!PlaceAsScheduled(&trial_cluster_, movers, leaves_, &places, helps)) return false;
+    if (!PlaceAsScheduled(&trial_cluster_, movers, leaves_, &places, further)) return false;
     for (size_t i = 0; i < movers.size(); ++i) places_[movers[i]] = places[i];
     return true;
   }

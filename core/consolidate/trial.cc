@@ -131,13 +131,15 @@ TrialEnd Trial::PutAsScheduled(const std::vector<NodeIndex>& go, bool may_add) {
   std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.mover < b.mover; });
   for (const Place& place : places_) movers.push_back(place.mover);
   std::vector<NodeIndex> nodes;
+  const auto has_room = [&](GroupIndex group) { return RoomOf(group) > 0; };
   for (size_t further = 0;; ++further) {
     BringAgain(go, groups);
     if (!Pays(TermsOf(go), trial_cluster_.options())) return TrialEnd::kSavesTooLittle;
-    std::optional<GroupIndex> helps;
-    if (PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes, may_add ? &helps : nullptr)) break;
-    if (further == kMostFurtherNodes || !helps.has_value() || RoomOf(*helps) == 0) return TrialEnd::kNoPlace;
-    groups.push_back(*helps);
+    FurtherNode node{has_room, std::nullopt};
+    const bool may_come = may_add && further < kMostFurtherNodes;
+    if (PlaceAsScheduled(&trial_cluster_, movers, {}, &nodes, may_come ? &node : nullptr)) break;
+    if (!node.group.has_value()) return TrialEnd::kNoPlace;
+    groups.push_back(*node.group);
   }
   for (size_t i = 0; i < places_.size(); ++i) {
     places_[i].to = nodes[i];
