@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -139,9 +140,7 @@ class Follower {
     return false;
   }
 
-  // Returns why an old node of the move has to stay, where none of them leaves or is about to. What passes by
-  // itself does not count: a budget that is used up has something left again once the pods that it waits for
-  // are ready.
+  // Returns why an old node of the move has to stay, where none of them leaves or is about to.
   const DrainKeep* WhatHoldsUp(const MoveUnderWay& move) const {
     const std::vector<Slot> old = FindAll(nodes_, move.remove);
     const auto is_old = [&](Slot slot) { return absl::c_linear_search(old, slot); };
@@ -149,11 +148,20 @@ class Follower {
     if (absl::c_any_of(plan_.scale_down.remove, [&](const DrainRemoval& of) { return is_old(of.slot); }))
       return nullptr;
     for (const DrainKeep& keep : plan_.scale_down.keep) {
-      const bool passes =
-          keep.reason == NodeReason::kNotEvaluated || keep.budget == BudgetRefusal::kExhausted;
-      if (!passes && is_old(keep.slot)) return &keep;
+      if (is_old(keep.slot) && !Passes(keep)) return &keep;
     }
     return nullptr;
+  }
+
+  // Returns whether the reason ends by itself: a budget that is used up has something left again once the
+  // pods that it waits for are ready, unless it never lets one go.
+  bool Passes(const DrainKeep& keep) const {
+    if (keep.reason == NodeReason::kNotEvaluated) return true;
+    if (keep.budget != BudgetRefusal::kExhausted || !keep.pod.has_value() || keep.pod->is_placeholder())
+      return false;
+    const std::span<const NodePods::Pod> pods = cluster_.pods(keep.slot).pods();
+    const PodShape& shape = cluster_.pod_shapes()[pods[keep.pod->position()].shape];
+    return !DisruptionBudgets(cluster_.objects()).NeverAllow(shape);
   }
 
   bool HasEmptyOnes(const MoveUnderWay& move) const {

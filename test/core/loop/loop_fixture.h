@@ -67,6 +67,12 @@ class LoopTest : public ::testing::Test {
       cluster.Add(node.node, node.pods);
       groups.push_back(node.group);
     }
+    if (budget_of_all_.has_value()) {
+      ClusterObject object;
+      object.key = {ObjectKind::kDisruptionBudget, "default", "budget"};
+      object.content = *budget_of_all_;
+      cluster.state().objects().Set(std::move(object));
+    }
     problem_.drain.cluster = &cluster.state();
     problem_.drain.group_of = GroupsBySlot(groups);
     for (const GroupIndex group : templates_.indices())
@@ -108,6 +114,7 @@ class LoopTest : public ::testing::Test {
   }
 
   std::vector<TestNode> nodes_;
+  std::optional<DisruptionBudget> budget_of_all_;  // covers each pod
   LoopProblem problem_;
   SlackState slack_;
   DrainState drain_;

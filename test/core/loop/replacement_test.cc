@@ -253,6 +253,28 @@ TEST_F(ReplacementTest, AMoveOfWhichOneNodeIsAboutToGoDoesNotStandStill) {
   EXPECT_THAT(plan.replacement.ended, IsEmpty());
 }
 
+// A budget that is used up has something left again later, and one that wants all of its pods never has.
+TEST_F(ReplacementTest, AMoveWaitsForABudgetUnlessItLetsNoneGo) {
+  for (const int32_t desired : {7, 8}) {
+    nodes_.clear();
+    memory_ = {};
+    budget_of_all_.reset();
+    for (NodeGroup& group : problem_.groups) group.target = 0;
+    TwoSmallNodes();
+    Loop();
+    Arrive("big-1", GroupIndex{1});
+    Loop();
+    ASSERT_EQ(memory_.moves[0].phase, Phase::kDraining);
+    DisruptionBudget& budget = budget_of_all_.emplace();
+    budget.expected_pods = 8;
+    budget.current_healthy = 7;
+    budget.desired_healthy = desired;
+    const LoopPlan plan = Loop(kMinuteMs);
+    EXPECT_THAT(Started(plan), IsEmpty());
+    EXPECT_THAT(plan.replacement.ended, SizeIs(desired == 7 ? 0 : 1)) << desired;
+  }
+}
+
 TEST_F(ReplacementTest, ANewNodeIsNotDrainedWhileOthersAreOnTheirWay) {
   TwoSmallNodes();
   MoveUnderWay& move = memory_.moves.emplace_back();
