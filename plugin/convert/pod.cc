@@ -200,15 +200,11 @@ absl::Status PodDecoder::Read(absl::string_view bytes, PodRole role, PodShape* s
   PodRules rules;
   absl::Status status = ReadSpec(&pod_);
   status.Update(ReadPodRules(message_, labels_, role, &rules));
-  bool finished = false;
-  if (role == PodRole::kExisting) {
-    const std::string& phase = message_.status().phase();
-    finished = phase == "Succeeded" || phase == "Failed";
-    status.Update(ReadStatus(&pod_));
-  }
+  if (role == PodRole::kExisting) status.Update(ReadStatus(&pod_));
   if (pod_.pod_level.has_value()) KeepZerosOfPodLevel(message_, resources_->names(), &pod_);
   if (!status.ok()) status = Annotate(status, absl::StrCat("(namespace ", Quoted(namespace_name), ")"));
   PodTraits traits = ReadPodTraits(message_, resources_->options().slack_namespace);
+  const bool finished = role == PodRole::kExisting && HasFinished(traits.phase);
   if (!pod_.init_containers.empty() || !pod_.overhead.empty() || pod_.pod_level.has_value() ||
       !pod_.container_statuses.empty()) {
     traits.container_requests = ContainerRequests(pod_);
