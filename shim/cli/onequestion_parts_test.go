@@ -126,7 +126,8 @@ func TestDrainAsksWhatTheAutoscalerAsks(t *testing.T) {
 // `bill` and `consolidate` ask about what an autoscaler asks about that grows, shrinks and replaces.
 func TestConsolidateAsksWhatTheAutoscalerAsks(t *testing.T) {
 	a := newAsker(t)
-	flags := []string{"--startup-taint=example.com/starting", schedulerFlag(t), "--payback-hours=3", "--max-nodes-total=77"}
+	flags := []string{"--startup-taint=example.com/starting", schedulerFlag(t), "--payback-hours=3",
+		"--max-nodes-total=77"}
 	loop := a.byAutoscaler(append(flags, "--decisions=scale-up,scale-down,replace")...)
 	got, own := asks[*loadlinev1.PlanConsolidationRequest](t, a, append([]string{"consolidate", "--now",
 		questionTime.Format(time.RFC3339)}, flags...)...)
@@ -153,7 +154,8 @@ func TestConsolidateAsksWhatTheAutoscalerAsks(t *testing.T) {
 }
 
 // growsOf are the groups of a loop's question as they are where each is asked about by itself.
-func growsOf(t *testing.T, loop *loadlinev1.PlanLoopRequest, own *loadlinev1.Changes) (all []*loadlinev1.ScalableGroup) {
+func growsOf(t *testing.T, loop *loadlinev1.PlanLoopRequest,
+	own *loadlinev1.Changes) (all []*loadlinev1.ScalableGroup) {
 	for i, of := range drainGroupsOf(t, own) {
 		want := proto.CloneOf(loop.GetGroups()[i].GetGrowth())
 		want.CurrentNodes, want.NodeSlots = of.GetTarget(), of.GetSlots()
@@ -199,7 +201,8 @@ func TestSlackAsksWhatTheAutoscalerAsks(t *testing.T) {
 	same(t, "taints", loop.GetStartupTaints(), got.GetStartupTaints())
 }
 
-// `rank` asks about what an autoscaler asks about that grows for pods and slack. It reads no objects that drains turn on.
+// `rank` asks about what an autoscaler asks about that grows for pods and slack. It reads no objects that only drains
+// read.
 func TestRankAsksWhatTheAutoscalerAsks(t *testing.T) {
 	a := newAsker(t)
 	flags := []string{"--startup-taint=example.com/starting", schedulerFlag(t), "--kubernetes-version=1.37"}
