@@ -4,11 +4,11 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale simulate \
-  net mutants check-long race race-smoke test-karpenter test-cluster-api test-race fuzz bench bench-cost bench-months \
-  bench-overload bench-peers bench-scheduler demo picture lint lint-fast vulncheck generate reference image-programs \
-  image-go arm64 test-arm64 images push test-images release verify-release test-e2e test-e2e-1.37 \
-  test-claim test-pairs test-fit-next clean
+.PHONY: help deps renew engine go-binaries build test test-core test-asan test-tsan test-hostile test-scale \
+  test-drawn simulate net mutants check-long race race-smoke test-karpenter test-cluster-api test-race fuzz bench \
+  bench-cost bench-months bench-overload bench-peers bench-scheduler demo picture lint lint-fast tidy vulncheck \
+  generate reference image-programs image-go arm64 test-arm64 images push test-images test-release release \
+  verify-release test-e2e test-e2e-1.37 test-claim test-pairs test-fit-next clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | \
@@ -78,6 +78,12 @@ net: build ## compare the answers of build/lib with those of BASE, another liblo
 	  { [[ -d $$folder ]] || go run ./cmd/net record --library '$(abspath $(BASE))' --in "$$folder"; } && \
 	  go run ./cmd/net compare --in "$$folder" $(NET_ARGS)
 
+test-drawn: build ## the tests that draw their cases, with all of them: make test draws some
+	@cmake --build --preset release --target core_test plugin_test
+	@LOADLINE_DRAWN_CASES=all ctest --preset release --parallel 2 -R '^(core_test|plugin_test)$$'
+	@cd test/e2e && LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINE_DRAWN_CASES=all \
+	  go test -count=1 -timeout 60m ./fit
+
 SEEDS ?= 1000
 simulate: deps build/build.ninja ## simulate SEEDS (1000) drawn clusters with faults; the first broken invariant is shown with a shrunk scenario
 	@cmake --build --preset release --target simulate_seeds
@@ -94,7 +100,7 @@ mutants: deps ## put small faults into a copy of the tree, one at a time, and re
 test-e2e: build ## the plugin's tests and those on a real control plane alone; KUBERNETES=1.37: with that minor
 	@$(MINOR_GOWORK) tools/test-e2e.sh
 
-test-claim: build ## limits over allocatable on five seeds, of which `make test` has two
+test-claim: build ## limits over allocatable on five seeds, of which `make test` has one
 	@cd test/e2e && LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' LOADLINED='$(CURDIR)/build/bin/loadlined' \
 	  go test -count=1 -timeout 30m -v -run '^TestClaimOnFiveSeeds$$' .
 
@@ -164,11 +170,15 @@ test-cluster-api: build ## the autoscaler with Cluster API's own core controller
 picture: ## draw the picture of the README again, from the page of the last `make demo`
 	@python3 tools/readme_picture.py build/demo/placement.html docs/placement.svg
 
-lint: deps ## check formats, warnings, layers, comments of the proto files
+lint: deps ## check formats, warnings, layers, comments of the proto files; make tidy checks C++ more closely
 	@tools/lint.sh
 
 lint-fast: ## runs the checks of lint that take seconds: formats, layers, pages, comments
 	@tools/lint.sh fast
+
+tidy: deps ## run clang-tidy over the C++ sources that have not passed it as they are: 20 minutes for all of them
+	@cmake --preset lint >/dev/null && cmake --build --preset lint >/dev/null
+	@python3 tools/lint/clang_tidy.py build/lint
 
 vulncheck: deps ## look for known vulnerabilities that our Go programs reach, in VULNDB, a folder that vulndb.zip of vuln.go.dev unpacks to
 	@tools/vulncheck.sh '$(or $(VULNDB),build/vulndb)'
@@ -231,6 +241,9 @@ release: images ## make a signed release of VERSION in build/release: SIGNING_KE
 
 verify-release: $(RELEASE) ## check signature, hashes, images, bills of materials and provenance of a release with PUBLIC_KEY
 	@$(RELEASE) verify --from build/release --version '$(VERSION)' --key '$(PUBLIC_KEY)'
+
+test-release: build ## make images and a release twice, install from them, and look for what is not verified
+	@cd tools/release && GOWORK=off go test -count=1 -timeout 60m ./...
 
 test-images: build $(RELEASE) ## run the programs of images, from their files alone and without rights, on a real control plane (root)
 	@tools/test_images.sh $(RELEASE)

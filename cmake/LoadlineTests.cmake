@@ -72,7 +72,7 @@ if(NOT LOADLINE_FUZZ)
   add_executable(simulate_seeds ${simulate_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
   set_target_properties(simulate_seeds PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test)
   target_link_libraries(simulate_seeds PRIVATE loadline_sim loadline_compiler)
-  loadline_add_test(simulate simulate_seeds 200)
+  loadline_add_test(simulate simulate_seeds 100)
 
   # --- Rows of expected decisions. A file joins the list with the issue that answers its rows. -------------------
   set(vector_files
@@ -120,7 +120,7 @@ if(NOT LOADLINE_FUZZ)
   loadline_test_sources(bench_sources bench/*.cc core/drain/naive_*.cc plugin/simulated_*.cc
     sim/random_scenario.cc)
   if(NOT LOADLINE_SANITIZE)
-    add_executable(bench ${bench_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
+    add_executable(bench EXCLUDE_FROM_ALL ${bench_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
     set_target_properties(bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/bench)
     target_link_libraries(bench PRIVATE loadline_service loadline benchmark::benchmark_main loadline_compiler)
     # What growing costs: `make bench-cost`.

@@ -21,6 +21,7 @@ PAGE = ROOT / "docs" / "check-long.md"
 LOGS = ROOT / "build" / "check-long"
 
 CHECKS = {
+    "tidy": "clang-tidy over all C++ sources",
     "test-asan": "the C++ tests under the address and undefined behaviour sanitizers",
     "test-tsan": "the C++ tests that start threads, under the thread sanitizer",
     "test-race": "the Go tests of `shim/` under the race detector",
@@ -29,11 +30,13 @@ CHECKS = {
     "test-cluster-api": "the autoscaler with the core controllers of Cluster API",
     "test-e2e-1.37": "the end-to-end tests with the newer minor of Kubernetes",
     "test-pairs": "pairs of families of rules that both act, on real control planes",
-    "test-claim": "limits over allocatable on five seeds, of which `make test` has two",
+    "test-claim": "limits over allocatable on five seeds, of which `make test` has one",
     "test-fit-next": "filters and scores against the plugins of the newer minor",
     "test-hostile": "objects that are meant to harm, one by one and together",
+    "test-drawn": "the tests that draw their cases, with all of them",
     "simulate": "1,000 drawn clusters with faults",
     "test-scale": "the autoscaler on 2,000 nodes with 80,000 pods",
+    "test-release": "images and releases, made twice, verified and installed from",
     "test-images": "the programs of the images, in the files of their images alone",
     "test-arm64": "the programs for linux/arm64 under qemu-user",
     "fuzz": "all fuzz targets, an hour in all",

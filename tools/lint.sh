@@ -90,12 +90,6 @@ generated_go() {
   return $result
 }
 
-clang_tidy() {
-  cmake --preset lint >build/lint.log 2>&1 || { cat build/lint.log; return 1; }
-  cmake --build --preset lint >build/lint.log 2>&1 || { cat build/lint.log; return 1; }
-  python3 tools/lint/clang_tidy.py build/lint
-}
-
 mkdir -p build
 check 'clang-format' clang_format
 check 'include rules of core/' python3 tools/lint/include_rules.py
@@ -112,7 +106,6 @@ check 'gofmt' gofmt_check
 check 'no test asserts wall-clock time' wall_clock
 if [[ ${1:-} != fast ]]; then
   check 'generated Go code' generated_go
-  check 'clang-tidy' clang_tidy
   check 'go vet' go_vet
   check 'staticcheck' staticcheck
   vulndb=${VULNDB:-build/vulndb}

@@ -16,6 +16,7 @@
 #include "test/plugin/messages.h"
 #include "test/plugin/random_cluster.h"
 #include "test/plugin/score_messages.h"
+#include "test/testing/drawn_cases.h"
 
 namespace loadline {
 namespace {
@@ -353,11 +354,7 @@ v1::ScoreRequest RequestFor(const Case& c, int64_t epoch) {
                  c.policy);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kCases = 10'000;
-#else
-constexpr int kCases = 1'000'000;
-#endif
+const int kCases = DrawnCases(40'000, 1'000'000);
 
 TEST(ScoreOracleTest, EqualsTheCalculationInFractions) {
   Random random(217);

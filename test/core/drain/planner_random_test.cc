@@ -12,11 +12,12 @@
 #include "test/core/drain/naive_checker.h"
 #include "test/core/drain/naive_parts.h"
 #include "test/core/drain/random_drain_cluster.h"
+#include "test/testing/drawn_cases.h"
 
 namespace loadline {
 namespace {
 
-constexpr uint32_t kSeeds = 40'000;
+const uint32_t kSeeds = static_cast<uint32_t>(DrawnCases(8'000, 40'000));
 
 std::string Join(const std::vector<std::string>& lines) {
   std::string text;
@@ -82,7 +83,7 @@ bool MayGoLater(const DrainCluster& cluster, const DrainModel& model, const Drai
   });
 }
 
-// Three loops on each of 40,000 clusters, in which nodes change and the clock steps in between, with
+// Three loops on each of kSeeds clusters, in which nodes change and the clock steps in between, with
 // deletions and evictions under way, minima and rules: D1 to D13 as far as a plan can break them; timers are
 // those that a naive count has; and a planner that was restarted with the state, or has the nodes in other
 // slots, says the same.

@@ -11,6 +11,7 @@
 #include "core/sim/invariant_checker.h"
 #include "core/sim/world.h"
 #include "test/sim/random_scenario.h"
+#include "test/testing/drawn_cases.h"
 
 namespace loadline {
 namespace {
@@ -153,8 +154,8 @@ TEST(SimulationTest, EqualSeedsHaveEqualDigestsAndOtherSeedsOtherOnes) {
 }
 
 TEST(SimulationTest, LoopsThatAreNotRunWouldDoNothing) {
-  for (uint64_t seed = 1; seed <= 25; ++seed) {
-    Scenario scenario = RandomScenario(seed);
+  for (int seed = 1; seed <= DrawnCases(10, 25); ++seed) {
+    Scenario scenario = RandomScenario(static_cast<uint64_t>(seed));
     const SimResult some = SimulateAll(scenario);
     scenario.settings.run_every_loop = true;
     const SimResult all = SimulateAll(scenario);
@@ -164,8 +165,9 @@ TEST(SimulationTest, LoopsThatAreNotRunWouldDoNothing) {
 }
 
 TEST(SimulationTest, DrawnScenariosBreakNoInvariant) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
-    EXPECT_THAT(SimulateAll(RandomScenario(seed)).violations, IsEmpty()) << "seed " << seed;
+  for (int seed = 1; seed <= DrawnCases(15, 40); ++seed) {
+    EXPECT_THAT(SimulateAll(RandomScenario(static_cast<uint64_t>(seed))).violations, IsEmpty())
+        << "seed " << seed;
   }
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"reflect"
 	"runtime"
 	"strings"
@@ -20,9 +21,17 @@ import (
 )
 
 var (
-	clusters  = flag.Uint64("fit-clusters", 20000, "random clusters to compare")
+	clusters  = flag.Uint64("fit-clusters", drawn(5000, 20000), "random clusters to compare")
 	firstSeed = flag.Uint64("fit-seed", 0, "seed of the first cluster")
 )
+
+// drawn returns all for make test-drawn, which sets LOADLINE_DRAWN_CASES, and some, what each run has time for, else.
+func drawn(some, all uint64) uint64 {
+	if os.Getenv("LOADLINE_DRAWN_CASES") != "" {
+		return all
+	}
+	return some
+}
 
 // leastShare is the percentage of the cases in which each filter must say yes and no, and each feature occur.
 const leastShare = 4
