@@ -170,15 +170,14 @@ test-cluster-api: build ## the autoscaler with Cluster API's own core controller
 picture: ## draw the picture of the README again, from the page of the last `make demo`
 	@python3 tools/readme_picture.py build/demo/placement.html docs/placement.svg
 
-lint: deps ## check formats, warnings, layers, comments of the proto files; make tidy checks C++ more closely
+lint: deps ## check formats, layers, comments, Go by staticcheck; make tidy looks more closely
 	@tools/lint.sh
 
 lint-fast: ## runs the checks of lint that take seconds: formats, layers, pages, comments
 	@tools/lint.sh fast
 
-tidy: deps ## run clang-tidy over the C++ sources that have not passed it as they are: 20 minutes for all of them
-	@cmake --preset lint >/dev/null && cmake --build --preset lint >/dev/null
-	@python3 tools/lint/clang_tidy.py build/lint
+tidy: deps ## run clang-tidy and go vet: half an hour the first time
+	@tools/tidy.sh
 
 vulncheck: deps ## look for known vulnerabilities that our Go programs reach, in VULNDB, a folder that vulndb.zip of vuln.go.dev unpacks to
 	@tools/vulncheck.sh '$(or $(VULNDB),build/vulndb)'

@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "check-long.md"
 LOGS = ROOT / "build" / "check-long"
 
 CHECKS = {
-    "tidy": "clang-tidy over all C++ sources",
+    "tidy": "clang-tidy and go vet over all sources",
     "test-asan": "the C++ tests under the address and undefined behaviour sanitizers",
     "test-tsan": "the C++ tests that start threads, under the thread sanitizer",
     "test-race": "the Go tests of `shim/` under the race detector",

@@ -37,21 +37,6 @@ gofmt_check() {
   return 1
 }
 
-go_vet() {
-  local module result=0
-  for module in shim shim/cmd/loadline-scheduler test/e2e; do
-    (cd "$module" && go vet ./...) || result=1
-  done
-  for module in tools/release tools/reference tools/lint test/chart; do
-    (cd "$module" && GOWORK=off go vet ./...) || result=1
-  done
-  local workspace
-  for workspace in "$PWD"/kubernetes/*/go.work; do  # the plugin compiles with each minor
-    (cd shim && GOWORK=$workspace go vet ./scheduler ./view) || result=1
-  done
-  return $result
-}
-
 # Checks shim and the tools that release it; test/e2e would take minutes more, since it loads all of Kubernetes.
 staticcheck() {
   local tool=$PWD/build/tools/staticcheck result=0
@@ -106,7 +91,6 @@ check 'gofmt' gofmt_check
 check 'no test asserts wall-clock time' wall_clock
 if [[ ${1:-} != fast ]]; then
   check 'generated Go code' generated_go
-  check 'go vet' go_vet
   check 'staticcheck' staticcheck
   vulndb=${VULNDB:-build/vulndb}
   if [[ -n ${VULNDB:-} || -e $vulndb/index/db.json ]]; then
