@@ -1,4 +1,4 @@
-// Package alerts tests the alerts of manifests/ and the dashboard of manifests/autoscaler/monitoring with Prometheus' own
+// Package alerts tests the alerts of manifests/ and the dashboards with Prometheus' own
 // engine.
 package alerts
 
@@ -212,34 +212,34 @@ func checkLabels(t *testing.T, w world, got labels.Labels) {
 	}
 }
 
-// Prometheus' own parser takes the queries of the dashboard.
-func TestDashboardParses(t *testing.T) {
-	content, err := os.ReadFile(folder + "dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var dashboard struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ Expr string }
+// Prometheus' own parser takes the queries of the dashboards.
+func TestDashboardsParse(t *testing.T) {
+	for _, component := range []string{"autoscaler", "usage"} {
+		content, err := os.ReadFile("../../../manifests/" + component + "/monitoring/dashboard.json")
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := json.Unmarshal(content, &dashboard); err != nil {
-		t.Fatal(err)
-	}
-	queries := 0
-	for _, p := range dashboard.Panels {
-		for _, target := range p.Targets {
-			queries++
-			// Grafana replaces these variables.
-			query := strings.NewReplacer("$__rate_interval", "5m", "$__interval", "1m", "$__range", "1h").Replace(target.Expr)
-			if _, err := parse(query); err != nil {
-				t.Errorf("panel %q: %v", p.Title, err)
+		var dashboard struct {
+			Panels []struct {
+				Title   string
+				Targets []struct{ Expr string }
 			}
 		}
-	}
-	if queries < 5 {
-		t.Errorf("%d queries", queries)
+		if err := json.Unmarshal(content, &dashboard); err != nil {
+			t.Fatal(err)
+		}
+		queries := 0
+		for _, p := range dashboard.Panels {
+			for _, target := range p.Targets {
+				queries++
+				if _, err := parse(target.Expr); err != nil {
+					t.Errorf("%s, panel %q: %v", component, p.Title, err)
+				}
+			}
+		}
+		if queries < 5 {
+			t.Errorf("%s: %d queries", component, queries)
+		}
 	}
 }
 
