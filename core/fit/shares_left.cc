@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/base/resource_names.h"
 
 namespace loadline {
@@ -26,6 +31,21 @@ uint64_t SizeOf(const NodeAmount& amount) {
   return allocatable >> dropped << dropped;
 }
 
+// Returns the soft taints of a node, by key.
+std::vector<Taint> SoftTaintsOf(const NodeShape& shape) {
+  std::vector<Taint> soft;
+  std::copy_if(shape.taints.begin(), shape.taints.end(), std::back_inserter(soft),
+               [](const Taint& taint) { return taint.effect == "PreferNoSchedule"; });
+  std::sort(soft.begin(), soft.end(), [](const Taint& a, const Taint& b) { return a.key < b.key; });
+  return soft;
+}
+
+// Returns the keys as one: a key has no blank. The taint of a node that is not needed has a time as its
+// value, so that values do not tell nodes apart.
+std::string KeysOf(const std::vector<Taint>& taints) {
+  return absl::StrJoin(taints, " ", [](std::string* out, const Taint& of) { absl::StrAppend(out, of.key); });
+}
+
 }  // namespace
 
 bool SharesLeft::Amounts::Lack(double of_cpu, double of_memory) const {
@@ -42,15 +62,18 @@ bool SharesLeft::Place::operator<(const Place& other) const {
 
 SharesLeft::SharesLeft(const Snapshot& snapshot, const std::vector<bool>& leaves)
     : amounts_(static_cast<size_t>(snapshot.node_end())) {
-  absl::flat_hash_map<std::pair<uint64_t, uint64_t>, size_t> sizes;
+  absl::flat_hash_map<std::tuple<uint64_t, uint64_t, std::string>, size_t> sizes;
   for (int32_t i = 0; i < snapshot.node_end(); ++i) {
     const NodeIndex node{i};
     if (!snapshot.Placeable(node) || (IndexOf(node) < leaves.size() && leaves[IndexOf(node)])) continue;
     const NodeAmount cpu = snapshot.amount(node, kCpu), memory = snapshot.amount(node, kMemory);
     Amounts& amounts = amounts_[IndexOf(node)];
     amounts = {static_cast<double>(cpu.free), static_cast<double>(memory.free), Per(cpu), Per(memory)};
-    const auto [found, is_new] = sizes.try_emplace({SizeOf(cpu), SizeOf(memory)}, alike_.size());
-    if (is_new) alike_.push_back({amounts.per_cpu, amounts.per_memory, {}});
+    std::vector<Taint> soft = SoftTaintsOf(snapshot.node_shape(node));
+    most_soft_ = std::max(most_soft_, soft.size());
+    const auto [found, is_new] =
+        sizes.try_emplace({SizeOf(cpu), SizeOf(memory), KeysOf(soft)}, alike_.size());
+    if (is_new) alike_.push_back({amounts.per_cpu, amounts.per_memory, std::move(soft), {}});
     Alike& alike = alike_[found->second];
     alike.least_per_cpu = std::min(alike.least_per_cpu, amounts.per_cpu);
     alike.least_per_memory = std::min(alike.least_per_memory, amounts.per_memory);
@@ -63,7 +86,11 @@ std::optional<NodeIndex> SharesLeft::Take(const PodShape& shape, PodFit* fit) {
   const double cpu = static_cast<double>(shape.requests.Get(kCpu));
   const double memory = static_cast<double>(shape.requests.Get(kMemory));
   Best best;
-  for (Alike& alike : alike_) LookAt(&alike, cpu, memory, fit, &best);
+  for (size_t soft = 0; soft <= most_soft_ && best.alike == nullptr; ++soft) {
+    for (Alike& alike : alike_) {
+      if (SoftTaints(shape, alike) == soft) LookAt(&alike, cpu, memory, fit, &best);
+    }
+  }
   if (best.alike == nullptr) return std::nullopt;
   Amounts& amounts = amounts_[IndexOf(best.node)];
   amounts.cpu -= cpu;
@@ -75,6 +102,14 @@ std::optional<NodeIndex> SharesLeft::Take(const PodShape& shape, PodFit* fit) {
   std::move(old + 1, behind, old);
   *(behind - 1) = place;
   return best.node;
+}
+
+size_t SharesLeft::SoftTaints(const PodShape& shape, const Alike& alike) {
+  return static_cast<size_t>(std::count_if(alike.soft.begin(), alike.soft.end(), [&](const Taint& taint) {
+    return shape.rules == nullptr ||
+           std::none_of(shape.rules->tolerations.begin(), shape.rules->tolerations.end(),
+                        [&](const Toleration& toleration) { return toleration.Tolerates(taint); });
+  }));
 }
 
 void SharesLeft::LookAt(Alike* alike, double cpu, double memory, PodFit* fit, Best* best) const {

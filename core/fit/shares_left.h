@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/cluster/pod_rules.h"
 #include "core/cluster/shapes.h"
 #include "core/cluster/snapshot.h"
 #include "core/fit/pod_fit.h"
@@ -13,19 +14,22 @@
 namespace loadline {
 
 // The CPU and memory that are left on each node. LeastAllocated, the default of kube-scheduler, takes the
-// node that a pod leaves most of, as a share of what the node has. Nodes of about the same size are in the
-// order of what is left of them, which a pod hardly changes, so that few have to be looked at. A node that
-// has less CPU or memory than a pod requests never takes it, as a kubelet would not, also where
-// NodeResourcesFit is disabled. The amounts are a copy: later placements in the snapshot do not change them.
+// node that a pod leaves most of, as a share of what the node has; TaintToleration, whose weight is three
+// times as large, prefers nodes with fewer soft taints that the pod does not tolerate. Nodes of about the
+// same size are in the order of what is left of them, which a pod hardly changes, so that few have to be
+// looked at. A node that has less CPU or memory than a pod requests never takes it, as a kubelet would not,
+// also where NodeResourcesFit is disabled. The amounts are a copy: later placements in the snapshot do not
+// change them.
 class SharesLeft {
  public:
   // Nodes that take no pods, or leave, are not among them. `leaves`: by node; those beyond its end stay.
   // Cost: O(nodes * log nodes).
   SharesLeft(const Snapshot& snapshot, const std::vector<bool>& leaves);
 
-  // The first of those that a pod leaves most of, if it fits there, and takes its amounts off; nullopt: it
-  // fits nowhere. Cost: O(sizes of nodes + nodes that are looked at), the filters of few of them, and O(nodes
-  // of a size) to keep their order. Nodes are looked at that have more left than the answer.
+  // Takes the amounts of a pod off the node where it is placed, and returns that; nullopt: it fits nowhere.
+  // Of the nodes that take it those with the fewest soft taints count, of these the first of those that it
+  // leaves most of. Cost: O(sizes of nodes + nodes that are looked at), the filters of few of them, and
+  // O(nodes of a size) to keep their order. Nodes are looked at that have more left than the answer.
   std::optional<NodeIndex> Take(const PodShape& shape, PodFit* fit);
 
  private:
@@ -40,9 +44,10 @@ class SharesLeft {
     NodeIndex node{-1};
     bool operator<(const Place& other) const;
   };
-  // Nodes of about the same size.
+  // Nodes of about the same size, with soft taints of the same keys.
   struct Alike {
     double least_per_cpu = 0, least_per_memory = 0;
+    std::vector<Taint> soft;    // of one of them
     std::vector<Place> places;  // what has most left first
   };
   struct Best {
@@ -52,10 +57,13 @@ class SharesLeft {
     NodeIndex node{-1};
   };
 
+  // Returns how many soft taints the pod does not tolerate.
+  static size_t SoftTaints(const PodShape& shape, const Alike& alike);
   void LookAt(Alike* alike, double cpu, double memory, PodFit* fit, Best* best) const;
 
   std::vector<Amounts> amounts_;  // by node
   std::vector<Alike> alike_;
+  size_t most_soft_ = 0;  // soft taints of one node
 };
 
 }  // namespace loadline

@@ -19,6 +19,11 @@ constexpr int64_t kFullShare = 1'000'000;
 // A point of a raw score: a hundredth of the mean of two shares.
 constexpr int64_t kSharesOfPoint = 2 * kFullShare / 100;
 
+// What a node with a soft taint loses of the shares that it has left. Published: TaintToleration of
+// kube-scheduler has three times the weight of LeastAllocated, and gives all of its points to nodes without
+// one.
+constexpr int64_t kLostBySoftTaint = 3 * 2 * kFullShare;
+
 // Returns the rest of `allocatable`, as a share of it.
 int64_t ShareLeft(int64_t left, int64_t allocatable) {
   if (allocatable <= 0 || left <= 0) return 0;
@@ -224,13 +229,15 @@ void Scheduler::PlaceAllOf(SimWorkloadIndex workload) {
   }
 }
 
-// Returns the score of kube-scheduler's LeastAllocated, finer; MostAllocated is its opposite.
+// Returns the score of kube-scheduler's LeastAllocated, finer, with TaintToleration; MostAllocated is its
+// opposite.
 int64_t Scheduler::RequestScore(const SimWorkload& workload, NodeIndex node) const {
   const NodeAmount& cpu = snapshot_->amount(node, kCpu);
   const NodeAmount& memory = snapshot_->amount(node, kMemory);
   const int64_t left = ShareLeft(cpu.free - workload.request.cpu, cpu.allocatable) +
                        ShareLeft(memory.free - workload.request.memory, memory.allocatable);
-  return score_ == SimScore::kMostAllocated ? -left : left;
+  const int64_t spared = world_.node(node_at_[node]).soft_tainted_s >= 0 ? kLostBySoftTaint : 0;
+  return (score_ == SimScore::kMostAllocated ? -left : left) - spared;
 }
 
 // Returns the share that limits leave of the node, below 0 if they exceed it.

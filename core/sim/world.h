@@ -122,7 +122,7 @@ class SimObserver {
   virtual ~SimObserver() = default;
   virtual void PodChanged(SimPodIndex pod) = 0;
   virtual void NodeChanged(SimNodeIndex node) = 0;
-  // Apart from that: schedulers of this simulation do not look at soft taints.
+  // Apart from that: a soft taint keeps no pod away.
   virtual void SoftTaintChanged(SimNodeIndex /*node*/) {}
   virtual void WorkloadChanged(SimWorkloadIndex workload) = 0;
 };

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "test/testing/fit_cluster.h"
@@ -23,6 +25,19 @@ double ShareAfter(const Snapshot& snapshot, NodeIndex node, int64_t cpu, int64_t
   return share(kCpu, cpu) + share(kMemory, memory);
 }
 
+// Returns how many taints with effect PreferNoSchedule the pod does not tolerate.
+int64_t SoftTaints(const Snapshot& snapshot, NodeIndex node, const PodShape& pod) {
+  int64_t count = 0;
+  for (const Taint& taint : snapshot.node_shape(node).taints) {
+    bool tolerated = taint.effect != "PreferNoSchedule";
+    if (pod.rules != nullptr) {
+      for (const Toleration& of : pod.rules->tolerations) tolerated = tolerated || of.Tolerates(taint);
+    }
+    count += tolerated ? 0 : 1;
+  }
+  return count;
+}
+
 class SharesLeftTest : public ::testing::TestWithParam<unsigned> {
  protected:
   // Nodes of few sizes, of which some differ a little, and some are overfull.
@@ -32,6 +47,9 @@ class SharesLeftTest : public ::testing::TestWithParam<unsigned> {
     node.allocatable = {{"cpu", cores * 1000 - 20 * Pick(5)}, {"memory", memory}, {"pods", 12}};
     if (Pick(20) == 0) node.allocatable = {{"cpu", 1000}, {"pods", 12}};
     if (Pick(4) == 0) node.labels = {{kZone, "zone-1"}};
+    if (tainted_ && Pick(3) == 0) node.taints.push_back({"spare", std::to_string(i), "PreferNoSchedule"});
+    if (tainted_ && Pick(5) == 0) node.taints.push_back({"old", "", "PreferNoSchedule"});
+    if (tainted_ && Pick(9) == 0) node.taints.push_back({"full", "", "NoSchedule"});
     return node;
   }
   FitPod Pod() {
@@ -40,12 +58,14 @@ class SharesLeftTest : public ::testing::TestWithParam<unsigned> {
     pod.requests = {{"cpu", 250 * (kind % 4)}, {"memory", 100 * (kind % 3)}};
     pod.labels = {{"app", "app-" + std::to_string(kind)}};
     if (kind == 3) pod.rules.node_selector = MakeLabels({{kZone, "zone-1"}});
+    if (kind % 4 == 2) pod.rules.tolerations = {{"spare", "Exists", "", ""}};
     if (kind == 5) pod.rules.anti_affinity = {Term(Select("app", "app-5"), kHostnameLabel)};
     return pod;
   }
   int Pick(int end) { return static_cast<int>(random_() % static_cast<unsigned>(end)); }
 
   std::mt19937_64 random_{GetParam()};
+  const bool tainted_ = Pick(2) == 0;
 };
 
 // Each pod is placed where looking at each node says, until nothing fits.
@@ -65,14 +85,15 @@ TEST_P(SharesLeftTest, TakesWhatAPodLeavesMostOf) {
     const FitOptions options;
     PodFit fit(&snapshot, pod, &options);
     std::optional<NodeIndex> want;
-    double most = -1;
+    std::pair<int64_t, double> most = {std::numeric_limits<int64_t>::min(), -1};
     for (int32_t i = 0; i < snapshot.node_end(); ++i) {
       const NodeIndex node{i};
       if (IndexOf(node) < leaves.size() && leaves[IndexOf(node)]) continue;
-      const double left =
-          ShareAfter(snapshot, node, pod.shape.requests.Get(kCpu), pod.shape.requests.Get(kMemory));
-      if (left <= most || !fit.Fits(node)) continue;
-      most = left;
+      const std::pair<int64_t, double> score = {
+          -SoftTaints(snapshot, node, pod.shape),
+          ShareAfter(snapshot, node, pod.shape.requests.Get(kCpu), pod.shape.requests.Get(kMemory))};
+      if (score <= most || !fit.Fits(node)) continue;
+      most = score;
       want = node;
     }
     const std::optional<NodeIndex> got = shares.Take(pod.shape, &fit);
