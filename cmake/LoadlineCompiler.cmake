@@ -42,7 +42,7 @@ foreach(map ${PROJECT_SOURCE_DIR}=. ${LOADLINE_TREE_FROM_BUILD}/=./
 endforeach()
 
 if(LOADLINE_SANITIZE)
-  add_compile_options(-fsanitize=${LOADLINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1)
+  add_compile_options(-fsanitize=${LOADLINE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g1)
   add_link_options(-fsanitize=${LOADLINE_SANITIZE})
   if(LOADLINE_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
