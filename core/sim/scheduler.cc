@@ -19,9 +19,8 @@ constexpr int64_t kFullShare = 1'000'000;
 // A point of a raw score: a hundredth of the mean of two shares.
 constexpr int64_t kSharesOfPoint = 2 * kFullShare / 100;
 
-// What a node with a soft taint loses of the shares that it has left. Published: TaintToleration of
-// kube-scheduler has three times the weight of LeastAllocated, and gives all of its points to nodes without
-// one.
+// The shares that a node with a soft taint loses. Published: TaintToleration of kube-scheduler has three
+// times the weight of LeastAllocated, and gives all of its points to nodes without one.
 constexpr int64_t kLostBySoftTaint = 3 * 2 * kFullShare;
 
 // Returns the rest of `allocatable`, as a share of it.
