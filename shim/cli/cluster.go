@@ -185,7 +185,7 @@ func (c *cluster) handler(options *loadOptions, s *sourceFlags, name string) dum
 		},
 	}
 	c.forAnswer(options, name, &handler)
-	if options.planning || options.filters {
+	if options.planning || options.filters || options.nodes {
 		c.view.LeaveOutInvalid(func(string, error) {}) // the answer names it
 		handler.Broken = func(b dump.Broken) {
 			if options.planning && options.kinds == nil || !forPlanners(b.Kind) || slices.Contains(options.kinds, b.Kind) {

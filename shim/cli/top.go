@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/report"
 )
@@ -132,6 +133,7 @@ type top struct {
 	counts    string
 	most      int
 	line      *topLine // nil: there is no load line
+	leftOut   leftout.List
 }
 
 func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
@@ -149,6 +151,7 @@ func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
 		return nil, err
 	}
 	t := &top{placement: report.FromNodeStates(f.name(), states, c.pending), resources: f.resources, most: f.most}
+	c.leaveOut(&t.leftOut)
 	t.kinds, t.counted = kindsOf(states), t.placement
 	t.counted.Nodes = slices.DeleteFunc(slices.Clone(t.placement.Nodes),
 		func(node report.Node) bool { return t.kinds[node.Name] == loadlinev1.NodeKind_VIRTUAL })
@@ -244,7 +247,7 @@ func (t *top) shown() []report.Node {
 func (t *top) forms() answer {
 	out := answer{data: t.data(), tables: t.tables(), lines: []string{t.counts}, page: func(w io.Writer) error {
 		return report.Page(w, "Load of "+t.placement.Name, []report.Placement{t.counted})
-	}}
+	}, leftOut: &t.leftOut}
 	if t.line != nil {
 		out.parts = []answer{t.line.part()}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/report"
 )
@@ -85,7 +86,9 @@ func (f *topFlags) expectedUse(ctx context.Context, stdin io.Reader) (answer, er
 		return answer{}, engineError(err)
 	}
 	data := useDataOf(said)
-	out := answer{title: "top", data: data, tables: useTables(f.most), lines: data.lines(countsOf(c))}
+	var leftOut leftout.List
+	c.leaveOut(&leftOut)
+	out := answer{title: "top", data: data, tables: useTables(f.most), lines: data.lines(countsOf(c)), leftOut: &leftOut}
 	out.page = func(w io.Writer) error { return usePage(w, f.name(), out, data.Nodes) }
 	return out, nil
 }
