@@ -26,7 +26,8 @@ int64_t Expect(const WorkloadUsage& usage, const ExpectedUseOptions& options, si
                const PodShape& pod = Web(), int64_t now_s = kProfileTimeS) {
   ClusterObjects objects;
   SetUsage(kWeb, usage, &objects);
-  const HourlyAmounts* const found = ExpectedUse(options, objects, now_s).Find(pod, kCpu);
+  const ExpectedUse expected(options, objects, now_s);
+  const HourlyAmounts* const found = expected.Find(pod, kCpu);
   return found == nullptr ? -1 : (*found)[hour];
 }
 
