@@ -141,7 +141,7 @@ func TestFailureExitsWith1(t *testing.T) {
 			[]string{"policy: ", `unknown field "prest"`}},
 		{"NegativeLimitOfThePod", []string{"score", "p", "-f", file("incoming", fmt.Sprintf(nodeWith, "", "-1"))},
 			[]string{"engine: ", "limits", "cpu", "-1"}},
-		{"MalformedLimit", []string{"top", "-f", file("malformed", fmt.Sprintf(nodeWith, "n", "1x"))},
+		{"MalformedLimit", []string{"top", "--lines", "1", "-f", file("malformed", fmt.Sprintf(nodeWith, "n", "1x"))},
 			[]string{`item 1 (Pod "p"): spec.containers[0].resources.limits.cpu: `}},
 		{"NoLibrary", []string{"version", "--engine", "inprocess:///nonexistent.so"}, []string{"/nonexistent.so"}},
 		{"EngineAddress", []string{"version", "--engine", "http://x"}, []string{`engine address "http://x"`}},
