@@ -65,8 +65,8 @@ class ReturnOrders {
 // Finds the group whose new node takes a pod of this kind beside the pods that are placed.
 void FindFurther(TrialCluster* trial_cluster, MoverKindIndex kind, FurtherNode* further) {
   for (const GroupIndex group : trial_cluster->GroupsByPrice(kind)) {
-    if (!further->may_come(group)) continue;
     if (!trial_cluster->work()->Spend(20)) return;
+    if (!further->may_come(group)) continue;
     trial_cluster->snapshot().Fork();
     const NodeIndex node = trial_cluster->AddToSnapshot(group);
     trial_cluster->fit(kind).Refresh(trial_cluster->work());

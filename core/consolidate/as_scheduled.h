@@ -24,11 +24,10 @@ struct FurtherNode {
   std::optional<GroupIndex> group;  // the cheapest of those that take the pod; nullopt: none does
 };
 
-// Places movers on the snapshot where kube-scheduler's default, LeastAllocated, puts them: each on the node,
-// of those that take it and do not leave, with the largest share of CPU and memory left, in the mean of both;
-// the first of equal ones. Pods that fit nowhere at first may fit once others are there. Nobody knows in
-// which order evicted pods come back, so that they have to fit in each of several orders: 4 in a large
-// cluster, up to 32 in a small one.
+// Places movers on the snapshot where kube-scheduler puts them by default: each on the node, of those that
+// take it and do not leave, that SharesLeft chooses. Pods that fit nowhere at first may fit once others are
+// there. Nobody knows in which order evicted pods come back, so that they have to fit in each of several
+// orders: 4 in a large cluster, up to 32 in a small one.
 //
 // False: in one of these some pod has no place, or the budget ended; the snapshot is as before. Else the
 // places of the order in which they are numbered hold, and are in `places`, by position in `movers`.

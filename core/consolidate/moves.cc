@@ -160,7 +160,7 @@ class MoveOrder {
   // nothing changed: not now.
   bool Follow(NetMove* net) {
     NetMove tried = *net;
-    const auto may_come = [&](GroupIndex group) { return MayCome(tried, group); };
+    const auto may_come = [&](GroupIndex group) { return MayCome(&tried, group); };
     for (;;) {
       if (!Pays(tried) || !WithinLimits(tried)) return false;
       FurtherNode node{may_come, std::nullopt};
@@ -182,13 +182,18 @@ class MoveOrder {
 
   // Returns whether the move may get a further node of a group. The search decides whether spot nodes may
   // come; see ConsolidationOptions::least_spot_groups.
-  bool MayCome(NetMove net, GroupIndex group) const {
-    if (trial_cluster_.options().mode != ConsolidationMode::kReplace) return false;
+  // Leaves the move as it is.
+  bool MayCome(NetMove* net, GroupIndex group) const {
+    if (trial_cluster_.options().mode != ConsolidationMode::kReplace ||
+        net->further.size() == kMostFurtherNodes)
+      return false;
     const auto spot = [&](GroupIndex of) { return trial_cluster_.problem().groups[of].priced.spot; };
-    const std::vector<GroupIndex> added = GroupsOfNew(net);
+    const std::vector<GroupIndex> added = GroupsOfNew(*net);
     if (spot(group) && std::none_of(added.begin(), added.end(), spot)) return false;
-    net.further.push_back(group);
-    return net.further.size() <= kMostFurtherNodes && WithinLimits(net);
+    net->further.push_back(group);
+    const bool within = WithinLimits(*net);
+    net->further.pop_back();
+    return within;
   }
 
   // False: some pod has no place, which a node of the group in `further` would have, and nothing changed.

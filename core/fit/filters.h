@@ -50,6 +50,8 @@ enum class DeviceService {
 // context.
 DeviceService ServiceOf(ResourceId resource, const FitContext& context);
 
+// Returns whether a toleration of the pod covers the taint. Cost: O(tolerations).
+bool ToleratesTaint(const PodRules& rules, const Taint& taint);
 // Returns whether the pod tolerates all taints of the node that keep pods away. Shared with spreading.
 bool ToleratesTaints(const PodRules& rules, const NodeShape& node);
 // Returns whether nodeSelector and required node affinity of the pod match. Shared with spreading.

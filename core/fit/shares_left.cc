@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/resource_names.h"
+#include "core/fit/filters.h"
 
 namespace loadline {
 namespace {
@@ -70,7 +71,6 @@ SharesLeft::SharesLeft(const Snapshot& snapshot, const std::vector<bool>& leaves
     Amounts& amounts = amounts_[IndexOf(node)];
     amounts = {static_cast<double>(cpu.free), static_cast<double>(memory.free), Per(cpu), Per(memory)};
     std::vector<Taint> soft = SoftTaintsOf(snapshot.node_shape(node));
-    most_soft_ = std::max(most_soft_, soft.size());
     const auto [found, is_new] =
         sizes.try_emplace({SizeOf(cpu), SizeOf(memory), KeysOf(soft)}, alike_.size());
     if (is_new) alike_.push_back({amounts.per_cpu, amounts.per_memory, std::move(soft), {}});
@@ -80,16 +80,21 @@ SharesLeft::SharesLeft(const Snapshot& snapshot, const std::vector<bool>& leaves
     alike.places.push_back({amounts.Left(0, 0), node});
   }
   for (Alike& alike : alike_) std::sort(alike.places.begin(), alike.places.end());
+  // Nodes without soft taints come first, which saves the filters of most others.
+  std::stable_sort(alike_.begin(), alike_.end(),
+                   [](const Alike& a, const Alike& b) { return a.soft.size() < b.soft.size(); });
 }
 
 std::optional<NodeIndex> SharesLeft::Take(const PodShape& shape, PodFit* fit) {
   const double cpu = static_cast<double>(shape.requests.Get(kCpu));
   const double memory = static_cast<double>(shape.requests.Get(kMemory));
   Best best;
-  for (size_t soft = 0; soft <= most_soft_ && best.alike == nullptr; ++soft) {
-    for (Alike& alike : alike_) {
-      if (SoftTaints(shape, alike) == soft) LookAt(&alike, cpu, memory, fit, &best);
-    }
+  for (Alike& alike : alike_) {
+    const size_t soft = SoftTaints(shape, alike);
+    if (best.alike != nullptr && soft > best.soft) continue;
+    Best found = soft == best.soft ? best : Best{.soft = soft};
+    LookAt(&alike, cpu, memory, fit, &found);
+    if (found.alike != nullptr) best = found;
   }
   if (best.alike == nullptr) return std::nullopt;
   Amounts& amounts = amounts_[IndexOf(best.node)];
@@ -106,9 +111,7 @@ std::optional<NodeIndex> SharesLeft::Take(const PodShape& shape, PodFit* fit) {
 
 size_t SharesLeft::SoftTaints(const PodShape& shape, const Alike& alike) {
   return static_cast<size_t>(std::count_if(alike.soft.begin(), alike.soft.end(), [&](const Taint& taint) {
-    return shape.rules == nullptr ||
-           std::none_of(shape.rules->tolerations.begin(), shape.rules->tolerations.end(),
-                        [&](const Toleration& toleration) { return toleration.Tolerates(taint); });
+    return shape.rules == nullptr || !ToleratesTaint(*shape.rules, taint);
   }));
 }
 
@@ -122,7 +125,7 @@ void SharesLeft::LookAt(Alike* alike, double cpu, double memory, PodFit* fit, Be
     const double left = amounts.Left(cpu, memory);
     const bool better = left > best->left || (left == best->left && node < best->node);
     // A share costs less than the filters, which are asked of nodes only that would be the best so far.
-    if (better && fit->Fits(node)) *best = {alike, at, left, node};
+    if (better && fit->Fits(node)) *best = {alike, best->soft, at, left, node};
   }
 }
 

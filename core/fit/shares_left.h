@@ -27,9 +27,9 @@ class SharesLeft {
   SharesLeft(const Snapshot& snapshot, const std::vector<bool>& leaves);
 
   // Takes the amounts of a pod off the node where it is placed, and returns that; nullopt: it fits nowhere.
-  // Of the nodes that take it those with the fewest soft taints count, of these the first of those that it
-  // leaves most of. Cost: O(sizes of nodes + nodes that are looked at), the filters of few of them, and
-  // O(nodes of a size) to keep their order. Nodes are looked at that have more left than the answer.
+  // A pod is placed on a node with the fewest soft taints; if several are equal, to the first that it leaves
+  // most of. Cost: O(sizes of nodes + nodes that are looked at), the filters of few of them, and O(nodes of a
+  // size) to keep their order. Nodes are looked at that have more left than the answer.
   std::optional<NodeIndex> Take(const PodShape& shape, PodFit* fit);
 
  private:
@@ -52,6 +52,7 @@ class SharesLeft {
   };
   struct Best {
     Alike* alike = nullptr;
+    size_t soft = 0;  // taints
     size_t at = 0;
     double left = -1;
     NodeIndex node{-1};
@@ -63,7 +64,6 @@ class SharesLeft {
 
   std::vector<Amounts> amounts_;  // by node
   std::vector<Alike> alike_;
-  size_t most_soft_ = 0;  // soft taints of one node
 };
 
 }  // namespace loadline

@@ -27,12 +27,14 @@ class TaintToleration : public NodeFilter {
 
 }  // namespace
 
+bool ToleratesTaint(const PodRules& rules, const Taint& taint) {
+  return std::any_of(rules.tolerations.begin(), rules.tolerations.end(),
+                     [&](const Toleration& toleration) { return toleration.Tolerates(taint); });
+}
+
 bool ToleratesTaints(const PodRules& rules, const NodeShape& node) {
-  return std::all_of(node.taints.begin(), node.taints.end(), [&](const Taint& taint) {
-    return !taint.Repels() ||
-           std::any_of(rules.tolerations.begin(), rules.tolerations.end(),
-                       [&](const Toleration& toleration) { return toleration.Tolerates(taint); });
-  });
+  return std::all_of(node.taints.begin(), node.taints.end(),
+                     [&](const Taint& taint) { return !taint.Repels() || ToleratesTaint(rules, taint); });
 }
 
 MadeFilter MakeTaintToleration(const FitContext& context) {

@@ -246,7 +246,8 @@ func (t *top) shown() []report.Node {
 
 func (t *top) forms() answer {
 	out := answer{data: t.data(), tables: t.tables(), lines: []string{t.counts}, page: func(w io.Writer) error {
-		return report.Page(w, "Load of "+t.placement.Name, []report.Placement{t.counted})
+		return report.Page(w, "Load of "+t.placement.Name, []report.Placement{t.counted},
+			leftOutLines(&t.leftOut)...)
 	}, leftOut: &t.leftOut}
 	if t.line != nil {
 		out.parts = []answer{t.line.part()}

@@ -20,8 +20,13 @@ func usePage(w io.Writer, source string, a answer, nodes []useNode) error {
 	if err != nil {
 		return err
 	}
-	page := report.Steps{Title: "Expected use: " + source, Lines: a.lines, Grid: grid, TimeUnit: "hour of the day, UTC",
-		Verdict: "What pods are expected to use in each hour, beside their limits and requests."}
+	page := report.Steps{
+		Title:    "Expected use: " + source,
+		Lines:    append(a.lines, leftOutLines(a.leftOut)...),
+		Grid:     grid,
+		TimeUnit: "hour of the day, UTC",
+		Verdict:  "What pods are expected to use in each hour, beside their limits and requests.",
+	}
 	for i := range nodes {
 		if len(nodes[i].ExpectedHours) > 0 && len(page.Charts) < mostDays {
 			page.Charts = append(page.Charts, nodes[i].day())

@@ -86,6 +86,7 @@ type head struct {
 // page is what the template draws.
 type page struct {
 	Title      string
+	Notes      []string
 	Placements []Placement
 	Scale      []scaleStep
 	Resources  []resourceSection
@@ -100,9 +101,10 @@ type resourceSection struct {
 }
 
 // Page writes a page that shows for each resource the summary of SummaryGrid, a histogram of limits/allocatable over
-// the nodes for each placement, on the same axes, and a heat map with one cell per node.
-func Page(w io.Writer, title string, placements []Placement) error {
-	p := page{Title: title, Scale: colourScale[:], Placements: placements}
+// the nodes for each placement, on the same axes, and a heat map with one cell per node. Each of notes is a paragraph
+// above them.
+func Page(w io.Writer, title string, placements []Placement, notes ...string) error {
+	p := page{Title: title, Notes: notes, Scale: colourScale[:], Placements: placements}
 	for _, resource := range Resources(placements) {
 		p.Resources = append(p.Resources, newResourceSection(placements, resource))
 	}

@@ -1,5 +1,4 @@
-// Package alerts tests the alerts of manifests/ and the dashboards with Prometheus' own
-// engine.
+// Package alerts tests the alerts of manifests/ and the dashboards with Prometheus' own engine.
 package alerts
 
 import (
