@@ -1,5 +1,6 @@
 #include "plugin/daemon/engine_service.h"
 
+#include <grpcpp/alarm.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 #include <grpcpp/support/status.h>
@@ -7,8 +8,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -88,23 +92,65 @@ class ClusterBytes {
   size_t taken_ = 0;
 };
 
+// Ends a call whose client is silent for too long.
+class SilenceLimit {
+ public:
+  // `end` is called at most once, by a thread of gRPC, between Start() and the Stop() behind it. A `limit` of
+  // 0 never ends a call.
+  SilenceLimit(std::chrono::seconds limit, std::function<void()> end)
+      : limit_(limit), watch_(std::make_shared<Watch>()) {
+    watch_->end = std::move(end);
+  }
+
+  // The client has to send something from now on.
+  void Start() {
+    if (limit_.count() == 0) return;
+    alarm_ = std::make_unique<grpc::Alarm>();  // cancels the former one
+    alarm_->Set(std::chrono::system_clock::now() + limit_,
+                [watch = watch_, period = watch_->period.load()](bool passed) mutable {
+                  if (passed && watch->period.compare_exchange_strong(period, kEnded)) watch->end();
+                });
+  }
+
+  // The client has sent something. Returns false if the call has been ended.
+  bool Stop() {
+    int64_t period = watch_->period;
+    return period != kEnded && watch_->period.compare_exchange_strong(period, period + 1);
+  }
+
+ private:
+  static constexpr int64_t kEnded = -1;
+
+  // Outlives the call, which may be deleted while an alarm calls.
+  struct Watch {
+    std::atomic<int64_t> period = 0;  // of silence: an alarm of a former one does nothing
+    std::function<void()> end;
+  };
+
+  const std::chrono::seconds limit_;
+  const std::shared_ptr<Watch> watch_;
+  std::unique_ptr<grpc::Alarm> alarm_;
+};
+
 // One call with one request, or with the parts of one. Deletes itself when gRPC is done with it.
 class EngineCall : public grpc::ServerGenericBidiReactor {
  public:
   EngineCall(grpc::GenericCallbackServerContext* context, loadline_engine* engine, Executor* executor,
              Executor* waiting_scores, RunningCalls* calls, std::atomic<size_t>* cluster_bytes,
-             size_t most_cluster_bytes)
+             const ClientLimits& limits)
       : context_(context),
         engine_(engine),
         executor_(executor),
         waiting_scores_(waiting_scores),
         calls_(calls),
         has_parts_(context->method() == kSetCluster),
-        cluster_bytes_(cluster_bytes, most_cluster_bytes) {
-    StartRead(&request_);
+        cluster_bytes_(cluster_bytes, limits.cluster_bytes),
+        silence_(limits.request_time, [this, time = limits.request_time] { EndSilent(time); }) {
+    Read();
   }
 
   void OnReadDone(bool ok) override {
+    if (!silence_.Stop()) return;
     if (has_parts_ && ok) {
       AddPart();
       return;
@@ -127,6 +173,17 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 
  private:
+  void Read() {
+    silence_.Start();
+    StartRead(&request_);
+  }
+
+  void EndSilent(std::chrono::seconds time) {
+    Finish({grpc::StatusCode::DEADLINE_EXCEEDED,
+            absl::StrCat("the client sent nothing for ", time.count(),
+                         " s, and its request is not complete; nothing has changed")});
+  }
+
   // Keeps a part, and reads the next one. Messages of protobuf that stand one behind the other add up.
   void AddPart() {
     if (grpc::Status status = cluster_bytes_.Take(request_.Length()); !status.ok()) {
@@ -139,7 +196,7 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
     parts_.insert(parts_.end(), slices.begin(), slices.end());
     has_part_ = true;
     request_.Clear();
-    StartRead(&request_);
+    Read();
   }
 
   // Returns false, and has done nothing, if `call` may not wait for other calls and would have to.
@@ -196,6 +253,7 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
   RunningCalls* calls_;
   const bool has_parts_;
   ClusterBytes cluster_bytes_;
+  SilenceLimit silence_;
   std::vector<grpc::Slice> parts_;
   bool has_part_ = false;
   grpc::ByteBuffer request_;
@@ -235,18 +293,17 @@ class ReflectionCall : public grpc::ServerGenericBidiReactor {
 }  // namespace
 
 EngineService::EngineService(loadline_engine* engine, Executor* executor, Executor* waiting_scores,
-                             RunningCalls* calls, size_t most_cluster_bytes)
+                             RunningCalls* calls, ClientLimits limits)
     : engine_(engine),
       executor_(executor),
       waiting_scores_(waiting_scores),
       calls_(calls),
-      most_cluster_bytes_(most_cluster_bytes),
+      limits_(limits),
       reflection_(DescriptorsOf(engine)) {}
 
 grpc::ServerGenericBidiReactor* EngineService::CreateReactor(grpc::GenericCallbackServerContext* context) {
   if (Reflection::Serves(context->method())) return new ReflectionCall(&reflection_);
-  return new EngineCall(context, engine_, executor_, waiting_scores_, calls_, &cluster_bytes_,
-                        most_cluster_bytes_);
+  return new EngineCall(context, engine_, executor_, waiting_scores_, calls_, &cluster_bytes_, limits_);
 }
 
 }  // namespace loadline

@@ -5,6 +5,7 @@
 #include <grpcpp/generic/async_generic_service.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 
 #include "plugin/abi/loadline.h"
@@ -14,6 +15,13 @@
 
 namespace loadline {
 
+// The shares of one client.
+struct ClientLimits {
+  size_t cluster_bytes;  // of one cluster; all that are being received, or wait for a thread: twice as many
+  std::chrono::seconds
+      request_time;  // that a client may be silent before its request is complete; 0: for ever
+};
+
 // Small scores are answered on gRPC's own threads, unless they would have to wait for a view: these are run
 // by an executor of their own. All else is run by the other one. gRPC has as many threads as the machine has
 // cores, and scores and health checks must not wait for a sync or a plan.
@@ -22,10 +30,9 @@ namespace loadline {
 class EngineService : public grpc::CallbackGenericService {
  public:
   // All pointees outlive the service. `waiting_scores` has the scores that wait for a view, `executor` all
-  // calls but scores; `calls` knows what is being answered. A cluster has at most `most_cluster_bytes`, and
-  // all that are being received, or wait for a thread, twice as many.
+  // calls but scores; `calls` knows what is being answered.
   EngineService(loadline_engine* engine, Executor* executor, Executor* waiting_scores, RunningCalls* calls,
-                size_t most_cluster_bytes);
+                ClientLimits limits);
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
 
@@ -34,7 +41,7 @@ class EngineService : public grpc::CallbackGenericService {
   Executor* executor_;
   Executor* waiting_scores_;
   RunningCalls* calls_;
-  const size_t most_cluster_bytes_;
+  const ClientLimits limits_;
   std::atomic<size_t> cluster_bytes_ = 0;  // of all clusters
   const Reflection reflection_;
 };

@@ -123,7 +123,7 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
   Executor waiting_scores(kWaitingScoreThreads,
                           {static_cast<size_t>(options.max_waiting_calls), kMostWaitingBytes});
   EngineService service(engine.get(), &executor, &waiting_scores, &calls,
-                        MostClusterBytes(config.max_question_bytes()));
+                        {MostClusterBytes(config.max_question_bytes()), options.request_seconds});
   const std::unique_ptr<grpc::Server> server = StartServer(options, &service);
   if (server == nullptr) {
     LogError(absl::StrCat("cannot listen on ", options.socket));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int32_t kMostThreads = 256;
 constexpr int32_t kMostWaitingCalls = 65'536;
-constexpr int32_t kMostWatchdogSeconds = 86'400;
+constexpr int32_t kMostSeconds = 86'400;
 
 struct Flag {
   absl::string_view name;
@@ -72,10 +72,11 @@ absl::Status SetMaxWaitingCalls(absl::string_view value, Options* options) {
   return ParseNumber(value, 1, kMostWaitingCalls, &options->max_waiting_calls);
 }
 
-absl::Status SetWatchdogSeconds(absl::string_view value, Options* options) {
+template <std::chrono::seconds Options::*kTime>
+absl::Status SetSeconds(absl::string_view value, Options* options) {
   int32_t seconds = 0;
-  absl::Status status = ParseNumber(value, 0, kMostWatchdogSeconds, &seconds);
-  options->watchdog_seconds = std::chrono::seconds(seconds);
+  absl::Status status = ParseNumber(value, 0, kMostSeconds, &seconds);
+  options->*kTime = std::chrono::seconds(seconds);
   return status;
 }
 
@@ -132,7 +133,10 @@ constexpr Flag kFlags[] = {
     {"watchdog-seconds", "N",
      "health is NOT_SERVING while a call runs for N seconds past its timeout, or past its start if it has "
      "none [60]; 0: never",
-     SetWatchdogSeconds},
+     SetSeconds<&Options::watchdog_seconds>},
+    {"request-seconds", "N",
+     "end a call whose client sends nothing for N seconds before its request is complete [60]; 0: never",
+     SetSeconds<&Options::request_seconds>},
     {"check", "PATH", "ask the daemon at socket PATH whether it serves and exit: 0 yes, 1 no", SetCheck},
     {"max-question-bytes", "N",
      "most memory of one question, in bytes [256 MiB; at most a quarter of a container's memory]",

@@ -11,6 +11,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -78,7 +79,8 @@ class ApiTest(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.socket = cls.folder.name + "/s"
         program = os.environ.get("LOADLINED", str(ROOT / "build/bin/loadlined"))
-        cls.daemon = subprocess.Popen([program, "--socket", cls.socket], stderr=subprocess.DEVNULL)
+        cls.daemon = subprocess.Popen([program, "--socket", cls.socket, "--request-seconds=3"],
+                                      stderr=subprocess.DEVNULL)
         cls.channel = grpc.insecure_channel("unix:" + cls.socket)
         grpc.channel_ready_future(cls.channel).result(timeout=60)
         cls.state = state_grpc.ClusterStateStub(cls.channel)
@@ -99,9 +101,12 @@ class ApiTest(unittest.TestCase):
 
     def refused(self, *parts):
         """Returns code and text of a call that must fail, and change nothing."""
+        return self.refused_stream(iter(parts))
+
+    def refused_stream(self, parts):
         self.set(request([node("a")], [pod("p", "a")]))
         with self.assertRaises(grpc.RpcError) as caught:
-            self.set(*parts)
+            self.state.SetCluster(parts, timeout=60)
         self.assertEqual(self.described(), {"a": ["p"]})
         return caught.exception.code().name, caught.exception.details()
 
@@ -198,6 +203,27 @@ class ApiTest(unittest.TestCase):
         self.assertIn("bytes, which is the limit", details)
         code, details = self.refused(cluster.SetClusterRequest(view="test", nodes=[b"{" * (9 << 20)], last=True))
         self.assertEqual(code, "RESOURCE_EXHAUSTED", details)
+
+    def test_a_silent_client_is_sent_away(self):
+        silence = threading.Event()
+        self.addCleanup(silence.set)
+
+        def broken_off():
+            yield cluster.SetClusterRequest(view="test", nodes=[as_json(node("b"))])
+            silence.wait()
+
+        def slow():
+            for _ in range(4):
+                time.sleep(1)  # shorter than the limit, all together longer
+                yield cluster.SetClusterRequest()
+            yield request([node("c")])
+
+        for parts in (broken_off(), iter(silence.wait, True)):
+            code, details = self.refused_stream(parts)
+            self.assertEqual((code, details), ("DEADLINE_EXCEEDED", "the client sent nothing for 3 s, and its request is "
+                                                                   "not complete; nothing has changed"))
+        self.state.SetCluster(slow(), timeout=60)
+        self.assertEqual(self.described(), {"c": []})
 
 
 if __name__ == "__main__":

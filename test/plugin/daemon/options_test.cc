@@ -85,6 +85,12 @@ TEST(ParseOptionsTest, TakesValuesInBothForms) {
   EXPECT_TRUE(options->help);
 }
 
+TEST(ParseOptionsTest, TakesHowLongAClientMayBeSilent) {
+  const absl::StatusOr<Options> options = ParseOptions({"--request-seconds=5"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->request_seconds, std::chrono::seconds(5));
+}
+
 TEST(ParseOptionsTest, RefusesWhatItDoesNotKnow) {
   const auto error_of = [](const std::vector<absl::string_view>& arguments) {
     const absl::StatusOr<Options> options = ParseOptions(arguments);
@@ -114,6 +120,7 @@ TEST(ParseOptionsTest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(error_of({"--max-waiting-calls=65537"}),
             "--max-waiting-calls: 65537: must be a number from 1 to 65536");
   EXPECT_EQ(error_of({"--watchdog-seconds=-1"}), "--watchdog-seconds: -1: must be a number from 0 to 86400");
+  EXPECT_EQ(error_of({"--request-seconds=1s"}), "--request-seconds: 1s: must be a number from 0 to 86400");
   EXPECT_EQ(error_of({"--check="}), "--check: : must not be empty");
 }
 
@@ -123,7 +130,8 @@ TEST(UsageTest, NamesEveryFlag) {
        {"--socket PATH", "--socket-mode MODE", "--max-views N", "--max-nodes N", "--max-pods N",
         "--max-pod-shapes N", "--max-resources N", "--max-policies N", "--max-question-bytes N",
         "--max-view-bytes N", "--slack-namespace NAME", "--threads N", "--max-waiting-calls N",
-        "--watchdog-seconds N", "--check PATH", "--log-format FORMAT", "--version", "--help"}) {
+        "--watchdog-seconds N", "--request-seconds N", "--check PATH", "--log-format FORMAT", "--version",
+        "--help"}) {
     EXPECT_THAT(usage, HasSubstr(flag));
   }
 }
