@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -23,6 +24,8 @@ type Site struct {
 	EngineTimeout time.Duration
 	// MaxLimitsOverAllocatable is the load line of our plugin; nil: that of the configuration.
 	MaxLimitsOverAllocatable map[string]float64
+	// PluginArgs are further arguments of our plugin, by their names.
+	PluginArgs map[string]any
 	// ExtenderURL replaces the urlPrefix of the extenders.
 	ExtenderURL string
 	// QPS replaces clientConnection.qps and burst. The defaults, 50 and 100, bound the throughput of any
@@ -54,6 +57,7 @@ func (site Site) Apply(config []byte) ([]byte, error) {
 				setIf(args, "timeout", site.EngineTimeout.String(), site.EngineTimeout != 0)
 				setIf(args, "maxLimitsOverAllocatable", site.MaxLimitsOverAllocatable,
 					len(site.MaxLimitsOverAllocatable) > 0)
+				maps.Copy(args, site.PluginArgs)
 			}
 		}
 	}
