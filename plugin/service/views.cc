@@ -82,6 +82,7 @@ absl::StatusOr<Applied> Views::Update(const std::shared_ptr<SharedView>& shared,
   if (!view.ok()) return view.status();
   const absl::Status status = shared->view.Apply(decoded->batch);
   if (!status.ok()) return status;
+  shared->bytes = shared->view.bytes();
   return Applied{*std::move(view), decoded->batch.clamped_amounts};
 }
 
@@ -166,25 +167,38 @@ Views::ByName::iterator Views::Silent(Deadline::Clock::time_point now) {
   return oldest;
 }
 
+absl::Status Views::CheckRoom(absl::string_view name, const SharedView& shared) const {
+  if (views_.size() >= static_cast<size_t>(limits_.views)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(NameOf(name), " would be one more than the limit of ", limits_.views, " views"));
+  }
+  int64_t bytes = shared.bytes;
+  if (bytes == 0) return absl::OkStatus();
+  for (const auto& [other, entry] : views_) bytes += entry.shared->bytes;
+  const int64_t most = kFullViews * limits_.view.bytes;
+  if (bytes <= most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(NameOf(name), " would have all views take ", bytes,
+                                                   " bytes; the limit is ", kFullViews,
+                                                   " times max_view_bytes, ", most));
+}
+
 absl::Status Views::Add(absl::string_view name, std::shared_ptr<SharedView> shared) {
-  std::shared_ptr<SharedView> silent;
-  absl::Status status = AddLocked(name, std::move(shared), &silent);
-  if (silent != nullptr) Free(std::move(silent));
+  Silenced silenced;
+  absl::Status status = AddLocked(name, std::move(shared), &silenced);
+  for (std::shared_ptr<SharedView>& view : silenced) Free(std::move(view));
   return status;
 }
 
 absl::Status Views::AddLocked(absl::string_view name, std::shared_ptr<SharedView> shared,
-                              std::shared_ptr<SharedView>* silent) {
+                              Silenced* silenced) {
   const Deadline::Clock::time_point now = Deadline::Clock::now();
   const MutexLock lock(&mutex_);
-  if (views_.size() >= static_cast<size_t>(limits_.views)) {
-    const auto found = Silent(now);
-    if (found == views_.end()) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(NameOf(name), " would be one more than the limit of ", limits_.views, " views"));
-    }
-    *silent = std::move(found->second.shared);
-    views_.erase(found);
+  absl::Status room = CheckRoom(name, *shared);
+  for (; !room.ok(); room = CheckRoom(name, *shared)) {
+    const auto silent = Silent(now);
+    if (silent == views_.end()) return room;
+    silenced->push_back(std::move(silent->second.shared));
+    views_.erase(silent);
   }
   if (views_.emplace(std::string(name), Entry{std::move(shared), now}).second) return absl::OkStatus();
   return absl::FailedPreconditionError(

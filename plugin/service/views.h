@@ -90,7 +90,8 @@ struct SharedView {
   // Changed with both turns, so either is enough to read it; questions add label keys and derive shapes anew
   // with `turn`, which a batch that is being decoded does not read.
   View view;
-  mutable PolicyColumns columns;  // has a lock of its own
+  std::atomic<int64_t> bytes = 0;  // view.bytes(), for those who have neither turn
+  mutable PolicyColumns columns;   // has a lock of its own
   mutable Mutex profiles;
   mutable ExpectedUseCache expected ABSL_GUARDED_BY(profiles);
   mutable LastingBlockersCache blockers ABSL_GUARDED_BY(profiles);
@@ -208,13 +209,17 @@ class Views {
   };
   using ByName = std::map<std::string, Entry, std::less<>>;
 
-  // Adds a view under a name that is free. Where there are as many as may be, the one that was not named for
-  // the longest time gives way, if that is long enough and no call has it.
-  // Errors: kResourceExhausted  no view gives way
+  using Silenced = std::vector<std::shared_ptr<SharedView>>;
+
+  // Adds a view under a name that is free. Where there are as many as may be, or all take kFullViews times
+  // the memory that one may take, those that were not named for the longest time give way, if that is long
+  // enough and no call has them. Errors: kResourceExhausted  no view gives way
   absl::Status Add(absl::string_view name, std::shared_ptr<SharedView> shared);
-  // The view that gave way is put into `silent`.
-  absl::Status AddLocked(absl::string_view name, std::shared_ptr<SharedView> shared,
-                         std::shared_ptr<SharedView>* silent);
+  // The views that gave way are put into `silenced`.
+  absl::Status AddLocked(absl::string_view name, std::shared_ptr<SharedView> shared, Silenced* silenced);
+  // Errors: kResourceExhausted  there is no room for this view beside the others
+  absl::Status CheckRoom(absl::string_view name, const SharedView& shared) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<LockedView> Lock(absl::string_view name, const std::shared_ptr<SharedView>& shared,
                                   const Deadline& deadline);
   absl::StatusOr<ReadView> Share(absl::string_view name, const std::shared_ptr<SharedView>& shared,
@@ -230,6 +235,11 @@ class Views {
   void Forget(absl::string_view name, const SharedView* shared);
   // The view that may give way to another one at this time; the end if there is none.
   ByName::iterator Silent(Deadline::Clock::time_point now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // All views take at most so many times the memory of one, beside ordinary objects. Chosen: scheduler,
+  // autoscaler and a command; with the defaults of a container of 512 MiB that are 192 MiB, beside 128 MiB of
+  // a question.
+  static constexpr int64_t kFullViews = 3;
 
   static thread_local bool has_applied;
   const EngineLimits limits_;

@@ -333,6 +333,41 @@ TEST(ViewLimitsTest, TheViewThatWasNotNamedForTheLongestTimeGivesWay) {
             absl::StatusCode::kFailedPrecondition);
 }
 
+// 400 KiB beside an ordinary pod.
+k8s::v1::Pod PodWithLongRules() {
+  k8s::v1::Pod pod = MakePod({});
+  for (int i = 0; i < 400; ++i) {
+    pod.mutable_spec()->add_tolerations()->set_key(std::to_string(i) + std::string(1000, 'x'));
+  }
+  return pod;
+}
+
+// By hand: of 1 MiB for each view all have 3 MiB, seven such pods take 2.8 MiB, and eight take 3.2 MiB.
+TEST(ViewLimitsTest, AllViewsTogetherHaveABound) {
+  EngineLimits limits;
+  limits.view.bytes = int64_t{1} << 20;
+  const auto fill = [](TypedEngine* engine, const std::string& name) {
+    const Changes list =
+        Changes::FullList(1, 1).Shape(0, PodWithLongRules()).Node(0, NodeOf("a"), {{0, "p", "u"}});
+    return engine->Sync(Changes(list).View(name)).status();
+  };
+  TypedEngine of_all(limits);
+  limits.silent_view = std::chrono::milliseconds(0);
+  TypedEngine of_silent(limits);
+  for (TypedEngine* engine : {&of_all, &of_silent}) {
+    for (int i = 0; i < 7; ++i) ASSERT_TRUE(fill(engine, "view-" + std::to_string(i)).ok()) << i;
+  }
+  const absl::Status refused = fill(&of_all, "view-7");
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("times max_view_bytes, 3145728"));
+  EXPECT_TRUE(of_all.Sync(Changes::FullList(1, 1).View("small").Node(0, NodeOf("a"))).ok());
+  EXPECT_EQ(of_all.DescribeAll().views_size(), 8);
+
+  EXPECT_TRUE(fill(&of_silent, "view-7").ok());
+  EXPECT_EQ(of_silent.DescribeAll().views_size(), 7);
+  EXPECT_EQ(of_silent.DescribeAll().views(0).name(), "view-1");
+}
+
 // A call that may not wait does nothing where it would have to.
 TEST(WaitingTest, IsLeftToThoseThatMay) {
   TypedEngine engine;

@@ -48,7 +48,8 @@ type EngineConfig struct {
 	// Most memory that nodes, pods and objects of one view may take beside that of ordinary ones, in bytes
 	// [268435456], at least 2^20. A namespace has room as long as it takes no more than what is left: one alone
 	// has half. What would take more is left out: rules and labels of a pod, labels and taints of a node, the
-	// content of an object.
+	// content of an object. All views together may take three times as many: a new one that would exceed that
+	// replaces views that no call has named for a minute, or is refused.
 	MaxViewBytes  int64 `protobuf:"varint,9,opt,name=max_view_bytes,json=maxViewBytes,proto3" json:"max_view_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
