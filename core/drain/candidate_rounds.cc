@@ -219,7 +219,7 @@ std::vector<TimedNode> Rounds::BehindBudgets() const {
   std::vector<TimedNode> nodes;
   for (const Candidate& candidate : candidates_) {
     const JudgedNode& node = call_.judged(candidate.slot);
-    if (node.reason != NodeReason::kBlockedByPod || node.budget != BudgetRefusal::kExhausted) continue;
+    if (node.reason != NodeReason::kBlockedByPod || !NothingIsLeft(node.budget)) continue;
     const int32_t shape = call_.cluster().pods(candidate.slot).pods()[node.pod->position()].shape;
     const BudgetUse use = call_.budgets.UseOf(shape);
     if (candidate.displaced != nullptr && call_.budgets.MayBeLeftLater(use)) {

@@ -49,6 +49,8 @@ absl::string_view Name(BudgetRefusal refusal) {
       return "None";
     case BudgetRefusal::kExhausted:
       return "Exhausted";
+    case BudgetRefusal::kNeverAllows:
+      return "NeverAllows";
     case BudgetRefusal::kStale:
       return "StaleStatus";
     case BudgetRefusal::kUnhealthy:
@@ -309,7 +311,9 @@ std::vector<ObjectKey> DisruptionBudgets::TooCostly() const {
 
 BudgetRefusal DisruptionBudgets::Refuses(const BudgetUse& use) const {
   if (use.refusal != BudgetRefusal::kNone) return use.refusal;
-  return use.takes && left(*use.budget) < 1 ? BudgetRefusal::kExhausted : BudgetRefusal::kNone;
+  if (!use.takes || left(*use.budget) >= 1) return BudgetRefusal::kNone;
+  if (WouldBeLeft(use)) return BudgetRefusal::kExhausted;
+  return NeverAllows(*budgets_[*use.budget].object) ? BudgetRefusal::kNeverAllows : BudgetRefusal::kExhausted;
 }
 
 bool DisruptionBudgets::WouldBeLeft(const BudgetUse& use) const {

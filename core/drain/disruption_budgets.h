@@ -29,7 +29,8 @@ struct AcceptedEviction {
 // The reason for which a pod may not be evicted.
 enum class BudgetRefusal {
   kNone,
-  kExhausted,        // no disruption is left
+  kExhausted,        // no disruption is left for now
+  kNeverAllows,      // none is left, and none will be: see NeverAllows()
   kStale,            // the status is older than the budget
   kUnhealthy,        // the pod is not ready, and the budget protects such pods while too few are healthy
   kSeveralBudgets,   // the eviction API refuses such a pod
@@ -37,6 +38,10 @@ enum class BudgetRefusal {
   kTooCostly,        // to find out which pods the budgets of the namespace mean costs too much
 };
 absl::string_view Name(BudgetRefusal refusal);
+// Returns whether it is for the count of a budget alone that the pod may not move.
+inline bool NothingIsLeft(BudgetRefusal refusal) {
+  return refusal == BudgetRefusal::kExhausted || refusal == BudgetRefusal::kNeverAllows;
+}
 
 // Returns whether a budget lets no pod go, also once all of its pods are healthy, such as one that wants all
 // of them. False while its status is older than the budget.
@@ -51,7 +56,7 @@ struct BudgetUse {
   OptionalIndex<BudgetIndex> budget;
   // It takes one of what is left.
   bool takes = false;
-  // Never kExhausted: that changes as others take.
+  // Neither kExhausted nor kNeverAllows: others may take what is left.
   BudgetRefusal refusal = BudgetRefusal::kNone;
   friend bool operator==(const BudgetUse&, const BudgetUse&) = default;
 };

@@ -101,7 +101,7 @@ DrainTrial::Outcome PlaceFromDeleting(Slot slot, const DrainState& state, DrainC
   const DeletingNode* const remembered = FindRemembered(state, call->name(slot));
   if (remembered == nullptr) {
     const DisruptionBudgets::Answer asked = call->budgets.Ask(uses);
-    if (asked.risky || asked.refusal == BudgetRefusal::kExhausted) call->risky_deletion = true;
+    if (asked.risky || NothingIsLeft(asked.refusal)) call->risky_deletion = true;
   } else {
     FormerNode planned;
     for (const DestinationHint& hint : remembered->hints) {

@@ -110,6 +110,9 @@ std::string ForBudget(const KeepingPod& pod, BudgetRefusal refusal) {
     case BudgetRefusal::kUnhealthy:
       return absl::StrCat("get ", pod.name,
                           " ready, or set unhealthyPodEvictionPolicy: AlwaysAllow in its disruption budget");
+    case BudgetRefusal::kNeverAllows:
+      return absl::StrCat("change the disruption budget of ", pod.name,
+                          ": it allows no eviction, however many replicas are ready");
     case BudgetRefusal::kNone:
     case BudgetRefusal::kExhausted:
       break;

@@ -141,7 +141,7 @@ class Follower {
   }
 
   // Returns why an old node of the move has to stay, where none of them leaves or is about to.
-  const DrainKeep* WhatHoldsUp(const MoveUnderWay& move) {
+  const DrainKeep* WhatHoldsUp(const MoveUnderWay& move) const {
     const std::vector<Slot> old = FindAll(nodes_, move.remove);
     const auto is_old = [&](Slot slot) { return absl::c_linear_search(old, slot); };
     if (absl::c_any_of(old, [&](Slot slot) { return going_.contains(slot); })) return nullptr;
@@ -154,15 +154,9 @@ class Follower {
   }
 
   // Returns whether the reason ends by itself: a budget that is used up has something left again once the
-  // pods that it waits for are ready, unless it never lets one go.
-  bool Passes(const DrainKeep& keep) {
-    if (keep.reason == NodeReason::kNotEvaluated) return true;
-    if (keep.budget != BudgetRefusal::kExhausted || !keep.pod.has_value() || keep.pod->is_placeholder())
-      return false;
-    const std::span<const NodePods::Pod> pods = cluster_.pods(keep.slot).pods();
-    const PodShape& shape = cluster_.pod_shapes()[pods[keep.pod->position()].shape];
-    if (!budgets_.has_value()) budgets_.emplace(cluster_.objects());
-    return !budgets_->NeverAllow(shape);
+  // pods that it waits for are ready.
+  static bool Passes(const DrainKeep& keep) {
+    return keep.reason == NodeReason::kNotEvaluated || keep.budget == BudgetRefusal::kExhausted;
   }
 
   bool HasEmptyOnes(const MoveUnderWay& move) const {
@@ -231,7 +225,6 @@ class Follower {
   Snapshot& snapshot_;
   WorkBudget& budget_;
   LoopPlan& plan_;
-  std::optional<DisruptionBudgets> budgets_;  // nullopt: nobody has asked for one
   absl::flat_hash_set<Slot> going_;
   absl::flat_hash_set<uint64_t> claimed_;
 };

@@ -85,6 +85,7 @@ TEST_F(DisruptionBudgetsTest, AllowsNothingWhileTheStatusIsStale) {
 TEST_F(DisruptionBudgetsTest, APodThatIsNotReadyTakesNothing) {
   DisruptionBudget budget = ForWeb(0);
   budget.current_healthy = budget.desired_healthy = 3;
+  budget.expected_pods = 4;
   const DisruptionBudgets budgets = With(budget);
   EXPECT_EQ(budgets.Refuses(Use(budgets, 1, 0)), BudgetRefusal::kExhausted);
   EXPECT_EQ(budgets.Refuses(Use(budgets, 1, 1)), BudgetRefusal::kNone);
@@ -144,6 +145,18 @@ TEST_F(DisruptionBudgetsTest, PodsThatGoAnywayTakeNothing) {
   for (const FitPod& pod : {terminating, placeholder, finished, pending}) {
     EXPECT_EQ(budgets.Refuses(budgets.Find(cluster_.Shape(pod))), BudgetRefusal::kNone);
   }
+}
+
+// By hand: of four pods four have to be healthy, as with maxUnavailable 0, minAvailable 100 % and more
+// replicas alike.
+TEST_F(DisruptionBudgetsTest, ABudgetThatWantsAllOfItsPodsNeverAllows) {
+  DisruptionBudget budget = ForWeb(0);
+  budget.expected_pods = budget.desired_healthy = 4;
+  const DisruptionBudgets never = With(budget);
+  EXPECT_EQ(never.Refuses(Use(never, 0, 0)), BudgetRefusal::kNeverAllows);
+  budget.desired_healthy = 3;
+  const DisruptionBudgets later = With(budget);
+  EXPECT_EQ(later.Refuses(Use(later, 0, 0)), BudgetRefusal::kExhausted);
 }
 
 TEST_F(DisruptionBudgetsTest, TakesAndGivesBack) {

@@ -82,6 +82,7 @@ TEST_F(NodeTrialTest, APodThatMayNotMoveIsNamed) {
 TEST_F(NodeTrialTest, MoreOfABudgetThanItHasLeftIsRisky) {
   DisruptionBudget budget;
   budget.selector = Select("app", "app");
+  budget.expected_pods = 1;
   for (const int32_t allowed : {0, 1, 2}) {
     budget.disruptions_allowed = allowed;
     cluster_.budgets = {{.name = "budget", .budget = budget}};

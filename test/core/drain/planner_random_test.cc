@@ -133,7 +133,7 @@ TEST(DrainPlannerRandomTest, D1ToD13HoldOverLoops) {
         kept_over += before != nullptr && !before->perhaps;
       }
       for (const DrainKeep& keep : plan.keep) {
-        if (keep.budget != BudgetRefusal::kExhausted) continue;
+        if (!NothingIsLeft(keep.budget)) continue;
         const std::string name = model.name(keep.slot), uid = UidOf(cluster, name);
         const NaiveTimer* const before = Running(timers, name, uid);
         if (before != nullptr && MayGoLater(cluster, model, keep)) {
