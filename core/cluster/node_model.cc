@@ -266,7 +266,7 @@ ResourceAmounts SharedAmounts(std::span<const NodeAmounts> nodes, const Resource
 bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
   const NodeShape& shape = cluster.node_shape(slot);
   // The soft taint of a node that is not needed says nothing against it.
-  return cluster.traits(slot).ready && !shape.unschedulable &&
+  return cluster.traits(slot).ready && !cluster.traits(slot).deleted_s.has_value() && !shape.unschedulable &&
          absl::c_none_of(shape.taints, [&](const Taint& taint) {
            const TaintKind kind = KindOfTaint(taint.key, names);
            return kind == TaintKind::kStartup || (kind == TaintKind::kLeaving && taint.Repels());

@@ -80,6 +80,7 @@ void NodeTraits::AddTo(FingerprintBuilder* builder) const {
   AddText(provider_id, builder);
   AddOptional(created_s, builder);
   builder->Add(int64_t{ready});
+  if (deleted_s.has_value()) AddOptional(deleted_s, builder);
   for (const NodeAnnotationEntry& entry : NodeAnnotations()) {
     builder->Add(int64_t{States(*this, entry.annotation)});
   }

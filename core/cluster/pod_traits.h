@@ -124,6 +124,8 @@ struct NodeTraits {
   std::optional<int64_t> created_s;
   // It reports to be ready; as Cluster Autoscaler reads its conditions. Taints may say otherwise.
   bool ready = true;
+  // Its deletion was asked for at this time, seconds since 1970: finalizers keep it. nullopt: it was not.
+  std::optional<int64_t> deleted_s;
   // One bit for each NodeAnnotation; see node_annotations.h.
   uint32_t annotations = 0;
   // The same as PodTraits::unknown_protection.

@@ -53,9 +53,13 @@ struct ConsolidationNode {
   std::optional<GroupIndex> group;  // nullopt: it is of none, and stays
   // nullopt: not known, and it stays.
   std::optional<double> usd_per_hour;
-  // A node that is no machine costs nothing that is known, and no pod moves to a virtual one.
+  // A node that is no machine costs nothing that is known.
   NodeKind kind = NodeKind::kMachine;
   bool may_go = false;
+  // Pods may move there; see TakesMovedPods().
+  bool takes_pods = true;
+  // It is being deleted: it stays, takes no pods, and counts as a domain; see Snapshot::MarkLeaving().
+  bool leaving = false;
   // The age of the node in hours, >= 0; nullopt: not known. See MoveTerms.
   std::optional<double> age_hours;
   // The leaving pods of a node that may be removed. Its other pods end with it. Of a node that stays only

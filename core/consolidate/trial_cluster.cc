@@ -43,8 +43,11 @@ TrialCluster::TrialCluster(Snapshot* snapshot, const ConsolidationProblem& probl
     known.may_go = entry.may_go && entry.group.has_value() && entry.usd_per_hour.has_value();
     known.problem = i;
     AddMovers(*node, entry);
-    // Room there is paid for by the pod: a move to it saves nothing that is known.
-    if (entry.kind == NodeKind::kVirtual) snapshot_.CloseNode(*node);
+    if (entry.leaving) {
+      snapshot_.MarkLeaving(*node);
+    } else if (!entry.takes_pods) {
+      snapshot_.CloseNode(*node);
+    }
   }
   for (const NodeGroup& group : problem_.groups) group_nodes_.push_back(group.target);
   node_count_ = problem_.cluster->node_count();

@@ -109,7 +109,13 @@ std::optional<int64_t> TaintTime(const ClusterState& state, Slot slot, absl::str
   return std::nullopt;
 }
 
+bool TakesMovedPods(const ClusterState& state, Slot slot) {
+  return IsReady(state, slot) && !state.node_shape(slot).unschedulable &&
+         state.traits(slot).kind != NodeKind::kVirtual;
+}
+
 bool IsBeingDeleted(const ClusterState& state, Slot slot, int64_t now_s) {
+  if (state.traits(slot).deleted_s.has_value()) return true;
   const std::optional<int64_t> since_s = TaintTime(state, slot, kToBeDeletedTaint);
   return since_s.has_value() && *since_s > now_s - kDeletionTaintAgeS;
 }

@@ -71,10 +71,15 @@ JudgedUtilization UtilizationOf(const ClusterState& state, const NodeQuestion& q
 // Returns whether the node reports to be ready, and no taint says otherwise.
 bool IsReady(const ClusterState& state, Slot slot);
 
+// Returns whether pods of nodes that go may move to this node, whatever they tolerate: it is ready, not
+// cordoned and not virtual, where the pod pays for the room. Nodes that are being deleted take none either.
+bool TakesMovedPods(const ClusterState& state, Slot slot);
+
 // Seconds since 1970 that the value of a taint states; nullopt: no such taint, or its value is not a number.
 std::optional<int64_t> TaintTime(const ClusterState& state, Slot slot, absl::string_view key);
 
-// Returns whether a taint of less than 5 minutes, or of the future, says that the node is being deleted.
+// Returns whether the node is being deleted: its deletion was asked for, or a taint of less than 5 minutes,
+// or of the future, says so.
 bool IsBeingDeleted(const ClusterState& state, Slot slot, int64_t now_s);
 
 }  // namespace loadline

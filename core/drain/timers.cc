@@ -25,7 +25,8 @@ RestoredTimers RestoreTimers(const ClusterState& state, const TimerOptions& opti
     const Slot slot{i};
     if (!state.Occupied(slot)) continue;
     if (IsBeingDeleted(state, slot, now_s)) {
-      restored.deleting.push_back({slot, *TaintTime(state, slot, kToBeDeletedTaint)});
+      const std::optional<int64_t> since_s = TaintTime(state, slot, kToBeDeletedTaint);
+      if (since_s.has_value()) restored.deleting.push_back({slot, *since_s});
       continue;
     }
     const std::optional<int64_t> since_s = TaintTime(state, slot, kDeletionCandidateTaint);

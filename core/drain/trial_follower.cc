@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/cluster/node_kind.h"
 #include "core/drain/eligibility.h"
 
 namespace loadline {
@@ -178,11 +177,7 @@ void TrialFollower::Prepare(const DrainCall& call, std::span<const Slot> slots) 
     for (const PodRef placeholder : call.PlaceholdersOn(slot)) {
       trial_cluster_->AddPlaceholder(node, trial_cluster_->KindOf(*call.placeholder(placeholder).pod));
     }
-    // Room on a virtual node is paid for by the pod: a move there saves nothing that is known.
-    if (call.cluster().node_shape(slot).unschedulable || !IsReady(call.cluster(), slot) ||
-        call.cluster().traits(slot).kind == NodeKind::kVirtual) {
-      trial_cluster_->snapshot().CloseNode(node);
-    }
+    if (!TakesMovedPods(call.cluster(), slot)) trial_cluster_->snapshot().CloseNode(node);
   }
 }
 

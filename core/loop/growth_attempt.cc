@@ -87,6 +87,7 @@ class Attempt {
   GrowthAttempt Run() && {
     snapshot_.Fork();
     RemovePodsThatGiveWay(&snapshot_);
+    CloseNodesBeingDeleted(problem_.drain, problem_.deleting, &snapshot_);
     const std::vector<int64_t> nominated = PlaceNominated(problem_, &snapshot_, budget_, &plan_);
     {
       TrialMemory memory(budget_);

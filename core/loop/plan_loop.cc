@@ -40,32 +40,6 @@ std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
   return waiting;
 }
 
-// Adds the pods that are expected on existing nodes to the drain question: they keep their node as bound pods
-// do. If the budget has no memory for all of them, no node is removed.
-void AddExpected(const LoopPlan& plan, const Snapshot& snapshot, WorkBudget* budget, DrainProblem* drain) {
-  // Estimated: a placeholder with its name, and its place in the trial cluster.
-  constexpr int64_t kBytesOfExpected = 512;
-  int64_t expected = 0;
-  for (const ExpectedPlace& place : plan.expected) expected += place.group.has_value() ? 0 : place.count;
-  if (!budget->Reserve(expected * kBytesOfExpected)) {
-    drain->doubt = absl::StrCat("there is not enough memory to plan with the ", expected,
-                                " waiting pods that are expected on nodes");
-    return;
-  }
-  std::vector<int64_t> named(plan.waiting.size(), 0);
-  for (const ExpectedPlace& place : plan.expected) {
-    if (place.group.has_value()) continue;
-    const size_t pods = static_cast<size_t>(place.pods);
-    const IncomingPod& pod = plan.waiting[pods].pod;
-    const std::string name = absl::StrCat("for waiting pod ", pod.shape.namespace_name, "/", pod.name);
-    for (int64_t i = 0; i < place.count; ++i) {
-      const int64_t number = ++named[pods];  // equal pods have one name here
-      drain->placeholders.emplace_back(number == 1 ? name : absl::StrCat(name, " (", number, ")"),
-                                       snapshot.name(place.node), pod);
-    }
-  }
-}
-
 bool GroupsGrow(const LoopPlan& plan) { return !plan.growth.empty() || plan.batch_wait_ms.has_value(); }
 
 // With slack left to somebody else its placeholders are pods of the cluster.
@@ -82,7 +56,7 @@ std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem, const
     drain->on_the_way.push_back({plan.waiting[static_cast<size_t>(place.pods)].pod, place.count});
   }
   drain->placeholders = PlaceholderPods(slack, plan.slack, problem.drain.cluster->resource_names());
-  AddExpected(plan, snapshot, budget, drain.get());
+  KeepExpected(plan.waiting, plan.expected, snapshot, budget, drain.get());
   return drain;
 }
 

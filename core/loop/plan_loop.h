@@ -22,6 +22,7 @@
 #include "core/expand/plan.h"
 #include "core/expand/plan_ranked.h"
 #include "core/expand/similar_groups.h"
+#include "core/loop/expected_pods.h"
 #include "core/loop/growth_batch.h"
 #include "core/loop/growth_turn.h"
 #include "core/loop/nominated.h"
@@ -121,15 +122,6 @@ struct LoopProblem {
 };
 
 // --- the answer ------------------------------------------------------------------------------------------
-
-// The place where pods that wait are expected.
-struct ExpectedPlace {
-  int32_t pods = 0;  // position in `waiting`
-  int64_t count = 0;
-  NodeIndex node{-1};  // of the snapshot, below its end as it came; -1: a node that is on its way
-  std::optional<GroupIndex> group;  // of a node on its way
-  friend bool operator==(const ExpectedPlace&, const ExpectedPlace&) = default;
-};
 
 // Nodes that a group wins.
 struct LoopGrowth {

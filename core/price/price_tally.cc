@@ -17,6 +17,10 @@ void AddTo(PricedNodes* sum, int64_t nodes, double usd) {
 
 }  // namespace
 
+void PriceTally::AddUnreadable(absl::string_view node, absl::string_view stated) {
+  unreadable_.emplace(node, stated);
+}
+
 void PriceTally::Add(const std::string& group, const PricedNode& node, const NodePrice& price,
                      int64_t nodes) {
   if (price.source == PriceSource::kNone || nodes <= 0) return;

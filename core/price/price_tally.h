@@ -27,6 +27,9 @@ class PriceTally {
   // Adds `nodes` equal nodes of a group; one without a price adds nothing. Cost: O(log what is known).
   void Add(const std::string& group, const PricedNode& node, const NodePrice& price, int64_t nodes);
 
+  // Notes that a node states a price that is no number, or out of range: its group's price holds.
+  void AddUnreadable(absl::string_view node, absl::string_view stated);
+
   // Returns the part of the sum that has this basis, in US dollars per hour.
   double Of(PriceBasis basis) const { return sums_[static_cast<size_t>(basis)]; }
   double Total() const;
@@ -54,6 +57,9 @@ class PriceTally {
   // Groups whose provider said too little, with what it said.
   const absl::btree_map<std::string, double>& too_low() const { return too_low_; }
 
+  // Nodes with a price of their own that cannot be read, and what they state.
+  const absl::btree_map<std::string, std::string>& unreadable() const { return unreadable_; }
+
  private:
   std::array<double, static_cast<size_t>(PriceBasis::kEstimate) + 1> sums_ = {};
   absl::btree_map<List, PricedNodes> lists_;
@@ -63,6 +69,7 @@ class PriceTally {
   PricedNodes reserved_;
   PricedNodes windows_;
   absl::btree_map<std::string, double> too_low_;
+  absl::btree_map<std::string, std::string> unreadable_;
 };
 
 }  // namespace loadline

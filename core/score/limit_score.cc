@@ -31,6 +31,7 @@ std::vector<PodTerm> PodTerms(const LimitPolicy& policy, const ResourceNames& na
     term.at_most.fill(kMaxAmount);
     if (expected != nullptr && id.has_value()) {
       term.at_most = ScoredAtMost(*expected, pod, *id, term.limit);
+      term.has_profile = expected->Find(pod, *id) != nullptr;
     }
     term.peak = *std::max_element(term.at_most.begin(), term.at_most.end());
     terms.push_back(term);
@@ -150,7 +151,8 @@ ResourceExplanation ExplainResource(const LimitColumns& columns, const ClusterSt
   result.node_limits = hour.has_value() ? columns.scored_limits(slot, r, *hour) : columns.limits(slot)[r];
   if (hour.has_value() && pod.at_most[*hour] < result.pod.amount) {
     result.pod.amount = pod.at_most[*hour];
-    result.pod_by_profile = true;
+    result.pod_by_profile = pod.has_profile;
+    result.pod_by_share = !pod.has_profile;
   }
   result.ratio = (static_cast<double>(result.node_limits) + static_cast<double>(result.pod.amount)) /
                  static_cast<double>(node.allocatable);

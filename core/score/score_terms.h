@@ -28,6 +28,7 @@ struct PodTerm {
   // With profiles: the most that it counts as in each hour, and in any.
   HourlyAmounts at_most;
   int64_t peak;
+  bool has_profile;  // of its own; else `at_most` is by the share of other workloads
 };
 
 // Returns the amount that the pod counts as on a node that offers the resource; equal to CountOnNode().

@@ -122,8 +122,16 @@ class ConsolidationEncoder {
 void EncodeGroupBills(const ConsolidationQuestion& question, const NodeGroups& groups,
                       v1::PlanConsolidationResponse* response) {
   StrongVector<GroupIndex, int64_t> nodes(groups.size(), 0);
+  StrongVector<GroupIndex, int64_t> nodes_as_new(groups.size(), 0);  // that cost as much as a new one
+  StrongVector<GroupIndex, double> others(groups.size(), 0);         // US dollars per hour
   for (const ConsolidationNode& node : question.problem.nodes) {
-    if (node.group.has_value()) ++nodes[*node.group];
+    if (!node.group.has_value()) continue;
+    ++nodes[*node.group];
+    if (node.usd_per_hour == groups[*node.group].usd_per_hour) {
+      ++nodes_as_new[*node.group];
+    } else {
+      others[*node.group] += node.usd_per_hour.value_or(0);
+    }
   }
   for (const GroupIndex i : groups.indices()) {
     v1::GroupBill* const bill = response->add_groups();
@@ -133,7 +141,7 @@ void EncodeGroupBills(const ConsolidationQuestion& question, const NodeGroups& g
       response->add_groups_left_out(groups[i].name);
       continue;
     }
-    bill->set_usd_per_hour(*groups[i].usd_per_hour * static_cast<double>(nodes[i]));
+    bill->set_usd_per_hour(*groups[i].usd_per_hour * static_cast<double>(nodes_as_new[i]) + others[i]);
     *bill->mutable_node_price() = EncodeNodePrice(groups[i].price);
   }
 }

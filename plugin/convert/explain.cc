@@ -39,6 +39,7 @@ void EncodeResource(const ResourceExplanation& resource, const ScoredResource& s
   message->set_node_clamped(resource.node_clamped);
   message->set_saturated(resource.saturated);
   message->set_pod_by_profile(resource.pod_by_profile);
+  message->set_pod_by_share(resource.pod_by_share);
 }
 
 // The bounds on the answer for one resource: hostile names must not swell it.

@@ -272,8 +272,7 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(const k8s::v1::Node& message, Res
 }
 
 void ReadNodePrice(const std::string* text, PricedNode* node) {
-  double value = 0;
-  if (text != nullptr && absl::SimpleAtod(*text, &value)) node->annotated = value;
+  if (text != nullptr) node->annotated = ReadStatedPrice(*text);
   node->annotation_invalid = text != nullptr && !node->annotated.has_value();
 }
 

@@ -59,7 +59,7 @@ v1::LoopReplacement EncodeReplacement(const LoopPlan& plan, const LoopProblem& p
   const ReplacementPlan& replacement = plan.replacement;
   if (replacement.bill.has_value()) {
     *message.mutable_bill() =
-        EncodeBill(*replacement.bill, TallyPrices(problem.groups, problem.drain.group_of));
+        EncodeBill(*replacement.bill, TallyPrices(problem.groups, problem.drain.group_of, *problem.drain.cluster));
   }
   message.set_begun(static_cast<int64_t>(replacement.begun.size()));
   for (const ConsolidationMove& move : replacement.begun) {

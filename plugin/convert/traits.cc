@@ -214,6 +214,7 @@ NodeTraits ReadNodeTraits(const k8s::v1::Node& message) {
   traits.uid = Printable(metadata.uid());
   traits.provider_id = Printable(message.spec().provider_id(), kMaxProviderIdLength);
   if (metadata.has_creation_timestamp()) traits.created_s = metadata.creation_timestamp().seconds();
+  if (metadata.has_deletion_timestamp()) traits.deleted_s = metadata.deletion_timestamp().seconds();
   for (const k8s::v1::NodeCondition& condition : message.status().conditions()) {
     const bool is_true = condition.status() == "True";
     if (condition.type() == "Ready" && !is_true) traits.ready = false;

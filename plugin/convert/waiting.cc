@@ -43,14 +43,15 @@ v1::NotWaitingPods::Reason ReasonOf(NotWaiting why) {
 
 }  // namespace
 
-absl::StatusOr<std::optional<WaitingRules>> DecodeWaitingRules(const v1::PlanLoopRequest& request) {
-  for (int i = 0; i < request.pods_size(); ++i) {
+absl::StatusOr<std::optional<WaitingRules>> DecodeWaitingRules(const PendingPodsList& pods,
+                                                               const v1::WaitingRules* of_question) {
+  for (int i = 0; i < pods.size(); ++i) {
     Fields fields;
-    fields.Range("youngest_age_milliseconds", request.pods(i).youngest_age_milliseconds(), 0, INT64_MAX);
+    fields.Range("youngest_age_milliseconds", pods[i].youngest_age_milliseconds(), 0, INT64_MAX);
     if (!fields.status().ok()) return Annotate(fields.status(), absl::StrCat("pods[", i, "]"));
   }
-  if (!request.has_waiting()) return std::nullopt;
-  const v1::WaitingRules& message = request.waiting();
+  if (of_question == nullptr) return std::nullopt;
+  const v1::WaitingRules& message = *of_question;
   WaitingRules rules;
   if (message.has_expendable_priority_cutoff()) {
     rules.expendable_priority = message.expendable_priority_cutoff();
@@ -93,6 +94,19 @@ NotWaitingList RemoveNotWaiting(const PendingPodsList& pods, const WaitingRules&
   problem->read.resize(kept);
   problem->from.resize(kept);
   return removed;
+}
+
+absl::StatusOr<DecodedProblem> DecodeWaitingPods(const v1::PlanDrainRequest& request, ResourceNames names,
+                                                 const ReadOptions& options) {
+  const absl::StatusOr<std::optional<WaitingRules>> waiting = DecodeWaitingRules(request);
+  if (!waiting.ok()) return waiting.status();
+  v1::ScaleUpProblem growth;
+  *growth.mutable_fit() = request.fit();
+  *growth.mutable_startup_taints() = request.startup_taints();
+  absl::StatusOr<DecodedProblem> decoded =
+      DecodeProblem(growth, request.pods(), PodGrouping::kShape, std::move(names), options);
+  if (decoded.ok() && waiting->has_value()) RemoveNotWaiting(request.pods(), **waiting, &*decoded);
+  return decoded;
 }
 
 }  // namespace loadline

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "core/loop/waiting.h"
 #include "google/protobuf/repeated_field.h"
+#include "loadline/v1/drain.pb.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/scale_up_problem.h"
 
@@ -14,7 +15,12 @@ namespace loadline {
 
 // nullopt: all pods of the question wait. Also checks what the question says of its pods.
 // Errors: kInvalidArgument  names the field, and the entry. kResourceExhausted  there are too many schedulers
-absl::StatusOr<std::optional<WaitingRules>> DecodeWaitingRules(const v1::PlanLoopRequest& request);
+absl::StatusOr<std::optional<WaitingRules>> DecodeWaitingRules(const PendingPodsList& pods,
+                                                               const v1::WaitingRules* of_question);
+template <typename Request>
+absl::StatusOr<std::optional<WaitingRules>> DecodeWaitingRules(const Request& request) {
+  return DecodeWaitingRules(request.pods(), request.has_waiting() ? &request.waiting() : nullptr);
+}
 
 using NotWaitingList = google::protobuf::RepeatedPtrField<v1::NotWaitingPods>;
 
@@ -22,6 +28,11 @@ using NotWaitingList = google::protobuf::RepeatedPtrField<v1::NotWaitingPods>;
 // kShape and is not Complete() yet. What is left decides as if they had not been asked about. Returns them.
 NotWaitingList RemoveNotWaiting(const PendingPodsList& pods, const WaitingRules& rules,
                                 DecodedProblem* problem);
+
+// Decodes the pods of a question about drains or moves, those that wait. Label keys are to be selected, and
+// the problem completed, as of DecodeProblem(). Errors: those of both
+absl::StatusOr<DecodedProblem> DecodeWaitingPods(const v1::PlanDrainRequest& request, ResourceNames names,
+                                                 const ReadOptions& options);
 
 }  // namespace loadline
 

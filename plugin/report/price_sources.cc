@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "core/base/amount.h"
+#include "plugin/convert/prices.h"
 #include "plugin/convert/text.h"
 #include "plugin/report/words.h"
 
@@ -128,6 +129,14 @@ void TellUnknown(const PriceTally& tally, v1::PriceSources* sources) {
     sources->add_notes(
         absl::StrFormat("%s Windows: %s USD/h is its licence at the list price of %g USD per CPU.",
                         CountedNodes(nodes.nodes, "runs", "run"), Usd(nodes.usd), kWindowsCpu));
+  }
+  std::vector<std::string> nodes;
+  for (const auto& [node, stated] : tally.unreadable())
+    nodes.push_back(absl::StrCat(Printable(node), " (", Quoted(stated), ")"));
+  if (!nodes.empty()) {
+    sources->add_warnings(absl::StrCat(
+        kNodePriceKey, " is not a number of US dollars per hour, and is ignored: ", Named(std::move(nodes)),
+        "."));
   }
   std::vector<std::string> groups;
   for (const auto& [group, usd] : tally.too_low())

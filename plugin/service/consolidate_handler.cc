@@ -3,6 +3,7 @@
 
 #include "core/consolidate/consolidator.h"
 #include "core/loop/consolidation_question.h"
+#include "core/loop/expected_pods.h"
 #include "core/loop/price_sums.h"
 #include "loadline/v1/consolidate.pb.h"
 #include "loadline/v1/drain.pb.h"
@@ -13,6 +14,7 @@
 #include "plugin/convert/loop.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/text.h"
+#include "plugin/convert/waiting.h"
 #include "plugin/report/price_sources.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"
@@ -33,6 +35,8 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   absl::StatusOr<v1::PlanDrainRequest> drain_part = DrainPart(part);
   if (!drain_part.ok()) return drain_part.status();
   *drain_part->mutable_placeholders() = request.placeholders();
+  const absl::StatusOr<std::optional<WaitingRules>> waiting = DecodeWaitingRules(request);
+  if (!waiting.ok()) return waiting.status();
   const absl::StatusOr<DecodedDrainOptions> drain = DecodeDrainOptions(request.drain(), request.fit());
   if (!drain.ok()) return Annotate(drain.status(), "drain");
   absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(request, deadline, views);
@@ -42,9 +46,10 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   View& view = shared.view;
   const v1::ScaleUpProblem growth = GrowthPart(part);
   absl::StatusOr<DecodedProblem> decoded =
-      DecodeProblem(growth, growth.pods(), PodGrouping::kShape, view.cluster().resource_names(),
+      DecodeProblem(growth, request.pods(), PodGrouping::kShape, view.cluster().resource_names(),
                     shared.OptionsOfQuestion());
   if (!decoded.ok()) return decoded.status();
+  if (waiting->has_value()) RemoveNotWaiting(request.pods(), **waiting, &*decoded);
   if (absl::Status status = DeriveModels(growth.groups(), view.cluster(), &*decoded); !status.ok())
     return status;
   SelectLabelKeys(&view, &*decoded);
@@ -63,17 +68,18 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   const NodeGroups groups = request.derive_groups()
                                 ? DerivedLoopGroups(*derived, *problem, decoded->startup_taints, *prices)
                                 : LoopGroups(part, *decoded, *problem, *prices);
+  shared.UseProfiles(&decoded->fit);
+  WorkBudget budget = BudgetOf(request, kConsolidationWork, shared.limits.question_bytes, deadline);
+  ExpectOnNodes(decoded->pods, decoded->names, decoded->fit, undo.snapshot(), &budget, &*problem);
   ConsolidationQuestion question = PrepareConsolidation(*problem, drain->options, groups, policy->prices);
   question.problem.daemons = std::move(decoded->daemons);
   if (request.max_nodes_total() > 0) question.problem.max_nodes = request.max_nodes_total();
-  shared.UseProfiles(&decoded->fit);
   policy->options.fit = decoded->fit;
-  WorkBudget budget = BudgetOf(request, kConsolidationWork, shared.limits.question_bytes, deadline);
   const ConsolidationPlan plan =
       Consolidator().Plan(undo.snapshot(), question.problem, policy->options, &budget);
 
   v1::PlanConsolidationResponse response;
-  const PriceTally tally = TallyPrices(groups, problem->group_of);
+  const PriceTally tally = TallyPrices(groups, problem->group_of, view.cluster());
   EncodeConsolidation(plan, policy->options, question, *problem, groups, tally, &response);
   *response.mutable_price_sources() = PriceSourcesOf(tally);
   if (request.derive_groups()) {

@@ -3,6 +3,7 @@
 #include "loadline/v1/drain.pb.h"
 #include "plugin/convert/drain.h"
 #include "plugin/convert/left_out.h"
+#include "plugin/convert/waiting.h"
 #include "plugin/service/drain_turn.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/question_cluster.h"
@@ -18,12 +19,18 @@ absl::StatusOr<v1::PlanDrainResponse> AnswerPlanDrain(const v1::PlanDrainRequest
   absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(request, deadline, views);
   if (!cluster.ok()) return cluster.status();
   SharedView& shared = cluster->shared();
+  absl::StatusOr<DecodedProblem> waiting =
+      DecodeWaitingPods(request, shared.view.cluster().resource_names(), shared.OptionsOfQuestion());
+  if (!waiting.ok()) return waiting.status();
+  SelectLabelKeys(&shared.view, &*waiting);
   UndoUnlessKept undo(&shared);
   absl::StatusOr<DrainTurn> turn = DrainTurn::Begin(request, "options", &undo);
   if (!turn.ok()) return turn.status();
   if (absl::Status status = turn->LeaveOutNodesThatStart(request.startup_taints()); !status.ok())
     return status;
+  Complete(shared.view.label_keys(), &*waiting);
   WorkBudget budget = BudgetOf(request, kDrainWork, shared.limits.question_bytes, deadline);
+  turn->ExpectOnNodes(*waiting, undo.snapshot(), &budget);
   const DrainPlan& plan = undo.drain()->Plan(turn->problem(), turn->options(), &budget);
   v1::PlanDrainResponse response = EncodeDrainPlan(plan, turn->problem(), turn->options(), request.compact());
   turn->Finish(/*planned=*/true);

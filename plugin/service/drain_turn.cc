@@ -9,6 +9,7 @@
 #include "core/drain/drain_progress.h"
 #include "core/drain/timers.h"
 #include "core/drain/vanished_pods.h"
+#include "core/loop/expected_pods.h"
 #include "core/loop/see_fleet.h"
 #include "plugin/convert/startup_taints.h"
 #include "plugin/convert/text.h"
@@ -63,6 +64,11 @@ absl::Status DrainTurn::LeaveOutNodesThatStart(const v1::StartupTaints& message)
   const absl::StatusOr<StartupTaints> startup_taints = DecodeStartupTaints(message);
   if (startup_taints.ok()) TakeOutNodesThatStart(*startup_taints, problem_.get());
   return startup_taints.status();
+}
+
+void DrainTurn::ExpectOnNodes(const DecodedProblem& waiting, Snapshot* snapshot, WorkBudget* budget) {
+  left_out_.Add(waiting.left_out);
+  loadline::ExpectOnNodes(waiting.pods, waiting.names, options().fit, snapshot, budget, problem_.get());
 }
 
 absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, absl::string_view options,

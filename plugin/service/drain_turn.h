@@ -15,6 +15,7 @@
 #include "loadline/v1/drain.pb.h"
 #include "plugin/convert/drain.h"
 #include "plugin/convert/drain_state.h"
+#include "plugin/convert/scale_up_problem.h"
 #include "plugin/service/undo.h"
 
 namespace loadline {
@@ -36,6 +37,9 @@ class DrainTurn {
   // Has nodes that start stay as NotStarted, for a question about drains alone: a loop reads them from its
   // machines. Errors name the field.
   absl::Status LeaveOutNodesThatStart(const v1::StartupTaints& message);
+
+  // Has pods that wait keep their room, likewise: a loop plans with them. `budget` is that of the question.
+  void ExpectOnNodes(const DecodedProblem& waiting, Snapshot* snapshot, WorkBudget* budget);
 
   const DrainProblem& problem() const { return *problem_; }
   const DrainOptions& options() const { return options_.options; }

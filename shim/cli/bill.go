@@ -242,7 +242,8 @@ func (s *billSource) request(asked *plan.Plan,
 	return &loadlinev1.PlanConsolidationRequest{NowS: q.GetNowS(), MaxNodesTotal: q.GetMaxNodesTotal(),
 		Cluster: &loadlinev1.PlanConsolidationRequest_Changes{Changes: q.GetChanges()}, Groups: asked.Groups(),
 		DaemonPods: q.GetDaemonPods(), DeriveGroups: s.groups == "", StartupTaints: q.GetStartupTaints(),
-		Drain: q.GetDrain(), Fit: q.GetFit(), Prices: q.GetPrices(), Policy: policy}
+		Drain: q.GetDrain(), Fit: q.GetFit(), Prices: q.GetPrices(), Policy: policy, Pods: q.GetPods(),
+		Waiting: q.GetWaiting()}
 }
 
 // tell says what was asked with, and what the answer leaves open.

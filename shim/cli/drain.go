@@ -148,7 +148,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 		d.PlanDrainResponse, err = p.Client.PlanDrain(ctx, &loadlinev1.PlanDrainRequest{
 			Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: q.GetChanges()}, NowS: q.GetNowS(), SeenS: q.GetSeenS(),
 			Groups: asked.DrainGroups(), Options: d.options, Fit: q.GetFit(), DeriveGroups: s.groups == "",
-			StartupTaints: q.GetStartupTaints()})
+			StartupTaints: q.GetStartupTaints(), Pods: q.GetPods(), Waiting: q.GetWaiting()})
 		return err
 	})
 	if err != nil {

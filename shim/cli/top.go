@@ -91,15 +91,15 @@ func (f *topFlags) ask(ctx context.Context, stdin io.Reader) (answer, error) {
 	if err := f.output.check(); err != nil {
 		return answer{}, err
 	}
+	if f.use.given() {
+		return f.expectedUse(ctx, stdin)
+	}
 	if len(f.lines.ratios) > 0 {
 		lines, err := f.compareLines(ctx, stdin)
 		if err != nil {
 			return answer{}, err
 		}
 		return lines.forms(), nil
-	}
-	if f.use.given() {
-		return f.expectedUse(ctx, stdin)
 	}
 	t, err := f.load(ctx, stdin)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 type useAnswer struct {
 	// Nodes has a row for each node and resource, those of the highest expected peak over allocatable first.
 	Nodes []useNode `json:"nodes"`
-	// Lines are lines of limits around the one that would have been safe.
+	// Lines are lines of limits around the one that is safe.
 	Lines []useLine `json:"lines"`
 	// Safe has the line of limits of each resource under which no node exceeds its allocatable.
 	Safe []safeLine `json:"safe"`
@@ -60,8 +60,30 @@ type safeLine struct {
 	Node string `json:"node"`
 }
 
-// expectedUse asks what the pods of each node are expected to use, and which lines would have been safe.
+// usedResources are those of which profiles tell.
+var usedResources = []string{"cpu", "memory"}
+
+// checkUse refuses what other forms of `top` take and this one does not.
+func (f *topFlags) checkUse() error {
+	if len(f.lines.ratios) > 0 {
+		return usagef("--lines: not with --usage, which shows lines of its own")
+	}
+	for _, resource := range f.resources {
+		if !slices.Contains(usedResources, resource) {
+			return usagef("--resources %s: profiles tell of cpu and memory", resource)
+		}
+	}
+	if !slices.Contains(append([]string{sortByLoad, sortByName}, usedResources...), f.sortBy) {
+		return usagef("--sort-by %s: with --usage load, name, cpu or memory", f.sortBy)
+	}
+	return nil
+}
+
+// expectedUse asks what the pods of each node are expected to use, and which lines are safe.
 func (f *topFlags) expectedUse(ctx context.Context, stdin io.Reader) (answer, error) {
+	if err := f.checkUse(); err != nil {
+		return answer{}, err
+	}
 	profiles, err := f.use.profiles(ctx, &f.sourceFlags)
 	if err != nil {
 		return answer{}, err
@@ -86,6 +108,7 @@ func (f *topFlags) expectedUse(ctx context.Context, stdin io.Reader) (answer, er
 		return answer{}, engineError(err)
 	}
 	data := useDataOf(said)
+	data.sortBy(f.sortBy)
 	var leftOut leftout.List
 	c.leaveOut(&leftOut)
 	out := answer{title: "top", data: data, tables: useTables(f.most), lines: data.lines(countsOf(c)), leftOut: &leftOut}
@@ -105,7 +128,10 @@ func (f *topFlags) lineOfUse(how *loadlinev1.FitOptions) *loadlinev1.LoadLine {
 		ExpectedUse: how.GetLoadLine().GetExpectedUse()}).ExpectedUse
 	f.use.onto(&counting)
 	line := &loadlinev1.LoadLine{Counting: counting.Proto(), ExpectedUse: counting.ExpectedUse.Proto()}
-	for _, resource := range []string{"cpu", "memory"} {
+	for _, resource := range usedResources {
+		if len(f.resources) > 0 && !slices.Contains(f.resources, resource) {
+			continue
+		}
 		line.Resources = append(line.Resources,
 			&loadlinev1.LineResource{Resource: resource, MaxExpectedOverAllocatable: "1"})
 	}
@@ -127,9 +153,6 @@ func useDataOf(said *loadlinev1.CheckLoadLineResponse) useAnswer {
 			out.Nodes = append(out.Nodes, row)
 		}
 	}
-	slices.SortStableFunc(out.Nodes, func(a, b useNode) int {
-		return cmp.Compare(valueOf(b.ExpectedRatio), valueOf(a.ExpectedRatio))
-	})
 	for _, safe := range said.GetSafeLines() {
 		line := safe.GetMaxLimitsOverAllocatable()
 		out.Safe = append(out.Safe, safeLine{safe.GetResource(), line, safe.GetNode()})
@@ -139,6 +162,23 @@ func useDataOf(said *loadlinev1.CheckLoadLineResponse) useAnswer {
 		}
 	}
 	return out
+}
+
+// sortBy puts nodes in the order of names, or those of the highest expected peak over allocatable first: of any
+// resource, or of one, whose rows come before those of others then.
+func (a *useAnswer) sortBy(order string) {
+	slices.SortStableFunc(a.Nodes, func(x, y useNode) int {
+		if order == sortByName {
+			return cmp.Compare(x.Node, y.Node)
+		}
+		behind := func(n useNode) int {
+			if order != sortByLoad && n.Resource != order {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(behind(x)-behind(y), cmp.Compare(valueOf(y.ExpectedRatio), valueOf(x.ExpectedRatio)))
+	})
 }
 
 // valueOf returns a ratio; -1: there is none.
@@ -193,8 +233,12 @@ func (a *useAnswer) lines(counts string) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s: no line can be told, for no pod uses any.", safe.Resource))
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("%s: limits up to %s times allocatable would have been safe; %s allows no more.",
-			safe.Resource, safe.Line, safe.Node))
+		lines = append(lines, fmt.Sprintf("%s: with limits up to %s times allocatable no node is expected to need more than "+
+			"it has; %s allows no more.", safe.Resource, safe.Line, safe.Node))
 	}
-	return append(lines, "A pod without a profile counts by its limit. Hours are UTC.", counts)
+	if len(a.Nodes) > 0 && !slices.ContainsFunc(a.Nodes, func(n useNode) bool { return n.ExpectedPeak < n.Limits }) {
+		lines = append(lines, "No pod on these nodes counts by a profile that is below its limit: all of this is by limits.")
+	}
+	return append(lines, "CPU is the 90th percentile of each hour, unless the collector was given another one, and memory "+
+		"the maximum. A pod without a profile counts by its limit. Hours are UTC.", counts)
 }

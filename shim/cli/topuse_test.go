@@ -92,10 +92,61 @@ func TestTopTellsExpectedUse(t *testing.T) {
 	}
 	out, _, _ = run(t, "loadline", "", "top", "-f", cluster, "--usage", profiles)
 	for _, says := range []string{"3.0 cpu = 0.75", "14:00",
-		"cpu: limits up to 1 times allocatable would have been safe; b allows no more."} {
+		"cpu: with limits up to 1 times allocatable no node is expected to need more than it has; b allows no more."} {
 		if !strings.Contains(out, says) {
 			t.Errorf("%q is not in\n%s", says, out)
 		}
+	}
+	if strings.Contains(out, "No pod on these nodes counts by a profile") {
+		t.Errorf("pods count by profiles in\n%s", out)
+	}
+}
+
+// The flags of `top` hold for expected use as well, or are refused.
+func TestFlagsOfTopWithUse(t *testing.T) {
+	cluster, profiles := useCluster(t)
+	nodes := func(flags ...string) (rows []string) {
+		out, errs, code := run(t, "loadline", "", append([]string{"top", "-f", cluster, "--usage", profiles, "-o", "json"},
+			flags...)...)
+		var got useAnswer
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != 0 {
+			t.Fatal(err, errs)
+		}
+		for _, n := range got.Nodes {
+			rows = append(rows, n.Node+" "+n.Resource)
+		}
+		return rows
+	}
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--resources", "memory"}, "b memory, a memory"},
+		{[]string{"--sort-by", "name"}, "a cpu, a memory, b cpu, b memory"},
+		{[]string{"--sort-by", "memory"}, "b memory, a memory, a cpu, b cpu"},
+	} {
+		if got := strings.Join(nodes(c.flags...), ", "); got != c.want {
+			t.Errorf("%v: %s, want %s", c.flags, got, c.want)
+		}
+	}
+	for flags, says := range map[string]string{"--lines=1,2": "--lines: not with --usage",
+		"--resources=pods": "profiles tell of cpu and memory", "--sort-by=pods": "with --usage load, name, cpu or memory"} {
+		if _, errs, code := run(t, "loadline", "", "top", "-f", cluster, "--usage", profiles, flags); code != 2 ||
+			!strings.Contains(errs, says) {
+			t.Errorf("%s: code %d, %s", flags, code, errs)
+		}
+	}
+	others := filepath.Join(t.TempDir(), "others.csv")
+	data, err := os.ReadFile(profiles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(others, []byte(strings.ReplaceAll(string(data), "web", "other")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _, _ := run(t, "loadline", "", "top", "-f", cluster, "--usage", others)
+	if !strings.Contains(out, "No pod on these nodes counts by a profile") {
+		t.Errorf("nobody says that the profiles are of others:\n%s", out)
 	}
 }
 

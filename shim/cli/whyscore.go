@@ -67,7 +67,9 @@ type scoreResource struct {
 	// Rule stood in for a limit that a container of this pod does not have; empty: all have one.
 	Rule string `json:"rule,omitempty"`
 	// ByProfile: this pod counts as what its workload is expected to use in the hour, which is less than its limit.
-	ByProfile      bool  `json:"byProfile,omitempty"`
+	ByProfile bool `json:"byProfile,omitempty"`
+	// ByShare: this pod has no profile, and counts as the share of its limit that other workloads are expected to use.
+	ByShare        bool  `json:"byShare,omitempty"`
 	ThisPodClamped bool  `json:"thisPodClamped"`
 	PodsNoLimit    int32 `json:"podsThereWithoutLimit"`
 	PodsClamped    int32 `json:"podsThereClamped"`
@@ -104,7 +106,7 @@ var whyScoreTables = []table{{rows: "nodes", kind: "node", name: "node", columns
 		if r.num("allocatable") == 0 {
 			return ""
 		}
-		return origin(r.str("rule"), r["byProfile"] == true)
+		return origin(r.str("rule"), r["byProfile"] == true, r["byShare"] == true)
 	}},
 	{header: "CLAMPED", path: "resources[*]", each: func(r row) string {
 		return clamps(r["thisPodClamped"] == true, int(r.num("podsThereClamped")), r["saturated"] == true)
@@ -196,6 +198,7 @@ func newScoreNode(in *loadlinev1.NodeExplanation) scoreNode {
 			LimitsThere: r.GetNodeLimits(), ThisPod: r.GetPodLimit(), Ratio: r.GetRatio(),
 			Raw: roundRaw(r.GetRawScore()), Rule: ruleName(r.GetPodRule()), ThisPodClamped: r.GetPodClamped(),
 			ByProfile:   r.GetPodByProfile(),
+			ByShare:     r.GetPodByShare(),
 			PodsNoLimit: r.GetNodeMissingLimits(), PodsClamped: r.GetNodeClamped(), Saturated: r.GetSaturated(),
 		})
 	}
@@ -253,7 +256,11 @@ func (n scoreNode) inShort(place int) string {
 		return fmt.Sprintf("%s (score %d, raw %s)", n.Node, n.Score, formatRaw(n.Raw))
 	}
 	r := n.Resources[place]
-	return fmt.Sprintf("%s (score %d, limits %s/%s %s = %s)", n.Node, n.Score,
+	counted := "limits"
+	if n.Hour != nil {
+		counted = fmt.Sprintf("at %02d:00 expected", *n.Hour)
+	}
+	return fmt.Sprintf("%s (score %d, %s %s/%s %s = %s)", n.Node, n.Score, counted,
 		report.FormatAmount(r.Resource, report.SaturatingAdd(r.LimitsThere, r.ThisPod)),
 		report.FormatAmount(r.Resource, r.Allocatable), r.Resource, report.FormatRatio(r.Ratio))
 }
@@ -324,11 +331,13 @@ func (s *scoreSection) notes() (notes []string) {
 	return notes
 }
 
-// origin names the source of the pod's amount: its profile, its limit, or a rule.
-func origin(rule string, byProfile bool) string {
+// origin names the source of the pod's amount: its profile, the share of other workloads, its limit, or a rule.
+func origin(rule string, byProfile, byShare bool) string {
 	switch {
 	case byProfile:
 		return "its profile"
+	case byShare:
+		return "the share of other workloads"
 	case rule == "":
 		return "its limit"
 	}
@@ -373,7 +382,7 @@ func (s *scoreSection) cards() []report.Card {
 func (r scoreResource) note() string {
 	var parts []string
 	if r.Rule != "" {
-		parts = append(parts, "this pod by "+origin(r.Rule, r.ByProfile))
+		parts = append(parts, "this pod by "+origin(r.Rule, r.ByProfile, r.ByShare))
 	}
 	if r.PodsNoLimit > 0 {
 		parts = append(parts, plural(int(r.PodsNoLimit), "pod")+" there without a limit")

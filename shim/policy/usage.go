@@ -25,6 +25,8 @@ type ExpectedUse struct {
 	MinDays int32 `json:"minDays,omitempty"`
 	// MaxAge is the age of the newest sample from which on a profile does not count: 1m or more. Default: 48h.
 	MaxAge metav1.Duration `json:"maxAge,omitzero"`
+	// Floor is the least that a pod counts as: NoFloor, or RequestFloor, its request. Default: NoFloor.
+	Floor string `json:"floor,omitempty"`
 }
 
 // Switch is On or Off, which YAML takes for true and false where they are not quoted.
@@ -43,6 +45,8 @@ func (s *Switch) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+var useFloors = NewChoice(loadlinev1.ExpectedUse_FLOOR_UNSPECIFIED, camelCase)
+
 var useModes = NewChoice(loadlinev1.ExpectedUse_MODE_UNSPECIFIED, camelCase)
 
 // On says whether profiles count.
@@ -55,7 +59,7 @@ func (u *ExpectedUse) Proto() *loadlinev1.ExpectedUse {
 	}
 	return &loadlinev1.ExpectedUse{Mode: loadlinev1.ExpectedUse_ON, CpuMarginPercent: u.CPUMarginPercent,
 		MemoryMarginPercent: u.MemoryMarginPercent, NeighborHours: u.NeighborHours, MinDays: u.MinDays,
-		MaxAgeS: int64(u.MaxAge.Seconds())}
+		MaxAgeS: int64(u.MaxAge.Seconds()), Floor: loadlinev1.ExpectedUse_Floor(useFloors.Number(u.Floor))}
 }
 
 // expectedUse returns the options of the engine as people write them.
@@ -65,7 +69,8 @@ func expectedUse(in *loadlinev1.ExpectedUse) *ExpectedUse {
 	}
 	return &ExpectedUse{Mode: Switch(useModes.Word(in.GetMode().Number())), CPUMarginPercent: in.GetCpuMarginPercent(),
 		MemoryMarginPercent: in.GetMemoryMarginPercent(), NeighborHours: in.GetNeighborHours(), MinDays: in.GetMinDays(),
-		MaxAge: metav1.Duration{Duration: time.Duration(in.GetMaxAgeS()) * time.Second}}
+		MaxAge: metav1.Duration{Duration: time.Duration(in.GetMaxAgeS()) * time.Second},
+		Floor:  useFloors.Word(in.GetFloor().Number())}
 }
 
 // validateAt returns an error for each wrong field.
@@ -73,7 +78,7 @@ func (u *ExpectedUse) validateAt(path *field.Path) field.ErrorList {
 	if u == nil {
 		return nil
 	}
-	errs := useModes.Check(path.Child("mode"), string(u.Mode))
+	errs := append(useModes.Check(path.Child("mode"), string(u.Mode)), useFloors.Check(path.Child("floor"), u.Floor)...)
 	for _, c := range []struct {
 		name             string
 		value            int32

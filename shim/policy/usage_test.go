@@ -8,12 +8,12 @@ import (
 )
 
 func TestExpectedUse(t *testing.T) {
-	p, err := Parse([]byte("expectedUse: {mode: On, cpuMarginPercent: 120, neighborHours: 1, minDays: 5, maxAge: 36h}"))
+	p, err := Parse([]byte("expectedUse: {mode: On, cpuMarginPercent: 120, neighborHours: 1, minDays: 5, maxAge: 36h, floor: RequestFloor}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(prototext.MarshalOptions{}.Format(p.Proto().GetExpectedUse())), " ")
-	if want := `mode:ON cpu_margin_percent:120 neighbor_hours:1 min_days:5 max_age_s:129600`; got != want {
+	if want := `mode:ON cpu_margin_percent:120 neighbor_hours:1 min_days:5 max_age_s:129600 floor:REQUEST_FLOOR`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if again := FromProto(p.Proto()).ExpectedUse; *again != *p.ExpectedUse {
@@ -45,6 +45,7 @@ func TestExpectedUseRefuses(t *testing.T) {
 		{"minDays: 366", "must be 1 to 365"},
 		{"maxAge: 59s", "must be 1m or more"},
 		{"maxAge: -1h", "must be 1m or more"},
+		{"floor: Limit", `supported values: "NoFloor", "RequestFloor"`},
 		{"margin: 1", "unknown field"},
 	} {
 		if _, err := Parse([]byte("expectedUse: {" + c.text + "}")); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -185,6 +185,9 @@ func appendPlanningNodeMeta(b []byte, node *v1.Node) []byte {
 	if !node.CreationTimestamp.IsZero() {
 		b = appendObject(b, metaCreationTimestamp, &node.CreationTimestamp)
 	}
+	if node.DeletionTimestamp != nil {
+		b = appendObject(b, metaDeletionTimestamp, node.DeletionTimestamp)
+	}
 	var kept map[string]string
 	for key, value := range node.Annotations {
 		if slices.ContainsFunc(nodeAnnotations, func(begin string) bool { return strings.HasPrefix(key, begin) }) {

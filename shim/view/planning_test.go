@@ -139,6 +139,7 @@ func TestTheStartOfAProtectedPodArrives(t *testing.T) {
 func TestTrimNodeForPlanning(t *testing.T) {
 	node := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", CreationTimestamp: metav1.Unix(5, 0),
+			DeletionTimestamp: &metav1.Time{Time: time.Unix(6, 0)},
 			Annotations: map[string]string{
 				"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true", "atlassian.com/no-delete": "why",
 				"karpenter.sh/do-not-disrupt": "true", "karpenter.k8s.aws/x": "y", "other": "x"}},
@@ -151,7 +152,7 @@ func TestTrimNodeForPlanning(t *testing.T) {
 	if err := got.Unmarshal(TrimNodeForPlanning(node)); err != nil {
 		t.Fatal(err)
 	}
-	if got.CreationTimestamp.Unix() != 5 || len(got.Annotations) != 3 ||
+	if got.CreationTimestamp.Unix() != 5 || got.DeletionTimestamp.Unix() != 6 || len(got.Annotations) != 3 ||
 		got.Annotations["karpenter.sh/do-not-disrupt"] != "true" || got.Spec.ProviderID != "cloud://n" ||
 		len(got.Status.Conditions) != 1 || got.Status.Conditions[0].Type != v1.NodeReady ||
 		!got.Status.Conditions[0].LastHeartbeatTime.IsZero() {

@@ -63,7 +63,12 @@ type PlanConsolidationRequest struct {
 	StartupTaints *StartupTaints `protobuf:"bytes,14,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
 	// No groups are named, and `groups` is empty: they are derived from the nodes, as in
 	// PlanDrainRequest.derive_groups. Each may become empty and may grow without limit.
-	DeriveGroups  bool `protobuf:"varint,15,opt,name=derive_groups,json=deriveGroups,proto3" json:"derive_groups,omitempty"`
+	DeriveGroups bool `protobuf:"varint,15,opt,name=derive_groups,json=deriveGroups,proto3" json:"derive_groups,omitempty"`
+	// Pods that wait; with `waiting`, pods without a node. Those that find room on nodes of the cluster hold it
+	// like pods that are there, others say nothing. Bounds as of PlanLoopRequest.pods.
+	Pods []*PendingPods `protobuf:"bytes,16,rep,name=pods,proto3" json:"pods,omitempty"`
+	// The rules by which `pods` wait. Unset: all of them do.
+	Waiting       *WaitingRules `protobuf:"bytes,17,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -212,6 +217,20 @@ func (x *PlanConsolidationRequest) GetDeriveGroups() bool {
 		return x.DeriveGroups
 	}
 	return false
+}
+
+func (x *PlanConsolidationRequest) GetPods() []*PendingPods {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
+func (x *PlanConsolidationRequest) GetWaiting() *WaitingRules {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
 }
 
 type isPlanConsolidationRequest_Cluster interface {
@@ -1180,7 +1199,7 @@ var File_loadline_v1_consolidate_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\n" +
-	"\x1dloadline/v1/consolidate.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x16loadline/v1/loop.proto\x1a\x18loadline/v1/prices.proto\x1a loadline/v1/startup_taints.proto\"\xc7\x05\n" +
+	"\x1dloadline/v1/consolidate.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x15loadline/v1/fit.proto\x1a\x16loadline/v1/loop.proto\x1a\x18loadline/v1/prices.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a loadline/v1/startup_taints.proto\"\xaa\x06\n" +
 	"\x18PlanConsolidationRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1198,7 +1217,9 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\bmax_work\x18\f \x01(\x03R\amaxWork\x12)\n" +
 	"\x10max_milliseconds\x18\r \x01(\x05R\x0fmaxMilliseconds\x12A\n" +
 	"\x0estartup_taints\x18\x0e \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaints\x12#\n" +
-	"\rderive_groups\x18\x0f \x01(\bR\fderiveGroupsB\t\n" +
+	"\rderive_groups\x18\x0f \x01(\bR\fderiveGroups\x12,\n" +
+	"\x04pods\x18\x10 \x03(\v2\x18.loadline.v1.PendingPodsR\x04pods\x123\n" +
+	"\awaiting\x18\x11 \x01(\v2\x19.loadline.v1.WaitingRulesR\awaitingB\t\n" +
 	"\acluster\"\x8b\a\n" +
 	"\x19PlanConsolidationResponse\x122\n" +
 	"\x04bill\x18\x01 \x01(\v2\x1e.loadline.v1.ConsolidationBillR\x04bill\x124\n" +
@@ -1326,11 +1347,13 @@ var file_loadline_v1_consolidate_proto_goTypes = []any{
 	(*ConsolidationPolicy)(nil),       // 16: loadline.v1.ConsolidationPolicy
 	(*DrainPlaceholder)(nil),          // 17: loadline.v1.DrainPlaceholder
 	(*StartupTaints)(nil),             // 18: loadline.v1.StartupTaints
-	(*ConsolidationBill)(nil),         // 19: loadline.v1.ConsolidationBill
-	(*LeftOut)(nil),                   // 20: loadline.v1.LeftOut
-	(*OtherNodes)(nil),                // 21: loadline.v1.OtherNodes
-	(*PriceSources)(nil),              // 22: loadline.v1.PriceSources
-	(*NodePrice)(nil),                 // 23: loadline.v1.NodePrice
+	(*PendingPods)(nil),               // 19: loadline.v1.PendingPods
+	(*WaitingRules)(nil),              // 20: loadline.v1.WaitingRules
+	(*ConsolidationBill)(nil),         // 21: loadline.v1.ConsolidationBill
+	(*LeftOut)(nil),                   // 22: loadline.v1.LeftOut
+	(*OtherNodes)(nil),                // 23: loadline.v1.OtherNodes
+	(*PriceSources)(nil),              // 24: loadline.v1.PriceSources
+	(*NodePrice)(nil),                 // 25: loadline.v1.NodePrice
 }
 var file_loadline_v1_consolidate_proto_depIdxs = []int32{
 	11, // 0: loadline.v1.PlanConsolidationRequest.changes:type_name -> loadline.v1.Changes
@@ -1342,25 +1365,27 @@ var file_loadline_v1_consolidate_proto_depIdxs = []int32{
 	16, // 6: loadline.v1.PlanConsolidationRequest.policy:type_name -> loadline.v1.ConsolidationPolicy
 	17, // 7: loadline.v1.PlanConsolidationRequest.placeholders:type_name -> loadline.v1.DrainPlaceholder
 	18, // 8: loadline.v1.PlanConsolidationRequest.startup_taints:type_name -> loadline.v1.StartupTaints
-	19, // 9: loadline.v1.PlanConsolidationResponse.bill:type_name -> loadline.v1.ConsolidationBill
-	3,  // 10: loadline.v1.PlanConsolidationResponse.moves:type_name -> loadline.v1.ConsolidationMove
-	6,  // 11: loadline.v1.PlanConsolidationResponse.keep:type_name -> loadline.v1.ConsolidationKeep
-	7,  // 12: loadline.v1.PlanConsolidationResponse.reasons:type_name -> loadline.v1.ConsolidationReason
-	8,  // 13: loadline.v1.PlanConsolidationResponse.groups:type_name -> loadline.v1.GroupBill
-	9,  // 14: loadline.v1.PlanConsolidationResponse.namespaces:type_name -> loadline.v1.NamespaceBill
-	10, // 15: loadline.v1.PlanConsolidationResponse.shadow_prices:type_name -> loadline.v1.ShadowPrice
-	20, // 16: loadline.v1.PlanConsolidationResponse.left_out:type_name -> loadline.v1.LeftOut
-	21, // 17: loadline.v1.PlanConsolidationResponse.other_nodes:type_name -> loadline.v1.OtherNodes
-	2,  // 18: loadline.v1.PlanConsolidationResponse.derived_groups:type_name -> loadline.v1.DerivedGroup
-	22, // 19: loadline.v1.PlanConsolidationResponse.price_sources:type_name -> loadline.v1.PriceSources
-	4,  // 20: loadline.v1.ConsolidationMove.add:type_name -> loadline.v1.GroupAddition
-	5,  // 21: loadline.v1.ConsolidationMove.pods:type_name -> loadline.v1.PodTransfer
-	23, // 22: loadline.v1.GroupBill.node_price:type_name -> loadline.v1.NodePrice
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	19, // 9: loadline.v1.PlanConsolidationRequest.pods:type_name -> loadline.v1.PendingPods
+	20, // 10: loadline.v1.PlanConsolidationRequest.waiting:type_name -> loadline.v1.WaitingRules
+	21, // 11: loadline.v1.PlanConsolidationResponse.bill:type_name -> loadline.v1.ConsolidationBill
+	3,  // 12: loadline.v1.PlanConsolidationResponse.moves:type_name -> loadline.v1.ConsolidationMove
+	6,  // 13: loadline.v1.PlanConsolidationResponse.keep:type_name -> loadline.v1.ConsolidationKeep
+	7,  // 14: loadline.v1.PlanConsolidationResponse.reasons:type_name -> loadline.v1.ConsolidationReason
+	8,  // 15: loadline.v1.PlanConsolidationResponse.groups:type_name -> loadline.v1.GroupBill
+	9,  // 16: loadline.v1.PlanConsolidationResponse.namespaces:type_name -> loadline.v1.NamespaceBill
+	10, // 17: loadline.v1.PlanConsolidationResponse.shadow_prices:type_name -> loadline.v1.ShadowPrice
+	22, // 18: loadline.v1.PlanConsolidationResponse.left_out:type_name -> loadline.v1.LeftOut
+	23, // 19: loadline.v1.PlanConsolidationResponse.other_nodes:type_name -> loadline.v1.OtherNodes
+	2,  // 20: loadline.v1.PlanConsolidationResponse.derived_groups:type_name -> loadline.v1.DerivedGroup
+	24, // 21: loadline.v1.PlanConsolidationResponse.price_sources:type_name -> loadline.v1.PriceSources
+	4,  // 22: loadline.v1.ConsolidationMove.add:type_name -> loadline.v1.GroupAddition
+	5,  // 23: loadline.v1.ConsolidationMove.pods:type_name -> loadline.v1.PodTransfer
+	25, // 24: loadline.v1.GroupBill.node_price:type_name -> loadline.v1.NodePrice
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_consolidate_proto_init() }
@@ -1374,6 +1399,7 @@ func file_loadline_v1_consolidate_proto_init() {
 	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_loop_proto_init()
 	file_loadline_v1_prices_proto_init()
+	file_loadline_v1_scale_up_plan_proto_init()
 	file_loadline_v1_startup_taints_proto_init()
 	file_loadline_v1_consolidate_proto_msgTypes[0].OneofWrappers = []any{
 		(*PlanConsolidationRequest_Changes)(nil),

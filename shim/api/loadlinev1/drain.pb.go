@@ -66,6 +66,11 @@ type PlanDrainRequest struct {
 	DeriveGroups bool `protobuf:"varint,15,opt,name=derive_groups,json=deriveGroups,proto3" json:"derive_groups,omitempty"`
 	// Taints that do not divide derived groups, beside the well-known ones.
 	StartupTaints *StartupTaints `protobuf:"bytes,16,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
+	// Pods that wait; with `waiting`, pods without a node. A node on which they find room keeps it for them, and a
+	// node that goes leaves room elsewhere. Others say nothing. Bounds as of PlanLoopRequest.pods.
+	Pods []*PendingPods `protobuf:"bytes,17,rep,name=pods,proto3" json:"pods,omitempty"`
+	// The rules by which `pods` wait. Unset: all of them do.
+	Waiting       *WaitingRules `protobuf:"bytes,18,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -219,6 +224,20 @@ func (x *PlanDrainRequest) GetDeriveGroups() bool {
 func (x *PlanDrainRequest) GetStartupTaints() *StartupTaints {
 	if x != nil {
 		return x.StartupTaints
+	}
+	return nil
+}
+
+func (x *PlanDrainRequest) GetPods() []*PendingPods {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
+func (x *PlanDrainRequest) GetWaiting() *WaitingRules {
+	if x != nil {
+		return x.Waiting
 	}
 	return nil
 }
@@ -1569,7 +1588,7 @@ type NodeKeep struct {
 	PodName string `protobuf:"bytes,6,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
 	// Why that pod cannot move: Cluster Autoscaler's reason, such as NotReplicated, or Unreadable; empty: none.
 	PodReason string `protobuf:"bytes,7,opt,name=pod_reason,json=podReason,proto3" json:"pod_reason,omitempty"`
-	// With NotEnoughPdb, the state of the budget: Exhausted, StaleStatus, UnhealthyPod, SeveralBudgets,
+	// With NotEnoughPdb, the state of the budget: Exhausted, NeverAllows, StaleStatus, UnhealthyPod, SeveralBudgets,
 	// InvalidSelector or TooCostly; empty: none.
 	BudgetRefusal string `protobuf:"bytes,8,opt,name=budget_refusal,json=budgetRefusal,proto3" json:"budget_refusal,omitempty"`
 	// The time since when the drain fails for this reason, in seconds since 1970; 0: it was not tried.
@@ -1693,7 +1712,7 @@ var File_loadline_v1_drain_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\n" +
-	"\x17loadline/v1/drain.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x1dloadline/v1/drain_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x1dloadline/v1/node_budget.proto\x1a loadline/v1/startup_taints.proto\"\xdc\x05\n" +
+	"\x17loadline/v1/drain.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x1dloadline/v1/drain_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x1dloadline/v1/node_budget.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a loadline/v1/startup_taints.proto\"\xbf\x06\n" +
 	"\x10PlanDrainRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1711,7 +1730,9 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\x10max_milliseconds\x18\r \x01(\x05R\x0fmaxMilliseconds\x12\x18\n" +
 	"\acompact\x18\x0e \x01(\bR\acompact\x12#\n" +
 	"\rderive_groups\x18\x0f \x01(\bR\fderiveGroups\x12A\n" +
-	"\x0estartup_taints\x18\x10 \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaintsB\t\n" +
+	"\x0estartup_taints\x18\x10 \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaints\x12,\n" +
+	"\x04pods\x18\x11 \x03(\v2\x18.loadline.v1.PendingPodsR\x04pods\x123\n" +
+	"\awaiting\x18\x12 \x01(\v2\x19.loadline.v1.WaitingRulesR\awaitingB\t\n" +
 	"\acluster\"\xc3\x06\n" +
 	"\n" +
 	"DrainGroup\x12\x1d\n" +
@@ -1919,9 +1940,11 @@ var file_loadline_v1_drain_proto_goTypes = []any{
 	(*DrainState)(nil),           // 15: loadline.v1.DrainState
 	(*DrainProgress)(nil),        // 16: loadline.v1.DrainProgress
 	(*StartupTaints)(nil),        // 17: loadline.v1.StartupTaints
-	(ObjectKind)(0),              // 18: loadline.v1.ObjectKind
-	(*NodeBudget)(nil),           // 19: loadline.v1.NodeBudget
-	(*LeftOut)(nil),              // 20: loadline.v1.LeftOut
+	(*PendingPods)(nil),          // 18: loadline.v1.PendingPods
+	(*WaitingRules)(nil),         // 19: loadline.v1.WaitingRules
+	(ObjectKind)(0),              // 20: loadline.v1.ObjectKind
+	(*NodeBudget)(nil),           // 21: loadline.v1.NodeBudget
+	(*LeftOut)(nil),              // 22: loadline.v1.LeftOut
 }
 var file_loadline_v1_drain_proto_depIdxs = []int32{
 	13, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
@@ -1934,23 +1957,25 @@ var file_loadline_v1_drain_proto_depIdxs = []int32{
 	15, // 7: loadline.v1.PlanDrainRequest.state:type_name -> loadline.v1.DrainState
 	16, // 8: loadline.v1.PlanDrainRequest.progress:type_name -> loadline.v1.DrainProgress
 	17, // 9: loadline.v1.PlanDrainRequest.startup_taints:type_name -> loadline.v1.StartupTaints
-	18, // 10: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
-	5,  // 11: loadline.v1.DrainOptions.min_gpus_total:type_name -> loadline.v1.GpuCount
-	19, // 12: loadline.v1.DrainOptions.node_budgets:type_name -> loadline.v1.NodeBudget
-	10, // 13: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
-	12, // 14: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
-	15, // 15: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
-	9,  // 16: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
-	20, // 17: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
-	8,  // 18: loadline.v1.PlanDrainResponse.stay:type_name -> loadline.v1.StayReason
-	7,  // 19: loadline.v1.PlanDrainResponse.behind_budgets:type_name -> loadline.v1.UnneededBehindBudget
-	12, // 20: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
-	11, // 21: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	18, // 10: loadline.v1.PlanDrainRequest.pods:type_name -> loadline.v1.PendingPods
+	19, // 11: loadline.v1.PlanDrainRequest.waiting:type_name -> loadline.v1.WaitingRules
+	20, // 12: loadline.v1.DrainOptions.may_be_incomplete:type_name -> loadline.v1.ObjectKind
+	5,  // 13: loadline.v1.DrainOptions.min_gpus_total:type_name -> loadline.v1.GpuCount
+	21, // 14: loadline.v1.DrainOptions.node_budgets:type_name -> loadline.v1.NodeBudget
+	10, // 15: loadline.v1.PlanDrainResponse.remove:type_name -> loadline.v1.NodeRemoval
+	12, // 16: loadline.v1.PlanDrainResponse.keep:type_name -> loadline.v1.NodeKeep
+	15, // 17: loadline.v1.PlanDrainResponse.state:type_name -> loadline.v1.DrainState
+	9,  // 18: loadline.v1.PlanDrainResponse.budgets:type_name -> loadline.v1.BudgetLeft
+	22, // 19: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
+	8,  // 20: loadline.v1.PlanDrainResponse.stay:type_name -> loadline.v1.StayReason
+	7,  // 21: loadline.v1.PlanDrainResponse.behind_budgets:type_name -> loadline.v1.UnneededBehindBudget
+	12, // 22: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
+	11, // 23: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_drain_proto_init() }
@@ -1962,6 +1987,7 @@ func file_loadline_v1_drain_proto_init() {
 	file_loadline_v1_drain_state_proto_init()
 	file_loadline_v1_fit_proto_init()
 	file_loadline_v1_node_budget_proto_init()
+	file_loadline_v1_scale_up_plan_proto_init()
 	file_loadline_v1_startup_taints_proto_init()
 	file_loadline_v1_drain_proto_msgTypes[0].OneofWrappers = []any{
 		(*PlanDrainRequest_Changes)(nil),

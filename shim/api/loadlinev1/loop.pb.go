@@ -143,7 +143,7 @@ func (x NotWaitingPods_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NotWaitingPods_Reason.Descriptor instead.
 func (NotWaitingPods_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6, 0}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5, 0}
 }
 
 // The question of one loop. Times are in seconds since 1970.
@@ -597,72 +597,6 @@ func (*PlanLoopRequest_Changes) isPlanLoopRequest_Cluster() {}
 
 func (*PlanLoopRequest_Own) isPlanLoopRequest_Cluster() {}
 
-// Rules for the pods without a node that wait for one, by Cluster Autoscaler's rules: those that a
-// scheduler has tried to place, or that need not be tried, and that are old enough. Placeholders and pods
-// of DaemonSets never do.
-type WaitingRules struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Pods of a lower priority do not wait. [-10, 2^31); unset: -10.
-	ExpendablePriorityCutoff *int32 `protobuf:"varint,1,opt,name=expendable_priority_cutoff,json=expendablePriorityCutoff,proto3,oneof" json:"expendable_priority_cutoff,omitempty"`
-	// Pods of these schedulers need not be tried. At most 1000.
-	BypassedSchedulers []string `protobuf:"bytes,2,rep,name=bypassed_schedulers,json=bypassedSchedulers,proto3" json:"bypassed_schedulers,omitempty"`
-	// Age below which pods do not wait yet, unless they state a delay themselves, in milliseconds. At least 0.
-	ScaleUpDelayMilliseconds int64 `protobuf:"varint,3,opt,name=scale_up_delay_milliseconds,json=scaleUpDelayMilliseconds,proto3" json:"scale_up_delay_milliseconds,omitempty"`
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
-}
-
-func (x *WaitingRules) Reset() {
-	*x = WaitingRules{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WaitingRules) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WaitingRules) ProtoMessage() {}
-
-func (x *WaitingRules) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WaitingRules.ProtoReflect.Descriptor instead.
-func (*WaitingRules) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *WaitingRules) GetExpendablePriorityCutoff() int32 {
-	if x != nil && x.ExpendablePriorityCutoff != nil {
-		return *x.ExpendablePriorityCutoff
-	}
-	return 0
-}
-
-func (x *WaitingRules) GetBypassedSchedulers() []string {
-	if x != nil {
-		return x.BypassedSchedulers
-	}
-	return nil
-}
-
-func (x *WaitingRules) GetScaleUpDelayMilliseconds() int64 {
-	if x != nil {
-		return x.ScaleUpDelayMilliseconds
-	}
-	return 0
-}
-
 // When two groups are similar: what a new node of each is like, by Cluster Autoscaler's rules. Groups that
 // have all of their nodes or none, or are sized, are similar to none.
 type GroupSimilarity struct {
@@ -681,7 +615,7 @@ type GroupSimilarity struct {
 
 func (x *GroupSimilarity) Reset() {
 	*x = GroupSimilarity{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[2]
+	mi := &file_loadline_v1_loop_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +627,7 @@ func (x *GroupSimilarity) String() string {
 func (*GroupSimilarity) ProtoMessage() {}
 
 func (x *GroupSimilarity) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[2]
+	mi := &file_loadline_v1_loop_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +640,7 @@ func (x *GroupSimilarity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSimilarity.ProtoReflect.Descriptor instead.
 func (*GroupSimilarity) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{2}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *GroupSimilarity) GetLabels() []string {
@@ -762,7 +696,7 @@ type LoopGroup struct {
 
 func (x *LoopGroup) Reset() {
 	*x = LoopGroup{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[3]
+	mi := &file_loadline_v1_loop_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -774,7 +708,7 @@ func (x *LoopGroup) String() string {
 func (*LoopGroup) ProtoMessage() {}
 
 func (x *LoopGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[3]
+	mi := &file_loadline_v1_loop_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -787,7 +721,7 @@ func (x *LoopGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopGroup.ProtoReflect.Descriptor instead.
 func (*LoopGroup) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *LoopGroup) GetGrowth() *ScalableGroup {
@@ -847,7 +781,7 @@ type LoopState struct {
 
 func (x *LoopState) Reset() {
 	*x = LoopState{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[4]
+	mi := &file_loadline_v1_loop_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +793,7 @@ func (x *LoopState) String() string {
 func (*LoopState) ProtoMessage() {}
 
 func (x *LoopState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[4]
+	mi := &file_loadline_v1_loop_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +806,7 @@ func (x *LoopState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopState.ProtoReflect.Descriptor instead.
 func (*LoopState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *LoopState) GetSlack() *SlackState {
@@ -964,7 +898,7 @@ type PlanLoopResponse struct {
 
 func (x *PlanLoopResponse) Reset() {
 	*x = PlanLoopResponse{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +910,7 @@ func (x *PlanLoopResponse) String() string {
 func (*PlanLoopResponse) ProtoMessage() {}
 
 func (x *PlanLoopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +923,7 @@ func (x *PlanLoopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanLoopResponse.ProtoReflect.Descriptor instead.
 func (*PlanLoopResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PlanLoopResponse) GetDrained() []*DrainedPods {
@@ -1166,7 +1100,7 @@ type NotWaitingPods struct {
 
 func (x *NotWaitingPods) Reset() {
 	*x = NotWaitingPods{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1112,7 @@ func (x *NotWaitingPods) String() string {
 func (*NotWaitingPods) ProtoMessage() {}
 
 func (x *NotWaitingPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1125,7 @@ func (x *NotWaitingPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotWaitingPods.ProtoReflect.Descriptor instead.
 func (*NotWaitingPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NotWaitingPods) GetPod() int32 {
@@ -1222,7 +1156,7 @@ type NodeDeletionCost struct {
 
 func (x *NodeDeletionCost) Reset() {
 	*x = NodeDeletionCost{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1168,7 @@ func (x *NodeDeletionCost) String() string {
 func (*NodeDeletionCost) ProtoMessage() {}
 
 func (x *NodeDeletionCost) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1181,7 @@ func (x *NodeDeletionCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDeletionCost.ProtoReflect.Descriptor instead.
 func (*NodeDeletionCost) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NodeDeletionCost) GetSlot() int32 {
@@ -1279,7 +1213,7 @@ type TakeBack struct {
 
 func (x *TakeBack) Reset() {
 	*x = TakeBack{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1291,7 +1225,7 @@ func (x *TakeBack) String() string {
 func (*TakeBack) ProtoMessage() {}
 
 func (x *TakeBack) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1304,7 +1238,7 @@ func (x *TakeBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeBack.ProtoReflect.Descriptor instead.
 func (*TakeBack) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TakeBack) GetNodeGroup() string {
@@ -1341,7 +1275,7 @@ type GroupAtMaximum struct {
 
 func (x *GroupAtMaximum) Reset() {
 	*x = GroupAtMaximum{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[9]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1287,7 @@ func (x *GroupAtMaximum) String() string {
 func (*GroupAtMaximum) ProtoMessage() {}
 
 func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[9]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1300,7 @@ func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAtMaximum.ProtoReflect.Descriptor instead.
 func (*GroupAtMaximum) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GroupAtMaximum) GetNodeGroup() string {
@@ -1400,7 +1334,7 @@ type DrainedPods struct {
 
 func (x *DrainedPods) Reset() {
 	*x = DrainedPods{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[10]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1412,7 +1346,7 @@ func (x *DrainedPods) String() string {
 func (*DrainedPods) ProtoMessage() {}
 
 func (x *DrainedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[10]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1425,7 +1359,7 @@ func (x *DrainedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedPods.ProtoReflect.Descriptor instead.
 func (*DrainedPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DrainedPods) GetNamespace() string {
@@ -1469,7 +1403,7 @@ type UpcomingPlacement struct {
 
 func (x *UpcomingPlacement) Reset() {
 	*x = UpcomingPlacement{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[11]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1415,7 @@ func (x *UpcomingPlacement) String() string {
 func (*UpcomingPlacement) ProtoMessage() {}
 
 func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[11]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1428,7 @@ func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpcomingPlacement.ProtoReflect.Descriptor instead.
 func (*UpcomingPlacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *UpcomingPlacement) GetNodeGroup() string {
@@ -1534,7 +1468,7 @@ type LoopGrowth struct {
 
 func (x *LoopGrowth) Reset() {
 	*x = LoopGrowth{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[12]
+	mi := &file_loadline_v1_loop_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1546,7 +1480,7 @@ func (x *LoopGrowth) String() string {
 func (*LoopGrowth) ProtoMessage() {}
 
 func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[12]
+	mi := &file_loadline_v1_loop_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1559,7 +1493,7 @@ func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopGrowth.ProtoReflect.Descriptor instead.
 func (*LoopGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LoopGrowth) GetNodeGroup() string {
@@ -1628,7 +1562,7 @@ type RecordedCall struct {
 
 func (x *RecordedCall) Reset() {
 	*x = RecordedCall{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[13]
+	mi := &file_loadline_v1_loop_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +1574,7 @@ func (x *RecordedCall) String() string {
 func (*RecordedCall) ProtoMessage() {}
 
 func (x *RecordedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[13]
+	mi := &file_loadline_v1_loop_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +1587,7 @@ func (x *RecordedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedCall.ProtoReflect.Descriptor instead.
 func (*RecordedCall) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RecordedCall) GetMethod() string {
@@ -1742,12 +1676,7 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\aclusterB\x12\n" +
 	"\x10_max_cores_totalB\x13\n" +
 	"\x11_max_memory_totalB\x1c\n" +
-	"\x1a_since_growth_milliseconds\"\xe0\x01\n" +
-	"\fWaitingRules\x12A\n" +
-	"\x1aexpendable_priority_cutoff\x18\x01 \x01(\x05H\x00R\x18expendablePriorityCutoff\x88\x01\x01\x12/\n" +
-	"\x13bypassed_schedulers\x18\x02 \x03(\tR\x12bypassedSchedulers\x12=\n" +
-	"\x1bscale_up_delay_milliseconds\x18\x03 \x01(\x03R\x18scaleUpDelayMillisecondsB\x1d\n" +
-	"\x1b_expendable_priority_cutoff\"\x85\x02\n" +
+	"\x1a_since_growth_milliseconds\"\x85\x02\n" +
 	"\x0fGroupSimilarity\x12\x16\n" +
 	"\x06labels\x18\x01 \x03(\tR\x06labels\x12%\n" +
 	"\x0eignored_labels\x18\x02 \x03(\tR\rignoredLabels\x12A\n" +
@@ -1860,37 +1789,37 @@ func file_loadline_v1_loop_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_loop_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_loadline_v1_loop_proto_goTypes = []any{
 	(PlanLoopRequest_Decision)(0),      // 0: loadline.v1.PlanLoopRequest.Decision
 	(NotWaitingPods_Reason)(0),         // 1: loadline.v1.NotWaitingPods.Reason
 	(*PlanLoopRequest)(nil),            // 2: loadline.v1.PlanLoopRequest
-	(*WaitingRules)(nil),               // 3: loadline.v1.WaitingRules
-	(*GroupSimilarity)(nil),            // 4: loadline.v1.GroupSimilarity
-	(*LoopGroup)(nil),                  // 5: loadline.v1.LoopGroup
-	(*LoopState)(nil),                  // 6: loadline.v1.LoopState
-	(*PlanLoopResponse)(nil),           // 7: loadline.v1.PlanLoopResponse
-	(*NotWaitingPods)(nil),             // 8: loadline.v1.NotWaitingPods
-	(*NodeDeletionCost)(nil),           // 9: loadline.v1.NodeDeletionCost
-	(*TakeBack)(nil),                   // 10: loadline.v1.TakeBack
-	(*GroupAtMaximum)(nil),             // 11: loadline.v1.GroupAtMaximum
-	(*DrainedPods)(nil),                // 12: loadline.v1.DrainedPods
-	(*UpcomingPlacement)(nil),          // 13: loadline.v1.UpcomingPlacement
-	(*LoopGrowth)(nil),                 // 14: loadline.v1.LoopGrowth
-	(*RecordedCall)(nil),               // 15: loadline.v1.RecordedCall
-	(*Changes)(nil),                    // 16: loadline.v1.Changes
-	(*PendingPods)(nil),                // 17: loadline.v1.PendingPods
-	(*PriceModel)(nil),                 // 18: loadline.v1.PriceModel
-	(*SlackPolicy)(nil),                // 19: loadline.v1.SlackPolicy
-	(*DrainOptions)(nil),               // 20: loadline.v1.DrainOptions
-	(*DrainDevicePool)(nil),            // 21: loadline.v1.DrainDevicePool
-	(*FitOptions)(nil),                 // 22: loadline.v1.FitOptions
-	(*DrainProgress)(nil),              // 23: loadline.v1.DrainProgress
-	(*RankPolicy)(nil),                 // 24: loadline.v1.RankPolicy
-	(*SizedGroup)(nil),                 // 25: loadline.v1.SizedGroup
-	(*WaitingPods)(nil),                // 26: loadline.v1.WaitingPods
-	(*GpuCount)(nil),                   // 27: loadline.v1.GpuCount
-	(*ConsolidationPolicy)(nil),        // 28: loadline.v1.ConsolidationPolicy
+	(*GroupSimilarity)(nil),            // 3: loadline.v1.GroupSimilarity
+	(*LoopGroup)(nil),                  // 4: loadline.v1.LoopGroup
+	(*LoopState)(nil),                  // 5: loadline.v1.LoopState
+	(*PlanLoopResponse)(nil),           // 6: loadline.v1.PlanLoopResponse
+	(*NotWaitingPods)(nil),             // 7: loadline.v1.NotWaitingPods
+	(*NodeDeletionCost)(nil),           // 8: loadline.v1.NodeDeletionCost
+	(*TakeBack)(nil),                   // 9: loadline.v1.TakeBack
+	(*GroupAtMaximum)(nil),             // 10: loadline.v1.GroupAtMaximum
+	(*DrainedPods)(nil),                // 11: loadline.v1.DrainedPods
+	(*UpcomingPlacement)(nil),          // 12: loadline.v1.UpcomingPlacement
+	(*LoopGrowth)(nil),                 // 13: loadline.v1.LoopGrowth
+	(*RecordedCall)(nil),               // 14: loadline.v1.RecordedCall
+	(*Changes)(nil),                    // 15: loadline.v1.Changes
+	(*PendingPods)(nil),                // 16: loadline.v1.PendingPods
+	(*PriceModel)(nil),                 // 17: loadline.v1.PriceModel
+	(*SlackPolicy)(nil),                // 18: loadline.v1.SlackPolicy
+	(*DrainOptions)(nil),               // 19: loadline.v1.DrainOptions
+	(*DrainDevicePool)(nil),            // 20: loadline.v1.DrainDevicePool
+	(*FitOptions)(nil),                 // 21: loadline.v1.FitOptions
+	(*DrainProgress)(nil),              // 22: loadline.v1.DrainProgress
+	(*RankPolicy)(nil),                 // 23: loadline.v1.RankPolicy
+	(*SizedGroup)(nil),                 // 24: loadline.v1.SizedGroup
+	(*WaitingPods)(nil),                // 25: loadline.v1.WaitingPods
+	(*GpuCount)(nil),                   // 26: loadline.v1.GpuCount
+	(*ConsolidationPolicy)(nil),        // 27: loadline.v1.ConsolidationPolicy
+	(*WaitingRules)(nil),               // 28: loadline.v1.WaitingRules
 	(*StartupTaints)(nil),              // 29: loadline.v1.StartupTaints
 	(*LoopFleet)(nil),                  // 30: loadline.v1.LoopFleet
 	(*ScalableGroup)(nil),              // 31: loadline.v1.ScalableGroup
@@ -1913,25 +1842,25 @@ var file_loadline_v1_loop_proto_goTypes = []any{
 	(*PodRun)(nil),                     // 48: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
-	16, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
-	16, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
+	15, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
+	15, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
 	0,  // 2: loadline.v1.PlanLoopRequest.decisions:type_name -> loadline.v1.PlanLoopRequest.Decision
-	5,  // 3: loadline.v1.PlanLoopRequest.groups:type_name -> loadline.v1.LoopGroup
-	17, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
-	18, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
-	19, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
-	20, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
-	21, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
-	22, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
-	6,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
-	23, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
-	24, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
-	25, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
-	26, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
-	27, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
-	4,  // 16: loadline.v1.PlanLoopRequest.balance:type_name -> loadline.v1.GroupSimilarity
-	28, // 17: loadline.v1.PlanLoopRequest.consolidation:type_name -> loadline.v1.ConsolidationPolicy
-	3,  // 18: loadline.v1.PlanLoopRequest.waiting:type_name -> loadline.v1.WaitingRules
+	4,  // 3: loadline.v1.PlanLoopRequest.groups:type_name -> loadline.v1.LoopGroup
+	16, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
+	17, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
+	18, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
+	19, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
+	20, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
+	21, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
+	5,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
+	22, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
+	23, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
+	24, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
+	25, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
+	26, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
+	3,  // 16: loadline.v1.PlanLoopRequest.balance:type_name -> loadline.v1.GroupSimilarity
+	27, // 17: loadline.v1.PlanLoopRequest.consolidation:type_name -> loadline.v1.ConsolidationPolicy
+	28, // 18: loadline.v1.PlanLoopRequest.waiting:type_name -> loadline.v1.WaitingRules
 	29, // 19: loadline.v1.PlanLoopRequest.startup_taints:type_name -> loadline.v1.StartupTaints
 	30, // 20: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
 	31, // 21: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
@@ -1940,22 +1869,22 @@ var file_loadline_v1_loop_proto_depIdxs = []int32{
 	34, // 24: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
 	35, // 25: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
 	36, // 26: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
-	12, // 27: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	11, // 27: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
 	37, // 28: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	13, // 29: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	12, // 29: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
 	38, // 30: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	14, // 31: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	13, // 31: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
 	39, // 32: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
 	40, // 33: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
-	6,  // 34: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
+	5,  // 34: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
 	41, // 35: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
 	42, // 36: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
 	43, // 37: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
-	11, // 38: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
-	10, // 39: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
+	10, // 38: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
+	9,  // 39: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
 	44, // 40: loadline.v1.PlanLoopResponse.replacement:type_name -> loadline.v1.LoopReplacement
-	9,  // 41: loadline.v1.PlanLoopResponse.deletion_costs:type_name -> loadline.v1.NodeDeletionCost
-	8,  // 42: loadline.v1.PlanLoopResponse.not_waiting:type_name -> loadline.v1.NotWaitingPods
+	8,  // 41: loadline.v1.PlanLoopResponse.deletion_costs:type_name -> loadline.v1.NodeDeletionCost
+	7,  // 42: loadline.v1.PlanLoopResponse.not_waiting:type_name -> loadline.v1.NotWaitingPods
 	45, // 43: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
 	46, // 44: loadline.v1.PlanLoopResponse.price_sources:type_name -> loadline.v1.PriceSources
 	47, // 45: loadline.v1.PlanLoopResponse.report:type_name -> loadline.v1.LoopReport
@@ -1993,14 +1922,13 @@ func file_loadline_v1_loop_proto_init() {
 	}
 	file_loadline_v1_loop_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_loop_proto_msgTypes[2].OneofWrappers = []any{}
-	file_loadline_v1_loop_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_loop_proto_rawDesc), len(file_loadline_v1_loop_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   14,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -74,7 +74,7 @@ func (x EstimateScaleUpRequest_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EstimateScaleUpRequest_Mode.Descriptor instead.
 func (EstimateScaleUpRequest_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{4, 0}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{5, 0}
 }
 
 // Why no more pods were placed.
@@ -134,7 +134,7 @@ func (x GroupEstimate_End) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GroupEstimate_End.Descriptor instead.
 func (GroupEstimate_End) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{6, 0}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{7, 0}
 }
 
 // The part that both questions share.
@@ -422,6 +422,72 @@ func (x *PendingPods) GetYoungestAgeMilliseconds() int64 {
 	return 0
 }
 
+// Rules for the pods without a node that wait for one, by Cluster Autoscaler's rules: those that a
+// scheduler has tried to place, or that need not be tried, and that are old enough. Placeholders and pods
+// of DaemonSets never do.
+type WaitingRules struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Pods of a lower priority do not wait. [-10, 2^31); unset: -10.
+	ExpendablePriorityCutoff *int32 `protobuf:"varint,1,opt,name=expendable_priority_cutoff,json=expendablePriorityCutoff,proto3,oneof" json:"expendable_priority_cutoff,omitempty"`
+	// Pods of these schedulers need not be tried. At most 1000.
+	BypassedSchedulers []string `protobuf:"bytes,2,rep,name=bypassed_schedulers,json=bypassedSchedulers,proto3" json:"bypassed_schedulers,omitempty"`
+	// Age below which pods do not wait yet, unless they state a delay themselves, in milliseconds. At least 0.
+	ScaleUpDelayMilliseconds int64 `protobuf:"varint,3,opt,name=scale_up_delay_milliseconds,json=scaleUpDelayMilliseconds,proto3" json:"scale_up_delay_milliseconds,omitempty"`
+	unknownFields            protoimpl.UnknownFields
+	sizeCache                protoimpl.SizeCache
+}
+
+func (x *WaitingRules) Reset() {
+	*x = WaitingRules{}
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitingRules) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitingRules) ProtoMessage() {}
+
+func (x *WaitingRules) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitingRules.ProtoReflect.Descriptor instead.
+func (*WaitingRules) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *WaitingRules) GetExpendablePriorityCutoff() int32 {
+	if x != nil && x.ExpendablePriorityCutoff != nil {
+		return *x.ExpendablePriorityCutoff
+	}
+	return 0
+}
+
+func (x *WaitingRules) GetBypassedSchedulers() []string {
+	if x != nil {
+		return x.BypassedSchedulers
+	}
+	return nil
+}
+
+func (x *WaitingRules) GetScaleUpDelayMilliseconds() int64 {
+	if x != nil {
+		return x.ScaleUpDelayMilliseconds
+	}
+	return 0
+}
+
 // Pods that are nominated to run on one node.
 type NominatedPods struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -435,7 +501,7 @@ type NominatedPods struct {
 
 func (x *NominatedPods) Reset() {
 	*x = NominatedPods{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[2]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -447,7 +513,7 @@ func (x *NominatedPods) String() string {
 func (*NominatedPods) ProtoMessage() {}
 
 func (x *NominatedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[2]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -460,7 +526,7 @@ func (x *NominatedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NominatedPods.ProtoReflect.Descriptor instead.
 func (*NominatedPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{2}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *NominatedPods) GetSlot() int32 {
@@ -509,7 +575,7 @@ type ScalableGroup struct {
 
 func (x *ScalableGroup) Reset() {
 	*x = ScalableGroup{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[3]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -521,7 +587,7 @@ func (x *ScalableGroup) String() string {
 func (*ScalableGroup) ProtoMessage() {}
 
 func (x *ScalableGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[3]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -534,7 +600,7 @@ func (x *ScalableGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScalableGroup.ProtoReflect.Descriptor instead.
 func (*ScalableGroup) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ScalableGroup) GetNodeGroup() string {
@@ -615,7 +681,7 @@ type EstimateScaleUpRequest struct {
 
 func (x *EstimateScaleUpRequest) Reset() {
 	*x = EstimateScaleUpRequest{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[4]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -627,7 +693,7 @@ func (x *EstimateScaleUpRequest) String() string {
 func (*EstimateScaleUpRequest) ProtoMessage() {}
 
 func (x *EstimateScaleUpRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[4]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -640,7 +706,7 @@ func (x *EstimateScaleUpRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateScaleUpRequest.ProtoReflect.Descriptor instead.
 func (*EstimateScaleUpRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *EstimateScaleUpRequest) GetProblem() *ScaleUpProblem {
@@ -686,7 +752,7 @@ type EstimateScaleUpResponse struct {
 
 func (x *EstimateScaleUpResponse) Reset() {
 	*x = EstimateScaleUpResponse{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[5]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +764,7 @@ func (x *EstimateScaleUpResponse) String() string {
 func (*EstimateScaleUpResponse) ProtoMessage() {}
 
 func (x *EstimateScaleUpResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[5]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +777,7 @@ func (x *EstimateScaleUpResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EstimateScaleUpResponse.ProtoReflect.Descriptor instead.
 func (*EstimateScaleUpResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *EstimateScaleUpResponse) GetGroups() []*GroupEstimate {
@@ -781,7 +847,7 @@ type GroupEstimate struct {
 
 func (x *GroupEstimate) Reset() {
 	*x = GroupEstimate{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[6]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -793,7 +859,7 @@ func (x *GroupEstimate) String() string {
 func (*GroupEstimate) ProtoMessage() {}
 
 func (x *GroupEstimate) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[6]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -806,7 +872,7 @@ func (x *GroupEstimate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupEstimate.ProtoReflect.Descriptor instead.
 func (*GroupEstimate) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GroupEstimate) GetNodeGroup() string {
@@ -873,7 +939,7 @@ type GroupRefusal struct {
 
 func (x *GroupRefusal) Reset() {
 	*x = GroupRefusal{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[7]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +951,7 @@ func (x *GroupRefusal) String() string {
 func (*GroupRefusal) ProtoMessage() {}
 
 func (x *GroupRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[7]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +964,7 @@ func (x *GroupRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupRefusal.ProtoReflect.Descriptor instead.
 func (*GroupRefusal) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GroupRefusal) GetPods() []int32 {
@@ -937,7 +1003,7 @@ type ExistingPlacement struct {
 
 func (x *ExistingPlacement) Reset() {
 	*x = ExistingPlacement{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[8]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +1015,7 @@ func (x *ExistingPlacement) String() string {
 func (*ExistingPlacement) ProtoMessage() {}
 
 func (x *ExistingPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[8]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +1028,7 @@ func (x *ExistingPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExistingPlacement.ProtoReflect.Descriptor instead.
 func (*ExistingPlacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ExistingPlacement) GetSlot() int32 {
@@ -1002,7 +1068,7 @@ type PlanScaleUpRequest struct {
 
 func (x *PlanScaleUpRequest) Reset() {
 	*x = PlanScaleUpRequest{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[9]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1080,7 @@ func (x *PlanScaleUpRequest) String() string {
 func (*PlanScaleUpRequest) ProtoMessage() {}
 
 func (x *PlanScaleUpRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[9]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1093,7 @@ func (x *PlanScaleUpRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanScaleUpRequest.ProtoReflect.Descriptor instead.
 func (*PlanScaleUpRequest) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PlanScaleUpRequest) GetProblem() *ScaleUpProblem {
@@ -1093,7 +1159,7 @@ type PlanScaleUpResponse struct {
 
 func (x *PlanScaleUpResponse) Reset() {
 	*x = PlanScaleUpResponse{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[10]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1171,7 @@ func (x *PlanScaleUpResponse) String() string {
 func (*PlanScaleUpResponse) ProtoMessage() {}
 
 func (x *PlanScaleUpResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[10]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1184,7 @@ func (x *PlanScaleUpResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanScaleUpResponse.ProtoReflect.Descriptor instead.
 func (*PlanScaleUpResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PlanScaleUpResponse) GetExisting() []*ExistingPlacement {
@@ -1241,7 +1307,7 @@ type PlannedNodes struct {
 
 func (x *PlannedNodes) Reset() {
 	*x = PlannedNodes{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[11]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1253,7 +1319,7 @@ func (x *PlannedNodes) String() string {
 func (*PlannedNodes) ProtoMessage() {}
 
 func (x *PlannedNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[11]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1266,7 +1332,7 @@ func (x *PlannedNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedNodes.ProtoReflect.Descriptor instead.
 func (*PlannedNodes) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PlannedNodes) GetGroup() int32 {
@@ -1305,7 +1371,7 @@ type GroupGrowth struct {
 
 func (x *GroupGrowth) Reset() {
 	*x = GroupGrowth{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[12]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1383,7 @@ func (x *GroupGrowth) String() string {
 func (*GroupGrowth) ProtoMessage() {}
 
 func (x *GroupGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[12]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1396,7 @@ func (x *GroupGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupGrowth.ProtoReflect.Descriptor instead.
 func (*GroupGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GroupGrowth) GetNodeGroup() string {
@@ -1371,7 +1437,7 @@ type SingleGrowth struct {
 
 func (x *SingleGrowth) Reset() {
 	*x = SingleGrowth{}
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[13]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1449,7 @@ func (x *SingleGrowth) String() string {
 func (*SingleGrowth) ProtoMessage() {}
 
 func (x *SingleGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[13]
+	mi := &file_loadline_v1_scale_up_plan_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1462,7 @@ func (x *SingleGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SingleGrowth.ProtoReflect.Descriptor instead.
 func (*SingleGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{13}
+	return file_loadline_v1_scale_up_plan_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SingleGrowth) GetNodeGroup() string {
@@ -1459,7 +1525,12 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x17_first_age_millisecondsB\x18\n" +
 	"\x16_last_age_millisecondsB\x1e\n" +
 	"\x1c_scale_up_delay_millisecondsB\x1c\n" +
-	"\x1a_youngest_age_milliseconds\"9\n" +
+	"\x1a_youngest_age_milliseconds\"\xe0\x01\n" +
+	"\fWaitingRules\x12A\n" +
+	"\x1aexpendable_priority_cutoff\x18\x01 \x01(\x05H\x00R\x18expendablePriorityCutoff\x88\x01\x01\x12/\n" +
+	"\x13bypassed_schedulers\x18\x02 \x03(\tR\x12bypassedSchedulers\x12=\n" +
+	"\x1bscale_up_delay_milliseconds\x18\x03 \x01(\x03R\x18scaleUpDelayMillisecondsB\x1d\n" +
+	"\x1b_expendable_priority_cutoff\"9\n" +
 	"\rNominatedPods\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\"\x93\x03\n" +
@@ -1577,61 +1648,62 @@ func file_loadline_v1_scale_up_plan_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_scale_up_plan_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loadline_v1_scale_up_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_loadline_v1_scale_up_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_loadline_v1_scale_up_plan_proto_goTypes = []any{
 	(EstimateScaleUpRequest_Mode)(0), // 0: loadline.v1.EstimateScaleUpRequest.Mode
 	(GroupEstimate_End)(0),           // 1: loadline.v1.GroupEstimate.End
 	(*ScaleUpProblem)(nil),           // 2: loadline.v1.ScaleUpProblem
 	(*PendingPods)(nil),              // 3: loadline.v1.PendingPods
-	(*NominatedPods)(nil),            // 4: loadline.v1.NominatedPods
-	(*ScalableGroup)(nil),            // 5: loadline.v1.ScalableGroup
-	(*EstimateScaleUpRequest)(nil),   // 6: loadline.v1.EstimateScaleUpRequest
-	(*EstimateScaleUpResponse)(nil),  // 7: loadline.v1.EstimateScaleUpResponse
-	(*GroupEstimate)(nil),            // 8: loadline.v1.GroupEstimate
-	(*GroupRefusal)(nil),             // 9: loadline.v1.GroupRefusal
-	(*ExistingPlacement)(nil),        // 10: loadline.v1.ExistingPlacement
-	(*PlanScaleUpRequest)(nil),       // 11: loadline.v1.PlanScaleUpRequest
-	(*PlanScaleUpResponse)(nil),      // 12: loadline.v1.PlanScaleUpResponse
-	(*PlannedNodes)(nil),             // 13: loadline.v1.PlannedNodes
-	(*GroupGrowth)(nil),              // 14: loadline.v1.GroupGrowth
-	(*SingleGrowth)(nil),             // 15: loadline.v1.SingleGrowth
-	(*Changes)(nil),                  // 16: loadline.v1.Changes
-	(*FitOptions)(nil),               // 17: loadline.v1.FitOptions
-	(*StartupTaints)(nil),            // 18: loadline.v1.StartupTaints
-	(*IncomingPod)(nil),              // 19: loadline.v1.IncomingPod
-	(*LeftOut)(nil),                  // 20: loadline.v1.LeftOut
-	(*PodRun)(nil),                   // 21: loadline.v1.PodRun
-	(*VerdictGroup)(nil),             // 22: loadline.v1.VerdictGroup
-	(*PriceModel)(nil),               // 23: loadline.v1.PriceModel
+	(*WaitingRules)(nil),             // 4: loadline.v1.WaitingRules
+	(*NominatedPods)(nil),            // 5: loadline.v1.NominatedPods
+	(*ScalableGroup)(nil),            // 6: loadline.v1.ScalableGroup
+	(*EstimateScaleUpRequest)(nil),   // 7: loadline.v1.EstimateScaleUpRequest
+	(*EstimateScaleUpResponse)(nil),  // 8: loadline.v1.EstimateScaleUpResponse
+	(*GroupEstimate)(nil),            // 9: loadline.v1.GroupEstimate
+	(*GroupRefusal)(nil),             // 10: loadline.v1.GroupRefusal
+	(*ExistingPlacement)(nil),        // 11: loadline.v1.ExistingPlacement
+	(*PlanScaleUpRequest)(nil),       // 12: loadline.v1.PlanScaleUpRequest
+	(*PlanScaleUpResponse)(nil),      // 13: loadline.v1.PlanScaleUpResponse
+	(*PlannedNodes)(nil),             // 14: loadline.v1.PlannedNodes
+	(*GroupGrowth)(nil),              // 15: loadline.v1.GroupGrowth
+	(*SingleGrowth)(nil),             // 16: loadline.v1.SingleGrowth
+	(*Changes)(nil),                  // 17: loadline.v1.Changes
+	(*FitOptions)(nil),               // 18: loadline.v1.FitOptions
+	(*StartupTaints)(nil),            // 19: loadline.v1.StartupTaints
+	(*IncomingPod)(nil),              // 20: loadline.v1.IncomingPod
+	(*LeftOut)(nil),                  // 21: loadline.v1.LeftOut
+	(*PodRun)(nil),                   // 22: loadline.v1.PodRun
+	(*VerdictGroup)(nil),             // 23: loadline.v1.VerdictGroup
+	(*PriceModel)(nil),               // 24: loadline.v1.PriceModel
 }
 var file_loadline_v1_scale_up_plan_proto_depIdxs = []int32{
-	16, // 0: loadline.v1.ScaleUpProblem.changes:type_name -> loadline.v1.Changes
-	16, // 1: loadline.v1.ScaleUpProblem.own:type_name -> loadline.v1.Changes
+	17, // 0: loadline.v1.ScaleUpProblem.changes:type_name -> loadline.v1.Changes
+	17, // 1: loadline.v1.ScaleUpProblem.own:type_name -> loadline.v1.Changes
 	3,  // 2: loadline.v1.ScaleUpProblem.pods:type_name -> loadline.v1.PendingPods
-	5,  // 3: loadline.v1.ScaleUpProblem.groups:type_name -> loadline.v1.ScalableGroup
-	17, // 4: loadline.v1.ScaleUpProblem.fit:type_name -> loadline.v1.FitOptions
-	18, // 5: loadline.v1.ScaleUpProblem.startup_taints:type_name -> loadline.v1.StartupTaints
-	19, // 6: loadline.v1.PendingPods.pod:type_name -> loadline.v1.IncomingPod
-	4,  // 7: loadline.v1.PendingPods.nominated:type_name -> loadline.v1.NominatedPods
+	6,  // 3: loadline.v1.ScaleUpProblem.groups:type_name -> loadline.v1.ScalableGroup
+	18, // 4: loadline.v1.ScaleUpProblem.fit:type_name -> loadline.v1.FitOptions
+	19, // 5: loadline.v1.ScaleUpProblem.startup_taints:type_name -> loadline.v1.StartupTaints
+	20, // 6: loadline.v1.PendingPods.pod:type_name -> loadline.v1.IncomingPod
+	5,  // 7: loadline.v1.PendingPods.nominated:type_name -> loadline.v1.NominatedPods
 	2,  // 8: loadline.v1.EstimateScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
 	0,  // 9: loadline.v1.EstimateScaleUpRequest.mode:type_name -> loadline.v1.EstimateScaleUpRequest.Mode
-	8,  // 10: loadline.v1.EstimateScaleUpResponse.groups:type_name -> loadline.v1.GroupEstimate
-	10, // 11: loadline.v1.EstimateScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	20, // 12: loadline.v1.EstimateScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
-	21, // 13: loadline.v1.GroupEstimate.pods:type_name -> loadline.v1.PodRun
+	9,  // 10: loadline.v1.EstimateScaleUpResponse.groups:type_name -> loadline.v1.GroupEstimate
+	11, // 11: loadline.v1.EstimateScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	21, // 12: loadline.v1.EstimateScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
+	22, // 13: loadline.v1.GroupEstimate.pods:type_name -> loadline.v1.PodRun
 	1,  // 14: loadline.v1.GroupEstimate.end:type_name -> loadline.v1.GroupEstimate.End
-	9,  // 15: loadline.v1.GroupEstimate.refusals:type_name -> loadline.v1.GroupRefusal
-	22, // 16: loadline.v1.GroupRefusal.why:type_name -> loadline.v1.VerdictGroup
-	21, // 17: loadline.v1.ExistingPlacement.pods:type_name -> loadline.v1.PodRun
+	10, // 15: loadline.v1.GroupEstimate.refusals:type_name -> loadline.v1.GroupRefusal
+	23, // 16: loadline.v1.GroupRefusal.why:type_name -> loadline.v1.VerdictGroup
+	22, // 17: loadline.v1.ExistingPlacement.pods:type_name -> loadline.v1.PodRun
 	2,  // 18: loadline.v1.PlanScaleUpRequest.problem:type_name -> loadline.v1.ScaleUpProblem
-	23, // 19: loadline.v1.PlanScaleUpRequest.prices:type_name -> loadline.v1.PriceModel
-	10, // 20: loadline.v1.PlanScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	13, // 21: loadline.v1.PlanScaleUpResponse.nodes:type_name -> loadline.v1.PlannedNodes
-	14, // 22: loadline.v1.PlanScaleUpResponse.groups:type_name -> loadline.v1.GroupGrowth
-	21, // 23: loadline.v1.PlanScaleUpResponse.unplaced:type_name -> loadline.v1.PodRun
-	15, // 24: loadline.v1.PlanScaleUpResponse.best_single:type_name -> loadline.v1.SingleGrowth
-	20, // 25: loadline.v1.PlanScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
-	21, // 26: loadline.v1.PlannedNodes.pods:type_name -> loadline.v1.PodRun
+	24, // 19: loadline.v1.PlanScaleUpRequest.prices:type_name -> loadline.v1.PriceModel
+	11, // 20: loadline.v1.PlanScaleUpResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	14, // 21: loadline.v1.PlanScaleUpResponse.nodes:type_name -> loadline.v1.PlannedNodes
+	15, // 22: loadline.v1.PlanScaleUpResponse.groups:type_name -> loadline.v1.GroupGrowth
+	22, // 23: loadline.v1.PlanScaleUpResponse.unplaced:type_name -> loadline.v1.PodRun
+	16, // 24: loadline.v1.PlanScaleUpResponse.best_single:type_name -> loadline.v1.SingleGrowth
+	21, // 25: loadline.v1.PlanScaleUpResponse.left_out:type_name -> loadline.v1.LeftOut
+	22, // 26: loadline.v1.PlannedNodes.pods:type_name -> loadline.v1.PodRun
 	27, // [27:27] is the sub-list for method output_type
 	27, // [27:27] is the sub-list for method input_type
 	27, // [27:27] is the sub-list for extension type_name
@@ -1654,14 +1726,15 @@ func file_loadline_v1_scale_up_plan_proto_init() {
 		(*ScaleUpProblem_Own)(nil),
 	}
 	file_loadline_v1_scale_up_plan_proto_msgTypes[1].OneofWrappers = []any{}
-	file_loadline_v1_scale_up_plan_proto_msgTypes[3].OneofWrappers = []any{}
+	file_loadline_v1_scale_up_plan_proto_msgTypes[2].OneofWrappers = []any{}
+	file_loadline_v1_scale_up_plan_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_scale_up_plan_proto_rawDesc), len(file_loadline_v1_scale_up_plan_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1507,7 +1507,10 @@ type ResourceExplanation struct {
 	Saturated bool `protobuf:"varint,12,opt,name=saturated,proto3" json:"saturated,omitempty"`
 	// The incoming pod counts as what its workload is expected to use in the hour, which is less than by its
 	// limit.
-	PodByProfile  bool `protobuf:"varint,13,opt,name=pod_by_profile,json=podByProfile,proto3" json:"pod_by_profile,omitempty"`
+	PodByProfile bool `protobuf:"varint,13,opt,name=pod_by_profile,json=podByProfile,proto3" json:"pod_by_profile,omitempty"`
+	// The incoming pod has no profile that counts. It counts as the share of its limit that the workloads with
+	// profiles are expected to use at the peak of the day, which is less than by its limit.
+	PodByShare    bool `protobuf:"varint,14,opt,name=pod_by_share,json=podByShare,proto3" json:"pod_by_share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1629,6 +1632,13 @@ func (x *ResourceExplanation) GetSaturated() bool {
 func (x *ResourceExplanation) GetPodByProfile() bool {
 	if x != nil {
 		return x.PodByProfile
+	}
+	return false
+}
+
+func (x *ResourceExplanation) GetPodByShare() bool {
+	if x != nil {
+		return x.PodByShare
 	}
 	return false
 }
@@ -1768,7 +1778,7 @@ const file_loadline_v1_score_proto_rawDesc = "" +
 	"\x06SCORED\x10\x01\x12\x1a\n" +
 	"\x16LACKS_LIMITED_RESOURCE\x10\x02\x12\x13\n" +
 	"\x0fNOTHING_COUNTED\x10\x03B\a\n" +
-	"\x05_hour\"\xd3\x03\n" +
+	"\x05_hour\"\xf5\x03\n" +
 	"\x13ResourceExplanation\x12\x1a\n" +
 	"\bresource\x18\x01 \x01(\tR\bresource\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\x05R\x06weight\x12 \n" +
@@ -1785,7 +1795,9 @@ const file_loadline_v1_score_proto_rawDesc = "" +
 	" \x01(\x05R\x11nodeMissingLimits\x12!\n" +
 	"\fnode_clamped\x18\v \x01(\x05R\vnodeClamped\x12\x1c\n" +
 	"\tsaturated\x18\f \x01(\bR\tsaturated\x12$\n" +
-	"\x0epod_by_profile\x18\r \x01(\bR\fpodByProfileB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x0epod_by_profile\x18\r \x01(\bR\fpodByProfile\x12 \n" +
+	"\fpod_by_share\x18\x0e \x01(\bR\n" +
+	"podByShareB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_score_proto_rawDescOnce sync.Once

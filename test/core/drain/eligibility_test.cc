@@ -96,6 +96,9 @@ TEST_F(EligibilityTest, ATaintOfFiveMinutesIsOver) {
   Taint(kToBeDeletedTaint, "9223372036854775807");
   EXPECT_EQ(Reason(), NodeReason::kCurrentlyBeingDeleted);
   node_.taints.clear();
+  node_.traits.deleted_s = kEligibilityTime - 3600;  // a finalizer may keep it for long
+  EXPECT_EQ(Reason(), NodeReason::kCurrentlyBeingDeleted);
+  node_.traits.deleted_s.reset();
   question_.being_deleted = true;
   EXPECT_EQ(Reason(), NodeReason::kCurrentlyBeingDeleted);
 }

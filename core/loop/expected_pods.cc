@@ -1,0 +1,71 @@
+#include "core/loop/expected_pods.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/cluster/pod_role.h"
+#include "core/drain/being_deleted.h"
+#include "core/expand/plan.h"
+#include "core/loop/waiting.h"
+
+namespace loadline {
+
+void CloseNodesBeingDeleted(const DrainProblem& drain, std::span<const DeletingNode> deleting,
+                            Snapshot* snapshot) {
+  for (const Slot slot : NodesBeingDeleted(*drain.cluster, deleting, drain.now_s)) {
+    if (const std::optional<NodeIndex> node = snapshot->FindSlot(slot)) snapshot->MarkLeaving(*node);
+  }
+}
+
+std::vector<ExpectedPlace> PlacesOnNodes(const std::vector<PendingPods>& waiting, const DrainProblem& drain,
+                                         const FitOptions& fit, Snapshot* snapshot, WorkBudget* budget) {
+  snapshot->Fork();
+  RemovePodsThatGiveWay(snapshot);
+  CloseNodesBeingDeleted(drain, {}, snapshot);
+  const ScaleUpPlan plan = PlanScaleUp(snapshot, &fit, waiting, {}, GrowableGroups(), PlanOptions(), budget);
+  snapshot->Revert();
+  std::vector<ExpectedPlace> places;
+  for (const ExistingUse& use : plan.existing) {
+    places.push_back({use.pods.pods, use.pods.count, use.node, std::nullopt});
+  }
+  return places;
+}
+
+void KeepExpected(const std::vector<PendingPods>& waiting, std::span<const ExpectedPlace> expected,
+                  const Snapshot& snapshot, WorkBudget* budget, DrainProblem* drain) {
+  // Estimated: a placeholder with its name, and its place in the trial cluster.
+  constexpr int64_t kBytesOfExpected = 512;
+  int64_t pods = 0;
+  for (const ExpectedPlace& place : expected) pods += place.group.has_value() ? 0 : place.count;
+  if (!budget->Reserve(pods * kBytesOfExpected)) {
+    drain->doubt = absl::StrCat("there is not enough memory to plan with the ", pods,
+                                " waiting pods that are expected on nodes");
+    return;
+  }
+  std::vector<int64_t> named(waiting.size(), 0);
+  for (const ExpectedPlace& place : expected) {
+    if (place.group.has_value()) continue;
+    const size_t position = static_cast<size_t>(place.pods);
+    const IncomingPod& pod = waiting[position].pod;
+    const std::string name = absl::StrCat("for waiting pod ", pod.shape.namespace_name, "/", pod.name);
+    for (int64_t i = 0; i < place.count; ++i) {
+      const int64_t number = ++named[position];  // equal pods have one name here
+      drain->placeholders.emplace_back(number == 1 ? name : absl::StrCat(name, " (", number, ")"),
+                                       snapshot.name(place.node), pod);
+    }
+  }
+}
+
+void ExpectOnNodes(std::vector<PendingPods> waiting, const ResourceNames& names, const FitOptions& fit,
+                   Snapshot* snapshot, WorkBudget* budget, DrainProblem* drain) {
+  std::erase_if(waiting, [](const PendingPods& pods) { return GivesWay(TraitsOf(pods.pod.shape)); });
+  for (PendingPods& pods : PodsOfNodesBeingDeleted(*drain->cluster, {}, drain->now_s)) {
+    pods.pod.names = names;
+    waiting.push_back(std::move(pods));
+  }
+  if (waiting.empty()) return;
+  KeepExpected(waiting, PlacesOnNodes(waiting, *drain, fit, snapshot, budget), *snapshot, budget, drain);
+}
+
+}  // namespace loadline
