@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -25,7 +24,7 @@ One of three tells what pods use:
                      workload a pod is of, or with --owners=api the API server, which knows no pods that are gone
   --metrics-api      metrics.k8s.io, once a minute, from now on
   --from FILE        samples in CSV or Parquet, with the columns time, namespace, kind, name, cpu_milli and
-                     memory_bytes
+                     memory_bytes; - for standard input
 
 The profiles are written to ConfigMaps loadline-usage-0 to -7 of --namespace, of 4 MiB in all at most, each
 hour. With --output FILE they are written to a file in place of that, as CSV, - for standard output. With
@@ -67,7 +66,7 @@ func (a *app) newUsage() *cobra.Command {
 			if err := f.logs.apply(); err != nil {
 				return err
 			}
-			return f.run(cmd.Context(), a.streams.Out)
+			return f.run(cmd.Context(), a.streams.In, a.streams.Out)
 		},
 	}
 	f.addTo(command.Flags())
@@ -79,8 +78,8 @@ func (f *usageFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&p.Address, "prometheus", "", "URL of a Prometheus, such as http://prometheus-k8s.monitoring.svc:9090")
 	flags.StringVar(&p.TokenFile, "prometheus-token-file", "", "file with a bearer token for it, read for each question")
 	flags.StringVar(&p.CAFile, "prometheus-ca-file", "", "authorities of its certificate, PEM; empty: those of the system")
-	flags.StringVar(&p.Selector, "prometheus-selector", "", `further label matchers of container_cpu_usage_seconds_total `+
-		`and container_memory_working_set_bytes, such as cluster="a"`)
+	flags.StringVar(&p.Selector, "prometheus-selector", "", `further label matchers of all metrics that are asked for, `+
+		`those of cAdvisor and of kube-state-metrics, such as cluster="a"`)
 	flags.DurationVar(&p.Step, "step", p.Step, "time between two samples of Prometheus")
 	flags.DurationVar(&p.RateWindow, "rate-window", p.RateWindow,
 		"time over which Prometheus averages CPU; at least two scrapes long")
@@ -89,7 +88,7 @@ func (f *usageFlags) addTo(flags *pflag.FlagSet) {
 	flags.Int64Var(&p.MostBytes, "max-answer-bytes", p.MostBytes,
 		"most bytes of an answer of Prometheus; where there are more, it is asked for half of the time at once")
 	flags.BoolVar(&f.metricsAPI, "metrics-api", false, "ask metrics.k8s.io")
-	flags.StringVar(&f.file, "from", "", "file with samples: CSV, or Parquet if its name ends in .parquet")
+	flags.StringVar(&f.file, "from", "", "file with samples, CSV or Parquet; - for standard input")
 	flags.StringVar(&f.owners, "owners", ownersStateMetrics, "who tells Prometheus' pods' workloads: "+ownersStateMetrics+
 		", of the same Prometheus, or "+ownersAPI)
 	o := &f.options
@@ -156,7 +155,7 @@ func (f *usageFlags) checkBounds() error {
 }
 
 // run collects until the context ends, or once.
-func (f *usageFlags) run(ctx context.Context, out io.Writer) error {
+func (f *usageFlags) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	var client kubernetes.Interface
 	asksAPI := f.metricsAPI || f.prometheus.Address != "" && f.owners == ownersAPI
 	if asksAPI || f.output == "" {
@@ -168,7 +167,7 @@ func (f *usageFlags) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	from, err := f.source(ctx, client, asksAPI)
+	from, err := f.source(ctx, in, client, asksAPI)
 	if err != nil {
 		return err
 	}
@@ -190,9 +189,10 @@ func (f *usageFlags) run(ctx context.Context, out io.Writer) error {
 }
 
 // source returns what tells what pods use.
-func (f *usageFlags) source(ctx context.Context, client kubernetes.Interface, asksAPI bool) (source.Source, error) {
+func (f *usageFlags) source(ctx context.Context, in io.Reader, client kubernetes.Interface,
+	asksAPI bool) (source.Source, error) {
 	if f.file != "" {
-		return source.File{Path: f.file}, nil
+		return source.OpenFile(f.file, in, time.Now())
 	}
 	var owners source.Owners
 	if asksAPI {
@@ -208,39 +208,16 @@ func (f *usageFlags) source(ctx context.Context, client kubernetes.Interface, as
 	return source.NewPrometheus(f.prometheus)
 }
 
-// ownersPatience is how long a single run waits until the pods are listed.
-const ownersPatience = time.Minute
-
 // runOnce asks once for all that there is, and writes the profiles.
 func (f *usageFlags) runOnce(ctx context.Context, collector *usage.Collector, out io.Writer) error {
-	now := time.Now()
-	if f.file != "" {
-		newest, err := source.File{Path: f.file}.Newest()
-		if err != nil {
-			return err
-		}
-		now = time.Unix(newest, 0)
-		if err := collector.Collect(ctx, newest-int64(f.options.Profiles.Days)*86400+1, newest+1); err != nil {
-			return err
-		}
-	} else {
-		complete, err := collector.Round(ctx, now)
-		asksAPI := f.metricsAPI || f.owners == ownersAPI // whose pods may not be listed yet
-		for end := now.Add(ownersPatience); asksAPI && !complete && time.Now().Before(end) && ctx.Err() == nil; {
-			time.Sleep(time.Second)
-			complete, err = collector.Round(ctx, now)
-		}
-		if err != nil {
-			return err
-		}
+	now, err := collector.Once(ctx, time.Now())
+	if err != nil {
+		return err
 	}
 	if f.output == "" {
 		return collector.Publish(ctx, now)
 	}
 	profiles := collector.Profiles(now)
-	if len(profiles) == 0 {
-		return fmt.Errorf("there are no profiles: no sample is of a pod with a workload")
-	}
 	if f.output == "-" {
 		return profile.WriteTable(out, profiles)
 	}

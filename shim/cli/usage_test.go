@@ -70,3 +70,18 @@ shop,Deployment,web,memory_bytes,3,1,2026-11-18T09:00:00Z,2026-11-19T23:00:00Z,,
 		t.Errorf("exit code %d, %s", code, errors)
 	}
 }
+
+// A pipe is read as a file is, and samples that are left out are named.
+func TestUsageFromStandardInput(t *testing.T) {
+	const head = "time;namespace;kind;name;cpu_milli;memory_bytes\n"
+	out, errors, code := run(t, "loadline", "\ufeff"+head+"2026-11-18 09:00:00;shop;Deployment;web;250m;1Gi\n"+
+		"4000000000;shop;Deployment;web;1;1\n", "usage", "--from", "-", "--output", "-")
+	if code != exitOK || !strings.Contains(out, "shop,Deployment,web,memory_bytes,1,1,2026-11-18T09:00:00Z") ||
+		!strings.Contains(out, ",1073741824,") {
+		t.Errorf("exit code %d, %s\n%s", code, errors, out)
+	}
+	_, errors, code = run(t, "loadline", head+"1795003200;shop;Deployment;web;many;\n", "usage", "--from", "-", "--output", "-")
+	if code != exitFailure || !strings.Contains(errors, `all samples were left out: 1 no amounts, such as record 1: cpu_milli "many"`) {
+		t.Errorf("exit code %d, %s", code, errors)
+	}
+}

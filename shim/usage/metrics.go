@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,8 @@ type Metrics struct {
 	dropped, failures *prometheus.CounterVec
 	seconds           prometheus.Histogram
 	pending, asked    prometheus.Gauge
+	warned            prometheus.Counter
+	withoutData       prometheus.Gauge
 	written           prometheus.Gauge
 	workloads, bytes  prometheus.Gauge
 	leftOut           prometheus.Gauge
@@ -43,18 +46,21 @@ func NewMetrics(version string) *Metrics {
 			[]string{"type"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: prefix + "question_duration_seconds",
 			Help: "Time until the source has answered a question.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 14)}),
-		pending:   gauge("pending_seconds", "How much of the past is to be asked about."),
-		asked:     gauge("last_answer_timestamp_seconds", "When the source has last answered."),
-		written:   gauge("last_write_timestamp_seconds", "When profiles were last written."),
-		workloads: gauge("profiles", "Workloads with a profile that was written last."),
-		bytes:     gauge("profile_bytes", "What the profiles take in ConfigMaps."),
-		leftOut:   gauge("left_out_profiles", "Workloads whose profile found no room when profiles were last written."),
+		pending: gauge("pending_seconds", "How much of the past is to be asked about."),
+		warned: prometheus.NewCounter(counter("warned_answers_total",
+			"Answers with warnings, such as of a store that is away; they are asked for again a few times.")),
+		withoutData: gauge("without_data_seconds", "How much of the past the source has no data of."),
+		asked:       gauge("last_answer_timestamp_seconds", "When the source has last answered."),
+		written:     gauge("last_write_timestamp_seconds", "When profiles were last written."),
+		workloads:   gauge("profiles", "Workloads with a profile that was written last."),
+		bytes:       gauge("profile_bytes", "What the profiles take in ConfigMaps."),
+		leftOut:     gauge("left_out_profiles", "Workloads whose profile found no room when profiles were last written."),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: prefix + "build_info",
 		Help: "Always 1; the labels tell the build.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
-	m.registry.MustRegister(build, m.samples, m.dropped, m.failures, m.seconds, m.pending, m.asked, m.written, m.workloads,
-		m.bytes, m.leftOut)
+	m.registry.MustRegister(build, m.samples, m.dropped, m.failures, m.seconds, m.pending, m.asked, m.warned,
+		m.withoutData, m.written, m.workloads, m.bytes, m.leftOut)
 	for _, reason := range source.Reasons {
 		m.dropped.WithLabelValues(string(reason)) // so that a rate can be taken before the first one
 	}
@@ -71,9 +77,12 @@ func (m *Metrics) count(out *source.Outcome, err error, took time.Duration) {
 	for reason, count := range out.Dropped {
 		m.dropped.WithLabelValues(string(reason)).Add(float64(count))
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, source.ErrNoData) {
 		m.failures.WithLabelValues("ask").Inc()
 		return
+	}
+	if len(out.Warnings) > 0 {
+		m.warned.Inc()
 	}
 	m.asked.SetToCurrentTime()
 }

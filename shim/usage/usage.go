@@ -8,7 +8,6 @@ package usage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -37,8 +36,6 @@ func DefaultOptions() Options {
 const (
 	// settle is how long after the end of an hour the last samples of it are waited for.
 	settle = 2 * time.Minute
-	// mostFailures ends a round: the server is away.
-	mostFailures = 3
 	// slackBefore and slackAfter are the times around now from which a sample of now may be, by the server's clock.
 	slackBefore, slackAfter = 5 * time.Minute, time.Minute
 )
@@ -52,20 +49,23 @@ type Collector struct {
 	metrics *Metrics
 	vitals  vitals
 
-	collected map[int64]bool // spans of the source by their begin, of those within the days that count
-	news      bool           // there are samples that have not been published
+	spans     map[int64]*span // spans of the source by their begin, of those within the days that count
+	left      leftovers
+	news      bool // there are samples that have not been published
 	published time.Time
 	begun     time.Time
 	// carried are profiles of an earlier process, which count until a time in seconds since 1970.
 	carried      []profile.Profile
 	carriedUntil int64
 	lastWarning  string
+	// lastSourceWarning is the last warning of the source itself that was reported.
+	lastSourceWarning string
 }
 
 // New returns a collector that has asked nobody yet.
 func New(options Options, from source.Source, client kubernetes.Interface, metrics *Metrics) *Collector {
 	return &Collector{options: options, source: from, client: client, samples: profile.NewCollector(options.Profiles),
-		metrics: metrics, collected: map[int64]bool{}}
+		metrics: metrics, spans: map[int64]*span{}, left: leftovers{reported: map[source.Reason]bool{}}}
 }
 
 // Run collects and publishes until the context ends.
@@ -106,72 +106,6 @@ func (c *Collector) note(err error) {
 	c.lastWarning = text
 }
 
-// Round asks for what is not known yet at a time, and says whether all is known now. It returns the first error.
-func (c *Collector) Round(ctx context.Context, now time.Time) (complete bool, first error) {
-	span := c.source.Span()
-	if span == 0 {
-		err := c.Collect(ctx, now.Add(-slackBefore).Unix(), now.Add(slackAfter).Unix())
-		return err == nil, err
-	}
-	failures := 0
-	todo := c.spans(now.Add(-settle).Unix(), span)
-	for _, from := range todo {
-		c.metrics.pending.Set(float64(int64(len(todo)) * span))
-		c.vitals.roundBegan.Store(time.Now().UnixNano())
-		err := c.Collect(ctx, from, from+span)
-		if err == nil {
-			c.collected[from] = true
-			todo = todo[1:]
-			continue
-		}
-		if first == nil {
-			first = err
-		}
-		if failures++; failures == mostFailures || ctx.Err() != nil {
-			break
-		}
-	}
-	c.metrics.pending.Set(float64(int64(len(todo)) * span))
-	return first == nil, first
-}
-
-// spans returns the begins of spans that count, have ended and were not collected, the newest first; it forgets those
-// that count no more.
-func (c *Collector) spans(until, span int64) (todo []int64) {
-	oldest := until/span*span - int64(c.options.Profiles.Days)*86400
-	for from := range c.collected {
-		if from < oldest {
-			delete(c.collected, from)
-		}
-	}
-	for from := until/span*span - span; from >= oldest; from -= span {
-		if !c.collected[from] {
-			todo = append(todo, from)
-		}
-	}
-	return todo
-}
-
-// Collect asks once for all of [from, to), in seconds since 1970; counts and tells.
-func (c *Collector) Collect(ctx context.Context, from, to int64) error {
-	began := time.Now()
-	out, err := c.source.Collect(ctx, from, to, c.samples.Add)
-	c.metrics.count(&out, err, time.Since(began))
-	for _, warning := range out.Warnings {
-		klog.V(2).InfoS("The source of what pods use warns", "warning", warning)
-	}
-	if err != nil {
-		return fmt.Errorf("from %s to %s: %w", utc(from), utc(to), err)
-	}
-	c.vitals.asked.Store(true)
-	c.news = c.news || out.Samples > 0
-	klog.V(3).InfoS("Collected what pods used", "from", utc(from), "to", utc(to), "samples", out.Samples,
-		"dropped", out.Dropped)
-	return nil
-}
-
-func utc(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(time.RFC3339) }
-
 // due says whether it is time to publish: there is news, and either all is known for the first time, or Publish has
 // passed.
 func (c *Collector) due(now time.Time, complete bool) bool {
@@ -198,7 +132,7 @@ func (c *Collector) Profiles(now time.Time) []profile.Profile {
 func (c *Collector) Publish(ctx context.Context, now time.Time) error {
 	profiles := c.Profiles(now)
 	if len(profiles) == 0 {
-		return errors.New("there are no profiles: no sample is of a pod with a workload")
+		return c.left.noProfiles()
 	}
 	head := store.Head{Collected: now.Unix(), CarriedUntil: c.carriedUntil, Days: int64(c.options.Profiles.Days),
 		Percent: int64(c.options.Profiles.Percent)}

@@ -121,7 +121,7 @@ func (u *usageCluster) startCollector() {
 		u.t.Fatal(err)
 	}
 	u.collector, err = u.cluster.StartUsage(u.ctx, u.kubeconfig("kube-system", "loadline-usage"),
-		"--prometheus="+u.prometheus.URL, "--namespace=kube-system", "--days=4")
+		"--prometheus="+u.prometheus.URL, "--namespace=kube-system")
 	if err != nil {
 		u.t.Fatal(err)
 	}

@@ -76,26 +76,12 @@ func (c *Collector) Add(w Workload, of Resource, seconds, amount int64) bool {
 		}
 		return true
 	}
-	if h == nil {
-		if !c.makeRoom(w) {
-			c.refused++
-			return false
-		}
-		h = &history{cells: make([]cell, c.ring())}
-		c.workloads[w] = h
-		c.byOwner[w.Namespace]++
-		c.fullest = nil
+	if h = c.room(w); h == nil {
+		return false
 	}
-	hour := seconds / 3600
-	if hour <= 0 || hour > math.MaxInt32 {
+	at := h.cell(seconds / 3600)
+	if at == nil {
 		return true
-	}
-	at := &h.cells[hour%int64(len(h.cells))]
-	switch {
-	case int64(at.ofHour) > hour:
-		return true
-	case int64(at.ofHour) < hour:
-		*at = cell{ofHour: int32(hour), memory: Unknown, cpu: at.cpu[:0]}
 	}
 	h.newest = max(h.newest, seconds)
 	if of == CPU {
@@ -105,6 +91,38 @@ func (c *Collector) Add(w Workload, of Resource, seconds, amount int64) bool {
 		at.memory = max(at.memory, min(amount, mostAmount))
 	}
 	return true
+}
+
+// room returns the history of a workload, a new one where it has none; nil: there is no room for it.
+func (c *Collector) room(w Workload) *history {
+	h := c.workloads[w]
+	if h == nil {
+		if !c.makeRoom(w) {
+			c.refused++
+			return nil
+		}
+		h = &history{cells: make([]cell, c.ring())}
+		c.workloads[w] = h
+		c.byOwner[w.Namespace]++
+		c.fullest = nil
+	}
+	return h
+}
+
+// cell returns the cell of an hour since 1970, and displaces an older one; nil: a newer one is there, or no sample may
+// be of this hour.
+func (h *history) cell(hour int64) *cell {
+	if hour <= 0 || hour > math.MaxInt32 {
+		return nil
+	}
+	at := &h.cells[hour%int64(len(h.cells))]
+	switch {
+	case int64(at.ofHour) > hour:
+		return nil
+	case int64(at.ofHour) < hour:
+		*at = cell{ofHour: int32(hour), memory: Unknown, cpu: at.cpu[:0]}
+	}
+	return at
 }
 
 // newer returns the newer one of two limits, or the larger one of the same time.
@@ -188,21 +206,28 @@ func (h *history) profile(first, last int64, options Options) (p Profile, any bo
 	p.First, p.Last, p.Days = last*3600, min(h.newest, last*3600+3599), int64(options.Days)
 	for hour := range int64(Hours) {
 		var cpu histogram
-		memory, days := Unknown, int64(0)
+		memory, days := Unknown, [Resources]int64{}
 		for day := range int64(options.Days) {
 			at := &h.cells[hour+day*Hours]
 			if of := int64(at.ofHour); of < first || of > last || of == 0 {
 				continue
 			}
+			if len(at.cpu) > 0 {
+				days[CPU]++
+			}
+			if at.memory != Unknown {
+				days[Memory]++
+			}
 			cpu.merge(at.cpu)
 			memory = max(memory, at.memory)
-			p.First = min(p.First, int64(at.ofHour)*3600)
-			days++
+			p.First, any = min(p.First, int64(at.ofHour)*3600), true
 		}
 		p.Day[CPU][hour], p.Day[Memory][hour] = cpu.percentile(int64(options.Percent)), memory
 		p.Samples += cpu.count()
-		if days > 0 {
-			p.Days, any = min(p.Days, days), true
+		for _, measured := range days {
+			if measured > 0 {
+				p.Days = min(p.Days, measured)
+			}
 		}
 	}
 	return p, any

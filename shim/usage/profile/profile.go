@@ -69,7 +69,8 @@ type Profile struct {
 	Limits [Resources]int64
 	// Samples are those of CPU.
 	Samples int64
-	// Days are those with samples in the hour that was measured on the fewest days, of the hours that are known.
+	// Days are those with samples of the resource and the hour that were measured on the fewest days, of those that are
+	// known.
 	Days int64
 	// First is the beginning of the hour with the oldest sample, Last the time of the newest one, in seconds since 1970.
 	First, Last int64

@@ -84,6 +84,17 @@ func TestWhatCounts(t *testing.T) {
 				c.Add(web, CPU, at(min(day, 1)+1, 10, 0), 8)
 			}
 		}, at(3, 12, 0), 9, 7, 2},
+		{"DaysOfTheLeastMeasuredResource", Default(), func(c *Collector) {
+			c.Add(web, CPU, at(3, 9, 0), 7)
+			for day := range 7 {
+				c.Add(web, Memory, at(day+1, 9, 0), 8)
+			}
+		}, at(7, 12, 0), 9, 7, 1},
+		{"AResourceWithoutSamplesHasNoDays", Default(), func(c *Collector) {
+			for day := range 7 {
+				c.Add(web, Memory, at(day+1, 9, 0), 8)
+			}
+		}, at(7, 12, 0), 9, Unknown, 7},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"loadline.dev/shim/usage/sheet"
 )
 
 // columnOf are the names of the resources in a table.
@@ -57,22 +59,19 @@ func limitText(amount int64) string {
 	return strconv.FormatInt(amount, 10)
 }
 
-// ReadTable reads what WriteTable writes. Errors name line and column.
+// ReadTable reads what WriteTable writes, also where a spreadsheet has saved it again: see package sheet. Errors name
+// line and column. Two rows of one workload and resource are an error.
 func ReadTable(in io.Reader) ([]Profile, error) {
-	r := csv.NewReader(in)
 	head := tableHead()
-	first, err := r.Read() // the number of its fields holds for all lines
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("it is empty")
-	}
+	r, err := sheet.New(in, head)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Equal(first, head) && !slices.Equal(append(first, columnLimit), head) {
-		return nil, fmt.Errorf("line 1: must be %s", strings.Join(head, ","))
+	if !slices.Equal(r.Head, head) && !slices.Equal(append(slices.Clone(r.Head), columnLimit), head) {
+		return nil, fmt.Errorf("line 1: must be %s, %s", strings.Join(head, ","), sheet.Separated)
 	}
 	var out []Profile
-	at := map[Workload]int{}
+	at, lines := map[Workload]int{}, map[rowKey]int{}
 	for {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
@@ -81,11 +80,16 @@ func ReadTable(in io.Reader) ([]Profile, error) {
 		if err != nil {
 			return nil, err
 		}
-		line, _ := r.FieldPos(0)
+		line := r.Line()
 		row, err := readRow(record)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
+		key := rowKey{row.Workload, row.of}
+		if before := lines[key]; before > 0 {
+			return nil, fmt.Errorf("line %d: %s of %v is in line %d already", line, columnOf[row.of], row.Workload, before)
+		}
+		lines[key] = line
 		place, known := at[row.Workload]
 		if !known {
 			place = len(out)
@@ -94,7 +98,14 @@ func ReadTable(in io.Reader) ([]Profile, error) {
 				Last: row.Last, Day: [Resources]Day{allUnknown(), allUnknown()}})
 		}
 		out[place].Day[row.of], out[place].Limits[row.of] = row.day, row.limit
+		out[place].Days = min(out[place].Days, row.Days)
 	}
+}
+
+// rowKey is a row of which a table has one.
+type rowKey struct {
+	Workload
+	of Resource
 }
 
 // tableRow is a line of a table.

@@ -58,11 +58,29 @@ func TestTableErrorsNameLineAndColumn(t *testing.T) {
 			`line 2: h23: "NaN" is no whole number`},
 		"Limit": {strings.TrimSuffix(row("shop,Deployment,web,cpu_milli,1,7"+times), "1\n") + "-1\n",
 			`line 2: limit: "-1" is no whole number`},
+		"SameRowTwice": {row("shop,Deployment,web,cpu_milli,1,7"+times) + "shop,Deployment,web,cpu_milli,1,7" + times +
+			strings.Repeat(",1", Hours+1) + "\n", "line 3: cpu_milli of Deployment shop/web is in line 2 already"},
 		"SecondLine": {row("shop,Deployment,web,cpu_milli,1,7"+times) + "shop,Deployment,web,cpu_milli,1,7,no,no" +
 			strings.Repeat(",1", Hours+1) + "\n", `line 3: first: "no"`},
 	} {
 		if _, err := ReadTable(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestTableThatASpreadsheetHasSavedIsRead(t *testing.T) {
+	want := []Profile{{Workload: Workload{"shop", "Deployment", "web"}, Samples: 9, Days: 7, First: 0, Last: 5,
+		Day: [Resources]Day{allUnknown(), allUnknown()}}}
+	var text bytes.Buffer
+	if err := WriteTable(&text, want); err != nil {
+		t.Fatal(err)
+	}
+	for name, saved := range map[string]string{"Mark": "\ufeff" + text.String(),
+		"Semicolons": strings.ReplaceAll(text.String(), ",", ";"), "Tabs": strings.ReplaceAll(text.String(), ",", "\t")} {
+		got, err := ReadTable(strings.NewReader(saved))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
 }

@@ -52,10 +52,13 @@ func keepOwned(object any) (any, error) {
 	return kept, nil
 }
 
+// ErrNotListed is that the API server has not listed its pods yet.
+var ErrNotListed = errors.New("the pods are not listed yet")
+
 // During ignores the times: it knows the pods of now.
-func (o apiOwners) During(context.Context, int64, int64) (func(Pod) (Owned, bool), error) {
+func (o apiOwners) During(context.Context, int64, int64, *Outcome) (func(Pod) (Owned, bool), error) {
 	if !o.pods.HasSynced() {
-		return nil, errors.New("the pods are not listed yet")
+		return nil, ErrNotListed
 	}
 	return func(pod Pod) (Owned, bool) {
 		object, found, err := o.pods.GetStore().GetByKey(pod.Namespace + "/" + pod.Name)

@@ -2,19 +2,18 @@ package source
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"loadline.dev/shim/internal/text"
 	"loadline.dev/shim/usage/profile"
+	"loadline.dev/shim/usage/sheet"
 )
 
 // Columns of a file, by their position in a record. The first four are required, and one of the others.
@@ -33,136 +32,206 @@ const (
 var columnNames = [columns]string{"time", "namespace", "kind", "name", "cpu_milli", "memory_bytes",
 	"cpu_limit_milli", "memory_limit_bytes"}
 
-// File reads samples from a file, each of one pod of a workload: CSV with a head, or Parquet where its name ends in
-// .parquet, with the columns of columnNames in any order and others beside them. A time is in seconds since 1970, of
-// RFC 3339, or a timestamp of Parquet. An empty amount is none, and a limit that is none is not known.
-type File struct{ Path string }
+// File reads samples from a file, each of one pod of a workload: CSV with a head, see package sheet, or Parquet where
+// the file begins as such, with the columns of columnNames in any order and others beside them. See timeOf and amountIn
+// for their values. An empty amount is none, and a limit that is none is not known.
+type File struct {
+	// Path is its name.
+	Path string
+	// Now is the clock: records that are later than it by more than an hour are left out. Zero: the clock of the system.
+	Now time.Time
+	// content is a copy of what can be read only once; nil: the file is opened by its name.
+	content *os.File
+}
+
+// slackOfFile is by how many seconds a record may be later than the clock: clocks differ.
+const slackOfFile = 3600
+
+// oldest is the first time, in seconds since 1970, that profiles can count.
+const oldest = 3600
+
+// OpenFile returns the file of a path, - for stdin. A pipe, which can be read only once, is copied to a temporary file
+// without a name, which is gone with the process.
+func OpenFile(path string, stdin io.Reader, now time.Time) (File, error) {
+	if path == "-" {
+		return copyOf(stdin, "standard input", now)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return File{}, err
+	}
+	if info.Mode().IsRegular() {
+		return File{Path: path, Now: now}, nil
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return File{}, err
+	}
+	defer in.Close()
+	return copyOf(in, path, now)
+}
+
+func copyOf(in io.Reader, name string, now time.Time) (File, error) {
+	content, err := os.CreateTemp("", "loadline-usage-*")
+	if err != nil {
+		return File{}, err
+	}
+	_, err = io.Copy(content, in)
+	if err := errors.Join(err, os.Remove(content.Name())); err != nil {
+		content.Close()
+		return File{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return File{Path: name, Now: now, content: content}, nil
+}
 
 // Span is without end: a file is read once.
 func (f File) Span() int64 { return math.MaxInt64 }
 
+// latest is the latest time that a record may have.
+func (f File) latest() int64 {
+	if f.Now.IsZero() {
+		return time.Now().Unix() + slackOfFile
+	}
+	return f.Now.Unix() + slackOfFile
+}
+
 // record is a row of a file, of which each value is text.
 type record [columns]string
 
-// Collect reads all samples of [from, to). A record that cannot be read is an error that names its place: a file is
-// written on purpose.
-func (f File) Collect(_ context.Context, from, to int64, sink Sink) (out Outcome, err error) {
-	type sample struct {
-		w               profile.Workload
-		of              profile.Resource
-		seconds, amount int64
-	}
-	var samples []sample
+// Collect hands on the samples of [from, to) while it reads, so that its memory does not grow with the file. A record
+// that names no workload or no time is an error that names its place: a file is written on purpose. After an error the
+// sink has the samples of the records before.
+func (f File) Collect(ctx context.Context, from, to int64, sink Sink) (out Outcome, err error) {
+	latest := f.latest()
 	err = f.each(func(place int, r *record) error {
 		seconds, err := timeOf(r[columnTime])
 		if err != nil {
-			return fmt.Errorf("%s: record %d: time: %w", f.Path, place, err)
+			return f.fault(place, fmt.Errorf("time: %w", err))
 		}
 		w, found := workloadOf(r[columnNamespace], r[columnKind], r[columnName], "")
-		if !found || !named(r[columnNamespace]) || w.Kind != r[columnKind] {
-			return fmt.Errorf("%s: record %d: %q, %q, %q name no workload", f.Path, place,
-				text.Bound(r[columnNamespace], 64), text.Bound(r[columnKind], 64), text.Bound(r[columnName], 64))
+		if !found || !named(r[columnNamespace]) {
+			return f.fault(place, fmt.Errorf("%q, %q, %q name no workload", text.Bound(r[columnNamespace], 64),
+				text.Bound(r[columnKind], 64), text.Bound(r[columnName], 64)))
 		}
-		for of, column := range [profile.Resources]int{columnCPU, columnMemory} {
-			if r[column] == "" {
-				continue
-			}
-			amount, why := amountIn(r[column], profile.Resource(of))
-			if seconds < from || seconds >= to {
-				why = OutsideWindow
-			}
-			if why != "" {
-				out.drop(why, 1)
-				continue
-			}
-			samples = append(samples, sample{w, profile.Resource(of), seconds, amount})
-			if limit, why := amountIn(r[column+columnCPULimit-columnCPU], profile.Resource(of)); why == "" {
-				samples = append(samples, sample{w, profile.Resource(of).Limit(), seconds, limit})
-			}
+		why := Reason("")
+		switch {
+		case seconds > latest:
+			why = Future
+		case seconds < max(from, oldest) || seconds >= to:
+			why = OutsideWindow
 		}
-		return nil
+		r.give(w, seconds, why, sink, &out, func(column int) string { return r.describe(place, column, latest) })
+		return ctx.Err()
 	})
-	if err != nil {
-		return Outcome{}, err
-	}
-	for _, s := range samples {
-		if s.of >= profile.Resources {
-			sink(s.w, s.of, s.seconds, s.amount)
-		} else {
-			out.give(sink, s.w, s.of, s.seconds, s.amount)
-		}
-	}
-	return out, nil
+	return out, err
 }
 
-// Newest returns the newest time of the file, in seconds since 1970.
+// fault names the place of an error.
+func (f File) fault(place int, err error) error {
+	return fmt.Errorf("%s: record %d: %w", f.Path, place, err)
+}
+
+// give hands on the amounts of a record, or counts them where there is a reason not to.
+func (r *record) give(w profile.Workload, seconds int64, why Reason, sink Sink, out *Outcome,
+	describe func(column int) string) {
+	for of, column := range [profile.Resources]int{columnCPU, columnMemory} {
+		if r[column] == "" {
+			continue
+		}
+		if why != "" {
+			out.drop(why, 1, func() string { return describe(columnTime) })
+			continue
+		}
+		amount, bad := amountIn(r[column], profile.Resource(of))
+		if bad != "" {
+			out.drop(bad, 1, func() string { return describe(column) })
+			continue
+		}
+		out.give(sink, w, profile.Resource(of), seconds, amount)
+		if limit, bad := amountIn(r[column+columnCPULimit-columnCPU], profile.Resource(of)); bad == "" {
+			sink(w, profile.Resource(of).Limit(), seconds, limit)
+		}
+	}
+}
+
+// describe quotes a value.
+func (r *record) describe(place, column int, latest int64) string {
+	quoted := fmt.Sprintf("record %d: %s %q", place, columnNames[column], text.Bound(r[column], 64))
+	if seconds, err := timeOf(r[column]); column == columnTime && err == nil {
+		quoted += unitOf(seconds, latest)
+	}
+	return quoted
+}
+
+// Newest returns the newest time of the file that is not later than the clock, in seconds since 1970. Where all times
+// are later, it is an error that says why that may be.
 func (f File) Newest() (newest int64, err error) {
+	latest, later, example := f.latest(), 0, ""
 	newest = math.MinInt64
 	err = f.each(func(place int, r *record) error {
 		seconds, err := timeOf(r[columnTime])
 		if err != nil {
-			return fmt.Errorf("%s: record %d: time: %w", f.Path, place, err)
+			return f.fault(place, fmt.Errorf("time: %w", err))
 		}
-		newest = max(newest, seconds)
+		if seconds <= latest {
+			newest = max(newest, seconds)
+			return nil
+		}
+		if later++; later == 1 {
+			example = r.describe(place, columnTime, latest)
+		}
 		return nil
 	})
+	if err == nil && later > 0 && newest == math.MinInt64 {
+		err = fmt.Errorf("%s: all %d records are later than now, where seconds since 1970 are expected: %s", f.Path, later,
+			example)
+	}
 	if err == nil && newest == math.MinInt64 {
 		err = fmt.Errorf("%s holds no sample", f.Path)
 	}
 	return newest, err
 }
 
-// amountIn reads an amount in the unit of profiles.
-func amountIn(text string, of profile.Resource) (int64, Reason) {
-	value, err := strconv.ParseFloat(text, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, Unreadable
-	}
-	if of == profile.CPU {
-		value /= 1000
-	}
-	return amountOf(value, of)
-}
-
-// timeOf reads a time in seconds since 1970.
-func timeOf(value string) (int64, error) {
-	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
-		return seconds, nil
-	}
-	at, err := time.Parse(time.RFC3339, value)
-	if err != nil {
-		return 0, fmt.Errorf("%q is neither a number of seconds since 1970 nor of RFC 3339", text.Bound(value, 64))
-	}
-	return at.Unix(), nil
-}
-
 // each reads the records of the file, in their order.
 func (f File) each(take func(place int, r *record) error) error {
-	file, err := os.Open(f.Path)
-	if err != nil {
+	file := f.content
+	if file == nil {
+		opened, err := os.Open(f.Path)
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		file = opened
+	} else if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	defer file.Close()
-	if strings.HasSuffix(f.Path, ".parquet") {
+	start := make([]byte, len(parquetStart))
+	if n, _ := file.ReadAt(start, 0); string(start[:n]) == parquetStart || strings.HasSuffix(f.Path, ".parquet") {
 		return eachOfParquet(file, f.Path, take)
 	}
-	reader := csv.NewReader(file)
-	reader.ReuseRecord = true
-	head, err := reader.Read()
-	if err != nil {
-		return fmt.Errorf("%s: its first line: %w", f.Path, err)
+	if strings.HasSuffix(f.Path, ".parquet.gz") {
+		return fmt.Errorf("%s: Parquet is not read from gzip: unzip it first", f.Path)
 	}
-	at, err := columnsIn(f.Path, head)
+	return eachOfSheet(file, f.Path, take)
+}
+
+// eachOfSheet reads the records of a CSV file.
+func eachOfSheet(file io.Reader, path string, take func(place int, r *record) error) error {
+	reader, err := sheet.New(file, columnNames[:])
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	at, err := columnsIn(path, reader.Head)
+	if err != nil {
+		return fmt.Errorf("%w, %s", err, sheet.Separated)
 	}
 	for place := 1; ; place++ {
 		fields, err := reader.Read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.Path, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		var r record
 		for column, position := range at {
@@ -183,6 +252,9 @@ func columnsIn(path string, head []string) (at [columns]int, err error) {
 		if at[column] < 0 && column < columnCPU {
 			return at, fmt.Errorf("%s has no column %q; needed are %s, and one of cpu_milli, memory_bytes", path, name,
 				strings.Join(columnNames[:columnCPU], ", "))
+		}
+		if at[column] >= 0 && slices.Contains(head[at[column]+1:], name) {
+			return at, fmt.Errorf("%s has two columns %q", path, name)
 		}
 	}
 	if at[columnCPU] < 0 && at[columnMemory] < 0 {

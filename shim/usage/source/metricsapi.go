@@ -34,18 +34,21 @@ func (m *MetricsAPI) Span() int64 { return 0 }
 
 // podMetrics are the fields of PodMetricsList that are read.
 type podMetrics struct {
-	Items []struct {
-		Metadata   struct{ Namespace, Name string } `json:"metadata"`
-		Timestamp  time.Time                        `json:"timestamp"`
-		Containers []struct {
-			Usage map[string]string `json:"usage"`
-		} `json:"containers"`
-	} `json:"items"`
+	Items []podMetric `json:"items"`
+}
+
+// podMetric is the use of one pod.
+type podMetric struct {
+	Metadata   struct{ Namespace, Name string } `json:"metadata"`
+	Timestamp  time.Time                        `json:"timestamp"`
+	Containers []struct {
+		Usage map[string]string `json:"usage"`
+	} `json:"containers"`
 }
 
 // Collect takes the newest sample of each pod, once. A time outside of [from, to) by the server's clock is dropped.
 func (m *MetricsAPI) Collect(ctx context.Context, from, to int64, sink Sink) (out Outcome, err error) {
-	owner, err := m.owners.During(ctx, from, to)
+	owner, err := m.owners.During(ctx, from, to, &out)
 	if err != nil {
 		return out, fmt.Errorf("the owners of pods: %w", err)
 	}
@@ -63,12 +66,12 @@ func (m *MetricsAPI) Collect(ctx context.Context, from, to int64, sink Sink) (ou
 		item := &list.Items[i]
 		pod := Pod{item.Metadata.Namespace, item.Metadata.Name}
 		if !named(pod.Namespace) || !named(pod.Name) {
-			out.drop(BadName, 2)
+			out.drop(BadName, 2, pod.String)
 			continue
 		}
 		at := item.Timestamp.Unix()
 		if at < from || at >= to {
-			out.drop(OutsideWindow, 2)
+			out.drop(OutsideWindow, 2, pod.String)
 			continue
 		}
 		again := m.last[pod].Equal(item.Timestamp)
@@ -78,29 +81,34 @@ func (m *MetricsAPI) Collect(ctx context.Context, from, to int64, sink Sink) (ou
 		}
 		w, found := owner(pod)
 		if !found {
-			out.drop(NoOwner, 2)
+			out.drop(NoOwner, 2, pod.String)
 			continue
 		}
-		for of, name := range [profile.Resources]string{"cpu", "memory"} {
-			amount, why := int64(0), Reason("")
-			for _, container := range item.Containers {
-				if amount, why = addQuantity(amount, container.Usage[name], profile.Resource(of)); why != "" {
-					break
-				}
-			}
-			if len(item.Containers) == 0 {
-				why = Unreadable
-			}
-			if why != "" {
-				out.drop(why, 1)
-				continue
-			}
-			out.give(sink, w.Workload, profile.Resource(of), at, amount)
-			sink(w.Workload, profile.Resource(of).Limit(), at, w.Limits[of])
-		}
+		item.take(pod, w, sink, &out)
 	}
 	m.last = seen
 	return out, nil
+}
+
+// take hands on what the containers of a pod use in all.
+func (item *podMetric) take(pod Pod, w Owned, sink Sink, out *Outcome) {
+	for of, name := range [profile.Resources]string{"cpu", "memory"} {
+		amount, why := int64(0), Reason("")
+		for _, container := range item.Containers {
+			if amount, why = addQuantity(amount, container.Usage[name], profile.Resource(of)); why != "" {
+				break
+			}
+		}
+		if len(item.Containers) == 0 {
+			why = Unreadable
+		}
+		if why != "" {
+			out.drop(why, 1, pod.String)
+			continue
+		}
+		out.give(sink, w.Workload, profile.Resource(of), item.Timestamp.Unix(), amount)
+		sink(w.Workload, profile.Resource(of).Limit(), item.Timestamp.Unix(), w.Limits[of])
+	}
 }
 
 // addQuantity returns a sum, or why a quantity cannot be added.

@@ -28,7 +28,7 @@ import (
 // someOwners know one pod.
 type someOwners struct{}
 
-func (someOwners) During(context.Context, int64, int64) (func(Pod) (Owned, bool), error) {
+func (someOwners) During(context.Context, int64, int64, *Outcome) (func(Pod) (Owned, bool), error) {
 	return func(pod Pod) (Owned, bool) {
 		web := profile.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}
 		return Owned{web, [profile.Resources]int64{0, 1 << 22}}, pod == Pod{"shop", "web-1"}
@@ -139,7 +139,7 @@ func TestOwnersByTheAPI(t *testing.T) {
 	}
 	var find func(Pod) (Owned, bool)
 	for deadline := time.Now().Add(10 * time.Second); find == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		find, err = owners.During(t.Context(), testFrom, testTo)
+		find, err = owners.During(t.Context(), testFrom, testTo, new(Outcome))
 	}
 	if find == nil {
 		t.Fatal(err)
@@ -178,12 +178,12 @@ func TestFile(t *testing.T) {
 		{"AName", head + "web,Deployment,shop,1,1,1,\n" + "a/b,Deployment,shop,1,1,1,\n", nil, nil, `record 2: "shop", "Deployment", "a/b"`},
 		{"NoColumn", "name,kind,time,cpu_milli\n", nil, nil, `no column "namespace"`},
 		{"NoAmount", "name,kind,namespace,time\n", nil, nil, "neither a column cpu_milli nor"},
-		{"Nothing", "", nil, nil, "first line"},
+		{"Nothing", "", nil, nil, "it is empty"},
 		{"AShortLine", head + "web\n", nil, nil, "wrong number of fields"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			file := File{filepath.Join(t.TempDir(), "use.csv")}
+			file := File{Path: filepath.Join(t.TempDir(), "use.csv"), Now: time.Unix(testTo, 0)}
 			if err := os.WriteFile(file.Path, []byte(test.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -220,10 +220,10 @@ func TestParquet(t *testing.T) {
 	}
 	var got taken
 	want := taken{"Deployment shop/web 0 +0 250", "Deployment shop/web 1 +0 1000", "Deployment shop/web 0 +300 1"}
-	if _, err := (File{path}).Collect(context.Background(), testFrom, testTo, got.sink); err != nil || !slices.Equal(got, want) {
+	if _, err := (File{Path: path, Now: time.Unix(testTo, 0)}).Collect(context.Background(), testFrom, testTo, got.sink); err != nil || !slices.Equal(got, want) {
 		t.Errorf("samples %q, %v", got, err)
 	}
-	if newest, err := (File{path}).Newest(); err != nil || newest != testFrom+300 {
+	if newest, err := (File{Path: path, Now: time.Unix(testTo, 0)}).Newest(); err != nil || newest != testFrom+300 {
 		t.Errorf("the newest is of %d, %v", newest-testFrom, err)
 	}
 	whole, err := os.ReadFile(path)
@@ -236,6 +236,6 @@ func TestParquet(t *testing.T) {
 		if err := os.WriteFile(path, broken, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = File{path}.Collect(context.Background(), testFrom, testTo, got.sink)
+		_, _ = File{Path: path, Now: time.Unix(testTo, 0)}.Collect(context.Background(), testFrom, testTo, got.sink)
 	}
 }

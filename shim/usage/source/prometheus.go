@@ -24,7 +24,8 @@ type PrometheusOptions struct {
 	Timeout    time.Duration
 	MostBytes  int64
 	MostSeries int
-	// Selector is added to those of both metrics of cAdvisor, such as `cluster="a"`; empty: nothing.
+	// Selector is added to those of all metrics, of cAdvisor and of kube-state-metrics, such as `cluster="a"`; empty:
+	// nothing.
 	Selector string
 	// Owners tell the workloads of pods; nil: kube-state-metrics does, by the same Prometheus.
 	Owners Owners
@@ -74,17 +75,13 @@ func (p *Prometheus) Span() int64 { return 3600 }
 
 // Collect asks for both resources. Where an answer is too large it asks for a shorter time at once.
 func (p *Prometheus) Collect(ctx context.Context, from, to int64, sink Sink) (out Outcome, err error) {
-	owner, err := p.owners.During(ctx, from, to)
+	owner, err := p.owners.During(ctx, from, to, &out)
 	if err != nil {
-		return out, fmt.Errorf("the owners of pods: %w", err)
+		return Outcome{Warnings: out.Warnings}, fmt.Errorf("the owners of pods: %w", err)
 	}
 	var answers [profile.Resources][]model.Matrix
 	for of, query := range queries {
-		selector := ""
-		if p.options.Selector != "" {
-			selector = ", " + p.options.Selector
-		}
-		query = fmt.Sprintf(query, selector, int64(p.options.RateWindow/time.Second))
+		query = fmt.Sprintf(query, p.selector(), int64(p.options.RateWindow/time.Second))
 		if answers[of], err = p.ask(ctx, query, from, to, &out); err != nil {
 			return Outcome{Warnings: out.Warnings}, err
 		}
@@ -99,23 +96,37 @@ func (p *Prometheus) Collect(ctx context.Context, from, to int64, sink Sink) (ou
 	return out, nil
 }
 
+// selector returns the further matchers of a query that has some already.
+func (p *Prometheus) selector() string {
+	if p.options.Selector == "" {
+		return ""
+	}
+	return ", " + p.options.Selector
+}
+
 // ask returns the answers to a query over [from, to), one or several after another.
 func (p *Prometheus) ask(ctx context.Context, query string, from, to int64, out *Outcome) ([]model.Matrix, error) {
-	step := int64(p.options.Step / time.Second)
-	matrix, err := p.askOnce(ctx, query, from, to, out)
+	return halving(from, to, int64(p.options.Step/time.Second), func(from, to int64) (model.Matrix, error) {
+		return p.askOnce(ctx, query, from, to, out)
+	})
+}
+
+// halving asks about [from, to), and about halves of it, in whole steps, where an answer is too large.
+func halving[T any](from, to, step int64, ask func(from, to int64) (T, error)) ([]T, error) {
+	answer, err := ask(from, to)
 	if err == nil {
-		return []model.Matrix{matrix}, nil
+		return []T{answer}, nil
 	}
 	steps := (to - from + step - 1) / step
 	if !errors.Is(err, errTooLarge) || steps < 2 {
 		return nil, err
 	}
 	middle := from + steps/2*step
-	first, err := p.ask(ctx, query, from, middle, out)
+	first, err := halving(from, middle, step, ask)
 	if err != nil {
 		return nil, err
 	}
-	second, err := p.ask(ctx, query, middle, to, out)
+	second, err := halving(middle, to, step, ask)
 	return append(first, second...), err
 }
 
@@ -165,28 +176,28 @@ func (p *Prometheus) take(series *model.SampleStream, of profile.Resource, from,
 	pod := Pod{string(series.Metric["namespace"]), string(series.Metric["pod"])}
 	count := int64(len(series.Values) + len(series.Histograms))
 	if !named(pod.Namespace) || !named(pod.Name) {
-		out.drop(BadName, count)
+		out.drop(BadName, count, pod.String)
 		return
 	}
 	w, found := owner(pod)
 	if !found {
-		out.drop(NoOwner, count)
+		out.drop(NoOwner, count, pod.String)
 		return
 	}
 	step := int64(p.options.Step / time.Second)
 	if most := (to - from + step - 1) / step; count > most {
-		out.drop(TooMany, count)
+		out.drop(TooMany, count, pod.String)
 		return
 	}
-	out.drop(Unreadable, int64(len(series.Histograms)))
+	out.drop(Unreadable, int64(len(series.Histograms)), pod.String)
 	for _, sample := range series.Values {
 		seconds := sample.Timestamp.Unix()
 		amount, why := amountOf(float64(sample.Value), of)
 		switch {
 		case seconds < from || seconds >= to:
-			out.drop(OutsideWindow, 1)
+			out.drop(OutsideWindow, 1, pod.String)
 		case why != "":
-			out.drop(why, 1)
+			out.drop(why, 1, pod.String)
 		default:
 			out.give(sink, w.Workload, of, seconds, amount)
 		}

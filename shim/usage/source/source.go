@@ -4,12 +4,14 @@ package source
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"loadline.dev/shim/internal/text"
 	"loadline.dev/shim/usage/profile"
 	"loadline.dev/shim/workload"
 )
@@ -23,6 +25,7 @@ const (
 	Negative      Reason = "negative"      // less than nothing
 	Absurd        Reason = "absurd"        // more than a million cores, or than an exbibyte
 	OutsideWindow Reason = "outsideWindow" // of a time that was not asked about
+	Future        Reason = "future"        // of a time that is later than the clock
 	TooMany       Reason = "tooMany"       // a series with more samples than steps
 	BadName       Reason = "badName"       // of a pod or namespace that no API server would take
 	NoOwner       Reason = "noOwner"       // of a pod without a workload, or of which nobody knows it
@@ -31,24 +34,56 @@ const (
 )
 
 // Reasons are all of them, in the order in which they are reported.
-var Reasons = []Reason{NotFinite, Negative, Absurd, OutsideWindow, TooMany, BadName, NoOwner, NoRoom, Unreadable}
+var Reasons = []Reason{NotFinite, Negative, Absurd, OutsideWindow, Future, TooMany, BadName, NoOwner, NoRoom,
+	Unreadable}
+
+// texts describe samples by the reason for which they were dropped.
+var texts = map[Reason]string{
+	NotFinite: "NaN or infinite", Negative: "negative", Absurd: "above a million cores or an exbibyte",
+	OutsideWindow: "outside of the days that count", Future: "later than now, seconds since 1970 are expected",
+	TooMany: "of a series with more samples than steps", BadName: "of a name that no API server takes",
+	NoOwner: "of pods without a known workload", NoRoom: "of workloads beyond the most that are kept",
+	Unreadable: "no amounts",
+}
+
+// Text describes samples that were dropped for this reason.
+func (r Reason) Text() string { return texts[r] }
+
+// ErrNoData is that a source has answered, but knows nothing about these times. Other times may have data.
+var ErrNoData = errors.New("there is no data")
 
 // Outcome counts what a source said.
 type Outcome struct {
 	// Samples were taken, Dropped were not.
 	Samples int64
 	Dropped map[Reason]int64
-	// Warnings are what the source itself says of its answers, the first few.
+	// Examples are, by reason, the first place of a sample that was dropped, such as a record or a series.
+	Examples map[Reason]string
+	// Warnings are what the source itself says of its answers, the first few. An answer with any may lack samples.
 	Warnings []string
 }
 
-func (o *Outcome) drop(why Reason, count int64) {
+// drop counts samples that are not taken. Only for the first one of a reason it asks for the place.
+func (o *Outcome) drop(why Reason, count int64, place func() string) {
+	if count == 0 {
+		return
+	}
 	if o.Dropped == nil {
-		o.Dropped = map[Reason]int64{}
+		o.Dropped, o.Examples = map[Reason]int64{}, map[Reason]string{}
 	}
-	if count > 0 {
-		o.Dropped[why] += count
+	if o.Dropped[why] == 0 {
+		o.Examples[why] = place()
 	}
+	o.Dropped[why] += count
+}
+
+// Add adds what another answer said.
+func (o *Outcome) Add(other *Outcome) {
+	o.Samples += other.Samples
+	for why, count := range other.Dropped {
+		o.drop(why, count, func() string { return other.Examples[why] })
+	}
+	o.warn(other.Warnings)
 }
 
 // Sink takes a sample, or the limit of a pod after a sample of its workload; false: there is no room for its workload.
@@ -60,14 +95,14 @@ func (o *Outcome) give(to Sink, w profile.Workload, of profile.Resource, seconds
 	if to(w, of, seconds, amount) {
 		o.Samples++
 	} else {
-		o.drop(NoRoom, 1)
+		o.drop(NoRoom, 1, w.String)
 	}
 }
 
 // Source tells what pods used.
 type Source interface {
 	// Collect hands all samples of the times [from, to), in seconds since 1970, to the sink. With an error it has handed
-	// on none, and may be asked again.
+	// on none, and may be asked again; but see File.
 	Collect(ctx context.Context, from, to int64, sink Sink) (Outcome, error)
 	// Span is how many seconds one question may ask about; 0: it tells of no time before it is asked.
 	Span() int64
@@ -75,6 +110,11 @@ type Source interface {
 
 // Pod names one.
 type Pod struct{ Namespace, Name string }
+
+// String names the pod, whoever has named it.
+func (p Pod) String() string {
+	return "pod " + text.Bound(p.Namespace, 64) + "/" + text.Bound(p.Name, 64)
+}
 
 // Owned is what is known of a pod beside its use: its workload, and its limits, 0 where it has none or nobody knows.
 type Owned struct {
@@ -84,8 +124,8 @@ type Owned struct {
 
 // Owners tell the workloads of pods.
 type Owners interface {
-	// During returns what finds the workload of pods that ran within [from, to).
-	During(ctx context.Context, from, to int64) (func(Pod) (Owned, bool), error)
+	// During returns what finds the workload of pods that ran within [from, to), and adds warnings to what was said.
+	During(ctx context.Context, from, to int64, said *Outcome) (func(Pod) (Owned, bool), error)
 }
 
 // Bounds on an amount: a million cores, an exbibyte.
@@ -113,8 +153,8 @@ func amountOf(value float64, of profile.Resource) (int64, Reason) {
 }
 
 // named says whether an API server may have an object of this name.
-func named(text string) bool {
-	return text != "" && len(text) <= 253 && !strings.ContainsFunc(text, func(r rune) bool {
+func named(name string) bool {
+	return name != "" && len(name) <= 253 && !strings.ContainsFunc(name, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.'
 	})
 }

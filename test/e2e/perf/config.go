@@ -20,6 +20,9 @@ const (
 	InProcess Case = "InProcess"
 	Socket    Case = "Socket"
 	Extender  Case = "Extender"
+	// The plugin where pods count by the profiles of their workloads.
+	InProcessProfiles Case = "InProcessProfiles"
+	SocketProfiles    Case = "SocketProfiles"
 	// The pair that shows opportunistic batching. With the system's default constraints of PodTopologySpread no pod
 	// can be signed; and batching acts only while each pod fills the node that it is placed on. So these have
 	// neither: one pod per node.
@@ -36,8 +39,9 @@ const (
 )
 
 // AllCases are all cases, in the order in which they are reported.
-var AllCases = []Case{Default, InProcess, Socket, Extender, DefaultBatching, InProcessBatching, DefaultShared,
-	InProcessShared, SocketShared, DefaultSharedBatching, InProcessSharedBatching, SocketSharedBatching}
+var AllCases = []Case{Default, InProcess, Socket, Extender, InProcessProfiles, SocketProfiles, DefaultBatching,
+	InProcessBatching, DefaultShared, InProcessShared, SocketShared, DefaultSharedBatching, InProcessSharedBatching,
+	SocketSharedBatching}
 
 // CasesOf returns the cases that a minor version of Kubernetes has.
 func CasesOf(minor string) []Case {
@@ -51,11 +55,23 @@ func (c Case) batching() bool { return strings.HasSuffix(string(c), "Batching") 
 
 func (c Case) shared() bool { return strings.Contains(string(c), "Shared") }
 
+func (c Case) profiles() bool { return strings.HasSuffix(string(c), "Profiles") }
+
+// transport returns InProcess or Socket, by which the plugin of a case asks its engine; empty: it has no plugin.
+func (c Case) transport() Case {
+	for _, transport := range []Case{InProcess, Socket} {
+		if strings.HasPrefix(string(c), string(transport)) {
+			return transport
+		}
+	}
+	return ""
+}
+
 // baseline is the case without the plugin that a case is compared with.
 func (c Case) baseline() Case {
 	for _, transport := range []Case{InProcess, Socket, Extender} {
 		if rest, ok := strings.CutPrefix(string(c), string(transport)); ok {
-			return Default + Case(rest)
+			return Default + Case(strings.TrimSuffix(rest, "Profiles"))
 		}
 	}
 	return c
@@ -97,10 +113,10 @@ func (s settings) schedulerConfig(c Case) string {
 	}
 	b.WriteString("profiles:\n- schedulerName: default-scheduler\n")
 	address := ""
-	switch c {
-	case InProcess, InProcessBatching, InProcessShared, InProcessSharedBatching:
+	switch c.transport() {
+	case InProcess:
 		address = "inprocess"
-	case Socket, SocketShared, SocketSharedBatching:
+	case Socket:
 		address = "unix://" + s.socket
 	}
 	if address != "" {
@@ -114,6 +130,9 @@ func (s settings) schedulerConfig(c Case) string {
 		fmt.Fprintf(&b, "  - name: NodeResourcesLimitAware\n    args:\n      engineAddress: %s\n      timeout: %s\n",
 			address, timeout)
 	}
+	if c.profiles() {
+		fmt.Fprintf(&b, "      expectedUse: {mode: \"On\"}\n      usageNamespace: %s\n", usageNamespace)
+	}
 	if c.batching() || c.shared() {
 		b.WriteString("  - name: PodTopologySpread\n    args:\n      defaultingType: List\n")
 	}
@@ -125,6 +144,8 @@ const podTemplate = `apiVersion: v1
 kind: Pod
 metadata:
   generateName: pod-
+  ownerReferences:
+  - {apiVersion: apps/v1, kind: StatefulSet, name: %s, uid: 00000000-0000-0000-0000-000000000001, controller: true}
 spec:
   containers:
   - image: registry.k8s.io/pause:3.10.2
@@ -137,9 +158,9 @@ spec:
 // podsOf returns how many pods of a case are placed before the measurement, how many are measured, and what they are.
 func (s settings) podsOf(c Case) (initial, measured int, template string) {
 	if c.batching() && !c.shared() {
-		return 0, s.nodes, fmt.Sprintf(podTemplate, "3", "6")
+		return 0, s.nodes, fmt.Sprintf(podTemplate, workloadName, "3", "6")
 	}
-	return InitPods, s.pods, fmt.Sprintf(podTemplate, "100m", "200m")
+	return InitPods, s.pods, fmt.Sprintf(podTemplate, workloadName, "100m", "200m")
 }
 
 // signatures has all pods of an operation sign alike. From 1.37 on scheduler_perf gives each pod a label of its own

@@ -75,10 +75,15 @@ func BenchmarkPerfScheduling(b *testing.B) {
 		if c.batching() {
 			go watchBatches(tCtx, &batchedPods)
 		}
-		switch c {
-		case Socket, SocketShared, SocketSharedBatching:
+		if c.profiles() {
+			if err := writeProfiles(tCtx); err != nil {
+				return err
+			}
+		}
+		switch {
+		case c.transport() == Socket:
 			return s.startEngine(tCtx, *bin)
-		case Extender:
+		case c == Extender:
 			return s.startGateway(tCtx, *bin, &result)
 		}
 		return nil
@@ -238,7 +243,7 @@ func TestSchedulerConfig(t *testing.T) {
 		Default: "default-scheduler", InProcess: "engineAddress: inprocess", Socket: "engineAddress: unix:///tmp/s",
 		Extender: "urlPrefix: http://127.0.0.1:1", DefaultBatching: "defaultingType: List",
 		InProcessBatching: "defaultingType: List", DefaultShared: "defaultingType: List",
-		SocketSharedBatching: "engineAddress: unix:///tmp/s",
+		SocketSharedBatching: "engineAddress: unix:///tmp/s", InProcessProfiles: "usageNamespace: " + usageNamespace,
 	} {
 		config := s.schedulerConfig(c)
 		if !strings.Contains(config, want) {
@@ -249,7 +254,7 @@ func TestSchedulerConfig(t *testing.T) {
 			t.Errorf("the weights of %s:\n%s", c, config)
 		}
 		if limitAware := strings.Contains(config, scheduler.Name); limitAware != (c == InProcess || c == Socket ||
-			c == InProcessBatching || c == SocketSharedBatching) {
+			c == InProcessBatching || c == SocketSharedBatching || c == InProcessProfiles) {
 			t.Errorf("the configuration of %s: limit-aware is %t", c, limitAware)
 		}
 	}
@@ -272,6 +277,15 @@ func TestPodsSignAlikeWhereTheyAreLabelled(t *testing.T) {
 		}
 		if minor != "1.36" && !strings.Contains(string(config), "signatureBatchSize: 5000\n") {
 			t.Errorf("not all measured pods sign alike:\n%s", config)
+		}
+	}
+}
+
+func TestBaseline(t *testing.T) {
+	for c, want := range map[Case]Case{Default: Default, Socket: Default, SocketProfiles: Default, Extender: Default,
+		InProcessSharedBatching: DefaultSharedBatching} {
+		if got := c.baseline(); got != want {
+			t.Errorf("%s is compared with %s, want %s", c, got, want)
 		}
 	}
 }
