@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
@@ -183,6 +184,7 @@ func (c *cluster) handler(options *loadOptions, s *sourceFlags, name string) dum
 			}
 			return c.add(pod, options.asked)
 		},
+		Note: func(text string) { klog.Warning(text) },
 	}
 	c.forAnswer(options, name, &handler)
 	if options.planning || options.filters || options.nodes {

@@ -11,6 +11,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"loadline.dev/shim/internal/unwrap"
 )
 
 // Bounds on a dump. An API server stores objects of at most about 1.5 MiB; 600,000 pods are some 3 GiB of JSON.
@@ -39,6 +41,8 @@ type Handler struct {
 	// Broken gets each object of the kinds above that cannot be read, and the others are still read. nil: the first
 	// such object ends the reading.
 	Broken func(Broken)
+	// Note gets a sentence about what was left out of a dump that was read. nil: nobody hears of it.
+	Note func(string)
 }
 
 // Broken is an object that cannot be read, with what could be.
@@ -60,9 +64,10 @@ type Counts struct {
 }
 
 // Read reads a dump: one or more v1 Lists or single objects, as JSON or as YAML documents, in UTF-8 or UTF-16, gzipped
-// or not. Objects of a kind that is not known are counted and left out. Errors name the dump, the position of the
-// object (from 0), the object and the field, unless Handler.Broken takes what is wrong with one object alone. JSON
-// takes memory for one object at a time, YAML for one document.
+// or not. Lines of --- may divide them, and harmless lines of kubectl's standard error between them are left out.
+// Objects of a kind that is not known are counted and left out. Errors name the dump, the position of the object (from
+// 0), the object and the field, unless Handler.Broken takes what is wrong with one object alone. JSON takes memory for
+// one object at a time, YAML for one document.
 func Read(r io.Reader, name string, handler Handler) (Counts, error) {
 	d := newReader(handler)
 	if err := d.readAs(r, name); err != nil {
@@ -79,14 +84,26 @@ func newReader(handler Handler) *reader {
 // readAs reads one more dump, of this name.
 func (d *reader) readAs(r io.Reader, name string) error {
 	d.name = name
-	text, err := asText(r)
-	if err == nil {
-		err = d.read(text)
-	}
-	if err != nil {
+	if err := d.readWrapped(r); err != nil {
 		return fmt.Errorf("%s: %w", name, printable(err))
 	}
 	return nil
+}
+
+func (d *reader) readWrapped(r io.Reader) error {
+	packed := bufio.NewReader(r)
+	if err := checkFormat(packed); err != nil {
+		return err
+	}
+	text, err := unwrap.Text(packed)
+	if err != nil {
+		return err
+	}
+	unpacked := bufio.NewReader(text)
+	if err := checkFormat(unpacked); err != nil { // gzip may hold any of them
+		return err
+	}
+	return d.read(unpacked)
 }
 
 // reader is the state while one dump is read.
@@ -95,6 +112,10 @@ type reader struct {
 	counts  Counts
 	depth   int    // of lists within lists
 	name    string // of the dump that is read now
+	// document numbers the next document of the dump, from 0.
+	document int
+	// emptyList says that the dump holds a list without items; emptyLists that this is no error.
+	emptyList, emptyLists bool
 	// seen maps an object to its position: a cluster holds each object once.
 	seen map[string]position
 }
@@ -120,25 +141,65 @@ var errNotADump = errors.New("not a dump of a cluster: expected what `kubectl ge
 	"-o yaml")
 
 func (d *reader) read(r io.Reader) error {
-	in := bufio.NewReaderSize(&boundedReader{r: r, left: MaxBytes, bound: "a dump", limit: MaxBytes}, 1<<16)
-	before := d.objects()
-	first, err := firstByte(in)
+	parts := newLines(&boundedReader{r: r, left: MaxBytes, bound: "a dump", limit: MaxBytes})
+	d.document, d.emptyList = 0, false
+	before, empty := d.objects(), true
+	in := bufio.NewReader(nil)
+	var err error
+	for err == nil && parts.next() {
+		in.Reset(parts)
+		var nothing bool
+		nothing, err = d.readPart(in, parts)
+		empty = empty && nothing
+	}
 	switch {
-	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%w; it is empty", errNotADump)
 	case err != nil:
-		return err
-	case first == '{':
-		err = d.readJSON(in)
+	case empty:
+		err = fmt.Errorf("%w; it is empty", errNotADump)
+	case d.objects() == before && !(d.emptyList && d.emptyLists):
+		err = fmt.Errorf("%w; it holds no object", errNotADump)
+	}
+	switch {
+	case parts.skipped == 0:
+	case err != nil:
+		return fmt.Errorf("%w; %s was left out: was standard error written to the file?", err, parts.first)
+	case d.handler.Note != nil:
+		d.handler.Note(fmt.Sprintf("%s: lines left out that kubectl wrote to standard error: %d; the first is %s", d.name,
+			parts.skipped, parts.first))
+	}
+	return err
+}
+
+// readPart reads the documents of one part: JSON, or one document of YAML. `in` reads from `parts`.
+func (d *reader) readPart(in *bufio.Reader, parts *lines) (empty bool, err error) {
+	first, err := firstByte(in)
+	if errors.Is(err, io.EOF) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	start, _ := in.Peek(512)
+	switch {
+	case first == '{' && isJSON(start):
+		err = d.readJSON(in, parts.read-int64(in.Buffered()))
 	case first == '[' || first == '"' || first == 0:
 		err = fmt.Errorf("%w; it starts with %q", errNotADump, first)
 	default:
+		start = bytes.Clone(start)
 		err = d.readYAML(in)
 	}
-	if err == nil && d.objects() == before {
-		return fmt.Errorf("%w; it holds no object", errNotADump)
+	if errors.Is(err, errNotADump) || errors.Is(err, errNotYAML) {
+		err = fmt.Errorf("%w%s", err, hint(start))
 	}
-	return err
+	return false, err
+}
+
+// isJSON tells an object in JSON from one of YAML in braces, whose keys need no quotes. Comments are for readJSON to
+// refuse.
+func isJSON(start []byte) bool {
+	rest := bytes.TrimLeft(start[1:], " \t\r\n")
+	return len(rest) == 0 || bytes.IndexByte([]byte("\"}/"), rest[0]) >= 0
 }
 
 // objects counts those that were there, of interest or not.

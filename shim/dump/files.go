@@ -1,42 +1,45 @@
 package dump
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/transform"
 )
 
 // downloadTimeout bounds how long a dump at a URL may take.
 const downloadTimeout = 10 * time.Minute
 
-// dumpNames are the ends of the names that a folder is searched for.
-var dumpNames = []string{".json", ".yaml", ".yml", ".json.gz", ".yaml.gz", ".yml.gz"}
+// dumpNames are the ends of the names that a folder is searched for, in small or large letters, with .gz or without.
+var dumpNames = []string{".json", ".jsonl", ".yaml", ".yml"}
 
-// ReadFiles reads the dumps of these names as one: files, folders of such files, http and https URLs, and "-" for
-// stdin. Errors name the file. See Read.
+// mostEntries bounds how many files and folders are looked at in a folder: a folder with one file for each object of a
+// large cluster has fewer.
+const mostEntries = 1_000_000
+
+// ReadFiles reads the dumps of these names as one: files, folders with such files in them or in their folders, http
+// and https URLs, and "-" for stdin. Files and folders in a folder whose names start with a dot are left out. Errors
+// name the file. See Read.
 func ReadFiles(ctx context.Context, names []string, stdin io.Reader, handler Handler) (Counts, error) {
 	names, err := withoutFolders(names)
 	if err != nil {
 		return Counts{}, err
 	}
 	d := newReader(handler)
+	d.emptyLists = len(names) > 1 // a namespace without pods has an empty list
 	for _, name := range names {
 		if err := d.readNamed(ctx, name, stdin); err != nil {
 			return Counts{}, err
 		}
+	}
+	if d.emptyLists && d.objects() == 0 {
+		return Counts{}, fmt.Errorf("%s and %d more: %w; all lists are empty", names[0], len(names)-1, errNotADump)
 	}
 	return d.counts, nil
 }
@@ -57,23 +60,59 @@ func withoutFolders(names []string) ([]string, error) {
 			out = append(out, name)
 			continue
 		}
-		entries, err := os.ReadDir(name)
+		found, err := dumpsIn(name)
 		if err != nil {
 			return nil, err
 		}
-		before := len(out)
-		for _, entry := range entries {
-			isDump := func(end string) bool { return strings.HasSuffix(entry.Name(), end) }
-			if !entry.IsDir() && slices.ContainsFunc(dumpNames, isDump) {
-				out = append(out, filepath.Join(name, entry.Name()))
-			}
-		}
-		if len(out) == before {
-			return nil, fmt.Errorf("%s holds no dump: no file whose name ends with one of %s", name,
-				strings.Join(dumpNames, ", "))
-		}
+		out = append(out, found...)
 	}
 	return out, nil
+}
+
+// dumpsIn returns the dumps in a folder and in its folders. It follows no link to a folder, so that it ends.
+func dumpsIn(folder string) ([]string, error) {
+	root, err := filepath.EvalSymlinks(folder) // which WalkDir does not follow either
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	entries := 0
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		hidden := path != root && strings.HasPrefix(entry.Name(), ".")
+		if entries++; entries > mostEntries {
+			return fmt.Errorf("%s: holds more than %d files: give the folders with the dumps in it", folder, mostEntries)
+		}
+		switch {
+		case err != nil:
+			return err
+		case hidden && entry.IsDir():
+			return fs.SkipDir
+		case hidden || entry.IsDir() || !isDump(entry.Name()):
+			return nil
+		}
+		path = filepath.Join(folder, strings.TrimPrefix(path, root))
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			return err
+		case info.IsDir(): // a link
+			return nil
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%s: is no file but %s: give it by its own name if it is meant", path, info.Mode().Type())
+		}
+		out = append(out, path)
+		return nil
+	})
+	if err == nil && len(out) == 0 {
+		err = fmt.Errorf("%s holds no dump: no file whose name ends with one of %s, with .gz or without", folder,
+			strings.Join(dumpNames, ", "))
+	}
+	return out, err
+}
+
+func isDump(name string) bool {
+	name = strings.TrimSuffix(strings.ToLower(name), ".gz")
+	return slices.Contains(dumpNames, filepath.Ext(name))
 }
 
 func isURL(name string) bool {
@@ -111,52 +150,4 @@ func (d *reader) download(ctx context.Context, url string) error {
 		return fmt.Errorf("%s: %s", url, response.Status)
 	}
 	return d.readAs(response.Body, url)
-}
-
-// mostWrapped bounds how often a dump may be gzipped.
-const mostWrapped = 4
-
-// asText undoes what a dump was wrapped in: gzip, also twice, as where a gzipped download was gzipped again, and the
-// UTF-16 of PowerShell. Bounds count the result.
-func asText(r io.Reader) (io.Reader, error) {
-	in := bufio.NewReader(r)
-	for wrapped := 0; ; wrapped++ {
-		start, _ := in.Peek(2)
-		if !bytes.Equal(start, []byte{0x1f, 0x8b}) {
-			break
-		}
-		if wrapped == mostWrapped {
-			return nil, fmt.Errorf("it is gzipped more than %d times", mostWrapped)
-		}
-		unzipped, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, fmt.Errorf("it starts as gzip does: %w", err)
-		}
-		in = bufio.NewReader(unzipped)
-	}
-	start, err := in.Peek(2)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	if order, mark, is := utf16Of(start); is {
-		return transform.NewReader(in, unicode.UTF16(order, mark).NewDecoder()), nil
-	}
-	return in, nil
-}
-
-// utf16Of tells UTF-16 by its byte order mark or, without one, by the empty half of its first letter, which is ASCII in
-// each dump.
-func utf16Of(start []byte) (unicode.Endianness, unicode.BOMPolicy, bool) {
-	letter := func(b byte) bool { return b >= ' ' && b <= '~' || b == '\n' || b == '\r' }
-	switch {
-	case len(start) < 2:
-		return unicode.BigEndian, unicode.IgnoreBOM, false
-	case bytes.Equal(start, []byte{0xff, 0xfe}) || bytes.Equal(start, []byte{0xfe, 0xff}):
-		return unicode.LittleEndian, unicode.ExpectBOM, true
-	case letter(start[0]) && start[1] == 0:
-		return unicode.LittleEndian, unicode.IgnoreBOM, true
-	case start[0] == 0 && letter(start[1]):
-		return unicode.BigEndian, unicode.IgnoreBOM, true
-	}
-	return unicode.BigEndian, unicode.IgnoreBOM, false
 }

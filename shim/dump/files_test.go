@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/text/encoding/unicode"
@@ -86,6 +87,13 @@ func TestRefusesWhatIsNoDumpAndSaysWhy(t *testing.T) {
 	}
 }
 
+func link(t *testing.T, to, name string) {
+	t.Helper()
+	if err := os.Symlink(to, name); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestReadFilesReadsSeveralAsOne(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -102,6 +110,24 @@ func TestReadFilesReadsSeveralAsOne(t *testing.T) {
 	nodes, pods := write("a/nodes.yaml", nodesYAML), write("a/pods.json.gz", gzipped(t, pod1))
 	write("a/notes.txt", "not a dump")
 	write("empty/notes.txt", "not a dump")
+	none := `{"kind":"PodList","items":[]}`
+	for name, text := range map[string]string{"nodes.JSON": `{"kind":"NodeList","items":[` + node1 + "]}",
+		"shop/pods.json": `{"kind":"PodList","items":[` + pod1 + "]}", "shop/web/logs.txt": "started",
+		"idle/pods.jsonl":  none,
+		".git/config.json": "{", "._nodes.json": "\x00\x05\x16\x07", ".DS_Store": "\x00\x00\x00\x01Bud1"} {
+		write("nested/"+name, text)
+	}
+	link(t, filepath.Join(dir, "nested"), filepath.Join(dir, "nested/loop"))
+	link(t, "loop.json", filepath.Join(dir, "nested/shop/folder.json"))
+	link(t, filepath.Join(dir, "nested"), filepath.Join(dir, "nested/shop/loop.json"))
+	link(t, filepath.Join(dir, "nested"), filepath.Join(dir, "link"))
+	link(t, "self.json", filepath.Join(dir, "self.json"))
+	write("pipe/a.json", node1)
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe/b.json"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write("lists/a.json", none)
+	write("lists/b.json", none)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/pods.json" {
 			http.NotFound(w, r)
@@ -112,7 +138,7 @@ func TestReadFilesReadsSeveralAsOne(t *testing.T) {
 	t.Cleanup(server.Close)
 	handler := Handler{Node: func(*v1.Node) error { return nil }, Pod: func(*v1.Pod) error { return nil }}
 	for _, names := range [][]string{{nodes, pods}, {filepath.Join(dir, "a")}, {nodes, server.URL + "/pods.json"},
-		{nodes, "-"}} {
+		{nodes, "-"}, {filepath.Join(dir, "nested")}, {filepath.Join(dir, "link")}} {
 		counts, err := ReadFiles(t.Context(), names, strings.NewReader(pod1), handler)
 		if err != nil || counts.Nodes != 1 || counts.Pods != 1 {
 			t.Errorf("%v: %+v (%v)", names, counts, err)
@@ -123,6 +149,9 @@ func TestReadFilesReadsSeveralAsOne(t *testing.T) {
 		"/x: 404 Not Found":                      {server.URL + "/x"},
 		"the same object as item 0 of " + nodes:  {nodes, write("b.json", node1)},
 		"no such file":                           {filepath.Join(dir, "none")},
+		"too many levels of symbolic links":      {filepath.Join(dir, "self.json")},
+		"b.json: is no file but p":               {filepath.Join(dir, "pipe")},
+		"all lists are empty":                    {filepath.Join(dir, "lists")},
 		"it holds no object":                     {nodes, write("c.yaml", "# nothing\n")},
 	} {
 		if _, err := ReadFiles(t.Context(), names, nil, handler); err == nil || !strings.Contains(err.Error(), want) {

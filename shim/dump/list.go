@@ -1,41 +1,63 @@
 package dump
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
-
-	"loadline.dev/shim/internal/text"
 )
 
-// readJSON reads top-level JSON values one after the other.
-func (d *reader) readJSON(in io.Reader) error {
+// readJSON reads top-level JSON values one after the other. They start at this byte of the text.
+func (d *reader) readJSON(in io.Reader, at int64) error {
 	bounded := &boundedReader{r: in, left: MaxObjectBytes, bound: "an object", limit: MaxObjectBytes}
-	decoder := json.NewDecoder(bounded)
-	for n := 0; ; n++ {
+	decoder := &jsonDecoder{Decoder: json.NewDecoder(bounded), bounded: bounded, start: at}
+	for ; ; d.document++ {
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return jsonError(decoder, fmt.Sprint("document ", n), err)
+			return decoder.failed(fmt.Sprint("document ", d.document), err)
 		}
 		if token != json.Delim('{') {
-			return fmt.Errorf("document %d: %w; it is %s", n, errNotADump, describeToken(token))
+			return fmt.Errorf("document %d: %w; it is %s", d.document, errNotADump, describeToken(token))
 		}
-		if err := d.readTop(decoder, bounded, n); err != nil {
+		if err := d.readTop(decoder, d.document); err != nil {
 			return err
 		}
 	}
+}
+
+// jsonDecoder decodes values of JSON of a bounded size.
+type jsonDecoder struct {
+	*json.Decoder
+	bounded *boundedReader
+	start   int64 // the place in the text of what it reads
+	yaml    bool  // the text was YAML
+}
+
+// failed tells where in the text the decoder got stuck, and in what.
+func (d *jsonDecoder) failed(where string, err error) error {
+	var syntax *json.SyntaxError
+	at := d.start + d.InputOffset()
+	switch {
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%s: the JSON ends early, after byte %d", where, at)
+	case errors.As(err, &syntax):
+		const most = 60
+		rest, _ := io.ReadAll(io.LimitReader(d.Buffered(), most))
+		help := ""
+		if text := bytes.TrimLeft(rest, " \t\r\n,"); bytes.HasPrefix(text, []byte("//")) ||
+			bytes.HasPrefix(text, []byte("/*")) || bytes.HasPrefix(text, []byte("#")) {
+			help = ": JSON holds no comments: leave them out"
+		}
+		return fmt.Errorf("%s: not JSON after byte %d: %w: %s%s", where, at, err, abbreviate(rest), help)
+	}
+	return fmt.Errorf("%s: %w", where, err)
 }
 
 // top collects the fields of a top-level object while its items stream by.
@@ -46,27 +68,28 @@ type top struct {
 	// untyped holds items without a kind that came before the kind of their list, by position.
 	untyped []json.RawMessage
 	first   int
+	items   int // how many there are
 }
 
 // readTop reads the top-level object of a document, its opening brace already consumed: a list, item by item, or
 // a single object.
-func (d *reader) readTop(decoder *json.Decoder, bounded *boundedReader, document int) error {
+func (d *reader) readTop(decoder *jsonDecoder, document int) error {
 	t := top{fields: map[string]json.RawMessage{}}
 	where := fmt.Sprint("document ", document)
 	for decoder.More() {
 		key, err := decoder.Token()
 		if err != nil {
-			return jsonError(decoder, where, err)
+			return decoder.failed(where, err)
 		}
 		if key == "items" {
-			if err := d.readItems(decoder, bounded, document, &t); err != nil {
+			if err := d.readItems(decoder, document, &t); err != nil {
 				return err
 			}
 			continue
 		}
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil {
-			return jsonError(decoder, where, err)
+			return decoder.failed(where, err)
 		}
 		if key == "kind" && json.Unmarshal(value, &t.kind) != nil {
 			return fmt.Errorf("%s: kind: expected a text, got %s", where, abbreviate(value))
@@ -74,14 +97,18 @@ func (d *reader) readTop(decoder *json.Decoder, bounded *boundedReader, document
 		t.fields[key.(string)] = value
 	}
 	if _, err := decoder.Token(); err != nil { // the closing brace
-		return jsonError(decoder, where, err)
+		return decoder.failed(where, err)
 	}
-	bounded.renew()
+	decoder.bounded.renew()
+	if decoder.yaml && t.list && t.kind == "" {
+		return fmt.Errorf("%s: the list has no kind, which kubectl writes behind the items: is the file cut off?", where)
+	}
 	return d.finishTop(t, document)
 }
 
 func (d *reader) finishTop(t top, document int) error {
 	if t.list {
+		d.emptyList = d.emptyList || t.items == 0
 		for i, item := range t.untyped {
 			if err := d.object(item, metav1.TypeMeta{Kind: itemKind(t.kind)},
 				position{document: document, item: t.first + i}); err != nil {
@@ -97,6 +124,9 @@ func (d *reader) finishTop(t top, document int) error {
 			document, errNotADump)
 	case t.kind == "":
 		return fmt.Errorf("document %d: %w; the object has no kind", document, errNotADump)
+	case t.kind == "Table" && bytes.HasPrefix(t.fields["apiVersion"], []byte(`"meta.k8s.io/`)):
+		return fmt.Errorf("document %d: %w; it is a table of the API server, without the objects: ask for application/json",
+			document, errNotADump)
 	case t.kind == "Status":
 		return fmt.Errorf("document %d: %w; it is an error of the API server: %s", document, errNotADump,
 			abbreviate(t.fields["message"]))
@@ -114,10 +144,10 @@ func (d *reader) finishTop(t top, document int) error {
 }
 
 // readItems reads the array that follows the key "items", one object at a time.
-func (d *reader) readItems(decoder *json.Decoder, bounded *boundedReader, document int, t *top) error {
+func (d *reader) readItems(decoder *jsonDecoder, document int, t *top) error {
 	token, err := decoder.Token()
 	if err != nil {
-		return jsonError(decoder, fmt.Sprintf("document %d: items", document), err)
+		return decoder.failed(fmt.Sprintf("document %d: items", document), err)
 	}
 	if token == nil {
 		t.list = true // an empty list of Go may be null
@@ -130,9 +160,9 @@ func (d *reader) readItems(decoder *json.Decoder, bounded *boundedReader, docume
 	var item json.RawMessage
 	i := 0
 	for ; decoder.More(); i++ {
-		bounded.renew()
+		decoder.bounded.renew()
 		if err := decoder.Decode(&item); err != nil {
-			return jsonError(decoder, position{document: document, item: i}.String(), err)
+			return decoder.failed(position{document: document, item: i}.String(), err)
 		}
 		head, err := headOf(item, position{document: document, item: i})
 		if err != nil {
@@ -152,9 +182,10 @@ func (d *reader) readItems(decoder *json.Decoder, bounded *boundedReader, docume
 			return err
 		}
 	}
-	bounded.renew()
+	t.items = i
+	decoder.bounded.renew()
 	if _, err = decoder.Token(); err != nil { // the closing bracket
-		return jsonError(decoder, fmt.Sprintf("document %d: behind its items, of which there are %d", document, i), err)
+		return decoder.failed(fmt.Sprintf("document %d: behind its items, of which there are %d", document, i), err)
 	}
 	return nil
 }
@@ -163,96 +194,6 @@ func (d *reader) readItems(decoder *json.Decoder, bounded *boundedReader, docume
 func itemKind(listKind string) string {
 	kind, _ := strings.CutSuffix(listKind, "List")
 	return kind
-}
-
-// readYAML reads YAML documents and treats each as JSON of the same content.
-func (d *reader) readYAML(in io.Reader) error {
-	bounded := &boundedReader{r: in, left: MaxDocumentBytes, bound: "a YAML document", limit: MaxDocumentBytes,
-		help: "; JSON has no such limit: kubectl get ... -o json"}
-	documents := utilyaml.NewYAMLReader(bufio.NewReader(bounded))
-	for n := 0; ; n++ {
-		read, err := documents.Read()
-		bounded.renew()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("document %d: %w", n, printable(err))
-		}
-		for i, document := range splitLists(read) {
-			if i > 0 {
-				n++
-			}
-			if err := d.readYAMLDocument(document, n); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// splitLists splits a document in which one list was appended to another: kubectl writes no --- before it. Each begins
-// with the key apiVersion, which no mapping has twice.
-func splitLists(document []byte) [][]byte {
-	const key = "\napiVersion:"
-	first := 0
-	if !bytes.HasPrefix(document, []byte(key[1:])) {
-		if first = bytes.Index(document, []byte(key)); first < 0 {
-			return [][]byte{document}
-		}
-		first++
-	}
-	var parts [][]byte
-	from := 0
-	for at := first + 1; ; {
-		next := bytes.Index(document[at:], []byte(key))
-		if next < 0 {
-			return append(parts, document[from:])
-		}
-		at += next + 1
-		parts, from = append(parts, document[from:at]), at
-	}
-}
-
-// printable returns an error that can be shown: YAML's errors quote bytes as they were read.
-func printable(err error) error {
-	if utf8.ValidString(err.Error()) {
-		return err
-	}
-	return errors.New(text.Valid(err.Error()))
-}
-
-func (d *reader) readYAMLDocument(read []byte, document int) error {
-	asJSON, err := yaml.YAMLToJSONStrict(read)
-	if err != nil && strings.Contains(err.Error(), "already set in map") {
-		return fmt.Errorf("document %d: a key occurs twice, as where two files were joined without --- between them: %w",
-			document, printable(err))
-	}
-	if err != nil {
-		return fmt.Errorf("document %d is not YAML: %w", document, printable(err))
-	}
-	if string(asJSON) == "null" {
-		return nil // nothing but comments, or the space between two separators
-	}
-	if asJSON[0] != '{' {
-		return fmt.Errorf("document %d: %w; it is %s", document, errNotADump, abbreviate(asJSON))
-	}
-	decoder := json.NewDecoder(bytes.NewReader(asJSON))
-	if _, err := decoder.Token(); err != nil {
-		return err
-	}
-	return d.readTop(decoder, &boundedReader{}, document)
-}
-
-// jsonError tells where in the text the decoder got stuck, and in what.
-func jsonError(decoder *json.Decoder, where string, err error) error {
-	var syntax *json.SyntaxError
-	switch {
-	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%s: the JSON ends early, after byte %d", where, decoder.InputOffset())
-	case errors.As(err, &syntax):
-		return fmt.Errorf("%s: not JSON after byte %d: %w", where, decoder.InputOffset(), err)
-	}
-	return fmt.Errorf("%s: %w", where, err)
 }
 
 func describeToken(token json.Token) string {

@@ -17,6 +17,8 @@ import (
 	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"loadline.dev/shim/dump/mergekeys"
+	"loadline.dev/shim/internal/unwrap"
 	"loadline.dev/shim/policy"
 )
 
@@ -132,9 +134,13 @@ func Load(name string) (File, error) {
 		return File{}, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	text, err := unwrap.Text(f)
 	if err != nil {
-		return File{}, err
+		return File{}, fmt.Errorf("%s: %w", name, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(text, MaxBytes+1))
+	if err != nil {
+		return File{}, fmt.Errorf("%s: %w", name, err)
 	}
 	file, err := Parse(data)
 	if err != nil {
@@ -189,12 +195,12 @@ func split(data []byte) ([][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		var content any
-		if err := yaml.Unmarshal(document, &content); err != nil {
+		asJSON, err := mergekeys.ToJSON(document, MaxBytes) // DecodeStrict refuses the override of a merged key
+		if err != nil {
 			return nil, err
 		}
-		if content != nil {
-			documents = append(documents, bytes.Clone(document))
+		if string(asJSON) != "null" {
+			documents = append(documents, asJSON)
 		}
 	}
 }
