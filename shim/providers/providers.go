@@ -29,8 +29,11 @@ const (
 	None = "none"
 )
 
+// Making are the kinds of providers that make machines.
+var Making = []string{ExternalGRPC, Karpenter, ClusterAPI}
+
 // Kinds are the kinds of providers.
-var Kinds = []string{ExternalGRPC, Karpenter, ClusterAPI, None}
+var Kinds = append(slices.Clone(Making), None)
 
 // Options say which provider is meant, and where it is.
 type Options struct {

@@ -53,6 +53,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range $text := regexSplit "(?m)^---\\s*$" (include "loadline.file" (dict "root" $a.root "path" $path)) -1 }}
 {{- $object := fromYaml $text }}
 {{- if hasKey $object "Error" }}{{ fail (printf "%s: %s" $path $object.Error) }}{{ end }}
+{{- if include "loadline.isEmpty" $object }}
+{{- $resource := eq $object.kind "Lease" | ternary "leases" "configmaps" }}
+{{- $new := get ($a.renamed | default dict) (printf "%s %s" $resource $object.metadata.name) }}
+{{- if $new }}{{ $_ := set $object.metadata "name" $new }}{{ end }}
+{{- end }}
 {{- if and $object (include "loadline.wanted" (dict "a" $a "object" $object)) }}
 ---
 {{ include "loadline.changed" (dict "a" $a "object" $object) }}
@@ -71,7 +76,27 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $other := and $kinds (not (has $o.kind $kinds)) -}}
 {{- $account := and (eq $o.kind "ServiceAccount") (not .a.component.serviceAccount.create) -}}
 {{- $slack := and (has $o.kind (list "Namespace" "ResourceQuota" "PriorityClass")) (eq (get .a.component "createSlackNamespace" | toString) "false") -}}
-{{- if not (or $home $policy $other $account $slack) }}yes{{ end -}}
+{{- $theirs := include "loadline.isTheirs" . -}}
+{{- if not (or $home $policy $other $account $slack $theirs) }}yes{{ end -}}
+{{- end -}}
+
+{{/* "yes" for an object without content, which a program fills. */}}
+{{- define "loadline.isEmpty" -}}
+{{- $kind := .kind | default "" -}}
+{{- if or (eq $kind "Lease") (and (eq $kind "ConfigMap") (not .data)) }}yes{{ end -}}
+{{- end -}}
+
+{{/* "yes" for an object without content that is there and of no release: the program of an earlier version has made it,
+     and Helm refuses to take it over. */}}
+{{- define "loadline.isTheirs" -}}
+{{- $o := .object -}}
+{{- $m := $o.metadata -}}
+{{- if include "loadline.isEmpty" $o }}
+{{- $namespace := eq $m.namespace .a.home | ternary .a.root.Release.Namespace $m.namespace -}}
+{{- with lookup $o.apiVersion $o.kind $namespace $m.name }}
+{{- if not (hasKey (.metadata.annotations | default dict) "meta.helm.sh/release-name") }}yes{{ end }}
+{{- end }}
+{{- end -}}
 {{- end -}}
 
 {{- define "loadline.changed" -}}
@@ -84,6 +109,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range $o.subjects | default list }}
 {{- if eq (.namespace | default "") $a.home }}{{ $_ := set . "namespace" $release }}{{ end -}}
 {{- if eq .kind "ServiceAccount" }}{{ $_ := set . "name" (get $accounts .name | default .name) }}{{ end -}}
+{{- end -}}
+{{- if $a.renamed }}
+{{- $_ := set $m "name" (get $a.renamed (printf "%ss %s" (lower $o.kind) $m.name) | default $m.name) }}
+{{- include "loadline.renamed" (dict "names" $a.renamed "rules" ($o.rules | default list)) }}
 {{- end -}}
 {{- if eq $o.kind "ServiceAccount" }}
 {{- $_ := set $m "name" (get $accounts $m.name | default $m.name) }}
@@ -98,8 +127,23 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- $_ := set $m "labels" $labels -}}
 {{- if $o.spec }}{{ if $o.spec.template }}{{ include "loadline.workload" (dict "a" $a "object" $o) }}{{ end }}{{ end -}}
-{{- if and (eq $o.kind "ConfigMap") $a.config }}{{ $_ := set $o "data" (include $a.config $a | fromYaml) }}{{ end -}}
+{{- if and (eq $o.kind "ConfigMap") $o.data $a.config }}{{ $_ := set $o "data" (include $a.config $a | fromYaml) }}{{ end -}}
 {{- toYaml $o -}}
+{{- end -}}
+
+{{/* Changes the names of objects in the rules of a role in place, and returns nothing. `names` are new ones by resource
+     and name, such as "leases loadline-autoscaler". */}}
+{{- define "loadline.renamed" -}}
+{{- $names := .names -}}
+{{- range $rule := .rules }}
+{{- if $rule.resourceNames }}
+{{- $all := list }}
+{{- range $name := $rule.resourceNames }}
+{{- $all = append $all (get $names (printf "%s %s" (first $rule.resources) $name) | default $name) }}
+{{- end }}
+{{- $_ := set $rule "resourceNames" $all }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* Changes a Deployment or DaemonSet in place, and returns nothing. */}}

@@ -130,7 +130,7 @@ func (p *Provider) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupA
 			// without Machines nobody can say.
 			g.Min = min(max(low, target), high)
 		}
-		g.Instances = f.instances(target, ids)
+		g.Instances, g.Warning = f.instances(target, ids), f.wrongCapacity()
 		var doubts []string
 		g.Options, doubts = f.options(defaults)
 		p.warn(doubts)

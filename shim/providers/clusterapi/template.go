@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ func (p *Provider) TemplateNode(ctx context.Context, id string) (*v1.Node, error
 	if err != nil {
 		return nil, err
 	}
+	p.warn(f.doubtsOfCapacity())
 	infrastructure, err := p.infrastructure(ctx, f.object)
 	stated, wrong := f.statedCapacity()
 	if wrong != nil {
@@ -55,11 +57,12 @@ func (p *Provider) TemplateNode(ctx context.Context, id string) (*v1.Node, error
 	if capacity.Cpu().IsZero() || capacity.Memory().IsZero() {
 		return nil, nil
 	}
-	taints, err := f.taints()
-	if err != nil {
+	taints, wrongTaint := f.taints()
+	labels, wrongLabel := f.labels(infrastructure)
+	if err := cmp.Or(wrongTaint, wrongLabel); err != nil {
 		return nil, err
 	}
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.GetName(), Labels: f.labels(infrastructure)},
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.GetName(), Labels: labels},
 		Spec:   v1.NodeSpec{Taints: taints},
 		Status: v1.NodeStatus{Capacity: capacity, Allocatable: capacity.DeepCopy()}}
 	node.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}
@@ -75,6 +78,10 @@ func (o object) statedCapacity() (v1.ResourceList, error) {
 	names := map[string]v1.ResourceName{"cpu": v1.ResourceCPU, "memory": v1.ResourceMemory,
 		"ephemeral-disk": v1.ResourceEphemeralStorage, "maxPods": v1.ResourcePods}
 	if kind := annotations[capacityPrefix+"gpu-type"]; kind != "" {
+		if problems := validation.IsQualifiedName(kind); len(problems) > 0 {
+			return nil, fmt.Errorf("%s: annotation %sgpu-type %q: is not the name of a resource: %s", o.id(), capacityPrefix,
+				kind, problems[0])
+		}
 		names["gpu-count"] = v1.ResourceName(kind)
 	}
 	out := v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(defaultPods, resource.DecimalSI)}
@@ -94,6 +101,41 @@ func (o object) statedCapacity() (v1.ResourceList, error) {
 	return out, nil
 }
 
+// leastMemory is less than any node has: an amount below it lacks its unit.
+const leastMemory = 1 << 20
+
+// doubtsOfCapacity returns what annotations say that can hardly be meant.
+func (o object) doubtsOfCapacity() (doubts []string) {
+	annotations := o.GetAnnotations()
+	for _, key := range []string{"memory", "ephemeral-disk"} {
+		text := annotations[capacityPrefix+key]
+		if amount, err := resource.ParseQuantity(text); err == nil && amount.Sign() > 0 && amount.Value() < leastMemory {
+			doubts = append(doubts, fmt.Sprintf("%s: annotation %s%s %q counts as so many bytes: does it lack a unit, such as "+
+				"Gi?", o.id(), capacityPrefix, key, text))
+		}
+	}
+	if count := annotations[capacityPrefix+"gpu-count"]; count != "" && count != "0" &&
+		annotations[capacityPrefix+"gpu-type"] == "" {
+		doubts = append(doubts, fmt.Sprintf("%s: annotation %sgpu-count %q counts as not stated: without %sgpu-type, such "+
+			"as nvidia.com/gpu, new nodes have no GPUs", o.id(), capacityPrefix, count, capacityPrefix))
+	}
+	for part := range strings.SplitSeq(annotations[capacityPrefix+"labels"], ",") {
+		if part = strings.TrimSpace(part); part != "" && !strings.Contains(part, "=") {
+			doubts = append(doubts, fmt.Sprintf("%s: annotation %slabels: %q counts as not stated: it must be KEY=VALUE",
+				o.id(), capacityPrefix, part))
+		}
+	}
+	return doubts
+}
+
+// wrongCapacity says which annotations describe a node that cannot exist; nil: none does.
+func (o object) wrongCapacity() error {
+	_, wrongAmount := o.statedCapacity()
+	_, wrongTaint := o.taints()
+	_, wrongLabel := o.labels(object{})
+	return cmp.Or(wrongAmount, wrongTaint, wrongLabel)
+}
+
 // pairs returns the parts of an annotation, "a=b,c=d".
 func pairs(text string) map[string]string {
 	all := map[string]string{}
@@ -106,8 +148,8 @@ func pairs(text string) map[string]string {
 }
 
 // labels returns those of a new node: what Cluster API takes over from the template of its Machines, and what the
-// annotation says.
-func (o object) labels(infrastructure object) map[string]string {
+// annotation says. It is an error if no node can have one of them.
+func (o object) labels(infrastructure object) (map[string]string, error) {
 	all := map[string]string{
 		v1.LabelOSStable: cmp.Or(infrastructure.text("status", "nodeInfo", "operatingSystem"), "linux"),
 		v1.LabelArchStable: cmp.Or(infrastructure.text("status", "nodeInfo", "architecture"),
@@ -118,8 +160,16 @@ func (o object) labels(infrastructure object) map[string]string {
 			all[key] = value
 		}
 	}
-	maps.Copy(all, pairs(o.GetAnnotations()[capacityPrefix+"labels"]))
-	return all
+	stated := pairs(o.GetAnnotations()[capacityPrefix+"labels"])
+	for _, key := range slices.Sorted(maps.Keys(stated)) {
+		value := stated[key]
+		if problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(problems) > 0 {
+			return nil, fmt.Errorf("%s: annotation %slabels: no node can have the label %q: %s", o.id(), capacityPrefix,
+				key+"="+value, problems[0])
+		}
+	}
+	maps.Copy(all, stated)
+	return all, nil
 }
 
 // isTakenOver says whether a label of a Machine is one of its node too.
@@ -251,7 +301,8 @@ func (o object) options(defaults *externalgrpc.NodeGroupAutoscalingOptions) (
 			return
 		}
 		if err := parse(text); err != nil {
-			doubts = append(doubts, fmt.Sprintf("%s: annotation %s %q: %v", o.id(), group()+optionPrefix+key, text, err))
+			doubts = append(doubts, fmt.Sprintf("%s: annotation %s %q counts as not stated: %v", o.id(),
+				group()+optionPrefix+key, text, err))
 			return
 		}
 		stated = true
@@ -295,7 +346,7 @@ func (p *Provider) warn(doubts []string) {
 	for _, doubt := range doubts {
 		if !p.warned[doubt] {
 			p.warned[doubt] = true
-			klog.InfoS("Warning: this counts as not stated", "what", doubt)
+			klog.InfoS("Warning: an annotation of a node group", "what", doubt)
 		}
 	}
 }

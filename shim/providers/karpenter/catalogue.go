@@ -26,6 +26,21 @@ type instanceType struct {
 	Allocatable v1.ResourceList
 	Labels      map[string]string // by which requirements choose
 	Price       float64           // on demand, US dollars per hour
+	// noGPUs and noAccelerators say that the machine has none for certain. On AWS only the families inf and trn have
+	// what Karpenter calls accelerators.
+	noGPUs, noAccelerators bool
+}
+
+// gpuLabel and acceleratorLabel are the labels of Karpenter's providers that nodes with GPUs, or with chips for
+// inference and training, have.
+var (
+	gpuLabel         = regexp.MustCompile(`^karpenter\.[^/]+/(instance|sku)-gpu-`)
+	acceleratorLabel = regexp.MustCompile(`^karpenter\.[^/]+/(instance|sku)-accelerator-`)
+)
+
+// lacks says whether it is known that nodes of the type do not have a label.
+func (t *instanceType) lacks(label string) bool {
+	return t.noGPUs && gpuLabel.MatchString(label) || t.noAccelerators && acceleratorLabel.MatchString(label)
 }
 
 // readTypes returns the instance types of price lists whose shapes these state, by name; the first list that has one
@@ -105,6 +120,9 @@ func typeOf(field func(string) string) (*instanceType, error) {
 		t.Price = math.Inf(1)
 	}
 	t.Labels = labelsOf(t, cpus, memory, field("gpu_count"), field("gpu_name"))
+	t.noGPUs = field("gpu_count") == "0" && field("gpu_name") == "" // a share of a GPU is none, with a name
+	t.noAccelerators = awsName.MatchString(t.Name) && !strings.HasPrefix(t.Name, "inf") &&
+		!strings.HasPrefix(t.Name, "trn")
 	return t, nil
 }
 

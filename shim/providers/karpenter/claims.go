@@ -1,6 +1,7 @@
 package karpenter
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -90,8 +91,8 @@ func (p *Provider) current(ctx context.Context, id string) (*group, error) {
 	switch {
 	case g == nil:
 		return nil, fmt.Errorf("there is no node group %s", id)
-	case g.pool.problem != nil:
-		return nil, g.pool.problem
+	case g.pool.problem != nil || g.problem != nil:
+		return nil, cmp.Or(g.pool.problem, g.problem)
 	}
 	return g, nil
 }

@@ -211,3 +211,12 @@ func optionsText(o *externalgrpc.NodeGroupAutoscalingOptions) string {
 	return fmt.Sprintf("%d %v %v", o.GetScaleDownUnneededDuration().GetSeconds(), o.GetScaleDownUtilizationThreshold(),
 		o.GetIgnoreDaemonSetsUtilization())
 }
+
+// replacePool has somebody change the NodePool.
+func (w *world) replacePool(text string) {
+	w.Helper()
+	if err := w.objects.Resource(nodePools).Delete(w.Context(), "default", metav1.DeleteOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	w.add(text)
+}

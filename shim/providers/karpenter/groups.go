@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/autoscaler/cloud"
 )
 
 // state is what one look has found.
@@ -38,7 +39,9 @@ type group struct {
 	machine              *instanceType // nil: no node of it can be planned; the group only has the nodes that are there
 	kind, zone, capacity string        // zone: empty where any will do
 	claims               []*nodeClaim
-	room                 int // how many more machines the limits of the NodePool allow
+	room                 int   // how many more machines the limits of the NodePool allow
+	outside              bool  // the requirements of the NodePool do not allow it any more: it does not grow
+	problem              error // why nothing can be done with it, beside that of the pool
 }
 
 // anyZone is the part of an id for a group without a zone.
@@ -51,24 +54,38 @@ func idOf(pool, kind, zone, capacity string) string {
 // stateOf works out the groups of the managed pools. The caller holds the lock.
 func (p *Provider) stateOf(pools []*nodePool, claims []*nodeClaim) state {
 	s := state{groups: map[string]*group{}, groupOf: map[string]string{}}
-	var managed []*pool
+	var managed, odd []*pool
 	for _, n := range pools {
-		if n.Labels[ManagedLabel] == "true" {
-			own := &pool{nodePool: n}
+		own := &pool{nodePool: n}
+		switch value, has := n.Labels[ManagedLabel]; {
+		case value == "true":
 			own.claims = slices.DeleteFunc(slices.Clone(claims), func(c *nodeClaim) bool {
 				return c.Labels[nodePoolLabel] != n.Name
 			})
+			own.problem = own.problemOf()
 			managed = append(managed, own)
+		case has && value != "false":
+			own.problem = fmt.Errorf("NodePool %s: label %s is %q: it must be \"true\", or Karpenter keeps the NodePool",
+				n.Name, ManagedLabel, value)
+			odd = append(odd, own)
 		}
 	}
-	for _, own := range managed {
-		own.problem = own.problemOf()
-		for _, g := range p.groupsOf(own, p.options.MaxGroups/len(managed)) {
+	offers := make([]*offer, len(managed))
+	for i, own := range managed {
+		offers[i] = p.offerOf(own)
+	}
+	share(offers, min(p.options.MaxGroups, cloud.MaxGroups-len(managed)-len(odd)))
+	for i, own := range managed {
+		for _, g := range offers[i].groups() {
 			s.groups[g.id] = g
 		}
 		for _, c := range own.claims {
 			s.place(own, c, p.types)
 		}
+		s.explain(own, offers[i].problem(p.options.MaxGroups))
+	}
+	for _, own := range odd {
+		s.explain(own, own.problem)
 	}
 	for _, g := range s.groups {
 		g.learn()
@@ -77,59 +94,38 @@ func (p *Provider) stateOf(pools []*nodePool, claims []*nodeClaim) state {
 	return s
 }
 
-// groupsOf returns the groups that a pool can grow in, at most so many.
-func (p *Provider) groupsOf(own *pool, most int) (all []*group) {
-	requirements := own.Spec.Template.Spec.Requirements
-	zones, capacities := p.zonesOf(own), valuesOf(requirements, capacityTypeLabel)
-	if len(capacities) == 0 {
-		capacities = []string{onDemand}
+// noGroup ends the id of the group that represents a pool without one.
+const noGroup = "/none"
+
+// explain adds a group that has no nodes and says why a pool does not grow, where the pool has no groups to say so, or
+// has only those of nodes that are there already.
+func (s *state) explain(own *pool, why error) {
+	has := false
+	for _, g := range s.groups {
+		has = has || g.pool == own
 	}
-	var fitting []*instanceType
-	for _, t := range p.types {
-		if allow(requirements, t.Labels) {
-			fitting = append(fitting, t)
-		}
+	if has && (why == nil || own.problem != nil) {
+		return
 	}
-	for _, t := range bestTypes(fitting, most/(len(zones)*len(capacities))) {
-		for _, zone := range zones {
-			for _, capacity := range capacities {
-				if capacity != reserved { // what is reserved is not in any list; Karpenter takes it for on-demand claims
-					all = append(all, &group{id: idOf(own.Name, t.Name, zone, capacity), pool: own, machine: t, kind: t.Name,
-						zone: zone, capacity: capacity})
-				}
-			}
-		}
-	}
-	return all
+	id := own.Name + noGroup
+	s.groups[id] = &group{id: id, pool: own, problem: cmp.Or(own.problem, why)}
 }
 
-// zonesOf returns the zones of a pool; one empty zone: they are not known, and any will do.
-func (p *Provider) zonesOf(own *pool) []string {
-	requirements := own.Spec.Template.Spec.Requirements
-	if zones := valuesOf(requirements, v1.LabelTopologyZone); len(zones) > 0 {
-		return zones
+// isRequired says whether the requirements of the NodePool allow new nodes of the group.
+func (g *group) isRequired() bool {
+	labels, lacks := map[string]string{v1.LabelInstanceTypeStable: g.kind}, func(string) bool { return false }
+	if g.machine != nil {
+		labels, lacks = maps.Clone(g.machine.Labels), g.machine.lacks
 	}
-	found := map[string]bool{}
-	for _, zone := range p.options.Zones {
-		found[zone] = true
+	labels[capacityTypeLabel] = g.capacity
+	if g.zone != "" {
+		labels[v1.LabelTopologyZone] = g.zone
 	}
-	if len(found) == 0 {
-		for _, c := range own.claims {
-			found[c.Labels[v1.LabelTopologyZone]] = true
-		}
-	}
-	delete(found, "")
-	zones := slices.DeleteFunc(slices.Sorted(maps.Keys(found)), func(zone string) bool {
-		return !allow(requirements, map[string]string{v1.LabelTopologyZone: zone})
-	})
-	if len(zones) == 0 {
-		return []string{""}
-	}
-	return zones
+	return allow(g.pool.requirements(), labels, lacks)
 }
 
-// place puts a claim into its group: the one that it was made for, else that of its labels, else one of its own, which
-// does not grow. A claim of Karpenter's that does not say yet what it becomes keeps its pool as it is.
+// place puts a claim into its group: the one that it was made for, else that of its labels, else one of its own. A
+// claim of Karpenter's that does not say yet what it becomes keeps its pool as it is.
 func (s *state) place(own *pool, c *nodeClaim, types map[string]*instanceType) {
 	kind, zone := c.label(v1.LabelInstanceTypeStable), c.label(v1.LabelTopologyZone)
 	capacity := c.label(capacityTypeLabel)
@@ -154,6 +150,7 @@ func (s *state) place(own *pool, c *nodeClaim, types map[string]*instanceType) {
 	default:
 		g = &group{id: idOf(own.Name, kind, zone, capacity), pool: own, machine: types[kind], kind: kind, zone: zone,
 			capacity: capacity}
+		g.outside = !g.isRequired()
 		s.groups[g.id] = g
 	}
 	g.claims = append(g.claims, c)
@@ -185,7 +182,7 @@ const mostMachines = 1000
 
 // roomLeft returns how many more machines of the group the limits of its pool allow.
 func (g *group) roomLeft() int {
-	if g.machine == nil || g.pool.problem != nil {
+	if g.machine == nil || g.pool.problem != nil || g.outside {
 		return 0
 	}
 	room := int64(max(0, mostMachines-len(g.claims)))

@@ -3,6 +3,7 @@
 package karpenter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,7 +27,7 @@ import (
 // Options say what the NodePools do not.
 type Options struct {
 	Zones     []string `json:"zones" flag:"karpenter-zones" range:":100" help:"with --cloud=karpenter: zones of NodePools whose requirements name none; none given: those of their nodes, else one group for all zones"`
-	MaxGroups int      `json:"maxGroups" flag:"karpenter-max-groups" range:"1:1000" help:"with --cloud=karpenter: node groups at most, in equal parts for the NodePools; of more instance types, those are left out of which others offer more for less"`
+	MaxGroups int      `json:"maxGroups" flag:"karpenter-max-groups" range:"1:1000" help:"with --cloud=karpenter: node groups at most, shared by the NodePools, each of which has one instance type if that suffices; of more instance types, those are left out of which others offer more for less"`
 }
 
 // DefaultOptions are those without file and flags.
@@ -192,7 +193,7 @@ func (p *Provider) Groups(_ context.Context, defaults *externalgrpc.NodeGroupAut
 	for _, g := range p.state.groups {
 		target := p.targetOf(g)
 		all = append(all, cloud.Group{ID: g.id, Max: target + g.room, Target: target, Instances: p.machinesOf(g),
-			Options: g.optionsOver(defaults), Problem: g.pool.problem})
+			Options: g.optionsOver(defaults), Problem: cmp.Or(g.pool.problem, g.problem)})
 	}
 	slices.SortFunc(all, func(a, b cloud.Group) int { return strings.Compare(a.ID, b.ID) })
 	if len(all) > cloud.MaxGroups {

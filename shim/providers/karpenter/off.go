@@ -1,13 +1,14 @@
 package karpenter
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // problemOf says why Loadline must leave a NodePool alone; nil: it need not. Beside Karpenter it would buy nodes twice,
@@ -57,6 +58,10 @@ func (p *pool) disruptionIsOff() bool {
 	return false
 }
 
+// resources are those without a domain that a limit can be of.
+var resources = []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage, v1.ResourcePods,
+	"nodes"}
+
 // readLimits reads RESOURCE=QUANTITY, ...
 func readLimits(text string) (v1.ResourceList, error) {
 	limits := v1.ResourceList{}
@@ -64,12 +69,21 @@ func readLimits(text string) (v1.ResourceList, error) {
 		if entry = strings.TrimSpace(entry); entry == "" {
 			continue
 		}
-		name, amount, _ := strings.Cut(entry, "=")
-		quantity, err := resource.ParseQuantity(amount)
+		left, right, _ := strings.Cut(entry, "=")
+		name := v1.ResourceName(strings.TrimSpace(left))
+		quantity, err := resource.ParseQuantity(strings.TrimSpace(right))
 		if err != nil || name == "" || quantity.Sign() < 0 {
-			return nil, errors.New("must be RESOURCE=QUANTITY, ..., such as cpu=1000,memory=4Ti,nodes=50")
+			return nil, fmt.Errorf("must be RESOURCE=QUANTITY, ..., such as cpu=1000,memory=4Ti,nodes=50; %q is not", entry)
 		}
-		limits[v1.ResourceName(name)] = quantity
+		extended := strings.Contains(string(name), "/") && len(validation.IsQualifiedName(string(name))) == 0
+		if !extended && !slices.Contains(resources, name) && !strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
+			return nil, fmt.Errorf("%q is no resource: must be one of cpu, memory, ephemeral-storage, pods and nodes, or have "+
+				"a domain, such as nvidia.com/gpu", name)
+		}
+		if _, twice := limits[name]; twice {
+			return nil, fmt.Errorf("%s occurs twice", name)
+		}
+		limits[name] = quantity
 	}
 	return limits, nil
 }

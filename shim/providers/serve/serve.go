@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/autoscaler/cloud"
@@ -70,6 +71,11 @@ func (s *Server) read(ctx context.Context) error {
 	defer s.mu.Unlock()
 	s.groups, s.order = map[string]cloud.Group{}, nil
 	for _, group := range groups {
+		if group.Problem != nil && group.Max == 0 && group.Target == 0 && len(group.Instances) == 0 {
+			// An error of one group ends a loop of Cluster Autoscaler, and there is nothing that this one is for.
+			klog.InfoS("Warning: a node group without nodes is left out", "group", group.ID, "err", group.Problem)
+			continue
+		}
 		s.groups[group.ID] = group
 		s.order = append(s.order, group.ID)
 	}

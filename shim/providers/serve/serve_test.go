@@ -238,3 +238,22 @@ func TestCallsOfClusterAutoscaler(t *testing.T) {
 		t.Errorf("price %v, error %v, want 1.5 hours of 0.25", price, err)
 	}
 }
+
+// A group that has a problem and no nodes is left out: the error of one group ends a loop of Cluster Autoscaler, and
+// nothing can be done with this one.
+func TestGroupWithAProblemAndWithoutNodes(t *testing.T) {
+	problem := errors.New("no node can meet its requirements")
+	s := serve.New(&hands{groups: []cloud.Group{{ID: "a", Max: 5}, {ID: "b", Problem: problem},
+		{ID: "c", Problem: problem, Target: 1, Max: 1}}})
+	answer, err := s.NodeGroups(t.Context(), &externalgrpc.NodeGroupsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, g := range answer.GetNodeGroups() {
+		ids = append(ids, g.GetId())
+	}
+	if !slices.Equal(ids, []string{"a", "c"}) {
+		t.Errorf("groups %v", ids)
+	}
+}
