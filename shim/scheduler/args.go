@@ -21,13 +21,10 @@ const (
 
 	minTimeout = time.Millisecond
 	maxTimeout = time.Second
-
-	argsKind    = Name + "Args"
-	argsVersion = "kubescheduler.config.k8s.io/v1"
 )
 
 // NodeResourcesLimitAwareArgs are the arguments of the plugin in a KubeSchedulerConfiguration. Beside its own
-// fields it has those of a score policy.
+// fields it has those of a score policy. TypeMeta says under which apiVersion they were written.
 type NodeResourcesLimitAwareArgs struct {
 	metav1.TypeMeta `json:",inline"`
 	// EngineAddress is unix:///path/to/socket of a loadlined, or inprocess, or inprocess:///path/to/libloadline.so: then
@@ -54,7 +51,7 @@ type NodeResourcesLimitAwareArgs struct {
 // DefaultArgs returns the arguments of a plugin whose configuration says nothing.
 func DefaultArgs() NodeResourcesLimitAwareArgs {
 	var args NodeResourcesLimitAwareArgs
-	args.setDefaults()
+	argsScheme.Default(&args)
 	return args
 }
 
@@ -67,13 +64,13 @@ func decodeArgs(obj runtime.Object) (NodeResourcesLimitAwareArgs, error) {
 		if from.ContentType != "" && from.ContentType != runtime.ContentTypeJSON {
 			return args, fmt.Errorf("%s: content type %q: must be JSON", argsKind, from.ContentType)
 		}
-		if err := policy.DecodeStrict(from.Raw, &args); err != nil {
+		if err := decodeVersioned(from.Raw, &args); err != nil {
 			return args, fmt.Errorf("%s: %w", argsKind, err)
 		}
 	default:
 		return args, fmt.Errorf("%s: cannot be read from a %T", argsKind, obj)
 	}
-	args.setDefaults()
+	argsScheme.Default(&args)
 	if err := args.validate().ToAggregate(); err != nil {
 		return args, fmt.Errorf("%s: %w", argsKind, err)
 	}
@@ -101,12 +98,6 @@ func (a *NodeResourcesLimitAwareArgs) setDefaults() {
 
 func (a *NodeResourcesLimitAwareArgs) validate() field.ErrorList {
 	var errs field.ErrorList
-	if a.Kind != "" && a.Kind != argsKind {
-		errs = append(errs, field.NotSupported(field.NewPath("kind"), a.Kind, []string{argsKind}))
-	}
-	if a.APIVersion != "" && a.APIVersion != argsVersion {
-		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), a.APIVersion, []string{argsVersion}))
-	}
 	if t := a.Timeout.Duration; t < minTimeout || t > maxTimeout {
 		errs = append(errs, field.Invalid(field.NewPath("timeout"), t.String(),
 			fmt.Sprintf("must be %v to %v", minTimeout, maxTimeout)))

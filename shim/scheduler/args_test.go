@@ -22,7 +22,7 @@ func TestDecodeArgs(t *testing.T) {
 		t.Errorf("the defaults are %+v", args)
 	}
 	args, err = decodeArgs(&runtime.Unknown{ContentType: runtime.ContentTypeJSON, Raw: []byte(`{
-		"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "NodeResourcesLimitAwareArgs",
+		"apiVersion": "loadline.dev/v1", "kind": "NodeResourcesLimitAwareArgs",
 		"engineAddress": "unix:///run/loadline/socket", "timeout": "5ms", "view": "batch",
 		"preset": "kep217", "resources": [{"resource": "cpu", "weight": 2}]}`)})
 	if err != nil {
@@ -44,6 +44,10 @@ func TestDecodeArgsRefuses(t *testing.T) {
 		{"RepeatedField", `{"timeout": "5ms", "timeout": "6ms"}`, `"timeout" already set`},
 		{"Kind", `{"kind": "NodeResourcesFitArgs"}`, `kind: Unsupported value: "NodeResourcesFitArgs"`},
 		{"Group", `{"apiVersion": "v1"}`, `apiVersion: Unsupported value: "v1"`},
+		{"VersionOfOurs", `{"apiVersion": "loadline.dev/v1alpha1"}`,
+			`apiVersion: Unsupported value: "loadline.dev/v1alpha1": supported values: "loadline.dev/v1", "kube`},
+		{"OldVersion", `{"apiVersion": "kubescheduler.config.k8s.io/v1", "engineAdress": "inprocess"}`,
+			`unknown field "engineAdress"`},
 		{"Version", `{"apiVersion": "kubescheduler.config.k8s.io/v1beta3"}`,
 			`apiVersion: Unsupported value: "kubescheduler.config.k8s.io/v1beta3"`},
 		{"NoVersion", `{"apiVersion": "kubescheduler.config.k8s.io"}`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,6 +33,7 @@ type client struct {
 	open   metrics.GaugeMetric
 	partly metrics.GaugeMetric // objects that the engine could not read in full
 	logger klog.Logger
+	on     atomic.Bool // the engine has answered
 
 	users    int    // guarded by clients.mu
 	supplied func() // ends the supply of profiles; nil: none. Guarded by clients.mu
@@ -64,7 +66,7 @@ func (c *clients) acquire(logger klog.Logger, key clientKey) (*client, error) {
 	fresh := &client{
 		key: key, conn: conn, scorer: loadlinev1.NewSchedulerExtenderClient(conn), users: 1,
 		open:   breakerOpen.WithLabelValues(key.address, key.view),
-		partly: unreadable.WithLabelValues(key.address, key.view), logger: logger,
+		partly: unreadable.WithLabelValues(key.address, key.view),
 	}
 	fresh.guard = guard.New(conn, guard.Options{Now: c.now, Changed: fresh.changed})
 	fresh.open.Set(0)
@@ -78,7 +80,8 @@ func (c *clients) acquire(logger klog.Logger, key clientKey) (*client, error) {
 	if local, ok := conn.(interface{ Version() string }); ok {
 		logger = logger.WithValues("engineVersion", local.Version())
 	}
-	logger.Info("Limit-aware scoring is on", "engine", key.address, "view", key.view)
+	fresh.logger = logger.WithValues("engine", key.address, "view", key.view)
+	fresh.logger.Info("Limit-aware scoring begins with the first answer of the engine")
 	return fresh, nil
 }
 
@@ -198,8 +201,15 @@ func (c *client) unreadable(news []leftout.Object, total int64) {
 // synced hears how a background sync ended.
 func (c *client) synced(err error) { c.note(err) }
 
-// note tells the guard of an outcome, and returns the reason for a skip.
-func (c *client) note(err error) reason { return reasonOf[c.guard.Note(err)] }
+// note tells the guard of an outcome, and returns the reason for a skip. The first answer is logged: a connection that
+// is configured says nothing of an engine.
+func (c *client) note(err error) reason {
+	verdict := c.guard.Note(err)
+	if verdict == guard.Answered && !c.on.Load() && c.on.CompareAndSwap(false, true) {
+		c.logger.Info("Limit-aware scoring is on")
+	}
+	return reasonOf[verdict]
+}
 
 // reasonOf are the reasons for which a cycle is skipped after a question, by verdict.
 var reasonOf = [guard.Panicked + 1]reason{
@@ -211,10 +221,9 @@ var reasonOf = [guard.Panicked + 1]reason{
 func (c *client) changed(open bool, err error) {
 	if open {
 		c.open.Set(1)
-		c.logger.Error(err, "The engine does not answer; scheduling goes on without limit-aware scores",
-			"engine", c.key.address)
+		c.logger.Error(err, "The engine does not answer; scheduling goes on without limit-aware scores")
 		return
 	}
 	c.open.Set(0)
-	c.logger.Info("The engine answers again", "engine", c.key.address)
+	c.logger.Info("The engine answers again")
 }

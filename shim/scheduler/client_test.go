@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,5 +55,27 @@ func TestClientsAreClosedBesideOthers(t *testing.T) {
 	close(slow.may)
 	if err := <-released; err != nil {
 		t.Error(err)
+	}
+}
+
+var errAway = errors.New("away")
+
+func refusesToDial(string) (engine.Conn, error) { return nil, errAway }
+
+// The log says that scoring is on when the engine has answered, and once.
+func TestScoringIsOnAfterTheFirstAnswer(t *testing.T) {
+	logger, logged := bufferedLogger(t)
+	all := clients{now: time.Now, dial: func(string) (engine.Conn, error) { return &fakeEngine{}, nil }}
+	c, err := all.acquire(logger, clientKey{"inprocess", "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.release(c)
+	for i, outcome := range []error{nil, errAway, nil, nil} {
+		want := min(i, 1)
+		if got := strings.Count(logged(), "Limit-aware scoring is on"); got != want {
+			t.Errorf("after %d answers it was logged %d times", i, got)
+		}
+		c.note(outcome)
 	}
 }

@@ -69,6 +69,10 @@ func newPlugin(ctx context.Context, obj runtime.Object, handle fwk.Handle, clien
 	}
 	registerMetrics()
 	logger := klog.FromContext(ctx).WithValues("plugin", Name)
+	if args.APIVersion == oldVersion.String() {
+		logger.Info("The plugin's arguments have an older apiVersion, which the next minor version refuses",
+			"apiVersion", oldVersion.String(), "use", argsVersion.String())
+	}
 	shared, err := clients.acquire(logger, clientKey{args.EngineAddress, args.View})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)

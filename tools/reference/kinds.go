@@ -39,7 +39,7 @@ var kinds = []kind{
 	{page: "scheduler", title: "Arguments of the scheduler plugin",
 		intro: "`args` of the plugin `" + scheduler.Name + "` in a KubeSchedulerConfiguration. What a preset sets is " +
 			"in [scores](../scheduler.md#options-of-the-score); [the load line](../load-line.md) is a filter.",
-		apiVersion: "kubescheduler.config.k8s.io/v1", kind: scheduler.Name + "Args", head: "may be left out",
+		apiVersion: "loadline.dev/v1", kind: scheduler.Name + "Args", head: "may be left out",
 		value:    scheduler.NodeResourcesLimitAwareArgs{},
 		defaults: func() (any, error) { return scheduler.DefaultArgs(), nil }},
 	{page: "sweep", title: "Sweep",
