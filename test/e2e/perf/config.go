@@ -144,8 +144,6 @@ const podTemplate = `apiVersion: v1
 kind: Pod
 metadata:
   generateName: pod-
-  ownerReferences:
-  - {apiVersion: apps/v1, kind: StatefulSet, name: %s, uid: 00000000-0000-0000-0000-000000000001, controller: true}
 spec:
   containers:
   - image: registry.k8s.io/pause:3.10.2
@@ -158,9 +156,17 @@ spec:
 // podsOf returns how many pods of a case are placed before the measurement, how many are measured, and what they are.
 func (s settings) podsOf(c Case) (initial, measured int, template string) {
 	if c.batching() && !c.shared() {
-		return 0, s.nodes, fmt.Sprintf(podTemplate, workloadName, "3", "6")
+		return 0, s.nodes, fmt.Sprintf(podTemplate, "3", "6")
 	}
-	return InitPods, s.pods, fmt.Sprintf(podTemplate, workloadName, "100m", "200m")
+	return InitPods, s.pods, fmt.Sprintf(podTemplate, "100m", "200m")
+}
+
+// ownedIf returns a template, which has the owner of pods with profiles on a condition.
+func ownedIf(has bool, template string) string {
+	if !has {
+		return template
+	}
+	return strings.Replace(template, "metadata:\n", owner, 1)
 }
 
 // signatures has all pods of an operation sign alike. From 1.37 on scheduler_perf gives each pod a label of its own
@@ -179,6 +185,7 @@ func (s settings) write(c Case) (string, error) {
 	files := map[string]string{
 		"scheduler.yaml": s.schedulerConfig(c),
 		"pod.yaml":       template,
+		"measured.yaml":  ownedIf(c.profiles(), template),
 		"performance-config.yaml": fmt.Sprintf(`- name: %s
   featureGates:
     OpportunisticBatching: %t
@@ -192,6 +199,7 @@ func (s settings) write(c Case) (string, error) {
   - opcode: createPods
     countParam: $measurePods
     namespace: %s
+    podTemplatePath: %s/measured.yaml
     collectMetrics: true%s
   workloads:
   - name: SchedulingBasic
@@ -200,7 +208,7 @@ func (s settings) write(c Case) (string, error) {
       initPods: %d
       measurePods: %d
 `, c, c.batching(), s.dir, s.dir, s.signatures(initial), measuredNamespace,
-			s.signatures(measured), s.nodes, initial, measured),
+			s.dir, s.signatures(measured), s.nodes, initial, measured),
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(content), 0o600); err != nil {

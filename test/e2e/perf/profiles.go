@@ -13,10 +13,14 @@ import (
 const (
 	// usageNamespace is where the profiles are.
 	usageNamespace = "default"
-	// workloadName is the workload of all pods.
+	// workloadName is the workload of the pods that are measured.
 	workloadName = "measured-pods"
 	// workloads is how many profiles there are; pods have one of them.
 	workloads = 2000
+	// owner has pods be of this workload. scheduler_perf runs a garbage collector, which deletes pods of a workload that
+	// does not exist, and leaves those of a kind alone that it does not know.
+	owner = "metadata:\n  ownerReferences:\n  - {apiVersion: perf.loadline.dev/v1, kind: StatefulSet, name: " +
+		workloadName + ", uid: 00000000-0000-0000-0000-000000000001, controller: true}\n"
 )
 
 // writeProfiles writes profiles as loadline usage would write them for so many workloads: of the last seven days, with
