@@ -7,12 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -169,38 +166,7 @@ func (a *Autoscaler) elect(ctx context.Context) error {
 	return err
 }
 
-// newLock returns the lease as this process takes it, under an identity that no other process has.
-func (a *Autoscaler) newLock() (*resourcelock.LeaseLock, error) {
-	host, err := os.Hostname()
-	if err != nil {
-		return nil, err
-	}
-	return &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: a.config.Namespace, Name: a.config.LeaderElection.ResourceName},
-		Client:     a.Leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
-	}, nil
-}
-
-// releaseTime bounds how long a process that ends tries to give up its lease.
-const releaseTime = 10 * time.Second
-
-// release lets another process lead at once. One that has taken the lease meanwhile keeps it.
-func release(ctx context.Context, lock resourcelock.Interface) {
-	ctx, cancel := context.WithTimeout(ctx, releaseTime)
-	defer cancel()
-	held, _, err := lock.Get(ctx)
-	if err == nil && held.HolderIdentity == lock.Identity() {
-		now := metav1.Now()
-		err = lock.Update(ctx, resourcelock.LeaderElectionRecord{LeaderTransitions: held.LeaderTransitions,
-			LeaseDurationSeconds: 1, AcquireTime: now, RenewTime: now})
-	}
-	if err != nil {
-		klog.ErrorS(err, "The lease cannot be given up: another process leads when it has run out")
-	}
-}
-
-func (a *Autoscaler) leadWithLease(ctx context.Context, lock *resourcelock.LeaseLock) error {
+func (a *Autoscaler) leadWithLease(ctx context.Context, lock resourcelock.Interface) error {
 	lease, _, err := lock.Get(ctx)
 	if err != nil {
 		return fmt.Errorf("lease: %w", err)

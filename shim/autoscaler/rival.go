@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/autoscaler/cloud"
@@ -17,66 +15,50 @@ import (
 
 // Names of Cluster Autoscaler's objects.
 const (
-	upstreamName   = "Cluster Autoscaler"
-	upstreamLease  = "cluster-autoscaler"
-	upstreamStatus = "cluster-autoscaler-status"
+	upstreamName      = "Cluster Autoscaler"
+	upstreamLease     = "cluster-autoscaler"
+	upstreamStatus    = "cluster-autoscaler-status"
+	upstreamNamespace = "kube-system" // by default
 )
 
-// rival is a Cluster Autoscaler that may lead beside this process, in the same namespace. It leads while its lease is
-// renewed: by how the lease changes from loop to loop, since its clock may be another one.
+// rival finds the Cluster Autoscalers that lead beside this process, in any namespace that it may look at. One leads
+// while its lease is renewed, or its status is: a lease may have another name, and the status has a fixed one. Both are
+// judged by how they change from loop to loop, since the clock of another machine may be a different one.
 type rival struct {
-	client    kubernetes.Interface
-	namespace string
-	renewed   metav1.MicroTime // as last seen
-	seen      time.Time        // when that was first seen; zero: no lease was seen
-	refused   bool             // the lease may not be read, which has been logged
+	client kubernetes.Interface
+	// own is the namespace of this process; ownLease and ownStatus say that it has the names of Cluster Autoscaler there.
+	own                 string
+	ownLease, ownStatus bool
+	// renewals are the objects as they were last, by kind and namespace.
+	renewals map[object]renewal
+	refused  map[object]bool // objects that may not be read, which has been logged
 }
 
-// newRival returns nil where no Cluster Autoscaler can be in the way: nothing is done, or its lease is this process's.
+// upstream is a Cluster Autoscaler that leads.
+type upstream struct {
+	namespace string
+	holder    string // of its lease; empty: its status alone shows it
+}
+
+// newRival returns nil where no Cluster Autoscaler can be in the way, since nothing is done.
 func newRival(c *config.Configuration, client kubernetes.Interface) *rival {
-	if c.Mode != config.Act || c.LeaderElection.LeaderElect && c.LeaderElection.ResourceName == upstreamLease {
+	if c.Mode != config.Act {
 		return nil
 	}
-	return &rival{client: client, namespace: c.Namespace}
+	return &rival{client: client, own: c.Namespace,
+		ownLease:  c.LeaderElection.LeaderElect && c.LeaderElection.ResourceName == upstreamLease,
+		ownStatus: c.StatusConfigMap == upstreamStatus,
+		renewals:  map[object]renewal{}, refused: map[object]bool{}}
 }
 
-// leader returns who holds the lease of Cluster Autoscaler; empty: nobody does, or it may not be read.
-func (r *rival) leader(ctx context.Context, now time.Time) (string, error) {
-	lease, err := r.client.CoordinationV1().Leases(r.namespace).Get(ctx, upstreamLease, metav1.GetOptions{})
-	switch {
-	case apierrors.IsForbidden(err):
-		if !r.refused {
-			klog.InfoS("Warning: without the right to read its lease nobody knows whether Cluster Autoscaler leads too",
-				"lease", klog.KRef(r.namespace, upstreamLease))
-		}
-		r.refused = true
-		return "", nil
-	case apierrors.IsNotFound(err):
-		return "", nil
-	case err != nil:
-		return "", fmt.Errorf("lease of Cluster Autoscaler: %w", err)
-	}
-	s := lease.Spec
-	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {
-		return "", nil
-	}
-	if r.seen.IsZero() || !r.renewed.Equal(s.RenewTime) {
-		r.renewed, r.seen = *s.RenewTime, now
-	}
-	if now.Sub(r.seen) >= time.Duration(*s.LeaseDurationSeconds)*time.Second {
-		return "", nil
-	}
-	return *s.HolderIdentity, nil
-}
-
-// acts says which groups Cluster Autoscaler acts on, by its status; all of them if that does not tell.
-func (r *rival) acts(ctx context.Context) func(group string) bool {
+// acts says which groups a Cluster Autoscaler acts on, by its status; all of them if that does not tell.
+func (r *rival) acts(ctx context.Context, namespace string) func(group string) bool {
 	var status struct {
 		NodeGroups []struct {
 			Name string `json:"name"`
 		} `json:"nodeGroups"`
 	}
-	object, err := r.client.CoreV1().ConfigMaps(r.namespace).Get(ctx, upstreamStatus, metav1.GetOptions{})
+	object, err := r.client.CoreV1().ConfigMaps(namespace).Get(ctx, upstreamStatus, metav1.GetOptions{})
 	if err == nil {
 		err = yaml.Unmarshal([]byte(object.Data["status"]), &status)
 	}
@@ -91,22 +73,33 @@ func (r *rival) acts(ctx context.Context) func(group string) bool {
 // process decides no growth, both can work, and the warnings say what has to be so.
 func (r *rival) yield(ctx context.Context, groups []cloud.Group, grows, removes bool, now time.Time) (
 	warnings []string, err error) {
-	if r == nil {
+	if r == nil || !grows && !removes {
 		return nil, nil
 	}
-	leader, err := r.leader(ctx, now)
-	switch {
-	case err != nil || leader == "" || !grows && !removes:
+	leading, err := r.leading(ctx, now)
+	if err != nil {
 		return nil, err
-	case !grows:
-		return []string{fmt.Sprintf("Cluster Autoscaler leads too (%s): it must have --scale-down-enabled=false",
-			leader)}, nil
 	}
-	acts := r.acts(ctx)
-	for i := range groups {
-		if g := &groups[i]; g.Problem == nil && acts(g.ID) {
-			g.Problem = fmt.Errorf("%s acts on it: %s holds lease %s/%s", upstreamName, leader, r.namespace, upstreamLease)
+	for _, one := range leading {
+		if !grows {
+			warnings = append(warnings, fmt.Sprintf("Cluster Autoscaler leads too (%s): it must have "+
+				"--scale-down-enabled=false", one))
+			continue
+		}
+		acts := r.acts(ctx, one.namespace)
+		for i := range groups {
+			if g := &groups[i]; g.Problem == nil && acts(g.ID) {
+				g.Problem = fmt.Errorf("%s acts on it: %s", upstreamName, one)
+			}
 		}
 	}
-	return nil, nil
+	return warnings, nil
+}
+
+// String says what shows that it leads.
+func (u upstream) String() string {
+	if u.holder == "" {
+		return fmt.Sprintf("it keeps writing ConfigMap %s/%s", u.namespace, upstreamStatus)
+	}
+	return fmt.Sprintf("%s holds lease %s/%s", u.holder, u.namespace, upstreamLease)
 }

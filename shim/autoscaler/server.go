@@ -58,6 +58,8 @@ type vitals struct {
 	leads     atomic.Bool
 	loopBegan atomic.Int64 // of the last loop, in nanoseconds since 1970; 0: there was none
 	planned   atomic.Bool  // a loop has ended without an error
+	// missing is which rights are missing; nil or empty: none is, as far as is known.
+	missing atomic.Pointer[string]
 }
 
 // alive fails when a loop has hung for so long that only a restart helps.
@@ -74,6 +76,9 @@ func (a *Autoscaler) readiness() []health.Check {
 	listed, plan := health.Check{Name: "cluster"}, health.Check{Name: "plan"}
 	if !a.cluster.Ready() {
 		listed.Problem = "not listed yet"
+		if missing := a.vitals.missing.Load(); missing != nil && *missing != "" {
+			listed.Problem += ": " + *missing
+		}
 	}
 	if a.vitals.leads.Load() && !a.vitals.planned.Load() {
 		plan.Problem = "no loop has ended without an error yet"

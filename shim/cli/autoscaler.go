@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -51,11 +52,14 @@ func (a *app) newAutoscaler(name string) *cobra.Command {
 		Use:   name + " --cloud-address ADDRESS [--mode act]",
 		Short: "Have a cloud make the nodes that a cluster needs, and remove those that it does without",
 		Long:  autoscalerHelp,
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Args:  argsOf(name),
+		RunE: func(cmd *cobra.Command, rest []string) error {
 			settings, warning, err := f.settings.Configuration(f.file)
 			if err != nil {
 				return usageError{err}
+			}
+			if len(rest) > 0 {
+				warning = fmt.Sprintf("arguments without a flag have no effect: %q\n%s", rest, warning)
 			}
 			if f.writeTo != "" {
 				warn(warning)
@@ -81,6 +85,14 @@ func (a *app) newAutoscaler(name string) *cobra.Command {
 	f.settings = config.AddFlags(flags, name == dropInName)
 	f.logs = addLogFlags(flags, 2) // a line per decision
 	return command
+}
+
+// argsOf says which arguments a program of a name takes beside flags: Cluster Autoscaler takes no notice of any.
+func argsOf(program string) cobra.PositionalArgs {
+	if program == dropInName {
+		return cobra.ArbitraryArgs
+	}
+	return cobra.NoArgs
 }
 
 func warn(text string) {
@@ -140,5 +152,8 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 		return err
 	}
 	a.Size(sized)
+	rights, known := context.WithCancel(ctx)
+	defer known()
+	go a.FollowRights(rights)
 	return a.Run(ctx)
 }

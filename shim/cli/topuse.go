@@ -237,8 +237,9 @@ func (a *useAnswer) lines(counts string) (lines []string) {
 			"it has; %s allows no more.", safe.Resource, safe.Line, safe.Node))
 	}
 	if len(a.Nodes) > 0 && !slices.ContainsFunc(a.Nodes, func(n useNode) bool { return n.ExpectedPeak < n.Limits }) {
-		lines = append(lines, "No pod on these nodes counts by a profile that is below its limit: all of this is by limits.")
+		lines = append(lines,
+			"No pod on these nodes counts by a profile that is below its limit: all of this is by limits.")
 	}
-	return append(lines, "CPU is the 90th percentile of each hour, unless the collector was given another one, and memory "+
-		"the maximum. A pod without a profile counts by its limit. Hours are UTC.", counts)
+	return append(lines, "CPU is the 90th percentile of each hour, unless the collector was given another one, and "+
+		"memory the maximum. A pod without a profile counts by its limit. Hours are UTC.", counts)
 }

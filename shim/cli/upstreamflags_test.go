@@ -191,3 +191,20 @@ func TestFlagsThatMatter(t *testing.T) {
 		}
 	}
 }
+
+// Arguments that belong to no flag are no error under the name of Cluster Autoscaler, which takes no notice of any, and
+// are one elsewhere.
+func TestArgumentsWithoutAFlag(t *testing.T) {
+	code, out, errs := runAs(t, "cluster-autoscaler", "rest", "--scan-interval=20s", "more", "--write-config-to=-")
+	if code != exitOK || !strings.Contains(out, "scanInterval: 20s") {
+		t.Errorf("exit code %d, %s, %s", code, out, errs)
+	}
+	if code, _, errs = runAs(t, "loadline", "autoscaler", "rest", "--write-config-to=-"); code != exitUsage ||
+		!strings.Contains(errs, "rest") {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+	if code, _, errs = runAs(t, "cluster-autoscaler", "--expander=foo", "--write-config-to=-"); code != exitUsage ||
+		!strings.Contains(errs, "foo") {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+}

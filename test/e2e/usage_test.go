@@ -167,7 +167,7 @@ func (u *usageCluster) place(workload string) string {
 	return node
 }
 
-// apart says whether a pod of each workload comes to the node of the other one.
+// apart says whether a pod of each workload is placed on the node of the other one.
 func (u *usageCluster) apart() bool {
 	return u.place(byDay) == "night" && u.place(byNight) == "day"
 }

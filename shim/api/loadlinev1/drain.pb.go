@@ -66,8 +66,8 @@ type PlanDrainRequest struct {
 	DeriveGroups bool `protobuf:"varint,15,opt,name=derive_groups,json=deriveGroups,proto3" json:"derive_groups,omitempty"`
 	// Taints that do not divide derived groups, beside the well-known ones.
 	StartupTaints *StartupTaints `protobuf:"bytes,16,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
-	// Pods that wait; with `waiting`, pods without a node. A node on which they find room keeps it for them, and a
-	// node that goes leaves room elsewhere. Others say nothing. Bounds as of PlanLoopRequest.pods.
+	// Pods that wait; with `waiting`, pods without a node. A node on which they find room keeps it for them,
+	// and one that is removed leaves room elsewhere. Others say nothing. Bounds as of PlanLoopRequest.pods.
 	Pods []*PendingPods `protobuf:"bytes,17,rep,name=pods,proto3" json:"pods,omitempty"`
 	// The rules by which `pods` wait. Unset: all of them do.
 	Waiting       *WaitingRules `protobuf:"bytes,18,opt,name=waiting,proto3" json:"waiting,omitempty"`
@@ -1588,8 +1588,8 @@ type NodeKeep struct {
 	PodName string `protobuf:"bytes,6,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
 	// Why that pod cannot move: Cluster Autoscaler's reason, such as NotReplicated, or Unreadable; empty: none.
 	PodReason string `protobuf:"bytes,7,opt,name=pod_reason,json=podReason,proto3" json:"pod_reason,omitempty"`
-	// With NotEnoughPdb, the state of the budget: Exhausted, NeverAllows, StaleStatus, UnhealthyPod, SeveralBudgets,
-	// InvalidSelector or TooCostly; empty: none.
+	// With NotEnoughPdb, the state of the budget: Exhausted, NeverAllows, StaleStatus, UnhealthyPod,
+	// SeveralBudgets, InvalidSelector or TooCostly; empty: none.
 	BudgetRefusal string `protobuf:"bytes,8,opt,name=budget_refusal,json=budgetRefusal,proto3" json:"budget_refusal,omitempty"`
 	// The time since when the drain fails for this reason, in seconds since 1970; 0: it was not tried.
 	SinceS int64 `protobuf:"varint,9,opt,name=since_s,json=sinceS,proto3" json:"since_s,omitempty"`

@@ -21,7 +21,7 @@ func (c *Client) IncreaseSize(ctx context.Context, group string, from, delta int
 		switch {
 		case target != from:
 			return fmt.Errorf("node group %s: %w: it is %d and not %d", group, ErrChanged, target, from)
-		case delta < 1 || target+delta > bounds.Max:
+		case delta < 1 || delta > math.MaxInt32 || target+delta > bounds.Max:
 			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d more: its maximum is %d",
 				group, target, delta, bounds.Max)
 		}
@@ -37,7 +37,7 @@ func (c *Client) DecreaseTargetSize(ctx context.Context, group string, from, del
 		switch {
 		case target != from:
 			return fmt.Errorf("node group %s: %w: it is %d and not %d", group, ErrChanged, target, from)
-		case delta < 1 || target-delta < bounds.Min:
+		case delta < 1 || delta > math.MaxInt32 || target-delta < bounds.Min:
 			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d fewer: its minimum is %d",
 				group, target, delta, bounds.Min)
 		}

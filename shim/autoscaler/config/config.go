@@ -230,7 +230,7 @@ func (c *Configuration) Check() error {
 		return errors.New("namespace and statusConfigMapName: must not be empty")
 	}
 	if c.Mode == Act && c.CloudProvider.Kind == providers.None {
-		return errors.New("mode act: needs a cloud provider, which --cloud names: " + strings.Join(providers.Kinds, ", "))
+		return errors.New("mode act: needs a cloud provider, which --cloud names: " + strings.Join(providers.Making, ", "))
 	}
 	return cmp.Or(c.CloudProvider.CheckKind(), c.Filters.check(), c.LeaderElection.check(), c.checkViewAge(),
 		c.ScaleUp.check(), c.Slack.check(), c.Consolidation.check(), c.ScaleDown.check())

@@ -135,17 +135,13 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 			c.ScaleDown.MaxScaleDownParallelism = f.empties
 		}
 	}
-	if f.set.Changed("expander") {
-		if f.set.Changed("strategies") {
-			return c, "", errors.New("--expander is another name of --strategies: give one of them")
-		}
-		var left string
-		if c.ScaleUp.Strategies, left, err = f.strategiesOf(f.expander); err != nil {
-			return c, "", err
-		}
-		if left != "" {
-			warnings = append(warnings, left)
-		}
+	left, err := f.applyExpander(&c)
+	if err != nil {
+		return c, "", err
+	}
+	warnings = append(warnings, left...)
+	if f.dropIn {
+		warnings = append(warnings, f.tolerate(&c)...)
 	}
 	more, err := f.applyUpstream(&c)
 	if err != nil {
@@ -156,6 +152,7 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 		c.CloudProvider.Kind = providers.None
 		warnings = append(warnings, noProvider)
 	}
+	warnings = append(warnings, f.unusedByProvider(&c)...)
 	return c, strings.Join(warnings, "\n"), c.Check()
 }
 
@@ -185,9 +182,31 @@ func (f *Flags) merged(file string) (Configuration, error) {
 	return c, nil
 }
 
+// noPriorities is what is said of --expander=priority where no file states priorities.
+const noPriorities = "--expander=priority: the ConfigMap cluster-autoscaler-priority-expander is not read, and " +
+	"without priorities all groups are equal: copy them from it into `priorities` of a file of kind RankPolicy, and " +
+	"name that by --rank-policy"
+
+// applyExpander changes a configuration as --expander says.
+func (f *Flags) applyExpander(c *Configuration) (warnings []string, err error) {
+	if !f.set.Changed("expander") {
+		return nil, nil
+	}
+	if f.set.Changed("strategies") {
+		return nil, errors.New("--expander is another name of --strategies: give one of them")
+	}
+	if c.ScaleUp.Strategies, warnings, err = f.strategiesOf(f.expander); err != nil {
+		return nil, err
+	}
+	if slices.Contains(c.ScaleUp.Strategies, "priority") && c.ScaleUp.RankPolicy == "" {
+		warnings = append(warnings, noPriorities)
+	}
+	return warnings, nil
+}
+
 // strategiesOf returns the strategies that Cluster Autoscaler's --expander names. Those that there are none of are left
 // out with a warning where the program replaces Cluster Autoscaler, and an error elsewhere.
-func (f *Flags) strategiesOf(expander string) (strategies []string, warning string, err error) {
+func (f *Flags) strategiesOf(expander string) (strategies, warnings []string, err error) {
 	for name := range strings.SplitSeq(expander, ",") {
 		name = strings.TrimSpace(name)
 		why := ""
@@ -201,9 +220,10 @@ func (f *Flags) strategiesOf(expander string) (strategies []string, warning stri
 			continue
 		}
 		if !f.dropIn {
-			return nil, "", fmt.Errorf("--expander %s: %s", name, why)
+			return nil, nil, fmt.Errorf("--expander %s: %s. Leave it out, and groups grow by the cheapest plan; or name some "+
+				"of price, least-waste, most-pods, least-nodes and priority", name, why)
 		}
-		warning = fmt.Sprintf("--expander %s has no effect: %s", name, why)
+		warnings = append(warnings, fmt.Sprintf("--expander %s has no effect: %s", name, why))
 	}
-	return strategies, warning, nil
+	return strategies, warnings, nil
 }

@@ -145,7 +145,7 @@ func (s *ScaleUp) check() error {
 			return fmt.Errorf("scaleUp.bypassedSchedulerNames: %q is not among allowedSchedulerNames", name)
 		}
 	}
-	return cmp.Or(s.StartupTaints.Check(), s.Balancing.check(), s.Pricing.check())
+	return cmp.Or(s.StartupTaints.Check(), s.Balancing.check(), s.Pricing.check(), checkStrategies(s.Strategies))
 }
 
 // Allows says whether pods of a scheduler make groups grow.
@@ -158,6 +158,19 @@ func checkSchedulers(path string, names []string) error {
 		if name == "" || len(name) > 253 || strings.ContainsFunc(name, func(c rune) bool { return c <= ' ' || c > '~' }) {
 			return fmt.Errorf("%s: %q is not a name", path, name)
 		}
+	}
+	return nil
+}
+
+// checkStrategies finds what is wrong with strategies without the files of a ranking.
+func checkStrategies(strategies []string) error {
+	if len(strategies) == 0 {
+		return nil
+	}
+	p := ranking.Default()
+	p.Strategies = strategies
+	if err := p.Validate(); err != nil {
+		return fmt.Errorf("scaleUp: %w", err)
 	}
 	return nil
 }

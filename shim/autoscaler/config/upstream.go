@@ -135,10 +135,19 @@ func (f *Flags) applyUpstream(c *Configuration) (warnings []string, err error) {
 				return nil, fmt.Errorf("--%s: %w", flag.Name, err)
 			}
 		default:
-			warnings = append(warnings, fmt.Sprintf("--%s=%s has no effect: %s", flag.Name, last(values), flag.Text))
+			warnings = append(warnings, fmt.Sprintf("%s has no effect: %s", asGiven(flag.Name, values), flag.Text))
 		}
 	}
 	return warnings, nil
+}
+
+// asGiven returns a flag with its values, as on a command line.
+func asGiven(name string, values []string) string {
+	var all []string
+	for _, value := range slices.Compact(slices.Clone(values)) {
+		all = append(all, "--"+name+"="+value)
+	}
+	return strings.Join(all, " ")
 }
 
 // withoutScaleDown takes scale-down from the decisions, and what needs it.

@@ -68,10 +68,6 @@ func TestUpstreamFlagsKeepTheRest(t *testing.T) {
 	if err != nil || c.CloudProvider.Kind != providers.None || !strings.Contains(warning, "Add --cloud=") {
 		t.Errorf("%s, %q, %v", c.CloudProvider.Kind, warning, err)
 	}
-	if _, _, err = dropIn(t, "--bypassed-scheduler-names=a,b", "--allowed-scheduler-names=a"); err == nil ||
-		!strings.Contains(err.Error(), `scaleUp.bypassedSchedulerNames: "b" is not among allowedSchedulerNames`) {
-		t.Errorf("error %v", err)
-	}
 }
 
 // Cluster Autoscaler's file for its provider externalgrpc says where the server is.

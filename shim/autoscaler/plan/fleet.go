@@ -33,14 +33,14 @@ func fleetSettings(c *config.Configuration) *loadlinev1.LoopFleet {
 		MaxBackOffMilliseconds:        max(1, up.MaxNodeGroupBackoffDuration.Milliseconds()),
 		BackOffResetMilliseconds:      up.NodeGroupBackoffResetTimeout.Milliseconds(),
 		DeletionPatienceMilliseconds:  deletionPatience.Milliseconds(),
-		MaxDeletions:                  int32(max(1, down.MaxScaleDownParallelism)),
-		OkUnreadyNodes:                int32(down.OKTotalUnreadyCount),
-		MaxUnreadyPercent:             int32(down.MaxTotalUnreadyPercentage),
+		MaxDeletions:                  Number(max(1, down.MaxScaleDownParallelism)),
+		OkUnreadyNodes:                Number(down.OKTotalUnreadyCount),
+		MaxUnreadyPercent:             Number(down.MaxTotalUnreadyPercentage),
 		DelayAfterAddMilliseconds:     down.ScaleDownDelayAfterAdd.Milliseconds(),
 		DelayAfterDeleteMilliseconds:  down.ScaleDownDelayAfterDelete.Milliseconds(),
 		DelayAfterFailureMilliseconds: down.ScaleDownDelayAfterFailure.Milliseconds(),
 		DelaysByGroup:                 down.ScaleDownDelayTypeLocal,
-		MaxSoftTaints:                 int32(down.MaxBulkSoftTaintCount),
+		MaxSoftTaints:                 Number(down.MaxBulkSoftTaintCount),
 	}}
 }
 
@@ -76,12 +76,6 @@ func (f *fleet) Note(id int64, err error) {
 	}
 	f.Outcomes.Outcomes = append(f.Outcomes.Outcomes, outcome)
 }
-
-// Bounds on texts: users, the cloud and errors write them, and a ConfigMap holds 1 MiB.
-const (
-	MostStatusText = 512
-	MostPageText   = 2048
-)
 
 // Bounded returns an error as a line of the log holds it.
 func Bounded(err error) error { return errors.New(text.Bound(err.Error(), MostPageText)) }

@@ -16,18 +16,6 @@ import (
 	"loadline.dev/shim/internal/text"
 )
 
-// The bounds of what the engine accepts for a group. It refuses a whole question that is beyond one of them, so that
-// what a provider says of one group is compared with them first: it is left out, or counts as not stated, and is
-// reported.
-const (
-	// mostTime is one of drains in seconds, and mostFleetTime one of machines in milliseconds.
-	mostTime      = 1 << 40
-	mostFleetTime = 1 << 50
-	// mostObjectBytes is how large one template may be, and mostTemplateBytes all of them together in one question.
-	mostObjectBytes   = 1536 << 10
-	mostTemplateBytes = 2 << 20
-)
-
 // warn takes note of a warning once, however often the question is put.
 func (o *Loop) warn(format string, args ...any) {
 	if warning := fmt.Sprintf(format, args...); !slices.Contains(o.Warnings, warning) {
@@ -72,7 +60,7 @@ func (j *judge) time(name string, stated *durationpb.Duration, unit time.Duratio
 
 // optionsOf returns how a group shrinks, and for how long its machines may take. What cannot be counts as not stated.
 func (j *judge) optionsOf(g *cloud.Group) (*loadlinev1.DrainGroup, *loadlinev1.CloudGroup) {
-	shrinks, seen := &loadlinev1.DrainGroup{MinNodes: int32(g.Min)}, &loadlinev1.CloudGroup{}
+	shrinks, seen := &loadlinev1.DrainGroup{MinNodes: Number(g.Min)}, &loadlinev1.CloudGroup{}
 	o := g.Options
 	if o == nil {
 		return shrinks, seen

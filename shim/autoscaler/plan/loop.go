@@ -49,12 +49,15 @@ func NewLoop(now time.Time) *Loop {
 }
 
 // See takes note of the groups of the cloud. One that the engine cannot accept is left out: its nodes are in no
-// group, and stay.
+// group, and stay. One of impossible sizes has a Problem.
 func (o *Loop) See(groups []cloud.Group) {
 	o.groupOf = map[string]string{}
 	for i := range groups {
 		if !o.takes(&groups[i]) {
 			continue
+		}
+		if groups[i].Problem == nil {
+			groups[i].Problem = sizeProblem(&groups[i])
 		}
 		o.Groups = append(o.Groups, &Group{Group: &groups[i]})
 		for _, instance := range groups[i].Instances {

@@ -30,15 +30,17 @@ func (o *Loop) groupMessages() []*loadlinev1.LoopGroup {
 		if len(judged.doubts) > 0 {
 			o.warn("node group %s: these options count as not stated: %s", g.ID, strings.Join(judged.doubts, "; "))
 		}
-		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, MaxNodes: int32(g.Max), ProviderUsdPerHour: g.Model.Price,
+		growth := &loadlinev1.ScalableGroup{NodeGroup: g.ID, MaxNodes: Number(g.Max), ProviderUsdPerHour: g.Model.Price,
 			NodeUsdPerHour: g.Model.StatedPrice, InstanceType: g.Model.InstanceType}
 		growth.TemplateNode, seen.CloudTemplate = templates[g], templates[g] != nil
-		seen.Target = int32(g.Target)
+		seen.Target = Number(g.Target)
 		if g.Problem != nil {
 			seen.Problem = text.Bound(g.Problem.Error(), MostStatusText)
 		}
 		for _, instance := range g.Instances {
-			seen.Machines = append(seen.Machines, machineMessage(instance))
+			machine := machineMessage(instance)
+			machine.Slot = &unknownSlot
+			seen.Machines = append(seen.Machines, machine)
 		}
 		messages[i] = &loadlinev1.LoopGroup{Growth: growth, ScaleDown: shrinks, Cloud: seen}
 	}
@@ -47,13 +49,20 @@ func (o *Loop) groupMessages() []*loadlinev1.LoopGroup {
 
 // place fills in which nodes machines have. `byID`: nodes by provider id.
 func place(messages []*loadlinev1.LoopGroup, groups []*Group, byID map[string]*v1.Node, slot slotOf) {
+	slotOfMachine := func(id string) *int32 {
+		if node := byID[id]; node != nil && id != "" {
+			return slot(node.Name)
+		}
+		return nil
+	}
 	for i, g := range groups {
-		for j, instance := range g.Instances {
-			machine := messages[i].Cloud.Machines[j]
-			machine.Slot = nil
-			if node := byID[instance.GetId()]; node != nil && instance.GetId() != "" {
-				machine.Slot = slot(node.Name)
-			}
+		seen := messages[i].Cloud
+		if len(seen.Machines) < len(g.Instances) || sizeProblem(g.Group) != nil {
+			seen.Machines = nil // a target without those that have a node is a target without any machine
+			seen.Target = Number(g.upcoming(func(id string) bool { return slotOfMachine(id) != nil }))
+		}
+		for j, machine := range seen.Machines {
+			machine.Slot = slotOfMachine(g.Instances[j].GetId())
 		}
 	}
 }
@@ -76,8 +85,9 @@ func machineMessage(instance *externalgrpc.Instance) *loadlinev1.CloudMachine {
 		m.State = loadlinev1.CloudMachine_DELETING
 	}
 	if fault := instance.GetStatus().GetErrorInfo(); fault.GetErrorCode() != "" {
-		m.Fault = &loadlinev1.MachineFault{Code: text.Bound(fault.GetErrorCode(), 64), // thousands may fail at once
-			Message: text.Bound(fault.GetErrorMessage(), 160), OutOfResources: fault.GetInstanceErrorClass() == outOfResources}
+		m.Fault = &loadlinev1.MachineFault{Code: text.Bound(fault.GetErrorCode(), mostFaultCode),
+			Message:        text.Bound(fault.GetErrorMessage(), mostFaultText),
+			OutOfResources: fault.GetInstanceErrorClass() == outOfResources}
 	}
 	return m
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // The optional 32-bit numbers that the engine takes.
-func number(n int) *int32              { return new(int32(n)) }
+func number(n int) *int32              { return new(Number(n)) }
 func seconds(d config.Duration) *int32 { return number(int(d.Duration / time.Second)) }
 
 // Rules are the parts of a question that follow from a configuration alone.
@@ -42,12 +42,12 @@ func RulesOf(options *config.Configuration, files *config.Loaded) Rules {
 	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(down), Prices: files.Prices, Ranking: files.Ranking,
 		Fit: files.Fit, StartupTaints: up.StartupTaints.Proto(), UsdPerFurtherType: up.USDPerFurtherType,
 		MaxWork:         int64(options.MaxWork),
-		MaxMilliseconds: int32(down.ScaleDownSimulationTimeout.Milliseconds()), MaxCoresTotal: &totals.MaxCores,
+		MaxMilliseconds: Number(int(down.ScaleDownSimulationTimeout.Milliseconds())), MaxCoresTotal: &totals.MaxCores,
 		MaxMemoryTotal: &totals.MaxBytes, EnforceMinSizes: up.EnforceNodeGroupMinSize,
 		HoldGroupsTooSmallForDaemons: up.ForceDaemonSets, Balance: balanceOf(&up.Balancing),
-		MaxNewNodes: int32(up.MaxNodesPerScaleUp), MaxNodesTotal: int32(up.MaxNodesTotal),
-		BatchIdleMilliseconds: int32(up.BatchIdle.Milliseconds()),
-		BatchMaxMilliseconds:  int32(up.BatchMax.Milliseconds()), Fleet: fleetSettings(options),
+		MaxNewNodes: Number(up.MaxNodesPerScaleUp), MaxNodesTotal: Number(up.MaxNodesTotal),
+		BatchIdleMilliseconds: Number(int(up.BatchIdle.Milliseconds())),
+		BatchMaxMilliseconds:  Number(int(up.BatchMax.Milliseconds())), Fleet: fleetSettings(options),
 		Consolidation: consolidationOf(&options.Consolidation), Waiting: waitingOf(&options.ScaleUp)}
 	_, settings.MaxGpusTotal, _ = down.GPUTotals()
 	settings.Slack, _ = options.Slack.Proto()
@@ -146,7 +146,7 @@ func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
 		OkTotalUnreadyCount:       number(s.OKTotalUnreadyCount),
 		MaxTotalUnreadyPercentage: number(s.MaxTotalUnreadyPercentage),
 		MostVanishedPercent:       number(s.MostVanishedPercent), MaxViewAgeS: seconds(s.MaxViewAge),
-		MinNodesTotal: int32(s.MinNodesTotal), GpuLabels: s.GPULabels, Exclusive: s.ExclusiveDrains,
+		MinNodesTotal: Number(s.MinNodesTotal), GpuLabels: s.GPULabels, Exclusive: s.ExclusiveDrains,
 		RecentEvictionS: seconds(s.RecentEvictionTime), MinEvaluatedNodes: number(s.MinEvaluatedNodes),
 		PlainGreedy: s.PlainGreedy,
 	}

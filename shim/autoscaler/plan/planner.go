@@ -29,9 +29,6 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// AnswerTime is what telling the engine what has changed, and its answer, may take beside planning.
-const AnswerTime = 30 * time.Second
-
 // Planner asks the engine what is to be done.
 type Planner struct {
 	Rules
@@ -98,6 +95,10 @@ func (p *Planner) request(o *Loop) *loadlinev1.PlanLoopRequest {
 	}
 	request.Sized = p.sizings(o)
 	request.SizePods = p.sizePods(o, request.Sized)
+	request.Fleet.Marks = markMessages(p.Cluster, anySlot, o.Acknowledged)
+	request.Fleet.UnderWay = underWayMessages(o.UnderWay, anySlot)
+	o.shareRoom(request)
+	o.unsize(request)
 	return request
 }
 
@@ -187,7 +188,11 @@ func (p *Planner) Put(ctx context.Context, o *Loop, put func(*Plan) error) (*Pla
 			scaleup.TellNominated(o.Pods.Entry(i), p.Cluster.View.Slot, entry)
 		}
 		request.Pods = nil
-		plan.entries, after = p.turns.Take(itemsOfQuestion(o.Pods, pending), mostBytes-proto.Size(request), watch.ShareCost)
+		room, err := roomForPods(request)
+		if err != nil {
+			return err
+		}
+		plan.entries, after = p.turns.Take(itemsOfQuestion(o.Pods, pending), room, watch.ShareCost)
 		for _, entry := range plan.entries {
 			request.Pods = append(request.Pods, pending[entry])
 		}
@@ -254,9 +259,6 @@ func (p *Plan) NotEvaluated() (names []string) {
 	}
 	return names
 }
-
-// mostBytes is how large a question may be: the engine takes messages of 4 MiB, and some room is left for its frame.
-const mostBytes = 4<<20 - 64<<10
 
 // itemsOfQuestion returns what entries want of a question: their bytes.
 func itemsOfQuestion(pods *scaleup.Pods, entries []*loadlinev1.PendingPods) []share.Item {

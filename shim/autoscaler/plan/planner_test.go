@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/protobuf/testing/protocmp"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -106,4 +107,18 @@ func TestAStateThatCannotBeRead(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A state that may not be created names the manifest that creates it.
+func TestAMissingStateNamesItsManifest(t *testing.T) {
+	client := fake.NewClientset()
+	client.PrependReactor("create", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no right"))
+	})
+	options := config.Default()
+	err := newStateStore(client, &options).write(t.Context(), []byte("bytes"))
+	if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), "ConfigMap kube-system/loadline-autoscaler-state is "+
+		"missing, and may not be created: apply manifests/autoscaler/act/10-rbac.yaml") {
+		t.Error(err)
+	}
 }

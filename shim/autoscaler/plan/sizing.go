@@ -85,7 +85,7 @@ func sizingOf(policy *nodegroup.NodeGroup, g *Group) (*loadlinev1.SizedGroup, er
 	case g.Options.GetZeroOrMaxNodeScaling():
 		return nil, fmt.Errorf("group %q has all of its nodes or none", g.ID)
 	}
-	return sizing.ForLoop(policy, sizing.Cloud{ID: g.ID, Min: int32(g.Min), Max: int32(g.Max)})
+	return sizing.ForLoop(policy, sizing.Cloud{ID: g.ID, Min: Number(g.Min), Max: Number(g.Max)})
 }
 
 // noteSizes takes note of what a plan says of the groups.

@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -85,6 +86,7 @@ func (s *stateStore) write(ctx context.Context, state []byte) error {
 		object, err = maps.Update(ctx, object, metav1.UpdateOptions{})
 	} else {
 		object, err = maps.Create(ctx, object, metav1.CreateOptions{})
+		err = WhyMissing(err, "ConfigMap", s.namespace, s.name, "manifests/autoscaler/act/10-rbac.yaml")
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
 		if findErr := s.find(ctx); findErr != nil {
@@ -96,6 +98,16 @@ func (s *stateStore) write(ctx context.Context, state []byte) error {
 		s.exists, s.version, s.written = true, object.ResourceVersion, state
 	}
 	return err
+}
+
+// WhyMissing says of an object that is not there and may not be created which manifest creates it: a rule for create
+// cannot name an object, so that there is no such right. Other errors stay as they are.
+func WhyMissing(err error, kind, namespace, name, manifest string) error {
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	return fmt.Errorf("%s %s/%s is missing, and may not be created: apply %s, which creates it (a release of the chart "+
+		"does too): %w", kind, namespace, name, manifest, err)
 }
 
 // Keep writes what the engine remembers, where that is ours to do.

@@ -82,7 +82,7 @@ func (t *Teller) reportOf(o *plan.Loop) *loadlinev1.LoopReport {
 		None: "None is going.", RowsAre: "node",
 		Header: []string{"NODE", "NODE GROUP", "STATE", "NOT NEEDED FOR", "PODS TO MOVE"}}}
 	for _, g := range o.Groups {
-		low, high, target := int32(g.Min), int32(g.Max), int32(g.Target)
+		low, high, target := plan.Number(g.Min), plan.Number(g.Max), plan.Number(g.Target)
 		status.NodeGroups = append(status.NodeGroups, &loadlinev1.NodeGroupStatus{Name: g.ID,
 			Health: &loadlinev1.NodeGroupHealth{Status: "Unknown", CloudProviderTarget: target, MinSize: low, MaxSize: high}})
 		report.Groups = append(report.Groups, &loadlinev1.PageGroup{Name: g.ID, MinSize: low, MaxSize: high,
@@ -121,7 +121,7 @@ func (t *Teller) write(ctx context.Context, s *loadlinev1.AutoscalerStatus) erro
 	object.Data = map[string]string{"status": string(text)}
 	if isNew {
 		_, err = maps.Create(ctx, object, metav1.CreateOptions{})
-		return err
+		return plan.WhyMissing(err, "ConfigMap", object.Namespace, object.Name, "manifests/autoscaler/10-rbac.yaml")
 	}
 	object.ResourceVersion = "" // the newest status counts, whoever has written meanwhile
 	_, err = maps.Update(ctx, object, metav1.UpdateOptions{})

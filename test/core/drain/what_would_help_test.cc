@@ -206,9 +206,10 @@ TEST_F(WhatWouldHelpTest, EachRefusalOfABudgetHasItsOwnAdvice) {
   const auto help = [&](BudgetRefusal refusal) { return HelpForPod(PodReason::kNotEnoughPdb, refusal); };
   EXPECT_EQ(help(BudgetRefusal::kExhausted),
             "more ready replicas than the disruption budget of pod default/web-0 asks for");
-  EXPECT_EQ(help(BudgetRefusal::kNeverAllows),
-            "change the disruption budget of pod default/web-0: it allows no eviction, however many replicas are "
-            "ready");
+  EXPECT_EQ(
+      help(BudgetRefusal::kNeverAllows),
+      "change the disruption budget of pod default/web-0: it allows no eviction, however many replicas are "
+      "ready");
   EXPECT_EQ(help(BudgetRefusal::kSeveralBudgets),
             "let only one disruption budget select pod default/web-0: the API refuses to evict a pod under "
             "several");

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/price/own_price.h"
 #include "test/testing/units.h"
 
 namespace loadline {

@@ -39,8 +39,9 @@ func (c *Cluster) StartPrometheus(ctx context.Context, series string) (*Server, 
 	if out, err := load.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("promtool: %w\n%s", err, out)
 	}
-	return c.startServer(ctx, "/-/ready", processSpec{name: "prometheus", path: program, args: []string{
-		"--config.file=" + config, "--storage.tsdb.path=" + data, "--storage.tsdb.retention.time=1y"}}, "--web.listen-address=")
+	args := []string{"--config.file=" + config, "--storage.tsdb.path=" + data, "--storage.tsdb.retention.time=1y"}
+	spec := processSpec{name: "prometheus", path: program, args: args}
+	return c.startServer(ctx, "/-/ready", spec, "--web.listen-address=")
 }
 
 // StartUsage starts `loadline usage` with the identity that the kubeconfig gives, and waits until it is ready.

@@ -1,0 +1,123 @@
+package autoscaler
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/autoscaler/config"
+)
+
+// rivalCase is where a Cluster Autoscaler is, and what this process is like.
+type rivalCase struct {
+	lease, status string // namespaces of what it renews; empty: it has none
+	own           string // namespace of this process
+	dropIn        bool   // it has the names of Cluster Autoscaler
+	noList        bool   // it may not list leases of all namespaces
+	written       string // when its status was written
+	stays         bool   // it renews nothing
+	want          string // the problem of the group
+}
+
+// signsOf are the objects of a Cluster Autoscaler after its n-th loop.
+func (c *rivalCase) signsOf(n int) (all []runtime.Object) {
+	if c.stays {
+		n = 0
+	}
+	if c.lease != "" {
+		all = append(all, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: c.lease, Name: upstreamLease},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: new("ca-0"), LeaseDurationSeconds: new(int32(15)),
+				RenewTime: new(metav1.NewMicroTime(time.Unix(int64(n), 0)))}})
+	}
+	if c.status != "" {
+		all = append(all, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.status, Name: upstreamStatus,
+			Annotations: map[string]string{lastUpdated: c.written}},
+			Data: map[string]string{"status": fmt.Sprintf("time: %d", n)}})
+	}
+	return all
+}
+
+// problemAfter returns the problem of a group after three minutes of loops.
+func (c *rivalCase) problemAfter(t *testing.T) string {
+	t.Helper()
+	options := config.Default()
+	if c.dropIn {
+		options = config.DropIn()
+	}
+	options.Mode, options.Namespace = config.Act, c.own
+	r := newRival(&options, nil)
+	if r == nil {
+		return ""
+	}
+	problem := ""
+	for n := range 19 {
+		client := fake.NewClientset(c.signsOf(n)...)
+		if c.noList {
+			client.PrependReactor("list", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+				return true, nil, apierrors.NewForbidden(coordinationv1.Resource("leases"), upstreamLease, nil)
+			})
+		}
+		r.client = client
+		groups := []cloud.Group{{ID: "a"}}
+		if _, err := r.yield(t.Context(), groups, true, true, time.Unix(1e9+int64(10*n), 0)); err != nil {
+			t.Fatal(err)
+		}
+		problem = ""
+		if groups[0].Problem != nil {
+			problem = groups[0].Problem.Error()
+		}
+	}
+	return problem
+}
+
+// A Cluster Autoscaler is found in every namespace whose leases may be listed, in its default one in any case, and by
+// its status where its lease has another name. One that renews nothing any more is in nobody's way, and neither are the
+// lease and the status of this process.
+func TestClusterAutoscalerIsFoundAnywhere(t *testing.T) {
+	const acts = "Cluster Autoscaler acts on it: "
+	now := time.Now().Format(lastUpdatedFormat)
+	for name, c := range map[string]rivalCase{
+		"InItsDefaultNamespace": {lease: "kube-system", own: "loadline", noList: true,
+			want: acts + "ca-0 holds lease kube-system/cluster-autoscaler"},
+		"InAnyNamespace": {lease: "infra", own: "kube-system", want: acts + "ca-0 holds lease infra/cluster-autoscaler"},
+		"NotListed":      {lease: "infra", own: "kube-system", noList: true},
+		"BesideADropIn": {lease: "infra", own: "kube-system", dropIn: true,
+			want: acts + "ca-0 holds lease infra/cluster-autoscaler"},
+		"OwnLease":   {lease: "kube-system", status: "kube-system", own: "kube-system", dropIn: true},
+		"LeaseStays": {lease: "infra", own: "kube-system", stays: true},
+		"LeaseOfAnotherName": {status: "kube-system", own: "loadline", noList: true, written: now,
+			want: acts + "it keeps writing ConfigMap kube-system/cluster-autoscaler-status"},
+		"StatusStays":      {status: "kube-system", own: "loadline", written: now, stays: true},
+		"StatusWithoutAge": {status: "kube-system", own: "loadline", stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.problemAfter(t); got != c.want {
+				t.Errorf("problem %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A status that was left behind days ago keeps nobody from acting in the first loop; one that was written just now does.
+func TestStatusThatWasLeftBehind(t *testing.T) {
+	for written, want := range map[string]bool{time.Now().Add(-72 * time.Hour).Format(lastUpdatedFormat): false,
+		time.Now().Add(-time.Second).Format(lastUpdatedFormat): true, "": true} {
+		c := rivalCase{status: "kube-system", written: written}
+		options := config.Default()
+		options.Mode, options.Namespace = config.Act, "loadline"
+		groups := []cloud.Group{{ID: "a"}}
+		r := newRival(&options, fake.NewClientset(c.signsOf(0)...))
+		if _, err := r.yield(t.Context(), groups, true, true, time.Now()); err != nil || (groups[0].Problem != nil) != want {
+			t.Errorf("written %q: problem %v, error %v", written, groups[0].Problem, err)
+		}
+	}
+}
