@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/loop/plan_loop.h"
-#include "core/price/price_model.h"
+#include "core/price/own_price.h"
 #include "core/price/price_tally.h"
 
 namespace loadline {

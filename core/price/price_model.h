@@ -100,15 +100,6 @@ inline double CpusOf(int64_t milli_cpu) { return static_cast<double>(milli_cpu) 
 // spot node is not covered. Each commitment covers CPUs that those before it left over.
 double CommittedPrice(const PriceModel& model, const PricedNode& node, const NodePrice& price, int64_t nodes);
 
-// Returns the amount in the annotation of a node that states what it costs; nullopt: it is no price.
-std::optional<double> ReadStatedPrice(absl::string_view stated);
-
-// Returns the price of a node of a group whose new nodes cost `of_group`: the amount that the node itself
-// states, with the same share for interruptions and the same surcharge. The price of the group holds where
-// the node states nothing that can be read, where that price is given for all of the group, and where none is
-// known.
-NodePrice PriceOfNode(const NodePrice& of_group, absl::string_view stated);
-
 }  // namespace loadline
 
 #endif  // LOADLINE_CORE_PRICE_PRICE_MODEL_H_

@@ -53,8 +53,8 @@ struct ResourceExplanation {
   int32_t node_missing_limits = 0;  // pods there that count by a rule
   int32_t node_clamped = 0;         // pods there that were clamped
   bool saturated = false;           // it is at a bound: see kMaxRawScore
-  // The incoming pod counts as it is expected to use, less than by its limit; or it has no profile, and counts as
-  // the share of its limit that other workloads are expected to use.
+  // The incoming pod counts as it is expected to use, less than by its limit; or it has no profile, and
+  // counts as the share of its limit that other workloads are expected to use.
   bool pod_by_profile = false;
   bool pod_by_share = false;
 };

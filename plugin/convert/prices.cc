@@ -13,6 +13,7 @@
 #include "core/cluster/gpu_resources.h"
 #include "core/cluster/platform_labels.h"
 #include "core/price/capacity_type.h"
+#include "core/price/own_price.h"
 #include "plugin/convert/catalogue_cache.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/parse.h"

@@ -58,8 +58,8 @@ v1::LoopReplacement EncodeReplacement(const LoopPlan& plan, const LoopProblem& p
   v1::LoopReplacement message;
   const ReplacementPlan& replacement = plan.replacement;
   if (replacement.bill.has_value()) {
-    *message.mutable_bill() =
-        EncodeBill(*replacement.bill, TallyPrices(problem.groups, problem.drain.group_of, *problem.drain.cluster));
+    *message.mutable_bill() = EncodeBill(
+        *replacement.bill, TallyPrices(problem.groups, problem.drain.group_of, *problem.drain.cluster));
   }
   message.set_begun(static_cast<int64_t>(replacement.begun.size()));
   for (const ConsolidationMove& move : replacement.begun) {

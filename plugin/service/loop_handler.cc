@@ -245,7 +245,8 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   decoded->left_out.Add(drain_turn->left_out());
   TellTooCostlyBudgets(plan.scale_down, &decoded->left_out);
   TellLeftOut(decoded->left_out, &response);
-  *response.mutable_price_sources() = PriceSourcesOf(TallyPrices(problem.groups, problem.drain.group_of, view.cluster()));
+  *response.mutable_price_sources() =
+      PriceSourcesOf(TallyPrices(problem.groups, problem.drain.group_of, view.cluster()));
   if (fleet_turn != nullptr)
     *response.mutable_report() = ReportOf({request, response, NamesOf(view.cluster())});
   absl::StatusOr<v1::PlanLoopResponse> sized =
