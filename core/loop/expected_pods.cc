@@ -10,6 +10,13 @@
 #include "core/loop/waiting.h"
 
 namespace loadline {
+namespace {
+
+// The part of the budget of a question in which waiting pods look for nodes. Chosen: what is asked about has
+// the rest.
+constexpr double kForWaiting = 0.5;
+
+}  // namespace
 
 void CloseNodesBeingDeleted(const DrainProblem& drain, std::span<const DeletingNode> deleting,
                             Snapshot* snapshot) {
@@ -20,6 +27,7 @@ void CloseNodesBeingDeleted(const DrainProblem& drain, std::span<const DeletingN
 
 std::vector<ExpectedPlace> PlacesOnNodes(const std::vector<PendingPods>& waiting, const DrainProblem& drain,
                                          const FitOptions& fit, Snapshot* snapshot, WorkBudget* budget) {
+  const WorkPhase phase(budget, kForWaiting);
   snapshot->Fork();
   RemovePodsThatGiveWay(snapshot);
   CloseNodesBeingDeleted(drain, {}, snapshot);

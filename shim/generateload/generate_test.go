@@ -241,7 +241,7 @@ func TestWait(t *testing.T) {
 		}
 		created := metav1.Now()
 		go func() {
-			time.Sleep(4 * time.Second)
+			time.Sleep(4500 * time.Millisecond) // between two looks, so that both pods change before the next one
 			for i, pod := range o.pods() {
 				pod.CreationTimestamp, pod.Spec.NodeName, pod.Status.Phase = created, "n", v1.PodRunning
 				pod.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue,
