@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "core/cluster/content_bytes.h"
+#include "core/cluster/node_kind.h"
 #include "core/cluster/packed_labels.h"
 #include "core/cluster/view.h"
 
@@ -75,6 +77,14 @@ const std::string& HolderOf(const ObjectKey& key) {
   return key.kind == ObjectKind::kNamespace ? key.name : key.namespace_name;
 }
 
+// Returns whether a pod is an API server as kubelet runs it: as a static pod, whose mirror nobody else may
+// create on the node. Clusters that were made by hand often lack the labels by which KindOfNode() knows the
+// control plane.
+bool IsApiServer(const PodShape& shape, absl::string_view name) {
+  return shape.namespace_name == "kube-system" && absl::StartsWith(name, "kube-apiserver") &&
+         TraitsOf(shape).mirror;
+}
+
 // Returns the counted bytes of an object of the view.
 int64_t BytesStored(const ClusterObjects& objects, const ObjectKey& key) {
   const auto found = objects.of(key.kind).find(key);
@@ -132,22 +142,25 @@ void View::CountNode(Slot slot, int64_t bytes, Content* content) {
 }
 
 void View::SetNode(const NodeRecord& node, Content* content) const {
+  ClusterState& cluster = *content->cluster;
+  NodeTraits traits = node.traits;
   std::vector<PodContent> pods;
   for (const PodRecord& pod : node.pods) {
     ClientShape& client_shape = content->shapes[static_cast<size_t>(pod.shape)];
     ++client_shape.pods;
     pods.push_back({client_shape.shape, pod.shape, pod.name, pod.uid, client_shape.fingerprint});
+    const PodShape& shape = cluster.pod_shapes()[client_shape.shape];
+    if (traits.kind == NodeKind::kMachine && IsApiServer(shape, pod.name))
+      traits.kind = NodeKind::kControlPlane;
   }
   CountNode(node.slot, 0, content);
   const ContentBytes taken = BytesOf(node.shape);
   const int64_t bytes = ViewBytes::Counted(taken.bytes, ViewBytes::kOrdinaryNode);
-  ClusterState& cluster = *content->cluster;
   if (content->bytes.HasRoom("", bytes, limits_.bytes)) {
     CountNode(node.slot, bytes, content);
-    cluster.SetNode(node.slot, node.name, node.shape, pods, node.hostname, node.traits);
+    cluster.SetNode(node.slot, node.name, node.shape, pods, node.hostname, std::move(traits));
     return;
   }
-  NodeTraits traits = node.traits;
   traits.unreadable = NoRoomFor(taken.field);
   cluster.SetNode(node.slot, node.name, WithoutRules(node.shape, taken.field, cluster.resource_names()), pods,
                   node.hostname, std::move(traits));

@@ -49,7 +49,10 @@ func (a *Autoscaler) FollowRights(ctx context.Context) {
 			return
 		case <-time.After(wait):
 		}
-		text := missingRights(ctx, a.client, a.config)
+		text := ""
+		if !a.cluster.Ready() { // else all that is watched was listed
+			text = missingRights(ctx, a.client, a.config)
+		}
 		a.vitals.missing.Store(&text)
 		if text == "" || ctx.Err() != nil {
 			return

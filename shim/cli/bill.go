@@ -250,13 +250,9 @@ func (s *billSource) request(asked *plan.Plan,
 func (b *billPlan) tell(c *cluster, o *plan.Loop, derived bool, assumed []string) {
 	b.warnings = o.Warnings
 	b.groupOf = map[string]string{}
-	architectures := map[string]bool{}
 	for _, node := range c.watched.SortedNodes() {
 		if _, held := c.view.Slot(node.Name); held {
 			b.groupOf[node.Name] = ""
-		}
-		if arch := node.Labels[v1.LabelArchStable]; arch != "" {
-			architectures[arch] = true
 		}
 	}
 	for _, group := range b.GetDerivedGroups() {
@@ -274,10 +270,26 @@ func (b *billPlan) tell(c *cluster, o *plan.Loop, derived bool, assumed []string
 	b.leftOut.Add(o.Pods.LeftOut()...)
 	b.leftOut.AddAnswer(b.PlanConsolidationResponse)
 	b.noteAnswer()
-	if len(architectures) > 1 && b.GetMovesTotal() > 0 {
-		b.notes = append(b.notes, fmt.Sprintf("Nodes are of %s, and images are not looked at: a pod that selects no "+
-			"architecture may be moved to any.", strings.Join(slices.Sorted(maps.Keys(architectures)), " and ")))
+	if b.GetMovesTotal() > 0 {
+		b.notes = append(b.notes, noteMachines(c)...)
 	}
+}
+
+// noteMachines says what a move may change that only images know: the architecture of a node, and its system.
+func noteMachines(c *cluster) (notes []string) {
+	for _, of := range []struct{ label, what string }{{v1.LabelArchStable, "architecture"}, {v1.LabelOSStable, "system"}} {
+		values := map[string]bool{}
+		for _, node := range c.watched.SortedNodes() {
+			if value := node.Labels[of.label]; value != "" {
+				values[value] = true
+			}
+		}
+		if len(values) > 1 {
+			notes = append(notes, fmt.Sprintf("Nodes are of %s, and images are not looked at: a pod that selects no %s may "+
+				"be moved to any.", strings.Join(slices.Sorted(maps.Keys(values)), " and "), of.what))
+		}
+	}
+	return notes
 }
 
 // assume says what is taken for granted beside the question.

@@ -155,6 +155,9 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 		return nil, engineError(err)
 	}
 	d.warnings = o.Warnings
+	if slices.ContainsFunc(d.GetRemove(), func(r *loadlinev1.NodeRemoval) bool { return len(r.GetMoves()) > 0 }) {
+		d.notes = append(d.notes, noteMachines(c)...)
+	}
 	c.leaveOut(&d.leftOut)
 	d.leftOut.AddAnswer(d.PlanDrainResponse)
 	return d, nil
