@@ -312,8 +312,9 @@ std::vector<ObjectKey> DisruptionBudgets::TooCostly() const {
 BudgetRefusal DisruptionBudgets::Refuses(const BudgetUse& use) const {
   if (use.refusal != BudgetRefusal::kNone) return use.refusal;
   if (!use.takes || left(*use.budget) >= 1) return BudgetRefusal::kNone;
-  if (WouldBeLeft(use)) return BudgetRefusal::kExhausted;
-  return NeverAllows(*budgets_[*use.budget].object) ? BudgetRefusal::kNeverAllows : BudgetRefusal::kExhausted;
+  const DisruptionBudget& budget = *budgets_[*use.budget].object;
+  const bool never = budget.disruptions_allowed < 1 && NeverAllows(budget);
+  return never ? BudgetRefusal::kNeverAllows : BudgetRefusal::kExhausted;
 }
 
 bool DisruptionBudgets::WouldBeLeft(const BudgetUse& use) const {

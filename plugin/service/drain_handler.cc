@@ -30,7 +30,7 @@ absl::StatusOr<v1::PlanDrainResponse> AnswerPlanDrain(const v1::PlanDrainRequest
     return status;
   Complete(shared.view.label_keys(), &*waiting);
   WorkBudget budget = BudgetOf(request, kDrainWork, shared.limits.question_bytes, deadline);
-  turn->ExpectOnNodes(*waiting, undo.snapshot(), &budget);
+  if (request.pods_size() > 0) turn->ExpectOnNodes(*waiting, undo.snapshot(), &budget);
   const DrainPlan& plan = undo.drain()->Plan(turn->problem(), turn->options(), &budget);
   v1::PlanDrainResponse response = EncodeDrainPlan(plan, turn->problem(), turn->options(), request.compact());
   turn->Finish(/*planned=*/true);

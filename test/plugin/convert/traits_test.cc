@@ -208,7 +208,7 @@ TEST(NodeTraitsTest, ReadsThem) {
   node.mutable_metadata()->set_uid("u");
   node.mutable_metadata()->mutable_creation_timestamp()->set_seconds(5);
   node.mutable_spec()->set_provider_id("cloud://n");
-  EXPECT_EQ(ReadNodeTraits(node), (NodeTraits{"u", "cloud://n", 5, true, 0}));
+  EXPECT_EQ(ReadNodeTraits(node), (NodeTraits{"u", "cloud://n", 5, true, std::nullopt, 0}));
 }
 
 // "false" takes it back, and an empty text does for Escalator's. Any other value counts; an unknown one is
