@@ -7,7 +7,6 @@
 #include "core/cluster/pod_role.h"
 #include "core/drain/being_deleted.h"
 #include "core/expand/plan.h"
-#include "core/loop/waiting.h"
 
 namespace loadline {
 namespace {
@@ -65,13 +64,9 @@ void KeepExpected(const std::vector<PendingPods>& waiting, std::span<const Expec
   }
 }
 
-void ExpectOnNodes(std::vector<PendingPods> waiting, const ResourceNames& names, const FitOptions& fit,
-                   Snapshot* snapshot, WorkBudget* budget, DrainProblem* drain) {
+void ExpectOnNodes(std::vector<PendingPods> waiting, const FitOptions& fit, Snapshot* snapshot,
+                   WorkBudget* budget, DrainProblem* drain) {
   std::erase_if(waiting, [](const PendingPods& pods) { return GivesWay(TraitsOf(pods.pod.shape)); });
-  for (PendingPods& pods : PodsOfNodesBeingDeleted(*drain->cluster, {}, drain->now_s)) {
-    pods.pod.names = names;
-    waiting.push_back(std::move(pods));
-  }
   if (waiting.empty()) return;
   KeepExpected(waiting, PlacesOnNodes(waiting, *drain, fit, snapshot, budget), *snapshot, budget, drain);
 }

@@ -42,10 +42,9 @@ void KeepExpected(const std::vector<PendingPods>& waiting, std::span<const Expec
                   const Snapshot& snapshot, WorkBudget* budget, DrainProblem* drain);
 
 // Has pods that wait keep the nodes of the cluster on which they find room, for a question about drains or
-// moves alone; a loop does so with what it has planned. Replacements of pods on nodes that are being deleted
-// wait too. `names`: those of the pods.
-void ExpectOnNodes(std::vector<PendingPods> waiting, const ResourceNames& names, const FitOptions& fit,
-                   Snapshot* snapshot, WorkBudget* budget, DrainProblem* drain);
+// moves alone; a loop does so with what it has planned.
+void ExpectOnNodes(std::vector<PendingPods> waiting, const FitOptions& fit, Snapshot* snapshot,
+                   WorkBudget* budget, DrainProblem* drain);
 
 }  // namespace loadline
 

@@ -95,8 +95,7 @@ class ClusterBytes {
 // Ends a call whose client is silent for too long.
 class SilenceLimit {
  public:
-  // `end` is called at most once, by a thread of gRPC, between Start() and the Stop() behind it. A `limit` of
-  // 0 never ends a call.
+  // `end` is called at most once, by a thread of gRPC, between Start() and the Stop() behind it.
   SilenceLimit(std::chrono::seconds limit, std::function<void()> end)
       : limit_(limit), watch_(std::make_shared<Watch>()) {
     watch_->end = std::move(end);
@@ -104,7 +103,6 @@ class SilenceLimit {
 
   // The client has to send something from now on.
   void Start() {
-    if (limit_.count() == 0) return;
     alarm_ = std::make_unique<grpc::Alarm>();  // cancels the former one
     alarm_->Set(std::chrono::system_clock::now() + limit_,
                 [watch = watch_, period = watch_->period.load()](bool passed) mutable {
@@ -144,13 +142,17 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
         waiting_scores_(waiting_scores),
         calls_(calls),
         has_parts_(context->method() == kSetCluster),
-        cluster_bytes_(cluster_bytes, limits.cluster_bytes),
-        silence_(limits.request_time, [this, time = limits.request_time] { EndSilent(time); }) {
+        cluster_bytes_(cluster_bytes, limits.cluster_bytes) {
+    // Others wait for nothing but their request, which is there with the call, and an alarm would wake a
+    // thread.
+    if (has_parts_ && limits.request_time.count() > 0) {
+      silence_.emplace(limits.request_time, [this, time = limits.request_time] { EndSilent(time); });
+    }
     Read();
   }
 
   void OnReadDone(bool ok) override {
-    if (!silence_.Stop()) return;
+    if (silence_.has_value() && !silence_->Stop()) return;
     if (has_parts_ && ok) {
       AddPart();
       return;
@@ -174,7 +176,7 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
 
  private:
   void Read() {
-    silence_.Start();
+    if (silence_.has_value()) silence_->Start();
     StartRead(&request_);
   }
 
@@ -253,7 +255,7 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
   RunningCalls* calls_;
   const bool has_parts_;
   ClusterBytes cluster_bytes_;
-  SilenceLimit silence_;
+  std::optional<SilenceLimit> silence_;
   std::vector<grpc::Slice> parts_;
   bool has_part_ = false;
   grpc::ByteBuffer request_;

@@ -135,7 +135,8 @@ constexpr Flag kFlags[] = {
      "none [60]; 0: never",
      SetSeconds<&Options::watchdog_seconds>},
     {"request-seconds", "N",
-     "end a call whose client sends nothing for N seconds before its request is complete [60]; 0: never",
+     "end a call that sets a cluster if its client sends nothing for N seconds before the last part [60]; 0: "
+     "never",
      SetSeconds<&Options::request_seconds>},
     {"check", "PATH", "ask the daemon at socket PATH whether it serves and exit: 0 yes, 1 no", SetCheck},
     {"max-question-bytes", "N",

@@ -25,9 +25,8 @@ struct Options {
   int32_t threads = 2;                        // that answer calls; small scores have gRPC's own
   int32_t max_waiting_calls = 256;            // for one of them; more are refused
   std::chrono::seconds watchdog_seconds{60};  // see Watchdog; 0: there is none
-  std::chrono::seconds request_seconds{
-      60};            // a client may be silent before its request is whole; 0: for ever
-  std::string check;  // not empty: asks this socket instead of serving
+  std::chrono::seconds request_seconds{60};   // a client may be silent between parts; 0: for ever
+  std::string check;                          // not empty: asks this socket instead of serving
   bool help = false;
   bool version = false;
 };

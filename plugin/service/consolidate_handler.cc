@@ -5,6 +5,7 @@
 #include "core/loop/consolidation_question.h"
 #include "core/loop/expected_pods.h"
 #include "core/loop/price_sums.h"
+#include "core/loop/waiting.h"
 #include "loadline/v1/consolidate.pb.h"
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/loop.pb.h"
@@ -70,7 +71,12 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
                                 : LoopGroups(part, *decoded, *problem, *prices);
   shared.UseProfiles(&decoded->fit);
   WorkBudget budget = BudgetOf(request, kConsolidationWork, shared.limits.question_bytes, deadline);
-  ExpectOnNodes(decoded->pods, decoded->names, decoded->fit, undo.snapshot(), &budget, &*problem);
+  // Drains find places for these by themselves.
+  for (PendingPods& pods : PodsOfNodesBeingDeleted(view.cluster(), {}, request.now_s())) {
+    pods.pod.names = decoded->names;
+    decoded->pods.push_back(std::move(pods));
+  }
+  ExpectOnNodes(std::move(decoded->pods), decoded->fit, undo.snapshot(), &budget, &*problem);
   ConsolidationQuestion question = PrepareConsolidation(*problem, drain->options, groups, policy->prices);
   question.problem.daemons = std::move(decoded->daemons);
   if (request.max_nodes_total() > 0) question.problem.max_nodes = request.max_nodes_total();

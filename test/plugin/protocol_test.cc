@@ -361,11 +361,11 @@ TEST(ViewLimitsTest, AllViewsTogetherHaveABound) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("times max_view_bytes, 3145728"));
   EXPECT_TRUE(of_all.Sync(Changes::FullList(1, 1).View("small").Node(0, NodeOf("a"))).ok());
-  EXPECT_EQ(of_all.DescribeAll().views_size(), 8);
+  EXPECT_EQ(of_all.Describe(v1::DescribeRequest())->views_size(), 8);
 
   EXPECT_TRUE(fill(&of_silent, "view-7").ok());
-  EXPECT_EQ(of_silent.DescribeAll().views_size(), 7);
-  EXPECT_EQ(of_silent.DescribeAll().views(0).name(), "view-1");
+  EXPECT_EQ(of_silent.Describe(v1::DescribeRequest())->views_size(), 7);
+  EXPECT_EQ(of_silent.Describe(v1::DescribeRequest())->views(0).name(), "view-1");
 }
 
 // A call that may not wait does nothing where it would have to.
