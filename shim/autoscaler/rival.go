@@ -69,8 +69,15 @@ func (r *rival) acts(ctx context.Context, namespace string) func(group string) b
 	return func(group string) bool { return err != nil || len(names) == 0 || names[group] }
 }
 
+// trusts says whether what is found in a namespace holds this process back. Whoever may write a lease in some other
+// namespace must not be able to.
+func (r *rival) trusts(namespace string) bool {
+	return namespace == upstreamNamespace || namespace == r.own
+}
+
 // yield leaves the groups alone on which a Cluster Autoscaler acts: two that grow the same groups buy twice. Where this
-// process decides no growth, both can work, and the warnings say what has to be so.
+// process decides no growth, both can work, and the warnings say what has to be so. One that seems to lead in a
+// namespace of somebody else is a warning alone.
 func (r *rival) yield(ctx context.Context, groups []cloud.Group, grows, removes bool, now time.Time) (
 	warnings []string, err error) {
 	if r == nil || !grows && !removes {
@@ -84,6 +91,11 @@ func (r *rival) yield(ctx context.Context, groups []cloud.Group, grows, removes 
 		if !grows {
 			warnings = append(warnings, fmt.Sprintf("Cluster Autoscaler leads too (%s): it must have "+
 				"--scale-down-enabled=false", one))
+			continue
+		}
+		if !r.trusts(one.namespace) {
+			warnings = append(warnings, fmt.Sprintf("Cluster Autoscaler seems to lead too (%s): if it does, end one of both, "+
+				"or run this process in its namespace, where it yields", one))
 			continue
 		}
 		acts := r.acts(ctx, one.namespace)

@@ -30,6 +30,10 @@ type renewal struct {
 	since   time.Time // when that was first seen
 }
 
+// mostForeign is how many namespaces beside the trusted ones are looked at, each by a request in each loop: their
+// leases are made by anybody.
+const mostForeign = 8
+
 // statusTime is for how long a status that does not change is one of a process that works. Cluster Autoscaler writes it
 // in each loop, every 10 s by default; some have it look once a minute.
 const statusTime = 2 * time.Minute
@@ -67,14 +71,18 @@ func (r *rival) namespaces(ctx context.Context) ([]string, error) {
 	if err = r.tolerate(object{kind: leaseSign}, err); err != nil {
 		return nil, err
 	}
-	if list != nil {
-		for i := range list.Items {
-			if list.Items[i].Name == upstreamLease {
-				found[list.Items[i].Namespace] = true
-			}
+	all := slices.Sorted(maps.Keys(found))
+	if list == nil {
+		return all, nil
+	}
+	var foreign []string
+	for i := range list.Items {
+		if item := &list.Items[i]; item.Name == upstreamLease && !r.trusts(item.Namespace) {
+			foreign = append(foreign, item.Namespace)
 		}
 	}
-	return slices.Sorted(maps.Keys(found)), nil
+	slices.Sort(foreign)
+	return append(all, foreign[:min(len(foreign), mostForeign)]...), nil
 }
 
 // tolerate returns an error, unless it says that an object does not exist or may not be read. Of the latter the log has

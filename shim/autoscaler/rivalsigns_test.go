@@ -2,6 +2,7 @@ package autoscaler
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ type rivalCase struct {
 	noList        bool   // it may not list leases of all namespaces
 	written       string // when its status was written
 	stays         bool   // it renews nothing
-	want          string // the problem of the group
+	want          string // the problem of the group, or what the warning contains
 }
 
 // signsOf are the objects of a Cluster Autoscaler after its n-th loop.
@@ -46,7 +47,7 @@ func (c *rivalCase) signsOf(n int) (all []runtime.Object) {
 	return all
 }
 
-// problemAfter returns the problem of a group after three minutes of loops.
+// problemAfter returns the problem of a group after three minutes of loops, or the warnings where it has none.
 func (c *rivalCase) problemAfter(t *testing.T) string {
 	t.Helper()
 	options := config.Default()
@@ -68,10 +69,11 @@ func (c *rivalCase) problemAfter(t *testing.T) string {
 		}
 		r.client = client
 		groups := []cloud.Group{{ID: "a"}}
-		if _, err := r.yield(t.Context(), groups, true, true, time.Unix(1e9+int64(10*n), 0)); err != nil {
+		warnings, err := r.yield(t.Context(), groups, true, true, time.Unix(1e9+int64(10*n), 0))
+		if err != nil {
 			t.Fatal(err)
 		}
-		problem = ""
+		problem = strings.Join(warnings, "\n")
 		if groups[0].Problem != nil {
 			problem = groups[0].Problem.Error()
 		}
@@ -81,19 +83,21 @@ func (c *rivalCase) problemAfter(t *testing.T) string {
 
 // A Cluster Autoscaler is found in every namespace whose leases may be listed, in its default one in any case, and by
 // its status where its lease has another name. One that renews nothing any more is in nobody's way, and neither are the
-// lease and the status of this process.
+// lease and the status of this process. In a namespace of others a lease is a warning: anybody there may make one.
 func TestClusterAutoscalerIsFoundAnywhere(t *testing.T) {
 	const acts = "Cluster Autoscaler acts on it: "
+	const infra = "Cluster Autoscaler seems to lead too (ca-0 holds lease infra/cluster-autoscaler): if it does, end " +
+		"one of both, or run this process in its namespace, where it yields"
 	now := time.Now().Format(lastUpdatedFormat)
 	for name, c := range map[string]rivalCase{
 		"InItsDefaultNamespace": {lease: "kube-system", own: "loadline", noList: true,
 			want: acts + "ca-0 holds lease kube-system/cluster-autoscaler"},
-		"InAnyNamespace": {lease: "infra", own: "kube-system", want: acts + "ca-0 holds lease infra/cluster-autoscaler"},
+		"InAnyNamespace": {lease: "infra", own: "kube-system", want: infra},
+		"InItsNamespace": {lease: "infra", own: "infra", want: acts + "ca-0 holds lease infra/cluster-autoscaler"},
 		"NotListed":      {lease: "infra", own: "kube-system", noList: true},
-		"BesideADropIn": {lease: "infra", own: "kube-system", dropIn: true,
-			want: acts + "ca-0 holds lease infra/cluster-autoscaler"},
-		"OwnLease":   {lease: "kube-system", status: "kube-system", own: "kube-system", dropIn: true},
-		"LeaseStays": {lease: "infra", own: "kube-system", stays: true},
+		"BesideADropIn":  {lease: "infra", own: "kube-system", dropIn: true, want: infra},
+		"OwnLease":       {lease: "kube-system", status: "kube-system", own: "kube-system", dropIn: true},
+		"LeaseStays":     {lease: "infra", own: "kube-system", stays: true},
 		"LeaseOfAnotherName": {status: "kube-system", own: "loadline", noList: true, written: now,
 			want: acts + "it keeps writing ConfigMap kube-system/cluster-autoscaler-status"},
 		"StatusStays":      {status: "kube-system", own: "loadline", written: now, stays: true},
@@ -107,7 +111,8 @@ func TestClusterAutoscalerIsFoundAnywhere(t *testing.T) {
 	}
 }
 
-// A status that was left behind days ago keeps nobody from acting in the first loop; one that was written just now does.
+// A status that was left behind days ago keeps nobody from acting in the first loop; one that was written just now
+// does.
 func TestStatusThatWasLeftBehind(t *testing.T) {
 	for written, want := range map[string]bool{time.Now().Add(-72 * time.Hour).Format(lastUpdatedFormat): false,
 		time.Now().Add(-time.Second).Format(lastUpdatedFormat): true, "": true} {
@@ -119,5 +124,25 @@ func TestStatusThatWasLeftBehind(t *testing.T) {
 		if _, err := r.yield(t.Context(), groups, true, true, time.Now()); err != nil || (groups[0].Problem != nil) != want {
 			t.Errorf("written %q: problem %v, error %v", written, groups[0].Problem, err)
 		}
+	}
+}
+
+// Leases of tenants cost few requests in each loop, however many there are.
+func TestLeasesOfTenantsAreBounded(t *testing.T) {
+	var leases []runtime.Object
+	for i := range 100 {
+		c := rivalCase{lease: fmt.Sprintf("tenant-%02d", i)}
+		leases = append(leases, c.signsOf(0)...)
+	}
+	options := config.Default()
+	options.Mode, options.Namespace = config.Act, "loadline"
+	client := fake.NewClientset(leases...)
+	groups := []cloud.Group{{ID: "a"}}
+	warnings, err := newRival(&options, client).yield(t.Context(), groups, true, true, time.Now())
+	if err != nil || groups[0].Problem != nil || len(warnings) != mostForeign {
+		t.Errorf("%d warnings, problem %v, error %v", len(warnings), groups[0].Problem, err)
+	}
+	if requests := len(client.Actions()); requests > 2*(mostForeign+2)+1 {
+		t.Errorf("%d requests", requests)
 	}
 }

@@ -80,8 +80,10 @@ func TestUsageFromStandardInput(t *testing.T) {
 		!strings.Contains(out, ",1073741824,") {
 		t.Errorf("exit code %d, %s\n%s", code, errors, out)
 	}
-	_, errors, code = run(t, "loadline", head+"1795003200;shop;Deployment;web;many;\n", "usage", "--from", "-", "--output", "-")
-	if code != exitFailure || !strings.Contains(errors, `all samples were left out: 1 no amounts, such as record 1: cpu_milli "many"`) {
+	_, errors, code = run(t, "loadline", head+"1795003200;shop;Deployment;web;many;\n", "usage", "--from", "-",
+		"--output", "-")
+	if code != exitFailure || !strings.Contains(errors,
+		`all samples were left out: 1 no amounts, such as record 1: cpu_milli "many"`) {
 		t.Errorf("exit code %d, %s", code, errors)
 	}
 }

@@ -18,7 +18,8 @@ func FuzzRead(f *testing.F) {
 		"a: &a [*a, *a]", "[", "{", "",
 		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p"},"spec":{"containers":[{"resources":{"requests":{"cpu":"1e30","a.b/c":"-1"}}}]}}`,
 		"a: &a {b: 1}\nb: &b [*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b]\nd: [*c,*c,*c,*c]",
-		warning + node1 + "\n" + klogged + "---\n" + nodesYAML + "...\n\uFEFF" + pod1 + "\x00\x1a\n", "%YAML 1.1\n--- {a: b}\n",
+		warning + node1 + "\n" + klogged + "---\n" + nodesYAML + "...\n\uFEFF" + pod1 + "\x00\x1a\n",
+		"%YAML 1.1\n--- {a: b}\n",
 		"a: &a {kind: Node, metadata: &m {name: n}}\nitems: [{<<: *a, metadata: {<<: [*m, *m], name: k}}]\nkind: List\n",
 		node1 + "\nError from server (Forbidden): x\n", "NAME   STATUS\nn  Ready\n", "PK\x03\x04",
 	} {

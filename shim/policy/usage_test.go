@@ -8,12 +8,14 @@ import (
 )
 
 func TestExpectedUse(t *testing.T) {
-	p, err := Parse([]byte("expectedUse: {mode: On, cpuMarginPercent: 120, neighborHours: 1, minDays: 5, maxAge: 36h, floor: RequestFloor}"))
+	p, err := Parse([]byte("expectedUse: {mode: On, cpuMarginPercent: 120, neighborHours: 1, minDays: 5, maxAge: 36h, " +
+		"floor: RequestFloor}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := strings.Join(strings.Fields(prototext.MarshalOptions{}.Format(p.Proto().GetExpectedUse())), " ")
-	if want := `mode:ON cpu_margin_percent:120 neighbor_hours:1 min_days:5 max_age_s:129600 floor:REQUEST_FLOOR`; got != want {
+	want := `mode:ON cpu_margin_percent:120 neighbor_hours:1 min_days:5 max_age_s:129600 floor:REQUEST_FLOOR`
+	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if again := FromProto(p.Proto()).ExpectedUse; *again != *p.ExpectedUse {

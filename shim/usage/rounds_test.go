@@ -43,7 +43,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		warnings = `,"warnings":["partial response: store x is down"]`
 	}
 	form, result := s.result(r, hour)
-	fmt.Fprintf(w, `{"status":"success","data":{"resultType":%q,"result":[%s]}%s}`, form, strings.Join(result, ","), warnings)
+	fmt.Fprintf(w, `{"status":"success","data":{"resultType":%q,"result":[%s]}%s}`, form, strings.Join(result, ","),
+		warnings)
 }
 
 // result is what a query about an hour gives.
@@ -73,7 +74,8 @@ func (s *server) result(r *http.Request, hour int64) (form string, result []stri
 	var from float64
 	fmt.Sscan(r.FormValue("start"), &from)
 	for i := range pods {
-		result = append(result, fmt.Sprintf(`{"metric":{"namespace":"shop","pod":"web-%d"},"values":[[%d,%q]]}`, i, int64(from),
+		result = append(result, fmt.Sprintf(`{"metric":{"namespace":"shop","pod":"web-%d"},"values":[[%d,%q]]}`,
+			i, int64(from),
 			value))
 	}
 	return "matrix", result

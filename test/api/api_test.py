@@ -220,8 +220,9 @@ class ApiTest(unittest.TestCase):
 
         for parts in (broken_off(), iter(silence.wait, True)):
             code, details = self.refused_stream(parts)
-            self.assertEqual((code, details), ("DEADLINE_EXCEEDED", "the client sent nothing for 3 s, and its request is "
-                                                                   "not complete; nothing has changed"))
+            self.assertEqual(code, "DEADLINE_EXCEEDED")
+            self.assertEqual(details,
+                             "the client sent nothing for 3 s, and its request is not complete; nothing has changed")
         self.state.SetCluster(slow(), timeout=60)
         self.assertEqual(self.described(), {"c": []})
 

@@ -79,9 +79,11 @@ func TestArgumentsThatNeedRights(t *testing.T) {
 	}{
 		{"autoscaler.extraArgs", []any{"-v=3", "--cloud=karpenter"}, "set autoscaler.config.cloudProvider.kind"},
 		{"autoscaler.extraArgs", []any{"--mode=act"}, "set autoscaler.mode"},
-		{"autoscaler.extraArgs", []any{"--capacity_buffer_controller_enabled"}, "set autoscaler.config.slack.capacityBuffers"},
+		{"autoscaler.extraArgs", []any{"--capacity_buffer_controller_enabled"},
+			"set autoscaler.config.slack.capacityBuffers"},
 		{"autoscaler.extraArgs", []any{"--capacity-quotas-enabled=true"}, "set autoscaler.config.scaleUp.capacityQuotas"},
-		{"autoscaler.extraArgs", []any{"--leader-elect-resource-name=a"}, "set autoscaler.config.leaderElection.resourceName"},
+		{"autoscaler.extraArgs", []any{"--leader-elect-resource-name=a"},
+			"set autoscaler.config.leaderElection.resourceName"},
 		{"autoscaler.config", values{"cloudProvider": values{"kind": "aws"}},
 			`autoscaler.config.cloudProvider.kind "aws": must be externalgrpc, karpenter, cluster-api or none`},
 		{"autoscaler", values{"enabled": true, "mode": "act", "config": values{"cloudProvider": values{"kind": "none"}}},

@@ -57,11 +57,12 @@ func dayAndNight(end time.Time) string {
 			total += cores * 60
 			fmt.Fprintf(&cpu, "container_cpu_usage_seconds_total{%s,container=\"c\"} %g %d\n", pod, total, at.Unix())
 			fmt.Fprintf(&memory, "container_memory_working_set_bytes{%s,container=\"c\"} 1e6 %d\n", pod, at.Unix())
-			fmt.Fprintf(&owner, "kube_pod_owner{%s,owner_kind=\"StatefulSet\",owner_name=%q,owner_is_controller=\"true\"} 1 %d\n",
-				pod, workload, at.Unix())
+			fmt.Fprintf(&owner, "kube_pod_owner{%s,owner_kind=\"StatefulSet\",owner_name=%q,"+
+				"owner_is_controller=\"true\"} 1 %d\n", pod, workload, at.Unix())
 		}
 	}
-	return "# TYPE container_cpu_usage_seconds counter\n" + cpu.String() + "# TYPE container_memory_working_set_bytes gauge\n" +
+	return "# TYPE container_cpu_usage_seconds counter\n" + cpu.String() +
+		"# TYPE container_memory_working_set_bytes gauge\n" +
 		memory.String() + "# TYPE kube_pod_owner gauge\n" + owner.String() + "# EOF\n"
 }
 

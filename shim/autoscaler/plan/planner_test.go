@@ -117,8 +117,9 @@ func TestAMissingStateNamesItsManifest(t *testing.T) {
 	})
 	options := config.Default()
 	err := newStateStore(client, &options).write(t.Context(), []byte("bytes"))
-	if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), "ConfigMap kube-system/loadline-autoscaler-state is "+
-		"missing, and may not be created: apply manifests/autoscaler/act/10-rbac.yaml") {
+	if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(),
+		"ConfigMap kube-system/loadline-autoscaler-state is "+
+			"missing, and may not be created: apply manifests/autoscaler/act/10-rbac.yaml") {
 		t.Error(err)
 	}
 }

@@ -183,7 +183,8 @@ func TestRoomForPods(t *testing.T) {
 		t.Errorf("room for %d bytes, error %v", got, err)
 	}
 	request.Progress = &loadlinev1.DrainProgress{Failed: []string{strings.Repeat("n", 3<<20)}}
-	if _, err := roomForPods(request); err == nil || !strings.Contains(err.Error(), "3145733 are of drains; the limit is 4128768") {
+	if _, err := roomForPods(request); err == nil || !strings.Contains(err.Error(),
+		"3145733 are of drains; the limit is 4128768") {
 		t.Error(err)
 	}
 }

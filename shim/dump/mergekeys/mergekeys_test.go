@@ -31,7 +31,8 @@ func TestToJSON(t *testing.T) {
 
 // The values of a document are those that the YAML library of Kubernetes reads, where that is right.
 func TestReadsValuesAsKubernetesDoes(t *testing.T) {
-	for _, value := range []string{"y", "n", "Yes", "off", "on", "true", "TRUE", "False", "~", "null", "Null", "", "0", "-1",
+	for _, value := range []string{"y", "n", "Yes", "off", "on", "true", "TRUE", "False", "~", "null", "Null", "", "0",
+		"-1",
 		"+1", "0777", "0o7", "0x1F", "0b11", "1.5", "1e3", "1E3", ".5", "1.", "-.5", "1_0", "12:30", "1:2:3", "a", "a: &b c",
 		"2026-01-02", "8Gi", "500m", "1e30", "9223372036854775807", "18446744073709551615", "99999999999999999999", "'y'",
 		"\"n\"", "|\n  a\n  b", ">\n  a\n  b", "a\n  b", "5\n  6", "-", "--", "?a", "=", "...", "on fire", "no", "!!str y",

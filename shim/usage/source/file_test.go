@@ -57,7 +57,8 @@ func TestTimesThatAreLaterThanTheClock(t *testing.T) {
 			fmt.Sprintf(`record 2: time "%d000", which looks like milliseconds`, testFrom), ""},
 		{"AnHourLater", row(testFrom) + row(testTo+3600), 7200, 0, "", ""},
 		{"MoreThanAnHourLater", row(testFrom) + row(testTo+3601), 0, 1, `record 2: time`, ""},
-		{"AllLater", row("2030-01-01T00:00:00Z"), 0, 0, "", `all 1 records are later than now, where seconds since 1970 are expected: record 1: time "2030-01-01T00:00:00Z"`},
+		{"AllLater", row("2030-01-01T00:00:00Z"), 0, 0, "",
+			`all 1 records are later than now, where seconds since 1970 are expected: record 1: time "2030-01-01T00:00:00Z"`},
 		{"Milliseconds", row(testFrom*1000) + row(testFrom*1000), 0, 0, "", "all 2 records are later than now"},
 		{"Microseconds", row(testFrom * 1e6), 0, 0, "", "which looks like microseconds"},
 		{"Nanoseconds", row(testFrom * 1e9), 0, 0, "", "which looks like nanoseconds"},
@@ -72,7 +73,8 @@ func TestTimesThatAreLaterThanTheClock(t *testing.T) {
 				return
 			}
 			got, out, readErr := f.collect(t)
-			if err := errors.Join(err, readErr); err != nil || newest != testFrom+test.newest || !slices.Equal(got, taken{good}) {
+			if err := errors.Join(err, readErr); err != nil || newest != testFrom+test.newest ||
+				!slices.Equal(got, taken{good}) {
 				t.Errorf("the newest is +%d, samples %q, %v", newest-testFrom, got, err)
 			}
 			if out.Dropped[Future] != test.future || !strings.HasPrefix(out.Examples[Future], test.example) {
@@ -117,7 +119,8 @@ func TestQuantities(t *testing.T) {
 		want int64
 		why  Reason
 	}{
-		{"250m", profile.CPU, 250, ""}, {"0.25", profile.CPU, 1, ""}, {"1500000n", profile.CPU, 2, ""}, {"7u", profile.CPU, 1, ""},
+		{"250m", profile.CPU, 250, ""}, {"0.25", profile.CPU, 1, ""}, {"1500000n", profile.CPU, 2, ""},
+		{"7u", profile.CPU, 1, ""},
 		{"-250m", profile.CPU, 0, Negative}, {"2k", profile.CPU, 0, Unreadable}, {"1Gi", profile.CPU, 0, Unreadable},
 		{"1Gi", profile.Memory, 1 << 30, ""}, {"128M", profile.Memory, 128_000_000, ""}, {"1500m", profile.Memory, 2, ""},
 		{"9E", profile.Memory, 0, Absurd}, {"1,5", profile.Memory, 0, Unreadable}, {"many", profile.Memory, 0, Unreadable},
@@ -130,9 +133,11 @@ func TestQuantities(t *testing.T) {
 }
 
 func TestWhatIsLeftOutHasAnExample(t *testing.T) {
-	f := fileOf(t, "use.csv", fileHead+"1795003200,shop,Deployment,web,250,many\n1795003200,shop,Deployment,web,nan,\x1b[2J\n")
+	f := fileOf(t, "use.csv", fileHead+"1795003200,shop,Deployment,web,250,many\n"+
+		"1795003200,shop,Deployment,web,nan,\x1b[2J\n")
 	got, out, err := f.collect(t)
-	if want := map[Reason]int64{Unreadable: 2, NotFinite: 1}; err != nil || len(got) != 1 || !maps.Equal(out.Dropped, want) {
+	if want := map[Reason]int64{Unreadable: 2, NotFinite: 1}; err != nil || len(got) != 1 ||
+		!maps.Equal(out.Dropped, want) {
 		t.Errorf("samples %q, dropped %v, %v", got, out.Dropped, err)
 	}
 	want := map[Reason]string{Unreadable: `record 1: memory_bytes "many"`, NotFinite: `record 2: cpu_milli "nan"`}
@@ -154,7 +159,8 @@ func TestFormsOfFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ content, err string }{
-		"plain.csv": {plain, ""}, "mark.csv": {"\ufeff" + plain, ""}, "utf16.csv": {utf16, ""}, "zipped.csv.gz": {zipped.String(), ""},
+		"plain.csv": {plain, ""}, "mark.csv": {"\ufeff" + plain, ""}, "utf16.csv": {utf16, ""},
+		"zipped.csv.gz":  {zipped.String(), ""},
 		"semicolons.csv": {strings.ReplaceAll(plain, ",", ";"), ""}, "tabs.tsv": {strings.ReplaceAll(plain, ",", "\t"), ""},
 		"bars.csv":        {strings.ReplaceAll(plain, ",", "|"), "separated by commas, semicolons or tabs"},
 		"empty.csv":       {"", "it is empty"},
@@ -175,7 +181,8 @@ func TestFormsOfFiles(t *testing.T) {
 }
 
 func TestAJobOfACronJobIsOfTheCronJob(t *testing.T) {
-	got, _, err := fileOf(t, "use.csv", fileHead+"1795003200,shop,Job,report-29384756,250,\n1795003200,shop,Job,once,1,\n").collect(t)
+	got, _, err := fileOf(t, "use.csv", fileHead+"1795003200,shop,Job,report-29384756,250,\n"+
+		"1795003200,shop,Job,once,1,\n").collect(t)
 	if want := (taken{"CronJob shop/report 0 +0 250", "Job shop/once 0 +0 1"}); err != nil || !slices.Equal(got, want) {
 		t.Errorf("samples %q, %v", got, err)
 	}
@@ -223,14 +230,15 @@ func TestMemoryDoesNotGrowWithTheFile(t *testing.T) {
 	var before, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	out, err := f.Collect(context.Background(), testFrom, testTo, func(profile.Workload, profile.Resource, int64, int64) bool {
-		if count++; count%100_000 == 0 {
-			runtime.GC()
-			runtime.ReadMemStats(&now)
-			most = max(most, now.HeapAlloc)
-		}
-		return true
-	})
+	out, err := f.Collect(context.Background(), testFrom, testTo,
+		func(profile.Workload, profile.Resource, int64, int64) bool {
+			if count++; count%100_000 == 0 {
+				runtime.GC()
+				runtime.ReadMemStats(&now)
+				most = max(most, now.HeapAlloc)
+			}
+			return true
+		})
 	if err != nil || out.Samples != 2*records {
 		t.Fatalf("%d samples, %v", out.Samples, err)
 	}

@@ -220,7 +220,8 @@ func TestParquet(t *testing.T) {
 	}
 	var got taken
 	want := taken{"Deployment shop/web 0 +0 250", "Deployment shop/web 1 +0 1000", "Deployment shop/web 0 +300 1"}
-	if _, err := (File{Path: path, Now: time.Unix(testTo, 0)}).Collect(context.Background(), testFrom, testTo, got.sink); err != nil || !slices.Equal(got, want) {
+	if _, err := (File{Path: path, Now: time.Unix(testTo, 0)}).Collect(context.Background(), testFrom, testTo,
+		got.sink); err != nil || !slices.Equal(got, want) {
 		t.Errorf("samples %q, %v", got, err)
 	}
 	if newest, err := (File{Path: path, Now: time.Unix(testTo, 0)}).Newest(); err != nil || newest != testFrom+300 {

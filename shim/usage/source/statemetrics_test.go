@@ -97,7 +97,8 @@ func TestWarningsOfOwnersCount(t *testing.T) {
 	l := &liar{cpu: []string{series("web-1", "0.5")}}
 	warns := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.FormValue("query"), "kube_pod_owner") {
-			fmt.Fprintf(w, `{"status":"success","warnings":["partial\u001b"],"data":{"resultType":"vector","result":[%s]}}`, owned)
+			fmt.Fprintf(w, `{"status":"success","warnings":["partial\u001b"],"data":{"resultType":"vector","result":[%s]}}`,
+				owned)
 			return
 		}
 		l.ServeHTTP(w, r)
