@@ -38,6 +38,9 @@ struct FitOptions {
   int minor = kFirstMinor;
   // The filters that refuse no pod, as bits 1 << FilterName.
   uint32_t disabled = 0;
+  // NodeResourcesFit scores by MostAllocated, and not by LeastAllocated: of nodes that take a pod, the one
+  // that it leaves least of is chosen. No filter reads it.
+  bool most_allocated = false;
   // Other profiles, each for the pods that name it; these have no profiles of their own.
   std::vector<SchedulerProfile> profiles;
 

@@ -73,10 +73,15 @@ SharesLeft::SharesLeft(const Snapshot& snapshot, const std::vector<bool>& leaves
     std::vector<Taint> soft = SoftTaintsOf(snapshot.node_shape(node));
     const auto [found, is_new] =
         sizes.try_emplace({SizeOf(cpu), SizeOf(memory), KeysOf(soft)}, alike_.size());
-    if (is_new) alike_.push_back({amounts.per_cpu, amounts.per_memory, std::move(soft), {}});
+    if (is_new) {
+      alike_.push_back(
+          {amounts.per_cpu, amounts.per_memory, amounts.per_cpu, amounts.per_memory, std::move(soft), {}});
+    }
     Alike& alike = alike_[found->second];
     alike.least_per_cpu = std::min(alike.least_per_cpu, amounts.per_cpu);
     alike.least_per_memory = std::min(alike.least_per_memory, amounts.per_memory);
+    alike.most_per_cpu = std::max(alike.most_per_cpu, amounts.per_cpu);
+    alike.most_per_memory = std::max(alike.most_per_memory, amounts.per_memory);
     alike.places.push_back({amounts.Left(0, 0), node});
   }
   for (Alike& alike : alike_) std::sort(alike.places.begin(), alike.places.end());
@@ -116,16 +121,21 @@ size_t SharesLeft::SoftTaints(const PodShape& shape, const Alike& alike) {
 }
 
 void SharesLeft::LookAt(Alike* alike, double cpu, double memory, PodFit* fit, Best* best) const {
-  const double least = cpu * alike->least_per_cpu + memory * alike->least_per_memory;
-  for (size_t at = 0; at < alike->places.size(); ++at) {
+  const bool fills = fit->options().most_allocated;
+  const double takes = fills ? cpu * alike->most_per_cpu + memory * alike->most_per_memory
+                             : cpu * alike->least_per_cpu + memory * alike->least_per_memory;
+  for (size_t step = 0; step < alike->places.size(); ++step) {
+    const size_t at = fills ? alike->places.size() - 1 - step : step;
     const auto& [before, node] = alike->places[at];
-    if (before - least + kRounding < best->left) return;  // nor do those behind it have as much
+    const double at_best = fills ? takes - before : before - takes;
+    if (at_best + kRounding < best->score) return;  // nor does any behind it have a better score
     const Amounts& amounts = amounts_[IndexOf(node)];
     if (amounts.Lack(cpu, memory)) continue;
     const double left = amounts.Left(cpu, memory);
-    const bool better = left > best->left || (left == best->left && node < best->node);
+    const double score = fills ? -left : left;
+    const bool better = score > best->score || (score == best->score && node < best->node);
     // A share costs less than the filters, which are asked of nodes only that would be the best so far.
-    if (better && fit->Fits(node)) *best = {alike, best->soft, at, left, node};
+    if (better && fit->Fits(node)) *best = {alike, best->soft, at, score, node};
   }
 }
 

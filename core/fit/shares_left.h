@@ -3,6 +3,7 @@
 #define LOADLINE_CORE_FIT_SHARES_LEFT_H_
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -14,12 +15,12 @@
 namespace loadline {
 
 // The CPU and memory that are left on each node. LeastAllocated, the default of kube-scheduler, takes the
-// node that a pod leaves most of, as a share of what the node has; TaintToleration, whose weight is three
-// times as large, prefers nodes with fewer soft taints that the pod does not tolerate. Nodes of about the
-// same size are in the order of what is left of them, which a pod hardly changes, so that few have to be
-// looked at. A node that has less CPU or memory than a pod requests never takes it, as a kubelet would not,
-// also where NodeResourcesFit is disabled. The amounts are a copy: later placements in the snapshot do not
-// change them.
+// node that a pod leaves most of, as a share of what the node has, and MostAllocated the one that it leaves
+// least of; TaintToleration, whose weight is three times as large, prefers nodes with fewer soft taints that
+// the pod does not tolerate. Nodes of about the same size are in the order of what is left of them, which a
+// pod hardly changes, so that few have to be looked at. A node that has less CPU or memory than a pod
+// requests never takes it, as a kubelet would not, also where NodeResourcesFit is disabled. The amounts are a
+// copy: later placements in the snapshot do not change them.
 class SharesLeft {
  public:
   // Nodes that take no pods, or leave, are not among them. `leaves`: by node; those beyond its end stay.
@@ -27,9 +28,9 @@ class SharesLeft {
   SharesLeft(const Snapshot& snapshot, const std::vector<bool>& leaves);
 
   // Takes the amounts of a pod off the node where it is placed, and returns that; nullopt: it fits nowhere.
-  // A pod is placed on a node with the fewest soft taints; if several are equal, to the first that it leaves
-  // most of. Cost: O(sizes of nodes + nodes that are looked at), the filters of few of them, and O(nodes of a
-  // size) to keep their order. Nodes are looked at that have more left than the answer.
+  // A pod is placed on a node with the fewest soft taints; if several are equal, on the first by the strategy
+  // of FitOptions. Cost: O(sizes of nodes + nodes that are looked at), the filters of few of them, and
+  // O(nodes of a size) to keep their order. Nodes are looked at that have more left than the answer, or less.
   std::optional<NodeIndex> Take(const PodShape& shape, PodFit* fit);
 
  private:
@@ -47,6 +48,7 @@ class SharesLeft {
   // Nodes of about the same size, with soft taints of the same keys.
   struct Alike {
     double least_per_cpu = 0, least_per_memory = 0;
+    double most_per_cpu = 0, most_per_memory = 0;
     std::vector<Taint> soft;    // of one of them
     std::vector<Place> places;  // what has most left first
   };
@@ -54,7 +56,8 @@ class SharesLeft {
     Alike* alike = nullptr;
     size_t soft = 0;  // taints
     size_t at = 0;
-    double left = -1;
+    double score =
+        -std::numeric_limits<double>::infinity();  // what is left, or with MostAllocated minus that
     NodeIndex node{-1};
   };
 

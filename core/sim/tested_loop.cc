@@ -63,6 +63,7 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
                         .downscale_order = settings.downscale_order && settings.scale_down};
   static_cast<ReplacementPolicy&>(problem_.replacement) = settings.replacement;
   problem_.scale_down.fit.load_line = SimLoadLine(scenario);
+  problem_.scale_down.fit.most_allocated = settings.score == SimScore::kMostAllocated;
   problem_.slack.rate = kWholeRate / 100 * settings.slack_percent;
   problem_.batch.max_ms = settings.batch_max_ms;
   rules_.scale_up_delay_ms = settings.new_pod_scale_up_delay_s * 1000;

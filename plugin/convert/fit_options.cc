@@ -40,6 +40,7 @@ absl::StatusOr<FitOptions> DecodeProfile(const v1::FitOptions& message, int mino
   // 1.37 does not have the defect any more.
   options.namespace_selector_sees_no_labels =
       message.has_defects() ? message.defects().namespace_selector_sees_no_labels() : minor < 37;
+  options.most_allocated = message.most_allocated();
   for (const int filter : message.disabled_filters()) {
     const bool known = filter > 0 && filter < kFilterNames && filter != v1::VerdictGroup::LOAD_LINE;
     if (!known) return NoSuchValue("disabled_filters", filter);

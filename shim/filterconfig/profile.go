@@ -43,6 +43,7 @@ func readProfile(config *schedulerv1.KubeSchedulerProfile) (*profile, error) {
 	if err := p.readPlugins(config.Plugins); err != nil {
 		return nil, fmt.Errorf("plugins.%w", err)
 	}
+	p.fit.MostAllocated = p.scoring.fills()
 	return p, nil
 }
 

@@ -108,6 +108,12 @@ func (s *Scoring) readStrategy(strategy *schedulerv1.ScoringStrategy) error {
 	return nil
 }
 
+// fills says whether of equal nodes the one scores best that is used most.
+func (s *Scoring) fills() bool {
+	rises := len(s.Shape) > 1 && s.Shape[0].Score < s.Shape[len(s.Shape)-1].Score
+	return s.FitWeight > 0 && (s.Strategy == MostAllocated || s.Strategy == RequestedToCapacityRatio && rises)
+}
+
 func readResource(resource schedulerv1.ResourceSpec) (Resource, error) {
 	switch {
 	case resource.Name == "":

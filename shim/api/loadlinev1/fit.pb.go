@@ -967,7 +967,10 @@ type FitOptions struct {
 	DisabledFilters []VerdictGroup_Filter `protobuf:"varint,21,rep,packed,name=disabled_filters,json=disabledFilters,proto3,enum=loadline.v1.VerdictGroup_Filter" json:"disabled_filters,omitempty"`
 	// Other profiles of the same scheduler: each holds for the pods that name it. At most 32. The options above
 	// hold for all other pods.
-	Profiles      []*SchedulerProfile `protobuf:"bytes,22,rep,name=profiles,proto3" json:"profiles,omitempty"`
+	Profiles []*SchedulerProfile `protobuf:"bytes,22,rep,name=profiles,proto3" json:"profiles,omitempty"`
+	// NodeResourcesFitArgs.scoringStrategy prefers nodes that are used most: moves and growth expect pods
+	// there. No filter reads it. False: it is LeastAllocated.
+	MostAllocated bool `protobuf:"varint,23,opt,name=most_allocated,json=mostAllocated,proto3" json:"most_allocated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1063,6 +1066,13 @@ func (x *FitOptions) GetProfiles() []*SchedulerProfile {
 		return x.Profiles
 	}
 	return nil
+}
+
+func (x *FitOptions) GetMostAllocated() bool {
+	if x != nil {
+		return x.MostAllocated
+	}
+	return false
 }
 
 // One more profile of a scheduler.
@@ -1416,7 +1426,7 @@ const file_loadline_v1_fit_proto_rawDesc = "" +
 	"\x05ghost\x18\x02 \x01(\bR\x05ghost\"\x06\n" +
 	"\x04Fork\"\b\n" +
 	"\x06Commit\"\b\n" +
-	"\x06Revert\"\xf5\x03\n" +
+	"\x06Revert\"\x9c\x04\n" +
 	"\n" +
 	"FitOptions\x12%\n" +
 	"\x0eadded_affinity\x18\x01 \x01(\fR\raddedAffinity\x12<\n" +
@@ -1427,7 +1437,8 @@ const file_loadline_v1_fit_proto_rawDesc = "" +
 	"\tload_line\x18\x06 \x01(\v2\x15.loadline.v1.LoadLineR\bloadLine\x12)\n" +
 	"\x10kubernetes_minor\x18\x14 \x01(\x05R\x0fkubernetesMinor\x12K\n" +
 	"\x10disabled_filters\x18\x15 \x03(\x0e2 .loadline.v1.VerdictGroup.FilterR\x0fdisabledFilters\x129\n" +
-	"\bprofiles\x18\x16 \x03(\v2\x1d.loadline.v1.SchedulerProfileR\bprofiles\"l\n" +
+	"\bprofiles\x18\x16 \x03(\v2\x1d.loadline.v1.SchedulerProfileR\bprofiles\x12%\n" +
+	"\x0emost_allocated\x18\x17 \x01(\bR\rmostAllocated\"l\n" +
 	"\x10SchedulerProfile\x12%\n" +
 	"\x0escheduler_name\x18\x01 \x01(\tR\rschedulerName\x121\n" +
 	"\aoptions\x18\x02 \x01(\v2\x17.loadline.v1.FitOptionsR\aoptions\"[\n" +

@@ -66,10 +66,11 @@ class SharesLeftTest : public ::testing::TestWithParam<unsigned> {
 
   std::mt19937_64 random_{GetParam()};
   const bool tainted_ = Pick(2) == 0;
+  const FitOptions options_ = {.most_allocated = Pick(2) == 0};
 };
 
 // Each pod is placed where looking at each node says, until nothing fits.
-TEST_P(SharesLeftTest, TakesWhatAPodLeavesMostOf) {
+TEST_P(SharesLeftTest, TakesWhatAPodLeavesMostOrLeastOf) {
   FitCluster cluster;
   for (int i = 0, nodes = 1 + Pick(60); i < nodes; ++i) {
     cluster.Add(Node(i), std::vector<FitPod>(static_cast<size_t>(Pick(4)), Pod()));
@@ -82,16 +83,16 @@ TEST_P(SharesLeftTest, TakesWhatAPodLeavesMostOf) {
   SharesLeft shares(snapshot, leaves);
   for (int step = 0; step < 300; ++step) {
     const IncomingPod& pod = pods[static_cast<size_t>(Pick(15))];
-    const FitOptions options;
-    PodFit fit(&snapshot, pod, &options);
+    PodFit fit(&snapshot, pod, &options_);
     std::optional<NodeIndex> want;
-    std::pair<int64_t, double> most = {std::numeric_limits<int64_t>::min(), -1};
+    std::pair<int64_t, double> most = {std::numeric_limits<int64_t>::min(), 0};
     for (int32_t i = 0; i < snapshot.node_end(); ++i) {
       const NodeIndex node{i};
       if (IndexOf(node) < leaves.size() && leaves[IndexOf(node)]) continue;
-      const std::pair<int64_t, double> score = {
-          -SoftTaints(snapshot, node, pod.shape),
-          ShareAfter(snapshot, node, pod.shape.requests.Get(kCpu), pod.shape.requests.Get(kMemory))};
+      const double left =
+          ShareAfter(snapshot, node, pod.shape.requests.Get(kCpu), pod.shape.requests.Get(kMemory));
+      const std::pair<int64_t, double> score = {-SoftTaints(snapshot, node, pod.shape),
+                                                options_.most_allocated ? -left : left};
       if (score <= most || !fit.Fits(node)) continue;
       most = score;
       want = node;
