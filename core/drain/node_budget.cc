@@ -13,13 +13,18 @@ bool NodeAllowance::Rule::IsFor(RemovalReason reason) const {
 
 NodeAllowance::NodeAllowance(std::span<const NodeBudget> budgets, NodeGroupSpan groups,
                              StrongSpan<GroupIndex, const int64_t> nodes, int64_t now_s)
-    : rules_(groups.size()) {
+    : rules_of_(groups.size()) {
   for (const NodeBudget& budget : budgets) {
     if (!Contain(budget.windows, now_s)) continue;
+    int64_t there = 0;
+    bool is_shared = false;  // the last rule is that of groups together
     for (const GroupIndex group : groups.indices()) {
       if (!budget.groups.empty() && !absl::c_linear_search(budget.groups, groups[group].name)) continue;
-      const int64_t most = budget.percent ? (nodes[group] * budget.nodes + 99) / 100 : budget.nodes;
-      rules_[group].push_back({budget.reasons, most});
+      there = nodes[group] + (budget.together ? there : 0);
+      if (!is_shared) rules_.push_back({budget.reasons, 0});
+      is_shared = budget.together;
+      rules_.back().left = budget.percent ? (there * budget.nodes + 99) / 100 : budget.nodes;
+      rules_of_[group].push_back(rules_.size() - 1);
     }
   }
 }
@@ -27,24 +32,25 @@ NodeAllowance::NodeAllowance(std::span<const NodeBudget> budgets, NodeGroupSpan 
 int64_t NodeAllowance::Left(std::optional<GroupIndex> group, RemovalReason reason) const {
   int64_t left = INT64_MAX;
   if (!group.has_value()) return left;
-  for (const Rule& rule : rules_[*group]) {
-    if (rule.IsFor(reason)) left = std::min(left, std::max<int64_t>(0, rule.left));
+  for (const size_t i : rules_of_[*group]) {
+    if (rules_[i].IsFor(reason)) left = std::min(left, std::max<int64_t>(0, rules_[i].left));
   }
   return left;
 }
 
 bool NodeAllowance::Allows(std::optional<GroupIndex> group, std::span<const RemovalReason> reasons) const {
   if (!group.has_value()) return true;
-  return absl::c_all_of(rules_[*group], [&](const Rule& rule) {
-    const auto taken = absl::c_count_if(reasons, [&](RemovalReason reason) { return rule.IsFor(reason); });
-    return taken == 0 || taken <= rule.left;
+  return absl::c_all_of(rules_of_[*group], [&](size_t i) {
+    const auto taken =
+        absl::c_count_if(reasons, [&](RemovalReason reason) { return rules_[i].IsFor(reason); });
+    return taken == 0 || taken <= rules_[i].left;
   });
 }
 
 void NodeAllowance::Take(std::optional<GroupIndex> group, RemovalReason reason) {
   if (!group.has_value()) return;
-  for (Rule& rule : rules_[*group]) {
-    if (rule.IsFor(reason)) --rule.left;
+  for (const size_t i : rules_of_[*group]) {
+    if (rules_[i].IsFor(reason)) --rules_[i].left;
   }
 }
 

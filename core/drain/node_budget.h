@@ -22,11 +22,12 @@ enum class RemovalReason {
 
 // A limit on the nodes of a group that are removed at once, optionally within windows of time.
 struct NodeBudget {
-  // By name, each for itself; none: all groups.
+  // By name, each for itself, or all of these together; none: all groups.
   std::vector<std::string> groups;
+  bool together = false;
   // None: all.
   std::vector<RemovalReason> reasons;
-  // Nodes of the group, or with `percent` so much of those that are there, rounded up. >= 0, and <= 100.
+  // Nodes, or with `percent` so much of those that are there, rounded up. >= 0, and <= 100.
   int64_t nodes = 0;
   bool percent = false;
   // When it holds.
@@ -55,7 +56,8 @@ class NodeAllowance {
     bool IsFor(RemovalReason reason) const;
   };
 
-  StrongVector<GroupIndex, std::vector<Rule>> rules_;
+  std::vector<Rule> rules_;
+  StrongVector<GroupIndex, std::vector<size_t>> rules_of_;  // positions in rules_
 };
 
 }  // namespace loadline

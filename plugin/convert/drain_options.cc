@@ -39,6 +39,7 @@ absl::StatusOr<NodeBudget> DecodeNodeBudget(const v1::NodeBudget& message) {
     }
   }
   budget.groups.assign(message.node_groups().begin(), message.node_groups().end());
+  budget.together = message.together();
   for (const int reason : message.reasons()) {
     const absl::StatusOr<RemovalReason> decoded = DecodeReason(reason);
     if (!decoded.ok()) return decoded.status();
@@ -57,7 +58,7 @@ absl::StatusOr<NodeBudget> DecodeNodeBudget(const v1::NodeBudget& message) {
 }
 
 absl::Status DecodeNodeBudgets(const v1::DrainOptions& message, std::vector<NodeBudget>* budgets) {
-  constexpr int kMostBudgets = 64;
+  constexpr int kMostBudgets = 1000;
   if (absl::Status status = CheckSize("node_budgets", message.node_budgets_size(), kMostBudgets);
       !status.ok()) {
     return status;

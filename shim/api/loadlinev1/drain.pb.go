@@ -631,8 +631,8 @@ type DrainOptions struct {
 	MayBeIncomplete []ObjectKind `protobuf:"varint,28,rep,packed,name=may_be_incomplete,json=mayBeIncomplete,proto3,enum=loadline.v1.ObjectKind" json:"may_be_incomplete,omitempty"`
 	// GPUs that all nodes together keep, by type: see GpuCount. At most 100 types, each once.
 	MinGpusTotal []*GpuCount `protobuf:"bytes,29,rep,name=min_gpus_total,json=minGpusTotal,proto3" json:"min_gpus_total,omitempty"`
-	// Limits for the nodes of single groups that are removed at once. At most 64; each that applies must allow
-	// the removal.
+	// Limits for the nodes of groups that are removed at once. At most 1000; each that applies must allow the
+	// removal.
 	NodeBudgets   []*NodeBudget `protobuf:"bytes,30,rep,name=node_budgets,json=nodeBudgets,proto3" json:"node_budgets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -79,12 +79,13 @@ func (NodeBudget_Reason) EnumDescriptor() ([]byte, []int) {
 // How many nodes of a node group may go at once, by why they go.
 type NodeBudget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Node groups that it holds for, each by itself, by name: at most 1000, not empty. None: all groups.
+	// Node groups that it holds for by name, each by itself or all `together`: at most 1000, not empty. None:
+	// all groups.
 	NodeGroups []string `protobuf:"bytes,1,rep,name=node_groups,json=nodeGroups,proto3" json:"node_groups,omitempty"`
 	// Reasons of removals that it holds for. Empty: all.
 	Reasons []NodeBudget_Reason `protobuf:"varint,2,rep,packed,name=reasons,proto3,enum=loadline.v1.NodeBudget_Reason" json:"reasons,omitempty"`
-	// Nodes [0, 2^31), or percent of the nodes of the group that are there, rounded up [0, 100]. An atomic
-	// group is removed only if all of it may be. Unset: none may be.
+	// Nodes of a group, or of all `together`. An atomic group is removed only if all of it may be. Unset: none
+	// may be.
 	//
 	// Types that are valid to be assigned to Limit:
 	//
@@ -92,7 +93,9 @@ type NodeBudget struct {
 	//	*NodeBudget_Percent
 	Limit isNodeBudget_Limit `protobuf_oneof:"limit"`
 	// The times at which it holds. Unset: at any time.
-	Windows       *TimeWindows `protobuf:"bytes,5,opt,name=windows,proto3" json:"windows,omitempty"`
+	Windows *TimeWindows `protobuf:"bytes,5,opt,name=windows,proto3" json:"windows,omitempty"`
+	// Its node groups have the limit together, such as those of one NodePool of Karpenter.
+	Together      bool `protobuf:"varint,6,opt,name=together,proto3" json:"together,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -173,6 +176,13 @@ func (x *NodeBudget) GetWindows() *TimeWindows {
 	return nil
 }
 
+func (x *NodeBudget) GetTogether() bool {
+	if x != nil {
+		return x.Together
+	}
+	return false
+}
+
 type isNodeBudget_Limit interface {
 	isNodeBudget_Limit()
 }
@@ -183,7 +193,7 @@ type NodeBudget_Nodes struct {
 }
 
 type NodeBudget_Percent struct {
-	// A percentage of the nodes of the group that are there, rounded up. [0, 100].
+	// A percentage of the nodes that are there, rounded up. [0, 100].
 	Percent int32 `protobuf:"varint,4,opt,name=percent,proto3,oneof"`
 }
 
@@ -195,7 +205,7 @@ var File_loadline_v1_node_budget_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_node_budget_proto_rawDesc = "" +
 	"\n" +
-	"\x1dloadline/v1/node_budget.proto\x12\vloadline.v1\x1a\x1dloadline/v1/time_window.proto\"\xa6\x02\n" +
+	"\x1dloadline/v1/node_budget.proto\x12\vloadline.v1\x1a\x1dloadline/v1/time_window.proto\"\xc2\x02\n" +
 	"\n" +
 	"NodeBudget\x12\x1f\n" +
 	"\vnode_groups\x18\x01 \x03(\tR\n" +
@@ -203,7 +213,8 @@ const file_loadline_v1_node_budget_proto_rawDesc = "" +
 	"\areasons\x18\x02 \x03(\x0e2\x1e.loadline.v1.NodeBudget.ReasonR\areasons\x12\x16\n" +
 	"\x05nodes\x18\x03 \x01(\x05H\x00R\x05nodes\x12\x1a\n" +
 	"\apercent\x18\x04 \x01(\x05H\x00R\apercent\x122\n" +
-	"\awindows\x18\x05 \x01(\v2\x18.loadline.v1.TimeWindowsR\awindows\"L\n" +
+	"\awindows\x18\x05 \x01(\v2\x18.loadline.v1.TimeWindowsR\awindows\x12\x1a\n" +
+	"\btogether\x18\x06 \x01(\bR\btogether\"L\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05EMPTY\x10\x01\x12\x11\n" +

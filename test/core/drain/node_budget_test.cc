@@ -28,6 +28,21 @@ TEST(NodeBudgetTest, PercentagesAreRoundedUp) {
   EXPECT_EQ(allowance.Left(GroupIndex{2}, RemovalReason::kEmpty), 0);
 }
 
+// 10 % of 10 and 11 nodes are 3 together; the third group has a budget of its own.
+TEST(NodeBudgetTest, GroupsThatHaveOneTogether) {
+  const NodeGroups groups = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
+  const std::vector<NodeBudget> budgets = {
+      {.groups = {"c", "a"}, .together = true, .nodes = 10, .percent = true}, {.groups = {"b"}, .nodes = 1}};
+  NodeAllowance allowance(budgets, groups, StrongVector<GroupIndex, int64_t>{10, 50, 11}, 0);
+  EXPECT_EQ(allowance.Left(GroupIndex{0}, RemovalReason::kEmpty), 3);
+  EXPECT_EQ(allowance.Left(GroupIndex{1}, RemovalReason::kEmpty), 1);
+  allowance.Take(GroupIndex{0}, RemovalReason::kEmpty);
+  allowance.Take(GroupIndex{2}, RemovalReason::kEmpty);
+  EXPECT_EQ(allowance.Left(GroupIndex{2}, RemovalReason::kEmpty), 1);
+  EXPECT_FALSE(allowance.Allows(GroupIndex{0}, kAllReasons));
+  EXPECT_EQ(allowance.Left(GroupIndex{1}, RemovalReason::kEmpty), 1);
+}
+
 // One budget for all reasons and a stricter one for one of them: a removal for that one counts for both.
 TEST(NodeBudgetTest, TheStrictestBudgetCounts) {
   const NodeGroups groups = {{.name = "a"}};
