@@ -44,7 +44,8 @@ struct NodeGroup {
   // The same, US dollars per hour: finite, >= 0; nullopt: not known, and the group grows by a ranking only.
   std::optional<double> usd_per_hour;
   bool has_gpu = false;
-  // Higher ones grow first, where a ranking reads it.
+  // Groups of a higher one grow first, as far as they take pods; with a ranking, where one of its strategies
+  // reads it. nullopt: last.
   std::optional<int64_t> priority;
   // Groups with the same number share what they grow by, whatever their nodes cost; nullopt: with nobody.
   std::optional<int32_t> balance_set;

@@ -2,260 +2,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
+#include "core/expand/joint_planner.h"
 #include "core/expand/plan_nodes.h"
-#include "core/expand/plan_problem.h"
-#include "core/expand/share_growth.h"
-#include "core/pack/packing.h"
 
 namespace loadline {
 namespace {
-
-// The most times that a plan is made again with further nodes, and with a type less. Chosen: a round costs a
-// full plan, and each leaves fewer pods over, or a type less.
-constexpr int kMostRounds = 12;
-
-int64_t Total(const std::vector<int64_t>& counts) {
-  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
-}
-
-// A plan that competes.
-struct Candidate {
-  std::vector<PlannedNodes> nodes;
-  std::vector<ExistingUse> existing;
-  std::vector<int64_t> waiting;
-  std::vector<int64_t> on_new_nodes;
-  int64_t pods_waiting = 0;
-  int64_t node_count = 0;
-  double cost = 0;
-  double type_penalty = 0;
-  std::optional<PackingBound> bound;  // where the packing found it already
-
-  // Fewer pods left over, then less cost, then fewer nodes.
-  bool BetterThan(const Candidate& other) const {
-    if (pods_waiting != other.pods_waiting) return pods_waiting < other.pods_waiting;
-    const double mine = cost + type_penalty;
-    const double theirs = other.cost + other.type_penalty;
-    if (mine != theirs) return mine < theirs;
-    return node_count < other.node_count;
-  }
-};
-
-class Planner {
- public:
-  // `waiting`: how many of each of the estimator's pods wait for new nodes.
-  Planner(Estimator* estimator, Snapshot* snapshot, const GrowableGroups& groups, const PlanOptions& options,
-          std::vector<int64_t> waiting, WorkBudget* budget)
-      : estimator_(*estimator),
-        snapshot_(*snapshot),
-        groups_(groups),
-        options_(options),
-        budget_(budget),
-        waiting_(std::move(waiting)) {
-    estimator_.set_counts(waiting_);
-  }
-
-  // Returns whether a new node takes any of the pods.
-  bool TakesAny() { return BestSingle(Fresh()).option.pods > 0; }
-
-  ScaleUpPlan Run() {
-    ScaleUpPlan plan;
-    const Single single = BestSingle(Fresh());
-    Candidate best = Complete(Wanted(single), nullptr, &plan.best_single);
-    plan.best_single.group = single.option.group;
-    Candidate joint = Joint(/*banned=*/{});
-    if (options_.usd_per_further_type > 0) joint = WithFewerTypes(std::move(joint));
-    // Between equals we take the joint plan, which shares nodes among groups that are alike.
-    if (!best.BetterThan(joint)) best = std::move(joint);
-    best = Balanced(std::move(best));
-    const PackingBound bound = best.bound.has_value() ? *best.bound : BoundOf(best);
-    plan.existing = std::move(best.existing);
-    plan.nodes = std::move(best.nodes);
-    plan.unplaced = std::move(best.waiting);
-    plan.cost = best.cost;
-    plan.type_penalty = best.type_penalty;
-    plan.lower_bound = std::min(bound.cost, best.cost);
-    plan.cut_short = budget_->ended() || !bound.proven;
-    plan.cut_short_by = budget_->end();
-    return plan;
-  }
-
- private:
-  using TypeKey = std::pair<double, std::vector<std::pair<int32_t, int64_t>>>;
-  struct Single {
-    SingleOption option;
-    NodeEstimate estimate;
-  };
-
-  PlanNodes Fresh() { return {&estimator_, &snapshot_, groups_, waiting_, options_.max_new_nodes, budget_}; }
-
-  // Returns the option to grow one group that takes the most of the pending pods; among equals, the cheapest.
-  Single BestSingle(const PlanNodes& nodes) {
-    Single best;
-    estimator_.set_counts(nodes.waiting());
-    const StrongVector<GrowableIndex, int64_t> room = nodes.room();
-    for (const GrowableIndex group : groups_.indices()) {
-      if (room[group] == 0) continue;
-      const NodeThreshold limits[] = {{.max_nodes = room[group]}, {.max_nodes = nodes.nodes_left()}};
-      NodeEstimate estimate = estimator_.Estimate(groups_[group], NodeLimiter(limits), budget_);
-      const double cost = UsdOf(groups_[group]) * static_cast<double>(estimate.nodes);
-      const SingleOption& known = best.option;
-      const bool better =
-          estimate.pods != known.pods
-              ? estimate.pods > known.pods
-              : estimate.pods > 0 && (cost != known.cost ? cost < known.cost : estimate.nodes < known.nodes);
-      if (!better) continue;
-      best.option = {group, estimate.nodes, estimate.pods, cost};
-      best.estimate = std::move(estimate);
-    }
-    return best;
-  }
-
-  static std::vector<WantedNodes> Wanted(const Single& single) {
-    return single.option.group.has_value() ? NodesOf(*single.option.group, single.estimate)
-                                           : std::vector<WantedNodes>();
-  }
-
-  // A plan that begins with these nodes; for what waits then it adds those of one best option after the
-  // other, and each time places all pods anew. `packing`: where the nodes come from one. `first`: what the
-  // nodes to begin with come to alone.
-  Candidate Complete(std::vector<WantedNodes> wanted, const Packing* packing, SingleOption* first) {
-    std::optional<Candidate> best;
-    for (int round = 0; round < kMostRounds; ++round) {
-      snapshot_.Fork();
-      PlanNodes nodes = Fresh();
-      nodes.Place(std::exchange(wanted, {}));
-      Candidate candidate = Describe(nodes);
-      if (round == 0 && first != nullptr) {
-        *first = {std::nullopt, candidate.node_count, Total(waiting_) - candidate.pods_waiting,
-                  candidate.cost};
-      }
-      if (round == 0 && packing != nullptr && estimator_.AllOnlyNeedRoom()) {
-        candidate.bound = PackingBound{packing->lower_bound, packing->proven};
-      }
-      bool more = candidate.pods_waiting > 0 && !budget_->ended();
-      if (!best.has_value() || candidate.BetterThan(*best)) {
-        best = std::move(candidate);
-      } else {
-        more = false;  // further nodes did not help
-      }
-      if (more) {
-        const Single next = BestSingle(nodes);
-        more = next.option.pods > 0;
-        wanted = nodes.Contents();
-        const std::vector<WantedNodes> added = Wanted(next);
-        wanted.insert(wanted.end(), added.begin(), added.end());
-      }
-      snapshot_.Revert();
-      estimator_.fresh().StartOver();
-      estimator_.set_counts(waiting_);
-      if (!more) break;
-    }
-    return *std::move(best);
-  }
-
-  Candidate Describe(const PlanNodes& nodes) const {
-    Candidate candidate;
-    candidate.nodes = nodes.Nodes();
-    candidate.existing = nodes.existing();
-    candidate.waiting = nodes.waiting();
-    candidate.on_new_nodes = nodes.OnNewNodes();
-    candidate.pods_waiting = nodes.pods_waiting();
-    candidate.cost = nodes.cost();
-    candidate.node_count = nodes.node_count();
-    candidate.type_penalty = Penalty(candidate);
-    return candidate;
-  }
-
-  Candidate Joint(const std::set<TypeKey>& banned) {
-    StrongVector<GrowableIndex, int64_t> room = Fresh().room();
-    for (const GrowableIndex group : groups_.indices()) {
-      if (banned.contains(KeyOf(group))) room[group] = 0;
-    }
-    const PlanProblem problem = MakePlanProblem(&estimator_, &snapshot_, groups_, waiting_, room,
-                                                options_.max_new_nodes, PlanView::kAsPlanned, budget_);
-    const Packing packing = Pack(problem.packing, budget_);
-    Candidate candidate = Complete(NodesOf(problem, packing, groups_, !estimator_.AllOnlyNeedRoom(), budget_),
-                                   &packing, nullptr);
-    if (!banned.empty()) candidate.bound.reset();  // it holds without those types only
-    return candidate;
-  }
-
-  // Shares the nodes among groups that balance, if that leaves no more pods over, and takes no more nodes.
-  Candidate Balanced(Candidate best) {
-    const bool balances = std::any_of(groups_.begin(), groups_.end(),
-                                      [](const NodeGroup& group) { return group.balance_set.has_value(); });
-    if (!balances || best.nodes.empty()) return best;
-    snapshot_.Fork();
-    PlanNodes nodes = Fresh();
-    nodes.Place(ShareGrowth(best.nodes, groups_, &estimator_, &snapshot_, budget_));
-    Candidate shared = Describe(nodes);
-    snapshot_.Revert();
-    estimator_.fresh().StartOver();
-    if (shared.on_new_nodes == best.on_new_nodes) shared.bound = best.bound;
-    const bool worse = shared.pods_waiting > best.pods_waiting || shared.node_count > best.node_count;
-    return worse ? best : shared;
-  }
-
-  // Leaves out one type after the other as long as that is worth the penalty.
-  Candidate WithFewerTypes(Candidate best) {
-    std::set<TypeKey> banned;
-    for (int round = 0; round < kMostRounds && !budget_->ended(); ++round) {
-      std::optional<std::pair<Candidate, TypeKey>> better;
-      const std::set<TypeKey> used = TypesOf(best);
-      if (used.size() < 2) return best;
-      for (const TypeKey& type : used) {
-        std::set<TypeKey> more = banned;
-        more.insert(type);
-        Candidate candidate = Joint(more);
-        const Candidate& known = better.has_value() ? better->first : best;
-        if (candidate.BetterThan(known)) better.emplace(std::move(candidate), type);
-      }
-      if (!better.has_value()) return best;
-      best = std::move(better->first);
-      banned.insert(better->second);
-    }
-    return best;
-  }
-
-  TypeKey KeyOf(GrowableIndex group) const {
-    TypeKey key{UsdOf(groups_[group]), {}};
-    for (const auto& [resource, amount] : groups_[group].model->shape.allocatable) {
-      key.second.emplace_back(static_cast<int32_t>(resource), amount);
-    }
-    return key;
-  }
-
-  std::set<TypeKey> TypesOf(const Candidate& candidate) const {
-    std::set<TypeKey> types;
-    for (const PlannedNodes& entry : candidate.nodes) types.insert(KeyOf(entry.group));
-    return types;
-  }
-
-  double Penalty(const Candidate& candidate) const {
-    const size_t types = TypesOf(candidate).size();
-    return types < 2 ? 0 : options_.usd_per_further_type * static_cast<double>(types - 1);
-  }
-
-  PackingBound BoundOf(const Candidate& candidate) {
-    const PlanProblem problem =
-        MakePlanProblem(&estimator_, &snapshot_, groups_, candidate.on_new_nodes, Fresh().room(),
-                        options_.max_new_nodes, PlanView::kRelaxed, budget_);
-    return problem.complete ? LowerBound(problem.packing, budget_) : PackingBound();
-  }
-
-  Estimator& estimator_;
-  Snapshot& snapshot_;
-  const GrowableGroups& groups_;
-  const PlanOptions& options_;
-  WorkBudget* budget_;
-  std::vector<int64_t> waiting_;
-};
 
 // Returns the highest priority of a pod that is left over, if one of a lower priority has a new node.
 std::optional<int32_t> LeastToPlan(const ScaleUpPlan& plan, const std::vector<int32_t>& priorities) {
@@ -272,18 +28,114 @@ std::optional<int32_t> LeastToPlan(const ScaleUpPlan& plan, const std::vector<in
   return left.has_value() && placed.has_value() && *placed < *left ? left : std::nullopt;
 }
 
+// The most times that groups of some priority add nodes. Chosen: each costs a full plan, and leaves
+// fewer pods over.
+constexpr int kMostSteps = 12;
+
+// Groups of one priority, and their positions among all.
+struct Tier {
+  GrowableGroups groups;
+  StrongVector<GrowableIndex, GrowableIndex> of_all;
+};
+
+// Plans with the groups of the highest priority, then for the pods that these leave over with those of the
+// next one, and so on. Groups without a priority come last.
+class TieredPlanner {
+ public:
+  TieredPlanner(Estimator* estimator, Snapshot* snapshot, const GrowableGroups& groups,
+                const PlanOptions& options, WorkBudget* budget)
+      : estimator_(*estimator), snapshot_(*snapshot), groups_(groups), options_(options), budget_(budget) {
+    std::map<std::optional<int64_t>, Tier> tiers;  // nullopt is the lowest
+    for (const GrowableIndex group : groups.indices()) {
+      Tier& tier = tiers[groups[group].priority];
+      tier.groups.push_back(groups[group]);
+      tier.of_all.push_back(group);
+    }
+    for (auto at = tiers.rbegin(); at != tiers.rend(); ++at) tiers_.push_back(std::move(at->second));
+  }
+
+  bool TakesAny(const std::vector<int64_t>& waiting) {
+    return PlannerOf(groups_, options_.max_new_nodes).TakesAny(waiting);
+  }
+
+  ScaleUpPlan Plan(const std::vector<int64_t>& waiting) {
+    if (tiers_.size() < 2) return PlannerOf(groups_, options_.max_new_nodes).Plan(waiting);
+    ScaleUpPlan plan;
+    plan.unplaced = waiting;
+    std::vector<WantedNodes> wanted;
+    for (int step = 0; step < kMostSteps; ++step) {
+      snapshot_.Fork();
+      PlanNodes nodes(&estimator_, &snapshot_, groups_, waiting, options_.max_new_nodes, budget_);
+      nodes.Place(std::exchange(wanted, {}));  // all at once, as a scheduler sees them
+      const bool better = step == 0 || nodes.pods_waiting() < Total(plan.unplaced);
+      if (better) {
+        plan.nodes = nodes.Nodes();
+        plan.existing = nodes.existing();
+        plan.unplaced = nodes.waiting();
+        plan.cost = nodes.cost();
+      }
+      const bool more =
+          better && nodes.pods_waiting() > 0 && !budget_->ended() && Grow(nodes, &wanted, &plan);
+      snapshot_.Revert();
+      estimator_.fresh().StartOver();
+      if (!more) break;
+    }
+    plan.lower_bound = std::min(plan.lower_bound, plan.cost);
+    plan.cut_short = plan.cut_short || budget_->ended();
+    plan.cut_short_by = budget_->end();
+    return plan;
+  }
+
+ private:
+  JointPlanner PlannerOf(const GrowableGroups& groups, NodeLimit limit) {
+    PlanOptions options = options_;
+    options.max_new_nodes = limit;
+    return {&estimator_, &snapshot_, groups, options, budget_};
+  }
+
+  // Adds nodes of the first groups that take any of the pods that still wait; false: none does.
+  bool Grow(const PlanNodes& nodes, std::vector<WantedNodes>* wanted, ScaleUpPlan* plan) {
+    const StrongVector<GrowableIndex, int64_t> room = nodes.room();
+    *wanted = nodes.Contents();
+    for (const Tier& tier : tiers_) {
+      GrowableGroups groups = tier.groups;
+      for (const GrowableIndex i : groups.indices())
+        groups[i].target = groups[i].max_nodes - room[tier.of_all[i]];
+      const ScaleUpPlan more = PlannerOf(groups, nodes.nodes_left()).Plan(nodes.waiting());
+      plan->cut_short = plan->cut_short || more.cut_short;
+      if (more.nodes.empty()) continue;
+      for (const PlannedNodes& run : more.nodes) {
+        wanted->push_back({tier.of_all[run.group], run.nodes, run.pods});
+      }
+      plan->type_penalty += more.type_penalty;
+      plan->lower_bound += more.lower_bound;
+      if (!plan->best_single.group.has_value() && more.best_single.group.has_value()) {
+        plan->best_single = more.best_single;
+        plan->best_single.group = tier.of_all[*more.best_single.group];
+      }
+      return true;
+    }
+    return false;
+  }
+
+  Estimator& estimator_;
+  Snapshot& snapshot_;
+  const GrowableGroups& groups_;
+  const PlanOptions& options_;
+  WorkBudget* budget_;
+  std::vector<Tier> tiers_;
+};
+
 // Plans for pods on new nodes so that none is left over for one of a lower priority: where the plan for all
 // of them would do that, those below the highest priority that is left over wait for the next plan.
-// `planner_for`: a planner for so many of each of `pods`.
-ScaleUpPlan PlanByPriority(const std::vector<PendingPods>& pods,
-                           absl::FunctionRef<Planner(std::vector<int64_t>)> planner_for, WorkBudget* budget) {
+ScaleUpPlan PlanByPriority(const std::vector<PendingPods>& pods, TieredPlanner* planner, WorkBudget* budget) {
   std::vector<int64_t> waiting;
   std::vector<int32_t> priorities;
   for (const PendingPods& entry : pods) {
     waiting.push_back(entry.count);
     priorities.push_back(TraitsOf(entry.pod.shape).priority);
   }
-  ScaleUpPlan plan = planner_for(waiting).Run();
+  ScaleUpPlan plan = planner->Plan(waiting);
   const std::optional<int32_t> least = LeastToPlan(plan, priorities);
   if (!least.has_value() || budget->ended()) return plan;
   const auto only_from_least = [&](std::vector<int64_t> counts) {
@@ -291,9 +143,9 @@ ScaleUpPlan PlanByPriority(const std::vector<PendingPods>& pods,
     return counts;
   };
   const std::vector<int64_t> left = only_from_least(plan.unplaced);
-  if (!planner_for(left).TakesAny()) return plan;  // no limit keeps them back
+  if (!planner->TakesAny(left)) return plan;  // no limit keeps them back
   const std::vector<int64_t> first = only_from_least(waiting);
-  ScaleUpPlan alone = planner_for(first).Run();
+  ScaleUpPlan alone = planner->Plan(first);
   if (budget->ended() || Total(alone.unplaced) >= Total(left)) return plan;
   for (size_t i = 0; i < first.size(); ++i) alone.unplaced[i] += waiting[i] - first[i];
   return alone;
@@ -368,10 +220,8 @@ ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<P
   {
     Estimator estimator(snapshot, fit, std::move(sorted_pods), std::move(daemons), budget);
     std::vector<ExistingUse> existing = estimator.UseExistingRoom(budget);
-    const auto planner_for = [&](std::vector<int64_t> waiting) {
-      return Planner(&estimator, snapshot, sorted_groups, options, std::move(waiting), budget);
-    };
-    plan = PlanByPriority(estimator.pods(), planner_for, budget);
+    TieredPlanner planner(&estimator, snapshot, sorted_groups, options, budget);
+    plan = PlanByPriority(estimator.pods(), &planner, budget);
     if (plan.cut_short_by == BudgetEnd::kNotEnded) {
       plan.cut_short_by = estimator.cut_short_by();
       plan.cut_off = estimator.cut_off();

@@ -46,9 +46,11 @@ struct ScaleUpPlan {
   std::vector<int64_t> unplaced;      // by position of the pending pods
   double cost = 0;                    // of the new nodes, per hour
   double type_penalty = 0;            // usd_per_further_type for each type but the first
-  double lower_bound = 0;             // no nodes within the limits that hold the same pods cost less
-  SingleOption best_single;           // most pods, then least cost
-  bool cut_short = false;             // with more work, time or memory there might be a cheaper plan
+  // No nodes within the limits that hold the same pods cost less; with priorities of groups, of those of each
+  // priority for the pods that they were first planned for.
+  double lower_bound = 0;
+  SingleOption best_single;  // most pods, then least cost
+  bool cut_short = false;    // with more work, time or memory there might be a cheaper plan
   BudgetEnd cut_short_by = BudgetEnd::kNotEnded;  // what the budget ran out of
   // Positions of the pods that took more than their portion of the budget, ascending, where it ended for
   // nobody else.
@@ -61,6 +63,9 @@ struct ScaleUpPlan {
 // used first. All filters hold for each placement, also those that depend on other pods. Among pods of one
 // priority it never leaves more over than the best single option, and never costs more where both leave as
 // many.
+//
+// Where groups have priorities, all of this holds for those of the highest one, then for the others and the
+// pods that these leave over: a price counts among groups of one priority only.
 //
 // Last, nodes are shared among groups of one NodeGroup::balance_set, where no more pods are left over by that
 // and no more nodes come.

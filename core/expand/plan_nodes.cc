@@ -189,9 +189,7 @@ PlanNodes::PlanNodes(Estimator* estimator, Snapshot* snapshot, const GrowableGro
       budget_(budget),
       memory_(budget) {}
 
-int64_t PlanNodes::pods_waiting() const {
-  return std::accumulate(waiting_.begin(), waiting_.end(), int64_t{0});
-}
+int64_t PlanNodes::pods_waiting() const { return Total(waiting_); }
 
 int64_t PlanNodes::node_count() const { return std::accumulate(added_.begin(), added_.end(), int64_t{0}); }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "core/expand/estimate.h"
@@ -21,6 +22,11 @@ struct WantedNodes {
   int64_t nodes = 0;
   std::vector<PodCount> pods;  // on one node
 };
+
+// Returns the sum of counts by position.
+inline int64_t Total(const std::vector<int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+}
 
 // The nodes of a packing, those of each type shared evenly among its groups. Equal ones come together, so
 // that the cost is O(runs * groups + entries of pods) whatever the number of nodes; `one_by_one`: each by

@@ -195,6 +195,8 @@ class Attempt {
 
   // Behind those that may grow: what is on its way, as groups that cost nothing.
   void AddUpcomingAsGroups(GrowableGroups* groups) {
+    std::optional<int64_t> highest;
+    for (const NodeGroup& group : *groups) highest = std::max(highest, group.priority);
     for (const GroupIndex group : problem_.groups.indices()) {
       const NodeGroup& of = problem_.groups[group];
       if (counts_[group].upcoming == 0 || !of.model.has_value()) continue;
@@ -202,7 +204,7 @@ class Attempt {
       upcoming.usd_per_hour = 0;
       upcoming.target = 0;
       upcoming.max_nodes = counts_[group].upcoming;
-      upcoming.priority = 0;
+      upcoming.priority = highest;
       coming_groups_.push_back(group);
     }
   }

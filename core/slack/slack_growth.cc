@@ -122,7 +122,11 @@ std::vector<size_t> GrowthSketch::Ranked(const Allowed& allowed,
       return std::make_tuple(!price.has_value(), price.value_or(0) * static_cast<double>(options[i].nodes),
                              i);
     };
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return cost(a) < cost(b); });
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      const std::optional<int64_t>& left = growable_[positions[a]].priority;
+      const std::optional<int64_t>& right = growable_[positions[b]].priority;
+      return left != right ? left > right : cost(a) < cost(b);
+    });
   }
   std::vector<size_t> ranked;
   for (const size_t i : order) ranked.push_back(positions[i]);

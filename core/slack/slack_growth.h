@@ -29,6 +29,7 @@ struct GrowableNodes {
   std::optional<double> usd_per_hour;    // of one; nullopt: not known
   std::optional<SlackGroupIndex> group;  // nullopt: groups are not known
   std::string name;                      // of the group
+  std::optional<int64_t> priority;       // of the group; see NodeGroup
 };
 
 // Equal placeholders that need a new node, with their number.
@@ -70,9 +71,9 @@ class GrowthSketch {
   // By position: whether nodes may be used.
   using Allowed = std::vector<bool>;
 
-  // Takes nodes in any order. Without a ranking the option that costs least is the best one. Options without
-  // a price come last, those of the smallest nodes first. All options together add at most `max_new_nodes`;
-  // nullopt: any number.
+  // Takes nodes in any order. Without a ranking the options of the highest priority are the best, and of
+  // these the one that costs least. Options without a price come last, those of the smallest nodes first. All
+  // options together add at most `max_new_nodes`; nullopt: any number.
   explicit GrowthSketch(std::vector<GrowableNodes> growable, SlackRanking ranking = nullptr,
                         std::optional<int64_t> max_new_nodes = std::nullopt);
 

@@ -90,7 +90,7 @@ std::vector<GrowableNodes> MakeGrowable(const std::vector<SlackClassView>& views
     for (const SlackGroupIndex position : view.groups) {
       const SlackGroup& group = (*groups)[position];
       growable.push_back({view.key.name, group.empty, view.off.empty() ? MayAddForSlack(group, options) : 0,
-                          group.of->usd_per_hour, position, group.of->name});
+                          group.of->usd_per_hour, position, group.of->name, group.of->priority});
     }
     // No node of it may be added, and yet the answer for a pod may say that its copy would not fit such a
     // node.

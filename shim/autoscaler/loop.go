@@ -29,6 +29,7 @@ type leader struct {
 	teller    *tell.Teller
 	clock     *planClock
 	files     reloader
+	ordered   *priorities      // nil: no ConfigMap states which groups grow first
 	rival     *rival           // nil: there can be none
 	buffers   *buffers.Buffers // nil: those of others are not kept
 	batchWait time.Duration    // for how long growth waits for further pods, by the last plan
@@ -38,7 +39,8 @@ func newLeader(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, ask
 	clock Clock) *leader {
 	plans := newPlanClock(clock)
 	return &leader{config: p.Config, cluster: p.Cluster, cloud: asked, models: cloud.NewModels(asked), planner: p,
-		actor: act.New(p, t, client, asked, plans.now), teller: t, clock: plans, rival: newRival(p.Config, client)}
+		actor: act.New(p, t, client, asked, plans.now), teller: t, clock: plans, rival: newRival(p.Config, client),
+		ordered: newPriorities(p.Config, client)}
 }
 
 // once is one loop. Where something cannot be found out, nothing is removed, and the status says why.
@@ -78,6 +80,7 @@ func (l *leader) decide(ctx context.Context, o *plan.Loop) (part string, err err
 func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error) {
 	l.actor.TakeResults()
 	l.reload(o)
+	l.ordered.follow(ctx, l.planner, o)
 	done := l.teller.Metrics.Time(tell.FunctionRefresh)
 	var groups []cloud.Group
 	if err = l.cloud.Refresh(ctx); err == nil {

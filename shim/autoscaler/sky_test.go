@@ -38,6 +38,7 @@ type skyGroup struct {
 	min, max, target int
 	cpu              string
 	price            float64 // 0: it does not tell
+	priority         *int64
 	atomic           bool
 	problem          error // that its options cannot be read
 	delay            time.Duration
@@ -65,7 +66,7 @@ func (s *sky) Groups(context.Context, *externalgrpc.NodeGroupAutoscalingOptions)
 	var out []cloud.Group
 	for _, id := range slices.Sorted(maps.Keys(s.groups)) {
 		g := s.groups[id]
-		group := cloud.Group{ID: id, Min: g.min, Max: g.max, Target: g.target,
+		group := cloud.Group{ID: id, Min: g.min, Max: g.max, Target: g.target, Priority: g.priority,
 			Options: &externalgrpc.NodeGroupAutoscalingOptions{
 				ZeroOrMaxNodeScaling: g.atomic, ScaleDownUtilizationThreshold: 0.5}}
 		if g.problem != nil {

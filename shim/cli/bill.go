@@ -66,7 +66,7 @@ func (s *billSource) modeOf() (loadlinev1.ConsolidationPolicy_Mode, error) {
 func (s *billSource) prices() (*loadlinev1.PriceModel, error) {
 	up := &s.settings.ScaleUp
 	p, err := up.Rank()
-	if err == nil && len(up.Prices) == 0 && up.RankPolicy == "" {
+	if err == nil && !up.StatesPrices() {
 		err = p.AddDefaultCatalogues()
 	}
 	if err != nil {

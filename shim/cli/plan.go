@@ -137,12 +137,20 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	c.leaveOut(&l.leftOut)
 	l.remarks = remarks.Lines()
 	l.warnings = o.Warnings
+	if f.settings.ScaleUp.FollowsPriorities() {
+		l.warnings = append(l.warnings, noPriorities)
+	}
 	if held := l.GetFleet().GetHeld(); held != "" {
 		l.warnings = append(l.warnings, "no node group grows: "+held)
 	}
 	f.split(l, o)
 	return l, nil
 }
+
+// noPriorities is what is said where the autoscaler would read priorities of node groups from the API server.
+const noPriorities = "the ConfigMap cluster-autoscaler-priority-expander, which the autoscaler follows, is not read: " +
+	"all node groups are equal for the strategy priority. Copy its priorities into a file of kind RankPolicy, and name " +
+	"that by --rank-policy"
 
 // once are the settings for a question of one moment: it waits for no further pods, for no machine and for no clock.
 func (f *planFlags) once() config.Configuration {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -203,12 +202,6 @@ func (p *Policy) Validate() error {
 	if err := p.checkWords(); err != nil {
 		return err
 	}
-	for priority, patterns := range p.Priorities {
-		for _, pattern := range patterns {
-			if _, err := regexp.Compile(pattern); err != nil {
-				return fmt.Errorf("priorities[%d]: %w", priority, err)
-			}
-		}
-	}
-	return nil
+	_, err := PrioritiesOf(p.Priorities)
+	return err
 }

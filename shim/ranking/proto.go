@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -85,14 +86,24 @@ type priorityPattern struct {
 	priority int64
 }
 
-// Matcher returns what finds the priority of a group. The policy must be a valid one.
-func (p *Policy) Matcher() Priorities {
+// PrioritiesOf returns the priorities of a map as RankPolicy has it, or an error that names the pattern that is none.
+func PrioritiesOf(patterns map[int64][]string) (Priorities, error) {
 	var out Priorities
-	for priority, patterns := range p.Priorities {
-		for _, pattern := range patterns {
-			out = append(out, priorityPattern{regexp.MustCompile(pattern), priority})
+	for _, priority := range slices.Sorted(maps.Keys(patterns)) {
+		for _, text := range patterns[priority] {
+			pattern, err := regexp.Compile(text)
+			if err != nil {
+				return nil, fmt.Errorf("priorities[%d]: %w", priority, err)
+			}
+			out = append(out, priorityPattern{pattern, priority})
 		}
 	}
+	return out, nil
+}
+
+// Matcher returns what finds the priority of a group. The policy must be a valid one.
+func (p *Policy) Matcher() Priorities {
+	out, _ := PrioritiesOf(p.Priorities)
 	return out
 }
 

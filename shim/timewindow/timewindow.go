@@ -32,25 +32,34 @@ func Parse(text string) (Window, error) {
 		return Window{}, fmt.Errorf("%q must have the five fields of a cron schedule, a duration and perhaps a time zone, "+
 			"such as \"0 22 * * 1-5 6h Europe/Berlin\"", text)
 	}
-	lasts, err := time.ParseDuration(fields[5])
+	window, err := New(strings.Join(fields[:5], " "), fields[5], fields[6])
 	if err != nil {
 		return Window{}, fmt.Errorf("%q: %w", text, err)
+	}
+	return window, nil
+}
+
+// New returns the windows of a cron schedule, also one such as @daily, that last for a duration such as 8h.
+func New(cronSchedule, duration, timeZone string) (Window, error) {
+	lasts, err := time.ParseDuration(duration)
+	if err != nil {
+		return Window{}, err
 	}
 	if lasts < time.Second || lasts > longest {
-		return Window{}, fmt.Errorf("%q: it must last for 1s to %v", text, longest)
+		return Window{}, fmt.Errorf("it must last for 1s to %v", longest)
 	}
-	zone, err := time.LoadLocation(fields[6])
-	if err == nil && zone == time.Local {
-		err = errors.New("a time zone must be named, such as Europe/Berlin, and not that of the machine")
-	}
+	zone, err := time.LoadLocation(timeZone)
 	if err != nil {
-		return Window{}, fmt.Errorf("%q: %w", text, err)
+		return Window{}, err
 	}
-	schedule, err := cron.ParseStandard("CRON_TZ=" + zone.String() + " " + strings.Join(fields[:5], " "))
-	if err != nil {
-		return Window{}, fmt.Errorf("%q: %w", text, err)
+	if zone == time.Local {
+		return Window{}, errors.New("a time zone must be named, such as Europe/Berlin, and not that of the machine")
 	}
-	return Window{schedule: schedule, lasts: lasts}, nil
+	if strings.Contains(cronSchedule, "=") {
+		return Window{}, fmt.Errorf("%q is no cron schedule of five fields", cronSchedule)
+	}
+	schedule, err := cron.ParseStandard("CRON_TZ=" + zone.String() + " " + cronSchedule)
+	return Window{schedule: schedule, lasts: lasts}, err
 }
 
 // At returns the window that a time is in, or else the next one; false: there is none within five years.

@@ -368,6 +368,7 @@ func TestRightsOfTheAutoscaler(t *testing.T) {
 			"cluster list,watch storage.k8s.io/storageclasses",
 			"cluster get,list coordination.k8s.io/leases cluster-autoscaler",
 			"cluster get configmaps cluster-autoscaler-status",
+			"kube-system get configmaps cluster-autoscaler-priority-expander",
 			"kube-system get,update configmaps loadline-autoscaler-status",
 			"kube-system get,update,list,watch coordination.k8s.io/leases loadline-autoscaler"},
 		moreRights: {"cluster create pods/eviction", "cluster create,patch events", "cluster get pods",

@@ -682,8 +682,8 @@ type LoopGroup struct {
 	ScaleDown *DrainGroup `protobuf:"bytes,2,opt,name=scale_down,json=scaleDown,proto3" json:"scale_down,omitempty"`
 	// Why it may not grow for now, such as a back-off; empty: it may.
 	Held string `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`
-	// The priority of the group with the strategy PRIORITY: see ExpansionOption.priority. Unset: no pattern
-	// matches it.
+	// Groups of a higher priority grow first, and others for the pods that these leave over. Where groups are
+	// ranked, the strategy PRIORITY reads it: see ExpansionOption.priority. Unset: the group is the last one.
 	Priority *int64 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
 	// Nodes among current_nodes that the provider has not begun to make, and would take back. They may be given
 	// up for a cheaper mix: see PlanLoopResponse.take_back. [0, 2^31).

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/timewindow"
 )
 
 // Group is a node group as the cloud has it.
@@ -28,11 +30,21 @@ type Group struct {
 	Instances []*externalgrpc.Instance
 	// Options are all that hold for the group; nil: the defaults do.
 	Options *externalgrpc.NodeGroupAutoscalingOptions
+	// Priority is that of the group by the provider: groups of a higher one grow first. Nil: last.
+	Priority *int64
+	// Budgets bound how many of its nodes go at once; groups with the same one share it.
+	Budgets []*NodeBudget
 	// Warning says what the provider cannot tell that the group does without; nil: there is no such thing.
 	Warning error
 	// Problem says what the provider cannot say of the group; nil: it says all. Until it does, the group is left as it
 	// is, with the values of its last answer.
 	Problem error
+}
+
+// NodeBudget bounds how many nodes of node groups go at once.
+type NodeBudget struct {
+	*loadlinev1.NodeBudget
+	Window *timewindow.Window // when it holds; nil: at any time
 }
 
 // Groups returns all node groups, by id, with their target sizes, instances and options. The defaults are what holds

@@ -182,11 +182,6 @@ func (f *Flags) merged(file string) (Configuration, error) {
 	return c, nil
 }
 
-// noPriorities is what is said of --expander=priority where no file states priorities.
-const noPriorities = "--expander=priority: the ConfigMap cluster-autoscaler-priority-expander is not read, and " +
-	"without priorities all groups are equal: copy them from it into `priorities` of a file of kind RankPolicy, and " +
-	"name that by --rank-policy"
-
 // applyExpander changes a configuration as --expander says.
 func (f *Flags) applyExpander(c *Configuration) (warnings []string, err error) {
 	if !f.set.Changed("expander") {
@@ -195,13 +190,8 @@ func (f *Flags) applyExpander(c *Configuration) (warnings []string, err error) {
 	if f.set.Changed("strategies") {
 		return nil, errors.New("--expander is another name of --strategies: give one of them")
 	}
-	if c.ScaleUp.Strategies, warnings, err = f.strategiesOf(f.expander); err != nil {
-		return nil, err
-	}
-	if slices.Contains(c.ScaleUp.Strategies, "priority") && c.ScaleUp.RankPolicy == "" {
-		warnings = append(warnings, noPriorities)
-	}
-	return warnings, nil
+	c.ScaleUp.Strategies, warnings, err = f.strategiesOf(f.expander)
+	return warnings, err
 }
 
 // strategiesOf returns the strategies that Cluster Autoscaler's --expander names. Those that there are none of are left

@@ -182,6 +182,15 @@ func (s *ScaleUp) Ranking() (policy *ranking.Policy, ranks bool, err error) {
 	return policy, ranks, err
 }
 
+// StatesPrices says whether files have prices.
+func (s *ScaleUp) StatesPrices() bool { return len(s.Prices) > 0 || s.RankPolicy != "" }
+
+// FollowsPriorities says whether the priorities of node groups are those of Cluster Autoscaler's ConfigMap: a strategy
+// reads them, and no file states any.
+func (s *ScaleUp) FollowsPriorities() bool {
+	return s.RankPolicy == "" && slices.Contains(s.Strategies, "priority")
+}
+
 // Rank returns the policy by which node groups are ranked that are to be ranked in any case.
 func (s *ScaleUp) Rank() (*ranking.Policy, error) { return s.ranking(true) }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/timewindow"
 )
 
@@ -13,15 +14,10 @@ import (
 var budgetReasons = map[string]loadlinev1.NodeBudget_Reason{"empty": loadlinev1.NodeBudget_EMPTY,
 	"underutilized": loadlinev1.NodeBudget_UNDERUTILIZED, "replaced": loadlinev1.NodeBudget_REPLACED}
 
-// NodeBudget bounds how many nodes of a node group go at once.
-type NodeBudget struct {
-	*loadlinev1.NodeBudget
-	Window *timewindow.Window // when it holds; nil: at any time
-}
-
 // parseNodeBudget reads "10% of=spot for=replaced in=0 9 * * 1-5 8h Europe/Berlin": a number of nodes or a percentage,
-// and what it holds for; of= and for= may be there more than once, and in= takes what follows.
-func parseNodeBudget(text string) (b NodeBudget, err error) {
+// and what it holds for, each group by itself or all together; of= and for= may be there more than once, and in= takes
+// what follows.
+func parseNodeBudget(text string) (b cloud.NodeBudget, err error) {
 	b.NodeBudget = &loadlinev1.NodeBudget{}
 	rest, window, hasWindow := strings.Cut(text, " in=")
 	if hasWindow {
@@ -49,6 +45,8 @@ func parseNodeBudget(text string) (b NodeBudget, err error) {
 		name, forReason := strings.CutPrefix(field, "for=")
 		reason, known := budgetReasons[name]
 		switch {
+		case field == "together":
+			b.Together = true
 		case ofGroup && group != "":
 			b.NodeGroups = append(b.NodeGroups, group)
 		case forReason && known:
@@ -56,13 +54,13 @@ func parseNodeBudget(text string) (b NodeBudget, err error) {
 		case forReason:
 			return b, fmt.Errorf("%q: reason %q must be empty, underutilized or replaced", text, name)
 		default:
-			return b, fmt.Errorf("%q: %q must be of=GROUP, for=REASON or in=WINDOW", text, field)
+			return b, fmt.Errorf("%q: %q must be of=GROUP, together, for=REASON or in=WINDOW", text, field)
 		}
 	}
 	return b, nil
 }
 
 // Budgets returns how many nodes of single groups go at once.
-func (s *RemovalLimits) Budgets() ([]NodeBudget, error) {
+func (s *RemovalLimits) Budgets() ([]cloud.NodeBudget, error) {
 	return readEach("scaleDown.nodeBudgets", s.NodeBudgets, parseNodeBudget)
 }

@@ -29,7 +29,7 @@ type RemovalLimits struct {
 	MaxScaleDownParallelism int      `json:"maxScaleDownParallelism" range:"0:1073741824" help:"nodes that are removed at the same time"`
 	MaxDrainParallelism     int      `json:"maxDrainParallelism" range:"0:1073741824" help:"of these, nodes with pods to move (Cluster Autoscaler: 1)"`
 	ExclusiveDrains         bool     `json:"exclusiveDrains" help:"no drain starts while one is under way"`
-	NodeBudgets             []string `json:"nodeBudgets" range:":64" help:"nodes of each node group that go at once: a number or a percentage, then of=GROUP and for=empty, underutilized or replaced, each as often as wanted, and in=WINDOW as in replacementWindows; such as '10%' or '0 for=replaced in=0 9 * * 1-5 8h Europe/Berlin'"`
+	NodeBudgets             []string `json:"nodeBudgets" range:":64" help:"nodes of each node group that go at once: a number or a percentage, then of=GROUP and for=empty, underutilized or replaced, each as often as wanted, together where these groups share it, and in=WINDOW as in replacementWindows; such as '10%' or '0 for=replaced in=0 9 * * 1-5 8h Europe/Berlin'"`
 	CoresTotal              string   `json:"coresTotal" help:"MIN:MAX cores that all nodes together offer to pods: no node goes below the minimum, no group grows beyond the maximum"`
 	MemoryTotal             string   `json:"memoryTotal" help:"MIN:MAX gigabytes of memory, in the same way"`
 	GPUTotal                []string `json:"gpuTotal" flag:"gpu-total" help:"TYPE:MIN:MAX GPUs of one type, in the same way; the type is the value of the node's GPU label; may be given more than once"`

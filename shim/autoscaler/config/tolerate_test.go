@@ -45,8 +45,7 @@ func TestCommandLinesOfClusterAutoscaler(t *testing.T) {
 				"--cloud-config=/c has no effect"}},
 		{"--nodes=1:2:A --nodes=1:2:B", nil, []string{"--nodes=1:2:A --nodes=1:2:B has no effect"}},
 		{"--expander=random,grpc", nil, []string{"--expander random has no effect", "--expander grpc has no effect"}},
-		{"--expander=priority,least-waste", []string{"strategies:\n  - priority\n  - least-waste\n"},
-			[]string{"the ConfigMap cluster-autoscaler-priority-expander is not read"}},
+		{"--expander=priority,least-waste", []string{"strategies:\n  - priority\n  - least-waste\n"}, nil},
 		{"--expander=priority --rank-policy=/r", []string{"strategies:\n  - priority\n"}, nil},
 		{"--gce-expander-ephemeral-storage-support --cloud-provider-gce-lb-src-cidrs=a --concurrent-gce-refreshes=1 " +
 			"--cloud-provider-gce-l7lb-src-cidrs=b --proactive-scaleup-enabled --verify-unschedulable-pods " +

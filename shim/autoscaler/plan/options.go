@@ -9,7 +9,9 @@ import (
 
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/timewindow"
 )
 
@@ -24,7 +26,7 @@ type Rules struct {
 	// windows are those in which moves begin; none: at any time.
 	windows []timewindow.Window
 	// budgets bound how many nodes of single groups go at once.
-	budgets []config.NodeBudget
+	budgets []cloud.NodeBudget
 }
 
 // decisions of a configuration, as the engine has them.
@@ -92,20 +94,36 @@ func windowsAt(now time.Time, windows ...timewindow.Window) *loadlinev1.TimeWind
 	return out
 }
 
-// Drain returns how nodes go at a time.
-func (r *Rules) Drain(now time.Time) *loadlinev1.DrainOptions {
-	if len(r.budgets) == 0 {
+// Drain returns how nodes of these groups go at a time.
+func (r *Rules) Drain(now time.Time, groups []*Group) *loadlinev1.DrainOptions {
+	var budgets []*loadlinev1.NodeBudget
+	for _, budget := range r.budgets {
+		budgets = append(budgets, budgetAt(now, &budget))
+	}
+	shared := map[*cloud.NodeBudget]*loadlinev1.NodeBudget{}
+	for _, g := range groups {
+		for _, budget := range g.Budgets {
+			if shared[budget] == nil {
+				shared[budget] = budgetAt(now, budget)
+				budgets = append(budgets, shared[budget])
+			}
+			shared[budget].NodeGroups, shared[budget].Together = append(shared[budget].NodeGroups, g.ID), true
+		}
+	}
+	if len(budgets) == 0 {
 		return r.Settings.Drain
 	}
 	options := proto.CloneOf(r.Settings.Drain)
-	for _, budget := range r.budgets {
-		message := proto.CloneOf(budget.NodeBudget)
-		if budget.Window != nil {
-			message.Windows = windowsAt(now, *budget.Window)
-		}
-		options.NodeBudgets = append(options.NodeBudgets, message)
-	}
+	options.NodeBudgets = budgets
 	return options
+}
+
+func budgetAt(now time.Time, budget *cloud.NodeBudget) *loadlinev1.NodeBudget {
+	message := proto.CloneOf(budget.NodeBudget)
+	if budget.Window != nil {
+		message.Windows = windowsAt(now, *budget.Window)
+	}
+	return message
 }
 
 // waitingOf returns which pods without a node wait for one.
@@ -165,9 +183,14 @@ func (p *Planner) Follow(files *config.Loaded) (changed []string) {
 	}
 	slices.Sort(changed)
 	p.Settings.Prices, p.Settings.Ranking, p.Settings.Fit = files.Prices, files.Ranking, files.Fit
-	p.priorities = files.Priorities
+	if !p.Config.ScaleUp.FollowsPriorities() {
+		p.priorities = files.Priorities
+	}
 	return changed
 }
+
+// Prioritize has the next questions state other priorities of node groups.
+func (p *Planner) Prioritize(priorities ranking.Priorities) { p.priorities = priorities }
 
 // GroupDefaults is what holds for groups that state nothing.
 func GroupDefaults(c *config.Configuration) *externalgrpc.NodeGroupAutoscalingOptions {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/sizing"
@@ -85,7 +86,7 @@ var values = map[string]string{
 	"gpu-total": "t4:7:9", "balancing-label": "", "commitment": "m5=4", "preferred-table": "learned",
 	"preferred-node": "8:32Gi", "kubernetes-version": "1.37", "max-limits-over-allocatable": "memory=1.5",
 	"interruption-risks":   "m5.large=0.1",
-	"node-budgets":         "2 of=a for=empty in=0 22 * * * 6h,10%",
+	"node-budgets":         "2 of=a together for=empty in=0 22 * * * 6h,10%",
 	"pod-disruption-costs": "1000=0.01", "replacement-windows": "0 22 * * 1-5 6h",
 	"slack-max-copies-cpu": "7", "slack-max-copies-memory": "7Gi"}
 
@@ -115,7 +116,7 @@ profiles:
   pluginConfig:
   - {name: NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}}
   - {name: PodTopologySpread, args: {defaultingType: List, defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}}
-  - {name: NodeResourcesFit, args: {ignoredResources: [a], ignoredResourceGroups: [b]}}
+  - {name: NodeResourcesFit, args: {ignoredResources: [a], ignoredResourceGroups: [b], scoringStrategy: {type: MostAllocated}}}
 `
 
 // settingsOf returns the options that a planner sends at some time, of a command line.
@@ -123,7 +124,7 @@ func settingsOf(t *testing.T, set func(*pflag.FlagSet)) *loadlinev1.PlanLoopRequ
 	t.Helper()
 	p, now := plannerOf(t, set), time.Unix(1e9, 0)
 	settings := proto.CloneOf(p.Settings)
-	settings.Drain, settings.Consolidation = p.Drain(now), p.Consolidation(now)
+	settings.Drain, settings.Consolidation = p.Drain(now, nil), p.Consolidation(now)
 	return settings
 }
 
@@ -322,5 +323,26 @@ func TestBalancingLabels(t *testing.T) {
 	}
 	if settings := settingsOf(t, func(*pflag.FlagSet) {}); settings.Balance != nil || settings.EnforceMinSizes {
 		t.Errorf("by default: %v", settings)
+	}
+}
+
+// Groups that share a budget of the provider have it together, beside those of the configuration.
+func TestBudgetsOfProviders(t *testing.T) {
+	c := config.Default()
+	c.ScaleDown.NodeBudgets = []string{"2"}
+	pool := &cloud.NodeBudget{NodeBudget: &loadlinev1.NodeBudget{Limit: &loadlinev1.NodeBudget_Percent{Percent: 10}}}
+	var groups []*Group
+	for _, id := range []string{"a", "b", "c"} {
+		groups = append(groups, &Group{Group: &cloud.Group{ID: id}})
+	}
+	groups[0].Budgets, groups[2].Budgets = []*cloud.NodeBudget{pool}, []*cloud.NodeBudget{pool}
+	rules := RulesOf(&c, &config.Loaded{})
+	want := []*loadlinev1.NodeBudget{{Limit: &loadlinev1.NodeBudget_Nodes{Nodes: 2}},
+		{Limit: &loadlinev1.NodeBudget_Percent{Percent: 10}, NodeGroups: []string{"a", "c"}, Together: true}}
+	for range 2 { // the budget of the provider stays as it is
+		got := rules.Drain(time.Unix(0, 0), groups).GetNodeBudgets()
+		if !slices.EqualFunc(got, want, func(a, b *loadlinev1.NodeBudget) bool { return proto.Equal(a, b) }) {
+			t.Fatalf("budgets %v, want %v", got, want)
+		}
 	}
 }

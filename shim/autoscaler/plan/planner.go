@@ -2,6 +2,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,12 +83,12 @@ func (p *Planner) request(o *Loop) *loadlinev1.PlanLoopRequest {
 	})
 	request.NowS, request.SeenS = o.Now.Unix(), o.Now.Add(-p.Cluster.Age).Unix()
 	p.Quotas.Bound(request)
-	request.Drain, request.Consolidation = p.Drain(o.Now), p.Consolidation(o.Now)
+	request.Drain, request.Consolidation = p.Drain(o.Now, o.Groups), p.Consolidation(o.Now)
 	request.Fleet = p.Fleet.question(p.Settings.Fleet, o.Now)
 	request.Progress, request.DaemonPods = &p.progress, o.Pods.DaemonPods()
 	request.Groups = o.groupMessages()
-	for _, group := range request.Groups {
-		group.Priority = p.priorities.Of(group.GetGrowth().GetNodeGroup())
+	for i, group := range request.Groups {
+		group.Priority = cmp.Or(p.priorities.Of(group.GetGrowth().GetNodeGroup()), o.Groups[i].Priority)
 	}
 	o.warnOfMarks(p.Cluster)
 	for _, text := range p.Cluster.SharedMachines() {

@@ -30,6 +30,7 @@ type pool struct {
 	claims  []*nodeClaim
 	problem error // why Loadline must leave it alone
 	limits  v1.ResourceList
+	budgets []*cloud.NodeBudget
 }
 
 // group is one instance type of a NodePool in a zone, with a capacity type.
@@ -55,6 +56,7 @@ func idOf(pool, kind, zone, capacity string) string {
 func (p *Provider) stateOf(pools []*nodePool, claims []*nodeClaim) state {
 	s := state{groups: map[string]*group{}, groupOf: map[string]string{}}
 	var managed, odd []*pool
+	budgets := 0
 	for _, n := range pools {
 		own := &pool{nodePool: n}
 		switch value, has := n.Labels[ManagedLabel]; {
@@ -63,6 +65,10 @@ func (p *Provider) stateOf(pools []*nodePool, claims []*nodeClaim) state {
 				return c.Labels[nodePoolLabel] != n.Name
 			})
 			own.problem = own.problemOf()
+			if budgets += len(own.budgets); budgets > mostBudgetsOfAll {
+				own.problem = cmp.Or(own.problem, fmt.Errorf("NodePool %s: the annotations %s of all NodePools have more than %d "+
+					"budgets", own.Name, budgetsAnnotation, mostBudgetsOfAll))
+			}
 			managed = append(managed, own)
 		case has && value != "false":
 			own.problem = fmt.Errorf("NodePool %s: label %s is %q: it must be \"true\", or Karpenter keeps the NodePool",

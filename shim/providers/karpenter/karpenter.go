@@ -193,7 +193,8 @@ func (p *Provider) Groups(_ context.Context, defaults *externalgrpc.NodeGroupAut
 	for _, g := range p.state.groups {
 		target := p.targetOf(g)
 		all = append(all, cloud.Group{ID: g.id, Max: target + g.room, Target: target, Instances: p.machinesOf(g),
-			Options: g.optionsOver(defaults), Problem: cmp.Or(g.pool.problem, g.problem)})
+			Options: g.optionsOver(defaults), Priority: &g.pool.Spec.Weight, Budgets: g.pool.budgets,
+			Problem: cmp.Or(g.pool.problem, g.problem)})
 	}
 	slices.SortFunc(all, func(a, b cloud.Group) int { return strings.Compare(a.ID, b.ID) })
 	if len(all) > cloud.MaxGroups {

@@ -45,6 +45,17 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// The weight of a NodePool is the priority of its groups, 0 where there is none.
+func TestWeightIsThePriorityOfGroups(t *testing.T) {
+	w := newWorld(t, managedPool, strings.NewReplacer("name: default", "name: preferred", "spec:\n  template",
+		"spec:\n  weight: 10\n  template").Replace(managedPool))
+	for id, g := range w.groups() {
+		if want := map[bool]int64{true: 10}[strings.HasPrefix(id, "preferred/")]; *g.Priority != want {
+			t.Errorf("%s has priority %d, want %d", id, *g.Priority, want)
+		}
+	}
+}
+
 // A claim is made, launched, registered, and deleted when its node is.
 func TestLifeOfANode(t *testing.T) {
 	w := newWorld(t, managedPool)

@@ -29,6 +29,8 @@ const (
 	ManagedLabel = "loadline.dev/managed"
 	// limitsAnnotation of a NodePool bounds it in place of spec.limits, which keep Karpenter from acting.
 	limitsAnnotation = "loadline.dev/limits"
+	// budgetsAnnotation of a NodePool has what spec.disruption.budgets would have, which keep Karpenter from acting.
+	budgetsAnnotation = "loadline.dev/disruption-budgets"
 	// groupAnnotation of a NodeClaim is the node group that it was made for.
 	groupAnnotation = "loadline.dev/node-group"
 )
@@ -60,6 +62,7 @@ type nodePool struct {
 		} `json:"disruption"`
 		Limits   v1.ResourceList `json:"limits"`
 		Replicas *int64          `json:"replicas"`
+		Weight   int64           `json:"weight"` // 0, as where there is none, to 100
 	} `json:"spec"`
 	Status struct {
 		Conditions []metav1.Condition `json:"conditions"`
@@ -70,6 +73,7 @@ type budget struct {
 	Reasons  []string `json:"reasons"`
 	Nodes    string   `json:"nodes"`
 	Schedule string   `json:"schedule"`
+	Duration string   `json:"duration"`
 }
 
 // claimSpec is the spec of a NodeClaim, and of the template of a NodePool.

@@ -31,6 +31,9 @@ func (p *pool) problemOf() error {
 	case err != nil:
 		return fmt.Errorf("NodePool %s: annotation %s: %w", p.Name, limitsAnnotation, err)
 	}
+	if p.budgets, err = readBudgets(p.Annotations[budgetsAnnotation]); err != nil {
+		return fmt.Errorf("NodePool %s: annotation %s: %w", p.Name, budgetsAnnotation, err)
+	}
 	if ready := condition(p.Status.Conditions, "NodeClassReady"); ready != nil && ready.Status == metav1.ConditionFalse {
 		return fmt.Errorf("NodePool %s: its node class is not ready: %s", p.Name, ready.Message)
 	}

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ struct GrowthGroup {
   std::string zone = "a";
   std::string pool;
   bool tainted = false;
+  std::optional<int64_t> priority = std::nullopt;
 };
 
 inline FitNode NodeOfGroup(const GrowthGroup& group) {
@@ -50,7 +52,8 @@ class GrowthQuestion {
                       .max_nodes = group.max,
                       .target = group.current,
                       .model = NodeModel{cluster.Shape(stated_groups.back())},
-                      .usd_per_hour = group.usd});
+                      .usd_per_hour = group.usd,
+                      .priority = group.priority});
   }
   void AddOld(const FitNode& node, const std::vector<FitPod>& running = {}) {
     cluster.Add(node, running);

@@ -109,6 +109,38 @@ TEST(PlanTest, APodThatFitsNowhereDoesNotKeepOthersBack) {
   EXPECT_THAT(plan.unplaced, ElementsAre(0, 1));
 }
 
+// Dear nodes that are preferred come first, as many as there may be; a joint plan chooses among equals.
+TEST(PlanTest, GroupsOfAHigherPriorityGrowFirst) {
+  GrowthQuestion question;
+  question.Pods(Sized(1000), 10);
+  question.Add({.name = "cheap", .usd = 0.1});
+  question.Add({.name = "first", .milli_cpu = 2000, .usd = 5, .max = 2, .priority = 100});
+  question.Add({.name = "second", .milli_cpu = 2000, .usd = 3, .max = 2, .priority = -1});
+  question.Add({.name = "equal", .usd = 1, .max = 1, .priority = -1});
+  const ScaleUpPlan plan = question.Ask();
+  EXPECT_EQ(NodesOf(plan, question),
+            (std::map<std::string, int64_t>{{"first", 2}, {"equal", 1}, {"second", 2}, {"cheap", 1}}));
+  EXPECT_DOUBLE_EQ(plan.cost, 2 * 5 + 1 + 2 * 3 + 0.1);
+  EXPECT_THAT(plan.unplaced, ElementsAre(0));
+  question.options.max_new_nodes = 3;
+  EXPECT_EQ(NodesOf(question.Ask(), question), (std::map<std::string, int64_t>{{"first", 2}, {"second", 1}}));
+}
+
+// Pods of one app keep apart by host: those beyond the preferred nodes need nodes of the other group.
+TEST(PlanTest, PodsThatDependOnOthersSeeNodesOfHigherPriorities) {
+  GrowthQuestion question;
+  FitPod apart = OfApp(100, "web");
+  apart.rules.anti_affinity = {Term(Select("app", "web"), kHostnameLabel)};
+  question.Pods(apart, 5);
+  question.Add({.name = "cheap", .usd = 0.1});
+  question.Add({.name = "first", .usd = 5, .max = 2, .priority = 1});
+  const ScaleUpPlan plan = question.Ask();
+  EXPECT_EQ(NodesOf(plan, question), (std::map<std::string, int64_t>{{"cheap", 3}, {"first", 2}}));
+  const CheckedGrowth check = GrowthChecker(question, plan).Run();
+  EXPECT_TRUE(check.adds_up);
+  EXPECT_EQ(check.stuck, 0);
+}
+
 TEST(PlanTest, ExistingRoomComesFirst) {
   GrowthQuestion question;
   question.AddOld({.name = "old", .allocatable = {{"cpu", 2000}, {"memory", 10}, {"pods", 10}}});
