@@ -95,7 +95,7 @@ int64_t ExpectedUse::AtMostUnknown(ResourceId resource, int64_t limit, int64_t r
   const std::optional<int64_t> share = resource == kCpu ? cpu_share_ : memory_share_;
   if (!share.has_value()) return kMaxAmount;
   const absl::int128 used = (absl::int128(limit) * *share) >> kShareBits;
-  return std::max(request, static_cast<int64_t>(used));
+  return AtLeast(static_cast<int64_t>(used), request);
 }
 
 bool ExpectedUse::Holds(const ClusterObjects& objects, int64_t now_s) const {

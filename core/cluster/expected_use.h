@@ -51,15 +51,15 @@ class ExpectedUse {
   // that is more; kMaxAmount where the hour is not known. `profile` is what Find() returned.
   int64_t AtMost(const HourlyAmounts* profile, size_t hour, int64_t request) const {
     if (profile == nullptr || (*profile)[hour] == 0) return kMaxAmount;
-    return options_.request_floor ? std::max((*profile)[hour], request) : (*profile)[hour];
+    return AtLeast((*profile)[hour], request);
   }
 
   // Returns the most that a pod without a profile counts as in the score, in all hours alike:
   //
   //   limit * max over hours (sum of what known workloads count as) / sum of their limits
   //
-  // and not less than its request. A workload is known if it has a profile and states its limit; one pod of
-  // each counts. kMaxAmount: none is known. `limit`, `request`: of the pod, [0, 2^62].
+  // and with `request_floor` not less than its request. A workload is known if it has a profile and states
+  // its limit; one pod of each counts. kMaxAmount: none is known. `limit`, `request`: of the pod, [0, 2^62].
   int64_t AtMostUnknown(ResourceId resource, int64_t limit, int64_t request) const;
 
   // Returns true if the same profiles count at this time and are those that `objects` holds.
@@ -81,6 +81,10 @@ class ExpectedUse {
     // known.
     std::optional<int64_t> Share() const;
   };
+
+  int64_t AtLeast(int64_t use, int64_t request) const {
+    return options_.request_floor ? std::max(use, request) : use;
+  }
 
   const ExpectedUseOptions options_;
   const int64_t version_;  // ClusterObjects::usage_version()

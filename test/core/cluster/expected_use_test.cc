@@ -102,7 +102,10 @@ TEST(ExpectedUseTest, APodWithoutAProfileCountsAsTheKnownOnes) {
     return ExpectedUse(On(), objects, kProfileTimeS).AtMostUnknown(kCpu, limit, request);
   };
   EXPECT_EQ(at_most(1'000, 0), 400);
-  EXPECT_EQ(at_most(1'000, 450), 450);
+  EXPECT_EQ(at_most(1'000, 450), 400) << "requests hide when pods are busy";
+  ExpectedUseOptions with_floor = On();
+  with_floor.request_floor = true;
+  EXPECT_EQ(ExpectedUse(with_floor, objects, kProfileTimeS).AtMostUnknown(kCpu, 1'000, 450), 450);
   EXPECT_EQ(at_most(0, 0), 0);
   EXPECT_GT(at_most(kMaxAmount, 0), kMaxAmount / 5 * 2 - 1'000);
   const ExpectedUse use(On(), objects, kProfileTimeS);
