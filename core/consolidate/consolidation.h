@@ -15,6 +15,7 @@
 #include "core/base/strong_vector.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/minimum_sizes.h"
 #include "core/cluster/node_group.h"
 #include "core/cluster/node_kind.h"
 #include "core/cluster/shapes.h"
@@ -25,7 +26,8 @@ namespace loadline {
 // --- the question ----------------------------------------------------------------------------------------
 
 // Consolidation reads of a node group its name, its minimum, its target, which is the nodes that it has now
-// with those on their way, and the following. Prices are US dollars per hour.
+// with those on their way, and the following. Minima hold as for drains: see MinimumSizes. Prices are US
+// dollars per hour.
 //
 // Returns whether the group may get new nodes: their model and their price are known.
 inline bool HasNewNodes(const NodeGroup& group) {
@@ -60,6 +62,8 @@ struct ConsolidationNode {
   bool takes_pods = true;
   // It is being deleted: it stays, takes no pods, and counts as a domain; see Snapshot::MarkLeaving().
   bool leaving = false;
+  // It has started. A node that has not is on its way: it does not count for the minimum of its group.
+  bool started = true;
   // The age of the node in hours, >= 0; nullopt: not known. See MoveTerms.
   std::optional<double> age_hours;
   // The leaving pods of a node that may be removed. Its other pods end with it. Of a node that stays only
@@ -77,7 +81,8 @@ struct KeptRoom {
 struct ConsolidationProblem {
   const ClusterState* cluster = nullptr;           // outlives the call
   StrongSpan<GroupIndex, const NodeGroup> groups;  // outlive the call
-  std::vector<ConsolidationNode> nodes;  // of the cluster, each at most once; a node that is left out stays
+  // The nodes of the cluster, each at most once; a node that is left out stays, and counts for no minimum.
+  std::vector<ConsolidationNode> nodes;
   // By budget: how many pods it lets go at once, > 0 where a pod of a node that may go takes from it.
   std::vector<int64_t> budgets;
   std::vector<KeptRoom> placeholders;
@@ -85,6 +90,10 @@ struct ConsolidationProblem {
   std::vector<IncomingPod> daemons;
   // Nodes that the cluster may have in all, also while both old and new ones are there; nullopt: no limit.
   std::optional<int64_t> max_nodes;
+  // The amounts that all nodes together offer at least after each move.
+  ClusterMinimum minimum;
+  // The labels that tell the type of a node's GPUs, for the minimum; see OfferOf().
+  std::vector<std::string> gpu_labels;
   // Seconds since 1970.
   int64_t now_s = 0;
 };
@@ -227,6 +236,7 @@ enum class KeepReason {
   kNoCheaperPlace,    // tried in vain
   kSavesTooLittle,    // a cheaper arrangement saves less than the options ask for
   kGroupAtMinimum,    // of its group no node may go
+  kClusterAtMinimum,  // ConsolidationProblem::minimum needs it
   kTakesPods,         // pods of nodes that go move there
   kNotTried,          // the budget ended before; the next call continues
   kModeOff,           // ConsolidationMode::kOff

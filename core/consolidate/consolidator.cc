@@ -26,6 +26,13 @@ uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationO
     builder.Add(group.min_nodes);
     builder.Add(MostNodes(group));
   }
+  builder.Add(problem.minimum.amounts.cpu);
+  builder.Add(problem.minimum.amounts.memory);
+  builder.Add(problem.minimum.nodes);
+  for (const auto& [type, gpus] : problem.minimum.gpus) {
+    builder.Add(type);
+    builder.Add(gpus);
+  }
   builder.Add(static_cast<int64_t>(options.mode));
   builder.Add(std::bit_cast<int64_t>(options.least_saving_usd_per_hour));
   builder.Add(std::bit_cast<int64_t>(options.least_saving_percent));
@@ -48,6 +55,7 @@ uint64_t FingerprintOfQuestion(const ConsolidationProblem& problem, const Consol
     builder.Add(node.group.has_value() ? static_cast<int32_t>(*node.group) : -1);
     builder.Add(std::bit_cast<int64_t>(node.usd_per_hour.value_or(-1)));
     builder.Add(node.may_go);
+    builder.Add(node.started);
     for (const LeavingPod& pod : node.pods) {
       builder.Add(pod.position * 2 + pod.placeholder);
       builder.Add(pod.budget);
@@ -120,6 +128,8 @@ absl::string_view Name(KeepReason reason) {
       return "SavesTooLittle";
     case KeepReason::kGroupAtMinimum:
       return "NodeGroupMinSizeReached";
+    case KeepReason::kClusterAtMinimum:
+      return "MinimalResourceLimitExceeded";
     case KeepReason::kTakesPods:
       return "TakesPods";
     case KeepReason::kNotTried:
@@ -151,6 +161,8 @@ std::string AdviceOf(KeepReason reason, const ConsolidationOptions& options) {
           options.least_saving_usd_per_hour, options.least_saving_percent, options.payback_hours);
     case KeepReason::kGroupAtMinimum:
       return "Lower the minimum of its group.";
+    case KeepReason::kClusterAtMinimum:
+      return "Lower the minimum of cores, memory, GPUs or nodes of the cluster.";
     case KeepReason::kNotTried:
       return "Allow more work or time: the next call goes on here.";
     case KeepReason::kModeOff:
@@ -205,11 +217,16 @@ ConsolidationPlan Consolidator::Plan(Snapshot* snapshot, const ConsolidationProb
       if (!pod.to.is_new()) takes.insert(pod.to.slot);
     }
   }
+  std::set<NodeIndex> given_up;
+  for (const MadeMove& move : made) given_up.insert(move.removed.begin(), move.removed.end());
   for (const NodeIndex node : IndexRange<NodeIndex>(static_cast<size_t>(snapshot->node_end()))) {
     if (!snapshot->Contains(node) || !trial_cluster.node(node).problem.has_value() ||
         removed.contains(snapshot->slot(node)))
       continue;
     plan.keep.push_back(KeptNodeOf(trial_cluster, search, node, takes));
+    // It was replaced by an equal node until that turned out to be of no use.
+    if (plan.keep.back().reason == KeepReason::kNotTried && given_up.contains(node) && !budget->ended())
+      plan.keep.back().reason = KeepReason::kNoCheaperPlace;
   }
   std::sort(plan.keep.begin(), plan.keep.end(), [&](const KeptNode& a, const KeptNode& b) {
     return problem.cluster->name(a.slot) < problem.cluster->name(b.slot);

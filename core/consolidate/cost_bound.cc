@@ -51,9 +51,11 @@ class CostBounder {
   }
 
  private:
-  // Returns what a node that may be removed offers without its leaving pods.
+  // Returns what a node that may be removed offers without its leaving pods. A node that takes no pods offers
+  // room to those that it has.
   std::vector<int64_t> EmptyRoom(NodeIndex node) const {
     std::vector<int64_t> free = trial_cluster_.room().FreeOn(node);
+    if (!trial_cluster_.snapshot().Placeable(node)) free.assign(free.size(), 0);
     for (const MoverIndex mover : trial_cluster_.node(node).movers) {
       const MoverKind& kind = trial_cluster_.KindOf(mover);
       for (size_t i = 0; i < free.size(); ++i) free[i] += kind.request[i];

@@ -10,9 +10,11 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/cluster/leaving.h"
 #include "core/consolidate/as_scheduled.h"
 #include "core/consolidate/net_moves.h"
+#include "core/consolidate/place_as_found.h"
 
 namespace loadline {
 namespace {
@@ -20,6 +22,9 @@ namespace {
 // The number of times that a move is tried in the order of moves before it is given up. Chosen: it may wait
 // for the room that a few others make; each try costs a search for all of its pods.
 constexpr int kMostTries = 4;
+// The number of removed nodes of one move for which it is tried in vain to stay in the place of equal new
+// ones. Chosen: each try costs as much as the move itself.
+constexpr size_t kMostSwapTries = 8;
 
 class MoveOrder {
  public:
@@ -29,7 +34,10 @@ class MoveOrder {
         places_(trial_cluster->movers().size(), kNoTarget),
         leaves_(static_cast<size_t>(trial_cluster->snapshot().node_end())) {
     for (const NetMove& net : net_) {
-      for (const NodeIndex node : net.remove) leaves_[IndexOf(node)] = true;
+      for (const MoverIndex mover : net.movers) {
+        const NodeIndex to = trial_cluster_.movers()[mover].node;
+        if (!absl::c_linear_search(net.add, to)) used_by_others_.insert(to);
+      }
     }
   }
 
@@ -68,12 +76,17 @@ class MoveOrder {
     group_nodes_.clear();
     for (const NodeGroup& group : trial_cluster_.problem().groups) group_nodes_.push_back(group.target);
     node_count_ = trial_cluster_.problem().cluster->node_count();
+    sizes_ = trial_cluster_.SizesBeforeMoves();
     last_number_.clear();
     brought_.clear();
     copies_.clear();
     move_of_.assign(net_.size(), 0);
+    leaves_.assign(leaves_.size(), false);
+    for (const NetMove& move : net_) {
+      for (const NodeIndex node : move.remove) leaves_[IndexOf(node)] = true;
+    }
     trial_cluster_.snapshot().Fork();
-    FollowAll(wanted);
+    FollowAll(AddingFirst(trial_cluster_, net_, wanted));
     trial_cluster_.snapshot().Revert();
     return std::all_of(net_.begin(), net_.end(), [](const NetMove& move) { return move.done; });
   }
@@ -113,9 +126,14 @@ class MoveOrder {
     const std::optional<int64_t>& most = trial_cluster_.problem().max_nodes;
     if (most.has_value() && !added.empty() && node_count_ + static_cast<int64_t>(added.size()) > *most)
       return false;
+    // New nodes are there before the old ones are removed.
+    MinimumSizes sizes = *sizes_;
+    for (const GroupIndex group : added) sizes.Restore(group, trial_cluster_.OfferOf(group));
     for (const NodeIndex node : net.remove) {
       const GroupIndex group = *trial_cluster_.node(node).group;
-      if (--nodes[group] < trial_cluster_.problem().groups[group].min_nodes) return false;
+      const NodeOffer offer = trial_cluster_.OfferOf(node);
+      if (sizes.Reached(group, offer) != MinimumReached::kNone) return false;
+      sizes.Remove(group, offer);
     }
     return true;
   }
@@ -136,6 +154,7 @@ class MoveOrder {
     while (!ready.empty()) {
       const size_t move = wanted[*ready.begin()];
       ready.erase(ready.begin());
+      if (net_[move].done) continue;  // its node stays
       if (!Follow(&net_[move])) {
         if (++tries[move] < kMostTries) blocked.insert(rank[move]);
         continue;
@@ -156,10 +175,35 @@ class MoveOrder {
     return groups;
   }
 
+  // Returns the move without swaps of a node for an equal one, which cost evictions for nothing, as far as
+  // all pods have a place then.
+  NetMove WithoutSwaps(NetMove net) {
+    std::set<NodeIndex> failed;
+    for (const auto& pair : EqualNodes(trial_cluster_, net, RemovedAlone(net_, net))) {
+      if (failed.size() == kMostSwapTries || trial_cluster_.work()->ended()) break;
+      const auto& [old, added] = pair;
+      const bool open = !absl::c_linear_search(net.stay, old) && absl::c_linear_search(net.add, added);
+      if (!open || failed.contains(old) || used_by_others_.contains(added)) continue;
+      NetMove without = WithoutSwap(trial_cluster_, pair, net);
+      if (!Pays(without) || !WithinLimits(without)) continue;
+      leaves_[IndexOf(old)] = false;
+      trial_cluster_.snapshot().Fork();
+      const bool fits = Make(without, /*further=*/nullptr);
+      trial_cluster_.snapshot().Revert();
+      if (fits) {
+        net = std::move(without);
+      } else {
+        leaves_[IndexOf(old)] = true;
+        failed.insert(old);
+      }
+    }
+    return net;
+  }
+
   // Makes a move on the snapshot, with a few further nodes where it needs them and still pays; false, and
   // nothing changed: not now.
   bool Follow(NetMove* net) {
-    NetMove tried = *net;
+    NetMove tried = WithoutSwaps(*net);
     const auto may_come = [&](GroupIndex group) { return MayCome(&tried, group); };
     for (;;) {
       if (!Pays(tried) || !WithinLimits(tried)) return false;
@@ -171,9 +215,20 @@ class MoveOrder {
     }
     *net = std::move(tried);
     net->done = true;
+    for (NetMove& other : net_) {
+      const std::optional<NodeIndex> node = other.OnlyRemoved();
+      if (node.has_value() && absl::c_linear_search(net->stay, *node)) other.done = true;
+    }
     move_of_[static_cast<size_t>(net - net_.data())] = moves_.size();
-    for (const GroupIndex group : GroupsOfNew(*net)) ++group_nodes_[group];
-    for (const NodeIndex node : net->remove) --group_nodes_[*trial_cluster_.node(node).group];
+    for (const GroupIndex group : GroupsOfNew(*net)) {
+      ++group_nodes_[group];
+      sizes_->Restore(group, trial_cluster_.OfferOf(group));
+    }
+    for (const NodeIndex node : net->remove) {
+      const GroupIndex group = *trial_cluster_.node(node).group;
+      --group_nodes_[group];
+      sizes_->Remove(group, trial_cluster_.OfferOf(node));
+    }
     node_count_ += static_cast<int64_t>(net->add.size() + net->further.size()) -
                    static_cast<int64_t>(net->remove.size());
     Emit(*net);
@@ -225,36 +280,14 @@ class MoveOrder {
   }
 
   bool PlaceAll(const NetMove& net, FurtherNode* further) {
-    if (!trial_cluster_.options().as_scheduled) return PlaceAsFound(net.movers);
+    if (!trial_cluster_.options().as_scheduled) {
+      return PlaceAsFound(net, copies_, &trial_cluster_, &places_);
+    }
     std::vector<MoverIndex> movers = net.movers;
     std::sort(movers.begin(), movers.end());
     std::vector<NodeIndex> places;
     if (!PlaceAsScheduled(&trial_cluster_, movers, leaves_, &places, further)) return false;
     for (size_t i = 0; i < movers.size(); ++i) places_[movers[i]] = places[i];
-    return true;
-  }
-
-  // Pods that do not fit at first may fit once others are there.
-  bool PlaceAsFound(std::vector<MoverIndex> waiting) {
-    while (!waiting.empty()) {
-      std::vector<MoverIndex> later;
-      for (const MoverIndex number : waiting) {
-        const Mover& mover = trial_cluster_.movers()[number];
-        const NodeIndex to = trial_cluster_.node(mover.node).is_new ? copies_.at(mover.node) : mover.node;
-        if (!trial_cluster_.snapshot().Placeable(to)) return false;
-        trial_cluster_.fit(mover.kind).Refresh(trial_cluster_.work());
-        if (!trial_cluster_.fit(mover.kind).Fits(to)) {
-          later.push_back(number);
-          continue;
-        }
-        const MoverKind& kind = trial_cluster_.kinds()[mover.kind];
-        trial_cluster_.snapshot().PlacePod(to, kind.shape, kind.by_name ? mover.name : "",
-                                           kind.by_name ? mover.uid : "");
-        places_[number] = to;
-      }
-      if (later.size() == waiting.size()) return false;
-      waiting = std::move(later);
-    }
     return true;
   }
 
@@ -340,6 +373,7 @@ class MoveOrder {
   std::map<GroupIndex, std::vector<NodeIndex>> brought_now_;  // copies that come with the move that is made
   StrongVector<GroupIndex, int64_t> group_nodes_;
   int64_t node_count_ = 0;
+  std::optional<MinimumSizes> sizes_;  // against the minima
   std::map<GroupIndex, int32_t> last_number_;
   struct Brought {
     MoveTarget as;
@@ -348,6 +382,7 @@ class MoveOrder {
   std::map<NodeIndex, Brought> brought_;           // by copy
   StrongVector<MoverIndex, NodeIndex> places_;     // as the move of the pod was made
   std::vector<bool> leaves_;                       // by node: it is removed by some move
+  std::set<NodeIndex> used_by_others_;             // nodes that take pods of moves that do not add them
   std::vector<size_t> move_of_;                    // by net move: its number among those that are reported
   std::vector<std::set<size_t>> after_;            // by move: those before it
   std::vector<std::map<int32_t, int64_t>> takes_;  // by move: of budgets

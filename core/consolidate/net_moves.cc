@@ -8,6 +8,9 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "core/base/amount.h"
+
 namespace loadline {
 namespace {
 
@@ -170,6 +173,92 @@ class NetMaker {
 };
 
 }  // namespace
+
+std::vector<NodeIndex> RemovedAlone(const std::vector<NetMove>& moves, const NetMove& net) {
+  std::vector<NodeIndex> nodes;
+  if (net.add.empty()) return nodes;
+  for (const NetMove& other : moves) {
+    const std::optional<NodeIndex> node = other.OnlyRemoved();
+    if (node.has_value() && !absl::c_linear_search(net.remove, *node)) nodes.push_back(*node);
+  }
+  return nodes;
+}
+
+std::vector<size_t> AddingFirst(const TrialCluster& trial_cluster, const std::vector<NetMove>& moves,
+                                std::vector<size_t> order) {
+  std::set<GroupIndex> grow;
+  for (const NetMove& net : moves) {
+    for (const NodeIndex node : net.add) grow.insert(*trial_cluster.node(node).group);
+  }
+  std::stable_partition(order.begin(), order.end(), [&](size_t i) {
+    const std::optional<NodeIndex> node = moves[i].OnlyRemoved();
+    return !node.has_value() || !grow.contains(*trial_cluster.node(*node).group);
+  });
+  return order;
+}
+
+std::vector<std::pair<NodeIndex, NodeIndex>> EqualNodes(const TrialCluster& trial_cluster,
+                                                        const NetMove& move,
+                                                        const std::vector<NodeIndex>& others) {
+  std::map<std::pair<NodeIndex, NodeIndex>, int64_t> shared;
+  std::map<NodeIndex, int64_t> pods;
+  std::map<NodeIndex, std::vector<int64_t>> requests;  // by new node
+  for (const NodeIndex added : move.add) requests[added].resize(trial_cluster.room().width());
+  for (const MoverIndex number : move.movers) {
+    const Mover& mover = trial_cluster.movers()[number];
+    ++shared[{mover.home, mover.node}];
+    ++pods[mover.home];
+    const auto of = requests.find(mover.node);
+    if (of == requests.end()) continue;
+    const std::vector<int64_t>& request = trial_cluster.KindOf(number).request;
+    for (size_t i = 0; i < request.size(); ++i) of->second[i] = SaturatingAdd(of->second[i], request[i]);
+  }
+  using Key = std::tuple<int64_t, int64_t, NodeIndex, NodeIndex>;
+  std::vector<Key> keys;
+  for (const NodeIndex old : move.remove) {
+    for (const NodeIndex added : move.add) {
+      const TrialNode &a = trial_cluster.node(old), &b = trial_cluster.node(added);
+      if (a.group == b.group && a.usd <= b.usd)
+        keys.emplace_back(-shared[{old, added}], -pods[old], old, added);
+    }
+  }
+  for (const NodeIndex old : others) {
+    const std::vector<int64_t> free = trial_cluster.room().FreeOn(old);
+    for (const auto& [added, request] : requests) {
+      const TrialNode &a = trial_cluster.node(old), &b = trial_cluster.node(added);
+      if (a.group != b.group || a.usd > b.usd) continue;
+      if (absl::c_equal(request, free,
+                        [](int64_t asked, int64_t left) { return asked == 0 || asked <= left; }))
+        keys.emplace_back(0, 0, old, added);
+    }
+  }
+  std::sort(keys.begin(), keys.end());
+  std::vector<std::pair<NodeIndex, NodeIndex>> pairs;
+  for (const Key& key : keys) pairs.emplace_back(std::get<2>(key), std::get<3>(key));
+  return pairs;
+}
+
+NetMove WithoutSwap(const TrialCluster& trial_cluster, const std::pair<NodeIndex, NodeIndex>& pair,
+                    NetMove move) {
+  const auto& [old, added] = pair;
+  if (std::erase(move.remove, old) > 0) move.saves -= trial_cluster.node(old).usd;
+  if (std::erase(move.add, added) > 0) move.saves += trial_cluster.node(added).usd;
+  move.stay.push_back(old);
+  move.spared.push_back(added);
+  std::vector<MoverIndex> movers;
+  for (const MoverIndex number : move.movers) {
+    const Mover& mover = trial_cluster.movers()[number];
+    if (mover.home != old) {
+      movers.push_back(number);
+      continue;
+    }
+    move.vacated.push_back(mover.node);
+    move.disturbance -= mover.pod.usd;
+    if (!mover.pod.placeholder) --move.disrupted;
+  }
+  move.movers = std::move(movers);
+  return move;
+}
 
 std::vector<NetMove> NetMovesOf(const TrialCluster& trial_cluster, const std::vector<MadeMove>& made) {
   return NetMaker(trial_cluster, made).Make();

@@ -41,6 +41,8 @@ KeepReason ReasonFor(TrialEnd end) {
       return KeepReason::kSavesTooLittle;
     case TrialEnd::kGroupAtMinimum:
       return KeepReason::kGroupAtMinimum;
+    case TrialEnd::kClusterAtMinimum:
+      return KeepReason::kClusterAtMinimum;
     case TrialEnd::kCutShort:
       return KeepReason::kNotTried;
     case TrialEnd::kTooFewSpotGroups:
@@ -53,7 +55,7 @@ KeepReason ReasonFor(TrialEnd end) {
 // last one of those that are alike.
 int Telling(KeepReason reason) {
   if (reason == KeepReason::kTooFewSpotGroups) return 2;
-  return reason == KeepReason::kSavesTooLittle ? 1 : 0;
+  return reason == KeepReason::kSavesTooLittle || reason == KeepReason::kClusterAtMinimum ? 1 : 0;
 }
 
 }  // namespace
@@ -101,7 +103,7 @@ bool Search::Round() {
 }
 
 bool Search::MayGo(NodeIndex node) const {
-  if (!trial_cluster_.snapshot().Placeable(node) || !trial_cluster_.node(node).may_go) return false;
+  if (!trial_cluster_.IsThere(node) || !trial_cluster_.node(node).may_go) return false;
   const std::vector<MoverIndex>& movers = trial_cluster_.node(node).movers;
   return std::none_of(movers.begin(), movers.end(),
                       [&](MoverIndex mover) { return trial_cluster_.KindOf(mover).hopeless; });
@@ -111,8 +113,7 @@ std::vector<Search::Candidate> Search::Candidates() {
   std::vector<Candidate> candidates;
   const ConsolidationOptions& options = trial_cluster_.options();
   for (const NodeIndex node : trial_cluster_.nodes().indices()) {
-    if (!trial_cluster_.snapshot().Placeable(node) || !trial_cluster_.node(node).may_go || touched_[node])
-      continue;
+    if (!trial_cluster_.IsThere(node) || !trial_cluster_.node(node).may_go || touched_[node]) continue;
     if (!MayGo(node)) {
       reasons_[node] = KeepReason::kNoCheaperPlace;
       continue;
@@ -286,11 +287,11 @@ bool Search::RemoveEach(std::vector<Candidate>* candidates) {
   for (const Candidate& candidate : *candidates) {
     if (trial_cluster_.work()->ended()) break;
     if (touched_[candidate.node] || !candidate.fresh) continue;
-    if (!trial_cluster_.snapshot().Placeable(candidate.node)) continue;
+    if (!trial_cluster_.IsThere(candidate.node)) continue;
     any = Try({candidate.node}, /*may_add=*/false) || any;
   }
   std::erase_if(*candidates, [&](const Candidate& candidate) {
-    return !trial_cluster_.snapshot().Placeable(candidate.node) || touched_[candidate.node];
+    return !trial_cluster_.IsThere(candidate.node) || touched_[candidate.node];
   });
   return any;
 }
@@ -302,7 +303,7 @@ bool Search::ReplaceBlocks(std::vector<Candidate>* candidates, size_t size) {
     std::vector<Candidate> block;
     for (size_t i = begin; i < std::min(candidates->size(), begin + size); ++i) {
       const Candidate& candidate = (*candidates)[i];
-      const bool there = trial_cluster_.snapshot().Placeable(candidate.node);
+      const bool there = trial_cluster_.IsThere(candidate.node);
       if (there && !touched_[candidate.node]) block.push_back(candidate);
     }
     const bool fresh = std::any_of(block.begin(), block.end(), [](const Candidate& c) { return c.fresh; });
@@ -312,8 +313,7 @@ bool Search::ReplaceBlocks(std::vector<Candidate>* candidates, size_t size) {
       any = Try(go, /*may_add=*/true) || any;
     }
     for (const Candidate& candidate : block) {
-      if (trial_cluster_.snapshot().Placeable(candidate.node) && !touched_[candidate.node])
-        left.push_back(candidate);
+      if (trial_cluster_.IsThere(candidate.node) && !touched_[candidate.node]) left.push_back(candidate);
     }
   }
   *candidates = std::move(left);
@@ -357,7 +357,7 @@ int64_t Search::UntilWhen(NodeIndex node, KeepReason reason) const {
 void Search::Remember() {
   TriedNodes kept;
   for (const NodeIndex node : trial_cluster_.nodes().indices()) {
-    if (!trial_cluster_.snapshot().Placeable(node) || trial_cluster_.node(node).is_new ||
+    if (!trial_cluster_.IsThere(node) || trial_cluster_.node(node).is_new ||
         !trial_cluster_.node(node).may_go)
       continue;
     const std::optional<KeepReason> reason = ReasonOf(node);

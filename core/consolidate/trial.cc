@@ -73,7 +73,10 @@ TrialEnd Trial::MakeSome(std::vector<NodeIndex> go, bool may_add, std::vector<Ma
 
 // Nothing has changed where some parts do not pay.
 TrialEnd Trial::MakeOnce(const std::vector<NodeIndex>& go, bool may_add, Parts* parts) {
-  if (!WithinLimits(go)) return TrialEnd::kGroupAtMinimum;
+  // New nodes may keep the cluster at its minimum, but a group gives up no node for a new one of its own.
+  const MinimumReached reached = trial_cluster_.MinimumReachedBy(go, {});
+  if (reached == MinimumReached::kOfGroup) return TrialEnd::kGroupAtMinimum;
+  if (reached == MinimumReached::kOfCluster && !may_add) return TrialEnd::kClusterAtMinimum;
   Begin();
   TakeOff(go);
   TrialEnd end = Arrange(go, may_add);
@@ -107,6 +110,8 @@ TrialEnd Trial::Arrange(const std::vector<NodeIndex>& go, bool may_add) {
     const TrialEnd end = AddNodes(removed_usd - kCent);
     if (end != TrialEnd::kMade) return end;
   }
+  if (trial_cluster_.MinimumReachedBy(go, added_) != MinimumReached::kNone)
+    return TrialEnd::kClusterAtMinimum;
   const MoveTerms terms = TermsOf(go);
   if (terms.saves() <= kCent) return TrialEnd::kNotCheaper;
   if (!Pays(terms, trial_cluster_.options())) return TrialEnd::kSavesTooLittle;
@@ -157,15 +162,6 @@ void Trial::BringAgain(const std::vector<NodeIndex>& go, const std::vector<Group
   added_of_.assign(added_of_.size(), 0);
   for (const GroupIndex group : groups) Bring(group);
   for (Place& place : places_) place.to = kNoTarget;
-}
-
-bool Trial::WithinLimits(const std::vector<NodeIndex>& go) const {
-  std::map<GroupIndex, int64_t> leaving;
-  for (const NodeIndex node : go) ++leaving[*trial_cluster_.node(node).group];
-  return std::all_of(leaving.begin(), leaving.end(), [&](const auto& entry) {
-    const auto& [group, nodes] = entry;
-    return trial_cluster_.group_nodes()[group] - nodes >= trial_cluster_.problem().groups[group].min_nodes;
-  });
 }
 
 void Trial::Begin() {
@@ -313,7 +309,7 @@ void Trial::Keep(const Parts& parts, std::vector<MadeMove>* made) {
     MadeMove& move = made->emplace_back();
     move.removed = part;
     for (const NodeIndex node : part) {
-      --trial_cluster_.group_nodes()[*trial_cluster_.node(node).group];
+      trial_cluster_.CountRemoved(node);
       trial_cluster_.node(node).movers.clear();
     }
   }
@@ -329,7 +325,7 @@ void Trial::Keep(const Parts& parts, std::vector<MadeMove>* made) {
   int64_t count = trial_cluster_.node_count() + static_cast<int64_t>(added_.size());
   for (const NodeIndex node : added_) {
     (*made)[part_of[node].value_or(0)].added.push_back(node);
-    ++trial_cluster_.group_nodes()[*trial_cluster_.node(node).group];
+    trial_cluster_.CountAdded(node);
   }
   for (const MadeMove& move : *made) count -= static_cast<int64_t>(move.removed.size());
   trial_cluster_.set_node_count(count);

@@ -27,6 +27,7 @@ enum class TrialEnd {
   kNotCheaper,      // what would have to come costs as much
   kSavesTooLittle,  // it would be cheaper, but by less than the options ask for
   kGroupAtMinimum,
+  kClusterAtMinimum,
   kCutShort,          // the budget ended
   kTooFewSpotGroups,  // it could be made if spot nodes might come; see least_spot_groups
 };
@@ -61,7 +62,6 @@ class Trial {
   TrialEnd MakeSome(std::vector<NodeIndex> go, bool may_add, std::vector<MadeMove>* made);
   TrialEnd MakeOnce(const std::vector<NodeIndex>& go, bool may_add, Parts* parts);
   TrialEnd Arrange(const std::vector<NodeIndex>& go, bool may_add);
-  bool WithinLimits(const std::vector<NodeIndex>& go) const;
   bool SpotMayCome() const;
   bool PaysWithSpot(const std::vector<NodeIndex>& go);
   void TakeOff(const std::vector<NodeIndex>& go);

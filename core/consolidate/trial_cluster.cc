@@ -27,7 +27,11 @@ bool HasEphemeralVolume(const PodShape& shape) {
 
 TrialCluster::TrialCluster(Snapshot* snapshot, const ConsolidationProblem& problem,
                            const ConsolidationOptions& options, WorkBudget* budget)
-    : snapshot_(*snapshot), problem_(problem), options_(options), budget_(budget) {
+    : snapshot_(*snapshot),
+      problem_(problem),
+      options_(options),
+      budget_(budget),
+      sizes_(SizesBeforeMoves()) {
   RemoveExpendablePods(&snapshot_);
   nodes_.resize(static_cast<size_t>(snapshot_.node_end()));
   for (size_t i = 0; i < problem_.nodes.size(); ++i) {
@@ -54,6 +58,52 @@ TrialCluster::TrialCluster(Snapshot* snapshot, const ConsolidationProblem& probl
   search_ = std::make_unique<FitSearch>(&snapshot_, &options_.fit);
   MakeColumns();
   MakeTemplates();
+}
+
+MinimumSizes TrialCluster::SizesBeforeMoves() const {
+  MinimumSizes sizes(problem_.groups, problem_.minimum);
+  for (const ConsolidationNode& node : problem_.nodes) {
+    const std::optional<GroupIndex> group = node.started ? node.group : std::nullopt;
+    const bool counts = node.group.has_value() || node.kind != NodeKind::kVirtual;
+    if (!counts || !problem_.cluster->Occupied(node.slot)) continue;
+    sizes.AddNode(group, OfferOf(problem_.cluster->node_shape(node.slot)), node.leaving);
+  }
+  return sizes;
+}
+
+NodeOffer TrialCluster::OfferOf(const NodeShape& shape) const {
+  const ClusterMinimum& minimum = problem_.minimum;
+  if (minimum.amounts.cpu <= 0 && minimum.amounts.memory <= 0 && minimum.gpus.empty()) return {};
+  return loadline::OfferOf(shape, problem_.cluster->resource_names(), problem_.gpu_labels);
+}
+
+NodeOffer TrialCluster::OfferOf(NodeIndex node) const {
+  const TrialNode& known = nodes_[node];
+  if (known.is_new) return OfferOf(*known.group);
+  return OfferOf(problem_.cluster->node_shape(problem_.nodes[*known.problem].slot));
+}
+
+void TrialCluster::CountRemoved(NodeIndex node) {
+  --group_nodes_[*nodes_[node].group];
+  sizes_.Remove(*nodes_[node].group, OfferOf(node));
+}
+
+void TrialCluster::CountAdded(NodeIndex node) {
+  ++group_nodes_[*nodes_[node].group];
+  sizes_.Restore(*nodes_[node].group, OfferOf(node));
+}
+
+MinimumReached TrialCluster::MinimumReachedBy(const std::vector<NodeIndex>& removed,
+                                              const std::vector<NodeIndex>& added) {
+  MinimumReached reached = MinimumReached::kNone;
+  for (const NodeIndex node : added) sizes_.Restore(*nodes_[node].group, OfferOf(node));
+  for (const NodeIndex node : removed) {
+    reached = std::max(reached, sizes_.Reached(*nodes_[node].group, OfferOf(node)));
+    sizes_.Remove(*nodes_[node].group, OfferOf(node));
+  }
+  for (const NodeIndex node : removed) sizes_.Restore(*nodes_[node].group, OfferOf(node));
+  for (const NodeIndex node : added) sizes_.Remove(*nodes_[node].group, OfferOf(node));
+  return reached;
 }
 
 void TrialCluster::AddMovers(NodeIndex node, const ConsolidationNode& entry) {

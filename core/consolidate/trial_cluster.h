@@ -15,6 +15,8 @@
 #include "absl/strings/string_view.h"
 #include "core/base/strong_vector.h"
 #include "core/base/work_budget.h"
+#include "core/cluster/minimum_sizes.h"
+#include "core/cluster/node_offer.h"
 #include "core/cluster/snapshot.h"
 #include "core/consolidate/consolidation.h"
 #include "core/consolidate/node_room.h"
@@ -99,13 +101,25 @@ class TrialCluster {
   TrialNode& node(NodeIndex node) { return nodes_[node]; }
   const TrialNode& node(NodeIndex node) const { return nodes_[node]; }
   const StrongVector<NodeIndex, TrialNode>& nodes() const { return nodes_; }
+  // Returns whether a node exists and is not about to be deleted. A cordoned node exists too, although it
+  // takes no pods.
+  bool IsThere(NodeIndex node) const { return snapshot_.Contains(node) && !snapshot_.Leaving(node); }
   // Returns the template of a group, or nullptr if it has none.
   const TrialTemplate* node_template(GroupIndex group) const { return templates_[group].get(); }
   // Nodes of each group, with those on their way, and of all.
-  StrongVector<GroupIndex, int64_t>& group_nodes() { return group_nodes_; }
   const StrongVector<GroupIndex, int64_t>& group_nodes() const { return group_nodes_; }
   int64_t node_count() const { return node_count_; }
   void set_node_count(int64_t count) { node_count_ = count; }
+  // Counts a node that is removed, or added, in group_nodes() and against the minima.
+  void CountRemoved(NodeIndex node);
+  void CountAdded(NodeIndex node);
+  // Returns the minimum below which the removal of these nodes leads while the others are added.
+  MinimumReached MinimumReachedBy(const std::vector<NodeIndex>& removed, const std::vector<NodeIndex>& added);
+  // Returns the nodes of the cluster as they count against the minima before all moves.
+  MinimumSizes SizesBeforeMoves() const;
+  // Returns what a node, or a new node of a group, adds to what the minimum of the cluster bounds.
+  NodeOffer OfferOf(NodeIndex node) const;
+  NodeOffer OfferOf(GroupIndex group) const { return OfferOf(problem_.groups[group].model->shape); }
 
   // Returns the worth of the leaving pods of a node.
   double WorthOf(NodeIndex node) const;
@@ -140,6 +154,7 @@ class TrialCluster {
   int64_t MostOn(MoverKindIndex kind, GroupIndex group);
 
  private:
+  NodeOffer OfferOf(const NodeShape& shape) const;
   void AddMovers(NodeIndex node, const ConsolidationNode& entry);
   MoverKindIndex KindOf(int32_t shape, bool by_name);
   PodFit& FitOnOneNode(MoverKindIndex kind);
@@ -161,6 +176,7 @@ class TrialCluster {
   StrongVector<GroupIndex, std::unique_ptr<TrialTemplate>> templates_;
   std::vector<double> prices_;  // by column
   StrongVector<GroupIndex, int64_t> group_nodes_;
+  MinimumSizes sizes_;
   int64_t node_count_ = 0;
   int64_t added_ = 0;  // for names of new nodes
   absl::flat_hash_map<std::pair<MoverKindIndex, GroupIndex>, int64_t> most_on_;

@@ -63,6 +63,7 @@ int64_t Trial::RoomOf(GroupIndex group) const {
   if (trial_cluster_.node_template(group) == nullptr) return 0;
   const NodeGroup& of = trial_cluster_.problem().groups[group];
   if (!spot_may_come_ && of.priced.spot) return 0;
+  if (of.atomic) return 0;  // it would grow by all of its nodes
   int64_t room = MostNodes(of) - trial_cluster_.group_nodes()[group] - added_of_[group];
   if (trial_cluster_.problem().max_nodes.has_value()) {
     room = std::min(room, *trial_cluster_.problem().max_nodes - trial_cluster_.node_count() -

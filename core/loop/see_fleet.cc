@@ -1,6 +1,7 @@
 #include "core/loop/see_fleet.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "core/drain/eligibility.h"
 #include "core/fleet/count_machines.h"
+#include "core/fleet/devices.h"
 #include "core/fleet/fleet_state.h"
 
 namespace loadline {
@@ -73,24 +75,52 @@ class ListedOnce {
   std::vector<std::optional<MachinePlace>> owners_;  // by slot
 };
 
+// Returns what the nodes of each group that has any come to offer: what its model and its nodes show.
+std::map<GroupIndex, std::vector<uint64_t>> DevicesByGroup(const ClusterState& cluster,
+                                                           const StartupTaints& names,
+                                                           const GroupsOfNodes& group_of,
+                                                           NodeGroupSpan groups, int64_t now_ms) {
+  std::map<GroupIndex, FleetGroup> seen;
+  for (const auto [slot, group] : group_of) {
+    FleetMachine& machine = seen[group].machines.emplace_back();
+    machine.node = SeenNode(cluster, slot, names, /*leaving=*/false);
+  }
+  FleetOptions options;
+  options.startup_ms = kStartupMs;
+  std::map<GroupIndex, std::vector<uint64_t>> devices;
+  for (auto& [group, of] : seen) {
+    if (IndexOf(group) < groups.size() && groups[group].model.has_value()) {
+      of.template_devices = DevicesOf(groups[group].model->shape.allocatable, cluster.resource_names());
+    }
+    devices[group] = DevicesOfGroup(/*known=*/{}, of, options, now_ms);
+  }
+  return devices;
+}
+
 }  // namespace
 
 bool HasStarted(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
   return IsReady(cluster, slot) && !HasTaintOf(TaintKind::kStartup, cluster.node_shape(slot), names);
 }
 
-void TakeOutNodesThatStart(const StartupTaints& names, DrainProblem* problem) {
+void FindNodesThatStart(const StartupTaints& names, NodeGroupSpan groups, DrainProblem* problem) {
   const ClusterState& cluster = *problem->cluster;
+  const int64_t now_ms = problem->now_s * 1000;
+  const std::map<GroupIndex, std::vector<uint64_t>> devices =
+      DevicesByGroup(cluster, names, problem->group_of, groups, now_ms);
+  problem->not_started.clear();
+  for (const auto [slot, group] : problem->group_of) {
+    const FleetNode node = SeenNode(cluster, slot, names, /*leaving=*/false);
+    if (IsStarting(node, devices.at(group), kStartupMs, now_ms)) problem->not_started.push_back(slot);
+  }
+}
+
+void TakeOutNodesThatStart(const StartupTaints& names, DrainProblem* problem) {
+  FindNodesThatStart(names, problem->groups, problem);
   GroupsOfNodes started;
   for (const auto [slot, group] : problem->group_of) {
-    const bool starts =
-        !HasStarted(cluster, slot, names) && IsStarting(SeenNode(cluster, slot, names, /*leaving=*/false),
-                                                        /*devices=*/{}, kStartupMs, problem->now_s * 1000);
-    if (starts) {
-      problem->not_started.push_back(slot);
-    } else {
+    if (!std::binary_search(problem->not_started.begin(), problem->not_started.end(), slot))
       started.Set(slot, group);
-    }
   }
   problem->group_of = std::move(started);
 }

@@ -51,9 +51,11 @@ absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& s
 // Returns whether pods may be placed on a node: it is ready, and has no startup taint.
 bool HasStarted(const ClusterState& cluster, Slot slot, const StartupTaints& names);
 
-// Takes the nodes that start out of their groups, for a question about drains alone:
-// DrainProblem::not_started. Such a node has not started, and is younger than a machine may take for that by
-// default. Cost: O(nodes).
+// Finds the nodes of groups that start: DrainProblem::not_started. Such a node has not started, or lacks
+// devices that the model of its group in `groups` or most of its nodes offer; and it is younger than a
+// machine may take for that by default. `groups` may be without models. Cost: O(nodes * their resources).
+void FindNodesThatStart(const StartupTaints& names, NodeGroupSpan groups, DrainProblem* problem);
+// Takes the nodes that start out of their groups, too, for a question about drains alone.
 void TakeOutNodesThatStart(const StartupTaints& names, DrainProblem* problem);
 
 // Fingerprints of the names of extended resources of which these are more than 0, in order.

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -161,6 +162,70 @@ TEST(ConsolidatorTest, PodsFitInAnyOrderWhereASchedulerPutsThem) {
     EXPECT_EQ(PlanOf(model, options).moves.size(), 1U) << pods << " pods";
     options.as_scheduled = true;
     EXPECT_EQ(PlanOf(model, options).moves.size(), pods == 3 ? 1U : 0U) << pods << " pods";
+  }
+}
+
+// A dear node of 16 cores has three pods of `dear_pod`, and a cheap one of 4 cores has one of `cheap_pod`.
+// While the dear node is there it has room for the pod of the cheap one.
+ModelCluster DearAndCheap(int64_t dear_pod, int64_t cheap_pod) {
+  ModelCluster model;
+  model.types = {{"cheap", 4000, 16000, 0.20}, {"dear", 16000, 64000, 3.00}};
+  model.types[1].max = 1;
+  model.apps = {{cheap_pod, 1000}, {dear_pod, 1000}};
+  AddNode(&model, 0, 1);
+  AddNode(&model, 1, 0);
+  for (int i = 0; i < 3; ++i) model.nodes[1].pods.push_back({absl::StrCat("dear-", i), 1});
+  return model;
+}
+
+// Beside a pod of 3.9 cores there is no room, and each of the others needs a node of its own. A pod of 1.5
+// cores leaves room for one of them.
+TEST(ConsolidatorTest, NoNodeIsSwappedForAnEqualOne) {
+  for (const bool as_scheduled : {false, true}) {
+    for (const bool full : {true, false}) {
+      const ModelCluster model = full ? DearAndCheap(2200, 3900) : DearAndCheap(2400, 1500);
+      ConsolidationOptions options = Eager();
+      options.as_scheduled = as_scheduled;
+      const ConsolidationPlan plan = PlanOf(model, options);
+      ASSERT_EQ(plan.moves.size(), 1U);
+      EXPECT_THAT(plan.moves[0].remove, ElementsAre(Slot{1}));
+      EXPECT_THAT(plan.moves[0].add, ElementsAre(GroupGrowthCount{GroupIndex{0}, full ? 3 : 2}));
+      EXPECT_EQ(plan.moves[0].disrupted, 3);
+      EXPECT_EQ(plan.moves[0].pods.size(), 3U);
+      EXPECT_NEAR(plan.moves[0].saves, full ? 2.40 : 2.60, 1e-12);
+      EXPECT_EQ(Reasons(model, plan)["node-0"], full ? "NoCheaperPlace" : "TakesPods");
+      MoveChecker checker(model, options);
+      checker.Follow(plan);
+      EXPECT_THAT(checker.problems(), IsEmpty());
+    }
+  }
+}
+
+// Three nodes for 1.00 have a pod of 1.5 cores each. Of the nodes of 2 cores for 0.10 that they need, two are
+// there and empty.
+TEST(ConsolidatorTest, EmptyNodesTakePodsInThePlaceOfNewOnes) {
+  for (const bool as_scheduled : {false, true}) {
+    ModelCluster model;
+    model.types = {{"cheap", 2000, 8000, 0.10}, {"dear", 4000, 16000, 1.00}};
+    model.apps = {{1500, 1000}};
+    for (const size_t type : {1, 1, 1, 0, 0}) AddNode(&model, type, type == 1 ? 1 : 0);
+    ConsolidationOptions options = Eager();
+    options.as_scheduled = as_scheduled;
+    const ConsolidationPlan plan = PlanOf(model, options);
+    int64_t added = 0, disrupted = 0;
+    std::set<Slot> removed;
+    for (const ConsolidationMove& move : plan.moves) {
+      for (const GroupGrowthCount& add : move.add) added += add.nodes;
+      disrupted += move.disrupted;
+      removed.insert(move.remove.begin(), move.remove.end());
+    }
+    EXPECT_THAT(removed, ElementsAre(Slot{0}, Slot{1}, Slot{2}));
+    EXPECT_EQ(added, 1);
+    EXPECT_EQ(disrupted, 3);
+    EXPECT_NEAR(plan.bill.reachable, 0.30, 1e-9);
+    MoveChecker checker(model, options);
+    checker.Follow(plan);
+    EXPECT_THAT(checker.problems(), IsEmpty());
   }
 }
 
