@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/cluster/node_kind.h"
+#include "core/drain/being_deleted.h"
 #include "core/loop/placeholder_pods.h"
 
 namespace loadline {
@@ -104,6 +105,7 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const CountsOfGroups
     added.nodes = counts[group].registered + static_cast<int64_t>(added.coming.size());
   }
   question.waiting = ExpectedPodsOf(plan, problem.pending.size(), *snapshot, *positions);
+  question.leaving = NodesBeingDeleted(*problem.drain.cluster, problem.deleting, problem.drain.now_s);
   question.ranking = RankingOf(problem, plan, *positions);
   return question;
 }

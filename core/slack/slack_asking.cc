@@ -32,21 +32,32 @@ const std::vector<NodeShape>& SlackPlanner::Shapes(Turn* turn) const {
 }
 
 GrowthSketch::Allowed SlackPlanner::AllowedFor(const SlackClassView* of, const PodShape* pod,
-                                               std::string* unneeded, Turn* turn) const {
+                                               std::string* left_out, Turn* turn) const {
   const std::vector<NodeShape>& shapes = Shapes(turn);
   const ResourceNames names = turn->question.names.value_or(turn->question.cluster->resource_names());
+  const SlackOptions& options = turn->question.options;
   GrowthSketch::Allowed allowed(shapes.size(), false);
   if (!turn->budget->Spend(static_cast<int64_t>(1 + shapes.size()))) return allowed;
+  ResourceAmounts needed;
+  if (of != nullptr) needed = NeededResources(*of, rooms_, names, options);
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (of != nullptr) {
       const SlackClassKey key = ClassOf(shapes[i], rooms_.rules());
       if (!MayBeOn(of->key, key)) continue;
     }
-    const std::string resource = UnneededResource(shapes[i], pod, names, turn->question.options);
+    const std::string& name = turn->sketch.growable()[i].class_name;
+    const auto lacking = std::find_if(needed.begin(), needed.end(), [&](const auto& entry) {
+      return shapes[i].allocatable.Get(entry.id) < entry.value;
+    });
+    if (lacking != needed.end()) {
+      *left_out =
+          absl::StrCat("nodes of ", name, " have less ", names.name(lacking->id), " than its pods request");
+      continue;
+    }
+    const std::string resource = UnneededResource(shapes[i], pod, names, options);
     allowed[i] = resource.empty();
     if (resource.empty()) continue;
-    *unneeded = absl::StrCat("nodes of ", turn->sketch.growable()[i].class_name, " have ", resource,
-                             ", of which it needs none");
+    *left_out = absl::StrCat("nodes of ", name, " have ", resource, ", of which it needs none");
   }
   return allowed;
 }
@@ -63,8 +74,8 @@ void SlackPlanner::AskForClass(const SlackClassView& of, ClassSlack* slack, Turn
     asked.push_back({group, unplaced});
   }
   if (asked.empty()) return;
-  std::string unneeded;
-  const GrowthSketch::Allowed allowed = AllowedFor(&of, nullptr, &unneeded, turn);
+  std::string left_out;
+  const GrowthSketch::Allowed allowed = AllowedFor(&of, nullptr, &left_out, turn);
   const int64_t left = turn->sketch.Ask(allowed, std::move(asked), turn->budget);
   RaiseStatus(SlackStatus::kMissing, "", slack);
   if (left == 0) return;
@@ -72,8 +83,8 @@ void SlackPlanner::AskForClass(const SlackClassView& of, ClassSlack* slack, Turn
   if (turn->budget->ended()) {
     why = absl::StrCat(left, left == 1 ? " placeholder has" : " placeholders have",
                        " no node: the plan was cut short, out of ", Name(turn->budget->end()));
-  } else if (!unneeded.empty()) {
-    absl::StrAppend(&why, ": ", unneeded);
+  } else if (!left_out.empty()) {
+    absl::StrAppend(&why, ": ", left_out);
   }
   RaiseStatus(SlackStatus::kLimited, why, slack);
 }

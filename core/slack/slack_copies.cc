@@ -134,7 +134,8 @@ void SlackPlanner::CountCopies(const MirroredSlack& mirrored,
 
 // Steps B and C, and all that concerns copies of pods.
 void SlackPlanner::PlanOnSnapshot(Turn* turn) {
-  SlackOnSnapshot on(turn->question.snapshot(), turn->question.fit, &rooms_, &set_, turn->budget);
+  SlackOnSnapshot on(turn->question.snapshot(), turn->question.fit, turn->question.leaving,
+                     turn->question.waiting, &rooms_, &set_, turn->budget);
   std::vector<SlackPending> waiting = turn->question.waiting;
   CountWaiting(on.PlaceWaiting(&waiting, &filled_), turn);
   set_.PushOutAll();

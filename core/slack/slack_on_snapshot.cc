@@ -6,8 +6,11 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/cluster/leaving.h"
+#include "core/cluster/pod_role.h"
 #include "core/fit/line_left.h"
 
 namespace loadline {
@@ -21,7 +24,8 @@ constexpr int64_t kNodesPerUnit = 4;
 
 }  // namespace
 
-SlackOnSnapshot::SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, const SlackRooms* rooms,
+SlackOnSnapshot::SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, std::span<const Slot> leaving,
+                                 std::span<const SlackPending> waiting, const SlackRooms* rooms,
                                  PlaceholderSet* set, WorkBudget* budget)
     : snapshot_(*snapshot),
       fork_(snapshot),
@@ -30,17 +34,25 @@ SlackOnSnapshot::SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, 
       set_(*set),
       budget_(*budget),
       memory_(budget) {
-  // Placeholders that run as pods give way to any pod.
-  for (const size_t slot : rooms_.with_placeholders()) {
-    const std::optional<NodeIndex> node = snapshot_.FindSlot(Slot{static_cast<int32_t>(slot)});
-    if (!node.has_value()) continue;
-    for (size_t i = snapshot_.pods(*node).size(); i-- > 0;) {
-      if (TraitsOf(snapshot_.pod_shape(snapshot_.pods(*node)[i].shape)).placeholder) {
-        snapshot_.RemovePod(*node, i);
-      }
-    }
-  }
+  RemovePodsThatGiveWay(&snapshot_);
+  Close(leaving, waiting);
   search_.emplace(&snapshot_, &options_, ByRoom(/*with_placeholders=*/false));
+}
+
+void SlackOnSnapshot::Close(std::span<const Slot> leaving, std::span<const SlackPending> waiting) {
+  absl::flat_hash_set<int32_t> moving;
+  for (const SlackPending& pods : waiting) {
+    if (pods.still_run) moving.insert(snapshot_.InternShape(pods.pod.shape));
+  }
+  for (const Slot slot : leaving) {
+    const std::optional<NodeIndex> node = snapshot_.FindSlot(slot);
+    if (!node.has_value()) continue;
+    std::vector<int32_t> shapes;
+    for (const SnapshotPod& pod : snapshot_.pods(*node)) {
+      if (moving.contains(pod.shape)) shapes.push_back(pod.shape);
+    }
+    Vacate(*node, shapes, &snapshot_);
+  }
 }
 
 std::vector<NodeIndex> SlackOnSnapshot::ByRoom(bool with_placeholders) const {
@@ -70,7 +82,7 @@ std::vector<ExpectedPods> SlackOnSnapshot::PlaceWaiting(std::vector<SlackPending
   std::vector<ExpectedPods> expected;
   for (SlackPending& pods : *waiting) {
     const PodShape& shape = pods.pod.shape;
-    if (TraitsOf(shape).placeholder || pods.count <= 0) continue;
+    if (GivesWay(TraitsOf(shape)) || pods.count <= 0) continue;
     if (pods.group.has_value()) {
       if (!pods.still_run) expected.push_back({&shape, pods.count, {}, pods.group});
       continue;
@@ -90,9 +102,9 @@ std::vector<ExpectedPods> SlackOnSnapshot::PlaceWaiting(std::vector<SlackPending
       const std::optional<NodeIndex> node = search_->FirstFit(pod, &budget_);
       if (!node.has_value()) break;
       Place(*node, search_->fit(pod).shape(), size, filled);
-      expected.push_back({&shape, 1, IndexOf(snapshot_.slot(*node)), {}});
+      if (!pods.still_run) expected.push_back({&shape, 1, IndexOf(snapshot_.slot(*node)), {}});
     }
-    if (placed < pods.count) expected.push_back({&shape, pods.count - placed, {}, {}});
+    if (placed < pods.count && !pods.still_run) expected.push_back({&shape, pods.count - placed, {}, {}});
   }
   return expected;
 }

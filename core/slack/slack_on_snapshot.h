@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,17 +44,20 @@ struct ExpectedPods {
 // One question. The snapshot is as before when the object is destroyed.
 class SlackOnSnapshot {
  public:
-  // `snapshot`: of the cluster that `rooms` have caught up with. `set` has the nodes of the rooms. `budget`
-  // has work taken for each node that is looked at, and memory for each pod that looks for one. All of it
-  // outlives the object.
-  SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, const SlackRooms* rooms, PlaceholderSet* set,
+  // `snapshot`: of the cluster that `rooms` have caught up with. Pods that give way are taken off it; nodes
+  // in `leaving` take no pods, and those of theirs that are in `waiting` are no longer there. `set` has the
+  // nodes of the rooms. `budget` has work taken for each node that is looked at, and memory for each pod that
+  // looks for one. All but the spans outlives the object.
+  SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, std::span<const Slot> leaving,
+                  std::span<const SlackPending> waiting, const SlackRooms* rooms, PlaceholderSet* set,
                   WorkBudget* budget);
   SlackOnSnapshot(const SlackOnSnapshot&) = delete;
   SlackOnSnapshot& operator=(const SlackOnSnapshot&) = delete;
 
   // Step B: puts pods that wait, by priority, then as they come, each on the first node that takes it, the
-  // fullest node first, or on the node that it states; placeholders do not count. Appends the slots that are
-  // fuller now, with repeats. Returns where they are; the shapes are those of `waiting`.
+  // fullest node first, or on the node that it states; pods that give way do not count. Appends the slots
+  // that are fuller now, with repeats. Returns where those are that do not run yet; the shapes are those of
+  // `waiting`.
   std::vector<ExpectedPods> PlaceWaiting(std::vector<SlackPending>* waiting, std::vector<size_t>* filled);
 
   // To be called once, before copies are placed: placeholders that are no copies stay where they are, and
@@ -84,6 +88,7 @@ class SlackOnSnapshot {
     size_t first = 0;               // nodes before it refuse the pod for good
   };
 
+  void Close(std::span<const Slot> leaving, std::span<const SlackPending> waiting);
   // The fullest first, by real pods or with placeholders; those that take no placeholders last.
   std::vector<NodeIndex> ByRoom(bool with_placeholders) const;
   void Place(NodeIndex node, int32_t shape, const CpuMemory& size, std::vector<size_t>* filled);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/btree_set.h"
+#include "core/cluster/pod_role.h"
 #include "core/fit/line_left.h"
 #include "core/slack/literal_plan.h"
 
@@ -78,7 +79,7 @@ CpuMemory SlackPlanner::AtLine(size_t slot) const {
   LineLeft line(line_, cluster_->node_shape(at));
   for (const NodePods::Pod& pod : cluster_->pods(at).pods()) {
     const PodShape& shape = cluster_->pod_shapes()[pod.shape];
-    if (!shape.finished && !TraitsOf(shape).placeholder) line.Add(shape);
+    if (!shape.finished && !GivesWay(TraitsOf(shape))) line.Add(shape);
   }
   return Minus(rooms_.node(slot).allocatable, line.Left());
 }

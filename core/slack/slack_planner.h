@@ -36,6 +36,9 @@ struct SlackQuestion {
   // Names that the shapes of groups and of pods that wait refer to: nullopt: those of the cluster.
   std::optional<ResourceNames> names;
   std::vector<SlackPending> waiting;
+  // Nodes that are being deleted: no pod that waits is expected there, and no copy is kept. Their own pods
+  // that need another node wait, see SlackPending::still_run.
+  std::vector<Slot> leaving = {};
   // Nodes of named groups that are machines for that alone, sorted; see NamedAsMachines().
   std::vector<Slot> named_machines = {};
   const FitOptions* fit = nullptr;
@@ -134,8 +137,8 @@ class SlackPlanner {
   // slack_asking.cc: step G, nodes for placeholders that have none.
   void AskForClass(const SlackClassView& of, ClassSlack* slack, Turn* turn);
   // Returns where nodes may be asked for: `pod` is nullptr for placeholders of a class, and then `of` says
-  // where they may be. `unneeded` gets the reason for which nodes were left out.
-  GrowthSketch::Allowed AllowedFor(const SlackClassView* of, const PodShape* pod, std::string* unneeded,
+  // where they may be. `left_out` gets the reason for which nodes were left out.
+  GrowthSketch::Allowed AllowedFor(const SlackClassView* of, const PodShape* pod, std::string* left_out,
                                    Turn* turn) const;
   const std::vector<NodeShape>& Shapes(Turn* turn) const;
 

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "core/cluster/node_kind.h"
+#include "core/cluster/pod_role.h"
 
 namespace loadline {
 namespace {
@@ -42,11 +43,11 @@ SlackPod MakePod(const PodShape& shape, const ClusterObjects& objects) {
   SlackPod pod;
   pod.shape = shape;
   pod.requests = CpuMemoryOf(shape.requests);
-  pod.placeholder = traits.placeholder;
+  pod.gives_way = GivesWay(traits);
   pod.terminating = traits.deleted_s.has_value();
   pod.overhead = OfKnownDaemonSet(shape, objects) || traits.mirror || traits.static_pod;
-  pod.wishes = !pod.placeholder && (traits.slack.copies.has_value() || !traits.slack.error.empty());
-  if (!pod.placeholder && !pod.overhead && shape.rules != nullptr) pod.selects = shape.rules->NodeLabelKeys();
+  pod.wishes = !traits.placeholder && (traits.slack.copies.has_value() || !traits.slack.error.empty());
+  if (!pod.gives_way && !pod.overhead && shape.rules != nullptr) pod.selects = shape.rules->NodeLabelKeys();
   return pod;
 }
 
@@ -119,7 +120,6 @@ void SlackRooms::Drop(size_t slot) {
   if (slot >= nodes_.size() || !nodes_[slot].present) return;
   Declassify(slot);
   CountPods(nodes_[slot], -1);
-  with_placeholders_.erase(slot);
   with_wishes_.erase(slot);
   nodes_[slot] = Node();
 }
@@ -138,7 +138,6 @@ void SlackRooms::Read(const ClusterState& cluster, size_t slot) {
   node.allocatable = CpuMemoryOf(shape.allocatable);
   ReadPods(cluster, slot, &node);
   CountPods(node, 1);
-  Change(slot, node.has_placeholders, &with_placeholders_);
   Change(slot, node.has_wishes, &with_wishes_);
 }
 
@@ -150,7 +149,7 @@ void SlackRooms::ReadPods(const ClusterState& cluster, size_t slot, Node* node) 
     slots = cluster.node_shape(at).allocatable.Get(*id);
   }
   CpuMemory overhead;
-  int64_t placeholders = 0, overheads = 0;
+  int64_t giving_way = 0, overheads = 0;
   for (const NodePods::Pod& entry : cluster.pods(at).pods()) {
     const PodShape& shape = cluster.pod_shapes()[entry.shape];
     if (shape.finished) continue;
@@ -158,8 +157,8 @@ void SlackRooms::ReadPods(const ClusterState& cluster, size_t slot, Node* node) 
     if (added) number->second = PodNumber(shape, cluster.objects());
     const SlackPod& pod = pods_[static_cast<size_t>(number->second)];
     node->has_wishes |= pod.wishes;
-    if (pod.placeholder) {
-      ++placeholders;
+    if (pod.gives_way) {
+      ++giving_way;
       continue;
     }
     node->pods.emplace_back(number->second, 1);
@@ -173,8 +172,7 @@ void SlackRooms::ReadPods(const ClusterState& cluster, size_t slot, Node* node) 
   }
   // Whatever is written into a pod: what runs on a node is no more than the node.
   node->requested = Smaller(node->requested, node->allocatable);
-  node->has_placeholders = placeholders > 0;
-  node->free_slots = slots - (cluster.pod_count(at) - placeholders);
+  node->free_slots = slots - (cluster.pod_count(at) - giving_way);
   node->empty = {Minus(node->allocatable, overhead), std::max<int64_t>(0, slots - overheads)};
   std::sort(node->pods.begin(), node->pods.end());
   size_t kept = 0;
@@ -216,7 +214,7 @@ int32_t SlackRooms::PodNumber(const PodShape& shape, const ClusterObjects& objec
     pods_[static_cast<size_t>(number)] = MakePod(shape, objects);
   }
   pod_index_.Add(shape.fingerprint, number);
-  if (pods_[static_cast<size_t>(number)].placeholder) unused_.push_back(number);
+  if (pods_[static_cast<size_t>(number)].gives_way) unused_.push_back(number);
   return number;
 }
 

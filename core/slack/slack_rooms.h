@@ -38,7 +38,8 @@ struct EmptyNode {
 struct SlackPod {
   PodShape shape;
   CpuMemory requests;
-  bool placeholder = false;
+  // See GivesWay(): it takes no room, and no slack is kept for it.
+  bool gives_way = false;
   // It is being deleted: it holds its room, and slack is kept for the pod that takes its place.
   bool terminating = false;
   // It belongs to the node: a DaemonSet that is known runs it, or the kubelet by itself.
@@ -68,8 +69,8 @@ struct SlackClass {
   SlackClassKey key;
   int64_t nodes = 0;   // all
   int64_t usable = 0;  // those that take placeholders
-  // The sum of what pods on all its nodes request, without placeholders, overhead and pods that terminate:
-  // also a cordoned node has pods that need room.
+  // The sum of what pods on all its nodes request, without those that give way, overhead and pods that
+  // terminate: also a cordoned node has pods that need room.
   ExactSum requested;
   // The sum of what the nodes that take placeholders offer, less overhead.
   ExactSum capacity;
@@ -91,12 +92,11 @@ class SlackRooms {
     std::string name;
     std::string class_name;
     CpuMemory allocatable;
-    CpuMemory real;  // all pods but placeholders
+    CpuMemory real;  // all pods but those that give way
     int64_t free_slots = 0;
     CpuMemory requested;  // without overhead and pods that terminate
     EmptyNode empty;
     std::vector<std::pair<int32_t, int32_t>> pods;  // SlackPod, count
-    bool has_placeholders = false;
     bool has_wishes = false;
   };
 
@@ -117,8 +117,7 @@ class SlackRooms {
   int64_t PodsOf(const std::string& owner_uid) const;
   // The rules that tell classes apart, with the labels that pods select nodes by.
   const SlackClassRules& rules() const { return rules_; }
-  // Slots of nodes with pods that are placeholders, or that wish something.
-  const absl::btree_set<size_t>& with_placeholders() const { return with_placeholders_; }
+  // Slots of nodes with pods that wish something.
   const absl::btree_set<size_t>& with_wishes() const { return with_wishes_; }
 
  private:
@@ -147,7 +146,6 @@ class SlackRooms {
   absl::flat_hash_map<std::string, int64_t> pods_of_owner_;
   absl::btree_map<std::string, int64_t> selecting_;  // by label: pods that select by it
   SlackClassRules rules_;
-  absl::btree_set<size_t> with_placeholders_;
   absl::btree_set<size_t> with_wishes_;
 };
 

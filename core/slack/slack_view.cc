@@ -54,6 +54,16 @@ void ApplyRules(const SlackOptions& options, const SlackGroupList* groups, Slack
   if (all_off) view->off = "slack is switched off for the node groups of this class";
 }
 
+// Returns whether nodes are added for the sake of the resource: an extended one that nodes of any kind do not
+// have.
+bool IsUncommon(ResourceId resource, const ResourceNames& names, const SlackOptions& options) {
+  if (static_cast<size_t>(resource) >= names.size()) return false;
+  const absl::string_view name = names.name(resource);
+  return IsExtendedResource(name) &&
+         std::none_of(options.common_resources.begin(), options.common_resources.end(),
+                      [&](const std::string& prefix) { return absl::StartsWith(name, prefix); });
+}
+
 }  // namespace
 
 std::vector<SlackClassView> MakeViews(const SlackRooms& rooms, const SlackOptions& options,
@@ -131,16 +141,26 @@ std::string UnneededResource(const NodeShape& node, const PodShape* pod, const R
   if (options.buy_extended_resources) return "";
   std::string unneeded;
   for (const auto& [resource, amount] : node.allocatable) {
-    if (amount == 0 || static_cast<size_t>(resource) >= names.size()) continue;
-    const absl::string_view name = names.name(resource);
-    const bool common =
-        std::any_of(options.common_resources.begin(), options.common_resources.end(),
-                    [&](const std::string& prefix) { return absl::StartsWith(name, prefix); });
-    if (common || !IsExtendedResource(name)) continue;
+    if (amount == 0 || !IsUncommon(resource, names, options)) continue;
     if (pod != nullptr && pod->requests.Get(resource) > 0) return "";
-    if (unneeded.empty()) unneeded = absl::StrCat(name);
+    if (unneeded.empty()) unneeded = absl::StrCat(names.name(resource));
   }
   return unneeded;
+}
+
+ResourceAmounts NeededResources(const SlackClassView& of, const SlackRooms& rooms, const ResourceNames& names,
+                                const SlackOptions& options) {
+  ResourceAmounts needed;
+  if (of.of == nullptr) return needed;
+  for (const auto& [number, count] : of.of->pods) {
+    const SlackPod& pod = rooms.pod(number);
+    if (pod.overhead) continue;
+    for (const auto& [resource, amount] : pod.shape.requests) {
+      if (amount <= needed.Get(resource) || !IsUncommon(resource, names, options)) continue;
+      needed[resource] = amount;
+    }
+  }
+  return needed;
 }
 
 LabelKeys AbsentLabels(const SlackClassKey& of, const LabelKeys& needed) {

@@ -69,6 +69,12 @@ bool IsExtendedResource(absl::string_view name);
 std::string UnneededResource(const NodeShape& node, const PodShape* pod, const ResourceNames& names,
                              const SlackOptions& options);
 
+// Returns the most that a pod on nodes of the class requests of each such resource: a node without them is
+// none where every pod of the class could run. Pods that come with their node do not count. Cost: O(shapes of
+// pods).
+ResourceAmounts NeededResources(const SlackClassView& of, const SlackRooms& rooms, const ResourceNames& names,
+                                const SlackOptions& options);
+
 // Keys of labels that classes need and `of` does not have.
 LabelKeys AbsentLabels(const SlackClassKey& of, const LabelKeys& needed);
 

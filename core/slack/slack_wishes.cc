@@ -293,7 +293,7 @@ SlackWishes CollectWishes(const ClusterState& cluster, const SlackRooms& rooms) 
 
 bool IsEligible(const SlackPod& pod, const SlackRooms& rooms, const ClusterObjects& objects) {
   const PodTraits& traits = TraitsOf(pod.shape);
-  if (pod.placeholder || pod.overhead || traits.slack.opted_out || traits.priority >= kSystemPriority) {
+  if (pod.gives_way || pod.overhead || traits.slack.opted_out || traits.priority >= kSystemPriority) {
     return false;
   }
   if (!traits.owner.has_value() || traits.owner->kind == "StatefulSet") return false;

@@ -1,8 +1,11 @@
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/cluster/node_group.h"
 #include "core/cluster/node_kind.h"
+#include "core/drain/being_deleted.h"
+#include "core/loop/waiting.h"
 #include "loadline/v1/slack.pb.h"
 #include "plugin/convert/describe.h"
 #include "plugin/convert/left_out.h"
@@ -50,6 +53,12 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   if (decoded->groups_known) question.groups = SlackGroups(&decoded->problem);
   for (PendingPods& pods : decoded->problem.pods) {
     question.waiting.push_back({std::move(pods.pod), pods.count});
+  }
+  question.leaving = NodesBeingDeleted(view.cluster(), {}, request.now_seconds());
+  for (PendingPods& pods : PodsOfNodesBeingDeleted(view.cluster(), {}, request.now_seconds())) {
+    pods.pod.names = decoded->problem.names;
+    question.waiting.push_back(
+        {std::move(pods.pod), pods.count, std::nullopt, std::nullopt, /*still_run=*/true});
   }
   shared.UseProfiles(&decoded->problem.fit);
   question.fit = &decoded->problem.fit;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -300,6 +301,65 @@ TEST_F(SlackPlannerTest, PlaceholdersThatRunDoNotCount) {
   const SlackPlan after = Plan();
   EXPECT_EQ(after.classes[0].basis, before.classes[0].basis);
   EXPECT_EQ(after.classes[0].placed, 1);
+}
+
+// A tenth of 1000 is wanted, and fits: a pod of a priority below -10 gives way to it. It does so to a pod
+// that waits as well, of which a tenth of 2950 is wanted too, and for which 50 stay free; another expendable
+// pod that waits is nothing.
+TEST_F(SlackPlannerTest, ExpendablePodsDoNotCount) {
+  FitPod pod, expendable, waiting;
+  pod.requests = SlackWorld::Requests({1000, 1000});
+  expendable.requests = SlackWorld::Requests({2900, 1000});
+  expendable.traits.priority = -100;
+  waiting.requests = SlackWorld::Requests({2950, 1000});
+  world_.cluster().Put(Slot{0},
+                       {.name = "node-0",
+                        .allocatable = {{"cpu", 4000}, {"memory", 16'000}, {"pods", 3}},
+                        .labels = {{"topology.kubernetes.io/zone", "a"}}},
+                       {pod, expendable});
+  SlackPlan plan = Plan();
+  ASSERT_EQ(plan.classes.size(), 1u);
+  EXPECT_EQ(plan.classes[0].sum, (CpuMemory{100, 100}));
+  EXPECT_EQ(plan.classes[0].status, SlackStatus::kReady);
+  EXPECT_TRUE(plan.demands.empty());
+  planner_ = SlackPlanner();
+  SlackQuestion question = world_.Question(options_);
+  question.waiting.push_back({world_.cluster().Incoming(waiting), 1});
+  question.waiting.push_back({world_.cluster().Incoming(expendable), 1});
+  plan = PlanSlackOnce(&planner_, question);
+  EXPECT_EQ(plan.classes[0].basis, (CpuMemory{3950, 2000}));
+  EXPECT_EQ(plan.classes[0].placed, 0);
+  ASSERT_EQ(plan.demands.size(), 1u);
+  EXPECT_EQ(plan.demands[0].nodes, 1);
+}
+
+// The pod of a node that leaves needs 2000 of the 2100 that are free elsewhere: it would be evicted again
+// from its own node, which has room for a second one and is the fuller one. It does not keep its replacement
+// out of the zone. Its slack is wanted once: 390 in all.
+TEST_F(SlackPlannerTest, PodsOfNodesThatLeaveNeedRoomElsewhere) {
+  AddNodes(1, {{{1900, 1000}, "x"}});
+  FitPod pod;
+  pod.requests = SlackWorld::Requests({2000, 1000});
+  pod.labels = {{"app", "y"}};
+  pod.rules.tolerations = {{"", "Exists", "", ""}};
+  pod.rules.anti_affinity = {Term(Select("app", "y"), "topology.kubernetes.io/zone")};
+  world_.cluster().Put(Slot{1},
+                       {.name = "node-1",
+                        .allocatable = {{"cpu", 4000}, {"memory", 16'000}, {"pods", 110}},
+                        .labels = {{"topology.kubernetes.io/zone", "a"}},
+                        .unschedulable = true},
+                       {pod});
+  SlackQuestion question = world_.Question(options_);
+  question.leaving = {Slot{1}};
+  question.waiting.push_back(
+      {world_.cluster().Incoming(pod), 1, std::nullopt, std::nullopt, /*still_run=*/true});
+  const SlackPlan plan = PlanSlackOnce(&planner_, question);
+  ASSERT_EQ(plan.classes.size(), 1u);
+  EXPECT_EQ(plan.classes[0].basis, (CpuMemory{3900, 2000}));
+  EXPECT_EQ(plan.classes[0].sum, (CpuMemory{390, 200}));
+  EXPECT_EQ(plan.classes[0].placed, 0);
+  ASSERT_EQ(plan.demands.size(), 1u);
+  EXPECT_EQ(plan.demands[0].nodes, 1);
 }
 
 }  // namespace

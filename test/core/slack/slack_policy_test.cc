@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <utility>
@@ -125,6 +126,31 @@ TEST_F(SlackPolicyTest, NodesWithDevicesComeOnlyForWhoNeedsThem) {
   pod.requests.push_back({"nvidia.com/gpu", 1});
   world_.Mirror("plain", pod, 1);
   EXPECT_THAT(Grown(Plan()), ElementsAre("gpus 1"));
+}
+
+// 3800m are wanted, in three parts of at most 1600m. The pod could not run on a plain node, however cheap, so
+// its slack is of no use there; that of a pod without a device is.
+TEST_F(SlackPolicyTest, NodesWithoutTheDevicesOfItsPodsTakeNoPlaceholder) {
+  FitNode gpus = Node("a", 8000);
+  gpus.allocatable.push_back({"nvidia.com/gpu", 2});
+  FitPod pod;
+  pod.requests = {{"cpu", 7600}, {"nvidia.com/gpu", 2}};
+  world_.cluster().Put(Slot{0}, gpus, {pod});
+  AddGroup("plain", Node("plain"), 0.2);
+  AddGroup("gpus", gpus, 3);
+  SlackPlan plan = Plan();
+  EXPECT_THAT(plan.demands, IsEmpty());
+  const auto of_gpus = std::find_if(plan.classes.begin(), plan.classes.end(),
+                                    [](const ClassSlack& slack) { return slack.count > 0; });
+  ASSERT_NE(of_gpus, plan.classes.end());
+  EXPECT_EQ(of_gpus->count, 3);
+  EXPECT_EQ(of_gpus->status, SlackStatus::kLimited);
+  options_.buy_extended_resources = true;
+  EXPECT_THAT(Grown(Plan()), ElementsAre("gpus 1"));
+  options_.buy_extended_resources = false;
+  pod.requests.pop_back();
+  world_.cluster().Put(Slot{0}, gpus, {pod});
+  EXPECT_THAT(Grown(Plan()), ElementsAre("plain 1"));
 }
 
 // 2 cores at 1.00 USD are smaller, 4 at 0.20 USD cost less.

@@ -271,6 +271,30 @@ TEST(SlackStateTest, TheLargestStateStaysBelowTwoMebibytes) {
   EXPECT_LT(message.ByteSizeLong(), size_t{2} << 20);
 }
 
+// Two nodes of 2 CPUs with a pod of 1 CPU each. The pod of the one that is being deleted moves to the other
+// one, and leaves no room for the 200m of slack there.
+TEST_F(SlackTest, PodsOfNodesBeingDeletedNeedRoomAsWell) {
+  k8s::v1::Node leaving = SlackNode("node-1");
+  k8s::v1::Taint* const taint = leaving.mutable_spec()->add_taints();
+  taint->set_key("ToBeDeletedByClusterAutoscaler");
+  taint->set_value("1000000");
+  taint->set_effect("NoSchedule");
+  ChangesBuilder list = ChangesBuilder::FullList(2, 1);
+  list.Shape(1, MakePod({}, {{"cpu", "1"}, {"memory", "500Mi"}}));
+  list.Node(0, SlackNode("node-0"), {{1, "pod-0", ""}}).Node(1, leaving, {{1, "pod-1", ""}});
+  ASSERT_TRUE(engine_.Sync(list).ok());
+  request_.mutable_changes()->CopyFrom(ChangesBuilder::At(2, 1).changes());
+  request_.set_now_seconds(1'000'060);
+  const v1::PlanSlackResponse response = MustAsk();
+  ASSERT_EQ(response.classes_size(), 1);
+  EXPECT_EQ(response.classes(0).basis().milli_cpu(), 2000);
+  ASSERT_EQ(response.shapes_size(), 1);
+  EXPECT_EQ(response.shapes(0).size().milli_cpu(), 200);
+  EXPECT_EQ(response.shapes(0).placed(), 0);
+  ASSERT_EQ(response.demands_size(), 1);
+  EXPECT_EQ(response.demands(0).nodes(), 1);
+}
+
 // A plan that is refused leaves what the last one left.
 TEST_F(SlackTest, ARefusedQuestionChangesNoPlan) {
   request_.set_want_state(true);
