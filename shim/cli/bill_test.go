@@ -159,3 +159,33 @@ func TestBillPageAndWhy(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 }
+
+// Names are those of the nodes that go, as of a drain, and reasons are written as there.
+func TestNamesOfMovesAreTheNodesThatGo(t *testing.T) {
+	out, errs, code := run(t, "loadline", "", billArgs("consolidate", "-o", "json")...)
+	var got consolidateAnswer
+	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil {
+		t.Fatal(errs, err)
+	}
+	namesOf := func(moves []consolidateMove) (names string) {
+		for _, move := range moves {
+			names += "node/" + strings.Join(move.Remove, "\nnode/") + "\n"
+		}
+		return names
+	}
+	for _, c := range []struct{ command, mode, want string }{
+		{"consolidate", "replace", namesOf(got.Moves)},
+		{"consolidate", "off", ""},
+		{"bill", "replace", namesOf(got.Moves[:firstMoves])}, // as many as it tells
+		{"bill", "off", ""},
+	} {
+		out, errs, code := run(t, "loadline", "", billArgs(c.command, "--mode", c.mode, "-o", "name")...)
+		if code != 0 || out != c.want {
+			t.Errorf("%s --mode %s: exit %d: got %q, want %q: %s", c.command, c.mode, code, out, c.want, errs)
+		}
+	}
+	out, _, _ = run(t, "loadline", "", billArgs("consolidate")...)
+	if !strings.Contains(out, "BlockedByPod: "+got.Keep[0].PodReason) {
+		t.Errorf("the table names no reason of pods: %s", out)
+	}
+}

@@ -232,9 +232,10 @@ func (b *billPlan) partOf(node string) string {
 	}
 	for _, k := range b.GetKeep() {
 		if k.GetNode() == node {
+			reason := reasonText(k.GetReason(), k.GetPodReason(), k.GetBudgetRefusal())
 			return strings.TrimSpace(fmt.Sprintf("Consolidation: it stays, %s; it costs %s USD/h, and the pods that "+
-				"would leave it are worth %s. %s", k.GetReason(), usd(k.GetUsdPerHour()),
-				usd(k.GetWorth()), b.advice()[k.GetReason()]))
+				"would leave it are worth %s. %s", reason, usd(k.GetUsdPerHour()), usd(k.GetWorth()),
+				b.advice()[k.GetReason()]))
 		}
 	}
 	return ""
@@ -312,8 +313,8 @@ const mostParts = 15
 // billTables show a bill, consolidateTables a plan of moves.
 var (
 	billTables = []table{
-		{rows: "moves", columns: moveColumns},
-		{rows: "groups", kind: "nodegroup", name: "name", most: mostParts, order: dearestFirst, columns: []column{
+		{rows: "moves", kind: "node", name: "remove[*]", columns: moveColumns},
+		{rows: "groups", most: mostParts, order: dearestFirst, columns: []column{
 			{header: "NODE GROUP", path: "name"}, {header: "NODES", path: "nodes", right: true},
 			{header: "USD/H", text: usdOf("usd"), right: true}, {header: "PRICE", path: "price", wide: true}}},
 		{rows: "namespaces", most: mostParts, order: dearestFirst, columns: []column{{header: "NAMESPACE", path: "name"},
@@ -322,11 +323,10 @@ var (
 			{header: "USD/H", text: usdOf("usd"), right: true}, {header: "WHAT WOULD HELP", path: "whatWouldHelp"}}},
 	}
 	consolidateTables = []table{
-		{rows: "moves", columns: moveColumns},
-		{rows: "keep", kind: "node", name: "node", columns: []column{{header: "STAYS", path: "node"},
-			{header: "GROUP", path: "nodeGroup", wide: true}, {header: "REASON", text: func(r row) string {
-				return strings.TrimSpace(r.str("reason") + " " + r.str("podReason"))
-			}}, {header: "POD", text: func(r row) string { return r.str("blockingPod") }},
+		{rows: "moves", kind: "node", name: "remove[*]", columns: moveColumns},
+		{rows: "keep", columns: []column{{header: "STAYS", path: "node"},
+			{header: "GROUP", path: "nodeGroup", wide: true}, {header: "REASON", text: keepReason},
+			{header: "POD", text: func(r row) string { return r.str("blockingPod") }},
 			{header: "USD/H", text: usdOf("usd"), right: true}, {header: "WORTH", text: usdOf("worth"), right: true},
 			{header: "WHAT WOULD HELP", path: "whatWouldHelp", wide: true}}},
 	}

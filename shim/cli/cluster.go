@@ -10,8 +10,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -43,8 +41,9 @@ type cluster struct {
 	bound map[string]int
 	// selectors are deduced from the objects of the cluster; nil: nobody needs any.
 	selectors *filterconfig.Selectors
-	// broken are objects of a dump that cannot be read.
+	// broken are objects of a dump that cannot be read; inPart counts the nodes and pods of which a part counts.
 	broken []leftout.Object
+	inPart struct{ nodes, pods int }
 }
 
 // leaveOut adds the objects of the cluster that do not count.
@@ -121,6 +120,7 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	if err == nil {
 		err = c.tooFew(s, options.empty)
 	}
+	c.counts.Nodes, c.counts.Pods = c.counts.Nodes+c.inPart.nodes, c.counts.Pods+c.inPart.pods
 	if err == nil {
 		if err = c.view.Sync(ctx); err != nil {
 			err = fmt.Errorf("%s: %w", s.name(), engineError(err))
@@ -222,22 +222,6 @@ func (c *cluster) forAnswer(options *loadOptions, name string, handler *dump.Han
 				return nil
 			}
 		}
-	}
-}
-
-// addBroken takes note of an object of a dump that cannot be read. What could be read of it counts: a pod keeps its
-// node, and a disruption budget protects all of its namespace.
-func (c *cluster) addBroken(b dump.Broken) {
-	c.broken = append(c.broken, leftout.New(b.Kind, b.Namespace, b.Name, b.Err.Error()))
-	head := metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
-	switch {
-	case b.Name == "":
-	case b.Kind == "Pod" && b.NodeName != "":
-		_ = c.set(view.SlimPod(&v1.Pod{ObjectMeta: head, Spec: v1.PodSpec{NodeName: b.NodeName}}))
-		c.bound[b.NodeName]++
-	case b.Kind == "PodDisruptionBudget":
-		_ = c.set(&policyv1.PodDisruptionBudget{ObjectMeta: head,
-			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}})
 	}
 }
 
@@ -360,4 +344,25 @@ func (c *cluster) describe(ctx context.Context) ([]*loadlinev1.NodeState, error)
 		return nil, engineError(err)
 	}
 	return nodes, nil
+}
+
+// overcommitted returns those of these nodes whose pods request more cpu or memory than there is, without the pods that
+// a plan puts there.
+func (c *cluster) overcommitted(ctx context.Context, nodes []string) ([]string, error) {
+	states, err := c.describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, state := range states {
+		if slices.Contains(nodes, state.GetName()) && slices.ContainsFunc(state.GetResources(), requestsTooMuch) {
+			out = append(out, state.GetName())
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func requestsTooMuch(r *loadlinev1.ResourceSums) bool {
+	return (r.GetResource() == "cpu" || r.GetResource() == "memory") && r.GetRequested() > r.GetAllocatable()
 }

@@ -28,7 +28,7 @@ type column struct {
 // table shows lists of an answer, one row for each element.
 type table struct {
 	rows string // the key of the list in -o json
-	// kind and name are the words of -o name: "node" and the key of its name; empty: rows have no name.
+	// kind and name are the words of -o name: "node" and the path to its name, or to several; empty: rows have no name.
 	kind, name string
 	columns    []column
 	order      func(x, y row) int // of the rows that are shown; nil: as they come

@@ -154,6 +154,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	if err != nil {
 		return nil, engineError(err)
 	}
+	c.correctAdvice(d.PlanDrainResponse)
 	d.warnings = o.Warnings
 	if slices.ContainsFunc(d.GetRemove(), func(r *loadlinev1.NodeRemoval) bool { return len(r.GetMoves()) > 0 }) {
 		d.notes = append(d.notes, noteMachines(c)...)

@@ -80,7 +80,9 @@ func (f *fitAnswer) forms() answer {
 			{header: "FITS", text: yes}, {text: where}}},
 		{rows: "cannotJudge", columns: []column{{header: "NODE", path: "node"},
 			{header: "FITS", text: func(row) string { return "not known" }},
-			{text: func(r row) string { return r.str("filter") + ": " + reasonsOf(r) }}}}}}
+			{text: func(r row) string {
+				return strings.TrimPrefix(r.str("filter")+": "+reasonsOf(r), ": ") // of an unknown field no filter tells
+			}}}}}}
 }
 
 // whyNot tells why a pod does not fit on a node; without a node, on all of them.

@@ -49,6 +49,7 @@ func (q *podQuestion) fit(ctx context.Context) (*fitAnswer, error) {
 	pod := *q.pod
 	pod.Spec.NodeName = ""
 	out := &fitAnswer{Pod: q.name.String(), Fits: []string{}, DoesNotFit: []refusal{}, taken: q.pod.Spec.NodeName}
+	out.leftOut.Add(q.broken...) // the engine has only a mark of what is wrong with them
 	client := loadlinev1.NewSchedulerExtenderClient(q.conn)
 	err := q.view.Ask(ctx, func(at *loadlinev1.Changes) error {
 		response, err := client.Fit(ctx, &loadlinev1.FitRequest{

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,26 +108,59 @@ func TestLeftOutObjectsChangeNothing(t *testing.T) {
 	}
 }
 
-// A pod of a dump that cannot be read, but is on a node, keeps that node: nobody knows what it is.
-func TestAnUnreadablePodKeepsItsNode(t *testing.T) {
-	const cluster = `---
-{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}, conditions: [{type: Ready, status: "True"}]}}
----
-{apiVersion: v1, kind: Node, metadata: {name: n2}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}, conditions: [{type: Ready, status: "True"}]}}
----
-{apiVersion: v1, kind: Pod, metadata: {namespace: evil, name: unreadable}, spec: {nodeName: n1, containers: [{name: c, resources: {requests: {cpu: many}}}]}}
-`
-	out, errs, code := run(t, "loadline", cluster, "drain", "-f", "-", "-o", "json", "--now", "2026-02-17T09:00:00Z")
-	if code != 0 {
-		t.Fatalf("exit %d: %s", code, errs)
+// A pod of a dump that cannot be read in full, but is on a node, counts with the rest and keeps that node, and so does a
+// node of which something cannot be read.
+func TestWhatCanBeReadOfAnUnreadableObjectCounts(t *testing.T) {
+	node := func(name, spec, cpu string) string {
+		return "---\n{apiVersion: v1, kind: Node, metadata: {name: " + name + "}, spec: {" + spec + "}, status: {allocatable: {cpu: " +
+			cpu + ", memory: 8Gi, pods: 10}, conditions: [{type: Ready, status: \"True\"}]}}\n"
 	}
-	var got drainAnswer
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
+	pod := func(meta, node, requests string) string {
+		return "---\n{apiVersion: v1, kind: Pod, metadata: {namespace: evil, " + meta + ", ownerReferences: [{kind: ReplicaSet, name: rs, " +
+			"uid: u, apiVersion: apps/v1, controller: true}]}, spec: {nodeName: " + node + ", containers: [{name: c, resources: {requests: {" +
+			requests + "}}}]}, status: {phase: Running}}\n"
 	}
-	if len(got.Remove) != 1 || got.Remove[0].Node != "n2" || len(got.Keep) != 1 || got.Keep[0].Node != "n1" ||
-		*got.Keep[0].BlockingPod != "evil/unreadable" {
-		t.Errorf("got %s", out)
+	const set = "---\n{apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: evil, name: rs, uid: u}, spec: {replicas: 3}, " +
+		"status: {replicas: 3}}\n"
+	cluster := set + node("n1", "", "4") + node("n2", "", "4") + pod("name: other", "n2", "cpu: 1")
+	for name, c := range map[string]struct{ cluster, keeps, reason, pod, advice string }{
+		"Amount": {cluster + pod("name: bad", "n1", "cpu: many, memory: 1Gi"), "n1", "BlockedByPod: Unreadable", "evil/bad",
+			`correct pod evil/bad: document 4 (Pod "evil/bad"): spec.containers[0].resources.requests.cpu: quantities must`},
+		"Time": {cluster + pod("name: bad, creationTimestamp: yesterday", "n1", "cpu: 100m"), "n1", "BlockedByPod: Unreadable",
+			"evil/bad", `correct pod evil/bad: document 4 (Pod "evil/bad"): metadata.creationTimestamp: parsing time`},
+		// Its request counts, so that no other pod fits beside it.
+		"Room": {cluster + pod("name: bad, creationTimestamp: yesterday", "n1", "cpu: 3500m"), "n2", "NoPlaceToMovePods",
+			"evil/other", ""},
+		"Taints": {cluster + node("n3", "taints: oops", "4"), "n3", "Unreadable", "",
+			`correct the node: document 4 (Node "n3"): spec.taints: json:`},
+		"Allocatable": {cluster + node("n3", "", "four"), "n3", "Unreadable", "",
+			`correct the node: document 4 (Node "n3"): status.allocatable.cpu: quantities must`},
+	} {
+		out, errs, code := run(t, "loadline", c.cluster, "drain", "-f", "-", "-o", "json", "--now", "2026-02-17T09:00:00Z")
+		var got drainAnswer
+		if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil {
+			t.Fatalf("%s: exit %d: %s%v", name, code, errs, err)
+		}
+		i := slices.IndexFunc(got.Keep, func(k drainKeep) bool { return k.Node == c.keeps })
+		if i < 0 {
+			t.Errorf("%s: %s does not stay: %s", name, c.keeps, out)
+			continue
+		}
+		keep := got.Keep[i]
+		if keep.BlockingPod == nil {
+			keep.BlockingPod = new(string)
+		}
+		if reasonText(keep.Reason, keep.PodReason, keep.BudgetRefusal) != c.reason || *keep.BlockingPod != c.pod ||
+			!strings.HasPrefix(keep.WhatWouldHelp, c.advice) {
+			t.Errorf("%s: got %+v", name, keep)
+		}
+	}
+	out, errs, code := run(t, "loadline", cluster+node("n3", "taints: oops", "4")+pod("name: asked", `""`, "cpu: 1"), "fit",
+		"evil/asked", "-f", "-", "-o", "json")
+	var fits fitAnswer
+	if err := json.Unmarshal([]byte(out), &fits); code != 0 || err != nil || len(fits.CannotJudge) != 1 ||
+		fits.CannotJudge[0].Node != "n3" || !strings.Contains(out, `(Node \"n3\"): spec.taints`) {
+		t.Errorf("exit %d: %s%s%v", code, out, errs, err)
 	}
 }
 

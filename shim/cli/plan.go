@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
@@ -73,8 +74,11 @@ which 'loadline replay' asks it again.`,
 // loopPlan is what one loop decides, and what it was asked with.
 type loopPlan struct {
 	*loadlinev1.PlanLoopResponse
-	pods     []string // names, or of several equal pods that of one; by position in the question
-	groups   []string // names, by position in the question
+	pods     []string                       // names, or of several equal pods that of one; by position in the question
+	entry    func(position int32) []*v1.Pod // all equal pods
+	refused  map[string]string              // why a group takes no pod at all, where groups were ranked
+	wasted   bool                           // groups were ranked by what they waste
+	groups   []string                       // names, by position in the question
 	slack    *slackPlan
 	drain    *drainPlan
 	sizes    *sizes         // nil: no group is sized by how full it is
@@ -130,7 +134,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if err := l.keepNames(o); err != nil {
 		return nil, err
 	}
-	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error { return l.askRefusals(ctx, p.Client, at, o.Plan) })
+	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error { return l.askRefusals(ctx, c, p.Client, at, o.Plan) })
 	if err != nil {
 		return nil, engineError(err)
 	}
@@ -144,7 +148,8 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		l.warnings = append(l.warnings, "no node group grows: "+held)
 	}
 	f.split(l, o)
-	return l, nil
+	c.correctAdvice(l.drain.PlanDrainResponse)
+	return l, l.slack.countPresent(ctx, c)
 }
 
 // noPriorities is what is said where the autoscaler would read priorities of node groups from the API server.
@@ -170,16 +175,19 @@ func (f *planFlags) loaded() (*config.Loaded, error) {
 }
 
 // askRefusals asks, where pods are left over, why groups do not take them.
-func (l *loopPlan) askRefusals(ctx context.Context, client loadlinev1.AutoscalerClient, at *loadlinev1.Changes,
-	asked *plan.Plan) error {
+func (l *loopPlan) askRefusals(ctx context.Context, c *cluster, client loadlinev1.AutoscalerClient,
+	at *loadlinev1.Changes, asked *plan.Plan) error {
 	left := map[int32]int64{}
 	for _, run := range l.GetScaleUp().GetUnplaced() {
 		if int(run.GetPod()) < len(l.pods) { // others are of nodes that are being deleted
 			left[run.GetPod()] += int64(run.GetCount())
 		}
 	}
-	l.refusals = nil
-	if len(left) == 0 {
+	l.refusals, l.refused = nil, map[string]string{}
+	helpsNone := func(o *loadlinev1.RankedOption) bool {
+		return o.GetOutcome() == loadlinev1.RankedOption_HELPS_NO_POD
+	}
+	if len(left) == 0 && !slices.ContainsFunc(l.GetRanking().GetOptions(), helpsNone) {
 		return nil
 	}
 	problem := asked.Problem()
@@ -188,17 +196,29 @@ func (l *loopPlan) askRefusals(ctx context.Context, client loadlinev1.Autoscaler
 	if err != nil {
 		return err
 	}
-	estimate := estimated{problem, answer, l.pods}
+	estimate := estimated{problem: problem, answer: answer, pods: slices.Clone(l.pods)}
+	for position, count := range left {
+		all := int64(asked.Question.GetPods()[position].GetCount())
+		estimate.pods[position] = l.oneOf(position, all-count) // the first ones have a place
+	}
+	models, err := estimate.models()
+	if err != nil {
+		return err
+	}
+	maxima, err := c.maxima(ctx, asked, l.PlanLoopResponse, &estimate, models)
+	if err != nil {
+		return err
+	}
 	more := map[string]int64{}
 	for _, growth := range l.GetGrowth() {
 		more[growth.GetNodeGroup()] = growthOf(growth)
 	}
 	for i, group := range problem.GetGroups() {
-		held := ""
-		if sights := l.GetFleet().GetGroups(); i < len(sights) {
-			held = heldBy(sights[i], group, more[group.GetNodeGroup()])
-		}
+		held := l.heldAt(i, group, more[group.GetNodeGroup()], maxima, models[group.GetNodeGroup()])
 		l.refusals = append(l.refusals, estimate.refusals(i, left, held)...)
+		if all := estimate.refusals(i, estimate.leftBy(i), held); len(all) > 0 {
+			l.refused[group.GetNodeGroup()] = all[0].String()
+		}
 	}
 	return nil
 }
@@ -208,6 +228,8 @@ func (l *loopPlan) keepNames(o *plan.Loop) (err error) {
 	for _, group := range o.Groups {
 		l.groups = append(l.groups, group.ID)
 	}
+	l.entry = o.Entry
+	l.wasted = slices.Contains(o.Plan.Question.GetRanking().GetStrategies(), loadlinev1.RankPolicy_LEAST_WASTE)
 	l.pods, err = podNames(o.Plan.Question.GetPods())
 	return err
 }

@@ -35,11 +35,11 @@ func planJSON(t *testing.T, args ...string) planAnswer {
 func TestPlanOfALoop(t *testing.T) {
 	got := planJSON(t)
 	want := []planPods{{Pod: "shop/wait-0", Count: 1, Node: "node-1"},
-		{Pod: "shop/wait-0", Count: 2, NodeGroup: "workers"}}
+		{Pod: "shop/wait-1", Count: 2, NodeGroup: "workers"}}
 	if diff := cmp.Diff(want, got.Waiting); diff != "" {
 		t.Errorf("waiting (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]planGrowth{{NodeGroup: "workers", ForPods: 1, ForSlack: 1, USDPerHour: 0.5}},
+	if diff := cmp.Diff([]planGrowth{{NodeGroup: "workers", ForPods: 1, ForSlack: 1, USDPerHour: new(0.5)}},
 		got.Growth); diff != "" {
 		t.Errorf("growth (-want +got):\n%s", diff)
 	}
@@ -55,7 +55,7 @@ func TestPlanTable(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	for _, want := range []string{"3 pods wait, 1 finds room, 2 on new nodes; 2 nodes to ask for\n",
-		"   2   shop/wait-0   a new node of workers\n", "No node goes now: groups grow.\n"} {
+		"   2   shop/wait-1   a new node of workers\n", "No node goes now: groups grow.\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("lacks %q:\n%s", want, out)
 		}
@@ -84,11 +84,11 @@ spec:
 		flags []string
 		want  []planGrowth
 	}{
-		{nil, []planGrowth{{NodeGroup: "small", ForPods: 2, ForSlack: 0, USDPerHour: 0.5}}},
+		{nil, []planGrowth{{NodeGroup: "small", ForPods: 2, ForSlack: 0, USDPerHour: new(0.5)}}},
 		{[]string{"--strategies", "least-nodes"},
-			[]planGrowth{{NodeGroup: "large", ForPods: 1, ForSlack: 0, USDPerHour: 0.75}}},
+			[]planGrowth{{NodeGroup: "large", ForPods: 1, ForSlack: 0, USDPerHour: new(0.75)}}},
 		{[]string{"--strategies", "most-pods,price"},
-			[]planGrowth{{NodeGroup: "small", ForPods: 2, ForSlack: 0, USDPerHour: 0.5}}},
+			[]planGrowth{{NodeGroup: "small", ForPods: 2, ForSlack: 0, USDPerHour: new(0.5)}}},
 	} {
 		got := planJSON(t, append([]string{"--groups", groups, "--extra-capacity-min-rate", "0"}, c.flags...)...)
 		if diff := cmp.Diff(c.want, got.Growth); diff != "" {
@@ -187,6 +187,28 @@ func TestVerbsAgreeWithTheirNumbers(t *testing.T) {
 		p := &slackPlan{pending: pods, PlanSlackResponse: &loadlinev1.PlanSlackResponse{}}
 		if got := p.notes()[1]; got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A node whose pods request more than it has only with those that the plan puts there is not said to have too many.
+func TestPodsOfAPlanDoNotOvercommitANode(t *testing.T) {
+	const before = "Pods on n1 request more than it has."
+	for there, want := range map[string]bool{"3800m": false, "4500m": true} {
+		priority := map[bool]string{true: "0", false: "-20"}[want] // pods below -10 give way
+		cluster := `{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10},
+  conditions: [{type: Ready, status: "True"}]}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: fill, namespace: shop}, spec: {nodeName: n1, priority: ` + priority + `,
+  containers: [{name: c, resources: {requests: {cpu: ` + there + `}}}]}, status: {phase: Running}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: web, namespace: shop}, spec: {containers: [{name: c, resources:
+  {requests: {cpu: 3}}}]}, status: {phase: Pending}}
+`
+		out, errs, code := run(t, "loadline", cluster, "plan", "-f", "-", "--groups", "testdata/plan-groups.yaml", "--now",
+			"2026-02-17T09:00:00Z")
+		if code != 0 || strings.Contains(out, before) != want || !strings.Contains(out, "n1") {
+			t.Errorf("%s: exit %d: %s%s", there, code, out, errs)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -55,8 +56,8 @@ type planGrowth struct {
 	ForPods   int64  `json:"forPods"`
 	ForSlack  int64  `json:"forSlack"`
 	// ForUtilization are nodes of a group that is sized by how full it is.
-	ForUtilization int64   `json:"forUtilization,omitempty"`
-	USDPerHour     float64 `json:"usdPerHour"`
+	ForUtilization int64    `json:"forUtilization,omitempty"`
+	USDPerHour     *float64 `json:"usdPerHour"` // null: it is not known
 }
 
 func (l *loopPlan) name(position int32) string {
@@ -67,25 +68,39 @@ func (l *loopPlan) name(position int32) string {
 	return podOf(drained.GetNamespace(), drained.GetOwnerName()) + " (drained)"
 }
 
-// waiting lists where pods are expected, in the order of existing nodes, nodes on their way, new ones, and none.
+// oneOf names one of equal pods, from 0 on.
+func (l *loopPlan) oneOf(position int32, at int64) string {
+	if l.entry != nil {
+		if pods := l.entry(position); at >= 0 && at < int64(len(pods)) {
+			return podOf(pods[at].Namespace, pods[at].Name)
+		}
+	}
+	return l.name(position)
+}
+
+// waiting lists where pods are expected, in the order of existing nodes, nodes on their way, new ones, and none. Of
+// equal pods each place names another one.
 func (l *loopPlan) waiting() []planPods {
-	out := []planPods{}
+	out, named := []planPods{}, map[int32]int64{}
+	add := func(run *loadlinev1.PodRun, nodes int64, at planPods) {
+		position := run.GetPod()
+		at.Pod, at.Count = l.oneOf(position, named[position]), int64(run.GetCount())*nodes
+		named[position] += at.Count
+		out = append(out, at)
+	}
 	for _, place := range l.GetExisting() {
-		out = append(out, planPods{Pod: l.name(place.GetPods().GetPod()), Count: int64(place.GetPods().GetCount()),
-			Node: place.GetNode()})
+		add(place.GetPods(), 1, planPods{Node: place.GetNode()})
 	}
 	for _, place := range l.GetUpcoming() {
-		out = append(out, planPods{Pod: l.name(place.GetPods().GetPod()), Count: int64(place.GetPods().GetCount()),
-			NodeGroup: place.GetNodeGroup(), OnItsWay: true})
+		add(place.GetPods(), 1, planPods{NodeGroup: place.GetNodeGroup(), OnItsWay: true})
 	}
 	for _, nodes := range l.GetScaleUp().GetNodes() {
 		for _, run := range nodes.GetPods() {
-			out = append(out, planPods{Pod: l.name(run.GetPod()),
-				Count: int64(run.GetCount()) * int64(nodes.GetNodes()), NodeGroup: l.groups[nodes.GetGroup()]})
+			add(run, int64(nodes.GetNodes()), planPods{NodeGroup: l.groups[nodes.GetGroup()]})
 		}
 	}
 	for _, run := range l.GetScaleUp().GetUnplaced() {
-		out = append(out, planPods{Pod: l.name(run.GetPod()), Count: int64(run.GetCount())})
+		add(run, 1, planPods{})
 	}
 	return out
 }
@@ -95,7 +110,11 @@ func (l *loopPlan) ranking() []planOption {
 	for _, option := range l.GetRanking().GetOptions() {
 		group := l.groups[option.GetOption()]
 		row := planOption{NodeGroup: group, Pods: option.GetPods(),
-			Reason: ranking.Ranked{RankedOption: option, Asked: &loadlinev1.ExpansionOption{NodeGroup: group}}.Reason()}
+			Reason: ranking.Ranked{RankedOption: option, Asked: &loadlinev1.ExpansionOption{NodeGroup: group},
+				Refused: l.refused[group]}.Reason()}
+		if l.wasted && option.Waste != nil {
+			row.Reason = "waste " + sixDecimals(option.GetWaste()) + "; " + row.Reason
+		}
 		if option.GetOutcome() == loadlinev1.RankedOption_SCORED {
 			row.Score = finite(option.GetScore())
 		}
@@ -104,13 +123,24 @@ func (l *loopPlan) ranking() []planOption {
 	return out
 }
 
+// unpriced says whether a group was ranked without a price.
+func (l *loopPlan) unpriced(group string) bool {
+	return slices.ContainsFunc(l.GetRanking().GetOptions(), func(o *loadlinev1.RankedOption) bool {
+		return l.groups[o.GetOption()] == group && o.GetOutcome() == loadlinev1.RankedOption_NO_PRICE
+	})
+}
+
 func (l *loopPlan) data() planAnswer {
 	out := planAnswer{Waiting: l.waiting(), Growth: []planGrowth{}, Slack: l.slack.data(),
 		NoScaleDown: l.GetNoScaleDown(), Prices: newPriceSources(l.GetPriceSources()),
 		GrowthCutShortBy: l.GetScaleUp().GetCutShortBy(), Refusals: l.refusals, Remarks: l.remarks}
 	for _, g := range l.GetGrowth() {
-		out.Growth = append(out.Growth, planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(),
-			g.GetNodesForUtilization(), g.GetUsdPerHour()})
+		growth := planGrowth{g.GetNodeGroup(), g.GetNodesForPods(), g.GetNodesForSlack(), g.GetNodesForUtilization(),
+			finite(g.GetUsdPerHour())}
+		if l.unpriced(g.GetNodeGroup()) {
+			growth.USDPerHour = nil
+		}
+		out.Growth = append(out.Growth, growth)
 	}
 	out.Ranking = l.ranking()
 	out.Size = l.sized()
@@ -141,7 +171,12 @@ var planTables = []table{
 		{header: "WHY", path: "reason"}}},
 	{rows: "growth", kind: "nodegroup", name: "nodeGroup", columns: []column{{header: "GROWS", path: "nodeGroup"},
 		{header: "NODES FOR PODS", path: "forPods", right: true}, {header: "FOR SLACK", path: "forSlack", right: true},
-		{header: "USD/H", right: true, text: func(r row) string { return fmt.Sprintf("%.4f", r.num("usdPerHour")) }}}},
+		{header: "USD/H", right: true, text: func(r row) string {
+			if r["usdPerHour"] == nil {
+				return ""
+			}
+			return fmt.Sprintf("%.4f", r.num("usdPerHour"))
+		}}}},
 }
 
 func (l *loopPlan) forms() answer {

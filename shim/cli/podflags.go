@@ -41,7 +41,8 @@ func addPodFlags(command *cobra.Command, p *podFlags, forms ...string) {
 
 func addPodFlagsWithoutPolicy(command *cobra.Command, p *podFlags, forms ...string) {
 	flags := command.Flags()
-	flags.StringVarP(&p.podFile, "pod-file", "p", "", "manifest of the pod, YAML or JSON; - is standard input")
+	flags.StringVarP(&p.podFile, "pod-file", "p", "",
+		"manifest of the pod, or of what makes such pods, YAML or JSON; - is standard input")
 	p.inquiry.addTo(flags, forms...)
 }
 
@@ -117,8 +118,8 @@ func (p *podFlags) pod(ctx context.Context, stdin io.Reader, args []string) (pod
 	return podName{pod.Namespace, pod.Name}, pod, nil
 }
 
-// readPod reads a file that holds one pod, as it will be once it is submitted. A namespace given with -n is that of a
-// manifest without one, and must be that of any other.
+// readPod reads a file that holds one pod, or one object that makes pods, as it will be once it is submitted. A
+// namespace given with -n is that of a manifest without one, and must be that of any other.
 func readPod(ctx context.Context, file string, stdin io.Reader, namespace string) (*v1.Pod, error) {
 	var pods []*v1.Pod
 	_, err := dump.ReadFiles(ctx, []string{file}, stdin, dump.Handler{
@@ -127,9 +128,13 @@ func readPod(ctx context.Context, file string, stdin io.Reader, namespace string
 			pods = append(pods, pod)
 			return nil
 		},
+		Manifests: true,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if len(pods) == 0 {
+		return nil, fmt.Errorf("%s holds no pod: give a Pod, or what makes pods, such as a Deployment or a Job", file)
 	}
 	if len(pods) != 1 {
 		return nil, fmt.Errorf("%s holds %d pods, want one", file, len(pods))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,6 +20,7 @@ import (
 // rankSource says which node groups could grow, and how they are ranked.
 type rankSource struct {
 	groups, question string
+	now              string // empty: the present
 	settings         settings
 	clusterNodes     int32
 	only             *onlyPod // nil: groups grow for all pods that wait
@@ -32,6 +34,14 @@ func (s *rankSource) addTo(flags *pflag.FlagSet, command string) {
 			", instead of a cluster and its node groups")
 	flags.Int32Var(&s.clusterNodes, "cluster-nodes", -1,
 		"rank for a cluster of this many nodes (default: the present number)")
+}
+
+// time returns the time of the question, which --now of `size`, if not nil, says too.
+func (s *rankSource) time(size *sizeSource) (time.Time, error) {
+	if size != nil && s.now == "" {
+		return size.time()
+	}
+	return timeOf(s.now)
 }
 
 // given says whether the command line names node groups.
@@ -97,6 +107,7 @@ A node group without a template is taken for what its nodes are. A dump should h
 	}
 	flags := command.Flags()
 	f.rankSource.addTo(flags, "rank")
+	addNowFlag(flags, &f.now)
 	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML)
 	return command
 }
@@ -111,7 +122,7 @@ type rank struct {
 	refusals []groupRefusal
 	// sized are the groups that grow by nothing but how full they are.
 	sized map[string]bool
-	// remarks are about pods that are not planned for as others are; fits is a node that takes a pod, if any does.
+	// remarks are about pods that are not planned for as others are; fits says where a pod finds room, if any does.
 	remarks []string
 	fits    string
 	// cutShortBy is what was used up before all options were worked out; empty: nothing.

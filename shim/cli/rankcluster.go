@@ -2,9 +2,10 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
-	"time"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -34,7 +35,11 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, err
 	}
-	remarks := s.settings.remarks(time.Time{})
+	now, err := s.time(size)
+	if err != nil {
+		return nil, err
+	}
+	remarks := s.settings.remarks(now)
 	var sized *sizing.Gatherer
 	if size != nil {
 		sized = sizing.New()
@@ -51,13 +56,18 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 			return nil, err
 		}
 	}
-	p, o, err := c.gather(&alone, &config.Loaded{Fit: fit}, file, time.Now(), waits)
+	p, o, err := c.gather(&alone, &config.Loaded{Fit: fit}, file, now, waits)
 	if err != nil {
 		return nil, err
 	}
 	var r *rank
 	_, err = p.Put(ctx, o, func(asked *plan.Plan) (err error) {
-		r, err = s.askAt(ctx, asked.Question.GetChanges(), p.Client, asked.Problem(), policy)
+		if s.only == nil || s.only.held == "" {
+			err = askRoom(ctx, p, asked)
+		}
+		if err == nil {
+			r, err = s.askAt(ctx, c, asked, p.Client, policy)
+		}
 		return err
 	})
 	if err != nil {
@@ -102,13 +112,14 @@ func (s *rankSource) options(alone *config.Configuration, fit *loadlinev1.FitOpt
 }
 
 // askAt asks what groups would grow by, and in which order, at one state of the cluster.
-func (s *rankSource) askAt(ctx context.Context, at *loadlinev1.Changes, client loadlinev1.AutoscalerClient,
-	problem *loadlinev1.ScaleUpProblem, policy *ranking.Policy) (*rank, error) {
-	problem.Cluster = &loadlinev1.ScaleUpProblem_Changes{Changes: at}
-	estimate, err := client.EstimateScaleUp(ctx, &loadlinev1.EstimateScaleUpRequest{Problem: problem, WithRefusals: true})
+func (s *rankSource) askAt(ctx context.Context, c *cluster, asked *plan.Plan, client loadlinev1.AutoscalerClient,
+	policy *ranking.Policy) (*rank, error) {
+	at := asked.Question.GetChanges()
+	e, err := c.estimate(ctx, asked, client)
 	if err != nil {
 		return nil, err
 	}
+	problem, estimate := e.problem, e.answer
 	request := &loadlinev1.RankOptionsRequest{Changes: at, Prices: s.settings.ScaleUp.PriceModel(policy),
 		Policy: policy.Proto()}
 	if s.clusterNodes >= 0 {
@@ -128,27 +139,83 @@ func (s *rankSource) askAt(ctx context.Context, at *loadlinev1.Changes, client l
 	if err != nil {
 		return nil, err
 	}
-	if err := r.tellRefusals(problem, estimate); err != nil {
-		return nil, err
-	}
+	r.tellRefusals(e)
 	r.cutShortBy = estimate.GetCutShortBy()
 	r.models = map[string]string{}
 	for _, group := range estimate.GetGroups() {
 		r.models[group.GetNodeGroup()] = group.GetModelSource()
 	}
-	r.notes = append(scaleup.Notes(problem, estimate), cutShortLines(optionsCutShort, r.cutShortBy)...)
+	r.notes = append(e.notes(), cutShortLines(optionsCutShort, r.cutShortBy)...)
 	r.leftOut.AddAnswer(estimate)
 	return r, nil
 }
 
-// tellRefusals says of each option what of the pods that wait its group does not take, and why.
-func (r *rank) tellRefusals(problem *loadlinev1.ScaleUpProblem, answer *loadlinev1.EstimateScaleUpResponse) error {
-	names, err := podNames(problem.GetPods())
+// rankEstimate is what each group would grow by, of a question of which all pods are in `all`.
+type rankEstimate struct {
+	estimated
+	all  *loadlinev1.ScaleUpProblem
+	room room
+}
+
+// estimate asks what each group would grow by alone: for the pods that find no room in a loop, within the maxima of the
+// cluster.
+func (c *cluster) estimate(ctx context.Context, asked *plan.Plan,
+	client loadlinev1.AutoscalerClient) (*rankEstimate, error) {
+	all := asked.Problem()
+	all.Cluster = &loadlinev1.ScaleUpProblem_Changes{Changes: asked.Question.GetChanges()}
+	names, err := podNames(all.GetPods())
 	if err != nil {
+		return nil, err
+	}
+	e := &rankEstimate{all: all, estimated: estimated{problem: all, pods: names}}
+	ask := func() (err error) {
+		e.answer, err = client.EstimateScaleUp(ctx,
+			&loadlinev1.EstimateScaleUpRequest{Problem: e.problem, WithRefusals: true})
 		return err
 	}
-	asked := estimated{problem, answer, names}
-	if existing := answer.GetExisting(); len(existing) > 0 {
+	if err := ask(); err != nil {
+		return nil, err
+	}
+	if e.room = roomBeside(asked.Answer, e.answer, len(names)); len(e.room.pods) > 0 {
+		e.problem = e.room.without(all)
+		if err := ask(); err != nil {
+			return nil, err
+		}
+	}
+	models, err := e.models()
+	if err != nil {
+		return nil, err
+	}
+	seen := &loadlinev1.PlanLoopResponse{Fleet: asked.Answer.GetFleet()} // groups are estimated before any grows
+	maxima, err := c.maxima(ctx, asked, seen, &e.estimated, models)
+	if err != nil {
+		return nil, err
+	}
+	if e.capped = maxima.cap(&e.estimated, models); e.capped == nil {
+		return e, nil
+	}
+	return e, ask()
+}
+
+// notes says what became of pods and groups beside the options, each in a sentence.
+func (e *rankEstimate) notes() []string {
+	notes := append(scaleup.Notes(e.all, e.answer), e.room.lines...)
+	for i, note := range notes {
+		group, limited := strings.CutSuffix(note, " may not grow further.")
+		if why := e.capped[group]; limited && why != "" {
+			notes[i] = fmt.Sprintf("%s may not grow further: %s.", group, why)
+		}
+	}
+	return notes
+}
+
+// noNeed is why a group does not grow where no pod is left for it.
+const noNeed = "no pod needs a new node"
+
+// tellRefusals says of each option what of the pods that wait its group does not take, and why.
+func (r *rank) tellRefusals(asked *rankEstimate) {
+	r.fits = asked.room.where
+	if existing := asked.answer.GetExisting(); len(existing) > 0 {
 		r.fits = existing[0].GetNode()
 	}
 	for i, option := range r.options {
@@ -159,9 +226,8 @@ func (r *rank) tellRefusals(problem *loadlinev1.ScaleUpProblem, answer *loadline
 		case len(refusals) > 0:
 			r.options[i].Refused = refusals[0].String()
 		case len(left) == 0:
-			r.options[i].Refused = "no pod needs a new node"
+			r.options[i].Refused = noNeed
 		}
 		r.refusals = append(r.refusals, refusals...)
 	}
-	return nil
 }

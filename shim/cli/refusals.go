@@ -5,6 +5,8 @@ import (
 	"maps"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
+
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/filterconfig"
 )
@@ -36,6 +38,8 @@ type estimated struct {
 	problem *loadlinev1.ScaleUpProblem
 	answer  *loadlinev1.EstimateScaleUpResponse
 	pods    []string // names, by position
+	// capped says of groups why the cluster takes no more nodes of them than were estimated.
+	capped map[string]string
 }
 
 // leftBy returns how many pods of each entry a group leaves over that find no room on nodes that are there.
@@ -54,8 +58,8 @@ func (e *estimated) leftBy(group int) map[int32]int64 {
 	return left
 }
 
-// refusals says why a group takes no more of the pods that are left over: reasons of filters are first, since nothing
-// else helps then; `held`, if not empty, is why it does not grow anyway.
+// refusals says why a group takes no more of the pods that are left over: `held`, if not empty, is why it does not grow
+// for those that no filter refuses, which is said first; for the others nothing helps but another node.
 func (e *estimated) refusals(group int, left map[int32]int64, held string) (out []groupRefusal) {
 	estimate := e.answer.GetGroups()[group]
 	left = maps.Clone(left)
@@ -83,6 +87,9 @@ func (e *estimated) refusals(group int, left map[int32]int64, held string) (out 
 		}
 		take(filterconfig.FilterName(why.GetFilter()), reason, refusal.GetPods())
 	}
+	if held == "" && estimate.GetEnd() == loadlinev1.GroupEstimate_NODE_LIMIT {
+		held = e.capped[estimate.GetNodeGroup()]
+	}
 	if held == "" || estimate.GetEnd() == loadlinev1.GroupEstimate_NO_TEMPLATE {
 		held = endOf(estimate, e.problem.GetGroups()[group])
 	}
@@ -93,7 +100,10 @@ func (e *estimated) refusals(group int, left map[int32]int64, held string) (out 
 				rest = append(rest, int32(i))
 			}
 		}
+		filters := out
+		out = nil
 		take("", held, rest)
+		out = append(out, filters...)
 	}
 	return out
 }
@@ -123,6 +133,29 @@ func maximumOf(group *loadlinev1.ScalableGroup, more int64) string {
 
 // bySizeOnly is why a group that is sized does not grow for pods.
 const bySizeOnly = "it grows by nothing but how full it is"
+
+// heldAt says what heldBy says, and which maximum of the cluster leaves room for no further node of this model.
+func (l *loopPlan) heldAt(i int, group *loadlinev1.ScalableGroup, more int64, maxima clusterMaxima,
+	model *v1.Node) string {
+	sights := l.GetFleet().GetGroups()
+	if i >= len(sights) {
+		return ""
+	}
+	held := heldBy(sights[i], group, more)
+	switch sights[i].GetHold() {
+	case loadlinev1.GroupSight_HOLD_UNSPECIFIED, loadlinev1.GroupSight_CLUSTER_MAXIMUM:
+		if room, why := maxima.room(model); room == 0 {
+			return why
+		}
+	}
+	for _, at := range l.GetAtMaximum() {
+		if held != "" && sights[i].GetHold() == loadlinev1.GroupSight_CLUSTER_MAXIMUM &&
+			at.GetNodeGroup() == group.GetNodeGroup() {
+			held += " of " + strings.Join(at.GetResources(), ", ")
+		}
+	}
+	return held
+}
 
 // heldBy says why a group that gets so many more nodes does not grow further, whatever pods ask for; empty: it may.
 func heldBy(sight *loadlinev1.GroupSight, group *loadlinev1.ScalableGroup, more int64) string {

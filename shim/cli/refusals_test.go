@@ -104,17 +104,15 @@ full         no         -                  may not grow further: it has 0 of at 
 small        no         NodeResourcesFit   Insufficient cpu beside the pods of DaemonSets that each new node has
 spot         no         TaintToleration    node(s) had untolerated taint(s)
 `},
-		{"shop/gated", `shop/gated: 1 of 5 node groups could grow for it
+		{"shop/gated", strings.ReplaceAll(`shop/gated: no node group grows for it: GATED
 
 NODE GROUP   TAKES IT   FILTER             WHY
-fine         yes        -                  1 (given) USD/h
-blank        no         -                  it has neither a template nor a node, so nobody knows what a new one is
-full         no         -                  may not grow further: it has 0 of at most 0 nodes
-small        no         NodeResourcesFit   Insufficient cpu beside the pods of DaemonSets that each new node has
-spot         no         TaintToleration    node(s) had untolerated taint(s)
-
-Pod shop/gated is gated and waits for no node: example.com/quota has to be taken off first.
-`},
+fine         no         -                  GATED
+blank        no         -                  GATED; besides: it has neither a template nor a node, so nobody knows what a new one is
+full         no         -                  GATED; besides: may not grow further: it has 0 of at most 0 nodes
+small        no         NodeResourcesFit   GATED; besides: Insufficient cpu beside the pods of DaemonSets that each new node has
+spot         no         TaintToleration    GATED; besides: node(s) had untolerated taint(s)
+`, "GATED", "it is gated and waits for no node: example.com/quota has to be taken off first")},
 	} {
 		out, errs, code := run(t, "loadline", "", "why-not", c.pod, "-f", cluster, "--groups", groups)
 		if out != c.want || code != 0 {
@@ -203,5 +201,74 @@ spec:
 		if code != 0 || !strings.HasPrefix(out, want) {
 			t.Errorf("%s: got %d, %s%s, want %s", group, code, out, errs, want)
 		}
+	}
+}
+
+// No group grows for pods that wait for no further node, and the verdict says why.
+func TestWhyNotOfPodsForWhichNoGroupGrows(t *testing.T) {
+	cluster, groups := refusalFiles(t)
+	text, err := os.ReadFile(cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const more = `- {apiVersion: v1, kind: Pod, metadata: {name: low, namespace: shop}, spec: {priority: -20, containers: [{name: a}]}}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: done, namespace: shop}
+  spec: {containers: [{name: a}]}
+  status: {phase: Succeeded, conditions: [{type: PodScheduled, status: 'True'}]}
+- {apiVersion: v1, kind: Pod, metadata: {name: goes, namespace: shop, deletionTimestamp: '2026-11-20T12:00:00Z'},
+   spec: {containers: [{name: a}]}}
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: agent-2
+    namespace: shop
+    ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: agent, uid: u-agent, controller: true}]
+  spec: {containers: [{name: a}]}
+- apiVersion: v1
+  kind: Pod
+  metadata:
+    name: young
+    namespace: shop
+    creationTimestamp: '2026-11-20T11:00:00Z'
+    annotations: {cluster-autoscaler.kubernetes.io/pod-scale-up-delay: 2h}
+  spec: {containers: [{name: a}]}
+`
+	if err := os.WriteFile(cluster, append(text, more...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const atNoon, later = "2026-11-20T12:00:00Z", "2026-11-20T13:00:00Z"
+	for _, c := range []struct{ pod, now, want string }{
+		{"gated", atNoon, "it is gated and waits for no node: example.com/quota has to be taken off first"},
+		{"low", atNoon, "it is of a priority below -10 (-20): no group grows for such pods"},
+		{"done", atNoon, "it has ended"},
+		{"goes", atNoon, "it is being deleted"},
+		{"agent-2", atNoon, "it is of DaemonSet agent and belongs to one node: no new one helps"},
+		{"young", atNoon, "it is younger than the delay that it states (2h0m0s): no group grows for such pods"},
+		{"young", later, ""},
+	} {
+		args := []string{"why-not", "shop/" + c.pod, "fine", "-f", cluster, "--groups", groups, "--now", c.now}
+		out, errs, code := run(t, "loadline", "", args...)
+		want := "fine does not grow for shop/" + c.pod + ": " + c.want + "\n"
+		if c.want == "" {
+			want = "shop/" + c.pod + " finds room on n1, so no group grows for it\n"
+		}
+		if code != 0 || !strings.HasPrefix(out, want) {
+			t.Errorf("%s: exit %d %s: %s, want %s", c.pod, code, errs, out, want)
+		}
+		if out, _, _ = run(t, "loadline", "", append(args, "-o", "json")...); !strings.Contains(out, `"takes": false`) ||
+			c.want != "" && !strings.Contains(out, `"reason": "`+c.want+`"`) {
+			t.Errorf("%s: %s", c.pod, out)
+		}
+	}
+}
+
+// A group at its maximum says that of the pods that a new node of it would take.
+func TestRankSaysFirstWhatHoldsForPodsThatNoFilterRefuses(t *testing.T) {
+	cluster, groups := refusalFiles(t)
+	out, errs, code := run(t, "loadline", "", "rank", "-f", cluster, "--groups", groups)
+	if code != 0 || !strings.Contains(out, "   shop/web: may not grow further: it has 0 of at most 0 nodes\n") {
+		t.Errorf("exit %d %s:\n%s", code, errs, out)
 	}
 }

@@ -191,7 +191,7 @@ func (o *outputFlag) writeGrid(w io.Writer, columns []column, lines [][]string) 
 	return text.Write(w)
 }
 
-// renderNames writes KIND/NAME of each row.
+// renderNames writes KIND/NAME of each row, or of each name that a row has.
 func renderNames(w io.Writer, a answer, d document) error {
 	named := false
 	for _, t := range a.allTables() {
@@ -200,7 +200,13 @@ func renderNames(w io.Writer, a answer, d document) error {
 		}
 		named = true
 		for _, r := range d.list(t.rows) {
-			fmt.Fprintf(w, "%s/%s\n", t.kind, texttable.Escape(r.str(t.name)))
+			names, err := r.values(t.name)
+			if err != nil {
+				return err
+			}
+			for _, name := range names {
+				fmt.Fprintf(w, "%s/%s\n", t.kind, texttable.Escape(cellOf(name)))
+			}
 		}
 	}
 	if !named {

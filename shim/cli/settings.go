@@ -45,7 +45,8 @@ var readBy = map[string][]string{
 		"scaleDown.scaleDownUtilizationThreshold", "scaleDown.scaleDownGpuUtilizationThreshold",
 		"scaleDown.ignoreDaemonsetsUtilization", "scaleDown.ignoreMirrorPodsUtilization", "scaleDown.plainGreedy",
 		"scaleDown.okTotalUnreadyCount", "scaleDown.maxTotalUnreadyPercentage", "scaleDown.nodeDeletionCandidateTtl"}),
-	"rank":        slices.Concat(readsFilters, readsPrices, readsRanking, readsWaiting),
+	"rank": slices.Concat(readsFilters, readsPrices, readsRanking, readsWaiting, []string{
+		"scaleUp.bypassedSchedulerNames", "scaleUp.maxNodesTotal", "scaleDown.coresTotal", "scaleDown.memoryTotal"}),
 	"slack":       slices.Concat(readsFilters, readsSlack, readsWaiting),
 	"bill":        readsBill,
 	"consolidate": readsBill,

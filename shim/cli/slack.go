@@ -161,7 +161,15 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	out.leftOut.Add(o.Pods.LeftOut()...)
 	out.leftOut.AddAnswer(out.PlanSlackResponse)
 	out.warnings = append(o.Warnings, out.wrong()...)
-	return out, nil
+	return out, out.countPresent(ctx, c)
+}
+
+// countPresent takes the nodes back whose pods request more than there is only with those that a plan puts there.
+func (p *slackPlan) countPresent(ctx context.Context, c *cluster) (err error) {
+	if after := p.GetOvercommittedNodes(); len(after) > 0 {
+		p.OvercommittedNodes, err = c.overcommitted(ctx, after)
+	}
+	return err
 }
 
 // request is the part of a loop's question that a plan of slack asks.

@@ -305,3 +305,12 @@ items:
 		t.Errorf("%d placeholders: too few to tell", pods)
 	}
 }
+
+// The page names classes as the table does.
+func TestThePageOfSlackNamesMemoryAsPeopleDo(t *testing.T) {
+	page, errs, code := run(t, "loadline", "", "slack", "-f", "testdata/slack.yaml", "-o", "html",
+		"--extra-capacity-min-rate", "10%")
+	if code != 0 || !strings.Contains(page, "cpu 2000m,memory 7.75Gi<") || strings.Contains(page, "memory 83") {
+		t.Errorf("exit %d: %s%s", code, page, errs)
+	}
+}

@@ -194,18 +194,19 @@ var memoryOfClass = regexp.MustCompile(`(^|,)memory (\d+)$`)
 
 // classOf shows the name of a class, or of who asks for copies, with memory as people write it.
 func classOf(key string) func(row) string {
-	return func(r row) string {
-		name := r.str(key)
-		at := memoryOfClass.FindStringSubmatchIndex(name)
-		if at == nil {
-			return name
-		}
-		bytes, err := strconv.ParseInt(name[at[4]:at[5]], 10, 64)
-		if err != nil {
-			return name
-		}
-		return name[:at[4]] + report.FormatAmount("memory", bytes)
+	return func(r row) string { return classText(r.str(key)) }
+}
+
+func classText(name string) string {
+	at := memoryOfClass.FindStringSubmatchIndex(name)
+	if at == nil {
+		return name
 	}
+	bytes, err := strconv.ParseInt(name[at[4]:at[5]], 10, 64)
+	if err != nil {
+		return name
+	}
+	return name[:at[4]] + report.FormatAmount("memory", bytes)
 }
 
 // shown is the answer of `slack` in tables and lines.
@@ -346,10 +347,11 @@ func (p *slackPlan) page(w io.Writer) error {
 			reason += "; " + plural(int(c.MoreNodes), "more node")
 		}
 		page.Classes = append(page.Classes,
-			report.SlackClass{Name: c.Name, Note: plural(int(c.Nodes), "node"), Reason: reason, Bars: []report.SlackBar{
-				{Resource: "cpu", Wanted: c.Wanted.CPUMilli, Kept: c.Kept.CPUMilli, Ready: c.Ready.CPUMilli},
-				{Resource: "memory", Wanted: c.Wanted.MemoryBytes, Kept: c.Kept.MemoryBytes,
-					Ready: c.Ready.MemoryBytes}}})
+			report.SlackClass{Name: classText(c.Name), Note: plural(int(c.Nodes), "node"), Reason: reason,
+				Bars: []report.SlackBar{
+					{Resource: "cpu", Wanted: c.Wanted.CPUMilli, Kept: c.Kept.CPUMilli, Ready: c.Ready.CPUMilli},
+					{Resource: "memory", Wanted: c.Wanted.MemoryBytes, Kept: c.Kept.MemoryBytes,
+						Ready: c.Ready.MemoryBytes}}})
 	}
 	d, err := documentOf(data)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/leftout"
@@ -87,6 +88,11 @@ Amounts in json and yaml: cpu in millicores, every other resource in its own uni
 func (f *topFlags) ask(ctx context.Context, stdin io.Reader) (answer, error) {
 	if f.most < 0 {
 		return answer{}, usagef("--top %d: must not be negative", f.most)
+	}
+	for _, name := range f.resources {
+		if len(validation.IsQualifiedName(name)) > 0 {
+			return answer{}, usagef("--resources %q: must be names of resources, such as cpu,nvidia.com/gpu", name)
+		}
 	}
 	if err := f.output.check(); err != nil {
 		return answer{}, err

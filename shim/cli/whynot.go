@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
 )
 
@@ -29,8 +31,8 @@ func (a *app) newWhyNot() *cobra.Command {
 			"and all reasons in the words of kube-scheduler. Without NODE: why on all nodes, grouped by\n" +
 			"reason.\n\n" +
 			"With --groups: why a node group does not grow for the pod alone, or none does: the first filter that\n" +
-			"refuses it on a new node, pods of DaemonSets that leave it no room there, the maximum of the group, or\n" +
-			"that nobody knows the price or the template.\n\n" + fitHelp,
+			"refuses it on a new node, pods of DaemonSets that leave it no room there, the maximum of the group or\n" +
+			"of the cluster, or that nobody knows the price or the template; or why no group grows for such pods.\n\n" + fitHelp,
 		Example: `  loadline why-not shop/web-0 node-7
   loadline why-not shop/web-0 spot-large --groups groups.yaml
   loadline why-not -p pod.yaml -f cluster.json --by-node`,
@@ -45,6 +47,7 @@ func (a *app) newWhyNot() *cobra.Command {
 	}
 	command.ValidArgsFunction = completeArgs([]namesOf{f.podNames}, []namesOf{f.nodeNames, groupNames(&f.groups.groups)})
 	f.groups.addTo(command.Flags(), "why-not")
+	addNowFlag(command.Flags(), &f.groups.now)
 	addPodFlagsWithoutPolicy(command, &f.podFlags, formTable, formJSON, formYAML)
 	_ = command.Flags().MarkHidden("question")
 	command.Flags().BoolVar(&f.byNode, "by-node", false, "a line per node instead of one per reason")
@@ -107,8 +110,13 @@ func (a *app) whyNotGroups(ctx context.Context, f *whyNotFlags, args []string, g
 	if err != nil {
 		return answer{}, err
 	}
-	f.groups.only = &onlyPod{name: name, pod: pod}
+	only := &onlyPod{name: name, pod: pod}
+	f.groups.only = only
 	r, err := f.groups.ask(ctx, &f.sourceFlags, f.engine, a.streams.In, nil)
+	if err != nil {
+		return answer{}, err
+	}
+	_, ranks, err := f.groups.settings.ScaleUp.Ranking()
 	if err != nil {
 		return answer{}, err
 	}
@@ -118,24 +126,20 @@ func (a *app) whyNotGroups(ctx context.Context, f *whyNotFlags, args []string, g
 		if group != "" && option.NodeGroup() != group {
 			continue
 		}
-		verdict := groupVerdict{NodeGroup: option.NodeGroup(), Reason: option.Reason(),
-			Takes: option.GetOutcome() == loadlinev1.RankedOption_SCORED ||
-				option.GetOutcome() == loadlinev1.RankedOption_UNDEFINED_SCORE}
-		if i := slices.IndexFunc(r.refusals, func(r groupRefusal) bool { return r.NodeGroup == verdict.NodeGroup }); i >= 0 {
-			verdict.Filter, verdict.Reason = r.refusals[i].Filter, r.refusals[i].Reason
-		}
-		if verdict.Takes && r.sized[verdict.NodeGroup] {
-			verdict.Takes, verdict.Reason = false, bySizeOnly
-		}
+		verdict := r.groupVerdict(option, ranks)
+		verdict.hold(only.held)
 		if verdict.Takes {
 			taken++
-			verdict.Reason = option.Price() + " USD/h"
 		}
 		out.Groups = append(out.Groups, verdict)
 	}
 	switch {
 	case len(out.Groups) == 0 && group != "":
 		return answer{}, fmt.Errorf("node group %s is not among the %d of %s", group, len(r.options), f.groups.groups)
+	case only.held != "" && group != "":
+		out.Verdict = fmt.Sprintf("%s does not grow for %s: %s", group, out.Pod, only.held)
+	case only.held != "":
+		out.Verdict = fmt.Sprintf("%s: no node group grows for it: %s", out.Pod, only.held)
 	case r.fits != "":
 		out.Verdict = fmt.Sprintf("%s finds room on %s, so no group grows for it", out.Pod, r.fits)
 	case group != "" && taken == 1:
@@ -145,36 +149,98 @@ func (a *app) whyNotGroups(ctx context.Context, f *whyNotFlags, args []string, g
 	default:
 		out.Verdict = fmt.Sprintf("%s: %d of %s could grow for it", out.Pod, taken, plural(len(out.Groups), "node group"))
 	}
-	return answer{data: out, verdict: out.Verdict, lines: out.Remarks, leftOut: &r.leftOut, tables: []table{
+	lines := only.linesBeside(out.Remarks)
+	return answer{data: out, verdict: out.Verdict, lines: lines, leftOut: &r.leftOut, tables: []table{
 		{rows: "groups", kind: "nodegroup", name: "nodeGroup", columns: []column{{header: "NODE GROUP", path: "nodeGroup"},
 			{header: "TAKES IT", text: func(r row) string {
 				return map[bool]string{true: "yes", false: "no"}[r["takes"] == true]
 			}}, {header: "FILTER", path: "filter"}, {header: "WHY", path: "reason"}}}}}, nil
 }
 
+// groupVerdict says whether a new node of a group takes the pod; `ranks` says that groups without a price grow too.
+func (r *rank) groupVerdict(option ranking.Ranked, ranks bool) groupVerdict {
+	verdict := groupVerdict{NodeGroup: option.NodeGroup(), Reason: option.Reason()}
+	if i := slices.IndexFunc(r.refusals, func(r groupRefusal) bool { return r.NodeGroup == verdict.NodeGroup }); i >= 0 {
+		verdict.Filter, verdict.Reason = r.refusals[i].Filter, r.refusals[i].Reason
+	}
+	switch option.GetOutcome() {
+	case loadlinev1.RankedOption_SCORED, loadlinev1.RankedOption_UNDEFINED_SCORE:
+		verdict.Takes, verdict.Reason = true, option.Price()+" USD/h"
+	case loadlinev1.RankedOption_NO_PRICE:
+		verdict.Takes = ranks
+	}
+	if verdict.Takes && r.sized[verdict.NodeGroup] {
+		verdict.Takes, verdict.Reason = false, bySizeOnly
+	}
+	return verdict
+}
+
+// hold has a group not grow for a reason that holds for all groups, if it is not empty; it is said first.
+func (v *groupVerdict) hold(reason string) {
+	switch {
+	case reason == "":
+	case v.Takes || v.Reason == noNeed:
+		v.Takes, v.Reason = false, reason
+	default:
+		v.Reason = reason + "; besides: " + v.Reason
+	}
+}
+
 // onlyPod is the one pod that groups are asked about, as if no other waited.
 type onlyPod struct {
 	name podName
 	pod  *v1.Pod // nil: that of the cluster
+	// held says why no group grows for it, whatever its nodes take; empty: one may.
+	held string
+	line string // of the remarks that says the same; empty: none does
 }
 
 // take has the pod wait in a cluster, and says that no other one does.
 func (o *onlyPod) take(c *cluster, source string, remarks *scaleup.Remarks) (waits func(*v1.Pod) bool, err error) {
-	if o.pod == nil {
-		o.pod = c.pod
-	}
-	if o.pod == nil {
+	if o.pod != nil {
+		o.pod = asTried(o.pod)
+	} else if o.pod = c.pod; o.pod == nil {
 		return nil, &noPodError{o.name.String(), source}
 	}
-	remarks.Add(o.pod)
+	if o.held = noWait(o.pod); o.held == "" && !remarks.Add(o.pod) {
+		o.line = remarks.Lines()[0] // those for which no group grows are first
+		_, why, _ := strings.Cut(o.line, " is ")
+		o.held = "it is " + strings.TrimSuffix(why, ".")
+	}
 	waits = func(pod *v1.Pod) bool { return podName{pod.Namespace, pod.Name} == o.name }
 	return waits, cmp.Or(c.set(o.waiting()), c.watched.Apply())
 }
 
-// waiting returns the pod as if it had no node and no gates.
+// noWait says why a pod waits for no node that a group may add, whatever the settings; empty: it may.
+func noWait(pod *v1.Pod) string {
+	set, ofDaemonSet := scaleup.DaemonSetOf(pod)
+	switch {
+	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
+		return "it has ended"
+	case pod.DeletionTimestamp != nil:
+		return "it is being deleted"
+	case !ofDaemonSet:
+		return ""
+	case set.Name == "":
+		return "it is of a DaemonSet and belongs to one node: no new one helps"
+	}
+	return fmt.Sprintf("it is of DaemonSet %s and belongs to one node: no new one helps", set.Name)
+}
+
+// linesBeside returns the remarks but for that which is said elsewhere.
+func (o *onlyPod) linesBeside(remarks []string) (lines []string) {
+	for _, line := range remarks {
+		if line != o.line {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// waiting returns the pod as if it had no node and no gates, and a scheduler had found no node for it.
 func (o *onlyPod) waiting() *v1.Pod {
 	pod := *o.pod
-	pod.Spec.NodeName, pod.Spec.SchedulingGates = "", nil
-	pod.Status, pod.DeletionTimestamp = v1.PodStatus{}, nil
-	return &pod
+	pod.Spec.NodeName, pod.Spec.SchedulingGates, pod.DeletionTimestamp = "", nil, nil
+	pod.Status = v1.PodStatus{NominatedNodeName: pod.Status.NominatedNodeName}
+	return asTried(&pod)
 }

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/internal/unwrap"
@@ -41,6 +43,9 @@ type Handler struct {
 	// Broken gets each object of the kinds above that cannot be read, and the others are still read. nil: the first
 	// such object ends the reading.
 	Broken func(Broken)
+	// Manifests says that objects are read as they are submitted: a pod may have a generateName in place of a name, and
+	// Pod also gets the pods that a workload makes, one of each, with its name.
+	Manifests bool
 	// Note gets a sentence about what was left out of a dump that was read. nil: nobody hears of it.
 	Note func(string)
 }
@@ -51,7 +56,10 @@ type Broken struct {
 	UID                   types.UID
 	// NodeName is where a pod is.
 	NodeName string
-	Err      error
+	// Object is the *v1.Node or *v1.Pod without the fields that cannot be read, which unknownfields notes on it, and
+	// with an amount of -1 in place of each that is none. nil: nothing but the above could be read.
+	Object metav1.Object
+	Err    error
 }
 
 // Counts are the numbers of objects in a dump.
@@ -84,7 +92,11 @@ func newReader(handler Handler) *reader {
 // readAs reads one more dump, of this name.
 func (d *reader) readAs(r io.Reader, name string) error {
 	d.name = name
-	if err := d.readWrapped(r); err != nil {
+	err := d.readWrapped(r)
+	if d.handler.Manifests && errors.Is(err, errNotADump) {
+		err = errors.New(strings.Replace(err.Error(), errNotADump.Error(), notAManifest, 1))
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", name, printable(err))
 	}
 	return nil
@@ -139,6 +151,9 @@ func (p position) String() string {
 
 var errNotADump = errors.New("not a dump of a cluster: expected what `kubectl get nodes,pods -A -o json` prints, or " +
 	"-o yaml")
+
+const notAManifest = "not the manifest of a pod: expected a Pod, or what makes pods, such as a Deployment or a Job, " +
+	"as YAML or JSON"
 
 func (d *reader) read(r io.Reader) error {
 	parts := newLines(&boundedReader{r: r, left: MaxBytes, bound: "a dump", limit: MaxBytes})

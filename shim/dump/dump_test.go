@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/unknownfields"
 )
 
 // readAll reads a dump and returns the names of what came out, in order.
@@ -333,5 +335,36 @@ func TestHandsOverWhatPlannersLookUp(t *testing.T) {
 	if counts, err = Read(strings.NewReader(text), "cluster.json", Handler{}); err != nil || len(counts.Objects) != 0 ||
 		counts.Ignored["Job"] != 1 {
 		t.Errorf("who plans nothing does not see them: %+v (%v)", counts, err)
+	}
+}
+
+// The readable part of a broken pod or node is handed over, with a note of what filters would have read.
+func TestHandsOverWhatCanBeReadOfBrokenObjects(t *testing.T) {
+	var got []Broken
+	_, err := Read(strings.NewReader(`---
+{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {app: web}, creationTimestamp: yesterday}, spec: {nodeName: n1,
+  tolerations: [oops, {key: k}, 7], containers: [{name: c, resources: {requests: {cpu: 100 m, memory: 1Gi}}}]}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n1}, spec: {taints: oops}, status: {allocatable: {cpu: 4}}}
+---
+{apiVersion: v1, kind: Pod, metadata: 7, spec: {nodeName: n1}}
+`), "d", Handler{Node: func(*v1.Node) error { return nil }, Pod: func(*v1.Pod) error { return nil },
+		Broken: func(b Broken) { got = append(got, b) }})
+	if err != nil || len(got) != 3 {
+		t.Fatalf("%v, %+v", err, got)
+	}
+	pod, _ := got[0].Object.(*v1.Pod)
+	if pod == nil || pod.Namespace != "default" || pod.Labels["app"] != "web" || pod.Spec.NodeName != "n1" ||
+		len(pod.Spec.Tolerations) != 1 || pod.Spec.Containers[0].Resources.Requests.Cpu().Value() != -1 ||
+		pod.Spec.Containers[0].Resources.Requests.Memory().Value() != 1<<30 ||
+		unknownfields.Of(pod) != "spec.containers[0].resources.requests.cpu,spec.tolerations[0],spec.tolerations[2]" {
+		t.Errorf("%+v", pod)
+	}
+	node, _ := got[1].Object.(*v1.Node)
+	if node == nil || node.Status.Allocatable.Cpu().Value() != 4 || unknownfields.Of(node) != "spec.taints" {
+		t.Errorf("%+v", node)
+	}
+	if got[2].Object != nil {
+		t.Errorf("%+v", got[2].Object)
 	}
 }

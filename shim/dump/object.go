@@ -44,6 +44,9 @@ func (d *reader) object(raw json.RawMessage, head metav1.TypeMeta, at position) 
 	case core && head.Kind == "Pod":
 		return d.unless(raw, "Pod", d.pod(raw, at))
 	}
+	if path, ok := templates[head.Kind]; ok && d.handler.Manifests {
+		return d.unless(raw, head.Kind, d.template(raw, head.Kind, path, at))
+	}
 	other, known := others[head.Kind]
 	if known && (head.APIVersion == other.apiVersion || head.APIVersion == "") {
 		handle := d.handler.Object
@@ -120,8 +123,16 @@ func (d *reader) unless(raw json.RawMessage, kind string, err error) error {
 	if namespaced && out.Namespace == "" {
 		out.Namespace = metav1.NamespaceDefault
 	}
-	if kind == "Pod" {
+	switch kind {
+	case "Pod":
 		out.NodeName = where.Spec.NodeName
+		if pod := (&v1.Pod{}); out.Name != "" && readable(raw, pod) {
+			pod.Namespace, out.Object = out.Namespace, pod
+		}
+	case "Node":
+		if node := (&v1.Node{}); out.Name != "" && readable(raw, node) {
+			out.Object = node
+		}
 	}
 	d.seen[fmt.Sprint(kind, " broken ", len(d.seen))] = position{} // the dump holds an object
 	d.handler.Broken(out)
@@ -151,19 +162,72 @@ func (d *reader) pod(raw json.RawMessage, at position) error {
 	if err := unknownfields.InJSON(raw, &pod); err != nil {
 		return &brokenError{broken(fmt.Sprintf("%s (Pod %q)", at, nameOf(raw)), raw, &pod, err)}
 	}
+	if d.handler.Manifests && pod.Name == "" && pod.GenerateName != "" {
+		pod.Name = generated(pod.GenerateName)
+	}
 	if pod.Name == "" {
 		return &brokenError{fmt.Errorf("%s (Pod): metadata.name: missing", at)}
 	}
+	return d.takePod(&pod, "Pod", at)
+}
+
+// generated returns a name such as an API server makes of a generateName.
+func generated(name string) string { return name + "xxxxx" }
+
+// templates are where the kinds that make pods have the template of one.
+var templates = map[string][]string{
+	"CronJob": {"spec", "jobTemplate", "spec", "template"}, "DaemonSet": {"spec", "template"},
+	"Deployment": {"spec", "template"}, "Job": {"spec", "template"}, "ReplicaSet": {"spec", "template"},
+	"ReplicationController": {"spec", "template"}, "StatefulSet": {"spec", "template"},
+}
+
+// template hands over the pod that an object makes.
+func (d *reader) template(raw json.RawMessage, kind string, path []string, at position) error {
+	where := fmt.Sprintf("%s (%s %q)", at, kind, nameOf(raw))
+	var head struct {
+		Metadata struct {
+			Namespace    string `json:"namespace"`
+			Name         string `json:"name"`
+			GenerateName string `json:"generateName"`
+		} `json:"metadata"`
+	}
+	if err := decode(raw, &head); err != nil {
+		return &brokenError{broken(where, raw, &head, err)}
+	}
+	of := raw
+	for i, key := range path {
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(of, &fields); err != nil || fields[key] == nil {
+			return &brokenError{fmt.Errorf("%s: %s: missing", where, strings.Join(path[:i+1], "."))}
+		}
+		of = fields[key]
+	}
+	var pod v1.Pod
+	if err := unknownfields.InJSON(of, &pod); err != nil {
+		return &brokenError{broken(where+": "+strings.Join(path, "."), of, &pod, err)}
+	}
+	pod.Namespace, pod.Name = head.Metadata.Namespace, head.Metadata.Name
+	if pod.Name == "" && head.Metadata.GenerateName != "" {
+		pod.Name = generated(head.Metadata.GenerateName)
+	}
+	if pod.Name == "" {
+		return &brokenError{fmt.Errorf("%s (%s): metadata.name: missing", at, kind)}
+	}
+	return d.takePod(&pod, kind, at)
+}
+
+// takePod hands over a pod, of an object of this kind.
+func (d *reader) takePod(pod *v1.Pod, kind string, at position) error {
 	if pod.Namespace == "" {
 		pod.Namespace = metav1.NamespaceDefault // as for a manifest that leaves it out
 	}
 	name := pod.Namespace + "/" + pod.Name
-	if err := d.once("Pod", name, at); err != nil {
+	if err := d.once(kind, name, at); err != nil {
 		return err
 	}
 	d.counts.Pods++
-	if err := d.handler.Pod(&pod); err != nil {
-		return fmt.Errorf("%s (Pod %q): %w", at, name, err)
+	if err := d.handler.Pod(pod); err != nil {
+		return fmt.Errorf("%s (%s %q): %w", at, kind, name, err)
 	}
 	return nil
 }

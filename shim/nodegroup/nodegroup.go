@@ -1,11 +1,13 @@
 // Package nodegroup reads files of node groups: groups of nodes that are made from one template and scale as one.
 //
-// A file holds YAML or JSON documents of kind NodeGroup, or it is Escalator's own node group file; see Parse.
+// A file holds YAML or JSON documents of kind NodeGroup, or v1 Lists of them, or it is Escalator's own node group file;
+// see Parse.
 package nodegroup
 
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,10 +15,12 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"loadline.dev/shim/dump"
 	"loadline.dev/shim/dump/mergekeys"
 	"loadline.dev/shim/internal/unwrap"
 	"loadline.dev/shim/policy"
@@ -149,9 +153,9 @@ func Load(name string) (File, error) {
 	return file, nil
 }
 
-// Parse reads node groups from YAML or JSON: documents of kind NodeGroup, of which an unknown field is an error, or
-// one Escalator file, which has `node_groups` at the top and of which an unknown key is a warning, as Escalator itself
-// reads past it.
+// Parse reads node groups from YAML or JSON: documents of kind NodeGroup or v1 Lists of such, of which an unknown field
+// is an error, or one Escalator file, which has `node_groups` at the top and of which an unknown key is a warning, as
+// Escalator itself reads past it.
 func Parse(data []byte) (File, error) {
 	if len(data) > MaxBytes {
 		return File{}, fmt.Errorf("is larger than the limit of %d MiB", MaxBytes>>20)
@@ -161,19 +165,19 @@ func Parse(data []byte) (File, error) {
 		return File{}, err
 	}
 	var file File
-	for i, document := range documents {
+	for _, document := range documents {
 		var part File
-		if isEscalator(document) {
+		if isEscalator(document.text) {
 			if len(documents) > 1 {
 				return File{}, errors.New("node_groups: an Escalator file holds nothing else")
 			}
-			part, err = parseEscalator(document)
+			part, err = parseEscalator(document.text)
 		} else {
-			part, err = parseDocument(document)
+			part, err = parseDocument(document.text)
 		}
 		if err != nil {
 			if len(documents) > 1 {
-				err = fmt.Errorf("document %d: %w", i, err)
+				err = fmt.Errorf("%s: %w", document.where, err)
 			}
 			return File{}, err
 		}
@@ -183,26 +187,51 @@ func Parse(data []byte) (File, error) {
 	return file, checkAll(file.Groups)
 }
 
-// split returns the documents that hold something.
-func split(data []byte) ([][]byte, error) {
+// document is JSON, and where in a file it is.
+type document struct {
+	where string
+	text  []byte
+}
+
+// split returns the documents that hold something. The items of a v1 List are documents.
+func split(data []byte) ([]document, error) {
 	reader := yamlstream.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	var documents [][]byte
-	for {
-		document, err := reader.Read()
+	var documents []document
+	for number := 0; ; {
+		text, err := reader.Read()
 		if errors.Is(err, io.EOF) {
 			return documents, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		asJSON, err := mergekeys.ToJSON(document, MaxBytes) // DecodeStrict refuses the override of a merged key
+		asJSON, err := mergekeys.ToJSON(text, MaxBytes) // DecodeStrict refuses the override of a merged key
 		if err != nil {
 			return nil, err
 		}
-		if string(asJSON) != "null" {
-			documents = append(documents, asJSON)
+		if string(asJSON) == "null" {
+			continue
+		}
+		where := fmt.Sprint("document ", number)
+		number++
+		items, isList := itemsOf(asJSON)
+		if !isList {
+			documents = append(documents, document{where, asJSON})
+		}
+		for i, item := range items {
+			documents = append(documents, document{fmt.Sprintf("%s item %d", where, i), item})
 		}
 	}
+}
+
+// itemsOf returns the items of a v1 List, as kubectl prints several objects.
+func itemsOf(text []byte) (items []json.RawMessage, isList bool) {
+	var list struct {
+		metav1.TypeMeta
+		Items []json.RawMessage `json:"items"`
+	}
+	err := json.Unmarshal(text, &list)
+	return list.Items, err == nil && list.APIVersion == "v1" && list.Kind == "List"
 }
 
 func parseDocument(document []byte) (File, error) {
@@ -221,12 +250,20 @@ func parseDocument(document []byte) (File, error) {
 	}
 	var group NodeGroup
 	if err := policy.DecodeStrict(document, &group); err != nil {
+		if path, value, cause := dump.Locate(document, &group); isOfAmount(cause) {
+			err = fmt.Errorf("%s: %s: %w", path, value, cause) // the decoder names neither
+		}
 		return File{}, fmt.Errorf("node group %q: %w", fmt.Sprint(head.Metadata.Name), err)
 	}
 	if err := group.check(); err != nil {
 		return File{}, fmt.Errorf("node group %q: %w", group.Name(), err)
 	}
 	return File{Groups: []NodeGroup{group}}, nil
+}
+
+func isOfAmount(err error) bool {
+	return errors.Is(err, resource.ErrFormatWrong) || errors.Is(err, resource.ErrNumeric) ||
+		errors.Is(err, resource.ErrSuffix)
 }
 
 // checkAll checks what one group cannot know.

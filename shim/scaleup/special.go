@@ -123,17 +123,23 @@ func provisioningRequest(pod *v1.Pod, _ *Rules) string {
 	return ""
 }
 
-// gang returns the name that Kubernetes' own pod groups, the co-scheduling plugin, Kueue or Volcano know a gang by.
+// gangKeys are the labels and annotations with the name of a gang: of the co-scheduling plugin and its older form,
+// Kueue, Volcano, KAI, YuniKorn and LeaderWorkerSet.
+var gangKeys = []string{"scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io/name",
+	"kueue.x-k8s.io/pod-group-name", "scheduling.k8s.io/group-name", "pod-group-name",
+	"yunikorn.apache.org/task-group-name", "leaderworkerset.sigs.k8s.io/name"}
+
+// gang returns the name that Kubernetes' own pod groups or a scheduler of gangs know a gang by.
 func gang(pod *v1.Pod, _ *Rules) string {
 	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
 		return *group.PodGroupName
 	}
-	for _, label := range []string{"scheduling.x-k8s.io/pod-group", "kueue.x-k8s.io/pod-group-name"} {
-		if name := pod.Labels[label]; name != "" {
+	for _, key := range gangKeys {
+		if name := cmp.Or(pod.Labels[key], pod.Annotations[key]); name != "" {
 			return name
 		}
 	}
-	return pod.Annotations["scheduling.k8s.io/group-name"]
+	return ""
 }
 
 // Remarks gathers pods without a node that are not planned for as others are. Each pod is added once.

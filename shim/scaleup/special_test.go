@@ -73,3 +73,20 @@ func TestRemarksNamePodsThatNobodyHasTried(t *testing.T) {
 		t.Errorf("got %q", r.Lines())
 	}
 }
+
+// A gang is known by the label or annotation of each scheduler of gangs.
+func TestGangsOfManySchedulersAreNoticed(t *testing.T) {
+	for _, key := range []string{"scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io/name",
+		"kueue.x-k8s.io/pod-group-name", "scheduling.k8s.io/group-name", "pod-group-name",
+		"yunikorn.apache.org/task-group-name", "leaderworkerset.sigs.k8s.io/name"} {
+		named := map[string]string{key: "train"}
+		for _, meta := range []metav1.ObjectMeta{{Labels: named}, {Annotations: named}} {
+			if got := gang(&v1.Pod{ObjectMeta: meta}, nil); got != "train" {
+				t.Errorf("%s: got %q", key, got)
+			}
+		}
+	}
+	if got := gang(&v1.Pod{}, nil); got != "" {
+		t.Errorf("got %q of a plain pod", got)
+	}
+}

@@ -55,6 +55,10 @@ func note(object metav1.Object, fields []string) {
 	fields = slices.DeleteFunc(fields, func(field string) bool {
 		return !strings.HasPrefix(field, "spec.") || harmlessNames.MatchString(field)
 	})
+	set(object, fields)
+}
+
+func set(object metav1.Object, fields []string) {
 	if len(fields) == 0 {
 		return
 	}
@@ -66,6 +70,18 @@ func note(object metav1.Object, fields []string) {
 	}
 	annotations[Annotation] = strings.Join(fields[:min(len(fields), mostNamed)], ",")
 	object.SetAnnotations(annotations)
+}
+
+// Unread adds fields of an object that are known and could not be read, of those that filters read, to what is noted on
+// it.
+func Unread(object metav1.Object, fields []string) {
+	fields = slices.DeleteFunc(slices.Clone(fields), func(field string) bool {
+		return !strings.HasPrefix(field, "spec") && !strings.HasPrefix(field, "metadata.labels")
+	})
+	if before := Of(object); before != "" {
+		fields = append(fields, strings.Split(before, ",")...)
+	}
+	set(object, fields)
 }
 
 // Of returns the note on an object; empty: there is none.

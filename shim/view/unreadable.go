@@ -2,7 +2,11 @@ package view
 
 import (
 	"context"
+	"maps"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/leftout"
@@ -24,6 +28,32 @@ const (
 // amount: of each that is new among those that it names, and how many there are in all. It is called with locks taken:
 // it must not call back.
 type Unreadable func(news []leftout.Object, total int64)
+
+// unreadableAmount is the name of an amount that no engine can read: of an object of which something else could not be
+// read, before an engine had it.
+const unreadableAmount = "loadline.dev/unreadable"
+
+// MarkPod has the engine hold a pod on a node as one that it could not read in full.
+func MarkPod(pod *v1.Pod) { pod.Spec.Overhead = withUnreadable(pod.Spec.Overhead) }
+
+// MarkNode has the engine hold a node as one that it could not read in full. It reads capacities where nothing is
+// allocatable.
+func MarkNode(node *v1.Node) {
+	if len(node.Status.Allocatable) == 0 {
+		node.Status.Capacity = withUnreadable(node.Status.Capacity)
+		return
+	}
+	node.Status.Allocatable = withUnreadable(node.Status.Allocatable)
+}
+
+func withUnreadable(list v1.ResourceList) v1.ResourceList {
+	list = maps.Clone(list)
+	if list == nil {
+		list = v1.ResourceList{}
+	}
+	list[unreadableAmount] = resource.MustParse("-1")
+	return list
+}
 
 // unreadable compares what the engine's answers name with what was reported before.
 type unreadable struct {

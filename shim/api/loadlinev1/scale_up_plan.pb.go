@@ -566,8 +566,8 @@ type ScalableGroup struct {
 	Spot *bool `protobuf:"varint,7,opt,name=spot,proto3,oneof" json:"spot,omitempty"`
 	// The price of one node as the cloud provider says it; see NodePrice.Source.
 	ProviderUsdPerHour *float64 `protobuf:"fixed64,8,opt,name=provider_usd_per_hour,json=providerUsdPerHour,proto3,oneof" json:"provider_usd_per_hour,omitempty"`
-	// Slots of its nodes, each of them occupied. Read where there is no template. PlanLoop and
-	// PlanConsolidation know them from elsewhere, and leave it unset.
+	// Slots of its nodes, each of them occupied. Without a template they say what a new node is; with one they
+	// correct it. PlanLoop and PlanConsolidation know them from elsewhere, and leave it unset.
 	NodeSlots     []int32 `protobuf:"varint,9,rep,packed,name=node_slots,json=nodeSlots,proto3" json:"node_slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
