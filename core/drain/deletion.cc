@@ -90,7 +90,7 @@ void Selection::AskTimers(int64_t now_s) {
       continue;
     }
     const NodeGroup& group = groups_[*candidate.group];
-    const int64_t wait_s = WaitTime(group, candidate.ready, options_.timers);
+    const int64_t wait_s = candidate.replaced ? 0 : WaitTime(group, candidate.ready, options_.timers);
     answer_.decisions[i].ready_at_s = ReadyAt(candidate.since_s, wait_s);
     if (!HasWaited(candidate.since_s, wait_s, now_s)) {
       Wait(i, candidate.ready ? NodeReason::kNotUnneededLongEnough : NodeReason::kNotUnreadyLongEnough);

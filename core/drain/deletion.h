@@ -39,7 +39,7 @@ struct DeletionCandidate {
   bool ready = true;
   // No pod has to move.
   bool empty = false;
-  // It is replaced by others.
+  // It is replaced by others: no timer holds it.
   bool replaced = false;
   // Pods are to run to completion there first.
   bool on_completion = false;

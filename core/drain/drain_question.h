@@ -60,6 +60,13 @@ struct PodsOnTheWay {
   int64_t count = 1;
 };
 
+// The place where replacements of equal pods of nodes being deleted are expected.
+struct ExpectedReplacements {
+  uint64_t fingerprint = 0;  // of their shape
+  std::string node;
+  int64_t count = 0;
+};
+
 // A node that is replaced: it is removed however full it is, without a timer, before all others, and its pods
 // move where the hints say as far as they fit there.
 struct ReplacedNode {
@@ -78,6 +85,8 @@ struct DrainProblem {
   // Nodes that the cloud deletes, or was asked to: their drains are over. Sorted.
   std::vector<Slot> drained;
   std::vector<DrainPlaceholder> placeholders;
+  // Pods of nodes being deleted are placed there first.
+  std::vector<ExpectedReplacements> replacements;
   // Nodes of groups that are `sized` which are to go, in any order: only these of them are candidates.
   std::vector<Slot> chosen;
   // Devices on nodes.

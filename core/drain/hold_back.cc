@@ -176,7 +176,7 @@ Deletions DecideStarts(std::span<const PlannedNode> planned, const DrainState& s
                           .replaced = replaced.contains(node.slot),
                           .on_completion = !node.waits_for.empty(),
                           .risky = node.risky,
-                          .since_s = replaced.contains(node.slot) ? 0 : node.since_s});  // no timer holds it
+                          .since_s = node.since_s});
   }
   NodeAllowance allowance = AllowanceBeside(*call, state, replaced);
   Deletions deletions = SelectDeletions(candidates, call->problem().groups, CountDeletions(*call, state),

@@ -55,9 +55,10 @@ std::optional<ObjectKind> OwnerKind(const PodOwner& owner) {
   return std::nullopt;
 }
 
+// Unlike Cluster Autoscaler it does not ask for the owner of a pod that has ended.
 RuleAnswer ReplicaCount(const PodQuestion& question) {
   const PodTraits& traits = TraitsOf(question.shape);
-  if (!traits.owner.has_value()) return Undefined();
+  if (!traits.owner.has_value() || question.shape.finished) return Undefined();
   const std::optional<ObjectKind> kind = OwnerKind(*traits.owner);
   if (!kind.has_value() || !question.objects.complete(*kind)) return Undefined();
   const Workload* const owner =

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/cluster/pod_role.h"
 #include "core/drain/being_deleted.h"
@@ -83,8 +84,21 @@ BrakeFound FindWhatVanished(const DrainCall& call, const DrainState& state, std:
   return {};
 }
 
+// Has a pod go where its replacement is expected.
+void HintReplacement(const DrainCall& call, uint64_t fingerprint,
+                     std::vector<ExpectedReplacements>* replacements, MovingPod* pod) {
+  const auto found = absl::c_find_if(*replacements, [&](const ExpectedReplacements& entry) {
+    return entry.count > 0 && entry.fingerprint == fingerprint;
+  });
+  if (found == replacements->end()) return;
+  --found->count;
+  const std::optional<Slot> to = call.cluster().Find(found->node);
+  if (to.has_value()) pod->hint = call.judged(*to).node;
+}
+
 // Pods that a node being deleted still has.
-DrainTrial::Outcome PlaceFromDeleting(Slot slot, const DrainState& state, DrainCall* call,
+DrainTrial::Outcome PlaceFromDeleting(Slot slot, const DrainState& state,
+                                      std::vector<ExpectedReplacements>* replacements, DrainCall* call,
                                       TrialFollower* follower, std::string* text) {
   const NodePods& all = call->cluster().pods(slot);
   std::vector<MovingPod> pods;
@@ -108,6 +122,10 @@ DrainTrial::Outcome PlaceFromDeleting(Slot slot, const DrainState& state, DrainC
       planned.hints.emplace_back(DrainCall::KeyOfText(hint.pod), hint.node);
     }
     SetHints(*call, planned, &pods);
+  }
+  for (MovingPod& pod : pods) {
+    const int32_t shape = all.pods()[pod.pod.position()].shape;
+    HintReplacement(*call, call->cluster().pod_shapes()[shape].fingerprint, replacements, &pod);
   }
   for (const BudgetUse& use : uses) call->budgets.Take(use);
   DrainTrial& trial = follower->trial();
@@ -186,8 +204,9 @@ BrakeFound PlacePodsUnderWay(const DrainState& state, DrainCall* call, TrialFoll
   BrakeFound found;
   DrainTrial::Outcome outcome = DrainTrial::Outcome::kPlaced;
   DrainBrake brake = DrainBrake::kNodesBeingDeleted;
+  std::vector<ExpectedReplacements> replacements = call->problem().replacements;
   for (size_t i = 0; i < call->deleting.size() && outcome == DrainTrial::Outcome::kPlaced; ++i) {
-    outcome = PlaceFromDeleting(call->deleting[i], state, call, follower, &found.text);
+    outcome = PlaceFromDeleting(call->deleting[i], state, &replacements, call, follower, &found.text);
   }
   if (outcome == DrainTrial::Outcome::kPlaced) {
     brake = DrainBrake::kRecentEvictions;

@@ -1,5 +1,6 @@
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -36,6 +37,14 @@ std::string RoomFor(const KeepingPod& pod) {
   return absl::StrFormat("a node that stays and takes %s, which requests %.3g cpu and %s memory", pod.name,
                          static_cast<double>(pod.shape->requests.Get(kCpu)) / 1000,
                          MemoryText(pod.shape->requests.Get(kMemory)));
+}
+
+// The same with what the closest node lacks, where that is not CPU or memory alone.
+std::string RoomFor(const KeepingPod& pod, const Verdict& nearest) {
+  const bool other = absl::c_any_of(nearest.reasons, [](const std::string& reason) {
+    return reason != "Insufficient cpu" && reason != "Insufficient memory";
+  });
+  return other ? absl::StrCat(RoomFor(pod), ": ", absl::StrJoin(nearest.reasons, "; ")) : RoomFor(pod);
 }
 
 // Returns what a node that takes the pod would have to be like, where this filter refuses it on the node that
@@ -80,7 +89,8 @@ std::string PlaceBeyond(FilterName filter, const KeepingPod& pod) {
 
 std::string ForPlace(const KeepingPod& pod, const std::optional<Verdict>& nearest) {
   if (pod.shape == nullptr) return "more room on nodes that stay";
-  if (!nearest.has_value() || nearest->filter == FilterName::kNodeResourcesFit) return RoomFor(pod);
+  if (!nearest.has_value()) return RoomFor(pod);
+  if (nearest->filter == FilterName::kNodeResourcesFit) return RoomFor(pod, *nearest);
   const std::string reason = absl::StrJoin(nearest->reasons, "; ");
   switch (nearest->judgement) {
     case Judgement::kFits:

@@ -16,7 +16,8 @@ constexpr size_t kPodsPerUnit = 4;
 ExpansionOption OptionOf(const NodeGroup& group, const NodeEstimate& estimate) {
   ExpansionOption option;
   option.node_group = group.name;
-  option.node_count = estimate.nodes;
+  // One that has all of its nodes or none is bought as a whole.
+  option.node_count = group.atomic && estimate.nodes > 0 ? group.max_nodes - group.target : estimate.nodes;
   option.node = group.priced;
   option.has_gpu = group.has_gpu;
   option.priority = group.priority;

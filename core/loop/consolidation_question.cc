@@ -4,11 +4,14 @@
 #include <span>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/cluster/node_kind.h"
+#include "core/drain/being_deleted.h"
 #include "core/drain/eligibility.h"
 #include "core/drain/node_reason.h"
 #include "core/drain/rules.h"
 #include "core/loop/price_sums.h"
+#include "core/loop/waiting.h"
 
 namespace loadline {
 namespace {
@@ -27,6 +30,9 @@ class QuestionMaker {
     problem_.cluster = &state_;
     problem_.now_s = drain_.now_s;
     problem_.groups = groups;
+    problem_.minimum = options_.minimum;
+    problem_.gpu_labels = options_.eligibility.utilization.gpu_labels;
+    TakeForNodesBeingDeleted();
     for (const BudgetIndex budget : budgets_.indices()) {
       problem_.budgets.push_back(std::max<int64_t>(0, budgets_.left(budget)));
     }
@@ -39,6 +45,16 @@ class QuestionMaker {
   }
 
  private:
+  // Their pods are evicted first.
+  void TakeForNodesBeingDeleted() {
+    for (const Slot slot : NodesBeingDeleted(state_, {}, drain_.now_s)) {
+      for (const NodePods::Pod& pod : state_.pods(slot).pods()) {
+        const bool moves = NeedsAnotherNode(state_.pod_shapes()[pod.shape], state_.objects());
+        if (moves) budgets_.Take(budgets_.UseOf(pod.shape));
+      }
+    }
+  }
+
   void AddNode(Slot slot) {
     ConsolidationNode& node = problem_.nodes.emplace_back();
     node_of_[IndexOf(slot)] = static_cast<int32_t>(problem_.nodes.size()) - 1;
@@ -48,8 +64,9 @@ class QuestionMaker {
     node.kind = KindForPlan(state_, slot, drain_.group_of);
     node.takes_pods = TakesMovedPods(state_, slot);
     node.leaving = IsBeingDeleted(state_, slot, drain_.now_s);
+    node.started = !absl::c_binary_search(drain_.not_started, slot);
     FixedNode fixed{slot};
-    fixed.reason = ReasonOf(slot, node.group);
+    fixed.reason = node.started ? ReasonOf(slot, node.group) : NodeReason::kNotStarted;
     if (fixed.reason == NodeReason::kNone && AddPods(&node, &fixed)) {
       node.may_go = true;
       return;

@@ -29,10 +29,10 @@ struct ConsolidationQuestion {
 };
 
 // Prepares a question. A node may go under the rules of drains, but for utilization, which does not matter:
-// what its pods are worth decides. Nodes that are not ready, whose group has all of its nodes or none, or is
-// sized by utilization, stay; so do nodes with pods that run to completion first, or whose budget lets none
-// go now. `drain` and `groups` outlive the question: groups of nodes, placeholders and time are those of
-// `drain`. A group that is blocked gets no new nodes. Cost: O(nodes + pods).
+// what its pods are worth decides. Nodes that have not started or are not ready, whose group has all of its
+// nodes or none, or is sized by utilization, stay; so do nodes with pods that run to completion first, or
+// whose budget lets none go now. `drain` and `groups` outlive the question: groups of nodes, placeholders and
+// time are those of `drain`. A group that is blocked gets no new nodes. Cost: O(nodes + pods).
 ConsolidationQuestion PrepareConsolidation(const DrainProblem& drain, const DrainOptions& options,
                                            NodeGroupSpan groups, const DisturbancePrices& prices);
 

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/cluster/leaving.h"
 #include "core/cluster/pod_role.h"
 #include "core/drain/being_deleted.h"
 #include "core/expand/plan.h"
+#include "core/loop/waiting.h"
 
 namespace loadline {
 namespace {
@@ -15,21 +17,14 @@ namespace {
 // the rest.
 constexpr double kForWaiting = 0.5;
 
-}  // namespace
-
-void CloseNodesBeingDeleted(const DrainProblem& drain, std::span<const DeletingNode> deleting,
-                            Snapshot* snapshot) {
-  for (const Slot slot : NodesBeingDeleted(*drain.cluster, deleting, drain.now_s)) {
-    if (const std::optional<NodeIndex> node = snapshot->FindSlot(slot)) snapshot->MarkLeaving(*node);
-  }
-}
-
-std::vector<ExpectedPlace> PlacesOnNodes(const std::vector<PendingPods>& waiting, const DrainProblem& drain,
-                                         const FitOptions& fit, Snapshot* snapshot, WorkBudget* budget) {
+// Returns the places of pods that wait on nodes of the snapshot.
+std::vector<ExpectedPlace> PlacesOnNodes(const std::vector<PendingPods>& waiting, PodsOfDeleting pods,
+                                         const DrainProblem& drain, const FitOptions& fit, Snapshot* snapshot,
+                                         WorkBudget* budget) {
   const WorkPhase phase(budget, kForWaiting);
   snapshot->Fork();
   RemovePodsThatGiveWay(snapshot);
-  CloseNodesBeingDeleted(drain, {}, snapshot);
+  CloseNodesBeingDeleted(drain, {}, pods, snapshot);
   const ScaleUpPlan plan = PlanScaleUp(snapshot, &fit, waiting, {}, GrowableGroups(), PlanOptions(), budget);
   snapshot->Revert();
   std::vector<ExpectedPlace> places;
@@ -37,6 +32,24 @@ std::vector<ExpectedPlace> PlacesOnNodes(const std::vector<PendingPods>& waiting
     places.push_back({use.pods.pods, use.pods.count, use.node, std::nullopt});
   }
   return places;
+}
+
+}  // namespace
+
+void CloseNodesBeingDeleted(const DrainProblem& drain, std::span<const DeletingNode> deleting,
+                            PodsOfDeleting pods, Snapshot* snapshot) {
+  const ClusterState& cluster = *drain.cluster;
+  for (const Slot slot : NodesBeingDeleted(cluster, deleting, drain.now_s)) {
+    const std::optional<NodeIndex> node = snapshot->FindSlot(slot);
+    if (!node.has_value()) continue;
+    std::vector<int32_t> shapes;
+    for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
+      const bool waits = pods == PodsOfDeleting::kWait &&
+                         NeedsAnotherNode(cluster.pod_shapes()[pod.shape], cluster.objects());
+      if (waits) shapes.push_back(snapshot->ShapeOf(pod.shape));
+    }
+    Vacate(*node, shapes, snapshot);
+  }
 }
 
 void KeepExpected(const std::vector<PendingPods>& waiting, std::span<const ExpectedPlace> expected,
@@ -55,7 +68,10 @@ void KeepExpected(const std::vector<PendingPods>& waiting, std::span<const Expec
     if (place.group.has_value()) continue;
     const size_t position = static_cast<size_t>(place.pods);
     const IncomingPod& pod = waiting[position].pod;
-    const std::string name = absl::StrCat("for waiting pod ", pod.shape.namespace_name, "/", pod.name);
+    const std::string name =
+        pod.name.empty()  // of a node that is being deleted
+            ? absl::StrCat("for the replacement of a pod in namespace ", pod.shape.namespace_name)
+            : absl::StrCat("for waiting pod ", pod.shape.namespace_name, "/", pod.name);
     for (int64_t i = 0; i < place.count; ++i) {
       const int64_t number = ++named[position];  // equal pods have one name here
       drain->placeholders.emplace_back(number == 1 ? name : absl::StrCat(name, " (", number, ")"),
@@ -64,11 +80,12 @@ void KeepExpected(const std::vector<PendingPods>& waiting, std::span<const Expec
   }
 }
 
-void ExpectOnNodes(std::vector<PendingPods> waiting, const FitOptions& fit, Snapshot* snapshot,
-                   WorkBudget* budget, DrainProblem* drain) {
-  std::erase_if(waiting, [](const PendingPods& pods) { return GivesWay(TraitsOf(pods.pod.shape)); });
+void ExpectOnNodes(std::vector<PendingPods> waiting, PodsOfDeleting pods, const FitOptions& fit,
+                   Snapshot* snapshot, WorkBudget* budget, DrainProblem* drain) {
+  std::erase_if(waiting, [](const PendingPods& entry) { return GivesWay(TraitsOf(entry.pod.shape)); });
   if (waiting.empty()) return;
-  KeepExpected(waiting, PlacesOnNodes(waiting, *drain, fit, snapshot, budget), *snapshot, budget, drain);
+  const std::vector<ExpectedPlace> places = PlacesOnNodes(waiting, pods, *drain, fit, snapshot, budget);
+  KeepExpected(waiting, places, *snapshot, budget, drain);
 }
 
 }  // namespace loadline

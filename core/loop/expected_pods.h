@@ -24,16 +24,13 @@ struct ExpectedPlace {
   friend bool operator==(const ExpectedPlace&, const ExpectedPlace&) = default;
 };
 
-// Has nodes that are being deleted take no pods, whatever these tolerate: they would be evicted from there at
-// once. Cost: O(nodes).
-void CloseNodesBeingDeleted(const DrainProblem& drain, std::span<const DeletingNode> deleting,
-                            Snapshot* snapshot);
+// The pods of nodes that are being deleted: kWait if they are among those that look for a node.
+enum class PodsOfDeleting { kStay, kWait };
 
-// Returns the places of pods that wait on nodes of the snapshot, as a plan of growth finds them where no
-// group may grow. The snapshot is as before when the call returns. Cost: that of PlanScaleUp() without
-// groups.
-std::vector<ExpectedPlace> PlacesOnNodes(const std::vector<PendingPods>& waiting, const DrainProblem& drain,
-                                         const FitOptions& fit, Snapshot* snapshot, WorkBudget* budget);
+// Has nodes that are being deleted take no pods, whatever these tolerate: they would be evicted from there at
+// once. Pods that wait for another node are no longer there, see Vacate(). Cost: O(nodes + their pods).
+void CloseNodesBeingDeleted(const DrainProblem& drain, std::span<const DeletingNode> deleting,
+                            PodsOfDeleting pods, Snapshot* snapshot);
 
 // Adds pods that are expected on nodes of the cluster to the question of a drain, as placeholders: they keep
 // their node as bound pods do. Places on nodes that are on their way are not read. If the budget has no
@@ -41,10 +38,12 @@ std::vector<ExpectedPlace> PlacesOnNodes(const std::vector<PendingPods>& waiting
 void KeepExpected(const std::vector<PendingPods>& waiting, std::span<const ExpectedPlace> expected,
                   const Snapshot& snapshot, WorkBudget* budget, DrainProblem* drain);
 
-// Has pods that wait keep the nodes of the cluster on which they find room, for a question about drains or
-// moves alone; a loop does so with what it has planned.
-void ExpectOnNodes(std::vector<PendingPods> waiting, const FitOptions& fit, Snapshot* snapshot,
-                   WorkBudget* budget, DrainProblem* drain);
+// Has pods that wait keep the nodes of the cluster on which they find room, as a plan of growth finds it
+// where no group may grow: for a question about drains or moves alone. A loop does so with what it has
+// planned. `pods`: of nodes being deleted. The snapshot is as before when the call returns. Cost: that of
+// PlanScaleUp() without groups.
+void ExpectOnNodes(std::vector<PendingPods> waiting, PodsOfDeleting pods, const FitOptions& fit,
+                   Snapshot* snapshot, WorkBudget* budget, DrainProblem* drain);
 
 }  // namespace loadline
 

@@ -87,7 +87,7 @@ class Attempt {
   GrowthAttempt Run() && {
     snapshot_.Fork();
     RemovePodsThatGiveWay(&snapshot_);
-    CloseNodesBeingDeleted(problem_.drain, problem_.deleting, &snapshot_);
+    CloseNodesBeingDeleted(problem_.drain, problem_.deleting, PodsOfDeleting::kWait, &snapshot_);
     const std::vector<int64_t> nominated = PlaceNominated(problem_, &snapshot_, budget_, &plan_);
     {
       TrialMemory memory(budget_);
@@ -221,12 +221,34 @@ class Attempt {
     return growth;
   }
 
-  // Plans growth within all limits, and returns how far the groups grow.
+  // Plans growth, and returns how far the groups grow. A packing prices a node of a group that has all of its
+  // nodes or none as any other: such a group grows only where no plan without it costs less for as many pods.
+  NodesOfGroups PlanWhole(const GroupCaps& caps, bool* with_atomic) {
+    PlanGrowth(caps, *with_atomic);
+    NodesOfGroups growth = WholeGrowth();
+    const bool grows_whole = std::any_of(
+        growth.begin(), growth.end(), [&](const auto& entry) { return problem_.groups[entry.first].atomic; });
+    if (!grows_whole || problem_.ranking.has_value()) return growth;
+    LoopPlan whole;
+    whole.scale_up = std::exchange(plan_.scale_up, {});
+    whole.grown = plan_.grown;
+    PlanGrowth(caps, /*with_atomic=*/false);
+    NodesOfGroups without = WholeGrowth();
+    if (CountUnplaced(plan_) <= CountUnplaced(whole) &&
+        PriceOf(problem_, without) < PriceOf(problem_, growth)) {
+      *with_atomic = false;
+      return without;
+    }
+    plan_.scale_up = std::move(whole.scale_up);
+    plan_.grown = std::move(whole.grown);
+    return growth;
+  }
+
+  // The same, within all limits.
   NodesOfGroups PlanWithinLimits() {
     GroupCaps caps = CapsAlone(problem_, plan_);
     bool with_atomic = true;
-    PlanGrowth(caps, with_atomic);
-    NodesOfGroups growth = WholeGrowth();
+    NodesOfGroups growth = PlanWhole(caps, &with_atomic);
     if (!Within(NewNodesLeft(problem_, plan_), growth)) {
       // A group that grows as a whole would take what others need: it has its turn when they have grown.
       with_atomic = false;

@@ -62,6 +62,12 @@ NodeLimit MostNodesOf(const LoopProblem& problem, const ResourceRoom& left, Grou
   return left.MostNodes(OfferOfGroup(problem, group));
 }
 
+double PriceOf(const LoopProblem& problem, const NodesOfGroups& growth) {
+  double usd = 0;
+  for (const auto& [group, nodes] : growth) usd += UsdOf(problem.groups[group]) * static_cast<double>(nodes);
+  return usd;
+}
+
 bool PermitsTogether(const LoopProblem& problem, const LoopPlan& plan, const NodesOfGroups& growth) {
   ResourceRoom room = RoomLeft(problem, plan);
   for (const auto& [group, nodes] : growth) {

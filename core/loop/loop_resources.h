@@ -32,6 +32,9 @@ NodeLimit MostNodesOf(const LoopProblem& problem, const ResourceRoom& left, Grou
 // New nodes of groups.
 using NodesOfGroups = absl::btree_map<GroupIndex, int64_t>;
 
+// Returns what new nodes cost, US dollars per hour.
+double PriceOf(const LoopProblem& problem, const NodesOfGroups& growth);
+
 // Returns whether the plan may grow by all of these nodes more.
 bool PermitsTogether(const LoopProblem& problem, const LoopPlan& plan, const NodesOfGroups& growth);
 

@@ -42,10 +42,42 @@ std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
 
 bool GroupsGrow(const LoopPlan& plan) { return !plan.growth.empty() || plan.batch_wait_ms.has_value(); }
 
+// Has pods that are expected on nodes keep these. Pods of nodes being deleted are placed by drains
+// themselves, there first.
+void KeepPlaces(const LoopProblem& problem, const LoopPlan& plan, const Snapshot& snapshot,
+                WorkBudget* budget, DrainProblem* drain) {
+  std::vector<ExpectedPlace> keep;
+  for (const ExpectedPlace& place : plan.expected) {
+    const size_t position = static_cast<size_t>(place.pods);
+    if (position < problem.pending.size()) {
+      keep.push_back(place);
+    } else if (!place.group.has_value()) {
+      drain->replacements.push_back({plan.waiting[position].pod.shape.fingerprint,
+                                     std::string(snapshot.name(place.node)), place.count});
+    }
+  }
+  KeepExpected(plan.waiting, keep, snapshot, budget, drain);
+}
+
+// Keeps the nodes on which pods that are too young to make groups grow find room, beside those that wait.
+void KeepForYoungPods(const LoopProblem& problem, const LoopPlan& plan, Snapshot* snapshot,
+                      WorkBudget* budget, DrainProblem* drain) {
+  if (problem.young.empty()) return;
+  snapshot->Fork();
+  for (const ExpectedPlace& place : plan.expected) {
+    if (place.group.has_value()) continue;
+    const PodShape& shape = plan.waiting[static_cast<size_t>(place.pods)].pod.shape;
+    const int32_t interned = snapshot->InternShape(shape);
+    for (int64_t i = 0; i < place.count; ++i) snapshot->PlacePod(place.node, interned, "", "");
+  }
+  ExpectOnNodes(problem.young, PodsOfDeleting::kStay, problem.scale_down.fit, snapshot, budget, drain);
+  snapshot->Revert();
+}
+
 // With slack left to somebody else its placeholders are pods of the cluster.
 std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem, const CountsOfGroups& counts,
-                                               const LoopPlan& plan, const Snapshot& snapshot,
-                                               const SlackState& slack, WorkBudget* budget) {
+                                               const LoopPlan& plan, const SlackState& slack,
+                                               Snapshot* snapshot, WorkBudget* budget) {
   auto drain = std::make_unique<DrainProblem>(problem.drain);
   drain->groups = problem.groups;
   for (const GroupIndex group : counts.indices()) drain->groups[group].upcoming = counts[group].upcoming;
@@ -56,7 +88,8 @@ std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem, const
     drain->on_the_way.push_back({plan.waiting[static_cast<size_t>(place.pods)].pod, place.count});
   }
   drain->placeholders = PlaceholderPods(slack, plan.slack, problem.drain.cluster->resource_names());
-  KeepExpected(plan.waiting, plan.expected, snapshot, budget, drain.get());
+  KeepPlaces(problem, plan, *snapshot, budget, drain.get());
+  KeepForYoungPods(problem, plan, snapshot, budget, drain.get());
   return drain;
 }
 
@@ -149,7 +182,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   plan.at_maximum = GroupsAtMaximum(problem, plan);
   if (problem.decisions.scale_down) {
     std::unique_ptr<DrainProblem> drain =
-        ScaleDownProblem(problem, counts, plan, *snapshot, planners.slack->State(), budget);
+        ScaleDownProblem(problem, counts, plan, planners.slack->State(), snapshot, budget);
     LookForMoves(problem, counts, *drain, planners.consolidator, snapshot, budget, &plan);
     drain->groups_grow = GroupsGrow(plan);
     HoldInDrains(problem, HoldsOf(problem, plan), drain.get());

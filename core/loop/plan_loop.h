@@ -86,6 +86,9 @@ struct LoopProblem {
   std::vector<WaitingPods> size_pods;
   // Pods that wait, those of one priority in any order.
   std::vector<PendingPods> pending;
+  // Pods that do not wait yet, see NotWaiting::kTooYoung: no group grows for them, and they keep nodes on
+  // which they find room.
+  std::vector<PendingPods> young;
   // FilterFingerprint() of `pending` as they were asked about (none where no growth is remembered), and the
   // fingerprint of NodeGroup::model: HoldVainGrowth() fills them in.
   std::vector<uint64_t> pending_keys;

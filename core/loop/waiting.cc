@@ -19,8 +19,15 @@ std::optional<NotWaiting> WhyNotWaiting(const PodTraits& traits, const PendingFa
   const bool tried =
       facts.unschedulable || std::find(bypassed.begin(), bypassed.end(), facts.scheduler) != bypassed.end();
   if (!tried) return NotWaiting::kNotTried;
-  if (facts.youngest_age_ms < facts.delay_ms.value_or(rules.scale_up_delay_ms)) return NotWaiting::kTooYoung;
+  const bool young = facts.youngest_age_ms < facts.delay_ms.value_or(rules.scale_up_delay_ms);
+  if (young && !rules.any_age) return NotWaiting::kTooYoung;
   return std::nullopt;
+}
+
+bool NeedsAnotherNode(const PodShape& shape, const ClusterObjects& objects) {
+  const PodTraits& traits = TraitsOf(shape);
+  return !shape.finished && !traits.deleted_s.has_value() && !traits.mirror && !traits.static_pod &&
+         !OfKnownDaemonSet(shape, objects) && !GivesWay(traits);
 }
 
 std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
@@ -30,11 +37,7 @@ std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
   for (const Slot slot : NodesBeingDeleted(cluster, deleting, now_s)) {
     for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
       const PodShape& shape = cluster.pod_shapes()[pod.shape];
-      const PodTraits& traits = TraitsOf(shape);
-      if (shape.finished || traits.deleted_s.has_value() || traits.mirror || traits.static_pod ||
-          OfKnownDaemonSet(shape, cluster.objects()) || GivesWay(traits)) {
-        continue;
-      }
+      if (!NeedsAnotherNode(shape, cluster.objects())) continue;
       const auto [at, added] = positions.try_emplace(pod.shape, waiting.size());
       if (added) {
         PendingPods& entry = waiting.emplace_back();

@@ -23,8 +23,9 @@ struct WaitingRules {
   int32_t expendable_priority = kExpendablePriority;
   // Pods of these schedulers do so before they have been tried.
   std::vector<std::string> bypassed_schedulers;
-  // Younger pods do not wait yet.
+  // Younger pods do not wait yet, unless `any_age`: no group grows for them, and they need room all the same.
   int64_t scale_up_delay_ms = 0;
+  bool any_age = false;
 };
 
 // The facts of a cluster about equal pods without a node, beside their shape.
@@ -49,9 +50,12 @@ enum class NotWaiting { kExpendable, kOfDaemonSet, kNotTried, kTooYoung };
 std::optional<NotWaiting> WhyNotWaiting(const PodTraits& traits, const PendingFacts& facts,
                                         const WaitingRules& rules);
 
+// Returns whether a pod on a node that is being deleted needs another node. Those that end with their node
+// (of DaemonSets, mirror pods), that have finished or are terminating, and those that give way need none.
+bool NeedsAnotherNode(const PodShape& shape, const ClusterObjects& objects);
+
 // Pods on nodes being deleted, see NodesBeingDeleted(), whose replacements need another node, equal ones
-// together; in the order of the nodes, then of their shapes. Pods that end with their node (of DaemonSets,
-// mirror pods), that have finished or are terminating, and those that give way need none.
+// together; in the order of the nodes, then of their shapes.
 std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
                                                  std::span<const DeletingNode> deleting, int64_t now_s);
 

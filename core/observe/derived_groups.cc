@@ -5,10 +5,12 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/bounded_name.h"
+#include "core/cluster/gpu_resources.h"
 #include "core/cluster/node_kind.h"
 #include "core/cluster/node_model.h"
 #include "core/cluster/platform_labels.h"
@@ -39,6 +41,19 @@ std::string SizeOf(const ResourceAmounts& capacity) {
       rounded % kGiB == 0 ? absl::StrCat(rounded / kGiB, "Gi") : absl::StrCat(rounded / kMiB, "Mi"));
 }
 
+// Returns the GPUs of a node, such as "4-nvidia.com/gpu"; empty: it has none.
+std::string GpuSizeOf(const ResourceAmounts& capacity, const ResourceNames& names) {
+  std::vector<std::string> gpus;
+  for (const auto& [id, amount] : capacity) {
+    const absl::string_view name = names.name(id);
+    if (amount > 0 && absl::c_linear_search(GpuResources(), name)) {
+      gpus.push_back(absl::StrCat(amount, "-", name));
+    }
+  }
+  std::sort(gpus.begin(), gpus.end());
+  return absl::StrJoin(gpus, "-");
+}
+
 const ResourceAmounts& CapacityOf(const ClusterState& cluster, Slot slot) {
   const ResourceAmounts& capacity = cluster.traits(slot).capacity;
   return capacity.empty() ? cluster.node_shape(slot).allocatable : capacity;
@@ -60,6 +75,8 @@ class KeyMaker {
     add(pool.empty() ? absl::string_view(cluster_.traits(slot).machine_set) : pool);
     const absl::string_view type = InstanceTypeOf(shape.labels);
     add(type.empty() ? SizeOf(CapacityOf(cluster_, slot)) : std::string(type));
+    // A type says it; and its device plugin may not have started yet.
+    if (type.empty()) add(GpuSizeOf(CapacityOf(cluster_, slot), cluster_.resource_names()));
     add(ZoneOf(shape.labels));
     const CapacityType capacity = CapacityTypeOf(shape.labels);
     add(Name(capacity), capacity == CapacityType::kSpot || capacity == CapacityType::kReserved);
@@ -168,6 +185,17 @@ std::string TextOfMost(const std::vector<Slot>& nodes, const TextOf& text_of) {
   return "";
 }
 
+// Returns the capacity type of more than half of the nodes. Labels of several conventions may say it, none of
+// them on most nodes.
+CapacityType CapacityTypeOfMost(const ClusterState& cluster, const std::vector<Slot>& nodes) {
+  std::map<CapacityType, size_t> counts;
+  for (const Slot slot : nodes) {
+    const CapacityType type = CapacityTypeOf(cluster.node_shape(slot).labels);
+    if (2 * ++counts[type] > nodes.size()) return type;
+  }
+  return CapacityType::kUnknown;
+}
+
 // Returns the nodes that show what a new one is like.
 std::vector<Slot> Examples(const ClusterState& cluster, const std::vector<Slot>& nodes,
                            const StartupTaints& startup_taints) {
@@ -224,8 +252,7 @@ NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes
   NodeToCome made;
   made.model = ModelOfNewNode(cluster, {.nodes = nodes}, startup_taints, cluster.resource_names()).value();
   made.capacity = CapacityOfMost(cluster, examples);
-  // Labels of several conventions may say it, none of them on most nodes.
-  made.capacity_type = CapacityTypeOf(cluster.node_shape(examples.front()).labels);
+  made.capacity_type = CapacityTypeOfMost(cluster, examples);
   made.stated_price = StatedPriceOf(cluster, examples, startup_taints);
   made.cloud = TextOfMost(
       examples, [&](Slot slot) { return std::string(CloudOfProviderId(cluster.traits(slot).provider_id)); });

@@ -288,7 +288,7 @@ DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names) {
   ReadAmounts(made.capacity, made.model.shape.allocatable, names, &decoded);
   ReadLabelsOfNode(made.model.shape.labels, annotations, &decoded);
   if (!made.cloud.empty()) decoded.node.cloud = made.cloud;
-  // The labels that most nodes share may not say it, see NewNodeOf(); all nodes of the group do.
+  // The labels that most nodes share may not say it, see NewNodeOf(); most nodes of the group do.
   decoded.node.spot = made.capacity_type == CapacityType::kSpot;
   decoded.node.reserved = made.capacity_type == CapacityType::kReserved;
   decoded.offer = made.model.shape;

@@ -220,6 +220,17 @@ void DecodeDaemons(const v1::ScaleUpProblem& problem, ResourceReader* resources,
   }
 }
 
+// Nodes show what a template does not know, as in a loop: what kubelets reserve, devices that never come.
+// Slots without a node are refused by those questions that ask what becomes of the nodes.
+void CorrectByNodes(const v1::ScalableGroup& message, const ClusterState& cluster,
+                    const DecodedProblem& problem, NodeGroup* group) {
+  std::vector<Slot> nodes = NodesOf(message);
+  std::erase_if(nodes, [&](Slot slot) { return slot < Slot{0} || !cluster.Occupied(slot); });
+  if (nodes.empty() || !group->model.has_value()) return;
+  group->model = ModelOfNewNode(cluster, {.stated = &group->model->shape, .nodes = nodes},
+                                problem.startup_taints, problem.names);
+}
+
 absl::Status CheckLimits(const v1::ScaleUpProblem& problem) {
   absl::Status status = CheckSize("groups", problem.groups_size(), kMaxScalableGroups);
   if (status.ok()) status = CheckNotNegative("max_new_nodes", problem.max_new_nodes());
@@ -286,7 +297,10 @@ std::string EncodeModelNode(const ScalableGroups& stated, const ClusterState& cl
 absl::Status DeriveModels(const ScalableGroups& stated, const ClusterState& cluster,
                           DecodedProblem* problem) {
   for (int i = 0; i < stated.size(); ++i) {
-    if (!stated[i].template_node().empty()) continue;  // the template says it all
+    if (!stated[i].template_node().empty()) {
+      CorrectByNodes(stated[i], cluster, *problem, &problem->groups[GroupIndex{i}]);
+      continue;
+    }
     for (const int32_t slot : stated[i].node_slots()) {
       if (slot < 0 || !cluster.Occupied(Slot{slot})) {
         return Refused(absl::StrCat("groups[", i, "]: node_slots: there is no node in ", slot));

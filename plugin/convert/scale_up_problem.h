@@ -72,7 +72,8 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
                                              PodGrouping grouping, ResourceNames names,
                                              const ReadOptions& options);
 
-// Works out what new nodes will be of groups without a template, by the slots of their nodes. `stated`: the
+// Works out what new nodes will be of groups by the slots of their nodes, with or without a template; see
+// ModelOfNewNode(). Without nodes they are as their template. Prices are those of the template. `stated`: the
 // groups that `problem` was decoded from. Errors: kInvalidArgument  names the group
 absl::Status DeriveModels(const ScalableGroups& stated, const ClusterState& cluster, DecodedProblem* problem);
 

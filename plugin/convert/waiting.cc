@@ -96,16 +96,30 @@ NotWaitingList RemoveNotWaiting(const PendingPodsList& pods, const WaitingRules&
   return removed;
 }
 
+absl::StatusOr<DecodedProblem> DecodeYoungPods(const v1::PlanLoopRequest& request,
+                                               const NotWaitingList& not_waiting, ResourceNames names,
+                                               const ReadOptions& options) {
+  PendingPodsList young;
+  for (const v1::NotWaitingPods& pods : not_waiting) {
+    if (pods.reason() == v1::NotWaitingPods::TOO_YOUNG) *young.Add() = request.pods(pods.pod());
+  }
+  v1::ScaleUpProblem growth;
+  *growth.mutable_fit() = request.fit();
+  return DecodeProblem(growth, young, PodGrouping::kShape, std::move(names), options);
+}
+
 absl::StatusOr<DecodedProblem> DecodeWaitingPods(const v1::PlanDrainRequest& request, ResourceNames names,
                                                  const ReadOptions& options) {
-  const absl::StatusOr<std::optional<WaitingRules>> waiting = DecodeWaitingRules(request);
+  absl::StatusOr<std::optional<WaitingRules>> waiting = DecodeWaitingRules(request);
   if (!waiting.ok()) return waiting.status();
   v1::ScaleUpProblem growth;
   *growth.mutable_fit() = request.fit();
   *growth.mutable_startup_taints() = request.startup_taints();
   absl::StatusOr<DecodedProblem> decoded =
       DecodeProblem(growth, request.pods(), PodGrouping::kShape, std::move(names), options);
-  if (decoded.ok() && waiting->has_value()) RemoveNotWaiting(request.pods(), **waiting, &*decoded);
+  if (!decoded.ok() || !waiting->has_value()) return decoded;
+  (*waiting)->any_age = true;
+  RemoveNotWaiting(request.pods(), **waiting, &*decoded);
   return decoded;
 }
 

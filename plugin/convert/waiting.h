@@ -29,8 +29,14 @@ using NotWaitingList = google::protobuf::RepeatedPtrField<v1::NotWaitingPods>;
 NotWaitingList RemoveNotWaiting(const PendingPodsList& pods, const WaitingRules& rules,
                                 DecodedProblem* problem);
 
-// Decodes the pods of a question about drains or moves, those that wait. Label keys are to be selected, and
-// the problem completed, as of DecodeProblem(). Errors: those of both
+// Decodes the pods of a loop that are too young to make groups grow, of those that do not wait. Label keys
+// are to be selected, and the problem completed, as of DecodeProblem(). Errors: those of it
+absl::StatusOr<DecodedProblem> DecodeYoungPods(const v1::PlanLoopRequest& request,
+                                               const NotWaitingList& not_waiting, ResourceNames names,
+                                               const ReadOptions& options);
+
+// Decodes the pods of a question about drains or moves, those that wait, of any age. Label keys are to be
+// selected, and the problem completed, as of DecodeProblem(). Errors: those of both
 absl::StatusOr<DecodedProblem> DecodeWaitingPods(const v1::PlanDrainRequest& request, ResourceNames names,
                                                  const ReadOptions& options);
 

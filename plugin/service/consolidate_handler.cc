@@ -5,6 +5,7 @@
 #include "core/loop/consolidation_question.h"
 #include "core/loop/expected_pods.h"
 #include "core/loop/price_sums.h"
+#include "core/loop/see_fleet.h"
 #include "core/loop/waiting.h"
 #include "loadline/v1/consolidate.pb.h"
 #include "loadline/v1/drain.pb.h"
@@ -69,6 +70,8 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   const NodeGroups groups = request.derive_groups()
                                 ? DerivedLoopGroups(*derived, *problem, decoded->startup_taints, *prices)
                                 : LoopGroups(part, *decoded, *problem, *prices);
+  // They keep their group, because the bill counts what they cost.
+  FindNodesThatStart(decoded->startup_taints, groups, &*problem);
   shared.UseProfiles(&decoded->fit);
   WorkBudget budget = BudgetOf(request, kConsolidationWork, shared.limits.question_bytes, deadline);
   // Drains find places for these by themselves.
@@ -76,13 +79,18 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
     pods.pod.names = decoded->names;
     decoded->pods.push_back(std::move(pods));
   }
-  ExpectOnNodes(std::move(decoded->pods), decoded->fit, undo.snapshot(), &budget, &*problem);
+  ExpectOnNodes(std::move(decoded->pods), PodsOfDeleting::kWait, decoded->fit, undo.snapshot(), &budget,
+                &*problem);
   ConsolidationQuestion question = PrepareConsolidation(*problem, drain->options, groups, policy->prices);
   question.problem.daemons = std::move(decoded->daemons);
   if (request.max_nodes_total() > 0) question.problem.max_nodes = request.max_nodes_total();
   policy->options.fit = decoded->fit;
-  const ConsolidationPlan plan =
-      Consolidator().Plan(undo.snapshot(), question.problem, policy->options, &budget);
+  Snapshot* const snapshot = undo.snapshot();
+  snapshot->Fork();
+  // Their pods are among the placeholders.
+  CloseNodesBeingDeleted(*problem, {}, PodsOfDeleting::kWait, snapshot);
+  const ConsolidationPlan plan = Consolidator().Plan(snapshot, question.problem, policy->options, &budget);
+  snapshot->Revert();
 
   v1::PlanConsolidationResponse response;
   const PriceTally tally = TallyPrices(groups, problem->group_of, view.cluster());

@@ -68,7 +68,8 @@ absl::Status DrainTurn::LeaveOutNodesThatStart(const v1::StartupTaints& message)
 
 void DrainTurn::ExpectOnNodes(const DecodedProblem& waiting, Snapshot* snapshot, WorkBudget* budget) {
   left_out_.Add(waiting.left_out);
-  loadline::ExpectOnNodes(waiting.pods, options().fit, snapshot, budget, problem_.get());
+  loadline::ExpectOnNodes(waiting.pods, PodsOfDeleting::kStay, options().fit, snapshot, budget,
+                          problem_.get());
 }
 
 absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, absl::string_view options,

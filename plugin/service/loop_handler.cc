@@ -198,10 +198,16 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
     timers = [&](int64_t now_s, int64_t ttl_s) { return fleet_turn->Timers(now_s, ttl_s); };
   }
   SelectLabelKeys(&view, &*decoded);
+  absl::StatusOr<DecodedProblem> young =
+      DecodeYoungPods(request, not_waiting, decoded->names, shared.OptionsOfQuestion());
+  if (!young.ok()) return young.status();
+  SelectLabelKeys(&view, &*young);
   UndoUnlessKept undo(&shared);
   absl::StatusOr<DrainTurn> drain_turn = DrainTurn::Begin(policy->drain, "drain", &undo, timers);
   if (!drain_turn.ok()) return drain_turn.status();
+  decoded->names = young->names;  // with names added
   Complete(view.label_keys(), &*decoded);
+  Complete(view.label_keys(), &*young);
   LoopProblem problem;
   if (absl::Status status = MakeProblem(request, *std::move(policy), *drain_turn, shared, fleet_turn.get(),
                                         &*decoded, &problem);
@@ -209,6 +215,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
     return status;
   }
 
+  problem.young = std::move(young->pods);
   SlackPlanner* const slack = undo.slack();
   Snapshot* const snapshot = undo.snapshot();
   WorkBudget size_budget = FixedBudget(kSizeWork, deadline);

@@ -173,6 +173,28 @@ TEST_F(ConsolidateTest, DerivedGroupsKnowTheStartupTaintsOfTheQuestion) {
   EXPECT_THAT(plan->derived_groups(0).slots(), ElementsAre(0, 1));
 }
 
+// Both nodes are empty, but one is a minute old and waits for Cilium.
+TEST_F(ConsolidateTest, ANodeThatStartsStays) {
+  k8s::v1::Node starting = NodeOfCores("b", "2");
+  starting.mutable_metadata()->mutable_creation_timestamp()->set_seconds(kConsolidateNowS - 60);
+  starting.mutable_spec()->add_taints()->set_key("node.cilium.io/agent-not-ready");
+  starting.mutable_spec()->mutable_taints(0)->set_effect("NoSchedule");
+  builder_ = ChangesBuilder::FullList(1, 2);
+  builder_.Node(0, NodeOfCores("a", "2"), {}).Node(1, starting, {});
+  ASSERT_TRUE(engine_.Sync(builder_).ok());
+  *loop_.mutable_changes() = ChangesBuilder::At(1, 2).changes();
+  const absl::StatusOr<v1::PlanConsolidationResponse> plan = Bill();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_NEAR(plan->bill().now(), 0.20, 1e-9);
+  EXPECT_NEAR(plan->bill().fixed(), 0.10, 1e-9);
+  EXPECT_NEAR(plan->bill().reachable(), 0.10, 1e-9);
+  ASSERT_THAT(plan->moves(), SizeIs(1));
+  EXPECT_THAT(plan->moves(0).remove(), ElementsAre("a"));
+  ASSERT_THAT(plan->keep(), SizeIs(1));
+  EXPECT_EQ(plan->keep(0).node(), "b");
+  EXPECT_EQ(plan->keep(0).reason(), "NotStarted");
+}
+
 TEST_F(ConsolidateTest, RefusesAPolicyThatNamesNothing) {
   policy_.set_least_saving_percent(101);
   EXPECT_THAT(std::string(Bill().status().message()), HasSubstr("policy: least_saving_percent"));

@@ -146,6 +146,36 @@ TEST_F(ScaleUpPlanTest, TellsTheModelNodeOfAGroupWithoutTemplate) {
   EXPECT_EQ(node.metadata().annotations(0).value(), "0.25");
 }
 
+// A loop and whoever asks beside it expect the same node: templates of 8 CPUs, and of a GPU, whose nodes show
+// 5 CPUs and no GPU. The pods want 6 CPUs, and a GPU.
+TEST_F(ScaleUpPlanTest, NodesCorrectTheTemplateOfTheirGroup) {
+  const auto node = [](const std::string& name, const std::string& cpu, bool gpu) {
+    Quantities amounts = {{"cpu", cpu}, {"memory", "16Gi"}, {"pods", "10"}};
+    if (gpu) amounts.push_back({"nvidia.com/gpu", "1"});
+    return MakeNode(name, amounts);
+  };
+  problem_.clear_pods();
+  AddPods("6", 1);
+  problem_.add_pods()->mutable_pod()->set_pod(MakePod({}, {{"nvidia.com/gpu", "1"}}).SerializeAsString());
+  problem_.mutable_pods(1)->set_count(1);
+  problem_.mutable_groups(1)->set_template_node(node("small", "2", /*gpu=*/true).SerializeAsString());
+  ChangesBuilder builder = ChangesBuilder::FullList(2, 1);
+  builder.Node(0, node("n0", "5", /*gpu=*/false)).Node(1, node("n1", "2", /*gpu=*/false));
+  ASSERT_TRUE(engine_.Sync(builder).ok());
+  *problem_.mutable_changes() = ChangesBuilder::At(2, 1).changes();
+  absl::StatusOr<v1::EstimateScaleUpResponse> response = Estimate();
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->groups(0).node_count(), 1) << "no node of the group is known";
+  EXPECT_EQ(response->groups(1).node_count(), 1);
+  problem_.mutable_groups(0)->add_node_slots(0);
+  problem_.mutable_groups(1)->add_node_slots(1);
+  problem_.mutable_groups(1)->add_node_slots(7);  // there is no such node
+  response = Estimate();
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->groups(0).node_count(), 0);
+  EXPECT_EQ(response->groups(1).node_count(), 0);
+}
+
 TEST_F(ScaleUpPlanTest, PlansAMix) {
   const absl::StatusOr<v1::PlanScaleUpResponse> response = Plan();
   ASSERT_TRUE(response.ok()) << response.status();

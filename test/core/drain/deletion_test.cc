@@ -173,6 +173,19 @@ TEST_F(DeletionTest, AnAtomicGroupOfSeveralDrainsWaitsWhileOneIsRisky) {
   EXPECT_THAT(Waits({Atomic(true), risky, Atomic(true)}), ElementsAre("None", "None", "None"));
 }
 
+// The others wait for their timers; see WaitTime().
+TEST_F(DeletionTest, NoTimerHoldsANodeThatIsReplaced) {
+  options_.timers.unneeded_time_s = 600;
+  DeletionCandidate replaced = Drain();
+  replaced.replaced = true;
+  DeletionCandidate drained = Drain();
+  replaced.since_s = drained.since_s = kDeletionTime - 10;
+  EXPECT_THAT(Waits({replaced, drained}), ElementsAre("None", "NotUnneededLongEnough"));
+  const Deletions deletions = Select({replaced, drained});
+  EXPECT_EQ(deletions.decisions[0].ready_at_s, kDeletionTime - 10);
+  EXPECT_EQ(deletions.decisions[1].ready_at_s, kDeletionTime - 10 + 601);
+}
+
 TEST_F(DeletionTest, NothingToDo) {
   EXPECT_EQ(Select({}).status, DrainStatus::kNoCandidates);
   DeletionCandidate stray = Empty();

@@ -160,6 +160,16 @@ TEST_F(RulesTest, AMirrorPodOfAReplicaSetIsForged) {
   EXPECT_EQ(Blocks(Mirror(OwnedBy("ReplicaSet", "r"))), PodReason::kControllerNotFound);
 }
 
+TEST_F(RulesTest, TheOwnerOfAPodThatHasEndedMayBeGone) {
+  Known(ObjectKind::kReplicaSet, "web", {.uid = "1", .target_replicas = 3});
+  FitPod pod = OwnedBy("ReplicaSet", "gone");
+  EXPECT_EQ(Blocks(pod), PodReason::kControllerNotFound);
+  cluster_ = FitCluster();
+  Known(ObjectKind::kReplicaSet, "web", {.uid = "1", .target_replicas = 3});
+  pod.traits.phase = PodPhase::kSucceeded;
+  EXPECT_EQ(Blocks(pod), PodReason::kNone);
+}
+
 TEST_F(RulesTest, AnOwnerThatDoesNotExistIsForged) {
   Known(ObjectKind::kReplicaSet, "web", {.uid = "1", .target_replicas = 3});
   EXPECT_EQ(Blocks(OwnedBy("ReplicaSet", "web", "1")), PodReason::kNone);

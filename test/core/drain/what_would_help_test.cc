@@ -55,6 +55,24 @@ class WhatWouldHelpTest : public ::testing::Test {
   DrainPlan plan_;
 };
 
+TEST_F(WhatWouldHelpTest, WhatTheClosestNodeLacksIsNamedUnlessItIsCpuOrMemory) {
+  DrainKeep keep;
+  keep.slot = Slot{0};
+  keep.reason = NodeReason::kNoPlaceToMovePods;
+  keep.pod = PodRef::Pod(0);
+  const auto help = [&](std::vector<std::string> reasons) {
+    keep.nearest = Verdict{Judgement::kDoesNotFit, FilterName::kNodeResourcesFit, StatusClass::kUnschedulable,
+                           std::move(reasons)};
+    return WhatWouldHelp(model_->problem(), options_, plan_, keep);
+  };
+  const std::string room =
+      "a node that stays and takes pod default/web-0, which requests 1.5 cpu and 3Mi memory";
+  EXPECT_EQ(help({"Insufficient cpu", "Insufficient memory"}), room);
+  EXPECT_EQ(help({"Insufficient cpu", "Insufficient nvidia.com/gpu"}),
+            room + ": Insufficient cpu; Insufficient nvidia.com/gpu");
+  EXPECT_EQ(help({"Too many pods"}), room + ": Too many pods");
+}
+
 TEST_F(WhatWouldHelpTest, APodWithoutAPlaceIsToldWithWhatItRequests) {
   EXPECT_EQ(Help(NodeReason::kNoPlaceToMovePods, PodRef::Pod(0)),
             "a node that stays and takes pod default/web-0, which requests 1.5 cpu and 3Mi memory");
@@ -67,7 +85,7 @@ TEST_F(WhatWouldHelpTest, APodWithoutAPlaceIsToldWithWhatItRequests) {
 TEST_F(WhatWouldHelpTest, TheFilterThatRefusesTheNearestNodeIsTold) {
   const std::string room =
       "a node that stays and takes pod default/web-0, which requests 1.5 cpu and 3Mi memory";
-  EXPECT_EQ(HelpBeyond(FilterName::kNodeResourcesFit), room);
+  EXPECT_EQ(HelpBeyond(FilterName::kNodeResourcesFit), room + ": one; two");
   EXPECT_EQ(HelpBeyond(FilterName::kNone, Judgement::kFits), room + ", beside the other pods of the node");
   EXPECT_EQ(
       HelpBeyond(FilterName::kPodTopologySpread),

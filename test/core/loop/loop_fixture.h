@@ -79,7 +79,11 @@ class LoopTest : public ::testing::Test {
       problem_.groups[group].model = NodeModel{cluster.Shape(templates_[group])};
     problem_.pending.clear();
     for (const auto& [pod, count] : pending_) problem_.pending.push_back({cluster.Incoming(pod), count});
-    for (PendingPods& pods : problem_.pending) pods.pod.names = cluster.names();
+    problem_.young.clear();
+    for (const FitPod& pod : young_) problem_.young.push_back({cluster.Incoming(pod), 1});
+    for (auto* const pods : {&problem_.pending, &problem_.young}) {
+      for (PendingPods& entry : *pods) entry.pod.names = cluster.names();
+    }
     problem_.names = cluster.names();
     cluster.state().set_resource_names(cluster.names());
     // Each call has a cluster of its own: the memory of planners is passed as state.
@@ -115,6 +119,7 @@ class LoopTest : public ::testing::Test {
 
   std::vector<TestNode> nodes_;
   std::optional<DisruptionBudget> budget_of_all_;  // covers each pod
+  std::vector<FitPod> young_;                      // wait for no node yet
   LoopProblem problem_;
   SlackState slack_;
   DrainState drain_;

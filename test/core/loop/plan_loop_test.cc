@@ -136,10 +136,10 @@ TEST_F(LoopTest, SlackGetsWhatPodsLeaveOfWhatAllGroupsMayGrowBy) {
   EXPECT_THAT(Plan().growth, IsEmpty());
 }
 
-// A group of five nodes or none is cheaper for two pods, but counts with all five.
+// A group of five nodes or none at 5 costs less than two others at 6, and counts with all five.
 TEST_F(LoopTest, AGroupThatHasAllOfItsNodesOrNoneGrowsAsAWholeWithinTheLimitOfAll) {
   AddGroup("a", 1000, 1, /*target=*/0, /*max=*/5);
-  AddGroup("b", 1000, 2, 0);
+  AddGroup("b", 1000, 3, 0);
   problem_.groups[GroupIndex{0}].atomic = true;
   Pending(Replica("w", 1000), 2);
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 5, 0}));
@@ -178,6 +178,84 @@ TEST_F(LoopTest, PodsOfAllNodesBeingDeletedWait) {
   ASSERT_THAT(plan.waiting, SizeIs(2));
   EXPECT_EQ(plan.waiting[0].pod.shape.requests.Get(kCpu), 600);
   EXPECT_EQ(plan.waiting[1].pod.shape.requests.Get(kCpu), 700);
+}
+
+// Four nodes at 0.2 for a pod that one node at 0.5 takes as well; for three pods they cost less.
+TEST_F(LoopTest, AGroupThatHasAllOfItsNodesOrNoneCostsWhatAllOfThemDo) {
+  AddGroup("atomic", 1000, 0.2, 0, 4);
+  AddGroup("single", 1000, 0.5, 0);
+  problem_.groups[GroupIndex{0}].atomic = true;
+  Pending(Replica("w", 900), 1);
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{1}, 1, 0}));
+  ClearPending();
+  Pending(Replica("w", 900), 3);
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 4, 0}));
+}
+
+// The pod of a, which is being deleted, keeps apart from its own kind by zone: on b there is none any more.
+TEST_F(LoopTest, APodOfANodeBeingDeletedDoesNotKeepItselfAway) {
+  AddGroup("g", 1000, 1, 2);
+  FitPod apart = Replica("p", 400);
+  apart.labels = {{"app", "p"}};
+  apart.rules.anti_affinity = {Term(Select("app", "p"), kZone)};
+  nodes_ = {{NodeOf("a", 1000), {apart}}, {NodeOf("b", 1000), {}}};
+  for (TestNode& node : nodes_) node.node.labels.push_back({kZone, "one"});
+  drain_.deleting = {{.node = "a", .uid = "", .since_s = kLoopNow, .drain = true}};
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{1}}));
+  EXPECT_THAT(plan.growth, IsEmpty());
+}
+
+// 300m of a, which is being deleted, beside 400m and 300m: all fit on one of the other nodes.
+TEST_F(LoopTest, PodsOfNodesBeingDeletedAreCountedOnceInDrains) {
+  problem_.decisions.scale_down = true;
+  AddGroup("g", 1000, 1, 3);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 300)}},
+            {NodeOf("b", 1000), {Replica("q", 400)}},
+            {NodeOf("c", 1000), {Replica("r", 300)}}};
+  drain_.deleting = {{.node = "a", .uid = "", .since_s = kLoopNow, .drain = true}};
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, IsEmpty());
+  EXPECT_THAT(Removed(plan), SizeIs(1));
+}
+
+// One pod in each of three zones. That of zone one leaves, and only b takes it there: b stays, though it is
+// empty.
+TEST_F(LoopTest, ANodeStaysOnWhichAPodOfANodeBeingDeletedIsExpected) {
+  problem_.decisions.scale_down = true;
+  AddGroup("g", 1000, 1, 4);
+  FitPod pod = Replica("p", 400);
+  pod.labels = {{"app", "p"}};
+  pod.rules.has_spread = true;
+  pod.rules.spread = {{.max_skew = 1, .topology_key = kZone, .selector = Select("app", "p")}};
+  nodes_ = {{NodeOf("a", 1000), {pod}},
+            {NodeOf("b", 1000), {}},
+            {NodeOf("c", 1000), {pod}},
+            {NodeOf("d", 1000), {pod}}};
+  const std::string zones[] = {"one", "one", "two", "three"};
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    nodes_[i].node.labels.push_back({kZone, zones[i]});
+    for (FitPod& there : nodes_[i].pods) there.name = there.uid = "p-" + zones[i];
+  }
+  drain_.deleting = {{.node = "a", .uid = "", .since_s = kLoopNow, .drain = true}};
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{1}}));
+  EXPECT_THAT(Removed(plan), IsEmpty());
+}
+
+// 500m fit on b only, beside a pod that waits: it makes no group grow, and b stays.
+TEST_F(LoopTest, PodsThatAreTooYoungToGrowForKeepNodes) {
+  problem_.decisions.scale_down = true;
+  AddGroup("g", 1000, 1, 2);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 600)}}, {NodeOf("b", 1000), {}}};
+  Pending(Replica("w", 300), 1);
+  EXPECT_THAT(Removed(Plan()), ElementsAre("b")) << "600m and 300m fit on a";
+  drain_ = {};
+  young_ = {Replica("y", 500)};
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, IsEmpty());
+  EXPECT_THAT(Removed(plan), IsEmpty());
+  EXPECT_THAT(plan.waiting, SizeIs(1));
 }
 
 TEST_F(LoopTest, NodesGoOnlyWhenNothingGrows) {

@@ -106,6 +106,34 @@ TEST_F(DerivedGroupsTest, ANodeWithoutATypeIsToldByItsRoundedSize) {
                                     Pair("4-cpu-16Gi", ElementsAre("a", "b"))));
 }
 
+TEST_F(DerivedGroupsTest, ANodeWithoutATypeIsToldByItsGpusToo) {
+  for (const auto& [name, gpus] : {std::pair("a", 4), std::pair("b", 0), std::pair("c", 4)}) {
+    FitNode node = Node(name, {});
+    if (gpus > 0) node.allocatable.emplace_back("nvidia.com/gpu", gpus);
+    node.allocatable.emplace_back("example.com/fpga", 1);
+    cluster_.Add(node);
+  }
+  EXPECT_THAT(Groups(), ElementsAre(Pair("3900m-cpu-15Gi", ElementsAre("b")),
+                                    Pair("3900m-cpu-15Gi/4-nvidia.com/gpu", ElementsAre("a", "c"))));
+}
+
+// Whichever of three nodes it is that somebody has labelled.
+TEST_F(DerivedGroupsTest, MostNodesSayWhatIsPaidForThem) {
+  for (const size_t odd : {0, 1, 2}) {
+    for (const std::string mostly : {"", "Ec2Spot"}) {
+      FitCluster cluster;
+      for (size_t i = 0; i < 3; ++i) {
+        const std::string lifecycle = (i == odd) == mostly.empty() ? "Ec2Spot" : "";
+        FitNode node = Node("n" + std::to_string(i), {{kType, "m"}});
+        if (!lifecycle.empty()) node.labels.push_back({"lifecycle", lifecycle});
+        cluster.Add(node);
+      }
+      const NodeToCome made = NewNodeOf(cluster.state(), {Slot{0}, Slot{1}, Slot{2}}, startup_taints_);
+      EXPECT_EQ(made.capacity_type == CapacityType::kSpot, !mostly.empty()) << odd << mostly;
+    }
+  }
+}
+
 TEST_F(DerivedGroupsTest, TheControlPlaneAndVirtualNodesAreInNone) {
   FitNode node = Node("cp", {{kType, "m"}});
   node.traits.kind = NodeKind::kControlPlane;

@@ -289,10 +289,10 @@ TEST_P(UnknownPodTest, CountsAsTheShareThatKnownWorkloadsUse) {
 INSTANTIATE_TEST_SUITE_P(
     Cases, UnknownPodTest,
     ::testing::Values(Unknown{"HalfOfItsLimit", 8'000, {.limits = {{"cpu", 4'000}}}, 2'000},
-                      Unknown{"NotBelowItsRequest",
+                      Unknown{"WhateverItRequests",
                               8'000,
                               {.limits = {{"cpu", 4'000}}, .requests = {{"cpu", 3'000}}},
-                              3'000},
+                              2'000},
                       Unknown{"NotAboveItsLimit", 3'000, {.limits = {{"cpu", 4'000}}}, 4'000},
                       Unknown{"RoundedDown", 12'000, {.limits = {{"cpu", 4'000}}}, 1'333},
                       Unknown{"ByItsLimitIfNoneStatesOne", 0, {.limits = {{"cpu", 4'000}}}, 4'000}),
