@@ -32,8 +32,8 @@ class PodFit {
   const IncomingPod& pod() const { return pod_; }
   // The shape to place pods like this one by; -1 where the budget had ended before the object was made.
   int32_t shape() const { return context_.shape; }
-  // The options of the pod's profile.
-  const FitOptions& options() const { return *context_.options; }
+  // Returns whether the scheduler of the pod prefers nodes that are used most; see FitOptions.
+  bool most_allocated() const { return context_.options != nullptr && context_.options->most_allocated; }
 
   // To be called before a round of questions, after other pods may have become known to the snapshot.
   void Refresh(WorkBudget* budget = nullptr);

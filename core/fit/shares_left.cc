@@ -121,7 +121,7 @@ size_t SharesLeft::SoftTaints(const PodShape& shape, const Alike& alike) {
 }
 
 void SharesLeft::LookAt(Alike* alike, double cpu, double memory, PodFit* fit, Best* best) const {
-  const bool fills = fit->options().most_allocated;
+  const bool fills = fit->most_allocated();
   const double takes = fills ? cpu * alike->most_per_cpu + memory * alike->most_per_memory
                              : cpu * alike->least_per_cpu + memory * alike->least_per_memory;
   for (size_t step = 0; step < alike->places.size(); ++step) {

@@ -104,6 +104,20 @@ TEST_P(SharesLeftTest, TakesWhatAPodLeavesMostOrLeastOf) {
   }
 }
 
+TEST(SharesLeftBudgetTest, APodForWhichTheBudgetHadEndedFitsNowhere) {
+  FitCluster cluster;
+  cluster.Add({.name = "node", .allocatable = {{"cpu", 1000}, {"memory", 1000}, {"pods", 10}}});
+  const IncomingPod pod = cluster.Incoming({.requests = {{"cpu", 100}}});
+  Snapshot snapshot(cluster.state());
+  SharesLeft shares(snapshot, {});
+  WorkBudget budget(1);
+  while (budget.Spend()) {
+  }
+  const FitOptions options;
+  PodFit fit(&snapshot, pod, &options, &budget);
+  EXPECT_EQ(shares.Take(pod.shape, &fit), std::nullopt);
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, SharesLeftTest, ::testing::Range(1U, 201U));
 
 }  // namespace
