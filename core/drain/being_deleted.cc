@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/cluster/pod_role.h"
 #include "core/drain/eligibility.h"
 
 namespace loadline {
@@ -41,6 +42,15 @@ std::vector<Slot> NodesBeingDeleted(const ClusterState& cluster, std::span<const
   }
   SortByName(cluster, &slots);
   return slots;
+}
+
+bool IsReplaced(const PodShape& shape, const ClusterObjects& objects) {
+  const PodTraits& traits = TraitsOf(shape);
+  return !traits.mirror && !traits.static_pod && !GivesWay(traits) && !OfKnownDaemonSet(shape, objects);
+}
+
+bool NeedsAnotherNode(const PodShape& shape, const ClusterObjects& objects) {
+  return !shape.finished && !TraitsOf(shape).deleted_s.has_value() && IsReplaced(shape, objects);
 }
 
 }  // namespace loadline

@@ -24,6 +24,14 @@ std::vector<Slot> RememberedDeleting(const ClusterState& cluster, std::span<cons
 std::vector<Slot> NodesBeingDeleted(const ClusterState& cluster, std::span<const DeletingNode> remembered,
                                     int64_t now_s);
 
+// Returns whether another pod takes the place of one that leaves its node, and waits for a node: not of those
+// that end with their node (of DaemonSets, mirror pods) or give way.
+bool IsReplaced(const PodShape& shape, const ClusterObjects& objects);
+
+// Returns whether a pod on a node that is being deleted needs another node: it is replaced, has not finished,
+// and is not terminating.
+bool NeedsAnotherNode(const PodShape& shape, const ClusterObjects& objects);
+
 }  // namespace loadline
 
 #endif  // LOADLINE_CORE_DRAIN_BEING_DELETED_H_

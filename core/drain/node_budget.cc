@@ -4,6 +4,9 @@
 #include <cstddef>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 
 namespace loadline {
 
@@ -14,18 +17,33 @@ bool NodeAllowance::Rule::IsFor(RemovalReason reason) const {
 NodeAllowance::NodeAllowance(std::span<const NodeBudget> budgets, NodeGroupSpan groups,
                              StrongSpan<GroupIndex, const int64_t> nodes, int64_t now_s)
     : rules_of_(groups.size()) {
+  absl::flat_hash_map<absl::string_view, GroupIndex> named;
+  for (const GroupIndex group : groups.indices()) named.emplace(groups[group].name, group);
   for (const NodeBudget& budget : budgets) {
     if (!Contain(budget.windows, now_s)) continue;
-    int64_t there = 0;
-    bool is_shared = false;  // the last rule is that of groups together
-    for (const GroupIndex group : groups.indices()) {
-      if (!budget.groups.empty() && !absl::c_linear_search(budget.groups, groups[group].name)) continue;
-      there = nodes[group] + (budget.together ? there : 0);
-      if (!is_shared) rules_.push_back({budget.reasons, 0});
-      is_shared = budget.together;
-      rules_.back().left = budget.percent ? (there * budget.nodes + 99) / 100 : budget.nodes;
-      rules_of_[group].push_back(rules_.size() - 1);
+    std::vector<GroupIndex> of(groups.indices().begin(), groups.indices().end());
+    if (!budget.groups.empty()) {
+      absl::btree_set<GroupIndex> found;  // a name may be there twice
+      for (const std::string& name : budget.groups) {
+        if (const auto at = named.find(name); at != named.end()) found.insert(at->second);
+      }
+      of.assign(found.begin(), found.end());
     }
+    AddRules(budget, of, nodes);
+  }
+}
+
+void NodeAllowance::AddRules(const NodeBudget& budget, const std::vector<GroupIndex>& groups,
+                             StrongSpan<GroupIndex, const int64_t> nodes) {
+  int64_t all = 0;
+  for (const GroupIndex group : groups) all += nodes[group];
+  const auto add_rule = [&](int64_t there) {
+    rules_.push_back({budget.reasons, budget.percent ? (there * budget.nodes + 99) / 100 : budget.nodes});
+  };
+  if (budget.together) add_rule(all);
+  for (const GroupIndex group : groups) {
+    if (!budget.together) add_rule(nodes[group]);
+    rules_of_[group].push_back(rules_.size() - 1);
   }
 }
 

@@ -38,7 +38,8 @@ struct NodeBudget {
 // Counts the removals that may still start under all budgets that apply at a time.
 class NodeAllowance {
  public:
-  // `nodes`: those that are there, by group, with those that go. Cost: O(budgets * groups).
+  // `nodes`: those that are there, by group, with those that go. Cost: O(budgets * groups); of a budget with
+  // names O(names).
   NodeAllowance(std::span<const NodeBudget> budgets, NodeGroupSpan groups,
                 StrongSpan<GroupIndex, const int64_t> nodes, int64_t now_s);
 
@@ -55,6 +56,10 @@ class NodeAllowance {
     int64_t left = 0;
     bool IsFor(RemovalReason reason) const;
   };
+
+  // `groups`: those that the budget holds for, each once.
+  void AddRules(const NodeBudget& budget, const std::vector<GroupIndex>& groups,
+                StrongSpan<GroupIndex, const int64_t> nodes);
 
   std::vector<Rule> rules_;
   StrongVector<GroupIndex, std::vector<size_t>> rules_of_;  // positions in rules_

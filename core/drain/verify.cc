@@ -17,12 +17,6 @@
 namespace loadline {
 namespace {
 
-// Returns whether nobody creates another one, or the other one waits for no place.
-bool IsNotReplaced(const PodShape& shape, const ClusterObjects& objects) {
-  const PodTraits& traits = TraitsOf(shape);
-  return traits.mirror || traits.static_pod || GivesWay(traits) || OfKnownDaemonSet(shape, objects);
-}
-
 std::string PodName(absl::string_view namespace_name, absl::string_view name) {
   return absl::StrCat(namespace_name, "/", name);
 }
@@ -144,7 +138,7 @@ std::vector<const RecentEviction*> EvictionsToReplace(const DrainState& state,
                                                       const ClusterObjects& objects) {
   std::vector<const RecentEviction*> evictions;
   for (const RecentEviction& eviction : state.recent_evictions) {
-    if (!IsNotReplaced(eviction.shape, objects)) evictions.push_back(&eviction);
+    if (IsReplaced(eviction.shape, objects)) evictions.push_back(&eviction);
   }
   std::sort(evictions.begin(), evictions.end(), [](const RecentEviction* a, const RecentEviction* b) {
     const auto rank = [](const RecentEviction* eviction) {

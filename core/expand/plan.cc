@@ -45,6 +45,8 @@ class TieredPlanner {
   TieredPlanner(Estimator* estimator, Snapshot* snapshot, const GrowableGroups& groups,
                 const PlanOptions& options, WorkBudget* budget)
       : estimator_(*estimator), snapshot_(*snapshot), groups_(groups), options_(options), budget_(budget) {
+    const auto differs = [&](const NodeGroup& group) { return group.priority != groups.begin()->priority; };
+    if (std::none_of(groups.begin(), groups.end(), differs)) return;
     std::map<std::optional<int64_t>, Tier> tiers;  // nullopt is the lowest
     for (const GrowableIndex group : groups.indices()) {
       Tier& tier = tiers[groups[group].priority];
@@ -59,7 +61,7 @@ class TieredPlanner {
   }
 
   ScaleUpPlan Plan(const std::vector<int64_t>& waiting) {
-    if (tiers_.size() < 2) return PlannerOf(groups_, options_.max_new_nodes).Plan(waiting);
+    if (tiers_.empty()) return PlannerOf(groups_, options_.max_new_nodes).Plan(waiting);
     ScaleUpPlan plan;
     plan.unplaced = waiting;
     std::vector<WantedNodes> wanted;
@@ -123,7 +125,7 @@ class TieredPlanner {
   const GrowableGroups& groups_;
   const PlanOptions& options_;
   WorkBudget* budget_;
-  std::vector<Tier> tiers_;
+  std::vector<Tier> tiers_;  // empty: all groups have one priority
 };
 
 // Plans for pods on new nodes so that none is left over for one of a lower priority: where the plan for all

@@ -64,8 +64,8 @@ struct ScaleUpPlan {
 // priority it never leaves more over than the best single option, and never costs more where both leave as
 // many.
 //
-// Where groups have priorities, all of this holds for those of the highest one, then for the others and the
-// pods that these leave over: a price counts among groups of one priority only.
+// With priorities of groups, all of this holds for the groups of the highest one; others are planned for the
+// pods that these leave over. A price counts among groups of one priority only.
 //
 // Last, nodes are shared among groups of one NodeGroup::balance_set, where no more pods are left over by that
 // and no more nodes come.

@@ -11,7 +11,6 @@
 #include "core/drain/node_reason.h"
 #include "core/drain/rules.h"
 #include "core/loop/price_sums.h"
-#include "core/loop/waiting.h"
 
 namespace loadline {
 namespace {

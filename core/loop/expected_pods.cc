@@ -8,7 +8,6 @@
 #include "core/cluster/pod_role.h"
 #include "core/drain/being_deleted.h"
 #include "core/expand/plan.h"
-#include "core/loop/waiting.h"
 
 namespace loadline {
 namespace {

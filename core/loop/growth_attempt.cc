@@ -93,6 +93,7 @@ class Attempt {
       TrialMemory memory(budget_);
       AddUpcoming(&memory);
       const NodesOfGroups growth = way().packs_upcoming ? PlanPacked() : PlanWithinLimits();
+      if (GrowsWhole(growth)) plan_.scale_up.cost = PriceOf(problem_, growth);
       CountLeft();
       ExpectOnNodes();
       result_.rooms.empty = AddEmptyOnes(problem_, &snapshot_, budget_);
@@ -221,14 +222,17 @@ class Attempt {
     return growth;
   }
 
+  bool GrowsWhole(const NodesOfGroups& growth) const {
+    return std::any_of(growth.begin(), growth.end(),
+                       [&](const auto& entry) { return problem_.groups[entry.first].atomic; });
+  }
+
   // Plans growth, and returns how far the groups grow. A packing prices a node of a group that has all of its
   // nodes or none as any other: such a group grows only where no plan without it costs less for as many pods.
   NodesOfGroups PlanWhole(const GroupCaps& caps, bool* with_atomic) {
     PlanGrowth(caps, *with_atomic);
     NodesOfGroups growth = WholeGrowth();
-    const bool grows_whole = std::any_of(
-        growth.begin(), growth.end(), [&](const auto& entry) { return problem_.groups[entry.first].atomic; });
-    if (!grows_whole || problem_.ranking.has_value()) return growth;
+    if (!GrowsWhole(growth) || problem_.ranking.has_value()) return growth;
     LoopPlan whole;
     whole.scale_up = std::exchange(plan_.scale_up, {});
     whole.grown = plan_.grown;

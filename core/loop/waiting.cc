@@ -24,12 +24,6 @@ std::optional<NotWaiting> WhyNotWaiting(const PodTraits& traits, const PendingFa
   return std::nullopt;
 }
 
-bool NeedsAnotherNode(const PodShape& shape, const ClusterObjects& objects) {
-  const PodTraits& traits = TraitsOf(shape);
-  return !shape.finished && !traits.deleted_s.has_value() && !traits.mirror && !traits.static_pod &&
-         !OfKnownDaemonSet(shape, objects) && !GivesWay(traits);
-}
-
 std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
                                                  std::span<const DeletingNode> deleting, int64_t now_s) {
   std::vector<PendingPods> waiting;

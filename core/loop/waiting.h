@@ -50,10 +50,6 @@ enum class NotWaiting { kExpendable, kOfDaemonSet, kNotTried, kTooYoung };
 std::optional<NotWaiting> WhyNotWaiting(const PodTraits& traits, const PendingFacts& facts,
                                         const WaitingRules& rules);
 
-// Returns whether a pod on a node that is being deleted needs another node. Those that end with their node
-// (of DaemonSets, mirror pods), that have finished or are terminating, and those that give way need none.
-bool NeedsAnotherNode(const PodShape& shape, const ClusterObjects& objects);
-
 // Pods on nodes being deleted, see NodesBeingDeleted(), whose replacements need another node, equal ones
 // together; in the order of the nodes, then of their shapes.
 std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,

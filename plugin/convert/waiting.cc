@@ -103,6 +103,11 @@ absl::StatusOr<DecodedProblem> DecodeYoungPods(const v1::PlanLoopRequest& reques
   for (const v1::NotWaitingPods& pods : not_waiting) {
     if (pods.reason() == v1::NotWaitingPods::TOO_YOUNG) *young.Add() = request.pods(pods.pod());
   }
+  if (young.empty()) {
+    DecodedProblem none;
+    none.names = std::move(names);
+    return none;
+  }
   v1::ScaleUpProblem growth;
   *growth.mutable_fit() = request.fit();
   return DecodeProblem(growth, young, PodGrouping::kShape, std::move(names), options);

@@ -43,6 +43,19 @@ TEST(NodeBudgetTest, GroupsThatHaveOneTogether) {
   EXPECT_EQ(allowance.Left(GroupIndex{1}, RemovalReason::kEmpty), 1);
 }
 
+// A group that a budget names twice takes from it once.
+TEST(NodeBudgetTest, NamesMayBeThereTwiceOrOfNoGroup) {
+  const NodeGroups groups = {{.name = "a"}, {.name = "b"}};
+  for (const bool together : {false, true}) {
+    const std::vector<NodeBudget> budgets = {
+        {.groups = {"a", "gone", "a"}, .together = together, .nodes = 3}};
+    NodeAllowance allowance(budgets, groups, StrongVector<GroupIndex, int64_t>{9, 9}, 0);
+    allowance.Take(GroupIndex{0}, RemovalReason::kEmpty);
+    EXPECT_EQ(allowance.Left(GroupIndex{0}, RemovalReason::kEmpty), 2);
+    EXPECT_EQ(allowance.Left(GroupIndex{1}, RemovalReason::kEmpty), INT64_MAX);
+  }
+}
+
 // One budget for all reasons and a stricter one for one of them: a removal for that one counts for both.
 TEST(NodeBudgetTest, TheStrictestBudgetCounts) {
   const NodeGroups groups = {{.name = "a"}};

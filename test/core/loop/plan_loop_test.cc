@@ -189,7 +189,21 @@ TEST_F(LoopTest, AGroupThatHasAllOfItsNodesOrNoneCostsWhatAllOfThemDo) {
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{1}, 1, 0}));
   ClearPending();
   Pending(Replica("w", 900), 3);
-  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 4, 0}));
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 4, 0}));
+  EXPECT_DOUBLE_EQ(plan.scale_up.cost, 0.8) << "of all four";
+}
+
+// The same beside a node on its way, which is packed anew: one at 0.5 for the second pod, and not four at
+// 0.2.
+TEST_F(LoopTest, AGroupThatHasAllOfItsNodesOrNoneCostsAsMuchBesideNodesOnTheirWay) {
+  AddGroup("atomic", 1000, 0.2, 0, 4);
+  AddGroup("single", 1000, 0.5, 1);
+  problem_.groups[GroupIndex{0}].atomic = true;
+  Pending(Replica("w", 900), 2);
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{1}, 1, 0}));
+  EXPECT_DOUBLE_EQ(plan.scale_up.cost, 0.5);
 }
 
 // The pod of a, which is being deleted, keeps apart from its own kind by zone: on b there is none any more.
