@@ -68,6 +68,8 @@ func TestPrioritiesOfConfigMap(t *testing.T) {
 		grown("no-pattern", "a-spot", "priorities[50]")
 		change(map[string]string{"priorities": "10: .*"})
 		grown("no-list", "a-spot", "must map priorities to lists of patterns")
+		change(map[string]string{"priorities": "50:" + strings.Repeat("\n- .*", 1001)})
+		grown("too-many", "a-spot", "priorities[50]: more than 1000 patterns")
 		change(map[string]string{"other": "10: [.*]"})
 		grown("no-key", "a-spot", "it has no key")
 		change(map[string]string{"priorities": "10:\n- .*\n50:\n- ^c$\n"})

@@ -585,30 +585,35 @@ func TestOnlyALiveClusterKnowsThatAClaimIsMissing(t *testing.T) {
 
 // A pod may be given by what makes such pods.
 func TestAPodIsReadFromWhatMakesIt(t *testing.T) {
-	const cluster = `{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}}`
-	const template = `template: {metadata: {labels: {app: x}}, spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}`
+	const cluster = `{apiVersion: v1, kind: Node, metadata: {name: n1},
+  status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}}`
+	const template = "template: {metadata: {labels: {app: x}}, " +
+		"spec: {containers: [{name: c, resources: {requests: {cpu: 1}}}]}}"
 	file := filepath.Join(t.TempDir(), "pod.yaml")
-	for manifest, want := range map[string]string{
-		"apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: shop}, spec: {" + template + "}":                       "shop/x fits on 1 of 1 node",
-		"apiVersion: apps/v1, kind: StatefulSet, metadata: {name: x}, spec: {" + template + "}":                                       "default/x fits on 1 of 1 node",
-		"apiVersion: batch/v1, kind: CronJob, metadata: {name: x}, spec: {jobTemplate: {spec: {" + template + "}}}":                   "default/x fits on 1 of 1 node",
-		"apiVersion: batch/v1, kind: Job, metadata: {generateName: x-}, spec: {" + template + "}":                                     "default/x-xxxxx fits on 1 of 1 node",
-		"apiVersion: v1, kind: Pod, metadata: {generateName: x-}, spec: {containers: [{name: c}]}":                                    "default/x-xxxxx fits on 1 of 1 node",
-		"apiVersion: batch/v1, kind: Job, metadata: {name: x}, spec: {}":                                                              `document 0 (Job "x"): spec.template: missing`,
-		"apiVersion: batch/v1, kind: Job, metadata: {name: x}, spec: {template: {spec: {nodeName: 7}}}":                               `document 0 (Job "x"): spec.template: spec.nodeName: `,
-		"apiVersion: apps/v1, kind: DaemonSet, metadata: {name: x}, spec: {" + strings.Replace(template, "cpu: 1", "cpu: 5", 1) + "}": "Insufficient cpu",
-		"apiVersion: v1, kind: Service, metadata: {name: x}":                                                                          "holds no pod: give a Pod, or what makes pods",
-		"": "not the manifest of a pod: expected a Pod, or what makes pods, such as a Deployment",
+	const apps, batch = "apiVersion: apps/v1, metadata: {name: x}, ", "apiVersion: batch/v1, metadata: {name: x}, "
+	const spec, fits = "spec: {" + template + "}", "default/x fits on 1 of 1 node"
+	const generated = "metadata: {generateName: x-}, "
+	for _, c := range []struct{ manifest, want string }{
+		{"{apiVersion: apps/v1, metadata: {name: x, namespace: shop}, kind: Deployment, " + spec + "}",
+			"shop/x fits on 1 of 1 node"},
+		{"{" + apps + "kind: StatefulSet, " + spec + "}", fits},
+		{"{" + batch + "kind: CronJob, spec: {jobTemplate: {" + spec + "}}}", fits},
+		{"{apiVersion: batch/v1, kind: Job, " + generated + spec + "}", "default/x-xxxxx fits on 1 of 1 node"},
+		{"{apiVersion: v1, kind: Pod, " + generated + "spec: {containers: [{name: c}]}}",
+			"default/x-xxxxx fits on 1 of 1 node"},
+		{"{" + batch + "kind: Job, spec: {}}", `document 0 (Job "x"): spec.template: missing`},
+		{"{" + batch + "kind: Job, spec: {template: {spec: {nodeName: 7}}}}",
+			`document 0 (Job "x"): spec.template: spec.nodeName: `},
+		{"{" + apps + "kind: DaemonSet, " + strings.Replace(spec, "cpu: 1", "cpu: 5", 1) + "}", "Insufficient cpu"},
+		{"{apiVersion: v1, kind: Service, metadata: {name: x}}", "holds no pod: give a Pod, or what makes pods"},
+		{"", "not the manifest of a pod: expected a Pod, or what makes pods, such as a Deployment"},
 	} {
-		if manifest != "" {
-			manifest = "{" + manifest + "}"
-		}
-		if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(c.manifest), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		out, errs, _ := run(t, "loadline", cluster, "fit", "-p", file, "-f", "-")
-		if !strings.Contains(out+errs, want) {
-			t.Errorf("%s: got %s%s, want %s", manifest, out, errs, want)
+		if !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s: got %s%s, want %s", c.manifest, out, errs, c.want)
 		}
 	}
 }
@@ -622,7 +627,8 @@ func TestTopRefusesWhatNamesNoResource(t *testing.T) {
 
 // No colon is needed where no filter says anything.
 func TestAFieldThatIsNotKnownIsToldWithoutAFilter(t *testing.T) {
-	const cluster = `{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}}
+	const cluster = `{apiVersion: v1, kind: Node, metadata: {name: n1},
+  status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}}
 ---
 {apiVersion: v1, kind: Pod, metadata: {name: x}, spec: {containers: [{name: c, resources: {request: {cpu: 1}}}]}}
 `

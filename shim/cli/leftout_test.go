@@ -108,26 +108,29 @@ func TestLeftOutObjectsChangeNothing(t *testing.T) {
 	}
 }
 
-// A pod of a dump that cannot be read in full, but is on a node, counts with the rest and keeps that node, and so does a
-// node of which something cannot be read.
+// A pod of a dump that cannot be read in full, but is on a node, counts with the rest and keeps that node, and so does
+// a node of which something cannot be read.
 func TestWhatCanBeReadOfAnUnreadableObjectCounts(t *testing.T) {
 	node := func(name, spec, cpu string) string {
-		return "---\n{apiVersion: v1, kind: Node, metadata: {name: " + name + "}, spec: {" + spec + "}, status: {allocatable: {cpu: " +
-			cpu + ", memory: 8Gi, pods: 10}, conditions: [{type: Ready, status: \"True\"}]}}\n"
+		return "---\n{apiVersion: v1, kind: Node, metadata: {name: " + name + "}, spec: {" + spec + "}, " +
+			"status: {allocatable: {cpu: " + cpu + ", memory: 8Gi, pods: 10}, conditions: [{type: Ready, status: \"True\"}]}}\n"
 	}
 	pod := func(meta, node, requests string) string {
-		return "---\n{apiVersion: v1, kind: Pod, metadata: {namespace: evil, " + meta + ", ownerReferences: [{kind: ReplicaSet, name: rs, " +
-			"uid: u, apiVersion: apps/v1, controller: true}]}, spec: {nodeName: " + node + ", containers: [{name: c, resources: {requests: {" +
+		return "---\n{apiVersion: v1, kind: Pod, metadata: {namespace: evil, " + meta + ", " +
+			"ownerReferences: [{kind: ReplicaSet, name: rs, " +
+			"uid: u, apiVersion: apps/v1, controller: true}]}, " +
+			"spec: {nodeName: " + node + ", containers: [{name: c, resources: {requests: {" +
 			requests + "}}}]}, status: {phase: Running}}\n"
 	}
-	const set = "---\n{apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: evil, name: rs, uid: u}, spec: {replicas: 3}, " +
-		"status: {replicas: 3}}\n"
+	const set = "---\n{apiVersion: apps/v1, kind: ReplicaSet, metadata: {namespace: evil, name: rs, uid: u}, " +
+		"spec: {replicas: 3}, status: {replicas: 3}}\n"
 	cluster := set + node("n1", "", "4") + node("n2", "", "4") + pod("name: other", "n2", "cpu: 1")
 	for name, c := range map[string]struct{ cluster, keeps, reason, pod, advice string }{
 		"Amount": {cluster + pod("name: bad", "n1", "cpu: many, memory: 1Gi"), "n1", "BlockedByPod: Unreadable", "evil/bad",
 			`correct pod evil/bad: document 4 (Pod "evil/bad"): spec.containers[0].resources.requests.cpu: quantities must`},
-		"Time": {cluster + pod("name: bad, creationTimestamp: yesterday", "n1", "cpu: 100m"), "n1", "BlockedByPod: Unreadable",
-			"evil/bad", `correct pod evil/bad: document 4 (Pod "evil/bad"): metadata.creationTimestamp: parsing time`},
+		"Time": {cluster + pod("name: bad, creationTimestamp: yesterday", "n1", "cpu: 100m"), "n1",
+			"BlockedByPod: Unreadable", "evil/bad",
+			`correct pod evil/bad: document 4 (Pod "evil/bad"): metadata.creationTimestamp: parsing time`},
 		// Its request counts, so that no other pod fits beside it.
 		"Room": {cluster + pod("name: bad, creationTimestamp: yesterday", "n1", "cpu: 3500m"), "n2", "NoPlaceToMovePods",
 			"evil/other", ""},
@@ -155,7 +158,8 @@ func TestWhatCanBeReadOfAnUnreadableObjectCounts(t *testing.T) {
 			t.Errorf("%s: got %+v", name, keep)
 		}
 	}
-	out, errs, code := run(t, "loadline", cluster+node("n3", "taints: oops", "4")+pod("name: asked", `""`, "cpu: 1"), "fit",
+	input := cluster + node("n3", "taints: oops", "4") + pod("name: asked", `""`, "cpu: 1")
+	out, errs, code := run(t, "loadline", input, "fit",
 		"evil/asked", "-f", "-", "-o", "json")
 	var fits fitAnswer
 	if err := json.Unmarshal([]byte(out), &fits); code != 0 || err != nil || len(fits.CannotJudge) != 1 ||

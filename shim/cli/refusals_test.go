@@ -69,7 +69,8 @@ func refusalGroups() string {
 			"  max: " + max + "\n  nodeSelector: {pool: " + name + "}\n" + rest + "---\n"
 	}
 	template := func(name, cpu, taints string) string {
-		return "  price: 1\n  template:\n    metadata: {labels: {pool: " + name + "}}\n    spec: {taints: [" + taints + "]}\n" +
+		return "  price: 1\n  template:\n    metadata: {labels: {pool: " + name + "}}\n" +
+			"    spec: {taints: [" + taints + "]}\n" +
 			"    status: {allocatable: {cpu: '" + cpu + "', memory: 8Gi, pods: '10'}, capacity: {cpu: '" + cpu +
 			"', memory: 8Gi, pods: '10'}}\n"
 	}
@@ -211,7 +212,8 @@ func TestWhyNotOfPodsForWhichNoGroupGrows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const more = `- {apiVersion: v1, kind: Pod, metadata: {name: low, namespace: shop}, spec: {priority: -20, containers: [{name: a}]}}
+	const more = `- {apiVersion: v1, kind: Pod, metadata: {name: low, namespace: shop},
+   spec: {priority: -20, containers: [{name: a}]}}
 - apiVersion: v1
   kind: Pod
   metadata: {name: done, namespace: shop}

@@ -220,7 +220,9 @@ func TestParseRefuses(t *testing.T) {
 // A v1 List holds groups, as kubectl prints several objects, and an amount that is none is named.
 func TestListsAndAmounts(t *testing.T) {
 	const group = `{"apiVersion":"loadline.dev/v1alpha1","kind":"NodeGroup","metadata":{"name":%q},"spec":{"min":0,"max":2,
-"template":{"metadata":{"labels":{"pool":"a"}},"status":{"capacity":{"cpu":"4","memory":"16Gi","pods":"110"},"allocatable":{"cpu":%q,"memory":"16Gi","pods":"110"}}}}}`
+"template":{"metadata":{"labels":{"pool":"a"}},"status":{
+"capacity":{"cpu":"4","memory":"16Gi","pods":"110"},
+"allocatable":{"cpu":%q,"memory":"16Gi","pods":"110"}}}}}`
 	list := func(cpu string) []byte {
 		return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"List","items":[`+group+","+group+"]}", "a", "4", "b", cpu)
 	}
@@ -228,7 +230,8 @@ func TestListsAndAmounts(t *testing.T) {
 	if err != nil || len(file.Groups) != 2 || file.Groups[1].Name() != "b" {
 		t.Errorf("%v, %+v", err, file)
 	}
-	const want = `document 0 item 1: node group "b": spec.template.status.allocatable.cpu: "4 cores": quantities must match`
+	const want = `document 0 item 1: node group "b": ` +
+		`spec.template.status.allocatable.cpu: "4 cores": quantities must match`
 	if _, err = Parse(list("4 cores")); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

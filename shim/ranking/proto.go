@@ -86,10 +86,18 @@ type priorityPattern struct {
 	priority int64
 }
 
-// PrioritiesOf returns the priorities of a map as RankPolicy has it, or an error that names the pattern that is none.
+// mostPatterns bounds the patterns, each of which is tried on the name of each group in each loop. Chosen: more than
+// there are groups in clusters that are known.
+const mostPatterns = 1000
+
+// PrioritiesOf returns the priorities of a map as RankPolicy has it, or an error that names the pattern that is none,
+// or the priority with which there are more than mostPatterns.
 func PrioritiesOf(patterns map[int64][]string) (Priorities, error) {
 	var out Priorities
 	for _, priority := range slices.Sorted(maps.Keys(patterns)) {
+		if len(out)+len(patterns[priority]) > mostPatterns {
+			return nil, fmt.Errorf("priorities[%d]: more than %d patterns up to this priority", priority, mostPatterns)
+		}
 		for _, text := range patterns[priority] {
 			pattern, err := regexp.Compile(text)
 			if err != nil {

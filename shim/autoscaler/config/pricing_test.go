@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/ranking"
 )
 
 // The settings of prices arrive as the engine takes them, with and without a ranking.
@@ -63,6 +64,32 @@ func TestPricingThatHasNoEffectIsRefused(t *testing.T) {
 		}
 		if _, err := c.ReadFiles(); err == nil || !strings.Contains(err.Error(), "groups are not ranked") {
 			t.Errorf("%s: error %v", args, err)
+		}
+	}
+}
+
+// Karpenter's node groups are priced by the lists that are built in, unless the configuration names some.
+func TestKarpenterHasBuiltInPriceLists(t *testing.T) {
+	for args, want := range map[string][]string{
+		"--cloud=karpenter": ranking.DefaultCatalogues,
+		"--cloud=karpenter --prices=../../../manifests/prices/gce-us-central1.csv": {"gce-us-central1.csv"},
+	} {
+		c, _, err := parse(t, args, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := c.ReadFiles()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lists := files.Prices.GetCatalogues()
+		if len(lists) != len(want) {
+			t.Fatalf("%s: %d lists, want %v", args, len(lists), want)
+		}
+		for i, list := range lists {
+			if !strings.HasSuffix(list.GetName(), strings.TrimSuffix(want[i], ".gz")) {
+				t.Errorf("%s: list %d is %s, want %s", args, i, list.GetName(), want[i])
+			}
 		}
 	}
 }

@@ -116,7 +116,8 @@ profiles:
   pluginConfig:
   - {name: NodeAffinity, args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Exists}]}]}}}}
   - {name: PodTopologySpread, args: {defaultingType: List, defaultConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}}
-  - {name: NodeResourcesFit, args: {ignoredResources: [a], ignoredResourceGroups: [b], scoringStrategy: {type: MostAllocated}}}
+  - name: NodeResourcesFit
+    args: {ignoredResources: [a], ignoredResourceGroups: [b], scoringStrategy: {type: MostAllocated}}
 `
 
 // settingsOf returns the options that a planner sends at some time, of a command line.

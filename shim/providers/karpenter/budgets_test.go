@@ -13,7 +13,8 @@ import (
 func TestBudgetsOfANodePool(t *testing.T) {
 	w := newWorld(t, strings.Replace(managedPool, `labels: {loadline.dev/managed: "true"}`,
 		`labels: {loadline.dev/managed: "true"}, annotations: {loadline.dev/disruption-budgets: '[{nodes: 20%}, `+
-			`{nodes: "0", reasons: [Underutilized, Drifted], schedule: "0 9 * * 1-5", duration: 8h}, {reasons: [Drifted]}, {}]'}`, 1))
+			`{nodes: "0", reasons: [Underutilized, Drifted], schedule: "0 9 * * 1-5", duration: 8h}, `+
+			`{reasons: [Drifted]}, {}]'}`, 1))
 	groups := w.groups()
 	budgets := groups[small].Budgets
 	if len(budgets) != 3 || !slices.Equal(budgets, groups["default/m5.xlarge/z1/spot"].Budgets) {
@@ -28,7 +29,8 @@ func TestBudgetsOfANodePool(t *testing.T) {
 		t.Errorf("of one reason: %v", budgets[1])
 	}
 	from, until, _ := budgets[1].Window.At(time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)) // a Saturday
-	if got := from.Format(time.DateTime) + " " + until.Format(time.DateTime); got != "2026-11-30 09:00:00 2026-11-30 17:00:00" {
+	got, want := from.Format(time.DateTime)+" "+until.Format(time.DateTime), "2026-11-30 09:00:00 2026-11-30 17:00:00"
+	if got != want {
 		t.Errorf("it holds %s", got)
 	}
 }
