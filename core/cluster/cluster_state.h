@@ -66,6 +66,12 @@ struct ResourceColumns {
   std::vector<int64_t> limits;     // effective limits of those that have one, as they are
 };
 
+// A node that is shown with another shape than it has, or the shape that it has.
+struct ShownNode {
+  Slot slot{-1};
+  NodeShape shape;
+};
+
 // Nodes in slots. Slots need not be dense; memory grows with the largest one.
 // Not thread-safe; const members may run together.
 class ClusterState {

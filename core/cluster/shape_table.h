@@ -21,7 +21,11 @@ template <typename Shape>
 class ShapeTable {
  public:
   ShapeTable() : index_(0, Hash{this}, Equal{this}) {}
-  ShapeTable(const ShapeTable&) = delete;
+  // Copies the shapes, under their indices. Cost: O(shapes).
+  ShapeTable(const ShapeTable& other)
+      : entries_(other.entries_),
+        free_(other.free_),
+        index_(other.index_.begin(), other.index_.end(), other.index_.size(), Hash{this}, Equal{this}) {}
   ShapeTable& operator=(const ShapeTable&) = delete;
 
   // Returns the index of the shape equal to `shape`, with one reference more.

@@ -38,6 +38,22 @@ absl::Status CheckSlot(Slot slot, int32_t max_nodes, absl::string_view what) {
 
 }  // namespace
 
+View::Content::Content(const Content& other)
+    : cluster(std::make_unique<ClusterState>(*other.cluster)),
+      resize_rule(other.resize_rule),
+      shapes(other.shapes),
+      unreadable_shapes(other.unreadable_shapes),
+      label_keys(other.label_keys),
+      keys_of_namespace(other.keys_of_namespace),
+      bytes(other.bytes),
+      bytes_of_node(other.bytes_of_node) {}
+
+std::unique_ptr<View> View::Fork() const {
+  std::unique_ptr<View> fork(new View(*this));
+  ++fork->version_;  // what is kept of a view refers to its cluster
+  return fork;
+}
+
 const ResourceNames& View::names_for(const std::optional<FullListChunk>& full_list) const {
   static const ResourceNames* const kNone = new ResourceNames;
   if (!full_list.has_value()) return cluster().resource_names();
@@ -78,7 +94,7 @@ absl::Status View::ApplyChunk(const Batch& batch) {
   if (target < revision_) return Refused(batch, "is a full list older than");
   const int32_t index = batch.full_list->index;
   if (index == 0) {
-    staging_ = std::make_unique<Staging>();
+    staging_ = std::make_shared<Staging>();
     staging_->revision = target;
     staging_->content.resize_rule = batch.resize_rule;
   }

@@ -109,6 +109,11 @@ struct Batch {
 class View {
  public:
   explicit View(const ViewLimits& limits) : limits_(limits) {}
+  View& operator=(const View&) = delete;
+
+  // Returns a copy that takes the place of this view, which a question still reads: nothing may be applied to
+  // this one any more. Cost: O(nodes + pods + shapes + objects), in memory too.
+  std::unique_ptr<View> Fork() const;
 
   // The names that a batch of this kind adds to: those of the state it will be applied to.
   const ResourceNames& names_for(const std::optional<FullListChunk>& full_list) const;
@@ -182,6 +187,10 @@ class View {
     bool reduced = false;      // there was no room for its selectors, or for more: it is not as it was sent
   };
   struct Content {
+    Content() = default;
+    Content(const Content& other);
+    Content& operator=(Content&&) = default;
+
     std::unique_ptr<ClusterState> cluster = std::make_unique<ClusterState>();
     ResizeRule resize_rule = ResizeRule::kPerContainer;
     std::vector<ClientShape> shapes;
@@ -198,6 +207,7 @@ class View {
     Content content;
   };
 
+  View(const View&) = default;  // both have the same chunks of a full list
   absl::Status ApplyChanges(const Batch& batch);
   absl::Status ApplyChunk(const Batch& batch);
   absl::Status Refused(const Batch& batch, absl::string_view reason) const;
@@ -225,7 +235,7 @@ class View {
   ViewLimits limits_;
   Revision revision_;
   Content content_;
-  std::unique_ptr<Staging> staging_;
+  std::shared_ptr<Staging> staging_;
   int64_t clamped_amounts_ = 0;
   int64_t time_s_ = 0;
   int64_t version_ = 0;

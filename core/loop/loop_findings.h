@@ -69,12 +69,8 @@ LoopFindings ObserveLoop(const ClusterState& cluster, const LoopObservation& see
                          const LoopOutcomes& outcomes, const ObserveOptions& options, int64_t now_ms,
                          LoopMemory* memory);
 
-// A node that plans see with another shape than the cluster has.
-struct ShownNode {
-  Slot slot{-1};
-  NodeShape shape;
-};
-// Returns the nodes of abandoned removals, and those that have not started. `cluster` is as it was observed.
+// Returns the nodes that plans see with another shape than the cluster has: those of abandoned
+// removals, and those that have not started. `cluster` is as it was observed.
 std::vector<ShownNode> NodesAsPlanned(const ClusterState& cluster, const LoopFindings& findings);
 
 // Fills in what a plan reads of machines and groups: groups, their nodes and targets, models of new nodes,

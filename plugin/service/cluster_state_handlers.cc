@@ -120,10 +120,10 @@ absl::StatusOr<v1::SyncResponse> AnswerSync(const v1::SyncRequest& request, cons
   const absl::StatusOr<Applied> applied = views->Apply(request.changes(), deadline);
   if (!applied.ok()) return applied.status();
   v1::SyncResponse response;
-  response.set_epoch(applied->view->view.revision().epoch);
-  response.set_revision(applied->view->view.revision().revision);
+  response.set_epoch(applied->view.view().revision().epoch);
+  response.set_revision(applied->view.view().revision().revision);
   response.set_clamped_amounts(applied->clamped_amounts);
-  TellLeftOut(applied->view->LeftOut(), &response);
+  TellLeftOut(applied->view->LeftOut(applied->view.view()), &response);
   return response;
 }
 
@@ -139,10 +139,10 @@ absl::StatusOr<v1::DescribeResponse> AnswerDescribe(const v1::DescribeRequest& r
   if ((request.include_api() || request.pods_size() > 0) && request.view().empty()) return response;
   if (request.view().empty()) {
     for (const auto& [name, shared] : views->All()) {
-      const absl::StatusOr<ReadView> view = ReadView::Wait(shared, &shared->turn, deadline);
+      const absl::StatusOr<ReadView> view = ReadView::Wait(shared, deadline);
       if (!view.ok()) return Annotate(view.status(), absl::StrCat("view ", Quoted(name)));
       if (absl::Status status = deadline.Check(); !status.ok()) return status;
-      *response.add_views() = EncodeView(name, (*view)->view);
+      *response.add_views() = EncodeView(name, view->view());
     }
     return response;
   }
@@ -151,8 +151,8 @@ absl::StatusOr<v1::DescribeResponse> AnswerDescribe(const v1::DescribeRequest& r
   if (!slots.ok()) return slots.status();
   const absl::StatusOr<ReadView> view = views->Read(request.view(), deadline);
   if (!view.ok()) return view.status();
-  *response.add_views() = EncodeView(request.view(), (*view)->view);
-  const ClusterState& cluster = (*view)->view.cluster();
+  *response.add_views() = EncodeView(request.view(), view->view());
+  const ClusterState& cluster = view->view().cluster();
   NodePage page(cluster, request.include_pods(), &response);
   const absl::Status status = slots->empty() ? DescribeFrom(request.first_slot(), cluster, &page, &response)
                                              : DescribeSlots(*slots, cluster, &page);

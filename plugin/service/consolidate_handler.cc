@@ -45,22 +45,23 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   if (!cluster.ok()) return cluster.status();
 
   SharedView& shared = cluster->shared();
-  View& view = shared.view;
+  View& view = cluster->view();
   const v1::ScaleUpProblem growth = GrowthPart(part);
   absl::StatusOr<DecodedProblem> decoded =
       DecodeProblem(growth, request.pods(), PodGrouping::kShape, view.cluster().resource_names(),
-                    shared.OptionsOfQuestion());
+                    shared.OptionsOfQuestion(view));
   if (!decoded.ok()) return decoded.status();
   if (waiting->has_value()) RemoveNotWaiting(request.pods(), **waiting, &*decoded);
   if (absl::Status status = DeriveModels(growth.groups(), view.cluster(), &*decoded); !status.ok())
     return status;
   SelectLabelKeys(&view, &*decoded);
   LeftOutList left_out;
-  UndoUnlessKept undo(&shared);
+  UndoUnlessKept undo(&shared, &view);
   absl::StatusOr<DrainProblem> problem =
-      DecodeDrainProblem(*drain_part, shared.OptionsOfQuestion(), &view, &left_out);
+      DecodeDrainProblem(*drain_part, shared.OptionsOfQuestion(view), &view, &left_out);
   if (!problem.ok()) return problem.status();
   Complete(view.label_keys(), &*decoded);
+  cluster->Lend();
 
   absl::StatusOr<DerivedGroups> derived;
   if (request.derive_groups()) {
@@ -72,7 +73,7 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
                                 : LoopGroups(part, *decoded, *problem, *prices);
   // They keep their group, because the bill counts what they cost.
   FindNodesThatStart(decoded->startup_taints, groups, &*problem);
-  shared.UseProfiles(&decoded->fit);
+  shared.UseProfiles(view, &decoded->fit);
   WorkBudget budget = BudgetOf(request, kConsolidationWork, shared.limits.question_bytes, deadline);
   // Drains find places for these by themselves.
   for (PendingPods& pods : PodsOfNodesBeingDeleted(view.cluster(), {}, request.now_s())) {
@@ -101,7 +102,7 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   }
   response.set_clamped_amounts(decoded->clamped_amounts);
   left_out.Add(decoded->left_out);
-  left_out.Add(shared.LeftOut());
+  left_out.Add(shared.LeftOut(view));
   TellLeftOut(left_out, &response);
   absl::StatusOr<v1::PlanConsolidationResponse> sized = Sized(std::move(response), "ask about fewer groups");
   if (sized.ok()) undo.Keep();

@@ -19,23 +19,25 @@ absl::StatusOr<v1::PlanDrainResponse> AnswerPlanDrain(const v1::PlanDrainRequest
   absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(request, deadline, views);
   if (!cluster.ok()) return cluster.status();
   SharedView& shared = cluster->shared();
+  View& view = cluster->view();
   absl::StatusOr<DecodedProblem> waiting =
-      DecodeWaitingPods(request, shared.view.cluster().resource_names(), shared.OptionsOfQuestion());
+      DecodeWaitingPods(request, view.cluster().resource_names(), shared.OptionsOfQuestion(view));
   if (!waiting.ok()) return waiting.status();
-  SelectLabelKeys(&shared.view, &*waiting);
-  UndoUnlessKept undo(&shared);
+  SelectLabelKeys(&view, &*waiting);
+  UndoUnlessKept undo(&shared, &view);
   absl::StatusOr<DrainTurn> turn = DrainTurn::Begin(request, "options", &undo);
   if (!turn.ok()) return turn.status();
   if (absl::Status status = turn->LeaveOutNodesThatStart(request.startup_taints()); !status.ok())
     return status;
-  Complete(shared.view.label_keys(), &*waiting);
+  Complete(view.label_keys(), &*waiting);
+  cluster->Lend();
   WorkBudget budget = BudgetOf(request, kDrainWork, shared.limits.question_bytes, deadline);
   if (request.pods_size() > 0) turn->ExpectOnNodes(*waiting, undo.snapshot(), &budget);
   const DrainPlan& plan = undo.drain()->Plan(turn->problem(), turn->options(), &budget);
   v1::PlanDrainResponse response = EncodeDrainPlan(plan, turn->problem(), turn->options(), request.compact());
   turn->Finish(/*planned=*/true);
   LeftOutList left_out = turn->left_out();
-  left_out.Add(shared.LeftOut());
+  left_out.Add(shared.LeftOut(view));
   TellTooCostlyBudgets(plan, &left_out);
   TellLeftOut(left_out, &response);
   if (!request.compact()) *response.mutable_state() = turn->EncodeState();

@@ -77,14 +77,15 @@ absl::StatusOr<DrainTurn> DrainTurn::Begin(const v1::PlanDrainRequest& request, 
   SharedView* const shared = &undo->shared();
   DrainTurn turn;
   turn.shared_ = shared;
+  turn.view_ = &undo->view();
   turn.now_s_ = request.now_s();
   turn.fit_ = request.fit().SerializeAsString();
   absl::StatusOr<DecodedDrainOptions> decoded = DecodeDrainOptions(request.options(), request.fit());
   if (!decoded.ok()) return Annotate(decoded.status(), options);
   turn.options_ = *std::move(decoded);
-  shared->UseProfiles(&turn.options_.options.fit);
-  View& view = shared->view;
-  const ReadOptions read = shared->OptionsOfQuestion();
+  View& view = undo->view();
+  shared->UseProfiles(view, &turn.options_.options.fit);
+  const ReadOptions read = shared->OptionsOfQuestion(view);
   absl::StatusOr<DrainProblem> problem = DecodeDrainProblem(request, read, &view, &turn.left_out_);
   if (!problem.ok()) return problem.status();
   turn.problem_ = std::make_unique<DrainProblem>(*std::move(problem));
@@ -124,19 +125,19 @@ void DrainTurn::Finish(bool planned) {
     next_.state = kept.planner.state();
   } else {
     next_.state = before.state;
-    Count(shared_->view.cluster(), now_s_, &next_.state);
+    Count(view_->cluster(), now_s_, &next_.state);
   }
 }
 
 void DrainTurn::Keep() {
   KeptDrain& kept = shared_->drain;
   kept.last = std::move(next_);
-  kept.label_keys = shared_->view.label_keys().size();
+  kept.label_keys = view_->label_keys().size();
   kept.fit = std::move(fit_);
   kept.expected = options_.options.fit.load_line.sums.expected;
   // A state that was handed in and with which nothing was planned yet is handed in again.
   kept.cluster.reset();
-  if (planned_) kept.cluster = shared_->view.cluster_number();
+  if (planned_) kept.cluster = view_->cluster_number();
 }
 
 v1::DrainState DrainTurn::EncodeState() const { return EncodeDrainState(next_.state, next_.evicted); }

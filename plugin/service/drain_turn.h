@@ -60,6 +60,7 @@ class DrainTurn {
 
  private:
   SharedView* shared_ = nullptr;
+  const View* view_ = nullptr;
   int64_t now_s_ = 0;
   std::string fit_;
   DecodedDrainOptions options_;

@@ -124,23 +124,25 @@ absl::StatusOr<v1::FitResponse> JudgePods(const v1::FitRequest& request, const F
 absl::StatusOr<v1::FitResponse> AnswerFit(const v1::FitRequest& request, const Deadline& deadline,
                                           Views* views) {
   if (!request.has_changes()) return absl::InvalidArgumentError("changes: required");
-  absl::StatusOr<LockedView> locked = ApplyChanges(request.changes(), deadline, views);
-  if (!locked.ok()) return locked.status();
-  SharedView& shared = *locked->operator->();
+  absl::StatusOr<QuestionCluster> cluster = QuestionCluster::OfView(request.changes(), deadline, views);
+  if (!cluster.ok()) return cluster.status();
+  SharedView& shared = cluster->shared();
+  View& view = cluster->view();
   absl::StatusOr<FitQuestion> question =
-      DecodeFit(request, shared.view.cluster().resource_names(), shared.OptionsOfQuestion());
+      DecodeFit(request, view.cluster().resource_names(), shared.OptionsOfQuestion(view));
   if (!question.ok()) return question.status();
-  shared.UseProfiles(&question->options);
+  shared.UseProfiles(view, &question->options);
   // A batch may be decoded at the same time: this changes nothing that it reads of the view.
-  SelectLabels(&shared.view, &question->pods, &question->moves, &question->left_out);
-  UndoUnlessKept undo(&shared);
+  SelectLabels(&view, &question->pods, &question->moves, &question->left_out);
+  cluster->Lend();
+  UndoUnlessKept undo(&shared, &view);
   Snapshot* const snapshot = undo.snapshot();
   snapshot->Fork();
   WorkBudget budget = FixedBudget(kFitWork, deadline, shared.limits.question_bytes);
-  absl::StatusOr<v1::FitResponse> response = JudgePods(request, *question, shared.view, &budget, snapshot);
+  absl::StatusOr<v1::FitResponse> response = JudgePods(request, *question, view, &budget, snapshot);
   if (response.ok()) {
     LeftOutList left_out = question->left_out;
-    left_out.Add(shared.LeftOut());
+    left_out.Add(shared.LeftOut(view));
     TellLeftOut(left_out, &*response);
   }
   undo.Keep();  // also if the answer is an error: the moves are taken back, and the snapshot is whole

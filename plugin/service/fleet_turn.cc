@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/base/check.h"
 #include "core/loop/downscale_order.h"
 #include "core/loop/kept.h"
 #include "core/loop/loop_memory_bytes.h"
@@ -18,9 +17,11 @@ static_assert(size_t{kMaxSizedGroups} == kMostSizedGroups);
 
 absl::StatusOr<std::unique_ptr<FleetTurn>> FleetTurn::Begin(const v1::PlanLoopRequest& request,
                                                             const DecodedProblem& growth,
-                                                            const LoopDecisions& decisions, View* view) {
-  std::unique_ptr<FleetTurn> turn(new FleetTurn(view));
-  absl::StatusOr<DecodedLoopFleet> fleet = DecodeLoopFleet(request, growth, decisions, view->cluster());
+                                                            const LoopDecisions& decisions,
+                                                            QuestionCluster* cluster) {
+  const View& view = cluster->view();
+  std::unique_ptr<FleetTurn> turn(new FleetTurn(&view));
+  absl::StatusOr<DecodedLoopFleet> fleet = DecodeLoopFleet(request, growth, decisions, view.cluster());
   if (!fleet.ok()) return fleet.status();
   turn->fleet_ = *std::move(fleet);
   if (!request.fleet().state().empty()) {
@@ -31,24 +32,10 @@ absl::StatusOr<std::unique_ptr<FleetTurn>> FleetTurn::Begin(const v1::PlanLoopRe
       turn->state_problem_ = absl::StrCat("state: ", memory.status().message());
     }
   }
-  turn->findings_ = ObserveLoop(view->cluster(), turn->fleet_.seen, turn->fleet_.outcomes,
+  turn->findings_ = ObserveLoop(view.cluster(), turn->fleet_.seen, turn->fleet_.outcomes,
                                 turn->fleet_.options, turn->fleet_.now_ms, &turn->memory_);
-  turn->ShowNodes();
+  cluster->Show(NodesAsPlanned(view.cluster(), turn->findings_));
   return turn;
-}
-
-void FleetTurn::ShowNodes() {
-  for (ShownNode& node : NodesAsPlanned(view_.cluster(), findings_)) {
-    former_.push_back({node.slot, view_.cluster().node_shape(node.slot)});
-    view_.ShowNode(node.slot, std::move(node.shape));
-  }
-}
-
-FleetTurn::~FleetTurn() {
-  try {
-    for (ShownNode& node : former_) view_.ShowNode(node.slot, std::move(node.shape));
-  } catch (const CheckFailed&) {  // the view stays half applied, and is dropped
-  }
 }
 
 void FleetTurn::Describe(const ScalableGroups& stated, DecodedProblem* decoded) const {

@@ -12,17 +12,18 @@
 #include "core/loop/vain_growth.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/loop_fleet.h"
+#include "plugin/service/question_cluster.h"
 
 namespace loadline {
 
-// Shows the nodes of the view as plans see them, as long as it lives; then they are as they were.
 class FleetTurn {
  public:
-  // Observes the cluster of `view`. `growth`: the groups of the request. Errors: those of DecodeLoopFleet()
+  // Observes `cluster`, and shows its nodes as plans see them. `growth`: the groups of the request.
+  // Errors: those of DecodeLoopFleet()
   static absl::StatusOr<std::unique_ptr<FleetTurn>> Begin(const v1::PlanLoopRequest& request,
                                                           const DecodedProblem& growth,
-                                                          const LoopDecisions& decisions, View* view);
-  ~FleetTurn();
+                                                          const LoopDecisions& decisions,
+                                                          QuestionCluster* cluster);
   FleetTurn(const FleetTurn&) = delete;
   FleetTurn& operator=(const FleetTurn&) = delete;
 
@@ -50,16 +51,14 @@ class FleetTurn {
   v1::LoopFleetAnswer Finish(const LoopProblem& problem, const LoopPlan& plan, const SlackPlanner& slack);
 
  private:
-  explicit FleetTurn(View* view) : view_(*view) {}
-  void ShowNodes();
+  explicit FleetTurn(const View* view) : view_(*view) {}
 
-  View& view_;
+  const View& view_;
   DecodedLoopFleet fleet_;
   LoopMemory memory_;
   std::string state_problem_;
   LoopFindings findings_;
   std::vector<VainGrowth> vain_;
-  std::vector<ShownNode> former_;  // nodes that are shown otherwise, as they are
 };
 
 }  // namespace loadline

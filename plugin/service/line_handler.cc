@@ -186,18 +186,19 @@ absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoa
     return absl::InvalidArgumentError("line: required, with a resource");
   absl::StatusOr<ReadView> view = ReadChanges(request.changes(), deadline, views);
   if (!view.ok()) return view.status();
-  const ClusterState& cluster = (*view)->view.cluster();
+  const ClusterState& cluster = view->view().cluster();
   absl::StatusOr<DecodedLoadLine> decoded = DecodeLoadLine(request.line());
   if (!decoded.ok()) return Annotate(decoded.status(), "line");
-  (*view)->UseProfiles(&decoded->line);
+  (*view)->UseProfiles(view->view(), &decoded->line);
   const absl::StatusOr<std::vector<Slot>> candidates = DecodeCandidates(request.slots(), cluster);
   if (!candidates.ok()) return candidates.status();
 
-  const PolicyColumns::Lease columns = (*view)->Columns(decoded->columns, decoded->line.sums.expected);
+  const PolicyColumns::Lease columns =
+      (*view)->Columns(view->view(), decoded->columns, decoded->line.sums.expected);
   const std::vector<size_t> positions = ColumnsOfLine(decoded->line, decoded->columns);
   const LineCheck check(&decoded->line, columns.get(), positions, &cluster);
   ResourceNames names = cluster.resource_names();
-  ResourceReader resources(&names, {.resize_rule = (*view)->view.resize_rule()});
+  ResourceReader resources(&names, {.resize_rule = view->view().resize_rule()});
   const absl::StatusOr<Arrivals> arrivals =
       DecodeArrivals(request, check, decoded->line, *candidates, &resources);
   if (!arrivals.ok()) return arrivals.status();

@@ -107,8 +107,8 @@ absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) 
 // Fills `problem` from the request. `decoded` keeps the entries and the objects that are left out. `problem`
 // must not move afterwards: its ranking refers to it.
 absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, const DrainTurn& drain_turn,
-                         const SharedView& shared, const FleetTurn* fleet, DecodedProblem* decoded,
-                         LoopProblem* problem) {
+                         const SharedView& shared, const View& view, const FleetTurn* fleet,
+                         DecodedProblem* decoded, LoopProblem* problem) {
   problem->drain = drain_turn.problem();
   problem->groups = LoopGroups(request, *decoded, problem->drain, policy.prices);
   problem->drain.groups.clear();
@@ -153,7 +153,7 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
   }
   // The memory of the loop holds what the view does, and outlives it.
   const v1::SizeState sizes = fleet != nullptr ? fleet->Sizes(shared.size_state) : shared.size_state;
-  return DecodeSized(request, sizes, shared.view.label_keys(), shared.limits.slack_namespace, problem,
+  return DecodeSized(request, sizes, view.label_keys(), shared.limits.slack_namespace, problem,
                      &decoded->left_out);
 }
 
@@ -172,15 +172,15 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(request, deadline, views);
   if (!cluster.ok()) return cluster.status();
   SharedView& shared = cluster->shared();
-  View& view = shared.view;
+  View& view = cluster->view();
   const v1::ScaleUpProblem growth = GrowthPart(request);
   absl::StatusOr<DecodedProblem> decoded =
       DecodeProblem(growth, request.pods(), PodGrouping::kShape, view.cluster().resource_names(),
-                    shared.OptionsOfQuestion());
+                    shared.OptionsOfQuestion(view));
   if (!decoded.ok()) return decoded.status();
   if (absl::Status status = DeriveModels(growth.groups(), view.cluster(), &*decoded); !status.ok())
     return status;
-  shared.UseProfiles(&decoded->fit);
+  shared.UseProfiles(view, &decoded->fit);
   NotWaitingList not_waiting;
   if (policy->waiting.has_value()) {
     not_waiting = RemoveNotWaiting(request.pods(), *policy->waiting, &*decoded);
@@ -189,7 +189,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   DrainTurn::Timers timers;
   if (request.has_fleet()) {
     absl::StatusOr<std::unique_ptr<FleetTurn>> turn =
-        FleetTurn::Begin(request, *decoded, policy->decisions, &view);
+        FleetTurn::Begin(request, *decoded, policy->decisions, &*cluster);
     if (!turn.ok()) return turn.status();
     fleet_turn = *std::move(turn);
     decoded->left_out.Add(fleet_turn->left_out());
@@ -199,18 +199,19 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   }
   SelectLabelKeys(&view, &*decoded);
   absl::StatusOr<DecodedProblem> young =
-      DecodeYoungPods(request, not_waiting, decoded->names, shared.OptionsOfQuestion());
+      DecodeYoungPods(request, not_waiting, decoded->names, shared.OptionsOfQuestion(view));
   if (!young.ok()) return young.status();
   SelectLabelKeys(&view, &*young);
-  UndoUnlessKept undo(&shared);
+  UndoUnlessKept undo(&shared, &view);
   absl::StatusOr<DrainTurn> drain_turn = DrainTurn::Begin(policy->drain, "drain", &undo, timers);
   if (!drain_turn.ok()) return drain_turn.status();
   decoded->names = young->names;  // with names added
   Complete(view.label_keys(), &*decoded);
   Complete(view.label_keys(), &*young);
+  cluster->Lend();
   LoopProblem problem;
-  if (absl::Status status = MakeProblem(request, *std::move(policy), *drain_turn, shared, fleet_turn.get(),
-                                        &*decoded, &problem);
+  if (absl::Status status = MakeProblem(request, *std::move(policy), *drain_turn, shared, view,
+                                        fleet_turn.get(), &*decoded, &problem);
       !status.ok()) {
     return status;
   }
@@ -248,7 +249,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
     if (!problem.sized.empty()) *response.mutable_state()->mutable_size() = size_state;
   }
   response.set_clamped_amounts(decoded->clamped_amounts);
-  decoded->left_out.Add(shared.LeftOut());
+  decoded->left_out.Add(shared.LeftOut(view));
   decoded->left_out.Add(drain_turn->left_out());
   TellTooCostlyBudgets(plan.scale_down, &decoded->left_out);
   TellLeftOut(decoded->left_out, &response);

@@ -19,7 +19,7 @@ absl::Status ReadOwnCluster(const v1::Changes& changes, SharedView* shared) {
   Batch& batch = decoded->batch;
   batch.epoch = batch.revision = 1;
   batch.full_list = FullListChunk{0, true};
-  return shared->view.Apply(batch);
+  return shared->Current()->Apply(batch);
 }
 
 absl::Status CheckComplete(const v1::Changes& changes) {
@@ -35,25 +35,32 @@ absl::StatusOr<ReadView> ReadChanges(const v1::Changes& changes, const Deadline&
   return views->Read(changes, deadline);
 }
 
-absl::StatusOr<LockedView> ApplyChanges(const v1::Changes& changes, const Deadline& deadline, Views* views) {
-  if (absl::Status status = CheckComplete(changes); !status.ok()) return status;
-  absl::StatusOr<Applied> applied = views->Apply(changes, deadline);
-  if (!applied.ok()) return applied.status();
-  return std::move(applied->view);
-}
-
 absl::StatusOr<QuestionCluster> QuestionCluster::OfView(const v1::Changes& changes, const Deadline& deadline,
                                                         Views* views) {
-  absl::StatusOr<LockedView> locked = ApplyChanges(changes, deadline, views);
-  if (!locked.ok()) return locked.status();
+  if (absl::Status status = CheckComplete(changes); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<PlannedView>> planned = views->Plan(changes, deadline);
+  if (!planned.ok()) return planned.status();
   QuestionCluster cluster;
-  cluster.locked_.emplace(*std::move(locked));
+  cluster.planned_ = *std::move(planned);
   return cluster;
+}
+
+void QuestionCluster::Show(std::vector<ShownNode> nodes) {
+  if (planned_ != nullptr) {
+    planned_->Show(std::move(nodes));
+    return;
+  }
+  for (ShownNode& node : nodes) view_of_own_->ShowNode(node.slot, std::move(node.shape));
+}
+
+void QuestionCluster::Lend() {
+  if (planned_ != nullptr) planned_->Lend();
 }
 
 absl::StatusOr<QuestionCluster> QuestionCluster::Own(const v1::Changes& own, Views* views) {
   QuestionCluster cluster;
   cluster.own_ = std::make_unique<SharedView>(views->limits());
+  cluster.view_of_own_ = cluster.own_->Current();
   if (absl::Status status = ReadOwnCluster(own, cluster.own_.get()); !status.ok())
     return Annotate(status, "own");
   return cluster;

@@ -32,9 +32,9 @@ absl::StatusOr<GrowingCluster> SizeOf(const v1::RankOptionsRequest& request, boo
       return absl::InvalidArgumentError(
           "cluster_nodes: must be unset with a view, which states the size of the cluster");
     }
-    const absl::StatusOr<LockedView> locked = ApplyChanges(request.changes(), deadline, views);
-    if (!locked.ok()) return locked.status();
-    const ClusterState& cluster = (*locked)->view.cluster();
+    const absl::StatusOr<ReadView> view = ReadChanges(request.changes(), deadline, views);
+    if (!view.ok()) return view.status();
+    const ClusterState& cluster = view->view().cluster();
     size.nodes = cluster.node_count();
     if (with_demand) size.running = RunningDemand(cluster);
   } else if (request.has_cluster_nodes()) {

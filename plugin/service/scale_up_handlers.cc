@@ -21,16 +21,18 @@ namespace {
 
 // Decodes what is asked of a cluster, and makes the cluster know the labels that it turns on.
 absl::StatusOr<DecodedProblem> DecodeGrowth(const v1::ScaleUpProblem& problem, PodGrouping grouping,
-                                            SharedView* shared) {
-  View& view = shared->view;
+                                            QuestionCluster* cluster) {
+  const SharedView& shared = cluster->shared();
+  View& view = cluster->view();
   absl::StatusOr<DecodedProblem> decoded = DecodeProblem(
-      problem, problem.pods(), grouping, view.cluster().resource_names(), shared->OptionsOfQuestion());
+      problem, problem.pods(), grouping, view.cluster().resource_names(), shared.OptionsOfQuestion(view));
   if (!decoded.ok()) return decoded;
   if (absl::Status status = DeriveModels(problem.groups(), view.cluster(), &*decoded); !status.ok())
     return status;
   SelectLabelKeys(&view, &*decoded);
   Complete(view.label_keys(), &*decoded);
-  shared->UseProfiles(&decoded->fit);
+  shared.UseProfiles(view, &decoded->fit);
+  cluster->Lend();
   return decoded;
 }
 
@@ -44,18 +46,19 @@ absl::StatusOr<v1::EstimateScaleUpResponse> AnswerEstimateScaleUp(const v1::Esti
   absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(problem, deadline, views);
   if (!cluster.ok()) return Annotate(cluster.status(), "problem");
   SharedView& shared = cluster->shared();
+  View& view = cluster->view();
   const bool exact = *mode == EstimateMode::kExact;
   absl::StatusOr<DecodedProblem> decoded =
-      DecodeGrowth(problem, exact ? PodGrouping::kShape : PodGrouping::kController, &shared);
+      DecodeGrowth(problem, exact ? PodGrouping::kShape : PodGrouping::kController, &*cluster);
   if (!decoded.ok()) return Annotate(decoded.status(), "problem");
-  UndoUnlessKept undo(&shared);
+  UndoUnlessKept undo(&shared, &view);
   Snapshot* const snapshot = undo.snapshot();
   WorkBudget budget = BudgetOf(problem, kGrowthWork, shared.limits.question_bytes, deadline);
-  const NodeLimit limit = NewNodeLimit(problem, shared.view.cluster().node_count());
+  const NodeLimit limit = NewNodeLimit(problem, view.cluster().node_count());
 
   v1::EstimateScaleUpResponse response;
   response.set_clamped_amounts(decoded->clamped_amounts);
-  decoded->left_out.Add(shared.LeftOut());
+  decoded->left_out.Add(shared.LeftOut(view));
   TellLeftOut(decoded->left_out, &response);
   snapshot->Fork();
   {
@@ -83,7 +86,7 @@ absl::StatusOr<v1::EstimateScaleUpResponse> AnswerEstimateScaleUp(const v1::Esti
                                  decoded->entries);
       EncodeRefusals(refusals, decoded->entries, estimate);
       estimate->set_model_source(std::string(Name(group.model->source)));
-      estimate->set_model_node(EncodeModelNode(problem.groups(), shared.view.cluster(), i, *decoded));
+      estimate->set_model_node(EncodeModelNode(problem.groups(), view.cluster(), i, *decoded));
     }
   }
   snapshot->Revert();
@@ -104,12 +107,13 @@ absl::StatusOr<v1::PlanScaleUpResponse> AnswerPlanScaleUp(const v1::PlanScaleUpR
   absl::StatusOr<QuestionCluster> cluster = QuestionCluster::Of(problem, deadline, views);
   if (!cluster.ok()) return Annotate(cluster.status(), "problem");
   SharedView& shared = cluster->shared();
-  absl::StatusOr<DecodedProblem> decoded = DecodeGrowth(problem, PodGrouping::kShape, &shared);
+  View& view = cluster->view();
+  absl::StatusOr<DecodedProblem> decoded = DecodeGrowth(problem, PodGrouping::kShape, &*cluster);
   if (!decoded.ok()) return Annotate(decoded.status(), "problem");
 
   v1::PlanScaleUpResponse response;
   response.set_clamped_amounts(decoded->clamped_amounts);
-  decoded->left_out.Add(shared.LeftOut());
+  decoded->left_out.Add(shared.LeftOut(view));
   TellLeftOut(decoded->left_out, &response);
   GrowableGroups groups;
   StrongVector<GrowableIndex, GroupIndex> positions;
@@ -124,9 +128,9 @@ absl::StatusOr<v1::PlanScaleUpResponse> AnswerPlanScaleUp(const v1::PlanScaleUpR
     groups.push_back(group);
     positions.push_back(i);
   }
-  UndoUnlessKept undo(&shared);
+  UndoUnlessKept undo(&shared, &view);
   WorkBudget budget = BudgetOf(problem, kGrowthWork, shared.limits.question_bytes, deadline);
-  const PlanOptions options{NewNodeLimit(problem, shared.view.cluster().node_count()),
+  const PlanOptions options{NewNodeLimit(problem, view.cluster().node_count()),
                             request.usd_per_further_type()};
   const ScaleUpPlan plan = PlanScaleUp(undo.snapshot(), &decoded->fit, std::move(decoded->pods),
                                        std::move(decoded->daemons), groups, options, &budget);

@@ -39,7 +39,7 @@ absl::StatusOr<ScoreQuestion> PrepareScore(const Request& request, const Deadlin
   if (!request.has_changes()) return absl::InvalidArgumentError("changes: required");
   absl::StatusOr<ReadView> view = ReadChanges(request.changes(), deadline, views);
   if (!view.ok()) return view.status();
-  const ClusterState& cluster = (*view)->view.cluster();
+  const ClusterState& cluster = view->view().cluster();
 
   if (!request.has_policy()) return absl::InvalidArgumentError("policy: required");
   if (request.pod().empty()) return absl::InvalidArgumentError("pod: required");
@@ -54,9 +54,10 @@ absl::StatusOr<ScoreQuestion> PrepareScore(const Request& request, const Deadlin
   if (!candidates.ok()) return candidates.status();
 
   if (policy->blockers_together > 0) {  // budgets select pods by labels
-    SelectLabels(decoder.labels(), (*view)->view.label_keys(), &*pod);
+    SelectLabels(decoder.labels(), view->view().label_keys(), &*pod);
   }
-  PolicyColumns::Lease columns = (*view)->Columns(*policy, (*view)->Expected(policy->expected_use));
+  std::shared_ptr<const ExpectedUse> profiles = (*view)->Expected(view->view(), policy->expected_use);
+  PolicyColumns::Lease columns = (*view)->Columns(view->view(), *policy, std::move(profiles));
   ScoreQuestion question{*std::move(view), std::move(columns), std::move(names),
                          *std::move(pod),  PodResources(),     *std::move(candidates)};
   if constexpr (std::is_same_v<Request, v1::ExplainRequest>) question.resources = decoder.resources();
@@ -66,7 +67,7 @@ absl::StatusOr<ScoreQuestion> PrepareScore(const Request& request, const Deadlin
 // The raw scores of the candidates, and what makes scores of them.
 void PutRawScores(const ScoreQuestion& question, v1::ScoreResponse* response) {
   const LimitPolicy& policy = question.columns->policy();
-  RawScores raw = ScoreRaw(*question.columns, question.view->view.cluster(), question.pod,
+  RawScores raw = ScoreRaw(*question.columns, question.view.view().cluster(), question.pod,
                            question.candidates, &question.names);
   v1::RawScale& scale = *response->mutable_scale();
   switch (policy.normalization) {
@@ -91,7 +92,7 @@ constexpr size_t kNodesAtOnce = 4096;
 
 absl::Status ExplainCandidates(const ScoreQuestion& question, std::span<const size_t> explained,
                                v1::ExplainResponse* response) {
-  const ClusterState& cluster = question.view->view.cluster();
+  const ClusterState& cluster = question.view.view().cluster();
   size_t bytes = response->ByteSizeLong();
   for (size_t begin = 0; begin < explained.size(); begin += kNodesAtOnce) {
     const std::span<const size_t> part =
@@ -122,7 +123,7 @@ absl::StatusOr<v1::ScoreResponse> AnswerScore(const v1::ScoreRequest& request, c
     PutRawScores(*question, &response);
   } else {
     std::vector<int32_t> scores;
-    ScoreNodes(*question->columns, question->view->view.cluster(), question->pod, question->candidates,
+    ScoreNodes(*question->columns, question->view.view().cluster(), question->pod, question->candidates,
                &scores, &question->names);
     response.mutable_scores()->Add(scores.begin(), scores.end());
   }
@@ -137,7 +138,7 @@ absl::StatusOr<v1::ExplainResponse> AnswerExplain(const v1::ExplainRequest& requ
                                                   Views* views) {
   const absl::StatusOr<ScoreQuestion> question = PrepareScore(request, deadline, views);
   if (!question.ok()) return question.status();
-  const ClusterState& cluster = question->view->view.cluster();
+  const ClusterState& cluster = question->view.view().cluster();
   const absl::StatusOr<std::vector<size_t>> explained =
       DecodeExplained(request.explain_slots(), question->candidates, cluster);
   if (!explained.ok()) return explained.status();

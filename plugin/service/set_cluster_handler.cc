@@ -39,7 +39,7 @@ absl::Status Prepare(const v1::SetClusterRequest& request, const GivenCluster& c
     batch->setter = *std::move(setter);
     const absl::StatusOr<LockedView> view = LockedView::Wait(batch->shared, deadline);
     if (!view.ok()) return view.status();
-    now = (*view)->view.revision();
+    now = view->view().revision();
     if ((*view)->books.CanGoOn(now, request)) batch->books = (*view)->books;
   }
   if (batch->books.CanGoOn(now, request)) {
@@ -57,7 +57,7 @@ absl::Status Prepare(const v1::SetClusterRequest& request, const GivenCluster& c
 
 void Encode(const GivenCluster& cluster, const ClusterBooks::Changed& changed, const Applied& applied,
             v1::SetClusterResponse* response) {
-  const Revision revision = applied.view->view.revision();
+  const Revision revision = applied.view.view().revision();
   response->set_epoch(revision.epoch);
   response->set_revision(revision.revision);
   response->mutable_slots()->Add(changed.slots.begin(), changed.slots.end());
@@ -67,7 +67,7 @@ void Encode(const GivenCluster& cluster, const ClusterBooks::Changed& changed, c
   response->set_pods_without_node(cluster.pods_without_node);
   response->set_pods_of_unknown_nodes(cluster.pods_of_unknown_nodes);
   response->set_clamped_amounts(applied.clamped_amounts);
-  TellLeftOut(applied.view->LeftOut(), response);
+  TellLeftOut(applied.view->LeftOut(applied.view.view()), response);
 }
 
 }  // namespace

@@ -21,14 +21,15 @@ absl::StatusOr<v1::MeasureUtilizationResponse> AnswerMeasureUtilization(
   absl::StatusOr<QuestionCluster> asked = QuestionCluster::Of(request, deadline, views);
   if (!asked.ok()) return asked.status();
   SharedView& shared = asked->shared();
-  const ClusterState& cluster = shared.view.cluster();
-  absl::StatusOr<DecodedSizing> decoded =
-      DecodeSizing(request, shared.size_state, cluster.resource_names(), shared.view.label_keys(),
-                   shared.limits.slack_namespace);
+  View& view = asked->view();
+  asked->Lend();
+  const ClusterState& cluster = view.cluster();
+  absl::StatusOr<DecodedSizing> decoded = DecodeSizing(request, shared.size_state, cluster.resource_names(),
+                                                       view.label_keys(), shared.limits.slack_namespace);
   if (!decoded.ok()) return decoded.status();
   const FitOptions fit;
   WorkBudget budget = FixedBudget(kSizeWork, deadline);
-  UndoUnlessKept undo(&shared);
+  UndoUnlessKept undo(&shared, &view);
   MeasureDaemons(undo.snapshot(), fit, decoded->daemons, decoded->groups, &budget);
   absl::StatusOr<std::vector<GatheredGroup>> gathered =
       GatherFacts(cluster, decoded->groups, decoded->waiting, decoded->now_ms);
@@ -39,7 +40,7 @@ absl::StatusOr<v1::MeasureUtilizationResponse> AnswerMeasureUtilization(
   v1::MeasureUtilizationResponse response;
   response.set_clamped_amounts(decoded->clamped_amounts);
   LeftOutList left_out = decoded->left_out;
-  left_out.Add(shared.LeftOut());
+  left_out.Add(shared.LeftOut(view));
   TellLeftOut(left_out, &response);
   size_t bytes = 0;
   for (size_t i = 0; i < decoded->groups.size(); ++i) {

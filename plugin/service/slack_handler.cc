@@ -24,12 +24,12 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
                                                       const Deadline& deadline, Views* views) {
   if (!request.has_changes()) return absl::InvalidArgumentError("changes: missing");
   if (absl::Status status = CheckBudget(request); !status.ok()) return status;
-  absl::StatusOr<LockedView> locked = ApplyChanges(request.changes(), deadline, views);
-  if (!locked.ok()) return locked.status();
-  SharedView& shared = *locked->operator->();
-  View& view = shared.view;
+  absl::StatusOr<QuestionCluster> cluster = QuestionCluster::OfView(request.changes(), deadline, views);
+  if (!cluster.ok()) return cluster.status();
+  SharedView& shared = cluster->shared();
+  View& view = cluster->view();
   absl::StatusOr<DecodedSlack> decoded =
-      DecodeSlack(request, view.cluster().resource_names(), shared.OptionsOfQuestion());
+      DecodeSlack(request, view.cluster().resource_names(), shared.OptionsOfQuestion(view));
   if (!decoded.ok()) return decoded.status();
   if (absl::Status status = DeriveModels(request.groups(), view.cluster(), &decoded->problem); !status.ok()) {
     return status;
@@ -39,6 +39,7 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   }
   SelectLabelKeys(&view, &decoded->problem);
   Complete(view.label_keys(), &decoded->problem);
+  cluster->Lend();
 
   const absl::StatusOr<std::vector<Slot>> grouped =
       DecodeDescribed(request.grouped_slots(), view.cluster().slot_end());
@@ -60,12 +61,12 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
     question.waiting.push_back(
         {std::move(pods.pod), pods.count, std::nullopt, std::nullopt, /*still_run=*/true});
   }
-  shared.UseProfiles(&decoded->problem.fit);
+  shared.UseProfiles(view, &decoded->problem.fit);
   question.fit = &decoded->problem.fit;
   question.names = decoded->problem.names;
   question.now_s = request.now_seconds();
   question.literal = request.literal();
-  UndoUnlessKept undo(&shared);
+  UndoUnlessKept undo(&shared, &view);
   question.snapshot = [&undo] { return undo.snapshot(); };
   SlackPlanner* const planner = undo.slack();
   if (decoded->state.has_value()) planner->Restore(*decoded->state);
@@ -73,7 +74,7 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   v1::PlanSlackResponse response = EncodeSlackPlan(planner->Plan(question, &budget));
   response.set_clamped_amounts(decoded->problem.clamped_amounts);
   *response.mutable_other_nodes() = EncodeOtherNodes(FindOtherNodes(view.cluster(), group_of));
-  decoded->problem.left_out.Add(shared.LeftOut());
+  decoded->problem.left_out.Add(shared.LeftOut(view));
   TellLeftOut(decoded->problem.left_out, &response);
   if (request.want_state()) *response.mutable_state() = EncodeSlackState(planner->State());
   absl::StatusOr<v1::PlanSlackResponse> sized =

@@ -11,7 +11,7 @@ UndoUnlessKept::~UndoUnlessKept() {
 }
 
 Snapshot* UndoUnlessKept::snapshot() {
-  if (snapshot_ == nullptr) snapshot_ = shared_.snapshot.For(shared_.view);
+  if (snapshot_ == nullptr) snapshot_ = shared_.snapshot.For(view_);
   return snapshot_;
 }
 

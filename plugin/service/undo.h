@@ -7,22 +7,24 @@
 #include "core/cluster/snapshot.h"
 #include "core/drain/planner.h"
 #include "core/slack/slack_planner.h"
-#include "plugin/service/views.h"
+#include "plugin/service/shared_view.h"
 
 namespace loadline {
 
 // Lends the snapshot and the planners of a view to one question. If it is destroyed before Keep(), because of
 // an error or an exception, they may be left half done, and it restores them: the snapshot is dropped, to be
 // built anew, and a planner starts again from the state that its last answer left. `shared` outlives it, and
-// is locked meanwhile.
+// nobody else has its `planner` meanwhile.
 class UndoUnlessKept {
  public:
-  explicit UndoUnlessKept(SharedView* shared) : shared_(*shared) {}
+  // `view` is that of `shared` which the question reads.
+  UndoUnlessKept(SharedView* shared, View* view) : shared_(*shared), view_(*view) {}
   UndoUnlessKept(const UndoUnlessKept&) = delete;
   UndoUnlessKept& operator=(const UndoUnlessKept&) = delete;
   ~UndoUnlessKept();
 
   SharedView& shared() { return shared_; }
+  View& view() { return view_; }
 
   // The snapshot at the state that the view had at the first call.
   Snapshot* snapshot();
@@ -35,6 +37,7 @@ class UndoUnlessKept {
 
  private:
   SharedView& shared_;
+  View& view_;
   Snapshot* snapshot_ = nullptr;
   std::optional<SlackState> slack_before_;
   bool kept_ = false;

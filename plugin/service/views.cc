@@ -25,10 +25,11 @@ void Free(std::shared_ptr<SharedView> view) {
 
 thread_local bool Views::has_applied = false;
 
-absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline& deadline) {
+absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline& deadline,
+                                     Turn::Lock* planner) {
   if (absl::Status status = CheckHeader(changes); !status.ok()) return Annotate(status, "changes");
   if (const std::shared_ptr<SharedView> shared = Find(changes.view()); shared != nullptr) {
-    return ApplyTo(shared, changes, deadline);
+    return ApplyTo(shared, changes, deadline, planner);
   }
   if (!changes.has_full_list() || changes.full_list().index() != 0) {
     return absl::FailedPreconditionError(
@@ -36,7 +37,7 @@ absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline&
   }
   // Nobody else sees the view before it has accepted the batch: one that is refused leaves no view behind.
   const auto fresh = std::make_shared<SharedView>(limits_);
-  absl::StatusOr<Applied> applied = ApplyTo(fresh, changes, deadline);
+  absl::StatusOr<Applied> applied = ApplyTo(fresh, changes, deadline, planner);
   if (!applied.ok()) return applied;
   if (absl::Status status = Add(changes.view(), fresh); !status.ok()) {
     has_applied = false;
@@ -46,7 +47,12 @@ absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline&
 }
 
 absl::StatusOr<Applied> Views::ApplyTo(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
-                                       const Deadline& deadline) {
+                                       const Deadline& deadline, Turn::Lock* planner) {
+  if (planner != nullptr) {
+    absl::StatusOr<Turn::Lock> turn = shared->planner.Take(deadline);
+    if (!turn.ok()) return Annotate(turn.status(), NameOf(changes.view()));
+    *planner = *std::move(turn);
+  }
   absl::StatusOr<Applied> applied = changes.base_revision() == changes.revision()
                                         ? CheckState(shared, changes, deadline)
                                         : Update(shared, changes, deadline);
@@ -62,12 +68,12 @@ absl::StatusOr<Applied> Views::CheckState(const std::shared_ptr<SharedView>& sha
   absl::StatusOr<LockedView> view = Lock(changes.view(), shared, deadline);
   if (!view.ok()) return view.status();
   if (NamesPresentState(changes)) {
-    shared->view.AdvanceTime(changes.time_s());
+    view->view().AdvanceTime(changes.time_s());
     return Applied{*std::move(view), 0};
   }
   const absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames());
   if (!decoded.ok()) return decoded.status();
-  if (absl::Status status = shared->view.Apply(decoded->batch); !status.ok()) return status;
+  if (absl::Status status = view->view().Apply(decoded->batch); !status.ok()) return status;
   return Applied{*std::move(view), 0};
 }
 
@@ -76,13 +82,13 @@ absl::StatusOr<Applied> Views::Update(const std::shared_ptr<SharedView>& shared,
   const absl::StatusOr<Turn::Lock> writer = shared->writer.Take(deadline);
   if (!writer.ok()) return writer.status();
   const absl::StatusOr<DecodedBatch> decoded =
-      DecodeBatch(changes, shared->view.names_for(ChunkOf(changes)), shared->OptionsOfBatch());
+      DecodeBatch(changes, shared->Current()->names_for(ChunkOf(changes)), shared->OptionsOfBatch());
   if (!decoded.ok()) return decoded.status();
   absl::StatusOr<LockedView> view = Lock(changes.view(), shared, deadline);
   if (!view.ok()) return view.status();
-  const absl::Status status = shared->view.Apply(decoded->batch);
+  const absl::Status status = view->view().Apply(decoded->batch);
   if (!status.ok()) return status;
-  shared->bytes = shared->view.bytes();
+  shared->bytes = view->view().bytes();
   return Applied{*std::move(view), decoded->batch.clamped_amounts};
 }
 
@@ -95,10 +101,10 @@ absl::StatusOr<ReadView> Views::Read(const v1::Changes& changes, const Deadline&
     if (!NamesPresentState(changes)) {
       const absl::StatusOr<DecodedBatch> decoded = DecodeBatch(changes, ResourceNames());
       absl::Status status = decoded.status();
-      if (status.ok()) status = (*view)->view.CheckState(decoded->batch);
+      if (status.ok()) status = view->view().CheckState(decoded->batch);
       if (!status.ok()) return Annotate(status, NameOf(changes.view()));
     }
-    if (changes.time_s() <= (*view)->view.time_s()) {
+    if (changes.time_s() <= view->view().time_s()) {
       has_applied = true;
       return view;
     }
@@ -106,6 +112,14 @@ absl::StatusOr<ReadView> Views::Read(const v1::Changes& changes, const Deadline&
   absl::StatusOr<Applied> applied = Apply(changes, deadline);
   if (!applied.ok()) return applied.status();
   return std::move(applied->view).Share();
+}
+
+absl::StatusOr<std::unique_ptr<PlannedView>> Views::Plan(const v1::Changes& changes,
+                                                         const Deadline& deadline) {
+  Turn::Lock planner;
+  absl::StatusOr<Applied> applied = Apply(changes, deadline, &planner);
+  if (!applied.ok()) return applied.status();
+  return std::make_unique<PlannedView>(std::move(planner), std::move(applied->view));
 }
 
 absl::StatusOr<ReadView> Views::Read(absl::string_view name, const Deadline& deadline) {
@@ -126,9 +140,9 @@ absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const Deadline& d
 
 absl::StatusOr<ReadView> Views::Share(absl::string_view name, const std::shared_ptr<SharedView>& shared,
                                       const Deadline& deadline) {
-  absl::StatusOr<ReadView> view = ReadView::Wait(shared, &shared->turn, deadline);
+  absl::StatusOr<ReadView> view = ReadView::Wait(shared, deadline);
   if (!view.ok()) return view.status();
-  if (absl::Status status = CheckWhole(name, *shared, deadline); !status.ok()) return status;
+  if (absl::Status status = CheckWhole(name, *shared, view->view(), deadline); !status.ok()) return status;
   return view;
 }
 
@@ -136,13 +150,14 @@ absl::StatusOr<LockedView> Views::Lock(absl::string_view name, const std::shared
                                        const Deadline& deadline) {
   absl::StatusOr<LockedView> view = LockedView::Wait(shared, deadline);
   if (!view.ok()) return view.status();
-  if (absl::Status status = CheckWhole(name, *shared, deadline); !status.ok()) return status;
+  if (absl::Status status = CheckWhole(name, *shared, view->view(), deadline); !status.ok()) return status;
   return view;
 }
 
 // Checks that a call which has waited for its view may go on.
-absl::Status Views::CheckWhole(absl::string_view name, const SharedView& shared, const Deadline& deadline) {
-  if (shared.view.half_applied()) {
+absl::Status Views::CheckWhole(absl::string_view name, const SharedView& shared, const View& view,
+                               const Deadline& deadline) {
+  if (view.half_applied()) {
     Forget(name, &shared);
     return absl::FailedPreconditionError("was lost when a check failed; send a full list");
   }
@@ -234,22 +249,11 @@ std::vector<std::pair<std::string, std::shared_ptr<SharedView>>> Views::All() co
 
 void Views::CheckConsistent() const {
   for (const auto& [name, shared] : All()) {
+    const absl::StatusOr<Turn::Lock> planner = shared->planner.Take(Deadline());
+    if (!planner.ok()) continue;
     const absl::StatusOr<LockedView> view = LockedView::Wait(shared, Deadline());
     if (view.ok()) (*view)->CheckConsistent();
   }
-}
-
-void SharedView::UseProfiles(FitOptions* options) const {
-  UseProfiles(&options->load_line);
-  for (auto& profile : options->profiles) profile.options.load_line = options->load_line;
-}
-
-void SharedView::CheckConsistent() const {
-  if (view.half_applied()) return;
-  view.CheckConsistent();
-  snapshot.CheckConsistent(view);
-  if (drain.cluster.has_value()) drain.planner.CheckConsistent();  // else it may be half done
-  slack.CheckConsistent();
 }
 
 }  // namespace loadline

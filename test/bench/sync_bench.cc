@@ -209,5 +209,23 @@ void BM_SyncDelta(benchmark::State& state) {
 }
 BENCHMARK(BM_SyncDelta)->Arg(5'000)->Unit(benchmark::kMicrosecond);
 
+// The copy with which others go on who change the cluster of a plan.
+void BM_ForkView(benchmark::State& state) {
+  Engine engine(EngineLimits{});
+  Send(&engine, FullList(state.range(0), 40, false), state);
+  const std::shared_ptr<const View> view = engine.views().All().at(0).second->Current();
+  double held = 0;
+  for (auto _ : state) {
+    const double before = AllocatedMebibytes();
+    std::unique_ptr<View> fork = view->Fork();
+    held = AllocatedMebibytes() - before;
+    state.PauseTiming();
+    fork.reset();
+    state.ResumeTiming();
+  }
+  state.counters["held_MiB"] = held;
+}
+BENCHMARK(BM_ForkView)->Arg(2'000)->Arg(15'000)->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace loadline

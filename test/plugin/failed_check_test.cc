@@ -35,7 +35,7 @@ class FailedCheckTest : public ::testing::Test {
 
   // Takes the shape of the pod away under it, as only a fault of ours could.
   ShapeTable<PodShape>& Shapes() {
-    return const_cast<ClusterState&>(engine_.views().All().at(0).second->view.cluster()).pod_shapes();
+    return const_cast<ClusterState&>(engine_.views().All().at(0).second->Current()->cluster()).pod_shapes();
   }
   void Break() {
     shape_ = Shapes()[0];

@@ -380,7 +380,7 @@ TEST(WaitingTest, IsLeftToThoseThatMay) {
     ASSERT_TRUE(used.ok());
     EXPECT_EQ(engine.CallBytes(kScoreMethod, score, Deadline().WithoutWaiting()).status().code(),
               absl::StatusCode::kAborted);
-    EXPECT_EQ((*used)->view.revision().revision, 1);
+    EXPECT_EQ(used->view().revision().revision, 1);
   }
   EXPECT_TRUE(engine.CallBytes(kScoreMethod, score, Deadline().WithoutWaiting()).ok());
   EXPECT_EQ(engine.DescribeAll().views(0).revision(), 2);

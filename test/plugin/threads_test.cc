@@ -12,51 +12,17 @@
 
 #include "plugin/daemon/executor.h"
 #include "test/plugin/messages.h"
+#include "test/plugin/moving_cluster.h"
 #include "test/plugin/random_cluster.h"
 #include "test/plugin/score_messages.h"
 
 namespace loadline {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kRounds = 100;
-#else
-constexpr int kRounds = 500;
-#endif
-
 void RunThreads(size_t count, const std::function<void(size_t)>& body) {
   std::vector<std::thread> threads;
   for (size_t i = 0; i < count; ++i) threads.emplace_back(body, i);
   for (std::thread& thread : threads) thread.join();
-}
-
-// In the state of revision n, node "a" has pods with a limit of n modulo 9 and node "b" one of 4: who asks at
-// some revision can tell which answer is right.
-ChangesBuilder StateOf(int64_t revision) {
-  return ChangesBuilder::Delta(1, revision - 1, revision)
-      .Node(0, MakeNode("a", {{"cpu", "8"}}),
-            std::vector<PodOnNode>(static_cast<size_t>(revision % 9), {0, "p", ""}));
-}
-
-ChangesBuilder FirstState() {
-  return ChangesBuilder::FullList(1, 1)
-      .Shape(0, MakePod({{"cpu", "1"}}))
-      .Node(0, MakeNode("a", {{"cpu", "8"}}), {{0, "p", ""}})
-      .Node(1, MakeNode("b", {{"cpu", "8"}}), std::vector<PodOnNode>(4, {0, "q", ""}));
-}
-
-v1::ScorePolicy CpuPolicy(int32_t weight) {
-  v1::ScorePolicy policy = Preset(v1::ScorePolicy::STRICT);
-  policy.add_resources()->set_resource("cpu");
-  policy.mutable_resources(0)->set_weight(weight);
-  return policy;
-}
-
-void ExpectScoresOf(int64_t revision, const v1::ScoreResponse& response) {
-  ASSERT_EQ(response.scores_size(), 2);
-  const int64_t pods = revision % 9;
-  EXPECT_EQ(response.scores(0), pods < 4 ? 100 : 0) << revision;
-  EXPECT_EQ(response.scores(1), pods > 4 ? 100 : 0) << revision;
 }
 
 TEST(ThreadsTest, EachViewAnswersAsIfItWereAlone) {

@@ -28,7 +28,7 @@ class UndoTest : public ::testing::Test {
     undo->drain();
   }
   static size_t PodsIn(SharedView* shared) {
-    return shared->snapshot.For(shared->view)->pods(NodeIndex{0}).size();
+    return shared->snapshot.For(*shared->Current())->pods(NodeIndex{0}).size();
   }
 
   Views views_{EngineLimits()};
@@ -41,9 +41,9 @@ TEST_F(UndoTest, AQuestionThatFailsLeavesEverythingAsItWas) {
   SlackState before;
   before.next_id = 3;
   shared->slack.Restore(before);
-  shared->drain.cluster = shared->view.cluster_number();
+  shared->drain.cluster = shared->Current()->cluster_number();
   {
-    UndoUnlessKept undo(shared);
+    UndoUnlessKept undo(shared, shared->Current().get());
     Work(&undo);
     EXPECT_EQ(PodsIn(shared), 1u);
   }
@@ -57,10 +57,10 @@ TEST_F(UndoTest, AnAnswerKeepsAllButTheTrials) {
   ASSERT_TRUE(view.ok()) << view.status();
   SharedView* const shared = view->operator->();
   {
-    UndoUnlessKept undo(shared);
+    UndoUnlessKept undo(shared, shared->Current().get());
     Work(&undo);
     undo.Keep();
-    EXPECT_EQ(undo.snapshot(), shared->snapshot.For(shared->view)) << "it is not built anew";
+    EXPECT_EQ(undo.snapshot(), shared->snapshot.For(*shared->Current())) << "it is not built anew";
   }
   EXPECT_EQ(PodsIn(shared), 0u);
   EXPECT_EQ(shared->slack.State().next_id, 7);
