@@ -34,7 +34,7 @@ PlannedView::~PlannedView() {
   if (shared_->EndLoan()) {
     ShowAsTheyAre();
   } else {
-    shared_->snapshot.Drop();  // it refers to a cluster that ends with this
+    shared_->ForgetCluster();  // it ends with this
   }
 }
 

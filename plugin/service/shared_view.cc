@@ -20,6 +20,12 @@ void SharedView::LeaveToPlan() {
 
 bool SharedView::EndLoan() { return std::exchange(lent_, std::nullopt).has_value(); }
 
+void SharedView::ForgetCluster() {
+  snapshot.Drop();
+  drain.planner.SetState(drain.last.state);
+  drain.cluster.reset();  // the next turn sets it again
+}
+
 ReadOptions SharedView::OptionsOfBatch() const {
   ReadOptions options;
   options.names.names = static_cast<size_t>(limits.view.resources);

@@ -53,6 +53,9 @@ class SharedView {
   void LeaveToPlan();
   // Ends the loan. Returns whether the view is still the one that was lent. `turn` is locked.
   bool EndLoan();
+  // Drops what refers to the cluster of a plan, and keeps what is remembered for the next one. `planner` is
+  // locked.
+  void ForgetCluster();
   // Returns whether the view is lent, and shows nodes otherwise than they are. `turn` is locked or shared.
   bool ShowsOtherwise() const { return lent_.has_value() && !lent_->empty(); }
 

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "core/base/resource_names.h"
 #include "core/cluster/shapes.h"
+#include "loadline/v1/drain.pb.h"
 #include "plugin/service/handlers.h"
 #include "plugin/service/undo.h"
 #include "plugin/service/views.h"
@@ -89,7 +90,10 @@ TEST_F(PlannedViewTest, WhatIsKeptOfAClusterThatEndsIsDropped) {
     ASSERT_TRUE(Sync(2).ok());
     undo.Keep();
   }
-  plan = nullptr;
+  const std::shared_ptr<SharedView> shared = views_.All().at(0).second;
+  shared->drain.cluster = 1;
+  plan.reset();
+  EXPECT_FALSE(shared->drain.cluster.has_value()) << "the drain planner starts over";
   plan = Plan(2);
   plan->Lend();
   UndoUnlessKept undo(&plan->shared(), &plan->view());
@@ -179,6 +183,31 @@ TEST_F(PlannedViewTest, NoScoreIsOfTheNodesThatAPlanShows) {
   }
   current = -1;
   for (std::thread& planner : planners) planner.join();
+  views_.CheckConsistent();
+}
+
+// Drains keep a cluster for the next plan, which may end with the plan.
+TEST_F(PlannedViewTest, PlansOfDrainsGoOnAfterTheirClusterHasEnded) {
+  std::atomic<int64_t> current = 1;
+  std::atomic<int> planned = 0;
+  std::thread planner([&] {
+    for (int64_t revision = current; revision > 0; revision = current) {
+      v1::PlanDrainRequest request;
+      *request.mutable_changes() = ChangesBuilder::At(1, revision).changes();
+      request.set_now_s(1'800'000'000 + revision);
+      request.add_groups()->set_node_group("workers");
+      for (const int32_t slot : {0, 1}) request.mutable_groups(0)->add_slots(slot);
+      const auto response = AnswerPlanDrain(request, Deadline(), &views_);
+      if (response.ok()) ++planned;
+      EXPECT_TRUE(response.ok() || absl::IsFailedPrecondition(response.status())) << response.status();
+    }
+  });
+  for (int64_t revision = 2; revision < kRounds || planned < 20; ++revision) {
+    EXPECT_TRUE(AnswerSync(StateOf(revision).Sync(), Deadline(), &views_).ok());
+    current = revision;
+  }
+  current = -1;
+  planner.join();
   views_.CheckConsistent();
 }
 
