@@ -13,28 +13,30 @@ void PlannedView::Show(std::vector<ShownNode> nodes) {
 
 void PlannedView::Lend() {
   LOADLINE_CHECK(locked_.has_value()) << "the view is lent already";
-  shared_->Lend(former_);
+  shared().Lend(former_);
   locked_.reset();
 }
 
 void PlannedView::ShowAsTheyAre() {
-  try {
-    for (ShownNode& node : former_) view_->ShowNode(node.slot, std::move(node.shape));
-  } catch (const CheckFailed&) {  // the view stays half applied, and is dropped
-  }
+  for (ShownNode& node : former_) view_->ShowNode(node.slot, std::move(node.shape));
+}
+
+bool PlannedView::TakeBack() {
+  absl::StatusOr<Turn::Lock> turn = shared().turn.Take(Deadline());
+  while (!turn.ok()) turn = shared().turn.Take(Deadline());
+  if (!shared().EndLoan()) return false;
+  ShowAsTheyAre();
+  return true;
 }
 
 PlannedView::~PlannedView() {
-  if (locked_.has_value()) {
-    ShowAsTheyAre();
-    return;
-  }
-  absl::StatusOr<Turn::Lock> turn = shared_->turn.Take(Deadline());
-  while (!turn.ok()) turn = shared_->turn.Take(Deadline());
-  if (shared_->EndLoan()) {
-    ShowAsTheyAre();
-  } else {
-    shared_->ForgetCluster();  // it ends with this
+  try {
+    if (locked_.has_value()) {
+      ShowAsTheyAre();
+    } else if (!TakeBack()) {
+      shared().ForgetCluster();  // it ends with this
+    }
+  } catch (const CheckFailed&) {  // a view that stays half applied is dropped
   }
 }
 

@@ -17,17 +17,14 @@ namespace loadline {
 class PlannedView {
  public:
   // `planner`: the turn of plans, of the view that is locked.
-  PlannedView(Turn::Lock planner, LockedView locked)
-      : shared_(locked.shared()),
-        planner_(std::move(planner)),
-        view_(shared_->Current()),
-        locked_(std::move(locked)) {}
+  PlannedView(PlannerTurn planner, LockedView locked)
+      : planner_(std::move(planner)), view_(planner_.shared->Current()), locked_(std::move(locked)) {}
   PlannedView(const PlannedView&) = delete;
   PlannedView& operator=(const PlannedView&) = delete;
   // Waits for those who read the view, if it was lent.
   ~PlannedView();
 
-  SharedView& shared() { return *shared_; }
+  SharedView& shared() { return *planner_.shared; }
   // Nobody changes it after Lend().
   View& view() { return *view_; }
 
@@ -37,10 +34,11 @@ class PlannedView {
   void Lend();
 
  private:
+  // Returns whether the view is still the one that was lent; then the nodes of it are shown as they are.
+  bool TakeBack();
   void ShowAsTheyAre();
 
-  std::shared_ptr<SharedView> shared_;  // before the turns, which it outlives
-  Turn::Lock planner_;
+  PlannerTurn planner_;  // before all else, which it outlives
   std::shared_ptr<View> view_;
   std::optional<LockedView> locked_;
   std::vector<ShownNode> former_;  // the nodes that are shown otherwise, as they are

@@ -93,6 +93,7 @@ absl::StatusOr<ReadView> ReadView::Wait(const std::shared_ptr<SharedView>& share
 absl::StatusOr<LockedView> LockedView::Wait(std::shared_ptr<SharedView> shared, const Deadline& deadline) {
   absl::StatusOr<Turn::Lock> lock = shared->turn.Take(deadline);
   if (!lock.ok()) return lock.status();
+  if (shared->IsLent() && !deadline.may_wait()) return absl::AbortedError("a plan has it");
   shared->LeaveToPlan();
   return LockedView(std::move(shared), *std::move(lock));
 }

@@ -37,9 +37,13 @@ namespace loadline {
 // `turn` only while it decodes; then the view is lent to it. Those who come while it is lent read it as well,
 // or go on with a copy if they want to change it, or if the plan shows nodes otherwise than they are.
 class SharedView {
+  // First: what is kept refers to it, and ends before it.
+  mutable Mutex pointer_;
+  std::shared_ptr<View> current_ ABSL_GUARDED_BY(pointer_);
+
  public:
   explicit SharedView(const EngineLimits& of_engine)
-      : limits(of_engine), columns(limits.policies), current_(std::make_shared<View>(limits.view)) {}
+      : current_(std::make_shared<View>(of_engine.view)), limits(of_engine), columns(limits.policies) {}
 
   // Returns the view as it is at present. To read it takes `turn`, or a share of it; to change it takes
   // `writer` and `turn`, of which either is enough to read it. Questions add label keys and derive shapes
@@ -51,6 +55,8 @@ class SharedView {
   void Lend(std::vector<ShownNode> former);
   // Puts a copy in the place of a view that is lent. `turn` is locked. Cost: O(1) if it is not; View::Fork().
   void LeaveToPlan();
+  // Returns whether the view is lent. `turn` is locked or shared.
+  bool IsLent() const { return lent_.has_value(); }
   // Ends the loan. Returns whether the view is still the one that was lent. `turn` is locked.
   bool EndLoan();
   // Drops what refers to the cluster of a plan, and keeps what is remembered for the next one. `planner` is
@@ -96,8 +102,6 @@ class SharedView {
   ClusterBooks books;         // guarded by `turn`
 
  private:
-  mutable Mutex pointer_;
-  std::shared_ptr<View> current_ ABSL_GUARDED_BY(pointer_);
   std::optional<std::vector<ShownNode>> lent_;  // guarded by `turn`; see Lend()
   mutable Mutex profiles_;
   mutable ExpectedUseCache expected_ ABSL_GUARDED_BY(profiles_);
@@ -107,12 +111,19 @@ class SharedView {
   int64_t left_out_version_ ABSL_GUARDED_BY(lists_) = -1;
 };
 
+// The turn of the plans of a view, which lives as long as somebody has it.
+struct PlannerTurn {
+  std::shared_ptr<SharedView> shared;
+  Turn::Lock lock;
+};
+
 class LockedView;
 
 // A view that nobody changes, and that other threads may read as well.
 class ReadView {
  public:
   // Errors: kDeadlineExceeded  other calls did not let go of it in time; see Turn::Share()
+  //         kAborted           it takes a copy of what a plan has, and this call may not wait
   static absl::StatusOr<ReadView> Wait(const std::shared_ptr<SharedView>& shared, const Deadline& deadline);
   ReadView(ReadView&&) = default;
   ReadView& operator=(ReadView&&) = delete;  // would let go of the view before the turn
@@ -133,7 +144,7 @@ class ReadView {
 // A view that this thread has to itself.
 class LockedView {
  public:
-  // Errors: kDeadlineExceeded  other calls did not let go of it in time; see Turn::Take()
+  // Errors: the same; see Turn::Take()
   static absl::StatusOr<LockedView> Wait(std::shared_ptr<SharedView> shared, const Deadline& deadline);
   LockedView(LockedView&&) = default;
   LockedView& operator=(LockedView&&) = delete;  // would let go of the view before the turn

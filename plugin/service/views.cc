@@ -26,7 +26,7 @@ void Free(std::shared_ptr<SharedView> view) {
 thread_local bool Views::has_applied = false;
 
 absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline& deadline,
-                                     Turn::Lock* planner) {
+                                     PlannerTurn* planner) {
   if (absl::Status status = CheckHeader(changes); !status.ok()) return Annotate(status, "changes");
   if (const std::shared_ptr<SharedView> shared = Find(changes.view()); shared != nullptr) {
     return ApplyTo(shared, changes, deadline, planner);
@@ -47,11 +47,12 @@ absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline&
 }
 
 absl::StatusOr<Applied> Views::ApplyTo(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
-                                       const Deadline& deadline, Turn::Lock* planner) {
+                                       const Deadline& deadline, PlannerTurn* planner) {
   if (planner != nullptr) {
     absl::StatusOr<Turn::Lock> turn = shared->planner.Take(deadline);
     if (!turn.ok()) return Annotate(turn.status(), NameOf(changes.view()));
-    *planner = *std::move(turn);
+    planner->shared = shared;
+    planner->lock = *std::move(turn);
   }
   absl::StatusOr<Applied> applied = changes.base_revision() == changes.revision()
                                         ? CheckState(shared, changes, deadline)
@@ -116,7 +117,7 @@ absl::StatusOr<ReadView> Views::Read(const v1::Changes& changes, const Deadline&
 
 absl::StatusOr<std::unique_ptr<PlannedView>> Views::Plan(const v1::Changes& changes,
                                                          const Deadline& deadline) {
-  Turn::Lock planner;
+  PlannerTurn planner;
   absl::StatusOr<Applied> applied = Apply(changes, deadline, &planner);
   if (!applied.ok()) return applied.status();
   return std::make_unique<PlannedView>(std::move(planner), std::move(applied->view));

@@ -98,10 +98,10 @@ class Views {
   absl::StatusOr<ReadView> Share(absl::string_view name, const std::shared_ptr<SharedView>& shared,
                                  const Deadline& deadline);
   // The same as the public one. `planner`: takes the turn of plans as well; nullptr: does not.
-  absl::StatusOr<Applied> Apply(const v1::Changes& changes, const Deadline& deadline, Turn::Lock* planner);
+  absl::StatusOr<Applied> Apply(const v1::Changes& changes, const Deadline& deadline, PlannerTurn* planner);
   // Applies changes to a view that is known, or about to be.
   absl::StatusOr<Applied> ApplyTo(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
-                                  const Deadline& deadline, Turn::Lock* planner);
+                                  const Deadline& deadline, PlannerTurn* planner);
   absl::StatusOr<Applied> Update(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,
                                  const Deadline& deadline);
   absl::StatusOr<Applied> CheckState(const std::shared_ptr<SharedView>& shared, const v1::Changes& changes,

@@ -24,6 +24,8 @@
 namespace loadline {
 namespace {
 
+constexpr int64_t kSoonNs = 5'000'000'000;
+
 class PlannedViewTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(AnswerSync(FirstState().Sync(), Deadline(), &views_).ok()); }
@@ -33,15 +35,15 @@ class PlannedViewTest : public ::testing::Test {
     EXPECT_TRUE(planned.ok()) << planned.status();
     return *std::move(planned);
   }
-  // A call that would have to wait for another one fails.
-  absl::Status Sync(int64_t revision) {
-    return AnswerSync(StateOf(revision).Sync(), Deadline().WithoutWaiting(), &views_).status();
+  // Fails if it would have to wait for the plan, which does not end before it.
+  absl::Status Sync(int64_t revision, const Deadline& deadline = Deadline::After(kSoonNs)) {
+    return AnswerSync(StateOf(revision).Sync(), deadline, &views_).status();
   }
   absl::StatusOr<v1::ScoreResponse> Score(int64_t revision, const Deadline& deadline) {
     return AnswerScore(ScoreOf(ChangesBuilder::At(1, revision).changes(), MakePod({}), CpuPolicy(1)),
                        deadline, &views_);
   }
-  void ExpectScores(int64_t revision, const Deadline& deadline = Deadline().WithoutWaiting()) {
+  void ExpectScores(int64_t revision, const Deadline& deadline = Deadline::After(kSoonNs)) {
     const absl::StatusOr<v1::ScoreResponse> response = Score(revision, deadline);
     ASSERT_TRUE(response.ok()) << response.status();
     ExpectScoresOf(revision, *response);
@@ -59,7 +61,7 @@ class PlannedViewTest : public ::testing::Test {
 TEST_F(PlannedViewTest, NobodyHasAClusterThatIsBeingDecoded) {
   const std::unique_ptr<PlannedView> plan = Plan(1);
   EXPECT_TRUE(absl::IsAborted(Score(1, Deadline().WithoutWaiting()).status()));
-  EXPECT_TRUE(absl::IsAborted(Sync(2)));
+  EXPECT_TRUE(absl::IsAborted(Sync(2, Deadline().WithoutWaiting())));
 }
 
 TEST_F(PlannedViewTest, OthersReadAndChangeTheClusterOfAPlan) {
@@ -113,6 +115,33 @@ TEST_F(PlannedViewTest, OthersSeeTheNodesThatAPlanShowsAsTheyAre) {
   views_.CheckConsistent();
 }
 
+TEST_F(PlannedViewTest, WhoMayNotWaitMakesNoCopy) {
+  std::unique_ptr<PlannedView> plan = Plan(1);
+  plan->Show(SmallA(plan->view()));
+  plan->Lend();
+  EXPECT_TRUE(absl::IsAborted(Score(1, Deadline().WithoutWaiting()).status()));
+  EXPECT_TRUE(absl::IsAborted(Sync(2, Deadline().WithoutWaiting())));
+  ExpectScores(1);
+  ExpectScores(1, Deadline().WithoutWaiting());  // there is a copy now
+}
+
+TEST_F(PlannedViewTest, ACallThatIsRefusedLeavesNoTurnBehind) {
+  v1::Changes changes = ChangesBuilder::FullList(1, 1)
+                            .View("other")
+                            .Node(0, MakeNode("a", {}))
+                            .Node(0, MakeNode("b", {}))
+                            .changes();
+  EXPECT_TRUE(absl::IsInvalidArgument(views_.Plan(changes, Deadline()).status()));  // its view is gone
+  changes.set_view("test");
+  changes.set_epoch(2);
+  EXPECT_FALSE(views_.Plan(changes, Deadline()).ok());
+  EXPECT_TRUE(views_.Plan(ChangesBuilder::At(1, 1).changes(), Deadline().WithoutWaiting()).ok());
+  std::unique_ptr<PlannedView> plan = Plan(1);
+  plan->Lend();
+  EXPECT_TRUE(views_.Drop("test").ok());
+  EXPECT_EQ(plan->view().revision().revision, 1) << "a plan goes on with a view that is dropped";
+}
+
 TEST_F(PlannedViewTest, ShownNodesAreAsTheyWereAfterThePlan) {
   std::unique_ptr<PlannedView> plan = Plan(1);
   const View* const first = &plan->view();
@@ -144,7 +173,7 @@ TEST_F(PlannedViewTest, AFullListInPartsGoesOnBesideAPlan) {
     return AnswerSync(ChangesBuilder::Chunk(2, 1, index, last)
                           .Node(index, MakeNode(std::to_string(index), {{"cpu", "8"}}))
                           .Sync(),
-                      Deadline().WithoutWaiting(), &views_)
+                      Deadline::After(kSoonNs), &views_)
         .status();
   };
   ASSERT_TRUE(part(0, false).ok());
