@@ -161,11 +161,13 @@ race-smoke: ## the race in a minute, to see that it works, with Karpenter
 	@$(MAKE) --no-print-directory race SCENARIO=smoke CONTESTANTS='loadline;karpenter' \
 	  RACE_ARGS=--out='$(CURDIR)/build/race-smoke'
 
-test-karpenter: build ## nodes by NodeClaims, with Karpenter's own controllers and its provider without machines
-	@cd test/e2e && BUILD_KARPENTER=1 go test . -run 'Karpenter' -count=1 -timeout 60m
+test-karpenter: build ## nodes by NodeClaims and the commands of docs/platforms.md, with Karpenter's own controllers and its provider without machines
+	@cd test/e2e && BUILD_KARPENTER=1 LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' \
+	  LOADLINED='$(CURDIR)/build/bin/loadlined' go test . -v -run Karpenter -count=1 -timeout 60m
 
-test-cluster-api: build ## the autoscaler with Cluster API's own core controllers, which are built first
-	@cd test/e2e && BUILD_CLUSTER_API=1 go test . -run ClusterAPI -count=1 -timeout 60m
+test-cluster-api: build ## the autoscaler and the commands of docs/platforms.md, with Cluster API's own core controllers, which are built first
+	@cd test/e2e && BUILD_CLUSTER_API=1 LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' \
+	  LOADLINED='$(CURDIR)/build/bin/loadlined' go test . -v -run ClusterAPI -count=1 -timeout 60m
 
 picture: ## draw the picture of the README again, from the page of the last `make demo`
 	@python3 tools/readme_picture.py build/demo/placement.html docs/placement.svg

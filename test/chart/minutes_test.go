@@ -5,10 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +31,6 @@ type minutes struct {
 	t       *testing.T
 	all     context.Context
 	ctx     context.Context // of a step
-	top     string
 	cluster *harness.Cluster
 	runner  *harness.PodRunner
 	stock   *harness.Scheduler
@@ -67,7 +62,11 @@ func TestFirstFiveMinutes(t *testing.T) {
 		{"helm install loadline-extender ", "the cluster's own scheduler has asked the extender for a pod", m.extender},
 		{"kubectl delete namespace " + system, "nothing is left", m.nothingLeft},
 	}
-	for _, block := range m.blocks() {
+	blocks, err := docs.Section("../../docs/install.md", "## With Helm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range blocks {
 		for _, command := range block.Commands {
 			m.run(command.Text)
 			for len(after) > 0 && strings.Contains(command.Text, after[0].command) {
@@ -89,17 +88,10 @@ func TestFirstFiveMinutes(t *testing.T) {
 // tolerate them, so that what our own pods ask for takes no side.
 func startMinutes(t *testing.T, ctx context.Context) *minutes {
 	t.Helper()
-	top, err := harness.Root()
-	if err != nil {
+	if err := harness.BuildCommands(ctx, t.Logf); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := harness.Build(ctx, t.Logf, harness.Kubectl); err != nil {
-		t.Fatal(err)
-	}
-	if err := harness.BuildHelm(ctx); err != nil {
-		t.Fatal(err)
-	}
-	m := &minutes{t: t, all: ctx, ctx: ctx, top: top, cluster: startCluster(t, ctx)}
+	m := &minutes{t: t, all: ctx, ctx: ctx, cluster: startCluster(t, ctx)}
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(m.cluster.Logs())
@@ -181,50 +173,14 @@ func (m *minutes) step(says string, check func()) {
 	m.stepped = time.Now()
 }
 
-// blocks returns those of the section for Helm.
-func (m *minutes) blocks() []docs.Block {
-	m.t.Helper()
-	file := filepath.Join(m.top, "docs", "install.md")
-	content, err := os.ReadFile(file)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	all, err := docs.Read(file)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	from, to := 0, 0
-	for i, line := range strings.Split(string(content), "\n") {
-		switch line {
-		case "## With Helm":
-			from = i
-		case "## With kubectl":
-			to = i
-		}
-	}
-	return slices.DeleteFunc(all, func(b docs.Block) bool { return b.Line < from || b.Line > to })
-}
-
-// run runs a command of the document as somebody who has the programs in PATH, and returns what it prints.
+// run runs a command of the document and returns what it prints.
 func (m *minutes) run(command string) string {
 	m.t.Helper()
-	cmd := exec.CommandContext(m.ctx, "bash", "-eu", "-o", "pipefail", "-c", command)
-	cmd.Dir = m.top
-	loadline, err := harness.LoadlineCLI.Path()
+	out, err := m.cluster.Shell(m.ctx, command)
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	path := []string{filepath.Dir(loadline), filepath.Join(m.top, "build/e2e/bin"), os.Getenv("PATH")}
-	cmd.Env = []string{"KUBECONFIG=" + m.cluster.Kubeconfig, "HOME=" + m.cluster.Dir(), "LC_ALL=C",
-		"PATH=" + strings.Join(path, ":")}
-	if library := os.Getenv("LOADLINE_LIBRARY"); library != "" {
-		cmd.Env = append(cmd.Env, "LOADLINE_LIBRARY="+library)
-	}
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		m.t.Fatalf("%s: %v\n%s", command, err, out)
-	}
-	return string(out)
+	return out
 }
 
 func (m *minutes) bill() {

@@ -318,10 +318,7 @@ func (c *capi) startAutoscaler() *harness.Autoscaler {
 func TestAutoscalerWithClusterAPI(t *testing.T) {
 	t.Parallel()
 	c := startClusterAPI(t)
-	_, err := c.cluster.StartScheduler(c.ctx, harness.SchedulerOptions{Name: "stock",
-		Config: []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"),
-		Site:   harness.Site{Kubeconfig: c.cluster.Kubeconfig, QPS: 1000, NoLeaderElection: true}})
-	c.must(err)
+	startPlainScheduler(t, c.ctx, c.cluster)
 	autoscaler := c.startAutoscaler()
 	var pods []*v1.Pod
 	for i := range 3 {

@@ -67,6 +67,16 @@ func startEngine(t *testing.T, ctx context.Context, cluster *harness.Cluster) *h
 	return engine
 }
 
+// startPlainScheduler starts kube-scheduler with its default configuration, without leader election.
+func startPlainScheduler(t *testing.T, ctx context.Context, cluster *harness.Cluster) {
+	t.Helper()
+	if _, err := cluster.StartScheduler(ctx, harness.SchedulerOptions{Name: "stock",
+		Config: []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"),
+		Site:   harness.Site{Kubeconfig: cluster.Kubeconfig, QPS: 1000, NoLeaderElection: true}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // startOurs starts loadline-scheduler with a configuration of manifests/, and with patience for the engine if that is
 // not 0.
 func startOurs(t *testing.T, ctx context.Context, cluster *harness.Cluster, config, engineAddress string,

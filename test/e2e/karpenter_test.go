@@ -72,25 +72,32 @@ type kwoked struct {
 
 func startKarpenter(t *testing.T) *kwoked {
 	t.Helper()
+	k := startKarpenterWith(t, harness.Options{ControllerManager: true, Kubelet: true}, karpenterPool,
+		kwokTypeOf("small", "z1", "2", "4096Mi", "30", 0.05), kwokTypeOf("large", "z1", "8", "16384Mi", "60", 0.19))
+	k.prices = k.write("prices.csv", []byte(karpenterPrices))
+	return k
+}
+
+// startKarpenterWith starts a control plane with Karpenter, objects for it, and types of its nodes.
+func startKarpenterWith(t *testing.T, options harness.Options, objects string, instanceTypes ...any) *kwoked {
+	t.Helper()
 	if !harness.KarpenterIsBuilt() && os.Getenv("BUILD_KARPENTER") == "" {
 		t.Skip("Karpenter is not built: make test-karpenter takes some minutes for it")
 	}
 	k := &kwoked{T: t, ctx: deadline(t)}
 	built, err := harness.BuildKarpenter(k.ctx, t.Logf)
 	k.must(err)
-	k.cluster = startCluster(t, k.ctx, harness.Options{ControllerManager: true, Kubelet: true})
+	k.cluster = startCluster(t, k.ctx, options)
 	rest, err := clientcmd.BuildConfigFromFlags("", k.cluster.Kubeconfig)
 	k.must(err)
 	rest.QPS, rest.Burst = 1000, 1000
 	k.objects, err = dynamic.NewForConfig(rest)
 	k.must(err)
 	k.must(k.cluster.Apply(k.ctx, built.Definitions))
-	pool, err := harness.Objects([]byte(karpenterPool))
+	pool, err := harness.Objects([]byte(objects))
 	k.must(err)
 	k.wait("the definitions", func() bool { return k.cluster.Apply(k.ctx, pool) == nil })
-	k.prices = k.write("prices.csv", []byte(karpenterPrices))
-	types, err := json.Marshal([]any{kwokTypeOf("small", "2", "4096Mi", "30", 0.05), kwokTypeOf("large", "8", "16384Mi",
-		"60", 0.19)})
+	types, err := json.Marshal(instanceTypes)
 	k.must(err)
 	_, err = k.cluster.StartKarpenter(k.ctx, built, k.write("instance-types.json", types))
 	k.must(err)
@@ -98,14 +105,14 @@ func startKarpenter(t *testing.T) *kwoked {
 	return k
 }
 
-func kwokTypeOf(name, cpu, memory, pods string, price float64) map[string]any {
+func kwokTypeOf(name, zone, cpu, memory, pods string, price float64) map[string]any {
 	is := func(key, value string) map[string]any {
 		return map[string]any{"key": key, "operator": "In", "values": []string{value}}
 	}
 	return map[string]any{"name": name, "architecture": "amd64", "operatingSystems": []string{"linux"},
 		"resources": map[string]string{"cpu": cpu, "memory": memory, "pods": pods},
 		"offerings": []any{map[string]any{"Price": price, "Available": true,
-			"Requirements": []any{is("karpenter.sh/capacity-type", "on-demand"), is(v1.LabelTopologyZone, "z1")}}}}
+			"Requirements": []any{is("karpenter.sh/capacity-type", "on-demand"), is(v1.LabelTopologyZone, zone)}}}}
 }
 
 func (k *kwoked) must(err error) {
@@ -279,10 +286,7 @@ func TestAutoscalerWithKarpenter(t *testing.T) {
 	k.must(err)
 	content, err := harness.ManifestConfig("autoscaler/20-config.yaml")
 	k.must(err)
-	_, err = k.cluster.StartScheduler(k.ctx, harness.SchedulerOptions{Name: "stock",
-		Config: []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"),
-		Site:   harness.Site{Kubeconfig: k.cluster.Kubeconfig, QPS: 1000, NoLeaderElection: true}})
-	k.must(err)
+	startPlainScheduler(t, k.ctx, k.cluster)
 	engine := startEngine(t, k.ctx, k.cluster)
 	autoscaler, err := k.cluster.StartAutoscaler(k.ctx, "autoscaler", kubeconfig, k.write("autoscaler.yaml", content),
 		"--mode=act", "--engine="+engine.Address, "--cloud=karpenter", "--prices="+k.prices, "--scan-interval=1s",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -231,6 +232,7 @@ const mostTries = 5
 
 // DeleteNodes deletes machines by their nodes, unless the group would get smaller than it may.
 func (p *Provider) DeleteNodes(ctx context.Context, id string, nodes []*v1.Node) error {
+	tried := make([]bool, len(nodes))
 	return p.inTurn(ctx, id, func() error {
 		f, target, scaled, err := p.now(ctx, id)
 		if err != nil {
@@ -239,30 +241,51 @@ func (p *Provider) DeleteNodes(ctx context.Context, id string, nodes []*v1.Node)
 		if f.isRollingOut() {
 			return fmt.Errorf("node group %s: its machines are being replaced", id)
 		}
-		leaving := f.leaving(target)
-		var going []object
-		for _, node := range nodes {
-			machine, err := f.machineOf(node)
-			if err != nil {
-				return err
-			}
-			if !machine.isGoing() && !leaving[machine.GetName()] {
-				going = append(going, machine)
-			}
+		going, fewer, err := f.choose(nodes, tried, target)
+		if err != nil {
+			return err
 		}
 		low, _, _, err := f.bounds()
 		if err != nil {
 			return err
 		}
-		if target-len(going) < low {
+		if target-fewer < low {
 			return fmt.Errorf("node group %s has a target of %d nodes and may not have %d fewer: its minimum is %d", id, target,
-				len(going), low)
+				fewer, low)
 		}
-		if len(going) == 0 {
+		if fewer == 0 {
 			return nil // all of them go already
 		}
-		return p.shrink(ctx, f, scaled, going, target-len(going))
+		return p.shrink(ctx, f, scaled, going, target-fewer)
 	})
+}
+
+// choose returns the machines of nodes that are to be marked, and by how many the target falls. `tried` says which
+// nodes were chosen in an earlier attempt, before which another write came, and is updated. Cluster API may have
+// deleted the machine of such a node because it was marked for a moment, in the place of a machine whose deletion was
+// asked for before. That other machine is marked and stays: the target falls for it.
+func (f *found) choose(nodes []*v1.Node, tried []bool, target int) (going []object, fewer int, err error) {
+	leaving := f.leaving(target)
+	accounted := maps.Clone(leaving)
+	replaced := 0
+	for i, node := range nodes {
+		machine, err := f.machineOf(node)
+		switch {
+		case err == nil && !machine.isGoing() && !leaving[machine.GetName()]:
+			going, accounted[machine.GetName()], tried[i] = append(going, machine), true, true
+		case tried[i]:
+			replaced++
+		case err != nil:
+			return nil, 0, err
+		}
+	}
+	staying := 0
+	for _, machine := range f.live() {
+		if machine.isMarked() && !accounted[machine.GetName()] {
+			staying++
+		}
+	}
+	return going, len(going) + min(replaced, staying), nil
 }
 
 // machineOf returns the machine of a node, by provider id, or by what either says of the other.

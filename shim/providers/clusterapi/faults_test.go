@@ -1,12 +1,15 @@
 package clusterapi
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
@@ -153,5 +156,58 @@ func TestVersionGoes(t *testing.T) {
 	w.refresh(p)
 	if got := told(t, p); p.version != "v1beta2" || !strings.Contains(got, "target 3, sim://a running") {
 		t.Errorf("version %s: %s", p.version, got)
+	}
+}
+
+// Before a deletion has lowered the target, Cluster API deletes its machine: in the place of one whose deletion was asked
+// for before, which is marked too. The target falls all the same, so that the other one is deleted as well. If the
+// machine was deleted for somebody else's lower target, nothing is left to do.
+func TestMachineDeletedBeforeItsTargetFell(t *testing.T) {
+	for name, c := range map[string]struct {
+		before []*v1.Node // are deleted first
+		other  int        // the target that somebody else sets meanwhile; 0: none does
+		gone   bool       // the machine is not even listed any more
+		target int
+		marked []string
+	}{
+		"InThePlaceOfAnother":        {before: []*v1.Node{node("b", "sim://b")}, target: 1, marked: []string{"b"}},
+		"InThePlaceOfAnotherAndGone": {before: []*v1.Node{node("b", "sim://b")}, gone: true, target: 1, marked: []string{"b"}},
+		"ForSomebodyElse":            {other: 2, target: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "v1beta2", deployment("0 5")...)
+			p := w.provider()
+			for _, n := range c.before {
+				if err := p.DeleteNodes(t.Context(), id, []*v1.Node{n}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.writeBetween(1, cmp.Or(c.other, 3-len(c.before)))
+			write := w.beforeScale
+			w.beforeScale = func() error {
+				w.beforeScale = nil
+				w.deleteMachine("a", c.gone)
+				return write()
+			}
+			if err := p.DeleteNodes(t.Context(), id, []*v1.Node{node("a", "sim://a")}); err != nil {
+				t.Error(err)
+			}
+			w.expect(deploymentKind, "md", c.target, c.marked...)
+		})
+	}
+}
+
+// deleteMachine has Cluster API begin to delete a machine, or end that.
+func (w *world) deleteMachine(name string, gone bool) {
+	w.t.Helper()
+	machines := schema.GroupVersionResource{Group: "cluster.x-k8s.io", Version: w.version, Resource: "machines"}
+	machine := w.get(machineKind, name)
+	machine.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+	err := w.client.Tracker().Update(machines, &machine.Unstructured, "ns")
+	if gone {
+		err = w.client.Tracker().Delete(machines, "ns", name)
+	}
+	if err != nil {
+		w.t.Fatal(err)
 	}
 }

@@ -1,8 +1,9 @@
 // Package docs runs the commands that the documents show, and compares what they print with what is shown.
 //
 // A block of commands is fenced. In a `console` block, lines that begin with "$ " are commands, and what follows is
-// what they print; a line "..." means any number of lines. In a `sh` block every line is a command, and what it
-// prints is not shown. Both run in the top folder of the tree. A comment on the line before the block says where:
+// what they print; a line "..." means any number of lines. In a `sh` block every line is a command. A line that
+// ends with \ or inside quotes is one command with the next line. The output of these commands is not shown. Both run
+// in the top folder of the tree. A comment on the line before the block says where:
 //
 //	(none)                      console: as it is. sh: not allowed, it has to say
 //	<!-- run: cluster -->       on a control plane that holds docs/shop.yaml, with kubectl, helm and loadline
@@ -19,7 +20,9 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 // A Block is a block of commands of a document.
@@ -101,6 +104,27 @@ func Read(file string) ([]Block, error) {
 	return blocks, nil
 }
 
+// Section returns the blocks of one section of a document. It begins with a heading, such as "## Karpenter", and ends
+// with the next heading of the same level.
+func Section(file, heading string) ([]Block, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(string(content), "\n")
+	from := slices.Index(lines, heading)
+	if from < 0 {
+		return nil, fmt.Errorf("%s has no line %q", file, heading)
+	}
+	level, _, _ := strings.Cut(heading, " ")
+	to := from + 1
+	for to < len(lines) && !strings.HasPrefix(lines[to], level+" ") {
+		to++
+	}
+	all, err := Read(file)
+	return slices.DeleteFunc(all, func(b Block) bool { return b.Line < from || b.Line > to }), err
+}
+
 func ofConsole(lines []string, from, to int) (commands []Command, err error) {
 	for i := from; i < to; i++ {
 		if text, ok := strings.CutPrefix(lines[i], "$ "); ok {
@@ -116,11 +140,11 @@ func ofConsole(lines []string, from, to int) (commands []Command, err error) {
 	return commands, nil
 }
 
-// ofScript returns the commands of a script: its lines, those that end with \ with the next one.
+// ofScript returns the commands of a script: its lines, with the next one if they end with \ or inside quotes.
 func ofScript(lines []string) (commands []Command) {
 	whole := ""
 	for _, line := range lines {
-		if whole += line; strings.HasSuffix(line, "\\") {
+		if whole += line; strings.HasSuffix(line, "\\") || quoted(whole) {
 			whole += "\n"
 			continue
 		}
@@ -130,6 +154,27 @@ func ofScript(lines []string) (commands []Command) {
 		whole = ""
 	}
 	return commands
+}
+
+// quoted returns whether a script ends inside quotes. Quotes in comments do not count.
+func quoted(script string) bool {
+	open, before := rune(0), ' '
+	for _, r := range script {
+		switch {
+		case open == '#':
+			if r == '\n' {
+				open = 0
+			}
+		case open != 0:
+			if r == open && (open == '\'' || before != '\\') {
+				open = 0
+			}
+		case r == '\'' || r == '"', r == '#' && unicode.IsSpace(before):
+			open = r
+		}
+		before = r
+	}
+	return open == '\'' || open == '"'
 }
 
 // Match returns the first line of the shown output that was not printed, or "" and true. Spaces at the ends of lines do

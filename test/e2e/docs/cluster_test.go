@@ -17,10 +17,7 @@ import (
 // run.
 func startCluster(t *testing.T, ctx context.Context) *harness.Cluster {
 	t.Helper()
-	if _, err := harness.Build(ctx, t.Logf, harness.Kubectl); err != nil {
-		t.Fatal(err)
-	}
-	if err := harness.BuildHelm(ctx); err != nil {
+	if err := harness.BuildCommands(ctx, t.Logf); err != nil {
 		t.Fatal(err)
 	}
 	cluster, err := harness.Start(ctx, harness.Options{Log: t.Logf, ControllerManager: true})

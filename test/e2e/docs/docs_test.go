@@ -211,6 +211,45 @@ func TestMatch(t *testing.T) {
 	}
 }
 
+func TestCommandsOfScripts(t *testing.T) {
+	for _, c := range []struct {
+		name, script string
+		want         []string
+	}{
+		{"lines", "a b\n\nc", []string{"a b", "c"}},
+		{"comments", "# it's none\na # it's one\nb", []string{"a # it's one", "b"}},
+		{"backslash", "a \\\n  b\nc", []string{"a \\\n  b", "c"}},
+		{"single quotes", "a '{\n \"b\": 1}'\nc", []string{"a '{\n \"b\": 1}'", "c"}},
+		{"double quotes", "a \"b\\\"\n#'\" c\nd", []string{"a \"b\\\"\n#'\" c", "d"}},
+		{"both on one line", `a '"' "'" x#'y'`, []string{`a '"' "'" x#'y'`}},
+	} {
+		var got []string
+		for _, command := range ofScript(strings.Split(c.script, "\n")) {
+			got = append(got, command.Text)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A section ends with the next heading of its level, and not with one below it.
+func TestSection(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.md")
+	const page = "## A\n```sh\na\n```\n### B\n```sh\nb\n```\n## C\n```sh\nc\n```\n"
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for heading, want := range map[string]int{"## A": 2, "## C": 1} {
+		if blocks, err := Section(file, heading); err != nil || len(blocks) != want {
+			t.Errorf("%s: %d blocks, error %v, want %d", heading, len(blocks), err, want)
+		}
+	}
+	if _, err := Section(file, "## D"); err == nil {
+		t.Error("a section was found that there is not")
+	}
+}
+
 var link = regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
 
 // Links lead to files that are there, and to headings that are there.

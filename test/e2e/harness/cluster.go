@@ -41,6 +41,8 @@ type Options struct {
 	// Kubelet also runs a stand-in for the kubelets: bound pods become Running and Ready, and are removed when
 	// they are deleted.
 	Kubelet bool
+	// KubeletExcept are namespaces whose pods the stand-in leaves alone, for a PodRunner.
+	KubeletExcept []string
 	// Audit has the API server note each request that changes something; see Cluster.Changes.
 	Audit bool
 	// FlowControl leaves the API server's priority and fairness, and how many requests it takes at a time, as they are
@@ -102,7 +104,7 @@ func (c *Cluster) startAll(ctx context.Context) error {
 		}
 	}
 	if c.options.Kubelet {
-		return runKubelet(c.sandbox.ctx, c.Client, c.log)
+		return runKubelet(c.sandbox.ctx, c.Client, c.options.KubeletExcept, c.log)
 	}
 	return nil
 }

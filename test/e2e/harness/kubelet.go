@@ -17,9 +17,13 @@ import (
 )
 
 // runKubelet replaces the kubelets of all nodes until the context ends: a bound pod becomes Running and Ready, and one
-// that is to be deleted is gone at once. What fails is tried again at the next event or resync.
-func runKubelet(ctx context.Context, client kubernetes.Interface, log Logf) error {
+// that is to be deleted is gone at once. What fails is tried again at the next event or resync. Pods of some namespaces
+// are left alone.
+func runKubelet(ctx context.Context, client kubernetes.Interface, except []string, log Logf) error {
 	bound := fields.OneTermNotEqualSelector("spec.nodeName", "")
+	for _, namespace := range except {
+		bound = fields.AndSelectors(bound, fields.OneTermNotEqualSelector("metadata.namespace", namespace))
+	}
 	source := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, bound)
 	var busy errgroup.Group
 	busy.SetLimit(creators)

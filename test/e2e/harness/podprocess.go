@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +32,10 @@ func (p *runningPod) make(ctx context.Context, container v1.Container) (*contain
 	if err != nil {
 		return nil, err
 	}
+	moved, err := p.movePorts(container.Ports)
+	if err != nil {
+		return nil, err
+	}
 	var places []string // pairs for a replacer: a path in the container, the one in its place here
 	for _, mount := range container.VolumeMounts {
 		places = append(places, mount.MountPath+"/", filepath.Join(p.dir, mount.Name)+"/")
@@ -48,16 +54,14 @@ func (p *runningPod) make(ctx context.Context, container v1.Container) (*contain
 		}
 	}
 	for _, mount := range container.VolumeMounts {
-		if err := p.fill(ctx, mount.Name, here, kubeconfig); err != nil {
+		texts := func(text string) string { return moved(here.Replace(text)) }
+		if err := p.fill(ctx, mount.Name, texts, kubeconfig); err != nil {
 			return nil, err
 		}
 	}
 	made := &containerProcess{processSpec: processSpec{name: p.pod.Name + "-" + container.Name, path: program}}
-	for _, arg := range container.Args {
-		made.args = append(made.args, here.Replace(arg))
-	}
-	if err := p.movePorts(container.Ports, made.args); err != nil {
-		return nil, err
+	for _, arg := range slices.Concat(container.Args, p.runner.Args[container.Name]) {
+		made.args = append(made.args, moved(here.Replace(arg)))
 	}
 	if kubeconfig != "" {
 		made.env = append(made.env, "KUBECONFIG="+kubeconfig)
@@ -65,15 +69,21 @@ func (p *runningPod) make(ctx context.Context, container v1.Container) (*contain
 			made.args = append(made.args, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)
 		}
 	}
+	made.env = append(made.env, p.variables(container, here)...)
+	made.ready, made.readiness = p.probe(container.StartupProbe, here), p.probe(container.ReadinessProbe, here)
+	return made, nil
+}
+
+// variables returns the environment that a container states.
+func (p *runningPod) variables(container v1.Container, here *strings.Replacer) (env []string) {
 	for _, variable := range container.Env {
 		value := here.Replace(variable.Value)
 		if variable.ValueFrom != nil {
 			value = fieldOf(p.pod, variable.ValueFrom.FieldRef.FieldPath)
 		}
-		made.env = append(made.env, variable.Name+"="+value)
+		env = append(env, variable.Name+"="+value)
 	}
-	made.ready, made.readiness = p.probe(container.StartupProbe, here), p.probe(container.ReadinessProbe, here)
-	return made, nil
+	return env
 }
 
 // token returns a kubeconfig of the pod's account.
@@ -83,28 +93,31 @@ func (p *runningPod) token(ctx context.Context) (string, error) {
 	return p.runner.cluster.ServiceAccountKubeconfig(ctx, p.pod.Namespace, p.pod.Spec.ServiceAccountName)
 }
 
-// movePorts takes a free port of this machine for each of a container, in its arguments as well.
-func (p *runningPod) movePorts(ports []v1.ContainerPort, args []string) error {
+// movePorts takes a free port of this machine for each of a container, and returns what puts them into a text: in the
+// place of numbers at the end of a line after a colon or an equals sign.
+func (p *runningPod) movePorts(ports []v1.ContainerPort) (moved func(text string) string, err error) {
+	free := map[string]string{}
 	for _, port := range ports {
-		free, err := freePort()
+		number, err := freePort()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		p.runner.mu.Lock()
-		p.ports[port.Name] = free
+		p.ports[port.Name] = number
 		p.runner.mu.Unlock()
-		number := strconv.Itoa(int(port.ContainerPort))
-		for i, arg := range args {
-			if flag, ok := strings.CutSuffix(arg, number); ok && strings.ContainsAny(flag[len(flag)-1:], ":=") {
-				args[i] = flag + strconv.Itoa(free)
-			}
-		}
+		free[strconv.Itoa(int(port.ContainerPort))] = strconv.Itoa(number)
 	}
-	return nil
+	return func(text string) string {
+		return portAtEnd.ReplaceAllStringFunc(text, func(found string) string {
+			return found[:1] + cmp.Or(free[found[1:]], found[1:])
+		})
+	}, nil
 }
 
-// fill makes the folder of a volume with what is in it.
-func (p *runningPod) fill(ctx context.Context, name string, here *strings.Replacer, kubeconfig string) error {
+var portAtEnd = regexp.MustCompile(`(?m)[:=][0-9]+$`)
+
+// fill makes the folder of a volume with what is in it. Files of ConfigMaps are changed by texts.
+func (p *runningPod) fill(ctx context.Context, name string, texts func(string) string, kubeconfig string) error {
 	dir := filepath.Join(p.dir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -120,7 +133,7 @@ func (p *runningPod) fill(ctx context.Context, name string, here *strings.Replac
 		}
 		maps.Copy(files, object.BinaryData)
 		for key, text := range object.Data {
-			files[key] = []byte(here.Replace(text))
+			files[key] = []byte(texts(text))
 			if kubeconfig != "" && strings.Contains(text, "kind: KubeSchedulerConfiguration") {
 				if files[key], err = (Site{Kubeconfig: kubeconfig}).Apply(files[key]); err != nil {
 					return err

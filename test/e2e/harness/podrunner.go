@@ -17,12 +17,15 @@ import (
 // A PodRunner replaces the kubelets of all nodes where pods run our programs: each container of a bound pod is a
 // process of this machine, with the arguments, variables, volumes and probes that the API server says. A pod is Ready
 // when its probes say so, and its processes end, the last one first, when it is deleted. Ports are free ones of this
-// machine, and a token is that of the pod's account. What fails is not started again, but reported by Err.
+// machine, also in arguments and in files of ConfigMaps, and a token is that of the pod's account. What fails is not
+// started again, but reported by Err.
 type PodRunner struct {
 	// Namespaces are those whose pods run.
 	Namespaces []string
 	// Skipped says which of their pods do not run, although they go when they are deleted; nil: none.
 	Skipped func(*v1.Pod) bool
+	// Args are further arguments of containers by their name, such as shorter times.
+	Args map[string][]string
 
 	cluster *Cluster
 	mu      sync.Mutex
