@@ -32,7 +32,7 @@ class WorkBudget {
   // only whether it is up will do. It is asked about every kInterval units, so a unit should be some 100 ns
   // of work.
   explicit WorkBudget(int64_t units, std::function<double()> elapsed = nullptr, int64_t bytes = kNoByteLimit)
-      : left_(units), bytes_left_(bytes), elapsed_(std::move(elapsed)) {}
+      : left_(units), bytes_left_(bytes), may_keep_(bytes), elapsed_(std::move(elapsed)) {}
 
   // Takes `units` (>= 0). False once the budget has ended: what was begun may still be finished.
   bool Spend(int64_t units = 1) {
@@ -59,6 +59,18 @@ class WorkBudget {
     bytes_left_ -= bytes;
     return true;
   }
+  // The same, for what stays after the phase that asks: it takes a part of the memory, see WorkPhase.
+  bool Keep(int64_t bytes) {
+    if (ended()) return false;
+    if (bytes > may_keep_) {
+      end_ = BudgetEnd::kOutOfMemory;
+      return false;
+    }
+    if (!Reserve(bytes)) return false;
+    may_keep_ -= bytes;
+    kept_ += bytes;
+    return true;
+  }
   // Gives back what Reserve() took.
   void Release(int64_t bytes) { bytes_left_ += bytes; }
 
@@ -76,6 +88,8 @@ class WorkBudget {
 
   int64_t left_ = std::numeric_limits<int64_t>::max() / 2;
   int64_t bytes_left_ = kNoByteLimit;
+  int64_t may_keep_ = kNoByteLimit;  // of them
+  int64_t kept_ = 0;                 // what Keep() has taken
   int64_t unasked_ = 0;
   double time_ = 1;  // the part of the time at which it is up
   BudgetEnd end_ = BudgetEnd::kNotEnded;
@@ -83,17 +97,20 @@ class WorkBudget {
 };
 
 // One of several phases of a question, none of which may take what the others need: as long as this lives,
-// the budget has `part` of the units and of the time that are left, and all of the memory. Then it has the
-// rest as well, and the memory that it had: the tables of a phase end with it. `budget` outlives it.
+// the budget has `part` of the units and of the time that are left, and all of the memory, of which it may
+// keep that part. Then it has the rest as well, and the memory that it had but for what was kept: the other
+// tables of a phase end with it. `budget` outlives it.
 class WorkPhase {
  public:
   WorkPhase(WorkBudget* budget, double part)
       : budget_(*budget),
         part_(budget_.ended() ? 1 : part),
         aside_(Rest(budget_.left_, part_)),
-        bytes_(budget_.bytes_left_),
+        bytes_(budget_.bytes_left_ + budget_.kept_),
+        keeps_aside_(Rest(budget_.may_keep_, part_)),
         time_(budget_.time_) {
     budget_.left_ -= aside_;
+    budget_.may_keep_ -= keeps_aside_;
     if (budget_.elapsed_ == nullptr || part_ >= 1) return;
     const double now = std::min(budget_.elapsed_(), time_);
     budget_.time_ = now + (time_ - now) * part_;
@@ -103,7 +120,8 @@ class WorkPhase {
   ~WorkPhase() {
     if (part_ >= 1) return;
     budget_.left_ += aside_;
-    budget_.bytes_left_ = bytes_;
+    budget_.bytes_left_ = bytes_ - budget_.kept_;
+    budget_.may_keep_ += keeps_aside_;
     budget_.time_ = time_;
     budget_.unasked_ = WorkBudget::kInterval;  // whether it is time is asked at once
     budget_.end_ = BudgetEnd::kNotEnded;
@@ -118,7 +136,8 @@ class WorkPhase {
   WorkBudget& budget_;
   double part_;
   int64_t aside_;
-  int64_t bytes_;
+  int64_t bytes_;        // at its begin, with those that were kept before
+  int64_t keeps_aside_;  // bytes that only others may keep
   double time_;
 };
 

@@ -120,11 +120,14 @@ std::optional<std::vector<const DomainCounts*>> Snapshot::Counts(std::vector<Cou
   const std::span<DomainCounts* const> added = std::span(all_counts_).subspan(counts_before);
   if (added.empty()) return result;
   const bool complete = ReadNodes(added, budget) && ReadPods(added, budget);
+  int64_t bytes = count_bytes_ - bytes_before;  // of topology keys, which stay
   for (DomainCounts* counts : added) {
     counts->ForgetChanges();
-    count_bytes_ += counts->bytes() + kEntryBytes;
+    bytes += counts->bytes() + kEntryBytes;
   }
-  if (complete && budget->Reserve(count_bytes_ - bytes_before)) {
+  // They stay until the snapshot ends.
+  if (complete && budget->Keep(bytes)) {
+    count_bytes_ = bytes_before + bytes;
     for (DomainCounts* counts : added) {
       if (counts->spec().use == CountUse::kSpread) spread_counts_.push_back(counts);
       if (counts->spec().sees_leaving) leaving_counts_.push_back(counts);

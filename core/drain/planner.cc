@@ -91,6 +91,7 @@ class DrainPlanner::Impl {
   DrainState State() const { return memory_.ToState(call_.has_value() ? &*call_ : nullptr); }
   const DrainPlan& Plan(const DrainProblem& problem, const DrainOptions& options, WorkBudget* budget);
   void CheckConsistent() const { follower_.CheckConsistent(memory_.planned()); }
+  int64_t count_bytes() const { return follower_.count_bytes(); }
 
  private:
   std::string PlanNodes(std::vector<FormerEntry> formers, bool same_rules);
@@ -207,6 +208,8 @@ const DrainPlan& DrainPlanner::Plan(const DrainProblem& problem, const DrainOpti
                                     WorkBudget* budget) {
   return impl_->Plan(problem, options, budget);
 }
+int64_t DrainPlanner::count_bytes() const { return impl_->count_bytes(); }
+
 void DrainPlanner::CheckConsistent() const { impl_->CheckConsistent(); }
 
 }  // namespace loadline

@@ -47,6 +47,9 @@ class DrainPlanner {
   // Cost: O(pods) with a small factor; O(moves * log) the first time and for what has changed.
   const DrainPlan& Plan(const DrainProblem& problem, const DrainOptions& options, WorkBudget* budget);
 
+  // Returns about how much memory the counts take that are kept for the next call.
+  int64_t count_bytes() const;
+
   // Checks what is kept for the next call. For tests.
   void CheckConsistent() const;
 

@@ -52,6 +52,11 @@ class TrialFollower {
   // Checks the trial cluster, and that it has the moves of `planned`, unless Spoil() was called. For tests.
   void CheckConsistent(std::span<const PlannedNode> planned) const;
 
+  // Returns about how much memory the counts of the trial cluster take.
+  int64_t count_bytes() const {
+    return trial_cluster_ == nullptr ? 0 : trial_cluster_->snapshot().count_bytes();
+  }
+
   // After the first Follow().
   DrainTrial& trial() { return *trial_cluster_; }
   const DrainTrial& trial() const { return *trial_cluster_; }

@@ -142,12 +142,15 @@ void Estimator::Note(const PodFit& fit, const WorkBudget& budget) {
   if (fit.CutShort() && cut_short_by_ == BudgetEnd::kNotEnded) cut_short_by_ = budget.end();
 }
 
+// Nodes of trials that ended leave their names to those of the next: counts keep an entry for each hostname
+// that there ever was, which for many trials would be more than for the cluster.
 NodeIndex Estimator::AddBareCopy(const NodeGroup& group) {
+  while (!copies_.empty() && !snapshot_.Contains(copies_.back())) copies_.pop_back();
   NewNode copy;
-  copy.name = absl::StrCat(group.name, "/new-", ++added_);
+  copy.name = absl::StrCat(group.name, "/new-", copies_.size() + 1);
   copy.hostname = copy.name;
   copy.shape = group.model->shape;
-  return snapshot_.AddNode(std::move(copy));
+  return copies_.emplace_back(snapshot_.AddNode(std::move(copy)));
 }
 
 NodeIndex Estimator::AddCopy(const NodeGroup& group, TrialMemory* memory) {

@@ -172,7 +172,7 @@ class Estimator {
   std::vector<size_t> cut_off_;
   std::unique_ptr<RoomColumns> columns_;
   std::unique_ptr<LineRoom> line_room_;
-  int64_t added_ = 0;  // for names of new nodes
+  std::vector<NodeIndex> copies_;  // by the numbers in their names
 };
 
 }  // namespace loadline

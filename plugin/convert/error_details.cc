@@ -5,15 +5,18 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/text.h"
 #include "plugin/convert/wire.h"
 
 namespace loadline {
 namespace {
 
 constexpr char kReasonPayload[] = "loadline.dev/reason";
+constexpr char kObjectPayload[] = "loadline.dev/object";
 constexpr char kDomain[] = "loadline.dev";
 constexpr char kErrorInfo[] = "type.googleapis.com/google.rpc.ErrorInfo";
 constexpr size_t kMostFieldBytes = 256;
+constexpr size_t kMostObjectBytes = 600;  // a kind, and two names
 
 absl::string_view ReasonOfCode(absl::StatusCode code) {
   switch (code) {
@@ -70,6 +73,15 @@ absl::Status WithReason(absl::Status status, absl::string_view reason) {
   return status;
 }
 
+absl::Status WithObject(absl::Status status, absl::string_view kind, absl::string_view namespace_name,
+                        absl::string_view name) {
+  if (kind.empty() || name.empty()) return status;
+  const absl::string_view slash = namespace_name.empty() ? "" : "/";
+  status.SetPayload(kObjectPayload, absl::Cord(Printable(absl::StrCat(kind, " ", namespace_name, slash, name),
+                                                         kMostObjectBytes)));
+  return status;
+}
+
 std::string ReasonOfError(const absl::Status& status) {
   const auto payload = status.GetPayload(kReasonPayload);
   return payload.has_value() ? std::string(*payload) : std::string(ReasonOfCode(status.code()));
@@ -94,6 +106,9 @@ std::string EncodeError(const absl::Status& status, const ErrorDetails& details)
   AppendBytes(2, kDomain, &info);
   if (details.changes_applied.has_value()) {
     AppendMetadata("changes", *details.changes_applied ? "applied" : "refused", &info);
+  }
+  if (const auto object = status.GetPayload(kObjectPayload); object.has_value()) {
+    AppendMetadata("object", std::string(*object), &info);
   }
   AppendMetadata("field", FieldOf(status.message()), &info);
   AppendMetadata("view", details.view, &info);

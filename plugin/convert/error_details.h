@@ -18,6 +18,11 @@ inline constexpr char kUnknownSlot[] = "UNKNOWN_SLOT";              // it names 
 // `status`, which is an error, with this reason. Annotate() keeps it.
 absl::Status WithReason(absl::Status status, absl::string_view reason);
 
+// `status`, which is an error, with the object that is at fault. Annotate() keeps it. `namespace_name` may be
+// empty; without a kind or name nothing is added.
+absl::Status WithObject(absl::Status status, absl::string_view kind, absl::string_view namespace_name,
+                        absl::string_view name);
+
 // The facts about a call that failed.
 struct ErrorDetails {
   std::string reason;                   // empty: that of the code
@@ -32,7 +37,8 @@ struct ErrorDetails {
 std::string FieldOf(absl::string_view text);
 
 // Returns a serialized google.rpc.Status with a google.rpc.ErrorInfo of the domain "loadline.dev": reason,
-// and as metadata `field`, `view` and `changes` ("applied" or "refused"), each where it is known.
+// and as metadata `object` ("Pod shop/web-1"), `field`, `view` and `changes` ("applied" or "refused"), each
+// where it is known.
 std::string EncodeError(const absl::Status& status, const ErrorDetails& details);
 
 // The payload of an error that has the result of EncodeError().

@@ -179,7 +179,7 @@ v1::VerdictGroup EncodeVerdict(const Verdict& verdict) {
 
 absl::StatusOr<DecodedPod> DecodeIncomingPod(const v1::IncomingPod& message, const v1::FitOptions& options,
                                              PodDecoder* decoder) {
-  absl::StatusOr<PodShape> shape = decoder->Decode(message.pod(), PodRole::kIncoming);
+  absl::StatusOr<PodShape> shape = decoder->DecodeAsked(message.pod());
   if (!shape.ok()) return Annotate(shape.status(), "pod", " ");
   DecodedPod decoded;
   decoded.pod.shape = *std::move(shape);

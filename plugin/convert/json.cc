@@ -11,6 +11,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "plugin/convert/error_details.h"
 #include "plugin/convert/known_fields.h"
 #include "plugin/convert/object_schema.h"
 #include "plugin/convert/text.h"
@@ -53,8 +54,9 @@ class WireWriter : public Json::json_sax_t {
 
   absl::StatusOr<std::string> Result() && {
     if (!error_.empty()) {
-      return absl::InvalidArgumentError(
-          name_.empty() ? error_ : absl::StrCat(error_, ", in ", kind_, " ", FullName()));
+      return WithObject(absl::InvalidArgumentError(
+                            name_.empty() ? error_ : absl::StrCat(error_, ", in ", kind_, " ", FullName())),
+                        kind_, namespace_, name_);
     }
     if (!unknown_.empty()) {
       std::string entry, metadata;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/error_details.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
@@ -225,6 +226,18 @@ absl::Status PodDecoder::Read(absl::string_view bytes, PodRole role, PodShape* s
 absl::StatusOr<PodShape> PodDecoder::Decode(absl::string_view bytes, PodRole role) {
   PodShape shape;
   if (absl::Status status = Read(bytes, role, &shape); !status.ok()) return status;
+  return shape;
+}
+
+absl::StatusOr<PodShape> PodDecoder::DecodeAsked(absl::string_view bytes) {
+  PodShape shape;
+  absl::Status status = Read(bytes, PodRole::kIncoming, &shape);
+  const std::string& namespace_name = message_.metadata().namespace_();
+  if (status.ok() && message_.spec().containers().empty()) {
+    status = absl::InvalidArgumentError(
+        absl::StrCat("(namespace ", Quoted(namespace_name), "): spec.containers: required"));
+  }
+  if (!status.ok()) return WithObject(status, "Pod", namespace_name, name());
   return shape;
 }
 

@@ -32,6 +32,10 @@ class PodDecoder {
   //                           ...`
   absl::StatusOr<PodShape> Decode(absl::string_view bytes, PodRole role);
 
+  // The same of a pod that a question asks about: one without containers is an error, as its client has
+  // forgotten to fill it in.
+  absl::StatusOr<PodShape> DecodeAsked(absl::string_view bytes);
+
   // Returns the shape of a pod that is on a node, which nobody can wish away: what could be read of it, and
   // in PodTraits::unreadable what could not.
   PodShape DecodeBound(absl::string_view bytes);

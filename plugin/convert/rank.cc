@@ -188,7 +188,7 @@ absl::StatusOr<RankedPods> DecodeRankedPods(const v1::RankOptionsRequest& reques
   RankedPods pods;
   pods.priced.reserve(static_cast<size_t>(request.pods_size()));
   for (int i = 0; i < request.pods_size(); ++i) {
-    absl::StatusOr<PodShape> shape = decoder.Decode(request.pods(i), PodRole::kIncoming);
+    absl::StatusOr<PodShape> shape = decoder.DecodeAsked(request.pods(i));
     PodRequests& priced = pods.priced.emplace_back();  // options refer to pods by position
     LinePod* const lined = line.empty() ? nullptr : &pods.lined.emplace_back();
     if (!shape.ok()) {

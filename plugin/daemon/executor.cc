@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "plugin/base/free_memory.h"
+
 namespace loadline {
 
 Executor::Executor(size_t threads, const ExecutorLimits& limits) : limits_(limits) {
@@ -29,12 +31,20 @@ bool Executor::Run(size_t bytes, std::function<void()> task) {
   return true;
 }
 
+// A thread without a task gives back the memory that has become free, once in a while.
+void Executor::WaitForTask() {
+  if (changed_.WaitUntil(&mutex_, std::chrono::steady_clock::now() + kIdleTime)) return;
+  mutex_.Unlock();
+  ReturnFreeMemory();
+  mutex_.Lock();
+}
+
 void Executor::Work() {
   while (true) {
     Task task;
     {
       const MutexLock lock(&mutex_);
-      while (!stopping_ && waiting_.empty()) changed_.Wait(&mutex_);
+      while (!stopping_ && waiting_.empty()) WaitForTask();
       if (waiting_.empty()) return;
       task = std::move(waiting_.front());
       waiting_.pop_front();

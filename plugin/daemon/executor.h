@@ -2,6 +2,7 @@
 #ifndef LOADLINE_PLUGIN_DAEMON_EXECUTOR_H_
 #define LOADLINE_PLUGIN_DAEMON_EXECUTOR_H_
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -36,6 +37,11 @@ class Executor {
     std::function<void()> run;
   };
 
+  // Time after which a thread without a task gives back free memory. Chosen: soon enough for who looks at the
+  // memory of a daemon that has nothing to do.
+  static constexpr std::chrono::seconds kIdleTime{2};
+
+  void WaitForTask() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Work();
 
   const ExecutorLimits limits_;

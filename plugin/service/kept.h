@@ -19,11 +19,14 @@ namespace loadline {
 // keeps it between questions, with the counts that they asked for. Not thread-safe.
 class KeptSnapshot {
  public:
+  // `most_count_bytes`: with more counts than these a snapshot is not kept.
+  explicit KeptSnapshot(int64_t most_count_bytes) : most_count_bytes_(most_count_bytes) {}
+
   // A snapshot of `view`, which is the same each time, at its present state. Cost: O(nodes log nodes + pods)
   // when the view has changed since the last question.
   Snapshot* For(const View& view) {
     if (snapshot_ == nullptr || version_ != view.version() || snapshot_->pod_shape_end() > most_shapes_ ||
-        snapshot_->count_bytes() > kMostCountBytes) {
+        snapshot_->count_bytes() > most_count_bytes_) {
       snapshot_.reset();  // first: two at a time would take twice the memory
       snapshot_ = std::make_unique<Snapshot>(view.cluster());
       version_ = view.version();
@@ -40,11 +43,15 @@ class KeptSnapshot {
 
   // Drops a snapshot that a question left half done.
   void Drop() { snapshot_.reset(); }
+  // Drops one with too many counts at once, by the thread that has made them. Returns whether it did.
+  bool DropLarge() {
+    if (snapshot_ == nullptr || snapshot_->count_bytes() <= most_count_bytes_) return false;
+    Drop();
+    return true;
+  }
 
  private:
-  // Counts of questions stay as well.
-  static constexpr int64_t kMostCountBytes = int64_t{64} << 20;
-
+  const int64_t most_count_bytes_;
   std::unique_ptr<Snapshot> snapshot_;
   int64_t version_ = 0;
   int32_t most_shapes_ = 0;

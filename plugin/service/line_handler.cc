@@ -205,7 +205,7 @@ absl::StatusOr<v1::CheckLoadLineResponse> AnswerCheckLoadLine(const v1::CheckLoa
   std::optional<LineCheck::Pod> pod;
   if (!request.pod().empty()) {
     PodDecoder decoder(&resources);
-    const absl::StatusOr<PodShape> shape = decoder.Decode(request.pod(), PodRole::kIncoming);
+    const absl::StatusOr<PodShape> shape = decoder.DecodeAsked(request.pod());
     if (!shape.ok()) return Annotate(shape.status(), "pod", " ");
     pod = check.MakePod(*shape);
   }

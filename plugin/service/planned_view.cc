@@ -33,7 +33,9 @@ PlannedView::~PlannedView() {
   try {
     if (locked_.has_value()) {
       ShowAsTheyAre();
-    } else if (!TakeBack()) {
+    } else if (TakeBack()) {
+      shared().DropLargeTables();
+    } else {
       shared().ForgetCluster();  // it ends with this
     }
   } catch (const CheckFailed&) {  // a view that stays half applied is dropped

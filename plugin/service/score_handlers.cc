@@ -48,7 +48,7 @@ absl::StatusOr<ScoreQuestion> PrepareScore(const Request& request, const Deadlin
   ResourceNames names = cluster.resource_names();
   ResourceReader resources(&names);
   PodDecoder decoder(&resources);
-  absl::StatusOr<PodShape> pod = decoder.Decode(request.pod(), PodRole::kIncoming);
+  absl::StatusOr<PodShape> pod = decoder.DecodeAsked(request.pod());
   if (!pod.ok()) return Annotate(pod.status(), "pod", " ");
   absl::StatusOr<std::vector<Slot>> candidates = DecodeCandidates(request.slots(), cluster);
   if (!candidates.ok()) return candidates.status();

@@ -1,5 +1,7 @@
 #include "plugin/service/shared_view.h"
 
+#include "plugin/base/free_memory.h"
+
 namespace loadline {
 
 std::shared_ptr<View> SharedView::Current() const {
@@ -22,8 +24,19 @@ bool SharedView::EndLoan() { return std::exchange(lent_, std::nullopt).has_value
 
 void SharedView::ForgetCluster() {
   snapshot.Drop();
+  ForgetDrains();
+}
+
+void SharedView::ForgetDrains() {
   drain.planner.SetState(drain.last.state);
   drain.cluster.reset();  // the next turn sets it again
+}
+
+void SharedView::DropLargeTables() {
+  const bool has_dropped = snapshot.DropLarge();
+  const bool is_large = drain.planner.count_bytes() > MostCountBytes();
+  if (is_large) ForgetDrains();
+  if (has_dropped || is_large) ReturnFreeMemory();
 }
 
 ReadOptions SharedView::OptionsOfBatch() const {

@@ -2,6 +2,7 @@
 #ifndef LOADLINE_PLUGIN_SERVICE_SHARED_VIEW_H_
 #define LOADLINE_PLUGIN_SERVICE_SHARED_VIEW_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -43,7 +44,10 @@ class SharedView {
 
  public:
   explicit SharedView(const EngineLimits& of_engine)
-      : current_(std::make_shared<View>(of_engine.view)), limits(of_engine), columns(limits.policies) {}
+      : current_(std::make_shared<View>(of_engine.view)),
+        limits(of_engine),
+        columns(limits.policies),
+        snapshot(MostCountBytes()) {}
 
   // Returns the view as it is at present. To read it takes `turn`, or a share of it; to change it takes
   // `writer` and `turn`, of which either is enough to read it. Questions add label keys and derive shapes
@@ -62,6 +66,8 @@ class SharedView {
   // Drops what refers to the cluster of a plan, and keeps what is remembered for the next one. `planner` is
   // locked.
   void ForgetCluster();
+  // Drops what a question with many counts leaves, by the thread that has made them. `planner` is locked.
+  void DropLargeTables();
   // Returns whether the view is lent, and shows nodes otherwise than they are. `turn` is locked or shared.
   bool ShowsOtherwise() const { return lent_.has_value() && !lent_->empty(); }
 
@@ -102,6 +108,11 @@ class SharedView {
   ClusterBooks books;         // guarded by `turn`
 
  private:
+  // Returns how much memory each of the tables may take that are kept for the next question. Chosen.
+  int64_t MostCountBytes() const { return std::min(int64_t{64} << 20, limits.question_bytes / 4); }
+
+  void ForgetDrains();
+
   std::optional<std::vector<ShownNode>> lent_;  // guarded by `turn`; see Lend()
   mutable Mutex profiles_;
   mutable ExpectedUseCache expected_ ABSL_GUARDED_BY(profiles_);

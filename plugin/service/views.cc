@@ -1,10 +1,9 @@
 #include "plugin/service/views.h"
 
-#include <malloc.h>
-
 #include <functional>
 
 #include "absl/strings/str_cat.h"
+#include "plugin/base/free_memory.h"
 #include "plugin/convert/changes.h"
 #include "plugin/convert/text.h"
 
@@ -13,12 +12,10 @@ namespace {
 
 std::string NameOf(absl::string_view name) { return absl::StrCat("view ", Quoted(name)); }
 
-// Frees a view, and has the allocator give back what it keeps: another view may never come.
+// Frees a view, and what the allocator keeps of it: another view may never come.
 void Free(std::shared_ptr<SharedView> view) {
   view.reset();
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
+  ReturnFreeMemory();
 }
 
 }  // namespace

@@ -26,6 +26,9 @@ const (
 	// MaxDocumentBytes bounds one document of a YAML dump, as documents are read as a whole: a parsed YAML
 	// document takes many times the memory of its text.
 	MaxDocumentBytes = 64 << 20
+	// maxYAMLParts bounds the lines, lists and mappings of one document of a YAML dump: each may become a node of the
+	// parsed document, of some 200 bytes. Documents of MaxDocumentBytes with ordinary objects have half as many.
+	maxYAMLParts = 4 << 20
 )
 
 // Handler gets the objects of a dump one by one, in the order of the dump. It owns what it gets. The first error

@@ -80,6 +80,7 @@ func TestRefusesWhatIsNoDumpAndSaysWhy(t *testing.T) {
 		"more than 8 deep":                           strings.Repeat(`{"kind":"List","items":[`, 10) + strings.Repeat("]}", 10),
 		"JSON has no such limit":                     "kind: " + strings.Repeat("x", MaxDocumentBytes+1),
 		"an object is larger than the limit":         gzipped(t, `{"kind":"`+strings.Repeat("x", MaxObjectBytes+1)),
+		"lines, lists and mappings, at most":         "kind: List\nitems:\n" + strings.Repeat("- {}\n", maxYAMLParts/2+1),
 	} {
 		if _, _, err := readAll(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

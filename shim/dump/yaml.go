@@ -21,12 +21,24 @@ func (d *reader) readYAML(in io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("document %d: %w", d.document, err)
 	}
+	if parts := yamlParts(read); parts > maxYAMLParts {
+		return fmt.Errorf("document %d has %d lines, lists and mappings, at most %d are read; JSON has no such limit: "+
+			"kubectl get ... -o json", d.document, parts, maxYAMLParts)
+	}
 	for _, document := range splitLists(read) {
 		if err := d.readYAMLDocument(document); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// yamlParts returns how many parts a document may have, without parsing it.
+func yamlParts(document []byte) (parts int) {
+	for _, mark := range []string{"\n", ",", "{", "["} {
+		parts += bytes.Count(document, []byte(mark))
+	}
+	return parts
 }
 
 // splitLists splits a document in which one list was appended to another: kubectl writes no --- before it. Each begins

@@ -251,7 +251,6 @@ func (p *Pods) DaemonPods() [][]byte {
 	slices.SortFunc(keys, func(a, b DaemonSet) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	// The smallest first: one of them cannot keep others out.
 	trimmed, priorities := make(map[DaemonSet][]byte, len(keys)), make(map[DaemonSet]int32, len(keys))
 	for _, key := range keys {
 		pod := PodOf(p.sets[key])
@@ -260,14 +259,12 @@ func (p *Pods) DaemonPods() [][]byte {
 		}
 		trimmed[key], priorities[key] = p.trim(pod), corev1helpers.PodPriority(pod)
 	}
-	bySize := slices.Clone(keys)
-	slices.SortStableFunc(bySize, func(a, b DaemonSet) int { return len(trimmed[a]) - len(trimmed[b]) })
 	left := mostDaemonBytes
-	for _, key := range bySize {
+	for _, key := range inTurns(keys, trimmed, priorities) {
 		if left -= len(trimmed[key]) + 8; left < 0 { // tag and length
 			p.leave("DaemonSet", key.Namespace, key.Name,
-				fmt.Sprintf("the pods of all DaemonSets take more than %d MiB, and this one is among the largest",
-					mostDaemonBytes>>20))
+				fmt.Sprintf("the pods of all DaemonSets take more than %d MiB, and this one is among the largest of its "+
+					"namespace and priority", mostDaemonBytes>>20))
 			delete(trimmed, key)
 		}
 	}
@@ -279,6 +276,27 @@ func (p *Pods) DaemonPods() [][]byte {
 		}
 	}
 	return out
+}
+
+// inTurns returns DaemonSets in the order in which they get room: those of the highest priority first; of one priority
+// the namespaces take turns, each with its smallest first, so that nobody's keep out those of others.
+func inTurns(keys []DaemonSet, pods map[DaemonSet][]byte, priorities map[DaemonSet]int32) []DaemonSet {
+	type queue struct {
+		namespace string
+		priority  int32
+	}
+	order := slices.Clone(keys)
+	slices.SortStableFunc(order, func(a, b DaemonSet) int { return len(pods[a]) - len(pods[b]) })
+	turns, waiting := make(map[DaemonSet]int, len(keys)), map[queue]int{}
+	for _, key := range order {
+		q := queue{key.Namespace, priorities[key]}
+		turns[key] = waiting[q]
+		waiting[q]++
+	}
+	slices.SortStableFunc(order, func(a, b DaemonSet) int {
+		return cmp.Or(cmp.Compare(priorities[b], priorities[a]), turns[a]-turns[b])
+	})
+	return order
 }
 
 // runsOnNewNodes says whether a DaemonSet makes pods that are scheduled to new nodes: it is not being deleted, its pods

@@ -218,6 +218,41 @@ func TestDaemonSetsOfAHighPriorityComeFirst(t *testing.T) {
 	}
 }
 
+// Many small DaemonSets of a namespace leave room for a larger one of another namespace, and for one of a higher
+// priority in their own.
+func TestDaemonSetsOfANamespaceLeaveRoomForOthers(t *testing.T) {
+	g := NewPods()
+	add := func(namespace, name string, priority int32, containers int) {
+		set := daemonSet(name, types.UID(name))
+		set.Namespace = namespace
+		for range containers {
+			set.Spec.Template.Spec.Containers = append(set.Spec.Template.Spec.Containers,
+				pod("any", "500m").Spec.Containers...)
+		}
+		set.Spec.Template.Spec.Priority = &priority
+		g.AddObject(set)
+	}
+	for i := range 20_000 {
+		add("shop", fmt.Sprintf("small-%05d", i), 0, 1)
+	}
+	add("shop", "high", 1, 100)
+	add("kube-system", "cni", 0, 100)
+	taken := map[string]bool{}
+	for _, data := range g.DaemonPods() {
+		var pod v1.Pod
+		if err := pod.Unmarshal(data); err != nil {
+			t.Fatal(err)
+		}
+		taken[pod.Name] = true
+	}
+	if !taken["high"] || !taken["cni"] {
+		t.Errorf("high: %t, cni: %t, of %d that are taken", taken["high"], taken["cni"], len(taken))
+	}
+	if left := g.LeftOut(); len(left) != 20_002-len(taken) {
+		t.Errorf("%d are left out, and %d are taken", len(left), len(taken))
+	}
+}
+
 // Only pods for which the scheduler makes room on a node that is there are nominated.
 func TestTellNominated(t *testing.T) {
 	slots := map[string]int32{"n1": 1, "n2": 2}

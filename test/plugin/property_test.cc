@@ -132,7 +132,8 @@ TEST_P(PropertyTest, AFullListAndAnySequenceOfDeltasLeadToTheSame) {
     ExpectSums(state, cluster.nodes().at(state.name()), cluster);
   }
   for (int i = 0; i < 10; ++i) {
-    const k8s::v1::Pod& pod = cluster.kind(Below(random, cluster.kinds())).pod;
+    k8s::v1::Pod pod = cluster.kind(Below(random, cluster.kinds())).pod;
+    if (pod.spec().containers().empty()) pod.mutable_spec()->add_containers();  // else it is refused
     const v1::ScorePolicy policy = RandomScorePolicy(random);
     const v1::ScoreRequest request = ScoreOf(ChangesBuilder::At(1, revision).changes(), pod, policy);
     EXPECT_EQ(each.Score(request)->SerializeAsString(), some.Score(request)->SerializeAsString());

@@ -245,6 +245,11 @@ TEST_F(KepExampleTest, BadQuestionsNameTheField) {
       ErrorOf(request, code),
       HasSubstr(
           R"(pod (namespace "default"): spec.containers[0] "app": resources.limits["cpu"]: "x" is not)"));
+  // A pod of which only the namespace was filled in; and as JSON, of which not even that.
+  for (const char* const empty : {"\x0a\x03\x1a\x01\x61", "{}", "{\"kind\":\"Pod\"}"}) {
+    request.set_pod(empty);
+    EXPECT_THAT(ErrorOf(request, code), HasSubstr("): spec.containers: required"));
+  }
   request.set_pod("\xff");
   EXPECT_THAT(ErrorOf(request, code), HasSubstr("pod is not a k8s.io.api.core.v1.Pod"));
   request = Ask(kStrict);

@@ -91,6 +91,22 @@ TEST(WorkPhase, SharesTheTime) {
   EXPECT_FALSE(budget.Spend()) << "what has ended stays ended";
 }
 
+TEST(WorkPhase, WhatItKeepsStaysTaken) {
+  WorkBudget budget(1'000, nullptr, 100);
+  EXPECT_TRUE(budget.Keep(20));
+  {
+    const WorkPhase phase(&budget, 0.5);
+    EXPECT_TRUE(budget.Keep(30));
+    EXPECT_TRUE(budget.Reserve(50)) << "of the other memory it has all";
+    EXPECT_FALSE(budget.Keep(11)) << "only half of what was left is its to keep";
+    EXPECT_EQ(budget.end(), BudgetEnd::kOutOfMemory);
+  }
+  EXPECT_FALSE(budget.ended());
+  EXPECT_EQ(budget.bytes(), 50) << "what it has only reserved ends with it";
+  EXPECT_TRUE(budget.Keep(50)) << "others have their part";
+  EXPECT_FALSE(budget.Reserve(1));
+}
+
 TEST(WorkPortion, OneLeavesTheOthersTheirs) {
   WorkBudget budget(1'000, nullptr, 1'000);
   {

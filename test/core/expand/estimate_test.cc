@@ -66,12 +66,15 @@ class EstimateTest : public ::testing::Test {
     WorkBudget budget;
     Estimator estimator(&snapshot, &options_, std::move(pods), daemons_, &budget, mode);
     const NodeThreshold limit{.max_nodes = max_nodes};
+    snapshot.Topology(kHostnameLabel);  // it follows from now on
     NodeEstimate first = estimator.Estimate(shape, NodeLimiter({&limit, 1}), &budget);
+    const int32_t hostnames = snapshot.Topology(kHostnameLabel).domain_end();
     // Nothing is left behind, so the same question has the same answer.
     const NodeEstimate again = estimator.Estimate(shape, NodeLimiter({&limit, 1}), &budget);
     EXPECT_EQ(first.nodes, again.nodes);
     EXPECT_EQ(first.placed, again.placed);
     EXPECT_EQ(first.runs, again.runs);
+    EXPECT_EQ(snapshot.Topology(kHostnameLabel).domain_end(), hostnames) << "trials share their names";
     EXPECT_EQ(snapshot.node_end(), static_cast<int32_t>(cluster_.state().node_count()));
     return first;
   }

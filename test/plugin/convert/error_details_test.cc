@@ -46,6 +46,14 @@ TEST(ErrorDetailsTest, AnAnnotatedErrorKeepsItsReason) {
   EXPECT_EQ(ReasonOfError(absl::NotFoundError("a")), "UNKNOWN_VIEW");
 }
 
+TEST(ErrorDetailsTest, NamesTheObject) {
+  const absl::Status error = absl::InvalidArgumentError("b");
+  const auto named = [](const absl::Status& status) { return EncodeError(Annotate(status, "a"), {}); };
+  EXPECT_THAT(named(WithObject(error, "Pod", "shop", "web-1")), HasSubstr("object\x12\x0ePod shop/web-1"));
+  EXPECT_THAT(named(WithObject(error, "Node", "", "n\x01")), HasSubstr("object\x12\x07Node n?"));
+  EXPECT_THAT(named(WithObject(error, "Pod", "shop", "")), Not(HasSubstr("object")));
+}
+
 // Field numbers and wire types are those of google/rpc/status.proto and error_details.proto.
 TEST(ErrorDetailsTest, IsAGoogleRpcStatus) {
   const std::string url = "type.googleapis.com/google.rpc.ErrorInfo";
