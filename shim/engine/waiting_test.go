@@ -58,8 +58,8 @@ func setNodes(v *view.View) {
 	}
 }
 
-// While a plan has a view, scores of that view wait, and neither health checks nor scores of other views do.
-func TestOnlyScoresOfItsViewWaitForAPlan(t *testing.T) {
+// While a plan has a view, neither health checks nor scores wait for it, of that view or of others.
+func TestNoScoreWaitsForAPlan(t *testing.T) {
 	daemon := enginetest.StartDaemon(t)
 	conn := daemon.Open()
 	planned, other := view.NewForPlanning(conn, "planned"), view.New(conn, "other")
@@ -68,7 +68,7 @@ func TestOnlyScoresOfItsViewWaitForAPlan(t *testing.T) {
 	score := func(ctx context.Context, v *view.View) error {
 		return v.Ask(ctx, func(at *loadlinev1.Changes) error {
 			_, err := loadlinev1.NewSchedulerExtenderClient(conn).Score(ctx, &loadlinev1.ScoreRequest{Changes: at,
-				Pod:    view.TrimIncomingPod(&v1.Pod{}),
+				Pod:    view.TrimIncomingPod(&v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}),
 				Policy: &loadlinev1.ScorePolicy{Preset: loadlinev1.ScorePolicy_STRICT}})
 			return err
 		})
@@ -78,7 +78,7 @@ func TestOnlyScoresOfItsViewWaitForAPlan(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var all sync.WaitGroup
+	var all, scores sync.WaitGroup
 	defer all.Wait()
 	begun, ended := make(chan struct{}), make(chan struct{})
 	all.Go(func() {
@@ -96,19 +96,19 @@ func TestOnlyScoresOfItsViewWaitForAPlan(t *testing.T) {
 	<-begun
 	time.Sleep(planTime / 16)
 	for range 12 {
-		all.Go(func() {
+		scores.Go(func() {
 			if err := score(t.Context(), planned); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	time.Sleep(planTime / 32)
 	if out, err := exec.Command(enginetest.Program(t), "--check", daemon.Socket).CombinedOutput(); err != nil {
 		t.Errorf("--check: %v: %s", err, out)
 	}
 	if err := score(t.Context(), other); err != nil {
 		t.Error(err)
 	}
+	scores.Wait()
 	select {
 	case <-ended:
 		t.Error("the plan has ended before, or was waited for")
