@@ -197,5 +197,19 @@ TEST(HostileCatalogueTest, HasRowsEnoughAndKnowsWhichAreOpen) {
   EXPECT_EQ(OpenRows().size(), kOpenRows);
 }
 
+TEST(MischiefTest, SaysOfWhichObjectsItConsists) {
+  k8s::v1::Pod pod;
+  pod.mutable_metadata()->set_namespace_("evil");
+  pod.mutable_metadata()->set_name("p");
+  k8s::v1::PodDisruptionBudget budget;
+  *budget.mutable_metadata() = pod.metadata();
+  Mischief mischief("-1");
+  mischief.Pending(pod, 300);
+  mischief.Pending(pod);
+  mischief.Object(v1::POD_DISRUPTION_BUDGET, budget);
+  EXPECT_EQ(mischief.Describe(),
+            R"(Pod "evil"/"p" (waits, 1 of 2), POD_DISRUPTION_BUDGET "evil"/"p-1" (1 of 1))");
+}
+
 }  // namespace
 }  // namespace loadline

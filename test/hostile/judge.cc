@@ -118,7 +118,9 @@ void Judge(const Court& court, const SharedCluster& cluster, const HostileRow& r
     if (!response.has_value()) continue;
     const std::string got = AnswerOf(method, *response, row.effect);
     const std::string want = AnswerOf(method, in_peace[i], row.effect);
-    if (got != want) findings->Add("differs", absl::StrCat(method, ": ", FirstDifference(got, want)));
+    if (got == want) continue;
+    findings->Add("differs", absl::StrCat(mischief.Describe().substr(0, 200), " harmed others in ", method,
+                                          ": ", FirstDifference(got, want)));
   }
   for (const SharedCluster::Question& question : cluster.OwnQuestions(mischief, revision)) {
     trial.Ask(question.method, question.request, /*may_refuse=*/true);

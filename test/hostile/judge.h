@@ -15,7 +15,7 @@ namespace loadline {
 
 // The faults, in these words:
 //   died         the process ended
-//   differs      the innocents got another answer
+//   differs      the innocents got another answer: the details say by which objects, and what differs first
 //   memory       the process had more than 512 MiB
 //   refused      a whole question or batch was refused
 //   slow         a question took more CPU than twice its budget

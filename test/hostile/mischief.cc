@@ -1,8 +1,11 @@
 #include "test/hostile/mischief.h"
 
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/left_out.h"
+#include "plugin/convert/text.h"
 
 namespace loadline {
 namespace {
@@ -11,7 +14,42 @@ constexpr size_t kBatchBytes = 3'500'000;
 // The most bytes that all rows together may send with one question.
 constexpr size_t kMostTogetherBytes = 3'000'000;
 
+// Adds the first of `count` objects to a text that lists sorts of them.
+void Describe(absl::string_view sort, absl::string_view state, absl::string_view first, size_t count,
+              std::string* text) {
+  if (count == 0) return;
+  k8s::v1::ObjectMeta metadata;
+  ReadName(first, &metadata);
+  absl::StrAppend(text, text->empty() ? "" : ", ", sort, " ", Quoted(metadata.namespace_()), "/",
+                  Quoted(metadata.name()), " (", state, "1 of ", count, ")");
+}
+
 }  // namespace
+
+std::string Mischief::Describe() const {
+  std::string text;
+  const auto describe = [&text](absl::string_view sort, absl::string_view state, const auto& objects,
+                                const auto& bytes_of) {
+    if (!objects.empty()) {
+      loadline::Describe(sort, state, bytes_of(objects.front()), objects.size(), &text);
+    }
+  };
+  const auto itself = [](const std::string& bytes) { return bytes; };
+  describe("Pod", "waits, ", pending_, [](const v1::PendingPods& pods) { return pods.pod().pod(); });
+  describe("Pod", "runs, ", bound_, [](const BoundPod& pod) { return pod.pod; });
+  describe("Node", "", nodes_, itself);
+  describe("Pod", "of a DaemonSet, ", daemon_pods_, itself);
+  std::map<std::string, std::vector<std::string>> objects;
+  for (const v1::ClusterObject& object : objects_) {
+    objects[v1::ObjectKind_Name(object.kind())].push_back(object.object());
+  }
+  for (const auto& [kind, of_kind] : objects) describe(kind, "", of_kind, itself);
+  if (!groups_.empty()) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", "node group ", Quoted(groups_.front().node_group()),
+                    " (1 of ", groups_.size(), ")");
+  }
+  return text;
+}
 
 void Mischief::Pending(const k8s::v1::Pod& pod, int32_t count) {
   v1::PendingPods& pods = pending_.emplace_back();

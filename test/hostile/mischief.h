@@ -54,6 +54,10 @@ class Mischief {
   std::vector<v1::Changes> Batches(const v1::NodeRecord& victim, int32_t first_shape,
                                    int32_t first_slot) const;
 
+  // Returns the first object of each sort with its namespace, and how many there are: "Pod evil/p (waits, 1
+  // of 300), POD_DISRUPTION_BUDGET evil/b (1 of 2)". A name that no object has is "".
+  std::string Describe() const;
+
   const std::vector<v1::PendingPods>& pending() const { return pending_; }
   const std::vector<std::string>& daemon_pods() const { return daemon_pods_; }
   const std::vector<v1::ScalableGroup>& groups() const { return groups_; }
