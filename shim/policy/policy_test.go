@@ -22,7 +22,8 @@ import (
 // pod is one that requests nothing, as messages carry it.
 func pod(t *testing.T) []byte {
 	t.Helper()
-	bytes, err := (&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}).Marshal()
+	bytes, err := (&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"},
+		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}}}).Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}

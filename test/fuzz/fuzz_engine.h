@@ -125,7 +125,7 @@ class FuzzEngine {
   void CheckAlive() {
     v1::ScoreRequest request;
     *request.mutable_changes() = TwoNodes("alive", 1);
-    request.set_pod(PodWithoutContainers());
+    request.set_pod(PodOfOneContainer());
     request.mutable_policy()->set_preset(v1::ScorePolicy::STRICT);
     v1::DropRequest drop;
     drop.set_view("alive");
@@ -139,10 +139,10 @@ class FuzzEngine {
   }
 
  private:
-  // Returns a pod that requests nothing. One of no bytes is refused.
-  static std::string PodWithoutContainers() {
+  // Returns a pod that requests nothing. One without containers is refused.
+  static std::string PodOfOneContainer() {
     k8s::v1::Pod pod;
-    pod.mutable_spec();
+    pod.mutable_spec()->add_containers();
     return pod.SerializeAsString();
   }
 
@@ -153,7 +153,7 @@ class FuzzEngine {
     request.mutable_changes()->set_epoch(view.epoch());
     request.mutable_changes()->set_base_revision(view.revision());
     request.mutable_changes()->set_revision(view.revision());
-    request.set_pod(PodWithoutContainers());
+    request.set_pod(PodOfOneContainer());
     request.mutable_policy()->set_preset(v1::ScorePolicy::STRICT);
     for (const char* const resource : {"cpu", "memory"}) {
       v1::ResourceWeight* const weighted = request.mutable_policy()->add_resources();
