@@ -35,7 +35,7 @@ func TestDefectNamespaceSelectorSeesNoLabels(t *testing.T) {
 					Labels: map[string]string{"app": "web"}},
 					Spec: v1.PodSpec{NodeName: "n"}}},
 			Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "incoming", UID: "incoming", Namespace: "lab"},
-				Spec: v1.PodSpec{
+				Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}},
 					Affinity: &v1.Affinity{
 						PodAntiAffinity: &v1.PodAntiAffinity{
 							RequiredDuringSchedulingIgnoredDuringExecution: []v1.PodAffinityTerm{{
