@@ -173,13 +173,20 @@ func (u *usageCluster) apart() bool {
 	return u.place(byDay) == "night" && u.place(byNight) == "day"
 }
 
-// expectApart places five pods of each workload.
-func (u *usageCluster) expectApart(when string) {
-	u.t.Helper()
+// allApart places five pods of each workload: one of each is apart by chance in a quarter of all cases.
+func (u *usageCluster) allApart() bool {
 	for range 5 {
 		if !u.apart() {
-			u.t.Fatalf("%s: a pod is on the node whose pods are busy at the same hours", when)
+			return false
 		}
+	}
+	return true
+}
+
+func (u *usageCluster) expectApart(when string) {
+	u.t.Helper()
+	if !u.allApart() {
+		u.t.Fatalf("%s: a pod is on the node whose pods are busy at the same hours", when)
 	}
 }
 
@@ -188,7 +195,7 @@ func (u *usageCluster) expectApart(when string) {
 // server was. Without profiles limits decide again.
 func TestSchedulerPlacesByTheHour(t *testing.T) {
 	u := startUsageCluster(t)
-	eventually(t, u.ctx, "the scheduler has the profiles", func() (bool, error) { return u.apart(), nil })
+	eventually(t, u.ctx, "the scheduler has the profiles", func() (bool, error) { return u.allApart(), nil })
 	u.expectApart("with profiles")
 
 	// By limits the node night has 17 of 16 CPUs and the node day 16. By profiles the former is better for pods of the
