@@ -161,11 +161,11 @@ race-smoke: ## the race in a minute, to see that it works, with Karpenter
 	@$(MAKE) --no-print-directory race SCENARIO=smoke CONTESTANTS='loadline;karpenter' \
 	  RACE_ARGS=--out='$(CURDIR)/build/race-smoke'
 
-test-karpenter: build ## nodes by NodeClaims and the commands of docs/platforms.md, with Karpenter's own controllers and its provider without machines
+test-karpenter: build ## nodes by NodeClaims, and commands of docs/platforms.md, with Karpenter's own controllers
 	@cd test/e2e && BUILD_KARPENTER=1 LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' \
 	  LOADLINED='$(CURDIR)/build/bin/loadlined' go test . -v -run Karpenter -count=1 -timeout 60m
 
-test-cluster-api: build ## the autoscaler and the commands of docs/platforms.md, with Cluster API's own core controllers, which are built first
+test-cluster-api: build ## the autoscaler, and commands of docs/platforms.md, with Cluster API's own core controllers
 	@cd test/e2e && BUILD_CLUSTER_API=1 LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' \
 	  LOADLINED='$(CURDIR)/build/bin/loadlined' go test . -v -run ClusterAPI -count=1 -timeout 60m
 

@@ -16,6 +16,7 @@
 
 namespace loadline {
 
+// The machines and groups of a loop, as they are observed, and the memory from loop to loop.
 class FleetTurn {
  public:
   // Observes `cluster`, and shows its nodes as plans see them. `growth`: the groups of the request.

@@ -25,8 +25,7 @@ class KeptSnapshot {
   // A snapshot of `view`, which is the same each time, at its present state. Cost: O(nodes log nodes + pods)
   // when the view has changed since the last question.
   Snapshot* For(const View& view) {
-    if (snapshot_ == nullptr || version_ != view.version() || snapshot_->pod_shape_end() > most_shapes_ ||
-        snapshot_->count_bytes() > most_count_bytes_) {
+    if (snapshot_ == nullptr || version_ != view.version() || snapshot_->pod_shape_end() > most_shapes_) {
       snapshot_.reset();  // first: two at a time would take twice the memory
       snapshot_ = std::make_unique<Snapshot>(view.cluster());
       version_ = view.version();

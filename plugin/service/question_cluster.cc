@@ -50,7 +50,7 @@ void QuestionCluster::Show(std::vector<ShownNode> nodes) {
     planned_->Show(std::move(nodes));
     return;
   }
-  for (ShownNode& node : nodes) view_of_own_->ShowNode(node.slot, std::move(node.shape));
+  for (ShownNode& node : nodes) view().ShowNode(node.slot, std::move(node.shape));
 }
 
 void QuestionCluster::Lend() {
@@ -60,7 +60,6 @@ void QuestionCluster::Lend() {
 absl::StatusOr<QuestionCluster> QuestionCluster::Own(const v1::Changes& own, Views* views) {
   QuestionCluster cluster;
   cluster.own_ = std::make_unique<SharedView>(views->limits());
-  cluster.view_of_own_ = cluster.own_->Current();
   if (absl::Status status = ReadOwnCluster(own, cluster.own_.get()); !status.ok())
     return Annotate(status, "own");
   return cluster;

@@ -37,7 +37,7 @@ class QuestionCluster {
   // The data that are kept for the next question about it.
   SharedView& shared() { return own_ != nullptr ? *own_ : planned_->shared(); }
   // Nobody changes it after Lend().
-  View& view() { return own_ != nullptr ? *view_of_own_ : planned_->view(); }
+  View& view() { return own_ != nullptr ? *own_->Current() : planned_->view(); }
 
   // Shows nodes otherwise than they are, as long as this lives. To be called once, before Lend().
   void Show(std::vector<ShownNode> nodes);
@@ -50,7 +50,6 @@ class QuestionCluster {
 
   std::unique_ptr<PlannedView> planned_;
   std::unique_ptr<SharedView> own_;
-  std::shared_ptr<View> view_of_own_;
 };
 
 }  // namespace loadline

@@ -161,7 +161,6 @@ class LockedView {
   LockedView& operator=(LockedView&&) = delete;  // would let go of the view before the turn
 
   SharedView* operator->() const { return shared_.get(); }
-  const std::shared_ptr<SharedView>& shared() const { return shared_; }
   View& view() const { return *view_; }
 
   // Lets others read it as well, from now on.

@@ -38,13 +38,16 @@ small,amd64,1900m,4086Mi,30,0.05
 large,amd64,7900m,16374Mi,60,0.19
 `
 
-// karpenterPool is a NodePool as docs/platforms.md has it given to Loadline.
-const karpenterPool = `apiVersion: karpenter.kwok.sh/v1alpha1
+// kwokNodeClass is the class of nodes of both NodePools.
+const kwokNodeClass = `apiVersion: karpenter.kwok.sh/v1alpha1
 kind: KWOKNodeClass
 metadata: {name: default}
 spec: {nodeRegistrationDelay: 1s}
 ---
-apiVersion: karpenter.sh/v1
+`
+
+// karpenterPool is a NodePool as docs/platforms.md has it given to Loadline, with its class.
+const karpenterPool = kwokNodeClass + `apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: default, labels: {loadline.dev/managed: "true"}}
 spec:

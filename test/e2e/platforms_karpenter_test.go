@@ -12,12 +12,7 @@ import (
 )
 
 // ownPool is the NodePool of somebody who has not heard of Loadline: Karpenter adds and removes its nodes.
-const ownPool = `apiVersion: karpenter.kwok.sh/v1alpha1
-kind: KWOKNodeClass
-metadata: {name: default}
-spec: {nodeRegistrationDelay: 1s}
----
-apiVersion: karpenter.sh/v1
+const ownPool = kwokNodeClass + `apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: default}
 spec:

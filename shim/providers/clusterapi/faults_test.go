@@ -159,10 +159,11 @@ func TestVersionGoes(t *testing.T) {
 	}
 }
 
-// Before a deletion has lowered the target, Cluster API deletes its machine: in the place of one whose deletion was asked
-// for before, which is marked too. The target falls all the same, so that the other one is deleted as well. If the
+// Before a deletion has lowered the target, Cluster API deletes its machine: in the place of one whose deletion was
+// asked for before, which is marked too. The target falls all the same, so that the other one is deleted as well. If the
 // machine was deleted for somebody else's lower target, nothing is left to do.
 func TestMachineDeletedBeforeItsTargetFell(t *testing.T) {
+	b := []*v1.Node{node("b", "sim://b")}
 	for name, c := range map[string]struct {
 		before []*v1.Node // are deleted first
 		other  int        // the target that somebody else sets meanwhile; 0: none does
@@ -170,8 +171,8 @@ func TestMachineDeletedBeforeItsTargetFell(t *testing.T) {
 		target int
 		marked []string
 	}{
-		"InThePlaceOfAnother":        {before: []*v1.Node{node("b", "sim://b")}, target: 1, marked: []string{"b"}},
-		"InThePlaceOfAnotherAndGone": {before: []*v1.Node{node("b", "sim://b")}, gone: true, target: 1, marked: []string{"b"}},
+		"InThePlaceOfAnother":        {before: b, target: 1, marked: []string{"b"}},
+		"InThePlaceOfAnotherAndGone": {before: b, gone: true, target: 1, marked: []string{"b"}},
 		"ForSomebodyElse":            {other: 2, target: 2},
 	} {
 		t.Run(name, func(t *testing.T) {

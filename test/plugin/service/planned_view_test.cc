@@ -188,6 +188,25 @@ TEST_F(PlannedViewTest, AFullListInPartsGoesOnBesideAPlan) {
   views_.CheckConsistent();
 }
 
+TEST_F(PlannedViewTest, ManyCountsEndWithTheirPlan) {
+  EngineLimits limits;
+  limits.question_bytes = 1024;  // a quarter of which a snapshot may keep
+  Views views(limits);
+  ASSERT_TRUE(AnswerSync(FirstState().Sync(), Deadline(), &views).ok());
+  auto plan = views.Plan(ChangesBuilder::At(1, 1).changes(), Deadline());
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  (*plan)->Lend();
+  {
+    UndoUnlessKept undo(&(*plan)->shared(), &(*plan)->view());
+    const auto all = std::make_shared<PodPredicate>(PodPredicate{[](const PodShape&) { return true; }});
+    undo.snapshot()->Counts({CountSpec{.identity = "all", .topology_key = kHostnameLabel, .counts = all}});
+    EXPECT_GT(undo.snapshot()->count_bytes(), limits.question_bytes / 4);
+    undo.Keep();
+  }
+  plan->reset();
+  EXPECT_FALSE(views.All().at(0).second->snapshot.DropLarge()) << "the plan has dropped it";
+}
+
 // One thread moves the cluster on and scores it, two plan with nodes shown otherwise.
 TEST_F(PlannedViewTest, NoScoreIsOfTheNodesThatAPlanShows) {
   std::atomic<int64_t> current = 1;
