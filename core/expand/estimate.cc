@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/expand/estimate_by_count.h"
 #include "core/expand/estimate_on_snapshot.h"
 #include "core/expand/line_room.h"
@@ -232,7 +233,18 @@ NodeEstimate Estimator::EstimateCounted(const NodeGroup& group, std::vector<size
   return EstimateByCount(input, limiter, budget);
 }
 
-std::vector<PodRefusal> Estimator::Refusals(const NodeGroup& group, const NodeEstimate& estimate,
+std::string TextOf(const PodRefusal& refusal) {
+  const std::string reasons = absl::StrJoin(refusal.verdict.reasons, "; ");
+  if (refusal.verdict.judgement == Judgement::kCannotJudge)
+    return absl::StrCat("cannot be judged: ", reasons);
+  if (!refusal.daemons_in_the_way) return reasons;
+  // A client may leave out the name.
+  const bool named = !refusal.daemon.empty() && !refusal.daemon.ends_with('/');
+  return absl::StrCat(reasons, " beside the pods of DaemonSets that each new node has",
+                      named ? absl::StrCat(", such as ", refusal.daemon) : "");
+}
+
+std::vector<PodRefusal> Estimator::Refusals(const NodeGroup& group, const std::vector<int64_t>& placed,
                                             WorkBudget* budget) {
   std::vector<PodRefusal> refusals;
   TrialMemory memory(budget);
@@ -240,18 +252,38 @@ std::vector<PodRefusal> Estimator::Refusals(const NodeGroup& group, const NodeEs
   snapshot_.Fork();
   const NodeIndex node = AddCopy(group, &memory);
   for (size_t pods = 0; pods < pods_.size(); ++pods) {
-    if (estimate.placed[pods] >= pods_[pods].count) continue;
+    if (placed[pods] >= pods_[pods].count) continue;
     if (!budget->Spend(2 * fit(pods).UnitsPerNode())) break;
     Verdict verdict = fit(pods).Judge(node);
     if (verdict.judgement != Judgement::kFits) refusals.push_back({pods, std::move(verdict)});
   }
   snapshot_.Revert();
-  if (daemons_.empty()) return refusals;
+  NameDaemons(group, budget, &refusals);
+  return refusals;
+}
+
+// Adds daemons to a new node one by one, until it no longer takes the pods that it takes without them.
+void Estimator::NameDaemons(const NodeGroup& group, WorkBudget* budget, std::vector<PodRefusal>* refusals) {
+  if (daemons_.empty() || refusals->empty()) return;
   snapshot_.Fork();
   const NodeIndex bare = AddBareCopy(group);
-  for (PodRefusal& refusal : refusals) refusal.daemons_in_the_way = fit(refusal.pods).Fits(bare);
+  std::vector<PodRefusal*> open;
+  for (PodRefusal& refusal : *refusals) {
+    refusal.daemons_in_the_way = fit(refusal.pods).Fits(bare);
+    if (refusal.daemons_in_the_way) open.push_back(&refusal);
+  }
+  for (size_t i = 0; i < daemons_.size() && !open.empty(); ++i) {
+    if (!budget->Spend(static_cast<int64_t>(open.size()) + daemons_[i]->UnitsPerNode())) break;
+    if (!daemons_[i]->Fits(bare)) continue;
+    snapshot_.PlacePod(bare, daemons_[i]->shape());
+    const IncomingPod& daemon = daemons_[i]->pod();
+    std::erase_if(open, [&](PodRefusal* refusal) {
+      if (fit(refusal->pods).Fits(bare)) return false;
+      refusal->daemon = absl::StrCat(daemon.shape.namespace_name, "/", daemon.name);
+      return true;
+    });
+  }
   snapshot_.Revert();
-  return refusals;
 }
 
 NodeEstimate Estimator::Estimate(const NodeGroup& group, NodeLimiter limiter, WorkBudget* budget,
@@ -274,7 +306,7 @@ NodeEstimate Estimator::Estimate(const NodeGroup& group, NodeLimiter limiter, Wo
     estimate =
         mode_ == EstimateMode::kExact ? by_placement.Exact(order) : by_placement.ClusterAutoscaler(order);
   }
-  if (refusals != nullptr) *refusals = Refusals(group, estimate, budget);
+  if (refusals != nullptr) *refusals = Refusals(group, estimate.placed, budget);
   snapshot_.Revert();
   fresh_.StartOver();
   if (mode_ == EstimateMode::kClusterAutoscaler) {

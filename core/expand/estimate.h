@@ -79,7 +79,11 @@ struct PodRefusal {
   size_t pods = 0;
   Verdict verdict;
   bool daemons_in_the_way = false;  // the node would take them without its daemons
+  std::string daemon;               // then the first beside which it does not: namespace/name
 };
+
+// Returns the reasons of a refusal for people, with the DaemonSet that is in the way.
+std::string TextOf(const PodRefusal& refusal);
 
 // Positions in `pods` in the order of estimation: by cpu / allocatable cpu + memory / allocatable memory of
 // one pod, largest first; an allocatable of 0 adds nothing. Ties: by namespace, then by fingerprint, then by
@@ -123,10 +127,14 @@ class Estimator {
   // Fills new nodes of `group`, whose model is known, one pod after the other in EstimationOrder(). kExact:
   // each pod is placed on the first new node that takes it; if there is none and it depends on other pods, to
   // an existing one that does; else to one more node, if the limiter permits and an empty one takes it.
-  // `refusals`, unless it is nullptr, gets the pods that are left over and that one more node would not take
-  // beside what has been placed, by position, as far as the budget lasts.
+  // `refusals`, unless it is nullptr, gets Refusals() of what is left over.
   NodeEstimate Estimate(const NodeGroup& group, NodeLimiter limiter, WorkBudget* budget,
                         std::vector<PodRefusal>* refusals = nullptr);
+
+  // Returns the pods of which `placed` (by position) leaves some over, and that one more node of `group`
+  // would not take beside what has been placed: by position, as far as the budget lasts.
+  std::vector<PodRefusal> Refusals(const NodeGroup& group, const std::vector<int64_t>& placed,
+                                   WorkBudget* budget);
 
   // Adds an empty new node, with its daemons, for good. The daemons are charged to `memory`; if its budget
   // ends, the copy has not all of them.
@@ -157,7 +165,7 @@ class Estimator {
   NodeEstimate EstimateCounted(const NodeGroup& group, std::vector<size_t> order, NodeLimiter limiter,
                                WorkBudget* budget);
   NodeIndex AddBareCopy(const NodeGroup& group);
-  std::vector<PodRefusal> Refusals(const NodeGroup& group, const NodeEstimate& estimate, WorkBudget* budget);
+  void NameDaemons(const NodeGroup& group, WorkBudget* budget, std::vector<PodRefusal>* refusals);
 
   Snapshot& snapshot_;
   const FitOptions& options_;

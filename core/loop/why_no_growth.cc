@@ -63,19 +63,24 @@ GrowthHold HoldOf(const LoopObservation& seen, const LoopFindings& findings, con
 }
 
 std::string WhyNoGrowth(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
-                        const LoopPlan& plan) {
+                        const LoopPlan& plan, const RefusedPods* refused) {
   if (!findings.held.empty()) return findings.held;
   absl::btree_map<GrowthHold, int64_t> groups;
+  absl::btree_map<std::string, int64_t> by_refusal;
   absl::btree_map<std::string, int64_t> by_resources;
   for (const GroupIndex group : problem.groups.indices()) {
     const GrowthHold hold = HoldOf(seen, findings, problem, plan, group);
     if (hold == GrowthHold::kMaximumOfCluster) {
       ++by_resources[absl::StrJoin(AtMaximumOfCluster(plan, group)->resources, ", ")];
+    } else if (hold == GrowthHold::kNothing && refused != nullptr) {
+      const std::optional<PodRefusal>& refusal = refused->by_group[group];
+      ++by_refusal[refusal.has_value() ? TextOf(*refusal) : "new nodes would take it in a later plan"];
     } else {
       ++groups[hold];
     }
   }
   std::vector<std::string> parts;
+  for (const auto& [text, count] : by_refusal) parts.push_back(absl::StrCat(count, " ", text));
   for (const GrowthHold hold : kInOrder) {
     if (const auto found = groups.find(hold); found != groups.end()) {
       parts.push_back(absl::StrCat(found->second, " ", TextOf(hold)));

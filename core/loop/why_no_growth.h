@@ -8,6 +8,7 @@
 #include "core/loop/loop_findings.h"
 #include "core/loop/loop_observation.h"
 #include "core/loop/plan_loop.h"
+#include "core/loop/refused_growth.h"
 
 namespace loadline {
 
@@ -28,9 +29,9 @@ GrowthHold HoldOf(const LoopObservation& seen, const LoopFindings& findings, con
                   const LoopPlan& plan, GroupIndex group);
 
 // Returns the reasons for which groups do not grow, each with its number of groups, as a sentence for a pod
-// that gets no node.
+// that gets no node. `refused`: what new nodes say to that pod; nullptr: they were not asked.
 std::string WhyNoGrowth(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
-                        const LoopPlan& plan);
+                        const LoopPlan& plan, const RefusedPods* refused = nullptr);
 
 }  // namespace loadline
 

@@ -341,9 +341,21 @@ v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopFindi
     answer.add_warnings(Printable(warning, kMostWarningBytes));
   }
   for (const LoopAction& action : actions) *answer.add_actions() = EncodeAction(action, seen);
-  answer.set_why_no_growth(Printable(WhyNoGrowth(seen, findings, problem, plan), kMostWarningBytes));
   answer.set_abandoned_nodes(static_cast<int64_t>(findings.marked.abandoned.size()));
   return answer;
+}
+
+void EncodeWhyNoGrowth(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
+                       const LoopPlan& plan, const std::vector<RefusedPods>& refused,
+                       const PodEntries& entries, v1::LoopFleetAnswer* answer) {
+  for (const RefusedPods& kind : refused) {
+    v1::PodsWithoutNode* const message = answer->add_pods_without_node();
+    for (const int32_t entry : entries.EntriesOf(kind.pods)) message->add_pods(entry);
+    message->set_why(Printable(WhyNoGrowth(seen, findings, problem, plan, &kind), kMostWarningBytes));
+  }
+  answer->set_why_no_growth(refused.empty()
+                                ? Printable(WhyNoGrowth(seen, findings, problem, plan), kMostWarningBytes)
+                                : answer->pods_without_node(0).why());
 }
 
 }  // namespace loadline

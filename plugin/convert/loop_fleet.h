@@ -9,6 +9,7 @@
 #include "core/loop/loop_actions.h"
 #include "core/loop/loop_findings.h"
 #include "core/loop/loop_observation.h"
+#include "core/loop/refused_growth.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/scale_up_problem.h"
 
@@ -34,10 +35,15 @@ absl::StatusOr<DecodedLoopFleet> DecodeLoopFleet(const v1::PlanLoopRequest& requ
                                                  const DecodedProblem& growth, const LoopDecisions& decisions,
                                                  const ClusterState& cluster);
 
-// The answer without its state. All of the same loop.
+// The answer without its state and without what EncodeWhyNoGrowth() adds. All of the same loop.
 v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopFindings& findings,
                                     const LoopProblem& problem, const LoopPlan& plan,
                                     const std::vector<LoopAction>& actions);
+
+// Adds why pods get no node. `entries` are those of the pods of the request.
+void EncodeWhyNoGrowth(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
+                       const LoopPlan& plan, const std::vector<RefusedPods>& refused,
+                       const PodEntries& entries, v1::LoopFleetAnswer* answer);
 
 }  // namespace loadline
 

@@ -9,6 +9,7 @@
 #include "plugin/convert/fields.h"
 #include "plugin/convert/fit.h"
 #include "plugin/convert/prices.h"
+#include "plugin/convert/text.h"
 
 namespace loadline {
 namespace {
@@ -85,19 +86,21 @@ v1::GroupEstimate EncodeEstimate(const std::string& name, const NodeEstimate& es
   return message;
 }
 
+// Chosen: a dozen reasons and a name.
+constexpr size_t kMostRefusalBytes = 1024;
+
 void EncodeRefusals(const std::vector<PodRefusal>& refusals, const PodEntries& entries,
                     v1::GroupEstimate* message) {
-  using Reason = std::tuple<bool, Judgement, FilterName, std::vector<std::string>>;
+  using Reason = std::tuple<FilterName, std::string>;
   std::map<Reason, int> known;  // where they are in the message
   for (const PodRefusal& refusal : refusals) {
     const Verdict& verdict = refusal.verdict;
-    const auto [at, fresh] =
-        known.try_emplace({refusal.daemons_in_the_way, verdict.judgement, verdict.filter, verdict.reasons},
-                          message->refusals_size());
+    const auto [at, fresh] = known.try_emplace({verdict.filter, TextOf(refusal)}, message->refusals_size());
     if (fresh) {
       v1::GroupRefusal* const added = message->add_refusals();
       *added->mutable_why() = EncodeVerdict(verdict);
       added->set_daemons_in_the_way(refusal.daemons_in_the_way);
+      added->set_text(Printable(TextOf(refusal), kMostRefusalBytes));
     }
     for (const int32_t entry : entries.EntriesOf(refusal.pods)) {
       message->mutable_refusals(at->second)->add_pods(entry);

@@ -108,4 +108,10 @@ v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan
   return answer;
 }
 
+void FleetTurn::TellWhyNoGrowth(const LoopProblem& problem, const LoopPlan& plan, const PodEntries& entries,
+                                Snapshot* snapshot, WorkBudget* budget, v1::LoopFleetAnswer* answer) const {
+  EncodeWhyNoGrowth(fleet_.seen, findings_, problem, plan, RefusedByNewNodes(problem, plan, snapshot, budget),
+                    entries, answer);
+}
+
 }  // namespace loadline

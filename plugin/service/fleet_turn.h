@@ -50,6 +50,9 @@ class FleetTurn {
   void HoldVainGrowth(Snapshot* snapshot, WorkBudget* budget, LoopProblem* problem);
   // Returns the answer, with the state from which the next loop starts.
   v1::LoopFleetAnswer Finish(const LoopProblem& problem, const LoopPlan& plan, const SlackPlanner& slack);
+  // Adds to it why pods get no node. `entries` are those of the pods of the request; see RefusedByNewNodes().
+  void TellWhyNoGrowth(const LoopProblem& problem, const LoopPlan& plan, const PodEntries& entries,
+                       Snapshot* snapshot, WorkBudget* budget, v1::LoopFleetAnswer* answer) const;
 
  private:
   explicit FleetTurn(const View* view) : view_(*view) {}

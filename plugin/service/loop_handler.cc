@@ -236,11 +236,13 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   if (fleet_turn != nullptr) fleet_turn->HoldVainGrowth(snapshot, &budget, &problem);
   const LoopPlan plan = PlanLoop(problem, {slack, undo.drain(), &shared.consolidator}, snapshot, &budget);
 
-  v1::PlanLoopResponse response =
-      EncodeLoopPlan(plan, problem, *snapshot, request, std::move(decoded->entries));
+  v1::PlanLoopResponse response = EncodeLoopPlan(plan, problem, *snapshot, request, decoded->entries);
   *response.mutable_not_waiting() = std::move(not_waiting);
   if (problem.decisions.replace) *response.mutable_replacement() = EncodeReplacement(plan, problem);
-  if (fleet_turn != nullptr) *response.mutable_fleet() = fleet_turn->Finish(problem, plan, *slack);
+  if (fleet_turn != nullptr) {
+    *response.mutable_fleet() = fleet_turn->Finish(problem, plan, *slack);
+    fleet_turn->TellWhyNoGrowth(problem, plan, decoded->entries, snapshot, &budget, response.mutable_fleet());
+  }
   drain_turn->Finish(/*planned=*/plan.scale_down_problem != nullptr);
   v1::SizeState size_state = EncodeSizes(plan, problem);
   if (!request.compact()) {

@@ -209,7 +209,7 @@ func TestWhatGrows(t *testing.T) {
 			config: func(c *config.Configuration) { c.ScaleUp.Strategies = []string{"least-nodes"} },
 			want:   []string{"large+1"}},
 		"TooSmall": {groups: map[string]*skyGroup{"g": {max: 6, cpu: "2", price: 0.1}},
-			why: "1 new nodes do not take it"},
+			why: "1 Insufficient cpu"},
 		"ByBaseRates": {groups: map[string]*skyGroup{"g": {max: 10, cpu: "4"}}, want: []string{"g+4"}},
 		"WithoutPrice": {groups: map[string]*skyGroup{"g": {max: 10, cpu: "4"}},
 			config: func(c *config.Configuration) { c.ScaleUp.BaseRatePrices = false },
@@ -655,6 +655,38 @@ func TestForgedDaemonSetPodsMakeNoNodeSmaller(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Where the pod of a DaemonSet takes the room that a pod needs on each new node, the event and the status name the set.
+func TestTheDaemonSetInTheWayIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1}}, nil)
+		set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "agent", UID: "u"},
+			Spec: appsv1.DaemonSetSpec{Template: v1.PodTemplateSpec{Spec: v1.PodSpec{Containers: []v1.Container{{
+				Name: "c", Resources: v1.ResourceRequirements{
+					Requests: v1.ResourceList{"cpu": resource.MustParse("2")}}}}}}}}
+		if _, err := b.client.AppsV1().DaemonSets("monitoring").Create(t.Context(), set,
+			metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct{ pod, cpu, want string }{
+			{"web", "3", "1 Insufficient cpu beside the pods of DaemonSets that each new node has, such as " +
+				"monitoring/agent"},
+			{"wide", "9", "1 Insufficient cpu"}} {
+			b.addPending(c.pod, 1, c.cpu)
+			b.run(time.Minute)
+			if got := b.eventsSince()["NotTriggerScaleUp"]; got != "pod didn't trigger scale-up: "+c.want {
+				t.Errorf("%s gets the event %q, want %q", c.pod, got, c.want)
+			}
+		}
+		if got := b.sky.requests(); len(got) > 0 {
+			t.Errorf("asked for %v", got)
+		}
+		if why := b.readStatus().ClusterWide.ScaleUp.Why; !strings.Contains(why, "such as monitoring/agent") {
+			t.Errorf("the status says %q", why)
+		}
+		b.end()
+	})
 }
 
 // The actuator believes an owner only if the cluster has that DaemonSet now, between two loops as well.

@@ -77,15 +77,7 @@ func (e *estimated) refusals(group int, left map[int32]int64, held string) (out 
 		}
 	}
 	for _, refusal := range estimate.GetRefusals() {
-		why := refusal.GetWhy()
-		reason := strings.Join(why.GetReasons(), "; ")
-		switch {
-		case why.GetVerdict() == loadlinev1.VerdictGroup_CANNOT_JUDGE:
-			reason = "cannot be judged: " + reason
-		case refusal.GetDaemonsInTheWay():
-			reason += " beside the pods of DaemonSets that each new node has"
-		}
-		take(filterconfig.FilterName(why.GetFilter()), reason, refusal.GetPods())
+		take(filterconfig.FilterName(refusal.GetWhy().GetFilter()), refusal.GetText(), refusal.GetPods())
 	}
 	if held == "" && estimate.GetEnd() == loadlinev1.GroupEstimate_NODE_LIMIT {
 		held = e.capped[estimate.GetNodeGroup()]

@@ -102,7 +102,7 @@ NODE GROUP   TAKES IT   FILTER             WHY
 fine         yes        -                  1 (given) USD/h
 blank        no         -                  it has neither a template nor a node, so nobody knows what a new one is
 full         no         -                  may not grow further: it has 0 of at most 0 nodes
-small        no         NodeResourcesFit   Insufficient cpu beside the pods of DaemonSets that each new node has
+small        no         NodeResourcesFit   Insufficient cpu beside the pods of DaemonSets that each new node has, such as shop/agent
 spot         no         TaintToleration    node(s) had untolerated taint(s)
 `},
 		{"shop/gated", strings.ReplaceAll(`shop/gated: no node group grows for it: GATED
@@ -111,7 +111,7 @@ NODE GROUP   TAKES IT   FILTER             WHY
 fine         no         -                  GATED
 blank        no         -                  GATED; besides: it has neither a template nor a node, so nobody knows what a new one is
 full         no         -                  GATED; besides: may not grow further: it has 0 of at most 0 nodes
-small        no         NodeResourcesFit   GATED; besides: Insufficient cpu beside the pods of DaemonSets that each new node has
+small        no         NodeResourcesFit   GATED; besides: Insufficient cpu beside the pods of DaemonSets that each new node has, such as shop/agent
 spot         no         TaintToleration    GATED; besides: node(s) had untolerated taint(s)
 `, "GATED", "it is gated and waits for no node: example.com/quota has to be taken off first")},
 	} {

@@ -1862,10 +1862,12 @@ type LoopFleetAnswer struct {
 	// Nodes whose removal an earlier process began, and nobody continues.
 	AbandonedNodes int64 `protobuf:"varint,15,opt,name=abandoned_nodes,json=abandonedNodes,proto3" json:"abandoned_nodes,omitempty"`
 	// The reasons that keep groups from growing and how many groups each of them keeps, as a sentence for a pod
-	// that gets no node.
-	WhyNoGrowth   string `protobuf:"bytes,16,opt,name=why_no_growth,json=whyNoGrowth,proto3" json:"why_no_growth,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// that gets no node: the first of pods_without_node, if there is one.
+	WhyNoGrowth string `protobuf:"bytes,16,opt,name=why_no_growth,json=whyNoGrowth,proto3" json:"why_no_growth,omitempty"`
+	// The same for each kind of pods that gets no node, of those that come first in the request.
+	PodsWithoutNode []*PodsWithoutNode `protobuf:"bytes,17,rep,name=pods_without_node,json=podsWithoutNode,proto3" json:"pods_without_node,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *LoopFleetAnswer) Reset() {
@@ -2006,6 +2008,68 @@ func (x *LoopFleetAnswer) GetAbandonedNodes() int64 {
 func (x *LoopFleetAnswer) GetWhyNoGrowth() string {
 	if x != nil {
 		return x.WhyNoGrowth
+	}
+	return ""
+}
+
+func (x *LoopFleetAnswer) GetPodsWithoutNode() []*PodsWithoutNode {
+	if x != nil {
+		return x.PodsWithoutNode
+	}
+	return nil
+}
+
+// Equal pods that get no node.
+type PodsWithoutNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Their positions in the request.
+	Pods []int32 `protobuf:"varint,1,rep,packed,name=pods,proto3" json:"pods,omitempty"`
+	// See LoopFleetAnswer.why_no_growth.
+	Why           string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PodsWithoutNode) Reset() {
+	*x = PodsWithoutNode{}
+	mi := &file_loadline_v1_fleet_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PodsWithoutNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PodsWithoutNode) ProtoMessage() {}
+
+func (x *PodsWithoutNode) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_fleet_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PodsWithoutNode.ProtoReflect.Descriptor instead.
+func (*PodsWithoutNode) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_fleet_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *PodsWithoutNode) GetPods() []int32 {
+	if x != nil {
+		return x.Pods
+	}
+	return nil
+}
+
+func (x *PodsWithoutNode) GetWhy() string {
+	if x != nil {
+		return x.Why
 	}
 	return ""
 }
@@ -2176,7 +2240,7 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\n" +
 	"AT_MAXIMUM\x10\x05\x12\f\n" +
 	"\bUNPRICED\x10\x06\x12\x13\n" +
-	"\x0fCLUSTER_MAXIMUM\x10\a\"\xe5\x04\n" +
+	"\x0fCLUSTER_MAXIMUM\x10\a\"\xaf\x05\n" +
 	"\x0fLoopFleetAnswer\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\fR\x05state\x12#\n" +
 	"\rstate_problem\x18\x02 \x01(\tR\fstateProblem\x12/\n" +
@@ -2197,7 +2261,11 @@ const file_loadline_v1_fleet_proto_rawDesc = "" +
 	"\bwarnings\x18\r \x03(\tR\bwarnings\x121\n" +
 	"\aactions\x18\x0e \x03(\v2\x17.loadline.v1.LoopActionR\aactions\x12'\n" +
 	"\x0fabandoned_nodes\x18\x0f \x01(\x03R\x0eabandonedNodes\x12\"\n" +
-	"\rwhy_no_growth\x18\x10 \x01(\tR\vwhyNoGrowthB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\rwhy_no_growth\x18\x10 \x01(\tR\vwhyNoGrowth\x12H\n" +
+	"\x11pods_without_node\x18\x11 \x03(\v2\x1c.loadline.v1.PodsWithoutNodeR\x0fpodsWithoutNode\"7\n" +
+	"\x0fPodsWithoutNode\x12\x12\n" +
+	"\x04pods\x18\x01 \x03(\x05R\x04pods\x12\x10\n" +
+	"\x03why\x18\x02 \x01(\tR\x03whyB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_fleet_proto_rawDescOnce sync.Once
@@ -2212,7 +2280,7 @@ func file_loadline_v1_fleet_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_fleet_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_loadline_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_loadline_v1_fleet_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_loadline_v1_fleet_proto_goTypes = []any{
 	(GroupBackOff_Reason)(0),  // 0: loadline.v1.GroupBackOff.Reason
 	(CloudMachine_State)(0),   // 1: loadline.v1.CloudMachine.State
@@ -2236,6 +2304,7 @@ var file_loadline_v1_fleet_proto_goTypes = []any{
 	(*ChangeTarget)(nil),      // 19: loadline.v1.ChangeTarget
 	(*GroupSight)(nil),        // 20: loadline.v1.GroupSight
 	(*LoopFleetAnswer)(nil),   // 21: loadline.v1.LoopFleetAnswer
+	(*PodsWithoutNode)(nil),   // 22: loadline.v1.PodsWithoutNode
 }
 var file_loadline_v1_fleet_proto_depIdxs = []int32{
 	0,  // 0: loadline.v1.GroupBackOff.reason:type_name -> loadline.v1.GroupBackOff.Reason
@@ -2260,11 +2329,12 @@ var file_loadline_v1_fleet_proto_depIdxs = []int32{
 	8,  // 19: loadline.v1.LoopFleetAnswer.failures:type_name -> loadline.v1.FleetFailure
 	9,  // 20: loadline.v1.LoopFleetAnswer.failed_creations:type_name -> loadline.v1.FailedCreations
 	16, // 21: loadline.v1.LoopFleetAnswer.actions:type_name -> loadline.v1.LoopAction
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	22, // 22: loadline.v1.LoopFleetAnswer.pods_without_node:type_name -> loadline.v1.PodsWithoutNode
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_fleet_proto_init() }
@@ -2289,7 +2359,7 @@ func file_loadline_v1_fleet_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_fleet_proto_rawDesc), len(file_loadline_v1_fleet_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

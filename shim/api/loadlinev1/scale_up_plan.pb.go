@@ -933,8 +933,10 @@ type GroupRefusal struct {
 	Why *VerdictGroup `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
 	// A node without pods of DaemonSets would take them.
 	DaemonsInTheWay bool `protobuf:"varint,3,opt,name=daemons_in_the_way,json=daemonsInTheWay,proto3" json:"daemons_in_the_way,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The reasons for people, with the first of daemon_pods beside which the node does not take them.
+	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GroupRefusal) Reset() {
@@ -986,6 +988,13 @@ func (x *GroupRefusal) GetDaemonsInTheWay() bool {
 		return x.DaemonsInTheWay
 	}
 	return false
+}
+
+func (x *GroupRefusal) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
 }
 
 // Pods that one existing node takes.
@@ -1582,11 +1591,12 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\n" +
 	"NODE_LIMIT\x10\x02\x12\r\n" +
 	"\tCUT_SHORT\x10\x03\x12\x0f\n" +
-	"\vNO_TEMPLATE\x10\x04\"|\n" +
+	"\vNO_TEMPLATE\x10\x04\"\x90\x01\n" +
 	"\fGroupRefusal\x12\x12\n" +
 	"\x04pods\x18\x01 \x03(\x05R\x04pods\x12+\n" +
 	"\x03why\x18\x02 \x01(\v2\x19.loadline.v1.VerdictGroupR\x03why\x12+\n" +
-	"\x12daemons_in_the_way\x18\x03 \x01(\bR\x0fdaemonsInTheWay\"d\n" +
+	"\x12daemons_in_the_way\x18\x03 \x01(\bR\x0fdaemonsInTheWay\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"d\n" +
 	"\x11ExistingPlacement\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12'\n" +

@@ -1,6 +1,7 @@
 package tell
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -60,10 +61,16 @@ func (t *Teller) TellPods(o *plan.Loop, grows map[string]string) {
 			}
 		}
 	}
-	why := "pod didn't trigger scale-up: " + o.Fleet().GetWhyNoGrowth()
+	reasons := map[int32]string{}
+	for _, kind := range o.Fleet().GetPodsWithoutNode() {
+		for _, pod := range kind.GetPods() {
+			reasons[pod] = kind.GetWhy()
+		}
+	}
 	t.said.pods.begin(o.Now)
 	for _, run := range o.Plan.Answer.GetScaleUp().GetUnplaced() {
 		pods := o.Entry(run.GetPod())
+		why := "pod didn't trigger scale-up: " + cmp.Or(reasons[run.GetPod()], o.Fleet().GetWhyNoGrowth())
 		// Pods that found a place are first, wherever that is.
 		for _, pod := range pods[max(0, len(pods)-int(run.GetCount())):] {
 			named := &v1.ObjectReference{Kind: watch.KindPod, Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}

@@ -208,7 +208,7 @@ TEST(ConsolidatorTest, EmptyNodesTakePodsInThePlaceOfNewOnes) {
     ModelCluster model;
     model.types = {{"cheap", 2000, 8000, 0.10}, {"dear", 4000, 16000, 1.00}};
     model.apps = {{1500, 1000}};
-    for (const size_t type : {1, 1, 1, 0, 0}) AddNode(&model, type, type == 1 ? 1 : 0);
+    for (const size_t type : std::vector<size_t>{1, 1, 1, 0, 0}) AddNode(&model, type, type == 1 ? 1 : 0);
     ConsolidationOptions options = Eager();
     options.as_scheduled = as_scheduled;
     const ConsolidationPlan plan = PlanOf(model, options);

@@ -79,7 +79,8 @@ class EstimateTest : public ::testing::Test {
     return first;
   }
 
-  // Returns what a further node refuses, as "position filter", with "*" where only daemons are in the way.
+  // Returns what a further node refuses, as "position filter", with "*" and the daemon where only daemons are
+  // in the way.
   std::vector<std::string> Refused(const FitNode& node, NodeLimit max_nodes = std::nullopt) {
     const NodeGroup shape{.name = node.name, .model = NodeModel{cluster_.Shape(node)}};
     std::vector<PendingPods> pods = pods_;
@@ -95,7 +96,7 @@ class EstimateTest : public ::testing::Test {
     std::vector<std::string> reported;
     for (const PodRefusal& refusal : refusals) {
       reported.push_back(absl::StrCat(refusal.pods, " ", static_cast<int>(refusal.verdict.filter),
-                                      refusal.daemons_in_the_way ? "*" : ""));
+                                      refusal.daemons_in_the_way ? "*" : "", refusal.daemon));
     }
     return reported;
   }
@@ -304,12 +305,16 @@ RC_GTEST_PROP(EstimateProperty, CountingIsPlacing, ()) {
   if (exact.pods == theirs.pods) RC_ASSERT(exact.nodes <= theirs.nodes);
 }
 
-// Nodes of 1000m carry a daemon of 200m: 800m are a fit, 801m are none for want of those 200m, 1001m fit no
-// node. What only the limit keeps out is not refused.
-TEST_F(EstimateTest, ToldIsWhatAFurtherNodeRefusesAndWhetherDaemonsAreInTheWay) {
-  daemons_.push_back(cluster_.Incoming(Plain(200)));
+// Nodes of 1000m carry daemons of 150m and 50m: 800m are a fit, 801m are none for want of the second 50m, and
+// 851m for want of the 150m; 1001m fit no node. What only the limit keeps out is not refused.
+TEST_F(EstimateTest, ToldIsWhatAFurtherNodeRefusesAndWhichDaemonIsInTheWay) {
+  for (const auto& [name, cpu] : {std::pair{"logs", 150}, std::pair{"agent", 50}}) {
+    daemons_.push_back(cluster_.Incoming(Plain(cpu)));
+    daemons_.back().name = name;
+  }
   Add(Plain(800), 2);
   Add(Plain(801), 1);
+  Add(Plain(851), 1);
   Add(Plain(1'001), 1);
   FitPod selective = Plain(1);
   selective.rules.node_selector = MakeLabels({{"pool", "other"}});
@@ -318,7 +323,8 @@ TEST_F(EstimateTest, ToldIsWhatAFurtherNodeRefusesAndWhetherDaemonsAreInTheWay) 
   const int affinity = static_cast<int>(FilterName::kNodeAffinity);
   EXPECT_THAT(
       Refused(EmptyNode(1000), 1),
-      ElementsAre(absl::StrCat("1 ", room, "*"), absl::StrCat("2 ", room), absl::StrCat("3 ", affinity)));
+      ElementsAre(absl::StrCat("1 ", room, "*default/agent"), absl::StrCat("2 ", room, "*default/logs"),
+                  absl::StrCat("3 ", room), absl::StrCat("4 ", affinity)));
 }
 
 // Pods that spread are judged beside those that have been placed: zone a has no room, so b takes one.

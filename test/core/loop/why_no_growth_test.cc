@@ -69,5 +69,26 @@ TEST_F(WhyNoGrowthTest, SaysItInASentence) {
   EXPECT_EQ(WhyNoGrowth({}, {}, {}, {}), "there is no node group");
 }
 
+TEST_F(WhyNoGrowthTest, SaysWhatNewNodesRefuse) {
+  problem_.groups.resize(3);
+  seen_.groups = {{}, {}, {}};
+  findings_.fleet.groups[1].back_off.reset();
+  problem_.groups[GroupIndex{2}].sized = false;
+  plan_.at_maximum.clear();
+  RefusedPods refused{0, StrongVector<GroupIndex, std::optional<PodRefusal>>(3)};
+  refused.by_group[GroupIndex{0}] = {
+      0, Refusal(FilterName::kNodeResourcesFit, StatusClass::kUnschedulable, {"Insufficient cpu"})};
+  refused.by_group[GroupIndex{1}] = refused.by_group[GroupIndex{0}];
+  EXPECT_EQ(WhyNoGrowth(seen_, findings_, problem_, plan_, &refused),
+            "2 Insufficient cpu, 1 new nodes would take it in a later plan");
+  refused.by_group[GroupIndex{1}]->daemons_in_the_way = true;
+  refused.by_group[GroupIndex{1}]->daemon = "kube-system/agent";
+  refused.by_group[GroupIndex{2}] = {0, CannotJudge(FilterName::kVolumeBinding, "no claim")};
+  EXPECT_EQ(
+      WhyNoGrowth(seen_, findings_, problem_, plan_, &refused),
+      "1 Insufficient cpu, 1 Insufficient cpu beside the pods of DaemonSets that each new node has, such "
+      "as kube-system/agent, 1 cannot be judged: no claim");
+}
+
 }  // namespace
 }  // namespace loadline

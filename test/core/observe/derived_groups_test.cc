@@ -119,7 +119,7 @@ TEST_F(DerivedGroupsTest, ANodeWithoutATypeIsToldByItsGpusToo) {
 
 // Whichever of three nodes it is that somebody has labelled.
 TEST_F(DerivedGroupsTest, MostNodesSayWhatIsPaidForThem) {
-  for (const size_t odd : {0, 1, 2}) {
+  for (const size_t odd : std::vector<size_t>{0, 1, 2}) {
     for (const std::string mostly : {"", "Ec2Spot"}) {
       FitCluster cluster;
       for (size_t i = 0; i < 3; ++i) {

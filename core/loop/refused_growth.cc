@@ -1,0 +1,39 @@
+#include "core/loop/refused_growth.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace loadline {
+namespace {
+
+// The part of the rest of the budget that refusals may take. Chosen: they decide nothing, and the plan is
+// complete.
+constexpr double kForRefusals = 0.25;
+
+}  // namespace
+
+std::vector<RefusedPods> RefusedByNewNodes(const LoopProblem& problem, const LoopPlan& plan,
+                                           Snapshot* snapshot, WorkBudget* budget) {
+  std::vector<RefusedPods> refused;
+  std::vector<PendingPods> pods;
+  const size_t asked = std::min(plan.scale_up.unplaced.size(), problem.pending.size());
+  for (size_t i = 0; i < asked && refused.size() < kMostRefusedKinds; ++i) {
+    if (plan.scale_up.unplaced[i] == 0) continue;
+    refused.push_back({i, StrongVector<GroupIndex, std::optional<PodRefusal>>(problem.groups.size())});
+    pods.push_back({problem.pending[i].pod, 1});
+  }
+  if (refused.empty()) return refused;
+  const WorkPhase phase(budget, kForRefusals);
+  Estimator estimator(snapshot, &problem.scale_down.fit, std::move(pods), problem.daemons, budget);
+  const std::vector<int64_t> nothing_placed(refused.size(), 0);
+  for (const GroupIndex group : problem.groups.indices()) {
+    if (!problem.groups[group].model.has_value()) continue;
+    for (PodRefusal& refusal : estimator.Refusals(problem.groups[group], nothing_placed, budget)) {
+      refused[refusal.pods].by_group[group] = std::move(refusal);
+    }
+  }
+  if (budget->ended()) refused.clear();
+  return refused;
+}
+
+}  // namespace loadline
