@@ -1,4 +1,4 @@
-// What new nodes say to pods that get no place.
+// The refusals of new nodes for pods that get no place.
 #ifndef LOADLINE_CORE_LOOP_REFUSED_GROWTH_H_
 #define LOADLINE_CORE_LOOP_REFUSED_GROWTH_H_
 

@@ -4,17 +4,17 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "plugin/base/error_info.h"
 #include "plugin/convert/text.h"
-#include "plugin/convert/wire.h"
 
 namespace loadline {
 namespace {
 
 constexpr char kReasonPayload[] = "loadline.dev/reason";
 constexpr char kObjectPayload[] = "loadline.dev/object";
-constexpr char kDomain[] = "loadline.dev";
-constexpr char kErrorInfo[] = "type.googleapis.com/google.rpc.ErrorInfo";
+constexpr char kFieldPayload[] = "loadline.dev/field";
 constexpr size_t kMostFieldBytes = 256;
 constexpr size_t kMostObjectBytes = 600;  // a kind, and two names
 
@@ -25,7 +25,7 @@ absl::string_view ReasonOfCode(absl::StatusCode code) {
     case absl::StatusCode::kFailedPrecondition:
       return "OTHER_STATE";
     case absl::StatusCode::kNotFound:
-      return "UNKNOWN_VIEW";
+      return kUnknownView;
     case absl::StatusCode::kResourceExhausted:
       return "LIMIT";
     case absl::StatusCode::kDeadlineExceeded:
@@ -39,12 +39,9 @@ absl::string_view ReasonOfCode(absl::StatusCode code) {
   }
 }
 
-void AppendMetadata(absl::string_view key, absl::string_view value, std::string* info) {
-  if (value.empty()) return;
-  std::string entry;
-  AppendBytes(1, key, &entry);
-  AppendBytes(2, value, &entry);
-  AppendBytes(3, entry, info);
+std::string PayloadOf(const absl::Status& status, absl::string_view name) {
+  const auto payload = status.GetPayload(name);
+  return payload.has_value() ? std::string(*payload) : std::string();
 }
 
 // The length of the path of names, each with an index where there is one, that `text` begins with.
@@ -82,44 +79,45 @@ absl::Status WithObject(absl::Status status, absl::string_view kind, absl::strin
   return status;
 }
 
+absl::Status WithField(absl::Status status, absl::string_view field) {
+  status.SetPayload(kFieldPayload, absl::Cord(field));
+  return status;
+}
+
 std::string ReasonOfError(const absl::Status& status) {
-  const auto payload = status.GetPayload(kReasonPayload);
-  return payload.has_value() ? std::string(*payload) : std::string(ReasonOfCode(status.code()));
+  std::string reason = PayloadOf(status, kReasonPayload);
+  return reason.empty() ? std::string(ReasonOfCode(status.code())) : reason;
 }
 
 std::string FieldOf(absl::string_view text) {
   std::string field;
   while (field.size() <= kMostFieldBytes) {
     const size_t length = NameLength(text);
-    const absl::string_view separator = text.substr(length, 2);
-    if (length == 0 || (separator != ": " && separator != " (")) return field;
+    if (length == 0) return field;
+    const absl::string_view rest = text.substr(length);
+    // The name of the object may be behind the field.
+    const absl::string_view end = absl::StartsWith(rest, " (")    ? "): "
+                                  : absl::StartsWith(rest, " \"") ? "\": "
+                                                                  : ": ";
+    const size_t at = rest.find(end);
+    if (at == absl::string_view::npos || (end.size() == 2 && at > 0)) return field;
     absl::StrAppend(&field, field.empty() ? "" : ".", text.substr(0, length));
-    if (separator == " (") return field;  // what is in parentheses names the object
-    text.remove_prefix(length + 2);
+    text = rest.substr(at + end.size());
   }
   return field;
 }
 
 std::string EncodeError(const absl::Status& status, const ErrorDetails& details) {
-  std::string info;
-  AppendBytes(1, details.reason.empty() ? ReasonOfError(status) : details.reason, &info);
-  AppendBytes(2, kDomain, &info);
-  if (details.changes_applied.has_value()) {
-    AppendMetadata("changes", *details.changes_applied ? "applied" : "refused", &info);
-  }
-  if (const auto object = status.GetPayload(kObjectPayload); object.has_value()) {
-    AppendMetadata("object", std::string(*object), &info);
-  }
-  AppendMetadata("field", FieldOf(status.message()), &info);
-  AppendMetadata("view", details.view, &info);
-  std::string any;
-  AppendBytes(1, kErrorInfo, &any);
-  AppendBytes(2, info, &any);
-  std::string out;
-  AppendNumber(1, static_cast<uint64_t>(status.code()), &out);
-  AppendBytes(2, status.message(), &out);
-  AppendBytes(3, any, &out);
-  return out;
+  const std::string stated = PayloadOf(status, kFieldPayload);
+  const absl::string_view changes = !details.changes_applied.has_value() ? ""
+                                    : *details.changes_applied           ? "applied"
+                                                                         : "refused";
+  return EncodeErrorInfo(static_cast<uint64_t>(status.code()), status.message(),
+                         details.reason.empty() ? ReasonOfError(status) : details.reason,
+                         {{"changes", changes},
+                          {"object", PayloadOf(status, kObjectPayload)},
+                          {"field", stated.empty() ? FieldOf(status.message()) : stated},
+                          {"view", details.view}});
 }
 
 }  // namespace loadline

@@ -13,6 +13,7 @@ namespace loadline {
 // Reasons beside the one that follows from the code of an error.
 inline constexpr char kUnreadableRequest[] = "UNREADABLE_REQUEST";  // its bytes are no message of the method
 inline constexpr char kUnknownField[] = "UNKNOWN_FIELD";            // it has a field of another version
+inline constexpr char kUnknownView[] = "UNKNOWN_VIEW";              // there is no such view
 inline constexpr char kUnknownSlot[] = "UNKNOWN_SLOT";              // it names a slot that holds no node
 
 // `status`, which is an error, with this reason. Annotate() keeps it.
@@ -23,6 +24,10 @@ absl::Status WithReason(absl::Status status, absl::string_view reason);
 absl::Status WithObject(absl::Status status, absl::string_view kind, absl::string_view namespace_name,
                         absl::string_view name);
 
+// `status`, which is an error whose text does not name the field that is at fault, with it. Annotate() keeps
+// it.
+absl::Status WithField(absl::Status status, absl::string_view field);
+
 // The facts about a call that failed.
 struct ErrorDetails {
   std::string reason;                   // empty: that of the code
@@ -31,9 +36,9 @@ struct ErrorDetails {
 };
 
 // Returns the path of the field that is at fault. By convention a text begins with it, each message from the
-// outermost on: `problem: groups[1]: node_group: "a b" is not a name` tells "problem.groups[1].node_group",
-// and `pod (namespace "a"): spec: ...` tells "pod".
-// Empty: the text names none.
+// outermost on, which an object in parentheses or quotation marks may follow: of
+// `problem: groups[1]: node_group: "a b" is not a name` it is "problem.groups[1].node_group", and of
+// `pod (namespace "a"): spec: ...` it is "pod.spec". Empty: the text names none.
 std::string FieldOf(absl::string_view text);
 
 // Returns a serialized google.rpc.Status with a google.rpc.ErrorInfo of the domain "loadline.dev": reason,

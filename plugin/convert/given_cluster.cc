@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "loadline/k8s/v1/core.pb.h"
+#include "plugin/convert/error_details.h"
 #include "plugin/convert/known_fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/object_schema.h"
@@ -27,12 +28,14 @@ std::string NameOf(const k8s::v1::ObjectMeta& metadata) {
 
 // Parses a node or pod, notes fields that nobody here knows, and checks that it has a name.
 template <typename Message>
-absl::Status ReadGiven(absl::string_view bytes, absl::string_view type, Message* message) {
+absl::Status ReadGiven(absl::string_view bytes, absl::string_view kind, Message* message) {
   if (absl::Status status = CheckObjectSize(bytes); !status.ok()) {
     k8s::v1::ObjectMeta metadata;
     ReadName(bytes, &metadata);
-    return Annotate(status, Quoted(NameOf(metadata)), " ");
+    return WithObject(Annotate(status, Quoted(NameOf(metadata)), " "), kind, metadata.namespace_(),
+                      metadata.name());
   }
+  const std::string type = absl::StrCat("k8s.io.api.core.v1.", kind);
   if (absl::Status status = ParseObject(bytes, type, message); !status.ok()) return status;
   if (message->metadata().name().empty()) return absl::InvalidArgumentError("metadata.name: is missing");
   const std::string unknown = UnknownFieldOf(*message);
@@ -54,11 +57,12 @@ std::string EngineBytes(const Message& message) {
 // Names that were there, with the field that had each.
 class GivenNames {
  public:
-  absl::Status Add(const std::string& name, const std::string& field) {
-    const auto [first, is_new] = fields_.emplace(name, field);
+  absl::Status Add(absl::string_view kind, const k8s::v1::ObjectMeta& metadata, const std::string& field) {
+    const auto [first, is_new] = fields_.emplace(NameOf(metadata), field);
     if (is_new) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("metadata.name: ", Quoted(first->first), " is also that of ", first->second));
+    return WithObject(absl::InvalidArgumentError(absl::StrCat("metadata.name: ", Quoted(first->first),
+                                                              " is also that of ", first->second)),
+                      kind, metadata.namespace_(), metadata.name());
   }
 
  private:
@@ -70,8 +74,8 @@ absl::Status ReadNodes(const v1::SetClusterRequest& request, GivenCluster* clust
   k8s::v1::Node node;
   for (int i = 0; i < request.nodes_size(); ++i) {
     const std::string field = absl::StrCat("nodes[", i, "]");
-    absl::Status status = ReadGiven(request.nodes(i), "k8s.io.api.core.v1.Node", &node);
-    if (status.ok()) status = names.Add(node.metadata().name(), field);
+    absl::Status status = ReadGiven(request.nodes(i), "Node", &node);
+    if (status.ok()) status = names.Add("Node", node.metadata(), field);
     if (!status.ok()) return Annotate(status, field);
     cluster->nodes.push_back({node.metadata().name(), EngineBytes(node), {}});
   }
@@ -97,8 +101,8 @@ absl::Status ReadPods(const v1::SetClusterRequest& request, GivenCluster* cluste
   k8s::v1::Pod pod;
   for (int i = 0; i < request.pods_size(); ++i) {
     const std::string field = absl::StrCat("pods[", i, "]");
-    absl::Status status = ReadGiven(request.pods(i), "k8s.io.api.core.v1.Pod", &pod);
-    if (status.ok()) status = names.Add(NameOf(pod.metadata()), field);
+    absl::Status status = ReadGiven(request.pods(i), "Pod", &pod);
+    if (status.ok()) status = names.Add("Pod", pod.metadata(), field);
     if (!status.ok()) return Annotate(status, field);
     const auto node = node_of.find(pod.spec().node_name());
     if (node == node_of.end()) {

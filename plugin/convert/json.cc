@@ -11,11 +11,11 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "plugin/base/wire.h"
 #include "plugin/convert/error_details.h"
 #include "plugin/convert/known_fields.h"
 #include "plugin/convert/object_schema.h"
 #include "plugin/convert/text.h"
-#include "plugin/convert/wire.h"
 
 namespace loadline {
 namespace {

@@ -1,6 +1,7 @@
 #include "plugin/convert/left_out.h"
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/resources.h"
 #include "plugin/convert/text.h"
@@ -19,13 +20,18 @@ void ReadName(absl::string_view bytes, k8s::v1::ObjectMeta* metadata) {
     metadata->set_namespace_(object.metadata().namespace_());
 }
 
+// A resource may have the text for a name: only the end of a reason is ours.
+bool IsWithoutRoom(absl::string_view reason) {
+  return absl::EndsWith(reason, absl::StrCat(": ", kNoRoomForName));
+}
+
 void EncodeLeftOut(const LeftOutList& list, google::protobuf::RepeatedPtrField<v1::LeftOut>* messages) {
   for (const LeftOutObject& object : list.named()) {
     v1::LeftOut* const message = messages->Add();
     message->set_kind(Printable(object.kind, LeftOutList::kMostNameBytes));
     message->set_namespace_(Printable(object.namespace_name, LeftOutList::kMostNameBytes));
     message->set_name(Printable(object.name, LeftOutList::kMostNameBytes));
-    message->set_no_room_for_name(absl::StrContains(object.reason, kNoRoomForName));
+    message->set_no_room_for_name(IsWithoutRoom(object.reason));
     message->set_reason(Printable(object.reason, LeftOutList::kMostReasonBytes));
   }
 }

@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "plugin/base/wire.h"
 #include "plugin/convert/object_descriptors.h"
-#include "plugin/convert/wire.h"
 
 namespace loadline {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "plugin/base/wire.h"
 #include "plugin/convert/api_descriptors.h"
-#include "plugin/convert/wire.h"
 
 namespace loadline {
 namespace {

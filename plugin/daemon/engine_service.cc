@@ -15,16 +15,22 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "loadline/v1/cluster_state.pb.h"
+#include "plugin/base/error_info.h"
 #include "plugin/daemon/log.h"
 
 namespace loadline {
 namespace {
 
 constexpr char kScore[] = "/loadline.v1.SchedulerExtender/Score";
+constexpr char kFit[] = "/loadline.v1.SchedulerExtender/Fit";
 constexpr char kSetCluster[] = "/loadline.v1.ClusterState/SetCluster";
 constexpr char kDescribe[] = "/loadline.v1.ClusterState/Describe";
+constexpr char kLimit[] = "LIMIT";
+constexpr char kTimeout[] = "TIMEOUT";
 // Beyond it a score carries so many changes that they take longer than the score.
 constexpr size_t kMaxInlineBytes = 64 << 10;
 
@@ -65,6 +71,17 @@ std::string DescriptorsOf(loadline_engine* engine) {
   return answer.api();
 }
 
+// An error of the daemon itself, with the details that the engine's errors have. Nothing was changed.
+grpc::Status Refusal(grpc::StatusCode code, absl::string_view reason, const std::string& text) {
+  return {code, text, EncodeErrorInfo(static_cast<uint64_t>(code), text, reason, {{"changes", "refused"}})};
+}
+
+// Returns whether a call may take seconds, or wait for one that does: a Fit and a plan of one view take
+// turns.
+bool Plans(absl::string_view method) {
+  return absl::StartsWith(method, "/loadline.v1.Autoscaler/") || method == kFit;
+}
+
 // A share of the bytes that all clusters may have which are being received. Its destructor gives it back.
 class ClusterBytes {
  public:
@@ -76,12 +93,12 @@ class ClusterBytes {
   // Returns what is wrong; OK: there was room, and it is taken.
   grpc::Status Take(size_t bytes) {
     if (taken_ + bytes > most_) {
-      return {grpc::StatusCode::RESOURCE_EXHAUSTED,
-              absl::StrCat("the cluster has more than ", most_, " bytes, which is the limit")};
+      return Refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, kLimit,
+                     absl::StrCat("the cluster has more than ", most_, " bytes, which is the limit"));
     }
     taken_ += bytes;
     if (all_.fetch_add(bytes) + bytes > 2 * most_) {
-      return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many clusters are being received"};
+      return Refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, kLimit, "too many clusters are being received");
     }
     return grpc::Status::OK;
   }
@@ -133,13 +150,13 @@ class SilenceLimit {
 // One call with one request, or with the parts of one. Deletes itself when gRPC is done with it.
 class EngineCall : public grpc::ServerGenericBidiReactor {
  public:
-  EngineCall(grpc::GenericCallbackServerContext* context, loadline_engine* engine, Executor* executor,
-             Executor* waiting_scores, RunningCalls* calls, std::atomic<size_t>* cluster_bytes,
+  EngineCall(grpc::GenericCallbackServerContext* context, loadline_engine* engine, Executor* plans,
+             Executor* questions, RunningCalls* calls, std::atomic<size_t>* cluster_bytes,
              const ClientLimits& limits)
       : context_(context),
         engine_(engine),
-        executor_(executor),
-        waiting_scores_(waiting_scores),
+        plans_(plans),
+        questions_(questions),
         calls_(calls),
         has_parts_(context->method() == kSetCluster),
         cluster_bytes_(cluster_bytes, limits.cluster_bytes) {
@@ -161,14 +178,14 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
       request_ = grpc::ByteBuffer(parts_.data(), parts_.size());
       parts_.clear();
     } else if (!ok) {
-      Finish({grpc::StatusCode::INVALID_ARGUMENT, "the call has no request"});
+      Finish(Refusal(grpc::StatusCode::INVALID_ARGUMENT, "UNREADABLE_REQUEST", "the call has no request"));
       return;
     }
     const bool is_small_score = context_->method() == kScore && request_.Length() <= kMaxInlineBytes;
     if (is_small_score && Answer(loadline_try_call)) return;
-    Executor* const executor = is_small_score ? waiting_scores_ : executor_;
+    Executor* const executor = Plans(context_->method()) ? plans_ : questions_;
     if (!executor->Run(request_.Length(), [this] { Answer(loadline_call); })) {
-      Finish({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many calls are waiting"});
+      Finish(Refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, kLimit, "too many calls are waiting"));
     }
   }
 
@@ -181,9 +198,9 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
   }
 
   void EndSilent(std::chrono::seconds time) {
-    Finish({grpc::StatusCode::DEADLINE_EXCEEDED,
-            absl::StrCat("the client sent nothing for ", time.count(),
-                         " s, and its request is not complete; nothing has changed")});
+    Finish(Refusal(grpc::StatusCode::DEADLINE_EXCEEDED, kTimeout,
+                   absl::StrCat("the client sent nothing for ", time.count(),
+                                " s, and its request is not complete; nothing has changed")));
   }
 
   // Keeps a part, and reads the next one. Messages of protobuf that stand one behind the other add up.
@@ -208,7 +225,7 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
       const auto left = deadline - std::chrono::system_clock::now();
       timeout_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left).count();
       if (timeout_ns <= 0) {
-        Finish({grpc::StatusCode::DEADLINE_EXCEEDED, "the timeout passed"});
+        Finish(Refusal(grpc::StatusCode::DEADLINE_EXCEEDED, kTimeout, "the timeout passed"));
         return true;
       }
     }
@@ -250,8 +267,8 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
 
   grpc::GenericCallbackServerContext* context_;
   loadline_engine* engine_;
-  Executor* executor_;
-  Executor* waiting_scores_;
+  Executor* plans_;
+  Executor* questions_;
   RunningCalls* calls_;
   const bool has_parts_;
   ClusterBytes cluster_bytes_;
@@ -294,18 +311,18 @@ class ReflectionCall : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-EngineService::EngineService(loadline_engine* engine, Executor* executor, Executor* waiting_scores,
+EngineService::EngineService(loadline_engine* engine, Executor* plans, Executor* questions,
                              RunningCalls* calls, ClientLimits limits)
     : engine_(engine),
-      executor_(executor),
-      waiting_scores_(waiting_scores),
+      plans_(plans),
+      questions_(questions),
       calls_(calls),
       limits_(limits),
       reflection_(DescriptorsOf(engine)) {}
 
 grpc::ServerGenericBidiReactor* EngineService::CreateReactor(grpc::GenericCallbackServerContext* context) {
   if (Reflection::Serves(context->method())) return new ReflectionCall(&reflection_);
-  return new EngineCall(context, engine_, executor_, waiting_scores_, calls_, &cluster_bytes_, limits_);
+  return new EngineCall(context, engine_, plans_, questions_, calls_, &cluster_bytes_, limits_);
 }
 
 }  // namespace loadline

@@ -49,9 +49,9 @@ constexpr int kMaxReceivedBytes = 8 << 20;
 constexpr int kMaxSentBytes = 4 << 20;
 // Bounds the requests of all calls that wait for a thread, to an eighth of the 512 MiB of the manifests.
 constexpr size_t kMostWaitingBytes = 64 << 20;
-// The threads for small scores that wait for a view which another call uses. Chosen: two, so that scores of
-// another view continue; a thread that waits uses no processor.
-constexpr size_t kWaitingScoreThreads = 2;
+// The least threads for calls that are no plans. Chosen: two, so that others continue while one waits for a
+// view that another call uses; a thread that waits uses no processor.
+constexpr size_t kLeastQuestionThreads = 2;
 constexpr int kMaxStreams = 128;
 constexpr int kMinPingIntervalMs = 10'000;
 constexpr std::chrono::seconds kShutdownTime(5);
@@ -118,11 +118,11 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
   const EnginePtr engine = CreateEngine(config);
   if (engine == nullptr) return kCannotStart;
   RunningCalls calls;
-  Executor executor(static_cast<size_t>(options.threads),
-                    {static_cast<size_t>(options.max_waiting_calls), kMostWaitingBytes});
-  Executor waiting_scores(kWaitingScoreThreads,
-                          {static_cast<size_t>(options.max_waiting_calls), kMostWaitingBytes});
-  EngineService service(engine.get(), &executor, &waiting_scores, &calls,
+  const size_t threads = static_cast<size_t>(options.threads);
+  const ExecutorLimits limits_of_each = {static_cast<size_t>(options.max_waiting_calls), kMostWaitingBytes};
+  Executor plans(threads, limits_of_each);
+  Executor questions(std::max(threads, kLeastQuestionThreads), limits_of_each);
+  EngineService service(engine.get(), &plans, &questions, &calls,
                         {MostClusterBytes(config.max_question_bytes()), options.request_seconds});
   const std::unique_ptr<grpc::Server> server = StartServer(options, &service);
   if (server == nullptr) {

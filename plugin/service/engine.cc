@@ -41,10 +41,9 @@ using Handler = absl::StatusOr<Response> (*)(const Request&, const Deadline&, Vi
 absl::Status RefuseUnknownField(absl::string_view type, absl::string_view bytes) {
   const std::string field = Schema::OfThisEngine().UnknownField(type, bytes);
   if (field.empty()) return absl::OkStatus();
-  return WithReason(
-      absl::InvalidArgumentError(absl::StrCat(
-          "request: ", field, " is not known to this engine, which is of version ", LOADLINE_VERSION)),
-      kUnknownField);
+  const absl::Status status = absl::InvalidArgumentError(absl::StrCat(
+      "request: ", field, " is not known to this engine, which is of version ", LOADLINE_VERSION));
+  return WithField(WithReason(status, kUnknownField), field);
 }
 
 // The details of an error: whose changes a request brought, and what became of them.
@@ -69,6 +68,23 @@ absl::Status WithDetails(absl::Status status, const ErrorDetails& details) {
   return status;
 }
 
+// Returns the bytes of the answer.
+template <auto kHandler, typename Request>
+absl::StatusOr<std::string> Answer(const Request& request, const Deadline& deadline, Views* views) {
+  try {
+    const auto response = kHandler(request, deadline, views);
+    if (!response.ok()) return response.status();
+    std::string out;
+    if (!response->SerializeToString(&out)) return absl::InternalError("the response cannot be serialized");
+    if (out.size() <= kMaxMessageBytes) return out;
+    return absl::InternalError(
+        absl::StrCat("the response has ", out.size(), " bytes, the limit is ", kMaxMessageBytes));
+  } catch (const CheckFailed& failed) {  // all that was begun is undone by now
+    views->CountFailedCheck();
+    return absl::InternalError(absl::StrCat(failed.what(), " (a fault of Loadline: please report it)"));
+  }
+}
+
 // Bytes to bytes around a handler.
 template <typename Request, typename Response, Handler<Request, Response> kHandler>
 absl::StatusOr<std::string> Handle(absl::string_view bytes, const Deadline& deadline, Views* views) {
@@ -82,14 +98,8 @@ absl::StatusOr<std::string> Handle(absl::string_view bytes, const Deadline& dead
   }
   if (absl::Status status = RefuseUnknownField(request->GetTypeName(), bytes); !status.ok()) return status;
   Views::ForgetApplied();
-  const absl::StatusOr<Response> response = kHandler(*request, deadline, views);
-  if (!response.ok()) return WithDetails(response.status(), DetailsOf(*request));
-  std::string out;
-  if (!response->SerializeToString(&out)) return absl::InternalError("the response cannot be serialized");
-  if (out.size() > kMaxMessageBytes) {
-    return absl::InternalError(
-        absl::StrCat("the response has ", out.size(), " bytes, the limit is ", kMaxMessageBytes));
-  }
+  absl::StatusOr<std::string> out = Answer<kHandler>(*request, deadline, views);
+  if (!out.ok()) return WithDetails(out.status(), DetailsOf(*request));
   return out;
 }
 
@@ -143,12 +153,7 @@ absl::StatusOr<std::string> Engine::Call(absl::string_view method, absl::string_
       return absl::ResourceExhaustedError(
           absl::StrCat("the request has ", request.size(), " bytes, the limit is ", most));
     }
-    try {
-      return candidate.handle(request, deadline, &views_);
-    } catch (const CheckFailed& failed) {  // all that was begun is undone by now
-      views_.CountFailedCheck();
-      return absl::InternalError(absl::StrCat(failed.what(), " (a fault of Loadline: please report it)"));
-    }
+    return candidate.handle(request, deadline, &views_);
   }
   return absl::UnimplementedError(absl::StrCat("there is no method ", Quoted(method)));
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "plugin/base/free_memory.h"
 #include "plugin/convert/changes.h"
+#include "plugin/convert/error_details.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -29,8 +30,9 @@ absl::StatusOr<Applied> Views::Apply(const v1::Changes& changes, const Deadline&
     return ApplyTo(shared, changes, deadline, planner);
   }
   if (!changes.has_full_list() || changes.full_list().index() != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(NameOf(changes.view()), " is not known; send a full list"));
+    return WithReason(absl::FailedPreconditionError(
+                          absl::StrCat(NameOf(changes.view()), " is not known; send a full list")),
+                      kUnknownView);
   }
   // Nobody else sees the view before it has accepted the batch: one that is refused leaves no view behind.
   const auto fresh = std::make_shared<SharedView>(limits_);

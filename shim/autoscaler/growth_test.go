@@ -657,7 +657,7 @@ func TestForgedDaemonSetPodsMakeNoNodeSmaller(t *testing.T) {
 	}
 }
 
-// Where the pod of a DaemonSet takes the room that a pod needs on each new node, the event and the status name the set.
+// If the pod of a DaemonSet takes the room that a pod needs on each new node, the event and the status name the set.
 func TestTheDaemonSetInTheWayIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1}}, nil)

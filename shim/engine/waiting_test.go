@@ -58,9 +58,10 @@ func setNodes(v *view.View) {
 	}
 }
 
-// While a plan has a view, neither health checks nor scores wait for it, of that view or of others.
-func TestNoScoreWaitsForAPlan(t *testing.T) {
-	daemon := enginetest.StartDaemon(t)
+// While a plan has a view, and the only thread for plans, neither health checks nor other questions wait for it, of that
+// view or of others.
+func TestNothingButPlansWaitsForAPlan(t *testing.T) {
+	daemon := enginetest.StartDaemon(t, "--threads=1")
 	conn := daemon.Open()
 	planned, other := view.NewForPlanning(conn, "planned"), view.New(conn, "other")
 	setNodes(planned)
@@ -73,6 +74,15 @@ func TestNoScoreWaitsForAPlan(t *testing.T) {
 			return err
 		})
 	}
+	checkLine := func(ctx context.Context, v *view.View) error {
+		return v.Ask(ctx, func(at *loadlinev1.Changes) error {
+			_, err := loadlinev1.NewSchedulerExtenderClient(conn).CheckLoadLine(ctx, &loadlinev1.CheckLoadLineRequest{
+				Changes: at, Line: &loadlinev1.LoadLine{Resources: []*loadlinev1.LineResource{
+					{Resource: "cpu", MaxLimitsOverAllocatable: "1.5"}}}})
+			return err
+		})
+	}
+	cluster := loadlinev1.NewClusterStateClient(conn)
 	for _, v := range []*view.View{planned, other} {
 		if err := score(t.Context(), v); err != nil {
 			t.Fatal(err)
@@ -105,7 +115,20 @@ func TestNoScoreWaitsForAPlan(t *testing.T) {
 	if out, err := exec.Command(enginetest.Program(t), "--check", daemon.Socket).CombinedOutput(); err != nil {
 		t.Errorf("--check: %v: %s", err, out)
 	}
-	if err := score(t.Context(), other); err != nil {
+	for name, v := range map[string]*view.View{"planned": planned, "other": other} {
+		if err := checkLine(t.Context(), v); err != nil {
+			t.Errorf("the load line of %s: %v", name, err)
+		}
+		if _, err := cluster.Describe(t.Context(), &loadlinev1.DescribeRequest{View: name}); err != nil {
+			t.Errorf("Describe of %s: %v", name, err)
+		}
+	}
+	other.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "fresh"}, Status: v1.NodeStatus{Allocatable: offering}})
+	if err := score(t.Context(), other); err != nil { // brings the change, or sends it before
+		t.Error(err)
+	}
+	if _, err := cluster.Sync(t.Context(), &loadlinev1.SyncRequest{Changes: &loadlinev1.Changes{View: "third", Epoch: 1,
+		Revision: 1, FullList: &loadlinev1.FullListChunk{Last: true}}}); err != nil {
 		t.Error(err)
 	}
 	scores.Wait()

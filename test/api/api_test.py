@@ -108,6 +108,9 @@ class ApiTest(unittest.TestCase):
         with self.assertRaises(grpc.RpcError) as caught:
             self.state.SetCluster(parts, timeout=60)
         self.assertEqual(self.described(), {"a": ["p"]})
+        if "larger than max" not in caught.exception.details():  # gRPC's own error
+            info = dict(caught.exception.trailing_metadata())["grpc-status-details-bin"]
+            self.assertIn(b"\x12\x0cloadline.dev", info)
         return caught.exception.code().name, caught.exception.details()
 
     def test_example(self):

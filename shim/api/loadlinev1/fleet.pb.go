@@ -2024,7 +2024,7 @@ type PodsWithoutNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Their positions in the request.
 	Pods []int32 `protobuf:"varint,1,rep,packed,name=pods,proto3" json:"pods,omitempty"`
-	// See LoopFleetAnswer.why_no_growth.
+	// The reasons that keep groups from growing for them, as LoopFleetAnswer.why_no_growth has them.
 	Why           string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -22,17 +22,18 @@ type Daemon struct {
 	Socket   string
 	Accepted time.Time // when the socket last began to accept connections
 	command  *exec.Cmd
+	flags    []string
 }
 
-// StartDaemon starts a daemon and waits until it answers.
-func StartDaemon(t testing.TB) *Daemon {
+// StartDaemon starts a daemon with further flags, and waits until it answers.
+func StartDaemon(t testing.TB, flags ...string) *Daemon {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "loadline") // t.TempDir() grows too long for a socket with the name of the test
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	d := &Daemon{t: t, Socket: filepath.Join(dir, "socket")}
+	d := &Daemon{t: t, Socket: filepath.Join(dir, "socket"), flags: flags}
 	d.Start()
 	t.Cleanup(d.Kill)
 	return d
@@ -50,7 +51,7 @@ func (d *Daemon) Open() engine.Conn {
 // Start starts the daemon, after it was killed, and waits until it answers.
 func (d *Daemon) Start() {
 	d.t.Helper()
-	d.command = exec.Command(Program(d.t), "--socket="+d.Socket)
+	d.command = exec.Command(Program(d.t), append([]string{"--socket=" + d.Socket}, d.flags...)...)
 	d.command.Stderr = d.t.Output()
 	d.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := d.command.Start(); err != nil {

@@ -3,6 +3,7 @@ package ports
 
 import (
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -21,15 +22,16 @@ type limited struct {
 	all, each int
 
 	mu   sync.Mutex
-	open int            // guarded by mu
-	by   map[string]int // the same by client; guarded by mu
+	open int                       // guarded by mu
+	by   map[string][]*boundedConn // the same by client, the oldest first; guarded by mu
 }
 
 // Limit returns a listener that holds so many connections, and so many of each client, which is an address without
 // port. Others are closed at once. They do not wait: one client that holds connections and asks nothing would make all
-// others wait for it.
+// others wait for it. If the listener is full, the client with the most connections loses its oldest one to a client
+// that has fewer, so that a few clients together keep nobody out.
 func Limit(listener net.Listener, all, each int) net.Listener {
-	return &limited{Listener: listener, all: all, each: each, by: map[string]int{}}
+	return &limited{Listener: listener, all: all, each: each, by: map[string][]*boundedConn{}}
 }
 
 // Accept returns the next connection that is within the bounds.
@@ -39,31 +41,53 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		client := clientOf(conn)
-		if l.take(client) {
-			return &held{Conn: conn, release: sync.OnceFunc(func() { l.give(client) })}, nil
+		bounded := &boundedConn{Conn: conn, of: l, client: clientOf(conn)}
+		loser, ok := l.take(bounded)
+		if loser != nil {
+			loser.Conn.Close()
+		}
+		if ok {
+			return bounded, nil
 		}
 		conn.Close()
 	}
 }
 
-func (l *limited) take(client string) bool {
+// take counts a connection if there is room for it, and returns the one that it replaces, if any.
+func (l *limited) take(c *boundedConn) (loser *boundedConn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open >= l.all || l.by[client] >= l.each {
-		return false
+	own := len(l.by[c.client])
+	if own >= l.each {
+		return nil, false
+	}
+	if l.open >= l.all {
+		greedy := c.client
+		for client, conns := range l.by {
+			if len(conns) > len(l.by[greedy]) {
+				greedy = client
+			}
+		}
+		if len(l.by[greedy]) <= own+1 {
+			return nil, false
+		}
+		loser = l.by[greedy][0]
+		l.removeLocked(loser)
 	}
 	l.open++
-	l.by[client]++
-	return true
+	l.by[c.client] = append(l.by[c.client], c)
+	return loser, true
 }
 
-func (l *limited) give(client string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// removeLocked takes a connection out of the books, if it is in them.
+func (l *limited) removeLocked(c *boundedConn) {
+	at := slices.Index(l.by[c.client], c)
+	if at < 0 {
+		return
+	}
 	l.open--
-	if l.by[client]--; l.by[client] == 0 {
-		delete(l.by, client)
+	if l.by[c.client] = slices.Delete(l.by[c.client], at, at+1); len(l.by[c.client]) == 0 {
+		delete(l.by, c.client)
 	}
 }
 
@@ -75,14 +99,17 @@ func clientOf(conn net.Conn) string {
 	return host
 }
 
-// held is a connection that counts until it is closed.
-type held struct {
+// boundedConn is a connection that counts until it is closed.
+type boundedConn struct {
 	net.Conn
-	release func()
+	of     *limited
+	client string
 }
 
 // Close closes the connection.
-func (c *held) Close() error {
-	c.release()
+func (c *boundedConn) Close() error {
+	c.of.mu.Lock()
+	c.of.removeLocked(c)
+	c.of.mu.Unlock()
 	return c.Conn.Close()
 }

@@ -1,6 +1,9 @@
 package ports
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -22,8 +25,23 @@ func from(t *testing.T, address, to string) (conn net.Conn, holds bool) {
 	return conn, n == 1
 }
 
-// One client that holds what it may keeps no other one out; all of them together have a bound as well, and what is
-// closed counts no more.
+// greet sends a byte on each connection that is accepted, and keeps it until the client closes it.
+func greet(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer conn.Close()
+			conn.Write([]byte("x"))
+			conn.Read(make([]byte, 1))
+		}()
+	}
+}
+
+// One client with as many connections as it may have keeps no other one out; all of them together have a bound as well,
+// at which the one with the most loses its oldest connection; a closed connection counts no more.
 func TestConnectionsOfEachClientAndInAll(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -31,37 +49,54 @@ func TestConnectionsOfEachClientAndInAll(t *testing.T) {
 	}
 	limit := Limit(listener, 5, 3)
 	defer limit.Close()
-	go func() {
-		for {
-			conn, err := limit.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				conn.Write([]byte("x"))
-				conn.Read(make([]byte, 1)) // until the client closes
-			}()
-		}
-	}()
+	go greet(limit)
 	to := listener.Addr().String()
 	first, _ := from(t, "127.0.0.1", to)
+	kept := map[string]net.Conn{}
 	for i, c := range []struct {
 		client string
 		holds  bool
 	}{{"127.0.0.1", true}, {"127.0.0.1", true}, {"127.0.0.1", false}, {"127.0.0.2", true}, {"127.0.0.3", true},
-		{"127.0.0.4", false}} {
-		if _, holds := from(t, c.client, to); holds != c.holds {
-			t.Errorf("connection %d, of %s: held is %v, want %v", i+1, c.client, holds, c.holds)
+		{"127.0.0.4", true}, {"127.0.0.5", true}, {"127.0.0.6", false},
+		{"127.0.0.1", false}} {
+		conn, holds := from(t, c.client, to)
+		if kept[c.client] = conn; holds != c.holds {
+			t.Errorf("connection %d, of %s: kept is %v, want %v", i+1, c.client, holds, c.holds)
 		}
 	}
-	first.Close()
+	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the oldest connection of the client with the most: %v, want its end", err)
+	}
+	kept["127.0.0.4"].Close()
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, holds := from(t, "127.0.0.4", to); holds {
+		if _, holds := from(t, "127.0.0.6", to); holds {
 			break
 		}
 		if time.Now().After(until) {
 			t.Fatal("a connection that was closed still counts")
+		}
+	}
+}
+
+// A few clients that each have as many connections as they may keep no probe out.
+func TestManyClientsKeepNobodyOut(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const all, each = 32, 8
+	limit := Limit(listener, all, each)
+	defer limit.Close()
+	go greet(limit)
+	to := listener.Addr().String()
+	for client := 1; client <= all/each+1; client++ {
+		for range each {
+			from(t, fmt.Sprint("127.0.1.", client), to)
+		}
+	}
+	for range 3 { // a probe asks again and again
+		if _, holds := from(t, "127.0.0.9", to); !holds {
+			t.Error("a probe is kept out")
 		}
 	}
 }

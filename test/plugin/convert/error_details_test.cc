@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "loadline/v1/set_cluster.pb.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/text.h"
 #include "test/plugin/messages.h"
@@ -27,7 +28,9 @@ TEST(FieldOfTest, ReadsThePathThatATextBeginsWith) {
            {"policy: required", "policy"},
            {"problem: groups[1]: node_group: \"a b\" is not a name", "problem.groups[1].node_group"},
            {"own: objects[12] \"x\" is sent twice in one batch", "own"},
-           {"pod (namespace \"a\"): spec.containers[0] \"app\": limits: \"x\" is no quantity", "pod"},
+           {"pod (namespace \"a\"): spec.containers[0] \"app\": limits: \"x\" is no quantity",
+            "pod.spec.containers[0].limits"},
+           {"pod (a: b", ""},
            {"state.slack: last_s: -1 is negative", "state.slack.last_s"},
            {"slots[3]: slot 7 holds no node", "slots[3]"},
            {"nodes[3]: spec.containers[0].name: is a number", "nodes[3].spec.containers[0].name"},
@@ -105,6 +108,29 @@ TEST(ErrorDetailsTest, SaysWhatBecameOfTheChanges) {
   details = DetailsOf(&engine, kDropMethod, drop);
   EXPECT_THAT(details, HasSubstr("UNKNOWN_VIEW"));
   EXPECT_THAT(details, Not(HasSubstr("changes")));
+}
+
+TEST(ErrorDetailsTest, NamesWhatIsWrongWithACluster) {
+  TypedEngine engine;
+  v1::SetClusterRequest request;
+  request.set_view("test");
+  request.set_last(true);
+  k8s::v1::Pod pod = MakePod({{"cpu", "1"}});
+  pod.mutable_metadata()->set_namespace_("shop");
+  pod.mutable_metadata()->set_name("web-1");
+  for (int i = 0; i < 2; ++i) request.add_pods(pod.SerializeAsString());
+  std::string details = DetailsOf(&engine, "/loadline.v1.ClusterState/SetCluster", request);
+  EXPECT_THAT(details, HasSubstr("Pod shop/web-1"));
+  EXPECT_THAT(details, HasSubstr("pods[1].metadata.name"));
+  // Field 1000 of the request is of the future.
+  const absl::Status unknown =
+      engine.CallBytes("/loadline.v1.ClusterState/SetCluster", request.SerializeAsString() + "\xc0\x3e\x01")
+          .status();
+  details = std::string(unknown.GetPayload(kErrorDetails).value_or(absl::Cord(EncodeError(unknown, {}))));
+  EXPECT_THAT(details, HasSubstr("field 1000 of loadline.v1.SetClusterRequest"));
+  v1::ScoreRequest score =
+      ScoreOf(ChangesBuilder::At(1, 1).changes(), MakePod({}), Preset(v1::ScorePolicy::STRICT));
+  EXPECT_THAT(DetailsOf(&engine, kScoreMethod, score), HasSubstr("UNKNOWN_VIEW"));
 }
 
 std::string Enveloped(const std::string& object) {

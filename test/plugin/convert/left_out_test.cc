@@ -227,9 +227,19 @@ TEST_F(LeftOutTest, ANamespaceThatInventsResourcesLeavesRoomForOthers) {
   ASSERT_EQ(synced.left_out_size(), 1);
   EXPECT_EQ(synced.left_out(0).name(), "web-0");
   EXPECT_THAT(synced.left_out(0).reason(), HasSubstr("is one resource name too many"));
+  EXPECT_TRUE(synced.left_out(0).no_room_for_name());
   const v1::DescribeResponse described = engine_.DescribeAll();
   EXPECT_EQ(described.nodes(0).resources_size(), 3 + 8 + 1) << "the others count as one";
   EXPECT_EQ(described.nodes(1).resources_size(), 3 + 1);
+}
+
+// Room is what clients wait for: whoever names a resource like that has none to wait for.
+TEST_F(LeftOutTest, AResourceMayHaveTheTextForNoRoomAsItsName) {
+  const v1::SyncResponse synced =
+      Sync(NamedPod("forged", {{"cpu", "1"}, {": is one resource name too many", "-1"}}).SerializeAsString());
+  ASSERT_EQ(synced.left_out_size(), 1);
+  EXPECT_THAT(synced.left_out(0).reason(), HasSubstr(": is one resource name too many"));
+  EXPECT_FALSE(synced.left_out(0).no_room_for_name());
 }
 
 // Nobody knows what it protects: all pods of its namespace stay.

@@ -1,6 +1,6 @@
 // Fields on the wire of protobuf, for messages of which there is no generated code.
-#ifndef LOADLINE_PLUGIN_CONVERT_WIRE_H_
-#define LOADLINE_PLUGIN_CONVERT_WIRE_H_
+#ifndef LOADLINE_PLUGIN_BASE_WIRE_H_
+#define LOADLINE_PLUGIN_BASE_WIRE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -99,4 +99,4 @@ inline void AppendBytes(int64_t number, absl::string_view bytes, std::string* ou
 
 }  // namespace loadline
 
-#endif  // LOADLINE_PLUGIN_CONVERT_WIRE_H_
+#endif  // LOADLINE_PLUGIN_BASE_WIRE_H_
