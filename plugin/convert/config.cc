@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "loadline/v1/engine_config.pb.h"
 #include "plugin/convert/parse.h"
+#include "plugin/convert/schema.h"
 #include "plugin/convert/text.h"
 
 namespace loadline {
@@ -34,6 +35,10 @@ absl::StatusOr<EngineLimits> DecodeConfig(absl::string_view bytes) {
   v1::EngineConfig config;
   if (absl::Status status = Parse(bytes, "loadline.v1.EngineConfig", &config); !status.ok()) {
     return Annotate(status, "configuration", " ");
+  }
+  if (const std::string field = Schema::OfThisEngine().UnknownField(config.GetTypeName(), bytes);
+      !field.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("configuration: ", field, " is not known to this engine"));
   }
   EngineLimits limits;
   absl::Status status = SetLimit("max_views", config.max_views(), INT32_MAX, &limits.views);

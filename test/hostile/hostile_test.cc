@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "plugin/service/engine.h"
@@ -118,22 +119,25 @@ class SharedEngine {
   std::vector<std::string> in_peace_;
 };
 
-// Words in the first line, details behind it.
-std::string TextOf(const Findings& findings) {
-  return absl::StrCat(findings.Words(), "\n", findings.details);
+// Words in the first line; in the second one the memory that the test itself takes for the objects, with a
+// copy of them as changes; then the details.
+std::string TextOf(const Findings& findings, const Mischief& mischief) {
+  return absl::StrCat(findings.Words(), "\n", 2 * mischief.ViewBytes() >> 10, "\n", findings.details);
 }
 
 Findings FindingsOf(const ChildEnd& end) {
   Findings findings;
-  const size_t newline = end.text.find('\n');
-  if (newline != std::string::npos) {
-    for (const absl::string_view word : absl::StrSplit(end.text.substr(0, newline), ',', absl::SkipEmpty())) {
+  const std::vector<std::string> parts = absl::StrSplit(end.text, absl::MaxSplits('\n', 2));
+  int64_t own_kib = 0;
+  if (parts.size() == 3 && absl::SimpleAtoi(parts[1], &own_kib)) {
+    for (const absl::string_view word : absl::StrSplit(parts[0], ',', absl::SkipEmpty())) {
       findings.words.emplace(word);
     }
-    findings.details = end.text.substr(newline + 1);
+    findings.details = parts[2];
   }
   if (!end.well) findings.Add("died", "the process ended by a signal");
-  if (!kSanitized && end.peak_kib > kMostKib) findings.Add("memory", absl::StrCat(end.peak_kib, " KiB"));
+  const int64_t peak_kib = end.peak_kib - own_kib;
+  if (!kSanitized && peak_kib > kMostKib) findings.Add("memory", absl::StrCat(peak_kib, " KiB"));
   return findings;
 }
 
@@ -144,7 +148,7 @@ Findings TryInProcess(const HostileRow& row, const std::function<void(Mischief*)
     build(&mischief);
     Findings findings;
     Judge(shared.Court(), shared.cluster(), row, mischief, shared.in_peace(), &findings);
-    return TextOf(findings);
+    return TextOf(findings, mischief);
   }));
 }
 

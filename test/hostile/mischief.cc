@@ -77,6 +77,14 @@ size_t Mischief::QuestionBytes() const {
   return bytes;
 }
 
+size_t Mischief::ViewBytes() const {
+  size_t bytes = 0;
+  for (const BoundPod& pod : bound_) bytes += pod.pod.size();
+  for (const std::string& node : nodes_) bytes += node.size();
+  for (const v1::ClusterObject& object : objects_) bytes += object.object().size();
+  return bytes;
+}
+
 void Mischief::Add(const Mischief& other, size_t most_bytes) {
   const auto append = [](const auto& from, auto* to) { to->insert(to->end(), from.begin(), from.end()); };
   append(other.bound_, &bound_);

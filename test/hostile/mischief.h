@@ -58,6 +58,9 @@ class Mischief {
   // of 300), POD_DISRUPTION_BUDGET evil/b (1 of 2)". A name that no object has is "".
   std::string Describe() const;
 
+  // Returns the size of all that is sent to a view.
+  size_t ViewBytes() const;
+
   const std::vector<v1::PendingPods>& pending() const { return pending_; }
   const std::vector<std::string>& daemon_pods() const { return daemon_pods_; }
   const std::vector<v1::ScalableGroup>& groups() const { return groups_; }

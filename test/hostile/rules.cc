@@ -16,19 +16,20 @@ constexpr char kZone[] = "topology.kubernetes.io/zone";
 const Culprit kHostilePod = {"Pod", "evil", "hostile"};
 const Culprit kMayBeTaken = {};
 
-k8s::v1::Pod Tolerating(int count) {
+// `first`: no pod with another one has the same.
+k8s::v1::Pod Tolerating(int count, int first = 0) {
   k8s::v1::Pod pod = EvilPod();
   for (int i = 0; i < count; ++i) {
     k8s::v1::Toleration* const toleration = pod.mutable_spec()->add_tolerations();
-    toleration->set_key(absl::StrCat("evil.example/t", i));
+    toleration->set_key(absl::StrCat("evil.example/t", first + i));
     toleration->set_operator_("Exists");
   }
   return pod;
 }
 
 // Each term selects other pods, all of its own namespace.
-void AddTerms(int count, const std::string& topology_key, k8s::v1::PodAffinity* affinity) {
-  for (int i = 0; i < count; ++i) {
+void AddTerms(int count, const std::string& topology_key, k8s::v1::PodAffinity* affinity, int first = 0) {
+  for (int i = first; i < first + count; ++i) {
     k8s::v1::PodAffinityTerm* const term = affinity->add_required();
     term->set_topology_key(topology_key);
     k8s::v1::StringEntry* const label = term->mutable_label_selector()->add_match_labels();
@@ -43,9 +44,9 @@ k8s::v1::Pod Affine(int count) {
   return pod;
 }
 
-k8s::v1::Pod AntiAffine(int count) {
+k8s::v1::Pod AntiAffine(int count, int first = 0) {
   k8s::v1::Pod pod = EvilPod();
-  AddTerms(count, kHostname, pod.mutable_spec()->mutable_affinity()->mutable_pod_anti_affinity());
+  AddTerms(count, kHostname, pod.mutable_spec()->mutable_affinity()->mutable_pod_anti_affinity(), first);
   return pod;
 }
 
@@ -85,6 +86,19 @@ k8s::v1::Pod Spreading(int count, size_t key_bytes) {
     constraint->set_when_unsatisfiable("DoNotSchedule");
     constraint->mutable_label_selector();
   }
+  return pod;
+}
+
+// One of many pods that are all different, each of which spreads over nodes.
+k8s::v1::Pod SpreadingByItself(int number) {
+  k8s::v1::Pod pod = Spreading(1, 1);
+  k8s::v1::TopologySpreadConstraint* const constraint =
+      pod.mutable_spec()->mutable_topology_spread_constraints(0);
+  constraint->set_topology_key(kHostname);
+  k8s::v1::StringEntry* const label = constraint->mutable_label_selector()->add_match_labels();
+  label->set_key("app");
+  label->set_value(absl::StrCat("evil-", number));
+  AddLabel("app", absl::StrCat("evil-", number), pod.mutable_metadata());
   return pod;
 }
 
@@ -170,6 +184,21 @@ std::vector<HostileRow> HostileRules() {
       {"WaitingPodOf4000LongSpreadKeys", [](Mischief* m) { m->Pending(Spreading(4'000, 160)); }, kMayBeTaken},
       {"WaitingPodOf10001SpreadConstraints", [](Mischief* m) { m->Pending(Spreading(10'001, 1)); },
        kHostilePod},
+      {"3000WaitingPodsOfOwnSpread",
+       [](Mischief* m) {
+         for (int i = 0; i < 3'000; ++i) m->Pending(SpreadingByItself(i));
+       },
+       kMayBeTaken},
+      {"700BoundPodsOf900AntiAffinityTerms",
+       [](Mischief* m) {
+         for (int i = 0; i < 700; ++i) m->Bound(AntiAffine(900, 900 * i));
+       },
+       kMayBeTaken},
+      {"400BoundPodsOf9900Tolerations",
+       [](Mischief* m) {
+         for (int i = 0; i < 400; ++i) m->Bound(Tolerating(9'900, 9'900 * i));
+       },
+       kMayBeTaken},
       {"WaitingPodOfNegativeSkew", [](Mischief* m) { m->Pending(SpreadingOddly(-1, -1)); }, kMayBeTaken},
       {"WaitingPodOfGreatestDomains",
        [](Mischief* m) { m->Pending(SpreadingOddly(1, std::numeric_limits<int32_t>::max())); }, kMayBeTaken},

@@ -41,8 +41,12 @@ func TestMessagesAreInTheRelease(t *testing.T) {
 		}
 	}
 	for name, content := range contents {
-		if want, err := os.ReadFile(filepath.Join("../..", name)); err != nil || string(want) != content {
+		want, err := os.ReadFile(filepath.Join("../..", name))
+		if err != nil || strings.ReplaceAll(string(want), "option optimize_for = LITE_RUNTIME;\n", "") != content {
 			t.Errorf("%s is not that of the sources: %v", name, err)
+		}
+		if strings.Contains(content, "option optimize_for") {
+			t.Errorf("%s: programs in C++ and Java would have no reflection of messages", name)
 		}
 		for line := range strings.Lines(content) {
 			_, imported, found := strings.Cut(line, "import ")

@@ -145,6 +145,9 @@ func archiveOfPrograms(build, source, version string, when time.Time) ([]byte, e
 	return tree.Archive(when)
 }
 
+// forOurEngine is a choice of the engine alone: with it, C++ and Java have neither JSON nor reflection of messages.
+var forOurEngine = regexp.MustCompile(`(?m)^option optimize_for = LITE_RUNTIME;\n`)
+
 // archiveOfMessages returns the files of the API for other languages, with the license and an example.
 func archiveOfMessages(source, version string, when time.Time) ([]byte, error) {
 	tree := image.Tree{}
@@ -167,7 +170,7 @@ func archiveOfMessages(source, version string, when time.Time) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		tree["/loadline-"+version+"-proto/"+filepath.ToSlash(name)] = image.File{Content: content}
+		tree["/loadline-"+version+"-proto/"+filepath.ToSlash(name)] = image.File{Content: forOurEngine.ReplaceAll(content, nil)}
 	}
 	return tree.Archive(when)
 }

@@ -306,7 +306,7 @@ type PodShape struct {
 	// Chosen by the client, dense from 0, [0, 2^21). An id may be given another content only while no pod
 	// refers to it.
 	Id int32 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// A plain protobuf k8s.io.api.core.v1.Pod, at most 1.5 MiB. The engine reads the fields in
+	// A k8s.io.api.core.v1.Pod in protobuf or JSON, at most 1.5 MiB. The engine reads the fields in
 	// loadline/k8s/v1/core.proto: at most 1,024 containers, as many init containers and statuses of each, 256
 	// resources in a map, and that it requests and limits in all; 1,000 terms of pod affinity, of
 	// anti-affinity and of node affinity, spread constraints, volumes and host ports, each; 10,000
@@ -366,7 +366,7 @@ type NodeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Chosen by the client, dense from 0, [0, 2^18).
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// A plain protobuf k8s.io.api.core.v1.Node, at most 1.5 MiB. Its name is unique within the view. Of a node
+	// A k8s.io.api.core.v1.Node in protobuf or JSON, at most 1.5 MiB. Its name is unique within the view. Of a node
 	// that cannot be read in part the rest counts, and it is not removed.
 	Node []byte `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// All pods bound or assumed on the node, finished ones included or not: they hold nothing.

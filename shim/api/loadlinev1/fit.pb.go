@@ -307,7 +307,7 @@ func (x *FitRequest) GetOptions() *FitOptions {
 // A pod that looks for a node.
 type IncomingPod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A plain protobuf k8s.io.api.core.v1.Pod, with its name and UID. Of its status nothing is read. It has
+	// A k8s.io.api.core.v1.Pod in protobuf or JSON, with its name and UID. Of its status nothing is read. It has
 	// the bounds of PodShape.pod.
 	Pod []byte `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
 	// For pods without spread constraints of their own: a plain protobuf meta.v1.LabelSelector that merges the
@@ -635,7 +635,7 @@ type isPlacePod_Content interface {
 }
 
 type PlacePod_Pod struct {
-	// The pod as a plain protobuf k8s.io.api.core.v1.Pod, within the bounds of PodShape.pod.
+	// The pod as a k8s.io.api.core.v1.Pod in protobuf or JSON, within the bounds of PodShape.pod.
 	Pod []byte `protobuf:"bytes,1,opt,name=pod,proto3,oneof"`
 }
 
@@ -726,7 +726,7 @@ type AddNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A slot that holds no node at this point.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// A plain protobuf k8s.io.api.core.v1.Node.
+	// A k8s.io.api.core.v1.Node in protobuf or JSON.
 	Node          []byte `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -185,7 +185,7 @@ type CheckLoadLineRequest struct {
 	Changes *Changes `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"`
 	// Required, with a resource.
 	Line *LoadLine `protobuf:"bytes,2,opt,name=line,proto3" json:"line,omitempty"`
-	// The incoming pod: a plain protobuf k8s.io.api.core.v1.Pod. Its status is not read. Empty: none, and
+	// The incoming pod: a k8s.io.api.core.v1.Pod in protobuf or JSON. Its status is not read. Empty: none, and
 	// nothing is refused.
 	Pod []byte `protobuf:"bytes,3,opt,name=pod,proto3" json:"pod,omitempty"`
 	// Candidates: slots that hold a node, each once. Empty: all nodes of the view.
@@ -313,7 +313,7 @@ type LineArrival struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node, which is a candidate.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// A plain protobuf k8s.io.api.core.v1.Pod. It counts as it would once it is on the node, with its status.
+	// A k8s.io.api.core.v1.Pod in protobuf or JSON. It counts as it would once it is on the node, with its status.
 	Pod           []byte `protobuf:"bytes,2,opt,name=pod,proto3" json:"pod,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -517,7 +517,7 @@ type ExpansionOption struct {
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
 	// Nodes to be added. [0, 2^31).
 	NodeCount int32 `protobuf:"varint,2,opt,name=node_count,json=nodeCount,proto3" json:"node_count,omitempty"`
-	// A plain protobuf k8s.io.api.core.v1.Node: the template of the group. Empty: unknown.
+	// A k8s.io.api.core.v1.Node in protobuf or JSON: the template of the group. Empty: unknown.
 	TemplateNode []byte `protobuf:"bytes,3,opt,name=template_node,json=templateNode,proto3" json:"template_node,omitempty"`
 	// The pods, in the order in which they are added up; a shape may occur again.
 	Pods []*PodRun `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`

@@ -627,7 +627,7 @@ type ScoreRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// View, epoch and revision to answer at, with the changes that lead there. A full list must be complete.
 	Changes *Changes `protobuf:"bytes,1,opt,name=changes,proto3" json:"changes,omitempty"`
-	// The incoming pod: a plain protobuf k8s.io.api.core.v1.Pod. Its status is not read.
+	// The incoming pod: a k8s.io.api.core.v1.Pod in protobuf or JSON. Its status is not read.
 	Pod []byte `protobuf:"bytes,2,opt,name=pod,proto3" json:"pod,omitempty"`
 	// Candidate set: slots that hold a node, each once. Empty: all nodes of the view.
 	Slots []int32 `protobuf:"varint,3,rep,packed,name=slots,proto3" json:"slots,omitempty"`

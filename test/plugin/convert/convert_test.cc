@@ -211,6 +211,12 @@ TEST(DecodeConfigTest, ZeroTakesTheDefault) {
   EXPECT_EQ(limits->policies, 8);
 }
 
+TEST(DecodeConfigTest, AFieldOfTheFutureIsRefused) {
+  const absl::Status status = DecodeConfig("\xc0\x3e\x01").status();  // field 1000 is 1
+  EXPECT_EQ(status.message(),
+            "configuration: field 1000 of loadline.v1.EngineConfig is not known to this engine");
+}
+
 TEST(DecodeConfigTest, TakesWhatIsStated) {
   v1::EngineConfig config;
   config.set_max_views(1);
