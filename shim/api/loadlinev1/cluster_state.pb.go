@@ -366,8 +366,8 @@ type NodeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Chosen by the client, dense from 0, [0, 2^18).
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// A k8s.io.api.core.v1.Node in protobuf or JSON, at most 1.5 MiB. Its name is unique within the view. Of a node
-	// that cannot be read in part the rest counts, and it is not removed.
+	// A k8s.io.api.core.v1.Node in protobuf or JSON, at most 1.5 MiB. Its name is unique within the view. Of a
+	// node that cannot be read in part the rest counts, and it is not removed.
 	Node []byte `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// All pods bound or assumed on the node, finished ones included or not: they hold nothing.
 	Pods          []*PodRecord `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`

@@ -307,8 +307,8 @@ func (x *FitRequest) GetOptions() *FitOptions {
 // A pod that looks for a node.
 type IncomingPod struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A k8s.io.api.core.v1.Pod in protobuf or JSON, with its name and UID. Of its status nothing is read. It has
-	// the bounds of PodShape.pod.
+	// A k8s.io.api.core.v1.Pod in protobuf or JSON, with its name and UID. Of its status nothing is read. It
+	// has the bounds of PodShape.pod.
 	Pod []byte `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
 	// For pods without spread constraints of their own: a plain protobuf meta.v1.LabelSelector that merges the
 	// selectors of the services and controllers which select the pod. Empty: the default constraints of the

@@ -313,7 +313,8 @@ type LineArrival struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The node, which is a candidate.
 	Slot int32 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	// A k8s.io.api.core.v1.Pod in protobuf or JSON. It counts as it would once it is on the node, with its status.
+	// A k8s.io.api.core.v1.Pod in protobuf or JSON. It counts as it would once it is on the node, with its
+	// status.
 	Pod           []byte `protobuf:"bytes,2,opt,name=pod,proto3" json:"pod,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

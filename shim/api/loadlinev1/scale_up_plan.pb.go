@@ -549,9 +549,9 @@ type ScalableGroup struct {
 	// Id of the node group: printable text of 1 to 253 bytes. A group with another id, or with a negative
 	// number of nodes, does not grow.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// A k8s.io.api.core.v1.Node in protobuf or JSON: what a new node looks like, without its pods. Empty: what most
-	// of its nodes share; where there is none, the group takes no part. Nor does one whose template cannot be
-	// read, which is left out.
+	// A k8s.io.api.core.v1.Node in protobuf or JSON: what a new node looks like, without its pods. Empty: what
+	// most of its nodes share; where there is none, the group takes no part. Nor does one whose template cannot
+	// be read, which is left out.
 	TemplateNode []byte `protobuf:"bytes,2,opt,name=template_node,json=templateNode,proto3" json:"template_node,omitempty"`
 	// Nodes that the group has. [0, 2^31). With more than max_nodes it does not grow.
 	CurrentNodes int32 `protobuf:"varint,3,opt,name=current_nodes,json=currentNodes,proto3" json:"current_nodes,omitempty"`

@@ -643,7 +643,8 @@ type SizedGroup struct {
 	Labels []*GroupLabel `protobuf:"bytes,2,rep,name=labels,proto3" json:"labels,omitempty"`
 	// The demand of the group is instead the pods without node selector and affinity.
 	CatchAll bool `protobuf:"varint,3,opt,name=catch_all,json=catchAll,proto3" json:"catch_all,omitempty"`
-	// A k8s.io.api.core.v1.Node in protobuf or JSON: what a new node looks like. Empty: unknown. Not read by COMPAT.
+	// A k8s.io.api.core.v1.Node in protobuf or JSON: what a new node looks like. Empty: unknown. Not read by
+	// COMPAT.
 	TemplateNode []byte `protobuf:"bytes,4,opt,name=template_node,json=templateNode,proto3" json:"template_node,omitempty"`
 	// Nodes that the cloud's group is to have. [0, 2^31). Unset: as many as there are, or as the state expects.
 	CloudTarget *int32 `protobuf:"varint,5,opt,name=cloud_target,json=cloudTarget,proto3,oneof" json:"cloud_target,omitempty"`
