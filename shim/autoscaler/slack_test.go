@@ -15,6 +15,7 @@ import (
 
 	"loadline.dev/shim/autoscaler/act"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/providers"
 	"loadline.dev/shim/slack"
 )
 
@@ -133,6 +134,53 @@ func TestSlackIsNotKept(t *testing.T) {
 		if s.Message != "" || s.ClusterWide.Slack.Problem != "no such namespace" ||
 			fmt.Sprint(b.sky.requests()) != "[g+1]" {
 			t.Errorf("status %+v", s.ClusterWide)
+		}
+		b.end()
+	})
+}
+
+// Without a cloud provider room is kept on the nodes that are there, whose groups come from the nodes alone; nothing
+// else is written, and the status tells which part has no room.
+func TestSlackWithoutACloud(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked, closeAsked, err := providers.Open(&providers.Options{Kind: providers.None}, providers.Cluster{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeAsked()
+		b := growing(t, nil, func(c *config.Configuration) {
+			c.CloudProvider.Kind, c.Decisions = providers.None, []string{config.SlackDecision}
+			c.Slack.ExtraCapacityMinRate = "100%"
+			if err := c.Check(); err != nil {
+				t.Fatal(err)
+			}
+		})
+		k := &kept{}
+		b.leader = newLeader(b.planner, b.teller, b.client, asked, systemClock())
+		b.actor.Keeper = k
+		b.addNode("further")
+		made := b.writes()
+		b.run(30 * time.Second)
+		// 3 cpus more, in four pieces of 750m. Nodes of 4 cpus, one with 3 in use: all fit.
+		s := b.readStatus()
+		if kept := s.ClusterWide.Slack; k.replicas() != 4 || kept == nil || kept.Placed != 4 || kept.Missing != 0 ||
+			kept.Status != "ready" || kept.Keep != config.SlackDeployments {
+			t.Fatalf("%d replicas of %+v, status %+v", k.replicas(), k.shapes, s)
+		}
+		if writes := b.writes(); len(writes) != len(made) {
+			t.Errorf("wrote %v, before it was %v", writes, made)
+		}
+		b.addPod("more", "further", "3", nil)
+		synctest.Wait()
+		b.run(30 * time.Second)
+		s = b.readStatus()
+		// 6 cpus are wanted now, and 2 are free.
+		if kept := s.ClusterWide.Slack; k.replicas() != 8 || kept.Placed != 2 || kept.Missing != 6 ||
+			kept.Status != "limited" {
+			t.Errorf("%d replicas of %+v, status %+v", k.replicas(), k.shapes, s)
+		}
+		if s.Message != "" || len(s.Warnings) != 0 {
+			t.Errorf("message %q, warnings %q", s.Message, s.Warnings)
 		}
 		b.end()
 	})

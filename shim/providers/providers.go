@@ -25,7 +25,7 @@ const (
 	Karpenter = "karpenter"
 	// ClusterAPI is Cluster API.
 	ClusterAPI = "cluster-api"
-	// None is no provider: there are no node groups, and nothing can be done.
+	// None is no provider: there are no node groups. Nothing can be done but keep slack on the nodes that are there.
 	None = "none"
 )
 
@@ -37,7 +37,7 @@ var Kinds = append(slices.Clone(Making), None)
 
 // Options say which provider is meant, and where it is.
 type Options struct {
-	Kind          string `json:"kind" flag:"cloud" help:"who makes machines: externalgrpc, a server of Cluster Autoscaler's protocol at --cloud-address; karpenter, by NodeClaims; cluster-api; or none, in mode observe"`
+	Kind          string `json:"kind" flag:"cloud" help:"who makes machines: externalgrpc, a server of Cluster Autoscaler's protocol at --cloud-address; karpenter, by NodeClaims; cluster-api; or none, in mode observe, or in mode act if slack is the only decision"`
 	cloud.Options `json:",inline"`
 	Karpenter     karpenter.Options  `json:"karpenter"`
 	ClusterAPI    clusterapi.Options `json:"clusterAPI"`

@@ -43,7 +43,7 @@ func (p *page) helm(words []string) {
 	}
 	for i, word := range words {
 		if word == "--set" {
-			if err := strvals.ParseInto(words[i+1], v); err != nil {
+			if err := strvals.ParseInto(strings.Trim(words[i+1], "'"), v); err != nil {
 				p.Errorf("%v: %v", words, err)
 			}
 		}
@@ -73,6 +73,9 @@ func (p *page) helm(words []string) {
 			}
 		}
 	}
+	if strings.Contains(text, "kind: none\n") {
+		mode += " none"
+	}
 	p.modes = append(p.modes, mode)
 }
 
@@ -96,8 +99,8 @@ func (p *page) apply(words []string) {
 }
 
 // The commands of docs/platforms.md install what the page says: each release renders with its values, those for machines
-// of Karpenter first in mode observe and then in mode act, with the rights that each needs, and all that is applied is
-// there.
+// of Karpenter first in mode observe and then in mode act, with the rights that each needs, and slack without a provider.
+// All that is applied is there.
 func TestPlatformsPage(t *testing.T) {
 	blocks, err := docs.Read("../../docs/platforms.md")
 	if err != nil {
@@ -117,7 +120,7 @@ func TestPlatformsPage(t *testing.T) {
 			}
 		}
 	}
-	const want = "[observe karpenter act karpenter observe karpenter]"
+	const want = "[observe karpenter act karpenter observe karpenter act none]"
 	if got := fmt.Sprint(p.modes); got != want || p.files < 7 {
 		t.Errorf("modes %v, want %v; %d files", got, want, p.files)
 	}

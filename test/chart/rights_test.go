@@ -88,6 +88,13 @@ func TestArgumentsThatNeedRights(t *testing.T) {
 			`autoscaler.config.cloudProvider.kind "aws": must be externalgrpc, karpenter, cluster-api or none`},
 		{"autoscaler", values{"enabled": true, "mode": "act", "config": values{"cloudProvider": values{"kind": "none"}}},
 			"autoscaler.mode act: needs a cloud provider"},
+		{"autoscaler", values{"enabled": true, "mode": "act", "config": values{"cloudProvider": values{"kind": "none"},
+			"decisions": []any{"slack", "scale-down"}}}, "autoscaler.mode act: needs a cloud provider"},
+		{"autoscaler", values{"enabled": true, "mode": "act", "config": values{"cloudProvider": values{"kind": "none"},
+			"decisions": []any{"slack"}, "sizing": values{"nodeGroups": "/etc/loadline/groups.yaml"}}},
+			"autoscaler.mode act: needs a cloud provider"},
+		{"autoscaler", values{"enabled": true, "mode": "act", "config": values{"cloudProvider": values{"kind": "none"},
+			"decisions": []any{"slack"}}}, ""},
 		{"autoscaler.extraArgs", []any{"-v=3", "--cloud-address=a:1", "--max-nodes-total=5"}, ""},
 		{"autoscaler.config", values{"cloudProvider": values{"kind": "none"}}, ""},
 	} {

@@ -241,6 +241,36 @@ func TestAutoscalerKeepsSlack(t *testing.T) {
 	expectNothingForbidden(t, s.autoscaler.Process)
 }
 
+// Without a cloud provider slack is kept beside another autoscaler: placeholder pods wait until that one, here the test
+// itself, has added a node, and give way to a burst. Nothing but their Deployments is written.
+func TestSlackBesideAnotherAutoscaler(t *testing.T) {
+	t.Parallel()
+	s := startGrowing(t, time.Second, nil, "--cloud=none", "--cloud-address=", "--decisions=slack",
+		"--extra-capacity-min-rate=400%")
+	s.change("base", func(g *simcloud.Group) { g.Max = 2 })
+	// 2 cpus are wanted beside the 500m, in pieces of at most a fifth of a node of 2 cpus, and 1500m are free.
+	s.wait("placeholders", func() bool { return s.standing() > 0 && s.standing() < s.placeholders() })
+	s.wait("the status", func() bool { return strings.Contains(s.status(), "status: limited") })
+	if err := s.cloud.Grow("base", 1); err != nil {
+		t.Fatal(err)
+	}
+	ready := func() bool {
+		return strings.Contains(s.status(), "status: ready") && s.standing() == s.placeholders()
+	}
+	s.wait("slack on the node that another one has added", ready)
+	s.deploy("burst", 2, "1")
+	s.waitRunning("burst", 2)
+	if text := s.status(); strings.Contains(text, "message: ") || strings.Contains(text, "problem: ") {
+		t.Errorf("status: %s", text)
+	}
+	for _, act := range s.acts() {
+		if act.Namespace != "loadline-slack" || act.Resource != "deployments" {
+			t.Errorf("changed: %v", act)
+		}
+	}
+	expectNothingForbidden(t, s.autoscaler.Process)
+}
+
 // Slack may be kept by CapacityBuffers, for an autoscaler that knows them. Until their kind is served, the status says
 // what is wrong, and nothing else suffers.
 func TestAutoscalerKeepsCapacityBuffers(t *testing.T) {

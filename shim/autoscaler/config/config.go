@@ -229,11 +229,25 @@ func (c *Configuration) Check() error {
 	if c.Namespace == "" || c.StatusConfigMap == "" {
 		return errors.New("namespace and statusConfigMapName: must not be empty")
 	}
-	if c.Mode == Act && c.CloudProvider.Kind == providers.None {
-		return errors.New("mode act: needs a cloud provider, which --cloud names: " + strings.Join(providers.Making, ", "))
+	return cmp.Or(c.checkProviderToAct(), c.CloudProvider.CheckKind(), c.Filters.check(), c.LeaderElection.check(),
+		c.checkViewAge(), c.ScaleUp.check(), c.Slack.check(), c.Consolidation.check(), c.ScaleDown.check())
+}
+
+// checkProviderToAct returns an error where plans are to be carried out that need a cloud provider, and there is none.
+// Slack alone needs none: placeholder pods keep room on the nodes that are there.
+func (c *Configuration) checkProviderToAct() error {
+	if c.Mode != Act || c.CloudProvider.Kind != providers.None {
+		return nil
 	}
-	return cmp.Or(c.CloudProvider.CheckKind(), c.Filters.check(), c.LeaderElection.check(), c.checkViewAge(),
-		c.ScaleUp.check(), c.Slack.check(), c.Consolidation.check(), c.ScaleDown.check())
+	kinds := strings.Join(providers.Making, ", ")
+	if c.Sizing.NodeGroups != "" {
+		return fmt.Errorf("mode act: groups that are sized need a cloud provider, which --cloud names: %s", kinds)
+	}
+	if !slices.Equal(c.Decisions, []string{SlackDecision}) {
+		return fmt.Errorf("mode act: needs a cloud provider, which --cloud names: %s; only --decisions=%s needs none",
+			kinds, SlackDecision)
+	}
+	return nil
 }
 
 func (c *Configuration) checkDecisions() error {

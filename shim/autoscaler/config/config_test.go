@@ -88,6 +88,10 @@ func TestRefusals(t *testing.T) {
 		{"", head + "scaleDown: {unknown: 1}\n", `unknown field "scaleDown.unknown"`},
 		{"", head + "mode: act\nmode: act\n", "already set"},
 		{"--mode=maybe", "", `mode "maybe"`},
+		{"--mode=act --cloud=none", "", "mode act: needs a cloud provider, which --cloud names: externalgrpc, "},
+		{"--mode=act --cloud=none --decisions=slack,scale-down", "", "only --decisions=slack needs none"},
+		{"--mode=act --cloud=none --decisions=slack --sized-node-groups=groups.yaml", "",
+			"groups that are sized need a cloud provider"},
 		{"--decisions=scale-sideways", "", "decisions: \"scale-sideways\" must be"},
 		{"--decisions=scale-up,downscale-order", "", "decisions: downscale-order needs scale-down"},
 		{"--decisions=slack,slack", "", "decisions: slack occurs twice"},
@@ -196,6 +200,9 @@ func TestSharesAndDecisions(t *testing.T) {
 		if p, err := c.Slack.Proto(); err != nil || p.GetExtraCapacityMinRate() != want {
 			t.Errorf("%s: rate %v, error %v, want %v", file, p.GetExtraCapacityMinRate(), err, want)
 		}
+	}
+	if _, _, err := parse(t, "--mode=act --cloud=none --decisions=slack", ""); err != nil {
+		t.Errorf("slack without a cloud provider: %v", err)
 	}
 	c, _, err := parse(t, "--decisions=scale-down,scale-up", "")
 	if err != nil || !c.Decides(ScaleUpDecision) || !c.Decides(ScaleDownDecision) || c.Decides(SlackDecision) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -91,8 +92,12 @@ func TestRefusalsOfADropIn(t *testing.T) {
 		}
 	}
 	_, _, err := dropIn(t, "--mode=act")
-	if err == nil || !strings.HasSuffix(err.Error(), "which --cloud names: externalgrpc, karpenter, cluster-api") {
+	if err == nil || !strings.Contains(err.Error(), "which --cloud names: externalgrpc, karpenter, cluster-api;") {
 		t.Errorf("error %v", err)
+	}
+	c, lines, err := dropIn(t, "--mode=act", "--decisions=slack")
+	if err != nil || c.CloudProvider.Kind != "none" || !strings.Contains(fmt.Sprint(lines), "in mode act") {
+		t.Errorf("slack without a provider: %+v, %q, error %v", c.CloudProvider, lines, err)
 	}
 	_, _, err = parse(t, "--expander=random", "")
 	if err == nil || !strings.Contains(err.Error(), "Leave it out") {

@@ -9,8 +9,9 @@ import (
 )
 
 // noProvider is what is said where Cluster Autoscaler's command line names no provider that there is here.
-const noProvider = "there is no cloud provider: plans are made in mode observe, without node groups. Add --cloud=" +
-	"karpenter, --cloud=cluster-api, or --cloud=externalgrpc with the --cloud-address of a provider's server"
+const noProvider = "there is no cloud provider: plans are made without node groups, in mode observe, or in mode " +
+	"act if slack is the only decision. Add --cloud=karpenter, --cloud=cluster-api, or --cloud=externalgrpc with the " +
+	"--cloud-address of a provider's server"
 
 // lacksProvider says whether nothing tells which provider is meant.
 func (c *Configuration) lacksProvider() bool {
