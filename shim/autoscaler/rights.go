@@ -3,6 +3,7 @@ package autoscaler
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/tell"
 )
 
@@ -33,6 +35,68 @@ var watched = []string{"/nodes", "/pods", "/namespaces", "/persistentvolumes", "
 	"batch/jobs", "policy/poddisruptionbudgets", "storage.k8s.io/storageclasses", "storage.k8s.io/csinodes",
 	"storage.k8s.io/csidrivers"}
 
+// right is what this process has to be allowed to do with one resource.
+type right struct {
+	verbs                     []string
+	group, resource, of, name string // `of` is the subresource
+	namespace                 string // empty: all
+	folder                    string // the one of manifests/autoscaler that gives the right
+}
+
+// Folders of manifests/autoscaler. The drop-in for Cluster Autoscaler binds its account to the roles of some of them.
+const (
+	observeFolder = "10-rbac.yaml"
+	actFolder     = "act/"
+	slackFolder   = "slack/"
+	buffersFolder = "slack-capacitybuffers/"
+	orderFolder   = "act-downscale-order/"
+	unsafeFolder  = "act-despite-budgets/"
+)
+
+// rightsToPlan are those without which there is no plan.
+func rightsToPlan() (all []right) {
+	for _, resource := range watched {
+		group, name, _ := strings.Cut(resource, "/")
+		all = append(all, right{verbs: []string{"list", "watch"}, group: group, resource: name, folder: observeFolder})
+	}
+	return all
+}
+
+// rightsToAct are those without which a plan is not carried out as a whole. A cloud provider tells of its own ones.
+func rightsToAct(c *config.Configuration) []right {
+	if c.Mode != config.Act {
+		return nil
+	}
+	all := []right{{verbs: []string{"get", "update"}, resource: "configmaps", namespace: c.Namespace,
+		name: plan.StateName(c), folder: actFolder}}
+	if c.Decides(config.ScaleDownDecision) || c.Sizing.NodeGroups != "" {
+		all = append(all, right{verbs: []string{"get", "patch"}, resource: "nodes", folder: actFolder},
+			right{verbs: []string{"get"}, resource: "pods", folder: actFolder},
+			right{verbs: []string{"create"}, resource: "pods", of: "eviction", folder: actFolder})
+	}
+	if c.Decides(config.DownscaleOrderDecision) {
+		all = append(all, right{verbs: []string{"patch"}, resource: "pods", folder: orderFolder})
+	}
+	if c.ScaleDown.UnsafeDeletePodsDespiteDisruptionBudgets {
+		all = append(all, right{verbs: []string{"delete"}, resource: "pods", folder: unsafeFolder})
+	}
+	if !c.Decides(config.SlackDecision) {
+		return all
+	}
+	kept := []string{"list", "create", "patch", "delete"}
+	switch c.Slack.Keep {
+	case config.SlackDeployments:
+		all = append(all, right{verbs: kept, group: "apps", resource: "deployments", namespace: c.Slack.Namespace,
+			folder: slackFolder})
+	case config.SlackCapacityBuffers:
+		all = append(all, right{verbs: kept, group: "autoscaling.x-k8s.io", resource: "capacitybuffers",
+			namespace: c.Slack.Namespace, folder: buffersFolder},
+			right{verbs: []string{"list", "create", "delete"}, resource: "podtemplates", namespace: c.Slack.Namespace,
+				folder: buffersFolder})
+	}
+	return all
+}
+
 // FollowRights says in log, events and /readyz which rights this process lacks, and how it gets them, until it has
 // them or the context ends.
 func (a *Autoscaler) FollowRights(ctx context.Context) {
@@ -49,47 +113,107 @@ func (a *Autoscaler) FollowRights(ctx context.Context) {
 			return
 		case <-time.After(wait):
 		}
-		text := ""
-		if !a.cluster.Ready() { // else all that is watched was listed
-			text = missingRights(ctx, a.client, a.config)
-		}
+		text := missingRights(ctx, a.client, a.config, a.cluster.Ready())
 		a.vitals.missing.Store(&text)
 		if text == "" || ctx.Err() != nil {
 			return
 		}
 		if text != said {
-			klog.InfoS("Warning: no plan is made: " + text)
-			recorder.Event(status, v1.EventTypeWarning, "RightsMissing", "no plan is made: "+text)
+			klog.InfoS("Warning: " + text)
+			recorder.Event(status, v1.EventTypeWarning, "RightsMissing", text)
 		}
 		said = text
 	}
 }
 
-// missingRights returns which rights of those that plans need are missing, and how to get them; empty: none is, or the
-// API server does not tell.
-func missingRights(ctx context.Context, client kubernetes.Interface, c *config.Configuration) string {
-	var missing []string
-	for _, resource := range watched {
-		group, name, _ := strings.Cut(resource, "/")
-		var verbs []string
-		for _, verb := range []string{"list", "watch"} {
-			if isRefused(ctx, client, &authorizationv1.ResourceAttributes{Group: group, Resource: name, Verb: verb}) {
-				verbs = append(verbs, verb)
-			}
-		}
-		if len(verbs) > 0 {
-			missing = append(missing, strings.Join(verbs, " and ")+" "+strings.Trim(name+"."+group, "."))
+// missingRights returns which rights are missing of those that plans, and in mode act their actions, need, and how to
+// get them; empty: none is, or the API server does not say. `listed`: all that plans are made from was listed.
+func missingRights(ctx context.Context, client kubernetes.Interface, c *config.Configuration, listed bool) string {
+	effect := "plans are not carried out as a whole"
+	var missing []right
+	if !listed {
+		if missing = refusedOf(ctx, client, rightsToPlan()); len(missing) > 0 {
+			effect = "no plan is made"
 		}
 	}
+	missing = append(missing, refusedOf(ctx, client, rightsToAct(c))...)
 	if len(missing) == 0 {
 		return ""
 	}
-	files := "-f manifests/autoscaler/10-rbac.yaml"
-	if c.LeaderElection.ResourceName == upstreamLease {
-		files += " -f manifests/autoscaler/drop-in/"
+	var texts, folders []string
+	for _, r := range missing {
+		texts = append(texts, r.String())
+		if !slices.Contains(folders, r.folder) {
+			folders = append(folders, r.folder)
+		}
 	}
-	return fmt.Sprintf("the account of this process may not %s. `kubectl apply %s` gives it the rights",
-		strings.Join(missing, ", "), files)
+	return fmt.Sprintf("%s: the account of this process may not %s. %s", effect, strings.Join(texts, ", "),
+		remedy(folders, c.LeaderElection.ResourceName == upstreamLease))
+}
+
+// refusedOf returns the rights that are missing, each with the verbs that are refused.
+func refusedOf(ctx context.Context, client kubernetes.Interface, needed []right) (missing []right) {
+	for _, r := range needed {
+		var verbs []string
+		for _, verb := range r.verbs {
+			if isRefused(ctx, client, &authorizationv1.ResourceAttributes{Group: r.group, Resource: r.resource,
+				Subresource: r.of, Namespace: r.namespace, Name: r.name, Verb: verb}) {
+				verbs = append(verbs, verb)
+			}
+		}
+		if r.verbs = verbs; len(verbs) > 0 {
+			missing = append(missing, r)
+		}
+	}
+	return missing
+}
+
+// String says what is allowed, such as "list and watch deployments.apps".
+func (r right) String() string {
+	what := r.resource
+	if r.of != "" {
+		what += "/" + r.of
+	}
+	if r.group != "" {
+		what += "." + r.group
+	}
+	switch {
+	case r.name != "":
+		what += " " + r.namespace + "/" + r.name
+	case r.namespace != "":
+		what += " in " + r.namespace
+	}
+	return strings.Join(r.verbs, " and ") + " " + what
+}
+
+// remedy says which command gives the rights of folders. The account of Cluster Autoscaler needs bindings to their
+// roles too: the drop-in has those for the usual decisions, and the administrator makes the others.
+func remedy(folders []string, dropIn bool) string {
+	var roles []string
+	if dropIn {
+		for _, folder := range slices.Clone(folders) {
+			binding := "drop-in-act/"
+			switch folder {
+			case observeFolder:
+				binding = "drop-in/"
+			case buffersFolder, orderFolder, unsafeFolder:
+				roles = append(roles, "loadline-autoscaler:"+strings.TrimSuffix(folder, "/"))
+				continue
+			}
+			if !slices.Contains(folders, binding) {
+				folders = append(folders, binding)
+			}
+		}
+	}
+	command := ""
+	for _, folder := range folders {
+		command += " -f manifests/autoscaler/" + folder
+	}
+	text := fmt.Sprintf("`kubectl apply%s` gives it the rights", command)
+	if len(roles) > 0 {
+		text += "; bind it to " + strings.Join(roles, " and ") + " too"
+	}
+	return text
 }
 
 // isRefused says whether the API server refuses a request of this process.

@@ -2,6 +2,8 @@ package autoscaler
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -39,7 +41,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 		go func() { defer close(ended); a.FollowRights(ctx) }()
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		const want = "the account of this process may not watch pods, list and watch deployments.apps. `kubectl apply " +
+		const want = "no plan is made: the account of this process may not watch pods, list and watch deployments.apps. `kubectl apply " +
 			"-f manifests/autoscaler/10-rbac.yaml -f manifests/autoscaler/drop-in/` gives it the rights"
 		if problem := a.readiness()[0].Problem; problem != "not listed yet: "+want {
 			t.Errorf("/readyz says %q", problem)
@@ -54,6 +56,57 @@ func TestMissingRightsAreNamed(t *testing.T) {
 			t.Errorf("/readyz says %q", problem)
 		}
 	})
+}
+
+// Rights of mode act are looked for too, by what is decided, and the manifests that give them are named: those of our own
+// account, or those that bind the account of Cluster Autoscaler.
+func TestMissingRightsToActAreNamed(t *testing.T) {
+	const effect = "plans are not carried out as a whole: the account of this process may not "
+	for name, c := range map[string]struct {
+		options config.Configuration
+		change  func(*config.Configuration)
+		refused string // as VERB RESOURCE SUBRESOURCE NAMESPACE/NAME, by expressions
+		want    string
+	}{
+		"Observes": {config.DropIn(), func(c *config.Configuration) { c.Mode = config.Observe }, ".*", ""},
+		"StockAccount": {config.DropIn(), nil, "patch nodes|.* configmaps .*-state|.* deployments",
+			effect + "get and update configmaps kube-system/cluster-autoscaler-state, patch nodes, list and create and patch " +
+				"and delete deployments.apps in loadline-slack. `kubectl apply -f manifests/autoscaler/act/ -f manifests/" +
+				"autoscaler/slack/ -f manifests/autoscaler/drop-in-act/` gives it the rights"},
+		"OwnAccount": {config.Default(), nil, "patch nodes|create pods eviction", effect + "patch nodes, create pods/eviction. " +
+			"`kubectl apply -f manifests/autoscaler/act/` gives it the rights"},
+		"SlackAlone": {config.Default(), func(c *config.Configuration) { c.Decisions = []string{config.SlackDecision} },
+			".* nodes|.* pods|create deployments", effect + "create deployments.apps in loadline-slack. `kubectl apply -f " +
+				"manifests/autoscaler/slack/` gives it the rights"},
+		"BuffersAndOrder": {config.DropIn(), func(c *config.Configuration) {
+			c.Decisions = append(c.Decisions, config.DownscaleOrderDecision)
+			c.Slack.Keep = config.SlackCapacityBuffers
+		}, "patch pods|delete capacitybuffers", effect + "patch pods, delete capacitybuffers.autoscaling.x-k8s.io in " +
+			"loadline-slack. `kubectl apply -f manifests/autoscaler/act-downscale-order/ -f manifests/autoscaler/" +
+			"slack-capacitybuffers/` gives it the rights; bind it to loadline-autoscaler:act-downscale-order and " +
+			"loadline-autoscaler:slack-capacitybuffers too"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset()
+			refused := regexp.MustCompile("^(" + c.refused + ")")
+			client.PrependReactor("create", "selfsubjectaccessreviews",
+				func(action clienttesting.Action) (bool, runtime.Object, error) {
+					review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
+					w := review.Spec.ResourceAttributes
+					text := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s/%s", w.Verb, w.Resource, w.Subresource,
+						w.Namespace, w.Name)), " ")
+					review.Status.Allowed = !refused.MatchString(text)
+					return true, review, nil
+				})
+			c.options.Mode = config.Act
+			if c.change != nil {
+				c.change(&c.options)
+			}
+			if got := missingRights(t.Context(), client, &c.options, true); got != c.want {
+				t.Errorf("got  %q\nwant %q", got, c.want)
+			}
+		})
+	}
 }
 
 func eventsOf(client *fake.Clientset) (all []*v1.Event) {

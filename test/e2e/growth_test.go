@@ -34,6 +34,14 @@ const scanInterval = 250 * time.Millisecond
 // without nodes, and an autoscaler that decides what `args` say.
 func startGrowing(t *testing.T, createDelay time.Duration, groups []simcloud.Group, args ...string) *scaled {
 	t.Helper()
+	s := newGrowing(t, createDelay, groups, args...)
+	s.autoscaler = s.start("autoscaler", "act")
+	return s
+}
+
+// newGrowing has all but the autoscaler.
+func newGrowing(t *testing.T, createDelay time.Duration, groups []simcloud.Group, args ...string) *scaled {
+	t.Helper()
 	ctx := deadline(t)
 	s := &scaled{t: t, ctx: ctx, rest: 6 * time.Second, createDelay: createDelay,
 		args: append(args, "--scan-interval="+scanInterval.String()),
@@ -49,7 +57,6 @@ func startGrowing(t *testing.T, createDelay time.Duration, groups []simcloud.Gro
 	s.deploy("base", 1, "500m")
 	s.waitRunning("base", 1)
 	s.engine = startEngine(t, ctx, s.cluster)
-	s.autoscaler = s.start("autoscaler", "act")
 	return s
 }
 

@@ -29,6 +29,8 @@ var (
 	bufferRights = "autoscaler/capacity-buffers"
 	quotaRights  = "autoscaler/capacity-quotas"
 	slackRights  = []string{"autoscaler/slack", "autoscaler/slack-capacitybuffers"}
+	// Folders for the account of Cluster Autoscaler's own manifests, to plan and to act.
+	dropInRights = []string{"autoscaler/drop-in", "autoscaler/drop-in-act"}
 )
 
 // podObjects returns the pod template of each workload in a folder, as the pod that its controller would create.
@@ -122,7 +124,7 @@ func TestManifestsApply(t *testing.T) {
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
 	more := []string{moreRights, unsafeRights, orderRights, bufferRights, quotaRights}
-	for _, folder := range slices.Concat(appliedFolders, more, slackRights) {
+	for _, folder := range slices.Concat(appliedFolders, more, slackRights, dropInRights) {
 		apply(t, ctx, cluster, folder)
 		apply(t, ctx, cluster, folder)
 	}
@@ -379,10 +381,12 @@ func TestRightsOfTheAutoscaler(t *testing.T) {
 			"cluster patch autoscaling.x-k8s.io/capacitybuffers/status", "cluster get apps/deployments",
 			"cluster get apps/replicasets", "cluster get apps/statefulsets", "cluster get podtemplates",
 			"cluster get replicationcontrollers", "cluster list resourcequotas"},
-		quotaRights:    {"cluster list autoscaling.x-k8s.io/capacityquotas"},
-		unsafeRights:   {"cluster delete pods"},
-		orderRights:    {"cluster patch pods"},
-		slackRights[0]: {"loadline-slack list,create,patch,delete apps/deployments"},
+		quotaRights:     {"cluster list autoscaling.x-k8s.io/capacityquotas"},
+		unsafeRights:    {"cluster delete pods"},
+		orderRights:     {"cluster patch pods"},
+		dropInRights[0]: {"kube-system get,update,list,watch coordination.k8s.io/leases cluster-autoscaler"},
+		dropInRights[1]: {"kube-system get,update configmaps cluster-autoscaler-state"},
+		slackRights[0]:  {"loadline-slack list,create,patch,delete apps/deployments"},
 		slackRights[1]: {"loadline-slack list,create,delete podtemplates",
 			"loadline-slack list,create,patch,delete autoscaling.x-k8s.io/capacitybuffers"},
 	} {

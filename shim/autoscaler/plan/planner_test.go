@@ -115,11 +115,14 @@ func TestAMissingStateNamesItsManifest(t *testing.T) {
 	client.PrependReactor("create", "configmaps", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no right"))
 	})
-	options := config.Default()
-	err := newStateStore(client, &options).write(t.Context(), []byte("bytes"))
-	if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(),
-		"ConfigMap kube-system/loadline-autoscaler-state is "+
-			"missing, and may not be created: apply manifests/autoscaler/act/10-rbac.yaml") {
-		t.Error(err)
+	for _, c := range []struct {
+		options        config.Configuration
+		name, manifest string
+	}{{config.Default(), "loadline-autoscaler-state", "act"}, {config.DropIn(), "cluster-autoscaler-state", "drop-in-act"}} {
+		err := newStateStore(client, &c.options).write(t.Context(), []byte("bytes"))
+		if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), "ConfigMap kube-system/"+c.name+" is missing, "+
+			"and may not be created: apply manifests/autoscaler/"+c.manifest+"/10-rbac.yaml") {
+			t.Error(err)
+		}
 	}
 }

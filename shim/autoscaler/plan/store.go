@@ -20,6 +20,7 @@ import (
 type stateStore struct {
 	client          kubernetes.Interface
 	namespace, name string
+	manifest        string // the one that creates the ConfigMap
 	written         []byte
 	// version is that of the ConfigMap as it was last seen; exists: there was one.
 	version string
@@ -37,7 +38,18 @@ const (
 
 // newStateStore returns the store of an autoscaler: each lease has its own.
 func newStateStore(client kubernetes.Interface, c *config.Configuration) *stateStore {
-	return &stateStore{client: client, namespace: c.Namespace, name: c.LeaderElection.ResourceName + "-state"}
+	return &stateStore{client: client, namespace: c.Namespace, name: StateName(c), manifest: stateManifest(c)}
+}
+
+// StateName returns the name of the ConfigMap with the state.
+func StateName(c *config.Configuration) string { return c.LeaderElection.ResourceName + "-state" }
+
+// stateManifest returns the manifest that creates the ConfigMap.
+func stateManifest(c *config.Configuration) string {
+	if c.LeaderElection.ResourceName == config.DropIn().LeaderElection.ResourceName {
+		return "manifests/autoscaler/drop-in-act/10-rbac.yaml"
+	}
+	return "manifests/autoscaler/act/10-rbac.yaml"
 }
 
 // read returns what an earlier leader has written; nil: nothing, or nobody knows. All times begin anew then.
@@ -86,7 +98,7 @@ func (s *stateStore) write(ctx context.Context, state []byte) error {
 		object, err = maps.Update(ctx, object, metav1.UpdateOptions{})
 	} else {
 		object, err = maps.Create(ctx, object, metav1.CreateOptions{})
-		err = WhyMissing(err, "ConfigMap", s.namespace, s.name, "manifests/autoscaler/act/10-rbac.yaml")
+		err = WhyMissing(err, "ConfigMap", s.namespace, s.name, s.manifest)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
 		if findErr := s.find(ctx); findErr != nil {
