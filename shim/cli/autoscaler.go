@@ -25,9 +25,10 @@ that wait, room is kept free for pods to come, and nodes that the cluster does w
 parallel, by evictions that disruption budgets allow.
 
 All of it is planned in one call of the engine, or parts of it: --decisions=scale-down beside an
-autoscaler that decides the rest, such as Cluster Autoscaler with --scale-down-enabled=false. Machines come
-from Cluster API (--cloud=cluster-api) or a server of the externalgrpc protocol (--cloud-address). All flags
-of Cluster Autoscaler are taken; under the name cluster-autoscaler its defaults hold too.
+autoscaler that decides the rest, such as Cluster Autoscaler with --scale-down-enabled=false. Machines are
+made by Karpenter's NodeClaims (--cloud=karpenter), by Cluster API (--cloud=cluster-api), or by a server of
+the externalgrpc protocol (--cloud-address). All flags of Cluster Autoscaler are taken. Under the name
+cluster-autoscaler they also have its defaults, except --expander and --kube-client-qps and -burst.
 
 In mode observe, the default, it plans and writes its status, a ConfigMap, and its lease; in mode act it
 has the cloud make and delete nodes, taints and evicts. A configuration file says what the flags say;
@@ -49,7 +50,7 @@ type autoscalerFlags struct {
 func (a *app) newAutoscaler(name string) *cobra.Command {
 	var f autoscalerFlags
 	command := &cobra.Command{
-		Use:   name + " --cloud-address ADDRESS [--mode act]",
+		Use:   name + " (--cloud KIND | --cloud-address ADDRESS) [--mode act]",
 		Short: "Have a cloud make the nodes that a cluster needs, and remove those that it does without",
 		Long:  autoscalerHelp,
 		Args:  argsOf(name),

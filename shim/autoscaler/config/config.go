@@ -166,11 +166,16 @@ func Default() Configuration {
 
 // DropIn returns the configuration without file and flags where the program replaces Cluster Autoscaler, under
 // its name: it is served where Cluster Autoscaler is, and its lease and status are those of Cluster Autoscaler. A
-// process of either then waits while one of the other leads, and rights that name these objects hold for both.
+// process of either then waits while one of the other leads, and rights that name these objects hold for both. Settings
+// that Cluster Autoscaler has too have its defaults, except the requests per second to the API server, which parallel
+// evictions use up, and the expander: groups grow by the cheapest plan. Cluster Autoscaler keeps no room free, so that
+// the share of slack is 0. Slack stays among the decisions for CapacityBuffers.
 func DropIn() Configuration {
 	c := Default()
 	c.BindAddress, c.LeaderElection.ResourceName = ":8085", "cluster-autoscaler"
 	c.StatusConfigMap, c.UpstreamMetrics = "cluster-autoscaler-status", true
+	c.ScaleDown.MaxDrainParallelism, c.ScaleDown.NodeDeletionCandidateTTL = 1, duration(0)
+	c.Slack.ExtraCapacityMinRate = "0%"
 	return c
 }
 

@@ -24,6 +24,58 @@ func dropIn(t *testing.T, args ...string) (Configuration, string, error) {
 	return flags.Configuration("")
 }
 
+// upstreamDefaults are the defaults of the flags of Cluster Autoscaler that have a meaning here, as its flags.go has them.
+var upstreamDefaults = map[string]string{
+	"balance-similar-node-groups": "false", "balancing-ignore-label": "[]", "balancing-label": "[]",
+	"blocking-system-pod-distruption-timeout": "1h0m0s", "bypassed-scheduler-names": "[]",
+	"capacity-buffer-controller-enabled": "false", "capacity-quotas-enabled": "false",
+	"clusterapi-cloud-config-authoritative": "false", "cordon-node-before-terminating": "true",
+	"cores-total": "0:320000", "daemonset-eviction-for-empty-nodes": "false",
+	"daemonset-eviction-for-occupied-nodes": "true", "drain-priority-config": "", "emit-per-nodegroup-metrics": "false",
+	"enforce-node-group-min-size": "false", "expendable-pods-priority-cutoff": "-10", "force-ds": "false",
+	"gpu-total": "[]", "ignore-daemonsets-utilization": "false", "ignore-mirror-pods-utilization": "false",
+	"ignore-taint": "[]", "initial-node-group-backoff-duration": "5m0s", "leader-elect": "true",
+	"leader-elect-lease-duration": "15s", "leader-elect-renew-deadline": "10s",
+	"leader-elect-resource-name": "cluster-autoscaler", "leader-elect-retry-period": "2s",
+	"max-allocatable-difference-ratio": "0.05", "max-bulk-soft-taint-count": "10", "max-bulk-soft-taint-time": "3s",
+	"max-drain-parallelism": "1", "max-graceful-termination-sec": "600", "max-node-group-backoff-duration": "30m0s",
+	"max-node-provision-time": "15m0s", "max-nodes-per-scaleup": "1000", "max-nodes-total": "0",
+	"max-pod-eviction-time": "2m0s", "max-scale-down-parallelism": "10", "max-total-unready-percentage": "45",
+	"memory-difference-ratio": "0.015", "memory-total": "0:6400000", "min-replica-count": "0", "namespace": "kube-system",
+	"new-pod-scale-up-delay": "0s", "node-delete-delay-after-taint": "5s", "node-deletion-batcher-interval": "0s",
+	"node-deletion-candidate-ttl": "0s", "node-deletion-delay-timeout": "2m0s",
+	"node-group-backoff-reset-timeout": "3h0m0s", "ok-total-unready-count": "3", "profiling": "false",
+	"scale-down-delay-after-add": "10m0s", "scale-down-delay-after-delete": "0s", "scale-down-delay-after-failure": "3m0s",
+	"scale-down-delay-type-local": "false", "scale-down-gpu-utilization-threshold": "0.5",
+	"scale-down-simulation-timeout": "30s", "scale-down-unneeded-time": "10m0s", "scale-down-unready-enabled": "true",
+	"scale-down-unready-time": "20m0s", "scale-down-utilization-threshold": "0.5", "scan-interval": "10s",
+	"scheduler-config-file": "", "skip-nodes-with-custom-controller-pods": "true",
+	"skip-nodes-with-local-storage": "true", "skip-nodes-with-system-pods": "true", "startup-taint": "[]",
+	"status-config-map-name": "cluster-autoscaler-status", "status-taint": "[]",
+	// Flags that only Loadline has, with the values by which it does as Cluster Autoscaler does.
+	"bind-address": ":8085", "cluster-autoscaler-metrics": "true", "extra-capacity-min-rate": "0%",
+}
+
+// A program under the name of Cluster Autoscaler has its defaults. It keeps no room free unless CapacityBuffers ask for
+// it, which needs slack among the decisions.
+func TestADropInHasTheDefaultsOfClusterAutoscaler(t *testing.T) {
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(set, true)
+	for name, want := range upstreamDefaults {
+		if flag := set.Lookup(name); flag == nil || flag.DefValue != want {
+			t.Errorf("--%s: %+v, want the default %q", name, flag, want)
+		}
+	}
+	c, _, err := dropIn(t)
+	if err != nil || !c.Decides(SlackDecision) {
+		t.Errorf("decisions %v, error %v", c.Decisions, err)
+	}
+	policy, err := c.Slack.Proto()
+	if err != nil || policy.GetExtraCapacityMinRate() != 0 {
+		t.Errorf("slack %v, error %v", policy, err)
+	}
+}
+
 // The meaning of a flag of Cluster Autoscaler arrives in the configuration, and one without effect is reported in a
 // line of its own. A switch that is off asks for nothing.
 func TestUpstreamFlags(t *testing.T) {
