@@ -151,6 +151,63 @@ func TestCapacityBuffersAreKept(t *testing.T) {
 	})
 }
 
+// A field that no longer holds leaves the status of a buffer, by one write: replicas and the generation of a PodTemplate
+// that was deleted, and the reference to one after the buffer refers to a workload.
+func TestStatusOfACapacityBufferForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := keepingBuffers(t,
+			map[string]any{"apiVersion": "v1", "kind": "PodTemplate", "metadata": map[string]any{
+				"namespace": "shop", "name": "shape", "generation": int64(7)}, "template": podOf("2")},
+			map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"namespace": "shop",
+				"name": "web"}, "spec": map[string]any{"template": podOf("1")}, "status": map[string]any{"replicas": int64(4)}},
+			bufferOf("shop", "one", nil, map[string]any{"podTemplateRef": map[string]any{"name": "shape"},
+				"replicas": int64(3)}))
+		b.run(2 * time.Minute)
+		expect := func(want string, writes int) {
+			t.Helper()
+			o, err := b.objects.Resource(capacityBuffers).Namespace("shop").Get(t.Context(), "one", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			status, _, _ := unstructured.NestedMap(o.Object, "status")
+			delete(status, "conditions")
+			if got := fmt.Sprint(status); got != want {
+				t.Errorf("status %s, want %s", got, want)
+			}
+			patches := 0
+			for _, action := range b.objects.Actions() {
+				if action.GetVerb() == "patch" {
+					patches++
+				}
+			}
+			if b.objects.ClearActions(); patches != writes {
+				t.Errorf("%d writes, want %d", patches, writes)
+			}
+		}
+		const strategy = " provisioningStrategy:buffer.x-k8s.io/active-capacity"
+		expect("map[podTemplateGeneration:7 podTemplateRef:map[name:shape]"+strategy+" replicas:3]", 2)
+		if err := b.objects.Resource(v1.SchemeGroupVersion.WithResource("podtemplates")).Namespace("shop").Delete(
+			t.Context(), "shape", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		b.run(2 * time.Minute)
+		expect("map[podTemplateRef:map[name:shape]"+strategy+"]", 1)
+		buffers := b.objects.Resource(capacityBuffers).Namespace("shop")
+		o, err := buffers.Get(t.Context(), "one", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Object["spec"] = map[string]any{"scalableRef": map[string]any{"apiGroup": "apps", "kind": "Deployment",
+			"name": "web"}, "replicas": int64(1)}
+		if _, err := buffers.Update(t.Context(), o, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		b.run(2 * time.Minute)
+		expect("map["+strategy[1:]+" replicas:1]", 1)
+		b.end()
+	})
+}
+
 // Quotas of the namespace bound what all its buffers ask for together, in the order of their names; those with scopes do
 // not, and without the right to read them only the engine's bounds hold.
 func TestQuotasBoundCapacityBuffers(t *testing.T) {

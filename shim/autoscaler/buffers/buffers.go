@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -236,7 +237,11 @@ func (b *Buffers) Write(ctx context.Context, plan *loadlinev1.PlanSlackResponse,
 		if reflect.DeepEqual(status, one.Status) {
 			continue
 		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": one.UID}, "status": status})
+		fields, err := fieldsOf(&status)
+		if err != nil {
+			return err
+		}
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": one.UID}, "status": fields})
 		if err != nil {
 			return err
 		}
@@ -248,6 +253,22 @@ func (b *Buffers) Write(ctx context.Context, plan *loadlinev1.PlanSlackResponse,
 		one.Status = status
 	}
 	return nil
+}
+
+// fieldsOf returns all fields of a status, for a merge patch: null takes an earlier value away. Without it, the field
+// would keep this value, and the status would be written again after each look.
+func fieldsOf(status *slack.CapacityBufferStatus) (map[string]any, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	if err != nil {
+		return nil, err
+	}
+	for field := range reflect.TypeFor[slack.CapacityBufferStatus]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if _, has := fields[name]; !has {
+			fields[name] = nil
+		}
+	}
+	return fields, nil
 }
 
 // statusOf returns the status that a buffer should have.
