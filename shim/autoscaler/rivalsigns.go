@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/klog/v2"
+
+	"loadline.dev/shim/autoscaler/tell"
 )
 
 // object names a sign of a Cluster Autoscaler. Without a namespace it means those of all namespaces.
@@ -143,20 +145,14 @@ func (r *rival) writesStatus(ctx context.Context, namespace string, hasLease boo
 	if hasLease {
 		first = now.Add(-statusTime)
 	}
-	content := status.Annotations[lastUpdated] + " " + status.Data["status"]
+	content := status.Annotations[tell.LastUpdated] + " " + status.Data["status"]
 	return r.unchanged(o, content, first, now) < statusTime, nil
 }
-
-// The annotation of Cluster Autoscaler's status with the time at which it was written.
-const (
-	lastUpdated       = "cluster-autoscaler.kubernetes.io/last-updated"
-	lastUpdatedFormat = "2006-01-02 15:04:05.999999999 -0700 MST"
-)
 
 // writtenAt returns since when a status is as it is, where it is seen for the first time: one that was left behind days
 // ago keeps nobody from acting. It is now if the status does not tell, or tells a time to come.
 func writtenAt(status *v1.ConfigMap, now time.Time) time.Time {
-	at, err := time.Parse(lastUpdatedFormat, status.Annotations[lastUpdated])
+	at, err := time.Parse(tell.LastUpdatedLayout, status.Annotations[tell.LastUpdated])
 	if age := time.Since(at); err == nil && age > 0 {
 		return now.Add(-age)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/autoscaler/tell"
 )
 
 // rivalCase is where a Cluster Autoscaler is, and what this process is like.
@@ -41,7 +42,7 @@ func (c *rivalCase) signsOf(n int) (all []runtime.Object) {
 	}
 	if c.status != "" {
 		all = append(all, &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.status, Name: upstreamStatus,
-			Annotations: map[string]string{lastUpdated: c.written}},
+			Annotations: map[string]string{tell.LastUpdated: c.written}},
 			Data: map[string]string{"status": fmt.Sprintf("time: %d", n)}})
 	}
 	return all
@@ -88,7 +89,7 @@ func TestClusterAutoscalerIsFoundAnywhere(t *testing.T) {
 	const acts = "Cluster Autoscaler acts on it: "
 	const infra = "Cluster Autoscaler seems to lead too (ca-0 holds lease infra/cluster-autoscaler): if it does, end " +
 		"one of both, or run this process in its namespace, where it yields"
-	now := time.Now().Format(lastUpdatedFormat)
+	now := time.Now().Format(tell.LastUpdatedLayout)
 	for name, c := range map[string]rivalCase{
 		"InItsDefaultNamespace": {lease: "kube-system", own: "loadline", noList: true,
 			want: acts + "ca-0 holds lease kube-system/cluster-autoscaler"},
@@ -114,8 +115,8 @@ func TestClusterAutoscalerIsFoundAnywhere(t *testing.T) {
 // A status that was left behind days ago keeps nobody from acting in the first loop; one that was written just now
 // does.
 func TestStatusThatWasLeftBehind(t *testing.T) {
-	for written, want := range map[string]bool{time.Now().Add(-72 * time.Hour).Format(lastUpdatedFormat): false,
-		time.Now().Add(-time.Second).Format(lastUpdatedFormat): true, "": true} {
+	for written, want := range map[string]bool{time.Now().Add(-72 * time.Hour).Format(tell.LastUpdatedLayout): false,
+		time.Now().Add(-time.Second).Format(tell.LastUpdatedLayout): true, "": true} {
 		c := rivalCase{status: "kube-system", written: written}
 		options := config.Default()
 		options.Mode, options.Namespace = config.Act, "loadline"

@@ -60,7 +60,8 @@ func TestPageOfLeader(t *testing.T) {
 		}
 		b.run(30 * time.Second)
 		page := b.expectPage("/?refresh=10",
-			"Leads, term 1. Mode observe: it plans and changes nothing. Last loop: ScaleDownNoNodeDeleted.",
+			"Leads, term 1. Mode observe: it plans and changes nothing. Cloud provider: externalgrpc. Last loop: "+
+				"ScaleDownNoNodeDeleted.",
 			"3 nodes, 4 pods, 1 of them waiting for a node.", "3 nodes; target 3, 0 to 100", "1 could go",
 			`http-equiv="refresh" content="10"`,
 			"<td>n1</td><td>g</td><td>waits: NotUnneededLongEnough, timer ends in 4",

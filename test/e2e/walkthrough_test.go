@@ -146,7 +146,8 @@ func (s *scaled) checkPage(slack bool) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		wants := []string{"Leads, term ", "Mode act. Last loop: ", "0 of them waiting for a node.",
+		wants := []string{"Leads, term ", "Mode act. Cloud provider: externalgrpc. Last loop: ",
+			"0 of them waiting for a node.",
 			"No pod waits for a node.", "base-1",
 			fmt.Sprintf("; target %d, 0 to 20", s.cloud.Target("more")),
 			fmt.Sprintf("<p class=\"soft\">%d node", len(s.nodes()))}

@@ -141,6 +141,7 @@ func (p *Pages) verdict(s *snapshot, now time.Time) string {
 	if p.config.Mode == config.Observe {
 		mode += ": it plans and changes nothing"
 	}
+	mode += ". Cloud provider: " + p.config.CloudProvider.Kind
 	l := p.Leader.Load()
 	switch {
 	case l == nil && p.Holder.Load() != nil:

@@ -91,17 +91,26 @@ func (t *Teller) reportOf(o *plan.Loop) *loadlinev1.LoopReport {
 	return report
 }
 
-// lastUpdated is the annotation of Cluster Autoscaler's ConfigMap.
-const lastUpdated = "cluster-autoscaler.kubernetes.io/last-updated"
+// The annotation of Cluster Autoscaler's ConfigMap with the time at which it was written, and the layout of the time.
+const (
+	LastUpdated       = "cluster-autoscaler.kubernetes.io/last-updated"
+	LastUpdatedLayout = "2006-01-02 15:04:05.999999999 -0700 MST"
+)
 
 // cloudProvider is the annotation that names the provider.
 const cloudProvider = "loadline.dev/cloud-provider"
 
 // write writes the ConfigMap.
 func (t *Teller) write(ctx context.Context, s *loadlinev1.AutoscalerStatus) error {
+	written := s.Time
+	if t.About.Name == upstreamStatus {
+		written = upstreamTime(s.Time)
+	}
 	text, err := yamlOf(s, func(all map[string]any) {
+		all["cloudProvider"] = t.config.CloudProvider.Kind
 		if t.About.Name == upstreamStatus {
 			t.said.inUpstreamForm(all, s)
+			all["time"] = written
 		}
 	})
 	if err != nil {
@@ -116,7 +125,7 @@ func (t *Teller) write(ctx context.Context, s *loadlinev1.AutoscalerStatus) erro
 	case err != nil:
 		return err
 	}
-	metav1.SetMetaDataAnnotation(&object.ObjectMeta, lastUpdated, s.Time)
+	metav1.SetMetaDataAnnotation(&object.ObjectMeta, LastUpdated, written)
 	metav1.SetMetaDataAnnotation(&object.ObjectMeta, cloudProvider, t.config.CloudProvider.Kind)
 	object.Data = map[string]string{"status": string(text)}
 	if isNew {

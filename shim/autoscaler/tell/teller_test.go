@@ -79,14 +79,15 @@ func TestStatusKeepsWhatOthersAdd(t *testing.T) {
 	if _, err := maps.Update(t.Context(), object, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if m := write("2"); m.Labels["team"] != "a" || m.Annotations["theirs"] != "b" || m.Annotations[lastUpdated] != "2" ||
-		!strings.Contains(m.Data["status"], `time: "2"`) {
+	if m := write("2"); m.Labels["team"] != "a" || m.Annotations["theirs"] != "b" || m.Annotations[LastUpdated] != "2" ||
+		!strings.Contains(m.Data["status"], `time: "2"`) ||
+		!strings.Contains(m.Data["status"], "cloudProvider: externalgrpc\n") {
 		t.Errorf("%+v", m)
 	}
 	client.PrependReactor("get", "configmaps", func(k8stesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "status", nil)
 	})
-	if m := write("3"); m.Labels["team"] != "" || m.Annotations[lastUpdated] != "3" {
+	if m := write("3"); m.Labels["team"] != "" || m.Annotations[LastUpdated] != "3" {
 		t.Errorf("without the right to read it: %+v", m)
 	}
 }

@@ -277,6 +277,36 @@ func TestUpstreamStatus(t *testing.T) {
 	}
 }
 
+// Under the name of Cluster Autoscaler's ConfigMap its times have the layout of Cluster Autoscaler, which those parse
+// who look whether it is kept up to date; under another name they have that of the API.
+func TestTimesOfTheStatus(t *testing.T) {
+	for want, options := range map[string]config.Configuration{"2026-01-02 03:04:05 +0000 UTC": config.DropIn(),
+		"2026-01-02T03:04:05Z": config.Default()} {
+		client := fake.NewClientset()
+		teller := New(&watch.Cluster{}, &options, client, record.NewFakeRecorder(10), NewMetrics("test"), 1)
+		if err := teller.write(t.Context(), &loadlinev1.AutoscalerStatus{Time: "2026-01-02T03:04:05Z"}); err != nil {
+			t.Fatal(err)
+		}
+		written, err := client.CoreV1().ConfigMaps("kube-system").Get(t.Context(), options.StatusConfigMap,
+			metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read struct {
+			Time string `json:"time"`
+		}
+		if err := yaml.Unmarshal([]byte(written.Data["status"]), &read); err != nil {
+			t.Fatal(err)
+		}
+		if at := written.Annotations[LastUpdated]; at != want || read.Time != want {
+			t.Errorf("%s: %q, in the status %q, want %q", options.StatusConfigMap, at, read.Time, want)
+		}
+	}
+	if _, err := time.Parse(LastUpdatedLayout, upstreamTime("2026-01-02T03:04:05Z")); err != nil {
+		t.Error(err)
+	}
+}
+
 // upstreamRead is what Cluster Autoscaler's status is to those who read it.
 type upstreamRead struct {
 	ClusterWide struct {

@@ -2,6 +2,7 @@ package tell
 
 import (
 	"fmt"
+	"time"
 
 	"loadline.dev/shim/api/loadlinev1"
 )
@@ -11,6 +12,16 @@ const upstreamStatus = "cluster-autoscaler-status"
 
 // transition is what a condition was last, and since when.
 type transition struct{ status, since string }
+
+// upstreamTime returns a time of a status as Cluster Autoscaler writes it. Readers of the ConfigMap, this program among
+// them, parse this layout alone.
+func upstreamTime(rfc3339 string) string {
+	at, err := time.Parse(time.RFC3339, rfc3339)
+	if err != nil {
+		return rfc3339
+	}
+	return at.UTC().Format(LastUpdatedLayout)
+}
 
 // inUpstreamForm adds what Cluster Autoscaler's status has beside ours: nodes that are not ready as a sum with a part,
 // and for each condition when it was looked at and when it became what it is.
