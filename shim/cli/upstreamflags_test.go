@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"loadline.dev/shim/autoscaler/config"
+	"loadline.dev/shim/providers"
 )
 
 // upstreamNames returns the flags of Cluster Autoscaler, each with a value that it takes; "bool": it is a switch.
@@ -206,5 +207,24 @@ func TestArgumentsWithoutAFlag(t *testing.T) {
 	if code, _, errs = runAs(t, "cluster-autoscaler", "--expander=foo", "--write-config-to=-"); code != exitUsage ||
 		!strings.Contains(errs, "foo") {
 		t.Errorf("exit code %d, %s", code, errs)
+	}
+}
+
+// The help of the autoscaler names every provider that makes machines, and the defaults that differ from those of Cluster
+// Autoscaler.
+func TestHelpOfTheAutoscaler(t *testing.T) {
+	for _, kind := range providers.Making {
+		want := "--cloud=" + kind
+		if kind == providers.ExternalGRPC {
+			want = "--cloud-address"
+		}
+		if !strings.Contains(autoscalerHelp, want) {
+			t.Errorf("the help does not name %s", want)
+		}
+	}
+	for _, want := range []string{"--expander", "--kube-client-qps"} {
+		if !strings.Contains(autoscalerHelp, want) {
+			t.Errorf("the help does not name %s", want)
+		}
 	}
 }

@@ -189,6 +189,28 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
+// The comments of the values name exactly those components that have the monitors.
+func TestValuesNameWhatIsMonitored(t *testing.T) {
+	all := []string{"scheduler", "extender", "expander", "autoscaler", "usage"}
+	content, err := os.ReadFile(filepath.Join(folder, "values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, kind := range map[string]string{"serviceMonitor": "ServiceMonitor", "podMonitor": "PodMonitor"} {
+		_, comment, _ := strings.Cut(string(content), "  "+value+": false # ")
+		comment, _, _ = strings.Cut(comment, "\n")
+		comment, _, _ = strings.Cut(comment, ". ") // what follows says why others have none
+		v := setter{on(all...)}.with("monitoring", values{value: true}).values
+		objects := mustRender(t, load(t), "anywhere", v)
+		for _, component := range all {
+			_, err := find(objects, kind, "loadline-"+component)
+			if named := strings.Contains(comment, component); named != (err == nil) {
+				t.Errorf("%s %q: it names the %s: %v, which has one: %v", value, comment, component, named, err == nil)
+			}
+		}
+	}
+}
+
 func checkImages(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	template, ok, _ := unstructured.NestedMap(o.Object, "spec", "template")

@@ -243,7 +243,7 @@ type Slack struct {
 	RemovalDelay    Duration `json:"removalDelay" flag:"slack-removal-delay" help:"how long pieces that are no longer wanted stay"`
 	Keep            string   `json:"keep" flag:"slack-keep" help:"in mode act: deployments of pods that give way to all others, capacitybuffers for an autoscaler that knows them, or report: nothing is written"`
 	Namespace       string   `json:"namespace" flag:"slack-namespace" help:"namespace of these objects; it must be there, and loadlined must be told of another one than the default"`
-	CapacityBuffers bool     `json:"capacityBuffers" flag:"capacity-buffer-controller-enabled" help:"keep the room that CapacityBuffers of others ask for, in namespaces whose copies count, and tell them what has become of it"`
+	CapacityBuffers bool     `json:"capacityBuffers" flag:"capacity-buffer-controller-enabled" help:"keep the room that CapacityBuffers of others request, except in namespaces whose label loadline.dev/slack-copies has another value than allowed, and write the result to their status"`
 }
 
 // Proto returns the policy with all that the engine reads of these settings.

@@ -16,7 +16,7 @@ import (
 // Pricing says what nodes cost beside their price lists, and which node suits the cluster; over what a file of kind
 // RankPolicy says.
 type Pricing struct {
-	SpotFactor        float64  `json:"spotFactor" range:"0:1" help:"share of the on-demand price that a spot node costs of which no price list has the spot price; 0: as the lists say"`
+	SpotFactor        float64  `json:"spotFactor" range:"0:1" help:"share of the on-demand price that a spot node costs of which no price list has the spot price; 0: that of --rank-policy, else the factor of a list of GCE, else 0.4"`
 	InterruptionRisk  float64  `json:"interruptionRisk" range:"0:<1" help:"share of an hour's work that a spot node loses"`
 	InterruptionRisks []string `json:"interruptionRisks" help:"INSTANCE=SHARE: other risks for spot nodes of an instance type or a family, such as m5.large=0.1"`
 	NodeSurcharge     float64  `json:"nodeSurcharge" range:"0:" help:"what each node costs on top, in US dollars per hour"`
