@@ -170,7 +170,8 @@ func archiveOfMessages(source, version string, when time.Time) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		tree["/loadline-"+version+"-proto/"+filepath.ToSlash(name)] = image.File{Content: forOurEngine.ReplaceAll(content, nil)}
+		content = forOurEngine.ReplaceAll(content, nil)
+		tree["/loadline-"+version+"-proto/"+filepath.ToSlash(name)] = image.File{Content: content}
 	}
 	return tree.Archive(when)
 }
