@@ -71,11 +71,13 @@ type kwoked struct {
 	cluster *harness.Cluster
 	objects dynamic.Interface
 	prices  string // file
+	// karpenter is its process.
+	karpenter *harness.Controller
 }
 
 func startKarpenter(t *testing.T) *kwoked {
 	t.Helper()
-	k := startKarpenterWith(t, harness.Options{ControllerManager: true, Kubelet: true}, karpenterPool,
+	k := startKarpenterWith(t, harness.Options{ControllerManager: true, Kubelet: true, Audit: true}, karpenterPool,
 		kwokTypeOf("small", "z1", "2", "4096Mi", "30", 0.05), kwokTypeOf("large", "z1", "8", "16384Mi", "60", 0.19))
 	k.prices = k.write("prices.csv", []byte(karpenterPrices))
 	return k
@@ -102,7 +104,7 @@ func startKarpenterWith(t *testing.T, options harness.Options, objects string, i
 	k.wait("the definitions", func() bool { return k.cluster.Apply(k.ctx, pool) == nil })
 	types, err := json.Marshal(instanceTypes)
 	k.must(err)
-	_, err = k.cluster.StartKarpenter(k.ctx, built, k.write("instance-types.json", types))
+	k.karpenter, err = k.cluster.StartKarpenter(k.ctx, built, k.write("instance-types.json", types))
 	k.must(err)
 	go k.makeReady()
 	return k
@@ -139,6 +141,14 @@ func (k *kwoked) wait(what string, holds func() bool) {
 			k.Fatalf("waited in vain for %s; claims %v, nodes %v", what, k.names(nodeClaims), k.nodes())
 		}
 	}
+}
+
+// register changes how long it takes until a machine becomes a node.
+func (k *kwoked) register(after string) {
+	k.Helper()
+	_, err := k.objects.Resource(kwokClass).Patch(k.ctx, "default", types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"nodeRegistrationDelay":%q}}`, after), metav1.PatchOptions{})
+	k.must(err)
 }
 
 // makeReady does for nodes what their kubelets would.
@@ -280,22 +290,8 @@ func (k *kwoked) insufficient(p *karpenter.Provider) {
 func TestAutoscalerWithKarpenter(t *testing.T) {
 	t.Parallel()
 	k := startKarpenter(t)
-	for _, folder := range []string{"autoscaler", "autoscaler/act", "autoscaler/karpenter", "autoscaler/act-karpenter"} {
-		apply(t, k.ctx, k.cluster, folder)
-	}
-	k.must(k.cluster.Client.AppsV1().Deployments("kube-system").Delete(k.ctx, "loadline-autoscaler",
-		metav1.DeleteOptions{}))
-	kubeconfig, err := k.cluster.ServiceAccountKubeconfig(k.ctx, "kube-system", "loadline-autoscaler")
-	k.must(err)
-	content, err := harness.ManifestConfig("autoscaler/20-config.yaml")
-	k.must(err)
 	startPlainScheduler(t, k.ctx, k.cluster)
-	engine := startEngine(t, k.ctx, k.cluster)
-	autoscaler, err := k.cluster.StartAutoscaler(k.ctx, "autoscaler", kubeconfig, k.write("autoscaler.yaml", content),
-		"--mode=act", "--engine="+engine.Address, "--cloud=karpenter", "--prices="+k.prices, "--scan-interval=1s",
-		"--decisions=scale-up,scale-down", "--scale-down-delay-after-add=1s", "--node-delete-delay-after-taint=1s",
-		"--eviction-retry-interval=1s", "--poll-interval=500ms", "--max-node-provision-time=10s")
-	k.must(err)
+	autoscaler := k.acting().start("autoscaler", "--decisions=scale-up,scale-down", "--max-node-provision-time=10s")
 	var pods []*v1.Pod
 	for i := range 3 {
 		pods = append(pods, waitingPod(fmt.Sprintf("p%d", i)))
@@ -314,7 +310,7 @@ func TestAutoscalerWithKarpenter(t *testing.T) {
 		t.Error("the pod that stays does not run")
 	}
 	k.neverRegisters()
-	_, err = k.objects.Resource(nodePools).Patch(k.ctx, "default", types.MergePatchType,
+	_, err := k.objects.Resource(nodePools).Patch(k.ctx, "default", types.MergePatchType,
 		[]byte(`{"spec":{"disruption":{"budgets":[{"nodes":"10%"}]}}}`), metav1.PatchOptions{})
 	k.must(err)
 	k.wait("the warning", func() bool {
@@ -327,9 +323,7 @@ func TestAutoscalerWithKarpenter(t *testing.T) {
 // grows in its place: two claims in all, and none of them stays.
 func (k *kwoked) neverRegisters() {
 	k.Helper()
-	_, err := k.objects.Resource(kwokClass).Patch(k.ctx, "default", types.MergePatchType,
-		[]byte(`{"spec":{"nodeRegistrationDelay":"1h"}}`), metav1.PatchOptions{})
-	k.must(err)
+	k.register("1h")
 	before := k.names(nodeClaims)
 	k.must(k.cluster.CreatePods(k.ctx, []*v1.Pod{waitingPod("late")}))
 	made := map[string]bool{}

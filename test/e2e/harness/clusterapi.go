@@ -66,7 +66,7 @@ func clusterAPIDefinitions(dir string) (all []*unstructured.Unstructured, err er
 }
 
 // StartClusterAPI starts the core controllers, whose definitions are there.
-func (c *Cluster) StartClusterAPI(ctx context.Context, built *ClusterAPIBuilt) (*Process, error) {
+func (c *Cluster) StartClusterAPI(ctx context.Context, built *ClusterAPIBuilt) (*Controller, error) {
 	var ports [3]int
 	for i := range ports {
 		var err error
@@ -87,7 +87,7 @@ func (c *Cluster) StartClusterAPI(ctx context.Context, built *ClusterAPIBuilt) (
 			return nil, err
 		}
 	}
-	return c.sandbox.start(ctx, processSpec{
+	return c.startController(ctx, processSpec{
 		name: "cluster-api",
 		path: built.Executable,
 		args: []string{"--leader-elect=false", "--webhook-cert-dir=" + folder, fmt.Sprintf("--webhook-port=%d", ports[0]),

@@ -61,7 +61,8 @@ func BuildKarpenter(ctx context.Context, log Logf) (*KarpenterBuilt, error) {
 }
 
 // StartKarpenter starts Karpenter, whose definitions are there, with a file of instance types.
-func (c *Cluster) StartKarpenter(ctx context.Context, built *KarpenterBuilt, instanceTypes string) (*Process, error) {
+func (c *Cluster) StartKarpenter(ctx context.Context, built *KarpenterBuilt,
+	instanceTypes string) (*Controller, error) {
 	var ports [2]int
 	for i := range ports {
 		var err error
@@ -69,7 +70,7 @@ func (c *Cluster) StartKarpenter(ctx context.Context, built *KarpenterBuilt, ins
 			return nil, err
 		}
 	}
-	return c.sandbox.start(ctx, processSpec{
+	return c.startController(ctx, processSpec{
 		name: "karpenter",
 		path: built.Executable,
 		args: []string{"--instance-types-file-path=" + instanceTypes, fmt.Sprintf("--metrics-port=%d", ports[0]),
