@@ -167,6 +167,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range . }}{{ $spread = append $spread (merge (dict) . (dict "labelSelector" $spec.selector)) }}{{ end }}
 {{- $_ := set $pod "topologySpreadConstraints" $spread }}
 {{- end -}}
+{{- if and $c.nodeSelector $pod.affinity }}{{ $_ := unset $pod.affinity "nodeAffinity" }}{{ end -}}
 {{- range $key := list "nodeSelector" "tolerations" "affinity" "priorityClassName" }}
 {{- with get $c $key }}{{ $_ := set $pod $key . }}{{ end -}}
 {{- end -}}
