@@ -93,9 +93,16 @@ func (f *follower) endForeground() {
 // step waits until something holds that the page promises, and prints how long that was after the begin of the command.
 func (f *follower) step(says string, holds func() bool) {
 	f.Helper()
-	for end := time.Now().Add(5 * time.Minute); !holds(); time.Sleep(200 * time.Millisecond) {
+	f.stepUntil(time.Now().Add(5*time.Minute), says, holds)
+}
+
+// stepUntil is a step with an end of its own.
+func (f *follower) stepUntil(end time.Time, says string, holds func() bool) {
+	f.Helper()
+	for ; !holds(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(end) || f.ctx.Err() != nil {
-			f.Fatalf("waited in vain until %s; status:\n%s", says, f.status())
+			f.Fatalf("waited in vain until %s; the command began %v ago; status:\n%s", says,
+				time.Since(f.stepped).Round(time.Second), f.status())
 		}
 	}
 	fmt.Printf("%8.1f s  %s\n", time.Since(f.stepped).Seconds(), says)
@@ -111,11 +118,16 @@ func (f *follower) status() string {
 	return object.Data["status"]
 }
 
+// firstPlan is how long docs/platforms.md says that it takes at most from the begin of the command that starts the
+// autoscaler to its first plan.
+const firstPlan = 60 * time.Second
+
 // plans waits for the first plan in the status: groups whose names begin with this grow for pods.
 func (f *follower) plans(groups string) {
 	f.Helper()
 	growth := regexp.MustCompile(regexp.QuoteMeta(groups) + `\S*: [1-9][0-9]* for pods`)
-	f.step("the status has a plan for the pods that wait", func() bool { return growth.MatchString(f.status()) })
+	f.stepUntil(f.stepped.Add(firstPlan), "the status has a plan for the pods that wait",
+		func() bool { return growth.MatchString(f.status()) })
 }
 
 // acts waits for a loop in mode act that has nothing to complain about.
