@@ -9,6 +9,11 @@ export LOADLINED=$PWD/build/bin/loadlined
 # go test would analyze all of Kubernetes first, which takes longer than the tests: make tidy runs go vet.
 export GOFLAGS="${GOFLAGS:-} -vet=off"
 
+# Tests that need a program which is not built note themselves here: go test says nothing of those that it skips.
+SKIPPED_TESTS=$(mktemp)
+export SKIPPED_TESTS
+trap 'rm -f "$SKIPPED_TESTS"' EXIT
+
 failed=()
 ran=0
 
@@ -45,6 +50,9 @@ suite 'Go: chart' test/chart env GOWORK=off go test -count=1 -timeout 30m -skip 
 suite 'Go: chart, the first five minutes' test/chart env GOWORK=off go test -count=1 -timeout 30m -v -run "$minutes" .
 
 echo
+cut -f1 "$SKIPPED_TESTS" | sort | uniq -c | while read -r count target; do
+  printf 'skipped: %d of the tests that make %s runs; it builds a program for them first\n' "$count" "$target"
+done
 if ((${#failed[@]} > 0)); then
   printf 'FAIL: %d of %d suites (%s) in %d s\n' ${#failed[@]} $ran \
     "$(printf '%s, ' "${failed[@]}" | sed 's/, $//')" $SECONDS

@@ -50,7 +50,7 @@ type capi struct {
 func startClusterAPI(t *testing.T) *capi {
 	t.Helper()
 	if !harness.ClusterAPIIsBuilt() && os.Getenv("BUILD_CLUSTER_API") == "" {
-		t.Skip("Cluster API is not built: make test-cluster-api takes some minutes for it")
+		skipFor(t, "Cluster API is not built", "test-cluster-api")
 	}
 	c := &capi{T: t, ctx: deadline(t)}
 	built, err := harness.BuildClusterAPI(c.ctx, t.Logf)

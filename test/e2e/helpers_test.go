@@ -50,6 +50,15 @@ func checkNothingLeft(t *testing.T, dir string) {
 	}
 }
 
+// skipFor skips a test that needs a program which is not built. tools/test.sh says how many there were.
+func skipFor(t *testing.T, why, target string) {
+	t.Helper()
+	if err := harness.NoteSkipped(t.Name(), target); err != nil {
+		t.Error(err)
+	}
+	t.Skipf("%s: make %s takes some minutes for it", why, target)
+}
+
 // deadline bounds a whole test; alone on two cores each takes a tenth of that at most.
 func deadline(t *testing.T) context.Context {
 	t.Helper()

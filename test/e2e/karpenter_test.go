@@ -87,7 +87,7 @@ func startKarpenter(t *testing.T) *kwoked {
 func startKarpenterWith(t *testing.T, options harness.Options, objects string, instanceTypes ...any) *kwoked {
 	t.Helper()
 	if !harness.KarpenterIsBuilt() && os.Getenv("BUILD_KARPENTER") == "" {
-		t.Skip("Karpenter is not built: make test-karpenter takes some minutes for it")
+		skipFor(t, "Karpenter is not built", "test-karpenter")
 	}
 	k := &kwoked{T: t, ctx: deadline(t)}
 	built, err := harness.BuildKarpenter(k.ctx, t.Logf)

@@ -23,6 +23,9 @@ func TestTheRaceRuns(t *testing.T) {
 		},
 		"karpenter": func(t *testing.T) *race.Contestant {
 			if !harness.KarpenterIsBuilt() {
+				if err := harness.NoteSkipped(t.Name(), "race-smoke"); err != nil {
+					t.Error(err)
+				}
 				t.Skip("Karpenter is not built: make race-smoke takes some minutes for it")
 			}
 			built, err := harness.BuildKarpenter(t.Context(), t.Logf)
