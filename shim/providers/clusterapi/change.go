@@ -141,13 +141,23 @@ func (p *Provider) DecreaseTargetSize(ctx context.Context, id string, from, delt
 				delta, low)
 		}
 		waiting := f.waiting(target)
-		notMade := max(0, target-len(f.live()))
+		notMade := max(0, target-f.there(scaled))
 		if len(waiting) < delta-notMade {
 			return fmt.Errorf("node group %s: %d of the %d nodes that are to be taken back are there already", id,
 				delta-notMade-len(waiting), delta)
 		}
 		return p.shrink(ctx, f, scaled, waiting[:max(0, delta-notMade)], target-delta)
 	})
+}
+
+// there returns how many machines are there, or become. A pool without Machines counts them in its status, which the
+// scale shows as it is now; the ids that it lists are those of the last look.
+func (f *found) there(scaled *unstructured.Unstructured) int {
+	if f.GetKind() != poolKind || len(f.machines) > 0 {
+		return len(f.live())
+	}
+	counted, _, _ := unstructured.NestedInt64(scaled.Object, "status", "replicas")
+	return max(int(counted), len(f.providerIDs()))
 }
 
 // waiting returns the machines that have no instance yet, or failed to become one, those that failed first.

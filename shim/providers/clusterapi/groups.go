@@ -171,12 +171,17 @@ func (f *found) instances(target int, nodeIDs map[string]string) []*externalgrpc
 	if len(f.machines) > 0 || f.GetKind() != poolKind {
 		return all
 	}
-	ids, _, _ := unstructured.NestedStringSlice(f.Object, "spec", "providerIDList")
-	for _, id := range ids {
+	for _, id := range f.providerIDs() {
 		all = append(all, &externalgrpc.Instance{Id: id,
 			Status: &externalgrpc.InstanceStatus{InstanceState: externalgrpc.InstanceState_INSTANCE_RUNNING}})
 	}
 	return all
+}
+
+// providerIDs are those that a pool lists.
+func (f *found) providerIDs() []string {
+	ids, _, _ := unstructured.NestedStringSlice(f.Object, "spec", "providerIDList")
+	return ids
 }
 
 // Classes of errors in the protocol.

@@ -109,14 +109,20 @@ func (p *Provider) inScope(o object) bool {
 // callTime bounds one call, a page of a list included: an API server that hangs must not hold up a loop for ever.
 const callTime = 30 * time.Second
 
+// podConfig returns how a pod reaches the API server of its cluster. A test replaces it.
+var podConfig = rest.InClusterConfig
+
 // management returns how the management cluster is reached. `workload` is how the cluster is whose nodes are planned.
 func (o *Options) management(workload *rest.Config) (*rest.Config, error) {
-	config := rest.CopyConfig(workload)
-	if o.CloudConfig != "" || o.Authoritative {
-		var err error
-		config, err = clientcmd.BuildConfigFromFlags("", o.CloudConfig) // without a file, that of the pod
-		if err != nil {
+	config, err := rest.CopyConfig(workload), error(nil)
+	switch {
+	case o.CloudConfig != "":
+		if config, err = clientcmd.BuildConfigFromFlags("", o.CloudConfig); err != nil {
 			return nil, fmt.Errorf("--cloud-config %q: %w", o.CloudConfig, err)
+		}
+	case o.Authoritative:
+		if config, err = podConfig(); err != nil {
+			return nil, fmt.Errorf("--clusterapi-cloud-config-authoritative: %w", err)
 		}
 	}
 	config.QPS, config.Burst, config.Timeout = workload.QPS, workload.Burst, callTime

@@ -66,6 +66,9 @@ func (w *world) getScale(action clienttesting.Action) (bool, runtime.Object, err
 	if count, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); count != 0 {
 		_ = unstructured.SetNestedField(out.Object, count, "spec", "replicas")
 	}
+	if count, _, _ := unstructured.NestedInt64(o.Object, "status", "replicas"); count != 0 {
+		_ = unstructured.SetNestedField(out.Object, count, "status", "replicas")
+	}
 	return true, out, nil
 }
 
