@@ -14,7 +14,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,7 +43,9 @@ type capi struct {
 	cluster *harness.Cluster
 	rest    *rest.Config
 	objects dynamic.Interface
+	manager *harness.Controller
 	outage  atomic.Bool // no machine becomes a node meanwhile
+	groupID string      // of the one node group
 }
 
 func startClusterAPI(t *testing.T) *capi {
@@ -52,10 +53,10 @@ func startClusterAPI(t *testing.T) *capi {
 	if !harness.ClusterAPIIsBuilt() && os.Getenv("BUILD_CLUSTER_API") == "" {
 		skipFor(t, "Cluster API is not built", "test-cluster-api")
 	}
-	c := &capi{T: t, ctx: deadline(t)}
+	c := &capi{T: t, ctx: deadline(t), groupID: mdGroup}
 	built, err := harness.BuildClusterAPI(c.ctx, t.Logf)
 	c.must(err)
-	c.cluster = startCluster(t, c.ctx, harness.Options{ControllerManager: true, Kubelet: true})
+	c.cluster = startCluster(t, c.ctx, harness.Options{ControllerManager: true, Kubelet: true, Audit: true})
 	c.rest, err = clientcmd.BuildConfigFromFlags("", c.cluster.Kubeconfig)
 	c.must(err)
 	c.rest.QPS, c.rest.Burst = 1000, 1000
@@ -63,8 +64,8 @@ func startClusterAPI(t *testing.T) *capi {
 	c.must(err)
 	c.must(c.cluster.Apply(c.ctx, append(slices.Clone(built.Definitions), infrastructureKind("TestCluster"),
 		infrastructureKind("TestControlPlane"), infrastructureKind("TestMachine"),
-		infrastructureKind("TestMachineTemplate"))))
-	_, err = c.cluster.StartClusterAPI(c.ctx, built)
+		infrastructureKind("TestMachineTemplate"), infrastructureKind("TestMachinePool"))))
+	c.manager, err = c.cluster.StartClusterAPI(c.ctx, built)
 	c.must(err)
 	kubeconfig, err := os.ReadFile(c.cluster.Kubeconfig)
 	c.must(err)
@@ -175,8 +176,8 @@ func (c *capi) group(p *clusterapi.Provider) *cloud.Group {
 	if len(groups) == 0 {
 		return nil
 	}
-	if len(groups) != 1 || groups[0].ID != mdGroup {
-		c.Fatalf("groups %+v, want %s alone", groups, mdGroup)
+	if len(groups) != 1 || groups[0].ID != c.groupID {
+		c.Fatalf("groups %+v, want %s alone", groups, c.groupID)
 	}
 	return &groups[0]
 }
@@ -320,14 +321,7 @@ func TestAutoscalerWithClusterAPI(t *testing.T) {
 	c := startClusterAPI(t)
 	startPlainScheduler(t, c.ctx, c.cluster)
 	autoscaler := c.startAutoscaler()
-	var pods []*v1.Pod
-	for i := range 3 {
-		pods = append(pods, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("p%d", i)},
-			Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "registry.example/c:1",
-				Resources: v1.ResourceRequirements{Requests: v1.ResourceList{"cpu": resource.MustParse("1500m"),
-					"memory": resource.MustParse("1Gi")}}}}}})
-	}
-	c.must(c.cluster.CreatePods(c.ctx, pods))
+	pods := c.createPods(3)
 	c.wait("nodes for the pods", func() bool { return len(c.running()) == 3 })
 	if c.replicas() != 3 || len(c.names(capiMachines)) != 3 { // 2 cpus take one pod of 1500m each
 		t.Errorf("%d replicas, machines %v for 3 pods", c.replicas(), c.names(capiMachines))

@@ -1,0 +1,93 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/test/e2e/harness"
+)
+
+// Cluster API's manager ends before it has made the machines that were asked for, and before it has deleted those that
+// are not needed any more, and the autoscaler ends too. Started again, each continues: no machine is made twice, and
+// none is deleted whose node has a pod.
+func TestClusterAPIManagerIsKilled(t *testing.T) {
+	t.Parallel()
+	c := startClusterAPI(t)
+	startPlainScheduler(t, c.ctx, c.cluster)
+	autoscaler := c.startAutoscaler()
+	waitLoops := func(count int) {
+		t.Helper()
+		loops := func() float64 {
+			return metricsOf(t, c.ctx, autoscaler).Sum("loadline_autoscaler_decision_total", harness.Labels{"kind": "drain"})
+		}
+		begin := loops()
+		c.wait("further loops", func() bool { return loops() >= begin+float64(count) })
+	}
+	kill := func() {
+		t.Helper()
+		autoscaler.Kill()
+		c.must(autoscaler.Restart(c.ctx))
+	}
+
+	c.manager.Kill()
+	pods := c.createPods(3)
+	c.wait("the request for machines", func() bool { return c.replicas() == 3 })
+	waitLoops(5)
+	kill()
+	waitLoops(5)
+	if c.replicas() != 3 || len(c.names(capiMachines)) != 0 {
+		t.Errorf("without the manager: %d replicas, machines %v", c.replicas(), c.names(capiMachines))
+	}
+	c.must(c.manager.Restart(c.ctx))
+	c.wait("nodes for the pods", func() bool { return len(c.running()) == 3 })
+
+	c.manager.Kill()
+	stays := c.running()["p2"]
+	for _, pod := range pods[:2] {
+		c.must(c.cluster.DeletePod(c.ctx, pod.Namespace, pod.Name))
+	}
+	c.wait("the request to delete machines", func() bool { return c.replicas() == 1 })
+	waitLoops(5)
+	kill()
+	waitLoops(5)
+	if c.replicas() != 1 || len(c.nodes()) != 3 {
+		t.Errorf("without the manager: %d replicas, nodes %v", c.replicas(), c.nodes())
+	}
+	c.must(c.manager.Restart(c.ctx))
+	c.wait("two nodes to go", func() bool { return len(c.nodes()) == 1 && len(c.names(capiMachines)) == 1 })
+	waitLoops(5)
+	if left := c.nodes(); c.replicas() != 1 || left[0] != stays || c.running()["p2"] != stays {
+		t.Errorf("%d replicas, nodes %v; the pod that stays ran on %s", c.replicas(), left, stays)
+	}
+	if made := c.made(); made != 3 {
+		t.Errorf("%d machines were made for 3 pods", made)
+	}
+}
+
+// made counts the Machines that Cluster API has ever created.
+func (c *capi) made() (count int) {
+	c.Helper()
+	changes, err := c.cluster.Changes("admin")
+	c.must(err)
+	for _, change := range changes {
+		if change.Resource == "machines" && change.Code == 201 {
+			count++
+		}
+	}
+	return count
+}
+
+// createPods creates pods of which a node takes one each.
+func (c *capi) createPods(count int) (pods []*v1.Pod) {
+	c.Helper()
+	for i := range count {
+		pods = append(pods, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("p%d", i)},
+			Spec: waitingPod("").Spec})
+		pods[i].Spec.NodeSelector = nil
+	}
+	c.must(c.cluster.CreatePods(c.ctx, pods))
+	return pods
+}
