@@ -38,6 +38,8 @@ func run(ctx context.Context) error {
 	only := flag.String("cases", "", "cases to run, by comma; empty: all")
 	kept := flag.String("results", "", "a file to which each run is added; the report counts all runs in it, so that "+
 		"a measurement can be made in pieces")
+	profiles := flag.String("profiles", "", "a folder for a CPU profile of each case and size, in pprof's format; of the "+
+		"scheduler and the API server, which are one process here")
 	flag.Parse()
 	earlier, err := readResults(*kept)
 	if err != nil {
@@ -66,13 +68,30 @@ func run(ctx context.Context) error {
 	}
 
 	results, err := runAll(ctx, *repeats, sizes, chosen(*only), func(c perf.Case, nodes int) (perf.Result, error) {
-		result, err := runCase(ctx, root, etcd, program, c, nodes, *pods)
+		more, err := profileArgs(*profiles, c, nodes)
+		if err != nil {
+			return perf.Result{}, err
+		}
+		result, err := runCase(ctx, root, etcd, program, c, nodes, *pods, more...)
 		if err == nil && result.Check() == nil {
 			err = addResult(*kept, result)
 		}
 		return result, err
 	}, progress)
 	return errors.Join(perf.Report(os.Stdout, append(earlier, results...)), err)
+}
+
+// profileArgs are the arguments of a run whose profile is kept in a folder; the next run of the same case replaces it.
+func profileArgs(folder string, c perf.Case, nodes int) ([]string, error) {
+	if folder == "" {
+		return nil, nil
+	}
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, err
+	}
+	name := strings.ReplaceAll(fmt.Sprintf("%s-%d.pprof", c, nodes), " ", "-")
+	return []string{"-test.cpuprofile=" + filepath.Join(folder, name)}, os.MkdirAll(folder, 0o755)
 }
 
 // readResults reads the results that earlier pieces of a measurement left, one a line; there may be none.
@@ -159,7 +178,8 @@ func parseSizes(text string) ([]int, error) {
 }
 
 // runCase runs one case once, in a process and a folder of its own.
-func runCase(ctx context.Context, root, etcd, program string, c perf.Case, nodes, pods int) (perf.Result, error) {
+func runCase(ctx context.Context, root, etcd, program string, c perf.Case, nodes, pods int, more ...string) (perf.Result,
+	error) {
 	var result perf.Result
 	dir, err := os.MkdirTemp("/tmp", "ll-perf-") // short: a socket's path holds 107 characters
 	if err != nil {
@@ -176,6 +196,7 @@ func runCase(ctx context.Context, root, etcd, program string, c perf.Case, nodes
 		"-perf-scheduling-label-filter=", "-data-items-dir="+dir, "-perf-dir="+dir, "-perf-case="+string(c),
 		"-perf-nodes="+strconv.Itoa(nodes), "-perf-pods="+strconv.Itoa(pods),
 		"-perf-bin="+filepath.Join(root, "build", "bin"))
+	command.Args = append(command.Args, more...)
 	command.Dir = filepath.Join(root, "test", "e2e", "perf")
 	command.Env = append(os.Environ(), "PATH="+etcd+":"+os.Getenv("PATH"),
 		"LOADLINE_LIBRARY="+filepath.Join(root, "build", "lib", "libloadline.so"))
