@@ -12,9 +12,9 @@ namespace loadline {
 namespace {
 
 // Roles of nodes that run what the cluster itself consists of. "controlplane" is RKE's spelling, "api-server"
-// that of kOps for nodes which run nothing else.
-constexpr absl::string_view kControlPlaneRoles[] = {"control-plane", "controlplane", "master", "etcd",
-                                                    "api-server"};
+// that of kOps for nodes which run nothing else, and "arbiter" that of OpenShift for a third member of etcd.
+constexpr absl::string_view kControlPlaneRoles[] = {"control-plane", "controlplane", "master",
+                                                    "etcd",          "api-server",   "arbiter"};
 
 bool IsControlPlaneRole(absl::string_view role) {
   return std::find(std::begin(kControlPlaneRoles), std::end(kControlPlaneRoles), role) !=
@@ -25,7 +25,7 @@ bool SaysControlPlane(absl::string_view key, absl::string_view value) {
   if (absl::EqualsIgnoreCase(value, "false")) return false;
   if (absl::ConsumePrefix(&key, kNodeRolePrefix)) return IsControlPlaneRole(key);
   // Kubernetes before 1.16, and kOps and others that have kept it, state the role as a value.
-  if (key == "kubernetes.io/role") return IsControlPlaneRole(value);
+  if (key == "kubernetes.io/role" || key == "node.k0sproject.io/role") return IsControlPlaneRole(value);
   return key == "node.kubernetes.io/microk8s-controlplane";
 }
 

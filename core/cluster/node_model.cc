@@ -1,6 +1,7 @@
 #include "core/cluster/node_model.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -11,6 +12,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
+#include "core/base/fingerprint.h"
 #include "core/cluster/platform_labels.h"
 
 namespace loadline {
@@ -231,7 +233,57 @@ NodeModel FromNodes(const ClusterState& cluster, std::span<const Slot> nodes, st
   return model;
 }
 
+// Returns the room of the static pods that more than half of the nodes have, each as often as they have it.
+// Names do not count: kubelet ends each with the name of its node.
+std::vector<PodShape> SharedStaticPods(const ClusterState& cluster, const std::vector<Slot>& nodes) {
+  struct Shared {
+    PodShape room;
+    std::vector<int64_t> nodes;  // with at least one, two, ... of them
+  };
+  absl::btree_map<uint64_t, Shared> known;
+  absl::flat_hash_map<int32_t, uint64_t> room_of;  // by the shape of a static pod
+  for (const Slot slot : nodes) {
+    absl::flat_hash_map<uint64_t, size_t> here;
+    for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
+      const PodShape& shape = cluster.pod_shapes()[pod.shape];
+      const PodTraits& traits = TraitsOf(shape);
+      if ((!traits.mirror && !traits.static_pod) || shape.finished) continue;
+      const auto [room, is_new] = room_of.try_emplace(pod.shape, 0);
+      if (is_new) {
+        PodShape made = RoomOf(shape, cluster.resource_names());
+        room->second = made.fingerprint;
+        known.try_emplace(made.fingerprint, Shared{std::move(made), {}});
+      }
+      std::vector<int64_t>& with = known.at(room->second).nodes;
+      const size_t number = here[room->second]++;
+      if (with.size() <= number) with.push_back(0);
+      ++with[number];
+    }
+  }
+  std::vector<PodShape> shared;
+  for (const auto& [fingerprint, of] : known) {
+    for (const int64_t with : of.nodes) {
+      if (2 * with > static_cast<int64_t>(nodes.size())) shared.push_back(of.room);
+    }
+  }
+  return shared;
+}
+
 }  // namespace
+
+uint64_t NodeModel::Fingerprint() const {
+  if (static_pods.empty()) return shape.fingerprint;
+  FingerprintBuilder builder;
+  builder.Add(std::bit_cast<int64_t>(shape.fingerprint));
+  for (const PodShape& pod : static_pods) builder.Add(std::bit_cast<int64_t>(pod.fingerprint));
+  return builder.Finish();
+}
+
+NodeIndex AddNodeOf(const NodeModel& model, const std::string& name, Snapshot* snapshot) {
+  const NodeIndex node = snapshot->AddNode({name, model.shape, name});
+  for (const PodShape& pod : model.static_pods) snapshot->PlacePod(node, snapshot->InternShape(pod));
+  return node;
+}
 
 absl::string_view Name(ModelSource source) {
   switch (source) {
@@ -268,7 +320,7 @@ bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& 
   // The soft taint of a node that is not needed says nothing against it.
   return cluster.traits(slot).ready && !cluster.traits(slot).deleted_s.has_value() && !shape.unschedulable &&
          absl::c_none_of(shape.taints, [&](const Taint& taint) {
-           const TaintKind kind = KindOfTaint(taint.key, names);
+           const TaintKind kind = KindOfTaint(taint, names);
            return kind == TaintKind::kStartup || (kind == TaintKind::kLeaving && taint.Repels());
          });
 }
@@ -301,6 +353,7 @@ std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const Group
     if (!fields.empty()) shape.unknown_field = fields.front();
   }
   if (!nodes.empty()) shape.csi_node = TypicalCsiNode(cluster, nodes);
+  model.static_pods = SharedStaticPods(cluster, nodes);
   shape = CompleteNodeShape(std::move(shape), names);
   return model;
 }

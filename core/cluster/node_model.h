@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/snapshot.h"
 #include "core/cluster/startup_taints.h"
 
 namespace loadline {
@@ -32,7 +33,16 @@ struct NodeModel {
   // The zones of these nodes, sorted, where they are in several and no template says otherwise. `shape` is of
   // the first of those with the fewest nodes.
   std::vector<std::string> zones;
+  // The static pods that kubelet runs on it: requests and limits of those that more than half of the nodes
+  // have, such as kube-proxy.
+  std::vector<PodShape> static_pods;
+
+  // Equal for models of which new nodes are the same for every decision.
+  uint64_t Fingerprint() const;
 };
+
+// Adds a new node, which has nothing but its static pods. `name` is also its hostname.
+NodeIndex AddNodeOf(const NodeModel& model, const std::string& name, Snapshot* snapshot);
 
 // Returns whether a node is as those of its group are meant to be: ready and schedulable, without a taint of
 // a node that starts or is to go.
@@ -81,12 +91,13 @@ struct GroupNodes {
 // first by name among equals. A pod that selects another zone gets no node of this group until it is that
 // one's turn.
 //
-// The CSINode is that of most nodes, whether or not there is a template, which never says anything about it.
+// The CSINode and the static pods are those of most nodes, whether or not there is a template, which never
+// says anything about them.
 //
 // `names`: those of the cluster, and of the resources in `stated`.
 //
 // The result depends on names of nodes only where nothing else tells CSINodes apart.
-// Cost: O(nodes * (labels + resources)). Deterministic; pure.
+// Cost: O(nodes * (labels + resources) + pods of these nodes). Deterministic; pure.
 std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const GroupNodes& group,
                                         const StartupTaints& startup_taints, const ResourceNames& names);
 

@@ -45,6 +45,21 @@ bool SameContent(const std::shared_ptr<const Content>& a, const std::shared_ptr<
   return a == b || (a != nullptr && b != nullptr && *a == *b);
 }
 
+// Works out the fingerprints of a shape without labels.
+void SetFingerprint(const ResourceNames& names, PodShape* shape) {
+  FingerprintBuilder builder;
+  builder.Add(absl::string_view(shape->namespace_name));
+  builder.Add(int64_t{shape->finished});
+  builder.Add(int64_t{shape->best_effort} + 2 * int64_t{shape->partly_requested});
+  AddAmounts(shape->requests, names, &builder);
+  AddAmounts(shape->limits, names, &builder);
+  AddAmounts(shape->proposal_limits, names, &builder);
+  if (shape->partial_limits != nullptr) AddPartialLimits(*shape->partial_limits, names, &builder);
+  if (shape->rules != nullptr) shape->rules->AddTo(&builder);
+  if (shape->traits != nullptr) shape->traits->AddTo(&builder);
+  shape->base_fingerprint = shape->fingerprint = builder.Finish();
+}
+
 }  // namespace
 
 bool operator==(const PodShape& a, const PodShape& b) {
@@ -75,18 +90,17 @@ PodShape MakePodShape(std::string namespace_name, bool finished, const PodResour
     if (!rules.IsPlain()) shape.rules = std::make_shared<const PodRules>(std::move(rules));
   }
   if (traits != PodTraits()) shape.traits = std::make_shared<const PodTraits>(std::move(traits));
-  FingerprintBuilder builder;
-  builder.Add(absl::string_view(shape.namespace_name));
-  builder.Add(int64_t{shape.finished});
-  builder.Add(int64_t{shape.best_effort} + 2 * int64_t{shape.partly_requested});
-  AddAmounts(shape.requests, names, &builder);
-  AddAmounts(shape.limits, names, &builder);
-  AddAmounts(shape.proposal_limits, names, &builder);
-  if (shape.partial_limits != nullptr) AddPartialLimits(*shape.partial_limits, names, &builder);
-  if (shape.rules != nullptr) shape.rules->AddTo(&builder);
-  if (shape.traits != nullptr) shape.traits->AddTo(&builder);
-  shape.base_fingerprint = shape.fingerprint = builder.Finish();
+  SetFingerprint(names, &shape);
   return shape;
+}
+
+PodShape RoomOf(const PodShape& shape, const ResourceNames& names) {
+  PodShape room = shape;
+  room.rules = nullptr;
+  room.traits = nullptr;
+  room.labels = {};
+  SetFingerprint(names, &room);
+  return room;
 }
 
 uint64_t FilterFingerprint(const PodShape& shape, const ResourceNames& names) {

@@ -63,6 +63,10 @@ enum class PodRole {
 PodShape MakePodShape(std::string namespace_name, bool finished, const PodResources& resources,
                       const ResourceNames& names, PodRole role, PodRules rules = {}, PodTraits traits = {});
 
+// Returns the room that a pod takes: a shape of the same requests and limits, without rules, traits and
+// labels.
+PodShape RoomOf(const PodShape& shape, const ResourceNames& names);
+
 // Returns how the limits of the pod's containers add up. Cost: O(resources of the pod).
 PartialLimit LimitOf(const PodShape& shape, ResourceId resource);
 

@@ -14,6 +14,9 @@ struct TaintRow {
   TaintKind kind;
 };
 
+// Keys of the conditions of nodes.
+constexpr char kConditionPrefix[] = "node.kubernetes.io/";
+
 // The first row that applies counts.
 constexpr TaintRow kWellKnown[] = {
     {"startup-taint.cluster-autoscaler.kubernetes.io/", TaintKind::kStartup},
@@ -32,7 +35,8 @@ constexpr TaintRow kWellKnown[] = {
     {"node.kubernetes.io/windows-build", TaintKind::kLasting},
     {"node.kubernetes.io/lifecycle", TaintKind::kLasting},
     {"node.kubernetes.io/role", TaintKind::kLasting},
-    {"node.kubernetes.io/", TaintKind::kCondition},
+    {"node.kubernetes.io/out-of-service", TaintKind::kCondition},  // its value says why
+    {kConditionPrefix, TaintKind::kCondition},
     {"node.cloudprovider.kubernetes.io/", TaintKind::kCondition},
     {"status-taint.cluster-autoscaler.kubernetes.io/", TaintKind::kCondition},
     {"node.cluster.x-k8s.io/outdated-revision", TaintKind::kCondition},
@@ -56,7 +60,8 @@ bool Applies(const TaintRow& row, absl::string_view key) {
 
 }  // namespace
 
-TaintKind KindOfTaint(absl::string_view key, const StartupTaints& names) {
+TaintKind KindOfTaint(const Taint& taint, const StartupTaints& names) {
+  const absl::string_view key = taint.key;
   const bool is_startup = absl::c_linear_search(names.startup, key) ||
                           absl::c_any_of(names.startup_prefixes, [&](const std::string& prefix) {
                             return absl::StartsWith(key, prefix);
@@ -65,20 +70,21 @@ TaintKind KindOfTaint(absl::string_view key, const StartupTaints& names) {
   if (absl::c_linear_search(names.status, key)) return TaintKind::kCondition;
   if (absl::EndsWith(key, kAgentNotReady)) return TaintKind::kStartup;
   for (const TaintRow& row : kWellKnown) {
-    if (Applies(row, key)) return row.kind;
+    if (!Applies(row, key)) continue;
+    return absl::string_view(row.key) == kConditionPrefix && !taint.value.empty() ? TaintKind::kLasting
+                                                                                  : row.kind;
   }
   return TaintKind::kLasting;
 }
 
 bool HasTaintOf(TaintKind kind, const NodeShape& node, const StartupTaints& names) {
-  return absl::c_any_of(node.taints,
-                        [&](const Taint& taint) { return KindOfTaint(taint.key, names) == kind; });
+  return absl::c_any_of(node.taints, [&](const Taint& taint) { return KindOfTaint(taint, names) == kind; });
 }
 
 std::vector<Taint> LastingTaints(const std::vector<Taint>& taints, const StartupTaints& names) {
   std::vector<Taint> lasting;
   absl::c_copy_if(taints, std::back_inserter(lasting),
-                  [&](const Taint& taint) { return KindOfTaint(taint.key, names) == TaintKind::kLasting; });
+                  [&](const Taint& taint) { return KindOfTaint(taint, names) == TaintKind::kLasting; });
   return lasting;
 }
 

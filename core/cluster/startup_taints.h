@@ -35,13 +35,15 @@ struct StartupTaints {
   friend bool operator==(const StartupTaints&, const StartupTaints&) = default;
 };
 
-// Returns what a taint of this key says of its node. Its effect does not count, as for Cluster Autoscaler and
-// Karpenter: who wants pods to stay away until a node has started may say so softly.
+// Returns what a taint says of its node. Its effect does not count, as for Cluster Autoscaler and Karpenter:
+// who wants pods to stay away until a node has started may say so softly. Its value counts below
+// node.kubernetes.io/ alone: conditions of Kubernetes have none, and pools of machines have one
+// (node.kubernetes.io/pool=gpu).
 //
 // Cost: O(names). Pure.
 // Source: utils/taints/taints.go of Cluster Autoscaler, pkg/scheduling/taints.go of Karpenter, and the
 //         documentation of Cilium, of Istio and of the CSI drivers for AWS.
-TaintKind KindOfTaint(absl::string_view key, const StartupTaints& names);
+TaintKind KindOfTaint(const Taint& taint, const StartupTaints& names);
 
 // Returns whether the node carries a taint of this kind.
 bool HasTaintOf(TaintKind kind, const NodeShape& node, const StartupTaints& names);

@@ -77,12 +77,15 @@ const std::string& HolderOf(const ObjectKey& key) {
   return key.kind == ObjectKind::kNamespace ? key.name : key.namespace_name;
 }
 
-// Returns whether a pod is an API server as kubelet runs it: as a static pod, whose mirror nobody else may
-// create on the node. Clusters that were made by hand often lack the labels by which KindOfNode() knows the
-// control plane.
-bool IsApiServer(const PodShape& shape, absl::string_view name) {
-  return shape.namespace_name == "kube-system" && absl::StartsWith(name, "kube-apiserver") &&
-         TraitsOf(shape).mirror;
+// Returns whether a pod is a part of the control plane as kubelet runs it: a static pod, whose mirror nobody
+// else may create on the node. Clusters that were made by hand often lack the labels by which KindOfNode()
+// knows the control plane.
+bool IsOfControlPlane(const PodShape& shape, absl::string_view name) {
+  const bool of_cluster =
+      shape.namespace_name == "kube-system" || absl::StartsWith(shape.namespace_name, "openshift-");
+  return of_cluster && TraitsOf(shape).mirror &&
+         (absl::StartsWith(name, "kube-apiserver") || absl::StartsWith(name, "etcd-") ||
+          absl::StartsWith(name, "kube-controller-manager"));
 }
 
 // Returns the counted bytes of an object of the view.
@@ -150,7 +153,7 @@ void View::SetNode(const NodeRecord& node, Content* content) const {
     ++client_shape.pods;
     pods.push_back({client_shape.shape, pod.shape, pod.name, pod.uid, client_shape.fingerprint});
     const PodShape& shape = cluster.pod_shapes()[client_shape.shape];
-    if (traits.kind == NodeKind::kMachine && IsApiServer(shape, pod.name))
+    if (traits.kind == NodeKind::kMachine && IsOfControlPlane(shape, pod.name))
       traits.kind = NodeKind::kControlPlane;
   }
   CountNode(node.slot, 0, content);

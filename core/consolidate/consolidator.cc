@@ -20,7 +20,7 @@ uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationO
   FingerprintBuilder builder;
   for (const NodeGroup& group : problem.groups) {
     builder.Add(group.name);
-    builder.Add(HasNewNodes(group) ? std::bit_cast<int64_t>(group.model->shape.fingerprint) : 0);
+    builder.Add(HasNewNodes(group) ? std::bit_cast<int64_t>(group.model->Fingerprint()) : 0);
     builder.Add(std::bit_cast<int64_t>(UsdOf(group)));
     builder.Add(group.priced.spot);
     builder.Add(group.min_nodes);

@@ -136,8 +136,8 @@ class CostBounder {
     if (takes.size() * trial_cluster_.problem().groups.size() > kMostQuestions) return takes;
     Snapshot& snapshot = trial_cluster_.snapshot();
     snapshot.Fork();
-    const NodeIndex copy = snapshot.AddNode(
-        {"consolidate-bound", trial_cluster_.problem().groups[group].model->shape, "consolidate-bound"});
+    const NodeIndex copy =
+        AddNodeOf(*trial_cluster_.problem().groups[group].model, "consolidate-bound", &snapshot);
     for (const MoverKindIndex kind : takes.indices()) {
       takes[kind] = !trial_cluster_.kinds()[kind].hopeless && trial_cluster_.fit(kind).FitsByItself(copy);
     }

@@ -201,7 +201,7 @@ void TrialCluster::MakeTemplates() {
     auto made = std::make_unique<TrialTemplate>();
     snapshot_.Fork();
     const std::string name = absl::StrCat("consolidate-", IndexOf(group));
-    const NodeIndex copy = snapshot_.AddNode({name, problem_.groups[group].model->shape, name});
+    const NodeIndex copy = AddNodeOf(*problem_.groups[group].model, name, &snapshot_);
     for (const std::unique_ptr<PodFit>& daemon : daemons) {
       daemon->Refresh(budget_);
       if (daemon->Hopeless() || !daemon->FitsByItself(copy)) continue;
@@ -262,7 +262,7 @@ NodeIndex TrialCluster::AddToSnapshot(GroupIndex group) {
   const NodeGroup& of = problem_.groups[group];
   // A node of the cluster may have any name: one that no node can have keeps them apart.
   const std::string name = absl::StrCat(of.name, "#", ++added_);
-  const NodeIndex node = snapshot_.AddNode({name, of.model->shape, name});
+  const NodeIndex node = AddNodeOf(*of.model, name, &snapshot_);
   for (const int32_t shape : templates_[group]->daemons) snapshot_.PlacePod(node, shape);
   return node;
 }
@@ -348,7 +348,7 @@ int64_t TrialCluster::MostOn(MoverKindIndex number, GroupIndex group) {
   PodFit& pod = FitOnOneNode(number);
   snapshot_.Fork();
   const std::string name = absl::StrCat("consolidate-", IndexOf(group));
-  const NodeIndex copy = snapshot_.AddNode({name, problem_.groups[group].model->shape, name});
+  const NodeIndex copy = AddNodeOf(*problem_.groups[group].model, name, &snapshot_);
   int64_t most = 0;
   if (pod.FitsByItself(copy)) {
     most = room;

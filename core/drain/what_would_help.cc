@@ -26,7 +26,8 @@ KeepingPod PodOf(const DrainProblem& problem, const DrainKeep& keep) {
   const size_t i = keep.pod->position();
   if (keep.pod->is_placeholder()) {
     const DrainPlaceholder& placeholder = problem.placeholders[i];
-    return {absl::StrCat("placeholder ", placeholder.name), "", &placeholder.pod->shape};
+    const bool says_what = absl::StartsWith(placeholder.name, "room for ");
+    return {absl::StrCat(says_what ? "the " : "placeholder ", placeholder.name), "", &placeholder.pod->shape};
   }
   const NodePods& pods = problem.cluster->pods(keep.slot);
   const PodShape& shape = problem.cluster->pod_shapes()[pods.pods()[i].shape];

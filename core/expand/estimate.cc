@@ -147,11 +147,8 @@ void Estimator::Note(const PodFit& fit, const WorkBudget& budget) {
 // that there ever was, which for many trials would be more than for the cluster.
 NodeIndex Estimator::AddBareCopy(const NodeGroup& group) {
   while (!copies_.empty() && !snapshot_.Contains(copies_.back())) copies_.pop_back();
-  NewNode copy;
-  copy.name = absl::StrCat(group.name, "/new-", copies_.size() + 1);
-  copy.hostname = copy.name;
-  copy.shape = group.model->shape;
-  return copies_.emplace_back(snapshot_.AddNode(std::move(copy)));
+  const std::string name = absl::StrCat(group.name, "/new-", copies_.size() + 1);
+  return copies_.emplace_back(AddNodeOf(*group.model, name, &snapshot_));
 }
 
 NodeIndex Estimator::AddCopy(const NodeGroup& group, TrialMemory* memory) {

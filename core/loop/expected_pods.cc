@@ -69,8 +69,8 @@ void KeepExpected(const std::vector<PendingPods>& waiting, std::span<const Expec
     const IncomingPod& pod = waiting[position].pod;
     const std::string name =
         pod.name.empty()  // of a node that is being deleted
-            ? absl::StrCat("for the replacement of a pod in namespace ", pod.shape.namespace_name)
-            : absl::StrCat("for waiting pod ", pod.shape.namespace_name, "/", pod.name);
+            ? absl::StrCat("room for the replacement of a pod in namespace ", pod.shape.namespace_name)
+            : absl::StrCat("room for waiting pod ", pod.shape.namespace_name, "/", pod.name);
     for (int64_t i = 0; i < place.count; ++i) {
       const int64_t number = ++named[position];  // equal pods have one name here
       drain->placeholders.emplace_back(number == 1 ? name : absl::StrCat(name, " (", number, ")"),

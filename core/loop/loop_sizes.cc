@@ -50,7 +50,13 @@ absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* b
   for (const LoopSizing& sizing : problem->sized) {
     SizedGroup& group = groups.emplace_back(sizing.of);
     const NodeGroup& of = GroupOf(*problem, sizing);
-    if (of.model.has_value()) group.new_node = of.model->shape;
+    if (of.model.has_value()) {
+      group.new_node = of.model->shape;
+      for (const PodShape& pod : of.model->static_pods) {
+        const CpuMemory room = {pod.requests.Get(kCpu), pod.requests.Get(kMemory)};
+        group.new_node_daemons = Plus(group.new_node_daemons, room);
+      }
+    }
     group.cached_node = sizing.state.cached_node;
   }
   MeasureDaemons(snapshot, fit, problem->daemons, groups, budget);

@@ -22,11 +22,7 @@ constexpr int64_t kJudgingDaemon = 10;
 using DaemonFits = std::vector<std::unique_ptr<PodFit>>;
 
 NodeIndex AddNewNodeOf(const NodeGroup& group, Snapshot* snapshot) {
-  NewNode node;
-  node.name = absl::StrCat(group.name, "/daemons");
-  node.hostname = node.name;
-  node.shape = group.model->shape;
-  return snapshot->AddNode(std::move(node));
+  return AddNodeOf(*group.model, absl::StrCat(group.name, "/daemons"), snapshot);
 }
 
 std::string DaemonText(const IncomingPod& daemon) {

@@ -145,7 +145,7 @@ void ForEachAsked(const LoopProblem& problem, const PendingByKey& pods_of, LoopM
 void FillInModelKeys(LoopProblem* problem) {
   problem->model_keys.clear();
   for (const NodeGroup& group : problem->groups) {
-    problem->model_keys.push_back(group.model.has_value() ? group.model->shape.fingerprint : 0);
+    problem->model_keys.push_back(group.model.has_value() ? group.model->Fingerprint() : 0);
   }
 }
 

@@ -148,7 +148,6 @@ void MeasureDaemons(Snapshot* snapshot, const FitOptions& options, std::span<con
   for (SizedGroup& group : groups) {
     if (!group.new_node.has_value()) continue;
     const NodeIndex node = AddNewNode(group.name, *group.new_node, snapshot);
-    group.new_node_daemons = {};
     for (const std::unique_ptr<PodFit>& fit : fits) {
       if (!budget->Spend(kJudgement)) return;
       if (!fit->Fits(node)) continue;

@@ -14,9 +14,9 @@ namespace loadline {
 
 // Both leave the snapshot as it was. Not thread-safe.
 
-// Works out what DaemonSet and static pods take of a node like SizedGroup::new_node, and puts it there. Of
-// `daemons` a node takes those that fit it by all filters, in their order.
-// Cost: O(groups * daemons) judgements, until the budget ends: later groups then have none.
+// Adds to SizedGroup::new_node_daemons what `daemons` take of a node like SizedGroup::new_node: it takes
+// those that fit it by all filters, in their order. Cost: O(groups * daemons) judgements, until the budget
+// ends: later groups then get nothing.
 void MeasureDaemons(Snapshot* snapshot, const FitOptions& options, std::span<const IncomingPod> daemons,
                     std::span<SizedGroup> groups, WorkBudget* budget);
 

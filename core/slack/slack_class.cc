@@ -37,7 +37,7 @@ const LabelKeys& DefaultClassLabels() {
 
 bool TakesPlaceholders(const NodeShape& node, const StartupTaints& names) {
   return !node.unschedulable && absl::c_none_of(node.taints, [&](const Taint& taint) {
-    return taint.Repels() && KindOfTaint(taint.key, names) != TaintKind::kLasting;
+    return taint.Repels() && KindOfTaint(taint, names) != TaintKind::kLasting;
   });
 }
 

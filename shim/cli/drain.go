@@ -156,7 +156,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	}
 	c.correctAdvice(d.PlanDrainResponse)
 	d.warnings = o.Warnings
-	if slices.ContainsFunc(d.GetRemove(), func(r *loadlinev1.NodeRemoval) bool { return len(r.GetMoves()) > 0 }) {
+	if slices.ContainsFunc(d.GetRemove(), func(r *loadlinev1.NodeRemoval) bool { return evictions(r) > 0 }) {
 		d.notes = append(d.notes, noteMachines(c)...)
 	}
 	c.leaveOut(&d.leftOut)

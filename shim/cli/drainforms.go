@@ -32,9 +32,11 @@ type drainRemoval struct {
 	Empty     bool        `json:"empty"`
 	Risky     bool        `json:"risky"`
 	Moves     []drainMove `json:"moves"`
-	Since     time.Time   `json:"since"`
-	ReadyAt   time.Time   `json:"readyAt"`
-	Start     string      `json:"start"`
+	// Rooms move too, but nothing is evicted for them.
+	Rooms   []drainRoom `json:"rooms,omitempty"`
+	Since   time.Time   `json:"since"`
+	ReadyAt time.Time   `json:"readyAt"`
+	Start   string      `json:"start"`
 	// WaitsForPods counts the pods that run to completion before it is removed.
 	WaitsForPods int `json:"waitsForPods,omitempty"`
 }
@@ -45,12 +47,19 @@ type drainMove struct {
 	Budget string `json:"budget,omitempty"`
 }
 
-// drainKeep is a node that stays. BlockingPod is null where no pod keeps it.
+// drainRoom is room that is kept: a placeholder of slack, or the place of a pod that waits.
+type drainRoom struct {
+	For string `json:"for"`
+	To  string `json:"to"`
+}
+
+// drainKeep is a node that stays. BlockingPod is null where no pod keeps it, and BlockingRoom is the room that does.
 type drainKeep struct {
 	Node          string  `json:"node"`
 	NodeGroup     string  `json:"nodeGroup"`
 	Reason        string  `json:"reason"`
 	BlockingPod   *string `json:"blockingPod"`
+	BlockingRoom  string  `json:"blockingRoom,omitempty"`
 	PodReason     string  `json:"podReason,omitempty"`
 	BudgetRefusal string  `json:"budgetRefusal,omitempty"`
 	WhatWouldHelp string  `json:"whatWouldHelp"`
@@ -80,6 +89,10 @@ func (d *drainPlan) data() drainAnswer {
 			Since: time.Unix(r.GetSinceS(), 0).UTC(), ReadyAt: time.Unix(r.GetReadyAtS(), 0).UTC(), Start: startOf(r),
 			WaitsForPods: len(r.GetWaitsFor())}
 		for _, m := range r.GetMoves() {
+			if m.GetPlaceholder() {
+				removal.Rooms = append(removal.Rooms, drainRoom{m.GetName(), m.GetTo()})
+				continue
+			}
 			removal.Moves = append(removal.Moves,
 				drainMove{podOf(m.GetNamespace(), m.GetName()), m.GetTo(), m.GetBudget()})
 		}
@@ -94,11 +107,24 @@ func (d *drainPlan) data() drainAnswer {
 func newDrainKeep(k *loadlinev1.NodeKeep) drainKeep {
 	keep := drainKeep{Node: k.GetNode(), NodeGroup: k.GetNodeGroup(), Reason: k.GetReason(),
 		PodReason: k.GetPodReason(), BudgetRefusal: k.GetBudgetRefusal(), WhatWouldHelp: k.GetAdvice()}
-	if k.Pod != nil {
-		pod := podOf(k.GetPodNamespace(), k.GetPodName())
+	switch pod := podOf(k.GetPodNamespace(), k.GetPodName()); {
+	case k.Pod == nil:
+	case k.GetPod() < 0:
+		keep.BlockingRoom = pod
+	default:
 		keep.BlockingPod = &pod
 	}
 	return keep
+}
+
+// evictions returns how many pods move before a node can go.
+func evictions(r *loadlinev1.NodeRemoval) (pods int) {
+	for _, m := range r.GetMoves() {
+		if !m.GetPlaceholder() {
+			pods++
+		}
+	}
+	return pods
 }
 
 // verdict is the outcome in one line.
@@ -106,7 +132,7 @@ func (d *drainPlan) verdict() string {
 	if d.GetBrake() != "" {
 		return fmt.Sprintf("nothing is removed: %s", d.GetBrakeText())
 	}
-	empty, moves, later, running := 0, 0, 0, 0
+	empty, moves, drained, later, running := 0, 0, 0, 0, 0
 	for _, r := range d.GetRemove() {
 		switch {
 		case len(r.GetWaitsFor()) > 0:
@@ -114,8 +140,10 @@ func (d *drainPlan) verdict() string {
 			running += len(r.GetWaitsFor())
 		case r.GetEmpty():
 			empty++
+		case evictions(r) > 0:
+			drained++
+			moves += evictions(r)
 		}
-		moves += len(r.GetMoves())
 	}
 	count := len(d.GetRemove())
 	if count == 0 {
@@ -125,8 +153,11 @@ func (d *drainPlan) verdict() string {
 	if empty > 0 {
 		ways = append(ways, fmt.Sprintf("%d empty", empty))
 	}
-	if drained := count - empty - later; drained > 0 {
+	if drained > 0 {
 		ways = append(ways, fmt.Sprintf("%d by moving %s", drained, plural(moves, "pod")))
+	}
+	if rooms := count - empty - drained - later; rooms > 0 {
+		ways = append(ways, fmt.Sprintf("%d whose kept room moves", rooms))
 	}
 	if later > 0 {
 		ways = append(ways, fmt.Sprintf("%d after %s run to completion", later,
@@ -215,7 +246,8 @@ func (d *drainPlan) page(w io.Writer) error {
 	}
 	for _, k := range d.GetKeep() {
 		keep := newDrainKeep(k)
-		row := []string{keep.Node, reasonText(keep.Reason, keep.PodReason, keep.BudgetRefusal), "", keep.WhatWouldHelp}
+		row := []string{keep.Node, reasonText(keep.Reason, keep.PodReason, keep.BudgetRefusal), keep.BlockingRoom,
+			keep.WhatWouldHelp}
 		if keep.BlockingPod != nil {
 			row[2] = *keep.BlockingPod
 		}

@@ -89,8 +89,10 @@ func (d *drainPlan) whyNode(node string) (answer, bool) {
 
 func removalVerdict(r *loadlinev1.NodeRemoval) string {
 	how := "it is empty"
-	if !r.GetEmpty() {
-		how = "by moving " + plural(len(r.GetMoves()), "pod")
+	if pods := evictions(r); pods > 0 {
+		how = "by moving " + plural(pods, "pod")
+	} else if !r.GetEmpty() {
+		how = "and the room that it keeps moves"
 	}
 	if pods := len(r.GetWaitsFor()); pods > 0 {
 		how = "after " + plural(pods, "pod") + agree(int64(pods), " has", " have") + " run to completion"
@@ -109,6 +111,8 @@ func (d *drainPlan) keepVerdict(k drainKeep) string {
 	text := fmt.Sprintf("%s stays: %s", k.Node, reasonText(k.Reason, k.PodReason, k.BudgetRefusal))
 	if k.BlockingPod != nil {
 		text += ", pod " + *k.BlockingPod
+	} else if k.BlockingRoom != "" {
+		text += ", " + k.BlockingRoom
 	}
 	return text
 }

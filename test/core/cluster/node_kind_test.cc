@@ -65,6 +65,8 @@ INSTANTIATE_TEST_SUITE_P(
          "",
          kControl},
         {"Kops", {{"kubernetes.io/role", "master"}}, {}, "", kControl},
+        {"Arbiter", {{"node-role.kubernetes.io/arbiter", ""}}, {}, "", kControl},
+        {"K0s", {{"node.k0sproject.io/role", "control-plane"}}, {}, "", kControl},
         {"KopsNode", {{"kubernetes.io/role", "node"}}, {}, "", kMachine},
         {"TaintAlone", {}, {{kControlPlaneRole, "", "NoSchedule"}}, "", kControl},
         {"SaysThatItIsNot", {{kControlPlaneRole, "False"}}, {}, "", kMachine},

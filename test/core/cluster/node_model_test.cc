@@ -23,9 +23,9 @@ constexpr char kGpu[] = "nvidia.com/gpu";
 // Nodes of one group.
 class Group {
  public:
-  Slot Add(FitNode node) {
+  Slot Add(FitNode node, const std::vector<FitPod>& pods = {}) {
     if (node.name.empty()) node.name = absl::StrCat("n", nodes_.size());
-    cluster_.Add(node);
+    cluster_.Add(node, pods);
     nodes_.push_back(Slot{static_cast<int32_t>(nodes_.size())});
     return nodes_.back();
   }
@@ -80,6 +80,29 @@ TEST_F(NodeModelTest, TheOnlyNodeIsTheModelButForItsName) {
   EXPECT_EQ(model.shape.labels, Labels(std::vector<Label>{{"pool", "a"}}));
   EXPECT_FALSE(model.shape.unschedulable);
   EXPECT_EQ(model.shape.csi_node, "only");
+}
+
+// Static pods of kube-proxy differ by name, age and labels. Two of three nodes have it, one has it twice.
+TEST_F(NodeModelTest, StaticPodsOfMostNodesCount) {
+  const auto proxy = [](int64_t created_s) {
+    FitPod pod{.namespace_name = "kube-system", .requests = {{"cpu", 100}}};
+    pod.traits.mirror = true;
+    pod.traits.created_s = created_s;
+    return pod;
+  };
+  Add({.name = "a"}, {proxy(1), proxy(2)});
+  Add({.name = "b"}, {proxy(3)});
+  FitPod ordinary = proxy(4);
+  ordinary.traits.mirror = false;
+  Add({.name = "c"}, {ordinary});
+  const NodeModel model = Model();
+  ASSERT_EQ(model.static_pods.size(), 1U);
+  EXPECT_EQ(model.static_pods[0].requests.Get(kCpu), 100);
+  EXPECT_NE(model.Fingerprint(), model.shape.fingerprint);
+  Snapshot snapshot(cluster_.state());
+  const NodeIndex node = AddNodeOf(model, "new", &snapshot);
+  EXPECT_EQ(snapshot.amount(node, kCpu).requested, 100);
+  EXPECT_EQ(snapshot.pods(node).size(), 1U);
 }
 
 TEST_F(NodeModelTest, ValuesOfOneNodeEachAreNoProperty) {

@@ -14,11 +14,14 @@ namespace {
 struct KindCase {
   std::string key;
   TaintKind kind;
+  std::string value = {};
 };
 
 class KindOfTaintTest : public ::testing::TestWithParam<KindCase> {};
 
-TEST_P(KindOfTaintTest, IsWellKnown) { EXPECT_EQ(KindOfTaint(GetParam().key, {}), GetParam().kind); }
+TEST_P(KindOfTaintTest, IsWellKnown) {
+  EXPECT_EQ(KindOfTaint({GetParam().key, GetParam().value, ""}, {}), GetParam().kind);
+}
 
 INSTANTIATE_TEST_SUITE_P(Keys, KindOfTaintTest,
                          ::testing::ValuesIn(std::vector<KindCase>{
@@ -49,6 +52,10 @@ INSTANTIATE_TEST_SUITE_P(Keys, KindOfTaintTest,
                              {"node-role.kubernetes.io/control-plane", TaintKind::kLasting},
                              // GKE taints its pools of Windows nodes with it.
                              {"node.kubernetes.io/os", TaintKind::kLasting},
+                             {"node.kubernetes.io/pool", TaintKind::kLasting, "gpu"},
+                             {"node.kubernetes.io/capacity-type", TaintKind::kLasting, "spot"},
+                             {"node.kubernetes.io/some-pressure", TaintKind::kCondition},
+                             {"node.kubernetes.io/out-of-service", TaintKind::kCondition, "nodeshutdown"},
                              {"nvidia.com/gpu", TaintKind::kLasting},
                              {"karpenter.sh/unregistered-by-hand", TaintKind::kLasting},
                              {"readiness.k8s.io", TaintKind::kLasting},
@@ -56,13 +63,13 @@ INSTANTIATE_TEST_SUITE_P(Keys, KindOfTaintTest,
 
 TEST(StartupTaintsTest, NamesOfAClusterCountBeforeWellKnownOnes) {
   const StartupTaints names{{"dedicated", "node.kubernetes.io/os"}, {"boot.example.com/"}, {"maintenance"}};
-  EXPECT_EQ(KindOfTaint("dedicated", names), TaintKind::kStartup);
-  EXPECT_EQ(KindOfTaint("dedicated-too", names), TaintKind::kLasting);
-  EXPECT_EQ(KindOfTaint("node.kubernetes.io/os", names), TaintKind::kStartup);
-  EXPECT_EQ(KindOfTaint("boot.example.com/network", names), TaintKind::kStartup);
-  EXPECT_EQ(KindOfTaint("boot.example.com", names), TaintKind::kLasting);
-  EXPECT_EQ(KindOfTaint("maintenance", names), TaintKind::kCondition);
-  EXPECT_EQ(KindOfTaint("readiness.k8s.io/cni", names), TaintKind::kStartup);
+  EXPECT_EQ(KindOfTaint({"dedicated", "", ""}, names), TaintKind::kStartup);
+  EXPECT_EQ(KindOfTaint({"dedicated-too", "", ""}, names), TaintKind::kLasting);
+  EXPECT_EQ(KindOfTaint({"node.kubernetes.io/os", "", ""}, names), TaintKind::kStartup);
+  EXPECT_EQ(KindOfTaint({"boot.example.com/network", "", ""}, names), TaintKind::kStartup);
+  EXPECT_EQ(KindOfTaint({"boot.example.com", "", ""}, names), TaintKind::kLasting);
+  EXPECT_EQ(KindOfTaint({"maintenance", "", ""}, names), TaintKind::kCondition);
+  EXPECT_EQ(KindOfTaint({"readiness.k8s.io/cni", "", ""}, names), TaintKind::kStartup);
 }
 
 TEST(StartupTaintsTest, WithoutPassingTaintsANodeKeepsAllElse) {

@@ -178,8 +178,8 @@ func parseSizes(text string) ([]int, error) {
 }
 
 // runCase runs one case once, in a process and a folder of its own.
-func runCase(ctx context.Context, root, etcd, program string, c perf.Case, nodes, pods int, more ...string) (perf.Result,
-	error) {
+func runCase(ctx context.Context, root, etcd, program string, c perf.Case, nodes, pods int,
+	more ...string) (perf.Result, error) {
 	var result perf.Result
 	dir, err := os.MkdirTemp("/tmp", "ll-perf-") // short: a socket's path holds 107 characters
 	if err != nil {
