@@ -24,8 +24,8 @@ var dumpNames = []string{".json", ".jsonl", ".yaml", ".yml"}
 const mostEntries = 1_000_000
 
 // ReadFiles reads the dumps of these names as one: files, folders with such files in them or in their folders, http
-// and https URLs, and "-" for stdin. Files and folders in a folder whose names start with a dot are left out. Errors
-// name the file. See Read.
+// and https URLs, and "-" for stdin. Links to folders are followed, each folder once. Files and folders in a folder
+// whose names start with a dot are left out. Errors name the file. See Read.
 func ReadFiles(ctx context.Context, names []string, stdin io.Reader, handler Handler) (Counts, error) {
 	names, err := withoutFolders(names)
 	if err != nil {
@@ -69,45 +69,75 @@ func withoutFolders(names []string) ([]string, error) {
 	return out, nil
 }
 
-// dumpsIn returns the dumps in a folder and in its folders. It follows no link to a folder, so that it ends.
+// dumpsIn returns the dumps in a folder and in its folders, also where links lead to these.
 func dumpsIn(folder string) ([]string, error) {
-	root, err := filepath.EvalSymlinks(folder) // which WalkDir does not follow either
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	entries := 0
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		hidden := path != root && strings.HasPrefix(entry.Name(), ".")
-		if entries++; entries > mostEntries {
-			return fmt.Errorf("%s: holds more than %d files: give the folders with the dumps in it", folder, mostEntries)
-		}
-		switch {
-		case err != nil:
-			return err
-		case hidden && entry.IsDir():
-			return fs.SkipDir
-		case hidden || entry.IsDir() || !isDump(entry.Name()):
-			return nil
-		}
-		path = filepath.Join(folder, strings.TrimPrefix(path, root))
-		info, err := os.Stat(path)
-		switch {
-		case err != nil:
-			return err
-		case info.IsDir(): // a link
-			return nil
-		case !info.Mode().IsRegular():
-			return fmt.Errorf("%s: is no file but %s: give it by its own name if it is meant", path, info.Mode().Type())
-		}
-		out = append(out, path)
-		return nil
-	})
-	if err == nil && len(out) == 0 {
+	w := folderWalk{top: folder, seen: map[string]bool{}}
+	err := w.into(folder)
+	if err == nil && len(w.dumps) == 0 {
 		err = fmt.Errorf("%s holds no dump: no file whose name ends with one of %s, with .gz or without", folder,
 			strings.Join(dumpNames, ", "))
 	}
-	return out, err
+	return w.dumps, err
+}
+
+// folderWalk looks for dumps in a folder and in its folders.
+type folderWalk struct {
+	top string
+	// seen are the folders that were looked into, by their paths without links: each counts once, so that a link to a
+	// folder above ends too.
+	seen    map[string]bool
+	entries int
+	dumps   []string
+}
+
+// into looks into a folder, its entries by name.
+func (w *folderWalk) into(folder string) error {
+	path, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil || w.seen[path] {
+		return err
+	}
+	w.seen[path] = true
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if w.entries++; w.entries > mostEntries {
+			return fmt.Errorf("%s: holds more than %d files: give the folders with the dumps in it", w.top, mostEntries)
+		}
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		if err := w.take(filepath.Join(folder, entry.Name()), entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take looks into an entry that is a folder, or keeps it where it is a dump.
+func (w *folderWalk) take(path string, entry fs.DirEntry) error {
+	mode := entry.Type()
+	if mode&fs.ModeSymlink != 0 {
+		info, err := os.Stat(path)
+		if err != nil { // it may be the folder with the pods, so that it is not left out
+			return fmt.Errorf("a link that cannot be followed: %w", err)
+		}
+		mode = info.Mode().Type()
+	}
+	switch {
+	case mode.IsDir():
+		return w.into(path)
+	case !isDump(path):
+		return nil
+	case !mode.IsRegular():
+		return fmt.Errorf("%s: is no file but %s: give it by its own name if it is meant", path, mode)
+	}
+	w.dumps = append(w.dumps, path)
+	return nil
 }
 
 func isDump(name string) bool {

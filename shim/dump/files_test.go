@@ -123,6 +123,13 @@ func TestReadFilesReadsSeveralAsOne(t *testing.T) {
 	link(t, filepath.Join(dir, "nested"), filepath.Join(dir, "nested/shop/loop.json"))
 	link(t, filepath.Join(dir, "nested"), filepath.Join(dir, "link"))
 	link(t, "self.json", filepath.Join(dir, "self.json"))
+	write("linked/nodes.json", node1)
+	link(t, "../elsewhere", filepath.Join(dir, "linked/db"))
+	link(t, "../elsewhere", filepath.Join(dir, "linked/again"))
+	write("elsewhere/deep/pods.json", pod1)
+	link(t, "../../linked", filepath.Join(dir, "elsewhere/deep/back"))
+	write("dangling/nodes.json", node1)
+	link(t, "../gone", filepath.Join(dir, "dangling/db"))
 	write("pipe/a.json", node1)
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe/b.json"), 0o600); err != nil {
 		t.Fatal(err)
@@ -139,7 +146,7 @@ func TestReadFilesReadsSeveralAsOne(t *testing.T) {
 	t.Cleanup(server.Close)
 	handler := Handler{Node: func(*v1.Node) error { return nil }, Pod: func(*v1.Pod) error { return nil }}
 	for _, names := range [][]string{{nodes, pods}, {filepath.Join(dir, "a")}, {nodes, server.URL + "/pods.json"},
-		{nodes, "-"}, {filepath.Join(dir, "nested")}, {filepath.Join(dir, "link")}} {
+		{nodes, "-"}, {filepath.Join(dir, "nested")}, {filepath.Join(dir, "link")}, {filepath.Join(dir, "linked")}} {
 		counts, err := ReadFiles(t.Context(), names, strings.NewReader(pod1), handler)
 		if err != nil || counts.Nodes != 1 || counts.Pods != 1 {
 			t.Errorf("%v: %+v (%v)", names, counts, err)
@@ -151,6 +158,7 @@ func TestReadFilesReadsSeveralAsOne(t *testing.T) {
 		"the same object as item 0 of " + nodes:  {nodes, write("b.json", node1)},
 		"no such file":                           {filepath.Join(dir, "none")},
 		"too many levels of symbolic links":      {filepath.Join(dir, "self.json")},
+		"/dangling/db: no such file":             {filepath.Join(dir, "dangling")},
 		"b.json: is no file but p":               {filepath.Join(dir, "pipe")},
 		"all lists are empty":                    {filepath.Join(dir, "lists")},
 		"it holds no object":                     {nodes, write("c.yaml", "# nothing\n")},
