@@ -80,7 +80,13 @@ func TestRefusesWhatIsNoDumpAndSaysWhy(t *testing.T) {
 		"more than 8 deep":                           strings.Repeat(`{"kind":"List","items":[`, 10) + strings.Repeat("]}", 10),
 		"JSON has no such limit":                     "kind: " + strings.Repeat("x", MaxDocumentBytes+1),
 		"an object is larger than the limit":         gzipped(t, `{"kind":"`+strings.Repeat("x", MaxObjectBytes+1)),
-		"lines, lists and mappings, at most":         "kind: List\nitems:\n" + strings.Repeat("- {}\n", maxYAMLParts/2+1),
+		"document 0: metadata.continue: the list is one page of a longer one, and 12 more objects are missing": `{"kind":` +
+			`"PodList","metadata":{"continue":"x","remainingItemCount":12},"items":[` + pod1 + "]}",
+		"document 0: metadata.continue: the list is one page of a longer one, and others are missing": "kind: List\n" +
+			"items:\n- " + pod1 + "\nmetadata: {continue: x}\n",
+		"item 1: metadata.continue": `{"kind":"List","items":[` + pod1 + `,{"kind":"NodeList","metadata":{"continue":` +
+			`"x"},"items":[` + node1 + "]}]}",
+		"lines, lists and mappings, at most": "kind: List\nitems:\n" + strings.Repeat("- {}\n", maxYAMLParts/2+1),
 	} {
 		if _, _, err := readAll(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

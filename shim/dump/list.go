@@ -108,6 +108,9 @@ func (d *reader) readTop(decoder *jsonDecoder, document int) error {
 
 func (d *reader) finishTop(t top, document int) error {
 	if t.list {
+		if err := goesOn(t.fields["metadata"], position{document: document, item: -1}); err != nil {
+			return err
+		}
 		d.emptyList = d.emptyList || t.items == 0
 		for i, item := range t.untyped {
 			if err := d.object(item, metav1.TypeMeta{Kind: itemKind(t.kind)},
@@ -141,6 +144,24 @@ func (d *reader) finishTop(t top, document int) error {
 		return err
 	}
 	return d.object(whole, head, at)
+}
+
+// goesOn refuses a list, of this metadata, that is one page of a longer one: who asked for the others is not known, and
+// a node of which the pods are on another page looks empty.
+func goesOn(metadata json.RawMessage, at position) error {
+	var page struct {
+		Continue           any          `json:"continue"`
+		RemainingItemCount *json.Number `json:"remainingItemCount"`
+	}
+	if len(metadata) == 0 || json.Unmarshal(metadata, &page) != nil || page.Continue == nil || page.Continue == "" {
+		return nil
+	}
+	missing := "others"
+	if page.RemainingItemCount != nil {
+		missing = page.RemainingItemCount.String() + " more objects"
+	}
+	return fmt.Errorf("%s: metadata.continue: the list is one page of a longer one, and %s are missing: ask for all of "+
+		"it at once, without limit, or make the dump with `kubectl get`, which asks for all pages", at, missing)
 }
 
 // readItems reads the array that follows the key "items", one object at a time.

@@ -67,11 +67,15 @@ const mostNested = 8
 // nested hands over the items of a list that is an item of another. False: it is no list.
 func (d *reader) nested(raw json.RawMessage, head metav1.TypeMeta, at position) (bool, error) {
 	var list struct {
-		Items json.RawMessage `json:"items"` // an empty list of Go may be null
+		Metadata json.RawMessage `json:"metadata"`
+		Items    json.RawMessage `json:"items"` // an empty list of Go may be null
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || list.Items == nil || json.Unmarshal(list.Items, &items) != nil {
 		return false, nil
+	}
+	if err := goesOn(list.Metadata, at); err != nil {
+		return true, err
 	}
 	if d.depth++; d.depth > mostNested {
 		return true, fmt.Errorf("%s: lists lie within lists more than %d deep", at, mostNested)
