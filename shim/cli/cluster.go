@@ -161,14 +161,14 @@ func (c *cluster) tooFew(s *sourceFlags, empty bool) error {
 	return nil
 }
 
-// withoutPods returns an error for a dump without any pod, where that is not said to be meant: all its nodes
-// look empty.
+// withoutPods returns an error for a dump of nodes without any pod, where that is not said to be meant: all its nodes
+// look empty. It is for each command that judges nodes by their pods.
 func (c *cluster) withoutPods(s *sourceFlags, meant bool) error {
-	if meant || !s.fromFile() || c.counts.Pods > 0 || len(c.broken) > 0 {
+	if meant || !s.fromFile() || c.counts.Nodes == 0 || c.counts.Pods > 0 || len(c.broken) > 0 {
 		return nil
 	}
-	return fmt.Errorf("%s holds no pod, so that each node looks empty: %s; --no-pods of drain, bill and consolidate says "+
-		"that there is none", s.name(), howToDump)
+	return fmt.Errorf("%s holds no pod, so that each node looks empty: %s; --no-pods of drain, plan, size, bill, "+
+		"consolidate and why says that there is none", s.name(), howToDump)
 }
 
 // handler returns what is done with each object, and adds the kinds that this takes to the options.

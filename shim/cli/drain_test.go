@@ -2,9 +2,13 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"loadline.dev/shim/nodegroup"
 )
 
 const drainNow = "2026-02-17T09:00:00Z"
@@ -28,6 +32,34 @@ func TestDrainRefuses(t *testing.T) {
 	} {
 		if _, errs, code := run(t, "loadline", "", c.args...); code == 0 || !strings.Contains(errs, c.want) {
 			t.Errorf("%v: exit %d: %s", c.args, code, errs)
+		}
+	}
+}
+
+// A dump of nodes alone is most likely one that was made without pods, and each node looks empty.
+func TestNodesAreNotJudgedWithoutPods(t *testing.T) {
+	dir := t.TempDir()
+	file, groups := filepath.Join(dir, "nodes.yaml"), filepath.Join(dir, "groups.yaml")
+	node := "apiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {pool: a}}\n" +
+		"status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}, conditions: [{type: Ready, status: \"True\"}]}\n"
+	group := "apiVersion: " + nodegroup.APIVersion + "\nkind: " + nodegroup.Kind + "\nmetadata: {name: a}\n" +
+		"spec: {nodeSelector: {pool: a}, min: 0, max: 3, size: {taintLowerCapacityThresholdPercent: 40, " +
+		"taintUpperCapacityThresholdPercent: 60, scaleUpThresholdPercent: 70, slowNodeRemovalRate: 1, " +
+		"fastNodeRemovalRate: 2, softDeleteGracePeriod: 1m, hardDeleteGracePeriod: 10m, scaleUpCoolDownPeriod: 2m}}\n"
+	for name, text := range map[string]string{file: node, groups: group} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "nodes.yaml holds no pod, so that each node looks empty"
+	for _, args := range [][]string{{"drain"}, {"bill"}, {"consolidate"}, {"plan", "--groups", groups},
+		{"size", "--groups", groups}, {"why", "n1"}, {"why", "node/n1"}, {"why", "a", "--groups", groups}} {
+		args = append(args, "-f", file, "--now", drainNow)
+		if _, errs, code := run(t, "loadline", "", args...); code != 1 || !strings.Contains(errs, want) {
+			t.Errorf("%v: exit %d: %s, want %q", args, code, errs, want)
+		}
+		if _, errs, code := run(t, "loadline", "", append(args, "--no-pods")...); code != 0 {
+			t.Errorf("%v --no-pods: exit %d: %s", args, code, errs)
 		}
 	}
 }

@@ -118,6 +118,9 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		return nil, err
 	}
 	defer c.close()
+	if err := c.withoutPods(&f.sourceFlags, f.noPods); err != nil {
+		return nil, err
+	}
 	l = &loopPlan{drain: &drainPlan{now: now}}
 	p, o, err := c.gather(&once, loaded, file, now, nil)
 	if err != nil {

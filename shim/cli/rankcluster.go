@@ -85,6 +85,9 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	r.remarks, r.warnings = remarks.Lines(), o.Warnings
 	r.notes = append(r.notes, r.remarks...)
 	if size != nil && slices.ContainsFunc(file.Groups, func(g nodegroup.NodeGroup) bool { return g.Spec.Size != nil }) {
+		if err := c.withoutPods(source, size.noPods); err != nil {
+			return nil, err
+		}
 		r.sizes, err = size.ask(ctx, c, sized, file)
 	}
 	return r, err

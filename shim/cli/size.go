@@ -17,6 +17,7 @@ import (
 // sizeSource says what `size` knows beside the cluster.
 type sizeSource struct {
 	state, mode, now string
+	noPods           bool
 }
 
 func (s *sizeSource) addTo(flags *pflag.FlagSet) {
@@ -25,6 +26,7 @@ func (s *sizeSource) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&s.mode, "size-mode", "",
 		"size all groups in this mode, whatever the file says: "+nodegroup.ModeDefault+", "+nodegroup.ModeCompat)
 	flags.StringVar(&s.now, "now", "", "time of the pass, such as 2026-02-01T10:00:00Z (default: the present)")
+	flags.BoolVar(&s.noPods, "no-pods", false, noPodsHelp)
 }
 
 func (s *sizeSource) check() error {
@@ -107,6 +109,9 @@ func (f *sizeFlags) ask(ctx context.Context, stdin io.Reader) (*sizes, error) {
 		return nil, err
 	}
 	defer c.close()
+	if err := c.withoutPods(&f.sourceFlags, f.noPods); err != nil {
+		return nil, err
+	}
 	s, err := f.sizeSource.ask(ctx, c, gathered, file)
 	if err != nil {
 		return nil, err

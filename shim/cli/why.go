@@ -68,7 +68,8 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 	}
 	f.kept = keptLists{} // several questions make the answer about a node
 	if len(args) == 1 && strings.HasPrefix(args[0], nodePrefix) {
-		source := drainSource{groups: f.groups.groups, now: f.size.now, settings: f.groups.settings}
+		source := drainSource{groups: f.groups.groups, now: f.size.now, noPods: f.size.noPods,
+			settings: f.groups.settings}
 		return a.whyNamedNode(ctx, &f.podFlags, source, strings.TrimPrefix(args[0], nodePrefix))
 	}
 	if f.groups.given() {
@@ -77,8 +78,8 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 	f.how.Filters = f.groups.settings.Filters // the same flags, whatever is asked about
 	q, err := f.question(ctx, a.streams.In, args)
 	if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 && !f.fromStdin() {
-		source := drainSource{now: f.size.now, settings: f.groups.settings}
-		if found, nodeErr := a.whyNode(ctx, &f.podFlags, source, args[0]); found {
+		source := drainSource{now: f.size.now, noPods: f.size.noPods, settings: f.groups.settings}
+		if found, nodeErr := a.whyNode(ctx, &f.podFlags, source, args[0]); found || missing.isNode && nodeErr != nil {
 			return nodeErr
 		} // else the pod is what is missing
 	}

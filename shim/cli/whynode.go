@@ -12,7 +12,10 @@ import (
 const nodePrefix = "node/"
 
 // noPodError says that the pod asked about is not there.
-type noPodError struct{ pod, source string }
+type noPodError struct {
+	pod, source string
+	isNode      bool // there is a node of this name
+}
 
 func (e *noPodError) Error() string {
 	return fmt.Sprintf("pod %s is not in %s; a pod that is not there yet is given with -p FILE", e.pod, e.source)
@@ -50,7 +53,8 @@ func (a *app) whyNode(ctx context.Context, flags *podFlags, given drainSource, n
 
 // consolidationOf says what consolidation makes of a node. What it cannot say is no error of the question.
 func (a *app) consolidationOf(ctx context.Context, flags *podFlags, given drainSource, node string) string {
-	source := billSource{groups: given.groups, now: given.now, mode: "replace", settings: given.settings}
+	source := billSource{groups: given.groups, now: given.now, mode: "replace", noPods: given.noPods,
+		settings: given.settings}
 	b, err := source.ask(ctx, &flags.sourceFlags, flags.engine, a.streams.In)
 	if err != nil {
 		return "What consolidation makes of it is not known: " + err.Error() + "."

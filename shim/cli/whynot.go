@@ -200,7 +200,7 @@ func (o *onlyPod) take(c *cluster, source string, remarks *scaleup.Remarks) (wai
 	if o.pod != nil {
 		o.pod = asTried(o.pod)
 	} else if o.pod = c.pod; o.pod == nil {
-		return nil, &noPodError{o.name.String(), source}
+		return nil, &noPodError{pod: o.name.String(), source: source}
 	}
 	if o.held = noWait(o.pod); o.held == "" && !remarks.Add(o.pod) {
 		o.line = remarks.Lines()[0] // those for which no group grows are first
