@@ -141,6 +141,7 @@ type position struct {
 	document int
 	item     int    // -1: the document is the object
 	dump     string // its name, where it was read before another
+	older    string // the apiVersion of an object that is read in another one than the present
 }
 
 func (p position) String() string {

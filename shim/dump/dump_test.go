@@ -314,7 +314,7 @@ func TestHandsOverWhatPlannersLookUp(t *testing.T) {
 		{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"ds"}},
 		{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"deploy"}},
 		{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"job"}},
-		{"apiVersion":"policy/v1beta1","kind":"PodDisruptionBudget","metadata":{"name":"not-this-one"}}]}`
+		{"apiVersion":"policy/v1alpha1","kind":"PodDisruptionBudget","metadata":{"name":"not-this-one"}}]}`
 	var got []string
 	handler := Handler{PlannerObject: func(o any) error {
 		object := o.(metav1.Object)

@@ -2,6 +2,7 @@ package dump
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,9 +63,9 @@ func (d *jsonDecoder) failed(where string, err error) error {
 
 // top collects the fields of a top-level object while its items stream by.
 type top struct {
-	kind   string
-	list   bool
-	fields map[string]json.RawMessage
+	kind, version string
+	list          bool
+	fields        map[string]json.RawMessage
 	// untyped holds items without a kind that came before the kind of their list, by position.
 	untyped []json.RawMessage
 	first   int
@@ -94,6 +95,9 @@ func (d *reader) readTop(decoder *jsonDecoder, document int) error {
 		if key == "kind" && json.Unmarshal(value, &t.kind) != nil {
 			return fmt.Errorf("%s: kind: expected a text, got %s", where, abbreviate(value))
 		}
+		if key == "apiVersion" {
+			_ = json.Unmarshal(value, &t.version) // what else it may be is no version that is known
+		}
 		t.fields[key.(string)] = value
 	}
 	if _, err := decoder.Token(); err != nil { // the closing brace
@@ -113,7 +117,7 @@ func (d *reader) finishTop(t top, document int) error {
 		}
 		d.emptyList = d.emptyList || t.items == 0
 		for i, item := range t.untyped {
-			if err := d.object(item, metav1.TypeMeta{Kind: itemKind(t.kind)},
+			if err := d.object(item, metav1.TypeMeta{Kind: itemKind(t.kind), APIVersion: t.version},
 				position{document: document, item: t.first + i}); err != nil {
 				return err
 			}
@@ -197,7 +201,7 @@ func (d *reader) readItems(decoder *jsonDecoder, document int, t *top) error {
 			continue
 		}
 		if head.Kind == "" {
-			head.Kind = itemKind(t.kind)
+			head.Kind, head.APIVersion = itemKind(t.kind), cmp.Or(head.APIVersion, t.version)
 		}
 		if err := d.object(item, head, position{document: document, item: i}); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package dump
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,7 +49,11 @@ func (d *reader) object(raw json.RawMessage, head metav1.TypeMeta, at position) 
 		return d.unless(raw, head.Kind, d.template(raw, head.Kind, path, at))
 	}
 	other, known := others[head.Kind]
-	if known && (head.APIVersion == other.apiVersion || head.APIVersion == "") {
+	old := isOlder(head.Kind, head.APIVersion)
+	if old {
+		at.older = head.APIVersion
+	}
+	if known && (old || head.APIVersion == other.apiVersion || head.APIVersion == "") {
 		handle := d.handler.Object
 		if other.planners {
 			handle = d.handler.PlannerObject
@@ -87,7 +92,7 @@ func (d *reader) nested(raw json.RawMessage, head metav1.TypeMeta, at position) 
 			return true, err
 		}
 		if of.Kind == "" {
-			of.Kind = itemKind(head.Kind)
+			of.Kind, of.APIVersion = itemKind(head.Kind), cmp.Or(of.APIVersion, head.APIVersion)
 		}
 		if err := d.object(item, of, at); err != nil {
 			return true, err
@@ -274,6 +279,13 @@ func (d *reader) other(raw json.RawMessage, kind string, object metav1.Object, h
 		object.SetNamespace(metav1.NamespaceDefault)
 	}
 	name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
+	if before, ok := d.seen[kind+" "+name]; ok && before.older != at.older {
+		d.counts.Ignored[kind]++ // an API server has one object in all versions
+		return nil
+	}
+	if at.older != "" {
+		asPresent(object, kind, at.older, others[kind].apiVersion)
+	}
 	if err := d.once(kind, name, at); err != nil {
 		return err
 	}
