@@ -118,21 +118,25 @@ func Parse(data []byte) (Policy, error) {
 }
 
 // DecodeStrict decodes YAML or JSON into a struct. Field names match by letter case; an unknown field and a
-// repeated one are errors that name it.
+// repeated one are errors that name it, and so is a second document.
 func DecodeStrict(data []byte, into any) error {
 	document, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
 		return err
 	}
+	if err := OneDocument(data); err != nil {
+		return err
+	}
 	strict, err := kjson.UnmarshalStrict(document, into)
 	if err != nil {
-		return readable(err)
+		return readable(err, reflect.TypeOf(into))
 	}
 	return utilerrors.NewAggregate(strict)
 }
 
-// readable names the field of a value of the wrong type and what it has to be, where encoding/json names types of Go.
-func readable(err error) error {
+// readable names the field of a value of the wrong type and what it has to be, where encoding/json names types of Go. The
+// value was to be decoded into this type.
+func readable(err error, into reflect.Type) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) || wrong.Field == "" {
 		return err
@@ -150,5 +154,5 @@ func readable(err error) error {
 	case reflect.Slice, reflect.Array:
 		kind = "a list"
 	}
-	return fmt.Errorf("%s: has to be %s, and is a %s", wrong.Field, kind, wrong.Value)
+	return fmt.Errorf("%s: has to be %s, and is a %s", keysOf(into, wrong.Field), kind, wrong.Value)
 }

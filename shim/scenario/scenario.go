@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/policy"
 )
 
 // The version and the kind that a file states.
@@ -62,6 +63,9 @@ func ParseWith(document []byte, readFile func(string) ([]byte, error)) (name str
 	scenario *loadlinev1.Scenario, err error) {
 	content, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
+		return "", nil, err
+	}
+	if err := policy.OneDocument(document); err != nil {
 		return "", nil, err
 	}
 	var read file

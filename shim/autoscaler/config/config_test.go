@@ -49,6 +49,29 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 	}
 }
 
+// Errors about the file have its name and the keys in it, and those about a flag have not.
+func TestErrorsOfTheFileNameIt(t *testing.T) {
+	const tooMuch = "scaleDown.scaleDownUtilizationThreshold: 1.5 must be between 0 and 1"
+	for _, c := range []struct{ args, file, want string }{
+		{"", head + "scaleDown: {scaleDownUnneededTime: 600}",
+			".yaml: scaleDown.scaleDownUnneededTime: has to be a text, and is a number"},
+		{"", head + "scaleDown: {scaleDownUtilizationThreshold: \"0.5\"}",
+			".yaml: scaleDown.scaleDownUtilizationThreshold: has to be a number, and is a string"},
+		{"", head + "scaleDown: {scaleDownUtilizationThreshold: 1.5}", ".yaml: " + tooMuch},
+		{"--mode=act", head + "scaleDown: {scaleDownUtilizationThreshold: 1.5}", ".yaml: " + tooMuch},
+		{"--scale-down-utilization-threshold=1.5", head, tooMuch},
+		{"--scale-down-utilization-threshold=1.5", head + "scaleDown: {scaleDownUtilizationThreshold: 0.4}", tooMuch},
+		{"--scale-down-utilization-threshold=1.5", "", tooMuch},
+		{"", head + "---\n" + head + "nonsense: 5\n", ".yaml: line 4: a second YAML document begins here"},
+	} {
+		_, _, err := parse(t, c.args, c.file)
+		named := strings.HasPrefix(c.want, ".yaml")
+		if err == nil || named && !strings.Contains(err.Error(), c.want) || !named && err.Error() != c.want {
+			t.Errorf("%s %q: got %v, want %q", c.args, c.file, err, c.want)
+		}
+	}
+}
+
 // --max-empty-bulk-delete is the default of the flag that took its place, with a warning.
 func TestOlderName(t *testing.T) {
 	for args, want := range map[string]int{"--max-empty-bulk-delete=4": 4,

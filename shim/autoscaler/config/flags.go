@@ -153,7 +153,7 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 		warnings = append(warnings, noProvider)
 	}
 	warnings = append(warnings, f.unusedByProvider(&c)...)
-	return c, strings.Join(warnings, "\n"), c.Check()
+	return c, strings.Join(warnings, "\n"), f.check(&c, file)
 }
 
 // Question returns the same for a command that asks a question: it acts on nothing, so that no provider is needed.
@@ -162,7 +162,25 @@ func (f *Flags) Question(file string) (Configuration, error) {
 	if c.Mode == Act {
 		c.Mode = Observe
 	}
-	return c, cmp.Or(err, c.Check())
+	return c, cmp.Or(err, f.check(&c, file))
+}
+
+// check is Check, whose error names the file where that alone is at fault, and no flag.
+func (f *Flags) check(c *Configuration, file string) error {
+	err := c.Check()
+	if err == nil || file == "" {
+		return err
+	}
+	alone, base := f.base, f.base
+	if loadErr := alone.Load(file); loadErr != nil {
+		return err
+	}
+	alone.Mode, base.Mode = c.Mode, c.Mode
+	same := func(other error) bool { return other != nil && other.Error() == err.Error() }
+	if same(alone.Check()) && !same(base.Check()) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return err
 }
 
 // merged returns the base, overridden by the file and by the flags that were given.
