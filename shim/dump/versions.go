@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// older are versions of the kinds in `others` that older API servers have. What is read of them has the same fields, and
-// means the same once asPresent was called.
+// older are versions of the kinds in `others` that older API servers have. Their fields that are read are the same, and
+// mean the same once asPresent was called.
 var older = map[string][]string{
 	"CSIDriver":           {"storage.k8s.io/v1beta1"},
 	"CSINode":             {"storage.k8s.io/v1beta1"},
@@ -36,7 +36,7 @@ func isOlder(kind, apiVersion string) bool { return slices.Contains(older[kind],
 func asPresent(object metav1.Object, kind, from, to string) {
 	if budget, ok := object.(*policyv1.PodDisruptionBudget); ok {
 		// An empty selector is of no pod in policy/v1beta1, and of all pods in policy/v1.
-		if selector := budget.Spec.Selector; selector != nil && len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+		if s := budget.Spec.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0 {
 			budget.Spec.Selector = nil
 		}
 	}

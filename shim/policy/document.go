@@ -53,8 +53,8 @@ func keysOf(of reflect.Type, path string) string {
 	return strings.Join(keys, ".")
 }
 
-// fieldOf returns the type of the field that a decoder calls this, nil: there is none; and whether that is the name of an
-// embedded struct.
+// fieldOf returns the type of the field that a decoder calls this, nil: there is none; and whether that is the name of
+// an embedded struct.
 func fieldOf(of reflect.Type, key string) (field reflect.Type, embedded bool) {
 	if of == nil || of.Kind() != reflect.Struct {
 		return nil, false

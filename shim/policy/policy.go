@@ -134,8 +134,8 @@ func DecodeStrict(data []byte, into any) error {
 	return utilerrors.NewAggregate(strict)
 }
 
-// readable names the field of a value of the wrong type and what it has to be, where encoding/json names types of Go. The
-// value was to be decoded into this type.
+// readable names the field of a value of the wrong type and what it has to be, where encoding/json names types of Go.
+// The value was to be decoded into this type.
 func readable(err error, into reflect.Type) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) || wrong.Field == "" {
