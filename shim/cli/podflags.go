@@ -92,9 +92,9 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 		c.pod = pod
 	}
 	if c.pod == nil {
-		_, isNode := c.view.Slot(name.name)
+		err := c.missing(name, p.sourceFlags.name())
 		c.close()
-		return nil, &noPodError{name.String(), p.sourceFlags.name(), isNode}
+		return nil, err
 	}
 	return &podQuestion{cluster: c, name: name, policy: how, how: fit}, nil
 }

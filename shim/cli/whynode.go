@@ -21,6 +21,17 @@ func (e *noPodError) Error() string {
 	return fmt.Sprintf("pod %s is not in %s; a pod that is not there yet is given with -p FILE", e.pod, e.source)
 }
 
+// missing says why the pod asked about is not there: it is, and cannot be read, or it is not.
+func (c *cluster) missing(pod podName, source string) error {
+	for _, o := range c.broken {
+		if o.Kind == "Pod" && (podName{o.Namespace, o.Name}) == pod {
+			return fmt.Errorf("pod %s cannot be read: %s", pod, o.Reason)
+		}
+	}
+	_, isNode := c.view.Slot(pod.name)
+	return &noPodError{pod.String(), source, isNode}
+}
+
 // drainNodeAnswer is the answer of `why NODE`: one of both is set.
 type drainNodeAnswer struct {
 	Node    string        `json:"node"`

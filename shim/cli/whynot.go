@@ -198,9 +198,11 @@ type onlyPod struct {
 // take has the pod wait in a cluster, and says that no other one does.
 func (o *onlyPod) take(c *cluster, source string, remarks *scaleup.Remarks) (waits func(*v1.Pod) bool, err error) {
 	if o.pod != nil {
-		o.pod = asTried(o.pod)
+		o.pod = offNode(o.pod)
 	} else if o.pod = c.pod; o.pod == nil {
-		return nil, &noPodError{pod: o.name.String(), source: source}
+		return nil, c.missing(o.name, source)
+	} else if o.pod.Spec.NodeName != "" {
+		o.pod = offNode(o.pod)
 	}
 	if o.held = noWait(o.pod); o.held == "" && !remarks.Add(o.pod) {
 		o.line = remarks.Lines()[0] // those for which no group grows are first
@@ -235,6 +237,15 @@ func (o *onlyPod) linesBeside(remarks []string) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// offNode returns a pod as if it had no node, and a scheduler had tried it and found none.
+func offNode(pod *v1.Pod) *v1.Pod {
+	pod = new(*pod)
+	pod.Spec.NodeName = ""
+	pod.Status.Conditions = slices.DeleteFunc(slices.Clone(pod.Status.Conditions),
+		func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled })
+	return asTried(pod)
 }
 
 // waiting returns the pod as if it had no node and no gates, and a scheduler had found no node for it.

@@ -190,14 +190,17 @@ var templates = map[string][]string{
 	"ReplicationController": {"spec", "template"}, "StatefulSet": {"spec", "template"},
 }
 
-// template hands over the pod that an object makes.
+// template hands over the pod that an object makes. It names the object as its controller, also where a pod would name a
+// ReplicaSet or Job in between, of which nobody knows the name yet.
 func (d *reader) template(raw json.RawMessage, kind string, path []string, at position) error {
 	where := fmt.Sprintf("%s (%s %q)", at, kind, nameOf(raw))
 	var head struct {
-		Metadata struct {
-			Namespace    string `json:"namespace"`
-			Name         string `json:"name"`
-			GenerateName string `json:"generateName"`
+		APIVersion string `json:"apiVersion"`
+		Metadata   struct {
+			Namespace    string    `json:"namespace"`
+			Name         string    `json:"name"`
+			GenerateName string    `json:"generateName"`
+			UID          types.UID `json:"uid"`
 		} `json:"metadata"`
 	}
 	if err := decode(raw, &head); err != nil {
@@ -222,6 +225,8 @@ func (d *reader) template(raw json.RawMessage, kind string, path []string, at po
 	if pod.Name == "" {
 		return &brokenError{fmt.Errorf("%s (%s): metadata.name: missing", at, kind)}
 	}
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: head.APIVersion, Kind: kind, Name: pod.Name,
+		UID: head.Metadata.UID, Controller: new(true)}}
 	return d.takePod(&pod, kind, at)
 }
 
