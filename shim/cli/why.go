@@ -3,9 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"loadline.dev/shim/nodegroup"
 )
 
 // section is one part of the answer of `why`: what one decision thinks of the subject, and why. A new decision adds a
@@ -39,8 +43,8 @@ func (a *app) newWhy() *cobra.Command {
 			"With --groups or --question, GROUP is a node group: its place among those that could grow, as\n" +
 			"`loadline rank` has it, term by term beside the best one, and how full it is, as `loadline size`\n" +
 			"has it.\n\n" +
-			"NODE is a node, node/NODE where a pod or group of this name could be meant: whether it can go, as\n" +
-			"`loadline drain` has it, or what keeps it.",
+			"NODE is a node, node/NODE where a pod or group of this name could be meant or the cluster is read\n" +
+			"from standard input: whether it can go, as `loadline drain` has it, or what keeps it.",
 		Example: `  loadline why shop/web-0
   loadline why node-3 -f cluster.json
   loadline why spot-large --groups groups.yaml
@@ -72,16 +76,15 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 			settings: f.groups.settings}
 		return a.whyNamedNode(ctx, &f.podFlags, source, strings.TrimPrefix(args[0], nodePrefix))
 	}
-	if f.groups.given() {
+	if group, err := f.asksGroup(args); err != nil {
+		return err
+	} else if group {
 		return a.whyGroup(ctx, &f.podFlags, &f.groups, &f.size, args)
 	}
 	f.how.Filters = f.groups.settings.Filters // the same flags, whatever is asked about
 	q, err := f.question(ctx, a.streams.In, args)
-	if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 && !f.fromStdin() {
-		source := drainSource{now: f.size.now, noPods: f.size.noPods, settings: f.groups.settings}
-		if found, nodeErr := a.whyNode(ctx, &f.podFlags, source, args[0]); found || missing.isNode && nodeErr != nil {
-			return nodeErr
-		} // else the pod is what is missing
+	if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 {
+		return a.whyNoPod(ctx, f, args[0], missing)
 	}
 	if err != nil {
 		return err
@@ -92,6 +95,37 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 		return err
 	}
 	return f.output.write(a.streams.Out, out)
+}
+
+// asksGroup says whether the arguments name a node group, and no pod or node.
+func (f *whyFlags) asksGroup(args []string) (bool, error) {
+	switch {
+	case !f.groups.given(), f.groups.question == "" && f.podFile != "":
+		return false, nil
+	case f.groups.question != "" || len(args) == 0: // there is no cluster, or nothing is named
+		return true, nil
+	}
+	file, err := nodegroup.Load(f.groups.groups)
+	return slices.ContainsFunc(file.Groups, func(g nodegroup.NodeGroup) bool { return g.Name() == args[0] }), err
+}
+
+// whyNoPod explains the node of this name, where there is no such pod.
+func (a *app) whyNoPod(ctx context.Context, f *whyFlags, name string, missing *noPodError) error {
+	switch {
+	case f.fromStdin() && missing.isNode:
+		return fmt.Errorf("%w; node/%s asks about the node of this name", missing, name)
+	case f.fromStdin(): // which is read once
+	default:
+		source := drainSource{groups: f.groups.groups, now: f.size.now, noPods: f.size.noPods,
+			settings: f.groups.settings}
+		if found, err := a.whyNode(ctx, &f.podFlags, source, name); found || missing.isNode && err != nil {
+			return err
+		}
+	}
+	if f.groups.given() && !strings.Contains(name, "/") {
+		return fmt.Errorf("%s has no node group %s, and %w", f.groups.groups, name, missing)
+	}
+	return missing
 }
 
 // why puts the sections together.

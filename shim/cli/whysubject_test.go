@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// With --groups, the subject of `why` is a group if the file has one of that name, else a pod or a node.
+func TestWhyBesideGroupsIsAboutWhatTheNameIsOf(t *testing.T) {
+	cluster, groups := refusalFiles(t)
+	manifest := t.TempDir() + "/pod.yaml"
+	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: new, namespace: shop}, spec: {containers: [{name: c}]}}`
+	if err := os.WriteFile(manifest, []byte(pod), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		subject, cluster, want string
+		code                   int
+	}{
+		{"fine", cluster, "fine: place 1 of 5", 0},
+		{"n1", cluster, "n1 stays: ", 0},
+		{"node/n1", cluster, "n1 stays: ", 0},
+		{"shop/web", cluster, "shop/web fits on none of 1 node now: none is scored", 0},
+		{"-p " + manifest, cluster, "shop/new: ", 0},
+		{"none", cluster, "error: " + groups + " has no node group none, and pod default/none is not in " + cluster, 1},
+		{"n1", "-", "error: pod default/n1 is not in standard input; a pod that is not there yet is given with -p FILE; " +
+			"node/n1 asks about the node of this name", 1},
+		{"node/n1", "-", "n1 stays: ", 0},
+	} {
+		args := append(append([]string{"why"}, strings.Fields(c.subject)...), "-f", c.cluster, "--groups", groups)
+		out, errs, code := run(t, "loadline", string(text), args...)
+		if code != c.code || !strings.HasPrefix(out+errs, c.want) {
+			t.Errorf("%s in %s: exit %d: %s%s, want %s", c.subject, c.cluster, code, out, errs, c.want)
+		}
+	}
+	const hint = "node/n1 asks about the node of this name"
+	if _, errs, _ := run(t, "loadline", string(text), "why", "n1", "-f", "-"); !strings.Contains(errs, hint) {
+		t.Errorf("got %s, want %s", errs, hint)
+	}
+}
