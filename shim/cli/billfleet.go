@@ -110,7 +110,7 @@ func (b *fleetBill) data() *fleetAnswer {
 	for _, c := range b.clusters {
 		bill := c.GetBill()
 		line := fleetCluster{Name: c.name, Now: bill.GetNow(), Bound: bill.Bound, Reachable: bill.GetReachable(),
-			MovesTotal: c.GetMovesTotal(), Notes: append([]string{}, c.notes...)}
+			MovesTotal: c.GetMovesTotal(), Notes: append(append([]string{}, c.notes...), leftOutLines(&c.leftOut)...)}
 		for _, group := range c.GetGroups() {
 			line.Nodes += group.GetNodes()
 		}

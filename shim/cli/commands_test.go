@@ -214,7 +214,7 @@ func TestScoreJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]any{"pod": "default/pod5", "scores": []any{
+	want := map[string]any{"pod": "default/pod5", "leftOut": []any{}, "scores": []any{
 		map[string]any{"node": "node2", "score": 100.0, "raw": -12.5},
 		map[string]any{"node": "node1", "score": 0.0, "raw": -75.0},
 	}}

@@ -90,9 +90,10 @@ func (f *fitAnswer) whyNot(node string, byNode bool) (answer, error) {
 	refusals := slices.Concat(f.DoesNotFit, f.CannotJudge)
 	if node == "" {
 		if byNode {
-			return answer{data: f, verdict: f.Verdict, lines: f.Remarks, tables: refusalTables}, nil
+			return answer{data: f, verdict: f.Verdict, lines: f.Remarks, leftOut: &f.leftOut, tables: refusalTables}, nil
 		}
-		return answer{data: newFitSection(f), verdict: f.Verdict, lines: f.Remarks, tables: refusalGroupTables}, nil
+		return answer{data: newFitSection(f), verdict: f.Verdict, lines: f.Remarks, leftOut: &f.leftOut,
+			tables: refusalGroupTables}, nil
 	}
 	i := slices.IndexFunc(refusals, func(r refusal) bool { return r.Node == node })
 	if i < 0 && !slices.Contains(f.Fits, node) {
@@ -107,7 +108,8 @@ func (f *fitAnswer) whyNot(node string, byNode bool) (answer, error) {
 			verdict = "cannot be judged on"
 		}
 	}
-	return answer{data: one, verdict: fmt.Sprintf("%s %s %s", f.Pod, verdict, node), tables: tables, lines: f.Remarks}, nil
+	return answer{data: one, verdict: fmt.Sprintf("%s %s %s", f.Pod, verdict, node), tables: tables, lines: f.Remarks,
+		leftOut: &f.leftOut}, nil
 }
 
 // nodeAnswer is the answer of `why-not POD NODE`.

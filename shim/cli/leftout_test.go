@@ -48,7 +48,15 @@ func TestLeftOutObjectsChangeNothing(t *testing.T) {
 		"rank":  {"rank --groups testdata/plan-groups.yaml", "testdata/plan.yaml", []leftout.Object{huge, unreadable}},
 		"size": {"size --groups testdata/size-groups.yaml" + now, "testdata/size.yaml",
 			[]leftout.Object{huge, unreadable, budget}},
-		"fit": {"fit shop/wait-0", "testdata/plan.yaml", []leftout.Object{unreadable}},
+		"fit":           {"fit shop/wait-0", "testdata/plan.yaml", []leftout.Object{unreadable}},
+		"score":         {"score shop/wait-0", "testdata/plan.yaml", []leftout.Object{unreadable}},
+		"why":           {"why shop/wait-0", "testdata/plan.yaml", []leftout.Object{unreadable}},
+		"whyNode":       {"why node/node-1" + now, "testdata/plan.yaml", []leftout.Object{unreadable, budget}},
+		"whyNot":        {"why-not shop/wait-0", "testdata/plan.yaml", []leftout.Object{unreadable}},
+		"whyNotByNode":  {"why-not shop/wait-0 --by-node", "testdata/plan.yaml", []leftout.Object{unreadable}},
+		"whyNotOneNode": {"why-not shop/wait-0 node-1", "testdata/plan.yaml", []leftout.Object{unreadable}},
+		"whyNotGroups": {"why-not shop/wait-0 --groups testdata/plan-groups.yaml", "testdata/plan.yaml",
+			[]leftout.Object{unreadable}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dump, err := os.ReadFile(c.dump)
@@ -82,6 +90,9 @@ func TestLeftOutObjectsChangeNothing(t *testing.T) {
 					t.Errorf("no reason: %v", told.LeftOut[i])
 				}
 				if told.LeftOut[i].Name != "huge" {
+					if !strings.HasPrefix(told.LeftOut[i].Reason, "document ") { // not what the engine makes of it
+						t.Errorf("does not say where it is: %v", told.LeftOut[i])
+					}
 					told.LeftOut[i].Reason = ""
 				}
 			}

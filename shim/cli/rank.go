@@ -163,12 +163,13 @@ func (s *rankSource) askQuestion(ctx context.Context, engine engineFlags) (*rank
 		return nil, err
 	}
 	defer conn.Close()
-	r, err := askRank(ctx, loadlinev1.NewAutoscalerClient(conn), request)
+	r, err := askRank(ctx, loadlinev1.NewAutoscalerClient(conn), request, leftout.List{})
 	return r, engineError(err)
 }
 
-func askRank(ctx context.Context, client loadlinev1.AutoscalerClient,
-	request *loadlinev1.RankOptionsRequest) (*rank, error) {
+// askRank asks for a ranking, where these objects are left out already: what is known of them is said first.
+func askRank(ctx context.Context, client loadlinev1.AutoscalerClient, request *loadlinev1.RankOptionsRequest,
+	leftOut leftout.List) (*rank, error) {
 	response, err := client.RankOptions(ctx, request)
 	if err != nil {
 		return nil, err
@@ -177,7 +178,7 @@ func askRank(ctx context.Context, client loadlinev1.AutoscalerClient,
 	if err != nil {
 		return nil, err
 	}
-	r := &rank{options: options, response: response}
+	r := &rank{options: options, response: response, leftOut: leftOut}
 	r.leftOut.AddAnswer(response)
 	return r, nil
 }

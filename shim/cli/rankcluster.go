@@ -13,6 +13,7 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/filterconfig"
+	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/ranking"
 	"loadline.dev/shim/scaleup"
@@ -77,7 +78,6 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	for i := range file.Groups {
 		r.sized[file.Groups[i].Name()] = file.Groups[i].Spec.Size != nil
 	}
-	c.leaveOut(&r.leftOut)
 	r.leftOut.Add(o.Pods.LeftOut()...)
 	if source.fromFile() && c.counts.Objects["DaemonSet"] == 0 {
 		r.notes = append(r.notes, "The dump holds no DaemonSets: what they put on each new node does not count.")
@@ -138,7 +138,9 @@ func (s *rankSource) askAt(ctx context.Context, c *cluster, asked *plan.Plan, cl
 	for _, option := range request.Options {
 		option.Priority = priorities.Of(option.GetNodeGroup())
 	}
-	r, err := askRank(ctx, client, request)
+	var leftOut leftout.List
+	c.leaveOut(&leftOut) // the engine has only a mark of what is wrong with them
+	r, err := askRank(ctx, client, request, leftOut)
 	if err != nil {
 		return nil, err
 	}

@@ -66,14 +66,15 @@ func (q *podQuestion) scores(all *loadlinev1.ExplainResponse) answer {
 	if len(s.Scores) == 0 {
 		verdict = q.nowhere()
 	}
-	out := answer{title: "Scores of nodes", data: s, verdict: verdict}
+	out := answer{title: "Scores of nodes", data: s, verdict: verdict, leftOut: &q.fitted.leftOut}
 	out.tables = append([]table{{rows: "scores", kind: "node", name: "node",
 		columns: []column{{header: "NODE", path: "node"}, {header: "SCORE", path: "score", right: true},
 			{header: "RAW", text: rawOf, right: true}, {text: func(r row) string { return r.str("reason") }}}}},
 		beside(refusalTables[0]))
 	drawn := newScoreSection(q, all)
 	out.page = func(w io.Writer) error {
-		page := answer{title: "Scores of nodes", verdict: drawn.Verdict, lines: drawn.lines(), cards: drawn.cards()}
+		page := answer{title: "Scores of nodes", verdict: drawn.Verdict, lines: drawn.lines(), cards: drawn.cards(),
+			leftOut: out.leftOut}
 		return renderPage(w, page, nil)
 	}
 	return out

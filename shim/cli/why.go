@@ -139,6 +139,6 @@ func why(ctx context.Context, q *podQuestion, top int) (answer, error) {
 		data[s.key], part.at = part.data, s.key
 		out.parts = append(out.parts, part)
 	}
-	out.data = data
+	out.data, out.leftOut = data, &q.fitted.leftOut
 	return out, nil
 }

@@ -23,14 +23,14 @@ func TestWhyBesideGroupsIsAboutWhatTheNameIsOf(t *testing.T) {
 		code                   int
 	}{
 		{"fine", cluster, "fine: place 1 of 5", 0},
-		{"n1", cluster, "n1 stays: ", 0},
-		{"node/n1", cluster, "n1 stays: ", 0},
+		{"n1", cluster, "n1 can go, it is empty; ", 0},
+		{"node/n1", cluster, "n1 can go, it is empty; ", 0},
 		{"shop/web", cluster, "shop/web fits on none of 1 node now: none is scored", 0},
 		{"-p " + manifest, cluster, "shop/new: ", 0},
 		{"none", cluster, "error: " + groups + " has no node group none, and pod default/none is not in " + cluster, 1},
 		{"n1", "-", "error: pod default/n1 is not in standard input; a pod that is not there yet is given with -p FILE; " +
 			"node/n1 asks about the node of this name", 1},
-		{"node/n1", "-", "n1 stays: ", 0},
+		{"node/n1", "-", "n1 can go, it is empty; ", 0},
 	} {
 		args := append(append([]string{"why"}, strings.Fields(c.subject)...), "-f", c.cluster, "--groups", groups)
 		out, errs, code := run(t, "loadline", string(text), args...)
