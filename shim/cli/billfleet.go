@@ -129,8 +129,11 @@ func (a *fleetAnswer) verdict() string {
 	if a.Bound != nil {
 		least = "no arrangement of their pods costs less than " + usd(*a.Bound)
 	}
-	return fmt.Sprintf("%s USD/h is paid for %s; %s; moves reach %s and save %.0f USD a month", usd(a.Now),
-		plural(len(a.Clusters), "cluster"), least, usd(a.Reachable), (a.Now-a.Reachable)*730)
+	reach := "no move pays"
+	if len(a.Moves) > 0 {
+		reach = fmt.Sprintf("moves reach %s and save %.0f USD a month", usd(a.Reachable), (a.Now-a.Reachable)*730)
+	}
+	return fmt.Sprintf("%s USD/h is paid for %s; %s; %s", usd(a.Now), plural(len(a.Clusters), "cluster"), least, reach)
 }
 
 // sumOf adds what is known; nil: one of both is not.
@@ -153,21 +156,27 @@ func boundText(bound *float64) string {
 func (b *fleetBill) forms() answer {
 	data := b.data()
 	return answer{data: data, verdict: data.verdict() + ".", lines: data.notes(), page: data.page,
-		tables: []table{{fixed: data.clusters(), texts: []string{"CLUSTER"}},
-			{fixed: data.moves(), texts: []string{"CLUSTER", "GOES", "COMES"}}}}
+		tables: fleetTables}
 }
 
-func (a *fleetAnswer) clusters() report.Grid {
-	grid := report.Grid{Header: []string{"CLUSTER", "NODES", "USD/H", "BOUND", "AFTER MOVES", "MOVES"}}
-	nodes, moves := int64(0), int64(0)
-	for _, c := range a.Clusters {
-		nodes, moves = nodes+c.Nodes, moves+c.MovesTotal
-		grid.Rows = append(grid.Rows, []string{c.Name, fmt.Sprint(c.Nodes), usd(c.Now), boundText(c.Bound),
-			usd(c.Reachable), fmt.Sprint(c.MovesTotal)})
+// fleetTables show the bill of each cluster and the best moves of all.
+var fleetTables = []table{
+	{rows: "clusters", foot: allClusters, columns: []column{{header: "CLUSTER", path: "name"},
+		{header: "NODES", path: "nodes", right: true}, {header: "USD/H", text: usdOf("now"), right: true},
+		{header: "BOUND", text: usdOf("bound"), right: true},
+		{header: "AFTER MOVES", text: usdOf("reachable"), right: true},
+		{header: "MOVES", path: "movesTotal", right: true}}},
+	{rows: "moves", columns: append([]column{{header: "CLUSTER", path: "cluster"}}, moveColumns[1:]...)},
+}
+
+// allClusters is the sum over the clusters.
+func allClusters(d document) []row {
+	nodes, moves := 0.0, 0.0
+	for _, c := range d.list(table{rows: "clusters"}) {
+		nodes, moves = nodes+c.num("nodes"), moves+c.num("movesTotal")
 	}
-	grid.Rows = append(grid.Rows, []string{"all", fmt.Sprint(nodes), usd(a.Now), boundText(a.Bound), usd(a.Reachable),
-		fmt.Sprint(moves)})
-	return grid
+	return []row{{"name": "all", "nodes": nodes, "now": d["now"], "bound": d["bound"], "reachable": d["reachable"],
+		"movesTotal": moves}}
 }
 
 func (a *fleetAnswer) moves() report.Grid {

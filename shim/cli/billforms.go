@@ -324,7 +324,7 @@ var (
 	}
 	consolidateTables = []table{
 		{rows: "moves", kind: "node", name: "remove[*]", columns: moveColumns},
-		{rows: "keep", columns: []column{{header: "STAYS", path: "node"},
+		{rows: "keep", apart: true, columns: []column{{header: "STAYS", path: "node"},
 			{header: "GROUP", path: "nodeGroup", wide: true}, {header: "REASON", text: keepReason},
 			{header: "POD", text: func(r row) string { return r.str("blockingPod") }},
 			{header: "USD/H", text: usdOf("usd"), right: true}, {header: "WORTH", text: usdOf("worth"), right: true},

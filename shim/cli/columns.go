@@ -36,6 +36,11 @@ type table struct {
 	// aside says that rows are beside what was asked: scripts, which read names, custom columns and tables without
 	// headers, do not get them.
 	aside bool
+	// apart says that rows have keys of those that were asked, and say something else, such as which nodes stay beside
+	// which ones go: custom columns do not get them.
+	apart bool
+	// element is the key of rows that are texts in -o json; empty: "name".
+	element string
 	// foot has rows below those of the list, such as sums, for people alone.
 	foot func(d document) []row
 	// fixed, if it has a header, is the whole table, whose rows are no elements of the answer; texts are the headers of
@@ -55,7 +60,7 @@ func (t table) layout(d document, wide, foot bool) (columns []column, lines [][]
 	if columns != nil {
 		return columns, t.fixed.Rows, nil
 	}
-	rows := d.list(t.rows)
+	rows := d.list(t)
 	if columns, lines, err = t.grid(rows, wide); err != nil || len(lines) == 0 || t.foot == nil || !foot {
 		return columns, lines, err
 	}

@@ -40,6 +40,9 @@ func addNowFlag(flags *pflag.FlagSet, now *string) {
 	flags.StringVar(now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
 }
 
+// lastYear is one from which on times that are later by some settings may have no form in JSON.
+const lastYear = 9000
+
 // timeOf returns the time of a plan, which --now says.
 func timeOf(now string) (time.Time, error) {
 	if now == "" {
@@ -48,6 +51,9 @@ func timeOf(now string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, now)
 	if err != nil {
 		return at, usagef("--now %q: must be a time such as 2026-02-17T09:00:00Z", now)
+	}
+	if at.Year() >= lastYear {
+		return at, usagef("--now %q: must be before the year %d", now, lastYear)
 	}
 	return at, nil
 }

@@ -70,15 +70,15 @@ func reasonsOf(r row) string {
 func (f *fitAnswer) forms() answer {
 	yes := func(row) string { return "yes" }
 	where := func(r row) string {
-		if r.str("name") == f.taken {
+		if r.str("node") == f.taken {
 			return "where it is"
 		}
 		return ""
 	}
 	return answer{data: f, verdict: f.Verdict, lines: f.Remarks, leftOut: &f.leftOut, tables: []table{
-		{rows: "fits", kind: "node", name: "name", columns: []column{{header: "NODE", path: "name"},
+		{rows: "fits", element: "node", kind: "node", name: "node", columns: []column{{header: "NODE", path: "node"},
 			{header: "FITS", text: yes}, {text: where}}},
-		{rows: "cannotJudge", columns: []column{{header: "NODE", path: "node"},
+		{rows: "cannotJudge", apart: true, columns: []column{{header: "NODE", path: "node"},
 			{header: "FITS", text: func(row) string { return "not known" }},
 			{text: func(r row) string {
 				return strings.TrimPrefix(r.str("filter")+": "+reasonsOf(r), ": ") // of an unknown field no filter tells

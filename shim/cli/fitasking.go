@@ -167,7 +167,7 @@ type refusalGroup struct {
 
 // grouped returns refusals by what they have in common, the most frequent first, ties by their first node.
 func grouped(refusals []refusal) []refusalGroup {
-	var out []refusalGroup
+	out := []refusalGroup{}
 	for _, r := range refusals {
 		i := slices.IndexFunc(out, func(g refusalGroup) bool {
 			return g.Filter == r.Filter && g.Status == r.Status && slices.Equal(g.Reasons, r.Reasons)

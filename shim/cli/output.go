@@ -97,7 +97,7 @@ func (o *outputFlag) write(w io.Writer, a answer) error {
 	if o.noHeaders {
 		w = texttable.WithoutHeaders(w)
 	}
-	if o.form == formHTML && a.page != nil {
+	if o.form == formHTML && a.page != nil && o.sortBy == "" {
 		return a.page(w)
 	}
 	if a.leftOut != nil {
@@ -114,6 +114,8 @@ func (o *outputFlag) write(w io.Writer, a answer) error {
 		a.data = d
 	}
 	switch {
+	case o.form == formHTML && a.page != nil:
+		return a.page(w)
 	case o.form == formJSON || o.form == formYAML:
 		return writeDocument(w, a.data, o.form == formYAML)
 	case o.form == formHTML:

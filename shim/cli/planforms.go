@@ -164,10 +164,10 @@ func (l *loopPlan) sized() []sizeGroup {
 }
 
 var planTables = []table{
-	{rows: "waiting", columns: []column{{header: "PODS", path: "count", right: true}, {header: "SUCH AS", path: "pod"},
+	{rows: "waiting", apart: true, columns: []column{{header: "PODS", path: "count", right: true}, {header: "SUCH AS", path: "pod"},
 		{header: "EXPECTED ON", text: expectedOn}}},
-	refusalTable,
-	{rows: "ranking", columns: []column{{header: "OPTION", path: "nodeGroup"}, {header: "PODS", path: "pods", right: true},
+	apart(refusalTable),
+	{rows: "ranking", apart: true, columns: []column{{header: "OPTION", path: "nodeGroup"}, {header: "PODS", path: "pods", right: true},
 		{header: "WHY", path: "reason"}}},
 	{rows: "growth", kind: "nodegroup", name: "nodeGroup", columns: []column{{header: "GROWS", path: "nodeGroup"},
 		{header: "NODES FOR PODS", path: "forPods", right: true}, {header: "FOR SLACK", path: "forSlack", right: true},

@@ -46,18 +46,18 @@ func (d document) elements(key string) []any {
 	return elements
 }
 
-// list returns the rows at a key; the empty key gives the document itself as the only row.
-func (d document) list(key string) []row {
-	if key == "" {
+// list returns the rows of a table; one without a key has the document itself as the only row.
+func (d document) list(t table) []row {
+	if t.rows == "" {
 		return []row{row(d)}
 	}
-	elements := d.elements(key)
+	elements := d.elements(t.rows)
 	rows := make([]row, len(elements))
 	for i, element := range elements {
 		if fields, ok := element.(map[string]any); ok {
 			rows[i] = fields
 		} else {
-			rows[i] = row{"name": element}
+			rows[i] = row{cmp.Or(t.element, "name"): element}
 		}
 	}
 	return rows
@@ -70,7 +70,7 @@ func (d document) sortBy(path string, tables []table) error {
 		if !t.isList() {
 			continue
 		}
-		elements, rows := d.elements(t.rows), d.list(t.rows)
+		elements, rows := d.elements(t.rows), d.list(t)
 		keys, order := make([]any, len(rows)), make([]int, len(rows))
 		for i, r := range rows {
 			values, err := r.values(path)
@@ -199,7 +199,7 @@ func renderNames(w io.Writer, a answer, d document) error {
 			continue
 		}
 		named = true
-		for _, r := range d.list(t.rows) {
+		for _, r := range d.list(t) {
 			names, err := r.values(t.name)
 			if err != nil {
 				return err
@@ -236,10 +236,10 @@ func (o *outputFlag) renderCustom(w io.Writer, a answer, d document) error {
 	}
 	var lines [][]string
 	for _, t := range a.allTables() {
-		if !t.isList() {
+		if !t.isList() || t.apart {
 			continue
 		}
-		_, more, err := table{columns: columns}.grid(d.list(t.rows), true)
+		_, more, err := table{columns: columns}.grid(d.list(t), true)
 		if err != nil {
 			return err
 		}

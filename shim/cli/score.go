@@ -114,6 +114,11 @@ func beside(t table) table {
 	return t
 }
 
+func apart(t table) table {
+	t.apart = true
+	return t
+}
+
 // roundRaw drops the digits below those that fixed-point arithmetic holds.
 func roundRaw(raw float64) float64 {
 	return math.Round(raw*1e6) / 1e6

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -37,8 +38,12 @@ func addEngineFlag(flags *pflag.FlagSet, e *engineFlags) {
 }
 
 func (e engineFlags) open() (engine.Conn, error) {
-	return engine.OpenWith(e.address,
+	conn, err := engine.OpenWith(e.address,
 		&loadlinev1.EngineConfig{MaxQuestionBytes: e.maxQuestionBytes, SlackNamespace: e.slackNamespace})
+	if wrong := (*engine.AddressError)(nil); errors.As(err, &wrong) {
+		return nil, usageError{err}
+	}
+	return conn, err
 }
 
 // sourceFlags say where a command finds the cluster: on an API server, or in a dump.

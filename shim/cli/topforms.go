@@ -105,7 +105,7 @@ func (t *top) tables() []table {
 // ratio alone.
 func shareColumn(header, resource, amount string) column {
 	return column{header: header, right: true, blank: true, text: func(r row) string {
-		for _, of := range document(r).list("resources") {
+		for _, of := range document(r).list(table{rows: "resources"}) {
 			if of.str("resource") != resource {
 				continue
 			}

@@ -30,6 +30,14 @@ const inProcess = "inprocess"
 // executable, in ../lib beside it, and in the search path of the system, in this order.
 func Open(address string) (Conn, error) { return OpenWith(address, nil) }
 
+// AddressError is returned for an address that is none of an engine.
+type AddressError struct{ Address string }
+
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("engine address %q: must be inprocess, inprocess:///path/to/libloadline.so or "+
+		"unix:///path/to/socket", e.Address)
+}
+
 // OpenWith is Open with a configuration for an engine in this process; nil: the defaults. An engine in loadlined has
 // the configuration that loadlined was started with.
 func OpenWith(address string, config *loadlinev1.EngineConfig) (Conn, error) {
@@ -42,6 +50,5 @@ func OpenWith(address string, config *loadlinev1.EngineConfig) (Conn, error) {
 	case scheme == "unix" && hasPath && strings.HasPrefix(path, "/"):
 		return openSocket(path)
 	}
-	return nil, fmt.Errorf("engine address %q: must be inprocess, inprocess:///path/to/libloadline.so or "+
-		"unix:///path/to/socket", address)
+	return nil, &AddressError{address}
 }
