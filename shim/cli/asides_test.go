@@ -45,7 +45,8 @@ func outOf(t *testing.T, command string) string {
 // Several clusters in which no move pays have the verdict that one has.
 func TestSeveralClustersWithoutAMove(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "one.yaml")
-	const bare = `- {apiVersion: v1, kind: Pod, metadata: {name: bare, namespace: shop}, spec: {nodeName: n1, containers: [{name: a}]}}
+	const bare = `- {apiVersion: v1, kind: Pod, metadata: {name: bare, namespace: shop},
+   spec: {nodeName: n1, containers: [{name: a}]}}
 `
 	if err := os.WriteFile(file, []byte(refusalCluster+bare), 0o600); err != nil {
 		t.Fatal(err)

@@ -85,7 +85,8 @@ func (r *rank) whyGroup(group string) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	terms := answer{data: out, verdict: out.Verdict, leftOut: &r.leftOut, lines: strings.Split(strings.TrimSuffix(text, "\n"), "\n"),
+	terms := answer{data: out, verdict: out.Verdict, leftOut: &r.leftOut,
+		lines: strings.Split(strings.TrimSuffix(text, "\n"), "\n"),
 		parts: []answer{{lines: []string{r.basis()}}},
 		page:  func(w io.Writer) error { return r.pageWith(w, sized.gauges()) }}
 	if out.Size != nil {

@@ -190,8 +190,8 @@ var templates = map[string][]string{
 	"ReplicationController": {"spec", "template"}, "StatefulSet": {"spec", "template"},
 }
 
-// template hands over the pod that an object makes. It names the object as its controller, also where a pod would name a
-// ReplicaSet or Job in between, of which nobody knows the name yet.
+// template hands over the pod that an object makes. It names the object as its controller, also where a pod would name
+// a ReplicaSet or Job in between, of which nobody knows the name yet.
 func (d *reader) template(raw json.RawMessage, kind string, path []string, at position) error {
 	where := fmt.Sprintf("%s (%s %q)", at, kind, nameOf(raw))
 	var head struct {
