@@ -187,7 +187,8 @@ var drainTables = []table{
 		{header: "GROUP", path: "nodeGroup", wide: true}, {header: "START", text: startText},
 		{header: "READY AT", path: "readyAt"}, {header: "POD", path: "moves[*].pod"},
 		{header: "MOVES TO", path: "moves[*].to"}}},
-	{rows: "keep", apart: true, columns: []column{{header: "STAYS", path: "node"}, {header: "GROUP", path: "nodeGroup", wide: true},
+	{rows: "keep", apart: true, columns: []column{{header: "STAYS", path: "node"},
+		{header: "GROUP", path: "nodeGroup", wide: true},
 		{header: "REASON", text: keepReason}, {header: "POD", path: "blockingPod"},
 		{header: "WHAT WOULD HELP", path: "whatWouldHelp"}}},
 }

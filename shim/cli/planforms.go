@@ -164,11 +164,11 @@ func (l *loopPlan) sized() []sizeGroup {
 }
 
 var planTables = []table{
-	{rows: "waiting", apart: true, columns: []column{{header: "PODS", path: "count", right: true}, {header: "SUCH AS", path: "pod"},
-		{header: "EXPECTED ON", text: expectedOn}}},
+	{rows: "waiting", apart: true, columns: []column{{header: "PODS", path: "count", right: true},
+		{header: "SUCH AS", path: "pod"}, {header: "EXPECTED ON", text: expectedOn}}},
 	apart(refusalTable),
-	{rows: "ranking", apart: true, columns: []column{{header: "OPTION", path: "nodeGroup"}, {header: "PODS", path: "pods", right: true},
-		{header: "WHY", path: "reason"}}},
+	{rows: "ranking", apart: true, columns: []column{{header: "OPTION", path: "nodeGroup"},
+		{header: "PODS", path: "pods", right: true}, {header: "WHY", path: "reason"}}},
 	{rows: "growth", kind: "nodegroup", name: "nodeGroup", columns: []column{{header: "GROWS", path: "nodeGroup"},
 		{header: "NODES FOR PODS", path: "forPods", right: true}, {header: "FOR SLACK", path: "forSlack", right: true},
 		{header: "USD/H", right: true, text: func(r row) string {
