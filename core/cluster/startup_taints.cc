@@ -35,7 +35,13 @@ constexpr TaintRow kWellKnown[] = {
     {"node.kubernetes.io/windows-build", TaintKind::kLasting},
     {"node.kubernetes.io/lifecycle", TaintKind::kLasting},
     {"node.kubernetes.io/role", TaintKind::kLasting},
-    {"node.kubernetes.io/out-of-service", TaintKind::kCondition},  // its value says why
+    // Conditions, whatever value somebody gives them.
+    {"node.kubernetes.io/out-of-service", TaintKind::kCondition},
+    {"node.kubernetes.io/unreachable", TaintKind::kCondition},
+    {"node.kubernetes.io/unschedulable", TaintKind::kCondition},
+    {"node.kubernetes.io/memory-pressure", TaintKind::kCondition},
+    {"node.kubernetes.io/disk-pressure", TaintKind::kCondition},
+    {"node.kubernetes.io/pid-pressure", TaintKind::kCondition},
     {kConditionPrefix, TaintKind::kCondition},
     {"node.cloudprovider.kubernetes.io/", TaintKind::kCondition},
     {"status-taint.cluster-autoscaler.kubernetes.io/", TaintKind::kCondition},

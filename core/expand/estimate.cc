@@ -153,6 +153,7 @@ NodeIndex Estimator::AddBareCopy(const NodeGroup& group) {
 
 NodeIndex Estimator::AddCopy(const NodeGroup& group, TrialMemory* memory) {
   const NodeIndex index = AddBareCopy(group);
+  for (size_t i = 0; i < group.model->static_pods.size(); ++i) memory->Pod(1);
   for (const auto& daemon : daemons_) {
     if (!memory->Pod(daemon->UnitsPerNode())) break;
     if (daemon->Fits(index)) snapshot_.PlacePod(index, daemon->shape());
@@ -270,7 +271,9 @@ void Estimator::NameDaemons(const NodeGroup& group, WorkBudget* budget, std::vec
     if (refusal.daemons_in_the_way) open.push_back(&refusal);
   }
   for (size_t i = 0; i < daemons_.size() && !open.empty(); ++i) {
-    if (!budget->Spend(static_cast<int64_t>(open.size()) + daemons_[i]->UnitsPerNode())) break;
+    int64_t units = daemons_[i]->UnitsPerNode();
+    for (const PodRefusal* const refusal : open) units += fit(refusal->pods).UnitsPerNode();
+    if (!budget->Spend(units)) break;
     if (!daemons_[i]->Fits(bare)) continue;
     snapshot_.PlacePod(bare, daemons_[i]->shape());
     const IncomingPod& daemon = daemons_[i]->pod();

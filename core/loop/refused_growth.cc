@@ -25,6 +25,7 @@ std::vector<RefusedPods> RefusedByNewNodes(const LoopProblem& problem, const Loo
   if (refused.empty()) return refused;
   const WorkPhase phase(budget, kForRefusals);
   Estimator estimator(snapshot, &problem.scale_down.fit, std::move(pods), problem.daemons, budget);
+  if (estimator.cut_short_by() != BudgetEnd::kNotEnded) return {};  // some pod was not looked at in full
   const std::vector<int64_t> nothing_placed(refused.size(), 0);
   for (const GroupIndex group : problem.groups.indices()) {
     if (!problem.groups[group].model.has_value()) continue;

@@ -353,9 +353,13 @@ void EncodeWhyNoGrowth(const LoopObservation& seen, const LoopFindings& findings
     for (const int32_t entry : entries.EntriesOf(kind.pods)) message->add_pods(entry);
     message->set_why(Printable(WhyNoGrowth(seen, findings, problem, plan, &kind), kMostWarningBytes));
   }
-  answer->set_why_no_growth(refused.empty()
-                                ? Printable(WhyNoGrowth(seen, findings, problem, plan), kMostWarningBytes)
-                                : answer->pods_without_node(0).why());
+  // A client says this of the kinds that are not listed, too.
+  const auto kinds = std::count_if(plan.scale_up.unplaced.begin(), plan.scale_up.unplaced.end(),
+                                   [](int64_t pods) { return pods > 0; });
+  const bool all_listed = !refused.empty() && refused.size() == static_cast<size_t>(kinds);
+  answer->set_why_no_growth(all_listed
+                                ? answer->pods_without_node(0).why()
+                                : Printable(WhyNoGrowth(seen, findings, problem, plan), kMostWarningBytes));
 }
 
 }  // namespace loadline

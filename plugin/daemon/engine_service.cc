@@ -150,13 +150,11 @@ class SilenceLimit {
 // One call with one request, or with the parts of one. Deletes itself when gRPC is done with it.
 class EngineCall : public grpc::ServerGenericBidiReactor {
  public:
-  EngineCall(grpc::GenericCallbackServerContext* context, loadline_engine* engine, Executor* plans,
-             Executor* questions, RunningCalls* calls, std::atomic<size_t>* cluster_bytes,
-             const ClientLimits& limits)
+  EngineCall(grpc::GenericCallbackServerContext* context, loadline_engine* engine, const Executors& executors,
+             RunningCalls* calls, std::atomic<size_t>* cluster_bytes, const ClientLimits& limits)
       : context_(context),
         engine_(engine),
-        plans_(plans),
-        questions_(questions),
+        executors_(executors),
         calls_(calls),
         has_parts_(context->method() == kSetCluster),
         cluster_bytes_(cluster_bytes, limits.cluster_bytes) {
@@ -183,7 +181,9 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
     }
     const bool is_small_score = context_->method() == kScore && request_.Length() <= kMaxInlineBytes;
     if (is_small_score && Answer(loadline_try_call)) return;
-    Executor* const executor = Plans(context_->method()) ? plans_ : questions_;
+    Executor* const executor = is_small_score              ? executors_.scores
+                               : Plans(context_->method()) ? executors_.plans
+                                                           : executors_.questions;
     if (!executor->Run(request_.Length(), [this] { Answer(loadline_call); })) {
       Finish(Refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, kLimit, "too many calls are waiting"));
     }
@@ -267,8 +267,7 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
 
   grpc::GenericCallbackServerContext* context_;
   loadline_engine* engine_;
-  Executor* plans_;
-  Executor* questions_;
+  const Executors executors_;
   RunningCalls* calls_;
   const bool has_parts_;
   ClusterBytes cluster_bytes_;
@@ -311,18 +310,17 @@ class ReflectionCall : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-EngineService::EngineService(loadline_engine* engine, Executor* plans, Executor* questions,
-                             RunningCalls* calls, ClientLimits limits)
+EngineService::EngineService(loadline_engine* engine, const Executors& executors, RunningCalls* calls,
+                             ClientLimits limits)
     : engine_(engine),
-      plans_(plans),
-      questions_(questions),
+      executors_(executors),
       calls_(calls),
       limits_(limits),
       reflection_(DescriptorsOf(engine)) {}
 
 grpc::ServerGenericBidiReactor* EngineService::CreateReactor(grpc::GenericCallbackServerContext* context) {
   if (Reflection::Serves(context->method())) return new ReflectionCall(&reflection_);
-  return new EngineCall(context, engine_, plans_, questions_, calls_, &cluster_bytes_, limits_);
+  return new EngineCall(context, engine_, executors_, calls_, &cluster_bytes_, limits_);
 }
 
 }  // namespace loadline

@@ -22,24 +22,28 @@ struct ClientLimits {
       request_time;  // that a client may be silent before its request is complete; 0: for ever
 };
 
+// The threads of calls.
+struct Executors {
+  Executor* plans;      // of calls that may take seconds
+  Executor* questions;  // of all others: neither the load line nor a sync waits for a plan
+  Executor* scores;     // of small scores that wait for a view
+};
+
 // Small scores are answered on gRPC's own threads, unless they would have to wait for a view. gRPC has as
-// many threads as the machine has cores, and scores and health checks must not wait for anything else. Of all
-// other calls, those that may take seconds are run by one executor, and the rest by another: neither the load
-// line nor a sync waits for a plan.
+// many threads as the machine has cores, and scores and health checks must not wait for a sync or a plan.
 //
 // The parts of a call that sets a cluster are put together here: the engine takes them as one request.
 class EngineService : public grpc::CallbackGenericService {
  public:
   // All pointees outlive the service. `calls` knows what is being answered.
-  EngineService(loadline_engine* engine, Executor* plans, Executor* questions, RunningCalls* calls,
+  EngineService(loadline_engine* engine, const Executors& executors, RunningCalls* calls,
                 ClientLimits limits);
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override;
 
  private:
   loadline_engine* engine_;
-  Executor* plans_;
-  Executor* questions_;
+  const Executors executors_;
   RunningCalls* calls_;
   const ClientLimits limits_;
   std::atomic<size_t> cluster_bytes_ = 0;  // of all clusters

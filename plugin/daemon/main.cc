@@ -49,8 +49,9 @@ constexpr int kMaxReceivedBytes = 8 << 20;
 constexpr int kMaxSentBytes = 4 << 20;
 // Bounds the requests of all calls that wait for a thread, to an eighth of the 512 MiB of the manifests.
 constexpr size_t kMostWaitingBytes = 64 << 20;
-// The least threads for calls that are no plans. Chosen: two, so that others continue while one waits for a
-// view that another call uses; a thread that waits uses no processor.
+// The threads for small scores that wait, and the least ones for calls that are no plans. Chosen: two, so
+// that others continue while one waits for a view that another call uses; a thread that waits uses no
+// processor.
 constexpr size_t kLeastQuestionThreads = 2;
 constexpr int kMaxStreams = 128;
 constexpr int kMinPingIntervalMs = 10'000;
@@ -121,8 +122,13 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
   const size_t threads = static_cast<size_t>(options.threads);
   const ExecutorLimits limits_of_each = {static_cast<size_t>(options.max_waiting_calls), kMostWaitingBytes};
   Executor plans(threads, limits_of_each);
-  Executor questions(std::max(threads, kLeastQuestionThreads), limits_of_each);
-  EngineService service(engine.get(), &plans, &questions, &calls,
+  Executor scores(kLeastQuestionThreads, limits_of_each);
+  // Each thread maps address space of its own: where that is limited, all other calls wait for plans.
+  std::optional<Executor> questions;
+  if (limits.address_space == 0) {
+    questions.emplace(std::max(threads, kLeastQuestionThreads), limits_of_each);
+  }
+  EngineService service(engine.get(), {&plans, questions.has_value() ? &*questions : &plans, &scores}, &calls,
                         {MostClusterBytes(config.max_question_bytes()), options.request_seconds});
   const std::unique_ptr<grpc::Server> server = StartServer(options, &service);
   if (server == nullptr) {

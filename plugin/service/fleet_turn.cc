@@ -110,8 +110,17 @@ v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan
 
 void FleetTurn::TellWhyNoGrowth(const LoopProblem& problem, const LoopPlan& plan, const PodEntries& entries,
                                 Snapshot* snapshot, WorkBudget* budget, v1::LoopFleetAnswer* answer) const {
-  EncodeWhyNoGrowth(fleet_.seen, findings_, problem, plan, RefusedByNewNodes(problem, plan, snapshot, budget),
-                    entries, answer);
+  std::vector<RefusedPods> refused = RefusedByNewNodes(problem, plan, snapshot, budget);
+  // Such a group refuses the pods by a rule that HoldVainGrowth() gives them.
+  for (const VainGrowth& vain : vain_) {
+    for (RefusedPods& kind : refused) {
+      if (kind.pods != vain.pods) continue;
+      const std::string why = absl::StrCat("does not grow again yet, as its last new node refused such pods",
+                                           vain.reason.empty() ? "" : ": ", vain.reason);
+      kind.by_group[vain.group] = {0, Refusal(FilterName::kNone, StatusClass::kUnschedulable, {why})};
+    }
+  }
+  EncodeWhyNoGrowth(fleet_.seen, findings_, problem, plan, refused, entries, answer);
 }
 
 }  // namespace loadline

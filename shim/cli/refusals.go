@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -77,7 +78,9 @@ func (e *estimated) refusals(group int, left map[int32]int64, held string) (out 
 		}
 	}
 	for _, refusal := range estimate.GetRefusals() {
-		take(filterconfig.FilterName(refusal.GetWhy().GetFilter()), refusal.GetText(), refusal.GetPods())
+		why := refusal.GetWhy()
+		text := cmp.Or(refusal.GetText(), strings.Join(why.GetReasons(), "; ")) // older engines give no text
+		take(filterconfig.FilterName(why.GetFilter()), text, refusal.GetPods())
 	}
 	if held == "" && estimate.GetEnd() == loadlinev1.GroupEstimate_NODE_LIMIT {
 		held = e.capped[estimate.GetNodeGroup()]

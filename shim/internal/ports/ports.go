@@ -64,7 +64,8 @@ func (l *limited) take(c *boundedConn) (loser *boundedConn, ok bool) {
 	if l.open >= l.all {
 		greedy := c.client
 		for client, conns := range l.by {
-			if len(conns) > len(l.by[greedy]) {
+			most := len(l.by[greedy])
+			if len(conns) > most || len(conns) == most && client < greedy {
 				greedy = client
 			}
 		}

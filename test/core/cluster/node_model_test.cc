@@ -90,8 +90,15 @@ TEST_F(NodeModelTest, StaticPodsOfMostNodesCount) {
     pod.traits.created_s = created_s;
     return pod;
   };
-  Add({.name = "a"}, {proxy(1), proxy(2)});
-  Add({.name = "b"}, {proxy(3)});
+  FitPod forged = proxy(5);  // anybody may write the annotations
+  forged.namespace_name = "evil";
+  FitPod of_admins = forged;
+  of_admins.namespace_name = "logs";
+  of_admins.traits.owner = PodOwner{"Node", "v1", "a", "uid-a"};
+  of_admins.traits.mirror = false;
+  of_admins.traits.static_pod = true;
+  Add({.name = "a"}, {proxy(1), proxy(2), forged, of_admins});
+  Add({.name = "b"}, {proxy(3), forged, of_admins});
   FitPod ordinary = proxy(4);
   ordinary.traits.mirror = false;
   Add({.name = "c"}, {ordinary});
