@@ -233,14 +233,6 @@ NodeModel FromNodes(const ClusterState& cluster, std::span<const Slot> nodes, st
   return model;
 }
 
-// Returns whether a pod is the mirror of a static pod, which kubelet makes with its node as the owner.
-// Anybody may write the annotations.
-bool IsStaticPod(const PodShape& shape) {
-  const PodTraits& traits = TraitsOf(shape);
-  const bool of_node = traits.owner.has_value() && traits.owner->kind == "Node";
-  return traits.mirror && !shape.finished && (of_node || shape.namespace_name == "kube-system");
-}
-
 // Returns the room of the static pods that more than half of the nodes have, each as often as they have it.
 // Names do not count: kubelet ends each with the name of its node.
 std::vector<PodShape> SharedStaticPods(const ClusterState& cluster, const std::vector<Slot>& nodes) {
@@ -254,7 +246,7 @@ std::vector<PodShape> SharedStaticPods(const ClusterState& cluster, const std::v
     absl::flat_hash_map<uint64_t, size_t> here;
     for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
       const PodShape& shape = cluster.pod_shapes()[pod.shape];
-      if (!IsStaticPod(shape)) continue;
+      if (shape.finished || !IsKubeletsMirror(shape)) continue;
       const auto [room, is_new] = room_of.try_emplace(pod.shape, 0);
       if (is_new) {
         PodShape made = RoomOf(shape, cluster.resource_names());

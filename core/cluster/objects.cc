@@ -194,4 +194,15 @@ int64_t ClusterObjects::size() const {
   return static_cast<int64_t>(size);
 }
 
+bool BelongsToNode(const PodShape& shape, const ClusterObjects& objects) {
+  const PodTraits& traits = TraitsOf(shape);
+  return OfKnownDaemonSet(shape, objects) || traits.static_pod || traits.mirror;
+}
+
+bool IsKubeletsMirror(const PodShape& shape) {
+  const PodTraits& traits = TraitsOf(shape);
+  const bool of_node = traits.owner.has_value() && traits.owner->kind == "Node";
+  return traits.mirror && (of_node || shape.namespace_name == "kube-system");
+}
+
 }  // namespace loadline

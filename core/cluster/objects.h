@@ -267,6 +267,14 @@ class ClusterObjects {
 // that the pod names has to exist under its UID.
 bool OfKnownDaemonSet(const PodShape& shape, const ClusterObjects& objects);
 
+// Returns whether a pod runs by its node: it is no demand, and no reason to keep a node.
+bool BelongsToNode(const PodShape& shape, const ClusterObjects& objects);
+
+// Returns whether a pod is the mirror of a static pod, which kubelet makes with its node as the owner.
+// Stricter than BelongsToNode(): anybody may write the annotations, so that an owner counts, or a namespace
+// of the cluster's own.
+bool IsKubeletsMirror(const PodShape& shape);
+
 }  // namespace loadline
 
 #endif  // LOADLINE_CORE_CLUSTER_OBJECTS_H_

@@ -36,8 +36,8 @@ struct StartupTaints {
 };
 
 // Returns what a taint says of its node. Its effect does not count, as for Cluster Autoscaler and Karpenter:
-// who wants pods to stay away until a node has started may say so softly. Its value counts below
-// node.kubernetes.io/ alone: conditions of Kubernetes have none, and pools of machines have one
+// who wants pods to stay away until a node has started may say so softly. Its value counts for unknown keys
+// below node.kubernetes.io/ alone: conditions of Kubernetes have none, and pools of machines have one
 // (node.kubernetes.io/pool=gpu).
 //
 // Cost: O(names). Pure.

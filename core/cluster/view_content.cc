@@ -77,13 +77,12 @@ const std::string& HolderOf(const ObjectKey& key) {
   return key.kind == ObjectKind::kNamespace ? key.name : key.namespace_name;
 }
 
-// Returns whether a pod is a part of the control plane as kubelet runs it: a static pod, whose mirror nobody
-// else may create on the node. Clusters that were made by hand often lack the labels by which KindOfNode()
-// knows the control plane.
+// Returns whether a pod is a part of the control plane, which kubelet runs as a static pod. Clusters that
+// were made by hand often lack the labels by which KindOfNode() knows the control plane.
 bool IsOfControlPlane(const PodShape& shape, absl::string_view name) {
   const bool of_cluster =
       shape.namespace_name == "kube-system" || absl::StartsWith(shape.namespace_name, "openshift-");
-  return of_cluster && TraitsOf(shape).mirror &&
+  return of_cluster && IsKubeletsMirror(shape) &&
          (absl::StartsWith(name, "kube-apiserver") || absl::StartsWith(name, "etcd-") ||
           absl::StartsWith(name, "kube-controller-manager"));
 }

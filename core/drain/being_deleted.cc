@@ -46,7 +46,7 @@ std::vector<Slot> NodesBeingDeleted(const ClusterState& cluster, std::span<const
 
 bool IsReplaced(const PodShape& shape, const ClusterObjects& objects) {
   const PodTraits& traits = TraitsOf(shape);
-  return !traits.mirror && !traits.static_pod && !GivesWay(traits) && !OfKnownDaemonSet(shape, objects);
+  return !GivesWay(traits) && !BelongsToNode(shape, objects);
 }
 
 bool NeedsAnotherNode(const PodShape& shape, const ClusterObjects& objects) {

@@ -52,6 +52,7 @@ struct DrainPlaceholder {
   // Shape and names, which may be other ones than the cluster's: resources are matched by name. What the
   // cluster does not have is left out: it was taken where it is, so it asks for none of it, or none counts.
   std::shared_ptr<const IncomingPod> pod;  // never null; equal placeholders share one
+  bool is_room = false;  // of a pod that is expected there, and not of slack: the name says so
 };
 
 // Equal pods that wait for nodes on their way.

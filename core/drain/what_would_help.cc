@@ -26,8 +26,8 @@ KeepingPod PodOf(const DrainProblem& problem, const DrainKeep& keep) {
   const size_t i = keep.pod->position();
   if (keep.pod->is_placeholder()) {
     const DrainPlaceholder& placeholder = problem.placeholders[i];
-    const bool says_what = absl::StartsWith(placeholder.name, "room for ");
-    return {absl::StrCat(says_what ? "the " : "placeholder ", placeholder.name), "", &placeholder.pod->shape};
+    return {absl::StrCat(placeholder.is_room ? "the " : "placeholder ", placeholder.name), "",
+            &placeholder.pod->shape};
   }
   const NodePods& pods = problem.cluster->pods(keep.slot);
   const PodShape& shape = problem.cluster->pod_shapes()[pods.pods()[i].shape];

@@ -75,6 +75,7 @@ void KeepExpected(const std::vector<PendingPods>& waiting, std::span<const Expec
       const int64_t number = ++named[position];  // equal pods have one name here
       drain->placeholders.emplace_back(number == 1 ? name : absl::StrCat(name, " (", number, ")"),
                                        snapshot.name(place.node), pod);
+      drain->placeholders.back().is_room = true;
     }
   }
 }

@@ -314,11 +314,6 @@ class Gatherer {
 
 }  // namespace
 
-bool BelongsToNode(const PodShape& shape, const ClusterObjects& objects) {
-  const PodTraits& traits = TraitsOf(shape);
-  return OfKnownDaemonSet(shape, objects) || traits.static_pod || traits.mirror;
-}
-
 absl::StatusOr<std::vector<GatheredGroup>> GatherFacts(const ClusterState& cluster,
                                                        std::span<const SizedGroup> groups,
                                                        std::span<const WaitingPods> waiting, int64_t now_ms) {

@@ -68,9 +68,6 @@ struct GatheredGroup {
   bool starving_unknown = false;
 };
 
-// Returns whether a pod runs by its node: it is no demand, and no reason to keep a node.
-bool BelongsToNode(const PodShape& shape, const ClusterObjects& objects);
-
 // The most memberships of nodes in groups, and of pod shapes in groups. Chosen: 4,000 nodes in each of 1,000
 // groups.
 inline constexpr int64_t kMostMemberships = 4'000'000;

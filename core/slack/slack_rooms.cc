@@ -18,7 +18,7 @@ void Change(size_t slot, bool has, absl::btree_set<size_t>* slots) {
   }
 }
 
-// Hash of all that OfKnownDaemonSet() reads of the objects.
+// Hash of all that BelongsToNode() reads of the objects.
 uint64_t HashOfDaemonSets(const ClusterObjects& objects) {
   FingerprintBuilder builder;
   builder.Add(objects.complete(ObjectKind::kDaemonSet) ? 1 : 0);
@@ -45,7 +45,7 @@ SlackPod MakePod(const PodShape& shape, const ClusterObjects& objects) {
   pod.requests = CpuMemoryOf(shape.requests);
   pod.gives_way = GivesWay(traits);
   pod.terminating = traits.deleted_s.has_value();
-  pod.overhead = OfKnownDaemonSet(shape, objects) || traits.mirror || traits.static_pod;
+  pod.overhead = BelongsToNode(shape, objects);
   pod.wishes = !traits.placeholder && (traits.slack.copies.has_value() || !traits.slack.error.empty());
   if (!pod.gives_way && !pod.overhead && shape.rules != nullptr) pod.selects = shape.rules->NodeLabelKeys();
   return pod;

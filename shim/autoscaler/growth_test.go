@@ -3,6 +3,7 @@ package autoscaler
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -684,6 +685,29 @@ func TestTheDaemonSetInTheWayIsNamed(t *testing.T) {
 		}
 		if why := b.readStatus().ClusterWide.ScaleUp.Why; !strings.Contains(why, "such as monitoring/agent") {
 			t.Errorf("the status says %q", why)
+		}
+		b.end()
+	})
+}
+
+// If pods of many kinds get no node, only the first kinds have reasons of their own. The others get those of the
+// groups, and not those of another kind.
+func TestPodsOfManyKindsGetNoReasonOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := growing(t, map[string]*skyGroup{"g": {max: 10, cpu: "4", price: 0.1}}, nil)
+		for i := range 20 {
+			b.addPending(fmt.Sprintf("vast-%02d", i), 1, fmt.Sprint(10+i))
+		}
+		b.run(time.Minute)
+		why := map[string]int{}
+		for len(b.recorder.Events) > 0 {
+			if text := <-b.recorder.Events; strings.Contains(text, "NotTriggerScaleUp") {
+				why[text[strings.Index(text, "pod didn't"):]]++
+			}
+		}
+		if want := (map[string]int{"pod didn't trigger scale-up: 1 Insufficient cpu": 16,
+			"pod didn't trigger scale-up: 1 new nodes do not take it": 4}); !maps.Equal(why, want) {
+			t.Errorf("events %v, want %v", why, want)
 		}
 		b.end()
 	})

@@ -41,8 +41,8 @@ func TestMissingRightsAreNamed(t *testing.T) {
 		go func() { defer close(ended); a.FollowRights(ctx) }()
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		const want = "no plan is made: the account of this process may not watch pods, list and watch deployments.apps. `kubectl apply " +
-			"-f manifests/autoscaler/10-rbac.yaml -f manifests/autoscaler/drop-in/` gives it the rights"
+		const want = "no plan is made: the account of this process may not watch pods, list and watch deployments.apps. " +
+			"`kubectl apply -f manifests/autoscaler/10-rbac.yaml -f manifests/autoscaler/drop-in/` gives it the rights"
 		if problem := a.readiness()[0].Problem; problem != "not listed yet: "+want {
 			t.Errorf("/readyz says %q", problem)
 		}
@@ -58,8 +58,8 @@ func TestMissingRightsAreNamed(t *testing.T) {
 	})
 }
 
-// Rights of mode act are looked for too, by what is decided, and the manifests that give them are named: those of our own
-// account, or those that bind the account of Cluster Autoscaler.
+// Rights of mode act are looked for too, by what is decided, and the manifests that give them are named: those of our
+// own account, or those that bind the account of Cluster Autoscaler.
 func TestMissingRightsToActAreNamed(t *testing.T) {
 	const effect = "plans are not carried out as a whole: the account of this process may not "
 	for name, c := range map[string]struct {
@@ -73,8 +73,8 @@ func TestMissingRightsToActAreNamed(t *testing.T) {
 			effect + "get and update configmaps kube-system/cluster-autoscaler-state, patch nodes, list and create and patch " +
 				"and delete deployments.apps in loadline-slack. `kubectl apply -f manifests/autoscaler/act/ -f manifests/" +
 				"autoscaler/slack/ -f manifests/autoscaler/drop-in-act/` gives it the rights"},
-		"OwnAccount": {config.Default(), nil, "patch nodes|create pods eviction", effect + "patch nodes, create pods/eviction. " +
-			"`kubectl apply -f manifests/autoscaler/act/` gives it the rights"},
+		"OwnAccount": {config.Default(), nil, "patch nodes|create pods eviction",
+			effect + "patch nodes, create pods/eviction. `kubectl apply -f manifests/autoscaler/act/` gives it the rights"},
 		"SlackAlone": {config.Default(), func(c *config.Configuration) { c.Decisions = []string{config.SlackDecision} },
 			".* nodes|.* pods|create deployments", effect + "create deployments.apps in loadline-slack. `kubectl apply -f " +
 				"manifests/autoscaler/slack/` gives it the rights"},

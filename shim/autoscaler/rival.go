@@ -16,8 +16,8 @@ import (
 // Names of Cluster Autoscaler's objects.
 const (
 	upstreamName      = "Cluster Autoscaler"
-	upstreamLease     = "cluster-autoscaler"
-	upstreamStatus    = "cluster-autoscaler-status"
+	upstreamLease     = config.UpstreamLease
+	upstreamStatus    = config.UpstreamStatus
 	upstreamNamespace = "kube-system" // by default
 )
 

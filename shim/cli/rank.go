@@ -24,6 +24,18 @@ type rankSource struct {
 	settings         settings
 	clusterNodes     int32
 	only             *onlyPod // nil: groups grow for all pods that wait
+	file             nodegroup.File
+	loaded           bool // `file` was read, which a pipe allows once
+}
+
+// load reads the file of groups.
+func (s *rankSource) load() (nodegroup.File, error) {
+	var err error
+	if !s.loaded {
+		s.file, err = nodegroup.Load(s.groups)
+		s.loaded = err == nil
+	}
+	return s.file, err
 }
 
 func (s *rankSource) addTo(flags *pflag.FlagSet, command string) {

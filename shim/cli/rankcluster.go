@@ -28,7 +28,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, err
 	}
-	file, err := nodegroup.Load(s.groups)
+	file, err := s.load()
 	if err != nil {
 		return nil, err
 	}

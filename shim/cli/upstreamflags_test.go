@@ -210,8 +210,8 @@ func TestArgumentsWithoutAFlag(t *testing.T) {
 	}
 }
 
-// The help of the autoscaler names every provider that makes machines, and the defaults that differ from those of Cluster
-// Autoscaler.
+// The help of the autoscaler names every provider that makes machines, and the defaults that differ from those of
+// Cluster Autoscaler.
 func TestHelpOfTheAutoscaler(t *testing.T) {
 	for _, kind := range providers.Making {
 		want := "--cloud=" + kind

@@ -105,7 +105,7 @@ func (f *whyFlags) asksGroup(args []string) (bool, error) {
 	case f.groups.question != "" || len(args) == 0: // there is no cluster, or nothing is named
 		return true, nil
 	}
-	file, err := nodegroup.Load(f.groups.groups)
+	file, err := f.groups.load()
 	return slices.ContainsFunc(file.Groups, func(g nodegroup.NodeGroup) bool { return g.Name() == args[0] }), err
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -41,5 +42,24 @@ func TestWhyBesideGroupsIsAboutWhatTheNameIsOf(t *testing.T) {
 	const hint = "node/n1 asks about the node of this name"
 	if _, errs, _ := run(t, "loadline", string(text), "why", "n1", "-f", "-"); !strings.Contains(errs, hint) {
 		t.Errorf("got %s, want %s", errs, hint)
+	}
+}
+
+// A file of groups may be a pipe, which gives its content once: `--groups <(make-groups)`.
+func TestWhyReadsThePipeOfGroupsOnce(t *testing.T) {
+	cluster, _ := refusalFiles(t)
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	if _, err := to.WriteString(refusalGroups()); err != nil {
+		t.Fatal(err)
+	}
+	to.Close()
+	out, errs, code := run(t, "loadline", "", "why", "fine", "-f", cluster, "--groups",
+		fmt.Sprintf("/dev/fd/%d", from.Fd()))
+	if code != 0 || !strings.HasPrefix(out, "fine: place 1 of 5") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 }

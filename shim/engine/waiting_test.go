@@ -58,8 +58,8 @@ func setNodes(v *view.View) {
 	}
 }
 
-// While a plan has a view, and the only thread for plans, neither health checks nor other questions wait for it, of that
-// view or of others.
+// While a plan has a view, and the only thread for plans, neither health checks nor other questions wait for it, of
+// that view or of others.
 func TestNothingButPlansWaitsForAPlan(t *testing.T) {
 	daemon := enginetest.StartDaemon(t, "--threads=1")
 	conn := daemon.Open()

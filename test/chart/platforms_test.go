@@ -98,8 +98,8 @@ func (p *page) apply(words []string) {
 	}
 }
 
-// The commands of docs/platforms.md install what the page says: each release renders with its values, those for machines
-// of Karpenter first in mode observe and then in mode act, with the rights that each needs, and slack without a provider.
+// The commands of docs/platforms.md install what the page says: each release renders with its values, machines of
+// Karpenter first in mode observe and then in mode act, with the rights that each needs, and room without a provider.
 // All that is applied is there.
 func TestPlatformsPage(t *testing.T) {
 	blocks, err := docs.Read("../../docs/platforms.md")

@@ -46,7 +46,7 @@ func startPool(t *testing.T) *capi {
 	return c
 }
 
-// providePool is the infrastructure provider of the MachinePool: it keeps as many TestMachines as the pool has replicas.
+// providePool is the infrastructure provider of the MachinePool: it keeps one TestMachine for each replica of the pool.
 // If there are too many, it deletes the Machines that are marked for it first, as providers with Machines have to.
 func (c *capi) providePool() {
 	for made := 0; c.ctx.Err() == nil; time.Sleep(200 * time.Millisecond) {

@@ -164,6 +164,12 @@ func Default() Configuration {
 	}
 }
 
+// Names of Cluster Autoscaler's lease and ConfigMap.
+const (
+	UpstreamLease  = "cluster-autoscaler"
+	UpstreamStatus = "cluster-autoscaler-status"
+)
+
 // DropIn returns the configuration without file and flags where the program replaces Cluster Autoscaler, under
 // its name: it is served where Cluster Autoscaler is, and its lease and status are those of Cluster Autoscaler. A
 // process of either then waits while one of the other leads, and rights that name these objects hold for both. Settings
@@ -172,8 +178,8 @@ func Default() Configuration {
 // the share of slack is 0. Slack stays among the decisions for CapacityBuffers.
 func DropIn() Configuration {
 	c := Default()
-	c.BindAddress, c.LeaderElection.ResourceName = ":8085", "cluster-autoscaler"
-	c.StatusConfigMap, c.UpstreamMetrics = "cluster-autoscaler-status", true
+	c.BindAddress, c.LeaderElection.ResourceName = ":8085", UpstreamLease
+	c.StatusConfigMap, c.UpstreamMetrics = UpstreamStatus, true
 	c.ScaleDown.MaxDrainParallelism, c.ScaleDown.NodeDeletionCandidateTTL = 1, duration(0)
 	c.Slack.ExtraCapacityMinRate = "0%"
 	return c

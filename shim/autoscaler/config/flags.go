@@ -124,7 +124,8 @@ func (f *Flags) changed(s setting) bool { return f.own[s.path] && f.set.Changed(
 // Configuration returns the defaults, overridden by the file, if there is one, overridden by the flags that were given;
 // and warnings, a line for each, if any are due.
 func (f *Flags) Configuration(file string) (c Configuration, warning string, err error) {
-	if c, err = f.merged(file); err != nil {
+	c, wrong, err := f.merged(file)
+	if err != nil {
 		return c, "", err
 	}
 	var warnings []string
@@ -153,43 +154,37 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 		warnings = append(warnings, noProvider)
 	}
 	warnings = append(warnings, f.unusedByProvider(&c)...)
-	return c, strings.Join(warnings, "\n"), f.check(&c, file)
+	return c, strings.Join(warnings, "\n"), naming(file, wrong, c.Check())
 }
 
 // Question returns the same for a command that asks a question: it acts on nothing, so that no provider is needed.
 func (f *Flags) Question(file string) (Configuration, error) {
-	c, err := f.merged(file)
+	c, wrong, err := f.merged(file)
 	if c.Mode == Act {
 		c.Mode = Observe
 	}
-	return c, cmp.Or(err, f.check(&c, file))
+	return c, cmp.Or(err, naming(file, wrong, c.Check()))
 }
 
-// check is Check, whose error names the file where that alone is at fault, and no flag.
-func (f *Flags) check(c *Configuration, file string) error {
-	err := c.Check()
-	if err == nil || file == "" {
+// naming returns an error of Check that names the file, if what is wrong with that is the same.
+func naming(file string, wrong, err error) error {
+	if err == nil || wrong == nil || err.Error() != wrong.Error() {
 		return err
 	}
-	alone, base := f.base, f.base
-	if loadErr := alone.Load(file); loadErr != nil {
-		return err
-	}
-	alone.Mode, base.Mode = c.Mode, c.Mode
-	same := func(other error) bool { return other != nil && other.Error() == err.Error() }
-	if same(alone.Check()) && !same(base.Check()) {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return err
+	return fmt.Errorf("%s: %w", file, err)
 }
 
-// merged returns the base, overridden by the file and by the flags that were given.
-func (f *Flags) merged(file string) (Configuration, error) {
-	c := f.base
+// merged returns the base, overridden by the file and by the flags that were given; and what is wrong with the file
+// before flags override it, but for what a mode needs.
+func (f *Flags) merged(file string) (c Configuration, wrong, err error) {
+	c = f.base
 	if file != "" {
 		if err := c.Load(file); err != nil {
-			return c, err
+			return c, nil, err
 		}
+		alone := c
+		alone.Mode = Observe
+		wrong = alone.Check()
 	}
 	from := settingsOf(&f.values, "")
 	for i, s := range settingsOf(&c, "") {
@@ -197,7 +192,7 @@ func (f *Flags) merged(file string) (Configuration, error) {
 			s.value.Set(from[i].value)
 		}
 	}
-	return c, nil
+	return c, wrong, nil
 }
 
 // applyExpander changes a configuration as --expander says.

@@ -118,7 +118,8 @@ func TestAMissingStateNamesItsManifest(t *testing.T) {
 	for _, c := range []struct {
 		options        config.Configuration
 		name, manifest string
-	}{{config.Default(), "loadline-autoscaler-state", "act"}, {config.DropIn(), "cluster-autoscaler-state", "drop-in-act"}} {
+	}{{config.Default(), "loadline-autoscaler-state", "act"},
+		{config.DropIn(), "cluster-autoscaler-state", "drop-in-act"}} {
 		err := newStateStore(client, &c.options).write(t.Context(), []byte("bytes"))
 		if !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), "ConfigMap kube-system/"+c.name+" is missing, "+
 			"and may not be created: apply manifests/autoscaler/"+c.manifest+"/10-rbac.yaml") {

@@ -46,7 +46,7 @@ func StateName(c *config.Configuration) string { return c.LeaderElection.Resourc
 
 // stateManifest returns the manifest that creates the ConfigMap.
 func stateManifest(c *config.Configuration) string {
-	if c.LeaderElection.ResourceName == config.DropIn().LeaderElection.ResourceName {
+	if c.LeaderElection.ResourceName == config.UpstreamLease {
 		return "manifests/autoscaler/drop-in-act/10-rbac.yaml"
 	}
 	return "manifests/autoscaler/act/10-rbac.yaml"

@@ -5,10 +5,11 @@ import (
 	"time"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
 )
 
 // upstreamStatus is the ConfigMap of Cluster Autoscaler. Under this name the status has its form.
-const upstreamStatus = "cluster-autoscaler-status"
+const upstreamStatus = config.UpstreamStatus
 
 // transition is what a condition was last, and since when.
 type transition struct{ status, since string }

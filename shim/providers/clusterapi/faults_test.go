@@ -160,8 +160,8 @@ func TestVersionGoes(t *testing.T) {
 }
 
 // Before a deletion has lowered the target, Cluster API deletes its machine: in the place of one whose deletion was
-// asked for before, which is marked too. The target falls all the same, so that the other one is deleted as well. If the
-// machine was deleted for somebody else's lower target, nothing is left to do.
+// asked for before, which is marked too. The target falls all the same, so that the other one is deleted as well. If
+// the machine was deleted for somebody else's lower target, nothing is left to do.
 func TestMachineDeletedBeforeItsTargetFell(t *testing.T) {
 	b := []*v1.Node{node("b", "sim://b")}
 	for name, c := range map[string]struct {

@@ -23,8 +23,8 @@ func pool(bounds string) []*unstructured.Unstructured {
 	return objects
 }
 
-// A MachinePool whose provider makes Machines grows, and its Machines are chosen as those of a MachineDeployment are: the
-// one that is named is marked, and the target falls by one. The ids that the pool lists are not counted beside them.
+// A MachinePool whose provider makes Machines grows, and its Machines are chosen as those of a MachineDeployment are:
+// the one that is named is marked, and the target falls by one. Ids that the pool lists are not counted beside them.
 func TestPoolWithMachines(t *testing.T) {
 	for _, version := range bothVersions {
 		w := newWorld(t, version, pool("1 5")...)
