@@ -227,10 +227,11 @@ SharedCluster::SharedCluster() {
   }
 }
 
-std::vector<std::string> SharedCluster::Deltas(const Mischief& mischief) const {
+std::vector<std::string> SharedCluster::Deltas(const Mischief& mischief, int64_t revision) const {
+  constexpr int32_t kMostBound = 10'000;  // at a time
   std::vector<std::string> deltas;
-  int64_t revision = 1;
-  for (v1::Changes& batch : mischief.Batches(victim_, kNakedShape + 1, kSharedNodes + 1)) {
+  const int32_t first_shape = kNakedShape + 1 + static_cast<int32_t>(revision - 1) * kMostBound;
+  for (v1::Changes& batch : mischief.Batches(victim_, first_shape, kSharedNodes + 1)) {
     v1::Changes changes = ChangesOf(revision, revision + 1);
     changes.MergeFrom(batch);
     deltas.push_back(SyncBytes(std::move(changes)));

@@ -43,8 +43,9 @@ class SharedCluster {
 
   // The full list, as requests of Sync.
   const std::vector<std::string>& full_list() const { return full_list_; }
-  // Returns what `mischief` adds to it, as requests of Sync.
-  std::vector<std::string> Deltas(const Mischief& mischief) const;
+  // Returns what `mischief` adds to it in the state `revision`, as requests of Sync. Pods that another
+  // mischief had bound are gone after that, if this one binds any.
+  std::vector<std::string> Deltas(const Mischief& mischief, int64_t revision = 1) const;
 
   // One question of each method, in the state after so many deltas, each as method and request. The pods,
   // daemon pods and groups of `mischief` come after those of the cluster.

@@ -40,7 +40,7 @@ MAY_INCLUDE = {
     "expand": FOUNDATION | {"price", "pack"},
     "size": FOUNDATION,
     "slack": FOUNDATION,
-    "drain": FOUNDATION,
+    "drain": FOUNDATION | {"price"},
     "removal": {"base", "cluster"},
     "consolidate": FOUNDATION | {"price", "pack"},
     "observe": {"base", "cluster", "price"},
