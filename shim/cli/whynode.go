@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/leftout"
 )
 
 // nodePrefix marks a node where a pod could be meant as well.
@@ -23,13 +24,21 @@ func (e *noPodError) Error() string {
 
 // missing says why the pod asked about is not there: it is, and cannot be read, or it is not.
 func (c *cluster) missing(pod podName, source string) error {
-	for _, o := range c.broken {
-		if o.Kind == "Pod" && (podName{o.Namespace, o.Name}) == pod {
-			return fmt.Errorf("pod %s cannot be read: %s", pod, o.Reason)
-		}
+	if err := pod.unreadable(c.broken); err != nil {
+		return err
 	}
 	_, isNode := c.view.Slot(pod.name)
 	return &noPodError{pod.String(), source, isNode}
+}
+
+// unreadable is an error if the pod is among the objects that were left out.
+func (p podName) unreadable(leftOut []leftout.Object) error {
+	for _, o := range leftOut {
+		if o.Kind == "Pod" && (podName{o.Namespace, o.Name}) == p {
+			return fmt.Errorf("pod %s cannot be read: %s", p, o.Reason)
+		}
+	}
+	return nil
 }
 
 // drainNodeAnswer is the answer of `why NODE`: one of both is set.

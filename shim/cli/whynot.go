@@ -116,6 +116,9 @@ func (a *app) whyNotGroups(ctx context.Context, f *whyNotFlags, args []string, g
 	if err != nil {
 		return answer{}, err
 	}
+	if err := name.unreadable(r.leftOut.Objects()); err != nil {
+		return answer{}, err
+	}
 	_, ranks, err := f.groups.settings.ScaleUp.Ranking()
 	if err != nil {
 		return answer{}, err

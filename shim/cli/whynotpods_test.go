@@ -67,6 +67,29 @@ func TestWhyNotOfADaemonSetInAManifest(t *testing.T) {
 	}
 }
 
+// The engine, and not the reader of the file, refuses the pod.
+func TestWhyNotOfAPodThatTheEngineCannotReadIsAnError(t *testing.T) {
+	cluster, groups := refusalFiles(t)
+	text, err := os.ReadFile(cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const negative = `- {apiVersion: v1, kind: Pod, metadata: {name: negative, namespace: shop},
+   spec: {containers: [{name: a, resources: {requests: {cpu: "-1"}}}]}}
+`
+	if err := os.WriteFile(cluster, append(text, negative...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range []string{"", "fine"} {
+		args := append(strings.Fields("why-not shop/negative "+group), "-f", cluster, "--groups", groups)
+		_, errs, code := run(t, "loadline", "", args...)
+		if code != 1 || !strings.Contains(errs, "pod shop/negative cannot be read: ") ||
+			!strings.Contains(errs, `"-1" is negative`) {
+			t.Errorf("%s: exit %d %s", group, code, errs)
+		}
+	}
+}
+
 // A pod that is there and cannot be read is not said to be missing.
 func TestAPodThatCannotBeReadIsAnErrorThatSaysWhy(t *testing.T) {
 	cluster, groups := refusalFiles(t)
