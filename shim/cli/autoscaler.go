@@ -20,21 +20,21 @@ import (
 	"loadline.dev/shim/providers"
 )
 
-const autoscalerHelp = `Decide loop by loop what nodes a cluster needs, and bring that about: node groups grow for pods
-that wait, room is kept free for pods to come, and nodes that the cluster does without are drained in
-parallel, by evictions that disruption budgets allow.
+const autoscalerHelp = `Decide in each loop which nodes a cluster needs, and act on it: node groups grow for pods that wait,
+room is kept free for further pods, and nodes that are not needed are drained in parallel, by evictions
+that disruption budgets allow.
 
-All of it is planned in one call of the engine, or parts of it: --decisions=scale-down beside an
-autoscaler that decides the rest, such as Cluster Autoscaler with --scale-down-enabled=false. Machines are
-made by Karpenter's NodeClaims (--cloud=karpenter), by Cluster API (--cloud=cluster-api), or by a server of
-the externalgrpc protocol (--cloud-address). All flags of Cluster Autoscaler are taken. Under the name
-cluster-autoscaler they also have its defaults, except --expander and --kube-client-qps and -burst.
+One call of the engine plans all of it, or a part: --decisions=scale-down beside an autoscaler that decides
+the rest, such as Cluster Autoscaler with --scale-down-enabled=false. Karpenter's NodeClaims
+(--cloud=karpenter), Cluster API (--cloud=cluster-api) or a server of the externalgrpc protocol
+(--cloud-address) make the machines. All flags of Cluster Autoscaler are accepted. Under the name
+cluster-autoscaler they also have its defaults, except --expander, --kube-client-qps and --kube-client-burst.
 
-In mode observe, the default, it plans and writes its status, a ConfigMap, and its lease; in mode act it
-has the cloud make and delete nodes, taints and evicts. A configuration file says what the flags say;
---write-config-to prints one. Flags override it.
+In mode observe, the default, it plans, and writes its status, a ConfigMap, and its lease. In mode act it
+also makes and deletes machines, taints nodes and evicts pods. A configuration file has the settings of all
+flags; --write-config-to prints one. Flags override it.
 
-A page that shows the last loop, /statusz, /livez, /readyz, /healthz and /metrics are served at
+The autoscaler serves a page that shows the last loop, /statusz, /livez, /readyz, /healthz and /metrics at
 --bind-address.`
 
 // autoscalerFlags are the flags of the autoscaler.
@@ -51,7 +51,7 @@ func (a *app) newAutoscaler(name string) *cobra.Command {
 	var f autoscalerFlags
 	command := &cobra.Command{
 		Use:   name + " (--cloud KIND | --cloud-address ADDRESS) [--mode act]",
-		Short: "Have a cloud make the nodes that a cluster needs, and remove those that it does without",
+		Short: "Make the nodes that a cluster needs, and remove those that it does not need",
 		Long:  autoscalerHelp,
 		Args:  argsOf(name),
 		RunE: func(cmd *cobra.Command, rest []string) error {
