@@ -20,6 +20,7 @@ import (
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/guard"
 	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/internal/promtest"
 	"loadline.dev/shim/view"
 )
 
@@ -404,6 +405,7 @@ func TestMetricNamesAreThoseOnMetrics(t *testing.T) {
 		}
 	}
 	want := slices.Sorted(slices.Values(slices.Concat(MetricNames, LineMetricNames)))
+	promtest.LintAmongOthers(t, legacyregistry.DefaultGatherer, want...)
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}

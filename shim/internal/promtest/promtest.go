@@ -19,6 +19,17 @@ var ofLibraries = []string{"go_", "process_", "rest_client_", "leader_election_"
 // Lint checks the metrics that a program serves, and fails if one of `names` is not there with a value.
 func Lint(t *testing.T, served prometheus.Gatherer, names ...string) {
 	t.Helper()
+	lint(t, served, false, names)
+}
+
+// LintAmongOthers does the same in a program that serves metrics of its own beside ours.
+func LintAmongOthers(t *testing.T, served prometheus.Gatherer, names ...string) {
+	t.Helper()
+	lint(t, served, true, names)
+}
+
+func lint(t *testing.T, served prometheus.Gatherer, others bool, names []string) {
+	t.Helper()
 	families, err := served.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +37,8 @@ func Lint(t *testing.T, served prometheus.Gatherer, names ...string) {
 	ours, there := families[:0:0], map[string]bool{}
 	for _, family := range families {
 		name := family.GetName()
-		if slices.ContainsFunc(ofLibraries, func(of string) bool { return strings.HasPrefix(name, of) }) {
+		foreign := slices.ContainsFunc(ofLibraries, func(of string) bool { return strings.HasPrefix(name, of) })
+		if foreign || others && !strings.HasPrefix(name, root) {
 			continue
 		}
 		if there[name] = true; !strings.HasPrefix(name, root) {
