@@ -20,9 +20,9 @@ import (
 	"loadline.dev/shim/providers"
 )
 
-const autoscalerHelp = `Decide in each loop which nodes a cluster needs, and act on it: node groups grow for pods that wait,
-room is kept free for further pods, and nodes that are not needed are drained in parallel, by evictions
-that disruption budgets allow.
+const autoscalerHelp = `Decide in each loop which nodes a cluster needs, and act on it: node groups grow for pods
+that wait, room is kept free for further pods, and nodes that are not needed are drained in parallel, by
+evictions that disruption budgets allow.
 
 One call of the engine plans all of it, or a part: --decisions=scale-down beside an autoscaler that decides
 the rest, such as Cluster Autoscaler with --scale-down-enabled=false. Karpenter's NodeClaims
