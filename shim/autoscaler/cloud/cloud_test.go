@@ -125,7 +125,7 @@ func (c *cloud) NodeGroupDeleteNodes(ctx context.Context,
 	return &externalgrpc.NodeGroupDeleteNodesResponse{}, nil
 }
 
-func serve(t *testing.T, c *cloud) *Client {
+func serve(t *testing.T, c externalgrpc.CloudProviderServer) *Client {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)

@@ -32,6 +32,7 @@ func (c *Client) IncreaseSize(ctx context.Context, group string, from, delta int
 }
 
 // DecreaseTargetSize takes back the request for nodes that did not come, unless the group would fall below its minimum.
+// A provider that answers with success and leaves the target as it is has refused.
 func (c *Client) DecreaseTargetSize(ctx context.Context, group string, from, delta int) error {
 	return c.inTurn(ctx, group, -delta, nil, func(bounds Group, target int) error {
 		switch {
@@ -43,8 +44,27 @@ func (c *Client) DecreaseTargetSize(ctx context.Context, group string, from, del
 		}
 		_, err := ask(ctx, c, "NodeGroupDecreaseTargetSize of "+group, c.client.NodeGroupDecreaseTargetSize,
 			&externalgrpc.NodeGroupDecreaseTargetSizeRequest{Id: c.rawID(group), Delta: int32(-delta)})
-		return err
+		if err != nil {
+			return err
+		}
+		return c.checkFallen(ctx, group, from)
 	})
+}
+
+// checkFallen returns an error if the target of a group is still what it was, also after the provider has looked at its
+// cloud again. A target that cannot be read now says nothing: the next loop reads it.
+func (c *Client) checkFallen(ctx context.Context, group string, from int) error {
+	if target, err := c.target(ctx, group); err != nil || target < from {
+		return nil
+	}
+	if err := c.Refresh(ctx); err != nil {
+		return nil
+	}
+	if target, err := c.target(ctx, group); err != nil || target < from {
+		return nil
+	}
+	return fmt.Errorf("node group %s: the provider took nothing back: its target is still %d, although "+
+		"NodeGroupDecreaseTargetSize succeeded", group, from)
 }
 
 // TemplateNode returns a node as a group would make it; nil: the provider does not tell.
@@ -52,14 +72,18 @@ func (c *Client) TemplateNode(ctx context.Context, group string) (*v1.Node, erro
 	what := "NodeGroupTemplateNodeInfo of " + group
 	answer, err := ask(ctx, c, what, c.client.NodeGroupTemplateNodeInfo,
 		&externalgrpc.NodeGroupTemplateNodeInfoRequest{Id: c.rawID(group)})
-	if status.Code(err) == codes.Unimplemented || err == nil && len(answer.GetNodeBytes()) == 0 {
+	data := answer.GetNodeBytes()
+	if len(data) == 0 {
+		data = answer.GetOldNodeInfo()
+	}
+	if status.Code(err) == codes.Unimplemented || err == nil && len(data) == 0 {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	node := &v1.Node{}
-	if err := node.Unmarshal(answer.GetNodeBytes()); err != nil {
+	if err := node.Unmarshal(data); err != nil {
 		return nil, fmt.Errorf("cloud provider: %s: %w", what, err)
 	}
 	return node, nil
@@ -68,8 +92,9 @@ func (c *Client) TemplateNode(ctx context.Context, group string) (*v1.Node, erro
 // NodePrice returns what a node costs for an hour; nil: the provider does not tell.
 func (c *Client) NodePrice(ctx context.Context, node *v1.Node) (*float64, error) {
 	now := time.Now()
-	request := &externalgrpc.PricingNodePriceRequest{Node: toNode(node), StartTimestamp: timestamppb.New(now),
-		EndTimestamp: timestamppb.New(now.Add(time.Hour))}
+	start, end := timestamppb.New(now), timestamppb.New(now.Add(time.Hour))
+	request := &externalgrpc.PricingNodePriceRequest{Node: toNode(node), StartTimestamp: start, EndTimestamp: end,
+		OldStartTime: start, OldEndTime: end}
 	what := "PricingNodePrice of " + node.Name
 	answer, err := ask(ctx, c, what, c.client.PricingNodePrice, request)
 	price := answer.GetPrice()

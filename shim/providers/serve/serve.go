@@ -2,6 +2,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -233,16 +234,17 @@ func (s *Server) NodeGroupTemplateNodeInfo(ctx context.Context, r *externalgrpc.
 		return nil, status.Error(codes.Unimplemented, "what new nodes are like is not known")
 	}
 	data, err := node.Marshal()
-	return &externalgrpc.NodeGroupTemplateNodeInfoResponse{NodeBytes: data}, answered(err)
+	return &externalgrpc.NodeGroupTemplateNodeInfoResponse{NodeBytes: data, OldNodeInfo: data}, answered(err)
 }
 
 // NodeGroupGetOptions returns the options of a group: the defaults of the request, with what is different for it. All
 // requests of a client have the same defaults.
 func (s *Server) NodeGroupGetOptions(ctx context.Context,
 	r *externalgrpc.NodeGroupGetOptionsRequest) (*externalgrpc.NodeGroupGetOptionsResponse, error) {
+	defaults := cloud.InBothForms(r.GetDefaults())
 	s.mu.Lock()
-	changed := !proto.Equal(s.defaults, r.GetDefaults())
-	s.defaults = r.GetDefaults()
+	changed := !proto.Equal(s.defaults, defaults)
+	s.defaults = defaults
 	s.mu.Unlock()
 	if changed {
 		if err := s.read(ctx); err != nil {
@@ -255,15 +257,16 @@ func (s *Server) NodeGroupGetOptions(ctx context.Context,
 	}
 	options := g.Options
 	if options == nil {
-		options = r.GetDefaults()
+		options = defaults
 	}
-	return &externalgrpc.NodeGroupGetOptionsResponse{NodeGroupAutoscalingOptions: options}, nil
+	return &externalgrpc.NodeGroupGetOptionsResponse{NodeGroupAutoscalingOptions: cloud.InBothForms(options)}, nil
 }
 
 // PricingNodePrice returns what a node costs in a span of time.
 func (s *Server) PricingNodePrice(ctx context.Context,
 	r *externalgrpc.PricingNodePriceRequest) (*externalgrpc.PricingNodePriceResponse, error) {
-	hours := r.GetEndTimestamp().AsTime().Sub(r.GetStartTimestamp().AsTime()).Hours()
+	start, end := cmp.Or(r.GetStartTimestamp(), r.GetOldStartTime()), cmp.Or(r.GetEndTimestamp(), r.GetOldEndTime())
+	hours := end.AsTime().Sub(start.AsTime()).Hours()
 	price, err := s.provider.NodePrice(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: r.GetNode().GetName(),
 		Labels: entries(r.GetNode().GetLabels())}, Spec: v1.NodeSpec{ProviderID: r.GetNode().GetProviderId()}})
 	switch {

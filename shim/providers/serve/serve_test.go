@@ -150,8 +150,10 @@ func TestDefaultsAreGivenBack(t *testing.T) {
 	provider.groups[0].Options = nil
 	_, client := served(t, provider)
 	groups, err := client.Groups(t.Context(), &externalgrpc.NodeGroupAutoscalingOptions{
-		ScaleDownUtilizationThreshold: 0.6, ScaleDownGpuUtilizationThreshold: 0.4})
-	if err != nil || groups[0].Options.GetScaleDownUtilizationThreshold() != 0.6 {
+		ScaleDownUtilizationThreshold: 0.6, ScaleDownGpuUtilizationThreshold: 0.4,
+		OldScaleDownUnneededTime: &externalgrpc.OldDuration{Duration: int64(time.Minute)}})
+	if err != nil || groups[0].Options.GetScaleDownUtilizationThreshold() != 0.6 ||
+		groups[0].Options.GetScaleDownUnneededDuration().AsDuration() != time.Minute {
 		t.Errorf("groups %+v, error %v", groups, err)
 	}
 }
@@ -236,6 +238,30 @@ func TestCallsOfClusterAutoscaler(t *testing.T) {
 		EndTimestamp: timestamppb.New(begin.Add(90 * time.Minute))})
 	if err != nil || price.GetPrice() != 0.375 {
 		t.Errorf("price %v, error %v, want 1.5 hours of 0.25", price, err)
+	}
+}
+
+// A Cluster Autoscaler before 1.35 reads and writes other fields.
+func TestCallsOfEarlierClusterAutoscalers(t *testing.T) {
+	conn, _ := served(t, twoGroups())
+	raw := externalgrpc.NewCloudProviderClient(conn)
+	asked := &externalgrpc.NodeGroupAutoscalingOptions{ScaleDownUtilizationThreshold: 0.5,
+		OldScaleDownUnneededTime: &externalgrpc.OldDuration{Duration: int64(time.Minute)}}
+	options, err := raw.NodeGroupGetOptions(t.Context(),
+		&externalgrpc.NodeGroupGetOptionsRequest{Id: "a", Defaults: asked})
+	if err != nil || options.GetNodeGroupAutoscalingOptions().GetScaleDownUtilizationThreshold() != 0.75 {
+		t.Errorf("options %v, error %v", options, err)
+	}
+	node, err := raw.NodeGroupTemplateNodeInfo(t.Context(), &externalgrpc.NodeGroupTemplateNodeInfoRequest{Id: "a"})
+	if read := new(v1.Node); err != nil || read.Unmarshal(node.GetOldNodeInfo()) != nil || read.Name != "a" {
+		t.Errorf("node %v, error %v", node, err)
+	}
+	begin := time.Unix(1_700_000_000, 0)
+	price, err := raw.PricingNodePrice(t.Context(), &externalgrpc.PricingNodePriceRequest{
+		Node: &externalgrpc.ExternalGrpcNode{Labels: []*externalgrpc.StringEntry{
+			{Key: "zone", Value: "z1"}}}, OldStartTime: timestamppb.New(begin), OldEndTime: timestamppb.New(begin.Add(time.Hour))})
+	if err != nil || price.GetPrice() != 0.25 {
+		t.Errorf("price %v, error %v", price, err)
 	}
 }
 
