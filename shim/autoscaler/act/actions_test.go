@@ -180,3 +180,19 @@ func TestSwapWaitsForAllGrowth(t *testing.T) {
 		})
 	}
 }
+
+// Cluster Autoscaler's names for the reasons are part of what providers read.
+func TestMachinesWithoutANodeSayWhy(t *testing.T) {
+	failed := &externalgrpc.Instance{Id: "m://1", Status: &externalgrpc.InstanceStatus{
+		ErrorInfo: &externalgrpc.InstanceErrorInfo{ErrorCode: "OUT_OF_RESOURCES"}}}
+	for _, c := range []struct {
+		machine *externalgrpc.Instance
+		want    string
+	}{{failed, "create-error"}, {&externalgrpc.Instance{Id: "m://1"}, "unregistered"}} {
+		node := withoutNode(c.machine)
+		if node.Name != "m://1" || node.Spec.ProviderID != "m://1" ||
+			node.Annotations["k8s.io/cluster-autoscaler/fake-node-reason"] != c.want {
+			t.Errorf("%v: %+v", c.machine, node)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/tell"
@@ -70,15 +71,27 @@ func (a *Actor) machinesOf(o *plan.Loop, m *loadlinev1.DeleteMachines) (nodes []
 		if position < 0 || int(position) >= len(g.Instances) {
 			return nil, fmt.Errorf("machine %d of node group %s is to go, which has %d", position, g.ID, len(g.Instances))
 		}
-		if id := g.Instances[position].GetId(); a.cluster.HasNode(id) {
+		machine := g.Instances[position]
+		if id := machine.GetId(); a.cluster.HasNode(id) {
 			return nil, fmt.Errorf("machine %s of node group %s is to go as one without a node, and a node states its id", id,
 				g.ID)
 		}
-		// The name of a machine without a node is its provider id, as in Cluster Autoscaler.
-		id := g.Instances[position].GetId()
-		nodes = append(nodes, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: id}, Spec: v1.NodeSpec{ProviderID: id}})
+		nodes = append(nodes, withoutNode(machine))
 	}
 	return nodes, nil
+}
+
+// withoutNode returns a machine that has no node in the form of Cluster Autoscaler: its name is its provider id, and an
+// annotation, which providers read, says why it has none.
+func withoutNode(machine *externalgrpc.Instance) *v1.Node {
+	reason := "unregistered"
+	if machine.GetStatus().GetErrorInfo().GetErrorCode() != "" {
+		reason = "create-error"
+	}
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: machine.GetId(),
+			Annotations: map[string]string{"k8s.io/cluster-autoscaler/fake-node-reason": reason}},
+		Spec: v1.NodeSpec{ProviderID: machine.GetId()}}
 }
 
 // decrease takes back nodes that the cloud has not begun to make: they did not come in time, or others replace them.
