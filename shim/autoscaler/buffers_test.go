@@ -68,6 +68,15 @@ func podOf(cpu string) map[string]any {
 		"resources": map[string]any{"requests": map[string]any{"cpu": cpu}}}}}}
 }
 
+// remove deletes an object of core/v1 in the namespace shop.
+func (b *buffered) remove(resource, name string) {
+	b.t.Helper()
+	objects := b.objects.Resource(v1.SchemeGroupVersion.WithResource(resource)).Namespace("shop")
+	if err := objects.Delete(b.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 func (b *buffered) expectStatus(namespace, name string, replicas int64, want string) {
 	b.t.Helper()
 	o, err := b.objects.Resource(capacityBuffers).Namespace(namespace).Get(b.t.Context(), name, metav1.GetOptions{})
@@ -186,10 +195,7 @@ func TestStatusOfACapacityBufferForgets(t *testing.T) {
 		}
 		const strategy = " provisioningStrategy:buffer.x-k8s.io/active-capacity"
 		expect("map[podTemplateGeneration:7 podTemplateRef:map[name:shape]"+strategy+" replicas:3]", 2)
-		if err := b.objects.Resource(v1.SchemeGroupVersion.WithResource("podtemplates")).Namespace("shop").Delete(
-			t.Context(), "shape", metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		b.remove("podtemplates", "shape")
 		b.run(2 * time.Minute)
 		expect("map[podTemplateRef:map[name:shape]"+strategy+"]", 1)
 		buffers := b.objects.Resource(capacityBuffers).Namespace("shop")
@@ -240,6 +246,13 @@ func TestQuotasBoundCapacityBuffers(t *testing.T) {
 				b.expectStatus("shop", "two", 3, ready+grows)
 			} else {
 				b.expectStatus("shop", "two", 1, ready+"LimitedByQuotas=True LimitedByQuotas. "+grows)
+				b.remove("resourcequotas", "cores")
+				b.run(time.Minute)
+				b.expectStatus("shop", "two", 3, ready+"LimitedByQuotas=False NotLimited. "+grows)
+				b.remove("podtemplates", "shape")
+				b.run(time.Minute)
+				const none = "=False NotReadyForProvisioning. "
+				b.expectStatus("shop", "two", -1, "ReadyForProvisioning=False Error. LimitedByQuotas"+none+"Provisioning"+none)
 			}
 			b.end()
 		})

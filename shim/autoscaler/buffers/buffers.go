@@ -284,16 +284,22 @@ func (b *buffer) statusOf(refused string, kept *loadlinev1.MirroredSlack, now ti
 		}
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
+	wasLimited := meta.FindStatusCondition(s.Conditions, limitedByQuotas) != nil
 	if b.problem != nil {
 		s.Replicas = nil
 		set(readyForProvisioning, false, "Error", b.problem.Error())
+		if wasLimited {
+			set(limitedByQuotas, false, "NotReadyForProvisioning", "")
+		}
 		set(provisioning, false, "NotReadyForProvisioning", "")
 		return s
 	}
 	set(readyForProvisioning, true, "AttributesSetSuccessfully", "")
-	if less := b.copies < b.wanted; less || meta.FindStatusCondition(s.Conditions, limitedByQuotas) != nil {
-		set(limitedByQuotas, less, limitedByQuotas, fmt.Sprintf("quotas of the namespace allow %d of %d copies", b.copies,
-			b.wanted))
+	if b.copies < b.wanted {
+		set(limitedByQuotas, true, limitedByQuotas,
+			fmt.Sprintf("quotas of the namespace allow %d of %d copies", b.copies, b.wanted))
+	} else if wasLimited {
+		set(limitedByQuotas, false, "NotLimited", "")
 	}
 	switch {
 	case refused != "":
