@@ -150,13 +150,14 @@ func (p *Provider) DecreaseTargetSize(ctx context.Context, id string, from, delt
 	})
 }
 
-// there returns how many machines are there, or become. A pool without Machines counts them in its status, which the
-// scale shows as it is now; the ids that it lists are those of the last look.
-func (f *found) there(scaled *unstructured.Unstructured) int {
-	if f.GetKind() != poolKind || len(f.machines) > 0 {
+// there returns how many machines are there, or become. A pool without Machines counts them in its status: `counting`
+// is that pool as it was at the last look, or its scale as it is now. The ids that it lists are those of the last
+// look.
+func (f *found) there(counting *unstructured.Unstructured) int {
+	if !f.isWithoutMachines() {
 		return len(f.live())
 	}
-	counted, _, _ := unstructured.NestedInt64(scaled.Object, "status", "replicas")
+	counted, _, _ := unstructured.NestedInt64(counting.Object, "status", "replicas")
 	return max(int(counted), len(f.providerIDs()))
 }
 

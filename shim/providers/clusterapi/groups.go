@@ -80,6 +80,9 @@ func (f *found) isRollingOut() bool {
 	return f.GetKind() == deploymentKind && (f.sets > 1 || f.holds("RollingOut"))
 }
 
+// isWithoutMachines says whether a MachinePool has instances alone, if it has any.
+func (f *found) isWithoutMachines() bool { return f.GetKind() == poolKind && len(f.machines) == 0 }
+
 // live returns the machines that are not being deleted.
 func (f *found) live() []object {
 	return slices.DeleteFunc(slices.Clone(f.machines), object.isGoing)
@@ -125,10 +128,12 @@ func (p *Provider) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupA
 			g.Problem = errors.New(id + " is being deleted")
 		case f.isPaused():
 			g.Problem = errors.New(id + " is paused: no controller looks after it")
-		case f.isRollingOut() || f.GetKind() == poolKind && len(f.machines) == 0:
-			// No node is removed: while machines are replaced, Cluster API says which of them is deleted; and of a pool
-			// without Machines nobody can say.
+		case f.isRollingOut(): // no node is removed: Cluster API says which of them is deleted
 			g.Min = min(max(low, target), high)
+		case f.isWithoutMachines():
+			// No node is removed, as nobody can say which one it would be. A minimum above the nodes that are there would keep
+			// requests from being taken back that the pool has not begun to fulfill.
+			g.Min = min(max(low, min(target, f.there(&f.Unstructured))), high)
 		}
 		g.Instances, g.Warning = f.instances(target, ids), f.wrongCapacity()
 		var doubts []string
@@ -168,7 +173,7 @@ func (f *found) instances(target int, nodeIDs map[string]string) []*externalgrpc
 	for _, machine := range f.machines {
 		all = append(all, instanceOf(machine, leaving[machine.GetName()], nodeIDs))
 	}
-	if len(f.machines) > 0 || f.GetKind() != poolKind {
+	if !f.isWithoutMachines() {
 		return all
 	}
 	for _, id := range f.providerIDs() {

@@ -113,3 +113,30 @@ func TestPoolWithoutMachinesTakesBack(t *testing.T) {
 		}
 	}
 }
+
+// A pool without Machines keeps what is there: the ids that it lists, or what its status counts if that is more. A
+// request that it has not begun to fulfill is not part of its minimum, or nobody could take it back. Its own bounds
+// still hold.
+func TestPoolWithoutMachinesKeepsWhatIsThere(t *testing.T) {
+	for _, c := range []struct {
+		bounds   string
+		target   int64
+		replicas int64 // status.replicas
+		want     string
+	}{
+		{"0 9", 5, 2, "2-9 target 5"},
+		{"0 9", 5, 0, "2-9 target 5"},
+		{"0 9", 5, 3, "3-9 target 5"},
+		{"0 9", 5, 5, "5-9 target 5"},
+		{"0 9", 1, 2, "1-9 target 1"},
+		{"4 9", 5, 2, "4-9 target 5"},
+		{"0 1", 5, 2, "1-1 target 5"},
+	} {
+		o := with(with(scalable(poolKind, "pool", c.target, c.bounds), []any{"sim://a", "sim://b"}, "spec", "providerIDList"),
+			c.replicas, "status", "replicas")
+		want := poolID + " " + c.want + ", sim://a running, sim://b running"
+		if got := told(t, newWorld(t, "v1beta2", o).provider()); got != want {
+			t.Errorf("%+v: %s\nwant %s", c, got, want)
+		}
+	}
+}
