@@ -75,7 +75,7 @@ func TestGroups(t *testing.T) {
 
 // No node of a MachineDeployment is removed that replaces its machines; it may grow.
 func TestRollingOut(t *testing.T) {
-	second := with(scalable(setKind, "md-2", 1, ""), map[string]any{"cluster.x-k8s.io/cluster-name": "c"},
+	second := with(scalable(setKind, "md-2", 1, "1 5"), map[string]any{"cluster.x-k8s.io/cluster-name": "c"},
 		"metadata", "labels")
 	objects := append(deployment("1 5"), owned(second, deploymentKind, "md"), machine("md-2", "z", "sim://z"))
 	w := newWorld(t, "v1beta2", objects...)

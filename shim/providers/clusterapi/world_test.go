@@ -208,9 +208,10 @@ func with(o *unstructured.Unstructured, value any, fields ...string) *unstructur
 	return o
 }
 
-// deployment returns a MachineDeployment of three machines, a, b and c, with its MachineSet; c has no instance yet.
+// deployment returns a MachineDeployment of three machines, a, b and c, with its MachineSet, which has inherited the
+// annotations, as Cluster API copies them; c has no instance yet.
 func deployment(bounds string) []*unstructured.Unstructured {
-	set := owned(with(scalable(setKind, "md-1", 3, ""), map[string]any{"cluster.x-k8s.io/cluster-name": "c"},
+	set := owned(with(scalable(setKind, "md-1", 3, bounds), map[string]any{"cluster.x-k8s.io/cluster-name": "c"},
 		"metadata", "labels"), deploymentKind, "md")
 	return []*unstructured.Unstructured{scalable(deploymentKind, "md", 3, bounds), set,
 		machine("md-1", "a", "sim://a"), machine("md-1", "b", "sim://b"), machine("md-1", "c", "")}
