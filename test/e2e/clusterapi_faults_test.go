@@ -20,11 +20,7 @@ func TestClusterAPIManagerIsKilled(t *testing.T) {
 	autoscaler := c.startAutoscaler()
 	waitLoops := func(count int) {
 		t.Helper()
-		loops := func() float64 {
-			return metricsOf(t, c.ctx, autoscaler).Sum("loadline_autoscaler_decision_total", harness.Labels{"kind": "drain"})
-		}
-		begin := loops()
-		c.wait("further loops", func() bool { return loops() >= begin+float64(count) })
+		c.waitLoops(autoscaler, count)
 	}
 	kill := func() {
 		t.Helper()
@@ -80,13 +76,29 @@ func (c *capi) made() (count int) {
 	return count
 }
 
+// waitLoops waits for further loops of the autoscaler.
+func (c *capi) waitLoops(autoscaler *harness.Autoscaler, count int) {
+	c.Helper()
+	loops := func() float64 {
+		return metricsOf(c.T, c.ctx, autoscaler).Sum("loadline_autoscaler_decision_total", harness.Labels{"kind": "drain"})
+	}
+	begin := loops()
+	c.wait("further loops", func() bool { return loops() >= begin+float64(count) })
+}
+
 // createPods creates pods of which a node takes one each.
-func (c *capi) createPods(count int) (pods []*v1.Pod) {
+func (c *capi) createPods(count int) []*v1.Pod {
+	c.Helper()
+	return c.createPodsOn(count, nil)
+}
+
+// createPodsOn does so with pods that ask for nodes with labels.
+func (c *capi) createPodsOn(count int, nodeSelector map[string]string) (pods []*v1.Pod) {
 	c.Helper()
 	for i := range count {
 		pods = append(pods, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("p%d", i)},
 			Spec: waitingPod("").Spec})
-		pods[i].Spec.NodeSelector = nil
+		pods[i].Spec.NodeSelector = nodeSelector
 	}
 	c.must(c.cluster.CreatePods(c.ctx, pods))
 	return pods

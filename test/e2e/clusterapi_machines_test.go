@@ -67,11 +67,14 @@ func (c *capi) provision() {
 	}
 }
 
-// healthyNode is a node of which Cluster API says that it is available: it asks for all four conditions.
+// healthyNode is a node of which Cluster API says that it is available: it asks for all four conditions. The taint is
+// that of its bootstrap providers, which Cluster API removes once it has written the labels of the Machine to the node.
 func healthyNode(name string) *v1.Node {
 	capacity := v1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("4Gi"),
 		"pods": resource.MustParse("110")}
-	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.NodeSpec{ProviderID: "test://" + name},
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1.NodeSpec{ProviderID: "test://" + name, Taints: []v1.Taint{{Key: "node.cluster.x-k8s.io/uninitialized",
+			Effect: v1.TaintEffectNoSchedule}}},
 		Status: v1.NodeStatus{Capacity: capacity, Allocatable: capacity}}
 	for kind, holds := range map[v1.NodeConditionType]v1.ConditionStatus{v1.NodeReady: v1.ConditionTrue,
 		v1.NodeMemoryPressure: v1.ConditionFalse, v1.NodeDiskPressure: v1.ConditionFalse,

@@ -45,7 +45,7 @@ type capi struct {
 	objects dynamic.Interface
 	manager *harness.Controller
 	outage  atomic.Bool // no machine becomes a node meanwhile
-	groupID string      // of the one node group
+	groupID string      // of the node group that is tested
 }
 
 func startClusterAPI(t *testing.T) *capi {
@@ -73,13 +73,19 @@ func startClusterAPI(t *testing.T) *capi {
 		ObjectMeta: metav1.ObjectMeta{Name: "c-kubeconfig", Labels: map[string]string{"cluster.x-k8s.io/cluster-name": "c"}},
 		Data:       map[string][]byte{"value": kubeconfig}}, metav1.CreateOptions{})
 	c.must(err)
-	content, err := os.ReadFile("testdata/clusterapi.yaml")
+	c.apply("testdata/clusterapi.yaml")
+	go c.provision()
+	return c
+}
+
+// apply creates the objects of a file, as soon as the API server serves their definitions.
+func (c *capi) apply(file string) {
+	c.Helper()
+	content, err := os.ReadFile(file)
 	c.must(err)
 	objects, err := harness.Objects(content)
 	c.must(err)
 	c.wait("the definitions", func() bool { return c.cluster.Apply(c.ctx, objects) == nil })
-	go c.provision()
-	return c
 }
 
 func (c *capi) must(err error) {
@@ -129,10 +135,17 @@ func (c *capi) running() map[string]string {
 	return on
 }
 
-func (c *capi) replicas() int64 {
-	md, err := c.objects.Resource(machineDeployments).Namespace("default").Get(c.ctx, "md", metav1.GetOptions{})
+// replicas returns the target of the node group that is tested.
+func (c *capi) replicas() int64 { return c.replicasOf(c.groupID) }
+
+// replicasOf returns the target of a node group, "MachineSet/default/ms".
+func (c *capi) replicasOf(group string) int64 {
+	parts := strings.Split(group, "/")
+	resource := machineDeployments
+	resource.Resource = strings.ToLower(parts[0]) + "s"
+	object, err := c.objects.Resource(resource).Namespace(parts[1]).Get(c.ctx, parts[2], metav1.GetOptions{})
 	c.must(err)
-	count, _, _ := unstructured.NestedInt64(md.Object, "spec", "replicas")
+	count, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
 	return count
 }
 

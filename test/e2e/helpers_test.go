@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -112,4 +113,16 @@ func metricsOf(t *testing.T, ctx context.Context, component interface {
 		t.Fatal(err)
 	}
 	return metrics
+}
+
+// accepted returns the autoscalers' requests that the API server has accepted, in order.
+func accepted(t *testing.T, cluster *harness.Cluster, verb, resource string) []harness.Change {
+	t.Helper()
+	changes, err := cluster.Changes(autoscalerUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(changes, func(c harness.Change) bool {
+		return c.Verb != verb || c.Resource != resource || c.Code >= 300
+	})
 }

@@ -99,13 +99,9 @@ func (a *acting) patchNode(name, change string) {
 }
 
 // requests returns the autoscalers' requests that the API server has accepted, in order.
-func (a *acting) requests(verb, resource string) (found []harness.Change) {
+func (a *acting) requests(verb, resource string) []harness.Change {
 	a.Helper()
-	changes, err := a.cluster.Changes(autoscalerUser)
-	a.must(err)
-	return slices.DeleteFunc(changes, func(c harness.Change) bool {
-		return c.Verb != verb || c.Resource != resource || c.Code >= 300
-	})
+	return accepted(a.T, a.cluster, verb, resource)
 }
 
 // claimLog is what has become of all NodeClaims since it was begun.
