@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/shim/autoscaler/cloud"
-	"loadline.dev/test/e2e/harness"
 )
 
 var (
@@ -30,17 +28,16 @@ const (
 	poolSelector = "cluster.x-k8s.io/pool-name=mp"
 )
 
-// startPool replaces the MachineDeployment by a MachinePool.
-func startPool(t *testing.T) *capi {
+// startPool replaces the MachineDeployment by a MachinePool. The options are set before its provider begins.
+func startPool(t *testing.T, options ...func(*capi)) *capi {
 	t.Helper()
 	c := startClusterAPI(t)
+	for _, set := range options {
+		set(c)
+	}
 	c.must(c.objects.Resource(machineDeployments).Namespace("default").Delete(c.ctx, "md", metav1.DeleteOptions{}))
 	c.wait("the MachineDeployment to go", func() bool { return len(c.names(machineDeployments)) == 0 })
-	content, err := os.ReadFile("testdata/clusterapi-pool.yaml")
-	c.must(err)
-	objects, err := harness.Objects(content)
-	c.must(err)
-	c.must(c.cluster.Apply(c.ctx, objects))
+	c.apply("testdata/clusterapi-pool.yaml")
 	c.groupID = poolGroup
 	go c.providePool()
 	return c
@@ -69,9 +66,12 @@ func (c *capi) providePool() {
 		})
 		replicas, _, _ := unstructured.NestedInt64(mp.Object, "spec", "replicas")
 		switch {
-		case len(staying) < int(replicas):
+		case len(staying) < min(int(replicas), c.poolStock):
 			made++
 			c.makeInstance(fmt.Sprintf("mp-%d", made))
+		case len(staying) > int(replicas) && c.poolWithoutMachines:
+			_ = c.objects.Resource(testMachines).Namespace("default").Delete(c.ctx, staying[0].GetName(),
+				metav1.DeleteOptions{})
 		case len(staying) > int(replicas):
 			name := staying[0].GetName()
 			for _, m := range machines {
@@ -108,9 +108,12 @@ func (c *capi) reportPool(instances []unstructured.Unstructured) {
 			ids = append(ids, id)
 		}
 	}
+	status := map[string]any{"ready": true, "replicas": len(instances)}
+	if !c.poolWithoutMachines {
+		status["infrastructureMachineKind"] = "TestMachine"
+	}
 	for subresource, change := range map[string]any{"": map[string]any{"spec": map[string]any{"providerIDList": ids}},
-		"status": map[string]any{"status": map[string]any{"ready": true, "replicas": len(instances),
-			"infrastructureMachineKind": "TestMachine"}}} {
+		"status": map[string]any{"status": status}} {
 		if content, err := json.Marshal(change); err == nil {
 			_, _ = c.objects.Resource(testPools).Namespace("default").Patch(c.ctx, "mp", types.MergePatchType, content,
 				metav1.PatchOptions{}, strings.Fields(subresource)...)

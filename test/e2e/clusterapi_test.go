@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,9 @@ type capi struct {
 	manager *harness.Controller
 	outage  atomic.Bool // no machine becomes a node meanwhile
 	groupID string      // of the node group that is tested
+
+	poolWithoutMachines bool // Cluster API makes no Machines for the instances of the MachinePool
+	poolStock           int  // how many instances the MachinePool can have, whatever it asks for
 }
 
 func startClusterAPI(t *testing.T) *capi {
@@ -53,7 +57,7 @@ func startClusterAPI(t *testing.T) *capi {
 	if !harness.ClusterAPIIsBuilt() && os.Getenv("BUILD_CLUSTER_API") == "" {
 		skipFor(t, "Cluster API is not built", "test-cluster-api")
 	}
-	c := &capi{T: t, ctx: deadline(t), groupID: mdGroup}
+	c := &capi{T: t, ctx: deadline(t), groupID: mdGroup, poolStock: math.MaxInt}
 	built, err := harness.BuildClusterAPI(c.ctx, t.Logf)
 	c.must(err)
 	c.cluster = startCluster(t, c.ctx, harness.Options{ControllerManager: true, Kubelet: true, Audit: true})
