@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +21,7 @@ const (
 type limited struct {
 	net.Listener
 	all, each int
+	heard     atomic.Int64 // counts what came on all connections
 
 	mu   sync.Mutex
 	open int                       // guarded by mu
@@ -29,7 +31,8 @@ type limited struct {
 // Limit returns a listener that holds so many connections, and so many of each client, which is an address without
 // port. Others are closed at once. They do not wait: one client that holds connections and asks nothing would make all
 // others wait for it. If the listener is full, the client with the most connections loses its oldest one to a client
-// that has fewer, so that a few clients together keep nobody out.
+// that has fewer. If all have one, a client without any takes the place of the connection on which nothing has come for
+// the longest, so that no number of clients keeps another one out by connections on which it asks nothing.
 func Limit(listener net.Listener, all, each int) net.Listener {
 	return &limited{Listener: listener, all: all, each: each, by: map[string][]*boundedConn{}}
 }
@@ -42,6 +45,7 @@ func (l *limited) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		bounded := &boundedConn{Conn: conn, of: l, client: clientOf(conn)}
+		bounded.last.Store(l.heard.Add(1))
 		loser, ok := l.take(bounded)
 		if loser != nil {
 			loser.Conn.Close()
@@ -69,15 +73,31 @@ func (l *limited) take(c *boundedConn) (loser *boundedConn, ok bool) {
 				greedy = client
 			}
 		}
-		if len(l.by[greedy]) <= own+1 {
+		switch {
+		case len(l.by[greedy]) > own+1:
+			loser = l.by[greedy][0]
+		case own == 0:
+			loser = l.silentLocked()
+		default:
 			return nil, false
 		}
-		loser = l.by[greedy][0]
 		l.removeLocked(loser)
 	}
 	l.open++
 	l.by[c.client] = append(l.by[c.client], c)
 	return loser, true
+}
+
+// silentLocked returns the connection on which nothing has come for the longest.
+func (l *limited) silentLocked() (silent *boundedConn) {
+	for _, conns := range l.by {
+		for _, c := range conns {
+			if silent == nil || c.last.Load() < silent.last.Load() {
+				silent = c
+			}
+		}
+	}
+	return silent
 }
 
 // removeLocked takes a connection out of the books, if it is in them.
@@ -105,6 +125,15 @@ type boundedConn struct {
 	net.Conn
 	of     *limited
 	client string
+	last   atomic.Int64 // what limited.heard was when something came
+}
+
+// Read takes note that something came.
+func (c *boundedConn) Read(to []byte) (n int, err error) {
+	if n, err = c.Conn.Read(to); n > 0 {
+		c.last.Store(c.of.heard.Add(1))
+	}
+	return n, err
 }
 
 // Close closes the connection.

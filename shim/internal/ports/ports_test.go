@@ -25,7 +25,7 @@ func from(t *testing.T, address, to string) (conn net.Conn, holds bool) {
 	return conn, n == 1
 }
 
-// greet sends a byte on each connection that is accepted, and keeps it until the client closes it.
+// greet sends a byte on each connection that is accepted, and for each byte that comes.
 func greet(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -34,8 +34,11 @@ func greet(listener net.Listener) {
 		}
 		go func() {
 			defer conn.Close()
-			conn.Write([]byte("x"))
-			conn.Read(make([]byte, 1))
+			for ok := true; ok; {
+				_, wrote := conn.Write([]byte("x"))
+				_, read := conn.Read(make([]byte, 1))
+				ok = wrote == nil && read == nil
+			}
 		}()
 	}
 }
@@ -57,8 +60,7 @@ func TestConnectionsOfEachClientAndInAll(t *testing.T) {
 		client string
 		holds  bool
 	}{{"127.0.0.1", true}, {"127.0.0.1", true}, {"127.0.0.1", false}, {"127.0.0.2", true}, {"127.0.0.3", true},
-		{"127.0.0.4", true}, {"127.0.0.5", true}, {"127.0.0.6", false},
-		{"127.0.0.1", false}} {
+		{"127.0.0.4", true}, {"127.0.0.5", true}, {"127.0.0.1", false}} {
 		conn, holds := from(t, c.client, to)
 		if kept[c.client] = conn; holds != c.holds {
 			t.Errorf("connection %d, of %s: kept is %v, want %v", i+1, c.client, holds, c.holds)
@@ -69,7 +71,7 @@ func TestConnectionsOfEachClientAndInAll(t *testing.T) {
 	}
 	kept["127.0.0.4"].Close()
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if _, holds := from(t, "127.0.0.6", to); holds {
+		if _, holds := from(t, "127.0.0.1", to); holds {
 			break
 		}
 		if time.Now().After(until) {
@@ -98,5 +100,43 @@ func TestManyClientsKeepNobodyOut(t *testing.T) {
 		if _, holds := from(t, "127.0.0.9", to); !holds {
 			t.Error("a probe is kept out")
 		}
+	}
+}
+
+// However many clients have a connection each, one that has none gets one: for that on which nothing has come for the
+// longest. One that has asked since stays.
+func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := Limit(listener, 3, 2)
+	defer limit.Close()
+	go greet(limit)
+	to := listener.Addr().String()
+	asks, _ := from(t, "127.0.0.1", to)
+	silent, _ := from(t, "127.0.0.2", to)
+	from(t, "127.0.0.3", to)
+	ask := func() error {
+		if _, err := asks.Write([]byte("?")); err != nil {
+			return err
+		}
+		_, err := asks.Read(make([]byte, 1))
+		return err
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	if _, holds := from(t, "127.0.0.4", to); !holds {
+		t.Error("a client without a connection is kept out")
+	}
+	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection on which nothing came: %v, want its end", err)
+	}
+	if err := ask(); err != nil {
+		t.Errorf("the connection on which a client asked: %v", err)
+	}
+	if _, holds := from(t, "127.0.0.4", to); holds {
+		t.Error("a client with a connection gets one more in place of others")
 	}
 }
