@@ -32,25 +32,30 @@ bool Executor::Run(size_t bytes, std::function<void()> task) {
 }
 
 // A thread without a task gives back the memory that has become free, once in a while.
-void Executor::WaitForTask() {
-  if (changed_.WaitUntil(&mutex_, std::chrono::steady_clock::now() + kIdleTime)) return;
+void Executor::WaitForTask(std::chrono::milliseconds* idle_time) {
+  if (changed_.WaitUntil(&mutex_, std::chrono::steady_clock::now() + *idle_time)) return;
+  *idle_time = kIdleTime;
   mutex_.Unlock();
   ReturnFreeMemory();
   mutex_.Lock();
 }
 
 void Executor::Work() {
+  std::chrono::milliseconds idle_time = kIdleTime;
   while (true) {
     Task task;
     {
       const MutexLock lock(&mutex_);
-      while (!stopping_ && waiting_.empty()) WaitForTask();
+      while (!stopping_ && waiting_.empty()) WaitForTask(&idle_time);
       if (waiting_.empty()) return;
       task = std::move(waiting_.front());
       waiting_.pop_front();
       waiting_bytes_ -= task.bytes;
     }
+    const auto begin = std::chrono::steady_clock::now();
     task.run();
+    const bool was_long = std::chrono::steady_clock::now() - begin > kLongTask;
+    idle_time = was_long ? kIdleTimeAfterLongTask : kIdleTime;
   }
 }
 
