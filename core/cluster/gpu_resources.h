@@ -9,7 +9,6 @@
 #include "absl/strings/string_view.h"
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
-#include "core/cluster/labels.h"
 
 namespace loadline {
 
@@ -23,11 +22,6 @@ std::span<const absl::string_view> GpuResources();
 
 // The sum of all of them.
 int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names);
-
-// Returns the number of machines' GPUs behind those that a node offers, which may be shares of them: time
-// slices of NVIDIA's device plugin, by the labels of its feature discovery, and clients that share a GPU on
-// GKE.
-int64_t GpusBehind(int64_t offered, const Labels& labels);
 
 // Returns the first of them that `amounts` has; empty: it has none.
 absl::string_view GpuResourceOf(const ResourceAmounts& amounts, const ResourceNames& names);

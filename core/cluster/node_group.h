@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "core/base/strong_vector.h"
 #include "core/cluster/node_model.h"
 #include "core/cluster/node_price.h"
@@ -42,8 +41,6 @@ struct NodeGroup {
   // All that the price of a new node depends on; and the price with its sources.
   PricedNode priced;
   NodePrice price;
-  // The prices of nodes that it has and that are of another kind than new ones; see PriceOtherKinds().
-  absl::btree_map<PricedKind, NodePrice> other_prices;
   // The same, US dollars per hour: finite, >= 0; nullopt: not known, and the group grows by a ranking only.
   std::optional<double> usd_per_hour;
   bool has_gpu = false;
@@ -75,6 +72,11 @@ using NodeGroupSpan = StrongSpan<GroupIndex, const NodeGroup>;
 
 // Returns the price of a new node, 0 where it is not known.
 inline double UsdOf(const NodeGroup& group) { return group.usd_per_hour.value_or(0); }
+
+// Returns the price that the removal of one node of the group saves per hour; nullopt: not known.
+inline std::optional<double> SavedPrice(const NodeGroup& group) {
+  return group.node_price.has_value() ? group.node_price : group.usd_per_hour;
+}
 
 // The groups of nodes, by slot. Cost: 4 bytes for each slot up to the last one that is in a group.
 class GroupsOfNodes {

@@ -2,7 +2,6 @@
 #ifndef LOADLINE_CORE_CLUSTER_NODE_PRICE_H_
 #define LOADLINE_CORE_CLUSTER_NODE_PRICE_H_
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,15 +37,6 @@ struct PricedNode {
   double local_ssds = 0;       // of 375 GiB each; 0 also where pods do not use them
   int64_t boot_disk_gib = 0;   // 0: not stated, 100
   std::string boot_disk_type;  // empty: not stated, pd-balanced
-};
-
-// How a node is bought and which machine it is, as far as nodes of one group may differ in it.
-struct PricedKind {
-  std::string instance_type;
-  std::string region;
-  bool spot = false;
-  bool reserved = false;
-  friend auto operator<=>(const PricedKind&, const PricedKind&) = default;
 };
 
 // The sources of a price, in the order in which they are asked.

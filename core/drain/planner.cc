@@ -18,7 +18,6 @@
 #include "core/drain/trial_follower.h"
 #include "core/drain/vanished_pods.h"
 #include "core/drain/verify.h"
-#include "core/price/own_price.h"
 
 namespace loadline {
 
@@ -183,7 +182,7 @@ void DrainPlanner::Impl::TellRemovals() {
                             .ready_at_s = decision.ready_at_s,
                             .start = decision.start,
                             .waits = decision.waits});
-    plan_.price_saved += SavedPrice(*call_->GroupOf(node.slot), call_->cluster(), node.slot).value_or(0);
+    plan_.price_saved += SavedPrice(*call_->GroupOf(node.slot)).value_or(0);
   }
 }
 

@@ -1,31 +1,28 @@
 #include "core/loop/price_sums.h"
 
 #include <cstddef>
-#include <string>
-
-#include "core/price/own_price.h"
 
 namespace loadline {
 
+std::optional<double> UsdOf(const NodeGroup& group, const NodeTraits& traits) {
+  if (!group.usd_per_hour.has_value() || traits.stated_price.empty()) return group.usd_per_hour;
+  return PriceOfNode(group.price, traits.stated_price).price;
+}
+
 PriceTally TallyPrices(const NodeGroups& groups, const GroupsOfNodes& group_of, const ClusterState& cluster) {
-  StrongVector<GroupIndex, int64_t> as_new(groups.size(), 0);
+  StrongVector<GroupIndex, int64_t> nodes(groups.size(), 0);
   PriceTally tally;
-  for (const auto [slot, index] : group_of) {
-    const NodeGroup& group = groups[index];
-    if (cluster.Occupied(slot)) {
-      const std::string& stated = cluster.traits(slot).stated_price;
-      if (!stated.empty() && !ReadStatedPrice(stated).has_value()) {
-        tally.AddUnreadable(cluster.name(slot), stated);
-      }
+  for (const auto [slot, group] : group_of) {
+    const std::string& stated = cluster.Occupied(slot) ? cluster.traits(slot).stated_price : "";
+    if (stated.empty()) {
+      ++nodes[group];
+      continue;
     }
-    if (CostsAsNew(group, cluster, slot)) {
-      ++as_new[index];
-    } else {
-      tally.Add(group.name, PricedAsItIs(group, cluster, slot), PriceOfNode(group, cluster, slot), 1);
-    }
+    if (!ReadStatedPrice(stated).has_value()) tally.AddUnreadable(cluster.name(slot), stated);
+    tally.Add(groups[group].name, groups[group].priced, PriceOfNode(groups[group].price, stated), 1);
   }
   for (const GroupIndex group : groups.indices()) {
-    tally.Add(groups[group].name, groups[group].priced, groups[group].price, as_new[group]);
+    tally.Add(groups[group].name, groups[group].priced, groups[group].price, nodes[group]);
   }
   return tally;
 }

@@ -54,8 +54,7 @@ void Executor::Work() {
     }
     const auto begin = std::chrono::steady_clock::now();
     task.run();
-    const bool was_long = std::chrono::steady_clock::now() - begin > kLongTask;
-    idle_time = was_long ? kIdleTimeAfterLongTask : kIdleTime;
+    if (std::chrono::steady_clock::now() - begin > kLongTask) idle_time = kIdleTimeAfterLongTask;
   }
 }
 

@@ -40,7 +40,7 @@ MAY_INCLUDE = {
     "expand": FOUNDATION | {"price", "pack"},
     "size": FOUNDATION,
     "slack": FOUNDATION,
-    "drain": FOUNDATION | {"price"},
+    "drain": FOUNDATION,
     "removal": {"base", "cluster"},
     "consolidate": FOUNDATION | {"price", "pack"},
     "observe": {"base", "cluster", "price"},

@@ -189,12 +189,13 @@ func (c *Client) note(group string, target int, deleted []*v1.Node) {
 
 func (c *Client) options(ctx context.Context, group string, defaults *externalgrpc.NodeGroupAutoscalingOptions) (
 	*externalgrpc.NodeGroupAutoscalingOptions, error) {
+	sent := InBothForms(defaults)
 	answer, err := ask(ctx, c, "NodeGroupGetOptions of "+group, c.client.NodeGroupGetOptions,
-		&externalgrpc.NodeGroupGetOptionsRequest{Id: c.rawID(group), Defaults: InBothForms(defaults)})
+		&externalgrpc.NodeGroupGetOptionsRequest{Id: c.rawID(group), Defaults: sent})
 	if status.Code(err) == codes.Unimplemented {
 		return nil, nil
 	}
-	return withoutEcho(InBothForms(answer.GetNodeGroupAutoscalingOptions()), defaults), err
+	return withoutEcho(readForms(answer.GetNodeGroupAutoscalingOptions(), sent), defaults), err
 }
 
 // withoutEcho repairs options that are our defaults sent back, in which a server of Cluster Autoscaler's example takes

@@ -51,8 +51,8 @@ func (c *Client) DecreaseTargetSize(ctx context.Context, group string, from, del
 	})
 }
 
-// checkFallen returns an error if the target of a group is still what it was, also after the provider has looked at its
-// cloud again. A target that cannot be read now says nothing: the next loop reads it.
+// checkFallen returns an error if the target of a group has not fallen, also after the provider has looked at its cloud
+// again. A target that cannot be read now says nothing: the next loop reads it.
 func (c *Client) checkFallen(ctx context.Context, group string, from int) error {
 	if target, err := c.target(ctx, group); err != nil || target < from {
 		return nil
@@ -60,11 +60,12 @@ func (c *Client) checkFallen(ctx context.Context, group string, from int) error 
 	if err := c.Refresh(ctx); err != nil {
 		return nil
 	}
-	if target, err := c.target(ctx, group); err != nil || target < from {
+	target, err := c.target(ctx, group)
+	if err != nil || target < from {
 		return nil
 	}
-	return fmt.Errorf("node group %s: the provider took nothing back: its target is still %d, although "+
-		"NodeGroupDecreaseTargetSize succeeded", group, from)
+	return fmt.Errorf("node group %s: the provider took nothing back: its target was %d and is %d, although "+
+		"NodeGroupDecreaseTargetSize succeeded", group, from, target)
 }
 
 // TemplateNode returns a node as a group would make it; nil: the provider does not tell.

@@ -27,7 +27,8 @@ type Deleter interface {
 // its code whether something may have happened (OutcomeUnknown); any other error says that nothing has.
 type Provider interface {
 	Deleter
-	// Refresh looks at the cloud again. It is called once at the begin of each loop.
+	// Refresh looks at the cloud again. It is called at the begin of each loop, and may be
+	// called after a change.
 	Refresh(ctx context.Context) error
 	// Groups returns all groups by id, with bounds, target size, machines and options. A group of which not all is known
 	// has a Problem and is left as it is; an error leaves all of them. `defaults` are the options of a group that states

@@ -22,6 +22,7 @@ import (
 type oldCloud struct {
 	cloud
 	states *externalgrpc.OldDuration // as the unneeded time of its groups; nil: that of the request
+	edits  bool                      // the request's defaults, with fields that it does not know
 }
 
 func (c *oldCloud) NodeGroupGetOptions(_ context.Context,
@@ -30,6 +31,10 @@ func (c *oldCloud) NodeGroupGetOptions(_ context.Context,
 	if d.GetOldScaleDownUnneededTime() == nil || d.GetOldScaleDownUnreadyTime() == nil ||
 		d.GetOldMaxNodeProvisionTime() == nil {
 		return nil, status.Error(codes.Internal, "a time is missing")
+	}
+	if c.edits {
+		d.OldScaleDownUnneededTime = c.states
+		return &externalgrpc.NodeGroupGetOptionsResponse{NodeGroupAutoscalingOptions: d}, nil
 	}
 	options := &externalgrpc.NodeGroupAutoscalingOptions{OldScaleDownUnneededTime: d.OldScaleDownUnneededTime,
 		OldScaleDownUnreadyTime: d.OldScaleDownUnreadyTime, OldMaxNodeProvisionTime: d.OldMaxNodeProvisionTime}
@@ -60,9 +65,14 @@ func TestServersBefore135(t *testing.T) {
 		OldMaxNodeProvisionTime:  &externalgrpc.OldDuration{Duration: int64(time.Second)}})
 	for _, c := range []struct {
 		states *externalgrpc.OldDuration
+		edits  bool
 		want   time.Duration
-	}{{nil, time.Minute}, {&externalgrpc.OldDuration{Duration: int64(7 * time.Second)}, 7 * time.Second}} {
-		server.states = c.states
+	}{
+		{nil, false, time.Minute},
+		{&externalgrpc.OldDuration{Duration: int64(7 * time.Second)}, false, 7 * time.Second},
+		{&externalgrpc.OldDuration{Duration: int64(8 * time.Second)}, true, 8 * time.Second},
+	} {
+		server.states, server.edits = c.states, c.edits
 		groups, err := client.Groups(t.Context(), defaults)
 		if err != nil || groups[0].Warning != nil ||
 			groups[0].Options.GetScaleDownUnneededDuration().AsDuration() != c.want ||
@@ -115,7 +125,7 @@ func (c *deafCloud) Refresh(context.Context, *externalgrpc.RefreshRequest) (*ext
 }
 
 func TestProvidersThatTakeNothingBack(t *testing.T) {
-	for late, want := range map[int32]string{0: "took nothing back: its target is still 3", 1: ""} {
+	for late, want := range map[int32]string{0: "took nothing back: its target was 3 and is 3", 1: ""} {
 		server := &deafCloud{cloud: cloud{groups: []*externalgrpc.NodeGroup{{Id: "a", MaxSize: 5}}, target: 3}, late: late}
 		client := serve(t, server)
 		if _, err := client.Groups(t.Context(), nil); err != nil {

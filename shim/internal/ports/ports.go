@@ -31,8 +31,9 @@ type limited struct {
 // Limit returns a listener that holds so many connections, and so many of each client, which is an address without
 // port. Others are closed at once. They do not wait: one client that holds connections and asks nothing would make all
 // others wait for it. If the listener is full, the client with the most connections loses its oldest one to a client
-// that has fewer. If all have one, a client without any takes the place of the connection on which nothing has come for
-// the longest, so that no number of clients keeps another one out by connections on which it asks nothing.
+// that has fewer. If all have one, a client without any takes the place of the oldest connection on which nothing has
+// come yet, else of the one on which nothing has come for the longest, so that no number of clients keeps another one
+// out by connections on which they ask nothing.
 func Limit(listener net.Listener, all, each int) net.Listener {
 	return &limited{Listener: listener, all: all, each: each, by: map[string][]*boundedConn{}}
 }
@@ -44,8 +45,7 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		bounded := &boundedConn{Conn: conn, of: l, client: clientOf(conn)}
-		bounded.last.Store(l.heard.Add(1))
+		bounded := &boundedConn{Conn: conn, of: l, client: clientOf(conn), opened: l.heard.Add(1)}
 		loser, ok := l.take(bounded)
 		if loser != nil {
 			loser.Conn.Close()
@@ -88,11 +88,12 @@ func (l *limited) take(c *boundedConn) (loser *boundedConn, ok bool) {
 	return loser, true
 }
 
-// silentLocked returns the connection on which nothing has come for the longest.
+// silentLocked returns the oldest connection on which nothing has come, else the one on which nothing has come for the
+// longest; nil: there is none.
 func (l *limited) silentLocked() (silent *boundedConn) {
 	for _, conns := range l.by {
 		for _, c := range conns {
-			if silent == nil || c.last.Load() < silent.last.Load() {
+			if silent == nil || c.moreSilentThan(silent) {
 				silent = c
 			}
 		}
@@ -125,7 +126,16 @@ type boundedConn struct {
 	net.Conn
 	of     *limited
 	client string
-	last   atomic.Int64 // what limited.heard was when something came
+	opened int64        // what limited.heard was then
+	last   atomic.Int64 // what limited.heard was when something came; 0: nothing has
+}
+
+func (c *boundedConn) moreSilentThan(other *boundedConn) bool {
+	a, b := c.last.Load(), other.last.Load()
+	if a == 0 && b == 0 {
+		return c.opened < other.opened
+	}
+	return a < b
 }
 
 // Read takes note that something came.

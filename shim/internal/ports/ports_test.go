@@ -25,7 +25,7 @@ func from(t *testing.T, address, to string) (conn net.Conn, holds bool) {
 	return conn, n == 1
 }
 
-// greet sends a byte on each connection that is accepted, and for each byte that comes.
+// greet sends a byte on each connection that is accepted, and for each byte that is received.
 func greet(listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -133,10 +133,15 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	if _, err := silent.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the connection on which nothing came: %v, want its end", err)
 	}
+	for i := 5; i < 9; i++ { // they ask nothing, and are younger than what the client asked last
+		if _, holds := from(t, fmt.Sprintf("127.0.0.%d", i), to); !holds {
+			t.Errorf("client %d is kept out", i)
+		}
+	}
 	if err := ask(); err != nil {
 		t.Errorf("the connection on which a client asked: %v", err)
 	}
-	if _, holds := from(t, "127.0.0.4", to); holds {
+	if _, holds := from(t, "127.0.0.8", to); holds {
 		t.Error("a client with a connection gets one more in place of others")
 	}
 }

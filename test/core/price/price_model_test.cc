@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/price/own_price.h"
 #include "test/testing/units.h"
 
 namespace loadline {
@@ -312,6 +313,24 @@ TEST(PriceNode, WhatIsNoPriceIsPassedOverAndTold) {
     EXPECT_EQ(price.source, PriceSource::kInstanceType);
     EXPECT_THAT(price.remarks, ElementsAre(PriceRemark::kGivenPriceInvalid, PriceRemark::kAnnotationInvalid));
   }
+}
+
+// By hand: a machine of 2 with a risk of a fifth costs 2 / (1 - 0.2) = 2.5, and 0.1 beside it.
+TEST(PriceOfNode, IsWhatTheNodeStatesItself) {
+  PriceModel model = ModelOf({kGceList});
+  model.interruption_risk = 0.2;
+  model.surcharge = 0.1;
+  PricedNode node = InstanceOf("n1-standard-8");
+  node.spot = true;
+  const NodePrice of_group = PriceNode(model, node);
+  const NodePrice own = PriceOfNode(of_group, "2");
+  EXPECT_EQ(own.source, PriceSource::kNodeAnnotation);
+  EXPECT_DOUBLE_EQ(own.price, 2.6);
+  for (const absl::string_view wrong : {"", "-1", "abc", "0,5", "$0.5", "NaN", "Inf", "1e300"}) {
+    EXPECT_EQ(PriceOfNode(of_group, wrong).source, PriceSource::kInstanceType) << wrong;
+  }
+  node.given = 3;
+  EXPECT_DOUBLE_EQ(PriceOfNode(PriceNode(model, node), "2").price, PriceNode(model, node).price);
 }
 
 TEST(PriceNode, SourcesEndWhereTheModelSays) {
