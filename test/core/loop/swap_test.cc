@@ -73,6 +73,17 @@ TEST_F(SwapTest, WhatIsBegunStays) {
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
 }
 
+// Seven pods: two have the small nodes, and for five a large and a small one cost 3.0. Without the small ones
+// it would be two large ones for 4.0, which is less than what all of that costs, but the small ones come
+// anyway.
+TEST_F(SwapTest, WhatIsBegunIsNotPlannedWithout) {
+  problem_.groups[GroupIndex{1}].not_begun = 0;
+  Pending(Replica("second", 1000), 5);
+  const LoopPlan plan = Plan();
+  EXPECT_THAT(plan.take_back, IsEmpty());
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}, LoopGrowth{GroupIndex{1}, 1}));
+}
+
 // Three small nodes are on their way, two of them not begun; a move had ordered one of the three, and ends.
 // One more is given up, not two.
 TEST_F(SwapTest, WhatAMoveTakesBackIsNotGivenUpAgain) {
