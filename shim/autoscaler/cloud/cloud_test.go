@@ -69,6 +69,7 @@ func (c *cloud) fail(code codes.Code, calls ...string) {
 func (c *cloud) Refresh(ctx context.Context, _ *externalgrpc.RefreshRequest) (*externalgrpc.RefreshResponse, error) {
 	if c.hangs {
 		<-ctx.Done()
+		return nil, status.FromContextError(ctx.Err()).Err() // it may come before the client's own time has ended
 	}
 	return &externalgrpc.RefreshResponse{}, nil
 }
