@@ -9,29 +9,31 @@ import (
 	"loadline.dev/shim/api/externalgrpc"
 )
 
+// statedTime is a time of options in both of its forms.
+type statedTime struct {
+	now **durationpb.Duration
+	old **externalgrpc.OldDuration
+}
+
+func timesOf(o *externalgrpc.NodeGroupAutoscalingOptions) [3]statedTime {
+	return [3]statedTime{
+		{&o.ScaleDownUnneededDuration, &o.OldScaleDownUnneededTime},
+		{&o.ScaleDownUnreadyDuration, &o.OldScaleDownUnreadyTime},
+		{&o.MaxNodeProvisionDuration, &o.OldMaxNodeProvisionTime},
+	}
+}
+
 // readForms returns the options of an answer in both forms. A server that knows the old form alone may send the newer
 // fields of the request back as they were: then the old ones hold.
 func readForms(answer, sent *externalgrpc.NodeGroupAutoscalingOptions) *externalgrpc.NodeGroupAutoscalingOptions {
-	if answer == nil {
-		return nil
-	}
-	if sent == nil {
-		sent = &externalgrpc.NodeGroupAutoscalingOptions{}
+	if answer == nil || sent == nil {
+		return InBothForms(answer)
 	}
 	read := proto.CloneOf(answer)
-	for _, f := range []struct {
-		now, sentNow **durationpb.Duration
-		old, sentOld *externalgrpc.OldDuration
-	}{
-		{&read.ScaleDownUnneededDuration, &sent.ScaleDownUnneededDuration, read.OldScaleDownUnneededTime,
-			sent.OldScaleDownUnneededTime},
-		{&read.ScaleDownUnreadyDuration, &sent.ScaleDownUnreadyDuration, read.OldScaleDownUnreadyTime,
-			sent.OldScaleDownUnreadyTime},
-		{&read.MaxNodeProvisionDuration, &sent.MaxNodeProvisionDuration, read.OldMaxNodeProvisionTime,
-			sent.OldMaxNodeProvisionTime},
-	} {
-		if f.old != nil && proto.Equal(*f.now, *f.sentNow) && !proto.Equal(f.old, f.sentOld) {
-			*f.now = nil
+	asked := timesOf(sent)
+	for i, of := range timesOf(read) {
+		if *of.old != nil && proto.Equal(*of.now, *asked[i].now) && !proto.Equal(*of.old, *asked[i].old) {
+			*of.now = nil
 		}
 	}
 	return InBothForms(read)
@@ -45,14 +47,7 @@ func InBothForms(options *externalgrpc.NodeGroupAutoscalingOptions) *externalgrp
 		return nil
 	}
 	both := proto.CloneOf(options)
-	for _, of := range []struct {
-		now **durationpb.Duration
-		old **externalgrpc.OldDuration
-	}{
-		{&both.ScaleDownUnneededDuration, &both.OldScaleDownUnneededTime},
-		{&both.ScaleDownUnreadyDuration, &both.OldScaleDownUnreadyTime},
-		{&both.MaxNodeProvisionDuration, &both.OldMaxNodeProvisionTime},
-	} {
+	for _, of := range timesOf(both) {
 		if *of.now != nil {
 			*of.old = &externalgrpc.OldDuration{Duration: int64((*of.now).AsDuration())}
 		} else if *of.old != nil {

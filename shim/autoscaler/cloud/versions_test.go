@@ -17,8 +17,8 @@ import (
 	"loadline.dev/shim/api/externalgrpc"
 )
 
-// oldCloud knows the fields of the protocol before Cluster Autoscaler 1.35 alone. It needs the times of a request, as the
-// example server of that time does.
+// oldCloud knows the fields of the protocol before Cluster Autoscaler 1.35 alone. It needs the times of a request, as
+// the example server of that time does.
 type oldCloud struct {
 	cloud
 	states *externalgrpc.OldDuration // as the unneeded time of its groups; nil: that of the request

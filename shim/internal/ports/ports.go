@@ -76,7 +76,7 @@ func (l *limited) take(c *boundedConn) (loser *boundedConn, ok bool) {
 		switch {
 		case len(l.by[greedy]) > own+1:
 			loser = l.by[greedy][0]
-		case own == 0:
+		case own == 0 && l.open > 0:
 			loser = l.silentLocked()
 		default:
 			return nil, false
@@ -89,7 +89,7 @@ func (l *limited) take(c *boundedConn) (loser *boundedConn, ok bool) {
 }
 
 // silentLocked returns the oldest connection on which nothing has come, else the one on which nothing has come for the
-// longest; nil: there is none.
+// longest. There is one.
 func (l *limited) silentLocked() (silent *boundedConn) {
 	for _, conns := range l.by {
 		for _, c := range conns {

@@ -259,7 +259,8 @@ func TestCallsOfEarlierClusterAutoscalers(t *testing.T) {
 	begin := time.Unix(1_700_000_000, 0)
 	price, err := raw.PricingNodePrice(t.Context(), &externalgrpc.PricingNodePriceRequest{
 		Node: &externalgrpc.ExternalGrpcNode{Labels: []*externalgrpc.StringEntry{
-			{Key: "zone", Value: "z1"}}}, OldStartTime: timestamppb.New(begin), OldEndTime: timestamppb.New(begin.Add(time.Hour))})
+			{Key: "zone", Value: "z1"}}}, OldStartTime: timestamppb.New(begin),
+		OldEndTime: timestamppb.New(begin.Add(time.Hour))})
 	if err != nil || price.GetPrice() != 0.25 {
 		t.Errorf("price %v, error %v", price, err)
 	}
