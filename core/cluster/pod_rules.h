@@ -3,6 +3,7 @@
 #define LOADLINE_CORE_CLUSTER_POD_RULES_H_
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -123,6 +124,10 @@ struct PodRules {
 
   // True when nothing is stated.
   bool IsPlain() const;
+  // Returns the number of entries that other pods or objects decide: terms, spreads, ports, and volumes.
+  size_t CountTerms() const {
+    return affinity.size() + anti_affinity.size() + spread.size() + host_ports.size() + volumes.size();
+  }
   // Returns the keys of labels that the pod selects nodes by, but the hostname: sorted, each once.
   std::vector<std::string> NodeLabelKeys() const;
   // Adds the keys of pod labels that its selectors refer to.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "core/expand/estimate_by_count.h"
 #include "core/expand/estimate_on_snapshot.h"
 #include "core/expand/line_room.h"
@@ -37,19 +39,22 @@ class Portions {
   size_t turns_;
 };
 
-// Positions of the pods. Those with many rules come last, so that they take nothing that others need.
-std::vector<size_t> FewestRulesFirst(const std::vector<PendingPods>& pods) {
+// Positions of the pods in the order in which they are looked at. Those with many rules come last, so that
+// they take nothing that others need; of all others each namespace has its first one looked at, then its
+// second.
+std::vector<size_t> FairOrder(const std::vector<PendingPods>& pods) {
   constexpr size_t kFewRules = 32;
-  const auto rules = [&](size_t position) -> size_t {
-    const PodRules* const of = pods[position].pod.shape.rules.get();
-    if (of == nullptr) return 0;
-    const size_t count = of->affinity.size() + of->anti_affinity.size() + of->spread.size() +
-                         of->host_ports.size() + of->volumes.size();
-    return count <= kFewRules ? 0 : count;
-  };
-  std::vector<size_t> order(pods.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rules(a) < rules(b); });
+  absl::flat_hash_map<absl::string_view, size_t> turns;
+  std::vector<std::pair<size_t, size_t>> keys;  // rules if these are many, and the turn
+  std::vector<size_t> order;
+  for (const PendingPods& entry : pods) {
+    const PodShape& shape = entry.pod.shape;
+    const size_t rules = shape.rules == nullptr ? 0 : shape.rules->CountTerms();
+    const size_t turn = entry.count > 0 ? turns[shape.namespace_name]++ : 0;
+    keys.emplace_back(rules <= kFewRules ? 0 : rules, turn);
+    order.push_back(order.size());
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });
   return order;
 }
 
@@ -91,7 +96,7 @@ Estimator::~Estimator() = default;
 
 void Estimator::Prepare(std::vector<IncomingPod> daemons, WorkBudget* budget) {
   const auto waits = [&](size_t pods) { return pods_[pods].count > 0; };
-  std::vector<size_t> order = FewestRulesFirst(pods_);
+  std::vector<size_t> order = FairOrder(pods_);
   const auto first_without = std::stable_partition(order.begin(), order.end(), waits);
   searches_.resize(pods_.size());
   if (first_without != order.end()) {

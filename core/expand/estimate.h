@@ -99,8 +99,8 @@ class Estimator {
  public:
   // `snapshot` and `fit` outlive the object. Of `daemons` each node takes those that fit it, in their order.
   // What is known of the pods, and of where they might go, is charged to `budget` and stays so, up to half of
-  // what it has: no pod takes more than its portion, and those with the fewest rules come first. A pod for
-  // which it does not suffice fits nowhere; see cut_short_by().
+  // what it has: no pod takes more than its portion, those with many rules come last, and namespaces take
+  // turns. A pod for which it does not suffice fits nowhere; see cut_short_by().
   Estimator(Snapshot* snapshot, const FitOptions* fit, std::vector<PendingPods> pods,
             std::vector<IncomingPod> daemons, WorkBudget* budget, EstimateMode mode = EstimateMode::kExact);
   Estimator(const Estimator&) = delete;

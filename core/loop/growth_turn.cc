@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
 #include "core/base/fingerprint.h"
 
@@ -21,6 +24,39 @@ uint64_t Draw(const GrowthTurn& turn, absl::string_view namespace_name) {
   return builder.Finish();
 }
 
+// Returns about how much of a plan these pods take: their kind, its rules, and each pod that has any.
+int64_t Weight(const PendingPods& pods) {
+  if (pods.count == 0) return 0;
+  const PodRules* const rules = pods.pod.shape.rules.get();
+  const int64_t terms = rules == nullptr ? 0 : static_cast<int64_t>(rules->CountTerms());
+  return 1 + terms + (terms > 0 ? pods.count : 0);
+}
+
+// Returns the lightest namespaces, which take part whatever is drawn: together they weigh at most half of the
+// share of a turn.
+absl::flat_hash_set<absl::string_view> Lightest(const GrowthTurn& turn,
+                                                const std::vector<PendingPods>& waiting) {
+  absl::btree_map<absl::string_view, int64_t> weights;
+  int64_t left = 0;
+  for (const PendingPods& pods : waiting) {
+    const int64_t weight = Weight(pods);
+    if (weight == 0) continue;
+    weights[pods.pod.shape.namespace_name] += weight;
+    left += weight;
+  }
+  left /= 2 * turn.parts;
+  std::vector<std::tuple<int64_t, uint64_t, absl::string_view>> order;
+  for (const auto& [name, weight] : weights) order.emplace_back(weight, Draw(turn, name), name);
+  std::sort(order.begin(), order.end());
+  absl::flat_hash_set<absl::string_view> lightest;
+  for (const auto& [weight, draw, name] : order) {
+    left -= weight;
+    if (left < 0) break;
+    lightest.insert(name);
+  }
+  return lightest;
+}
+
 // Returns whether one namespace alone had pods that took too much, so that nobody else lacks anything.
 bool OneAloneTookTooMuch(const std::vector<PendingPods>& waiting, const ScaleUpPlan& plan) {
   return !plan.cut_off.empty() && std::all_of(plan.cut_off.begin(), plan.cut_off.end(), [&](size_t position) {
@@ -35,6 +71,7 @@ DeferredPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* wai
   DeferredPods held;
   if (turn.parts <= 1) return held;
   const uint64_t parts = static_cast<uint64_t>(turn.parts);
+  const absl::flat_hash_set<absl::string_view> lightest = Lightest(turn, *waiting);
   std::pair<bool, uint64_t> first{true, ~uint64_t{0}};  // it is out of turn, and its draw: the least of all
   for (const PendingPods& pods : *waiting) {
     const uint64_t draw = Draw(turn, pods.pod.shape.namespace_name);
@@ -44,6 +81,7 @@ DeferredPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* wai
     PendingPods& pods = (*waiting)[i];
     const uint64_t draw = Draw(turn, pods.pod.shape.namespace_name);
     if (pods.count == 0 || draw % parts == 0 || draw == first.second) continue;
+    if (lightest.contains(pods.pod.shape.namespace_name)) continue;  // these stay, and so their names do
     PendingPods nothing;
     nothing.pod.names = pods.pod.names;
     nothing.count = 0;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "test/core/loop/loop_fixture.h"
 
 namespace loadline {
@@ -138,6 +139,28 @@ TEST_F(TakingTurnsTest, ANamespaceThatTakesAllMemoryKeepsNoOtherWaitingForEver) 
     problem_.turn = plan.next_turn;
   }
   EXPECT_GE(placed, 4);
+}
+
+// The namespace "good" has one kind of pods, and three have more kinds together than there is memory for.
+TEST_F(TakingTurnsTest, WhoHasLittleDoesNotWaitForThoseWhoTakeAll) {
+  AddGroup("g", 1000, 1, 1, /*max=*/2'000);
+  nodes_ = {{NodeOf("a", 1000), {Replica("p", 1000)}}};
+  constexpr size_t kKinds = 500;
+  for (size_t i = 0; i < 3 * kKinds; ++i) {
+    FitPod bad = Replica("bad", 10'000 + static_cast<int64_t>(i));
+    bad.namespace_name = absl::StrCat("bad-", i % 3);
+    Pending(bad, 1);
+  }
+  FitPod good = Replica("good", 800);
+  good.namespace_name = "good";
+  Pending(good, 1);
+  // About two thirds of one of the three.
+  budget_ = WorkBudget(100'000'000, nullptr, kKinds * 2 * 2'048 / 3 * 2);
+  for (int loop = 0; loop < 40; ++loop) {
+    const LoopPlan plan = Plan();
+    EXPECT_EQ(plan.scale_up.unplaced.back(), 0) << "loop " << loop;
+    problem_.turn = plan.next_turn;
+  }
 }
 
 }  // namespace
