@@ -33,6 +33,13 @@ constexpr char kLimit[] = "LIMIT";
 constexpr char kTimeout[] = "TIMEOUT";
 // Beyond it a score carries so many changes that they take longer than the score.
 constexpr size_t kMaxInlineBytes = 64 << 10;
+// The calls that may be open at a time. Chosen: gRPC takes 19 KiB for each (measured), which its own quota
+// does not count.
+constexpr int64_t kMostOpenCalls = 1'024;
+// Beside so many calls each further one has a short time for its request, so that silent clients keep nobody
+// out. Chosen: clients of ours have a few calls, and an alarm for each would wake a thread.
+constexpr int64_t kFewOpenCalls = 64;
+constexpr std::chrono::seconds kTimeBesideMany(2);
 
 grpc::Slice OneSlice(const grpc::ByteBuffer& buffer) {
   grpc::Slice slice;
@@ -109,6 +116,34 @@ class ClusterBytes {
   size_t taken_ = 0;
 };
 
+// Counts a call as long as it is open.
+class OpenCall {
+ public:
+  explicit OpenCall(std::atomic<int64_t>* all) : all_(*all), place_(all->fetch_add(1)) {}
+  OpenCall(const OpenCall&) = delete;
+  OpenCall& operator=(const OpenCall&) = delete;
+  ~OpenCall() { --all_; }
+
+  // Returns the number of calls that were open before this one.
+  int64_t place() const { return place_; }
+
+ private:
+  std::atomic<int64_t>& all_;
+  const int64_t place_;
+};
+
+// A call too many. Deletes itself.
+class RefusedCall : public grpc::ServerGenericBidiReactor {
+ public:
+  explicit RefusedCall(const std::string& method) {
+    const grpc::Status status = Refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, kLimit,
+                                        absl::StrCat("more than ", kMostOpenCalls, " calls are open"));
+    LogTrouble(method, status);
+    Finish(status);
+  }
+  void OnDone() override { delete this; }
+};
+
 // Ends a call whose client is silent for too long.
 class SilenceLimit {
  public:
@@ -151,18 +186,20 @@ class SilenceLimit {
 class EngineCall : public grpc::ServerGenericBidiReactor {
  public:
   EngineCall(grpc::GenericCallbackServerContext* context, loadline_engine* engine, const Executors& executors,
-             RunningCalls* calls, std::atomic<size_t>* cluster_bytes, const ClientLimits& limits)
+             RunningCalls* calls, std::unique_ptr<OpenCall> open, std::atomic<size_t>* cluster_bytes,
+             const ClientLimits& limits)
       : context_(context),
+        open_(std::move(open)),
         engine_(engine),
         executors_(executors),
         calls_(calls),
         has_parts_(context->method() == kSetCluster),
         cluster_bytes_(cluster_bytes, limits.cluster_bytes) {
-    // Others wait for nothing but their request, which is there with the call, and an alarm would wake a
-    // thread.
-    if (has_parts_ && limits.request_time.count() > 0) {
-      silence_.emplace(limits.request_time, [this, time = limits.request_time] { EndSilent(time); });
-    }
+    // Others wait for nothing but their request, which is usually there with the call.
+    const std::chrono::seconds time = has_parts_                        ? limits.request_time
+                                      : open_->place() >= kFewOpenCalls ? kTimeBesideMany
+                                                                        : std::chrono::seconds(0);
+    if (time.count() > 0) silence_.emplace(time, [this, time] { EndSilent(time); });
     Read();
   }
 
@@ -266,6 +303,7 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
   }
 
   grpc::GenericCallbackServerContext* context_;
+  const std::unique_ptr<OpenCall> open_;
   loadline_engine* engine_;
   const Executors executors_;
   RunningCalls* calls_;
@@ -281,7 +319,10 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
 // A stream of questions about the services, each answered before the next is read. Deletes itself.
 class ReflectionCall : public grpc::ServerGenericBidiReactor {
  public:
-  explicit ReflectionCall(const Reflection* reflection) : reflection_(reflection) { StartRead(&request_); }
+  ReflectionCall(const Reflection* reflection, std::unique_ptr<OpenCall> open)
+      : reflection_(reflection), open_(std::move(open)) {
+    StartRead(&request_);
+  }
 
   void OnReadDone(bool ok) override {
     if (!ok) {
@@ -304,6 +345,7 @@ class ReflectionCall : public grpc::ServerGenericBidiReactor {
 
  private:
   const Reflection* reflection_;
+  const std::unique_ptr<OpenCall> open_;
   grpc::ByteBuffer request_;
   grpc::ByteBuffer response_;
 };
@@ -319,8 +361,10 @@ EngineService::EngineService(loadline_engine* engine, const Executors& executors
       reflection_(DescriptorsOf(engine)) {}
 
 grpc::ServerGenericBidiReactor* EngineService::CreateReactor(grpc::GenericCallbackServerContext* context) {
-  if (Reflection::Serves(context->method())) return new ReflectionCall(&reflection_);
-  return new EngineCall(context, engine_, executors_, calls_, &cluster_bytes_, limits_);
+  auto open = std::make_unique<OpenCall>(&open_calls_);
+  if (open->place() >= kMostOpenCalls) return new RefusedCall(context->method());
+  if (Reflection::Serves(context->method())) return new ReflectionCall(&reflection_, std::move(open));
+  return new EngineCall(context, engine_, executors_, calls_, std::move(open), &cluster_bytes_, limits_);
 }
 
 }  // namespace loadline

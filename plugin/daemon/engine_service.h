@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include "plugin/abi/loadline.h"
 #include "plugin/daemon/executor.h"
@@ -47,6 +48,7 @@ class EngineService : public grpc::CallbackGenericService {
   RunningCalls* calls_;
   const ClientLimits limits_;
   std::atomic<size_t> cluster_bytes_ = 0;  // of all clusters
+  std::atomic<int64_t> open_calls_ = 0;
   const Reflection reflection_;
 };
 

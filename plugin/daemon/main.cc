@@ -5,6 +5,7 @@
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -49,6 +50,9 @@ constexpr int kMaxReceivedBytes = 8 << 20;
 constexpr int kMaxSentBytes = 4 << 20;
 // Bounds the requests of all calls that wait for a thread, to an eighth of the 512 MiB of the manifests.
 constexpr size_t kMostWaitingBytes = 64 << 20;
+// The bytes that gRPC may keep of requests that have not come in full, beside those that wait and the
+// clusters that are being received. Beyond it gRPC ends calls. Chosen: four of the largest.
+constexpr size_t kMostIncomingBytes = 32 << 20;
 // The threads for small scores that wait, and the least ones for calls that are no plans. Chosen: two, so
 // that others continue while one waits for a view that another call uses; a thread that waits uses no
 // processor.
@@ -71,7 +75,8 @@ EnginePtr CreateEngine(const v1::EngineConfig& config) {
   return {engine, loadline_destroy};
 }
 
-std::unique_ptr<grpc::Server> StartServer(const Options& options, EngineService* service) {
+// gRPC keeps at most `most_bytes` of requests.
+std::unique_ptr<grpc::Server> StartServer(const Options& options, size_t most_bytes, EngineService* service) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   builder.RegisterCallbackGenericService(service);
@@ -80,6 +85,7 @@ std::unique_ptr<grpc::Server> StartServer(const Options& options, EngineService*
   builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder.SetResourceQuota(grpc::ResourceQuota("requests").Resize(most_bytes));
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
   // Clients look after idle connections with pings every 30 s; gRPC's default allows one in 5 minutes.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingIntervalMs);
@@ -128,9 +134,11 @@ int Serve(const Options& options, const sigset_t& stop_signals) {
   if (limits.address_space == 0) {
     questions.emplace(std::max(threads, kLeastQuestionThreads), limits_of_each);
   }
+  const size_t cluster_bytes = MostClusterBytes(config.max_question_bytes());
   EngineService service(engine.get(), {&plans, questions.has_value() ? &*questions : &plans, &scores}, &calls,
-                        {MostClusterBytes(config.max_question_bytes()), options.request_seconds});
-  const std::unique_ptr<grpc::Server> server = StartServer(options, &service);
+                        {cluster_bytes, options.request_seconds});
+  const std::unique_ptr<grpc::Server> server =
+      StartServer(options, kMostWaitingBytes + 2 * cluster_bytes + kMostIncomingBytes, &service);
   if (server == nullptr) {
     LogError(absl::StrCat("cannot listen on ", options.socket));
     return kCannotStart;

@@ -137,3 +137,18 @@ func (d *Daemon) signal(signal syscall.Signal) {
 		d.t.Fatal(err)
 	}
 }
+
+// PeakBytes returns the most memory that the daemon had at a time.
+func (d *Daemon) PeakBytes() int64 {
+	d.t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.command.Process.Pid))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(string(data), "VmHWM:")
+	var kib int64
+	if _, err := fmt.Sscan(line, &kib); err != nil {
+		d.t.Fatalf("VmHWM: %v", err)
+	}
+	return kib << 10
+}
