@@ -239,8 +239,12 @@ func (p *Pods) LeftOutPods() (pods int) {
 	return pods
 }
 
-// mostDaemonBytes is what the pods of all DaemonSets may take in a question, beside all the rest.
-const mostDaemonBytes = 1 << 20
+const (
+	// mostDaemonBytes is what the pods of all DaemonSets may take in a question, beside all the rest.
+	mostDaemonBytes = 1 << 20
+	// mostDaemonPods is how many of them the engine takes: `daemon_pods` of its messages.
+	mostDaemonPods = 1_000
+)
 
 // DaemonPods returns the pod that each DaemonSet would make on a new node, by its template, whatever the pods that name
 // the set look like. Those of a higher priority come first, as a scheduler places them on a new node, then those with
@@ -260,11 +264,11 @@ func (p *Pods) DaemonPods() [][]byte {
 		trimmed[key], priorities[key] = p.trim(pod), corev1helpers.PodPriority(pod)
 	}
 	left := mostDaemonBytes
-	for _, key := range inTurns(keys, trimmed, priorities) {
-		if left -= len(trimmed[key]) + 8; left < 0 { // tag and length
+	for i, key := range p.inTurns(keys, trimmed, priorities) {
+		if left -= len(trimmed[key]) + 8; left < 0 || i >= mostDaemonPods { // tag and length
 			p.leave("DaemonSet", key.Namespace, key.Name,
-				fmt.Sprintf("the pods of all DaemonSets take more than %d MiB, and this one is among the largest of its "+
-					"namespace and priority", mostDaemonBytes>>20))
+				fmt.Sprintf("the pods of all DaemonSets are more than %d or take more than %d MiB, and this one is among "+
+					"the largest of its namespace and priority, or the newest", mostDaemonPods, mostDaemonBytes>>20))
 			delete(trimmed, key)
 		}
 	}
@@ -279,8 +283,9 @@ func (p *Pods) DaemonPods() [][]byte {
 }
 
 // inTurns returns DaemonSets in the order in which they get room: those of the highest priority first; of one priority
-// the namespaces take turns, each with its smallest first, so that nobody's keep out those of others.
-func inTurns(keys []DaemonSet, pods map[DaemonSet][]byte, priorities map[DaemonSet]int32) []DaemonSet {
+// those of kube-system, which belong to the cluster; of all others the namespaces take turns, each with its smallest
+// first, so that nobody's keep out those of others. In one turn the oldest are first: new namespaces keep out nobody.
+func (p *Pods) inTurns(keys []DaemonSet, pods map[DaemonSet][]byte, priorities map[DaemonSet]int32) []DaemonSet {
 	type queue struct {
 		namespace string
 		priority  int32
@@ -289,12 +294,16 @@ func inTurns(keys []DaemonSet, pods map[DaemonSet][]byte, priorities map[DaemonS
 	slices.SortStableFunc(order, func(a, b DaemonSet) int { return len(pods[a]) - len(pods[b]) })
 	turns, waiting := make(map[DaemonSet]int, len(keys)), map[queue]int{}
 	for _, key := range order {
+		if key.Namespace == metav1.NamespaceSystem {
+			continue // none of them waits for another turn
+		}
 		q := queue{key.Namespace, priorities[key]}
-		turns[key] = waiting[q]
 		waiting[q]++
+		turns[key] = waiting[q]
 	}
 	slices.SortStableFunc(order, func(a, b DaemonSet) int {
-		return cmp.Or(cmp.Compare(priorities[b], priorities[a]), turns[a]-turns[b])
+		return cmp.Or(cmp.Compare(priorities[b], priorities[a]), turns[a]-turns[b],
+			p.sets[a].CreationTimestamp.Compare(p.sets[b].CreationTimestamp.Time))
 	})
 	return order
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	appsv1 "k8s.io/api/apps/v1"
@@ -250,6 +251,40 @@ func TestDaemonSetsOfANamespaceLeaveRoomForOthers(t *testing.T) {
 	}
 	if left := g.LeftOut(); len(left) != 20_002-len(taken) {
 		t.Errorf("%d are left out, and %d are taken", len(left), len(taken))
+	}
+}
+
+// New namespaces, however many there are and whatever their names, keep out neither kube-system nor those who were
+// there before.
+func TestDaemonSetsOfManyNewNamespacesKeepOutNobody(t *testing.T) {
+	g := NewPods()
+	made := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	add := func(namespace, name string, age time.Duration) {
+		set := daemonSet(name, types.UID(namespace+name))
+		set.Namespace, set.CreationTimestamp = namespace, metav1.NewTime(made.Add(-age))
+		set.Spec.Template.Spec.Containers = pod("any", "500m").Spec.Containers
+		g.AddObject(set)
+	}
+	for i := range 1_500 {
+		add(fmt.Sprintf("a-%04d", i), "new", 0)
+	}
+	add("kube-system", "cni", 0)
+	add("kube-system", "proxy", 0)
+	add("monitoring", "agent", time.Hour)
+	taken := map[string]bool{}
+	daemons := g.DaemonPods()
+	for _, data := range daemons {
+		var pod v1.Pod
+		if err := pod.Unmarshal(data); err != nil {
+			t.Fatal(err)
+		}
+		taken[pod.Name] = true
+	}
+	if len(daemons) != 1_000 || !taken["cni"] || !taken["proxy"] || !taken["agent"] {
+		t.Errorf("%d are taken; cni: %t, proxy: %t, agent: %t", len(daemons), taken["cni"], taken["proxy"], taken["agent"])
+	}
+	if left := len(g.LeftOut()); left != 503 {
+		t.Errorf("%d are left out, want 503", left)
 	}
 }
 
