@@ -110,6 +110,10 @@ absl::StatusOr<v1::RankOptionsResponse> AnswerRankOptions(const v1::RankOptionsR
   if (!policy.ok()) return Annotate(policy.status(), "policy");
   const absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
   if (!prices.ok()) return Annotate(prices.status(), "prices");
+  // First: the client may change its view as soon as it has been read.
+  const bool learned = policy->preferred_table == PreferredTable::kLearned;
+  const absl::StatusOr<GrowingCluster> size = SizeOf(request, learned, deadline, views);
+  if (!size.ok()) return size.status();
   ResourceNames names;
   ResourceReader resources(&names, OptionsOfQuestion(names, kDefaultSlackNamespace));
   LeftOutList left_out;
@@ -121,10 +125,6 @@ absl::StatusOr<v1::RankOptionsResponse> AnswerRankOptions(const v1::RankOptionsR
   if (!ranked.ok()) return ranked.status();
   const std::vector<PodRequests>& pods = ranked->priced;
   const std::vector<ExpansionOption> options = UnderLine(*std::move(offered), *line, ranked->lined);
-  const bool learned = policy->preferred_table == PreferredTable::kLearned;
-  const absl::StatusOr<GrowingCluster> size = SizeOf(request, learned, deadline, views);
-  if (!size.ok()) return size.status();
-
   const std::optional<NodeCapacity> preferred = Preferred(request.policy(), *policy, *size, pods, options);
   v1::RankOptionsResponse response;
   if (absl::Status status = EncodeOrder({pods, options, *prices, *policy, preferred}, &response);

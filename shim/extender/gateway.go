@@ -200,12 +200,13 @@ func (g *Gateway) Nodes() (int, bool) { return g.nodes.count() }
 // ErrNotTold says that the engine does not know the cluster.
 var ErrNotTold = errors.New("the engine has not been told the cluster")
 
-// Ask has a question answered about the cluster as the engine knows it, once the engine has it.
+// Ask has a question without slots answered about the cluster as the engine knows it, once the engine has it. Scores
+// do not wait for it.
 func (g *Gateway) Ask(ctx context.Context, ask func(at *loadlinev1.Changes) error) error {
 	if !g.refresher.synced.Load() {
 		return ErrNotTold
 	}
-	return g.view.Ask(ctx, ask)
+	return g.view.AskApart(ctx, ask)
 }
 
 // leftOut hears of a node that the engine finds invalid: it scores 0 until it changes, and the others are not delayed.

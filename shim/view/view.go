@@ -208,6 +208,15 @@ func (v *View) askOnce(ctx context.Context, ask func(at *loadlinev1.Changes) err
 		return err
 	}
 	defer v.turn.unshare()
+	err := v.askAtPin(ask)
+	if refused(err) {
+		v.restart()
+	}
+	return err
+}
+
+// askAtPin calls ask with the state that the engine is known to have.
+func (v *View) askAtPin(ask func(at *loadlinev1.Changes) error) error {
 	v.mu.Lock()
 	at := v.ledger.pin()
 	known := v.ledger.standsAtPin()
@@ -215,11 +224,21 @@ func (v *View) askOnce(ctx context.Context, ask func(at *loadlinev1.Changes) err
 	if !known { // another question was refused meanwhile, or another Sync failed
 		return errLostView
 	}
-	err := ask(at)
-	if refused(err) {
-		v.restart()
+	return ask(at)
+}
+
+// AskApart is Ask for a question that names no slot, and whose answer has none: batches are sent while it runs, so that
+// others do not wait for it, however long it takes. The engine refuses it if a batch is first; then ask is called
+// again, three times in all. An engine that has lost the view is noticed by the next Ask.
+func (v *View) AskApart(ctx context.Context, ask func(at *loadlinev1.Changes) error) error {
+	for attempt := 0; ; attempt++ {
+		if err := v.Sync(ctx); err != nil {
+			return err
+		}
+		if err := v.askAtPin(ask); err == nil || !refused(err) || attempt == maxRefusals {
+			return err
+		}
 	}
-	return err
 }
 
 // Slot returns the slot of a node that the engine holds, for use in a question within Ask.

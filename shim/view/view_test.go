@@ -2,6 +2,7 @@ package view
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -152,6 +153,40 @@ func TestAskSendsEverythingAgainToARestartedEngine(t *testing.T) {
 		func(*loadlinev1.Changes) error { asked++; return status.Error(codes.FailedPrecondition, "always") })
 	if status.Code(err) != codes.FailedPrecondition || asked != maxRefusals+1 {
 		t.Errorf("an engine that always refuses was asked %d times, error %v", asked, err)
+	}
+}
+
+// A question without slots keeps no batch waiting; one that a batch has overtaken is asked again.
+func TestAskApartKeepsNobodyWaiting(t *testing.T) {
+	conn := enginetest.Open(t)
+	v := New(conn, "v")
+	v.SetNode(named("a"))
+	client := loadlinev1.NewAutoscalerClient(conn)
+	asked := 0
+	err := v.AskApart(t.Context(), func(at *loadlinev1.Changes) error {
+		if asked++; asked == 1 {
+			v.SetNode(named("b"))
+			expectSync(t, v) // would wait for ever under Ask
+		}
+		_, err := client.RankOptions(t.Context(), &loadlinev1.RankOptionsRequest{Changes: at,
+			Policy: &loadlinev1.RankPolicy{Preset: loadlinev1.RankPolicy_PROPOSAL}})
+		return err
+	})
+	if err != nil || asked != 2 {
+		t.Errorf("asked %d times, error %v", asked, err)
+	}
+	asked = 0
+	err = v.AskApart(t.Context(), func(*loadlinev1.Changes) error {
+		asked++
+		v.SetNode(named(fmt.Sprint("n", asked)))
+		expectSync(t, v)
+		return status.Error(codes.FailedPrecondition, "always")
+	})
+	if status.Code(err) != codes.FailedPrecondition || asked != maxRefusals+1 {
+		t.Errorf("asked %d times, error %v", asked, err)
+	}
+	if got := heldNodes(t, conn, "v"); len(got) != 5 {
+		t.Errorf("the engine holds %v", got)
 	}
 }
 
