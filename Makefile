@@ -47,11 +47,14 @@ SCHEDULER_LDFLAGS = -X $(VERSION_PACKAGE).gitVersion=$(KUBERNETES_VERSION) \
   -X $(VERSION_PACKAGE).gitMajor=$(word 1,$(subst ., ,$(KUBERNETES_VERSION:v%=%))) \
   -X $(VERSION_PACKAGE).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES_VERSION)))
 
+# Programs of the build have no symbols, those of images give theirs to packages of their own. A library of the command
+# line loads plugins unless it is told not to: then each function would stay in the program, with its name.
+GO_BUILD = go build -buildvcs=false -tags kustomize_disable_go_plugin_support
 go-binaries: deps
 	@mkdir -p build/bin
 	@echo 'go build loadline, loadline-scheduler (minutes the first time, seconds after that)'
-	@cd shim && go build -buildvcs=false -o ../build/bin/loadline ./cmd/loadline
-	@cd shim/cmd/loadline-scheduler && $(MINOR_GOWORK) go build -buildvcs=false -ldflags '$(SCHEDULER_LDFLAGS)' \
+	@cd shim && $(GO_BUILD) -ldflags '-s -w' -o ../build/bin/loadline ./cmd/loadline
+	@cd shim/cmd/loadline-scheduler && $(MINOR_GOWORK) $(GO_BUILD) -ldflags '-s -w $(SCHEDULER_LDFLAGS)' \
 	  -o ../../../build/bin/loadline-scheduler$(MINOR_SUFFIX) .
 	@ln -sf loadline build/bin/kubectl-loadline
 
@@ -206,14 +209,14 @@ MINORS := 1.36 $(notdir $(wildcard kubernetes/*))
 
 image-programs: engine
 	@mkdir -p $(IMAGE_BUILD)/bin $(IMAGE_BUILD)/lib
-	@cp build/bin/loadlined $(IMAGE_BUILD)/bin/ && cp build/lib/libloadline.so $(IMAGE_BUILD)/lib/
+	@cp build/bin/loadlined $(IMAGE_BUILD)/bin/ && cp build/lib/libloadline.so* $(IMAGE_BUILD)/lib/
 	@$(foreach minor,$(MINORS),$(MAKE) --no-print-directory image-go KUBERNETES=$(minor) INTO=$(IMAGE_BUILD) &&) true
 
 image-go:
 	@printf 'go build -trimpath loadline, loadline-scheduler %s into %s %s\n' '$(KUBERNETES)' '$(INTO)' \
 	  '(minutes the first time, seconds after that)'
-	@cd shim && go build -trimpath -buildvcs=false -o ../$(INTO)/bin/loadline ./cmd/loadline
-	@cd shim/cmd/loadline-scheduler && $(MINOR_GOWORK) go build -trimpath -buildvcs=false -ldflags '$(SCHEDULER_LDFLAGS)' \
+	@cd shim && $(GO_BUILD) -trimpath -o ../$(INTO)/bin/loadline ./cmd/loadline
+	@cd shim/cmd/loadline-scheduler && $(MINOR_GOWORK) $(GO_BUILD) -trimpath -ldflags '$(SCHEDULER_LDFLAGS)' \
 	  -o ../../../$(INTO)/bin/loadline-scheduler$(MINOR_SUFFIX) .
 
 arm64: deps ## build the programs for linux/arm64 in build/arm64/programs, by cross compilation
@@ -221,7 +224,7 @@ arm64: deps ## build the programs for linux/arm64 in build/arm64/programs, by cr
 	@tools/arm64/sysroot.sh
 	@cmake --preset arm64 && cmake --build --preset arm64 --target loadline loadlined
 	@mkdir -p $(ARM64_BUILD)/bin $(ARM64_BUILD)/lib
-	@cp build/arm64/build/bin/loadlined $(ARM64_BUILD)/bin/ && cp build/arm64/build/lib/libloadline.so $(ARM64_BUILD)/lib/
+	@cp build/arm64/build/bin/loadlined $(ARM64_BUILD)/bin/ && cp build/arm64/build/lib/libloadline.so* $(ARM64_BUILD)/lib/
 	@export GOARCH=arm64 CGO_ENABLED=1 CC=aarch64-linux-gnu-gcc; \
 	  $(foreach minor,$(MINORS),$(MAKE) --no-print-directory image-go KUBERNETES=$(minor) INTO=$(ARM64_BUILD) &&) true
 

@@ -24,7 +24,8 @@ const (
 	objcopyTool = "llvm-objcopy-14"
 )
 
-// Strip takes the symbols off a program or library. Equal files give equal bytes.
+// Strip takes the symbols off a program or library. Where these have been taken off before, they stand beside it, in a
+// file whose name ends in .debug. Equal files give equal bytes.
 func Strip(file string) (Stripped, error) {
 	id, err := buildID(file)
 	if err != nil {
@@ -36,9 +37,13 @@ func Strip(file string) (Stripped, error) {
 	}
 	defer os.RemoveAll(dir)
 	program, debug := filepath.Join(dir, "program"), filepath.Join(dir, "debug")
+	symbols := file
+	if _, err := os.Stat(file + ".debug"); err == nil {
+		symbols = file + ".debug"
+	}
 	for _, command := range []*exec.Cmd{
 		exec.Command(stripTool, "--strip-all", "-o", program, file),
-		exec.Command(objcopyTool, "--only-keep-debug", file, debug),
+		exec.Command(objcopyTool, "--only-keep-debug", symbols, debug),
 	} {
 		if out, err := command.CombinedOutput(); err != nil {
 			return Stripped{}, fmt.Errorf("%v: %w: %s", command.Args, err, out)
