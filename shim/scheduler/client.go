@@ -11,15 +11,23 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/metrics"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/guard"
 	"loadline.dev/shim/internal/budgets"
+	"loadline.dev/shim/internal/nodereader"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/usage/store"
 	"loadline.dev/shim/view"
 	"loadline.dev/shim/workload"
+)
+
+// viewCycles and viewCycle are those of kube-scheduler's NodeInfos.
+type (
+	viewCycles = view.Cycles[fwk.NodeInfo, nodereader.Reader]
+	viewCycle  = view.Cycle[fwk.NodeInfo]
 )
 
 // client is a connection to an engine with one view in it. Profiles of one scheduler see the same cluster, so that
@@ -27,7 +35,7 @@ import (
 type client struct {
 	key    clientKey
 	conn   engine.Conn
-	cycles *view.Cycles
+	cycles *viewCycles
 	scorer loadlinev1.SchedulerExtenderClient
 	guard  *guard.Guard
 	open   metrics.GaugeMetric
@@ -71,7 +79,7 @@ func (c *clients) acquire(logger klog.Logger, key clientKey) (*client, error) {
 	fresh.guard = guard.New(conn, guard.Options{Now: c.now, Changed: fresh.changed})
 	fresh.open.Set(0)
 	fresh.partly.Set(0)
-	fresh.cycles = view.NewCycles(conn, key.view,
+	fresh.cycles = view.NewCycles[fwk.NodeInfo, nodereader.Reader](conn, key.view,
 		view.Events{Synced: fresh.synced, LeftOut: fresh.leftOut, Unreadable: fresh.unreadable})
 	if c.byKey == nil {
 		c.byKey = map[clientKey]*client{}
@@ -135,7 +143,7 @@ func (c *clients) release(have *client) error {
 
 // rawScores asks for the raw scores of the feasible nodes that are not known yet, and returns those of all, in their
 // order. It hands on the scale of an answer. Without scores it returns a reason, and an error where there is one.
-func (c *client) rawScores(ctx context.Context, pod *v1.Pod, policy *loadlinev1.ScorePolicy, cycle view.Cycle,
+func (c *client) rawScores(ctx context.Context, pod *v1.Pod, policy *loadlinev1.ScorePolicy, cycle viewCycle,
 	scale func(*loadlinev1.RawScale)) ([]int64, reason, error) {
 	if !c.guard.Allow() {
 		return nil, reasonBreakerOpen, nil

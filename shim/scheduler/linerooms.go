@@ -33,7 +33,7 @@ const maxArrivalBytes = 2 << 20
 type lineRooms struct {
 	plugin  *Plugin
 	pod     *v1.Pod
-	cycle   view.Cycle // without nodes
+	cycle   viewCycle // without nodes
 	refused map[*v1.Node]*fwk.Status
 
 	byNode sync.Map // from the name of a node to its *nodeRoom, which does not change
@@ -62,7 +62,7 @@ type podKey struct {
 
 func keyOf(pod *v1.Pod) podKey { return podKey{pod.UID, pod.Namespace, pod.Name} }
 
-func newLineRooms(p *Plugin, pod *v1.Pod, cycle view.Cycle, refused map[*v1.Node]*fwk.Status) *lineRooms {
+func newLineRooms(p *Plugin, pod *v1.Pod, cycle viewCycle, refused map[*v1.Node]*fwk.Status) *lineRooms {
 	return &lineRooms{plugin: p, pod: pod, cycle: cycle, refused: refused, turn: make(chan struct{}, 1),
 		next: firstRooms}
 }

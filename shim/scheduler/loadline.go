@@ -87,7 +87,7 @@ func (p *Plugin) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Po
 
 // askLine asks about all nodes of a cycle.
 func (p *Plugin) askLine(ctx context.Context, pod *v1.Pod,
-	cycle view.Cycle) (*loadlinev1.CheckLoadLineResponse, []int32, reason, error) {
+	cycle viewCycle) (*loadlinev1.CheckLoadLineResponse, []int32, reason, error) {
 	question := &loadlinev1.CheckLoadLineRequest{Line: p.loadLine.line,
 		Pod:          view.IncomingPod(pod, p.loadLine.line.GetExpectedUse()),
 		WithCounting: p.loadLine.counting.Load() == nil}
@@ -252,7 +252,7 @@ func (p *Plugin) lineFailed(why reason, err error, allowed *fwk.Status) *fwk.Sta
 // them. It waits for a while for the engine to be brought up to date. Without an answer it returns a reason, and an
 // error where there is one.
 func (c *client) checkLine(ctx context.Context, timeout time.Duration, question *loadlinev1.CheckLoadLineRequest,
-	cycle view.Cycle, fill func(slots []int32)) (answer *loadlinev1.CheckLoadLineResponse, slots []int32, why reason,
+	cycle viewCycle, fill func(slots []int32)) (answer *loadlinev1.CheckLoadLineResponse, slots []int32, why reason,
 	err error) {
 	if !c.guard.Allow() {
 		return nil, nil, reasonBreakerOpen, nil

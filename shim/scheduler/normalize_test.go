@@ -15,6 +15,7 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/internal/nodereader"
 	"loadline.dev/shim/view"
 )
 
@@ -118,12 +119,12 @@ func TestNormalizedRawScoresAreTheEnginesScores(t *testing.T) {
 		f.nodes = drawNodes(r)
 		f.handle.nodes = f.nodes
 		f.pod = drawPod(r)
-		f.plugin.client.cycles = view.NewCycles(f.plugin.client.conn, "drawn", view.Events{})
+		f.plugin.client.cycles = view.NewCycles[fwk.NodeInfo, nodereader.Reader](f.plugin.client.conn, "drawn", view.Events{})
 		got, status := f.cycle()
 		if !status.IsSuccess() {
 			t.Fatalf("step %d, policy %v: %v %v", step, f.plugin.policy, status, *f.plugin.trouble.Load())
 		}
-		cycle := view.Cycle{Feasible: f.nodes, Snapshot: f.handle.SnapshotSharedLister().NodeInfos()}
+		cycle := viewCycle{Feasible: f.nodes, Snapshot: f.handle.SnapshotSharedLister().NodeInfos()}
 		var want []int32
 		err := f.plugin.client.cycles.Ask(cycle, func(changes *loadlinev1.Changes, slots []int32) error {
 			answer, err := f.plugin.client.scorer.Score(t.Context(), &loadlinev1.ScoreRequest{Changes: changes,

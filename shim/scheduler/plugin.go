@@ -146,8 +146,8 @@ func (p *Plugin) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 }
 
 // cycle is what the engine is asked in: these nodes, of which the scheduler's snapshot has the content.
-func (p *Plugin) cycle(state fwk.CycleState, nodes []fwk.NodeInfo) view.Cycle {
-	cycle := view.Cycle{Feasible: nodes, Snapshot: p.handle.SnapshotSharedLister().NodeInfos()}
+func (p *Plugin) cycle(state fwk.CycleState, nodes []fwk.NodeInfo) viewCycle {
+	cycle := viewCycle{Feasible: nodes, Snapshot: p.handle.SnapshotSharedLister().NodeInfos()}
 	if state.IsPodGroupSchedulingCycle() {
 		cycle.Group = state.GetPodGroupSchedulingCycle()
 	}

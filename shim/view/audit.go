@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	fwk "k8s.io/kube-scheduler/framework"
-
 	"loadline.dev/shim/api/loadlinev1"
 )
 
@@ -25,8 +23,8 @@ func (v *View) Audit(ctx context.Context, fill func(fresh *View)) ([]string, err
 }
 
 // Audit is View.Audit for the nodes that came up as feasible, given as they are now.
-func (c *Cycles) Audit(ctx context.Context, nodes []fwk.NodeInfo) ([]string, error) {
-	fresh := NewCycles(c.conn, c.ledger.view+auditSuffix, Events{})
+func (c *Cycles[N, R]) Audit(ctx context.Context, nodes []N) ([]string, error) {
+	fresh := NewCycles[N, R](c.conn, c.ledger.view+auditSuffix, Events{})
 	fresh.take(fresh.collect(nodes, nil))
 	return c.audit(ctx, &fresh.feed)
 }

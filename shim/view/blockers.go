@@ -63,7 +63,7 @@ func (v *View) TellBlockers() {
 
 // TellBlockers has each pod sent to the engine with what says whether it blocks drains. To be called before the first
 // cycle.
-func (c *Cycles) TellBlockers() { c.blockers = true }
+func (c *Cycles[N, R]) TellBlockers() { c.blockers = true }
 
 // LastingBudget drops of a budget, in place, what changes with each of its pods. What is left tells whether it ever
 // allows an eviction.
@@ -74,7 +74,7 @@ func LastingBudget(budget *policyv1.PodDisruptionBudget) {
 }
 
 // SetObject is View.SetObject. Raw scores that are remembered no longer hold if it is another object than before.
-func (c *Cycles) SetObject(object any) error {
+func (c *Cycles[N, R]) SetObject(object any) error {
 	key, trimmed, _, err := sizedObject(object)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (c *Cycles) SetObject(object any) error {
 }
 
 // DeleteObject is View.DeleteObject, and has remembered raw scores forgotten as well.
-func (c *Cycles) DeleteObject(object any) error {
+func (c *Cycles[N, R]) DeleteObject(object any) error {
 	key, _, err := trimObject(object)
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func TestScoredPodStatesNoMoreThanThePolicyReads(t *testing.T) {
 
 // A budget whose pods come and go stays the same as long as it allows an eviction, or none, at some time.
 func TestOnlyWhatABudgetEverAllowsBeginsAnotherEra(t *testing.T) {
-	c := NewCycles(nil, "v", Events{})
+	c := newCycles(nil, "v", Events{})
 	budget := func(expected, desired, allowed int32) *policyv1.PodDisruptionBudget {
 		b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 		b.Status.ExpectedPods, b.Status.DesiredHealthy, b.Status.DisruptionsAllowed = expected, desired, allowed

@@ -10,7 +10,6 @@ import (
 
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/internal/kuberelease"
@@ -38,9 +37,10 @@ var errUnknownOutcome = errors.New("unknown outcome")
 // Cycles is one scheduler's cluster, fed with the NodeInfos of each scheduling cycle. A node is compared, by its
 // generation, when it is feasible; other nodes cost nothing. Within the cycle of a pod group it is compared by
 // its pods: the scheduler then places pods in its snapshot, and takes them away again, without another generation.
-// Safe for concurrent use, but a cycle that asks while another one does gets ErrSyncing.
-type Cycles struct {
+// Safe for concurrent use, but a cycle that asks while another one does gets ErrSyncing. N is the type of a NodeInfo.
+type Cycles[N any, R NodeReader[N]] struct {
 	feed
+	read   R
 	events Events
 	inline inlineLimits
 	// byObject finds the entry of a node by its object, at a third of the price of its name. Guarded by feed.mu.
@@ -71,7 +71,7 @@ type Events struct {
 }
 
 // NewCycles returns an empty view.
-func NewCycles(conn grpc.ClientConnInterface, name string, events Events) *Cycles {
+func NewCycles[N any, R NodeReader[N]](conn grpc.ClientConnInterface, name string, events Events) *Cycles[N, R] {
 	if events.Synced == nil {
 		events.Synced = func(error) {}
 	}
@@ -79,7 +79,7 @@ func NewCycles(conn grpc.ClientConnInterface, name string, events Events) *Cycle
 		events.LeftOut = func(string, error) {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Cycles{
+	c := &Cycles[N, R]{
 		feed: newFeed(conn, newLedger(name, false, true)), events: events, inline: defaultInline,
 		byObject: map[*v1.Node]*entry{}, hearing: hearing{every: hearEvery}, ctx: ctx, cancel: cancel,
 	}
@@ -89,7 +89,7 @@ func NewCycles(conn grpc.ClientConnInterface, name string, events Events) *Cycle
 }
 
 // Close ends the background sync. A question under way then ends without one, and later ones get ErrSyncing.
-func (c *Cycles) Close() {
+func (c *Cycles[N, R]) Close() {
 	c.mu.Lock()
 	c.cancel() // with mu locked: nothing begins in the background after Wait
 	c.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *Cycles) Close() {
 const awaitEvery = time.Millisecond
 
 // Await waits after ErrSyncing until it is worth while to ask again. It returns false where ctx ends first.
-func (c *Cycles) Await(ctx context.Context) bool {
+func (c *Cycles[N, R]) Await(ctx context.Context) bool {
 	c.mu.Lock()
 	synced := c.synced
 	c.mu.Unlock()
@@ -117,17 +117,33 @@ func (c *Cycles) Await(ctx context.Context) bool {
 }
 
 // Wait waits for what runs in the background.
-func (c *Cycles) Wait() { c.wg.Wait() }
+func (c *Cycles[N, R]) Wait() { c.wg.Wait() }
 
 // NoSlot is the slot of a node that the engine has left out.
 const NoSlot = noSlot
 
+// NodeReader reads a NodeInfo of a scheduler. View knows none itself, so that programs without a scheduler need nothing
+// of one.
+type NodeReader[N any] interface {
+	Node(info N) *v1.Node
+	// Generation returns a number that changes with the NodeInfo; 0: it has none.
+	Generation(info N) int64
+	Pods(info N) int
+	Pod(info N, i int) *v1.Pod
+}
+
+// NodeLister lists the nodes of a scheduler, and finds them by name.
+type NodeLister[N any] interface {
+	List() ([]N, error)
+	Get(name string) (N, error)
+}
+
 // Cycle is what one scheduling cycle sees.
-type Cycle struct {
+type Cycle[N any] struct {
 	// Feasible are the nodes that are asked about. An HTTP extender may have made them: with a node, but without its pods.
-	Feasible []fwk.NodeInfo
+	Feasible []N
 	// Snapshot lists all nodes of the scheduler. What a node holds is read there.
-	Snapshot fwk.NodeInfoLister
+	Snapshot NodeLister[N]
 	// Group is not nil in the cycle of a pod group, and another value for each of these.
 	Group any
 }
@@ -139,12 +155,12 @@ type Question func(changes *loadlinev1.Changes, slots []int32) error
 // Ask calls ask with what the engine has to know for a question about the feasible nodes of a cycle, which is read only
 // before ask is called. Returns ErrSyncing, or the error of ask. After a refusal the next cycle sends everything that
 // it needs again.
-func (c *Cycles) Ask(cycle Cycle, ask Question) error {
+func (c *Cycles[N, R]) Ask(cycle Cycle[N], ask Question) error {
 	return c.question(cycle, func(slots []int32) []int32 { return slots }, ask)
 }
 
 // question is Ask about the slots that pick returns; ask is not called if these are nil.
-func (c *Cycles) question(cycle Cycle, pick func(slots []int32) []int32, ask Question) error {
+func (c *Cycles[N, R]) question(cycle Cycle[N], pick func(slots []int32) []int32, ask Question) error {
 	if c.ctx.Err() != nil || !c.turn.tryLock() {
 		return ErrSyncing
 	}
@@ -170,7 +186,7 @@ func (c *Cycles) question(cycle Cycle, pick func(slots []int32) []int32, ask Que
 
 // prepare returns the slots that are asked about and the batch that is sent with the question, or else what is to be
 // sent in the background, or nothing of it where there is nothing to ask.
-func (c *Cycles) prepare(cycle Cycle, pick func([]int32) []int32) (slots []int32, b *batch, work []content,
+func (c *Cycles[N, R]) prepare(cycle Cycle[N], pick func([]int32) []int32) (slots []int32, b *batch, work []content,
 	err error) {
 	all, err := cycle.Snapshot.List()
 	if err != nil {
@@ -210,14 +226,14 @@ func (c *Cycles) prepare(cycle Cycle, pick func([]int32) []int32) (slots []int32
 }
 
 // reset forgets everything after a panic: the books are not to be trusted. The caller holds mu.
-func (c *Cycles) reset() {
+func (c *Cycles[N, R]) reset() {
 	c.ledger.reset()
 	c.byObject = map[*v1.Node]*entry{}
 	c.group, c.tentative = nil, nil
 }
 
 // note takes down the outcome of a question.
-func (c *Cycles) note(b *batch, err error) {
+func (c *Cycles[N, R]) note(b *batch, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !b.pinned {
@@ -231,7 +247,7 @@ func (c *Cycles) note(b *batch, err error) {
 }
 
 // tooMuch says whether the changes are too large to go with a question, or invalid. The caller holds mu.
-func (c *Cycles) tooMuch() bool {
+func (c *Cycles[N, R]) tooMuch() bool {
 	if len(c.ledger.queue) == 0 && len(c.ledger.objects.queue) == 0 {
 		return false
 	}
@@ -246,7 +262,7 @@ func (c *Cycles) tooMuch() bool {
 }
 
 // syncSoon starts a background sync, which takes over turn; false: the view is closed.
-func (c *Cycles) syncSoon(work []content) bool {
+func (c *Cycles[N, R]) syncSoon(work []content) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx.Err() != nil {
@@ -258,7 +274,7 @@ func (c *Cycles) syncSoon(work []content) bool {
 	return true
 }
 
-func (c *Cycles) syncInBackground(work []content, synced chan struct{}) {
+func (c *Cycles[N, R]) syncInBackground(work []content, synced chan struct{}) {
 	defer c.wg.Done()
 	defer close(synced)
 	err := errUnknownOutcome
@@ -278,7 +294,7 @@ func (c *Cycles) syncInBackground(work []content, synced chan struct{}) {
 
 func errPanic(r any) error { return fmt.Errorf("panic: %v", r) }
 
-func (c *Cycles) take(work []content) {
+func (c *Cycles[N, R]) take(work []content) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	complete := false

@@ -24,10 +24,10 @@ func BenchmarkCycle(b *testing.B) {
 			for i := range all {
 				all[i] = benchNode(i, int64(i+1), 40)
 			}
-			c := NewCycles(nil, "bench", Events{})
+			c := newCycles(nil, "bench", Events{})
 			snapshot := &nodeinfo.Lister{Nodes: all}
 			ask := func(feasible []fwk.NodeInfo) {
-				err := c.Ask(Cycle{Feasible: feasible, Snapshot: snapshot}, func(*loadlinev1.Changes, []int32) error { return nil })
+				err := c.Ask(oneCycle{Feasible: feasible, Snapshot: snapshot}, func(*loadlinev1.Changes, []int32) error { return nil })
 				if err != nil {
 					b.Fatal(err)
 				}

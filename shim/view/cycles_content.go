@@ -1,16 +1,13 @@
 package view
 
-import (
-	v1 "k8s.io/api/core/v1"
-	fwk "k8s.io/kube-scheduler/framework"
-)
+import v1 "k8s.io/api/core/v1"
 
 // update compares the feasible nodes with the books and fills in their slots. It gives up and returns false when
 // too many pods have to be trimmed. The caller holds mu.
-func (c *Cycles) update(cycle Cycle, slots []int32) bool {
+func (c *Cycles[N, R]) update(cycle Cycle[N], slots []int32) bool {
 	trims := c.leaveGroup(cycle)
 	for i, info := range cycle.Feasible {
-		node := info.Node()
+		node := c.read.Node(info)
 		e := c.byObject[node]
 		if e == nil || !c.unchanged(e, info, cycle.Group) {
 			if trims > c.inline.trims {
@@ -22,8 +19,8 @@ func (c *Cycles) update(cycle Cycle, slots []int32) bool {
 				continue
 			}
 			e = c.ledger.entry(node.Name)
-			if e.object != known.Node() || !c.unchanged(e, known, cycle.Group) {
-				trims += c.set(e, contentOf(known, cycle.Group))
+			if e.object != c.read.Node(known) || !c.unchanged(e, known, cycle.Group) {
+				trims += c.set(e, c.contentOf(known, cycle.Group))
 			}
 		}
 		if slots[i] = e.slot; e.leftOut() {
@@ -34,17 +31,16 @@ func (c *Cycles) update(cycle Cycle, slots []int32) bool {
 }
 
 // unchanged says whether the engine holds what a NodeInfo has of the entry's node. The caller holds mu.
-func (c *Cycles) unchanged(e *entry, info fwk.NodeInfo, group any) bool {
+func (c *Cycles[N, R]) unchanged(e *entry, info N, group any) bool {
 	if group == nil {
-		generation := info.GetGeneration()
+		generation := c.read.Generation(info)
 		return e.clean == generation && generation != 0
 	}
-	pods := info.GetPods()
-	if e.acked != e.version || len(pods) != len(e.pods) {
+	if e.acked != e.version || c.read.Pods(info) != len(e.pods) {
 		return false
 	}
-	for i := range pods {
-		if e.pods[i].pod != pods[i].GetPod() {
+	for i := range e.pods {
+		if e.pods[i].pod != c.read.Pod(info, i) {
 			return false
 		}
 	}
@@ -53,7 +49,7 @@ func (c *Cycles) unchanged(e *entry, info fwk.NodeInfo, group any) bool {
 
 // leaveGroup brings the nodes up to date that have the content of a pod group's cycle, once this is another one: the
 // group may have been rejected. It returns how many pods had to be trimmed for it. The caller holds mu.
-func (c *Cycles) leaveGroup(cycle Cycle) (trims int) {
+func (c *Cycles[N, R]) leaveGroup(cycle Cycle[N]) (trims int) {
 	if cycle.Group == c.group {
 		return 0
 	}
@@ -66,7 +62,7 @@ func (c *Cycles) leaveGroup(cycle Cycle) (trims int) {
 			continue // swept, and perhaps back as another one
 		}
 		if info, err := cycle.Snapshot.Get(e.name); err == nil { // else it will be swept
-			trims += c.set(e, contentOf(info, cycle.Group))
+			trims += c.set(e, c.contentOf(info, cycle.Group))
 		}
 	}
 	return trims
@@ -81,19 +77,18 @@ type content struct {
 	grouped    bool // seen in the cycle of a pod group, where pods may be placed on trial
 }
 
-func contentOf(info fwk.NodeInfo, group any) content {
-	pods := info.GetPods()
-	out := content{node: info.Node(), generation: info.GetGeneration(), pods: make([]*v1.Pod, len(pods)),
-		grouped: group != nil}
-	for i, pod := range pods {
-		out.pods[i] = pod.GetPod()
+func (c *Cycles[N, R]) contentOf(info N, group any) content {
+	out := content{node: c.read.Node(info), generation: c.read.Generation(info), grouped: group != nil,
+		pods: make([]*v1.Pod, c.read.Pods(info))}
+	for i := range out.pods {
+		out.pods[i] = c.read.Pod(info, i)
 	}
 	return out
 }
 
 // set gives an entry the content of a NodeInfo and returns how many pods had to be trimmed for it. The caller
 // holds mu.
-func (c *Cycles) set(e *entry, content content) int {
+func (c *Cycles[N, R]) set(e *entry, content content) int {
 	e.generation = content.generation
 	if content.grouped && !e.tentative {
 		e.tentative = true
@@ -120,7 +115,7 @@ func (c *Cycles) set(e *entry, content content) int {
 }
 
 // setPods gives an entry its pods. Those that it had are recognized and not trimmed again.
-func (c *Cycles) setPods(e *entry, pods []*v1.Pod) (trims int, changed bool) {
+func (c *Cycles[N, R]) setPods(e *entry, pods []*v1.Pod) (trims int, changed bool) {
 	before := e.pods
 	after := make([]podEntry, len(pods))
 	changed = len(pods) != len(before)
@@ -144,7 +139,7 @@ func (c *Cycles) setPods(e *entry, pods []*v1.Pod) (trims int, changed bool) {
 }
 
 // trim returns a pod as it is sent.
-func (c *Cycles) trim(pod *v1.Pod) []byte {
+func (c *Cycles[N, R]) trim(pod *v1.Pod) []byte {
 	trimmed := TrimPod(pod)
 	if c.workloads {
 		trimmed = WithWorkload(trimmed, pod)
@@ -175,10 +170,10 @@ func (p *podEntry) is(pod *v1.Pod) bool {
 }
 
 // sweep removes the nodes that the snapshot does not list any more. The caller holds mu.
-func (c *Cycles) sweep(all []fwk.NodeInfo) {
+func (c *Cycles[N, R]) sweep(all []N) {
 	listed := make(map[string]bool, len(all))
 	for _, info := range all {
-		listed[info.Node().Name] = true
+		listed[c.read.Node(info).Name] = true
 	}
 	for name, e := range c.ledger.entries {
 		if !e.present() || listed[name] {
@@ -194,11 +189,11 @@ func (c *Cycles) sweep(all []fwk.NodeInfo) {
 }
 
 // collect lists the nodes that changed. The caller holds mu.
-func (c *Cycles) collect(all []fwk.NodeInfo, group any) []content {
+func (c *Cycles[N, R]) collect(all []N, group any) []content {
 	out := []content{}
 	for _, info := range all {
-		if e := c.byObject[info.Node()]; e == nil || !c.unchanged(e, info, group) {
-			out = append(out, contentOf(info, group))
+		if e := c.byObject[c.read.Node(info)]; e == nil || !c.unchanged(e, info, group) {
+			out = append(out, c.contentOf(info, group))
 		}
 	}
 	return out

@@ -18,7 +18,7 @@ import (
 // background, which has more time.
 func TestWhatTimesOutIsSyncedInTheBackground(t *testing.T) {
 	conn := enginetest.Open(t)
-	c := NewCycles(conn, "v", Events{})
+	c := newCycles(conn, "v", Events{})
 	defer c.Close()
 	c.inline = inlineLimits{bytes: 10000, bytesUnsure: 10, trims: 1000}
 	var nodes []fwk.NodeInfo
@@ -49,7 +49,7 @@ func TestWhatTimesOutIsSyncedInTheBackground(t *testing.T) {
 
 // A cycle that takes long does not hold up another one.
 func TestOneQuestionAtATime(t *testing.T) {
-	c := NewCycles(enginetest.Open(t), "v", Events{})
+	c := newCycles(enginetest.Open(t), "v", Events{})
 	nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a"))}
 	err := c.Ask(cycleOf(nodes, nodes), func(*loadlinev1.Changes, []int32) error {
 		return c.Ask(cycleOf(nodes, nodes), func(*loadlinev1.Changes, []int32) error { return nil })
@@ -65,19 +65,19 @@ func TestOneQuestionAtATime(t *testing.T) {
 
 // closing is a snapshot that closes its view when it is read.
 type closing struct {
-	fwk.NodeInfoLister
-	cycles *Cycles
+	NodeLister[fwk.NodeInfo]
+	cycles *cycles
 }
 
 func (l closing) List() ([]fwk.NodeInfo, error) {
 	l.cycles.Close()
-	return l.NodeInfoLister.List()
+	return l.NodeLister.List()
 }
 
 // Nothing begins in the background after Close, also where a question was under way.
 func TestCloseDuringAQuestion(t *testing.T) {
 	synced := false
-	c := NewCycles(enginetest.Open(t), "v", Events{Synced: func(error) { synced = true }})
+	c := newCycles(enginetest.Open(t), "v", Events{Synced: func(error) { synced = true }})
 	c.inline = inlineLimits{}
 	cycle := cycleOf([]fwk.NodeInfo{nodeinfo.New(1, named("a"))}, []fwk.NodeInfo{nodeinfo.New(1, named("a"))})
 	cycle.Snapshot = closing{cycle.Snapshot, c}
@@ -95,7 +95,7 @@ func TestCloseDuringAQuestion(t *testing.T) {
 // Heartbeats bring a new object and a new generation of the same content: nothing is sent.
 func TestEqualContentIsNotSentAgain(t *testing.T) {
 	conn := enginetest.Open(t)
-	c := NewCycles(conn, "v", Events{})
+	c := newCycles(conn, "v", Events{})
 	defer c.Close()
 	sent := 0
 	ask := func(generation int64) {
@@ -134,7 +134,7 @@ func TestABadQuestionDoesNotLoseItsChanges(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			conn := enginetest.Open(t)
-			cycles := NewCycles(conn, "v", Events{})
+			cycles := newCycles(conn, "v", Events{})
 			defer cycles.Close()
 			nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a")), nodeinfo.New(2, named("b"), fullPod())}
 			for _, what := range []string{"full list", "delta"} {
@@ -165,7 +165,7 @@ func TestABadQuestionDoesNotLoseItsChanges(t *testing.T) {
 // Slots that the engine finds wrong show that the books are: everything is sent again.
 func TestWrongSlotsLeadToAFullList(t *testing.T) {
 	conn := enginetest.Open(t)
-	c := NewCycles(conn, "v", Events{})
+	c := newCycles(conn, "v", Events{})
 	defer c.Close()
 	nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a"))}
 	askUntilAnswered(t, c, conn, nodes, nodes)
@@ -179,6 +179,6 @@ func TestWrongSlotsLeadToAFullList(t *testing.T) {
 }
 
 // cycleOf is a cycle about feasible nodes, of all that the scheduler has.
-func cycleOf(feasible, all []fwk.NodeInfo) Cycle {
-	return Cycle{Feasible: feasible, Snapshot: &nodeinfo.Lister{Nodes: all}}
+func cycleOf(feasible, all []fwk.NodeInfo) oneCycle {
+	return oneCycle{Feasible: feasible, Snapshot: &nodeinfo.Lister{Nodes: all}}
 }

@@ -120,7 +120,7 @@ func TestShapesOfAFullNodeTravelAheadOfIt(t *testing.T) {
 
 func TestACycleWithAFullNode(t *testing.T) {
 	conn := &measured{ClientConnInterface: enginetest.Open(t)}
-	c := NewCycles(conn, "v",
+	c := newCycles(conn, "v",
 		Events{LeftOut: func(node string, err error) { t.Errorf("%s is left out: %v", node, err) }})
 	defer c.Close()
 	pods := bulkyPods(t)
@@ -221,7 +221,7 @@ func TestNamesThatAreGoneMakeRoom(t *testing.T) {
 func TestNamesThatAreGoneMakeRoomBetweenCycles(t *testing.T) {
 	conn := &measured{ClientConnInterface: enginetest.Open(t)}
 	var told unread
-	c := NewCycles(conn, "cycles", Events{LeftOut: failOnLeftOut(t), Unreadable: told.hear})
+	c := newCycles(conn, "cycles", Events{LeftOut: failOnLeftOut(t), Unreadable: told.hear})
 	defer c.Close()
 	c.roomEvery, c.hearing.every = 0, 0
 	for i := range 2 * roomForNames {

@@ -75,8 +75,8 @@ type RawQuestion func(changes *loadlinev1.Changes, slots []int32) ([]int64, erro
 // RawScores returns the raw scores of a cycle's feasible nodes for a pod of a kind, in their order. It asks for those
 // that are not remembered, and not at all if all are. Errors are those of Ask; nil without an error: the answer was
 // not one score for each slot.
-func (c *Cycles) RawScores(cycle Cycle, kind Kind, ask RawQuestion) ([]int64, error) {
-	r := recollection{cycles: c, kind: kind}
+func (c *Cycles[N, R]) RawScores(cycle Cycle[N], kind Kind, ask RawQuestion) ([]int64, error) {
+	r := recollection{memories: &c.memory, ledger: &c.ledger, kind: kind}
 	err := c.question(cycle, r.missing, func(changes *loadlinev1.Changes, slots []int32) error {
 		raw, err := ask(changes, slots)
 		if err == nil {
@@ -92,7 +92,8 @@ func (c *Cycles) RawScores(cycle Cycle, kind Kind, ask RawQuestion) ([]int64, er
 
 // recollection is one cycle's use of the memory.
 type recollection struct {
-	cycles   *Cycles
+	memories *memory
+	ledger   *ledger
 	kind     Kind
 	memory   *kindMemory
 	feasible []int32  // slots
@@ -103,8 +104,8 @@ type recollection struct {
 
 // missing returns the slots that have to be asked about; nil: none. The caller holds turn and mu.
 func (r *recollection) missing(feasible []int32) []int32 {
-	memory, nodes := &r.cycles.memory, r.cycles.ledger.slots
-	r.memory = memory.of(r.kind, r.cycles.ledger.epoch, r.cycles.ledger.era())
+	nodes := r.ledger.slots
+	r.memory = r.memories.of(r.kind, r.ledger.epoch, r.ledger.era())
 	r.memory.grow(len(nodes))
 	r.feasible, r.raw = feasible, make([]int64, len(feasible))
 	var ask []int32
@@ -119,8 +120,8 @@ func (r *recollection) missing(feasible []int32) []int32 {
 			continue
 		}
 		r.open = append(r.open, i)
-		if known.turn != memory.turn { // an extender may name a node twice
-			known.turn = memory.turn
+		if known.turn != r.memories.turn { // an extender may name a node twice
+			known.turn = r.memories.turn
 			ask = append(ask, slot)
 			r.versions = append(r.versions, version)
 		}

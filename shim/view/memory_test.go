@@ -18,7 +18,7 @@ import (
 
 // rawCycles is a Cycles whose engine gives each slot the raw score of a counter, and which notes what it was asked.
 type rawCycles struct {
-	*Cycles
+	*cycles
 	all   []fwk.NodeInfo // nil: those of the cycle
 	asked [][]int32      // since the last cycle
 	next  int64
@@ -26,7 +26,7 @@ type rawCycles struct {
 }
 
 func newRawCycles(t *testing.T) *rawCycles {
-	r := &rawCycles{Cycles: NewCycles(nil, "v", Events{})}
+	r := &rawCycles{cycles: newCycles(nil, "v", Events{})}
 	t.Cleanup(r.Close)
 	return r
 }
@@ -238,11 +238,11 @@ func TestMembersOfAGroupSeeThoseBefore(t *testing.T) {
 			s.nodes = append(s.nodes, &trialNode{node: named(fmt.Sprint("n", i)), generation: s.next})
 		}
 		held := map[int32]int64{} // what a fake engine holds: the pods of each slot
-		c := NewCycles(nil, "v", Events{})
+		c := newCycles(nil, "v", Events{})
 		cycle := func(group any) {
 			all := s.infos()
 			feasible := s.some(all)
-			raw, err := c.RawScores(Cycle{Feasible: feasible, Snapshot: &nodeinfo.Lister{Nodes: all}, Group: group},
+			raw, err := c.RawScores(oneCycle{Feasible: feasible, Snapshot: &nodeinfo.Lister{Nodes: all}, Group: group},
 				Kind{Pod: "k"}, func(changes *loadlinev1.Changes, slots []int32) (out []int64, err error) {
 					for _, node := range changes.GetNodes() {
 						held[node.GetSlot()] = int64(len(node.GetPods()))
@@ -291,14 +291,14 @@ func TestMembersOfAGroupSeeThoseBefore(t *testing.T) {
 
 // Also where nothing is asked about them: what the engine holds of nodes that are not feasible.
 func TestNothingOfARejectedGroupStays(t *testing.T) {
-	c := NewCycles(nil, "v", Events{})
+	c := newCycles(nil, "v", Events{})
 	defer c.Close()
 	a, b := named("a"), named("b")
 	without := []fwk.NodeInfo{nodeinfo.New(1, a), nodeinfo.New(2, b)}
 	with := []fwk.NodeInfo{nodeinfo.New(1, a, fullPod()), nodeinfo.New(2, b)}
 	held := map[string]int{}
 	ask := func(feasible, all []fwk.NodeInfo, group any) {
-		err := c.Ask(Cycle{Feasible: feasible, Snapshot: &nodeinfo.Lister{Nodes: all}, Group: group},
+		err := c.Ask(oneCycle{Feasible: feasible, Snapshot: &nodeinfo.Lister{Nodes: all}, Group: group},
 			func(changes *loadlinev1.Changes, slots []int32) error {
 				for _, node := range changes.GetNodes() {
 					held[c.ledger.slots[node.GetSlot()].name] = len(node.GetPods())

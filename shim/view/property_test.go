@@ -211,7 +211,7 @@ func TestCyclesAreAnsweredAsAFreshEngineWould(t *testing.T) {
 	for seed := range uint64(seeds) {
 		name := fmt.Sprintf("cycles-%d", seed)
 		f := &faulty{ClientConnInterface: conn, r: rand.New(rand.NewPCG(seed, 4)), view: name, counts: counts}
-		c := NewCycles(f, name, Events{LeftOut: expectNegative(t, counts)})
+		c := newCycles(f, name, Events{LeftOut: expectNegative(t, counts)})
 		c.chunk = 200
 		c.inline = inlineLimits{bytes: 4000, bytesUnsure: 1500, trims: 15}
 		s := &snapshot{world: newWorld(seed), infos: map[string]*nodeinfo.NodeInfo{}}
@@ -235,7 +235,7 @@ func TestCyclesAreAnsweredAsAFreshEngineWould(t *testing.T) {
 }
 
 // askUntilAnswered asks again while the engine is brought up to date, and after a refusal.
-func askUntilAnswered(t *testing.T, c *Cycles, conn grpc.ClientConnInterface,
+func askUntilAnswered(t *testing.T, c *cycles, conn grpc.ClientConnInterface,
 	feasible, all []fwk.NodeInfo) (scores []int32) {
 	t.Helper()
 	var err error
@@ -254,7 +254,7 @@ func askUntilAnswered(t *testing.T, c *Cycles, conn grpc.ClientConnInterface,
 }
 
 // runCycle asks about some of the nodes and holds an answer against that of a fresh view.
-func runCycle(t *testing.T, s *snapshot, c *Cycles, f *faulty, where string) {
+func runCycle(t *testing.T, s *snapshot, c *cycles, f *faulty, where string) {
 	t.Helper()
 	all := s.all()
 	if len(all) == 0 {
@@ -274,7 +274,7 @@ func runCycle(t *testing.T, s *snapshot, c *Cycles, f *faulty, where string) {
 		return
 	}
 	f.counts["answered"]++
-	fresh := NewCycles(f.ClientConnInterface, "fresh", Events{})
+	fresh := newCycles(f.ClientConnInterface, "fresh", Events{})
 	defer fresh.Close()
 	if want := askUntilAnswered(t, fresh, f.ClientConnInterface, feasible, feasible); !slices.Equal(got, want) {
 		t.Fatalf("%s: got scores %v, want %v", where, got, want)

@@ -37,7 +37,7 @@ func TestCyclesCountResizedPodsAsTheirScheduler(t *testing.T) {
 		t.Fatalf("compiled with 1.%d, which counts %d", kuberelease.Compiled(), got)
 	}
 	conn := enginetest.Open(t)
-	c := NewCycles(conn, "v", Events{})
+	c := newCycles(conn, "v", Events{})
 	defer c.Close()
 	nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a"), swapping())}
 	for _, lose := range []func(){c.restart, c.reset, c.Wait} { // the view, the books, nothing

@@ -114,7 +114,7 @@ type hearing struct {
 
 // hearSoon notes that nodes went to the engine with a question, and asks in the background which of them it could not
 // read, unless that was done a short time ago. The caller holds mu.
-func (c *Cycles) hearSoon(b *batch, now time.Time) {
+func (c *Cycles[N, R]) hearSoon(b *batch, now time.Time) {
 	c.hearing.due = c.hearing.due || len(b.changes.GetNodes()) > 0
 	if !c.hearing.due || c.hearing.going || c.unreadable.hear == nil || c.ctx.Err() != nil ||
 		now.Sub(c.hearing.latest) < c.hearing.every {
@@ -127,7 +127,7 @@ func (c *Cycles) hearSoon(b *batch, now time.Time) {
 
 // ask asks without a turn, so that no cycle waits for it. It changes nothing, and may be refused because a cycle went
 // on.
-func (c *Cycles) ask() {
+func (c *Cycles[N, R]) ask() {
 	defer c.wg.Done()
 	defer func() {
 		if r := recover(); r != nil { // a panic in a goroutine of ours would end the scheduler
@@ -144,7 +144,7 @@ func (c *Cycles) ask() {
 	}
 }
 
-func (c *Cycles) askOnce() (heard bool) {
+func (c *Cycles[N, R]) askOnce() (heard bool) {
 	c.mu.Lock()
 	at, known := c.ledger.pin(), c.ledger.standsAtPin()
 	c.mu.Unlock()

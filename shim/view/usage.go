@@ -44,7 +44,7 @@ func (v *View) SetUsage(profiles []profile.Profile) { v.setUsage(profiles) }
 
 // SetUsage has the view keep these profiles and no others. They are sent in the background at once; a cycle that asks
 // meanwhile gets ErrSyncing. From then on the engine gets the time as well, by which profiles become too old.
-func (c *Cycles) SetUsage(profiles []profile.Profile) {
+func (c *Cycles[N, R]) SetUsage(profiles []profile.Profile) {
 	c.setUsage(profiles)
 	if c.turn.lock(c.ctx) != nil {
 		return
@@ -59,7 +59,7 @@ func (c *Cycles) SetUsage(profiles []profile.Profile) {
 
 // TellWorkloads has each pod sent to the engine with the workload that it belongs to. To be called before the first
 // cycle.
-func (c *Cycles) TellWorkloads() { c.workloads = true }
+func (c *Cycles[N, R]) TellWorkloads() { c.workloads = true }
 
 // IncomingPod is TrimIncomingPod for a question with these options, by which the workload of the pod may count; nil: it
 // does not.

@@ -134,7 +134,7 @@ func TestProfilesAreObjectsOfAView(t *testing.T) {
 
 func TestProfilesOfCycles(t *testing.T) {
 	e := &usageEngine{}
-	c := NewCycles(e, "v", Events{})
+	c := newCycles(e, "v", Events{})
 	t.Cleanup(c.Close)
 	c.TellWorkloads()
 	controls := true

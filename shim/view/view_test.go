@@ -297,7 +297,7 @@ func TestWhatIsNoNodesFaultIsReturned(t *testing.T) {
 	}
 	conn := &measured{ClientConnInterface: enginetest.Open(t)}
 	synced := make(chan error, 1)
-	c := NewCycles(conn, "Bad_View", Events{LeftOut: nobody, Synced: func(err error) { synced <- err }})
+	c := newCycles(conn, "Bad_View", Events{LeftOut: nobody, Synced: func(err error) { synced <- err }})
 	defer c.Close()
 	nodes := []fwk.NodeInfo{nodeinfo.New(1, named("a")), nodeinfo.New(2, named("b"))}
 	ask := func(changes *loadlinev1.Changes, slots []int32) error {
