@@ -212,7 +212,9 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 		if err != nil {
 			return err
 		}
-		b.brake = drained.GetBrakeText()
+		if b.brake = drained.GetBrakeText(); b.brake != "" {
+			mode = loadlinev1.ConsolidationPolicy_OFF
+		}
 		b.PlanConsolidationResponse, err = p.Client.PlanConsolidation(ctx, s.request(asked, mode))
 		return err
 	})
@@ -261,9 +263,6 @@ func (b *billPlan) tell(c *cluster, o *plan.Loop, derived bool, assumed []string
 				b.groupOf[node] = group.GetNodeGroup()
 			}
 		}
-	}
-	if b.brake != "" {
-		b.notes = append(b.notes, "No move begins now: "+b.brake+".")
 	}
 	b.assume(derived, assumed)
 	c.leaveOut(&b.leftOut)

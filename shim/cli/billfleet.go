@@ -39,7 +39,9 @@ type fleetCluster struct {
 	Bound      *float64 `json:"bound"`
 	Reachable  float64  `json:"reachable"`
 	MovesTotal int64    `json:"movesTotal"`
-	Notes      []string `json:"notes"`
+	// Brake is what keeps moves from beginning now: none is proposed.
+	Brake string   `json:"brake,omitempty"`
+	Notes []string `json:"notes"`
 }
 
 type fleetMove struct {
@@ -110,7 +112,8 @@ func (b *fleetBill) data() *fleetAnswer {
 	for _, c := range b.clusters {
 		bill := c.GetBill()
 		line := fleetCluster{Name: c.name, Now: bill.GetNow(), Bound: bill.Bound, Reachable: bill.GetReachable(),
-			MovesTotal: c.GetMovesTotal(), Notes: append(append([]string{}, c.notes...), leftOutLines(&c.leftOut)...)}
+			MovesTotal: c.GetMovesTotal(), Brake: c.brake,
+			Notes: append(append([]string{}, c.notes...), leftOutLines(&c.leftOut)...)}
 		for _, group := range c.GetGroups() {
 			line.Nodes += group.GetNodes()
 		}
@@ -132,6 +135,11 @@ func (a *fleetAnswer) verdict() string {
 	reach := "no move pays"
 	if len(a.Moves) > 0 {
 		reach = fmt.Sprintf("moves reach %s and save %.0f USD a month", usd(a.Reachable), (a.Now-a.Reachable)*730)
+	}
+	for _, c := range a.Clusters {
+		if c.Brake != "" {
+			reach += fmt.Sprintf("; no move of %s begins now: %s", c.Name, c.Brake)
+		}
 	}
 	return fmt.Sprintf("%s USD/h is paid for %s; %s; %s", usd(a.Now), plural(len(a.Clusters), "cluster"), least, reach)
 }

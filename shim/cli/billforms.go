@@ -27,7 +27,7 @@ type billAnswer struct {
 	Stay       []billStay        `json:"stay"`
 	// OtherNodes are not counted: the first 256 that are no machines.
 	OtherNodes []otherNode `json:"otherNodes,omitempty"`
-	// Brake is what keeps moves from beginning now.
+	// Brake is what keeps moves from beginning now: none is proposed.
 	Brake string   `json:"brake,omitempty"`
 	Notes []string `json:"notes"`
 }
@@ -59,7 +59,7 @@ type consolidateAnswer struct {
 	Moves      []consolidateMove `json:"moves"`
 	MovesTotal int64             `json:"movesTotal"`
 	Keep       []consolidateKeep `json:"keep"`
-	// Brake is what keeps moves from beginning now.
+	// Brake is what keeps moves from beginning now: none is proposed.
 	Brake string   `json:"brake,omitempty"`
 	Notes []string `json:"notes"`
 }
@@ -124,9 +124,18 @@ func (b *billPlan) moves(most int) []consolidateMove {
 func (b *billPlan) advice() map[string]string {
 	advice := map[string]string{}
 	for _, reason := range b.GetReasons() {
-		advice[reason.GetReason()] = reason.GetAdvice()
+		advice[reason.GetReason()] = b.adviceOf(reason)
 	}
 	return advice
+}
+
+// adviceOf returns what would help nodes that stay for a reason. With a brake, no moves are asked for, which the engine
+// takes for a setting.
+func (b *billPlan) adviceOf(reason *loadlinev1.ConsolidationReason) string {
+	if b.brake != "" && reason.GetReason() == "Off" {
+		return "No move begins now: " + b.brake + "."
+	}
+	return reason.GetAdvice()
 }
 
 // gap is what is paid above the bound, as a share of it; nil: no bound is named.
@@ -158,7 +167,7 @@ func (b *billPlan) billData() billAnswer {
 	}
 	for _, reason := range b.GetReasons() {
 		out.Stay = append(out.Stay, billStay{reason.GetReason(), reason.GetNodes(), reason.GetUsdPerHour(),
-			reason.GetAdvice()})
+			b.adviceOf(reason)})
 	}
 	return out
 }
@@ -206,6 +215,9 @@ func (b *billPlan) verdict() string {
 	}
 	if b.machines() == 0 {
 		text = "no machine is known that is paid for"
+	}
+	if b.brake != "" {
+		return text + "; no move begins now: " + b.brake
 	}
 	if b.GetMovesTotal() == 0 {
 		return text + "; no move pays"
