@@ -254,12 +254,15 @@ func (c *Configuration) checkProviderToAct() error {
 	if c.Sizing.NodeGroups != "" {
 		return fmt.Errorf("mode act: groups that are sized need a cloud provider, which --cloud names: %s", kinds)
 	}
-	if !slices.Equal(c.Decisions, []string{SlackDecision}) {
+	if !c.onlySlack() {
 		return fmt.Errorf("mode act: needs a cloud provider, which --cloud names: %s; only --decisions=%s needs none",
 			kinds, SlackDecision)
 	}
 	return nil
 }
+
+// onlySlack says whether nothing but slack is decided.
+func (c *Configuration) onlySlack() bool { return slices.Equal(c.Decisions, []string{SlackDecision}) }
 
 func (c *Configuration) checkDecisions() error {
 	for _, decision := range c.Decisions {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/providers"
 )
 
 // parse returns the configuration of a command line and a file.
@@ -280,5 +281,28 @@ spec:
 	}
 	if groups, _, err := (&Sizing{}).Load(); groups != nil || err != nil {
 		t.Errorf("without a file: %v, %v", groups, err)
+	}
+}
+
+// Slack as the only decision has no provider, unless something says which one is meant, or groups are sized.
+func TestSlackAloneNeedsNoProvider(t *testing.T) {
+	for args, want := range map[string]string{
+		"--decisions=slack":                                 providers.None,
+		"--decisions=slack --mode=act":                      providers.None,
+		"--decisions=slack --cloud=externalgrpc":            providers.ExternalGRPC,
+		"--decisions=slack --cloud-address=unix:///s":       providers.ExternalGRPC,
+		"--decisions=slack --sized-node-groups=groups.yaml": providers.ExternalGRPC,
+		"--decisions=slack --cloud=karpenter":               providers.Karpenter,
+		"--decisions=slack,scale-up":                        providers.ExternalGRPC,
+	} {
+		set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+		flags := AddFlags(set, false)
+		if err := set.Parse(strings.Fields(args)); err != nil {
+			t.Fatal(err)
+		}
+		c, warning, err := flags.Configuration("")
+		if err != nil || warning != "" || c.CloudProvider.Kind != want {
+			t.Errorf("%s: %s, %q, error %v; want %s", args, c.CloudProvider.Kind, warning, err, want)
+		}
 	}
 }

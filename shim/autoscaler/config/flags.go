@@ -153,6 +153,9 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 		c.CloudProvider.Kind = providers.None
 		warnings = append(warnings, noProvider)
 	}
+	if c.onlySlack() && c.Sizing.NodeGroups == "" && c.lacksProvider() && !f.set.Changed("cloud") {
+		c.CloudProvider.Kind = providers.None
+	}
 	warnings = append(warnings, f.unusedByProvider(&c)...)
 	return c, strings.Join(warnings, "\n"), naming(file, wrong, c.Check())
 }
