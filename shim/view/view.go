@@ -57,8 +57,16 @@ func NewForFilters(conn grpc.ClientConnInterface, name string) *View {
 	return v
 }
 
-// TellKinds has nodes sent with what shows their kind. To be called before the first node.
-func (v *View) TellKinds() { v.trimNode = TrimNodeForPlanning }
+// TellKinds has nodes sent with what shows their kind, static pods included. To be called before the first node.
+func (v *View) TellKinds() {
+	trim := v.trimPod
+	v.trimNode, v.trimPod = TrimNodeForPlanning, func(pod *v1.Pod) []byte {
+		if _, static := pod.Annotations[v1.MirrorPodAnnotationKey]; static {
+			return TrimPodForPlanning(pod)
+		}
+		return trim(pod)
+	}
+}
 
 // CountAs has pods that are being resized count as the scheduler of Kubernetes 1.<minor> counts them; 0: the engine's
 // default, 1.36. To be called before the first Sync.
