@@ -314,3 +314,17 @@ func TestThePageOfSlackNamesMemoryAsPeopleDo(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, page, errs)
 	}
 }
+
+// Reasons name a class as the table does, and amounts that people have written stay.
+func TestReasonsOfSlackNameMemoryAsPeopleDo(t *testing.T) {
+	for text, want := range map[string]string{
+		"cpu 8000m,memory 34359738368":                          "cpu 8000m,memory 32Gi",
+		"nodes of cpu 8000m,memory 34359738368 have less":       "nodes of cpu 8000m,memory 32Gi have less",
+		"has cpu 2000m, memory 8321499136, less than the pod":   "has cpu 2000m, memory 7.75Gi, less than the pod",
+		"memory 1073741824 and memory 7.75Gi, memory 8Gi, mine": "memory 1Gi and memory 7.75Gi, memory 8Gi, mine",
+	} {
+		if got := classText(text); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/report"
@@ -187,26 +188,27 @@ var slackTables = []table{
 		amount("WANTED CPU", "cpu", "wanted.cpuMilli"), amount("MEMORY", "memory", "wanted.memoryBytes"),
 		amount("READY CPU", "cpu", "ready.cpuMilli"), amount("MEMORY", "memory", "ready.memoryBytes"),
 		{header: "MORE NODES", path: "moreNodes", right: true},
-		{header: "STATUS", text: func(r row) string { return reasonText(r.str("status"), r.str("reason"), "") }}}},
+		{header: "STATUS", text: func(r row) string {
+			return reasonText(r.str("status"), classText(r.str("reason")), "")
+		}}}},
 }
 
-var memoryOfClass = regexp.MustCompile(`(^|,)memory (\d+)$`)
+var memoryOfClass = regexp.MustCompile(`\bmemory \d+\b`)
 
 // classOf shows the name of a class, or of who asks for copies, with memory as people write it.
 func classOf(key string) func(row) string {
 	return func(r row) string { return classText(r.str(key)) }
 }
 
-func classText(name string) string {
-	at := memoryOfClass.FindStringSubmatchIndex(name)
-	if at == nil {
-		return name
-	}
-	bytes, err := strconv.ParseInt(name[at[4]:at[5]], 10, 64)
-	if err != nil {
-		return name
-	}
-	return name[:at[4]] + report.FormatAmount("memory", bytes)
+// classText returns a text with the memory of each class in it as people write it.
+func classText(text string) string {
+	return memoryOfClass.ReplaceAllStringFunc(text, func(memory string) string {
+		bytes, err := strconv.ParseInt(strings.TrimPrefix(memory, "memory "), 10, 64)
+		if err != nil {
+			return memory
+		}
+		return "memory " + report.FormatAmount("memory", bytes)
+	})
 }
 
 // shown is the answer of `slack` in tables and lines.
@@ -224,7 +226,7 @@ func (p *slackPlan) forms() answer {
 func (p *slackPlan) mirroredNotes() (notes []string) {
 	for _, m := range p.data().Mirrored {
 		if m.Reason != "" {
-			notes = append(notes, fmt.Sprintf("%v: %s", m.Sources, m.Reason))
+			notes = append(notes, fmt.Sprintf("%v: %s", m.Sources, classText(m.Reason)))
 		}
 	}
 	return notes
@@ -342,7 +344,7 @@ func (p *slackPlan) page(w io.Writer) error {
 		Lines: slices.Concat(p.notes(), leftOutLines(&p.leftOut), p.mirroredNotes())}
 	data := p.data()
 	for _, c := range data.Classes {
-		reason := reasonText(c.Status, c.Reason, "")
+		reason := reasonText(c.Status, classText(c.Reason), "")
 		if c.MoreNodes > 0 {
 			reason += "; " + plural(int(c.MoreNodes), "more node")
 		}
