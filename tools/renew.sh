@@ -12,7 +12,8 @@ readonly apart=(tools/release tools/reference tools/lint test/chart)
 # go_list MODULE...: with GOWORK of the caller; the newest version that a query allows.
 go_list() { go list -m -f '{{.Version}}' "$@"; }
 
-# kubernetes MINOR FILE...: puts the newest patch of a minor into go.mod files. k8s.io/api v0.36.3 is part of v1.36.3.
+# kubernetes MINOR FILE...: puts the newest patch of a minor into go.mod files, and pages with one. k8s.io/api v0.36.3
+# is part of v1.36.3.
 kubernetes() {
   local minor=$1 newest
   shift
@@ -57,7 +58,8 @@ for folder in kubernetes/*/; do
   minor=$(basename "$folder")
   kubernetes "$minor" "$folder/go.mod" "test/e2e/go.${minor/./}.mod"
 done
-kubernetes "$(sed -nE 's/^KUBERNETES \?= //p' Makefile)" "${workspace[@]/%//go.mod}" "${apart[@]/%//go.mod}"
+kubernetes "$(sed -nE 's/^KUBERNETES \?= //p' Makefile)" "${workspace[@]/%//go.mod}" "${apart[@]/%//go.mod}" \
+  docs/install.md
 for module in "${workspace[@]}" "${apart[@]}"; do
   echo "renew: $module"
   (

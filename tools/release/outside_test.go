@@ -121,3 +121,57 @@ var (
 		t.Errorf("go.mod: %s, error %v", goMod, err)
 	}
 }
+
+// fenced returns the only block of this language in the last section of docs/install.md.
+func fenced(t *testing.T, language string) string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "\n## A scheduler of your own\n")
+	blocks := regexp.MustCompile("(?ms)^```"+regexp.QuoteMeta(language)+"\n(.*?)^```$").FindAllStringSubmatch(section, -1)
+	if len(blocks) != 1 {
+		t.Fatalf("docs/install.md has %d blocks of %s, not one", len(blocks), language)
+	}
+	return blocks[0][1]
+}
+
+// The page names the versions that our own scheduler is built from. Its files and its command build kube-scheduler
+// with the plugin in an empty folder, from what this machine has downloaded. The build takes minutes, unless the parts
+// of Kubernetes are in the build cache.
+func TestSchedulerOfYourOwn(t *testing.T) {
+	own, err := os.ReadFile("../../shim/cmd/loadline-scheduler/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	goMod := fenced(t, "go.mod")
+	for _, require := range regexp.MustCompile(`(?m)^\t\S+ v\S+$`).FindAllString(goMod, -1) {
+		if pattern := `(?m)^(\t|require )` + regexp.QuoteMeta(require[1:]) + `( // indirect)?$`; !regexp.MustCompile(
+			pattern).Match(own) {
+			t.Errorf("the page requires %s, and our scheduler does not", require[1:])
+		}
+	}
+	shim, err := filepath.Abs("../../shim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, content := range map[string]string{"main.go": fenced(t, "go"),
+		"go.mod": goMod + "\nreplace loadline.dev/shim => " + shim + "\n"} { // it is not published yet
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, command := range []string{fenced(t, "sh"), "go version -m scheduler", "./scheduler --help"} {
+		cmd := exec.Command("bash", "-euc", command)
+		cmd.Dir, cmd.Env = folder, append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GOPROXY=off", "GOSUMDB=off")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+		if strings.HasPrefix(command, "go version") && !regexp.MustCompile(`(?m)^\tdep\tloadline\.dev/shim\t`).Match(out) {
+			t.Errorf("the program has no plugin: %s", out)
+		}
+	}
+}
