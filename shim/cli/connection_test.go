@@ -7,31 +7,6 @@ import (
 	"testing"
 )
 
-// A command asks for each kind once, however many questions its answer takes; a list of several pages counts once.
-func TestEachKindIsListedOnce(t *testing.T) {
-	kubeconfig, paths := apiServer(t, "testdata/proposal.json")
-	live := []string{"--kubeconfig", kubeconfig, "--context", "test"}
-	for _, args := range [][]string{{"why", "node2"}, {"why", "node/node1"}, {"scenario"}, {"top"}, {"drain"}} {
-		*paths = nil
-		if _, errs, code := run(t, "loadline", "", append(args, live...)...); code != 0 {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
-		asked := map[string]int{}
-		for _, path := range *paths {
-			asked[path]++
-		}
-		if asked["/api/v1/pods"] != 3 { // five pods, two at a time
-			t.Errorf("%v: %d pages of pods, want 3", args, asked["/api/v1/pods"])
-		}
-		delete(asked, "/api/v1/pods")
-		for path, times := range asked {
-			if times != 1 {
-				t.Errorf("%v: %s is listed %d times", args, path, times)
-			}
-		}
-	}
-}
-
 // Connections are made as kubectl makes them: by the same flags, under our name.
 func TestConnectionFlags(t *testing.T) {
 	var header http.Header

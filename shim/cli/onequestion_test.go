@@ -187,7 +187,15 @@ func newAsker(t *testing.T) *asker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &heaven{groups: file.Groups}
+	dump, nodes := dumpOfQuestion(t)
+	kubeconfig, _ := apiServer(t, dump)
+	return &asker{t, newEar(t), kubeconfig, &heaven{groups: file.Groups, nodes: nodes}}
+}
+
+// dumpOfQuestion returns a file with the objects of testdata/question.yaml, without those of these names, and with
+// profiles of use. It also returns the nodes.
+func dumpOfQuestion(t *testing.T, without ...string) (file string, nodes []*v1.Node) {
+	t.Helper()
 	var items []json.RawMessage
 	data, err := os.ReadFile("testdata/question.yaml")
 	if err != nil {
@@ -198,19 +206,22 @@ func newAsker(t *testing.T) *asker {
 		if err != nil {
 			t.Fatal(err)
 		}
-		items = append(items, item)
-		if node := (&v1.Node{}); json.Unmarshal(item, node) == nil && node.Kind == "Node" {
-			h.nodes = append(h.nodes, node)
+		var node v1.Node
+		switch wrong := json.Unmarshal(item, &node); {
+		case slices.Contains(without, node.Name):
+			continue
+		case wrong == nil && node.Kind == "Node":
+			nodes = append(nodes, &node)
 		}
+		items = append(items, item)
 	}
-	dump := filepath.Join(t.TempDir(), "dump.json")
+	file = filepath.Join(t.TempDir(), "dump.json")
 	items = append(items, usageOfQuestion(t))
 	data, err = json.Marshal(map[string]any{"items": items})
-	if err := errors.Join(err, os.WriteFile(dump, data, 0o600)); err != nil {
+	if err := errors.Join(err, os.WriteFile(file, data, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	kubeconfig, _ := apiServer(t, dump)
-	return &asker{t, newEar(t), kubeconfig, h}
+	return file, nodes
 }
 
 // usageOfQuestion is a ConfigMap with a profile of the pods of the cluster.
