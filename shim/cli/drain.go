@@ -143,7 +143,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	}
 	d := &drainPlan{now: now, options: p.Settings.Drain}
 	if s.groups == "" {
-		d.notes = append(d.notes, "Without --groups, node groups are derived from the nodes, and may become empty.")
+		d.notes = append(d.notes, derivedNote)
 	}
 	if source.fromFile() {
 		d.assume(c)

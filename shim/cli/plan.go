@@ -17,7 +17,6 @@ import (
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/leftout"
-	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/sizing"
 )
 
@@ -32,7 +31,7 @@ type planFlags struct {
 func (a *app) newPlan() *cobra.Command {
 	var f planFlags
 	command := &cobra.Command{
-		Use:   "plan --groups FILE",
+		Use:   "plan",
 		Short: "Show what one loop of an autoscaler would decide",
 		Long: `Show what one loop of an autoscaler would decide: which pods that wait find room on nodes that are there
 or on their way, which node groups grow for the others and for slack, and which nodes could go; while
@@ -40,9 +39,10 @@ groups grow none starts. Nothing is changed.
 
 Groups grow together, by the cheapest mix, and those without a price, by themselves or by a price list,
 do not. With a rank policy, --rank-preset or --strategies one group grows, the one that ranks best, as
-with Cluster Autoscaler. With --record all that the engine is told and asked is written to a file, from
-which 'loadline replay' asks it again.`,
-		Example: `  loadline plan --groups groups.yaml --prices aws-us-east-1.csv
+with Cluster Autoscaler. Groups that are derived from the nodes may grow without limit. With --record all
+that the engine is told and asked is written to a file, from which 'loadline replay' asks it again.`,
+		Example: `  loadline plan -f cluster.json
+  loadline plan --groups groups.yaml --prices aws-us-east-1.csv
   loadline plan --groups groups.yaml --strategies priority,least-waste
   loadline plan -f cluster.json --groups groups.yaml --record loop.rec
   loadline replay loop.rec`,
@@ -50,9 +50,6 @@ which 'loadline replay' asks it again.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cmp.Or(f.output.check(), f.settings.read(&f.engine)); err != nil {
 				return err
-			}
-			if f.groups == "" {
-				return usagef("--groups: missing")
 			}
 			l, err := f.ask(cmd.Context(), a.streams.In)
 			if err != nil {
@@ -83,7 +80,7 @@ type loopPlan struct {
 	drain    *drainPlan
 	sizes    *sizes         // nil: no group is sized by how full it is
 	refusals []groupRefusal // why groups do not take the pods that are left over
-	remarks  []string       // about pods that are not planned for as others are
+	remarks  []string       // about pods that are not planned for as others are, and about derived groups
 	warnings []string
 	leftOut  leftout.List
 }
@@ -98,7 +95,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if err != nil {
 		return nil, err
 	}
-	file, err := nodegroup.Load(f.groups)
+	file, err := loadGroups(f.groups)
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +123,11 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if err != nil {
 		return nil, err
 	}
+	if f.groups == "" {
+		if o, err = c.derived(ctx, p, o); err != nil {
+			return nil, engineError(err)
+		}
+	}
 	if f.fromFile() {
 		l.drain.options = p.Settings.Drain
 		l.drain.assume(c)
@@ -143,6 +145,9 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	}
 	c.leaveOut(&l.leftOut)
 	l.remarks = remarks.Lines()
+	if f.groups == "" {
+		l.remarks = append(l.remarks, derivedNote, "Each may grow without limit.")
+	}
 	l.warnings = o.Warnings
 	if f.settings.ScaleUp.FollowsPriorities() {
 		l.warnings = append(l.warnings, noPriorities)

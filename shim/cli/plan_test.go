@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,10 +118,27 @@ func TestReplayOfAPlan(t *testing.T) {
 	}
 }
 
-func TestPlanNeedsGroups(t *testing.T) {
-	if _, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/plan.yaml"); code != 2 ||
-		!strings.Contains(errs, "--groups: missing") {
-		t.Errorf("exit %d: %s", code, errs)
+// Without a file the one node is a group of its size. Two of three pods of one core fit into another one like it, one
+// fits on the node, and a recording of the plan can be replayed.
+func TestPlanWithoutGroups(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "loop.rec")
+	got := planJSON(t, "--groups", "", "--extra-capacity-min-rate", "0", "--record", file)
+	const group = "workers/2-cpu-8Gi"
+	want := []planPods{{Pod: "shop/wait-0", Count: 1, Node: "node-1"},
+		{Pod: "shop/wait-1", Count: 2, NodeGroup: group}}
+	if diff := cmp.Diff(want, got.Waiting); diff != "" {
+		t.Errorf("waiting (-want +got):\n%s", diff)
+	}
+	if len(got.Growth) != 1 || got.Growth[0].NodeGroup != group || got.Growth[0].ForPods != 1 ||
+		!slices.Contains(got.Remarks, derivedNote) {
+		t.Errorf("growth %+v, remarks %q", got.Growth, got.Remarks)
+	}
+	if out, errs, code := run(t, "loadline", "", "replay", file); code != 0 {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	out, errs, code := run(t, "loadline", "", "plan", "-f", "testdata/plan.yaml", "--decisions", "scale-up")
+	if code != 0 || !strings.Contains(out, derivedNote) {
+		t.Errorf("without scale-down exit %d: %s%s", code, out, errs)
 	}
 }
 

@@ -15,7 +15,7 @@ type planAnswer struct {
 	Growth  []planGrowth `json:"growth"`
 	// Refusals say why groups do not take the pods that find no place.
 	Refusals []groupRefusal `json:"refusals,omitempty"`
-	// Remarks are about pods that are not planned for as others are.
+	// Remarks are about pods that are not planned for as others are, and about groups that are derived from the nodes.
 	Remarks []string `json:"remarks,omitempty"`
 	// GrowthCutShortBy is what was used up before all was looked at: work, time or memory.
 	GrowthCutShortBy string `json:"growthCutShortBy,omitempty"`

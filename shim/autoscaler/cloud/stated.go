@@ -3,12 +3,14 @@ package cloud
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/nodegroup"
 	"loadline.dev/shim/scaleup"
 )
@@ -31,7 +33,7 @@ func Stated(groups []nodegroup.NodeGroup, nodes []*v1.Node,
 			out[i].Model.Node, out[i].Model.ByCloud = scaleup.Named(spec.Template, name), true
 		}
 	}
-	machines := map[string]bool{}
+	machines := machineSet{}
 	for _, node := range nodes {
 		found := -1
 		for i := range groups {
@@ -43,10 +45,8 @@ func Stated(groups []nodegroup.NodeGroup, nodes []*v1.Node,
 			}
 			found = i
 		}
-		if id := MachineID(node); found >= 0 && !machines[id] {
-			machines[id] = true
-			out[found].Instances = append(out[found].Instances, &externalgrpc.Instance{Id: id,
-				Status: &externalgrpc.InstanceStatus{InstanceState: externalgrpc.InstanceState_INSTANCE_RUNNING}})
+		if found >= 0 {
+			machines.addTo(&out[found], node)
 		}
 	}
 	for i := range groups {
@@ -56,6 +56,37 @@ func Stated(groups []nodegroup.NodeGroup, nodes []*v1.Node,
 		}
 	}
 	return out, nil
+}
+
+// Derived returns groups that were derived from nodes as a cloud would show them: their machines run, each group may
+// become empty, and it may grow without limit. `node` is the node of a slot; nil: there is none.
+func Derived(groups []*loadlinev1.DerivedGroup, node func(slot int32) *v1.Node) []Group {
+	out := make([]Group, len(groups))
+	machines := machineSet{}
+	for i, group := range groups {
+		out[i] = Group{ID: group.GetNodeGroup(), Max: math.MaxInt32}
+		for _, slot := range group.GetSlots() {
+			if n := node(slot); n != nil {
+				machines.addTo(&out[i], n)
+			}
+		}
+		out[i].Target = len(out[i].Instances)
+	}
+	return out
+}
+
+// machineSet holds the machines that are in a group, by provider id: two nodes may state the same one.
+type machineSet map[string]bool
+
+// addTo adds the machine of a node to a group, as one that runs.
+func (m machineSet) addTo(group *Group, node *v1.Node) {
+	id := MachineID(node)
+	if m[id] {
+		return
+	}
+	m[id] = true
+	group.Instances = append(group.Instances, &externalgrpc.Instance{Id: id,
+		Status: &externalgrpc.InstanceStatus{InstanceState: externalgrpc.InstanceState_INSTANCE_RUNNING}})
 }
 
 // stated returns the options of a group; nil: it states none.

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/nodegroup"
 )
 
@@ -77,5 +79,22 @@ func TestStatedGroups(t *testing.T) {
 	if _, err := Stated(file.Groups, append(nodes, both), defaults); err == nil ||
 		!strings.Contains(err.Error(), "node n5 belongs to two node groups, a and b") {
 		t.Error(err)
+	}
+}
+
+// A derived group may become empty and grow without limit. A machine of two nodes is in the first of their groups, and a
+// slot without a node adds none.
+func TestDerivedGroups(t *testing.T) {
+	nodes := map[int32]*v1.Node{0: machineNode("n1", "sim://1", nil), 1: machineNode("n2", "", nil),
+		2: machineNode("n3", "sim://1", nil)}
+	got := Derived([]*loadlinev1.DerivedGroup{{NodeGroup: "a", Slots: []int32{0, 1, 7}}, {NodeGroup: "b", Slots: []int32{2}}},
+		func(slot int32) *v1.Node { return nodes[slot] })
+	a, b := got[0], got[1]
+	if a.ID != "a" || a.Min != 0 || a.Max != math.MaxInt32 || a.Target != 2 || len(a.Instances) != 2 ||
+		a.Instances[0].GetId() != "sim://1" || a.Instances[1].GetId() != "node/n2" {
+		t.Errorf("group a: %+v", a)
+	}
+	if b.ID != "b" || b.Target != 0 || len(b.Instances) != 0 {
+		t.Errorf("group b: %+v", b)
 	}
 }

@@ -16,19 +16,24 @@ import (
 // into effect: what an autoscaler would ask that begins at this moment. `waits` says for which pods without a node
 // groups may grow; nil: the engine decides that.
 func (p *Planner) Gather(groups []nodegroup.NodeGroup, now time.Time, waits func(*v1.Pod) bool) (*Loop, error) {
-	o := NewLoop(now)
 	shown, err := cloud.Stated(groups, p.Cluster.SortedNodes(), GroupDefaults(p.Config))
 	if err != nil {
 		return nil, err
 	}
+	p.Sized = sizedGroups(groups)
+	return p.GatherShown(shown, now, waits), nil
+}
+
+// GatherShown gathers the same question about groups as a cloud shows them.
+func (p *Planner) GatherShown(shown []cloud.Group, now time.Time, waits func(*v1.Pod) bool) *Loop {
+	o := NewLoop(now)
 	o.See(shown)
 	o.Acknowledged = func(node *v1.Node) bool {
 		mark, _ := drain.MarkOf(node)
 		return mark.Acknowledged
 	}
 	o.Pods = p.Cluster.WithoutNode(now, waits)
-	p.Sized = sizedGroups(groups)
-	return o, nil
+	return o
 }
 
 // sizedGroups returns the groups that are sized by how full they are: they grow and shrink by nothing else. They have
