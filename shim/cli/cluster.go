@@ -37,6 +37,8 @@ type cluster struct {
 	// counts are of the dump or the API server; pending is the number of unfinished pods without a node.
 	counts  dump.Counts
 	pending int
+	// listed takes note of all nodes; nil: nobody asks.
+	listed *nodeSelector
 	// bound counts pods by the name of their node.
 	bound map[string]int
 	// selectors are deduced from the objects of the cluster; nil: nobody needs any.
@@ -86,6 +88,9 @@ func (o *loadOptions) tell(object any) {
 // load reads the cluster.
 func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Reader,
 	options loadOptions) (*cluster, error) {
+	if err := s.nodes.read(); err != nil {
+		return nil, err
+	}
 	if counts := options.fit.GetLoadLine().GetExpectedUse() != nil; counts && options.watch != nil &&
 		options.profiles == nil && !s.fromFile() {
 		var err error
@@ -101,7 +106,7 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 		conn = options.wrap(conn)
 	}
 	c := &cluster{conn: conn, view: view.New(conn, viewName(engine.address)), bound: map[string]int{},
-		selectors: options.selectors}
+		selectors: options.selectors, listed: &s.nodes}
 	handler := c.handler(&options, s, viewName(engine.address))
 	switch {
 	case len(options.profiles) == 0:
@@ -251,6 +256,9 @@ func viewName(address string) string {
 
 // set has the view hold an object.
 func (c *cluster) set(object any) error {
+	if node, ok := object.(*v1.Node); ok {
+		c.listed.see(node)
+	}
 	if c.watched != nil {
 		if pod, ok := object.(*v1.Pod); ok { // it is reduced in its place, and others may read it
 			object = new(*pod)

@@ -96,6 +96,7 @@ A kind of which it holds nothing counts as one of which there is nothing.`,
 	}
 	flags := command.Flags()
 	f.drainSource.addTo(flags, "drain")
+	f.nodes.addTo(flags)
 	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML)
 	return command
 }
@@ -111,6 +112,8 @@ type drainPlan struct {
 	warnings []string
 	// consolidation is what consolidation makes of the node asked about; empty: that was not asked.
 	consolidation string
+	// nodes are those that are listed; nil: all are.
+	nodes *nodeSelector
 }
 
 // ask has a plan made.
@@ -141,7 +144,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	if err != nil {
 		return nil, err
 	}
-	d := &drainPlan{now: now, options: p.Settings.Drain}
+	d := &drainPlan{now: now, options: p.Settings.Drain, nodes: &source.nodes, notes: source.nodes.notes()}
 	if s.groups == "" {
 		d.notes = append(d.notes, derivedNote)
 	}

@@ -83,7 +83,7 @@ func (d *drainPlan) data() drainAnswer {
 	out := drainAnswer{Remove: []drainRemoval{}, Keep: []drainKeep{}, Status: d.GetStatus(), Limit: d.GetLimit(),
 		Brake:           d.GetBrakeText(),
 		USDPerHourSaved: d.GetUsdPerHourSaved(), Notes: append([]string{}, d.notes...), CutShortBy: d.GetCutShortBy()}
-	for _, r := range d.GetRemove() {
+	for _, r := range listedRows(d.nodes, d.GetRemove(), (*loadlinev1.NodeRemoval).GetNode) {
 		removal := drainRemoval{Node: r.GetNode(), NodeGroup: r.GetNodeGroup(), Empty: r.GetEmpty(),
 			Risky: r.GetRisky(), Moves: []drainMove{},
 			Since: time.Unix(r.GetSinceS(), 0).UTC(), ReadyAt: time.Unix(r.GetReadyAtS(), 0).UTC(), Start: startOf(r),
@@ -98,7 +98,7 @@ func (d *drainPlan) data() drainAnswer {
 		}
 		out.Remove = append(out.Remove, removal)
 	}
-	for _, k := range d.GetKeep() {
+	for _, k := range listedRows(d.nodes, d.GetKeep(), (*loadlinev1.NodeKeep).GetNode) {
 		out.Keep = append(out.Keep, newDrainKeep(k))
 	}
 	return out
@@ -226,7 +226,8 @@ func reasonText(reason, ofPod, ofBudget string) string {
 func (d *drainPlan) page(w io.Writer) error {
 	p := report.Drain{Title: "Which nodes can go", Verdict: d.verdict(),
 		Lines: append(d.basis(), leftOutLines(&d.leftOut)...), Parallel: int(d.options.GetMaxScaleDownParallelism()),
-		Drains: int(d.options.GetMaxDrainParallelism()), Left: map[string]int64{}}
+		Drains: int(d.options.GetMaxDrainParallelism()), Left: map[string]int64{},
+		Listed: d.nodes.lists}
 	for _, b := range d.GetBudgets() {
 		p.Left[podOf(b.GetNamespace(), b.GetName())] = b.GetLeft()
 	}
@@ -245,7 +246,7 @@ func (d *drainPlan) page(w io.Writer) error {
 		}
 		p.Remove = append(p.Remove, node)
 	}
-	for _, k := range d.GetKeep() {
+	for _, k := range listedRows(d.nodes, d.GetKeep(), (*loadlinev1.NodeKeep).GetNode) {
 		keep := newDrainKeep(k)
 		row := []string{keep.Node, reasonText(keep.Reason, keep.PodReason, keep.BudgetRefusal), keep.BlockingRoom,
 			keep.WhatWouldHelp}

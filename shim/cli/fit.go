@@ -45,6 +45,7 @@ func (a *app) newFit() *cobra.Command {
 func addFitFlags(command *cobra.Command, flags *podFlags) {
 	addPodFlagsWithoutPolicy(command, flags, formTable, formJSON, formYAML)
 	flags.how.addTo(command.Flags())
+	flags.nodes.addTo(command.Flags())
 }
 
 func (a *app) askFit(ctx context.Context, flags *podFlags, args []string) (*fitAnswer, error) {
@@ -53,7 +54,11 @@ func (a *app) askFit(ctx context.Context, flags *podFlags, args []string) (*fitA
 		return nil, err
 	}
 	defer q.close()
-	return q.fit(ctx)
+	f, err := q.fit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.listed(&flags.nodes), nil
 }
 
 // reasonsOf are the reasons of a refusal, in a line.

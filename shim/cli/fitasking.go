@@ -23,7 +23,7 @@ type fitAnswer struct {
 	Fits        []string  `json:"fits"`
 	DoesNotFit  []refusal `json:"doesNotFit"`
 	CannotJudge []refusal `json:"cannotJudge,omitempty"`
-	// Remarks say what is special about the pod, beside where it fits.
+	// Remarks say what is special about the pod, beside where it fits, and which nodes are listed.
 	Remarks []string `json:"remarks,omitempty"`
 	// taken is the node that the pod is on, and was taken off.
 	taken   string
@@ -39,6 +39,18 @@ type refusal struct {
 	Reasons []string `json:"reasons"`
 	// beforeNodes: the pod was refused before any node was looked at.
 	beforeNodes bool
+}
+
+func (r refusal) node() string { return r.Node }
+
+// listed is the answer with the nodes that are to be listed.
+func (f *fitAnswer) listed(nodes *nodeSelector) *fitAnswer {
+	out := *f
+	out.Fits = listedRows(nodes, f.Fits, func(node string) string { return node })
+	out.DoesNotFit = listedRows(nodes, f.DoesNotFit, refusal.node)
+	out.CannotJudge = listedRows(nodes, f.CannotJudge, refusal.node)
+	out.Remarks = append(nodes.notes(), f.Remarks...)
+	return &out
 }
 
 // fit asks which nodes the pod fits on, as if it had none yet.

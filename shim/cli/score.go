@@ -54,6 +54,7 @@ func (a *app) newScore() *cobra.Command {
 	}
 	command.ValidArgsFunction = completeArgs([]namesOf{flags.podNames})
 	flags.how.addTo(command.Flags())
+	flags.nodes.addTo(command.Flags())
 	addPodFlags(command, &flags, formTable, formJSON, formYAML, formHTML)
 	return command
 }
@@ -61,19 +62,22 @@ func (a *app) newScore() *cobra.Command {
 // scores is the answer of `score` in all forms. The page shows what each score is made of, as that of `why` does.
 func (q *podQuestion) scores(all *loadlinev1.ExplainResponse) answer {
 	s := newScoreAnswer(q.name, all)
-	s.DoesNotFit = q.fitted.DoesNotFit
 	verdict := ""
 	if len(s.Scores) == 0 {
 		verdict = q.nowhere()
 	}
-	out := answer{title: "Scores of nodes", data: s, verdict: verdict, leftOut: &q.fitted.leftOut}
+	s.Scores = listedRows(q.listed, s.Scores, func(l scoreLine) string { return l.Node })
+	s.DoesNotFit = listedRows(q.listed, q.fitted.DoesNotFit, refusal.node)
+	notes := q.listed.notes()
+	out := answer{title: "Scores of nodes", data: s, verdict: verdict, lines: notes, leftOut: &q.fitted.leftOut}
 	out.tables = append([]table{{rows: "scores", kind: "node", name: "node",
 		columns: []column{{header: "NODE", path: "node"}, {header: "SCORE", path: "score", right: true},
 			{header: "RAW", text: rawOf, right: true}, {text: func(r row) string { return r.str("reason") }}}}},
 		beside(refusalTables[0]))
 	drawn := newScoreSection(q, all)
+	drawn.Nodes = listedRows(q.listed, drawn.Nodes, func(n scoreNode) string { return n.Node })
 	out.page = func(w io.Writer) error {
-		page := answer{title: "Scores of nodes", verdict: drawn.Verdict, lines: drawn.lines(), cards: drawn.cards(),
+		page := answer{title: "Scores of nodes", verdict: drawn.Verdict, lines: append(notes, drawn.lines()...), cards: drawn.cards(),
 			leftOut: out.leftOut}
 		return renderPage(w, page, nil)
 	}

@@ -49,7 +49,8 @@ func (e engineFlags) open() (engine.Conn, error) {
 // sourceFlags say where a command finds the cluster: on an API server, or in a dump.
 type sourceFlags struct {
 	clusterFlags
-	files []string // dumps
+	files []string     // dumps
+	nodes nodeSelector // the nodes that the answer lists
 	// kept, if set, keeps what was listed of a live cluster for those who read it again.
 	kept keptLists
 }

@@ -80,6 +80,7 @@ Amounts in json and yaml: cpu in millicores, every other resource in its own uni
 	flags.filters.addTo(command.Flags())
 	flags.lines.addTo(command.Flags())
 	flags.use.addTo(command.Flags())
+	flags.nodes.addTo(command.Flags())
 	flags.inquiry.addTo(command.Flags(), formTable, formJSON, formYAML, formHTML)
 	return command
 }
@@ -101,6 +102,9 @@ func (f *topFlags) ask(ctx context.Context, stdin io.Reader) (answer, error) {
 		return f.expectedUse(ctx, stdin)
 	}
 	if len(f.lines.ratios) > 0 {
+		if f.nodes.given() {
+			return answer{}, usagef("--selector: not with --lines, which lists no nodes")
+		}
 		lines, err := f.compareLines(ctx, stdin)
 		if err != nil {
 			return answer{}, err
@@ -138,6 +142,7 @@ type top struct {
 	resources []string
 	counts    string
 	most      int
+	nodes     *nodeSelector
 	line      *topLine // nil: there is no load line
 	leftOut   leftout.List
 }
@@ -156,9 +161,11 @@ func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &top{placement: report.FromNodeStates(f.name(), states, c.pending), resources: f.resources, most: f.most}
+	t := &top{placement: report.FromNodeStates(f.name(), states, c.pending), resources: f.resources, most: f.most,
+		nodes: &f.nodes}
 	c.leaveOut(&t.leftOut)
 	t.kinds, t.counted = kindsOf(states), t.placement
+	t.counted.Listed = f.nodes.lists
 	t.counted.Nodes = slices.DeleteFunc(slices.Clone(t.placement.Nodes),
 		func(node report.Node) bool { return t.kinds[node.Name] == loadlinev1.NodeKind_VIRTUAL })
 	if len(t.resources) == 0 {
@@ -244,16 +251,18 @@ func plural(count int, noun string) string {
 
 // shown returns the nodes to show.
 func (t *top) shown() []report.Node {
-	if t.most > 0 && t.most < len(t.placement.Nodes) {
-		return t.placement.Nodes[:t.most]
+	nodes := listedRows(t.nodes, t.placement.Nodes, func(node report.Node) string { return node.Name })
+	if t.most > 0 && t.most < len(nodes) {
+		return nodes[:t.most]
 	}
-	return t.placement.Nodes
+	return nodes
 }
 
 func (t *top) forms() answer {
-	out := answer{data: t.data(), tables: t.tables(), lines: []string{t.counts}, page: func(w io.Writer) error {
+	notes := t.nodes.notes()
+	out := answer{data: t.data(), tables: t.tables(), lines: append(notes, t.counts), page: func(w io.Writer) error {
 		return report.Page(w, "Load of "+t.placement.Name, []report.Placement{t.counted},
-			leftOutLines(&t.leftOut)...)
+			append(notes, leftOutLines(&t.leftOut)...)...)
 	}, leftOut: &t.leftOut}
 	if t.line != nil {
 		out.parts = []answer{t.line.part()}

@@ -10,6 +10,8 @@ import (
 // topAnswer is the answer of `top` as data. Amounts: cpu in millicores, every other resource in its own unit.
 type topAnswer struct {
 	Nodes []topNode `json:"nodes"`
+	// Selector chose the nodes; all else counts all nodes of the cluster. Empty: all are there.
+	Selector string `json:"selector,omitempty"`
 	// Total sums the nodes that offer a resource, without virtual ones, as does Max.
 	Total []topResource `json:"total"`
 	// Max is the highest limits ratio of each resource.
@@ -43,7 +45,8 @@ type topMax struct {
 }
 
 func (t *top) data() topAnswer {
-	out := topAnswer{Nodes: []topNode{}, Total: []topResource{}, Max: []topMax{}, PendingPods: t.placement.PendingPods}
+	out := topAnswer{Nodes: []topNode{}, Total: []topResource{}, Max: []topMax{}, PendingPods: t.placement.PendingPods,
+		Selector: t.nodes.text}
 	for _, node := range t.shown() {
 		line := topNode{Node: node.Name, Kind: kindName(t.kinds[node.Name]), Resources: []topResource{}}
 		for _, resource := range t.resources {

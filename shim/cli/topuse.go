@@ -17,6 +17,8 @@ import (
 type useAnswer struct {
 	// Nodes has a row for each node and resource, those of the highest expected peak over allocatable first.
 	Nodes []useNode `json:"nodes"`
+	// Selector chose the nodes; all else counts all nodes of the cluster. Empty: all are there.
+	Selector string `json:"selector,omitempty"`
 	// Lines are lines of limits around the one that is safe.
 	Lines []useLine `json:"lines"`
 	// Safe has the line of limits of each resource under which no node exceeds its allocatable.
@@ -109,9 +111,11 @@ func (f *topFlags) expectedUse(ctx context.Context, stdin io.Reader) (answer, er
 	}
 	data := useDataOf(said)
 	data.sortBy(f.sortBy)
+	lines := append(data.lines(countsOf(c)), f.nodes.notes()...) // before rows go: they are about all nodes
+	data.Nodes, data.Selector = listedRows(&f.nodes, data.Nodes, func(n useNode) string { return n.Node }), f.nodes.text
 	var leftOut leftout.List
 	c.leaveOut(&leftOut)
-	out := answer{title: "top", data: data, tables: useTables(f.most), lines: data.lines(countsOf(c)), leftOut: &leftOut}
+	out := answer{title: "top", data: data, tables: useTables(f.most), lines: lines, leftOut: &leftOut}
 	out.page = func(w io.Writer) error { return usePage(w, f.name(), out, data.Nodes) }
 	return out, nil
 }

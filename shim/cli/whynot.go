@@ -50,6 +50,7 @@ func (a *app) newWhyNot() *cobra.Command {
 	addNowFlag(command.Flags(), &f.groups.now)
 	addPodFlagsWithoutPolicy(command, &f.podFlags, formTable, formJSON, formYAML)
 	_ = command.Flags().MarkHidden("question")
+	f.nodes.addTo(command.Flags())
 	command.Flags().BoolVar(&f.byNode, "by-node", false, "a line per node instead of one per reason")
 	return command
 }
@@ -58,6 +59,9 @@ func (a *app) whyNot(ctx context.Context, f *whyNotFlags, args []string) (answer
 	pod, other := splitPodAndNode(args, f.podFile != "")
 	if err := f.groups.settings.read(&f.engine); err != nil {
 		return answer{}, err
+	}
+	if f.nodes.given() && (other != "" || f.groups.given()) {
+		return answer{}, usagef("--selector: not with NODE or --groups, which list no nodes")
 	}
 	f.how.Filters = f.groups.settings.Filters // the same flags, whatever is asked about
 	if f.groups.given() {

@@ -21,6 +21,8 @@ type Drain struct {
 	Parallel, Drains int
 	// Left is what each budget allows at once.
 	Left map[string]int64
+	// Listed says which nodes that go have a row; nil: all do. The others take part in the timeline.
+	Listed func(node string) bool
 }
 
 // DrainNode is a node to be removed. Start is "now", or the reason that it waits for, and Until when that ends if that
@@ -159,6 +161,9 @@ func (d *Drain) Write(w io.Writer) error {
 		p.Ticks = append(p.Ticks, tick{drainStepWide * (float64(step) + 0.5), strconv.Itoa(step + 1)})
 	}
 	for i, node := range d.Remove {
+		if d.Listed != nil && !d.Listed(node.Name) {
+			continue
+		}
 		row := drainRow{DrainNode: node, Pods: "empty"}
 		if len(node.Moves) > 0 {
 			row.Pods = Counted(len(node.Moves), "pod")

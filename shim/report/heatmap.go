@@ -1,5 +1,7 @@
 package report
 
+import "slices"
+
 const (
 	// labelledCells is the most nodes for which each cell shows name and ratio; larger maps show them on hover.
 	labelledCells = 48
@@ -20,14 +22,18 @@ type cell struct {
 
 func newHeatMap(p Placement, resource string) heatMap {
 	h := heatMap{Placement: p.Name}
-	labelled := len(p.Nodes) <= labelledCells
+	nodes := p.Nodes
+	if p.Listed != nil {
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(node Node) bool { return !p.Listed(node.Name) })
+	}
+	labelled := len(nodes) <= labelledCells
 	switch {
 	case labelled:
 		h.Style = "labelled"
-	case len(p.Nodes) >= denseCells:
+	case len(nodes) >= denseCells:
 		h.Style = "dense"
 	}
-	for _, node := range p.Nodes {
+	for _, node := range nodes {
 		h.Cells = append(h.Cells, newCell(node, resource, labelled))
 	}
 	return h

@@ -18,6 +18,8 @@ type Placement struct {
 	Nodes []Node
 	// PendingPods counts the pods that found no node.
 	PendingPods int
+	// Listed says which nodes are drawn one by one; nil: all are. Summaries are of all nodes.
+	Listed func(node string) bool
 }
 
 // Node is one node with the sums over its pods.
