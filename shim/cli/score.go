@@ -77,8 +77,8 @@ func (q *podQuestion) scores(all *loadlinev1.ExplainResponse) answer {
 	drawn := newScoreSection(q, all)
 	drawn.Nodes = listedRows(q.listed, drawn.Nodes, func(n scoreNode) string { return n.Node })
 	out.page = func(w io.Writer) error {
-		page := answer{title: "Scores of nodes", verdict: drawn.Verdict, lines: append(notes, drawn.lines()...), cards: drawn.cards(),
-			leftOut: out.leftOut}
+		page := answer{title: "Scores of nodes", verdict: drawn.Verdict, lines: append(notes, drawn.lines()...),
+			cards: drawn.cards(), leftOut: out.leftOut}
 		return renderPage(w, page, nil)
 	}
 	return out
