@@ -205,6 +205,12 @@ func (u *upstream) counted(name string, more float64, labels []string) {
 	}
 }
 
+// upstreamFunctions are Cluster Autoscaler's names of the functions that are measured here. The others have no
+// counterpart there: the requests to the cloud after a plan, which would count as a second scaleUp, are among them.
+var upstreamFunctions = map[string]string{FunctionMain: "main", FunctionRefresh: "cloudProviderRefresh",
+	FunctionUpdate: "updateClusterState", FunctionPlan: "scaleUp", FunctionStart: "scaleDown",
+	FunctionSoftTaints: "scaleDown:softTaintUnneeded"}
+
 // activities are parts of a loop by the function that is measured.
 var activities = map[string]string{FunctionMain: "main", FunctionUpdate: "autoscaling", FunctionPlan: "scaleUp",
 	FunctionStart: "scaleDown"}
@@ -214,8 +220,10 @@ func (u *upstream) took(function string, took time.Duration) {
 	if u == nil {
 		return
 	}
-	u.duration.WithLabelValues(function).Observe(took.Seconds())
-	u.quantile.WithLabelValues(function).Observe(took.Seconds())
+	if name := upstreamFunctions[function]; name != "" {
+		u.duration.WithLabelValues(name).Observe(took.Seconds())
+		u.quantile.WithLabelValues(name).Observe(took.Seconds())
+	}
 	if activity := activities[function]; activity != "" {
 		u.set("last_activity", float64(time.Now().Add(-took).Unix()), activity)
 	}

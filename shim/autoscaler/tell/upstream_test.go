@@ -179,6 +179,44 @@ func TestUpstreamCounters(t *testing.T) {
 	}
 }
 
+// Under Cluster Autoscaler's names of metrics functions have its names too, and those that it does not have are left
+// out. Our own metric has all of them under ours.
+func TestUpstreamFunctions(t *testing.T) {
+	m := NewMetrics("test")
+	m.ServeUpstream(false)
+	for _, function := range []string{FunctionMain, FunctionRefresh, FunctionUpdate, FunctionPlan, FunctionScaleUp,
+		FunctionSlack, FunctionStart, FunctionSoftTaints, FunctionDeletionCosts} {
+		m.Took(function, time.Second)
+	}
+	theirs := []string{"cloudProviderRefresh", "main", "scaleDown", "scaleDown:softTaintUnneeded", "scaleUp",
+		"updateClusterState"}
+	ours := []string{"cloudProviderRefresh", "main", "plan", "scaleDown", "scaleDown:deletionCosts",
+		"scaleDown:softTaintUnneeded", "scaleUp", "slack", "updateClusterState"}
+	for name, want := range map[string][]string{upstreamPrefix + "function_duration_seconds": theirs,
+		upstreamPrefix + "function_duration_quantile_seconds": theirs, prefix + "function_duration_seconds": ours} {
+		if got := functionsOf(t, m, name); !slices.Equal(got, want) {
+			t.Errorf("%s has %q, want %q", name, got, want)
+		}
+	}
+}
+
+// functionsOf returns the functions of which a metric has exactly one duration.
+func functionsOf(t *testing.T, m *Metrics, name string) (functions []string) {
+	t.Helper()
+	all, err := m.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range all {
+		for _, series := range family.GetMetric() {
+			if family.GetName() == name && series.GetHistogram().GetSampleCount()+series.GetSummary().GetSampleCount() == 1 {
+				functions = append(functions, series.GetLabel()[0].GetValue())
+			}
+		}
+	}
+	return functions
+}
+
 // Groups, nodes, limits and taints are reported as they are.
 func TestUpstreamGauges(t *testing.T) {
 	m, options := NewMetrics("test"), config.Default()
