@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -216,8 +215,8 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: a.client.CoreV1().Events("")})
 	defer broadcaster.Shutdown()
-	t := tell.New(a.cluster, a.config, a.client,
-		broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: tell.Component}), a.metrics, term)
+	t := tell.New(a.cluster, a.config, a.client, broadcaster.NewRecorder(scheme.Scheme, tell.EventSource(a.config)),
+		a.metrics, term)
 	t.Line.Client = loadlinev1.NewSchedulerExtenderClient(a.conn)
 	t.Loads = tell.DescribeView(loadlinev1.NewClusterStateClient(a.conn), a.config.View)
 	l := newLeader(a.planner, t, a.client, a.cloud, a.Clock)

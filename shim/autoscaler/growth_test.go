@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -362,18 +363,22 @@ func TestAnotherGroupGrows(t *testing.T) {
 }
 
 // Nodes that do not register in time are given up, whether the cloud shows machines of them or not, also by a process
-// that has not asked for them. Their group backs off.
+// that has not asked for them. Their group backs off, and events tell of both.
 func TestNodesThatDoNotCome(t *testing.T) {
+	const late = "Warning ScaleUpTimedOut Nodes added to group g failed to register within 3m0s"
+	deleted := []string{late, "Normal DeleteUnregistered Removed unregistered node sky://g1",
+		"Normal DeleteUnregistered Removed unregistered node sky://g2"}
 	for name, c := range map[string]struct {
 		unborn, restart, forgets bool
-		want                     []string
+		want, events             []string
 	}{
-		"Phantoms":           {want: []string{"g+2", "delete sky://g1", "delete sky://g2"}},
-		"NotBegun":           {unborn: true, want: []string{"g+2", "g-2"}},
-		"PhantomsAndRestart": {restart: true, want: []string{"g+2", "delete sky://g1", "delete sky://g2"}},
+		"Phantoms": {want: []string{"g+2", "delete sky://g1", "delete sky://g2"}, events: deleted},
+		"NotBegun": {unborn: true, want: []string{"g+2", "g-2"}, events: []string{late}},
+		"PhantomsAndRestart": {restart: true, want: []string{"g+2", "delete sky://g1", "delete sky://g2"},
+			events: deleted},
 		// If nobody knows since when machines are missing, their time begins anew.
 		"PhantomsAndALostState": {restart: true, forgets: true,
-			want: []string{"g+2", "delete sky://g1", "delete sky://g2"}},
+			want: []string{"g+2", "delete sky://g1", "delete sky://g2"}, events: deleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -402,6 +407,9 @@ func TestNodesThatDoNotCome(t *testing.T) {
 				if got := b.sky.requests(); !slices.Equal(got, c.want) {
 					t.Errorf("asked for %v, want %v", got, c.want)
 				}
+				if got := b.eventsOfMachines(); !slices.Equal(got, c.events) {
+					t.Errorf("events %q, want %q", got, c.events)
+				}
 				if s := b.readStatus().NodeGroups[0]; s.ScaleUp.Status != "Backoff" ||
 					s.ScaleUp.BackoffInfo.ErrorCode != "timeout" || s.Health.CloudProviderTarget != 0 {
 					t.Errorf("status %+v", s)
@@ -411,6 +419,53 @@ func TestNodesThatDoNotCome(t *testing.T) {
 		})
 	}
 }
+
+// Machines that do not register in time and that the cloud keeps have an event each that says why, and so few events
+// that others about the status pass as well. Machines that cannot be created have none, as in Cluster Autoscaler, and a
+// process that only observes tells of nothing.
+func TestEventsOfMachinesThatDoNotCome(t *testing.T) {
+	broken := &externalgrpc.InstanceErrorInfo{ErrorCode: "BROKEN", ErrorMessage: "no such image"}
+	for name, c := range map[string]struct {
+		mode   string
+		fault  *externalgrpc.InstanceErrorInfo
+		events []string
+	}{
+		"Kept": {mode: config.Act, events: append([]string{
+			"Warning ScaleUpTimedOut Nodes added to group g failed to register within 3m0s"},
+			slices.Repeat([]string{"Warning DeleteUnregisteredFailed Failed to remove node sky://g: told to keep its nodes"},
+				10)...)},
+		"Broken":   {mode: config.Act, fault: broken},
+		"Observed": {mode: config.Observe},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := &skyGroup{max: 20, cpu: "4", price: 0.1, fault: c.fault}
+				b := growing(t, map[string]*skyGroup{"g": g}, func(options *config.Configuration) {
+					options.Mode, options.ScaleUp.MaxNodeProvisionTime.Duration = c.mode, 3*time.Minute
+					options.ScaleDown.MaxScaleDownParallelism = 100
+				})
+				b.sky.delay, b.sky.keeps = 0, true
+				if c.mode == config.Observe { // another autoscaler has asked for them
+					if err := b.sky.IncreaseSize(t.Context(), "g", 0, 11); err != nil {
+						t.Fatal(err)
+					}
+				}
+				b.addPending("web", 11, "3")
+				b.run(3*time.Minute + 15*time.Second)
+				got := b.eventsOfMachines()
+				for i := range got {
+					got[i] = machineNumber.ReplaceAllString(got[i], "sky://g:")
+				}
+				if !slices.Equal(got, c.events) {
+					t.Errorf("events %q, want %q", got, c.events)
+				}
+				b.end()
+			})
+		})
+	}
+}
+
+var machineNumber = regexp.MustCompile(`sky://g\d+:`)
 
 // Machines that have long been running may have nodes by another provider id than the cloud tells: they are not given
 // up where no machine of their group has a node, and are where one has. Some clouds do not tell that machines run.

@@ -103,7 +103,7 @@ func (a *Autoscaler) FollowRights(ctx context.Context) {
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: a.client.CoreV1().Events("")})
 	defer broadcaster.Shutdown()
-	recorder := broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: tell.Component})
+	recorder := broadcaster.NewRecorder(scheme.Scheme, tell.EventSource(a.config))
 	status := &v1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: a.config.Namespace,
 		Name: a.config.StatusConfigMap}
 	said := ""

@@ -47,7 +47,8 @@ func TestMissingRightsAreNamed(t *testing.T) {
 			t.Errorf("/readyz says %q", problem)
 		}
 		if events := eventsOf(client); len(events) != 1 || events[0].Reason != "RightsMissing" ||
-			!strings.HasSuffix(events[0].Message, want) || events[0].InvolvedObject.Name != options.StatusConfigMap {
+			!strings.HasSuffix(events[0].Message, want) || events[0].InvolvedObject.Name != options.StatusConfigMap ||
+			events[0].Source.Component != "cluster-autoscaler" {
 			t.Errorf("events %v", events)
 		}
 		given.Store(true)

@@ -209,6 +209,9 @@ func (s *sky) DeleteNodes(_ context.Context, id string, nodes []*v1.Node) error 
 		if _, known := g.machines[node.Spec.ProviderID]; !known {
 			return fmt.Errorf("no machine %s", node.Spec.ProviderID)
 		}
+		if s.keeps {
+			return errKeeps
+		}
 		if !g.lists {
 			delete(g.machines, node.Spec.ProviderID)
 		}
@@ -296,6 +299,17 @@ func (b *bench) bind(pod, node string) {
 }
 
 // events returns the reasons of the events since the last call, each once, with the text of the last one.
+// eventsOfMachines returns the events about machines that did not come, and takes all events out.
+func (b *bench) eventsOfMachines() (events []string) {
+	for len(b.recorder.Events) > 0 {
+		event := <-b.recorder.Events
+		if strings.Contains(event, " ScaleUpTimedOut ") || strings.Contains(event, " DeleteUnregistered") {
+			events = append(events, event)
+		}
+	}
+	return events
+}
+
 func (b *bench) eventsSince() map[string]string {
 	out := map[string]string{}
 	for {

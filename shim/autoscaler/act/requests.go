@@ -47,10 +47,10 @@ func (a *Actor) deletion(o *plan.Loop, m *loadlinev1.DeleteMachines) *request {
 	if m.GetLate() {
 		reason, why = "late", "did not register in time"
 	}
+	var nodes []*v1.Node // of the request that was sent
 	return &request{group: group,
-		send: func(ctx context.Context) error {
-			nodes, err := a.machinesOf(o, m)
-			if err != nil {
+		send: func(ctx context.Context) (err error) {
+			if nodes, err = a.machinesOf(o, m); err != nil {
 				return err
 			}
 			return a.cloud.DeleteNodes(ctx, group, nodes)
@@ -58,6 +58,9 @@ func (a *Actor) deletion(o *plan.Loop, m *loadlinev1.DeleteMachines) *request {
 		tell: func(err error) {
 			klog.InfoS("Machines are given up", "group", group, "machines", machines, "why", why, "err", err)
 			a.countGivenUp(reason, machines, err)
+			if m.GetLate() { // Cluster Autoscaler has no event of machines that cannot be created
+				a.teller.TellUnregistered(nodes, err)
+			}
 		}}
 }
 

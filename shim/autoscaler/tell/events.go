@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/internal/text"
@@ -21,6 +22,15 @@ const (
 	mostPageEntries   = 1000
 	mostEventText     = 1000
 )
+
+// EventSource returns the source of events. With the status of Cluster Autoscaler it is that of Cluster Autoscaler, by
+// which alerts and exporters select events.
+func EventSource(c *config.Configuration) v1.EventSource {
+	if c.StatusConfigMap == upstreamStatus {
+		return v1.EventSource{Component: upstreamComponent}
+	}
+	return v1.EventSource{Component: Component}
+}
 
 // boundedEvents are events whose messages an API server takes.
 type boundedEvents struct{ to record.EventRecorder }
@@ -92,6 +102,39 @@ func (t *Teller) tellNodes(events []*loadlinev1.NodeEvent) {
 			if node := t.cluster.Nodes[name]; node != nil {
 				t.Events.Event(node, kind, event.Reason, event.Message)
 			}
+		}
+	}
+}
+
+// tellTimeouts records an event for each group that backs off because its nodes did not come in time.
+func (t *Teller) tellTimeouts(o *plan.Loop) {
+	for _, failure := range o.Fleet().GetFailures() {
+		g := o.Group(failure.GetNodeGroup())
+		if g == nil || failure.GetBackOff().GetReason() != loadlinev1.GroupBackOff_TIMEOUT {
+			continue
+		}
+		within := t.config.ScaleUp.MaxNodeProvisionTime.Duration
+		if own := g.Options.GetMaxNodeProvisionDuration().AsDuration(); own > 0 {
+			within = own
+		}
+		t.Events.Eventf(t.About, v1.EventTypeWarning, "ScaleUpTimedOut",
+			"Nodes added to group %s failed to register within %v", g.ID, within)
+	}
+}
+
+// mostUnregistered bounds the events about the machines of one request: client-go lets 25 about the status pass, and
+// the rest is for other events.
+const mostUnregistered = 10
+
+// TellUnregistered records an event for each machine that did not become a node in time and that the cloud was asked to
+// delete, with what came of the request.
+func (t *Teller) TellUnregistered(machines []*v1.Node, err error) {
+	for _, machine := range machines[:min(len(machines), mostUnregistered)] {
+		if err != nil {
+			t.Events.Eventf(t.About, v1.EventTypeWarning, "DeleteUnregisteredFailed", "Failed to remove node %s: %v",
+				machine.Name, err)
+		} else {
+			t.Events.Eventf(t.About, v1.EventTypeNormal, "DeleteUnregistered", "Removed unregistered node %s", machine.Name)
 		}
 	}
 }

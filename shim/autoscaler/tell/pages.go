@@ -18,8 +18,11 @@ import (
 	"loadline.dev/shim/report/texttable"
 )
 
-// Component is the name under which events are recorded.
-const Component = "loadline-autoscaler"
+// Component is the name of this program, and upstreamComponent that of Cluster Autoscaler.
+const (
+	Component         = "loadline-autoscaler"
+	upstreamComponent = "cluster-autoscaler"
+)
 
 // Pages are what people look at: the page and /statusz.
 type Pages struct {

@@ -66,6 +66,9 @@ func (t *Teller) TellPlan(o *plan.Loop) {
 	t.Metrics.told(o.Report())
 	t.Metrics.Set(skipDuration, t.skips.update(o.Plan.NotEvaluated(), o.Now).Seconds())
 	t.tellNodes(o.Report().GetEvents())
+	if t.config.Mode == config.Act {
+		t.tellTimeouts(o)
+	}
 	for _, line := range o.Report().GetLog() {
 		values := make([]any, len(line.Values))
 		for i, value := range line.Values {

@@ -160,6 +160,17 @@ func TestEventsOnNodes(t *testing.T) {
 	}
 }
 
+// Events are those of Cluster Autoscaler where the status is, and ours elsewhere.
+func TestEventSource(t *testing.T) {
+	ours, theirs := config.Default(), config.DropIn()
+	if got := EventSource(&ours).Component; got != "loadline-autoscaler" {
+		t.Errorf("the source is %q", got)
+	}
+	if got := EventSource(&theirs).Component; got != "cluster-autoscaler" {
+		t.Errorf("in the place of Cluster Autoscaler the source is %q", got)
+	}
+}
+
 // TestVectors has a subtest per row that this package answers, named by its id.
 func TestVectors(t *testing.T) {
 	vectortest.Run(t, "drain_actuation", map[string]vectortest.Answer{"max_skip_time": maxSkipTimeRow}, nil)
