@@ -39,16 +39,35 @@ func (t *StartupTaints) flags() (all []taintFlag) {
 func (t *StartupTaints) Check() error {
 	for _, flag := range t.flags() {
 		for _, key := range *flag.keys {
-			whole := key
-			if flag.keys == &t.StartupTaintPrefixes && strings.HasSuffix(key, "/") {
-				whole += "x"
-			}
-			if problems := validation.IsQualifiedName(whole); len(problems) > 0 {
-				return fmt.Errorf("--%s %q: is not the key of a taint: %s", flag.name, key, problems[0])
+			if problem := t.problemOf(flag, key); problem != "" {
+				return fmt.Errorf("--%s %q: is not the key of a taint: %s", flag.name, key, problem)
 			}
 		}
 	}
 	return nil
+}
+
+// problemOf says why no taint can have a key, or one that begins with it; empty: one can.
+func (t *StartupTaints) problemOf(flag taintFlag, key string) string {
+	whole := key
+	if flag.keys == &t.StartupTaintPrefixes && strings.HasSuffix(key, "/") {
+		whole += "x"
+	}
+	return strings.Join(validation.IsQualifiedName(whole), "; ")
+}
+
+// LeaveOutOthers leaves out the names that Check refuses, and returns them as flags.
+func (t *StartupTaints) LeaveOutOthers() (left []string) {
+	for _, flag := range t.flags() {
+		*flag.keys = slices.DeleteFunc(slices.Clone(*flag.keys), func(key string) bool {
+			refused := t.problemOf(flag, key) != ""
+			if refused {
+				left = append(left, fmt.Sprintf("--%s=%s", flag.name, key))
+			}
+			return refused
+		})
+	}
+	return left
 }
 
 // Proto returns the names for a question; nil: there are none.

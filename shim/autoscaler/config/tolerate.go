@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,8 +31,28 @@ func (f *Flags) tolerate(c *Configuration) (warnings []string) {
 			}
 		}
 	}
+	for _, flag := range s.StartupTaints.LeaveOutOthers() {
+		warnings = append(warnings, flag+" has no effect: it is not the key of a taint")
+	}
+	if len(s.BalancingLabels) > 0 && len(s.BalancingIgnoreLabels) > 0 {
+		warnings = append(warnings, asGiven("balancing-ignore-label", s.BalancingIgnoreLabels)+
+			" has no effect: the labels of --balancing-label decide alone")
+		s.BalancingIgnoreLabels = nil
+	}
 	slices.Sort(warnings)
-	return append(warnings, slices.Concat(f.tolerateSchedulers(s), tolerateGPUs(&c.ScaleDown.RemovalLimits))...)
+	return append(warnings, slices.Concat(f.tolerateSchedulers(s), tolerateGPUs(&c.ScaleDown.RemovalLimits),
+		toleratePriorities(&c.ScaleDown.Evictions))...)
+}
+
+// givenAs returns the name of the flag that a setting was given by; empty: by none.
+func (f *Flags) givenAs(s setting) string {
+	switch {
+	case f.changed(s):
+		return s.flag
+	case s.path == "scaleDown.maxScaleDownParallelism" && f.set.Changed("max-empty-bulk-delete"):
+		return "max-empty-bulk-delete"
+	}
+	return ""
 }
 
 // intoRanges changes numbers and durations of flags that are outside of what their settings may be. One that is zero or
@@ -45,7 +66,8 @@ func (f *Flags) intoRanges(c *Configuration) (warnings []string) {
 			allowed = durations
 		}
 		number, is := numberOf(s.value.Interface())
-		if allowed == "" || !is || !f.changed(s) || inRange(s.path, s.value.Interface(), allowed) == nil {
+		flag := f.givenAs(s)
+		if allowed == "" || !is || flag == "" || inRange(s.path, s.value.Interface(), allowed) == nil {
 			continue
 		}
 		low, high, _ := strings.Cut(allowed, ":")
@@ -59,7 +81,7 @@ func (f *Flags) intoRanges(c *Configuration) (warnings []string) {
 		default:
 			setNumber(s.value, most)
 		}
-		warnings = append(warnings, fmt.Sprintf("--%s=%s counts as %s", s.flag, was, asText(s.value.Interface())))
+		warnings = append(warnings, fmt.Sprintf("--%s=%s counts as %s", flag, was, asText(s.value.Interface())))
 	}
 	return warnings
 }
@@ -114,7 +136,8 @@ func (f *Flags) tolerateSchedulers(s *ScaleUp) (warnings []string) {
 	return warnings
 }
 
-// tolerateGPUs leaves out all but the last entry of each type of GPU, which counts in Cluster Autoscaler.
+// tolerateGPUs leaves out entries without a type of GPU, which no node has, and all but the last entry of each type,
+// which counts in Cluster Autoscaler.
 func tolerateGPUs(s *RemovalLimits) (warnings []string) {
 	lastOf := map[string]int{}
 	kindOf := func(entry string) string {
@@ -126,13 +149,36 @@ func tolerateGPUs(s *RemovalLimits) (warnings []string) {
 	}
 	var kept []string
 	for i, entry := range s.GPUTotal {
-		if lastOf[kindOf(entry)] == i {
+		switch {
+		case kindOf(entry) == "":
+			warnings = append(warnings, fmt.Sprintf("--gpu-total=%s has no effect: it names no type of GPU", entry))
+		case lastOf[kindOf(entry)] == i:
 			kept = append(kept, entry)
-			continue
+		default:
+			warnings = append(warnings, fmt.Sprintf("--gpu-total=%s has no effect: a later one is of the same type", entry))
 		}
-		warnings = append(warnings, fmt.Sprintf("--gpu-total=%s has no effect: a later one is of the same type", entry))
 	}
 	s.GPUTotal = kept
+	return warnings
+}
+
+// toleratePriorities leaves out all but the first entry of each priority, which counts in Cluster Autoscaler for pods
+// of exactly that priority.
+func toleratePriorities(s *Evictions) (warnings []string) {
+	given := map[int]bool{}
+	var kept []string
+	for entry := range strings.SplitSeq(s.DrainPriorityConfig, ",") {
+		left, _, _ := strings.Cut(entry, ":")
+		priority, err := strconv.Atoi(strings.TrimSpace(left))
+		if err == nil && given[priority] {
+			warnings = append(warnings, fmt.Sprintf("--drain-priority-config: %s has no effect: an earlier entry is of the "+
+				"same priority", entry))
+			continue
+		}
+		given[priority] = given[priority] || err == nil
+		kept = append(kept, entry)
+	}
+	s.DrainPriorityConfig = strings.Join(kept, ",")
 	return warnings
 }
 

@@ -41,6 +41,24 @@ func TestCommandLinesOfClusterAutoscaler(t *testing.T) {
 			[]string{"--ignore-taint=d:NoExecute counts as the key d", "--startup-taint=a=b:NoSchedule counts as the key a"}},
 		{"--gpu-total=t4:1:2 --gpu-total=a:0:1 --gpu-total=t4:1:3", []string{"gpuTotal:\n  - a:0:1\n  - t4:1:3\n"},
 			[]string{"--gpu-total=t4:1:2 has no effect"}},
+		{"--gpu-total=:0:4 --gpu-total=a:0:1", []string{"gpuTotal:\n  - a:0:1\n"},
+			[]string{"--gpu-total=:0:4 has no effect: it names no type of GPU"}},
+		{"--max-total-unready-percentage=45.5", []string{"maxTotalUnreadyPercentage: 45.5"}, nil},
+		{"--max-total-unready-percentage=145.5", []string{"maxTotalUnreadyPercentage: 100"},
+			[]string{"--max-total-unready-percentage=145.5 counts as 100"}},
+		{"--balancing-label=a --balancing-ignore-label=b --balancing-ignore-label=c",
+			[]string{"balancingIgnoreLabels: null", "balancingLabels:\n  - a\n"},
+			[]string{"--balancing-ignore-label=b --balancing-ignore-label=c has no effect: the labels of"}},
+		{"--startup-taint=a/b/c --startup-taint=d --ignore-taint=/ --status-taint=x/ --startup-taint-prefix=y/,z/z/",
+			[]string{"startupTaints:\n  - d\n", "ignoreTaints: []", "statusTaints: []", "startupTaintPrefixes:\n  - y/\n  s"},
+			[]string{"--ignore-taint=/ has no effect: it is not the key of a taint", "--startup-taint-prefix=z/z/ has",
+				"--startup-taint=a/b/c has no effect", "--status-taint=x/ has no effect"}},
+		{"--drain-priority-config=100:20,7:1,+100:30", []string{"drainPriorityConfig: 100:20,7:1\n"},
+			[]string{"--drain-priority-config: +100:30 has no effect: an earlier entry is of the same priority"}},
+		{"--max-empty-bulk-delete=-3", []string{"maxScaleDownParallelism: 0"},
+			[]string{"--max-empty-bulk-delete is the older name", "--max-empty-bulk-delete=-3 counts as 0"}},
+		{"--max-empty-bulk-delete=-3 --max-scale-down-parallelism=-2", []string{"maxScaleDownParallelism: 0"},
+			[]string{"--max-empty-bulk-delete is the older name", "--max-scale-down-parallelism=-2 counts as 0"}},
 		{"--node-group-auto-discovery=asg:tag=a,b --node-group-auto-discovery=asg:tag=c --cloud-config=/c", nil,
 			[]string{"--node-group-auto-discovery=asg:tag=a,b --node-group-auto-discovery=asg:tag=c has no effect",
 				"--cloud-config=/c has no effect"}},
@@ -89,6 +107,13 @@ func TestRefusalsOfADropIn(t *testing.T) {
 		"--expander=price,foo --cloud=karpenter": "foo"} {
 		if _, _, err := dropIn(t, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", args, err)
+		}
+	}
+	for args, want := range map[string]string{"--balancing-label=a --balancing-ignore-label=b": "decide alone",
+		"--startup-taint=a/b/c": "is not the key", "--drain-priority-config=1:2,1:3": "occurs twice",
+		"--gpu-total=:0:4": "must be TYPE:MIN:MAX", "--max-empty-bulk-delete=-3": "must be between"} {
+		if _, _, err := parse(t, args, ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("under our own name, %s: error %v, want %q", args, err, want)
 		}
 	}
 	_, _, err := dropIn(t, "--mode=act")

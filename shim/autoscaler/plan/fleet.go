@@ -35,7 +35,7 @@ func fleetSettings(c *config.Configuration) *loadlinev1.LoopFleet {
 		DeletionPatienceMilliseconds:  deletionPatience.Milliseconds(),
 		MaxDeletions:                  Number(max(1, down.MaxScaleDownParallelism)),
 		OkUnreadyNodes:                Number(down.OKTotalUnreadyCount),
-		MaxUnreadyPercent:             Number(down.MaxTotalUnreadyPercentage),
+		MaxUnreadyPercent:             Number(down.UnreadyPercent()),
 		DelayAfterAddMilliseconds:     down.ScaleDownDelayAfterAdd.Milliseconds(),
 		DelayAfterDeleteMilliseconds:  down.ScaleDownDelayAfterDelete.Milliseconds(),
 		DelayAfterFailureMilliseconds: down.ScaleDownDelayAfterFailure.Milliseconds(),

@@ -162,7 +162,7 @@ func optionsOf(s *config.ScaleDown) *loadlinev1.DrainOptions {
 		MaxDrainParallelism:       number(s.MaxDrainParallelism), MinCoresTotal: totals.MinCores,
 		MinMemoryTotal: totals.MinBytes, MinGpusTotal: minGPUs,
 		OkTotalUnreadyCount:       number(s.OKTotalUnreadyCount),
-		MaxTotalUnreadyPercentage: number(s.MaxTotalUnreadyPercentage),
+		MaxTotalUnreadyPercentage: number(s.UnreadyPercent()),
 		MostVanishedPercent:       number(s.MostVanishedPercent), MaxViewAgeS: seconds(s.MaxViewAge),
 		MinNodesTotal: Number(s.MinNodesTotal), GpuLabels: s.GPULabels, Exclusive: s.ExclusiveDrains,
 		RecentEvictionS: seconds(s.RecentEvictionTime), MinEvaluatedNodes: number(s.MinEvaluatedNodes),

@@ -310,6 +310,21 @@ func expectReached(t *testing.T, of protoreflect.MessageDescriptor, reached map[
 	}
 }
 
+// A percentage with a fraction arrives rounded up: the engine knows whole ones.
+func TestFractionsOfUnreadyNodes(t *testing.T) {
+	for given, want := range map[string]int32{"0": 0, "0.1": 1, "45": 45, "45.5": 46, "100": 100} {
+		settings := settingsOf(t, func(flags *pflag.FlagSet) {
+			if err := flags.Set("max-total-unready-percentage", given); err != nil {
+				t.Fatal(err)
+			}
+		})
+		drains, grows := settings.GetDrain().GetMaxTotalUnreadyPercentage(), settings.GetFleet().GetOptions()
+		if drains != want || grows.GetMaxUnreadyPercent() != want {
+			t.Errorf("%s counts as %d for removals and %d for growth, want %d", given, drains, grows.GetMaxUnreadyPercent(), want)
+		}
+	}
+}
+
 // Labels that decide alone arrive as such.
 func TestBalancingLabels(t *testing.T) {
 	settings := settingsOf(t, func(flags *pflag.FlagSet) {
