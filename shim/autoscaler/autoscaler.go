@@ -34,10 +34,6 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// stuckAfter is how long a loop may take before the process is no longer alive: as Cluster Autoscaler's
-// --max-inactivity.
-const stuckAfter = 10 * time.Minute
-
 // Autoscaler is one process. It leads or waits to.
 type Autoscaler struct {
 	// Clock tells the time of loops and plans. It may be replaced before Run.

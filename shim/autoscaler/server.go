@@ -68,7 +68,7 @@ func (a *Autoscaler) alive() []health.Check {
 	if !a.vitals.leads.Load() {
 		began = 0
 	}
-	return []health.Check{health.Stuck("loop", began, stuckAfter+a.config.ScanInterval.Duration)}
+	return []health.Check{health.Stuck("loop", began, a.config.MaxInactivity.Duration+a.config.ScanInterval.Duration)}
 }
 
 // readiness fails until the cluster is listed, and on a leader until a loop has ended well.

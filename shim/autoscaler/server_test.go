@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -95,5 +96,19 @@ func TestHealthCheckOfClusterAutoscaler(t *testing.T) {
 	if got, want := ask(nil, "/health-check", otherMachine), ask(nil, "/livez", otherMachine); got.Code != http.StatusOK ||
 		got.Body.String() != want.Body.String() {
 		t.Errorf("%d %s, want %s", got.Code, got.Body, want.Body)
+	}
+}
+
+// /livez fails when a loop takes longer than --max-inactivity and one scan interval.
+func TestALoopThatHangs(t *testing.T) {
+	options := config.Default()
+	options.MaxInactivity.Duration, options.ScanInterval.Duration = 3*time.Minute, 10*time.Second
+	a := &Autoscaler{config: &options}
+	for took, alive := range map[time.Duration]bool{3 * time.Minute: true, 3*time.Minute + 11*time.Second: false} {
+		a.vitals.leads.Store(true)
+		a.vitals.loopBegan.Store(time.Now().Add(-took).UnixNano())
+		if problem := a.alive()[0].Problem; (problem == "") != alive {
+			t.Errorf("after %v: %q", took, problem)
+		}
 	}
 }

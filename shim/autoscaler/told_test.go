@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -222,4 +223,22 @@ func (s silent) PlanLoop(ctx context.Context, q *loadlinev1.PlanLoopRequest,
 		answer.Report = nil
 	}
 	return answer, err
+}
+
+// Without --write-status-configmap no status is written, and the page has it all the same.
+func TestNoStatusIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := threeNodes(t, func(c *config.Configuration) { c.WriteStatus = false })
+		b.run(30 * time.Second)
+		for _, action := range b.client.Actions() {
+			if named, is := action.(interface{ GetName() string }); is && named.GetName() == b.config.StatusConfigMap {
+				t.Errorf("the status is touched: %v", action)
+			}
+		}
+		if _, err := b.client.CoreV1().ConfigMaps(b.config.Namespace).Get(t.Context(), b.config.StatusConfigMap,
+			metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the status is there: error %v", err)
+		}
+		b.expectPage("/", "3 nodes, 3 pods")
+	})
 }

@@ -41,6 +41,7 @@ The autoscaler serves a page that shows the last loop, /statusz, /livez, /readyz
 type autoscalerFlags struct {
 	cluster       clusterFlags
 	file, writeTo string
+	kubernetes    string
 	settings      *config.Flags
 	logs          logFlags
 }
@@ -82,6 +83,8 @@ func (a *app) newAutoscaler(name string) *cobra.Command {
 	flags.StringVar(&f.writeTo, "write-config-to", "",
 		"write the configuration that would be used to this file, - for standard output, and end")
 	addKubeconfigFlags(flags, &f.cluster)
+	flags.StringVar(&f.kubernetes, "kubernetes", "", "URL of the API server, in place of that of the default kubeconfig "+
+		"or of the pod, whose credentials stay; with --kubeconfig it has no effect, as in Cluster Autoscaler")
 	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc) // --skip_headers is --skip-headers, as in Kubernetes
 	f.settings = config.AddFlags(flags, name == dropInName)
 	f.logs = addLogFlags(flags, 2) // a line per decision
@@ -122,6 +125,11 @@ func limitGarbage() {
 
 func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuration) error {
 	limitGarbage()
+	warning, err := f.cluster.follow(f.kubernetes)
+	if err != nil {
+		return usageError{err}
+	}
+	warn(warning)
 	cluster, files, err := f.cluster.forProviders(settings)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"net/url"
 	goruntime "runtime"
 
 	"github.com/spf13/pflag"
@@ -20,6 +21,8 @@ type clusterFlags struct {
 	flags *genericclioptions.ConfigFlags // nil: no flag was added
 	// other, if set, is the kubeconfig context in place of that of --context: one of several clusters.
 	other string
+	// server, if set, is the URL of the API server in place of the one that the kubeconfig or the pod states.
+	server string
 }
 
 // newClusterFlags returns the flags of kubectl, but for its cache of kinds, which nothing here reads.
@@ -40,6 +43,29 @@ func addKubeconfigFlags(flags *pflag.FlagSet, c *clusterFlags) {
 	c.flags = newClusterFlags()
 	flags.StringVar(c.flags.KubeConfig, "kubeconfig", "", "path of the kubeconfig file")
 	flags.StringVar(c.flags.Context, "context", "", "name of the kubeconfig context")
+}
+
+// follow takes over Cluster Autoscaler's --kubernetes, and returns a line if some of it has no effect.
+func (c *clusterFlags) follow(kubernetes string) (warning string, err error) {
+	if kubernetes == "" {
+		return "", nil
+	}
+	given, err := url.Parse(kubernetes)
+	if err != nil {
+		return "", fmt.Errorf("--kubernetes: %w", err)
+	}
+	switch {
+	case *c.flags.KubeConfig != "": // as in Cluster Autoscaler
+		return "--kubernetes has no effect: the API server is that of --kubeconfig", nil
+	case given.Scheme == "" || given.Host == "":
+		return fmt.Sprintf("--kubernetes=%s has no effect: it has no scheme, such as https://, or no host",
+			given.Redacted()), nil
+	case given.RawQuery != "" || given.User != nil:
+		warning = "--kubernetes: all but scheme, host and path has no effect: credentials are those of the kubeconfig " +
+			"or of the pod"
+	}
+	c.server = (&url.URL{Scheme: given.Scheme, Host: given.Host, Path: given.Path}).String()
+	return warning, nil
 }
 
 // contextName is the kubeconfig context that is named; empty: none is.
@@ -82,8 +108,14 @@ func (c *clusterFlags) client() (kubernetes.Interface, error) {
 // restConfig says how to reach the cluster. Requests are not limited here: flow control of the API server protects it.
 func (c *clusterFlags) restConfig() (*rest.Config, error) {
 	config, err := c.config().ClientConfig()
+	if err != nil && c.server != "" && clientcmd.IsEmptyConfig(err) {
+		config, err = &rest.Config{}, nil
+	}
 	if err != nil {
 		return nil, err
+	}
+	if c.server != "" { // as an override of the loader it would keep the account of the pod out
+		config.Host = c.server
 	}
 	config.QPS = -1
 	config.ContentType = runtime.ContentTypeProtobuf

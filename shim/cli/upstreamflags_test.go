@@ -77,7 +77,7 @@ func TestTableOfUpstreamFlags(t *testing.T) {
 		seen[flag.Name] = flag
 	}
 	common := map[string]bool{"kubeconfig": true, "v": true, "vmodule": true, "logging-format": true, "expander": true,
-		"max-empty-bulk-delete": true}
+		"kubernetes": true, "max-empty-bulk-delete": true}
 	names, _ := upstreamNames(t)
 	for _, name := range names {
 		if seen[name].Name == "" && !common[name] {
@@ -156,6 +156,8 @@ var mattering = []struct{ flag, config, why string }{
 	{"--provisioning-request-max-backoff-time=1s", "", "ProvisioningRequests are not read"},
 	{"--async-node-groups", "", "no node groups are made or deleted"},
 	{"--enable-proactive-scaleup", "", "--extra-capacity-min-rate"},
+	{"--write-status-configmap=false", "writeStatusConfigMap: false\n", ""},
+	{"--max-inactivity=5m", "maxInactivity: 5m0s\n", ""},
 	{"--pod-injection-limit=1", "", "no pods are made up but those of slack"},
 }
 

@@ -83,6 +83,8 @@ type Process struct {
 	Profiling        bool           `json:"profiling" help:"serve Go profiles at /debug/pprof/, to whom the page is served"`
 	Namespace        string         `json:"namespace" help:"namespace of status and lease"`
 	StatusConfigMap  string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap with the status"`
+	WriteStatus      bool           `json:"writeStatusConfigMap" flag:"write-status-configmap" help:"write the status to that ConfigMap in each loop; without it metrics, events and the page alone tell of loops"`
+	MaxInactivity    Duration       `json:"maxInactivity" range:"1s:1000h" help:"how long a loop may take before /livez fails, so that Kubernetes starts the process again"`
 	UpstreamMetrics  bool           `json:"clusterAutoscalerMetrics" flag:"cluster-autoscaler-metrics" help:"serve Cluster Autoscaler's metrics too, under its names"`
 	GroupMetrics     bool           `json:"emitPerNodegroupMetrics" flag:"emit-per-nodegroup-metrics" help:"with clusterAutoscalerMetrics: those of each node group too"`
 	UsageNamespace   string         `json:"usageNamespace" help:"namespace of the ConfigMaps of loadline usage, which are read where the load line counts expected use"`
@@ -151,7 +153,8 @@ func Default() Configuration {
 		Loops: Loops{Mode: Observe, Decisions: []string{ScaleUpDecision, SlackDecision, ScaleDownDecision},
 			ScanInterval: duration(10 * time.Second), MaxWork: 200_000_000},
 		Process: Process{Engine: "inprocess", View: "autoscaler", BindAddress: "127.0.0.1:8085",
-			Namespace: "kube-system", StatusConfigMap: "loadline-autoscaler-status",
+			Namespace: "kube-system", StatusConfigMap: "loadline-autoscaler-status", WriteStatus: true,
+			MaxInactivity:  duration(10 * time.Minute),
 			UsageNamespace: store.DefaultNamespace, KubeClientQPS: 200,
 			KubeClientBurst: 300, LeaderElection: LeaderElection{LeaderElect: true,
 				LeaseDuration: duration(15 * time.Second), RenewDeadline: duration(10 * time.Second),

@@ -40,7 +40,8 @@ var upstreamDefaults = map[string]string{
 	"max-allocatable-difference-ratio": "0.05", "max-bulk-soft-taint-count": "10", "max-bulk-soft-taint-time": "3s",
 	"max-drain-parallelism": "1", "max-graceful-termination-sec": "600", "max-node-group-backoff-duration": "30m0s",
 	"max-node-provision-time": "15m0s", "max-nodes-per-scaleup": "1000", "max-nodes-total": "0",
-	"max-pod-eviction-time": "2m0s", "max-scale-down-parallelism": "10", "max-total-unready-percentage": "45",
+	"max-inactivity": "10m0s", "max-pod-eviction-time": "2m0s", "max-scale-down-parallelism": "10",
+	"max-total-unready-percentage": "45", "write-status-configmap": "true",
 	"memory-difference-ratio": "0.015", "memory-total": "0:6400000", "min-replica-count": "0", "namespace": "kube-system",
 	"new-pod-scale-up-delay": "0s", "node-delete-delay-after-taint": "5s", "node-deletion-batcher-interval": "0s",
 	"node-deletion-candidate-ttl": "0s", "node-deletion-delay-timeout": "2m0s",
@@ -89,7 +90,8 @@ func TestUpstreamFlags(t *testing.T) {
 	if c.BindAddress != ":1" || !slices.Equal(c.Decisions, []string{ScaleUpDecision, SlackDecision}) ||
 		!slices.Equal(c.ScaleUp.Strategies, []string{"price"}) || c.CloudProvider.Kind != providers.ClusterAPI ||
 		!slices.Equal(c.CloudProvider.ClusterAPI.NodeGroupAutoDiscovery, []string{"clusterapi:namespace=a,clusterName=b",
-			"clusterapi:color=blue"}) || !c.ScaleUp.Allows("x") || c.ScaleUp.Allows("z") {
+			"clusterapi:color=blue"}) || !c.ScaleUp.Allows("x") || c.ScaleUp.Allows("z") || c.WriteStatus ||
+		c.MaxInactivity.Duration != 5*time.Minute {
 		t.Errorf("%+v", c)
 	}
 	var said []string
@@ -100,8 +102,7 @@ func TestUpstreamFlags(t *testing.T) {
 		}
 		said = append(said, flag)
 	}
-	want := []string{"--expander random", "--write-status-configmap=false", "--enable-provisioning-requests=true",
-		"--max-inactivity=5m"}
+	want := []string{"--expander random", "--enable-provisioning-requests=true"}
 	if !slices.Equal(said, want) {
 		t.Errorf("lines %q, want %q", said, want)
 	}

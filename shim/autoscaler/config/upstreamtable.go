@@ -35,7 +35,6 @@ var upstreamFlags = []UpstreamFlag{
 	always("salvo-scale-up", "true", "all groups that are to grow do so in one loop"),
 	always("parallel-scale-up", "true", "groups grow side by side"),
 	always("frequent-loops-enabled", "true", "a loop begins early where a removal has ended or pods come"),
-	always("write-status-configmap", "true", "the status is written in each loop: --status-config-map-name"),
 	always("leader-elect-resource-lock", "leases", "the lock is a Lease"),
 
 	// Flags without a counterpart in Loadline.
@@ -71,14 +70,12 @@ var upstreamFlags = []UpstreamFlag{
 	text("grpc-expander-cert", noExpander),
 	text("grpc-expander-url", noExpander),
 	text("kube-api-content-type", "requests are protobuf where the API server takes it"),
-	text("kubernetes", "the API server is that of --kubeconfig, or the one of the pod"),
 	text("leader-elect-resource-namespace", "the lease is in --namespace"),
 	text("max-autoprovisioned-node-group-count", "no node groups are made"),
 	text("max-binpacking-time", "--max-work bounds a loop"),
 	text("max-failing-time",
 		"a provider or API server that fails is no reason to begin anew; metrics and alerts tell of it"),
 	text("max-free-difference-ratio", "groups are alike by what their nodes offer, and not by what is free on them"),
-	text("max-inactivity", "/livez fails where a loop hangs for 10 minutes"),
 	boolean("max-node-skip-eval-time-tracker-enabled",
 		"every node is looked at within a few loops, and metrics say how many were left"),
 	text("max-nodegroup-binpacking-duration", "--max-work bounds a loop"),

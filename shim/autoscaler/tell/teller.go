@@ -91,6 +91,9 @@ func (t *Teller) Tell(ctx context.Context, o *plan.Loop, wall time.Time, took ti
 		t.log(o, status)
 	}
 	t.Snapshot.Store(t.snapshotOf(o, report, wall, took))
+	if !t.config.WriteStatus {
+		return
+	}
 	if err := t.write(ctx, status); err != nil && ctx.Err() == nil {
 		t.Metrics.Failed("status")
 		klog.ErrorS(err, "Status cannot be written")
