@@ -47,6 +47,7 @@ type right struct {
 const (
 	observeFolder = "10-rbac.yaml"
 	actFolder     = "act/"
+	nodesFolder   = "act-nodes/"
 	slackFolder   = "slack/"
 	buffersFolder = "slack-capacitybuffers/"
 	orderFolder   = "act-downscale-order/"
@@ -70,9 +71,9 @@ func rightsToAct(c *config.Configuration) []right {
 	all := []right{{verbs: []string{"get", "update"}, resource: "configmaps", namespace: c.Namespace,
 		name: plan.StateName(c), folder: actFolder}}
 	if c.Decides(config.ScaleDownDecision) || c.Sizing.NodeGroups != "" {
-		all = append(all, right{verbs: []string{"get", "patch"}, resource: "nodes", folder: actFolder},
-			right{verbs: []string{"get"}, resource: "pods", folder: actFolder},
-			right{verbs: []string{"create"}, resource: "pods", of: "eviction", folder: actFolder})
+		all = append(all, right{verbs: []string{"get", "patch"}, resource: "nodes", folder: nodesFolder},
+			right{verbs: []string{"get"}, resource: "pods", folder: nodesFolder},
+			right{verbs: []string{"create"}, resource: "pods", of: "eviction", folder: nodesFolder})
 	}
 	if c.Decides(config.DownscaleOrderDecision) {
 		all = append(all, right{verbs: []string{"patch"}, resource: "pods", folder: orderFolder})

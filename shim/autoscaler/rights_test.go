@@ -73,9 +73,13 @@ func TestMissingRightsToActAreNamed(t *testing.T) {
 		"StockAccount": {config.DropIn(), nil, "patch nodes|.* configmaps .*-state|.* deployments",
 			effect + "get and update configmaps kube-system/cluster-autoscaler-state, patch nodes, list and create and patch " +
 				"and delete deployments.apps in loadline-slack. `kubectl apply -f manifests/autoscaler/act/ -f manifests/" +
-				"autoscaler/slack/ -f manifests/autoscaler/drop-in-act/` gives it the rights"},
+				"autoscaler/act-nodes/ -f manifests/autoscaler/slack/ -f manifests/autoscaler/drop-in-act/` gives it the rights"},
 		"OwnAccount": {config.Default(), nil, "patch nodes|create pods eviction",
-			effect + "patch nodes, create pods/eviction. `kubectl apply -f manifests/autoscaler/act/` gives it the rights"},
+			effect + "patch nodes, create pods/eviction. `kubectl apply -f manifests/autoscaler/act-nodes/` gives it the " +
+				"rights"},
+		"ScaleUpAlone": {config.Default(), func(c *config.Configuration) { c.Decisions = []string{config.ScaleUpDecision} },
+			".* nodes|.* pods|.* configmaps", effect + "get and update configmaps kube-system/loadline-autoscaler-state. " +
+				"`kubectl apply -f manifests/autoscaler/act/` gives it the rights"},
 		"SlackAlone": {config.Default(), func(c *config.Configuration) { c.Decisions = []string{config.SlackDecision} },
 			".* nodes|.* pods|create deployments", effect + "create deployments.apps in loadline-slack. `kubectl apply -f " +
 				"manifests/autoscaler/slack/` gives it the rights"},

@@ -87,10 +87,10 @@ func TestChartEqualsManifests(t *testing.T) {
 		{"usage", "kube-system", on("usage"), []string{"usage"}, nil},
 		{"usage by metrics.k8s.io", "kube-system", setter{on("usage")}.with("usage.metricsAPI", true).values,
 			[]string{"usage", "usage/metrics-api"}, []string{"Deployment kube-system/loadline-usage"}},
-		{"autoscaler that acts", "kube-system", act.values, []string{"autoscaler", "autoscaler/act", "autoscaler/slack"},
+		{"autoscaler that acts", "kube-system", act.values, []string{"autoscaler", "autoscaler/act", "autoscaler/act-nodes", "autoscaler/slack"},
 			[]string{"ConfigMap kube-system/loadline-autoscaler"}},
 		{"autoscaler that orders pods", "kube-system", ordering.values,
-			[]string{"autoscaler", "autoscaler/act", "autoscaler/act-downscale-order"},
+			[]string{"autoscaler", "autoscaler/act", "autoscaler/act-nodes", "autoscaler/act-downscale-order"},
 			[]string{"ConfigMap kube-system/loadline-autoscaler"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -163,6 +163,7 @@ func TestCombinations(t *testing.T) {
 					"Deployment anywhere/loadline-expander":                         has("expander"),
 					"Deployment anywhere/loadline-autoscaler":                       has("autoscaler"),
 					"ClusterRole /loadline-autoscaler:act":                          has("autoscaler") && mode == "act",
+					"ClusterRole /loadline-autoscaler:act-nodes":                    has("autoscaler") && mode == "act",
 					"ResourceQuota loadline-slack/loadline-slack":                   has("autoscaler") && mode == "act" && keep == "deployments",
 					"Role loadline-slack/loadline-autoscaler:slack-capacitybuffers": has("autoscaler") && mode == "act" && keep == "capacitybuffers",
 					"ClusterRole /loadline-autoscaler:capacity-buffers":             has("autoscaler") && keep == "deployments",

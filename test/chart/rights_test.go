@@ -68,6 +68,41 @@ func TestRightsFollowNames(t *testing.T) {
 	}
 }
 
+// Mode act has the rights that its decisions need, and no others. The default decisions have all of a provider's.
+func TestRightsFollowDecisions(t *testing.T) {
+	c := load(t)
+	for _, test := range []struct {
+		name   string
+		config values
+		want   []string // roles of the whole cluster, beside those of mode observe
+	}{
+		{"default", values{}, []string{"act", "act-karpenter", "act-nodes"}},
+		{"all", values{"decisions": []any{"scale-up", "slack", "scale-down", "replace", "downscale-order"}},
+			[]string{"act", "act-downscale-order", "act-karpenter", "act-nodes"}},
+		{"slack", values{"decisions": []any{"slack"}}, []string{"act"}},
+		{"scale-up", values{"decisions": []any{"scale-up"}}, []string{"act", "act-karpenter"}},
+		{"scale-down", values{"decisions": []any{"scale-down"}}, []string{"act", "act-karpenter", "act-nodes"}},
+		{"slack of sized groups", values{"decisions": []any{"slack"}, "sizing": values{"nodeGroups": "/groups.yaml"}},
+			[]string{"act", "act-karpenter", "act-nodes"}},
+	} {
+		for _, kind := range []string{"karpenter", "cluster-api"} {
+			v := setter{on("autoscaler")}.with("autoscaler.mode", "act").with("autoscaler.config", test.config).
+				with("autoscaler.config.cloudProvider.kind", kind).values
+			var got []string
+			for _, o := range mustRender(t, c, "anywhere", v) {
+				name, ours := strings.CutPrefix(o.GetName(), "loadline-autoscaler:")
+				if o.GetKind() == "ClusterRole" && ours && strings.HasPrefix(name, "act") {
+					got = append(got, strings.ReplaceAll(name, "act-"+kind, "act-karpenter"))
+				}
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%s with %s: roles %v, want %v", test.name, kind, got, test.want)
+			}
+		}
+	}
+}
+
 // An argument of the autoscaler that would need other rights than those of the values is refused when the chart is
 // rendered, and so is a provider that there is not.
 func TestArgumentsThatNeedRights(t *testing.T) {
@@ -82,6 +117,7 @@ func TestArgumentsThatNeedRights(t *testing.T) {
 		{"autoscaler.extraArgs", []any{"--capacity_buffer_controller_enabled"},
 			"set autoscaler.config.slack.capacityBuffers"},
 		{"autoscaler.extraArgs", []any{"--capacity-quotas-enabled=true"}, "set autoscaler.config.scaleUp.capacityQuotas"},
+		{"autoscaler.extraArgs", []any{"--sized-node-groups=/a.yaml"}, "set autoscaler.config.sizing.nodeGroups"},
 		{"autoscaler.extraArgs", []any{"--leader-elect-resource-name=a"},
 			"set autoscaler.config.leaderElection.resourceName"},
 		{"autoscaler.config", values{"cloudProvider": values{"kind": "aws"}},

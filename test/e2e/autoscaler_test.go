@@ -95,6 +95,9 @@ func (s *scaled) rights(act bool) {
 	apply(s.t, s.ctx, s.cluster, "autoscaler")
 	if act {
 		apply(s.t, s.ctx, s.cluster, moreRights)
+		if s.removes() {
+			apply(s.t, s.ctx, s.cluster, nodeRights)
+		}
 		apply(s.t, s.ctx, s.cluster, slackRights[0])
 		if strings.Contains(strings.Join(s.args, " "), "downscale-order") {
 			apply(s.t, s.ctx, s.cluster, orderRights)
@@ -109,6 +112,16 @@ func (s *scaled) rights(act bool) {
 		s.t.Fatal(err)
 	}
 	s.kubeconfig = kubeconfig
+}
+
+// removes says whether the arguments have an autoscaler remove nodes.
+func (s *scaled) removes() bool {
+	for _, arg := range slices.Backward(s.args) {
+		if decisions, are := strings.CutPrefix(arg, "--decisions="); are {
+			return strings.Contains(decisions, "scale-down")
+		}
+	}
+	return true
 }
 
 // start starts an autoscaler with the configuration of the manifests, but for addresses and times.

@@ -312,7 +312,7 @@ func TestClusterAPIReplacesMachinesItself(t *testing.T) {
 // Autoscaler's own example.
 func (c *capi) startAutoscaler() *harness.Autoscaler {
 	c.Helper()
-	for _, folder := range []string{"autoscaler", "autoscaler/act", "autoscaler/cluster-api",
+	for _, folder := range []string{"autoscaler", "autoscaler/act", "autoscaler/act-nodes", "autoscaler/cluster-api",
 		"autoscaler/act-cluster-api"} {
 		apply(c.T, c.ctx, c.cluster, folder)
 	}

@@ -39,8 +39,8 @@ func TestAccountOfClusterAutoscaler(t *testing.T) {
 		log, err := s.autoscaler.Log()
 		return err == nil && strings.Contains(log, "may not get and update configmaps kube-system/"+
 			"cluster-autoscaler-state, patch nodes, create and patch and delete deployments.apps in "+
-			"loadline-slack. `kubectl apply -f manifests/autoscaler/act/ -f manifests/autoscaler/slack/ "+
-			"-f manifests/autoscaler/drop-in-act/` gives it the rights")
+			"loadline-slack. `kubectl apply -f manifests/autoscaler/act/ -f manifests/autoscaler/act-nodes/ "+
+			"-f manifests/autoscaler/slack/ -f manifests/autoscaler/drop-in-act/` gives it the rights")
 	})
 	apply(t, s.ctx, s.cluster, dropInRights[1])
 	if err := s.autoscaler.Stop(); err != nil {

@@ -31,7 +31,8 @@ type acting struct {
 // acting grants the rights of the manifests, and starts an engine.
 func (k *kwoked) acting() *acting {
 	k.Helper()
-	for _, folder := range []string{"autoscaler", "autoscaler/act", "autoscaler/karpenter", "autoscaler/act-karpenter"} {
+	for _, folder := range []string{"autoscaler", "autoscaler/act", "autoscaler/act-nodes", "autoscaler/karpenter",
+		"autoscaler/act-karpenter"} {
 		apply(k.T, k.ctx, k.cluster, folder)
 	}
 	k.must(k.cluster.Client.AppsV1().Deployments("kube-system").Delete(k.ctx, "loadline-autoscaler",

@@ -24,6 +24,7 @@ var (
 	staticPod      = "replacement"
 	// Folders that are applied beside another one to let it do more.
 	moreRights   = "autoscaler/act"
+	nodeRights   = "autoscaler/act-nodes"
 	unsafeRights = "autoscaler/act-despite-budgets"
 	orderRights  = "autoscaler/act-downscale-order"
 	bufferRights = "autoscaler/capacity-buffers"
@@ -123,7 +124,7 @@ func TestManifestsApply(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
-	more := []string{moreRights, unsafeRights, orderRights, bufferRights, quotaRights}
+	more := []string{moreRights, nodeRights, unsafeRights, orderRights, bufferRights, quotaRights}
 	for _, folder := range slices.Concat(appliedFolders, more, slackRights, dropInRights) {
 		apply(t, ctx, cluster, folder)
 		apply(t, ctx, cluster, folder)
@@ -373,8 +374,8 @@ func TestRightsOfTheAutoscaler(t *testing.T) {
 			"kube-system get configmaps cluster-autoscaler-priority-expander",
 			"kube-system get,update configmaps loadline-autoscaler-status",
 			"kube-system get,update,list,watch coordination.k8s.io/leases loadline-autoscaler"},
-		moreRights: {"cluster create pods/eviction", "cluster create,patch events", "cluster get pods",
-			"cluster get,patch nodes", "kube-system get configmaps cluster-autoscaler-status",
+		nodeRights: {"cluster create pods/eviction", "cluster get pods", "cluster get,patch nodes"},
+		moreRights: {"cluster create,patch events", "kube-system get configmaps cluster-autoscaler-status",
 			"kube-system get coordination.k8s.io/leases cluster-autoscaler",
 			"kube-system get,update configmaps loadline-autoscaler-state"},
 		bufferRights: {"cluster list autoscaling.x-k8s.io/capacitybuffers",

@@ -173,7 +173,7 @@ func (s *scaling) start(ctx context.Context, rate string) error {
 	if err := s.CreatePods(ctx, []*v1.Pod{resident}); err != nil {
 		return err
 	}
-	for _, folder := range []string{"autoscaler", "autoscaler/act"} {
+	for _, folder := range []string{"autoscaler", "autoscaler/act", "autoscaler/act-nodes"} {
 		objects, err := harness.ManifestObjects(folder)
 		if err != nil {
 			return err

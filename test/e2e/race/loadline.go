@@ -103,7 +103,7 @@ func (c *contest) startLoadline(ctx context.Context, flags []string) error {
 
 // startAutoscaler starts Loadline with the rights of these folders, beside those that it always has.
 func (c *contest) startAutoscaler(ctx context.Context, rights, flags []string) error {
-	folders := append([]string{"autoscaler", "autoscaler/act"}, rights...)
+	folders := append([]string{"autoscaler", "autoscaler/act", "autoscaler/act-nodes"}, rights...)
 	if strings.Contains(strings.Join(flags, " "), "downscale-order") {
 		folders = append(folders, "autoscaler/act-downscale-order")
 	}
