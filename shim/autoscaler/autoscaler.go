@@ -216,6 +216,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	t.Line.Client = loadlinev1.NewSchedulerExtenderClient(a.conn)
 	t.Loads = tell.DescribeView(loadlinev1.NewClusterStateClient(a.conn), a.config.View)
 	l := newLeader(a.planner, t, a.client, a.cloud, a.Clock)
+	l.missing = &a.vitals.missing
 	l.actor.Keeper = act.KeeperOf(a.config, a.objects)
 	if a.config.Slack.CapacityBuffers && a.config.Decides(config.SlackDecision) {
 		l.buffers = buffers.New(a.objects, a.cluster.Handler(buffers.Kind))

@@ -3,6 +3,7 @@ package autoscaler
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -29,10 +30,11 @@ type leader struct {
 	teller    *tell.Teller
 	clock     *planClock
 	files     reloader
-	ordered   *priorities      // nil: no ConfigMap states which groups grow first
-	rival     *rival           // nil: there can be none
-	buffers   *buffers.Buffers // nil: those of others are not kept
-	batchWait time.Duration    // for how long growth waits for further pods, by the last plan
+	ordered   *priorities             // nil: no ConfigMap states which groups grow first
+	rival     *rival                  // nil: there can be none
+	buffers   *buffers.Buffers        // nil: those of others are not kept
+	batchWait time.Duration           // for how long growth waits for further pods, by the last plan
+	missing   *atomic.Pointer[string] // which rights are missing, as in vitals; nil: nobody looks
 }
 
 func newLeader(p *plan.Planner, t *tell.Teller, client kubernetes.Interface, asked cloud.Provider,
@@ -96,6 +98,9 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 		return "cluster", err
 	}
 	o.Warnings = append(o.Warnings, warnings...)
+	if missing := textOf(l.missing); missing != "" {
+		o.Warnings = append(o.Warnings, text.Bound(missing, plan.MostPageText))
+	}
 	o.See(groups)
 	for _, g := range o.Groups {
 		if g.Problem != nil {

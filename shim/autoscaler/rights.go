@@ -50,6 +50,8 @@ const (
 	nodesFolder   = "act-nodes/"
 	slackFolder   = "slack/"
 	buffersFolder = "slack-capacitybuffers/"
+	othersFolder  = "capacity-buffers/"
+	toldFolder    = "act-capacity-buffers/"
 	orderFolder   = "act-downscale-order/"
 	unsafeFolder  = "act-despite-budgets/"
 )
@@ -61,6 +63,17 @@ func rightsToPlan() (all []right) {
 		all = append(all, right{verbs: []string{"list", "watch"}, group: group, resource: name, folder: observeFolder})
 	}
 	return all
+}
+
+// buffersGroup is the API group of CapacityBuffers.
+const buffersGroup = "autoscaling.x-k8s.io"
+
+// rightsToKnowAll are those without which there are plans, but some objects count as absent.
+func rightsToKnowAll(c *config.Configuration) []right {
+	if !c.Slack.CapacityBuffers || !c.Decides(config.SlackDecision) {
+		return nil
+	}
+	return []right{{verbs: []string{"list"}, group: buffersGroup, resource: "capacitybuffers", folder: othersFolder}}
 }
 
 // rightsToAct are those without which a plan is not carried out as a whole. A cloud provider tells of its own ones.
@@ -84,13 +97,17 @@ func rightsToAct(c *config.Configuration) []right {
 	if !c.Decides(config.SlackDecision) {
 		return all
 	}
+	if c.Slack.CapacityBuffers {
+		all = append(all, right{verbs: []string{"patch"}, group: buffersGroup, resource: "capacitybuffers", of: "status",
+			folder: toldFolder})
+	}
 	kept := []string{"list", "create", "patch", "delete"}
 	switch c.Slack.Keep {
 	case config.SlackDeployments:
 		all = append(all, right{verbs: kept, group: "apps", resource: "deployments", namespace: c.Slack.Namespace,
 			folder: slackFolder})
 	case config.SlackCapacityBuffers:
-		all = append(all, right{verbs: kept, group: "autoscaling.x-k8s.io", resource: "capacitybuffers",
+		all = append(all, right{verbs: kept, group: buffersGroup, resource: "capacitybuffers",
 			namespace: c.Slack.Namespace, folder: buffersFolder},
 			right{verbs: []string{"list", "create", "delete"}, resource: "podtemplates", namespace: c.Slack.Namespace,
 				folder: buffersFolder})
@@ -98,8 +115,8 @@ func rightsToAct(c *config.Configuration) []right {
 	return all
 }
 
-// FollowRights says in log, events and /readyz which rights this process lacks, and how it gets them, until it has
-// them or the context ends.
+// FollowRights says in log, events, status and /readyz which rights this process lacks, and how it gets them, until it
+// has them or the context ends.
 func (a *Autoscaler) FollowRights(ctx context.Context) {
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: a.client.CoreV1().Events("")})
@@ -128,16 +145,21 @@ func (a *Autoscaler) FollowRights(ctx context.Context) {
 }
 
 // missingRights returns which rights are missing of those that plans, and in mode act their actions, need, and how to
-// get them; empty: none is, or the API server does not say. `listed`: all that plans are made from was listed.
+// get them; empty: none is, or the API server does not say. `listed`: all that no plan is made without was listed.
 func missingRights(ctx context.Context, client kubernetes.Interface, c *config.Configuration, listed bool) string {
-	effect := "plans are not carried out as a whole"
+	var effect string // the first one, which is the worst
 	var missing []right
-	if !listed {
-		if missing = refusedOf(ctx, client, rightsToPlan()); len(missing) > 0 {
-			effect = "no plan is made"
+	lacks := func(refused []right, means string) {
+		if len(refused) > 0 && effect == "" {
+			effect = means
 		}
+		missing = append(missing, refused...)
 	}
-	missing = append(missing, refusedOf(ctx, client, rightsToAct(c))...)
+	if !listed {
+		lacks(refusedOf(ctx, client, rightsToPlan()), "no plan is made")
+	}
+	lacks(refusedOf(ctx, client, rightsToAct(c)), "plans are not carried out as a whole")
+	lacks(refusedOf(ctx, client, rightsToKnowAll(c)), "plans leave out CapacityBuffers")
 	if len(missing) == 0 {
 		return ""
 	}
@@ -172,11 +194,11 @@ func refusedOf(ctx context.Context, client kubernetes.Interface, needed []right)
 // String says what is allowed, such as "list and watch deployments.apps".
 func (r right) String() string {
 	what := r.resource
-	if r.of != "" {
-		what += "/" + r.of
-	}
 	if r.group != "" {
 		what += "." + r.group
+	}
+	if r.of != "" {
+		what += "/" + r.of
 	}
 	switch {
 	case r.name != "":
@@ -197,7 +219,7 @@ func remedy(folders []string, dropIn bool) string {
 			switch folder {
 			case observeFolder:
 				binding = "drop-in/"
-			case buffersFolder, orderFolder, unsafeFolder:
+			case buffersFolder, othersFolder, toldFolder, orderFolder, unsafeFolder:
 				roles = append(roles, "loadline-autoscaler:"+strings.TrimSuffix(folder, "/"))
 				continue
 			}

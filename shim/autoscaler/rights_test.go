@@ -43,8 +43,11 @@ func TestMissingRightsAreNamed(t *testing.T) {
 		synctest.Wait()
 		const want = "no plan is made: the account of this process may not watch pods, list and watch deployments.apps. " +
 			"`kubectl apply -f manifests/autoscaler/10-rbac.yaml -f manifests/autoscaler/drop-in/` gives it the rights"
-		if problem := a.readiness()[0].Problem; problem != "not listed yet: "+want {
-			t.Errorf("/readyz says %q", problem)
+		a.vitals.leads.Store(true)
+		for i, problem := range []string{"not listed yet: ", "no loop has ended without an error yet: "} {
+			if got := a.readiness()[i].Problem; got != problem+want {
+				t.Errorf("/readyz says %q", got)
+			}
 		}
 		if events := eventsOf(client); len(events) != 1 || events[0].Reason != "RightsMissing" ||
 			!strings.HasSuffix(events[0].Message, want) || events[0].InvolvedObject.Name != options.StatusConfigMap ||
@@ -69,6 +72,20 @@ func TestMissingRightsToActAreNamed(t *testing.T) {
 		refused string // as VERB RESOURCE SUBRESOURCE NAMESPACE/NAME, by expressions
 		want    string
 	}{
+		"ObservesBuffers": {config.Default(), func(c *config.Configuration) {
+			c.Mode, c.Slack.CapacityBuffers = config.Observe, true
+		}, ".* capacitybuffers", "plans leave out CapacityBuffers: the account of this process may not list " +
+			"capacitybuffers.autoscaling.x-k8s.io. `kubectl apply -f manifests/autoscaler/capacity-buffers/` gives it the " +
+			"rights"},
+		"BuffersOfOthers": {config.DropIn(), func(c *config.Configuration) {
+			c.Decisions, c.Slack.CapacityBuffers, c.Slack.Keep = []string{config.SlackDecision}, true, config.SlackReport
+		}, ".* capacitybuffers", effect + "patch capacitybuffers.autoscaling.x-k8s.io/status, list " +
+			"capacitybuffers.autoscaling.x-k8s.io. `kubectl apply -f manifests/autoscaler/act-capacity-buffers/ -f " +
+			"manifests/autoscaler/capacity-buffers/` gives it the rights; bind it to " +
+			"loadline-autoscaler:act-capacity-buffers and loadline-autoscaler:capacity-buffers too"},
+		"BuffersOfNobody": {config.Default(), func(c *config.Configuration) {
+			c.Decisions, c.Slack.CapacityBuffers = []string{config.ScaleUpDecision}, true
+		}, ".* capacitybuffers", ""},
 		"Observes": {config.DropIn(), func(c *config.Configuration) { c.Mode = config.Observe }, ".*", ""},
 		"StockAccount": {config.DropIn(), nil, "patch nodes|.* configmaps .*-state|.* deployments",
 			effect + "get and update configmaps kube-system/cluster-autoscaler-state, patch nodes, list and create and patch " +
@@ -112,6 +129,24 @@ func TestMissingRightsToActAreNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The status warns of rights that are missing, until they are there.
+func TestStatusWarnsOfMissingRights(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 2, func(c *config.Configuration) { c.Mode = config.Observe })
+		b.addPod("pod", "n1", "1", nil)
+		synctest.Wait()
+		var missing atomic.Pointer[string]
+		b.leader.missing = &missing
+		for _, want := range []string{"", "patch nodes is missing", ""} {
+			missing.Store(&want)
+			b.run(30 * time.Second)
+			if got := strings.Join(b.readStatus().Warnings, " "); got != want {
+				t.Errorf("warnings %q, want %q", got, want)
+			}
+		}
+	})
 }
 
 func eventsOf(client *fake.Clientset) (all []*v1.Event) {

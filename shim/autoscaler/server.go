@@ -76,12 +76,23 @@ func (a *Autoscaler) readiness() []health.Check {
 	listed, plan := health.Check{Name: "cluster"}, health.Check{Name: "plan"}
 	if !a.cluster.Ready() {
 		listed.Problem = "not listed yet"
-		if missing := a.vitals.missing.Load(); missing != nil && *missing != "" {
-			listed.Problem += ": " + *missing
-		}
 	}
 	if a.vitals.leads.Load() && !a.vitals.planned.Load() {
 		plan.Problem = "no loop has ended without an error yet"
 	}
+	missing := textOf(&a.vitals.missing)
+	for _, check := range []*health.Check{&listed, &plan} {
+		if check.Problem != "" && missing != "" {
+			check.Problem += ": " + missing
+		}
+	}
 	return []health.Check{listed, plan}
+}
+
+// textOf returns the text that is stored, if any.
+func textOf(stored *atomic.Pointer[string]) string {
+	if stored == nil || stored.Load() == nil {
+		return ""
+	}
+	return *stored.Load()
 }

@@ -167,6 +167,7 @@ func TestCombinations(t *testing.T) {
 					"ResourceQuota loadline-slack/loadline-slack":                   has("autoscaler") && mode == "act" && keep == "deployments",
 					"Role loadline-slack/loadline-autoscaler:slack-capacitybuffers": has("autoscaler") && mode == "act" && keep == "capacitybuffers",
 					"ClusterRole /loadline-autoscaler:capacity-buffers":             has("autoscaler") && keep == "deployments",
+					"ClusterRole /loadline-autoscaler:act-capacity-buffers":         has("autoscaler") && keep == "deployments" && mode == "act",
 					"ClusterRole /loadline-autoscaler:capacity-quotas":              has("autoscaler") && keep == "report",
 					"ClusterRole /loadline-autoscaler:karpenter":                    has("autoscaler") && keep == "report",
 					"ClusterRole /loadline-autoscaler:act-karpenter":                has("autoscaler") && keep == "report" && mode == "act",

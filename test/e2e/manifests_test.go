@@ -27,7 +27,7 @@ var (
 	nodeRights   = "autoscaler/act-nodes"
 	unsafeRights = "autoscaler/act-despite-budgets"
 	orderRights  = "autoscaler/act-downscale-order"
-	bufferRights = "autoscaler/capacity-buffers"
+	bufferRights = []string{"autoscaler/capacity-buffers", "autoscaler/act-capacity-buffers"}
 	quotaRights  = "autoscaler/capacity-quotas"
 	slackRights  = []string{"autoscaler/slack", "autoscaler/slack-capacitybuffers"}
 	// Folders for the account of Cluster Autoscaler's own manifests, to plan and to act.
@@ -124,8 +124,8 @@ func TestManifestsApply(t *testing.T) {
 	t.Parallel()
 	ctx := deadline(t)
 	cluster := startCluster(t, ctx, harness.Options{Log: t.Logf})
-	more := []string{moreRights, nodeRights, unsafeRights, orderRights, bufferRights, quotaRights}
-	for _, folder := range slices.Concat(appliedFolders, more, slackRights, dropInRights) {
+	more := []string{moreRights, nodeRights, unsafeRights, orderRights, quotaRights}
+	for _, folder := range slices.Concat(appliedFolders, more, bufferRights, slackRights, dropInRights) {
 		apply(t, ctx, cluster, folder)
 		apply(t, ctx, cluster, folder)
 	}
@@ -378,8 +378,8 @@ func TestRightsOfTheAutoscaler(t *testing.T) {
 		moreRights: {"cluster create,patch events", "kube-system get configmaps cluster-autoscaler-status",
 			"kube-system get coordination.k8s.io/leases cluster-autoscaler",
 			"kube-system get,update configmaps loadline-autoscaler-state"},
-		bufferRights: {"cluster list autoscaling.x-k8s.io/capacitybuffers",
-			"cluster patch autoscaling.x-k8s.io/capacitybuffers/status", "cluster get apps/deployments",
+		bufferRights[1]: {"cluster patch autoscaling.x-k8s.io/capacitybuffers/status"},
+		bufferRights[0]: {"cluster list autoscaling.x-k8s.io/capacitybuffers", "cluster get apps/deployments",
 			"cluster get apps/replicasets", "cluster get apps/statefulsets", "cluster get podtemplates",
 			"cluster get replicationcontrollers", "cluster list resourcequotas"},
 		quotaRights:     {"cluster list autoscaling.x-k8s.io/capacityquotas"},
