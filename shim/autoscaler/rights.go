@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -171,7 +172,7 @@ func missingRights(ctx context.Context, client kubernetes.Interface, c *config.C
 		}
 	}
 	return fmt.Sprintf("%s: the account of this process may not %s. %s", effect, strings.Join(texts, ", "),
-		remedy(folders, c.LeaderElection.ResourceName == upstreamLease))
+		remedy(folders, c.LeaderElection.ResourceName == upstreamLease, serviceAccount(ctx, client)))
 }
 
 // refusedOf returns the rights that are missing, each with the verbs that are refused.
@@ -209,12 +210,15 @@ func (r right) String() string {
 	return strings.Join(r.verbs, " and ") + " " + what
 }
 
-// remedy says which command gives the rights of folders. The account of Cluster Autoscaler needs bindings to their
-// roles too: the drop-in has those for the usual decisions, and the administrator makes the others.
-func remedy(folders []string, dropIn bool) string {
+// remedy says which command gives the rights of folders to an account. That of Cluster Autoscaler needs bindings to
+// their roles too: the drop-in has those for the usual decisions, and the administrator makes the others. No manifest
+// binds accounts of other names.
+func remedy(folders []string, dropIn bool, account string) string {
 	var roles []string
+	bound, bindings := "kube-system/loadline-autoscaler", folders
 	if dropIn {
-		for _, folder := range slices.Clone(folders) {
+		bound, bindings = "kube-system/cluster-autoscaler", nil
+		for _, folder := range folders {
 			binding := "drop-in-act/"
 			switch folder {
 			case observeFolder:
@@ -223,16 +227,21 @@ func remedy(folders []string, dropIn bool) string {
 				roles = append(roles, "loadline-autoscaler:"+strings.TrimSuffix(folder, "/"))
 				continue
 			}
-			if !slices.Contains(folders, binding) {
-				folders = append(folders, binding)
+			if !slices.Contains(bindings, binding) {
+				bindings = append(bindings, binding)
 			}
 		}
+		folders = append(folders, bindings...)
 	}
 	command := ""
 	for _, folder := range folders {
 		command += " -f manifests/autoscaler/" + folder
 	}
 	text := fmt.Sprintf("`kubectl apply%s` gives it the rights", command)
+	if account != "" && account != bound && len(bindings) > 0 {
+		text = fmt.Sprintf("`kubectl apply%s` gives the rights to %s, but this process runs as %s: edit the subjects of "+
+			"the bindings in %s first", command, bound, account, strings.Join(bindings, " and "))
+	}
 	if len(roles) > 0 {
 		text += "; bind it to " + strings.Join(roles, " and ") + " too"
 	}
@@ -245,4 +254,19 @@ func isRefused(ctx context.Context, client kubernetes.Interface, what *authoriza
 		&authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: what}}, metav1.CreateOptions{})
 	return err == nil && !answer.Status.Allowed && answer.Status.EvaluationError == ""
+}
+
+// serviceAccount returns the account of this process, as NAMESPACE/NAME. It is empty for another kind of user, or if
+// the API server does not say.
+func serviceAccount(ctx context.Context, client kubernetes.Interface) string {
+	answer, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{},
+		metav1.CreateOptions{})
+	if err != nil {
+		return ""
+	}
+	name, is := strings.CutPrefix(answer.Status.UserInfo.Username, "system:serviceaccount:")
+	if !is {
+		return ""
+	}
+	return strings.Replace(name, ":", "/", 1)
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -69,41 +70,52 @@ func TestMissingRightsToActAreNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		options config.Configuration
 		change  func(*config.Configuration)
+		account string // of this process, as a user name
 		refused string // as VERB RESOURCE SUBRESOURCE NAMESPACE/NAME, by expressions
 		want    string
 	}{
 		"ObservesBuffers": {config.Default(), func(c *config.Configuration) {
 			c.Mode, c.Slack.CapacityBuffers = config.Observe, true
-		}, ".* capacitybuffers", "plans leave out CapacityBuffers: the account of this process may not list " +
+		}, "", ".* capacitybuffers", "plans leave out CapacityBuffers: the account of this process may not list " +
 			"capacitybuffers.autoscaling.x-k8s.io. `kubectl apply -f manifests/autoscaler/capacity-buffers/` gives it the " +
 			"rights"},
 		"BuffersOfOthers": {config.DropIn(), func(c *config.Configuration) {
 			c.Decisions, c.Slack.CapacityBuffers, c.Slack.Keep = []string{config.SlackDecision}, true, config.SlackReport
-		}, ".* capacitybuffers", effect + "patch capacitybuffers.autoscaling.x-k8s.io/status, list " +
+		}, "", ".* capacitybuffers", effect + "patch capacitybuffers.autoscaling.x-k8s.io/status, list " +
 			"capacitybuffers.autoscaling.x-k8s.io. `kubectl apply -f manifests/autoscaler/act-capacity-buffers/ -f " +
 			"manifests/autoscaler/capacity-buffers/` gives it the rights; bind it to " +
 			"loadline-autoscaler:act-capacity-buffers and loadline-autoscaler:capacity-buffers too"},
 		"BuffersOfNobody": {config.Default(), func(c *config.Configuration) {
 			c.Decisions, c.Slack.CapacityBuffers = []string{config.ScaleUpDecision}, true
-		}, ".* capacitybuffers", ""},
-		"Observes": {config.DropIn(), func(c *config.Configuration) { c.Mode = config.Observe }, ".*", ""},
-		"StockAccount": {config.DropIn(), nil, "patch nodes|.* configmaps .*-state|.* deployments",
+		}, "", ".* capacitybuffers", ""},
+		"Observes": {config.DropIn(), func(c *config.Configuration) { c.Mode = config.Observe }, "", ".*", ""},
+		"StockAccount": {config.DropIn(), nil, "system:serviceaccount:kube-system:cluster-autoscaler", "patch nodes|.* configmaps .*-state|.* deployments",
 			effect + "get and update configmaps kube-system/cluster-autoscaler-state, patch nodes, list and create and patch " +
 				"and delete deployments.apps in loadline-slack. `kubectl apply -f manifests/autoscaler/act/ -f manifests/" +
 				"autoscaler/act-nodes/ -f manifests/autoscaler/slack/ -f manifests/autoscaler/drop-in-act/` gives it the rights"},
-		"OwnAccount": {config.Default(), nil, "patch nodes|create pods eviction",
+		"OwnAccount": {config.Default(), nil, "system:serviceaccount:kube-system:loadline-autoscaler", "patch nodes|create pods eviction",
 			effect + "patch nodes, create pods/eviction. `kubectl apply -f manifests/autoscaler/act-nodes/` gives it the " +
 				"rights"},
-		"ScaleUpAlone": {config.Default(), func(c *config.Configuration) { c.Decisions = []string{config.ScaleUpDecision} },
+		"ScaleUpAlone": {config.Default(), func(c *config.Configuration) { c.Decisions = []string{config.ScaleUpDecision} }, "jane",
 			".* nodes|.* pods|.* configmaps", effect + "get and update configmaps kube-system/loadline-autoscaler-state. " +
 				"`kubectl apply -f manifests/autoscaler/act/` gives it the rights"},
-		"SlackAlone": {config.Default(), func(c *config.Configuration) { c.Decisions = []string{config.SlackDecision} },
+		"StockAccountElsewhere": {config.DropIn(), func(c *config.Configuration) { c.Decisions = []string{"scale-down"} },
+			"system:serviceaccount:scaling:ca", "patch nodes", effect + "patch nodes. `kubectl apply -f manifests/" +
+				"autoscaler/act-nodes/ -f manifests/autoscaler/drop-in-act/` gives the rights to kube-system/" +
+				"cluster-autoscaler, but this process runs as scaling/ca: edit the subjects of the bindings in drop-in-act/ " +
+				"first"},
+		"OwnAccountElsewhere": {config.Default(), nil, "system:serviceaccount:blue:loadline-autoscaler",
+			"patch nodes|create deployments", effect + "patch nodes, create deployments.apps in loadline-slack. `kubectl " +
+				"apply -f manifests/autoscaler/act-nodes/ -f manifests/autoscaler/slack/` gives the rights to kube-system/" +
+				"loadline-autoscaler, but this process runs as blue/loadline-autoscaler: edit the subjects of the bindings in " +
+				"act-nodes/ and slack/ first"},
+		"SlackAlone": {config.Default(), func(c *config.Configuration) { c.Decisions = []string{config.SlackDecision} }, "",
 			".* nodes|.* pods|create deployments", effect + "create deployments.apps in loadline-slack. `kubectl apply -f " +
 				"manifests/autoscaler/slack/` gives it the rights"},
 		"BuffersAndOrder": {config.DropIn(), func(c *config.Configuration) {
 			c.Decisions = append(c.Decisions, config.DownscaleOrderDecision)
 			c.Slack.Keep = config.SlackCapacityBuffers
-		}, "patch pods|delete capacitybuffers", effect + "patch pods, delete capacitybuffers.autoscaling.x-k8s.io in " +
+		}, "", "patch pods|delete capacitybuffers", effect + "patch pods, delete capacitybuffers.autoscaling.x-k8s.io in " +
 			"loadline-slack. `kubectl apply -f manifests/autoscaler/act-downscale-order/ -f manifests/autoscaler/" +
 			"slack-capacitybuffers/` gives it the rights; bind it to loadline-autoscaler:act-downscale-order and " +
 			"loadline-autoscaler:slack-capacitybuffers too"},
@@ -118,6 +130,12 @@ func TestMissingRightsToActAreNamed(t *testing.T) {
 					text := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s/%s", w.Verb, w.Resource, w.Subresource,
 						w.Namespace, w.Name)), " ")
 					review.Status.Allowed = !refused.MatchString(text)
+					return true, review, nil
+				})
+			client.PrependReactor("create", "selfsubjectreviews",
+				func(action clienttesting.Action) (bool, runtime.Object, error) {
+					review := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.SelfSubjectReview)
+					review.Status.UserInfo.Username = c.account
 					return true, review, nil
 				})
 			c.options.Mode = config.Act
