@@ -260,6 +260,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"monitoring.rules":              "yes",
 		"scheduler.resources.limit":     values{},
 		"fullnameOverride":              "Not A Name",
+		"labels":                        values{"team": 7},
 		"usage.serviceAccount.names":    "x",
 		"autoscaler.podAnnotations.one": 1,
 	} {

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -162,5 +163,37 @@ func TestAccountOfOthers(t *testing.T) {
 		if accounts != 1 || bound == 0 {
 			t.Errorf("%s: %d workloads, %d subjects", component, accounts, bound)
 		}
+	}
+}
+
+// Labels of the values are on every object of a release, beside those that select it and those of monitors. None takes
+// the place of a label that the chart sets, and pods keep theirs.
+func TestLabelsOfARelease(t *testing.T) {
+	c := load(t)
+	v := all().with("monitoring.labels.release", "prometheus").with("expander.certManager.enabled", true)
+	before := map[string]*unstructured.Unstructured{}
+	for _, o := range mustRender(t, c, "anywhere", v.values) {
+		before[key(o)] = o
+	}
+	v = v.with("labels", values{"team": "a", "release": "b", "grafana_dashboard": "2",
+		"app.kubernetes.io/managed-by": "me"})
+	for _, o := range mustRender(t, c, "anywhere", v.values) {
+		want := maps.Clone(before[key(o)].GetLabels())
+		for name, value := range map[string]string{"team": "a", "release": "b", "grafana_dashboard": "2"} {
+			if want[name] == "" {
+				want[name] = value
+			}
+		}
+		if got := o.GetLabels(); !maps.Equal(got, want) {
+			t.Errorf("%s has the labels %v, want %v", key(o), got, want)
+		}
+		o.SetLabels(before[key(o)].GetLabels())
+		if diff := cmp.Diff(before[key(o)].Object, o.Object); diff != "" {
+			t.Errorf("%s has changed beside its labels:\n%s", key(o), diff)
+		}
+		delete(before, key(o))
+	}
+	if len(before) > 0 {
+		t.Errorf("%d objects are missing", len(before))
 	}
 }

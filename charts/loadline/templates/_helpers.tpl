@@ -42,9 +42,9 @@
 
 {{/* Labels of objects that no file of manifests/ has. */}}
 {{- define "loadline.labels" -}}
-app.kubernetes.io/part-of: loadline
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+{{- $labels := dict "app.kubernetes.io/part-of" "loadline" "app.kubernetes.io/managed-by" .Release.Service -}}
+{{- $_ := set $labels "app.kubernetes.io/instance" .Release.Name -}}
+{{- toYaml (merge $labels .Values.labels) -}}
 {{- end -}}
 
 {{- define "loadline.objects" -}}
@@ -125,7 +125,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if has $o.kind (list "PodMonitor" "ServiceMonitor" "PrometheusRule") }}
 {{- $labels = merge $labels $a.root.Values.monitoring.labels }}
 {{- end -}}
-{{- $_ := set $m "labels" $labels -}}
+{{- $_ := set $m "labels" (merge $labels $a.root.Values.labels) -}}
 {{- if $o.spec }}{{ if $o.spec.template }}{{ include "loadline.workload" (dict "a" $a "object" $o) }}{{ end }}{{ end -}}
 {{- if and (eq $o.kind "ConfigMap") $o.data $a.config }}{{ $_ := set $o "data" (include $a.config $a | fromYaml) }}{{ end -}}
 {{- toYaml $o -}}
