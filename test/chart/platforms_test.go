@@ -125,3 +125,18 @@ func TestPlatformsPage(t *testing.T) {
 		t.Errorf("modes %v, want %v; %d files", got, want, p.files)
 	}
 }
+
+// Each platform has five commands, in the first block of its section.
+func TestPlatformsHaveFiveCommands(t *testing.T) {
+	for _, section := range []string{"Karpenter", "Cluster API", "EKS", "AKS", "GKE", "OpenShift",
+		"Hetzner and the like", "k3s"} {
+		blocks, err := docs.Section("../../docs/platforms.md", "## "+section)
+		if err != nil || len(blocks) == 0 {
+			t.Errorf("%s: %d blocks, error %v", section, len(blocks), err)
+			continue
+		}
+		if got := len(blocks[0].Commands); got != 5 {
+			t.Errorf("%s: %d commands, want 5", section, got)
+		}
+	}
+}

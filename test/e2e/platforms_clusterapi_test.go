@@ -1,12 +1,13 @@
 package e2e
 
 import (
+	"regexp"
 	"testing"
 )
 
 // Somebody follows the commands of docs/platforms.md for Cluster API. In mode observe the status says what the
 // autoscaler would do, and no machine is made; in mode act the pods that wait run on new machines, and machines that
-// are no longer needed are deleted.
+// are no longer needed are deleted. The bill is that of the one that is left.
 func TestPlatformsPageWithClusterAPI(t *testing.T) {
 	t.Parallel()
 	c := startClusterAPI(t)
@@ -32,6 +33,9 @@ func TestPlatformsPageWithClusterAPI(t *testing.T) {
 	})
 	if len(c.running()) != 1 {
 		t.Errorf("pods that run: %v, want one", c.running())
+	}
+	if out := f.next("loadline bill "); !regexp.MustCompile(`(?m)^md-\S+ +1 +0\.`).MatchString(out) {
+		t.Errorf("the bill is not that of one node:\n%s", out)
 	}
 	f.end()
 }
