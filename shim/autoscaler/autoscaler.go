@@ -219,7 +219,7 @@ func (a *Autoscaler) loops(ctx context.Context, term int64) {
 	l.missing = &a.vitals.missing
 	l.actor.Keeper = act.KeeperOf(a.config, a.objects)
 	if a.config.Slack.CapacityBuffers && a.config.Decides(config.SlackDecision) {
-		l.buffers = buffers.New(a.objects, a.cluster.Handler(buffers.Kind))
+		l.buffers = buffers.New(a.objects, a.client.Discovery(), a.cluster.Handler(buffers.Kind))
 	}
 	if a.config.ScaleUp.CapacityQuotas {
 		a.planner.Quotas = quotas.New(a.objects)

@@ -43,8 +43,9 @@ func keepingBuffers(t *testing.T, objects ...map[string]any) *buffered {
 		all = append(all, &unstructured.Unstructured{Object: o})
 	}
 	out := &buffered{b, fake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{
-		capacityBuffers: "CapacityBufferList", resourceQuotas: "ResourceQuotaList"}, all...), k}
-	b.leader.buffers = buffers.New(out.objects, b.cluster.Handler(buffers.Kind))
+		capacityBuffers: "CapacityBufferList", alphaBuffers: "CapacityBufferList", resourceQuotas: "ResourceQuotaList"}, all...), k}
+	b.client.Resources = servedIn("capacitybuffers", "v1beta1")
+	b.leader.buffers = buffers.New(out.objects, b.client.Discovery(), b.cluster.Handler(buffers.Kind))
 	for name, labels := range map[string]map[string]string{"shop": nil,
 		"closed": {"loadline.dev/slack-copies": "forbidden"}} {
 		if _, err := b.client.CoreV1().Namespaces().Create(t.Context(), &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -259,15 +260,14 @@ func TestQuotasBoundCapacityBuffers(t *testing.T) {
 	}
 }
 
-// No buffer is kept without the right to list the kind, or if it is not served: its definition is missing, or of another
-// version. Loops end without an error. While the API server fails, the buffers that were listed last are kept.
+// No buffer is kept without the right to list the kind, or if it is not served any more. Loops end without an error. While the API server fails, the buffers that were listed last are kept.
 func TestCapacityBuffersThatCannotBeListed(t *testing.T) {
 	group := capacityBuffers.GroupResource()
 	for name, c := range map[string]struct {
 		err  error
 		kept int
 	}{
-		"another version":   {apierrors.NewNotFound(group, ""), 0},
+		"it has gone":       {apierrors.NewNotFound(group, ""), 0},
 		"no right":          {apierrors.NewForbidden(group, "", nil), 0},
 		"a webhook is down": {apierrors.NewInternalError(errors.New("conversion webhook failed")), 3},
 	} {

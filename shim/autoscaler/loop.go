@@ -117,6 +117,9 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 	o.UnderWay, o.Acknowledged = l.actor.Actuator.UnderWay(), l.actor.Actuator.Acknowledged
 	l.failed(ctx, l.buffers.Look(ctx, o.Now), "capacityBuffers")
 	l.failed(ctx, l.planner.Quotas.Look(ctx, o.Now), "capacityQuotas")
+	if warning := l.buffers.Warning(); warning != "" {
+		o.Warnings = append(o.Warnings, text.Bound(warning, plan.MostStatusText))
+	}
 	err = l.cluster.Apply()
 	if done(); err != nil {
 		return "cluster", err

@@ -16,8 +16,8 @@ import (
 // ActiveCapacity is the strategy of buffers for which nodes are added in advance; one that states none has it.
 const ActiveCapacity = "buffer.x-k8s.io/active-capacity"
 
-// CapacityBuffer is one of autoscaling.x-k8s.io/v1beta1. What is written here has replicas only, since implementations
-// differ in what percentages and limits come to.
+// CapacityBuffer is one of autoscaling.x-k8s.io, in v1beta1 or v1alpha1, which have these fields alike. What is written
+// here has replicas only, since implementations differ in what percentages and limits come to.
 type CapacityBuffer struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

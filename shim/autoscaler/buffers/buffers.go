@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -39,9 +40,6 @@ const lookEvery = 30 * time.Second
 // mostBuffers bounds what is read and kept; others are left out, and logged.
 const mostBuffers = 1000
 
-var resource = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1",
-	Resource: "capacitybuffers"}
-
 // Conditions of a buffer and their reasons.
 const (
 	readyForProvisioning = "ReadyForProvisioning"
@@ -52,10 +50,13 @@ const (
 // Buffers are those of a cluster.
 type Buffers struct {
 	objects dynamic.Interface
+	served  discovery.DiscoveryInterface
 	to      cache.ResourceEventHandler // takes the stand-ins
 	looked  time.Time
 	known   map[types.NamespacedName]*buffer
-	silent  bool // that there are none to be read has been logged
+	version string // of the kind; empty: not known yet
+	warning string // why none are kept
+	silent  bool   // that there is no such kind has been logged
 }
 
 // buffer is one buffer with its result.
@@ -69,8 +70,8 @@ type buffer struct {
 }
 
 // New returns what has read none yet. `to` takes the stand-ins as it takes objects of the API server.
-func New(objects dynamic.Interface, to cache.ResourceEventHandler) *Buffers {
-	return &Buffers{objects: objects, to: to, known: map[types.NamespacedName]*buffer{}}
+func New(objects dynamic.Interface, served discovery.DiscoveryInterface, to cache.ResourceEventHandler) *Buffers {
+	return &Buffers{objects: objects, served: served, to: to, known: map[types.NamespacedName]*buffer{}}
 }
 
 // Look reads the buffers, unless that was done a short time ago. Without the kind, or the right to list it, there are
@@ -79,16 +80,11 @@ func (b *Buffers) Look(ctx context.Context, now time.Time) error {
 	if b == nil || !b.looked.IsZero() && now.Sub(b.looked) < lookEvery {
 		return nil
 	}
-	list, err := b.objects.Resource(resource).List(ctx, metav1.ListOptions{Limit: mostBuffers})
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
-		if !b.silent {
-			klog.InfoS("No CapacityBuffers are kept", "why", err)
-		}
-		b.silent, list = true, &unstructured.UnstructuredList{}
-	case err != nil:
+	list, err := b.list(ctx)
+	if err != nil {
 		return fmt.Errorf("CapacityBuffers: %w", err)
-	case list.GetContinue() != "":
+	}
+	if list.GetContinue() != "" {
 		klog.InfoS("Warning: only the first CapacityBuffers are kept", "most", mostBuffers)
 	}
 	b.looked = now
@@ -245,7 +241,7 @@ func (b *Buffers) Write(ctx context.Context, plan *loadlinev1.PlanSlackResponse,
 		if err != nil {
 			return err
 		}
-		_, err = b.objects.Resource(resource).Namespace(name.Namespace).Patch(ctx, name.Name, types.MergePatchType, patch,
+		_, err = b.objects.Resource(b.resource()).Namespace(name.Namespace).Patch(ctx, name.Name, types.MergePatchType, patch,
 			metav1.PatchOptions{}, "status")
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("status of CapacityBuffer %s: %w", name, err)
