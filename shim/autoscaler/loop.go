@@ -115,11 +115,7 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 	}
 	done = l.teller.Metrics.Time(tell.FunctionUpdate)
 	o.UnderWay, o.Acknowledged = l.actor.Actuator.UnderWay(), l.actor.Actuator.Acknowledged
-	l.failed(ctx, l.buffers.Look(ctx, o.Now), "capacityBuffers")
-	l.failed(ctx, l.planner.Quotas.Look(ctx, o.Now), "capacityQuotas")
-	if warning := l.buffers.Warning(); warning != "" {
-		o.Warnings = append(o.Warnings, text.Bound(warning, plan.MostStatusText))
-	}
+	l.lookAtCapacity(ctx, o)
 	err = l.cluster.Apply()
 	if done(); err != nil {
 		return "cluster", err
@@ -130,6 +126,17 @@ func (l *leader) look(ctx context.Context, o *plan.Loop) (part string, err error
 	l.models.Fill(ctx, groups, l.cluster.NodesByID(), o.Now)
 	o.Pods = l.cluster.WithoutNode(o.Now, nil)
 	return "", nil
+}
+
+// lookAtCapacity reads what others write about capacity: which room is to be kept, and how far the cluster may grow.
+func (l *leader) lookAtCapacity(ctx context.Context, o *plan.Loop) {
+	l.failed(ctx, l.buffers.Look(ctx, o.Now), "capacityBuffers")
+	l.failed(ctx, l.planner.Quotas.Look(ctx, o.Now), "capacityQuotas")
+	for _, warning := range []string{l.buffers.Warning(), l.planner.Quotas.Warning()} {
+		if warning != "" {
+			o.Warnings = append(o.Warnings, text.Bound(warning, plan.MostStatusText))
+		}
+	}
 }
 
 // failed counts and logs what a loop does without.

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
 )
@@ -60,7 +59,7 @@ type Quotas struct {
 	looked  time.Time
 	// limits are those by resource; nil: they were never read, and no group grows.
 	limits map[string]int64
-	told   string // what was logged of those that are not followed
+	others []string // those that are not followed, each with the reason
 }
 
 // New returns what has read none yet.
@@ -87,18 +86,16 @@ func (q *Quotas) Look(ctx context.Context, now time.Time) error {
 			others = append(others, list.Items[i].GetName()+": "+problem)
 		}
 	}
-	q.looked, q.limits = now, limits
-	q.tell(others)
+	q.looked, q.limits, q.others = now, limits, others
 	return nil
 }
 
-// tell logs which quotas are not followed, once.
-func (q *Quotas) tell(others []string) {
-	text := strings.Join(others, "; ")
-	if text != q.told && text != "" {
-		klog.InfoS("Warning: CapacityQuotas that are not followed", "quotas", text)
+// Warning says which quotas are not followed, or not as a whole, and why; empty: all are.
+func (q *Quotas) Warning() string {
+	if q == nil || len(q.others) == 0 {
+		return ""
 	}
-	q.told = text
+	return "CapacityQuotas that are not followed: " + strings.Join(q.others, "; ")
 }
 
 // add takes over the limits of a quota, and says why it is not followed; empty: it is.
