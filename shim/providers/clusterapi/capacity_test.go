@@ -8,7 +8,7 @@ import (
 )
 
 // Annotations are refused that describe a node which cannot exist, and error and warning of the group name them. A line
-// of the log, once, says what can hardly be meant.
+// of the log, once, says what can hardly be meant, and what nothing here follows.
 func TestCapacityThatCannotBeMeant(t *testing.T) {
 	const capacity = "capacity.cluster-autoscaler.kubernetes.io/"
 	for _, c := range []struct{ key, value, refused, warned string }{
@@ -23,6 +23,10 @@ func TestCapacityThatCannotBeMeant(t *testing.T) {
 		{"labels", "=x", `labels: no node can have the label "=x"`, ""},
 		{"labels", "a,b=c,", "", `labels: "a" counts as not stated: it must be KEY=VALUE`},
 		{"labels", "a=b,d=", "", ""},
+		{"csi-driver", "ebs.csi.aws.com=25", "", `csi-driver "ebs.csi.aws.com=25" is not read: new nodes count as without ` +
+			"limits of volumes, until a node of the group shows them"},
+		{"dra-driver", "gpu.nvidia.com", "", `dra-driver "gpu.nvidia.com" is not read: new nodes count as without devices`},
+		{"dra-driver", "", "", ""},
 	} {
 		annotations := []string{capacity + "cpu", "4"}
 		if c.key != "memory" {

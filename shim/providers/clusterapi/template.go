@@ -104,7 +104,8 @@ func (o object) statedCapacity() (v1.ResourceList, error) {
 // leastMemory is less than any node has: an amount below it lacks its unit.
 const leastMemory = 1 << 20
 
-// doubtsOfCapacity returns what annotations say that can hardly be meant.
+// doubtsOfCapacity returns what annotations say that can hardly be meant, or that nothing here follows. A template is a
+// Node alone, which tells neither limits of volumes nor devices.
 func (o object) doubtsOfCapacity() (doubts []string) {
 	annotations := o.GetAnnotations()
 	for _, key := range []string{"memory", "ephemeral-disk"} {
@@ -118,6 +119,13 @@ func (o object) doubtsOfCapacity() (doubts []string) {
 		annotations[capacityPrefix+"gpu-type"] == "" {
 		doubts = append(doubts, fmt.Sprintf("%s: annotation %sgpu-count %q counts as not stated: without %sgpu-type, such "+
 			"as nvidia.com/gpu, new nodes have no GPUs", o.id(), capacityPrefix, count, capacityPrefix))
+	}
+	for key, what := range map[string]string{"csi-driver": "limits of volumes, until a node of the group shows them",
+		"dra-driver": "devices for ResourceClaims"} {
+		if text := annotations[capacityPrefix+key]; text != "" {
+			doubts = append(doubts, fmt.Sprintf("%s: annotation %s%s %q is not read: new nodes count as without %s", o.id(),
+				capacityPrefix, key, text, what))
+		}
 	}
 	for part := range strings.SplitSeq(annotations[capacityPrefix+"labels"], ",") {
 		if part = strings.TrimSpace(part); part != "" && !strings.Contains(part, "=") {
