@@ -253,6 +253,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"autoscaler.mode":               "dance",
 		"autoscaler.config":             values{"mode": "act"},
 		"autoscaler.extraArgs":          []any{"no-dash"},
+		"autoscaler.extraRules":         []any{values{"apiGroups": []any{"g"}, "resources": []any{"r"}}},
 		"expander.prices":               values{"list.txt": "a"},
 		"image.digests":                 values{"loadlined": "latest"},
 		"extender.replicas":             3,

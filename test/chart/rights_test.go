@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -139,4 +140,40 @@ func TestArgumentsThatNeedRights(t *testing.T) {
 			t.Errorf("%s %v: error %v, want %q", test.path, test.value, err, test.want)
 		}
 	}
+}
+
+// Further rules are added to one role of the autoscaler, whatever its name, and to no other.
+func TestFurtherRulesOfTheAutoscaler(t *testing.T) {
+	c := load(t)
+	for _, name := range []string{"loadline", "blue"} {
+		v := setter{on("autoscaler")}.with("fullnameOverride", name)
+		before := len(rulesFor(t, mustRender(t, c, "anywhere", v.values), "machinetemplates"))
+		v = v.with("autoscaler.extraRules", []any{values{"apiGroups": []any{"infra.test"},
+			"resources": []any{"machinetemplates"}, "verbs": []any{"get"}}})
+		got := rulesFor(t, mustRender(t, c, "anywhere", v.values), "machinetemplates")
+		want := []string{name + "-autoscaler:observe [get] [infra.test]"}
+		if before != 0 || !slices.Equal(got, want) {
+			t.Errorf("%d rules before, then %q, want %q", before, got, want)
+		}
+	}
+}
+
+// rulesFor returns the rules of ClusterRoles for a resource, with the name of the role.
+func rulesFor(t *testing.T, objects []*unstructured.Unstructured, resource string) (found []string) {
+	t.Helper()
+	for _, o := range objects {
+		if o.GetKind() != "ClusterRole" {
+			continue
+		}
+		var role rbacv1.ClusterRole
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			if slices.Contains(rule.Resources, resource) {
+				found = append(found, fmt.Sprint(role.Name, " ", rule.Verbs, " ", rule.APIGroups))
+			}
+		}
+	}
+	return found
 }

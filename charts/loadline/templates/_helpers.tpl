@@ -3,7 +3,8 @@
      folder      below manifests/
      home        the namespace that the files name, which becomes that of the release
      component   the values of the component
-     container   the container of the program, beside loadlined */}}
+     container   the container of the program, beside loadlined
+     rules       further rules of ClusterRoles, by their names */}}
 
 {{/* What names of objects begin with: "loadline", unless values say otherwise. Labels and whatever refers to an object by its
      name follow. */}}
@@ -113,6 +114,9 @@
 {{- if $a.renamed }}
 {{- $_ := set $m "name" (get $a.renamed (printf "%ss %s" (lower $o.kind) $m.name) | default $m.name) }}
 {{- include "loadline.renamed" (dict "names" $a.renamed "rules" ($o.rules | default list)) }}
+{{- end -}}
+{{- if and (eq $o.kind "ClusterRole") $a.rules }}
+{{- with get $a.rules $m.name }}{{ $_ := set $o "rules" (concat $o.rules .) }}{{ end -}}
 {{- end -}}
 {{- if eq $o.kind "ServiceAccount" }}
 {{- $_ := set $m "name" (get $accounts $m.name | default $m.name) }}
