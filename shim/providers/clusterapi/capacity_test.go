@@ -5,6 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 // Annotations are refused that describe a node which cannot exist, and error and warning of the group name them. A line
@@ -48,6 +54,53 @@ func TestCapacityThatCannotBeMeant(t *testing.T) {
 		warned := strings.Join(slices.Collect(maps.Keys(p.warned)), "\n")
 		if (warned == "") != (c.warned == "") || !strings.Contains(warned, c.warned) {
 			t.Errorf("%s=%q: warned of %q, want %q", c.key, c.value, warned, c.warned)
+		}
+	}
+}
+
+// A machine template that may not be read is a warning of the group with what to grant, as long as neither annotations
+// nor a node say what new nodes are. It is gone once the template was read.
+func TestMachineTemplateThatMayNotBeRead(t *testing.T) {
+	const capacity = "capacity.cluster-autoscaler.kubernetes.io/"
+	template := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "infra.test/v1", "kind": "MachineTemplate",
+		"metadata": map[string]any{"name": "t", "namespace": "ns"}, "status": map[string]any{
+			"capacity": map[string]any{"cpu": "8", "memory": "16Gi"}}}}
+	for _, c := range []struct {
+		annotations []string
+		machine     string // its instance; empty: there is no machine
+		warned      bool
+	}{
+		{nil, "", true},
+		{[]string{capacity + "cpu", "4"}, "", true},
+		{[]string{capacity + "cpu", "4", capacity + "memory", "16Gi"}, "", false},
+		{nil, "sim://a", false},
+		{nil, "none", true},
+	} {
+		set := scalable(setKind, "ms", 0, "0 5", c.annotations...)
+		with(set, map[string]any{"apiVersion": "infra.test/v1", "kind": "MachineTemplate", "name": "t"},
+			"spec", "template", "spec", "infrastructureRef")
+		objects := []*unstructured.Unstructured{set, template}
+		if c.machine != "" {
+			objects = append(objects, machine("ms", "a", strings.TrimPrefix(c.machine, "none")))
+		}
+		w, refused := newWorld(t, "v1beta2", objects...), true
+		w.client.PrependReactor("get", "machinetemplates", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return refused, nil, apierrors.NewForbidden(schema.GroupResource{Group: "infra.test",
+				Resource: "machinetemplates"}, "t", nil)
+		})
+		p := w.provider()
+		for _, refused = range []bool{true, false} {
+			if _, err := p.TemplateNode(t.Context(), setKind+"/ns/ms"); err != nil {
+				t.Errorf("%+v: error %v", c, err)
+			}
+			groups, err := p.Groups(t.Context(), nil)
+			if err != nil || len(groups) != 1 {
+				t.Fatal(groups, err)
+			}
+			if warning := groups[0].Warning; (warning != nil) != (c.warned && refused) || warning != nil &&
+				!strings.Contains(warning.Error(), "grant get of machinetemplates.infra.test in the management cluster") {
+				t.Errorf("%+v: refused %v, warning %v", c, refused, warning)
+			}
 		}
 	}
 }

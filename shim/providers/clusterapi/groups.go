@@ -1,6 +1,7 @@
 package clusterapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -135,7 +136,8 @@ func (p *Provider) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupA
 			// requests from being taken back that the pool has not begun to fulfill.
 			g.Min = min(max(low, min(target, f.there(&f.Unstructured))), high)
 		}
-		g.Instances, g.Warning = f.instances(target, ids), f.wrongCapacity()
+		g.Instances = f.instances(target, ids)
+		g.Warning = cmp.Or(f.wrongCapacity(), p.unknownShape(f, g.Instances))
 		var doubts []string
 		g.Options, doubts = f.options(defaults)
 		p.warn(doubts)

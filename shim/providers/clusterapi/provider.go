@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"sync"
 
@@ -38,6 +39,7 @@ type Provider struct {
 	kinds   map[string]bool   // that the API server has; guarded by mu
 	state   map[string]*found // the last look, by id of the group; guarded by mu
 	warned  map[string]bool   // what has been logged; guarded by mu
+	refused map[string]error  // why machine templates may not be read, by id of the group; guarded by mu
 }
 
 var _ cloud.Provider = (*Provider)(nil)
@@ -67,7 +69,7 @@ func New(o *Options, objects dynamic.Interface, served discovery.DiscoveryInterf
 		return nil, err
 	}
 	return &Provider{objects: objects, served: served, nodes: nodes, scopes: scopes, changing: make(chan struct{}, 1),
-		warned: map[string]bool{}}, nil
+		warned: map[string]bool{}, refused: map[string]error{}}, nil
 }
 
 // Close does nothing: clients hold no connection that has to be given up.
@@ -87,6 +89,7 @@ func (p *Provider) Refresh(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	p.state = state
+	maps.DeleteFunc(p.refused, func(id string, _ error) bool { return state[id] == nil })
 	p.mu.Unlock()
 	return nil
 }

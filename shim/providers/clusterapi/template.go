@@ -44,7 +44,10 @@ func (p *Provider) TemplateNode(ctx context.Context, id string) (*v1.Node, error
 		return nil, err
 	}
 	p.warn(f.doubtsOfCapacity())
-	infrastructure, err := p.infrastructure(ctx, f.object)
+	infrastructure, refused, err := p.infrastructure(ctx, f.object)
+	p.mu.Lock()
+	p.refused[id] = refused
+	p.mu.Unlock()
 	stated, wrong := f.statedCapacity()
 	if wrong != nil {
 		return nil, wrong
@@ -236,38 +239,57 @@ func taintOf(text string) (v1.Taint, error) {
 	return taint, fmt.Errorf("effect %q: must be NoSchedule, PreferNoSchedule or NoExecute", effect)
 }
 
+// unknownShape says that nothing states what new nodes of a group are, since its machine template may not be read; nil:
+// something does, or none needs to, as a node shows it.
+func (p *Provider) unknownShape(f *found, instances []*externalgrpc.Instance) error {
+	stated, wrong := f.statedCapacity()
+	isNode := func(i *externalgrpc.Instance) bool {
+		return i.GetStatus().GetInstanceState() != externalgrpc.InstanceState_INSTANCE_CREATING
+	}
+	if wrong != nil || !stated.Cpu().IsZero() && !stated.Memory().IsZero() || slices.ContainsFunc(instances, isNode) {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refused[f.id()]
+}
+
 // infrastructure returns the machine template of a group's infrastructure; an empty object: there is none, or it may
-// not be read.
-func (p *Provider) infrastructure(ctx context.Context, o object) (object, error) {
+// not be read, and `refused` tells how to change that.
+func (p *Provider) infrastructure(ctx context.Context, o object) (template object, refused, err error) {
 	at := func(field string) string { return o.text("spec", "template", "spec", "infrastructureRef", field) }
 	kind, name := at("kind"), at("name")
 	if kind == "" || name == "" {
-		return object{}, nil
+		return object{}, nil, nil
 	}
 	var version schema.GroupVersion
 	if apiGroup := at("apiGroup"); apiGroup != "" {
 		preferred, err := p.preferred(apiGroup)
 		if err != nil {
-			return object{}, err
+			return object{}, nil, err
 		}
 		version = preferred
 	} else {
 		parsed, err := schema.ParseGroupVersion(at("apiVersion"))
 		if err != nil {
-			return object{}, err
+			return object{}, nil, err
 		}
 		version = parsed
 	}
 	resource, _ := meta.UnsafeGuessKindToResource(version.WithKind(kind))
 	found, err := p.objects.Resource(resource).Namespace(o.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
+	case apierrors.IsForbidden(err):
+		return object{}, fmt.Errorf("nothing tells what new nodes are: grant get of %s in the management cluster (the "+
+			"chart: autoscaler.extraRules), or state the annotations %scpu and %smemory: %w", resource.GroupResource(),
+			capacityPrefix, capacityPrefix, err), nil
+	case apierrors.IsNotFound(err):
 		klog.V(2).InfoS("What new nodes are is not read from the machine template", "group", o.id(), "err", err)
-		return object{}, nil
+		return object{}, nil, nil
 	case err != nil:
-		return object{}, err
+		return object{}, nil, err
 	}
-	return object{*found}, nil
+	return object{*found}, nil, nil
 }
 
 func (p *Provider) preferred(apiGroup string) (schema.GroupVersion, error) {
