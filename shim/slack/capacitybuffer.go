@@ -52,6 +52,7 @@ type CapacityBufferStatus struct {
 	PodTemplateRef        *LocalObjectTemplate `json:"podTemplateRef,omitempty"`
 	PodTemplateGeneration *int64               `json:"podTemplateGeneration,omitempty"`
 	Replicas              *int32               `json:"replicas,omitempty"`
+	ReadyReplicas         *int32               `json:"readyReplicas,omitempty"` // that fit now; older definitions lack it
 	ProvisioningStrategy  string               `json:"provisioningStrategy,omitempty"`
 	Conditions            []metav1.Condition   `json:"conditions,omitempty"`
 }

@@ -57,6 +57,7 @@ type Buffers struct {
 	version string // of the kind; empty: not known yet
 	warning string // why none are kept
 	silent  bool   // that there is no such kind has been logged
+	prunes  bool   // the API server drops status.readyReplicas, which the definition of the kind lacks
 }
 
 // buffer is one buffer with its result.
@@ -230,25 +231,43 @@ func (b *Buffers) Write(ctx context.Context, plan *loadlinev1.PlanSlackResponse,
 	}
 	for name, one := range b.known {
 		status := one.statusOf(refused[one.Source()], mirrored[one.Source()], now)
-		if reflect.DeepEqual(status, one.Status) {
+		same := status
+		if b.prunes { // it is written beside others alone, in case that the definition has got it
+			same.ReadyReplicas = one.Status.ReadyReplicas
+		}
+		if reflect.DeepEqual(same, one.Status) {
 			continue
 		}
-		fields, err := fieldsOf(&status)
+		written, err := b.patch(ctx, name, one.UID, &status)
 		if err != nil {
-			return err
-		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": one.UID}, "status": fields})
-		if err != nil {
-			return err
-		}
-		_, err = b.objects.Resource(b.resource()).Namespace(name.Namespace).Patch(ctx, name.Name, types.MergePatchType, patch,
-			metav1.PatchOptions{}, "status")
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return fmt.Errorf("status of CapacityBuffer %s: %w", name, err)
+		}
+		if written != nil && status.ReadyReplicas != nil {
+			_, has, _ := unstructured.NestedFieldNoCopy(written.Object, "status", "readyReplicas")
+			b.prunes = !has
 		}
 		one.Status = status
 	}
 	return nil
+}
+
+// patch writes a status, and returns the buffer as the API server then has it; nil: it has gone, or is another one.
+func (b *Buffers) patch(ctx context.Context, name types.NamespacedName, uid types.UID,
+	status *slack.CapacityBufferStatus) (*unstructured.Unstructured, error) {
+	fields, err := fieldsOf(status)
+	if err != nil {
+		return nil, err
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": fields})
+	if err != nil {
+		return nil, err
+	}
+	written, err := b.objects.Resource(b.resource()).Namespace(name.Namespace).Patch(ctx, name.Name,
+		types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil, nil
+	}
+	return written, err
 }
 
 // fieldsOf returns all fields of a status, for a merge patch: null takes an earlier value away. Without it, the field
@@ -267,10 +286,23 @@ func fieldsOf(status *slack.CapacityBufferStatus) (map[string]any, error) {
 	return fields, nil
 }
 
+// ready returns how many copies fit now; nil: the plan does not tell. Buffers with the same pod are kept together: each
+// gets the least number that may be its own.
+func (b *buffer) ready(refused string, kept *loadlinev1.MirroredSlack) *int32 {
+	switch {
+	case refused != "" || b.copies == 0:
+		return new(int32)
+	case kept == nil:
+		return nil
+	}
+	return new(int32(max(0, int64(b.copies)-max(0, kept.GetWanted()-kept.GetPlaced()))))
+}
+
 // statusOf returns the status that a buffer should have.
 func (b *buffer) statusOf(refused string, kept *loadlinev1.MirroredSlack, now time.Time) slack.CapacityBufferStatus {
 	s := slack.CapacityBufferStatus{ProvisioningStrategy: slack.ActiveCapacity,
-		PodTemplateRef: b.Spec.PodTemplateRef, PodTemplateGeneration: b.generation, Replicas: &b.copies}
+		PodTemplateRef: b.Spec.PodTemplateRef, PodTemplateGeneration: b.generation, Replicas: &b.copies,
+		ReadyReplicas: b.ready(refused, kept)}
 	s.Conditions = append(s.Conditions, b.Status.Conditions...)
 	set := func(kind string, holds bool, reason, message string) {
 		c := metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
@@ -282,7 +314,7 @@ func (b *buffer) statusOf(refused string, kept *loadlinev1.MirroredSlack, now ti
 	}
 	wasLimited := meta.FindStatusCondition(s.Conditions, limitedByQuotas) != nil
 	if b.problem != nil {
-		s.Replicas = nil
+		s.Replicas, s.ReadyReplicas = nil, nil
 		set(readyForProvisioning, false, "Error", b.problem.Error())
 		if wasLimited {
 			set(limitedByQuotas, false, "NotReadyForProvisioning", "")
