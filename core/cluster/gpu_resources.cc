@@ -21,6 +21,12 @@ int64_t AmountOf(const ResourceAmounts& amounts, const ResourceNames& names, abs
 
 std::span<const absl::string_view> GpuResources() { return kGpuResources; }
 
+std::span<const absl::string_view> GpuLabels() {
+  static constexpr absl::string_view kKeys[] = {"cloud.google.com/gke-accelerator",
+                                                "k8s.amazonaws.com/accelerator", "accelerator"};
+  return kKeys;
+}
+
 int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names) {
   int64_t gpus = 0;
   for (const absl::string_view name : kGpuResources)

@@ -20,6 +20,10 @@ inline constexpr absl::string_view kNvidiaGpu = "nvidia.com/gpu";
 // nvidia.com/mig-1g.5gb, are not in it: how much of a GPU one is depends on the model.
 std::span<const absl::string_view> GpuResources();
 
+// Returns the labels by which platforms tell a node with GPUs, also before these are there; the value is
+// their type. Sources: Cluster Autoscaler's providers of GCE and AWS, and those that have "accelerator".
+std::span<const absl::string_view> GpuLabels();
+
 // The sum of all of them.
 int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names);
 

@@ -134,6 +134,22 @@ class LabelCounts {
   absl::flat_hash_map<std::pair<absl::string_view, absl::string_view>, int64_t> counts_;
 };
 
+// Adds the labels of kubelets that a template leaves out, with the values that more than half of the nodes
+// have.
+void AddKubeletLabels(std::span<const Alike> alike, Labels* labels) {
+  const int64_t half = CountNodes(alike) / 2;
+  for (const absl::string_view key : KubeletLabels()) {
+    if (labels->Find(key) != nullptr) continue;
+    absl::btree_map<absl::string_view, int64_t> values;
+    for (const Alike& of : alike) {
+      if (const std::string* const value = of.shape->labels.Find(key)) values[*value] += of.nodes;
+    }
+    for (const auto& [value, nodes] : values) {
+      if (nodes > half) labels->Set(key, value);
+    }
+  }
+}
+
 // Nodes of the zone that the next node is expected in, and the zones if there are several.
 std::vector<Alike> InNextZone(std::span<const Alike> alike, std::vector<std::string>* zones) {
   absl::btree_map<absl::string_view, int64_t> nodes;
@@ -336,6 +352,7 @@ std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const Group
     model = FromNodes(cluster, nodes, alike, startup_taints);
   } else {
     model.shape = WithoutPassingTaints(*group.stated, startup_taints);
+    if (healthy) AddKubeletLabels(alike, &model.shape.labels);
     model.shape.allocatable =
         CorrectedAmounts(group.stated->allocatable,
                          SharedAmounts(AllocatableOf(alike), cluster.resource_names()), healthy, names);

@@ -88,8 +88,10 @@ constexpr absl::string_view kZoneLabels[] = {"topology.kubernetes.io/zone",
                                              "failure-domain.beta.kubernetes.io/zone"};
 constexpr absl::string_view kRegionLabels[] = {"topology.kubernetes.io/region",
                                                "failure-domain.beta.kubernetes.io/region"};
-constexpr absl::string_view kOperatingSystemLabels[] = {"kubernetes.io/os", "beta.kubernetes.io/os"};
-constexpr absl::string_view kArchitectureLabels[] = {"kubernetes.io/arch", "beta.kubernetes.io/arch"};
+constexpr absl::string_view kKubeletLabels[] = {"kubernetes.io/os", "beta.kubernetes.io/os",
+                                                "kubernetes.io/arch", "beta.kubernetes.io/arch"};
+constexpr std::span<const absl::string_view> kOperatingSystemLabels(kKubeletLabels, 2);
+constexpr std::span<const absl::string_view> kArchitectureLabels(kKubeletLabels + 2, 2);
 
 constexpr absl::string_view kPlainRoles[] = {
     "worker", "node", "agent", "compute", "spot-worker", "spot", "on-demand-worker", "on-demand"};
@@ -136,6 +138,8 @@ absl::string_view InstanceTypeOf(const Labels& labels) { return FirstOf(labels, 
 absl::string_view ZoneOf(const Labels& labels) { return FirstOf(labels, kZoneLabels); }
 
 absl::string_view RegionOf(const Labels& labels) { return FirstOf(labels, kRegionLabels); }
+
+std::span<const absl::string_view> KubeletLabels() { return kKubeletLabels; }
 
 absl::string_view OperatingSystemOf(const Labels& labels) { return FirstOf(labels, kOperatingSystemLabels); }
 

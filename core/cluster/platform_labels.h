@@ -3,6 +3,7 @@
 #ifndef LOADLINE_CORE_CLUSTER_PLATFORM_LABELS_H_
 #define LOADLINE_CORE_CLUSTER_PLATFORM_LABELS_H_
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ absl::string_view ZoneOf(const Labels& labels);
 absl::string_view RegionOf(const Labels& labels);
 absl::string_view OperatingSystemOf(const Labels& labels);
 absl::string_view ArchitectureOf(const Labels& labels);
+
+// Returns the keys of the labels that each kubelet gives its own node, and nobody else decides.
+std::span<const absl::string_view> KubeletLabels();
 
 // Returns "aws", "azure" or "gce" for a node with a label that only one of these clouds sets; empty: it has
 // none.

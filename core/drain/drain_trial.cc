@@ -260,12 +260,21 @@ std::optional<Verdict> DrainTrial::Nearest(NodeIndex node, const MovingPod& pod,
   return nearest;
 }
 
-// Filters are numbered in the order in which they are asked.
+// Where no other node stays, those that leave show what the pod asks for beside room.
 std::optional<Verdict> DrainTrial::NearestOf(NodeIndex node, PodFit* fit) {
+  std::optional<Verdict> staying = NearestOf(node, /*leaving=*/false, fit);
+  if (staying.has_value()) return staying;
+  std::optional<Verdict> leaving = NearestOf(node, /*leaving=*/true, fit);
+  const bool lacks_room = !leaving.has_value() || leaving->judgement == Judgement::kFits;
+  return lacks_room ? std::nullopt : std::move(leaving);
+}
+
+// Filters are numbered in the order in which they are asked.
+std::optional<Verdict> DrainTrial::NearestOf(NodeIndex node, bool leaving, PodFit* fit) {
   std::optional<Verdict> nearest;
   for (int32_t i = 0; i < snapshot_.node_end(); ++i) {
     const NodeIndex other{i};
-    if (other == node || !snapshot_.Contains(other) || snapshot_.Leaving(other)) continue;
+    if (other == node || !snapshot_.Contains(other) || snapshot_.Leaving(other) != leaving) continue;
     Verdict verdict = fit->Judge(other);
     if (verdict.judgement == Judgement::kFits) return verdict;
     if (!nearest.has_value() || verdict.filter > nearest->filter) nearest = std::move(verdict);

@@ -142,6 +142,7 @@ class DrainTrial {
   bool FitsOn(const MovingPod& pod, NodeIndex node, WorkBudget* budget);
   bool HasPlaceAlone(const MovingPod& pod, WorkBudget* budget);
   std::optional<Verdict> NearestOf(NodeIndex node, PodFit* fit);
+  std::optional<Verdict> NearestOf(NodeIndex node, bool leaving, PodFit* fit);
   bool PlaceExactly(std::span<MovingPod> pods, int64_t* steps, WorkBudget* budget);
   void Leave(NodeIndex node, std::span<const MovingPod> pods);
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/gpu_resources.h"
 
 namespace loadline {
 
@@ -19,8 +20,7 @@ struct UtilizationOptions {
   bool ignore_daemonsets = false;
   bool ignore_mirror_pods = false;
   // Labels that tell a node with GPUs, whatever their value.
-  std::vector<std::string> gpu_labels = {"cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator",
-                                         "accelerator"};
+  std::vector<std::string> gpu_labels{GpuLabels().begin(), GpuLabels().end()};
   friend bool operator==(const UtilizationOptions&, const UtilizationOptions&) = default;
 };
 

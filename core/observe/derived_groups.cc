@@ -41,8 +41,12 @@ std::string SizeOf(const ResourceAmounts& capacity) {
       rounded % kGiB == 0 ? absl::StrCat(rounded / kGiB, "Gi") : absl::StrCat(rounded / kMiB, "Mi"));
 }
 
-// Returns the GPUs of a node, such as "4-nvidia.com/gpu"; empty: it has none.
-std::string GpuSizeOf(const ResourceAmounts& capacity, const ResourceNames& names) {
+// Returns the GPUs of a node: their type by a label, which is there before its device plugin has started, or
+// else their number, such as "4-nvidia.com/gpu"; empty: it has none.
+std::string GpusOf(const Labels& labels, const ResourceAmounts& capacity, const ResourceNames& names) {
+  for (const absl::string_view key : GpuLabels()) {
+    if (const std::string* const type = labels.Find(key); type != nullptr && !type->empty()) return *type;
+  }
   std::vector<std::string> gpus;
   for (const auto& [id, amount] : capacity) {
     const absl::string_view name = names.name(id);
@@ -75,8 +79,8 @@ class KeyMaker {
     add(pool.empty() ? absl::string_view(cluster_.traits(slot).machine_set) : pool);
     const absl::string_view type = InstanceTypeOf(shape.labels);
     add(type.empty() ? SizeOf(CapacityOf(cluster_, slot)) : std::string(type));
-    // A type says it; and its device plugin may not have started yet.
-    if (type.empty()) add(GpuSizeOf(CapacityOf(cluster_, slot), cluster_.resource_names()));
+    // A type says it.
+    if (type.empty()) add(GpusOf(shape.labels, CapacityOf(cluster_, slot), cluster_.resource_names()));
     add(ZoneOf(shape.labels));
     const CapacityType capacity = CapacityTypeOf(shape.labels);
     add(Name(capacity), capacity == CapacityType::kSpot || capacity == CapacityType::kReserved);

@@ -224,6 +224,25 @@ TEST_F(NodeModelTest, ATemplateSaysLabelsAndTaints) {
   EXPECT_EQ(Amount(model, kGpu), 1) << "the cloud does not know of it";
 }
 
+// A file seldom names what each kubelet says of its node; what it does name holds.
+TEST_F(NodeModelTest, ATemplateHasTheSystemAndArchitectureOfMostNodes) {
+  const auto add = [&](const char* arch) {
+    Add({.labels = {{"kubernetes.io/os", "linux"}, {"kubernetes.io/arch", arch}, {"role", "special"}}});
+  };
+  add("arm64");
+  add("arm64");
+  add("amd64");
+  NodeShape stated = cluster_.Shape(FitNode{.name = "t", .labels = {{"pool", "a"}}});
+  EXPECT_EQ(Model(&stated).shape.labels,
+            Labels(std::vector<Label>{
+                {"kubernetes.io/arch", "arm64"}, {"kubernetes.io/os", "linux"}, {"pool", "a"}}));
+  stated = cluster_.Shape(FitNode{.name = "t", .labels = {{"kubernetes.io/arch", "amd64"}}});
+  EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/arch"), "amd64");
+  add("amd64");
+  stated = cluster_.Shape(FitNode{.name = "t"});
+  EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/arch"), "") << "half of them are not most";
+}
+
 TEST_F(NodeModelTest, ADeviceThatNoHealthyNodeOffersIsNotExpected) {
   const NodeShape stated = cluster_.Shape(FitNode{.name = "t", .allocatable = {{"cpu", 4'000}, {kGpu, 1}}});
   EXPECT_EQ(Amount(Model(&stated), kGpu), 1) << "there is no node";

@@ -119,6 +119,26 @@ TEST(DrainPlannerTest, APodWithoutAPlaceIsToldWithTheFilterOfTheNearestNode) {
   EXPECT_EQ(nearest(), FilterName::kNodeUnschedulable);
 }
 
+// The other node goes itself, whatever the pod of "a" asks for: that the pod has a place nowhere is not for
+// want of room.
+TEST(DrainPlannerTest, APodThatNoNodeTakesIsToldWhyThoughAllOthersGo) {
+  DrainCluster cluster;
+  FitPod pod = ReplicaPod("p", 400);
+  pod.rules.node_selector.Set("disk", "ssd");
+  FitNode special = Node("a", 1000, {}).node;
+  special.labels.emplace_back("disk", "ssd");
+  cluster.nodes = {Node("a", 1000, {pod}), Node("b", 1000, {})};
+  cluster.nodes[0].node = special;
+  cluster.groups[GroupIndex{0}].utilization_threshold = 0.5;
+  const DrainModel model(cluster);
+  DrainPlanner planner;
+  WorkBudget budget;
+  const DrainPlan& plan = planner.Plan(model.problem(), DrainOptions(), &budget);
+  EXPECT_EQ(plan.remove.size(), 1U);
+  EXPECT_EQ(plan.keep.front().reason, NodeReason::kNoPlaceToMovePods);
+  EXPECT_EQ(plan.keep.front().nearest.value_or(Verdict()).filter, FilterName::kNodeAffinity);
+}
+
 TEST(DrainPlannerTest, DestinationIsNoCandidate) {
   DrainCluster cluster;
   cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 100)}), Node("b", 1000, {ReplicaPod("q", 200)})};

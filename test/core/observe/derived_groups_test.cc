@@ -117,6 +117,17 @@ TEST_F(DerivedGroupsTest, ANodeWithoutATypeIsToldByItsGpusToo) {
                                     Pair("3900m-cpu-15Gi/4-nvidia.com/gpu", ElementsAre("a", "c"))));
 }
 
+TEST_F(DerivedGroupsTest, ANodeWhoseGpusAreStillToComeIsOfTheGroupOfOthers) {
+  for (const auto& [name, gpus] : {std::pair("a", 4), std::pair("b", 0), std::pair("c", 0)}) {
+    FitNode node = Node(name, {});
+    if (name != std::string("c")) node.labels = {{"cloud.google.com/gke-accelerator", "nvidia-l4"}};
+    if (gpus > 0) node.allocatable.emplace_back("nvidia.com/gpu", gpus);
+    cluster_.Add(node);
+  }
+  EXPECT_THAT(Groups(), ElementsAre(Pair("3900m-cpu-15Gi", ElementsAre("c")),
+                                    Pair("3900m-cpu-15Gi/nvidia-l4", ElementsAre("a", "b"))));
+}
+
 // Whichever of three nodes it is that somebody has labelled.
 TEST_F(DerivedGroupsTest, MostNodesSayWhatIsPaidForThem) {
   for (const size_t odd : std::vector<size_t>{0, 1, 2}) {
