@@ -1,5 +1,7 @@
 #include "core/price/price_tally.h"
 
+#include <algorithm>
+
 #include "absl/algorithm/container.h"
 #include "core/base/amount.h"
 
@@ -38,8 +40,14 @@ void PriceTally::Add(const std::string& group, const PricedNode& node, const Nod
   }
   if (has(PriceRemark::kRegionNotListed)) other_regions_.emplace(node.region, price.region);
   if (has(PriceRemark::kReserved)) AddTo(&reserved_, nodes, price.price * count);
+  double licences = 0;
   for (const PricePart& part : price.parts) {
-    if (part.kind == PricePartKind::kLicence) AddTo(&windows_, nodes, part.price * count);
+    if (part.kind != PricePartKind::kLicence) continue;
+    licences += part.price;
+    AddTo(&windows_, nodes, part.price * count);
+  }
+  if (!has(PriceRemark::kReserved) || price.source == PriceSource::kBaseRates) {
+    by_capacity_ += std::max(0.0, price.estimated - licences) * count;
   }
   if (has(PriceRemark::kProviderPriceTooLow)) too_low_[group] = node.provider.value_or(0);
 }

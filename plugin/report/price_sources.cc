@@ -20,6 +20,10 @@ namespace {
 // The number of lists, instance types, groups, regions and shares that a sentence names.
 constexpr size_t kMostNamed = 5;
 
+constexpr absl::string_view kGivePrices =
+    " Give prices with --prices, with `price` in a file of groups, or with the annotation "
+    "loadline.dev/node-usd-per-hour of nodes.";
+
 std::string Usd(double amount) { return absl::StrFormat("%.3f", amount); }
 
 // "1 node is", "2 nodes are".
@@ -51,7 +55,7 @@ std::string Costliest(std::vector<Part> parts) {
 }
 
 void TellEstimates(const PriceTally& tally, v1::PriceSources* sources) {
-  const double estimate = tally.Of(PriceBasis::kEstimate);
+  const double estimate = tally.ByCapacity();
   if (estimate <= 0) return;
   std::vector<Part> types;
   PricedNodes nameless;
@@ -70,10 +74,7 @@ void TellEstimates(const PriceTally& tally, v1::PriceSources* sources) {
   std::string text = absl::StrCat(Usd(estimate), " of ", Usd(tally.Total()),
                                   " USD/h is estimated from CPU, memory and GPUs");
   if (!why.empty()) absl::StrAppend(&text, ": ", absl::StrJoin(why, ", and "));
-  sources->add_notes(
-      absl::StrCat(text,
-                   ". Give prices with --prices, with `price` in a file of groups, or with the "
-                   "annotation loadline.dev/node-usd-per-hour of nodes."));
+  sources->add_notes(absl::StrCat(text, ".", kGivePrices));
 }
 
 void TellLists(const PriceTally& tally, v1::PriceSources* sources) {
@@ -123,7 +124,8 @@ void TellUnknown(const PriceTally& tally, v1::PriceSources* sources) {
   if (const PricedNodes& nodes = tally.reserved(); nodes.nodes > 0) {
     sources->add_notes(absl::StrCat(CountedNodes(nodes.nodes, "is", "are"),
                                     " reserved: what the reservation costs is not known, and ",
-                                    Usd(nodes.usd), " USD/h is what such nodes cost on demand."));
+                                    Usd(nodes.usd), " USD/h is what such nodes cost on demand.",
+                                    tally.ByCapacity() > 0 ? "" : kGivePrices));
   }
   if (const PricedNodes& nodes = tally.windows(); nodes.nodes > 0) {
     sources->add_notes(

@@ -56,6 +56,20 @@ TEST(PriceTally, WhatIsAddedByEstimateCountsAsSuch) {
   EXPECT_DOUBLE_EQ(tally.Of(PriceBasis::kEstimate), 0.368);
   EXPECT_EQ(tally.windows().nodes, 2);
   EXPECT_DOUBLE_EQ(tally.windows().usd, 0.368);
+  EXPECT_EQ(tally.ByCapacity(), 0) << "a licence has a list price";
+}
+
+TEST(PriceTally, ReservedNodesRestOnCapacityOnlyWhereNoListHasThem) {
+  NodePrice listed = PriceOf(PriceBasis::kEstimate, 0.192);
+  listed.remarks = {PriceRemark::kReserved};
+  PriceTally tally;
+  tally.Add("r", {.reserved = true}, listed, 2);
+  EXPECT_DOUBLE_EQ(tally.Of(PriceBasis::kEstimate), 0.384);
+  EXPECT_EQ(tally.ByCapacity(), 0);
+  NodePrice unlisted = PriceOf(PriceBasis::kEstimate, 0.25, PriceSource::kBaseRates);
+  unlisted.remarks = {PriceRemark::kReserved};
+  tally.Add("u", {.reserved = true}, unlisted, 2);
+  EXPECT_EQ(tally.ByCapacity(), 0.5);
 }
 
 }  // namespace

@@ -75,5 +75,23 @@ TEST(PriceSources, ManyListsAndSharesAreOneSentenceEach) {
                      "price, as no list has the spot price")));
 }
 
+// Both count as estimates, and neither is made from CPU, memory and GPUs.
+TEST(PriceSources, LicencesAndReservedNodesAreToldByThemselves) {
+  NodePrice windows = PriceOf(PriceSource::kInstanceType, PriceBasis::kList, 0.376);
+  windows.parts = {{PricePartKind::kMachine, 0.192}, {PricePartKind::kLicence, 0.184}};
+  windows.estimated = 0.184;
+  NodePrice reserved = PriceOf(PriceSource::kInstanceType, PriceBasis::kEstimate, 0.192);
+  reserved.remarks = {PriceRemark::kReserved};
+  PriceTally tally;
+  tally.Add("w", {}, windows, 1);
+  tally.Add("r", {.reserved = true}, reserved, 1);
+  EXPECT_THAT(
+      PriceSourcesOf(tally).notes(),
+      ElementsAre(AllOf(StartsWith("1 node is reserved: what the reservation costs is not known, and 0.192 "
+                                   "USD/h is what such nodes cost on demand. Give prices with --prices"),
+                        Not(HasSubstr("estimated"))),
+                  "1 node runs Windows: 0.184 USD/h is its licence at the list price of 0.046 USD per CPU."));
+}
+
 }  // namespace
 }  // namespace loadline
