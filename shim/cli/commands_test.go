@@ -40,7 +40,7 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"BothStdin", []string{"why", "-p", "-", "-f", "-"}, "cannot both read standard input"},
 		{"PodName", []string{"why", "a/b/c", "-f", "x"}, `pod "a/b/c"`},
 		{"Output", []string{"score", "a", "-f", "x", "-o", "xml"}, `-o "xml": must be one of table, json, yaml, html`},
-		{"NoPage", []string{"fit", "a", "-f", "x", "-o", "html"}, `-o "html": must be one of table, json, yaml`},
+		{"NoSheet", []string{"fit", "a", "-f", "x", "-o", "csv"}, `-o "csv": must be one of table, json, yaml, html, wide`},
 		{"Preset", []string{"score", "a", "-f", "x", "--preset", "loose"},
 			`preset: Unsupported value: "loose": supported values: "strict", "kep217"`},
 		{"Weight", []string{"score", "a", "-f", "x", "--resources", "cpu=0"}, "resources[0].weight: Invalid value: 0"},
@@ -304,6 +304,19 @@ func TestPagesHoldEverySection(t *testing.T) {
 			[]string{"0/4 nodes are available", "NodeResourcesFit", "Insufficient cpu", "SUCH AS"}},
 		{[]string{"score", "pod5", "-f", "testdata/proposal.json"}, []string{
 			"Scores of nodes", "node1", "node2", "9 / 8 = 1.13", "14 / 8 = 1.75"}},
+		{[]string{"plan", "-f", "../../docs/shop.yaml", "--groups", "../../docs/groups.yaml", "--now", drainNow},
+			[]string{"<title>What one loop would decide</title>", "1 finds room", "SUCH AS", "No node goes now", "STAYS"}},
+		{[]string{"fit", "pod5", "-f", "testdata/proposal.json"},
+			[]string{"<title>Where the pod fits</title>", "fits on 2 of 2 nodes", "<td>node1</td>"}},
+		{[]string{"why-not", "shop/huge", "-f", "testdata/fit.yaml"},
+			[]string{"<title>Why the pod does not fit</title>", "0/4 nodes are available", "SUCH AS"}},
+		{[]string{"why-not", "shop/huge", "-f", "testdata/fit.yaml", "--by-node"},
+			[]string{"<title>Why the pod does not fit</title>", "0/4 nodes are available", "NODE"}},
+		{[]string{"why-not", "pod5", "node1", "-f", "testdata/proposal.json"},
+			[]string{"<title>Why the pod does not fit</title>", "default/pod5 fits on node1"}},
+		{[]string{"why-not", "shop/web-0", "-f", "../../docs/shop.yaml", "--groups", "../../docs/groups.yaml"},
+			[]string{"<title>Which node groups grow</title>", "NODE GROUP", "spot-large"}},
+		{[]string{"version"}, []string{"<title>Versions</title>", "engine " + Version}},
 	} {
 		out, errs, code := run(t, "loadline", "", append(c.args, "-o", "html")...)
 		if code != 0 {

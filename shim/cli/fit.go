@@ -43,7 +43,7 @@ func (a *app) newFit() *cobra.Command {
 }
 
 func addFitFlags(command *cobra.Command, flags *podFlags) {
-	addPodFlagsWithoutPolicy(command, flags, formTable, formJSON, formYAML)
+	addPodFlagsWithoutPolicy(command, flags, formTable, formJSON, formYAML, formHTML)
 	flags.how.addTo(command.Flags())
 	flags.nodes.addTo(command.Flags())
 }
@@ -80,41 +80,44 @@ func (f *fitAnswer) forms() answer {
 		}
 		return ""
 	}
-	return answer{data: f, verdict: f.Verdict, lines: f.Remarks, leftOut: &f.leftOut, tables: []table{
+	out := answer{title: "Where the pod fits", data: f, verdict: f.Verdict, lines: f.Remarks, leftOut: &f.leftOut}
+	out.tables = []table{
 		{rows: "fits", element: "node", kind: "node", name: "node", columns: []column{{header: "NODE", path: "node"},
 			{header: "FITS", text: yes}, {text: where}}},
 		{rows: "cannotJudge", apart: true, columns: []column{{header: "NODE", path: "node"},
 			{header: "FITS", text: func(row) string { return "not known" }},
 			{text: func(r row) string {
 				return strings.TrimPrefix(r.str("filter")+": "+reasonsOf(r), ": ") // of an unknown field no filter tells
-			}}}}}}
+			}}}}}
+	return out
 }
 
 // whyNot tells why a pod does not fit on a node; without a node, on all of them.
 func (f *fitAnswer) whyNot(node string, byNode bool) (answer, error) {
 	refusals := slices.Concat(f.DoesNotFit, f.CannotJudge)
+	out := answer{title: "Why the pod does not fit", verdict: f.Verdict, lines: f.Remarks, leftOut: &f.leftOut}
 	if node == "" {
+		out.data, out.tables = newFitSection(f), refusalGroupTables
 		if byNode {
-			return answer{data: f, verdict: f.Verdict, lines: f.Remarks, leftOut: &f.leftOut, tables: refusalTables}, nil
+			out.data, out.tables = f, refusalTables
 		}
-		return answer{data: newFitSection(f), verdict: f.Verdict, lines: f.Remarks, leftOut: &f.leftOut,
-			tables: refusalGroupTables}, nil
+		return out, nil
 	}
 	i := slices.IndexFunc(refusals, func(r refusal) bool { return r.Node == node })
 	if i < 0 && !slices.Contains(f.Fits, node) {
 		return answer{}, fmt.Errorf("node %q is not in the cluster", node)
 	}
-	one, verdict, tables := nodeAnswer{Pod: f.Pod, Node: node, Fits: i < 0}, "fits on", []table(nil)
+	one, verdict := nodeAnswer{Pod: f.Pod, Node: node, Fits: i < 0}, "fits on"
 	if i >= 0 {
 		one.Filter, one.Status, one.Reasons = refusals[i].Filter, refusals[i].Status, refusals[i].Reasons
-		tables = []table{{columns: []column{{header: "FILTER", path: "filter"}, preemptionColumn,
+		out.tables = []table{{columns: []column{{header: "FILTER", path: "filter"}, preemptionColumn,
 			{header: "REASON", path: "reasons[*]"}}}}
 		if verdict = "does not fit on"; one.Status == "" {
 			verdict = "cannot be judged on"
 		}
 	}
-	return answer{data: one, verdict: fmt.Sprintf("%s %s %s", f.Pod, verdict, node), tables: tables, lines: f.Remarks,
-		leftOut: &f.leftOut}, nil
+	out.data, out.verdict = one, fmt.Sprintf("%s %s %s", f.Pod, verdict, node)
+	return out, nil
 }
 
 // nodeAnswer is the answer of `why-not POD NODE`.

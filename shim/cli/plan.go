@@ -64,7 +64,7 @@ that the engine is told and asked is written to a file, from which 'loadline rep
 	flags.StringVar(&f.record, "record", "", "file to write down what the engine is told and asked")
 	flags.StringVar(&f.usage, "usage", "", "profiles of what pods use by the hour, as `FILE` of 'loadline usage "+
 		"--output', in place of those of a live cluster: for plans that count expected use")
-	f.inquiry.addTo(flags, formTable, formJSON, formYAML)
+	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML)
 	return command
 }
 

@@ -193,7 +193,7 @@ func (l *loopPlan) forms() answer {
 		parts = append(parts, answer{at: "drain", verdict: l.drain.verdict(), tables: drainTables,
 			lines: []string{strings.Join(l.drain.basis(), " ")}})
 	}
-	return answer{data: l.data(), verdict: l.verdict(), tables: planTables,
+	return answer{title: "What one loop would decide", data: l.data(), verdict: l.verdict(), tables: planTables,
 		lines: append(l.remarks, l.growthCutShort()...), parts: parts, leftOut: &l.leftOut}
 }
 

@@ -42,11 +42,11 @@ func (a *app) newVersion() *cobra.Command {
 			}
 			v := versionAnswer{Version, difference.EngineVersion, append([]string{}, difference.EngineLacks...),
 				append([]string{}, difference.ClientLacks...)}
-			return output.write(a.streams.Out, answer{data: v, lines: v.lines()})
+			return output.write(a.streams.Out, answer{title: "Versions", data: v, lines: v.lines()})
 		},
 	}
 	addEngineFlag(command.Flags(), &flags)
-	addOutputFlag(command.Flags(), &output, formTable, formJSON, formYAML)
+	addOutputFlag(command.Flags(), &output, formTable, formJSON, formYAML, formHTML)
 	return command
 }
 

@@ -48,7 +48,7 @@ func (a *app) newWhyNot() *cobra.Command {
 	command.ValidArgsFunction = completeArgs([]namesOf{f.podNames}, []namesOf{f.nodeNames, groupNames(&f.groups.groups)})
 	f.groups.addTo(command.Flags(), "why-not")
 	addNowFlag(command.Flags(), &f.groups.now)
-	addPodFlagsWithoutPolicy(command, &f.podFlags, formTable, formJSON, formYAML)
+	addPodFlagsWithoutPolicy(command, &f.podFlags, formTable, formJSON, formYAML, formHTML)
 	_ = command.Flags().MarkHidden("question")
 	f.nodes.addTo(command.Flags())
 	command.Flags().BoolVar(&f.byNode, "by-node", false, "a line per node instead of one per reason")
@@ -157,12 +157,15 @@ func (a *app) whyNotGroups(ctx context.Context, f *whyNotFlags, args []string, g
 		out.Verdict = fmt.Sprintf("%s: %d of %s could grow for it", out.Pod, taken, plural(len(out.Groups), "node group"))
 	}
 	lines := only.linesBeside(out.Remarks)
-	return answer{data: out, verdict: out.Verdict, lines: lines, leftOut: &r.leftOut, tables: []table{
-		{rows: "groups", kind: "nodegroup", name: "nodeGroup", columns: []column{{header: "NODE GROUP", path: "nodeGroup"},
-			{header: "TAKES IT", text: func(r row) string {
-				return map[bool]string{true: "yes", false: "no"}[r["takes"] == true]
-			}}, {header: "FILTER", path: "filter"}, {header: "WHY", path: "reason"}}}}}, nil
+	return answer{title: "Which node groups grow", data: out, verdict: out.Verdict, lines: lines, leftOut: &r.leftOut,
+		tables: groupsTables}, nil
 }
+
+var groupsTables = []table{
+	{rows: "groups", kind: "nodegroup", name: "nodeGroup", columns: []column{{header: "NODE GROUP", path: "nodeGroup"},
+		{header: "TAKES IT", text: func(r row) string {
+			return map[bool]string{true: "yes", false: "no"}[r["takes"] == true]
+		}}, {header: "FILTER", path: "filter"}, {header: "WHY", path: "reason"}}}}
 
 // groupVerdict says whether a new node of a group takes the pod; `ranks` says that groups without a price grow too.
 func (r *rank) groupVerdict(option ranking.Ranked, ranks bool) groupVerdict {
