@@ -92,6 +92,10 @@ func schedulerFlag(t *testing.T) string {
 	return "--scheduler-config-file=" + file
 }
 
+// waitingFlags are those of pods that wait, each with another value than its default.
+var waitingFlags = []string{"--expendable-pods-priority-cutoff=10", "--new-pod-scale-up-delay=7m",
+	"--allowed-scheduler-names=other,default-scheduler", "--bypassed-scheduler-names=other"}
+
 // drainGroupsOf are the groups of the question, counted by hand. The machine that two nodes of b state is one.
 func drainGroupsOf(t *testing.T, own *loadlinev1.Changes) []*loadlinev1.DrainGroup {
 	return []*loadlinev1.DrainGroup{
@@ -110,6 +114,7 @@ func TestDrainAsksWhatTheAutoscalerAsks(t *testing.T) {
 	a := newAsker(t)
 	flags := []string{"--ignore-daemonsets-utilization=false", "--startup-taint=example.com/starting", schedulerFlag(t),
 		"--node-budgets=10%", "--cores-total=7:9"}
+	flags = append(flags, waitingFlags...)
 	loop := a.byAutoscaler(append(flags, "--decisions=scale-down")...)
 	got, own := asks[*loadlinev1.PlanDrainRequest](t, a, append([]string{"drain", "--now",
 		questionTime.Format(time.RFC3339)}, flags...)...)
@@ -118,6 +123,8 @@ func TestDrainAsksWhatTheAutoscalerAsks(t *testing.T) {
 	same(t, "options", loop.GetDrain(), got.GetOptions())
 	same(t, "filters", loop.GetFit(), got.GetFit())
 	same(t, "taints", loop.GetStartupTaints(), got.GetStartupTaints())
+	same(t, "pods", loop.GetPods(), got.GetPods())
+	same(t, "waiting", loop.GetWaiting(), got.GetWaiting())
 	if got.GetNowS() != loop.GetNowS() || got.GetSeenS() != loop.GetSeenS() || got.GetDeriveGroups() {
 		t.Error(got)
 	}
@@ -127,7 +134,8 @@ func TestDrainAsksWhatTheAutoscalerAsks(t *testing.T) {
 func TestConsolidateAsksWhatTheAutoscalerAsks(t *testing.T) {
 	a := newAsker(t)
 	flags := []string{"--startup-taint=example.com/starting", schedulerFlag(t), "--payback-hours=3",
-		"--max-nodes-total=77"}
+		"--gpu-total=t4:1:9", "--max-nodes-total=77", "--min-nodes-total=3", "--cores-total=7:9", "--memory-total=7:9"}
+	flags = append(flags, waitingFlags...)
 	loop := a.byAutoscaler(append(flags, "--decisions=scale-up,scale-down,replace")...)
 	got, own := asks[*loadlinev1.PlanConsolidationRequest](t, a, append([]string{"consolidate", "--now",
 		questionTime.Format(time.RFC3339)}, flags...)...)
@@ -145,6 +153,8 @@ func TestConsolidateAsksWhatTheAutoscalerAsks(t *testing.T) {
 	same(t, "drain", loop.GetDrain(), got.GetDrain())
 	same(t, "filters", loop.GetFit(), got.GetFit())
 	same(t, "taints", loop.GetStartupTaints(), got.GetStartupTaints())
+	same(t, "pods", loop.GetPods(), got.GetPods())
+	same(t, "waiting", loop.GetWaiting(), got.GetWaiting())
 	same(t, "policy", loop.GetConsolidation(), got.GetPolicy(),
 		protocmp.IgnoreFields(&loadlinev1.ConsolidationPolicy{}, "mode", "rest_seconds"))
 	if got.GetNowS() != loop.GetNowS() || got.GetMaxNodesTotal() != 77 || len(got.GetGroups()) != 3 ||
@@ -189,13 +199,14 @@ func waitingOf(t *testing.T, loop *loadlinev1.PlanLoopRequest, but ...string) (w
 // `slack` asks about what an autoscaler asks about that only keeps slack.
 func TestSlackAsksWhatTheAutoscalerAsks(t *testing.T) {
 	a := newAsker(t)
-	flags := []string{"--startup-taint=example.com/starting", schedulerFlag(t), "--slack-version=2b"}
+	flags := []string{"--startup-taint=example.com/starting", schedulerFlag(t), "--slack-version=2b",
+		"--bypassed-scheduler-names=other"}
 	loop := a.byAutoscaler(append(flags, "--decisions=slack")...)
 	got, own := asks[*loadlinev1.PlanSlackRequest](t, a, append([]string{"slack"}, flags...)...)
 	same(t, "cluster", loop.GetOwn(), own)
 	same(t, "groups", growsOf(t, loop, own), got.GetGroups())
 	same(t, "slots", slotsOf(t, own, "a-1", "a-2", "a-3", "a-4", "b-0", "s-1"), got.GetGroupedSlots())
-	same(t, "pods", waitingOf(t, loop), got.GetPods(), ages)
+	same(t, "pods", waitingOf(t, loop, "untried"), got.GetPods(), ages)
 	same(t, "daemon pods", loop.GetDaemonPods(), got.GetDaemonPods())
 	same(t, "policy", loop.GetSlack(), got.GetPolicy())
 	same(t, "filters", loop.GetFit(), got.GetFit())

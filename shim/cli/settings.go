@@ -29,31 +29,32 @@ var (
 	readsPrices  = []string{"scaleUp.prices", "scaleUp.baseRatePrices", "scaleUp.rankPolicy", "scaleUp.pricing."}
 	readsRanking = []string{"scaleUp.rankPreset", "scaleUp.strategies"}
 	readsWaiting = []string{"scaleUp.newPodScaleUpDelay", "scaleUp.expendablePodsPriorityCutoff",
-		"scaleUp.allowedSchedulerNames"}
+		"scaleUp.allowedSchedulerNames", "scaleUp.bypassedSchedulerNames"}
 	readsBlockers = []string{"scaleDown.skipNodesWithSystemPods", "scaleDown.skipNodesWithLocalStorage",
 		"scaleDown.skipNodesWithCustomControllerPods", "scaleDown.minReplicaCount",
 		"scaleDown.blockingSystemPodDistruptionTimeout"}
+	readsMinimum = []string{"scaleDown.coresTotal", "scaleDown.memoryTotal", "scaleDown.gpuTotal", "scaleDown.gpuLabels",
+		"scaleDown.minNodesTotal"}
 	readsSlack = []string{"slack.", "!slack.keep", "!slack.capacityBuffers"}
 )
 
 // readBy are the paths that each command with --config reads.
 var readBy = map[string][]string{
-	"drain": slices.Concat(readsFilters, readsBlockers, []string{"scaleDown.maxScaleDownParallelism",
-		"scaleDown.maxDrainParallelism", "scaleDown.exclusiveDrains", "scaleDown.nodeBudgets", "scaleDown.coresTotal",
-		"scaleDown.memoryTotal", "scaleDown.gpuTotal", "scaleDown.gpuLabels", "scaleDown.minNodesTotal",
-		"scaleDown.scaleDownUnneededTime", "scaleDown.scaleDownUnreadyTime", "scaleDown.scaleDownUnreadyEnabled",
+	"drain": slices.Concat(readsFilters, readsBlockers, readsWaiting, readsMinimum, []string{
+		"scaleDown.maxScaleDownParallelism", "scaleDown.maxDrainParallelism", "scaleDown.exclusiveDrains",
+		"scaleDown.nodeBudgets", "scaleDown.scaleDownUnneededTime", "scaleDown.scaleDownUnreadyTime", "scaleDown.scaleDownUnreadyEnabled",
 		"scaleDown.scaleDownUtilizationThreshold", "scaleDown.scaleDownGpuUtilizationThreshold",
 		"scaleDown.ignoreDaemonsetsUtilization", "scaleDown.ignoreMirrorPodsUtilization", "scaleDown.plainGreedy",
 		"scaleDown.okTotalUnreadyCount", "scaleDown.maxTotalUnreadyPercentage", "scaleDown.nodeDeletionCandidateTtl"}),
 	"rank": slices.Concat(readsFilters, readsPrices, readsRanking, readsWaiting, []string{
-		"scaleUp.bypassedSchedulerNames", "scaleUp.maxNodesTotal", "scaleDown.coresTotal", "scaleDown.memoryTotal"}),
+		"scaleUp.maxNodesTotal", "scaleDown.coresTotal", "scaleDown.memoryTotal"}),
 	"slack":       slices.Concat(readsFilters, readsSlack, readsWaiting),
 	"bill":        readsBill,
 	"consolidate": readsBill,
 }
 
-var readsBill = slices.Concat(readsFilters, readsBlockers, readsPrices, []string{"scaleUp.maxNodesTotal",
-	"scaleDown.okTotalUnreadyCount", "scaleDown.maxTotalUnreadyPercentage", "consolidation.",
+var readsBill = slices.Concat(readsFilters, readsBlockers, readsPrices, readsWaiting, readsMinimum, []string{
+	"scaleUp.maxNodesTotal", "scaleDown.okTotalUnreadyCount", "scaleDown.maxTotalUnreadyPercentage", "consolidation.",
 	"!consolidation.replacementRest"})
 
 func init() {

@@ -67,18 +67,18 @@ var (
 	noDrain = map[string]string{"scaleDown.": "no node is to go"}
 	noMoves = map[string]string{"consolidation.": "no node is replaced", "decisions": "the command is one decision",
 		"maxWork": "the engine's own limit holds"}
-	noGrowth  = map[string]string{"scaleUp.": "no group grows for pods"}
+	noGrowth  = map[string]string{"scaleUp.": "no group grows, and pods that wait are counted all the same"}
 	noSlack   = map[string]string{"slack.": "no room is kept"}
 	notReadBy = map[string][]map[string]string{
 		"plan":  nil,
 		"drain": {noMoves, noGrowth, noSlack, noUse},
-		"slack": {noDrain, noMoves, noUse, {"scaleUp.": "nodes come for room alone, of groups that may grow"}},
+		"slack": {noDrain, noMoves, noUse, {"scaleUp.": "nodes come for room alone, of groups that may grow, for what pods that wait leave"}},
 		"rank": {noDrain, noMoves, noSlack, noUse, {"scaleUp.": "what each group would come to is told, whatever holds growth " +
 			"back in a loop"}},
 		"bill": {noSlack, noUse, {"decisions": "the command is one decision", "maxWork": "the engine's own limit holds",
 			"consolidation.replacementRest": "nothing has been done",
 			"scaleDown.":                    "nodes go because that saves money, however full they are",
-			"scaleUp.":                      "no pods wait for a ranking, and new nodes are as good as there"}},
+			"scaleUp.":                      "no group grows for pods that wait, and new nodes are as good as there"}},
 	}
 )
 

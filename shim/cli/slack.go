@@ -141,8 +141,8 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 		return nil, err
 	}
 	defer c.close()
-	waits := f.settings.remarks(time.Time{}).Waits
-	p, o, err := c.gather(&alone, &config.Loaded{Fit: fit}, file, time.Now(), waits)
+	now := time.Now()
+	p, o, err := c.gather(&alone, &config.Loaded{Fit: fit}, file, now, f.settings.remarks(now).Waits)
 	if err != nil {
 		return nil, err
 	}
