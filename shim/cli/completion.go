@@ -8,10 +8,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/dump"
+	"loadline.dev/shim/filterconfig"
+	"loadline.dev/shim/ranking"
+	"loadline.dev/shim/slack"
 )
 
 const (
@@ -125,19 +130,28 @@ func groupNames(file *string) namesOf {
 	}
 }
 
+// valuesOf holds the values of flags that are the same for each command.
+var valuesOf = map[string]func() []string{
+	"slack-version": slack.Versions, "slack-basis": slack.Bases, "rank-preset": ranking.Presets,
+	"strategies": ranking.Strategies, "preferred-table": ranking.PreferredTables,
+	"decisions":          func() []string { return config.AllDecisions },
+	"kubernetes-version": filterconfig.Releases, "upstream-defects": filterconfig.Defects,
+}
+
 // completeFlags completes the values of flags that are chosen from a few, of a command and those below it.
 func completeFlags(command *cobra.Command) {
-	for name, values := range map[string]func() []string{
-		"output":  func() []string { return command.Flag("output").Annotations[formsAnnotation] },
-		"mode":    func() []string { return command.Flag("mode").Annotations[formsAnnotation] },
-		"context": contexts(command), "contexts": contexts(command),
-	} {
-		if command.Flags().Lookup(name) == nil {
+	all := maps.Clone(valuesOf)
+	for _, name := range []string{"output", "mode", "sort-by"} {
+		all[name] = func() []string { return command.Flag(name).Annotations[formsAnnotation] }
+	}
+	all["context"], all["contexts"], all["namespace"] = contexts(command), contexts(command), namespaces(command)
+	for name, values := range all {
+		flag := command.Flags().Lookup(name)
+		if flag == nil {
 			continue
 		}
 		complete := func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-			return slices.DeleteFunc(slices.Clone(values()),
-				func(value string) bool { return !strings.HasPrefix(value, word) }), cobra.ShellCompDirectiveNoFileComp
+			return completions(flag, values(), word), cobra.ShellCompDirectiveNoFileComp
 		}
 		if err := command.RegisterFlagCompletionFunc(name, complete); err != nil {
 			panic(err) // a flag of this name was completed before: the fault of this program
@@ -146,6 +160,66 @@ func completeFlags(command *cobra.Command) {
 	for _, child := range command.Commands() {
 		completeFlags(child)
 	}
+}
+
+// completions returns the values that complete a word; that of a list has others before its last comma.
+func completions(flag *pflag.Flag, values []string, word string) (words []string) {
+	before := ""
+	if _, list := flag.Value.(pflag.SliceValue); list {
+		before = word[:strings.LastIndexByte(word, ',')+1]
+	}
+	for _, value := range values {
+		if strings.HasPrefix(before+value, word) && !slices.Contains(strings.Split(before, ","), value) {
+			words = append(words, before+value)
+		}
+	}
+	return words
+}
+
+// namespaces lists those of the pods of a dump, or of the cluster that a command reads.
+func namespaces(command *cobra.Command) func() []string {
+	return func() (names []string) {
+		ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
+		defer cancel()
+		source := sourceOf(command)
+		if source.fromFile() {
+			source.inFile(ctx, func(*v1.Node) {}, func(pod *v1.Pod) { names = append(names, pod.Namespace) })
+			slices.Sort(names)
+			return slices.Compact(names)
+		}
+		client, err := source.client()
+		if err != nil {
+			return nil
+		}
+		all, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: mostCompleted})
+		if err != nil {
+			return nil
+		}
+		for i := range all.Items {
+			names = append(names, all.Items[i].Name)
+		}
+		return names
+	}
+}
+
+// sourceOf returns where a command finds the cluster, by those of its flags that were given.
+func sourceOf(command *cobra.Command) *sourceFlags {
+	var source sourceFlags
+	own := pflag.NewFlagSet(command.Name(), pflag.ContinueOnError)
+	addSourceFlags(own, &source)
+	command.Flags().Visit(func(given *pflag.Flag) {
+		flag := own.Lookup(given.Name)
+		if flag == nil {
+			return
+		}
+		from, list := given.Value.(pflag.SliceValue)
+		if to, ok := flag.Value.(pflag.SliceValue); ok && list {
+			_ = to.Replace(from.GetSlice()) // texts, as they were given
+			return
+		}
+		_ = flag.Value.Set(given.Value.String()) // it was understood before
+	})
+	return &source
 }
 
 // contexts lists those of the kubeconfig that a command reads.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +12,12 @@ import (
 // A shell asks as it does of every program of cobra; the last line of its answer is for the shell alone.
 func TestCompletionOfNames(t *testing.T) {
 	kubeconfig, _ := apiServer(t, "testdata/proposal.json")
+	namespaces := filepath.Join(t.TempDir(), "namespaces.json")
+	if err := os.WriteFile(namespaces, []byte(`{"items": [{"kind": "Namespace", "metadata": {"name": "shop"}},
+		{"kind": "Namespace", "metadata": {"name": "zoo"}}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	named, _ := apiServer(t, namespaces)
 	dump := []string{"-f", "testdata/proposal.json"}
 	live := []string{"--kubeconfig", kubeconfig, "--context", "test"}
 	for _, c := range []struct {
@@ -25,6 +33,18 @@ func TestCompletionOfNames(t *testing.T) {
 		{[]string{"drain", "-o", "j"}, []string{"json", "jsonpath=", "jsonpath-file=", "jsonpath-as-json="}},
 		{[]string{"consolidate", "--mode", ""}, []string{"off", "remove", "replace"}},
 		{[]string{"top", "--kubeconfig", kubeconfig, "--context", ""}, []string{"other", "test"}},
+		{[]string{"slack", "--slack-version", ""}, []string{"1", "2a", "2b", "pareto"}},
+		{[]string{"slack", "--slack-basis", ""}, []string{"capacity", "requested"}},
+		{[]string{"plan", "--decisions", "scale-up,s"}, []string{"scale-up,slack", "scale-up,scale-down"}},
+		{[]string{"autoscaler", "--decisions", "d"}, []string{"downscale-order"}},
+		{[]string{"rank", "--strategies", "price,least"}, []string{"price,least-waste", "price,least-nodes"}},
+		{[]string{"rank", "--rank-preset", "c"}, []string{"cluster-autoscaler"}},
+		{[]string{"rank", "--preferred-table", ""}, []string{"cluster-autoscaler", "proposal", "learned"}},
+		{[]string{"drain", "--kubernetes-version", ""}, []string{"1.36", "1.37"}},
+		{[]string{"fit", "--upstream-defects", ""}, []string{"namespace-selector-sees-no-labels", "none"}},
+		{[]string{"top", "--sort-by", ""}, []string{"load", "name", "cpu", "memory"}},
+		{[]string{"fit", "-f", "../../docs/shop.yaml", "-n", ""}, []string{"shop"}},
+		{[]string{"fit", "--kubeconfig", named, "--context", "test", "-n", "s"}, []string{"shop"}},
 	} {
 		out, errs, code := run(t, "loadline", "", append([]string{"__complete"}, c.words...)...)
 		lines := strings.Split(strings.TrimSpace(out), "\n")

@@ -75,6 +75,8 @@ Amounts in json and yaml: cpu in millicores, every other resource in its own uni
 		"resources to show (default: those that a pod requests or limits, cpu and memory)")
 	command.Flags().StringVar(&flags.sortBy, "sort-by", sortByLoad,
 		"load: the highest limits ratio of any resource first; name; or a resource: its limits ratio")
+	command.Flags().Lookup("sort-by").Annotations = map[string][]string{
+		formsAnnotation: append([]string{sortByLoad, sortByName}, usedResources...)}
 	command.Flags().IntVar(&flags.most, "top", 0,
 		"show only this many nodes; 0: all; totals are always those of all nodes")
 	flags.filters.addTo(command.Flags())

@@ -22,6 +22,20 @@ const NamespaceSelectorSeesNoLabels = "namespace-selector-sees-no-labels"
 // NoDefects means an empty list in a list of defects: answers are as Kubernetes documents them.
 const NoDefects = "none"
 
+// Defects returns the words of a list of defects.
+func Defects() []string { return []string{NamespaceSelectorSeesNoLabels, NoDefects} }
+
+// Releases of Kubernetes whose filters are known, by their minors.
+const firstMinor, lastMinor = 36, 37
+
+// Releases returns them, the first one first.
+func Releases() (all []string) {
+	for minor := firstMinor; minor <= lastMinor; minor++ {
+		all = append(all, fmt.Sprintf("1.%d", minor))
+	}
+	return all
+}
+
 // Request names a configuration.
 type Request struct {
 	// File holds a KubeSchedulerConfiguration; empty: kube-scheduler's defaults.
@@ -90,8 +104,9 @@ func (s *Scheduler) setVersion(version string) error {
 			return fmt.Errorf("version %q of Kubernetes: must be such as 1.37", version)
 		}
 	}
-	if major != 1 || minor < 36 || minor > 37 {
-		return fmt.Errorf("version %q of Kubernetes: the filters of 1.36 and 1.37 are known", version)
+	if major != 1 || minor < firstMinor || minor > lastMinor {
+		return fmt.Errorf("version %q of Kubernetes: the filters of %s are known", version,
+			strings.Join(Releases(), " and "))
 	}
 	s.options().KubernetesMinor = minor
 	return nil

@@ -128,6 +128,12 @@ var (
 	sources    = policy.NewChoice(loadlinev1.NodePrice_SOURCE_UNSPECIFIED, kebab)
 )
 
+// Presets returns the words for presets, Strategies those for strategies, and PreferredTables those for tables of
+// preferred nodes.
+func Presets() []string         { return presets.Words() }
+func Strategies() []string      { return strategies.Words() }
+func PreferredTables() []string { return tables.Words() }
+
 // kebab makes least-waste of LEAST_WASTE, as Cluster Autoscaler writes its expanders, and proposal of TABLE_PROPOSAL.
 func kebab(name string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "TABLE_"), "_", "-"))

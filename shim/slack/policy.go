@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -72,6 +74,10 @@ var (
 		"2a": loadlinev1.SlackPolicy_BIGGEST,
 		"2b": loadlinev1.SlackPolicy_HULL, "pareto": loadlinev1.SlackPolicy_PARETO}
 )
+
+// Bases returns the words for what room is measured by, Versions those for the versions of the proposal, by name.
+func Bases() []string    { return slices.Sorted(maps.Keys(bases)) }
+func Versions() []string { return slices.Sorted(maps.Keys(versions)) }
 
 // Proto returns the policy as the engine takes it, which knows how large numbers may be. An error names the flag.
 func (p *Policy) Proto() (*loadlinev1.SlackPolicy, error) {

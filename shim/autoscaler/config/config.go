@@ -47,8 +47,8 @@ const (
 	DownscaleOrderDecision = "downscale-order"
 )
 
-// allDecisions are those above.
-var allDecisions = []string{ScaleUpDecision, SlackDecision, ScaleDownDecision, ReplaceDecision, DownscaleOrderDecision}
+// AllDecisions are those above.
+var AllDecisions = []string{ScaleUpDecision, SlackDecision, ScaleDownDecision, ReplaceDecision, DownscaleOrderDecision}
 
 // Configuration of the autoscaler. The tag `flag` is the name of a flag where it is not that of the key; `range` is
 // what a number, a duration or the length of a list may be, see inRange. Large numbers are limits of the engine.
@@ -269,8 +269,8 @@ func (c *Configuration) onlySlack() bool { return slices.Equal(c.Decisions, []st
 
 func (c *Configuration) checkDecisions() error {
 	for _, decision := range c.Decisions {
-		if !slices.Contains(allDecisions, decision) {
-			return fmt.Errorf("decisions: %q must be one of %s", decision, strings.Join(allDecisions, ", "))
+		if !slices.Contains(AllDecisions, decision) {
+			return fmt.Errorf("decisions: %q must be one of %s", decision, strings.Join(AllDecisions, ", "))
 		}
 	}
 	if c.Decides(DownscaleOrderDecision) && !c.Decides(ScaleDownDecision) {
