@@ -200,6 +200,22 @@ func TestVerbsAgreeWithTheirNumbers(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
+	for _, c := range []struct {
+		count, placed, nodes int64
+		want                 string
+	}{{1, 0, 1, "0 of 1 placeholder fits now; 1 more node would take it"},
+		{1, 1, 0, "1 of 1 placeholder fits now"},
+		{2, 0, 1, "0 of 2 placeholders fit now; 1 more node would take them"},
+		{2, 1, 2, "1 of 2 placeholders fits now; 2 more nodes would take the other"},
+		{3, 1, 1, "1 of 3 placeholders fits now; 1 more node would take the others"},
+		{3, 2, 0, "2 of 3 placeholders fit now"}} {
+		p := &slackPlan{PlanSlackResponse: &loadlinev1.PlanSlackResponse{
+			Shapes:  []*loadlinev1.ShapeSlack{{Count: c.count, Placed: c.placed}},
+			Demands: []*loadlinev1.SlackDemand{{Nodes: c.nodes}}}}
+		if got := p.verdict(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
 	for pods, want := range map[int]string{1: "1 pod waits for a node, and comes before placeholders.",
 		2: "2 pods wait for a node, and come before placeholders."} {
 		p := &slackPlan{pending: pods, PlanSlackResponse: &loadlinev1.PlanSlackResponse{}}

@@ -244,9 +244,14 @@ func (p *slackPlan) verdict() string {
 	if count == 0 {
 		return "no room is to be kept free"
 	}
-	text := fmt.Sprintf("%d of %s %s now", placed, plural(int(count), "placeholder"), agree(placed, "fits", "fit"))
+	verb := agree(count, "fits", agree(placed, "fits", "fit"))
+	text := fmt.Sprintf("%d of %s %s now", placed, plural(int(count), "placeholder"), verb)
 	if nodes > 0 {
-		text += fmt.Sprintf("; %s would take the others", plural(int(nodes), "more node"))
+		others := agree(count-placed, "the other", "the others")
+		if placed == 0 {
+			others = agree(count, "it", "them")
+		}
+		text += fmt.Sprintf("; %s would take %s", plural(int(nodes), "more node"), others)
 	}
 	return text
 }
