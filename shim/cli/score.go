@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,8 @@ type scoreAnswer struct {
 	Scores []scoreLine `json:"scores"`
 	// DoesNotFit are the nodes that are no candidates, and are not scored.
 	DoesNotFit []refusal `json:"doesNotFit,omitempty"`
+	// Remarks say what is special about the pod.
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 type scoreLine struct {
@@ -62,13 +65,14 @@ func (a *app) newScore() *cobra.Command {
 // scores is the answer of `score` in all forms. The page shows what each score is made of, as that of `why` does.
 func (q *podQuestion) scores(all *loadlinev1.ExplainResponse) answer {
 	s := newScoreAnswer(q.name, all)
+	s.Remarks = q.fitted.Remarks
 	verdict := ""
 	if len(s.Scores) == 0 {
 		verdict = q.nowhere()
 	}
 	s.Scores = listedRows(q.listed, s.Scores, func(l scoreLine) string { return l.Node })
 	s.DoesNotFit = listedRows(q.listed, q.fitted.DoesNotFit, refusal.node)
-	notes := q.listed.notes()
+	notes := slices.Concat(q.listed.notes(), s.Remarks)
 	out := answer{title: "Scores of nodes", data: s, verdict: verdict, lines: notes, leftOut: &q.fitted.leftOut}
 	out.tables = append([]table{{rows: "scores", kind: "node", name: "node",
 		columns: []column{{header: "NODE", path: "node"}, {header: "SCORE", path: "score", right: true},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
@@ -113,6 +114,7 @@ type slackPlan struct {
 	basis     string
 	namespace string
 	pending   int
+	remarks   []string // about pods that are not planned for as others are; nil where `plan` tells them
 	known     *slack.Gatherer
 	warnings  []string
 	leftOut   leftout.List
@@ -134,20 +136,23 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	alone, known := f.settings.deciding(config.SlackDecision), slack.NewGatherer()
+	now := time.Now()
+	alone, known, remarks := f.settings.deciding(config.SlackDecision), slack.NewGatherer(), f.settings.remarks(now)
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, fit: fit, empty: true, watch: &alone,
-		pod: known.AddPod, object: known.AddObject})
+		pod: func(pod *v1.Pod) {
+			known.AddPod(pod)
+			remarks.AddWaiting(pod)
+		}, object: known.AddObject})
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	now := time.Now()
-	p, o, err := c.gather(&alone, &config.Loaded{Fit: fit}, file, now, f.settings.remarks(now).Waits)
+	p, o, err := c.gather(&alone, &config.Loaded{Fit: fit}, file, now, remarks.Waits)
 	if err != nil {
 		return nil, err
 	}
 	out := &slackPlan{rate: string(f.settings.Slack.ExtraCapacityMinRate), basis: f.settings.Slack.Basis,
-		namespace: f.engine.slackNamespace, pending: o.Pods.Waiting(), known: known}
+		namespace: f.engine.slackNamespace, pending: o.Pods.Waiting(), known: known, remarks: remarks.Lines()}
 	_, err = p.Put(ctx, o, func(asked *plan.Plan) (err error) {
 		request := f.request(asked)
 		request.State = former

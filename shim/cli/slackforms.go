@@ -30,6 +30,8 @@ type slackAnswer struct {
 	OtherNodes []otherNode `json:"otherNodes,omitempty"`
 	// CutShortBy names the budget that ended before all placeholders had room: work, time or memory.
 	CutShortBy string `json:"cutShortBy,omitempty"`
+	// Remarks are about pods that are not planned for as others are.
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 // slackError is what is wrong with a wish for copies, and who has it: "Deployment shop/web".
@@ -164,7 +166,7 @@ func (p *slackPlan) data() slackAnswer {
 		out.ClassesTotal = total
 	}
 	out.OtherNodes = otherNodesOf(p.GetOtherNodes())
-	out.CutShortBy = p.GetCutShort()
+	out.CutShortBy, out.Remarks = p.GetCutShort(), p.remarks
 	if l := p.GetLiteral(); l != nil {
 		out.Literal = &slackLiteral{Placeholders: l.GetPlaceholders(), CPUMilli: l.GetMilliCpu(),
 			MemoryBytes:    l.GetMemoryBytes(),
@@ -267,6 +269,7 @@ func (p *slackPlan) notes() []string {
 		notes = append(notes, fmt.Sprintf("%s for a node, and %s before placeholders.",
 			plural(p.pending, "pod")+waits(p.pending), agree(int64(p.pending), "comes", "come")))
 	}
+	notes = append(notes, p.remarks...)
 	notes = append(notes, noteOtherNodes(p.GetOtherNodes(), [2]string{"holds no slack", "hold no slack"})...)
 	for _, node := range p.GetOvercommittedNodes() {
 		notes = append(notes, "Pods on "+node+" request more than it has.")

@@ -47,6 +47,27 @@ func TestWhyNotOfAPodThatHasANodeSaysWhatGroupsTake(t *testing.T) {
 	}
 }
 
+// Remarks are for each command that shows such a pod, or plans around it.
+func TestScoreAndSlackSayWhatIsSpecialAboutPods(t *testing.T) {
+	cluster, _ := refusalFiles(t)
+	const gated = "Pod shop/gated is gated and waits for no node: example.com/quota has to be taken off first."
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{{[]string{"score", "shop/gated"}, []string{gated}},
+		{[]string{"score", "shop/huge"}, []string{"Pod shop/huge is of a gang (train)"}},
+		{[]string{"slack"}, []string{gated, "Pod shop/huge is of a gang (train)"}}} {
+		for _, form := range []string{"table", "json", "html"} {
+			out, errs, code := run(t, "loadline", "", append(c.args, "-f", cluster, "-o", form)...)
+			for _, want := range c.want {
+				if code != 0 || !strings.Contains(out, want) {
+					t.Errorf("%v -o %s: exit %d %s, want %q in\n%s", c.args, form, code, errs, want, out)
+				}
+			}
+		}
+	}
+}
+
 // A manifest of a DaemonSet is a pod of it, for which no group grows.
 func TestWhyNotOfADaemonSetInAManifest(t *testing.T) {
 	cluster, groups := refusalFiles(t)
