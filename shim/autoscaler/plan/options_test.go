@@ -318,9 +318,10 @@ func TestFractionsOfUnreadyNodes(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		drains, grows := settings.GetDrain().GetMaxTotalUnreadyPercentage(), settings.GetFleet().GetOptions()
-		if drains != want || grows.GetMaxUnreadyPercent() != want {
-			t.Errorf("%s counts as %d for removals and %d for growth, want %d", given, drains, grows.GetMaxUnreadyPercent(), want)
+		drains := settings.GetDrain().GetMaxTotalUnreadyPercentage()
+		grows := settings.GetFleet().GetOptions().GetMaxUnreadyPercent()
+		if drains != want || grows != want {
+			t.Errorf("%s counts as %d for removals and %d for growth, want %d", given, drains, grows, want)
 		}
 	}
 }
