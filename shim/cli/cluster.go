@@ -154,8 +154,9 @@ func (c *cluster) tooFew(s *sourceFlags, empty bool) error {
 	}
 	switch nodes := c.counts.Nodes; {
 	case nodes == 0 && len(unreadable) > 0:
-		return fmt.Errorf("%s: none of its %s can be read; the first is %s: %s", s.name(),
-			plural(len(unreadable), "node"), unreadable[0].Name, unreadable[0].Reason)
+		return fmt.Errorf("%s: none of its %s can be read; the first is %s: %s; correct it, or make the dump anew with "+
+			"kubectl get nodes,pods -A -o json", s.name(), plural(len(unreadable), "node"), unreadable[0].Name,
+			unreadable[0].Reason)
 	case s.fromFile() && nodes+c.counts.Pods == 0 && len(c.counts.Ignored)+len(c.counts.Objects) > 0:
 		return fmt.Errorf("%s holds neither a node nor a pod: %s", s.name(), howToDump)
 	case nodes == 0 && !empty && s.fromFile():

@@ -100,6 +100,9 @@ func (d *reader) readAs(r io.Reader, name string) error {
 	if d.handler.Manifests && errors.Is(err, errNotADump) {
 		err = errors.New(strings.Replace(err.Error(), errNotADump.Error(), notAManifest, 1))
 	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%w; it is cut short: copy it as a whole, or make it again", err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, printable(err))
 	}

@@ -3,9 +3,11 @@ package dump
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -34,9 +36,15 @@ var formats = []struct {
 	{0, "\x1b[", "coloured for a terminal", another + ", without colours"},
 }
 
+// recorded is what the first call of a recording begins with, behind some bytes of its length.
+const recorded = "/loadline.v1."
+
 // checkFormat refuses what is packed in a way that is not read, and what is no text.
 func checkFormat(in *bufio.Reader) error {
 	start, _ := in.Peek(512)
+	if bytes.Contains(start[:min(len(start), 24)], []byte(recorded)) {
+		return errors.New("it is a recording of `loadline plan --record`: `loadline replay` reads it")
+	}
 	for _, format := range formats {
 		if len(start) > format.at && bytes.HasPrefix(start[format.at:], []byte(format.magic)) {
 			return fmt.Errorf("it is %s: %s", format.name, format.help)
@@ -62,8 +70,26 @@ var hints = []struct {
 // objectAhead finds a line that an object starts with.
 var objectAhead = regexp.MustCompile(`\n(\{|apiVersion:|kind:)`)
 
+// isText says whether the start of a file, which may end within a letter, is UTF-8 without control characters.
+func isText(start []byte) bool {
+	for i := 0; i < len(start); {
+		r, size := utf8.DecodeRune(start[i:])
+		if r == utf8.RuneError && size == 1 {
+			return !utf8.FullRune(start[i:])
+		}
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' {
+			return false
+		}
+		i += size
+	}
+	return true
+}
+
 // hint says what can be done about a text that is no dump, as "; ...", or nothing.
 func hint(start []byte) string {
+	if !isText(start) {
+		return "; it is no text: give what kubectl printed"
+	}
 	start = bytes.TrimLeft(start, " \t\r\n")
 	for _, h := range hints {
 		if h.start.Match(start) {
