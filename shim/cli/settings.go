@@ -43,7 +43,8 @@ var readBy = map[string][]string{
 	"drain": slices.Concat(readsFilters, readsBlockers, readsWaiting, readsMinimum, []string{
 		"scaleDown.maxScaleDownParallelism", "scaleDown.maxDrainParallelism", "scaleDown.exclusiveDrains",
 		"scaleDown.nodeBudgets", "scaleDown.scaleDownUnneededTime", "scaleDown.scaleDownUnreadyTime",
-		"scaleDown.scaleDownUnreadyEnabled", "scaleDown.scaleDownUtilizationThreshold", "scaleDown.scaleDownGpuUtilizationThreshold",
+		"scaleDown.scaleDownUnreadyEnabled", "scaleDown.scaleDownUtilizationThreshold",
+		"scaleDown.scaleDownGpuUtilizationThreshold",
 		"scaleDown.ignoreDaemonsetsUtilization", "scaleDown.ignoreMirrorPodsUtilization", "scaleDown.plainGreedy",
 		"scaleDown.okTotalUnreadyCount", "scaleDown.maxTotalUnreadyPercentage", "scaleDown.nodeDeletionCandidateTtl"}),
 	"rank": slices.Concat(readsFilters, readsPrices, readsRanking, readsWaiting, []string{
