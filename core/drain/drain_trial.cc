@@ -260,7 +260,7 @@ std::optional<Verdict> DrainTrial::Nearest(NodeIndex node, const MovingPod& pod,
   return nearest;
 }
 
-// Where no other node stays, those that leave show what the pod asks for beside room.
+// If no other node stays, those that leave show what the pod asks for beside room.
 std::optional<Verdict> DrainTrial::NearestOf(NodeIndex node, PodFit* fit) {
   std::optional<Verdict> staying = NearestOf(node, /*leaving=*/false, fit);
   if (staying.has_value()) return staying;

@@ -93,7 +93,7 @@ func TestAutoscalerAsksAnotherAPIServer(t *testing.T) {
 	command := autoscalerCommand(t, "loadline")
 	root := command.Root()
 	root.SetArgs([]string{"autoscaler", "--cloud=none", "--decisions=slack", "--bind-address=", "--leader-elect=false",
-		"--kubernetes=" + server.URL})
+		"--kubernetes=" + server.URL, "--v=0"}) // all commands of the tests log alike
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
 	select {

@@ -24,6 +24,8 @@ var (
 		"profiling":                             "nothing is served",
 		"namespace":                             "no status is written",
 		"statusConfigMapName":                   "no status is written",
+		"writeStatusConfigMap":                  "no status is written",
+		"maxInactivity":                         "one question is asked",
 		"clusterAutoscalerMetrics":              "nothing is served",
 		"emitPerNodegroupMetrics":               "nothing is served",
 		"kubeClientQps":                         "kubeconfig and its flags say how the API server is asked",

@@ -119,8 +119,8 @@ TEST(DrainPlannerTest, APodWithoutAPlaceIsToldWithTheFilterOfTheNearestNode) {
   EXPECT_EQ(nearest(), FilterName::kNodeUnschedulable);
 }
 
-// The other node goes itself, whatever the pod of "a" asks for: that the pod has a place nowhere is not for
-// want of room.
+// The other node is removed itself, and would refuse the pod of "a" if it stayed: room is not what the pod
+// lacks.
 TEST(DrainPlannerTest, APodThatNoNodeTakesIsToldWhyThoughAllOthersGo) {
   DrainCluster cluster;
   FitPod pod = ReplicaPod("p", 400);
