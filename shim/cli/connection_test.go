@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"loadline.dev/shim/internal/enginetest"
 )
 
 // Connections are made as kubectl makes them: by the same flags, under our name.
@@ -93,7 +95,7 @@ func TestAutoscalerAsksAnotherAPIServer(t *testing.T) {
 	command := autoscalerCommand(t, "loadline")
 	root := command.Root()
 	root.SetArgs([]string{"autoscaler", "--cloud=none", "--decisions=slack", "--bind-address=", "--leader-elect=false",
-		"--kubernetes=" + server.URL, "--v=0"}) // all commands of the tests log alike
+		"--engine=" + enginetest.Address(t), "--kubernetes=" + server.URL, "--v=0"}) // all commands of the tests log alike
 	ended := make(chan error, 1)
 	go func() { ended <- root.ExecuteContext(ctx) }()
 	select {
