@@ -135,11 +135,13 @@ class LabelCounts {
 };
 
 // Adds the labels of kubelets that a template leaves out, with the values that more than half of the nodes
-// have.
+// have. What it does state under one of the keys holds.
 void AddKubeletLabels(std::span<const Alike> alike, Labels* labels) {
   const int64_t half = CountNodes(alike) / 2;
+  const bool system = !OperatingSystemOf(*labels).empty();
+  const bool architecture = !ArchitectureOf(*labels).empty();
   for (const absl::string_view key : KubeletLabels()) {
-    if (labels->Find(key) != nullptr) continue;
+    if (absl::EndsWith(key, "os") ? system : architecture) continue;
     absl::btree_map<absl::string_view, int64_t> values;
     for (const Alike& of : alike) {
       if (const std::string* const value = of.shape->labels.Find(key)) values[*value] += of.nodes;

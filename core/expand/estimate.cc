@@ -1,6 +1,7 @@
 #include "core/expand/estimate.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -40,18 +41,19 @@ class Portions {
 };
 
 // Positions of the pods in the order in which they are looked at. Those with many rules come last, so that
-// they take nothing that others need; of all others each namespace has its first one looked at, then its
-// second.
+// they take nothing that others need; of all others those of a higher priority are first, and of one priority
+// each namespace has its first one looked at, then its second.
 std::vector<size_t> FairOrder(const std::vector<PendingPods>& pods) {
   constexpr size_t kFewRules = 32;
-  absl::flat_hash_map<absl::string_view, size_t> turns;
-  std::vector<std::pair<size_t, size_t>> keys;  // rules if these are many, and the turn
+  absl::flat_hash_map<std::pair<int64_t, absl::string_view>, size_t> turns;
+  std::vector<std::tuple<size_t, int64_t, size_t>> keys;  // rules if these are many, priority, turn
   std::vector<size_t> order;
   for (const PendingPods& entry : pods) {
     const PodShape& shape = entry.pod.shape;
     const size_t rules = shape.rules == nullptr ? 0 : shape.rules->CountTerms();
-    const size_t turn = entry.count > 0 ? turns[shape.namespace_name]++ : 0;
-    keys.emplace_back(rules <= kFewRules ? 0 : rules, turn);
+    const int64_t priority = TraitsOf(shape).priority;
+    const size_t turn = entry.count > 0 ? turns[{priority, shape.namespace_name}]++ : 0;
+    keys.emplace_back(rules <= kFewRules ? 0 : rules, -priority, turn);
     order.push_back(order.size());
   }
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });

@@ -75,13 +75,15 @@ DeferredPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* wai
   std::pair<bool, uint64_t> first{true, ~uint64_t{0}};  // it is out of turn, and its draw: the least of all
   for (const PendingPods& pods : *waiting) {
     const uint64_t draw = Draw(turn, pods.pod.shape.namespace_name);
-    if (pods.count > 0) first = std::min(first, std::pair{draw % parts != 0, draw});
+    const bool in_any_case = lightest.contains(pods.pod.shape.namespace_name);
+    if (pods.count > 0 && !in_any_case) first = std::min(first, std::pair{draw % parts != 0, draw});
   }
   for (size_t i = 0; i < waiting->size(); ++i) {
     PendingPods& pods = (*waiting)[i];
     const uint64_t draw = Draw(turn, pods.pod.shape.namespace_name);
     if (pods.count == 0 || draw % parts == 0 || draw == first.second) continue;
-    if (lightest.contains(pods.pod.shape.namespace_name)) continue;  // these stay, and so their names do
+    if (lightest.contains(pods.pod.shape.namespace_name))
+      continue;  // not moved: `lightest` refers to its name
     PendingPods nothing;
     nothing.pod.names = pods.pod.names;
     nothing.count = 0;

@@ -30,8 +30,9 @@ using DeferredPods = std::vector<std::pair<size_t, PendingPods>>;
 // Takes pods out of `waiting` that do not have their turn: the removed entries cost nothing and wait for
 // nothing. Which namespaces have it is drawn by a hash of the round and the namespace, so that nobody is
 // beside the same others each time, and each has its turn about once in `parts` rounds. One has it at least,
-// and so have those with the fewest kinds of pods, up to half of the share of a turn: who has little does not
-// wait for those for whom the plan was cut short. Cost: O(waiting.size() * log(namespaces)).
+// and so have those with the fewest kinds, rules and pods with rules, up to half of the share of a turn: who
+// has little does not wait for those for whom the plan was cut short. Cost: O(waiting.size() *
+// log(namespaces)).
 DeferredPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* waiting);
 
 // Half as many namespaces take part next time if the plan was cut short before all pods of several had a

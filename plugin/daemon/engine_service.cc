@@ -30,6 +30,7 @@ constexpr char kFit[] = "/loadline.v1.SchedulerExtender/Fit";
 constexpr char kSetCluster[] = "/loadline.v1.ClusterState/SetCluster";
 constexpr char kDescribe[] = "/loadline.v1.ClusterState/Describe";
 constexpr char kLimit[] = "LIMIT";
+constexpr char kBusy[] = "BUSY";
 constexpr char kTimeout[] = "TIMEOUT";
 // Beyond it a score carries so many changes that they take longer than the score.
 constexpr size_t kMaxInlineBytes = 64 << 10;
@@ -124,19 +125,21 @@ class OpenCall {
   OpenCall& operator=(const OpenCall&) = delete;
   ~OpenCall() { --all_; }
 
-  // Returns the number of calls that were open before this one.
-  int64_t place() const { return place_; }
+  // Returns whether more calls are open than may be.
+  bool OneTooMany() const { return place_ >= kMostOpenCalls; }
+  // Returns whether it was opened beside so many others that it must not be silent.
+  bool BesideMany() const { return place_ >= kFewOpenCalls; }
 
  private:
   std::atomic<int64_t>& all_;
-  const int64_t place_;
+  const int64_t place_;  // the number of calls that were open before
 };
 
 // A call too many. Deletes itself.
 class RefusedCall : public grpc::ServerGenericBidiReactor {
  public:
   explicit RefusedCall(const std::string& method) {
-    const grpc::Status status = Refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, kLimit,
+    const grpc::Status status = Refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, kBusy,
                                         absl::StrCat("more than ", kMostOpenCalls, " calls are open"));
     LogTrouble(method, status);
     Finish(status);
@@ -196,9 +199,9 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
         has_parts_(context->method() == kSetCluster),
         cluster_bytes_(cluster_bytes, limits.cluster_bytes) {
     // Others wait for nothing but their request, which is usually there with the call.
-    const std::chrono::seconds time = has_parts_                        ? limits.request_time
-                                      : open_->place() >= kFewOpenCalls ? kTimeBesideMany
-                                                                        : std::chrono::seconds(0);
+    const std::chrono::seconds time = open_->BesideMany() ? kTimeBesideMany
+                                      : has_parts_        ? limits.request_time
+                                                          : std::chrono::seconds(0);
     if (time.count() > 0) silence_.emplace(time, [this, time] { EndSilent(time); });
     Read();
   }
@@ -222,7 +225,7 @@ class EngineCall : public grpc::ServerGenericBidiReactor {
                                : Plans(context_->method()) ? executors_.plans
                                                            : executors_.questions;
     if (!executor->Run(request_.Length(), [this] { Answer(loadline_call); })) {
-      Finish(Refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, kLimit, "too many calls are waiting"));
+      Finish(Refusal(grpc::StatusCode::RESOURCE_EXHAUSTED, kBusy, "too many calls are waiting"));
     }
   }
 
@@ -321,10 +324,16 @@ class ReflectionCall : public grpc::ServerGenericBidiReactor {
  public:
   ReflectionCall(const Reflection* reflection, std::unique_ptr<OpenCall> open)
       : reflection_(reflection), open_(std::move(open)) {
-    StartRead(&request_);
+    if (open_->BesideMany()) {
+      silence_.emplace(kTimeBesideMany, [this] {
+        Finish(Refusal(grpc::StatusCode::DEADLINE_EXCEEDED, kTimeout, "the client sent nothing for long"));
+      });
+    }
+    Read();
   }
 
   void OnReadDone(bool ok) override {
+    if (silence_.has_value() && !silence_->Stop()) return;
     if (!ok) {
       Finish(grpc::Status::OK);
       return;
@@ -336,7 +345,7 @@ class ReflectionCall : public grpc::ServerGenericBidiReactor {
   }
   void OnWriteDone(bool ok) override {
     if (ok) {
-      StartRead(&request_);
+      Read();
     } else {
       Finish({grpc::StatusCode::CANCELLED, "the client has disconnected"});
     }
@@ -344,8 +353,14 @@ class ReflectionCall : public grpc::ServerGenericBidiReactor {
   void OnDone() override { delete this; }
 
  private:
+  void Read() {
+    if (silence_.has_value()) silence_->Start();
+    StartRead(&request_);
+  }
+
   const Reflection* reflection_;
   const std::unique_ptr<OpenCall> open_;
+  std::optional<SilenceLimit> silence_;
   grpc::ByteBuffer request_;
   grpc::ByteBuffer response_;
 };
@@ -362,7 +377,7 @@ EngineService::EngineService(loadline_engine* engine, const Executors& executors
 
 grpc::ServerGenericBidiReactor* EngineService::CreateReactor(grpc::GenericCallbackServerContext* context) {
   auto open = std::make_unique<OpenCall>(&open_calls_);
-  if (open->place() >= kMostOpenCalls) return new RefusedCall(context->method());
+  if (open->OneTooMany()) return new RefusedCall(context->method());
   if (Reflection::Serves(context->method())) return new ReflectionCall(&reflection_, std::move(open));
   return new EngineCall(context, engine_, executors_, calls_, std::move(open), &cluster_bytes_, limits_);
 }

@@ -110,7 +110,7 @@ absl::StatusOr<v1::RankOptionsResponse> AnswerRankOptions(const v1::RankOptionsR
   if (!policy.ok()) return Annotate(policy.status(), "policy");
   const absl::StatusOr<PriceModel> prices = DecodePriceModel(request.prices());
   if (!prices.ok()) return Annotate(prices.status(), "prices");
-  // First: the client may change its view as soon as it has been read.
+  // The view is read before all else, so that it is seldom another one by then.
   const bool learned = policy->preferred_table == PreferredTable::kLearned;
   const absl::StatusOr<GrowingCluster> size = SizeOf(request, learned, deadline, views);
   if (!size.ok()) return size.status();

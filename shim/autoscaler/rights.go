@@ -84,9 +84,12 @@ func rightsToAct(c *config.Configuration) []right {
 	}
 	all := []right{{verbs: []string{"get", "update"}, resource: "configmaps", namespace: c.Namespace,
 		name: plan.StateName(c), folder: actFolder}}
-	if c.Decides(config.ScaleDownDecision) || c.Sizing.NodeGroups != "" {
-		all = append(all, right{verbs: []string{"get", "patch"}, resource: "nodes", folder: nodesFolder},
-			right{verbs: []string{"get"}, resource: "pods", folder: nodesFolder},
+	removes := c.Decides(config.ScaleDownDecision) || c.Sizing.NodeGroups != ""
+	if removes || c.Decides(config.ScaleUpDecision) { // nodes that were marked before are given back
+		all = append(all, right{verbs: []string{"get", "patch"}, resource: "nodes", folder: nodesFolder})
+	}
+	if removes {
+		all = append(all, right{verbs: []string{"get"}, resource: "pods", folder: nodesFolder},
 			right{verbs: []string{"create"}, resource: "pods", of: "eviction", folder: nodesFolder})
 	}
 	if c.Decides(config.DownscaleOrderDecision) {

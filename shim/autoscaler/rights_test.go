@@ -97,8 +97,9 @@ func TestMissingRightsToActAreNamed(t *testing.T) {
 			effect + "patch nodes, create pods/eviction. `kubectl apply -f manifests/autoscaler/act-nodes/` gives it the " +
 				"rights"},
 		"ScaleUpAlone": {config.Default(), func(c *config.Configuration) { c.Decisions = []string{config.ScaleUpDecision} }, "jane",
-			".* nodes|.* pods|.* configmaps", effect + "get and update configmaps kube-system/loadline-autoscaler-state. " +
-				"`kubectl apply -f manifests/autoscaler/act/` gives it the rights"},
+			".* nodes|.* pods|.* configmaps", effect + "get and update configmaps kube-system/loadline-autoscaler-state, get " +
+				"and patch nodes. `kubectl apply -f manifests/autoscaler/act/ -f manifests/autoscaler/act-nodes/` gives it the " +
+				"rights"},
 		"StockAccountElsewhere": {config.DropIn(), func(c *config.Configuration) { c.Decisions = []string{"scale-down"} },
 			"system:serviceaccount:scaling:ca", "patch nodes", effect + "patch nodes. `kubectl apply -f manifests/" +
 				"autoscaler/act-nodes/ -f manifests/autoscaler/drop-in-act/` gives the rights to kube-system/" +

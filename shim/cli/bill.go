@@ -212,10 +212,11 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 		if err != nil {
 			return err
 		}
+		allowed := mode
 		if b.brake = drained.GetBrakeText(); b.brake != "" {
-			mode = loadlinev1.ConsolidationPolicy_OFF
+			allowed = loadlinev1.ConsolidationPolicy_OFF
 		}
-		b.PlanConsolidationResponse, err = p.Client.PlanConsolidation(ctx, s.request(asked, mode))
+		b.PlanConsolidationResponse, err = p.Client.PlanConsolidation(ctx, s.request(asked, allowed))
 		return err
 	})
 	if err != nil {

@@ -65,15 +65,14 @@ func (a *app) newScore() *cobra.Command {
 // scores is the answer of `score` in all forms. The page shows what each score is made of, as that of `why` does.
 func (q *podQuestion) scores(all *loadlinev1.ExplainResponse) answer {
 	s := newScoreAnswer(q.name, all)
-	s.Remarks = q.fitted.Remarks
 	verdict := ""
 	if len(s.Scores) == 0 {
 		verdict = q.nowhere()
 	}
 	s.Scores = listedRows(q.listed, s.Scores, func(l scoreLine) string { return l.Node })
 	s.DoesNotFit = listedRows(q.listed, q.fitted.DoesNotFit, refusal.node)
-	notes := slices.Concat(q.listed.notes(), s.Remarks)
-	out := answer{title: "Scores of nodes", data: s, verdict: verdict, lines: notes, leftOut: &q.fitted.leftOut}
+	s.Remarks = slices.Concat(q.listed.notes(), q.fitted.Remarks)
+	out := answer{title: "Scores of nodes", data: s, verdict: verdict, lines: s.Remarks, leftOut: &q.fitted.leftOut}
 	out.tables = append([]table{{rows: "scores", kind: "node", name: "node",
 		columns: []column{{header: "NODE", path: "node"}, {header: "SCORE", path: "score", right: true},
 			{header: "RAW", text: rawOf, right: true}, {text: func(r row) string { return r.str("reason") }}}}},
@@ -81,8 +80,8 @@ func (q *podQuestion) scores(all *loadlinev1.ExplainResponse) answer {
 	drawn := newScoreSection(q, all)
 	drawn.Nodes = listedRows(q.listed, drawn.Nodes, func(n scoreNode) string { return n.Node })
 	out.page = func(w io.Writer) error {
-		page := answer{title: "Scores of nodes", verdict: drawn.Verdict, lines: append(notes, drawn.lines()...),
-			cards: drawn.cards(), leftOut: out.leftOut}
+		page := answer{title: "Scores of nodes", verdict: drawn.Verdict, cards: drawn.cards(), leftOut: out.leftOut,
+			lines: slices.Concat(s.Remarks, drawn.lines())}
 		return renderPage(w, page, nil)
 	}
 	return out

@@ -98,7 +98,7 @@ func benchObjects(b *testing.B) (node v1.Node, pod v1.Pod) {
 	}
 	// A third of a pod says who set which of its fields.
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet", Operation: "Update", APIVersion: "v1",
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: fmt.Appendf(nil, `{"f:spec":{"f:%01500d":{}}}`, 0)}}}
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fmt.Sprintf(`{"f:spec":{"f:%01500d":{}}}`, 0))}}
 	return node, pod
 }
 

@@ -38,8 +38,11 @@ func invalid(err error) bool {
 	return reason != "UNREADABLE_REQUEST" && reason != "UNKNOWN_FIELD"
 }
 
-// exhausted says whether a request is beyond a limit: of a message, or of what the engine or the view may hold.
-func exhausted(err error) bool { return status.Code(err) == codes.ResourceExhausted }
+// exhausted says whether a request is beyond a limit: of a message, or of what the engine or the view may hold. An
+// engine that is busy says nothing of the request.
+func exhausted(err error) bool {
+	return status.Code(err) == codes.ResourceExhausted && infoOf(err).reason != "BUSY"
+}
 
 // outcomeOf returns what became of the changes that a question brought along.
 func outcomeOf(err error) error {

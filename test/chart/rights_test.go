@@ -81,7 +81,7 @@ func TestRightsFollowDecisions(t *testing.T) {
 		{"all", values{"decisions": []any{"scale-up", "slack", "scale-down", "replace", "downscale-order"}},
 			[]string{"act", "act-downscale-order", "act-karpenter", "act-nodes"}},
 		{"slack", values{"decisions": []any{"slack"}}, []string{"act"}},
-		{"scale-up", values{"decisions": []any{"scale-up"}}, []string{"act", "act-karpenter"}},
+		{"scale-up", values{"decisions": []any{"scale-up"}}, []string{"act", "act-karpenter", "act-nodes"}},
 		{"scale-down", values{"decisions": []any{"scale-down"}}, []string{"act", "act-karpenter", "act-nodes"}},
 		{"slack of sized groups", values{"decisions": []any{"slack"}, "sizing": values{"nodeGroups": "/groups.yaml"}},
 			[]string{"act", "act-karpenter", "act-nodes"}},

@@ -72,13 +72,13 @@ type BlockingPods struct {
 // Brakes hold all nodes back.
 type Brakes struct {
 	OKTotalUnreadyCount       int      `json:"okTotalUnreadyCount" range:"0:1073741824" help:"this many nodes may be not ready in any case"`
-	MaxTotalUnreadyPercentage float64  `json:"maxTotalUnreadyPercentage" range:"0:100" help:"no node is removed while a larger percentage of the nodes is not ready; fractions are rounded up"`
+	MaxTotalUnreadyPercentage float64  `json:"maxTotalUnreadyPercentage" range:"0:100" help:"no node is removed while a larger percentage of the nodes is not ready; fractions are cut off"`
 	MaxViewAge                Duration `json:"maxViewAge" help:"no node is removed if the view of the cluster is older"`
 	MostVanishedPercent       int      `json:"mostVanishedPercent" range:"0:100" help:"when more percent of pods or nodes vanish from one loop to the next without a reason, none goes; a reason is that we removed the node, or that the pod finished or its owner is gone or wants fewer"`
 }
 
 // UnreadyPercent returns maxTotalUnreadyPercentage as the engine takes it, which knows whole percents.
-func (b *Brakes) UnreadyPercent() int { return int(math.Ceil(b.MaxTotalUnreadyPercentage)) }
+func (b *Brakes) UnreadyPercent() int { return int(b.MaxTotalUnreadyPercentage) }
 
 // Evictions say how pods leave a node.
 type Evictions struct {

@@ -74,8 +74,8 @@ var notOptions = map[string]string{
 // values are what flags are set to of which no value can be made up.
 var values = map[string]string{
 	"mode": "act", "cloud": "externalgrpc", "decisions": "slack", "view": "other", "bind-address": ":1",
-	"leader-elect-retry-period": "1s",
-	"cores-total":               "7:9", "memory-total": "7:9", "slack-basis": "capacity", "slack-version": "2b",
+	"leader-elect-retry-period": "1s", "max-total-unready-percentage": "50",
+	"cores-total": "7:9", "memory-total": "7:9", "slack-basis": "capacity", "slack-version": "2b",
 	"slack-keep": "report", "extra-capacity-min-rate": "20%",
 	"rank-preset": "proposal", "strategies": "least-waste", "upstream-defects": "namespace-selector-sees-no-labels",
 	"drain-priority-config": "0:1",
@@ -310,9 +310,9 @@ func expectReached(t *testing.T, of protoreflect.MessageDescriptor, reached map[
 	}
 }
 
-// A percentage with a fraction arrives rounded up: the engine knows whole ones.
+// A percentage arrives without its fraction: the engine knows whole ones, and brakes sooner.
 func TestFractionsOfUnreadyNodes(t *testing.T) {
-	for given, want := range map[string]int32{"0": 0, "0.1": 1, "45": 45, "45.5": 46, "100": 100} {
+	for given, want := range map[string]int32{"0": 0, "0.1": 0, "45": 45, "45.5": 45, "100": 100} {
 		settings := settingsOf(t, func(flags *pflag.FlagSet) {
 			if err := flags.Set("max-total-unready-percentage", given); err != nil {
 				t.Fatal(err)

@@ -238,6 +238,9 @@ TEST_F(NodeModelTest, ATemplateHasTheSystemAndArchitectureOfMostNodes) {
                 {"kubernetes.io/arch", "arm64"}, {"kubernetes.io/os", "linux"}, {"pool", "a"}}));
   stated = cluster_.Shape(FitNode{.name = "t", .labels = {{"kubernetes.io/arch", "amd64"}}});
   EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/arch"), "amd64");
+  EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/os"), "linux");
+  stated = cluster_.Shape(FitNode{.name = "t", .labels = {{"beta.kubernetes.io/arch", "amd64"}}});
+  EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/arch"), "") << "two architectures of one node";
   add("amd64");
   stated = cluster_.Shape(FitNode{.name = "t"});
   EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/arch"), "") << "half of them are not most";

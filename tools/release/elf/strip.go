@@ -40,6 +40,9 @@ func Strip(file string) (Stripped, error) {
 	symbols := file
 	if _, err := os.Stat(file + ".debug"); err == nil {
 		symbols = file + ".debug"
+		if other, err := buildID(symbols); err != nil || other != id {
+			return Stripped{}, fmt.Errorf("%s has the symbols of another build than %s: build both again", symbols, file)
+		}
 	}
 	for _, command := range []*exec.Cmd{
 		exec.Command(stripTool, "--strip-all", "-o", program, file),
