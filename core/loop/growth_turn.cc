@@ -75,8 +75,7 @@ DeferredPods TakeOutOfTurn(const GrowthTurn& turn, std::vector<PendingPods>* wai
   std::pair<bool, uint64_t> first{true, ~uint64_t{0}};  // it is out of turn, and its draw: the least of all
   for (const PendingPods& pods : *waiting) {
     const uint64_t draw = Draw(turn, pods.pod.shape.namespace_name);
-    const bool in_any_case = lightest.contains(pods.pod.shape.namespace_name);
-    if (pods.count > 0 && !in_any_case) first = std::min(first, std::pair{draw % parts != 0, draw});
+    if (pods.count > 0) first = std::min(first, std::pair{draw % parts != 0, draw});
   }
   for (size_t i = 0; i < waiting->size(); ++i) {
     PendingPods& pods = (*waiting)[i];

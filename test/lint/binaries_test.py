@@ -56,7 +56,7 @@ class PathsTest(unittest.TestCase):
     def test_sources_are_named_by_their_place_in_the_tree(self):
         if arguments.paths != "released":
             self.skipTest("only what is released is the same wherever it was built")
-        for path in (arguments.library, arguments.daemon):
+        for path in (arguments.library + ".debug", arguments.daemon):
             with self.subTest(path):
                 names = re.findall(r"\]  (.*)", output("readelf", "--string-dump=.debug_line_str", path))
                 self.assertTrue(any(name.startswith("./plugin/") for name in names), names[:5])
