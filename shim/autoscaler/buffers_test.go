@@ -43,7 +43,8 @@ func keepingBuffers(t *testing.T, objects ...map[string]any) *buffered {
 		all = append(all, &unstructured.Unstructured{Object: o})
 	}
 	out := &buffered{b, fake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{
-		capacityBuffers: "CapacityBufferList", alphaBuffers: "CapacityBufferList", resourceQuotas: "ResourceQuotaList"}, all...), k}
+		capacityBuffers: "CapacityBufferList", alphaBuffers: "CapacityBufferList",
+		resourceQuotas: "ResourceQuotaList"}, all...), k}
 	b.client.Resources = servedIn("capacitybuffers", "v1beta1")
 	b.leader.buffers = buffers.New(out.objects, b.client.Discovery(), b.cluster.Handler(buffers.Kind))
 	for name, labels := range map[string]map[string]string{"shop": nil,
@@ -260,7 +261,8 @@ func TestQuotasBoundCapacityBuffers(t *testing.T) {
 	}
 }
 
-// No buffer is kept without the right to list the kind, or if it is not served any more. Loops end without an error. While the API server fails, the buffers that were listed last are kept.
+// No buffer is kept without the right to list the kind, or if it is not served any more. Loops end without an error.
+// While the API server fails, the buffers that were listed last are kept.
 func TestCapacityBuffersThatCannotBeListed(t *testing.T) {
 	group := capacityBuffers.GroupResource()
 	for name, c := range map[string]struct {

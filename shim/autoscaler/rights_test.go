@@ -89,14 +89,17 @@ func TestMissingRightsToActAreNamed(t *testing.T) {
 			c.Decisions, c.Slack.CapacityBuffers = []string{config.ScaleUpDecision}, true
 		}, "", ".* capacitybuffers", ""},
 		"Observes": {config.DropIn(), func(c *config.Configuration) { c.Mode = config.Observe }, "", ".*", ""},
-		"StockAccount": {config.DropIn(), nil, "system:serviceaccount:kube-system:cluster-autoscaler", "patch nodes|.* configmaps .*-state|.* deployments",
+		"StockAccount": {config.DropIn(), nil, "system:serviceaccount:kube-system:cluster-autoscaler",
+			"patch nodes|.* configmaps .*-state|.* deployments",
 			effect + "get and update configmaps kube-system/cluster-autoscaler-state, patch nodes, list and create and patch " +
 				"and delete deployments.apps in loadline-slack. `kubectl apply -f manifests/autoscaler/act/ -f manifests/" +
 				"autoscaler/act-nodes/ -f manifests/autoscaler/slack/ -f manifests/autoscaler/drop-in-act/` gives it the rights"},
-		"OwnAccount": {config.Default(), nil, "system:serviceaccount:kube-system:loadline-autoscaler", "patch nodes|create pods eviction",
+		"OwnAccount": {config.Default(), nil, "system:serviceaccount:kube-system:loadline-autoscaler",
+			"patch nodes|create pods eviction",
 			effect + "patch nodes, create pods/eviction. `kubectl apply -f manifests/autoscaler/act-nodes/` gives it the " +
 				"rights"},
-		"ScaleUpAlone": {config.Default(), func(c *config.Configuration) { c.Decisions = []string{config.ScaleUpDecision} }, "jane",
+		"ScaleUpAlone": {config.Default(),
+			func(c *config.Configuration) { c.Decisions = []string{config.ScaleUpDecision} }, "jane",
 			".* nodes|.* pods|.* configmaps", effect + "get and update configmaps kube-system/loadline-autoscaler-state, get " +
 				"and patch nodes. `kubectl apply -f manifests/autoscaler/act/ -f manifests/autoscaler/act-nodes/` gives it the " +
 				"rights"},

@@ -57,7 +57,8 @@ func TestSelectorLeavesTotals(t *testing.T) {
 
 func TestSelectorIsRefused(t *testing.T) {
 	for args, want := range map[string]string{
-		"top -l a,,b": `--selector "a,,b": `, "drain -l =": `--selector "=": `, "fit shop/cache-1 -l a=b=c": `--selector "a=b=c": `,
+		"top -l a,,b": `--selector "a,,b": `, "drain -l =": `--selector "=": `,
+		"fit shop/cache-1 -l a=b=c":         `--selector "a=b=c": `,
 		"top --lines 1 -l a":                "--selector: not with --lines",
 		"why-not shop/cache-1 memory-1 -la": "--selector: not with NODE or --groups",
 	} {

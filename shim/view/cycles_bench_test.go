@@ -27,7 +27,8 @@ func BenchmarkCycle(b *testing.B) {
 			c := newCycles(nil, "bench", Events{})
 			snapshot := &nodeinfo.Lister{Nodes: all}
 			ask := func(feasible []fwk.NodeInfo) {
-				err := c.Ask(oneCycle{Feasible: feasible, Snapshot: snapshot}, func(*loadlinev1.Changes, []int32) error { return nil })
+				cycle := oneCycle{Feasible: feasible, Snapshot: snapshot}
+				err := c.Ask(cycle, func(*loadlinev1.Changes, []int32) error { return nil })
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -9,7 +9,10 @@ import (
 	"sync"
 	"testing"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -17,6 +20,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/engine"
 	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/internal/nodeinfo"
 	"loadline.dev/shim/leftout"
@@ -129,6 +133,48 @@ func TestACycleWithAFullNode(t *testing.T) {
 		t.Errorf("got scores %v", scores)
 	}
 	expectHeld(t, conn, 2, int64(len(pods)))
+}
+
+// busy is a connection to an engine that has no room for further requests for a while.
+type busy struct {
+	engine.Conn
+	refuses []error
+}
+
+func (b *busy) Invoke(ctx context.Context, method string, args, reply any, options ...grpc.CallOption) error {
+	if len(b.refuses) > 0 {
+		err := b.refuses[0]
+		b.refuses = b.refuses[1:]
+		return err
+	}
+	return b.Conn.Invoke(ctx, method, args, reply, options...)
+}
+
+// An engine that is busy says nothing of the nodes of a batch: none is left out, and not all are sent again.
+func TestABusyEngineLeavesOutNoNode(t *testing.T) {
+	detailed, err := status.New(codes.ResourceExhausted, "too many calls are waiting").WithDetails(
+		&errdetails.ErrorInfo{Domain: "loadline.dev", Reason: "BUSY"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, refusal := range []error{detailed.Err(), status.Error(codes.ResourceExhausted, "the stream was ended")} {
+		conn := &busy{Conn: enginetest.Open(t)}
+		v := New(conn, "v")
+		v.LeaveOutInvalid(failOnLeftOut(t))
+		v.SetNode(named("a"))
+		expectSync(t, v)
+		v.SetNode(named("b"))
+		conn.refuses = []error{refusal, refusal, refusal}
+		for range 3 {
+			if err := v.Sync(t.Context()); status.Code(err) != codes.ResourceExhausted || v.ledger.full.due {
+				t.Errorf("error %v; all is sent again: %t", err, v.ledger.full.due)
+			}
+		}
+		expectSync(t, v)
+		if held := heldNodes(t, conn, "v"); len(held) != 2 {
+			t.Errorf("the engine holds %v", held)
+		}
+	}
 }
 
 // A node whose pods alone, without their shapes, outgrow a message.

@@ -39,9 +39,9 @@ func invalid(err error) bool {
 }
 
 // exhausted says whether a request is beyond a limit: of a message, or of what the engine or the view may hold. An
-// engine that is busy says nothing of the request.
+// engine that is busy, and a server without memory for further requests, say nothing of the request.
 func exhausted(err error) bool {
-	return status.Code(err) == codes.ResourceExhausted && infoOf(err).reason != "BUSY"
+	return status.Code(err) == codes.ResourceExhausted && infoOf(err).reason == "LIMIT"
 }
 
 // outcomeOf returns what became of the changes that a question brought along.

@@ -95,7 +95,7 @@ func (s *scaled) rights(act bool) {
 	apply(s.t, s.ctx, s.cluster, "autoscaler")
 	if act {
 		apply(s.t, s.ctx, s.cluster, moreRights)
-		if s.removes() {
+		if s.changesNodes() {
 			apply(s.t, s.ctx, s.cluster, nodeRights)
 		}
 		apply(s.t, s.ctx, s.cluster, slackRights[0])
@@ -114,11 +114,11 @@ func (s *scaled) rights(act bool) {
 	s.kubeconfig = kubeconfig
 }
 
-// removes says whether the arguments have an autoscaler remove nodes.
-func (s *scaled) removes() bool {
+// changesNodes says whether the arguments have an autoscaler decide more than slack.
+func (s *scaled) changesNodes() bool {
 	for _, arg := range slices.Backward(s.args) {
 		if decisions, are := strings.CutPrefix(arg, "--decisions="); are {
-			return strings.Contains(decisions, "scale-down")
+			return strings.Contains(decisions, "scale-")
 		}
 	}
 	return true

@@ -23,7 +23,8 @@ import (
 // readyReplicas, which is noted as it is asked for.
 func clusterOf(drops *bool, asked *[]string, names ...string) *fake.FakeDynamicClient {
 	objects := []runtime.Object{&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
-		"kind": "PodTemplate", "metadata": map[string]any{"namespace": "shop", "name": "shape"}, "template": map[string]any{}}}}
+		"kind": "PodTemplate", "metadata": map[string]any{"namespace": "shop", "name": "shape"},
+		"template": map[string]any{}}}}
 	for _, name := range names {
 		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{"kind": "CapacityBuffer",
 			"apiVersion": "autoscaling.x-k8s.io/v1beta1", "metadata": map[string]any{"namespace": "shop", "name": name},

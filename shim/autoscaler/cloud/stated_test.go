@@ -87,7 +87,8 @@ func TestStatedGroups(t *testing.T) {
 func TestDerivedGroups(t *testing.T) {
 	nodes := map[int32]*v1.Node{0: machineNode("n1", "sim://1", nil), 1: machineNode("n2", "", nil),
 		2: machineNode("n3", "sim://1", nil)}
-	got := Derived([]*loadlinev1.DerivedGroup{{NodeGroup: "a", Slots: []int32{0, 1, 7}}, {NodeGroup: "b", Slots: []int32{2}}},
+	got := Derived([]*loadlinev1.DerivedGroup{{NodeGroup: "a", Slots: []int32{0, 1, 7}},
+		{NodeGroup: "b", Slots: []int32{2}}},
 		func(slot int32) *v1.Node { return nodes[slot] })
 	a, b := got[0], got[1]
 	if a.ID != "a" || a.Min != 0 || a.Max != math.MaxInt32 || a.Target != 2 || len(a.Instances) != 2 ||
