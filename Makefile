@@ -136,6 +136,11 @@ bench-cost: deps build/build.ninja ## what growing costs by least-waste, by pric
 	@cmake --build --preset release --target cost_bench
 	@$(COST_BENCH) $(OPENB) | python3 test/cost/report.py --svg build/cost.svg
 
+bench-arrivals: deps build/build.ninja ## what pods cost that arrive one by one, over their bound; ARRIVALS_ARGS=--full-nodes=N --seeds=N
+	@cmake --build --preset release --target arrivals_bench
+	@gzip -dc manifests/prices/azure.csv.gz >build/azure.csv
+	@build/test/cost/arrivals_bench $(filter %.csv,$(COST_BENCH)) build/azure.csv $(ARRIVALS_ARGS)
+
 bench-months: build ## weeks of clusters with and without `replace`; SCENARIOS=FOLDER others, SEEDS=N, ONLY=NAME some
 	@python3 tools/bench_months.py --seeds=$(RACE_SEEDS) --only='$(ONLY)' $(if $(SCENARIOS),'$(abspath $(SCENARIOS))')
 

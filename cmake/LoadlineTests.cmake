@@ -132,6 +132,11 @@ if(NOT LOADLINE_FUZZ)
     add_executable(cost_bench EXCLUDE_FROM_ALL ${cost_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
     set_target_properties(cost_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/cost)
     target_link_libraries(cost_bench PRIVATE loadline_expand loadline_compiler)
+    # What pods cost that arrive one by one: `make bench-arrivals`.
+    loadline_test_sources(arrivals_sources arrivals/*.cc cost/scenarios.cc)
+    add_executable(arrivals_bench EXCLUDE_FROM_ALL ${arrivals_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})
+    set_target_properties(arrivals_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/cost)
+    target_link_libraries(arrivals_bench PRIVATE loadline_loop loadline_compiler)
     # How much real overload scores and lines leave: `make bench-overload`.
     loadline_test_sources(overload_sources overload/*.cc)
     add_executable(overload_bench EXCLUDE_FROM_ALL ${overload_sources} ${LOADLINE_ABORT_ON_FAILED_CHECK})

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "core/expand/look_ahead.h"
 #include "core/expand/plan_nodes.h"
 #include "core/expand/plan_problem.h"
 #include "core/expand/share_growth.h"
@@ -67,7 +68,9 @@ class Planner {
     if (options_.usd_per_further_type > 0) joint = WithFewerTypes(std::move(joint));
     // Between equals we take the joint plan, which shares nodes among groups that are alike.
     if (!best.BetterThan(joint)) best = std::move(joint);
-    best = Balanced(std::move(best));
+    const double cost_alone = best.cost;
+    best = Balanced(WithFurther(std::move(best)));
+    if (best.cost > cost_alone) plan.cost_alone = cost_alone;
     const PackingBound bound = best.bound.has_value() ? *best.bound : BoundOf(best);
     plan.existing = std::move(best.existing);
     plan.nodes = std::move(best.nodes);
@@ -179,6 +182,19 @@ class Planner {
                                    &packing, nullptr);
     if (!banned.empty()) candidate.bound.reset();  // it holds without those types only
     return candidate;
+  }
+
+  // Returns the one node that is best with further pods in mind, or the plan for those that wait alone.
+  Candidate WithFurther(Candidate best) {
+    if (options_.further.most == 0 || best.nodes.empty() || budget_->ended()) return best;
+    const std::optional<WantedNodes> node = LookAhead{&estimator_, groups_, options_.further, budget_}.Choose(
+        best.on_new_nodes, best.nodes, Fresh().room());
+    estimator_.set_counts(waiting_);
+    if (!node.has_value()) return best;
+    Candidate ahead = Complete({*node}, nullptr, nullptr);
+    if (ahead.pods_waiting > best.pods_waiting) return best;
+    ahead.bound = best.bound;
+    return ahead;
   }
 
   // Shares the nodes among groups that balance, if that leaves no more pods over, and takes no more nodes.

@@ -3,6 +3,7 @@
 #define LOADLINE_CORE_EXPAND_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/base/work_budget.h"
@@ -11,8 +12,16 @@
 #include "core/expand/estimate.h"
 #include "core/expand/growable.h"
 #include "core/expand/node_limits.h"
+#include "core/price/preferred.h"
 
 namespace loadline {
+
+// Further pods, of the kinds that wait, that a plan expects to come one by one: this many at most, and no
+// more than request this together.
+struct FurtherPods {
+  int64_t most = 0;  // 0: a plan looks at the pods that wait alone
+  NodeCapacity room;
+};
 
 // The options of a joint plan.
 struct PlanOptions {
@@ -21,6 +30,8 @@ struct PlanOptions {
   // The price that each further type of node counts as: an operator's wish for few types. Groups whose nodes
   // cost and take the same are one type.
   double usd_per_further_type = 0;
+  // Where one node takes all pods that wait, it is chosen with these in mind: see LookAhead.
+  FurtherPods further;
 };
 
 // Nodes of one group with the same pods on each.
@@ -45,7 +56,9 @@ struct ScaleUpPlan {
   std::vector<PlannedNodes> nodes;    // by group
   std::vector<int64_t> unplaced;      // by position of the pending pods
   double cost = 0;                    // of the new nodes, per hour
-  double type_penalty = 0;            // usd_per_further_type for each type but the first
+  // The cost of the cheapest nodes for these pods alone; nullopt: the new ones are. See PlanOptions::further.
+  std::optional<double> cost_alone;
+  double type_penalty = 0;  // usd_per_further_type for each type but the first
   // No nodes within the limits that hold the same pods cost less; with priorities of groups, of those of each
   // priority for the pods that they were first planned for.
   double lower_bound = 0;
@@ -59,7 +72,8 @@ struct ScaleUpPlan {
 
 // Plans for `pods` in this order of wishes: no pod is left over for one of a lower priority on a new node,
 // which then waits for the next plan; as few pods as possible are left over; new nodes cost as little as
-// possible, with the penalty for types; groups that are alike grow evenly. Room on nodes that are there is
+// possible, with the penalty for types, or little more where further pods are expected; groups that are alike
+// grow evenly. Room on nodes that are there is
 // used first. All filters hold for each placement, also those that depend on other pods. Among pods of one
 // priority it never leaves more over than the best single option, and never costs more where both leave as
 // many.

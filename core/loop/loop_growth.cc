@@ -125,7 +125,8 @@ GroupRooms GrowForPods(const LoopProblem& problem, const CountsOfGroups& counts,
       std::any_of(counts.begin(), counts.end(), [](const GroupCounts& count) { return count.upcoming > 0; });
   if (comes) {
     GrowthAttempt packed = attempt({.packs_upcoming = true});
-    if (IsValid(packed, best) && packed.plan.scale_up.cost < best.plan.scale_up.cost)
+    const ScaleUpPlan& known = best.plan.scale_up;
+    if (IsValid(packed, best) && packed.plan.scale_up.cost < known.cost_alone.value_or(known.cost))
       best = std::move(packed);
   }
   for (const double reserve : kReserves) {

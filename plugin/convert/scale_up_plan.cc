@@ -142,6 +142,7 @@ void EncodePlan(const ScaleUpPlan& plan, const NodeGroups& groups,
     entries->Take(static_cast<int32_t>(pods), plan.unplaced[pods], response->mutable_unplaced());
   }
   response->set_usd_per_hour(plan.cost);
+  if (plan.cost_alone.has_value()) response->set_usd_per_hour_for_these_alone(*plan.cost_alone);
   response->set_type_penalty(plan.type_penalty);
   response->set_lower_bound_usd_per_hour(plan.lower_bound);
   if (plan.lower_bound > 0) response->set_gap((plan.cost - plan.lower_bound) / plan.lower_bound);

@@ -135,6 +135,7 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
   problem->maximum = policy.maximum;
   problem->balance = std::move(policy.balance);
   problem->enforce_minima = request.enforce_min_sizes();
+  problem->looks_ahead = !request.plan_waiting_pods_alone();
   problem->ranking = std::move(policy.ranking);
   if (problem->ranking.has_value()) {
     problem->ranking->requests_of = [problem](const PodShape& shape) {

@@ -45,6 +45,16 @@ int64_t Reserved(double amount, const std::vector<std::pair<double, double>>& st
   return static_cast<int64_t>(reserved);
 }
 
+// A node of which that much is reserved.
+NodeKind AfterReserve(const std::string& name, int64_t cpus, double gib_per_cpu, double usd_per_hour) {
+  const double mib = static_cast<double>(cpus) * gib_per_cpu * 1024;
+  const int64_t milli_cpu =
+      Reserved(static_cast<double>(cpus) * 1000, {{1000, 0.06}, {1000, 0.01}, {2000, 0.005}, {1e9, 0.0025}});
+  const int64_t memory =
+      100 + Reserved(mib, {{4096, 0.25}, {4096, 0.2}, {8192, 0.1}, {114688, 0.06}, {1e9, 0.02}});
+  return {name, cpus, cpus * 1000 - milli_cpu, static_cast<int64_t>(mib) - memory, 110, usd_per_hour};
+}
+
 }  // namespace
 
 std::vector<NodeKind> ReadAws(const std::string& path) {
@@ -82,13 +92,31 @@ std::vector<NodeKind> ReadGce(const std::string& path) {
       const std::string prefix = entry.prefix;
       if (row[1].rfind(prefix, 0) != 0) continue;
       const int64_t cpus = std::stoll(row[1].substr(prefix.size()));
-      const double mib = static_cast<double>(cpus) * entry.gib_per_cpu * 1024;
-      const int64_t cpu_reserved = Reserved(static_cast<double>(cpus) * 1000,
-                                            {{1000, 0.06}, {1000, 0.01}, {2000, 0.005}, {1e9, 0.0025}});
-      const int64_t memory_reserved =
-          100 + Reserved(mib, {{4096, 0.25}, {4096, 0.2}, {8192, 0.1}, {114688, 0.06}, {1e9, 0.02}});
-      types.push_back({row[1], cpus, cpus * 1000 - cpu_reserved, static_cast<int64_t>(mib) - memory_reserved,
-                       110, std::stod(row[2]) + kBootDisk});
+      types.push_back(AfterReserve(row[1], cpus, entry.gib_per_cpu, std::stod(row[2]) + kBootDisk));
+    }
+  }
+  return types;
+}
+
+std::vector<NodeKind> ReadAzure(const std::string& path) {
+  struct Series {
+    const char* prefix;
+    const char* suffix;
+    double gib_per_cpu;
+  };
+  // AKS reserves by nearly the same steps as GKE.
+  constexpr std::array<Series, 3> kSeries = {
+      {{"Standard_D", "s_v5", 4}, {"Standard_E", "s_v5", 8}, {"Standard_F", "s_v2", 2}}};
+  std::vector<NodeKind> types;
+  for (const std::vector<std::string>& row : ReadCsv(path)) {
+    for (const Series& series : kSeries) {
+      const std::string prefix = series.prefix;
+      if (row.size() < 2 || row[1].empty() || row[0].rfind(prefix, 0) != 0) continue;
+      const std::string rest = row[0].substr(prefix.size());
+      const size_t digits = rest.find_first_not_of("0123456789");
+      if (digits == 0 || digits == std::string::npos || rest.substr(digits) != series.suffix) continue;
+      const int64_t cpus = std::stoll(rest.substr(0, digits));
+      types.push_back(AfterReserve(row[0], cpus, series.gib_per_cpu, std::stod(row[1])));
     }
   }
   return types;

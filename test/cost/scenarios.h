@@ -34,6 +34,7 @@ struct Scenario {
 // Node types of general purpose families. `path`: a price catalogue of manifests/prices.
 std::vector<NodeKind> ReadAws(const std::string& path);
 std::vector<NodeKind> ReadGce(const std::string& path);
+std::vector<NodeKind> ReadAzure(const std::string& path);  // unpacked
 // Shapes of pods without GPUs of the openb trace; count 1 each. Empty: there is no such file.
 std::vector<PodKind> ReadOpenb(const std::string& path);
 

@@ -256,6 +256,10 @@ type PlanLoopRequest struct {
 	// A group does not grow whose new nodes have no room for one of `daemon_pods` beside those before it,
 	// although nothing else keeps it off.
 	HoldGroupsTooSmallForDaemons bool `protobuf:"varint,38,opt,name=hold_groups_too_small_for_daemons,json=holdGroupsTooSmallForDaemons,proto3" json:"hold_groups_too_small_for_daemons,omitempty"`
+	// True: growth for pods looks at the pods that wait alone. False: where one node takes all of them, it is
+	// the one that costs least per pod if up to 16 further pods like them come, which request no more than two
+	// nodes of the size that suits the cluster. A ranking chooses by rules of its own.
+	PlanWaitingPodsAlone bool `protobuf:"varint,42,opt,name=plan_waiting_pods_alone,json=planWaitingPodsAlone,proto3" json:"plan_waiting_pods_alone,omitempty"`
 	// Set: groups are stated as the cloud shows them, each with `cloud`; the engine itself finds its nodes,
 	// those on their way, and whether it may grow. current_nodes, scale_down.slots and `held` are left unset
 	// then, max_nodes is the maximum of the group, and since_growth_milliseconds is known already.
@@ -567,6 +571,13 @@ func (x *PlanLoopRequest) GetStartupTaints() *StartupTaints {
 func (x *PlanLoopRequest) GetHoldGroupsTooSmallForDaemons() bool {
 	if x != nil {
 		return x.HoldGroupsTooSmallForDaemons
+	}
+	return false
+}
+
+func (x *PlanLoopRequest) GetPlanWaitingPodsAlone() bool {
+	if x != nil {
+		return x.PlanWaitingPodsAlone
 	}
 	return false
 }
@@ -1622,7 +1633,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x1dloadline/v1/drain_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\"loadline/v1/loop_replacement.proto\x1a\x18loadline/v1/prices.proto\x1a\x18loadline/v1/report.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\x1a loadline/v1/startup_taints.proto\"\x99\x10\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x1dloadline/v1/drain_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\"loadline/v1/loop_replacement.proto\x1a\x18loadline/v1/prices.proto\x1a\x18loadline/v1/report.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\x1a loadline/v1/startup_taints.proto\"\xd0\x10\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1663,7 +1674,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\rdeferred_pods\x18# \x01(\x05R\fdeferredPods\x12\"\n" +
 	"\rleft_out_pods\x18$ \x01(\x05R\vleftOutPods\x12A\n" +
 	"\x0estartup_taints\x18% \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaints\x12G\n" +
-	"!hold_groups_too_small_for_daemons\x18& \x01(\bR\x1choldGroupsTooSmallForDaemons\x12,\n" +
+	"!hold_groups_too_small_for_daemons\x18& \x01(\bR\x1choldGroupsTooSmallForDaemons\x125\n" +
+	"\x17plan_waiting_pods_alone\x18* \x01(\bR\x14planWaitingPodsAlone\x12,\n" +
 	"\x05fleet\x18( \x01(\v2\x16.loadline.v1.LoopFleetR\x05fleet\"o\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +

@@ -1161,9 +1161,11 @@ type PlanScaleUpResponse struct {
 	LeftOutTotal int64 `protobuf:"varint,14,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
 	// The budget that was used up: "work", "time" or "memory". Empty where it was none of them: then the
 	// answer is complete, or cut_short only says that the bound is not proven.
-	CutShortBy    string `protobuf:"bytes,15,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	CutShortBy string `protobuf:"bytes,15,opt,name=cut_short_by,json=cutShortBy,proto3" json:"cut_short_by,omitempty"`
+	// The cost of the cheapest nodes for these pods alone, where nodes were chosen with further pods in mind.
+	UsdPerHourForTheseAlone *float64 `protobuf:"fixed64,16,opt,name=usd_per_hour_for_these_alone,json=usdPerHourForTheseAlone,proto3,oneof" json:"usd_per_hour_for_these_alone,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *PlanScaleUpResponse) Reset() {
@@ -1299,6 +1301,13 @@ func (x *PlanScaleUpResponse) GetCutShortBy() string {
 		return x.CutShortBy
 	}
 	return ""
+}
+
+func (x *PlanScaleUpResponse) GetUsdPerHourForTheseAlone() float64 {
+	if x != nil && x.UsdPerHourForTheseAlone != nil {
+		return *x.UsdPerHourForTheseAlone
+	}
+	return 0
 }
 
 // New nodes of one group with the same pods on each.
@@ -1604,7 +1613,7 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\x12PlanScaleUpRequest\x125\n" +
 	"\aproblem\x18\x01 \x01(\v2\x1b.loadline.v1.ScaleUpProblemR\aproblem\x12/\n" +
 	"\x06prices\x18\x02 \x01(\v2\x17.loadline.v1.PriceModelR\x06prices\x12/\n" +
-	"\x14usd_per_further_type\x18\x03 \x01(\x01R\x11usdPerFurtherType\"\x97\x05\n" +
+	"\x14usd_per_further_type\x18\x03 \x01(\x01R\x11usdPerFurtherType\"\xfc\x05\n" +
 	"\x13PlanScaleUpResponse\x12:\n" +
 	"\bexisting\x18\x01 \x03(\v2\x1e.loadline.v1.ExistingPlacementR\bexisting\x12/\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x19.loadline.v1.PlannedNodesR\x05nodes\x120\n" +
@@ -1624,7 +1633,9 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\bleft_out\x18\r \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
 	"\x0eleft_out_total\x18\x0e \x01(\x03R\fleftOutTotal\x12 \n" +
 	"\fcut_short_by\x18\x0f \x01(\tR\n" +
-	"cutShortBy\"c\n" +
+	"cutShortBy\x12B\n" +
+	"\x1cusd_per_hour_for_these_alone\x18\x10 \x01(\x01H\x00R\x17usdPerHourForTheseAlone\x88\x01\x01B\x1f\n" +
+	"\x1d_usd_per_hour_for_these_alone\"c\n" +
 	"\fPlannedNodes\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\x05R\x05group\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\x05R\x05nodes\x12'\n" +
@@ -1738,6 +1749,7 @@ func file_loadline_v1_scale_up_plan_proto_init() {
 	file_loadline_v1_scale_up_plan_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_scale_up_plan_proto_msgTypes[2].OneofWrappers = []any{}
 	file_loadline_v1_scale_up_plan_proto_msgTypes[4].OneofWrappers = []any{}
+	file_loadline_v1_scale_up_plan_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
