@@ -12,6 +12,7 @@ namespace {
 struct TaintRow {
   const char* key;
   TaintKind kind;
+  bool not_ready = false;  // see SaysNotReady()
 };
 
 // Keys of the conditions of nodes.
@@ -26,8 +27,8 @@ constexpr TaintRow kWellKnown[] = {
     {"node.cluster.x-k8s.io/uninitialized", TaintKind::kStartup},
     {"karpenter.sh/unregistered", TaintKind::kStartup},
     {"cni.istio.io/not-ready", TaintKind::kStartup},
-    {"node.kubernetes.io/not-ready", TaintKind::kStartup},
-    {"node.kubernetes.io/network-unavailable", TaintKind::kStartup},
+    {"node.kubernetes.io/not-ready", TaintKind::kStartup, /*not_ready=*/true},
+    {"node.kubernetes.io/network-unavailable", TaintKind::kStartup, /*not_ready=*/true},
     // Labels under which pools of machines are tainted as well.
     {"node.kubernetes.io/os", TaintKind::kLasting},
     {"node.kubernetes.io/arch", TaintKind::kLasting},
@@ -40,7 +41,7 @@ constexpr TaintRow kWellKnown[] = {
     {"node.kubernetes.io/unreachable", TaintKind::kCondition},
     {"node.kubernetes.io/unschedulable", TaintKind::kCondition},
     {"node.kubernetes.io/memory-pressure", TaintKind::kCondition},
-    {"node.kubernetes.io/disk-pressure", TaintKind::kCondition},
+    {"node.kubernetes.io/disk-pressure", TaintKind::kCondition, /*not_ready=*/true},
     {"node.kubernetes.io/pid-pressure", TaintKind::kCondition},
     {kConditionPrefix, TaintKind::kCondition},
     {"node.cloudprovider.kubernetes.io/", TaintKind::kCondition},
@@ -81,6 +82,11 @@ TaintKind KindOfTaint(const Taint& taint, const StartupTaints& names) {
                                                                                   : row.kind;
   }
   return TaintKind::kLasting;
+}
+
+bool SaysNotReady(const Taint& taint) {
+  return absl::c_any_of(kWellKnown,
+                        [&](const TaintRow& row) { return row.not_ready && taint.key == row.key; });
 }
 
 bool HasTaintOf(TaintKind kind, const NodeShape& node, const StartupTaints& names) {

@@ -45,6 +45,10 @@ struct StartupTaints {
 //         documentation of Cilium, of Istio and of the CSI drivers for AWS.
 TaintKind KindOfTaint(const Taint& taint, const StartupTaints& names);
 
+// Returns whether a node with this taint is not ready, as Cluster Autoscaler counts: the node's conditions
+// Ready and NetworkUnavailable say it, or DiskPressure. Source: utils/kubernetes/ready.go.
+bool SaysNotReady(const Taint& taint);
+
 // Returns whether the node carries a taint of this kind.
 bool HasTaintOf(TaintKind kind, const NodeShape& node, const StartupTaints& names);
 

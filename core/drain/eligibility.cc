@@ -1,6 +1,5 @@
 #include "core/drain/eligibility.h"
 
-#include <array>
 #include <optional>
 
 #include "absl/algorithm/container.h"
@@ -94,12 +93,7 @@ JudgedUtilization UtilizationOf(const ClusterState& state, const NodeQuestion& q
 }
 
 bool IsReady(const ClusterState& state, Slot slot) {
-  constexpr std::array<absl::string_view, 3> kNotReady = {"node.kubernetes.io/not-ready",
-                                                          "node.kubernetes.io/disk-pressure",
-                                                          "node.kubernetes.io/network-unavailable"};
-  return state.traits(slot).ready && absl::c_none_of(state.node_shape(slot).taints, [&](const Taint& taint) {
-           return absl::c_linear_search(kNotReady, taint.key);
-         });
+  return state.traits(slot).ready && absl::c_none_of(state.node_shape(slot).taints, SaysNotReady);
 }
 
 std::optional<int64_t> TaintTime(const ClusterState& state, Slot slot, absl::string_view key) {

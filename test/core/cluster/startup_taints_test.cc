@@ -93,6 +93,16 @@ TEST(StartupTaintsTest, WithoutPassingTaintsANodeKeepsAllElse) {
   EXPECT_FALSE(HasTaintOf(TaintKind::kStartup, lasting, {}));
 }
 
+TEST(StartupTaintsTest, ThreeConditionsSayNotReady) {
+  for (const char* const key : {"not-ready", "network-unavailable", "disk-pressure"}) {
+    EXPECT_TRUE(SaysNotReady({std::string("node.kubernetes.io/") + key, "", "NoSchedule"})) << key;
+  }
+  for (const char* const key :
+       {"memory-pressure", "pid-pressure", "unreachable", "unschedulable", "not-ready/x"}) {
+    EXPECT_FALSE(SaysNotReady({std::string("node.kubernetes.io/") + key, "", "NoSchedule"})) << key;
+  }
+}
+
 TEST(StartupTaintsTest, CopiesInAnyOrderAreTheSameShape) {
   FitCluster cluster;
   const NodeShape node = cluster.Shape(FitNode{.name = "n", .taints = {{"a", "", "NoSchedule"}}});
