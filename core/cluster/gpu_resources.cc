@@ -1,7 +1,11 @@
 #include "core/cluster/gpu_resources.h"
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/base/amount.h"
 
 namespace loadline {
@@ -25,6 +29,25 @@ std::span<const absl::string_view> GpuLabels() {
   static constexpr absl::string_view kKeys[] = {"cloud.google.com/gke-accelerator",
                                                 "k8s.amazonaws.com/accelerator", "accelerator"};
   return kKeys;
+}
+
+std::string GpuKindOf(const Labels& labels, const ResourceAmounts& amounts, const ResourceNames& names) {
+  const std::string* type = nullptr;
+  for (const absl::string_view key : GpuLabels()) {
+    type = labels.Find(key);
+    if (type != nullptr && !type->empty()) break;
+  }
+  if (type != nullptr && !type->empty()) {
+    const int64_t gpus = GpusOf(amounts, names);
+    return gpus > 0 ? absl::StrCat(gpus, "-", *type) : *type;
+  }
+  std::vector<std::string> kinds;
+  for (const absl::string_view name : kGpuResources) {
+    const int64_t gpus = AmountOf(amounts, names, name);
+    if (gpus > 0) kinds.push_back(absl::StrCat(gpus, "-", name));
+  }
+  std::sort(kinds.begin(), kinds.end());
+  return absl::StrJoin(kinds, "-");
 }
 
 int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names) {

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "absl/strings/string_view.h"
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
+#include "core/cluster/labels.h"
 
 namespace loadline {
 
@@ -23,6 +25,11 @@ std::span<const absl::string_view> GpuResources();
 // Returns the labels by which platforms tell a node with GPUs, also before these are there; the value is
 // their type. Sources: Cluster Autoscaler's providers of GCE and AWS, and those that have "accelerator".
 std::span<const absl::string_view> GpuLabels();
+
+// Returns the number and kind of the GPUs of a node, by which machines without a stated type are told apart:
+// "8-nvidia-tesla-t4" where a label names their type, else as "8-nvidia.com/gpu". Without the number as long
+// as only the label tells of them; empty: the node has none.
+std::string GpuKindOf(const Labels& labels, const ResourceAmounts& amounts, const ResourceNames& names);
 
 // The sum of all of them.
 int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names);

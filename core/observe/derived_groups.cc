@@ -41,23 +41,6 @@ std::string SizeOf(const ResourceAmounts& capacity) {
       rounded % kGiB == 0 ? absl::StrCat(rounded / kGiB, "Gi") : absl::StrCat(rounded / kMiB, "Mi"));
 }
 
-// Returns the GPUs of a node: their type by a label, which is there before its device plugin has started, or
-// else their number, such as "4-nvidia.com/gpu"; empty: it has none.
-std::string GpusOf(const Labels& labels, const ResourceAmounts& capacity, const ResourceNames& names) {
-  for (const absl::string_view key : GpuLabels()) {
-    if (const std::string* const type = labels.Find(key); type != nullptr && !type->empty()) return *type;
-  }
-  std::vector<std::string> gpus;
-  for (const auto& [id, amount] : capacity) {
-    const absl::string_view name = names.name(id);
-    if (amount > 0 && absl::c_linear_search(GpuResources(), name)) {
-      gpus.push_back(absl::StrCat(amount, "-", name));
-    }
-  }
-  std::sort(gpus.begin(), gpus.end());
-  return absl::StrJoin(gpus, "-");
-}
-
 const ResourceAmounts& CapacityOf(const ClusterState& cluster, Slot slot) {
   const ResourceAmounts& capacity = cluster.traits(slot).capacity;
   return capacity.empty() ? cluster.node_shape(slot).allocatable : capacity;
@@ -68,7 +51,24 @@ class KeyMaker {
   KeyMaker(const ClusterState& cluster, const StartupTaints& startup_taints)
       : cluster_(cluster), startup_taints_(startup_taints) {}
 
-  BaseKey KeyOf(Slot slot) const {
+  // Returns the GPUs of a node whose type nobody states; empty: a type says it, or it has none.
+  std::string GpusOf(Slot slot) const {
+    const Labels& labels = cluster_.node_shape(slot).labels;
+    if (!InstanceTypeOf(labels).empty()) return "";
+    return GpuKindOf(labels, CapacityOf(cluster_, slot), cluster_.resource_names());
+  }
+
+  // Returns whether devices of these GPUs are there, and not only a label that names their type.
+  bool HasDevices(Slot slot) const {
+    return loadline::GpusOf(CapacityOf(cluster_, slot), cluster_.resource_names()) > 0;
+  }
+
+  // The GPUs of a node as long as no device is there: the type that a label names.
+  std::string GpuTypeOf(Slot slot) const {
+    return GpuKindOf(cluster_.node_shape(slot).labels, ResourceAmounts(), cluster_.resource_names());
+  }
+
+  BaseKey KeyOf(Slot slot, absl::string_view gpus) const {
     const NodeShape& shape = cluster_.node_shape(slot);
     BaseKey key;
     const auto add = [&](absl::string_view part, bool named = true) {
@@ -79,8 +79,7 @@ class KeyMaker {
     add(pool.empty() ? absl::string_view(cluster_.traits(slot).machine_set) : pool);
     const absl::string_view type = InstanceTypeOf(shape.labels);
     add(type.empty() ? SizeOf(CapacityOf(cluster_, slot)) : std::string(type));
-    // A type says it.
-    if (type.empty()) add(GpusOf(shape.labels, CapacityOf(cluster_, slot), cluster_.resource_names()));
+    if (type.empty()) add(gpus);
     add(ZoneOf(shape.labels));
     const CapacityType capacity = CapacityTypeOf(shape.labels);
     add(Name(capacity), capacity == CapacityType::kSpot || capacity == CapacityType::kReserved);
@@ -102,6 +101,26 @@ class KeyMaker {
   const ClusterState& cluster_;
   const StartupTaints& startup_taints_;
 };
+
+// Divides nodes by what tells groups apart whatever pods there are. A node whose GPUs have yet to come is in
+// the group of those that are like it in all else, if there is one alone.
+std::map<BaseKey, std::vector<Slot>> DivideByBase(const KeyMaker& keys, const std::vector<Slot>& machines) {
+  std::map<BaseKey, std::set<std::string>> gpus;  // by the key without their number
+  for (const Slot slot : machines) {
+    const std::string own = keys.GpusOf(slot);
+    if (!own.empty() && keys.HasDevices(slot)) gpus[keys.KeyOf(slot, keys.GpuTypeOf(slot))].insert(own);
+  }
+  std::map<BaseKey, std::vector<Slot>> bases;
+  for (const Slot slot : machines) {
+    std::string own = keys.GpusOf(slot);
+    if (!own.empty() && !keys.HasDevices(slot)) {
+      const auto alike = gpus.find(keys.KeyOf(slot, own));
+      if (alike != gpus.end() && alike->second.size() == 1) own = *alike->second.begin();
+    }
+    bases[keys.KeyOf(slot, own)].push_back(slot);
+  }
+  return bases;
+}
 
 // Returns the labels that pods of the cluster select nodes by.
 absl::flat_hash_set<std::string> SelectedLabels(const ClusterState& cluster) {
@@ -220,13 +239,10 @@ DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& sta
   }
   std::sort(machines.begin(), machines.end(),
             [&](Slot a, Slot b) { return cluster.name(a) < cluster.name(b); });
-  const KeyMaker keys(cluster, startup_taints);
-  std::map<BaseKey, std::vector<Slot>> bases;
   DerivedGroups derived;
-  for (const Slot slot : machines) bases[keys.KeyOf(slot)].push_back(slot);
   const LabelKeys dividing = DividingLabels(cluster, machines);
   std::set<std::string> names;
-  for (auto& [key, nodes] : bases) {
+  for (auto& [key, nodes] : DivideByBase(KeyMaker(cluster, startup_taints), machines)) {
     const std::string base = absl::StrJoin(key.parts, "/");
     for (auto& [suffix, part] : Divide(cluster, dividing, std::move(nodes))) {
       const std::string full = BoundedName(absl::StrCat(base, suffix));

@@ -42,7 +42,7 @@ GrowthSketch::Allowed SlackPlanner::AllowedFor(const SlackClassView* of, const P
   if (of != nullptr) needed = NeededResources(*of, rooms_, names, options);
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (of != nullptr) {
-      const SlackClassKey key = ClassOf(shapes[i], rooms_.rules());
+      const SlackClassKey key = ClassOf(shapes[i], rooms_.rules(), names);
       if (!MayBeOn(of->key, key)) continue;
     }
     const std::string& name = turn->sketch.growable()[i].class_name;

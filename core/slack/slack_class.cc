@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/bounded_name.h"
+#include "core/cluster/gpu_resources.h"
 #include "core/cluster/platform_labels.h"
 
 namespace loadline {
@@ -41,7 +42,7 @@ bool TakesPlaceholders(const NodeShape& node, const StartupTaints& names) {
   });
 }
 
-SlackClassKey ClassOf(const NodeShape& node, const SlackClassRules& rules) {
+SlackClassKey ClassOf(const NodeShape& node, const SlackClassRules& rules, const ResourceNames& names) {
   SlackClassKey key;
   std::string type;
   for (const Label& label : node.labels) {
@@ -59,6 +60,10 @@ SlackClassKey ClassOf(const NodeShape& node, const SlackClassRules& rules) {
   std::sort(key.taints.begin(), key.taints.end(), TaintBefore);
   for (const Taint& taint : key.taints) {
     absl::StrAppend(&key.name, "taint ", taint.key, "=", taint.value, ":", taint.effect, ",");
+  }
+  if (type.empty()) {
+    const std::string gpus = GpuKindOf(node.labels, node.allocatable, names);
+    if (!gpus.empty()) absl::StrAppend(&type, "gpus ", gpus, ",");
   }
   const CpuMemory size = CpuMemoryOf(node.allocatable);
   absl::StrAppend(&key.name, type, "cpu ", size.cpu, "m,memory ", Band(size.memory));

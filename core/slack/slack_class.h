@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "core/base/cpu_memory.h"
+#include "core/base/resource_names.h"
 #include "core/cluster/shapes.h"
 #include "core/cluster/startup_taints.h"
 
 namespace loadline {
 
 // Nodes of a class take the same pods and are of the same size: equal values of the labels that count, equal
-// taints that stay, equal cpu, and memory within a 32nd (machines of one type differ by some pages).
+// taints that stay, equal cpu, and memory within a 32nd (machines of one type differ by some pages). Where no
+// label that counts names the type of the machine, equal GPUs as well; see GpuKindOf().
 struct SlackClassKey {
   Labels labels;
   // The labels that a placeholder of the class needs: all, but the instance type where no pod selects nodes
@@ -32,7 +34,8 @@ struct SlackClassRules {
   friend bool operator==(const SlackClassRules&, const SlackClassRules&) = default;
 };
 
-SlackClassKey ClassOf(const NodeShape& node, const SlackClassRules& rules);
+// `names`: those of the amounts of the node.
+SlackClassKey ClassOf(const NodeShape& node, const SlackClassRules& rules, const ResourceNames& names);
 
 // Returns whether a placeholder may be on the node. A pod of its class may be there as well: it tolerates the
 // taints of its class, and nothing distinguishes the nodes by labels that both lack or share. Slack, drains

@@ -242,7 +242,8 @@ SlackPlan SlackPlanner::Plan(const SlackQuestion& question, WorkBudget* budget) 
   const int64_t lost = set_.lost();
   CatchUp(question);
   const SlackGroupList* const groups = question.groups.has_value() ? &*question.groups : nullptr;
-  std::vector<SlackClassView> views = MakeViews(rooms_, question.options, groups);
+  std::vector<SlackClassView> views = MakeViews(rooms_, question.options, groups,
+                                                question.names.value_or(question.cluster->resource_names()));
   Remember(views);
   GrowthSketch sketch(MakeGrowable(views, question.options, groups), question.ranking,
                       question.max_new_nodes);

@@ -249,7 +249,8 @@ bool SlackRooms::UpdateKeys(const SlackClassRules& rules) {
 void SlackRooms::Classify(const ClusterState& cluster, size_t slot) {
   Node& node = nodes_[slot];
   if (!node.machine) return;
-  SlackClassKey key = ClassOf(cluster.node_shape(Slot{static_cast<int32_t>(slot)}), rules_);
+  SlackClassKey key =
+      ClassOf(cluster.node_shape(Slot{static_cast<int32_t>(slot)}), rules_, cluster.resource_names());
   node.class_name = key.name;
   SlackClass& of = classes_[node.class_name];
   if (of.nodes++ == 0) of.key = std::move(key);

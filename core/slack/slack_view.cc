@@ -67,13 +67,13 @@ bool IsUncommon(ResourceId resource, const ResourceNames& names, const SlackOpti
 }  // namespace
 
 std::vector<SlackClassView> MakeViews(const SlackRooms& rooms, const SlackOptions& options,
-                                      const SlackGroupList* groups) {
+                                      const SlackGroupList* groups, const ResourceNames& names) {
   absl::btree_map<std::string, SlackClassView> views;
   for (const auto& [name, of] : rooms.classes()) views[name] = {of.key, &of, of.TypicalEmpty()};
   for (const SlackGroupIndex i : IndexRange<SlackGroupIndex>(groups == nullptr ? 0 : groups->size())) {
     const SlackGroup& group = (*groups)[i];
-    SlackClassKey key =
-        ClassOf(WithoutPassingTaints(group.of->model->shape, rooms.rules().startup_taints), rooms.rules());
+    SlackClassKey key = ClassOf(WithoutPassingTaints(group.of->model->shape, rooms.rules().startup_taints),
+                                rooms.rules(), names);
     SlackClassView& view = views[key.name];
     view.groups.push_back(i);
     if (!view.key.name.empty()) continue;

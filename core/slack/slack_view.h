@@ -47,9 +47,9 @@ struct SlackClassView {
   std::vector<SlackGroupIndex> groups = {};
 };
 
-// By name. `groups`: nullptr where they are not known.
+// By name. `groups`: nullptr where they are not known; `names`: those of their models.
 std::vector<SlackClassView> MakeViews(const SlackRooms& rooms, const SlackOptions& options,
-                                      const SlackGroupList* groups);
+                                      const SlackGroupList* groups, const ResourceNames& names);
 
 // Returns what may grow: each group by itself, or each class where groups are not known.
 std::vector<GrowableNodes> MakeGrowable(const std::vector<SlackClassView>& views, const SlackOptions& options,

@@ -125,7 +125,20 @@ TEST_F(DerivedGroupsTest, ANodeWhoseGpusAreStillToComeIsOfTheGroupOfOthers) {
     cluster_.Add(node);
   }
   EXPECT_THAT(Groups(), ElementsAre(Pair("3900m-cpu-15Gi", ElementsAre("c")),
-                                    Pair("3900m-cpu-15Gi/nvidia-l4", ElementsAre("a", "b"))));
+                                    Pair("3900m-cpu-15Gi/4-nvidia-l4", ElementsAre("a", "b"))));
+}
+
+// By the label alone, a node whose GPUs are still to come may be of either group.
+TEST_F(DerivedGroupsTest, ANodeWithoutATypeIsToldByTheNumberOfItsGpus) {
+  for (const auto& [name, gpus] :
+       {std::pair("a", 1), std::pair("b", 8), std::pair("c", 8), std::pair("d", 0)}) {
+    FitNode node = Node(name, {{"cloud.google.com/gke-accelerator", "nvidia-l4"}});
+    if (gpus > 0) node.allocatable.emplace_back("nvidia.com/gpu", gpus);
+    cluster_.Add(node);
+  }
+  EXPECT_THAT(Groups(), ElementsAre(Pair("3900m-cpu-15Gi/1-nvidia-l4", ElementsAre("a")),
+                                    Pair("3900m-cpu-15Gi/8-nvidia-l4", ElementsAre("b", "c")),
+                                    Pair("3900m-cpu-15Gi/nvidia-l4", ElementsAre("d"))));
 }
 
 // Whichever of three nodes it is that somebody has labelled.

@@ -18,7 +18,8 @@ constexpr char kType[] = "node.kubernetes.io/instance-type";
 class SlackClassTest : public ::testing::Test {
  protected:
   SlackClassKey Class(const FitNode& node, const LabelKeys& selected = {}) {
-    return ClassOf(cluster_.Shape(node), {DefaultClassLabels(), selected, {}});
+    const NodeShape shape = cluster_.Shape(node);
+    return ClassOf(shape, {DefaultClassLabels(), selected, {}}, cluster_.names());
   }
   static FitNode Sized(int64_t milli_cpu, int64_t memory) {
     return {.name = "n", .allocatable = {{"cpu", milli_cpu}, {"memory", memory}, {"pods", 110}}};
@@ -43,6 +44,20 @@ TEST_F(SlackClassTest, CpuIsExactAndMemoryWithinA32nd) {
   EXPECT_EQ(Class(Sized(4'000, sixteen_gib)).name,
             Class(Sized(4'000, sixteen_gib + sixteen_gib / 32 - 1)).name);
   EXPECT_NE(Class(Sized(4'000, sixteen_gib)).name, Class(Sized(4'000, sixteen_gib + sixteen_gib / 32)).name);
+}
+
+TEST_F(SlackClassTest, GpusTellMachinesWithoutATypeApart) {
+  const auto with_gpus = [&](int64_t gpus) {
+    FitNode node = Sized(4'000, 64);
+    if (gpus > 0) node.allocatable.emplace_back("nvidia.com/gpu", gpus);
+    return node;
+  };
+  EXPECT_EQ(Class(with_gpus(1)).name, "gpus 1-nvidia.com/gpu,cpu 4000m,memory 64");
+  EXPECT_EQ(Class(with_gpus(8)).name, "gpus 8-nvidia.com/gpu,cpu 4000m,memory 64");
+  EXPECT_EQ(Class(with_gpus(0)).name, "cpu 4000m,memory 64");
+  FitNode typed = with_gpus(8);
+  typed.labels = {{kType, "p5"}};
+  EXPECT_EQ(Class(typed).name, "node.kubernetes.io/instance-type=p5,cpu 4000m,memory 64");
 }
 
 TEST_F(SlackClassTest, OnlyLabelsThatCountTellClassesApart) {

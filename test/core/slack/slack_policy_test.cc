@@ -321,7 +321,8 @@ TEST_F(SlackPolicyTest, RulesOfPlaceholdersSayWhereTheyMayBe) {
     if (selected.size() == 1) needed = {"disk", "zone"};
     int may = 0;
     for (const FitNode& of : nodes) {
-      const SlackClassKey placeholder = ClassOf(world_.cluster().Shape(of), {keys, selected, {}});
+      const SlackClassKey placeholder =
+          ClassOf(world_.cluster().Shape(of), {keys, selected, {}}, ResourceNames());
       FitPod pod;
       pod.rules = PlaceholderRules(placeholder, AbsentLabels(placeholder, needed));
       for (const FitNode& on : nodes) {
@@ -330,7 +331,8 @@ TEST_F(SlackPolicyTest, RulesOfPlaceholdersSayWhereTheyMayBe) {
         Snapshot snapshot(cluster.state());
         const FitOptions fit;
         const bool fits = PodFit(&snapshot, cluster.Incoming(pod), &fit).Fits(NodeIndex{0});
-        EXPECT_EQ(MayBeOn(placeholder, ClassOf(cluster.Shape(on), {keys, selected, {}})), fits);
+        EXPECT_EQ(MayBeOn(placeholder, ClassOf(cluster.Shape(on), {keys, selected, {}}, ResourceNames())),
+                  fits);
         may += fits ? 1 : 0;
       }
     }
