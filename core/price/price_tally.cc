@@ -46,9 +46,8 @@ void PriceTally::Add(const std::string& group, const PricedNode& node, const Nod
     licences += part.price;
     AddTo(&windows_, nodes, part.price * count);
   }
-  if (!has(PriceRemark::kReserved) || price.source == PriceSource::kBaseRates) {
-    by_capacity_ += std::max(0.0, price.estimated - licences) * count;
-  }
+  const bool by_list = has(PriceRemark::kReserved) && price.source != PriceSource::kBaseRates;
+  (by_list ? reserved_by_list_ : by_capacity_) += std::max(0.0, price.estimated - licences) * count;
   if (has(PriceRemark::kProviderPriceTooLow)) too_low_[group] = node.provider.value_or(0);
 }
 

@@ -32,9 +32,11 @@ class PriceTally {
 
   // Returns the part of the sum that has this basis, in US dollars per hour.
   double Of(PriceBasis basis) const { return sums_[static_cast<size_t>(basis)]; }
-  // Returns the part of Of(kEstimate) that rests on CPU, memory and GPUs: not what licences cost by list, and
-  // not reserved nodes at the price of a list.
+  // The parts of Of(kEstimate): what rests on CPU, memory and GPUs; reserved nodes at the price of a list;
+  // and licences, at their list price.
   double ByCapacity() const { return by_capacity_; }
+  double ReservedByList() const { return reserved_by_list_; }
+  double Licences() const { return windows_.usd; }
   double Total() const;
   // Returns whether at most a tenth of the sum is estimated. Only then a bound on what a cluster must cost is
   // worth naming.
@@ -66,6 +68,7 @@ class PriceTally {
  private:
   std::array<double, static_cast<size_t>(PriceBasis::kEstimate) + 1> sums_ = {};
   double by_capacity_ = 0;
+  double reserved_by_list_ = 0;
   absl::btree_map<List, PricedNodes> lists_;
   absl::btree_map<double, PricedNodes> spot_ratios_;
   absl::btree_map<std::string, PricedNodes> estimated_;

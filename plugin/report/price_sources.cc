@@ -159,7 +159,9 @@ v1::PriceSources PriceSourcesOf(const PriceTally& tally) {
   sources.set_provider_usd_per_hour(tally.Of(PriceBasis::kProvider));
   sources.set_list_usd_per_hour(tally.Of(PriceBasis::kList));
   sources.set_spot_ratio_usd_per_hour(tally.Of(PriceBasis::kSpotRatio));
-  sources.set_estimate_usd_per_hour(tally.Of(PriceBasis::kEstimate));
+  sources.set_estimate_usd_per_hour(tally.ByCapacity());
+  sources.set_reserved_usd_per_hour(tally.ReservedByList());
+  sources.set_licence_usd_per_hour(tally.Licences());
   sources.set_mostly_known(tally.MostlyKnown());
   TellEstimates(tally, &sources);
   TellLists(tally, &sources);

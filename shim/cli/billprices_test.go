@@ -73,9 +73,9 @@ func TestBillSaysWherePricesComeFrom(t *testing.T) {
 		{"no type", nil, nil, base4 + disk, func(p priceSources) float64 { return p.Estimate },
 			"1 node names no instance type"},
 		{"reserved", []string{m5, "karpenter.sh/capacity-type=reserved"}, nil, 0.192,
-			func(p priceSources) float64 { return p.Estimate }, "1 node is reserved"},
+			func(p priceSources) float64 { return p.Reserved }, "1 node is reserved"},
 		{"Windows", []string{m5, "kubernetes.io/os=windows"}, nil, 0.376,
-			func(p priceSources) float64 { return p.List + p.Estimate }, "1 node runs Windows: 0.184 USD/h"},
+			func(p priceSources) float64 { return p.List + p.Licences }, "1 node runs Windows: 0.184 USD/h"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bill, table := billOf(t, c.args, labelledNode("n", c.labels...))

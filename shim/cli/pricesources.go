@@ -13,12 +13,15 @@ type priceSources struct {
 	List      float64  `json:"list"`
 	SpotRatio float64  `json:"spotRatio"`
 	Estimate  float64  `json:"estimate"`
+	Reserved  float64  `json:"reserved"`
+	Licences  float64  `json:"licences"`
 	Notes     []string `json:"notes"`
 }
 
 func newPriceSources(s *loadlinev1.PriceSources) priceSources {
 	return priceSources{s.GetGivenUsdPerHour(), s.GetProviderUsdPerHour(), s.GetListUsdPerHour(),
-		s.GetSpotRatioUsdPerHour(), s.GetEstimateUsdPerHour(), priceNotes(s)}
+		s.GetSpotRatioUsdPerHour(), s.GetEstimateUsdPerHour(),
+		s.GetReservedUsdPerHour(), s.GetLicenceUsdPerHour(), priceNotes(s)}
 }
 
 // priceNotes says what prices rest on, and which were not believed.

@@ -314,7 +314,9 @@ TEST_F(RankTest, SaysWherePricesComeFrom) {
   const v1::PriceSources& sources = response.price_sources();
   EXPECT_DOUBLE_EQ(sources.list_usd_per_hour(), 2 * 0.125 + 2 * 0.1);
   EXPECT_DOUBLE_EQ(sources.spot_ratio_usd_per_hour(), 2 * 0.04);
-  EXPECT_DOUBLE_EQ(sources.estimate_usd_per_hour(), 2 * 0.1 + 2 * 2 * 0.046);
+  EXPECT_EQ(sources.estimate_usd_per_hour(), 0) << "no price rests on CPU and memory";
+  EXPECT_DOUBLE_EQ(sources.reserved_usd_per_hour(), 2 * 0.1);
+  EXPECT_DOUBLE_EQ(sources.licence_usd_per_hour(), 2 * 2 * 0.046);
   EXPECT_DOUBLE_EQ(sources.given_usd_per_hour(), 2);
   EXPECT_FALSE(sources.mostly_known()) << "0.384 of 2.914";
 }

@@ -854,16 +854,20 @@ type PriceSources struct {
 	ListUsdPerHour float64 `protobuf:"fixed64,3,opt,name=list_usd_per_hour,json=listUsdPerHour,proto3" json:"list_usd_per_hour,omitempty"`
 	// Spot nodes at a share of the on-demand price of a list.
 	SpotRatioUsdPerHour float64 `protobuf:"fixed64,4,opt,name=spot_ratio_usd_per_hour,json=spotRatioUsdPerHour,proto3" json:"spot_ratio_usd_per_hour,omitempty"`
-	// Worked out from CPU, memory and GPUs, or of others in place of what is not known.
+	// Worked out from CPU, memory and GPUs.
 	EstimateUsdPerHour float64 `protobuf:"fixed64,5,opt,name=estimate_usd_per_hour,json=estimateUsdPerHour,proto3" json:"estimate_usd_per_hour,omitempty"`
-	// At most a tenth of the sum is an estimate.
+	// At most a tenth of the sum is an estimate, or the price of reserved nodes or of licences.
 	MostlyKnown bool `protobuf:"varint,6,opt,name=mostly_known,json=mostlyKnown,proto3" json:"mostly_known,omitempty"`
 	// Sentences: which lists, regions and shares the prices rest on, and what is not known.
 	Notes []string `protobuf:"bytes,7,rep,name=notes,proto3" json:"notes,omitempty"`
 	// Sentences about prices that were not believed.
-	Warnings      []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Warnings []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Reserved nodes, at the on-demand price of a list: what the reservation costs is not known.
+	ReservedUsdPerHour float64 `protobuf:"fixed64,9,opt,name=reserved_usd_per_hour,json=reservedUsdPerHour,proto3" json:"reserved_usd_per_hour,omitempty"`
+	// Licences of Windows, at their list price.
+	LicenceUsdPerHour float64 `protobuf:"fixed64,10,opt,name=licence_usd_per_hour,json=licenceUsdPerHour,proto3" json:"licence_usd_per_hour,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *PriceSources) Reset() {
@@ -950,6 +954,20 @@ func (x *PriceSources) GetWarnings() []string {
 		return x.Warnings
 	}
 	return nil
+}
+
+func (x *PriceSources) GetReservedUsdPerHour() float64 {
+	if x != nil {
+		return x.ReservedUsdPerHour
+	}
+	return 0
+}
+
+func (x *PriceSources) GetLicenceUsdPerHour() float64 {
+	if x != nil {
+		return x.LicenceUsdPerHour
+	}
+	return 0
 }
 
 // One addend.
@@ -1116,7 +1134,7 @@ const file_loadline_v1_prices_proto_rawDesc = "" +
 	"\x11REGION_NOT_LISTED\x10\r\x12\x16\n" +
 	"\x12AVERAGE_SPOT_RATIO\x10\x0e\x12\x19\n" +
 	"\x15RESERVED_AT_ON_DEMAND\x10\x0f\x12\x1d\n" +
-	"\x19WINDOWS_LICENCE_ESTIMATED\x10\x10\"\xd7\x02\n" +
+	"\x19WINDOWS_LICENCE_ESTIMATED\x10\x10\"\xbb\x03\n" +
 	"\fPriceSources\x12+\n" +
 	"\x12given_usd_per_hour\x18\x01 \x01(\x01R\x0fgivenUsdPerHour\x121\n" +
 	"\x15provider_usd_per_hour\x18\x02 \x01(\x01R\x12providerUsdPerHour\x12)\n" +
@@ -1125,7 +1143,10 @@ const file_loadline_v1_prices_proto_rawDesc = "" +
 	"\x15estimate_usd_per_hour\x18\x05 \x01(\x01R\x12estimateUsdPerHour\x12!\n" +
 	"\fmostly_known\x18\x06 \x01(\bR\vmostlyKnown\x12\x14\n" +
 	"\x05notes\x18\a \x03(\tR\x05notes\x12\x1a\n" +
-	"\bwarnings\x18\b \x03(\tR\bwarningsB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\bwarnings\x18\b \x03(\tR\bwarnings\x121\n" +
+	"\x15reserved_usd_per_hour\x18\t \x01(\x01R\x12reservedUsdPerHour\x12/\n" +
+	"\x14licence_usd_per_hour\x18\n" +
+	" \x01(\x01R\x11licenceUsdPerHourB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_prices_proto_rawDescOnce sync.Once

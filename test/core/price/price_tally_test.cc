@@ -57,6 +57,7 @@ TEST(PriceTally, WhatIsAddedByEstimateCountsAsSuch) {
   EXPECT_EQ(tally.windows().nodes, 2);
   EXPECT_DOUBLE_EQ(tally.windows().usd, 0.368);
   EXPECT_EQ(tally.ByCapacity(), 0) << "a licence has a list price";
+  EXPECT_DOUBLE_EQ(tally.Licences(), 0.368);
 }
 
 TEST(PriceTally, ReservedNodesRestOnCapacityOnlyWhereNoListHasThem) {
@@ -66,10 +67,12 @@ TEST(PriceTally, ReservedNodesRestOnCapacityOnlyWhereNoListHasThem) {
   tally.Add("r", {.reserved = true}, listed, 2);
   EXPECT_DOUBLE_EQ(tally.Of(PriceBasis::kEstimate), 0.384);
   EXPECT_EQ(tally.ByCapacity(), 0);
+  EXPECT_DOUBLE_EQ(tally.ReservedByList(), 0.384);
   NodePrice unlisted = PriceOf(PriceBasis::kEstimate, 0.25, PriceSource::kBaseRates);
   unlisted.remarks = {PriceRemark::kReserved};
   tally.Add("u", {.reserved = true}, unlisted, 2);
   EXPECT_EQ(tally.ByCapacity(), 0.5);
+  EXPECT_DOUBLE_EQ(tally.ReservedByList(), 0.384);
 }
 
 }  // namespace
