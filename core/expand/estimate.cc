@@ -12,6 +12,7 @@
 #include "core/expand/estimate_on_snapshot.h"
 #include "core/expand/line_room.h"
 #include "core/expand/room.h"
+#include "core/fit/unmet_affinity.h"
 
 namespace loadline {
 namespace {
@@ -242,6 +243,7 @@ std::string TextOf(const PodRefusal& refusal) {
   const std::string reasons = absl::StrJoin(refusal.verdict.reasons, "; ");
   if (refusal.verdict.judgement == Judgement::kCannotJudge)
     return absl::StrCat("cannot be judged: ", reasons);
+  if (!refusal.unmet.empty()) return absl::StrCat(reasons, ": ", refusal.unmet);
   if (!refusal.daemons_in_the_way) return reasons;
   // A client may leave out the name.
   const bool named = !refusal.daemon.empty() && !refusal.daemon.ends_with('/');
@@ -260,7 +262,12 @@ std::vector<PodRefusal> Estimator::Refusals(const NodeGroup& group, const std::v
     if (placed[pods] >= pods_[pods].count) continue;
     if (!budget->Spend(2 * fit(pods).UnitsPerNode())) break;
     Verdict verdict = fit(pods).Judge(node);
-    if (verdict.judgement != Judgement::kFits) refusals.push_back({pods, std::move(verdict)});
+    if (verdict.judgement == Judgement::kFits) continue;
+    PodRefusal& refusal = refusals.emplace_back(PodRefusal{pods, std::move(verdict)});
+    const PodRules* const rules = pods_[pods].pod.shape.rules.get();
+    if (refusal.verdict.filter == FilterName::kNodeAffinity && rules != nullptr) {
+      refusal.unmet = UnmetAffinity(*rules, snapshot_.labels(node));
+    }
   }
   snapshot_.Revert();
   NameDaemons(group, budget, &refusals);

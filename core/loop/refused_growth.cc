@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "core/loop/vain_growth.h"
+
 namespace loadline {
 namespace {
 
@@ -30,6 +33,10 @@ std::vector<RefusedPods> RefusedByNewNodes(const LoopProblem& problem, const Loo
   for (const GroupIndex group : problem.groups.indices()) {
     if (!problem.groups[group].model.has_value()) continue;
     for (PodRefusal& refusal : estimator.Refusals(problem.groups[group], nothing_placed, budget)) {
+      // A requirement of plans, which the pod itself does not state.
+      if (absl::StrContains(refusal.unmet, kPlannedGroup)) {
+        refusal.unmet = "nodes that came for such pods did not take them";
+      }
       refused[refusal.pods].by_group[group] = std::move(refusal);
     }
   }

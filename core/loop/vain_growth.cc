@@ -20,8 +20,6 @@ namespace {
 // The part of the rest of the work that judgements may take. Chosen: pods of one tenant that wait in vain
 // leave enough to plan growth for others.
 constexpr double kForJudgements = 0.1;
-// A label that new nodes of a group carry in plans, so that pods can be kept off them.
-constexpr absl::string_view kPlannedGroup = "loadline.dev/planned-node-group";
 
 // Takes pods off the new nodes of groups, by a requirement that only these fail.
 PodShape KeptOff(PodShape shape, const std::vector<std::string>& groups) {

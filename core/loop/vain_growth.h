@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
 #include "core/fleet/back_off.h"
@@ -24,6 +25,9 @@ struct VainGrowth {
   int64_t until_ms = 0;
   std::string reason;  // why it refuses them; empty beyond kMostVainTexts, or where it is gone
 };
+
+// A label that new nodes of a group carry in plans, so that pods can be kept off them.
+inline constexpr absl::string_view kPlannedGroup = "loadline.dev/planned-node-group";
 
 // The number that is described one by one. Chosen to leave room for other warnings: one has at most 1 KiB.
 inline constexpr size_t kMostVainTexts = 20;

@@ -90,7 +90,8 @@ func TestRankOfACluster(t *testing.T) {
 func TestRankWherePodsFitNowhere(t *testing.T) {
 	got := rankJSON(t, rankFiles(t, ", nodeSelector: {pool: n1-standard-2}")...)
 	if got.Best == nil || *got.Best != "n1-standard-2" || got.Options[1].Score != nil ||
-		got.Options[1].Reason != "50 pods, such as shop/web-0: node(s) didn't match Pod's node affinity/selector" {
+		got.Options[1].Reason != "50 pods, such as shop/web-0: node(s) didn't match Pod's node affinity/selector: "+
+			"the pod selects pool=n1-standard-2, and a new node has pool=n1-standard-8" {
 		t.Errorf("best %v of %+v", got.Best, got.Options)
 	}
 	if got := rankJSON(t, rankFiles(t, ", nodeSelector: {pool: none}")...); got.Best != nil || len(got.Options) != 2 {
