@@ -104,6 +104,8 @@ void SlackPlanner::CountWaiting(const std::vector<ExpectedPods>& expected, Turn*
     if (pods.slot.has_value()) {
       const auto found = by_name.find(rooms_.node(*pods.slot).class_name);
       if (found != by_name.end()) home = found->second;
+    } else if (!pods.class_name.empty()) {
+      home = by_name.at(pods.class_name);
     } else if (pods.group.has_value()) {
       const auto of =
           std::find_if(turn->sketch.growable().begin(), turn->sketch.growable().end(),
@@ -137,7 +139,8 @@ void SlackPlanner::PlanOnSnapshot(Turn* turn) {
   SlackOnSnapshot on(turn->question.snapshot(), turn->question.fit, turn->question.leaving,
                      turn->question.waiting, &rooms_, &set_, turn->budget);
   std::vector<SlackPending> waiting = turn->question.waiting;
-  CountWaiting(on.PlaceWaiting(&waiting, &filled_), turn);
+  if (turn->sketch.coming() > 0) on.AddComing(Shapes(turn), turn->sketch);
+  CountWaiting(on.PlaceWaiting(&waiting, &turn->sketch, &filled_), turn);
   set_.PushOutAll();
   SlackPlan* const plan = turn->plan;
   if (plan->mirrored.empty()) return;

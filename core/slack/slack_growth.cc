@@ -90,9 +90,13 @@ bool GrowthSketch::FitsOn(size_t node, const CpuMemory& size) const {
   return nodes_[node].slots > 0 && Within(size, nodes_[node].free);
 }
 
+void GrowthSketch::TakeRoom(size_t node, const CpuMemory& room, int64_t slots) {
+  nodes_[node].free = Minus(nodes_[node].free, room);
+  nodes_[node].slots -= slots;
+}
+
 void GrowthSketch::Take(size_t node, const PlaceholderGroup& group, int64_t count) {
-  nodes_[node].free = Minus(nodes_[node].free, Times(group.size, count));
-  nodes_[node].slots -= count;
+  TakeRoom(node, Times(group.size, count), count);
   if (node >= coming_) taken_[nodes_[node].position][group] += count;
 }
 

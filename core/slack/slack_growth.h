@@ -92,6 +92,10 @@ class GrowthSketch {
   size_t node_end() const { return nodes_.size(); }
   size_t PositionOf(size_t node) const { return nodes_[node].position; }
   bool FitsOn(size_t node, const CpuMemory& size) const;
+  // The number of nodes that are upcoming anyway: they have the first numbers.
+  size_t coming() const { return coming_; }
+  // Takes room of a node for something that is no placeholder.
+  void TakeRoom(size_t node, const CpuMemory& room, int64_t slots);
   // Puts some onto a node where they fit.
   void Take(size_t node, const PlaceholderGroup& group, int64_t count);
 

@@ -22,6 +22,9 @@ constexpr int64_t kWorkOfCopy = 10;
 constexpr int64_t kWorkOfNode = 100;
 constexpr int64_t kNodesPerUnit = 4;
 
+// Returns whether the node is none of the cluster.
+bool IsComing(const Snapshot& snapshot, NodeIndex node) { return snapshot.slot(node) < Slot{0}; }
+
 }  // namespace
 
 SlackOnSnapshot::SlackOnSnapshot(Snapshot* snapshot, const FitOptions* options, std::span<const Slot> leaving,
@@ -61,7 +64,7 @@ std::vector<NodeIndex> SlackOnSnapshot::ByRoom(bool with_placeholders) const {
   std::vector<std::pair<Key, NodeIndex>> order;
   for (int32_t i = 0; i < snapshot_.node_end(); ++i) {
     const NodeIndex node{i};
-    if (!snapshot_.Contains(node)) continue;
+    if (!snapshot_.Contains(node) || IsComing(snapshot_, node)) continue;
     const size_t slot = IndexOf(snapshot_.slot(node));
     const SlackRooms::Node& room = rooms_.node(slot);
     const bool counted = with_placeholders && set_.Has(slot);
@@ -74,8 +77,30 @@ std::vector<NodeIndex> SlackOnSnapshot::ByRoom(bool with_placeholders) const {
   return nodes;
 }
 
+void SlackOnSnapshot::AddComing(const std::vector<NodeShape>& shapes, const GrowthSketch& sketch) {
+  for (size_t node = to_come_.size(); node < sketch.coming(); ++node) {
+    if (!memory_.Node(snapshot_)) break;  // none is asked for from now on
+    const size_t of = sketch.PositionOf(node);
+    const std::string name = absl::StrCat("node ", node, " on its way of ", sketch.growable()[of].class_name);
+    to_come_.push_back(snapshot_.AddNode({name, shapes[of], name}));
+  }
+}
+
+std::optional<size_t> SlackOnSnapshot::PlaceOnComing(PodFit* fit, const CpuMemory& size,
+                                                     GrowthSketch* sketch) {
+  fit->Refresh(&budget_);
+  for (size_t node = 0; node < to_come_.size(); ++node) {
+    if (!sketch->FitsOn(node, size) || !budget_.Spend(fit->UnitsPerNode()) || !fit->Fits(to_come_[node]))
+      continue;
+    snapshot_.PlacePod(to_come_[node], fit->shape());
+    sketch->TakeRoom(node, RoomTaken(to_come_[node], fit->shape(), size), 1);
+    return node;
+  }
+  return std::nullopt;
+}
+
 std::vector<ExpectedPods> SlackOnSnapshot::PlaceWaiting(std::vector<SlackPending>* waiting,
-                                                        std::vector<size_t>* filled) {
+                                                        GrowthSketch* sketch, std::vector<size_t>* filled) {
   std::stable_sort(waiting->begin(), waiting->end(), [](const SlackPending& a, const SlackPending& b) {
     return TraitsOf(a.pod.shape).priority > TraitsOf(b.pod.shape).priority;
   });
@@ -101,6 +126,13 @@ std::vector<ExpectedPods> SlackOnSnapshot::PlaceWaiting(std::vector<SlackPending
     for (; placed < pods.count && memory_.Pod(); ++placed) {
       const std::optional<NodeIndex> node = search_->FirstFit(pod, &budget_);
       if (!node.has_value()) break;
+      if (IsComing(snapshot_, *node)) {  // nodes that come later are searched last
+        const std::optional<size_t> coming = PlaceOnComing(&search_->fit(pod), size, sketch);
+        if (!coming.has_value()) break;
+        const GrowableNodes& of = sketch->growable()[sketch->PositionOf(*coming)];
+        if (!pods.still_run) expected.push_back({&shape, 1, {}, {}, of.class_name});
+        continue;
+      }
       Place(*node, search_->fit(pod).shape(), size, filled);
       if (!pods.still_run) expected.push_back({&shape, 1, IndexOf(snapshot_.slot(*node)), {}});
     }
@@ -330,13 +362,7 @@ void SlackOnSnapshot::AskFor(const std::vector<NodeShape>& shapes, const GrowthS
                              GrowthSketch* sketch, MirroredSlack* mirrored,
                              absl::btree_map<std::string, int64_t>* homes) {
   const PlaceholderGroup group{PlaceholderKind::kMirrored, mirrored->pod.key, mirrored->pod.size};
-  for (size_t node = to_come_.size(); node < sketch->node_end(); ++node) {  // those that come anyway
-    if (!memory_.Node(snapshot_)) break;                                    // none is asked for from now on
-    const size_t of = sketch->PositionOf(node);
-    const std::string name =
-        absl::StrCat("node ", node, " on its way of ", sketch->growable()[of].class_name);
-    to_come_.push_back(snapshot_.AddNode({name, shapes[of], name}));
-  }
+  AddComing(shapes, *sketch);
   const AskedPlaceholders asked{group, mirrored->count - mirrored->placed};
   if (asked.count <= 0) return;
   Search search;

@@ -39,6 +39,7 @@ struct ExpectedPods {
   int64_t count = 0;
   std::optional<size_t> slot = {};
   std::optional<SlackGroupIndex> group = {};
+  std::string class_name = {};  // of the upcoming node; empty: none
 };
 
 // One question. The snapshot is as before when the object is destroyed.
@@ -54,11 +55,15 @@ class SlackOnSnapshot {
   SlackOnSnapshot(const SlackOnSnapshot&) = delete;
   SlackOnSnapshot& operator=(const SlackOnSnapshot&) = delete;
 
+  // Adds the nodes of the sketch that are upcoming anyway. `shapes`: see AskFor().
+  void AddComing(const std::vector<NodeShape>& shapes, const GrowthSketch& sketch);
+
   // Step B: puts pods that wait, by priority, then as they come, each on the first node that takes it, the
-  // fullest node first, or on the node that it states; pods that give way do not count. Appends the slots
-  // that are fuller now, with repeats. Returns where those are that do not run yet; the shapes are those of
-  // `waiting`.
-  std::vector<ExpectedPods> PlaceWaiting(std::vector<SlackPending>* waiting, std::vector<size_t>* filled);
+  // fullest node first, then those of AddComing(), or on the node that it states; pods that give way do not
+  // count. Appends the slots that are fuller now, with repeats. Returns where those are that do not run yet;
+  // the shapes are those of `waiting`.
+  std::vector<ExpectedPods> PlaceWaiting(std::vector<SlackPending>* waiting, GrowthSketch* sketch,
+                                         std::vector<size_t>* filled);
 
   // To be called once, before copies are placed: placeholders that are no copies stay where they are, and
   // nodes are searched with the fullest first, as they are now.
@@ -91,6 +96,8 @@ class SlackOnSnapshot {
   void Close(std::span<const Slot> leaving, std::span<const SlackPending> waiting);
   // The fullest first, by real pods or with placeholders; those that take no placeholders last.
   std::vector<NodeIndex> ByRoom(bool with_placeholders) const;
+  // Puts a pod onto an upcoming node; returns the number of that. nullopt: none takes it.
+  std::optional<size_t> PlaceOnComing(PodFit* fit, const CpuMemory& size, GrowthSketch* sketch);
   void Place(NodeIndex node, int32_t shape, const CpuMemory& size, std::vector<size_t>* filled);
   SearchPod Prepare(const MirroredPod& pod);
   // Returns whether the rest of the budget pays for the placeholder and for looking at its node.

@@ -155,10 +155,16 @@ void SlackPlanner::CheckConsistent() const {
 // --- classes
 
 void SlackPlanner::AddComing(Turn* turn) const {
-  if (turn->groups() == nullptr) return;
-  for (size_t position = 0; position < turn->sketch.growable().size(); ++position) {
-    const std::optional<SlackGroupIndex> group = turn->sketch.growable()[position].group;
-    if (!group.has_value()) continue;
+  const std::vector<GrowableNodes>& growable = turn->sketch.growable();
+  for (size_t position = 0; position < growable.size(); ++position) {
+    const std::optional<SlackGroupIndex> group = growable[position].group;
+    if (!group.has_value()) {
+      for (const Slot slot : turn->question.starting) {
+        if (rooms_.node(IndexOf(slot)).class_name != growable[position].class_name) continue;
+        turn->sketch.AddComing(position, growable[position].empty);
+      }
+      continue;
+    }
     for (const EmptyNode& room : (*turn->groups())[*group].coming) {
       turn->sketch.AddComing(position, room);
     }

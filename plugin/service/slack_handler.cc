@@ -1,11 +1,18 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "core/cluster/node_group.h"
 #include "core/cluster/node_kind.h"
 #include "core/drain/being_deleted.h"
+#include "core/loop/empty_room.h"
+#include "core/loop/see_fleet.h"
 #include "core/loop/waiting.h"
+#include "core/observe/derived_groups.h"
 #include "loadline/v1/slack.pb.h"
 #include "plugin/convert/describe.h"
 #include "plugin/convert/left_out.h"
@@ -19,6 +26,46 @@
 #include "plugin/service/views.h"
 
 namespace loadline {
+namespace {
+
+// Returns the groups of nodes that the question names.
+GroupsOfNodes NamedGroups(const v1::PlanSlackRequest& request, const ClusterState& cluster) {
+  GroupsOfNodes group_of;
+  for (int i = 0; i < request.groups_size(); ++i) {
+    for (const int32_t slot : request.groups(i).node_slots()) {
+      if (slot >= 0 && cluster.Occupied(Slot{slot})) group_of.Set(Slot{slot}, GroupIndex{i});
+    }
+  }
+  return group_of;
+}
+
+// Counts on the nodes that start, and on machines without a node, as growth does.
+void CountOnUpcomingNodes(const v1::PlanSlackRequest& request, const DecodedProblem& problem,
+                          SlackQuestion* question) {
+  const bool known = question->groups.has_value();
+  DrainProblem nodes;
+  nodes.cluster = question->cluster;
+  nodes.now_s = question->now_s;
+  nodes.group_of = known ? NamedGroups(request, *nodes.cluster)
+                         : DeriveGroups(*nodes.cluster, problem.startup_taints).group_of;
+  FindNodesThatStart(problem.startup_taints, known ? NodeGroupSpan(problem.groups) : NodeGroupSpan(), &nodes);
+  std::erase_if(nodes.not_started, [&](Slot slot) { return absl::c_linear_search(question->leaving, slot); });
+  if (!known) {
+    question->starting = std::move(nodes.not_started);
+    return;
+  }
+  StrongVector<GroupIndex, int64_t> there(problem.groups.size(), 0), starting(problem.groups.size(), 0);
+  for (const auto [slot, group] : nodes.group_of) ++there[group];
+  for (const Slot slot : nodes.not_started) ++starting[*nodes.group_of[slot]];
+  for (SlackGroup& group : *question->groups) {
+    const GroupIndex index =
+        IndexAt<GroupIndex>(static_cast<size_t>(group.of - &problem.groups[GroupIndex{0}]));
+    const int64_t without_node = std::max<int64_t>(0, group.of->target - there[index]);
+    AddComing(group.empty, starting[index] + without_node, &group.coming);
+  }
+}
+
+}  // namespace
 
 absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest& request,
                                                       const Deadline& deadline, Views* views) {
@@ -61,10 +108,11 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
     question.waiting.push_back(
         {std::move(pods.pod), pods.count, std::nullopt, std::nullopt, /*still_run=*/true});
   }
+  question.now_s = request.now_seconds();
+  CountOnUpcomingNodes(request, decoded->problem, &question);
   shared.UseProfiles(view, &decoded->problem.fit);
   question.fit = &decoded->problem.fit;
   question.names = decoded->problem.names;
-  question.now_s = request.now_seconds();
   question.literal = request.literal();
   UndoUnlessKept undo(&shared, &view);
   question.snapshot = [&undo] { return undo.snapshot(); };

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	v1 "k8s.io/api/core/v1"
@@ -30,6 +29,7 @@ type slackFlags struct {
 	inquiry
 	settings settings
 	groups   string
+	now      string
 	literal  bool
 	state    string
 }
@@ -84,6 +84,7 @@ func (a *app) newSlack() *cobra.Command {
 	flags.BoolVar(&f.literal, "literal", false, "also show what the formulas of the proposal come to as they stand")
 	flags.StringVar(&f.state, "state", "", "file with what the plan before left, kind "+slack.StateKind+
 		": placeholders stay from run to run; made and written again by each run (default: each run plans anew)")
+	addNowFlag(flags, &f.now)
 	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML, formBuffers, formDeployments)
 	return command
 }
@@ -136,7 +137,10 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
+	now, err := timeOf(f.now)
+	if err != nil {
+		return nil, err
+	}
 	alone, known, remarks := f.settings.deciding(config.SlackDecision), slack.NewGatherer(), f.settings.remarks(now)
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, fit: fit, empty: true, watch: &alone,
 		pod: func(pod *v1.Pod) {

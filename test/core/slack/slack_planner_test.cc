@@ -333,6 +333,59 @@ TEST_F(SlackPlannerTest, ExpendablePodsDoNotCount) {
   EXPECT_EQ(plan.demands[0].nodes, 1);
 }
 
+// A tenth of 3900 + 3000 is 690: beside the pod that waits for it the node that starts has room for that, and
+// beside one of 3500, for which 740 are wanted, it has not.
+TEST_F(SlackPlannerTest, NodesThatStartTakePodsAndPlaceholdersOnceTheyHave) {
+  AddNodes(1, {{{3900, 1000}, "x"}});
+  world_.cluster().Put(Slot{1},
+                       {.name = "node-1",
+                        .allocatable = {{"cpu", 4000}, {"memory", 16'000}, {"pods", 110}},
+                        .labels = {{"topology.kubernetes.io/zone", "a"}},
+                        .taints = {{"node.cilium.io/agent-not-ready", "", "NoExecute"}}},
+                       {});
+  const auto nodes_for = [&](int64_t waiting_cpu, bool starting) {
+    FitPod waiting;
+    waiting.requests = SlackWorld::Requests({waiting_cpu, 1000});
+    planner_ = SlackPlanner();
+    SlackQuestion question = world_.Question(options_);
+    question.waiting.push_back({world_.cluster().Incoming(waiting), 1});
+    if (starting) question.starting = {Slot{1}};
+    const SlackPlan plan = PlanSlackOnce(&planner_, question);
+    EXPECT_EQ(plan.classes.size(), 1u);
+    EXPECT_EQ(plan.classes[0].basis, (CpuMemory{3900 + waiting_cpu, 2000}));
+    return plan.demands.empty() ? 0 : plan.demands[0].nodes;
+  };
+  EXPECT_EQ(nodes_for(3000, true), 0);
+  EXPECT_EQ(nodes_for(3000, false), 1);
+  EXPECT_EQ(nodes_for(3500, true), 1);
+}
+
+// Beside the pod of 2000 that waits for it, the node that starts has room for two copies of 1000.
+TEST_F(SlackPlannerTest, NodesThatStartTakeCopiesBesidePodsThatWait) {
+  AddNodes(1, {{{3900, 1000}, "x"}});
+  world_.cluster().Put(Slot{1},
+                       {.name = "node-1",
+                        .allocatable = {{"cpu", 4000}, {"memory", 16'000}, {"pods", 110}},
+                        .labels = {{"topology.kubernetes.io/zone", "a"}},
+                        .taints = {{"node.cilium.io/agent-not-ready", "", "NoExecute"}}},
+                       {});
+  options_.rate = 0;
+  FitPod waiting, copied;
+  waiting.requests = SlackWorld::Requests({2000, 1000});
+  copied.requests = SlackWorld::Requests({1000, 1000});
+  const auto nodes_for = [&](int32_t copies) {
+    world_.Mirror("burst", copied, copies);
+    planner_ = SlackPlanner();
+    SlackQuestion question = world_.Question(options_);
+    question.waiting.push_back({world_.cluster().Incoming(waiting), 1});
+    question.starting = {Slot{1}};
+    const SlackPlan plan = PlanSlackOnce(&planner_, question);
+    return plan.demands.empty() ? 0 : plan.demands[0].nodes;
+  };
+  EXPECT_EQ(nodes_for(2), 0);
+  EXPECT_EQ(nodes_for(3), 1);
+}
+
 // The pod of a node that leaves needs 2000 of the 2100 that are free elsewhere: it would be evicted again
 // from its own node, which has room for a second one and is the fuller one. It does not keep its replacement
 // out of the zone. Its slack is wanted once: 390 in all.
