@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/cluster/gpu_resources.h"
 #include "core/cluster/pod_traits.h"
+#include "core/cluster/startup_taints.h"
+#include "core/drain/eligibility.h"
 #include "loadline/k8s/v1/core.pb.h"
 #include "loadline/v1/cluster_state.pb.h"
 #include "plugin/convert/api_descriptors.h"
@@ -16,6 +18,7 @@
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/parse.h"
 #include "plugin/convert/slots.h"
+#include "plugin/convert/startup_taints.h"
 #include "plugin/convert/text.h"
 #include "plugin/convert/traits.h"
 #include "plugin/service/handlers.h"
@@ -60,8 +63,12 @@ absl::Status JudgePods(const v1::DescribeRequest& request, v1::DescribeResponse*
 // Adds nodes to an answer until it is full.
 class NodePage {
  public:
-  NodePage(const ClusterState& cluster, bool include_pods, v1::DescribeResponse* response)
-      : cluster_(cluster), include_pods_(include_pods), response_(response) {}
+  NodePage(const ClusterState& cluster, bool include_pods, StartupTaints startup_taints,
+           v1::DescribeResponse* response)
+      : cluster_(cluster),
+        include_pods_(include_pods),
+        startup_taints_(std::move(startup_taints)),
+        response_(response) {}
 
   // False when the node does not fit any more. kResourceExhausted when it never would.
   absl::StatusOr<bool> Add(Slot slot) {
@@ -71,6 +78,7 @@ class NodePage {
                                                        static_cast<int32_t>(slot), ") and its pods outgrow ",
                                                        kMaxPageBytes, " bytes; ask without include_pods"));
     }
+    AddStartupTaints(slot, &*node);
     const size_t bytes = node->ByteSizeLong() + kEntryOverhead;
     if (bytes_ > 0 && bytes_ + bytes > kMaxPageBytes) return false;
     bytes_ += bytes;
@@ -79,8 +87,17 @@ class NodePage {
   }
 
  private:
+  void AddStartupTaints(Slot slot, v1::NodeState* node) const {
+    if (!IsReady(cluster_, slot)) return;
+    for (const Taint& taint : cluster_.node_shape(slot).taints) {
+      if (KindOfTaint(taint, startup_taints_) == TaintKind::kStartup)
+        node->add_startup_taints(Printable(taint.key));
+    }
+  }
+
   const ClusterState& cluster_;
   bool include_pods_;
+  StartupTaints startup_taints_;
   v1::DescribeResponse* response_;
   size_t bytes_ = 0;
 };
@@ -149,11 +166,13 @@ absl::StatusOr<v1::DescribeResponse> AnswerDescribe(const v1::DescribeRequest& r
   const absl::StatusOr<std::vector<Slot>> slots =
       DecodeDescribed(request.slots(), views->limits().view.nodes);
   if (!slots.ok()) return slots.status();
+  absl::StatusOr<StartupTaints> startup_taints = DecodeStartupTaints(request.startup_taints());
+  if (!startup_taints.ok()) return startup_taints.status();
   const absl::StatusOr<ReadView> view = views->Read(request.view(), deadline);
   if (!view.ok()) return view.status();
   *response.add_views() = EncodeView(request.view(), view->view());
   const ClusterState& cluster = view->view().cluster();
-  NodePage page(cluster, request.include_pods(), &response);
+  NodePage page(cluster, request.include_pods(), *std::move(startup_taints), &response);
   const absl::Status status = slots->empty() ? DescribeFrom(request.first_slot(), cluster, &page, &response)
                                              : DescribeSlots(*slots, cluster, &page);
   if (!status.ok()) return status;

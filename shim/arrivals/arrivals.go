@@ -89,6 +89,9 @@ func Run(ctx context.Context, conn grpc.ClientConnInterface, viewName string, c 
 	s Scheduler) (*Outcome, error) {
 	r := newReplay(conn, viewName, c, s)
 	defer r.view.Drop(context.WithoutCancel(ctx))
+	if err := r.startNodes(ctx, c); err != nil {
+		return nil, err
+	}
 	out := &Outcome{Nodes: make(map[string]string, len(c.Arrivals))}
 	for _, pod := range c.Arrivals {
 		name := pod.Namespace + "/" + pod.Name
@@ -107,7 +110,7 @@ func Run(ctx context.Context, conn grpc.ClientConnInterface, viewName string, c 
 		}
 		r.place(pod, node)
 	}
-	states, err := r.describe(ctx)
+	states, err := r.describe(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +175,29 @@ func newReplay(conn grpc.ClientConnInterface, viewName string, c *Cluster, s Sch
 		r.add(pod)
 	}
 	return r
+}
+
+// startNodes takes the taints of nodes that are starting away, as when the pods arrive they have started.
+func (r *replay) startNodes(ctx context.Context, c *Cluster) error {
+	states, err := r.describe(ctx, c.StartupTaints)
+	if err != nil {
+		return err
+	}
+	starting := map[string][]string{}
+	for _, state := range states {
+		if keys := state.GetStartupTaints(); len(keys) > 0 {
+			starting[state.GetName()] = keys
+		}
+	}
+	for _, node := range c.Nodes {
+		if keys := starting[node.Name]; len(keys) > 0 {
+			node = node.DeepCopy()
+			node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints,
+				func(taint v1.Taint) bool { return slices.Contains(keys, taint.Key) })
+			r.view.SetNode(node)
+		}
+	}
+	return nil
 }
 
 func (r *replay) add(pod *v1.Pod) {
@@ -252,9 +278,11 @@ func (r *replay) best(pod *v1.Pod, slots []int32, ours []int32) (string, error) 
 	return best, nil
 }
 
-func (r *replay) describe(ctx context.Context) (states []*loadlinev1.NodeState, err error) {
+func (r *replay) describe(ctx context.Context,
+	startup *loadlinev1.StartupTaints) (states []*loadlinev1.NodeState, err error) {
 	err = r.view.Ask(ctx, func(at *loadlinev1.Changes) (err error) {
-		states, err = view.States(ctx, r.state, at.GetView())
+		states, err = view.Describe(ctx, r.state,
+			&loadlinev1.DescribeRequest{View: at.GetView(), StartupTaints: startup})
 		return err
 	})
 	return states, err

@@ -35,6 +35,9 @@ func UnderLine(ctx context.Context, conn grpc.ClientConnInterface, viewName stri
 	how *loadlinev1.FitOptions) (*LineOutcome, error) {
 	r := newReplay(conn, viewName, c, Scheduler{})
 	defer r.view.Drop(context.WithoutCancel(ctx))
+	if err := r.startNodes(ctx, c); err != nil {
+		return nil, err
+	}
 	pods, rules := scaleup.NewPods(), scaleup.DefaultRules(time.Time{})
 	for _, pod := range c.Fixed {
 		pods.AddPod(pod) // those of DaemonSets come with each new node

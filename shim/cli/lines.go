@@ -48,6 +48,14 @@ func (f *linesFlags) lines(counting policy.Policy) (out []*loadlinev1.LoadLine, 
 	return out, nil
 }
 
+// startupTaints returns the taints of nodes that are starting, which play no part when pods arrive.
+func (f *linesFlags) startupTaints() (*loadlinev1.StartupTaints, error) {
+	if err := f.taints.Check(); err != nil {
+		return nil, usageError{err}
+	}
+	return f.taints.Proto(), nil
+}
+
 // compare says what the lines would mean for a cluster.
 func (f *linesFlags) compare(ctx context.Context, source *sourceFlags, engine engineFlags, counting policy.Policy,
 	stdin io.Reader) (*lineTable, error) {
@@ -55,14 +63,13 @@ func (f *linesFlags) compare(ctx context.Context, source *sourceFlags, engine en
 	if err != nil {
 		return nil, err
 	}
-	if err := f.taints.Check(); err != nil {
-		return nil, usageError{err}
-	}
 	arriving, err := source.arrivingPods(ctx, stdin, selectorKinds)
 	if err != nil {
 		return nil, err
 	}
-	arriving.StartupTaints = f.taints.Proto()
+	if arriving.StartupTaints, err = f.startupTaints(); err != nil {
+		return nil, err
+	}
 	conn, err := engine.open()
 	if err != nil {
 		return nil, err

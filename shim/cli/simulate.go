@@ -35,11 +35,12 @@ const simulateHelp = `Replay the arrival of all pods of a cluster twice: placed 
 scheduler with Loadline's scores added. Then compare how loaded the nodes are.
 
 Pods arrive in the order of their creation, on nodes that hold nothing but pods of DaemonSets, static
-pods and pods that are being deleted. Both sides let a pod onto the nodes on which kube-scheduler's
-filters would. The default scheduler is its scores NodeResourcesFit and NodeResourcesBalancedAllocation as
-kube-scheduler 1.36 works them out, over all feasible nodes, with ties going to the first node by name.
-Their strategy, resources and weights are those of --scheduler-config-file, by the profile that a pod
-names; without it LeastAllocated of cpu and memory. Scores of other plugins play no part.
+pods and pods that are being deleted. Ready nodes that are starting count as started: their startup taints
+keep no pod off. Both sides let a pod onto the nodes on which kube-scheduler's filters would. The default
+scheduler is its scores NodeResourcesFit and NodeResourcesBalancedAllocation as kube-scheduler 1.36 works
+them out, over all feasible nodes, with ties going to the first node by name. Their strategy, resources and
+weights are those of --scheduler-config-file, by the profile that a pod names; without it LeastAllocated of
+cpu and memory. Scores of other plugins play no part.
 
 What filters look up beside nodes and pods must be in a dump too: 'kubectl get
 nodes,pods,namespaces,pv,pvc,storageclasses,csinodes,csidrivers,deviceclasses -A
@@ -150,6 +151,9 @@ func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, 
 		kinds = append(slices.Clone(kinds), "PodDisruptionBudget")
 	}
 	if s.cluster, err = f.arrivingPods(ctx, stdin, kinds); err != nil {
+		return nil, err
+	}
+	if s.cluster.StartupTaints, err = f.lines.startupTaints(); err != nil {
 		return nil, err
 	}
 	conn, err := f.engine.open()

@@ -16,7 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/scenario"
 	"loadline.dev/shim/sweep"
 	"loadline.dev/shim/view"
@@ -83,6 +85,7 @@ func baseName(file string) string {
 type scenarioSource struct {
 	sourceFlags
 	prices []string
+	taints scaleup.StartupTaints
 	load   scenario.Curve
 	engine engineFlags
 }
@@ -169,7 +172,10 @@ func (s *scenarioSource) protected(ctx context.Context, pods []*v1.Pod) (map[*v1
 // bill has the cluster billed, and keeps its pods and disruption budgets.
 func (s *scenarioSource) bill(ctx context.Context, stdin io.Reader, cluster *scenario.Cluster) (*billPlan, error) {
 	asked := billSource{mode: "off", settings: settings{Configuration: billSettings()}}
-	asked.settings.ScaleUp.Prices = s.prices
+	if err := s.taints.Check(); err != nil {
+		return nil, usageError{err}
+	}
+	asked.settings.ScaleUp.Prices, asked.settings.ScaleUp.StartupTaints = s.prices, s.taints
 	asked.tellPod = func(pod *v1.Pod) { cluster.Pods = append(cluster.Pods, pod) }
 	asked.tellObject = func(object any) {
 		if budget, ok := object.(*policyv1.PodDisruptionBudget); ok {
@@ -215,6 +221,7 @@ is said by flags, or in the file. What is not as in the cluster is said in comme
 	addSourceFlags(flags, &s.sourceFlags)
 	flags.StringVar(&name, "name", "cluster", "name of the scenario")
 	flags.StringArrayVar(&s.prices, "prices", nil, "price list, CSV; may be repeated (default: those that are built in)")
+	config.AddFlagsTo(flags, &s.taints)
 	flags.Int64Var(&s.load.DailyPercent, "daily-percent", 0, "pods of Deployments that are missing at the quietest hour")
 	flags.Int64Var(&s.load.WeekendPercent, "weekend-percent", 0, "and at weekends")
 	flags.Int64Var(&peak, "peak-hour", 14, "the hour of the peak, UTC")

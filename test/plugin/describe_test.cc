@@ -98,6 +98,35 @@ TEST(DescribeTest, TellsPodsByNameAndUid) {
   EXPECT_EQ(node.pods(1).limits_size(), 0);
 }
 
+// A node that is not ready has not started, whatever other taints it loses.
+TEST(DescribeTest, TellsTheTaintsThatANodeLosesOnceItHasStarted) {
+  TypedEngine engine;
+  const auto tainted = [](const std::string& name, const std::vector<std::string>& keys) {
+    k8s::v1::Node node = MakeNode(name, {{"cpu", "4"}});
+    for (const std::string& key : keys) {
+      k8s::v1::Taint* const taint = node.mutable_spec()->add_taints();
+      taint->set_key(key);
+      taint->set_effect("NoSchedule");
+    }
+    return node;
+  };
+  const std::string cilium = "node.cilium.io/agent-not-ready";
+  ASSERT_TRUE(engine
+                  .Sync(Changes::FullList(1, 1)
+                            .Node(0, tainted("a", {"example.com/agent", cilium, "dedicated"}))
+                            .Node(1, tainted("b", {cilium, "node.kubernetes.io/not-ready"})))
+                  .ok());
+  v1::DescribeRequest request = Request();
+  request.mutable_startup_taints()->add_startup("example.com/agent");
+  const absl::StatusOr<v1::DescribeResponse> response = engine.Describe(request);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_THAT(response->nodes(0).startup_taints(), ElementsAre("example.com/agent", cilium));
+  EXPECT_THAT(response->nodes(1).startup_taints(), IsEmpty());
+  EXPECT_THAT(engine.DescribeAll().nodes(0).startup_taints(), ElementsAre(cilium));
+  request.mutable_startup_taints()->add_startup("");
+  EXPECT_EQ(engine.Describe(request).status().message(), "startup_taints.startup[1]: is empty");
+}
+
 TEST(DescribeTest, TellsTheSlotsAskedForInTheirOrder) {
   TypedEngine engine;
   ASSERT_TRUE(

@@ -639,7 +639,10 @@ type DescribeRequest struct {
 	Pods [][]byte `protobuf:"bytes,6,rep,name=pods,proto3" json:"pods,omitempty"`
 	// The time at which protection by annotations is judged, in seconds since 1970. At least 0; read only with
 	// `pods`.
-	NowS          int64 `protobuf:"varint,7,opt,name=now_s,json=nowS,proto3" json:"now_s,omitempty"`
+	NowS int64 `protobuf:"varint,7,opt,name=now_s,json=nowS,proto3" json:"now_s,omitempty"`
+	// Taints that come and go with the life of a node, beside the well-known ones; see
+	// NodeState.startup_taints.
+	StartupTaints *StartupTaints `protobuf:"bytes,8,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -721,6 +724,13 @@ func (x *DescribeRequest) GetNowS() int64 {
 		return x.NowS
 	}
 	return 0
+}
+
+func (x *DescribeRequest) GetStartupTaints() *StartupTaints {
+	if x != nil {
+		return x.StartupTaints
+	}
+	return nil
 }
 
 // The views or nodes that were asked for, and facts about the engine.
@@ -1041,7 +1051,9 @@ type NodeState struct {
 	// With include_pods: all pods, by name and UID.
 	Pods []*PodState `protobuf:"bytes,6,rep,name=pods,proto3" json:"pods,omitempty"`
 	// The kind of the node by its labels, taints and provider ID, as far as the view knows them.
-	Kind          NodeKind `protobuf:"varint,7,opt,name=kind,proto3,enum=loadline.v1.NodeKind" json:"kind,omitempty"`
+	Kind NodeKind `protobuf:"varint,7,opt,name=kind,proto3,enum=loadline.v1.NodeKind" json:"kind,omitempty"`
+	// The keys of the taints that the node loses once it has started. Empty: it has started, or is not ready.
+	StartupTaints []string `protobuf:"bytes,8,rep,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1123,6 +1135,13 @@ func (x *NodeState) GetKind() NodeKind {
 		return x.Kind
 	}
 	return NodeKind_NODE_KIND_UNSPECIFIED
+}
+
+func (x *NodeState) GetStartupTaints() []string {
+	if x != nil {
+		return x.StartupTaints
+	}
+	return nil
 }
 
 // Nodes that are no machines, unless a node group of the question names them: they are never removed, are in
@@ -1551,7 +1570,7 @@ var File_loadline_v1_cluster_state_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\n" +
-	"\x1floadline/v1/cluster_state.proto\x12\vloadline.v1\x1a\x19loadline/v1/objects.proto\x1a\x1dloadline/v1/set_cluster.proto\"\xb0\x04\n" +
+	"\x1floadline/v1/cluster_state.proto\x12\vloadline.v1\x1a\x19loadline/v1/objects.proto\x1a\x1dloadline/v1/set_cluster.proto\x1a loadline/v1/startup_taints.proto\"\xb0\x04\n" +
 	"\aChanges\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x03R\x05epoch\x12#\n" +
@@ -1590,7 +1609,7 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12'\n" +
 	"\x0fclamped_amounts\x18\x03 \x01(\x03R\x0eclampedAmounts\x12/\n" +
 	"\bleft_out\x18\x04 \x03(\v2\x14.loadline.v1.LeftOutR\aleftOut\x12$\n" +
-	"\x0eleft_out_total\x18\x05 \x01(\x03R\fleftOutTotal\"\xc7\x01\n" +
+	"\x0eleft_out_total\x18\x05 \x01(\x03R\fleftOutTotal\"\x8a\x02\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\tR\x04view\x12\x14\n" +
 	"\x05slots\x18\x02 \x03(\x05R\x05slots\x12\x1d\n" +
@@ -1600,7 +1619,8 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\vinclude_api\x18\x05 \x01(\bR\n" +
 	"includeApi\x12\x12\n" +
 	"\x04pods\x18\x06 \x03(\fR\x04pods\x12\x13\n" +
-	"\x05now_s\x18\a \x01(\x03R\x04nowS\"\xb5\x02\n" +
+	"\x05now_s\x18\a \x01(\x03R\x04nowS\x12A\n" +
+	"\x0estartup_taints\x18\b \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaints\"\xb5\x02\n" +
 	"\x10DescribeResponse\x12,\n" +
 	"\x05views\x18\x01 \x03(\v2\x16.loadline.v1.ViewStateR\x05views\x12,\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x16.loadline.v1.NodeStateR\x05nodes\x12\x1b\n" +
@@ -1627,7 +1647,7 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\vObjectCount\x12+\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x17.loadline.v1.ObjectKindR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x1a\n" +
-	"\bcomplete\x18\x03 \x01(\bR\bcomplete\"\x81\x02\n" +
+	"\bcomplete\x18\x03 \x01(\bR\bcomplete\"\xa8\x02\n" +
 	"\tNodeState\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12 \n" +
@@ -1635,7 +1655,8 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\tresources\x18\x04 \x03(\v2\x19.loadline.v1.ResourceSumsR\tresources\x12\x1b\n" +
 	"\tpod_count\x18\x05 \x01(\x03R\bpodCount\x12)\n" +
 	"\x04pods\x18\x06 \x03(\v2\x15.loadline.v1.PodStateR\x04pods\x12)\n" +
-	"\x04kind\x18\a \x01(\x0e2\x15.loadline.v1.NodeKindR\x04kind\"y\n" +
+	"\x04kind\x18\a \x01(\x0e2\x15.loadline.v1.NodeKindR\x04kind\x12%\n" +
+	"\x0estartup_taints\x18\b \x03(\tR\rstartupTaints\"y\n" +
 	"\n" +
 	"OtherNodes\x12#\n" +
 	"\rcontrol_plane\x18\x01 \x01(\x03R\fcontrolPlane\x12\x18\n" +
@@ -1713,8 +1734,9 @@ var file_loadline_v1_cluster_state_proto_goTypes = []any{
 	(*ObjectKey)(nil),          // 21: loadline.v1.ObjectKey
 	(ObjectKind)(0),            // 22: loadline.v1.ObjectKind
 	(*LeftOut)(nil),            // 23: loadline.v1.LeftOut
-	(*SetClusterRequest)(nil),  // 24: loadline.v1.SetClusterRequest
-	(*SetClusterResponse)(nil), // 25: loadline.v1.SetClusterResponse
+	(*StartupTaints)(nil),      // 24: loadline.v1.StartupTaints
+	(*SetClusterRequest)(nil),  // 25: loadline.v1.SetClusterRequest
+	(*SetClusterResponse)(nil), // 26: loadline.v1.SetClusterResponse
 }
 var file_loadline_v1_cluster_state_proto_depIdxs = []int32{
 	2,  // 0: loadline.v1.Changes.full_list:type_name -> loadline.v1.FullListChunk
@@ -1726,30 +1748,31 @@ var file_loadline_v1_cluster_state_proto_depIdxs = []int32{
 	5,  // 6: loadline.v1.NodeRecord.pods:type_name -> loadline.v1.PodRecord
 	1,  // 7: loadline.v1.SyncRequest.changes:type_name -> loadline.v1.Changes
 	23, // 8: loadline.v1.SyncResponse.left_out:type_name -> loadline.v1.LeftOut
-	10, // 9: loadline.v1.DescribeResponse.views:type_name -> loadline.v1.ViewState
-	12, // 10: loadline.v1.DescribeResponse.nodes:type_name -> loadline.v1.NodeState
-	11, // 11: loadline.v1.ViewState.objects:type_name -> loadline.v1.ObjectCount
-	22, // 12: loadline.v1.ObjectCount.kind:type_name -> loadline.v1.ObjectKind
-	15, // 13: loadline.v1.NodeState.resources:type_name -> loadline.v1.ResourceSums
-	16, // 14: loadline.v1.NodeState.pods:type_name -> loadline.v1.PodState
-	0,  // 15: loadline.v1.NodeState.kind:type_name -> loadline.v1.NodeKind
-	14, // 16: loadline.v1.OtherNodes.first:type_name -> loadline.v1.OtherNode
-	0,  // 17: loadline.v1.OtherNode.kind:type_name -> loadline.v1.NodeKind
-	17, // 18: loadline.v1.PodState.requests:type_name -> loadline.v1.ResourceAmount
-	17, // 19: loadline.v1.PodState.limits:type_name -> loadline.v1.ResourceAmount
-	6,  // 20: loadline.v1.ClusterState.Sync:input_type -> loadline.v1.SyncRequest
-	24, // 21: loadline.v1.ClusterState.SetCluster:input_type -> loadline.v1.SetClusterRequest
-	8,  // 22: loadline.v1.ClusterState.Describe:input_type -> loadline.v1.DescribeRequest
-	18, // 23: loadline.v1.ClusterState.Drop:input_type -> loadline.v1.DropRequest
-	7,  // 24: loadline.v1.ClusterState.Sync:output_type -> loadline.v1.SyncResponse
-	25, // 25: loadline.v1.ClusterState.SetCluster:output_type -> loadline.v1.SetClusterResponse
-	9,  // 26: loadline.v1.ClusterState.Describe:output_type -> loadline.v1.DescribeResponse
-	19, // 27: loadline.v1.ClusterState.Drop:output_type -> loadline.v1.DropResponse
-	24, // [24:28] is the sub-list for method output_type
-	20, // [20:24] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	24, // 9: loadline.v1.DescribeRequest.startup_taints:type_name -> loadline.v1.StartupTaints
+	10, // 10: loadline.v1.DescribeResponse.views:type_name -> loadline.v1.ViewState
+	12, // 11: loadline.v1.DescribeResponse.nodes:type_name -> loadline.v1.NodeState
+	11, // 12: loadline.v1.ViewState.objects:type_name -> loadline.v1.ObjectCount
+	22, // 13: loadline.v1.ObjectCount.kind:type_name -> loadline.v1.ObjectKind
+	15, // 14: loadline.v1.NodeState.resources:type_name -> loadline.v1.ResourceSums
+	16, // 15: loadline.v1.NodeState.pods:type_name -> loadline.v1.PodState
+	0,  // 16: loadline.v1.NodeState.kind:type_name -> loadline.v1.NodeKind
+	14, // 17: loadline.v1.OtherNodes.first:type_name -> loadline.v1.OtherNode
+	0,  // 18: loadline.v1.OtherNode.kind:type_name -> loadline.v1.NodeKind
+	17, // 19: loadline.v1.PodState.requests:type_name -> loadline.v1.ResourceAmount
+	17, // 20: loadline.v1.PodState.limits:type_name -> loadline.v1.ResourceAmount
+	6,  // 21: loadline.v1.ClusterState.Sync:input_type -> loadline.v1.SyncRequest
+	25, // 22: loadline.v1.ClusterState.SetCluster:input_type -> loadline.v1.SetClusterRequest
+	8,  // 23: loadline.v1.ClusterState.Describe:input_type -> loadline.v1.DescribeRequest
+	18, // 24: loadline.v1.ClusterState.Drop:input_type -> loadline.v1.DropRequest
+	7,  // 25: loadline.v1.ClusterState.Sync:output_type -> loadline.v1.SyncResponse
+	26, // 26: loadline.v1.ClusterState.SetCluster:output_type -> loadline.v1.SetClusterResponse
+	9,  // 27: loadline.v1.ClusterState.Describe:output_type -> loadline.v1.DescribeResponse
+	19, // 28: loadline.v1.ClusterState.Drop:output_type -> loadline.v1.DropResponse
+	25, // [25:29] is the sub-list for method output_type
+	21, // [21:25] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_cluster_state_proto_init() }
@@ -1759,6 +1782,7 @@ func file_loadline_v1_cluster_state_proto_init() {
 	}
 	file_loadline_v1_objects_proto_init()
 	file_loadline_v1_set_cluster_proto_init()
+	file_loadline_v1_startup_taints_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
