@@ -47,6 +47,13 @@ constexpr TaintRow kWellKnown[] = {
     {"node.cloudprovider.kubernetes.io/", TaintKind::kCondition},
     {"status-taint.cluster-autoscaler.kubernetes.io/", TaintKind::kCondition},
     {"node.cluster.x-k8s.io/outdated-revision", TaintKind::kCondition},
+    // Updates, maintenance and repairs of a node, after which it is as before.
+    {"UpdateInProgress", TaintKind::kCondition},
+    {"medik8s.io/drain", TaintKind::kCondition},
+    {"medik8s.io/remediation", TaintKind::kCondition},
+    {"kubevirt.io/drain", TaintKind::kCondition},
+    {"remediator.kubernetes.azure.com/", TaintKind::kCondition},
+    {"remediator.aks.microsoft.com/", TaintKind::kCondition},
     {kToBeDeletedTaint, TaintKind::kLeaving},
     {kDeletionCandidateTaint, TaintKind::kLeaving},
     {kRemovalTaint, TaintKind::kLeaving},

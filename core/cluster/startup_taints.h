@@ -42,7 +42,7 @@ struct StartupTaints {
 //
 // Cost: O(names). Pure.
 // Source: utils/taints/taints.go of Cluster Autoscaler, pkg/scheduling/taints.go of Karpenter, and the
-//         documentation of Cilium, of Istio and of the CSI drivers for AWS.
+//         documentation of Cilium, Istio, the CSI drivers for AWS, OpenShift, Medik8s, KubeVirt and AKS.
 TaintKind KindOfTaint(const Taint& taint, const StartupTaints& names);
 
 // Returns whether a node with this taint is not ready, as Cluster Autoscaler counts: the node's conditions
