@@ -197,7 +197,7 @@ generate: deps ## generate the Go code of proto/ again
 
 # Everything in an image has the time of the commit, so that two builds of one commit are the same, bit by bit.
 VERSION ?= v$(shell sed -nE 's/^const Version = "(.*)"$$/\1/p' shim/engine/version.go)
-REGISTRY ?= ghcr.io/loadline
+REGISTRY ?=
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 RELEASE := build/images/bin/release
 
@@ -238,9 +238,9 @@ test-arm64: arm64 ## run the C++ tests of linux/arm64, the programs and their C 
 
 images: image-programs $(if $(filter arm64,$(ARCHITECTURES)),arm64) $(RELEASE) ## make OCI images in build/images, without a container daemon; ARCHITECTURES='amd64 arm64'
 	@$(RELEASE) images --build $(IMAGE_BUILD) $(if $(filter arm64,$(ARCHITECTURES)),--arm64 $(ARM64_BUILD)) \
-	  --out build/images --version '$(VERSION)' --registry '$(REGISTRY)'
+	  --out build/images --version '$(VERSION)' $(if $(REGISTRY),--registry '$(REGISTRY)')
 
-push: $(RELEASE) ## push the images that `make images` has made to REGISTRY, as docker login or podman login allows
+push: $(RELEASE) ## push the images that `make images` has made to REGISTRY, such as registry.example/loadline, as docker login or podman login allows
 	@$(RELEASE) push --from build/images --version '$(VERSION)' --registry '$(REGISTRY)'
 
 release: images ## make a signed release of VERSION in build/release: SIGNING_KEY is a secret key of minisign, MINISIGN_PASSWORD its password

@@ -54,7 +54,8 @@ func (a *app) newSweep() *cobra.Command {
 		Long:  sweepHelp,
 		Example: `  loadline sweep sweep.yaml
   loadline sweep sweep.yaml -o html > sweep.html
-  loadline sweep sweep.yaml --on-cluster -n loadline-sweeps --shards 200 --parallelism 50`,
+  loadline sweep sweep.yaml --on-cluster --image registry.example/loadline/loadline:v` + Version +
+			` -n loadline-sweeps --shards 200 --parallelism 50`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.output.check(); err != nil {

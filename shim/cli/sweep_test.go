@@ -140,16 +140,24 @@ func TestSweepNamesWhatIsWrong(t *testing.T) {
 func TestSweepPrintsItsJob(t *testing.T) {
 	dir := sweepFolder(t, smallSweep)
 	out := run2(t, "sweep", filepath.Join(dir, "sweep.yaml"), "--on-cluster", "--dry-run", "-n", "sweeps", "--queue", "team",
-		"--shards", "5")
+		"--shards", "5", "--image", "registry.example/loadline:v1")
 	for _, want := range []string{"completionMode: Indexed", "completions: 4", "kueue.x-k8s.io/queue-name: team",
 		"backoffLimitPerIndex: 3", "maxFailedIndexes: 4", "type: DisruptionTarget", "namespace: sweeps", "rows: 0-11",
-		"--rows-per-shard=3", "image: ghcr.io/loadline/loadline:v" + Version} {
+		"--rows-per-shard=3", "image: registry.example/loadline:v1"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the objects do not have %q:\n%s", want, out)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "sweep-small")); err == nil {
 		t.Error("a dry run leaves a folder")
+	}
+}
+
+func TestSweepOnAClusterNeedsAnImage(t *testing.T) {
+	dir := sweepFolder(t, smallSweep)
+	_, errs, code := run(t, "loadline", "", "sweep", filepath.Join(dir, "sweep.yaml"), "--on-cluster", "--dry-run")
+	if code != 2 || !strings.Contains(errs, "--image is missing: name the image") {
+		t.Errorf("without --image: exit code %d and %q", code, errs)
 	}
 }
 

@@ -31,7 +31,7 @@ type sweepJobFlags struct {
 func (f *sweepJobFlags) addTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.onCluster, "on-cluster", false, "run as an Indexed Job in the namespace -n of the cluster")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "with --on-cluster: print the objects, and make none")
-	flags.StringVar(&f.image, "image", "ghcr.io/loadline/loadline:v"+Version, "image of the shards, of this version")
+	flags.StringVar(&f.image, "image", "", "image of the shards, loadline of this version (required with --on-cluster)")
 	flags.StringVar(&f.queue, "queue", "", "local queue of Kueue, if it is installed")
 	flags.StringVar(&f.claim, "inputs-claim", "", "volume claim with the inputs, see --write-inputs, where they are too "+
 		"large for a ConfigMap")
@@ -49,6 +49,10 @@ func (f *sweepJobFlags) addTo(flags *pflag.FlagSet) {
 const rowsPerShard = 20
 
 func (f *sweepJobFlags) job(plan *sweep.Plan, rows []int, cluster *clusterFlags) (*indexedjob.Job, error) {
+	if f.image == "" {
+		return nil, usagef("--image is missing: name the image of this version that you have pushed, such as "+
+			"registry.example/loadline/loadline:v%s", Version)
+	}
 	namespace, _, err := cluster.config().Namespace()
 	if err != nil {
 		return nil, err

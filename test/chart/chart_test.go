@@ -67,7 +67,7 @@ func plain(t *testing.T, o *unstructured.Unstructured) map[string]any {
 	return result
 }
 
-// In the namespace that manifests/ name, and with nothing set, a component is what its folders hold.
+// In the namespace and with the registry that manifests/ name, and with nothing else set, a component is what its folders hold.
 func TestChartEqualsManifests(t *testing.T) {
 	act := setter{on("autoscaler")}.with("autoscaler.mode", "act")
 	ordering := setter{on("autoscaler")}.with("autoscaler.mode", "act").
@@ -96,7 +96,8 @@ func TestChartEqualsManifests(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, want := map[string]map[string]any{}, map[string]map[string]any{}
-			for _, o := range mustRender(t, load(t), c.namespace, c.values) {
+			v := setter{c.values}.with("image.registry", "registry.invalid").values // as in manifests/
+			for _, o := range mustRender(t, load(t), c.namespace, v) {
 				got[key(o)] = plain(t, o)
 			}
 			for _, f := range c.folders {
@@ -143,7 +144,7 @@ func TestCombinations(t *testing.T) {
 						"dashboard": true}).
 					with("autoscaler.config.slack.capacityBuffers", keep == "deployments").
 					with("autoscaler.config.scaleUp.capacityQuotas", keep == "report").
-					with("scheduler.replace", mask%2 == 1).with("image.registry", "registry.example/ours").values
+					with("scheduler.replace", mask%2 == 1).values
 				objects := mustRender(t, c, "anywhere", v)
 				seen := map[string]bool{}
 				for _, o := range objects {
@@ -227,14 +228,14 @@ func checkImages(t *testing.T, o *unstructured.Unstructured) {
 	}
 	pod := workload.Spec.Template.Spec
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
-		if !strings.HasPrefix(c.Image, "registry.example/ours/loadline") || !strings.HasSuffix(c.Image, ":v0.1.0") {
+		if !strings.HasPrefix(c.Image, registry+"/loadline") || !strings.HasSuffix(c.Image, ":v0.1.0") {
 			t.Errorf("%s: image %s", key(o), c.Image)
 		}
 	}
 }
 
 func TestLint(t *testing.T) {
-	for _, v := range []values{{}, on(), on("scheduler", "extender", "expander", "autoscaler")} {
+	for _, v := range []values{{"image": values{"registry": registry}}, on(), on("scheduler", "extender", "expander", "autoscaler")} {
 		for _, m := range lint.AllWithKubeVersion(folder, v, "anywhere", nil).Messages {
 			if m.Severity >= support.InfoSev {
 				t.Errorf("%v", m)
@@ -257,6 +258,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"autoscaler.extraRules":         []any{values{"apiGroups": []any{"g"}, "resources": []any{"r"}}},
 		"expander.prices":               values{"list.txt": "a"},
 		"image.digests":                 values{"loadlined": "latest"},
+		"image.registry":                "https://registry.example/ours",
 		"extender.replicas":             3,
 		"autoscler":                     values{},
 		"monitoring.rules":              "yes",
@@ -266,7 +268,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"usage.serviceAccount.names":    "x",
 		"autoscaler.podAnnotations.one": 1,
 	} {
-		_, err := render(c, "anywhere", setter{values{}}.with(path, value).values)
+		_, err := render(c, "anywhere", setter{on("scheduler")}.with(path, value).values)
 		// The validator names the path of what is wrong, or the name that may not be there.
 		named := strings.Split(path, ".")[0]
 		if path == "expander.prices" {

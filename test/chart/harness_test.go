@@ -30,9 +30,12 @@ func TestMain(m *testing.M) {
 
 type values = map[string]any
 
-// on returns values that switch components on and all others off.
+// registry is where the images of a release are pulled from.
+const registry = "registry.example/ours"
+
+// on returns values that switch components on and all others off. Images come from registry.
 func on(components ...string) values {
-	v := values{}
+	v := values{"image": values{"registry": registry}}
 	for _, c := range []string{"scheduler", "extender", "expander", "autoscaler", "usage"} {
 		v[c] = values{"enabled": false}
 	}

@@ -69,7 +69,8 @@ func TestSweepOnACluster(t *testing.T) {
 	defer runSweepPods(t, ctx, cluster)()
 
 	args := []string{"--on-cluster", "-n", "loadline-sweeps", "--kubeconfig", collectorRights(t, ctx, cluster),
-		"--shards", strconv.Itoa(sweepShards), "--parallelism", "20", "--retries", "1", "--poll", "200ms"}
+		"--image", "registry.example/loadline:v0", "--shards", strconv.Itoa(sweepShards), "--parallelism", "20",
+		"--retries", "1", "--poll", "200ms"}
 	killCollector(t, sweepCommand(t, ctx, dir, "there", args...), filepath.Join(dir, "there", "rows.jsonl"))
 	collected := sweepRows(t, sweepCommand(t, ctx, dir, "there", args...), false)
 

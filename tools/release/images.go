@@ -29,7 +29,7 @@ func images(flags *flag.FlagSet, args []string) error {
 	built.flags(flags, "build")
 	out := flags.String("out", "build/images", "`folder` for the images")
 	version := flags.String("version", "", "`version` of the images, such as v0.1.0")
-	registry := flags.String("registry", "ghcr.io/loadline", "where clusters pull them from")
+	registry := flags.String("registry", "localhost", "`host[:port][/path]` in their names; push takes any other")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func push(flags *flag.FlagSet, args []string) error {
 		return err
 	}
 	if *registry == "" || *version == "" {
-		return fmt.Errorf("--registry or --version is missing")
+		return fmt.Errorf("--registry (make push REGISTRY=registry.example/loadline) or --version is missing")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -205,6 +205,9 @@
 {{- $kubernetes := .root.Values.scheduler.kubernetes | default "1.36" -}}
 {{- if and (eq $program "loadline-scheduler") (ne $kubernetes "1.36") }}{{ $program = printf "%s-%s" $program $kubernetes }}{{ end -}}
 {{- $tag := $v.tag | default (printf "v%s" .root.Chart.AppVersion) -}}
+{{- if not $v.registry }}
+{{- fail "image.registry is empty: name the registry that has Loadline's images, as in --set image.registry=registry.example/loadline. None are published; `make images` and `make push REGISTRY=registry.example/loadline` build and push them (docs/install.md)" }}
+{{- end -}}
 {{- printf "%s/%s:%s" $v.registry $program $tag -}}
 {{- with get $v.digests $program }}{{ printf "@%s" . }}{{ end -}}
 {{- end -}}
