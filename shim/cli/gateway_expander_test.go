@@ -55,6 +55,9 @@ func startGateway(t *testing.T, engineAddress string, args ...string) *gatewayRu
 		t.Fatalf("exit %d, out %q, err %q", code, out, errs)
 	}
 	address := freeAddress(t)
+	if at := slices.Index(args, "--health-address"); at >= 0 {
+		r.health = strings.NewReplacer("[", "", "]", "").Replace(args[at+1]) // in URLs only IPv6 may have brackets
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	r.cancel = cancel
 	t.Setenv("LOADLINE_LIBRARY", enginetest.Library(t))
@@ -101,6 +104,16 @@ func (r *gatewayRun) metrics() string {
 		r.t.Fatal(err)
 	}
 	return string(text)
+}
+
+// The port for Prometheus of manifests/extender/health has its host in brackets, for both families of addresses.
+func TestGatewayServesMetricsOfTheExtender(t *testing.T) {
+	port := strings.TrimPrefix(freeAddress(t), "127.0.0.1:")
+	r := startGateway(t, "inprocess", "--extender-address", freeAddress(t), "--health-address", "[127.0.0.1]:"+port)
+	if got := r.metrics(); !strings.Contains(got, "loadline_engine_up 1\n") ||
+		!strings.Contains(got, `loadline_extender_skips_total{reason="deadline"} 0`) {
+		t.Errorf("metrics:\n%s", got)
+	}
 }
 
 // best asks which of two machines of one size is to come for a pod. To least waste they are the same, so that it takes

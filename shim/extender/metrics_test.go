@@ -16,4 +16,5 @@ func TestNamesOfMetrics(t *testing.T) {
 	promtest.Lint(t, m.registry, "loadline_build_info", "loadline_extender_requests_total",
 		"loadline_extender_skips_total", "loadline_extender_filter_requests_total", "loadline_view_nodes",
 		"loadline_view_sync_duration_seconds", "loadline_nodes_above_line", "loadline_engine_up")
+	promtest.AsksForServed(t, "../../manifests/extender/monitoring/30-rules.yaml", m.registry)
 }

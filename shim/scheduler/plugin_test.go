@@ -406,6 +406,7 @@ func TestMetricNamesAreThoseOnMetrics(t *testing.T) {
 	}
 	want := slices.Sorted(slices.Values(slices.Concat(MetricNames, LineMetricNames)))
 	promtest.LintAmongOthers(t, legacyregistry.DefaultGatherer, want...)
+	promtest.AsksForServed(t, "../../manifests/second-scheduler/monitoring/30-rules.yaml", legacyregistry.DefaultGatherer)
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}

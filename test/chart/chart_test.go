@@ -181,6 +181,8 @@ func TestCombinations(t *testing.T) {
 					"PrometheusRule anywhere/loadline-autoscaler":                   has("autoscaler"),
 					"ServiceMonitor anywhere/loadline-scheduler":                    has("scheduler"),
 					"PrometheusRule anywhere/loadline-scheduler":                    has("scheduler"),
+					"PodMonitor anywhere/loadline-gateway":                          has("extender"),
+					"PrometheusRule anywhere/loadline-gateway":                      has("extender"),
 					"PodMonitor anywhere/loadline-expander":                         has("expander"),
 					"PrometheusRule anywhere/loadline-expander":                     has("expander"),
 				} {
@@ -203,11 +205,12 @@ func TestValuesNameWhatIsMonitored(t *testing.T) {
 	for value, kind := range map[string]string{"serviceMonitor": "ServiceMonitor", "podMonitor": "PodMonitor"} {
 		_, comment, _ := strings.Cut(string(content), "  "+value+": false # ")
 		comment, _, _ = strings.Cut(comment, "\n")
-		comment, _, _ = strings.Cut(comment, ". ") // what follows says why others have none
+		comment, _, _ = strings.Cut(comment, ". ") // the rest says what this needs
 		v := setter{on(all...)}.with("monitoring", values{value: true}).values
 		objects := mustRender(t, load(t), "anywhere", v)
 		for _, component := range all {
-			_, err := find(objects, kind, "loadline-"+component)
+			name := strings.Replace(component, "extender", "gateway", 1)
+			_, err := find(objects, kind, "loadline-"+name)
 			if named := strings.Contains(comment, component); named != (err == nil) {
 				t.Errorf("%s %q: it names the %s: %v, which has one: %v", value, comment, component, named, err == nil)
 			}

@@ -100,7 +100,7 @@ func runbooks(top string) (string, error) {
 	out.WriteString(notice + "# Runbooks\n\nWhat to do about each alert of the folders `monitoring` in `manifests`. " +
 		"The autoscaler's page says more than any metric: `kubectl -n kube-system " +
 		"port-forward deploy/loadline-autoscaler 8085`.\n")
-	for _, component := range []string{"autoscaler", "second-scheduler", "expander", "usage"} {
+	for _, component := range []string{"autoscaler", "second-scheduler", "extender", "expander", "usage"} {
 		if err := addRunbooks(&out, filepath.Join(top, "manifests", component, "monitoring", "30-rules.yaml")); err != nil {
 			return "", err
 		}

@@ -4,6 +4,7 @@
      home        the namespace that the files name, which becomes that of the release
      component   the values of the component
      container   the container of the program, beside loadlined
+     patch       a file of manifests/ that adds items to lists of this container
      rules       further rules of ClusterRoles, by their names */}}
 
 {{/* What names of objects begin with: "loadline", unless values say otherwise. Labels and whatever refers to an object by its
@@ -183,6 +184,12 @@
 {{- if not $engine }}
 {{- with $c.extraEnv }}{{ $_ := set $one "env" (concat ($one.env | default list) .) }}{{ end -}}
 {{- with $c.extraVolumeMounts }}{{ $_ := set $one "volumeMounts" (concat ($one.volumeMounts | default list) .) }}{{ end -}}
+{{- end -}}
+{{- if and $a.patch (not $engine) }}
+{{- range include "loadline.file" (dict "root" $a.root "path" $a.patch) | fromYamlArray }}
+{{- $list := regexFind "[a-z]+/-$" .path | trimSuffix "/-" }}
+{{- $_ := set $one $list (append (get $one $list) .value) }}
+{{- end -}}
 {{- end -}}
 {{- with ternary $c.engineResources $c.resources $engine }}{{ $_ := set $one "resources" . }}{{ end -}}
 {{- with ternary $c.engineArgs (concat ($a.args | default list) $c.extraArgs) $engine }}

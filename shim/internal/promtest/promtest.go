@@ -2,6 +2,8 @@
 package promtest
 
 import (
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -57,5 +59,33 @@ func lint(t *testing.T, served prometheus.Gatherer, others bool, names []string)
 	}
 	for _, problem := range problems {
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
+}
+
+var asked = regexp.MustCompile(root + `\w+`)
+
+// AsksForServed fails if a file of alerts or panels has the name of a metric that none of `served` has.
+func AsksForServed(t *testing.T, file string, served ...prometheus.Gatherer) {
+	t.Helper()
+	families, err := prometheus.Gatherers(served).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for _, family := range families {
+		there[family.GetName()] = true
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := asked.FindAllString(string(content), -1)
+	if len(names) < 4 {
+		t.Errorf("%s asks for %d metrics only", file, len(names))
+	}
+	for _, name := range names {
+		if !there[strings.TrimSuffix(name, "_bucket")] {
+			t.Errorf("%s: no metric %s", file, name)
+		}
 	}
 }

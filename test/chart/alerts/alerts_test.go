@@ -23,7 +23,7 @@ const folder = "../../../manifests/autoscaler/monitoring/"
 
 // folders have alerts.
 var folders = []string{folder, "../../../manifests/second-scheduler/monitoring/",
-	"../../../manifests/expander/monitoring/"}
+	"../../../manifests/extender/monitoring/", "../../../manifests/expander/monitoring/"}
 
 type alert struct {
 	Alert, Expr, For    string
@@ -103,6 +103,17 @@ loadline_autoscaler_evicted_pods_total{eviction_result="accepted"} 0x400`, "Load
 		8 * time.Minute, map[string]string{"reason": "size"}},
 	{leads + `loadline_rank_unpriced_options_total 0+1x400`, "LoadlineExpanderUnpricedOptions", 61 * time.Minute, nil},
 	{leads + `loadline_tls_last_reload_successful 0x400`, "LoadlineExpanderCertificateUnreadable", 15 * time.Minute, nil},
+	{leads + `loadline_engine_up{namespace="s",pod="p"} 0x400
+loadline_engine_up{namespace="s",pod="q"} 1x400`, "LoadlineExtenderEngineAway", 10 * time.Minute,
+		map[string]string{"namespace": "s", "pod": "p"}},
+	{leads + `loadline_extender_skips_total{reason="deadline"} 0+1x400`, "LoadlineExtenderWithoutScores", 26 * time.Minute,
+		map[string]string{"reason": "deadline"}},
+	{leads + `loadline_extender_filter_requests_total{result="busy"} 0+1x400`, "LoadlineExtenderLineUnknown",
+		26 * time.Minute, map[string]string{"result": "busy"}},
+	{leads + `loadline_extender_requests_total{result="refused"} 0+1x400`, "LoadlineExtenderRejectsRequests",
+		8 * time.Minute, map[string]string{"result": "refused"}},
+	{leads + `loadline_extender_full_node_requests_total 0+1x400`, "LoadlineExtenderGetsWholeNodes", 16 * time.Minute, nil},
+	{leads + `loadline_view_unreadable_objects 2x400`, "LoadlineExtenderObjectsUnreadable", 30 * time.Minute, nil},
 	// A healthy cluster: pods wait now and then, some evictions are refused, others are not.
 	{leads + `loadline_autoscaler_unschedulable_pods 0x5 2x5 0x390
 loadline_autoscaler_node_groups{held="none"} 3x400
@@ -116,6 +127,12 @@ loadline_scheduler_load_line_failures_total{reason="timeout"} 0x400
 loadline_scheduler_panics_total{where="score"} 0x400
 loadline_decision_fallback_total{kind="rank",reason="deadline"} 0x400
 loadline_tls_last_reload_successful 1x400
+loadline_engine_up{namespace="s",pod="p"} 1x5 0x5 1x390
+loadline_extender_skips_total{reason="deadline"} 0x5 8x395
+loadline_extender_requests_total{result="scored"} 0+9x400
+loadline_extender_filter_requests_total{result="answered"} 0+9x400
+loadline_extender_full_node_requests_total 0x400
+loadline_view_unreadable_objects 0x400
 loadline_autoscaler_scale_down_brake{brake="PodsVanished"} 0x400`, "", 0, nil},
 }
 
