@@ -44,14 +44,23 @@ func TestAutoscalerWritesItsConfiguration(t *testing.T) {
 
 func TestAutoscalerUsage(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--cloud-address is required":  {},
-		"mode \"now\": must be":        {"--mode=now"},
-		"decisions: \"scale\" must be": {"--decisions=scale"},
-		"unknown flag":                 {"--force"},
-		"Unsupported log format":       {"--logging-format=xml", "--cloud-address=unix:///x"},
+		"cloudProvider.address (--cloud-address) is required": {},
+		"mode \"now\": must be":                               {"--mode=now"},
+		"decisions: \"scale\" must be":                        {"--decisions=scale"},
+		"unknown flag":                                        {"--force"},
+		"Unsupported log format":                              {"--logging-format=xml", "--cloud-address=unix:///x"},
 	} {
 		if code, _, errs := runAutoscaler(t, args...); code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d, %s, want %q in it", args, code, errs, want)
 		}
+	}
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	content := "apiVersion: loadline.dev/v1alpha1\nkind: AutoscalerConfiguration\ncloudProvider: {kind: externalgrpc}\n"
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := runAutoscaler(t, "--config="+file, "--decisions=slack")
+	if code != exitUsage || !strings.Contains(errs, "cloudProvider.address") {
+		t.Errorf("a file that names a kind without an address: exit code %d, %s", code, errs)
 	}
 }

@@ -3,6 +3,7 @@
 package providers
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,8 +65,8 @@ func (o *Options) Check() error {
 	switch o.Kind {
 	case ExternalGRPC:
 		if o.Address == "" {
-			return fmt.Errorf("--cloud-address is required: a cloud provider of the externalgrpc protocol; or name another " +
-				"one by --cloud")
+			return errors.New("cloudProvider.address (--cloud-address) is required: the address of a server of the " +
+				"externalgrpc protocol; or name another provider by cloudProvider.kind (--cloud)")
 		}
 		return o.Options.Check()
 	case ClusterAPI:

@@ -286,23 +286,33 @@ spec:
 
 // Slack as the only decision has no provider, unless something says which one is meant, or groups are sized.
 func TestSlackAloneNeedsNoProvider(t *testing.T) {
-	for args, want := range map[string]string{
-		"--decisions=slack":                                 providers.None,
-		"--decisions=slack --mode=act":                      providers.None,
-		"--decisions=slack --cloud=externalgrpc":            providers.ExternalGRPC,
-		"--decisions=slack --cloud-address=unix:///s":       providers.ExternalGRPC,
-		"--decisions=slack --sized-node-groups=groups.yaml": providers.ExternalGRPC,
-		"--decisions=slack --cloud=karpenter":               providers.Karpenter,
-		"--decisions=slack,scale-up":                        providers.ExternalGRPC,
+	for _, test := range []struct{ args, file, want string }{
+		{"--decisions=slack", "", providers.None},
+		{"--decisions=slack --mode=act", "", providers.None},
+		{"--decisions=slack --cloud=externalgrpc", "", providers.ExternalGRPC},
+		{"--decisions=slack --cloud-address=unix:///s", "", providers.ExternalGRPC},
+		{"--decisions=slack --sized-node-groups=groups.yaml", "", providers.ExternalGRPC},
+		{"--decisions=slack --cloud=karpenter", "", providers.Karpenter},
+		{"--decisions=slack,scale-up", "", providers.ExternalGRPC},
+		{"", "decisions: [slack]", providers.None},
+		{"--decisions=slack", "cloudProvider: {kind: externalgrpc}", providers.ExternalGRPC},
+		{"--cloud-provider=aws --decisions=slack", "cloudProvider: {kind: externalgrpc}", providers.ExternalGRPC},
 	} {
 		set := pflag.NewFlagSet("test", pflag.ContinueOnError)
 		flags := AddFlags(set, false)
-		if err := set.Parse(strings.Fields(args)); err != nil {
+		if err := set.Parse(strings.Fields(test.args)); err != nil {
 			t.Fatal(err)
 		}
-		c, warning, err := flags.Configuration("")
-		if err != nil || warning != "" || c.CloudProvider.Kind != want {
-			t.Errorf("%s: %s, %q, error %v; want %s", args, c.CloudProvider.Kind, warning, err, want)
+		file := ""
+		if test.file != "" {
+			file = filepath.Join(t.TempDir(), "config.yaml")
+			if err := os.WriteFile(file, []byte(head+test.file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, warning, err := flags.Configuration(file)
+		if err != nil || strings.Contains(warning, "no cloud provider") || c.CloudProvider.Kind != test.want {
+			t.Errorf("%+v: %s, %q, error %v", test, c.CloudProvider.Kind, warning, err)
 		}
 	}
 }

@@ -149,12 +149,14 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 		return c, "", err
 	}
 	warnings = append(warnings, more...)
-	if (f.dropIn || f.set.Changed("cloud-provider")) && c.lacksProvider() {
-		c.CloudProvider.Kind = providers.None
-		warnings = append(warnings, noProvider)
-	}
-	if c.onlySlack() && c.Sizing.NodeGroups == "" && c.lacksProvider() && !f.set.Changed("cloud") {
-		c.CloudProvider.Kind = providers.None
+	if c.lacksProvider() && !f.set.Changed("cloud") && !statesProvider(file) {
+		if f.dropIn || f.set.Changed("cloud-provider") {
+			c.CloudProvider.Kind = providers.None
+			warnings = append(warnings, noProvider)
+		}
+		if c.onlySlack() && c.Sizing.NodeGroups == "" {
+			c.CloudProvider.Kind = providers.None
+		}
 	}
 	warnings = append(warnings, f.unusedByProvider(&c)...)
 	return c, strings.Join(warnings, "\n"), naming(file, wrong, c.Check())

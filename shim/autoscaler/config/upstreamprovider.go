@@ -18,6 +18,12 @@ func (c *Configuration) lacksProvider() bool {
 	return c.CloudProvider.Kind == providers.ExternalGRPC && c.CloudProvider.Address == ""
 }
 
+// statesProvider says whether a file, which can be read, names the kind of its provider.
+func statesProvider(file string) bool {
+	var stated Configuration
+	return file != "" && stated.Load(file) == nil && stated.CloudProvider.Kind != ""
+}
+
 // grpcFile is Cluster Autoscaler's --cloud-config file of the provider externalgrpc.
 type grpcFile struct {
 	Address string   `json:"address"`
