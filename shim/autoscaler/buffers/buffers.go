@@ -57,7 +57,8 @@ type Buffers struct {
 	version string // of the kind; empty: not known yet
 	warning string // why none are kept
 	silent  bool   // that there is no such kind has been logged
-	prunes  bool   // the API server drops status.readyReplicas, which the definition of the kind lacks
+	// pruned are the fields of a status that the API server drops, because its definition of the kind lacks them.
+	pruned map[string]bool
 }
 
 // buffer is one buffer with its result.
@@ -72,7 +73,8 @@ type buffer struct {
 
 // New returns what has read none yet. `to` takes the stand-ins as it takes objects of the API server.
 func New(objects dynamic.Interface, served discovery.DiscoveryInterface, to cache.ResourceEventHandler) *Buffers {
-	return &Buffers{objects: objects, served: served, to: to, known: map[types.NamespacedName]*buffer{}}
+	return &Buffers{objects: objects, served: served, to: to, known: map[types.NamespacedName]*buffer{},
+		pruned: map[string]bool{}}
 }
 
 // Look reads the buffers, unless that was done a short time ago. Without the kind, or the right to list it, there are
@@ -231,43 +233,54 @@ func (b *Buffers) Write(ctx context.Context, plan *loadlinev1.PlanSlackResponse,
 	}
 	for name, one := range b.known {
 		status := one.statusOf(refused[one.Source()], mirrored[one.Source()], now)
-		same := status
-		if b.prunes { // it is written beside others alone, in case that the definition has got it
-			same.ReadyReplicas = one.Status.ReadyReplicas
-		}
-		if reflect.DeepEqual(same, one.Status) {
-			continue
-		}
-		written, err := b.patch(ctx, name, one.UID, &status)
+		fields, err := fieldsOf(&status)
 		if err != nil {
 			return fmt.Errorf("status of CapacityBuffer %s: %w", name, err)
 		}
-		if written != nil && status.ReadyReplicas != nil {
-			_, has, _ := unstructured.NestedFieldNoCopy(written.Object, "status", "readyReplicas")
-			b.prunes = !has
+		before, err := fieldsOf(&one.Status)
+		if err != nil {
+			return fmt.Errorf("status of CapacityBuffer %s: %w", name, err)
+		}
+		for field := range b.pruned { // it is written beside others alone, in case that the definition has got it
+			before[field] = fields[field]
+		}
+		if reflect.DeepEqual(fields, before) {
+			continue
+		}
+		if err := b.patch(ctx, name, one.UID, fields); err != nil {
+			return fmt.Errorf("status of CapacityBuffer %s: %w", name, err)
 		}
 		one.Status = status
 	}
 	return nil
 }
 
-// patch writes a status, and returns the buffer as the API server then has it; nil: it has gone, or is another one.
-func (b *Buffers) patch(ctx context.Context, name types.NamespacedName, uid types.UID,
-	status *slack.CapacityBufferStatus) (*unstructured.Unstructured, error) {
-	fields, err := fieldsOf(status)
-	if err != nil {
-		return nil, err
-	}
+// patch writes the fields of a status, and finds out which of them the API server drops. A buffer that has gone, or is
+// another one of the same name, is left as it is.
+func (b *Buffers) patch(ctx context.Context, name types.NamespacedName, uid types.UID, fields map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": fields})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	written, err := b.objects.Resource(b.resource()).Namespace(name.Namespace).Patch(ctx, name.Name,
 		types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil, nil
+		return nil
 	}
-	return written, err
+	if err != nil {
+		return err
+	}
+	for field, value := range fields {
+		if value == nil {
+			continue // nothing to keep
+		}
+		if _, kept, _ := unstructured.NestedFieldNoCopy(written.Object, "status", field); kept {
+			delete(b.pruned, field)
+		} else {
+			b.pruned[field] = true
+		}
+	}
+	return nil
 }
 
 // fieldsOf returns all fields of a status, for a merge patch: null takes an earlier value away. Without it, the field

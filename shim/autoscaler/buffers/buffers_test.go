@@ -19,9 +19,9 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 )
 
-// clusterOf has buffers of three copies each of one PodTemplate, in v1beta1. `drops`: the definition of the kind lacks
-// readyReplicas, which is noted as it is asked for.
-func clusterOf(drops *bool, asked *[]string, names ...string) *fake.FakeDynamicClient {
+// clusterOf has buffers of three copies each of one PodTemplate, in v1beta1. The definition of the kind lacks the field
+// `drops` of a status, unless that is empty. The readyReplicas of each write are noted.
+func clusterOf(drops *string, asked *[]string, names ...string) *fake.FakeDynamicClient {
 	objects := []runtime.Object{&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
 		"kind": "PodTemplate", "metadata": map[string]any{"namespace": "shop", "name": "shape"},
 		"template": map[string]any{}}}}
@@ -38,9 +38,8 @@ func clusterOf(drops *bool, asked *[]string, names ...string) *fake.FakeDynamicC
 		patch, content := action.(k8stesting.PatchActionImpl), map[string]map[string]any{}
 		err := json.Unmarshal(patch.GetPatch(), &content)
 		*asked = append(*asked, fmt.Sprint(content["status"]["readyReplicas"]))
-		if delete(content, "metadata"); *drops {
-			delete(content["status"], "readyReplicas")
-		}
+		delete(content, "metadata")
+		delete(content["status"], *drops)
 		if err == nil {
 			patch.Patch, err = json.Marshal(content)
 		}
@@ -58,24 +57,31 @@ func readerOf(client *fake.FakeDynamicClient) *Buffers {
 	return New(client, &discoveryfake.FakeDiscovery{Fake: served}, cache.ResourceEventHandlerFuncs{})
 }
 
-// The status says how many copies fit now. An API server that drops the field, as older definitions lack it, gets no
-// write for its sake; it gets the field again as soon as it keeps it, beside another change.
+// The status says how many copies fit now. An API server that drops a field, as older definitions lack readyReplicas
+// and provisioningStrategy, gets no write for its sake; it gets the field again as soon as it keeps it, beside another
+// change.
 func TestReadyReplicas(t *testing.T) {
 	const reason = "no node has room"
 	for _, c := range []struct {
 		placed []int64 // by look
-		drops  []bool
+		drops  string
+		until  int // the look from which on it is kept
 		want   string
 	}{
-		{[]int64{0, 0, 2, 2, 3, 3}, make([]bool, 6), "0 2 3"},
-		{[]int64{0, 0, 2, 2, 3, 3}, []bool{true, true, true, true, true, true}, "0 3"},
-		{[]int64{0, 2, 2, 3, 2, 1, 1}, []bool{true, true, false, false, false, false, false}, "0 3 2 1"},
+		{[]int64{0, 0, 2, 2, 3, 3}, "", 0, "0 2 3"},
+		{[]int64{0, 0, 2, 2, 3, 3}, "readyReplicas", 6, "0 3"},
+		{[]int64{0, 2, 2, 3, 2, 1, 1}, "readyReplicas", 2, "0 3 2 1"},
+		{[]int64{0, 0, 2, 2, 3, 3}, "provisioningStrategy", 6, "0 2 3"},
+		{[]int64{3, 3, 3, 2, 2}, "provisioningStrategy", 2, "3 2"},
+		{[]int64{3, 3, 3, 3}, "podTemplateRef", 4, "3"},
 	} {
-		drops, asked := false, []string{}
+		drops, asked := "", []string{}
 		b := readerOf(clusterOf(&drops, &asked, "one"))
 		now := time.Unix(1000, 0)
 		for i, placed := range c.placed {
-			drops = c.drops[i]
+			if drops = ""; i < c.until {
+				drops = c.drops
+			}
 			if err := b.Look(t.Context(), now); err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +93,7 @@ func TestReadyReplicas(t *testing.T) {
 			now = now.Add(lookEvery)
 		}
 		if got := strings.Join(asked, " "); got != c.want {
-			t.Errorf("placed %v, drops %v: wrote %s, want %s", c.placed, c.drops, got, c.want)
+			t.Errorf("placed %v, drops %q: wrote %s, want %s", c.placed, c.drops, got, c.want)
 		}
 	}
 }
@@ -110,7 +116,7 @@ func TestReadyReplicasOfBuffersThatArePlannedTogether(t *testing.T) {
 			{Source: sources[1], Text: "no"}}}, "0 0"},
 		{&loadlinev1.PlanSlackResponse{}, "<nil> <nil>"},
 	} {
-		drops, asked := false, []string{}
+		drops, asked := "", []string{}
 		b := readerOf(clusterOf(&drops, &asked, "a", "b"))
 		if err := b.Look(t.Context(), time.Unix(1000, 0)); err != nil {
 			t.Fatal(err)
