@@ -27,7 +27,10 @@ const (
 type rival struct {
 	client kubernetes.Interface
 	// own is the namespace of this process; ownLease and ownStatus say that it has the names of Cluster Autoscaler there.
-	own                 string
+	own string
+	// trusted are the namespaces in which a Cluster Autoscaler holds this process back. Whoever may write a lease in some
+	// other namespace must not be able to.
+	trusted             map[string]bool
 	ownLease, ownStatus bool
 	// renewals are the objects as they were last, by kind and namespace.
 	renewals map[object]renewal
@@ -45,7 +48,11 @@ func newRival(c *config.Configuration, client kubernetes.Interface) *rival {
 	if c.Mode != config.Act {
 		return nil
 	}
-	return &rival{client: client, own: c.Namespace,
+	trusted := map[string]bool{upstreamNamespace: true, c.Namespace: true}
+	for _, namespace := range c.UpstreamNamespaces {
+		trusted[namespace] = true
+	}
+	return &rival{client: client, own: c.Namespace, trusted: trusted,
 		ownLease:  c.LeaderElection.LeaderElect && c.LeaderElection.ResourceName == upstreamLease,
 		ownStatus: c.StatusConfigMap == upstreamStatus,
 		renewals:  map[object]renewal{}, refused: map[object]bool{}}
@@ -69,12 +76,6 @@ func (r *rival) acts(ctx context.Context, namespace string) func(group string) b
 	return func(group string) bool { return err != nil || len(names) == 0 || names[group] }
 }
 
-// trusts says whether what is found in a namespace holds this process back. Whoever may write a lease in some other
-// namespace must not be able to.
-func (r *rival) trusts(namespace string) bool {
-	return namespace == upstreamNamespace || namespace == r.own
-}
-
 // yield leaves the groups alone on which a Cluster Autoscaler acts: two that grow the same groups buy twice. Where this
 // process decides no growth, both can work, and the warnings say what has to be so. One that seems to lead in a
 // namespace of somebody else is a warning alone.
@@ -93,9 +94,9 @@ func (r *rival) yield(ctx context.Context, groups []cloud.Group, grows, removes 
 				"--scale-down-enabled=false", one))
 			continue
 		}
-		if !r.trusts(one.namespace) {
+		if !r.trusted[one.namespace] {
 			warnings = append(warnings, fmt.Sprintf("Cluster Autoscaler seems to lead too (%s): if it does, end one of both, "+
-				"or run this process in its namespace, where it yields", one))
+				"or add --cluster-autoscaler-namespace=%s, and its groups are left alone", one, one.namespace))
 			continue
 		}
 		acts := r.acts(ctx, one.namespace)

@@ -64,22 +64,21 @@ func (r *rival) leading(ctx context.Context, now time.Time) (all []upstream, err
 	return all, nil
 }
 
-// namespaces returns those in which a Cluster Autoscaler may be: its own default, that of this process, and all that
-// have a lease of its name. The API server answers the list from its cache; each lease is then read by itself.
+// namespaces returns those in which a Cluster Autoscaler may be: the trusted ones, and all that have a lease of its
+// name. The API server answers the list from its cache; each lease is then read by itself.
 func (r *rival) namespaces(ctx context.Context) ([]string, error) {
-	found := map[string]bool{upstreamNamespace: true, r.own: true}
 	list, err := r.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0",
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", upstreamLease).String()})
 	if err = r.tolerate(object{kind: leaseSign}, err); err != nil {
 		return nil, err
 	}
-	all := slices.Sorted(maps.Keys(found))
+	all := slices.Sorted(maps.Keys(r.trusted))
 	if list == nil {
 		return all, nil
 	}
 	var foreign []string
 	for i := range list.Items {
-		if item := &list.Items[i]; item.Name == upstreamLease && !r.trusts(item.Namespace) {
+		if item := &list.Items[i]; item.Name == upstreamLease && !r.trusted[item.Namespace] {
 			foreign = append(foreign, item.Namespace)
 		}
 	}

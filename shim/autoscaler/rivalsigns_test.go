@@ -23,6 +23,7 @@ import (
 type rivalCase struct {
 	lease, status string // namespaces of what it renews; empty: it has none
 	own           string // namespace of this process
+	named         string // by --cluster-autoscaler-namespace
 	dropIn        bool   // it has the names of Cluster Autoscaler
 	noList        bool   // it may not list leases of all namespaces
 	written       string // when its status was written
@@ -56,6 +57,9 @@ func (c *rivalCase) problemAfter(t *testing.T) string {
 		options = config.DropIn()
 	}
 	options.Mode, options.Namespace = config.Act, c.own
+	if c.named != "" {
+		options.UpstreamNamespaces = []string{c.named}
+	}
 	r := newRival(&options, nil)
 	if r == nil {
 		return ""
@@ -84,11 +88,12 @@ func (c *rivalCase) problemAfter(t *testing.T) string {
 
 // A Cluster Autoscaler is found in every namespace whose leases may be listed, in its default one in any case, and by
 // its status where its lease has another name. One that renews nothing any more is in nobody's way, and neither are the
-// lease and the status of this process. In a namespace of others a lease is a warning: anybody there may make one.
+// lease and the status of this process. In a namespace of others a lease is a warning, unless the namespace is named:
+// anybody there may make one.
 func TestClusterAutoscalerIsFoundAnywhere(t *testing.T) {
 	const acts = "Cluster Autoscaler acts on it: "
 	const infra = "Cluster Autoscaler seems to lead too (ca-0 holds lease infra/cluster-autoscaler): if it does, end " +
-		"one of both, or run this process in its namespace, where it yields"
+		"one of both, or add --cluster-autoscaler-namespace=infra, and its groups are left alone"
 	now := time.Now().Format(tell.LastUpdatedLayout)
 	for name, c := range map[string]rivalCase{
 		"InItsDefaultNamespace": {lease: "kube-system", own: "loadline", noList: true,
@@ -96,9 +101,17 @@ func TestClusterAutoscalerIsFoundAnywhere(t *testing.T) {
 		"InAnyNamespace": {lease: "infra", own: "kube-system", want: infra},
 		"InItsNamespace": {lease: "infra", own: "infra", want: acts + "ca-0 holds lease infra/cluster-autoscaler"},
 		"NotListed":      {lease: "infra", own: "kube-system", noList: true},
-		"BesideADropIn":  {lease: "infra", own: "kube-system", dropIn: true, want: infra},
-		"OwnLease":       {lease: "kube-system", status: "kube-system", own: "kube-system", dropIn: true},
-		"LeaseStays":     {lease: "infra", own: "kube-system", stays: true},
+		"InANamedNamespace": {lease: "infra", own: "kube-system", named: "infra",
+			want: acts + "ca-0 holds lease infra/cluster-autoscaler"},
+		"NamedAndNotListed": {lease: "infra", own: "kube-system", named: "infra", noList: true,
+			want: acts + "ca-0 holds lease infra/cluster-autoscaler"},
+		"StatusInANamedNamespace": {status: "infra", own: "kube-system", named: "infra", noList: true, written: now,
+			want: acts + "it keeps writing ConfigMap infra/cluster-autoscaler-status"},
+		"AnotherIsNamed":         {lease: "infra", own: "kube-system", named: "other", want: infra},
+		"StaysInANamedNamespace": {lease: "infra", own: "kube-system", named: "infra", stays: true},
+		"BesideADropIn":          {lease: "infra", own: "kube-system", dropIn: true, want: infra},
+		"OwnLease":               {lease: "kube-system", status: "kube-system", own: "kube-system", dropIn: true},
+		"LeaseStays":             {lease: "infra", own: "kube-system", stays: true},
 		"LeaseOfAnotherName": {status: "kube-system", own: "loadline", noList: true, written: now,
 			want: acts + "it keeps writing ConfigMap kube-system/cluster-autoscaler-status"},
 		"StatusStays":      {status: "kube-system", own: "loadline", written: now, stays: true},

@@ -20,6 +20,7 @@ var (
 		"maxQuestionBytes":                      "a command has its own flags for the engine",
 		"view":                                  "a command has a view of its own",
 		"bindAddress":                           "nothing is served",
+		"clusterAutoscalerNamespaces":           "nothing is carried out",
 		"exposePage":                            "nothing is served",
 		"profiling":                             "nothing is served",
 		"namespace":                             "no status is written",

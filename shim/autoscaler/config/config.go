@@ -14,6 +14,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
@@ -75,22 +76,23 @@ type Loops struct {
 
 // Process says where the engine and the API server are, and what is served and written.
 type Process struct {
-	Engine           string         `json:"engine" help:"engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket"`
-	MaxQuestionBytes int            `json:"maxQuestionBytes" help:"memory that one question may take in an engine in this process; 0: its default, 256 MiB. loadlined has a flag of that name"`
-	View             string         `json:"view" help:"name of the view in the engine; clients that share a loadlined need different ones"`
-	BindAddress      string         `json:"bindAddress" help:"HOST:PORT of the page, health and metrics as plain HTTP; empty: none"`
-	ExposePage       bool           `json:"exposePage" help:"the page and /statusz, which name nodes and pods of all namespaces, are served to other machines too; without it to this one only, which kubectl port-forward counts as"`
-	Profiling        bool           `json:"profiling" help:"serve Go profiles at /debug/pprof/, to whom the page is served"`
-	Namespace        string         `json:"namespace" help:"namespace of status and lease"`
-	StatusConfigMap  string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap with the status"`
-	WriteStatus      bool           `json:"writeStatusConfigMap" flag:"write-status-configmap" help:"write the status to that ConfigMap in each loop; without it metrics, events and the page alone tell of loops"`
-	MaxInactivity    Duration       `json:"maxInactivity" range:"1s:1000h" help:"how long a loop may take before /livez fails, so that Kubernetes starts the process again"`
-	UpstreamMetrics  bool           `json:"clusterAutoscalerMetrics" flag:"cluster-autoscaler-metrics" help:"serve Cluster Autoscaler's metrics too, under its names"`
-	GroupMetrics     bool           `json:"emitPerNodegroupMetrics" flag:"emit-per-nodegroup-metrics" help:"with clusterAutoscalerMetrics: those of each node group too"`
-	UsageNamespace   string         `json:"usageNamespace" help:"namespace of the ConfigMaps of loadline usage, which are read where the load line counts expected use"`
-	KubeClientQPS    float64        `json:"kubeClientQps" flag:"kube-client-qps" range:"1e-9:" help:"requests per second to the API server"`
-	KubeClientBurst  int            `json:"kubeClientBurst" flag:"kube-client-burst" range:"1:" help:"requests to the API server at once"`
-	LeaderElection   LeaderElection `json:"leaderElection"`
+	Engine             string         `json:"engine" help:"engine: inprocess, inprocess:///path/to/libloadline.so or unix:///path/to/socket"`
+	MaxQuestionBytes   int            `json:"maxQuestionBytes" help:"memory that one question may take in an engine in this process; 0: its default, 256 MiB. loadlined has a flag of that name"`
+	View               string         `json:"view" help:"name of the view in the engine; clients that share a loadlined need different ones"`
+	BindAddress        string         `json:"bindAddress" help:"HOST:PORT of the page, health and metrics as plain HTTP; empty: none"`
+	ExposePage         bool           `json:"exposePage" help:"the page and /statusz, which name nodes and pods of all namespaces, are served to other machines too; without it to this one only, which kubectl port-forward counts as"`
+	Profiling          bool           `json:"profiling" help:"serve Go profiles at /debug/pprof/, to whom the page is served"`
+	Namespace          string         `json:"namespace" help:"namespace of status and lease"`
+	StatusConfigMap    string         `json:"statusConfigMapName" flag:"status-config-map-name" help:"ConfigMap with the status"`
+	WriteStatus        bool           `json:"writeStatusConfigMap" flag:"write-status-configmap" help:"write the status to that ConfigMap in each loop; without it metrics, events and the page alone tell of loops"`
+	MaxInactivity      Duration       `json:"maxInactivity" range:"1s:1000h" help:"how long a loop may take before /livez fails, so that Kubernetes starts the process again"`
+	UpstreamMetrics    bool           `json:"clusterAutoscalerMetrics" flag:"cluster-autoscaler-metrics" help:"serve Cluster Autoscaler's metrics too, under its names"`
+	GroupMetrics       bool           `json:"emitPerNodegroupMetrics" flag:"emit-per-nodegroup-metrics" help:"with clusterAutoscalerMetrics: those of each node group too"`
+	UsageNamespace     string         `json:"usageNamespace" help:"namespace of the ConfigMaps of loadline usage, which are read where the load line counts expected use"`
+	KubeClientQPS      float64        `json:"kubeClientQps" flag:"kube-client-qps" range:"1e-9:" help:"requests per second to the API server"`
+	KubeClientBurst    int            `json:"kubeClientBurst" flag:"kube-client-burst" range:"1:" help:"requests to the API server at once"`
+	UpstreamNamespaces []string       `json:"clusterAutoscalerNamespaces" flag:"cluster-autoscaler-namespace" range:":64" help:"namespaces, beside kube-system and that of the status, in which a Cluster Autoscaler may run: in mode act, groups on which it acts are left alone"`
+	LeaderElection     LeaderElection `json:"leaderElection"`
 }
 
 // Decides says whether a decision is taken here.
@@ -243,8 +245,19 @@ func (c *Configuration) Check() error {
 	if c.Namespace == "" || c.StatusConfigMap == "" {
 		return errors.New("namespace and statusConfigMapName: must not be empty")
 	}
-	return cmp.Or(c.checkProviderToAct(), c.CloudProvider.CheckKind(), c.Filters.check(), c.LeaderElection.check(),
-		c.checkViewAge(), c.ScaleUp.check(), c.Slack.check(), c.Consolidation.check(), c.ScaleDown.check())
+	return cmp.Or(c.checkUpstreamNamespaces(), c.checkProviderToAct(), c.CloudProvider.CheckKind(), c.Filters.check(),
+		c.LeaderElection.check(), c.checkViewAge(), c.ScaleUp.check(), c.Slack.check(), c.Consolidation.check(),
+		c.ScaleDown.check())
+}
+
+func (c *Configuration) checkUpstreamNamespaces() error {
+	for _, namespace := range c.UpstreamNamespaces {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			return fmt.Errorf("clusterAutoscalerNamespaces (--cluster-autoscaler-namespace): %q is no name of a namespace: %s",
+				namespace, problems[0])
+		}
+	}
+	return nil
 }
 
 // checkProviderToAct returns an error where plans are to be carried out that need a cloud provider, and there is none.

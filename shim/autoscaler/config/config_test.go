@@ -121,6 +121,8 @@ func TestRefusals(t *testing.T) {
 		{"--decisions=slack,slack", "", "decisions: slack occurs twice"},
 		{"", head + "decisions: []\n", "decisions: number of entries 0 must be at least 1"},
 		{"", head + "scaleUp: {maxNodes: 1}\n", `unknown field "scaleUp.maxNodes"`},
+		{"--cluster-autoscaler-namespace=infra,Not_One", "", `clusterAutoscalerNamespaces (--cluster-autoscaler-namespace): "Not_One"`},
+		{"", head + "clusterAutoscalerNamespaces: ['']\n", `clusterAutoscalerNamespaces (--cluster-autoscaler-namespace): ""`},
 		{"", head + "slack: {rate: 1}\n", `unknown field "slack.rate"`},
 		{"--max-nodes-total=-1", "", "scaleUp.maxNodesTotal: -1"},
 		{"--max-node-provision-time=0", "", "scaleUp.maxNodeProvisionTime"},
