@@ -127,3 +127,30 @@ func TestAMissingStateNamesItsManifest(t *testing.T) {
 		}
 	}
 }
+
+// The chart creates the ConfigMap of the state, and Helm knows it by labels and annotations. They
+// stay.
+func TestStateKeepsWhatOthersAdd(t *testing.T) {
+	options := config.Default()
+	client := fake.NewClientset(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system",
+		Name: StateName(&options), Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"},
+		Annotations: map[string]string{"meta.helm.sh/release-name": "loadline"}}})
+	maps := client.CoreV1().ConfigMaps("kube-system")
+	s := newStateStore(client, &options)
+	if got := s.read(t.Context()); got != nil {
+		t.Errorf("the state of an empty ConfigMap is %q", got)
+	}
+	for _, state := range []string{"one", "two"} {
+		if err := s.write(t.Context(), []byte(state)); err != nil {
+			t.Fatal(err)
+		}
+		m, err := maps.Get(t.Context(), StateName(&options), metav1.GetOptions{})
+		if err != nil || string(m.BinaryData[stateKey]) != state || len(m.BinaryData) != 1 ||
+			m.Labels["app.kubernetes.io/managed-by"] != "Helm" || m.Annotations["meta.helm.sh/release-name"] != "loadline" {
+			t.Errorf("after %s: %+v, error %v", state, m, err)
+		}
+	}
+	if got := newStateStore(client, &options).read(t.Context()); string(got) != "two" {
+		t.Errorf("the next leader reads %q", got)
+	}
+}

@@ -22,9 +22,9 @@ type stateStore struct {
 	namespace, name string
 	manifest        string // the one that creates the ConfigMap
 	written         []byte
-	// version is that of the ConfigMap as it was last seen; exists: there was one.
-	version string
-	exists  bool
+	// seen is the ConfigMap as it was last seen, without the bytes; nil: there was none. What others have added to it
+	// stays, such as the labels and annotations by which Helm knows it.
+	seen *v1.ConfigMap
 }
 
 const (
@@ -74,14 +74,19 @@ func (s *stateStore) read(ctx context.Context) []byte {
 func (s *stateStore) find(ctx context.Context) error {
 	object, err := s.client.CoreV1().ConfigMaps(s.namespace).Get(ctx, s.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		s.exists, s.version, s.written = false, "", nil
+		s.seen, s.written = nil, nil
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	s.exists, s.version, s.written = true, object.ResourceVersion, object.BinaryData[stateKey]
+	s.saw(object, object.BinaryData[stateKey])
 	return nil
+}
+
+func (s *stateStore) saw(object *v1.ConfigMap, written []byte) {
+	object.BinaryData = nil
+	s.seen, s.written = object, written
 }
 
 // write writes a state that has changed. What somebody else has written meanwhile is looked at, and written over the
@@ -91,12 +96,15 @@ func (s *stateStore) write(ctx context.Context, state []byte) error {
 		return nil
 	}
 	maps := s.client.CoreV1().ConfigMaps(s.namespace)
-	object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name,
-		ResourceVersion: s.version}, BinaryData: map[string][]byte{stateKey: state}}
+	content := map[string][]byte{stateKey: state}
+	var object *v1.ConfigMap
 	var err error
-	if s.exists {
+	if s.seen != nil {
+		object = s.seen.DeepCopy()
+		object.BinaryData = content
 		object, err = maps.Update(ctx, object, metav1.UpdateOptions{})
 	} else {
+		object = &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name}, BinaryData: content}
 		object, err = maps.Create(ctx, object, metav1.CreateOptions{})
 		err = WhyMissing(err, "ConfigMap", s.namespace, s.name, s.manifest)
 	}
@@ -107,7 +115,7 @@ func (s *stateStore) write(ctx context.Context, state []byte) error {
 		return err
 	}
 	if err == nil {
-		s.exists, s.version, s.written = true, object.ResourceVersion, state
+		s.saw(object, state)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"loadline.dev/shim/usage/profile"
 )
@@ -26,18 +27,33 @@ func Write(ctx context.Context, client kubernetes.Interface, namespace string, s
 			}
 			continue
 		}
-		object := &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Name(i),
-			Labels: map[string]string{"app.kubernetes.io/name": "loadline-usage", "app.kubernetes.io/part-of": "loadline"}},
-			BinaryData: map[string][]byte{Key: shards[i]}}
-		_, err := configMaps.Update(ctx, object, metav1.UpdateOptions{})
-		if apierrors.IsNotFound(err) {
-			_, err = configMaps.Create(ctx, object, metav1.CreateOptions{})
-		}
-		if err != nil {
+		if err := writeShard(ctx, configMaps, Name(i), shards[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeShard writes one shard. Labels and annotations that others have added stay.
+func writeShard(ctx context.Context, configMaps typedv1.ConfigMapInterface, name string, shard []byte) error {
+	object, err := configMaps.Get(ctx, name, metav1.GetOptions{})
+	isNew := apierrors.IsNotFound(err)
+	if isNew {
+		object, err = &v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil
+	}
+	if err != nil {
+		return err
+	}
+	metav1.SetMetaDataLabel(&object.ObjectMeta, "app.kubernetes.io/name", "loadline-usage")
+	metav1.SetMetaDataLabel(&object.ObjectMeta, "app.kubernetes.io/part-of", "loadline")
+	object.BinaryData = map[string][]byte{Key: shard}
+	if isNew {
+		_, err = configMaps.Create(ctx, object, metav1.CreateOptions{})
+		return err
+	}
+	object.ResourceVersion = "" // the last writer counts
+	_, err = configMaps.Update(ctx, object, metav1.UpdateOptions{})
+	return err
 }
 
 // Read reads what is written; problems name shards that cannot be read, which count as not there.

@@ -141,3 +141,30 @@ func TestFollow(t *testing.T) {
 		expect(3*time.Second, nil, 3, "there is no ConfigMap")
 	})
 }
+
+// Labels and annotations that others add to the ConfigMaps stay, and ours return.
+func TestKeepsWhatOthersAdd(t *testing.T) {
+	client, ctx := fake.NewClientset(), t.Context()
+	if err := Write(ctx, client, "ll", encoded(10, 5, 1, "a")); err != nil {
+		t.Fatal(err)
+	}
+	m, err := client.CoreV1().ConfigMaps("ll").Get(ctx, Name(0), metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Labels, m.Annotations = map[string]string{"team": "a"}, map[string]string{"theirs": "b"}
+	if _, err := client.CoreV1().ConfigMaps("ll").Update(ctx, m, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(ctx, client, "ll", encoded(20, 7, 1, "a")); err != nil {
+		t.Fatal(err)
+	}
+	m, err = client.CoreV1().ConfigMaps("ll").Get(ctx, Name(0), metav1.GetOptions{})
+	if err != nil || m.Labels["team"] != "a" || m.Annotations["theirs"] != "b" ||
+		m.Labels["app.kubernetes.io/part-of"] != "loadline" {
+		t.Errorf("%+v, error %v", m, err)
+	}
+	if _, got, _, err := Read(ctx, client, "ll"); err != nil || !slices.Equal(names(got), []string{"a 7"}) {
+		t.Errorf("%q, error %v", names(got), err)
+	}
+}
