@@ -352,6 +352,8 @@ func TestValues(t *testing.T) {
 			"nodeAffinity"},
 		{"autoscaler", "ConfigMap", "loadline-autoscaler", "autoscaler.files", values{"r.yaml": "x: 1"}, "r.yaml: 'x: 1'"},
 		{"autoscaler", "ConfigMap", "loadline-autoscaler", "autoscaler.config.scaleUp.maxNodesTotal", 7, "maxNodesTotal: 7"},
+		{"autoscaler", "ConfigMap", "loadline-autoscaler", "autoscaler.config.clusterAutoscalerNamespaces", []any{"infra"},
+			"- infra"},
 		{"autoscaler", "ConfigMap", "loadline-autoscaler", "autoscaler.mode", "act", "mode: act"},
 		{"scheduler", "Deployment", "loadline-scheduler", "scheduler.podLabels.team", "a", "team: a"},
 		{"scheduler", "Deployment", "loadline-scheduler", "scheduler.priorityClassName", "high", "priorityClassName: high"},

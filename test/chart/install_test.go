@@ -50,6 +50,15 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 		t.Errorf("configuration after the installation:\n%s", weight())
 	}
 	certificate := secret(t, ctx, cluster.Client)
+	states := cluster.Client.CoreV1().ConfigMaps(namespace)
+	written, err := states.Get(ctx, "loadline-autoscaler-state", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	written.BinaryData = map[string][]byte{"loop": []byte("bytes")} // as the autoscaler does
+	if _, err := states.Update(ctx, written, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 
 	upgrade := action.NewUpgrade(config)
 	upgrade.Namespace, upgrade.ResetValues = namespace, true
@@ -63,6 +72,10 @@ func TestInstallUpgradeRollbackUninstall(t *testing.T) {
 	_, err = cluster.Client.AppsV1().DaemonSets(namespace).Get(ctx, "loadline-gateway", metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
 		t.Errorf("a component that was switched off is still there: error %v", err)
+	}
+	state, err := states.Get(ctx, written.Name, metav1.GetOptions{})
+	if err != nil || string(state.BinaryData["loop"]) != "bytes" {
+		t.Errorf("the state of the autoscaler after the upgrade: %v, error %v", state.BinaryData, err)
 	}
 	if again := secret(t, ctx, cluster.Client); again != certificate {
 		t.Error("the upgrade made another certificate, which no autoscaler trusts")
