@@ -3,6 +3,9 @@ package autoscaler
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,11 +30,13 @@ const (
 type rival struct {
 	client kubernetes.Interface
 	// own is the namespace of this process; ownLease and ownStatus say that it has the names of Cluster Autoscaler there.
-	own string
+	own                 string
+	ownLease, ownStatus bool
 	// trusted are the namespaces in which a Cluster Autoscaler holds this process back. Whoever may write a lease in some
 	// other namespace must not be able to.
-	trusted             map[string]bool
-	ownLease, ownStatus bool
+	trusted map[string]bool
+	// named says that the configuration names some of them; blind, that leases of others may not be listed.
+	named, blind bool
 	// renewals are the objects as they were last, by kind and namespace.
 	renewals map[object]renewal
 	refused  map[object]bool // objects that may not be read, which has been logged
@@ -52,7 +57,7 @@ func newRival(c *config.Configuration, client kubernetes.Interface) *rival {
 	for _, namespace := range c.UpstreamNamespaces {
 		trusted[namespace] = true
 	}
-	return &rival{client: client, own: c.Namespace, trusted: trusted,
+	return &rival{client: client, own: c.Namespace, trusted: trusted, named: len(c.UpstreamNamespaces) > 0,
 		ownLease:  c.LeaderElection.LeaderElect && c.LeaderElection.ResourceName == upstreamLease,
 		ownStatus: c.StatusConfigMap == upstreamStatus,
 		renewals:  map[object]renewal{}, refused: map[object]bool{}}
@@ -87,6 +92,11 @@ func (r *rival) yield(ctx context.Context, groups []cloud.Group, grows, removes 
 	leading, err := r.leading(ctx, now)
 	if err != nil {
 		return nil, err
+	}
+	if r.blind && !r.named { // who names namespaces knows where to look
+		warnings = append(warnings, fmt.Sprintf("a Cluster Autoscaler outside of %s is not seen, because leases may not be "+
+			"listed: apply manifests/autoscaler/10-rbac.yaml, or name its namespace by --cluster-autoscaler-namespace",
+			strings.Join(slices.Sorted(maps.Keys(r.trusted)), " and ")))
 	}
 	for _, one := range leading {
 		if !grows {

@@ -69,6 +69,7 @@ func (r *rival) leading(ctx context.Context, now time.Time) (all []upstream, err
 func (r *rival) namespaces(ctx context.Context) ([]string, error) {
 	list, err := r.client.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0",
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", upstreamLease).String()})
+	r.blind = apierrors.IsForbidden(err)
 	if err = r.tolerate(object{kind: leaseSign}, err); err != nil {
 		return nil, err
 	}

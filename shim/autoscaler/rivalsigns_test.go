@@ -94,13 +94,18 @@ func TestClusterAutoscalerIsFoundAnywhere(t *testing.T) {
 	const acts = "Cluster Autoscaler acts on it: "
 	const infra = "Cluster Autoscaler seems to lead too (ca-0 holds lease infra/cluster-autoscaler): if it does, end " +
 		"one of both, or add --cluster-autoscaler-namespace=infra, and its groups are left alone"
+	const grant = "apply manifests/autoscaler/10-rbac.yaml, or name its namespace by --cluster-autoscaler-namespace"
 	now := time.Now().Format(tell.LastUpdatedLayout)
 	for name, c := range map[string]rivalCase{
 		"InItsDefaultNamespace": {lease: "kube-system", own: "loadline", noList: true,
 			want: acts + "ca-0 holds lease kube-system/cluster-autoscaler"},
 		"InAnyNamespace": {lease: "infra", own: "kube-system", want: infra},
 		"InItsNamespace": {lease: "infra", own: "infra", want: acts + "ca-0 holds lease infra/cluster-autoscaler"},
-		"NotListed":      {lease: "infra", own: "kube-system", noList: true},
+		"NotListed": {lease: "infra", own: "kube-system", noList: true, want: "a Cluster Autoscaler outside of kube-system is " +
+			"not seen, because leases may not be listed: " + grant},
+		"NotListedFromAnotherNamespace": {lease: "infra", own: "loadline", noList: true, want: "a Cluster Autoscaler " +
+			"outside of kube-system and loadline is not seen, because leases may not be listed: " + grant},
+		"NotListedAndAnotherIsNamed": {lease: "infra", own: "kube-system", named: "other", noList: true},
 		"InANamedNamespace": {lease: "infra", own: "kube-system", named: "infra",
 			want: acts + "ca-0 holds lease infra/cluster-autoscaler"},
 		"NamedAndNotListed": {lease: "infra", own: "kube-system", named: "infra", noList: true,
