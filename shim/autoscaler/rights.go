@@ -20,6 +20,7 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/tell"
+	"loadline.dev/shim/autoscaler/watch"
 )
 
 // When rights are looked at: a moment after the start, so that a slow API server is no reason to say anything, and
@@ -29,12 +30,11 @@ const (
 	rightsAgain = 30 * time.Second
 )
 
-// watched are the resources that plans are made from, as GROUP/RESOURCE. Without the right to list and watch one of
-// them there is no plan: a kind that nobody sees would count as absent.
-var watched = []string{"/nodes", "/pods", "/namespaces", "/persistentvolumes", "/persistentvolumeclaims",
-	"/replicationcontrollers", "apps/replicasets", "apps/statefulsets", "apps/daemonsets", "apps/deployments",
-	"batch/jobs", "policy/poddisruptionbudgets", "storage.k8s.io/storageclasses", "storage.k8s.io/csinodes",
-	"storage.k8s.io/csidrivers"}
+// watched are the resources that plans are made from, as GROUP/RESOURCE, beside those of watch.Optional. Without the
+// right to list and watch one of them there is no plan: a kind that nobody sees would count as absent.
+var watched = []string{"/nodes", "/pods", "/persistentvolumes", "/persistentvolumeclaims", "/replicationcontrollers",
+	"apps/replicasets", "apps/statefulsets", "apps/daemonsets", "batch/jobs", "policy/poddisruptionbudgets",
+	"storage.k8s.io/storageclasses", "storage.k8s.io/csinodes"}
 
 // right is what this process has to be allowed to do with one resource.
 type right struct {
@@ -42,6 +42,7 @@ type right struct {
 	group, resource, of, name string // `of` is the subresource
 	namespace                 string // empty: all
 	folder                    string // the one of manifests/autoscaler that gives the right
+	effect                    string // of plans without it; empty: the same as that of others of its kind
 }
 
 // Folders of manifests/autoscaler. The drop-in for Cluster Autoscaler binds its account to the roles of some of them.
@@ -69,12 +70,25 @@ func rightsToPlan() (all []right) {
 // buffersGroup is the API group of CapacityBuffers.
 const buffersGroup = "autoscaling.x-k8s.io"
 
-// rightsToKnowAll are those without which there are plans, but some objects count as absent.
-func rightsToKnowAll(c *config.Configuration) []right {
-	if !c.Slack.CapacityBuffers || !c.Decides(config.SlackDecision) {
-		return nil
+// rightsToKnowAll are those without which there are plans, but from less than all that counts.
+func rightsToKnowAll(client kubernetes.Interface, c *config.Configuration) (all []right) {
+	follow := []string{"list", "watch"}
+	for _, kind := range watch.Optional {
+		if kind.Kind == "DeviceClass" && !watch.ServesDevices(client) {
+			continue
+		}
+		all = append(all, right{verbs: follow, group: kind.Group, resource: kind.Resource, folder: observeFolder,
+			effect: kind.Effect})
 	}
-	return []right{{verbs: []string{"list"}, group: buffersGroup, resource: "capacitybuffers", folder: othersFolder}}
+	if c.LeaderElection.LeaderElect {
+		all = append(all, right{verbs: follow, group: "coordination.k8s.io", resource: "leases", namespace: c.Namespace,
+			name: c.LeaderElection.ResourceName, folder: observeFolder, effect: "watches that are behind are not noticed"})
+	}
+	if c.Slack.CapacityBuffers && c.Decides(config.SlackDecision) {
+		all = append(all, right{verbs: []string{"list"}, group: buffersGroup, resource: "capacitybuffers",
+			folder: othersFolder, effect: "no room is kept for CapacityBuffers"})
+	}
+	return all
 }
 
 // rightsToAct are those without which a plan is not carried out as a whole. A cloud provider tells of its own ones.
@@ -163,7 +177,7 @@ func missingRights(ctx context.Context, client kubernetes.Interface, c *config.C
 		lacks(refusedOf(ctx, client, rightsToPlan()), "no plan is made")
 	}
 	lacks(refusedOf(ctx, client, rightsToAct(c)), "plans are not carried out as a whole")
-	lacks(refusedOf(ctx, client, rightsToKnowAll(c)), "plans leave out CapacityBuffers")
+	lacks(refusedOf(ctx, client, rightsToKnowAll(client, c)), "plans are made without some objects")
 	if len(missing) == 0 {
 		return ""
 	}
@@ -195,7 +209,7 @@ func refusedOf(ctx context.Context, client kubernetes.Interface, needed []right)
 	return missing
 }
 
-// String says what is allowed, such as "list and watch deployments.apps".
+// String says what is allowed, such as "list and watch jobs.batch", and what lacks without it.
 func (r right) String() string {
 	what := r.resource
 	if r.group != "" {
@@ -209,6 +223,9 @@ func (r right) String() string {
 		what += " " + r.namespace + "/" + r.name
 	case r.namespace != "":
 		what += " in " + r.namespace
+	}
+	if r.effect != "" {
+		what += " (" + r.effect + ")"
 	}
 	return strings.Join(r.verbs, " and ") + " " + what
 }

@@ -13,6 +13,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -42,8 +43,8 @@ func TestMissingRightsAreNamed(t *testing.T) {
 		go func() { defer close(ended); a.FollowRights(ctx) }()
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		const want = "no plan is made: the account of this process may not watch pods, list and watch deployments.apps. " +
-			"`kubectl apply -f manifests/autoscaler/10-rbac.yaml -f manifests/autoscaler/drop-in/` gives it the rights"
+		const want = "no plan is made: the account of this process may not watch pods, list and watch deployments.apps " +
+			"(a Deployment without pods keeps no copies free). `kubectl apply -f manifests/autoscaler/10-rbac.yaml -f manifests/autoscaler/drop-in/` gives it the rights"
 		a.vitals.leads.Store(true)
 		for i, problem := range []string{"not listed yet: ", "no loop has ended without an error yet: "} {
 			if got := a.readiness()[i].Problem; got != problem+want {
@@ -76,21 +77,32 @@ func TestMissingRightsToActAreNamed(t *testing.T) {
 	}{
 		"ObservesBuffers": {config.Default(), func(c *config.Configuration) {
 			c.Mode, c.Slack.CapacityBuffers = config.Observe, true
-		}, "", ".* capacitybuffers", "plans leave out CapacityBuffers: the account of this process may not list " +
-			"capacitybuffers.autoscaling.x-k8s.io. `kubectl apply -f manifests/autoscaler/capacity-buffers/` gives it the " +
-			"rights"},
+		}, "", ".* capacitybuffers", "plans are made without some objects: the account of this process may not list " +
+			"capacitybuffers.autoscaling.x-k8s.io (no room is kept for CapacityBuffers). `kubectl apply -f manifests/" +
+			"autoscaler/capacity-buffers/` gives it the rights"},
 		"BuffersOfOthers": {config.DropIn(), func(c *config.Configuration) {
 			c.Decisions, c.Slack.CapacityBuffers, c.Slack.Keep = []string{config.SlackDecision}, true, config.SlackReport
 		}, "", ".* capacitybuffers", effect + "patch capacitybuffers.autoscaling.x-k8s.io/status, list " +
-			"capacitybuffers.autoscaling.x-k8s.io. `kubectl apply -f manifests/autoscaler/act-capacity-buffers/ -f " +
-			"manifests/autoscaler/capacity-buffers/` gives it the rights; bind it to " +
+			"capacitybuffers.autoscaling.x-k8s.io (no room is kept for CapacityBuffers). `kubectl apply -f manifests/" +
+			"autoscaler/act-capacity-buffers/ -f manifests/autoscaler/capacity-buffers/` gives it the rights; bind it to " +
 			"loadline-autoscaler:act-capacity-buffers and loadline-autoscaler:capacity-buffers too"},
 		"BuffersOfNobody": {config.Default(), func(c *config.Configuration) {
 			c.Decisions, c.Slack.CapacityBuffers = []string{config.ScaleUpDecision}, true
 		}, "", ".* capacitybuffers", ""},
-		"Observes": {config.DropIn(), func(c *config.Configuration) { c.Mode = config.Observe }, "", ".*", ""},
+		"Observes": {config.DropIn(), func(c *config.Configuration) { c.Mode = config.Observe },
+			"system:serviceaccount:kube-system:cluster-autoscaler", ".*", "plans are made without some objects: the account " +
+				"of this process may not list and watch deployments.apps (a Deployment without pods keeps no copies free), " +
+				"list and watch deviceclasses.resource.k8s.io (it is not known which extended resources are those of a device " +
+				"class), list and watch namespaces (nothing is planned for pods whose affinity selects namespaces by label, " +
+				"and no copies are kept free), list and watch csidrivers.storage.k8s.io (since Kubernetes 1.37 pods with " +
+				"volumes are planned only for nodes that have the driver), list and watch leases.coordination.k8s.io " +
+				"kube-system/cluster-autoscaler (watches that are behind are not noticed). `kubectl apply -f manifests/" +
+				"autoscaler/10-rbac.yaml -f manifests/autoscaler/drop-in/` gives it the rights"},
+		"ObservesWithoutLease": {config.Default(), func(c *config.Configuration) {
+			c.Mode, c.LeaderElection.LeaderElect = config.Observe, false
+		}, "", ".* leases", ""},
 		"StockAccount": {config.DropIn(), nil, "system:serviceaccount:kube-system:cluster-autoscaler",
-			"patch nodes|.* configmaps .*-state|.* deployments",
+			"patch nodes|.* configmaps .*-state|.* deployments loadline-slack",
 			effect + "get and update configmaps kube-system/cluster-autoscaler-state, patch nodes, list and create and patch " +
 				"and delete deployments.apps in loadline-slack. `kubectl apply -f manifests/autoscaler/act/ -f manifests/" +
 				"autoscaler/act-nodes/ -f manifests/autoscaler/slack/ -f manifests/autoscaler/drop-in-act/` gives it the rights"},
@@ -126,6 +138,7 @@ func TestMissingRightsToActAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()
+			client.Resources = []*metav1.APIResourceList{{GroupVersion: "resource.k8s.io/v1"}}
 			refused := regexp.MustCompile("^(" + c.refused + ")")
 			client.PrependReactor("create", "selfsubjectaccessreviews",
 				func(action clienttesting.Action) (bool, runtime.Object, error) {

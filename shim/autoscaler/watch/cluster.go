@@ -66,7 +66,7 @@ type objects struct {
 
 // New returns what follows a cluster by a configuration that has been checked, whose filters are `fit`.
 func New(v *view.View, options *config.Configuration, fit *loadlinev1.FitOptions) *Cluster {
-	c := &Cluster{View: v, options: options, freshness: &freshness{broken: map[string]brokenKind{}},
+	c := &Cluster{View: v, options: options, freshness: newFreshness(),
 		inbox: newInbox(), minor: fit.GetKubernetesMinor(),
 		machines: machines{nodes: map[string]map[string]bool{}},
 		objects: objects{Asking: map[note]any{}, Standing: map[types.NamespacedName]*v1.Pod{},
@@ -101,7 +101,7 @@ func (c *Cluster) AskRelease(ctx context.Context, server discovery.ServerVersion
 
 // Apply brings what the informers have noted into effect.
 func (c *Cluster) Apply() error {
-	ready := c.Ready() // before the notes are taken: they hold the whole list then
+	ready, complete := c.Ready(), c.listedKinds() // before the notes are taken: they hold the whole lists then
 	c.Age = c.viewAge()
 	var errs []error
 	notes := c.inbox.takeAll()
@@ -124,9 +124,9 @@ func (c *Cluster) Apply() error {
 			c.profiled[profiles[i].Workload] = true
 		}
 	}
-	if ready && !c.listed.complete {
+	if ready { // also later: the right to list a kind may be granted meanwhile
 		c.listed.complete = true
-		c.View.Complete(c.listed.kinds...)
+		c.View.Complete(complete...)
 	}
 	return errors.Join(errs...)
 }

@@ -2,16 +2,23 @@ package watch
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/version"
 	discovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -104,6 +111,65 @@ func TestResizedPodsCountByTheRelease(t *testing.T) {
 			if got := answer.GetNodes()[0].GetResources()[0].GetRequested(); got != c.want {
 				t.Errorf("%+v: got %d", c, got)
 			}
+		})
+	}
+}
+
+// A cluster is known without Deployments, device classes, namespaces and CSI drivers if these may not be listed, and it
+// does not get older by that. The engine learns that it has all of a kind as soon as that may be listed.
+func TestKindsThatMayNotBeListed(t *testing.T) {
+	handlers := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = nil // one of them sleeps by a clock that all tests share
+	defer func() { utilruntime.ErrorHandlers = handlers }()
+	for _, c := range []struct {
+		resource string
+		ready    bool
+	}{{"deployments", true}, {"deviceclasses", true}, {"namespaces", true}, {"csidrivers", true}, {"jobs", false},
+		{"poddisruptionbudgets", false}, {"nodes", false}} {
+		synctest.Test(t, func(t *testing.T) {
+			client := fake.NewClientset()
+			client.Resources = []*metav1.APIResourceList{{GroupVersion: "resource.k8s.io/v1"}}
+			var granted atomic.Bool
+			client.PrependReactor("list", c.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+				return !granted.Load(), nil, apierrors.NewForbidden(schema.GroupResource{Resource: c.resource}, "", nil)
+			})
+			conn, options := enginetest.Open(t), config.Default()
+			cluster := New(view.NewForPlanning(conn, "test"), &options, nil)
+			if err := cluster.Watch(t.Context(), client); err != nil {
+				t.Fatal(err)
+			}
+			look := func(ready bool, old time.Duration, complete int) {
+				t.Helper()
+				time.Sleep(time.Minute)
+				if err := cluster.Apply(); err != nil {
+					t.Fatal(err)
+				}
+				if err := cluster.View.Sync(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				answer, err := loadlinev1.NewClusterStateClient(conn).Describe(t.Context(),
+					&loadlinev1.DescribeRequest{View: "test"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				all := 0
+				for _, count := range answer.GetViews()[0].GetObjects() {
+					if count.GetComplete() {
+						all++
+					}
+				}
+				if cluster.Ready() != ready || (cluster.Doubt() == nil) != ready || cluster.Age > old || all != complete {
+					t.Errorf("%s: ready %v, doubt %v, age %v, complete %d of %d", c.resource, cluster.Ready(), cluster.Doubt(),
+						cluster.Age, all, complete)
+				}
+			}
+			if c.ready {
+				look(true, 0, 13) // of 14 kinds beside nodes, pods and profiles of expected use
+			} else {
+				look(false, time.Minute, 0)
+			}
+			granted.Store(true)
+			look(true, time.Minute, 14)
 		})
 	}
 }

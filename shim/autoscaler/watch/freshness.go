@@ -6,6 +6,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/informers"
@@ -27,6 +28,12 @@ type freshness struct {
 	heard  time.Time             // when the watch last reported a renewal; zero: it never did; guarded by mu
 	lag    time.Duration         // how old that renewal was then; guarded by mu
 	broken map[string]brokenKind // guarded by mu
+	// refused are the optional kinds that may not be listed, and never were; guarded by mu.
+	refused map[string]bool
+}
+
+func newFreshness() *freshness {
+	return &freshness{broken: map[string]brokenKind{}, refused: map[string]bool{}}
 }
 
 // brokenKind is a kind whose list or watch failed.
@@ -48,8 +55,16 @@ func (f *freshness) WatchLease(ctx context.Context, client kubernetes.Interface,
 			f.hear(lease.Spec.RenewTime.Time)
 		}
 	}
-	_, err := factory.Coordination().V1().Leases().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	informer := factory.Coordination().V1().Leases().Informer()
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: hear, UpdateFunc: func(_, object any) { hear(object) }})
+	if err == nil {
+		err = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+			if !apierrors.IsForbidden(err) { // which is reported once, as a missing right
+				cache.DefaultWatchErrorHandler(ctx, r, err)
+			}
+		})
+	}
 	if err == nil {
 		factory.StartWithContext(ctx)
 	}
@@ -63,12 +78,26 @@ func (f *freshness) hear(renewed time.Time) {
 	f.lag = max(0, f.heard.Sub(renewed)) // below 0: another process, with a clock that is ahead, has renewed it
 }
 
-// watchErrors hears of errors of an informer that has not started.
+// watchErrors hears of errors of an informer that has not started. An optional kind that may not be listed is reported
+// once, as a missing right, and makes nothing old.
 func (f *freshness) watchErrors(kind string, informer cache.SharedIndexInformer) error {
 	return informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		if isOptional(kind) && apierrors.IsForbidden(err) && informer.LastSyncResourceVersion() == "" {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.refused[kind] = true
+			return
+		}
 		cache.DefaultWatchErrorHandler(ctx, r, err)
 		f.fail(kind, informer.LastSyncResourceVersion)
 	})
+}
+
+// isRefused says whether plans are made without a kind.
+func (f *freshness) isRefused(kind string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.refused[kind]
 }
 
 func (f *freshness) fail(kind string, current func() string) {

@@ -17,7 +17,7 @@ import (
 // All news of watches are as old as the last renewal of the lease that they have reported.
 func TestAgeByTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, f := fake.NewClientset(), &freshness{broken: map[string]brokenKind{}}
+		client, f := fake.NewClientset(), newFreshness()
 		leases := client.CoordinationV1().Leases("kube-system")
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "loadline"}}
 		renew := func(at time.Time) {
@@ -51,7 +51,7 @@ func TestAgeByTheLease(t *testing.T) {
 // A kind that cannot be listed is as old as the first error, until something newer is reported of it.
 func TestAgeByErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, version := &freshness{broken: map[string]brokenKind{}}, "7"
+		f, version := newFreshness(), "7"
 		current := func() string { return version }
 		f.fail("Pod", current)
 		time.Sleep(10 * time.Second)
@@ -73,7 +73,7 @@ func TestAgeByErrors(t *testing.T) {
 }
 
 func TestWatchErrorsAreHeard(t *testing.T) {
-	client, f := fake.NewClientset(), &freshness{broken: map[string]brokenKind{}}
+	client, f := fake.NewClientset(), newFreshness()
 	client.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("forbidden")
 	})

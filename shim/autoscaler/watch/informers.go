@@ -33,12 +33,17 @@ var unfinished = fields.ParseSelectorOrDie("status.phase!=" + string(v1.PodSucce
 
 // listed is what is followed, and how far that is.
 type listed struct {
-	synced []cache.InformerSynced
-	kinds  []loadlinev1.ObjectKind // that are watched, beside nodes and pods
+	kinds []followedKind
 	// daemonSets are those that exist now, also between two calls of Apply; nil before Watch.
 	daemonSets appslisters.DaemonSetLister
-	// complete says that all kinds have been listed, and that the engine has them.
+	// complete says that all kinds have been listed that plans need, and that the engine has them.
 	complete bool
+}
+
+// followedKind is a kind of objects that an informer follows.
+type followedKind struct {
+	name   string
+	synced cache.InformerSynced
 }
 
 // inbox is what informers have noted. Safe for concurrent use.
@@ -121,10 +126,10 @@ func (c *Cluster) Watch(ctx context.Context, client kubernetes.Interface) error 
 	if c.selectors != nil {
 		followed[kindService] = core.Services().Informer()
 	}
-	if servesDevices(client) {
+	if ServesDevices(client) {
 		followed["DeviceClass"] = all.Resource().V1().DeviceClasses().Informer()
 	} else {
-		c.listed.kinds = append(c.listed.kinds, view.Kinds["DeviceClass"]) // there are none
+		c.View.Complete(view.Kinds["DeviceClass"]) // there are none
 	}
 	for kind, informer := range followed {
 		handle, err := informer.AddEventHandler(c.Handler(kind))
@@ -134,10 +139,7 @@ func (c *Cluster) Watch(ctx context.Context, client kubernetes.Interface) error 
 		if err := c.watchErrors(kind, informer); err != nil {
 			return err
 		}
-		c.listed.synced = append(c.listed.synced, handle.HasSynced)
-		if of, ok := view.Kinds[kind]; ok {
-			c.listed.kinds = append(c.listed.kinds, of)
-		}
+		c.listed.kinds = append(c.listed.kinds, followedKind{kind, handle.HasSynced})
 	}
 	if c.countsUse {
 		store.Supply(ctx, client, c.options.UsageNamespace, &c.usage, nil)
@@ -147,8 +149,8 @@ func (c *Cluster) Watch(ctx context.Context, client kubernetes.Interface) error 
 	return nil
 }
 
-// servesDevices says whether the API server may have device classes: one before 1.34 has not, unless asked to.
-func servesDevices(client kubernetes.Interface) bool {
+// ServesDevices says whether the API server may have device classes: one before 1.34 has not, unless asked to.
+func ServesDevices(client kubernetes.Interface) bool {
 	_, err := client.Discovery().ServerResourcesForGroupVersion(resourcev1.SchemeGroupVersion.String())
 	return !apierrors.IsNotFound(err)
 }
@@ -195,10 +197,21 @@ func noteOf(kind string, object any) (note, bool) {
 	return note{kind, types.NamespacedName{Namespace: accessor.GetNamespace(), Name: accessor.GetName()}}, true
 }
 
-// Ready says whether all kinds have been listed. Safe for concurrent use once Watch has returned.
+// Ready says whether all kinds have been listed, but those that a plan can do without and that may not be listed. Safe
+// for concurrent use once Watch has returned.
 func (c *Cluster) Ready() bool {
-	return len(c.listed.synced) > 0 &&
-		!slices.ContainsFunc(c.listed.synced, func(synced cache.InformerSynced) bool { return !synced() })
+	return len(c.listed.kinds) > 0 && !slices.ContainsFunc(c.listed.kinds,
+		func(kind followedKind) bool { return !kind.synced() && !c.isRefused(kind.name) })
+}
+
+// listedKinds returns the kinds of which all objects have been noted.
+func (c *Cluster) listedKinds() (all []loadlinev1.ObjectKind) {
+	for _, kind := range c.listed.kinds {
+		if of, ok := view.Kinds[kind.name]; ok && kind.synced() {
+			all = append(all, of)
+		}
+	}
+	return all
 }
 
 // IsOfDaemonSet says whether the DaemonSet that a pod names as its owner exists. Safe for concurrent use once Watch has
