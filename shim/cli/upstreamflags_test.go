@@ -146,7 +146,7 @@ var mattering = []struct{ flag, config, why string }{
 	{"--force-ds", "forceDaemonSets: true\n", ""},
 	{"--force-delete-failed-nodes", "", "never gets smaller than its minimum"},
 	{"--force-delete-unregistered-nodes", "", "never gets smaller than its minimum"},
-	{"--enable-provisioning-requests", "", "ProvisioningRequests are not read"},
+	{"--enable-provisioning-requests", "", "such as an admission check of Kueue, waits forever"},
 	{"--check-capacity-batch-processing", "", "ProvisioningRequests are not read"},
 	{"--check-capacity-processor-instance=a", "", "ProvisioningRequests are not read"},
 	{"--check-capacity-provisioning-request-batch-timebox=1s", "", "ProvisioningRequests are not read"},

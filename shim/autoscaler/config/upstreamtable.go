@@ -49,7 +49,8 @@ var upstreamFlags = []UpstreamFlag{
 	text("check-capacity-provisioning-request-batch-timebox", noRequests),
 	text("check-capacity-provisioning-request-max-batch-size", noRequests),
 	boolean("enable-proactive-scaleup", "room for pods to come is --extra-capacity-min-rate"),
-	boolean("enable-provisioning-requests", noRequests),
+	boolean("enable-provisioning-requests", "ProvisioningRequests are not read and get no answer, so that whoever waits "+
+		"for one, such as an admission check of Kueue, waits forever; groups grow for pods that wait"),
 	boolean("force-delete-failed-nodes", noForce),
 	boolean("force-delete-unregistered-nodes", noForce),
 	text("pod-injection-limit", "no pods are made up but those of slack"),
@@ -111,5 +112,5 @@ const (
 	noExpander = "no other process is asked which group grows"
 	noForce    = "a group never gets smaller than its minimum; failed machines are replaced, and their group backs off"
 	noKlog     = "the log goes to standard error: -v, --vmodule and --logging-format"
-	noRequests = "ProvisioningRequests are not read; pods that wait are what makes groups grow"
+	noRequests = "ProvisioningRequests are not read: see --enable-provisioning-requests"
 )
