@@ -64,7 +64,7 @@ class ReturnOrders {
 
 // Finds the group whose new node takes a pod of this kind beside the pods that are placed.
 void FindFurther(TrialCluster* trial_cluster, MoverKindIndex kind, FurtherNode* further) {
-  for (const GroupIndex group : trial_cluster->GroupsByPrice(kind)) {
+  for (const GroupIndex group : trial_cluster->PreferredGroups(kind)) {
     if (!trial_cluster->work()->Spend(20)) return;
     if (!further->may_come(group)) continue;
     trial_cluster->snapshot().Fork();

@@ -129,6 +129,9 @@ struct ConsolidationOptions {
   // Spot nodes come in the place of spot nodes only where so many spot groups cost less than each of those
   // that go, >= 0: who always takes the cheapest one takes what is interrupted most.
   int64_t least_spot_groups = 15;
+  // New nodes are of groups of the highest NodeGroup::priority that take their pods, as with growth, also
+  // where those of others cost less. A price counts among groups of one priority only.
+  bool by_priority = false;
   // A node that was tried in vain is not tried again for so long, unless it changed.
   int64_t retry_s = 600;
   FitOptions fit;

@@ -25,6 +25,8 @@ uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationO
     builder.Add(group.priced.spot);
     builder.Add(group.min_nodes);
     builder.Add(MostNodes(group));
+    builder.Add(group.priority.has_value());
+    builder.Add(group.priority.value_or(0));
   }
   builder.Add(problem.minimum.amounts.cpu);
   builder.Add(problem.minimum.amounts.memory);
@@ -41,6 +43,7 @@ uint64_t FingerprintOf(const ConsolidationProblem& problem, const ConsolidationO
   builder.Add(options.max_nodes_per_move);
   builder.Add(options.as_scheduled);
   builder.Add(options.least_spot_groups);
+  builder.Add(options.by_priority);
   return builder.Finish();
 }
 

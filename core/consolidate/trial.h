@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/consolidate/trial_cluster.h"
 #include "core/pack/packing.h"
 
@@ -86,6 +87,7 @@ class Trial {
   void Put(Place* place, NodeIndex node);
   // The room of a group for new nodes while the old ones are there.
   int64_t RoomOf(GroupIndex group) const;
+  int64_t MostOn(MoverKindIndex kind, GroupIndex group);
   double AddedCost() const;
   MoveTerms TermsOf(const std::vector<NodeIndex>& go) const;
   Parts PartsThatPay(const std::vector<NodeIndex>& go) const;
@@ -101,6 +103,8 @@ class Trial {
   std::vector<Place> places_;       // of the pods that leave, largest first
   std::vector<NodeIndex> added_;
   StrongVector<GroupIndex, int64_t> added_of_;
+  // The highest priority of the groups that take pods of a kind, during one packing; see MostOn().
+  absl::flat_hash_map<MoverKindIndex, std::optional<int64_t>> highest_;
   StrongVector<MoverKindIndex, size_t> from_;  // where the search for room continues
   NodeIndex stuck_ = kNoTarget;                // whose pod has no place
   NodeIndex first_new_{0};                     // nodes from here on are those of this move

@@ -307,7 +307,7 @@ void TrialCluster::Leave(NodeIndex node) {
   room_->Read(node);
 }
 
-std::vector<GroupIndex> TrialCluster::GroupsByPrice(MoverKindIndex kind) {
+std::vector<GroupIndex> TrialCluster::PreferredGroups(MoverKindIndex kind) {
   std::vector<GroupIndex> groups;
   for (const GroupIndex group : templates_.indices()) {
     if (MostOn(kind, group) > 0) groups.push_back(group);
@@ -315,6 +315,11 @@ std::vector<GroupIndex> TrialCluster::GroupsByPrice(MoverKindIndex kind) {
   std::stable_sort(groups.begin(), groups.end(), [&](GroupIndex a, GroupIndex b) {
     return UsdOf(problem_.groups[a]) < UsdOf(problem_.groups[b]);
   });
+  if (options_.by_priority) {
+    std::stable_sort(groups.begin(), groups.end(), [&](GroupIndex a, GroupIndex b) {
+      return problem_.groups[a].priority > problem_.groups[b].priority;
+    });
+  }
   return groups;
 }
 

@@ -147,8 +147,9 @@ class TrialCluster {
   // Makes a node leave, without its movers; see Vacate(). A new one was only tried, and is gone at once.
   void Leave(NodeIndex node);
 
-  // Returns the groups whose empty new nodes may take a pod of a kind, the cheapest first.
-  std::vector<GroupIndex> GroupsByPrice(MoverKindIndex kind);
+  // Returns the groups whose empty new nodes may take a pod of a kind, the cheapest first; with `by_priority`
+  // those of the highest priority before all others.
+  std::vector<GroupIndex> PreferredGroups(MoverKindIndex kind);
   // Returns the number of pods of a kind that an empty new node of a group takes, as far as it turns on that
   // node alone; 0: they may not run there.
   int64_t MostOn(MoverKindIndex kind, GroupIndex group);

@@ -72,6 +72,21 @@ int64_t Trial::RoomOf(GroupIndex group) const {
   return std::max<int64_t>(0, room);
 }
 
+// Returns how many pods of a kind a new node of the group may take: none if a group of a higher priority has
+// room and takes such pods.
+int64_t Trial::MostOn(MoverKindIndex kind, GroupIndex group) {
+  const int64_t most = trial_cluster_.MostOn(kind, group);
+  if (most == 0 || !trial_cluster_.options().by_priority) return most;
+  const auto [known, is_new] = highest_.try_emplace(kind);  // nullopt, which is the lowest
+  std::optional<int64_t>& highest = known->second;
+  for (const GroupIndex other : added_of_.indices()) {
+    if (!is_new) break;
+    const std::optional<int64_t>& priority = trial_cluster_.problem().groups[other].priority;
+    if (priority > highest && RoomOf(other) > 0 && trial_cluster_.MostOn(kind, other) > 0) highest = priority;
+  }
+  return trial_cluster_.problem().groups[group].priority < highest ? 0 : most;
+}
+
 // Groups that may take part in a packing of these kinds.
 std::vector<GroupIndex> Trial::GroupsFor(const std::vector<MoverKindIndex>& kinds, double most_cost) {
   // The part of the best efficiency from which on a type is good. Chosen: types that are nearly as efficient
@@ -90,21 +105,20 @@ std::vector<GroupIndex> Trial::GroupsFor(const std::vector<MoverKindIndex>& kind
   // Pods that no good type takes need others.
   std::vector<MoverKindIndex> left;
   for (const MoverKindIndex kind : kinds) {
-    const bool taken = std::any_of(groups.begin(), groups.end(), [&](GroupIndex group) {
-      return good(group) && trial_cluster_.MostOn(kind, group) > 0;
-    });
+    const bool taken = std::any_of(groups.begin(), groups.end(),
+                                   [&](GroupIndex group) { return good(group) && MostOn(kind, group) > 0; });
     if (!taken) left.push_back(kind);
   }
   std::erase_if(groups, [&](GroupIndex group) {
-    return !good(group) && std::none_of(left.begin(), left.end(), [&](MoverKindIndex k) {
-      return trial_cluster_.MostOn(k, group) > 0;
-    });
+    return !good(group) &&
+           std::none_of(left.begin(), left.end(), [&](MoverKindIndex k) { return MostOn(k, group) > 0; });
   });
   return groups;
 }
 
 // Packs what has no place yet onto new nodes, and makes them. False: not at this cost, or not at all.
 bool Trial::PackRest(double most_cost) {
+  highest_.clear();
   // The rest costs at least its worth, if the prices are right.
   PackingProblem problem;
   std::vector<std::vector<size_t>> places_of_item;
@@ -128,7 +142,7 @@ bool Trial::PackRest(double most_cost) {
     if (!trial_cluster_.work()->Spend(static_cast<int64_t>(1 + problem.items.size() / 4))) return false;
     std::vector<int64_t> most;
     for (size_t item = 0; item < problem.items.size(); ++item) {
-      most.push_back(std::min(problem.items[item].count, trial_cluster_.MostOn(kind_of_item[item], group)));
+      most.push_back(std::min(problem.items[item].count, MostOn(kind_of_item[item], group)));
     }
     if (std::all_of(most.begin(), most.end(), [](int64_t m) { return m == 0; })) continue;
     const std::vector<int64_t>& free = trial_cluster_.node_template(group)->free;
@@ -252,13 +266,13 @@ void Trial::PlacePacked(const Packing& packing, const std::vector<GroupIndex>& g
   }
 }
 
-// The cheapest new node for a pod that fits nowhere else: of the groups whose nodes may take it, the first
+// The preferred new node for a pod that fits nowhere else: of the groups whose nodes may take it, the first
 // that does, given all other pods.
-// Where the cheapest does not, those that cost too much are not tried: a pod that fits nowhere would take the
+// Where the first does not, those that cost too much are not tried: a pod that fits nowhere would take the
 // work of all others.
 bool Trial::AddForOne(Place* place, double most_cost) {
   const MoverKindIndex kind = trial_cluster_.movers()[place->mover].kind;
-  std::vector<GroupIndex> groups = trial_cluster_.GroupsByPrice(kind);
+  std::vector<GroupIndex> groups = trial_cluster_.PreferredGroups(kind);
   std::erase_if(groups, [&](GroupIndex group) { return RoomOf(group) == 0; });
   for (const GroupIndex group : groups) {
     const double usd = UsdOf(trial_cluster_.problem().groups[group]);

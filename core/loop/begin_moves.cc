@@ -164,6 +164,12 @@ class MoveBeginner {
   size_t remembered_ = 0;
 };
 
+// Returns whether growth prefers groups of a higher priority whatever others cost.
+bool GrowsByPriority(const LoopProblem& problem) {
+  return !problem.ranking.has_value() ||
+         problem.ranking->policy.strategies.front() == RankStrategy::kPriority;
+}
+
 ConsolidationOptions OptionsOf(const LoopProblem& problem, const DrainProblem& drain,
                                const NodeAllowance& allowance, double saving_lasts_hours) {
   ConsolidationOptions options = problem.replacement.options;
@@ -176,6 +182,7 @@ ConsolidationOptions OptionsOf(const LoopProblem& problem, const DrainProblem& d
   options.surge_hours = static_cast<double>(problem.replacement.surge_ms) / 3'600'000;
   options.fit = problem.scale_down.fit;
   options.as_scheduled = true;
+  options.by_priority = GrowsByPriority(problem);
   return options;
 }
 

@@ -49,6 +49,45 @@ TEST_F(ReplacementTest, NewNodesComeFirstThenOldOnesGo) {
   EXPECT_NEAR(Cost(), 0.18, 1e-12);
 }
 
+struct PriorityCase {
+  std::string name;
+  // The priorities of the groups small (2 cpu, 0.10), big (4 cpu, 0.18) and dear (4 cpu, 0.19).
+  std::vector<std::optional<int64_t>> priorities;
+  std::optional<int> grows = std::nullopt;  // the group of the node that replaces the old ones
+  int64_t most_dear = 10;
+  std::optional<RankStrategy> ranked_by = std::nullopt;
+  bool large_pod = false;  // one of 3 cpu on a dear node, and not 8 of 0.5 cpu on two small ones
+};
+
+class ReplacementPriorityTest : public ReplacementTest, public testing::WithParamInterface<PriorityCase> {};
+
+TEST_P(ReplacementPriorityTest, NewNodesAreOfTheGroupsThatGrowthPrefers) {
+  const PriorityCase& c = GetParam();
+  AddGroup("dear", 4000, 0.19, 0, c.most_dear);
+  for (size_t i = 0; i < 3; ++i) problem_.groups[IndexAt<GroupIndex>(i)].priority = c.priorities[i];
+  if (c.ranked_by.has_value()) problem_.ranking.emplace().policy.strategies = {*c.ranked_by};
+  if (c.large_pod) {
+    AddNode("dear-1", GroupIndex{2}, 1, 3000);
+  } else {
+    TwoSmallNodes();
+  }
+  std::optional<int> grows;
+  for (const LoopGrowth& growth : Loop().growth) grows = static_cast<int>(growth.group);
+  EXPECT_EQ(grows, c.grows);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, ReplacementPriorityTest,
+                         testing::ValuesIn(std::vector<PriorityCase>{
+                             {"ByPriceAlone", {{}, {}, {}}, 1},
+                             {"TheCheaperOneIsOfALowerPriority", {{}, {}, 5}, 2},
+                             {"NegativeIsAboveNone", {{}, {}, -5}, 2},
+                             {"OldNodesAreOfTheHighest", {5, 1, {}}},
+                             {"TheHighestIsFull", {{}, {}, 5}, 1, 0},
+                             {"RankedByPrice", {{}, {}, 5}, 1, 10, RankStrategy::kPrice},
+                             {"RankedByPriority", {{}, {}, 5}, 2, 10, RankStrategy::kPriority},
+                             {"TheHighestTakesNoSuchPod", {5, 1, {}}, 1, 10, std::nullopt, true}}),
+                         [](const auto& info) { return info.param.name; });
+
 TEST_F(ReplacementTest, NothingMovesUnlessItIsDecided) {
   TwoSmallNodes();
   problem_.decisions.replace = false;
