@@ -1,6 +1,7 @@
 #include "core/loop/loop_resources.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "core/cluster/node_kind.h"
@@ -10,8 +11,8 @@ namespace {
 
 // Returns what a node of the cluster offers. Where its GPUs are not there yet, its group says how many will
 // be.
-NodeOffer OfferThere(const LoopProblem& problem, Slot slot) {
-  NodeOffer offer = OfferOfNode(problem, problem.drain.cluster->node_shape(slot));
+CountedNode OfferThere(const LoopProblem& problem, Slot slot) {
+  CountedNode offer = OfferOfNode(problem, problem.drain.cluster->node_shape(slot));
   if (offer.gpu_type.empty() || offer.gpus > 0) return offer;
   const std::optional<GroupIndex> group = problem.drain.group_of[slot];
   if (!group.has_value() || !problem.groups[*group].model.has_value()) return offer;
@@ -21,16 +22,16 @@ NodeOffer OfferThere(const LoopProblem& problem, Slot slot) {
 
 }  // namespace
 
-NodeOffer OfferOfNode(const LoopProblem& problem, const NodeShape& node) {
-  return OfferOf(node, problem.names, problem.scale_down.eligibility.utilization.gpu_labels);
+CountedNode OfferOfNode(const LoopProblem& problem, const NodeShape& node) {
+  return {OfferOf(node, problem.names, problem.scale_down.eligibility.utilization.gpu_labels), &node.labels};
 }
 
-NodeOffer OfferOfGroup(const LoopProblem& problem, GroupIndex group) {
+CountedNode OfferOfGroup(const LoopProblem& problem, GroupIndex group) {
   return OfferOfNode(problem, problem.groups[group].model->shape);
 }
 
 ResourceRoom RoomOfCluster(const LoopProblem& problem, const CountsOfGroups& counts) {
-  ResourceRoom room(problem.maximum);
+  ResourceRoom room(problem.maxima);
   if (room.unlimited()) return room;
   const ClusterState& cluster = *problem.drain.cluster;
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
@@ -112,7 +113,7 @@ std::vector<GroupAtMaximum> GroupsAtMaximum(const LoopProblem& problem, const Lo
   for (const GroupIndex group : problem.groups.indices()) {
     const NodeGroup& of = problem.groups[group];
     if (!of.model.has_value()) continue;
-    std::vector<absl::string_view> exceeded = room.ExceededBy(OfferOfGroup(problem, group));
+    std::vector<std::string> exceeded = room.ExceededBy(OfferOfGroup(problem, group));
     if (!exceeded.empty()) groups.push_back({group, std::move(exceeded)});
   }
   return groups;

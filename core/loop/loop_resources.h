@@ -15,8 +15,8 @@
 namespace loadline {
 
 // Returns what one node counts as against the maxima of the cluster; one of the group, which has a template.
-NodeOffer OfferOfNode(const LoopProblem& problem, const NodeShape& node);
-NodeOffer OfferOfGroup(const LoopProblem& problem, GroupIndex group);
+CountedNode OfferOfNode(const LoopProblem& problem, const NodeShape& node);
+CountedNode OfferOfGroup(const LoopProblem& problem, GroupIndex group);
 
 // Returns what present and upcoming nodes leave of the maxima. An upcoming node whose group has no template
 // counts for nothing: nobody knows what it offers. Cost: O(nodes) where there is a limit.

@@ -104,7 +104,7 @@ struct LoopProblem {
   // Says whether growth for pods waits for further ones.
   GrowthBatch batch;
   // Holds for all growth: for sizes, pods and slack, in this order.
-  ClusterMaximum maximum;
+  std::vector<NodeMaximum> maxima;
   // Groups that are similar share what they grow by for pods, by their size; nullopt: they do not.
   std::optional<SimilarityRules> balance;
   // Groups below their minimum grow to it. False: a minimum only keeps nodes from going.
@@ -151,8 +151,7 @@ struct TakeBack {
 // A group of which the maxima of the cluster permit no further node.
 struct GroupAtMaximum {
   GroupIndex group{};
-  std::vector<absl::string_view>
-      resources;  // of which there would be too much: see ResourceRoom::ExceededBy()
+  std::vector<std::string> resources;  // of which there would be too much: see ResourceRoom::ExceededBy()
   friend bool operator==(const GroupAtMaximum&, const GroupAtMaximum&) = default;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "absl/numeric/int128.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace loadline {
 namespace {
@@ -19,32 +21,55 @@ int64_t Left(int64_t left, int64_t of_node, int64_t nodes) {
   return taken >= left ? 0 : left - static_cast<int64_t>(taken);
 }
 
+// Returns what is left for GPUs of the node.
+std::optional<int64_t> GpusLeft(const NodeMaximum& left, const NodeOffer& node) {
+  const auto at = left.gpus.find(node.gpu_type);
+  return at == left.gpus.end() ? std::nullopt : std::optional(at->second);
+}
+
+bool Selects(const NodeMaximum& maximum, const CountedNode& node) {
+  return maximum.selector.Everything() || (node.labels != nullptr && maximum.selector.Matches(*node.labels));
+}
+
 }  // namespace
 
-std::optional<int64_t> ResourceRoom::GpusLeft(const NodeOffer& node) const {
-  const auto at = gpus_.find(node.gpu_type);
-  return at == gpus_.end() ? std::nullopt : std::optional(at->second);
+NodeLimit ResourceRoom::MostNodes(const CountedNode& node) const {
+  NodeLimit most;
+  for (const NodeMaximum& left : left_) {
+    if (!Selects(left, node)) continue;
+    for (const NodeLimit limit :
+         {NodesWithin(left.milli_cpu, node.cpu), NodesWithin(left.memory_bytes, node.memory),
+          NodesWithin(GpusLeft(left, node), node.gpus), left.nodes}) {
+      most = SmallerLimit(most, limit);
+    }
+  }
+  return most;
 }
 
-NodeLimit ResourceRoom::MostNodes(const NodeOffer& node) const {
-  return SmallerLimit(
-      SmallerLimit(NodesWithin(milli_cpu_, node.cpu), NodesWithin(memory_bytes_, node.memory)),
-      NodesWithin(GpusLeft(node), node.gpus));
-}
-
-void ResourceRoom::Take(const NodeOffer& node, int64_t nodes) {
-  if (milli_cpu_.has_value()) milli_cpu_ = Left(*milli_cpu_, node.cpu, nodes);
-  if (memory_bytes_.has_value()) memory_bytes_ = Left(*memory_bytes_, node.memory, nodes);
-  if (const auto at = gpus_.find(node.gpu_type); at != gpus_.end()) {
-    at->second = Left(at->second, node.gpus, nodes);
+void ResourceRoom::Take(const CountedNode& node, int64_t nodes) {
+  for (NodeMaximum& left : left_) {
+    if (!Selects(left, node)) continue;
+    if (left.nodes.has_value()) left.nodes = Left(*left.nodes, 1, nodes);
+    if (left.milli_cpu.has_value()) left.milli_cpu = Left(*left.milli_cpu, node.cpu, nodes);
+    if (left.memory_bytes.has_value()) left.memory_bytes = Left(*left.memory_bytes, node.memory, nodes);
+    if (const auto at = left.gpus.find(node.gpu_type); at != left.gpus.end()) {
+      at->second = Left(at->second, node.gpus, nodes);
+    }
   }
 }
 
-std::vector<absl::string_view> ResourceRoom::ExceededBy(const NodeOffer& node) const {
-  std::vector<absl::string_view> exceeded;
-  if (NodesWithin(milli_cpu_, node.cpu) == 0) exceeded.push_back("cpu");
-  if (NodesWithin(memory_bytes_, node.memory) == 0) exceeded.push_back("memory");
-  if (NodesWithin(GpusLeft(node), node.gpus) == 0) exceeded.push_back(node.gpu_type);
+std::vector<std::string> ResourceRoom::ExceededBy(const CountedNode& node) const {
+  std::vector<std::string> exceeded;
+  for (const NodeMaximum& left : left_) {
+    if (!Selects(left, node)) continue;
+    const auto check = [&](NodeLimit limit, absl::string_view resource) {
+      if (limit == 0) exceeded.push_back(absl::StrCat(resource, left.name.empty() ? "" : " of ", left.name));
+    };
+    check(NodesWithin(left.milli_cpu, node.cpu), "cpu");
+    check(NodesWithin(left.memory_bytes, node.memory), "memory");
+    check(NodesWithin(GpusLeft(left, node), node.gpus), node.gpu_type);
+    check(left.nodes, "nodes");
+  }
   return exceeded;
 }
 

@@ -1,51 +1,56 @@
-// The most that all nodes together may offer: --cores-total, --memory-total and --gpu-total.
+// The most that nodes together may offer: --cores-total, --memory-total and --gpu-total, and quotas.
 #ifndef LOADLINE_CORE_LOOP_RESOURCE_LIMIT_H_
 #define LOADLINE_CORE_LOOP_RESOURCE_LIMIT_H_
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/string_view.h"
+#include "core/cluster/labels.h"
 #include "core/cluster/node_offer.h"
 #include "core/expand/node_limits.h"
 
 namespace loadline {
 
-// The sum of what all nodes offer to pods may not exceed it; nullopt: no limit.
-struct ClusterMaximum {
+// The sum of what the selected nodes offer to pods may not exceed it; nullopt: no limit.
+struct NodeMaximum {
+  std::string name;  // empty: the maximum is not named in reasons
+  LabelSelector
+      selector;  // by default of all nodes; the hostname is no label of new nodes, and never matches
+  std::optional<int64_t> nodes;
   std::optional<int64_t> milli_cpu;
   std::optional<int64_t> memory_bytes;
   // GPUs by their type; those of a type that is not there have no limit.
   GpuCounts gpus = {};
 };
 
-// Counts nodes against the maxima of the cluster. Amounts are allocatable, as for the minima, where Cluster
-// Autoscaler takes the capacity of nodes: what kubelet and system reserve does not count.
+// A node as maxima count it.
+struct CountedNode : NodeOffer {
+  const Labels* labels = nullptr;  // without the hostname, not null where a maximum has a selector
+};
+
+// Counts nodes against the maxima of the cluster, which may overlap. Amounts are allocatable, as for the
+// minima, where Cluster Autoscaler takes the capacity of nodes: what kubelet and system reserve does not
+// count.
 class ResourceRoom {
  public:
   ResourceRoom() = default;  // no limit
-  explicit ResourceRoom(const ClusterMaximum& maximum)
-      : milli_cpu_(maximum.milli_cpu), memory_bytes_(maximum.memory_bytes), gpus_(maximum.gpus) {}
+  explicit ResourceRoom(std::vector<NodeMaximum> maxima) : left_(std::move(maxima)) {}
 
-  bool unlimited() const { return !milli_cpu_.has_value() && !memory_bytes_.has_value() && gpus_.empty(); }
+  bool unlimited() const { return left_.empty(); }
 
-  // Returns the number of nodes with these amounts that may be added; nullopt: any number.
-  NodeLimit MostNodes(const NodeOffer& node) const;
+  // Returns the number of such nodes that may be added; nullopt: any number.
+  NodeLimit MostNodes(const CountedNode& node) const;
   // Takes so many such nodes, present or upcoming. If they are more than may be, nothing is left.
-  void Take(const NodeOffer& node, int64_t nodes);
-  // The resources of which one such node more would be too much: "cpu", "memory", then the type of its GPUs,
-  // which refers to where that of `node` does.
-  std::vector<absl::string_view> ExceededBy(const NodeOffer& node) const;
+  void Take(const CountedNode& node, int64_t nodes);
+  // Returns what one such node more would exceed: "cpu", "memory", the type of its GPUs, or "nodes", each
+  // with " of " and the name of the maximum if it has one.
+  std::vector<std::string> ExceededBy(const CountedNode& node) const;
 
  private:
-  // Returns what is left for GPUs of the node.
-  std::optional<int64_t> GpusLeft(const NodeOffer& node) const;
-
-  // The rest; nullopt: there is no limit.
-  std::optional<int64_t> milli_cpu_;
-  std::optional<int64_t> memory_bytes_;
-  GpuCounts gpus_;
+  std::vector<NodeMaximum> left_;  // the rest of each
 };
 
 }  // namespace loadline

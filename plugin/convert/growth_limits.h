@@ -11,6 +11,7 @@
 #include "core/cluster/node_offer.h"
 #include "core/expand/similar_groups.h"
 #include "core/loop/nominated.h"
+#include "core/loop/resource_limit.h"
 #include "google/protobuf/repeated_field.h"
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/loop.pb.h"
@@ -21,6 +22,10 @@ namespace loadline {
 // Errors: kInvalidArgument  names the entry of `field`. kResourceExhausted  there are too many
 absl::StatusOr<GpuCounts> DecodeGpuCounts(absl::string_view field,
                                           const google::protobuf::RepeatedPtrField<v1::GpuCount>& counts);
+
+// Decodes the most that all nodes, and selected ones, may offer together.
+// Errors: kInvalidArgument  names the field. kResourceExhausted  there are too many
+absl::StatusOr<std::vector<NodeMaximum>> DecodeMaxima(const v1::PlanLoopRequest& request);
 
 // When groups are similar; nullopt: growth is not shared.
 // Errors: kInvalidArgument  names the field

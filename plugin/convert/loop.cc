@@ -237,20 +237,6 @@ absl::StatusOr<GrowthBatch> DecodeBatch(const v1::PlanLoopRequest& request, cons
   return batch;
 }
 
-absl::StatusOr<ClusterMaximum> DecodeMaximum(const v1::PlanLoopRequest& request) {
-  Fields fields;
-  fields.Range("max_cores_total", request.max_cores_total(), 0, INT32_MAX);
-  fields.Range("max_memory_total", request.max_memory_total(), 0, kMaxAmount);
-  if (!fields.status().ok()) return fields.status();
-  ClusterMaximum maximum;
-  if (request.has_max_cores_total()) maximum.milli_cpu = request.max_cores_total() * 1000;
-  if (request.has_max_memory_total()) maximum.memory_bytes = request.max_memory_total();
-  absl::StatusOr<GpuCounts> gpus = DecodeGpuCounts("max_gpus_total", request.max_gpus_total());
-  if (!gpus.ok()) return gpus.status();
-  maximum.gpus = *std::move(gpus);
-  return maximum;
-}
-
 absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopRequest& request,
                                                          const PriceModel& prices) {
   if (!request.has_ranking()) return std::nullopt;
@@ -340,7 +326,7 @@ v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& pro
   for (const GroupAtMaximum& at : plan.at_maximum) {
     v1::GroupAtMaximum* const message = response.add_at_maximum();
     message->set_node_group(problem.groups[at.group].name);
-    for (const absl::string_view resource : at.resources) message->add_resources(std::string(resource));
+    for (const std::string& resource : at.resources) message->add_resources(resource);
   }
   const std::vector<SizedGroup> sized = SizedGroups(problem);
   for (size_t i = 0; i < sized.size(); ++i) {

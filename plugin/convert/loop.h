@@ -23,10 +23,6 @@ v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request);
 // Errors: kInvalidArgument  names the decision
 absl::StatusOr<LoopDecisions> DecodeDecisions(const v1::PlanLoopRequest& request);
 
-// Decodes the most that all nodes together may offer.
-// Errors: kInvalidArgument  names the field
-absl::StatusOr<ClusterMaximum> DecodeMaximum(const v1::PlanLoopRequest& request);
-
 // Decodes whether growth waits for further pods; `entries` are those of the `pods` kinds of pods of the
 // request.
 // Errors: kInvalidArgument  names the entry and the field

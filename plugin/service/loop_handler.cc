@@ -61,7 +61,7 @@ struct LoopPolicy {
   LoopDecisions decisions;
   PriceModel prices;
   std::optional<WaitingRules> waiting;
-  ClusterMaximum maximum;
+  std::vector<NodeMaximum> maxima;
   std::optional<SimilarityRules> balance;
   std::optional<LoopRanking> ranking;
   SlackOptions slack;
@@ -85,8 +85,8 @@ absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) 
   if (!prices.ok()) return Annotate(prices.status(), "prices");
   absl::StatusOr<std::optional<WaitingRules>> waiting = DecodeWaitingRules(request);
   if (!waiting.ok()) return waiting.status();
-  const absl::StatusOr<ClusterMaximum> maximum = DecodeMaximum(request);
-  if (!maximum.ok()) return maximum.status();
+  absl::StatusOr<std::vector<NodeMaximum>> maxima = DecodeMaxima(request);
+  if (!maxima.ok()) return maxima.status();
   if (absl::Status status = CheckNotBegun(request); !status.ok()) return status;
   absl::StatusOr<std::optional<SimilarityRules>> balance = DecodeSimilarity(request);
   if (!balance.ok()) return balance.status();
@@ -99,9 +99,9 @@ absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) 
   absl::StatusOr<DecodedConsolidationPolicy> consolidation =
       DecodeConsolidationPolicy(request.consolidation());
   if (!consolidation.ok()) return Annotate(consolidation.status(), "consolidation");
-  return LoopPolicy{*decisions,        *std::move(prices),  *std::move(waiting),
-                    *maximum,          *std::move(balance), *std::move(ranking),
-                    *std::move(slack), *std::move(drain),   *std::move(consolidation)};
+  return LoopPolicy{*decisions,         *std::move(prices),  *std::move(waiting),
+                    *std::move(maxima), *std::move(balance), *std::move(ranking),
+                    *std::move(slack),  *std::move(drain),   *std::move(consolidation)};
 }
 
 // Fills `problem` from the request. `decoded` keeps the entries and the objects that are left out. `problem`
@@ -132,7 +132,7 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
   }
   problem->pending = std::move(decoded->pods);
   problem->daemons = std::move(decoded->daemons);
-  problem->maximum = policy.maximum;
+  problem->maxima = std::move(policy.maxima);
   problem->balance = std::move(policy.balance);
   problem->enforce_minima = request.enforce_min_sizes();
   problem->looks_ahead = !request.plan_waiting_pods_alone();

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 k8s::v1::Node GpuNode(const std::string& name) {
@@ -90,6 +91,29 @@ TEST_F(LoopGrowthMessageTest, GPUsHaveAMaximum) {
   EXPECT_EQ(plan.growth(0).nodes_for_pods(), 2) << "two are there, and seven may be";
   ASSERT_THAT(plan.at_maximum(), SizeIs(1));
   EXPECT_THAT(plan.at_maximum(0).resources(), ElementsAre("t4"));
+}
+
+TEST_F(LoopGrowthMessageTest, SelectedNodesHaveAMaximum) {
+  Pending("2", 5);
+  const auto limit = [&](const std::string& value) {
+    k8s::v1::LabelSelector selector;
+    k8s::v1::StringEntry* const label = selector.add_match_labels();
+    label->set_key("accelerator");
+    label->set_value(value);
+    request_.clear_maxima();
+    v1::NodeMaximum* const most = request_.add_maxima();
+    most->set_name("CapacityQuota/q");
+    most->set_selector(selector.SerializeAsString());
+    most->set_nodes(3);
+  };
+  limit("another");
+  EXPECT_THAT(Plan().at_maximum(), IsEmpty());
+  limit("t4");
+  const v1::PlanLoopResponse plan = Plan();
+  ASSERT_THAT(plan.growth(), SizeIs(1));
+  EXPECT_EQ(plan.growth(0).nodes_for_pods(), 2) << "one is there, and three may be";
+  ASSERT_THAT(plan.at_maximum(), SizeIs(1));
+  EXPECT_THAT(plan.at_maximum(0).resources(), ElementsAre("nodes of CapacityQuota/q"));
 }
 
 TEST_F(LoopGrowthMessageTest, AMinimumIsEnforcedOnDemand) {
@@ -166,6 +190,25 @@ TEST_F(LoopGrowthMessageTest, WhatIsWrongIsNamed) {
        }},
       {"min_gpus_total[0]: gpu_type",
        [](v1::PlanLoopRequest* request) { request->mutable_drain()->add_min_gpus_total(); }},
+      {"maxima[0]: name", [](v1::PlanLoopRequest* request) { request->add_maxima(); }},
+      {"maxima[0]: cores",
+       [](v1::PlanLoopRequest* request) {
+         request->add_maxima()->set_name("a");
+         request->mutable_maxima(0)->set_cores(-1);
+       }},
+      {"maxima[1]: gpus[0]: gpu_type",
+       [](v1::PlanLoopRequest* request) {
+         request->add_maxima()->set_name("a");
+         request->add_maxima()->set_name("b");
+         request->mutable_maxima(1)->add_gpus();
+       }},
+      {"maxima[0]: selector: kubernetes.io/hostname",
+       [](v1::PlanLoopRequest* request) {
+         k8s::v1::LabelSelector selector;
+         selector.add_match_labels()->set_key("kubernetes.io/hostname");
+         request->add_maxima()->set_name("a");
+         request->mutable_maxima(0)->set_selector(selector.SerializeAsString());
+       }},
       {"balance: ignored_labels",
        [](v1::PlanLoopRequest* request) {
          request->mutable_balance()->add_labels("a");

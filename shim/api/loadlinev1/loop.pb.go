@@ -143,7 +143,7 @@ func (x NotWaitingPods_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NotWaitingPods_Reason.Descriptor instead.
 func (NotWaitingPods_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5, 0}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6, 0}
 }
 
 // The question of one loop. Times are in seconds since 1970.
@@ -263,7 +263,9 @@ type PlanLoopRequest struct {
 	// Set: groups are stated as the cloud shows them, each with `cloud`; the engine itself finds its nodes,
 	// those on their way, and whether it may grow. current_nodes, scale_down.slots and `held` are left unset
 	// then, max_nodes is the maximum of the group, and since_growth_milliseconds is known already.
-	Fleet         *LoopFleet `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
+	Fleet *LoopFleet `protobuf:"bytes,40,opt,name=fleet,proto3" json:"fleet,omitempty"`
+	// Maxima of some nodes each, beside those of all nodes. A node may count for several. At most 1000.
+	Maxima        []*NodeMaximum `protobuf:"bytes,41,rep,name=maxima,proto3" json:"maxima,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -589,6 +591,13 @@ func (x *PlanLoopRequest) GetFleet() *LoopFleet {
 	return nil
 }
 
+func (x *PlanLoopRequest) GetMaxima() []*NodeMaximum {
+	if x != nil {
+		return x.Maxima
+	}
+	return nil
+}
+
 type isPlanLoopRequest_Cluster interface {
 	isPlanLoopRequest_Cluster()
 }
@@ -608,6 +617,100 @@ func (*PlanLoopRequest_Changes) isPlanLoopRequest_Cluster() {}
 
 func (*PlanLoopRequest_Own) isPlanLoopRequest_Cluster() {}
 
+// The most that the nodes which a selector selects may offer together, those on their way included: a group
+// whose new nodes it selects does not grow beyond it, for whatever reason. Amounts count as for
+// max_cores_total.
+type NodeMaximum struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name in GroupAtMaximum.resources: not empty, printable and without spaces, at most 253 bytes.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// A plain protobuf meta.v1.LabelSelector over the labels of nodes; those of a new node are the labels of
+	// its template. It must not name kubernetes.io/hostname. Empty: all nodes.
+	Selector []byte `protobuf:"bytes,2,opt,name=selector,proto3" json:"selector,omitempty"`
+	// The number of nodes. [0, 2^31); unset: no limit.
+	Nodes *int64 `protobuf:"varint,3,opt,name=nodes,proto3,oneof" json:"nodes,omitempty"`
+	// Their cores. [0, 2^31); unset: no limit.
+	Cores *int64 `protobuf:"varint,4,opt,name=cores,proto3,oneof" json:"cores,omitempty"`
+	// Their bytes of memory. [0, 2^62]; unset: no limit.
+	MemoryBytes *int64 `protobuf:"varint,5,opt,name=memory_bytes,json=memoryBytes,proto3,oneof" json:"memory_bytes,omitempty"`
+	// Their GPUs, by type. At most 100 types, each once.
+	Gpus          []*GpuCount `protobuf:"bytes,6,rep,name=gpus,proto3" json:"gpus,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeMaximum) Reset() {
+	*x = NodeMaximum{}
+	mi := &file_loadline_v1_loop_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeMaximum) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeMaximum) ProtoMessage() {}
+
+func (x *NodeMaximum) ProtoReflect() protoreflect.Message {
+	mi := &file_loadline_v1_loop_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeMaximum.ProtoReflect.Descriptor instead.
+func (*NodeMaximum) Descriptor() ([]byte, []int) {
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *NodeMaximum) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NodeMaximum) GetSelector() []byte {
+	if x != nil {
+		return x.Selector
+	}
+	return nil
+}
+
+func (x *NodeMaximum) GetNodes() int64 {
+	if x != nil && x.Nodes != nil {
+		return *x.Nodes
+	}
+	return 0
+}
+
+func (x *NodeMaximum) GetCores() int64 {
+	if x != nil && x.Cores != nil {
+		return *x.Cores
+	}
+	return 0
+}
+
+func (x *NodeMaximum) GetMemoryBytes() int64 {
+	if x != nil && x.MemoryBytes != nil {
+		return *x.MemoryBytes
+	}
+	return 0
+}
+
+func (x *NodeMaximum) GetGpus() []*GpuCount {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
 // When two groups are similar: what a new node of each is like, by Cluster Autoscaler's rules. Groups that
 // have all of their nodes or none, or are sized, are similar to none.
 type GroupSimilarity struct {
@@ -626,7 +729,7 @@ type GroupSimilarity struct {
 
 func (x *GroupSimilarity) Reset() {
 	*x = GroupSimilarity{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[1]
+	mi := &file_loadline_v1_loop_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +741,7 @@ func (x *GroupSimilarity) String() string {
 func (*GroupSimilarity) ProtoMessage() {}
 
 func (x *GroupSimilarity) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[1]
+	mi := &file_loadline_v1_loop_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +754,7 @@ func (x *GroupSimilarity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSimilarity.ProtoReflect.Descriptor instead.
 func (*GroupSimilarity) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{1}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *GroupSimilarity) GetLabels() []string {
@@ -707,7 +810,7 @@ type LoopGroup struct {
 
 func (x *LoopGroup) Reset() {
 	*x = LoopGroup{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[2]
+	mi := &file_loadline_v1_loop_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -719,7 +822,7 @@ func (x *LoopGroup) String() string {
 func (*LoopGroup) ProtoMessage() {}
 
 func (x *LoopGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[2]
+	mi := &file_loadline_v1_loop_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -732,7 +835,7 @@ func (x *LoopGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopGroup.ProtoReflect.Descriptor instead.
 func (*LoopGroup) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{2}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *LoopGroup) GetGrowth() *ScalableGroup {
@@ -792,7 +895,7 @@ type LoopState struct {
 
 func (x *LoopState) Reset() {
 	*x = LoopState{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[3]
+	mi := &file_loadline_v1_loop_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +907,7 @@ func (x *LoopState) String() string {
 func (*LoopState) ProtoMessage() {}
 
 func (x *LoopState) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[3]
+	mi := &file_loadline_v1_loop_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +920,7 @@ func (x *LoopState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopState.ProtoReflect.Descriptor instead.
 func (*LoopState) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{3}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *LoopState) GetSlack() *SlackState {
@@ -880,8 +983,8 @@ type PlanLoopResponse struct {
 	LeftOut []*LeftOut `protobuf:"bytes,13,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	// How many were left out in all.
 	LeftOutTotal int64 `protobuf:"varint,14,opt,name=left_out_total,json=leftOutTotal,proto3" json:"left_out_total,omitempty"`
-	// Groups, in the order of the request, that max_cores_total or max_memory_total allows no node more than
-	// this plan adds.
+	// Groups, in the order of the request, that max_cores_total, max_memory_total, max_gpus_total or `maxima`
+	// allow no node more than this plan adds.
 	AtMaximum []*GroupAtMaximum `protobuf:"bytes,15,rep,name=at_maximum,json=atMaximum,proto3" json:"at_maximum,omitempty"`
 	// How long growth for pods waits for further ones if none arrives, in milliseconds. `growth` has none for
 	// pods and slack then, though scale_up says what would grow. 0: it does not wait.
@@ -909,7 +1012,7 @@ type PlanLoopResponse struct {
 
 func (x *PlanLoopResponse) Reset() {
 	*x = PlanLoopResponse{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[4]
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1024,7 @@ func (x *PlanLoopResponse) String() string {
 func (*PlanLoopResponse) ProtoMessage() {}
 
 func (x *PlanLoopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[4]
+	mi := &file_loadline_v1_loop_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1037,7 @@ func (x *PlanLoopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanLoopResponse.ProtoReflect.Descriptor instead.
 func (*PlanLoopResponse) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{4}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlanLoopResponse) GetDrained() []*DrainedPods {
@@ -1111,7 +1214,7 @@ type NotWaitingPods struct {
 
 func (x *NotWaitingPods) Reset() {
 	*x = NotWaitingPods{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1226,7 @@ func (x *NotWaitingPods) String() string {
 func (*NotWaitingPods) ProtoMessage() {}
 
 func (x *NotWaitingPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[5]
+	mi := &file_loadline_v1_loop_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1239,7 @@ func (x *NotWaitingPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotWaitingPods.ProtoReflect.Descriptor instead.
 func (*NotWaitingPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{5}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NotWaitingPods) GetPod() int32 {
@@ -1167,7 +1270,7 @@ type NodeDeletionCost struct {
 
 func (x *NodeDeletionCost) Reset() {
 	*x = NodeDeletionCost{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1282,7 @@ func (x *NodeDeletionCost) String() string {
 func (*NodeDeletionCost) ProtoMessage() {}
 
 func (x *NodeDeletionCost) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[6]
+	mi := &file_loadline_v1_loop_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1295,7 @@ func (x *NodeDeletionCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeDeletionCost.ProtoReflect.Descriptor instead.
 func (*NodeDeletionCost) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{6}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NodeDeletionCost) GetSlot() int32 {
@@ -1224,7 +1327,7 @@ type TakeBack struct {
 
 func (x *TakeBack) Reset() {
 	*x = TakeBack{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1236,7 +1339,7 @@ func (x *TakeBack) String() string {
 func (*TakeBack) ProtoMessage() {}
 
 func (x *TakeBack) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[7]
+	mi := &file_loadline_v1_loop_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1249,7 +1352,7 @@ func (x *TakeBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeBack.ProtoReflect.Descriptor instead.
 func (*TakeBack) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{7}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TakeBack) GetNodeGroup() string {
@@ -1278,7 +1381,8 @@ type GroupAtMaximum struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the group.
 	NodeGroup string `protobuf:"bytes,1,opt,name=node_group,json=nodeGroup,proto3" json:"node_group,omitempty"`
-	// The resources whose limit one more node would exceed: cpu, memory.
+	// The amounts that one more node would exceed: cpu, memory, a type of GPUs; or one of these or nodes, "of"
+	// and the name of a NodeMaximum.
 	Resources     []string `protobuf:"bytes,2,rep,name=resources,proto3" json:"resources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1286,7 +1390,7 @@ type GroupAtMaximum struct {
 
 func (x *GroupAtMaximum) Reset() {
 	*x = GroupAtMaximum{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1298,7 +1402,7 @@ func (x *GroupAtMaximum) String() string {
 func (*GroupAtMaximum) ProtoMessage() {}
 
 func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[8]
+	mi := &file_loadline_v1_loop_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1311,7 +1415,7 @@ func (x *GroupAtMaximum) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupAtMaximum.ProtoReflect.Descriptor instead.
 func (*GroupAtMaximum) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{8}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GroupAtMaximum) GetNodeGroup() string {
@@ -1345,7 +1449,7 @@ type DrainedPods struct {
 
 func (x *DrainedPods) Reset() {
 	*x = DrainedPods{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[9]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1357,7 +1461,7 @@ func (x *DrainedPods) String() string {
 func (*DrainedPods) ProtoMessage() {}
 
 func (x *DrainedPods) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[9]
+	mi := &file_loadline_v1_loop_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1370,7 +1474,7 @@ func (x *DrainedPods) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainedPods.ProtoReflect.Descriptor instead.
 func (*DrainedPods) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{9}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DrainedPods) GetNamespace() string {
@@ -1414,7 +1518,7 @@ type UpcomingPlacement struct {
 
 func (x *UpcomingPlacement) Reset() {
 	*x = UpcomingPlacement{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[10]
+	mi := &file_loadline_v1_loop_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1530,7 @@ func (x *UpcomingPlacement) String() string {
 func (*UpcomingPlacement) ProtoMessage() {}
 
 func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[10]
+	mi := &file_loadline_v1_loop_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1543,7 @@ func (x *UpcomingPlacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpcomingPlacement.ProtoReflect.Descriptor instead.
 func (*UpcomingPlacement) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{10}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UpcomingPlacement) GetNodeGroup() string {
@@ -1479,7 +1583,7 @@ type LoopGrowth struct {
 
 func (x *LoopGrowth) Reset() {
 	*x = LoopGrowth{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[11]
+	mi := &file_loadline_v1_loop_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1595,7 @@ func (x *LoopGrowth) String() string {
 func (*LoopGrowth) ProtoMessage() {}
 
 func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[11]
+	mi := &file_loadline_v1_loop_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1608,7 @@ func (x *LoopGrowth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoopGrowth.ProtoReflect.Descriptor instead.
 func (*LoopGrowth) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{11}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LoopGrowth) GetNodeGroup() string {
@@ -1573,7 +1677,7 @@ type RecordedCall struct {
 
 func (x *RecordedCall) Reset() {
 	*x = RecordedCall{}
-	mi := &file_loadline_v1_loop_proto_msgTypes[12]
+	mi := &file_loadline_v1_loop_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1585,7 +1689,7 @@ func (x *RecordedCall) String() string {
 func (*RecordedCall) ProtoMessage() {}
 
 func (x *RecordedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_loadline_v1_loop_proto_msgTypes[12]
+	mi := &file_loadline_v1_loop_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1598,7 +1702,7 @@ func (x *RecordedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedCall.ProtoReflect.Descriptor instead.
 func (*RecordedCall) Descriptor() ([]byte, []int) {
-	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{12}
+	return file_loadline_v1_loop_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RecordedCall) GetMethod() string {
@@ -1633,7 +1737,7 @@ var File_loadline_v1_loop_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\n" +
-	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x1dloadline/v1/drain_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\"loadline/v1/loop_replacement.proto\x1a\x18loadline/v1/prices.proto\x1a\x18loadline/v1/report.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\x1a loadline/v1/startup_taints.proto\"\xd0\x10\n" +
+	"\x16loadline/v1/loop.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a&loadline/v1/consolidation_policy.proto\x1a\x17loadline/v1/drain.proto\x1a\x1dloadline/v1/drain_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x17loadline/v1/fleet.proto\x1a\"loadline/v1/loop_replacement.proto\x1a\x18loadline/v1/prices.proto\x1a\x18loadline/v1/report.proto\x1a\x1aloadline/v1/scale_up.proto\x1a\x1floadline/v1/scale_up_plan.proto\x1a\x16loadline/v1/size.proto\x1a\x17loadline/v1/slack.proto\x1a loadline/v1/startup_taints.proto\"\x82\x11\n" +
 	"\x0fPlanLoopRequest\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12\x13\n" +
@@ -1676,7 +1780,8 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\x0estartup_taints\x18% \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaints\x12G\n" +
 	"!hold_groups_too_small_for_daemons\x18& \x01(\bR\x1choldGroupsTooSmallForDaemons\x125\n" +
 	"\x17plan_waiting_pods_alone\x18* \x01(\bR\x14planWaitingPodsAlone\x12,\n" +
-	"\x05fleet\x18( \x01(\v2\x16.loadline.v1.LoopFleetR\x05fleet\"o\n" +
+	"\x05fleet\x18( \x01(\v2\x16.loadline.v1.LoopFleetR\x05fleet\x120\n" +
+	"\x06maxima\x18) \x03(\v2\x18.loadline.v1.NodeMaximumR\x06maxima\"o\n" +
 	"\bDecision\x12\x18\n" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bSCALE_UP\x10\x01\x12\t\n" +
@@ -1688,7 +1793,17 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"\aclusterB\x12\n" +
 	"\x10_max_cores_totalB\x13\n" +
 	"\x11_max_memory_totalB\x1c\n" +
-	"\x1a_since_growth_milliseconds\"\x85\x02\n" +
+	"\x1a_since_growth_milliseconds\"\xeb\x01\n" +
+	"\vNodeMaximum\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bselector\x18\x02 \x01(\fR\bselector\x12\x19\n" +
+	"\x05nodes\x18\x03 \x01(\x03H\x00R\x05nodes\x88\x01\x01\x12\x19\n" +
+	"\x05cores\x18\x04 \x01(\x03H\x01R\x05cores\x88\x01\x01\x12&\n" +
+	"\fmemory_bytes\x18\x05 \x01(\x03H\x02R\vmemoryBytes\x88\x01\x01\x12)\n" +
+	"\x04gpus\x18\x06 \x03(\v2\x15.loadline.v1.GpuCountR\x04gpusB\b\n" +
+	"\x06_nodesB\b\n" +
+	"\x06_coresB\x0f\n" +
+	"\r_memory_bytes\"\x85\x02\n" +
 	"\x0fGroupSimilarity\x12\x16\n" +
 	"\x06labels\x18\x01 \x03(\tR\x06labels\x12%\n" +
 	"\x0eignored_labels\x18\x02 \x03(\tR\rignoredLabels\x12A\n" +
@@ -1801,112 +1916,115 @@ func file_loadline_v1_loop_proto_rawDescGZIP() []byte {
 }
 
 var file_loadline_v1_loop_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_loadline_v1_loop_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_loadline_v1_loop_proto_goTypes = []any{
 	(PlanLoopRequest_Decision)(0),      // 0: loadline.v1.PlanLoopRequest.Decision
 	(NotWaitingPods_Reason)(0),         // 1: loadline.v1.NotWaitingPods.Reason
 	(*PlanLoopRequest)(nil),            // 2: loadline.v1.PlanLoopRequest
-	(*GroupSimilarity)(nil),            // 3: loadline.v1.GroupSimilarity
-	(*LoopGroup)(nil),                  // 4: loadline.v1.LoopGroup
-	(*LoopState)(nil),                  // 5: loadline.v1.LoopState
-	(*PlanLoopResponse)(nil),           // 6: loadline.v1.PlanLoopResponse
-	(*NotWaitingPods)(nil),             // 7: loadline.v1.NotWaitingPods
-	(*NodeDeletionCost)(nil),           // 8: loadline.v1.NodeDeletionCost
-	(*TakeBack)(nil),                   // 9: loadline.v1.TakeBack
-	(*GroupAtMaximum)(nil),             // 10: loadline.v1.GroupAtMaximum
-	(*DrainedPods)(nil),                // 11: loadline.v1.DrainedPods
-	(*UpcomingPlacement)(nil),          // 12: loadline.v1.UpcomingPlacement
-	(*LoopGrowth)(nil),                 // 13: loadline.v1.LoopGrowth
-	(*RecordedCall)(nil),               // 14: loadline.v1.RecordedCall
-	(*Changes)(nil),                    // 15: loadline.v1.Changes
-	(*PendingPods)(nil),                // 16: loadline.v1.PendingPods
-	(*PriceModel)(nil),                 // 17: loadline.v1.PriceModel
-	(*SlackPolicy)(nil),                // 18: loadline.v1.SlackPolicy
-	(*DrainOptions)(nil),               // 19: loadline.v1.DrainOptions
-	(*DrainDevicePool)(nil),            // 20: loadline.v1.DrainDevicePool
-	(*FitOptions)(nil),                 // 21: loadline.v1.FitOptions
-	(*DrainProgress)(nil),              // 22: loadline.v1.DrainProgress
-	(*RankPolicy)(nil),                 // 23: loadline.v1.RankPolicy
-	(*SizedGroup)(nil),                 // 24: loadline.v1.SizedGroup
-	(*WaitingPods)(nil),                // 25: loadline.v1.WaitingPods
-	(*GpuCount)(nil),                   // 26: loadline.v1.GpuCount
-	(*ConsolidationPolicy)(nil),        // 27: loadline.v1.ConsolidationPolicy
-	(*WaitingRules)(nil),               // 28: loadline.v1.WaitingRules
-	(*StartupTaints)(nil),              // 29: loadline.v1.StartupTaints
-	(*LoopFleet)(nil),                  // 30: loadline.v1.LoopFleet
-	(*ScalableGroup)(nil),              // 31: loadline.v1.ScalableGroup
-	(*DrainGroup)(nil),                 // 32: loadline.v1.DrainGroup
-	(*CloudGroup)(nil),                 // 33: loadline.v1.CloudGroup
-	(*SlackState)(nil),                 // 34: loadline.v1.SlackState
-	(*DrainState)(nil),                 // 35: loadline.v1.DrainState
-	(*SizeState)(nil),                  // 36: loadline.v1.SizeState
-	(*ExistingPlacement)(nil),          // 37: loadline.v1.ExistingPlacement
-	(*PlanScaleUpResponse)(nil),        // 38: loadline.v1.PlanScaleUpResponse
-	(*PlanSlackResponse)(nil),          // 39: loadline.v1.PlanSlackResponse
-	(*PlanDrainResponse)(nil),          // 40: loadline.v1.PlanDrainResponse
-	(*RankOptionsResponse)(nil),        // 41: loadline.v1.RankOptionsResponse
-	(*MeasureUtilizationResponse)(nil), // 42: loadline.v1.MeasureUtilizationResponse
-	(*LeftOut)(nil),                    // 43: loadline.v1.LeftOut
-	(*LoopReplacement)(nil),            // 44: loadline.v1.LoopReplacement
-	(*LoopFleetAnswer)(nil),            // 45: loadline.v1.LoopFleetAnswer
-	(*PriceSources)(nil),               // 46: loadline.v1.PriceSources
-	(*LoopReport)(nil),                 // 47: loadline.v1.LoopReport
-	(*PodRun)(nil),                     // 48: loadline.v1.PodRun
+	(*NodeMaximum)(nil),                // 3: loadline.v1.NodeMaximum
+	(*GroupSimilarity)(nil),            // 4: loadline.v1.GroupSimilarity
+	(*LoopGroup)(nil),                  // 5: loadline.v1.LoopGroup
+	(*LoopState)(nil),                  // 6: loadline.v1.LoopState
+	(*PlanLoopResponse)(nil),           // 7: loadline.v1.PlanLoopResponse
+	(*NotWaitingPods)(nil),             // 8: loadline.v1.NotWaitingPods
+	(*NodeDeletionCost)(nil),           // 9: loadline.v1.NodeDeletionCost
+	(*TakeBack)(nil),                   // 10: loadline.v1.TakeBack
+	(*GroupAtMaximum)(nil),             // 11: loadline.v1.GroupAtMaximum
+	(*DrainedPods)(nil),                // 12: loadline.v1.DrainedPods
+	(*UpcomingPlacement)(nil),          // 13: loadline.v1.UpcomingPlacement
+	(*LoopGrowth)(nil),                 // 14: loadline.v1.LoopGrowth
+	(*RecordedCall)(nil),               // 15: loadline.v1.RecordedCall
+	(*Changes)(nil),                    // 16: loadline.v1.Changes
+	(*PendingPods)(nil),                // 17: loadline.v1.PendingPods
+	(*PriceModel)(nil),                 // 18: loadline.v1.PriceModel
+	(*SlackPolicy)(nil),                // 19: loadline.v1.SlackPolicy
+	(*DrainOptions)(nil),               // 20: loadline.v1.DrainOptions
+	(*DrainDevicePool)(nil),            // 21: loadline.v1.DrainDevicePool
+	(*FitOptions)(nil),                 // 22: loadline.v1.FitOptions
+	(*DrainProgress)(nil),              // 23: loadline.v1.DrainProgress
+	(*RankPolicy)(nil),                 // 24: loadline.v1.RankPolicy
+	(*SizedGroup)(nil),                 // 25: loadline.v1.SizedGroup
+	(*WaitingPods)(nil),                // 26: loadline.v1.WaitingPods
+	(*GpuCount)(nil),                   // 27: loadline.v1.GpuCount
+	(*ConsolidationPolicy)(nil),        // 28: loadline.v1.ConsolidationPolicy
+	(*WaitingRules)(nil),               // 29: loadline.v1.WaitingRules
+	(*StartupTaints)(nil),              // 30: loadline.v1.StartupTaints
+	(*LoopFleet)(nil),                  // 31: loadline.v1.LoopFleet
+	(*ScalableGroup)(nil),              // 32: loadline.v1.ScalableGroup
+	(*DrainGroup)(nil),                 // 33: loadline.v1.DrainGroup
+	(*CloudGroup)(nil),                 // 34: loadline.v1.CloudGroup
+	(*SlackState)(nil),                 // 35: loadline.v1.SlackState
+	(*DrainState)(nil),                 // 36: loadline.v1.DrainState
+	(*SizeState)(nil),                  // 37: loadline.v1.SizeState
+	(*ExistingPlacement)(nil),          // 38: loadline.v1.ExistingPlacement
+	(*PlanScaleUpResponse)(nil),        // 39: loadline.v1.PlanScaleUpResponse
+	(*PlanSlackResponse)(nil),          // 40: loadline.v1.PlanSlackResponse
+	(*PlanDrainResponse)(nil),          // 41: loadline.v1.PlanDrainResponse
+	(*RankOptionsResponse)(nil),        // 42: loadline.v1.RankOptionsResponse
+	(*MeasureUtilizationResponse)(nil), // 43: loadline.v1.MeasureUtilizationResponse
+	(*LeftOut)(nil),                    // 44: loadline.v1.LeftOut
+	(*LoopReplacement)(nil),            // 45: loadline.v1.LoopReplacement
+	(*LoopFleetAnswer)(nil),            // 46: loadline.v1.LoopFleetAnswer
+	(*PriceSources)(nil),               // 47: loadline.v1.PriceSources
+	(*LoopReport)(nil),                 // 48: loadline.v1.LoopReport
+	(*PodRun)(nil),                     // 49: loadline.v1.PodRun
 }
 var file_loadline_v1_loop_proto_depIdxs = []int32{
-	15, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
-	15, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
+	16, // 0: loadline.v1.PlanLoopRequest.changes:type_name -> loadline.v1.Changes
+	16, // 1: loadline.v1.PlanLoopRequest.own:type_name -> loadline.v1.Changes
 	0,  // 2: loadline.v1.PlanLoopRequest.decisions:type_name -> loadline.v1.PlanLoopRequest.Decision
-	4,  // 3: loadline.v1.PlanLoopRequest.groups:type_name -> loadline.v1.LoopGroup
-	16, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
-	17, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
-	18, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
-	19, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
-	20, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
-	21, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
-	5,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
-	22, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
-	23, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
-	24, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
-	25, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
-	26, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
-	3,  // 16: loadline.v1.PlanLoopRequest.balance:type_name -> loadline.v1.GroupSimilarity
-	27, // 17: loadline.v1.PlanLoopRequest.consolidation:type_name -> loadline.v1.ConsolidationPolicy
-	28, // 18: loadline.v1.PlanLoopRequest.waiting:type_name -> loadline.v1.WaitingRules
-	29, // 19: loadline.v1.PlanLoopRequest.startup_taints:type_name -> loadline.v1.StartupTaints
-	30, // 20: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
-	31, // 21: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
-	32, // 22: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
-	33, // 23: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
-	34, // 24: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
-	35, // 25: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
-	36, // 26: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
-	11, // 27: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
-	37, // 28: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
-	12, // 29: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
-	38, // 30: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
-	13, // 31: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
-	39, // 32: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
-	40, // 33: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
-	5,  // 34: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
-	41, // 35: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
-	42, // 36: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
-	43, // 37: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
-	10, // 38: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
-	9,  // 39: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
-	44, // 40: loadline.v1.PlanLoopResponse.replacement:type_name -> loadline.v1.LoopReplacement
-	8,  // 41: loadline.v1.PlanLoopResponse.deletion_costs:type_name -> loadline.v1.NodeDeletionCost
-	7,  // 42: loadline.v1.PlanLoopResponse.not_waiting:type_name -> loadline.v1.NotWaitingPods
-	45, // 43: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
-	46, // 44: loadline.v1.PlanLoopResponse.price_sources:type_name -> loadline.v1.PriceSources
-	47, // 45: loadline.v1.PlanLoopResponse.report:type_name -> loadline.v1.LoopReport
-	1,  // 46: loadline.v1.NotWaitingPods.reason:type_name -> loadline.v1.NotWaitingPods.Reason
-	48, // 47: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	5,  // 3: loadline.v1.PlanLoopRequest.groups:type_name -> loadline.v1.LoopGroup
+	17, // 4: loadline.v1.PlanLoopRequest.pods:type_name -> loadline.v1.PendingPods
+	18, // 5: loadline.v1.PlanLoopRequest.prices:type_name -> loadline.v1.PriceModel
+	19, // 6: loadline.v1.PlanLoopRequest.slack:type_name -> loadline.v1.SlackPolicy
+	20, // 7: loadline.v1.PlanLoopRequest.drain:type_name -> loadline.v1.DrainOptions
+	21, // 8: loadline.v1.PlanLoopRequest.pools:type_name -> loadline.v1.DrainDevicePool
+	22, // 9: loadline.v1.PlanLoopRequest.fit:type_name -> loadline.v1.FitOptions
+	6,  // 10: loadline.v1.PlanLoopRequest.state:type_name -> loadline.v1.LoopState
+	23, // 11: loadline.v1.PlanLoopRequest.progress:type_name -> loadline.v1.DrainProgress
+	24, // 12: loadline.v1.PlanLoopRequest.ranking:type_name -> loadline.v1.RankPolicy
+	25, // 13: loadline.v1.PlanLoopRequest.sized:type_name -> loadline.v1.SizedGroup
+	26, // 14: loadline.v1.PlanLoopRequest.size_pods:type_name -> loadline.v1.WaitingPods
+	27, // 15: loadline.v1.PlanLoopRequest.max_gpus_total:type_name -> loadline.v1.GpuCount
+	4,  // 16: loadline.v1.PlanLoopRequest.balance:type_name -> loadline.v1.GroupSimilarity
+	28, // 17: loadline.v1.PlanLoopRequest.consolidation:type_name -> loadline.v1.ConsolidationPolicy
+	29, // 18: loadline.v1.PlanLoopRequest.waiting:type_name -> loadline.v1.WaitingRules
+	30, // 19: loadline.v1.PlanLoopRequest.startup_taints:type_name -> loadline.v1.StartupTaints
+	31, // 20: loadline.v1.PlanLoopRequest.fleet:type_name -> loadline.v1.LoopFleet
+	3,  // 21: loadline.v1.PlanLoopRequest.maxima:type_name -> loadline.v1.NodeMaximum
+	27, // 22: loadline.v1.NodeMaximum.gpus:type_name -> loadline.v1.GpuCount
+	32, // 23: loadline.v1.LoopGroup.growth:type_name -> loadline.v1.ScalableGroup
+	33, // 24: loadline.v1.LoopGroup.scale_down:type_name -> loadline.v1.DrainGroup
+	34, // 25: loadline.v1.LoopGroup.cloud:type_name -> loadline.v1.CloudGroup
+	35, // 26: loadline.v1.LoopState.slack:type_name -> loadline.v1.SlackState
+	36, // 27: loadline.v1.LoopState.drain:type_name -> loadline.v1.DrainState
+	37, // 28: loadline.v1.LoopState.size:type_name -> loadline.v1.SizeState
+	12, // 29: loadline.v1.PlanLoopResponse.drained:type_name -> loadline.v1.DrainedPods
+	38, // 30: loadline.v1.PlanLoopResponse.existing:type_name -> loadline.v1.ExistingPlacement
+	13, // 31: loadline.v1.PlanLoopResponse.upcoming:type_name -> loadline.v1.UpcomingPlacement
+	39, // 32: loadline.v1.PlanLoopResponse.scale_up:type_name -> loadline.v1.PlanScaleUpResponse
+	14, // 33: loadline.v1.PlanLoopResponse.growth:type_name -> loadline.v1.LoopGrowth
+	40, // 34: loadline.v1.PlanLoopResponse.slack:type_name -> loadline.v1.PlanSlackResponse
+	41, // 35: loadline.v1.PlanLoopResponse.scale_down:type_name -> loadline.v1.PlanDrainResponse
+	6,  // 36: loadline.v1.PlanLoopResponse.state:type_name -> loadline.v1.LoopState
+	42, // 37: loadline.v1.PlanLoopResponse.ranking:type_name -> loadline.v1.RankOptionsResponse
+	43, // 38: loadline.v1.PlanLoopResponse.size:type_name -> loadline.v1.MeasureUtilizationResponse
+	44, // 39: loadline.v1.PlanLoopResponse.left_out:type_name -> loadline.v1.LeftOut
+	11, // 40: loadline.v1.PlanLoopResponse.at_maximum:type_name -> loadline.v1.GroupAtMaximum
+	10, // 41: loadline.v1.PlanLoopResponse.take_back:type_name -> loadline.v1.TakeBack
+	45, // 42: loadline.v1.PlanLoopResponse.replacement:type_name -> loadline.v1.LoopReplacement
+	9,  // 43: loadline.v1.PlanLoopResponse.deletion_costs:type_name -> loadline.v1.NodeDeletionCost
+	8,  // 44: loadline.v1.PlanLoopResponse.not_waiting:type_name -> loadline.v1.NotWaitingPods
+	46, // 45: loadline.v1.PlanLoopResponse.fleet:type_name -> loadline.v1.LoopFleetAnswer
+	47, // 46: loadline.v1.PlanLoopResponse.price_sources:type_name -> loadline.v1.PriceSources
+	48, // 47: loadline.v1.PlanLoopResponse.report:type_name -> loadline.v1.LoopReport
+	1,  // 48: loadline.v1.NotWaitingPods.reason:type_name -> loadline.v1.NotWaitingPods.Reason
+	49, // 49: loadline.v1.UpcomingPlacement.pods:type_name -> loadline.v1.PodRun
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_loop_proto_init() }
@@ -1934,13 +2052,14 @@ func file_loadline_v1_loop_proto_init() {
 	}
 	file_loadline_v1_loop_proto_msgTypes[1].OneofWrappers = []any{}
 	file_loadline_v1_loop_proto_msgTypes[2].OneofWrappers = []any{}
+	file_loadline_v1_loop_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_loadline_v1_loop_proto_rawDesc), len(file_loadline_v1_loop_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -33,6 +33,7 @@ var notOptions = map[string]string{
 	"PlanLoopRequest.seen_s":                    "the time",
 	"PlanLoopRequest.groups": "what the provider says; scaleDown, scaleUp and a rank policy have the " +
 		"options of all groups",
+	"PlanLoopRequest.maxima":                      "the cluster: CapacityQuotas",
 	"PlanLoopRequest.pods":                        "the cluster",
 	"PlanLoopRequest.deferred_pods":               "the cluster",
 	"PlanLoopRequest.left_out_pods":               "the cluster",

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -29,8 +30,12 @@ const lookEvery = 30 * time.Second
 // mostQuotas bounds what is read: of more, none is known, and no group grows.
 const mostQuotas = 1000
 
-// mostGPUTypes is how many types the engine takes.
-const mostGPUTypes = 100
+// Bounds of the engine for one quota.
+const (
+	mostGPUTypes     = 100
+	mostRequirements = 256
+	mostNameBytes    = 253
+)
 
 // Resource is that of CapacityQuotas.
 var Resource = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1",
@@ -53,12 +58,12 @@ type capacityQuota struct {
 	} `json:"spec"`
 }
 
-// Quotas are those of a cluster. Of each resource the least limit of all quotas of all nodes counts.
+// Quotas are those of a cluster.
 type Quotas struct {
 	objects dynamic.Interface
 	looked  time.Time
-	// limits are those by resource; nil: they were never read, and no group grows.
-	limits map[string]int64
+	// maxima are what the quotas say; nil: they were never read, and no group grows.
+	maxima []*loadlinev1.NodeMaximum
 	others []string // those that are not followed, each with the reason
 }
 
@@ -80,13 +85,17 @@ func (q *Quotas) Look(ctx context.Context, now time.Time) error {
 	case list.GetContinue() != "":
 		return fmt.Errorf("CapacityQuotas: there are more than %d", mostQuotas)
 	}
-	limits, others := map[string]int64{}, []string{}
+	maxima, others := []*loadlinev1.NodeMaximum{}, []string{}
 	for i := range list.Items {
-		if problem := add(list.Items[i].Object, limits); problem != "" {
+		maximum, problem := maximumOf(&list.Items[i])
+		if maximum != nil {
+			maxima = append(maxima, maximum)
+		}
+		if problem != "" {
 			others = append(others, list.Items[i].GetName()+": "+problem)
 		}
 	}
-	q.looked, q.limits, q.others = now, limits, others
+	q.looked, q.maxima, q.others = now, maxima, others
 	return nil
 }
 
@@ -98,82 +107,72 @@ func (q *Quotas) Warning() string {
 	return "CapacityQuotas that are not followed: " + strings.Join(q.others, "; ")
 }
 
-// add takes over the limits of a quota, and says why it is not followed; empty: it is.
-func add(object map[string]any, limits map[string]int64) (problem string) {
+// maximumOf returns what a quota says, nil if it is not followed, and what is not followed of it; empty: nothing.
+func maximumOf(object *unstructured.Unstructured) (maximum *loadlinev1.NodeMaximum, problem string) {
 	var quota capacityQuota
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &quota); err != nil {
-		return err.Error()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &quota); err != nil {
+		return nil, err.Error()
 	}
-	if s := quota.Spec.Selector; s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 {
-		return "it selects nodes by labels, and only quotas of all nodes are followed"
+	name := "CapacityQuota/" + object.GetName()
+	maximum = &loadlinev1.NodeMaximum{Name: name[:min(len(name), mostNameBytes)]}
+	if maximum.Selector, problem = selectorOf(quota.Spec.Selector); problem != "" {
+		return nil, problem
 	}
 	unknown := []string{}
-	for name, limit := range quota.Spec.Limits.Resources {
-		amount := limit.Value()
+	for _, name := range slices.Sorted(maps.Keys(quota.Spec.Limits.Resources)) {
+		limit := quota.Spec.Limits.Resources[name]
+		amount := max(0, limit.Value()) // a limit below 0 permits no more than 0 does
 		switch {
 		case name == cpu: // whole cores, rounded down: a quota is never exceeded
-			amount = limit.MilliValue() / 1000
-		case name != memory && name != nodes && (name == "" || len(validation.IsValidLabelValue(name)) > 0):
+			maximum.Cores = new(min(max(0, limit.MilliValue()/1000), math.MaxInt32))
+		case name == memory:
+			maximum.MemoryBytes = new(min(amount, 1<<62))
+		case name == nodes:
+			maximum.Nodes = new(min(amount, math.MaxInt32))
+		case name == "" || len(validation.IsValidLabelValue(name)) > 0 || len(maximum.Gpus) == mostGPUTypes:
 			unknown = append(unknown, fmt.Sprintf("%q", name))
-			continue
-		}
-		amount = max(0, amount) // a limit below 0 permits no more than 0 does
-		if before, known := limits[name]; !known || amount < before {
-			limits[name] = amount
+		default:
+			maximum.Gpus = append(maximum.Gpus, &loadlinev1.GpuCount{GpuType: name, Gpus: min(amount, math.MaxInt32)})
 		}
 	}
 	if len(unknown) > 0 {
-		slices.Sort(unknown)
-		return "only cpu, memory, nodes and types of GPUs are bounded, not " + strings.Join(unknown, ", ")
+		problem = fmt.Sprintf("only cpu, memory, nodes and up to %d types of GPUs are bounded, not %s", mostGPUTypes,
+			strings.Join(unknown, ", "))
 	}
-	return ""
+	return maximum, problem
 }
 
-// Bound puts the limits into a question, where they are below its own. While they are not known, no group may grow.
-func (q *Quotas) Bound(request *loadlinev1.PlanLoopRequest) {
-	if q == nil {
-		return
+// selectorOf returns the selector as the engine takes it, and why the quota cannot be followed; empty: it can.
+func selectorOf(selector *metav1.LabelSelector) (bytes []byte, problem string) {
+	if selector == nil {
+		return nil, ""
 	}
-	if q.limits == nil {
-		request.MaxCoresTotal = new(int64(0))
-		return
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return nil, "spec.selector: " + err.Error()
 	}
-	for _, name := range slices.Sorted(maps.Keys(q.limits)) {
-		limit := q.limits[name]
-		switch name {
-		case cpu:
-			request.MaxCoresTotal = lower(request.MaxCoresTotal, min(limit, math.MaxInt32))
-		case memory:
-			request.MaxMemoryTotal = lower(request.MaxMemoryTotal, min(limit, 1<<62))
-		case nodes:
-			if limit == 0 { // which means no limit in a question
-				request.MaxCoresTotal = new(int64(0))
-			} else if most := int32(min(limit, math.MaxInt32)); request.MaxNodesTotal == 0 || most < request.MaxNodesTotal {
-				request.MaxNodesTotal = most
-			}
-		default:
-			request.MaxGpusTotal = lowerGPUs(request.MaxGpusTotal, name, min(limit, math.MaxInt32))
+	requirements, _ := parsed.Requirements()
+	if len(requirements) > mostRequirements {
+		return nil, fmt.Sprintf("spec.selector: has more than %d requirements", mostRequirements)
+	}
+	for _, requirement := range requirements {
+		if requirement.Key() == v1.LabelHostname {
+			return nil, "spec.selector: " + v1.LabelHostname + " is not known of new nodes"
 		}
 	}
-}
-
-func lower(own *int64, limit int64) *int64 {
-	if own != nil && *own <= limit {
-		return own
+	if bytes, err = selector.Marshal(); err != nil {
+		return nil, err.Error()
 	}
-	return &limit
+	return bytes, ""
 }
 
-// lowerGPUs returns the limits with that of a type; those that were given stay as they are.
-func lowerGPUs(own []*loadlinev1.GpuCount, kind string, limit int64) []*loadlinev1.GpuCount {
-	at := slices.IndexFunc(own, func(count *loadlinev1.GpuCount) bool { return count.GpuType == kind })
+// Bound puts the quotas into a question. While they are not known, no group may grow.
+func (q *Quotas) Bound(request *loadlinev1.PlanLoopRequest) {
 	switch {
-	case at < 0 && len(own) >= mostGPUTypes || at >= 0 && own[at].Gpus <= limit:
-		return own
-	case at < 0:
-		return append(slices.Clip(own), &loadlinev1.GpuCount{GpuType: kind, Gpus: limit})
+	case q == nil:
+	case q.maxima == nil:
+		request.MaxCoresTotal = new(int64(0))
+	default:
+		request.Maxima = q.maxima
 	}
-	own = slices.Clone(own)
-	own[at] = &loadlinev1.GpuCount{GpuType: kind, Gpus: limit}
-	return own
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,55 +32,79 @@ func clusterOf(objects ...runtime.Object) *fake.FakeDynamicClient {
 		map[schema.GroupVersionResource]string{Resource: "CapacityQuotaList"}, objects...)
 }
 
-// bounds returns the limits of a question with 100 cores, 1000 bytes, 50 nodes and 8 GPUs of type a4, in this order.
-func bounds(q *Quotas) string {
-	request := &loadlinev1.PlanLoopRequest{MaxCoresTotal: new(int64(100)), MaxMemoryTotal: new(int64(1000)),
-		MaxNodesTotal: 50, MaxGpusTotal: []*loadlinev1.GpuCount{{GpuType: "a4", Gpus: 8}}}
+// bounds returns what a question says: the cores of all nodes if these are bounded, then of each quota its name and
+// selector, its cores, memory, nodes and GPUs.
+func bounds(t *testing.T, q *Quotas) string {
+	t.Helper()
+	request, lines := &loadlinev1.PlanLoopRequest{}, []string{}
 	q.Bound(request)
-	var gpus []string
-	for _, g := range request.MaxGpusTotal {
-		gpus = append(gpus, fmt.Sprintf("%s:%d", g.GpuType, g.Gpus))
+	if request.MaxCoresTotal != nil {
+		lines = append(lines, fmt.Sprintf("cores %d", *request.MaxCoresTotal))
 	}
-	return fmt.Sprintf("%d %d %d %s", *request.MaxCoresTotal, *request.MaxMemoryTotal, request.MaxNodesTotal,
-		strings.Join(gpus, " "))
+	number := func(n *int64) string {
+		if n == nil {
+			return "-"
+		}
+		return fmt.Sprint(*n)
+	}
+	for _, m := range request.Maxima {
+		var selector metav1.LabelSelector
+		if err := selector.Unmarshal(m.Selector); err != nil {
+			t.Fatal(err)
+		}
+		line := fmt.Sprintf("%s %q %s %s %s", m.Name, metav1.FormatLabelSelector(&selector), number(m.Cores),
+			number(m.MemoryBytes), number(m.Nodes))
+		for _, g := range m.Gpus {
+			line += fmt.Sprintf(" %s:%d", g.GpuType, g.Gpus)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "; ")
 }
 
-// The least of all limits counts, those of the configuration among them. A quota of some nodes is no limit of the
-// cluster.
+// Each quota is a maximum of the nodes that it selects. What cannot be followed is a warning.
 func TestLimits(t *testing.T) {
-	everything, some := map[string]any{}, map[string]any{"matchLabels": map[string]any{"pool": "a"}}
+	labels := func(key, value string) map[string]any {
+		return map[string]any{"matchLabels": map[string]any{key: value}}
+	}
+	const prefix, only = "CapacityQuotas that are not followed: q: ", "only cpu, memory, nodes and up to 100 types of GPUs " +
+		"are bounded, not "
 	cases := []struct {
-		name   string
-		quotas []runtime.Object
-		want   string
+		name     string
+		selector map[string]any
+		limits   map[string]any
+		want     string
+		warning  string
 	}{
-		{"None", nil, "100 1000 50 a4:8"},
-		{"Higher", []runtime.Object{quotaOf("q", nil, map[string]any{"cpu": "200", "memory": "1Gi", "nodes": int64(60),
-			"a4": "9"})}, "100 1000 50 a4:8"},
-		{"Lower", []runtime.Object{quotaOf("q", everything, map[string]any{"cpu": "20", "memory": "100", "nodes": "6",
-			"a4": "2", "t4": "1"})}, "20 100 6 a4:2 t4:1"},
-		{"LeastOfTwo", []runtime.Object{quotaOf("q", nil, map[string]any{"cpu": "20"}),
-			quotaOf("r", nil, map[string]any{"cpu": "30", "nodes": "7"})}, "20 1000 7 a4:8"},
-		{"OfSomeNodes", []runtime.Object{quotaOf("q", some, map[string]any{"cpu": "20"}),
-			quotaOf("r", nil, map[string]any{"cpu": "90"})}, "90 1000 50 a4:8"},
-		{"NoNodes", []runtime.Object{quotaOf("q", nil, map[string]any{"nodes": "0"})}, "0 1000 50 a4:8"},
-		{"PartsOfACore", []runtime.Object{quotaOf("q", nil, map[string]any{"cpu": "13500m"})}, "13 1000 50 a4:8"},
-		{"NoTypeOfGPUs", []runtime.Object{quotaOf("q", nil, map[string]any{"nvidia.com/gpu": "1", "memory": "100"})},
-			"100 100 50 a4:8"},
-		{"Unreadable", []runtime.Object{quotaOf("q", nil, map[string]any{"cpu": "many"})}, "100 1000 50 a4:8"},
+		{"AllNodes", nil, map[string]any{"cpu": "20", "memory": "1Ki", "nodes": int64(6), "t4": "1", "a4": "2"},
+			`CapacityQuota/q "<none>" 20 1024 6 a4:2 t4:1`, ""},
+		{"EmptySelector", map[string]any{}, map[string]any{"nodes": "0"}, `CapacityQuota/q "<none>" - - 0`, ""},
+		{"SomeNodes", labels("pool", "a"), map[string]any{"cpu": "20"}, `CapacityQuota/q "pool=a" 20 - -`, ""},
+		{"Expressions", map[string]any{"matchExpressions": []any{map[string]any{"key": "pool", "operator": "Exists"}}},
+			map[string]any{"nodes": "3"}, `CapacityQuota/q "pool" - - 3`, ""},
+		{"WrongSelector", map[string]any{"matchExpressions": []any{map[string]any{"key": "a", "operator": "Near"}}},
+			map[string]any{"cpu": "20"}, "", prefix + `spec.selector: "Near" is not a valid label selector operator`},
+		{"Hostname", labels("kubernetes.io/hostname", "n1"), map[string]any{"cpu": "20"}, "",
+			prefix + "spec.selector: kubernetes.io/hostname is not known of new nodes"},
+		{"PartsOfACore", nil, map[string]any{"cpu": "13500m"}, `CapacityQuota/q "<none>" 13 - -`, ""},
+		{"BelowZero", nil, map[string]any{"cpu": "-1", "nodes": "-1"}, `CapacityQuota/q "<none>" 0 - 0`, ""},
+		{"NoTypeOfGPUs", nil, map[string]any{"nvidia.com/gpu": "1", "memory": "100"},
+			`CapacityQuota/q "<none>" - 100 -`, prefix + only + `"nvidia.com/gpu"`},
+		{"Unreadable", nil, map[string]any{"cpu": "many"}, "", prefix + "quantities must match the regular expression " +
+			"'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			q := New(clusterOf(c.quotas...))
+			q := New(clusterOf(quotaOf("q", c.selector, c.limits)))
 			if err := q.Look(t.Context(), time.Unix(0, 0)); err != nil {
 				t.Fatal(err)
 			}
-			if got := bounds(q); got != c.want {
-				t.Errorf("%s, want %s", got, c.want)
+			if got := bounds(t, q); got != c.want || q.Warning() != c.warning {
+				t.Errorf("%s, want %s; warning %q, want %q", got, c.want, q.Warning(), c.warning)
 			}
 		})
 	}
-	if got := bounds(nil); got != "100 1000 50 a4:8" {
+	if got := bounds(t, nil); got != "" {
 		t.Errorf("without the flag: %s", got)
 	}
 }
@@ -95,17 +120,17 @@ func TestQuotasThatCannotBeRead(t *testing.T) {
 	look := func(wantErr, want string) {
 		t.Helper()
 		err := q.Look(t.Context(), now)
-		if got := bounds(q); got != want || (err == nil) != (wantErr == "") ||
+		if got := bounds(t, q); got != want || (err == nil) != (wantErr == "") ||
 			err != nil && !strings.Contains(err.Error(), wantErr) {
 			t.Errorf("%s, want %s; error %v, want %q", got, want, err, wantErr)
 		}
 		now = now.Add(lookEvery)
 	}
-	look("no right", "0 1000 50 a4:8")
+	look("no right", "cores 0")
 	failure = nil
-	look("", "20 1000 50 a4:8")
+	look("", `CapacityQuota/q "<none>" 20 - -`)
 	failure = apierrors.NewInternalError(errors.New("down"))
-	look("down", "20 1000 50 a4:8")
+	look("down", `CapacityQuota/q "<none>" 20 - -`)
 	failure = apierrors.NewNotFound(Resource.GroupResource(), "")
-	look("", "100 1000 50 a4:8")
+	look("", "")
 }

@@ -64,7 +64,7 @@ TEST_F(MinimumGrowthTest, LimitsOfAllGroupsHold) {
   problem_.growth.max_new_nodes = 3;
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 2), Minimum(1, 1)));
   problem_.growth.max_new_nodes.reset();
-  problem_.maximum.milli_cpu = 3'500;
+  problem_.maxima = {{.milli_cpu = 3'500}};
   EXPECT_THAT(Plan().growth, ElementsAre(Minimum(0, 2), Minimum(1, 1)));
 }
 

@@ -27,18 +27,18 @@ TEST(ResourceRoomTest, WithoutALimitAnyNumberMayCome) {
 }
 
 TEST(ResourceRoomTest, TheScarcerResourceCounts) {
-  ResourceRoom room({.milli_cpu = 10'000, .memory_bytes = 100});
+  ResourceRoom room(std::vector<NodeMaximum>{{.milli_cpu = 10'000, .memory_bytes = 100}});
   EXPECT_FALSE(room.unlimited());
   EXPECT_EQ(room.MostNodes({2'000, 10}), 5) << "an exact fit";
   EXPECT_EQ(room.MostNodes({2'001, 10}), 4) << "one unit short";
   EXPECT_EQ(room.MostNodes({1'000, 30}), 3);
   EXPECT_EQ(room.MostNodes({0, 50}), 2);
   EXPECT_EQ(room.MostNodes({0, 0}), std::nullopt) << "a node that offers nothing exceeds nothing";
-  EXPECT_EQ(ResourceRoom({.memory_bytes = 100}).MostNodes({1, 40}), 2);
+  EXPECT_EQ(ResourceRoom(std::vector<NodeMaximum>{{.memory_bytes = 100}}).MostNodes({1, 40}), 2);
 }
 
 TEST(ResourceRoomTest, NodesTakeOfItAndNeverMoreThanThereIs) {
-  ResourceRoom room({.milli_cpu = 10'000, .memory_bytes = 100});
+  ResourceRoom room(std::vector<NodeMaximum>{{.milli_cpu = 10'000, .memory_bytes = 100}});
   room.Take({3'000, 10}, 2);
   EXPECT_EQ(room.MostNodes({2'000, 10}), 2);
   EXPECT_THAT(room.ExceededBy({4'000, 80}), IsEmpty());
@@ -50,7 +50,7 @@ TEST(ResourceRoomTest, NodesTakeOfItAndNeverMoreThanThereIs) {
 }
 
 TEST(ResourceRoomTest, GPUsOfEachTypeCountByThemselves) {
-  ResourceRoom room({.gpus = {{"t4", 10}, {"v100", 0}}});
+  ResourceRoom room(std::vector<NodeMaximum>{{.gpus = {{"t4", 10}, {"v100", 0}}}});
   EXPECT_FALSE(room.unlimited());
   EXPECT_EQ(room.MostNodes({1, 1, "t4", 5}), 2) << "an exact fit";
   EXPECT_EQ(room.MostNodes({1, 1, "t4", 6}), 1);
@@ -63,6 +63,25 @@ TEST(ResourceRoomTest, GPUsOfEachTypeCountByThemselves) {
   EXPECT_THAT(room.ExceededBy({1, 1, "t4", 2}), IsEmpty());
   room.Take({1, 1, "t4", kMaxAmount}, kMaxAmount);
   EXPECT_EQ(room.MostNodes({1, 1, "t4", 1}), 0);
+}
+
+LabelSelector TeamIs(const std::string& team) {
+  return {.requirements = {{.key = "team", .op = SelectorOperator::kIn, .values = {team}}}};
+}
+
+TEST(ResourceRoomTest, OnlySelectedNodesCountAndEachMaximumHolds) {
+  const Labels a(std::vector<Label>{{"team", "a"}});
+  const Labels b(std::vector<Label>{{"team", "b"}});
+  ResourceRoom room(
+      {{.milli_cpu = 10'000}, {.name = "quota/a", .selector = TeamIs("a"), .nodes = 4, .milli_cpu = 6'000}});
+  EXPECT_EQ(room.MostNodes({{1'000, 0}, &a}), 4);
+  EXPECT_EQ(room.MostNodes({{2'000, 0}, &a}), 3);
+  EXPECT_EQ(room.MostNodes({{1'000, 0}, &b}), 10);
+  room.Take({{1'000, 0}, &b}, 5);
+  EXPECT_EQ(room.MostNodes({{2'000, 0}, &a}), 2) << "5 of 10 cores are left for all";
+  room.Take({{500, 0}, &a}, 4);
+  EXPECT_THAT(room.ExceededBy({{3'001, 0}, &b}), ElementsAre("cpu"));
+  EXPECT_THAT(room.ExceededBy({{4'001, 0}, &a}), ElementsAre("cpu", "cpu of quota/a", "nodes of quota/a"));
 }
 
 // Nodes of the fixture have 1,000,000 units of memory.
@@ -83,33 +102,55 @@ TEST_F(MaximumTest, NodesThatAreThereAndOnTheirWayCount) {
   nodes_ = {{NodeOf("other", 1000), {}, std::nullopt}, {NodeOf("a", 1000), {}}, {NodeOf("b", 1000), {}}};
   for (TestNode& node : nodes_) node.pods = {Replica(node.node.name + "-full", 1000)};
   Pending(Replica("w", 1000), 12);
-  problem_.maximum.milli_cpu = 10'000;
+  problem_.maxima = {{.milli_cpu = 10'000}};
   LoopPlan plan = Plan();
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 5}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(5)) << "two come with the nodes on their way";
   EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{GroupIndex{0}, {"cpu"}}));
 
-  problem_.maximum = {.milli_cpu = 10'999, .memory_bytes = 7'999'999};
+  problem_.maxima = {{.milli_cpu = 10'999, .memory_bytes = 7'999'999}};
   plan = Plan();
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 2})) << "memory for seven nodes";
   EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{GroupIndex{0}, {"memory"}}));
 
-  problem_.maximum = {.milli_cpu = 12'000};
+  problem_.maxima = {{.milli_cpu = 12'000}};
   plan = Plan();
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 7}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(3));
 
-  problem_.maximum = {};
+  problem_.maxima = {};
   plan = Plan();
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 10}));
   EXPECT_THAT(plan.at_maximum, IsEmpty());
+}
+
+// Team a has one node and may have three. Both teams have two and may have six.
+TEST_F(MaximumTest, SelectedNodesCount) {
+  AddGroup("a", 1000, 1, /*target=*/1, /*max=*/20);
+  AddGroup("b", 1000, 2, /*target=*/1, /*max=*/20);
+  nodes_ = {{NodeOf("a1", 1000), {}, GroupIndex{0}}, {NodeOf("b1", 1000), {}, GroupIndex{1}}};
+  for (size_t i = 0; i < 2; ++i) {
+    nodes_[i].node.labels = templates_[IndexAt<GroupIndex>(i)].labels = {{"team", i == 0 ? "a" : "b"}};
+    nodes_[i].pods = {Replica(nodes_[i].node.name + "-full", 1000)};
+  }
+  Pending(Replica("w", 1000), 10);
+  problem_.maxima = {{.name = "quota/a", .selector = TeamIs("a"), .nodes = 3}};
+  LoopPlan plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 2}, LoopGrowth{GroupIndex{1}, 8}));
+  EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{GroupIndex{0}, {"nodes of quota/a"}}));
+
+  problem_.maxima.push_back({.milli_cpu = 6'000});
+  plan = Plan();
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 2}, LoopGrowth{GroupIndex{1}, 2}));
+  EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{GroupIndex{0}, {"nodes of quota/a", "cpu"}},
+                                           GroupAtMaximum{GroupIndex{1}, {"cpu"}}));
 }
 
 TEST_F(MaximumTest, AClusterBeyondItsMaximumDoesNotGrow) {
   AddGroup("g", 1000, 1, /*target=*/0);
   nodes_ = {{NodeOf("other", 4000), {Replica("full", 4000)}, std::nullopt}};
   Pending(Replica("w", 1000), 1);
-  problem_.maximum.milli_cpu = 3'000;
+  problem_.maxima = {{.milli_cpu = 3'000}};
   const LoopPlan plan = Plan();
   EXPECT_THAT(plan.growth, IsEmpty());
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(1));
@@ -130,7 +171,7 @@ TEST_F(MaximumTest, GroupsShareIt) {
   small.traits.owner->uid = "uid-s";
   Pending(large, 1);
   Pending(small, 4);
-  problem_.maximum.milli_cpu = 10'000;
+  problem_.maxima = {{.milli_cpu = 10'000}};
   const LoopPlan plan = Plan();
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}, LoopGrowth{GroupIndex{1}, 1}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(0, 3));
@@ -142,7 +183,7 @@ TEST_F(MaximumTest, SmallerNodesComeWhereLargeOnesMayNot) {
   AddGroup("large", 8000, 1, 0);
   AddGroup("small", 2000, 1, 0);
   Pending(Replica("w", 1000), 8);
-  problem_.maximum.milli_cpu = 7'000;
+  problem_.maxima = {{.milli_cpu = 7'000}};
   const LoopPlan plan = Plan();
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{1}, 3}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(2));
@@ -152,9 +193,9 @@ TEST_F(MaximumTest, AGroupOfAllNodesOrNoneComesAsAWholeOrNotAtAll) {
   AddGroup("all", 1000, 1, 0, /*max=*/4);
   problem_.groups[GroupIndex{0}].atomic = true;
   Pending(Replica("w", 1000), 1);
-  problem_.maximum.milli_cpu = 4'000;
+  problem_.maxima = {{.milli_cpu = 4'000}};
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 4}));
-  problem_.maximum.milli_cpu = 3'999;
+  problem_.maxima = {{.milli_cpu = 3'999}};
   EXPECT_THAT(Plan().growth, IsEmpty());
 }
 
@@ -165,7 +206,7 @@ TEST_F(MaximumTest, OfTwoGroupsOfAllNodesOrNoneOneComes) {
     problem_.groups.back().atomic = true;
   }
   Pending(Replica("w", 1000), 6);
-  problem_.maximum.milli_cpu = 5'000;
+  problem_.maxima = {{.milli_cpu = 5'000}};
   const LoopPlan plan = Plan();
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 3}));
   EXPECT_THAT(plan.scale_up.unplaced, ElementsAre(3));
@@ -182,7 +223,7 @@ TEST_F(MaximumTest, SlackTakesOnlyWhatPodsLeave) {
   ASSERT_EQ(all.growth.size(), 1u);
   ASSERT_GT(all.growth[0].for_slack, 1);
   slack_ = {};
-  problem_.maximum.milli_cpu = 4'000;
+  problem_.maxima = {{.milli_cpu = 4'000}};
   const LoopPlan plan = Plan();
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 2, 1}));
   EXPECT_EQ(CpuOf(plan, cpu), 3'000);
@@ -203,7 +244,7 @@ TEST_F(MaximumTest, NoMixOfGroupsExceedsIt) {
     Pending(pod, 4);
   }
   for (int64_t maximum = 0; maximum <= 40'000; maximum += 1'300) {
-    problem_.maximum.milli_cpu = maximum;
+    problem_.maxima = {{.milli_cpu = maximum}};
     const LoopPlan plan = Plan();
     EXPECT_LE(CpuOf(plan, cpu), maximum);
     if (maximum >= 1'000) {
@@ -225,13 +266,13 @@ TEST_F(MaximumTest, GPUsThatAreThereAndOnTheirWayCount) {
   nodes_ = {{there, {}}, {young, {}}};
   for (TestNode& node : nodes_) node.pods = {Replica(node.node.name + "-full", 1000)};
   Pending(Replica("w", 1000), 12);
-  problem_.maximum.gpus = {{"t4", 20}};
+  problem_.maxima = {{.gpus = {{"t4", 20}}}};
   LoopPlan plan = Plan();
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 2}));
   EXPECT_THAT(plan.at_maximum, ElementsAre(GroupAtMaximum{GroupIndex{0}, {"t4"}}));
-  problem_.maximum.gpus = {{"v100", 0}};
+  problem_.maxima = {{.gpus = {{"v100", 0}}}};
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 11}));
-  problem_.maximum.gpus = {{"t4", 0}};
+  problem_.maxima = {{.gpus = {{"t4", 0}}}};
   EXPECT_THAT(Plan().growth, IsEmpty());
   problem_.scale_down.eligibility.utilization.gpu_labels = {"other"};
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 11})) << "the label tells the type";

@@ -117,15 +117,15 @@ TEST_F(SizedGroupsTest, AllGroupsShareWhatMayBeAdded) {
 TEST_F(SizedGroupsTest, TheyComeFirstUnderTheMaximaOfTheCluster) {
   AddNode("a", {Member("p", 1000)});
   Pending(Replica("v", 1000), 2);  // one of them on the node that the group asks for
-  problem_.maximum.milli_cpu = 1'999;
+  problem_.maxima = {{.milli_cpu = 1'999}};
   LoopPlan plan = Plan();
   EXPECT_THAT(plan.growth, IsEmpty());
   EXPECT_EQ(plan.sizes[0].reason, SizeReason::kAtMaximum);
   problem_.sized[0].state = {};
-  problem_.maximum.milli_cpu = 2'000;
+  problem_.maxima = {{.milli_cpu = 2'000}};
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{.group = GroupIndex{0}, .for_utilization = 1}));
   problem_.sized[0].state = {};
-  problem_.maximum.milli_cpu = 3'000;
+  problem_.maxima = {{.milli_cpu = 3'000}};
   EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{.group = GroupIndex{0}, .for_utilization = 1},
                                          LoopGrowth{GroupIndex{1}, 1, 0}));
 }

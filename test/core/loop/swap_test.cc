@@ -118,11 +118,11 @@ TEST_F(SwapTest, ASmallSavingIsNotWorthIt) {
 
 TEST_F(SwapTest, LimitsHoldEvenIfNothingIsTakenBack) {
   Pending(Replica("second", 1000), 2);
-  problem_.maximum.milli_cpu = 5'999;  // the large one beside both small ones: 6,000
+  problem_.maxima = {{.milli_cpu = 5'999}};  // the large one beside both small ones: 6,000
   LoopPlan plan = Plan();
   EXPECT_THAT(plan.take_back, IsEmpty());
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{1}, 2}));
-  problem_.maximum.milli_cpu = 6'000;
+  problem_.maxima = {{.milli_cpu = 6'000}};
   EXPECT_THAT(Plan().take_back, ElementsAre(TakeBack{GroupIndex{1}, 2}));
 }
 
