@@ -883,7 +883,7 @@ func TestHugePodsOfOthersKeepNobodyWaiting(t *testing.T) {
 func TestNamespacesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := growing(t, map[string]*skyGroup{"g": {max: 20, cpu: "4", price: 0.1}}, nil)
-		b.huge("a-evil", 6, 900_000)
+		b.huge("a-evil", 6, 800_000)
 		b.addPending("web", 2, "3")
 		if err := b.once(b.ctx); err != nil {
 			t.Fatal(err)

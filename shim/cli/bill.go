@@ -20,7 +20,6 @@ import (
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/leftout"
 	"loadline.dev/shim/nodegroup"
-	"loadline.dev/shim/ranking"
 )
 
 // billSource says what is asked of the bill: groups, and which moves are wanted.
@@ -43,8 +42,6 @@ func billSettings() config.Configuration {
 
 func (s *billSource) addTo(flags *pflag.FlagSet) {
 	s.settings.addTo(flags, "bill", billSettings())
-	flags.Lookup("prices").Usage = "price lists, CSV or CSV.gz (default: those that are built in, " +
-		strings.Join(ranking.DefaultCatalogues, ", ") + ")"
 	flags.Lookup("payback-hours").Usage += "; by default the autoscaler has 1.5"
 	flags.StringVar(&s.groups, "groups", "", "file with node groups, kind "+nodegroup.Kind+
 		"; without it they are derived from the nodes")
@@ -60,19 +57,6 @@ func (s *billSource) modeOf() (loadlinev1.ConsolidationPolicy_Mode, error) {
 		return 0, usagef("--mode %q: must be one of off, remove, replace", s.mode)
 	}
 	return loadlinev1.ConsolidationPolicy_Mode(mode), nil
-}
-
-// prices returns the lists that are asked: those that are named, else those that are built in.
-func (s *billSource) prices() (*loadlinev1.PriceModel, error) {
-	up := &s.settings.ScaleUp
-	p, err := up.Rank()
-	if err == nil && !up.StatesPrices() {
-		err = p.AddDefaultCatalogues()
-	}
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return up.PriceModel(p), nil
 }
 
 // billPlan is an answer, and what it was asked with.
@@ -232,8 +216,11 @@ func (s *billSource) loaded() (*config.Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	prices, err := s.prices()
-	return &config.Loaded{Fit: fit, Prices: prices}, err
+	policy, err := s.settings.rank()
+	if err != nil {
+		return nil, err
+	}
+	return &config.Loaded{Fit: fit, Prices: s.settings.ScaleUp.PriceModel(policy)}, nil
 }
 
 // request is the part of a loop's question that a bill asks.

@@ -56,6 +56,7 @@ type consolidateAnswer struct {
 		Bound     *float64 `json:"bound"`
 		Reachable float64  `json:"reachable"`
 	} `json:"bill"`
+	Prices     priceSources      `json:"prices"`
 	Moves      []consolidateMove `json:"moves"`
 	MovesTotal int64             `json:"movesTotal"`
 	Keep       []consolidateKeep `json:"keep"`
@@ -173,8 +174,8 @@ func (b *billPlan) billData() billAnswer {
 }
 
 func (b *billPlan) consolidateData() consolidateAnswer {
-	out := consolidateAnswer{Moves: b.moves(len(b.GetMoves())), MovesTotal: b.GetMovesTotal(),
-		Keep: []consolidateKeep{}, Brake: b.brake, Notes: append([]string{}, b.notes...)}
+	out := consolidateAnswer{Prices: newPriceSources(b.GetPriceSources()), Moves: b.moves(len(b.GetMoves())),
+		MovesTotal: b.GetMovesTotal(), Keep: []consolidateKeep{}, Brake: b.brake, Notes: append([]string{}, b.notes...)}
 	out.Bill.Now, out.Bill.Bound, out.Bill.Reachable = b.GetBill().GetNow(), b.GetBill().Bound,
 		b.GetBill().GetReachable()
 	advice := b.advice()

@@ -40,6 +40,13 @@ const (
 	base4 = 4*0.033174 + 16*0.004446
 )
 
+// JSON of a sum without a price has no null.
+func TestPriceNotesAreAList(t *testing.T) {
+	if out, err := json.Marshal(newPriceSources(nil)); err != nil || !strings.Contains(string(out), `"notes":[]`) {
+		t.Errorf("%s, error %v", out, err)
+	}
+}
+
 // The price of a node follows from its labels, and the answer names its basis.
 func TestBillSaysWherePricesComeFrom(t *testing.T) {
 	const disk = 100 * 0.1 / 720

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"slices"
-
 	"loadline.dev/shim/api/loadlinev1"
 )
 
@@ -26,5 +24,5 @@ func newPriceSources(s *loadlinev1.PriceSources) priceSources {
 
 // priceNotes says what prices rest on, and which were not believed.
 func priceNotes(s *loadlinev1.PriceSources) []string {
-	return slices.Concat([]string{}, s.GetWarnings(), s.GetNotes())
+	return append(append([]string{}, s.GetWarnings()...), s.GetNotes()...)
 }

@@ -6,7 +6,9 @@ import (
 	"embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 
 	"loadline.dev/shim/api/loadlinev1"
 )
@@ -19,18 +21,28 @@ var defaultPrices embed.FS
 // DefaultCatalogues are the price lists that are asked where none is named.
 var DefaultCatalogues = []string{"aws-us-east-1.csv", "azure.csv.gz", "gce-us-central1.csv"}
 
-// AddDefaultCatalogues adds the lists that are built in.
-func (p *Policy) AddDefaultCatalogues() error {
+// builtIn returns the lists of DefaultCatalogues.
+var builtIn = sync.OnceValues(func() ([]*loadlinev1.PriceCatalogue, error) {
+	var p Policy
 	for _, name := range DefaultCatalogues {
 		data, err := defaultPrices.ReadFile("prices/" + name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := p.addList(name, data); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return p.Prices.lists, nil
+})
+
+// AddDefaultCatalogues adds the lists that are built in, unless there are others or the policy wants none.
+func (p *Policy) AddDefaultCatalogues() (err error) {
+	if p.Prices.Catalogues == nil && len(p.Prices.lists) == 0 {
+		p.Prices.lists, err = builtIn()
+		p.Prices.lists = slices.Clone(p.Prices.lists)
+	}
+	return err
 }
 
 // mostListBytes bounds a price list that is unpacked: that of a whole cloud in all its regions has less than a tenth.

@@ -89,7 +89,7 @@ type Node struct {
 // Prices say what nodes cost.
 type Prices struct {
 	// Catalogues are price lists, CSV files, asked in this order. A relative name counts from the policy file.
-	// Default: none.
+	// Default: those that are built in; [] is none.
 	Catalogues []string `json:"catalogues,omitempty"`
 	// BaseRates price a node of which nothing else is known. Default: those of the first catalogue that has some, else
 	// as below.

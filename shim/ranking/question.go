@@ -55,7 +55,8 @@ type Pods struct {
 	Requests v1.ResourceList `json:"requests"`
 }
 
-// LoadQuestion reads a question from a YAML or JSON file, with the price lists that it names.
+// LoadQuestion reads a question from a YAML or JSON file, with the price lists that it names, or those that
+// are built in.
 func LoadQuestion(file string) (*Question, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -65,7 +66,10 @@ func LoadQuestion(file string) (*Question, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return q, q.Policy.addCatalogues(filepath.Dir(file))
+	if err := q.Policy.addCatalogues(filepath.Dir(file)); err != nil {
+		return nil, err
+	}
+	return q, q.Policy.AddDefaultCatalogues()
 }
 
 func parseQuestion(data []byte) (*Question, error) {

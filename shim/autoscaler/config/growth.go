@@ -56,7 +56,7 @@ type WaitingPods struct {
 
 // GroupChoice says which of the groups grows that could.
 type GroupChoice struct {
-	Prices            []string `json:"prices" help:"price lists, CSV files, for groups whose price the provider does not state"`
+	Prices            []string `json:"prices" help:"price lists, CSV or CSV.gz files, for groups whose price the provider does not state; without any, and without those of rankPolicy, the built-in lists: AWS in us-east-1, Azure, GCE in us-central1"`
 	BaseRatePrices    bool     `json:"baseRatePrices" help:"a group that no price list knows is priced by cpu, memory and GPUs; without it, it does not grow"`
 	RankPolicy        string   `json:"rankPolicy" flag:"rank-policy" help:"file of kind RankPolicy: the one group grows that ranks best by it, as with Cluster Autoscaler's expanders; its prices hold too. Without a policy, a preset and strategies groups grow together, by the cheapest plan"`
 	RankPreset        string   `json:"rankPreset" flag:"rank-preset" help:"bundle of settings of such a policy: cluster-autoscaler or proposal"`
@@ -176,15 +176,13 @@ func checkStrategies(strategies []string) error {
 	return nil
 }
 
-// Ranking returns the policy by which node groups are ranked, with the price lists, and whether they are ranked at all.
+// Ranking returns the policy by which node groups are ranked, with the price lists that hold, and whether they are
+// ranked at all.
 func (s *ScaleUp) Ranking() (policy *ranking.Policy, ranks bool, err error) {
 	ranks = s.RankPolicy != "" || s.RankPreset != "" || len(s.Strategies) > 0
 	policy, err = s.ranking(ranks)
 	return policy, ranks, err
 }
-
-// StatesPrices says whether files have prices.
-func (s *ScaleUp) StatesPrices() bool { return len(s.Prices) > 0 || s.RankPolicy != "" }
 
 // FollowsPriorities says whether the priorities of node groups are those of Cluster Autoscaler's ConfigMap: a strategy
 // reads them, and no file states any.
@@ -219,7 +217,7 @@ func (s *ScaleUp) ranking(ranks bool) (policy *ranking.Policy, err error) {
 			return nil, err
 		}
 	}
-	return policy, nil
+	return policy, policy.AddDefaultCatalogues()
 }
 
 // PriceModel returns what nodes cost by a policy.

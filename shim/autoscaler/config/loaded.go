@@ -2,7 +2,6 @@ package config
 
 import (
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/providers"
 	"loadline.dev/shim/ranking"
 )
 
@@ -23,11 +22,6 @@ func (c *Configuration) ReadFiles() (*Loaded, error) {
 	policy, ranks, err := c.ScaleUp.Ranking()
 	if err != nil {
 		return nil, err
-	}
-	if c.CloudProvider.Kind == providers.Karpenter && !c.ScaleUp.StatesPrices() { // the lists name its node groups
-		if err := policy.AddDefaultCatalogues(); err != nil {
-			return nil, err
-		}
 	}
 	out := &Loaded{Prices: c.ScaleUp.PriceModel(policy)}
 	if ranks {

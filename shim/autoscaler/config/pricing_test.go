@@ -1,6 +1,8 @@
 package config
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -68,11 +70,31 @@ func TestPricingThatHasNoEffectIsRefused(t *testing.T) {
 	}
 }
 
-// Karpenter's node groups are priced by the lists that are built in, unless the configuration names some.
-func TestKarpenterHasBuiltInPriceLists(t *testing.T) {
+// Price lists that are built in hold in each setting, unless flags or the rank policy name others or want none.
+func TestBuiltInPriceListsHoldUnlessOthersAreNamed(t *testing.T) {
+	const gce = "../../../manifests/prices/gce-us-central1.csv"
+	policy := func(prices string) string {
+		file := filepath.Join(t.TempDir(), "policy.yaml")
+		text := "apiVersion: loadline.dev/v1alpha1\nkind: RankPolicy\nprices: " + prices + "\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return "--rank-policy=" + file
+	}
+	absolute, err := filepath.Abs(gce)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for args, want := range map[string][]string{
-		"--cloud=karpenter": ranking.DefaultCatalogues,
-		"--cloud=karpenter --prices=../../../manifests/prices/gce-us-central1.csv": {"gce-us-central1.csv"},
+		"":                                  ranking.DefaultCatalogues,
+		"--cloud=karpenter":                 ranking.DefaultCatalogues,
+		"--rank-preset=proposal":            ranking.DefaultCatalogues,
+		"--cloud=karpenter --prices=" + gce: {"gce-us-central1.csv"},
+		policy("{spotFactor: 0.5}"):         ranking.DefaultCatalogues,
+		policy("{spotFactor: 0.6}") + " --prices=" + gce:               {"gce-us-central1.csv"},
+		policy("{catalogues: [" + absolute + "]}"):                     {"gce-us-central1.csv"},
+		policy("{catalogues: []}"):                                     nil,
+		policy("{catalogues: [], spotFactor: 1}") + " --prices=" + gce: {"gce-us-central1.csv"},
 	} {
 		c, _, err := parse(t, args, "")
 		if err != nil {
@@ -84,7 +106,8 @@ func TestKarpenterHasBuiltInPriceLists(t *testing.T) {
 		}
 		lists := files.Prices.GetCatalogues()
 		if len(lists) != len(want) {
-			t.Fatalf("%s: %d lists, want %v", args, len(lists), want)
+			t.Errorf("%s: %d lists, want %v", args, len(lists), want)
+			continue
 		}
 		for i, list := range lists {
 			if !strings.HasSuffix(list.GetName(), strings.TrimSuffix(want[i], ".gz")) {
