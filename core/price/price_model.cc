@@ -185,29 +185,37 @@ class Pricing {
       Remark(PriceRemark::kNoInstanceType);
       return false;
     }
+    const PriceCatalogue* best = nullptr;
+    Regional best_at;
     for (const auto& catalogue : model_.catalogues) {
       const InstancePrice* const found = Find(catalogue->types, node_.instance_type);
-      if (found != nullptr && TakeType(*catalogue, *found)) return true;
+      const Regional at = found == nullptr ? Regional() : InRegion(*catalogue, *found);
+      if (at.price == nullptr || (best != nullptr && Fitness(at) <= Fitness(best_at))) continue;
+      best = catalogue.get();
+      best_at = at;
     }
+    if (best != nullptr) return TakeType(*best, best_at);
     Remark(PriceRemark::kInstanceTypeNotListed);
     return false;
   }
 
-  bool TakeType(const PriceCatalogue& catalogue, const InstancePrice& listed) {
-    const Regional at = InRegion(catalogue, listed);
-    if (at.price == nullptr) return false;
-    const double price = PriceOf(*at.price);
+  struct Regional {
+    const MachinePrice* price = nullptr;  // nullptr: there is none
+    absl::string_view region;
+  };
+  // Orders prices: of the node's region or of a list without one, then without a spot ratio.
+  std::pair<bool, bool> Fitness(const Regional& at) const {
+    return {at.region.empty() || node_.region.empty() || at.region == node_.region,
+            !node_.spot || at.price->spot.has_value()};
+  }
+
+  bool TakeType(const PriceCatalogue& catalogue, const Regional& at) {
     Name(catalogue, node_.instance_type, at.region);
-    TakeListed(PriceSource::kInstanceType, price, PriceBasis::kList);
+    TakeListed(PriceSource::kInstanceType, PriceOf(*at.price), PriceBasis::kList);
     catalogue.gce.has_value() ? AddGceParts(*catalogue.gce) : AddAttachedGpus();
     AddLicence(catalogue.os);
     return true;
   }
-
-  struct Regional {
-    const MachinePrice* price;  // nullptr: there is none
-    absl::string_view region;
-  };
 
   // The node's region where the list has it, else the list's own, else the first one with a price.
   Regional InRegion(const PriceCatalogue& catalogue, const InstancePrice& listed) const {
@@ -261,8 +269,7 @@ class Pricing {
   bool AskFamily() {
     if (node_.instance_type.empty()) return false;
     for (const auto& catalogue : model_.catalogues) {
-      const bool found = catalogue->gce.has_value() ? AskGceFamily(*catalogue) : AskTableFamily(*catalogue);
-      if (found) return true;
+      if (catalogue->gce.has_value() ? AskGceFamily(*catalogue) : AskTableFamily(*catalogue)) return true;
     }
     Remark(PriceRemark::kFamilyNotListed);
     return false;

@@ -77,7 +77,9 @@ inline constexpr double kWindowsCpu = 0.046;
 //                  list that knows the type or family is asked before it; on GCE, whose model prices types
 //                  that it does not know at their disks, so are base rates.
 //   kInstanceType  the type's price in the node's region where the list has it, else in the list's own, else
-//                  in the first one that it has. A table without spot price: on-demand * spot factor.
+//                  in the first one that it has. A table without spot price: on-demand * spot factor. Of
+//                  several lists with the type, one of the node's region or of none is first, then one
+//                  that needs no spot factor, then the one that is named first.
 //                  GPUs that are attached to a machine of GCE's first generation come on top.
 //   kFamily        GCE: CPU * rate + GiB * rate, times the family's spot factor. Table: the member of the
 //                  family that is nearest in CPU (by ratio; ties: the smaller, then by name), times the ratio

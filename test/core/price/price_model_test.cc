@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <initializer_list>
 #include <limits>
+#include <memory>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "core/price/own_price.h"
 #include "test/testing/units.h"
 
@@ -272,6 +276,31 @@ TEST(PriceNode, AProviderThatSaysTooLittleIsNotBelievedWhereAListKnowsBetter) {
 TEST(PriceNode, CataloguesAreAskedInTheirOrder) {
   EXPECT_EQ(PriceNode(ModelOf({kGceList, kInstanceList}), InstanceOf("m5.large")).catalogue, "aws");
   EXPECT_EQ(PriceNode(ModelOf({kInstanceList, kGceList}), InstanceOf("n1-standard-8")).catalogue, "gce");
+}
+
+// A list of the node's region is asked before one of another region, and a spot price before a ratio.
+TEST(PriceNode, CataloguesOfTheRegionAreAskedFirst) {
+  constexpr char kHeader[] = "instance_type,on_demand_usd_per_hour,spot_usd_per_hour\n";
+  const std::string east = absl::StrCat("# region: us-east-1\n", kHeader, "m5.large,0.1,\n");
+  const std::string west = absl::StrCat("# region: eu-west-1\n", kHeader, "m5.large,0.15,\n");
+  const std::string spot = absl::StrCat("# region: eu-west-1\n", kHeader, "m5.large,0.16,0.07\n");
+  const std::string own = absl::StrCat(kHeader, "m5.large,0.08,\n");
+  const auto price = [](std::initializer_list<std::string> lists, const char* region, bool spot_node) {
+    PricedNode node = InstanceOf("m5.large", 2, 8);
+    node.region = region;
+    node.spot = spot_node;
+    PriceModel model;
+    for (const std::string& csv : lists) model.catalogues.push_back(ModelOf({csv.c_str()}).catalogues[0]);
+    return PriceNode(model, node).price;
+  };
+  EXPECT_DOUBLE_EQ(price({east, west}, "eu-west-1", false), 0.15);
+  EXPECT_DOUBLE_EQ(price({east, west}, "us-east-1", false), 0.1);
+  EXPECT_DOUBLE_EQ(price({west, spot}, "eu-west-1", false), 0.15);
+  EXPECT_DOUBLE_EQ(price({west, spot}, "eu-west-1", true), 0.07);
+  EXPECT_DOUBLE_EQ(price({east, spot}, "us-east-1", true), 0.1 * kAverageSpotRatio);
+  EXPECT_DOUBLE_EQ(price({own, west}, "eu-west-1", false), 0.08) << "a list without a region is of each";
+  EXPECT_DOUBLE_EQ(price({west, east}, "", false), 0.15);
+  EXPECT_DOUBLE_EQ(price({west, east}, "ap-south-1", false), 0.15);
 }
 
 TEST(PriceNode, BaseRates) {
