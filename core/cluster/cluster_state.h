@@ -103,6 +103,8 @@ class ClusterState {
   // These hold for an occupied slot.
   absl::string_view name(Slot slot) const { return At(slot).name; }
   const NodeShape& node_shape(Slot slot) const { return node_shapes_[At(slot).shape]; }
+  // Returns a number that nodes have in common whose shapes are equal.
+  int32_t shape_number(Slot slot) const { return At(slot).shape; }
   const std::optional<std::string>& hostname(Slot slot) const { return At(slot).hostname; }
   const NodeTraits& traits(Slot slot) const { return At(slot).traits; }
   const NodePods& pods(Slot slot) const { return At(slot).pods; }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/amount.h"
@@ -19,6 +21,14 @@ const std::array<absl::string_view, 6> kGpuResources = {
 int64_t AmountOf(const ResourceAmounts& amounts, const ResourceNames& names, absl::string_view name) {
   const std::optional<ResourceId> id = names.Find(name);
   return id.has_value() ? amounts.Get(*id) : 0;
+}
+
+// Returns the number in a label, [1, 2^30]; 0: there is none.
+int64_t NumberIn(const Labels& labels, absl::string_view key) {
+  const std::string* const text = labels.Find(key);
+  int64_t number = 0;
+  const bool valid = text != nullptr && absl::SimpleAtoi(*text, &number) && number > 0 && number <= 1 << 30;
+  return valid ? number : 0;
 }
 
 }  // namespace
@@ -55,6 +65,14 @@ int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names) {
   for (const absl::string_view name : kGpuResources)
     gpus = SaturatingAdd(gpus, AmountOf(amounts, names, name));
   return gpus;
+}
+
+int64_t GpusBehind(int64_t offered, const Labels& labels) {
+  const int64_t replicas = std::max({int64_t{1}, NumberIn(labels, "nvidia.com/gpu.replicas"),
+                                     NumberIn(labels, "cloud.google.com/gke-max-shared-clients-per-gpu")});
+  if (replicas == 1) return offered;
+  const int64_t stated = NumberIn(labels, "nvidia.com/gpu.count");
+  return stated > 0 ? std::min(stated, offered) : (offered + replicas - 1) / replicas;
 }
 
 absl::string_view GpuResourceOf(const ResourceAmounts& amounts, const ResourceNames& names) {

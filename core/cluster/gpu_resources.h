@@ -34,6 +34,11 @@ std::string GpuKindOf(const Labels& labels, const ResourceAmounts& amounts, cons
 // The sum of all of them.
 int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names);
 
+// Returns the number of machines' GPUs behind those that a node offers, which may be shares of them: time
+// slices of NVIDIA's device plugin, by the labels of its feature discovery, and clients that share a GPU on
+// GKE.
+int64_t GpusBehind(int64_t offered, const Labels& labels);
+
 // Returns the first of them that `amounts` has; empty: it has none.
 absl::string_view GpuResourceOf(const ResourceAmounts& amounts, const ResourceNames& names);
 

@@ -2,12 +2,15 @@
 #ifndef LOADLINE_CORE_CLUSTER_NODE_GROUP_H_
 #define LOADLINE_CORE_CLUSTER_NODE_GROUP_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/base/strong_vector.h"
 #include "core/cluster/node_model.h"
 #include "core/cluster/node_price.h"
@@ -16,6 +19,12 @@ namespace loadline {
 
 // The position of a group in a list of groups.
 enum class GroupIndex : int32_t {};
+
+// The existing nodes of a group that cost something else than a new one.
+struct NodesOfOtherPrices {
+  std::vector<PricedKind> kinds;
+  absl::flat_hash_map<Slot, size_t> kind_of;  // positions in `kinds`
+};
 
 // All families of decisions read this one type, each the part that it needs, and keep what is their own
 // beside it. Numbers of nodes are in [0, 2^31).
@@ -41,7 +50,10 @@ struct NodeGroup {
   // All that the price of a new node depends on; and the price with its sources.
   PricedNode priced;
   NodePrice price;
-  // The same, US dollars per hour: finite, >= 0; nullopt: not known, and the group grows by a ranking only.
+  // See PriceOtherKinds(); nullptr: each node costs as much as a new one.
+  std::shared_ptr<const NodesOfOtherPrices> other_prices;
+  // The price of a new node, US dollars per hour: finite, >= 0; nullopt: not known, and the group grows by a
+  // ranking only.
   std::optional<double> usd_per_hour;
   bool has_gpu = false;
   // Groups of a higher one grow first, as far as they take pods; with a ranking, where one of its strategies
@@ -73,8 +85,23 @@ using NodeGroupSpan = StrongSpan<GroupIndex, const NodeGroup>;
 // Returns the price of a new node, 0 where it is not known.
 inline double UsdOf(const NodeGroup& group) { return group.usd_per_hour.value_or(0); }
 
-// Returns the price that the removal of one node of the group saves per hour; nullopt: not known.
-inline std::optional<double> SavedPrice(const NodeGroup& group) {
+// Returns the kind of an existing node of the group; nullptr: it costs as much as a new one.
+inline const PricedKind* OtherKindOf(const NodeGroup& group, Slot slot) {
+  if (group.other_prices == nullptr) return nullptr;
+  const auto found = group.other_prices->kind_of.find(slot);
+  return found == group.other_prices->kind_of.end() ? nullptr : &group.other_prices->kinds[found->second];
+}
+
+// Returns the price of an existing node of the group in US dollars per hour; nullopt: not known.
+inline std::optional<double> UsdOf(const NodeGroup& group, Slot slot) {
+  const PricedKind* const other = OtherKindOf(group, slot);
+  return other != nullptr ? other->price.price : group.usd_per_hour;
+}
+
+// Returns the price that the removal of a node of the group saves per hour; nullopt: not known.
+inline std::optional<double> SavedPrice(const NodeGroup& group, Slot slot) {
+  const PricedKind* const other = OtherKindOf(group, slot);
+  if (other != nullptr) return other->price.price;
   return group.node_price.has_value() ? group.node_price : group.usd_per_hour;
 }
 

@@ -97,6 +97,12 @@ struct NodePrice {
   double estimated = 0;   // what of the price is an estimate, whatever the basis of the rest
 };
 
+// Nodes that their group would make otherwise now, with their price.
+struct PricedKind {
+  PricedNode node;
+  NodePrice price;
+};
+
 }  // namespace loadline
 
 #endif  // LOADLINE_CORE_CLUSTER_NODE_PRICE_H_

@@ -23,6 +23,11 @@ bool HasEphemeralVolume(const PodShape& shape) {
                      [](const PodVolume& volume) { return volume.kind == VolumeKind::kEphemeral; });
 }
 
+bool IsSpot(const NodeGroup& group, Slot slot) {
+  const PricedKind* const other = OtherKindOf(group, slot);
+  return other != nullptr ? other->node.spot : group.priced.spot;
+}
+
 }  // namespace
 
 TrialCluster::TrialCluster(Snapshot* snapshot, const ConsolidationProblem& problem,
@@ -41,8 +46,8 @@ TrialCluster::TrialCluster(Snapshot* snapshot, const ConsolidationProblem& probl
     TrialNode& known = nodes_[*node];
     known.group = entry.group;
     known.usd = entry.usd_per_hour.value_or(0);
-    const bool spot = entry.group.has_value() && problem_.groups[*entry.group].priced.spot;
-    if (spot) known.spot_usd = known.usd;
+    if (entry.group.has_value() && IsSpot(problem_.groups[*entry.group], entry.slot))
+      known.spot_usd = known.usd;
     known.age_hours = entry.age_hours;
     known.may_go = entry.may_go && entry.group.has_value() && entry.usd_per_hour.has_value();
     known.problem = i;

@@ -27,7 +27,7 @@ double SizeOf(const CpuMemory& allocatable) {
 
 bool HasPrice(const DrainCall& call, const Candidate& candidate) {
   const NodeGroup* const group = call.GroupOf(candidate.slot);
-  return group != nullptr && SavedPrice(*group).has_value();
+  return group != nullptr && SavedPrice(*group, candidate.slot).has_value();
 }
 
 }  // namespace
@@ -63,8 +63,8 @@ std::vector<Candidate> Candidates(const DrainCall& call, const Snapshot& snapsho
   const bool priced = ArePriced(call, candidates);
   for (Candidate& candidate : candidates) {
     candidate.displaced = displaced_in[IndexOf(candidate.slot)];
-    candidate.value =
-        priced ? *SavedPrice(*call.GroupOf(candidate.slot)) : SizeOf(call.AllocatableOf(candidate.slot));
+    candidate.value = priced ? *SavedPrice(*call.GroupOf(candidate.slot), candidate.slot)
+                             : SizeOf(call.AllocatableOf(candidate.slot));
   }
   return candidates;
 }

@@ -182,7 +182,7 @@ void DrainPlanner::Impl::TellRemovals() {
                             .ready_at_s = decision.ready_at_s,
                             .start = decision.start,
                             .waits = decision.waits});
-    plan_.price_saved += SavedPrice(*call_->GroupOf(node.slot)).value_or(0);
+    plan_.price_saved += SavedPrice(*call_->GroupOf(node.slot), node.slot).value_or(0);
   }
 }
 

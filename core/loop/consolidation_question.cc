@@ -10,7 +10,6 @@
 #include "core/drain/eligibility.h"
 #include "core/drain/node_reason.h"
 #include "core/drain/rules.h"
-#include "core/loop/price_sums.h"
 
 namespace loadline {
 namespace {
@@ -59,7 +58,7 @@ class QuestionMaker {
     node_of_[IndexOf(slot)] = static_cast<int32_t>(problem_.nodes.size()) - 1;
     node.slot = slot;
     node.group = drain_.group_of[slot];
-    if (node.group.has_value()) node.usd_per_hour = UsdOf(problem_.groups[*node.group], state_.traits(slot));
+    if (node.group.has_value()) node.usd_per_hour = UsdOf(problem_.groups[*node.group], slot);
     node.kind = KindForPlan(state_, slot, drain_.group_of);
     node.takes_pods = TakesMovedPods(state_, slot);
     node.leaving = IsBeingDeleted(state_, slot, drain_.now_s);

@@ -1,11 +1,14 @@
-// The price that a node states itself, beside that of its group.
+// The prices of existing nodes, which may be others than those of new nodes of their groups.
 #ifndef LOADLINE_CORE_PRICE_OWN_PRICE_H_
 #define LOADLINE_CORE_PRICE_OWN_PRICE_H_
 
 #include <optional>
 
 #include "absl/strings/string_view.h"
+#include "core/cluster/cluster_state.h"
+#include "core/cluster/node_group.h"
 #include "core/cluster/node_price.h"
+#include "core/price/price_model.h"
 
 namespace loadline {
 
@@ -17,6 +20,20 @@ std::optional<double> ReadStatedPrice(absl::string_view stated);
 // the node states nothing that can be read, where that price is given for all of the group, and where none is
 // known.
 NodePrice PriceOfNode(const NodePrice& of_group, absl::string_view stated);
+
+// Prices the existing nodes that their groups would make otherwise now, and keeps these prices in the groups.
+// A node differs from a new one if instance type, region, capacity type or system are known of both and are
+// not the same; or, where the new node's price is an estimate, if CPU, memory or GPUs of both are known and
+// one of them has a quarter more than the other. A smaller difference may be that between a template and its
+// machine. A node that differs in nothing costs exactly as much as a new one: else replacement would go on
+// for ever.
+//
+// The prices that the cloud and annotations state of new nodes do not hold for a node that differs. Where
+// only an estimate is known of it, and a better price of a new node, that price holds. A price that is given
+// for the group holds for all of its nodes. Architecture and zone are not compared, as no price depends on
+// them alone. Cost: O(nodes), and a price for each kind.
+void PriceOtherKinds(const PriceModel& model, const GroupsOfNodes& group_of, const ClusterState& cluster,
+                     NodeGroups* groups);
 
 }  // namespace loadline
 

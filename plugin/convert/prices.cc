@@ -163,21 +163,6 @@ void ReadGce(const Labels& labels, const StringEntries& annotations, PricedNode*
   if (disk != nullptr) node->boot_disk_type = *disk;
 }
 
-// Returns the number of machines' GPUs behind those that a node offers, which may be shares of them: time
-// slices of NVIDIA's device plugin, by the labels of its feature discovery, and clients that share a GPU on
-// GKE.
-int64_t GpusBehind(int64_t offered, const Labels& labels) {
-  const auto number = [&](absl::string_view key) {
-    return NumberOf<int64_t>(labels.Find(key),
-                             [](const std::string& s, int64_t* n) { return absl::SimpleAtoi(s, n); });
-  };
-  const int64_t replicas = std::max({int64_t{1}, number("nvidia.com/gpu.replicas"),
-                                     number("cloud.google.com/gke-max-shared-clients-per-gpu")});
-  if (replicas == 1) return offered;
-  const int64_t stated = number("nvidia.com/gpu.count");
-  return stated > 0 ? std::min(stated, offered) : (offered + replicas - 1) / replicas;
-}
-
 void ReadLabelsOfNode(const Labels& labels, const StringEntries& annotations, DecodedTemplate* decoded) {
   PricedNode& node = decoded->node;
   node.gpus = GpusBehind(node.gpus, labels);
