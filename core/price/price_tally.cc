@@ -30,8 +30,8 @@ void PriceTally::Add(const std::string& group, const PricedNode& node, const Nod
   const auto has = [&](PriceRemark remark) { return absl::c_linear_search(price.remarks, remark); };
   sums_[static_cast<size_t>(price.basis)] += (price.price - price.estimated) * count;
   sums_[static_cast<size_t>(PriceBasis::kEstimate)] += price.estimated * count;
-  if (!price.catalogue.empty()) {
-    AddTo(&lists_[{price.catalogue, price.region, price.date}], nodes, price.price * count);
+  if (const double listed = price.price - price.estimated; !price.catalogue.empty() && listed > 0) {
+    AddTo(&lists_[{price.catalogue, price.region, price.date}], nodes, listed * count);
   }
   if (price.spot_ratio > 0) AddTo(&spot_ratios_[price.spot_ratio], nodes, price.price * count);
   if (price.source == PriceSource::kBaseRates ||

@@ -54,7 +54,18 @@ std::string Costliest(std::vector<Part> parts) {
   return Named(std::move(texts));
 }
 
-void TellEstimates(const PriceTally& tally, v1::PriceSources* sources) {
+// Tells the stated parts of a sum that has other parts, too.
+void TellStated(const PriceTally& tally, v1::PriceSources* sources) {
+  const std::string of_all = absl::StrCat(" of ", Usd(tally.Total()), " USD/h is ");
+  if (const double given = tally.Of(PriceBasis::kGiven); given > 0 && given < tally.Total()) {
+    sources->add_notes(absl::StrCat(Usd(given), of_all, "stated in a file or by annotations of nodes."));
+  }
+  if (const double provider = tally.Of(PriceBasis::kProvider); provider > 0 && provider < tally.Total()) {
+    sources->add_notes(absl::StrCat(Usd(provider), of_all, "stated by the cloud provider."));
+  }
+}
+
+void TellEstimates(const PriceTally& tally, const PriceModel& prices, v1::PriceSources* sources) {
   const double estimate = tally.ByCapacity();
   if (estimate <= 0) return;
   std::vector<Part> types;
@@ -67,7 +78,9 @@ void TellEstimates(const PriceTally& tally, v1::PriceSources* sources) {
     }
   }
   std::vector<std::string> why;
-  if (!types.empty()) {
+  if (prices.catalogues.empty()) {
+    why.push_back("no price list is asked");
+  } else if (!types.empty()) {
     why.push_back(absl::StrCat("no list has ", Costliest(std::move(types))));
   }
   if (nameless.nodes > 0) why.push_back(CountedNodes(nameless.nodes, "names", "name") + " no instance type");
@@ -153,7 +166,7 @@ void TellUnknown(const PriceTally& tally, v1::PriceSources* sources) {
 
 }  // namespace
 
-v1::PriceSources PriceSourcesOf(const PriceTally& tally) {
+v1::PriceSources PriceSourcesOf(const PriceTally& tally, const PriceModel& prices) {
   v1::PriceSources sources;
   sources.set_given_usd_per_hour(tally.Of(PriceBasis::kGiven));
   sources.set_provider_usd_per_hour(tally.Of(PriceBasis::kProvider));
@@ -163,7 +176,8 @@ v1::PriceSources PriceSourcesOf(const PriceTally& tally) {
   sources.set_reserved_usd_per_hour(tally.ReservedByList());
   sources.set_licence_usd_per_hour(tally.Licences());
   sources.set_mostly_known(tally.MostlyKnown());
-  TellEstimates(tally, &sources);
+  TellStated(tally, &sources);
+  TellEstimates(tally, prices, &sources);
   TellLists(tally, &sources);
   TellRatios(tally, &sources);
   TellRegions(tally, &sources);

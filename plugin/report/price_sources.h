@@ -2,14 +2,16 @@
 #ifndef LOADLINE_PLUGIN_REPORT_PRICE_SOURCES_H_
 #define LOADLINE_PLUGIN_REPORT_PRICE_SOURCES_H_
 
+#include "core/price/price_model.h"
 #include "core/price/price_tally.h"
 #include "loadline/v1/prices.pb.h"
 
 namespace loadline {
 
 // Returns the sums, and in sentences which lists, regions and ratios they rest on, and what is not known.
-// There are at most seven sentences, each of which names at most five things.
-v1::PriceSources PriceSourcesOf(const PriceTally& tally);
+// `prices`: by which the nodes were priced. There are at most nine sentences, each of which names at most
+// five things.
+v1::PriceSources PriceSourcesOf(const PriceTally& tally, const PriceModel& prices);
 
 }  // namespace loadline
 

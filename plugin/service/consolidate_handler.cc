@@ -96,7 +96,7 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   v1::PlanConsolidationResponse response;
   const PriceTally tally = TallyPrices(groups, problem->group_of, view.cluster());
   EncodeConsolidation(plan, policy->options, question, *problem, groups, tally, &response);
-  *response.mutable_price_sources() = PriceSourcesOf(tally);
+  *response.mutable_price_sources() = PriceSourcesOf(tally, *prices);
   if (request.derive_groups()) {
     EncodeDerivedGroups(*derived, groups, view.cluster().resource_names(), &response);
   }

@@ -210,6 +210,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   Complete(view.label_keys(), &*decoded);
   Complete(view.label_keys(), &*young);
   cluster->Lend();
+  const PriceModel prices = policy->prices;
   LoopProblem problem;
   if (absl::Status status = MakeProblem(request, *std::move(policy), *drain_turn, shared, view,
                                         fleet_turn.get(), &*decoded, &problem);
@@ -257,7 +258,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   TellTooCostlyBudgets(plan.scale_down, &decoded->left_out);
   TellLeftOut(decoded->left_out, &response);
   *response.mutable_price_sources() =
-      PriceSourcesOf(TallyPrices(problem.groups, problem.drain.group_of, view.cluster()));
+      PriceSourcesOf(TallyPrices(problem.groups, problem.drain.group_of, view.cluster()), prices);
   if (fleet_turn != nullptr)
     *response.mutable_report() = ReportOf({request, response, NamesOf(view.cluster())});
   absl::StatusOr<v1::PlanLoopResponse> sized =

@@ -92,7 +92,7 @@ absl::Status EncodeOrder(const RankQuestion& question, v1::RankOptionsResponse* 
     *message = EncodeRankedOption(ranked, option, question.policy.damper);
     bytes += message->ByteSizeLong() + kEntryOverhead;
   }
-  *response->mutable_price_sources() = PriceSourcesOf(tally);
+  *response->mutable_price_sources() = PriceSourcesOf(tally, question.prices);
   bytes += response->price_sources().ByteSizeLong();
   // The rest of the message is small and bounded.
   constexpr size_t kRest = 4096;

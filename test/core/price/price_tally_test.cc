@@ -46,6 +46,21 @@ TEST(PriceTally, IsMostlyKnownUpToATenthOfEstimates) {
   EXPECT_FALSE(tally.MostlyKnown());
 }
 
+// The amount of a list is what the list says itself: the parts of the sum that are named add up to it.
+TEST(PriceTally, ListsAreWithoutEstimates) {
+  NodePrice windows = PriceOf(PriceBasis::kList, 0.75);
+  windows.catalogue = "aws.csv";
+  windows.estimated = 0.25;
+  NodePrice family = PriceOf(PriceBasis::kEstimate, 3, PriceSource::kFamily);
+  family.catalogue = "azure.csv";
+  PriceTally tally;
+  tally.Add("w", {}, windows, 4);
+  tally.Add("f", {.instance_type = "x"}, family, 1);
+  ASSERT_EQ(tally.lists().size(), 1);
+  EXPECT_EQ(tally.lists().begin()->first.name, "aws.csv");
+  EXPECT_EQ(tally.lists().begin()->second.usd, 2);
+}
+
 TEST(PriceTally, WhatIsAddedByEstimateCountsAsSuch) {
   NodePrice price = PriceOf(PriceBasis::kList, 0.376);
   price.parts = {{PricePartKind::kMachine, 0.192}, {PricePartKind::kLicence, 0.184}};

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,12 @@ NodePrice PriceOf(PriceSource source, PriceBasis basis, double usd) {
 
 NodePrice Estimate(double usd) { return PriceOf(PriceSource::kBaseRates, PriceBasis::kEstimate, usd); }
 
+PriceModel OneList() {
+  PriceModel prices;
+  prices.catalogues.push_back(std::make_shared<const PriceCatalogue>());
+  return prices;
+}
+
 TEST(PriceSources, OfManyInstanceTypesTheCostliestAreNamed) {
   PriceTally tally;
   for (int i = 0; i < 10'000; ++i) {
@@ -34,7 +41,7 @@ TEST(PriceSources, OfManyInstanceTypesTheCostliestAreNamed) {
     tally.Add(absl::StrCat("group-", i), {.instance_type = type}, Estimate(1), 1);
   }
   tally.Add("z", {.instance_type = "z-dear"}, Estimate(2), 3);
-  EXPECT_THAT(PriceSourcesOf(tally).notes(),
+  EXPECT_THAT(PriceSourcesOf(tally, OneList()).notes(),
               ElementsAre(HasSubstr("no list has z-dear, type-0, type-1, type-10, type-100 and 9996 more.")));
 }
 
@@ -42,14 +49,33 @@ TEST(PriceSources, FewInstanceTypesKeepTheOrderOfTheirNames) {
   PriceTally tally;
   tally.Add("a", {.instance_type = "a"}, Estimate(1), 1);
   tally.Add("b", {.instance_type = "b"}, Estimate(2), 1);
-  EXPECT_THAT(PriceSourcesOf(tally).notes(), ElementsAre(HasSubstr("no list has a, b. ")));
+  EXPECT_THAT(PriceSourcesOf(tally, OneList()).notes(), ElementsAre(HasSubstr("no list has a, b. ")));
+}
+
+// Without a list it is no property of the types that none has them.
+TEST(PriceSources, NoListIsAsked) {
+  PriceTally tally;
+  tally.Add("a", {.instance_type = "m5.xlarge"}, Estimate(1), 1);
+  tally.Add("b", {}, Estimate(2), 1);
+  EXPECT_THAT(PriceSourcesOf(tally, PriceModel()).notes(),
+              ElementsAre(StartsWith("3.000 of 3.000 USD/h is estimated from CPU, memory and GPUs: no price "
+                                     "list is asked. Give prices")));
+}
+
+TEST(PriceSources, StatedPartsAreSentencesToo) {
+  PriceTally tally;
+  tally.Add("a", {}, PriceOf(PriceSource::kGiven, PriceBasis::kGiven, 1), 2);
+  tally.Add("b", {}, PriceOf(PriceSource::kProvider, PriceBasis::kProvider, 0.5), 1);
+  EXPECT_THAT(PriceSourcesOf(tally, OneList()).notes(),
+              ElementsAre("2.000 of 2.500 USD/h is stated in a file or by annotations of nodes.",
+                          "0.500 of 2.500 USD/h is stated by the cloud provider."));
 }
 
 TEST(PriceSources, ALongNameIsCutAndPrintable) {
   PriceTally tally;
   tally.Add("a", {.instance_type = std::string(1 << 20, 'a') + "\n"}, Estimate(1), 1);
   tally.Add("b", {.instance_type = "b\x1b[31m"}, Estimate(1), 1);
-  const v1::PriceSources sources = PriceSourcesOf(tally);
+  const v1::PriceSources sources = PriceSourcesOf(tally, OneList());
   ASSERT_EQ(sources.notes_size(), 1);
   EXPECT_LT(sources.notes(0).size(), 1'000u);
   EXPECT_THAT(sources.notes(0), AllOf(HasSubstr("b?[31m"), Not(HasSubstr("\x1b"))));
@@ -65,7 +91,7 @@ TEST(PriceSources, ManyListsAndSharesAreOneSentenceEach) {
     tally.Add(absl::StrCat("g", i), {.region = price.region}, price, 1);
   }
   EXPECT_THAT(
-      PriceSourcesOf(tally).notes(),
+      PriceSourcesOf(tally, OneList()).notes(),
       ElementsAre(
           "Price lists, without discounts: list.csv (r7) for 7.000 USD/h, list.csv (r6) for 6.000 USD/h, "
           "list.csv (r5) for 5.000 USD/h, list.csv (r4) for 4.000 USD/h, list.csv (r3) for 3.000 USD/h "
@@ -86,7 +112,7 @@ TEST(PriceSources, LicencesAndReservedNodesAreToldByThemselves) {
   tally.Add("w", {}, windows, 1);
   tally.Add("r", {.reserved = true}, reserved, 1);
   EXPECT_THAT(
-      PriceSourcesOf(tally).notes(),
+      PriceSourcesOf(tally, OneList()).notes(),
       ElementsAre(AllOf(StartsWith("1 node is reserved: what the reservation costs is not known, and 0.192 "
                                    "USD/h is what such nodes cost on demand. Give prices with --prices"),
                         Not(HasSubstr("estimated"))),
