@@ -26,7 +26,7 @@ std::span<const absl::string_view> GpuResources();
 // their type. Sources: Cluster Autoscaler's providers of GCE and AWS, and those that have "accelerator".
 std::span<const absl::string_view> GpuLabels();
 
-// Returns the number and kind of the GPUs of a node, by which machines without a stated type are told apart:
+// Returns the number and kind of the GPUs of a node, which distinguishes machines without a stated type:
 // "8-nvidia-tesla-t4" where a label names their type, else as "8-nvidia.com/gpu". Without the number as long
 // as only the label tells of them; empty: the node has none.
 std::string GpuKindOf(const Labels& labels, const ResourceAmounts& amounts, const ResourceNames& names);

@@ -14,6 +14,9 @@
 
 namespace loadline {
 
+// Returns the further pods that a cluster of this size expects: the larger it is, the more.
+FurtherPods FurtherPodsOf(int64_t cluster_nodes);
+
 // Pods that arrive one by one each find the cheapest node for themselves alone, which together are far from
 // the cheapest nodes for all: each node carries its DaemonSets, and keeps a part for the system, anew.
 //
@@ -23,7 +26,7 @@ namespace loadline {
 //
 // The expected value over an unknown number of further rounds was tried in place of H: it costs more in
 // `make bench-arrivals`, as each pod then finds that few others come. Groups that have all of their nodes or
-// none are not considered, nor those with GPUs, whose nodes cost most where nobody comes to use them.
+// none are not considered, nor those with GPUs, whose nodes cost most if nobody uses them.
 struct LookAhead {
   Estimator* estimator;
   const GrowableGroups& groups;

@@ -30,7 +30,7 @@ struct PlanOptions {
   // The price that each further type of node counts as: an operator's wish for few types. Groups whose nodes
   // cost and take the same are one type.
   double usd_per_further_type = 0;
-  // Where one node takes all pods that wait, it is chosen with these in mind: see LookAhead.
+  // A node that takes all pods that wait is chosen with these in mind: see LookAhead.
   FurtherPods further;
 };
 

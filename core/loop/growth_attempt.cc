@@ -71,18 +71,6 @@ bool Within(NodeLimit limit, const NodesOfGroups& growth) {
   return nodes <= limit.value_or(nodes);
 }
 
-// The further pods that growth expects. Chosen by `make bench-arrivals`: 8 to 32 pods, and one to four times
-// the preferred node, cost within 3 % of each other in the median of its rows.
-constexpr int64_t kMostFurtherPods = 16;
-constexpr int64_t kPreferredNodes = 2;
-
-// Returns the further pods that a cluster of this size expects: the larger it is, the more come.
-FurtherPods FurtherPodsOf(int64_t cluster_nodes) {
-  const NodeCapacity preferred = TablePreferredNode(PreferredTable::kProposal, cluster_nodes);
-  return {kMostFurtherPods,
-          {kPreferredNodes * preferred.milli_cpu, kPreferredNodes * preferred.memory_bytes}};
-}
-
 class Attempt {
  public:
   Attempt(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& before,
@@ -120,8 +108,7 @@ class Attempt {
  private:
   const GrowthWay& way() const { return result_.way; }
 
-  // Nodes on their way stand in the snapshot until growth has been planned, and so long their memory is
-  // taken.
+  // The memory of nodes on their way is taken until growth has been planned.
   void AddUpcoming(TrialMemory* memory) {
     upcoming_.untainted = Untaint(problem_, plan_, &snapshot_);
     upcoming_.first = NodeIndex{snapshot_.node_end()};
@@ -145,10 +132,7 @@ class Attempt {
   void PlanJointly(const GrowableGroups& may_grow) {
     PlanOptions options = problem_.growth;
     options.max_new_nodes = NewNodesLeft(problem_, plan_);
-    // Nodes on their way cost nothing where they are packed, so that no larger one is cheaper.
-    if (problem_.looks_ahead && !way().packs_upcoming) {
-      options.further = FurtherPodsOf(problem_.drain.cluster->node_count());
-    }
+    options.further = way().further;
     if (way().packs_upcoming && options.max_new_nodes.has_value()) {
       for (const GroupCounts& count : counts_) *options.max_new_nodes += count.upcoming;
     }

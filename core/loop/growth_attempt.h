@@ -18,6 +18,9 @@ struct GrowthWay {
   bool packs_upcoming = false;
   // Pods are planned onto new nodes as if these had so much less CPU and memory: a part, [0, 1).
   double reserve = 0;
+  // See PlanOptions::further. Nodes on their way cost nothing where they are packed: no larger one is
+  // cheaper.
+  FurtherPods further;
 };
 
 // A complete plan of growth that competes with others.

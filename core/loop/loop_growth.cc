@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/expand/look_ahead.h"
 #include "core/expand/node_limits.h"
 #include "core/loop/growth_attempt.h"
 #include "core/loop/loop_resources.h"
@@ -115,7 +116,9 @@ GroupRooms GrowForPods(const LoopProblem& problem, const CountsOfGroups& counts,
   const auto attempt = [&](const GrowthWay& way) {
     return TryGrowth(problem, counts, *plan, way, snapshot, budget);
   };
-  GrowthAttempt best = attempt({});
+  const FurtherPods further =
+      problem.looks_ahead ? FurtherPodsOf(problem.drain.cluster->node_count()) : FurtherPods();
+  GrowthAttempt best = attempt({.further = further});
   if (best.plan.scale_up.nodes.empty() || best.plan.scale_up.cut_short || problem.ranking.has_value()) {
     TakeGrowth(std::move(best.plan), plan);
     return std::move(best.rooms);
@@ -131,7 +134,7 @@ GroupRooms GrowForPods(const LoopProblem& problem, const CountsOfGroups& counts,
   }
   for (const double reserve : kReserves) {
     if (best.left_as_scheduled <= CountWaiting(best.plan) * kLeftForLaterPercent / 100) break;
-    GrowthAttempt roomier = attempt({best.way.packs_upcoming, reserve});
+    GrowthAttempt roomier = attempt({best.way.packs_upcoming, reserve, best.way.further});
     if (!IsValid(roomier, best)) break;
     if (IsWorthIt(problem, roomier, best)) best = std::move(roomier);
   }

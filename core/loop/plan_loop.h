@@ -98,8 +98,8 @@ struct LoopProblem {
   // Names that the shapes of groups and pods refer to: those of the cluster, with names added.
   ResourceNames names;
   PlanOptions growth;
-  // Growth for pods expects further ones like them, by the size of the cluster: see PlanOptions::further, which
-  // `growth` leaves empty.
+  // Growth for pods expects further ones like them, by the size of the cluster: see PlanOptions::further,
+  // which `growth` leaves empty.
   bool looks_ahead = true;
   // Says whether growth for pods waits for further ones.
   GrowthBatch batch;

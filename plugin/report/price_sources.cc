@@ -83,7 +83,8 @@ void TellEstimates(const PriceTally& tally, const PriceModel& prices, v1::PriceS
   } else if (!types.empty()) {
     why.push_back(absl::StrCat("no list has ", Costliest(std::move(types))));
   }
-  if (nameless.nodes > 0) why.push_back(CountedNodes(nameless.nodes, "names", "name") + " no instance type");
+  if (nameless.nodes > 0 && !prices.catalogues.empty())
+    why.push_back(CountedNodes(nameless.nodes, "names", "name") + " no instance type");
   std::string text = absl::StrCat(Usd(estimate), " of ", Usd(tally.Total()),
                                   " USD/h is estimated from CPU, memory and GPUs");
   if (!why.empty()) absl::StrAppend(&text, ": ", absl::StrJoin(why, ", and "));

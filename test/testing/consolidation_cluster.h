@@ -27,6 +27,7 @@ struct ModelType {
   int64_t min = 0;
   int64_t max = 1'000'000;
   bool spot = false;
+  bool makes_other_kinds = false;  // one of its nodes is not as its template says
 };
 
 struct ModelApp {
@@ -195,6 +196,9 @@ class PlannedCluster {
       group.model = NodeModel{cluster_.Shape(Node(type, ""))};
       group.usd_per_hour = type.usd;
       group.priced.spot = type.spot;
+      if (type.makes_other_kinds) {
+        group.other_prices = std::make_shared<NodesOfOtherPrices>(NodesOfOtherPrices{{{}}, {}});
+      }
       group.min_nodes = type.min;
       group.max_nodes = type.max;
       group.target = counts[i];

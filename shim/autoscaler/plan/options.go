@@ -46,7 +46,7 @@ func RulesOf(options *config.Configuration, files *config.Loaded) Rules {
 		MaxWork:         int64(options.MaxWork),
 		MaxMilliseconds: Number(int(down.ScaleDownSimulationTimeout.Milliseconds())), MaxCoresTotal: &totals.MaxCores,
 		MaxMemoryTotal: &totals.MaxBytes, EnforceMinSizes: up.EnforceNodeGroupMinSize,
-		PlanWaitingPodsAlone: up.PlanWaitingPodsAlone,
+		PlanWaitingPodsAlone:         up.PlanWaitingPodsAlone,
 		HoldGroupsTooSmallForDaemons: up.ForceDaemonSets, Balance: balanceOf(&up.Balancing),
 		MaxNewNodes: Number(up.MaxNodesPerScaleUp), MaxNodesTotal: Number(up.MaxNodesTotal),
 		BatchIdleMilliseconds: Number(int(up.BatchIdle.Milliseconds())),

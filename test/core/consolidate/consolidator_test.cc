@@ -104,6 +104,15 @@ TEST(ConsolidatorTest, TwoSmallNodesGiveWayToABigOne) {
   EXPECT_EQ(plan.moves[0].pods[0].to, (MoveTarget{Slot{-1}, GroupIndex{1}, 1}));
 }
 
+// The next node of such a group may be dearer than its template says, and would be replaced again.
+TEST(ConsolidatorTest, AGroupThatMakesOtherKindsProvidesNoNewNodes) {
+  ModelCluster model = TwoTypes();
+  AddNode(&model, 0, 4);
+  AddNode(&model, 0, 4);
+  model.types[1].makes_other_kinds = true;
+  EXPECT_THAT(PlanOf(model, Eager()).moves, IsEmpty());
+}
+
 // Three spot types, of which two are cheaper than what is there; on-demand nodes may always give way to spot
 // ones.
 TEST(ConsolidatorTest, SpotGivesWayToSpotOnlyWithEnoughGroups) {
