@@ -82,12 +82,17 @@ int64_t Trial::RoomOf(GroupIndex group) const {
 }
 
 // Returns how many pods of a kind a new node of the group may take: none if a group of a higher priority has
-// room and takes such pods.
+// room and takes such pods, or if such pods are on nodes of one, which may have no room for another node.
 int64_t Trial::MostOn(MoverKindIndex kind, GroupIndex group) {
   const int64_t most = trial_cluster_.MostOn(kind, group);
   if (most == 0 || !trial_cluster_.options().by_priority) return most;
   const auto [known, is_new] = highest_.try_emplace(kind);  // nullopt, which is the lowest
   std::optional<int64_t>& highest = known->second;
+  if (is_new) {
+    const Mover& mover = trial_cluster_.movers()[trial_cluster_.kinds()[kind].first_mover];
+    const std::optional<GroupIndex> home = trial_cluster_.node(mover.home).group;
+    if (home.has_value()) highest = trial_cluster_.problem().groups[*home].priority;
+  }
   for (const GroupIndex other : added_of_.indices()) {
     if (!is_new) break;
     const std::optional<int64_t>& priority = trial_cluster_.problem().groups[other].priority;

@@ -28,7 +28,11 @@ FurtherPods FurtherPodsOf(int64_t cluster_nodes) {
 int64_t LookAhead::FurtherRounds(const std::vector<int64_t>& placed) const {
   double milli_cpu = 0, bytes = 0;
   for (size_t pods = 0; pods < placed.size(); ++pods) {
-    const ResourceAmounts& requests = estimator->pods()[pods].pod.shape.requests;
+    if (placed[pods] == 0) continue;
+    const PodShape& shape = estimator->pods()[pods].pod.shape;
+    const std::optional<PodOwner>& owner = TraitsOf(shape).owner;
+    if (owner.has_value() && owner->kind == "Job") return 0;
+    const ResourceAmounts& requests = shape.requests;
     milli_cpu += static_cast<double>(requests.Get(kCpu)) * static_cast<double>(placed[pods]);
     bytes += static_cast<double>(requests.Get(kMemory)) * static_cast<double>(placed[pods]);
   }

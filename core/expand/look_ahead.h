@@ -26,7 +26,8 @@ FurtherPods FurtherPodsOf(int64_t cluster_nodes);
 //
 // The expected value over an unknown number of further rounds was tried in place of H: it costs more in
 // `make bench-arrivals`, as each pod then finds that few others come. Groups that have all of their nodes or
-// none are not considered, nor those with GPUs, whose nodes cost most if nobody uses them.
+// none are not considered, nor those with GPUs, whose nodes cost most if nobody uses
+// them. For pods of Jobs, which end, no further ones are expected.
 struct LookAhead {
   Estimator* estimator;
   const GrowableGroups& groups;

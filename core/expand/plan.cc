@@ -65,6 +65,8 @@ class TieredPlanner {
     ScaleUpPlan plan;
     plan.unplaced = waiting;
     std::vector<WantedNodes> wanted;
+    usd_alone_ = 0;
+    looked_ahead_ = false;
     for (int step = 0; step < kMostSteps; ++step) {
       snapshot_.Fork();
       PlanNodes nodes(&estimator_, &snapshot_, groups_, waiting, options_.max_new_nodes, budget_);
@@ -83,6 +85,7 @@ class TieredPlanner {
       if (!more) break;
     }
     plan.lower_bound = std::min(plan.lower_bound, plan.cost);
+    if (looked_ahead_ && usd_alone_ < plan.cost) plan.cost_alone = usd_alone_;
     plan.cut_short = plan.cut_short || budget_->ended();
     plan.cut_short_by = budget_->end();
     return plan;
@@ -110,6 +113,8 @@ class TieredPlanner {
         wanted->push_back({tier.of_all[run.group], run.nodes, run.pods});
       }
       plan->type_penalty += more.type_penalty;
+      usd_alone_ += more.cost_alone.value_or(more.cost);
+      looked_ahead_ = looked_ahead_ || more.cost_alone.has_value();
       plan->lower_bound += more.lower_bound;
       if (!plan->best_single.group.has_value() && more.best_single.group.has_value()) {
         plan->best_single = more.best_single;
@@ -126,6 +131,8 @@ class TieredPlanner {
   const PlanOptions& options_;
   WorkBudget* budget_;
   std::vector<Tier> tiers_;  // empty: all groups have one priority
+  double usd_alone_ = 0;     // of the nodes of the steps, had they been chosen for their pods alone
+  bool looked_ahead_ = false;
 };
 
 // Plans for pods on new nodes so that none is left over for one of a lower priority: where the plan for all

@@ -94,6 +94,27 @@ const ConsolidationNode* FindNode(const ConsolidationQuestion& question, Slot sl
   return nullptr;
 }
 
+// Returns the price of the nodes of a move, those that came by what they are: a group may make nodes of
+// another kind than its template. `unknown`: the price of a node whose price is not known.
+double UsdOfOrders(const LoopProblem& problem, const MoveNodes& nodes, const MoveUnderWay& move,
+                   double unknown) {
+  double usd = 0;
+  size_t first = 0;  // of the order, among those that came
+  for (const MoveUnderWay::Order& order : move.orders) {
+    const size_t end = first + static_cast<size_t>(order.nodes);
+    for (const NodeGroup& group : problem.groups) {
+      if (group.name != order.group) continue;
+      for (size_t i = first; i < end; ++i) {
+        const bool is_there =
+            i < std::min(move.came.size(), nodes.targets.size()) && nodes.targets[i] != Slot{-1};
+        usd += (is_there ? UsdOf(group, nodes.targets[i]) : group.usd_per_hour).value_or(unknown);
+      }
+    }
+    first = end;
+  }
+  return usd;
+}
+
 }  // namespace
 
 std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes& nodes,
@@ -130,13 +151,7 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
   ConsolidationOptions options = problem.replacement.options;
   options.surge_hours = 0;
   UseSavingLasts(saving_lasts_hours, &options);
-  const double removed = terms.removed();
-  for (const MoveUnderWay::Order& order : move->orders) {
-    for (const NodeGroup& group : problem.groups) {
-      if (group.name == order.group)
-        terms.Add(group.usd_per_hour.value_or(removed) * static_cast<double>(order.nodes));
-    }
-  }
+  terms.Add(UsdOfOrders(problem, nodes, *move, terms.removed()));
   if (terms.saves() <= 0 || terms.saves() + 1e-9 < terms.Required(options)) {
     return absl::StrCat("it would save ", terms.saves(), " USD per hour now, which is not enough");
   }

@@ -98,6 +98,12 @@ func (r *rival) yield(ctx context.Context, groups []cloud.Group, grows, removes 
 			"listed: apply manifests/autoscaler/10-rbac.yaml, or name its namespace by --cluster-autoscaler-namespace",
 			strings.Join(slices.Sorted(maps.Keys(r.trusted)), " and ")))
 	}
+	for _, namespace := range slices.Sorted(maps.Keys(r.trusted)) {
+		if r.refused[object{leaseSign, namespace}] && r.refused[object{statusSign, namespace}] {
+			warnings = append(warnings, fmt.Sprintf("it is not known whether a Cluster Autoscaler leads in %s: its lease and "+
+				"status may not be read; manifests/autoscaler/10-rbac.yaml has the right", namespace))
+		}
+	}
 	for _, one := range leading {
 		if !grows {
 			warnings = append(warnings, fmt.Sprintf("Cluster Autoscaler leads too (%s): it must have "+

@@ -116,6 +116,7 @@ func (r *rival) leaseHolder(ctx context.Context, namespace string, now time.Time
 	if err != nil {
 		return "", false, r.tolerate(o, err)
 	}
+	delete(r.refused, o)
 	s := lease.Spec
 	if s.HolderIdentity == nil || *s.HolderIdentity == "" || s.RenewTime == nil || s.LeaseDurationSeconds == nil {
 		return "", true, nil

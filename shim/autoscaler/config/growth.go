@@ -27,7 +27,7 @@ type ScaleUp struct {
 	Balancing               `json:",inline"`
 	EnforceNodeGroupMinSize bool    `json:"enforceNodeGroupMinSize" help:"groups with fewer nodes than their minimum grow to it"`
 	PlanWaitingPodsAlone    bool    `json:"planWaitingPodsAlone" help:"groups grow by the cheapest nodes for the pods that wait alone; without it, a node that takes all of them may be larger, where it costs less per pod once further ones like them come"`
-	CapacityQuotas          bool    `json:"capacityQuotas" flag:"capacity-quotas-enabled" help:"CapacityQuotas without a selector bound what all nodes offer, beside maxNodesTotal, coresTotal, memoryTotal and gpuTotal; until they could be read no group grows"`
+	CapacityQuotas          bool    `json:"capacityQuotas" flag:"capacity-quotas-enabled" help:"CapacityQuotas bound what the nodes that they select offer, beside maxNodesTotal, coresTotal, memoryTotal and gpuTotal; until they could be read no group grows"`
 	ForceDaemonSets         bool    `json:"forceDaemonSets" flag:"force-ds" help:"groups whose new nodes have no room for all pods of DaemonSets that belong there do not grow"`
 	SwapNotBegun            bool    `json:"swapNotBegun" help:"nodes that the cloud has not begun to make are taken back where a cheaper mix takes the same pods and those that have come since"`
 	Pricing                 Pricing `json:"pricing"`

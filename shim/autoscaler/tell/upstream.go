@@ -297,7 +297,8 @@ var skipReasons = map[string]string{"cpu": "CpuResourceLimit", "memory": "Memory
 func (u *upstream) ofSkips(answer *loadlinev1.PlanLoopResponse, cores, memory string) {
 	for _, group := range answer.GetAtMaximum() {
 		for _, resource := range group.GetResources() {
-			if reason := skipReasons[resource]; reason != "" {
+			name, _, _ := strings.Cut(resource, " of ") // a quota
+			if reason := skipReasons[name]; reason != "" {
 				u.count("skipped_scale_events_count", 1, "up", reason)
 			}
 		}

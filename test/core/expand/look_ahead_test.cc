@@ -107,6 +107,21 @@ TEST_F(LookAheadTest, GroupsOfAHigherPriorityGrowFirst) {
   EXPECT_EQ(Grown(900), kSmall);
 }
 
+TEST_F(LookAheadTest, ThePriceForThemAloneIsKnownWithPriorities) {
+  question_.Add({.name = "last", .milli_cpu = 1'700, .usd = 0.01, .priority = -1});
+  groups()[GrowableIndex{0}].priority = 1;
+  groups()[GrowableIndex{1}].priority = 1;
+  EXPECT_EQ(Grown(900), kLarge);
+  EXPECT_EQ(plan_.cost_alone, 0.095);
+}
+
+TEST_F(LookAheadTest, PodsOfJobsEnd) {
+  FitPod pod{.requests = {{"cpu", 900}}};
+  pod.traits.owner = PodOwner{"Job", "batch/v1", "job", "uid-job"};
+  question_.Pods(pod, 1);
+  EXPECT_EQ(NodesOf(question_.Ask(), question_), kSmall);
+}
+
 TEST_F(LookAheadTest, PodsThatRepelEachOtherFillNoNode) {
   FitPod pod{.requests = {{"cpu", 900}}, .labels = {{"app", "a"}}};
   pod.rules.anti_affinity.push_back(Term(Select("app", "a"), "kubernetes.io/hostname"));

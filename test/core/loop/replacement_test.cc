@@ -83,10 +83,26 @@ INSTANTIATE_TEST_SUITE_P(Cases, ReplacementPriorityTest,
                              {"NegativeIsAboveNone", {{}, {}, -5}, 2},
                              {"OldNodesAreOfTheHighest", {5, 1, {}}},
                              {"TheHighestIsFull", {{}, {}, 5}, 1, 0},
+                             {"TheHighestIsFullOfOldNodes", {{}, 1, 5}, std::nullopt, 1, std::nullopt, true},
                              {"RankedByPrice", {{}, {}, 5}, 1, 10, RankStrategy::kPrice},
                              {"RankedByPriority", {{}, {}, 5}, 2, 10, RankStrategy::kPriority},
                              {"TheHighestTakesNoSuchPod", {5, 1, {}}, 1, 10, std::nullopt, true}}),
                          [](const auto& info) { return info.param.name; });
+
+// Its group makes nodes of another kind than its template. The move would cost 0.30 USD per hour.
+TEST_F(ReplacementTest, ANodeThatCameDearerThanItsTemplateEndsTheMove) {
+  TwoSmallNodes();
+  Loop();
+  Arrive("big-1", GroupIndex{1});
+  const auto others = std::make_shared<NodesOfOtherPrices>();
+  others->kinds.emplace_back().price.price = 0.5;
+  others->kind_of[Slot{2}] = 0;
+  problem_.groups[GroupIndex{1}].other_prices = others;
+  const LoopPlan plan = Loop();
+  EXPECT_THAT(Started(plan), ElementsAre("big-1")) << "it is empty";
+  ASSERT_THAT(plan.replacement.ended, SizeIs(1));
+  EXPECT_THAT(plan.replacement.ended[0].why, testing::HasSubstr("it would save -0.3"));
+}
 
 TEST_F(ReplacementTest, NothingMovesUnlessItIsDecided) {
   TwoSmallNodes();
