@@ -102,6 +102,7 @@ func startProcess(spec processSpec) (*Process, error) {
 func (p *Process) waitReady(ctx context.Context, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
+	var last error // of an attempt that was not cut off by the end
 	for {
 		attempt, done := context.WithTimeout(ctx, attemptTimeout)
 		err := ready(attempt)
@@ -109,11 +110,14 @@ func (p *Process) waitReady(ctx context.Context, ready func(context.Context) err
 		if err == nil {
 			return nil
 		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
 		select {
 		case <-p.done:
 			return fmt.Errorf("%s ended before it was ready: %s%s", p.Name, p.Exit(), p.tailSection())
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready: %w (%v)%s", p.Name, err, context.Cause(ctx), p.tailSection())
+			return fmt.Errorf("%s is not ready: %w (%v)%s", p.Name, last, context.Cause(ctx), p.tailSection())
 		case <-time.After(pollInterval):
 		}
 	}
