@@ -23,11 +23,6 @@ bool HasEphemeralVolume(const PodShape& shape) {
                      [](const PodVolume& volume) { return volume.kind == VolumeKind::kEphemeral; });
 }
 
-bool IsSpot(const NodeGroup& group, Slot slot) {
-  const PricedKind* const other = OtherKindOf(group, slot);
-  return other != nullptr ? other->node.spot : group.priced.spot;
-}
-
 }  // namespace
 
 TrialCluster::TrialCluster(Snapshot* snapshot, const ConsolidationProblem& problem,
@@ -39,6 +34,7 @@ TrialCluster::TrialCluster(Snapshot* snapshot, const ConsolidationProblem& probl
       sizes_(SizesBeforeMoves()) {
   RemoveExpendablePods(&snapshot_);
   nodes_.resize(static_cast<size_t>(snapshot_.node_end()));
+  dearer_.resize(problem_.groups.size());
   for (size_t i = 0; i < problem_.nodes.size(); ++i) {
     const ConsolidationNode& entry = problem_.nodes[i];
     const std::optional<NodeIndex> node = snapshot_.FindSlot(entry.slot);
@@ -46,8 +42,7 @@ TrialCluster::TrialCluster(Snapshot* snapshot, const ConsolidationProblem& probl
     TrialNode& known = nodes_[*node];
     known.group = entry.group;
     known.usd = entry.usd_per_hour.value_or(0);
-    if (entry.group.has_value() && IsSpot(problem_.groups[*entry.group], entry.slot))
-      known.spot_usd = known.usd;
+    if (entry.group.has_value()) AddKind(*entry.group, entry.slot, &known);
     known.age_hours = entry.age_hours;
     known.may_go = entry.may_go && entry.group.has_value() && entry.usd_per_hour.has_value();
     known.problem = i;
@@ -63,6 +58,15 @@ TrialCluster::TrialCluster(Snapshot* snapshot, const ConsolidationProblem& probl
   search_ = std::make_unique<FitSearch>(&snapshot_, &options_.fit);
   MakeColumns();
   MakeTemplates();
+}
+
+void TrialCluster::AddKind(GroupIndex group, Slot slot, TrialNode* node) {
+  const NodeGroup& of = problem_.groups[group];
+  const PricedKind* const other = OtherKindOf(of, slot);
+  if (other != nullptr ? other->node.spot : of.priced.spot) node->spot_usd = node->usd;
+  const bool dearer = other != nullptr && other->price.source != PriceSource::kNodeAnnotation &&
+                      other->price.price > UsdOf(of);
+  dearer_[group] += dearer ? 1 : -1;
 }
 
 MinimumSizes TrialCluster::SizesBeforeMoves() const {

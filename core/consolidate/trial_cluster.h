@@ -105,6 +105,9 @@ class TrialCluster {
   // takes no pods.
   bool IsThere(NodeIndex node) const { return snapshot_.Contains(node) && !snapshot_.Leaving(node); }
   // Returns the template of a group, or nullptr if it has none.
+  // Returns whether more than half of the nodes of the group are of a dearer kind than its template, as in an
+  // Auto Scaling group of mixed instances: the next one may be so, too, and would be replaced again.
+  bool MakesDearerNodes(GroupIndex group) const { return dearer_[group] > 0; }
   const TrialTemplate* node_template(GroupIndex group) const { return templates_[group].get(); }
   // Nodes of each group, with those on their way, and of all.
   const StrongVector<GroupIndex, int64_t>& group_nodes() const { return group_nodes_; }
@@ -157,6 +160,7 @@ class TrialCluster {
  private:
   NodeOffer OfferOf(const NodeShape& shape) const;
   void AddMovers(NodeIndex node, const ConsolidationNode& entry);
+  void AddKind(GroupIndex group, Slot slot, TrialNode* node);
   MoverKindIndex KindOf(int32_t shape, bool by_name);
   PodFit& FitOnOneNode(MoverKindIndex kind);
   void MakeColumns();
@@ -175,7 +179,8 @@ class TrialCluster {
   StrongVector<MoverIndex, Mover> movers_;
   StrongVector<NodeIndex, TrialNode> nodes_;
   StrongVector<GroupIndex, std::unique_ptr<TrialTemplate>> templates_;
-  std::vector<double> prices_;  // by column
+  StrongVector<GroupIndex, int64_t> dearer_;  // nodes of a dearer kind than the template, less the others
+  std::vector<double> prices_;                // by column
   StrongVector<GroupIndex, int64_t> group_nodes_;
   MinimumSizes sizes_;
   int64_t node_count_ = 0;

@@ -59,20 +59,12 @@ TrialEnd Trial::AddNodes(double most_cost) {
   return TrialEnd::kMade;
 }
 
-// Returns whether nodes of the group are of another kind than its template, as in an Auto Scaling group of
-// mixed instances. The next node may be so, too: bought for the template's price, it would be replaced again.
-bool MakesOtherKinds(const NodeGroup& group) {
-  return group.other_prices != nullptr &&
-         std::any_of(
-             group.other_prices->kinds.begin(), group.other_prices->kinds.end(),
-             [](const PricedKind& kind) { return kind.price.source != PriceSource::kNodeAnnotation; });
-}
-
 int64_t Trial::RoomOf(GroupIndex group) const {
   if (trial_cluster_.node_template(group) == nullptr) return 0;
   const NodeGroup& of = trial_cluster_.problem().groups[group];
   if (!spot_may_come_ && of.priced.spot) return 0;
-  if (of.atomic || MakesOtherKinds(of)) return 0;  // an atomic one would grow by all of its nodes
+  if (of.atomic) return 0;  // it would grow by all of its nodes
+  if (trial_cluster_.MakesDearerNodes(group)) return 0;
   int64_t room = MostNodes(of) - trial_cluster_.group_nodes()[group] - added_of_[group];
   if (trial_cluster_.problem().max_nodes.has_value()) {
     room = std::min(room, *trial_cluster_.problem().max_nodes - trial_cluster_.node_count() -
@@ -282,8 +274,8 @@ void Trial::PlacePacked(const Packing& packing, const std::vector<GroupIndex>& g
 
 // The preferred new node for a pod that fits nowhere else: of the groups whose nodes may take it, the first
 // that does, given all other pods.
-// Where the first does not, those that cost too much are not tried: a pod that fits nowhere would take the
-// work of all others.
+// If the first does not, those that cost too much are not tried: a pod that fits nowhere would take the work
+// of all others.
 bool Trial::AddForOne(Place* place, double most_cost) {
   const MoverKindIndex kind = trial_cluster_.movers()[place->mover].kind;
   std::vector<GroupIndex> groups = trial_cluster_.PreferredGroups(kind);

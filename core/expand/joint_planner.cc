@@ -19,6 +19,9 @@ namespace {
 // The most times that a plan is made again with further nodes, and with a type less. Chosen: a round costs a
 // full plan, and each leaves fewer pods over, or a type less.
 constexpr int kMostRounds = 12;
+// The part of the rest of the budget that the look at further pods may take. Chosen: a plan that is complete
+// without it stays so.
+constexpr double kForFurther = 0.5;
 
 // A plan that competes.
 struct Candidate {
@@ -68,10 +71,11 @@ class Planner {
     if (options_.usd_per_further_type > 0) joint = WithFewerTypes(std::move(joint));
     // Between equals we take the joint plan, which shares nodes among groups that are alike.
     if (!best.BetterThan(joint)) best = std::move(joint);
-    const double cost_alone = best.cost;
-    best = Balanced(WithFurther(std::move(best)));
-    if (best.cost > cost_alone) plan.cost_alone = cost_alone;
+    best = Balanced(std::move(best));
     const PackingBound bound = best.bound.has_value() ? *best.bound : BoundOf(best);
+    const double cost_alone = best.cost;
+    best = WithFurther(std::move(best));
+    if (best.cost > cost_alone) plan.cost_alone = cost_alone;
     plan.existing = std::move(best.existing);
     plan.nodes = std::move(best.nodes);
     plan.unplaced = std::move(best.waiting);
@@ -187,14 +191,13 @@ class Planner {
   // Returns the one node that is best with further pods in mind, or the plan for those that wait alone.
   Candidate WithFurther(Candidate best) {
     if (options_.further.most == 0 || best.nodes.empty() || budget_->ended()) return best;
+    const WorkPhase phase(budget_, kForFurther);
     const std::optional<WantedNodes> node = LookAhead{&estimator_, groups_, options_.further, budget_}.Choose(
         best.on_new_nodes, best.nodes, Fresh().room());
     estimator_.set_counts(waiting_);
     if (!node.has_value()) return best;
-    Candidate ahead = Complete({*node}, nullptr, nullptr);
-    if (ahead.pods_waiting > best.pods_waiting) return best;
-    ahead.bound = best.bound;
-    return ahead;
+    Candidate ahead = Balanced(Complete({*node}, nullptr, nullptr));
+    return budget_->ended() || ahead.pods_waiting > best.pods_waiting ? best : ahead;
   }
 
   // Shares the nodes among groups that balance, if that leaves no more pods over, and takes no more nodes.

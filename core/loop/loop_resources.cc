@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/cluster/node_kind.h"
 
@@ -27,20 +28,27 @@ CountedNode OfferOfNode(const LoopProblem& problem, const NodeShape& node) {
 }
 
 CountedNode OfferOfGroup(const LoopProblem& problem, GroupIndex group) {
-  return OfferOfNode(problem, problem.groups[group].model->shape);
+  CountedNode offer = OfferOfNode(problem, problem.groups[group].model->shape);
+  offer.group = group;
+  return offer;
 }
 
 ResourceRoom RoomOfCluster(const LoopProblem& problem, const CountsOfGroups& counts) {
   ResourceRoom room(problem.maxima);
   if (room.unlimited()) return room;
   const ClusterState& cluster = *problem.drain.cluster;
+  StrongVector<GroupIndex, std::vector<const Labels*>> labels(problem.groups.size());
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     const Slot slot{i};
     if (!cluster.Occupied(slot)) continue;
     // The stated offer of a virtual node is nobody's machine.
     if (KindForPlan(cluster, slot, problem.drain.group_of) == NodeKind::kVirtual) continue;
-    room.Take(OfferThere(problem, slot), 1);
+    const CountedNode node = OfferThere(problem, slot);
+    room.Take(node, 1);
+    const std::optional<GroupIndex> group = problem.drain.group_of[slot];
+    if (group.has_value()) labels[*group].push_back(node.labels);
   }
+  for (const GroupIndex group : labels.indices()) room.Learn(group, labels[group]);
   for (const GroupIndex group : counts.indices()) {
     const NodeGroup& of = problem.groups[group];
     if (of.model.has_value()) room.Take(OfferOfGroup(problem, group), counts[group].upcoming);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -28,10 +29,21 @@ std::optional<int64_t> GpusLeft(const NodeMaximum& left, const NodeOffer& node) 
 }
 
 bool Selects(const NodeMaximum& maximum, const CountedNode& node) {
-  return maximum.selector.Everything() || (node.labels != nullptr && maximum.selector.Matches(*node.labels));
+  if (maximum.selector.Everything()) return true;
+  if (node.labels != nullptr && maximum.selector.Matches(*node.labels)) return true;
+  return node.group.has_value() && absl::c_linear_search(maximum.groups, *node.group);
 }
 
 }  // namespace
+
+void ResourceRoom::Learn(GroupIndex group, std::span<const Labels* const> labels) {
+  for (NodeMaximum& left : left_) {
+    if (left.selector.Everything()) continue;
+    const auto selected =
+        absl::c_count_if(labels, [&](const Labels* of) { return left.selector.Matches(*of); });
+    if (static_cast<size_t>(selected) > labels.size() / 2) left.groups.push_back(group);
+  }
+}
 
 NodeLimit ResourceRoom::MostNodes(const CountedNode& node) const {
   NodeLimit most;

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/cluster/labels.h"
+#include "core/cluster/node_group.h"
 #include "core/cluster/node_offer.h"
 #include "core/expand/node_limits.h"
 
@@ -24,11 +26,14 @@ struct NodeMaximum {
   std::optional<int64_t> memory_bytes;
   // GPUs by their type; those of a type that is not there have no limit.
   GpuCounts gpus = {};
+  // Groups whose new nodes are selected whatever their templates say: see ResourceRoom::Learn().
+  std::vector<GroupIndex> groups = {};
 };
 
 // A node as maxima count it.
 struct CountedNode : NodeOffer {
   const Labels* labels = nullptr;  // without the hostname, not null where a maximum has a selector
+  std::optional<GroupIndex> group = std::nullopt;  // of a new node
 };
 
 // Counts nodes against the maxima of the cluster, which may overlap. Amounts are allocatable, as for the
@@ -41,6 +46,9 @@ class ResourceRoom {
 
   bool unlimited() const { return left_.empty(); }
 
+  // Takes in the labels of the nodes of a group: its new nodes are selected where more than half of these
+  // are. A template often lacks the labels that kubelets or controllers add. Cost: O(maxima * labels).
+  void Learn(GroupIndex group, std::span<const Labels* const> labels);
   // Returns the number of such nodes that may be added; nullopt: any number.
   NodeLimit MostNodes(const CountedNode& node) const;
   // Takes so many such nodes, present or upcoming. If they are more than may be, nothing is left.

@@ -39,8 +39,8 @@ struct SlackQuestion {
   // Nodes that are being deleted: no pod that waits is expected there, and no copy is kept. Their own pods
   // that need another node wait, see SlackPending::still_run.
   std::vector<Slot> leaving = {};
-  // If groups are not known: nodes that start, to which placeholders and pods come once they have.
-  // Where they are known, see SlackGroup::coming.
+  // Nodes that start, to which placeholders and pods come once they have, if groups are not known; else see
+  // SlackGroup::coming.
   std::vector<Slot> starting = {};
   // Nodes of named groups that are machines for that alone, sorted; see NamedAsMachines().
   std::vector<Slot> named_machines = {};

@@ -26,6 +26,7 @@ type rivalCase struct {
 	named         string // by --cluster-autoscaler-namespace
 	dropIn        bool   // it has the names of Cluster Autoscaler
 	noList        bool   // it may not list leases of all namespaces
+	noRead        bool   // it may not read lease and status of the named one
 	written       string // when its status was written
 	stays         bool   // it renews nothing
 	want          string // the problem of the group, or what the warning contains
@@ -72,6 +73,11 @@ func (c *rivalCase) problemAfter(t *testing.T) string {
 				return true, nil, apierrors.NewForbidden(coordinationv1.Resource("leases"), upstreamLease, nil)
 			})
 		}
+		if c.noRead {
+			client.PrependReactor("get", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				return action.GetNamespace() == c.named, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", nil)
+			})
+		}
 		r.client = client
 		groups := []cloud.Group{{ID: "a"}}
 		warnings, err := r.yield(t.Context(), groups, true, true, time.Unix(1e9+int64(10*n), 0))
@@ -105,6 +111,9 @@ func TestClusterAutoscalerIsFoundAnywhere(t *testing.T) {
 			"not seen, because leases may not be listed: " + grant},
 		"NotListedFromAnotherNamespace": {lease: "infra", own: "loadline", noList: true, want: "a Cluster Autoscaler " +
 			"outside of kube-system and loadline is not seen, because leases may not be listed: " + grant},
+		"NamedAndNotRead": {lease: "infra", own: "kube-system", named: "infra", noList: true, noRead: true,
+			want: "it is not known whether a Cluster Autoscaler leads in infra: its lease and status may not be read; " +
+				"manifests/autoscaler/10-rbac.yaml has the right"},
 		"NotListedAndAnotherIsNamed": {lease: "infra", own: "kube-system", named: "other", noList: true},
 		"InANamedNamespace": {lease: "infra", own: "kube-system", named: "infra",
 			want: acts + "ca-0 holds lease infra/cluster-autoscaler"},

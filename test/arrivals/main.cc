@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/loop/plan_loop.h"
+#include "test/cost/groups.h"
 #include "test/cost/scenarios.h"
 #include "test/testing/fit_cluster.h"
 #include "test/testing/groups_by_slot.h"
@@ -92,17 +93,7 @@ class Arrivals {
     }
     problem_.decisions = {.scale_up = true, .slack = false, .scale_down = false};
     problem_.drain.now_s = 1'700'000'000;
-    for (const NodeKind& type : types_) {
-      NodeGroup group;
-      group.name = type.name;
-      group.max_nodes = 1'000;
-      group.model = NodeModel{cluster_.Shape(NodeOf(type.name, type))};
-      group.usd_per_hour = type.usd_per_hour;
-      group.priced.given = type.usd_per_hour;
-      group.priced.milli_cpu = type.cpus * 1'000;
-      group.priced.memory_bytes = type.memory_mib * kMi;
-      problem_.groups.push_back(std::move(group));
-    }
+    problem_.groups = GroupsOf<NodeGroups>(types_, &cluster_);
     problem_.looks_ahead = way.looks_ahead;
     if (way.policy.has_value()) {
       problem_.ranking.emplace();
@@ -141,15 +132,7 @@ class Arrivals {
   // Returns the lower bound for all these pods on nodes of their own.
   double Bound(const std::vector<PodKind>& pods) {
     FitCluster empty;
-    GrowableGroups groups;
-    for (const NodeKind& type : types_) {
-      NodeGroup group;
-      group.name = type.name;
-      group.max_nodes = 1'000;
-      group.model = NodeModel{empty.Shape(NodeOf(type.name, type))};
-      group.usd_per_hour = type.usd_per_hour;
-      groups.push_back(std::move(group));
-    }
+    const auto groups = GroupsOf<GrowableGroups>(types_, &empty);
     std::vector<PendingPods> pending;
     for (const PodKind& kind : pods) {
       IncomingPod pod = empty.Incoming(PodOf(kind));
@@ -176,11 +159,6 @@ class Arrivals {
     FitNode node;
     std::vector<FitPod> pods;
   };
-
-  static FitNode NodeOf(const std::string& name, const NodeKind& type) {
-    return {.name = name,
-            .allocatable = {{"cpu", type.milli_cpu}, {"memory", type.memory_mib * kMi}, {"pods", type.pods}}};
-  }
 
   std::vector<FitPod> DaemonPods() const {
     return daemons_ ? std::vector{DaemonPod()} : std::vector<FitPod>();

@@ -11,6 +11,7 @@
 
 #include "core/expand/plan.h"
 #include "core/expand/rank_options.h"
+#include "test/cost/groups.h"
 #include "test/cost/scenarios.h"
 #include "test/testing/fit_cluster.h"
 #include "test/testing/units.h"
@@ -22,16 +23,7 @@ constexpr int kScenariosPerSize = 60;
 
 // A scenario in the core's types.
 struct Question {
-  explicit Question(const Scenario& scenario) {
-    for (const NodeKind& type : scenario.types) {
-      const FitNode node{
-          .name = type.name,
-          .allocatable = {{"cpu", type.milli_cpu}, {"memory", type.memory_mib * kMi}, {"pods", type.pods}}};
-      groups.push_back({.name = type.name,
-                        .max_nodes = 100'000,
-                        .model = NodeModel{cluster.Shape(node)},
-                        .usd_per_hour = type.usd_per_hour});
-    }
+  explicit Question(const Scenario& scenario) : groups(GroupsOf<GrowableGroups>(scenario.types, &cluster)) {
     for (const PodKind& kind : scenario.pods) {
       pods.push_back(
           {cluster.Incoming({.requests = {{"cpu", kind.milli_cpu}, {"memory", kind.memory_mib * kMi}}}),

@@ -27,7 +27,7 @@ struct ModelType {
   int64_t min = 0;
   int64_t max = 1'000'000;
   bool spot = false;
-  bool makes_other_kinds = false;  // one of its nodes is not as its template says
+  std::optional<double> usd_of_old = std::nullopt;  // of existing nodes, which are of another kind
 };
 
 struct ModelApp {
@@ -168,7 +168,7 @@ class PlannedCluster {
       ConsolidationNode entry;
       entry.slot = Slot{static_cast<int32_t>(i)};
       entry.group = IndexAt<GroupIndex>(node.type);
-      entry.usd_per_hour = model.types[node.type].usd;
+      entry.usd_per_hour = model.types[node.type].usd_of_old.value_or(model.types[node.type].usd);
       entry.may_go = node.may_go;
       for (const ModelPod& pod : node.pods) {
         const ModelApp& app = model.apps[pod.app];
@@ -196,9 +196,7 @@ class PlannedCluster {
       group.model = NodeModel{cluster_.Shape(Node(type, ""))};
       group.usd_per_hour = type.usd;
       group.priced.spot = type.spot;
-      if (type.makes_other_kinds) {
-        group.other_prices = std::make_shared<NodesOfOtherPrices>(NodesOfOtherPrices{{{}}, {}});
-      }
+      if (type.usd_of_old.has_value()) group.other_prices = OtherPrices(model, i);
       group.min_nodes = type.min;
       group.max_nodes = type.max;
       group.target = counts[i];
@@ -213,6 +211,16 @@ class PlannedCluster {
 
   ConsolidationProblem& problem() { return problem_; }
   FitCluster& cluster() { return cluster_; }
+
+  // The prices of the existing nodes of a type, each at ModelType::usd_of_old.
+  static std::shared_ptr<const NodesOfOtherPrices> OtherPrices(const ModelCluster& model, size_t type) {
+    const auto prices = std::make_shared<NodesOfOtherPrices>();
+    prices->kinds.emplace_back().price.price = *model.types[type].usd_of_old;
+    for (size_t i = 0; i < model.nodes.size(); ++i) {
+      if (model.nodes[i].type == type) prices->kind_of[Slot{static_cast<int32_t>(i)}] = 0;
+    }
+    return prices;
+  }
 
   static FitNode Node(const ModelType& type, const std::string& name) {
     FitNode node;

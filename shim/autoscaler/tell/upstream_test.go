@@ -261,7 +261,7 @@ func TestUpstreamSkips(t *testing.T) {
 	o := plan.NewLoop(time.Unix(0, 0))
 	o.Plan = &plan.Plan{Answer: &loadlinev1.PlanLoopResponse{
 		AtMaximum: []*loadlinev1.GroupAtMaximum{{NodeGroup: "g", Resources: []string{"cpu", "memory"}},
-			{NodeGroup: "h", Resources: []string{"cpu", "nvidia.com/gpu"}}},
+			{NodeGroup: "h", Resources: []string{"cpu of CapacityQuota/q", "nvidia.com/gpu"}}},
 		Report: &loadlinev1.LoopReport{Metrics: []*loadlinev1.MetricValue{
 			{Name: "unremovable_nodes", Labels: []string{"MinimalResourceLimitExceeded"}, Value: 3},
 			{Name: "unremovable_nodes", Labels: []string{"BlockedByPod"}, Value: 5}}}}}

@@ -104,13 +104,17 @@ TEST(ConsolidatorTest, TwoSmallNodesGiveWayToABigOne) {
   EXPECT_EQ(plan.moves[0].pods[0].to, (MoveTarget{Slot{-1}, GroupIndex{1}, 1}));
 }
 
-// The next node of such a group may be dearer than its template says, and would be replaced again.
-TEST(ConsolidatorTest, AGroupThatMakesOtherKindsProvidesNoNewNodes) {
+// Most of its nodes are dearer than its template says. The next one may be so, too, and would be replaced
+// again.
+TEST(ConsolidatorTest, AGroupThatMakesDearerNodesProvidesNone) {
   ModelCluster model = TwoTypes();
   AddNode(&model, 0, 4);
   AddNode(&model, 0, 4);
-  model.types[1].makes_other_kinds = true;
+  AddNode(&model, 1, 8, /*may_go=*/false);
+  model.types[1].usd_of_old = 0.25;
   EXPECT_THAT(PlanOf(model, Eager()).moves, IsEmpty());
+  model.types[1].usd_of_old = 0.17;  // a cheaper node is no harm
+  EXPECT_EQ(PlanOf(model, Eager()).moves.size(), 1U);
 }
 
 // Three spot types, of which two are cheaper than what is there; on-demand nodes may always give way to spot

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "test/core/expand/growth_question.h"
 #include "test/testing/units.h"
@@ -105,6 +106,17 @@ TEST_F(LookAheadTest, NodesWithGpusAndWholeGroupsAreNoSuchNodes) {
 TEST_F(LookAheadTest, GroupsOfAHigherPriorityGrowFirst) {
   groups()[GrowableIndex{0}].priority = 1;
   EXPECT_EQ(Grown(900), kSmall);
+}
+
+// The least budget in which the plan for the pod alone is complete is enough with further pods, too.
+TEST_F(LookAheadTest, NoPlanIsCutShortByIt) {
+  const FurtherPods further = std::exchange(question_.options.further, {});
+  EXPECT_EQ(Grown(900), kSmall);
+  int64_t units = 1;
+  while (question_.Ask(WorkBudget(units)).cut_short) ++units;
+  question_.options.further = further;
+  EXPECT_FALSE(question_.Ask(WorkBudget(units)).cut_short);
+  EXPECT_EQ(NodesOf(question_.Ask(WorkBudget(10 * units)), question_), kLarge);
 }
 
 TEST_F(LookAheadTest, ThePriceForThemAloneIsKnownWithPriorities) {

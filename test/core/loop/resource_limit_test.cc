@@ -146,6 +146,18 @@ TEST_F(MaximumTest, SelectedNodesCount) {
                                            GroupAtMaximum{GroupIndex{1}, {"cpu"}}));
 }
 
+// A template often lacks the labels that kubelets add. Where most nodes have them, new ones are counted so.
+TEST_F(MaximumTest, NewNodesAreSelectedAsMostNodesOfTheirGroupAre) {
+  AddGroup("g", 1000, 1, /*target=*/2, /*max=*/20);
+  nodes_ = {{NodeOf("g1", 1000), {Replica("a", 1000)}}, {NodeOf("g2", 1000), {Replica("b", 1000)}}};
+  nodes_[0].node.labels = {{"team", "a"}};
+  Pending(Replica("w", 1000), 10);
+  problem_.maxima = {{.name = "quota/a", .selector = TeamIs("a"), .nodes = 3}};
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 10})) << "one of two is not most";
+  nodes_[1].node.labels = {{"team", "a"}};
+  EXPECT_THAT(Plan().growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
+}
+
 TEST_F(MaximumTest, AClusterBeyondItsMaximumDoesNotGrow) {
   AddGroup("g", 1000, 1, /*target=*/0);
   nodes_ = {{NodeOf("other", 4000), {Replica("full", 4000)}, std::nullopt}};

@@ -32,6 +32,16 @@ class SlackPlannerTest : public ::testing::Test {
       world_.Sync(slot);
     }
   }
+  // A node with a pod of 3900, and one that has a startup taint.
+  void AddFullAndStartingNode() {
+    AddNodes(1, {{{3900, 1000}, "x"}});
+    world_.cluster().Put(Slot{1},
+                         {.name = "node-1",
+                          .allocatable = {{"cpu", 4000}, {"memory", 16'000}, {"pods", 110}},
+                          .labels = {{"topology.kubernetes.io/zone", "a"}},
+                          .taints = {{"node.cilium.io/agent-not-ready", "", "NoExecute"}}},
+                         {});
+  }
   SlackPlan Plan(int64_t now_s = 0) { return PlanSlackOnce(&planner_, world_.Question(options_, now_s)); }
   std::vector<CpuMemory> Sizes(PlaceholderKind kind) const {
     std::vector<CpuMemory> sizes;
@@ -336,13 +346,7 @@ TEST_F(SlackPlannerTest, ExpendablePodsDoNotCount) {
 // A tenth of 3900 + 3000 is 690: beside the pod that waits for it the node that starts has room for that, and
 // beside one of 3500, for which 740 are wanted, it has not.
 TEST_F(SlackPlannerTest, NodesThatStartTakePodsAndPlaceholdersOnceTheyHave) {
-  AddNodes(1, {{{3900, 1000}, "x"}});
-  world_.cluster().Put(Slot{1},
-                       {.name = "node-1",
-                        .allocatable = {{"cpu", 4000}, {"memory", 16'000}, {"pods", 110}},
-                        .labels = {{"topology.kubernetes.io/zone", "a"}},
-                        .taints = {{"node.cilium.io/agent-not-ready", "", "NoExecute"}}},
-                       {});
+  AddFullAndStartingNode();
   const auto nodes_for = [&](int64_t waiting_cpu, bool starting) {
     FitPod waiting;
     waiting.requests = SlackWorld::Requests({waiting_cpu, 1000});
@@ -362,13 +366,7 @@ TEST_F(SlackPlannerTest, NodesThatStartTakePodsAndPlaceholdersOnceTheyHave) {
 
 // Beside the pod of 2000 that waits for it, the node that starts has room for two copies of 1000.
 TEST_F(SlackPlannerTest, NodesThatStartTakeCopiesBesidePodsThatWait) {
-  AddNodes(1, {{{3900, 1000}, "x"}});
-  world_.cluster().Put(Slot{1},
-                       {.name = "node-1",
-                        .allocatable = {{"cpu", 4000}, {"memory", 16'000}, {"pods", 110}},
-                        .labels = {{"topology.kubernetes.io/zone", "a"}},
-                        .taints = {{"node.cilium.io/agent-not-ready", "", "NoExecute"}}},
-                       {});
+  AddFullAndStartingNode();
   options_.rate = 0;
   FitPod waiting, copied;
   waiting.requests = SlackWorld::Requests({2000, 1000});
