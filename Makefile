@@ -136,7 +136,7 @@ bench-cost: deps build/build.ninja ## what growing costs by least-waste, by pric
 	@cmake --build --preset release --target cost_bench
 	@$(COST_BENCH) $(OPENB) | python3 test/cost/report.py --svg build/cost.svg
 
-bench-arrivals: deps build/build.ninja ## what pods cost that arrive one by one, over their bound; ARRIVALS_ARGS=--full-nodes=N --seeds=N
+bench-arrivals: deps build/build.ninja ## what pods cost that arrive one by one; ARRIVALS_ARGS=--full-nodes=N --seeds=N
 	@cmake --build --preset release --target arrivals_bench
 	@gzip -dc manifests/prices/azure.csv.gz >build/azure.csv
 	@build/test/cost/arrivals_bench $(filter %.csv,$(COST_BENCH)) build/azure.csv $(ARRIVALS_ARGS)
@@ -240,7 +240,7 @@ images: image-programs $(if $(filter arm64,$(ARCHITECTURES)),arm64) $(RELEASE) #
 	@$(RELEASE) images --build $(IMAGE_BUILD) $(if $(filter arm64,$(ARCHITECTURES)),--arm64 $(ARM64_BUILD)) \
 	  --out build/images --version '$(VERSION)' $(if $(REGISTRY),--registry '$(REGISTRY)')
 
-push: $(RELEASE) ## push the images that `make images` has made to REGISTRY, such as registry.example/loadline, as docker login or podman login allows
+push: $(RELEASE) ## push the images of `make images` to REGISTRY, as docker login or podman login allows
 	@$(RELEASE) push --from build/images --version '$(VERSION)' --registry '$(REGISTRY)'
 
 release: images ## make a signed release of VERSION in build/release: SIGNING_KEY is a secret key of minisign, MINISIGN_PASSWORD its password

@@ -107,8 +107,8 @@ func TestClusterAutoscalerIsFoundAnywhere(t *testing.T) {
 			want: acts + "ca-0 holds lease kube-system/cluster-autoscaler"},
 		"InAnyNamespace": {lease: "infra", own: "kube-system", want: infra},
 		"InItsNamespace": {lease: "infra", own: "infra", want: acts + "ca-0 holds lease infra/cluster-autoscaler"},
-		"NotListed": {lease: "infra", own: "kube-system", noList: true, want: "a Cluster Autoscaler outside of kube-system is " +
-			"not seen, because leases may not be listed: " + grant},
+		"NotListed": {lease: "infra", own: "kube-system", noList: true,
+			want: "a Cluster Autoscaler outside of kube-system is not seen, because leases may not be listed: " + grant},
 		"NotListedFromAnotherNamespace": {lease: "infra", own: "loadline", noList: true, want: "a Cluster Autoscaler " +
 			"outside of kube-system and loadline is not seen, because leases may not be listed: " + grant},
 		"NamedAndNotRead": {lease: "infra", own: "kube-system", named: "infra", noList: true, noRead: true,

@@ -67,7 +67,8 @@ func plain(t *testing.T, o *unstructured.Unstructured) map[string]any {
 	return result
 }
 
-// In the namespace and with the registry that manifests/ name, and with nothing else set, a component is what its folders hold.
+// In the namespace and with the registry that manifests/ name, and with nothing else set, a component is what its
+// folders hold.
 func TestChartEqualsManifests(t *testing.T) {
 	act := setter{on("autoscaler")}.with("autoscaler.mode", "act")
 	ordering := setter{on("autoscaler")}.with("autoscaler.mode", "act").

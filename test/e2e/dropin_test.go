@@ -62,7 +62,8 @@ func TestAccountOfClusterAutoscaler(t *testing.T) {
 	}
 }
 
-// actAs applies objects, among them the account of Cluster Autoscaler with its rights, and has autoscalers run under it.
+// actAs applies objects, among them the account of Cluster Autoscaler with its rights, and has autoscalers run under
+// it.
 func (s *scaled) actAs(file string) {
 	s.t.Helper()
 	content, err := os.ReadFile(file)
@@ -106,7 +107,9 @@ func TestStockRightsArePlannedWith(t *testing.T) {
 				return text
 			}
 			// Two pods of 1.5 cpu fit on a node of 4 cpu: 2 nodes for 4 pods.
-			s.wait("a plan that grows the group by 2", func() bool { return strings.Contains(s.upstreamStatus(), "pool: 2 for pods") })
+			s.wait("a plan that grows the group by 2", func() bool {
+				return strings.Contains(s.upstreamStatus(), "pool: 2 for pods")
+			})
 			s.waitWithin(time.Minute, "the rights that are missing", func() bool {
 				return strings.Contains(log(), "plans are made without some objects: the account of this process may not "+
 					c.lacks)
