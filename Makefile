@@ -108,7 +108,7 @@ test-claim: build ## limits over allocatable on five seeds, of which `make test`
 	  go test -count=1 -timeout 30m -v -run '^TestClaimOnFiveSeeds$$' .
 
 test-pairs: build ## families of rules that both act, two by two, on two real control planes; on a quiet machine
-	@cd test/e2e && PAIRS=1 LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' \
+	@cd test/e2e && PAIRS=$${PAIRS:-.} LOADLINE_LIBRARY='$(CURDIR)/build/lib/libloadline.so' \
 	  LOADLINED='$(CURDIR)/build/bin/loadlined' go test -count=1 -timeout 10m -v -run '^TestPairs' .
 
 test-e2e-1.37:

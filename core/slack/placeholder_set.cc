@@ -1,6 +1,7 @@
 #include "core/slack/placeholder_set.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace loadline {
@@ -241,6 +242,50 @@ int64_t PlaceholderSet::Place(const PlaceholderGroup& group, std::span<const int
     ++placed;
   }
   return placed;
+}
+
+std::optional<int64_t> PlaceholderSet::RemovedFor(size_t node, const CpuMemory& size,
+                                                  const CpuMemory& removed, int64_t there) const {
+  const Node& at = nodes_[node];
+  for (int64_t count = 1; count <= there; ++count) {
+    const CpuMemory taken = Minus(at.taken, Times(removed, count));
+    if (at.slots + count > 0 && Within(Plus(size, Plus(at.content.real, taken)), at.content.allocatable)) {
+      return count;
+    }
+  }
+  return std::nullopt;
+}
+
+PlaceholderSet::Replaced PlaceholderSet::PlaceInstead(const PlaceholderGroup& wanted,
+                                                      const PlaceholderGroup& excess, int64_t most,
+                                                      std::span<const int32_t> classes) {
+  Replaced done;
+  while (Find(excess) != nullptr && !Find(wanted)->unplaced.empty()) {
+    absl::btree_map<absl::string_view, std::vector<int64_t>> by_node;
+    for (const int64_t id : Find(excess)->ids) {
+      const size_t node = ItemOf(id).node;
+      if (node == kNoNode) continue;
+      const SlackNode& content = nodes_[node].content;
+      if (std::find(classes.begin(), classes.end(), content.node_class) == classes.end()) continue;
+      by_node[content.name].push_back(id);
+    }
+    std::vector<int64_t> fewest;
+    size_t best = kNoNode;
+    for (const auto& [name, ids] : by_node) {
+      const size_t node = ItemOf(ids.front()).node;
+      const std::optional<int64_t> count =
+          RemovedFor(node, wanted.size, excess.size, std::min(most - done.removed, std::ssize(ids)));
+      if (!count.has_value() || (best != kNoNode && *count >= std::ssize(fewest))) continue;
+      fewest.assign(ids.end() - *count, ids.end());
+      best = node;
+    }
+    if (best == kNoNode) break;
+    for (const int64_t id : fewest) Remove(id);
+    Attach(*Find(wanted)->unplaced.begin(), best);
+    done.removed += std::ssize(fewest);
+    ++done.placed;
+  }
+  return done;
 }
 
 const PlaceholderSet::Members* PlaceholderSet::Find(const PlaceholderGroup& group) const {

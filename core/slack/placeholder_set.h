@@ -130,6 +130,15 @@ class PlaceholderSet {
   // Puts those of a group that have no node onto nodes of `classes`, which are tried in this order: each onto
   // the node where it was last, else where it leaves least cpu, then memory; ties by name. Returns how many.
   int64_t Place(const PlaceholderGroup& group, std::span<const int32_t> classes);
+  // Puts placeholders of `wanted` that have no node onto nodes of `classes` where fewest of `excess` have to
+  // be removed for each; ties by name, the highest id first. Removes at most `most`. Cost: O(placed *
+  // excess).
+  struct Replaced {
+    int64_t placed = 0;
+    int64_t removed = 0;
+  };
+  Replaced PlaceInstead(const PlaceholderGroup& wanted, const PlaceholderGroup& excess, int64_t most,
+                        std::span<const int32_t> classes);
   // The node of `node_class` where one of this size leaves least; kNoNode: it fits none.
   size_t BestFit(int32_t node_class, const CpuMemory& size) const;
 
@@ -173,6 +182,10 @@ class PlaceholderSet {
   void CheckGroups() const;
   Room RoomOf(size_t node) const;
   void IndexRoom(size_t node, bool present);
+  // Returns how many of `there`, of one size, have to be removed for another one to fit; nullopt: all do not
+  // do.
+  std::optional<int64_t> RemovedFor(size_t node, const CpuMemory& size, const CpuMemory& removed,
+                                    int64_t there) const;
   PlaceholderGroup GroupOf(const Placeholder& placeholder) const {
     return {placeholder.kind, placeholder.owner, placeholder.size};
   }

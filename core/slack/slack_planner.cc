@@ -209,7 +209,7 @@ void SlackPlanner::PlaceClass(const std::string& owner, const std::vector<int32_
 }
 
 // Placeholders that have a place to return to are first, then those that fit nodes of their own class.
-void SlackPlanner::Place(Turn* turn) {
+std::vector<std::vector<int32_t>> SlackPlanner::Place(Turn* turn) {
   std::vector<std::vector<int32_t>> may_be_on(turn->views.size());
   for (size_t i = 0; i < turn->views.size(); ++i) {
     const SlackClassView& of = turn->views[i];
@@ -228,6 +228,27 @@ void SlackPlanner::Place(Turn* turn) {
   }
   for (size_t i = 0; i < turn->views.size(); ++i) {
     PlaceClass(turn->views[i].key.name, may_be_on[i], turn);
+  }
+  return may_be_on;
+}
+
+void SlackPlanner::UseExcess(const std::vector<std::vector<int32_t>>& may_be_on, Turn* turn) {
+  for (auto& [excess, count] : turn->excess) {
+    const int64_t without_node = std::min(count, std::ssize(set_.Find(excess)->unplaced));
+    Shrink(excess, without_node, turn->plan);
+    count -= without_node;
+  }
+  for (auto& [excess, count] : turn->excess) {
+    for (size_t i = 0; i < may_be_on.size() && count > 0; ++i) {
+      if (may_be_on[i].empty()) continue;
+      for (const PlaceholderGroup& wanted : GroupsOf(turn->views[i].key.name)) {
+        if (wanted == excess || !turn->budget->Spend(CountOf(excess))) continue;
+        const PlaceholderSet::Replaced replaced = set_.PlaceInstead(wanted, excess, count, may_be_on[i]);
+        turn->plan->placed += replaced.placed;
+        turn->plan->removed += replaced.removed;
+        count -= replaced.removed;
+      }
+    }
   }
 }
 
@@ -271,7 +292,7 @@ SlackPlan SlackPlanner::Plan(const SlackQuestion& question, WorkBudget* budget) 
     set_.PushOutAll();
   }
   for (const SlackClassView& of : turn.views) SizeClass(of, &plan.classes.emplace_back(), &turn);
-  Place(&turn);
+  UseExcess(Place(&turn), &turn);
   if (std::exchange(restored_without_places_, false)) RemoveUnplaced(&turn);
   for (size_t i = 0; i < turn.views.size(); ++i) {
     AskForClass(turn.views[i], &plan.classes[i], &turn);

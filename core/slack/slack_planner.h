@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -97,6 +98,7 @@ class SlackPlanner {
     SlackPlan* plan;
     std::vector<NodeShape> shapes = {};  // what new nodes are, by position in the sketch; see Shapes()
     LabelKeys needed = {};               // keys of labels that any class needs, sorted
+    std::vector<std::pair<PlaceholderGroup, int64_t>> excess = {};  // how many more there are than wanted
     int64_t left_in_all = kMostPlaceholders;
     TrialMemory memory{budget};  // of the placeholders
     const SlackGroupList* groups() const { return question.groups.has_value() ? &*question.groups : nullptr; }
@@ -111,9 +113,13 @@ class SlackPlanner {
   void Remember(const std::vector<SlackClassView>& views);
   void AddComing(Turn* turn) const;
   void RemoveOrphans(const SlackWishes& wishes, Turn* turn);
-  void Place(Turn* turn);
+  // Returns the classes on whose nodes the placeholders of each class may be; none where all had a node.
+  std::vector<std::vector<int32_t>> Place(Turn* turn);
   void RemoveUnplaced(Turn* turn);
   void PlaceClass(const std::string& owner, const std::vector<int32_t>& classes, Turn* turn);
+  // Removes placeholders that are kept beyond what is wanted, where they have no node, or keep wanted ones
+  // from theirs: no node is asked for because of them. `may_be_on`: classes by position of their views.
+  void UseExcess(const std::vector<std::vector<int32_t>>& may_be_on, Turn* turn);
 
   // slack_copies.cc: copies of pods, and pods that wait.
   void SizeMirrored(SlackWishes wishes, Turn* turn);

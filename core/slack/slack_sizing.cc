@@ -132,7 +132,9 @@ bool SlackPlanner::SetReserve(const std::string& owner, const std::vector<CpuMem
     const bool wanted = std::find(reserve.begin(), reserve.end(), group.size) != reserve.end();
     const int64_t over = CountOf(group) - (wanted ? 1 : 0);
     if (over > 0 && take_away) Shrink(group, over, turn->plan);
-    excess |= over > 0 && !take_away;
+    if (over <= 0 || take_away) continue;
+    turn->excess.emplace_back(group, over);
+    excess = true;
   }
   for (const CpuMemory& size : reserve) {
     const PlaceholderGroup group{PlaceholderKind::kReserved, owner, size};
@@ -177,6 +179,7 @@ bool SlackPlanner::SetStandard(int64_t most, const CpuMemory& room, bool take_aw
   }
   Grow(kept, target - count, turn);
   if (take_away) Shrink(kept, count - target, plan);
+  if (count > target && !take_away) turn->excess.emplace_back(kept, count - target);
   return oversize || (count > target && !take_away);
 }
 

@@ -229,7 +229,7 @@ func (s *scaled) ended(p pair) []string {
 	wrong := s.atSizes(p, func(g pairGroup) int { return g.end })
 	for _, l := range p.loads {
 		on := s.runningOn("app=" + l.name)
-		if wanted := len(l.bound) + l.waiting; !l.daemon && !l.lingers && len(on) != wanted {
+		if wanted := len(l.bound) + l.waiting + l.late; !l.daemon && !l.lingers && len(on) != wanted {
 			wrong = append(wrong, fmt.Sprintf("pods of %s run on %v, want %d", l.name, on, wanted))
 		}
 		if l.endsOn != "" && !slices.Contains(on, l.endsOn) {

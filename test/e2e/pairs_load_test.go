@@ -16,6 +16,7 @@ type pairLoad struct {
 	name       string
 	bound      []string // the nodes of pods that run at the start
 	waiting    int      // further pods, which the scheduler places
+	late       int      // pods that `then` adds to them
 	cpu, limit string
 	priority   string // class
 	zone       string // the zone of the volume of its only pod; empty: it has none
@@ -70,13 +71,10 @@ func (s *scaled) podTemplate(p pair, l pairLoad) v1.PodTemplateSpec {
 	amounts := func(cpu string) v1.ResourceList {
 		return v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("64Mi")}
 	}
-	pools := v1.NodeSelectorRequirement{Key: "pool", Operator: v1.NodeSelectorOpIn}
-	for _, g := range p.groups {
-		pools.Values = append(pools.Values, g.ID)
-	}
+	ofPair := v1.NodeSelectorRequirement{Key: "pair", Operator: v1.NodeSelectorOpIn, Values: []string{p.name}}
 	template := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": l.name}},
 		Spec: v1.PodSpec{Affinity: &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: oneOf(pools)}}, PriorityClassName: l.priority,
+			RequiredDuringSchedulingIgnoredDuringExecution: oneOf(ofPair)}}, PriorityClassName: l.priority,
 			Containers: []v1.Container{{Name: "c", Image: "registry.example/app:1", Resources: v1.ResourceRequirements{
 				Requests: amounts(l.cpu), Limits: amounts(l.limit)}}}}}
 	if l.zone != "" {
@@ -118,6 +116,15 @@ func (s *scaled) createVolume(name, zone string) {
 	claim.Status.Phase, claim.Status.AccessModes, claim.Status.Capacity = v1.ClaimBound, modes, size
 	if _, err := s.cluster.Client.CoreV1().PersistentVolumeClaims("default").UpdateStatus(s.ctx, claim,
 		metav1.UpdateOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// replicas makes a ReplicaSet have another number of pods.
+func (s *scaled) replicas(set string, number int) {
+	s.t.Helper()
+	if _, err := s.cluster.Client.AppsV1().ReplicaSets("default").Patch(s.ctx, set, types.MergePatchType,
+		fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, number), metav1.PatchOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 }

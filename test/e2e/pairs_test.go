@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,54 @@ var slackPairs = []pair{{
 	// grow above 70 %.
 	name: "slack-sized", slack: []string{"kept-1"}, groups: []pairGroup{one(pool("kept", 0, 3, 4, 1), 1)},
 	loads: []pairLoad{{name: "kept", bound: []string{"kept-1"}, cpu: "2700m"}},
+}, {
+	// The node is full, and 0.4 are kept free: of two groups the cheaper one grows.
+	name: "slack-ranking", slack: []string{"spare-cheap-1"}, groups: []pairGroup{one(pool("full", 1, 1, 4, 0.1), 1),
+		one(pool("spare-dear", 0, 3, 4, 0.3), 0), {pool("spare-cheap", 0, 3, 4, 0.2), 0, 1, 1}},
+	loads: []pairLoad{{name: "full", bound: []string{"full-1"}, cpu: "4"}},
+}, {
+	// The placeholder of 0.4 counts as what it requests: with limits of 2 + 0.4 the second node has less than the first
+	// one with 4, and takes the next pod. Then 10 % of 4.001 are more than one placeholder, and a second one is added.
+	name: "slack-scored", slack: []string{"scored-b-1", "scored-b-1"},
+	groups: []pairGroup{one(pool("scored-a", 1, 1, 8, 1), 1), one(pool("scored-b", 1, 1, 8, 1), 1)},
+	loads: []pairLoad{{name: "scored-a", bound: []string{"scored-a-1"}, cpu: "2", limit: "4"},
+		{name: "scored-b", bound: []string{"scored-b-1"}, cpu: "2"},
+		{name: "scored-next", late: 1, cpu: "1m", endsOn: "scored-b-1"}},
+	then: func(s *scaled) { s.replicas("scored-next", 1) },
+}}
+
+// linePairs have pods that fit by what they request, and may be above the line of 1.5 by their limits.
+var linePairs = []pair{{
+	// 5.9 + 5.9 + 0.2 are at the line of 12.
+	name: "line-slack", slack: []string{"lower-1"}, groups: []pairGroup{one(pool("lower", 0, 3, 8, 1), 1)},
+	loads: []pairLoad{{name: "lower", bound: []string{"lower-1", "lower-1"}, cpu: "1", limit: "5900m"}},
+}, {
+	// 2 x 5.901 + 0.2 are above it: one node is added for slack.
+	name: "line-slack-grows", slack: []string{"higher-2"},
+	groups: []pairGroup{{pool("higher", 0, 3, 8, 1), 1, 2, 2}},
+	loads:  []pairLoad{{name: "higher", bound: []string{"higher-1", "higher-1"}, cpu: "1", limit: "5901m"}},
+}, {
+	// 2 + 0.7 of 4 cpu are 67.5 %, below 70 %, and limits of 2 x 2.5 + 1.001 above the line of 6: the pod starves, and one node
+	// is added. Then 33.75 % are above the threshold of 30 %.
+	name: "line-sized", groups: []pairGroup{{pool("starves", 0, 3, 4, 1), 1, 2, 2}},
+	loads: []pairLoad{{name: "starves-1", bound: []string{"starves-1", "starves-1"}, cpu: "1", limit: "2500m"},
+		{name: "starves-2", waiting: 1, cpu: "700m", limit: "1001m", endsOn: "starves-2"}},
+}, {
+	// 2 x 2.5 + 1 are at it.
+	name: "line-sized-stays", groups: []pairGroup{one(pool("let", 0, 3, 4, 1), 1)},
+	loads: []pairLoad{{name: "let-1", bound: []string{"let-1", "let-1"}, cpu: "1", limit: "2500m"},
+		{name: "let-2", waiting: 1, cpu: "700m", limit: "1", endsOn: "let-1"}},
+}, {
+	// The node that starts takes two of three pods, since 3 x 2.5 are above its line of 6: one more is added.
+	name: "line-starts", groups: []pairGroup{{starting(pool("lined", 0, 3, 4, 1)), 1, 2, 2}},
+	loads: []pairLoad{{name: "lined", waiting: 3, cpu: "1", limit: "2500m"}},
+	then:  func(s *scaled) { s.hasStarted("lined-1"); s.hasStarted("lined-2") },
+}, {
+	// 4 + 2.5 are above the line of 6: the group in the zone of the volume grows, and not the cheaper one.
+	name: "line-volumes", groups: []pairGroup{{inZone("a", pool("line-a", 0, 3, 4, 0.3)), 1, 2, 2},
+		one(inZone("b", pool("line-b", 0, 3, 4, 0.2)), 0)},
+	loads: []pairLoad{{name: "line-a-1", bound: []string{"line-a-1"}, cpu: "1", limit: "4", zone: "a"},
+		{name: "line-a-2", waiting: 1, cpu: "500m", limit: "2500m", zone: "a", endsOn: "line-a-2"}},
 }}
 
 // drainPairs lose one node of two, or none.
@@ -102,6 +151,11 @@ var growthPairs = []pair{{
 	// two would do, for 0.4.
 	name: "growth-daemons", groups: []pairGroup{one(pool("two", 0, 4, 2, 0.2), 0), {pool("eight", 0, 4, 8, 0.5), 0, 1, 1}},
 	loads: []pairLoad{{name: "daemon-each", cpu: "1", daemon: true}, {name: "three-pods", waiting: 3, cpu: "1"}},
+}, {
+	// The group in the zone of the volume grows, and not the cheaper one.
+	name: "growth-volumes", groups: []pairGroup{{inZone("a", pool("reach-a", 0, 3, 4, 0.3)), 0, 1, 1},
+		one(inZone("b", pool("reach-b", 0, 3, 4, 0.2)), 0)},
+	loads: []pairLoad{{name: "reach", waiting: 1, cpu: "1", zone: "a", endsOn: "reach-a-1"}},
 }}
 
 // movePairs have a dear node, whose pods may move to one of 4 cpu that costs less. Two of these would cost more.
@@ -110,6 +164,11 @@ var movePairs = []pair{{
 	name: "move-slack-stays", slack: []string{"dear-t-1"},
 	groups: []pairGroup{one(pool("dear-t", 0, 2, 8, 100), 1), one(pool("cheap-t", 0, 2, 4, 60), 0)},
 	loads:  []pairLoad{{name: "moves-t", bound: []string{"dear-t-1"}, cpu: "3700m"}},
+}, {
+	// 3.6 + 0.36 fit: the placeholder moves along.
+	name: "move-slack", slack: []string{"cheap-k-1"},
+	groups: []pairGroup{{pool("dear-k", 0, 2, 8, 100), 1, 0, 0}, {pool("cheap-k", 0, 2, 4, 60), 0, 1, 1}},
+	loads:  []pairLoad{{name: "moves-k", bound: []string{"dear-k-1"}, cpu: "3600m"}},
 }, {
 	// The DaemonSet takes 2 cpu of the new node, too: 1 + 1 + 2 of 4.
 	name:   "move-daemons",
@@ -154,7 +213,7 @@ var movePairs = []pair{{
 // nodes in the end as counted by hand, and never more meanwhile. See test/pairs/README.md.
 func TestPairs(t *testing.T) {
 	t.Parallel()
-	playPairs(t, slices.Concat(slackPairs, drainPairs, growthPairs), "sized", "kept")
+	playPairs(t, slices.Concat(slackPairs, linePairs, drainPairs, growthPairs), "sized", "kept", "starves", "let")
 }
 
 // Moves wait until no group grows and no drain is under way: these pairs have a control plane of their own.
@@ -163,12 +222,15 @@ func TestPairsThatMove(t *testing.T) {
 	playPairs(t, movePairs, "dear-z")
 }
 
-// playPairs plays pairs on one control plane. The nodes of sized groups follow from utilization alone.
+// playPairs plays the pairs that PAIRS, a regular expression, names on one control plane. The nodes of sized groups follow from utilization alone.
 func playPairs(t *testing.T, pairs []pair, sized ...string) {
 	t.Helper()
-	if os.Getenv("PAIRS") == "" {
+	names := os.Getenv("PAIRS")
+	if names == "" {
 		t.Skip("make test-pairs plays them: loops of a second need a machine that does nothing else")
 	}
+	wanted := regexp.MustCompile(names)
+	pairs = slices.DeleteFunc(pairs, func(p pair) bool { return !wanted.MatchString(p.name) })
 	s := startPairs(t, pairs, sized...)
 	began := time.Now()
 	for _, p := range pairs {

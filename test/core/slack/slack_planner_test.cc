@@ -188,6 +188,7 @@ TEST_F(SlackPlannerTest, ClassesFollowWhatPodsSelect) {
 // Placeholders that are no longer wanted are removed after the delay, unless they are wanted again meanwhile.
 TEST_F(SlackPlannerTest, OnlyRemovalIsDelayed) {
   AddNodes(2, {{{2000, 2000}, "x"}});
+  AddNodes(1);
   options_.rate = kWholeRate;
   EXPECT_EQ(Plan(0).added, 5);  // 4000 in parts of 800
   options_.rate = kWholeRate / 5;
@@ -202,6 +203,46 @@ TEST_F(SlackPlannerTest, OnlyRemovalIsDelayed) {
   EXPECT_EQ(Plan(1000).removed, 0);
   options_.rate = kWholeRate / 5;
   EXPECT_EQ(Plan(1500).removed, 0);
+}
+
+// A pod moves from a node of 8000, which is cordoned, to one of 3400: 10 % of 3000 are wanted there, and the
+// placeholder of the former class, which has moved along, would leave 100. No node is asked for.
+TEST_F(SlackPlannerTest, ExcessGivesWayToWhatIsWanted) {
+  world_.kinds = {{"a", {8000, 16'000}, 110, {}}, {"a", {3400, 16'000}, 110, {}}};
+  const int32_t large = world_.AddNode(0);
+  const int32_t small = world_.AddNode(1);
+  world_.nodes[large].pods = {{{3000, 1000}, "x"}};
+  world_.Sync(large);
+  EXPECT_TRUE(Plan().demands.empty());
+  std::swap(world_.nodes[large].pods, world_.nodes[small].pods);
+  world_.nodes[large].cordoned = true;
+  world_.SyncAll();
+  const SlackPlan plan = Plan(1);
+  EXPECT_TRUE(plan.demands.empty());
+  EXPECT_EQ(plan.removed, 1);
+  const std::vector<Placeholder> kept = planner_.State().placeholders;
+  ASSERT_THAT(kept, SizeIs(1));
+  EXPECT_EQ(kept[0].node, "node-1");
+  EXPECT_THAT(kept[0].owner, HasSubstr("3400"));
+  planner_.CheckConsistent();
+}
+
+// Half of 2000 are 500 twice, and then one of them is wanted. The other one would be kept if it had a node;
+// it asks for none.
+TEST_F(SlackPlannerTest, ExcessWithoutANodeIsRemovedAtOnce) {
+  options_.rate = kWholeRate / 2;
+  AddNodes(1, {{{2000, 1000}, "x"}});
+  EXPECT_THAT(Plan().demands, SizeIs(0));
+  EXPECT_THAT(planner_.State().placeholders, SizeIs(2));
+  world_.nodes[0].pods = {{{1000, 500}, "x"}};
+  world_.SyncAll();
+  Plan(1);
+  EXPECT_THAT(planner_.State().placeholders, SizeIs(2));
+  world_.kinds[0].slots = 2;  // for a pod and a placeholder
+  world_.SyncAll();
+  EXPECT_TRUE(Plan(2).demands.empty());
+  EXPECT_THAT(planner_.State().placeholders, SizeIs(1));
+  planner_.CheckConsistent();
 }
 
 // The next process knows how much is kept, and since when it is more than wanted.
