@@ -40,8 +40,8 @@ const (
 	startupTaint  = "node.cilium.io/agent-not-ready"
 	unneededFor   = 3 * time.Second
 	pairsSizeFile = `- name: %[1]s
-  label_key: pool
-  label_value: %[1]s
+  label_key: pair
+  label_value: %[2]s
   cloud_provider_group_name: %[1]s
   min_nodes: 0
   max_nodes: 0
@@ -78,8 +78,12 @@ func startPairs(t *testing.T, pairs []pair, sized ...string) *scaled {
 	s := &scaled{t: t, ctx: ctx, rest: 2 * time.Second, cluster: startCluster(t, ctx,
 		harness.Options{Log: t.Logf, ControllerManager: true, Kubelet: true, Audit: true})}
 	var sizes []string
-	for _, group := range sized {
-		sizes = append(sizes, fmt.Sprintf(pairsSizeFile, group))
+	for _, p := range pairs {
+		for _, group := range p.groups {
+			if slices.Contains(sized, group.ID) {
+				sizes = append(sizes, fmt.Sprintf(pairsSizeFile, group.ID, p.name))
+			}
+		}
 	}
 	file := filepath.Join(t.TempDir(), "node-groups.yaml")
 	if err := os.WriteFile(file, []byte("node_groups:\n"+strings.Join(sizes, "")), 0o600); err != nil {

@@ -71,6 +71,7 @@ func (s *scaled) podTemplate(p pair, l pairLoad) v1.PodTemplateSpec {
 	amounts := func(cpu string) v1.ResourceList {
 		return v1.ResourceList{"cpu": resource.MustParse(cpu), "memory": resource.MustParse("64Mi")}
 	}
+	// A pod that selected a group would have slack kept on the nodes of this group alone.
 	ofPair := v1.NodeSelectorRequirement{Key: "pair", Operator: v1.NodeSelectorOpIn, Values: []string{p.name}}
 	template := v1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": l.name}},
 		Spec: v1.PodSpec{Affinity: &v1.Affinity{NodeAffinity: &v1.NodeAffinity{

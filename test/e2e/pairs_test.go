@@ -263,6 +263,9 @@ func playPairs(t *testing.T, pairs []pair, sized ...string) {
 			}
 		}
 	}
+	if t.Failed() {
+		t.Logf("nodes:\n%s\nstatus:\n%s", strings.Join(s.describe(), "\n"), s.status())
+	}
 	for _, deleted := range s.cloud.Deleted() {
 		for _, pod := range deleted.Pods {
 			if !strings.HasPrefix(pod.Name, "daemon") {
