@@ -58,6 +58,7 @@ uint64_t FingerprintOfQuestion(const ConsolidationProblem& problem, const Consol
     builder.Add(node.group.has_value() ? static_cast<int32_t>(*node.group) : -1);
     builder.Add(std::bit_cast<int64_t>(node.usd_per_hour.value_or(-1)));
     builder.Add(node.may_go);
+    builder.Add(node.takes_pods);
     builder.Add(node.started);
     for (const LeavingPod& pod : node.pods) {
       builder.Add(pod.position * 2 + pod.placeholder);

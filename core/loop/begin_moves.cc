@@ -5,8 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "core/drain/being_deleted.h"
+#include "absl/algorithm/container.h"
 #include "core/drain/node_budget.h"
+#include "core/loop/busy.h"
 #include "core/loop/consolidation_question.h"
 #include "core/loop/load_rest.h"
 #include "core/loop/move_objects.h"
@@ -15,23 +16,32 @@
 namespace loadline {
 namespace {
 
-bool AtRest(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan) {
-  if (!plan.replacement.moves.empty() || !plan.growth.empty() || plan.batch_wait_ms.has_value()) return false;
-  if (!plan.take_back.empty() || !problem.drain.doubt.empty() || !problem.drain.unhealthy.empty())
-    return false;
-  const bool come =
-      std::any_of(counts.begin(), counts.end(), [](const GroupCounts& group) { return group.upcoming > 0; });
-  return !come && NodesBeingDeleted(*problem.drain.cluster, problem.deleting, problem.drain.now_s).empty();
+// Returns whether moves may begin as far as the whole cluster decides: one wave is carried out at a time, and
+// the state of the cluster is known.
+bool MayBegin(const LoopProblem& problem, const LoopPlan& plan) {
+  const LoopDecisions& decisions = problem.decisions;
+  if (!decisions.replace || !decisions.scale_up || !decisions.scale_down) return false;
+  if (problem.replacement.options.mode == ConsolidationMode::kOff) return false;
+  if (!plan.replacement.moves.empty()) return false;
+  if (!problem.drain.doubt.empty() || !problem.drain.unhealthy.empty()) return false;
+  return Contain(problem.replacement.windows, problem.drain.now_s);
 }
 
-// Returns the nodes that the node budgets of groups let moves remove. No node is leaving when moves begin,
-// see AtRest(), so none is taken off.
-NodeAllowance AllowanceOf(const DrainProblem& drain, const DeletionOptions& options) {
+// Returns the nodes that the node budgets of groups let moves remove, beside those that are being deleted.
+NodeAllowance AllowanceOf(const DrainProblem& drain, const BusyObjects& busy,
+                          const DeletionOptions& options) {
   StrongVector<GroupIndex, int64_t> nodes(drain.groups.size(), 0);
-  for (const auto [slot, group] : drain.group_of) {
-    if (drain.cluster->Occupied(slot)) ++nodes[group];
+  const auto group_of = [&](Slot slot) {
+    const std::optional<GroupIndex> group = drain.group_of[slot];
+    return group.has_value() ? group : drain.going_group_of[slot];
+  };
+  for (int32_t i = 0; i < drain.cluster->slot_end(); ++i) {
+    const std::optional<GroupIndex> group = group_of(Slot{i});
+    if (group.has_value() && drain.cluster->Occupied(Slot{i})) ++nodes[*group];
   }
-  return NodeAllowance(options.budgets, drain.groups, nodes, drain.now_s);
+  NodeAllowance allowance(options.budgets, drain.groups, nodes, drain.now_s);
+  for (const Slot slot : busy.leaving) allowance.Take(group_of(slot), RemovalReason::kReplaced);
+  return allowance;
 }
 
 // Returns the least number of nodes that a budget allows, budgets that allow none apart. A move that removes
@@ -52,19 +62,32 @@ bool Rests(const LoopReplacement& policy, const ReplacementPlan& plan, uint64_t 
          policy.now_ms - given_up->second.last_ms < RestAfter(policy, given_up->second);
 }
 
-// Keeps nodes that rest, that have room for nominated pods, or whose group's budget allows no replacement
-// now: they stay, and so do their pods.
-void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const NodeAllowance& allowance,
-               ConsolidationProblem* question) {
+// Keeps nodes that rest, that have room for nominated pods, whose group's budget allows no replacement now,
+// or that are busy: they stay, and so do their pods. No pod moves to a busy node.
+void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const BusyObjects& busy,
+               const NodeAllowance& allowance, ConsolidationProblem* question) {
   for (ConsolidationNode& node : question->nodes) {
     const uint64_t key = KeyOfNode(*problem.drain.cluster, node.slot);
-    const bool held = std::find(plan.reserved_nodes.begin(), plan.reserved_nodes.end(), node.slot) !=
-                          plan.reserved_nodes.end() ||
+    const bool leaves = busy.leaving.contains(node.slot);
+    const bool is_busy =
+        leaves || busy.expecting.contains(node.slot) || (node.group.has_value() && busy.groups[*node.group]);
+    node.leaving = node.leaving || leaves;
+    node.takes_pods = node.takes_pods && !is_busy;
+    const bool kept = is_busy || absl::c_linear_search(plan.reserved_nodes, node.slot) ||
                       allowance.Left(node.group, RemovalReason::kReplaced) == 0;
-    if (!held && !Rests(problem.replacement, plan.replacement, key)) continue;
+    if (!kept && !Rests(problem.replacement, plan.replacement, key)) continue;
     node.may_go = false;
     std::erase_if(node.pods, [](const LeavingPod& pod) { return !pod.placeholder; });
   }
+}
+
+// Returns the groups as moves see them: those that are not at rest get no nodes.
+NodeGroups GroupsForMoves(const NodeGroups& groups, const BusyObjects& busy) {
+  NodeGroups for_moves = groups;
+  for (const GroupIndex group : groups.indices()) {
+    if (!busy.MayProvide(group)) for_moves[group].blocked_reason = "it is not at rest";
+  }
+  return for_moves;
 }
 
 class MoveBeginner {
@@ -190,26 +213,30 @@ ConsolidationOptions OptionsOf(const LoopProblem& problem, const DrainProblem& d
 
 void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const DrainProblem& drain,
                 Consolidator* consolidator, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
-  const LoopDecisions& decisions = problem.decisions;
-  if (!decisions.replace || !decisions.scale_up || !decisions.scale_down) return;
-  if (problem.replacement.options.mode == ConsolidationMode::kOff) return;
-  if (!AtRest(problem, counts, *plan) || !Contain(problem.replacement.windows, problem.drain.now_s)) return;
+  if (!MayBegin(problem, *plan)) return;
+  const BusyObjects busy = FindBusyObjects(problem, counts, *plan, snapshot, budget);
+  // While the delay after growth or removals is renewed again and again, the drains of a move would never
+  // begin.
+  if (busy.any() && drain.nothing_leaves) return;
+  const NodeGroups with_busy = busy.any() ? GroupsForMoves(problem.groups, busy) : NodeGroups();
+  const NodeGroupSpan groups = busy.any() ? with_busy : problem.groups;
   ConsolidationQuestion question =
-      PrepareConsolidation(drain, problem.scale_down, problem.groups, problem.replacement.prices);
+      PrepareConsolidation(drain, problem.scale_down, groups, problem.replacement.prices);
   SetAges(&question.problem);
-  const NodeAllowance allowance = AllowanceOf(drain, problem.scale_down.deletion);
-  KeepNodes(problem, *plan, allowance, &question.problem);
+  const NodeAllowance allowance = AllowanceOf(drain, busy, problem.scale_down.deletion);
+  KeepNodes(problem, *plan, busy, allowance, &question.problem);
   question.problem.daemons = problem.daemons;
   if (const NodeLimit most = NewNodesLeft(problem, *plan))
     question.problem.max_nodes = problem.drain.cluster->node_count() + *most;
   const ConsolidationOptions options =
       OptionsOf(problem, drain, allowance, plan->replacement.saving_lasts_hours);
+  // The bill of a cluster that is not at rest would not say what moves reach.
   if (!consolidator->Due(question.problem, options)) {
-    plan->replacement.bill = consolidator->bill();
+    if (!busy.any()) plan->replacement.bill = consolidator->bill();
     return;
   }
   const ConsolidationPlan found = consolidator->Plan(snapshot, question.problem, options, budget);
-  plan->replacement.bill = found.bill;
+  if (!busy.any()) plan->replacement.bill = found.bill;
   plan->replacement.continues = found.cut_short_by != BudgetEnd::kNotEnded;
   MoveBeginner beginner(problem, counts, allowance, plan);
   for (const ConsolidationMove& move : found.moves) {

@@ -244,7 +244,7 @@ struct LoopPlanners {
 // plan for all of them costs less than one for each handful.
 //
 // Where nodes are replaced, moves that are carried out come first, see replacement.h: nothing else uses the
-// nodes that come for them, nor the places of their pods. New moves begin where the cluster is at rest.
+// nodes that come for them, nor the places of their pods. New moves begin where nothing else is in progress.
 //
 // Deterministic. Cost: that of PlanScaleUp() or PlanRankedScaleUp() when pods wait, of SlackPlanner::Plan(),
 // and of DrainPlanner::Plan().

@@ -30,9 +30,11 @@ void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* bud
 // Cost: O(nodes) with moves.
 void EndStuckMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
 
-// Looks for moves if the cluster is at rest: no move is carried out, no group grows, no node is upcoming or
-// being deleted, and the time is within a window. Begins the first wave, as far as the limits allow, and
-// grows groups for it. `drain`: the question of this loop. Cost: that of Consolidator::Plan().
+// Looks for moves if none is carried out, the state of the cluster is certain, and the time is within a
+// window. A move uses only nodes and groups that are at rest, see busy.h, whatever happens elsewhere. Begins
+// the first wave, as far as the limits allow, and grows groups for it. While other nodes are added or
+// removed, nothing begins during a delay after that. Sets the bill if the whole cluster is at rest. `drain`:
+// the question of this loop. Cost: that of FindBusyObjects() and Consolidator::Plan().
 void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const DrainProblem& drain,
                 Consolidator* consolidator, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
 

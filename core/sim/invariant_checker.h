@@ -32,7 +32,8 @@ namespace loadline {
 //   D9   no machine is given up as late that has had a node, or has had less time than it may take
 //   D10  no node is removed, and no machine deleted, twice; none is given back once the cloud has taken it
 //   D11  no removal starts while groups grow or have just grown, or while too many nodes are not ready
-//   D13  nodes are added for moves only while none is removed, and not more of those that are replaced are
+//   D13  no group grows for a move while it grows for something else, has machines on their way, or loses a
+//        node, nor while pods wait that its nodes would take; and not more nodes that are replaced are
 //        drained at once than may
 //   D14  no node is removed that an operator keeps by an annotation
 //   F5   what the loop keeps of a node is the sum of its pods
@@ -110,6 +111,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
   bool IsUnderWay(const Going& going) const;
   void CheckParallelism();
   void CheckRefused(const SimGrowth& growth);
+  void CheckGrowthForMoves(const SimGrowth& growth);
   CpuMemory FreeOn(SimNodeIndex node) const;
   bool HasRoomFor(SimWorkloadIndex workload, SimNodeIndex node) const;
   bool HasRoomForAll(SimNodeIndex node) const;
@@ -123,7 +125,9 @@ class InvariantChecker : public SimObserver, public ActObserver {
   void CheckEmptyNodes();
   void NoteWhetherFull(GroupIndex group);
   bool MaySpreadTo(SimWorkloadIndex workload, const std::string& zone) const;
+  bool WouldTake(GroupIndex number, SimWorkloadIndex of) const;
   bool WouldHaveNode(SimWorkloadIndex number, int64_t since_ms) const;
+  bool Waits(SimWorkloadIndex workload, int64_t since_ms) const;
 
   const World& world_;
   const Cloud& cloud_;

@@ -17,6 +17,9 @@ constexpr int64_t kStartsMs = 840'000;
 // added their pods. Chosen.
 constexpr int64_t kSettledMs = 2'000;
 constexpr int64_t kDaemonsMs = 30'000;
+// The age from which a pod waits because no node has room for it, whatever the clocks say. Chosen: some
+// loops.
+constexpr int64_t kTriedMs = 60'000;
 
 }  // namespace
 
@@ -43,14 +46,41 @@ void InvariantChecker::Grows(const SimGrowth& growth) {
   grew_ms_ = world_.now_ms();
   grown_now_ += machines - growth.for_slack - growth.for_moves;
   if (!SeesAll()) return;
-  const auto goes = [&](const Going& going) { return IsUnderWay(going); };
-  if (growth.for_moves > 0 && std::any_of(going_.begin(), going_.end(), goes)) {
-    Violation("D13", absl::StrCat("group ", of.name, " grows for a move while nodes go"));
-  }
+  if (growth.for_moves > 0) CheckGrowthForMoves(growth);
   int64_t need = world_.waiting();
   for (const Going& going : going_) need += nodes_[going.node].to_move;
   if (grown_now_ > need) {
     Violation("C2", absl::StrCat(grown_now_, " nodes are asked for, where ", need, " pods need one"));
+  }
+}
+
+void InvariantChecker::CheckGrowthForMoves(const SimGrowth& growth) {
+  const GroupIndex group = growth.group;
+  const std::string text = absl::StrCat("group ", world_.group(group).name, " grows for a move ");
+  if (growth.for_moves < growth.machines) Violation("D13", absl::StrCat(text, "and for something else"));
+  const auto goes = [&](const Going& going) {
+    return IsUnderWay(going) && world_.node(going.node).group == group;
+  };
+  if (absl::c_any_of(going_, goes)) Violation("D13", absl::StrCat(text, "while one of its nodes goes"));
+  const SimSettings& settings = world_.scenario().settings;
+  const int64_t clocks_ms = 2 * world_.scenario().faults.leader_clock_ms;
+  const auto comes = [&](SimMachineIndex machine) {
+    const SimMachine& of = world_.machine(machine);
+    const int64_t age_ms = world_.now_ms() - of.ordered_ms;
+    return of.state == SimMachine::State::kOrdered && !of.faulty && age_ms >= kSettledMs &&
+           age_ms < settings.max_node_provision_s * 1000 - clocks_ms;
+  };
+  if (absl::c_any_of(cloud_.machines(group), comes))
+    Violation("D13", absl::StrCat(text, "while machines of it are on their way"));
+  // Pods that a node has just become ready for are about to be bound.
+  const auto is_new = [&](SimNodeIndex node) {
+    return nodes_[node].offers_ms > world_.now_ms() - kDaemonsMs;
+  };
+  if (absl::c_any_of(world_.nodes(), is_new)) return;
+  const int64_t settled_ms = world_.now_ms() - settings.new_pod_scale_up_delay_s * 1000 - kTriedMs;
+  for (const SimWorkloadIndex workload : ready_.indices()) {
+    if (!Waits(workload, settled_ms) || !WouldTake(group, workload)) continue;
+    Violation("D13", absl::StrCat(text, "while a pod of ", world_.workload(workload).name, " waits"));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/sim/invariant_checker.h"
 
@@ -89,22 +90,31 @@ bool InvariantChecker::MaySpreadTo(SimWorkloadIndex workload, const std::string&
   return pods[zone] + 1 - fewest->second <= of.max_zone_skew;
 }
 
-// Returns whether a new node of some group, which could grow all the time since then, takes it, with room to
-// spare for the pods of DaemonSets there. A load line may have any node refuse it.
+// Returns whether a new node of the group takes a pod of the workload, with room to spare for the pods of
+// DaemonSets there. A load line may have any node refuse it.
+bool InvariantChecker::WouldTake(GroupIndex number, SimWorkloadIndex of) const {
+  const SimWorkload& workload = world_.workload(of);
+  const SimGroup& group = world_.group(number);
+  if (has_line_ || (workload.group.empty() ? group.tainted : workload.group != group.name)) return false;
+  return MaySpreadTo(of, group.zone) && 2 * workload.request.cpu <= group.allocatable.cpu &&
+         workload.gpus <= group.gpus && 2 * workload.request.memory <= group.allocatable.memory;
+}
+
+// Returns whether some group that could grow all the time since then would take the pod.
 bool InvariantChecker::WouldHaveNode(SimWorkloadIndex number, int64_t since_ms) const {
-  if (has_line_) return false;
-  const SimWorkload& workload = world_.workload(number);
-  const StrongVector<GroupIndex, SimGroup>& groups = world_.scenario().groups;
-  for (const GroupIndex i : groups.indices()) {
-    const SimGroup& group = groups[i];
-    if (workload.group.empty() ? group.tainted : workload.group != group.name) continue;
-    if (groups_[i].full_ms > since_ms || !MaySpreadTo(number, group.zone)) continue;
-    if (2 * workload.request.cpu <= group.allocatable.cpu && workload.gpus <= group.gpus &&
-        2 * workload.request.memory <= group.allocatable.memory) {
-      return true;
-    }
-  }
-  return false;
+  return absl::c_any_of(groups_.indices(), [&](GroupIndex group) {
+    return groups_[group].full_ms <= since_ms && WouldTake(group, number);
+  });
+}
+
+// Returns whether a pod of the workload has waited since then.
+bool InvariantChecker::Waits(SimWorkloadIndex workload, int64_t since_ms) const {
+  // Whoever says to be of a DaemonSet waits for no new node.
+  if (world_.workload(workload).forged_owner || world_.workload(workload).labelled_nodes_only) return false;
+  return absl::c_any_of(world_.replicas(workload).alive, [&](SimPodIndex pod) {
+    const SimPod& of = world_.pod(pod);
+    return of.phase == SimPodPhase::kWaiting && of.created_ms <= since_ms;
+  });
 }
 
 void InvariantChecker::CheckWaiting() {
@@ -113,16 +123,9 @@ void InvariantChecker::CheckWaiting() {
       world_.now_ms() - kProgressMs - world_.scenario().settings.new_pod_scale_up_delay_s * 1000;
   for (const GroupIndex group : groups_.indices()) NoteWhetherFull(group);
   for (const SimWorkloadIndex workload : ready_.indices()) {
-    // Whoever says to be of a DaemonSet waits for no new node.
-    if (world_.workload(workload).forged_owner || world_.workload(workload).labelled_nodes_only) continue;
-    for (const SimPodIndex pod : world_.replicas(workload).alive) {
-      const SimPod& of = world_.pod(pod);
-      if (of.phase != SimPodPhase::kWaiting || of.created_ms > before_ms) continue;
-      if (!WouldHaveNode(workload, before_ms)) break;
-      Violation("E3", absl::StrCat("pod ", IndexOf(pod), " of ", world_.workload(workload).name,
-                                   " has waited for an hour, and all the time a group could grow for it"));
-      break;
-    }
+    if (!Waits(workload, before_ms) || !WouldHaveNode(workload, before_ms)) continue;
+    Violation("E3", absl::StrCat("a pod of ", world_.workload(workload).name,
+                                 " has waited for an hour, and all the time a group could grow for it"));
   }
 }
 

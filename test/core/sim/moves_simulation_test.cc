@@ -85,6 +85,40 @@ TEST(MovesSimulationTest, MovesBeginInWindows) {
   EXPECT_GT(result.nodes_removed, 0);
 }
 
+// Eight small nodes beside a group for other pods only. One of these pods comes every 15 minutes and stays,
+// and its machine takes 20 minutes, so that there is always one on its way; another pod is larger than any
+// node.
+Scenario SmallNodesInABusyCluster() {
+  Scenario scenario = EightSmallNodes();
+  const SimGroup small = scenario.groups[GroupIndex{0}];
+  SimGroup& batch = scenario.groups.emplace_back(small);
+  batch.name = "batch";
+  batch.max_nodes = 100;
+  batch.nodes = 0;
+  batch.tainted = true;
+  batch.start_s_min = batch.start_s_max = 1'200;
+  scenario.settings.max_node_provision_s = 3'600;
+  SimWorkload& jobs = scenario.workloads.emplace_back();
+  jobs.name = "jobs";
+  jobs.kind = SimWorkloadKind::kTrace;
+  jobs.request = {3'000, kMovesGiB};
+  jobs.group = "batch";
+  jobs.run_s_min = jobs.run_s_max = 200'000;
+  for (int64_t at_s = 60; at_s < 86'400; at_s += 900) jobs.arrivals.push_back({at_s, 1});
+  scenario.workloads.push_back({.name = "huge", .replicas = 1, .request = {100'000, kMovesGiB}});
+  return scenario;
+}
+
+TEST(MovesSimulationTest, GrowthOfOtherGroupsKeepsNoMoveBack) {
+  const SimResult result = SimulateMoves(SmallNodesInABusyCluster());
+  EXPECT_THAT(result.violations, IsEmpty());
+  EXPECT_GE(result.moves.done, 1);
+  EXPECT_EQ(result.moves.given_up, 0) << ::testing::PrintToString(result.moves.why_given_up);
+  EXPECT_EQ(result.nodes_removed, 8);
+  EXPECT_EQ(result.nodes_added, 8 + 2 + 95)
+      << "eight at the start, two big ones, and one for each pod but the last, whose node is coming";
+}
+
 // Machines that never become nodes: the move is given up, and tried again when its nodes have rested.
 TEST(MovesSimulationTest, GivesUpWhereMachinesDoNotCome) {
   Scenario scenario = EightSmallNodes();
@@ -110,7 +144,8 @@ TEST(MovesSimulationTest, APolicyOutOfItsRangeIsRefused) {
   EXPECT_THAT(CheckScenario(scenario).message(), HasSubstr("settings.consolidation: US dollars"));
 }
 
-// Growth for a move while a node is removed, and more nodes that are replaced at once than may be.
+// Growth for a move while a node of another group is removed, and of its own; beside other growth; while a
+// machine is on its way, and while a pod waits; and more nodes that are replaced at once than may be.
 TEST(MovesSimulationTest, MovesThatBreakTheirLimitsAreSeen) {
   Scenario scenario = EightSmallNodes();
   scenario.settings.replacement.options.max_nodes_at_once = 1;
@@ -119,14 +154,27 @@ TEST(MovesSimulationTest, MovesThatBreakTheirLimitsAreSeen) {
   InvariantChecker checker(&world, &cloud);
   world.AddObserver(&checker);
   cloud.Start();
+  const auto violates = [&](size_t count, const std::string& text) {
+    ASSERT_EQ(checker.violations().size(), count) << ::testing::PrintToString(checker.violations());
+    EXPECT_THAT(checker.violations().back(), HasSubstr("D13 at 0 ms: " + text));
+  };
   checker.StartsToGo(SimNodeIndex{0}, /*empty=*/false, /*of_move=*/true);
   EXPECT_THAT(checker.violations(), IsEmpty()) << "it needs no timer";
   checker.StartsToGo(SimNodeIndex{1}, /*empty=*/false, /*of_move=*/true);
-  ASSERT_EQ(checker.violations().size(), 1U);
-  EXPECT_THAT(checker.violations()[0], HasSubstr("D13 at 0 ms: 2 nodes are replaced at once"));
+  violates(1, "2 nodes are replaced at once");
   checker.Grows({.group = GroupIndex{1}, .machines = 1, .for_moves = 1});
-  ASSERT_EQ(checker.violations().size(), 2U);
-  EXPECT_THAT(checker.violations()[1], HasSubstr("D13 at 0 ms: group big grows for a move while nodes go"));
+  EXPECT_EQ(checker.violations().size(), 1U) << "these nodes are of another group";
+  checker.Grows({.group = GroupIndex{0}, .machines = 1, .for_moves = 1});
+  violates(2, "group small grows for a move while one of its nodes goes");
+  checker.Grows({.group = GroupIndex{1}, .machines = 2, .for_slack = 1, .for_moves = 1});
+  violates(3, "group big grows for a move and for something else");
+  cloud.Grow(GroupIndex{1}, 1);
+  world.CreatePod(SimWorkloadIndex{0});
+  world.set_now_ms(90'000);
+  checker.Grows({.group = GroupIndex{1}, .machines = 1, .for_moves = 1});
+  ASSERT_EQ(checker.violations().size(), 5U);
+  EXPECT_THAT(checker.violations()[3], HasSubstr("group big grows for a move while machines of it are on"));
+  EXPECT_THAT(checker.violations()[4], HasSubstr("group big grows for a move while a pod of w waits"));
 }
 
 // Load of two hours that appears, grows and ends, and is constant from then on.

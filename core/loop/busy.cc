@@ -1,0 +1,89 @@
+#include "core/loop/busy.h"
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "core/cluster/scoped_fork.h"
+#include "core/drain/being_deleted.h"
+#include "core/fit/trial_memory.h"
+#include "core/loop/empty_room.h"
+
+namespace loadline {
+namespace {
+
+// Returns the pods for which no existing node has room, each kind once.
+std::vector<PendingPods> PodsWithoutNode(const LoopPlan& plan) {
+  std::vector<bool> without(plan.waiting.size(), false);
+  const std::vector<int64_t>& unplaced = plan.scale_up.unplaced;
+  for (size_t i = 0; i < unplaced.size(); ++i) without[i] = unplaced[i] > 0;
+  for (const PlannedNodes& nodes : plan.scale_up.nodes) {
+    for (const PodCount& pods : nodes.pods) without[static_cast<size_t>(pods.pods)] = true;
+  }
+  for (const ExpectedPlace& place : plan.expected) {
+    if (place.group.has_value()) without[static_cast<size_t>(place.pods)] = true;
+  }
+  std::vector<PendingPods> pods;
+  for (size_t i = 0; i < without.size(); ++i) {
+    if (without[i]) pods.push_back(plan.waiting[i]);
+  }
+  return pods;
+}
+
+// Marks the groups whose new nodes take one of the pods. Nobody knows about a group without a model.
+void MarkWanted(const LoopProblem& problem, std::vector<PendingPods> pods, Snapshot* snapshot,
+                WorkBudget* budget, StrongVector<GroupIndex, bool>* groups) {
+  const size_t kinds = pods.size();
+  if (kinds == 0) return;
+  const ScopedFork fork(snapshot);
+  Estimator nodes(snapshot, &problem.scale_down.fit, std::move(pods), problem.daemons, budget);
+  TrialMemory memory(budget);
+  for (const GroupIndex group : groups->indices()) {
+    const NodeGroup& of = problem.groups[group];
+    if (!of.model.has_value()) (*groups)[group] = true;
+    if ((*groups)[group] || !memory.Node(*snapshot)) continue;
+    const NodeIndex node = nodes.AddCopy(TemplateOf(of, "/wanted"), &memory);
+    for (size_t i = 0; i < kinds && !(*groups)[group]; ++i) {
+      PodFit& fit = nodes.fit(i);
+      fit.Refresh(budget);
+      if (!budget->Spend(fit.UnitsPerNode())) break;
+      (*groups)[group] = fit.Fits(node);
+    }
+  }
+  if (budget->ended() || nodes.cut_short_by() != BudgetEnd::kNotEnded) groups->assign(groups->size(), true);
+}
+
+}  // namespace
+
+bool BusyObjects::any() const {
+  const auto is_set = [](bool busy) { return busy; };
+  return absl::c_any_of(groups, is_set) || !leaving.empty();
+}
+
+BusyObjects FindBusyObjects(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
+                            Snapshot* snapshot, WorkBudget* budget) {
+  BusyObjects busy;
+  busy.groups.assign(counts.size(), false);
+  busy.shrinking.assign(counts.size(), false);
+  for (const GroupIndex group : counts.indices()) busy.groups[group] = counts[group].upcoming > 0;
+  for (const LoopGrowth& growth : plan.growth) busy.groups[growth.group] = true;
+  for (const PlannedNodes& nodes : plan.scale_up.nodes) busy.groups[plan.grown[nodes.group]] = true;
+  for (const TakeBack& back : plan.take_back) busy.groups[back.group] = true;
+  const DrainProblem& drain = problem.drain;
+  for (const Slot slot : NodesBeingDeleted(*drain.cluster, problem.deleting, drain.now_s)) {
+    busy.leaving.insert(slot);
+    for (const std::optional<GroupIndex> group : {drain.group_of[slot], drain.going_group_of[slot]}) {
+      if (group.has_value()) busy.shrinking[*group] = true;
+    }
+  }
+  for (const ExpectedPlace& place : plan.expected) {
+    const bool of_leaving_node = static_cast<size_t>(place.pods) >= problem.pending.size();
+    if (of_leaving_node && !place.group.has_value()) busy.expecting.insert(snapshot->slot(place.node));
+  }
+  MarkWanted(problem, PodsWithoutNode(plan), snapshot, budget, &busy.groups);
+  return busy;
+}
+
+}  // namespace loadline

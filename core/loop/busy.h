@@ -1,0 +1,38 @@
+// Finds the groups and nodes that a new move leaves alone because something else is in progress there.
+#ifndef LOADLINE_CORE_LOOP_BUSY_H_
+#define LOADLINE_CORE_LOOP_BUSY_H_
+
+#include "absl/container/flat_hash_set.h"
+#include "core/base/work_budget.h"
+#include "core/cluster/snapshot.h"
+#include "core/loop/loop_growth.h"
+#include "core/loop/plan_loop.h"
+
+namespace loadline {
+
+// The groups and nodes that are not at rest.
+struct BusyObjects {
+  // Groups that grow, that have upcoming nodes or take nodes back, and groups whose new nodes suit pods that
+  // wait for a node that does not exist yet: these pods get whatever becomes free there.
+  StrongVector<GroupIndex, bool> groups;
+  // Groups of which a node is being deleted.
+  StrongVector<GroupIndex, bool> shrinking;
+  // Nodes that are being deleted.
+  absl::flat_hash_set<Slot> leaving;
+  // Nodes that pods of these nodes are expected on. (Placeholders keep the room of other pods that wait.)
+  absl::flat_hash_set<Slot> expecting;
+
+  // Returns whether any node is being added or deleted, or wanted.
+  bool any() const;
+  // Returns whether moves may add nodes to the group.
+  bool MayProvide(GroupIndex group) const { return !groups[group] && !shrinking[group]; }
+};
+
+// `plan`: with its growth. If the budget ends, no group is known to be at rest. The snapshot is as before
+// when the call returns. Cost: O(nodes + kinds of pods without a node * groups).
+BusyObjects FindBusyObjects(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
+                            Snapshot* snapshot, WorkBudget* budget);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_LOOP_BUSY_H_
