@@ -160,18 +160,19 @@ func (r *Rules) Waits(pod *v1.Pod) bool {
 	return !slices.ContainsFunc(specials[:], func(s special) bool { return s.passed && s.of(pod, r) != "" })
 }
 
-// Add takes note of a pod, and says whether groups may grow for it.
+// Add takes note of a pod, and says whether groups may grow for it. How they grow matters only where they may.
 func (r *Remarks) Add(pod *v1.Pod) (waits bool) {
+	waits = r.Waits(pod)
 	for i, s := range specials {
 		name := s.of(pod, &r.Rules)
-		if name == "" {
+		if name == "" || (!s.passed && !waits) {
 			continue
 		}
 		if r.of[i].pods++; r.of[i].pods == 1 {
 			r.of[i].first, r.of[i].name = pod.Namespace+"/"+pod.Name, name
 		}
 	}
-	return r.Waits(pod)
+	return waits
 }
 
 // AddWaiting takes note of a pod if it may wait for a node, and says whether groups may grow for it. Pods of

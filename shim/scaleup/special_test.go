@@ -16,8 +16,11 @@ func TestRemarksNameWhatIsSpecialAndWhatGroupsDoNotGrowFor(t *testing.T) {
 	waits := 0
 	for name, change := range map[string]func(*v1.Pod){
 		"plain": func(*v1.Pod) {},
-		"gated": func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "example.com/a"}, {Name: "b"}} },
-		"low":   func(p *v1.Pod) { p.Spec.Priority = new(int32(-11)) },
+		"gated": func(p *v1.Pod) {
+			p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "example.com/a"}, {Name: "b"}}
+			p.Labels = map[string]string{"kueue.x-k8s.io/pod-group-name": "train"} // no group grows for it
+		},
+		"low": func(p *v1.Pod) { p.Spec.Priority = new(int32(-11)) },
 		"border": func(p *v1.Pod) {
 			p.Spec.Priority = new(int32(-10))
 			p.Annotations = map[string]string{"autoscaling.x-k8s.io/consume-provisioning-request": "later"}
