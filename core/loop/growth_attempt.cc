@@ -11,9 +11,11 @@
 #include "core/expand/node_limits.h"
 #include "core/fit/trial_memory.h"
 #include "core/loop/empty_room.h"
+#include "core/loop/growth_candidates.h"
 #include "core/loop/left_as_scheduled.h"
 #include "core/loop/loop_resources.h"
 #include "core/loop/loop_sizes.h"
+#include "core/loop/planned_zones.h"
 #include "core/loop/waiting.h"
 
 namespace loadline {
@@ -35,24 +37,9 @@ struct UpcomingNodes {
   }
 };
 
-// Groups that are similar: those with the same number share what they grow by. A group joins the first set to
-// whose first member it is similar.
-StrongVector<GroupIndex, std::optional<int32_t>> BalanceSets(const LoopProblem& problem) {
-  StrongVector<GroupIndex, std::optional<int32_t>> sets(problem.groups.size());
-  if (!problem.balance.has_value()) return sets;
-  std::vector<GroupIndex> firsts;
-  for (const GroupIndex group : sets.indices()) {
-    const NodeGroup& of = problem.groups[group];
-    if (of.atomic || !MayGrow(problem, group)) continue;
-    const auto similar = std::find_if(firsts.begin(), firsts.end(), [&](GroupIndex first) {
-      const NodeGroup& other = problem.groups[first];
-      return AreSimilar({of.model->shape, of.priced}, {other.model->shape, other.priced}, *problem.balance);
-    });
-    sets[group] = static_cast<int32_t>(similar - firsts.begin());
-    if (similar == firsts.end()) firsts.push_back(group);
-  }
-  return sets;
-}
+// The rounds of planning in which zones get no more nodes than the cloud adds there. Chosen: the second one
+// keeps all limits, and the third mends what it has left over.
+constexpr int kMostZoneRounds = 3;
 
 // New nodes of each group at most.
 using GroupCaps = StrongVector<GroupIndex, NodeLimit>;
@@ -91,6 +78,7 @@ class Attempt {
     const std::vector<int64_t> nominated = PlaceNominated(problem_, &snapshot_, budget_, &plan_);
     {
       TrialMemory memory(budget_);
+      zones_ = PlanZones(problem_, counts_, plan_.waiting, &snapshot_, budget_);
       AddUpcoming(&memory);
       const NodesOfGroups growth = way().packs_upcoming ? PlanPacked() : PlanWithinLimits();
       if (GrowsWhole(growth)) plan_.scale_up.cost = PriceOf(problem_, growth);
@@ -112,19 +100,16 @@ class Attempt {
   void AddUpcoming(TrialMemory* memory) {
     upcoming_.untainted = Untaint(problem_, plan_, &snapshot_);
     upcoming_.first = NodeIndex{snapshot_.node_end()};
-    const bool any = std::any_of(counts_.begin(), counts_.end(),
-                                 [](const GroupCounts& count) { return count.upcoming > 0; });
-    if (!any || way().packs_upcoming) return;
+    if (zones_.coming.empty() || way().packs_upcoming) return;
     Estimator nodes(&snapshot_, &problem_.scale_down.fit, {}, problem_.daemons, budget_);
-    for (const GroupIndex group : problem_.groups.indices()) {
-      if (!problem_.groups[group].model.has_value()) continue;
-      const NodeGroup node = TemplateOf(problem_.groups[group], "/upcoming");
-      for (int64_t i = 0; i < counts_[group].upcoming; ++i) {
+    for (const NodesOnTheirWay& coming : zones_.coming) {
+      for (int64_t i = 0; i < coming.nodes; ++i) {
         if (!memory->Node(snapshot_)) {
           upcoming_.complete = false;
           return;
         }
-        upcoming_.Add(group, RoomOn(problem_, snapshot_, nodes.AddCopy(node, memory)), /*is_used=*/false);
+        const NodeIndex node = nodes.AddCopy(coming.node, memory);
+        upcoming_.Add(coming.group, RoomOn(problem_, snapshot_, node), /*is_used=*/false);
       }
     }
   }
@@ -166,9 +151,16 @@ class Attempt {
 
   // Plans growth by those groups that may grow; groups that have all of their nodes or none with the others.
   void PlanGrowth(const GroupCaps& caps, bool with_atomic) {
-    GrowableGroups groups;
-    const StrongVector<GroupIndex, std::optional<int32_t>> balance_sets = BalanceSets(problem_);
-    plan_.grown.clear();
+    GrowthCandidates candidates(problem_, counts_, zones_);
+    for (int round = 1; round <= kMostZoneRounds; ++round) {
+      PlanRound(caps, with_atomic, &candidates);
+      if (candidates.CapZones(plan_.scale_up.nodes)) break;
+    }
+    candidates_ = std::move(candidates).TakeGroups();
+  }
+
+  void PlanRound(const GroupCaps& caps, bool with_atomic, GrowthCandidates* candidates) {
+    candidates->Clear();
     for (const GroupIndex group : problem_.groups.indices()) {
       const NodeGroup& of = problem_.groups[group];
       if (!MayGrow(problem_, group)) continue;
@@ -177,15 +169,12 @@ class Attempt {
         if (!with_atomic || whole == 0 || caps[group].value_or(whole) < whole) continue;
       }
       const int64_t current = counts_[group].registered + counts_[group].upcoming;
-      const int64_t most =
-          SmallerLimit(caps[group], std::max<int64_t>(0, of.max_nodes - current)).value_or(0);
-      NodeGroup& grows = groups.emplace_back(of);
-      KeepReserve(&grows.model->shape);
-      grows.target = current;
-      grows.max_nodes = current + most;
-      grows.balance_set = balance_sets[group];
-      plan_.grown.push_back(group);
+      candidates->Add(group,
+                      SmallerLimit(caps[group], std::max<int64_t>(0, of.max_nodes - current)).value_or(0));
     }
+    plan_.grown = candidates->positions();
+    GrowableGroups groups = candidates->groups();
+    for (NodeGroup& group : groups) KeepReserve(&group.model->shape);
     if (way().packs_upcoming) AddUpcomingAsGroups(&groups);
     if (problem_.ranking.has_value()) {
       PlanByRanking(groups);
@@ -198,15 +187,12 @@ class Attempt {
   void AddUpcomingAsGroups(GrowableGroups* groups) {
     std::optional<int64_t> highest;
     for (const NodeGroup& group : *groups) highest = std::max(highest, group.priority);
-    for (const GroupIndex group : problem_.groups.indices()) {
-      const NodeGroup& of = problem_.groups[group];
-      if (counts_[group].upcoming == 0 || !of.model.has_value()) continue;
-      NodeGroup& upcoming = groups->emplace_back(TemplateOf(of, "/upcoming"));
+    for (const NodesOnTheirWay& coming : zones_.coming) {
+      NodeGroup& upcoming = groups->emplace_back(coming.node);
       upcoming.usd_per_hour = 0;
       upcoming.target = 0;
-      upcoming.max_nodes = counts_[group].upcoming;
+      upcoming.max_nodes = coming.nodes;
       upcoming.priority = highest;
-      coming_groups_.push_back(group);
     }
   }
 
@@ -236,6 +222,7 @@ class Attempt {
     LoopPlan whole;
     whole.scale_up = std::exchange(plan_.scale_up, {});
     whole.grown = plan_.grown;
+    GrowableGroups candidates = std::exchange(candidates_, {});
     PlanGrowth(caps, /*with_atomic=*/false);
     NodesOfGroups without = WholeGrowth();
     if (CountUnplaced(plan_) <= CountUnplaced(whole) &&
@@ -245,6 +232,7 @@ class Attempt {
     }
     plan_.scale_up = std::move(whole.scale_up);
     plan_.grown = std::move(whole.grown);
+    candidates_ = std::move(candidates);
     return growth;
   }
 
@@ -292,16 +280,11 @@ class Attempt {
   void CountLeft() {
     if (plan_.scale_up.nodes.empty() || problem_.ranking.has_value()) return;
     std::vector<ComingNodes> coming;
-    std::vector<NodeGroup> on_their_way;
-    on_their_way.reserve(way().packs_upcoming ? counts_.size() : 0);  // they stay where they are
-    for (const GroupIndex group : counts_.indices()) {
-      const bool comes = way().packs_upcoming && counts_[group].upcoming > 0;
-      if (!comes || !problem_.groups[group].model.has_value()) continue;
-      on_their_way.push_back(TemplateOf(problem_.groups[group], "/upcoming"));
-      coming.push_back({&on_their_way.back(), counts_[group].upcoming});
+    if (way().packs_upcoming) {
+      for (const NodesOnTheirWay& nodes : zones_.coming) coming.push_back({&nodes.node, nodes.nodes});
     }
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
-      coming.push_back({&problem_.groups[plan_.grown[nodes.group]], nodes.nodes});
+      coming.push_back({&candidates_[nodes.group], nodes.nodes});
     }
     const int64_t left = LeftAsScheduled(plan_.waiting, problem_.daemons, coming, problem_.scale_down.fit,
                                          &snapshot_, budget_);
@@ -330,20 +313,22 @@ class Attempt {
 
   void ExpectWherePacked() {
     if (!way().packs_upcoming) return;
-    StrongVector<GroupIndex, int64_t> unused(counts_.size(), 0);
-    for (const GroupIndex group : coming_groups_) unused[group] = counts_[group].upcoming;
+    std::vector<int64_t> unused;
+    for (const NodesOnTheirWay& coming : zones_.coming) unused.push_back(coming.nodes);
     for (const PlannedNodes& nodes : packed_) {
-      const GroupIndex group = coming_groups_[IndexOf(nodes.group) - plan_.grown.size()];
+      const size_t at = IndexOf(nodes.group) - plan_.grown.size();
+      const GroupIndex group = zones_.coming[at].group;
       EmptyNode room = result_.rooms.empty[group];
       TakePods(group, nodes.pods, &room);
       for (const PodCount& pods : nodes.pods) {
         plan_.expected.push_back({pods.pods, pods.count * nodes.nodes, NodeIndex{-1}, group});
       }
       for (int64_t i = 0; i < nodes.nodes; ++i) upcoming_.Add(group, room, /*is_used=*/true);
-      unused[group] -= nodes.nodes;
+      unused[at] -= nodes.nodes;
     }
-    for (const GroupIndex group : coming_groups_) {
-      for (int64_t i = 0; i < unused[group]; ++i)
+    for (size_t at = 0; at < unused.size(); ++at) {
+      const GroupIndex group = zones_.coming[at].group;
+      for (int64_t i = 0; i < unused[at]; ++i)
         upcoming_.Add(group, result_.rooms.empty[group], /*is_used=*/false);
     }
   }
@@ -386,8 +371,9 @@ class Attempt {
   GrowthAttempt result_;
   LoopPlan& plan_;
   UpcomingNodes upcoming_;
-  std::vector<GroupIndex> coming_groups_;  // that stand behind those that may grow
-  std::vector<PlannedNodes> packed_;       // of these
+  PlannedZones zones_;
+  GrowableGroups candidates_;         // of the plan, at the positions of LoopPlan::grown
+  std::vector<PlannedNodes> packed_;  // of PlannedZones::coming, which are groups behind the candidates
 };
 
 }  // namespace
