@@ -81,7 +81,7 @@ func TestAGroupThatCannotBeReadIsLeftAsItIs(t *testing.T) {
 				groups := map[string]*skyGroup{"cheap": {max: 10, cpu: "4", price: 0.1},
 					"dear": {max: 10, cpu: "4", price: 0.3}}
 				machines := &sky{groups: groups, delay: 40 * time.Second}
-				provider := &served{server: serve.New(machines)}
+				provider := &served{server: serve.New(machines, nil)}
 				machines.client = cloud.New(provider, time.Minute)
 				b := growingUnder(t, machines, nil)
 				b.addPending("web", 2, "3")

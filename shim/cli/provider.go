@@ -15,8 +15,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/certificates"
+	"loadline.dev/shim/engine"
 	"loadline.dev/shim/providers"
 	"loadline.dev/shim/providers/serve"
 	"loadline.dev/shim/unknownfields"
@@ -27,7 +29,8 @@ Cluster Autoscaler itself, or an autoscaler of ours on another machine, can use 
 
   cluster-autoscaler --cloud-provider=externalgrpc --cloud-config=FILE   # address: HOST:PORT of --listen
 
-Groups, nodes and rights are those of 'loadline autoscaler --cloud=KIND', which needs no such server.
+Groups, nodes and rights are those of 'loadline autoscaler --cloud=KIND', which needs no such server. Prices for
+Cluster Autoscaler's --expander=price are those of the price lists, by instance type.
 
 An address that other machines can reach needs TLS. Certificate files are read again when they change.`
 
@@ -40,9 +43,10 @@ type providerFlags struct {
 	logs     logFlags
 }
 
-// served are the flags of the autoscaler that say what a provider is like.
+// served are the flags of the autoscaler that say what a provider is like, and what its nodes cost.
 var served = []string{
-	"karpenter-", "cloud-config", "clusterapi-", "node-group-auto-discovery", "prices", "kube-client-",
+	"karpenter-", "cloud-config", "clusterapi-", "node-group-auto-discovery", "prices", "spot-factor", "engine",
+	"kube-client-",
 }
 
 func (a *app) newProvider() *cobra.Command {
@@ -126,10 +130,15 @@ func (c *clusterFlags) forProviders(settings *config.Configuration) (providers.C
 }
 
 func (f *providerFlags) run(ctx context.Context, settings *config.Configuration) error {
-	cluster, _, err := f.cluster.forProviders(settings)
+	cluster, files, err := f.cluster.forProviders(settings)
 	if err != nil {
 		return err
 	}
+	conn, err := engine.Open(settings.Engine)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	provider, closeProvider, err := providers.Open(&settings.CloudProvider, cluster)
 	if err != nil {
 		return err
@@ -148,7 +157,7 @@ func (f *providerFlags) run(ctx context.Context, settings *config.Configuration)
 		return err
 	}
 	server := grpc.NewServer(options...)
-	serve.New(provider).Register(server)
+	serve.New(provider, serve.NewPrices(loadlinev1.NewAutoscalerClient(conn), files.Prices)).Register(server)
 	defer context.AfterFunc(ctx, server.Stop)()
 	klog.InfoS("Provider answers", "kind", settings.CloudProvider.Kind, "address", f.listen)
 	if err := server.Serve(listener); err != nil && ctx.Err() == nil {

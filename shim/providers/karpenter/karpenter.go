@@ -215,7 +215,7 @@ func (p *Provider) TemplateNode(_ context.Context, id string) (*v1.Node, error) 
 	return g.template(), nil
 }
 
-// NodePrice leaves prices to the price lists.
+// NodePrice returns nil: price lists know the instance types.
 func (p *Provider) NodePrice(context.Context, *v1.Node) (*float64, error) { return nil, nil }
 
 // Deleting returns the machines of a group that are being deleted.

@@ -2,7 +2,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -25,6 +24,7 @@ import (
 type Server struct {
 	externalgrpc.UnimplementedCloudProviderServer
 	provider cloud.Provider
+	prices   *Prices // nil: there are none but those of the provider
 
 	mu     sync.Mutex
 	groups map[string]cloud.Group // by id; nil: not read yet; guarded by mu
@@ -33,8 +33,11 @@ type Server struct {
 	defaults *externalgrpc.NodeGroupAutoscalingOptions
 }
 
-// New returns a server for a provider, which stays the caller's.
-func New(provider cloud.Provider) *Server { return &Server{provider: provider} }
+// New returns a server for a provider, which stays the caller's. `prices` say what pods cost, and nodes whose price the
+// provider does not know; nil: nobody does.
+func New(provider cloud.Provider, prices *Prices) *Server {
+	return &Server{provider: provider, prices: prices}
+}
 
 // Register makes the service known to a server of gRPC.
 func (s *Server) Register(to grpc.ServiceRegistrar) { externalgrpc.RegisterCloudProviderServer(to, s) }
@@ -260,22 +263,6 @@ func (s *Server) NodeGroupGetOptions(ctx context.Context,
 		options = defaults
 	}
 	return &externalgrpc.NodeGroupGetOptionsResponse{NodeGroupAutoscalingOptions: cloud.InBothForms(options)}, nil
-}
-
-// PricingNodePrice returns what a node costs in a span of time.
-func (s *Server) PricingNodePrice(ctx context.Context,
-	r *externalgrpc.PricingNodePriceRequest) (*externalgrpc.PricingNodePriceResponse, error) {
-	start, end := cmp.Or(r.GetStartTimestamp(), r.GetOldStartTime()), cmp.Or(r.GetEndTimestamp(), r.GetOldEndTime())
-	hours := end.AsTime().Sub(start.AsTime()).Hours()
-	price, err := s.provider.NodePrice(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: r.GetNode().GetName(),
-		Labels: entries(r.GetNode().GetLabels())}, Spec: v1.NodeSpec{ProviderID: r.GetNode().GetProviderId()}})
-	switch {
-	case err != nil:
-		return nil, answered(err)
-	case price == nil:
-		return nil, status.Error(codes.Unimplemented, "what nodes cost is not known")
-	}
-	return &externalgrpc.PricingNodePriceResponse{Price: *price * hours}, nil
 }
 
 // GPULabel says that nodes with GPUs have no label of their own.

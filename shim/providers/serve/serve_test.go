@@ -88,9 +88,14 @@ func (h *hands) NodePrice(_ context.Context, node *v1.Node) (*float64, error) {
 // served returns a connection to a server of the provider, and the client that asks real ones.
 func served(t *testing.T, provider cloud.Provider) (*grpc.ClientConn, *cloud.Client) {
 	t.Helper()
+	return servedAt(t, provider, nil)
+}
+
+func servedAt(t *testing.T, provider cloud.Provider, prices *serve.Prices) (*grpc.ClientConn, *cloud.Client) {
+	t.Helper()
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(grpc.UnaryInterceptor(serve.Bound))
-	serve.New(provider).Register(server)
+	serve.New(provider, prices).Register(server)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	conn, err := grpc.NewClient("passthrough:///hands", grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -271,7 +276,7 @@ func TestCallsOfEarlierClusterAutoscalers(t *testing.T) {
 func TestGroupWithAProblemAndWithoutNodes(t *testing.T) {
 	problem := errors.New("no node can meet its requirements")
 	s := serve.New(&hands{groups: []cloud.Group{{ID: "a", Max: 5}, {ID: "b", Problem: problem},
-		{ID: "c", Problem: problem, Target: 1, Max: 1}}})
+		{ID: "c", Problem: problem, Target: 1, Max: 1}}}, nil)
 	answer, err := s.NodeGroups(t.Context(), &externalgrpc.NodeGroupsRequest{})
 	if err != nil {
 		t.Fatal(err)

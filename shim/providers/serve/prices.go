@@ -1,0 +1,107 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/api/externalgrpc"
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/view"
+)
+
+// Prices are those of price lists, which an engine reads.
+type Prices struct {
+	engine loadlinev1.AutoscalerClient
+	model  *loadlinev1.PriceModel
+}
+
+// NewPrices returns the prices of a model. A node of the protocol has labels but no amounts, so that only a price of
+// its instance type counts, or one that it states itself.
+func NewPrices(engine loadlinev1.AutoscalerClient, model *loadlinev1.PriceModel) *Prices {
+	model = proto.CloneOf(model)
+	model.LastSource = loadlinev1.NodePrice_INSTANCE_TYPE
+	return &Prices{engine: engine, model: model}
+}
+
+// ask has the engine price a node, or a pod by the rates that Cluster Autoscaler has for pods.
+func (p *Prices) ask(ctx context.Context, node *v1.Node, pods ...*v1.Pod) (*loadlinev1.RankedOption, error) {
+	template, err := node.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	option := &loadlinev1.ExpansionOption{NodeGroup: "asked", NodeCount: 1, TemplateNode: template}
+	request := &loadlinev1.RankOptionsRequest{Prices: p.model, Options: []*loadlinev1.ExpansionOption{option},
+		Policy: &loadlinev1.RankPolicy{Preset: loadlinev1.RankPolicy_CLUSTER_AUTOSCALER}}
+	for i, pod := range pods {
+		request.Pods = append(request.Pods, view.TrimIncomingPod(pod))
+		option.Pods = append(option.Pods, &loadlinev1.PodRun{Pod: int32(i), Count: 1})
+	}
+	answer, err := p.engine.RankOptions(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if len(answer.GetOptions()) != 1 {
+		return nil, errors.New("the engine has not answered for the one option")
+	}
+	return answer.GetOptions()[0], nil
+}
+
+// hoursOf returns the span of time of a request, in the present or in the old form.
+func hoursOf(start, end, oldStart, oldEnd *timestamppb.Timestamp) float64 {
+	return cmp.Or(end, oldEnd).AsTime().Sub(cmp.Or(start, oldStart).AsTime()).Hours()
+}
+
+// PricingNodePrice returns what a node costs in a span of time.
+func (s *Server) PricingNodePrice(ctx context.Context,
+	r *externalgrpc.PricingNodePriceRequest) (*externalgrpc.PricingNodePriceResponse, error) {
+	asked := r.GetNode()
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: cmp.Or(asked.GetName(), "asked"),
+		Labels: entries(asked.GetLabels()), Annotations: entries(asked.GetAnnotations())},
+		Spec: v1.NodeSpec{ProviderID: asked.GetProviderId()}}
+	hours := hoursOf(r.GetStartTimestamp(), r.GetEndTimestamp(), r.GetOldStartTime(), r.GetOldEndTime())
+	price, err := s.provider.NodePrice(ctx, node)
+	switch {
+	case err != nil:
+		return nil, answered(err)
+	case price != nil:
+		return &externalgrpc.PricingNodePriceResponse{Price: *price * hours}, nil
+	case s.prices == nil:
+		return nil, status.Error(codes.Unimplemented, "what nodes cost is not known")
+	}
+	option, err := s.prices.ask(ctx, node)
+	if err != nil {
+		return nil, answered(err)
+	}
+	listed := option.GetNodePrice()
+	if listed.GetSource() == loadlinev1.NodePrice_SOURCE_UNSPECIFIED {
+		return nil, status.Errorf(codes.NotFound, "no price list has the instance type %q of node %q: --prices",
+			node.Labels[v1.LabelInstanceTypeStable], asked.GetName())
+	}
+	return &externalgrpc.PricingNodePriceResponse{Price: listed.GetUsdPerHour() * hours}, nil
+}
+
+// PricingPodPrice returns what a pod costs in a span of time on a machine that suits it perfectly.
+func (s *Server) PricingPodPrice(ctx context.Context,
+	r *externalgrpc.PricingPodPriceRequest) (*externalgrpc.PricingPodPriceResponse, error) {
+	if s.prices == nil {
+		return nil, status.Error(codes.Unimplemented, "what pods cost is not known")
+	}
+	pod := new(v1.Pod)
+	if err := pod.Unmarshal(r.GetPodBytes()); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "pod_bytes: is not a Pod: %v", err)
+	}
+	option, err := s.prices.ask(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "asked"}}, pod)
+	if err != nil {
+		return nil, answered(err)
+	}
+	hours := hoursOf(r.GetStartTimestamp(), r.GetEndTimestamp(), nil, nil)
+	return &externalgrpc.PricingPodPriceResponse{Price: option.GetTheoreticalCostUsdPerHour() * hours}, nil
+}
