@@ -106,8 +106,8 @@ struct GroupNodes {
 // is of the first of these by name, and plans of growth choose among them: see ZoneTurns. Templates of clouds
 // name one zone, also of a group that has several: the next node may be there as well, and `shape` is.
 //
-// The CSINode and the static pods are those of most nodes, whether or not there is a template, which never
-// says anything about them.
+// The CSINode and the static pods are those of most nodes, whether or not there is a template. Limits of
+// volumes that the template states are kept.
 //
 // `names`: those of the cluster, and of the resources in `stated`.
 //

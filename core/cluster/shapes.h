@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/strings/string_view.h"
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
@@ -110,9 +111,13 @@ struct NodeShape {
   // The node whose CSINode shows what a planned node will have. Empty: there is none, or it is no planned
   // node and has one under its own name.
   std::string csi_node;
+  // The number of volumes that a planned node takes, by CSI driver, as the template of its group states it.
+  // It holds for the drivers of which the CSINode says nothing.
+  absl::btree_map<std::string, int64_t> volume_limits;
   // Same as PodRules::unknown_field.
   std::string unknown_field;
-  // Hash of all of the above but taints, schedulability and CSINode, with resources by name.
+  // Hash of all of the above but taints, schedulability, CSINode and limits of volumes, with resources by
+  // name.
   uint64_t base_fingerprint = 0;
   // Likewise of all of the above.
   uint64_t fingerprint = 0;

@@ -4,7 +4,8 @@
 // class's provisioner. In-tree volumes count under the driver that serves them, if the node has a CSINode.
 // A driver may ask that its volumes go to no node whose CSINode does not list it: 1.37, and 1.36 with the
 // gate VolumeLimitScaling, without which an API server does not store the wish. A planned node has what the
-// CSINode of its model has, and every driver if there is no such model.
+// CSINode of its model has, and the limits of its template for drivers of which that says nothing. It has
+// every driver if there is no such model.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -24,6 +25,9 @@ struct Volumes {
   // By the name of the volume, which contains the driver.
   absl::flat_hash_map<std::string, std::string> drivers;
 };
+
+// The number of volumes that a node takes, by driver. A driver without a limit is absent.
+using Limits = absl::flat_hash_map<std::string, int64_t>;
 
 bool AnyDriverAsks(const ClusterObjects& objects) {
   const auto& drivers = objects.of(ObjectKind::kCsiDriver);
@@ -49,7 +53,8 @@ class NodeVolumeLimits : public NodeFilter {
   }
 
   bool Passes(NodeIndex node, Verdict* why) const override {
-    const std::string& model = snapshot_.node_shape(node).csi_node;
+    const NodeShape& shape = snapshot_.node_shape(node);
+    const std::string& model = shape.csi_node;
     const std::string& name = model.empty() ? snapshot_.name(node) : model;
     const CsiNode* const csi_node = objects_.FindCsiNode(name);
     const bool known_missing = objects_.KnownMissing(ObjectKind::kCsiNode, "", name);
@@ -59,8 +64,8 @@ class NodeVolumeLimits : public NodeFilter {
       return Doubt(why, NotInView("csinode.storage.k8s.io", name));
     }
     const bool drivers_known = csi_node != nullptr || (model.empty() && known_missing);
-    if (!HasLimits(csi_node) && !(drivers_known && asks_for_drivers_)) return true;
-    Volumes added{csi_node != nullptr, {}};
+    if (!HasLimits(csi_node, shape) && !(drivers_known && asks_for_drivers_)) return true;
+    Volumes added{IsMigrated(csi_node, shape), {}};
     if (!Add(pod_.shape.namespace_name, pod_.name, pod_.uid, rules_, true, &added, why)) return false;
     if (added.drivers.empty()) return true;
     if (drivers_known && !HasDrivers(csi_node, added, why)) return false;
@@ -98,8 +103,9 @@ class NodeVolumeLimits : public NodeFilter {
   }
 
   bool HasRoom(NodeIndex node, const CsiNode* csi_node, Volumes added, Verdict* why) const {
-    if (!HasLimits(csi_node)) return true;
-    Volumes attached{csi_node != nullptr, {}};
+    const NodeShape& of_node = snapshot_.node_shape(node);
+    if (!HasLimits(csi_node, of_node)) return true;
+    Volumes attached{added.migrated, {}};
     for (const SnapshotPod& pod : snapshot_.pods(node)) {
       const PodShape& shape = snapshot_.pod_shape(pod.shape);
       if (shape.rules == nullptr || shape.rules->volumes.empty()) continue;
@@ -112,11 +118,7 @@ class NodeVolumeLimits : public NodeFilter {
     }
     absl::flat_hash_map<std::string, int64_t> new_counts;
     for (const auto& [volume, driver] : added.drivers) ++new_counts[driver];
-    // If there are two entries for one driver, the last one holds.
-    absl::flat_hash_map<std::string, int64_t> limits;
-    for (const CsiNode::Driver& driver : csi_node->drivers) {
-      if (driver.count.has_value()) limits[driver.name] = *driver.count;
-    }
+    const Limits limits = LimitsOf(csi_node, of_node);
     for (const auto& [driver, count] : new_counts) {
       const auto limit = limits.find(driver);
       if (limit == limits.end() || counts[driver] + count <= limit->second) continue;
@@ -132,12 +134,31 @@ class NodeVolumeLimits : public NodeFilter {
     return false;
   }
 
-  static bool HasLimits(const CsiNode* csi_node) {
+  static bool HasLimits(const CsiNode* csi_node, const NodeShape& shape) {
+    if (!shape.volume_limits.empty()) return true;
     if (csi_node == nullptr) return false;
     for (const CsiNode::Driver& driver : csi_node->drivers) {
       if (driver.count.has_value()) return true;
     }
     return false;
+  }
+
+  // Returns the limits of the template for the drivers that the CSINode does not list, and those of the
+  // CSINode.
+  static Limits LimitsOf(const CsiNode* csi_node, const NodeShape& shape) {
+    Limits limits(shape.volume_limits.begin(), shape.volume_limits.end());
+    if (csi_node == nullptr) return limits;
+    for (const CsiNode::Driver& driver : csi_node->drivers) limits.erase(driver.name);
+    // If there are two entries for one driver, the last one holds.
+    for (const CsiNode::Driver& driver : csi_node->drivers) {
+      if (driver.count.has_value()) limits[driver.name] = *driver.count;
+    }
+    return limits;
+  }
+
+  // A node whose template states limits will have a CSINode.
+  static bool IsMigrated(const CsiNode* csi_node, const NodeShape& shape) {
+    return csi_node != nullptr || !shape.volume_limits.empty();
   }
 
   static void AddVolume(absl::string_view driver, absl::string_view handle, Volumes* volumes) {

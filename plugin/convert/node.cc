@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "core/cluster/node_kind.h"
 #include "plugin/convert/known_fields.h"
 #include "plugin/convert/left_out.h"
@@ -33,6 +34,21 @@ ResourceAmounts ReadCapacity(const QuantityEntries& entries, const ResourceAmoun
 }
 
 }  // namespace
+
+NodeShape WithVolumeLimits(NodeShape shape, const ResourceNames& names) {
+  ResourceAmounts others;
+  for (const auto& [resource, amount] : shape.allocatable) {
+    absl::string_view driver = names.name(resource);
+    if (absl::ConsumePrefix(&driver, "attachable-volumes-csi-")) {
+      shape.volume_limits[std::string(driver)] = amount;
+    } else {
+      others[resource] = amount;
+    }
+  }
+  if (shape.volume_limits.empty()) return shape;
+  shape.allocatable = std::move(others);
+  return CompleteNodeShape(std::move(shape), names);
+}
 
 absl::StatusOr<DecodedNode> NodeDecoder::Decode(absl::string_view bytes) {
   absl::StatusOr<DecodedNode> node = DecodeBound(bytes);

@@ -21,6 +21,10 @@ struct DecodedNode {
   NodeTraits traits;
 };
 
+// Returns the shape of a template in which amounts such as "attachable-volumes-csi-ebs.csi.aws.com" are
+// limits of volumes. Kubelets stated them so before they wrote CSINodes.
+NodeShape WithVolumeLimits(NodeShape shape, const ResourceNames& names);
+
 // Reads nodes one after the other; see PodDecoder.
 class NodeDecoder {
  public:

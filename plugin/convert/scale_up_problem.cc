@@ -141,8 +141,9 @@ absl::Status ReadTemplate(const v1::ScalableGroup& message, const StartupTaints&
   absl::StatusOr<DecodedTemplate> priced = DecodeTemplate(nodes.message(), resources);
   if (!priced.ok()) return Annotate(priced.status(), "template_node", " ");
   // A template that was made from a node of the group still has its name.
-  group->model =
-      NodeModel{WithCsiNodeOf(WithoutPassingTaints(node->shape, startup_taints), std::move(node->name))};
+  const NodeShape shape =
+      WithVolumeLimits(WithoutPassingTaints(node->shape, startup_taints), resources->names());
+  group->model = NodeModel{WithCsiNodeOf(shape, std::move(node->name))};
   group->priced = std::move(priced->node);
   group->has_gpu = priced->has_gpu;
   return absl::OkStatus();

@@ -195,6 +195,23 @@ INSTANTIATE_TEST_SUITE_P(Groups, VolumesTest,
                                                                      {"ThreeNodesOfDriver", 3, true}}),
                          [](const auto& info) { return info.param.name; });
 
+// Limits of volumes that a template states hold from zero, and for drivers that no node of the group shows.
+// They are no amount that a node must offer to be complete.
+TEST_P(VolumesTest, NewNodesTakeAsManyVolumesAsTheTemplateStates) {
+  for (int i = 0; i < 5; ++i) AddVolume(i);
+  k8s::v1::Node node = NodeOf("template");
+  AddEntries({{"attachable-volumes-csi-ebs", "2"}}, node.mutable_status()->mutable_allocatable());
+  SetTemplate(node);
+  AddNodes(GetParam().nodes);
+  for (const v1::ObjectKind kind : {v1::PERSISTENT_VOLUME, v1::PERSISTENT_VOLUME_CLAIM, v1::STORAGE_CLASS,
+                                    v1::CSI_NODE, v1::CSI_DRIVER}) {
+    objects_.add_complete_kinds(kind);
+  }
+  const v1::PlanLoopResponse answer = Loop();
+  EXPECT_EQ(Bought(answer), 3);  // ceil(5 / 2)
+  EXPECT_EQ(answer.upcoming_size(), 0);
+}
+
 // --- what one node of many has
 
 // A node that an operator has labelled says nothing of the next one: no number of them makes the pod fit.

@@ -29,9 +29,13 @@ func TestCapacityThatCannotBeMeant(t *testing.T) {
 		{"labels", "=x", `labels: no node can have the label "=x"`, ""},
 		{"labels", "a,b=c,", "", `labels: "a" counts as not stated: it must be KEY=VALUE`},
 		{"labels", "a=b,d=", "", ""},
-		{"csi-driver", "ebs.csi.aws.com=25", "", `csi-driver "ebs.csi.aws.com=25" is not read: new nodes count as without ` +
-			"limits of volumes, until a node of the group shows them"},
-		{"dra-driver", "gpu.nvidia.com", "", `dra-driver "gpu.nvidia.com" is not read: new nodes count as without devices`},
+		{"csi-driver", "ebs.csi.aws.com=25, b=0,", "", ""},
+		{"csi-driver", "a=1,ebs.csi.aws.com", "", `csi-driver: "ebs.csi.aws.com" counts as not stated: it must be ` +
+			"DRIVER=VOLUMES, such as ebs.csi.aws.com=25"},
+		{"csi-driver", "a=-1", "", `csi-driver: "a=-1" counts as not stated`},
+		{"csi-driver", "bad driver=1", "", `csi-driver: "bad driver=1" counts as not stated`},
+		{"dra-driver", "gpu.nvidia.com", "", `dra-driver "gpu.nvidia.com" is not read: pods with resource claims get no ` +
+			"new nodes"},
 		{"dra-driver", "", "", ""},
 	} {
 		annotations := []string{capacity + "cpu", "4"}
@@ -55,6 +59,26 @@ func TestCapacityThatCannotBeMeant(t *testing.T) {
 		if (warned == "") != (c.warned == "") || !strings.Contains(warned, c.warned) {
 			t.Errorf("%s=%q: warned of %q, want %q", c.key, c.value, warned, c.warned)
 		}
+	}
+}
+
+// Limits of volumes are amounts of the template, 0 included; what states none leaves the others.
+func TestVolumeLimits(t *testing.T) {
+	const capacity = "capacity.cluster-autoscaler.kubernetes.io/"
+	p := newWorld(t, "v1beta2", scalable(deploymentKind, "md", 0, "0 5", capacity+"cpu", "4", capacity+"memory", "16Gi",
+		capacity+"csi-driver", "ebs.csi.aws.com=25, x.io = 0 ,y,z=1Gi")).provider()
+	made, err := p.TemplateNode(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for name, amount := range made.Status.Allocatable {
+		if driver, is := strings.CutPrefix(string(name), "attachable-volumes-csi-"); is {
+			got[driver] = amount.Value()
+		}
+	}
+	if want := map[string]int64{"ebs.csi.aws.com": 25, "x.io": 0}; !maps.Equal(got, want) {
+		t.Errorf("limits %v, want %v", got, want)
 	}
 }
 

@@ -170,6 +170,33 @@ TEST_F(NewFieldsTest, APlannedNodeAttachesWhatItsModelDoes) {
   EXPECT_EQ(Judge(pod, 1), Verdict());
 }
 
+// A planned node without a CSINode to go by takes what its template states; a CSINode precedes for its
+// drivers.
+TEST_F(NewFieldsTest, APlannedNodeAttachesWhatItsTemplateStates) {
+  const auto plan = [this](const std::string& name, int64_t volumes) {
+    AddNode(name, [=](NodeShape* shape) {
+      shape->csi_node = "model";
+      shape->volume_limits = {{"disk.example.com", volumes}};
+    });
+  };
+  plan("a-none", 0);
+  plan("b-one", 1);
+  const FitPod pod = WithVolume();
+  const Verdict full = Refusal(FilterName::kNodeVolumeLimits, StatusClass::kUnschedulable,
+                               {"node(s) exceed max volume count"});
+  EXPECT_EQ(Judge(pod, 0), full);
+  EXPECT_EQ(Judge(pod, 1), Verdict());
+  Set(ObjectKind::kCsiNode, "model", CsiNode{{{"other.example.com", 0}}, {}});
+  EXPECT_EQ(Judge(pod, 0), full);
+  EXPECT_EQ(Judge(pod, 1), Verdict());
+  Set(ObjectKind::kCsiNode, "model", CsiNode{{{"disk.example.com", 1}}, {}});
+  EXPECT_EQ(Judge(pod, 0), Verdict());
+  Set(ObjectKind::kCsiNode, "model", CsiNode{{{"disk.example.com", std::nullopt}}, {}});
+  EXPECT_EQ(Judge(pod, 0), Verdict());
+  EXPECT_NE(cluster_.state().node_shape(Slot{0}).fingerprint,
+            cluster_.state().node_shape(Slot{1}).fingerprint);
+}
+
 TEST_F(NewFieldsTest, ProfilesHoldForPodsThatNameThem) {
   cluster_.Add({.name = "tainted", .taints = {{"a", "", "NoSchedule"}}});
   FitOptions lenient;
