@@ -1,10 +1,13 @@
 #include "core/loop/loop_resources.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "core/cluster/node_kind.h"
 
 namespace loadline {
@@ -19,6 +22,24 @@ CountedNode OfferThere(const LoopProblem& problem, Slot slot) {
   if (!group.has_value() || !problem.groups[*group].model.has_value()) return offer;
   offer.gpus = OfferOfGroup(problem, *group).gpus;
   return offer;
+}
+
+// Returns whether the maxima count a node. The stated offer of a virtual node is nobody's machine.
+bool IsCounted(const LoopProblem& problem, Slot slot) {
+  const ClusterState& cluster = *problem.drain.cluster;
+  return cluster.Occupied(slot) && KindForPlan(cluster, slot, problem.drain.group_of) != NodeKind::kVirtual;
+}
+
+// Returns the labels of the nodes that each group has.
+StrongVector<GroupIndex, std::vector<const Labels*>> LabelsOfGroups(const LoopProblem& problem) {
+  StrongVector<GroupIndex, std::vector<const Labels*>> labels(problem.groups.size());
+  for (int32_t i = 0; i < problem.drain.cluster->slot_end(); ++i) {
+    const Slot slot{i};
+    const std::optional<GroupIndex> group = problem.drain.group_of[slot];
+    if (group.has_value() && IsCounted(problem, slot))
+      labels[*group].push_back(&problem.drain.cluster->node_shape(slot).labels);
+  }
+  return labels;
 }
 
 }  // namespace
@@ -36,18 +57,10 @@ CountedNode OfferOfGroup(const LoopProblem& problem, GroupIndex group) {
 ResourceRoom RoomOfCluster(const LoopProblem& problem, const CountsOfGroups& counts) {
   ResourceRoom room(problem.maxima);
   if (room.unlimited()) return room;
-  const ClusterState& cluster = *problem.drain.cluster;
-  StrongVector<GroupIndex, std::vector<const Labels*>> labels(problem.groups.size());
-  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
-    const Slot slot{i};
-    if (!cluster.Occupied(slot)) continue;
-    // The stated offer of a virtual node is nobody's machine.
-    if (KindForPlan(cluster, slot, problem.drain.group_of) == NodeKind::kVirtual) continue;
-    const CountedNode node = OfferThere(problem, slot);
-    room.Take(node, 1);
-    const std::optional<GroupIndex> group = problem.drain.group_of[slot];
-    if (group.has_value()) labels[*group].push_back(node.labels);
+  for (int32_t i = 0; i < problem.drain.cluster->slot_end(); ++i) {
+    if (IsCounted(problem, Slot{i})) room.Take(OfferThere(problem, Slot{i}), 1);
   }
+  const StrongVector<GroupIndex, std::vector<const Labels*>> labels = LabelsOfGroups(problem);
   for (const GroupIndex group : labels.indices()) room.Learn(group, labels[group]);
   for (const GroupIndex group : counts.indices()) {
     const NodeGroup& of = problem.groups[group];
@@ -125,6 +138,36 @@ std::vector<GroupAtMaximum> GroupsAtMaximum(const LoopProblem& problem, const Lo
     if (!exceeded.empty()) groups.push_back({group, std::move(exceeded)});
   }
   return groups;
+}
+
+std::vector<std::string> WarningsOfMaxima(const LoopProblem& problem) {
+  std::vector<std::string> warnings;
+  if (problem.maxima.empty()) return warnings;
+  const StrongVector<GroupIndex, std::vector<const Labels*>> labels = LabelsOfGroups(problem);
+  for (const NodeMaximum& maximum : problem.maxima) {
+    if (maximum.selector.Everything()) continue;
+    std::string first;
+    int64_t others = 0;
+    for (const GroupIndex group : problem.groups.indices()) {
+      const std::optional<NodeModel>& model = problem.groups[group].model;
+      if (!model.has_value() || model->source != ModelSource::kStated) continue;
+      const auto selected =
+          absl::c_count_if(labels[group], [&](const Labels* of) { return maximum.selector.Matches(*of); });
+      if (selected == 0 || maximum.selector.Matches(model->shape.labels)) continue;
+      others += first.empty() ? 0 : 1;
+      if (!first.empty()) continue;
+      first = absl::StrCat(maximum.name, " selects ", selected, " of ", labels[group].size(),
+                           " nodes of node group ", problem.groups[group].name,
+                           ", but not the template of new nodes: they count only while "
+                           "most nodes of the group are selected; add the labels to the template");
+    }
+    if (first.empty()) continue;
+    if (others > 0)
+      absl::StrAppend(&first, "; likewise ", others,
+                      others == 1 ? " other node group" : " other node groups");
+    warnings.push_back(std::move(first));
+  }
+  return warnings;
 }
 
 }  // namespace loadline

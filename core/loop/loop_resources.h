@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -46,6 +47,10 @@ StrongVector<GroupIndex, NodeLimit> CapsTogether(const LoopProblem& problem, con
 
 // The groups that might grow and of which the maxima permit no further node, in their order.
 std::vector<GroupAtMaximum> GroupsAtMaximum(const LoopProblem& problem, const LoopPlan& plan);
+
+// Returns a sentence for each maximum that selects nodes of a group but not the template of its new nodes.
+// Cost: O(maxima with a selector * nodes).
+std::vector<std::string> WarningsOfMaxima(const LoopProblem& problem);
 
 }  // namespace loadline
 

@@ -1,11 +1,15 @@
 #include "core/loop/why_no_growth.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace loadline {
 namespace {
@@ -62,16 +66,38 @@ GrowthHold HoldOf(const LoopObservation& seen, const LoopFindings& findings, con
   return AtMaximumOfCluster(plan, group) != nullptr ? GrowthHold::kMaximumOfCluster : GrowthHold::kNothing;
 }
 
+namespace {
+
+// Returns a sentence for each maximum that the group meets, in the words of Cluster Autoscaler's events.
+// Names of maxima have no spaces.
+std::vector<std::string> TextsOf(const GroupAtMaximum& at) {
+  absl::btree_map<absl::string_view, std::vector<absl::string_view>> by_maximum;
+  for (const std::string& resource : at.resources) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(resource, absl::MaxSplits(" of ", 1));
+    by_maximum[parts.second].push_back(parts.first);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [name, resources] : by_maximum) {
+    const std::string joined = absl::StrJoin(resources, ", ");
+    texts.push_back(name.empty() ? absl::StrCat("max cluster ", joined, " limit reached")
+                                 : absl::StrCat("exceeded quota: \"", name, "\", resources: ", joined));
+  }
+  return texts;
+}
+
+}  // namespace
+
 std::string WhyNoGrowth(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
                         const LoopPlan& plan, const RefusedPods* refused) {
   if (!findings.held.empty()) return findings.held;
   absl::btree_map<GrowthHold, int64_t> groups;
   absl::btree_map<std::string, int64_t> by_refusal;
-  absl::btree_map<std::string, int64_t> by_resources;
+  absl::btree_map<std::string, int64_t> by_maximum;
   for (const GroupIndex group : problem.groups.indices()) {
     const GrowthHold hold = HoldOf(seen, findings, problem, plan, group);
     if (hold == GrowthHold::kMaximumOfCluster) {
-      ++by_resources[absl::StrJoin(AtMaximumOfCluster(plan, group)->resources, ", ")];
+      for (std::string& text : TextsOf(*AtMaximumOfCluster(plan, group))) ++by_maximum[std::move(text)];
     } else if (hold == GrowthHold::kNothing && refused != nullptr) {
       const std::optional<PodRefusal>& refusal = refused->by_group[group];
       ++by_refusal[refusal.has_value() ? TextOf(*refusal) : "new nodes would take it in a later plan"];
@@ -86,9 +112,7 @@ std::string WhyNoGrowth(const LoopObservation& seen, const LoopFindings& finding
       parts.push_back(absl::StrCat(found->second, " ", TextOf(hold)));
     }
   }
-  for (const auto& [resources, count] : by_resources) {
-    parts.push_back(absl::StrCat(count, " max cluster ", resources, " limit reached"));
-  }
+  for (const auto& [text, count] : by_maximum) parts.push_back(absl::StrCat(count, " ", text));
   return parts.empty() ? "there is no node group" : absl::StrJoin(parts, ", ");
 }
 

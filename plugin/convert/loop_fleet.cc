@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/loop/loop_resources.h"
 #include "core/loop/see_fleet.h"
 #include "core/loop/why_no_growth.h"
 #include "plugin/convert/fields.h"
@@ -338,6 +339,9 @@ v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopFindi
     *answer.add_failed_creations() = EncodeFailedCreations(failed);
   }
   for (const std::string& warning : findings.warnings) {
+    answer.add_warnings(Printable(warning, kMostWarningBytes));
+  }
+  for (const std::string& warning : WarningsOfMaxima(problem)) {
     answer.add_warnings(Printable(warning, kMostWarningBytes));
   }
   for (const LoopAction& action : actions) *answer.add_actions() = EncodeAction(action, seen);

@@ -279,6 +279,50 @@ TEST_F(NewNodesTest, AGroupOverThreeZones) {
   }
 }
 
+// A quota that selects nodes of groups and not their templates has one warning, which names the first of
+// them. Nodes of no group, groups whose templates it selects, and groups without a template need none.
+TEST_F(NewNodesTest, AQuotaWarnsOfTemplatesThatLackItsLabels) {
+  const ChangeNode label = [](k8s::v1::Node* node) { AddLabel("team", "a", node); };
+  SetTemplate(NodeOf("template"));
+  AddNodes(3, label);  // one of three
+  const auto limit = [this](const std::string& team) {
+    k8s::v1::LabelSelector selector;
+    k8s::v1::StringEntry* const entry = selector.add_match_labels();
+    entry->set_key("team");
+    entry->set_value(team);
+    v1::NodeMaximum* const most = request_.add_maxima();
+    most->set_name("CapacityQuota/" + team);
+    most->set_selector(selector.SerializeAsString());
+    most->set_nodes(100);
+  };
+  limit("b");
+  EXPECT_THAT(Loop().fleet().warnings(), ::testing::IsEmpty());
+  limit("a");
+  const std::string warning =
+      "CapacityQuota/a selects 1 of 3 nodes of node group g, but not the template of new nodes: they count "
+      "only while "
+      "most nodes of the group are selected; add the labels to the template";
+  EXPECT_THAT(Loop(1).fleet().warnings(), ::testing::ElementsAre(warning));
+  v1::LoopGroup* const other = request_.add_groups();
+  *other = request_.groups(0);
+  other->mutable_growth()->set_node_group("h");
+  for (v1::CloudMachine& machine : *other->mutable_cloud()->mutable_machines()) {
+    const int32_t slot = static_cast<int32_t>(nodes_.size());
+    nodes_.push_back(NodeOf(absl::StrCat("h-", slot)));
+    full_.push_back(true);
+    label(&nodes_.back());
+    machine.set_id(absl::StrCat("h", slot));
+    machine.set_slot(slot);
+  }
+  EXPECT_THAT(Loop(2).fleet().warnings(), ::testing::ElementsAre(warning + "; likewise 1 other node group"));
+  k8s::v1::Node stated = NodeOf("template");
+  label(&stated);
+  other->mutable_growth()->set_template_node(stated.SerializeAsString());
+  EXPECT_THAT(Loop(3).fleet().warnings(), ::testing::ElementsAre(warning));
+  SetTemplate(nodes_[1], /*by_cloud=*/false);
+  EXPECT_THAT(Loop(4).fleet().warnings(), ::testing::IsEmpty());
+}
+
 // --- groups of which nobody states a template
 
 class UnstatedTest : public NewNodesTest {

@@ -1,5 +1,6 @@
 #include "core/loop/why_no_growth.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -64,6 +65,13 @@ TEST_F(WhyNoGrowthTest, SaysItInASentence) {
       "1 new nodes do not take it, 1 backs off after failed scale-up, 1 grows by all of its nodes or none, "
       "and so many may not be added, 1 max node group size reached, 1 no price or template known, 1 sized "
       "by utilization, 1 cannot be read, 1 max cluster cpu, memory limit reached");
+  plan_.at_maximum = {
+      {GroupIndex{6},
+       {"cpu of CapacityQuota/q", "cpu", "nodes of CapacityQuota/q", "cpu of CapacityQuota/a"}}};
+  EXPECT_THAT(std::string(WhyNoGrowth(seen_, findings_, problem_, plan_)),
+              ::testing::EndsWith("1 cannot be read, 1 exceeded quota: \"CapacityQuota/a\", resources: cpu, "
+                                  "1 exceeded quota: \"CapacityQuota/q\", resources: cpu, nodes, "
+                                  "1 max cluster cpu limit reached"));
   findings_.held = "the cluster may have 3 nodes in all";
   EXPECT_EQ(WhyNoGrowth(seen_, findings_, problem_, plan_), findings_.held);
   EXPECT_EQ(WhyNoGrowth({}, {}, {}, {}), "there is no node group");
