@@ -37,7 +37,8 @@ std::span<const absl::string_view> GpuResources() { return kGpuResources; }
 
 std::span<const absl::string_view> GpuLabels() {
   static constexpr absl::string_view kKeys[] = {"cloud.google.com/gke-accelerator",
-                                                "k8s.amazonaws.com/accelerator", "accelerator"};
+                                                "k8s.amazonaws.com/accelerator", "accelerator",
+                                                "cluster-api/accelerator"};
   return kKeys;
 }
 

@@ -23,7 +23,8 @@ inline constexpr absl::string_view kNvidiaGpu = "nvidia.com/gpu";
 std::span<const absl::string_view> GpuResources();
 
 // Returns the labels by which platforms tell a node with GPUs, also before these are there; the value is
-// their type. Sources: Cluster Autoscaler's providers of GCE and AWS, and those that have "accelerator".
+// their type. Sources: Cluster Autoscaler's providers of GCE, AWS, those that have "accelerator", and Cluster
+// API.
 std::span<const absl::string_view> GpuLabels();
 
 // Returns the number and kind of the GPUs of a node, which distinguishes machines without a stated type:

@@ -20,11 +20,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-k8s::v1::Node GpuNode(const std::string& name) {
+k8s::v1::Node GpuNode(const std::string& name, const std::string& gpu_label = "accelerator") {
   k8s::v1::Node node =
       MakeNode(name, {{"cpu", "2"}, {"memory", "8Gi"}, {"pods", "10"}, {"nvidia.com/gpu", "2"}});
   auto* const label = node.mutable_metadata()->add_labels();
-  label->set_key("accelerator");
+  label->set_key(gpu_label);
   label->set_value("t4");
   return node;
 }
@@ -81,16 +81,27 @@ TEST_F(LoopGrowthMessageTest, EntriesThatRepeatAreToldEachByItself) {
   for (size_t i = 0; i < counts.size(); ++i) EXPECT_EQ(reported[static_cast<int32_t>(i)], counts[i]) << i;
 }
 
+// The type is the value of the label that a provider of Cluster Autoscaler uses for it.
 TEST_F(LoopGrowthMessageTest, GPUsHaveAMaximum) {
   Pending("2", 5);
   v1::GpuCount* const most = request_.add_max_gpus_total();
   most->set_gpu_type("t4");
   most->set_gpus(7);
-  const v1::PlanLoopResponse plan = Plan();
-  ASSERT_THAT(plan.growth(), SizeIs(1));
-  EXPECT_EQ(plan.growth(0).nodes_for_pods(), 2) << "two are there, and seven may be";
-  ASSERT_THAT(plan.at_maximum(), SizeIs(1));
-  EXPECT_THAT(plan.at_maximum(0).resources(), ElementsAre("t4"));
+  int64_t epoch = 1;
+  for (const char* const label : {"accelerator", "cloud.google.com/gke-accelerator",
+                                  "k8s.amazonaws.com/accelerator", "cluster-api/accelerator"}) {
+    ChangesBuilder builder = ChangesBuilder::FullList(++epoch, 1);
+    builder.Node(0, GpuNode("a", label));
+    EXPECT_TRUE(engine_.Sync(builder).ok());
+    *request_.mutable_changes() = ChangesBuilder::At(epoch, 1).changes();
+    request_.mutable_groups(0)->mutable_growth()->set_template_node(
+        GpuNode("template", label).SerializeAsString());
+    const v1::PlanLoopResponse plan = Plan();
+    ASSERT_THAT(plan.growth(), SizeIs(1));
+    EXPECT_EQ(plan.growth(0).nodes_for_pods(), 2) << label << ": two are there, and seven may be";
+    ASSERT_THAT(plan.at_maximum(), SizeIs(1)) << label;
+    EXPECT_THAT(plan.at_maximum(0).resources(), ElementsAre("t4"));
+  }
 }
 
 TEST_F(LoopGrowthMessageTest, SelectedNodesHaveAMaximum) {

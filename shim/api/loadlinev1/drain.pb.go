@@ -588,7 +588,7 @@ type DrainOptions struct {
 	IgnoreMirrorPodsUtilization *bool `protobuf:"varint,9,opt,name=ignore_mirror_pods_utilization,json=ignoreMirrorPodsUtilization,proto3,oneof" json:"ignore_mirror_pods_utilization,omitempty"`
 	// Allows the removal of unready nodes. Unset: true.
 	ScaleDownUnreadyEnabled *bool `protobuf:"varint,10,opt,name=scale_down_unready_enabled,json=scaleDownUnreadyEnabled,proto3,oneof" json:"scale_down_unready_enabled,omitempty"`
-	// Labels by which a node has GPUs. Empty: those of Google, Amazon and Azure.
+	// Labels by which a node has GPUs. Empty: those of Google, Amazon, Azure and Cluster API.
 	GpuLabels []string `protobuf:"bytes,11,rep,name=gpu_labels,json=gpuLabels,proto3" json:"gpu_labels,omitempty"`
 	// Time for which a node is unneeded before it is removed. Unset: 600.
 	ScaleDownUnneededTimeS *int32 `protobuf:"varint,12,opt,name=scale_down_unneeded_time_s,json=scaleDownUnneededTimeS,proto3,oneof" json:"scale_down_unneeded_time_s,omitempty"`

@@ -33,7 +33,7 @@ type RemovalLimits struct {
 	CoresTotal              string   `json:"coresTotal" help:"MIN:MAX cores that all nodes together offer to pods: no node goes below the minimum, no group grows beyond the maximum"`
 	MemoryTotal             string   `json:"memoryTotal" help:"MIN:MAX gigabytes of memory, in the same way"`
 	GPUTotal                []string `json:"gpuTotal" flag:"gpu-total" help:"TYPE:MIN:MAX GPUs of one type, in the same way; the type is the value of the node's GPU label; may be given more than once"`
-	GPULabels               []string `json:"gpuLabels" flag:"gpu-labels" help:"labels that tell a node with GPUs; empty: those of Google, Amazon and Azure"`
+	GPULabels               []string `json:"gpuLabels" flag:"gpu-labels" help:"labels that tell a node with GPUs; empty: those of Google, Amazon, Azure and Cluster API"`
 	MinNodesTotal           int      `json:"minNodesTotal" range:"0:1073741824" help:"nodes that the cluster keeps in all"`
 }
 
