@@ -42,6 +42,7 @@ type autoscalerFlags struct {
 	cluster       clusterFlags
 	file, writeTo string
 	kubernetes    string
+	record        string
 	settings      *config.Flags
 	logs          logFlags
 }
@@ -86,6 +87,8 @@ func (a *app) newAutoscaler(name string) *cobra.Command {
 	flags.StringVar(&f.kubernetes, "kubernetes", "", "URL of the API server, in place of that of the default kubeconfig "+
 		"or of the pod, whose credentials stay; with --kubeconfig it has no effect, as in Cluster Autoscaler")
 	flags.SetNormalizeFunc(cliflag.WordSepNormalizeFunc) // --skip_headers is --skip-headers, as in Kubernetes
+	flags.StringVar(&f.record, "record", "", fmt.Sprintf("file to write down what the engine is given and asked, up to "+
+		"%d MiB: 'loadline replay' and -f of other commands read it", mostRecorded>>20))
 	f.settings = config.AddFlags(flags, name == dropInName)
 	f.logs = addLogFlags(flags, 2) // a line per decision
 	return command
@@ -123,6 +126,9 @@ func limitGarbage() {
 	}
 }
 
+// mostRecorded bounds the file of --record: chosen as the first list of some ten large clusters takes.
+const mostRecorded = 1 << 30
+
 func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuration) error {
 	limitGarbage()
 	warning, err := f.cluster.follow(f.kubernetes)
@@ -141,9 +147,7 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 	for _, warning := range warnings {
 		warn(warning)
 	}
-	conn, err := engine.OpenWith(settings.Engine,
-		&loadlinev1.EngineConfig{MaxQuestionBytes: int64(settings.MaxQuestionBytes),
-			SlackNamespace: settings.Slack.Namespace})
+	conn, err := f.open(settings)
 	if err != nil {
 		return err
 	}
@@ -165,4 +169,22 @@ func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuratio
 	defer known()
 	go a.FollowRights(rights)
 	return a.Run(ctx)
+}
+
+// open connects to the engine, and has its calls written down if that is wanted, until this process ends.
+func (f *autoscalerFlags) open(settings *config.Configuration) (engine.Conn, error) {
+	conn, err := engine.OpenWith(settings.Engine,
+		&loadlinev1.EngineConfig{MaxQuestionBytes: int64(settings.MaxQuestionBytes),
+			SlackNamespace: settings.Slack.Namespace})
+	if err != nil || f.record == "" {
+		return conn, err
+	}
+	file, err := os.Create(f.record)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return engine.Record(conn, &engine.Bounded{W: file, Left: mostRecorded, Ended: func(reason error) {
+		klog.ErrorS(reason, "The recording ends", "file", f.record)
+	}}), nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -116,8 +117,9 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 		c.view.TellWorkloads()
 		c.view.SetUsage(options.profiles)
 	}
-	c.view.CountAs(s.minor(options.fit))
+	minor := s.minor(options.fit)
 	c.counts, err = s.read(ctx, stdin, handler, options.kinds)
+	c.view.CountAs(cmp.Or(minor, c.counts.Minor))
 	c.view.Complete(completeKinds(c.counts, options.planning)...)
 	if err == nil && c.watched != nil {
 		err = c.watched.Apply()

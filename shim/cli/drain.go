@@ -181,7 +181,7 @@ var drainKinds = map[string]string{"PodDisruptionBudget": "pdb", "ReplicaSet": "
 func (d *drainPlan) assume(c *cluster) {
 	var lacking []string
 	for _, kind := range slices.Sorted(maps.Keys(drainKinds)) {
-		if c.counts.Objects[kind] == 0 {
+		if _, known := c.counts.Objects[kind]; !known {
 			lacking = append(lacking, drainKinds[kind])
 			d.options.MayBeIncomplete = append(d.options.MayBeIncomplete, view.Kinds[kind])
 		}

@@ -253,6 +253,26 @@ func (a *asker) byCommand(args ...string) *loadlinev1.PlanLoopRequest {
 // byAutoscaler returns what the autoscaler asks first with these flags.
 func (a *asker) byAutoscaler(args ...string) *loadlinev1.PlanLoopRequest {
 	a.Helper()
+	conn, err := engine.Open(a.ear.address)
+	if err != nil {
+		a.Fatal(err)
+	}
+	defer conn.Close()
+	stop := a.runAutoscaler(conn, args...)
+	asked := a.heard("")
+	for deadline := time.Now().Add(20 * time.Second); !a.complete(asked) && time.Now().Before(deadline); {
+		asked = a.heard("")
+	}
+	stop()
+	for len(a.ear.plans) > 0 { // of a further loop
+		<-a.ear.plans
+	}
+	return asked
+}
+
+// runAutoscaler runs an autoscaler with these flags until stop is called.
+func (a *asker) runAutoscaler(conn engine.Conn, args ...string) (stop func()) {
+	a.Helper()
 	set := pflag.NewFlagSet("autoscaler", pflag.ContinueOnError)
 	flags := config.AddFlags(set, false)
 	cluster := clusterFlags{flags: newClusterFlags()}
@@ -278,11 +298,6 @@ func (a *asker) byAutoscaler(args ...string) *loadlinev1.PlanLoopRequest {
 	if err != nil {
 		a.Fatal(err)
 	}
-	conn, err := engine.Open(a.ear.address)
-	if err != nil {
-		a.Fatal(err)
-	}
-	defer conn.Close()
 	scaler := autoscaler.New(&settings, files, conn, client, fake.NewSimpleDynamicClient(runtime.NewScheme()), a.cloud,
 		"test")
 	scaler.Clock = autoscaler.Clock{Now: func() time.Time { return questionTime },
@@ -297,18 +312,12 @@ func (a *asker) byAutoscaler(args ...string) *loadlinev1.PlanLoopRequest {
 	ctx, cancel := context.WithCancel(a.Context())
 	ended := make(chan error)
 	go func() { ended <- scaler.Run(ctx) }()
-	asked := a.heard("")
-	for deadline := time.Now().Add(20 * time.Second); !a.complete(asked) && time.Now().Before(deadline); {
-		asked = a.heard("")
+	return func() {
+		cancel()
+		if err := <-ended; err != nil {
+			a.Fatal(err)
+		}
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		a.Fatal(err)
-	}
-	for len(a.ear.plans) > 0 { // of a further loop
-		<-a.ear.plans
-	}
-	return asked
 }
 
 // complete says whether a question has the profiles of use if it counts them: the autoscaler does not wait for them.

@@ -79,7 +79,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 		r.sized[file.Groups[i].Name()] = file.Groups[i].Spec.Size != nil
 	}
 	r.leftOut.Add(o.Pods.LeftOut()...)
-	if source.fromFile() && c.counts.Objects["DaemonSet"] == 0 {
+	if _, known := c.counts.Objects["DaemonSet"]; source.fromFile() && !known {
 		r.notes = append(r.notes, "The dump holds no DaemonSets: what they put on each new node does not count.")
 	}
 	r.remarks, r.warnings = remarks.Lines(), o.Warnings

@@ -50,6 +50,7 @@ func (e engineFlags) open() (engine.Conn, error) {
 type sourceFlags struct {
 	clusterFlags
 	files []string     // dumps
+	loop  int          // of a recording; 0: the last one
 	nodes nodeSelector // the nodes that the answer lists
 	// kept, if set, keeps what was listed of a live cluster for those who read it again.
 	kept keptLists
@@ -58,8 +59,9 @@ type sourceFlags struct {
 func addSourceFlags(flags *pflag.FlagSet, s *sourceFlags) {
 	addClusterFlags(flags, &s.clusterFlags)
 	flags.StringArrayVarP(&s.files, "filename", "f", nil, "dump of a cluster, as 'kubectl get nodes,pods -A -o json' "+
-		"prints it, instead of a live one: a file, a folder of files or a URL, gzipped or not; - is standard input; may be "+
-		"repeated, for a cluster in several files")
+		"prints it, or a recording of 'loadline plan', instead of a live one: a file, a folder of files or a URL, gzipped "+
+		"or not; - is standard input; may be repeated, for a cluster in several files")
+	flags.IntVar(&s.loop, "loop", 0, "loop of a recording that is read, from 1 (default: the last one)")
 }
 
 // inquiry is what questions about a cluster have in common: where it is, which engine is asked, and the form of the
@@ -155,7 +157,11 @@ func (s *sourceFlags) defaultNamespace() string {
 // kinds that a live cluster is asked for, of those that planners look up; nil: all.
 func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Handler,
 	kinds []string) (dump.Counts, error) {
+	if s.loop < 0 || s.loop > 0 && !s.fromFile() {
+		return dump.Counts{}, usagef("--loop %d: must be the number of a loop in a recording, which -f names", s.loop)
+	}
 	if s.fromFile() {
+		handler.Loop = s.loop
 		return dump.ReadFiles(ctx, s.files, stdin, handler)
 	}
 	l := lister{kept: s.kept}

@@ -27,13 +27,10 @@ func TestErrorsOfUnreadableInputSayWhatToDo(t *testing.T) {
 	w := gzip.NewWriter(&zipped)
 	_, _ = w.Write(shop)
 	w.Close()
-	recording := filepath.Join(folder, "loop.rec")
-	planJSON(t, "--record", recording)
 	for file, want := range map[string]string{
 		write("cut.gz", zipped.String()[:zipped.Len()/2]):  "it is cut short: copy it as a whole, or make it again",
 		write("binary", "\x7fELF\x02\x01\x01\x00\x00\x00"): "it is no text: give what kubectl printed",
 		write("octets", "\xc3\x28\xa0\xa1\xf0\x28"):        "it is no text: give what kubectl printed",
-		recording: "it is a recording of `loadline plan --record`: `loadline replay` reads it",
 		write("nodes.json", `{"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "x"}}}`): "; " +
 			"correct it, or make the dump anew with kubectl get nodes,pods -A -o json",
 	} {

@@ -1,4 +1,5 @@
-// Package dump reads a cluster from what kubectl prints: `kubectl get nodes,pods -A -o json` or `-o yaml`.
+// Package dump reads a cluster from what kubectl prints: `kubectl get nodes,pods -A -o json` or `-o yaml`, or from a
+// recording of what an engine was given.
 package dump
 
 import (
@@ -50,6 +51,8 @@ type Handler struct {
 	// Manifests says that objects are read as they are submitted: a pod may have a generateName in place of a name, and
 	// Pod also gets the pods that a workload makes, one of each, with its name.
 	Manifests bool
+	// Loop chooses a loop of a recording, from 1; 0: the last one.
+	Loop int
 	// Note gets a sentence about what was left out of a dump that was read. nil: nobody hears of it.
 	Note func(string)
 }
@@ -71,15 +74,18 @@ type Counts struct {
 	Nodes, Pods int
 	// Objects counts those of the kinds that Handler.Object and Handler.PlannerObject get, by kind.
 	Objects map[string]int
+	// Minor is the release of Kubernetes by which pods that are being resized count in a recording; 0: nobody says.
+	Minor int32
 	// Ignored counts objects of kinds that play no part, by kind.
 	Ignored map[string]int
 }
 
 // Read reads a dump: one or more v1 Lists or single objects, as JSON or as YAML documents, in UTF-8 or UTF-16, gzipped
-// or not. Lines of --- may divide them, and harmless lines of kubectl's standard error between them are left out.
-// Objects of a kind that is not known are counted and left out. Errors name the dump, the position of the object (from
-// 0), the object and the field, unless Handler.Broken takes what is wrong with one object alone. JSON takes memory for
-// one object at a time, YAML for one document.
+// or not. A recording of what an engine was given is read as the cluster of one of its loops. Lines of --- may divide
+// objects, and harmless lines of kubectl's standard error between them are left out. Objects of a kind that is not
+// known are counted and left out. Errors name the dump, the position of the object (from 0), the object and the field,
+// unless Handler.Broken takes what is wrong with one object alone. JSON takes memory for one object at a time, YAML for
+// one document, and a recording for the cluster.
 func Read(r io.Reader, name string, handler Handler) (Counts, error) {
 	d := newReader(handler)
 	if err := d.readAs(r, name); err != nil {
@@ -111,6 +117,9 @@ func (d *reader) readAs(r io.Reader, name string) error {
 
 func (d *reader) readWrapped(r io.Reader) error {
 	packed := bufio.NewReader(r)
+	if isRecording(packed) {
+		return d.readRecording(packed)
+	}
 	if err := checkFormat(packed); err != nil {
 		return err
 	}
@@ -119,6 +128,9 @@ func (d *reader) readWrapped(r io.Reader) error {
 		return err
 	}
 	unpacked := bufio.NewReader(text)
+	if isRecording(unpacked) {
+		return d.readRecording(unpacked)
+	}
 	if err := checkFormat(unpacked); err != nil { // gzip may hold any of them
 		return err
 	}

@@ -3,7 +3,6 @@ package dump
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -36,15 +35,9 @@ var formats = []struct {
 	{0, "\x1b[", "coloured for a terminal", another + ", without colours"},
 }
 
-// recorded is what the first call of a recording begins with, behind some bytes of its length.
-const recorded = "/loadline.v1."
-
 // checkFormat refuses what is packed in a way that is not read, and what is no text.
 func checkFormat(in *bufio.Reader) error {
 	start, _ := in.Peek(512)
-	if bytes.Contains(start[:min(len(start), 24)], []byte(recorded)) {
-		return errors.New("it is a recording of `loadline plan --record`: `loadline replay` reads it")
-	}
 	for _, format := range formats {
 		if len(start) > format.at && bytes.HasPrefix(start[format.at:], []byte(format.magic)) {
 			return fmt.Errorf("it is %s: %s", format.name, format.help)

@@ -54,12 +54,8 @@ func (d *reader) object(raw json.RawMessage, head metav1.TypeMeta, at position) 
 		at.older = head.APIVersion
 	}
 	if known && (old || head.APIVersion == other.apiVersion || head.APIVersion == "") {
-		handle := d.handler.Object
-		if other.planners {
-			handle = d.handler.PlannerObject
-		}
-		if handle != nil {
-			return d.unless(raw, head.Kind, d.other(raw, head.Kind, other.make(), handle, at))
+		if d.handles(head.Kind) != nil {
+			return d.unless(raw, head.Kind, d.other(raw, head.Kind, other.make(), at))
 		}
 	}
 	d.counts.Ignored[head.Kind]++
@@ -156,11 +152,16 @@ func (d *reader) node(raw json.RawMessage, at position) error {
 	if node.Name == "" {
 		return &brokenError{fmt.Errorf("%s (Node): metadata.name: missing", at)}
 	}
+	return d.takeNode(&node, at)
+}
+
+// takeNode hands over a node.
+func (d *reader) takeNode(node *v1.Node, at position) error {
 	if err := d.once("Node", node.Name, at); err != nil {
 		return err
 	}
 	d.counts.Nodes++
-	if err := d.handler.Node(&node); err != nil {
+	if err := d.handler.Node(node); err != nil {
 		return fmt.Errorf("%s (Node %q): %w", at, node.Name, err)
 	}
 	return nil
@@ -272,8 +273,7 @@ var others = map[string]struct {
 	"Job":                   {"batch/v1", true, true, func() metav1.Object { return &batchv1.Job{} }},
 }
 
-func (d *reader) other(raw json.RawMessage, kind string, object metav1.Object, handle func(any) error,
-	at position) error {
+func (d *reader) other(raw json.RawMessage, kind string, object metav1.Object, at position) error {
 	if err := decode(raw, object); err != nil {
 		return &brokenError{broken(fmt.Sprintf("%s (%s %q)", at, kind, nameOf(raw)), raw, object, err)}
 	}
@@ -291,6 +291,25 @@ func (d *reader) other(raw json.RawMessage, kind string, object metav1.Object, h
 	if at.older != "" {
 		asPresent(object, kind, at.older, others[kind].apiVersion)
 	}
+	return d.takeOther(object, kind, at)
+}
+
+// handles returns what gets the objects of one of the other kinds; nil: they play no part.
+func (d *reader) handles(kind string) func(any) error {
+	if others[kind].planners {
+		return d.handler.PlannerObject
+	}
+	return d.handler.Object
+}
+
+// takeOther hands over an object that is neither a node nor a pod.
+func (d *reader) takeOther(object metav1.Object, kind string, at position) error {
+	handle := d.handles(kind)
+	if handle == nil {
+		d.counts.Ignored[kind]++
+		return nil
+	}
+	name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
 	if err := d.once(kind, name, at); err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/recording"
 )
 
 // Record returns a connection that writes down each call of another one, with its answer, in the order in which they
@@ -47,10 +48,42 @@ func (r *recorder) Invoke(ctx context.Context, method string, args, reply any, o
 			return err
 		}
 	}
-	if _, err := protodelim.MarshalTo(r.w, call); err != nil {
+	var text bytes.Buffer
+	if _, err := protodelim.MarshalTo(&text, call); err != nil {
+		return fmt.Errorf("recording: %w", err)
+	}
+	if _, err := r.w.Write(text.Bytes()); err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
 	return callErr
+}
+
+// Bounded writes up to some bytes, and nothing after an error, which callers do not get: a recording delays nobody. It
+// writes all that one call of Write gets, or nothing.
+type Bounded struct {
+	W    io.Writer
+	Left int64
+	// Ended is called once, when nothing more is written, with the reason.
+	Ended func(reason error)
+	ended bool
+}
+
+// Write is that of io.Writer.
+func (b *Bounded) Write(text []byte) (int, error) {
+	if b.ended {
+		return len(text), nil
+	}
+	var err error
+	if b.Left -= int64(len(text)); b.Left < 0 {
+		err = errors.New("it is as large as it may be")
+	} else {
+		_, err = b.W.Write(text)
+	}
+	if err != nil {
+		b.ended = true
+		b.Ended(err)
+	}
+	return len(text), nil
 }
 
 // Replayed is one call of a recording, made again.
@@ -64,44 +97,28 @@ type Replayed struct {
 	Same bool
 }
 
-// maxRecordedBytes bounds one call: a request and an answer of 4 MiB each.
-const maxRecordedBytes = 9 << 20
-
 // Replay makes the calls of a recording again, on an engine that holds nothing, and tells visit of each. It ends with
 // the first error of visit. Errors name the call, from 0.
-func Replay(ctx context.Context, conn Conn, recording io.Reader, visit func(Replayed) error) error {
-	in := bufio.NewReader(recording)
-	limits := protodelim.UnmarshalOptions{MaxSize: maxRecordedBytes}
-	for i := 0; ; i++ {
-		call := &loadlinev1.RecordedCall{}
-		if err := limits.UnmarshalFrom(in, call); errors.Is(err, io.EOF) {
-			if i == 0 {
-				return errors.New("not a recording: it is empty")
-			}
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("call %d: not a recording: %w", i, err)
-		}
+func Replay(ctx context.Context, conn Conn, in io.Reader, visit func(Replayed) error) error {
+	return recording.Calls(in, func(call *loadlinev1.RecordedCall) error {
 		request, response, err := messagesOf(call.GetMethod())
 		if err == nil {
 			err = proto.Unmarshal(call.GetRequest(), request)
 		}
 		if err != nil {
-			return fmt.Errorf("call %d: %w", i, err)
+			return err
 		}
 		again := Replayed{Recorded: call, Err: conn.Invoke(ctx, call.GetMethod(), request, response)}
 		again.Same = int32(status.Code(again.Err)) == call.GetCode()
 		if again.Err == nil {
-			bytes, err := deterministic.Marshal(response)
+			text, err := deterministic.Marshal(response)
 			if err != nil {
-				return fmt.Errorf("call %d: %w", i, err)
+				return err
 			}
-			again.Answer, again.Same = response, again.Same && string(bytes) == string(call.GetResponse())
+			again.Answer, again.Same = response, again.Same && bytes.Equal(text, call.GetResponse())
 		}
-		if err := visit(again); err != nil {
-			return err
-		}
-	}
+		return visit(again)
+	})
 }
 
 // messagesOf returns empty messages of a method: "/loadline.v1.Autoscaler/PlanLoop".

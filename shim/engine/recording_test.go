@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -118,5 +120,32 @@ func TestReplayOfLoops(t *testing.T) {
 	})
 	if err != nil || loops != 3 || late != 1 || deletions != 1 {
 		t.Errorf("%d loops, %d times late, %d deletions, error %v", loops, late, deletions, err)
+	}
+}
+
+// full is a disk that takes no byte.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+// A recording that is full, or that cannot be written, delays nobody, and ends behind whole calls.
+func TestBoundedRecordingEndsBehindAWholeCall(t *testing.T) {
+	var file bytes.Buffer
+	for _, c := range []struct {
+		to           io.Writer
+		left         int64
+		want, reason string
+	}{{&file, 8, "one, two", ""}, {&file, 7, "one, ", "it is as large as it may be"}, {full{}, 8, "", "full"}} {
+		file.Reset()
+		reason := ""
+		bounded := &engine.Bounded{W: c.to, Left: c.left, Ended: func(err error) { reason += err.Error() }}
+		for _, text := range []string{"one, ", "two", ""} {
+			if n, err := bounded.Write([]byte(text)); n != len(text) || err != nil {
+				t.Error(n, err)
+			}
+		}
+		if file.String() != c.want || reason != c.reason {
+			t.Errorf("%d bytes: %q, %s", c.left, file.String(), reason)
+		}
 	}
 }

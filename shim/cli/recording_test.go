@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"loadline.dev/shim/engine"
+)
+
+// planned is an engine that says when it has planned a loop.
+type planned struct {
+	engine.Conn
+	loops chan bool
+}
+
+func (p *planned) Invoke(ctx context.Context, method string, args, reply any, options ...grpc.CallOption) error {
+	err := p.Conn.Invoke(ctx, method, args, reply, options...)
+	if err == nil && strings.HasSuffix(method, "/PlanLoop") {
+		p.loops <- true
+	}
+	return err
+}
+
+// recording returns a file with what an engine of an autoscaler of this cluster is given in some loops.
+func (a *asker) recording(loops int, args ...string) string {
+	a.Helper()
+	file, err := os.Create(filepath.Join(a.TempDir(), "loop.rec"))
+	if err != nil {
+		a.Fatal(err)
+	}
+	defer file.Close()
+	conn, err := engine.Open("inprocess")
+	if err != nil {
+		a.Fatal(err)
+	}
+	defer conn.Close()
+	listening := &planned{conn, make(chan bool, 100)}
+	stop := a.runAutoscaler(engine.Record(listening, file), args...)
+	for range loops {
+		select {
+		case <-listening.loops:
+		case <-time.After(time.Minute):
+			a.Fatal("no loop")
+		}
+	}
+	stop()
+	return file.Name()
+}
+
+// Recordings that follow each other are one. Each loop is found by its number.
+func TestLoopOfARecording(t *testing.T) {
+	folder := t.TempDir()
+	one, two := filepath.Join(folder, "1"), filepath.Join(folder, "2")
+	planJSON(t, "--record", one)
+	if _, errs, code := run(t, "loadline", "", "plan", "-f", "../../docs/shop.yaml", "--record", two); code != 0 {
+		t.Fatal(errs)
+	}
+	var both bytes.Buffer
+	packed := gzip.NewWriter(&both)
+	for _, name := range []string{one, two} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packed.Write(data)
+	}
+	packed.Close()
+	for _, c := range []struct {
+		args, want string
+		code       int
+	}{
+		{"-f -", "\n3 nodes, 7 pods, 2 of them pending.", 0}, // as docs/shop.yaml has
+		{"-f - --loop 2", "\n3 nodes, 7 pods, 2 of them pending.", 0},
+		{"-f - --loop 1", "\n1 node, 4 pods, 3 of them pending.", 0}, // as testdata/plan.yaml has
+		{"-f - --loop 3", "standard input: the recording holds no loop 3: its last one is 2", 1},
+		{"-f - --loop -1", "--loop -1: must be the number of a loop in a recording, which -f names", 2},
+		{"--loop 1", "--loop 1: must be the number of a loop in a recording, which -f names", 2},
+	} {
+		out, errs, code := run(t, "loadline", both.String(), append([]string{"top"}, strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%s: exit %d, %s%s", c.args, code, out, errs)
+		}
+	}
+	if _, errs, code := run(t, "loadline", "", "fit", "-p", one, "-f", two); code != 1 ||
+		!strings.Contains(errs, "it is a recording") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+}
