@@ -39,6 +39,8 @@ type table struct {
 	// apart says that rows have keys of those that were asked, and say something else, such as which nodes stay beside
 	// which ones go: custom columns do not get them.
 	apart bool
+	// unseen has no place among what people see: names and custom columns alone read its rows.
+	unseen bool
 	// element is the key of rows that are texts in -o json; empty: "name".
 	element string
 	// foot has rows below those of the list, such as sums, for people alone.
@@ -49,11 +51,27 @@ type table struct {
 	texts []string
 }
 
-// isList says whether rows are what was asked: elements of the answer.
+// isList says whether rows are elements of the answer, and no further matter.
 func (t table) isList() bool { return !t.aside && t.fixed.Header == nil }
+
+// named returns tables whose rows have names of this kind, at this path.
+func named(kind, path string, tables []table) []table {
+	tables = slices.Clone(tables)
+	for i := range tables {
+		tables[i].kind, tables[i].name = kind, path
+	}
+	return tables
+}
+
+// subject has the document itself as its row: the answer is about one object, whose name is at this path; empty: about
+// one that has no kind.
+func subject(kind, name string) table { return table{kind: kind, name: name, unseen: true} }
 
 // layout returns the columns and lines of a table in an answer; without lines there is none.
 func (t table) layout(d document, wide, foot bool) (columns []column, lines [][]string, err error) {
+	if t.unseen {
+		return nil, nil, nil
+	}
 	for _, header := range t.fixed.Header {
 		columns = append(columns, column{header: header, right: !slices.Contains(t.texts, header)})
 	}

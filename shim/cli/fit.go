@@ -97,9 +97,9 @@ func (f *fitAnswer) whyNot(node string, byNode bool) (answer, error) {
 	refusals := slices.Concat(f.DoesNotFit, f.CannotJudge)
 	out := answer{title: "Why the pod does not fit", verdict: f.Verdict, lines: f.Remarks, leftOut: &f.leftOut}
 	if node == "" {
-		out.data, out.tables = newFitSection(f), refusalGroupTables
+		out.data, out.tables = newFitSection(f), named("node", "nodes[*]", refusalGroupTables)
 		if byNode {
-			out.data, out.tables = f, refusalTables
+			out.data, out.tables = f, named("node", "node", refusalTables)
 		}
 		return out, nil
 	}
@@ -108,10 +108,11 @@ func (f *fitAnswer) whyNot(node string, byNode bool) (answer, error) {
 		return answer{}, fmt.Errorf("node %q is not in the cluster", node)
 	}
 	one, verdict := nodeAnswer{Pod: f.Pod, Node: node, Fits: i < 0}, "fits on"
+	out.tables = []table{subject("node", "node")}
 	if i >= 0 {
 		one.Filter, one.Status, one.Reasons = refusals[i].Filter, refusals[i].Status, refusals[i].Reasons
-		out.tables = []table{{columns: []column{{header: "FILTER", path: "filter"}, preemptionColumn,
-			{header: "REASON", path: "reasons[*]"}}}}
+		out.tables = append(out.tables, table{apart: true, columns: []column{{header: "FILTER", path: "filter"},
+			preemptionColumn, {header: "REASON", path: "reasons[*]"}}})
 		if verdict = "does not fit on"; one.Status == "" {
 			verdict = "cannot be judged on"
 		}

@@ -67,7 +67,7 @@ func (d document) list(t table) []row {
 func (d document) sortBy(path string, tables []table) error {
 	found := false
 	for _, t := range tables {
-		if !t.isList() {
+		if !t.isList() || t.rows == "" {
 			continue
 		}
 		elements, rows := d.elements(t.rows), d.list(t)
@@ -191,11 +191,11 @@ func (o *outputFlag) writeGrid(w io.Writer, columns []column, lines [][]string) 
 	return text.Write(w)
 }
 
-// renderNames writes KIND/NAME of each row, or of each name that a row has.
+// renderNames writes KIND/NAME of each row that is an element of the answer, or of each name that a row has.
 func renderNames(w io.Writer, a answer, d document) error {
 	named := false
 	for _, t := range a.allTables() {
-		if t.kind == "" {
+		if t.kind == "" || t.aside || t.apart {
 			continue
 		}
 		named = true
@@ -291,6 +291,9 @@ func sectionsOf(a answer, d document) ([]report.Section, error) {
 		a.tables = nil
 	}
 	for _, t := range a.tables {
+		if t.unseen {
+			continue
+		}
 		grid, err := t.gridOf(d)
 		if err != nil {
 			return nil, err

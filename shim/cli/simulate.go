@@ -249,7 +249,8 @@ func (s *simulation) forms() answer {
 	}
 	return answer{data: data, verdict: fmt.Sprintf("%s: arrival of %s on %s with %s.", s.source,
 		plural(len(s.cluster.Arrivals), "pod"), plural(len(s.cluster.Nodes), "node"), plural(len(s.cluster.Fixed), "pod")),
-		tables: []table{{fixed: report.SummaryGrid(s.placements()), texts: report.SummaryTexts}}, lines: s.lines(),
+		tables: []table{{fixed: report.SummaryGrid(s.placements()), texts: report.SummaryTexts},
+			{rows: "placements", unseen: true}}, lines: s.lines(),
 		page: func(w io.Writer) error { return report.Page(w, "Simulation: "+s.source, s.placements()) }}
 }
 

@@ -107,6 +107,9 @@ func (f *topFlags) ask(ctx context.Context, stdin io.Reader) (answer, error) {
 		if f.nodes.given() {
 			return answer{}, usagef("--selector: not with --lines, which lists no nodes")
 		}
+		if f.sortBy != sortByLoad {
+			return answer{}, usagef("--sort-by %s: not with --lines, whose rows are lines", f.sortBy)
+		}
 		lines, err := f.compareLines(ctx, stdin)
 		if err != nil {
 			return answer{}, err

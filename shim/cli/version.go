@@ -42,7 +42,8 @@ func (a *app) newVersion() *cobra.Command {
 			}
 			v := versionAnswer{Version, difference.EngineVersion, append([]string{}, difference.EngineLacks...),
 				append([]string{}, difference.ClientLacks...)}
-			return output.write(a.streams.Out, answer{title: "Versions", data: v, lines: v.lines()})
+			return output.write(a.streams.Out, answer{title: "Versions", data: v, lines: v.lines(),
+				tables: []table{subject("", "")}})
 		},
 	}
 	addEngineFlag(command.Flags(), &flags)

@@ -6,11 +6,10 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/ranking"
-	"loadline.dev/shim/report/texttable"
+	"loadline.dev/shim/report"
 )
 
 // groupAnswer is the answer of `why GROUP`: an option term by term, beside the one that it is to be compared with.
@@ -81,14 +80,10 @@ func (r *rank) whyGroup(group string) (answer, error) {
 		size := sized.group(0)
 		out.Size = &size
 	}
-	text, err := r.terms(shown)
-	if err != nil {
-		return answer{}, err
-	}
 	terms := answer{data: out, verdict: out.Verdict, leftOut: &r.leftOut,
-		lines: strings.Split(strings.TrimSuffix(text, "\n"), "\n"),
-		parts: []answer{{lines: []string{r.basis()}}},
-		page:  func(w io.Writer) error { return r.pageWith(w, sized.gauges()) }}
+		tables: []table{subject("nodegroup", "nodeGroup"), {fixed: r.terms(shown), texts: []string{"TERM"}}},
+		parts:  []answer{{lines: []string{r.basis()}}},
+		page:   func(w io.Writer) error { return r.pageWith(w, sized.gauges()) }}
 	if out.Size != nil {
 		terms.parts = append(terms.parts, answer{verdict: out.Size.verdict(), tables: []table{sizeTable("size")},
 			lines: out.Size.lines()})
@@ -96,30 +91,26 @@ func (r *rank) whyGroup(group string) (answer, error) {
 	return terms, nil
 }
 
-// terms are a table with a line per term and a column per option.
-func (r *rank) terms(shown []ranking.Ranked) (string, error) {
-	columns := []texttable.Column{{Header: "TERM"}}
-	for _, o := range shown {
-		columns = append(columns, texttable.Column{Header: o.NodeGroup(), Align: texttable.Right})
-	}
-	table := texttable.New(columns...)
-	if len(r.models) > 0 {
-		row := []string{"new nodes known by"}
+// terms have a line per term and a column per option.
+func (r *rank) terms(shown []ranking.Ranked) report.Grid {
+	grid := report.Grid{Header: []string{"TERM"}}
+	line := func(name string, of func(o ranking.Ranked) string) {
+		row := []string{name}
 		for _, o := range shown {
-			row = append(row, r.models[o.NodeGroup()])
+			row = append(row, of(o))
 		}
-		table.Row(row...)
+		grid.Rows = append(grid.Rows, row)
+	}
+	for _, o := range shown {
+		grid.Header = append(grid.Header, o.NodeGroup())
+	}
+	if len(r.models) > 0 {
+		line("new nodes known by", func(o ranking.Ranked) string { return r.models[o.NodeGroup()] })
 	}
 	for _, term := range rankTerms {
-		row := []string{term.name}
-		for _, o := range shown {
-			row = append(row, term.of(o))
-		}
-		table.Row(row...)
+		line(term.name, term.of)
 	}
-	var text strings.Builder
-	err := table.Write(&text)
-	return text.String(), err
+	return grid
 }
 
 // rankTerms are the lines of `why GROUP`, from the inputs to the score and what follows from it.

@@ -151,7 +151,7 @@ func (d *drainPlan) nodeForms(n drainNodeAnswer) answer {
 		lines = append([]string{"What would help: " + n.Keep.WhatWouldHelp + "."}, lines...)
 	}
 	return answer{data: n, title: "Why this node stays or goes", verdict: n.Verdict, leftOut: &d.leftOut,
-		lines: []string{strings.Join(lines, " ")}, tables: []table{{rows: "remove.moves", kind: "pod", name: "pod",
+		lines: []string{strings.Join(lines, " ")}, tables: []table{subject("node", "node"), {rows: "remove.moves",
 			columns: []column{{header: "POD", path: "pod"}, {header: "MOVES TO", path: "to"},
 				{header: "BUDGET", path: "budget"}}}}}
 }
